@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CDC messages: cursors and state of one connection, sent beside its data
+ * (RFC 7609 A.4).
+ */
+#ifndef SMC_PROTO_CDC_MSG_H
+#define SMC_PROTO_CDC_MSG_H
+
+#include <smc/proto/types.h>
+
+#define SMC_CDC_LEN		SMC_LINK_MSG_LEN
+
+/* struct smc_cdc_msg.flags; a message replaces all of them */
+#define SMC_CDC_F_BLOCKED	0x80	/* B: writer blocked */
+#define SMC_CDC_F_URG_PENDING	0x40	/* P: urgent data is on its way */
+#define SMC_CDC_F_URG_PRESENT	0x20	/* U: urgent byte before the cursor */
+#define SMC_CDC_F_UPDATE_REQ	0x10	/* R: consumer cursor update requested */
+#define SMC_CDC_F_FAILOVER	0x08	/* F: failover validation, see below */
+#define SMC_CDC_F_ALL		0xf8
+
+/* struct smc_cdc_msg.state; a sender repeats what it has once set */
+#define SMC_CDC_S_DONE		0x80	/* D: sending done */
+#define SMC_CDC_S_CLOSED	0x40	/* C: connection closed */
+#define SMC_CDC_S_ABORT		0x20	/* A: abnormal close */
+#define SMC_CDC_S_ALL		0xe0
+
+/**
+ * struct smc_cdc_cursor - position in a ring as it stands in the message
+ * @wrap: how often the ring was gone through, modulo 65536
+ * @off: offset in the element, below its size
+ */
+struct smc_cdc_cursor {
+	u16 wrap;
+	u32 off;
+};
+
+/**
+ * struct smc_cdc_msg - one CDC message
+ * @seq: sequence number on the connection. In a failover validation the
+ *	number of the last message whose SEND completed
+ * @token: alert token of the connection, as its receiver announced it
+ * @prod: producer cursor: next byte the sender writes into the *receiver's*
+ *	element
+ * @cons: consumer cursor: next byte the sender reads from *its own* element
+ * @flags: SMC_CDC_F_*
+ * @state: SMC_CDC_S_*
+ *
+ * A failover validation (F) has only @seq and @token: cursors, other flags
+ * and @state are zero after parsing and must be zero for building.
+ */
+struct smc_cdc_msg {
+	u16 seq;
+	u32 token;
+	struct smc_cdc_cursor prod;
+	struct smc_cdc_cursor cons;
+	u8 flags;
+	u8 state;
+};
+
+/**
+ * smc_cdc_peek() - find out whose message it is
+ * @buf: received message
+ * @len: its length as the completion tells it
+ * @token: set to the alert token on success
+ *
+ * The ring sizes are only known once the connection is, so the look-up by
+ * token comes before smc_cdc_parse().
+ *
+ * Return: 0, or -EPROTO if this is no CDC message of 44 bytes.
+ */
+int smc_cdc_peek(const u8 *buf, size_t len, u32 *token);
+
+/**
+ * smc_cdc_parse() - read and check a message
+ * @buf: received message
+ * @len: its length as the completion tells it
+ * @my_size: bytes of the receiver's own element, bounds the producer cursor
+ * @peer_size: bytes of the sender's element, bounds the consumer cursor
+ * @out: filled in on success, untouched otherwise
+ *
+ * Only looks at the message: whether the cursors fit the ones before is a
+ * question for the ring.
+ *
+ * Return: 0, or -EPROTO.
+ */
+int smc_cdc_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
+		  struct smc_cdc_msg *out);
+
+/**
+ * smc_cdc_build() - write a message
+ * @in: what it says; the caller guarantees that cursors are in range
+ * @buf: where to
+ * @cap: room there
+ *
+ * Return: SMC_CDC_LEN, -ENOSPC, or -EINVAL for undefined flags or for a
+ * failover validation with anything else in it.
+ */
+int smc_cdc_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap);
+
+#endif

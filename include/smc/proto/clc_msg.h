@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CLC messages: the rendezvous over the TCP carrier (RFC 7609 A.2, and the
+ * version 2 and 2.1 extensions).
+ *
+ * How a receiver proceeds: read exactly SMC_CLC_HEAD_LEN bytes, call
+ * smc_clc_peek_header(), read head.len bytes in total, call the parser for
+ * head.type. Nothing beyond head.len belongs to the message.
+ *
+ * What the parsers return:
+ *   0            *out is filled in
+ *   -EPROTO      malformed: the TCP connection has to be reset (RFC 7609 C.6)
+ *   -EOPNOTSUPP  well formed as far as this code can know, but a version or
+ *                transport whose layout it does not know: answer with the
+ *                Decline that smc_clc_unsupported() names and fall back
+ * On error *out is left as it was.
+ *
+ * Unknown values that do not change the layout (the path MTU code, a release,
+ * a Proposal version above 2) are kept in *out. smc_clc_check_accept() and
+ * smc_clc_check_proposal() tell whether one of them asks for a Decline.
+ */
+#ifndef SMC_PROTO_CLC_MSG_H
+#define SMC_PROTO_CLC_MSG_H
+
+#include <smc/proto/types.h>
+
+#define SMC_CLC_HEAD_LEN	8
+#define SMC_CLC_TRAILER_LEN	4
+
+/*
+ * The largest message accepted. The largest Proposal has 652 bytes (eight of
+ * each list), the largest Confirm that is known 292; the rest is room for
+ * longer Confirms of systems this code has not met.
+ */
+#define SMC_CLC_MAX_LEN		1024
+
+/* The largest messages that the builders make; for sizing send buffers. */
+#define SMC_CLC_BUILD_MAX	524
+
+#define SMC_CLC_MAX_PREFIX6	8
+#define SMC_CLC_MAX_EIDS	8
+#define SMC_CLC_MAX_GIDS	8
+
+/* Lengths that are fixed. */
+#define SMC_CLC_ACCEPT_V1_LEN	68
+#define SMC_CLC_ACCEPT_V2_LEN	108
+#define SMC_CLC_ACCEPT_FCE_LEN	160
+#define SMC_CLC_DECLINE_V1_LEN	28
+#define SMC_CLC_DECLINE_V2_LEN	44
+
+enum smc_clc_type {
+	SMC_CLC_PROPOSAL	= 1,
+	SMC_CLC_ACCEPT		= 2,
+	SMC_CLC_CONFIRM		= 3,
+	SMC_CLC_DECLINE		= 4,
+};
+
+/* Which transports a Proposal offers, per version; or which one was chosen. */
+enum smc_clc_offer {
+	SMC_CLC_OFFER_R		= 0,
+	SMC_CLC_OFFER_D		= 1,
+	SMC_CLC_OFFER_NONE	= 2,
+	SMC_CLC_OFFER_BOTH	= 3,
+};
+
+/* Path MTU codes of Accept, Confirm and ADD LINK. */
+enum smc_mtu {
+	SMC_MTU_256	= 1,
+	SMC_MTU_512	= 2,
+	SMC_MTU_1024	= 3,
+	SMC_MTU_2048	= 4,
+	SMC_MTU_4096	= 5,
+};
+
+/* Operating system code in Decline and in the first contact extension. */
+enum smc_clc_os {
+	SMC_CLC_OS_ZOS		= 1,
+	SMC_CLC_OS_LINUX	= 2,
+	SMC_CLC_OS_AIX		= 3,
+	SMC_CLC_OS_UNKNOWN	= 15,
+};
+
+/* Releases of version 2. Release 1 is called v2.1 and brings the limits. */
+#define SMC_CLC_RELEASE_0	0
+#define SMC_CLC_RELEASE_1	1
+
+/* What v2.1 allows for the negotiated limits of a link group. */
+#define SMC_CLC_CONNS_MIN	16
+#define SMC_CLC_CONNS_MAX	255
+#define SMC_CLC_LINKS_MIN	1
+#define SMC_CLC_LINKS_MAX	2
+
+/* Bit of the feature mask: emulated ISM, of no meaning for RDMA. */
+#define SMC_CLC_FEATURE_EMULATED_ISM	0x0001
+
+/**
+ * enum smc_clc_reason - diagnosis of a Decline that this implementation sends
+ *
+ * Other systems have codes of their own, so what is received stays a plain
+ * u32. A reason is never an errno, and the other way round.
+ */
+enum smc_clc_reason {
+	SMC_CLC_DECL_NONE		= 0,
+	SMC_CLC_DECL_MEM		= 0x01010000,
+	SMC_CLC_DECL_TIMEOUT_CL		= 0x02010000,
+	SMC_CLC_DECL_TIMEOUT_AL		= 0x02020000,
+	SMC_CLC_DECL_CONFIG		= 0x03000000,
+	SMC_CLC_DECL_PEER_NO_SMC	= 0x03010000,
+	SMC_CLC_DECL_IPSEC		= 0x03020000,
+	SMC_CLC_DECL_NO_DEV		= 0x03030000,
+	SMC_CLC_DECL_NO_DEV_D		= 0x03030001,
+	SMC_CLC_DECL_NO_DEV_R		= 0x03030002,
+	SMC_CLC_DECL_NO_ISM_V2		= 0x03030003,
+	SMC_CLC_DECL_NO_V2_EXT		= 0x03030004,
+	SMC_CLC_DECL_NO_V2_D_EXT	= 0x03030005,
+	SMC_CLC_DECL_NO_SEID		= 0x03030006,
+	SMC_CLC_DECL_NO_DEV_D_V2	= 0x03030007,
+	SMC_CLC_DECL_NO_UEID		= 0x03030008,
+	SMC_CLC_DECL_RELEASE		= 0x03030009,
+	SMC_CLC_DECL_MAX_CONNS		= 0x0303000a,
+	SMC_CLC_DECL_MAX_LINKS		= 0x0303000b,
+	SMC_CLC_DECL_MODE		= 0x03040000,
+	SMC_CLC_DECL_RMBE_EYEC		= 0x03050000,
+	SMC_CLC_DECL_SOCKOPT		= 0x03060000,
+	SMC_CLC_DECL_PREFIX		= 0x03070000,
+	SMC_CLC_DECL_VLAN_LOOKUP	= 0x03080000,
+	SMC_CLC_DECL_VLAN_ISM		= 0x03090000,
+	SMC_CLC_DECL_NO_LINK		= 0x030a0000,
+	SMC_CLC_DECL_LINK_UNKNOWN	= 0x030b0000,
+	SMC_CLC_DECL_VERSION		= 0x030c0000,
+	SMC_CLC_DECL_DMB_LIMIT		= 0x030d0000,
+	SMC_CLC_DECL_NO_ROUTE		= 0x030e0000,
+	SMC_CLC_DECL_NOT_DIRECT		= 0x030f0000,
+	SMC_CLC_DECL_SYNC		= 0x04000000,
+	SMC_CLC_DECL_PEER		= 0x05000000,
+	SMC_CLC_DECL_INTERNAL		= 0x09990000,
+	SMC_CLC_DECL_RTOKEN		= 0x09990001,
+	SMC_CLC_DECL_LINK_READY		= 0x09990002,
+	SMC_CLC_DECL_BUF_REG		= 0x09990003,
+};
+
+/**
+ * struct smc_clc_head - what the first eight bytes say
+ * @type: enum smc_clc_type
+ * @version: 1 .. 15
+ * @flags: low four bits of byte 7, whose meaning depends on @type
+ * @smcd: the eye catcher is the one of SMC-D
+ * @len: bytes of the whole message
+ */
+struct smc_clc_head {
+	u8 type;
+	u8 version;
+	u8 flags;
+	bool smcd;
+	u16 len;
+};
+
+/**
+ * struct smc_clc_prefix6 - one IPv6 prefix of the client's interface
+ * @addr: prefix, host bits zero
+ * @len: significant bits, at most 128
+ */
+struct smc_clc_prefix6 {
+	u8 addr[16];
+	u8 len;
+};
+
+/**
+ * struct smc_clc_v2_offer - the version 2 extension of a Proposal
+ * @release: enumerated, the server answers with the smaller of the two
+ * @gid: RoCEv2 GID of the client's preferred port
+ * @max_conns: v2.1: connections per link group, else 0
+ * @max_links: v2.1: links per link group, else 0
+ * @features: v2.1: feature mask, else 0
+ * @eid_count: how many entries of @eids are valid
+ * @eids: user EIDs, blank padded
+ */
+struct smc_clc_v2_offer {
+	u8 release;
+	u8 gid[SMC_GID_LEN];
+	u8 max_conns;
+	u8 max_links;
+	u16 features;
+	u8 eid_count;
+	u8 eids[SMC_CLC_MAX_EIDS][SMC_EID_LEN];
+};
+
+/**
+ * struct smc_clc_proposal - a client offers SMC
+ * @version: 1: the form of the RFC; 2 and above: with the 40 byte area.
+ *	A version above 2 is kept; the server answers with version 2
+ * @v1_type: enum smc_clc_offer, what is offered with version 1
+ * @v2_type: enum smc_clc_offer, what is offered with version 2
+ * @peer_id: the client's; all zero from some peers that offer only version 2
+ * @gid: RoCEv1 GID of the preferred port; as @peer_id
+ * @mac: MAC of the preferred port; as @peer_id
+ * @vendor_oui: v2.1, zero when unused, see marker.h
+ * @vendor_opt: v2.1, zero when unused, see marker.h
+ * @v4_net: network address and prefix length of the client's interface, all
+ *	zero for IPv6. Valid only if @v1_type is not SMC_CLC_OFFER_NONE
+ * @v4_len: see @v4_net
+ * @v6_count: how many entries of @v6 are valid
+ * @v6: IPv6 prefixes of the client's interface
+ * @has_v2: @v2 is valid. Not every Proposal that offers version 2 does it
+ * @v2: version 2 extension
+ *
+ * The parts that only concern SMC-D are checked and then forgotten. About 500
+ * bytes: think twice before putting one on a kernel stack.
+ */
+struct smc_clc_proposal {
+	u8 version;
+	u8 v1_type;
+	u8 v2_type;
+	u8 peer_id[SMC_PEER_ID_LEN];
+	u8 gid[SMC_GID_LEN];
+	u8 mac[SMC_MAC_LEN];
+	u8 vendor_oui[3];
+	u8 vendor_opt[5];
+	u8 v4_net[4];
+	u8 v4_len;
+	u8 v6_count;
+	struct smc_clc_prefix6 v6[SMC_CLC_MAX_PREFIX6];
+	bool has_v2;
+	struct smc_clc_v2_offer v2;
+};
+
+/**
+ * struct smc_clc_fce - first contact extension of Accept and Confirm, version 2
+ * @direct: the sender reaches the peer without an IP gateway
+ * @os: enum smc_clc_os
+ * @release: the negotiated release
+ * @hostname: blank padded, for people
+ * @max_conns: v2.1: negotiated connections per link group, else 0
+ * @max_links: v2.1: negotiated links per link group, else 0
+ * @features: v2.1: negotiated features, else 0
+ * @vendor_opt: v2.1, zero when unused, see marker.h
+ */
+struct smc_clc_fce {
+	bool direct;
+	u8 os;
+	u8 release;
+	u8 hostname[SMC_HOSTNAME_LEN];
+	u8 max_conns;
+	u8 max_links;
+	u16 features;
+	u8 vendor_opt[4];
+};
+
+/**
+ * struct smc_clc_accept - an Accept, or a Confirm, for SMC-R
+ * @is_confirm: which of the two
+ * @version: 1 or 2
+ * @first_contact: a link group has to be created. Real clients also set it in
+ *	a Confirm; a version 2 Confirm needs it to announce @fce and @gids
+ * @peer_id: sender's
+ * @gid: sender's, of the link used
+ * @mac: sender's, of the link used
+ * @qpn: sender's queue pair, 24 bits
+ * @rkey: of the RMB, on the link used
+ * @rmbe_idx: element of the RMB, counted from 1; a parser never delivers 0
+ * @token: alert token, opaque, to be put in CDC messages for this connection
+ * @bsize: code of the element size, see smc_bsize_to_len(); all 16 are valid
+ * @mtu: enum smc_mtu, may be an unknown code
+ * @vaddr: address of the RMB, not of the element. The element's end is known
+ *	not to wrap around the address space
+ * @psn: initial packet sequence number of the sender, 24 bits
+ * @eid: version 2: the EID the server chose
+ * @fce: version 2 first contact only
+ * @gid_count: version 2 first contact Confirm only: entries in @gids
+ * @gids: GIDs the client could use for links. A parser keeps the first
+ *	SMC_CLC_MAX_GIDS
+ *
+ * What does not exist in a form is zero after parsing, and must be zero (as a
+ * whole) when building.
+ */
+struct smc_clc_accept {
+	bool is_confirm;
+	u8 version;
+	bool first_contact;
+	u8 peer_id[SMC_PEER_ID_LEN];
+	u8 gid[SMC_GID_LEN];
+	u8 mac[SMC_MAC_LEN];
+	u32 qpn;
+	u32 rkey;
+	u8 rmbe_idx;
+	u32 token;
+	u8 bsize;
+	u8 mtu;
+	u64 vaddr;
+	u32 psn;
+	u8 eid[SMC_EID_LEN];
+	struct smc_clc_fce fce;
+	u8 gid_count;
+	u8 gids[SMC_CLC_MAX_GIDS][SMC_GID_LEN];
+};
+
+/**
+ * struct smc_clc_decline - no SMC for this connection
+ * @version: of the message; above 1 the long form
+ * @out_of_sync: the sender lost the link group that the peer relies on
+ * @peer_id: for people only: may be zero or junk
+ * @diag: why; enum smc_clc_reason or a code of another system
+ * @os: long form: enum smc_clc_os
+ * @extra: long form: further codes
+ */
+struct smc_clc_decline {
+	u8 version;
+	bool out_of_sync;
+	u8 peer_id[SMC_PEER_ID_LEN];
+	u32 diag;
+	u8 os;
+	u32 extra[4];
+};
+
+/**
+ * smc_clc_peek_header() - judge a message by its first eight bytes
+ * @buf: SMC_CLC_HEAD_LEN bytes
+ * @head: filled in on success
+ *
+ * Return: 0, or -EPROTO for a wrong eye catcher, version 0, an unknown type,
+ * or a length that no message of this type and version can have. A length
+ * that passes is in SMC_CLC_DECLINE_V1_LEN .. SMC_CLC_MAX_LEN.
+ */
+int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head);
+
+/* @len is what was received and must equal the length in the header. */
+int smc_clc_parse_proposal(const u8 *buf, size_t len,
+			   struct smc_clc_proposal *out);
+/* Takes Accept and Confirm; look at out->is_confirm. */
+int smc_clc_parse_accept(const u8 *buf, size_t len,
+			 struct smc_clc_accept *out);
+int smc_clc_parse_decline(const u8 *buf, size_t len,
+			  struct smc_clc_decline *out);
+
+/*
+ * Builders return the length, -ENOSPC if @cap is too small, or -EINVAL if
+ * the structure holds what cannot be expressed or may not be sent. Only the
+ * forms this implementation has a use for can be built: versions 1 and 2,
+ * SMC-R.
+ */
+int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
+			   size_t cap);
+int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap);
+int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
+			  size_t cap);
+
+/**
+ * smc_clc_unsupported() - the Decline for a parser's -EOPNOTSUPP
+ * @head: header of the message that was refused
+ *
+ * Return: the reason, never SMC_CLC_DECL_NONE.
+ */
+enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head);
+
+/**
+ * smc_clc_check_proposal() - does a parsed Proposal offer anything for us
+ * @p: from smc_clc_parse_proposal()
+ *
+ * Return: SMC_CLC_DECL_NONE if it offers SMC-R in version 1, or in version 2
+ * with an extension that names at least one EID; else the reason to decline.
+ */
+enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p);
+
+/**
+ * smc_clc_check_accept() - are all enumerated values of an Accept known
+ * @a: from smc_clc_parse_accept()
+ *
+ * Does not compare with what was proposed: a release or limit that is known
+ * but was not offered is for the caller to find.
+ *
+ * Return: SMC_CLC_DECL_NONE or the reason to decline.
+ */
+enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a);
+
+/**
+ * smc_clc_reason_str() - short text for people
+ * @reason: any diagnosis code, also a peer's
+ *
+ * Return: a constant string, "unknown reason" for codes without a text.
+ */
+const char *smc_clc_reason_str(u32 reason);
+
+#endif

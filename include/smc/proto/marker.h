@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The marker by which this implementation recognises itself.
+ *
+ * It consists of an OUI from the locally administered range (nobody owns it;
+ * it merely is improbable elsewhere) and a version byte, and is sent in
+ *   the vendor area of the Proposal: OUI, then the version as first option;
+ *   the vendor options of the first contact extension: OUI, then the version.
+ * The in-tree family sends zeros there and ignores what it receives.
+ *
+ * Nothing trusts the marker: any peer can send it, so it may select what is
+ * tried or shown, never what is left unchecked.
+ */
+#ifndef SMC_PROTO_MARKER_H
+#define SMC_PROTO_MARKER_H
+
+#include <smc/proto/clc_msg.h>
+
+#define SMC_MARKER_OUI0		0xd2
+#define SMC_MARKER_OUI1		0x53
+#define SMC_MARKER_OUI2		0x4d
+
+/* Zero is reserved for "no marker". */
+#define SMC_MARKER_VERSION	1
+
+static inline void smc_marker_put_oui(u8 *p)
+{
+	p[0] = SMC_MARKER_OUI0;
+	p[1] = SMC_MARKER_OUI1;
+	p[2] = SMC_MARKER_OUI2;
+}
+
+static inline bool smc_marker_is_oui(const u8 *p)
+{
+	return p[0] == SMC_MARKER_OUI0 && p[1] == SMC_MARKER_OUI1 &&
+	       p[2] == SMC_MARKER_OUI2;
+}
+
+/**
+ * smc_marker_set_proposal() - mark a Proposal of version 2 as ours
+ * @p: Proposal about to be built
+ */
+static inline void smc_marker_set_proposal(struct smc_clc_proposal *p)
+{
+	memset(p->vendor_opt, 0, sizeof(p->vendor_opt));
+	smc_marker_put_oui(p->vendor_oui);
+	p->vendor_opt[0] = SMC_MARKER_VERSION;
+}
+
+/**
+ * smc_marker_of_proposal() - which marker version a Proposal carries
+ * @p: parsed Proposal
+ *
+ * Return: the peer's marker version, 0 if there is no marker.
+ */
+static inline u8 smc_marker_of_proposal(const struct smc_clc_proposal *p)
+{
+	return smc_marker_is_oui(p->vendor_oui) ? p->vendor_opt[0] : 0;
+}
+
+/**
+ * smc_marker_set_fce() - mark a first contact extension as ours
+ * @fce: extension about to be built
+ */
+static inline void smc_marker_set_fce(struct smc_clc_fce *fce)
+{
+	smc_marker_put_oui(fce->vendor_opt);
+	fce->vendor_opt[3] = SMC_MARKER_VERSION;
+}
+
+/**
+ * smc_marker_of_fce() - which marker version a first contact extension carries
+ * @fce: parsed extension; all zero if the message had none
+ *
+ * Return: the peer's marker version, 0 if there is no marker.
+ */
+static inline u8 smc_marker_of_fce(const struct smc_clc_fce *fce)
+{
+	return smc_marker_is_oui(fce->vendor_opt) ? fce->vendor_opt[3] : 0;
+}
+
+#endif

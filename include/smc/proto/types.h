@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few things the pure protocol code needs from its surroundings.
+ *
+ * Everything below proto/ is compiled as part of the kernel module, of the
+ * user-space unit tests and of the fuzzers. Wire formats are read and written
+ * one byte at a time, so neither the byte order nor the alignment rules of
+ * the machine matter, and no packed structure has to exist.
+ */
+#ifndef SMC_PROTO_TYPES_H
+#define SMC_PROTO_TYPES_H
+
+#ifdef __KERNEL__
+
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#else
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#endif
+
+#define SMC_PEER_ID_LEN		8
+#define SMC_GID_LEN		16
+#define SMC_MAC_LEN		6
+#define SMC_EID_LEN		32
+#define SMC_HOSTNAME_LEN	32
+
+/* First byte of a message received on a queue pair that is a CDC message. */
+#define SMC_CDC_TYPE		0xfe
+/* LLC v1 messages and CDC messages have this length, LLC v2 at least this. */
+#define SMC_LINK_MSG_LEN	44
+
+/* The smallest RMB element; the code in Accept and Confirm doubles it. */
+#define SMC_RMBE_SIZE_MIN	16384U
+
+/**
+ * smc_bsize_to_len() - bytes of an RMB element
+ * @bsize: the code from Accept or Confirm; only four bits exist on the wire
+ */
+static inline u32 smc_bsize_to_len(u8 bsize)
+{
+	return SMC_RMBE_SIZE_MIN << (bsize & 0x0f);
+}
+
+static inline u16 smc_get_be16(const u8 *p)
+{
+	return (u16)((p[0] << 8) | p[1]);
+}
+
+static inline u32 smc_get_be24(const u8 *p)
+{
+	return ((u32)p[0] << 16) | ((u32)p[1] << 8) | p[2];
+}
+
+static inline u32 smc_get_be32(const u8 *p)
+{
+	return ((u32)p[0] << 24) | smc_get_be24(p + 1);
+}
+
+static inline u64 smc_get_be64(const u8 *p)
+{
+	return ((u64)smc_get_be32(p) << 32) | smc_get_be32(p + 4);
+}
+
+static inline void smc_put_be16(u8 *p, u16 v)
+{
+	p[0] = (u8)(v >> 8);
+	p[1] = (u8)v;
+}
+
+static inline void smc_put_be24(u8 *p, u32 v)
+{
+	p[0] = (u8)(v >> 16);
+	p[1] = (u8)(v >> 8);
+	p[2] = (u8)v;
+}
+
+static inline void smc_put_be32(u8 *p, u32 v)
+{
+	p[0] = (u8)(v >> 24);
+	smc_put_be24(p + 1, v);
+}
+
+static inline void smc_put_be64(u8 *p, u64 v)
+{
+	smc_put_be32(p, (u32)(v >> 32));
+	smc_put_be32(p + 4, (u32)v);
+}
+
+/* LLC v2 has two little-endian fields, see llc_msg.h. */
+static inline u16 smc_get_le16(const u8 *p)
+{
+	return (u16)(p[0] | (p[1] << 8));
+}
+
+static inline void smc_put_le16(u8 *p, u16 v)
+{
+	p[0] = (u8)v;
+	p[1] = (u8)(v >> 8);
+}
+
+#endif
