@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Verified traffic between two hosts: server role, and client role with KTAP results. */
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ktap.h"
+#include "traffic.h"
+
+#define DEFAULT_PORT	4430
+#define MAX_THREADS	1024
+#define THREAD_STACK	(160U << 10)
+#define KIB		1024ULL
+#define MIB		(1024 * KIB)
+
+/**
+ * struct options - the command line
+ * @client: what the client operations need
+ * @wsize: bytes of one write, 0 random
+ * @io: style of waiting, TRF_IO_NR for all of them
+ * @wait_s: how long the client waits for the server to appear
+ * @quit: end the server when the tests are over
+ * @verbose: one line per operation of the server
+ * @corrupt: offset of a byte the server falsifies in each stream, 0 for none
+ */
+struct options {
+	struct trf_client client;
+	uint32_t wsize;
+	enum trf_io io;
+	unsigned int wait_s;
+	bool quit;
+	bool verbose;
+	uint64_t corrupt;
+};
+
+static struct options opt = {
+	.wsize = 64 * KIB,
+	.io = TRF_IO_BLOCK,
+	.client = { .timeout_ms = 30000, .seed = 1 },
+};
+
+static struct ktap ktap;
+
+static uint64_t next_seed(void)
+{
+	return __atomic_add_fetch(&opt.client.seed, 1, __ATOMIC_RELAXED);
+}
+
+/**
+ * struct subtest - one name on the command line
+ * @name: its name
+ * @run: runs it with the number behind its colon, prints one or more results
+ * @arg: that number if none is given
+ * @results: results it prints, times the styles of waiting if @per_io
+ * @per_io: runs once for each style of waiting
+ */
+struct subtest {
+	const char *name;
+	void (*run)(unsigned long arg, enum trf_io io, const char *name);
+	unsigned long arg;
+	unsigned int results;
+	bool per_io;
+};
+
+static void report(const struct trf_outcome *out, const char *name)
+{
+	if (out->err)
+		ktap_note("%s: %s", name, out->what);
+	ktap_result(&ktap, !out->err, name);
+}
+
+static void note_modes(const char *name, const struct trf_outcome *out)
+{
+	if (out->local.mode == TL_MODE_UNKNOWN)
+		return;
+	ktap_note("%s: mode %s%s%s, server %s, reasons %08x/%08x", name,
+		  tl_mode_name(out->local.mode), *out->local.ibname ? " on " : "",
+		  out->local.ibname, tl_mode_name(out->verdict.mode), out->local.reason,
+		  out->local.peer_reason);
+}
+
+/* One connection with one stream on it. */
+static int one_stream(uint64_t bytes, uint32_t wsize, enum trf_io io, struct trf_outcome *out)
+{
+	struct trf_client c = opt.client;
+	struct trf_req req;
+	int fd = trf_client_connect(&c, out);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	c.seed = next_seed();
+	trf_client_req(&c, &req, TRF_STREAM);
+	req.io = io;
+	req.wsize = wsize;
+	req.to_server = bytes;
+	req.to_client = bytes;
+	err = trf_client_stream(&c, fd, &req, out);
+	close(fd);
+	return err;
+}
+
+static void run_stream(unsigned long mib, enum trf_io io, const char *name)
+{
+	struct trf_outcome out;
+
+	one_stream(mib * MIB, opt.wsize, io, &out);
+	note_modes(name, &out);
+	if (!out.err)
+		ktap_note("%s: %lu MiB each way in %llu ms", name, mib,
+			  (unsigned long long)(out.nsec / TL_NSEC_PER_MSEC));
+	report(&out, name);
+}
+
+/* Odd lengths and random write and read sizes. */
+static void run_random(unsigned long mib, enum trf_io io, const char *name)
+{
+	struct trf_outcome out;
+
+	one_stream(mib * MIB + 12345, 0, io, &out);
+	note_modes(name, &out);
+	report(&out, name);
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
+{
+	static const unsigned int sizes[] = { 1, 2, 44, 45, 1024, 4096, 16384, 65535, 65536 };
+	uint64_t *rtt = calloc(count, sizeof(*rtt));
+	struct trf_client c = opt.client;
+	struct trf_outcome out;
+	int fd = trf_client_connect(&c, &out);
+	int err = fd < 0 ? fd : 0;
+
+	(void)io;
+	if (!rtt)
+		err = trf_fail(&out, -ENOMEM, "no memory");
+	for (size_t i = 0; !err && i < TL_ARRAY_SIZE(sizes); i++) {
+		struct trf_req req;
+
+		c.seed = next_seed();
+		trf_client_req(&c, &req, TRF_PINGPONG);
+		req.to_server = sizes[i];
+		req.count = count;
+		err = trf_client_pingpong(&c, fd, &req, rtt, &out);
+		if (err)
+			break;
+		qsort(rtt, count, sizeof(*rtt), cmp_u64);
+		ktap_note("%s: %u bytes: median %llu us", name, sizes[i],
+			  (unsigned long long)(rtt[count / 2] / 1000));
+	}
+	note_modes(name, &out);
+	if (fd >= 0)
+		close(fd);
+	free(rtt);
+	report(&out, name);
+}
+
+static void run_connects(unsigned long count, enum trf_io io, const char *name)
+{
+	struct trf_outcome out = { .err = -EINVAL };
+	uint64_t t0 = tl_now_ns();
+
+	for (unsigned long i = 0; i < count; i++) {
+		if (one_stream(1, 1, io, &out)) {
+			ktap_note("%s: number %lu of %lu", name, i + 1, count);
+			break;
+		}
+	}
+	note_modes(name, &out);
+	ktap_note("%s: %lu in %llu ms", name, count,
+		  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
+	report(&out, name);
+}
+
+/**
+ * struct worker - one thread of a test with many connections
+ * @thread: its thread
+ * @gate: all connect at once
+ * @bytes: length of its stream
+ * @wsize: bytes of one write
+ * @io: style of waiting
+ * @out: result
+ */
+struct worker {
+	pthread_t thread;
+	pthread_barrier_t *gate;
+	uint64_t bytes;
+	uint32_t wsize;
+	enum trf_io io;
+	struct trf_outcome out;
+};
+
+static void *worker_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_barrier_wait(w->gate);
+	one_stream(w->bytes, w->wsize, w->io, &w->out);
+	return NULL;
+}
+
+static void run_many(unsigned long count, uint64_t bytes, enum trf_io io, const char *name)
+{
+	struct worker *workers = calloc(count, sizeof(*workers));
+	struct trf_outcome out = { .err = 0 };
+	unsigned long started = 0, bad = 0;
+	pthread_barrier_t gate;
+	pthread_attr_t attr;
+
+	if (!workers || !count || count > MAX_THREADS) {
+		trf_fail(&out, -EINVAL, "bad number of connections");
+		report(&out, name);
+		free(workers);
+		return;
+	}
+	pthread_barrier_init(&gate, NULL, count);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	for (; started < count; started++) {
+		struct worker *w = &workers[started];
+
+		w->gate = &gate;
+		w->bytes = bytes;
+		w->wsize = opt.wsize;
+		w->io = io == TRF_IO_NR ? (enum trf_io)(started % TRF_IO_NR) : io;
+		/* a thread that is missing would keep the others at the gate for ever */
+		if (pthread_create(&w->thread, &attr, worker_thread, w)) {
+			printf("Bail out! cannot start thread %lu\n", started);
+			exit(KTAP_FAIL);
+		}
+	}
+	for (unsigned long i = 0; i < started; i++) {
+		pthread_join(workers[i].thread, NULL);
+		if (!workers[i].out.err)
+			continue;
+		bad++;
+		out = workers[i].out;
+		ktap_note("%s: connection %lu: %s", name, i, out.what);
+	}
+	if (bad)
+		ktap_note("%s: %lu of %lu connections failed", name, bad, count);
+	else
+		out = workers[0].out;
+	note_modes(name, &out);
+	pthread_barrier_destroy(&gate);
+	pthread_attr_destroy(&attr);
+	free(workers);
+	report(&out, name);
+}
+
+static void run_burst(unsigned long count, enum trf_io io, const char *name)
+{
+	run_many(count, 1000, io, name);
+}
+
+static void run_parallel(unsigned long count, enum trf_io io, const char *name)
+{
+	(void)io;
+	/* all styles of waiting beside each other */
+	run_many(count, 2 * MIB, TRF_IO_NR, name);
+}
+
+static void run_halfclose(unsigned long kib, enum trf_io io, const char *name)
+{
+	static const enum trf_op ops[] = { TRF_HALFCLOSE_CLIENT, TRF_HALFCLOSE_SERVER };
+	static const char * const who[] = { "client", "server" };
+
+	(void)io;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(ops); i++) {
+		struct trf_client c = opt.client;
+		struct trf_outcome out;
+		struct trf_req req;
+		char full[64];
+		int fd = trf_client_connect(&c, &out);
+
+		if (fd >= 0) {
+			c.seed = next_seed();
+			trf_client_req(&c, &req, ops[i]);
+			req.to_server = kib * KIB + 1;
+			req.to_client = kib * KIB + 77;
+			trf_client_halfclose(&c, fd, &req, &out);
+			close(fd);
+		}
+		snprintf(full, sizeof(full), "%s-%s", name, who[i]);
+		note_modes(full, &out);
+		report(&out, full);
+	}
+}
+
+static void run_reset(unsigned long bytes, enum trf_io io, const char *name)
+{
+	static const struct {
+		const char *name;
+		enum trf_op op;
+		uint16_t flags;
+	} ways[] = {
+		{ "client-unread", TRF_RESET_CLIENT, 0 },
+		{ "client-linger", TRF_RESET_CLIENT, TRF_F_LINGER },
+		{ "server-unread", TRF_RESET_SERVER, 0 },
+		{ "server-linger", TRF_RESET_SERVER, TRF_F_LINGER },
+	};
+
+	(void)io;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(ways); i++) {
+		bool linger = ways[i].flags & TRF_F_LINGER;
+		struct trf_client c = opt.client;
+		struct trf_outcome out;
+		struct trf_req req;
+		char full[64];
+		int fd = trf_client_connect(&c, &out);
+
+		if (fd >= 0) {
+			c.seed = next_seed();
+			trf_client_req(&c, &req, ways[i].op);
+			req.flags |= ways[i].flags;
+			if (ways[i].op == TRF_RESET_SERVER)
+				req.to_server = linger ? 0 : bytes;
+			else
+				req.to_client = linger ? 1 : bytes;
+			trf_client_reset(&c, fd, &req, &out);
+		}
+		snprintf(full, sizeof(full), "%s-%s", name, ways[i].name);
+		report(&out, full);
+	}
+}
+
+static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
+{
+	struct trf_client c = opt.client;
+	struct trf_outcome out;
+	int fd, err = 0;
+
+	/* the server waits for the next request during the pause: no time-out runs there */
+	fd = trf_client_connect(&c, &out);
+	for (int round = 0; fd >= 0 && !err && round < 2; round++) {
+		struct trf_req req;
+
+		if (round)
+			tl_sleep_ms(seconds * 1000);
+		c.seed = next_seed();
+		trf_client_req(&c, &req, TRF_STREAM);
+		req.timeout_ms += seconds * 1000;
+		req.io = io;
+		req.wsize = opt.wsize;
+		req.to_server = 256 * KIB;
+		req.to_client = 256 * KIB;
+		err = trf_client_stream(&c, fd, &req, &out);
+	}
+	if (fd >= 0)
+		close(fd);
+	note_modes(name, &out);
+	report(&out, name);
+}
+
+static const struct subtest subtests[] = {
+	{ "stream",	run_stream,	64,	1, true },
+	{ "random",	run_random,	8,	1, true },
+	{ "pingpong",	run_pingpong,	50,	1, false },
+	{ "connects",	run_connects,	200,	1, false },
+	{ "burst",	run_burst,	50,	1, false },
+	{ "parallel",	run_parallel,	32,	1, false },
+	{ "halfclose",	run_halfclose,	1024,	2, false },
+	{ "reset",	run_reset,	8192,	4, false },
+	{ "idle",	run_idle,	5,	1, false },
+};
+
+/**
+ * struct selected - a subtest as chosen on the command line
+ * @test: which
+ * @arg: its number
+ */
+struct selected {
+	const struct subtest *test;
+	unsigned long arg;
+};
+
+static int select_one(const char *word, struct selected *sel)
+{
+	size_t n = strcspn(word, ":");
+	char *end;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++) {
+		const struct subtest *t = &subtests[i];
+
+		if (strlen(t->name) != n || strncmp(t->name, word, n))
+			continue;
+		sel->test = t;
+		sel->arg = t->arg;
+		if (!word[n])
+			return 0;
+		sel->arg = strtoul(word + n + 1, &end, 0);
+		return *end || !sel->arg ? -EINVAL : 0;
+	}
+	return -EINVAL;
+}
+
+static unsigned int results_of(const struct selected *sel)
+{
+	return sel->test->results * (sel->test->per_io && opt.io == TRF_IO_NR ? TRF_IO_NR : 1);
+}
+
+static void run_selected(const struct selected *sel)
+{
+	enum trf_io first = opt.io == TRF_IO_NR ? TRF_IO_BLOCK : opt.io;
+	enum trf_io last = opt.io == TRF_IO_NR && sel->test->per_io ? TRF_IO_NR - 1 : first;
+
+	for (int io = first; io <= (int)last; io++) {
+		char name[64];
+
+		if (sel->test->per_io)
+			snprintf(name, sizeof(name), "%s-%s", sel->test->name, trf_io_name(io));
+		else
+			snprintf(name, sizeof(name), "%s", sel->test->name);
+		sel->test->run(sel->arg, io, name);
+	}
+}
+
+static int wait_for_server(void)
+{
+	uint64_t until = tl_now_ns() + opt.wait_s * TL_NSEC_PER_SEC;
+	struct trf_client c = opt.client;
+	struct trf_outcome out;
+	int fd;
+
+	c.require = TL_MODE_UNKNOWN;
+	do {
+		fd = trf_client_connect(&c, &out);
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+		tl_sleep_ms(200);
+	} while (tl_now_ns() < until);
+	ktap_note("no server: %s", out.what);
+	return fd;
+}
+
+static void quit_server(void)
+{
+	struct trf_client c = opt.client;
+	struct trf_outcome out;
+	int fd;
+
+	c.require = TL_MODE_UNKNOWN;
+	fd = trf_client_connect(&c, &out);
+	if (fd >= 0 && !trf_client_simple(&c, fd, TRF_QUIT, 0, &out))
+		ktap_note("server: %llu connections, %llu alien requests, %u failures",
+			  (unsigned long long)out.verdict.bytes,
+			  (unsigned long long)out.verdict.bad_off, out.verdict.peer_reason);
+	else
+		ktap_note("server did not quit: %s", out.what);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int client_main(char **words, int nr)
+{
+	struct selected sel[64];
+	unsigned int planned = 0;
+	int nr_sel = 0;
+
+	if (!nr || !strcmp(words[0], "all")) {
+		for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
+			sel[nr_sel++] = (struct selected){ &subtests[i], subtests[i].arg };
+		nr = 0;
+	}
+	for (int i = 0; i < nr && nr_sel < (int)TL_ARRAY_SIZE(sel); i++) {
+		if (select_one(words[i], &sel[nr_sel++])) {
+			fprintf(stderr, "unknown subtest %s\n", words[i]);
+			return 2;
+		}
+	}
+	for (int i = 0; i < nr_sel; i++)
+		planned += results_of(&sel[i]);
+	ktap_plan(planned);
+	if (!tl_proto_available(opt.client.proto)) {
+		for (unsigned int i = 0; i < planned; i++)
+			ktap_skip(&ktap, "traffic", "this kernel has no such family");
+		return ktap_exit_code(&ktap);
+	}
+	if (opt.wait_s && wait_for_server()) {
+		printf("Bail out! no server\n");
+		return KTAP_FAIL;
+	}
+	for (int i = 0; i < nr_sel; i++)
+		run_selected(&sel[i]);
+	if (opt.quit)
+		quit_server();
+	return ktap_exit_code(&ktap);
+}
+
+static int server_main(void)
+{
+	struct trf_server srv = {
+		.proto = opt.client.proto,
+		.require = opt.client.require,
+		.verbose = opt.verbose,
+		.corrupt = opt.corrupt,
+	};
+	char text[80];
+	int fd = tl_listen(srv.proto, &opt.client.from, 1024);
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (fd < 0) {
+		fprintf(stderr, "listen: %s\n", tl_errno_name(-fd));
+		return fd == -EAFNOSUPPORT ? KTAP_SKIP : KTAP_FAIL;
+	}
+	printf("# listening on %s\n", tl_addr_str(&opt.client.from, text, sizeof(text)));
+	fprintf(stderr, "accept: %s\n", tl_errno_name(-trf_server_run(&srv, fd)));
+	return KTAP_FAIL;
+}
+
+static void usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_traffic server [options]\n"
+		"       smc_traffic client --connect ADDR [options] [SUBTEST[:N]]...\n"
+		"  --family F      smc, smc6, inet or inet6 (default smc)\n"
+		"  --bind ADDR     local address\n"
+		"  --port N        port of the server (default %u)\n"
+		"  --require M     smc or tcp: a connection of any other mode fails\n"
+		"  --mode          print the mode of each connection\n"
+		"  --io STYLE      block, poll, epoll or all\n"
+		"  --wsize N       bytes of one write, or rand\n"
+		"  --timeout MS    silence after which an operation has failed\n"
+		"  --seed N        first seed\n"
+		"  --wait S        client: wait that long for the server\n"
+		"  --quit          client: end the server afterwards\n"
+		"  --strict        a skip is a failure\n"
+		"  --verbose       server: one line for each operation\n"
+		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
+		"subtests:", DEFAULT_PORT);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
+		fprintf(stderr, " %s:%lu", subtests[i].name, subtests[i].arg);
+	fprintf(stderr, "\n");
+	exit(2);
+}
+
+static int parse_io(const char *name)
+{
+	for (int io = 0; io < TRF_IO_NR; io++) {
+		if (!strcmp(name, trf_io_name(io)))
+			return io;
+	}
+	if (strcmp(name, "all"))
+		usage();
+	return TRF_IO_NR;
+}
+
+static const struct option longopts[] = {
+	{ "family",	required_argument, NULL, 'f' },
+	{ "bind",	required_argument, NULL, 'b' },
+	{ "connect",	required_argument, NULL, 'c' },
+	{ "port",	required_argument, NULL, 'p' },
+	{ "require",	required_argument, NULL, 'r' },
+	{ "mode",	no_argument, NULL, 'm' },
+	{ "io",		required_argument, NULL, 'i' },
+	{ "wsize",	required_argument, NULL, 'w' },
+	{ "timeout",	required_argument, NULL, 't' },
+	{ "seed",	required_argument, NULL, 's' },
+	{ "wait",	required_argument, NULL, 'W' },
+	{ "quit",	no_argument, NULL, 'q' },
+	{ "strict",	no_argument, NULL, 'S' },
+	{ "verbose",	no_argument, NULL, 'v' },
+	{ "corrupt",	required_argument, NULL, 'C' },
+	{ }
+};
+
+static void parse_simple(int o)
+{
+	switch (o) {
+	case 'r':
+		if (tl_mode_parse(optarg, &opt.client.require))
+			usage();
+		break;
+	case 'm':
+		opt.client.show_mode = true;
+		break;
+	case 'i':
+		opt.io = parse_io(optarg);
+		break;
+	case 'w':
+		opt.wsize = strcmp(optarg, "rand") ? strtoul(optarg, NULL, 0) : 0;
+		if (opt.wsize > TRF_WSIZE_MAX)
+			usage();
+		break;
+	case 't':
+		opt.client.timeout_ms = strtoul(optarg, NULL, 0);
+		break;
+	case 's':
+		opt.client.seed = strtoull(optarg, NULL, 0) << 20;
+		break;
+	case 'W':
+		opt.wait_s = strtoul(optarg, NULL, 0);
+		break;
+	case 'q':
+		opt.quit = true;
+		break;
+	case 'S':
+		ktap.strict = true;
+		break;
+	case 'v':
+		opt.verbose = true;
+		break;
+	case 'C':
+		opt.corrupt = strtoull(optarg, NULL, 0);
+		break;
+	default:
+		usage();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *family = "smc", *bind_to = NULL, *connect_to = NULL;
+	unsigned int port = DEFAULT_PORT;
+	bool server;
+	int o;
+
+	if (argc < 2 || (strcmp(argv[1], "server") && strcmp(argv[1], "client")))
+		usage();
+	server = !strcmp(argv[1], "server");
+	while ((o = getopt_long(argc - 1, argv + 1, "", longopts, NULL)) != -1) {
+		if (o == 'f')
+			family = optarg;
+		else if (o == 'b')
+			bind_to = optarg;
+		else if (o == 'c')
+			connect_to = optarg;
+		else if (o == 'p')
+			port = strtoul(optarg, NULL, 0);
+		else
+			parse_simple(o);
+	}
+	opt.client.proto = tl_proto_find(family);
+	if (!opt.client.proto || !opt.client.timeout_ms || server == !!connect_to)
+		usage();
+	if ((server || bind_to) &&
+	    tl_addr_parse(&opt.client.from, opt.client.proto, bind_to, server ? port : 0))
+		usage();
+	if (connect_to && tl_addr_parse(&opt.client.to, opt.client.proto, connect_to, port))
+		usage();
+	signal(SIGPIPE, SIG_IGN);
+	return server ? server_main() : client_main(argv + 1 + optind, argc - 1 - optind);
+}

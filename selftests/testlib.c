@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Families, addresses, verified byte streams and plain socket helpers of the test programs. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "testlib.h"
+
+static const struct tl_proto protos[] = {
+	{ "smc",	AF_SMC,		0, AF_INET,	true },
+	{ "smc6",	AF_SMC,		1, AF_INET6,	true },
+	{ "inet",	AF_INET,	0, AF_INET,	false },
+	{ "inet6",	AF_INET6,	0, AF_INET6,	false },
+};
+
+/**
+ * tl_proto_find() - look up a value of --family
+ * @name: smc, smc6, inet or inet6
+ *
+ * Return: the entry, or NULL for any other name.
+ */
+const struct tl_proto *tl_proto_find(const char *name)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(protos); i++) {
+		if (!strcmp(protos[i].name, name))
+			return &protos[i];
+	}
+	return NULL;
+}
+
+/**
+ * tl_proto_variant() - the same transport with the other address family
+ * @p: entry to start from
+ * @af: AF_INET or AF_INET6
+ *
+ * Return: the entry, never NULL for these two values.
+ */
+const struct tl_proto *tl_proto_variant(const struct tl_proto *p, int af)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(protos); i++) {
+		if (protos[i].smc == p->smc && protos[i].af == af)
+			return &protos[i];
+	}
+	return NULL;
+}
+
+/**
+ * tl_proto_available() - can this kernel make such a socket?
+ * @p: family in question
+ *
+ * Return: false only if the family itself is missing; other errors are for the test to find.
+ */
+bool tl_proto_available(const struct tl_proto *p)
+{
+	int fd = socket(p->domain, SOCK_STREAM, p->protocol);
+
+	if (fd < 0)
+		return errno != EAFNOSUPPORT;
+	close(fd);
+	return true;
+}
+
+/**
+ * tl_addr_parse() - turn text into an address of a family
+ * @a: result
+ * @p: family that decides the form; an IPv4 text for an IPv6 family becomes v4-mapped
+ * @host: numeric address, or NULL for the wildcard
+ * @port: port in host order
+ *
+ * Return: 0 or -EINVAL.
+ */
+int tl_addr_parse(struct tl_addr *a, const struct tl_proto *p, const char *host,
+		  unsigned int port)
+{
+	memset(a, 0, sizeof(*a));
+	if (p->af == AF_INET) {
+		a->len = sizeof(a->in);
+		a->in.sin_family = AF_INET;
+		a->in.sin_port = htons(port);
+		if (host && inet_pton(AF_INET, host, &a->in.sin_addr) != 1)
+			return -EINVAL;
+		return 0;
+	}
+	a->len = sizeof(a->in6);
+	a->in6.sin6_family = AF_INET6;
+	a->in6.sin6_port = htons(port);
+	if (!host || inet_pton(AF_INET6, host, &a->in6.sin6_addr) == 1)
+		return 0;
+	if (inet_pton(AF_INET, host, &a->in6.sin6_addr.s6_addr[12]) != 1)
+		return -EINVAL;
+	memset(&a->in6.sin6_addr.s6_addr[10], 0xff, 2);
+	return 0;
+}
+
+unsigned int tl_addr_port(const struct tl_addr *a)
+{
+	/* the port stands at the same place in both forms */
+	return ntohs(a->in.sin_port);
+}
+
+void tl_addr_set_port(struct tl_addr *a, unsigned int port)
+{
+	a->in.sin_port = htons(port);
+}
+
+/* The IPv6 form of either address, so that 10.0.0.1 and ::ffff:10.0.0.1 are one host. */
+static void addr_as_v6(const struct tl_addr *a, uint8_t out[16])
+{
+	if (a->sa.sa_family == AF_INET6) {
+		memcpy(out, &a->in6.sin6_addr, 16);
+		return;
+	}
+	memset(out, 0, 10);
+	memset(out + 10, 0xff, 2);
+	memcpy(out + 12, &a->in.sin_addr, 4);
+}
+
+bool tl_addr_same_host(const struct tl_addr *a, const struct tl_addr *b)
+{
+	uint8_t x[16], y[16];
+
+	addr_as_v6(a, x);
+	addr_as_v6(b, y);
+	return !memcmp(x, y, sizeof(x));
+}
+
+const char *tl_addr_str(const struct tl_addr *a, char *buf, size_t len)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (a->sa.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
+	else
+		inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
+	snprintf(buf, len, a->sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+		 tl_addr_port(a));
+	return buf;
+}
+
+int tl_socket(const struct tl_proto *p, int flags)
+{
+	int fd = socket(p->domain, SOCK_STREAM | SOCK_CLOEXEC | flags, p->protocol);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/**
+ * tl_listen() - bind and listen
+ * @p: family
+ * @at: where; a zero port is filled in with the one that was chosen
+ * @backlog: for listen()
+ *
+ * Return: the descriptor or a negative errno.
+ */
+int tl_listen(const struct tl_proto *p, struct tl_addr *at, int backlog)
+{
+	int fd = tl_socket(p, 0);
+	int one = 1;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, &at->sa, at->len) && !listen(fd, backlog) &&
+	    !getsockname(fd, &at->sa, &at->len))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/**
+ * tl_connect() - blocking connect
+ * @p: family
+ * @from: local address or NULL
+ * @to: peer
+ *
+ * Return: the descriptor or a negative errno.
+ */
+int tl_connect(const struct tl_proto *p, const struct tl_addr *from, const struct tl_addr *to)
+{
+	int fd = tl_socket(p, 0);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	if ((!from || !bind(fd, &from->sa, from->len)) && !connect(fd, &to->sa, to->len))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int tl_set_timeouts(int fd, unsigned int msec)
+{
+	struct timeval tv = {
+		.tv_sec = msec / 1000,
+		.tv_usec = msec % 1000 * 1000,
+	};
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)))
+		return -errno;
+	return 0;
+}
+
+int tl_set_nonblock(int fd, bool on)
+{
+	int fl = fcntl(fd, F_GETFL);
+
+	if (fl < 0 || fcntl(fd, F_SETFL, on ? fl | O_NONBLOCK : fl & ~O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+/* Returns bytes sent, which are fewer than @len only together with an error of a later call. */
+ssize_t tl_send_all(int fd, const void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = send(fd, (const char *)buf + done, len - done, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += n;
+	}
+	return done;
+}
+
+/* Returns bytes received, which are fewer than @len only at the end of the stream. */
+ssize_t tl_recv_all(int fd, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = recv(fd, (char *)buf + done, len - done, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+uint64_t tl_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * TL_NSEC_PER_SEC + ts.tv_nsec;
+}
+
+void tl_sleep_ms(unsigned int msec)
+{
+	struct timespec ts = {
+		.tv_sec = msec / 1000,
+		.tv_nsec = msec % 1000 * 1000000L,
+	};
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* A 64-bit finaliser: neighbouring inputs give unrelated outputs. */
+uint64_t tl_mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+/* Word number @i of stream @seed: any position can be produced without its predecessors. */
+static uint64_t stream_word(uint64_t seed, uint64_t i)
+{
+	return tl_mix(seed + (i + 1) * 0x9e3779b97f4a7c15ULL);
+}
+
+/**
+ * tl_fill() - produce a piece of a pseudo-random stream
+ * @seed: names the stream
+ * @off: offset of the piece in it
+ * @buf: destination
+ * @len: bytes
+ */
+void tl_fill(uint64_t seed, uint64_t off, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+
+	while (len) {
+		uint64_t w = stream_word(seed, off / 8);
+		size_t skip = off % 8;
+		size_t n = 8 - skip < len ? 8 - skip : len;
+
+		memcpy(p, (uint8_t *)&w + skip, n);
+		p += n;
+		off += n;
+		len -= n;
+	}
+}
+
+/**
+ * tl_check() - compare received bytes with the stream they should come from
+ * @seed: names the stream
+ * @off: offset of the piece in it
+ * @buf: received bytes
+ * @len: their number
+ *
+ * Return: -1 if all are right, else the index of the first wrong byte.
+ */
+ssize_t tl_check(uint64_t seed, uint64_t off, const void *buf, size_t len)
+{
+	const uint8_t *p = buf;
+	size_t done = 0;
+
+	while (done < len) {
+		uint64_t w = stream_word(seed, (off + done) / 8);
+		size_t skip = (off + done) % 8;
+		size_t n = 8 - skip < len - done ? 8 - skip : len - done;
+
+		if (memcmp(p + done, (uint8_t *)&w + skip, n)) {
+			while (p[done] == ((uint8_t *)&w)[skip]) {
+				done++;
+				skip++;
+			}
+			return done;
+		}
+		done += n;
+	}
+	return -1;
+}
+
+/* Symbolic name: tables of two families must compare as text, and libcs word strerror freely. */
+const char *tl_errno_name(int err)
+{
+	static const struct {
+		int err;
+		const char *name;
+	} names[] = {
+#define E(x) { x, #x }
+		E(EPERM), E(ENOENT), E(EINTR), E(EIO), E(EBADF), E(EAGAIN), E(ENOMEM), E(EACCES),
+		E(EFAULT), E(EBUSY), E(ENODEV), E(EINVAL), E(ENOTTY), E(EPIPE), E(EDOM),
+		E(ENOTSOCK), E(EDESTADDRREQ), E(EMSGSIZE), E(EPROTOTYPE), E(ENOPROTOOPT),
+		E(EPROTONOSUPPORT), E(ESOCKTNOSUPPORT), E(EOPNOTSUPP), E(EPFNOSUPPORT),
+		E(EAFNOSUPPORT), E(EADDRINUSE), E(EADDRNOTAVAIL), E(ENETDOWN), E(ENETUNREACH),
+		E(ENETRESET), E(ECONNABORTED), E(ECONNRESET), E(ENOBUFS), E(EISCONN),
+		E(ENOTCONN), E(ESHUTDOWN), E(ETIMEDOUT), E(ECONNREFUSED), E(EHOSTDOWN),
+		E(EHOSTUNREACH), E(EALREADY), E(EINPROGRESS), E(EPROTO), E(EBADMSG), E(ENOSYS),
+		E(ESTALE), E(ENOLINK), E(EBADE), E(ENOTUNIQ), E(ESRCH),
+#undef E
+	};
+	static __thread char other[16];
+
+	if (!err)
+		return "0";
+	for (size_t i = 0; i < TL_ARRAY_SIZE(names); i++) {
+		if (names[i].err == err)
+			return names[i].name;
+	}
+	snprintf(other, sizeof(other), "errno-%d", err);
+	return other;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What every user-space test program shares: families, addresses, byte streams, sock_diag. */
+#ifndef SMC_SELFTESTS_TESTLIB_H
+#define SMC_SELFTESTS_TESTLIB_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#ifndef AF_SMC
+#define AF_SMC		43
+#endif
+
+#define TL_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define TL_NSEC_PER_MSEC	1000000ULL
+#define TL_NSEC_PER_SEC		1000000000ULL
+
+/**
+ * struct tl_proto - one value of --family
+ * @name: as given on the command line
+ * @domain: first argument of socket()
+ * @protocol: third argument of socket()
+ * @af: family of the addresses its calls take
+ * @smc: may carry data by RDMA, so a sock_diag look-up makes sense
+ */
+struct tl_proto {
+	const char *name;
+	int domain;
+	int protocol;
+	int af;
+	bool smc;
+};
+
+/**
+ * struct tl_addr - a socket address with its length
+ * @sa: generic view
+ * @in: IPv4 view
+ * @in6: IPv6 view
+ * @ss: room for either
+ * @len: valid bytes
+ */
+struct tl_addr {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_storage ss;
+	};
+	socklen_t len;
+};
+
+enum tl_mode {
+	TL_MODE_UNKNOWN,
+	TL_MODE_TCP,
+	TL_MODE_SMCR,
+	TL_MODE_SMCD,
+};
+
+/**
+ * struct tl_diag - what sock_diag says about one connection
+ * @mode: by which transport its bytes travel
+ * @reason: why this side fell back (0: it did not)
+ * @peer_reason: diagnosis in the peer's Decline (0: none)
+ * @role: 0 client, 1 server of the link group; -1 not reported
+ * @ibname: RDMA device, empty when not reported
+ */
+struct tl_diag {
+	enum tl_mode mode;
+	uint32_t reason;
+	uint32_t peer_reason;
+	int role;
+	char ibname[64];
+};
+
+const struct tl_proto *tl_proto_find(const char *name);
+const struct tl_proto *tl_proto_variant(const struct tl_proto *p, int af);
+bool tl_proto_available(const struct tl_proto *p);
+
+int tl_addr_parse(struct tl_addr *a, const struct tl_proto *p, const char *host,
+		  unsigned int port);
+unsigned int tl_addr_port(const struct tl_addr *a);
+void tl_addr_set_port(struct tl_addr *a, unsigned int port);
+bool tl_addr_same_host(const struct tl_addr *a, const struct tl_addr *b);
+const char *tl_addr_str(const struct tl_addr *a, char *buf, size_t len);
+
+int tl_socket(const struct tl_proto *p, int flags);
+int tl_listen(const struct tl_proto *p, struct tl_addr *at, int backlog);
+int tl_connect(const struct tl_proto *p, const struct tl_addr *from, const struct tl_addr *to);
+int tl_set_timeouts(int fd, unsigned int msec);
+int tl_set_nonblock(int fd, bool on);
+ssize_t tl_send_all(int fd, const void *buf, size_t len);
+ssize_t tl_recv_all(int fd, void *buf, size_t len);
+
+uint64_t tl_now_ns(void);
+void tl_sleep_ms(unsigned int msec);
+uint64_t tl_mix(uint64_t x);
+void tl_fill(uint64_t seed, uint64_t off, void *buf, size_t len);
+ssize_t tl_check(uint64_t seed, uint64_t off, const void *buf, size_t len);
+
+int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out);
+const char *tl_mode_name(enum tl_mode mode);
+int tl_mode_parse(const char *name, enum tl_mode *mode);
+const char *tl_errno_name(int err);
+
+#endif /* SMC_SELFTESTS_TESTLIB_H */

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which transport carries a connection: asked from the kernel by sock_diag, never guessed. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/smc_diag.h>
+
+#include "testlib.h"
+
+static const char * const mode_names[] = {
+	[TL_MODE_UNKNOWN] = "unknown",
+	[TL_MODE_TCP] = "tcp",
+	[TL_MODE_SMCR] = "smc",
+	[TL_MODE_SMCD] = "smcd",
+};
+
+const char *tl_mode_name(enum tl_mode mode)
+{
+	return (size_t)mode < TL_ARRAY_SIZE(mode_names) ? mode_names[mode] : "invalid";
+}
+
+int tl_mode_parse(const char *name, enum tl_mode *mode)
+{
+	for (size_t i = TL_MODE_TCP; i < TL_ARRAY_SIZE(mode_names); i++) {
+		if (!strcmp(mode_names[i], name)) {
+			*mode = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int diag_request(int nl)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct smc_diag_req req;
+	} msg = {
+		.nlh = {
+			.nlmsg_len = sizeof(msg),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			.nlmsg_seq = 1,
+		},
+		.req = {
+			.diag_family = AF_SMC,
+			.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_FALLBACK - 1),
+		},
+	};
+
+	return send(nl, &msg, sizeof(msg), 0) == sizeof(msg) ? 0 : -errno;
+}
+
+static void diag_attrs(const struct nlmsghdr *nlh, struct tl_diag *out)
+{
+	const struct smc_diag_msg *m = NLMSG_DATA(nlh);
+	int left = nlh->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	struct rtattr *rta = (struct rtattr *)((char *)m + NLMSG_ALIGN(sizeof(*m)));
+
+	for (; RTA_OK(rta, left); rta = RTA_NEXT(rta, left)) {
+		if (rta->rta_type == SMC_DIAG_FALLBACK &&
+		    RTA_PAYLOAD(rta) >= sizeof(struct smc_diag_fallback)) {
+			const struct smc_diag_fallback *f = RTA_DATA(rta);
+
+			out->reason = f->reason;
+			out->peer_reason = f->peer_diagnosis;
+		} else if (rta->rta_type == SMC_DIAG_LGRINFO &&
+			   RTA_PAYLOAD(rta) >= sizeof(struct smc_diag_lgrinfo)) {
+			const struct smc_diag_lgrinfo *l = RTA_DATA(rta);
+			size_t n = strnlen((const char *)l->lnk[0].ibname,
+					   sizeof(l->lnk[0].ibname));
+
+			if (n >= sizeof(out->ibname))
+				n = sizeof(out->ibname) - 1;
+			memcpy(out->ibname, l->lnk[0].ibname, n);
+			out->ibname[n] = '\0';
+			out->role = l->role;
+		}
+	}
+}
+
+static void diag_take(const struct nlmsghdr *nlh, struct tl_diag *out)
+{
+	const struct smc_diag_msg *m = NLMSG_DATA(nlh);
+
+	memset(out, 0, sizeof(*out));
+	out->role = -1;
+	switch (m->diag_mode) {
+	case SMC_DIAG_MODE_SMCR:
+		out->mode = TL_MODE_SMCR;
+		break;
+	case SMC_DIAG_MODE_SMCD:
+		out->mode = TL_MODE_SMCD;
+		break;
+	case SMC_DIAG_MODE_FALLBACK_TCP:
+		out->mode = TL_MODE_TCP;
+		break;
+	}
+	diag_attrs(nlh, out);
+}
+
+/* Reads the dump to its end, because a half-read one would spoil nothing but our own error path. */
+static int diag_scan(int nl, uint64_t inode, struct tl_diag *out)
+{
+	static __thread char buf[32768] __attribute__((aligned(8)));
+	int found = -ENOENT;
+
+	for (;;) {
+		ssize_t n = recv(nl, buf, sizeof(buf), 0);
+		struct nlmsghdr *nlh = (struct nlmsghdr *)buf;
+
+		if (n < 0)
+			return -errno;
+		for (; NLMSG_OK(nlh, n); nlh = NLMSG_NEXT(nlh, n)) {
+			if (nlh->nlmsg_type == NLMSG_DONE)
+				return found;
+			if (nlh->nlmsg_type == NLMSG_ERROR) {
+				const struct nlmsgerr *e = NLMSG_DATA(nlh);
+
+				return e->error ? e->error : -EPROTO;
+			}
+			if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(struct smc_diag_msg)))
+				return -EPROTO;
+			if (((struct smc_diag_msg *)NLMSG_DATA(nlh))->diag_inode != inode)
+				continue;
+			diag_take(nlh, out);
+			found = 0;
+		}
+	}
+}
+
+/**
+ * tl_diag_get() - ask the kernel how a connection travels
+ * @fd: connected socket
+ * @p: its family; anything but SMC is TCP by nature
+ * @out: answer
+ *
+ * Return: 0 or a negative errno (-ENOENT: the kernel does not list this socket).
+ */
+int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out)
+{
+	struct stat st;
+	int nl, err;
+
+	memset(out, 0, sizeof(*out));
+	out->role = -1;
+	if (!p->smc) {
+		out->mode = TL_MODE_TCP;
+		return 0;
+	}
+	if (fstat(fd, &st))
+		return -errno;
+	nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (nl < 0)
+		return -errno;
+	tl_set_timeouts(nl, 5000);
+	err = diag_request(nl);
+	if (!err)
+		err = diag_scan(nl, st.st_ino, out);
+	close(nl);
+	return err;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Traffic between two hosts with every byte checked.
+ *
+ * The client sends a request in band and both sides then do what it names; a
+ * connection serves requests until one of them ends it.  The server answers
+ * each request with a verdict: behind its payload where the connection
+ * survives the operation, else on a later connection that asks for it by seed.
+ */
+#ifndef SMC_SELFTESTS_TRAFFIC_H
+#define SMC_SELFTESTS_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "testlib.h"
+
+#define TRF_MAGIC_REQ		0x54524651U	/* "TRFQ" */
+#define TRF_MAGIC_VERDICT	0x54524656U	/* "TRFV" */
+#define TRF_WSIZE_MAX		(4U << 20)
+#define TRF_MSG_MAX		(8U << 20)
+#define TRF_RANDOM_MAX		(96U << 10)
+
+enum trf_op {
+	TRF_STREAM = 1,		/* both directions at once */
+	TRF_PINGPONG,		/* count messages, one in flight */
+	TRF_HALFCLOSE_CLIENT,	/* client ends its direction first, server goes on */
+	TRF_HALFCLOSE_SERVER,	/* the mirror */
+	TRF_RESET_CLIENT,	/* client resets, server must see ECONNRESET */
+	TRF_RESET_SERVER,	/* the mirror */
+	TRF_QUERY,		/* verdict of an earlier connection, by seed */
+	TRF_STATS,		/* totals of the server */
+	TRF_QUIT,		/* server process ends */
+};
+
+enum trf_io {
+	TRF_IO_BLOCK,		/* one blocking thread for each direction */
+	TRF_IO_POLL,		/* non-blocking, poll() */
+	TRF_IO_EPOLL,		/* non-blocking, edge-triggered epoll */
+	TRF_IO_NR,
+};
+
+#define TRF_F_MODE	0x0001	/* server: look up and report the mode */
+#define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
+#define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
+
+/**
+ * struct trf_req - request, big endian on the wire
+ * @magic: TRF_MAGIC_REQ
+ * @op: enum trf_op
+ * @io: enum trf_io, for both sides
+ * @flags: TRF_F_*
+ * @seed: names the streams; also the key of a later TRF_QUERY
+ * @to_server: bytes from client to server (one message of a ping-pong)
+ * @to_client: bytes from server to client
+ * @wsize: bytes of one write, 0 for a random size each time
+ * @count: messages of a ping-pong
+ * @timeout_ms: silence after which an operation has failed
+ * @reserved: zero
+ */
+struct trf_req {
+	uint32_t magic;
+	uint8_t op;
+	uint8_t io;
+	uint16_t flags;
+	uint64_t seed;
+	uint64_t to_server;
+	uint64_t to_client;
+	uint32_t wsize;
+	uint32_t count;
+	uint32_t timeout_ms;
+	uint32_t reserved;
+};
+
+/**
+ * struct trf_verdict - the server's answer, big endian on the wire
+ * @magic: TRF_MAGIC_VERDICT
+ * @err: positive errno of what went wrong, 0 if nothing did
+ * @bytes: bytes received and found right (TRF_STATS: connections served)
+ * @bad_off: offset of the first wrong byte if @err is EBADMSG (TRF_STATS: requests with a wrong
+ *	magic number, that is, bytes that no test client has sent)
+ * @mode: enum tl_mode of the server's socket
+ * @reason: its own fallback reason
+ * @peer_reason: the diagnosis it was given (TRF_STATS: operations that failed)
+ * @reserved: zero
+ */
+struct trf_verdict {
+	uint32_t magic;
+	uint32_t err;
+	uint64_t bytes;
+	uint64_t bad_off;
+	uint32_t mode;
+	uint32_t reason;
+	uint32_t peer_reason;
+	uint32_t reserved;
+};
+
+/**
+ * struct trf_stream - one side of a two-way stream
+ * @fd: connected socket
+ * @io: how to wait
+ * @tx_seed: names the outgoing stream
+ * @rx_seed: names the incoming one
+ * @tx_len: bytes to send
+ * @rx_len: bytes to receive
+ * @wsize: bytes of one write, 0 for random sizes (then reads vary too)
+ * @nocheck: neither make nor compare the content
+ * @timeout_ms: silence after which it has failed
+ * @corrupt: offset of an outgoing byte to falsify, 0 for none
+ * @tx_done: bytes sent
+ * @rx_done: bytes received and found right
+ */
+struct trf_stream {
+	int fd;
+	enum trf_io io;
+	uint64_t tx_seed;
+	uint64_t rx_seed;
+	uint64_t tx_len;
+	uint64_t rx_len;
+	uint32_t wsize;
+	bool nocheck;
+	unsigned int timeout_ms;
+	uint64_t corrupt;
+	uint64_t tx_done;
+	uint64_t rx_done;
+};
+
+/* The two directions of one request never carry the same bytes. */
+static inline uint64_t trf_seed_to_server(uint64_t seed)
+{
+	return tl_mix(seed) ^ 0x5e;
+}
+
+static inline uint64_t trf_seed_to_client(uint64_t seed)
+{
+	return tl_mix(seed) ^ 0xc1;
+}
+
+/* traffic_stream.c */
+int trf_stream_run(struct trf_stream *s);
+int trf_send_piece(int fd, uint64_t seed, uint64_t off, uint64_t len);
+int trf_recv_piece(int fd, uint64_t seed, uint64_t off, uint64_t len, uint64_t *good);
+int trf_expect_eof(int fd);
+int trf_reset_now(int fd, bool linger, unsigned int timeout_ms);
+const char *trf_io_name(enum trf_io io);
+
+/* traffic_wire.c */
+int trf_req_send(int fd, const struct trf_req *req);
+int trf_req_recv(int fd, struct trf_req *req);
+int trf_verdict_send(int fd, const struct trf_verdict *v);
+int trf_verdict_recv(int fd, struct trf_verdict *v);
+
+/* traffic_server.c */
+
+/**
+ * struct trf_server - configuration and totals of a server
+ * @proto: family of its sockets
+ * @require: mode that every connection must have, TL_MODE_UNKNOWN for any
+ * @verbose: print one line per operation
+ * @corrupt: falsify this byte of each stream (0: none), to see the client's check fail
+ */
+struct trf_server {
+	const struct tl_proto *proto;
+	enum tl_mode require;
+	bool verbose;
+	uint64_t corrupt;
+};
+
+int trf_server_run(const struct trf_server *srv, int listener);
+void trf_server_conn(const struct trf_server *srv, int fd);
+
+/* traffic_client.c */
+
+/**
+ * struct trf_client - what every client subtest needs
+ * @proto: family of its sockets
+ * @from: local address, length 0 for none
+ * @to: server
+ * @require: mode that every connection must have on both sides, TL_MODE_UNKNOWN for any
+ * @show_mode: look the mode up even if none is required
+ * @timeout_ms: silence after which an operation has failed
+ * @seed: changes with every connection
+ */
+struct trf_client {
+	const struct tl_proto *proto;
+	struct tl_addr from;
+	struct tl_addr to;
+	enum tl_mode require;
+	bool show_mode;
+	unsigned int timeout_ms;
+	uint64_t seed;
+};
+
+/**
+ * struct trf_outcome - result of one client operation
+ * @err: 0, or a negative errno
+ * @what: what failed, for a person
+ * @local: mode seen here
+ * @verdict: the server's answer
+ * @nsec: duration of the payload phase
+ */
+struct trf_outcome {
+	int err;
+	char what[160];
+	struct tl_diag local;
+	struct trf_verdict verdict;
+	uint64_t nsec;
+};
+
+int trf_client_connect(const struct trf_client *c, struct trf_outcome *out);
+void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op op);
+int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,
+		      struct trf_outcome *out);
+int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
+			uint64_t *rtt, struct trf_outcome *out);
+int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_req *req,
+			 struct trf_outcome *out);
+int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *req,
+		     struct trf_outcome *out);
+int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, uint64_t key,
+		      struct trf_outcome *out);
+int trf_fail(struct trf_outcome *out, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* SMC_SELFTESTS_TRAFFIC_H */

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Client side of the traffic operations, shared by the traffic test and the benchmark. */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+int trf_fail(struct trf_outcome *out, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out->what, sizeof(out->what), fmt, ap);
+	va_end(ap);
+	out->err = err;
+	return err;
+}
+
+static bool wants_mode(const struct trf_client *c)
+{
+	return c->show_mode || c->require != TL_MODE_UNKNOWN;
+}
+
+static int check_local_mode(const struct trf_client *c, int fd, struct trf_outcome *out)
+{
+	int err;
+
+	if (!wants_mode(c))
+		return 0;
+	err = tl_diag_get(fd, c->proto, &out->local);
+	if (err && c->require != TL_MODE_UNKNOWN)
+		return trf_fail(out, err, "sock_diag: %s", tl_errno_name(-err));
+	if (c->require != TL_MODE_UNKNOWN && out->local.mode != c->require)
+		return trf_fail(out, -ENOLINK, "mode is %s, not %s (reason %08x, peer %08x)",
+				tl_mode_name(out->local.mode), tl_mode_name(c->require),
+				out->local.reason, out->local.peer_reason);
+	return 0;
+}
+
+/**
+ * trf_client_connect() - connect and check the mode
+ * @c: what every subtest needs
+ * @out: result
+ *
+ * Return: the connected socket or a negative errno, which is also in @out.
+ */
+int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
+{
+	int fd, err;
+
+	memset(out, 0, sizeof(*out));
+	fd = tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
+	if (fd < 0)
+		return trf_fail(out, fd, "connect: %s", tl_errno_name(-fd));
+	err = tl_set_timeouts(fd, c->timeout_ms);
+	if (err)
+		trf_fail(out, err, "SO_RCVTIMEO: %s", tl_errno_name(-err));
+	else
+		err = check_local_mode(c, fd, out);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* Fills in what all requests of this client have in common. */
+void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op op)
+{
+	memset(req, 0, sizeof(*req));
+	req->op = op;
+	req->seed = c->seed;
+	req->timeout_ms = c->timeout_ms;
+	if (wants_mode(c))
+		req->flags |= TRF_F_MODE;
+}
+
+static int check_verdict(const struct trf_client *c, const struct trf_req *req, uint64_t bytes,
+			 struct trf_outcome *out)
+{
+	const struct trf_verdict *v = &out->verdict;
+
+	if (v->err)
+		return trf_fail(out, -(int)v->err, "server: %s after %llu bytes (first bad %llu)",
+				tl_errno_name(v->err), (unsigned long long)v->bytes,
+				(unsigned long long)v->bad_off);
+	if (v->bytes != bytes)
+		return trf_fail(out, -EBADMSG, "server took %llu bytes of %llu",
+				(unsigned long long)v->bytes, (unsigned long long)bytes);
+	if (c->require != TL_MODE_UNKNOWN && (req->flags & TRF_F_MODE) && v->mode != c->require)
+		return trf_fail(out, -ENOLINK, "server's mode is %s, not %s (reason %08x)",
+				tl_mode_name(v->mode), tl_mode_name(c->require), v->reason);
+	return 0;
+}
+
+static int take_verdict(const struct trf_client *c, int fd, const struct trf_req *req,
+			uint64_t bytes, struct trf_outcome *out)
+{
+	int err = trf_verdict_recv(fd, &out->verdict);
+
+	if (err)
+		return trf_fail(out, err, "verdict: %s", tl_errno_name(-err));
+	return check_verdict(c, req, bytes, out);
+}
+
+/* Asks on a connection of its own how an operation ended that had no way back. */
+static int query_verdict(const struct trf_client *c, const struct trf_req *req, uint64_t bytes,
+			 struct trf_outcome *out)
+{
+	struct trf_outcome q;
+	int fd = trf_client_connect(c, &q);
+	int err;
+
+	if (fd < 0)
+		return trf_fail(out, fd, "query: %s", q.what);
+	err = trf_client_simple(c, fd, TRF_QUERY, req->seed, &q);
+	close(fd);
+	if (err)
+		return trf_fail(out, err, "query: %s", q.what);
+	out->verdict = q.verdict;
+	return check_verdict(c, req, bytes, out);
+}
+
+/**
+ * trf_client_stream() - both directions at once, then the server's verdict
+ * @c: what every subtest needs
+ * @fd: connected socket
+ * @req: TRF_STREAM request with lengths, write size and style
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,
+		      struct trf_outcome *out)
+{
+	struct trf_stream s = {
+		.fd = fd,
+		.io = req->io,
+		.tx_seed = trf_seed_to_server(req->seed),
+		.rx_seed = trf_seed_to_client(req->seed),
+		.tx_len = req->to_server,
+		.rx_len = req->to_client,
+		.wsize = req->wsize,
+		.nocheck = req->flags & TRF_F_NOCHECK,
+		.timeout_ms = c->timeout_ms,
+	};
+	int err = trf_req_send(fd, req);
+	uint64_t t0;
+
+	if (err)
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	t0 = tl_now_ns();
+	err = trf_stream_run(&s);
+	if (err)
+		return trf_fail(out, err, "stream: %s, sent %llu of %llu, received %llu of %llu",
+				tl_errno_name(-err), (unsigned long long)s.tx_done,
+				(unsigned long long)s.tx_len, (unsigned long long)s.rx_done,
+				(unsigned long long)s.rx_len);
+	err = take_verdict(c, fd, req, req->to_server, out);
+	out->nsec = tl_now_ns() - t0;
+	return err;
+}
+
+/* One message there and back. */
+static int pingpong_round(int fd, const struct trf_req *req, uint8_t *buf, uint64_t off)
+{
+	bool check = !(req->flags & TRF_F_NOCHECK);
+	ssize_t n;
+
+	if (check)
+		tl_fill(trf_seed_to_server(req->seed), off, buf, req->to_server);
+	n = tl_send_all(fd, buf, req->to_server);
+	if (n < 0)
+		return n;
+	n = tl_recv_all(fd, buf, req->to_server);
+	if (n != (ssize_t)req->to_server)
+		return n < 0 ? n : -ECONNABORTED;
+	if (check && tl_check(trf_seed_to_client(req->seed), off, buf, n) >= 0)
+		return -EBADMSG;
+	return 0;
+}
+
+/**
+ * trf_client_pingpong() - messages with one in flight
+ * @c: what every subtest needs
+ * @fd: connected socket
+ * @req: TRF_PINGPONG request with size and count
+ * @rtt: receives the time of each round in ns, or NULL
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
+			uint64_t *rtt, struct trf_outcome *out)
+{
+	uint8_t *buf = calloc(1, req->to_server);
+	int err = buf ? trf_req_send(fd, req) : -ENOMEM;
+	uint64_t start = tl_now_ns();
+
+	for (uint64_t i = 0; !err && i < req->count; i++) {
+		uint64_t t0 = tl_now_ns();
+
+		err = pingpong_round(fd, req, buf, i * req->to_server);
+		if (rtt)
+			rtt[i] = tl_now_ns() - t0;
+		if (err)
+			trf_fail(out, err, "message %llu: %s", (unsigned long long)i,
+				 tl_errno_name(-err));
+	}
+	out->nsec = tl_now_ns() - start;
+	free(buf);
+	return err ? err : take_verdict(c, fd, req, req->to_server * req->count, out);
+}
+
+static int halfclose_server_first(const struct trf_client *c, int fd, const struct trf_req *req,
+				  struct trf_outcome *out)
+{
+	uint64_t good = 0;
+	int err = trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client, &good);
+
+	if (!err)
+		err = trf_expect_eof(fd);
+	if (err)
+		return trf_fail(out, err, "server's half: %s after %llu bytes",
+				tl_errno_name(-err), (unsigned long long)good);
+	err = trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
+	if (!err && shutdown(fd, SHUT_WR))
+		err = -errno;
+	if (err)
+		return trf_fail(out, err, "own half: %s", tl_errno_name(-err));
+	return query_verdict(c, req, req->to_server, out);
+}
+
+/**
+ * trf_client_halfclose() - one side ends its direction, the other one goes on
+ * @c: what every subtest needs
+ * @fd: connected socket
+ * @req: TRF_HALFCLOSE_CLIENT or TRF_HALFCLOSE_SERVER with lengths
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_req *req,
+			 struct trf_outcome *out)
+{
+	uint64_t good = 0;
+	int err = trf_req_send(fd, req);
+
+	if (err)
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	if (req->op == TRF_HALFCLOSE_SERVER)
+		return halfclose_server_first(c, fd, req, out);
+	err = trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
+	if (!err && shutdown(fd, SHUT_WR))
+		err = -errno;
+	if (err)
+		return trf_fail(out, err, "own half: %s", tl_errno_name(-err));
+	err = trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client, &good);
+	if (err)
+		return trf_fail(out, err, "server's half: %s after %llu bytes",
+				tl_errno_name(-err), (unsigned long long)good);
+	err = take_verdict(c, fd, req, req->to_server, out);
+	if (err)
+		return err;
+	err = trf_expect_eof(fd);
+	return err ? trf_fail(out, err, "end: %s", tl_errno_name(-err)) : 0;
+}
+
+/* Reads up to the reset. Bytes that were queued before it may come, nothing else may. */
+static int expect_reset(int fd, struct trf_outcome *out)
+{
+	char buf[4096];
+	ssize_t n;
+
+	do {
+		n = recv(fd, buf, sizeof(buf), 0);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!n)
+		return trf_fail(out, -ENOMSG, "end of stream instead of ECONNRESET");
+	if (errno != ECONNRESET)
+		return trf_fail(out, -errno, "%s instead of ECONNRESET", tl_errno_name(errno));
+	n = recv(fd, buf, sizeof(buf), 0);
+	if (n)
+		return trf_fail(out, -EPROTO, "second recv() gave %s, not 0",
+				n < 0 ? tl_errno_name(errno) : "data");
+	return 0;
+}
+
+/**
+ * trf_client_reset() - one side resets, the other one must see it
+ * @c: what every subtest needs
+ * @fd: connected socket, closed on return
+ * @req: TRF_RESET_CLIENT or TRF_RESET_SERVER, TRF_F_LINGER chooses the way
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *req,
+		     struct trf_outcome *out)
+{
+	int err = trf_req_send(fd, req);
+	uint64_t good = 0;
+
+	if (err) {
+		close(fd);
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	}
+	if (req->op == TRF_RESET_SERVER) {
+		/* the server may be quicker with its reset than we with our data */
+		trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
+		err = expect_reset(fd, out);
+		close(fd);
+	} else {
+		/* the answer shows that the request was read: a reset could take it away */
+		if (req->flags & TRF_F_LINGER)
+			trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client,
+				       &good);
+		err = trf_reset_now(fd, req->flags & TRF_F_LINGER, c->timeout_ms);
+		if (err)
+			trf_fail(out, err, "own reset: %s", tl_errno_name(-err));
+	}
+	return err ? err : query_verdict(c, req, 0, out);
+}
+
+/**
+ * trf_client_simple() - a request about the server itself
+ * @c: what every subtest needs
+ * @fd: connected socket
+ * @op: TRF_QUERY, TRF_STATS or TRF_QUIT
+ * @key: seed of the operation asked about
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, uint64_t key,
+		      struct trf_outcome *out)
+{
+	struct trf_req req;
+	int err;
+
+	trf_client_req(c, &req, op);
+	req.seed = key;
+	err = trf_req_send(fd, &req);
+	if (err)
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	/* a query waits at the server for up to the same time: give it a little more here */
+	tl_set_timeouts(fd, c->timeout_ms + 5000);
+	err = trf_verdict_recv(fd, &out->verdict);
+	return err ? trf_fail(out, err, "verdict: %s", tl_errno_name(-err)) : 0;
+}

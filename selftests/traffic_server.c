@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Server side of the traffic tests: one thread for each connection, requests until it ends. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define THREAD_STACK	(128U << 10)
+#define NR_RECORDS	1024
+
+/**
+ * struct record - verdict kept for a later TRF_QUERY
+ * @seed: its key
+ * @verdict: the verdict
+ */
+struct record {
+	uint64_t seed;
+	struct trf_verdict verdict;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct record records[NR_RECORDS];
+	unsigned int next;
+	uint64_t conns;
+	uint64_t alien;
+	uint64_t failed;
+} state = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.changed = PTHREAD_COND_INITIALIZER,
+};
+
+static void record_put(uint64_t seed, const struct trf_verdict *v)
+{
+	pthread_mutex_lock(&state.lock);
+	state.records[state.next++ % NR_RECORDS] = (struct record){ seed, *v };
+	pthread_cond_broadcast(&state.changed);
+	pthread_mutex_unlock(&state.lock);
+}
+
+static bool record_find(uint64_t seed, struct trf_verdict *v)
+{
+	for (size_t i = 0; i < NR_RECORDS; i++) {
+		const struct record *r = &state.records[i];
+
+		if (r->verdict.magic && r->seed == seed) {
+			*v = r->verdict;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The operation asked for may still be running on another connection: wait for its end. */
+static void record_wait(uint64_t seed, unsigned int timeout_ms, struct trf_verdict *v)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout_ms / 1000 + 1;
+	pthread_mutex_lock(&state.lock);
+	while (!record_find(seed, v)) {
+		if (pthread_cond_timedwait(&state.changed, &state.lock, &until)) {
+			v->err = ETIMEDOUT;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+static void stats_get(struct trf_verdict *v)
+{
+	pthread_mutex_lock(&state.lock);
+	v->bytes = state.conns;
+	v->bad_off = state.alien;
+	v->peer_reason = state.failed;
+	pthread_mutex_unlock(&state.lock);
+}
+
+static void verdict_mode(const struct trf_server *srv, int fd, const struct trf_req *req,
+			 struct trf_verdict *v)
+{
+	struct tl_diag d;
+	int err;
+
+	if (!(req->flags & TRF_F_MODE) && srv->require == TL_MODE_UNKNOWN)
+		return;
+	err = tl_diag_get(fd, srv->proto, &d);
+	if (err) {
+		fprintf(stderr, "server: sock_diag: %s\n", tl_errno_name(-err));
+		if (srv->require != TL_MODE_UNKNOWN)
+			v->err = ENOLINK;
+		return;
+	}
+	v->mode = d.mode;
+	v->reason = d.reason;
+	v->peer_reason = d.peer_reason;
+	if (srv->require != TL_MODE_UNKNOWN && d.mode != srv->require)
+		v->err = ENOLINK;
+}
+
+static int serve_stream(const struct trf_server *srv, int fd, const struct trf_req *req,
+			struct trf_verdict *v)
+{
+	struct trf_stream s = {
+		.fd = fd,
+		.io = req->io,
+		.tx_seed = trf_seed_to_client(req->seed),
+		.rx_seed = trf_seed_to_server(req->seed),
+		.tx_len = req->to_client,
+		.rx_len = req->to_server,
+		.wsize = req->wsize,
+		.nocheck = req->flags & TRF_F_NOCHECK,
+		.timeout_ms = req->timeout_ms,
+		.corrupt = srv->corrupt,
+	};
+	int err = trf_stream_run(&s);
+
+	v->bytes = s.rx_done;
+	v->bad_off = s.rx_done;
+	return err;
+}
+
+static int serve_pingpong(int fd, const struct trf_req *req, struct trf_verdict *v)
+{
+	bool check = !(req->flags & TRF_F_NOCHECK);
+	uint8_t *buf = calloc(1, req->to_server);
+	int err = buf ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; !err && i < req->count; i++) {
+		uint64_t off = i * req->to_server;
+		ssize_t n = tl_recv_all(fd, buf, req->to_server);
+
+		if (n != (ssize_t)req->to_server) {
+			err = n < 0 ? n : -ECONNABORTED;
+			break;
+		}
+		if (check && tl_check(trf_seed_to_server(req->seed), off, buf, n) >= 0) {
+			v->bad_off = off;
+			err = -EBADMSG;
+			break;
+		}
+		v->bytes += n;
+		if (check)
+			tl_fill(trf_seed_to_client(req->seed), off, buf, n);
+		n = tl_send_all(fd, buf, req->to_server);
+		if (n < 0)
+			err = n;
+	}
+	free(buf);
+	return err;
+}
+
+static int serve_halfclose(int fd, const struct trf_req *req, struct trf_verdict *v)
+{
+	uint64_t rx = trf_seed_to_server(req->seed);
+	uint64_t tx = trf_seed_to_client(req->seed);
+	int err;
+
+	if (req->op == TRF_HALFCLOSE_SERVER) {
+		err = trf_send_piece(fd, tx, 0, req->to_client);
+		if (!err && shutdown(fd, SHUT_WR))
+			err = -errno;
+		if (!err)
+			err = trf_recv_piece(fd, rx, 0, req->to_server, &v->bytes);
+		return err ? err : trf_expect_eof(fd);
+	}
+	err = trf_recv_piece(fd, rx, 0, req->to_server, &v->bytes);
+	if (!err)
+		err = trf_expect_eof(fd);
+	/* the client's direction is finished, ours must still carry everything */
+	return err ? err : trf_send_piece(fd, tx, 0, req->to_client);
+}
+
+/* Queued bytes come first, as on TCP; what ends them must be the reset and nothing else. */
+static int serve_reset_client(int fd, const struct trf_req *req)
+{
+	char buf[4096];
+	ssize_t n;
+	int err = trf_send_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client);
+
+	if (err)
+		return err == -ECONNRESET ? 0 : err;
+	do {
+		n = recv(fd, buf, sizeof(buf), 0);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!n)
+		return -ENOMSG;
+	return errno == ECONNRESET ? 0 : -errno;
+}
+
+/* Requests about the server itself. Returns true while the connection can carry another one. */
+static bool serve_question(int fd, const struct trf_req *req)
+{
+	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT };
+
+	if (req->op == TRF_QUERY)
+		record_wait(req->seed, req->timeout_ms, &v);
+	else
+		stats_get(&v);
+	if (!trf_verdict_send(fd, &v))
+		return true;
+	close(fd);
+	return false;
+}
+
+/* Returns true while the connection can carry another request; closes it otherwise. */
+static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req *req)
+{
+	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT };
+	bool goes_on = false;
+	int err = 0;
+
+	tl_set_timeouts(fd, req->timeout_ms);
+	if (req->op == TRF_QUERY || req->op == TRF_STATS)
+		return serve_question(fd, req);
+	verdict_mode(srv, fd, req, &v);
+	switch (req->op) {
+	case TRF_STREAM:
+		err = serve_stream(srv, fd, req, &v);
+		goes_on = !err;
+		break;
+	case TRF_PINGPONG:
+		err = serve_pingpong(fd, req, &v);
+		goes_on = !err;
+		break;
+	case TRF_HALFCLOSE_CLIENT:
+	case TRF_HALFCLOSE_SERVER:
+		err = serve_halfclose(fd, req, &v);
+		break;
+	case TRF_RESET_CLIENT:
+		err = serve_reset_client(fd, req);
+		break;
+	case TRF_RESET_SERVER:
+		err = trf_reset_now(fd, req->flags & TRF_F_LINGER, req->timeout_ms);
+		fd = -1;
+		break;
+	}
+	if (err)
+		v.err = -err;
+	if (v.err) {
+		pthread_mutex_lock(&state.lock);
+		state.failed++;
+		pthread_mutex_unlock(&state.lock);
+	}
+	if (srv->verbose || v.err)
+		printf("# server: op %u io %s: %llu bytes, mode %s: %s\n", req->op,
+		       trf_io_name(req->io), (unsigned long long)v.bytes, tl_mode_name(v.mode),
+		       tl_errno_name(v.err));
+	if (req->op == TRF_STREAM || req->op == TRF_PINGPONG || req->op == TRF_HALFCLOSE_CLIENT)
+		goes_on = !trf_verdict_send(fd, &v) && goes_on;
+	if (!goes_on && fd >= 0)
+		close(fd);
+	/* the verdict is final only when this side has let go of the connection */
+	record_put(req->seed, &v);
+	return goes_on;
+}
+
+/**
+ * trf_server_conn() - serve one connection to its end
+ * @srv: configuration
+ * @fd: accepted socket, closed on return
+ */
+void trf_server_conn(const struct trf_server *srv, int fd)
+{
+	struct trf_req req;
+	int ret;
+
+	pthread_mutex_lock(&state.lock);
+	state.conns++;
+	pthread_mutex_unlock(&state.lock);
+	do {
+		ret = trf_req_recv(fd, &req);
+		if (ret <= 0)
+			break;
+		if (req.op == TRF_QUIT) {
+			struct trf_verdict v = { 0 };
+
+			stats_get(&v);
+			trf_verdict_send(fd, &v);
+			shutdown(fd, SHUT_WR);
+			trf_expect_eof(fd);
+			exit(v.bad_off || v.peer_reason ? 1 : 0);
+		}
+	} while (serve_one(srv, fd, &req));
+	if (ret > 0)
+		return;
+	if (ret == -EBADMSG || ret == -EPROTO) {
+		pthread_mutex_lock(&state.lock);
+		state.alien++;
+		pthread_mutex_unlock(&state.lock);
+		printf("# server: received bytes that are no request\n");
+	}
+	close(fd);
+}
+
+/**
+ * struct thread_arg - what a connection's thread starts with
+ * @srv: configuration
+ * @fd: accepted socket
+ */
+struct thread_arg {
+	const struct trf_server *srv;
+	int fd;
+};
+
+static void *conn_thread(void *arg)
+{
+	struct thread_arg a = *(struct thread_arg *)arg;
+
+	free(arg);
+	trf_server_conn(a.srv, a.fd);
+	return NULL;
+}
+
+static int start_thread(const struct trf_server *srv, int fd, const pthread_attr_t *attr)
+{
+	struct thread_arg *arg = malloc(sizeof(*arg));
+	pthread_t thread;
+	int err;
+
+	if (!arg)
+		return -ENOMEM;
+	*arg = (struct thread_arg){ srv, fd };
+	err = -pthread_create(&thread, attr, conn_thread, arg);
+	if (err)
+		free(arg);
+	return err;
+}
+
+/**
+ * trf_server_run() - accept and serve for ever
+ * @srv: configuration
+ * @listener: listening socket
+ *
+ * Return: a negative errno if accept() fails for good.
+ */
+int trf_server_run(const struct trf_server *srv, int listener)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (;;) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		int err;
+
+		if (fd < 0) {
+			if (errno == EINTR || errno == ECONNABORTED)
+				continue;
+			return -errno;
+		}
+		err = start_thread(srv, fd, &attr);
+		if (err) {
+			fprintf(stderr, "server: thread: %s\n", tl_errno_name(-err));
+			close(fd);
+		}
+	}
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The stream engine: both directions of one connection at once, in three styles of waiting. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define PIECE		(64U << 10)
+#define THREAD_STACK	(128U << 10)
+
+static const char * const io_names[TRF_IO_NR] = {
+	[TRF_IO_BLOCK] = "block",
+	[TRF_IO_POLL] = "poll",
+	[TRF_IO_EPOLL] = "epoll",
+};
+
+const char *trf_io_name(enum trf_io io)
+{
+	return io < TRF_IO_NR ? io_names[io] : "invalid";
+}
+
+/**
+ * struct flow - one direction while it runs
+ * @s: the stream it belongs to
+ * @buf: bytes on their way
+ * @cap: size of @buf
+ * @rnd: state of the size generator
+ * @held: bytes of @buf that are made but not sent yet
+ * @pos: first of them
+ */
+struct flow {
+	struct trf_stream *s;
+	uint8_t *buf;
+	size_t cap;
+	uint64_t rnd;
+	size_t held;
+	size_t pos;
+};
+
+/* Random sizes are spread over the powers of two: small ones find the boundary bugs. */
+static size_t next_size(struct flow *f, size_t left)
+{
+	size_t n = f->s->wsize ? f->s->wsize : f->cap;
+
+	if (!f->s->wsize) {
+		f->rnd = tl_mix(f->rnd + 1);
+		n = 1 + (f->rnd >> 8) % (1UL << (f->rnd % 18));
+	}
+	if (n > f->cap)
+		n = f->cap;
+	return n < left ? n : left;
+}
+
+static int flow_init(struct flow *f, struct trf_stream *s, uint64_t rnd, size_t cap)
+{
+	memset(f, 0, sizeof(*f));
+	f->s = s;
+	f->rnd = rnd;
+	f->cap = cap;
+	f->buf = calloc(1, cap);
+	return f->buf ? 0 : -ENOMEM;
+}
+
+static size_t tx_cap(const struct trf_stream *s)
+{
+	return s->wsize ? s->wsize : TRF_RANDOM_MAX;
+}
+
+static size_t rx_cap(const struct trf_stream *s)
+{
+	if (!s->wsize)
+		return TRF_RANDOM_MAX;
+	return s->wsize > PIECE ? s->wsize : PIECE;
+}
+
+/* One send(). Returns 1 for progress, 0 when done, negative errno otherwise. */
+static int tx_step(struct flow *f)
+{
+	struct trf_stream *s = f->s;
+	ssize_t n;
+
+	if (s->tx_done == s->tx_len)
+		return 0;
+	if (!f->held) {
+		f->pos = 0;
+		f->held = next_size(f, s->tx_len - s->tx_done);
+		if (!s->nocheck)
+			tl_fill(s->tx_seed, s->tx_done, f->buf, f->held);
+	}
+	if (s->corrupt && s->corrupt >= s->tx_done && s->corrupt - s->tx_done < f->held) {
+		f->buf[f->pos + (s->corrupt - s->tx_done)] ^= 1;
+		s->corrupt = 0;
+	}
+	n = send(s->fd, f->buf + f->pos, f->held, MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (!n || (size_t)n > f->held)
+		return -EIO;
+	f->pos += n;
+	f->held -= n;
+	s->tx_done += n;
+	return 1;
+}
+
+/* One recv(). An early end of the stream is -ECONNABORTED, wrong content -EBADMSG. */
+static int rx_step(struct flow *f)
+{
+	struct trf_stream *s = f->s;
+	uint64_t left = s->rx_len - s->rx_done;
+	size_t want = f->cap;
+	ssize_t n, bad;
+
+	if (!left)
+		return 0;
+	if (!s->wsize)
+		want = next_size(f, left);
+	if (want > left)
+		want = left;
+	n = recv(s->fd, f->buf, want, 0);
+	if (n < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (!n)
+		return -ECONNABORTED;
+	if ((size_t)n > want)
+		return -EIO;
+	bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
+	s->rx_done += bad < 0 ? n : bad;
+	return bad < 0 ? 1 : -EBADMSG;
+}
+
+static void *tx_thread(void *arg)
+{
+	int ret;
+
+	do {
+		ret = tx_step(arg);
+	} while (ret > 0);
+	return (void *)(intptr_t)ret;
+}
+
+static int run_blocking(struct flow *tx, struct flow *rx)
+{
+	struct trf_stream *s = tx->s;
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *tx_ret;
+	int ret;
+
+	ret = tl_set_timeouts(s->fd, s->timeout_ms);
+	if (ret)
+		return ret;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	ret = -pthread_create(&thread, &attr, tx_thread, tx);
+	pthread_attr_destroy(&attr);
+	if (ret)
+		return ret;
+	do {
+		ret = rx_step(rx);
+	} while (ret > 0);
+	/* without a reader the sender would sit out its time-out */
+	if (ret)
+		shutdown(s->fd, SHUT_RDWR);
+	pthread_join(thread, &tx_ret);
+	return ret ? ret : (int)(intptr_t)tx_ret;
+}
+
+/* Runs both directions until both would block. Returns -EAGAIN then, 0 when both are done. */
+static int run_until_blocked(struct flow *tx, struct flow *rx)
+{
+	int t, r;
+
+	do {
+		t = tx_step(tx);
+		if (t < 0 && t != -EAGAIN)
+			return t;
+		r = rx_step(rx);
+		if (r < 0 && r != -EAGAIN)
+			return r;
+	} while (t > 0 || r > 0);
+	return t || r ? -EAGAIN : 0;
+}
+
+static int run_poll(struct flow *tx, struct flow *rx)
+{
+	struct trf_stream *s = tx->s;
+	int ret;
+
+	while ((ret = run_until_blocked(tx, rx)) == -EAGAIN) {
+		struct pollfd p = { .fd = s->fd };
+
+		if (s->tx_done < s->tx_len)
+			p.events |= POLLOUT;
+		if (s->rx_done < s->rx_len)
+			p.events |= POLLIN;
+		ret = poll(&p, 1, s->timeout_ms);
+		if (!ret)
+			return -ETIMEDOUT;
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+	}
+	return ret;
+}
+
+static int run_epoll(struct flow *tx, struct flow *rx)
+{
+	struct trf_stream *s = tx->s;
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	int ret;
+
+	if (ep < 0)
+		return -errno;
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev)) {
+		ret = -errno;
+		goto out;
+	}
+	while ((ret = run_until_blocked(tx, rx)) == -EAGAIN) {
+		ret = epoll_wait(ep, &ev, 1, s->timeout_ms);
+		if (!ret) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		if (ret < 0 && errno != EINTR) {
+			ret = -errno;
+			break;
+		}
+	}
+out:
+	close(ep);
+	return ret;
+}
+
+/**
+ * trf_stream_run() - send and receive at the same time
+ * @s: what to do; its counters tell how far it came
+ *
+ * Leaves the socket blocking, with @timeout_ms as time-out of its calls.
+ *
+ * Return: 0 or a negative errno: -EBADMSG wrong content, -ECONNABORTED early end, -ETIMEDOUT
+ * or -EAGAIN no progress in time.
+ */
+int trf_stream_run(struct trf_stream *s)
+{
+	struct flow tx, rx;
+	int ret;
+
+	s->tx_done = 0;
+	s->rx_done = 0;
+	ret = flow_init(&tx, s, s->tx_seed, tx_cap(s));
+	if (ret)
+		return ret;
+	ret = flow_init(&rx, s, s->rx_seed, rx_cap(s));
+	if (ret)
+		goto out_tx;
+	if (s->io == TRF_IO_BLOCK) {
+		ret = run_blocking(&tx, &rx);
+		goto out_rx;
+	}
+	ret = tl_set_nonblock(s->fd, true);
+	if (ret)
+		goto out_rx;
+	ret = s->io == TRF_IO_POLL ? run_poll(&tx, &rx) : run_epoll(&tx, &rx);
+	tl_set_nonblock(s->fd, false);
+	tl_set_timeouts(s->fd, s->timeout_ms);
+out_rx:
+	free(rx.buf);
+out_tx:
+	free(tx.buf);
+	return ret;
+}
+
+/* Sends bytes @off.. of a stream, blocking. */
+int trf_send_piece(int fd, uint64_t seed, uint64_t off, uint64_t len)
+{
+	uint8_t *buf = malloc(PIECE);
+	int ret = buf ? 0 : -ENOMEM;
+
+	while (!ret && len) {
+		size_t n = len < PIECE ? len : PIECE;
+		ssize_t sent;
+
+		tl_fill(seed, off, buf, n);
+		sent = tl_send_all(fd, buf, n);
+		if (sent < 0)
+			ret = sent;
+		off += n;
+		len -= n;
+	}
+	free(buf);
+	return ret;
+}
+
+/* Receives bytes @off.. of a stream, blocking; @good counts the right ones. */
+int trf_recv_piece(int fd, uint64_t seed, uint64_t off, uint64_t len, uint64_t *good)
+{
+	uint8_t *buf = malloc(PIECE);
+	int ret = buf ? 0 : -ENOMEM;
+
+	while (!ret && len) {
+		size_t want = len < PIECE ? len : PIECE;
+		ssize_t n = recv(fd, buf, want, 0);
+		ssize_t bad;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			ret = n ? -errno : -ECONNABORTED;
+			break;
+		}
+		bad = tl_check(seed, off, buf, n);
+		*good += bad < 0 ? n : bad;
+		if (bad >= 0)
+			ret = -EBADMSG;
+		off += n;
+		len -= n;
+	}
+	free(buf);
+	return ret;
+}
+
+/* 0 if the stream ends here, -EMSGSIZE if it goes on, or the error of recv(). */
+int trf_expect_eof(int fd)
+{
+	char c;
+	ssize_t n;
+
+	do {
+		n = recv(fd, &c, 1, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n ? -EMSGSIZE : 0;
+}
+
+/**
+ * trf_reset_now() - close a connection so that the peer is reset
+ * @fd: connected socket, closed in every case
+ * @linger: by SO_LINGER with time 0; else by leaving data unread, which must still be on its way
+ * @timeout_ms: how long to wait for that data
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_reset_now(int fd, bool linger, unsigned int timeout_ms)
+{
+	struct linger lin = { .l_onoff = 1 };
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int ret = 0;
+
+	if (linger) {
+		if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &lin, sizeof(lin)))
+			ret = -errno;
+	} else {
+		ret = poll(&p, 1, timeout_ms);
+		ret = ret < 0 ? -errno : ret ? 0 : -ETIMEDOUT;
+	}
+	if (close(fd) && !ret)
+		ret = -errno;
+	return ret;
+}
