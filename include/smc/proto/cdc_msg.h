@@ -58,20 +58,20 @@ struct smc_cdc_msg {
 };
 
 /**
- * smc_cdc_peek() - find out whose message it is
+ * smc_cdc_msg_token() - find out whose message it is
  * @buf: received message
  * @len: its length as the completion tells it
  * @token: set to the alert token on success
  *
  * The ring sizes are only known once the connection is, so the look-up by
- * token comes before smc_cdc_parse().
+ * token comes before smc_cdc_msg_parse().
  *
  * Return: 0, or -EPROTO if this is no CDC message of 44 bytes.
  */
-int smc_cdc_peek(const u8 *buf, size_t len, u32 *token);
+int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token);
 
 /**
- * smc_cdc_parse() - read and check a message
+ * smc_cdc_msg_parse() - read and check a message
  * @buf: received message
  * @len: its length as the completion tells it
  * @my_size: bytes of the receiver's own element, bounds the producer cursor
@@ -83,11 +83,11 @@ int smc_cdc_peek(const u8 *buf, size_t len, u32 *token);
  *
  * Return: 0, or -EPROTO.
  */
-int smc_cdc_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
-		  struct smc_cdc_msg *out);
+int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
+		      struct smc_cdc_msg *out);
 
 /**
- * smc_cdc_build() - write a message
+ * smc_cdc_msg_build() - write a message
  * @in: what it says; the caller guarantees that cursors are in range
  * @buf: where to
  * @cap: room there
@@ -95,6 +95,6 @@ int smc_cdc_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
  * Return: SMC_CDC_LEN, -ENOSPC, or -EINVAL for undefined flags or for a
  * failover validation with anything else in it.
  */
-int smc_cdc_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap);
+int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap);
 
 #endif

@@ -270,8 +270,8 @@ struct smc_clc_fce {
  * @gids: GIDs the client could use for links. A parser keeps the first
  *	SMC_CLC_MAX_GIDS
  *
- * What does not exist in a form is zero after parsing, and must be zero (as a
- * whole) when building.
+ * What does not exist in a form is zero after parsing and not looked at when
+ * building.
  */
 struct smc_clc_accept {
 	bool is_confirm;
@@ -319,7 +319,7 @@ struct smc_clc_decline {
  *
  * Return: 0, or -EPROTO for a wrong eye catcher, version 0, an unknown type,
  * or a length that no message of this type and version can have. A length
- * that passes is in SMC_CLC_DECLINE_V1_LEN .. SMC_CLC_MAX_LEN.
+ * that passes is at least SMC_CLC_DECLINE_V1_LEN, at most SMC_CLC_MAX_LEN.
  */
 int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head);
 

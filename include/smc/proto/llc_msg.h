@@ -63,11 +63,11 @@ enum smc_llc_del_reason {
 };
 
 /* What the first byte of a message on a queue pair announces. */
-enum smc_rx_class {
-	SMC_RX_LLC,		/* an LLC type this code knows */
-	SMC_RX_CDC,
-	SMC_RX_OPTIONAL,	/* unknown, the sender expects it may be dropped */
-	SMC_RX_UNKNOWN,		/* unknown, the sender relies on it */
+enum smc_llc_class {
+	SMC_LLC_CLASS_LLC,	/* an LLC type this code knows */
+	SMC_LLC_CLASS_CDC,
+	SMC_LLC_CLASS_OPTIONAL,	/* unknown, the sender expects it may be dropped */
+	SMC_LLC_CLASS_UNKNOWN,	/* unknown, the sender relies on it */
 };
 
 /**
@@ -288,12 +288,12 @@ struct smc_llc_msg {
 };
 
 /**
- * smc_rx_classify() - demultiplex what arrives on a queue pair
+ * smc_llc_classify() - demultiplex what arrives on a queue pair
  * @first: first byte of the message
  *
  * Return: what has to be done with it.
  */
-enum smc_rx_class smc_rx_classify(u8 first);
+enum smc_llc_class smc_llc_classify(u8 first);
 
 /**
  * smc_llc_parse() - read and check a message

@@ -1,0 +1,777 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CLC messages: wire format. Each parser first judges the whole message and
+ * only then fills the caller's structure, so that an error leaves it as it
+ * was and no second copy of these rather large structures is needed.
+ */
+#include <smc/proto/clc_msg.h>
+
+#define EYE_SMCR	0xe2d4c3d9
+#define EYE_SMCD	0xe2d4c3c4
+
+/* Header */
+#define OFF_TYPE	4
+#define OFF_LEN		5
+#define OFF_FLAGS	7
+#define OFF_PEER_ID	8
+
+#define FLAG_FIRST	0x08	/* Accept, Confirm */
+#define FLAG_SYNC	0x08	/* Decline */
+#define FLAG_OFFER	0x03	/* Accept, Confirm: transport chosen */
+
+/* Proposal */
+#define PROP_GID	16
+#define PROP_MAC	32
+#define PROP_IP_OFF	38	/* counted from the byte after the field */
+#define PROP_BASE	40
+#define PROP_AREA	40	/* bytes of the area that version 2 inserts */
+#define PROP_V2_OFF	50	/* counted from the byte after the field */
+#define PROP_V2_ORIGIN	52
+#define PROP_OUI	52
+#define PROP_OPT	55
+
+/* Prefix area of a Proposal, relative */
+#define PFX_NET		0
+#define PFX_LEN		4
+#define PFX_COUNT	7
+#define PFX_V6		8
+#define PFX_ENTRY	17
+
+/* Version 2 extension of a Proposal, relative */
+#define EXT_EIDS	0
+#define EXT_ISM_GIDS	1
+#define EXT_FLAGS	3
+#define EXT_D_OFF	6	/* counted from the byte after the field */
+#define EXT_GID		8
+#define EXT_CONNS	24
+#define EXT_LINKS	25
+#define EXT_FEATURES	26
+#define EXT_BASE	40
+
+/* What SMC-D appends to that extension */
+#define EXT_D_BASE	48
+#define EXT_D_ENTRY	10
+#define EXT_D_MAX	8
+
+#define PROP_V1_MIN	(PROP_BASE + PFX_V6 + SMC_CLC_TRAILER_LEN)
+#define PROP_V1_MAX	(PROP_V1_MIN + PROP_AREA + \
+			 PFX_ENTRY * SMC_CLC_MAX_PREFIX6)
+#define PROP_V2_MIN	(PROP_BASE + PROP_AREA + SMC_CLC_TRAILER_LEN)
+
+/* Accept and Confirm */
+#define ACC_GID		16
+#define ACC_MAC		32
+#define ACC_QPN		38
+#define ACC_RKEY	41
+#define ACC_INDEX	45
+#define ACC_TOKEN	46
+#define ACC_SIZE_MTU	50
+#define ACC_VADDR	52
+#define ACC_PSN		61
+#define ACC_EID		64
+#define ACC_FCE		104
+#define ACC_GID_COUNT	156
+#define ACC_GIDS	160
+#define ACC_D_MIN	48	/* shortest form of SMC-D */
+
+/* First contact extension, relative */
+#define FCE_DIRECT	0
+#define FCE_OS_REL	1
+#define FCE_HOST	4
+#define FCE_CONNS	36
+#define FCE_LINKS	37
+#define FCE_FEATURES	38
+#define FCE_VENDOR	40
+
+/* Decline */
+#define DEC_DIAG	16
+#define DEC_OS		20
+#define DEC_EXTRA	24
+
+static bool is_eye(const u8 *p)
+{
+	u32 eye = smc_get_be32(p);
+
+	return eye == EYE_SMCR || eye == EYE_SMCD;
+}
+
+static bool is_rdma(const struct smc_clc_head *h)
+{
+	return !h->smcd && (h->flags & FLAG_OFFER) == SMC_CLC_OFFER_R;
+}
+
+static void length_range(const struct smc_clc_head *h, u16 *min, u16 *max)
+{
+	*max = SMC_CLC_MAX_LEN;
+	switch (h->type) {
+	case SMC_CLC_PROPOSAL:
+		if (h->version == 1) {
+			*min = PROP_V1_MIN;
+			*max = PROP_V1_MAX;
+		} else {
+			*min = PROP_V2_MIN;
+		}
+		break;
+	case SMC_CLC_ACCEPT:
+	case SMC_CLC_CONFIRM:
+		if (!is_rdma(h)) {
+			*min = ACC_D_MIN;
+		} else if (h->version == 1) {
+			*min = SMC_CLC_ACCEPT_V1_LEN;
+			*max = SMC_CLC_ACCEPT_V1_LEN;
+		} else {
+			*min = SMC_CLC_ACCEPT_V2_LEN;
+		}
+		break;
+	case SMC_CLC_DECLINE:
+		if (h->version == 1) {
+			*min = SMC_CLC_DECLINE_V1_LEN;
+			*max = SMC_CLC_DECLINE_V1_LEN;
+		} else {
+			*min = SMC_CLC_DECLINE_V2_LEN;
+		}
+		break;
+	default:
+		/* An empty range: the type is unknown. */
+		*min = SMC_CLC_MAX_LEN;
+		*max = 0;
+	}
+}
+
+int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
+{
+	struct smc_clc_head h = {
+		.type = buf[OFF_TYPE],
+		.version = buf[OFF_FLAGS] >> 4,
+		.flags = buf[OFF_FLAGS] & 0x0f,
+		.smcd = smc_get_be32(buf) == EYE_SMCD,
+		.len = smc_get_be16(buf + OFF_LEN),
+	};
+	u16 min, max;
+
+	if (!is_eye(buf) || !h.version)
+		return -EPROTO;
+	length_range(&h, &min, &max);
+	if (h.len < min || h.len > max)
+		return -EPROTO;
+	*head = h;
+	return 0;
+}
+
+/* What every parser asks first: the frame of the message is right. */
+static int check_frame(const u8 *buf, size_t len, struct smc_clc_head *h)
+{
+	if (len < SMC_CLC_HEAD_LEN || smc_clc_peek_header(buf, h))
+		return -EPROTO;
+	if (len != h->len || !is_eye(buf + len - SMC_CLC_TRAILER_LEN))
+		return -EPROTO;
+	return 0;
+}
+
+static void put_frame(u8 *buf, size_t len, u8 type, u8 flags)
+{
+	memset(buf, 0, len);
+	smc_put_be32(buf, EYE_SMCR);
+	buf[OFF_TYPE] = type;
+	smc_put_be16(buf + OFF_LEN, (u16)len);
+	buf[OFF_FLAGS] = flags;
+	smc_put_be32(buf + len - SMC_CLC_TRAILER_LEN, EYE_SMCR);
+}
+
+/* Proposal */
+
+/* Where the variable parts of a Proposal are; 0 for a part that is missing. */
+struct layout {
+	size_t prefix;
+	size_t ext;
+};
+
+/*
+ * The prefix area starts at @at. Returns its length, 0 if it is malformed or
+ * does not end before @end.
+ */
+static size_t check_prefixes(const u8 *buf, size_t at, size_t end)
+{
+	size_t n, i;
+
+	if (at + PFX_V6 > end)
+		return 0;
+	n = buf[at + PFX_COUNT];
+	if (n > SMC_CLC_MAX_PREFIX6 || buf[at + PFX_LEN] > 32)
+		return 0;
+	if (at + PFX_V6 + PFX_ENTRY * n > end)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (buf[at + PFX_V6 + PFX_ENTRY * i + 16] > 128)
+			return 0;
+	return PFX_V6 + PFX_ENTRY * n;
+}
+
+/* As check_prefixes(), for the version 2 extension. */
+static size_t check_ext(const u8 *buf, size_t at, size_t end, u8 v2_type)
+{
+	size_t len, eids, gids, d_off;
+
+	if (at + EXT_BASE > end)
+		return 0;
+	eids = buf[at + EXT_EIDS];
+	gids = buf[at + EXT_ISM_GIDS];
+	if (eids > SMC_CLC_MAX_EIDS || gids > EXT_D_MAX)
+		return 0;
+	len = EXT_BASE + SMC_EID_LEN * eids;
+	if (v2_type & SMC_CLC_OFFER_D) {
+		d_off = smc_get_be16(buf + at + EXT_D_OFF);
+		if (d_off && d_off + EXT_GID != len)
+			return 0;
+		if (d_off)
+			len += EXT_D_BASE + EXT_D_ENTRY * gids;
+	}
+	return at + len > end ? 0 : len;
+}
+
+static bool find_v1_parts(const u8 *buf, size_t end, struct layout *l)
+{
+	size_t skip = smc_get_be16(buf + PROP_IP_OFF);
+	size_t plen;
+
+	if (skip > PROP_AREA ||
+	    (buf[OFF_FLAGS] & 0x03) == SMC_CLC_OFFER_NONE)
+		return false;
+	l->prefix = PROP_BASE + skip;
+	plen = check_prefixes(buf, l->prefix, end);
+	return plen && l->prefix + plen == end;
+}
+
+static bool find_v2_parts(const u8 *buf, size_t end, struct layout *l)
+{
+	u8 v1_type = buf[OFF_FLAGS] & 0x03;
+	u8 v2_type = (buf[OFF_FLAGS] >> 2) & 0x03;
+	size_t at = PROP_BASE + PROP_AREA;
+	size_t n, v2_off;
+
+	if (v1_type != SMC_CLC_OFFER_NONE) {
+		if (smc_get_be16(buf + PROP_IP_OFF) != PROP_AREA)
+			return false;
+		n = check_prefixes(buf, at, end);
+		if (!n)
+			return false;
+		l->prefix = at;
+		at += n;
+	}
+	v2_off = smc_get_be16(buf + PROP_V2_OFF);
+	/* Zero says that the extension is missing, which ends in a Decline. */
+	if (v2_type != SMC_CLC_OFFER_NONE && v2_off) {
+		if (PROP_V2_ORIGIN + v2_off != at)
+			return false;
+		n = check_ext(buf, at, end, v2_type);
+		if (!n)
+			return false;
+		l->ext = at;
+		at += n;
+	}
+	return at == end;
+}
+
+static void get_prefixes(const u8 *p, struct smc_clc_proposal *out)
+{
+	u8 i;
+
+	memcpy(out->v4_net, p + PFX_NET, sizeof(out->v4_net));
+	out->v4_len = p[PFX_LEN];
+	out->v6_count = p[PFX_COUNT];
+	p += PFX_V6;
+	for (i = 0; i < out->v6_count; i++, p += PFX_ENTRY) {
+		memcpy(out->v6[i].addr, p, sizeof(out->v6[i].addr));
+		out->v6[i].len = p[16];
+	}
+}
+
+static void get_ext(const u8 *p, struct smc_clc_v2_offer *v2)
+{
+	v2->eid_count = p[EXT_EIDS];
+	v2->release = p[EXT_FLAGS] >> 4;
+	memcpy(v2->gid, p + EXT_GID, SMC_GID_LEN);
+	v2->max_conns = p[EXT_CONNS];
+	v2->max_links = p[EXT_LINKS];
+	v2->features = smc_get_be16(p + EXT_FEATURES);
+	memcpy(v2->eids, p + EXT_BASE, (size_t)SMC_EID_LEN * v2->eid_count);
+}
+
+int smc_clc_parse_proposal(const u8 *buf, size_t len,
+			   struct smc_clc_proposal *out)
+{
+	struct layout l = { 0, 0 };
+	struct smc_clc_head h;
+	size_t end;
+
+	if (check_frame(buf, len, &h) || h.type != SMC_CLC_PROPOSAL)
+		return -EPROTO;
+	end = len - SMC_CLC_TRAILER_LEN;
+	if (h.version == 1) {
+		if (!find_v1_parts(buf, end, &l))
+			return -EPROTO;
+	} else if (!find_v2_parts(buf, end, &l)) {
+		/* Later versions may be arranged in another way. */
+		return h.version == 2 ? -EPROTO : -EOPNOTSUPP;
+	}
+
+	memset(out, 0, sizeof(*out));
+	out->version = h.version;
+	out->v1_type = h.flags & 0x03;
+	out->v2_type = h.version == 1 ? SMC_CLC_OFFER_NONE : h.flags >> 2;
+	memcpy(out->peer_id, buf + OFF_PEER_ID, SMC_PEER_ID_LEN);
+	memcpy(out->gid, buf + PROP_GID, SMC_GID_LEN);
+	memcpy(out->mac, buf + PROP_MAC, SMC_MAC_LEN);
+	if (h.version > 1) {
+		memcpy(out->vendor_oui, buf + PROP_OUI,
+		       sizeof(out->vendor_oui));
+		memcpy(out->vendor_opt, buf + PROP_OPT,
+		       sizeof(out->vendor_opt));
+	}
+	if (l.prefix)
+		get_prefixes(buf + l.prefix, out);
+	if (l.ext) {
+		out->has_v2 = true;
+		get_ext(buf + l.ext, &out->v2);
+	}
+	return 0;
+}
+
+static bool proposal_is_valid(const struct smc_clc_proposal *in)
+{
+	u8 i;
+
+	if (in->version != 1 && in->version != 2)
+		return false;
+	if (in->v1_type != SMC_CLC_OFFER_R && in->v1_type != SMC_CLC_OFFER_NONE)
+		return false;
+	if (in->v2_type != SMC_CLC_OFFER_R && in->v2_type != SMC_CLC_OFFER_NONE)
+		return false;
+	/* Something has to be offered, and version 1 knows only version 1. */
+	if (in->v1_type == SMC_CLC_OFFER_NONE &&
+	    (in->v2_type == SMC_CLC_OFFER_NONE || in->version == 1))
+		return false;
+	if (in->version == 1 && in->v2_type != SMC_CLC_OFFER_NONE)
+		return false;
+	if (in->has_v2 != (in->v2_type == SMC_CLC_OFFER_R))
+		return false;
+	if (in->has_v2 && (in->v2.eid_count > SMC_CLC_MAX_EIDS ||
+			   in->v2.release > 15))
+		return false;
+	if (in->v6_count > SMC_CLC_MAX_PREFIX6 || in->v4_len > 32)
+		return false;
+	for (i = 0; i < in->v6_count; i++)
+		if (in->v6[i].len > 128)
+			return false;
+	return true;
+}
+
+static void put_prefixes(const struct smc_clc_proposal *in, u8 *p)
+{
+	u8 i;
+
+	memcpy(p + PFX_NET, in->v4_net, sizeof(in->v4_net));
+	p[PFX_LEN] = in->v4_len;
+	p[PFX_COUNT] = in->v6_count;
+	p += PFX_V6;
+	for (i = 0; i < in->v6_count; i++, p += PFX_ENTRY) {
+		memcpy(p, in->v6[i].addr, sizeof(in->v6[i].addr));
+		p[16] = in->v6[i].len;
+	}
+}
+
+static void put_ext(const struct smc_clc_v2_offer *v2, u8 *p)
+{
+	p[EXT_EIDS] = v2->eid_count;
+	p[EXT_FLAGS] = (u8)(v2->release << 4);
+	memcpy(p + EXT_GID, v2->gid, SMC_GID_LEN);
+	p[EXT_CONNS] = v2->max_conns;
+	p[EXT_LINKS] = v2->max_links;
+	smc_put_be16(p + EXT_FEATURES, v2->features);
+	memcpy(p + EXT_BASE, v2->eids, (size_t)SMC_EID_LEN * v2->eid_count);
+}
+
+int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
+			   size_t cap)
+{
+	size_t prefix = PROP_BASE, ext, len;
+	u8 flags;
+
+	if (!proposal_is_valid(in))
+		return -EINVAL;
+	if (in->version == 2)
+		prefix += PROP_AREA;
+	ext = prefix;
+	if (in->v1_type != SMC_CLC_OFFER_NONE)
+		ext += PFX_V6 + (size_t)PFX_ENTRY * in->v6_count;
+	len = ext + SMC_CLC_TRAILER_LEN;
+	if (in->has_v2)
+		len += EXT_BASE + (size_t)SMC_EID_LEN * in->v2.eid_count;
+	if (cap < len)
+		return -ENOSPC;
+
+	flags = (u8)(in->version << 4 | in->v1_type);
+	if (in->version == 2)
+		flags |= (u8)(in->v2_type << 2);
+	put_frame(buf, len, SMC_CLC_PROPOSAL, flags);
+	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
+	memcpy(buf + PROP_GID, in->gid, SMC_GID_LEN);
+	memcpy(buf + PROP_MAC, in->mac, SMC_MAC_LEN);
+	if (in->version == 2) {
+		memcpy(buf + PROP_OUI, in->vendor_oui, sizeof(in->vendor_oui));
+		memcpy(buf + PROP_OPT, in->vendor_opt, sizeof(in->vendor_opt));
+	}
+	if (in->v1_type != SMC_CLC_OFFER_NONE) {
+		smc_put_be16(buf + PROP_IP_OFF, (u16)(prefix - PROP_BASE));
+		put_prefixes(in, buf + prefix);
+	}
+	if (in->has_v2) {
+		smc_put_be16(buf + PROP_V2_OFF, (u16)(ext - PROP_V2_ORIGIN));
+		put_ext(&in->v2, buf + ext);
+	}
+	return (int)len;
+}
+
+/* Accept and Confirm */
+
+/* The element named must exist, and must not wrap around the address space. */
+static bool element_is_sane(u8 idx, u8 bsize, u64 vaddr)
+{
+	u64 span = (u64)smc_bsize_to_len(bsize) * idx;
+
+	return idx && vaddr + (span - 1) >= vaddr;
+}
+
+static int check_accept(const u8 *buf, size_t len, struct smc_clc_head *h)
+{
+	size_t need;
+
+	if (check_frame(buf, len, h))
+		return -EPROTO;
+	if (h->type != SMC_CLC_ACCEPT && h->type != SMC_CLC_CONFIRM)
+		return -EPROTO;
+	if (h->version > 2 || !is_rdma(h))
+		return -EOPNOTSUPP;
+	if (!element_is_sane(buf[ACC_INDEX], buf[ACC_SIZE_MTU] >> 4,
+			     smc_get_be64(buf + ACC_VADDR)))
+		return -EPROTO;
+	if (h->version == 1 || !(h->flags & FLAG_FIRST))
+		return 0;
+
+	/* The frame guarantees 108 bytes; the parts after them are ours. */
+	need = SMC_CLC_ACCEPT_FCE_LEN;
+	if (h->type == SMC_CLC_CONFIRM)
+		need = ACC_GIDS + SMC_CLC_TRAILER_LEN;
+	if (len < need)
+		return -EPROTO;
+	if (h->type == SMC_CLC_CONFIRM &&
+	    len < need + (size_t)SMC_GID_LEN * buf[ACC_GID_COUNT])
+		return -EPROTO;
+	return 0;
+}
+
+static void get_fce(const u8 *p, struct smc_clc_fce *fce)
+{
+	fce->direct = p[FCE_DIRECT] & 0x80;
+	fce->os = p[FCE_OS_REL] >> 4;
+	fce->release = p[FCE_OS_REL] & 0x0f;
+	memcpy(fce->hostname, p + FCE_HOST, SMC_HOSTNAME_LEN);
+	fce->max_conns = p[FCE_CONNS];
+	fce->max_links = p[FCE_LINKS];
+	fce->features = smc_get_be16(p + FCE_FEATURES);
+	memcpy(fce->vendor_opt, p + FCE_VENDOR, sizeof(fce->vendor_opt));
+}
+
+int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
+{
+	struct smc_clc_head h;
+	int rc;
+
+	rc = check_accept(buf, len, &h);
+	if (rc)
+		return rc;
+
+	memset(out, 0, sizeof(*out));
+	out->is_confirm = h.type == SMC_CLC_CONFIRM;
+	out->version = h.version;
+	out->first_contact = h.flags & FLAG_FIRST;
+	memcpy(out->peer_id, buf + OFF_PEER_ID, SMC_PEER_ID_LEN);
+	memcpy(out->gid, buf + ACC_GID, SMC_GID_LEN);
+	memcpy(out->mac, buf + ACC_MAC, SMC_MAC_LEN);
+	out->qpn = smc_get_be24(buf + ACC_QPN);
+	out->rkey = smc_get_be32(buf + ACC_RKEY);
+	out->rmbe_idx = buf[ACC_INDEX];
+	out->token = smc_get_be32(buf + ACC_TOKEN);
+	out->bsize = buf[ACC_SIZE_MTU] >> 4;
+	out->mtu = buf[ACC_SIZE_MTU] & 0x0f;
+	out->vaddr = smc_get_be64(buf + ACC_VADDR);
+	out->psn = smc_get_be24(buf + ACC_PSN);
+	if (h.version == 1)
+		return 0;
+
+	memcpy(out->eid, buf + ACC_EID, SMC_EID_LEN);
+	if (!out->first_contact)
+		return 0;
+	get_fce(buf + ACC_FCE, &out->fce);
+	if (!out->is_confirm)
+		return 0;
+	out->gid_count = buf[ACC_GID_COUNT];
+	if (out->gid_count > SMC_CLC_MAX_GIDS)
+		out->gid_count = SMC_CLC_MAX_GIDS;
+	memcpy(out->gids, buf + ACC_GIDS, (size_t)SMC_GID_LEN * out->gid_count);
+	return 0;
+}
+
+static bool accept_is_valid(const struct smc_clc_accept *in)
+{
+	if (in->version != 1 && in->version != 2)
+		return false;
+	if (in->bsize > 15 || in->mtu > 15)
+		return false;
+	if (in->qpn > 0xffffff || in->psn > 0xffffff)
+		return false;
+	if (!element_is_sane(in->rmbe_idx, in->bsize, in->vaddr))
+		return false;
+	if (in->version == 1 || !in->first_contact)
+		return true;
+	if (in->fce.os > 15 || in->fce.release > 15)
+		return false;
+	return !in->is_confirm || in->gid_count <= SMC_CLC_MAX_GIDS;
+}
+
+static size_t accept_len(const struct smc_clc_accept *in)
+{
+	if (in->version == 1)
+		return SMC_CLC_ACCEPT_V1_LEN;
+	if (!in->first_contact)
+		return SMC_CLC_ACCEPT_V2_LEN;
+	if (!in->is_confirm)
+		return SMC_CLC_ACCEPT_FCE_LEN;
+	return ACC_GIDS + (size_t)SMC_GID_LEN * in->gid_count +
+	       SMC_CLC_TRAILER_LEN;
+}
+
+static void put_fce(const struct smc_clc_fce *fce, u8 *p)
+{
+	p[FCE_DIRECT] = fce->direct ? 0x80 : 0;
+	p[FCE_OS_REL] = (u8)(fce->os << 4 | fce->release);
+	memcpy(p + FCE_HOST, fce->hostname, SMC_HOSTNAME_LEN);
+	p[FCE_CONNS] = fce->max_conns;
+	p[FCE_LINKS] = fce->max_links;
+	smc_put_be16(p + FCE_FEATURES, fce->features);
+	memcpy(p + FCE_VENDOR, fce->vendor_opt, sizeof(fce->vendor_opt));
+}
+
+int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
+{
+	size_t len;
+
+	if (!accept_is_valid(in))
+		return -EINVAL;
+	len = accept_len(in);
+	if (cap < len)
+		return -ENOSPC;
+
+	put_frame(buf, len, in->is_confirm ? SMC_CLC_CONFIRM : SMC_CLC_ACCEPT,
+		  (u8)(in->version << 4 |
+		       (in->first_contact ? FLAG_FIRST : 0)));
+	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
+	memcpy(buf + ACC_GID, in->gid, SMC_GID_LEN);
+	memcpy(buf + ACC_MAC, in->mac, SMC_MAC_LEN);
+	smc_put_be24(buf + ACC_QPN, in->qpn);
+	smc_put_be32(buf + ACC_RKEY, in->rkey);
+	buf[ACC_INDEX] = in->rmbe_idx;
+	smc_put_be32(buf + ACC_TOKEN, in->token);
+	buf[ACC_SIZE_MTU] = (u8)(in->bsize << 4 | in->mtu);
+	smc_put_be64(buf + ACC_VADDR, in->vaddr);
+	smc_put_be24(buf + ACC_PSN, in->psn);
+	if (in->version == 1)
+		return (int)len;
+
+	memcpy(buf + ACC_EID, in->eid, SMC_EID_LEN);
+	if (!in->first_contact)
+		return (int)len;
+	put_fce(&in->fce, buf + ACC_FCE);
+	if (in->is_confirm) {
+		buf[ACC_GID_COUNT] = in->gid_count;
+		memcpy(buf + ACC_GIDS, in->gids,
+		       (size_t)SMC_GID_LEN * in->gid_count);
+	}
+	return (int)len;
+}
+
+/* Decline */
+
+int smc_clc_parse_decline(const u8 *buf, size_t len,
+			  struct smc_clc_decline *out)
+{
+	struct smc_clc_head h;
+	int i;
+
+	if (check_frame(buf, len, &h) || h.type != SMC_CLC_DECLINE)
+		return -EPROTO;
+
+	memset(out, 0, sizeof(*out));
+	out->version = h.version;
+	out->out_of_sync = h.flags & FLAG_SYNC;
+	memcpy(out->peer_id, buf + OFF_PEER_ID, SMC_PEER_ID_LEN);
+	out->diag = smc_get_be32(buf + DEC_DIAG);
+	if (h.version == 1)
+		return 0;
+	out->os = buf[DEC_OS] >> 4;
+	for (i = 0; i < 4; i++)
+		out->extra[i] = smc_get_be32(buf + DEC_EXTRA + 4 * i);
+	return 0;
+}
+
+int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
+			  size_t cap)
+{
+	size_t len;
+	int i;
+
+	if ((in->version != 1 && in->version != 2) || in->os > 15)
+		return -EINVAL;
+	len = in->version == 1 ? SMC_CLC_DECLINE_V1_LEN :
+				 SMC_CLC_DECLINE_V2_LEN;
+	if (cap < len)
+		return -ENOSPC;
+
+	put_frame(buf, len, SMC_CLC_DECLINE,
+		  (u8)(in->version << 4 | (in->out_of_sync ? FLAG_SYNC : 0)));
+	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
+	smc_put_be32(buf + DEC_DIAG, in->diag);
+	if (in->version == 2) {
+		buf[DEC_OS] = (u8)(in->os << 4);
+		for (i = 0; i < 4; i++)
+			smc_put_be32(buf + DEC_EXTRA + 4 * i, in->extra[i]);
+	}
+	return (int)len;
+}
+
+/* What is well formed but not for us */
+
+enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head)
+{
+	if (head->version > 2)
+		return SMC_CLC_DECL_VERSION;
+	return SMC_CLC_DECL_MODE;
+}
+
+static bool offers_rdma(u8 type)
+{
+	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
+}
+
+enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p)
+{
+	if (offers_rdma(p->v1_type))
+		return SMC_CLC_DECL_NONE;
+	if (!offers_rdma(p->v2_type))
+		return SMC_CLC_DECL_MODE;
+	if (!p->has_v2)
+		return SMC_CLC_DECL_NO_V2_EXT;
+	return p->v2.eid_count ? SMC_CLC_DECL_NONE : SMC_CLC_DECL_NO_UEID;
+}
+
+enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a)
+{
+	/* On later contacts the queue pair exists and the code has no use. */
+	if (!a->first_contact)
+		return SMC_CLC_DECL_NONE;
+	if (a->mtu < SMC_MTU_256 || a->mtu > SMC_MTU_4096)
+		return SMC_CLC_DECL_CONFIG;
+	if (a->version == 1)
+		return SMC_CLC_DECL_NONE;
+	if (a->fce.release > SMC_CLC_RELEASE_1)
+		return SMC_CLC_DECL_RELEASE;
+	if (a->fce.release == SMC_CLC_RELEASE_0)
+		return SMC_CLC_DECL_NONE;
+	if (a->fce.max_conns < SMC_CLC_CONNS_MIN)
+		return SMC_CLC_DECL_MAX_CONNS;
+	if (a->fce.max_links < SMC_CLC_LINKS_MIN ||
+	    a->fce.max_links > SMC_CLC_LINKS_MAX)
+		return SMC_CLC_DECL_MAX_LINKS;
+	return SMC_CLC_DECL_NONE;
+}
+
+const char *smc_clc_reason_str(u32 reason)
+{
+	switch ((enum smc_clc_reason)reason) {
+	case SMC_CLC_DECL_NONE:
+		return "none";
+	case SMC_CLC_DECL_MEM:
+		return "out of memory";
+	case SMC_CLC_DECL_TIMEOUT_CL:
+		return "timeout waiting for CONFIRM LINK";
+	case SMC_CLC_DECL_TIMEOUT_AL:
+		return "timeout waiting for ADD LINK";
+	case SMC_CLC_DECL_CONFIG:
+		return "configuration error";
+	case SMC_CLC_DECL_PEER_NO_SMC:
+		return "peer did not indicate SMC";
+	case SMC_CLC_DECL_IPSEC:
+		return "IPsec in use";
+	case SMC_CLC_DECL_NO_DEV:
+		return "no SMC device";
+	case SMC_CLC_DECL_NO_DEV_D:
+		return "no SMC-D device";
+	case SMC_CLC_DECL_NO_DEV_R:
+		return "no SMC-R device";
+	case SMC_CLC_DECL_NO_ISM_V2:
+		return "no hardware for ISMv2";
+	case SMC_CLC_DECL_NO_V2_EXT:
+		return "version 2 extension missing";
+	case SMC_CLC_DECL_NO_V2_D_EXT:
+		return "SMC-Dv2 extension missing";
+	case SMC_CLC_DECL_NO_SEID:
+		return "no system EID from peer";
+	case SMC_CLC_DECL_NO_DEV_D_V2:
+		return "no SMC-Dv2 device";
+	case SMC_CLC_DECL_NO_UEID:
+		return "no user EID from peer";
+	case SMC_CLC_DECL_RELEASE:
+		return "no common release";
+	case SMC_CLC_DECL_MAX_CONNS:
+		return "no common limit of connections";
+	case SMC_CLC_DECL_MAX_LINKS:
+		return "no common limit of links";
+	case SMC_CLC_DECL_MODE:
+		return "no common transport";
+	case SMC_CLC_DECL_RMBE_EYEC:
+		return "peer wants eye catchers in RMBEs";
+	case SMC_CLC_DECL_SOCKOPT:
+		return "socket option not supported with SMC";
+	case SMC_CLC_DECL_PREFIX:
+		return "not in one IP subnet";
+	case SMC_CLC_DECL_VLAN_LOOKUP:
+		return "VLAN look-up failed";
+	case SMC_CLC_DECL_VLAN_ISM:
+		return "VLAN not usable on ISM device";
+	case SMC_CLC_DECL_NO_LINK:
+		return "no active link in link group";
+	case SMC_CLC_DECL_LINK_UNKNOWN:
+		return "link named by server not found";
+	case SMC_CLC_DECL_VERSION:
+		return "no common SMC version";
+	case SMC_CLC_DECL_DMB_LIMIT:
+		return "SMC-D buffers used up";
+	case SMC_CLC_DECL_NO_ROUTE:
+		return "no route to the peer's RoCE address";
+	case SMC_CLC_DECL_NOT_DIRECT:
+		return "peers disagree about an IP gateway between them";
+	case SMC_CLC_DECL_SYNC:
+		return "link groups out of synchronisation";
+	case SMC_CLC_DECL_PEER:
+		return "declined by peer";
+	case SMC_CLC_DECL_INTERNAL:
+		return "internal error";
+	case SMC_CLC_DECL_RTOKEN:
+		return "handling of the peer's rtoken failed";
+	case SMC_CLC_DECL_LINK_READY:
+		return "queue pair could not be made ready";
+	case SMC_CLC_DECL_BUF_REG:
+		return "registration of a buffer failed";
+	}
+	return "unknown reason";
+}

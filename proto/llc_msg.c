@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * LLC messages: wire format. Version 1 messages have 44 bytes; version 2
+ * uses the same layouts behind another type byte and a 16-bit length, and
+ * lets three messages grow beyond 44 bytes.
+ */
+#include <smc/proto/llc_msg.h>
+
+#define V2_TYPE		0x20	/* added to the type byte by version 2 */
+
+#define OFF_TYPE	0
+#define OFF_LEN		1
+#define OFF_REASON	2	/* version 1 only: part of the length in 2 */
+#define OFF_FLAGS	3
+
+#define FLAG_RESPONSE	0x80
+#define FLAG_REJECTED	0x40	/* ADD LINK, REQUEST ADD LINK */
+#define FLAG_ALL	0x40	/* DELETE LINK */
+#define FLAG_ORDERLY	0x20	/* DELETE LINK */
+#define FLAG_NEGATIVE	0x20	/* CONFIRM RKEY, DELETE RKEY */
+#define FLAG_RETRY	0x10	/* CONFIRM RKEY */
+#define FLAG_NO_EYEC	0x03	/* CONFIRM LINK; one of the two suffices */
+#define MASK_REASON	0x0f
+
+/* CONFIRM LINK */
+#define CL_MAC		4
+#define CL_GID		10
+#define CL_QPN		26
+#define CL_NUM		29
+#define CL_UID		30
+#define CL_LINKS	34
+#define CL_CONNS	35
+
+/* ADD LINK; two reserved bytes stand before the GID, unlike in the RFC */
+#define AL_MAC		4
+#define AL_GID		12
+#define AL_QPN		28
+#define AL_NUM		31
+#define AL_MTU		32
+#define AL_PSN		33
+#define AL_DIRECT	44
+#define AL_TARGET	46
+#define AL_COUNT	70
+
+/* ADD LINK CONTINUATION */
+#define AC_NUM		4
+#define AC_LEFT		5
+#define AC_PAIRS	8
+
+/* DELETE LINK */
+#define DL_NUM		4
+#define DL_REASON	5
+
+/* REQUEST ADD LINK */
+#define RL_COUNT	24
+
+/* CONFIRM RKEY and its continuation */
+#define CR_OTHERS	4
+#define CR_RKEY		5
+#define CR_VADDR	9
+#define CR_OTHER	17
+#define CC_OTHER	5
+#define OTHER_LEN	13
+
+/* DELETE RKEY */
+#define DR_COUNT	4
+#define DR_ERR		5
+
+/* TEST LINK */
+#define TL_DATA		4
+
+/* Which types exist in which version. */
+static bool type_exists(u8 type, u8 version)
+{
+	switch (type) {
+	case SMC_LLC_CONFIRM_LINK:
+	case SMC_LLC_ADD_LINK:
+	case SMC_LLC_DELETE_LINK:
+	case SMC_LLC_CONFIRM_RKEY:
+	case SMC_LLC_TEST_LINK:
+	case SMC_LLC_DELETE_RKEY:
+		return version == 1 || version == 2;
+	case SMC_LLC_ADD_LINK_CONT:
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		return version == 1;
+	case SMC_LLC_REQ_ADD_LINK:
+		return version == 2;
+	}
+	return false;
+}
+
+static void split_type(u8 first, u8 *type, u8 *version)
+{
+	*version = (first & 0xf0) == V2_TYPE ? 2 : 1;
+	*type = *version == 2 ? first & 0x0f : first;
+}
+
+enum smc_llc_class smc_llc_classify(u8 first)
+{
+	u8 type, version;
+
+	if (first == SMC_CDC_TYPE)
+		return SMC_LLC_CLASS_CDC;
+	split_type(first, &type, &version);
+	if (type_exists(type, version))
+		return SMC_LLC_CLASS_LLC;
+	if ((first & 0xc0) == 0x80)
+		return SMC_LLC_CLASS_OPTIONAL;
+	return SMC_LLC_CLASS_UNKNOWN;
+}
+
+/* Entries of lists */
+
+static void get_rtoken(const u8 *p, struct smc_llc_rtoken *out)
+{
+	out->ref_rkey = smc_get_be32(p);
+	out->rkey = smc_get_be32(p + 4);
+	out->vaddr = smc_get_be64(p + 8);
+}
+
+static void put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
+{
+	smc_put_be32(p, in->ref_rkey);
+	smc_put_be32(p + 4, in->rkey);
+	smc_put_be64(p + 8, in->vaddr);
+}
+
+void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
+			struct smc_llc_rtoken *out)
+{
+	get_rtoken(list->raw + (size_t)SMC_LLC_RTOKEN_LEN * i, out);
+}
+
+void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in)
+{
+	put_rtoken(raw + (size_t)SMC_LLC_RTOKEN_LEN * i, in);
+}
+
+u32 smc_llc_get_rkey(const struct smc_llc_list *list, u16 i)
+{
+	return smc_get_be32(list->raw + (size_t)SMC_LLC_RKEY_LEN * i);
+}
+
+void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey)
+{
+	smc_put_be32(raw + (size_t)SMC_LLC_RKEY_LEN * i, rkey);
+}
+
+const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i)
+{
+	return list->raw + (size_t)SMC_GID_LEN * i;
+}
+
+void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid)
+{
+	memcpy(raw + (size_t)SMC_GID_LEN * i, gid, SMC_GID_LEN);
+}
+
+static void set_list(struct smc_llc_list *list, const u8 *raw, size_t count)
+{
+	list->count = (u16)count;
+	list->raw = count ? raw : NULL;
+}
+
+static void get_other(const u8 *p, struct smc_llc_rkey *out, u8 n)
+{
+	for (; n; n--, p += OTHER_LEN, out++) {
+		out->link_num = p[0];
+		out->rkey = smc_get_be32(p + 1);
+		out->vaddr = smc_get_be64(p + 5);
+	}
+}
+
+static void put_other(u8 *p, const struct smc_llc_rkey *in, u8 n)
+{
+	for (; n; n--, p += OTHER_LEN, in++) {
+		p[0] = in->link_num;
+		smc_put_be32(p + 1, in->rkey);
+		smc_put_be64(p + 5, in->vaddr);
+	}
+}
+
+static u8 at_most(u8 n, u8 limit)
+{
+	return n < limit ? n : limit;
+}
+
+/* Parsing: one judge for all messages, then one reader for each. */
+
+static bool add_link_is_sane(const u8 *buf, size_t len, u8 version)
+{
+	if (version == 1)
+		return true;
+	/* A rejection may be short, and then has nothing behind byte 44. */
+	if (len < SMC_LLC_RTOKENS_OFF)
+		return buf[OFF_FLAGS] & FLAG_REJECTED;
+	len -= SMC_LLC_RTOKENS_OFF;
+	return len % SMC_LLC_RTOKEN_LEN == 0 &&
+	       len / SMC_LLC_RTOKEN_LEN <= SMC_LLC_MAX_RTOKENS;
+}
+
+static bool delete_rkey_is_sane(const u8 *buf, size_t len, u8 version)
+{
+	size_t count = buf[DR_COUNT];
+
+	if (!count)
+		return false;
+	if (version == 1)
+		return count <= SMC_LLC_MAX_RKEYS_V1;
+	/* Responses of version 2 may leave the list out. */
+	return (buf[OFF_FLAGS] & FLAG_RESPONSE) ||
+	       len >= SMC_LLC_RKEYS_OFF + SMC_LLC_RKEY_LEN * count;
+}
+
+static bool body_is_sane(const u8 *buf, size_t len, u8 type, u8 version)
+{
+	switch (type) {
+	case SMC_LLC_ADD_LINK:
+		return add_link_is_sane(buf, len, version);
+	case SMC_LLC_REQ_ADD_LINK:
+		return len >= SMC_LLC_GIDS_OFF +
+			      (size_t)SMC_GID_LEN * buf[RL_COUNT];
+	case SMC_LLC_CONFIRM_RKEY:
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		return buf[CR_OTHERS] <= SMC_LLC_MAX_OTHER;
+	case SMC_LLC_DELETE_RKEY:
+		return delete_rkey_is_sane(buf, len, version);
+	}
+	return true;
+}
+
+static int check_msg(const u8 *buf, size_t len, u8 *type, u8 *version)
+{
+	if (len < SMC_LINK_MSG_LEN)
+		return -EPROTO;
+	switch (smc_llc_classify(buf[OFF_TYPE])) {
+	case SMC_LLC_CLASS_LLC:
+		break;
+	case SMC_LLC_CLASS_CDC:
+		return -EPROTO;
+	case SMC_LLC_CLASS_OPTIONAL:
+		return -ENOMSG;
+	case SMC_LLC_CLASS_UNKNOWN:
+		return -EOPNOTSUPP;
+	}
+	split_type(buf[OFF_TYPE], type, version);
+	if (*version == 1) {
+		if (len != SMC_LLC_V1_LEN || buf[OFF_LEN] != SMC_LLC_V1_LEN)
+			return -EPROTO;
+	} else if (len > SMC_LLC_V2_MAX_LEN) {
+		return -EPROTO;
+	}
+	return body_is_sane(buf, len, *type, *version) ? 0 : -EPROTO;
+}
+
+static void get_confirm_link(const u8 *buf, struct smc_llc_confirm_link *m)
+{
+	m->no_eyec = buf[OFF_FLAGS] & FLAG_NO_EYEC;
+	memcpy(m->mac, buf + CL_MAC, SMC_MAC_LEN);
+	memcpy(m->gid, buf + CL_GID, SMC_GID_LEN);
+	m->qpn = smc_get_be24(buf + CL_QPN);
+	m->link_num = buf[CL_NUM];
+	memcpy(m->link_uid, buf + CL_UID, sizeof(m->link_uid));
+	m->max_links = buf[CL_LINKS];
+	m->max_conns = buf[CL_CONNS];
+}
+
+static void get_add_link(const u8 *buf, size_t len, u8 version,
+			 struct smc_llc_add_link *m)
+{
+	m->rejected = buf[OFF_FLAGS] & FLAG_REJECTED;
+	/* Reserved unless rejected, and the length's second byte in version 2. */
+	if (m->rejected)
+		m->reason = buf[version == 1 ? OFF_REASON : OFF_FLAGS] &
+			    MASK_REASON;
+	memcpy(m->mac, buf + AL_MAC, SMC_MAC_LEN);
+	memcpy(m->gid, buf + AL_GID, SMC_GID_LEN);
+	m->qpn = smc_get_be24(buf + AL_QPN);
+	m->link_num = buf[AL_NUM];
+	m->mtu = buf[AL_MTU] & 0x0f;
+	m->psn = smc_get_be24(buf + AL_PSN);
+	if (version == 1 || len < SMC_LLC_RTOKENS_OFF)
+		return;
+	m->has_ext = true;
+	m->direct = buf[AL_DIRECT] & 0x80;
+	memcpy(m->target_gid, buf + AL_TARGET, SMC_GID_LEN);
+	set_list(&m->rtokens, buf + SMC_LLC_RTOKENS_OFF,
+		 (len - SMC_LLC_RTOKENS_OFF) / SMC_LLC_RTOKEN_LEN);
+}
+
+static void get_add_link_cont(const u8 *buf, struct smc_llc_add_link_cont *m)
+{
+	u8 i, n;
+
+	m->link_num = buf[AC_NUM];
+	m->left = buf[AC_LEFT];
+	n = at_most(m->left, SMC_LLC_CONT_PAIRS);
+	for (i = 0; i < n; i++)
+		get_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
+			   &m->pairs[i]);
+}
+
+static void get_delete_link(const u8 *buf, struct smc_llc_delete_link *m)
+{
+	m->all = buf[OFF_FLAGS] & FLAG_ALL;
+	m->orderly = buf[OFF_FLAGS] & FLAG_ORDERLY;
+	m->link_num = buf[DL_NUM];
+	m->reason = smc_get_be32(buf + DL_REASON);
+}
+
+static void get_req_add_link(const u8 *buf, struct smc_llc_req_add_link *m)
+{
+	m->rejected = buf[OFF_FLAGS] & FLAG_REJECTED;
+	if (m->rejected)
+		m->reason = buf[OFF_FLAGS] & MASK_REASON;
+	set_list(&m->gids, buf + SMC_LLC_GIDS_OFF, buf[RL_COUNT]);
+}
+
+static void get_confirm_rkey(const u8 *buf, struct smc_llc_confirm_rkey *m)
+{
+	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
+	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
+	m->others = buf[CR_OTHERS];
+	m->rkey = smc_get_be32(buf + CR_RKEY);
+	m->vaddr = smc_get_be64(buf + CR_VADDR);
+	get_other(buf + CR_OTHER, m->other,
+		  at_most(m->others, SMC_LLC_CRKEY_PAIRS));
+}
+
+static void get_confirm_rkey_cont(const u8 *buf,
+				  struct smc_llc_confirm_rkey_cont *m)
+{
+	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
+	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
+	m->left = buf[CR_OTHERS];
+	get_other(buf + CC_OTHER, m->other,
+		  at_most(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+}
+
+static void get_delete_rkey(const u8 *buf, size_t len,
+			    struct smc_llc_delete_rkey *m)
+{
+	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
+	m->count = buf[DR_COUNT];
+	m->err = buf[DR_ERR];
+	if (len >= SMC_LLC_RKEYS_OFF + (size_t)SMC_LLC_RKEY_LEN * m->count)
+		set_list(&m->rkeys, buf + SMC_LLC_RKEYS_OFF, m->count);
+}
+
+int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
+{
+	u8 type, version;
+	int rc;
+
+	rc = check_msg(buf, len, &type, &version);
+	if (rc)
+		return rc;
+
+	memset(out, 0, sizeof(*out));
+	out->type = type;
+	out->version = version;
+	out->response = buf[OFF_FLAGS] & FLAG_RESPONSE;
+	switch (type) {
+	case SMC_LLC_CONFIRM_LINK:
+		get_confirm_link(buf, &out->confirm_link);
+		break;
+	case SMC_LLC_ADD_LINK:
+		get_add_link(buf, len, version, &out->add_link);
+		break;
+	case SMC_LLC_ADD_LINK_CONT:
+		get_add_link_cont(buf, &out->add_link_cont);
+		break;
+	case SMC_LLC_DELETE_LINK:
+		get_delete_link(buf, &out->delete_link);
+		break;
+	case SMC_LLC_REQ_ADD_LINK:
+		get_req_add_link(buf, &out->req_add_link);
+		break;
+	case SMC_LLC_CONFIRM_RKEY:
+		get_confirm_rkey(buf, &out->confirm_rkey);
+		break;
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		get_confirm_rkey_cont(buf, &out->confirm_rkey_cont);
+		break;
+	case SMC_LLC_DELETE_RKEY:
+		get_delete_rkey(buf, len, &out->delete_rkey);
+		break;
+	case SMC_LLC_TEST_LINK:
+		memcpy(out->test_link.data, buf + TL_DATA,
+		       sizeof(out->test_link.data));
+		break;
+	}
+	return 0;
+}
+
+/* Building: one judge for all messages, then one writer for each. */
+
+static int add_link_len(const struct smc_llc_add_link *m, u8 version)
+{
+	if (m->qpn > 0xffffff || m->psn > 0xffffff || m->mtu > 15)
+		return -EINVAL;
+	if (m->reason > MASK_REASON || (m->reason && !m->rejected))
+		return -EINVAL;
+	if (!m->has_ext) {
+		/* Version 1 never has it, version 2 only a rejection not. */
+		if (m->rtokens.count || (version == 2 && !m->rejected))
+			return -EINVAL;
+		return SMC_LINK_MSG_LEN;
+	}
+	if (version == 1 || m->rtokens.count > SMC_LLC_MAX_RTOKENS)
+		return -EINVAL;
+	return SMC_LLC_RTOKENS_OFF + SMC_LLC_RTOKEN_LEN * m->rtokens.count;
+}
+
+static int req_add_link_len(const struct smc_llc_req_add_link *m)
+{
+	int len = SMC_LLC_GIDS_OFF + SMC_GID_LEN * m->gids.count;
+
+	if (m->reason > MASK_REASON || (m->reason && !m->rejected))
+		return -EINVAL;
+	if (m->gids.count > SMC_LLC_MAX_GIDS)
+		return -EINVAL;
+	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
+}
+
+static int delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 version,
+			   bool response)
+{
+	int len = SMC_LLC_RKEYS_OFF + SMC_LLC_RKEY_LEN * m->count;
+
+	if (!m->count)
+		return -EINVAL;
+	if (version == 1 && m->count > SMC_LLC_MAX_RKEYS_V1)
+		return -EINVAL;
+	if (m->rkeys.count != m->count) {
+		if (version == 1 || !response || m->rkeys.count)
+			return -EINVAL;
+		return SMC_LINK_MSG_LEN;
+	}
+	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
+}
+
+int smc_llc_len(const struct smc_llc_msg *in)
+{
+	if (!type_exists(in->type, in->version))
+		return -EINVAL;
+	switch (in->type) {
+	case SMC_LLC_CONFIRM_LINK:
+		return in->confirm_link.qpn > 0xffffff ? -EINVAL :
+							 SMC_LINK_MSG_LEN;
+	case SMC_LLC_ADD_LINK:
+		return add_link_len(&in->add_link, in->version);
+	case SMC_LLC_REQ_ADD_LINK:
+		return req_add_link_len(&in->req_add_link);
+	case SMC_LLC_CONFIRM_RKEY:
+		return in->confirm_rkey.others > SMC_LLC_MAX_OTHER ?
+			       -EINVAL : SMC_LINK_MSG_LEN;
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		return in->confirm_rkey_cont.left > SMC_LLC_MAX_OTHER ?
+			       -EINVAL : SMC_LINK_MSG_LEN;
+	case SMC_LLC_DELETE_RKEY:
+		return delete_rkey_len(&in->delete_rkey, in->version,
+				       in->response);
+	}
+	return SMC_LINK_MSG_LEN;
+}
+
+static void put_confirm_link(u8 *buf, const struct smc_llc_confirm_link *m)
+{
+	if (m->no_eyec)
+		buf[OFF_FLAGS] |= FLAG_NO_EYEC;
+	memcpy(buf + CL_MAC, m->mac, SMC_MAC_LEN);
+	memcpy(buf + CL_GID, m->gid, SMC_GID_LEN);
+	smc_put_be24(buf + CL_QPN, m->qpn);
+	buf[CL_NUM] = m->link_num;
+	memcpy(buf + CL_UID, m->link_uid, sizeof(m->link_uid));
+	buf[CL_LINKS] = m->max_links;
+	buf[CL_CONNS] = m->max_conns;
+}
+
+static void put_add_link(u8 *buf, u8 version, const struct smc_llc_add_link *m)
+{
+	if (m->rejected)
+		buf[OFF_FLAGS] |= FLAG_REJECTED;
+	buf[version == 1 ? OFF_REASON : OFF_FLAGS] |= m->reason;
+	memcpy(buf + AL_MAC, m->mac, SMC_MAC_LEN);
+	memcpy(buf + AL_GID, m->gid, SMC_GID_LEN);
+	smc_put_be24(buf + AL_QPN, m->qpn);
+	buf[AL_NUM] = m->link_num;
+	buf[AL_MTU] = m->mtu;
+	smc_put_be24(buf + AL_PSN, m->psn);
+	if (!m->has_ext)
+		return;
+	buf[AL_DIRECT] = m->direct ? 0x80 : 0;
+	memcpy(buf + AL_TARGET, m->target_gid, SMC_GID_LEN);
+	smc_put_le16(buf + AL_COUNT, m->rtokens.count);
+}
+
+static void put_add_link_cont(u8 *buf, const struct smc_llc_add_link_cont *m)
+{
+	u8 i, n = at_most(m->left, SMC_LLC_CONT_PAIRS);
+
+	buf[AC_NUM] = m->link_num;
+	buf[AC_LEFT] = m->left;
+	for (i = 0; i < n; i++)
+		put_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
+			   &m->pairs[i]);
+}
+
+static void put_delete_link(u8 *buf, const struct smc_llc_delete_link *m)
+{
+	if (m->all)
+		buf[OFF_FLAGS] |= FLAG_ALL;
+	if (m->orderly)
+		buf[OFF_FLAGS] |= FLAG_ORDERLY;
+	buf[DL_NUM] = m->link_num;
+	smc_put_be32(buf + DL_REASON, m->reason);
+}
+
+static void put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
+{
+	if (m->rejected)
+		buf[OFF_FLAGS] |= FLAG_REJECTED;
+	buf[OFF_FLAGS] |= m->reason;
+	buf[RL_COUNT] = (u8)m->gids.count;
+}
+
+static void put_confirm_rkey(u8 *buf, const struct smc_llc_confirm_rkey *m)
+{
+	if (m->negative)
+		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
+	if (m->retry)
+		buf[OFF_FLAGS] |= FLAG_RETRY;
+	buf[CR_OTHERS] = m->others;
+	smc_put_be32(buf + CR_RKEY, m->rkey);
+	smc_put_be64(buf + CR_VADDR, m->vaddr);
+	put_other(buf + CR_OTHER, m->other,
+		  at_most(m->others, SMC_LLC_CRKEY_PAIRS));
+}
+
+static void put_confirm_rkey_cont(u8 *buf,
+				  const struct smc_llc_confirm_rkey_cont *m)
+{
+	if (m->negative)
+		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
+	if (m->retry)
+		buf[OFF_FLAGS] |= FLAG_RETRY;
+	buf[CR_OTHERS] = m->left;
+	put_other(buf + CC_OTHER, m->other,
+		  at_most(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+}
+
+static void put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m)
+{
+	if (m->negative)
+		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
+	buf[DR_COUNT] = m->count;
+	buf[DR_ERR] = m->err;
+}
+
+/*
+ * Lists go in first: they may lie in @buf already, at their place or
+ * elsewhere, and clearing the rest must not destroy them. Returns where the
+ * list starts and, in @bytes, how long it is.
+ */
+static size_t place_list(const struct smc_llc_msg *in, u8 *buf, size_t *bytes)
+{
+	const struct smc_llc_list *list = NULL;
+	size_t off = 0, entry = 0;
+
+	*bytes = 0;
+	if (in->type == SMC_LLC_ADD_LINK && in->add_link.has_ext) {
+		list = &in->add_link.rtokens;
+		off = SMC_LLC_RTOKENS_OFF;
+		entry = SMC_LLC_RTOKEN_LEN;
+	} else if (in->type == SMC_LLC_REQ_ADD_LINK) {
+		list = &in->req_add_link.gids;
+		off = SMC_LLC_GIDS_OFF;
+		entry = SMC_GID_LEN;
+	} else if (in->type == SMC_LLC_DELETE_RKEY) {
+		list = &in->delete_rkey.rkeys;
+		off = SMC_LLC_RKEYS_OFF;
+		entry = SMC_LLC_RKEY_LEN;
+	}
+	if (list && list->count) {
+		*bytes = entry * list->count;
+		memmove(buf + off, list->raw, *bytes);
+	}
+	return off;
+}
+
+static void put_header(const struct smc_llc_msg *in, u8 *buf, size_t len)
+{
+	size_t bytes, off;
+
+	off = place_list(in, buf, &bytes);
+	if (bytes) {
+		memset(buf, 0, off);
+		memset(buf + off + bytes, 0, len - off - bytes);
+	} else {
+		memset(buf, 0, len);
+	}
+	if (in->version == 1) {
+		buf[OFF_TYPE] = in->type;
+		buf[OFF_LEN] = SMC_LLC_V1_LEN;
+	} else {
+		buf[OFF_TYPE] = V2_TYPE | in->type;
+		smc_put_le16(buf + OFF_LEN, (u16)len);
+	}
+	if (in->response)
+		buf[OFF_FLAGS] = FLAG_RESPONSE;
+}
+
+int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
+{
+	int len = smc_llc_len(in);
+
+	if (len < 0)
+		return len;
+	if (cap < (size_t)len)
+		return -ENOSPC;
+
+	put_header(in, buf, (size_t)len);
+	switch (in->type) {
+	case SMC_LLC_CONFIRM_LINK:
+		put_confirm_link(buf, &in->confirm_link);
+		break;
+	case SMC_LLC_ADD_LINK:
+		put_add_link(buf, in->version, &in->add_link);
+		break;
+	case SMC_LLC_ADD_LINK_CONT:
+		put_add_link_cont(buf, &in->add_link_cont);
+		break;
+	case SMC_LLC_DELETE_LINK:
+		put_delete_link(buf, &in->delete_link);
+		break;
+	case SMC_LLC_REQ_ADD_LINK:
+		put_req_add_link(buf, &in->req_add_link);
+		break;
+	case SMC_LLC_CONFIRM_RKEY:
+		put_confirm_rkey(buf, &in->confirm_rkey);
+		break;
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		put_confirm_rkey_cont(buf, &in->confirm_rkey_cont);
+		break;
+	case SMC_LLC_DELETE_RKEY:
+		put_delete_rkey(buf, &in->delete_rkey);
+		break;
+	case SMC_LLC_TEST_LINK:
+		memcpy(buf + TL_DATA, in->test_link.data,
+		       sizeof(in->test_link.data));
+		break;
+	}
+	return len;
+}
+
+const char *smc_llc_type_str(u8 type)
+{
+	switch ((enum smc_llc_type)type) {
+	case SMC_LLC_CONFIRM_LINK:
+		return "CONFIRM LINK";
+	case SMC_LLC_ADD_LINK:
+		return "ADD LINK";
+	case SMC_LLC_ADD_LINK_CONT:
+		return "ADD LINK CONTINUATION";
+	case SMC_LLC_DELETE_LINK:
+		return "DELETE LINK";
+	case SMC_LLC_REQ_ADD_LINK:
+		return "REQUEST ADD LINK";
+	case SMC_LLC_CONFIRM_RKEY:
+		return "CONFIRM RKEY";
+	case SMC_LLC_TEST_LINK:
+		return "TEST LINK";
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		return "CONFIRM RKEY CONTINUATION";
+	case SMC_LLC_DELETE_RKEY:
+		return "DELETE RKEY";
+	}
+	return NULL;
+}
