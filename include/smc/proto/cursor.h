@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Ring cursors and the write plan (RFC 7609 sections 4.3, 4.5.1, 4.6).
+ *
+ * On the wire a cursor is an offset into a ring and a 16-bit count of wraps.
+ * In the host every cursor is a position in the byte stream: a u64 that starts
+ * at 0 and only grows (only the send position can step back, in a failover).
+ * All invariants are then plain comparisons:
+ *
+ *   send ring     completed <= sent <= prepared <= completed + size
+ *   peer's ring   peer_consumed <= sent_max <= peer_consumed + peer_size
+ *   receive ring  consumed <= produced <= consumed + size, told <= consumed
+ *
+ * Nothing here locks. The caller changes a ring under the lock of its
+ * connection; who may read single positions without it is the caller's rule.
+ */
+#ifndef SMC_PROTO_CURSOR_H
+#define SMC_PROTO_CURSOR_H
+
+#include <smc/proto/cdc_msg.h>
+#include <smc/proto/types.h>
+
+#define SMC_RING_MAX		(SMC_RMBE_SIZE_MIN << 15)
+
+/* A source and a target ring that wrap at different places cut one run in three. */
+#define SMC_PLAN_PIECES		3
+
+/* Good outcomes of taking a cursor over; the bad one is -EPROTO. */
+enum smc_cursor_move {
+	SMC_CURSOR_SAME = 0,	/* nothing new */
+	SMC_CURSOR_NEWER = 1,	/* position advanced */
+	SMC_CURSOR_STALE = 2,	/* older than what is known: ignored */
+};
+
+/**
+ * struct smc_span - a contiguous part of one local ring
+ * @off: offset in the ring
+ * @len: bytes
+ */
+struct smc_span {
+	u32 off;
+	u32 len;
+};
+
+/**
+ * struct smc_write_piece - one RDMA WRITE: contiguous in both rings
+ * @src: offset in the send ring
+ * @dst: offset in the peer's element
+ * @len: bytes
+ */
+struct smc_write_piece {
+	u32 src;
+	u32 dst;
+	u32 len;
+};
+
+/**
+ * struct smc_ring_tx - send side of a connection
+ * @prepared: end of what the user has copied into the send ring
+ * @sent: next byte to WRITE; this is the producer cursor told to the peer
+ * @sent_max: highest @sent ever; a rewind does not take it back, and the peer
+ *	may confirm up to here
+ * @posted: end of the last WRITE posted in this epoch
+ * @completed: all before it is acknowledged by the peer's RNIC; its space in
+ *	the send ring is free again
+ * @peer_consumed: what the peer's application has read, from its CDCs
+ * @epoch: number of rewinds; a completion of an older epoch says nothing
+ * @size: bytes of the send ring, a power of two
+ * @peer_size: bytes of the peer's element
+ * @reserve: bytes of the peer's element kept unused in normal operation, for
+ *	peers that do not repeat a consumer update lost with a link
+ * @ask: the link changed and no CDC has come over the new one: the update
+ *	request flag R stands in every CDC, and the reserve may be used
+ */
+struct smc_ring_tx {
+	u64 prepared;
+	u64 sent;
+	u64 sent_max;
+	u64 posted;
+	u64 completed;
+	u64 peer_consumed;
+	u32 epoch;
+	u32 size;
+	u32 peer_size;
+	u32 reserve;
+	bool ask;
+};
+
+/**
+ * struct smc_ring_rx - receive side of a connection
+ * @produced: end of what the peer has written, from its CDCs
+ * @consumed: what the application has read; the consumer cursor
+ * @told: @consumed in the last CDC that was posted
+ * @size: bytes of our element
+ * @peer_blocked: B of the last CDC: the peer has data and no window
+ * @peer_asks: R of the last CDC: the peer wants our cursor
+ * @force: an update is due whatever the window (link changed, urgent data read)
+ */
+struct smc_ring_rx {
+	u64 produced;
+	u64 consumed;
+	u64 told;
+	u32 size;
+	bool peer_blocked;
+	bool peer_asks;
+	bool force;
+};
+
+/* Does the consumer cursor need a CDC of its own? */
+enum smc_update {
+	SMC_UPDATE_NONE = 0,	/* piggyback on the next CDC is enough */
+	SMC_UPDATE_SOON = 1,	/* send unless more is read within about a millisecond */
+	SMC_UPDATE_NOW = 2,	/* send at once */
+};
+
+bool smc_ring_size_ok(u32 size);
+void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor);
+int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor *wire, u64 *pos);
+
+int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve);
+u32 smc_ring_tx_free(const struct smc_ring_tx *tx);
+unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct smc_span out[2]);
+int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len);
+u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx);
+u32 smc_ring_tx_window(const struct smc_ring_tx *tx);
+bool smc_ring_tx_blocked(const struct smc_ring_tx *tx);
+bool smc_ring_tx_drained(const struct smc_ring_tx *tx);
+unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_bytes,
+			      struct smc_write_piece out[SMC_PLAN_PIECES]);
+int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len);
+bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos);
+int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire);
+void smc_ring_tx_heard(struct smc_ring_tx *tx);
+void smc_ring_tx_rewind(struct smc_ring_tx *tx);
+void smc_ring_tx_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor);
+
+int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size);
+u32 smc_ring_rx_readable(const struct smc_ring_rx *rx);
+unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
+			       struct smc_span out[2]);
+int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len);
+int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
+		     bool asks);
+enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx);
+void smc_ring_rx_told(struct smc_ring_rx *rx);
+void smc_ring_rx_force(struct smc_ring_rx *rx);
+void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor);
+int smc_ring_rx_urgent(const struct smc_ring_rx *rx, u64 *pos, u32 *off);
+
+const char *smc_cursor_move_str(enum smc_cursor_move move);
+const char *smc_update_str(enum smc_update update);
+
+#endif /* SMC_PROTO_CURSOR_H */

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Link states as a table, see link_fsm.h.
+ *
+ * The queue pair of the server goes to RTS by itself, the one of the client
+ * when CONFIRM LINK has come (RFC 7609 section 3.5.1); that request is also
+ * what tells a client on an added link that the server is ready.
+ *
+ * CONFIRM LINK may come twice: a server repeats it, because some clients drop
+ * one that comes before they listen. A second request is answered again, a
+ * second response is no news.
+ */
+#include <smc/proto/link_fsm.h>
+
+/**
+ * struct cell - what an event does in a state
+ * @actions: SMC_LINK_ACT_*
+ * @next: state afterwards
+ * @roles: bit mask of the roles in which the event can happen
+ */
+struct cell {
+	u16 actions;
+	u8 next;
+	u8 roles;
+};
+
+#define SERVER		(1 << SMC_LINK_SERVER)
+#define CLIENT		(1 << SMC_LINK_CLIENT)
+
+#define EV(name)	[SMC_LINK_EV_##name]
+#define ROLE(role, state, act)						\
+	{ .actions = (act), .next = SMC_LINK_##state, .roles = (role) }
+#define GO(state, act)	ROLE(SERVER | CLIENT, state, act)
+
+#define ARM		SMC_LINK_ACT_ARM_TIMER
+#define CANCEL		SMC_LINK_ACT_CANCEL_TIMER
+#define FENCE		SMC_LINK_ACT_FENCE
+#define LOST		SMC_LINK_ACT_REPORT_LOST
+#define ANSWER		SMC_LINK_ACT_SEND_CONFIRM_RSP
+#define UP		(SMC_LINK_ACT_REPORT_ACTIVE | CANCEL)
+
+static const struct cell table[SMC_LINK_STATES][SMC_LINK_EVENTS] = {
+	[SMC_LINK_UNUSED] = {
+		EV(CREATED)	= GO(INIT, 0),
+		EV(FAIL)	= GO(DEAD, LOST | SMC_LINK_ACT_RELEASE),
+		EV(DELETE)	= GO(DEAD, LOST | SMC_LINK_ACT_RELEASE),
+	},
+	/* No receive is posted yet, still the queue pair is taken down one way only. */
+	[SMC_LINK_INIT] = {
+		EV(QP_RTR)	= GO(READY, ARM),
+		EV(FAIL)	= GO(DRAINING, LOST | FENCE),
+		EV(DELETE)	= GO(DRAINING, LOST | FENCE),
+	},
+	/* Server: goes on to RTS when it knows that the client is in RTR. */
+	[SMC_LINK_READY] = {
+		EV(QP_RTS)	= ROLE(SERVER, CONFIRMING, SMC_LINK_ACT_SEND_CONFIRM),
+		EV(CONFIRM_REQ)	= ROLE(CLIENT, CONFIRMING, SMC_LINK_ACT_MODIFY_RTS | ANSWER),
+		EV(TIMEOUT)	= GO(DRAINING, LOST | FENCE),
+		EV(FAIL)	= GO(DRAINING, CANCEL | LOST | FENCE),
+		EV(DELETE)	= GO(DRAINING, CANCEL | LOST | FENCE),
+	},
+	[SMC_LINK_CONFIRMING] = {
+		EV(QP_RTS)	= ROLE(CLIENT, CONFIRMING, 0),
+		EV(CONFIRM_REQ)	= ROLE(CLIENT, CONFIRMING, 0),
+		EV(CONFIRM_RSP)	= ROLE(SERVER, ACTIVE, UP),
+		EV(RSP_SENT)	= ROLE(CLIENT, ACTIVE, UP),
+		EV(TIMEOUT)	= GO(DRAINING, LOST | FENCE),
+		EV(FAIL)	= GO(DRAINING, CANCEL | LOST | FENCE),
+		EV(DELETE)	= GO(DRAINING, CANCEL | LOST | FENCE),
+	},
+	[SMC_LINK_ACTIVE] = {
+		EV(CONFIRM_REQ)	= ROLE(CLIENT, ACTIVE, ANSWER),
+		EV(CONFIRM_RSP)	= ROLE(SERVER, ACTIVE, 0),
+		EV(RSP_SENT)	= ROLE(CLIENT, ACTIVE, 0),
+		EV(TIMEOUT)	= GO(DRAINING, LOST | FENCE),
+		EV(FAIL)	= GO(DRAINING, LOST | FENCE),
+		EV(DELETE)	= GO(DELETING, LOST),
+		EV(MOVED)	= GO(ACTIVE, 0),
+	},
+	[SMC_LINK_DELETING] = {
+		EV(CONFIRM_REQ)	= ROLE(CLIENT, DELETING, 0),
+		EV(CONFIRM_RSP)	= ROLE(SERVER, DELETING, 0),
+		EV(RSP_SENT)	= ROLE(CLIENT, DELETING, 0),
+		EV(TIMEOUT)	= GO(DRAINING, FENCE),
+		EV(FAIL)	= GO(DRAINING, FENCE),
+		EV(DELETE)	= GO(DELETING, 0),
+		EV(MOVED)	= GO(DRAINING, FENCE),
+	},
+	/* Completions of before may still name any event. */
+	[SMC_LINK_DRAINING] = {
+		EV(QP_RTR)	= GO(DRAINING, 0),
+		EV(QP_RTS)	= GO(DRAINING, 0),
+		EV(CONFIRM_REQ)	= ROLE(CLIENT, DRAINING, 0),
+		EV(CONFIRM_RSP)	= ROLE(SERVER, DRAINING, 0),
+		EV(RSP_SENT)	= ROLE(CLIENT, DRAINING, 0),
+		EV(TIMEOUT)	= GO(DRAINING, 0),
+		EV(FAIL)	= GO(DRAINING, 0),
+		EV(DELETE)	= GO(DRAINING, 0),
+		EV(MOVED)	= GO(DRAINING, 0),
+		EV(DRAINED)	= GO(DEAD, SMC_LINK_ACT_RELEASE),
+	},
+	[SMC_LINK_DEAD] = {
+		EV(TIMEOUT)	= GO(DEAD, 0),
+		EV(FAIL)	= GO(DEAD, 0),
+		EV(DELETE)	= GO(DEAD, 0),
+		EV(MOVED)	= GO(DEAD, 0),
+	},
+};
+
+/**
+ * smc_link_fsm_row() - read one cell of the table
+ * @role: our role in the link group
+ * @state: state
+ * @event: event
+ * @row: set to what the event does there; an illegal one leaves the state
+ */
+void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
+		      enum smc_link_event event, struct smc_link_row *row)
+{
+	const struct cell *cell;
+
+	row->legal = false;
+	row->next = state;
+	row->actions = 0;
+	if ((unsigned int)role >= SMC_LINK_ROLES || (unsigned int)state >= SMC_LINK_STATES ||
+	    (unsigned int)event >= SMC_LINK_EVENTS)
+		return;
+	cell = &table[state][event];
+	if (!(cell->roles & (1 << role)))
+		return;
+	row->legal = true;
+	row->next = (enum smc_link_state)cell->next;
+	row->actions = cell->actions;
+}
+
+/**
+ * smc_link_fsm_step() - an event happened
+ * @role: our role in the link group
+ * @state: state, changed on success
+ * @event: event
+ * @actions: set to what has to be done now, 0 on error
+ *
+ * Return: 0; -EPROTO for a CONFIRM LINK that the peer must not send (now, or
+ * in its role); -EINVAL for an impossible local event.
+ */
+int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
+		      enum smc_link_event event, u32 *actions)
+{
+	struct smc_link_row row;
+
+	smc_link_fsm_row(role, *state, event, &row);
+	*actions = row.actions;
+	if (!row.legal)
+		return event == SMC_LINK_EV_CONFIRM_REQ || event == SMC_LINK_EV_CONFIRM_RSP ?
+		       -EPROTO : -EINVAL;
+	*state = row.next;
+	return 0;
+}
+
+/**
+ * smc_link_state_usable() - may connections be put on the link
+ * @state: state
+ */
+bool smc_link_state_usable(enum smc_link_state state)
+{
+	return state == SMC_LINK_ACTIVE;
+}
+
+/**
+ * smc_link_state_may_recv() - are messages of the link to be looked at
+ * @state: state
+ *
+ * Not after the fence: what was received in time was handled in time.
+ */
+bool smc_link_state_may_recv(enum smc_link_state state)
+{
+	return state >= SMC_LINK_READY && state <= SMC_LINK_DELETING;
+}
+
+/**
+ * smc_link_state_str() - name of a state
+ * @state: state
+ */
+const char *smc_link_state_str(enum smc_link_state state)
+{
+	switch (state) {
+	case SMC_LINK_UNUSED:
+		return "UNUSED";
+	case SMC_LINK_INIT:
+		return "INIT";
+	case SMC_LINK_READY:
+		return "READY";
+	case SMC_LINK_CONFIRMING:
+		return "CONFIRMING";
+	case SMC_LINK_ACTIVE:
+		return "ACTIVE";
+	case SMC_LINK_DELETING:
+		return "DELETING";
+	case SMC_LINK_DRAINING:
+		return "DRAINING";
+	case SMC_LINK_DEAD:
+		return "DEAD";
+	case SMC_LINK_STATES:
+		break;
+	}
+	return "?";
+}
+
+/**
+ * smc_link_event_str() - name of an event
+ * @event: event
+ */
+const char *smc_link_event_str(enum smc_link_event event)
+{
+	switch (event) {
+	case SMC_LINK_EV_CREATED:
+		return "CREATED";
+	case SMC_LINK_EV_QP_RTR:
+		return "QP_RTR";
+	case SMC_LINK_EV_QP_RTS:
+		return "QP_RTS";
+	case SMC_LINK_EV_CONFIRM_REQ:
+		return "CONFIRM_REQ";
+	case SMC_LINK_EV_CONFIRM_RSP:
+		return "CONFIRM_RSP";
+	case SMC_LINK_EV_RSP_SENT:
+		return "RSP_SENT";
+	case SMC_LINK_EV_TIMEOUT:
+		return "TIMEOUT";
+	case SMC_LINK_EV_FAIL:
+		return "FAIL";
+	case SMC_LINK_EV_DELETE:
+		return "DELETE";
+	case SMC_LINK_EV_MOVED:
+		return "MOVED";
+	case SMC_LINK_EV_DRAINED:
+		return "DRAINED";
+	case SMC_LINK_EVENTS:
+		break;
+	}
+	return "?";
+}
+
+static const char * const action_names[SMC_LINK_ACTIONS] = {
+	"MODIFY_RTS", "SEND_CONFIRM", "SEND_CONFIRM_RSP", "ARM_TIMER", "CANCEL_TIMER",
+	"REPORT_ACTIVE", "REPORT_LOST", "FENCE", "RELEASE",
+};
+
+/**
+ * smc_link_action_str() - name of an action
+ * @bit: exactly one of SMC_LINK_ACT_*
+ */
+const char *smc_link_action_str(u32 bit)
+{
+	unsigned int i;
+
+	for (i = 0; i < SMC_LINK_ACTIONS; i++)
+		if (bit == 1u << i)
+			return action_names[i];
+	return "?";
+}
