@@ -80,15 +80,15 @@ static inline u64 smc_get_be64(const u8 *p)
 
 static inline void smc_put_be16(u8 *p, u16 v)
 {
-	p[0] = (u8)(v >> 8);
-	p[1] = (u8)v;
+	p[0] = (v >> 8) & 0xff;
+	p[1] = v & 0xff;
 }
 
 static inline void smc_put_be24(u8 *p, u32 v)
 {
-	p[0] = (u8)(v >> 16);
-	p[1] = (u8)(v >> 8);
-	p[2] = (u8)v;
+	p[0] = (v >> 16) & 0xff;
+	p[1] = (v >> 8) & 0xff;
+	p[2] = v & 0xff;
 }
 
 static inline void smc_put_be32(u8 *p, u32 v)
@@ -111,8 +111,8 @@ static inline u16 smc_get_le16(const u8 *p)
 
 static inline void smc_put_le16(u8 *p, u16 v)
 {
-	p[0] = (u8)v;
-	p[1] = (u8)(v >> 8);
+	p[0] = v & 0xff;
+	p[1] = (v >> 8) & 0xff;
 }
 
 #endif
