@@ -319,6 +319,8 @@ bool smc_conn_event_from_peer(enum smc_conn_event event)
 /**
  * smc_conn_state_may_send() - may new user data be written to the peer
  * @state: state
+ *
+ * Return: true if so.
  */
 bool smc_conn_state_may_send(enum smc_conn_state state)
 {
@@ -328,6 +330,8 @@ bool smc_conn_state_may_send(enum smc_conn_state state)
 /**
  * smc_conn_state_may_recv() - may new data of the peer reach the application
  * @state: state
+ *
+ * Return: true if so.
  */
 bool smc_conn_state_may_recv(enum smc_conn_state state)
 {
@@ -341,6 +345,8 @@ bool smc_conn_state_may_recv(enum smc_conn_state state)
  *
  * C and A are the last message of an end; before the rendezvous is complete
  * there is nothing to say.
+ *
+ * Return: true if so.
  */
 bool smc_conn_state_may_cdc(enum smc_conn_state state)
 {
@@ -403,6 +409,8 @@ static const struct name names[SMC_CONN_STATES] = {
 /**
  * smc_conn_state_str() - name in this table
  * @state: state
+ *
+ * Return: constant string.
  */
 const char *smc_conn_state_str(enum smc_conn_state state)
 {
@@ -412,6 +420,8 @@ const char *smc_conn_state_str(enum smc_conn_state state)
 /**
  * smc_conn_state_rfc_str() - name of the RFC
  * @state: state
+ *
+ * Return: constant string.
  */
 const char *smc_conn_state_rfc_str(enum smc_conn_state state)
 {
@@ -421,6 +431,8 @@ const char *smc_conn_state_rfc_str(enum smc_conn_state state)
 /**
  * smc_conn_state_diag() - number of the state in sock_diag
  * @state: state
+ *
+ * Return: SMC_DIAG_STATE_*.
  */
 u8 smc_conn_state_diag(enum smc_conn_state state)
 {
@@ -430,6 +442,8 @@ u8 smc_conn_state_diag(enum smc_conn_state state)
 /**
  * smc_conn_event_str() - name of an event
  * @event: event
+ *
+ * Return: constant string.
  */
 const char *smc_conn_event_str(enum smc_conn_event event)
 {
@@ -476,6 +490,8 @@ static const char * const action_names[SMC_CONN_ACTIONS] = {
 /**
  * smc_conn_action_str() - name of an action
  * @bit: exactly one of SMC_CONN_ACT_*
+ *
+ * Return: constant string.
  */
 const char *smc_conn_action_str(u32 bit)
 {

@@ -124,6 +124,8 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
 /**
  * smc_ring_tx_free() - room for the user's bytes in the send ring
  * @tx: send side
+ *
+ * Return: bytes.
  */
 u32 smc_ring_tx_free(const struct smc_ring_tx *tx)
 {
@@ -161,6 +163,8 @@ int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 /**
  * smc_ring_tx_unsent() - bytes that wait for a WRITE
  * @tx: send side
+ *
+ * Return: bytes.
  */
 u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx)
 {
@@ -176,6 +180,8 @@ static u32 peer_room(const struct smc_ring_tx *tx)
 /**
  * smc_ring_tx_window() - bytes that may be written to the peer in normal operation
  * @tx: send side
+ *
+ * Return: bytes, 0 if the window is closed.
  */
 u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
 {
@@ -189,6 +195,8 @@ u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
  * @tx: send side
  *
  * To be asked after smc_ring_tx_sent(), for the CDC that goes with the WRITEs.
+ *
+ * Return: true if more is queued than the window takes.
  */
 bool smc_ring_tx_blocked(const struct smc_ring_tx *tx)
 {
@@ -198,6 +206,8 @@ bool smc_ring_tx_blocked(const struct smc_ring_tx *tx)
 /**
  * smc_ring_tx_drained() - has the peer's RNIC acknowledged everything
  * @tx: send side
+ *
+ * Return: true if nothing is queued or in flight.
  */
 bool smc_ring_tx_drained(const struct smc_ring_tx *tx)
 {
@@ -391,6 +401,8 @@ int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size)
 /**
  * smc_ring_rx_readable() - bytes that wait for the application
  * @rx: receive side
+ *
+ * Return: bytes.
  */
 u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
 {
@@ -476,6 +488,8 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
  *
  * So whenever B stands and anything was consumed, an update is due now or
  * soon. A caller without a timer has to treat SOON as NOW.
+ *
+ * Return: enum smc_update.
  */
 enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 {
@@ -546,6 +560,8 @@ int smc_ring_rx_urgent(const struct smc_ring_rx *rx, u64 *pos, u32 *off)
 /**
  * smc_cursor_move_str() - name for logs and tests
  * @move: outcome of taking a cursor over
+ *
+ * Return: constant string.
  */
 const char *smc_cursor_move_str(enum smc_cursor_move move)
 {
@@ -563,6 +579,8 @@ const char *smc_cursor_move_str(enum smc_cursor_move move)
 /**
  * smc_update_str() - name for logs and tests
  * @update: whether an update is due
+ *
+ * Return: constant string.
  */
 const char *smc_update_str(enum smc_update update)
 {

@@ -160,6 +160,8 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 /**
  * smc_link_state_usable() - may connections be put on the link
  * @state: state
+ *
+ * Return: true if so.
  */
 bool smc_link_state_usable(enum smc_link_state state)
 {
@@ -171,6 +173,8 @@ bool smc_link_state_usable(enum smc_link_state state)
  * @state: state
  *
  * Not after the fence: what was received in time was handled in time.
+ *
+ * Return: true if so.
  */
 bool smc_link_state_may_recv(enum smc_link_state state)
 {
@@ -180,6 +184,8 @@ bool smc_link_state_may_recv(enum smc_link_state state)
 /**
  * smc_link_state_str() - name of a state
  * @state: state
+ *
+ * Return: constant string.
  */
 const char *smc_link_state_str(enum smc_link_state state)
 {
@@ -209,6 +215,8 @@ const char *smc_link_state_str(enum smc_link_state state)
 /**
  * smc_link_event_str() - name of an event
  * @event: event
+ *
+ * Return: constant string.
  */
 const char *smc_link_event_str(enum smc_link_event event)
 {
@@ -249,6 +257,8 @@ static const char * const action_names[SMC_LINK_ACTIONS] = {
 /**
  * smc_link_action_str() - name of an action
  * @bit: exactly one of SMC_LINK_ACT_*
+ *
+ * Return: constant string.
  */
 const char *smc_link_action_str(u32 bit)
 {

@@ -90,6 +90,8 @@ static const u8 client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
  * @running: what is in the slot of the link group
  * @input: message that came, or what we want to send
  * @quirks: SMC_LLC_QUIRK_* of the peer
+ *
+ * Return: the verdict.
  */
 enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange running,
 				  enum smc_llc_input input, u32 quirks)
@@ -159,6 +161,8 @@ enum smc_llc_exchange smc_llc_flow_exchange(enum smc_llc_input input)
 /**
  * smc_llc_role_str() - name of a role
  * @role: role
+ *
+ * Return: constant string.
  */
 const char *smc_llc_role_str(enum smc_llc_role role)
 {
@@ -176,6 +180,8 @@ const char *smc_llc_role_str(enum smc_llc_role role)
 /**
  * smc_llc_exchange_str() - name of an exchange
  * @exchange: exchange
+ *
+ * Return: constant string.
  */
 const char *smc_llc_exchange_str(enum smc_llc_exchange exchange)
 {
@@ -199,6 +205,8 @@ const char *smc_llc_exchange_str(enum smc_llc_exchange exchange)
 /**
  * smc_llc_input_str() - name of an input
  * @input: message or wish
+ *
+ * Return: constant string.
  */
 const char *smc_llc_input_str(enum smc_llc_input input)
 {
@@ -256,6 +264,8 @@ const char *smc_llc_input_str(enum smc_llc_input input)
 /**
  * smc_llc_verdict_str() - name of a verdict
  * @verdict: verdict
+ *
+ * Return: constant string.
  */
 const char *smc_llc_verdict_str(enum smc_llc_verdict verdict)
 {

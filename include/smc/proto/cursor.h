@@ -22,8 +22,11 @@
 
 #define SMC_RING_MAX		(SMC_RMBE_SIZE_MIN << 15)
 
-/* A source and a target ring that wrap at different places cut one run in three. */
-#define SMC_PLAN_PIECES		3
+/*
+ * A run is no longer than the smaller of the two rings, and where the bigger
+ * one wraps the smaller one does too: it is cut once at most.
+ */
+#define SMC_PLAN_PIECES		2
 
 /* Good outcomes of taking a cursor over; the bad one is -EPROTO. */
 enum smc_cursor_move {

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Ring cursors, write plan, consumer updates: proto/cursor.c. */
+#include "unit.h"
+
+#include <smc/proto/cursor.h>
+
+#define K16	16384u
+
+static u32 any_size(void)
+{
+	return K16 << unit_below(16);
+}
+
+static struct smc_cdc_cursor wire_of(u64 pos, u32 size)
+{
+	/* by division, so that it is not the code under test */
+	struct smc_cdc_cursor c = {
+		.wrap = (u16)((pos / size) % 65536),
+		.off = (u32)(pos % size),
+	};
+
+	return c;
+}
+
+static void sizes(void)
+{
+	CHECK(smc_ring_size_ok(K16));
+	CHECK(smc_ring_size_ok(K16 << 15));
+	CHECK(!smc_ring_size_ok(0));
+	CHECK(!smc_ring_size_ok(K16 / 2));
+	CHECK(!smc_ring_size_ok(K16 + 1));
+	CHECK(!smc_ring_size_ok(3 * K16));
+	CHECK(!smc_ring_size_ok(1u << 30));
+	CHECK(!smc_ring_size_ok(0xffffffffu));
+}
+
+static void wire_form(void)
+{
+	struct smc_cdc_cursor c;
+	unsigned int i;
+
+	smc_cursor_from_pos(13, K16, &c);
+	CHECK_EQ(c.wrap, 0);
+	CHECK_EQ(c.off, 13);
+	/* a cursor equal to the size is never sent */
+	smc_cursor_from_pos(K16, K16, &c);
+	CHECK_EQ(c.wrap, 1);
+	CHECK_EQ(c.off, 0);
+	smc_cursor_from_pos((u64)K16 * 65536 + 5, K16, &c);
+	CHECK_EQ(c.wrap, 0);
+	CHECK_EQ(c.off, 5);
+	for (i = 0; i < 20000; i++) {
+		u32 size = any_size();
+		u64 pos = unit_rand() >> unit_below(63);
+		struct smc_cdc_cursor want = wire_of(pos, size);
+
+		smc_cursor_from_pos(pos, size, &c);
+		CHECK_EQ(c.wrap, want.wrap);
+		CHECK_EQ(c.off, want.off);
+	}
+}
+
+/* Every position around the allowed range gets the verdict it has by definition. */
+static void advance_by_definition(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 200000; i++) {
+		u32 size = any_size();
+		u64 cur = unit_below(4) ? unit_rand() >> (16 + unit_below(40)) : unit_below(3);
+		u64 limit = cur + unit_below(size + 1);
+		u64 target = cur + unit_below(3 * size) - (u64)(3 * size / 2);
+		struct smc_cdc_cursor c = wire_of(target, size);
+		u64 pos = 0x5a5a;
+		int rc;
+
+		if (target > cur + 2ULL * size && cur < 2ULL * size)
+			continue;	/* before the start of the stream */
+		rc = smc_cursor_advance(cur, limit, size, &c, &pos);
+		if (target == cur) {
+			CHECK_EQ(rc, SMC_CURSOR_SAME);
+			CHECK_EQ(pos, cur);
+		} else if (target > cur && target <= limit) {
+			CHECK_EQ(rc, SMC_CURSOR_NEWER);
+			CHECK_EQ(pos, target);
+		} else if (target < cur && cur - target <= size) {
+			CHECK_EQ(rc, SMC_CURSOR_STALE);
+			CHECK_EQ(pos, cur);
+		} else {
+			CHECK_EQ(rc, -EPROTO);
+			CHECK_EQ(pos, 0x5a5a);
+		}
+	}
+}
+
+static void advance_edges(void)
+{
+	struct smc_cdc_cursor c;
+	u64 pos = 7;
+
+	/* off must be below the size, whatever the wrap says */
+	c = (struct smc_cdc_cursor){ .wrap = 0, .off = K16 };
+	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
+	c.off = 0xffffffff;
+	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
+	CHECK_EQ(pos, 7);
+	/* a full ring: same offset, one wrap more */
+	c = (struct smc_cdc_cursor){ .wrap = 1, .off = 0 };
+	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), SMC_CURSOR_NEWER);
+	CHECK_EQ(pos, K16);
+	/* and one byte more is an overrun */
+	c.off = 1;
+	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
+	/* before the start of the stream there is nothing to repeat */
+	c = (struct smc_cdc_cursor){ .wrap = 0xffff, .off = K16 - 1 };
+	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
+	CHECK_EQ(smc_cursor_advance(1, K16, K16, &c, &pos), -EPROTO);
+	/* the wrap counter wraps */
+	c = (struct smc_cdc_cursor){ .wrap = 0, .off = 2 };
+	CHECK_EQ(smc_cursor_advance((u64)K16 * 65536 - 3, (u64)K16 * 65536 + 9, K16, &c, &pos),
+		 SMC_CURSOR_NEWER);
+	CHECK_EQ(pos, (u64)K16 * 65536 + 2);
+}
+
+static void tx_init(void)
+{
+	struct smc_ring_tx tx;
+
+	CHECK_EQ(smc_ring_tx_init(&tx, K16 + 1, K16, 0), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, K16, 0, 0), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, K16, K16, K16), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, K16, 2 * K16, 16), 0);
+	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+	CHECK_EQ(smc_ring_tx_window(&tx), 2 * K16 - 16);
+	CHECK(smc_ring_tx_drained(&tx));
+	CHECK(!smc_ring_tx_blocked(&tx));
+}
+
+static void tx_spans(void)
+{
+	struct smc_span span[2];
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	CHECK_EQ(smc_ring_tx_spans(&tx, 100, span), 1);
+	CHECK_EQ(span[0].off, 0);
+	CHECK_EQ(span[0].len, 100);
+	CHECK_EQ(smc_ring_tx_spans(&tx, 0, span), 0);
+	tx.prepared = K16 + 100;
+	tx.sent = K16;
+	tx.sent_max = K16;
+	tx.posted = K16;
+	tx.completed = 200;
+	CHECK_EQ(smc_ring_tx_free(&tx), 100);
+	CHECK_EQ(smc_ring_tx_spans(&tx, 1000, span), 1);
+	CHECK_EQ(span[0].off, 100);
+	CHECK_EQ(span[0].len, 100);
+	CHECK_EQ(smc_ring_tx_prepare(&tx, 101), -EINVAL);
+	CHECK_EQ(smc_ring_tx_prepare(&tx, 100), 0);
+	CHECK_EQ(smc_ring_tx_spans(&tx, 1, span), 0);
+	/* free space around the end of the ring: two parts */
+	tx.prepared = K16 - 10;
+	tx.completed = 500;
+	CHECK_EQ(smc_ring_tx_spans(&tx, 60, span), 2);
+	CHECK_EQ(span[0].off, K16 - 10);
+	CHECK_EQ(span[0].len, 10);
+	CHECK_EQ(span[1].off, 0);
+	CHECK_EQ(span[1].len, 50);
+}
+
+/* Pieces are contiguous in the stream, inside both rings, and exactly as many as allowed. */
+static void plan_laws(void)
+{
+	unsigned int i, seen = 0;
+
+	for (i = 0; i < 100000; i++) {
+		struct smc_write_piece piece[SMC_PLAN_PIECES];
+		struct smc_ring_tx tx;
+		u32 want, sum = 0, max = unit_below(4) ? unit_below(4 * K16) : 0xffffffff;
+		u64 base = unit_rand() >> 20, stop = UINT64_MAX;
+		unsigned int n, j;
+
+		CHECK_EQ(smc_ring_tx_init(&tx, K16 << unit_below(3), K16 << unit_below(3),
+					  unit_below(2) * 16), 0);
+		tx.peer_consumed = base;
+		tx.completed = base;
+		tx.sent = base + unit_below(K16 + 1);
+		tx.sent_max = tx.sent;
+		tx.posted = tx.sent;
+		tx.prepared = tx.sent + unit_below(tx.size - (u32)(tx.sent - base) + 1);
+		if (!unit_below(4))
+			stop = tx.sent + unit_below(K16);
+		want = smc_ring_tx_unsent(&tx);
+		if (want > smc_ring_tx_window(&tx))
+			want = smc_ring_tx_window(&tx);
+		if (want > max)
+			want = max;
+		if (stop - tx.sent < want)
+			want = (u32)(stop - tx.sent);
+		n = smc_ring_tx_plan(&tx, stop, max, piece);
+		REQUIRE(n <= SMC_PLAN_PIECES);
+		seen |= 1u << n;
+		for (j = 0; j < n; j++) {
+			CHECK(piece[j].len > 0);
+			CHECK_EQ(piece[j].src, (tx.sent + sum) % tx.size);
+			CHECK_EQ(piece[j].dst, (tx.sent + sum) % tx.peer_size);
+			CHECK(piece[j].src + piece[j].len <= tx.size);
+			CHECK(piece[j].dst + piece[j].len <= tx.peer_size);
+			sum += piece[j].len;
+		}
+		CHECK_EQ(sum, want);
+		CHECK_EQ(smc_ring_tx_sent(&tx, sum), 0);
+		CHECK(tx.sent <= tx.prepared);
+		CHECK(tx.sent <= tx.peer_consumed + tx.peer_size);
+	}
+	/* the generator reached none, one and two pieces */
+	CHECK_EQ(seen & 7, 7);
+}
+
+static struct smc_ring_tx tx_at(u32 size, u32 peer_size, u64 sent, u64 prepared)
+{
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, size, peer_size, 0);
+	tx.completed = sent;
+	tx.peer_consumed = sent;
+	tx.sent = sent;
+	tx.sent_max = sent;
+	tx.posted = sent;
+	tx.prepared = prepared;
+	return tx;
+}
+
+static void plan_two_pieces(void)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	/* the peer's ring is the smaller one: only it wraps at 3 x 32 KiB */
+	struct smc_ring_tx tx = tx_at(4 * K16, 2 * K16, 5 * K16, 9 * K16);
+
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(piece[0].src, K16);
+	CHECK_EQ(piece[0].dst, K16);
+	CHECK_EQ(piece[0].len, K16);
+	CHECK_EQ(piece[1].src, 2 * K16);
+	CHECK_EQ(piece[1].dst, 0);
+	CHECK_EQ(piece[1].len, K16);
+	/* the send ring is the smaller one */
+	tx = tx_at(K16, 2 * K16, K16 / 2, K16 + K16 / 2);
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(piece[1].src, 0);
+	CHECK_EQ(piece[1].dst, K16);
+	/* both wrap at the same byte */
+	tx = tx_at(2 * K16, 4 * K16, 4 * K16 - 1, 4 * K16 + 1);
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(piece[1].src, 0);
+	CHECK_EQ(piece[1].dst, 0);
+}
+
+static void sent_is_bounded(void)
+{
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, 2 * K16, K16, 0);
+	CHECK_EQ(smc_ring_tx_prepare(&tx, 2 * K16), 0);
+	CHECK_EQ(smc_ring_tx_sent(&tx, K16 + 1), -EINVAL);
+	CHECK_EQ(tx.sent, 0);
+	CHECK_EQ(smc_ring_tx_sent(&tx, K16), 0);
+	CHECK_EQ(smc_ring_tx_window(&tx), 0);
+	CHECK(smc_ring_tx_blocked(&tx));
+	CHECK_EQ(smc_ring_tx_sent(&tx, 1), -EINVAL);
+}
+
+static void peer_cursor(void)
+{
+	struct smc_cdc_cursor c;
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 1000);
+	smc_ring_tx_sent(&tx, 600);
+	c = wire_of(601, K16);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), -EPROTO);
+	CHECK_EQ(tx.peer_consumed, 0);
+	c = wire_of(600, K16);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_SAME);
+	CHECK_EQ(smc_ring_tx_window(&tx), K16);
+	c = wire_of(599, K16);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_STALE);
+	CHECK_EQ(tx.peer_consumed, 600);
+	/* confirmed, but the WRITE has not completed: its memory is still in use */
+	CHECK_EQ(smc_ring_tx_free(&tx), K16 - 1000);
+	CHECK(smc_ring_tx_complete(&tx, 0, 600));
+	CHECK_EQ(smc_ring_tx_free(&tx), K16 - 400);
+	CHECK(!smc_ring_tx_drained(&tx));
+}
+
+static void completions(void)
+{
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 3000);
+	smc_ring_tx_sent(&tx, 1000);
+	smc_ring_tx_sent(&tx, 1000);
+	CHECK(!smc_ring_tx_complete(&tx, 0, 2001));	/* never posted */
+	CHECK(smc_ring_tx_complete(&tx, 0, 1000));
+	CHECK(!smc_ring_tx_complete(&tx, 0, 1000));
+	smc_ring_tx_rewind(&tx);
+	CHECK_EQ(tx.epoch, 1);
+	CHECK_EQ(tx.sent, 1000);
+	CHECK_EQ(tx.sent_max, 2000);
+	smc_ring_tx_sent(&tx, 1500);
+	/* reported late by the old link, while the same bytes are on their way again */
+	CHECK(!smc_ring_tx_complete(&tx, 0, 2000));
+	CHECK_EQ(tx.completed, 1000);
+	CHECK(smc_ring_tx_complete(&tx, 1, 2500));
+	CHECK_EQ(tx.completed, 2500);
+	smc_ring_tx_sent(&tx, 500);
+	CHECK(smc_ring_tx_complete(&tx, 1, 3000));
+	CHECK(smc_ring_tx_drained(&tx));
+}
+
+/* After a rewind the peer may confirm what it had got by the old link. */
+static void confirmed_before_rewritten(void)
+{
+	struct smc_cdc_cursor c;
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, K16);
+	smc_ring_tx_sent(&tx, K16);
+	smc_ring_tx_complete(&tx, 0, 100);
+	smc_ring_tx_rewind(&tx);
+	CHECK_EQ(tx.sent, 100);
+	/* nothing in flight, everything confirmed: no completion will come, space is free */
+	c = wire_of(K16, K16);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(tx.sent, K16);
+	CHECK(smc_ring_tx_drained(&tx));
+	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+
+	/* the same with a rewritten part in flight: its completion settles the rest */
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, K16);
+	smc_ring_tx_sent(&tx, K16);
+	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_sent(&tx, 300);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_free(&tx), 0);
+	CHECK(smc_ring_tx_complete(&tx, 1, 300));
+	CHECK(smc_ring_tx_drained(&tx));
+
+	/* the peer had read more than was acknowledged: no rewind before that */
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 1000);
+	smc_ring_tx_sent(&tx, 1000);
+	c = wire_of(700, K16);
+	smc_ring_tx_peer(&tx, &c);
+	smc_ring_tx_complete(&tx, 0, 400);
+	smc_ring_tx_rewind(&tx);
+	CHECK_EQ(tx.sent, 700);
+}
+
+/* With a reserve and the window closed a link change opens it byte by byte. */
+static void reserve(void)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_tx tx;
+	unsigned int i;
+
+	smc_ring_tx_init(&tx, 2 * K16, K16, 16);
+	smc_ring_tx_prepare(&tx, 2 * K16);
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+	CHECK_EQ(piece[0].len, K16 - 16);
+	smc_ring_tx_sent(&tx, piece[0].len);
+	smc_ring_tx_complete(&tx, 0, tx.sent);
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	smc_ring_tx_rewind(&tx);
+	for (i = 0; i < 14; i++) {
+		CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+		CHECK_EQ(piece[0].len, 1);
+		CHECK_EQ(smc_ring_tx_sent(&tx, 1), 0);
+		CHECK(smc_ring_tx_blocked(&tx));
+	}
+	/* an urgent byte next but one goes with the byte before it */
+	CHECK_EQ(smc_ring_tx_plan(&tx, tx.sent + 2, UINT32_MAX, piece), 1);
+	CHECK_EQ(piece[0].len, 2);
+	CHECK_EQ(smc_ring_tx_sent(&tx, 2), 0);
+	/* ring full in truth */
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	/* once the peer was heard the reserve is closed again */
+	smc_ring_tx_heard(&tx);
+	tx.peer_consumed = 10;
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	tx.peer_consumed = 17;
+	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+	CHECK_EQ(piece[0].len, 1);
+}
+
+static void urgent_stop(void)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_rx rx;
+	struct smc_ring_tx tx;
+	struct smc_cdc_cursor c;
+	u64 pos;
+	u32 off;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 100);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 40, UINT32_MAX, piece), 1);
+	CHECK_EQ(piece[0].len, 40);
+	smc_ring_tx_sent(&tx, 40);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 40, UINT32_MAX, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 39, UINT32_MAX, piece), 0);
+
+	smc_ring_rx_init(&rx, K16);
+	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), -ENODATA);
+	smc_ring_tx_cursor(&tx, &c);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), 0);
+	CHECK_EQ(pos, 39);
+	CHECK_EQ(off, 39);
+	smc_ring_rx_consume(&rx, 40);
+	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), -ENODATA);
+}
+
+static void rx_basics(void)
+{
+	struct smc_span span[2];
+	struct smc_cdc_cursor c;
+	struct smc_ring_rx rx;
+
+	CHECK_EQ(smc_ring_rx_init(&rx, 100), -EINVAL);
+	CHECK_EQ(smc_ring_rx_init(&rx, K16), 0);
+	c = wire_of(K16, K16);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, true), SMC_CURSOR_NEWER);
+	CHECK(rx.peer_blocked && rx.peer_asks);
+	CHECK_EQ(smc_ring_rx_readable(&rx), K16);
+	CHECK_EQ(smc_ring_rx_consume(&rx, K16 + 1), -EINVAL);
+	CHECK_EQ(smc_ring_rx_consume(&rx, 1000), 0);
+	CHECK_EQ(smc_ring_rx_spans(&rx, 0, 100, span), 1);
+	CHECK_EQ(span[0].off, 1000);
+	/* 1000 bytes are read, but the peer does not know: it has no right to the space */
+	c = wire_of(K16 + 1, K16);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
+	CHECK(rx.peer_blocked && rx.peer_asks);
+	CHECK_EQ(rx.produced, K16);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), SMC_CURSOR_NEWER);
+	CHECK(!rx.peer_blocked && !rx.peer_asks);
+	CHECK_EQ(smc_ring_rx_spans(&rx, 0, UINT32_MAX, span), 2);
+	CHECK_EQ(span[0].len, K16 - 1000);
+	CHECK_EQ(span[1].off, 0);
+	CHECK_EQ(span[1].len, 1);
+	/* a peek beyond */
+	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 1000, 5, span), 1);
+	CHECK_EQ(span[0].off, 0);
+	CHECK_EQ(span[0].len, 1);
+	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 999, 5, span), 0);
+	/* a repetition brings flags, no data */
+	c = wire_of(K16 - 5, K16);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, false), SMC_CURSOR_STALE);
+	CHECK(rx.peer_blocked);
+	CHECK_EQ(rx.produced, K16 + 1);
+}
+
+static struct smc_ring_rx rx_at(u32 size, u32 told, u32 consumed, u32 produced)
+{
+	struct smc_ring_rx rx;
+
+	smc_ring_rx_init(&rx, size);
+	rx.told = told;
+	rx.consumed = consumed;
+	rx.produced = produced;
+	return rx;
+}
+
+/* The examples of RFC 7609 section 4.5.1: 64K ring, window 50K; 30K to 31K; 30K to 64K. */
+static void update_rfc_examples(void)
+{
+	u32 k = 1024, size = 64 * k;
+	struct smc_ring_rx rx = rx_at(size, 0, 14 * k, 14 * k);
+
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	rx = rx_at(size, 0, 1 * k, 34 * k);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	rx = rx_at(size, 0, 34 * k, 34 * k);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+}
+
+static void update_flags(void)
+{
+	struct smc_ring_rx rx = rx_at(K16, 0, 0, 100);
+
+	rx.peer_blocked = true;
+	rx.peer_asks = true;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);	/* nothing to tell */
+	rx.consumed = 1;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* R */
+	rx.peer_asks = false;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* B, the reader may go on */
+	rx.consumed = 100;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, nothing left to read */
+	rx.peer_blocked = false;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	rx.produced = 10000;
+	rx.peer_blocked = true;
+	rx.consumed = K16 / 8;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, a good part */
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	smc_ring_rx_force(&rx);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+}
+
+/* A writer that says B is never left alone once anything was read. */
+static void update_never_strands(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100000; i++) {
+		u32 size = K16 << unit_below(4), produced = unit_below(size + 1);
+		u32 consumed = unit_below(produced + 1), told = unit_below(consumed + 1);
+		struct smc_ring_rx rx = rx_at(size, told, consumed, produced);
+
+		rx.peer_blocked = true;
+		CHECK_EQ(smc_ring_rx_update(&rx) != SMC_UPDATE_NONE, consumed > told);
+		/* nor is one that sees a closed window while the reader has read all */
+		rx.peer_blocked = false;
+		rx.produced = (u64)told + size;
+		rx.consumed = rx.produced;
+		CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	}
+}
+
+static void names(void)
+{
+	CHECK(!strcmp(smc_cursor_move_str(SMC_CURSOR_STALE), "stale"));
+	CHECK(!strcmp(smc_update_str(SMC_UPDATE_SOON), "soon"));
+	CHECK(!strcmp(smc_update_str((enum smc_update)99), "?"));
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(sizes),
+	UNIT_CASE(wire_form),
+	UNIT_CASE(advance_by_definition),
+	UNIT_CASE(advance_edges),
+	UNIT_CASE(tx_init),
+	UNIT_CASE(tx_spans),
+	UNIT_CASE(plan_laws),
+	UNIT_CASE(plan_two_pieces),
+	UNIT_CASE(sent_is_bounded),
+	UNIT_CASE(peer_cursor),
+	UNIT_CASE(completions),
+	UNIT_CASE(confirmed_before_rewritten),
+	UNIT_CASE(reserve),
+	UNIT_CASE(urgent_stop),
+	UNIT_CASE(rx_basics),
+	UNIT_CASE(update_rfc_examples),
+	UNIT_CASE(update_flags),
+	UNIT_CASE(update_never_strands),
+	UNIT_CASE(names),
+};
+
+UNIT_MAIN("cursor", cases)
