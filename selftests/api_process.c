@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* API cases: several processes with one socket, and what their ends do to it. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define SEED	401
+
+/* Runs @fn(fd) in a child process after a pause. */
+static pid_t in_child(void (*fn)(int fd), int fd, unsigned int delay_ms)
+{
+	pid_t pid = T_OK(fork());
+
+	if (pid)
+		return pid;
+	tl_sleep_ms(delay_ms);
+	fn(fd);
+	_exit(0);
+}
+
+static void reap(pid_t pid)
+{
+	int status = -1;
+
+	T_EQ(waitpid(pid, &status, 0), pid);
+	T_EQ(status, 0);
+}
+
+static void child_sends(int fd)
+{
+	api_send(fd, SEED, 0, 50000);
+}
+
+static void child_receives(int fd)
+{
+	api_recv(fd, SEED, 0, 50000);
+}
+
+static void child_idles(int fd)
+{
+	(void)fd;
+	tl_sleep_ms(300);
+}
+
+static void child_shuts_rd(int fd)
+{
+	T_OK(shutdown(fd, SHUT_RD));
+}
+
+static void child_shuts_all(int fd)
+{
+	T_OK(shutdown(fd, SHUT_RDWR));
+}
+
+static void fork_shares(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	reap(in_child(child_sends, fd, 0));
+	T_EQ(r_recv(e, rfd, SEED, 0, 50000), 50000);
+	T_EQ(r_send(e, rfd, SEED, 0, 50000), 50000);
+	reap(in_child(child_receives, fd, 0));
+	/* the connection ends with the last descriptor, not with the first */
+	pid = in_child(child_idles, fd, 0);
+	T_OK(close(fd));
+	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
+	reap(pid);
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+}
+
+static void fork_both_directions(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	pid = in_child(child_sends, fd, 0);
+	T_EQ(r_send(e, rfd, SEED, 0, 50000), 50000);
+	api_recv(fd, SEED, 0, 50000);
+	T_EQ(r_recv(e, rfd, SEED, 0, 50000), 50000);
+	reap(pid);
+}
+
+static void fork_accepts(struct api_env *e)
+{
+	struct tl_addr at;
+	int lfd = api_listener(e, &at);
+	pid_t pid = T_OK(fork());
+	int rfd;
+
+	/* the classic server: the child takes the connection, the parent keeps listening */
+	if (!pid) {
+		int fd = T_OK(accept(lfd, NULL, NULL));
+
+		api_recv(fd, SEED, 0, 1000);
+		api_send(fd, SEED + 1, 0, 1000);
+		_exit(0);
+	}
+	rfd = T_OK(r_socket(e, e->peer));
+	T_OK(r_connect(e, rfd, &at));
+	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
+	T_EQ(r_recv(e, rfd, SEED + 1, 0, 1001), 1000);
+	reap(pid);
+}
+
+static void exit_closes(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	pid = in_child(child_idles, fd, 0);
+	T_OK(close(fd));
+	T_OK(kill(pid, SIGKILL));
+	T_EQ(waitpid(pid, NULL, 0), pid);
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+}
+
+static void kill_with_unread(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	pid = in_child(child_idles, fd, 0);
+	T_OK(close(fd));
+	T_OK(kill(pid, SIGKILL));
+	T_EQ(waitpid(pid, NULL, 0), pid);
+	T_ERR(r_recv_once(e, rfd, 1), ECONNRESET);
+}
+
+static void kill_while_blocked(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	/* asleep in recv() when the signal comes */
+	pid = in_child(child_receives, fd, 0);
+	T_OK(close(fd));
+	tl_sleep_ms(API_QUIET_MS);
+	T_OK(kill(pid, SIGKILL));
+	T_EQ(waitpid(pid, NULL, 0), pid);
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+}
+
+static void shutdown_wakes_recv(struct api_env *e)
+{
+	char c;
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	pid = in_child(child_shuts_rd, fd, 200);
+	T_EQ(recv(fd, &c, 1, 0), 0);
+	reap(pid);
+}
+
+static void shutdown_wakes_send(struct api_env *e)
+{
+	static char buf[1 << 20];
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	api_fill(fd, SEED, 0);
+	pid = in_child(child_shuts_all, fd, 200);
+	T_ERR(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), EPIPE);
+	reap(pid);
+}
+
+static void shutdown_wakes_accept(struct api_env *e)
+{
+	struct tl_addr at;
+	int lfd = api_listener(e, &at);
+	pid_t pid = in_child(child_shuts_rd, lfd, 200);
+
+	T_ERR(accept(lfd, NULL, NULL), EINVAL);
+	reap(pid);
+}
+
+static void shutdown_wakes_poll(struct api_env *e)
+{
+	int fd, rfd;
+	pid_t pid;
+
+	api_pair(e, &fd, &rfd);
+	pid = in_child(child_shuts_all, fd, 200);
+	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS), POLLIN | POLLRDHUP | POLLHUP);
+	reap(pid);
+}
+
+static void send_fd(int unix_fd, int fd)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(int))];
+	} ctl = {
+		.h = {
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		},
+	};
+	char c = 'x';
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &ctl,
+		.msg_controllen = sizeof(ctl),
+	};
+
+	memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(fd));
+	T_EQ(sendmsg(unix_fd, &msg, 0), 1);
+}
+
+static int recv_fd(int unix_fd)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &ctl,
+		.msg_controllen = sizeof(ctl),
+	};
+	int fd;
+
+	T_EQ(recvmsg(unix_fd, &msg, 0), 1);
+	T_EQ(ctl.h.cmsg_type, SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(&ctl.h), sizeof(fd));
+	return fd;
+}
+
+static void child_takes_fd(int unix_fd)
+{
+	int fd = recv_fd(unix_fd);
+
+	api_recv(fd, SEED, 0, 20000);
+	api_send(fd, SEED + 1, 0, 20000);
+	T_OK(close(fd));
+}
+
+/* A connected descriptor moves to another process and works there. */
+static void pass_connected(struct api_env *e)
+{
+	int fd, rfd, sv[2];
+	pid_t pid;
+
+	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	/* born before the connection: the child has it by the message alone */
+	pid = in_child(child_takes_fd, sv[1], 0);
+	api_pair(e, &fd, &rfd);
+	send_fd(sv[0], fd);
+	T_OK(close(fd));
+	T_EQ(r_send(e, rfd, SEED, 0, 20000), 20000);
+	T_EQ(r_recv(e, rfd, SEED + 1, 0, 20001), 20000);
+	reap(pid);
+}
+
+/* For a while the message is the only owner. */
+static void pass_in_flight(struct api_env *e)
+{
+	int fd, rfd, sv[2];
+
+	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	api_pair(e, &fd, &rfd);
+	send_fd(sv[0], fd);
+	T_OK(close(fd));
+	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
+	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
+	fd = recv_fd(sv[1]);
+	api_recv(fd, SEED, 0, 1000);
+	api_roundtrip(e, fd, rfd, SEED);
+	/* dropped unread, it closes the connection */
+	send_fd(sv[0], fd);
+	T_OK(close(fd));
+	T_OK(close(sv[0]));
+	T_OK(close(sv[1]));
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+}
+
+static void child_takes_listener(int unix_fd)
+{
+	int lfd = recv_fd(unix_fd);
+	int fd = T_OK(accept(lfd, NULL, NULL));
+
+	api_recv(fd, SEED, 0, 1000);
+	api_send(fd, SEED + 1, 0, 1000);
+}
+
+static void pass_listener(struct api_env *e)
+{
+	struct tl_addr at;
+	int sv[2], lfd, rfd;
+	pid_t pid;
+
+	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	pid = in_child(child_takes_listener, sv[1], 0);
+	lfd = api_listener(e, &at);
+	send_fd(sv[0], lfd);
+	T_OK(close(lfd));
+	rfd = T_OK(r_socket(e, e->peer));
+	T_OK(r_connect(e, rfd, &at));
+	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
+	T_EQ(r_recv(e, rfd, SEED + 1, 0, 1001), 1000);
+	reap(pid);
+}
+
+static void dup_shares(struct api_env *e)
+{
+	int fd, rfd, copy;
+
+	api_pair(e, &fd, &rfd);
+	copy = T_OK(dup(fd));
+	T_OK(close(fd));
+	api_roundtrip(e, copy, rfd, SEED);
+	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
+	T_OK(close(copy));
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+}
+
+static const struct api_case cases[] = {
+	{ "fork_shares",		fork_shares,		API_F_ROLES },
+	{ "fork_both_directions",	fork_both_directions,	API_F_ROLES },
+	{ "fork_accepts",		fork_accepts,		0 },
+	{ "exit_closes",		exit_closes,		API_F_ROLES },
+	{ "kill_with_unread",		kill_with_unread,	API_F_ROLES },
+	{ "kill_while_blocked",		kill_while_blocked,	API_F_ROLES },
+	{ "shutdown_wakes_recv",	shutdown_wakes_recv,	API_F_ROLES },
+	{ "shutdown_wakes_send",	shutdown_wakes_send,	API_F_ROLES },
+	{ "shutdown_wakes_accept",	shutdown_wakes_accept,	0 },
+	{ "shutdown_wakes_poll",	shutdown_wakes_poll,	0 },
+	{ "pass_connected",		pass_connected,		API_F_ROLES },
+	{ "pass_in_flight",		pass_in_flight,		API_F_ROLES },
+	{ "pass_listener",		pass_listener,		0 },
+	{ "dup_shares",			dup_shares,		API_F_ROLES },
+};
+
+const struct api_group api_process_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Assertions and helpers of the API cases. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define UTIL_BUF	(256U << 10)
+
+static volatile sig_atomic_t caught;
+
+long long api_ok(long long ret, const char *expr, const char *fn, int line)
+{
+	int err = errno;
+
+	if (ret >= 0)
+		return ret;
+	printf("# %s:%d: %s: %s\n", fn, line, expr, tl_errno_name(err));
+	_exit(1);
+}
+
+void api_err(long long ret, int want, const char *expr, const char *fn, int line)
+{
+	int err = errno;
+
+	if (ret == -1 && err == want)
+		return;
+	if (ret == -1)
+		printf("# %s:%d: %s: %s instead of %s\n", fn, line, expr, tl_errno_name(err),
+		       tl_errno_name(want));
+	else
+		printf("# %s:%d: %s: returned %lld instead of %s\n", fn, line, expr, ret,
+		       tl_errno_name(want));
+	_exit(1);
+}
+
+void api_eq(long long got, long long want, const char *expr, const char *fn, int line)
+{
+	int err = errno;
+
+	if (got == want)
+		return;
+	printf("# %s:%d: %s: %lld (0x%llx) instead of %lld (0x%llx), errno %s\n", fn, line, expr,
+	       got, got, want, want, tl_errno_name(err));
+	_exit(1);
+}
+
+void api_true(bool ok, const char *expr, const char *fn, int line)
+{
+	if (ok)
+		return;
+	printf("# %s:%d: not true: %s\n", fn, line, expr);
+	_exit(1);
+}
+
+/* A listening socket on this side at a port of the kernel's choice. */
+int api_listener(struct api_env *e, struct tl_addr *at)
+{
+	int fd;
+
+	*at = e->local;
+	fd = tl_listen(e->proto, at, 16);
+	if (fd < 0)
+		errno = -fd;
+	T_OK(fd < 0 ? -1 : fd);
+	return fd;
+}
+
+/**
+ * api_pair() - a connection between this side and the agent
+ * @e: environment; its role says who connects
+ * @fd: this end
+ * @rfd: the agent's end
+ */
+void api_pair(struct api_env *e, int *fd, int *rfd)
+{
+	struct tl_addr at;
+	int lfd;
+
+	if (e->role == API_PASSIVE) {
+		lfd = api_listener(e, &at);
+		*rfd = T_OK(r_socket(e, e->peer));
+		r_later(e, 0);
+		r_connect(e, *rfd, &at);
+		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
+		T_OK(r_join(e));
+		T_OK(close(lfd));
+		return;
+	}
+	at = e->remote;
+	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_OK(connect(*fd, &at.sa, at.len));
+	*rfd = T_OK(r_accept(e, lfd));
+	T_OK(r_close(e, lfd));
+}
+
+/* Waits for one of @events; returns what poll() reports, 0 after the time. */
+int api_poll(int fd, short events, int timeout_ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int n = poll(&p, 1, timeout_ms);
+
+	return n < 0 ? -1 : n ? p.revents : 0;
+}
+
+void api_send(int fd, uint64_t seed, uint64_t off, size_t len)
+{
+	static uint8_t buf[UTIL_BUF];
+
+	while (len) {
+		size_t n = len < sizeof(buf) ? len : sizeof(buf);
+		ssize_t sent;
+
+		tl_fill(seed, off, buf, n);
+		sent = T_OK(send(fd, buf, n, MSG_NOSIGNAL));
+		off += sent;
+		len -= sent;
+	}
+}
+
+void api_recv(int fd, uint64_t seed, uint64_t off, size_t len)
+{
+	static uint8_t buf[UTIL_BUF];
+
+	while (len) {
+		size_t n = len < sizeof(buf) ? len : sizeof(buf);
+		ssize_t got = T_OK(recv(fd, buf, n, 0));
+
+		T_TRUE(got > 0);
+		T_EQ(tl_check(seed, off, buf, got), -1);
+		off += got;
+		len -= got;
+	}
+}
+
+/**
+ * api_fill() - send until neither side takes any more
+ * @fd: connected socket whose peer does not read
+ * @seed: names the stream
+ * @off: offset of the first byte
+ *
+ * Buffers may grow while acknowledgements come in, so a refusal counts only when it lasts.
+ *
+ * Return: bytes sent.
+ */
+uint64_t api_fill(int fd, uint64_t seed, uint64_t off)
+{
+	static uint8_t buf[UTIL_BUF];
+	uint64_t start = off;
+	int refused = 0;
+
+	while (refused < 4) {
+		ssize_t n;
+
+		tl_fill(seed, off, buf, sizeof(buf));
+		n = send(fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0) {
+			off += n;
+			refused = 0;
+			continue;
+		}
+		T_ERR(n, EAGAIN);
+		refused++;
+		tl_sleep_ms(50);
+	}
+	return off - start;
+}
+
+int api_so_error(int fd)
+{
+	int err = -1;
+	socklen_t len = sizeof(err);
+
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	return err;
+}
+
+/* @opt is SO_RCVTIMEO or SO_SNDTIMEO. */
+void api_timeout(int fd, int opt, unsigned int msec)
+{
+	struct timeval tv = { .tv_sec = msec / 1000, .tv_usec = msec % 1000 * 1000 };
+
+	T_OK(setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	caught = caught + 1;
+}
+
+/* Counts deliveries of @sig from now on. */
+void api_catch(int sig, bool restart)
+{
+	struct sigaction sa = {
+		.sa_handler = on_signal,
+		.sa_flags = restart ? SA_RESTART : 0,
+	};
+
+	caught = 0;
+	T_OK(sigaction(sig, &sa, NULL));
+}
+
+int api_caught(void)
+{
+	return caught;
+}
+
+/* SIGALRM after @msec. */
+void api_alarm(unsigned int msec)
+{
+	struct itimerval it = {
+		.it_value = { .tv_sec = msec / 1000, .tv_usec = msec % 1000 * 1000 },
+	};
+
+	T_OK(setitimer(ITIMER_REAL, &it, NULL));
+}
+
+/* A connection works if bytes arrive unharmed in both directions. */
+void api_roundtrip(struct api_env *e, int fd, int rfd, uint64_t seed)
+{
+	api_send(fd, seed, 0, 5000);
+	T_EQ(r_recv(e, rfd, seed, 0, 5000), 5000);
+	T_EQ(r_send(e, rfd, seed + 1, 0, 5000), 5000);
+	api_recv(fd, seed + 1, 0, 5000);
+}
