@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* CLC messages: captured and constructed bytes, headers, laws, builders. */
+#include <smc/proto/clc_msg.h>
+#include <smc/proto/marker.h>
+#include "clc_vectors.h"
+#include "unit.h"
+
+/* Golden bytes */
+
+static void golden_proposals(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(proposals); i++) {
+		u8 want[MSG_MAX], buf[MSG_MAX];
+		size_t len = unit_hex(proposals[i].hex, want, sizeof(want));
+		struct smc_clc_proposal p;
+
+		REQUIRE(!smc_clc_parse_proposal(want, len, &p));
+		same_proposal(&p, &proposals[i].p);
+		CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NONE);
+		CHECK_EQ(smc_clc_build_proposal(&proposals[i].p, buf, len), len);
+		CHECK_MEM(buf, want, len);
+	}
+}
+
+static void golden_accepts(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(accepts); i++) {
+		u8 want[MSG_MAX], buf[MSG_MAX];
+		size_t len = unit_hex(accepts[i].hex, want, sizeof(want));
+		struct smc_clc_accept a;
+
+		REQUIRE(!smc_clc_parse_accept(want, len, &a));
+		same_accept(&a, &accepts[i].a);
+		CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
+		CHECK_EQ(smc_clc_build_accept(&accepts[i].a, buf, len), len);
+		CHECK_MEM(buf, want, len);
+	}
+}
+
+static void golden_declines(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(declines); i++) {
+		u8 want[MSG_MAX], buf[MSG_MAX];
+		size_t len = unit_hex(declines[i].hex, want, sizeof(want));
+		struct smc_clc_decline d;
+
+		REQUIRE(!smc_clc_parse_decline(want, len, &d));
+		same_decline(&d, &declines[i].d);
+		CHECK_EQ(smc_clc_build_decline(&declines[i].d, buf, len), len);
+		CHECK_MEM(buf, want, len);
+	}
+}
+
+/* The header */
+
+static int peek(u32 eye, u8 type, u16 len, u8 flags)
+{
+	struct smc_clc_head head;
+	u8 *p = unit_dup((const u8 *)"        ", 8);
+	int rc;
+
+	memset(&head, 0x5a, sizeof(head));
+	smc_put_be32(p, eye);
+	p[4] = type;
+	smc_put_be16(p + 5, len);
+	p[7] = flags;
+	rc = smc_clc_peek_header(p, &head);
+	if (rc) {
+		CHECK_EQ(head.type, 0x5a);
+		CHECK_EQ(head.len, 0x5a5a);
+	} else {
+		CHECK_EQ(head.type, type);
+		CHECK_EQ(head.len, len);
+		CHECK_EQ(head.version, flags >> 4);
+		CHECK_EQ(head.flags, flags & 15);
+		CHECK_EQ(head.smcd, eye == 0xe2d4c3c4);
+	}
+	free(p);
+	return rc;
+}
+
+static void header_lengths(void)
+{
+	static const struct {
+		u8 type, flags;
+		int min, max;
+	} t[] = {
+		{ SMC_CLC_PROPOSAL, 0x10, 52, 228 },
+		{ SMC_CLC_PROPOSAL, 0x20, 84, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_PROPOSAL, 0x30, 84, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_ACCEPT, 0x10, 68, 68 },
+		{ SMC_CLC_ACCEPT, 0x18, 68, 68 },
+		{ SMC_CLC_ACCEPT, 0x28, 108, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_ACCEPT, 0x11, 48, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_ACCEPT, 0x12, 48, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_CONFIRM, 0x10, 68, 68 },
+		{ SMC_CLC_CONFIRM, 0x20, 108, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_CONFIRM, 0xf0, 108, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_DECLINE, 0x10, 28, 28 },
+		{ SMC_CLC_DECLINE, 0x20, 44, SMC_CLC_MAX_LEN },
+		{ SMC_CLC_DECLINE, 0x38, 44, SMC_CLC_MAX_LEN },
+	};
+	size_t i;
+	int len;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		for (len = 0; len <= 0xffff; len += len < 1100 ? 1 : 997)
+			CHECK_EQ(peek(0xe2d4c3d9, t[i].type, (u16)len,
+				      t[i].flags),
+				 len >= t[i].min && len <= t[i].max ?
+					 0 : -EPROTO);
+}
+
+static void header_refusals(void)
+{
+	int i;
+
+	CHECK_EQ(peek(0xe2d4c3d9, SMC_CLC_DECLINE, 28, 0x10), 0);
+	for (i = 0; i < 32; i++)
+		CHECK_EQ(peek(0xe2d4c3d9 ^ (1U << i), SMC_CLC_DECLINE, 28,
+			      0x10), -EPROTO);
+	CHECK_EQ(peek(0xe2d4c3c4, SMC_CLC_ACCEPT, 48, 0x10), 0);
+	for (i = 0; i < 16; i++)
+		CHECK_EQ(peek(0xe2d4c3d9, SMC_CLC_PROPOSAL, 92, (u8)i),
+			 -EPROTO);
+	for (i = 0; i < 256; i++)
+		CHECK_EQ(peek(0xe2d4c3d9, (u8)i, 108, 0x20),
+			 i >= 1 && i <= 4 ? 0 : -EPROTO);
+	CHECK_EQ(peek(0x47455420, '/', 0x2048, 'T'), -EPROTO);
+}
+
+/* Laws with random structures */
+
+static u32 rand24(void)
+{
+	return (u32)unit_rand() & 0xffffff;
+}
+
+static void random_v2(struct smc_clc_v2_offer *v2)
+{
+	v2->release = (u8)unit_below(16);
+	unit_rand_bytes(v2->gid, sizeof(v2->gid));
+	v2->max_conns = (u8)unit_rand();
+	v2->max_links = (u8)unit_rand();
+	v2->features = (u16)unit_rand();
+	v2->eid_count = (u8)unit_below(SMC_CLC_MAX_EIDS + 1);
+	unit_rand_bytes(v2->eids, (size_t)v2->eid_count * SMC_EID_LEN);
+}
+
+static void random_proposal(struct smc_clc_proposal *p)
+{
+	u8 i;
+
+	memset(p, 0, sizeof(*p));
+	p->version = (u8)(1 + unit_below(2));
+	p->has_v2 = p->version == 2 && unit_below(3);
+	p->v2_type = p->has_v2 ? SMC_CLC_OFFER_R : SMC_CLC_OFFER_NONE;
+	if (p->has_v2) {
+		random_v2(&p->v2);
+		if (!unit_below(3))
+			p->v1_type = SMC_CLC_OFFER_NONE;
+	}
+	unit_rand_bytes(p->peer_id, sizeof(p->peer_id));
+	unit_rand_bytes(p->gid, sizeof(p->gid));
+	unit_rand_bytes(p->mac, sizeof(p->mac));
+	if (p->version == 2) {
+		unit_rand_bytes(p->vendor_oui, sizeof(p->vendor_oui));
+		unit_rand_bytes(p->vendor_opt, sizeof(p->vendor_opt));
+	}
+	if (p->v1_type == SMC_CLC_OFFER_NONE)
+		return;
+	unit_rand_bytes(p->v4_net, sizeof(p->v4_net));
+	p->v4_len = (u8)unit_below(33);
+	p->v6_count = (u8)unit_below(SMC_CLC_MAX_PREFIX6 + 1);
+	for (i = 0; i < p->v6_count; i++) {
+		unit_rand_bytes(p->v6[i].addr, sizeof(p->v6[i].addr));
+		p->v6[i].len = (u8)unit_below(129);
+	}
+}
+
+static void random_accept(struct smc_clc_accept *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->is_confirm = unit_below(2);
+	a->version = (u8)(1 + unit_below(2));
+	a->first_contact = unit_below(2);
+	unit_rand_bytes(a->peer_id, sizeof(a->peer_id));
+	unit_rand_bytes(a->gid, sizeof(a->gid));
+	unit_rand_bytes(a->mac, sizeof(a->mac));
+	a->qpn = rand24();
+	a->rkey = (u32)unit_rand();
+	a->rmbe_idx = (u8)(1 + unit_below(255));
+	a->token = (u32)unit_rand();
+	a->bsize = (u8)unit_below(16);
+	a->mtu = (u8)unit_below(16);
+	a->vaddr = unit_rand() >> 1;
+	a->psn = rand24();
+	if (a->version == 1)
+		return;
+	unit_rand_bytes(a->eid, sizeof(a->eid));
+	if (!a->first_contact)
+		return;
+	a->fce.direct = unit_below(2);
+	a->fce.os = (u8)unit_below(16);
+	a->fce.release = (u8)unit_below(16);
+	unit_rand_bytes(a->fce.hostname, sizeof(a->fce.hostname));
+	a->fce.max_conns = (u8)unit_rand();
+	a->fce.max_links = (u8)unit_rand();
+	a->fce.features = (u16)unit_rand();
+	unit_rand_bytes(a->fce.vendor_opt, sizeof(a->fce.vendor_opt));
+	if (!a->is_confirm)
+		return;
+	a->gid_count = (u8)unit_below(SMC_CLC_MAX_GIDS + 1);
+	unit_rand_bytes(a->gids, (size_t)a->gid_count * SMC_GID_LEN);
+}
+
+static void random_decline(struct smc_clc_decline *d)
+{
+	int i;
+
+	memset(d, 0, sizeof(*d));
+	d->version = (u8)(1 + unit_below(2));
+	d->out_of_sync = unit_below(2);
+	unit_rand_bytes(d->peer_id, sizeof(d->peer_id));
+	d->diag = (u32)unit_rand();
+	if (d->version == 1)
+		return;
+	d->os = (u8)unit_below(16);
+	for (i = 0; i < 4; i++)
+		d->extra[i] = (u32)unit_rand();
+}
+
+static void random_round_trips(void)
+{
+	int i;
+
+	for (i = 0; i < 20000 && !unit_failed; i++) {
+		u8 buf[SMC_CLC_BUILD_MAX], again[SMC_CLC_BUILD_MAX];
+		union any x, y;
+		int len;
+
+		random_proposal(&x.p);
+		len = smc_clc_build_proposal(&x.p, buf, sizeof(buf));
+		REQUIRE(len > 0);
+		REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &y.p));
+		same_proposal(&y.p, &x.p);
+		CHECK_EQ(smc_clc_build_proposal(&y.p, again, (size_t)len), len);
+		CHECK_MEM(again, buf, (size_t)len);
+
+		random_accept(&x.a);
+		len = smc_clc_build_accept(&x.a, buf, sizeof(buf));
+		REQUIRE(len > 0);
+		REQUIRE(!smc_clc_parse_accept(buf, (size_t)len, &y.a));
+		same_accept(&y.a, &x.a);
+		CHECK_EQ(smc_clc_build_accept(&y.a, again, (size_t)len), len);
+		CHECK_MEM(again, buf, (size_t)len);
+
+		random_decline(&x.d);
+		len = smc_clc_build_decline(&x.d, buf, sizeof(buf));
+		REQUIRE(len > 0);
+		REQUIRE(!smc_clc_parse_decline(buf, (size_t)len, &y.d));
+		same_decline(&y.d, &x.d);
+		CHECK_EQ(smc_clc_build_decline(&y.d, again, (size_t)len), len);
+		CHECK_MEM(again, buf, (size_t)len);
+	}
+}
+
+/* The largest Proposal is what SMC_CLC_BUILD_MAX says. */
+static void largest_proposal(void)
+{
+	struct smc_clc_proposal p = { .version = 2, .has_v2 = true,
+				      .v6_count = SMC_CLC_MAX_PREFIX6,
+				      .v2.eid_count = SMC_CLC_MAX_EIDS };
+	u8 buf[SMC_CLC_BUILD_MAX];
+
+	CHECK_EQ(smc_clc_build_proposal(&p, buf, sizeof(buf)),
+		 SMC_CLC_BUILD_MAX);
+}
+
+/* What builders refuse */
+
+static void no_room(void)
+{
+	u8 buf[SMC_CLC_BUILD_MAX];
+	size_t i, cap, len;
+
+	for (i = 0; i < ARRAY_SIZE(vectors); i++) {
+		len = unit_hex(vectors[i], buf, sizeof(buf));
+		for (cap = 0; cap < len; cap++) {
+			u8 *p = unit_dup(buf, cap);
+
+			if (i < ARRAY_SIZE(proposals))
+				CHECK_EQ(smc_clc_build_proposal(&proposals[i].p,
+								p, cap),
+					 -ENOSPC);
+			else if (i < 10)
+				CHECK_EQ(smc_clc_build_accept(&accepts[i - 5].a,
+							      p, cap), -ENOSPC);
+			else
+				CHECK_EQ(smc_clc_build_decline(&declines[i - 10].d,
+							       p, cap), -ENOSPC);
+			CHECK_MEM(p, buf, cap);
+			free(p);
+		}
+	}
+}
+
+#define REFUSED_PROPOSAL(base, ...) do {				\
+	struct smc_clc_proposal p = proposals[base].p;			\
+									\
+	__VA_ARGS__;							\
+	CHECK_EQ(smc_clc_build_proposal(&p, buf, sizeof(buf)), -EINVAL);	\
+} while (0)
+
+#define REFUSED_ACCEPT(base, ...) do {					\
+	struct smc_clc_accept a = accepts[base].a;			\
+									\
+	__VA_ARGS__;							\
+	CHECK_EQ(smc_clc_build_accept(&a, buf, sizeof(buf)), -EINVAL);	\
+} while (0)
+
+static void not_to_be_built(void)
+{
+	struct smc_clc_decline d = { .version = 1 };
+	u8 buf[MSG_MAX];
+
+	REFUSED_PROPOSAL(0, p.version = 0);
+	REFUSED_PROPOSAL(0, p.version = 3);
+	REFUSED_PROPOSAL(0, p.v1_type = SMC_CLC_OFFER_NONE);
+	REFUSED_PROPOSAL(0, p.v1_type = SMC_CLC_OFFER_D);
+	REFUSED_PROPOSAL(0, p.v1_type = 4);
+	REFUSED_PROPOSAL(0, p.v2_type = SMC_CLC_OFFER_R; p.has_v2 = true);
+	REFUSED_PROPOSAL(0, p.v4_len = 33);
+	REFUSED_PROPOSAL(1, p.v6[0].len = 129);
+	REFUSED_PROPOSAL(1, p.v6_count = 9);
+	REFUSED_PROPOSAL(2, p.v1_type = SMC_CLC_OFFER_NONE);
+	REFUSED_PROPOSAL(2, p.has_v2 = true);
+	REFUSED_PROPOSAL(3, p.has_v2 = false);
+	REFUSED_PROPOSAL(3, p.v2_type = SMC_CLC_OFFER_BOTH);
+	REFUSED_PROPOSAL(3, p.v2.eid_count = 9);
+	REFUSED_PROPOSAL(3, p.v2.release = 16);
+
+	REFUSED_ACCEPT(0, a.version = 0);
+	REFUSED_ACCEPT(0, a.version = 3);
+	REFUSED_ACCEPT(0, a.rmbe_idx = 0);
+	REFUSED_ACCEPT(0, a.bsize = 16);
+	REFUSED_ACCEPT(0, a.mtu = 16);
+	REFUSED_ACCEPT(0, a.qpn = 0x1000000);
+	REFUSED_ACCEPT(0, a.psn = 0x1000000);
+	REFUSED_ACCEPT(0, a.vaddr = ~0ULL - 100);
+	REFUSED_ACCEPT(2, a.fce.os = 16);
+	REFUSED_ACCEPT(2, a.fce.release = 16);
+	REFUSED_ACCEPT(3, a.gid_count = 9);
+
+	d.version = 0;
+	CHECK_EQ(smc_clc_build_decline(&d, buf, sizeof(buf)), -EINVAL);
+	d.version = 3;
+	CHECK_EQ(smc_clc_build_decline(&d, buf, sizeof(buf)), -EINVAL);
+	d.version = 2;
+	d.os = 16;
+	CHECK_EQ(smc_clc_build_decline(&d, buf, sizeof(buf)), -EINVAL);
+}
+
+/* What is well formed but not for us */
+
+static void proposals_to_decline(void)
+{
+	struct smc_clc_proposal p = proposals[3].p;
+
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NONE);
+	p.v2.eid_count = 0;		/* version 1 remains */
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NONE);
+	p.v1_type = SMC_CLC_OFFER_D;
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NO_UEID);
+	p.has_v2 = false;
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NO_V2_EXT);
+	p.v2_type = SMC_CLC_OFFER_D;
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_MODE);
+	p.v1_type = SMC_CLC_OFFER_BOTH;
+	CHECK_EQ(smc_clc_check_proposal(&p), SMC_CLC_DECL_NONE);
+}
+
+static void accepts_to_decline(void)
+{
+	struct smc_clc_accept a = accepts[2].a;
+	int mtu;
+
+	for (mtu = 0; mtu < 16; mtu++) {
+		a.mtu = (u8)mtu;
+		CHECK_EQ(smc_clc_check_accept(&a), mtu >= 1 && mtu <= 5 ?
+			 SMC_CLC_DECL_NONE : SMC_CLC_DECL_CONFIG);
+	}
+	a.first_contact = false;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
+
+	a = accepts[2].a;
+	a.fce.release = 2;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_RELEASE);
+	a.fce.release = 1;
+	a.fce.max_conns = 15;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_CONNS);
+	a.fce.max_conns = 16;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
+	a.fce.max_links = 0;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
+	a.fce.max_links = 3;
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
+	a.fce.release = 0;		/* has no limits */
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
+	a = accepts[0].a;
+	a.fce.release = 9;		/* version 1 has no extension */
+	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
+}
+
+static void unsupported_heads(void)
+{
+	struct smc_clc_head h = { .type = SMC_CLC_ACCEPT, .version = 3 };
+
+	CHECK_EQ(smc_clc_unsupported(&h), SMC_CLC_DECL_VERSION);
+	h.version = 1;
+	h.smcd = true;
+	CHECK_EQ(smc_clc_unsupported(&h), SMC_CLC_DECL_MODE);
+}
+
+static void reason_texts(void)
+{
+	static const u32 known[] = {
+		0, 0x01010000, 0x02010000, 0x02020000, 0x03000000, 0x03010000,
+		0x03020000, 0x03030000, 0x03030001, 0x03030002, 0x03030003,
+		0x03030004, 0x03030005, 0x03030006, 0x03030007, 0x03030008,
+		0x03030009, 0x0303000a, 0x0303000b, 0x03040000, 0x03050000,
+		0x03060000, 0x03070000, 0x03080000, 0x03090000, 0x030a0000,
+		0x030b0000, 0x030c0000, 0x030d0000, 0x030e0000, 0x030f0000,
+		0x04000000, 0x05000000, 0x09990000, 0x09990001, 0x09990002,
+		0x09990003,
+	};
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		const char *s = smc_clc_reason_str(known[i]);
+
+		CHECK(strcmp(s, "unknown reason"));
+		for (j = 0; j < i; j++)
+			CHECK(strcmp(s, smc_clc_reason_str(known[j])));
+	}
+	CHECK(!strcmp(smc_clc_reason_str(1), "unknown reason"));
+	CHECK(!strcmp(smc_clc_reason_str(0xffffffff), "unknown reason"));
+}
+
+/* The marker stands where the header says, and zeros are no marker. */
+static void marker(void)
+{
+	struct smc_clc_proposal p = proposals[4].p, q;
+	struct smc_clc_accept a = accepts[2].a, b;
+	u8 buf[MSG_MAX];
+	int len;
+
+	CHECK_EQ(smc_marker_of_proposal(&p), 0);
+	CHECK_EQ(smc_marker_of_fce(&a.fce), 0);
+	/* locally administered, not a group address */
+	CHECK_EQ(SMC_MARKER_OUI0 & 3, 2);
+
+	memset(p.vendor_opt, 0xff, sizeof(p.vendor_opt));
+	smc_marker_set_proposal(&p);
+	len = smc_clc_build_proposal(&p, buf, sizeof(buf));
+	REQUIRE(len == 156);
+	CHECK_MEM(buf + 52, ((u8[]){ 0xd2, 0x53, 0x4d, 1, 0, 0, 0, 0 }), 8);
+	REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
+	CHECK_EQ(smc_marker_of_proposal(&q), SMC_MARKER_VERSION);
+	q.vendor_oui[2] ^= 1;
+	CHECK_EQ(smc_marker_of_proposal(&q), 0);
+
+	smc_marker_set_fce(&a.fce);
+	len = smc_clc_build_accept(&a, buf, sizeof(buf));
+	REQUIRE(len == 160);
+	CHECK_MEM(buf + 144, ((u8[]){ 0xd2, 0x53, 0x4d, 1 }), 4);
+	REQUIRE(!smc_clc_parse_accept(buf, (size_t)len, &b));
+	CHECK_EQ(smc_marker_of_fce(&b.fce), SMC_MARKER_VERSION);
+	b.fce.vendor_opt[0] = 0;
+	CHECK_EQ(smc_marker_of_fce(&b.fce), 0);
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(golden_proposals),
+	UNIT_CASE(golden_accepts),
+	UNIT_CASE(golden_declines),
+	UNIT_CASE(header_lengths),
+	UNIT_CASE(header_refusals),
+	UNIT_CASE(random_round_trips),
+	UNIT_CASE(largest_proposal),
+	UNIT_CASE(no_room),
+	UNIT_CASE(not_to_be_built),
+	UNIT_CASE(proposals_to_decline),
+	UNIT_CASE(accepts_to_decline),
+	UNIT_CASE(unsupported_heads),
+	UNIT_CASE(reason_texts),
+	UNIT_CASE(marker),
+};
+
+UNIT_MAIN("clc", cases)
