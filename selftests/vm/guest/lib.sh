@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# What test scripts in a guest have at hand. The environment tells
+#   HOST    number of this host: 1, 2 (3 is the forwarding one)
+#   HOSTS   how many have a test script to run, LINKS how many data links
+#   MODULE  ours | intree | none
+# and /t holds the test's own files.
+
+# busybox prefers its applets to PATH.
+ip()
+{
+	/usr/sbin/ip "$@"
+}
+
+tc()
+{
+	/usr/sbin/tc "$@"
+}
+
+modprobe()
+{
+	/usr/sbin/modprobe "$@"
+}
+
+# --- talking to the runner ---
+
+ctl()
+{
+	echo "$*" >&7
+}
+
+ktap()
+{
+	ctl "ktap $*"
+}
+
+# A line of explanation in the report.
+diag()
+{
+	echo "# $*"
+	ctl "diag $*"
+}
+
+# A value for the machine-readable report: data KEY VALUE
+data()
+{
+	ctl "data $*"
+}
+
+fail()
+{
+	diag "${CASE:+${CASE#*.}: }$*"
+	exit 1
+}
+
+skip()
+{
+	echo "$*" > "/run/skip.${CASE#*.}"
+	exit 4
+}
+
+# expect WHAT TEST...: fail unless the test (arguments of test(1)) holds
+expect()
+{
+	what=$1
+	shift
+	test "$@" || fail "$what: expected [ $* ]"
+	echo "$what: [ $* ]"
+}
+
+# --- two hosts in step ---
+
+uptime_s()
+{
+	read -r up_ _ < /proc/uptime
+	echo "${up_%.*}"
+}
+
+sync_raw()
+{
+	ctl "sync $*"
+}
+
+# sync_signal NAME [VALUE]: all other hosts see it. Names belong to the case.
+sync_signal()
+{
+	name_=$1
+	shift
+	sync_raw "${CASE:-top}.$name_" "$@"
+}
+
+# sync_wait NAME [SECONDS]: wait until another host signals; prints its value
+sync_wait()
+{
+	sync_wait_raw "${CASE:-top}.$1" "${2:-60}"
+}
+
+sync_wait_raw()
+{
+	read -r end_ _ < /proc/uptime
+	end_=$((${end_%.*} + $2))
+	while [ ! -e "/run/sync/$1" ]; do
+		if [ -e /run/sync/ABORT ]; then
+			echo "gave up waiting for $1: $(cat /run/sync/ABORT)" >&2
+			return 1
+		fi
+		# The case is lost on the other host: no use in waiting.
+		if [ -n "$CASE" ] && [ -e "/run/sync/$CASE.failed" ] &&
+		   [ "${1#"$CASE.stop"}" = "$1" ]; then
+			echo "gave up waiting for $1: the case failed elsewhere" >&2
+			return 1
+		fi
+		read -r up_ _ < /proc/uptime
+		if [ "${up_%.*}" -ge "$end_" ]; then
+			echo "$1 did not come within $2 s" >&2
+			return 1
+		fi
+		usleep 20000
+	done
+	cat "/run/sync/$1.value"
+}
+
+# sync_barrier NAME [SECONDS]: every host with a script gets here
+sync_barrier()
+{
+	sync_signal "$1.$HOST"
+	h_=1
+	while [ "$h_" -le "$HOSTS" ]; do
+		[ "$h_" = "$HOST" ] ||
+			sync_wait "$1.$h_" "${2:-60}" > /dev/null || return 1
+		h_=$((h_ + 1))
+	done
+}
+
+# on_host N COMMAND: run a shell command there (lib.sh is loaded), wait for
+# it, return its exit code
+on_host()
+{
+	host_=$1
+	shift
+	: "${on_host_seq:=0}"
+	on_host_seq=$((on_host_seq + 1))
+	id_=$HOST.$$.$on_host_seq
+	ctl "run $host_ $id_ $*"
+	rc_=$(sync_wait_raw "ran.$id_" 60) || return 1
+	return "$rc_"
+}
+
+# peer: the number of the other host
+peer()
+{
+	echo $((3 - HOST))
+}
+
+# peer_addr [LINK], own_addr [LINK]
+peer_addr()
+{
+	echo "10.0.${1:-0}.$(peer)"
+}
+
+own_addr()
+{
+	echo "10.0.${1:-0}.$HOST"
+}
+
+# --- network and RDMA ---
+
+# setup_net: addresses 10.0.<link>.<host>/24 and fd00:<link>::<host>/64
+setup_net()
+{
+	ip link set lo up
+	l_=0
+	while [ "$l_" -lt "$LINKS" ]; do
+		ip addr add "10.0.$l_.$HOST/24" dev "eth$l_"
+		ip addr add "fd00:$l_::$HOST/64" dev "eth$l_" nodad
+		ip link set "eth$l_" up || return 1
+		l_=$((l_ + 1))
+	done
+}
+
+# setup_net_same: all links in 10.0.0.0/24, host H owns .H, .1H, .2H, ...
+# (redundant links of one group need their RNICs in one subnet)
+setup_net_same()
+{
+	sysctl -q -w net.ipv4.conf.all.arp_ignore=1 \
+		net.ipv4.conf.all.arp_announce=2 net.ipv4.conf.all.rp_filter=2
+	ip link set lo up
+	l_=0
+	while [ "$l_" -lt "$LINKS" ]; do
+		[ "$l_" = 0 ] && n_= || n_=$l_
+		ip addr add "10.0.0.$n_$HOST/24" dev "eth$l_" noprefixroute
+		ip link set "eth$l_" up || return 1
+		ip route add 10.0.0.0/24 dev "eth$l_" src "10.0.0.$n_$HOST" \
+			metric $((100 + 100 * l_))
+		l_=$((l_ + 1))
+	done
+}
+
+# setup_rxe: a Soft-RoCE device rxe<n> over each eth<n>
+setup_rxe()
+{
+	modprobe -q crc32_generic
+	modprobe rdma_rxe || return 1
+	modprobe ib_uverbs
+	l_=0
+	while [ "$l_" -lt "$LINKS" ]; do
+		/usr/sbin/rdma link add "rxe$l_" type rxe netdev "eth$l_" ||
+			return 1
+		l_=$((l_ + 1))
+	done
+	# The port comes up from a work item.
+	l_=0
+	while [ "$l_" -lt "$LINKS" ]; do
+		wait_for 10 port_active "rxe$l_" || return 1
+		l_=$((l_ + 1))
+	done
+}
+
+port_active()
+{
+	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds
+wait_for()
+{
+	limit_=$1
+	shift
+	read -r end_ _ < /proc/uptime
+	end_=$((${end_%.*} + limit_))
+	until "$@"; do
+		read -r up_ _ < /proc/uptime
+		if [ "${up_%.*}" -ge "$end_" ]; then
+			echo "not within $limit_ s: $*" >&2
+			return 1
+		fi
+		usleep 50000
+	done
+}
+
+# load_smc [ours|intree|none]
+load_smc()
+{
+	case ${1:-$MODULE} in
+	none)	return 0 ;;
+	intree)
+		modprobe smc && modprobe smc_diag || return 1
+		intree_add_ueid SMCV2-DEFAULT-UEID
+		;;
+	ours)
+		for m_ in smc smc_diag; do
+			for d_ in $(modinfo -F depends "/ours/$m_.ko" | tr , ' '); do
+				[ "$d_" = smc ] || modprobe "$d_" || return 1
+			done
+			insmod "/ours/$m_.ko" || return 1
+		done
+		;;
+	*)	diag "unknown module choice $1"; return 1 ;;
+	esac
+}
+
+unload_smc()
+{
+	rmmod smc_diag && rmmod smc
+}
+
+# The in-tree family starts without a UEID and then declines SMC-Rv2.
+intree_add_ueid()
+{
+	/t/smcctl ueid add "$1"
+}
+
+# --- counters ---
+
+# rxe_counter NAME [DEVICE]: sent_pkts, rcvd_pkts, duplicate_request, ...
+rxe_counter()
+{
+	cat "/sys/class/infiniband/${2:-rxe0}/ports/1/hw_counters/$1"
+}
+
+# tcp_counter NAME: as nstat names it, e.g. TcpActiveOpens, TcpOutSegs
+tcp_counter()
+{
+	/usr/sbin/nstat -asz "$1" | awk -v n="$1" '$1 == n { print $2 }'
+}
+
+# if_bytes tx|rx [DEVICE]
+if_bytes()
+{
+	cat "/sys/class/net/${2:-eth0}/statistics/$1_bytes"
+}
+
+# --- the kernel log ---
+
+# The runner reads the console as well; this one sees every level and tells
+# after which case it happened.
+check_dmesg()
+{
+	if dmesg | grep -E "$SPLAT" | grep -q .; then
+		diag "kernel log: $(dmesg | grep -E "$SPLAT" | head -n 1)"
+		return 1
+	fi
+}
+
+SPLAT='WARNING: |BUG: |Oops|Call Trace|general protection|INFO: (task|rcu)|rcu_.*stall|possible recursive locking|unregister_netdevice: waiting|soft lockup|UBSAN|KASAN|refcount_t:|list_(add|del) corruption|scheduling while atomic|bad unlock balance|sleeping function called|memory leak'

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Runs the test script of this host: setup(), each of $CASES as function
+# case_NAME in a process group of its own, teardown(). Both hosts do this in
+# step; a case passes when it passes on every host.
+
+# shellcheck disable=SC1091 # these exist in the guest only
+. /h/lib.sh
+[ ! -e /t/env.sh ] || . /t/env.sh
+
+SCRIPT=/t/script$HOST.sh
+export SCRIPT
+CASE_TIMEOUT=60
+
+setup()
+{
+	:
+}
+
+teardown()
+{
+	:
+}
+
+# run_case NUMBER NAME[:TIMEOUT]
+run_case()
+{
+	name=${2%%:*}
+	limit=$CASE_TIMEOUT
+	[ "$name" = "$2" ] || limit=${2#*:}
+
+	CASE=c$1.$name
+	export CASE
+	sync_barrier start "$((limit + 30))" || return 1
+	echo "==== case $name"
+	setsid ash /h/case.sh "$name" &
+	pid=$!
+	(
+		sleep "$limit"
+		echo "time limit of $limit s"
+		: > "/run/timeout.$CASE"
+		kill -KILL "-$pid" 2>/dev/null
+	) > "/run/watchdog.$CASE" &
+	watchdog=$!
+	wait "$pid"
+	rc=$?
+	pkill -KILL -P "$watchdog"
+	kill -KILL "$watchdog" 2>/dev/null
+	wait "$watchdog" 2>/dev/null
+	# Programs that the case left behind.
+	kill -KILL "-$pid" 2>/dev/null
+	[ ! -e "/run/timeout.$CASE" ] || diag "$name: time limit of $limit s"
+
+	case $rc in
+	0|4)	;;
+	*)	sync_raw "$CASE.failed" "$HOST" ;;
+	esac
+	sync_barrier stop "$((limit + 30))" || rc=1
+	check_dmesg || rc=1
+	CASE=
+	case $rc in
+	0)	ktap "ok $1 $name" ;;
+	4)	ktap "ok $1 $name # SKIP $(cat "/run/skip.$name" 2>/dev/null)" ;;
+	*)	ktap "not ok $1 $name # exit code $rc" ;;
+	esac
+	[ "$rc" = 0 ] || [ "$rc" = 4 ]
+}
+
+# shellcheck disable=SC1090 # the test chooses
+. "$SCRIPT" || exit 1
+
+# The forwarding host first, so that no packet is lost for want of it.
+if [ -n "$ROUTER" ] && ! sync_wait_raw top.router 60 > /dev/null; then
+	diag "the forwarding host does not come up"
+	exit 1
+fi
+
+failed=0
+# shellcheck disable=SC2086,SC2153 # a list of words, set by the script
+set -- $CASES
+ctl "plan $#"
+for c in "$@"; do
+	ctl "case ${c%%:*}"
+done
+if ! setup; then
+	diag "setup failed"
+	exit 1
+fi
+i=0
+for c in "$@"; do
+	i=$((i + 1))
+	run_case "$i" "$c" || failed=$((failed + 1))
+done
+teardown || { diag "teardown failed"; failed=$((failed + 1)); }
+sync_barrier end || failed=$((failed + 1))
+check_dmesg || failed=$((failed + 1))
+[ "$failed" = 0 ]

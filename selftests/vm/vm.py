@@ -1,0 +1,586 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boot one or two QEMU guests, run a test script on each, report in KTAP.
+
+The verdict needs a positive sign from inside every guest (a nonce over a
+virtio-serial port, after the last case) and a console without a splat. There
+are no retries. Everything a run leaves is in its output folder: hN.console,
+hN.log (what the scripts printed), linkN.pcap, ktap.txt, data.json.
+"""
+
+import argparse
+import json
+import os
+import re
+import secrets
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+CACHE = os.path.abspath(os.environ.get("SMC_VM_CACHE", os.path.join(TOP, ".cache/vm")))
+MKINITRAMFS = os.path.join(HERE, "mkinitramfs.sh")
+
+ROUTER = 3
+GRACE = 30		# seconds that the others get after one guest is lost
+PROBE_LIMIT = 12	# seconds in which a KVM guest must say something
+
+SPLAT = re.compile(
+    r"WARNING: |BUG: |Oops|Call Trace|Kernel panic|general protection fault"
+    r"|INFO: task .* blocked|rcu.*(stall|self-detected)|soft lockup|hard LOCKUP"
+    r"|possible (circular|recursive) locking|inconsistent lock state"
+    r"|suspicious RCU usage|bad unlock balance|sleeping function called"
+    r"|scheduling while atomic|unregister_netdevice: waiting|refcount_t:"
+    r"|list_(add|del) corruption|UBSAN|KASAN|kmemleak: \d+ new|unable to handle"
+    r"|Unable to handle|segfault at")
+
+
+class Failure(Exception):
+    """The run cannot go on; the message is for the person in front of it."""
+
+
+def release_of(kernel):
+    """Turn a series (6.12) or a release into the name of a cached release."""
+    path = os.path.join(CACHE, "kernels", kernel)
+    rel = os.path.basename(os.path.realpath(path))
+    if not os.path.exists(os.path.join(path, "boot/vmlinuz")):
+        raise Failure(f"kernel {kernel} is not in {CACHE}: run selftests/vm/fetch.sh")
+    return rel
+
+
+def vmlinuz(rel):
+    return os.path.join(CACHE, "kernels", rel, "boot/vmlinuz")
+
+
+def base_initramfs(rel):
+    """The cached part of the initramfs, rebuilt when its recipe changed."""
+    out = os.path.join(CACHE, f"base-{rel}.cpio")
+    recipe = [MKINITRAMFS, os.path.join(HERE, "modules.txt")]
+    newest = max(os.path.getmtime(f) for f in recipe)
+    if not os.path.exists(out) or os.path.getmtime(out) < newest:
+        subprocess.run([MKINITRAMFS, "base", rel, out], check=True)
+    return out
+
+
+def qemu_base(accel, cpus, mem):
+    cpu = "host" if accel == "kvm" else "max"
+    acc = "kvm" if accel == "kvm" else "tcg,thread=multi"
+    return ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot",
+            "-accel", acc, "-cpu", cpu, "-smp", str(cpus), "-m", str(mem)]
+
+
+def kvm_works(rel):
+    """Boot a guest with KVM for a moment: /dev/kvm may exist and yet hang."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        stamp = f.read().strip()
+    cached = os.path.join(CACHE, "kvm.probe")
+    try:
+        with open(cached, encoding="ascii") as f:
+            boot, answer = f.read().split()
+        if boot == stamp:
+            return answer == "yes"
+    except (OSError, ValueError):
+        pass
+
+    answer = "no"
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        with tempfile.TemporaryDirectory() as tmp:
+            initrd = build_initrd(rel, tmp, "probe", [], None)
+            nonce = secrets.token_hex(8)
+            cmd = qemu_base("kvm", 1, 512) + [
+                "-serial", "stdio", "-kernel", vmlinuz(rel), "-initrd", initrd, "-append",
+                f"console=ttyS0 panic=-1 quiet smcvm.mode=probe smcvm.nonce={nonce}"]
+            try:
+                r = subprocess.run(cmd, stdin=subprocess.DEVNULL, capture_output=True,
+                                   timeout=PROBE_LIMIT, check=False)
+                if f"smcvm-alive {nonce}".encode() in r.stdout:
+                    answer = "yes"
+            except subprocess.TimeoutExpired:
+                pass
+    with open(cached, "w", encoding="ascii") as f:
+        f.write(f"{stamp} {answer}\n")
+    return answer == "yes"
+
+
+def build_initrd(rel, outdir, tag, paths, ours):
+    """Base archive and this run's archive, one after the other."""
+    run = os.path.join(outdir, f"run-{tag}.cpio")
+    cmd = [MKINITRAMFS, "run", run]
+    if ours:
+        cmd += ["--ours", ours]
+    subprocess.run(cmd + paths, check=True)
+    out = os.path.join(outdir, f"initrd-{tag}")
+    with open(out, "wb") as dst:
+        for part in (base_initramfs(rel), run):
+            with open(part, "rb") as src:
+                shutil.copyfileobj(src, dst)
+    os.unlink(run)
+    return out
+
+
+class Host:
+    """One guest: its process, its end of the control channel, its verdict."""
+
+    def __init__(self, number, kernel, module, outdir):
+        self.number = number
+        self.name = f"h{number}"
+        self.release = release_of(kernel)
+        self.module = module
+        self.console = os.path.join(outdir, f"{self.name}.console")
+        self.log = os.path.join(outdir, f"{self.name}.log")
+        self.nonce = secrets.token_hex(8)
+        self.initrd = None
+        self.proc = None
+        self.ctl = None
+        self.nets = []
+        self.buf = b""
+        self.end = None		# exit code of the script
+        self.exited = None	# exit code of QEMU
+        self.results = {}	# case number -> KTAP line
+        self.said_hello = False
+
+    @property
+    def router(self):
+        return self.number == ROUTER
+
+    def lost(self):
+        return self.exited is not None and self.end is None
+
+    def done(self):
+        return self.exited is not None
+
+    def send(self, line):
+        try:
+            self.ctl.sendall(line.encode() + b"\n")
+        except OSError:
+            pass
+
+    def splats(self):
+        try:
+            with open(self.console, encoding="utf-8", errors="replace") as f:
+                return [ln.strip() for ln in f if SPLAT.search(ln)]
+        except OSError:
+            return ["no console output"]
+
+
+class Run:
+    """A set of guests from boot to verdict."""
+
+    def __init__(self, opt):
+        self.opt = opt
+        self.out = os.path.abspath(opt.out)
+        if os.path.isdir(self.out):
+            shutil.rmtree(self.out)
+        os.makedirs(self.out)
+        self.ktap_file = open(os.path.join(self.out, "ktap.txt"), "w", encoding="utf-8")
+        self.data = {}
+        self.names = []
+        self.plan = None
+        self.printed = 0
+        self.failed = False
+        self.reasons = []
+        self.sel = selectors.DefaultSelector()
+        kernels = spread(opt.kernel, opt.hosts, "--kernel")
+        modules = spread(opt.module, opt.hosts, "--module")
+        self.hosts = [Host(i + 1, kernels[i], modules[i], self.out)
+                      for i in range(opt.hosts)]
+        if opt.router:
+            self.hosts.append(Host(ROUTER, kernels[0], "none", self.out))
+
+    # --- reporting ---
+
+    def say(self, line):
+        print(line, flush=True)
+        self.ktap_file.write(line + "\n")
+        self.ktap_file.flush()
+
+    def reason(self, text):
+        if text not in self.reasons:
+            self.reasons.append(text)
+
+    def start_report(self, names):
+        self.names = names
+        self.plan = len(names)
+        self.say(f"1..{self.plan + 1}")
+
+    def report_ready(self):
+        """Print every case, in order, for which all hosts have spoken."""
+        testers = [h for h in self.hosts if not h.router]
+        while self.plan and self.printed < self.plan:
+            n = self.printed + 1
+            lines = [h.results.get(n) for h in testers]
+            if not all(lines):
+                return
+            self.report_case(n, dict(zip(testers, lines)))
+
+    def report_case(self, n, lines):
+        name = self.names[n - 1]
+        bad = [h for h, ln in lines.items() if not ln or ln.startswith("not ok")]
+        skips = [ln.partition("# SKIP")[2].strip() for ln in lines.values()
+                 if ln and "# SKIP" in ln]
+        self.printed = n
+        if bad:
+            self.failed = True
+            why = ", ".join(f"{h.name}: {lines[h].partition('# ')[2] or 'failed'}"
+                            if lines[h] else f"{h.name}: no result" for h in bad)
+            self.say(f"not ok {n} {name} # {why}")
+            for h in bad:
+                self.show_log(h, name)
+        elif skips:
+            text = next((s for s in skips if s), "")
+            if self.opt.no_skip:
+                self.failed = True
+                self.say(f"not ok {n} {name} # skipped, and skips count as failures: {text}")
+            else:
+                self.say(f"ok {n} {name} # SKIP {text}")
+        else:
+            self.say(f"ok {n} {name}")
+
+    def show_log(self, host, case):
+        """The end of what the script printed during that case."""
+        try:
+            with open(host.log, encoding="utf-8", errors="replace") as f:
+                lines = f.read().splitlines()
+        except OSError:
+            return
+        mark = f"==== case {case}"
+        if mark in lines:
+            lines = lines[lines.index(mark) + 1:]
+            end = next((i for i, ln in enumerate(lines) if ln.startswith("==== case")), None)
+            lines = lines[:end]
+        for ln in lines[-self.opt.context:]:
+            self.say(f"#   {host.name}| {ln}")
+
+    # --- starting ---
+
+    def stage(self):
+        """Write the files of this run and build one initramfs per kind of guest."""
+        opt = self.opt
+        stage = os.path.join(self.out, "stage")
+        os.makedirs(stage)
+        env = {"HOSTS": opt.hosts, "LINKS": opt.links, "MTU": opt.mtu, "CPUS": opt.cpus,
+               "ROUTER": "1" if opt.router else "",
+               "KERNELS": " ".join(h.release for h in self.hosts),
+               "MODULES": " ".join(h.module for h in self.hosts)}
+        for item in opt.env:
+            key, _, value = item.partition("=")
+            env[key] = value
+        with open(os.path.join(stage, "env.sh"), "w", encoding="utf-8") as f:
+            for key, value in env.items():
+                f.write(f"export {key}={shlex.quote(str(value))}\n")
+        for h in self.hosts:
+            script = getattr(opt, f"script{h.number}", None) or opt.script
+            if not h.router and script:
+                shutil.copy(script, os.path.join(stage, f"script{h.number}.sh"))
+
+        built = {}
+        for h in self.hosts:
+            ours = None
+            if h.module == "ours":
+                ours = opt.ours.replace("{kver}", h.release)
+                if not os.path.exists(os.path.join(ours, "smc.ko")):
+                    raise Failure(f"no smc.ko in {ours} (see --ours)")
+            key = (h.release, ours)
+            if key not in built:
+                built[key] = build_initrd(h.release, self.out, str(len(built)),
+                                          [stage] + opt.add, ours)
+            h.initrd = built[key]
+        shutil.rmtree(stage)
+
+    def wire(self):
+        """Join the guests: one connected pair of sockets per cable."""
+        for link in range(self.opt.links):
+            if self.opt.hosts == 1 and not self.opt.router:
+                a, b = socket.socketpair()
+                self.hosts[0].nets.append((link, a))
+                # Nobody on the other end, but the cable must not look cut.
+                self.hosts[0].nobody = getattr(self.hosts[0], "nobody", []) + [b]
+            elif self.opt.router:
+                for h in self.hosts[:-1]:
+                    a, b = socket.socketpair()
+                    h.nets.append((link, a))
+                    self.hosts[-1].nets.append((None, b))
+            else:
+                a, b = socket.socketpair()
+                self.hosts[0].nets.append((link, a))
+                self.hosts[1].nets.append((None, b))
+
+    def command(self, h, accel, guest_ctl):
+        opt = self.opt
+        mode = "router" if h.router else opt.mode
+        cmdline = (f"console=ttyS0 loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
+                   f"net.ifnames=0 smcvm.host={h.number} smcvm.mode={mode} "
+                   f"smcvm.module={h.module} smcvm.nonce={h.nonce} {opt.append}")
+        serial = f"file:{h.console}"
+        if opt.mode == "shell":
+            serial = (f"unix:{os.path.join(self.out, h.name + '.tty')},server=on,wait=off")
+        cmd = qemu_base(accel, opt.cpus, opt.mem) + [
+            "-serial", serial, "-kernel", vmlinuz(h.release), "-initrd", h.initrd,
+            "-append", cmdline.strip(), "-device", "virtio-rng-pci",
+            "-device", "virtio-serial-pci",
+            "-chardev", f"socket,id=ctl,fd={guest_ctl}",
+            "-device", "virtserialport,chardev=ctl,name=ctl",
+            "-chardev", f"file,id=log,path={h.log}",
+            "-device", "virtserialport,chardev=log,name=log"]
+        for i, (link, sock) in enumerate(h.nets):
+            cmd += ["-netdev", f"stream,id=n{i},server=off,addr.type=fd,addr.str={sock.fileno()}",
+                    "-device", f"virtio-net-pci,netdev=n{i},host_mtu={opt.mtu},romfile=,"
+                    f"mac=52:54:00:00:{i:02x}:{h.number:02x}"]
+            if link is not None and opt.pcap != "off" and h.number == 1:
+                snap = 262144 if opt.pcap == "full" else 192
+                path = os.path.join(self.out, f"link{link}.pcap")
+                cmd += ["-object", f"filter-dump,id=d{i},netdev=n{i},file={path},maxlen={snap}"]
+        if opt.root:
+            cmd += ["-virtfs", f"local,path={opt.root},mount_tag=root,security_model=none,"
+                    "readonly=on,multidevs=remap"]
+            cmd += ["-virtfs", f"local,path={self.out},mount_tag=out,security_model=none,"
+                    "multidevs=remap"]
+        return cmd + shlex.split(opt.qemu)
+
+    def boot(self, accel):
+        for h in self.hosts:
+            h.ctl, theirs = socket.socketpair()
+            fds = [s.fileno() for _, s in h.nets] + [theirs.fileno()]
+            cmd = self.command(h, accel, theirs.fileno())
+            with open(os.path.join(self.out, f"{h.name}.qemu"), "w", encoding="utf-8") as f:
+                f.write(shlex.join(cmd) + "\n")
+            err = open(os.path.join(self.out, f"{h.name}.qemu.err"), "wb")
+            h.proc = subprocess.Popen(cmd, pass_fds=fds, stdin=subprocess.DEVNULL,
+                                      stdout=err, stderr=err, start_new_session=True)
+            err.close()
+            theirs.close()
+            self.sel.register(h.ctl, selectors.EVENT_READ, h)
+        for h in self.hosts:
+            for _, sock in h.nets:
+                sock.close()
+
+    # --- running ---
+
+    def handle(self, h, line):
+        word, _, rest = line.partition(" ")
+        if word == "hello":
+            h.said_hello = True
+        elif word == "sync":
+            for o in self.hosts:
+                if o is not h:
+                    o.send(f"sync {rest}")
+        elif word == "run":
+            number, _, what = rest.partition(" ")
+            target = next((o for o in self.hosts if str(o.number) == number), None)
+            if target:
+                target.send(f"run {what}")
+            else:
+                h.send(f"sync ran.{what.split(' ')[0]} 127")
+        elif word == "plan":
+            h.plan = int(rest)
+        elif word == "case":
+            h.cases = getattr(h, "cases", []) + [rest]
+            if len(h.cases) == h.plan and self.plan is None:
+                self.start_report(h.cases)
+        elif word == "ktap":
+            m = re.match(r"(?:not )?ok (\d+) ", rest)
+            if m:
+                h.results[int(m.group(1))] = rest
+                self.report_ready()
+        elif word == "diag":
+            self.say(f"# {h.name}: {rest}")
+        elif word == "data":
+            key, _, value = rest.partition(" ")
+            self.data.setdefault(h.name, {}).setdefault(key, []).append(value)
+        elif word == "end":
+            nonce, _, rc = rest.partition(" ")
+            if nonce == h.nonce and rc.isdigit():
+                h.end = int(rc)
+        elif word:
+            self.say(f"# {h.name}: unknown message: {line}")
+
+    def read_ctl(self, h):
+        try:
+            chunk = h.ctl.recv(65536)
+        except ConnectionResetError:
+            chunk = b""
+        if not chunk:
+            self.sel.unregister(h.ctl)
+            return
+        h.buf += chunk
+        *lines, h.buf = h.buf.split(b"\n")
+        for ln in lines:
+            self.handle(h, ln.decode("utf-8", "replace").rstrip("\r"))
+
+    def loop(self):
+        deadline = time.monotonic() + self.opt.timeout
+        aborted = False
+        while not all(h.done() for h in self.hosts):
+            for key, _ in self.sel.select(timeout=0.2):
+                self.read_ctl(key.data)
+            for h in self.hosts:
+                if h.exited is None and h.proc.poll() is not None:
+                    while h.ctl in self.sel.get_map():
+                        self.read_ctl(h)
+                    h.exited = h.proc.returncode
+            if not aborted and any(h.lost() for h in self.hosts):
+                gone = next(h for h in self.hosts if h.lost())
+                self.reason(f"{gone.name} ended without a sign of success")
+                for h in self.hosts:
+                    h.send(f"abort host {gone.number} is gone")
+                deadline = min(deadline, time.monotonic() + GRACE)
+                aborted = True
+            testers = [h for h in self.hosts if not h.router]
+            if self.opt.router and not aborted and all(h.done() for h in testers):
+                self.hosts[-1].send("abort the tests are over")
+                aborted = True
+            if time.monotonic() > deadline:
+                for h in self.hosts:
+                    if not h.done():
+                        self.reason(f"{h.name} was still running at the time limit of "
+                                    f"{self.opt.timeout} s" if not aborted else
+                                    f"{h.name} did not end after the other was lost")
+                return
+
+    def kill(self):
+        for h in self.hosts:
+            if h.proc and h.proc.poll() is None:
+                os.killpg(h.proc.pid, signal.SIGKILL)
+                h.proc.wait()
+
+    def verdict(self):
+        if self.plan is None:
+            self.start_report([])
+        testers = [h for h in self.hosts if not h.router]
+        while self.printed < self.plan:
+            n = self.printed + 1
+            self.report_case(n, {h: h.results.get(n) for h in testers})
+        for h in self.hosts:
+            splats = h.splats()
+            if splats:
+                self.reason(f"{h.name} console: {splats[0]}")
+            if h.end is None:
+                self.reason(f"{h.name} gave no sign of success"
+                            + ("" if h.said_hello else " (and did not boot)"))
+            elif h.end:
+                self.reason(f"{h.name} script ended with {h.end}")
+            if not h.router and len(h.results) != self.plan:
+                self.reason(f"{h.name} has {len(h.results)} results for {self.plan} cases")
+            if h.exited:
+                self.reason(f"{h.name} QEMU ended with {h.exited}")
+        n = self.plan + 1
+        if self.reasons:
+            self.failed = True
+            self.say(f"not ok {n} clean_end # {'; '.join(self.reasons)}")
+            for h in self.hosts:
+                self.show_end(h)
+        else:
+            self.say(f"ok {n} clean_end")
+
+    def show_end(self, h):
+        for path in (h.console, os.path.join(self.out, f"{h.name}.qemu.err")):
+            try:
+                with open(path, encoding="utf-8", errors="replace") as f:
+                    lines = f.read().splitlines()
+            except OSError:
+                continue
+            first = next((i for i, ln in enumerate(lines) if SPLAT.search(ln)), None)
+            lines = lines[-8:] if first is None else lines[max(0, first - 3):first + 40]
+            for ln in lines:
+                self.say(f"#   {h.name} {os.path.basename(path)[3:]}| {ln}")
+
+    def run(self):
+        opt = self.opt
+        started = time.monotonic()
+        rel = self.hosts[0].release
+        accel = os.environ.get("SMC_VM_ACCEL") or ("kvm" if kvm_works(rel) else "tcg")
+        self.say("KTAP version 1")
+        self.say(f"# {opt.name}: " + ", ".join(
+            f"{h.name} {h.release} {h.module}" for h in self.hosts)
+            + f"; {opt.links} link(s), MTU {opt.mtu}, {opt.cpus} CPU(s), {accel}")
+        try:
+            self.stage()
+            self.wire()
+            self.boot(accel)
+            self.loop()
+        except Failure as e:
+            self.reason(str(e))
+        finally:
+            self.kill()
+        self.verdict()
+        for h in self.hosts:
+            if h.initrd and os.path.exists(h.initrd):
+                os.unlink(h.initrd)
+        with open(os.path.join(self.out, "data.json"), "w", encoding="utf-8") as f:
+            json.dump(self.data, f, indent=1, sort_keys=True)
+        self.say(f"# {opt.name}: {'FAILED' if self.failed else 'passed'} in "
+                 f"{time.monotonic() - started:.0f} s, files in {os.path.relpath(self.out)}")
+        return 1 if self.failed else 0
+
+
+def spread(text, n, what):
+    items = text.split(",")
+    if len(items) == 1:
+        items *= n
+    if len(items) != n:
+        raise Failure(f"{what} {text}: give one value, or one per host")
+    return items
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--name", default="run", help="name of the run in the report")
+    p.add_argument("--kernel", default="6.12", help="series or release; A,B for one per host")
+    p.add_argument("--module", default="intree",
+                   help="ours, intree or none; A,B for one per host (default intree)")
+    p.add_argument("--ours", default=os.path.join(TOP, "build", "{kver}"),
+                   help="folder with our smc.ko; {kver} stands for the release")
+    p.add_argument("--hosts", type=int, default=2, choices=(1, 2))
+    p.add_argument("--router", action="store_true", help="a third host forwards between the two")
+    p.add_argument("--links", type=int, default=1)
+    p.add_argument("--mtu", type=int, default=1500)
+    p.add_argument("--cpus", type=int, default=1)
+    p.add_argument("--mem", type=int, default=768, help="MiB per guest")
+    p.add_argument("--script", help="test script for every host (see guest/lib.sh)")
+    p.add_argument("--script1", help="another one for host 1")
+    p.add_argument("--script2", help="another one for host 2")
+    p.add_argument("--add", action="append", default=[],
+                   help="file, or folder with files, to put into /t (repeatable)")
+    p.add_argument("--env", action="append", default=[], metavar="KEY=VALUE",
+                   help="for the script's environment (repeatable)")
+    p.add_argument("--timeout", type=float, default=300, help="seconds for the whole run")
+    p.add_argument("--out", help="output folder (emptied first; default .cache/vm/out/NAME)")
+    p.add_argument("--pcap", choices=("off", "head", "full"), default="head",
+                   help="capture each link: nothing, 192 bytes a frame (default), all")
+    p.add_argument("--no-skip", action="store_true",
+                   default=bool(os.environ.get("SMC_TEST_NO_SKIP")),
+                   help="a skipped case is a failed one (also: SMC_TEST_NO_SKIP=1)")
+    p.add_argument("--context", type=int, default=40, help="log lines shown for a failed case")
+    p.add_argument("--loglevel", type=int, default=6, help="of the guests' console")
+    p.add_argument("--append", default="", help="more kernel parameters")
+    p.add_argument("--qemu", default="", help="more QEMU arguments")
+    p.add_argument("--mode", choices=("run", "shell", "quick"), default="run",
+                   help=argparse.SUPPRESS)
+    p.add_argument("--root", help=argparse.SUPPRESS)
+    opt = p.parse_args(argv)
+    if opt.out is None:
+        opt.out = os.path.join(CACHE, "out", opt.name)
+    if opt.mode == "run" and not opt.script and not (opt.script1 and
+                                                     (opt.hosts == 1 or opt.script2)):
+        p.error("--script is missing")
+    return opt
+
+
+def main(argv):
+    try:
+        return Run(parse(argv)).run()
+    except Failure as e:
+        print(f"vm: {e}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
