@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Table of medians and ratios from the JSON lines of the benchmarks.
+
+Every line is an object with row, label, value, unit and better ("higher" or
+"lower").  Lines that are no JSON objects with these keys are ignored, so that
+a console log can be read as it is.  A ratio A/B is above 1 where A is better,
+whichever way the unit counts.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+
+KEYS = ("row", "label", "value", "unit", "better")
+
+
+def read_lines(files):
+    """Yield the measurements of all files; "-" is standard input."""
+    for name in files:
+        stream = sys.stdin if name == "-" else open(name, encoding="utf-8", errors="replace")
+        with stream:
+            for line in stream:
+                start = line.find("{")
+                if start < 0:
+                    continue
+                try:
+                    item = json.loads(line[start:])
+                except ValueError:
+                    continue
+                if isinstance(item, dict) and all(key in item for key in KEYS):
+                    yield item
+
+
+def collect(items):
+    """Group values by row and label, both in order of appearance."""
+    rows, labels = {}, []
+    for item in items:
+        row = rows.setdefault(
+            item["row"], {"unit": item["unit"], "better": item["better"], "values": {}})
+        if row["unit"] != item["unit"] or row["better"] != item["better"]:
+            raise SystemExit(f"report: row {item['row']} has more than one unit")
+        row["values"].setdefault(item["label"], []).append(float(item["value"]))
+        if item["label"] not in labels:
+            labels.append(item["label"])
+    return rows, labels
+
+
+def ratio(row, over, under):
+    """How many times better the median of one label is, or None."""
+    a, b = row["medians"].get(over), row["medians"].get(under)
+    if not a or not b:
+        return None
+    return a / b if row["better"] == "higher" else b / a
+
+
+def number(value):
+    """Three significant digits, without an exponent."""
+    if value is None:
+        return "-"
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def table(rows, labels, ratios):
+    """The rows as a Markdown table, columns aligned."""
+    lines = [["row", "unit"] + labels + [f"{a} / {b}" for a, b in ratios]]
+    for name, row in rows.items():
+        line = [name, row["unit"]]
+        line += [number(row["medians"].get(label)) for label in labels]
+        line += [number(row["ratios"][f"{a}/{b}"]) for a, b in ratios]
+        lines.append(line)
+    width = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    out = []
+    for i, line in enumerate(lines):
+        cells = [cell.ljust(w) if k < 2 else cell.rjust(w)
+                 for k, (cell, w) in enumerate(zip(line, width))]
+        out.append("| " + " | ".join(cells) + " |")
+        if i == 0:
+            out.append("|" + "|".join("-" * (w + 1) + ("-" if k < 2 else ":")
+                                      for k, w in enumerate(width)) + "|")
+    return "\n".join(out)
+
+
+def pair(text):
+    """A/B as a tuple."""
+    parts = text.split("/")
+    if len(parts) != 2 or not all(parts):
+        raise argparse.ArgumentTypeError("expected A/B")
+    return tuple(parts)
+
+
+def floor(text):
+    """A/B:number as a tuple."""
+    names, _, limit = text.partition(":")
+    return pair(names) + (float(limit),)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", default=["-"], help="JSON lines, - for stdin")
+    parser.add_argument("--ratio", type=pair, action="append", default=[], metavar="A/B",
+                        help="add a column with this ratio")
+    parser.add_argument("--floor", type=floor, metavar="A/B:X",
+                        help="list the rows in which A/B is below X")
+    parser.add_argument("--min-runs", type=int, default=5,
+                        help="fail if a median stands on fewer values (default 5)")
+    parser.add_argument("--once", action="append", default=[], metavar="ROW",
+                        help="a row that needs no more than one value (counted, not timed)")
+    parser.add_argument("--json", metavar="FILE", help="write rows, medians and ratios")
+    args = parser.parse_args()
+
+    rows, labels = collect(read_lines(args.files))
+    if not rows:
+        raise SystemExit("report: no measurements")
+    thin = []
+    for name, row in rows.items():
+        row["medians"] = {k: statistics.median(v) for k, v in row["values"].items()}
+        row["ratios"] = {f"{a}/{b}": ratio(row, a, b) for a, b in args.ratio}
+        thin += [f"{name}/{k}" for k, v in row["values"].items()
+                 if len(v) < args.min_runs and name not in args.once]
+    print(table(rows, labels, args.ratio))
+    if args.floor:
+        over, under, limit = args.floor
+        for name, row in rows.items():
+            value = ratio(row, over, under)
+            if value is not None and value < limit:
+                print(f"below {limit}: {name}: {over}/{under} = {value:.2f}")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as out:
+            json.dump({"labels": labels, "rows": rows}, out, indent=1)
+            out.write("\n")
+    if thin:
+        print(f"report: fewer than {args.min_runs} values: {', '.join(thin)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Speed of one family between two hosts; the other side is `smc_traffic server`.
+ *
+ * One JSON object per measurement on standard output.  A host-side script runs
+ * this alternately for TCP, the in-tree module and ours and gives all lines to
+ * report.py.  Content is neither made nor compared here: that would measure
+ * the test program.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define DEFAULT_PORT	4430
+#define KIB		1024U
+#define MIB		(1024U * KIB)
+#define MAX_ROUNDS	100000U
+
+/**
+ * struct options - the command line
+ * @client: what the client operations need
+ * @require: mode every measured connection must have
+ * @label: name of the contestant in the output
+ * @rows: names of the rows to measure, comma separated, NULL for all
+ * @target_ms: length of one stream measurement
+ * @count: messages of a ping-pong, connections of a connect rate
+ * @runs: measurements of each row
+ */
+struct options {
+	struct trf_client client;
+	enum tl_mode require;
+	const char *label;
+	const char *rows;
+	unsigned int target_ms;
+	unsigned int count;
+	unsigned int runs;
+};
+
+static struct options opt = {
+	.client = { .timeout_ms = 60000, .seed = 1 },
+	.target_ms = 1000,
+	.count = 200,
+	.runs = 1,
+};
+
+static unsigned int run_nr;
+
+/**
+ * struct row - one line of the table
+ * @name: its name
+ * @run: measures once; returns 0 with @value filled in, or a negative errno
+ * @size: bytes of one write or message
+ * @unit: of the value
+ * @higher: more is better
+ */
+struct row {
+	const char *name;
+	int (*run)(const struct row *row, double *value, struct trf_outcome *out);
+	unsigned int size;
+	const char *unit;
+	bool higher;
+};
+
+/*
+ * Looked up outside the measured time: a sock_diag dump costs, and only SMC
+ * sockets need one.
+ */
+static int check_mode(int fd, struct trf_outcome *out)
+{
+	int err = tl_diag_get(fd, opt.client.proto, &out->local);
+
+	if (opt.require == TL_MODE_UNKNOWN)
+		return 0;
+	if (err)
+		return trf_fail(out, err, "sock_diag: %s", tl_errno_name(-err));
+	if (out->local.mode != opt.require)
+		return trf_fail(out, -ENOLINK, "mode is %s, not %s (reason %08x, peer %08x)",
+				tl_mode_name(out->local.mode), tl_mode_name(opt.require),
+				out->local.reason, out->local.peer_reason);
+	return 0;
+}
+
+static int stream_once(int fd, unsigned int wsize, uint64_t bytes, struct trf_outcome *out)
+{
+	struct trf_req req;
+
+	trf_client_req(&opt.client, &req, TRF_STREAM);
+	req.flags |= TRF_F_NOCHECK;
+	req.io = TRF_IO_BLOCK;
+	req.wsize = wsize;
+	req.to_server = bytes;
+	return trf_client_stream(&opt.client, fd, &req, out);
+}
+
+/* A first short run warms the connection up and tells how long the real one has to be. */
+static int run_stream(const struct row *row, double *value, struct trf_outcome *out)
+{
+	uint64_t bytes = row->size > MIB ? row->size : MIB;
+	int fd = trf_client_connect(&opt.client, out);
+	int err = fd < 0 ? fd : check_mode(fd, out);
+
+	if (!err)
+		err = stream_once(fd, row->size, bytes, out);
+	if (!err) {
+		double per_ms = (double)bytes * TL_NSEC_PER_MSEC / (out->nsec ? out->nsec : 1);
+
+		bytes = per_ms * opt.target_ms;
+		bytes -= bytes % row->size;
+		if (bytes < row->size)
+			bytes = row->size;
+		err = stream_once(fd, row->size, bytes, out);
+	}
+	if (!err)
+		*value = (double)bytes * 1000 / out->nsec;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int pingpong_once(int fd, unsigned int size, unsigned int count, uint64_t *rtt,
+			 struct trf_outcome *out)
+{
+	struct trf_req req;
+
+	trf_client_req(&opt.client, &req, TRF_PINGPONG);
+	req.flags |= TRF_F_NOCHECK;
+	req.to_server = size;
+	req.count = count;
+	return trf_client_pingpong(&opt.client, fd, &req, rtt, out);
+}
+
+static int run_pingpong(const struct row *row, double *value, struct trf_outcome *out)
+{
+	uint64_t *rtt = calloc(opt.count, sizeof(*rtt));
+	int fd = trf_client_connect(&opt.client, out);
+	int err = fd < 0 ? fd : check_mode(fd, out);
+
+	if (!rtt && !err)
+		err = trf_fail(out, -ENOMEM, "no memory");
+	if (!err)
+		err = pingpong_once(fd, row->size, 20, NULL, out);
+	if (!err)
+		err = pingpong_once(fd, row->size, opt.count, rtt, out);
+	if (!err) {
+		qsort(rtt, opt.count, sizeof(*rtt), cmp_u64);
+		*value = rtt[opt.count / 2] / 1000.0;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(rtt);
+	return err;
+}
+
+/* Connect, one byte each way, close, in a row. */
+static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
+{
+	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
+	uint64_t t0 = tl_now_ns();
+	int err = 0, fd = -1;
+
+	for (unsigned int i = 0; !err && i < count; i++) {
+		if (fd >= 0)
+			close(fd);
+		fd = trf_client_connect(&opt.client, out);
+		err = fd < 0 ? fd : pingpong_once(fd, row->size, 1, NULL, out);
+	}
+	*value = (double)count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
+	if (!err)
+		err = check_mode(fd, out);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* connect() alone. Meaningful only while no link group to the server exists. */
+static int run_first_contact(const struct row *row, double *value, struct trf_outcome *out)
+{
+	uint64_t t0 = tl_now_ns();
+	int fd = trf_client_connect(&opt.client, out);
+	int err = fd < 0 ? fd : 0;
+
+	*value = (double)(tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
+	if (!err)
+		err = check_mode(fd, out);
+	if (!err)
+		err = pingpong_once(fd, row->size, 1, NULL, out);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* first_contact comes first: any other row would make the contact. */
+static const struct row rows[] = {
+	{ "first_contact",	run_first_contact,	1,		"ms",	false },
+	{ "stream_1k",		run_stream,		KIB,		"MB/s",	true },
+	{ "stream_64k",		run_stream,		64 * KIB,	"MB/s",	true },
+	{ "stream_1m",		run_stream,		MIB,		"MB/s",	true },
+	{ "pingpong_1",		run_pingpong,		1,		"us",	false },
+	{ "pingpong_1k",	run_pingpong,		KIB,		"us",	false },
+	{ "connect_rate",	run_connect_rate,	1,		"1/s",	true },
+};
+
+static bool chosen(const char *name)
+{
+	size_t n = strlen(name);
+	const char *p = opt.rows;
+
+	while (p) {
+		if (!strncmp(p, name, n) && (!p[n] || p[n] == ','))
+			return true;
+		p = strchr(p, ',');
+		if (p)
+			p++;
+	}
+	return !opt.rows;
+}
+
+static int measure(const struct row *row)
+{
+	struct trf_outcome out = { .err = 0 };
+	double value = 0;
+	int err = row->run(row, &value, &out);
+
+	if (err) {
+		fprintf(stderr, "%s: %s\n", row->name, out.what);
+		return err;
+	}
+	printf("{\"row\": \"%s\", \"label\": \"%s\", \"family\": \"%s\", \"mode\": \"%s\", "
+	       "\"value\": %.3f, \"unit\": \"%s\", \"better\": \"%s\", \"run\": %u}\n",
+	       row->name, opt.label, opt.client.proto->name, tl_mode_name(out.local.mode), value,
+	       row->unit, row->higher ? "higher" : "lower", run_nr);
+	fflush(stdout);
+	return 0;
+}
+
+/* Rows alternate, so that a slow minute of the machine does not hit one row alone. */
+static int measure_all(void)
+{
+	unsigned int done = 0;
+	int err = 0;
+
+	for (run_nr = 1; run_nr <= opt.runs; run_nr++) {
+		for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++) {
+			if (!chosen(rows[i].name))
+				continue;
+			/* the second one of a process would be no first contact */
+			if (rows[i].run == run_first_contact && run_nr > 1)
+				continue;
+			done++;
+			if (measure(&rows[i]))
+				err = 1;
+		}
+	}
+	if (!done)
+		fprintf(stderr, "no such row\n");
+	return err || !done;
+}
+
+static void usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_bench --connect ADDR [options]\n"
+		"  --family F    smc, smc6, inet or inet6 (default smc)\n"
+		"  --port N      port of the server (default %u)\n"
+		"  --bind ADDR   local address\n"
+		"  --label L     name of the contestant (default: the family)\n"
+		"  --rows A,B    only these rows\n"
+		"  --require M   smc or tcp: any other mode is an error\n"
+		"  --ms N        length of one stream measurement (default %u)\n"
+		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
+		"  --runs N      measurements of each row (default %u)\n"
+		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
+		fprintf(stderr, " %s", rows[i].name);
+	fprintf(stderr, "\n");
+	exit(2);
+}
+
+enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_MS, O_COUNT,
+       O_RUNS, O_NR };
+
+static const struct option longopts[] = {
+	{ "family",	required_argument, NULL, O_FAMILY },
+	{ "connect",	required_argument, NULL, O_CONNECT },
+	{ "port",	required_argument, NULL, O_PORT },
+	{ "bind",	required_argument, NULL, O_BIND },
+	{ "label",	required_argument, NULL, O_LABEL },
+	{ "rows",	required_argument, NULL, O_ROWS },
+	{ "require",	required_argument, NULL, O_REQUIRE },
+	{ "ms",		required_argument, NULL, O_MS },
+	{ "count",	required_argument, NULL, O_COUNT },
+	{ "runs",	required_argument, NULL, O_RUNS },
+	{ }
+};
+
+static unsigned int number(const char *text, unsigned int fallback)
+{
+	return text ? strtoul(text, NULL, 0) : fallback;
+}
+
+int main(int argc, char **argv)
+{
+	const char *val[O_NR] = { NULL };
+	unsigned int port;
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		if (o >= O_NR)
+			usage();
+		val[o] = optarg;
+	}
+	opt.client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
+	port = number(val[O_PORT], DEFAULT_PORT);
+	if (optind != argc || !val[O_CONNECT] || !opt.client.proto ||
+	    tl_addr_parse(&opt.client.to, opt.client.proto, val[O_CONNECT], port) ||
+	    (val[O_BIND] && tl_addr_parse(&opt.client.from, opt.client.proto, val[O_BIND], 0)) ||
+	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &opt.require)))
+		usage();
+	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
+	opt.rows = val[O_ROWS];
+	opt.target_ms = number(val[O_MS], opt.target_ms);
+	opt.count = number(val[O_COUNT], opt.count);
+	opt.runs = number(val[O_RUNS], opt.runs);
+	if (!opt.target_ms || !opt.count || opt.count > MAX_ROUNDS || !opt.runs)
+		usage();
+	signal(SIGPIPE, SIG_IGN);
+	return measure_all();
+}
