@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connection states: proto/conn_fsm.c against the arcs of RFC 7609 figures 22
+ * and 23, against laws of its own, and two of them against each other.
+ *
+ * "test_conn_fsm --rst" writes Documentation/states.rst to standard output.
+ */
+#include "unit.h"
+
+#include <smc/proto/conn_fsm.h>
+
+#include "rfc_arcs.h"
+#include "states_rst.h"
+
+#define ACT(name)	SMC_CONN_ACT_##name
+
+/* What was exchanged when a state is reached, by the meaning of the states. */
+static const struct {
+	char we;
+	char peer;
+} exchanged[SMC_CONN_STATES] = {
+	[SMC_CONN_INIT] = { '-', '-' },
+	[SMC_CONN_ACTIVE] = { '-', '-' },
+	[SMC_CONN_PEERCLOSEWAIT1_D] = { 'D', '-' },
+	[SMC_CONN_PEERCLOSEWAIT1_C] = { 'C', '-' },
+	[SMC_CONN_PEERCLOSEWAIT2_D] = { 'D', 'D' },
+	[SMC_CONN_PEERCLOSEWAIT2_C] = { 'C', 'D' },
+	[SMC_CONN_APPFINCLOSEWAIT] = { 'D', 'C' },
+	[SMC_CONN_APPCLOSEWAIT1_D] = { '-', 'D' },
+	[SMC_CONN_APPCLOSEWAIT1_C] = { '-', 'C' },
+	[SMC_CONN_APPCLOSEWAIT2_D] = { 'D', 'D' },
+	[SMC_CONN_APPCLOSEWAIT2_C] = { 'D', 'C' },
+	[SMC_CONN_PEERFINCLOSEWAIT] = { 'C', 'D' },
+	[SMC_CONN_PEERABORTWAIT] = { 'A', '?' },
+	[SMC_CONN_PROCESSABORT] = { 'A', 'A' },
+	[SMC_CONN_CLOSED] = { '?', '?' },
+};
+
+#define for_each_state(s) \
+	for (s = (enum smc_conn_state)0; s < SMC_CONN_STATES; s = (enum smc_conn_state)(s + 1))
+#define for_each_event(e) \
+	for (e = (enum smc_conn_event)0; e < SMC_CONN_EVENTS; e = (enum smc_conn_event)(e + 1))
+
+static void walk(void)
+{
+	enum smc_conn_state s, after;
+	enum smc_conn_event e;
+	unsigned int legal = 0;
+
+	for_each_state(s) {
+		for_each_event(e) {
+			struct smc_conn_row row;
+			u32 actions = 0xffffffff;
+			int rc;
+
+			smc_conn_fsm_row(s, e, &row);
+			after = s;
+			rc = smc_conn_fsm_step(&after, e, &actions);
+			CHECK_EQ(after, row.next);
+			CHECK_EQ(actions, row.actions);
+			CHECK(row.next < SMC_CONN_STATES);
+			CHECK(!(row.actions >> SMC_CONN_ACTIONS));
+			if (row.legal) {
+				legal++;
+				CHECK_EQ(rc, 0);
+			} else {
+				CHECK_EQ(rc, smc_conn_event_from_peer(e) ? -EPROTO : -EINVAL);
+				CHECK_EQ(after, s);
+				CHECK_EQ(actions, 0);
+			}
+		}
+	}
+	CHECK(legal > 100);
+	after = SMC_CONN_STATES;
+	CHECK_EQ(smc_conn_fsm_step(&after, SMC_CONN_EV_CLOSE, &(u32){ 0 }), -EINVAL);
+	after = SMC_CONN_ACTIVE;
+	CHECK_EQ(smc_conn_fsm_step(&after, SMC_CONN_EV_NONE, &(u32){ 0 }), -EINVAL);
+}
+
+static bool fits(const struct rfc_arc *arc, enum smc_conn_state s, enum smc_conn_event e)
+{
+	return !strcmp(arc->from, smc_conn_state_rfc_str(s)) &&
+	       !strcmp(arc->event, smc_conn_event_str(e)) &&
+	       (arc->we == '*' || arc->we == exchanged[s].we) &&
+	       (arc->peer == '*' || arc->peer == exchanged[s].peer);
+}
+
+/* Every arc of the list is in the table, or on purpose is not. */
+static void rfc_arcs_are_ours(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rfc_arcs); i++) {
+		const struct rfc_arc *arc = &rfc_arcs[i];
+		unsigned int found = 0;
+		enum smc_conn_state s;
+		enum smc_conn_event e;
+
+		CHECK_EQ(arc->kind == RFC_ARC, !arc->why);
+		for_each_state(s) {
+			for_each_event(e) {
+				struct smc_conn_row row;
+				bool same;
+
+				if (!fits(arc, s, e))
+					continue;
+				found++;
+				smc_conn_fsm_row(s, e, &row);
+				same = row.legal &&
+				       !strcmp(arc->to, smc_conn_state_rfc_str(row.next));
+				if (same == (arc->kind == RFC_LEFT_OUT))
+					FAIL("%s: %s + %s -> %s, expected %s%s", arc->para,
+					     smc_conn_state_str(s), arc->event,
+					     row.legal ? smc_conn_state_str(row.next) : "illegal",
+					     arc->kind == RFC_LEFT_OUT ? "not " : "", arc->to);
+			}
+		}
+		if (!found)
+			FAIL("%s: no state for %s %c%c + %s", arc->para, arc->from, arc->we,
+			     arc->peer, arc->event);
+	}
+}
+
+/* Every change of state in the table is an arc of the list. */
+static void our_arcs_are_in_the_rfc(void)
+{
+	enum smc_conn_state s;
+	enum smc_conn_event e;
+	size_t i;
+
+	for_each_state(s) {
+		for_each_event(e) {
+			struct smc_conn_row row;
+			bool found = false;
+
+			smc_conn_fsm_row(s, e, &row);
+			if (!row.legal ||
+			    !strcmp(smc_conn_state_rfc_str(s), smc_conn_state_rfc_str(row.next)))
+				continue;
+			for (i = 0; i < ARRAY_SIZE(rfc_arcs); i++)
+				found |= rfc_arcs[i].kind != RFC_LEFT_OUT &&
+					 fits(&rfc_arcs[i], s, e) &&
+					 !strcmp(rfc_arcs[i].to, smc_conn_state_rfc_str(row.next));
+			if (!found)
+				FAIL("%s + %s -> %s is in no figure", smc_conn_state_str(s),
+				     smc_conn_event_str(e), smc_conn_state_str(row.next));
+		}
+	}
+}
+
+/* Splits keep their promise: the state after an event says what was exchanged. */
+static void splits_tell_the_truth(void)
+{
+	enum smc_conn_state s;
+	enum smc_conn_event e;
+
+	for_each_state(s) {
+		for_each_event(e) {
+			struct smc_conn_row row;
+			char we = exchanged[s].we, peer = exchanged[s].peer;
+
+			smc_conn_fsm_row(s, e, &row);
+			if (!row.legal || exchanged[row.next].we == '?' || we == 'A')
+				continue;
+			if (row.actions & ACT(HOLD))
+				continue;
+			if (row.actions & ACT(SEND_DONE))
+				we = 'D';
+			if (row.actions & ACT(SEND_CLOSE))
+				we = 'C';
+			if (row.actions & ACT(SEND_ABORT))
+				we = 'A';
+			if (e == SMC_CONN_EV_PEER_DONE)
+				peer = 'D';
+			if (e == SMC_CONN_EV_PEER_CLOSED || e == SMC_CONN_EV_PEER_CLOSED_EARLY)
+				peer = 'C';
+			if (we != exchanged[row.next].we)
+				FAIL("%s + %s -> %s: we have sent %c", smc_conn_state_str(s),
+				     smc_conn_event_str(e), smc_conn_state_str(row.next), we);
+			if (we != 'A' && peer != exchanged[row.next].peer)
+				FAIL("%s + %s -> %s: peer has sent %c", smc_conn_state_str(s),
+				     smc_conn_event_str(e), smc_conn_state_str(row.next), peer);
+		}
+	}
+}
+
+static bool timer_runs(enum smc_conn_state s)
+{
+	return s == SMC_CONN_PEERCLOSEWAIT1_C || s == SMC_CONN_PEERCLOSEWAIT2_C ||
+	       s == SMC_CONN_PEERFINCLOSEWAIT || s == SMC_CONN_PEERABORTWAIT ||
+	       s == SMC_CONN_PROCESSABORT;
+}
+
+/* RFC 7609 section 4.4.2: free only what the peer has confirmed. */
+static void element_law(enum smc_conn_state s, enum smc_conn_event e,
+			const struct smc_conn_row *row)
+{
+	bool ends = s != SMC_CONN_CLOSED && row->next == SMC_CONN_CLOSED;
+	bool confirmed = exchanged[s].peer == 'C' || exchanged[s].peer == 'A' ||
+			 e == SMC_CONN_EV_PEER_CLOSED || e == SMC_CONN_EV_PEER_CLOSED_EARLY ||
+			 e == SMC_CONN_EV_PEER_ABORT;
+
+	CHECK_EQ(!!(row->actions & ACT(RELEASE)), ends);
+	CHECK_EQ(!!(row->actions & ACT(ELEMENT_FREE)), ends && confirmed);
+	CHECK_EQ(!!(row->actions & ACT(ELEMENT_QUARANTINE)), ends && !confirmed);
+}
+
+static void action_laws(void)
+{
+	const u32 last = ACT(SEND_CLOSE) | ACT(SEND_ABORT);
+	enum smc_conn_state s;
+	enum smc_conn_event e;
+
+	for_each_state(s) {
+		for_each_event(e) {
+			struct smc_conn_row row;
+			bool enters;
+
+			smc_conn_fsm_row(s, e, &row);
+			if (!row.legal)
+				continue;
+			element_law(s, e, &row);
+			/* nothing is sent after C or A, and C and A exclude each other */
+			if (row.actions & (last | ACT(SEND_DONE)))
+				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT);
+			CHECK((row.actions & last) != last);
+			if (row.actions & last)
+				CHECK(!smc_conn_state_may_cdc(row.next));
+			/* an abort drops data; nothing else does but the end */
+			if (row.actions & ACT(SEND_ABORT))
+				CHECK(row.actions & ACT(PURGE));
+			/* a timer runs in the states that wait for the peer alone, once */
+			enters = timer_runs(row.next) && !timer_runs(s);
+			CHECK_EQ(!!(row.actions & ACT(ARM_TIMER)), enters);
+			CHECK_EQ(!!(row.actions & ACT(CANCEL_TIMER)),
+				 timer_runs(s) && !timer_runs(row.next) &&
+				 e != SMC_CONN_EV_TIMEOUT);
+			if (timer_runs(s))
+				CHECK(!row.legal || e != SMC_CONN_EV_TIMEOUT ||
+				      row.next == SMC_CONN_CLOSED);
+			/* an end that may write at most says D before */
+			if (smc_conn_state_may_send(row.next))
+				CHECK(exchanged[row.next].we == '-');
+			/* the application hears of the end of its input exactly once */
+			if (row.actions & ACT(REPORT_EOF))
+				CHECK(smc_conn_state_may_recv(s) &&
+				      !smc_conn_state_may_recv(row.next));
+		}
+	}
+}
+
+/* From everywhere the connection can end, and only by the peer or the timer if we closed. */
+static void every_state_ends(void)
+{
+	enum smc_conn_state s;
+
+	for_each_state(s) {
+		enum smc_conn_state now = s;
+		u32 actions;
+
+		if (s == SMC_CONN_CLOSED)
+			continue;
+		CHECK_EQ(smc_conn_fsm_step(&now, SMC_CONN_EV_GROUP_LOST, &actions), 0);
+		CHECK_EQ(now, SMC_CONN_CLOSED);
+		now = s;
+		CHECK_EQ(smc_conn_fsm_step(&now, SMC_CONN_EV_CLOSE, &actions), 0);
+		if (now != SMC_CONN_CLOSED) {
+			CHECK(timer_runs(now));
+			CHECK_EQ(smc_conn_fsm_step(&now, SMC_CONN_EV_TIMEOUT, &actions), 0);
+			CHECK_EQ(now, SMC_CONN_CLOSED);
+		}
+	}
+}
+
+static void peer_violations(void)
+{
+	enum smc_conn_state s;
+
+	for_each_state(s) {
+		struct smc_conn_row row;
+		char peer = exchanged[s].peer;
+
+		/* data after D or C */
+		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DATA, &row);
+		CHECK_EQ(row.legal, peer != 'D' && peer != 'C');
+		/* C taken back */
+		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DONE, &row);
+		CHECK_EQ(row.legal, peer != 'C');
+		/* closing and aborting are never wrong */
+		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_CLOSED, &row);
+		CHECK(row.legal);
+		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_ABORT, &row);
+		CHECK(row.legal);
+	}
+}
+
+static void flags_to_event(void)
+{
+	CHECK_EQ(smc_conn_fsm_event(false, false, false, true), SMC_CONN_EV_NONE);
+	CHECK_EQ(smc_conn_fsm_event(true, false, false, true), SMC_CONN_EV_PEER_DONE);
+	CHECK_EQ(smc_conn_fsm_event(false, true, false, false), SMC_CONN_EV_PEER_CLOSED);
+	CHECK_EQ(smc_conn_fsm_event(true, true, false, false), SMC_CONN_EV_PEER_CLOSED);
+	CHECK_EQ(smc_conn_fsm_event(true, true, false, true), SMC_CONN_EV_PEER_CLOSED_EARLY);
+	CHECK_EQ(smc_conn_fsm_event(true, true, true, true), SMC_CONN_EV_PEER_ABORT);
+}
+
+static void diag_numbers(void)
+{
+	static const u8 want[SMC_CONN_STATES] = {
+		2, 1, 20, 20, 21, 21, 24, 22, 22, 23, 23, 25, 26, 27, 7
+	};
+	enum smc_conn_state s;
+
+	for_each_state(s)
+		CHECK_EQ(smc_conn_state_diag(s), want[s]);
+	CHECK_EQ(smc_conn_state_diag(SMC_CONN_STATES), 7);
+}
+
+static void names(void)
+{
+	unsigned int a, b;
+
+	for (a = 0; a < SMC_CONN_STATES; a++) {
+		CHECK(strcmp(smc_conn_state_str((enum smc_conn_state)a), "?"));
+		for (b = 0; b < a; b++)
+			CHECK(strcmp(smc_conn_state_str((enum smc_conn_state)a),
+				     smc_conn_state_str((enum smc_conn_state)b)));
+	}
+	for (a = 0; a <= SMC_CONN_EVENTS; a++)
+		CHECK(strcmp(smc_conn_event_str((enum smc_conn_event)a), "?"));
+	for (a = 0; a < SMC_CONN_ACTIONS; a++)
+		CHECK(strcmp(smc_conn_action_str(1u << a), "?"));
+	CHECK(!strcmp(smc_conn_action_str(1u << SMC_CONN_ACTIONS), "?"));
+	CHECK(!strcmp(smc_conn_action_str(3), "?"));
+}
+
+/*
+ * Two ends joined by a queue of CDCs each way, with users that do what they
+ * like. Both follow the rules, so no event may be a violation, both have to
+ * end, and no element may be freed that the other end still writes to.
+ */
+struct cdc {
+	bool data, done, closed, aborted;
+};
+
+#define QUEUE	64
+
+struct end {
+	enum smc_conn_state state;
+	struct cdc sent;		/* flags so far, they are repeated */
+	struct cdc queue[QUEUE];	/* towards this end */
+	unsigned int head, tail;
+	struct cdc held;
+	bool have_held;
+	bool rst;			/* the peer reset our TCP connection */
+	bool abort_flying;
+	bool freed, quarantined;
+	bool last_said;			/* C or A sent */
+};
+
+static void say(struct end *me, struct end *peer, bool data)
+{
+	CHECK(!me->last_said);
+	CHECK(!data || !peer->freed);
+	me->sent.data = data;
+	me->last_said = me->sent.closed || me->sent.aborted;
+	if (peer->tail - peer->head < QUEUE)
+		peer->queue[peer->tail++ % QUEUE] = me->sent;
+	else
+		FAIL("queue of the test is too short");
+}
+
+static void step(struct end *me, struct end *peer, enum smc_conn_event event)
+{
+	enum smc_conn_state before = me->state;
+	u32 act;
+	int rc = smc_conn_fsm_step(&me->state, event, &act);
+
+	if (rc)
+		FAIL("%s + %s: %d", smc_conn_state_str(before), smc_conn_event_str(event), rc);
+	if (act & ACT(HOLD))
+		me->have_held = true;
+	if (act & (ACT(SEND_DONE) | ACT(SEND_CLOSE) | ACT(SEND_ABORT))) {
+		me->sent.done |= !!(act & ACT(SEND_DONE));
+		me->sent.closed |= !!(act & ACT(SEND_CLOSE));
+		me->sent.aborted |= !!(act & ACT(SEND_ABORT));
+		me->abort_flying = me->sent.aborted;
+		say(me, peer, false);
+	}
+	if (act & ACT(RESET_CARRIER))
+		peer->rst = true;
+	if (act & ACT(ELEMENT_FREE)) {
+		CHECK(peer->last_said);
+		me->freed = true;
+	}
+	if (act & ACT(ELEMENT_QUARANTINE))
+		me->quarantined = true;
+}
+
+static void receive(struct end *me, struct end *peer, const struct cdc *cdc)
+{
+	bool unsent = smc_conn_state_may_send(me->state) && !unit_below(3);
+	enum smc_conn_event event = smc_conn_fsm_event(cdc->done, cdc->closed, cdc->aborted,
+						       unsent);
+
+	if (cdc->data)
+		step(me, peer, SMC_CONN_EV_PEER_DATA);
+	if (event != SMC_CONN_EV_NONE)
+		step(me, peer, event);
+	if (me->have_held)
+		me->held = *cdc;
+}
+
+static bool pair_network(struct end *me, struct end *peer)
+{
+	if (me->head == me->tail)
+		return false;
+	receive(me, peer, &me->queue[me->head++ % QUEUE]);
+	return true;
+}
+
+static bool pair_carrier(struct end *me, struct end *peer)
+{
+	if (me->abort_flying) {
+		me->abort_flying = false;
+		step(me, peer, SMC_CONN_EV_ABORT_SENT);
+		return true;
+	}
+	if (me->rst) {
+		me->rst = false;
+		step(me, peer, SMC_CONN_EV_CARRIER_RST);
+		return true;
+	}
+	return false;
+}
+
+static void establish(struct end *me, struct end *peer)
+{
+	step(me, peer, SMC_CONN_EV_ESTABLISHED);
+	if (me->have_held) {
+		me->have_held = false;
+		me->held.data = false;
+		receive(me, peer, &me->held);
+	}
+}
+
+static void pair_user(struct end *me, struct end *peer)
+{
+	if (me->state == SMC_CONN_INIT) {
+		if (unit_below(4))
+			establish(me, peer);
+		return;
+	}
+	switch (unit_below(12)) {
+	case 0:
+		step(me, peer, SMC_CONN_EV_SHUT_WR);
+		break;
+	case 1:
+		step(me, peer, SMC_CONN_EV_CLOSE);
+		break;
+	case 2:
+		if (!unit_below(4))
+			step(me, peer, SMC_CONN_EV_ABORT);
+		break;
+	case 3:
+		if (smc_conn_state_may_cdc(me->state) && me->head == me->tail)
+			say(me, peer, false);	/* consumer update */
+		break;
+	default:
+		if (smc_conn_state_may_send(me->state) && !me->sent.done &&
+		    peer->tail - peer->head < QUEUE / 2)
+			say(me, peer, true);
+	}
+}
+
+/* Users are gone, the network delivers all; timers fire when nothing else can happen. */
+static void pair_end(struct end e[2])
+{
+	unsigned int guard, i;
+
+	for (i = 0; i < 2; i++) {
+		if (e[i].state == SMC_CONN_INIT && unit_below(2))
+			establish(&e[i], &e[1 - i]);
+		step(&e[i], &e[1 - i], SMC_CONN_EV_CLOSE);
+	}
+	for (guard = 0; guard < 1000; guard++) {
+		bool moved = false;
+
+		for (i = 0; i < 2; i++)
+			moved |= pair_network(&e[i], &e[1 - i]) ||
+				 pair_carrier(&e[i], &e[1 - i]);
+		for (i = 0; !moved && i < 2; i++) {
+			if (!timer_runs(e[i].state))
+				continue;
+			step(&e[i], &e[1 - i], SMC_CONN_EV_TIMEOUT);
+			moved = true;
+		}
+		if (!moved)
+			break;
+	}
+}
+
+static void pairs(void)
+{
+	unsigned int round, i, freed = 0, quarantined = 0;
+
+	for (round = 0; round < 20000 && !unit_failed; round++) {
+		struct end e[2] = {
+			{ .state = unit_below(4) ? SMC_CONN_ACTIVE : SMC_CONN_INIT },
+			{ .state = SMC_CONN_ACTIVE },
+		};
+		unsigned int steps = unit_below(100);
+
+		while (steps--) {
+			i = unit_below(2);
+			switch (unit_below(3)) {
+			case 0:
+				pair_network(&e[i], &e[1 - i]);
+				break;
+			case 1:
+				pair_carrier(&e[i], &e[1 - i]);
+				break;
+			default:
+				pair_user(&e[i], &e[1 - i]);
+			}
+		}
+		pair_end(e);
+		for (i = 0; i < 2; i++) {
+			CHECK_EQ(e[i].state, SMC_CONN_CLOSED);
+			CHECK(e[i].freed != e[i].quarantined);
+			freed += e[i].freed;
+			quarantined += e[i].quarantined;
+		}
+		if (unit_failed)
+			FAIL("round %u", round);
+	}
+	/* quarantine is for those who were left alone */
+	CHECK(freed > 10 * quarantined);
+	CHECK(quarantined > 0);
+}
+
+static void documentation(void)
+{
+	const char *path = "../../Documentation/states.rst";
+	char *want = NULL, *got;
+	size_t want_len, got_len;
+	FILE *f = open_memstream(&want, &want_len);
+
+	REQUIRE(f);
+	states_rst(f);
+	fclose(f);
+	f = fopen(path, "r");
+	if (!f) {
+		FAIL("%s: not there (run in selftests/unit)", path);
+		free(want);
+		return;
+	}
+	got = malloc(want_len + 1);
+	got_len = got ? fread(got, 1, want_len + 1, f) : 0;
+	fclose(f);
+	if (got_len != want_len || memcmp(got, want, want_len))
+		FAIL("%s is not what the tables say: write it again with --rst", path);
+	free(got);
+	free(want);
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(walk),
+	UNIT_CASE(rfc_arcs_are_ours),
+	UNIT_CASE(our_arcs_are_in_the_rfc),
+	UNIT_CASE(splits_tell_the_truth),
+	UNIT_CASE(action_laws),
+	UNIT_CASE(every_state_ends),
+	UNIT_CASE(peer_violations),
+	UNIT_CASE(flags_to_event),
+	UNIT_CASE(diag_numbers),
+	UNIT_CASE(names),
+	UNIT_CASE(pairs),
+	UNIT_CASE(documentation),
+};
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--rst")) {
+		states_rst(stdout);
+		return 0;
+	}
+	return unit_run("conn_fsm", cases, ARRAY_SIZE(cases));
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Serialisation of LLC exchanges: proto/llc_flow.c against the collisions
+ * that RFC 7609 section 3.5.5.3 lists, and two ends against each other.
+ */
+#include "unit.h"
+
+#include <smc/proto/llc_flow.h>
+
+#define S	SMC_LLC_SERVER
+#define C	SMC_LLC_CLIENT
+
+/* One paragraph of the RFC each; FIRST holds an ADD LINK exchange too. */
+static const struct {
+	const char *para;
+	enum smc_llc_role role;
+	enum smc_llc_exchange running;
+	enum smc_llc_input input;
+	enum smc_llc_verdict verdict;
+} rfc[] = {
+	/* 3.5.5.3: independent messages, nothing running */
+	{ "3.5.5.3", S, SMC_LLC_X_IDLE, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3", C, SMC_LLC_X_IDLE, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3", C, SMC_LLC_X_IDLE, SMC_LLC_DO_ADD_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3", C, SMC_LLC_X_IDLE, SMC_LLC_DO_DELETE_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3", S, SMC_LLC_X_IDLE, SMC_LLC_IN_DELETE_LINK, SMC_LLC_RUN },
+	{ "3.5.5.3", C, SMC_LLC_X_IDLE, SMC_LLC_IN_DELETE_LINK_ALL, SMC_LLC_TERMINATE },
+	/* "must not start another exchange" */
+	{ "3.5.5.3", S, SMC_LLC_X_ADD_LINK, SMC_LLC_DO_DELETE_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_DO_ADD_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3", S, SMC_LLC_X_ADD_LINK, SMC_LLC_DO_RKEY, SMC_LLC_QUEUE },
+	{ "3.5.5.3", C, SMC_LLC_X_DELETE_LINK, SMC_LLC_DO_RKEY, SMC_LLC_QUEUE },
+	/* both may change their own RMBs at the same time */
+	{ "3.5.5.3", S, SMC_LLC_X_RKEY, SMC_LLC_IN_RKEY, SMC_LLC_PASS },
+	{ "3.5.5.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_RKEY, SMC_LLC_PASS },
+
+	/* 3.5.5.3.1: during ADD LINK */
+	{ "3.5.5.3.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.1", C, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_ADD_LINK, SMC_LLC_DROP },
+	{ "3.5.5.3.1", S, SMC_LLC_X_FIRST, SMC_LLC_IN_ADD_LINK, SMC_LLC_DROP },
+	{ "3.5.5.3.1", C, SMC_LLC_X_ADD_LINK, SMC_LLC_DO_ADD_LINK, SMC_LLC_DROP },
+	{ "3.5.5.3.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_ALL, SMC_LLC_TERMINATE },
+	{ "3.5.5.3.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_RKEY, SMC_LLC_REFUSE },
+
+	/* 3.5.5.3.2: during DELETE LINK */
+	{ "3.5.5.3.2", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.2", C, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.2", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_ADD_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3.2", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_DELETE_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3.2", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_DELETE_LINK_ALL,
+	  SMC_LLC_TERMINATE },
+	{ "3.5.5.3.2", C, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_DELETE_LINK_ALL,
+	  SMC_LLC_TERMINATE },
+	{ "3.5.5.3.2", S, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_RKEY, SMC_LLC_REFUSE },
+
+	/* 3.5.5.3.3: during CONFIRM RKEY */
+	{ "3.5.5.3.3", S, SMC_LLC_X_RKEY, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_TEST_LINK, SMC_LLC_PASS },
+	{ "3.5.5.3.3", S, SMC_LLC_X_RKEY, SMC_LLC_IN_ADD_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_ADD_LINK, SMC_LLC_PREEMPT },
+	{ "3.5.5.3.3", C, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_RKEY_RSP, SMC_LLC_JOIN },
+	{ "3.5.5.3.3", S, SMC_LLC_X_RKEY, SMC_LLC_IN_DELETE_LINK, SMC_LLC_QUEUE },
+	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_DELETE_LINK, SMC_LLC_PREEMPT },
+	{ "3.5.5.3.3", C, SMC_LLC_X_DELETE_LINK, SMC_LLC_IN_RKEY_RSP, SMC_LLC_JOIN },
+	{ "3.5.5.3.3", S, SMC_LLC_X_RKEY, SMC_LLC_IN_DELETE_LINK_ALL, SMC_LLC_TERMINATE },
+	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_DELETE_LINK_ALL, SMC_LLC_TERMINATE },
+	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_CONFIRM_LINK, SMC_LLC_QUEUE },
+
+	/* C.7.1: the other end gives the link up that is being added */
+	{ "C.7.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_NEW, SMC_LLC_JOIN },
+	{ "C.7.1", C, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_NEW, SMC_LLC_JOIN },
+	{ "C.7.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_RSP, SMC_LLC_JOIN },
+};
+
+static void rfc_collisions(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rfc); i++) {
+		enum smc_llc_verdict v = smc_llc_flow(rfc[i].role, rfc[i].running,
+						      rfc[i].input, 0);
+
+		if (v != rfc[i].verdict)
+			FAIL("%s: %s in %s gets %s: %s, not %s", rfc[i].para,
+			     smc_llc_role_str(rfc[i].role),
+			     smc_llc_exchange_str(rfc[i].running),
+			     smc_llc_input_str(rfc[i].input), smc_llc_verdict_str(v),
+			     smc_llc_verdict_str(rfc[i].verdict));
+	}
+}
+
+#define for_each_cell(r, x, i)						\
+	for (r = 0; r < SMC_LLC_ROLES; r++)				\
+		for (x = 0; x < SMC_LLC_EXCHANGES; x++)			\
+			for (i = 0; i < SMC_LLC_INPUTS; i++)
+
+static enum smc_llc_verdict flow(unsigned int r, unsigned int x, unsigned int i, u32 quirks)
+{
+	return smc_llc_flow((enum smc_llc_role)r, (enum smc_llc_exchange)x,
+			    (enum smc_llc_input)i, quirks);
+}
+
+static void walk(void)
+{
+	unsigned int r, x, i;
+
+	for_each_cell(r, x, i) {
+		enum smc_llc_verdict v = flow(r, x, i, 0);
+		bool starts = smc_llc_flow_exchange((enum smc_llc_input)i) != SMC_LLC_X_IDLE;
+		bool peer = smc_llc_input_from_peer((enum smc_llc_input)i);
+
+		CHECK(v < SMC_LLC_VERDICTS);
+		/* the slot is taken only when it is free, or from our own RKEY exchange */
+		if (v == SMC_LLC_RUN)
+			CHECK(x == SMC_LLC_X_IDLE && starts);
+		if (v == SMC_LLC_PREEMPT)
+			CHECK(x == SMC_LLC_X_RKEY && r == C && peer && starts);
+		/* whoever queues has something to wait for */
+		if (v == SMC_LLC_QUEUE)
+			CHECK(x != SMC_LLC_X_IDLE);
+		if (v == SMC_LLC_REFUSE)
+			CHECK(r == S && i == SMC_LLC_IN_RKEY);
+		/* our own wish is not refused, and no violation */
+		if (!peer)
+			CHECK(v != SMC_LLC_REFUSE && v != SMC_LLC_VIOLATION);
+		/* a quirk changes refusals, nothing else */
+		CHECK_EQ(flow(r, x, i, SMC_LLC_QUIRK_NO_RETRY),
+			 v == SMC_LLC_REFUSE ? SMC_LLC_PASS : v);
+		/* a group that is to be deleted is deleted */
+		CHECK_EQ(v == SMC_LLC_TERMINATE, i == SMC_LLC_IN_DELETE_LINK_ALL ||
+						 i == SMC_LLC_DO_DELETE_LINK_ALL);
+	}
+	CHECK_EQ(flow(S, SMC_LLC_EXCHANGES, 0, 0), SMC_LLC_DROP);
+	CHECK_EQ(flow(S, 0, SMC_LLC_INPUTS, 0), SMC_LLC_DROP);
+}
+
+/* Only the server starts changes of the link set; violations do not depend on what runs. */
+static void roles(void)
+{
+	static const enum smc_llc_input server_only[] = {	/* sent by servers */
+		SMC_LLC_IN_CONFIRM_LINK, SMC_LLC_IN_ADD_LINK_CONT, SMC_LLC_IN_REQ_ADD_LINK_RSP,
+	};
+	static const enum smc_llc_input client_only[] = {
+		SMC_LLC_IN_CONFIRM_LINK_RSP, SMC_LLC_IN_ADD_LINK_CONT_RSP,
+		SMC_LLC_IN_REQ_ADD_LINK,
+	};
+	unsigned int r, x, i, j;
+
+	for_each_cell(r, x, i) {
+		bool wrong = false;
+
+		for (j = 0; j < ARRAY_SIZE(server_only); j++)
+			wrong |= (r == S && i == server_only[j]) ||
+				 (r == C && i == client_only[j]);
+		CHECK_EQ(flow(r, x, i, 0) == SMC_LLC_VIOLATION, wrong);
+	}
+	for (x = 0; x < SMC_LLC_EXCHANGES; x++) {
+		CHECK(flow(C, x, SMC_LLC_DO_ADD_LINK, 0) != SMC_LLC_RUN);
+		CHECK(flow(C, x, SMC_LLC_DO_DELETE_LINK, 0) != SMC_LLC_RUN);
+	}
+}
+
+/*
+ * Two ends with random wishes over reliable queues. An exchange is a request
+ * and its answer here. No wish may get lost and nobody may wait for ever.
+ */
+#define QUEUE	256
+
+struct end {
+	enum smc_llc_role role;
+	enum smc_llc_exchange running;
+	bool aside;			/* our RKEY exchange was preempted */
+	bool refused;			/* ... and has to be done again */
+	enum smc_llc_input in[QUEUE];
+	unsigned int head, tail;
+	enum smc_llc_input kept[QUEUE];
+	unsigned int kept_len;
+	unsigned int done;
+};
+
+static unsigned int refusals, preempts;
+
+static void post(struct end *to, enum smc_llc_input input)
+{
+	if (to->tail - to->head >= QUEUE) {
+		FAIL("queue of the test is too short");
+		return;
+	}
+	to->in[to->tail++ % QUEUE] = input;
+}
+
+static void feed(struct end *me, struct end *peer, enum smc_llc_input input);
+
+static void finish(struct end *me, struct end *peer)
+{
+	enum smc_llc_input kept[QUEUE];
+	unsigned int i, n = me->kept_len;
+
+	if (me->aside) {
+		me->running = SMC_LLC_X_RKEY;
+		me->aside = false;
+		return;
+	}
+	me->running = SMC_LLC_X_IDLE;
+	if (me->refused) {
+		me->refused = false;
+		feed(me, peer, SMC_LLC_DO_RKEY);
+	}
+	memcpy(kept, me->kept, sizeof(kept));
+	me->kept_len = 0;
+	for (i = 0; i < n; i++)
+		feed(me, peer, kept[i]);
+}
+
+/* REFUSE is told apart from agreement by this stand-in for the N flag. */
+#define REFUSED	SMC_LLC_INPUTS
+
+static void start(struct end *me, struct end *peer, enum smc_llc_input input)
+{
+	me->running = smc_llc_flow_exchange(input);
+	if (me->running == SMC_LLC_X_RKEY)
+		post(peer, SMC_LLC_IN_RKEY);
+	else if (me->role == S)
+		post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK :
+							       SMC_LLC_IN_DELETE_LINK);
+}
+
+static void rkey_answer(struct end *me, struct end *peer, bool refused)
+{
+	if (refused) {
+		refusals++;
+		me->refused = true;
+	} else {
+		me->done++;
+	}
+	if (me->aside)
+		me->aside = false;
+	else if (me->running == SMC_LLC_X_RKEY)
+		finish(me, peer);
+	else
+		FAIL("answer nobody waits for");
+}
+
+/* The client is done with an exchange of the server when it has answered. */
+static bool client_answers(struct end *me, struct end *peer)
+{
+	if (me->role != C || (me->running != SMC_LLC_X_ADD_LINK &&
+			      me->running != SMC_LLC_X_DELETE_LINK))
+		return false;
+	post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK_RSP :
+						       SMC_LLC_IN_DELETE_LINK_RSP);
+	finish(me, peer);
+	return true;
+}
+
+static void feed(struct end *me, struct end *peer, enum smc_llc_input input)
+{
+	bool refused = input == REFUSED;
+
+	if (refused)
+		input = SMC_LLC_IN_RKEY_RSP;
+	switch (smc_llc_flow(me->role, me->running, input, 0)) {
+	case SMC_LLC_PREEMPT:
+		preempts++;
+		me->aside = true;
+		me->running = smc_llc_flow_exchange(input);
+		break;
+	case SMC_LLC_RUN:
+		start(me, peer, input);
+		break;
+	case SMC_LLC_JOIN:
+		if (input == SMC_LLC_IN_RKEY_RSP)
+			rkey_answer(me, peer, refused);
+		else
+			finish(me, peer);
+		break;
+	case SMC_LLC_PASS:
+		if (input == SMC_LLC_IN_RKEY)
+			post(peer, SMC_LLC_IN_RKEY_RSP);
+		else if (input == SMC_LLC_DO_DELETE_LINK)
+			post(peer, SMC_LLC_IN_DELETE_LINK);
+		else if (input == SMC_LLC_DO_ADD_LINK)
+			post(peer, SMC_LLC_IN_ADD_LINK);
+		break;
+	case SMC_LLC_REFUSE:
+		post(peer, REFUSED);
+		break;
+	case SMC_LLC_QUEUE:
+		me->kept[me->kept_len++ % QUEUE] = input;
+		break;
+	case SMC_LLC_DROP:
+		break;
+	default:
+		FAIL("%s in %s: %s", smc_llc_role_str(me->role),
+		     smc_llc_exchange_str(me->running), smc_llc_input_str(input));
+	}
+}
+
+static void pairs(void)
+{
+	static const enum smc_llc_input wishes[] = {
+		SMC_LLC_DO_RKEY, SMC_LLC_DO_ADD_LINK, SMC_LLC_DO_DELETE_LINK, SMC_LLC_DO_RKEY,
+	};
+	unsigned int round, i, n;
+
+	refusals = 0;
+	preempts = 0;
+	for (round = 0; round < 5000 && !unit_failed; round++) {
+		struct end e[2] = { { .role = S }, { .role = C } };
+		unsigned int rkeys[2] = { 0, 0 };
+
+		for (n = 0; n < 60; n++) {
+			i = unit_below(2);
+			if (n < 30 && !unit_below(3)) {
+				enum smc_llc_input wish = wishes[unit_below(4)];
+
+				rkeys[i] += wish == SMC_LLC_DO_RKEY;
+				feed(&e[i], &e[1 - i], wish);
+			} else if (e[i].head != e[i].tail) {
+				feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
+			}
+			if (!unit_below(4))
+				client_answers(&e[1], &e[0]);
+		}
+		while (e[0].head != e[0].tail || e[1].head != e[1].tail ||
+		       client_answers(&e[1], &e[0])) {
+			i = e[0].head == e[0].tail;
+			if (e[i].head != e[i].tail)
+				feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
+		}
+		for (i = 0; i < 2; i++) {
+			CHECK_EQ(e[i].running, SMC_LLC_X_IDLE);
+			CHECK_EQ(e[i].kept_len, 0);
+			CHECK(!e[i].refused && !e[i].aside);
+			CHECK_EQ(e[i].done, rkeys[i]);
+		}
+		if (unit_failed)
+			FAIL("round %u", round);
+	}
+	/* the interesting collisions happened */
+	CHECK(refusals > 100);
+	CHECK(preempts > 100);
+}
+
+static void names(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SMC_LLC_INPUTS; i++)
+		CHECK(strcmp(smc_llc_input_str((enum smc_llc_input)i), "?"));
+	for (i = 0; i < SMC_LLC_EXCHANGES; i++)
+		CHECK(strcmp(smc_llc_exchange_str((enum smc_llc_exchange)i), "?"));
+	for (i = 0; i < SMC_LLC_VERDICTS; i++)
+		CHECK(strcmp(smc_llc_verdict_str((enum smc_llc_verdict)i), "?"));
+	CHECK(!strcmp(smc_llc_input_str(SMC_LLC_INPUTS), "?"));
+	CHECK(!strcmp(smc_llc_role_str(SMC_LLC_ROLES), "?"));
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(rfc_collisions),
+	UNIT_CASE(walk),
+	UNIT_CASE(roles),
+	UNIT_CASE(pairs),
+	UNIT_CASE(names),
+};
+
+UNIT_MAIN("llc_flow", cases)
