@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libsmc_preload.so: unmodified programs on AF_SMC stream sockets.
+ *
+ * Loaded by smc_run through LD_PRELOAD. TCP sockets become AF_SMC sockets in socket(); bind(),
+ * listen() and connect() apply the port and address rules; getsockopt() keeps telling the
+ * program that it has the TCP socket it asked for.
+ *
+ * There is no table of descriptors: whether one is an SMC socket is asked from the kernel each
+ * time (SO_DOMAIN), so fork, dup, exec and descriptors passed from elsewhere need no care.
+ */
+#define _GNU_SOURCE
+#include "smc_filter.h"
+#include "smc_swap.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AF_SMC
+#define AF_SMC 43
+#endif
+/* tcpi_state of an idle socket; linux/tcp.h has no name for it */
+#define TCP_STATE_CLOSE 7
+/* After "not available" the kernel is not asked again for this long: each question may start
+ * modprobe.
+ */
+#define RETRY_SECONDS 30
+#define MAX_BUFFER (INT_MAX / 2)
+
+#define WRAPS(name) __asm__(name) __attribute__((visibility("default")))
+
+/* Under other C names, since the C library's prototypes have argument types of its own. */
+int smc_wrap_socket(int domain, int type, int protocol) WRAPS("socket");
+int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len) WRAPS("bind");
+int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len) WRAPS("connect");
+int smc_wrap_listen(int fd, int backlog) WRAPS("listen");
+int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+	WRAPS("getsockopt");
+
+/**
+ * struct preload - everything the library knows; constant after setup() but for the atomics
+ * @calls: next socket(), getsockopt() and bind() in the chain
+ * @connect: next connect()
+ * @listen: next listen()
+ * @debug: say what happens to each socket
+ * @rcvbuf: SO_RCVBUF for each SMC socket, 0 = the module's default
+ * @sndbuf: the same for SO_SNDBUF
+ * @filter: rules of -x and -i
+ * @stderr_dev: device of the program's first stderr
+ * @stderr_ino: its inode
+ * @got_rcvbuf: what getsockopt(SO_RCVBUF) said after @rcvbuf had been set
+ * @got_sndbuf: the same for @sndbuf
+ * @retry_at: per family: second of the monotonic clock until which TCP is used at once
+ * @warned_tcp: the warning about TCP instead of SMC was given
+ * @warned_size: the warning about buffer sizes was given
+ */
+static struct preload {
+	struct smc_swap_calls calls;
+	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
+	int (*listen)(int fd, int backlog);
+	bool debug;
+	int rcvbuf;
+	int sndbuf;
+	struct smc_filter filter;
+	dev_t stderr_dev;
+	ino_t stderr_ino;
+	atomic_int got_rcvbuf;
+	atomic_int got_sndbuf;
+	atomic_long retry_at[2];
+	atomic_bool warned_tcp;
+	atomic_bool warned_size;
+} pre;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * A daemon closes its stderr and number 2 may now be a socket or a data file: write only to what
+ * was stderr when the program began.
+ */
+__attribute__((format(printf, 1, 2)))
+static void say(const char *fmt, ...)
+{
+	int saved = errno;
+	struct stat st;
+	char line[512];
+	va_list args;
+	int head, body;
+
+	if (fstat(STDERR_FILENO, &st) || st.st_dev != pre.stderr_dev ||
+	    st.st_ino != pre.stderr_ino)
+		goto out;
+	head = snprintf(line, sizeof(line), "smc_run[%ld]: ", (long)getpid());
+	va_start(args, fmt);
+	body = vsnprintf(line + head, sizeof(line) - head - 1, fmt, args);
+	va_end(args);
+	if (body < 0)
+		goto out;
+	if (body > (int)sizeof(line) - head - 2)
+		body = sizeof(line) - head - 2;
+	line[head + body] = '\n';
+	if (write(STDERR_FILENO, line, head + body + 1) < 0)
+		goto out;
+out:
+	errno = saved;
+}
+
+#define debug(...)                                                             \
+	do {                                                                   \
+		if (pre.debug)                                                 \
+			say(__VA_ARGS__);                                      \
+	} while (0)
+
+/* A setting that cannot be understood must not be ignored: the user believes it is in force. */
+__attribute__((format(printf, 1, 2), noreturn))
+static void refuse(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("smc_run: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	_exit(2);
+}
+
+static int read_size(const char *name)
+{
+	const char *text = getenv(name);
+	unsigned long size;
+
+	if (!text || !*text)
+		return 0;
+	if (text[strspn(text, "0123456789")] || strlen(text) > 10)
+		refuse("%s needs a number of bytes, not '%s'", name, text);
+	size = strtoul(text, NULL, 10);
+	if (size > MAX_BUFFER)
+		refuse("%s is greater than %d", name, MAX_BUFFER);
+	return size;
+}
+
+static void read_environment(void)
+{
+	const char *text = getenv("SMC_DEBUG");
+	char why[256];
+
+	pre.debug = text && *text && strcmp(text, "0");
+	pre.rcvbuf = read_size("SMC_RCVBUF");
+	pre.sndbuf = read_size("SMC_SNDBUF");
+	text = getenv("SMC_RUN_FILTER");
+	if (text && smc_filter_parse(&pre.filter, text, why, sizeof(why)) < 0)
+		refuse("%s", why);
+}
+
+static void *next_symbol(const char *name)
+{
+	void *sym = dlsym(RTLD_NEXT, name);
+
+	if (!sym)
+		refuse("no %s() found behind the preloaded library", name);
+	return sym;
+}
+
+static void setup(void)
+{
+	int saved = errno;
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st) == 0) {
+		pre.stderr_dev = st.st_dev;
+		pre.stderr_ino = st.st_ino;
+	}
+	*(void **)&pre.calls.socket = next_symbol("socket");
+	*(void **)&pre.calls.getsockopt = next_symbol("getsockopt");
+	*(void **)&pre.calls.bind = next_symbol("bind");
+	*(void **)&pre.connect = next_symbol("connect");
+	*(void **)&pre.listen = next_symbol("listen");
+	read_environment();
+	errno = saved;
+}
+
+/* Not only a constructor: constructors of other libraries run earlier and may open sockets. */
+static void ready(void)
+{
+	pthread_once(&once, setup);
+}
+
+__attribute__((constructor))
+static void loaded(void)
+{
+	ready();
+	/* smc_run asks whether the settings are good before it starts the program. */
+	if (getenv("SMC_RUN_CHECK"))
+		_exit(0);
+}
+
+/* Returns 0 or 1, the protocol of an AF_SMC socket, or -1 for any other descriptor. */
+static int smc_protocol(int fd)
+{
+	int domain = 0, protocol = 0, saved = errno;
+	socklen_t len = sizeof(int);
+	int rc = -1;
+
+	if (pre.calls.getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	    domain == AF_SMC) {
+		len = sizeof(int);
+		if (pre.calls.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0)
+			rc = protocol == 1;
+	}
+	errno = saved;
+	return rc;
+}
+
+static long now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec;
+}
+
+static bool smc_module_loaded(void)
+{
+	FILE *f = fopen("/proc/net/protocols", "re");
+	bool found = false;
+	char line[256];
+
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, "SMC ", 4);
+	fclose(f);
+	return found;
+}
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case EAFNOSUPPORT:
+		/* systemd's filter answers like a kernel without the family */
+		if (smc_module_loaded())
+			return "the service's RestrictAddressFamilies= must allow AF_SMC";
+		return "load the smc module (modprobe smc)";
+	case EPERM:
+	case EACCES:
+		return "a seccomp filter or security policy must allow AF_SMC sockets";
+	case ENOMEM:
+	case ENOBUFS:
+	case EMFILE:
+	case ENFILE:
+		return "the system is short of resources";
+	default:
+		return "check that the loaded smc module fits this kernel (dmesg)";
+	}
+}
+
+static bool is_transient(int err)
+{
+	return err == ENOMEM || err == ENOBUFS || err == EMFILE || err == ENFILE || err == EINTR;
+}
+
+static void note_failure(int err, int protocol)
+{
+	int saved = errno;
+
+	if (!is_transient(err))
+		atomic_store(&pre.retry_at[protocol], now() + RETRY_SECONDS);
+	if (!atomic_exchange(&pre.warned_tcp, true))
+		say("no SMC, using TCP: socket(AF_SMC): %s; %s", strerror(err), advice(err));
+	errno = saved;
+}
+
+/* FORCE is not bound by net.core.?mem_max but needs CAP_NET_ADMIN. */
+static void set_size(int fd, int size, int force, int plain, atomic_int *got, const char *what)
+{
+	socklen_t len = sizeof(int);
+	int have = 0;
+
+	if (!size)
+		return;
+	if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, plain, &size, sizeof(size));
+	if (pre.calls.getsockopt(fd, SOL_SOCKET, plain, &have, &len))
+		return;
+	atomic_store(got, have);
+	/* The kernel reports twice the size that was set. */
+	if (have / 2 < size && !atomic_exchange(&pre.warned_size, true))
+		say("the %s buffer is %d bytes, not %d: raise net.core.%s or run as root",
+		    what, have / 2, size, plain == SO_RCVBUF ? "rmem_max" : "wmem_max");
+}
+
+static int open_instead(int domain, int type, int protocol)
+{
+	int smc_proto = domain == AF_INET6;
+	int saved = errno;
+	int fd, err;
+
+	if (now() < atomic_load(&pre.retry_at[smc_proto]))
+		return pre.calls.socket(domain, type, protocol);
+	fd = pre.calls.socket(AF_SMC, type, smc_proto);
+	if (fd >= 0) {
+		set_size(fd, pre.rcvbuf, SO_RCVBUFFORCE, SO_RCVBUF, &pre.got_rcvbuf, "receive");
+		set_size(fd, pre.sndbuf, SO_SNDBUFFORCE, SO_SNDBUF, &pre.got_sndbuf, "send");
+		debug("socket(%s) = %d uses AF_SMC", smc_proto ? "AF_INET6" : "AF_INET", fd);
+		errno = saved;
+		return fd;
+	}
+	err = errno;
+	errno = saved;
+	fd = pre.calls.socket(domain, type, protocol);
+	/* When TCP fails as well (no IPv6, no descriptor left) the cause is not SMC. */
+	if (fd >= 0) {
+		note_failure(err, smc_proto);
+		debug("socket(%s) = %d uses TCP: %s", smc_proto ? "AF_INET6" : "AF_INET", fd,
+		      strerror(err));
+	}
+	return fd;
+}
+
+int smc_wrap_socket(int domain, int type, int protocol)
+{
+	ready();
+	if ((domain != AF_INET && domain != AF_INET6) ||
+	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != SOCK_STREAM ||
+	    (protocol != 0 && protocol != IPPROTO_TCP))
+		return pre.calls.socket(domain, type, protocol);
+	return open_instead(domain, type, protocol);
+}
+
+/* Only a socket that is neither connected nor connecting nor listening may be replaced. */
+static bool is_idle(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	struct tcp_info info;
+	int listening = 0;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0)
+		return false;
+	len = sizeof(listening);
+	if (pre.calls.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) == 0 &&
+	    listening)
+		return false;
+	len = sizeof(info);
+	memset(&info, 0, sizeof(info));
+	if (pre.calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+		return info.tcpi_state == TCP_STATE_CLOSE;
+	return true;
+}
+
+/*
+ * Make the socket TCP if a rule says so. Fails rather than let a connection use SMC that the
+ * user wants to be TCP.
+ */
+static int apply_filter(int fd, enum smc_filter_op op, const struct sockaddr *addr, socklen_t len)
+{
+	int saved = errno;
+	int protocol = smc_protocol(fd);
+
+	if (protocol < 0 || smc_filter_wants_smc(&pre.filter, op, addr, len) || !is_idle(fd))
+		goto out;
+	if (smc_swap_to_tcp(fd, protocol ? AF_INET6 : AF_INET, atomic_load(&pre.got_rcvbuf),
+			    atomic_load(&pre.got_sndbuf), &pre.calls) < 0) {
+		debug("socket %d cannot become TCP as a rule demands: %s", fd, strerror(errno));
+		return -1;
+	}
+	debug("socket %d, %s port %u: TCP by rule", fd,
+	      op == SMC_FILTER_CONNECT ? "connect to" : "local", smc_filter_port(addr, len));
+out:
+	errno = saved;
+	return 0;
+}
+
+int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	ready();
+	/* Port 0 says nothing yet: listen() or connect() will decide. */
+	if (pre.filter.num && smc_filter_port(addr, len) &&
+	    apply_filter(fd, SMC_FILTER_LISTEN, addr, len) < 0)
+		return -1;
+	return pre.calls.bind(fd, addr, len);
+}
+
+int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	ready();
+	if (pre.filter.num && apply_filter(fd, SMC_FILTER_CONNECT, addr, len) < 0)
+		return -1;
+	return pre.connect(fd, addr, len);
+}
+
+int smc_wrap_listen(int fd, int backlog)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	int saved = errno;
+
+	ready();
+	if (pre.filter.num && getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	    apply_filter(fd, SMC_FILTER_LISTEN, (struct sockaddr *)&local, len) < 0)
+		return -1;
+	errno = saved;
+	return pre.listen(fd, backlog);
+}
+
+int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int protocol, answer, rc;
+
+	ready();
+	rc = pre.calls.getsockopt(fd, level, name, val, len);
+	if (rc || level != SOL_SOCKET || (name != SO_DOMAIN && name != SO_PROTOCOL))
+		return rc;
+	protocol = smc_protocol(fd);
+	if (protocol < 0)
+		return rc;
+	if (name == SO_DOMAIN)
+		answer = protocol ? AF_INET6 : AF_INET;
+	else
+		answer = IPPROTO_TCP;
+	/* The kernel has already cut the length to that of an int and found the buffer good. */
+	memcpy(val, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
+	return rc;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: show and set what the SMC module knows. See smcctl(8).
+ */
+#include "smcctl.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_WORDS 4
+
+const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
+
+static const char doc[] =
+	"Show sockets, link groups, devices and statistics of SMC; set UEIDs."
+	"\v"
+	"Objects:\n"
+	"  info                 version and abilities of the module\n"
+	"  sock                 sockets: state, mode, addresses, why TCP is used\n"
+	"  linkgroup            link groups\n"
+	"  link                 links of all groups\n"
+	"  device               RoCE devices\n"
+	"  stats                statistics, with the reasons of fallbacks\n"
+	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
+	"\n"
+	"Exit status: 0 success, 1 failure, 2 wrong usage.";
+
+static const struct argp_option options[] = {
+	{ "json", 'j', NULL, 0, "print JSON", 0 },
+	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
+	{ "verbose", 'v', NULL, 0, "sock: also cursors, buffer sizes, GIDs", 1 },
+	{ "port", 'p', "PORT", 0, "sock: this port on either side", 1 },
+	{ "local-port", 'l', "PORT", 0, "sock: this local port", 1 },
+	{ "peer-port", 'r', "PORT", 0, "sock: this port of the peer", 1 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
+	{ 0 },
+};
+
+struct command_line {
+	struct ctl_opts opts;
+	const char *sock_option;
+	int num;
+	char *words[MAX_WORDS];
+};
+
+static int parse_port(const char *text, struct argp_state *state)
+{
+	size_t digits = strspn(text, "0123456789");
+	long port;
+
+	if (!digits || digits > 5 || text[digits])
+		port = -1;
+	else
+		port = strtol(text, NULL, 10);
+	if (port < 0 || port > 65535)
+		argp_failure(state, CTL_USAGE, 0, "'%s' is no port number", text);
+	return (int)port;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct command_line *line = state->input;
+
+	switch (key) {
+	case 'j':
+		line->opts.json = true;
+		return 0;
+	case 'a':
+		line->opts.all = true;
+		line->sock_option = "--all";
+		return 0;
+	case 'v':
+		line->opts.verbose = true;
+		line->sock_option = "--verbose";
+		return 0;
+	case 'p':
+		line->opts.port = parse_port(arg, state);
+		line->sock_option = "--port";
+		return 0;
+	case 'l':
+		line->opts.local_port = parse_port(arg, state);
+		line->sock_option = "--local-port";
+		return 0;
+	case 'r':
+		line->opts.peer_port = parse_port(arg, state);
+		line->sock_option = "--peer-port";
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (line->num == MAX_WORDS)
+			argp_failure(state, CTL_USAGE, 0, "too many arguments at '%s'", arg);
+		else
+			line->words[line->num++] = arg;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const struct ctl_opts *opts);
+} objects[] = {
+	{ "info", ctl_info },
+	{ "sock", ctl_sock },
+	{ "linkgroup", ctl_linkgroup },
+	{ "link", ctl_link },
+	{ "device", ctl_device },
+	{ "stats", ctl_stats },
+};
+
+static int run_object(const struct command_line *line)
+{
+	const char *name = line->words[0];
+	size_t i;
+
+	if (line->sock_option && strcmp(name, "sock")) {
+		ctl_fail("option %s belongs to sock", line->sock_option);
+		return CTL_USAGE;
+	}
+	if (!strcmp(name, "ueid"))
+		return ctl_ueid(&line->opts, line->num - 1, (char **)line->words + 1);
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		if (strcmp(name, objects[i].name))
+			continue;
+		/* "show" is what they all do. */
+		if (line->num > 2 || (line->num == 2 && strcmp(line->words[1], "show"))) {
+			ctl_fail("%s takes no argument '%s'", name, line->words[line->num - 1]);
+			return CTL_USAGE;
+		}
+		return objects[i].run(&line->opts);
+	}
+	ctl_fail("unknown object '%s', see smcctl --help", name);
+	return CTL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options, .parser = parse_option,
+		.args_doc = "OBJECT [COMMAND [NAME]]", .doc = doc,
+	};
+	struct command_line line = {
+		.opts = { .port = -1, .local_port = -1, .peer_port = -1 },
+	};
+	int rc;
+
+	argp_err_exit_status = CTL_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &line);
+	if (!line.num) {
+		ctl_fail("no object given, see smcctl --help");
+		return CTL_USAGE;
+	}
+	rc = run_object(&line);
+	/* A full disk or a closed pipe must not look like success. */
+	if (rc == CTL_OK && (fflush(stdout) || ferror(stdout))) {
+		ctl_fail("cannot write the output");
+		rc = CTL_FAILURE;
+	}
+	return rc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * smcctl: what its files share.
+ *
+ * Each command reads netlink messages into JSON objects; these are printed as they are or, by
+ * a list of columns, as a table. So both forms always show the same facts.
+ */
+#ifndef SMC_TOOLS_SMCCTL_H
+#define SMC_TOOLS_SMCCTL_H
+
+#include <json-c/json.h>
+#include <libmnl/libmnl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Attributes that came with Linux 6.12 and that older headers lack */
+#define CTL_LGR_R_SNDBUF_ALLOC	12
+#define CTL_LGR_R_RMB_ALLOC	13
+#define CTL_LGR_R_MAX		13
+#define CTL_LGR_R_V2_MAX_CONNS	2
+#define CTL_LGR_R_V2_MAX_LINKS	3
+#define CTL_LGR_R_V2_MAX	3
+#define CTL_STATS_T_RX_RMB_USAGE	20
+#define CTL_STATS_T_TX_RMB_USAGE	21
+#define CTL_STATS_T_MAX		21
+
+enum {
+	CTL_OK = 0,
+	CTL_FAILURE = 1,
+	CTL_USAGE = 2,
+};
+
+/**
+ * struct ctl_opts - command line
+ * @json: print JSON
+ * @all: sock: also sockets without connection
+ * @verbose: sock: cursors and buffer sizes as well
+ * @port: sock: only this port on either side, -1 for all
+ * @local_port: sock: only this own port, -1 for all
+ * @peer_port: sock: only this port of the peer, -1 for all
+ */
+struct ctl_opts {
+	bool json;
+	bool all;
+	bool verbose;
+	int port;
+	int local_port;
+	int peer_port;
+};
+
+/**
+ * struct ctl_column - one column of a table
+ * @title: heading
+ * @key: member of the JSON object; "a.b" is member b of the object a
+ */
+struct ctl_column {
+	const char *title;
+	const char *key;
+};
+
+/* smcctl_out.c */
+void ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ctl_add_str(struct json_object *obj, const char *key, const char *val);
+void ctl_add_u64(struct json_object *obj, const char *key, uint64_t val);
+void ctl_add_hex32(struct json_object *obj, const char *key, uint32_t val);
+void ctl_add_reason(struct json_object *obj, const char *key, uint32_t code);
+void ctl_print_json(struct json_object *obj);
+void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num);
+void ctl_print_fields(struct json_object *obj, int indent);
+
+/* smcctl_nl.c */
+
+/**
+ * struct ctl_genl_req - one request to SMC_GEN_NETLINK
+ * @cmd: SMC_NETLINK_*
+ * @what: what the user asked for, for messages: "the list of devices"
+ * @dump: many answers
+ * @str_attr: attribute with a string to send, 0 for none
+ * @str: that string, sent with its final zero
+ */
+struct ctl_genl_req {
+	uint8_t cmd;
+	const char *what;
+	bool dump;
+	uint16_t str_attr;
+	const char *str;
+};
+
+/* Return 0 or an errno number; ctl_genl_failed() words it for the user. */
+int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
+void ctl_genl_failed(const struct ctl_genl_req *req, int err);
+int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
+
+/* Attributes: entries of @tb are NULL where absent; later duplicates win. */
+void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max);
+void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigned int max);
+/* Unsigned integer of 1, 2, 4 or 8 bytes; false when absent or of another size. */
+bool ctl_attr_uint(const struct nlattr *attr, uint64_t *val);
+/* Trailing blanks are cut, unprintable bytes become '?'. */
+bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size);
+void ctl_clean_str(char *buf, size_t size, const void *from, size_t len);
+/* Adds the attribute under @key when it is there. */
+void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
+
+/* Commands: return an exit status. @argc and @argv are what follows the name of the object. */
+int ctl_info(const struct ctl_opts *opts);
+int ctl_linkgroup(const struct ctl_opts *opts);
+int ctl_link(const struct ctl_opts *opts);
+int ctl_device(const struct ctl_opts *opts);
+int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_stats(const struct ctl_opts *opts);
+int ctl_sock(const struct ctl_opts *opts);
+
+#endif /* SMC_TOOLS_SMCCTL_H */

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: netlink requests and attributes.
+ */
+#include "smcctl.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/smc.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define BUFFER_SIZE 65536
+#define ANSWER_SECONDS 10
+
+/* A dump that fails half-way ends with a "done" message that carries the error. */
+static int on_done(const struct nlmsghdr *nlh, void *data)
+{
+	int32_t err;
+
+	(void)data;
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(err))
+		return MNL_CB_STOP;
+	memcpy(&err, mnl_nlmsg_get_payload(nlh), sizeof(err));
+	if (err >= 0)
+		return MNL_CB_STOP;
+	errno = -err;
+	return MNL_CB_ERROR;
+}
+
+static int on_error(const struct nlmsghdr *nlh, void *data)
+{
+	struct nlmsgerr err;
+
+	(void)data;
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(err)) {
+		errno = EBADMSG;
+		return MNL_CB_ERROR;
+	}
+	memcpy(&err, mnl_nlmsg_get_payload(nlh), sizeof(err));
+	if (!err.error)
+		return MNL_CB_STOP;
+	errno = err.error < 0 ? -err.error : err.error;
+	return MNL_CB_ERROR;
+}
+
+static int exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+{
+	/* libmnl's own handlers are not used for types within this table, set or not. */
+	static mnl_cb_t control[] = { [NLMSG_ERROR] = on_error, [NLMSG_DONE] = on_done };
+	static char buf[BUFFER_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
+	unsigned int portid = mnl_socket_get_portid(nl);
+	int rc;
+
+	nlh->nlmsg_seq = (unsigned int)time(NULL);
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return errno;
+	do {
+		unsigned int seq = nlh->nlmsg_seq;
+		ssize_t len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+
+		if (len < 0)
+			return errno;
+		if (len == 0)
+			return ENODATA;
+		rc = mnl_cb_run2(buf, (size_t)len, seq, portid, cb, data, control,
+				 sizeof(control) / sizeof(control[0]));
+	} while (rc > MNL_CB_STOP);
+	return rc < 0 ? errno : 0;
+}
+
+static struct mnl_socket *open_netlink(int bus)
+{
+	struct mnl_socket *nl = mnl_socket_open2(bus, SOCK_CLOEXEC);
+	/* The kernel answers at once: a missing answer is a fault, not a reason to wait. */
+	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
+	int saved;
+
+	if (!nl)
+		return NULL;
+	if (setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &limit,
+		       sizeof(limit)) == 0 && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) == 0)
+		return nl;
+	saved = errno;
+	mnl_socket_close(nl);
+	errno = saved;
+	return NULL;
+}
+
+static struct nlmsghdr *genl_header(void *buf, uint16_t type, uint16_t flags, uint8_t cmd)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	genl->cmd = cmd;
+	genl->version = 1;
+	return nlh;
+}
+
+static int on_family(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
+	uint16_t *family = data;
+	uint64_t id;
+
+	ctl_parse_genl(nlh, tb, CTRL_ATTR_MAX);
+	if (ctl_attr_uint(tb[CTRL_ATTR_FAMILY_ID], &id))
+		*family = (uint16_t)id;
+	return MNL_CB_OK;
+}
+
+static int find_family(struct mnl_socket *nl, const char *name, uint16_t *family)
+{
+	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *nlh;
+	int err;
+
+	*family = 0;
+	nlh = genl_header(buf, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
+	err = exchange(nl, nlh, on_family, family);
+	if (!err && !*family)
+		err = ENOENT;
+	/* Told apart from an ENOENT that a command may give. */
+	return err == ENOENT ? ESRCH : err;
+}
+
+int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
+{
+	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *nlh;
+	struct mnl_socket *nl;
+	uint16_t family;
+	int err;
+
+	nl = open_netlink(NETLINK_GENERIC);
+	if (!nl)
+		return errno;
+	err = find_family(nl, SMC_GENL_FAMILY_NAME, &family);
+	if (!err) {
+		nlh = genl_header(buf, family, req->dump ? NLM_F_DUMP : NLM_F_ACK, req->cmd);
+		if (req->str_attr)
+			mnl_attr_put_strz(nlh, req->str_attr, req->str);
+		err = exchange(nl, nlh, cb, data);
+	}
+	mnl_socket_close(nl);
+	return err;
+}
+
+void ctl_genl_failed(const struct ctl_genl_req *req, int err)
+{
+	switch (err) {
+	case ESRCH:
+		ctl_fail("this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)");
+		break;
+	case EOPNOTSUPP:
+		ctl_fail("the loaded smc module does not support %s", req->what);
+		break;
+	case EPERM:
+	case EACCES:
+		ctl_fail("%s needs the right CAP_NET_ADMIN (root)", req->what);
+		break;
+	case EINTR:
+		ctl_fail("%s changed while it was read: try again", req->what);
+		break;
+	default:
+		ctl_fail("%s: %s", req->what, strerror(err));
+	}
+}
+
+int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
+{
+	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct mnl_socket *nl;
+	struct nlmsghdr *nlh;
+	int err;
+
+	nl = open_netlink(NETLINK_SOCK_DIAG);
+	if (!nl)
+		return errno;
+	nlh = mnl_nlmsg_put_header(buf);
+	nlh->nlmsg_type = 20; /* SOCK_DIAG_BY_FAMILY of linux/sock_diag.h */
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	memcpy(mnl_nlmsg_put_extra_header(nlh, len), req, len);
+	err = exchange(nl, nlh, cb, data);
+	mnl_socket_close(nl);
+	return err;
+}
+
+void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max)
+{
+	const struct nlattr *attr;
+
+	memset(tb, 0, (max + 1) * sizeof(*tb));
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(struct genlmsghdr))
+		return;
+	mnl_attr_for_each(attr, nlh, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) <= max)
+			tb[mnl_attr_get_type(attr)] = attr;
+	}
+}
+
+void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigned int max)
+{
+	const struct nlattr *attr;
+
+	memset(tb, 0, (max + 1) * sizeof(*tb));
+	if (!nest)
+		return;
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) <= max)
+			tb[mnl_attr_get_type(attr)] = attr;
+	}
+}
+
+bool ctl_attr_uint(const struct nlattr *attr, uint64_t *val)
+{
+	if (!attr)
+		return false;
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		*val = mnl_attr_get_u8(attr);
+		return true;
+	case 2:
+		*val = mnl_attr_get_u16(attr);
+		return true;
+	case 4:
+		*val = mnl_attr_get_u32(attr);
+		return true;
+	case 8:
+		/* libmnl copies: 8-byte values may be aligned to 4 only. */
+		*val = mnl_attr_get_u64(attr);
+		return true;
+	}
+	return false;
+}
+
+void ctl_clean_str(char *buf, size_t size, const void *from, size_t len)
+{
+	const unsigned char *src = from;
+	size_t i;
+
+	for (i = 0; i < len && i + 1 < size && src[i]; i++)
+		buf[i] = src[i] >= 0x20 && src[i] < 0x7f ? (char)src[i] : '?';
+	while (i > 0 && buf[i - 1] == ' ')
+		i--;
+	buf[i] = '\0';
+}
+
+bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size)
+{
+	if (!attr)
+		return false;
+	ctl_clean_str(buf, size, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));
+	return true;
+}
+
+void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr)
+{
+	uint64_t val;
+
+	if (ctl_attr_uint(attr, &val))
+		ctl_add_u64(obj, key, val);
+}
+
+void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr)
+{
+	char text[256];
+
+	if (ctl_attr_str(attr, text, sizeof(text)))
+		ctl_add_str(obj, key, text);
+}
+
+void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr)
+{
+	char name[IF_NAMESIZE];
+	uint64_t index;
+
+	if (!ctl_attr_uint(attr, &index) || !index)
+		return;
+	/* The number stays when the device is in another network namespace. */
+	if (!if_indextoname((unsigned int)index, name))
+		snprintf(name, sizeof(name), "if%u", (unsigned int)index);
+	ctl_add_str(obj, key, name);
+}

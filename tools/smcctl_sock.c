@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: AF_SMC sockets by sock_diag.
+ */
+#include "smcctl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/smc_diag.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define FAMILY_SMC 43
+#define EXT(attr) (1 << ((attr) - 1))
+
+/* diag_state; the numbers are those of <linux/tcp.h> for 1..12 and SMC's own from 20 */
+enum {
+	STATE_ACTIVE = 1,
+	STATE_INIT = 2,
+	STATE_CLOSED = 7,
+	STATE_LISTEN = 10,
+};
+
+struct sock_dump {
+	const struct ctl_opts *opts;
+	struct json_object *socks;
+};
+
+static const char *state_name(unsigned int state)
+{
+	switch (state) {
+	case STATE_ACTIVE:
+		return "ACTIVE";
+	case STATE_INIT:
+		return "INIT";
+	case STATE_CLOSED:
+		return "CLOSED";
+	case STATE_LISTEN:
+		return "LISTEN";
+	case 20:
+		return "PEERCLOSEWAIT1";
+	case 21:
+		return "PEERCLOSEWAIT2";
+	case 22:
+		return "APPCLOSEWAIT1";
+	case 23:
+		return "APPCLOSEWAIT2";
+	case 24:
+		return "APPFINCLOSEWAIT";
+	case 25:
+		return "PEERFINCLOSEWAIT";
+	case 26:
+		return "PEERABORTWAIT";
+	case 27:
+		return "PROCESSABORT";
+	}
+	return "unknown";
+}
+
+static const char *mode_name(unsigned int mode)
+{
+	switch (mode) {
+	case SMC_DIAG_MODE_SMCR:
+		return "SMCR";
+	case SMC_DIAG_MODE_FALLBACK_TCP:
+		return "TCP";
+	case SMC_DIAG_MODE_SMCD:
+		return "SMCD";
+	}
+	return "unknown";
+}
+
+/* Copies at most @size bytes; a kernel with a shorter structure leaves zeros. */
+static bool copy_struct(void *to, size_t size, const struct nlattr *attr)
+{
+	size_t len;
+
+	memset(to, 0, size);
+	if (!attr)
+		return false;
+	len = mnl_attr_get_payload_len(attr);
+	memcpy(to, mnl_attr_get_payload(attr), len < size ? len : size);
+	return true;
+}
+
+static bool is_ipv6(const __be32 *addr)
+{
+	return addr[1] || addr[2] || addr[3];
+}
+
+static void add_endpoint(struct json_object *obj, const char *name, const __be32 *addr,
+			 bool ipv6, __be16 port)
+{
+	char ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16], key[32];
+
+	inet_ntop(ipv6 ? AF_INET6 : AF_INET, addr, ip, sizeof(ip));
+	snprintf(key, sizeof(key), "%s_addr", name);
+	ctl_add_str(obj, key, ip);
+	snprintf(key, sizeof(key), "%s_port", name);
+	ctl_add_u64(obj, key, ntohs(port));
+	snprintf(text, sizeof(text), ipv6 ? "[%s]:%u" : "%s:%u", ip, ntohs(port));
+	ctl_add_str(obj, name, text);
+}
+
+static void add_cursor(struct json_object *obj, const char *key, struct smc_diag_cursor cursor)
+{
+	struct json_object *inner = json_object_new_object();
+
+	ctl_add_u64(inner, "wrap", cursor.wrap);
+	ctl_add_u64(inner, "count", cursor.count);
+	json_object_object_add(obj, key, inner);
+}
+
+static void add_flags(struct json_object *obj, const char *key, uint8_t flags)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "0x%02x", flags);
+	ctl_add_str(obj, key, text);
+}
+
+static void add_conninfo(struct json_object *sock, const struct nlattr *attr)
+{
+	struct smc_diag_conninfo info;
+	struct json_object *obj;
+
+	if (!copy_struct(&info, sizeof(info), attr))
+		return;
+	obj = json_object_new_object();
+	json_object_object_add(sock, "connection", obj);
+	ctl_add_hex32(obj, "token", info.token);
+	ctl_add_u64(obj, "sndbuf_size", info.sndbuf_size);
+	ctl_add_u64(obj, "rmbe_size", info.rmbe_size);
+	ctl_add_u64(obj, "peer_rmbe_size", info.peer_rmbe_size);
+	add_cursor(obj, "rx_prod", info.rx_prod);
+	add_cursor(obj, "rx_cons", info.rx_cons);
+	add_cursor(obj, "tx_prod", info.tx_prod);
+	add_cursor(obj, "tx_cons", info.tx_cons);
+	add_cursor(obj, "tx_prep", info.tx_prep);
+	add_cursor(obj, "tx_sent", info.tx_sent);
+	add_cursor(obj, "tx_fin", info.tx_fin);
+	add_flags(obj, "rx_prod_flags", info.rx_prod_flags);
+	add_flags(obj, "rx_conn_state_flags", info.rx_conn_state_flags);
+	add_flags(obj, "tx_prod_flags", info.tx_prod_flags);
+	add_flags(obj, "tx_conn_state_flags", info.tx_conn_state_flags);
+}
+
+static void add_lgrinfo(struct json_object *sock, const struct nlattr *attr, char *detail,
+			size_t size)
+{
+	struct smc_diag_lgrinfo info;
+	struct json_object *obj;
+	char name[64];
+
+	if (!copy_struct(&info, sizeof(info), attr))
+		return;
+	obj = json_object_new_object();
+	json_object_object_add(sock, "link", obj);
+	ctl_add_str(obj, "role", info.role ? "server" : "client");
+	ctl_add_u64(obj, "id", info.lnk[0].link_id);
+	ctl_clean_str(name, sizeof(name), info.lnk[0].ibname, sizeof(info.lnk[0].ibname));
+	ctl_add_str(obj, "device", name);
+	ctl_add_u64(obj, "port", info.lnk[0].ibport);
+	snprintf(detail, size, "%s, link %u on %.40s port %u", info.role ? "server" : "client",
+		 info.lnk[0].link_id, name, info.lnk[0].ibport);
+	ctl_clean_str(name, sizeof(name), info.lnk[0].gid, sizeof(info.lnk[0].gid));
+	ctl_add_str(obj, "gid", name);
+	ctl_clean_str(name, sizeof(name), info.lnk[0].peer_gid, sizeof(info.lnk[0].peer_gid));
+	ctl_add_str(obj, "peer_gid", name);
+}
+
+static const char *text_of(struct json_object *obj, const char *key)
+{
+	struct json_object *val = NULL;
+
+	return json_object_object_get_ex(obj, key, &val) ? json_object_get_string(val) : "";
+}
+
+static void add_fallback(struct json_object *sock, const struct nlattr *attr, char *detail,
+			 size_t size)
+{
+	struct smc_diag_fallback fb;
+	struct json_object *obj;
+	int len;
+
+	if (!copy_struct(&fb, sizeof(fb), attr))
+		return;
+	obj = json_object_new_object();
+	json_object_object_add(sock, "fallback", obj);
+	ctl_add_reason(obj, "reason", fb.reason);
+	ctl_add_reason(obj, "peer_reason", fb.peer_diagnosis);
+	len = snprintf(detail, size, "%s (%s)", text_of(obj, "reason_text"),
+		       text_of(obj, "reason"));
+	if (fb.peer_diagnosis && len > 0 && (size_t)len < size)
+		snprintf(detail + len, size - (size_t)len, ", peer: %s (%s)",
+			 text_of(obj, "peer_reason_text"), text_of(obj, "peer_reason"));
+}
+
+static void add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
+{
+	bool ipv6 = is_ipv6(msg->id.idiag_src) || is_ipv6(msg->id.idiag_dst);
+	char name[IF_NAMESIZE];
+
+	ctl_add_str(obj, "state", state_name(msg->diag_state));
+	ctl_add_str(obj, "mode", mode_name(msg->diag_mode));
+	add_endpoint(obj, "local", msg->id.idiag_src, ipv6, msg->id.idiag_sport);
+	add_endpoint(obj, "peer", msg->id.idiag_dst, ipv6, msg->id.idiag_dport);
+	if (msg->id.idiag_if && if_indextoname(msg->id.idiag_if, name))
+		ctl_add_str(obj, "netdev", name);
+	ctl_add_u64(obj, "uid", msg->diag_uid);
+	ctl_add_u64(obj, "inode", msg->diag_inode);
+}
+
+static bool is_wanted(const struct ctl_opts *opts, const struct smc_diag_msg *msg)
+{
+	int local = ntohs(msg->id.idiag_sport), peer = ntohs(msg->id.idiag_dport);
+
+	if (!opts->all && (msg->diag_state == STATE_INIT || msg->diag_state == STATE_LISTEN))
+		return false;
+	return (opts->port < 0 || opts->port == local || opts->port == peer) &&
+	       (opts->local_port < 0 || opts->local_port == local) &&
+	       (opts->peer_port < 0 || opts->peer_port == peer);
+}
+
+static int on_sock(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *tb[SMC_DIAG_MAX + 1] = { NULL };
+	const struct nlattr *attr;
+	struct sock_dump *dump = data;
+	struct json_object *obj;
+	struct smc_diag_msg msg;
+	char detail[256] = "";
+	uint64_t val;
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(msg)) {
+		errno = EBADMSG;
+		return MNL_CB_ERROR;
+	}
+	memcpy(&msg, mnl_nlmsg_get_payload(nlh), sizeof(msg));
+	if (!is_wanted(dump->opts, &msg))
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, nlh, sizeof(msg)) {
+		if (mnl_attr_get_type(attr) <= SMC_DIAG_MAX)
+			tb[mnl_attr_get_type(attr)] = attr;
+	}
+	obj = json_object_new_object();
+	json_object_array_add(dump->socks, obj);
+	add_identity(obj, &msg);
+	if (ctl_attr_uint(tb[SMC_DIAG_SHUTDOWN], &val))
+		ctl_add_u64(obj, "shutdown", val);
+	if (msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP)
+		add_fallback(obj, tb[SMC_DIAG_FALLBACK], detail, sizeof(detail));
+	add_lgrinfo(obj, tb[SMC_DIAG_LGRINFO], detail, sizeof(detail));
+	add_conninfo(obj, tb[SMC_DIAG_CONNINFO]);
+	ctl_add_str(obj, "detail", detail);
+	return MNL_CB_OK;
+}
+
+static void print_verbose(struct json_object *socks)
+{
+	static const struct ctl_column cols[] = {
+		{ "STATE", "state" }, { "MODE", "mode" }, { "LOCAL", "local" },
+		{ "PEER", "peer" }, { "DETAIL", "detail" },
+	};
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(socks); i++) {
+		struct json_object *sock = json_object_array_get_idx(socks, i);
+		size_t c;
+
+		for (c = 0; c < ARRAY_SIZE(cols); c++)
+			printf("%s%s", c ? "  " : "", text_of(sock, cols[c].key));
+		printf("\n");
+		/* Shown in the line above */
+		for (c = 0; c < ARRAY_SIZE(cols); c++)
+			json_object_object_del(sock, cols[c].key);
+		ctl_print_fields(sock, 2);
+	}
+}
+
+static void print_socks(const struct ctl_opts *opts, struct json_object *socks)
+{
+	static const struct ctl_column cols[] = {
+		{ "STATE", "state" }, { "UID", "uid" }, { "INODE", "inode" },
+		{ "LOCAL", "local" }, { "PEER", "peer" }, { "MODE", "mode" },
+		{ "DETAIL", "detail" },
+	};
+
+	if (opts->json)
+		ctl_print_json(socks);
+	else if (opts->verbose)
+		print_verbose(socks);
+	else
+		ctl_print_table(socks, cols, ARRAY_SIZE(cols));
+}
+
+int ctl_sock(const struct ctl_opts *opts)
+{
+	struct smc_diag_req req = {
+		.diag_family = FAMILY_SMC,
+		.diag_ext = EXT(SMC_DIAG_CONNINFO) | EXT(SMC_DIAG_LGRINFO) |
+			    EXT(SMC_DIAG_SHUTDOWN) | EXT(SMC_DIAG_FALLBACK),
+	};
+	struct sock_dump dump = { .opts = opts, .socks = json_object_new_array() };
+	int err = ctl_diag_run(&req, sizeof(req), on_sock, &dump);
+
+	if (!err)
+		print_socks(opts, dump.socks);
+	else if (err == ENOENT)
+		ctl_fail("this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)");
+	else if (err == EINTR)
+		ctl_fail("the list of sockets changed while it was read: try again");
+	else
+		ctl_fail("the list of sockets: %s", strerror(err));
+	json_object_put(dump.socks);
+	return err ? CTL_FAILURE : CTL_OK;
+}

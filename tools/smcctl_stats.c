@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: statistics of connections and of fallbacks.
+ */
+#include "smcctl.h"
+
+#include <linux/smc.h>
+#include <stdio.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+struct counter {
+	int attr;
+	const char *key;
+};
+
+static const struct counter tech_counters[] = {
+	{ SMC_NLA_STATS_T_CLNT_V1_SUCC, "client_v1_connections" },
+	{ SMC_NLA_STATS_T_CLNT_V2_SUCC, "client_v2_connections" },
+	{ SMC_NLA_STATS_T_SRV_V1_SUCC, "server_v1_connections" },
+	{ SMC_NLA_STATS_T_SRV_V2_SUCC, "server_v2_connections" },
+	{ SMC_NLA_STATS_T_RX_BYTES, "rx_bytes" },
+	{ SMC_NLA_STATS_T_TX_BYTES, "tx_bytes" },
+	{ SMC_NLA_STATS_T_RX_CNT, "rx_requests" },
+	{ SMC_NLA_STATS_T_TX_CNT, "tx_requests" },
+	{ SMC_NLA_STATS_T_SENDPAGE_CNT, "sendpage_requests" },
+	{ SMC_NLA_STATS_T_SPLICE_CNT, "splice_requests" },
+	{ SMC_NLA_STATS_T_CORK_CNT, "cork_changes" },
+	{ SMC_NLA_STATS_T_NDLY_CNT, "nodelay_changes" },
+	{ SMC_NLA_STATS_T_URG_DATA_CNT, "urgent_requests" },
+	{ CTL_STATS_T_RX_RMB_USAGE, "rx_buffer_bytes" },
+	{ CTL_STATS_T_TX_RMB_USAGE, "tx_buffer_bytes" },
+};
+
+static const struct counter buffer_counters[] = {
+	{ SMC_NLA_STATS_RMB_SIZE_SM_PEER_CNT, "peer_too_small" },
+	{ SMC_NLA_STATS_RMB_SIZE_SM_CNT, "too_small" },
+	{ SMC_NLA_STATS_RMB_FULL_PEER_CNT, "peer_full" },
+	{ SMC_NLA_STATS_RMB_FULL_CNT, "full" },
+	{ SMC_NLA_STATS_RMB_REUSE_CNT, "reused" },
+	{ SMC_NLA_STATS_RMB_ALLOC_CNT, "allocated" },
+	{ SMC_NLA_STATS_RMB_DGRADE_CNT, "downgraded" },
+};
+
+static const struct counter size_counters[] = {
+	{ SMC_NLA_STATS_PLOAD_8K, "up_to_8k" },
+	{ SMC_NLA_STATS_PLOAD_16K, "up_to_16k" },
+	{ SMC_NLA_STATS_PLOAD_32K, "up_to_32k" },
+	{ SMC_NLA_STATS_PLOAD_64K, "up_to_64k" },
+	{ SMC_NLA_STATS_PLOAD_128K, "up_to_128k" },
+	{ SMC_NLA_STATS_PLOAD_256K, "up_to_256k" },
+	{ SMC_NLA_STATS_PLOAD_512K, "up_to_512k" },
+	{ SMC_NLA_STATS_PLOAD_1024K, "up_to_1m" },
+	{ SMC_NLA_STATS_PLOAD_G_1024K, "above_1m" },
+};
+
+static void copy_counters(struct json_object *obj, const struct nlattr **tb,
+			  const struct counter *counters, size_t num)
+{
+	size_t i;
+
+	for (i = 0; i < num; i++)
+		ctl_copy_uint(obj, counters[i].key, tb[counters[i].attr]);
+}
+
+/* Any of the inner tables may be missing. */
+static void add_nest(struct json_object *obj, const char *key, const struct nlattr *nest,
+		     unsigned int max, const struct counter *counters, size_t num)
+{
+	const struct nlattr *tb[SMC_NLA_STATS_PLOAD_MAX + SMC_NLA_STATS_RMB_MAX + 1];
+	struct json_object *inner;
+
+	if (!nest)
+		return;
+	inner = json_object_new_object();
+	json_object_object_add(obj, key, inner);
+	ctl_parse_nest(nest, tb, max);
+	copy_counters(inner, tb, counters, num);
+}
+
+static void add_tech(struct json_object *stats, const char *key, const struct nlattr *nest)
+{
+	const struct nlattr *tb[CTL_STATS_T_MAX + 1];
+	struct json_object *obj;
+
+	if (!nest)
+		return;
+	obj = json_object_new_object();
+	json_object_object_add(stats, key, obj);
+	ctl_parse_nest(nest, tb, CTL_STATS_T_MAX);
+	copy_counters(obj, tb, tech_counters, ARRAY_SIZE(tech_counters));
+	add_nest(obj, "rx_buffers", tb[SMC_NLA_STATS_T_RX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
+		 buffer_counters, ARRAY_SIZE(buffer_counters));
+	add_nest(obj, "tx_buffers", tb[SMC_NLA_STATS_T_TX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
+		 buffer_counters, ARRAY_SIZE(buffer_counters));
+	add_nest(obj, "rx_buffer_sizes", tb[SMC_NLA_STATS_T_RX_RMB_SIZE],
+		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	add_nest(obj, "tx_buffer_sizes", tb[SMC_NLA_STATS_T_TX_RMB_SIZE],
+		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	add_nest(obj, "rx_request_sizes", tb[SMC_NLA_STATS_T_RXPLOAD_SIZE],
+		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	add_nest(obj, "tx_request_sizes", tb[SMC_NLA_STATS_T_TXPLOAD_SIZE],
+		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+}
+
+static int on_stats(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_STATS_MAX + 1];
+
+	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
+	ctl_parse_nest(top[SMC_GEN_STATS], tb, SMC_NLA_STATS_MAX);
+	ctl_copy_uint(data, "client_handshake_errors", tb[SMC_NLA_STATS_CLNT_HS_ERR_CNT]);
+	ctl_copy_uint(data, "server_handshake_errors", tb[SMC_NLA_STATS_SRV_HS_ERR_CNT]);
+	add_tech(data, "smcr", tb[SMC_NLA_STATS_SMCR_TECH]);
+	add_tech(data, "smcd", tb[SMC_NLA_STATS_SMCD_TECH]);
+	return MNL_CB_OK;
+}
+
+/* The two totals come with the first reason only. */
+static int on_fallback(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_FBACK_STATS_MAX + 1];
+	struct json_object *reasons = NULL, *obj;
+	uint64_t side, code, count;
+
+	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
+	ctl_parse_nest(top[SMC_GEN_FBACK_STATS], tb, SMC_NLA_FBACK_STATS_MAX);
+	ctl_copy_uint(data, "client", tb[SMC_NLA_FBACK_STATS_CLNT_CNT]);
+	ctl_copy_uint(data, "server", tb[SMC_NLA_FBACK_STATS_SRV_CNT]);
+	if (!ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_RSN_CODE], &code) ||
+	    !ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_RSN_CNT], &count) ||
+	    !ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_TYPE], &side))
+		return MNL_CB_OK;
+	if (!json_object_object_get_ex(data, "reasons", &reasons))
+		return MNL_CB_ERROR;
+	obj = json_object_new_object();
+	ctl_add_str(obj, "side", side ? "server" : "client");
+	ctl_add_reason(obj, "reason", (uint32_t)code);
+	ctl_add_u64(obj, "count", count);
+	json_object_array_add(reasons, obj);
+	return MNL_CB_OK;
+}
+
+int ctl_stats(const struct ctl_opts *opts)
+{
+	static const struct ctl_genl_req req = {
+		.cmd = SMC_NETLINK_GET_STATS, .what = "statistics", .dump = true,
+	};
+	static const struct ctl_genl_req fb_req = {
+		.cmd = SMC_NETLINK_GET_FBACK_STATS, .what = "statistics of fallbacks", .dump = true,
+	};
+	struct json_object *stats = json_object_new_object();
+	struct json_object *fallback = json_object_new_object();
+	const struct ctl_genl_req *failed = &req;
+	int err;
+
+	/* No message at all means that nothing fell back. */
+	json_object_object_add(stats, "fallbacks", fallback);
+	ctl_add_u64(fallback, "client", 0);
+	ctl_add_u64(fallback, "server", 0);
+	json_object_object_add(fallback, "reasons", json_object_new_array());
+	err = ctl_genl_run(&req, on_stats, stats);
+	if (!err) {
+		failed = &fb_req;
+		err = ctl_genl_run(&fb_req, on_fallback, fallback);
+	}
+	if (err)
+		ctl_genl_failed(failed, err);
+	else if (opts->json)
+		ctl_print_json(stats);
+	else
+		ctl_print_fields(stats, 0);
+	json_object_put(stats);
+	return err ? CTL_FAILURE : CTL_OK;
+}

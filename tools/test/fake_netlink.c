@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The netlink side of an SMC module, as a library below smcctl.
+ *
+ * sendto() on a netlink socket prepares the answer, recvmsg() hands it out message by message.
+ * FAKE_NL selects what the module is like:
+ *   normal     groups, links, devices, statistics, sockets as Linux 6.12 sends them
+ *   old        without the attributes that came after 6.1
+ *   empty      nothing but the end of each list
+ *   nofamily   no module
+ *   unknown    module that knows no command
+ *   denied     no right
+ *   short      structures and numbers of wrong sizes, attributes missing, strings without end
+ *   doneerror  lists that end with an error
+ *   tiny       sock_diag messages shorter than their fixed part
+ * FAKE_NL_UEIDS names the file that keeps the list of UEIDs.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/smc.h>
+#include <linux/smc_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define PUBLIC(name) __asm__(name) __attribute__((visibility("default")))
+#define FAMILY_ID 0x22
+#define DIAG_BY_FAMILY 20
+#define MAX_UEIDS 4
+#define NEW_LGR_SNDBUF 12
+#define NEW_LGR_RMB 13
+#define NEW_V2_MAX_CONNS 2
+#define NEW_V2_MAX_LINKS 3
+#define NEW_STATS_RX_USAGE 20
+
+ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+		    socklen_t tolen) PUBLIC("sendto");
+ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags) PUBLIC("recvmsg");
+
+static char answer[65536] __attribute__((aligned(8)));
+static size_t answer_len, answer_pos;
+static uint32_t seq;
+
+static int is(const char *what)
+{
+	const char *kind = getenv("FAKE_NL");
+
+	return !strcmp(kind ? kind : "normal", what);
+}
+
+static int is_netlink(int fd)
+{
+	socklen_t len = sizeof(int);
+	int domain = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_NETLINK;
+}
+
+static struct nlmsghdr *start(uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(answer + answer_len);
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = flags;
+	nlh->nlmsg_seq = seq;
+	return nlh;
+}
+
+static void finish(const struct nlmsghdr *nlh)
+{
+	answer_len += MNL_ALIGN(nlh->nlmsg_len);
+}
+
+static struct nlmsghdr *start_genl(uint8_t cmd)
+{
+	struct nlmsghdr *nlh = start(FAMILY_ID, NLM_F_MULTI);
+	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+
+	genl->cmd = cmd;
+	genl->version = 1;
+	return nlh;
+}
+
+static void put_result(uint16_t type, int err)
+{
+	struct nlmsghdr *nlh = start(type, 0);
+	struct nlmsgerr *body;
+
+	if (type == NLMSG_DONE) {
+		*(int *)mnl_nlmsg_put_extra_header(nlh, sizeof(int)) = err;
+	} else {
+		body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body));
+		body->error = err;
+	}
+	finish(nlh);
+}
+
+static void put_done(void)
+{
+	put_result(NLMSG_DONE, is("doneerror") ? -EMSGSIZE : 0);
+}
+
+static void put_family(void)
+{
+	struct nlmsghdr *nlh;
+	struct genlmsghdr *genl;
+
+	if (is("nofamily")) {
+		put_result(NLMSG_ERROR, -ENOENT);
+		return;
+	}
+	nlh = start(GENL_ID_CTRL, 0);
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = CTRL_CMD_NEWFAMILY;
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, SMC_GENL_FAMILY_NAME);
+	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID, FAMILY_ID);
+	finish(nlh);
+	put_result(NLMSG_ERROR, 0);
+}
+
+static void put_info(void)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_SYS_INFO);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_SYS_INFO);
+
+	mnl_attr_put_u8(nlh, SMC_NLA_SYS_VER, 2);
+	mnl_attr_put_u8(nlh, SMC_NLA_SYS_REL, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_SYS_IS_ISM_V2, 0);
+	mnl_attr_put_u8(nlh, SMC_NLA_SYS_IS_SMCR_V2, 1);
+	/* The kernel pads host names with blanks; control bytes must not reach a terminal. */
+	mnl_attr_put_strz(nlh, SMC_NLA_SYS_LOCAL_HOST, "host\033a   ");
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+static void put_group(uint32_t id)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LGR_SMCR);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LGR_SMCR), *inner;
+
+	if (is("short")) {
+		mnl_attr_put(nlh, SMC_NLA_LGR_R_ID, 3, "abc");
+		mnl_attr_put(nlh, SMC_NLA_LGR_R_PNETID, 5, "NOEND");
+		mnl_attr_nest_end(nlh, nest);
+		finish(nlh);
+		return;
+	}
+	mnl_attr_put_u32(nlh, SMC_NLA_LGR_R_ID, id);
+	mnl_attr_put_u32(nlh, SMC_NLA_LGR_R_CONNS_NUM, 7);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_ROLE, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_TYPE, 2);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_BUF_TYPE, 0);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_VLAN_ID, 0);
+	mnl_attr_put_u64(nlh, SMC_NLA_LGR_R_NET_COOKIE, 1);
+	mnl_attr_put_strz(nlh, SMC_NLA_LGR_R_PNETID, "");
+	if (!is("old")) {
+		/* "uint": 4 bytes when the value fits, else 8 */
+		mnl_attr_put_u32(nlh, NEW_LGR_SNDBUF, 458752);
+		mnl_attr_put_u64(nlh, NEW_LGR_RMB, 5000000000ULL);
+	}
+	inner = mnl_attr_nest_start(nlh, SMC_NLA_LGR_R_V2_COMMON);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_V2_VER, 2);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_V2_REL, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_V2_OS, 2);
+	mnl_attr_put_strz(nlh, SMC_NLA_LGR_V2_PEER_HOST, "peer1");
+	mnl_attr_put_strz(nlh, SMC_NLA_LGR_V2_NEG_EID, "SMCV2-DEFAULT-UEID              ");
+	mnl_attr_nest_end(nlh, inner);
+	inner = mnl_attr_nest_start(nlh, SMC_NLA_LGR_R_V2);
+	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_V2_DIRECT, 1);
+	if (!is("old")) {
+		mnl_attr_put_u8(nlh, NEW_V2_MAX_CONNS, 255);
+		mnl_attr_put_u8(nlh, NEW_V2_MAX_LINKS, 2);
+	}
+	mnl_attr_nest_end(nlh, inner);
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+static void put_link(uint8_t id, uint32_t state)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LINK_SMCR);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LINK_SMCR);
+
+	mnl_attr_put_u8(nlh, SMC_NLA_LINK_ID, id);
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_STATE, state);
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_CONN_CNT, 4);
+	mnl_attr_put_u8(nlh, SMC_NLA_LINK_IB_PORT, 1);
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_NET_DEV, 1);
+	mnl_attr_put_strz(nlh, SMC_NLA_LINK_IB_DEV, "rxe0");
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_UID, 0x01020304);
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_PEER_UID, 0x0a0b0c0d);
+	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, "0000:0000:0000:0000:0000:ffff:0a00:0001");
+	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, "0000:0000:0000:0000:0000:ffff:0a00:0002");
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+static void put_device(void)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_DEV_SMCR);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_DEV_SMCR), *port;
+
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_IS_CRIT, 0);
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_IB_NAME, "rxe0");
+	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT);
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_PNET_USR, 1);
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, "NET1");
+	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_NETDEV, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, 1);
+	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_LNK_CNT, 3);
+	mnl_attr_nest_end(nlh, port);
+	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT2);
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 0);
+	mnl_attr_nest_end(nlh, port);
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+static void put_stats(void)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_STATS);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_STATS), *tech, *inner;
+	int i;
+
+	tech = mnl_attr_nest_start(nlh, SMC_NLA_STATS_SMCR_TECH);
+	if (!is("short")) {
+		inner = mnl_attr_nest_start(nlh, SMC_NLA_STATS_T_TX_RMB_STATS);
+		for (i = 1; i <= SMC_NLA_STATS_RMB_MAX; i++)
+			mnl_attr_put_u64(nlh, i, 100 + i);
+		mnl_attr_nest_end(nlh, inner);
+		inner = mnl_attr_nest_start(nlh, SMC_NLA_STATS_T_RXPLOAD_SIZE);
+		for (i = 1; i <= SMC_NLA_STATS_PLOAD_MAX; i++)
+			mnl_attr_put_u64(nlh, i, 200 + i);
+		mnl_attr_nest_end(nlh, inner);
+		for (i = SMC_NLA_STATS_T_CLNT_V1_SUCC; i <= SMC_NLA_STATS_T_TX_CNT; i++)
+			mnl_attr_put_u64(nlh, i, 300 + i);
+	}
+	if (is("normal"))
+		mnl_attr_put_u32(nlh, NEW_STATS_RX_USAGE, 65536);
+	mnl_attr_nest_end(nlh, tech);
+	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
+	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+static void put_fallback(uint8_t side, uint32_t reason, uint16_t count, int first)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_FBACK_STATS);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_FBACK_STATS);
+
+	mnl_attr_put_u8(nlh, SMC_NLA_FBACK_STATS_TYPE, side);
+	if (first) {
+		mnl_attr_put_u64(nlh, SMC_NLA_FBACK_STATS_SRV_CNT, 3);
+		mnl_attr_put_u64(nlh, SMC_NLA_FBACK_STATS_CLNT_CNT, 9);
+	}
+	mnl_attr_put_u32(nlh, SMC_NLA_FBACK_STATS_RSN_CODE, reason);
+	mnl_attr_put_u16(nlh, SMC_NLA_FBACK_STATS_RSN_CNT, count);
+	mnl_attr_nest_end(nlh, nest);
+	finish(nlh);
+}
+
+/* --- UEIDs, kept in a file as lines of 32 characters --- */
+
+static int load_ueids(char names[][SMC_MAX_EID_LEN + 2])
+{
+	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "r");
+	int num = 0;
+
+	while (f && num < MAX_UEIDS && fgets(names[num], SMC_MAX_EID_LEN + 2, f))
+		num++;
+	if (f)
+		fclose(f);
+	return num;
+}
+
+static void save_ueids(char names[][SMC_MAX_EID_LEN + 2], int num)
+{
+	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "w");
+	int i;
+
+	if (!f)
+		abort();
+	for (i = 0; i < num; i++)
+		fputs(names[i], f);
+	fclose(f);
+}
+
+static void put_ueids(void)
+{
+	char names[MAX_UEIDS][SMC_MAX_EID_LEN + 2];
+	int i, num = load_ueids(names);
+	struct nlmsghdr *nlh;
+
+	for (i = 0; i < num; i++) {
+		names[i][SMC_MAX_EID_LEN] = '\0';
+		nlh = start_genl(SMC_NETLINK_DUMP_UEID);
+		mnl_attr_put_strz(nlh, SMC_NLA_EID_TABLE_ENTRY, names[i]);
+		finish(nlh);
+	}
+	put_done();
+}
+
+static int change_ueids(const struct nlmsghdr *req, int cmd)
+{
+	char names[MAX_UEIDS + 1][SMC_MAX_EID_LEN + 2];
+	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
+	int i, num = load_ueids(names);
+
+	if (cmd == SMC_NETLINK_FLUSH_UEID) {
+		save_ueids(names, 0);
+		return 0;
+	}
+	/* The in-tree module wants all 32 characters and the zero. */
+	if (!mnl_attr_ok(attr, (int)(mnl_nlmsg_get_payload_len(req) - sizeof(struct genlmsghdr))) ||
+	    mnl_attr_get_type(attr) != SMC_NLA_EID_TABLE_ENTRY ||
+	    mnl_attr_get_payload_len(attr) != SMC_MAX_EID_LEN + 1 ||
+	    strlen(mnl_attr_get_str(attr)) != SMC_MAX_EID_LEN)
+		return -EINVAL;
+	for (i = 0; i < num; i++) {
+		if (!memcmp(names[i], mnl_attr_get_str(attr), SMC_MAX_EID_LEN))
+			break;
+	}
+	if (cmd == SMC_NETLINK_ADD_UEID) {
+		if (i < num)
+			return -EEXIST;
+		if (num == MAX_UEIDS)
+			return -ERANGE;
+		snprintf(names[num], sizeof(names[num]), "%s\n", mnl_attr_get_str(attr));
+		save_ueids(names, num + 1);
+		return 0;
+	}
+	if (i == num)
+		return -ENOENT;
+	memmove(names[i], names[i + 1], (size_t)(num - i) * sizeof(names[0]));
+	save_ueids(names, num - 1);
+	return 0;
+}
+
+/* --- sock_diag --- */
+
+static struct nlmsghdr *start_sock(uint8_t state, uint8_t mode, const char *src, int sport,
+				   const char *dst, int dport)
+{
+	struct nlmsghdr *nlh = start(DIAG_BY_FAMILY, NLM_F_MULTI);
+	struct smc_diag_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
+	int family = strchr(src, ':') ? AF_INET6 : AF_INET;
+
+	msg->diag_family = 43;
+	msg->diag_state = state;
+	msg->diag_mode = mode;
+	inet_pton(family, src, msg->id.idiag_src);
+	inet_pton(family, dst, msg->id.idiag_dst);
+	msg->id.idiag_sport = htons(sport);
+	msg->id.idiag_dport = htons(dport);
+	msg->diag_uid = 1000;
+	msg->diag_inode = 4711;
+	return nlh;
+}
+
+static void put_fallback_reasons(struct nlmsghdr *nlh, uint32_t own, uint32_t peer)
+{
+	struct smc_diag_fallback fb = { .reason = own, .peer_diagnosis = peer };
+
+	mnl_attr_put(nlh, SMC_DIAG_FALLBACK, sizeof(fb), &fb);
+}
+
+static void put_smcr_sock(uint8_t ext)
+{
+	struct nlmsghdr *nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
+					  40001);
+	struct smc_diag_conninfo conn = {
+		.token = 0xbeef0001, .sndbuf_size = 65536, .rmbe_size = 131072,
+		.peer_rmbe_size = 262144, .rx_prod = { .wrap = 1, .count = 11 },
+		.rx_cons = { .wrap = 2, .count = 12 }, .tx_prod = { .wrap = 3, .count = 13 },
+		.tx_cons = { .wrap = 4, .count = 14 }, .tx_prep = { .wrap = 5, .count = 15 },
+		.tx_sent = { .wrap = 6, .count = 16 }, .tx_fin = { .wrap = 7, .count = 17 },
+		.rx_prod_flags = 0x80,
+	};
+	struct smc_diag_lgrinfo lgr = { .role = 1 };
+
+	lgr.lnk[0].link_id = 3;
+	lgr.lnk[0].ibport = 1;
+	/* Without room for a zero at the end */
+	memset(lgr.lnk[0].ibname, 'x', sizeof(lgr.lnk[0].ibname));
+	if (!is("short"))
+		memcpy(lgr.lnk[0].ibname, "rxe0", 5);
+	memcpy(lgr.lnk[0].gid, "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
+	memcpy(lgr.lnk[0].peer_gid, "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
+	mnl_attr_put_u8(nlh, SMC_DIAG_SHUTDOWN, 2);
+	put_fallback_reasons(nlh, 0, 0);
+	if (ext & 1)
+		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, is("short") ? 12 : sizeof(conn), &conn);
+	if (ext & 2)
+		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
+	finish(nlh);
+}
+
+static void put_socks(const struct nlmsghdr *req)
+{
+	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
+	struct nlmsghdr *nlh;
+
+	if (is("nofamily") || diag->diag_family != 43) {
+		put_result(NLMSG_ERROR, -ENOENT);
+		return;
+	}
+	if (is("tiny")) {
+		nlh = start(DIAG_BY_FAMILY, NLM_F_MULTI);
+		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
+		finish(nlh);
+	} else if (!is("empty")) {
+		put_smcr_sock(diag->diag_ext);
+		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
+		put_fallback_reasons(nlh, 0x05000000, 0x03030000);
+		finish(nlh);
+		nlh = start_sock(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
+				 "::ffff:10.0.0.3", 50001);
+		put_fallback_reasons(nlh, 0x03010000, 0);
+		finish(nlh);
+		nlh = start_sock(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
+		finish(nlh);
+		nlh = start_sock(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
+		finish(nlh);
+	}
+	put_done();
+}
+
+static void put_answer(const struct nlmsghdr *req)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(req);
+	int cmd = genl->cmd;
+
+	if (req->nlmsg_type == GENL_ID_CTRL) {
+		put_family();
+		return;
+	}
+	if (req->nlmsg_type == DIAG_BY_FAMILY) {
+		put_socks(req);
+		return;
+	}
+	if (is("unknown") || is("denied")) {
+		put_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
+		return;
+	}
+	if (cmd >= SMC_NETLINK_ADD_UEID && cmd <= SMC_NETLINK_FLUSH_UEID) {
+		put_result(NLMSG_ERROR, change_ueids(req, cmd));
+		return;
+	}
+	if (cmd == SMC_NETLINK_DUMP_UEID) {
+		put_ueids();
+		return;
+	}
+	if (!is("empty")) {
+		if (cmd == SMC_NETLINK_GET_SYS_INFO)
+			put_info();
+		if (cmd == SMC_NETLINK_GET_LGR_SMCR || cmd == SMC_NETLINK_GET_LINK_SMCR)
+			put_group(0x00000100);
+		if (cmd == SMC_NETLINK_GET_LINK_SMCR) {
+			put_link(1, 3);
+			put_link(2, 77);
+		}
+		if (cmd == SMC_NETLINK_GET_DEV_SMCR)
+			put_device();
+		if (cmd == SMC_NETLINK_GET_STATS)
+			put_stats();
+		if (cmd == SMC_NETLINK_GET_FBACK_STATS) {
+			put_fallback(1, 0x03030000, 3, 1);
+			put_fallback(0, 0x12345678, 9, 0);
+		}
+	}
+	put_done();
+}
+
+ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
+		    socklen_t tolen)
+{
+	ssize_t (*real)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) =
+		(ssize_t (*)(int, const void *, size_t, int, const struct sockaddr *,
+			     socklen_t))dlsym(RTLD_NEXT, "sendto");
+	const struct nlmsghdr *req = buf;
+
+	if (!is_netlink(fd))
+		return real(fd, buf, len, flags, to, tolen);
+	answer_len = 0;
+	answer_pos = 0;
+	seq = req->nlmsg_seq;
+	put_answer(req);
+	return (ssize_t)len;
+}
+
+/* One message per call: the tool must cope with lists in many pieces. */
+ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t (*real)(int, struct msghdr *, int) =
+		(ssize_t (*)(int, struct msghdr *, int))dlsym(RTLD_NEXT, "recvmsg");
+	const struct nlmsghdr *nlh = (const void *)(answer + answer_pos);
+	struct sockaddr_nl from = { .nl_family = AF_NETLINK };
+	size_t len;
+
+	if (!is_netlink(fd))
+		return real(fd, msg, flags);
+	if (answer_pos >= answer_len) {
+		errno = EAGAIN;
+		return -1;
+	}
+	len = MNL_ALIGN(nlh->nlmsg_len);
+	if (len > msg->msg_iov[0].iov_len)
+		abort();
+	memcpy(msg->msg_iov[0].iov_base, nlh, len);
+	answer_pos += len;
+	memcpy(msg->msg_name, &from, sizeof(from));
+	msg->msg_namelen = sizeof(from);
+	msg->msg_flags = 0;
+	return (ssize_t)len;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A kernel with AF_SMC for the tests of libsmc_preload.so, as a library below it.
+ *
+ * An AF_SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer
+ * as a kernel with AF_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail, FAKE_SMC_LOG names a
+ * file that gets a line per call. FAKE_SMC_MAXBUF plays net.core.?mem_max.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FAKE_AF_SMC 43
+#define MAX_SOCKETS 4096
+#define PUBLIC(name) __asm__(name) __attribute__((visibility("default")))
+
+int fake_socket(int domain, int type, int protocol) PUBLIC("socket");
+int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags) PUBLIC("accept4");
+int fake_accept(int fd, struct sockaddr *addr, socklen_t *len) PUBLIC("accept");
+int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len) PUBLIC("getsockopt");
+int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+	PUBLIC("setsockopt");
+int fake_smc_protocol(int fd) PUBLIC("fake_smc_protocol");
+
+/* Inode * 2 + protocol; an inode is used again only after its socket is gone */
+static atomic_ulong known[MAX_SOCKETS];
+
+static void *next(const char *name)
+{
+	void *sym = dlsym(RTLD_NEXT, name);
+
+	if (!sym)
+		abort();
+	return sym;
+}
+
+static void note(const char *fmt, int a, int b, int c)
+{
+	const char *path = getenv("FAKE_SMC_LOG");
+	char line[128];
+	int fd, len;
+
+	if (!path)
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		abort();
+	len = snprintf(line, sizeof(line), fmt, a, b, c);
+	if (write(fd, line, len) != len)
+		abort();
+	close(fd);
+}
+
+static atomic_ulong *find(int fd, int want_free)
+{
+	struct stat st;
+	size_t i;
+
+	if (fstat(fd, &st))
+		return NULL;
+	for (i = 0; i < MAX_SOCKETS; i++) {
+		unsigned long v = atomic_load(&known[i]);
+
+		if (v / 2 == st.st_ino)
+			return &known[i];
+	}
+	for (i = 0; want_free && i < MAX_SOCKETS; i++) {
+		unsigned long none = 0;
+
+		if (atomic_compare_exchange_strong(&known[i], &none, st.st_ino * 2))
+			return &known[i];
+	}
+	return NULL;
+}
+
+int fake_smc_protocol(int fd)
+{
+	atomic_ulong *entry = find(fd, 0);
+
+	/* The low bit is the protocol, entry 0 means forgotten */
+	return entry ? (int)(atomic_load(entry) & 1) : -1;
+}
+
+static void remember(int fd, int protocol)
+{
+	struct stat st;
+
+	atomic_ulong *entry = find(fd, 1);
+
+	if (!entry || fstat(fd, &st))
+		abort();
+	atomic_store(entry, st.st_ino * 2 + (unsigned long)protocol);
+}
+
+static void forget(int fd)
+{
+	atomic_ulong *entry = find(fd, 0);
+
+	if (entry)
+		atomic_store(entry, 0);
+}
+
+int fake_socket(int domain, int type, int protocol)
+{
+	int (*real)(int, int, int) = (int (*)(int, int, int))next("socket");
+	const char *err = getenv("FAKE_SMC_ERRNO");
+	int fd;
+
+	note("socket %d %d %d\n", domain, type, protocol);
+	if (domain != FAKE_AF_SMC) {
+		fd = real(domain, type, protocol);
+		if (fd >= 0)
+			forget(fd);
+		return fd;
+	}
+	if (err) {
+		errno = atoi(err);
+		return -1;
+	}
+	fd = real(protocol ? AF_INET6 : AF_INET, type, IPPROTO_TCP);
+	if (fd >= 0)
+		remember(fd, protocol);
+	return fd;
+}
+
+int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	int (*real)(int, struct sockaddr *, socklen_t *, int) =
+		(int (*)(int, struct sockaddr *, socklen_t *, int))next("accept4");
+	int child = real(fd, addr, len, flags);
+
+	if (child >= 0) {
+		forget(child);
+		if (fake_smc_protocol(fd) >= 0)
+			remember(child, fake_smc_protocol(fd));
+	}
+	return child;
+}
+
+int fake_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return fake_accept4(fd, addr, len, 0);
+}
+
+int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int (*real)(int, int, int, void *, socklen_t *) =
+		(int (*)(int, int, int, void *, socklen_t *))next("getsockopt");
+	int rc = real(fd, level, name, val, len);
+	int protocol = fake_smc_protocol(fd);
+
+	if (rc || protocol < 0 || level != SOL_SOCKET || *len < sizeof(int))
+		return rc;
+	if (name == SO_DOMAIN)
+		*(int *)val = FAKE_AF_SMC;
+	else if (name == SO_PROTOCOL)
+		*(int *)val = protocol;
+	return rc;
+}
+
+int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	int (*real)(int, int, int, const void *, socklen_t) =
+		(int (*)(int, int, int, const void *, socklen_t))next("setsockopt");
+	const char *max = getenv("FAKE_SMC_MAXBUF");
+	int value;
+
+	if (level == SOL_SOCKET && len >= sizeof(int)) {
+		value = *(const int *)val;
+		if (name == SO_RCVBUF || name == SO_SNDBUF || name == SO_RCVBUFFORCE ||
+		    name == SO_SNDBUFFORCE)
+			note("setsockopt %d %d %d\n", fake_smc_protocol(fd) >= 0, name, value);
+		if (max && (name == SO_RCVBUFFORCE || name == SO_SNDBUFFORCE)) {
+			errno = EPERM;
+			return -1;
+		}
+		if (max && (name == SO_RCVBUF || name == SO_SNDBUF) && value > atoi(max)) {
+			value = atoi(max);
+			return real(fd, level, name, &value, sizeof(value));
+		}
+	}
+	return real(fd, level, name, val, len);
+}

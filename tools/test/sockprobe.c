@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program with TCP sockets that does what its arguments say and prints what it sees.
+ *
+ * Each argument is a step, "name,arg,arg". Steps work on the current socket; "other" exchanges
+ * it with a second one. The first step that fails prints "name: reason" and ends with 1, unless
+ * it is written "try,name,...": then a failure is printed (but for a connect that is refused or
+ * in progress, as expected where nothing listens) and the next step follows.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_ARGS 8
+#define EPOLL_COOKIE 0x1122334455667788ULL
+#define NUM_THREADS 8
+#define SOCKETS_PER_THREAD 200
+
+static int cur = -1, other = -1, epfd = -1;
+static in_port_t server_port;
+
+struct step {
+	const char *name;
+	int (*run)(int argc, char **argv);
+};
+
+static int int_option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = -1;
+
+	if (getsockopt(fd, level, name, &v, &len))
+		return -errno;
+	return v;
+}
+
+/* What the kernel, or the fake one, says without the library in between */
+static int kernel_protocol(int fd)
+{
+	int (*fake)(int fd) = (int (*)(int))dlsym(RTLD_DEFAULT, "fake_smc_protocol");
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	if (fake)
+		return fake(fd);
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &v, &len) || v != 43)
+		return -1;
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &v, &len))
+		return -1;
+	return v;
+}
+
+/* new,4|6[,nonblock][,cloexec][,proto=N][,dgram] */
+static int step_new(int argc, char **argv)
+{
+	int domain = argc > 1 && !strcmp(argv[1], "6") ? AF_INET6 : AF_INET;
+	int type = SOCK_STREAM, flags = 0, protocol = 0, i;
+
+	for (i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "nonblock"))
+			flags |= SOCK_NONBLOCK;
+		else if (!strcmp(argv[i], "cloexec"))
+			flags |= SOCK_CLOEXEC;
+		else if (!strcmp(argv[i], "dgram"))
+			type = SOCK_DGRAM;
+		else if (!strncmp(argv[i], "proto=", 6))
+			protocol = atoi(argv[i] + 6);
+	}
+	errno = 77;
+	cur = socket(domain, type | flags, protocol);
+	if (cur >= 0 && errno != 77) {
+		printf("errno became %d\n", errno);
+		return -1;
+	}
+	return cur < 0 ? -1 : 0;
+}
+
+static int step_show(int argc, char **argv)
+{
+	int proto = kernel_protocol(cur);
+	char kernel[16] = "tcp";
+
+	(void)argc;
+	(void)argv;
+	if (proto >= 0)
+		snprintf(kernel, sizeof(kernel), "smc%d", proto);
+	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel,
+	       int_option(cur, SOL_SOCKET, SO_DOMAIN), int_option(cur, SOL_SOCKET, SO_PROTOCOL),
+	       !!(fcntl(cur, F_GETFL) & O_NONBLOCK), !!(fcntl(cur, F_GETFD) & FD_CLOEXEC));
+	return 0;
+}
+
+static int step_mode(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	puts(kernel_protocol(cur) >= 0 ? "smc" : "tcp");
+	return 0;
+}
+
+/* A buffer shorter than an int: the answer is cut, the bytes behind it stay. */
+static int step_shortopt(int argc, char **argv)
+{
+	unsigned char buf[4] = { 0xee, 0xee, 0xee, 0xee };
+	socklen_t len = 1;
+
+	(void)argc;
+	(void)argv;
+	if (getsockopt(cur, SOL_SOCKET, SO_DOMAIN, buf, &len))
+		return -1;
+	printf("%u %02x%02x%02x%02x\n", len, buf[0], buf[1], buf[2], buf[3]);
+	return 0;
+}
+
+static socklen_t make_addr(struct sockaddr_storage *ss, const char *text, const char *port)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
+	in_port_t n = *port == '@' ? server_port : htons(atoi(port));
+
+	memset(ss, 0, sizeof(*ss));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = n;
+		return sizeof(*v4);
+	}
+	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
+		exit(99);
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = n;
+	return sizeof(*v6);
+}
+
+static int step_bind(int argc, char **argv)
+{
+	struct sockaddr_storage ss;
+
+	return argc < 3 ? -1 : bind(cur, (void *)&ss, make_addr(&ss, argv[1], argv[2]));
+}
+
+static int step_connect(int argc, char **argv)
+{
+	struct sockaddr_storage ss;
+
+	return argc < 3 ? -1 : connect(cur, (void *)&ss, make_addr(&ss, argv[1], argv[2]));
+}
+
+static int step_listen(int argc, char **argv)
+{
+	struct sockaddr_in6 local;
+	socklen_t len = sizeof(local);
+
+	(void)argc;
+	(void)argv;
+	if (listen(cur, 16) || getsockname(cur, (struct sockaddr *)&local, &len))
+		return -1;
+	/* At the same place in sockaddr_in */
+	server_port = local.sin6_port;
+	return 0;
+}
+
+static int step_accept(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	cur = accept4(cur, NULL, NULL, SOCK_CLOEXEC);
+	return cur < 0 ? -1 : 0;
+}
+
+static int step_other(int argc, char **argv)
+{
+	int tmp = cur;
+
+	(void)argc;
+	(void)argv;
+	cur = other;
+	other = tmp;
+	return 0;
+}
+
+static int step_dup(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	cur = dup(cur);
+	return cur < 0 ? -1 : 0;
+}
+
+/* A duplicate stays open, the current number goes on. */
+static int step_dupkeep(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return dup(cur) < 0 ? -1 : 0;
+}
+
+static int step_close(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return close(cur);
+}
+
+/* set,LEVEL,NAME,VALUE */
+static int step_set(int argc, char **argv)
+{
+	int v;
+
+	if (argc < 4)
+		return -1;
+	v = atoi(argv[3]);
+	return setsockopt(cur, atoi(argv[1]), atoi(argv[2]), &v, sizeof(v));
+}
+
+static int step_get(int argc, char **argv)
+{
+	if (argc < 3)
+		return -1;
+	printf("%d\n", int_option(cur, atoi(argv[1]), atoi(argv[2])));
+	return 0;
+}
+
+static int step_timeout(int argc, char **argv)
+{
+	struct timeval tv = { .tv_sec = argc > 1 ? atoi(argv[1]) : 0 };
+
+	return setsockopt(cur, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+}
+
+static int step_gettimeout(int argc, char **argv)
+{
+	struct timeval tv;
+	socklen_t len = sizeof(tv);
+
+	(void)argc;
+	(void)argv;
+	if (getsockopt(cur, SOL_SOCKET, SO_RCVTIMEO, &tv, &len))
+		return -1;
+	printf("%ld\n", (long)tv.tv_sec);
+	return 0;
+}
+
+static int step_epoll(int argc, char **argv)
+{
+	struct epoll_event ev = { .events = EPOLLOUT, .data.u64 = EPOLL_COOKIE };
+
+	(void)argc;
+	(void)argv;
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	return epfd < 0 ? -1 : epoll_ctl(epfd, EPOLL_CTL_ADD, cur, &ev);
+}
+
+static int step_wait(int argc, char **argv)
+{
+	struct epoll_event ev = { 0 };
+	int n = epoll_wait(epfd, &ev, 1, 3000);
+
+	(void)argc;
+	(void)argv;
+	if (n < 0)
+		return -1;
+	printf("%d writable=%d cookie=%d\n", n, ev.events == EPOLLOUT,
+	       ev.data.u64 == EPOLL_COOKIE);
+	return 0;
+}
+
+static int step_localport(int argc, char **argv)
+{
+	struct sockaddr_in6 local;
+	socklen_t len = sizeof(local);
+
+	(void)argc;
+	(void)argv;
+	if (getsockname(cur, (struct sockaddr *)&local, &len))
+		return -1;
+	printf("%d\n", ntohs(local.sin6_port));
+	return 0;
+}
+
+/* Is the local port the one that was remembered by "keepport"? */
+static in_port_t kept_port;
+
+static int step_keepport(int argc, char **argv)
+{
+	struct sockaddr_in6 local;
+	socklen_t len = sizeof(local);
+
+	(void)argv;
+	if (getsockname(cur, (struct sockaddr *)&local, &len))
+		return -1;
+	if (argc > 1)
+		puts(kept_port && kept_port == local.sin6_port ? "same port" : "port changed");
+	kept_port = local.sin6_port;
+	return 0;
+}
+
+static int step_send(int argc, char **argv)
+{
+	if (argc < 2)
+		return -1;
+	return send(cur, argv[1], strlen(argv[1]), 0) == (ssize_t)strlen(argv[1]) ? 0 : -1;
+}
+
+static int step_recv(int argc, char **argv)
+{
+	char buf[256];
+	ssize_t n = recv(cur, buf, sizeof(buf), 0);
+
+	(void)argc;
+	(void)argv;
+	if (n < 0)
+		return -1;
+	printf("%.*s\n", (int)n, buf);
+	return 0;
+}
+
+/* Goes on in the child, the parent hands on its result. */
+static int step_fork(int argc, char **argv)
+{
+	int status;
+	pid_t pid;
+
+	(void)argc;
+	(void)argv;
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		return 0;
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+}
+
+static void *open_many(void *arg)
+{
+	int i, *bad = arg;
+
+	for (i = 0; i < SOCKETS_PER_THREAD; i++) {
+		int fd = socket(i & 1 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+		int want = i & 1 ? AF_INET6 : AF_INET;
+
+		if (fd < 0 || int_option(fd, SOL_SOCKET, SO_DOMAIN) != want)
+			(*bad)++;
+		if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+static int step_threads(int argc, char **argv)
+{
+	pthread_t threads[NUM_THREADS];
+	int bad[NUM_THREADS] = { 0 };
+	int i, sum = 0;
+
+	(void)argc;
+	(void)argv;
+	for (i = 0; i < NUM_THREADS; i++) {
+		if (pthread_create(&threads[i], NULL, open_many, &bad[i]))
+			return -1;
+	}
+	for (i = 0; i < NUM_THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		sum += bad[i];
+	}
+	printf("%d bad\n", sum);
+	return 0;
+}
+
+/* As a daemon does: number 2 becomes a file that must not get messages. */
+static int step_stderr_to(int argc, char **argv)
+{
+	int fd;
+
+	if (argc < 2)
+		return -1;
+	close(STDERR_FILENO);
+	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	return fd == STDERR_FILENO ? 0 : -1;
+}
+
+/* maxfiles,N: at most N descriptors from now on */
+static int step_maxfiles(int argc, char **argv)
+{
+	struct rlimit limit = { 0 };
+
+	if (argc < 2)
+		return -1;
+	limit.rlim_cur = atoi(argv[1]);
+	limit.rlim_max = limit.rlim_cur;
+	return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static const struct step steps[] = {
+	{ "new", step_new }, { "show", step_show }, { "mode", step_mode },
+	{ "shortopt", step_shortopt }, { "bind", step_bind }, { "connect", step_connect },
+	{ "listen", step_listen }, { "accept", step_accept }, { "other", step_other },
+	{ "dup", step_dup }, { "dupkeep", step_dupkeep },
+	{ "close", step_close }, { "set", step_set }, { "get", step_get },
+	{ "timeout", step_timeout }, { "gettimeout", step_gettimeout },
+	{ "epoll", step_epoll }, { "wait", step_wait }, { "localport", step_localport },
+	{ "keepport", step_keepport }, { "send", step_send }, { "recv", step_recv },
+	{ "fork", step_fork }, { "threads", step_threads }, { "stderr", step_stderr_to },
+	{ "maxfiles", step_maxfiles },
+};
+
+static int run_step(char *text)
+{
+	bool may_fail = !strncmp(text, "try,", 4);
+	char *argv[MAX_ARGS];
+	int argc = 0;
+	size_t i;
+
+	if (may_fail)
+		text += 4;
+	while (argc < MAX_ARGS && (argv[argc] = strsep(&text, ",")))
+		argc++;
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (strcmp(steps[i].name, argv[0]))
+			continue;
+		if (steps[i].run(argc, argv) == 0)
+			return 0;
+		if (!may_fail || (errno != ECONNREFUSED && errno != EINPROGRESS))
+			printf("%s: %s\n", argv[0], strerror(errno));
+		return may_fail ? 0 : 1;
+	}
+	printf("no step %s\n", argv[0]);
+	return 99;
+}
+
+int main(int argc, char **argv)
+{
+	int i, rc = 0;
+
+	for (i = 1; i < argc && !rc; i++)
+		rc = run_step(argv[i]);
+	return rc;
+}

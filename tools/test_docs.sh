@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The man pages: well-formed, and every option of the programs is in them.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+echo "KTAP version 1"
+
+for page in man/*.[78]; do
+	if command -v mandoc >/dev/null; then
+		expect "$page: mandoc" '' mandoc -T lint -W warning "$page"
+	elif command -v groff >/dev/null; then
+		expect "$page: groff" '' groff -man -ww -z "$page"
+	else
+		ktap_skip "$page: format" 'neither mandoc nor groff is installed'
+	fi
+done
+
+# undocumented PAGE PROGRAM: options of --help that the page lacks
+undocumented()
+{
+	# Hyphens are written \- in the pages
+	text=$(sed 's/\\-/-/g' "$1")
+	"$2" --help | grep -o -- '--[a-z][a-z-]*' | sort -u | while read -r option; do
+		case $text in
+		*"$option"*) ;;
+		*) echo "$option" ;;
+		esac
+	done
+}
+expect 'smc_run: all options are in the page' '' undocumented man/smc_run.8 ./smc_run
+expect 'smcctl: all options are in the page' '' undocumented man/smcctl.8 ./smcctl
+
+objects_missing()
+{
+	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
+		grep -q "^\.B.*\<$object\>" man/smcctl.8 || echo "$object"
+	done
+}
+expect 'smcctl: all objects are in the page' '' objects_missing
+
+ktap_done

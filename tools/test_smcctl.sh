@@ -1,0 +1,231 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of smcctl over test/fake_netlink.so, which plays the module; and over the real kernel
+# where it has no SMC.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+fake=$(pwd)/test/fake_netlink.so
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids"
+: >"$FAKE_NL_UEIDS"
+
+for f in smcctl "$fake"; do
+	if [ ! -e "$f" ]; then
+		echo "$f is missing, run make check" >&2
+		exit 1
+	fi
+done
+
+# ctl KIND ARGUMENT...
+ctl()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
+}
+
+# Blanks in a row count as one
+squeezed()
+{
+	"$@" | tr -s ' '
+}
+
+# field KIND KEY ARGUMENT...: values of a key in the JSON output, in order
+field()
+{
+	kind=$1
+	key=$2
+	shift 2
+	ctl "$kind" -j "$@" | sed -n "s/^ *\"$key\": *\(.*[^,]\),*\$/\1/p"
+}
+
+echo "KTAP version 1"
+
+# --- info ---
+expect 'info' 'version: 2
+release: 1
+smcr_v2: true
+ism_v2: false
+host: host?a' squeezed ctl normal info
+expect 'info as JSON' '"host?a"' field normal host info
+expect 'info, empty answer' '' ctl empty info
+
+# --- link groups and links ---
+expect 'linkgroup' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID
+0x00000100 server symmetric 7 2 1 458752 5000000000 SMCV2-DEFAULT-UEID peer1 -' \
+	squeezed ctl normal linkgroup
+expect 'linkgroup of an older kernel' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID
+0x00000100 server symmetric 7 2 1 - - SMCV2-DEFAULT-UEID peer1 -' \
+	squeezed ctl old linkgroup
+expect 'linkgroup as JSON: new numbers' '255' field normal max_connections linkgroup
+expect 'linkgroup as JSON: not there in older kernels' '' field old max_connections linkgroup
+expect 'linkgroup show is the same' '"server"' field normal role linkgroup show
+expect 'no link group: heading only' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID' \
+	squeezed ctl empty linkgroup
+expect 'no link group: empty JSON list' '[]' ctl empty -j linkgroup
+expect 'linkgroup, wrong sizes are left out' '"NOEND"' field short pnetid linkgroup
+expect 'link' 'GROUP ID STATE CONNS DEVICE PORT NETDEV UID PEER-UID GID PEER-GID
+0x00000100 1 active 4 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002
+0x00000100 2 unknown 4 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002' \
+	squeezed ctl normal link
+expect 'device: only valid ports' 'DEVICE PORT STATE NETDEV LINKS PNETID PCI
+rxe0 1 active lo 3 NET1 -' squeezed ctl normal device
+
+# --- statistics ---
+expect 'stats as JSON: bytes' '316' field normal rx_bytes stats
+expect 'stats as JSON: connections' '310' field normal server_v2_connections stats
+expect 'stats as JSON: attribute of newer kernels' '65536' field normal rx_buffer_bytes stats
+expect 'stats as JSON: inner tables' '107' field normal downgraded stats
+expect 'stats as JSON: sizes' '209' field normal above_1m stats
+expect 'stats: handshake errors' '5' field normal client_handshake_errors stats
+expect 'stats: reasons of fallbacks' '"0x03030000"
+"0x12345678"' field normal reason stats
+expect 'stats: reasons in words' '"no SMC device"
+"unknown reason"' field normal reason_text stats
+expect 'stats: sides' '"server"
+"client"' field normal side stats
+expect 'stats: totals of the first message' '9' field normal client stats
+expect 'stats: nothing fell back' '0' field empty client stats
+expect 'stats without inner tables' '6' field short server_handshake_errors stats
+expect_match 'stats as text' '*rx_bytes: *316*' ctl normal stats
+
+# --- sockets ---
+expect 'sock' 'STATE UID INODE LOCAL PEER MODE DETAIL
+ACTIVE 1000 4711 10.0.0.1:6379 10.0.0.2:40001 SMCR server, link 3 on rxe0 port 1
+ACTIVE 1000 4711 [fd00::1]:443 [fd00::2]:50000 TCP declined by peer (0x05000000), peer: no SMC device (0x03030000)
+CLOSED 1000 4711 [::ffff:10.0.0.1]:80 [::ffff:10.0.0.3]:50001 TCP peer did not indicate SMC (0x03010000)
+unknown 1000 4711 10.0.0.1:81 10.0.0.2:82 unknown -' squeezed ctl normal sock
+expect 'sock -a shows listeners' '"ACTIVE"
+"ACTIVE"
+"CLOSED"
+"LISTEN"
+"unknown"' field normal state -a sock
+expect 'sock -p: either side' '6379' field normal local_port sock -p 40001
+expect 'sock -l' '443' field normal local_port sock -l 443
+expect 'sock -r' '' field normal local_port sock -r 443
+expect 'sock -p with -a' '6379
+6379' field normal local_port sock -ap 6379
+expect 'sock -l and -r together' '50001' field normal peer_port sock -l 80 -r 50001
+expect 'sock as JSON: token' '"0xbeef0001"' field normal token sock
+expect 'sock as JSON: sizes' '262144' field normal peer_rmbe_size sock
+expect 'sock as JSON: cursors in order' '11
+12
+13
+14
+15
+16
+17' field normal count sock
+expect 'sock as JSON: flags' '"0x80"' field normal rx_prod_flags sock
+expect 'sock as JSON: GIDs' '"fe80:0000:0000:0000:0000:0000:0000:0002"' field normal peer_gid sock
+expect 'sock as JSON: role and device' '"rxe0"' field normal device sock
+expect 'sock as JSON: reasons of both sides' '"0x03030000"
+"0x00000000"' field normal peer_reason sock
+expect 'sock as JSON: no fallback member in mode SMCR' '"0x05000000"
+"0x03010000"' field normal reason sock
+expect_match 'sock -v' '*SMCR*gid:*token: *0xbeef0001*' ctl normal sock -v
+expect 'sock, none' '[]' ctl empty -j sock
+expect 'sock, shorter structure: rest is zero' '131072' field short rmbe_size sock
+expect 'sock, shorter structure: peer size' '0' field short peer_rmbe_size sock
+expect 'sock, name without end' \
+	'"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"' field short device sock
+expect 'sock, message too short' 'smcctl: the list of sockets: Bad message' ctl tiny sock
+if command -v python3 >/dev/null; then
+	valid_json()
+	{
+		for object in info linkgroup link device stats sock ueid; do
+			ctl "$1" -j "$object" | python3 -m json.tool >/dev/null || echo "$object"
+		done
+	}
+	expect 'JSON is valid' '' valid_json normal
+	expect 'JSON is valid when there is nothing' '' valid_json empty
+else
+	ktap_skip 'JSON is valid' 'no python3'
+	ktap_skip 'JSON is valid when there is nothing' 'no python3'
+fi
+
+# --- UEIDs ---
+expect 'ueid add' '' ctl normal ueid add SMCV2-DEFAULT-UEID
+expect 'ueid is padded to 32 characters' 'SMCV2-DEFAULT-UEID              ' cat "$FAKE_NL_UEIDS"
+expect 'ueid show' 'SMCV2-DEFAULT-UEID' ctl normal ueid show
+expect 'ueid alone is show' 'SMCV2-DEFAULT-UEID' ctl normal ueid
+expect 'ueid add again' 'smcctl: UEID SMCV2-DEFAULT-UEID is there already' \
+	ctl normal ueid add SMCV2-DEFAULT-UEID
+expect_rc 'ueid add again: status 1' 1 ctl normal ueid add SMCV2-DEFAULT-UEID
+for name in A.B 0 ABCDEFGHIJKLMNOPQRSTUVWXYZ012345; do
+	expect "ueid add $name" '' ctl normal ueid add "$name"
+done
+expect 'ueid add to a full list' 'smcctl: the list of UEIDs is full (4 entries)' \
+	ctl normal ueid add E
+expect 'ueid del' '' ctl normal ueid del A.B
+expect 'ueid del of none' 'smcctl: there is no UEID A.B' ctl normal ueid del A.B
+expect_rc 'ueid del of none: status 1' 1 ctl normal ueid del A.B
+expect 'ueid show as JSON' '[
+  "SMCV2-DEFAULT-UEID",
+  "0",
+  "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+]' ctl normal -j ueid
+expect 'ueid flush' '' ctl normal ueid flush
+expect 'ueid list is empty then' '' ctl normal ueid
+for case in ':it is empty' 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456:it has more than' \
+	'lower:only A-Z' 'A B:only A-Z' '.A:the first character' '-A:the first character' \
+	'A..B:two dots'; do
+	expect_usage "ueid add '${case%%:*}'" "smcctl: '${case%%:*}' is no UEID: ${case#*:}*" \
+		ctl normal -- ueid add "${case%%:*}"
+done
+
+# --- wrong usage ---
+expect_usage 'no object' 'smcctl: no object given*' ctl normal
+expect_usage 'unknown object' "smcctl: unknown object 'foo'*" ctl normal foo
+expect_usage 'unknown command' 'smcctl: ueid is followed by*' ctl normal ueid foo
+expect_usage 'missing name' 'smcctl: ueid is followed by*' ctl normal ueid add
+expect_usage 'argument too many' "smcctl: info takes no argument 'x'" ctl normal info x
+expect_usage 'far too many arguments' "*too many arguments at 'e'" ctl normal a b c d e
+expect_usage 'option of sock elsewhere' 'smcctl: option --port belongs to sock' \
+	ctl normal link -p 80
+for port in 65536 -1 x '' 99999999999; do
+	expect_usage "port '$port'" "*'$port' is no port number" ctl normal sock -p "$port"
+done
+expect_rc 'unknown option: status 2' 2 ctl normal --foo
+expect_rc '--help: status 0' 0 ctl normal --help
+expect_match '--version' 'smcctl [0-9]*.[0-9]*.[0-9]*' ctl normal --version
+
+# --- failures ---
+for object in info linkgroup link device stats ueid; do
+	expect "$object without module" \
+		'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
+		ctl nofamily "$object"
+	expect_match "$object not known to the module" \
+		'smcctl: the loaded smc module does not support *' ctl unknown "$object"
+	expect_rc "$object fails with status 1" 1 ctl unknown "$object"
+	expect_rc "$object: an error at the end of the list" 1 ctl doneerror "$object"
+done
+expect 'sock without module' \
+	'smcctl: this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)' \
+	ctl nofamily sock
+expect 'sock: an error at the end of the list' \
+	'smcctl: the list of sockets: Message too long' ctl doneerror sock
+expect_match 'ueid add without right' 'smcctl: *CAP_NET_ADMIN*' ctl denied ueid add A
+full_disk()
+{
+	ctl normal info >/dev/full
+}
+expect 'output that cannot be written' 'smcctl: cannot write the output' full_disk
+expect_rc 'output that cannot be written: status 1' 1 full_disk
+
+if grep -q '^SMC ' /proc/net/protocols; then
+	ktap_skip 'real kernel without SMC: info' 'this kernel has SMC'
+	ktap_skip 'real kernel without SMC: sock' 'this kernel has SMC'
+else
+	expect_match 'real kernel without SMC: info' 'smcctl: this kernel has no *' ./smcctl info
+	expect_match 'real kernel without SMC: sock' 'smcctl: this kernel cannot *' ./smcctl sock
+fi
+
+ktap_done
