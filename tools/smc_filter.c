@@ -18,13 +18,13 @@
 /* An address to be judged, v4-mapped IPv6 already turned into IPv4 */
 struct endpoint {
 	sa_family_t family;
-	uint16_t port;
-	uint8_t addr[16];
+	__u16 port;
+	__u8 addr[16];
 };
 
-static bool is_v4_mapped(const uint8_t *addr)
+static bool is_v4_mapped(const __u8 *addr)
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	static const __u8 prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 	return memcmp(addr, prefix, sizeof(prefix)) == 0;
 }
@@ -218,17 +218,17 @@ static bool read_endpoint(struct endpoint *ep, const struct sockaddr *sa, sockle
 	return false;
 }
 
-uint16_t smc_filter_port(const struct sockaddr *sa, socklen_t len)
+__u16 smc_filter_port(const struct sockaddr *sa, socklen_t len)
 {
 	struct endpoint ep;
 
 	return read_endpoint(&ep, sa, len) ? ep.port : 0;
 }
 
-static bool prefix_equal(const uint8_t *a, const uint8_t *b, unsigned int bits)
+static bool prefix_equal(const __u8 *a, const __u8 *b, unsigned int bits)
 {
 	unsigned int bytes = bits / 8;
-	uint8_t mask = bits % 8 ? (uint8_t)(0xff << (8 - bits % 8)) : 0;
+	__u8 mask = bits % 8 ? (__u8)(0xff << (8 - bits % 8)) : 0;
 
 	if (memcmp(a, b, bytes))
 		return false;

@@ -5,9 +5,10 @@
 #ifndef SMC_TOOLS_FILTER_H
 #define SMC_TOOLS_FILTER_H
 
+#include "smc_tools.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #define SMC_FILTER_MAX_RULES 64
@@ -37,9 +38,9 @@ struct smc_filter_rule {
 	unsigned int ops;
 	sa_family_t family;
 	unsigned int plen;
-	uint16_t port_lo;
-	uint16_t port_hi;
-	uint8_t addr[16];
+	__u16 port_lo;
+	__u16 port_hi;
+	__u8 addr[16];
 };
 
 /**
@@ -84,6 +85,6 @@ bool smc_filter_wants_smc(const struct smc_filter *f, enum smc_filter_op op,
  *
  * Return: the port in host byte order, 0 when there is none.
  */
-uint16_t smc_filter_port(const struct sockaddr *sa, socklen_t len);
+__u16 smc_filter_port(const struct sockaddr *sa, socklen_t len);
 
 #endif /* SMC_TOOLS_FILTER_H */

@@ -40,15 +40,14 @@
 #define RETRY_SECONDS 30
 #define MAX_BUFFER (INT_MAX / 2)
 
-#define WRAPS(name) __asm__(name) __attribute__((visibility("default")))
-
 /* Under other C names, since the C library's prototypes have argument types of its own. */
-int smc_wrap_socket(int domain, int type, int protocol) WRAPS("socket");
-int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len) WRAPS("bind");
-int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len) WRAPS("connect");
-int smc_wrap_listen(int fd, int backlog) WRAPS("listen");
+int smc_wrap_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
+int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len) __asm__("bind") SMC_EXPORTED;
+int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
+	__asm__("connect") SMC_EXPORTED;
+int smc_wrap_listen(int fd, int backlog) __asm__("listen") SMC_EXPORTED;
 int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
-	WRAPS("getsockopt");
+	__asm__("getsockopt") SMC_EXPORTED;
 
 /**
  * struct preload - everything the library knows; constant after setup() but for the atomics
@@ -90,7 +89,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
  * A daemon closes its stderr and number 2 may now be a socket or a data file: write only to what
  * was stderr when the program began.
  */
-__attribute__((format(printf, 1, 2)))
+__printf(1, 2)
 static void say(const char *fmt, ...)
 {
 	int saved = errno;
@@ -124,7 +123,7 @@ out:
 	} while (0)
 
 /* A setting that cannot be understood must not be ignored: the user believes it is in force. */
-__attribute__((format(printf, 1, 2), noreturn))
+__noreturn __printf(1, 2)
 static void refuse(const char *fmt, ...)
 {
 	va_list args;

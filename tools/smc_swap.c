@@ -8,6 +8,7 @@
  * remembered in the library, hence nothing can be out of date after fork, dup or exec.
  */
 #define _GNU_SOURCE
+#include "smc_tools.h"
 #include "smc_swap.h"
 
 #include <dirent.h>
@@ -16,7 +17,6 @@
 #include <limits.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,10 +156,10 @@ static void copy_options(int from, int to, int domain, int auto_rcvbuf, int auto
 	int locks = 0;
 	size_t i;
 
-	for (i = 0; i < sizeof(carried_options) / sizeof(carried_options[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(carried_options); i++)
 		copy_option(from, to, &carried_options[i], calls);
 	if (domain == AF_INET6) {
-		for (i = 0; i < sizeof(carried_options_v6) / sizeof(carried_options_v6[0]); i++)
+		for (i = 0; i < ARRAY_SIZE(carried_options_v6); i++)
 			copy_option(from, to, &carried_options_v6[i], calls);
 	}
 	if (calls->getsockopt(from, SOL_SOCKET, SO_BUF_LOCK, &locks, &len))

@@ -14,9 +14,7 @@
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
 static const char doc[] =
-	"Show sockets, link groups, devices and statistics of SMC; set UEIDs."
-	"\v"
-	"Objects:\n"
+	"Show sockets, link groups, devices and statistics of SMC; set UEIDs.\vObjects:\n"
 	"  info                 version and abilities of the module\n"
 	"  sock                 sockets: state, mode, addresses, why TCP is used\n"
 	"  linkgroup            link groups\n"
@@ -123,7 +121,7 @@ static int run_object(const struct command_line *line)
 	}
 	if (!strcmp(name, "ueid"))
 		return ctl_ueid(&line->opts, line->num - 1, (char **)line->words + 1);
-	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		if (strcmp(name, objects[i].name))
 			continue;
 		/* "show" is what they all do. */

@@ -8,11 +8,12 @@
 #ifndef SMC_TOOLS_SMCCTL_H
 #define SMC_TOOLS_SMCCTL_H
 
+#include "smc_tools.h"
+
 #include <json-c/json.h>
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Attributes that came with Linux 6.12 and that older headers lack */
 #define CTL_LGR_R_SNDBUF_ALLOC	12
@@ -60,11 +61,11 @@ struct ctl_column {
 };
 
 /* smcctl_out.c */
-void ctl_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ctl_fail(const char *fmt, ...) __printf(1, 2);
 void ctl_add_str(struct json_object *obj, const char *key, const char *val);
-void ctl_add_u64(struct json_object *obj, const char *key, uint64_t val);
-void ctl_add_hex32(struct json_object *obj, const char *key, uint32_t val);
-void ctl_add_reason(struct json_object *obj, const char *key, uint32_t code);
+void ctl_add_u64(struct json_object *obj, const char *key, __u64 val);
+void ctl_add_hex32(struct json_object *obj, const char *key, __u32 val);
+void ctl_add_reason(struct json_object *obj, const char *key, __u32 code);
 void ctl_print_json(struct json_object *obj);
 void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num);
 void ctl_print_fields(struct json_object *obj, int indent);
@@ -80,10 +81,10 @@ void ctl_print_fields(struct json_object *obj, int indent);
  * @str: that string, sent with its final zero
  */
 struct ctl_genl_req {
-	uint8_t cmd;
+	__u8 cmd;
 	const char *what;
 	bool dump;
-	uint16_t str_attr;
+	__u16 str_attr;
 	const char *str;
 };
 
@@ -96,7 +97,7 @@ int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
 void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max);
 void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigned int max);
 /* Unsigned integer of 1, 2, 4 or 8 bytes; false when absent or of another size. */
-bool ctl_attr_uint(const struct nlattr *attr, uint64_t *val);
+bool ctl_attr_uint(const struct nlattr *attr, __u64 *val);
 /* Trailing blanks are cut, unprintable bytes become '?'. */
 bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size);
 void ctl_clean_str(char *buf, size_t size, const void *from, size_t len);

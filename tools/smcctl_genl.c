@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NAME_OR_UNKNOWN(table, i) ((i) < ARRAY_SIZE(table) ? (table)[i] : "unknown")
-
 /**
  * struct link_dump - state while links are read
  * @links: result
@@ -20,9 +17,14 @@
  */
 struct link_dump {
 	struct json_object *links;
-	uint64_t lgr;
+	__u64 lgr;
 	bool have_lgr;
 };
+
+static const char *name_of(const char * const *names, size_t num, __u64 i)
+{
+	return i < num ? names[i] : "unknown";
+}
 
 static int run_or_complain(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 {
@@ -49,7 +51,7 @@ static int finish(struct json_object *result, int rc, const struct ctl_opts *opt
 
 static void copy_bool(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
-	uint64_t val;
+	__u64 val;
 
 	if (ctl_attr_uint(attr, &val))
 		json_object_object_add(obj, key, json_object_new_boolean(val != 0));
@@ -87,13 +89,13 @@ static void add_group_v2(struct json_object *obj, const struct nlattr *common,
 {
 	static const char * const systems[] = { "unknown", "z/OS", "Linux", "AIX" };
 	const struct nlattr *tb[SMC_NLA_LGR_V2_MAX + 1], *rtb[CTL_LGR_R_V2_MAX + 1];
-	uint64_t val;
+	__u64 val;
 
 	ctl_parse_nest(common, tb, SMC_NLA_LGR_V2_MAX);
 	ctl_copy_uint(obj, "version", tb[SMC_NLA_LGR_V2_VER]);
 	ctl_copy_uint(obj, "release", tb[SMC_NLA_LGR_V2_REL]);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_V2_OS], &val))
-		ctl_add_str(obj, "peer_os", NAME_OR_UNKNOWN(systems, val));
+		ctl_add_str(obj, "peer_os", name_of(systems, ARRAY_SIZE(systems), val));
 	ctl_copy_str(obj, "peer_host", tb[SMC_NLA_LGR_V2_PEER_HOST]);
 	ctl_copy_str(obj, "eid", tb[SMC_NLA_LGR_V2_NEG_EID]);
 	ctl_parse_nest(v2, rtb, CTL_LGR_R_V2_MAX);
@@ -110,20 +112,20 @@ static struct json_object *read_group(const struct nlattr *nest)
 	static const char * const buf_types[] = { "physical", "virtual", "mixed" };
 	const struct nlattr *tb[CTL_LGR_R_MAX + 1];
 	struct json_object *obj = json_object_new_object();
-	uint64_t val;
+	__u64 val;
 
 	ctl_parse_nest(nest, tb, CTL_LGR_R_MAX);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_ID], &val))
-		ctl_add_hex32(obj, "id", (uint32_t)val);
+		ctl_add_hex32(obj, "id", (__u32)val);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_ROLE], &val))
 		ctl_add_str(obj, "role", val ? "server" : "client");
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_TYPE], &val))
-		ctl_add_str(obj, "type", NAME_OR_UNKNOWN(types, val));
+		ctl_add_str(obj, "type", name_of(types, ARRAY_SIZE(types), val));
 	ctl_copy_uint(obj, "connections", tb[SMC_NLA_LGR_R_CONNS_NUM]);
 	ctl_copy_uint(obj, "vlan", tb[SMC_NLA_LGR_R_VLAN_ID]);
 	ctl_copy_str(obj, "pnetid", tb[SMC_NLA_LGR_R_PNETID]);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_BUF_TYPE], &val))
-		ctl_add_str(obj, "buffer_type", NAME_OR_UNKNOWN(buf_types, val));
+		ctl_add_str(obj, "buffer_type", name_of(buf_types, ARRAY_SIZE(buf_types), val));
 	ctl_copy_uint(obj, "sndbuf_bytes", tb[CTL_LGR_R_SNDBUF_ALLOC]);
 	ctl_copy_uint(obj, "rmb_bytes", tb[CTL_LGR_R_RMB_ALLOC]);
 	ctl_copy_uint(obj, "net_cookie", tb[SMC_NLA_LGR_R_NET_COOKIE]);
@@ -166,7 +168,7 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	const struct nlattr *lgr[CTL_LGR_R_MAX + 1];
 	struct link_dump *dump = data;
 	struct json_object *obj;
-	uint64_t val;
+	__u64 val;
 
 	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
 	if (top[SMC_GEN_LGR_SMCR]) {
@@ -179,18 +181,18 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	json_object_array_add(dump->links, obj);
 	ctl_parse_nest(top[SMC_GEN_LINK_SMCR], tb, SMC_NLA_LINK_MAX);
 	if (dump->have_lgr)
-		ctl_add_hex32(obj, "group", (uint32_t)dump->lgr);
+		ctl_add_hex32(obj, "group", (__u32)dump->lgr);
 	ctl_copy_uint(obj, "id", tb[SMC_NLA_LINK_ID]);
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_STATE], &val))
-		ctl_add_str(obj, "state", NAME_OR_UNKNOWN(states, val));
+		ctl_add_str(obj, "state", name_of(states, ARRAY_SIZE(states), val));
 	ctl_copy_uint(obj, "connections", tb[SMC_NLA_LINK_CONN_CNT]);
 	ctl_copy_str(obj, "device", tb[SMC_NLA_LINK_IB_DEV]);
 	ctl_copy_uint(obj, "port", tb[SMC_NLA_LINK_IB_PORT]);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_LINK_NET_DEV]);
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_UID], &val))
-		ctl_add_hex32(obj, "uid", (uint32_t)val);
+		ctl_add_hex32(obj, "uid", (__u32)val);
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_PEER_UID], &val))
-		ctl_add_hex32(obj, "peer_uid", (uint32_t)val);
+		ctl_add_hex32(obj, "peer_uid", (__u32)val);
 	ctl_copy_str(obj, "gid", tb[SMC_NLA_LINK_GID]);
 	ctl_copy_str(obj, "peer_gid", tb[SMC_NLA_LINK_PEER_GID]);
 	return MNL_CB_OK;
@@ -217,7 +219,7 @@ static void add_port(struct json_object *ports, const struct nlattr **dev, int a
 {
 	const struct nlattr *tb[SMC_NLA_DEV_PORT_MAX + 1];
 	struct json_object *obj;
-	uint64_t val;
+	__u64 val;
 
 	ctl_parse_nest(dev[attr], tb, SMC_NLA_DEV_PORT_MAX);
 	if (!ctl_attr_uint(tb[SMC_NLA_DEV_PORT_VALID], &val) || !val)
@@ -225,7 +227,7 @@ static void add_port(struct json_object *ports, const struct nlattr **dev, int a
 	obj = json_object_new_object();
 	json_object_array_add(ports, obj);
 	ctl_copy_str(obj, "device", dev[SMC_NLA_DEV_IB_NAME]);
-	ctl_add_u64(obj, "port", (uint64_t)number);
+	ctl_add_u64(obj, "port", (__u64)number);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_DEV_PORT_NETDEV]);
 	if (ctl_attr_uint(tb[SMC_NLA_DEV_PORT_STATE], &val))
 		ctl_add_str(obj, "state", val ? "active" : "inactive");
@@ -313,7 +315,7 @@ static const char *ueid_fault(const char *name)
 	return NULL;
 }
 
-static int ueid_change(uint8_t cmd, const char *name)
+static int ueid_change(__u8 cmd, const char *name)
 {
 	const char *fault = ueid_fault(name);
 	char padded[SMC_MAX_EID_LEN + 1];

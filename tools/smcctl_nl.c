@@ -22,7 +22,7 @@
 /* A dump that fails half-way ends with a "done" message that carries the error. */
 static int on_done(const struct nlmsghdr *nlh, void *data)
 {
-	int32_t err;
+	__s32 err;
 
 	(void)data;
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(err))
@@ -54,7 +54,7 @@ static int exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, vo
 {
 	/* libmnl's own handlers are not used for types within this table, set or not. */
 	static mnl_cb_t control[] = { [NLMSG_ERROR] = on_error, [NLMSG_DONE] = on_done };
-	static char buf[BUFFER_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
+	static char buf[BUFFER_SIZE] __aligned(NLMSG_ALIGNTO);
 	unsigned int portid = mnl_socket_get_portid(nl);
 	int rc;
 
@@ -65,12 +65,12 @@ static int exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, vo
 		unsigned int seq = nlh->nlmsg_seq;
 		ssize_t len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
 
-		if (len < 0)
-			return errno;
 		if (len == 0)
-			return ENODATA;
+			errno = ENODATA;
+		if (len <= 0)
+			return errno;
 		rc = mnl_cb_run2(buf, (size_t)len, seq, portid, cb, data, control,
-				 sizeof(control) / sizeof(control[0]));
+				 ARRAY_SIZE(control));
 	} while (rc > MNL_CB_STOP);
 	return rc < 0 ? errno : 0;
 }
@@ -93,7 +93,7 @@ static struct mnl_socket *open_netlink(int bus)
 	return NULL;
 }
 
-static struct nlmsghdr *genl_header(void *buf, uint16_t type, uint16_t flags, uint8_t cmd)
+static struct nlmsghdr *genl_header(void *buf, __u16 type, __u16 flags, __u8 cmd)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
@@ -108,18 +108,18 @@ static struct nlmsghdr *genl_header(void *buf, uint16_t type, uint16_t flags, ui
 static int on_family(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
-	uint16_t *family = data;
-	uint64_t id;
+	__u16 *family = data;
+	__u64 id;
 
 	ctl_parse_genl(nlh, tb, CTRL_ATTR_MAX);
 	if (ctl_attr_uint(tb[CTRL_ATTR_FAMILY_ID], &id))
-		*family = (uint16_t)id;
+		*family = (__u16)id;
 	return MNL_CB_OK;
 }
 
-static int find_family(struct mnl_socket *nl, const char *name, uint16_t *family)
+static int find_family(struct mnl_socket *nl, const char *name, __u16 *family)
 {
-	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh;
 	int err;
 
@@ -135,10 +135,10 @@ static int find_family(struct mnl_socket *nl, const char *name, uint16_t *family
 
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 {
-	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh;
 	struct mnl_socket *nl;
-	uint16_t family;
+	__u16 family;
 	int err;
 
 	nl = open_netlink(NETLINK_GENERIC);
@@ -178,7 +178,7 @@ void ctl_genl_failed(const struct ctl_genl_req *req, int err)
 
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
 {
-	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct mnl_socket *nl;
 	struct nlmsghdr *nlh;
 	int err;
@@ -221,7 +221,7 @@ void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigne
 	}
 }
 
-bool ctl_attr_uint(const struct nlattr *attr, uint64_t *val)
+bool ctl_attr_uint(const struct nlattr *attr, __u64 *val)
 {
 	if (!attr)
 		return false;
@@ -265,7 +265,7 @@ bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size)
 
 void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
-	uint64_t val;
+	__u64 val;
 
 	if (ctl_attr_uint(attr, &val))
 		ctl_add_u64(obj, key, val);
@@ -282,7 +282,7 @@ void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr 
 void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	char name[IF_NAMESIZE];
-	uint64_t index;
+	__u64 index;
 
 	if (!ctl_attr_uint(attr, &index) || !index)
 		return;

@@ -5,7 +5,6 @@
 #include "smcctl.h"
 #include <smc/proto/clc_msg.h>
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,21 +29,21 @@ void ctl_add_str(struct json_object *obj, const char *key, const char *val)
 	json_object_object_add(obj, key, json_object_new_string(val));
 }
 
-void ctl_add_u64(struct json_object *obj, const char *key, uint64_t val)
+void ctl_add_u64(struct json_object *obj, const char *key, __u64 val)
 {
 	json_object_object_add(obj, key, json_object_new_uint64(val));
 }
 
-void ctl_add_hex32(struct json_object *obj, const char *key, uint32_t val)
+void ctl_add_hex32(struct json_object *obj, const char *key, __u32 val)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "0x%08" PRIx32, val);
+	snprintf(text, sizeof(text), "0x%08x", val);
 	ctl_add_str(obj, key, text);
 }
 
 /* Two members: the code as people find it in captures, and what it means */
-void ctl_add_reason(struct json_object *obj, const char *key, uint32_t code)
+void ctl_add_reason(struct json_object *obj, const char *key, __u32 code)
 {
 	char text_key[64];
 

@@ -6,13 +6,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/smc_diag.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define FAMILY_SMC 43
 #define EXT(attr) (1 << ((attr) - 1))
 
@@ -114,7 +112,7 @@ static void add_cursor(struct json_object *obj, const char *key, struct smc_diag
 	json_object_object_add(obj, key, inner);
 }
 
-static void add_flags(struct json_object *obj, const char *key, uint8_t flags)
+static void add_flags(struct json_object *obj, const char *key, __u8 flags)
 {
 	char text[8];
 
@@ -233,7 +231,7 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 	struct json_object *obj;
 	struct smc_diag_msg msg;
 	char detail[256] = "";
-	uint64_t val;
+	__u64 val;
 
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(msg)) {
 		errno = EBADMSG;

@@ -7,8 +7,6 @@
 #include <linux/smc.h>
 #include <stdio.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-
 struct counter {
 	int attr;
 	const char *key;
@@ -121,7 +119,7 @@ static int on_fallback(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_FBACK_STATS_MAX + 1];
 	struct json_object *reasons = NULL, *obj;
-	uint64_t side, code, count;
+	__u64 side, code, count;
 
 	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
 	ctl_parse_nest(top[SMC_GEN_FBACK_STATS], tb, SMC_NLA_FBACK_STATS_MAX);
@@ -135,7 +133,7 @@ static int on_fallback(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_ERROR;
 	obj = json_object_new_object();
 	ctl_add_str(obj, "side", side ? "server" : "client");
-	ctl_add_reason(obj, "reason", (uint32_t)code);
+	ctl_add_reason(obj, "reason", (__u32)code);
 	ctl_add_u64(obj, "count", count);
 	json_object_array_add(reasons, obj);
 	return MNL_CB_OK;

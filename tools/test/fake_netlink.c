@@ -16,6 +16,8 @@
  * FAKE_NL_UEIDS names the file that keeps the list of UEIDs.
  */
 #define _GNU_SOURCE
+#include "../smc_tools.h"
+
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +31,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define PUBLIC(name) __asm__(name) __attribute__((visibility("default")))
 #define FAMILY_ID 0x22
 #define DIAG_BY_FAMILY 20
 #define MAX_UEIDS 4
@@ -40,12 +41,12 @@
 #define NEW_STATS_RX_USAGE 20
 
 ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
-		    socklen_t tolen) PUBLIC("sendto");
-ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags) PUBLIC("recvmsg");
+		    socklen_t tolen) __asm__("sendto") SMC_EXPORTED;
+ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags) __asm__("recvmsg") SMC_EXPORTED;
 
-static char answer[65536] __attribute__((aligned(8)));
+static char answer[65536] __aligned(8);
 static size_t answer_len, answer_pos;
-static uint32_t seq;
+static __u32 seq;
 
 static int is(const char *what)
 {
@@ -62,7 +63,7 @@ static int is_netlink(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_NETLINK;
 }
 
-static struct nlmsghdr *start(uint16_t type, uint16_t flags)
+static struct nlmsghdr *start(__u16 type, __u16 flags)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(answer + answer_len);
 
@@ -77,7 +78,7 @@ static void finish(const struct nlmsghdr *nlh)
 	answer_len += MNL_ALIGN(nlh->nlmsg_len);
 }
 
-static struct nlmsghdr *start_genl(uint8_t cmd)
+static struct nlmsghdr *start_genl(__u8 cmd)
 {
 	struct nlmsghdr *nlh = start(FAMILY_ID, NLM_F_MULTI);
 	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
@@ -87,7 +88,7 @@ static struct nlmsghdr *start_genl(uint8_t cmd)
 	return nlh;
 }
 
-static void put_result(uint16_t type, int err)
+static void put_result(__u16 type, int err)
 {
 	struct nlmsghdr *nlh = start(type, 0);
 	struct nlmsgerr *body;
@@ -139,7 +140,7 @@ static void put_info(void)
 	finish(nlh);
 }
 
-static void put_group(uint32_t id)
+static void put_group(__u32 id)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LGR_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LGR_SMCR), *inner;
@@ -182,7 +183,7 @@ static void put_group(uint32_t id)
 	finish(nlh);
 }
 
-static void put_link(uint8_t id, uint32_t state)
+static void put_link(__u8 id, __u32 state)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LINK_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LINK_SMCR);
@@ -251,7 +252,7 @@ static void put_stats(void)
 	finish(nlh);
 }
 
-static void put_fallback(uint8_t side, uint32_t reason, uint16_t count, int first)
+static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_FBACK_STATS);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_FBACK_STATS);
@@ -346,7 +347,7 @@ static int change_ueids(const struct nlmsghdr *req, int cmd)
 
 /* --- sock_diag --- */
 
-static struct nlmsghdr *start_sock(uint8_t state, uint8_t mode, const char *src, int sport,
+static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
 				   const char *dst, int dport)
 {
 	struct nlmsghdr *nlh = start(DIAG_BY_FAMILY, NLM_F_MULTI);
@@ -365,14 +366,14 @@ static struct nlmsghdr *start_sock(uint8_t state, uint8_t mode, const char *src,
 	return nlh;
 }
 
-static void put_fallback_reasons(struct nlmsghdr *nlh, uint32_t own, uint32_t peer)
+static void put_fallback_reasons(struct nlmsghdr *nlh, __u32 own, __u32 peer)
 {
 	struct smc_diag_fallback fb = { .reason = own, .peer_diagnosis = peer };
 
 	mnl_attr_put(nlh, SMC_DIAG_FALLBACK, sizeof(fb), &fb);
 }
 
-static void put_smcr_sock(uint8_t ext)
+static void put_smcr_sock(__u8 ext)
 {
 	struct nlmsghdr *nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
 					  40001);
@@ -482,11 +483,11 @@ static void put_answer(const struct nlmsghdr *req)
 ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 		    socklen_t tolen)
 {
-	ssize_t (*real)(int, const void *, size_t, int, const struct sockaddr *, socklen_t) =
-		(ssize_t (*)(int, const void *, size_t, int, const struct sockaddr *,
-			     socklen_t))dlsym(RTLD_NEXT, "sendto");
+	ssize_t (*real)(int fd, const void *buf, size_t len, int flags,
+			const struct sockaddr *to, socklen_t tolen);
 	const struct nlmsghdr *req = buf;
 
+	*(void **)&real = dlsym(RTLD_NEXT, "sendto");
 	if (!is_netlink(fd))
 		return real(fd, buf, len, flags, to, tolen);
 	answer_len = 0;
@@ -499,12 +500,12 @@ ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct
 /* One message per call: the tool must cope with lists in many pieces. */
 ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	ssize_t (*real)(int, struct msghdr *, int) =
-		(ssize_t (*)(int, struct msghdr *, int))dlsym(RTLD_NEXT, "recvmsg");
+	ssize_t (*real)(int fd, struct msghdr *msg, int flags);
 	const struct nlmsghdr *nlh = (const void *)(answer + answer_pos);
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK };
 	size_t len;
 
+	*(void **)&real = dlsym(RTLD_NEXT, "recvmsg");
 	if (!is_netlink(fd))
 		return real(fd, msg, flags);
 	if (answer_pos >= answer_len) {

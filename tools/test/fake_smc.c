@@ -7,6 +7,8 @@
  * file that gets a line per call. FAKE_SMC_MAXBUF plays net.core.?mem_max.
  */
 #define _GNU_SOURCE
+#include "../smc_tools.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +22,16 @@
 
 #define FAKE_AF_SMC 43
 #define MAX_SOCKETS 4096
-#define PUBLIC(name) __asm__(name) __attribute__((visibility("default")))
 
-int fake_socket(int domain, int type, int protocol) PUBLIC("socket");
-int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags) PUBLIC("accept4");
-int fake_accept(int fd, struct sockaddr *addr, socklen_t *len) PUBLIC("accept");
-int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len) PUBLIC("getsockopt");
+int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
+int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+	__asm__("accept4") SMC_EXPORTED;
+int fake_accept(int fd, struct sockaddr *addr, socklen_t *len) __asm__("accept") SMC_EXPORTED;
+int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+	__asm__("getsockopt") SMC_EXPORTED;
 int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
-	PUBLIC("setsockopt");
-int fake_smc_protocol(int fd) PUBLIC("fake_smc_protocol");
+	__asm__("setsockopt") SMC_EXPORTED;
+int fake_smc_protocol(int fd) __asm__("fake_smc_protocol") SMC_EXPORTED;
 
 /* Inode * 2 + protocol; an inode is used again only after its socket is gone */
 static atomic_ulong known[MAX_SOCKETS];
@@ -91,9 +94,8 @@ int fake_smc_protocol(int fd)
 
 static void remember(int fd, int protocol)
 {
-	struct stat st;
-
 	atomic_ulong *entry = find(fd, 1);
+	struct stat st;
 
 	if (!entry || fstat(fd, &st))
 		abort();
@@ -110,10 +112,11 @@ static void forget(int fd)
 
 int fake_socket(int domain, int type, int protocol)
 {
-	int (*real)(int, int, int) = (int (*)(int, int, int))next("socket");
+	int (*real)(int domain, int type, int protocol);
 	const char *err = getenv("FAKE_SMC_ERRNO");
 	int fd;
 
+	*(void **)&real = next("socket");
 	note("socket %d %d %d\n", domain, type, protocol);
 	if (domain != FAKE_AF_SMC) {
 		fd = real(domain, type, protocol);
@@ -133,10 +136,11 @@ int fake_socket(int domain, int type, int protocol)
 
 int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	int (*real)(int, struct sockaddr *, socklen_t *, int) =
-		(int (*)(int, struct sockaddr *, socklen_t *, int))next("accept4");
-	int child = real(fd, addr, len, flags);
+	int (*real)(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+	int child;
 
+	*(void **)&real = next("accept4");
+	child = real(fd, addr, len, flags);
 	if (child >= 0) {
 		forget(child);
 		if (fake_smc_protocol(fd) >= 0)
@@ -152,11 +156,12 @@ int fake_accept(int fd, struct sockaddr *addr, socklen_t *len)
 
 int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
-	int (*real)(int, int, int, void *, socklen_t *) =
-		(int (*)(int, int, int, void *, socklen_t *))next("getsockopt");
-	int rc = real(fd, level, name, val, len);
+	int (*real)(int fd, int level, int name, void *val, socklen_t *len);
 	int protocol = fake_smc_protocol(fd);
+	int rc;
 
+	*(void **)&real = next("getsockopt");
+	rc = real(fd, level, name, val, len);
 	if (rc || protocol < 0 || level != SOL_SOCKET || *len < sizeof(int))
 		return rc;
 	if (name == SO_DOMAIN)
@@ -168,11 +173,11 @@ int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 
 int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
-	int (*real)(int, int, int, const void *, socklen_t) =
-		(int (*)(int, int, int, const void *, socklen_t))next("setsockopt");
+	int (*real)(int fd, int level, int name, const void *val, socklen_t len);
 	const char *max = getenv("FAKE_SMC_MAXBUF");
 	int value;
 
+	*(void **)&real = next("setsockopt");
 	if (level == SOL_SOCKET && len >= sizeof(int)) {
 		value = *(const int *)val;
 		if (name == SO_RCVBUF || name == SO_SNDBUF || name == SO_RCVBUFFORCE ||

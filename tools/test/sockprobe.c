@@ -8,6 +8,8 @@
  * in progress, as expected where nothing listens) and the next step follows.
  */
 #define _GNU_SOURCE
+#include "../smc_tools.h"
+
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,10 +53,11 @@ static int int_option(int fd, int level, int name)
 /* What the kernel, or the fake one, says without the library in between */
 static int kernel_protocol(int fd)
 {
-	int (*fake)(int fd) = (int (*)(int))dlsym(RTLD_DEFAULT, "fake_smc_protocol");
 	socklen_t len = sizeof(int);
+	int (*fake)(int fd);
 	int v = 0;
 
+	*(void **)&fake = dlsym(RTLD_DEFAULT, "fake_smc_protocol");
 	if (fake)
 		return fake(fd);
 	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &v, &len) || v != 43)
@@ -429,7 +432,7 @@ static int run_step(char *text)
 		text += 4;
 	while (argc < MAX_ARGS && (argv[argc] = strsep(&text, ",")))
 		argc++;
-	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (strcmp(steps[i].name, argv[0]))
 			continue;
 		if (steps[i].run(argc, argv) == 0)
