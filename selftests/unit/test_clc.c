@@ -367,6 +367,44 @@ static void not_to_be_built(void)
 	CHECK_EQ(smc_clc_build_decline(&d, buf, sizeof(buf)), -EINVAL);
 }
 
+/* What a form does not have is not looked at. */
+static void absent_parts_are_ignored(void)
+{
+	struct smc_clc_accept a = accepts[0].a, b;
+	u8 buf[MSG_MAX];
+
+	a.fce.os = 99;
+	a.gid_count = 99;
+	memset(a.eid, 1, sizeof(a.eid));
+	REQUIRE(smc_clc_build_accept(&a, buf, sizeof(buf)) == 68);
+	REQUIRE(!smc_clc_parse_accept(buf, 68, &b));
+	same_accept(&b, &accepts[0].a);
+	a = accepts[4].a;
+	a.fce.release = 99;
+	a.gid_count = 99;
+	REQUIRE(smc_clc_build_accept(&a, buf, sizeof(buf)) == 108);
+	REQUIRE(!smc_clc_parse_accept(buf, 108, &b));
+	same_accept(&b, &accepts[4].a);
+}
+
+/* Version 1 with an area to skip, as the RFC allows */
+static void v1_with_area(void)
+{
+	struct smc_clc_proposal p;
+	u8 buf[MSG_MAX];
+	size_t len = unit_hex(PROP_AREA_HEX, buf, sizeof(buf));
+
+	buf[7] = 0x10;
+	memset(buf + 40, 0xee, 40);
+	REQUIRE(!smc_clc_parse_proposal(buf, len, &p));
+	CHECK_EQ(p.version, 1);
+	CHECK_EQ(p.v2_type, SMC_CLC_OFFER_NONE);
+	CHECK_EQ(p.v4_len, 24);
+	CHECK_EQ(p.vendor_oui[0], 0);
+	smc_put_be16(buf + 38, 41);
+	CHECK_EQ(smc_clc_parse_proposal(buf, len, &p), -EPROTO);
+}
+
 /* What is well formed but not for us */
 
 static void proposals_to_decline(void)
@@ -496,6 +534,8 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(largest_proposal),
 	UNIT_CASE(no_room),
 	UNIT_CASE(not_to_be_built),
+	UNIT_CASE(absent_parts_are_ignored),
+	UNIT_CASE(v1_with_area),
 	UNIT_CASE(proposals_to_decline),
 	UNIT_CASE(accepts_to_decline),
 	UNIT_CASE(unsupported_heads),
