@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * LLC exchanges of a link group (RFC 7609 3.5.5, A.3). Rank 7.
+ *
+ * Messages arrive in softirq, are parsed and queued; one work per group acts on
+ * requests and wakes whoever waits for a response. At most one local exchange of
+ * a kind runs at a time: a slot with an owner and a deadline, no lock is held
+ * while waiting for the peer.
+ */
+#ifndef _SMC_LLC_H
+#define _SMC_LLC_H
+
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct smc_lgr;
+struct smc_link;
+struct smc_region;
+
+extern const struct smc_lgr_ctl_events smc_llc_events;
+
+int smc_llc_init(void);
+void smc_llc_exit(void);
+
+/*
+ * First contact (RFC 3.5.1). The handshake arms it before the peer can speak and
+ * then sleeps on its own wait queue @wq, which is woken whenever the bits change.
+ */
+/* arrived, server: the response (or reject), client: the request of ... */
+#define SMC_LLC_FC_CONFIRM	0x01	/* ... CONFIRM LINK */
+#define SMC_LLC_FC_ADD_LINK	0x02	/* ... ADD LINK */
+#define SMC_LLC_FC_EYECATCHER	0x04	/* the peer insists on RMBE eye catchers: decline */
+#define SMC_LLC_FC_BROKEN	0x08	/* link or group failed */
+
+void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq);
+unsigned int smc_llc_fc_bits(struct smc_link *link);
+/*
+ * server: sends (or repeats) the CONFIRM LINK request; client: answers it;
+ * repetitions of the request are answered by LLC itself from then on. The
+ * handshake activates the link. 0, -ECONNABORTED, -ENOTCONN (client: no request
+ * has come).
+ */
+int smc_llc_fc_confirm_link(struct smc_link *link);
+/*
+ * server: starts the ADD LINK exchange of the first contact: returns at once, the
+ * request follows. Client: the answer (reject, no alternate path) is sent by LLC
+ * itself. -ECONNABORTED.
+ */
+int smc_llc_fc_add_link(struct smc_link *link);
+/* After return @wq is not touched any more. May be called again, and without begin. */
+void smc_llc_fc_end(struct smc_link *link);
+
+/*
+ * CONFIRM RKEY for a new region on @link (RFC 3.5.5.2.1). Sleeps until the
+ * response, at most 2 s. 0, -ETIMEDOUT, -EPERM (negative answer), -ECONNABORTED.
+ */
+int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
+/* DELETE RKEY, the same way. */
+int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
+/* DELETE LINK "all links": announces the end of the group, best effort, no response. */
+void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What facts about RoCE devices mean for the links of groups. One rank above
+ * smc_core.c.
+ */
+#include <linux/netdevice.h>
+#include <linux/string.h>
+#include <smc/core.h>
+#include <smc/ib.h>
+
+struct dev_fact {
+	const struct smc_ib_device *dev;
+	u8 port;			/* 0 = every port */
+	enum smc_link_reason reason;
+};
+
+/* Is the GID of @link still what it was when its queue pair was made? */
+static bool gid_stands(const struct smc_lgr *lgr, const struct smc_link *link)
+{
+	const struct smc_path *path = &link->path;
+	struct net_device *ndev;
+	struct smc_ib_gid now;
+	__be32 addr;
+	bool ok;
+
+	ndev = dev_get_by_index(lgr->net, path->gid.ifindex);
+	if (!ndev)
+		return false;
+	memcpy(&addr, &path->gid.gid.raw[12], sizeof(addr));
+	ok = !smc_ib_find_gid4(path->dev, path->port, ndev, addr, &now) &&
+	     now.index == path->gid.index;
+	dev_put(ndev);
+	return ok;
+}
+
+static int device_fact(struct smc_lgr *lgr, void *arg)
+{
+	const struct dev_fact *fact = arg;
+	struct smc_link *link;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		if (link->path.dev == fact->dev &&
+		    (!fact->port || link->path.port == fact->port) &&
+		    (fact->reason != SMC_LINK_GID_CHANGED || !gid_stands(lgr, link)))
+			smc_link_fail(link, fact->reason);
+		smc_link_put(link);
+	}
+	return 0;
+}
+
+static void port_active(struct smc_ib_device *dev, u8 port)
+{
+	/* a group gains no link by this: the first one is chosen per handshake */
+}
+
+static void port_inactive(struct smc_ib_device *dev, u8 port)
+{
+	struct dev_fact fact = { .dev = dev, .port = port, .reason = SMC_LINK_PORT_DOWN };
+
+	smc_core_for_each(device_fact, &fact);
+}
+
+static void gid_changed(struct smc_ib_device *dev, u8 port)
+{
+	struct dev_fact fact = { .dev = dev, .port = port, .reason = SMC_LINK_GID_CHANGED };
+
+	smc_core_for_each(device_fact, &fact);
+}
+
+static void device_gone(struct smc_ib_device *dev)
+{
+	struct dev_fact fact = { .dev = dev, .reason = SMC_LINK_DEVICE_GONE };
+
+	smc_core_for_each(device_fact, &fact);
+}
+
+const struct smc_ib_events smc_core_ib_events = {
+	.port_active = port_active,
+	.port_inactive = port_inactive,
+	.gid_changed = gid_changed,
+	.device_gone = device_gone,
+};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The peer's RMBs of a link group, per link (RFC 7609 section 4.4.2). Rank 5: knows the
+ * table inside a group, nothing else of it.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <smc/core.h>
+
+/* The entry that @rkey names on @slot. lgr->rtoken_lock held. */
+static struct smc_rtoken *find_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey)
+{
+	struct smc_rtoken *rt;
+
+	lockdep_assert_held(&lgr->rtoken_lock);
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++)
+		if (rt->used && rt->links & BIT(slot) && rt->rkey[slot] == rkey)
+			return rt;
+	return NULL;
+}
+
+static void set_rtoken(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
+{
+	rt->rkey[slot] = rkey;
+	rt->addr[slot] = addr;
+	rt->links |= BIT(slot);
+}
+
+/**
+ * smc_core_rtoken_add() - the peer has an RMB
+ * @lgr: group
+ * @slot: link it is known on
+ * @rkey: key on that link
+ * @addr: address of element 0 on that link
+ *
+ * The same RMB again is the same entry.
+ *
+ * Return: index of the entry, -ENOSPC, -EBUSY (@rkey names other memory that a
+ * connection still writes to), -EINVAL.
+ */
+int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt;
+	int rc = -ENOSPC;
+
+	if (slot >= SMC_CORE_LINKS)
+		return -EINVAL;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = find_rtoken(lgr, slot, rkey);
+	if (rt && rt->addr[slot] != addr && rt->refs) {
+		rc = -EBUSY;
+		goto out;
+	}
+	if (rt && rt->addr[slot] != addr)
+		memset(rt, 0, sizeof(*rt));	/* a new RMB under an old key */
+	if (!rt)
+		for (rt = lgr->rtokens; rt->used; )
+			if (++rt == lgr->rtokens + SMC_CORE_RTOKENS)
+				goto out;
+	rt->used = true;
+	rt->doomed = false;
+	set_rtoken(rt, slot, rkey, addr);
+	rc = rt - lgr->rtokens;
+out:
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return rc;
+}
+
+/**
+ * smc_core_rtoken_set_link() - keys of an RMB on a further link
+ * @lgr: group
+ * @ref_slot: link on which it is known
+ * @ref_rkey: key there
+ * @slot: further link
+ * @rkey: key there
+ * @addr: address there
+ *
+ * Return: 0, -ENOENT, -EBUSY (contradicts what is in use), -EINVAL.
+ */
+int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
+			     u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt, *other;
+	int rc = -ENOENT;
+
+	if (slot >= SMC_CORE_LINKS || ref_slot >= SMC_CORE_LINKS || slot == ref_slot)
+		return -EINVAL;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = find_rtoken(lgr, ref_slot, ref_rkey);
+	other = find_rtoken(lgr, slot, rkey);
+	if (rt && other && other != rt) {
+		rc = -EBUSY;	/* one key for two RMBs */
+	} else if (rt && rt->refs && rt->links & BIT(slot) &&
+		   (rt->rkey[slot] != rkey || rt->addr[slot] != addr)) {
+		rc = -EBUSY;
+	} else if (rt) {
+		set_rtoken(rt, slot, rkey, addr);
+		rc = 0;
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return rc;
+}
+
+/**
+ * smc_core_rtoken_del() - the peer takes an RMB back
+ * @lgr: group
+ * @slot: link that carried the message
+ * @rkey: key on it
+ *
+ * Return: 0, -ENOENT, -EBUSY (goes with its last connection), -EINVAL.
+ */
+int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
+{
+	struct smc_rtoken *rt;
+	int rc = 0;
+
+	if (slot >= SMC_CORE_LINKS)
+		return -EINVAL;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = find_rtoken(lgr, slot, rkey);
+	if (!rt) {
+		rc = -ENOENT;
+	} else if (rt->refs) {
+		/* a lie, or our close has not finished: the queue pair decides */
+		rt->doomed = true;
+		rc = -EBUSY;
+	} else {
+		memset(rt, 0, sizeof(*rt));
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return rc;
+}
+
+/**
+ * smc_core_rtoken_hold() - a connection will write to an RMB
+ * @lgr: group
+ * @idx: index of the entry
+ *
+ * Return: 0 or -ENOENT.
+ */
+int smc_core_rtoken_hold(struct smc_lgr *lgr, int idx)
+{
+	int rc = -ENOENT;
+
+	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
+		return rc;
+	spin_lock_bh(&lgr->rtoken_lock);
+	if (lgr->rtokens[idx].used) {
+		lgr->rtokens[idx].refs++;
+		rc = 0;
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return rc;
+}
+
+/**
+ * smc_core_rtoken_release() - a connection writes to it no more
+ * @lgr: group
+ * @idx: index of the entry
+ */
+void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
+{
+	struct smc_rtoken *rt;
+
+	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
+		return;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = &lgr->rtokens[idx];
+	if (rt->refs && !--rt->refs && (rt->doomed || !rt->links))
+		memset(rt, 0, sizeof(*rt));
+	spin_unlock_bh(&lgr->rtoken_lock);
+}
+
+/**
+ * smc_core_rtoken_forget_slot() - a link is gone, and with it all its keys
+ * @lgr: group
+ * @slot: slot of the link
+ */
+void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot)
+{
+	struct smc_rtoken *rt;
+
+	spin_lock_bh(&lgr->rtoken_lock);
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++) {
+		rt->links &= ~BIT(slot);
+		rt->rkey[slot] = 0;
+		rt->addr[slot] = 0;
+		if (!rt->links && !rt->refs)
+			memset(rt, 0, sizeof(*rt));
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+}

@@ -1,0 +1,935 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * LLC exchanges of a link group (RFC 7609 sections 3.5.5 and A.3).
+ *
+ * Messages are copied in softirq and queued; one work per group acts on them in
+ * order. Whose turn it is says proto/llc_flow. Exchanges in which the peer makes
+ * us wait run elsewhere, so that this work never waits for the peer: in the
+ * caller of smc_llc_confirm_rkey() and smc_llc_delete_rkey(), in the handshake
+ * (first contact), and in add_work (second link).
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <smc/buf.h>
+#include <smc/core.h>
+#include <smc/llc.h>
+#include <smc/llc_priv.h>
+#include <smc/policy.h>
+#include <smc/proto/llc_flow.h>
+#include <smc/proto/llc_msg.h>
+#include <smc/stats.h>
+
+#define QUEUE_MAX	64		/* messages kept per group */
+#define TURN_TIME	(4 * HZ)	/* start of an exchange that has to wait for another */
+#define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */
+#define RETRIES		5
+
+static enum smc_llc_verdict verdict(const struct smc_llc *llc, enum smc_llc_input input)
+{
+	/* only a peer of our kind is known to ask again when it is put off */
+	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
+
+	return smc_llc_flow(llc_role(llc), READ_ONCE(llc->running), input, quirks);
+}
+
+/* ---- first contact ---- */
+
+/**
+ * smc_llc_fc_begin() - arm the first contact
+ * @link: first link
+ * @wq: woken whenever smc_llc_fc_bits() changes
+ */
+void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
+{
+	struct smc_llc *llc = llc_of_link(link);
+
+	spin_lock_bh(&llc->lock);
+	llc->fc.link = link;
+	llc->fc.wq = wq;
+	llc->fc.bits = llc->dead ? SMC_LLC_FC_BROKEN : 0;
+	llc->fc.answered = false;
+	llc->fc.sent = 0;
+	llc->running = SMC_LLC_X_FIRST;
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_fc_bits() - what has happened in the first contact
+ * @link: first link
+ *
+ * Return: SMC_LLC_FC_* bits.
+ */
+unsigned int smc_llc_fc_bits(struct smc_link *link)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	unsigned int bits = READ_ONCE(llc->fc.bits);
+
+	return llc_link_broken(link) ? bits | SMC_LLC_FC_BROKEN : bits;
+}
+
+/**
+ * smc_llc_fc_confirm_link() - server: (re)send CONFIRM LINK; client: answer it
+ * @link: first link
+ *
+ * Process context.
+ *
+ * Return: 0, -ECONNABORTED, -ENOTCONN (client: there is no request).
+ */
+int smc_llc_fc_confirm_link(struct smc_link *link)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	bool client = llc->lgr->role == SMC_CLIENT;
+	int rc = 0;
+
+	spin_lock_bh(&llc->lock);
+	if (llc->dead)
+		rc = -ECONNABORTED;
+	else if (client && !(llc->fc.bits & SMC_LLC_FC_CONFIRM))
+		rc = -ENOTCONN;
+	else if (client)
+		llc->fc.answered = true;
+	else
+		llc->fc.sent++;
+	spin_unlock_bh(&llc->lock);
+	if (rc)
+		return rc;
+	return smc_llc_send_confirm_link(link, client);
+}
+
+/**
+ * smc_llc_fc_add_link() - server: start the ADD LINK exchange
+ * @link: first link
+ *
+ * Return: 0 or -ECONNABORTED.
+ */
+int smc_llc_fc_add_link(struct smc_link *link)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	int rc = 0;
+
+	spin_lock_bh(&llc->lock);
+	if (llc->dead) {
+		rc = -ECONNABORTED;
+	} else if (!llc->add.active) {
+		llc->add.active = true;
+		llc->add.rejected = false;
+		llc->add.aborted = false;
+		llc->add.num = 0;
+		/* a client that had to be asked twice may miss the first ADD LINK too */
+		llc->add.tries = llc->fc.sent > 1 ? 2 : 1;
+		smc_link_get(link);
+		llc->add.first = link;
+		queue_work(smc_llc_wq, &llc->add_work);
+	}
+	spin_unlock_bh(&llc->lock);
+	return rc;
+}
+
+/**
+ * smc_llc_fc_end() - the first contact is over, well or not
+ * @link: first link
+ *
+ * The wait queue is not touched after return.
+ */
+void smc_llc_fc_end(struct smc_link *link)
+{
+	struct smc_llc *llc = llc_of_link(link);
+
+	spin_lock_bh(&llc->lock);
+	if (llc->fc.link == link) {
+		llc->fc.link = NULL;
+		llc->fc.wq = NULL;
+		if (llc->running == SMC_LLC_X_FIRST && llc->add.active)
+			llc->running = SMC_LLC_X_ADD_LINK;
+		else if (llc->running == SMC_LLC_X_FIRST)
+			llc_end_turn(llc);
+	}
+	spin_unlock_bh(&llc->lock);
+	llc_arm_test(llc, 0);
+}
+
+/* ---- our own requests about RMBs ---- */
+
+/* Waits for the turn of an RKEY exchange. */
+static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, unsigned long end)
+{
+	bool mine = false;
+
+	for (;;) {
+		spin_lock_bh(&llc->lock);
+		if (!llc->dead && !llc->rkey.busy &&
+		    verdict(llc, SMC_LLC_DO_RKEY) == SMC_LLC_RUN) {
+			memset(&llc->rkey, 0, sizeof(llc->rkey));
+			llc->rkey.busy = true;
+			llc->running = SMC_LLC_X_RKEY;
+			mine = true;
+		}
+		spin_unlock_bh(&llc->lock);
+		if (mine)
+			return 0;
+		if (READ_ONCE(llc->dead) || llc_link_broken(link))
+			return -ECONNABORTED;
+		if (time_after_eq(jiffies, end))
+			return -ETIMEDOUT;
+		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
+				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, HZ / 10);
+	}
+}
+
+static void put_rkey_turn(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	llc->rkey.busy = false;
+	if (llc->running == SMC_LLC_X_RKEY)
+		llc_end_turn(llc);
+	else
+		wake_up_all(&llc->wait);
+	spin_unlock_bh(&llc->lock);
+}
+
+/* One request and its answer. -EAGAIN: the peer asks to be asked later. */
+static int rkey_exchange(struct smc_llc *llc, struct smc_link *link,
+			 const struct smc_llc_msg *msg, u32 rkey)
+{
+	struct llc_rkey *x = &llc->rkey;
+	int rc;
+
+	rc = get_rkey_turn(llc, link, jiffies + TURN_TIME);
+	if (rc)
+		return rc;
+	spin_lock_bh(&llc->lock);
+	x->type = msg->type;
+	x->rkey = rkey;
+	spin_unlock_bh(&llc->lock);
+	rc = smc_llc_send_msg(link, msg);
+	if (!rc) {
+		wait_event_timeout(llc->wait, READ_ONCE(x->done) || READ_ONCE(llc->dead) ||
+				   llc_link_broken(link), LLC_RSP_TIME);
+		spin_lock_bh(&llc->lock);
+		if (x->done && x->negative)
+			rc = x->retry ? -EAGAIN : -EPERM;
+		else if (!x->done)
+			rc = llc->dead || llc_link_broken(link) ? -ECONNABORTED : -ETIMEDOUT;
+		spin_unlock_bh(&llc->lock);
+	}
+	put_rkey_turn(llc);
+	return rc;
+}
+
+/* The keys of @region on the other links of the group. */
+static void list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
+			     const struct smc_region *region,
+			     struct smc_llc_confirm_rkey *cr)
+{
+	struct smc_llc_rkey *other;
+	struct smc_link *l;
+	u32 slot;
+
+	/* there are never more than fit into one message: see SMC_LLC_CRKEY_PAIRS */
+	for (slot = 0; slot < SMC_CORE_LINKS && cr->others < SMC_LLC_CRKEY_PAIRS; slot++) {
+		l = smc_core_link(lgr, slot);
+		if (!l)
+			continue;
+		if (l != link && smc_link_usable(l) && region->maps[slot].registered) {
+			other = &cr->other[cr->others++];
+			other->link_num = l->num;
+			other->rkey = smc_buf_rkey(region, slot);
+			other->vaddr = smc_buf_iova(region, slot);
+		}
+		smc_link_put(l);
+	}
+}
+
+/**
+ * smc_llc_confirm_rkey() - announce an RMB and wait for the answer
+ * @lgr: group
+ * @link: link to say it on
+ * @region: RMB, mapped and registered on @link
+ *
+ * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED.
+ */
+int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region)
+{
+	struct smc_llc *llc = lgr->llc;
+	struct smc_llc_msg msg;
+	bool mapped;
+	int rc, i;
+
+	for (i = 0; ; i++) {
+		smc_llc_send_prepare(llc, &msg, SMC_LLC_CONFIRM_RKEY, false);
+		mutex_lock(&lgr->mutex);
+		mapped = region->maps[link->slot].mr;
+		if (mapped) {
+			msg.confirm_rkey.rkey = smc_buf_rkey(region, link->slot);
+			msg.confirm_rkey.vaddr = smc_buf_iova(region, link->slot);
+			list_other_links(lgr, link, region, &msg.confirm_rkey);
+		}
+		mutex_unlock(&lgr->mutex);
+		if (!mapped)
+			return -ECONNABORTED;	/* the link went meanwhile */
+		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
+		rc = rkey_exchange(llc, link, &msg, msg.confirm_rkey.rkey);
+		if (rc != -EAGAIN || i == RETRIES)
+			break;
+		schedule_timeout_uninterruptible(RETRY_TIME);
+	}
+	return rc == -EAGAIN ? -EPERM : rc;
+}
+
+/**
+ * smc_llc_delete_rkey() - take an RMB back and wait for the answer
+ * @lgr: group
+ * @link: link to say it on
+ * @region: RMB
+ *
+ * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED.
+ */
+int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region)
+{
+	struct smc_llc *llc = lgr->llc;
+	u8 raw[SMC_LLC_RKEY_LEN];
+	struct smc_llc_msg msg;
+	u32 rkey = 0;
+	bool mapped;
+	int rc;
+
+	mutex_lock(&lgr->mutex);
+	mapped = region->maps[link->slot].mr;
+	if (mapped)
+		rkey = smc_buf_rkey(region, link->slot);
+	mutex_unlock(&lgr->mutex);
+	if (!mapped)
+		return -ECONNABORTED;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_DELETE_RKEY, false);
+	smc_llc_put_rkey(raw, 0, rkey);
+	msg.delete_rkey.count = 1;
+	msg.delete_rkey.rkeys.count = 1;
+	msg.delete_rkey.rkeys.raw = raw;
+	rc = rkey_exchange(llc, link, &msg, rkey);
+	return rc == -EAGAIN ? -EPERM : rc;
+}
+
+/* ---- acting on messages; llc->work, in order of arrival ---- */
+
+static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
+			    const struct smc_llc_msg *msg)
+{
+	const struct smc_llc_confirm_link *cl = &msg->confirm_link;
+	bool again = false;
+
+	/* who is at the other end was told over TCP: another one has no business here */
+	if (!cl->link_num || cl->qpn != link->peer_qpn ||
+	    memcmp(cl->gid, link->peer_gid.raw, sizeof(cl->gid)) ||
+	    (msg->response && cl->link_num != link->num)) {
+		smc_link_fail(link, SMC_LINK_PROTOCOL);
+		return;
+	}
+	spin_lock_bh(&llc->lock);
+	if (!msg->response && llc->fc.answered) {
+		again = cl->link_num == link->num;
+	} else if (llc->fc.link == link && !(llc->fc.bits & SMC_LLC_FC_CONFIRM)) {
+		if (!msg->response)
+			WRITE_ONCE(link->num, cl->link_num);
+		link->peer_uid = smc_get_be32(cl->link_uid);
+		llc_fc_set(llc, SMC_LLC_FC_CONFIRM |
+				(cl->no_eyec ? 0 : SMC_LLC_FC_EYECATCHER));
+	}
+	spin_unlock_bh(&llc->lock);
+	if (again)
+		smc_llc_send_confirm_link(link, true);
+}
+
+/* We have no further path to offer: the request comes back with a reason. */
+static void on_add_link(struct smc_llc *llc, struct smc_link *link,
+			const struct smc_llc_msg *req)
+{
+	struct smc_llc_msg msg = *req;
+
+	msg.response = true;
+	msg.add_link.rejected = true;
+	msg.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
+	msg.add_link.has_ext = false;
+	memset(&msg.add_link.rtokens, 0, sizeof(msg.add_link.rtokens));
+	smc_llc_send_msg(link, &msg);
+	spin_lock_bh(&llc->lock);
+	if (llc->fc.link == link)
+		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
+	spin_unlock_bh(&llc->lock);
+}
+
+static void on_req_add_link(struct smc_llc *llc, struct smc_link *link)
+{
+	struct smc_llc_msg msg;
+
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
+	smc_llc_send_msg(link, &msg);
+}
+
+static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
+			   const struct smc_llc_msg *msg)
+{
+	const struct smc_llc_delete_link *dl = &msg->delete_link;
+	struct smc_link *victim, *other;
+	bool adding;
+
+	spin_lock_bh(&llc->lock);
+	adding = dl->link_num && dl->link_num == llc->add.num;
+	if (adding)
+		llc->add.aborted = true;	/* add_work takes it away */
+	spin_unlock_bh(&llc->lock);
+	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
+	if (!victim) {
+		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK, true);
+		wake_up_all(&llc->wait);
+		return;
+	}
+	if (llc->lgr->role == SMC_CLIENT)
+		smc_llc_send_delete_link(link, dl->link_num, 0, true);
+	other = smc_core_other_link(llc->lgr, victim);
+	if (!other) {
+		smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+	} else {
+		/* a client only wishes: the deletion itself is the server's request */
+		if (llc->lgr->role == SMC_SERVER)
+			smc_llc_send_delete_link(other, dl->link_num, dl->reason, false);
+		smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
+		smc_link_put(other);
+	}
+	smc_link_put(victim);
+}
+
+static int store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
+			     const struct smc_llc_rkey *others, u32 n)
+{
+	struct smc_link *l;
+	int rc = 0;
+	u32 i;
+
+	for (i = 0; i < n && !rc; i++) {
+		/* a link that has just gone needs no key */
+		l = smc_core_link_by_num(llc->lgr, others[i].link_num);
+		if (!l)
+			continue;
+		rc = smc_core_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
+					      others[i].vaddr);
+		smc_link_put(l);
+	}
+	return rc;
+}
+
+static void on_confirm_rkey(struct smc_llc *llc, struct smc_link *link,
+			    const struct smc_llc_msg *req)
+{
+	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
+	struct smc_llc_msg msg = *req;
+	int rc;
+
+	rc = smc_core_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
+	if (rc >= 0)
+		rc = store_other_links(llc, link->slot, cr->rkey, cr->other,
+				       min_t(u32, cr->others, SMC_LLC_CRKEY_PAIRS));
+	llc->cont.left = 0;
+	if (!rc && cr->others > SMC_LLC_CRKEY_PAIRS) {
+		llc->cont.left = cr->others - SMC_LLC_CRKEY_PAIRS;
+		llc->cont.slot = link->slot;
+		llc->cont.rkey = cr->rkey;
+	}
+	msg.response = true;
+	msg.confirm_rkey.negative = rc < 0;
+	msg.confirm_rkey.retry = false;
+	smc_llc_send_msg(link, &msg);
+}
+
+static void on_confirm_rkey_cont(struct smc_llc *llc, struct smc_link *link,
+				 const struct smc_llc_msg *req)
+{
+	const struct smc_llc_confirm_rkey_cont *cc = &req->confirm_rkey_cont;
+	struct smc_llc_msg msg = *req;
+	u32 n = min_t(u32, cc->left, SMC_LLC_CRKEY_CONT_PAIRS);
+	int rc = -EPROTO;
+
+	if (llc->cont.left && llc->cont.left == cc->left && llc->cont.slot == link->slot) {
+		rc = store_other_links(llc, llc->cont.slot, llc->cont.rkey, cc->other, n);
+		llc->cont.left -= n;
+	}
+	msg.response = true;
+	msg.confirm_rkey_cont.negative = rc < 0;
+	msg.confirm_rkey_cont.retry = false;
+	smc_llc_send_msg(link, &msg);
+}
+
+static void on_delete_rkey(struct smc_llc *llc, struct smc_link *link,
+			   const struct smc_llc_msg *req, bool refuse)
+{
+	const struct smc_llc_list *rkeys = &req->delete_rkey.rkeys;
+	struct smc_llc_msg msg = *req;
+	u8 mask = 0, bad = 0;
+	u16 i;
+
+	for (i = 0; i < rkeys->count; i++) {
+		if (!refuse && !smc_core_rtoken_del(llc->lgr, link->slot,
+						    smc_llc_get_rkey(rkeys, i)))
+			continue;
+		bad++;
+		if (i < SMC_LLC_MAX_RKEYS_V1)
+			mask |= 0x80 >> i;
+	}
+	msg.response = true;
+	msg.delete_rkey.negative = bad;
+	msg.delete_rkey.err = msg.version == 1 ? mask : bad;
+	if (msg.version > 1)
+		memset(&msg.delete_rkey.rkeys, 0, sizeof(msg.delete_rkey.rkeys));
+	smc_llc_send_msg(link, &msg);
+}
+
+static void on_rkey_rsp(struct smc_llc *llc, const struct smc_llc_msg *msg)
+{
+	struct llc_rkey *x = &llc->rkey;
+	bool negative, retry = false;
+
+	if (msg->type == SMC_LLC_CONFIRM_RKEY) {
+		negative = msg->confirm_rkey.negative;
+		retry = msg->confirm_rkey.retry;
+	} else {
+		negative = msg->delete_rkey.negative;
+	}
+	spin_lock_bh(&llc->lock);
+	/* a late answer to a request that was given up names another key */
+	if (x->busy && x->type == msg->type &&
+	    (msg->type != SMC_LLC_CONFIRM_RKEY || x->rkey == msg->confirm_rkey.rkey)) {
+		x->negative = negative;
+		x->retry = retry;
+		x->done = true;
+	}
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+}
+
+static void on_test_link(struct smc_link *link, const struct smc_llc_msg *req)
+{
+	struct smc_llc_msg msg = *req;
+
+	msg.response = true;
+	smc_llc_send_msg(link, &msg);
+}
+
+static enum smc_llc_input msg_input(struct smc_llc *llc, const struct smc_llc_msg *msg)
+{
+	bool rsp = msg->response;
+
+	switch ((enum smc_llc_type)msg->type) {
+	case SMC_LLC_CONFIRM_LINK:
+		return rsp ? SMC_LLC_IN_CONFIRM_LINK_RSP : SMC_LLC_IN_CONFIRM_LINK;
+	case SMC_LLC_ADD_LINK:
+		return rsp ? SMC_LLC_IN_ADD_LINK_RSP : SMC_LLC_IN_ADD_LINK;
+	case SMC_LLC_ADD_LINK_CONT:
+		return rsp ? SMC_LLC_IN_ADD_LINK_CONT_RSP : SMC_LLC_IN_ADD_LINK_CONT;
+	case SMC_LLC_DELETE_LINK:
+		if (rsp)
+			return SMC_LLC_IN_DELETE_LINK_RSP;
+		if (msg->delete_link.all)
+			return SMC_LLC_IN_DELETE_LINK_ALL;
+		if (msg->delete_link.link_num && msg->delete_link.link_num == llc->add.num)
+			return SMC_LLC_IN_DELETE_LINK_NEW;
+		return SMC_LLC_IN_DELETE_LINK;
+	case SMC_LLC_REQ_ADD_LINK:
+		return rsp ? SMC_LLC_IN_REQ_ADD_LINK_RSP : SMC_LLC_IN_REQ_ADD_LINK;
+	case SMC_LLC_CONFIRM_RKEY:
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+	case SMC_LLC_DELETE_RKEY:
+		return rsp ? SMC_LLC_IN_RKEY_RSP : SMC_LLC_IN_RKEY;
+	case SMC_LLC_TEST_LINK:
+		return rsp ? SMC_LLC_IN_TEST_LINK_RSP : SMC_LLC_IN_TEST_LINK;
+	}
+	return SMC_LLC_IN_OTHER;
+}
+
+/* The verdict lets @ev through. True: somebody else owns @ev now. */
+static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg,
+		enum smc_llc_input input)
+{
+	switch (input) {
+	case SMC_LLC_IN_CONFIRM_LINK_RSP:
+		if (READ_ONCE(llc->fc.link) != ev->link)
+			return smc_llc_add_response(llc, ev, msg);
+		fallthrough;
+	case SMC_LLC_IN_CONFIRM_LINK:
+		on_confirm_link(llc, ev->link, msg);
+		break;
+	case SMC_LLC_IN_ADD_LINK:
+		on_add_link(llc, ev->link, msg);
+		break;
+	case SMC_LLC_IN_REQ_ADD_LINK:
+		on_req_add_link(llc, ev->link);
+		break;
+	case SMC_LLC_IN_ADD_LINK_RSP:
+	case SMC_LLC_IN_ADD_LINK_CONT_RSP:
+		return smc_llc_add_response(llc, ev, msg);
+	case SMC_LLC_IN_DELETE_LINK:
+	case SMC_LLC_IN_DELETE_LINK_NEW:
+		on_delete_link(llc, ev->link, msg);
+		break;
+	case SMC_LLC_IN_RKEY:
+		if (msg->type == SMC_LLC_CONFIRM_RKEY)
+			on_confirm_rkey(llc, ev->link, msg);
+		else if (msg->type == SMC_LLC_CONFIRM_RKEY_CONT)
+			on_confirm_rkey_cont(llc, ev->link, msg);
+		else
+			on_delete_rkey(llc, ev->link, msg, false);
+		break;
+	case SMC_LLC_IN_RKEY_RSP:
+		on_rkey_rsp(llc, msg);
+		break;
+	case SMC_LLC_IN_TEST_LINK:
+		on_test_link(ev->link, msg);
+		break;
+	default:
+		break;	/* answers whose arrival is all that counts, or that nobody awaits */
+	}
+	return false;
+}
+
+/* The peer has to ask again later. */
+static void refuse(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *req)
+{
+	struct smc_llc_msg msg = *req;
+
+	msg.response = true;
+	switch ((enum smc_llc_type)req->type) {
+	case SMC_LLC_CONFIRM_RKEY:
+		msg.confirm_rkey.negative = true;
+		msg.confirm_rkey.retry = true;
+		smc_llc_send_msg(link, &msg);
+		break;
+	case SMC_LLC_CONFIRM_RKEY_CONT:
+		msg.confirm_rkey_cont.negative = true;
+		msg.confirm_rkey_cont.retry = true;
+		smc_llc_send_msg(link, &msg);
+		break;
+	case SMC_LLC_DELETE_RKEY:
+		on_delete_rkey(llc, link, req, true);
+		break;
+	default:
+		break;
+	}
+}
+
+/* True: @ev has another owner now. */
+static bool handle(struct smc_llc *llc, struct llc_event *ev)
+{
+	struct smc_lgr *lgr = llc->lgr;
+	enum smc_llc_verdict v;
+	enum smc_llc_input input;
+	struct smc_llc_msg msg;
+	bool kept = false;
+
+	if (smc_llc_parse(ev->buf, ev->len, &msg) || msg.version != lgr->peer.version) {
+		/* unknown types too: real peers drop them, whatever the sender expects */
+		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
+		return false;
+	}
+	input = msg_input(llc, &msg);
+	spin_lock_bh(&llc->lock);
+	v = verdict(llc, input);
+	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
+		llc->running = smc_llc_flow_exchange(input);
+	} else if (v == SMC_LLC_QUEUE) {
+		list_add_tail(&ev->entry, &llc->deferred);
+		llc->nqueued++;	/* the limit holds for both lists */
+	}
+	spin_unlock_bh(&llc->lock);
+
+	switch (v) {
+	case SMC_LLC_RUN:
+	case SMC_LLC_PREEMPT:
+		kept = act(llc, ev, &msg, input);
+		spin_lock_bh(&llc->lock);
+		llc_end_turn(llc);
+		spin_unlock_bh(&llc->lock);
+		break;
+	case SMC_LLC_JOIN:
+	case SMC_LLC_PASS:
+		kept = act(llc, ev, &msg, input);
+		break;
+	case SMC_LLC_QUEUE:
+		kept = true;
+		break;
+	case SMC_LLC_REFUSE:
+		refuse(llc, ev->link, &msg);
+		break;
+	case SMC_LLC_TERMINATE:
+		smc_core_terminate(lgr, SMC_LINK_PEER_DELETED);
+		break;
+	case SMC_LLC_VIOLATION:
+		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
+		pr_info_ratelimited("group %08x: unexpected %s\n", lgr->id,
+				    smc_llc_input_str(input));
+		smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+		break;
+	case SMC_LLC_DROP:
+	case SMC_LLC_VERDICTS:
+		break;
+	}
+	return kept;
+}
+
+static void work_fn(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(work, struct smc_llc, work);
+	struct llc_event *ev;
+
+	for (;;) {
+		spin_lock_bh(&llc->lock);
+		ev = llc->dead ? NULL : list_first_entry_or_null(&llc->queue, struct llc_event,
+								 entry);
+		if (ev) {
+			list_del(&ev->entry);
+			llc->nqueued--;
+		}
+		spin_unlock_bh(&llc->lock);
+		if (!ev)
+			return;
+		if (!handle(llc, ev))
+			llc_free_event(ev);
+	}
+}
+
+/* A message came in; softirq. */
+static void on_message(struct smc_link *link, const u8 *buf, u32 len)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	struct llc_event *ev = NULL;
+	bool flood = false;
+
+	smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC);
+	if (len && len <= SMC_LLC_V2_MAX_LEN)
+		ev = kmalloc(struct_size(ev, buf, len), GFP_ATOMIC);
+	if (!ev) {
+		smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC_BAD);
+		return;
+	}
+	smc_link_get(link);
+	ev->link = link;
+	ev->len = len;
+	memcpy(ev->buf, buf, len);
+	spin_lock(&llc->lock);
+	flood = llc->nqueued >= QUEUE_MAX;
+	if (!llc->dead && !flood) {
+		list_add_tail(&ev->entry, &llc->queue);
+		llc->nqueued++;
+		queue_work(smc_llc_wq, &llc->work);
+		ev = NULL;
+	}
+	spin_unlock(&llc->lock);
+	if (ev)
+		llc_free_event(ev);
+	if (flood)
+		smc_core_terminate(llc->lgr, SMC_LINK_PROTOCOL);
+}
+
+/* ---- TEST LINK ---- */
+
+/* Looks after the link of one slot; returns in how many jiffies it wants to again. */
+static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
+				struct smc_link *link, unsigned long silence)
+{
+	unsigned long last = READ_ONCE(link->last_rx), due;
+	struct smc_llc_msg msg;
+
+	if (probe->link != link || (probe->waiting && time_after_eq(last, probe->sent)))
+		probe->waiting = false;
+	probe->link = link;
+	if (probe->waiting) {
+		due = probe->sent + LLC_RSP_TIME;
+		if (time_before(jiffies, due))
+			return due - jiffies;
+		smc_link_fail(link, SMC_LINK_TEST_TIMEOUT);
+		return silence;
+	}
+	due = last + silence;
+	if (time_before(jiffies, due))
+		return due - jiffies;
+	probe->sent = jiffies;
+	probe->waiting = true;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, false);
+	smc_llc_send_msg(link, &msg);
+	return LLC_RSP_TIME;
+}
+
+static void test_work_fn(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
+	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
+	unsigned long next = 30 * HZ, t;	/* off: it may be turned on */
+	struct smc_link *link;
+	u32 slot;
+
+	if (secs > 0)
+		next = min(next, secs * (unsigned long)HZ);
+	for (slot = 0; secs > 0 && slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(llc->lgr, slot);
+		if (!link)
+			continue;
+		if (smc_link_usable(link)) {
+			t = probe_link(llc, &llc->probes[slot], link, secs * (unsigned long)HZ);
+			next = min(next, t);
+		}
+		smc_link_put(link);
+	}
+	llc_arm_test(llc, max(next, 1UL));
+}
+
+/* ---- facts from the group ---- */
+
+/**
+ * smc_llc_delete_all() - tell the peer that the group ends
+ * @lgr: group
+ * @reason: enum smc_llc_del_reason
+ * @orderly: not because of an error
+ *
+ * Best effort; waits a moment for the message to get out. Process context.
+ */
+void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly)
+{
+	struct smc_link *link = smc_core_pick_link(lgr);
+	struct smc_llc_msg msg;
+
+	if (!link)
+		return;
+	smc_llc_send_prepare(lgr->llc, &msg, SMC_LLC_DELETE_LINK, false);
+	msg.delete_link.all = true;
+	msg.delete_link.orderly = orderly;
+	msg.delete_link.reason = reason;
+	/* best effort: the queue pair goes next */
+	smc_llc_send_timed(link, &msg, LLC_SENT_TIME, LLC_SENT_TIME);
+	smc_link_put(link);
+}
+
+static int lgr_init(struct smc_lgr *lgr)
+{
+	struct smc_llc *llc;
+
+	llc = kzalloc(sizeof(*llc), GFP_KERNEL);
+	if (!llc)
+		return -ENOMEM;
+	llc->lgr = lgr;
+	spin_lock_init(&llc->lock);
+	llc->running = SMC_LLC_X_IDLE;
+	INIT_LIST_HEAD(&llc->queue);
+	INIT_LIST_HEAD(&llc->deferred);
+	INIT_LIST_HEAD(&llc->add.inbox);
+	init_waitqueue_head(&llc->wait);
+	INIT_WORK(&llc->work, work_fn);
+	INIT_WORK(&llc->add_work, smc_llc_add_work);
+	INIT_DELAYED_WORK(&llc->test_work, test_work_fn);
+	lgr->llc = llc;
+	return 0;
+}
+
+static void lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
+{
+	struct smc_llc *llc = lgr->llc;
+	struct smc_link *other;
+
+	wake_up_all(&llc->wait);
+	/* one that was being set up is add_work's to announce */
+	if (!link->num || READ_ONCE(llc->add.num) == link->num)
+		return;
+	other = smc_core_other_link(lgr, link);
+	if (!other)
+		return;
+	/* server: the deletion; client: the wish; the answer changes nothing */
+	smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
+	smc_link_put(other);
+}
+
+/* Last words to the peer, where a link may still carry them. */
+static void announce_end(struct smc_lgr *lgr)
+{
+	switch (lgr->reason) {
+	case SMC_LINK_PEER_DELETED:
+		/* a client that has ended the group hears it from its server */
+		if (lgr->role == SMC_SERVER)
+			smc_llc_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
+		break;
+	case SMC_LINK_IDLE:
+	case SMC_LINK_NET_EXIT:
+		smc_llc_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
+		break;
+	case SMC_LINK_ADMIN:
+		smc_llc_delete_all(lgr, SMC_LLC_DEL_OPERATOR, true);
+		break;
+	case SMC_LINK_PROTOCOL:
+		smc_llc_delete_all(lgr, SMC_LLC_DEL_PROTOCOL, false);
+		break;
+	case SMC_LINK_SETUP_FAILED:
+		smc_llc_delete_all(lgr, SMC_LLC_DEL_LOST_PATH, false);
+		break;
+	case SMC_LINK_OK:
+	case SMC_LINK_QP_ERROR:
+	case SMC_LINK_PORT_DOWN:
+	case SMC_LINK_DEVICE_GONE:
+	case SMC_LINK_GID_CHANGED:
+	case SMC_LINK_TEST_TIMEOUT:
+		break;		/* nothing gets through */
+	}
+}
+
+/*
+ * Who waits for the peer sees dead and leaves; works end here. What is queued by
+ * on_message() afterwards is dropped at once.
+ */
+static void lgr_terminated(struct smc_lgr *lgr)
+{
+	struct smc_llc *llc = lgr->llc;
+
+	spin_lock_bh(&llc->lock);
+	WRITE_ONCE(llc->dead, true);
+	llc_fc_set(llc, SMC_LLC_FC_BROKEN);
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+	cancel_work_sync(&llc->work);
+	if (cancel_work_sync(&llc->add_work))
+		smc_link_put(llc->add.first);	/* it had not begun */
+	cancel_delayed_work_sync(&llc->test_work);
+	announce_end(lgr);
+
+	llc_free_events(&llc->queue);
+	llc_free_events(&llc->deferred);
+	llc_free_events(&llc->add.inbox);
+}
+
+static void lgr_release(struct smc_lgr *lgr)
+{
+	kfree(lgr->llc);
+	lgr->llc = NULL;
+}
+
+const struct smc_lgr_ctl_events smc_llc_events = {
+	.init = lgr_init,
+	.message = on_message,
+	.link_lost = lgr_link_lost,
+	.terminated = lgr_terminated,
+	.release = lgr_release,
+};
+
+/**
+ * smc_llc_init() - set up
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int smc_llc_init(void)
+{
+	smc_llc_wq = alloc_workqueue("smc_llc", WQ_UNBOUND, 0);
+	return smc_llc_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * smc_llc_exit() - undo smc_llc_init(); all groups are gone
+ */
+void smc_llc_exit(void)
+{
+	destroy_workqueue(smc_llc_wq);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sending LLC messages. One rank below smc_llc.c and smc_llc_add.c.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kref.h>
+#include <linux/slab.h>
+#include <smc/link.h>
+#include <smc/llc_priv.h>
+#include <smc/stats.h>
+#include <smc/wr.h>
+
+#define SLOT_TIME	(10 * HZ)	/* free send slot */
+#define LINKS_OFFERED	2		/* links per group as told to peers without negotiation */
+
+struct workqueue_struct *smc_llc_wq;
+
+/**
+ * struct llc_sent - lets a sender wait for the completion
+ * @ref: the sender, and the request while it is posted
+ * @done: completed
+ */
+struct llc_sent {
+	struct kref ref;
+	struct completion done;
+};
+
+static void free_sent(struct kref *ref)
+{
+	kfree(container_of(ref, struct llc_sent, ref));
+}
+
+static void sent_done(struct smc_wr_slot *slot, enum ib_wc_status status)
+{
+	struct llc_sent *sent = slot->owner;
+
+	complete(&sent->done);
+	kref_put(&sent->ref, free_sent);
+}
+
+/**
+ * smc_llc_send_prepare() - an empty message of the group's version
+ * @llc: LLC state
+ * @msg: out
+ * @type: enum smc_llc_type
+ * @response: not a request
+ */
+void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8 type,
+			  bool response)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->type = type;
+	msg->version = llc->lgr->peer.version;
+	msg->response = response;
+}
+
+/* Process context: waits for a slot as long as there is hope. */
+static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned long limit)
+{
+	unsigned long end = jiffies + limit;
+	struct smc_wr_slot *slot;
+
+	for (;;) {
+		if (llc_link_broken(link))
+			return NULL;
+		slot = smc_wr_slot_get_ctl(link->qp, len);
+		if (slot)
+			return slot;
+		if (time_after(jiffies, end))
+			return NULL;
+		msleep(10);
+	}
+}
+
+/**
+ * smc_llc_send_timed() - send a message within limits
+ * @link: link
+ * @msg: message
+ * @slot_time: jiffies to wait for a send slot
+ * @sent_time: jiffies to wait for the completion, 0 = do not: for messages behind
+ *	which the queue pair goes
+ *
+ * Return: as smc_llc_send_msg().
+ */
+int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
+		      unsigned long slot_time, unsigned long sent_time)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	struct llc_sent *sent = NULL;
+	struct smc_wr_slot *slot;
+	int len, rc;
+
+	len = smc_llc_len(msg);
+	if (len < 0)
+		return len;
+	slot = get_slot(link, len, slot_time);
+	if (!slot) {
+		smc_link_fail(link, SMC_LINK_QP_ERROR);
+		return -ECONNABORTED;
+	}
+	len = smc_llc_build(msg, slot->buf, slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN);
+	if (len < 0) {
+		smc_wr_slot_put(slot);
+		return len;
+	}
+	if (sent_time)
+		sent = kmalloc(sizeof(*sent), GFP_KERNEL);
+	slot->done = NULL;
+	if (sent) {
+		kref_init(&sent->ref);
+		kref_get(&sent->ref);
+		init_completion(&sent->done);
+		slot->done = sent_done;
+		slot->owner = sent;
+	}
+	rc = smc_wr_post(slot, len, NULL, 0, true);
+	if (rc) {
+		slot->done = NULL;
+		smc_wr_slot_put(slot);
+		kfree(sent);
+		return -ECONNABORTED;
+	}
+	smc_stats_inc(llc->lgr->net, SMC_STAT_TX_LLC);
+	if (sent) {
+		wait_for_completion_timeout(&sent->done, sent_time);
+		kref_put(&sent->ref, free_sent);
+	}
+	return 0;
+}
+
+/**
+ * smc_llc_send_msg() - send a message
+ * @link: link
+ * @msg: message
+ *
+ * Process context; waits for a send slot. A link that has none for 10 s fails.
+ *
+ * Return: 0, -ECONNABORTED, or what smc_llc_len() says of the message.
+ */
+int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg)
+{
+	return smc_llc_send_timed(link, msg, SLOT_TIME, 0);
+}
+
+/**
+ * smc_llc_send_confirm_link() - send CONFIRM LINK about this very link
+ * @link: link
+ * @response: not a request
+ *
+ * Return: as smc_llc_send_msg().
+ */
+int smc_llc_send_confirm_link(struct smc_link *link, bool response)
+{
+	struct smc_llc *llc = llc_of_link(link);
+	const struct smc_peer *peer = &llc->lgr->peer;
+	struct smc_llc_confirm_link *cl;
+	struct smc_llc_msg msg;
+
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_CONFIRM_LINK, response);
+	cl = &msg.confirm_link;
+	cl->no_eyec = true;
+	memcpy(cl->mac, link->path.gid.mac, sizeof(cl->mac));
+	memcpy(cl->gid, link->path.gid.gid.raw, sizeof(cl->gid));
+	cl->qpn = link->qp->qp->qp_num;
+	cl->link_num = link->num;
+	smc_put_be32(cl->link_uid, link->uid);
+	cl->max_links = peer->max_links ? peer->max_links : LINKS_OFFERED;
+	/* only release 1 knows the field */
+	cl->max_conns = peer->version > 1 && peer->release ? peer->max_conns : 0;
+	return smc_llc_send_msg(link, &msg);
+}
+
+/**
+ * smc_llc_send_delete_link() - send DELETE LINK of one link
+ * @link: link that carries it
+ * @num: link it is about
+ * @reason: enum smc_llc_del_reason, 0 in a good response
+ * @response: not a request
+ */
+void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response)
+{
+	struct smc_llc_msg msg;
+
+	smc_llc_send_prepare(llc_of_link(link), &msg, SMC_LLC_DELETE_LINK, response);
+	msg.delete_link.link_num = num;
+	msg.delete_link.reason = reason;
+	msg.delete_link.orderly = true;	/* real peers say so for lost links too */
+	/* the link may be shut down right behind an answer */
+	smc_llc_send_timed(link, &msg, SLOT_TIME, response ? LLC_SENT_TIME : 0);
+}
