@@ -19,6 +19,7 @@
 #include <smc/stats.h>
 
 #define ID_STEP		0x100
+#define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
 #define POLL_TIME	(HZ / 10)	/* how often waits look at their cancel flag */
 
 /*
@@ -1069,6 +1070,7 @@ static bool terminate_groups(const struct net *net)
  */
 void smc_core_net_exit(struct net *net)
 {
+	unsigned long complain = jiffies + COMPLAIN_TIME;
 	int seq;
 
 	/* without limit: groups and their connections point to the namespace */
@@ -1076,6 +1078,10 @@ void smc_core_net_exit(struct net *net)
 		seq = atomic_read(&registry_seq);
 		if (!terminate_groups(net))
 			return;
+		if (time_after(jiffies, complain)) {
+			pr_warn("still waiting for link groups to end\n");
+			complain = jiffies + COMPLAIN_TIME;
+		}
 		wait_event_timeout(registry_wait, atomic_read(&registry_seq) != seq, HZ);
 	}
 }

@@ -260,7 +260,7 @@ int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 	for (i = 0; ; i++) {
 		smc_llc_send_prepare(llc, &msg, SMC_LLC_CONFIRM_RKEY, false);
 		mutex_lock(&lgr->mutex);
-		mapped = region->maps[link->slot].mr;
+		mapped = rcu_access_pointer(region->maps[link->slot].mapping);
 		if (mapped) {
 			msg.confirm_rkey.rkey = smc_buf_rkey(region, link->slot);
 			msg.confirm_rkey.vaddr = smc_buf_iova(region, link->slot);
@@ -296,7 +296,7 @@ int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_r
 	int rc;
 
 	mutex_lock(&lgr->mutex);
-	mapped = region->maps[link->slot].mr;
+	mapped = rcu_access_pointer(region->maps[link->slot].mapping);
 	if (mapped)
 		rkey = smc_buf_rkey(region, link->slot);
 	mutex_unlock(&lgr->mutex);

@@ -97,7 +97,8 @@ static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 	list_for_each_entry(region, &lgr->pool.regions[SMC_BUF_RMB], entry) {
 		if (*n == SMC_LLC_MAX_RTOKENS)
 			break;
-		if (!region->maps[ref->slot].mr || !region->maps[link->slot].mr)
+		if (!rcu_access_pointer(region->maps[ref->slot].mapping) ||
+		    !rcu_access_pointer(region->maps[link->slot].mapping))
 			continue;
 		rt.ref_rkey = smc_buf_rkey(region, ref->slot);
 		rt.rkey = smc_buf_rkey(region, link->slot);
@@ -123,7 +124,7 @@ static int send_add_link(struct smc_llc *llc, struct smc_link *first, struct smc
 	memcpy(al->gid, first->path.gid.gid.raw, sizeof(al->gid));
 	al->mtu = first->path.gid.mtu;
 	if (link) {
-		al->qpn = link->qp->qp->qp_num;
+		al->qpn = link->qp->qpn;
 		al->link_num = link->num;
 		al->psn = link->psn;
 	}
@@ -202,12 +203,18 @@ static int take_peer_end(const struct smc_llc_add_link *al, const struct smc_lin
 	return smc_pnet_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
 }
 
-static int register_regions(struct smc_lgr *lgr, struct smc_link *link)
+/*
+ * Regions made while the link was set up are mapped on it, but registered only on
+ * links that are usable. Both change under the mutex, so none is forgotten.
+ */
+static int register_regions(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
 {
 	int rc;
 
 	mutex_lock(&lgr->mutex);
 	rc = smc_buf_pool_register(&lgr->pool, link->slot);
+	if (!rc && then_activate)
+		smc_link_activate(link);
 	mutex_unlock(&lgr->mutex);
 	return rc;
 }
@@ -226,7 +233,7 @@ static int finish_add(struct smc_llc *llc, struct smc_link *first, struct smc_li
 	if (!rc)
 		rc = smc_link_connect(link);
 	if (!rc)
-		rc = register_regions(llc->lgr, link);
+		rc = register_regions(llc->lgr, link, false);
 	if (rc)
 		return rc;
 	for (i = 0; i < rsp->add_link.rtokens.count; i++) {
@@ -248,10 +255,10 @@ static int finish_add(struct smc_llc *llc, struct smc_link *first, struct smc_li
 	else
 		link->peer_uid = smc_get_be32(msg.confirm_link.link_uid);
 	llc_free_event(ev);
-	if (!rc) {
-		smc_link_activate(link);
+	if (!rc)
+		rc = register_regions(llc->lgr, link, true);
+	if (!rc)
 		llc_arm_test(llc, 0);
-	}
 	return rc;
 }
 

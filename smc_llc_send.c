@@ -163,7 +163,7 @@ int smc_llc_send_confirm_link(struct smc_link *link, bool response)
 	cl->no_eyec = true;
 	memcpy(cl->mac, link->path.gid.mac, sizeof(cl->mac));
 	memcpy(cl->gid, link->path.gid.gid.raw, sizeof(cl->gid));
-	cl->qpn = link->qp->qp->qp_num;
+	cl->qpn = link->qp->qpn;
 	cl->link_num = link->num;
 	smc_put_be32(cl->link_uid, link->uid);
 	cl->max_links = peer->max_links ? peer->max_links : LINKS_OFFERED;
