@@ -139,6 +139,27 @@ static int on_fallback(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+static bool all_zero(struct json_object *obj)
+{
+	json_object_object_foreach(obj, key, val) {
+		(void)key;
+		if (json_object_is_type(val, json_type_object) ? !all_zero(val) :
+		    json_object_get_int64(val) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* For people: the part about SMC-D, which few machines have, only when it says something */
+static void print_stats(struct json_object *stats)
+{
+	struct json_object *smcd = NULL;
+
+	if (json_object_object_get_ex(stats, "smcd", &smcd) && all_zero(smcd))
+		json_object_object_del(stats, "smcd");
+	ctl_print_fields(stats, 0);
+}
+
 int ctl_stats(const struct ctl_opts *opts)
 {
 	static const struct ctl_genl_req req = {
@@ -167,7 +188,7 @@ int ctl_stats(const struct ctl_opts *opts)
 	else if (opts->json)
 		ctl_print_json(stats);
 	else
-		ctl_print_fields(stats, 0);
+		print_stats(stats);
 	json_object_put(stats);
 	return err ? CTL_FAILURE : CTL_OK;
 }

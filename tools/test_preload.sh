@@ -148,7 +148,7 @@ limited()
 	FAKE_SMC_MAXBUF=20000 SMC_RCVBUF=131072 with_fake "$probe" new,4 new,4
 }
 expect_match 'a limited buffer size is said once' \
-	'smc_run\[*\]: the receive buffer is 20000 bytes, not 131072: raise net.core.rmem_max *' \
+	'smc_run\[*\]: the receive buffer is 20000 bytes, not 131072: raise net.core.rmem_max or run as root' \
 	limited
 
 # --- rules ---

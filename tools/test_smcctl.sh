@@ -80,7 +80,8 @@ expect 'device: only valid ports' 'DEVICE PORT STATE NETDEV LINKS PNETID PCI
 rxe0 1 active lo 3 NET1 -' squeezed ctl normal device
 
 # --- statistics ---
-expect 'stats as JSON: bytes' '316' field normal rx_bytes stats
+expect 'stats as JSON: bytes' '316
+0' field normal rx_bytes stats
 expect 'stats as JSON: connections' '310' field normal server_v2_connections stats
 expect 'stats as JSON: attribute of newer kernels' '65536' field normal rx_buffer_bytes stats
 expect 'stats as JSON: inner tables' '107' field normal downgraded stats
@@ -95,6 +96,12 @@ expect 'stats: sides' '"server"
 expect 'stats: totals of the first message' '9' field normal client stats
 expect 'stats: nothing fell back' '0' field empty client stats
 expect 'stats without inner tables' '6' field short server_handshake_errors stats
+smcd_lines()
+{
+	ctl "$1" stats | grep -c smcd
+}
+expect 'stats as text: no SMC-D where it counted nothing' 0 smcd_lines normal
+expect 'stats as text: SMC-D where it did' 1 smcd_lines old
 expect_match 'stats as text' '*rx_bytes: *316*' ctl normal stats
 
 # --- sockets ---

@@ -246,6 +246,9 @@ static void put_stats(void)
 	if (is("normal"))
 		mnl_attr_put_u32(nlh, NEW_STATS_RX_USAGE, 65536);
 	mnl_attr_nest_end(nlh, tech);
+	tech = mnl_attr_nest_start(nlh, SMC_NLA_STATS_SMCD_TECH);
+	mnl_attr_put_u64(nlh, SMC_NLA_STATS_T_RX_BYTES, is("old") ? 9 : 0);
+	mnl_attr_nest_end(nlh, tech);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
 	mnl_attr_nest_end(nlh, nest);

@@ -396,6 +396,20 @@ static int step_stderr_to(int argc, char **argv)
 	return fd == STDERR_FILENO ? 0 : -1;
 }
 
+/* file,PATH: waits until the file exists, one minute at most */
+static int step_file(int argc, char **argv)
+{
+	int i;
+
+	fflush(stdout);
+	for (i = 0; argc > 1 && i < 600; i++) {
+		if (access(argv[1], F_OK) == 0)
+			return 0;
+		usleep(100000);
+	}
+	return -1;
+}
+
 /* maxfiles,N: at most N descriptors from now on */
 static int step_maxfiles(int argc, char **argv)
 {
@@ -418,7 +432,7 @@ static const struct step steps[] = {
 	{ "epoll", step_epoll }, { "wait", step_wait }, { "localport", step_localport },
 	{ "keepport", step_keepport }, { "send", step_send }, { "recv", step_recv },
 	{ "fork", step_fork }, { "threads", step_threads }, { "stderr", step_stderr_to },
-	{ "maxfiles", step_maxfiles },
+	{ "maxfiles", step_maxfiles }, { "file", step_file },
 };
 
 static int run_step(char *text)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# smc_run and smcctl on two hosts with a real SMC module, a script for selftests/vm/vm.py:
+#   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
+#         --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
+
+CASES="module identity transfer rules replaced sizes dumps ueid"
+export CASES
+
+PORT=7000
+AS_TCP4='domain=2 protocol=6'
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+# The value of a key in smcctl's JSON output, without quotes
+json_values()
+{
+	key_=$1
+	shift
+	/t/smcctl -j "$@" | sed -n "s/^ *\"$key_\": *\"*\([^\",]*\)\"*,*\$/\1/p"
+}
+
+listening()
+{
+	/t/smcctl sock -al "$1" | grep -q LISTEN
+}
+
+same()
+{
+	[ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"
+	echo "$1: $2"
+}
+
+case_module()
+{
+	/t/smcctl info || fail "smcctl info"
+	same 'SMC-R version 2' "$(json_values smcr_v2 info)" true
+	/t/smcctl device || fail "smcctl device"
+	same 'device' "$(json_values device device)" rxe0
+}
+
+case_identity()
+{
+	same 'IPv4 socket' "$(/t/smc_run /t/sockprobe new,4,nonblock show)" \
+		"smc0 $AS_TCP4 nonblock=1 cloexec=0"
+	same 'IPv6 socket' "$(/t/smc_run /t/sockprobe new,6,cloexec show)" \
+		"smc1 domain=10 protocol=6 nonblock=0 cloexec=1"
+	same 'no library' "$(/t/sockprobe new,4 show)" "tcp $AS_TCP4 nonblock=0 cloexec=0"
+	same 'nothing on stderr' "$(/t/smc_run /t/sockprobe new,4 new,6 2>&1)" ''
+}
+
+case_transfer()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$PORT" listen accept show recv \
+			send,pong file,/tmp/go > /tmp/server &
+		server=$!
+		wait_for 10 listening "$PORT" || fail "not listening"
+		sync_signal ready
+		sync_wait sent || fail "client"
+		wait_for 10 grep -q ping /tmp/server || fail "no ping"
+		/t/smcctl sock
+		same 'mode at the server' "$(json_values mode sock -l "$PORT")" SMCR
+		same 'role at the server' "$(json_values role sock -l "$PORT")" server
+		same 'device' "$(json_values device sock -l "$PORT")" rxe0
+		touch /tmp/go
+		wait "$server" || fail "server: $(cat /tmp/server)"
+		same 'server' "$(cat /tmp/server)" "smc0 $AS_TCP4 nonblock=0 cloexec=1
+ping"
+	else
+		sync_wait ready || fail "server"
+		/t/smc_run /t/sockprobe new,4 "connect,$(peer_addr),$PORT" show send,ping recv \
+			file,/tmp/go > /tmp/client &
+		client=$!
+		wait_for 20 grep -q pong /tmp/client & wait_pong=$!
+		wait_for 20 established || fail "not connected"
+		sync_signal sent
+		wait "$wait_pong" || fail "no pong: $(cat /tmp/client)"
+		/t/smcctl sock -v
+		same 'mode at the client' "$(json_values mode sock -r "$PORT")" SMCR
+		same 'role at the client' "$(json_values role sock -r "$PORT")" client
+		touch /tmp/go
+		wait "$client" || fail "client: $(cat /tmp/client)"
+		same 'client' "$(cat /tmp/client)" "smc0 $AS_TCP4 nonblock=0 cloexec=0
+pong"
+	fi
+	sync_barrier end
+}
+
+established()
+{
+	[ "$(json_values peer_port sock -r "$PORT")" = "$PORT" ]
+}
+
+# Server with SMC, client forbidden to use it
+case_rules()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 1))" listen accept recv \
+			send,pong > /tmp/server &
+		server=$!
+		wait_for 10 listening $((PORT + 1)) || fail "not listening"
+		sync_signal ready
+		wait "$server" || fail "server: $(cat /tmp/server)"
+		same 'server' "$(cat /tmp/server)" ping
+	else
+		sync_wait ready || fail "server"
+		same 'excluded client' "$(/t/smc_run -x "addr=$(peer_addr)" /t/sockprobe new,4 \
+			"connect,$(peer_addr),$((PORT + 1))" show send,ping recv)" \
+			"tcp $AS_TCP4 nonblock=0 cloexec=0
+pong"
+	fi
+	sync_barrier end
+}
+
+# A real AF_SMC socket replaced: options, epoll set, local port (this host alone)
+case_replaced()
+{
+	excluded="/t/smc_run -x port=9 -x on=listen /t/sockprobe"
+	same 'options' "$($excluded new,4,nonblock set,6,1,1 set,1,9,1 set,6,4,77 set,0,1,16 \
+		timeout,33 try,connect,127.0.0.1,9 show get,6,1 get,1,9 get,6,4 get,0,1 \
+		gettimeout)" "tcp $AS_TCP4 nonblock=1 cloexec=0
+1
+1
+77
+16
+33"
+	same 'buffer size that the program set' "$($excluded new,4 set,1,8,20000 \
+		try,connect,127.0.0.1,9 get,1,8)" 40000
+	same 'buffer size that it did not set' "$($excluded new,4 try,connect,127.0.0.1,9 \
+		get,1,8)" "$(/t/sockprobe new,4 get,1,8)"
+	same 'local port' "$($excluded new,4 bind,127.0.0.1,0 mode keepport listen mode \
+		keepport,check)" "smc
+tcp
+same port"
+	same 'epoll set' "$(/t/smc_run -x on=connect /t/sockprobe new,4 listen other \
+		new,4,nonblock epoll try,connect,127.0.0.1,@ mode wait)" "tcp
+1 writable=1 cookie=1"
+	same 'connected socket stays' "$(/t/smc_run -x addr=127.0.0.9 /t/sockprobe new,4 listen \
+		other new,4 connect,127.0.0.1,@ try,connect,127.0.0.9,9 send,same other accept \
+		recv)" "connect: Transport endpoint is already connected
+same"
+	same 'listening socket stays' "$(/t/smc_run -x addr=127.0.0.9 /t/sockprobe new,4 listen \
+		try,connect,127.0.0.9,9 mode | tail -n 1)" smc
+}
+
+case_sizes()
+{
+	same '-r' "$(/t/smc_run -r 300k /t/sockprobe new,4 get,1,8 2>&1)" 614400
+	same '-t' "$(/t/smc_run -t 100k /t/sockprobe new,4 get,1,7 2>&1)" 204800
+}
+
+# After case_transfer there was traffic, and the group is kept for a while.
+case_dumps()
+{
+	/t/smcctl linkgroup || fail "smcctl linkgroup"
+	/t/smcctl link || fail "smcctl link"
+	/t/smcctl stats || fail "smcctl stats"
+	[ "$HOST" = 1 ] && role=server || role=client
+	same 'role of the group' "$(json_values role linkgroup)" "$role"
+	same 'device of the link' "$(json_values device link | head -n 1)" rxe0
+	same 'state of the link' "$(json_values state link | head -n 1)" active
+	expect 'bytes sent' "$(json_values tx_bytes stats | head -n 1)" -ge 4
+	expect 'bytes received' "$(json_values rx_bytes stats | head -n 1)" -ge 4
+	/t/smcctl stats | grep 'reason_text' || fail "no reason, but a fallback in case_rules"
+}
+
+case_ueid()
+{
+	/t/smcctl ueid add TEST.UEID-1 || fail "add"
+	/t/smcctl ueid add TEST.UEID-1 2> /tmp/err && fail "added twice"
+	grep -q 'there already' /tmp/err || fail "wrong text: $(cat /tmp/err)"
+	same 'show' "$(/t/smcctl ueid | grep TEST)" TEST.UEID-1
+	/t/smcctl ueid del TEST.UEID-1 || fail "del"
+	/t/smcctl ueid del TEST.UEID-1 2> /tmp/err && fail "deleted twice"
+	grep -q 'there is no' /tmp/err || fail "wrong text: $(cat /tmp/err)"
+	for i in 1 2 3 4 5; do
+		/t/smcctl ueid add "FILL$i" 2> /tmp/err || break
+	done
+	grep -q 'full' /tmp/err || fail "wrong text: $(cat /tmp/err)"
+	/t/smcctl ueid flush || fail "flush"
+	same 'empty' "$(/t/smcctl ueid)" ''
+}
