@@ -477,17 +477,20 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
  * smc_ring_rx_update() - does the consumer cursor need a CDC of its own
  * @rx: receive side
  *
- * RFC 7609 section 4.5.1, with one refinement. Without B an update pays when
- * the peer sees less than half the ring and gains a part of it (here an
- * eighth; the RFC has a tenth). With B the RFC wants one for every read, which
- * makes a reader of small records pay a message per record and the peer answer
- * with as small a WRITE. Here B asks at once when an eighth is gained, or when
- * nothing is left to read: both ends are then idle, and waiting for any share
- * of the ring is what makes streams stutter. In between it asks soon, since
- * the reader may read on, but may as well wait for what the peer cannot send.
+ * RFC 7609 section 4.5.1, refined. While the peer can write, an update pays
+ * when it sees less than half the ring and gains a part of it (here an eighth;
+ * the RFC has a tenth). When the peer says B the RFC wants one for every read,
+ * which makes a reader of small records pay a message per record and the peer
+ * answer with as small a WRITE. Here B asks at once when an eighth is gained,
+ * or when nothing is left to read: both ends are then idle, and waiting for any
+ * share of the ring is what makes streams stutter. In between it asks soon,
+ * since the reader may read on, but may as well wait for what the peer cannot
+ * send. A peer that sees next to no window counts as blocked: it may have
+ * filled the ring to the byte, and got more to send when it had no CDC left to
+ * say B in.
  *
- * So whenever B stands and anything was consumed, an update is due now or
- * soon. A caller without a timer has to treat SOON as NOW.
+ * So whenever the peer cannot go on and anything was consumed, an update is
+ * due now or soon. A caller without a timer has to treat SOON as NOW.
  *
  * Return: enum smc_update.
  */
@@ -503,7 +506,7 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 		return SMC_UPDATE_NONE;
 	if (rx->peer_asks)
 		return SMC_UPDATE_NOW;
-	if (rx->peer_blocked)
+	if (rx->peer_blocked || seen < step)
 		return gain >= step || !smc_ring_rx_readable(rx) ? SMC_UPDATE_NOW : SMC_UPDATE_SOON;
 	return seen < rx->size / 2 && gain >= step ? SMC_UPDATE_NOW : SMC_UPDATE_NONE;
 }

@@ -205,6 +205,23 @@ static void element_law(enum smc_conn_state s, enum smc_conn_event e,
 	CHECK_EQ(!!(row->actions & ACT(ELEMENT_QUARANTINE)), ends && !confirmed);
 }
 
+/* Nobody leaves without a word as long as it may speak. */
+static void says_law(enum smc_conn_state s, enum smc_conn_event e,
+		     const struct smc_conn_row *row)
+{
+	bool may = smc_conn_state_may_cdc(s);
+
+	CHECK_EQ(!!(row->actions & ACT(SEND_CLOSE)), may && e == SMC_CONN_EV_CLOSE);
+	CHECK_EQ(!!(row->actions & ACT(SEND_DONE)),
+		 may && e == SMC_CONN_EV_SHUT_WR && exchanged[s].we == '-');
+	if (may && (e == SMC_CONN_EV_ABORT || e == SMC_CONN_EV_PEER_ABORT))
+		CHECK(row->actions & ACT(SEND_ABORT));
+	if (may && e == SMC_CONN_EV_PEER_ABORT)
+		CHECK(row->actions & ACT(REPORT_RESET));
+	if (may && (e == SMC_CONN_EV_ABORT || e == SMC_CONN_EV_GROUP_LOST))
+		CHECK(row->actions & ACT(REPORT_ABORTED));
+}
+
 static void action_laws(void)
 {
 	const u32 last = ACT(SEND_CLOSE) | ACT(SEND_ABORT);
@@ -220,6 +237,7 @@ static void action_laws(void)
 			if (!row.legal)
 				continue;
 			element_law(s, e, &row);
+			says_law(s, e, &row);
 			/* nothing is sent after C or A, and C and A exclude each other */
 			if (row.actions & (last | ACT(SEND_DONE)))
 				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT);

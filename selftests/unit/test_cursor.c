@@ -505,6 +505,10 @@ static void update_flags(void)
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, nothing left to read */
 	rx.peer_blocked = false;
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	rx.produced = K16;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* no B, but no window either */
+	rx.produced = K16 - K16 / 8;
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
 	rx.produced = 10000;
 	rx.peer_blocked = true;
 	rx.consumed = K16 / 8;

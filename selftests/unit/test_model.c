@@ -1,0 +1,807 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Model: two ends of a connection, each with the rings of proto/cursor.c and
+ * CDCs of proto/cdc_msg.c, joined by a fake fabric. Rings of different sizes
+ * wrap, windows close, links die and take unacknowledged WRITEs with them or
+ * deliver them late; both byte streams have to arrive as they were sent, and
+ * nobody may get stuck while there are bytes to move.
+ *
+ * What is modelled of the fabric: requests of a queue pair are executed in
+ * order; the memory of a WRITE is read when it is executed, at any time
+ * between posting and completion; a dead link may have executed more than it
+ * acknowledged, and may execute requests late until one of its ends is in ERR.
+ *
+ * UNIT_SEED=<number of a failed scenario> repeats it first.
+ */
+#include "unit.h"
+
+#include <smc/proto/cdc_msg.h>
+#include <smc/proto/cursor.h>
+
+#define SLOTS		6		/* requests in flight per end and link */
+#define LINKS		4		/* generations that can exist at a time */
+#define PATTERN		65521		/* prime: no ring is a multiple of it */
+#define TOKEN		0x1234u
+
+/* Who is how the receiver of a scenario. */
+struct config {
+	bool failures;		/* links die */
+	bool lossy;		/* ... and may have acknowledged what they lost */
+	bool in_tree[2];	/* this end does not repeat lost consumer updates */
+	bool one_way;		/* only end 0 sends */
+	u32 reserve;		/* kept from an in-tree end's ring */
+	bool no_fence;		/* wrong on purpose: old links stay open */
+	bool no_rewind;		/* wrong on purpose: lost WRITEs are not repeated */
+};
+
+enum result { OK, LOST, CORRUPT, STUCK, BROKEN };
+
+static const char * const result_names[] = {
+	"ok", "loss detected", "corrupt", "stuck", "invariant broken"
+};
+
+struct request {
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	unsigned int pieces, executed;	/* of the WRITEs */
+	u8 *copy;			/* what the fabric holds after our end is in ERR */
+	u8 cdc[SMC_CDC_LEN];
+	u16 seq;
+	u32 epoch;
+	u64 pos;
+	bool delivered, validation;
+};
+
+struct queue {
+	struct request req[SLOTS];
+	unsigned int head, next, tail;	/* completed, executed, posted */
+	bool broken;			/* the peer's RNIC reaches its memory no more */
+};
+
+struct end {
+	struct smc_ring_tx tx;
+	struct smc_ring_rx rx;
+	u8 *ring, *element;
+	struct queue queue[LINKS];	/* what this end posted */
+	unsigned int gen;		/* link in use; all older ones are fenced */
+	unsigned int open;		/* oldest link that is still received from */
+	u16 seq, seq_done, seq_seen;
+	bool seen;
+	u32 lowat;			/* reader waits for so much */
+	bool flush;			/* SOON has become NOW */
+	bool in_tree, update;		/* in-tree reader decided to update */
+};
+
+struct model {
+	struct config cfg;
+	struct end end[2];
+	u8 salt[2];
+	bool dead[LINKS];
+	unsigned int deaths;
+	bool draining;
+	enum result result;
+	const char *what;
+};
+
+static u8 pattern[2 * PATTERN];
+
+/* What the scenarios reached, to see that the generator covers it. */
+static struct {
+	unsigned long steps, bytes, wraps, closed, failovers, late, probes, losses, stale;
+	unsigned long detected;
+} seen;
+
+static void verdict(struct model *m, enum result result, const char *what)
+{
+	if (m->result != OK)
+		return;
+	m->result = result;
+	m->what = what;
+}
+
+#define LAW(m, cond) do {						\
+	if (!(cond))							\
+		verdict(m, BROKEN, #cond);				\
+} while (0)
+
+static const u8 *stream(const struct model *m, unsigned int from, u64 pos)
+{
+	return pattern + (pos + m->salt[from] * 251) % PATTERN;
+}
+
+static unsigned int slot(unsigned int gen)
+{
+	return gen % LINKS;
+}
+
+static u32 small_or_big(u32 max)
+{
+	switch (unit_below(8)) {
+	case 0:
+		return unit_below(max) + 1;
+	case 1:
+		return max - unit_below(2) * unit_below(max / 8 + 1);
+	default:
+		return unit_below(max < 600 ? max : 600) + 1;
+	}
+}
+
+/* ---- application ---- */
+
+static bool app_write(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+	struct smc_span span[2];
+	unsigned int n, i;
+	u64 pos = e->tx.prepared;
+	u32 total = 0;
+
+	if (m->draining || (m->cfg.one_way && me))
+		return false;
+	n = smc_ring_tx_spans(&e->tx, small_or_big(e->tx.size), span);
+	for (i = 0; i < n; i++) {
+		u32 done = 0;
+
+		/* the pattern repeats: copy it in parts that do not pass its end */
+		while (done < span[i].len) {
+			u32 part = span[i].len - done;
+
+			if (part > PATTERN)
+				part = PATTERN;
+			memcpy(e->ring + span[i].off + done, stream(m, me, pos), part);
+			done += part;
+			pos += part;
+		}
+		total += span[i].len;
+	}
+	LAW(m, smc_ring_tx_prepare(&e->tx, total) == 0);
+	return total > 0;
+}
+
+/* How an in-tree reader decides, as observed; its updates are not repeated. */
+static bool in_tree_update(const struct smc_ring_rx *rx)
+{
+	u32 gain = (u32)(rx->consumed - rx->told);
+	u32 window = rx->size - (u32)(rx->produced - rx->told);
+	u32 step = rx->size / 10 > 2304 ? rx->size / 10 : 2304;
+
+	return rx->peer_asks || (gain > step && (window <= rx->size / 2 || rx->peer_blocked));
+}
+
+static bool app_read(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+	u32 readable = smc_ring_rx_readable(&e->rx);
+	struct smc_span span[2];
+	unsigned int n, i;
+	u64 pos = e->rx.consumed;
+
+	if (!readable || (readable < e->lowat && !m->draining))
+		return false;
+	n = smc_ring_rx_spans(&e->rx, 0, small_or_big(readable), span);
+	for (i = 0; i < n; i++) {
+		u32 done = 0;
+
+		while (done < span[i].len) {
+			u32 part = span[i].len - done;
+
+			if (part > PATTERN)
+				part = PATTERN;
+			if (memcmp(e->element + span[i].off + done, stream(m, 1 - me, pos), part))
+				verdict(m, CORRUPT, "wrong bytes");
+			done += part;
+			pos += part;
+		}
+		seen.bytes += span[i].len;
+	}
+	LAW(m, smc_ring_rx_consume(&e->rx, (u32)(pos - e->rx.consumed)) == 0);
+	e->lowat = e->in_tree || unit_below(4) ? 1 : small_or_big(e->rx.size);
+	if (e->in_tree)
+		e->update |= in_tree_update(&e->rx);
+	return true;
+}
+
+/* ---- sending ---- */
+
+static struct request *new_request(struct end *e)
+{
+	struct queue *q = &e->queue[slot(e->gen)];
+	struct request *r;
+
+	if (q->tail - q->head == SLOTS)
+		return NULL;
+	r = &q->req[q->tail++ % SLOTS];
+	memset(r, 0, sizeof(*r));
+	r->epoch = e->tx.epoch;
+	return r;
+}
+
+static void fill_cdc(struct model *m, struct end *e, struct request *r)
+{
+	struct smc_cdc_msg msg = { .token = TOKEN };
+
+	msg.seq = ++e->seq;
+	smc_ring_tx_cursor(&e->tx, &msg.prod);
+	smc_ring_rx_cursor(&e->rx, &msg.cons);
+	if (smc_ring_tx_blocked(&e->tx))
+		msg.flags |= SMC_CDC_F_BLOCKED;
+	if (e->tx.ask)
+		msg.flags |= SMC_CDC_F_UPDATE_REQ;
+	smc_ring_rx_told(&e->rx);
+	r->seq = msg.seq;
+	r->pos = e->tx.sent;
+	LAW(m, smc_cdc_msg_build(&msg, r->cdc, sizeof(r->cdc)) == SMC_CDC_LEN);
+}
+
+static bool wants_update(const struct end *e)
+{
+	enum smc_update update = smc_ring_rx_update(&e->rx);
+
+	if (e->in_tree)
+		return e->update;
+	return update == SMC_UPDATE_NOW || (update == SMC_UPDATE_SOON && e->flush);
+}
+
+static bool push(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	u32 max = m->draining ? UINT32_MAX : small_or_big(SMC_RING_MAX), len = 0;
+	unsigned int n = smc_ring_tx_plan(&e->tx, UINT64_MAX, max, piece), i;
+	struct request *r;
+
+	if (!n && !wants_update(e))
+		return false;
+	r = new_request(e);
+	if (!r)
+		return false;
+	for (i = 0; i < n; i++) {
+		r->piece[i] = piece[i];
+		len += piece[i].len;
+	}
+	r->pieces = n;
+	seen.probes += n && !smc_ring_tx_window(&e->tx);
+	LAW(m, smc_ring_tx_sent(&e->tx, len) == 0);
+	seen.closed += smc_ring_tx_blocked(&e->tx);
+	/* nothing the peer has not been told to be free may be touched */
+	LAW(m, e->tx.sent <= m->end[1 - me].rx.told + e->tx.peer_size);
+	e->flush = false;
+	e->update = false;
+	fill_cdc(m, e, r);
+	return true;
+}
+
+/* The millisecond after SOON is over. */
+static bool tick(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+
+	if (e->flush || e->in_tree || smc_ring_rx_update(&e->rx) != SMC_UPDATE_SOON)
+		return false;
+	e->flush = true;
+	return true;
+}
+
+/* ---- links ---- */
+
+/* Our end of the link goes to ERR: what is in the fabric does not change any more. */
+static void freeze(struct end *e, unsigned int gen)
+{
+	struct queue *q = &e->queue[slot(gen)];
+	unsigned int i, p;
+
+	for (i = q->next; i != q->tail; i++) {
+		struct request *r = &q->req[i % SLOTS];
+		u32 len = 0, done = 0;
+
+		for (p = 0; p < r->pieces; p++)
+			len += r->piece[p].len;
+		r->copy = malloc(len + 1);
+		for (p = 0; p < r->pieces; p++) {
+			memcpy(r->copy + done, e->ring + r->piece[p].src, r->piece[p].len);
+			done += r->piece[p].len;
+		}
+	}
+}
+
+static void clear_queue(struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		free(q->req[i].copy);
+		q->req[i].copy = NULL;
+	}
+	memset(q, 0, sizeof(*q));
+}
+
+static void fence(struct model *m, unsigned int me, unsigned int below)
+{
+	struct end *e = &m->end[me];
+
+	for (; e->open < below; e->open++)
+		clear_queue(&m->end[1 - me].queue[slot(e->open)]);
+}
+
+static void validate(struct model *m, struct end *e)
+{
+	struct smc_cdc_msg msg = {
+		.seq = e->seq_done, .token = TOKEN, .flags = SMC_CDC_F_FAILOVER,
+	};
+	struct request *r = new_request(e);
+
+	r->validation = true;
+	LAW(m, smc_cdc_msg_build(&msg, r->cdc, sizeof(r->cdc)) == SMC_CDC_LEN);
+}
+
+static void move_to(struct model *m, unsigned int me, unsigned int gen)
+{
+	struct end *e = &m->end[me];
+
+	if (e->gen < m->end[1 - me].open)
+		clear_queue(&e->queue[slot(e->gen)]);	/* the peer's end is in ERR already */
+	else
+		freeze(e, e->gen);
+	e->gen = gen;
+	if (!m->cfg.no_fence)
+		fence(m, me, gen);
+	if (m->cfg.no_rewind)
+		e->tx.epoch++;
+	else
+		smc_ring_tx_rewind(&e->tx);
+	validate(m, e);
+	if (!e->in_tree)
+		smc_ring_rx_force(&e->rx);
+	e->update = false;
+	seen.failovers++;
+}
+
+static bool detect(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+
+	if (!m->dead[slot(e->gen)])
+		return false;
+	move_to(m, me, e->gen + 1);
+	return true;
+}
+
+static void kill_link(struct model *m)
+{
+	unsigned int a = m->end[0].gen, b = m->end[1].gen;
+	unsigned int top = a > b ? a : b, low = m->end[0].open;
+
+	if (m->end[1].open < low)
+		low = m->end[1].open;
+	/* one dead link at a time for the end in front, and no reuse of what is open */
+	if (m->dead[slot(top)] || top + 2 - low > LINKS)
+		return;
+	m->dead[slot(top)] = true;
+	m->dead[slot(top + 1)] = false;
+	m->deaths++;
+}
+
+/* ---- receiving ---- */
+
+static void receive(struct model *m, unsigned int me, const u8 *buf, unsigned int gen)
+{
+	struct end *e = &m->end[me];
+	struct smc_cdc_msg msg;
+	int rc;
+
+	LAW(m, smc_cdc_msg_parse(buf, SMC_CDC_LEN, e->rx.size, e->tx.peer_size, &msg) == 0);
+	LAW(m, msg.token == TOKEN);
+	if (msg.flags & SMC_CDC_F_FAILOVER) {
+		if ((s16)(msg.seq - e->seq_seen) > 0)
+			verdict(m, LOST, "validation");
+		if (gen > e->gen)
+			move_to(m, me, gen);
+		return;
+	}
+	if (e->seen && (s16)(msg.seq - e->seq_seen) <= 0) {
+		LAW(m, gen < e->gen);
+		return;
+	}
+	e->seen = true;
+	e->seq_seen = msg.seq;
+	if (gen == e->gen)
+		smc_ring_tx_heard(&e->tx);
+	rc = smc_ring_tx_peer(&e->tx, &msg.cons);
+	LAW(m, rc >= 0);
+	rc = smc_ring_rx_peer(&e->rx, &msg.prod, msg.flags & SMC_CDC_F_BLOCKED,
+			      msg.flags & SMC_CDC_F_UPDATE_REQ);
+	LAW(m, rc >= 0);
+	seen.stale += rc == SMC_CURSOR_STALE;
+}
+
+static void write_piece(struct model *m, unsigned int me, struct request *r)
+{
+	const struct smc_write_piece *p = &r->piece[r->executed];
+	struct end *peer = &m->end[1 - me];
+	const u8 *src = m->end[me].ring + p->src;
+	u32 before = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->executed; i++)
+		before += r->piece[i].len;
+	if (r->copy)
+		src = r->copy + before;
+	LAW(m, p->dst + p->len <= peer->rx.size);
+	memcpy(peer->element + p->dst, src, p->len);
+	r->executed++;
+}
+
+/* One WRITE or one CDC of @me arrives. */
+static bool execute(struct model *m, unsigned int me, unsigned int gen)
+{
+	struct end *e = &m->end[me];
+	struct queue *q = &e->queue[slot(gen)];
+	struct request *r = &q->req[q->next % SLOTS];
+	bool dead = m->dead[slot(gen)] || gen < e->gen;
+
+	if (q->next == q->tail || q->broken || gen < m->end[1 - me].open)
+		return false;
+	if (dead) {
+		/* maybe late, maybe never */
+		if (m->draining || unit_below(3))
+			return false;
+		seen.late++;
+	}
+	if (r->executed < r->pieces) {
+		write_piece(m, me, r);
+		return true;
+	}
+	q->next++;
+	r->delivered = true;
+	receive(m, 1 - me, r->cdc, gen);
+	return true;
+}
+
+/* A link that dies may have acknowledged what never reached the memory. */
+static void lose(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+	struct queue *q = &e->queue[slot(e->gen)];
+
+	if (q->next == q->tail || m->dead[slot(e->gen)])
+		return;
+	kill_link(m);
+	if (!m->dead[slot(e->gen)])
+		return;
+	q->req[q->next++ % SLOTS].delivered = true;
+	q->broken = true;
+	seen.losses++;
+}
+
+static bool complete(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me];
+	unsigned int gen = e->gen;
+	struct queue *q;
+	struct request *r;
+
+	/* a success of the link before may be reported late */
+	if (gen && !unit_below(4))
+		gen--;
+	q = &e->queue[slot(gen)];
+	r = &q->req[q->head % SLOTS];
+	if (q->head == q->tail || !r->delivered)
+		return false;
+	if (gen == e->gen && m->dead[slot(gen)] && unit_below(3))
+		return false;
+	q->head++;
+	free(r->copy);
+	r->copy = NULL;
+	smc_ring_tx_complete(&e->tx, r->epoch, r->pos);
+	if (gen == e->gen && !r->validation)
+		e->seq_done = r->seq;
+	return true;
+}
+
+/* ---- laws and steps ---- */
+
+static void check_laws(struct model *m, unsigned int me)
+{
+	struct end *e = &m->end[me], *peer = &m->end[1 - me];
+	const struct smc_ring_tx *tx = &e->tx;
+	const struct smc_ring_rx *rx = &peer->rx;
+
+	LAW(m, tx->completed <= tx->posted && tx->posted <= tx->sent);
+	LAW(m, tx->sent <= tx->prepared && tx->sent <= tx->sent_max);
+	LAW(m, tx->prepared - tx->completed <= tx->size);
+	LAW(m, tx->peer_consumed <= tx->sent);
+	LAW(m, tx->sent_max - tx->peer_consumed <= tx->peer_size);
+	LAW(m, tx->sent_max <= tx->prepared);
+	LAW(m, rx->consumed <= rx->produced && rx->told <= rx->consumed);
+	LAW(m, rx->produced - rx->consumed <= rx->size);
+	LAW(m, rx->produced <= tx->sent_max);
+	LAW(m, tx->peer_consumed <= rx->told);
+}
+
+static bool finished(const struct model *m)
+{
+	return m->end[0].tx.prepared == m->end[1].rx.consumed &&
+	       m->end[1].tx.prepared == m->end[0].rx.consumed;
+}
+
+static bool any_execute(struct model *m, unsigned int me)
+{
+	unsigned int gen = m->end[me].gen;
+
+	/* mostly the present link, sometimes an old one */
+	if (m->end[me].gen > m->end[1 - me].open && !unit_below(6))
+		gen = m->end[1 - me].open + unit_below(gen - m->end[1 - me].open);
+	return execute(m, me, gen);
+}
+
+static bool act(struct model *m, unsigned int me, unsigned int what)
+{
+	switch (what) {
+	case 0:
+		return app_write(m, me);
+	case 1:
+		return app_read(m, me);
+	case 2:
+		return push(m, me);
+	case 3:
+		return any_execute(m, me);
+	case 4:
+		return complete(m, me);
+	case 5:
+		return tick(m, me);
+	default:
+		return detect(m, me);
+	}
+}
+
+#define ACTS	7
+
+/* Everything that is possible without luck, or nobody can move any more. */
+static bool anything(struct model *m)
+{
+	unsigned int what, me;
+
+	for (what = 0; what < ACTS; what++)
+		for (me = 0; me < 2; me++)
+			if (what == 3 ? execute(m, me, m->end[me].gen) : act(m, me, what))
+				return true;
+	/* the choice of the link in complete() is random */
+	for (me = 0; me < 2; me++)
+		for (what = 0; what < 32; what++)
+			if (complete(m, me))
+				return true;
+	return false;
+}
+
+static void step(struct model *m)
+{
+	unsigned int me = unit_below(2);
+
+	seen.steps++;
+	if (m->cfg.failures && !m->draining && !unit_below(150)) {
+		if (m->cfg.lossy && !unit_below(3))
+			lose(m, me);
+		else
+			kill_link(m);
+	} else if (!act(m, me, unit_below(ACTS)) && !unit_below(8)) {
+		if (!anything(m) && !m->dead[slot(m->end[0].gen)] && !finished(m))
+			verdict(m, STUCK, "nothing can move");
+	}
+	check_laws(m, 0);
+	check_laws(m, 1);
+}
+
+static void setup(struct model *m, const struct config *cfg)
+{
+	unsigned int i;
+	u32 size[2];
+
+	memset(m, 0, sizeof(*m));
+	m->cfg = *cfg;
+	for (i = 0; i < 2; i++) {
+		m->salt[i] = (u8)unit_rand();
+		size[i] = SMC_RMBE_SIZE_MIN << unit_below(3);
+	}
+	for (i = 0; i < 2; i++) {
+		struct end *e = &m->end[i];
+		u32 ring = SMC_RMBE_SIZE_MIN << unit_below(3);
+		/* near the place where the 16 bits of the wrap count end */
+		u64 base = unit_below(2) ? 0 : ((u64)size[1 - i] << 16) - unit_below(4 * ring);
+
+		smc_ring_tx_init(&e->tx, ring, size[1 - i], cfg->in_tree[1 - i] ? cfg->reserve : 0);
+		e->tx.prepared = base;
+		e->tx.sent = base;
+		e->tx.sent_max = base;
+		e->tx.posted = base;
+		e->tx.completed = base;
+		e->tx.peer_consumed = base;
+		smc_ring_rx_init(&m->end[1 - i].rx, size[1 - i]);
+		m->end[1 - i].rx.produced = base;
+		m->end[1 - i].rx.consumed = base;
+		m->end[1 - i].rx.told = base;
+		e->in_tree = cfg->in_tree[i];
+		e->ring = malloc(ring);
+		e->element = calloc(1, size[i]);
+		e->seq = (u16)(65536 - unit_below(100));
+		e->seq_done = e->seq;
+		m->end[1 - i].seq_seen = e->seq;
+		e->lowat = 1;
+	}
+}
+
+static enum result scenario(const struct config *cfg, unsigned int steps, const char **what)
+{
+	static struct model m;
+	unsigned int i, j;
+	u64 start[2];
+
+	setup(&m, cfg);
+	for (i = 0; i < 2; i++)
+		start[i] = m.end[i].rx.consumed;
+	for (i = 0; i < steps && m.result == OK; i++)
+		step(&m);
+	m.draining = true;
+	/* 64 KiB byte by byte would be no more than this */
+	for (i = 0; i < 400000 && m.result == OK && !finished(&m); i++)
+		step(&m);
+	if (m.result == OK && !finished(&m))
+		verdict(&m, STUCK, "does not drain");
+	for (i = 0; i < 2; i++) {
+		seen.wraps += (m.end[i].rx.consumed - start[i]) / m.end[i].rx.size;
+		free(m.end[i].ring);
+		free(m.end[i].element);
+		for (j = 0; j < LINKS; j++)
+			clear_queue(&m.end[i].queue[j]);
+	}
+	*what = m.what;
+	return m.result;
+}
+
+static void fill_pattern(void)
+{
+	unsigned int i;
+	u32 x = 1;
+
+	for (i = 0; i < PATTERN; i++) {
+		x = x * 1664525 + 1013904223;
+		pattern[i] = (u8)(x >> 24);
+		pattern[i + PATTERN] = pattern[i];
+	}
+}
+
+/* How many of @rounds scenarios end with @want; with OK all others are failures. */
+static unsigned int run(const struct config *cfg, unsigned int rounds, unsigned int steps,
+			enum result want)
+{
+	unsigned int round, hits = 0;
+
+	fill_pattern();
+	for (round = 0; round < rounds; round++) {
+		const char *what = NULL;
+		u64 seed = round ? unit_rand() : unit_state;
+		enum result result;
+
+		unit_state = seed;
+		result = scenario(cfg, steps, &what);
+		hits += result == want;
+		seen.detected += result == LOST;
+		if (result != want && want == OK && !(cfg->lossy && result == LOST)) {
+			FAIL("scenario with UNIT_SEED=0x%llx: %s (%s)", (unsigned long long)seed,
+			     result_names[result], what);
+			return hits;
+		}
+		unit_state = seed ^ (round * 0x9e3779b97f4a7c15ULL + 1);
+	}
+	return hits;
+}
+
+static void reset_seen(void)
+{
+	memset(&seen, 0, sizeof(seen));
+}
+
+static void print_seen(void)
+{
+	printf("# %lu steps, %lu bytes, %lu wraps, %lu closed windows, %lu link changes,\n",
+	       seen.steps, seen.bytes, seen.wraps, seen.closed, seen.failovers);
+	printf("# %lu late executions, %lu probes, %lu stale cursors, %lu losses, %lu detected\n",
+	       seen.late, seen.probes, seen.stale, seen.losses, seen.detected);
+}
+
+static void one_link(void)
+{
+	const struct config cfg = { 0 };
+
+	reset_seen();
+	run(&cfg, 60, 20000, OK);
+	print_seen();
+	CHECK(seen.wraps > 1000);
+	CHECK(seen.closed > 100);
+	CHECK_EQ(seen.failovers, 0);
+}
+
+static void dying_links(void)
+{
+	const struct config cfg = { .failures = true };
+
+	reset_seen();
+	run(&cfg, 60, 20000, OK);
+	print_seen();
+	CHECK(seen.wraps > 1000);
+	CHECK(seen.failovers > 1000);
+	CHECK(seen.late > 1000);
+	CHECK(seen.stale > 100);
+}
+
+/* The other family's receiver: one reserve byte at a time makes it speak. */
+static void in_tree_receiver(void)
+{
+	const struct config cfg = {
+		.failures = true, .in_tree = { false, true }, .one_way = true, .reserve = 16,
+	};
+
+	reset_seen();
+	run(&cfg, 60, 20000, OK);
+	print_seen();
+	CHECK(seen.failovers > 1000);
+	CHECK(seen.probes > 100);
+}
+
+static void in_tree_both_ways(void)
+{
+	const struct config cfg = {
+		.failures = true, .in_tree = { false, true }, .reserve = 16,
+	};
+
+	reset_seen();
+	run(&cfg, 30, 20000, OK);
+	CHECK(seen.failovers > 1000);
+}
+
+/* What was acknowledged and lost is found by the validation, never delivered wrong. */
+static void lossy_links(void)
+{
+	const struct config cfg = { .failures = true, .lossy = true };
+
+	reset_seen();
+	run(&cfg, 200, 4000, OK);
+	print_seen();
+	CHECK(seen.losses > 100);
+	CHECK(seen.detected > 10);
+}
+
+/* The model finds what it is there to find. */
+static void finds_missing_fence(void)
+{
+	const struct config cfg = { .failures = true, .no_fence = true };
+
+	CHECK(run(&cfg, 100, 20000, CORRUPT) > 0);
+}
+
+static void finds_missing_rewind(void)
+{
+	const struct config cfg = { .failures = true, .no_rewind = true };
+
+	CHECK(run(&cfg, 20, 20000, CORRUPT) > 0);
+}
+
+static void finds_missing_reserve(void)
+{
+	const struct config cfg = {
+		.failures = true, .in_tree = { false, true }, .one_way = true,
+	};
+
+	CHECK(run(&cfg, 40, 20000, STUCK) > 0);
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(one_link),
+	UNIT_CASE(dying_links),
+	UNIT_CASE(in_tree_receiver),
+	UNIT_CASE(in_tree_both_ways),
+	UNIT_CASE(lossy_links),
+	UNIT_CASE(finds_missing_fence),
+	UNIT_CASE(finds_missing_rewind),
+	UNIT_CASE(finds_missing_reserve),
+};
+
+UNIT_MAIN("model", cases)
