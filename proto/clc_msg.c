@@ -339,6 +339,7 @@ int smc_clc_parse_proposal(const u8 *buf, size_t len,
 
 static bool proposal_is_valid(const struct smc_clc_proposal *in)
 {
+	bool offers_v2 = in->v2_type == SMC_CLC_OFFER_R;
 	u8 i;
 
 	if (in->version != 1 && in->version != 2)
@@ -353,7 +354,7 @@ static bool proposal_is_valid(const struct smc_clc_proposal *in)
 		return false;
 	if (in->version == 1 && in->v2_type != SMC_CLC_OFFER_NONE)
 		return false;
-	if (in->has_v2 != (in->v2_type == SMC_CLC_OFFER_R))
+	if (in->has_v2 != offers_v2)
 		return false;
 	if (in->has_v2 && (in->v2.eid_count > SMC_CLC_MAX_EIDS ||
 			   in->v2.release > 15))

@@ -16,6 +16,7 @@
 	}								\
 } while (0)
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+/* The Makefile gives it the name that libFuzzer calls. */
+int fuzz_one_input(const u8 *data, size_t size);
 
 #endif

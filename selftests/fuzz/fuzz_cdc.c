@@ -6,7 +6,7 @@
 #include <smc/proto/cdc_msg.h>
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	u32 my_size, peer_size, token = 0;
 	u8 a[SMC_CDC_LEN], b[SMC_CDC_LEN];

@@ -87,7 +87,7 @@ static void one_message(const u8 *data, size_t size)
 	one_decline(data, size);
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	u8 *p;
 

@@ -32,7 +32,7 @@ static void walk_lists(const struct smc_llc_msg *m)
 	FUZZ_ASSERT(sum != 0x7609760976097609ULL);
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one_input(const u8 *data, size_t size)
 {
 	static u8 a[SMC_LLC_V2_MAX_LEN], b[SMC_LLC_V2_MAX_LEN];
 	struct smc_llc_msg m, n;

@@ -79,7 +79,7 @@
 	"e2d4c3d9 04002c20 1a2b9803 9babcdef 03030008 20000000 00000000" \
 	"00000000 00000000 00000000 e2d4c3d9"
 
-static UNIT_UNUSED const char *const vectors[] = {
+static const char *const vectors[] = {
 	PROP_V1_HEX, PROP_V1_IP6_HEX, PROP_AREA_HEX, PROP_BOTH_HEX,
 	PROP_V2_HEX, ACCEPT_V1_HEX, CONFIRM_V1_HEX, ACCEPT_FIRST_HEX,
 	CONFIRM_FIRST_HEX, ACCEPT_NEXT_HEX, DECLINE_V1_HEX, DECLINE_V2_HEX,
@@ -90,7 +90,7 @@ static UNIT_UNUSED const char *const vectors[] = {
 	.features = 1, .eid_count = 1, .eids = { EID },			\
 }
 
-static UNIT_UNUSED const struct {
+static const struct {
 	const char *hex;
 	struct smc_clc_proposal p;
 } proposals[] = {
@@ -130,7 +130,7 @@ static UNIT_UNUSED const struct {
 	.hostname = "testhost                        ", .max_conns = 255, \
 	.max_links = 2, .features = 1 }
 
-static UNIT_UNUSED const struct {
+static const struct {
 	const char *hex;
 	struct smc_clc_accept a;
 } accepts[] = {
@@ -155,7 +155,7 @@ static UNIT_UNUSED const struct {
 	{ ACCEPT_NEXT_HEX, { SERVER_V2(7) } },
 };
 
-static UNIT_UNUSED const struct {
+static const struct {
 	const char *hex;
 	struct smc_clc_decline d;
 } declines[] = {
@@ -178,8 +178,8 @@ static void same_v2(const struct smc_clc_v2_offer *a,
 	CHECK_MEM(a->eids, b->eids, sizeof(a->eids));
 }
 
-static UNIT_UNUSED void same_proposal(const struct smc_clc_proposal *a,
-				      const struct smc_clc_proposal *b)
+static inline void same_proposal(const struct smc_clc_proposal *a,
+				 const struct smc_clc_proposal *b)
 {
 	int i;
 
@@ -214,8 +214,8 @@ static void same_fce(const struct smc_clc_fce *a, const struct smc_clc_fce *b)
 	CHECK_MEM(a->vendor_opt, b->vendor_opt, sizeof(a->vendor_opt));
 }
 
-static UNIT_UNUSED void same_accept(const struct smc_clc_accept *a,
-				    const struct smc_clc_accept *b)
+static inline void same_accept(const struct smc_clc_accept *a,
+			       const struct smc_clc_accept *b)
 {
 	CHECK_EQ(a->is_confirm, b->is_confirm);
 	CHECK_EQ(a->version, b->version);
@@ -237,8 +237,8 @@ static UNIT_UNUSED void same_accept(const struct smc_clc_accept *a,
 	CHECK_MEM(a->gids, b->gids, sizeof(a->gids));
 }
 
-static UNIT_UNUSED void same_decline(const struct smc_clc_decline *a,
-				     const struct smc_clc_decline *b)
+static inline void same_decline(const struct smc_clc_decline *a,
+				const struct smc_clc_decline *b)
 {
 	int i;
 

@@ -10,20 +10,20 @@ static const struct {
 	struct smc_cdc_msg msg;
 } golden[] = {
 	{ /* captured: first data of a connection */
-		"fe2c0001 00000003 00000000 0000000d 00000000 00000000 00000000"
+		"fe2c0001 00000003 00000000 0000000d 00000000 00000000 00000000\n"
 		"00000000 00000000 00000000 00000000",
 		{ .seq = 1, .token = 3, .prod = { 0, 13 } },
 	}, { /* failover validation */
-		"fe2c0009 00000005 00000000 00000000 00000000 00000000 08000000"
+		"fe2c0009 00000005 00000000 00000000 00000000 00000000 08000000\n"
 		"00000000 00000000 00000000 00000000",
 		{ .seq = 9, .token = 5, .flags = SMC_CDC_F_FAILOVER },
 	}, { /* 64 KB written at once: the ring is full */
-		"fe2c0001 00000005 00000001 00000000 00000000 00000000 80000000"
+		"fe2c0001 00000005 00000001 00000000 00000000 00000000 80000000\n"
 		"00000000 00000000 00000000 00000000",
 		{ .seq = 1, .token = 5, .prod = { 1, 0 },
 		  .flags = SMC_CDC_F_BLOCKED },
 	}, { /* close */
-		"fe2c0007 00000005 00000000 0000000d 00000000 00000014 00400000"
+		"fe2c0007 00000005 00000000 0000000d 00000000 00000014 00400000\n"
 		"00000000 00000000 00000000 00000000",
 		{ .seq = 7, .token = 5, .prod = { 0, 13 }, .cons = { 0, 20 },
 		  .state = SMC_CDC_S_CLOSED },
@@ -278,10 +278,11 @@ static void builder_refuses(void)
 		CHECK_EQ(smc_cdc_msg_build(&m, buf, 44),
 			 bit < 0x20 ? -EINVAL : 44);
 	}
-#define WITH_F(...) \
-	m = (struct smc_cdc_msg){ .flags = SMC_CDC_F_FAILOVER }; \
-	__VA_ARGS__; \
-	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL)
+#define WITH_F(...) do {							\
+	m = (struct smc_cdc_msg){ .flags = SMC_CDC_F_FAILOVER };	\
+	__VA_ARGS__;							\
+	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);		\
+} while (0)
 
 	WITH_F(m.flags |= SMC_CDC_F_UPDATE_REQ);
 	WITH_F(m.state = SMC_CDC_S_ABORT);

@@ -263,6 +263,7 @@ static void surplus(void)
 		bool tolerant;
 
 		full = unit_hex(vectors[i], buf, sizeof(buf));
+		REQUIRE(full > 12);
 		tolerant = buf[4] != SMC_CLC_PROPOSAL && buf[7] >> 4 == 2;
 		memset(buf + full - 4, 0x77, sizeof(buf) - full);
 		for (len = full + 1; len <= SMC_CLC_MAX_LEN + 1; len++) {

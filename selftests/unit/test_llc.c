@@ -8,9 +8,9 @@
 #define GID_V2(n) { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 168, n, 10 }
 #define MAC	{ 0x98, 0x03, 0x9b, 0xab, 0xcd, 0xef }
 #define Z4	"00000000"
-#define Z8	Z4 Z4
-#define Z16	Z8 Z8
-#define Z32	Z16 Z16
+#define Z8	"0000000000000000"
+#define Z16	"00000000000000000000000000000000"
+#define Z32	"0000000000000000000000000000000000000000000000000000000000000000"
 
 static const u8 rtoken_raw[] = {
 	0, 0, 0x15, 0x7d, 0, 0, 0x16, 0, 0, 0, 0, 0, 0xf0, 0xa6, 0, 0,
@@ -32,7 +32,7 @@ static const struct {
 	const char *hex;
 	struct smc_llc_msg m;
 } golden[] = {
-	{ "012c0003 98039bab cdeffe80 00000000 00009a03 9bfffeab cdef0001"
+	{ "012c0003 98039bab cdeffe80 00000000 00009a03 9bfffeab cdef0001\n"
 	  "07000001 00000200 00000000 00000000",
 	  { .type = SMC_LLC_CONFIRM_LINK, .version = 1, .confirm_link = {
 		.no_eyec = true, .mac = MAC, .gid = GID_V1, .qpn = 263,
@@ -50,63 +50,63 @@ static const struct {
 	{ "092c0000 01000000 0000155d" Z32,
 	  { .type = SMC_LLC_DELETE_RKEY, .version = 1, .delete_rkey = {
 		.count = 1, .rkeys = { 1, rkey_raw } } } },
-	{ "022c0000 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef"
+	{ "022c0000 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef\n"
 	  "0000e602 03123456" Z8,
 	  { .type = SMC_LLC_ADD_LINK, .version = 1, .add_link = {
 		NEW_LINK } } },
-	{ "022c01c0 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef"
+	{ "022c01c0 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef\n"
 	  "0000e602 03123456" Z8,
 	  { .type = SMC_LLC_ADD_LINK, .version = 1, .response = true,
 	    .add_link = { .rejected = true, .reason = SMC_LLC_REJ_NO_ALT_PATH,
 		NEW_LINK } } },
-	{ "22580000 98039bab cdef0000 00000000 00000000 0000ffff c0a8010a"
-	  "0000e602 03123456 00000000 00000000 80000000 00000000 00000000"
-	  "ffffc0a8 010a0000 00000000 00000100 0000157d 00001600 00000000"
+	{ "22580000 98039bab cdef0000 00000000 00000000 0000ffff c0a8010a\n"
+	  "0000e602 03123456 00000000 00000000 80000000 00000000 00000000\n"
+	  "ffffc0a8 010a0000 00000000 00000100 0000157d 00001600 00000000\n"
 	  "f0a60000",
 	  { .type = SMC_LLC_ADD_LINK, .version = 2, .add_link = {
 		.mac = MAC, .gid = GID_V2(1), .qpn = 0xe6, .link_num = 2,
 		.mtu = 3, .psn = 0x123456, .has_ext = true, .direct = true,
 		.target_gid = GID_V2(1), .rtokens = { 1, rtoken_raw } } } },
-	{ "253c0000" Z16 Z4 "02000000 00000000 00000000 0000ffff c0a8010a"
+	{ "253c0000" Z16 Z4 "02000000 00000000 00000000 0000ffff c0a8010a\n"
 	  "00000000 00000000 0000ffff c0a8020a",
 	  { .type = SMC_LLC_REQ_ADD_LINK, .version = 2, .req_add_link = {
 		.gids = { 2, gids_raw[0] } } } },
 	{ "072c0000" Z32 Z8,
 	  { .type = SMC_LLC_TEST_LINK, .version = 1 } },
 	/* below: not in the published set */
-	{ "212c0083 98039bab cdeffe80 00000000 00009a03 9bfffeab cdef0001"
+	{ "212c0083 98039bab cdeffe80 00000000 00009a03 9bfffeab cdef0001\n"
 	  "07030102 030402ff 00000000 00000000",
 	  { .type = SMC_LLC_CONFIRM_LINK, .version = 2, .response = true,
 	    .confirm_link = { .no_eyec = true, .mac = MAC, .gid = GID_V1,
 		.qpn = 263, .link_num = 3, .link_uid = { 1, 2, 3, 4 },
 		.max_links = 2, .max_conns = 255 } } },
 	/* the in-tree way to reject: 44 bytes, no reason */
-	{ "222c00c0 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef"
+	{ "222c00c0 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef\n"
 	  "0000e602 03123456" Z8,
 	  { .type = SMC_LLC_ADD_LINK, .version = 2, .response = true,
 	    .add_link = { .rejected = true, NEW_LINK } } },
-	{ "222c00c2 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef"
+	{ "222c00c2 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef\n"
 	  "0000e602 03123456" Z8,
 	  { .type = SMC_LLC_ADD_LINK, .version = 2, .response = true,
 	    .add_link = { .rejected = true, .reason = SMC_LLC_REJ_MTU,
 		NEW_LINK } } },
-	{ "032c0080 02030000 00000001 00000002 00000000 00000003 00000004"
+	{ "032c0080 02030000 00000001 00000002 00000000 00000003 00000004\n"
 	  "00000005 00000000 00000006 00000000",
 	  { .type = SMC_LLC_ADD_LINK_CONT, .version = 1, .response = true,
 	    .add_link_cont = { .link_num = 2, .left = 3,
 		.pairs = { { 1, 2, 3 }, { 4, 5, 6 } } } } },
-	{ "242c0020 03000100 00" "000000" Z32,
+	{ "242c0020 03000100 00000000" Z32,
 	  { .type = SMC_LLC_DELETE_LINK, .version = 2, .delete_link = {
 		.orderly = true, .link_num = 3,
 		.reason = SMC_LLC_DEL_LOST_PATH } } },
-	{ "262c00b0 02000015 5d000000 0eef4d00 00"
-	  "07 00000001 0000000000000002" "08 00000003 0000000000000004" "00",
+	{ "262c00b0 02000015 5d000000 0eef4d00 00\n"
+	  "07 00000001 0000000000000002 08 00000003 0000000000000004 00",
 	  { .type = SMC_LLC_CONFIRM_RKEY, .version = 2, .response = true,
 	    .confirm_rkey = { .negative = true, .retry = true, .rkey = 5469,
 		.vaddr = 0xeef4d0000, .others = 2,
 		.other = { { 7, 1, 2 }, { 8, 3, 4 } } } } },
-	{ "082c0080 03"
-	  "07 00000001 0000000000000002" "08 00000003 0000000000000004"
+	{ "082c0080 03\n"
+	  "07 00000001 0000000000000002 08 00000003 0000000000000004\n"
 	  "09 00000005 0000000000000006",
 	  { .type = SMC_LLC_CONFIRM_RKEY_CONT, .version = 1, .response = true,
 	    .confirm_rkey_cont = { .left = 3,

@@ -93,8 +93,8 @@ enum smc_clc_os {
 /* Bit of the feature mask: emulated ISM, of no meaning for RDMA. */
 #define SMC_CLC_FEATURE_EMULATED_ISM	0x0001
 
-/**
- * enum smc_clc_reason - diagnosis of a Decline that this implementation sends
+/*
+ * Diagnosis of a Decline that this implementation sends.
  *
  * Other systems have codes of their own, so what is received stays a plain
  * u32. A reason is never an errno, and the other way round.

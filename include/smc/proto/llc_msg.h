@@ -269,6 +269,15 @@ struct smc_llc_test_link {
  * @type: enum smc_llc_type, selects the member of the union
  * @version: 1 or 2
  * @response: not a request
+ * @confirm_link: for SMC_LLC_CONFIRM_LINK
+ * @add_link: for SMC_LLC_ADD_LINK
+ * @add_link_cont: for SMC_LLC_ADD_LINK_CONT
+ * @delete_link: for SMC_LLC_DELETE_LINK
+ * @req_add_link: for SMC_LLC_REQ_ADD_LINK
+ * @confirm_rkey: for SMC_LLC_CONFIRM_RKEY
+ * @confirm_rkey_cont: for SMC_LLC_CONFIRM_RKEY_CONT
+ * @delete_rkey: for SMC_LLC_DELETE_RKEY
+ * @test_link: for SMC_LLC_TEST_LINK
  */
 struct smc_llc_msg {
 	u8 type;

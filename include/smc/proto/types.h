@@ -19,19 +19,20 @@
 #else
 
 #include <errno.h>
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int8_t s8;
-typedef int16_t s16;
-typedef int32_t s32;
-typedef int64_t s64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
 
 #endif
 
@@ -52,6 +53,8 @@ typedef int64_t s64;
 /**
  * smc_bsize_to_len() - bytes of an RMB element
  * @bsize: the code from Accept or Confirm; only four bits exist on the wire
+ *
+ * Return: 16 KiB to 512 MiB.
  */
 static inline u32 smc_bsize_to_len(u8 bsize)
 {
