@@ -233,7 +233,7 @@ static u32 probe_len(const struct smc_ring_tx *tx, u64 stop)
 /**
  * smc_ring_tx_plan() - which WRITEs to post next
  * @tx: send side
- * @stop: position not to pass: one past an urgent byte, or U64_MAX
+ * @stop: position not to pass: one past an urgent byte, or SMC_PLAN_NO_STOP
  * @max_bytes: no more than this
  * @out: filled with at most SMC_PLAN_PIECES pieces in stream order
  *

@@ -5,6 +5,7 @@
 #include <smc/proto/cursor.h>
 
 #define K16	16384u
+#define ALL	0xffffffffu
 
 static u32 any_size(void)
 {
@@ -177,7 +178,7 @@ static void plan_laws(void)
 		struct smc_write_piece piece[SMC_PLAN_PIECES];
 		struct smc_ring_tx tx;
 		u32 want, sum = 0, max = unit_below(4) ? unit_below(4 * K16) : 0xffffffff;
-		u64 base = unit_rand() >> 20, stop = UINT64_MAX;
+		u64 base = unit_rand() >> 20, stop = SMC_PLAN_NO_STOP;
 		unsigned int n, j;
 
 		CHECK_EQ(smc_ring_tx_init(&tx, K16 << unit_below(3), K16 << unit_below(3),
@@ -237,7 +238,7 @@ static void plan_two_pieces(void)
 	/* the peer's ring is the smaller one: only it wraps at 3 x 32 KiB */
 	struct smc_ring_tx tx = tx_at(4 * K16, 2 * K16, 5 * K16, 9 * K16);
 
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 2);
 	CHECK_EQ(piece[0].src, K16);
 	CHECK_EQ(piece[0].dst, K16);
 	CHECK_EQ(piece[0].len, K16);
@@ -246,12 +247,12 @@ static void plan_two_pieces(void)
 	CHECK_EQ(piece[1].len, K16);
 	/* the send ring is the smaller one */
 	tx = tx_at(K16, 2 * K16, K16 / 2, K16 + K16 / 2);
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 2);
 	CHECK_EQ(piece[1].src, 0);
 	CHECK_EQ(piece[1].dst, K16);
 	/* both wrap at the same byte */
 	tx = tx_at(2 * K16, 4 * K16, 4 * K16 - 1, 4 * K16 + 1);
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 2);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 2);
 	CHECK_EQ(piece[1].src, 0);
 	CHECK_EQ(piece[1].dst, 0);
 }
@@ -371,30 +372,30 @@ static void reserve(void)
 
 	smc_ring_tx_init(&tx, 2 * K16, K16, 16);
 	smc_ring_tx_prepare(&tx, 2 * K16);
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, K16 - 16);
 	smc_ring_tx_sent(&tx, piece[0].len);
 	smc_ring_tx_complete(&tx, 0, tx.sent);
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	smc_ring_tx_rewind(&tx);
 	for (i = 0; i < 14; i++) {
-		CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+		CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 		CHECK_EQ(piece[0].len, 1);
 		CHECK_EQ(smc_ring_tx_sent(&tx, 1), 0);
 		CHECK(smc_ring_tx_blocked(&tx));
 	}
 	/* an urgent byte next but one goes with the byte before it */
-	CHECK_EQ(smc_ring_tx_plan(&tx, tx.sent + 2, UINT32_MAX, piece), 1);
+	CHECK_EQ(smc_ring_tx_plan(&tx, tx.sent + 2, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 2);
 	CHECK_EQ(smc_ring_tx_sent(&tx, 2), 0);
 	/* ring full in truth */
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	/* once the peer was heard the reserve is closed again */
 	smc_ring_tx_heard(&tx);
 	tx.peer_consumed = 10;
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	tx.peer_consumed = 17;
-	CHECK_EQ(smc_ring_tx_plan(&tx, UINT64_MAX, UINT32_MAX, piece), 1);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 1);
 }
 
@@ -409,11 +410,11 @@ static void urgent_stop(void)
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 100);
-	CHECK_EQ(smc_ring_tx_plan(&tx, 40, UINT32_MAX, piece), 1);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 40, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 40);
 	smc_ring_tx_sent(&tx, 40);
-	CHECK_EQ(smc_ring_tx_plan(&tx, 40, UINT32_MAX, piece), 0);
-	CHECK_EQ(smc_ring_tx_plan(&tx, 39, UINT32_MAX, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 40, ALL, piece), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, 39, ALL, piece), 0);
 
 	smc_ring_rx_init(&rx, K16);
 	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), -ENODATA);
@@ -450,7 +451,7 @@ static void rx_basics(void)
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), SMC_CURSOR_NEWER);
 	CHECK(!rx.peer_blocked && !rx.peer_asks);
-	CHECK_EQ(smc_ring_rx_spans(&rx, 0, UINT32_MAX, span), 2);
+	CHECK_EQ(smc_ring_rx_spans(&rx, 0, ALL, span), 2);
 	CHECK_EQ(span[0].len, K16 - 1000);
 	CHECK_EQ(span[1].off, 0);
 	CHECK_EQ(span[1].len, 1);

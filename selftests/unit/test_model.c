@@ -22,6 +22,7 @@
 #define LINKS		4		/* generations that can exist at a time */
 #define PATTERN		65521		/* prime: no ring is a multiple of it */
 #define TOKEN		0x1234u
+#define ALL		0xffffffffu
 
 /* Who is how the receiver of a scenario. */
 struct config {
@@ -245,8 +246,8 @@ static bool push(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
-	u32 max = m->draining ? UINT32_MAX : small_or_big(SMC_RING_MAX), len = 0;
-	unsigned int n = smc_ring_tx_plan(&e->tx, UINT64_MAX, max, piece), i;
+	u32 max = m->draining ? ALL : small_or_big(SMC_RING_MAX), len = 0;
+	unsigned int n = smc_ring_tx_plan(&e->tx, SMC_PLAN_NO_STOP, max, piece), i;
 	struct request *r;
 
 	if (!n && !wants_update(e))
@@ -719,6 +720,17 @@ static void one_link(void)
 	CHECK_EQ(seen.failovers, 0);
 }
 
+/* No data flows back that could carry a cursor by chance. */
+static void one_way(void)
+{
+	const struct config cfg = { .one_way = true };
+
+	reset_seen();
+	run(&cfg, 100, 10000, OK);
+	print_seen();
+	CHECK(seen.closed > 1000);
+}
+
 static void dying_links(void)
 {
 	const struct config cfg = { .failures = true };
@@ -795,6 +807,7 @@ static void finds_missing_reserve(void)
 
 static const struct unit_case cases[] = {
 	UNIT_CASE(one_link),
+	UNIT_CASE(one_way),
 	UNIT_CASE(dying_links),
 	UNIT_CASE(in_tree_receiver),
 	UNIT_CASE(in_tree_both_ways),

@@ -28,6 +28,9 @@
  */
 #define SMC_PLAN_PIECES		2
 
+/* For smc_ring_tx_plan(): nothing in the stream has to wait. */
+#define SMC_PLAN_NO_STOP	(~(u64)0)
+
 /* Good outcomes of taking a cursor over; the bad one is -EPROTO. */
 enum smc_cursor_move {
 	SMC_CURSOR_SAME = 0,	/* nothing new */

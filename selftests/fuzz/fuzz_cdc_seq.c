@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A sequence of CDC messages of a hostile peer against one connection: parser,
+ * rings and state table together, as a module uses them. Between the messages
+ * the own side reads, writes, sends, changes its link and closes.
+ *
+ * Whatever the peer says, the laws of the rings hold, a plan stays inside both
+ * rings, nothing is sent after the last message, and an element is freed or
+ * quarantined exactly once.
+ *
+ * Input: a byte for the ring sizes, then steps: an operation and its operand,
+ * for a message the bytes of it that a peer chooses freely.
+ */
+#include <smc/proto/cdc_msg.h>
+#include <smc/proto/conn_fsm.h>
+#include <smc/proto/cursor.h>
+#include "fuzz.h"
+
+#define ACT(name)	SMC_CONN_ACT_##name
+
+struct input {
+	const u8 *data;
+	size_t left;
+};
+
+struct conn {
+	struct smc_ring_tx tx;
+	struct smc_ring_rx rx;
+	enum smc_conn_state state;
+	u16 seq_seen;
+	bool seen, ended, silent;
+	unsigned int released;
+};
+
+static u32 take(struct input *in, unsigned int bytes)
+{
+	u32 v = 0;
+
+	while (bytes--) {
+		v = v << 8 | (in->left ? *in->data : 0);
+		if (in->left) {
+			in->data++;
+			in->left--;
+		}
+	}
+	return v;
+}
+
+static void laws(const struct conn *c)
+{
+	FUZZ_ASSERT(c->tx.completed <= c->tx.posted && c->tx.posted <= c->tx.sent);
+	FUZZ_ASSERT(c->tx.sent <= c->tx.sent_max && c->tx.sent_max <= c->tx.prepared);
+	FUZZ_ASSERT(c->tx.prepared - c->tx.completed <= c->tx.size);
+	FUZZ_ASSERT(c->tx.peer_consumed <= c->tx.sent);
+	FUZZ_ASSERT(c->tx.sent_max - c->tx.peer_consumed <= c->tx.peer_size);
+	FUZZ_ASSERT(c->rx.told <= c->rx.consumed && c->rx.consumed <= c->rx.produced);
+	FUZZ_ASSERT(c->rx.produced - c->rx.told <= c->rx.size);
+	FUZZ_ASSERT(c->state < SMC_CONN_STATES);
+	FUZZ_ASSERT(c->released == (c->state == SMC_CONN_CLOSED));
+}
+
+/* An event of ours that is wrong in this state is not raised by a module: it has no effect. */
+static int event(struct conn *c, enum smc_conn_event ev)
+{
+	u32 act;
+	int rc = smc_conn_fsm_step(&c->state, ev, &act);
+
+	FUZZ_ASSERT(!rc || !act);
+	FUZZ_ASSERT(rc != -EPROTO || smc_conn_event_from_peer(ev));
+	if (act & (ACT(SEND_DONE) | ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
+		FUZZ_ASSERT(!c->silent);
+	if (act & (ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
+		c->silent = true;
+	if (act & ACT(RELEASE)) {
+		FUZZ_ASSERT(!(act & ACT(ELEMENT_FREE)) != !(act & ACT(ELEMENT_QUARANTINE)));
+		c->released++;
+	}
+	return rc;
+}
+
+/* Protocol error: abort. */
+static void punish(struct conn *c)
+{
+	event(c, SMC_CONN_EV_ABORT);
+	FUZZ_ASSERT(!smc_conn_state_may_cdc(c->state));
+	c->ended = true;
+}
+
+static void message(struct conn *c, struct input *in)
+{
+	u64 produced = c->rx.produced;
+	u8 buf[SMC_CDC_LEN] = { SMC_CDC_TYPE, SMC_CDC_LEN };
+	struct smc_cdc_msg msg;
+	enum smc_conn_event ev;
+	u32 form = take(in, 1);
+
+	smc_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take(in, 2) : 1)));
+	/* cursors near the true ones, or anything */
+	if (form & 1) {
+		struct smc_cdc_cursor near;
+
+		smc_cursor_from_pos(c->rx.produced + take(in, 2) - 0x4000, c->rx.size, &near);
+		smc_put_be16(buf + 10, near.wrap);
+		smc_put_be32(buf + 12, near.off);
+		smc_cursor_from_pos(c->tx.peer_consumed + take(in, 2) - 0x4000, c->tx.peer_size,
+				    &near);
+		smc_put_be16(buf + 18, near.wrap);
+		smc_put_be32(buf + 20, near.off);
+	} else {
+		smc_put_be16(buf + 10, (u16)take(in, 2));
+		smc_put_be32(buf + 12, take(in, 4));
+		smc_put_be16(buf + 18, (u16)take(in, 2));
+		smc_put_be32(buf + 20, take(in, 4));
+	}
+	buf[24] = (u8)take(in, 1);
+	buf[25] = (u8)take(in, 1);
+	if (smc_cdc_msg_parse(buf, sizeof(buf), c->rx.size, c->tx.peer_size, &msg)) {
+		punish(c);
+		return;
+	}
+	if (msg.flags & SMC_CDC_F_FAILOVER) {
+		if ((s16)(msg.seq - c->seq_seen) > 0)
+			punish(c);
+		return;
+	}
+	if (c->seen && (s16)(msg.seq - c->seq_seen) <= 0)
+		return;
+	c->seen = true;
+	c->seq_seen = msg.seq;
+	smc_ring_tx_heard(&c->tx);
+	if (smc_ring_tx_peer(&c->tx, &msg.cons) < 0 ||
+	    smc_ring_rx_peer(&c->rx, &msg.prod, msg.flags & SMC_CDC_F_BLOCKED,
+			     msg.flags & SMC_CDC_F_UPDATE_REQ) < 0) {
+		punish(c);
+		return;
+	}
+	FUZZ_ASSERT(c->rx.produced >= produced);
+	if (c->rx.produced != produced && event(c, SMC_CONN_EV_PEER_DATA)) {
+		punish(c);
+		return;
+	}
+	ev = smc_conn_fsm_event(msg.state & SMC_CDC_S_DONE, msg.state & SMC_CDC_S_CLOSED,
+				msg.state & SMC_CDC_S_ABORT,
+				smc_conn_state_may_send(c->state) &&
+				!smc_ring_tx_drained(&c->tx));
+	if (ev != SMC_CONN_EV_NONE && event(c, ev))
+		punish(c);
+}
+
+static void push(struct conn *c, u32 max)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	unsigned int n, i;
+	u32 len = 0;
+
+	if (!smc_conn_state_may_cdc(c->state))
+		return;
+	n = smc_ring_tx_plan(&c->tx, SMC_PLAN_NO_STOP, max, piece);
+	FUZZ_ASSERT(n <= SMC_PLAN_PIECES);
+	for (i = 0; i < n; i++) {
+		FUZZ_ASSERT(piece[i].len && piece[i].len <= c->tx.size &&
+			    piece[i].len <= c->tx.peer_size);
+		FUZZ_ASSERT(piece[i].src <= c->tx.size - piece[i].len);
+		FUZZ_ASSERT(piece[i].dst <= c->tx.peer_size - piece[i].len);
+		len += piece[i].len;
+	}
+	FUZZ_ASSERT(!smc_ring_tx_sent(&c->tx, len));
+	smc_ring_rx_told(&c->rx);
+}
+
+static void local_step(struct conn *c, u32 op, u32 arg)
+{
+	struct smc_span span[2];
+	unsigned int n;
+	u32 len = 0;
+
+	switch (op) {
+	case 0:
+		n = smc_ring_tx_spans(&c->tx, arg, span);
+		while (n--)
+			len += span[n].len;
+		FUZZ_ASSERT(!smc_ring_tx_prepare(&c->tx, len));
+		break;
+	case 1:
+		push(c, arg);
+		break;
+	case 2:
+		n = smc_ring_rx_spans(&c->rx, 0, arg, span);
+		while (n--) {
+			FUZZ_ASSERT(span[n].len <= c->rx.size);
+			FUZZ_ASSERT(span[n].off <= c->rx.size - span[n].len);
+			len += span[n].len;
+		}
+		FUZZ_ASSERT(!smc_ring_rx_consume(&c->rx, len));
+		break;
+	case 3:
+		smc_ring_tx_complete(&c->tx, c->tx.epoch - (arg & 1), c->tx.completed + arg);
+		break;
+	case 4:
+		smc_ring_tx_rewind(&c->tx);
+		smc_ring_rx_force(&c->rx);
+		break;
+	default:
+		/* events of the own side only: the peer's come in messages */
+		if (arg % SMC_CONN_EVENTS < SMC_CONN_EV_PEER_DATA)
+			event(c, (enum smc_conn_event)(arg % SMC_CONN_EVENTS));
+	}
+}
+
+int fuzz_one_input(const u8 *data, size_t size)
+{
+	struct input in = { data, size };
+	struct conn c = { .state = SMC_CONN_INIT };
+	u32 sizes = take(&in, 1), base = take(&in, 4);
+
+	if (smc_ring_tx_init(&c.tx, SMC_RMBE_SIZE_MIN << (sizes & 3),
+			     SMC_RMBE_SIZE_MIN << (sizes >> 2 & 3), sizes & 0x40 ? 16 : 0) ||
+	    smc_ring_rx_init(&c.rx, SMC_RMBE_SIZE_MIN << (sizes >> 4 & 3)))
+		__builtin_trap();
+	c.tx.prepared = base;
+	c.tx.sent = base;
+	c.tx.sent_max = base;
+	c.tx.posted = base;
+	c.tx.completed = base;
+	c.tx.peer_consumed = base;
+	c.rx.produced = base;
+	c.rx.consumed = base;
+	c.rx.told = base;
+	if (sizes & 0x80)
+		event(&c, SMC_CONN_EV_ESTABLISHED);
+	while (in.left && !c.ended) {
+		u32 op = take(&in, 1) % 10;
+
+		if (op >= 6)
+			message(&c, &in);
+		else
+			local_step(&c, op, take(&in, 2));
+		laws(&c);
+	}
+	laws(&c);
+	return 0;
+}
