@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RoCE devices: the ib client, one object per ib_device, ports and GIDs.
+ * Rank 2.
+ */
+#ifndef _SMC_IB_H
+#define _SMC_IB_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+struct net;
+struct net_device;
+
+/**
+ * struct smc_ib_device - one RoCE capable ib_device
+ * @ref: one reference for the device list, one per link or path on it
+ * @released: completed by the last put; the remove callback waits for it
+ * @ibdev: the verbs device; valid while a reference is held
+ * @entry: membership in the device list, under its lock
+ * @event_handler: asynchronous events (ports, GIDs)
+ * @dead: set under the device list lock once removal has begun; never cleared
+ * @max_mtu: largest path MTU of its ports, enum ib_mtu
+ * @max_pages: pages one fast registration may cover
+ * @max_inline: bytes of inline data a queue pair may ask for; goes down when the
+ *	device turns out to refuse that much
+ * @max_recv_sge: scatter elements per receive request
+ *
+ * Lifetime: an object lives from add to remove of the ib client. Remove marks
+ * it dead, raises smc_ib_events.device_gone and waits for @released.
+ */
+struct smc_ib_device {
+	struct kref ref;
+	struct completion released;
+	struct ib_device *ibdev;
+	struct list_head entry;
+	struct ib_event_handler event_handler;
+	bool dead;
+	u8 max_mtu;
+	u32 max_pages;
+	u32 max_inline;
+	u32 max_recv_sge;
+};
+
+/**
+ * struct smc_ib_gid - one usable RoCE v2 GID of a port
+ * @gid: the GID, IPv4-mapped
+ * @index: its index in the port's GID table
+ * @mac: Ethernet address of the netdev behind it
+ * @mtu: path MTU that fits the netdev and the port, enum ib_mtu
+ * @ifindex: netdev the entry belongs to
+ */
+struct smc_ib_gid {
+	union ib_gid gid;
+	u16 index;
+	u8 mac[6];
+	u8 mtu;
+	int ifindex;
+};
+
+/**
+ * struct smc_ib_events - facts about devices, told to rank 6
+ * @port_active: a port became usable
+ * @port_inactive: a port stopped being usable; links on it must fail
+ * @gid_changed: the GID table of a port changed; re-read it
+ * @device_gone: the device is being removed; every reference must be put soon
+ *
+ * All are called in process context without locks held; they may sleep but
+ * must not wait for RTNL.
+ */
+struct smc_ib_events {
+	void (*port_active)(struct smc_ib_device *dev, u8 port);
+	void (*port_inactive)(struct smc_ib_device *dev, u8 port);
+	void (*gid_changed)(struct smc_ib_device *dev, u8 port);
+	void (*device_gone)(struct smc_ib_device *dev);
+};
+
+int smc_ib_init(const struct smc_ib_events *events);
+void smc_ib_exit(void);
+
+void smc_ib_device_put(struct smc_ib_device *dev);
+void smc_ib_device_get(struct smc_ib_device *dev);
+
+/*
+ * Finds the device and active port with a RoCE v2 GID ::ffff:@saddr that belongs to
+ * @ndev (which may be a VLAN or another upper device: GIDs name the device that has
+ * the address). Takes a reference.
+ */
+struct smc_ib_device *smc_ib_find4(struct net *net, struct net_device *ndev, __be32 saddr,
+				   u8 *port, struct smc_ib_gid *gid);
+bool smc_ib_port_active(struct smc_ib_device *dev, u8 port);
+/* Finds the RoCE v2 GID of the port that equals ::ffff:@saddr on @ndev. */
+int smc_ib_find_gid4(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		     __be32 saddr, struct smc_ib_gid *out);
+/* Our peer ID: two random bytes and the MAC of the first port that was up. */
+void smc_ib_peer_id(u8 id[8]);
+
+/* Walks all live devices under the list lock (mutex); @fn returns non-zero to stop. */
+int smc_ib_for_each(int (*fn)(struct smc_ib_device *dev, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One link: one RC queue pair to one peer RNIC. Rank 5.
+ */
+#ifndef _SMC_LINK_H
+#define _SMC_LINK_H
+
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <smc/pnet.h>
+#include <smc/proto/link_fsm.h>
+#include <smc/wr.h>
+
+struct smc_link;
+
+/* Why a link (or a group) ended; strings in smc_link.c. First reason wins. */
+enum smc_link_reason {
+	SMC_LINK_OK = 0,
+	SMC_LINK_QP_ERROR,		/* queue pair or request failed */
+	SMC_LINK_PORT_DOWN,
+	SMC_LINK_DEVICE_GONE,
+	SMC_LINK_GID_CHANGED,
+	SMC_LINK_TEST_TIMEOUT,		/* TEST LINK unanswered */
+	SMC_LINK_PEER_DELETED,		/* DELETE LINK from the peer */
+	SMC_LINK_PROTOCOL,		/* the peer broke the protocol */
+	SMC_LINK_SETUP_FAILED,		/* first contact did not finish */
+	SMC_LINK_IDLE,			/* idle group released */
+	SMC_LINK_NET_EXIT,		/* namespace or module goes */
+	SMC_LINK_ADMIN,
+};
+
+const char *smc_link_reason_str(enum smc_link_reason reason);
+
+/**
+ * struct smc_link_events - what links tell the group layer (rank 6)
+ * @llc: LLC message received; @buf valid during the call; softirq
+ * @cdc: CDC message received; @buf valid during the call; softirq
+ * @lost: the link failed for @reason (once per link); any context, may not sleep
+ * @slots_free: send slots became free after somebody was refused; softirq
+ */
+struct smc_link_events {
+	void (*llc)(struct smc_link *link, const u8 *buf, u32 len);
+	void (*cdc)(struct smc_link *link, const u8 *buf, u32 len);
+	void (*lost)(struct smc_link *link, enum smc_link_reason reason);
+	void (*slots_free)(struct smc_link *link);
+};
+
+/**
+ * struct smc_link - one link of a group
+ * @ref: group slot (RCU), works, posting callers
+ * @lgr: owner, opaque here (rank 6)
+ * @events: upward table
+ * @slot: index in the group's link set and in smc_region.maps
+ * @num: link number on the wire, assigned by the server
+ * @uid: our link user ID, sent in CONFIRM LINK
+ * @peer_uid: the peer's
+ * @path: local device, port, GID (reference held)
+ * @peer_gid: peer's GID
+ * @peer_mac: first hop MAC towards the peer
+ * @peer_qpn: peer's queue pair number
+ * @peer_psn: peer's first PSN
+ * @psn: our first PSN
+ * @mtu: negotiated path MTU (enum ib_mtu)
+ * @direct: no IP gateway on the way
+ * @qp: queue pair
+ * @state: proto/link_fsm state; changes by cmpxchg in smc_link.c only
+ * @reason: first reason of failure
+ * @nconns: connections that use this link (group mutex or conn->lock of each)
+ * @last_rx: jiffies of the last message received
+ * @rcu: deferred free
+ */
+struct smc_link {
+	struct kref ref;
+	void *lgr;
+	const struct smc_link_events *events;
+	u32 slot;
+	u8 num;
+	u32 uid;
+	u32 peer_uid;
+	struct smc_path path;
+	union ib_gid peer_gid;
+	u8 peer_mac[6];
+	u32 peer_qpn;
+	u32 peer_psn;
+	u32 psn;
+	u8 mtu;
+	bool direct;
+	struct smc_qp *qp;
+	atomic_t state;
+	atomic_t reason;
+	atomic_t nconns;
+	unsigned long last_rx;
+	struct rcu_head rcu;
+};
+
+/*
+ * Creates a link with its QP in INIT and a random PSN. Takes over @path (the device
+ * reference) in success and failure, and empties it. ERR_PTR on error.
+ */
+struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
+				 const struct smc_link_events *events);
+void smc_link_get(struct smc_link *link);
+bool smc_link_get_unless_zero(struct smc_link *link);
+/* Any context; frees by RCU. smc_link_shutdown() must come before the last put. */
+void smc_link_put(struct smc_link *link);
+
+/* RTR + RTS with the peer values stored in the link. Sleeps. After an error: smc_link_fail(). */
+int smc_link_connect(struct smc_link *link);
+/* CONFIRM LINK done: usable for connections. */
+void smc_link_activate(struct smc_link *link);
+bool smc_link_usable(const struct smc_link *link);
+/*
+ * The one entrance to failure: any context, first reason wins, never sleeps;
+ * raises events->lost once.
+ */
+void smc_link_fail(struct smc_link *link, enum smc_link_reason reason);
+/*
+ * Second phase, called by the group's work after unlinking: fence, drain,
+ * destroy the QP. Regions of the slot must be unmapped between drain and PD
+ * destruction: @unmap is called at that moment (may be NULL). Sleeps.
+ */
+void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link));
+
+#endif

@@ -1,0 +1,699 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory regions and the pool of a link group.
+ *
+ * One region is one piece of vmalloc memory, cut into equal elements, and one MR
+ * per link. A connection takes an element that is registered and announced
+ * already; only when none is free a region is added.
+ *
+ * Posting looks up keys and DMA addresses of a link slot at any time, so a mapping
+ * is reached by RCU and freed after a grace period. Whatever changes mappings runs
+ * in process context under pool->mutex.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/dma-mapping.h>
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <smc/buf.h>
+#include <smc/wr.h>
+
+#define ELEM_SIZE_MAX	(512 * 1024)
+
+/**
+ * struct smc_buf_mapping - a region as mapped for one link
+ * @entry: while it waits for the grace period
+ * @qp: the link's queue pair
+ * @mr: memory region; its keys name the region
+ * @sgt: pages and their DMA addresses
+ * @dir: direction they are mapped for
+ * @dma: DMA address of each page; absent if the device needs no maintenance
+ */
+struct smc_buf_mapping {
+	struct list_head entry;
+	struct smc_qp *qp;
+	struct ib_mr *mr;
+	struct sg_table sgt;
+	enum dma_data_direction dir;
+	dma_addr_t dma[];
+};
+
+/**
+ * smc_buf_pool_init() - make an empty pool
+ * @pool: pool
+ */
+void smc_buf_pool_init(struct smc_pool *pool)
+{
+	int kind;
+
+	memset(pool, 0, sizeof(*pool));
+	mutex_init(&pool->mutex);
+	spin_lock_init(&pool->lock);
+	for (kind = 0; kind < SMC_BUF_KINDS; kind++)
+		INIT_LIST_HEAD(&pool->regions[kind]);
+}
+
+/**
+ * smc_buf_round() - element size for a wish
+ * @bytes: wanted
+ *
+ * Return: the next power of two between 16 KiB and 512 KiB.
+ */
+u32 smc_buf_round(u32 bytes)
+{
+	return roundup_pow_of_two(clamp_t(u32, bytes, SMC_BUF_MIN_SIZE, ELEM_SIZE_MAX));
+}
+
+/**
+ * smc_buf_size_code() - an element size as told on the wire
+ * @size: result of smc_buf_round()
+ *
+ * Return: n, where 16 KiB << n is @size.
+ */
+u8 smc_buf_size_code(u32 size)
+{
+	return ilog2(size / SMC_BUF_MIN_SIZE);
+}
+
+/* ---- regions ---- */
+
+/* A small group stays small, a busy one gets bigger and bigger regions. */
+static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
+{
+	const struct smc_region *region;
+	u32 same = 0;
+
+	lockdep_assert_held(&pool->mutex);
+	list_for_each_entry(region, &pool->regions[kind], entry)
+		same += region->elem_size == size;
+	return !same ? 8 : same == 1 ? 32 : SMC_BUF_ELEMS_MAX;
+}
+
+/**
+ * smc_buf_region_alloc() - add an unpublished region to a pool
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_buf_round()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * Process context.
+ *
+ * Return: the region; to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size
+ * impossible here), -ENOSPC (too many regions).
+ */
+struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind kind,
+					u32 size, u32 max_pages)
+{
+	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_BUF_ELEMS_MAX);
+	struct smc_region *region;
+
+	if (!nelem || size < SMC_BUF_MIN_SIZE || !is_power_of_2(size))
+		return ERR_PTR(-EINVAL);
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	region->pool = pool;
+	region->kind = kind;
+	region->elem_size = size;
+
+	mutex_lock(&pool->mutex);
+	if (pool->nregions[kind] >= SMC_BUF_REGIONS_MAX) {
+		mutex_unlock(&pool->mutex);
+		kfree(region);
+		return ERR_PTR(-ENOSPC);
+	}
+	nelem = min(nelem, elems_wanted(pool, kind, size));
+	for (; nelem; nelem /= 2) {
+		region->vaddr = __vmalloc((size_t)nelem * size,
+					  GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+		if (region->vaddr)
+			break;
+	}
+	if (!region->vaddr) {
+		mutex_unlock(&pool->mutex);
+		kfree(region);
+		return ERR_PTR(-ENOMEM);
+	}
+	region->nelem = nelem;
+	region->npages = PAGE_ALIGN((size_t)nelem * size) >> PAGE_SHIFT;
+	spin_lock_bh(&pool->lock);
+	list_add_tail(&region->entry, &pool->regions[kind]);
+	pool->nregions[kind]++;
+	pool->bytes[kind] += (u64)nelem * size;
+	spin_unlock_bh(&pool->lock);
+	mutex_unlock(&pool->mutex);
+	return region;
+}
+
+/**
+ * smc_buf_region_publish() - let connections take elements
+ * @pool: pool
+ * @region: region, mapped on the links, announced if it is an RMB
+ */
+void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
+{
+	spin_lock_bh(&pool->lock);
+	region->published = true;
+	spin_unlock_bh(&pool->lock);
+}
+
+/* pool->mutex held, or nobody else is left. Not mapped any more. */
+static void free_region(struct smc_region *region)
+{
+	struct smc_pool *pool = region->pool;
+	u32 i;
+
+	spin_lock_bh(&pool->lock);
+	list_del(&region->entry);
+	pool->nregions[region->kind]--;
+	pool->bytes[region->kind] -= (u64)region->nelem * region->elem_size;
+	pool->quarantined -= (u64)bitmap_weight(region->quarantined, region->nelem) *
+			     region->elem_size;
+	spin_unlock_bh(&pool->lock);
+	/* elements returned are zero already: the rest must not leave either */
+	for_each_set_bit(i, region->used, region->nelem)
+		memset(region->vaddr + (size_t)i * region->elem_size, 0, region->elem_size);
+	vfree(region->vaddr);
+	kfree(region);
+}
+
+/* ---- mappings ---- */
+
+static struct smc_buf_mapping *get_mapping(const struct smc_region *region, u32 slot)
+{
+	return rcu_dereference_protected(region->maps[slot].mapping,
+					 lockdep_is_held(&region->pool->mutex));
+}
+
+static int map_pages(const struct smc_region *region, struct smc_buf_mapping *m)
+{
+	struct ib_device *ibdev = m->qp->dev->ibdev;
+	struct sg_dma_page_iter iter;
+	struct scatterlist *sg;
+	u32 i;
+	int rc;
+
+	rc = sg_alloc_table(&m->sgt, region->npages, GFP_KERNEL);
+	if (rc)
+		return rc;
+	for_each_sgtable_sg(&m->sgt, sg, i)
+		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
+			    PAGE_SIZE, 0);
+	rc = ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, 0);
+	if (rc) {
+		sg_free_table(&m->sgt);
+		return rc;
+	}
+	if (ib_uses_virt_dma(ibdev))
+		return 0;
+	i = 0;
+	for_each_sgtable_dma_page(&m->sgt, &iter, 0)
+		if (i < region->npages)
+			m->dma[i++] = sg_page_iter_dma_address(&iter);
+	return 0;
+}
+
+static void unmap_pages(struct smc_buf_mapping *m)
+{
+	ib_dma_unmap_sgtable_attrs(m->qp->dev->ibdev, &m->sgt, m->dir, 0);
+	sg_free_table(&m->sgt);
+}
+
+static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
+{
+	int n;
+
+	m->mr = ib_alloc_mr(m->qp->pd, IB_MR_TYPE_MEM_REG, region->npages);
+	if (IS_ERR(m->mr))
+		return PTR_ERR(m->mr);
+	n = ib_map_mr_sg(m->mr, m->sgt.sgl, m->sgt.nents, NULL, PAGE_SIZE);
+	if (n == m->sgt.nents)
+		return 0;
+	/* fewer: the device cannot have all of it as one region */
+	ib_dereg_mr(m->mr);
+	return n < 0 ? n : -EINVAL;
+}
+
+static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+	u32 naddr;
+	int rc;
+
+	lockdep_assert_held(&region->pool->mutex);
+	if (m)
+		return m->qp == qp ? 0 : -EBUSY;
+	if (READ_ONCE(qp->broken))
+		return -ENOTCONN;
+	naddr = ib_uses_virt_dma(qp->dev->ibdev) ? 0 : region->npages;
+	m = kvzalloc(struct_size(m, dma, naddr), GFP_KERNEL);
+	if (!m)
+		return -ENOMEM;
+	m->qp = qp;
+	/* we write into RMBs too: zeroes between two connections */
+	m->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	rc = map_pages(region, m);
+	if (rc)
+		goto free;
+	rc = make_mr(region, m);
+	if (rc)
+		goto unmap;
+	WRITE_ONCE(region->maps[slot].registered, false);
+	rcu_assign_pointer(region->maps[slot].mapping, m);
+	return 0;
+unmap:
+	unmap_pages(m);
+free:
+	kvfree(m);
+	return rc;
+}
+
+static int register_region(struct smc_region *region, u32 slot)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+	int access = IB_ACCESS_LOCAL_WRITE;
+	int rc;
+
+	lockdep_assert_held(&region->pool->mutex);
+	if (!m)
+		return -ENOTCONN;
+	if (region->maps[slot].registered)
+		return 0;
+	if (region->kind == SMC_BUF_RMB)
+		access |= IB_ACCESS_REMOTE_WRITE;
+	rc = smc_wr_reg_mr(m->qp, m->mr, access);
+	if (!rc)
+		WRITE_ONCE(region->maps[slot].registered, true);
+	return rc;
+}
+
+/* First half of unmapping: no new user finds the mapping. */
+static void hide_mapping(struct smc_region *region, u32 slot)
+{
+	WRITE_ONCE(region->maps[slot].registered, false);
+	RCU_INIT_POINTER(region->maps[slot].mapping, NULL);
+}
+
+/* Second half, after a grace period. */
+static void free_mapping(struct smc_buf_mapping *m)
+{
+	ib_dereg_mr(m->mr);
+	unmap_pages(m);
+	kvfree(m);
+}
+
+static void unmap_region(struct smc_region *region, u32 slot)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+
+	if (!m)
+		return;
+	hide_mapping(region, slot);
+	synchronize_rcu();
+	free_mapping(m);
+}
+
+/**
+ * smc_buf_map() - make a region known to a link's device
+ * @region: region
+ * @slot: the link's slot
+ * @qp: the link's queue pair; the caller sees to it that it is not destroyed meanwhile
+ *
+ * The keys are known afterwards, and valid after smc_buf_register(). Nothing
+ * happens if it was mapped. Process context.
+ *
+ * Return: 0 or -errno.
+ */
+int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
+{
+	int rc;
+
+	mutex_lock(&region->pool->mutex);
+	rc = map_region(region, slot, qp);
+	mutex_unlock(&region->pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_register() - make the keys of a mapped region valid
+ * @region: region
+ * @slot: slot of a link in RTS
+ *
+ * Nothing happens if they are. Process context, waits for the device up to 5 s.
+ *
+ * Return: 0, -ENOTCONN (not mapped or queue pair broken), or as smc_wr_reg_mr().
+ */
+int smc_buf_register(struct smc_region *region, u32 slot)
+{
+	int rc;
+
+	mutex_lock(&region->pool->mutex);
+	rc = register_region(region, slot);
+	mutex_unlock(&region->pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_unmap() - undo smc_buf_map()
+ * @region: region
+ * @slot: slot of a link, drained, or on which the region was not yet used
+ *
+ * Process context.
+ */
+void smc_buf_unmap(struct smc_region *region, u32 slot)
+{
+	mutex_lock(&region->pool->mutex);
+	unmap_region(region, slot);
+	mutex_unlock(&region->pool->mutex);
+}
+
+/**
+ * smc_buf_region_free() - take back smc_buf_region_alloc()
+ * @region: region, not published
+ *
+ * Process context.
+ */
+void smc_buf_region_free(struct smc_region *region)
+{
+	struct smc_pool *pool = region->pool;
+	u32 slot;
+
+	mutex_lock(&pool->mutex);
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+		unmap_region(region, slot);
+	free_region(region);
+	mutex_unlock(&pool->mutex);
+}
+
+/**
+ * smc_buf_pool_map() - make all regions known to a new link's device
+ * @pool: pool
+ * @slot: the link's slot
+ * @qp: its queue pair
+ *
+ * After an error some are mapped: the link has to go, with smc_buf_pool_unmap().
+ *
+ * Return: 0 or -errno.
+ */
+int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
+{
+	struct smc_region *region;
+	int kind, rc = 0;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry) {
+			rc = map_region(region, slot, qp);
+			if (rc)
+				break;
+		}
+	}
+	mutex_unlock(&pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_pool_register() - register what is mapped on a link
+ * @pool: pool
+ * @slot: slot of a link in RTS
+ *
+ * Return: 0 or the first -errno.
+ */
+int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
+{
+	struct smc_region *region;
+	int kind, rc = 0;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry) {
+			rc = register_region(region, slot);
+			if (rc)
+				break;
+		}
+	}
+	mutex_unlock(&pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_pool_unmap() - a link goes
+ * @pool: pool
+ * @slot: its slot; its queue pair is drained and not yet destroyed
+ *
+ * Process context. Waits for one RCU grace period.
+ */
+void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
+{
+	struct smc_buf_mapping *m, *next;
+	struct smc_region *region;
+	LIST_HEAD(hidden);
+	int kind;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry) {
+			m = get_mapping(region, slot);
+			if (!m)
+				continue;
+			hide_mapping(region, slot);
+			list_add_tail(&m->entry, &hidden);
+		}
+	}
+	if (!list_empty(&hidden))
+		synchronize_rcu();
+	list_for_each_entry_safe(m, next, &hidden, entry)
+		free_mapping(m);
+	mutex_unlock(&pool->mutex);
+}
+
+/* ---- keys ---- */
+
+/**
+ * smc_buf_rkey() - key by which the peer writes into a region
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the key, 0 if the region is not mapped there.
+ */
+u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u32 key;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	key = m ? m->mr->rkey : 0;
+	rcu_read_unlock();
+	return key;
+}
+
+/**
+ * smc_buf_lkey() - key by which our device reads a region
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the key, 0 if the region is not mapped there.
+ */
+u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u32 key;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	key = m ? m->mr->lkey : 0;
+	rcu_read_unlock();
+	return key;
+}
+
+/**
+ * smc_buf_iova() - address of the first element, under either key
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the address, 0 if the region is not mapped there.
+ */
+u64 smc_buf_iova(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u64 iova;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	iova = m ? m->mr->iova : 0;
+	rcu_read_unlock();
+	return iova;
+}
+
+static size_t elem_offset(const struct smc_elem *elem)
+{
+	return (size_t)(elem->index - 1) * elem->region->elem_size;
+}
+
+/**
+ * smc_buf_elem_iova() - address of a byte of an element
+ * @elem: element
+ * @slot: link slot
+ * @off: offset in the element
+ *
+ * Return: the address; without meaning if the region is not mapped there.
+ */
+u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
+{
+	return smc_buf_iova(elem->region, slot) + elem_offset(elem) + off;
+}
+
+/* ---- cache maintenance ---- */
+
+static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, size_t len,
+		       bool for_device)
+{
+	const struct smc_buf_mapping *m;
+	struct ib_device *ibdev;
+	size_t piece;
+	dma_addr_t dma;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	if (!m || ib_uses_virt_dma(m->qp->dev->ibdev)) {
+		rcu_read_unlock();
+		return;
+	}
+	ibdev = m->qp->dev->ibdev;
+	for (; len; len -= piece, pos += piece) {
+		piece = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
+		dma = m->dma[pos >> PAGE_SHIFT] + offset_in_page(pos);
+		if (for_device)
+			ib_dma_sync_single_for_device(ibdev, dma, piece, m->dir);
+		else
+			ib_dma_sync_single_for_cpu(ibdev, dma, piece, m->dir);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * smc_buf_sync_for_device() - the CPU has written, the device will read
+ * @elem: element
+ * @slot: link slot
+ * @off: offset in the element
+ * @len: bytes, not beyond the element
+ *
+ * Any context.
+ */
+void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+{
+	sync_pages(elem->region, slot, elem_offset(elem) + off, len, true);
+}
+
+/**
+ * smc_buf_sync_for_cpu() - the device has written, the CPU will read
+ * @elem: element
+ * @slot: slot of the link over which it came
+ * @off: offset in the element
+ * @len: bytes, not beyond the element
+ *
+ * Any context.
+ */
+void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+{
+	sync_pages(elem->region, slot, elem_offset(elem) + off, len, false);
+}
+
+/* ---- elements ---- */
+
+/**
+ * smc_buf_take() - take a free element
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, exactly
+ * @out: result; all bytes are zero
+ *
+ * Any context.
+ *
+ * Return: 0, or -ENOENT if a region must be added.
+ */
+int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out)
+{
+	struct smc_region *region;
+	int rc = -ENOENT;
+	u32 i;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(region, &pool->regions[kind], entry) {
+		if (!region->published || region->elem_size != size)
+			continue;
+		i = find_first_zero_bit(region->used, region->nelem);
+		if (i >= region->nelem)
+			continue;
+		__set_bit(i, region->used);
+		out->region = region;
+		out->index = i + 1;
+		out->size = size;
+		out->addr = region->vaddr + (size_t)i * size;
+		rc = 0;
+		break;
+	}
+	spin_unlock_bh(&pool->lock);
+	return rc;
+}
+
+/**
+ * smc_buf_give() - give an element back
+ * @pool: pool
+ * @elem: element; empty afterwards; may be empty
+ * @quarantine: the peer may still write into it: it stays out of use
+ *
+ * Zeroes it (RFC 7609 section 4.4.1), so: process context.
+ */
+void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
+{
+	struct smc_region *region = elem->region;
+	u32 slot;
+
+	if (!region)
+		return;
+	if (quarantine) {
+		spin_lock_bh(&pool->lock);
+		__set_bit(elem->index - 1, region->quarantined);
+		pool->quarantined += elem->size;
+		spin_unlock_bh(&pool->lock);
+	} else {
+		memset(elem->addr, 0, elem->size);
+		for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+			sync_pages(region, slot, elem_offset(elem), elem->size, true);
+		spin_lock_bh(&pool->lock);
+		__clear_bit(elem->index - 1, region->used);
+		spin_unlock_bh(&pool->lock);
+	}
+	elem->region = NULL;
+	elem->addr = NULL;
+}
+
+/**
+ * smc_buf_pool_destroy() - free all regions
+ * @pool: pool of a group without links and connections
+ *
+ * Process context.
+ */
+void smc_buf_pool_destroy(struct smc_pool *pool)
+{
+	struct smc_region *region, *next;
+	int kind;
+	u32 slot;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
+		list_for_each_entry_safe(region, next, &pool->regions[kind], entry) {
+			for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+				if (WARN_ON_ONCE(get_mapping(region, slot)))
+					unmap_region(region, slot);
+			free_region(region);
+		}
+	}
+	mutex_unlock(&pool->mutex);
+}

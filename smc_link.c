@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One link: one RC queue pair to one peer RNIC.
+ *
+ * A link ends in two phases. smc_link_fail() only notes the reason and tells the
+ * group, from any context. The group then unlinks it and calls
+ * smc_link_shutdown() from a work. The memory goes with the last reference.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/err.h>
+#include <linux/etherdevice.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <smc/link.h>
+
+#define HOP_LIMIT_DIRECT	1
+#define HOP_LIMIT_ROUTED	64
+
+/* The two bits that say what to do with an unknown LLC message, RFC 7609 appendix A.3 */
+#define TYPE_CLASS		0xc0
+#define TYPE_CLASS_LLC		0x00
+
+/*
+ * One step in the table. Our queue pair goes to RTS together with RTR, whatever
+ * our role, so the server's way through the table is the one for both; who sends
+ * and who answers CONFIRM LINK is the business of the LLC layer.
+ */
+static int step(struct smc_link *link, enum smc_link_event event)
+{
+	int old = atomic_read(&link->state);
+	enum smc_link_state state;
+	u32 actions;
+	int rc;
+
+	do {
+		state = old;
+		rc = smc_link_fsm_step(SMC_LINK_SERVER, &state, event, &actions);
+		if (rc)
+			return rc;
+	} while (!atomic_try_cmpxchg(&link->state, &old, state));
+	return 0;
+}
+
+/**
+ * smc_link_reason_str() - a reason for people
+ * @reason: reason
+ *
+ * Return: constant string.
+ */
+const char *smc_link_reason_str(enum smc_link_reason reason)
+{
+	switch (reason) {
+	case SMC_LINK_OK:
+		return "none";
+	case SMC_LINK_QP_ERROR:
+		return "queue pair error";
+	case SMC_LINK_PORT_DOWN:
+		return "port down";
+	case SMC_LINK_DEVICE_GONE:
+		return "device removed";
+	case SMC_LINK_GID_CHANGED:
+		return "GID changed";
+	case SMC_LINK_TEST_TIMEOUT:
+		return "TEST LINK not answered";
+	case SMC_LINK_PEER_DELETED:
+		return "deleted by the peer";
+	case SMC_LINK_PROTOCOL:
+		return "protocol violation by the peer";
+	case SMC_LINK_SETUP_FAILED:
+		return "setup failed";
+	case SMC_LINK_IDLE:
+		return "idle";
+	case SMC_LINK_NET_EXIT:
+		return "namespace or module removed";
+	case SMC_LINK_ADMIN:
+		return "closed in order";
+	}
+	return "?";
+}
+
+/* ---- what the queue pair tells ---- */
+
+static void received(void *ctx, const u8 *buf, u32 len)
+{
+	struct smc_link *link = ctx;
+
+	if (!len || !smc_link_state_may_recv(atomic_read(&link->state)))
+		return;
+	WRITE_ONCE(link->last_rx, jiffies);
+	rcu_read_lock();
+	if (buf[0] == SMC_CDC_TYPE)
+		link->events->cdc(link, buf, len);
+	else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC)
+		link->events->llc(link, buf, len);
+	/* else an optional message of a later version: to be ignored */
+	rcu_read_unlock();
+}
+
+static void broken(void *ctx, enum ib_wc_status status)
+{
+	smc_link_fail(ctx, SMC_LINK_QP_ERROR);
+}
+
+static void slots_free(void *ctx)
+{
+	struct smc_link *link = ctx;
+
+	rcu_read_lock();
+	link->events->slots_free(link);
+	rcu_read_unlock();
+}
+
+static const struct smc_wr_events wr_events = {
+	.received = received,
+	.broken = broken,
+	.slots_free = slots_free,
+};
+
+/* ---- life ---- */
+
+/**
+ * smc_link_create() - make a link
+ * @lgr: its group, for the callee of @events; stays until smc_link_shutdown()
+ * @slot: its slot in the group
+ * @path: local end; taken over, also on error
+ * @events: upward table; not called before smc_link_connect()
+ *
+ * Process context.
+ *
+ * Return: the link, in INIT, with one reference; or ERR_PTR.
+ */
+struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
+				 const struct smc_link_events *events)
+{
+	struct smc_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct smc_qp *qp;
+
+	if (!link) {
+		smc_pnet_path_put(path);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&link->ref);
+	link->lgr = lgr;
+	link->events = events;
+	link->slot = slot;
+	link->path = *path;
+	path->dev = NULL;
+	link->psn = get_random_u32() & 0xffffff;
+	link->mtu = link->path.gid.mtu;
+	link->last_rx = jiffies;
+	qp = smc_wr_qp_create(link->path.dev, link->path.port, &wr_events, link);
+	if (IS_ERR(qp)) {
+		smc_pnet_path_put(&link->path);
+		kfree(link);
+		return ERR_CAST(qp);
+	}
+	link->qp = qp;
+	step(link, SMC_LINK_EV_CREATED);
+	return link;
+}
+
+/**
+ * smc_link_get() - take a further reference
+ * @link: link, a reference of which is held
+ */
+void smc_link_get(struct smc_link *link)
+{
+	kref_get(&link->ref);
+}
+
+/**
+ * smc_link_get_unless_zero() - take a reference of a link found under RCU
+ * @link: link
+ *
+ * Return: false if it is on its way out.
+ */
+bool smc_link_get_unless_zero(struct smc_link *link)
+{
+	return kref_get_unless_zero(&link->ref);
+}
+
+static void free_link(struct rcu_head *rcu)
+{
+	struct smc_link *link = container_of(rcu, struct smc_link, rcu);
+
+	smc_wr_qp_free(link->qp);
+	smc_pnet_path_put(&link->path);
+	kfree(link);
+}
+
+static void release_link(struct kref *ref)
+{
+	struct smc_link *link = container_of(ref, struct smc_link, ref);
+
+	/* never freed rather than freed under the device */
+	if (WARN_ON_ONCE(atomic_read(&link->state) != SMC_LINK_DEAD))
+		return;
+	call_rcu(&link->rcu, free_link);
+}
+
+/**
+ * smc_link_put() - drop a reference
+ * @link: link; shut down, if this is the last reference
+ *
+ * Any context.
+ */
+void smc_link_put(struct smc_link *link)
+{
+	kref_put(&link->ref, release_link);
+}
+
+/**
+ * smc_link_connect() - bring the queue pair up
+ * @link: link in INIT, with peer_gid, peer_mac, peer_qpn, peer_psn, mtu and direct set
+ *
+ * Process context.
+ *
+ * Return: 0 or -errno; then the link must be failed.
+ */
+int smc_link_connect(struct smc_link *link)
+{
+	struct smc_wr_attr attr = {
+		.port = link->path.port,
+		.sgid_index = link->path.gid.index,
+		.sgid = link->path.gid.gid,
+		.mtu = min(link->mtu, link->path.gid.mtu),
+		.dgid = link->peer_gid,
+		.hop_limit = link->direct ? HOP_LIMIT_DIRECT : HOP_LIMIT_ROUTED,
+		.peer_qpn = link->peer_qpn,
+		.peer_psn = link->peer_psn,
+		.psn = link->psn,
+	};
+	int rc;
+
+	ether_addr_copy(attr.dmac, link->peer_mac);
+	/* first of all: the peer's first message may be faster than our return from RTR */
+	rc = step(link, SMC_LINK_EV_QP_RTR);
+	if (rc)
+		return rc;
+	rc = smc_wr_qp_connect(link->qp, &attr);
+	if (rc)
+		return rc;
+	return step(link, SMC_LINK_EV_QP_RTS);
+}
+
+/**
+ * smc_link_activate() - CONFIRM LINK is done
+ * @link: connected link
+ *
+ * From here on connections may use it, unless it has failed meanwhile.
+ */
+void smc_link_activate(struct smc_link *link)
+{
+	step(link, SMC_LINK_EV_CONFIRM_RSP);
+}
+
+/**
+ * smc_link_usable() - may connections use the link
+ * @link: link
+ *
+ * Return: true if so; it may end at any time.
+ */
+bool smc_link_usable(const struct smc_link *link)
+{
+	return smc_link_state_usable(atomic_read_acquire(&link->state));
+}
+
+/**
+ * smc_link_fail() - the one entrance to failure
+ * @link: link
+ * @reason: why; the first one stays
+ *
+ * Any context. Raises events->lost once, unless the link is shut down in order.
+ */
+void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
+{
+	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
+		return;
+	step(link, SMC_LINK_EV_FAIL);
+	link->events->lost(link, reason);
+}
+
+/**
+ * smc_link_shutdown() - the end of a link
+ * @link: link, not found by look-ups of the group any more; a reference is held
+ * @unmap: called when the device is silent and regions can be unmapped; or NULL
+ *
+ * Process context; once.
+ *
+ * Still inside may be: completions, which end with the drain; callers with a
+ * reference between taking and posting a slot, whose post is refused; another
+ * fence, which waits for us or finds no queue pair. The slots' memory stays until
+ * their references are gone.
+ */
+void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link))
+{
+	/* without a failure: the flush that follows is none */
+	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
+	step(link, SMC_LINK_EV_FAIL);
+	smc_wr_qp_drain(link->qp);
+	if (unmap)
+		unmap(link);
+	smc_wr_qp_destroy(link->qp);
+	step(link, SMC_LINK_EV_DRAINED);
+}

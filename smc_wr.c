@@ -1,0 +1,957 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A queue pair and the work requests on it.
+ *
+ * Sending: a slot is one SEND with the RDMA WRITEs chained before it. Requests
+ * of an RC queue pair complete in posting order, so most slots are posted
+ * unsignaled, and a completion retires all slots up to its own.
+ *
+ * Receiving: a message is 44 bytes, but a v2 LLC message may be long at any
+ * time, and a receive that is too small for it kills the queue pair. So each
+ * receive has a small buffer of its own and continues in one of a few spill
+ * buffers. Those are shared: a long message is overwritten if SPILLS more long
+ * ones arrive before it was looked at. An honest peer serialises its LLC
+ * exchanges and never comes near that; a lying one garbles its own messages,
+ * which are checked after they were copied out.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/bottom_half.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+#include <smc/wr.h>
+
+/*
+ * Where completions are handled. Everything here also works with
+ * IB_POLL_WORKQUEUE: upcalls turn BHs off themselves.
+ */
+#define POLL_CONTEXT		IB_POLL_SOFTIRQ
+
+#define CDC_SLOTS		64
+#define CTL_SLOTS		4	/* the last of them is the big one */
+#define SLOTS_MIN		(CTL_SLOTS + 8)
+#define SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
+#define EXTRA_WRS		2	/* REG_MR, and the marker of the drain */
+
+#define RECVS			128
+#define RECVS_ONE_SGE		48	/* these cost SMC_WR_LLC_MAX bytes each */
+#define RECV_LEN		64
+#define SPILLS			4
+#define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
+
+#define MSG_STRIDE		64	/* a message and its alignment */
+
+/*
+ * 4.096 us << 18 for each of 6 retries is about 7.5 s. A retry count of 7 would
+ * mean "for ever" to Soft-RoCE; for RNR that is wanted: it is the flow control of
+ * CDC messages.
+ */
+#define ACK_TIMEOUT		18
+#define ACK_RETRIES		6
+#define RNR_RETRIES		7
+#define RNR_TIMER		5
+
+#define REG_TIMEOUT		(5 * HZ)
+
+/* bits of smc_qp.kick */
+#define KICK_BROKEN		0
+#define KICK_SLOTS		1
+
+/**
+ * struct smc_wr_mem - a piece of DMA-able memory
+ * @addr: CPU address
+ * @dma: DMA address
+ * @len: bytes
+ * @dir: direction it is mapped for
+ * @mapped: it is
+ */
+struct smc_wr_mem {
+	void *addr;
+	u64 dma;
+	u32 len;
+	enum dma_data_direction dir;
+	bool mapped;
+};
+
+/**
+ * struct smc_wr_recv - one receive request
+ * @cqe: its completion
+ * @qp: owner
+ * @buf: first bytes of the message, or all of it
+ * @dma: DMA address of @buf
+ * @len: bytes at @buf
+ * @spill: where longer messages continue; NULL if @buf takes all
+ */
+struct smc_wr_recv {
+	struct ib_cqe cqe;
+	struct smc_qp *qp;
+	u8 *buf;
+	u64 dma;
+	u32 len;
+	struct smc_wr_mem *spill;
+};
+
+/* ---- failure ---- */
+
+/* No lock held. Only the first call tells, and none after a local fence. */
+static void break_qp(struct smc_qp *qp, enum ib_wc_status status)
+{
+	bool first;
+
+	spin_lock_bh(&qp->sq_lock);
+	first = !qp->told;
+	qp->broken = true;
+	qp->told = true;
+	spin_unlock_bh(&qp->sq_lock);
+	if (!first)
+		return;
+	pr_info_ratelimited("%s: queue pair %u failed: %s\n", qp->dev->ibdev->name, qp->qpn,
+			    ib_wc_status_msg(status));
+	local_bh_disable();
+	qp->events->broken(qp->ctx, status);
+	local_bh_enable();
+}
+
+/* Upcalls for those who found something under a lock or in hard interrupt. */
+static void kick_work_fn(struct work_struct *work)
+{
+	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
+
+	if (test_and_clear_bit(KICK_BROKEN, &qp->kick))
+		break_qp(qp, IB_WC_FATAL_ERR);
+	if (test_and_clear_bit(KICK_SLOTS, &qp->kick)) {
+		local_bh_disable();
+		qp->events->slots_free(qp->ctx);
+		local_bh_enable();
+	}
+}
+
+/* Any context; @qp is not destroyed yet, which cancels the work. */
+static void kick(struct smc_qp *qp, int what)
+{
+	set_bit(what, &qp->kick);
+	schedule_work(&qp->kick_work);
+}
+
+/* Some drivers call this in hard interrupt. */
+static void qp_event(struct ib_event *event, void *ctx)
+{
+	struct smc_qp *qp = ctx;
+
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		kick(qp, KICK_BROKEN);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- sending ---- */
+
+/* sq_lock held */
+static void slot_to_free(struct smc_wr_slot *slot)
+{
+	struct smc_qp *qp = slot->qp;
+
+	lockdep_assert_held(&qp->sq_lock);
+	if (slot->big)
+		list_add_tail(&slot->entry, &qp->free_ctl);
+	else
+		list_add(&slot->entry, slot->ctl ? &qp->free_ctl : &qp->free);
+}
+
+/*
+ * Retires the posted slots up to and with @last, or all (@last NULL). On an error
+ * the unsignaled ones before it have most likely succeeded, but nobody said so:
+ * they get the error too, and their owner must treat them as unknown.
+ */
+static void retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status)
+{
+	struct smc_wr_slot *slot, *next;
+	LIST_HEAD(retired);
+	bool starved;
+
+	local_bh_disable();
+	spin_lock(&qp->sq_lock);
+	if (last && !last->posted) {
+		spin_unlock(&qp->sq_lock);
+		local_bh_enable();
+		return;
+	}
+	list_for_each_entry_safe(slot, next, &qp->posted, entry) {
+		list_move_tail(&slot->entry, &retired);
+		slot->posted = false;
+		if (slot == last)
+			break;
+	}
+	spin_unlock(&qp->sq_lock);
+
+	list_for_each_entry(slot, &retired, entry)
+		if (slot->done)
+			slot->done(slot, status);
+
+	spin_lock(&qp->sq_lock);
+	list_for_each_entry_safe(slot, next, &retired, entry)
+		slot_to_free(slot);
+	starved = qp->starved && !qp->broken;
+	qp->starved = false;
+	spin_unlock(&qp->sq_lock);
+	if (starved)
+		qp->events->slots_free(qp->ctx);
+	local_bh_enable();
+}
+
+static void send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_wr_slot *slot = container_of(wc->wr_cqe, struct smc_wr_slot, cqe);
+
+	if (wc->status != IB_WC_SUCCESS)
+		break_qp(slot->qp, wc->status);
+	retire(slot->qp, slot, wc->status);
+}
+
+/* WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. */
+static void write_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, write_cqe);
+
+	if (wc->status != IB_WC_SUCCESS)
+		break_qp(qp, wc->status);
+}
+
+static struct smc_wr_slot *take_slot(struct smc_wr_slot *slot)
+{
+	list_del_init(&slot->entry);
+	slot->done = NULL;
+	slot->owner = NULL;
+	return slot;
+}
+
+/**
+ * smc_wr_slot_get() - take a slot for a CDC message
+ * @qp: queue pair; not destroyed, or destroyed and not yet freed
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: the slot; to be posted or put. NULL: none is free (then
+ * events->slots_free will be called), or the queue pair is broken.
+ */
+struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
+{
+	struct smc_wr_slot *slot = NULL;
+
+	spin_lock_bh(&qp->sq_lock);
+	if (!qp->broken) {
+		slot = list_first_entry_or_null(&qp->free, struct smc_wr_slot, entry);
+		if (slot)
+			take_slot(slot);
+		else
+			qp->starved = true;
+	}
+	spin_unlock_bh(&qp->sq_lock);
+	return slot;
+}
+
+/**
+ * smc_wr_slot_get_ctl() - take a slot for an LLC message
+ * @qp: as in smc_wr_slot_get()
+ * @len: bytes of the message
+ *
+ * Short messages may also use a CDC slot; the big slot is their last resort.
+ *
+ * Return: as smc_wr_slot_get().
+ */
+struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
+{
+	struct smc_wr_slot *slot = NULL;
+
+	if (len > SMC_WR_LLC_MAX)
+		return NULL;
+	spin_lock_bh(&qp->sq_lock);
+	if (qp->broken)
+		goto out;
+	/* the big slot stands last */
+	if (!list_empty(&qp->free_ctl) && len > SMC_WR_MSG_LEN)
+		slot = list_last_entry(&qp->free_ctl, struct smc_wr_slot, entry);
+	else if (!list_empty(&qp->free_ctl))
+		slot = list_first_entry(&qp->free_ctl, struct smc_wr_slot, entry);
+	if (slot && len > SMC_WR_MSG_LEN && !slot->big)
+		slot = NULL;
+	if (len <= SMC_WR_MSG_LEN && (!slot || slot->big) && !list_empty(&qp->free))
+		slot = list_first_entry(&qp->free, struct smc_wr_slot, entry);
+	if (slot)
+		take_slot(slot);
+	else
+		qp->starved = true;
+out:
+	spin_unlock_bh(&qp->sq_lock);
+	return slot;
+}
+
+/**
+ * smc_wr_slot_put() - give back a slot that was not posted
+ * @slot: slot
+ *
+ * Any context but hard interrupt; the caller may hold a lock that
+ * events->slots_free takes: it is called from a work.
+ */
+void smc_wr_slot_put(struct smc_wr_slot *slot)
+{
+	struct smc_qp *qp = slot->qp;
+
+	spin_lock_bh(&qp->sq_lock);
+	slot_to_free(slot);
+	if (qp->starved && !qp->broken) {
+		qp->starved = false;
+		kick(qp, KICK_SLOTS);
+	}
+	spin_unlock_bh(&qp->sq_lock);
+}
+
+/*
+ * A slot is signaled now and then even if nobody cares about it, else the slots
+ * would never come back. The last free one always is: who is refused after it was
+ * taken will be told.
+ */
+static bool must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
+{
+	return slot->ctl || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
+}
+
+static void fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
+		       struct ib_rdma_wr *wr, struct ib_sge *sge)
+{
+	bool copy = write->len <= qp->max_inline;
+
+	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
+	sge->length = write->len;
+	sge->lkey = write->lkey;
+	memset(wr, 0, sizeof(*wr));
+	wr->wr.wr_cqe = &qp->write_cqe;
+	wr->wr.sg_list = sge;
+	wr->wr.num_sge = 1;
+	wr->wr.opcode = IB_WR_RDMA_WRITE;
+	wr->wr.send_flags = copy ? IB_SEND_INLINE : 0;
+	wr->remote_addr = write->raddr;
+	wr->rkey = write->rkey;
+}
+
+static void fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *wr,
+		      struct ib_sge *sge)
+{
+	struct smc_qp *qp = slot->qp;
+	bool copy = len <= qp->max_inline;
+
+	sge->addr = copy ? (uintptr_t)slot->buf : slot->dma;
+	sge->length = len;
+	sge->lkey = copy ? 0 : qp->pd->local_dma_lkey;
+	memset(wr, 0, sizeof(*wr));
+	wr->wr_cqe = &slot->cqe;
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+	wr->opcode = IB_WR_SEND;
+	wr->send_flags = IB_SEND_SOLICITED | (copy ? IB_SEND_INLINE : 0);
+	if (!copy)
+		ib_dma_sync_single_for_device(qp->dev->ibdev, slot->dma, len, DMA_TO_DEVICE);
+}
+
+/**
+ * smc_wr_post() - post WRITEs and the message that tells of them
+ * @slot: slot, with the message in its buffer
+ * @len: bytes of the message
+ * @writes: RDMA WRITEs to be done before the message is delivered
+ * @nwrites: number of them, up to SMC_WR_WRITES_MAX
+ * @signal: the caller wants slot->done soon; otherwise it comes with a later slot's
+ *
+ * Any context but hard interrupt, conn->lock may be held.
+ *
+ * Return: 0, or -errno: then the slot is still the caller's. If the queue pair
+ * refused the request, events->broken is called from a work.
+ */
+int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
+		int nwrites, bool signal)
+{
+	struct ib_rdma_wr write_wr[SMC_WR_WRITES_MAX];
+	struct ib_sge sge[SLOT_WRS];
+	struct smc_qp *qp = slot->qp;
+	struct ib_send_wr send_wr;
+	struct ib_send_wr *first;
+	int rc, i;
+
+	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
+	    len > (slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN))
+		return -EINVAL;
+
+	spin_lock_bh(&qp->sq_lock);
+	if (qp->broken) {
+		rc = -ENOTCONN;
+		goto out;
+	}
+	fill_send(slot, len, &send_wr, &sge[nwrites]);
+	first = &send_wr;
+	for (i = nwrites - 1; i >= 0; i--) {
+		fill_write(qp, &writes[i], &write_wr[i], &sge[i]);
+		write_wr[i].wr.next = first;
+		first = &write_wr[i].wr;
+	}
+	signal = signal || must_signal(qp, slot);
+	if (signal)
+		send_wr.send_flags |= IB_SEND_SIGNALED;
+	rc = ib_post_send(qp->qp, first, NULL);
+	if (rc) {
+		/* part of it may be under way: nothing may follow */
+		qp->broken = true;
+		kick(qp, KICK_BROKEN);
+		goto out;
+	}
+	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
+	slot->posted = true;
+	list_add_tail(&slot->entry, &qp->posted);
+out:
+	spin_unlock_bh(&qp->sq_lock);
+	return rc;
+}
+
+/**
+ * smc_wr_qp_idle() - has everything completed
+ * @qp: queue pair
+ *
+ * Return: true if no request is unfinished. A slot posted without a signal counts
+ * as unfinished until a later one completes.
+ */
+bool smc_wr_qp_idle(struct smc_qp *qp)
+{
+	bool idle;
+
+	spin_lock_bh(&qp->sq_lock);
+	idle = list_empty(&qp->posted) && !READ_ONCE(qp->reg_pending);
+	spin_unlock_bh(&qp->sq_lock);
+	return idle;
+}
+
+/* ---- memory registration ---- */
+
+static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, reg_cqe);
+
+	qp->reg_status = wc->status;
+	smp_store_release(&qp->reg_pending, false);
+	wake_up(&qp->wait);
+	if (wc->status != IB_WC_SUCCESS)
+		break_qp(qp, wc->status);
+}
+
+static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
+{
+	struct ib_reg_wr wr = {
+		.wr = {
+			.wr_cqe = &qp->reg_cqe,
+			.opcode = IB_WR_REG_MR,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.mr = mr,
+		.key = access & IB_ACCESS_REMOTE_WRITE ? mr->rkey : mr->lkey,
+		.access = access,
+	};
+	int rc = -ENOTCONN;
+
+	spin_lock_bh(&qp->sq_lock);
+	if (!qp->broken) {
+		WRITE_ONCE(qp->reg_pending, true);
+		rc = ib_post_send(qp->qp, &wr.wr, NULL);
+		if (rc)
+			WRITE_ONCE(qp->reg_pending, false);
+	}
+	spin_unlock_bh(&qp->sq_lock);
+	return rc;
+}
+
+/**
+ * smc_wr_reg_mr() - register a memory region
+ * @qp: queue pair in RTS
+ * @mr: region, mapped, of the same PD, not registered
+ * @access: IB_ACCESS_*
+ *
+ * Process context; waits for the device, at most 5 s. The caller sees to it that
+ * @mr stays until return.
+ *
+ * Return: 0, -ENOTCONN (queue pair broken), -EIO, -ETIMEDOUT (broken now).
+ */
+int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
+{
+	int rc;
+
+	mutex_lock(&qp->reg_mutex);
+	rc = post_reg(qp, mr, access);
+	if (rc)
+		goto out;
+	if (!wait_event_timeout(qp->wait, !smp_load_acquire(&qp->reg_pending), REG_TIMEOUT)) {
+		rc = -ETIMEDOUT;	/* still pending: no other may be posted */
+		break_qp(qp, IB_WC_RESP_TIMEOUT_ERR);
+	} else if (qp->reg_status != IB_WC_SUCCESS) {
+		rc = -EIO;
+	}
+out:
+	mutex_unlock(&qp->reg_mutex);
+	return rc;
+}
+
+/* ---- receiving ---- */
+
+static int post_recv(struct smc_wr_recv *recv)
+{
+	struct smc_qp *qp = recv->qp;
+	struct ib_sge sge[2] = {
+		{ .addr = recv->dma, .length = recv->len, .lkey = qp->pd->local_dma_lkey },
+	};
+	struct ib_recv_wr wr = {
+		.wr_cqe = &recv->cqe,
+		.sg_list = sge,
+		.num_sge = 1,
+	};
+
+	ib_dma_sync_single_for_device(qp->dev->ibdev, recv->dma, recv->len, DMA_FROM_DEVICE);
+	if (recv->spill) {
+		sge[1].addr = recv->spill->dma;
+		sge[1].length = recv->spill->len;
+		sge[1].lkey = qp->pd->local_dma_lkey;
+		wr.num_sge = 2;
+		ib_dma_sync_single_for_device(qp->dev->ibdev, recv->spill->dma,
+					      recv->spill->len, DMA_FROM_DEVICE);
+	}
+	return ib_post_recv(qp->qp, &wr, NULL);
+}
+
+/* The message in one piece. @len was checked. */
+static const u8 *gather(const struct smc_wr_recv *recv, u32 len)
+{
+	struct smc_qp *qp = recv->qp;
+
+	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->dma, min(len, recv->len),
+				   DMA_FROM_DEVICE);
+	if (len <= recv->len)
+		return recv->buf;
+	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->spill->dma, len - recv->len,
+				   DMA_FROM_DEVICE);
+	memcpy(qp->long_buf, recv->buf, recv->len);
+	memcpy(qp->long_buf + recv->len, recv->spill->addr, len - recv->len);
+	return qp->long_buf;
+}
+
+static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);
+	struct smc_qp *qp = recv->qp;
+	u32 max = recv->len + (recv->spill ? recv->spill->len : 0);
+	int rc = 0;
+
+	if (wc->status != IB_WC_SUCCESS) {
+		break_qp(qp, wc->status);
+		return;
+	}
+	local_bh_disable();
+	if (wc->byte_len <= max)
+		qp->events->received(qp->ctx, gather(recv, wc->byte_len), wc->byte_len);
+
+	/* not after the fence: a receive behind the marker of the drain would outlive it */
+	spin_lock(&qp->sq_lock);
+	if (!qp->broken)
+		rc = post_recv(recv);
+	spin_unlock(&qp->sq_lock);
+	local_bh_enable();
+	if (rc)
+		break_qp(qp, IB_WC_GENERAL_ERR);
+}
+
+/* ---- creation ---- */
+
+/* Memory that smc_wr_qp_destroy() unmaps and smc_wr_qp_free() frees. */
+static struct smc_wr_mem *get_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
+{
+	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
+
+	mem->addr = kzalloc(len, GFP_KERNEL);
+	if (!mem->addr)
+		return NULL;
+	mem->len = len;
+	mem->dir = dir;
+	qp->nmem++;
+	mem->dma = ib_dma_map_single(qp->dev->ibdev, mem->addr, len, dir);
+	mem->mapped = !ib_dma_mapping_error(qp->dev->ibdev, mem->dma);
+	return mem->mapped ? mem : NULL;
+}
+
+static int create_slots(struct smc_qp *qp)
+{
+	struct smc_wr_mem *small, *big;
+	struct smc_wr_slot *slot;
+	u32 i;
+
+	qp->slots = kcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL);
+	small = get_mem(qp, (qp->nslots - 1) * MSG_STRIDE, DMA_TO_DEVICE);
+	big = get_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
+	if (!qp->slots || !small || !big)
+		return -ENOMEM;
+	for (i = 0; i < qp->nslots; i++) {
+		slot = &qp->slots[i];
+		slot->qp = qp;
+		slot->cqe.done = send_done;
+		slot->big = i == qp->nslots - 1;
+		slot->ctl = i >= qp->nslots - CTL_SLOTS;
+		slot->buf = slot->big ? big->addr : small->addr + i * MSG_STRIDE;
+		slot->dma = slot->big ? big->dma : small->dma + i * MSG_STRIDE;
+		list_add_tail(&slot->entry, slot->ctl ? &qp->free_ctl : &qp->free);
+	}
+	return 0;
+}
+
+static int create_recvs(struct smc_qp *qp)
+{
+	bool two = qp->dev->max_recv_sge >= 2;
+	struct smc_wr_mem *spill[SPILLS] = { NULL };
+	struct smc_wr_mem *mem = NULL;
+	struct smc_wr_recv *recv;
+	u32 i;
+
+	qp->recvs = kcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL);
+	qp->long_buf = kmalloc(SMC_WR_LLC_MAX, GFP_KERNEL);
+	if (!qp->recvs || !qp->long_buf)
+		return -ENOMEM;
+	for (i = 0; two && i < SPILLS; i++) {
+		spill[i] = get_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
+		if (!spill[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < qp->nrecvs; i++) {
+		recv = &qp->recvs[i];
+		recv->cqe.done = recv_done;
+		recv->qp = qp;
+		recv->len = two ? RECV_LEN : SMC_WR_LLC_MAX;
+		if (!two || !i)
+			mem = get_mem(qp, two ? qp->nrecvs * RECV_LEN : SMC_WR_LLC_MAX,
+				      DMA_FROM_DEVICE);
+		if (!mem)
+			return -ENOMEM;
+		recv->buf = two ? mem->addr + i * RECV_LEN : mem->addr;
+		recv->dma = two ? mem->dma + i * RECV_LEN : mem->dma;
+		/* consecutive receives spill into different buffers */
+		recv->spill = spill[i % SPILLS];
+	}
+	return 0;
+}
+
+/* Less inline data first, then fewer slots, until the device accepts. */
+static int create_verbs_qp(struct smc_qp *qp)
+{
+	u32 wanted = qp->nslots;
+	u32 max_inline = READ_ONCE(qp->dev->max_inline);
+	struct ib_qp_init_attr init;
+
+	for (;;) {
+		memset(&init, 0, sizeof(init));
+		init.event_handler = qp_event;
+		init.qp_context = qp;
+		init.send_cq = qp->cq;
+		init.recv_cq = qp->cq;
+		init.cap.max_send_wr = qp->nslots * SLOT_WRS + EXTRA_WRS;
+		init.cap.max_recv_wr = qp->nrecvs + 1;	/* the marker of the drain */
+		init.cap.max_send_sge = 1;
+		init.cap.max_recv_sge = min_t(u32, qp->dev->max_recv_sge, 2);
+		init.cap.max_inline_data = max_inline;
+		init.sq_sig_type = IB_SIGNAL_REQ_WR;
+		init.qp_type = IB_QPT_RC;
+		qp->qp = ib_create_qp(qp->pd, &init);
+		if (!IS_ERR(qp->qp))
+			break;
+		if (max_inline) {
+			max_inline = max_inline > MSG_STRIDE ? max_inline / 2 : 0;
+		} else if (qp->nslots / 2 >= SLOTS_MIN) {
+			qp->nslots /= 2;
+			max_inline = READ_ONCE(qp->dev->max_inline);
+		} else {
+			int rc = PTR_ERR(qp->qp);
+
+			qp->qp = NULL;
+			return rc;
+		}
+	}
+	if (qp->nslots == wanted)
+		WRITE_ONCE(qp->dev->max_inline, max_inline);	/* tried once per device */
+	qp->max_inline = min(max_inline, init.cap.max_inline_data);
+	qp->qpn = qp->qp->qp_num;
+	return 0;
+}
+
+static int create_verbs(struct smc_qp *qp, u8 port)
+{
+	const struct ib_device_attr *attrs = &qp->dev->ibdev->attrs;
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = 0,
+		.port_num = port,
+		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+	u32 max_wr = max_t(int, attrs->max_qp_wr, EXTRA_WRS);
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	int rc;
+
+	qp->nslots = min_t(u32, CDC_SLOTS + CTL_SLOTS, (max_wr - EXTRA_WRS) / SLOT_WRS);
+	qp->nrecvs = qp->dev->max_recv_sge >= 2 ? RECVS : RECVS_ONE_SGE;
+	qp->nrecvs = min(qp->nrecvs, max_wr - 1);
+	if (qp->nslots < SLOTS_MIN)
+		return -EOPNOTSUPP;
+	pd = ib_alloc_pd(qp->dev->ibdev, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	qp->pd = pd;
+	/* every request fits in: a flush completes unsignaled ones too */
+	cq = ib_alloc_cq_any(qp->dev->ibdev, qp,
+			     qp->nslots * SLOT_WRS + EXTRA_WRS + qp->nrecvs + 1, POLL_CONTEXT);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	qp->cq = cq;
+	rc = create_verbs_qp(qp);
+	if (rc)
+		return rc;
+	return ib_modify_qp(qp->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			    IB_QP_ACCESS_FLAGS);
+}
+
+/**
+ * smc_wr_qp_create() - make a queue pair
+ * @dev: device; the caller keeps a reference until smc_wr_qp_destroy()
+ * @port: port number
+ * @events: upward table; not called before smc_wr_qp_connect()
+ * @ctx: for @events
+ *
+ * Process context.
+ *
+ * Return: the queue pair, in INIT, or ERR_PTR.
+ */
+struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
+				const struct smc_wr_events *events, void *ctx)
+{
+	struct smc_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+	int rc;
+
+	if (!qp)
+		return ERR_PTR(-ENOMEM);
+	qp->dev = dev;
+	qp->events = events;
+	qp->ctx = ctx;
+	mutex_init(&qp->qp_mutex);
+	spin_lock_init(&qp->sq_lock);
+	INIT_LIST_HEAD(&qp->free);
+	INIT_LIST_HEAD(&qp->free_ctl);
+	INIT_LIST_HEAD(&qp->posted);
+	mutex_init(&qp->reg_mutex);
+	init_waitqueue_head(&qp->wait);
+	INIT_WORK(&qp->kick_work, kick_work_fn);
+	qp->write_cqe.done = write_done;
+	qp->reg_cqe.done = reg_done;
+
+	rc = create_verbs(qp, port);
+	if (rc)
+		goto fail;
+	/* two for the slots; spills and one, or one per receive */
+	qp->mem = kcalloc(2 + SPILLS + qp->nrecvs, sizeof(*qp->mem), GFP_KERNEL);
+	rc = qp->mem ? create_slots(qp) : -ENOMEM;
+	if (!rc)
+		rc = create_recvs(qp);
+	if (rc)
+		goto fail;
+	return qp;
+fail:
+	smc_wr_qp_destroy(qp);
+	smc_wr_qp_free(qp);
+	return ERR_PTR(rc);
+}
+
+/* ---- states ---- */
+
+static int modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
+{
+	struct ib_qp_attr qpa = {
+		.qp_state = IB_QPS_RTR,
+		.path_mtu = attr->mtu,
+		.dest_qp_num = attr->peer_qpn,
+		.rq_psn = attr->peer_psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = RNR_TIMER,
+	};
+	const struct ib_gid_attr *sgid_attr;
+	union ib_gid dgid = attr->dgid;
+	int rc = -EADDRNOTAVAIL;
+
+	sgid_attr = rdma_get_gid_attr(qp->dev->ibdev, attr->port, attr->sgid_index);
+	if (IS_ERR(sgid_attr))
+		return PTR_ERR(sgid_attr);
+	qpa.ah_attr.type = rdma_ah_find_type(qp->dev->ibdev, attr->port);
+	rdma_ah_set_port_num(&qpa.ah_attr, attr->port);
+	rdma_ah_set_sl(&qpa.ah_attr, 0);
+	memcpy(qpa.ah_attr.roce.dmac, attr->dmac, sizeof(attr->dmac));
+	/* from here on the address handle owns sgid_attr */
+	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, 0, sgid_attr);
+	if (!memcmp(sgid_attr->gid.raw, attr->sgid.raw, sizeof(attr->sgid.raw)))
+		rc = ib_modify_qp(qp->qp, &qpa,
+				  IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+				  IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
+				  IB_QP_MIN_RNR_TIMER);
+	rdma_destroy_ah_attr(&qpa.ah_attr);
+	return rc;
+}
+
+static int modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
+{
+	struct ib_qp_attr qpa = {
+		.qp_state = IB_QPS_RTS,
+		.timeout = ACK_TIMEOUT,
+		.retry_cnt = ACK_RETRIES,
+		.rnr_retry = RNR_RETRIES,
+		.sq_psn = attr->psn,
+		.max_rd_atomic = 1,
+	};
+
+	return ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+/**
+ * smc_wr_qp_connect() - INIT -> RTR -> RTS
+ * @qp: queue pair in INIT
+ * @attr: both ends; what the peer told is checked here as far as verbs need it
+ *
+ * Receives are posted before RTR, so the first message of the peer finds one. Both
+ * ends go on to RTS at once: that only enables sending. Process context.
+ *
+ * Return: 0 or -errno; after an error the queue pair is only good for the end.
+ */
+int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
+{
+	int rc = 0;
+	u32 i;
+
+	if (attr->mtu < IB_MTU_256 || attr->mtu > IB_MTU_4096 || attr->peer_qpn > 0xffffff ||
+	    attr->peer_psn > 0xffffff)
+		return -EINVAL;
+	mutex_lock(&qp->qp_mutex);
+	if (!qp->qp || qp->receiving || READ_ONCE(qp->broken)) {
+		mutex_unlock(&qp->qp_mutex);
+		return -ENOTCONN;
+	}
+	qp->receiving = true;
+	for (i = 0; i < qp->nrecvs && !rc; i++)
+		rc = post_recv(&qp->recvs[i]);
+	if (!rc)
+		rc = modify_to_rtr(qp, attr);
+	if (!rc)
+		rc = modify_to_rts(qp, attr);
+	mutex_unlock(&qp->qp_mutex);
+	return rc;
+}
+
+/* qp_mutex held. From here on nobody posts, and flushed requests tell no one. */
+static void fence(struct smc_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	lockdep_assert_held(&qp->qp_mutex);
+	spin_lock_bh(&qp->sq_lock);
+	qp->broken = true;
+	qp->told = true;
+	spin_unlock_bh(&qp->sq_lock);
+	if (qp->qp)
+		ib_modify_qp(qp->qp, &attr, IB_QP_STATE);
+}
+
+/**
+ * smc_wr_qp_fence() - stop the peer's WRITEs
+ * @qp: queue pair
+ *
+ * Moves it to ERR. Process context; may be repeated, also during and after the end.
+ */
+void smc_wr_qp_fence(struct smc_qp *qp)
+{
+	mutex_lock(&qp->qp_mutex);
+	fence(qp);
+	mutex_unlock(&qp->qp_mutex);
+}
+
+/**
+ * smc_wr_qp_drain() - fence, and wait for the last completion
+ * @qp: queue pair
+ *
+ * On return the device is silent, no upcall runs or will run but that of a work
+ * which smc_wr_qp_destroy() cancels, and done was called for every slot posted.
+ * Process context. Waits for the device, which flushes a queue pair in ERR.
+ */
+void smc_wr_qp_drain(struct smc_qp *qp)
+{
+	mutex_lock(&qp->qp_mutex);
+	fence(qp);
+	if (qp->qp && qp->receiving)
+		ib_drain_qp(qp->qp);
+	qp->receiving = false;
+	mutex_unlock(&qp->qp_mutex);
+	/* what succeeded unsignaled and was not followed by a signaled one */
+	retire(qp, NULL, IB_WC_WR_FLUSH_ERR);
+}
+
+/**
+ * smc_wr_qp_destroy() - end the verbs objects
+ * @qp: drained queue pair, no MR of its PD is left
+ *
+ * Slots may still be taken (none is given), held, posted (refused) and put.
+ * Process context.
+ */
+void smc_wr_qp_destroy(struct smc_qp *qp)
+{
+	struct smc_wr_mem *mem;
+	u32 i;
+
+	mutex_lock(&qp->qp_mutex);
+	fence(qp);
+	if (qp->qp)
+		ib_destroy_qp(qp->qp);
+	qp->qp = NULL;
+	mutex_unlock(&qp->qp_mutex);
+	if (qp->cq)
+		ib_free_cq(qp->cq);
+	qp->cq = NULL;
+	cancel_work_sync(&qp->kick_work);
+	for (i = 0; i < qp->nmem; i++) {
+		mem = &qp->mem[i];
+		if (mem->mapped)
+			ib_dma_unmap_single(qp->dev->ibdev, mem->dma, mem->len, mem->dir);
+		mem->mapped = false;
+	}
+	if (qp->pd)
+		ib_dealloc_pd(qp->pd);
+	qp->pd = NULL;
+}
+
+/**
+ * smc_wr_qp_free() - free the memory of a destroyed queue pair
+ * @qp: queue pair; nobody can find it or holds a slot any more
+ *
+ * Any context.
+ */
+void smc_wr_qp_free(struct smc_qp *qp)
+{
+	u32 i;
+
+	for (i = 0; i < qp->nmem; i++)
+		kfree(qp->mem[i].addr);
+	kfree(qp->mem);
+	kfree(qp->long_buf);
+	kfree(qp->recvs);
+	kfree(qp->slots);
+	kfree(qp);
+}
