@@ -1006,12 +1006,12 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 }
 
 /**
- * smc_core_for_each_conn() - walk the connections of a group
+ * smc_core_walk_conns() - walk the connections of a group
  * @lgr: group
  * @fn: called under rcu_read_lock(); may not sleep
  * @arg: for @fn
  */
-void smc_core_for_each_conn(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
+void smc_core_walk_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
 {
 	struct smc_core_entry *entry;
 	unsigned long i;

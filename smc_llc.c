@@ -36,6 +36,12 @@ static enum smc_llc_verdict verdict(const struct smc_llc *llc, enum smc_llc_inpu
 
 /* ---- first contact ---- */
 
+/* Both sides agreed to one link: neither expects the ADD LINK phase. */
+static bool one_link(const struct smc_llc *llc)
+{
+	return llc->lgr->peer.max_links == 1;
+}
+
 /**
  * smc_llc_fc_begin() - arm the first contact
  * @link: first link
@@ -95,7 +101,13 @@ int smc_llc_fc_confirm_link(struct smc_link *link)
 	spin_unlock_bh(&llc->lock);
 	if (rc)
 		return rc;
-	return smc_llc_send_confirm_link(link, client);
+	rc = smc_llc_send_confirm_link(link, client);
+	if (!rc && client && one_link(llc)) {
+		spin_lock_bh(&llc->lock);
+		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
+		spin_unlock_bh(&llc->lock);
+	}
+	return rc;
 }
 
 /**
@@ -112,6 +124,8 @@ int smc_llc_fc_add_link(struct smc_link *link)
 	spin_lock_bh(&llc->lock);
 	if (llc->dead) {
 		rc = -ECONNABORTED;
+	} else if (one_link(llc)) {
+		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	} else if (!llc->add.active) {
 		llc->add.active = true;
 		llc->add.rejected = false;
@@ -381,7 +395,8 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	spin_unlock_bh(&llc->lock);
 	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
 	if (!victim) {
-		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK, true);
+		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK,
+					 true);
 		wake_up_all(&llc->wait);
 		return;
 	}

@@ -262,6 +262,11 @@ static int finish_add(struct smc_llc *llc, struct smc_link *first, struct smc_li
 	return rc;
 }
 
+static bool hopeless(const struct smc_llc *llc, const struct smc_link *first)
+{
+	return READ_ONCE(llc->dead) || llc_link_broken(first);
+}
+
 /* Sends ADD LINK and waits for what the client says; NULL: nothing, or no. */
 static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
 				    struct smc_link *link, struct smc_llc_msg *rsp)
@@ -271,9 +276,8 @@ static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
 
 	for (i = 0; i < llc->add.tries; i++) {
 		if (i)
-			wait_event_timeout(llc->wait, READ_ONCE(llc->dead) || llc_link_broken(first),
-					   AGAIN_TIME);
-		if (READ_ONCE(llc->dead) || llc_link_broken(first) || send_add_link(llc, first, link))
+			wait_event_timeout(llc->wait, hopeless(llc, first), AGAIN_TIME);
+		if (hopeless(llc, first) || send_add_link(llc, first, link))
 			return NULL;
 		ev = wait_inbox(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
 		if (ev && rsp->add_link.rejected) {

@@ -13,6 +13,7 @@
 #include <smc/wr.h>
 
 #define SLOT_TIME	(10 * HZ)	/* free send slot */
+#define POLL_MS		20		/* how often it is looked for */
 #define LINKS_OFFERED	2		/* links per group as told to peers without negotiation */
 
 struct workqueue_struct *smc_llc_wq;
@@ -70,7 +71,7 @@ static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned lon
 			return slot;
 		if (time_after(jiffies, end))
 			return NULL;
-		msleep(10);
+		msleep(POLL_MS);
 	}
 }
 
@@ -85,7 +86,7 @@ static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned lon
  * Return: as smc_llc_send_msg().
  */
 int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
-		      unsigned long slot_time, unsigned long sent_time)
+		       unsigned long slot_time, unsigned long sent_time)
 {
 	struct smc_llc *llc = llc_of_link(link);
 	struct llc_sent *sent = NULL;

@@ -161,14 +161,14 @@ struct smc_lgr {
 	u32 id;
 	enum smc_role role;
 	struct smc_peer peer;
-	struct mutex mutex;
+	struct mutex mutex;		/* see above */
 	struct smc_link __rcu *links[SMC_CORE_LINKS];
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
 	u32 nconns;
 	u32 reserved;
-	spinlock_t rtoken_lock;
+	spinlock_t rtoken_lock;		/* see above */
 	struct smc_rtoken *rtokens;
 	struct smc_pool pool;
 	bool ready;
@@ -288,7 +288,7 @@ void smc_core_conn_del(struct smc_lgr *lgr, u32 token);
 /* Under rcu_read_lock(): the connection of exactly this token, or NULL. */
 void *smc_core_conn_find(struct smc_lgr *lgr, u32 token);
 /* Walk under RCU; @fn may not sleep. */
-void smc_core_for_each_conn(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg);
+void smc_core_walk_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg);
 
 /*
  * Peer RMBs. add: finds or makes the entry for (@slot, @rkey, @addr) and returns

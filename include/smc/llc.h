@@ -44,7 +44,8 @@ int smc_llc_fc_confirm_link(struct smc_link *link);
 /*
  * server: starts the ADD LINK exchange of the first contact: returns at once, the
  * request follows. Client: the answer (reject, no alternate path) is sent by LLC
- * itself. -ECONNABORTED.
+ * itself. With one negotiated link there is no such exchange: the bit is set at
+ * once, on both sides. -ECONNABORTED.
  */
 int smc_llc_fc_add_link(struct smc_link *link);
 /* After return @wq is not touched any more. May be called again, and without begin. */

@@ -135,7 +135,7 @@ struct llc_probe {
  */
 struct smc_llc {
 	struct smc_lgr *lgr;
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 	bool dead;
 	enum smc_llc_exchange running;
 	struct list_head queue;
