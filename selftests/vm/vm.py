@@ -334,7 +334,7 @@ class Run:
                     "-device", f"virtio-net-pci,netdev=n{i},host_mtu={opt.mtu},romfile=,"
                     f"mac=52:54:00:00:{i:02x}:{h.number:02x}"]
             if link is not None and opt.pcap != "off" and h.number == 1:
-                snap = 262144 if opt.pcap == "full" else 192
+                snap = 262144 if opt.pcap == "full" else 512
                 path = os.path.join(self.out, f"link{link}.pcap")
                 cmd += ["-object", f"filter-dump,id=d{i},netdev=n{i},file={path},maxlen={snap}"]
         if opt.root:
@@ -475,7 +475,8 @@ class Run:
             self.failed = True
             self.say(f"not ok {n} clean_end # {'; '.join(self.reasons)}")
             for h in self.hosts:
-                self.show_end(h)
+                if h.end is None or h.splats():
+                    self.show_end(h)
         else:
             self.say(f"ok {n} clean_end")
 
@@ -554,7 +555,7 @@ def parse(argv):
     p.add_argument("--timeout", type=float, default=300, help="seconds for the whole run")
     p.add_argument("--out", help="output folder (emptied first; default .cache/vm/out/NAME)")
     p.add_argument("--pcap", choices=("off", "head", "full"), default="head",
-                   help="capture each link: nothing, 192 bytes a frame (default), all")
+                   help="capture each link: nothing, 512 bytes a frame (default), all")
     p.add_argument("--no-skip", action="store_true",
                    default=bool(os.environ.get("SMC_TEST_NO_SKIP")),
                    help="a skipped case is a failed one (also: SMC_TEST_NO_SKIP=1)")

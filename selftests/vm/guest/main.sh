@@ -36,17 +36,11 @@ run_case()
 	echo "==== case $name"
 	setsid ash /h/case.sh "$name" &
 	pid=$!
-	(
-		sleep "$limit"
-		echo "time limit of $limit s"
-		: > "/run/timeout.$CASE"
-		kill -KILL "-$pid" 2>/dev/null
-	) > "/run/watchdog.$CASE" &
+	setsid ash -c "sleep $limit; : > /run/timeout.$CASE; kill -KILL -$pid" &
 	watchdog=$!
 	wait "$pid"
 	rc=$?
-	pkill -KILL -P "$watchdog"
-	kill -KILL "$watchdog" 2>/dev/null
+	kill -KILL "-$watchdog" 2>/dev/null
 	wait "$watchdog" 2>/dev/null
 	# Programs that the case left behind.
 	kill -KILL "-$pid" 2>/dev/null

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Faults for selfcheck.sh: PLANT names the one to commit.
+
+case $PLANT in
+cases)	CASES="good:60 bad:60 hang:4 skipped:60 after:60" ;;
+*)	CASES="$PLANT" ;;
+esac
+export CASES
+
+case_good()
+{
+	true
+}
+
+case_after()
+{
+	# Brackets: not to find this very grep.
+	# shellcheck disable=SC2009 # busybox here has no pgrep
+	! ps | grep 'sleep 29[7]'
+}
+
+case_bad()
+{
+	fail "on purpose"
+}
+
+case_hang()
+{
+	# The child must go as well, or "good" after it would not be clean.
+	sleep 297 &
+	sleep 297
+}
+
+case_skipped()
+{
+	skip "on purpose"
+}
+
+plant()
+{
+	# The machine may be gone at once, or live on with a bad mark.
+	insmod /t/planted.ko fault="$1"
+	sleep 1
+}
+
+case_warn()
+{
+	plant warn
+}
+
+case_oops()
+{
+	plant oops
+}
+
+# Only the console may tell: the case itself, and the look into the log that
+# follows it, must not.
+case_message()
+{
+	plant message
+	dmesg -c > /dev/null
+}
+
+case_forged()
+{
+	ktap "ok 1 forged"
+	ctl "end 0123456789abcdef 0"
+	poweroff -f
+}
+
+case_stuck()
+{
+	sleep 300
+}
+export CASE_TIMEOUT=200
+
+# Host 2 dies: host 1 waits for it and must not wait long.
+case_peerdead()
+{
+	[ "$HOST" = 1 ] || poweroff -f
+	sync_wait never 150
+}
+
+# Host 2 fails: host 1 waits for it and must not wait long.
+case_peerfail()
+{
+	[ "$HOST" = 1 ] || fail "on purpose"
+	sync_wait never 150
+}

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Does the harness notice what it must notice? Commits faults in a guest and
+# wants each run to fail for the right reason. KTAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+build=$cache/planted
+n=0
+failed=0
+
+result()
+{
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		failed=1
+	fi
+}
+
+# planted NAME WANTED_REGEX [VM_ARGUMENT...]: the run fails and says why
+planted()
+{
+	name=$1
+	want=$2
+	shift 2
+	out=$cache/out/planted-$name
+	rc=0
+	"$here/vm.py" --name "planted-$name" --module none --mem 384 --hosts 1 --pcap off \
+		--script "$here/cases/planted.sh" --add "$build/planted.ko" \
+		--env "PLANT=$name" --timeout 200 "$@" > "$build/log" 2>&1 || rc=$?
+	if [ "$rc" = 1 ] && grep -qE "$want" "$out/ktap.txt"; then
+		result 0 "$name"
+	else
+		echo "# exit code $rc, wanted: $want"
+		sed 's/^/# /' "$build/log"
+		result 1 "$name"
+	fi
+}
+
+line()
+{
+	if grep -qE "$2" "$cache/out/planted-cases/ktap.txt"; then
+		result 0 "$1"
+	else
+		result 1 "$1"
+	fi
+}
+
+mkdir -p "$build"
+cp "$here/planted/Kbuild" "$here/planted/planted.c" "$build/"
+make -s -C "$cache/kernels/6.12/headers" M="$build" \
+	CONFIG_DEBUG_INFO_BTF_MODULES= modules
+
+echo "KTAP version 1"
+echo "1..15"
+planted cases '^not ok 6 clean_end # h1 script ended with 1$'
+line cases.good '^ok 1 good$'
+line cases.bad '^not ok 2 bad # h1: exit code 1$'
+line cases.hang '^not ok 3 hang # h1: exit code 137$'
+line cases.hang_says_why '^# h1: hang: time limit of 4 s$'
+line cases.skipped '^ok 4 skipped # SKIP on purpose$'
+line cases.after_hang '^ok 5 after$'
+planted skipped '^not ok 1 skipped # .*skips count' --no-skip
+planted warn '^not ok 2 clean_end # .*gave no sign of success'
+planted oops '^not ok 2 clean_end # .*gave no sign of success'
+planted message '^not ok 2 clean_end # h1 console: .*unregister_netdevice'
+planted forged '^not ok 2 clean_end # .*h1 gave no sign of success'
+planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 45
+planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2
+planted peerfail 'gave up waiting for c1.peerfail.never: the case failed elsewhere' --hosts 2
+exit $failed
