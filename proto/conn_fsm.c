@@ -28,7 +28,8 @@ struct cell {
 	bool legal;
 };
 
-#define EV(name)		[SMC_CONN_EV_##name]
+#define EV(name)								\
+	[SMC_CONN_EV_##name]
 #define GO(state, act)		{ .actions = (act), .next = SMC_CONN_##state, .legal = true }
 
 #define HOLD			SMC_CONN_ACT_HOLD

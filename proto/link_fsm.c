@@ -24,10 +24,12 @@ struct cell {
 	u8 roles;
 };
 
-#define SERVER		(1 << SMC_LINK_SERVER)
-#define CLIENT		(1 << SMC_LINK_CLIENT)
+/* Bits of &cell.roles, by role. */
+#define SERVER		0x1
+#define CLIENT		0x2
 
-#define EV(name)	[SMC_LINK_EV_##name]
+#define EV(name)							\
+	[SMC_LINK_EV_##name]
 #define ROLE(role, state, act)						\
 	{ .actions = (act), .next = SMC_LINK_##state, .roles = (role) }
 #define GO(state, act)	ROLE(SERVER | CLIENT, state, act)

@@ -28,8 +28,10 @@
 #define T	SMC_LLC_TERMINATE
 #define V	SMC_LLC_VIOLATION
 
-#define IN(name)		[SMC_LLC_IN_##name]
-#define DO(name)		[SMC_LLC_DO_##name]
+#define IN(name)							\
+	[SMC_LLC_IN_##name]
+#define DO(name)							\
+	[SMC_LLC_DO_##name]
 
 /* Columns: IDLE, FIRST, ADD_LINK, DELETE_LINK, RKEY */
 static const u8 server[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {

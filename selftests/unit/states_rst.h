@@ -141,8 +141,9 @@ static void rst_llc(FILE *out)
 
 static void states_rst(FILE *out)
 {
-	fprintf(out, ".. SPDX-License-Identifier: GPL-2.0-only\n"
-		".. Written by \"test_conn_fsm --rst\" from the tables in proto/. Do not edit.\n\n");
+	fprintf(out, ".. SPDX-License-%s: GPL-2.0-only\n"
+		".. Written by \"test_conn_fsm --rst\" from the tables in proto/. Do not edit.\n\n",
+		"Identifier");
 	rst_title(out, "State tables", '#');
 	rst_conn(out);
 	rst_link(out);

@@ -36,19 +36,14 @@ static const struct {
 	[SMC_CONN_CLOSED] = { '?', '?' },
 };
 
-#define for_each_state(s) \
-	for (s = (enum smc_conn_state)0; s < SMC_CONN_STATES; s = (enum smc_conn_state)(s + 1))
-#define for_each_event(e) \
-	for (e = (enum smc_conn_event)0; e < SMC_CONN_EVENTS; e = (enum smc_conn_event)(e + 1))
-
 static void walk(void)
 {
 	enum smc_conn_state s, after;
 	enum smc_conn_event e;
 	unsigned int legal = 0;
 
-	for_each_state(s) {
-		for_each_event(e) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
+		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
 			u32 actions = 0xffffffff;
 			int rc;
@@ -97,10 +92,10 @@ static void rfc_arcs_are_ours(void)
 		enum smc_conn_event e;
 
 		CHECK_EQ(arc->kind == RFC_ARC, !arc->why);
-		for_each_state(s) {
-			for_each_event(e) {
+		for (s = 0; s < SMC_CONN_STATES; s++) {
+			for (e = 0; e < SMC_CONN_EVENTS; e++) {
 				struct smc_conn_row row;
-				bool same;
+				bool same, left_out;
 
 				if (!fits(arc, s, e))
 					continue;
@@ -108,11 +103,12 @@ static void rfc_arcs_are_ours(void)
 				smc_conn_fsm_row(s, e, &row);
 				same = row.legal &&
 				       !strcmp(arc->to, smc_conn_state_rfc_str(row.next));
-				if (same == (arc->kind == RFC_LEFT_OUT))
+				left_out = arc->kind == RFC_LEFT_OUT;
+				if (same == left_out)
 					FAIL("%s: %s + %s -> %s, expected %s%s", arc->para,
 					     smc_conn_state_str(s), arc->event,
 					     row.legal ? smc_conn_state_str(row.next) : "illegal",
-					     arc->kind == RFC_LEFT_OUT ? "not " : "", arc->to);
+					     left_out ? "not " : "", arc->to);
 			}
 		}
 		if (!found)
@@ -128,8 +124,8 @@ static void our_arcs_are_in_the_rfc(void)
 	enum smc_conn_event e;
 	size_t i;
 
-	for_each_state(s) {
-		for_each_event(e) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
+		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
 			bool found = false;
 
@@ -154,8 +150,8 @@ static void splits_tell_the_truth(void)
 	enum smc_conn_state s;
 	enum smc_conn_event e;
 
-	for_each_state(s) {
-		for_each_event(e) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
+		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
 			char we = exchanged[s].we, peer = exchanged[s].peer;
 
@@ -228,8 +224,8 @@ static void action_laws(void)
 	enum smc_conn_state s;
 	enum smc_conn_event e;
 
-	for_each_state(s) {
-		for_each_event(e) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
+		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
 			bool enters;
 
@@ -272,7 +268,7 @@ static void every_state_ends(void)
 {
 	enum smc_conn_state s;
 
-	for_each_state(s) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
 		enum smc_conn_state now = s;
 		u32 actions;
 
@@ -294,7 +290,7 @@ static void peer_violations(void)
 {
 	enum smc_conn_state s;
 
-	for_each_state(s) {
+	for (s = 0; s < SMC_CONN_STATES; s++) {
 		struct smc_conn_row row;
 		char peer = exchanged[s].peer;
 
@@ -329,7 +325,7 @@ static void diag_numbers(void)
 	};
 	enum smc_conn_state s;
 
-	for_each_state(s)
+	for (s = 0; s < SMC_CONN_STATES; s++)
 		CHECK_EQ(smc_conn_state_diag(s), want[s]);
 	CHECK_EQ(smc_conn_state_diag(SMC_CONN_STATES), 7);
 }

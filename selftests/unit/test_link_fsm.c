@@ -6,10 +6,14 @@
 
 #define ACT(name)	SMC_LINK_ACT_##name
 
-#define for_each_cell(r, s, e)						\
-	for (r = 0; r < SMC_LINK_ROLES; r++)				\
-		for (s = 0; s < SMC_LINK_STATES; s++)			\
-			for (e = 0; e < SMC_LINK_EVENTS; e++)
+/* The cells of the table by number; false: there are no more. */
+static bool cell(unsigned int n, unsigned int *r, unsigned int *s, unsigned int *e)
+{
+	*e = n % SMC_LINK_EVENTS;
+	*s = n / SMC_LINK_EVENTS % SMC_LINK_STATES;
+	*r = n / SMC_LINK_EVENTS / SMC_LINK_STATES;
+	return *r < SMC_LINK_ROLES;
+}
 
 static struct smc_link_row row_of(unsigned int role, unsigned int state, unsigned int event)
 {
@@ -22,9 +26,9 @@ static struct smc_link_row row_of(unsigned int role, unsigned int state, unsigne
 
 static void walk(void)
 {
-	unsigned int r, s, e, legal = 0;
+	unsigned int n, r, s, e, legal = 0;
 
-	for_each_cell(r, s, e) {
+	for (n = 0; cell(n, &r, &s, &e); n++) {
 		struct smc_link_row row = row_of(r, s, e);
 		enum smc_link_state now = (enum smc_link_state)s;
 		u32 actions = 0xffffffff;
@@ -107,9 +111,9 @@ static void client_life(void)
 
 static void roles(void)
 {
-	unsigned int r, s, e;
+	unsigned int n, r, s, e;
 
-	for_each_cell(r, s, e) {
+	for (n = 0; cell(n, &r, &s, &e); n++) {
 		if (e == SMC_LINK_EV_CONFIRM_REQ || e == SMC_LINK_EV_RSP_SENT)
 			CHECK(r == SMC_LINK_CLIENT || !row_of(r, s, e).legal);
 		if (e == SMC_LINK_EV_CONFIRM_RSP)

@@ -91,10 +91,14 @@ static void rfc_collisions(void)
 	}
 }
 
-#define for_each_cell(r, x, i)						\
-	for (r = 0; r < SMC_LLC_ROLES; r++)				\
-		for (x = 0; x < SMC_LLC_EXCHANGES; x++)			\
-			for (i = 0; i < SMC_LLC_INPUTS; i++)
+/* The cells of the table by number; false: there are no more. */
+static bool cell(unsigned int n, unsigned int *r, unsigned int *x, unsigned int *i)
+{
+	*i = n % SMC_LLC_INPUTS;
+	*x = n / SMC_LLC_INPUTS % SMC_LLC_EXCHANGES;
+	*r = n / SMC_LLC_INPUTS / SMC_LLC_EXCHANGES;
+	return *r < SMC_LLC_ROLES;
+}
 
 static enum smc_llc_verdict flow(unsigned int r, unsigned int x, unsigned int i, u32 quirks)
 {
@@ -104,12 +108,12 @@ static enum smc_llc_verdict flow(unsigned int r, unsigned int x, unsigned int i,
 
 static void walk(void)
 {
-	unsigned int r, x, i;
+	unsigned int n, r, x, i;
 
-	for_each_cell(r, x, i) {
+	for (n = 0; cell(n, &r, &x, &i); n++) {
 		enum smc_llc_verdict v = flow(r, x, i, 0);
 		bool starts = smc_llc_flow_exchange((enum smc_llc_input)i) != SMC_LLC_X_IDLE;
-		bool peer = smc_llc_input_from_peer((enum smc_llc_input)i);
+		bool peer = smc_llc_input_from_peer((enum smc_llc_input)i), all;
 
 		CHECK(v < SMC_LLC_VERDICTS);
 		/* the slot is taken only when it is free, or from our own RKEY exchange */
@@ -129,8 +133,8 @@ static void walk(void)
 		CHECK_EQ(flow(r, x, i, SMC_LLC_QUIRK_NO_RETRY),
 			 v == SMC_LLC_REFUSE ? SMC_LLC_PASS : v);
 		/* a group that is to be deleted is deleted */
-		CHECK_EQ(v == SMC_LLC_TERMINATE, i == SMC_LLC_IN_DELETE_LINK_ALL ||
-						 i == SMC_LLC_DO_DELETE_LINK_ALL);
+		all = i == SMC_LLC_IN_DELETE_LINK_ALL || i == SMC_LLC_DO_DELETE_LINK_ALL;
+		CHECK_EQ(v == SMC_LLC_TERMINATE, all);
 	}
 	CHECK_EQ(flow(S, SMC_LLC_EXCHANGES, 0, 0), SMC_LLC_DROP);
 	CHECK_EQ(flow(S, 0, SMC_LLC_INPUTS, 0), SMC_LLC_DROP);
@@ -146,9 +150,9 @@ static void roles(void)
 		SMC_LLC_IN_CONFIRM_LINK_RSP, SMC_LLC_IN_ADD_LINK_CONT_RSP,
 		SMC_LLC_IN_REQ_ADD_LINK,
 	};
-	unsigned int r, x, i, j;
+	unsigned int n, r, x, i, j;
 
-	for_each_cell(r, x, i) {
+	for (n = 0; cell(n, &r, &x, &i); n++) {
 		bool wrong = false;
 
 		for (j = 0; j < ARRAY_SIZE(server_only); j++)

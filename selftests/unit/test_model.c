@@ -35,9 +35,9 @@ struct config {
 	bool no_rewind;		/* wrong on purpose: lost WRITEs are not repeated */
 };
 
-enum result { OK, LOST, CORRUPT, STUCK, BROKEN };
+enum outcome { OK, LOST, CORRUPT, STUCK, BROKEN };
 
-static const char * const result_names[] = {
+static const char * const outcome_names[] = {
 	"ok", "loss detected", "corrupt", "stuck", "invariant broken"
 };
 
@@ -79,7 +79,7 @@ struct model {
 	bool dead[LINKS];
 	unsigned int deaths;
 	bool draining;
-	enum result result;
+	enum outcome outcome;
 	const char *what;
 };
 
@@ -91,11 +91,11 @@ static struct {
 	unsigned long detected;
 } seen;
 
-static void verdict(struct model *m, enum result result, const char *what)
+static void verdict(struct model *m, enum outcome how, const char *what)
 {
-	if (m->result != OK)
+	if (m->outcome != OK)
 		return;
-	m->result = result;
+	m->outcome = how;
 	m->what = what;
 }
 
@@ -629,7 +629,7 @@ static void setup(struct model *m, const struct config *cfg)
 	}
 }
 
-static enum result scenario(const struct config *cfg, unsigned int steps, const char **what)
+static enum outcome scenario(const struct config *cfg, unsigned int steps, const char **what)
 {
 	static struct model m;
 	unsigned int i, j;
@@ -638,13 +638,13 @@ static enum result scenario(const struct config *cfg, unsigned int steps, const 
 	setup(&m, cfg);
 	for (i = 0; i < 2; i++)
 		start[i] = m.end[i].rx.consumed;
-	for (i = 0; i < steps && m.result == OK; i++)
+	for (i = 0; i < steps && m.outcome == OK; i++)
 		step(&m);
 	m.draining = true;
 	/* 64 KiB byte by byte would be no more than this */
-	for (i = 0; i < 400000 && m.result == OK && !finished(&m); i++)
+	for (i = 0; i < 400000 && m.outcome == OK && !finished(&m); i++)
 		step(&m);
-	if (m.result == OK && !finished(&m))
+	if (m.outcome == OK && !finished(&m))
 		verdict(&m, STUCK, "does not drain");
 	for (i = 0; i < 2; i++) {
 		seen.wraps += (m.end[i].rx.consumed - start[i]) / m.end[i].rx.size;
@@ -654,7 +654,7 @@ static enum result scenario(const struct config *cfg, unsigned int steps, const 
 			clear_queue(&m.end[i].queue[j]);
 	}
 	*what = m.what;
-	return m.result;
+	return m.outcome;
 }
 
 static void fill_pattern(void)
@@ -671,7 +671,7 @@ static void fill_pattern(void)
 
 /* How many of @rounds scenarios end with @want; with OK all others are failures. */
 static unsigned int run(const struct config *cfg, unsigned int rounds, unsigned int steps,
-			enum result want)
+			enum outcome want)
 {
 	unsigned int round, hits = 0;
 
@@ -679,7 +679,7 @@ static unsigned int run(const struct config *cfg, unsigned int rounds, unsigned 
 	for (round = 0; round < rounds; round++) {
 		const char *what = NULL;
 		u64 seed = round ? unit_rand() : unit_state;
-		enum result result;
+		enum outcome result;
 
 		unit_state = seed;
 		result = scenario(cfg, steps, &what);
@@ -687,7 +687,7 @@ static unsigned int run(const struct config *cfg, unsigned int rounds, unsigned 
 		seen.detected += result == LOST;
 		if (result != want && want == OK && !(cfg->lossy && result == LOST)) {
 			FAIL("scenario with UNIT_SEED=0x%llx: %s (%s)", (unsigned long long)seed,
-			     result_names[result], what);
+			     outcome_names[result], what);
 			return hits;
 		}
 		unit_state = seed ^ (round * 0x9e3779b97f4a7c15ULL + 1);

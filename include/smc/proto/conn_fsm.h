@@ -56,7 +56,7 @@ enum smc_conn_event {
 
 /* What the caller has to do after a step, in the order of the bits. */
 #define SMC_CONN_ACT_HOLD		0x00001	/* not now: repeat the event after ESTABLISHED */
-#define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent and unread data, post no more WRITEs */
+#define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent and unread data, no more WRITEs */
 #define SMC_CONN_ACT_DISCARD		0x00004	/* nobody will read what just came: drop it */
 #define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; D stands in all later ones */
 #define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC, no WRITE after it */
@@ -65,7 +65,7 @@ enum smc_conn_event {
 #define SMC_CONN_ACT_CLOSE_CARRIER	0x00080	/* FIN on the TCP connection */
 #define SMC_CONN_ACT_REPORT_UP		0x00100	/* socket is connected */
 #define SMC_CONN_ACT_REPORT_EOF		0x00200	/* end of file after what is readable */
-#define SMC_CONN_ACT_REPORT_PEER_CLOSED	0x00400	/* nobody reads there any more: EPIPE for writers */
+#define SMC_CONN_ACT_REPORT_PEER_CLOSED	0x00400	/* nobody reads there: EPIPE for writers */
 #define SMC_CONN_ACT_REPORT_RESET	0x00800	/* ECONNRESET: the peer did it */
 #define SMC_CONN_ACT_REPORT_ABORTED	0x01000	/* ECONNABORTED: this end or the fabric did it */
 #define SMC_CONN_ACT_ARM_TIMER		0x02000	/* do not wait for the peer for ever */
