@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "testlib.h"
@@ -33,6 +32,7 @@ enum api_role {
  * @remote: address of the agent's side, port 0
  * @ctl: control connection of this case
  * @role: who connects, for cases that run in both roles
+ * @require: mode that each connection must have, TL_MODE_UNKNOWN for any
  * @delay_ms: see r_later()
  * @later: the next agent call is not waited for
  */
@@ -43,6 +43,7 @@ struct api_env {
 	struct tl_addr remote;
 	int ctl;
 	enum api_role role;
+	enum tl_mode require;
 	unsigned int delay_ms;
 	bool later;
 };
@@ -95,15 +96,15 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 void api_pair(struct api_env *e, int *fd, int *rfd);
 int api_listener(struct api_env *e, struct tl_addr *at);
 int api_poll(int fd, short events, int timeout_ms);
-void api_send(int fd, uint64_t seed, uint64_t off, size_t len);
-void api_recv(int fd, uint64_t seed, uint64_t off, size_t len);
-uint64_t api_fill(int fd, uint64_t seed, uint64_t off);
+void api_send(int fd, u64 seed, u64 off, size_t len);
+void api_recv(int fd, u64 seed, u64 off, size_t len);
+u64 api_fill(int fd, u64 seed, u64 off);
 int api_so_error(int fd);
 void api_timeout(int fd, int opt, unsigned int msec);
 void api_catch(int sig, bool restart);
 int api_caught(void);
 void api_alarm(unsigned int msec);
-void api_roundtrip(struct api_env *e, int fd, int rfd, uint64_t seed);
+void api_roundtrip(struct api_env *e, int fd, int rfd, u64 seed);
 
 /* Calls executed by the agent (api_rpc.c); errno is set from its answer */
 void r_later(struct api_env *e, unsigned int delay_ms);
@@ -113,8 +114,8 @@ int r_listen_at(struct api_env *e, const struct tl_proto *p, struct tl_addr *at,
 int r_connect(struct api_env *e, int rfd, const struct tl_addr *to);
 int r_accept(struct api_env *e, int rfd);
 int r_blackhole(struct api_env *e, struct tl_addr *at);
-long long r_send(struct api_env *e, int rfd, uint64_t seed, uint64_t off, size_t len);
-long long r_recv(struct api_env *e, int rfd, uint64_t seed, uint64_t off, size_t len);
+long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len);
+long long r_recv(struct api_env *e, int rfd, u64 seed, u64 off, size_t len);
 long long r_recv_once(struct api_env *e, int rfd, size_t len);
 int r_shutdown(struct api_env *e, int rfd, int how);
 int r_close(struct api_env *e, int rfd);

@@ -151,7 +151,7 @@ static void close_at_once(struct api_env *e)
 /* close() returns at once; buffered bytes still go out to a peer that reads late. */
 static void close_with_queued(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -165,7 +165,7 @@ static void close_with_queued(struct api_env *e)
 static void close_lingering(struct api_env *e)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = 10 };
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);

@@ -154,7 +154,7 @@ static void accept_blocks(struct api_env *e)
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
 	int rfd = T_OK(r_socket(e, e->peer));
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 	int fd;
 
 	r_later(e, 300);
@@ -169,7 +169,7 @@ static void accept_timeout(struct api_env *e)
 {
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 
 	api_timeout(lfd, SO_RCVTIMEO, 300);
 	T_ERR(accept(lfd, NULL, NULL), EAGAIN);

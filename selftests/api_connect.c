@@ -218,7 +218,7 @@ static void connect_timeout(struct api_env *e)
 {
 	struct tl_addr at;
 	int fd = new_socket(e, 0);
-	uint64_t t0;
+	u64 t0;
 
 	T_OK(r_blackhole(e, &at));
 	api_timeout(fd, SO_SNDTIMEO, 300);

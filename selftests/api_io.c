@@ -10,12 +10,12 @@
 #define SEED	101
 
 /* Received bytes are those at @off of stream SEED. */
-static void check(uint64_t off, const void *buf, size_t len)
+static void check(u64 off, const void *buf, size_t len)
 {
 	T_EQ(tl_check(SEED, off, buf, len), -1);
 }
 
-static void make(uint64_t off, void *buf, size_t len)
+static void make(u64 off, void *buf, size_t len)
 {
 	tl_fill(SEED, off, buf, len);
 }
@@ -223,7 +223,7 @@ static void trunc_discards(struct api_env *e)
 
 static void dontwait(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	char c = 0;
 	int fd, rfd;
 
@@ -241,7 +241,7 @@ static void dontwait(struct api_env *e)
 
 static void nonblock(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	char c = 0;
 	int fd, rfd;
 
@@ -257,7 +257,7 @@ static void nonblock(struct api_env *e)
 
 static void recv_blocks(struct api_env *e)
 {
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 	char buf[10];
 	int fd, rfd;
 
@@ -274,7 +274,7 @@ static void recv_blocks(struct api_env *e)
 static void send_blocks(struct api_env *e)
 {
 	static char buf[1 << 20];
-	uint64_t sent, t0;
+	u64 sent, t0;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -291,7 +291,7 @@ static void send_blocks(struct api_env *e)
 
 static void recv_timeout(struct api_env *e)
 {
-	uint64_t t0;
+	u64 t0;
 	char c;
 	int fd, rfd;
 
@@ -308,7 +308,7 @@ static void recv_timeout(struct api_env *e)
 static void send_timeout(struct api_env *e)
 {
 	static char buf[1 << 20];
-	uint64_t sent, t0;
+	u64 sent, t0;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -345,7 +345,7 @@ static void recv_interrupted(struct api_env *e)
 static void send_interrupted(struct api_env *e)
 {
 	static char buf[1 << 20];
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);

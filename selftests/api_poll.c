@@ -12,7 +12,7 @@
 #define POLL_ALL	(POLLIN | POLLPRI | POLLOUT | POLLRDHUP)
 #define EPOLL_ALL	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP)
 
-static int epoll_with(int fd, uint32_t events)
+static int epoll_with(int fd, u32 events)
 {
 	struct epoll_event ev = { .events = events, .data.fd = fd };
 	int ep = T_OK(epoll_create1(EPOLL_CLOEXEC));
@@ -62,7 +62,7 @@ static void poll_connected(struct api_env *e)
 
 static void poll_wakes(struct api_env *e)
 {
-	uint64_t t0;
+	u64 t0;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -93,7 +93,7 @@ static void poll_interrupted(struct api_env *e)
 
 static void poll_full_and_drained(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -175,7 +175,7 @@ static int do_select(int fd, bool rd, bool wr, bool ex, int timeout_ms)
 
 static void select_all(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -241,7 +241,7 @@ static void epoll_edge(struct api_env *e)
 
 static void epoll_edge_writable(struct api_env *e)
 {
-	uint64_t sent;
+	u64 sent;
 	int fd, rfd, ep;
 
 	api_pair(e, &fd, &rfd);

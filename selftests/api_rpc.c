@@ -46,20 +46,20 @@ enum rpc_op {
  * @pad: zero
  */
 struct rpc {
-	uint32_t magic;
-	uint32_t op;
-	int32_t fd;
-	uint32_t delay_ms;
-	int32_t arg;
-	int32_t timeout_ms;
-	uint64_t seed;
-	uint64_t off;
-	uint64_t len;
+	u32 magic;
+	u32 op;
+	s32 fd;
+	u32 delay_ms;
+	s32 arg;
+	s32 timeout_ms;
+	u64 seed;
+	u64 off;
+	u64 len;
 	char proto[8];
 	struct tl_addr addr;
-	int64_t ret;
-	int32_t err;
-	uint32_t pad;
+	s64 ret;
+	s32 err;
+	u32 pad;
 };
 
 /* ---- agent ---- */
@@ -97,8 +97,8 @@ static int agent_blackhole(struct rpc *c, const struct tl_proto *p)
 
 static long long agent_send(const struct rpc *c)
 {
-	static uint8_t buf[RPC_BUF];
-	uint64_t done = 0;
+	static u8 buf[RPC_BUF];
+	u64 done = 0;
 
 	while (done < c->len) {
 		size_t n = c->len - done < sizeof(buf) ? c->len - done : sizeof(buf);
@@ -115,8 +115,8 @@ static long long agent_send(const struct rpc *c)
 
 static long long agent_recv(const struct rpc *c)
 {
-	static uint8_t buf[RPC_BUF];
-	uint64_t done = 0;
+	static u8 buf[RPC_BUF];
+	u64 done = 0;
 
 	while (done < c->len) {
 		size_t want = c->len - done < sizeof(buf) ? c->len - done : sizeof(buf);
@@ -137,7 +137,7 @@ static long long agent_recv(const struct rpc *c)
 
 static long long agent_recv_once(const struct rpc *c)
 {
-	static uint8_t buf[RPC_BUF];
+	static u8 buf[RPC_BUF];
 
 	return recv(c->fd, buf, c->len < sizeof(buf) ? c->len : sizeof(buf), 0);
 }
@@ -350,7 +350,7 @@ int r_accept(struct api_env *e, int rfd)
 	return call(e, &c, RPC_ACCEPT, rfd);
 }
 
-long long r_send(struct api_env *e, int rfd, uint64_t seed, uint64_t off, size_t len)
+long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
 {
 	struct rpc c = { .seed = seed, .off = off, .len = len };
 
@@ -358,7 +358,7 @@ long long r_send(struct api_env *e, int rfd, uint64_t seed, uint64_t off, size_t
 }
 
 /* Receives exactly @len bytes, or up to the end of the stream, and compares them. */
-long long r_recv(struct api_env *e, int rfd, uint64_t seed, uint64_t off, size_t len)
+long long r_recv(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
 {
 	struct rpc c = { .seed = seed, .off = off, .len = len };
 

@@ -11,7 +11,7 @@
 
 #define UTIL_BUF	(256U << 10)
 
-static volatile sig_atomic_t caught;
+static int caught;
 
 long long api_ok(long long ret, const char *expr, const char *fn, int line)
 {
@@ -70,6 +70,22 @@ int api_listener(struct api_env *e, struct tl_addr *at)
 	return fd;
 }
 
+static void check_mode(struct api_env *e, int fd)
+{
+	struct tl_diag d;
+	int err;
+
+	if (e->require == TL_MODE_UNKNOWN)
+		return;
+	err = tl_diag_get(fd, e->proto, &d);
+	if (!err && d.mode == e->require)
+		return;
+	printf("# the connection is %s, not %s: sock_diag %s, reason %08x, peer %08x\n",
+	       tl_mode_name(d.mode), tl_mode_name(e->require), tl_errno_name(-err), d.reason,
+	       d.peer_reason);
+	_exit(1);
+}
+
 /**
  * api_pair() - a connection between this side and the agent
  * @e: environment; its role says who connects
@@ -89,6 +105,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
 		T_OK(r_join(e));
 		T_OK(close(lfd));
+		check_mode(e, *fd);
 		return;
 	}
 	at = e->remote;
@@ -97,6 +114,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 	T_OK(connect(*fd, &at.sa, at.len));
 	*rfd = T_OK(r_accept(e, lfd));
 	T_OK(r_close(e, lfd));
+	check_mode(e, *fd);
 }
 
 /* Waits for one of @events; returns what poll() reports, 0 after the time. */
@@ -108,9 +126,9 @@ int api_poll(int fd, short events, int timeout_ms)
 	return n < 0 ? -1 : n ? p.revents : 0;
 }
 
-void api_send(int fd, uint64_t seed, uint64_t off, size_t len)
+void api_send(int fd, u64 seed, u64 off, size_t len)
 {
-	static uint8_t buf[UTIL_BUF];
+	static u8 buf[UTIL_BUF];
 
 	while (len) {
 		size_t n = len < sizeof(buf) ? len : sizeof(buf);
@@ -123,9 +141,9 @@ void api_send(int fd, uint64_t seed, uint64_t off, size_t len)
 	}
 }
 
-void api_recv(int fd, uint64_t seed, uint64_t off, size_t len)
+void api_recv(int fd, u64 seed, u64 off, size_t len)
 {
-	static uint8_t buf[UTIL_BUF];
+	static u8 buf[UTIL_BUF];
 
 	while (len) {
 		size_t n = len < sizeof(buf) ? len : sizeof(buf);
@@ -148,10 +166,10 @@ void api_recv(int fd, uint64_t seed, uint64_t off, size_t len)
  *
  * Return: bytes sent.
  */
-uint64_t api_fill(int fd, uint64_t seed, uint64_t off)
+u64 api_fill(int fd, u64 seed, u64 off)
 {
-	static uint8_t buf[UTIL_BUF];
-	uint64_t start = off;
+	static u8 buf[UTIL_BUF];
+	u64 start = off;
 	int refused = 0;
 
 	while (refused < 4) {
@@ -191,7 +209,7 @@ void api_timeout(int fd, int opt, unsigned int msec)
 static void on_signal(int sig)
 {
 	(void)sig;
-	caught = caught + 1;
+	__atomic_add_fetch(&caught, 1, __ATOMIC_RELAXED);
 }
 
 /* Counts deliveries of @sig from now on. */
@@ -202,13 +220,13 @@ void api_catch(int sig, bool restart)
 		.sa_flags = restart ? SA_RESTART : 0,
 	};
 
-	caught = 0;
+	__atomic_store_n(&caught, 0, __ATOMIC_RELAXED);
 	T_OK(sigaction(sig, &sa, NULL));
 }
 
 int api_caught(void)
 {
-	return caught;
+	return __atomic_load_n(&caught, __ATOMIC_RELAXED);
 }
 
 /* SIGALRM after @msec. */
@@ -222,7 +240,7 @@ void api_alarm(unsigned int msec)
 }
 
 /* A connection works if bytes arrive unharmed in both directions. */
-void api_roundtrip(struct api_env *e, int fd, int rfd, uint64_t seed)
+void api_roundtrip(struct api_env *e, int fd, int rfd, u64 seed)
 {
 	api_send(fd, seed, 0, 5000);
 	T_EQ(r_recv(e, rfd, seed, 0, 5000), 5000);

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "testlib.h"
+
 #define KTAP_PASS	0
 #define KTAP_FAIL	1
 #define KTAP_SKIP	4
@@ -36,7 +38,7 @@ static inline void ktap_plan(unsigned int planned)
 	printf("KTAP version 1\n1..%u\n", planned);
 }
 
-__attribute__((format(printf, 1, 2)))
+__printf(1, 2)
 static inline void ktap_note(const char *fmt, ...)
 {
 	va_list ap;

@@ -72,7 +72,7 @@ static void case_process(const struct api_env *env, const struct api_case *c)
 
 static int wait_for(pid_t pid)
 {
-	uint64_t until = tl_now_ns() + opt.case_timeout_s * TL_NSEC_PER_SEC;
+	u64 until = tl_now_ns() + opt.case_timeout_s * TL_NSEC_PER_SEC;
 	int status;
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
@@ -110,7 +110,7 @@ static void run_case(const struct api_env *env, const struct api_case *c, enum a
 }
 
 /* Calls @fn for every case that is chosen; counts them if @env is NULL. */
-static unsigned int for_each_case(const struct api_env *env, const struct tl_proto *proto)
+static unsigned int walk_cases(const struct api_env *env, const struct tl_proto *proto)
 {
 	unsigned int nr = 0;
 
@@ -175,7 +175,7 @@ static int agent_main(const char *bind_to, unsigned int port)
 
 static int wait_for_agent(unsigned int seconds)
 {
-	uint64_t until = tl_now_ns() + seconds * TL_NSEC_PER_SEC;
+	u64 until = tl_now_ns() + seconds * TL_NSEC_PER_SEC;
 	int ctl;
 
 	while ((ctl = control_connect()) < 0 && tl_now_ns() < until)
@@ -190,7 +190,7 @@ static int wait_for_agent(unsigned int seconds)
 
 static int run_all(struct api_env *e)
 {
-	unsigned int planned = for_each_case(NULL, e->proto);
+	unsigned int planned = walk_cases(NULL, e->proto);
 
 	ktap_plan(planned);
 	if (!tl_proto_available(e->proto)) {
@@ -198,11 +198,11 @@ static int run_all(struct api_env *e)
 			ktap_skip(&ktap, e->proto->name, "this kernel has no such family");
 		return ktap_exit_code(&ktap);
 	}
-	for_each_case(e, e->proto);
+	walk_cases(e, e->proto);
 	return ktap_exit_code(&ktap);
 }
 
-static void usage(void)
+static void bad_usage(void)
 {
 	fprintf(stderr,
 		"usage: smc_api [options]             all on this host\n"
@@ -213,6 +213,7 @@ static void usage(void)
 		"  --remote ADDR     address of the agent's sockets, there an agent runs\n"
 		"  --control ADDR    address of its control port (default --remote)\n"
 		"  --control-port N  default %u\n"
+		"  --require M       smc or tcp: mode that the cases' connections must have\n"
 		"  --wait S          wait that long for the agent\n"
 		"  --only TEXT       cases whose name contains TEXT\n"
 		"  --case-timeout S  default %u\n"
@@ -222,8 +223,10 @@ static void usage(void)
 	exit(2);
 }
 
-enum { O_FAMILY = 1, O_PEER, O_LOCAL, O_REMOTE, O_CONTROL, O_PORT, O_WAIT, O_ONLY, O_CASE,
-       O_TABLE, O_STRICT, O_AGENT, O_NR };
+enum {
+	O_FAMILY = 1, O_PEER, O_LOCAL, O_REMOTE, O_CONTROL, O_PORT, O_WAIT, O_ONLY, O_CASE,
+	O_TABLE, O_STRICT, O_AGENT, O_REQUIRE, O_NR
+};
 
 static const struct option longopts[] = {
 	{ "family",		required_argument, NULL, O_FAMILY },
@@ -237,6 +240,7 @@ static const struct option longopts[] = {
 	{ "case-timeout",	required_argument, NULL, O_CASE },
 	{ "errno-table",	no_argument, NULL, O_TABLE },
 	{ "strict",		no_argument, NULL, O_STRICT },
+	{ "require",		required_argument, NULL, O_REQUIRE },
 	{ "agent",		no_argument, NULL, O_AGENT },
 	{ }
 };
@@ -248,18 +252,20 @@ static void resolve(struct api_env *e, const char * const val[])
 
 	e->proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
 	if (!e->proto)
-		usage();
+		bad_usage();
 	e->peer = val[O_PEER] ? tl_proto_find(val[O_PEER]) : e->proto;
 	if (!e->peer || e->peer->af != e->proto->af)
-		usage();
+		bad_usage();
 	lo = e->proto->af == AF_INET6 ? "::1" : "127.0.0.1";
 	if (tl_addr_parse(&e->local, e->proto, val[O_LOCAL] ? val[O_LOCAL] : lo, 0) ||
 	    tl_addr_parse(&e->remote, e->proto, val[O_REMOTE] ? val[O_REMOTE] : lo, 0))
-		usage();
+		bad_usage();
+	if (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &e->require))
+		bad_usage();
 	if (val[O_REMOTE] &&
 	    tl_addr_parse(&opt.control, tl_proto_find("inet6"),
 			  val[O_CONTROL] ? val[O_CONTROL] : val[O_REMOTE], port))
-		usage();
+		bad_usage();
 }
 
 int main(int argc, char **argv)
@@ -271,11 +277,11 @@ int main(int argc, char **argv)
 
 	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
 		if (o >= O_NR)
-			usage();
+			bad_usage();
 		val[o] = optarg ? optarg : "";
 	}
 	if (optind != argc)
-		usage();
+		bad_usage();
 	resolve(&e, val);
 	if (val[O_CASE])
 		opt.case_timeout_s = strtoul(val[O_CASE], NULL, 0);

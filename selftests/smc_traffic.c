@@ -27,15 +27,19 @@
  * @quit: end the server when the tests are over
  * @verbose: one line per operation of the server
  * @corrupt: offset of a byte the server falsifies in each stream, 0 for none
+ * @client_intree: the client's SMC is the in-tree one
+ * @server_intree: the server's SMC is the in-tree one
  */
 struct options {
 	struct trf_client client;
-	uint32_t wsize;
+	u32 wsize;
 	enum trf_io io;
 	unsigned int wait_s;
 	bool quit;
 	bool verbose;
-	uint64_t corrupt;
+	u64 corrupt;
+	bool client_intree;
+	bool server_intree;
 };
 
 static struct options opt = {
@@ -46,7 +50,7 @@ static struct options opt = {
 
 static struct ktap ktap;
 
-static uint64_t next_seed(void)
+static u64 next_seed(void)
 {
 	return __atomic_add_fetch(&opt.client.seed, 1, __ATOMIC_RELAXED);
 }
@@ -85,7 +89,7 @@ static void note_modes(const char *name, const struct trf_outcome *out)
 }
 
 /* One connection with one stream on it. */
-static int one_stream(uint64_t bytes, uint32_t wsize, enum trf_io io, struct trf_outcome *out)
+static int one_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
 {
 	struct trf_client c = opt.client;
 	struct trf_req req;
@@ -129,7 +133,7 @@ static void run_random(unsigned long mib, enum trf_io io, const char *name)
 
 static int cmp_u64(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
 	return x < y ? -1 : x > y;
 }
@@ -137,7 +141,7 @@ static int cmp_u64(const void *a, const void *b)
 static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
 {
 	static const unsigned int sizes[] = { 1, 2, 44, 45, 1024, 4096, 16384, 65535, 65536 };
-	uint64_t *rtt = calloc(count, sizeof(*rtt));
+	u64 *rtt = calloc(count, sizeof(*rtt));
 	struct trf_client c = opt.client;
 	struct trf_outcome out;
 	int fd = trf_client_connect(&c, &out);
@@ -170,7 +174,7 @@ static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
 static void run_connects(unsigned long count, enum trf_io io, const char *name)
 {
 	struct trf_outcome out = { .err = -EINVAL };
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 
 	for (unsigned long i = 0; i < count; i++) {
 		if (one_stream(1, 1, io, &out)) {
@@ -196,8 +200,8 @@ static void run_connects(unsigned long count, enum trf_io io, const char *name)
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *gate;
-	uint64_t bytes;
-	uint32_t wsize;
+	u64 bytes;
+	u32 wsize;
 	enum trf_io io;
 	struct trf_outcome out;
 };
@@ -211,7 +215,7 @@ static void *worker_thread(void *arg)
 	return NULL;
 }
 
-static void run_many(unsigned long count, uint64_t bytes, enum trf_io io, const char *name)
+static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char *name)
 {
 	struct worker *workers = calloc(count, sizeof(*workers));
 	struct trf_outcome out = { .err = 0 };
@@ -299,12 +303,24 @@ static void run_halfclose(unsigned long kib, enum trf_io io, const char *name)
 	}
 }
 
+/*
+ * The in-tree family does not reset for SO_LINGER 0, and its receiver reports
+ * a reset as the end of the stream.
+ */
+static bool reset_may_be_eof(enum trf_op op, bool linger)
+{
+	bool from_intree = op == TRF_RESET_CLIENT ? opt.client_intree : opt.server_intree;
+	bool to_intree = op == TRF_RESET_CLIENT ? opt.server_intree : opt.client_intree;
+
+	return to_intree || (linger && from_intree);
+}
+
 static void run_reset(unsigned long bytes, enum trf_io io, const char *name)
 {
 	static const struct {
 		const char *name;
 		enum trf_op op;
-		uint16_t flags;
+		u16 flags;
 	} ways[] = {
 		{ "client-unread", TRF_RESET_CLIENT, 0 },
 		{ "client-linger", TRF_RESET_CLIENT, TRF_F_LINGER },
@@ -325,6 +341,8 @@ static void run_reset(unsigned long bytes, enum trf_io io, const char *name)
 			c.seed = next_seed();
 			trf_client_req(&c, &req, ways[i].op);
 			req.flags |= ways[i].flags;
+			if (reset_may_be_eof(ways[i].op, linger))
+				req.flags |= TRF_F_EOF_OK;
 			if (ways[i].op == TRF_RESET_SERVER)
 				req.to_server = linger ? 0 : bytes;
 			else
@@ -429,7 +447,7 @@ static void run_selected(const struct selected *sel)
 
 static int wait_for_server(void)
 {
-	uint64_t until = tl_now_ns() + opt.wait_s * TL_NSEC_PER_SEC;
+	u64 until = tl_now_ns() + opt.wait_s * TL_NSEC_PER_SEC;
 	struct trf_client c = opt.client;
 	struct trf_outcome out;
 	int fd;
@@ -522,7 +540,7 @@ static int server_main(void)
 	return KTAP_FAIL;
 }
 
-static void usage(void)
+static void bad_usage(void)
 {
 	fprintf(stderr,
 		"usage: smc_traffic server [options]\n"
@@ -540,6 +558,8 @@ static void usage(void)
 		"  --quit          client: end the server afterwards\n"
 		"  --strict        a skip is a failure\n"
 		"  --verbose       server: one line for each operation\n"
+		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
+		"                  tells some resets as an end of the stream\n"
 		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
 		"subtests:", DEFAULT_PORT);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
@@ -555,7 +575,7 @@ static int parse_io(const char *name)
 			return io;
 	}
 	if (strcmp(name, "all"))
-		usage();
+		bad_usage();
 	return TRF_IO_NR;
 }
 
@@ -575,6 +595,7 @@ static const struct option longopts[] = {
 	{ "strict",	no_argument, NULL, 'S' },
 	{ "verbose",	no_argument, NULL, 'v' },
 	{ "corrupt",	required_argument, NULL, 'C' },
+	{ "intree",	required_argument, NULL, 'I' },
 	{ }
 };
 
@@ -583,7 +604,7 @@ static void parse_simple(int o)
 	switch (o) {
 	case 'r':
 		if (tl_mode_parse(optarg, &opt.client.require))
-			usage();
+			bad_usage();
 		break;
 	case 'm':
 		opt.client.show_mode = true;
@@ -594,7 +615,7 @@ static void parse_simple(int o)
 	case 'w':
 		opt.wsize = strcmp(optarg, "rand") ? strtoul(optarg, NULL, 0) : 0;
 		if (opt.wsize > TRF_WSIZE_MAX)
-			usage();
+			bad_usage();
 		break;
 	case 't':
 		opt.client.timeout_ms = strtoul(optarg, NULL, 0);
@@ -614,11 +635,17 @@ static void parse_simple(int o)
 	case 'v':
 		opt.verbose = true;
 		break;
+	case 'I':
+		opt.client_intree = !strcmp(optarg, "client") || !strcmp(optarg, "both");
+		opt.server_intree = !strcmp(optarg, "server") || !strcmp(optarg, "both");
+		if (!opt.client_intree && !opt.server_intree)
+			bad_usage();
+		break;
 	case 'C':
 		opt.corrupt = strtoull(optarg, NULL, 0);
 		break;
 	default:
-		usage();
+		bad_usage();
 	}
 }
 
@@ -630,7 +657,7 @@ int main(int argc, char **argv)
 	int o;
 
 	if (argc < 2 || (strcmp(argv[1], "server") && strcmp(argv[1], "client")))
-		usage();
+		bad_usage();
 	server = !strcmp(argv[1], "server");
 	while ((o = getopt_long(argc - 1, argv + 1, "", longopts, NULL)) != -1) {
 		if (o == 'f')
@@ -646,12 +673,12 @@ int main(int argc, char **argv)
 	}
 	opt.client.proto = tl_proto_find(family);
 	if (!opt.client.proto || !opt.client.timeout_ms || server == !!connect_to)
-		usage();
+		bad_usage();
 	if ((server || bind_to) &&
 	    tl_addr_parse(&opt.client.from, opt.client.proto, bind_to, server ? port : 0))
-		usage();
+		bad_usage();
 	if (connect_to && tl_addr_parse(&opt.client.to, opt.client.proto, connect_to, port))
-		usage();
+		bad_usage();
 	signal(SIGPIPE, SIG_IGN);
 	return server ? server_main() : client_main(argv + 1 + optind, argc - 1 - optind);
 }

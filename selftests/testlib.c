@@ -110,7 +110,7 @@ void tl_addr_set_port(struct tl_addr *a, unsigned int port)
 }
 
 /* The IPv6 form of either address, so that 10.0.0.1 and ::ffff:10.0.0.1 are one host. */
-static void addr_as_v6(const struct tl_addr *a, uint8_t out[16])
+static void addr_as_v6(const struct tl_addr *a, u8 out[16])
 {
 	if (a->sa.sa_family == AF_INET6) {
 		memcpy(out, &a->in6.sin6_addr, 16);
@@ -123,7 +123,7 @@ static void addr_as_v6(const struct tl_addr *a, uint8_t out[16])
 
 bool tl_addr_same_host(const struct tl_addr *a, const struct tl_addr *b)
 {
-	uint8_t x[16], y[16];
+	u8 x[16], y[16];
 
 	addr_as_v6(a, x);
 	addr_as_v6(b, y);
@@ -255,7 +255,7 @@ ssize_t tl_recv_all(int fd, void *buf, size_t len)
 	return done;
 }
 
-uint64_t tl_now_ns(void)
+u64 tl_now_ns(void)
 {
 	struct timespec ts;
 
@@ -275,7 +275,7 @@ void tl_sleep_ms(unsigned int msec)
 }
 
 /* A 64-bit finaliser: neighbouring inputs give unrelated outputs. */
-uint64_t tl_mix(uint64_t x)
+u64 tl_mix(u64 x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93ULL;
@@ -286,7 +286,7 @@ uint64_t tl_mix(uint64_t x)
 }
 
 /* Word number @i of stream @seed: any position can be produced without its predecessors. */
-static uint64_t stream_word(uint64_t seed, uint64_t i)
+static u64 stream_word(u64 seed, u64 i)
 {
 	return tl_mix(seed + (i + 1) * 0x9e3779b97f4a7c15ULL);
 }
@@ -298,16 +298,16 @@ static uint64_t stream_word(uint64_t seed, uint64_t i)
  * @buf: destination
  * @len: bytes
  */
-void tl_fill(uint64_t seed, uint64_t off, void *buf, size_t len)
+void tl_fill(u64 seed, u64 off, void *buf, size_t len)
 {
-	uint8_t *p = buf;
+	u8 *p = buf;
 
 	while (len) {
-		uint64_t w = stream_word(seed, off / 8);
+		u64 w = stream_word(seed, off / 8);
 		size_t skip = off % 8;
 		size_t n = 8 - skip < len ? 8 - skip : len;
 
-		memcpy(p, (uint8_t *)&w + skip, n);
+		memcpy(p, (u8 *)&w + skip, n);
 		p += n;
 		off += n;
 		len -= n;
@@ -323,18 +323,18 @@ void tl_fill(uint64_t seed, uint64_t off, void *buf, size_t len)
  *
  * Return: -1 if all are right, else the index of the first wrong byte.
  */
-ssize_t tl_check(uint64_t seed, uint64_t off, const void *buf, size_t len)
+ssize_t tl_check(u64 seed, u64 off, const void *buf, size_t len)
 {
-	const uint8_t *p = buf;
+	const u8 *p = buf;
 	size_t done = 0;
 
 	while (done < len) {
-		uint64_t w = stream_word(seed, (off + done) / 8);
+		u64 w = stream_word(seed, (off + done) / 8);
 		size_t skip = (off + done) % 8;
 		size_t n = 8 - skip < len - done ? 8 - skip : len - done;
 
-		if (memcmp(p + done, (uint8_t *)&w + skip, n)) {
-			while (p[done] == ((uint8_t *)&w)[skip]) {
+		if (memcmp(p + done, (u8 *)&w + skip, n)) {
+			while (p[done] == ((u8 *)&w)[skip]) {
 				done++;
 				skip++;
 			}
@@ -360,7 +360,7 @@ const char *tl_errno_name(int err)
 		E(EAFNOSUPPORT), E(EADDRINUSE), E(EADDRNOTAVAIL), E(ENETDOWN), E(ENETUNREACH),
 		E(ENETRESET), E(ECONNABORTED), E(ECONNRESET), E(ENOBUFS), E(EISCONN),
 		E(ENOTCONN), E(ESHUTDOWN), E(ETIMEDOUT), E(ECONNREFUSED), E(EHOSTDOWN),
-		E(EHOSTUNREACH), E(EALREADY), E(EINPROGRESS), E(EPROTO), E(EBADMSG), E(ENOSYS),
+		E(EHOSTUNREACH), E(EALREADY), E(EINPROGRESS), E(EPROTO), E(EBADMSG), E(ENOMSG),
 		E(ESTALE), E(ENOLINK), E(EBADE), E(ENOTUNIQ), E(ESRCH),
 #undef E
 	};

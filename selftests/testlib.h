@@ -6,13 +6,17 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <smc/proto/types.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #ifndef AF_SMC
 #define AF_SMC		43
 #endif
+
+/* The kernel's name for it, which user space lacks. */
+#define TL_FORMAT	__format__
+#define __printf(a, b)	__attribute__((TL_FORMAT(__printf__, a, b)))
 
 #define TL_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define TL_NSEC_PER_MSEC	1000000ULL
@@ -69,8 +73,8 @@ enum tl_mode {
  */
 struct tl_diag {
 	enum tl_mode mode;
-	uint32_t reason;
-	uint32_t peer_reason;
+	u32 reason;
+	u32 peer_reason;
 	int role;
 	char ibname[64];
 };
@@ -94,11 +98,11 @@ int tl_set_nonblock(int fd, bool on);
 ssize_t tl_send_all(int fd, const void *buf, size_t len);
 ssize_t tl_recv_all(int fd, void *buf, size_t len);
 
-uint64_t tl_now_ns(void);
+u64 tl_now_ns(void);
 void tl_sleep_ms(unsigned int msec);
-uint64_t tl_mix(uint64_t x);
-void tl_fill(uint64_t seed, uint64_t off, void *buf, size_t len);
-ssize_t tl_check(uint64_t seed, uint64_t off, const void *buf, size_t len);
+u64 tl_mix(u64 x);
+void tl_fill(u64 seed, u64 off, void *buf, size_t len);
+ssize_t tl_check(u64 seed, u64 off, const void *buf, size_t len);
 
 int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out);
 const char *tl_mode_name(enum tl_mode mode);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which transport carries a connection: asked from the kernel by sock_diag, never guessed. */
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -106,9 +105,9 @@ static void diag_take(const struct nlmsghdr *nlh, struct tl_diag *out)
 }
 
 /* Reads the dump to its end, because a half-read one would spoil nothing but our own error path. */
-static int diag_scan(int nl, uint64_t inode, struct tl_diag *out)
+static int diag_scan(int nl, u64 inode, struct tl_diag *out)
 {
-	static __thread char buf[32768] __attribute__((aligned(8)));
+	static __thread u64 buf[4096];
 	int found = -ENOENT;
 
 	for (;;) {

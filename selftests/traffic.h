@@ -11,7 +11,6 @@
 #define SMC_SELFTESTS_TRAFFIC_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "testlib.h"
 
@@ -43,6 +42,7 @@ enum trf_io {
 #define TRF_F_MODE	0x0001	/* server: look up and report the mode */
 #define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
+#define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 
 /**
  * struct trf_req - request, big endian on the wire
@@ -59,17 +59,17 @@ enum trf_io {
  * @reserved: zero
  */
 struct trf_req {
-	uint32_t magic;
-	uint8_t op;
-	uint8_t io;
-	uint16_t flags;
-	uint64_t seed;
-	uint64_t to_server;
-	uint64_t to_client;
-	uint32_t wsize;
-	uint32_t count;
-	uint32_t timeout_ms;
-	uint32_t reserved;
+	u32 magic;
+	u8 op;
+	u8 io;
+	u16 flags;
+	u64 seed;
+	u64 to_server;
+	u64 to_client;
+	u32 wsize;
+	u32 count;
+	u32 timeout_ms;
+	u32 reserved;
 };
 
 /**
@@ -85,14 +85,14 @@ struct trf_req {
  * @reserved: zero
  */
 struct trf_verdict {
-	uint32_t magic;
-	uint32_t err;
-	uint64_t bytes;
-	uint64_t bad_off;
-	uint32_t mode;
-	uint32_t reason;
-	uint32_t peer_reason;
-	uint32_t reserved;
+	u32 magic;
+	u32 err;
+	u64 bytes;
+	u64 bad_off;
+	u32 mode;
+	u32 reason;
+	u32 peer_reason;
+	u32 reserved;
 };
 
 /**
@@ -113,33 +113,33 @@ struct trf_verdict {
 struct trf_stream {
 	int fd;
 	enum trf_io io;
-	uint64_t tx_seed;
-	uint64_t rx_seed;
-	uint64_t tx_len;
-	uint64_t rx_len;
-	uint32_t wsize;
+	u64 tx_seed;
+	u64 rx_seed;
+	u64 tx_len;
+	u64 rx_len;
+	u32 wsize;
 	bool nocheck;
 	unsigned int timeout_ms;
-	uint64_t corrupt;
-	uint64_t tx_done;
-	uint64_t rx_done;
+	u64 corrupt;
+	u64 tx_done;
+	u64 rx_done;
 };
 
 /* The two directions of one request never carry the same bytes. */
-static inline uint64_t trf_seed_to_server(uint64_t seed)
+static inline u64 trf_seed_to_server(u64 seed)
 {
 	return tl_mix(seed) ^ 0x5e;
 }
 
-static inline uint64_t trf_seed_to_client(uint64_t seed)
+static inline u64 trf_seed_to_client(u64 seed)
 {
 	return tl_mix(seed) ^ 0xc1;
 }
 
 /* traffic_stream.c */
 int trf_stream_run(struct trf_stream *s);
-int trf_send_piece(int fd, uint64_t seed, uint64_t off, uint64_t len);
-int trf_recv_piece(int fd, uint64_t seed, uint64_t off, uint64_t len, uint64_t *good);
+int trf_send_piece(int fd, u64 seed, u64 off, u64 len);
+int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good);
 int trf_expect_eof(int fd);
 int trf_reset_now(int fd, bool linger, unsigned int timeout_ms);
 const char *trf_io_name(enum trf_io io);
@@ -163,7 +163,7 @@ struct trf_server {
 	const struct tl_proto *proto;
 	enum tl_mode require;
 	bool verbose;
-	uint64_t corrupt;
+	u64 corrupt;
 };
 
 int trf_server_run(const struct trf_server *srv, int listener);
@@ -188,7 +188,7 @@ struct trf_client {
 	enum tl_mode require;
 	bool show_mode;
 	unsigned int timeout_ms;
-	uint64_t seed;
+	u64 seed;
 };
 
 /**
@@ -204,7 +204,7 @@ struct trf_outcome {
 	char what[160];
 	struct tl_diag local;
 	struct trf_verdict verdict;
-	uint64_t nsec;
+	u64 nsec;
 };
 
 int trf_client_connect(const struct trf_client *c, struct trf_outcome *out);
@@ -212,14 +212,13 @@ void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op
 int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,
 		      struct trf_outcome *out);
 int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
-			uint64_t *rtt, struct trf_outcome *out);
+			u64 *rtt, struct trf_outcome *out);
 int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_req *req,
 			 struct trf_outcome *out);
 int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *req,
 		     struct trf_outcome *out);
-int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, uint64_t key,
+int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, u64 key,
 		      struct trf_outcome *out);
-int trf_fail(struct trf_outcome *out, int err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int __printf(3, 4) trf_fail(struct trf_outcome *out, int err, const char *fmt, ...);
 
 #endif /* SMC_SELFTESTS_TRAFFIC_H */

@@ -79,7 +79,7 @@ void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op
 		req->flags |= TRF_F_MODE;
 }
 
-static int check_verdict(const struct trf_client *c, const struct trf_req *req, uint64_t bytes,
+static int check_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
 			 struct trf_outcome *out)
 {
 	const struct trf_verdict *v = &out->verdict;
@@ -98,7 +98,7 @@ static int check_verdict(const struct trf_client *c, const struct trf_req *req, 
 }
 
 static int take_verdict(const struct trf_client *c, int fd, const struct trf_req *req,
-			uint64_t bytes, struct trf_outcome *out)
+			u64 bytes, struct trf_outcome *out)
 {
 	int err = trf_verdict_recv(fd, &out->verdict);
 
@@ -108,7 +108,7 @@ static int take_verdict(const struct trf_client *c, int fd, const struct trf_req
 }
 
 /* Asks on a connection of its own how an operation ended that had no way back. */
-static int query_verdict(const struct trf_client *c, const struct trf_req *req, uint64_t bytes,
+static int query_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
 			 struct trf_outcome *out)
 {
 	struct trf_outcome q;
@@ -149,7 +149,7 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		.timeout_ms = c->timeout_ms,
 	};
 	int err = trf_req_send(fd, req);
-	uint64_t t0;
+	u64 t0;
 
 	if (err)
 		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
@@ -166,7 +166,7 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 }
 
 /* One message there and back. */
-static int pingpong_round(int fd, const struct trf_req *req, uint8_t *buf, uint64_t off)
+static int pingpong_round(int fd, const struct trf_req *req, u8 *buf, u64 off)
 {
 	bool check = !(req->flags & TRF_F_NOCHECK);
 	ssize_t n;
@@ -195,14 +195,14 @@ static int pingpong_round(int fd, const struct trf_req *req, uint8_t *buf, uint6
  * Return: 0 or a negative errno.
  */
 int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
-			uint64_t *rtt, struct trf_outcome *out)
+			u64 *rtt, struct trf_outcome *out)
 {
-	uint8_t *buf = calloc(1, req->to_server);
+	u8 *buf = calloc(1, req->to_server);
 	int err = buf ? trf_req_send(fd, req) : -ENOMEM;
-	uint64_t start = tl_now_ns();
+	u64 start = tl_now_ns();
 
-	for (uint64_t i = 0; !err && i < req->count; i++) {
-		uint64_t t0 = tl_now_ns();
+	for (u64 i = 0; !err && i < req->count; i++) {
+		u64 t0 = tl_now_ns();
 
 		err = pingpong_round(fd, req, buf, i * req->to_server);
 		if (rtt)
@@ -219,7 +219,7 @@ int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req
 static int halfclose_server_first(const struct trf_client *c, int fd, const struct trf_req *req,
 				  struct trf_outcome *out)
 {
-	uint64_t good = 0;
+	u64 good = 0;
 	int err = trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client, &good);
 
 	if (!err)
@@ -247,7 +247,7 @@ static int halfclose_server_first(const struct trf_client *c, int fd, const stru
 int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_req *req,
 			 struct trf_outcome *out)
 {
-	uint64_t good = 0;
+	u64 good = 0;
 	int err = trf_req_send(fd, req);
 
 	if (err)
@@ -271,7 +271,7 @@ int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_re
 }
 
 /* Reads up to the reset. Bytes that were queued before it may come, nothing else may. */
-static int expect_reset(int fd, struct trf_outcome *out)
+static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
 {
 	char buf[4096];
 	ssize_t n;
@@ -279,6 +279,8 @@ static int expect_reset(int fd, struct trf_outcome *out)
 	do {
 		n = recv(fd, buf, sizeof(buf), 0);
 	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!n && eof_ok)
+		return 0;
 	if (!n)
 		return trf_fail(out, -ENOMSG, "end of stream instead of ECONNRESET");
 	if (errno != ECONNRESET)
@@ -303,7 +305,7 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 		     struct trf_outcome *out)
 {
 	int err = trf_req_send(fd, req);
-	uint64_t good = 0;
+	u64 good = 0;
 
 	if (err) {
 		close(fd);
@@ -312,7 +314,7 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 	if (req->op == TRF_RESET_SERVER) {
 		/* the server may be quicker with its reset than we with our data */
 		trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
-		err = expect_reset(fd, out);
+		err = expect_reset(fd, req->flags & TRF_F_EOF_OK, out);
 		close(fd);
 	} else {
 		/* the answer shows that the request was read: a reset could take it away */
@@ -336,7 +338,7 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
  *
  * Return: 0 or a negative errno.
  */
-int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, uint64_t key,
+int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, u64 key,
 		      struct trf_outcome *out)
 {
 	struct trf_req req;

@@ -19,7 +19,7 @@
  * @verdict: the verdict
  */
 struct record {
-	uint64_t seed;
+	u64 seed;
 	struct trf_verdict verdict;
 };
 
@@ -28,15 +28,15 @@ static struct {
 	pthread_cond_t changed;
 	struct record records[NR_RECORDS];
 	unsigned int next;
-	uint64_t conns;
-	uint64_t alien;
-	uint64_t failed;
+	u64 conns;
+	u64 alien;
+	u64 failed;
 } state = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-static void record_put(uint64_t seed, const struct trf_verdict *v)
+static void record_put(u64 seed, const struct trf_verdict *v)
 {
 	pthread_mutex_lock(&state.lock);
 	state.records[state.next++ % NR_RECORDS] = (struct record){ seed, *v };
@@ -44,7 +44,7 @@ static void record_put(uint64_t seed, const struct trf_verdict *v)
 	pthread_mutex_unlock(&state.lock);
 }
 
-static bool record_find(uint64_t seed, struct trf_verdict *v)
+static bool record_find(u64 seed, struct trf_verdict *v)
 {
 	for (size_t i = 0; i < NR_RECORDS; i++) {
 		const struct record *r = &state.records[i];
@@ -58,7 +58,7 @@ static bool record_find(uint64_t seed, struct trf_verdict *v)
 }
 
 /* The operation asked for may still be running on another connection: wait for its end. */
-static void record_wait(uint64_t seed, unsigned int timeout_ms, struct trf_verdict *v)
+static void record_wait(u64 seed, unsigned int timeout_ms, struct trf_verdict *v)
 {
 	struct timespec until;
 
@@ -130,11 +130,11 @@ static int serve_stream(const struct trf_server *srv, int fd, const struct trf_r
 static int serve_pingpong(int fd, const struct trf_req *req, struct trf_verdict *v)
 {
 	bool check = !(req->flags & TRF_F_NOCHECK);
-	uint8_t *buf = calloc(1, req->to_server);
+	u8 *buf = calloc(1, req->to_server);
 	int err = buf ? 0 : -ENOMEM;
 
-	for (uint64_t i = 0; !err && i < req->count; i++) {
-		uint64_t off = i * req->to_server;
+	for (u64 i = 0; !err && i < req->count; i++) {
+		u64 off = i * req->to_server;
 		ssize_t n = tl_recv_all(fd, buf, req->to_server);
 
 		if (n != (ssize_t)req->to_server) {
@@ -159,8 +159,8 @@ static int serve_pingpong(int fd, const struct trf_req *req, struct trf_verdict 
 
 static int serve_halfclose(int fd, const struct trf_req *req, struct trf_verdict *v)
 {
-	uint64_t rx = trf_seed_to_server(req->seed);
-	uint64_t tx = trf_seed_to_client(req->seed);
+	u64 rx = trf_seed_to_server(req->seed);
+	u64 tx = trf_seed_to_client(req->seed);
 	int err;
 
 	if (req->op == TRF_HALFCLOSE_SERVER) {
@@ -191,7 +191,7 @@ static int serve_reset_client(int fd, const struct trf_req *req)
 		n = recv(fd, buf, sizeof(buf), 0);
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (!n)
-		return -ENOMSG;
+		return req->flags & TRF_F_EOF_OK ? 0 : -ENOMSG;
 	return errno == ECONNRESET ? 0 : -errno;
 }
 

@@ -35,9 +35,9 @@ const char *trf_io_name(enum trf_io io)
  */
 struct flow {
 	struct trf_stream *s;
-	uint8_t *buf;
+	u8 *buf;
 	size_t cap;
-	uint64_t rnd;
+	u64 rnd;
 	size_t held;
 	size_t pos;
 };
@@ -56,7 +56,7 @@ static size_t next_size(struct flow *f, size_t left)
 	return n < left ? n : left;
 }
 
-static int flow_init(struct flow *f, struct trf_stream *s, uint64_t rnd, size_t cap)
+static int flow_init(struct flow *f, struct trf_stream *s, u64 rnd, size_t cap)
 {
 	memset(f, 0, sizeof(*f));
 	f->s = s;
@@ -111,7 +111,7 @@ static int tx_step(struct flow *f)
 static int rx_step(struct flow *f)
 {
 	struct trf_stream *s = f->s;
-	uint64_t left = s->rx_len - s->rx_done;
+	u64 left = s->rx_len - s->rx_done;
 	size_t want = f->cap;
 	ssize_t n, bad;
 
@@ -276,9 +276,9 @@ out_tx:
 }
 
 /* Sends bytes @off.. of a stream, blocking. */
-int trf_send_piece(int fd, uint64_t seed, uint64_t off, uint64_t len)
+int trf_send_piece(int fd, u64 seed, u64 off, u64 len)
 {
-	uint8_t *buf = malloc(PIECE);
+	u8 *buf = malloc(PIECE);
 	int ret = buf ? 0 : -ENOMEM;
 
 	while (!ret && len) {
@@ -297,9 +297,9 @@ int trf_send_piece(int fd, uint64_t seed, uint64_t off, uint64_t len)
 }
 
 /* Receives bytes @off.. of a stream, blocking; @good counts the right ones. */
-int trf_recv_piece(int fd, uint64_t seed, uint64_t off, uint64_t len, uint64_t *good)
+int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good)
 {
-	uint8_t *buf = malloc(PIECE);
+	u8 *buf = malloc(PIECE);
 	int ret = buf ? 0 : -ENOMEM;
 
 	while (!ret && len) {

@@ -86,7 +86,7 @@ static int check_mode(int fd, struct trf_outcome *out)
 	return 0;
 }
 
-static int stream_once(int fd, unsigned int wsize, uint64_t bytes, struct trf_outcome *out)
+static int stream_once(int fd, unsigned int wsize, u64 bytes, struct trf_outcome *out)
 {
 	struct trf_req req;
 
@@ -101,7 +101,7 @@ static int stream_once(int fd, unsigned int wsize, uint64_t bytes, struct trf_ou
 /* A first short run warms the connection up and tells how long the real one has to be. */
 static int run_stream(const struct row *row, double *value, struct trf_outcome *out)
 {
-	uint64_t bytes = row->size > MIB ? row->size : MIB;
+	u64 bytes = row->size > MIB ? row->size : MIB;
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : check_mode(fd, out);
 
@@ -125,12 +125,12 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 
 static int cmp_u64(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static int pingpong_once(int fd, unsigned int size, unsigned int count, uint64_t *rtt,
+static int pingpong_once(int fd, unsigned int size, unsigned int count, u64 *rtt,
 			 struct trf_outcome *out)
 {
 	struct trf_req req;
@@ -144,7 +144,7 @@ static int pingpong_once(int fd, unsigned int size, unsigned int count, uint64_t
 
 static int run_pingpong(const struct row *row, double *value, struct trf_outcome *out)
 {
-	uint64_t *rtt = calloc(opt.count, sizeof(*rtt));
+	u64 *rtt = calloc(opt.count, sizeof(*rtt));
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : check_mode(fd, out);
 
@@ -168,7 +168,7 @@ static int run_pingpong(const struct row *row, double *value, struct trf_outcome
 static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
 {
 	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 	int err = 0, fd = -1;
 
 	for (unsigned int i = 0; !err && i < count; i++) {
@@ -188,7 +188,7 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 /* connect() alone. Meaningful only while no link group to the server exists. */
 static int run_first_contact(const struct row *row, double *value, struct trf_outcome *out)
 {
-	uint64_t t0 = tl_now_ns();
+	u64 t0 = tl_now_ns();
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : 0;
 
@@ -238,10 +238,11 @@ static int measure(const struct row *row)
 		fprintf(stderr, "%s: %s\n", row->name, out.what);
 		return err;
 	}
-	printf("{\"row\": \"%s\", \"label\": \"%s\", \"family\": \"%s\", \"mode\": \"%s\", "
-	       "\"value\": %.3f, \"unit\": \"%s\", \"better\": \"%s\", \"run\": %u}\n",
-	       row->name, opt.label, opt.client.proto->name, tl_mode_name(out.local.mode), value,
-	       row->unit, row->higher ? "higher" : "lower", run_nr);
+	printf("{\"row\": \"%s\", \"label\": \"%s\", ", row->name, opt.label);
+	printf("\"family\": \"%s\", \"mode\": \"%s\", ", opt.client.proto->name,
+	       tl_mode_name(out.local.mode));
+	printf("\"value\": %.3f, \"unit\": \"%s\", ", value, row->unit);
+	printf("\"better\": \"%s\", \"run\": %u}\n", row->higher ? "higher" : "lower", run_nr);
 	fflush(stdout);
 	return 0;
 }
@@ -269,7 +270,7 @@ static int measure_all(void)
 	return err || !done;
 }
 
-static void usage(void)
+static void bad_usage(void)
 {
 	fprintf(stderr,
 		"usage: smc_bench --connect ADDR [options]\n"
@@ -289,8 +290,10 @@ static void usage(void)
 	exit(2);
 }
 
-enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_MS, O_COUNT,
-       O_RUNS, O_NR };
+enum {
+	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_MS, O_COUNT,
+	O_RUNS, O_NR
+};
 
 static const struct option longopts[] = {
 	{ "family",	required_argument, NULL, O_FAMILY },
@@ -319,7 +322,7 @@ int main(int argc, char **argv)
 
 	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
 		if (o >= O_NR)
-			usage();
+			bad_usage();
 		val[o] = optarg;
 	}
 	opt.client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
@@ -328,14 +331,14 @@ int main(int argc, char **argv)
 	    tl_addr_parse(&opt.client.to, opt.client.proto, val[O_CONNECT], port) ||
 	    (val[O_BIND] && tl_addr_parse(&opt.client.from, opt.client.proto, val[O_BIND], 0)) ||
 	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &opt.require)))
-		usage();
+		bad_usage();
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
 	opt.target_ms = number(val[O_MS], opt.target_ms);
 	opt.count = number(val[O_COUNT], opt.count);
 	opt.runs = number(val[O_RUNS], opt.runs);
 	if (!opt.target_ms || !opt.count || opt.count > MAX_ROUNDS || !opt.runs)
-		usage();
+		bad_usage();
 	signal(SIGPIPE, SIG_IGN);
 	return measure_all();
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SMC_SELFTESTS_EVIL_SELFCHECK_H
+#define SMC_SELFTESTS_EVIL_SELFCHECK_H
+
+#include <stdbool.h>
+
+/**
+ * struct evil_syns - which segments of a handshake carried the SMC option
+ * @syn: the SYN
+ * @syn_ack: the SYN-ACK
+ * @other: a segment that must not
+ */
+struct evil_syns {
+	bool syn;
+	bool syn_ack;
+	bool other;
+};
+
+int evil_selfcheck(struct evil_syns *seen);
+
+#endif /* SMC_SELFTESTS_EVIL_SELFCHECK_H */
