@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The socket family AF_SMC: who answers which call. TCP mode goes to smc_fback.c, SMC
+ * mode to smc_stream.c, listening to smc_accept.c; connecting is here.
+ * Documentation/decisions/0001-falling-back.md tells the modes.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/socket.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/accept.h>
+#include <smc/af_smc.h>
+#include <smc/fback.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/sockopt.h>
+#include <smc/stream.h>
+
+static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
+{
+	return READ_ONCE(smc->carrier.sock->ops);
+}
+
+/* The carrier back to CLOSE; its error is of no interest. Socket lock held. */
+static void carrier_disconnect(struct smc_sock *smc)
+{
+	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
+	struct socket *csock = smc->carrier.sock;
+
+	carrier_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr), O_NONBLOCK);
+	sock_error(csock->sk);
+}
+
+/* What every call brings along: borrowed file, options of 6.1. */
+static void enter(struct smc_sock *smc, struct socket *sock)
+{
+	smc_carrier_lend_file(&smc->carrier, sock->file);
+	smc_sockopt_push(smc);
+}
+
+/* ---- connect ----------------------------------------------------------------- */
+
+/*
+ * The handshake is over. Work context; never takes the socket lock: whoever cancels
+ * waits for this under it. The mode changes before SMC_SF_HS goes, so that the socket
+ * is never idle in between.
+ */
+static void connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
+{
+	struct smc_sock *smc = hs->owner;
+	struct sock *sk = smc_sock_sk(smc);
+
+	switch (res->outcome) {
+	case SMC_HS_SMC:
+		smc_stream_enter(smc, res->conn);
+		break;
+	case SMC_HS_TCP:
+		smc_fback_enter(smc, res->own_reason, res->peer_reason, false);
+		smc_sock_set_state(smc, TCP_ESTABLISHED, 0, 0);
+		break;
+	case SMC_HS_FAIL:
+		smc_carrier_abort(&smc->carrier, res->err);
+		smc_fback_pull(smc);
+		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
+		break;
+	}
+	clear_bit(SMC_SF_HS, &smc->flags);
+	/* a sleeper that saw the bit is on the queue before that is looked at */
+	smp_mb__after_atomic();
+	sk->sk_state_change(sk);
+	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+	/* the reference of the handshake */
+	sock_put(sk);
+}
+
+/* Socket lock held. */
+static void connect_start(struct smc_sock *smc)
+{
+	struct smc_hs *hs = &smc->hs;
+
+	hs->carrier = &smc->carrier;
+	hs->net = sock_net(smc_sock_sk(smc));
+	hs->server = false;
+	hs->force_tcp = 0;
+	hs->done = connect_done;
+	hs->owner = smc;
+	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
+	smc_hs_setup(hs);
+	sock_hold(smc_sock_sk(smc));
+	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);
+	set_bit(SMC_SF_HS, &smc->flags);
+	smc_hs_start_client(hs);
+}
+
+/* Ends a running handshake, as TCP ends SYN_SENT. Socket lock held. */
+static void connect_cancel(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (!smc_sock_connecting(smc))
+		return;
+	smc_hs_cancel_sync(&smc->hs);
+	if (test_and_clear_bit(SMC_SF_HS, &smc->flags)) {
+		/* TCP was still trying: the work never began */
+		smc_carrier_abort(&smc->carrier, ECONNRESET);
+		smc_fback_pull(smc);
+		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
+		sock_put(sk);
+	}
+}
+
+/* From SS_UNCONNECTED. Socket lock held. -EINPROGRESS: begun. */
+static int connect_begin(struct smc_sock *smc, void *addr, int len)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	int rc;
+
+	if (!smc_sock_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
+		return -EISCONN;
+	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+	smc_carrier_want_option(&smc->carrier, true);
+	rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
+	if (rc && rc != -EINPROGRESS)
+		return rc;
+	connect_start(smc);
+	return -EINPROGRESS;
+}
+
+/* Socket lock held, dropped while asleep. */
+static int connect_wait(struct smc_sock *smc, long timeo, int busy)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = smc_sock_sk(smc);
+	int rc = 0;
+
+	if (!smc_sock_connecting(smc))
+		return 0;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (smc_sock_connecting(smc)) {
+		rc = busy;
+		if (!timeo)
+			break;
+		rc = sock_intr_errno(timeo);
+		if (signal_pending(current))
+			break;
+		rc = 0;
+		sk_wait_event(sk, &timeo, !smc_sock_connecting(smc), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return rc;
+}
+
+/* The attempt is over: what connect() says. Socket lock held. */
+static int connect_end(struct socket *sock, void *addr, int len)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int rc;
+
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		/* TCP has its own socket state to bring to SS_CONNECTED */
+		rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
+		sock->state = smc->carrier.sock->state;
+		return rc;
+	case SMC_MODE_SMC:
+		smc_stream_sync(smc);
+		if (inet_sk_state_load(sk) != TCP_CLOSE) {
+			sock->state = SS_CONNECTED;
+			return 0;
+		}
+		rc = sock_error(sk) ?: -ECONNABORTED;
+		smc_stream_disconnect(smc);
+		break;
+	case SMC_MODE_UNDECIDED:
+	default:
+		rc = sock_error(sk) ?: -ECONNABORTED;
+		break;
+	}
+	carrier_disconnect(smc);
+	spin_lock_bh(&smc->state_lock);
+	WRITE_ONCE(sk->sk_err, 0);
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	spin_unlock_bh(&smc->state_lock);
+	sock->state = SS_UNCONNECTED;
+	return rc;
+}
+
+static int connect_tcp(struct socket *sock, void *addr, int len, int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	int rc;
+
+	/* after listen() and shutdown() our callbacks are off */
+	if (smc->carrier.sock->state == SS_UNCONNECTED)
+		smc_fback_attach(smc, sock);
+	rc = smc_fback_connect(smc, addr, len, flags);
+	sock->state = smc->carrier.sock->state;
+	return rc;
+}
+
+/* connect(AF_UNSPEC). */
+static int disconnect(struct socket *sock, void *addr, int len, int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	bool listened;
+	int rc;
+
+	lock_sock(sk);
+	listened = smc->listener;
+	smc_accept_stop(smc);
+	connect_cancel(smc);
+	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+		smc_stream_disconnect(smc);
+	if (listened)
+		smc_fback_attach(smc, sock);
+	rc = smc_fback_connect(smc, addr, len, flags);
+	sock->state = smc->carrier.sock->state;
+	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED)
+		smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+	sk->sk_state_change(sk);
+	release_sock(sk);
+	return rc;
+}
+
+static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int len, int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int rc;
+
+	if (len < (int)sizeof(addr->sa_family))
+		return -EINVAL;
+	enter(smc, sock);
+	if (addr->sa_family == AF_UNSPEC)
+		return disconnect(sock, addr, len, flags);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return connect_tcp(sock, addr, len, flags);
+
+	lock_sock(sk);
+	rc = -EALREADY;
+	switch (sock->state) {
+	case SS_CONNECTED:
+		rc = -EISCONN;
+		goto out;
+	case SS_CONNECTING:
+		break;
+	case SS_UNCONNECTED:
+		rc = connect_begin(smc, addr, len);
+		if (rc != -EINPROGRESS)
+			goto out;
+		sock->state = SS_CONNECTING;
+		break;
+	default:
+		rc = -EINVAL;
+		goto out;
+	}
+	rc = connect_wait(smc, sock_sndtimeo(sk, flags & O_NONBLOCK), rc);
+	if (!rc)
+		rc = connect_end(sock, addr, len);
+out:
+	release_sock(sk);
+	return rc;
+}
+
+/* ---- bind, listen, accept, names --------------------------------------------- */
+
+static int smc_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	int rc;
+
+	enter(smc, sock);
+	lock_sock(sock->sk);
+	rc = carrier_ops(smc)->bind(smc->carrier.sock, addr, len);
+	release_sock(sock->sk);
+	return rc;
+}
+
+static int smc_listen(struct socket *sock, int backlog)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int rc = -EINVAL;
+
+	enter(smc, sock);
+	lock_sock(sk);
+	if (sock->state != SS_UNCONNECTED)
+		goto out;
+	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
+		smc_fback_detach(smc);
+		rc = carrier_ops(smc)->listen(smc->carrier.sock, backlog);
+		if (!rc)
+			smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
+	} else if (smc_sock_idle(smc) || smc->listener) {
+		rc = smc_accept_listen(smc, backlog);
+	}
+out:
+	release_sock(sk);
+	return rc;
+}
+
+static int do_smc_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	enter(smc, sock);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return smc_accept_tcp(smc, newsock, flags, kern);
+	return smc_accept_dequeue(smc, newsock, flags);
+}
+
+#ifdef SMC_HAVE_PROTO_ACCEPT_ARG
+static int smc_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+{
+	return do_smc_accept(sock, newsock, arg->flags, arg->kern);
+}
+#else
+static int smc_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
+{
+	return do_smc_accept(sock, newsock, flags, kern);
+}
+#endif
+
+static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	if (peer && (smc_sock_connecting(smc) ||
+		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
+		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
+		return -ENOTCONN;
+	return carrier_ops(smc)->getname(smc->carrier.sock, addr, peer);
+}
+
+/* ---- data -------------------------------------------------------------------- */
+
+static int smc_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	unsigned int flags = msg->msg_flags;
+	int rc;
+
+	enter(smc, sock);
+again:
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		rc = smc_fback_sendmsg(smc, msg, len);
+		sock->state = smc->carrier.sock->state;
+		return rc;
+	case SMC_MODE_SMC:
+		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
+	lock_sock(sk);
+	if (smc_sock_connecting(smc)) {
+		rc = connect_wait(smc, sock_sndtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
+		release_sock(sk);
+		if (rc)
+			return rc;
+		goto again;
+	}
+	if (smc_sock_idle(smc) && flags & MSG_FASTOPEN)
+		smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
+	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED) {
+		release_sock(sk);
+		goto again;
+	}
+	/* not connected, or listening: no byte moves, the answer is TCP's */
+	msg->msg_flags |= MSG_DONTWAIT;
+	rc = smc_fback_sendmsg(smc, msg, len);
+	msg->msg_flags = flags;
+	release_sock(sk);
+	return rc;
+}
+
+static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int rc;
+
+	enter(smc, sock);
+again:
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return smc_fback_recvmsg(smc, msg, len, flags);
+	/* ICMP and time stamps of the carrier: never stream bytes */
+	if (flags & MSG_ERRQUEUE)
+		return carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+		return smc_stream_recvmsg(smc, msg, len, flags);
+	lock_sock(sk);
+	if (smc_sock_connecting(smc)) {
+		rc = connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
+		release_sock(sk);
+		if (rc)
+			return rc;
+		goto again;
+	}
+	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED) {
+		release_sock(sk);
+		goto again;
+	}
+	rc = smc_fback_recvmsg(smc, msg, len, flags | MSG_DONTWAIT);
+	release_sock(sk);
+	return rc;
+}
+
+static ssize_t smc_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
+			       size_t len, unsigned int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	bool nonblock = sock->file->f_flags & O_NONBLOCK;
+	ssize_t rc;
+
+	enter(smc, sock);
+again:
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		return smc_fback_splice_read(smc, pos, pipe, len, flags);
+	case SMC_MODE_SMC:
+		return smc_stream_splice_read(smc, pipe, len, nonblock);
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
+	lock_sock(sk);
+	if (smc_sock_connecting(smc)) {
+		rc = connect_wait(smc, sock_rcvtimeo(sk, nonblock), -EAGAIN);
+		release_sock(sk);
+		if (rc)
+			return rc;
+		goto again;
+	}
+	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED) {
+		release_sock(sk);
+		goto again;
+	}
+	/* TCP in CLOSE or LISTEN does not wait */
+	rc = smc_fback_splice_read(smc, pos, pipe, len, flags);
+	release_sock(sk);
+	return rc;
+}
+
+#ifdef SMC_HAVE_SPLICE_EOF
+static void smc_splice_eof(struct socket *sock)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+		smc_stream_splice_eof(smc);
+	else if (smc_sock_mode(smc) == SMC_MODE_TCP && carrier_ops(smc)->splice_eof)
+		carrier_ops(smc)->splice_eof(smc->carrier.sock);
+}
+#endif
+
+static __poll_t smc_poll(struct file *file, struct socket *sock, poll_table *wait)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	__poll_t mask;
+
+	sock_poll_wait(file, sock, wait);
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		return smc_fback_poll(smc, file);
+	case SMC_MODE_SMC:
+		return smc_stream_poll(smc);
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
+	if (test_bit(SMC_SF_LISTEN, &smc->flags))
+		return smc_accept_poll(smc);
+	if (smc_sock_connecting(smc))
+		return 0;
+	mask = smc_fback_poll(smc, file);
+	/* a connect() that began in between: what lies in the carrier is not the application's */
+	return smc_sock_idle(smc) ? mask : 0;
+}
+
+static int smc_shutdown(struct socket *sock, int how)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	struct sock *sk = sock->sk;
+	int rc;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	enter(smc, sock);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
+		rc = smc_fback_shutdown(smc, how);
+		sock->state = smc->carrier.sock->state;
+		return rc;
+	}
+	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+		return smc_stream_shutdown(smc, how);
+
+	lock_sock(sk);
+	rc = 0;
+	if (smc->listener) {
+		if (how == SHUT_WR)
+			goto out;
+		smc_accept_stop(smc);
+		rc = smc_fback_shutdown(smc, how);
+		smc_fback_attach(smc, sock);
+		smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+		sock->state = SS_UNCONNECTED;
+	} else if (smc_sock_connecting(smc)) {
+		connect_cancel(smc);
+		if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
+			carrier_disconnect(smc);
+			smc_sock_set_state(smc, TCP_CLOSE, 0, ECONNRESET);
+			sock->state = SS_UNCONNECTED;
+		}
+	} else if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
+		rc = smc_fback_shutdown(smc, how);
+	}
+	sk->sk_state_change(sk);
+out:
+	release_sock(sk);
+	/* the handshake ended well before it could be cancelled */
+	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED)
+		return smc_shutdown(sock, how);
+	return rc;
+}
+
+/* ---- options, ioctl, others -------------------------------------------------- */
+
+static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
+			  unsigned int len)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	if (smc_sockopt_excludes(level, name, val, len)) {
+		lock_sock(sock->sk);
+		if (smc_sock_idle(smc))
+			smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
+		release_sock(sock->sk);
+	}
+	return smc_sockopt_set(smc, sock, level, name, val, len);
+}
+
+static int smc_getsockopt(struct socket *sock, int level, int name, char __user *val,
+			  int __user *len)
+{
+	return smc_sockopt_get(smc_sk(sock->sk), level, name, val, len);
+}
+
+static int smc_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	return smc_sockopt_ioctl(smc_sk(sock->sk), cmd, arg);
+}
+
+#ifdef CONFIG_COMPAT
+static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	if (!carrier_ops(smc)->compat_ioctl)
+		return -ENOIOCTLCMD;
+	return carrier_ops(smc)->compat_ioctl(smc->carrier.sock, cmd, arg);
+}
+#endif
+
+/* Time stamps of packets are TCP's. */
+static int smc_gettstamp(struct socket *sock, void __user *stamp, bool timeval, bool time32)
+{
+	return sock_gettstamp(smc_sk(sock->sk)->carrier.sock, stamp, timeval, time32);
+}
+
+static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+
+	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+		return sock_no_mmap(file, sock, vma);
+	return carrier_ops(smc)->mmap(file, smc->carrier.sock, vma);
+}
+
+/* ---- create, release --------------------------------------------------------- */
+
+static int smc_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct smc_sock *smc;
+
+	if (!sk)
+		return 0;
+	smc = smc_sk(sk);
+	/* SO_LINGER and others on kernels that did not tell us */
+	smc_sockopt_push(smc);
+	lock_sock(sk);
+	smc_accept_stop(smc);
+	connect_cancel(smc);
+	release_sock(sk);
+	smc_accept_child_free(smc, false);
+	smc_sk_state_store(sk, TCP_CLOSE);
+	sock->sk = NULL;
+	sock_put(sk);
+	return 0;
+}
+
+static const struct proto_ops smc_sock_ops = {
+	.family		= PF_SMC,
+	.owner		= THIS_MODULE,
+	.release	= smc_release,
+	.bind		= smc_bind,
+	.connect	= smc_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= smc_accept,
+	.getname	= smc_getname,
+	.poll		= smc_poll,
+	.ioctl		= smc_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl	= smc_compat_ioctl,
+#endif
+	.gettstamp	= smc_gettstamp,
+	.listen		= smc_listen,
+	.shutdown	= smc_shutdown,
+	.setsockopt	= smc_setsockopt,
+	.getsockopt	= smc_getsockopt,
+	.sendmsg	= smc_sendmsg,
+	.recvmsg	= smc_recvmsg,
+	.mmap		= smc_mmap,
+#ifdef SMC_HAVE_SENDPAGE
+	.sendpage	= sock_no_sendpage,
+#endif
+	.splice_read	= smc_splice_read,
+#ifdef SMC_HAVE_SPLICE_EOF
+	.splice_eof	= smc_splice_eof,
+#endif
+	.set_rcvlowat	= smc_sockopt_set_rcvlowat,
+	.set_peek_off	= smc_sockopt_set_peek_off,
+};
+
+static int smc_create(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct smc_sock *smc;
+	struct sock *sk;
+	int rc;
+
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol != SMC_PROTO_IPV4 && protocol != SMC_PROTO_IPV6)
+		return -EPROTONOSUPPORT;
+	sock->ops = &smc_sock_ops;
+	sock->state = SS_UNCONNECTED;
+	sk = smc_sock_alloc(net, sock, protocol, GFP_KERNEL, kern);
+	if (!sk)
+		return -ENOBUFS;
+	smc = smc_sk(sk);
+	rc = smc_carrier_create(&smc->carrier, net,
+				protocol == SMC_PROTO_IPV6 ? PF_INET6 : PF_INET, kern);
+	if (rc) {
+		sock_orphan(sk);
+		sock->sk = NULL;
+		sock_put(sk);
+		return rc;
+	}
+	smc_carrier_share(&smc->carrier, sock);
+	smc_sockopt_mirror(smc);
+#ifdef SOCK_CUSTOM_SOCKOPT
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+#endif
+	/* io_uring's zero copy sends: a stream copies at once, which completes them */
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	smc_sock_hash(smc);
+	return 0;
+}
+
+static const struct net_proto_family smc_family = {
+	.family	= PF_SMC,
+	.owner	= THIS_MODULE,
+	.create	= smc_create,
+};
+
+/* ---- module ------------------------------------------------------------------ */
+
+/**
+ * smc_af_init() - bring the family up
+ *
+ * Return: 0, -EEXIST when another module serves the family, or -errno.
+ */
+int __init smc_af_init(void)
+{
+	int rc;
+
+	rc = smc_sock_init();
+	if (rc)
+		return rc;
+	rc = smc_stream_init();
+	if (rc)
+		goto out_sock;
+	rc = smc_accept_init();
+	if (rc)
+		goto out_stream;
+	rc = smc_carrier_learn();
+	if (rc)
+		goto out_accept;
+	rc = sock_register(&smc_family);
+	if (rc)
+		goto out_accept;
+	return 0;
+out_accept:
+	smc_accept_exit();
+out_stream:
+	smc_stream_exit();
+out_sock:
+	smc_sock_exit();
+	return rc;
+}
+
+/** smc_af_exit() - take the family down; no socket is left, or the module were busy */
+void smc_af_exit(void)
+{
+	sock_unregister(PF_SMC);
+	/* a softirq may still be on its way out of a carrier's callback */
+	synchronize_net();
+	smc_accept_exit();
+	smc_stream_exit();
+	smc_sock_exit();
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The socket family AF_SMC: create and proto_ops. Rank 13. What observers need is in
+ * smc/sock.h (smc_sock_walk()).
+ */
+#ifndef _SMC_AF_SMC_H
+#define _SMC_AF_SMC_H
+
+/*
+ * Brings up the socket table, the work queues and the family, in this order; exit
+ * undoes it. -EEXIST: another module serves the family.
+ */
+int smc_af_init(void);
+void smc_af_exit(void);
+
+#endif

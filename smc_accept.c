@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Listening. The listening carrier keeps its own wait queue; an entry on it queues
+ * the accept work. No callback of a listener is replaced: a child copies them, and
+ * can be migrated to a listener that is not ours.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cred.h>
+#include <linux/kernel.h>
+#include <linux/refcount.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/accept.h>
+#include <smc/fback.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/sockopt.h>
+#include <smc/stream.h>
+
+/* Silent clients may fill so many places without stopping a good one. */
+#define PENDING_MIN	128
+
+/**
+ * struct smc_listener - accept queue of one socket
+ * @ref: the listening socket, each pending child
+ * @smc: listening socket; NULL after the stop; under @lock
+ * @work: takes children from the carrier
+ * @wait: entry on the carrier's own wait queue
+ * @lock: guards the lists, counters and @smc; leaf, BH off
+ * @pending: children in their handshake
+ * @ready: children for accept()
+ * @npending: length of @pending
+ * @nready: length of @ready
+ * @backlog: of listen()
+ * @cred: credentials of listen(): the children's inodes are this user's
+ */
+struct smc_listener {
+	refcount_t ref;
+	struct smc_sock *smc;
+	struct work_struct work;
+	wait_queue_entry_t wait;
+	spinlock_t lock; /* lists, counters, smc */
+	struct list_head pending;
+	struct list_head ready;
+	unsigned int npending;
+	unsigned int nready;
+	unsigned int backlog;
+	const struct cred *cred;
+};
+
+static struct workqueue_struct *accept_wq;
+
+static void listener_put(struct smc_listener *l)
+{
+	if (!refcount_dec_and_test(&l->ref))
+		return;
+	put_cred(l->cred);
+	kfree(l);
+}
+
+/* ---- children ---------------------------------------------------------------- */
+
+/**
+ * smc_accept_child_free() - give back what a socket owns below it
+ * @smc: socket without users, no handshake running
+ * @reset: RST on the carrier
+ *
+ * Process context, no lock held. The caller drops its reference afterwards.
+ */
+void smc_accept_child_free(struct smc_sock *smc, bool reset)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	smc_sock_unhash(smc);
+	if (smc_stream_close(smc, sk->sk_socket))
+		reset = true;
+	if (smc->carrier.sock && smc->carrier.sock->sk)
+		smc_fback_detach(smc);
+	smc_carrier_release(&smc->carrier, reset);
+	sock_orphan(sk);
+}
+
+/* A child that nobody will accept. */
+static void child_drop(struct smc_sock *child)
+{
+	smc_accept_child_free(child, true);
+	sock_put(smc_sock_sk(child));
+}
+
+/* Room for another child? The work and the wake-ups of both lists ask. */
+static bool listener_room(const struct smc_listener *l)
+{
+	return READ_ONCE(l->nready) <= READ_ONCE(l->backlog) &&
+	       READ_ONCE(l->npending) < max_t(unsigned int, PENDING_MIN, READ_ONCE(l->backlog));
+}
+
+static void listener_kick(struct smc_listener *l)
+{
+	spin_lock_bh(&l->lock);
+	if (l->smc)
+		queue_work(accept_wq, &l->work);
+	spin_unlock_bh(&l->lock);
+}
+
+/* To the accept queue; false: the listener is gone. */
+static bool child_ready(struct smc_listener *l, struct smc_sock *child)
+{
+	struct sock *lsk = NULL;
+
+	spin_lock_bh(&l->lock);
+	if (!list_empty(&child->entry)) {
+		list_del_init(&child->entry);
+		l->npending--;
+	}
+	if (l->smc) {
+		list_add_tail(&child->entry, &l->ready);
+		l->nready++;
+		lsk = smc_sock_sk(l->smc);
+		sock_hold(lsk);
+	}
+	spin_unlock_bh(&l->lock);
+	if (!lsk)
+		return false;
+	lsk->sk_data_ready(lsk);
+	sock_put(lsk);
+	return true;
+}
+
+/*
+ * Ends a child's handshake exactly once: by done(), or by the stop when done() will
+ * never come.
+ */
+static void child_finish(struct smc_sock *child, const struct smc_hs_result *res)
+{
+	struct smc_listener *l = child->parent;
+	bool keep = res->outcome != SMC_HS_FAIL;
+
+	switch (res->outcome) {
+	case SMC_HS_SMC:
+		smc_stream_enter(child, res->conn);
+		break;
+	case SMC_HS_TCP:
+		smc_fback_enter(child, res->own_reason, res->peer_reason, false);
+		smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
+		break;
+	case SMC_HS_FAIL:
+		break;
+	}
+	child->parent = NULL;
+	if (keep)
+		keep = child_ready(l, child);
+	if (!keep) {
+		spin_lock_bh(&l->lock);
+		if (!list_empty(&child->entry)) {
+			list_del_init(&child->entry);
+			l->npending--;
+		}
+		spin_unlock_bh(&l->lock);
+		child_drop(child);
+	}
+	/* a place came free */
+	listener_kick(l);
+	listener_put(l);
+}
+
+static void child_done(struct smc_hs *hs, const struct smc_hs_result *res)
+{
+	struct smc_sock *child = hs->owner;
+
+	if (test_and_clear_bit(SMC_SF_HS, &child->flags))
+		child_finish(child, res);
+	/* the reference of the handshake */
+	sock_put(smc_sock_sk(child));
+}
+
+/* The peer sent the option: a handshake, in the pending list. */
+static void child_start(struct smc_listener *l, struct smc_sock *child)
+{
+	struct smc_hs *hs = &child->hs;
+
+	hs->carrier = &child->carrier;
+	hs->net = sock_net(smc_sock_sk(child));
+	hs->server = true;
+	hs->force_tcp = 0;
+	hs->done = child_done;
+	hs->owner = child;
+	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);
+	smc_hs_setup(hs);
+	refcount_inc(&l->ref);
+	child->parent = l;
+	sock_hold(smc_sock_sk(child));
+	set_bit(SMC_SF_HS, &child->flags);
+	spin_lock_bh(&l->lock);
+	list_add_tail(&child->entry, &l->pending);
+	l->npending++;
+	spin_unlock_bh(&l->lock);
+	/* the stop may cancel from here on; it waits for this work first */
+	smc_hs_start_server(hs);
+}
+
+static struct smc_sock *child_alloc(const struct smc_sock *parent, struct socket *sock, int kern)
+{
+	struct sock *lsk = smc_sock_sk((struct smc_sock *)parent);
+	struct smc_sock *child;
+	struct sock *sk;
+
+	sk = smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol, GFP_KERNEL, kern);
+	if (!sk)
+		return NULL;
+	child = smc_sk(sk);
+	set_bit(SMC_SF_SERVER, &child->flags);
+	smc_sockopt_inherit(child, parent);
+	return child;
+}
+
+/* One child of the carrier; false: none, or a lasting failure. */
+static bool take_child(struct smc_listener *l, struct smc_sock *smc)
+{
+	struct smc_sock *child;
+	int rc;
+
+	child = child_alloc(smc, NULL, 0);
+	if (!child)
+		return false;
+	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
+	if (rc) {
+		sock_put(smc_sock_sk(child));
+		/* ECONNABORTED and its like concern one child only */
+		return rc == -ECONNABORTED || rc == -EINTR;
+	}
+	smc_sockopt_mirror(child);
+	smc_sock_hash(child);
+	if (smc_carrier_peer_option(&child->carrier)) {
+		child_start(l, child);
+		return true;
+	}
+	smc_fback_enter(child, SMC_CLC_DECL_PEER_NO_SMC, 0, true);
+	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
+	if (!child_ready(l, child))
+		child_drop(child);
+	return true;
+}
+
+static void accept_work(struct work_struct *work)
+{
+	struct smc_listener *l = container_of(work, struct smc_listener, work);
+	const struct cred *old = override_creds(l->cred);
+	struct smc_sock *smc = READ_ONCE(l->smc);
+
+	/* the stop waits for this work before the socket goes */
+	while (smc && listener_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) &&
+	       take_child(l, smc))
+		cond_resched();
+	revert_creds(old);
+}
+
+/* The carrier's wait queue: a child is there, or the state changed. */
+static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
+
+	queue_work(accept_wq, &l->work);
+	return 0;
+}
+
+/* ---- listen, stop ------------------------------------------------------------ */
+
+static struct smc_listener *listener_alloc(struct smc_sock *smc)
+{
+	struct smc_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+
+	if (!l)
+		return NULL;
+	refcount_set(&l->ref, 1);
+	l->smc = smc;
+	INIT_WORK(&l->work, accept_work);
+	init_waitqueue_func_entry(&l->wait, carrier_woke);
+	spin_lock_init(&l->lock);
+	INIT_LIST_HEAD(&l->pending);
+	INIT_LIST_HEAD(&l->ready);
+	l->cred = get_current_cred();
+	return l;
+}
+
+/**
+ * smc_accept_listen() - listen() on an undecided socket
+ * @smc: socket, locked
+ * @backlog: as given
+ *
+ * Return: as listen().
+ */
+int smc_accept_listen(struct smc_sock *smc, int backlog)
+{
+	struct socket *csock = smc->carrier.sock;
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_listener *l = smc->listener;
+	bool again = l;
+	int rc;
+
+	if (!again) {
+		l = listener_alloc(smc);
+		if (!l)
+			return -ENOMEM;
+		/* its own queue: children wake the worker, ready ones wake the application */
+		smc_carrier_unshare(&smc->carrier);
+		smc_carrier_want_option(&smc->carrier, true);
+		add_wait_queue(&csock->wq.wait, &l->wait);
+	}
+	rc = READ_ONCE(csock->ops)->listen(csock, backlog);
+	if (rc) {
+		if (!again) {
+			remove_wait_queue(&csock->wq.wait, &l->wait);
+			smc_carrier_want_option(&smc->carrier, false);
+			smc_fback_attach(smc, sk->sk_socket);
+			cancel_work_sync(&l->work);
+			listener_put(l);
+		}
+		return rc;
+	}
+	/* TCP has limited it to somaxconn */
+	WRITE_ONCE(l->backlog, READ_ONCE(csock->sk->sk_max_ack_backlog));
+	WRITE_ONCE(sk->sk_max_ack_backlog, l->backlog);
+	smc_carrier_lend_file(&smc->carrier, sk->sk_socket->file);
+	if (!again) {
+		spin_lock_bh(&smc->state_lock);
+		smc->listener = l;
+		spin_unlock_bh(&smc->state_lock);
+		smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
+		set_bit(SMC_SF_LISTEN, &smc->flags);
+	}
+	/* children that came before the flag was set */
+	listener_kick(l);
+	return 0;
+}
+
+/* A pending child with a reference, or NULL when there is none left. */
+static struct smc_sock *pending_first(struct smc_listener *l)
+{
+	struct smc_sock *child;
+
+	spin_lock_bh(&l->lock);
+	child = list_first_entry_or_null(&l->pending, struct smc_sock, entry);
+	if (child) {
+		list_del_init(&child->entry);
+		l->npending--;
+		sock_hold(smc_sock_sk(child));
+	}
+	spin_unlock_bh(&l->lock);
+	return child;
+}
+
+static struct smc_sock *ready_first(struct smc_listener *l)
+{
+	struct smc_sock *child;
+
+	spin_lock_bh(&l->lock);
+	child = list_first_entry_or_null(&l->ready, struct smc_sock, entry);
+	if (child) {
+		list_del_init(&child->entry);
+		l->nready--;
+	}
+	spin_unlock_bh(&l->lock);
+	return child;
+}
+
+/* Wakes them all first, so that they end side by side. */
+static void cancel_all(struct smc_listener *l)
+{
+	struct smc_sock *child;
+
+	spin_lock_bh(&l->lock);
+	list_for_each_entry(child, &l->pending, entry)
+		smc_hs_cancel(&child->hs);
+	spin_unlock_bh(&l->lock);
+}
+
+/**
+ * smc_accept_stop() - end listening
+ * @smc: listening socket, locked
+ *
+ * Handshakes and the accept work never take the listener's socket lock, so they can
+ * be waited for under it.
+ */
+void smc_accept_stop(struct smc_sock *smc)
+{
+	static const struct smc_hs_result gone = {
+		.outcome = SMC_HS_FAIL,
+		.err = ECONNABORTED,
+	};
+	struct smc_listener *l = smc->listener;
+	struct smc_sock *child;
+
+	if (!l)
+		return;
+	clear_bit(SMC_SF_LISTEN, &smc->flags);
+	spin_lock_bh(&smc->state_lock);
+	smc->listener = NULL;
+	spin_unlock_bh(&smc->state_lock);
+	remove_wait_queue(&smc->carrier.sock->wq.wait, &l->wait);
+	spin_lock_bh(&l->lock);
+	l->smc = NULL;
+	spin_unlock_bh(&l->lock);
+	/* nobody queues it any more: kick looks at l->smc, the entry is off */
+	cancel_work_sync(&l->work);
+
+	cancel_all(l);
+	while ((child = pending_first(l))) {
+		smc_hs_cancel_sync(&child->hs);
+		/* done() never came: its part and its reference are ours */
+		if (test_and_clear_bit(SMC_SF_HS, &child->flags)) {
+			child_finish(child, &gone);
+			sock_put(smc_sock_sk(child));
+		}
+		sock_put(smc_sock_sk(child));
+	}
+	while ((child = ready_first(l)))
+		child_drop(child);
+	listener_put(l);
+}
+
+/* ---- accept ------------------------------------------------------------------ */
+
+/* As inet_csk_wait_for_connect(): exclusive, one child wakes one caller. */
+static int wait_child(struct smc_sock *smc, long timeo)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_listener *l = smc->listener;
+	DEFINE_WAIT(wait);
+	int err;
+
+	/* a shutdown by another thread ends it while we sleep */
+	refcount_inc(&l->ref);
+	for (;;) {
+		prepare_to_wait_exclusive(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+		release_sock(sk);
+		if (list_empty_careful(&l->ready))
+			timeo = schedule_timeout(timeo);
+		sched_annotate_sleep();
+		lock_sock(sk);
+		err = 0;
+		if (smc->listener != l) {
+			err = -EINVAL;
+			break;
+		}
+		if (!list_empty_careful(&l->ready))
+			break;
+		err = sock_intr_errno(timeo);
+		if (signal_pending(current))
+			break;
+		err = -EAGAIN;
+		if (!timeo)
+			break;
+	}
+	finish_wait(sk_sleep(sk), &wait);
+	listener_put(l);
+	return err;
+}
+
+/* The child meets its struct socket. */
+static void graft(struct smc_sock *child, struct socket *newsock)
+{
+	struct sock *sk = smc_sock_sk(child);
+
+	lock_sock(sk);
+	sock_graft(sk, newsock);
+	newsock->state = SS_CONNECTED;
+#ifdef SOCK_CUSTOM_SOCKOPT
+	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
+#endif
+	smc_fback_attach(child, newsock);
+	if (smc_sock_mode(child) == SMC_MODE_TCP)
+		set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
+	release_sock(sk);
+}
+
+/**
+ * smc_accept_dequeue() - accept()
+ * @smc: listening socket
+ * @newsock: socket for the child
+ * @flags: O_NONBLOCK
+ *
+ * Return: as accept().
+ */
+int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_sock *child = NULL;
+	struct smc_listener *l;
+	long timeo;
+	int err = 0;
+
+	lock_sock(sk);
+	timeo = sock_rcvtimeo(sk, flags & O_NONBLOCK);
+	while (!child) {
+		err = -EINVAL;
+		if (!test_bit(SMC_SF_LISTEN, &smc->flags))
+			break;
+		l = smc->listener;
+		child = ready_first(l);
+		if (child) {
+			/* a place came free */
+			listener_kick(l);
+			break;
+		}
+		err = -EAGAIN;
+		if (!timeo)
+			break;
+		err = wait_child(smc, timeo);
+		if (err)
+			break;
+	}
+	release_sock(sk);
+	if (!child)
+		return err;
+	graft(child, newsock);
+	return 0;
+}
+
+/**
+ * smc_accept_tcp() - accept() on a listener in TCP mode
+ * @smc: socket in TCP mode
+ * @newsock: socket for the child
+ * @flags: O_NONBLOCK
+ * @kern: as given
+ *
+ * In the caller's context: TCP's memory is charged as always.
+ *
+ * Return: as accept().
+ */
+int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool kern)
+{
+	struct socket *csock = smc->carrier.sock;
+	struct smc_sock *child;
+	int rc;
+
+	child = child_alloc(smc, NULL, kern);
+	if (!child)
+		return -ENOMEM;
+	rc = smc_carrier_create_child(&child->carrier, &smc->carrier);
+	if (rc)
+		goto free;
+#ifdef SMC_HAVE_PROTO_ACCEPT_ARG
+	{
+		struct proto_accept_arg arg = { .flags = flags, .kern = kern };
+
+		rc = READ_ONCE(csock->ops)->accept(csock, child->carrier.sock, &arg);
+	}
+#else
+	rc = READ_ONCE(csock->ops)->accept(csock, child->carrier.sock, flags, kern);
+#endif
+	if (rc)
+		goto free;
+	smc_sockopt_mirror(child);
+	smc_sock_hash(child);
+	smc_fback_enter(child, smc->own_reason, 0, true);
+	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
+	graft(child, newsock);
+	return 0;
+free:
+	smc_carrier_release(&child->carrier, false);
+	sock_put(smc_sock_sk(child));
+	return rc;
+}
+
+/**
+ * smc_accept_poll() - event mask of a listener
+ * @smc: listening socket
+ *
+ * Return: EPOLL* bits.
+ */
+__poll_t smc_accept_poll(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	__poll_t mask = 0;
+
+	/* a shutdown by another thread takes the queue away under this lock */
+	spin_lock_bh(&smc->state_lock);
+	if (smc->listener && READ_ONCE(smc->listener->nready))
+		mask = EPOLLIN | EPOLLRDNORM;
+	spin_unlock_bh(&smc->state_lock);
+	if (READ_ONCE(sk->sk_err))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+/* ---- module ------------------------------------------------------------------ */
+
+/**
+ * smc_accept_init() - create the work queue
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_accept_init(void)
+{
+	accept_wq = alloc_workqueue("smc_accept", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return accept_wq ? 0 : -ENOMEM;
+}
+
+/** smc_accept_exit() - destroy the work queue; no listener is left */
+void smc_accept_exit(void)
+{
+	destroy_workqueue(accept_wq);
+}

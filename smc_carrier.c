@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The carrier: the in-kernel TCP socket under every SMC socket. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/tcp.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <smc/carrier.h>
+
+#if !IS_ENABLED(CONFIG_SMC)
+#error "This kernel has no CONFIG_SMC: its TCP neither sends nor recognises the SMC option."
+#endif
+
+static struct smc_carrier_callbacks defaults;
+
+/* ---- callbacks --------------------------------------------------------------- */
+
+/*
+ * False: the hook is gone (or was never ours, on a child that copied it), or the
+ * word belongs to somebody else by now: a psock marks it with a flag of its own.
+ */
+static bool tell_owner(struct sock *sk)
+{
+	struct smc_carrier *c = NULL;
+	uintptr_t data;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	data = (uintptr_t)READ_ONCE(sk->sk_user_data);
+	if ((data & ~SK_USER_DATA_PTRMASK) == SK_USER_DATA_NOCOPY)
+		c = (struct smc_carrier *)(data & SK_USER_DATA_PTRMASK);
+	if (c && c->events)
+		c->events->changed(c->owner);
+	read_unlock_bh(&sk->sk_callback_lock);
+	return c;
+}
+
+/*
+ * While hooked, the socket's own callbacks are left out: they would announce
+ * handshake messages to sleepers of the application's wait queue.
+ */
+static void carrier_state_change(struct sock *sk)
+{
+	if (!tell_owner(sk))
+		defaults.state_change(sk);
+}
+
+static void carrier_data_ready(struct sock *sk)
+{
+	if (!tell_owner(sk))
+		defaults.data_ready(sk);
+}
+
+static void carrier_write_space(struct sock *sk)
+{
+	if (!tell_owner(sk))
+		defaults.write_space(sk);
+}
+
+static void carrier_error_report(struct sock *sk)
+{
+	if (!tell_owner(sk))
+		defaults.error_report(sk);
+}
+
+static void save_callbacks(const struct sock *sk, struct smc_carrier_callbacks *cb)
+{
+	cb->state_change = sk->sk_state_change;
+	cb->data_ready = sk->sk_data_ready;
+	cb->write_space = sk->sk_write_space;
+	cb->error_report = sk->sk_error_report;
+}
+
+/* Only what is still ours: kTLS and others stack their own on top. */
+static void restore_callbacks(struct sock *sk, const struct smc_carrier_callbacks *cb)
+{
+	if (sk->sk_state_change == carrier_state_change)
+		sk->sk_state_change = cb->state_change;
+	if (sk->sk_data_ready == carrier_data_ready)
+		sk->sk_data_ready = cb->data_ready;
+	if (sk->sk_write_space == carrier_write_space)
+		sk->sk_write_space = cb->write_space;
+	if (sk->sk_error_report == carrier_error_report)
+		sk->sk_error_report = cb->error_report;
+}
+
+/**
+ * smc_carrier_hook() - be told about changes of the carrier
+ * @c: carrier
+ * @events: upward table
+ * @owner: for @events
+ *
+ * Process context. Changes that came before are not told: look once after.
+ *
+ * Return: false if somebody else (a BPF psock) owns the socket's sk_user_data.
+ */
+bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *events,
+		      void *owner)
+{
+	struct sock *sk = c->sock->sk;
+	bool ok = true;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	if (!c->hooked) {
+		if (sk->sk_user_data) {
+			ok = false;
+			goto out;
+		}
+		save_callbacks(sk, &c->saved);
+		sk->sk_state_change = carrier_state_change;
+		sk->sk_data_ready = carrier_data_ready;
+		sk->sk_write_space = carrier_write_space;
+		sk->sk_error_report = carrier_error_report;
+		/* a socket cloned from this one must not find us */
+		__rcu_assign_sk_user_data_with_flags(sk, c, SK_USER_DATA_NOCOPY);
+		c->hooked = true;
+	}
+	c->events = events;
+	c->owner = owner;
+out:
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	return ok;
+}
+
+/**
+ * smc_carrier_unhook() - stop being told
+ * @c: carrier, hooked or not
+ *
+ * Process context. After return no changed() runs and none will.
+ */
+void smc_carrier_unhook(struct smc_carrier *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	if (c->hooked) {
+		restore_callbacks(sk, &c->saved);
+		rcu_assign_sk_user_data(sk, NULL);
+		c->hooked = false;
+	}
+	c->events = NULL;
+	c->owner = NULL;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/**
+ * smc_carrier_defaults() - callbacks of an untouched TCP socket
+ *
+ * Return: constant table.
+ */
+const struct smc_carrier_callbacks *smc_carrier_defaults(void)
+{
+	return &defaults;
+}
+
+/* ---- creation and release ---------------------------------------------------- */
+
+/* TCP's timers outlive close(): a socket made for the kernel must pin its namespace too. */
+static void pin_net(struct sock *sk, struct net *net)
+{
+#ifdef SMC_HAVE_SK_NET_REFCNT_UPGRADE
+	sk_net_refcnt_upgrade(sk);
+#else
+	sk->sk_net_refcnt = 1;
+	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+#endif
+}
+
+/**
+ * smc_carrier_create() - create a TCP socket in the caller's context
+ * @c: carrier without a socket
+ * @net: namespace
+ * @family: AF_INET or AF_INET6
+ * @kern: as given to our own create: cgroup, credentials and LSM as the caller's
+ *
+ * Return: 0 or the errno of socket(2).
+ */
+int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int kern)
+{
+	int rc;
+
+	rc = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &c->sock, kern);
+	if (rc) {
+		c->sock = NULL;
+		return rc;
+	}
+	if (kern)
+		pin_net(c->sock->sk, net);
+	return 0;
+}
+
+/**
+ * smc_carrier_create_child() - an unconnected shell for the listener's ops->accept()
+ * @child: carrier without a socket
+ * @listener: listening carrier
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier *listener)
+{
+	int rc;
+
+	rc = sock_create_lite(listener->sock->sk->sk_family, SOCK_STREAM, IPPROTO_TCP,
+			      &child->sock);
+	if (rc) {
+		child->sock = NULL;
+		return rc;
+	}
+	child->sock->ops = READ_ONCE(listener->sock->ops);
+	__module_get(child->sock->ops->owner);
+	return 0;
+}
+
+/**
+ * smc_carrier_accept() - take one child of a listening carrier
+ * @c: listening carrier
+ * @child: carrier without a socket
+ *
+ * Process context, does not block.
+ *
+ * Return: 0, -EAGAIN when there is none, or another errno.
+ */
+int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
+{
+	struct sock *sk;
+	int rc;
+
+	rc = kernel_accept(c->sock, &child->sock, O_NONBLOCK);
+	if (rc) {
+		child->sock = NULL;
+		return rc;
+	}
+	/* a child copies what its parent had when the SYN came */
+	sk = child->sock->sk;
+	write_lock_bh(&sk->sk_callback_lock);
+	restore_callbacks(sk, &defaults);
+	write_unlock_bh(&sk->sk_callback_lock);
+	return 0;
+}
+
+/**
+ * smc_carrier_release() - close the carrier
+ * @c: carrier, with or without a socket
+ * @reset: RST instead of FIN
+ *
+ * Process context, sleeps (SO_LINGER of the carrier). Nothing of the application is
+ * referred to by the TCP socket afterwards, however long it lingers.
+ */
+void smc_carrier_release(struct smc_carrier *c, bool reset)
+{
+	struct socket *sock = c->sock;
+
+	if (!sock)
+		return;
+	if (sock->sk) {
+		smc_carrier_unhook(c);
+		smc_carrier_unshare(c);
+		if (reset)
+			sock_no_linger(sock->sk);
+	}
+	c->sock = NULL;
+	sock_release(sock);
+}
+
+/**
+ * smc_carrier_abort() - end the TCP connection as a reset would
+ * @c: carrier
+ * @err: positive errno that the socket reports, if it has not failed by itself
+ *
+ * Process context. What was received is dropped: it may be handshake messages.
+ */
+void smc_carrier_abort(struct smc_carrier *c, int err)
+{
+	char junk[256];
+
+	if (smc_carrier_state(c) != TCP_CLOSE)
+		tcp_abort(c->sock->sk, err);
+	for (;;) {
+		struct kvec vec = { .iov_base = junk, .iov_len = sizeof(junk) };
+		struct msghdr msg = {};
+
+		if (kernel_recvmsg(c->sock, &msg, &vec, 1, sizeof(junk), MSG_DONTWAIT) <= 0)
+			break;
+	}
+	/* the read above may have taken the error */
+	if (!READ_ONCE(c->sock->sk->sk_err))
+		WRITE_ONCE(c->sock->sk->sk_err, err);
+}
+
+/* ---- shared with the application's socket ------------------------------------ */
+
+/**
+ * smc_carrier_share() - let the carrier wake the application's sleepers
+ * @c: carrier
+ * @app: application's socket; outlives this until smc_carrier_unshare()
+ *
+ * Nobody may be asleep in the carrier. Process context.
+ */
+void smc_carrier_share(struct smc_carrier *c, struct socket *app)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_pointer(sk->sk_wq, &app->wq);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	/* socket inodes are not hashed; tools find the process by this number */
+	SOCK_INODE(c->sock)->i_ino = SOCK_INODE(app)->i_ino;
+	if (app->file)
+		smc_carrier_lend_file(c, app->file);
+}
+
+/**
+ * smc_carrier_unshare() - give the carrier its own wait queue, and the file back
+ * @c: carrier
+ *
+ * Nobody may be asleep in the carrier. Process context.
+ */
+void smc_carrier_unshare(struct smc_carrier *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_pointer(sk->sk_wq, &c->sock->wq);
+	/* SIGURG reads the file under this lock or the socket's */
+	WRITE_ONCE(c->sock->file, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/**
+ * smc_carrier_lend_file() - let TCP see the application's file
+ * @c: carrier
+ * @file: file of the application's socket, NULL = none yet
+ *
+ * No reference is taken: smc_carrier_unshare() comes before the file goes.
+ */
+void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
+{
+	if (READ_ONCE(c->sock->file) != file)
+		WRITE_ONCE(c->sock->file, file);
+}
+
+/* ---- SMC option, state ------------------------------------------------------- */
+
+/**
+ * smc_carrier_want_option() - ask for the SMC option on SYN or SYN-ACK
+ * @c: carrier, before connect() or listen()
+ * @want: on or off
+ */
+void smc_carrier_want_option(struct smc_carrier *c, bool want)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	tcp_sk(sk)->syn_smc = want;
+	release_sock(sk);
+}
+
+/**
+ * smc_carrier_peer_option() - did the peer send the option too?
+ * @c: connected or accepted carrier
+ *
+ * Core clears the flag when the peer's SYN or SYN-ACK lacked the option, and with
+ * syncookies.
+ *
+ * Return: true if it did.
+ */
+bool smc_carrier_peer_option(const struct smc_carrier *c)
+{
+	return READ_ONCE(tcp_sk(c->sock->sk)->syn_smc);
+}
+
+/**
+ * smc_carrier_readable() - would a read return something now?
+ * @c: carrier
+ *
+ * Return: true for queued bytes, FIN or an error.
+ */
+bool smc_carrier_readable(const struct smc_carrier *c)
+{
+	const struct sock *sk = c->sock->sk;
+
+	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+	       !skb_queue_empty_lockless(&sk->sk_receive_queue) ||
+	       inet_sk_state_load(sk) == TCP_CLOSE;
+}
+
+/* ---- module ------------------------------------------------------------------ */
+
+/**
+ * smc_carrier_learn() - remember what an untouched TCP socket's callbacks are
+ *
+ * Before the first carrier.
+ *
+ * Return: 0 or -errno.
+ */
+int __init smc_carrier_learn(void)
+{
+	struct socket *sock;
+	int rc;
+
+	rc = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (rc)
+		return rc;
+	save_callbacks(sock->sk, &defaults);
+	sock_release(sock);
+	return 0;
+}
+
+/**
+ * smc_carrier_init() - let TCP send and recognise the SMC option
+ *
+ * Return: 0.
+ */
+int __init smc_carrier_init(void)
+{
+	static_branch_enable(&tcp_have_smc);
+	return 0;
+}
+
+/** smc_carrier_exit() - no SYN carries the option any more */
+void smc_carrier_exit(void)
+{
+	static_branch_disable(&tcp_have_smc);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sock_diag for the family: what "ss" and "smcss" show per socket. Module smc_diag.ko. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/smc_diag.h>
+#include <linux/sock_diag.h>
+#include <net/inet_sock.h>
+#include <net/netlink.h>
+#include <smc/proto/cdc_msg.h>
+#include <smc/sock.h>
+
+/**
+ * struct dump - one call of the dump
+ * @skb: answer
+ * @cb: netlink's state: args[0] protocol, args[1] position in the table
+ * @req: what was asked
+ */
+struct dump {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+	const struct smc_diag_req *req;
+};
+
+static bool asked(const struct dump *d, int attr)
+{
+	return d->req->diag_ext & (1 << (attr - 1));
+}
+
+/* Addresses and ports are the TCP connection's. */
+static void fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *info)
+{
+	const struct sock *csk = info->carrier;
+
+	sock_diag_save_cookie((struct sock *)info->sk, id->idiag_cookie);
+	if (!csk)
+		return;
+	id->idiag_sport = inet_sk(csk)->inet_sport;
+	id->idiag_dport = csk->sk_dport;
+	id->idiag_if = csk->sk_bound_dev_if;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (csk->sk_family == AF_INET6) {
+		memcpy(id->idiag_src, &csk->sk_v6_rcv_saddr, sizeof(id->idiag_src));
+		memcpy(id->idiag_dst, &csk->sk_v6_daddr, sizeof(id->idiag_dst));
+		return;
+	}
+#endif
+	id->idiag_src[0] = csk->sk_rcv_saddr;
+	id->idiag_dst[0] = csk->sk_daddr;
+}
+
+static void fill_msg(struct smc_diag_msg *msg, const struct smc_sock_info *info,
+		     struct user_namespace *user_ns)
+{
+	struct sock *sk = (struct sock *)info->sk;
+
+	memset(msg, 0, sizeof(*msg));
+	msg->diag_family = sk->sk_family;
+	msg->diag_state = info->diag_state;
+	msg->diag_mode = info->mode == SMC_MODE_TCP ? SMC_DIAG_MODE_FALLBACK_TCP :
+						      SMC_DIAG_MODE_SMCR;
+	fill_id(&msg->id, info);
+	msg->diag_uid = from_kuid_munged(user_ns, sock_i_uid(sk));
+	msg->diag_inode = sock_i_ino(sk);
+}
+
+static void fill_cursor(struct smc_diag_cursor *to, const struct smc_cdc_cursor *from)
+{
+	to->wrap = from->wrap;
+	to->count = from->off;
+}
+
+static int put_conninfo(struct sk_buff *skb, const struct smc_sock_info *info)
+{
+	struct smc_diag_conninfo c = {
+		.token			= info->token,
+		.sndbuf_size		= info->sndbuf,
+		.rmbe_size		= info->rmbe,
+		.peer_rmbe_size		= info->peer_rmbe,
+		.rx_prod_flags		= info->rx_blocked ? SMC_CDC_F_BLOCKED : 0,
+		.rx_conn_state_flags	= info->rx_flags,
+		.tx_prod_flags		= info->tx_blocked ? SMC_CDC_F_BLOCKED : 0,
+		.tx_conn_state_flags	= info->tx_flags,
+	};
+
+	fill_cursor(&c.rx_prod, &info->rx_prod);
+	fill_cursor(&c.rx_cons, &info->rx_cons);
+	fill_cursor(&c.tx_prod, &info->tx_prod);
+	fill_cursor(&c.tx_cons, &info->tx_cons);
+	fill_cursor(&c.tx_prep, &info->tx_prep);
+	fill_cursor(&c.tx_sent, &info->tx_sent);
+	fill_cursor(&c.tx_fin, &info->tx_fin);
+	return nla_put(skb, SMC_DIAG_CONNINFO, sizeof(c), &c);
+}
+
+static int put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *link)
+{
+	struct smc_diag_lgrinfo l = {
+		.role = link->role,
+		.lnk[0] = {
+			.link_id	= link->num,
+			.ibport		= link->port,
+		},
+	};
+	struct smc_diag_linkinfo *out = &l.lnk[0];
+
+	strscpy(out->ibname, link->ibname, sizeof(out->ibname));
+	snprintf(out->gid, sizeof(out->gid), "%pI6", link->gid);
+	snprintf(out->peer_gid, sizeof(out->peer_gid), "%pI6", link->peer_gid);
+	return nla_put(skb, SMC_DIAG_LGRINFO, sizeof(l), &l);
+}
+
+static int put_attrs(const struct dump *d, const struct smc_sock_info *info)
+{
+	struct smc_diag_fallback fback = {
+		.reason		= info->own_reason,
+		.peer_diagnosis	= info->peer_reason,
+	};
+	int rc;
+
+	rc = nla_put_u8(d->skb, SMC_DIAG_SHUTDOWN, READ_ONCE(info->sk->sk_shutdown));
+	if (!rc)
+		rc = nla_put(d->skb, SMC_DIAG_FALLBACK, sizeof(fback), &fback);
+	if (!rc && info->token && asked(d, SMC_DIAG_CONNINFO))
+		rc = put_conninfo(d->skb, info);
+	if (!rc && info->link.valid && asked(d, SMC_DIAG_LGRINFO))
+		rc = put_lgrinfo(d->skb, &info->link);
+	return rc;
+}
+
+/* Under a spinlock of the table. Non-zero: this socket comes with the next skb. */
+static int dump_one(const struct smc_sock_info *info, void *arg)
+{
+	struct dump *d = arg;
+	struct nlmsghdr *nlh;
+
+	nlh = nlmsg_put(d->skb, NETLINK_CB(d->cb->skb).portid, d->cb->nlh->nlmsg_seq,
+			d->cb->nlh->nlmsg_type, sizeof(struct smc_diag_msg), NLM_F_MULTI);
+	if (!nlh)
+		return -EMSGSIZE;
+	fill_msg(nlmsg_data(nlh), info, sk_user_ns(NETLINK_CB(d->cb->skb).sk));
+	if (put_attrs(d, info)) {
+		nlmsg_cancel(d->skb, nlh);
+		return -EMSGSIZE;
+	}
+	nlmsg_end(d->skb, nlh);
+	return 0;
+}
+
+static int dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
+	struct net *net = sock_net(skb->sk);
+	unsigned long pos;
+	int rc = 0;
+
+	while (cb->args[0] <= SMC_PROTO_IPV6) {
+		pos = cb->args[1];
+		rc = smc_sock_walk(net, cb->args[0], &pos, dump_one, &d);
+		cb->args[1] = pos;
+		if (rc)
+			break;
+		cb->args[0]++;
+		cb->args[1] = 0;
+	}
+	/* a socket that does not even fit an empty skb would be asked for again and again */
+	return skb->len ?: rc;
+}
+
+static int handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
+{
+	struct net *net = sock_net(skb->sk);
+	struct netlink_dump_control control = {
+		.dump			= dump,
+		.min_dump_alloc		= SKB_WITH_OVERHEAD(32768),
+	};
+
+	if (nlmsg_len(nlh) < sizeof(struct smc_diag_req))
+		return -EINVAL;
+	if (!(nlh->nlmsg_flags & NLM_F_DUMP))
+		return 0;
+	return netlink_dump_start(net->diag_nlsk, skb, nlh, &control);
+}
+
+static const struct sock_diag_handler diag_handler = {
+	.owner	= THIS_MODULE,
+	.family	= AF_SMC,
+	.dump	= handle_dump,
+};
+
+static int __init smc_diag_init(void)
+{
+	return sock_diag_register(&diag_handler);
+}
+
+static void __exit smc_diag_exit(void)
+{
+	sock_diag_unregister(&diag_handler);
+}
+
+module_init(smc_diag_init);
+module_exit(smc_diag_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("SMC socket monitoring via sock_diag");
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_NETLINK, NETLINK_SOCK_DIAG, 43 /* AF_SMC */);

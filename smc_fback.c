@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Plain TCP: calls go to the carrier, its errors come to our socket. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/sched/signal.h>
+#include <linux/splice.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/fback.h>
+#include <smc/stats.h>
+
+/* kTLS and IPV6_ADDRFORM replace the table of a living socket. */
+static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
+{
+	return READ_ONCE(smc->carrier.sock->ops);
+}
+
+/* ---- errors ------------------------------------------------------------------ */
+
+/**
+ * smc_fback_pull() - take the carrier's error over
+ * @smc: socket with a carrier
+ *
+ * Core answers SO_ERROR from our sk, once. A dead carrier's error is moved; a living
+ * one's is copied, because a reader asleep in the carrier is to be woken by it.
+ */
+void smc_fback_pull(struct smc_sock *smc)
+{
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+	int err, soft;
+
+	soft = READ_ONCE(csk->sk_err_soft);
+	if (soft != READ_ONCE(sk->sk_err_soft))
+		WRITE_ONCE(sk->sk_err_soft, soft);
+	if (!READ_ONCE(csk->sk_err))
+		return;
+	spin_lock_bh(&smc->state_lock);
+	if (inet_sk_state_load(csk) == TCP_CLOSE) {
+		err = xchg(&csk->sk_err, 0);
+		if (err)
+			WRITE_ONCE(sk->sk_err, err);
+		smc->err_copied = 0;
+	} else if (!smc->err_copied) {
+		err = READ_ONCE(csk->sk_err);
+		if (err)
+			WRITE_ONCE(sk->sk_err, err);
+		smc->err_copied = err;
+	}
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/* A copied error was read on one side since: it is gone on the other. */
+static void settle(struct smc_sock *smc)
+{
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+	int err;
+
+	if (!READ_ONCE(smc->err_copied))
+		return;
+	spin_lock_bh(&smc->state_lock);
+	err = smc->err_copied;
+	if (err && !READ_ONCE(sk->sk_err)) {
+		cmpxchg(&csk->sk_err, err, 0);
+		smc->err_copied = 0;
+	} else if (err && !READ_ONCE(csk->sk_err)) {
+		cmpxchg(&sk->sk_err, err, 0);
+		smc->err_copied = 0;
+	}
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/* Our error if there is one, else @rc. */
+static int error_or(struct smc_sock *smc, int rc)
+{
+	int err;
+
+	smc_fback_pull(smc);
+	err = sock_error(smc_sock_sk(smc));
+	return err ?: rc;
+}
+
+/* Autotuned or moved by TCP itself: core shows ours. */
+static void refresh(struct smc_sock *smc)
+{
+	const struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+	int val;
+
+	val = READ_ONCE(csk->sk_sndbuf);
+	if (val != READ_ONCE(sk->sk_sndbuf))
+		WRITE_ONCE(sk->sk_sndbuf, val);
+	val = READ_ONCE(csk->sk_rcvbuf);
+	if (val != READ_ONCE(sk->sk_rcvbuf))
+		WRITE_ONCE(sk->sk_rcvbuf, val);
+}
+
+/* ---- callbacks of a fallen-back carrier -------------------------------------- */
+
+/*
+ * The socket around the carrier's wait queue is the application's, or the carrier's
+ * own. That needs no sk_user_data, which stays free for BPF.
+ */
+static void pull_from(struct sock *csk)
+{
+	struct socket_wq *wq;
+	struct sock *sk;
+
+	read_lock_bh(&csk->sk_callback_lock);
+	wq = rcu_dereference_raw(csk->sk_wq);
+	if (wq) {
+		sk = READ_ONCE(container_of(wq, struct socket, wq)->sk);
+		if (sk && sk != csk)
+			smc_fback_pull(smc_sk(sk));
+	}
+	read_unlock_bh(&csk->sk_callback_lock);
+}
+
+static void fback_state_change(struct sock *csk)
+{
+	pull_from(csk);
+	smc_carrier_defaults()->state_change(csk);
+}
+
+static void fback_error_report(struct sock *csk)
+{
+	pull_from(csk);
+	smc_carrier_defaults()->error_report(csk);
+}
+
+/**
+ * smc_fback_attach() - connect the carrier with the application's socket
+ * @smc: socket with a carrier, no sleeper in it
+ * @sock: application's socket
+ *
+ * Process context. In TCP mode the carrier's errors come to us from here on.
+ */
+void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
+{
+	const struct smc_carrier_callbacks *def = smc_carrier_defaults();
+	struct sock *csk = smc->carrier.sock->sk;
+
+	smc_carrier_share(&smc->carrier, sock);
+	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+		return;
+	lock_sock(csk);
+	/* core flags only ours in sock_fasync(); an empty list costs nothing */
+	sock_set_flag(csk, SOCK_FASYNC);
+	write_lock_bh(&csk->sk_callback_lock);
+	if (csk->sk_state_change == def->state_change)
+		csk->sk_state_change = fback_state_change;
+	if (csk->sk_error_report == def->error_report)
+		csk->sk_error_report = fback_error_report;
+	write_unlock_bh(&csk->sk_callback_lock);
+	release_sock(csk);
+	smc_fback_pull(smc);
+	refresh(smc);
+}
+
+/**
+ * smc_fback_detach() - take our callbacks out of the carrier
+ * @smc: socket with a carrier
+ *
+ * Process context. Before listen(), because children copy their listener, and
+ * before release, because TCP may outlive the module.
+ */
+void smc_fback_detach(struct smc_sock *smc)
+{
+	const struct smc_carrier_callbacks *def = smc_carrier_defaults();
+	struct sock *csk = smc->carrier.sock->sk;
+
+	lock_sock(csk);
+	write_lock_bh(&csk->sk_callback_lock);
+	if (csk->sk_state_change == fback_state_change)
+		csk->sk_state_change = def->state_change;
+	if (csk->sk_error_report == fback_error_report)
+		csk->sk_error_report = def->error_report;
+	write_unlock_bh(&csk->sk_callback_lock);
+	release_sock(csk);
+}
+
+/**
+ * smc_fback_enter() - the socket is TCP for life
+ * @smc: undecided socket, carrier not hooked
+ * @own_reason: our diagnosis code, 0 = none
+ * @peer_reason: the peer's, 0 = none
+ * @count: enter it into the statistics (a handshake has done so itself)
+ *
+ * Process context. Wakes nobody: the caller knows what became possible.
+ */
+void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	smc->own_reason = own_reason;
+	smc->peer_reason = peer_reason;
+	if (count)
+		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
+	spin_lock_bh(&smc->state_lock);
+	/* pairs with smc_sock_mode() */
+	smp_store_release(&smc->mode, SMC_MODE_TCP);
+	spin_unlock_bh(&smc->state_lock);
+	if (sk->sk_socket)
+		smc_fback_attach(smc, sk->sk_socket);
+}
+
+/* ---- calls ------------------------------------------------------------------- */
+
+/**
+ * smc_fback_connect() - connect() on the carrier
+ * @smc: see the header
+ * @addr: address
+ * @len: its length
+ * @flags: file flags
+ *
+ * Return: as connect().
+ */
+int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
+{
+	struct socket *csock = smc->carrier.sock;
+	struct sockaddr *sa = addr;
+	int rc;
+
+	/* tcp_connect() begins with a clean sk_err; AF_UNSPEC leaves it alone */
+	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family) &&
+	    sa->sa_family != AF_UNSPEC) {
+		spin_lock_bh(&smc->state_lock);
+		WRITE_ONCE(smc_sock_sk(smc)->sk_err, 0);
+		smc->err_copied = 0;
+		spin_unlock_bh(&smc->state_lock);
+	}
+	rc = carrier_ops(smc)->connect(csock, addr, len, flags);
+	if (rc == -ECONNABORTED)
+		rc = error_or(smc, rc);
+	return rc;
+}
+
+/**
+ * smc_fback_sendmsg() - sendmsg() on the carrier
+ * @smc: see the header
+ * @msg: message
+ * @len: its length
+ *
+ * Return: as sendmsg(); raises SIGPIPE itself.
+ */
+int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	unsigned int flags = msg->msg_flags;
+	int rc;
+
+	settle(smc);
+	smc_fback_pull(smc);
+	rc = sock_error(sk);
+	if (!rc) {
+		/* TCP would look for a second error in its own sk before it signals */
+		msg->msg_flags |= MSG_NOSIGNAL;
+		rc = carrier_ops(smc)->sendmsg(smc->carrier.sock, msg, len);
+		msg->msg_flags = flags;
+		if (rc == -EPIPE)
+			rc = error_or(smc, rc);
+	}
+	if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
+		send_sig(SIGPIPE, current, 0);
+	refresh(smc);
+	return rc;
+}
+
+/* Whether TCP may have said this only because the error was moved to us. */
+static bool error_hidden(const struct smc_sock *smc, ssize_t rc)
+{
+	return rc == -ENOTCONN || rc == -EAGAIN ||
+	       (!rc && !sock_flag(smc->carrier.sock->sk, SOCK_DONE));
+}
+
+/**
+ * smc_fback_recvmsg() - recvmsg() on the carrier
+ * @smc: see the header
+ * @msg: message
+ * @len: its length
+ * @flags: MSG_*
+ *
+ * Return: as recvmsg().
+ */
+int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+{
+	int rc;
+
+	settle(smc);
+	rc = carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+	if (len && !(flags & MSG_ERRQUEUE) && error_hidden(smc, rc))
+		rc = error_or(smc, rc);
+	refresh(smc);
+	return rc;
+}
+
+/**
+ * smc_fback_splice_read() - splice from the carrier
+ * @smc: see the header
+ * @pos: file position
+ * @pipe: locked by the caller
+ * @len: bytes
+ * @flags: SPLICE_F_*
+ *
+ * Return: as splice().
+ */
+ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
+			      size_t len, unsigned int flags)
+{
+	ssize_t rc;
+
+	settle(smc);
+	rc = carrier_ops(smc)->splice_read(smc->carrier.sock, pos, pipe, len, flags);
+	if (len && error_hidden(smc, rc))
+		rc = error_or(smc, rc);
+	refresh(smc);
+	return rc;
+}
+
+/**
+ * smc_fback_poll() - the carrier's mask
+ * @smc: see the header
+ * @file: application's file
+ *
+ * The caller has put itself on our wait queue, which is the carrier's too.
+ *
+ * Return: EPOLL* bits.
+ */
+__poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
+{
+	__poll_t mask;
+
+	settle(smc);
+	mask = carrier_ops(smc)->poll(file, smc->carrier.sock, NULL);
+	/* after the mask: what it shows as an error SO_ERROR must have */
+	smc_fback_pull(smc);
+	if (READ_ONCE(smc_sock_sk(smc)->sk_err))
+		mask |= EPOLLERR;
+	refresh(smc);
+	return mask;
+}
+
+/**
+ * smc_fback_shutdown() - shutdown() on the carrier
+ * @smc: see the header
+ * @how: SHUT_*
+ *
+ * Return: as shutdown().
+ */
+int smc_fback_shutdown(struct smc_sock *smc, int how)
+{
+	return carrier_ops(smc)->shutdown(smc->carrier.sock, how);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The SMC socket: allocation, identity, the table that observers walk. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/hash.h>
+#include <linux/poll.h>
+#include <net/net_namespace.h>
+#include <net/tcp_states.h>
+#include <smc/core.h>
+#include <smc/sock.h>
+#include <smc/tx.h>
+
+#define TABLE_BITS	8
+#define TABLE_SIZE	BIT(TABLE_BITS)
+
+/**
+ * struct sock_bucket - one chain of the table
+ * @lock: taken in process context only; the observers' callback runs under it
+ * @head: struct smc_sock.bucket
+ */
+struct sock_bucket {
+	spinlock_t lock; /* head */
+	struct hlist_head head;
+};
+
+static struct sock_bucket table[2][TABLE_SIZE];
+
+/* ---- protos ------------------------------------------------------------------ */
+
+/* Core calls this for SO_KEEPALIVE where it does not bring the option to us (6.1). */
+static void prot_keepalive(struct sock *sk, int on)
+{
+	struct sock *csk = smc_sk(sk)->carrier.sock->sk;
+
+	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	if (csk->sk_prot->keepalive)
+		csk->sk_prot->keepalive(csk, on);
+	sock_valbool_flag(csk, SOCK_KEEPOPEN, on);
+	release_sock(csk);
+}
+
+static struct proto smc_prot = {
+	.name		= "SMC",
+	.owner		= THIS_MODULE,
+	.keepalive	= prot_keepalive,
+	.obj_size	= sizeof(struct smc_sock),
+};
+
+static struct proto smc6_prot = {
+	.name		= "SMC6",
+	.owner		= THIS_MODULE,
+	.keepalive	= prot_keepalive,
+	.obj_size	= sizeof(struct smc6_sock),
+#ifdef SMC_HAVE_IPV6_PINFO_OFFSET
+	.ipv6_pinfo_offset = offsetof(struct smc6_sock, inet6),
+#endif
+};
+
+/* ---- allocation -------------------------------------------------------------- */
+
+/*
+ * Any context: the last reference may be the network's. Everything that sleeps was
+ * done at release.
+ */
+static void sock_destruct(struct sock *sk)
+{
+	struct smc_sock *smc = smc_sk(sk);
+
+	WARN_ON_ONCE(smc->conn);
+	WARN_ON_ONCE(smc->carrier.sock);
+}
+
+/**
+ * smc_sock_alloc() - allocate and initialise a socket without a carrier
+ * @net: namespace
+ * @sock: application's socket, or NULL for a child that waits for accept()
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
+ * @gfp: flags
+ * @kern: as given to create
+ *
+ * Return: the socket with one reference, or NULL.
+ */
+struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, gfp_t gfp,
+			    int kern)
+{
+	struct proto *prot = protocol == SMC_PROTO_IPV6 ? &smc6_prot : &smc_prot;
+	struct smc_sock *smc;
+	struct sock *sk;
+
+	sk = sk_alloc(net, PF_SMC, gfp, prot, kern);
+	if (!sk)
+		return NULL;
+	sock_init_data(sock, sk);
+	sk->sk_type = SOCK_STREAM;
+	sk->sk_protocol = protocol;
+	sk->sk_destruct = sock_destruct;
+	smc_sk_state_store(sk, TCP_CLOSE);
+
+	smc = smc_sk(sk);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (protocol == SMC_PROTO_IPV6)
+		smc->inet.pinet6 = &container_of(smc, struct smc6_sock, smc)->inet6;
+#endif
+	spin_lock_init(&smc->state_lock);
+	smc->seen = -1;
+	INIT_LIST_HEAD(&smc->entry);
+	INIT_HLIST_NODE(&smc->bucket);
+	return sk;
+}
+
+/* ---- table ------------------------------------------------------------------- */
+
+static struct sock_bucket *bucket_of(struct smc_sock *smc)
+{
+	int proto = smc_sock_sk(smc)->sk_protocol == SMC_PROTO_IPV6;
+
+	return &table[proto][hash_ptr(smc, TABLE_BITS)];
+}
+
+/**
+ * smc_sock_hash() - show the socket to observers
+ * @smc: socket with a carrier
+ */
+void smc_sock_hash(struct smc_sock *smc)
+{
+	struct sock_bucket *b = bucket_of(smc);
+
+	spin_lock(&b->lock);
+	if (hlist_unhashed(&smc->bucket))
+		hlist_add_head(&smc->bucket, &b->head);
+	spin_unlock(&b->lock);
+}
+
+/**
+ * smc_sock_unhash() - hide the socket; on return no observer looks at it
+ * @smc: socket
+ */
+void smc_sock_unhash(struct smc_sock *smc)
+{
+	struct sock_bucket *b = bucket_of(smc);
+
+	spin_lock(&b->lock);
+	hlist_del_init(&smc->bucket);
+	spin_unlock(&b->lock);
+}
+
+static u8 diag_state(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	if (conn)
+		return smc_conn_state_diag(smc_conn_state(conn));
+	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_LISTEN)
+		return SMC_DIAG_STATE_LISTEN;
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return inet_sk_state_load(smc->carrier.sock->sk) == TCP_CLOSE ?
+		       SMC_DIAG_STATE_CLOSED : SMC_DIAG_STATE_ACTIVE;
+	return SMC_DIAG_STATE_INIT;
+}
+
+static void info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *tx,
+			 const struct smc_ring_rx *rx)
+{
+	smc_cursor_from_pos(rx->produced, rx->size, &info->rx_prod);
+	smc_cursor_from_pos(rx->consumed, rx->size, &info->tx_cons);
+	smc_cursor_from_pos(tx->prepared, tx->size, &info->tx_prep);
+	smc_cursor_from_pos(tx->sent, tx->size, &info->tx_sent);
+	smc_cursor_from_pos(tx->completed, tx->size, &info->tx_fin);
+	/* the peer's element is known once the handshake has told it */
+	if (tx->peer_size) {
+		smc_cursor_from_pos(tx->peer_consumed, tx->peer_size, &info->rx_cons);
+		smc_cursor_from_pos(tx->sent, tx->peer_size, &info->tx_prod);
+	}
+}
+
+/* Everything below conn->lock in one piece, so that the positions fit together. */
+static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
+{
+	struct smc_link *link;
+
+	spin_lock_bh(&conn->lock);
+	info->token = conn->token;
+	info->sndbuf = conn->tx.elem.size;
+	info->rmbe = conn->rx.elem.size;
+	info->peer_rmbe = conn->tx.peer_size;
+	info_cursors(info, &conn->tx.ring, &conn->rx.ring);
+	info->rx_flags = conn->rx.peer_state;
+	info->tx_flags = conn->tx.state;
+	info->tx_blocked = conn->tx.told_blocked;
+	info->rx_blocked = conn->rx.ring.peer_blocked;
+	info->link.role = conn->role;
+	link = conn->link;
+	if (link) {
+		info->link.valid = true;
+		info->link.num = link->num;
+		info->link.port = link->path.port;
+		memcpy(info->link.gid, link->path.gid.gid.raw, sizeof(info->link.gid));
+		memcpy(info->link.peer_gid, link->peer_gid.raw, sizeof(info->link.peer_gid));
+		if (link->path.dev && link->path.dev->ibdev)
+			snprintf(info->link.ibname, sizeof(info->link.ibname), "%s",
+				 link->path.dev->ibdev->name);
+	}
+	spin_unlock_bh(&conn->lock);
+}
+
+static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+
+	memset(info, 0, sizeof(*info));
+	info->sk = smc_sock_sk(smc);
+	info->carrier = smc->carrier.sock ? smc->carrier.sock->sk : NULL;
+	info->mode = smc_sock_mode(smc);
+	info->server = test_bit(SMC_SF_SERVER, &smc->flags);
+	info->diag_state = diag_state(smc, conn);
+	info->own_reason = smc->own_reason;
+	info->peer_reason = smc->peer_reason;
+	if (conn) {
+		info_conn(info, conn);
+		smc_conn_put(conn);
+	}
+}
+
+/**
+ * smc_sock_walk() - visit the sockets of a namespace and protocol
+ * @net: namespace
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
+ * @pos: where to begin (0 at first); where it stopped afterwards
+ * @fn: called under a spinlock; non-zero stops at this socket
+ * @arg: for @fn
+ *
+ * Sockets that come or go between two calls may be missed or seen twice.
+ *
+ * Return: 0 at the end, else what @fn returned.
+ */
+int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
+		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
+{
+	unsigned int bucket = *pos & (TABLE_SIZE - 1), skip = *pos >> TABLE_BITS, i;
+	struct smc_sock_info info;
+	struct smc_sock *smc;
+	int rc = 0;
+
+	if (*pos == SMC_SOCK_WALK_END)
+		return 0;
+	for (; bucket < TABLE_SIZE; bucket++, skip = 0) {
+		struct sock_bucket *b = &table[protocol == SMC_PROTO_IPV6][bucket];
+
+		i = 0;
+		spin_lock(&b->lock);
+		hlist_for_each_entry(smc, &b->head, bucket) {
+			if (i++ < skip || !net_eq(sock_net(smc_sock_sk(smc)), net))
+				continue;
+			info_fill(&info, smc);
+			rc = fn(&info, arg);
+			if (rc)
+				break;
+		}
+		spin_unlock(&b->lock);
+		if (rc) {
+			*pos = (unsigned long)(i - 1) << TABLE_BITS | bucket;
+			return rc;
+		}
+	}
+	*pos = SMC_SOCK_WALK_END;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(smc_sock_walk);
+
+/* ---- module ------------------------------------------------------------------ */
+
+/**
+ * smc_sock_init() - register the protos
+ *
+ * Return: 0 or -errno.
+ */
+int __init smc_sock_init(void)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < TABLE_SIZE; i++) {
+		spin_lock_init(&table[0][i].lock);
+		spin_lock_init(&table[1][i].lock);
+	}
+	rc = proto_register(&smc_prot, 1);
+	if (rc)
+		return rc;
+	rc = proto_register(&smc6_prot, 1);
+	if (rc)
+		proto_unregister(&smc_prot);
+	return rc;
+}
+
+/** smc_sock_exit() - unregister the protos; no socket is left */
+void smc_sock_exit(void)
+{
+	proto_unregister(&smc6_prot);
+	proto_unregister(&smc_prot);
+}

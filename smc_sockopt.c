@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Socket options and ioctls. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/smc.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <linux/uaccess.h>
+#include <asm/ioctls.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/policy.h>
+#include <smc/rx.h>
+#include <smc/sockopt.h>
+#include <smc/tx.h>
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
+
+/*
+ * Flags that SOL_SOCKET options set and that mean the same on both. Never time
+ * stamps: a static key counts their holders.
+ */
+static const unsigned long shared_flags =
+	BIT(SOCK_URGINLINE) | BIT(SOCK_KEEPOPEN) | BIT(SOCK_LINGER) | BIT(SOCK_BROADCAST) |
+	BIT(SOCK_DBG) | BIT(SOCK_LOCALROUTE) | BIT(SOCK_RXQ_OVFL) | BIT(SOCK_ZEROCOPY) |
+	BIT(SOCK_SELECT_ERR_QUEUE) | BIT(SOCK_RCVMARK);
+
+/* Fields, not a second sock_setsockopt(): that would check and charge twice. */
+static void copy_fields(struct sock *to, const struct sock *from)
+{
+	unsigned long differ = (to->sk_flags ^ from->sk_flags) & shared_flags;
+	int bit;
+
+	if (to->sk_mark != from->sk_mark || to->sk_bound_dev_if != from->sk_bound_dev_if)
+		sk_dst_reset(to);
+	for_each_set_bit(bit, &differ, BITS_PER_LONG)
+		sock_valbool_flag(to, bit, sock_flag(from, bit));
+	to->sk_reuse = from->sk_reuse;
+	to->sk_bound_dev_if = from->sk_bound_dev_if;
+	WRITE_ONCE(to->sk_lingertime, from->sk_lingertime);
+	WRITE_ONCE(to->sk_priority, from->sk_priority);
+	WRITE_ONCE(to->sk_mark, from->sk_mark);
+	WRITE_ONCE(to->sk_rcvtimeo, from->sk_rcvtimeo);
+	WRITE_ONCE(to->sk_sndtimeo, from->sk_sndtimeo);
+	WRITE_ONCE(to->sk_max_pacing_rate, from->sk_max_pacing_rate);
+	WRITE_ONCE(to->sk_txrehash, from->sk_txrehash);
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	WRITE_ONCE(to->sk_ll_usec, from->sk_ll_usec);
+#endif
+}
+
+static void mirror_locked(struct smc_sock *smc)
+{
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+
+	copy_fields(sk, csk);
+	sk->sk_reuseport = csk->sk_reuseport;
+	WRITE_ONCE(sk->sk_rcvlowat, csk->sk_rcvlowat);
+	sk->sk_userlocks = csk->sk_userlocks;
+	WRITE_ONCE(sk->sk_sndbuf, csk->sk_sndbuf);
+	WRITE_ONCE(sk->sk_rcvbuf, csk->sk_rcvbuf);
+}
+
+/**
+ * smc_sockopt_mirror() - show the carrier's SOL_SOCKET values in our sk
+ * @smc: socket with a carrier; nobody else uses it yet, or its lock is held
+ */
+void smc_sockopt_mirror(struct smc_sock *smc)
+{
+	mirror_locked(smc);
+}
+
+/**
+ * smc_sockopt_inherit() - what a child takes over that its carrier does not know
+ * @child: new socket
+ * @listener: where it came from
+ */
+void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener)
+{
+	const unsigned long keep = BIT(SMC_SF_NODELAY) | BIT(SMC_SF_CORK);
+
+	child->flags |= READ_ONCE(listener->flags) & keep;
+}
+
+/**
+ * smc_sockopt_push() - give SOL_SOCKET values that only our sk has to the carrier
+ * @smc: socket with a carrier, our lock not held
+ */
+void smc_sockopt_push(struct smc_sock *smc)
+{
+#ifndef SOCK_CUSTOM_SOCKOPT
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+
+	lock_sock(sk);
+	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	copy_fields(csk, sk);
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK) {
+		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
+	}
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK) {
+		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
+	}
+	release_sock(csk);
+	release_sock(sk);
+#endif
+}
+
+/**
+ * smc_sockopt_rings() - ring sizes for the handshake
+ * @smc: socket
+ * @sndbuf: send ring bytes
+ * @rcvbuf: RMBE bytes
+ */
+void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
+{
+	const struct sock *csk = smc->carrier.sock->sk;
+	const struct smc_net *sn = smc_policy_net(sock_net(csk));
+
+	/* core stores twice what was asked for */
+	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
+							 READ_ONCE(sn->wmem);
+	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
+							 READ_ONCE(sn->rmem);
+}
+
+/* ---- set --------------------------------------------------------------------- */
+
+static bool fastopen_option(int name)
+{
+	return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ||
+	       name == TCP_FASTOPEN_KEY || name == TCP_FASTOPEN_NO_COOKIE;
+}
+
+/**
+ * smc_sockopt_excludes() - does this option make SMC impossible?
+ * @level: SOL_*
+ * @name: option
+ * @val: value
+ * @len: its length
+ *
+ * Return: true: an idle socket has to become TCP before the option is set.
+ */
+bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
+{
+	int on;
+
+	if (level == SOL_TCP)
+		return fastopen_option(name);
+	if (level != SOL_SOCKET || name != SO_ZEROCOPY || len < sizeof(on))
+		return false;
+	/* completions of sends that were copied into a ring cannot be told from TCP's */
+	return !copy_from_sockptr(&on, val, sizeof(on)) && on;
+}
+
+static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
+{
+	int on;
+
+	if (name != SMC_LIMIT_HS)
+		return -EOPNOTSUPP;
+	if (len < sizeof(on))
+		return -EINVAL;
+	if (copy_from_sockptr(&on, val, sizeof(on)))
+		return -EFAULT;
+	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, on);
+	return 0;
+}
+
+/* What the kernel keeps with struct socket or attaches to messages of ours. */
+static bool socket_option_is_ours(int name)
+{
+	switch (name) {
+	case SO_PASSCRED:
+	case SO_PASSSEC:
+#ifdef SO_PASSPIDFD
+	case SO_PASSPIDFD:
+#endif
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* TCP_NODELAY and TCP_CORK act on the rings too; both flush what waits. */
+static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
+{
+	struct smc_conn *conn;
+	bool cork = name == TCP_CORK;
+	int on;
+
+	if (copy_from_sockptr(&on, val, sizeof(on)))
+		return;
+	assign_bit(cork ? SMC_SF_CORK : SMC_SF_NODELAY, &smc->flags, on);
+	if (cork == !!on)
+		return;
+	conn = smc_sock_conn_get(smc);
+	if (conn) {
+		smc_tx_push(conn, false);
+		smc_conn_put(conn);
+	}
+}
+
+static int set_tcp(struct smc_sock *smc, int name)
+{
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return 0;
+	if (name == TCP_ULP)
+		return -EOPNOTSUPP;
+	return fastopen_option(name) ? -EINVAL : 0;
+}
+
+/**
+ * smc_sockopt_set() - setsockopt()
+ * @smc: socket
+ * @sock: its struct socket
+ * @level: SOL_*
+ * @name: option
+ * @val: value
+ * @len: its length
+ *
+ * Return: as setsockopt().
+ */
+int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
+		    sockptr_t val, unsigned int len)
+{
+	struct socket *csock = smc->carrier.sock;
+	struct sock *sk = smc_sock_sk(smc);
+	int rc = 0;
+
+	if (level == SOL_SMC)
+		return set_smc(smc, name, val, len);
+	if (level == SOL_SOCKET) {
+		if (socket_option_is_ours(name))
+			return sock_setsockopt(sock, level, name, val, len);
+		if (name == SO_ZEROCOPY && smc_sock_mode(smc) != SMC_MODE_TCP)
+			return -EOPNOTSUPP;
+	} else if (level == SOL_TCP) {
+		rc = set_tcp(smc, name);
+		if (rc)
+			return rc;
+	}
+	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
+	smc_sockopt_push(smc);
+	lock_sock(sk);
+	if (level == SOL_SOCKET)
+		rc = sock_setsockopt(csock, level, name, val, len);
+	else
+		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
+	mirror_locked(smc);
+	if (!rc && level == SOL_TCP && (name == TCP_NODELAY || name == TCP_CORK))
+		act_on_stream(smc, name, val);
+	release_sock(sk);
+	return rc;
+}
+
+/**
+ * smc_sockopt_set_rcvlowat() - SO_RCVLOWAT where core calls the op itself
+ * @sk: our socket, locked
+ * @val: bytes
+ *
+ * Return: as setsockopt().
+ */
+int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
+{
+	struct socket *csock = smc_sk(sk)->carrier.sock;
+	struct sock *csk = csock->sk;
+	int rc = 0;
+
+	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	if (csock->ops->set_rcvlowat)
+		rc = csock->ops->set_rcvlowat(csk, val);
+	release_sock(csk);
+	if (!rc)
+		WRITE_ONCE(sk->sk_rcvlowat, val ?: 1);
+	return rc;
+}
+
+/**
+ * smc_sockopt_set_peek_off() - SO_PEEK_OFF
+ * @sk: our socket
+ * @val: offset, -1 = off
+ *
+ * Return: as on TCP, which learned it in 6.9.
+ */
+int smc_sockopt_set_peek_off(struct sock *sk, int val)
+{
+	struct socket *csock = smc_sk(sk)->carrier.sock;
+	int rc;
+
+	if (!csock->ops->set_peek_off)
+		return -EOPNOTSUPP;
+	rc = csock->ops->set_peek_off(csock->sk, val);
+	if (!rc)
+		WRITE_ONCE(sk->sk_peek_off, val);
+	return rc;
+}
+
+/* ---- get --------------------------------------------------------------------- */
+
+static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
+{
+	int n, on = test_bit(SMC_SF_LIMIT_HS, &smc->flags);
+
+	if (name != SMC_LIMIT_HS)
+		return -EOPNOTSUPP;
+	if (get_user(n, len))
+		return -EFAULT;
+	if (n < 0)
+		return -EINVAL;
+	n = min_t(int, n, sizeof(on));
+	if (put_user(n, len) || copy_to_user(val, &on, n))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * smc_sockopt_get() - getsockopt(); SOL_SOCKET never arrives, core answers it
+ * @smc: socket
+ * @level: SOL_*
+ * @name: option
+ * @val: room for the value
+ * @len: its length
+ *
+ * Return: as getsockopt().
+ */
+int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
+		    int __user *len)
+{
+	struct socket *csock = smc->carrier.sock;
+	const struct proto_ops *ops = READ_ONCE(csock->ops);
+
+	if (level == SOL_SMC)
+		return get_smc(smc, name, val, len);
+	if (!ops->getsockopt)
+		return -EOPNOTSUPP;
+	return ops->getsockopt(csock, level, name, val, len);
+}
+
+/* ---- ioctl ------------------------------------------------------------------- */
+
+static int at_mark(struct smc_conn *conn)
+{
+	int rc;
+
+	spin_lock_bh(&conn->lock);
+	rc = conn->rx.urg && conn->rx.ring.consumed + 1 == conn->rx.urg_pos;
+	spin_unlock_bh(&conn->lock);
+	return rc;
+}
+
+/* Queue lengths; *@known says whether @cmd is one of these. */
+static int stream_answer(struct smc_sock *smc, unsigned int cmd, bool *known)
+{
+	struct smc_conn *conn;
+	size_t answer = 0;
+
+	*known = true;
+	conn = smc_sock_conn_get(smc);
+	switch (cmd) {
+	case SIOCINQ:
+		answer = conn ? smc_rx_readable(conn) : 0;
+		break;
+	case SIOCOUTQ:
+		answer = conn ? smc_tx_queued(conn) : 0;
+		break;
+	case SIOCOUTQNSD:
+		answer = conn ? smc_tx_unsent(conn) : 0;
+		break;
+	case SIOCATMARK:
+		answer = conn ? at_mark(conn) : 0;
+		break;
+	default:
+		*known = false;
+		break;
+	}
+	if (conn)
+		smc_conn_put(conn);
+	return min_t(size_t, answer, INT_MAX);
+}
+
+/**
+ * smc_sockopt_ioctl() - ioctl()
+ * @smc: socket
+ * @cmd: command
+ * @arg: argument
+ *
+ * While a handshake runs the queues are empty to the application: what lies in the
+ * carrier's is not its business.
+ *
+ * Return: as ioctl().
+ */
+int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg)
+{
+	struct socket *csock = smc->carrier.sock;
+	bool known;
+	int answer;
+
+	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)) {
+		answer = stream_answer(smc, cmd, &known);
+		if (known)
+			return put_user(answer, (int __user *)arg);
+	}
+	return READ_ONCE(csock->ops)->ioctl(csock, cmd, arg);
+}

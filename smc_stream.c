@@ -1,0 +1,742 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* SMC mode: the byte stream as a socket. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/sched/signal.h>
+#include <linux/splice.h>
+#include <linux/uio.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/rx.h>
+#include <smc/stats.h>
+#include <smc/stream.h>
+#include <smc/tx.h>
+
+/* Queued bytes are still sent for so long after close(). */
+#define LINGER_BACKGROUND	(60 * HZ)
+/* A close() that lingers looks again this often: a completion need not wake it. */
+#define LINGER_SLICE		(HZ / 10)
+/* The peer may keep back so much of our RMBE: a peek for more would wait for ever. */
+#define PEEK_RESERVE		64
+
+static struct workqueue_struct *stream_wq;
+
+/* ---- state ------------------------------------------------------------------- */
+
+/* What the connection's state means in TCP's terms; @own: our part of sk_shutdown. */
+static void derive(enum smc_conn_state state, int own, int *tcp, int *shutdown)
+{
+	bool sent = own & SEND_SHUTDOWN;
+
+	switch (state) {
+	case SMC_CONN_INIT:
+		*tcp = TCP_SYN_SENT;
+		*shutdown = 0;
+		return;
+	case SMC_CONN_ACTIVE:
+		*tcp = sent ? TCP_FIN_WAIT1 : TCP_ESTABLISHED;
+		*shutdown = 0;
+		return;
+	case SMC_CONN_PEERCLOSEWAIT1_D:
+	case SMC_CONN_PEERCLOSEWAIT1_C:
+		*tcp = TCP_FIN_WAIT2;
+		*shutdown = 0;
+		return;
+	case SMC_CONN_APPCLOSEWAIT1_D:
+	case SMC_CONN_APPCLOSEWAIT1_C:
+		*tcp = sent ? TCP_LAST_ACK : TCP_CLOSE_WAIT;
+		*shutdown = RCV_SHUTDOWN;
+		return;
+	case SMC_CONN_PEERCLOSEWAIT2_D:
+	case SMC_CONN_PEERCLOSEWAIT2_C:
+	case SMC_CONN_APPFINCLOSEWAIT:
+	case SMC_CONN_APPCLOSEWAIT2_D:
+	case SMC_CONN_APPCLOSEWAIT2_C:
+	case SMC_CONN_PEERFINCLOSEWAIT:
+	case SMC_CONN_PEERABORTWAIT:
+	case SMC_CONN_PROCESSABORT:
+	case SMC_CONN_CLOSED:
+	case SMC_CONN_STATES:
+		break;
+	}
+	*tcp = TCP_CLOSE;
+	*shutdown = SHUTDOWN_MASK;
+}
+
+/**
+ * smc_stream_sync() - derive sk_state, sk_shutdown and sk_err
+ * @smc: socket
+ *
+ * Any context. The one writer of the three in SMC mode.
+ */
+void smc_stream_sync(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	enum smc_conn_state state;
+	int tcp, shutdown, err;
+
+	spin_lock_bh(&smc->state_lock);
+	if (!smc->conn)
+		goto out;
+	state = smc_conn_state(smc->conn);
+	derive(state, sk->sk_shutdown, &tcp, &shutdown);
+	err = READ_ONCE(smc->conn->err);
+	/* the cause of an orderly end is nobody's error */
+	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
+		WRITE_ONCE(sk->sk_err, err);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | shutdown);
+	smc_sk_state_store(sk, tcp);
+	WRITE_ONCE(smc->seen, state);
+out:
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/* Hints may come late; calls look for themselves. */
+static void sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	if (READ_ONCE(smc->seen) != (int)smc_conn_state(conn))
+		smc_stream_sync(smc);
+}
+
+/* A third of the ring is worth a wake-up, as in sk_stream_is_writeable(). */
+static bool writable(const struct smc_conn *conn)
+{
+	return smc_tx_space(conn) >= conn->tx.ring.size / 3;
+}
+
+/* ---- what the connection tells ----------------------------------------------- */
+
+static void stream_hold(void *owner)
+{
+	sock_hold(smc_sock_sk(owner));
+}
+
+static void stream_put(void *owner)
+{
+	sock_put(smc_sock_sk(owner));
+}
+
+/* Our sk_write_space; RCU read side: sk_socket may go at any time. */
+static void stream_write_space(struct sock *sk)
+{
+	struct socket *sock = READ_ONCE(sk->sk_socket);
+	struct smc_conn *conn;
+	struct socket_wq *wq;
+	bool enough;
+
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags))
+		return;
+	conn = smc_sock_conn_get(smc_sk(sk));
+	enough = !conn || writable(conn);
+	if (conn)
+		smc_conn_put(conn);
+	if (!enough || !test_and_clear_bit(SOCK_NOSPACE, &sock->flags))
+		return;
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+static void stream_notify(void *owner, unsigned int bits)
+{
+	struct smc_sock *smc = owner;
+	struct sock *sk = smc_sock_sk(smc);
+
+	rcu_read_lock();
+	if (bits & SMC_CONN_CHANGED) {
+		smc_stream_sync(smc);
+		if (READ_ONCE(sk->sk_err))
+			sk->sk_error_report(sk);
+		sk->sk_state_change(sk);
+		if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
+			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
+		else if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+	}
+	if (bits & SMC_CONN_READABLE)
+		sk->sk_data_ready(sk);
+	if (bits & SMC_CONN_WRITABLE)
+		sk->sk_write_space(sk);
+	rcu_read_unlock();
+}
+
+static const struct smc_conn_events stream_events = {
+	.hold	= stream_hold,
+	.put	= stream_put,
+	.notify	= stream_notify,
+};
+
+/* ---- the carrier under a running stream -------------------------------------- */
+
+static void carrier_work(struct work_struct *work)
+{
+	struct smc_sock *smc = container_of(work, struct smc_sock, carrier_work);
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+
+	if (!conn)
+		return;
+	smc_conn_abort(conn, ECONNRESET);
+	smc_conn_put(conn);
+}
+
+/*
+ * RFC 7609 4.8.2: RST aborts. FIN may overtake data that is still in the fabric, and
+ * a time-out of an idle TCP connection says nothing about the link: neither counts.
+ */
+static void carrier_changed(void *owner)
+{
+	struct smc_sock *smc = owner;
+	const struct sock *csk = smc->carrier.sock->sk;
+
+	if (inet_sk_state_load(csk) == TCP_CLOSE && READ_ONCE(csk->sk_err) == ECONNRESET)
+		queue_work(stream_wq, &smc->carrier_work);
+}
+
+static const struct smc_carrier_events carrier_events = {
+	.changed = carrier_changed,
+};
+
+/**
+ * smc_stream_enter() - the socket is SMC
+ * @smc: undecided socket, handshake over
+ * @conn: active connection; the caller's reference is taken over
+ *
+ * Process context. Wakes nobody.
+ */
+void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	INIT_WORK(&smc->carrier_work, carrier_work);
+	sk->sk_write_space = stream_write_space;
+	clear_bit(SMC_SF_ERR_TOLD, &smc->flags);
+	spin_lock_bh(&smc->state_lock);
+	smc->conn = conn;
+	smc->seen = -1;
+	/* what SO_SNDBUF and SO_RCVBUF show: core doubles */
+	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
+	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
+	/* pairs with smc_sock_mode(): who sees SMC sees the connection */
+	smp_store_release(&smc->mode, SMC_MODE_SMC);
+	spin_unlock_bh(&smc->state_lock);
+	smc_conn_attach(conn, &stream_events, smc);
+	smc_stream_sync(smc);
+	if (smc_carrier_hook(&smc->carrier, &carrier_events, smc))
+		carrier_changed(smc);
+}
+
+/* ---- sendmsg ----------------------------------------------------------------- */
+
+static bool send_woken(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	const struct sock *sk = smc_sock_sk(smc);
+
+	return writable(conn) || READ_ONCE(sk->sk_err) ||
+	       READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
+	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
+}
+
+/* Socket lock held, dropped while asleep; @conn is kept by the caller. */
+static int wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = smc_sock_sk(smc);
+	int rc = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	for (;;) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		/* pairs with the completion that frees space, then looks at the bit */
+		smp_mb__after_atomic();
+		if (send_woken(smc, conn))
+			break;
+		rc = -EAGAIN;
+		if (!*timeo)
+			break;
+		rc = sock_intr_errno(*timeo);
+		if (signal_pending(current))
+			break;
+		rc = 0;
+		sk_wait_event(sk, timeo, send_woken(smc, conn), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return rc;
+}
+
+/* May more be sent at all? Error and EPIPE are told apart by sk_stream_error(). */
+static bool send_open(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	const struct sock *sk = smc_sock_sk(smc);
+
+	if (!conn)
+		return false;
+	sync_if_changed(smc, conn);
+	return !READ_ONCE(sk->sk_err) && !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN);
+}
+
+/**
+ * smc_stream_sendmsg() - sendmsg()
+ * @smc: socket in SMC mode
+ * @msg: message
+ * @len: its length
+ *
+ * MSG_OOB is accepted and travels in line.
+ *
+ * Return: as sendmsg(); raises SIGPIPE.
+ */
+int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	int flags = msg->msg_flags, copied = 0, err = 0;
+	struct smc_conn *conn;
+	ssize_t rc;
+	long timeo;
+	bool more;
+
+	/* data path 1 */
+	lock_sock(sk);
+	smc_stats_inc(sock_net(sk), SMC_STAT_TX_CNT);
+	timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
+	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	/* a disconnect by another thread drops the socket's reference while we sleep */
+	conn = smc_sock_conn_get(smc);
+	for (;;) {
+		if (!send_open(smc, conn) || smc->conn != conn) {
+			err = -EPIPE;
+			break;
+		}
+		if (!msg_data_left(msg))
+			break;
+		rc = smc_tx_write(conn, &msg->msg_iter, min_t(size_t, msg_data_left(msg),
+							      INT_MAX - copied));
+		if (rc > 0) {
+			copied += rc;
+			more = msg_data_left(msg) || flags & MSG_MORE ||
+			       test_bit(SMC_SF_CORK, &smc->flags);
+			smc_tx_push(conn, more);
+			continue;
+		}
+		if (rc == -EAGAIN) {
+			smc_tx_push(conn, false);
+			rc = wait_space(smc, conn, &timeo);
+		}
+		if (rc) {
+			/* an abort since has its own error */
+			smc_stream_sync(smc);
+			err = rc;
+			break;
+		}
+	}
+	if (err && !copied)
+		copied = sk_stream_error(sk, flags, err);
+	release_sock(sk);
+	if (conn)
+		smc_conn_put(conn);
+	return copied;
+}
+
+/* ---- recvmsg ----------------------------------------------------------------- */
+
+static bool recv_woken(struct smc_sock *smc, const struct smc_conn *conn, size_t skip)
+{
+	const struct sock *sk = smc_sock_sk(smc);
+
+	return smc_rx_readable(conn) > skip || READ_ONCE(sk->sk_err) ||
+	       READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
+}
+
+static void wait_data(struct smc_sock *smc, const struct smc_conn *conn, size_t skip, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = smc_sock_sk(smc);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	sk_wait_event(sk, timeo, recv_woken(smc, conn, skip), &wait);
+	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/*
+ * Nothing was readable: the end of this call, or -EINPROGRESS to wait. @shutdown and
+ * @state were read before the ring was, so an EOF that came with data is not early.
+ */
+static int recv_end(struct smc_sock *smc, int shutdown, int state, long timeo, bool some)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (some) {
+		if (READ_ONCE(sk->sk_err) || shutdown & RCV_SHUTDOWN || state == TCP_CLOSE ||
+		    !timeo || signal_pending(current))
+			return 0;
+		return -EINPROGRESS;
+	}
+	if (READ_ONCE(sk->sk_err))
+		return sock_error(sk);
+	if (shutdown & RCV_SHUTDOWN)
+		return 0;
+	if (state == TCP_CLOSE)
+		return -ENOTCONN;
+	if (!timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(timeo);
+	return -EINPROGRESS;
+}
+
+/* Socket lock held. */
+static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+		       size_t len, int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	bool peek = flags & MSG_PEEK;
+	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
+	size_t start = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0, skip = start;
+	int copied = 0, target, shutdown, state, end;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	ssize_t rc;
+
+	len = min_t(size_t, len, INT_MAX);
+	target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	for (;;) {
+		if (smc->conn != conn)
+			return copied ?: -ENOTCONN;
+		sync_if_changed(smc, conn);
+		shutdown = READ_ONCE(sk->sk_shutdown);
+		state = inet_sk_state_load(sk);
+		if (len)
+			rc = smc_rx_read(conn, to, len - copied, skip, peek);
+		else
+			rc = smc_rx_readable(conn) ? 0 : -EAGAIN;
+		if (rc > 0) {
+			copied += rc;
+			if (peek)
+				skip += rc;
+			if (copied < len)
+				continue;
+			break;
+		}
+		if (rc != -EAGAIN)
+			return copied ?: rc;
+		if (copied >= target)
+			break;
+		if (peek && copied && skip + PEEK_RESERVE >= conn->rx.ring.size)
+			break;
+		end = recv_end(smc, shutdown, state, timeo, copied);
+		if (end != -EINPROGRESS) {
+			if (!copied)
+				copied = end;
+			break;
+		}
+		wait_data(smc, conn, skip, &timeo);
+	}
+	if (copied > 0 && peek)
+		sk_peek_offset_fwd(sk, copied);
+	else if (copied > 0)
+		sk_peek_offset_bwd(sk, copied);
+	return copied;
+}
+
+/**
+ * smc_stream_recvmsg() - recvmsg()
+ * @smc: socket in SMC mode
+ * @msg: message
+ * @len: room
+ * @flags: MSG_*
+ *
+ * Return: as recvmsg(). MSG_OOB: -EINVAL, urgent bytes are in line.
+ */
+int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn;
+	int rc = -ENOTCONN;
+
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	lock_sock(sk);
+	smc_stats_inc(sock_net(sk), SMC_STAT_RX_CNT);
+	conn = smc_sock_conn_get(smc);
+	if (conn) {
+		/* data path 12 */
+		rc = recv_locked(smc, conn, msg, len, flags);
+		smc_conn_put(conn);
+	}
+	release_sock(sk);
+	return rc;
+}
+
+/* ---- splice ------------------------------------------------------------------ */
+
+static void release_page_of(struct splice_pipe_desc *spd, unsigned int i)
+{
+	put_page(spd->pages[i]);
+}
+
+/**
+ * smc_stream_splice_read() - splice from the stream into a pipe
+ * @smc: socket in SMC mode
+ * @pipe: locked by the caller
+ * @len: bytes
+ * @nonblock: do not wait
+ *
+ * The bytes are copied: RMBE pages stay the peer's to write.
+ *
+ * Return: as splice().
+ */
+ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pipe, size_t len,
+			       bool nonblock)
+{
+	struct page *pages[PIPE_DEF_BUFFERS];
+	struct partial_page partial[PIPE_DEF_BUFFERS];
+	struct bio_vec vec[PIPE_DEF_BUFFERS];
+	struct splice_pipe_desc spd = {
+		.pages		= pages,
+		.partial	= partial,
+		.nr_pages_max	= PIPE_DEF_BUFFERS,
+		.ops		= &nosteal_pipe_buf_ops,
+		.spd_release	= release_page_of,
+	};
+	struct msghdr msg = {};
+	unsigned int n, i, room;
+	ssize_t rc, left;
+
+	/* no more than the pipe takes: what is read cannot be put back */
+	room = pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
+	room = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
+	n = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE), room);
+	if (!n)
+		return len ? -EAGAIN : 0;
+	for (i = 0; i < n; i++) {
+		pages[i] = alloc_page(GFP_KERNEL);
+		if (!pages[i])
+			break;
+		vec[i].bv_page = pages[i];
+		vec[i].bv_len = PAGE_SIZE;
+		vec[i].bv_offset = 0;
+	}
+	n = i;
+	if (!n)
+		return -ENOMEM;
+	len = min_t(size_t, len, n * PAGE_SIZE);
+	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
+	rc = smc_stream_recvmsg(smc, &msg, len, nonblock ? MSG_DONTWAIT : 0);
+	left = max_t(ssize_t, rc, 0);
+	for (i = 0; i < n; i++) {
+		if (!left) {
+			put_page(pages[i]);
+			continue;
+		}
+		partial[i].offset = 0;
+		partial[i].len = min_t(size_t, left, PAGE_SIZE);
+		left -= partial[i].len;
+		spd.nr_pages++;
+	}
+	return spd.nr_pages ? splice_to_pipe(pipe, &spd) : rc;
+}
+
+/**
+ * smc_stream_splice_eof() - sendfile() ended short: what waited for more goes now
+ * @smc: socket in SMC mode
+ */
+void smc_stream_splice_eof(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+
+	if (!conn)
+		return;
+	smc_tx_push(conn, false);
+	smc_conn_put(conn);
+}
+
+/* ---- poll, shutdown ---------------------------------------------------------- */
+
+/**
+ * smc_stream_poll() - event mask in SMC mode
+ * @smc: socket; the caller has put itself on its wait queue
+ *
+ * Return: EPOLL* bits, as tcp_poll().
+ */
+__poll_t smc_stream_poll(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+	__poll_t mask = 0;
+	int shutdown, target;
+
+	if (!conn)
+		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP;
+	sync_if_changed(smc, conn);
+	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (shutdown == SHUTDOWN_MASK || inet_sk_state_load(sk) == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	target = min_t(u32, sock_rcvlowat(sk, 0, INT_MAX), conn->rx.ring.size / 2);
+	if (smc_rx_readable(conn) >= target)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (shutdown & SEND_SHUTDOWN || writable(conn) ||
+	    !smc_conn_state_may_send(smc_conn_state(conn))) {
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	} else if (sk->sk_socket) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		/* space that came before the bit was seen wakes nobody */
+		smp_mb__after_atomic();
+		if (writable(conn))
+			mask |= EPOLLOUT | EPOLLWRNORM;
+	}
+	/* an error is stored before the shutdown that was read above */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	smc_conn_put(conn);
+	return mask;
+}
+
+/**
+ * smc_stream_shutdown() - shutdown()
+ * @smc: socket in SMC mode
+ * @how: SHUT_*, checked
+ *
+ * Return: 0 or -ENOTCONN.
+ */
+int smc_stream_shutdown(struct smc_sock *smc, int how)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	int bits = how + 1, rc = 0;
+
+	lock_sock(sk);
+	if (smc->conn)
+		smc_stream_sync(smc);
+	if (inet_sk_state_load(sk) == TCP_CLOSE)
+		rc = -ENOTCONN;
+	smc_sock_add_shutdown(smc, bits);
+	if (smc->conn && bits & SEND_SHUTDOWN) {
+		smc_tx_push(smc->conn, false);
+		smc_conn_shutdown(smc->conn);
+	}
+	smc_stream_sync(smc);
+	sk->sk_state_change(sk);
+	release_sock(sk);
+	return rc;
+}
+
+/* ---- close ------------------------------------------------------------------- */
+
+static void linger(struct sock *sk, const struct smc_conn *conn)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	long left = READ_ONCE(sk->sk_lingertime);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (left > 0 && !smc_conn_drained(conn) && !signal_pending(current) &&
+	       smc_conn_state_may_cdc(smc_conn_state(conn))) {
+		long slice = min_t(long, left, LINGER_SLICE);
+
+		left -= slice - wait_woken(&wait, TASK_INTERRUPTIBLE, slice);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* Takes the connection away from the socket; NULL if it had none. */
+static struct smc_conn *detach(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc->conn;
+
+	if (!conn)
+		return NULL;
+	smc_carrier_unhook(&smc->carrier);
+	cancel_work_sync(&smc->carrier_work);
+	smc_conn_detach(conn);
+	spin_lock_bh(&smc->state_lock);
+	smc->conn = NULL;
+	spin_unlock_bh(&smc->state_lock);
+	return conn;
+}
+
+/**
+ * smc_stream_close() - close the connection for release()
+ * @smc: socket that nobody else uses any more
+ * @wait: honour SO_LINGER with a time
+ *
+ * Process context, no lock held.
+ *
+ * Return: true after an abort (unread data, SO_LINGER 0): reset the carrier too.
+ */
+bool smc_stream_close(struct smc_sock *smc, bool wait)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn = smc->conn;
+	bool abort = false;
+
+	if (!conn)
+		return false;
+	if (smc_rx_readable(conn))
+		abort = true;
+	if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)
+		abort = true;
+	if (!abort) {
+		smc_tx_push(conn, false);
+		/* inet_release() does not linger for an exiting process either */
+		if (wait && sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
+			linger(sk, conn);
+	}
+	detach(smc);
+	smc_conn_close(conn, abort, LINGER_BACKGROUND);
+	smc_conn_put(conn);
+	return abort;
+}
+
+/**
+ * smc_stream_disconnect() - connect(AF_UNSPEC)
+ * @smc: socket in SMC mode, locked
+ *
+ * As on TCP the peer sees a reset, and the socket may be used again.
+ */
+void smc_stream_disconnect(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn = detach(smc);
+
+	if (conn) {
+		smc_conn_close(conn, true, 0);
+		smc_conn_put(conn);
+	}
+	spin_lock_bh(&smc->state_lock);
+	WRITE_ONCE(sk->sk_err, ECONNRESET);
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	smc_sk_state_store(sk, TCP_CLOSE);
+	/* pairs with smc_sock_mode() */
+	smp_store_release(&smc->mode, SMC_MODE_UNDECIDED);
+	spin_unlock_bh(&smc->state_lock);
+	sk->sk_error_report(sk);
+}
+
+/* ---- module ------------------------------------------------------------------ */
+
+/**
+ * smc_stream_init() - create the work queue
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_stream_init(void)
+{
+	stream_wq = alloc_workqueue("smc_stream", WQ_UNBOUND, 0);
+	return stream_wq ? 0 : -ENOMEM;
+}
+
+/** smc_stream_exit() - destroy the work queue; no socket is left */
+void smc_stream_exit(void)
+{
+	destroy_workqueue(stream_wq);
+}
