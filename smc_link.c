@@ -81,6 +81,7 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 
 /* ---- what the queue pair tells ---- */
 
+/* data path 8: CDC or LLC, the first byte tells */
 static void received(void *ctx, const u8 *buf, u32 len)
 {
 	struct smc_link *link = ctx;

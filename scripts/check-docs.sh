@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Keeps Documentation/ and the code together: what a page names exists, and what
+# has to be named is. Prints KTAP. Needs make and gcc (for the state tables).
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top/Documentation" || exit 1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+n=0
+rc=0
+
+# A test has passed when its list of complaints is empty.
+result()
+{
+	n=$((n + 1))
+	if [ -s "$tmp/bad" ]; then
+		echo "not ok $n docs: $1"
+		sed 's/^/# /' "$tmp/bad"
+		rc=1
+	else
+		echo "ok $n docs: $1"
+	fi
+	: > "$tmp/bad"
+}
+
+complain()
+{
+	echo "$*" >> "$tmp/bad"
+}
+
+# differ WHERE1 LIST1 WHERE2 LIST2: what is in one sorted list only
+differ()
+{
+	comm -23 "$2" "$4" | sed "s|\$|: in $1, not in $3|" >> "$tmp/bad"
+	comm -13 "$2" "$4" | sed "s|\$|: in $3, not in $1|" >> "$tmp/bad"
+	[ -s "$2" ] || complain "nothing found in $1"
+}
+
+# Text between two backquotes, one per line.
+literals()
+{
+	# shellcheck disable=SC2016 # backquotes are meant
+	grep -ho '``[^`]*``' "$@" | tr -d '`'
+}
+
+: > "$tmp/bad"
+echo "KTAP version 1"
+echo "1..12"
+
+# --- files
+
+for f in "$top"/*.c "$top"/proto/*.c; do
+	name=${f#"$top"/}
+	case $name in
+	*.mod.c) continue ;;
+	esac
+	grep -qw -- "${name%.c}" architecture.rst || complain "$name is not named"
+done
+# a header belongs to the file of its name, or is named itself
+for f in "$top"/include/smc/*.h "$top"/include/smc/proto/*.h; do
+	name=$(basename "$f" .h)
+	[ -e "$top/smc_$name.c" ] || [ -e "$top/$name.c" ] || [ -e "$top/proto/$name.c" ] ||
+		grep -q -- "$name\\.h" architecture.rst || complain "$name.h is not named"
+done
+result "architecture.rst names every file of the module"
+
+grep -ow '\(smc_[a-z_]*\|af_smc\)\.c' ./*.rst decisions/*.md | sort -u |
+	while IFS=: read -r page f; do
+		[ -e "$top/$f" ] || complain "$page names $f, which does not exist"
+	done
+literals ./*.rst | grep -E '^(scripts|selftests|tools|include|proto|Documentation)/' |
+	grep -v '[*<A-Z]' | sort -u |
+	while read -r f; do
+		[ -e "$top/$f" ] || [ -e "$top/Documentation/${f#Documentation/}" ] ||
+			complain "$f does not exist"
+	done
+result "files that pages name exist"
+
+# --- layers
+
+grep -v '^#' "$top/scripts/layers.txt" |
+	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort > "$tmp/layers"
+awk '/^   \* - [0-9]+$/ { rank = $3; next }
+	rank != "" && /^     - / {
+		for (i = 2; i <= NF; i++)
+			print rank, $i
+		rank = ""
+	}' architecture.rst | sort > "$tmp/table"
+differ scripts/layers.txt "$tmp/layers" architecture.rst "$tmp/table"
+result "ranks are those of layers.txt"
+
+# --- marks of the data path: "N file", one for each number of "N to M"
+
+grep -o 'data path [0-9][0-9]*\( to [0-9][0-9]*\)\?' "$top"/*.c /dev/null |
+	sed "s|^$top/||; s|:data path | |; s| to | |" |
+	awk '{ last = NF > 2 ? $3 : $2; for (i = $2; i <= last; i++) print i, $1 }' |
+	sort -u > "$tmp/marks"
+awk '/^   \* - [0-9]+$/ { step = $3; next }
+	step != "" && /^     - / {
+		while (match($0, /[a-z_]+\.c/)) {
+			print step, substr($0, RSTART, RLENGTH)
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+		step = ""
+	}' data-path.rst | sort -u > "$tmp/steps"
+differ "the code" "$tmp/marks" data-path.rst "$tmp/steps"
+result "marks of the data path"
+
+# --- functions: defined at the beginning of a line somewhere
+
+cat "$top"/*.c "$top"/proto/*.c "$top"/include/smc/*.h "$top"/include/smc/proto/*.h |
+	grep '^[a-z]' | grep -o '[a-z_0-9]*(' | tr -d '(' | sort -u > "$tmp/defined"
+{
+	literals rfc-map.rst | grep '^[a-z_0-9]*()$'
+	literals ./*.rst | grep '^smc_[a-z_0-9]*()$'
+} | tr -d '()' | sort -u > "$tmp/functions"
+comm -23 "$tmp/functions" "$tmp/defined" | sed 's/$/() does not exist/' > "$tmp/bad"
+[ -s "$tmp/functions" ] || complain "no function found"
+result "functions that pages name exist"
+
+# --- tests named in the RFC map
+
+literals rfc-map.rst | grep -E '^[a-z_]+(\.[a-z_0-9]+)+$' | grep -Ev '\.(c|h|sh|rst)$' |
+	sort -u > "$tmp/tests"
+while IFS=. read -r suite name more; do
+	case $suite in
+	net)	continue ;;	# a sysctl
+	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
+	api)	grep -q "{ \"$name\"," "$top"/selftests/api_*.c ;;
+	evil)	grep -q "{ \"$name\"," "$top"/selftests/evil_*.c ;;
+	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
+	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
+	esac 2>/dev/null || complain "$suite.$name${more:+.$more} does not exist"
+done < "$tmp/tests"
+[ -s "$tmp/tests" ] || complain "no test found"
+result "tests that rfc-map.rst names exist"
+
+# --- links
+
+for page in ./*.rst decisions/*.md ../README.md; do
+	# shellcheck disable=SC2016 # backquotes are meant
+	case $page in
+	*.rst)	grep -o '<[^<>` ]*>`_' "$page" | sed 's/^<//; s/>`_$//' ;;
+	*)	grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' ;;
+	esac | grep -v '^[a-z]*:' | sed 's/#.*//' | while read -r link; do
+		[ -z "$link" ] || [ -e "$(dirname "$page")/$link" ] ||
+			complain "$page links to $link"
+	done
+done
+result "links resolve"
+
+for page in *.rst decisions/*.md; do
+	[ "$page" = index.rst ] || grep -q "<$page>" index.rst || complain "$page is not in index.rst"
+done
+result "index.rst lists every page"
+
+# --- generated and enumerated
+
+if make -s -C "$top/selftests/unit" BUILD="$tmp/unit" "$tmp/unit/native/test_conn_fsm" \
+	> "$tmp/log" 2>&1; then
+	"$tmp/unit/native/test_conn_fsm" --rst 2> "$tmp/log" | diff - states.rst > "$tmp/diff" ||
+		{ complain "write it again: test_conn_fsm --rst"; head -20 "$tmp/diff" >> "$tmp/bad"; }
+else
+	cp "$tmp/log" "$tmp/bad"
+fi
+result "states.rst is what the tables say"
+
+sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/smc_stats.c" | sort > "$tmp/counters"
+sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \
+	troubleshooting.rst | sort > "$tmp/named"
+differ smc_stats.c "$tmp/counters" troubleshooting.rst "$tmp/named"
+result "troubleshooting.rst has every counter"
+
+# Reasons that the module can give, with number and text.
+sed -n '/^enum smc_clc_reason smc_clc_unsupported/,/^const char/p' "$top/proto/clc_msg.c" |
+	cat - "$top"/smc_*.c "$top/af_smc.c" |
+	grep -o 'SMC_CLC_DECL_[A-Z_0-9]*' | grep -v '_NONE$' | sort -u |
+	while read -r decl; do
+		code=$(sed -n "s/^\t$decl\t*= \(0x[0-9a-f]*\),\$/\1/p" \
+			"$top/include/smc/proto/clc_msg.h")
+		text=$(sed -n "/case $decl:/{n;s/.*\"\(.*\)\".*/\1/p;}" "$top/proto/clc_msg.c")
+		grep -A1 "^   \* - $code\$" troubleshooting.rst | grep -qF "$text" ||
+			complain "$decl, $code, \"$text\" is not explained"
+	done
+result "troubleshooting.rst explains every fallback reason"
+
+grep -o 'SMC_HAVE_[A-Z_]*' "$top/Kbuild" | sort -u > "$tmp/probes"
+grep -o '^SMC_HAVE_[A-Z_]*' compat.rst | sort -u > "$tmp/named"
+differ Kbuild "$tmp/probes" compat.rst "$tmp/named"
+result "compat.rst has every probe"
+
+exit $rc
