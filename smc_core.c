@@ -1086,16 +1086,26 @@ void smc_core_net_exit(struct net *net)
 	}
 }
 
+static struct pernet_operations core_net_ops = {
+	.exit = smc_core_net_exit,
+};
+
 /**
  * smc_core_init() - set up
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -errno.
  */
 int smc_core_init(void)
 {
-	closing = false;
+	int rc;
+
 	core_wq = alloc_workqueue("smc_core", WQ_UNBOUND, 0);
-	return core_wq ? 0 : -ENOMEM;
+	if (!core_wq)
+		return -ENOMEM;
+	rc = register_pernet_subsys(&core_net_ops);
+	if (rc)
+		destroy_workqueue(core_wq);
+	return rc;
 }
 
 /**
@@ -1107,6 +1117,7 @@ void smc_core_exit(void)
 	closing = true;
 	mutex_unlock(&registry_lock);
 	smc_core_net_exit(NULL);
+	unregister_pernet_subsys(&core_net_ops);
 	destroy_workqueue(core_wq);
 	rcu_barrier();		/* entries of the token tables */
 }

@@ -8,6 +8,7 @@
 #include <linux/etherdevice.h>
 #include <linux/netdevice.h>
 #include <net/ipv6.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <smc/pnet.h>
@@ -81,6 +82,7 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 	rdma_gid2ip(&dst.sa, dgid);
 	memset(r, 0, sizeof(*r));
 	r->addr.sgid_attr = sgid_attr;
+	r->addr.net = &init_net;	/* not NULL; replaced by the namespace of the GID's netdev */
 	init_completion(&r->done);
 	rc = rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS, resolved, true, r);
 	if (rc)

@@ -441,7 +441,7 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, reg_cqe);
 
 	qp->reg_status = wc->status;
-	smp_store_release(&qp->reg_pending, false);
+	smp_store_release(&qp->reg_pending, false);	/* the result is valid */
 	wake_up(&qp->wait);
 	if (wc->status != IB_WC_SUCCESS)
 		break_qp(qp, wc->status);
@@ -491,6 +491,7 @@ int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
 	rc = post_reg(qp, mr, access);
 	if (rc)
 		goto out;
+	/* acquire: the result is read after it */
 	if (!wait_event_timeout(qp->wait, !smp_load_acquire(&qp->reg_pending), REG_TIMEOUT)) {
 		rc = -ETIMEDOUT;	/* still pending: no other may be posted */
 		break_qp(qp, IB_WC_RESP_TIMEOUT_ERR);
@@ -544,6 +545,7 @@ static const u8 *gather(const struct smc_wr_recv *recv, u32 len)
 	return qp->long_buf;
 }
 
+/* data path 7: hand the message up, then post the receive again */
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);

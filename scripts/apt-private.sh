@@ -7,6 +7,7 @@
 #
 # Usage: apt-private.sh DIR update
 #        apt-private.sh DIR list REGEX        names that match, newest last
+#        apt-private.sh DIR needed PACKAGE...  these and all they depend on
 #        apt-private.sh DIR download DEST PACKAGE...
 #
 # DIR keeps everything apt writes. Mirrors: SMC_DEBIAN_MIRROR and
@@ -20,7 +21,7 @@ die()
 	exit 1
 }
 
-[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|download ..."
+[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|needed|download ..."
 dir=$1
 cmd=$2
 shift 2
@@ -74,6 +75,10 @@ update)
 	;;
 list)
 	apt apt-cache pkgnames | grep -E "^($1)\$" | sort -V || true
+	;;
+needed)
+	apt apt-get --no-install-recommends -s install "$@" |
+		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
 	;;
 download)
 	[ $# -ge 2 ] || die "download needs a folder and packages"

@@ -20,7 +20,7 @@
 struct smc_qp;
 
 #define SMC_BUF_LINKS		9	/* link slots of a group: 8 symmetric + 1 asymmetric */
-#define SMC_BUF_ELEMS_MAX	255	/* RMBEs per RMB: the index on the wire is 8 bits, 1-based */
+#define SMC_BUF_ELEMS_MAX	255	/* RMBEs per RMB: the wire has 8 bits, from 1 on */
 #define SMC_BUF_MIN_SIZE	16384
 #define SMC_BUF_REGIONS_MAX	255	/* RMBs per group and side */
 

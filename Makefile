@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Targets for people. What the kernel's build system reads is in Kbuild.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+TOP  := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
+
+# BTF of modules needs pahole and the kernel's vmlinux; without either the
+# kernel build would stop or warn, and the module works without BTF as well.
+ifeq ($(shell command -v pahole 2>/dev/null),)
+NOBTF := CONFIG_DEBUG_INFO_BTF_MODULES=
+endif
+ifeq ($(wildcard $(KDIR)/vmlinux),)
+NOBTF := CONFIG_DEBUG_INFO_BTF_MODULES=
+endif
+
+KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
+
+.PHONY: all modules clean install help load unload demo check check-static check-unit \
+	check-layers check-vm vm bench fuzz tools
+
+all: modules
+
+## modules: build smc.ko and smc_diag.ko for KDIR (default: the running kernel)
+modules:
+	@$(TOP)/scripts/kernel-supported.sh $(KDIR)
+	+$(KMAKE) W=$(W) modules
+
+## tools: build smc_run's library and smcctl
+tools:
+	+$(MAKE) -C tools
+
+## install: install the modules for the kernel of KDIR (in its updates/ folder) and run depmod
+install: modules
+	+$(KMAKE) INSTALL_MOD_DIR=updates modules_install
+
+## load: load the modules on this host
+load:
+	@$(TOP)/scripts/load.sh $(TOP)
+
+## unload: remove the modules from this host
+unload:
+	@$(TOP)/scripts/unload.sh
+
+## demo: two virtual hosts exchange real data over SMC-R (needs root, Debian 12)
+demo:
+	@$(TOP)/scripts/demo.sh
+
+## check: all tests (needs root for package installation, Debian 12)
+check:
+	@$(TOP)/scripts/check.sh
+
+## check-static: style, static analysis, layers, both kernels with gcc and clang
+check-static:
+	@$(TOP)/scripts/check-static.sh
+
+## check-unit: protocol unit, model and short fuzz tests, foreign byte orders
+check-unit:
+	@$(TOP)/scripts/check-unit.sh
+
+## check-layers: prove the layering from the object files
+check-layers:
+	@$(TOP)/scripts/check-layers.sh
+
+## check-vm: the tests in virtual hosts
+check-vm:
+	@$(TOP)/scripts/check-vm.sh
+
+## vm: two virtual hosts with a shell each
+vm:
+	@$(TOP)/selftests/vm/shell.sh
+
+## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts
+bench:
+	@$(TOP)/scripts/bench.sh
+
+## fuzz: long fuzzing of the protocol parsers
+fuzz:
+	+$(MAKE) -C selftests/fuzz long
+
+## clean: remove what was built (the package cache in .cache stays)
+clean:
+	+-$(MAKE) -C tools clean
+	+-$(MAKE) -C selftests clean
+	+-$(MAKE) -C selftests/unit clean
+	rm -rf $(TOP)/build
+	find $(TOP) -path $(TOP)/.cache -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
+		-o -name '*.mod.c' -o -name '.*.cmd' -o -name '*.d' -o -name modules.order \
+		-o -name Module.symvers \) -type f -exec rm -f {} +
+
+## help: this list
+help:
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo
+	@echo "KDIR=<kernel headers>  W=1  are understood by: modules install"

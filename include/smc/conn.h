@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One SMC connection: one byte stream over one link group. Rank 9; the struct is
+ * shared with its movers smc_tx, smc_rx (8) and smc_cdc (7). No struct sock here.
+ */
+#ifndef _SMC_CONN_H
+#define _SMC_CONN_H
+
+#include <linux/kref.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <smc/buf.h>
+#include <smc/proto/cdc_msg.h>
+#include <smc/proto/conn_fsm.h>
+#include <smc/proto/cursor.h>
+
+struct smc_link;
+struct smc_lgr;
+struct smc_conn;
+struct net;
+
+/* facts told upward, as bits of one call */
+#define SMC_CONN_READABLE	0x01	/* bytes arrived */
+#define SMC_CONN_WRITABLE	0x02	/* send ring space came back */
+#define SMC_CONN_CHANGED	0x04	/* fsm state changed: EOF, reset, closed; re-read it */
+#define SMC_CONN_URGENT		0x08	/* urgent data announced */
+
+/**
+ * struct smc_conn_events - what a connection tells its socket (rank 12)
+ * @hold: takes a reference on @owner; called under conn->lock; never fails
+ * @put: drops it; no lock held
+ * @notify: bits above; any context incl. softirq, no lock of ours held; a hint:
+ *	may come twice, late or in any order
+ */
+struct smc_conn_events {
+	void (*hold)(void *owner);
+	void (*put)(void *owner);
+	void (*notify)(void *owner, unsigned int bits);
+};
+
+/**
+ * struct smc_conn_tx - sending direction; under conn->lock
+ * @elem: send ring
+ * @ring: cursors; valid once @peer_size is set, before that only @ring.size
+ * @rtoken: index of the peer's RMB, -1 = not known yet
+ * @peer_size: size of the peer's RMBE, 0 = not known yet
+ * @peer_off: offset of the peer's RMBE in its RMB
+ * @peer_token: alert token the peer knows this connection by
+ * @seq: sequence number of the last CDC built
+ * @inflight: data carrying requests posted and not retired
+ * @waiting: refused a slot; smc_tx_retry() pushes again
+ * @corked: TCP_CORK: push only full pieces
+ * @told_blocked: the last CDC carried B
+ * @cons_due: a consumer update must be sent (kept over a missing slot)
+ * @stopped: the group is gone: nothing is posted any more, ever
+ * @state_due: SMC_CDC_S_* to be sent (kept over a missing slot)
+ * @state: SMC_CDC_S_* already sent: repeated in every later CDC
+ */
+struct smc_conn_tx {
+	struct smc_elem elem;
+	struct smc_ring_tx ring;
+	int rtoken;
+	u32 peer_size;
+	u32 peer_off;
+	u32 peer_token;
+	u16 seq;
+	u32 inflight;
+	bool waiting;
+	bool corked;
+	bool told_blocked;
+	bool cons_due;
+	bool stopped;
+	u8 state_due;
+	u8 state;
+};
+
+/**
+ * struct smc_conn_rx - receiving direction; under conn->lock
+ * @elem: our RMBE
+ * @ring: cursors
+ * @seq: last sequence number seen
+ * @seen: at least one CDC was received
+ * @peer_state: SMC_CDC_S_* of the peer, accumulated
+ * @urg: urgent data arrived and was not read
+ * @urg_pos: stream position after the urgent byte; valid if @urg
+ */
+struct smc_conn_rx {
+	struct smc_elem elem;
+	struct smc_ring_rx ring;
+	u16 seq;
+	bool seen;
+	u8 peer_state;
+	bool urg;
+	u64 urg_pos;
+};
+
+/**
+ * struct smc_conn - one connection
+ * @ref: owner (handshake, then socket), token table, each data carrying request
+ *	in flight, queued work
+ * @lock: everything below unless said otherwise; BH off; taken in softirq
+ * @lgr: group; reference held from creation to the final release
+ * @link: link in use; reference held likewise
+ * @token: our alert token; constant
+ * @net: namespace for statistics; lives as long as the group
+ * @role: enum smc_role
+ * @tx: see there
+ * @rx: see there
+ * @state: state of proto/conn_fsm; written under @lock, read with smp_load_acquire()
+ * @err: errno of the abort (ECONNRESET, ECONNABORTED), 0 = none; first one wins
+ * @events: upward table, NULL when detached
+ * @owner: for @events
+ * @wq: queue of @work and @free_work
+ * @shut_pending: local shutdown waits for the send ring to be written
+ * @close_pending: local close waits for the send ring to be completed
+ * @timer: a waiting state is bounded by @deadline
+ * @leaving: CLOSED was reached: out of the token table as soon as all is sent
+ * @left: taken out
+ * @quarantine: the peer may still write into our RMBE
+ * @deadline: jiffies: end of a waiting state or of lingering
+ * @work: deferred progress: closing, timers, late consumer updates
+ * @free_work: final release in process context
+ * @rcu: look-ups by token may still see the object
+ */
+struct smc_conn {
+	struct kref ref;
+	spinlock_t lock;
+	struct smc_lgr *lgr;
+	struct smc_link *link;
+	u32 token;
+	struct net *net;
+	u8 role;
+	struct smc_conn_tx tx;
+	struct smc_conn_rx rx;
+	enum smc_conn_state state;
+	int err;
+	const struct smc_conn_events *events;
+	void *owner;
+	struct workqueue_struct *wq;
+	bool shut_pending;
+	bool close_pending;
+	bool timer;
+	bool leaving;
+	bool left;
+	bool quarantine;
+	unsigned long deadline;
+	struct delayed_work work;
+	struct work_struct free_work;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct smc_conn_note - facts collected under conn->lock, told after it
+ * @events: upward table, NULL = nothing to tell
+ * @owner: reference held
+ * @bits: SMC_CONN_* bits
+ */
+struct smc_conn_note {
+	const struct smc_conn_events *events;
+	void *owner;
+	unsigned int bits;
+};
+
+/* conn->lock held; the note then holds a reference on the owner. */
+static inline void smc_conn_note_take(struct smc_conn *conn, unsigned int bits,
+				      struct smc_conn_note *note)
+{
+	note->events = bits ? conn->events : NULL;
+	note->bits = bits;
+	if (!note->events)
+		return;
+	note->owner = conn->owner;
+	note->events->hold(note->owner);
+}
+
+/* No lock held. */
+static inline void smc_conn_note_send(const struct smc_conn_note *note)
+{
+	if (!note->events)
+		return;
+	note->events->notify(note->owner, note->bits);
+	note->events->put(note->owner);
+}
+
+/* Has the work look again; any context. */
+static inline void smc_conn_kick(struct smc_conn *conn, unsigned long delay)
+{
+	mod_delayed_work(conn->wq, &conn->work, delay);
+}
+
+extern const struct smc_lgr_conn_events smc_conn_lgr_events;
+
+int smc_conn_init(void);
+void smc_conn_exit(void);	/* waits until every connection is gone */
+
+/*
+ * Creates a connection in @lgr on @link (an own reference is taken), takes send
+ * ring and RMBE (sizes are rounded) and registers the token. If no clean element
+ * is free a new region is allocated, mapped and, when @announce (subsequent
+ * contact), registered and announced by CONFIRM RKEY; on first contact
+ * registration is done later by smc_conn_register(). Uses up the reserved place of
+ * the group in success only. Sleeps. ERR_PTR: -ENOMEM, -ENOSPC, -ETIMEDOUT, -EPERM, -ECONNABORTED.
+ */
+struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
+				 u32 rcvbuf, bool announce);
+/* First contact: REG_MR of the regions once the QP is in RTS. Sleeps. */
+int smc_conn_register(struct smc_conn *conn);
+/*
+ * What the peer told in Accept/Confirm: token, RMBE size, index, key, address
+ * (validated by the caller's parser; the index against nothing: any 1..255).
+ * 0, -ENOSPC (rtokens), -EPROTO (index 0, size 0 or overflow).
+ */
+int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr);
+/* Handshake done: INIT -> ACTIVE; what arrived early becomes readable. */
+void smc_conn_activate(struct smc_conn *conn);
+/* Handshake failed before activation: everything is given back, the RMBE to quarantine if asked. */
+void smc_conn_discard(struct smc_conn *conn, bool quarantine);
+
+void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner);
+/* No notify runs after return with @owner newly; those running hold a reference of owner. */
+void smc_conn_detach(struct smc_conn *conn);
+static inline void smc_conn_get(struct smc_conn *conn)
+{
+	kref_get(&conn->ref);
+}
+
+/* Any context, conn->lock held or not: the last put only queues the release. */
+static inline void smc_conn_put(struct smc_conn *conn)
+{
+	if (refcount_dec_and_test(&conn->ref.refcount))
+		queue_work(conn->wq, &conn->free_work);
+}
+
+/* Local shutdown(SHUT_WR): D follows the last byte. */
+void smc_conn_shutdown(struct smc_conn *conn);
+/*
+ * Local close. @abort: A instead of C (unread data, SO_LINGER 0). Otherwise
+ * queued bytes are still sent, for at most @linger jiffies. Returns at once;
+ * detach first. The caller's reference may be put right after.
+ */
+void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger);
+/* Carrier reset or local failure: abort, @err becomes conn->err. */
+void smc_conn_abort(struct smc_conn *conn, int err);
+/* All bytes written have been sent and completed (for SO_LINGER waits). */
+bool smc_conn_drained(const struct smc_conn *conn);
+
+static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
+{
+	/* pairs with the release in smc_conn.c's step() */
+	return smp_load_acquire(&conn->state);
+}
+
+#endif

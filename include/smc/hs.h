@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The rendezvous: client and server handshake over a connected carrier
+ * (RFC 7609 3.5, C.1-C.7; SMCv2). Rank 11. One work item per handshake, no socket
+ * lock, no global lock, one deadline per step, cancelled through smc_hs_cancel().
+ */
+#ifndef _SMC_HS_H
+#define _SMC_HS_H
+
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <smc/carrier.h>
+
+struct smc_conn;
+struct smc_hs;
+
+enum smc_hs_outcome {
+	SMC_HS_SMC,		/* @conn is active */
+	SMC_HS_TCP,		/* plain TCP from here on; reasons say why */
+	SMC_HS_FAIL,		/* the connection is dead; @err */
+};
+
+/**
+ * struct smc_hs_result - how a handshake ended
+ * @outcome: see there
+ * @conn: SMC: the connection, one reference for the receiver
+ * @err: FAIL: positive errno for the application (ECONNREFUSED, ECONNRESET,
+ *	ETIMEDOUT, EHOSTUNREACH, ...)
+ * @own_reason: TCP: our diagnosis code, 0 = none
+ * @peer_reason: TCP: the code in the peer's Decline, 0 = none
+ */
+struct smc_hs_result {
+	enum smc_hs_outcome outcome;
+	struct smc_conn *conn;
+	int err;
+	u32 own_reason;
+	u32 peer_reason;
+};
+
+/**
+ * struct smc_hs - one handshake, embedded in its socket
+ * @carrier: the TCP connection; hooked by smc_hs from start to done
+ * @net: namespace
+ * @server: role
+ * @sndbuf: wanted send ring bytes
+ * @rcvbuf: wanted RMBE bytes
+ * @force_tcp: reason to stay TCP decided beforehand (TCP_FASTOPEN, ...), 0 = none
+ * @done: called once from the work (process context, no locks) unless the
+ *	handshake was cancelled before it started. The callee owns @res->conn. The
+ *	smc_hs may be freed from within done's consequences only after @work ended:
+ *	owners cancel_work_sync() through smc_hs_cancel() or hold a reference that
+ *	done drops.
+ * @owner: for @done
+ * @wait: the work sleeps here; woken by carrier and LLC events and cancel
+ * @work: the handshake
+ * @deadline_work: server: the first message has not come in time
+ * @cancelled: stop as soon as possible; done() is still called (FAIL, ECONNABORTED)
+ * @deadline: server: jiffies by which the Proposal must be complete
+ * @started: server: work was queued (the Proposal began to arrive)
+ */
+struct smc_hs {
+	struct smc_carrier *carrier;
+	struct net *net;
+	bool server;
+	u32 sndbuf;
+	u32 rcvbuf;
+	u32 force_tcp;
+	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
+	void *owner;
+	wait_queue_head_t wait;
+	struct work_struct work;
+	struct delayed_work deadline_work;
+	bool cancelled;
+	unsigned long deadline;
+	unsigned long started;
+};
+
+int smc_hs_init(void);
+void smc_hs_exit(void);
+
+void smc_hs_setup(struct smc_hs *hs);	/* initialises the private members */
+/*
+ * Client: the carrier's connect() was begun (EINPROGRESS or done). The work waits
+ * for ESTABLISHED itself, as long as TCP tries.
+ */
+void smc_hs_start_client(struct smc_hs *hs);
+/*
+ * Server: @hs->carrier is an accepted child whose SYN carried the option. A work
+ * is queued when the first bytes arrive; a silent client costs no worker.
+ */
+void smc_hs_start_server(struct smc_hs *hs);
+/* Any context: asks a running handshake to end; does not wait. */
+void smc_hs_cancel(struct smc_hs *hs);
+/* Process context: cancels and waits until done() has returned or will never run. */
+void smc_hs_cancel_sync(struct smc_hs *hs);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Per-namespace settings: UEIDs, buffer defaults, limits. Rank 2. */
+#ifndef _SMC_POLICY_H
+#define _SMC_POLICY_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct ctl_table;
+struct ctl_table_header;
+struct net;
+
+#define SMC_POLICY_UEID_LEN	32
+#define SMC_POLICY_UEIDS_MAX	4
+
+/**
+ * struct smc_net - per-namespace settings
+ * @lock: guards @ueids, @nueids, @ueid_default; leaf
+ * @ueids: blank padded
+ * @nueids: number of them
+ * @ueid_default: the built-in default UEID stands (until an administrator adds or
+ *	flushes)
+ * @wmem: default send ring bytes (sysctl net.smc.wmem)
+ * @rmem: default RMBE bytes (sysctl net.smc.rmem)
+ * @autocorking: sysctl net.smc.autocorking_size
+ * @buf_type: sysctl, accepted for compatibility: regions are always virtual
+ * @testlink_time: seconds of silence before TEST LINK, 0 = off
+ * @max_links: links per group we offer, 1..8
+ * @max_conns: connections per group we offer, 16..255
+ * @hs_limit: handshake limitation on (netlink, sysctl limit_smc_hs)
+ * @idle_client: seconds an idle client group is kept
+ * @idle_server: seconds an idle server group is kept
+ * @sysctl: registered table
+ * @sysctl_table: its memory
+ */
+struct smc_net {
+	spinlock_t lock;
+	u8 ueids[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
+	u32 nueids;
+	bool ueid_default;
+	int wmem;
+	int rmem;
+	unsigned int autocorking;
+	unsigned int buf_type;
+	int testlink_time;
+	u8 max_links;
+	u8 max_conns;
+	u8 hs_limit;
+	int idle_client;
+	int idle_server;
+	struct ctl_table_header *sysctl;
+	struct ctl_table *sysctl_table;
+};
+
+int smc_policy_init(void);
+void smc_policy_exit(void);
+struct smc_net *smc_policy_net(struct net *net);
+
+/* Copies the active UEIDs (the default one included) into @out; returns the number. */
+u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN]);
+/* First of the @n peer UEIDs that is active here; false if none. */
+bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN], u32 n,
+			   u8 out[SMC_POLICY_UEID_LEN]);
+/* Administrator: -EINVAL syntax, -EEXIST, -ERANGE full, -ENOENT. @ueid is 32 bytes. */
+int smc_policy_ueid_add(struct net *net, const u8 *ueid);
+int smc_policy_ueid_del(struct net *net, const u8 *ueid);
+void smc_policy_ueid_flush(struct net *net);
+
+#endif

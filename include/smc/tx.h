@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Mover: user bytes -> send ring -> peer's RMBE. Rank 8. Never sleeps for space. */
+#ifndef _SMC_TX_H
+#define _SMC_TX_H
+
+#include <linux/types.h>
+
+struct iov_iter;
+struct smc_conn;
+struct smc_link;
+
+/*
+ * Copies from @from into the send ring. Returns bytes copied (maybe fewer than
+ * asked), -EAGAIN (ring full), -EFAULT, -EPIPE (no longer writable). One caller at
+ * a time (socket lock). Does not push.
+ */
+ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len);
+/* Bytes that smc_tx_write() would take now; lock free. */
+size_t smc_tx_space(const struct smc_conn *conn);
+/* Bytes queued and not yet acknowledged by completion (SIOCOUTQ); not yet sent (SIOCOUTQNSD). */
+size_t smc_tx_queued(const struct smc_conn *conn);
+size_t smc_tx_unsent(const struct smc_conn *conn);
+/*
+ * Posts as much of sent..prepared as the peer's window allows, with whatever
+ * flags and consumer update are due. @more: the caller will push again soon, may
+ * be coalesced while earlier posts are unfinished. Takes conn->lock. Any context.
+ */
+void smc_tx_push(struct smc_conn *conn, bool more);
+/* conn->lock held by the caller. */
+void smc_tx_push_locked(struct smc_conn *conn, bool more);
+/* Sends a CDC with the current consumer cursor (reader side); conn->lock held. */
+void smc_tx_consumer_update_locked(struct smc_conn *conn);
+/* Sends D, C or A (SMC_CDC_F_* bits of byte 25) as soon as possible; conn->lock held. */
+void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags);
+/* A link has slots again: pushes its connections that wait (called by smc_conn). */
+void smc_tx_retry(struct smc_conn *conn);
+
+#endif

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Static checks: checkpatch --strict, SPDX lines, shellcheck, headers that compile
+# alone, both kernels with gcc (with and without BTF), clang, sparse, layers. KTAP.
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cd "$top" || exit 1
+n=0
+rc=0
+
+# result NAME STATUS [FILE WITH DETAILS]
+result()
+{
+	n=$((n + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n static: $1"
+	else
+		echo "not ok $n static: $1"
+		[ $# -lt 3 ] || sed 's/^/# /' "$3" | head -120
+		rc=1
+	fi
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" || exit 1
+"$top/selftests/vm/fetch.sh" --headers-only || exit 1
+
+git ls-files '*.c' '*.h' > "$tmp/c"
+git ls-files '*.sh' tools/smc_run .ci/run > "$tmp/sh"
+
+# --- style
+"$top/scripts/fetch-checkpatch.sh" "$cache/checkpatch" > "$tmp/log" 2>&1
+result "checkpatch is at hand" $? "$tmp/log"
+xargs -a "$tmp/c" perl "$cache/checkpatch/checkpatch.pl" --no-tree --strict --terse --quiet \
+	--show-types --max-line-length=100 --no-summary \
+	--ignore SPDX_LICENSE_TAG,FILE_PATH_CHANGES,UNCOMMENTED_DEFINITION,FUNCTION_ARGUMENTS \
+	-f > "$tmp/log" 2>&1
+result "checkpatch --strict" $? "$tmp/log"
+
+xargs -a "$tmp/c" grep -L SPDX-License-Identifier > "$tmp/log"
+xargs -a "$tmp/sh" grep -L SPDX-License-Identifier >> "$tmp/log"
+test ! -s "$tmp/log"
+result "SPDX lines" $? "$tmp/log"
+
+xargs -a "$tmp/sh" shellcheck -x > "$tmp/log" 2>&1
+result "shellcheck" $? "$tmp/log"
+
+# --- kernel-doc of the files that belong to the module
+kdoc=$cache/checkpatch/kernel-doc
+# shellcheck disable=SC2046 # file names without blanks
+perl "$kdoc" -none -Werror $(git ls-files 'smc_*.c' 'af_smc.c' 'proto/*.c' 'include/smc/*.h') \
+	> "$tmp/log" 2>&1
+result "kernel-doc" $? "$tmp/log"
+
+# --- builds
+for series in 6.12 6.1; do
+	scripts/build-modules.sh "$series" > "$tmp/log" 2>&1
+	result "build for $series, gcc W=1" $? "$tmp/log"
+	scripts/build-modules.sh -p -s -o -sparse "$series" > "$tmp/log" 2>&1
+	result "build for $series without pahole, sparse" $? "$tmp/log"
+done
+scripts/build-modules.sh -c clang -o -clang 6.12 > "$tmp/log" 2>&1
+result "build for 6.12, clang W=1" $? "$tmp/log"
+
+scripts/kernel-supported.sh /nonexistent > "$tmp/log" 2>&1
+test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
+result "an unsupported kernel stops the build with one sentence" $? "$tmp/log"
+
+# --- layers
+release=$(basename "$(readlink -f "$cache/kernels/6.12")")
+scripts/check-layers.sh "$top/build/$release" > "$tmp/log" 2>&1
+result "layers" $? "$tmp/log"
+
+echo "1..$n"
+exit $rc

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Stops the build with one sentence when the kernel at $1 cannot run the module.
+# Looks for features, not versions: stable kernels back-port at will.
+set -u
+
+kdir=${1:?usage: kernel-supported.sh KDIR}
+
+stop() {
+	echo "smc: $*" >&2
+	exit 1
+}
+
+[ -e "$kdir/Makefile" ] ||
+	stop "no kernel headers at $kdir; install linux-headers-$(uname -r) or give KDIR=<headers>."
+
+conf=$kdir/include/config/auto.conf
+[ -r "$conf" ] || conf=$kdir/.config
+[ -r "$conf" ] ||
+	stop "$kdir is not configured; use the headers package of a kernel."
+
+grep -q '^CONFIG_INFINIBAND=' "$conf" ||
+	stop "the kernel at $kdir has no RDMA (CONFIG_INFINIBAND); cloud flavours lack it."
+grep -q '^CONFIG_SMC=[my]' "$conf" ||
+	stop "the kernel at $kdir has no CONFIG_SMC, so its TCP cannot carry the SMC option; supported are kernels 6.1 to 6.12 with CONFIG_SMC=m."
+grep -q '^CONFIG_SMC=y' "$conf" &&
+	stop "the kernel at $kdir has its own SMC built in (CONFIG_SMC=y); a module cannot replace it."
+
+release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null)
+major=${release%%.*}
+minor=${release#*.}
+minor=${minor%%[!0-9]*}
+if [ -n "$release" ] && { [ "$major" -lt 6 ] || { [ "$major" -eq 6 ] && [ "$minor" -lt 1 ]; }; }; then
+	stop "kernel $release is older than 6.1, the oldest one supported."
+fi
+exit 0

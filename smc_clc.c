@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One CLC message over the TCP carrier.
+ *
+ * Nothing here sleeps in the carrier: its wait queue belongs to the application.
+ * Bytes are taken in two steps, header first, so that what follows the message
+ * (the next one, or user data after a Decline) stays in the carrier.
+ */
+#include <linux/errno.h>
+#include <linux/socket.h>
+#include <linux/uio.h>
+#include <net/sock.h>
+#include <smc/clc.h>
+
+/**
+ * smc_clc_send() - send a finished message
+ * @carrier: connected TCP socket
+ * @buf: message
+ * @len: its length
+ *
+ * Return: 0, -EAGAIN if not all of it fitted into the send queue (fatal for the
+ * handshake: the peer would see half a message), or the carrier's error.
+ */
+int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	int rc;
+
+	rc = kernel_sendmsg(carrier, &msg, &vec, 1, len);
+	if (rc < 0)
+		return rc;
+	return rc == len ? 0 : -EAGAIN;
+}
+
+/**
+ * smc_clc_rx_reset() - begin the next message
+ * @rx: receive state
+ */
+void smc_clc_rx_reset(struct smc_clc_rx *rx)
+{
+	rx->have = 0;
+	rx->want = 0;
+}
+
+static int take(struct socket *carrier, struct smc_clc_rx *rx, u32 end)
+{
+	while (rx->have < end) {
+		struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+		struct kvec vec = {
+			.iov_base = rx->buf + rx->have,
+			.iov_len = end - rx->have,
+		};
+		int rc;
+
+		rc = kernel_recvmsg(carrier, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT);
+		if (rc == -EAGAIN)
+			return 0;
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			return rx->have ? -ECONNRESET : -ENOTCONN;
+		rx->have += rc;
+	}
+	return 1;
+}
+
+/**
+ * smc_clc_recv() - take what has arrived of the current message
+ * @carrier: connected TCP socket
+ * @rx: receive state
+ *
+ * Return: 1 when the message is complete, 0 when more has to come, -EPROTO when
+ * it cannot be a CLC message, -ENOTCONN for EOF before its first byte,
+ * -ECONNRESET for EOF inside, or the carrier's error.
+ */
+int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
+{
+	struct smc_clc_head head;
+	int rc;
+
+	if (!rx->want) {
+		rc = take(carrier, rx, SMC_CLC_HEAD_LEN);
+		if (rc <= 0)
+			return rc;
+		rc = smc_clc_peek_header(rx->buf, &head);
+		if (rc)
+			return rc;
+		rx->want = head.len;
+	}
+	return take(carrier, rx, rx->want);
+}

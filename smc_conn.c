@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One SMC connection: creation, the only caller of proto/conn_fsm, closing, release.
+ *
+ * Who may still be inside when a connection goes, and why each comes out:
+ *  - the socket or the handshake: holds a reference until it puts it;
+ *  - CDC receivers: find the object by token under RCU and take a reference;
+ *    smc_core_conn_del() comes first, and the memory is freed by RCU;
+ *  - data carrying requests: each holds a reference; the queue pair completes or
+ *    flushes every one of them;
+ *  - the delayed work: leave() runs inside it, and it is never queued again once
+ *    @left is set and the last reference is gone (free_work cancels it).
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <smc/cdc.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/llc.h>
+#include <smc/rx.h>
+#include <smc/stats.h>
+#include <smc/tx.h>
+
+/* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
+#define CLOSE_TIMEOUT	(60 * HZ)
+#define ABORT_TIMEOUT	(5 * HZ)
+
+/* Bytes of an in-tree peer's ring kept back for a failover (architecture: data path). */
+#define STRANGER_RESERVE	16
+
+static struct workqueue_struct *conn_wq;
+static atomic_t conns_alive = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
+
+/* ---- state ------------------------------------------------------------------- */
+
+static void set_err(struct smc_conn *conn, int err)
+{
+	if (!conn->err)
+		WRITE_ONCE(conn->err, err);
+	smc_stats_inc(conn->net, SMC_STAT_CONN_ABORT);
+}
+
+static void purge(struct smc_conn *conn)
+{
+	conn->tx.ring.prepared = conn->tx.ring.sent;
+	conn->rx.ring.consumed = conn->rx.ring.produced;
+	conn->shut_pending = false;
+	conn->close_pending = false;
+}
+
+static void arm(struct smc_conn *conn, unsigned long timeout)
+{
+	conn->timer = true;
+	conn->deadline = jiffies + timeout;
+	smc_conn_kick(conn, timeout);
+}
+
+/* Carries out what a step asks for; returns SMC_CONN_* bits to tell upward. */
+static unsigned int act(struct smc_conn *conn, u32 actions)
+{
+	unsigned int bits = SMC_CONN_CHANGED;
+	u8 flags = 0;
+
+	if (actions & SMC_CONN_ACT_PURGE)
+		purge(conn);
+	if (actions & SMC_CONN_ACT_DISCARD)
+		conn->rx.ring.consumed = conn->rx.ring.produced;
+	if (actions & SMC_CONN_ACT_REPORT_RESET)
+		set_err(conn, ECONNRESET);
+	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
+		set_err(conn, ECONNABORTED);
+	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
+		conn->timer = false;
+	if (actions & SMC_CONN_ACT_ARM_TIMER)
+		arm(conn, actions & SMC_CONN_ACT_SEND_ABORT ? ABORT_TIMEOUT : CLOSE_TIMEOUT);
+	if (actions & SMC_CONN_ACT_SEND_DONE)
+		flags |= SMC_CDC_S_DONE;
+	if (actions & SMC_CONN_ACT_SEND_CLOSE)
+		flags |= SMC_CDC_S_CLOSED;
+	if (actions & SMC_CONN_ACT_SEND_ABORT)
+		flags |= SMC_CDC_S_ABORT;
+	if (actions & SMC_CONN_ACT_ELEMENT_QUARANTINE)
+		conn->quarantine = true;
+	if (flags)
+		smc_tx_send_flags_locked(conn, flags);
+	if (actions & SMC_CONN_ACT_RELEASE) {
+		conn->leaving = true;
+		smc_conn_kick(conn, 0);
+	}
+	return bits;
+}
+
+/* One event; conn->lock held. A peer event out of place is a protocol violation. */
+static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
+{
+	enum smc_conn_state state = conn->state;
+	unsigned int bits;
+	u32 actions;
+	int rc;
+
+	lockdep_assert_held(&conn->lock);
+	rc = smc_conn_fsm_step(&state, event, &actions);
+	if (rc == -EPROTO) {
+		pr_info_ratelimited("connection %08x: peer event %s in state %s, aborted\n",
+				    conn->token, smc_conn_event_str(event),
+				    smc_conn_state_str(conn->state));
+		return step(conn, SMC_CONN_EV_ABORT);
+	}
+	if (rc)
+		return 0;
+	/* pairs with smc_conn_state(): who sees the state sees what led to it */
+	smp_store_release(&conn->state, state);
+	bits = act(conn, actions);
+	/*
+	 * The A of an aborting end is posted or waits for a slot; either way nothing
+	 * more can be done for it than the timer does, so it counts as sent.
+	 */
+	if (actions & SMC_CONN_ACT_SEND_ABORT && !conn->tx.state_due)
+		bits |= step(conn, SMC_CONN_EV_ABORT_SENT);
+	return bits;
+}
+
+/* Local shutdown and close take effect once the send ring allows it. */
+static unsigned int advance(struct smc_conn *conn)
+{
+	unsigned int bits = 0;
+
+	if (conn->shut_pending && !smc_ring_tx_unsent(&conn->tx.ring)) {
+		conn->shut_pending = false;
+		bits |= step(conn, SMC_CONN_EV_SHUT_WR);
+	}
+	if (conn->close_pending) {
+		if (smc_ring_tx_drained(&conn->tx.ring)) {
+			conn->close_pending = false;
+			bits |= step(conn, SMC_CONN_EV_CLOSE);
+		} else if (time_after_eq(jiffies, conn->deadline)) {
+			conn->close_pending = false;
+			bits |= step(conn, SMC_CONN_EV_ABORT);
+		} else {
+			smc_conn_kick(conn, conn->deadline - jiffies);
+		}
+	}
+	return bits;
+}
+
+/* ---- facts from below -------------------------------------------------------- */
+
+static enum smc_conn_event peer_event(const struct smc_conn *conn)
+{
+	u8 state = conn->rx.peer_state;
+
+	return smc_conn_fsm_event(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
+				  state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
+}
+
+/* data path 9 to 11; conn->lock held */
+static unsigned int handle(struct smc_conn *conn, const u8 *buf, u32 len)
+{
+	unsigned int got = smc_cdc_apply(conn, buf, len);
+	unsigned int bits = 0;
+
+	if (got & SMC_CDC_BAD) {
+		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
+		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
+				    conn->token);
+		return step(conn, SMC_CONN_EV_ABORT);
+	}
+	if (got & SMC_CDC_DATA)
+		bits |= step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+	if (got & SMC_CDC_URGENT)
+		bits |= SMC_CONN_URGENT;
+	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
+		bits |= step(conn, peer_event(conn)) | SMC_CONN_READABLE;
+	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state) &&
+	    smc_ring_rx_update(&conn->rx.ring) == SMC_UPDATE_NOW)
+		conn->tx.cons_due = true;
+	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
+		smc_tx_push_locked(conn, false);
+	if (conn->shut_pending || conn->close_pending)
+		bits |= advance(conn);
+	return bits;
+}
+
+/* softirq, under rcu_read_lock() */
+static void cdc_received(struct smc_link *link, const u8 *buf, u32 len)
+{
+	struct smc_lgr *lgr = link->lgr;
+	struct smc_conn_note note;
+	struct smc_conn *conn;
+	u32 token;
+
+	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC);
+	if (!smc_cdc_token(buf, len, &token))
+		goto bad;
+	rcu_read_lock();
+	conn = smc_core_conn_find(lgr, token);
+	if (conn && !kref_get_unless_zero(&conn->ref))
+		conn = NULL;
+	rcu_read_unlock();
+	if (!conn)
+		goto bad;	/* closed meanwhile, or a lie: nobody's business */
+	spin_lock_bh(&conn->lock);
+	smc_conn_note_take(conn, handle(conn, buf, len), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+	smc_conn_put(conn);
+	return;
+bad:
+	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
+}
+
+static void retry_one(void *conn, void *link)
+{
+	if (((struct smc_conn *)conn)->link == link)
+		smc_tx_retry(conn);
+}
+
+static void slots_free(struct smc_link *link)
+{
+	smc_core_walk_conns(link->lgr, retry_one, link);
+}
+
+static bool hold(void *conn)
+{
+	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
+}
+
+static void put(void *conn)
+{
+	smc_conn_put(conn);
+}
+
+static void group_lost(struct smc_conn *conn)
+{
+	struct smc_conn_note note;
+
+	spin_lock_bh(&conn->lock);
+	conn->tx.stopped = true;
+	conn->tx.state_due = 0;
+	conn->tx.waiting = false;
+	smc_conn_note_take(conn, step(conn, SMC_CONN_EV_GROUP_LOST), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+static void link_lost(void *arg, struct smc_link *link)
+{
+	struct smc_conn *conn = arg;
+
+	if (conn->link == link)
+		group_lost(conn);
+}
+
+static void terminated(void *conn, enum smc_link_reason reason)
+{
+	group_lost(conn);
+}
+
+const struct smc_lgr_conn_events smc_conn_lgr_events = {
+	.message = cdc_received,
+	.slots_free = slots_free,
+	.hold = hold,
+	.put = put,
+	.link_lost = link_lost,
+	.terminated = terminated,
+};
+
+/* ---- release ----------------------------------------------------------------- */
+
+/* The last reference is gone: process context. */
+static void free_conn(struct work_struct *work)
+{
+	struct smc_conn *conn = container_of(work, struct smc_conn, free_work);
+	struct smc_lgr *lgr = conn->lgr;
+
+	cancel_delayed_work_sync(&conn->work);
+	if (conn->tx.rtoken >= 0)
+		smc_core_rtoken_release(lgr, conn->tx.rtoken);
+	if (conn->tx.elem.region)
+		smc_buf_give(&lgr->pool, &conn->tx.elem, false);
+	if (conn->rx.elem.region) {
+		if (conn->quarantine)
+			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
+		smc_buf_give(&lgr->pool, &conn->rx.elem, conn->quarantine);
+	}
+	atomic_dec(&conn->link->nconns);
+	smc_link_put(conn->link);
+	smc_core_put(lgr);
+	kfree_rcu(conn, rcu);
+	if (atomic_dec_and_test(&conns_alive))
+		wake_up(&conns_gone);
+}
+
+/* Out of the token table; drops the table's reference. Once. */
+static void leave(struct smc_conn *conn)
+{
+	smc_core_conn_del(conn->lgr, conn->token);
+	smc_conn_put(conn);
+}
+
+static void conn_work(struct work_struct *work)
+{
+	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
+	struct smc_conn_note note;
+	unsigned int bits = 0;
+	bool gone = false;
+
+	spin_lock_bh(&conn->lock);
+	if (conn->timer && time_after_eq(jiffies, conn->deadline)) {
+		conn->timer = false;
+		conn->tx.state_due = 0;
+		bits |= step(conn, SMC_CONN_EV_TIMEOUT);
+	} else if (conn->timer) {
+		smc_conn_kick(conn, conn->deadline - jiffies);
+	}
+	bits |= advance(conn);
+	if (smc_conn_state_may_cdc(conn->state) &&
+	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
+		conn->tx.cons_due = true;
+	smc_tx_push_locked(conn, false);
+	if (conn->leaving && !conn->left && (!conn->tx.state_due || conn->tx.stopped ||
+					     !smc_link_usable(conn->link))) {
+		conn->left = true;
+		gone = true;
+	}
+	smc_conn_note_take(conn, bits, &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+	if (gone)
+		leave(conn);
+}
+
+/* ---- creation ---------------------------------------------------------------- */
+
+/* A further region: mapped on every link, registered, announced, then published. */
+static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool announce)
+{
+	struct smc_link *link = conn->link;
+	struct smc_lgr *lgr = conn->lgr;
+	struct smc_region *region;
+	struct smc_link *other;
+	u32 slot;
+	int rc = 0;
+
+	mutex_lock(&lgr->mutex);
+	region = smc_buf_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
+	if (IS_ERR_OR_NULL(region)) {
+		mutex_unlock(&lgr->mutex);
+		return region ? PTR_ERR(region) : -ENOMEM;
+	}
+	for (slot = 0; slot < SMC_CORE_LINKS && !rc; slot++) {
+		other = smc_core_link(lgr, slot);
+		if (!other)
+			continue;
+		rc = smc_buf_map(region, slot, other->qp);
+		/* one that is still being set up registers when it becomes usable */
+		if (!rc && announce && smc_link_usable(other)) {
+			rc = smc_buf_register(region, slot);
+			smc_stats_inc(conn->net, SMC_STAT_MR_REG);
+		}
+		smc_link_put(other);
+	}
+	mutex_unlock(&lgr->mutex);
+	if (!rc && announce && kind == SMC_BUF_RMB)
+		rc = smc_llc_confirm_rkey(lgr, link, region);
+	if (rc) {
+		smc_buf_region_free(region);
+		return rc;
+	}
+	region->announced = true;
+	smc_buf_region_publish(&lgr->pool, region);
+	return 0;
+}
+
+static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool announce,
+		     struct smc_elem *elem)
+{
+	int tries = 3;	/* others may take what we published */
+	int rc;
+
+	while (tries--) {
+		rc = smc_buf_take(&conn->lgr->pool, kind, size, elem);
+		if (rc != -ENOENT) {
+			if (!rc)
+				smc_stats_inc(conn->net, SMC_STAT_ELEM_REUSE);
+			return rc;
+		}
+		rc = grow(conn, kind, size, announce);
+		if (rc)
+			return rc;
+	}
+	return -ENOMEM;
+}
+
+static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
+{
+	struct smc_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+
+	if (!conn)
+		return NULL;
+	kref_init(&conn->ref);
+	spin_lock_init(&conn->lock);
+	smc_core_get(lgr);
+	conn->lgr = lgr;
+	smc_link_get(link);
+	atomic_inc(&link->nconns);
+	conn->link = link;
+	conn->net = lgr->net;
+	conn->role = lgr->role;
+	conn->tx.rtoken = -1;
+	conn->state = SMC_CONN_INIT;
+	conn->wq = conn_wq;
+	INIT_DELAYED_WORK(&conn->work, conn_work);
+	INIT_WORK(&conn->free_work, free_conn);
+	atomic_inc(&conns_alive);
+	return conn;
+}
+
+/**
+ * smc_conn_create() - a new connection in a group
+ * @lgr: group with a place reserved for it
+ * @link: link to use
+ * @sndbuf: wanted send ring bytes
+ * @rcvbuf: wanted RMBE bytes
+ * @announce: subsequent contact: new regions are registered and announced at once
+ *
+ * Process context, sleeps.
+ *
+ * Return: the connection with one reference for the caller, or ERR_PTR; then the
+ * place in the group is still reserved.
+ */
+struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
+				 u32 rcvbuf, bool announce)
+{
+	struct smc_conn *conn = conn_alloc(lgr, link);
+	int rc;
+
+	if (!conn)
+		return ERR_PTR(-ENOMEM);
+	rc = take_elem(conn, SMC_BUF_SND, smc_buf_round(sndbuf), announce, &conn->tx.elem);
+	if (!rc)
+		rc = take_elem(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), announce, &conn->rx.elem);
+	if (!rc)
+		rc = smc_ring_rx_init(&conn->rx.ring, conn->rx.elem.size);
+	if (!rc) {
+		smc_conn_get(conn);	/* for the token table */
+		rc = smc_core_conn_add(lgr, conn, &conn->token);
+		if (!rc)
+			return conn;
+		smc_conn_put(conn);
+	}
+	smc_conn_put(conn);
+	return ERR_PTR(rc);
+}
+
+/**
+ * smc_conn_register() - first contact: register the regions
+ * @conn: connection
+ *
+ * Process context; the queue pair is in RTS.
+ *
+ * Return: 0 or -errno.
+ */
+int smc_conn_register(struct smc_conn *conn)
+{
+	int rc;
+
+	mutex_lock(&conn->lgr->mutex);
+	rc = smc_buf_pool_register(&conn->lgr->pool, conn->link->slot);
+	mutex_unlock(&conn->lgr->mutex);
+	if (!rc)
+		smc_stats_add(conn->net, SMC_STAT_MR_REG, SMC_BUF_KINDS);
+	return rc;
+}
+
+/**
+ * smc_conn_set_peer() - what the peer told in Accept or Confirm
+ * @conn: connection
+ * @token: the peer's alert token
+ * @size: bytes of its RMBE
+ * @index: index of its RMBE, 1-based
+ * @rkey: key of its RMB on conn->link
+ * @addr: address of its RMB
+ *
+ * Return: 0, -EPROTO for values that cannot be, -ENOSPC when the peer has
+ * announced more RMBs than a group may have, -EBUSY (see smc_core_rtoken_add()).
+ */
+int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr)
+{
+	u64 end;
+	int idx;
+	int rc;
+
+	if (!index || !smc_ring_size_ok(size) ||
+	    check_add_overflow(addr, (u64)size * index, &end))
+		return -EPROTO;
+	idx = smc_core_rtoken_add(conn->lgr, conn->link->slot, rkey, addr);
+	if (idx < 0)
+		return idx;
+	rc = smc_core_rtoken_hold(conn->lgr, idx);
+	if (rc)
+		return rc;
+	spin_lock_bh(&conn->lock);
+	conn->tx.rtoken = idx;
+	conn->tx.peer_token = token;
+	conn->tx.peer_off = size * (index - 1);
+	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, size,
+			      conn->lgr->peer.marker ? 0 : STRANGER_RESERVE);
+	if (!rc)
+		conn->tx.peer_size = size;
+	spin_unlock_bh(&conn->lock);
+	return rc;
+}
+
+/**
+ * smc_conn_activate() - the handshake is done
+ * @conn: connection
+ *
+ * INIT to ACTIVE; whatever the peer has said early (RFC 7609 section 3.5.2.4) takes
+ * effect now.
+ */
+void smc_conn_activate(struct smc_conn *conn)
+{
+	struct smc_conn_note note;
+	unsigned int bits;
+
+	spin_lock_bh(&conn->lock);
+	bits = step(conn, SMC_CONN_EV_ESTABLISHED);
+	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
+		bits |= step(conn, peer_event(conn));
+	smc_conn_note_take(conn, bits | SMC_CONN_READABLE, &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+/**
+ * smc_conn_discard() - the handshake failed before activation
+ * @conn: connection; the caller's reference goes with it
+ * @quarantine: the peer knows our RMBE
+ */
+void smc_conn_discard(struct smc_conn *conn, bool quarantine)
+{
+	spin_lock_bh(&conn->lock);
+	if (conn->state == SMC_CONN_INIT)
+		step(conn, SMC_CONN_EV_CLOSE);
+	conn->tx.stopped = true;
+	conn->quarantine = quarantine;
+	spin_unlock_bh(&conn->lock);
+	smc_conn_put(conn);
+}
+
+/* ---- the owner --------------------------------------------------------------- */
+
+/**
+ * smc_conn_attach() - who is told about this connection
+ * @conn: connection
+ * @events: table
+ * @owner: for @events
+ *
+ * Something may have happened before: the caller looks once itself afterwards.
+ */
+void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner)
+{
+	spin_lock_bh(&conn->lock);
+	conn->events = events;
+	conn->owner = owner;
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_conn_detach() - nobody is told any more
+ * @conn: connection
+ *
+ * A notification that is under way holds its own reference on the owner.
+ */
+void smc_conn_detach(struct smc_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	conn->events = NULL;
+	conn->owner = NULL;
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_conn_shutdown() - local shutdown(SHUT_WR)
+ * @conn: connection
+ *
+ * D follows the last byte.
+ */
+void smc_conn_shutdown(struct smc_conn *conn)
+{
+	struct smc_conn_note note;
+
+	spin_lock_bh(&conn->lock);
+	conn->shut_pending = true;
+	smc_tx_push_locked(conn, false);
+	smc_conn_note_take(conn, advance(conn), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+/**
+ * smc_conn_close() - local close
+ * @conn: connection, detached
+ * @abort: A at once (unread data, SO_LINGER 0) instead of C after the last byte
+ * @linger: jiffies that queued bytes have to get out
+ */
+void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
+{
+	spin_lock_bh(&conn->lock);
+	if (abort) {
+		conn->shut_pending = false;
+		step(conn, SMC_CONN_EV_ABORT);
+	} else if (!conn->timer) {
+		conn->close_pending = true;
+		conn->deadline = jiffies + linger;
+		smc_tx_push_locked(conn, false);
+		advance(conn);
+	}
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_conn_abort() - the carrier was reset, or something local failed
+ * @conn: connection
+ * @err: errno for the application; ECONNRESET says that the peer did it
+ */
+void smc_conn_abort(struct smc_conn *conn, int err)
+{
+	struct smc_conn_note note;
+
+	spin_lock_bh(&conn->lock);
+	smc_conn_note_take(conn, step(conn, err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
+								SMC_CONN_EV_ABORT), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+/**
+ * smc_conn_drained() - has everything written reached the peer's RNIC
+ * @conn: connection
+ *
+ * Return: true if so, also when the connection is dead and nothing is left to send.
+ */
+bool smc_conn_drained(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->tx.ring.completed) == READ_ONCE(conn->tx.ring.prepared) ||
+	       READ_ONCE(conn->tx.stopped);
+}
+
+/**
+ * smc_conn_init() - set up
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_conn_init(void)
+{
+	conn_wq = alloc_workqueue("smc_conn", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return conn_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * smc_conn_exit() - wait for the last connection and undo smc_conn_init()
+ *
+ * Sockets are gone and groups are terminated, so each connection has been told.
+ */
+void smc_conn_exit(void)
+{
+	wait_event(conns_gone, !atomic_read(&conns_alive));
+	destroy_workqueue(conn_wq);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Composition root: which part starts in which order, and who hears from whom.
+ * Known by nobody.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/smc.h>
+#include <net/genetlink.h>
+#include <smc/af_smc.h>
+#include <smc/carrier.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/hs.h>
+#include <smc/ib.h>
+#include <smc/llc.h>
+#include <smc/netlink.h>
+#include <smc/policy.h>
+#include <smc/stats.h>
+#include <smc/sysctl.h>
+
+struct part {
+	const char *name;
+	int (*init)(void);
+	void (*exit)(void);
+};
+
+static int __init ib_init(void)
+{
+	return smc_ib_init(&smc_core_ib_events);
+}
+
+static int __init core_init(void)
+{
+	smc_core_set_ctl_events(&smc_llc_events);
+	smc_core_set_conn_events(&smc_conn_lgr_events);
+	return smc_core_init();
+}
+
+/*
+ * Lower parts first. The family comes late: with it users come in. The option in
+ * TCP's SYN comes last and goes first: with it peers come in.
+ */
+static const struct part parts[] = {
+	{ "statistics", smc_stats_init, smc_stats_exit },
+	{ "settings", smc_policy_init, smc_policy_exit },
+	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
+	{ "connections", smc_conn_init, smc_conn_exit },
+	{ "LLC", smc_llc_init, smc_llc_exit },
+	{ "link groups", core_init, smc_core_exit },
+	{ "RDMA devices", ib_init, smc_ib_exit },
+	{ "handshake", smc_hs_init, smc_hs_exit },
+	{ "netlink", smc_netlink_init, smc_netlink_exit },
+	{ "socket family", smc_af_init, smc_af_exit },
+	{ "TCP option", smc_carrier_init, smc_carrier_exit },
+};
+
+static void stop(int n)
+{
+	while (n-- > 0)
+		parts[n].exit();
+}
+
+static int __init smc_main_init(void)
+{
+	int i, rc;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		rc = parts[i].init();
+		if (rc) {
+			pr_err("%s could not be started (%d)%s\n", parts[i].name, rc,
+			       rc == -EEXIST ? ": another SMC module is loaded" : "");
+			stop(i);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void __exit smc_main_exit(void)
+{
+	stop(ARRAY_SIZE(parts));
+	rcu_barrier();
+}
+
+module_init(smc_main_init);
+module_exit(smc_main_exit);
+
+MODULE_AUTHOR("the AF_SMC maintainers");
+MODULE_DESCRIPTION("SMC socket address family");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1");
+MODULE_ALIAS_NETPROTO(PF_SMC);
+MODULE_ALIAS_GENL_FAMILY(SMC_GENL_FAMILY_NAME);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Per-namespace settings. Writers are netlink and sysctl, readers the handshake
+ * and the group layer.
+ */
+#include <linux/ctype.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <smc/policy.h>
+#include <smc/proto/clc_msg.h>
+
+static unsigned int policy_net_id __read_mostly;
+
+/*
+ * Active from the start so that two hosts of ours need no configuration; it goes
+ * when the administrator adds an EID of his own or flushes the table.
+ */
+static const char ueid_default[SMC_POLICY_UEID_LEN + 1] = "SMCV2-DEFAULT-UEID              ";
+
+/**
+ * smc_policy_net() - settings of a namespace
+ * @net: namespace
+ *
+ * Return: never NULL while @net lives.
+ */
+struct smc_net *smc_policy_net(struct net *net)
+{
+	return net_generic(net, policy_net_id);
+}
+
+/**
+ * smc_policy_ueids() - the active user EIDs
+ * @net: namespace
+ * @out: filled in
+ *
+ * Return: how many entries of @out are valid.
+ */
+u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN])
+{
+	struct smc_net *sn = smc_policy_net(net);
+	u32 n;
+
+	spin_lock_bh(&sn->lock);
+	if (sn->ueid_default) {
+		memcpy(out[0], ueid_default, SMC_POLICY_UEID_LEN);
+		n = 1;
+	} else {
+		n = sn->nueids;
+		memcpy(out, sn->ueids, n * SMC_POLICY_UEID_LEN);
+	}
+	spin_unlock_bh(&sn->lock);
+	return n;
+}
+
+/**
+ * smc_policy_ueid_match() - choose the EID both sides have
+ * @net: namespace
+ * @peer: the peer's list
+ * @n: entries in @peer
+ * @out: the first of @peer that is active here
+ *
+ * Return: false if there is none.
+ */
+bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN], u32 n,
+			   u8 out[SMC_POLICY_UEID_LEN])
+{
+	u8 own[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
+	u32 nown = smc_policy_ueids(net, own);
+	u32 i, j;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < nown; j++) {
+			if (memcmp(peer[i], own[j], SMC_POLICY_UEID_LEN))
+				continue;
+			memcpy(out, own[j], SMC_POLICY_UEID_LEN);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A-Z 0-9 . - with an alphanumeric first character, then only blanks. */
+static bool ueid_valid(const u8 *ueid)
+{
+	bool blanks = false;
+	int i;
+
+	if (!isupper(ueid[0]) && !isdigit(ueid[0]))
+		return false;
+	for (i = 0; i < SMC_POLICY_UEID_LEN; i++) {
+		if (ueid[i] == ' ') {
+			blanks = true;
+			continue;
+		}
+		if (blanks)
+			return false;
+		if (!isupper(ueid[i]) && !isdigit(ueid[i]) && ueid[i] != '.' && ueid[i] != '-')
+			return false;
+		if (i && ueid[i] == '.' && ueid[i - 1] == '.')
+			return false;
+	}
+	return true;
+}
+
+static int ueid_find(const struct smc_net *sn, const u8 *ueid)
+{
+	u32 i;
+
+	for (i = 0; i < sn->nueids; i++)
+		if (!memcmp(sn->ueids[i], ueid, SMC_POLICY_UEID_LEN))
+			return i;
+	return -ENOENT;
+}
+
+/**
+ * smc_policy_ueid_add() - the administrator adds a user EID
+ * @net: namespace
+ * @ueid: 32 bytes, blank padded
+ *
+ * The first one replaces the built-in default.
+ *
+ * Return: 0, -EINVAL for bad syntax, -EEXIST, -ERANGE if the table is full.
+ */
+int smc_policy_ueid_add(struct net *net, const u8 *ueid)
+{
+	struct smc_net *sn = smc_policy_net(net);
+	int rc = 0;
+
+	if (!ueid_valid(ueid))
+		return -EINVAL;
+	spin_lock_bh(&sn->lock);
+	if (ueid_find(sn, ueid) >= 0) {
+		rc = -EEXIST;
+	} else if (sn->nueids == SMC_POLICY_UEIDS_MAX) {
+		rc = -ERANGE;
+	} else {
+		memcpy(sn->ueids[sn->nueids++], ueid, SMC_POLICY_UEID_LEN);
+		sn->ueid_default = false;
+	}
+	spin_unlock_bh(&sn->lock);
+	return rc;
+}
+
+/**
+ * smc_policy_ueid_del() - the administrator removes a user EID
+ * @net: namespace
+ * @ueid: 32 bytes, blank padded
+ *
+ * Return: 0 or -ENOENT. The built-in default can be removed by name too.
+ */
+int smc_policy_ueid_del(struct net *net, const u8 *ueid)
+{
+	struct smc_net *sn = smc_policy_net(net);
+	int rc = 0;
+	int i;
+
+	spin_lock_bh(&sn->lock);
+	i = ueid_find(sn, ueid);
+	if (i >= 0) {
+		sn->nueids--;
+		memmove(sn->ueids[i], sn->ueids[i + 1],
+			(sn->nueids - i) * SMC_POLICY_UEID_LEN);
+	} else if (sn->ueid_default && !memcmp(ueid, ueid_default, SMC_POLICY_UEID_LEN)) {
+		sn->ueid_default = false;
+	} else {
+		rc = -ENOENT;
+	}
+	spin_unlock_bh(&sn->lock);
+	return rc;
+}
+
+/**
+ * smc_policy_ueid_flush() - the administrator wants no user EID at all
+ * @net: namespace
+ */
+void smc_policy_ueid_flush(struct net *net)
+{
+	struct smc_net *sn = smc_policy_net(net);
+
+	spin_lock_bh(&sn->lock);
+	sn->nueids = 0;
+	sn->ueid_default = false;
+	spin_unlock_bh(&sn->lock);
+}
+
+static int __net_init policy_net_init(struct net *net)
+{
+	struct smc_net *sn = smc_policy_net(net);
+
+	spin_lock_init(&sn->lock);
+	sn->ueid_default = true;
+	sn->wmem = 65536;
+	sn->rmem = 65536;
+	sn->autocorking = 65536;
+	sn->testlink_time = 30;
+	sn->max_links = SMC_CLC_LINKS_MAX;
+	sn->max_conns = SMC_CLC_CONNS_MAX;
+	sn->idle_server = 600;
+	sn->idle_client = 610;
+	return 0;
+}
+
+static struct pernet_operations policy_net_ops = {
+	.init = policy_net_init,
+	.id = &policy_net_id,
+	.size = sizeof(struct smc_net),
+};
+
+/**
+ * smc_policy_init() - give every namespace its settings
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_policy_init(void)
+{
+	return register_pernet_subsys(&policy_net_ops);
+}
+
+/**
+ * smc_policy_exit() - undo smc_policy_init()
+ */
+void smc_policy_exit(void)
+{
+	unregister_pernet_subsys(&policy_net_ops);
+}

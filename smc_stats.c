@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Statistics per namespace: per-CPU counters without locks, and the table of
+ * fallback reasons under a leaf spinlock (fallbacks are rare).
+ */
+#include <linux/percpu.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/u64_stats_sync.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <smc/stats.h>
+
+struct stats_cpu {
+	u64_stats_t value[SMC_STAT_MAX];
+	struct u64_stats_sync sync;
+};
+
+struct fback {
+	u32 reason;
+	u16 count;
+};
+
+/**
+ * struct stats_net - statistics of one namespace
+ * @cpu: counters
+ * @lock: guards @fback; leaf, BH off
+ * @fback: [0] client side, [1] server side; a slot with count 0 is free
+ */
+struct stats_net {
+	struct stats_cpu __percpu *cpu;
+	spinlock_t lock;
+	struct fback fback[2][SMC_STATS_FBACK_SLOTS];
+};
+
+static unsigned int stats_net_id __read_mostly;
+
+static const char *const stat_names[SMC_STAT_MAX] = {
+	[SMC_STAT_CLNT_SMC]		= "clnt_smc",
+	[SMC_STAT_SRV_SMC]		= "srv_smc",
+	[SMC_STAT_CLNT_FBACK]		= "clnt_fback",
+	[SMC_STAT_SRV_FBACK]		= "srv_fback",
+	[SMC_STAT_CLNT_HS_ERR]		= "clnt_hs_err",
+	[SMC_STAT_SRV_HS_ERR]		= "srv_hs_err",
+	[SMC_STAT_FIRST_CONTACT]	= "first_contact",
+	[SMC_STAT_TX_BYTES]		= "tx_bytes",
+	[SMC_STAT_RX_BYTES]		= "rx_bytes",
+	[SMC_STAT_TX_CNT]		= "tx_cnt",
+	[SMC_STAT_RX_CNT]		= "rx_cnt",
+	[SMC_STAT_TX_WRITE_BYTES]	= "tx_write_bytes",
+	[SMC_STAT_TX_WRITES]		= "tx_writes",
+	[SMC_STAT_TX_CDC]		= "tx_cdc",
+	[SMC_STAT_RX_CDC]		= "rx_cdc",
+	[SMC_STAT_RX_CDC_BAD]		= "rx_cdc_bad",
+	[SMC_STAT_TX_LLC]		= "tx_llc",
+	[SMC_STAT_RX_LLC]		= "rx_llc",
+	[SMC_STAT_RX_LLC_BAD]		= "rx_llc_bad",
+	[SMC_STAT_CLC_BAD]		= "clc_bad",
+	[SMC_STAT_TX_NOSLOT]		= "tx_noslot",
+	[SMC_STAT_TX_WINDOW_CLOSED]	= "tx_window_closed",
+	[SMC_STAT_LINK_FAIL]		= "link_fail",
+	[SMC_STAT_LGR_TERM]		= "lgr_term",
+	[SMC_STAT_CONN_ABORT]		= "conn_abort",
+	[SMC_STAT_RKEY_CONFIRM]		= "rkey_confirm",
+	[SMC_STAT_MR_REG]		= "mr_reg",
+	[SMC_STAT_ELEM_REUSE]		= "elem_reuse",
+	[SMC_STAT_ELEM_QUARANTINE]	= "elem_quarantine",
+};
+
+static struct stats_net *stats_net(struct net *net)
+{
+	return net_generic(net, stats_net_id);
+}
+
+/**
+ * smc_stats_add() - count
+ * @net: namespace
+ * @stat: which counter
+ * @n: how much
+ *
+ * Any context.
+ */
+void smc_stats_add(struct net *net, enum smc_stat stat, u64 n)
+{
+	struct stats_cpu *cpu;
+	unsigned long flags;
+
+	cpu = get_cpu_ptr(stats_net(net)->cpu);
+	flags = u64_stats_update_begin_irqsave(&cpu->sync);
+	u64_stats_add(&cpu->value[stat], n);
+	u64_stats_update_end_irqrestore(&cpu->sync, flags);
+	put_cpu_ptr(stats_net(net)->cpu);
+}
+EXPORT_SYMBOL_GPL(smc_stats_add);
+
+/**
+ * smc_stats_get() - sum over all CPUs
+ * @net: namespace
+ * @stat: which counter
+ *
+ * Return: the value, a snapshot.
+ */
+u64 smc_stats_get(struct net *net, enum smc_stat stat)
+{
+	struct stats_net *sn = stats_net(net);
+	u64 sum = 0;
+	int i;
+
+	for_each_possible_cpu(i) {
+		struct stats_cpu *cpu = per_cpu_ptr(sn->cpu, i);
+		unsigned int start;
+		u64 v;
+
+		do {
+			start = u64_stats_fetch_begin(&cpu->sync);
+			v = u64_stats_read(&cpu->value[stat]);
+		} while (u64_stats_fetch_retry(&cpu->sync, start));
+		sum += v;
+	}
+	return sum;
+}
+
+/**
+ * smc_stats_name() - stable name of a counter
+ * @stat: which counter
+ *
+ * Return: a constant string.
+ */
+const char *smc_stats_name(enum smc_stat stat)
+{
+	return stat < SMC_STAT_MAX ? stat_names[stat] : "unknown";
+}
+
+/**
+ * smc_stats_fallback() - count one fallback by reason
+ * @net: namespace
+ * @server: side
+ * @reason: diagnosis code, our own or the peer's
+ *
+ * A reason that finds no free slot is only counted in the sum.
+ */
+void smc_stats_fallback(struct net *net, bool server, u32 reason)
+{
+	struct stats_net *sn = stats_net(net);
+	struct fback *f = sn->fback[server];
+	int i;
+
+	smc_stats_inc(net, server ? SMC_STAT_SRV_FBACK : SMC_STAT_CLNT_FBACK);
+	spin_lock_bh(&sn->lock);
+	for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++) {
+		if (f[i].count && f[i].reason != reason)
+			continue;
+		f[i].reason = reason;
+		if (f[i].count < U16_MAX)
+			f[i].count++;
+		break;
+	}
+	spin_unlock_bh(&sn->lock);
+}
+
+/**
+ * smc_stats_fallback_get() - read one slot of the reason table
+ * @net: namespace
+ * @server: side
+ * @i: slot, 0 .. SMC_STATS_FBACK_SLOTS - 1
+ * @reason: filled in
+ * @count: filled in
+ *
+ * Return: false if the slot is unused.
+ */
+bool smc_stats_fallback_get(struct net *net, bool server, int i, u32 *reason, u16 *count)
+{
+	struct stats_net *sn = stats_net(net);
+	bool used;
+
+	spin_lock_bh(&sn->lock);
+	*reason = sn->fback[server][i].reason;
+	*count = sn->fback[server][i].count;
+	used = *count;
+	spin_unlock_bh(&sn->lock);
+	return used;
+}
+
+/* /proc/net/smc_stat: a line "name value" per counter, for scripts and tests. */
+static int stat_show(struct seq_file *seq, void *v)
+{
+	struct net *net = seq_file_single_net(seq);
+	enum smc_stat i;
+
+	for (i = 0; i < SMC_STAT_MAX; i++)
+		seq_printf(seq, "%s %llu\n", smc_stats_name(i), smc_stats_get(net, i));
+	return 0;
+}
+
+static int __net_init stats_net_init(struct net *net)
+{
+	struct stats_net *sn = stats_net(net);
+	int i;
+
+	spin_lock_init(&sn->lock);
+	sn->cpu = alloc_percpu(struct stats_cpu);
+	if (!sn->cpu)
+		return -ENOMEM;
+	for_each_possible_cpu(i)
+		u64_stats_init(&per_cpu_ptr(sn->cpu, i)->sync);
+	if (!proc_create_net_single("smc_stat", 0444, net->proc_net, stat_show, NULL) &&
+	    IS_ENABLED(CONFIG_PROC_FS)) {
+		free_percpu(sn->cpu);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit stats_net_exit(struct net *net)
+{
+	remove_proc_entry("smc_stat", net->proc_net);
+	free_percpu(stats_net(net)->cpu);
+}
+
+static struct pernet_operations stats_net_ops = {
+	.init = stats_net_init,
+	.exit = stats_net_exit,
+	.id = &stats_net_id,
+	.size = sizeof(struct stats_net),
+};
+
+/**
+ * smc_stats_init() - set up the statistics of all namespaces
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_stats_init(void)
+{
+	return register_pernet_subsys(&stats_net_ops);
+}
+
+/**
+ * smc_stats_exit() - undo smc_stats_init()
+ */
+void smc_stats_exit(void)
+{
+	unregister_pernet_subsys(&stats_net_ops);
+}

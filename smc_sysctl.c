@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sysctl net.smc.*: a per-namespace view of struct smc_net. */
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include <smc/buf.h>
+#include <smc/policy.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/sysctl.h>
+
+#include <compat/sysctl.h>
+
+static int buf_min = SMC_BUF_MIN_SIZE;
+static int buf_max = INT_MAX / 2;
+static int conns_min = SMC_CLC_CONNS_MIN;
+static int conns_max = SMC_CLC_CONNS_MAX;
+static int links_max = SMC_BUF_LINKS - 1;
+static int buf_type_max = 2;
+
+#define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
+
+/* @data holds offsets into struct smc_net; each namespace gets a copy. */
+static const struct ctl_table template[] = {
+	{
+		.procname = "autocorking_size",
+		.data = SMC_NET_DATA(autocorking),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
+		.procname = "smcr_buf_type",
+		.data = SMC_NET_DATA(buf_type),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &buf_type_max,
+	}, {
+		.procname = "smcr_testlink_time",
+		.data = SMC_NET_DATA(testlink_time),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+	}, {
+		.procname = "wmem",
+		.data = SMC_NET_DATA(wmem),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = &buf_min,
+		.extra2 = &buf_max,
+	}, {
+		.procname = "rmem",
+		.data = SMC_NET_DATA(rmem),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = &buf_min,
+		.extra2 = &buf_max,
+	}, {
+		.procname = "smcr_max_links_per_lgr",
+		.data = SMC_NET_DATA(max_links),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = &links_max,
+	}, {
+		.procname = "smcr_max_conns_per_lgr",
+		.data = SMC_NET_DATA(max_conns),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = &conns_min,
+		.extra2 = &conns_max,
+	}, {
+		.procname = "limit_smc_hs",
+		.data = SMC_NET_DATA(hs_limit),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	},
+};
+
+#define ENTRIES	ARRAY_SIZE(template)
+
+static int __net_init sysctl_net_init(struct net *net)
+{
+	struct smc_net *sn = smc_policy_net(net);
+	struct ctl_table *table;
+	size_t i;
+
+	/* one empty entry more: older kernels end the table by it */
+	table = kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table, template, sizeof(template));
+	for (i = 0; i < ENTRIES; i++)
+		table[i].data = (u8 *)sn + (uintptr_t)template[i].data;
+	sn->sysctl_table = table;
+	sn->sysctl = smc_compat_register_net_sysctl(net, "net/smc", table, ENTRIES);
+	if (!sn->sysctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit sysctl_net_exit(struct net *net)
+{
+	struct smc_net *sn = smc_policy_net(net);
+
+	unregister_net_sysctl_table(sn->sysctl);
+	kfree(sn->sysctl_table);
+}
+
+static struct pernet_operations sysctl_net_ops = {
+	.init = sysctl_net_init,
+	.exit = sysctl_net_exit,
+};
+
+/**
+ * smc_sysctl_init() - net.smc in every namespace
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_sysctl_init(void)
+{
+	return register_pernet_subsys(&sysctl_net_ops);
+}
+
+/**
+ * smc_sysctl_exit() - undo smc_sysctl_init()
+ */
+void smc_sysctl_exit(void)
+{
+	unregister_pernet_subsys(&sysctl_net_ops);
+}

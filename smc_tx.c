@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mover: user bytes -> send ring -> peer's RMBE.
+ *
+ * Who owns a byte of the send ring: from the copy (prepared) until the request that
+ * carries it is retired with success (completed) it belongs to us; the connection
+ * is held by each data carrying request in flight, so the ring outlives them. Between
+ * sent and completed the RNIC may read it at any time.
+ *
+ * Coalescing: while earlier data is unfinished, less than a quarter ring waits for
+ * the completion, which pushes again. Without it every small write would cost a
+ * WRITE, a CDC and two interrupts.
+ */
+#include <linux/uio.h>
+#include <net/net_namespace.h>
+#include <smc/cdc.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/policy.h>
+#include <smc/stats.h>
+#include <smc/tx.h>
+
+/**
+ * smc_tx_space() - room in the send ring
+ * @conn: connection
+ *
+ * Return: bytes, a snapshot without a lock.
+ */
+size_t smc_tx_space(const struct smc_conn *conn)
+{
+	u64 completed = READ_ONCE(conn->tx.ring.completed);
+	u64 prepared = READ_ONCE(conn->tx.ring.prepared);
+	u32 size = conn->tx.ring.size;
+
+	return prepared - completed < size ? size - (prepared - completed) : 0;
+}
+
+/**
+ * smc_tx_queued() - bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
+ * @conn: connection
+ *
+ * Return: bytes, a snapshot without a lock.
+ */
+size_t smc_tx_queued(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->tx.ring.prepared) - READ_ONCE(conn->tx.ring.completed);
+}
+
+/**
+ * smc_tx_unsent() - bytes not yet posted (SIOCOUTQNSD)
+ * @conn: connection
+ *
+ * Return: bytes, a snapshot without a lock.
+ */
+size_t smc_tx_unsent(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->tx.ring.prepared) - READ_ONCE(conn->tx.ring.sent);
+}
+
+/* A piece at a time, so that copying the next one overlaps with sending this one. */
+static u32 piece_max(const struct smc_conn *conn)
+{
+	return max_t(u32, conn->tx.ring.size / 4, SMC_BUF_MIN_SIZE);
+}
+
+/**
+ * smc_tx_write() - copy user bytes into the send ring
+ * @conn: connection
+ * @from: user bytes
+ * @len: how many
+ *
+ * Takes at most a quarter ring a call: the caller pushes and calls again. One
+ * caller at a time (socket lock).
+ *
+ * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state
+ * allows no more sending.
+ */
+ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len)
+{
+	struct smc_span span[2];
+	ssize_t done = 0;
+	int i, n;
+
+	spin_lock_bh(&conn->lock);
+	if (!smc_conn_state_may_send(conn->state) || conn->shut_pending) {
+		spin_unlock_bh(&conn->lock);
+		return -EPIPE;
+	}
+	n = smc_ring_tx_spans(&conn->tx.ring, min_t(size_t, len, piece_max(conn)), span);
+	spin_unlock_bh(&conn->lock);
+	if (!n)
+		return -EAGAIN;
+
+	/* data path 2: the free part of the ring is ours alone, no lock while copying */
+	for (i = 0; i < n; i++) {
+		size_t got = copy_from_iter(conn->tx.elem.addr + span[i].off, span[i].len, from);
+
+		done += got;
+		if (got < span[i].len)
+			break;
+	}
+	if (!done)
+		return -EFAULT;
+
+	spin_lock_bh(&conn->lock);
+	/* an abort in between has purged the ring: the next call reports it */
+	if (smc_conn_state_may_send(conn->state))
+		smc_ring_tx_prepare(&conn->tx.ring, done);
+	spin_unlock_bh(&conn->lock);
+	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
+	return done;
+}
+
+/* data path 13: the peer's RNIC has it (or the queue pair broke) */
+static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
+{
+	struct smc_conn *conn = slot->owner;
+	struct smc_conn_note note;
+	unsigned int bits = 0;
+
+	spin_lock_bh(&conn->lock);
+	conn->tx.inflight--;
+	if (status == IB_WC_SUCCESS &&
+	    smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
+		bits = SMC_CONN_WRITABLE;
+	smc_tx_push_locked(conn, false);
+	if (conn->shut_pending || conn->close_pending || conn->leaving)
+		smc_conn_kick(conn, 0);
+	smc_conn_note_take(conn, bits, &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+	smc_conn_put(conn);
+}
+
+/* data path 4: pieces of the plan as WRITEs of this link */
+static u32 fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+		       struct smc_wr_write *out)
+{
+	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.rtoken];
+	const struct smc_elem *elem = &conn->tx.elem;
+	u32 slot = conn->link->slot;
+	u32 sum = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		out[i].laddr = smc_buf_elem_iova(elem, slot, piece[i].src);
+		out[i].vaddr = elem->addr + piece[i].src;
+		out[i].lkey = smc_buf_lkey(elem->region, slot);
+		out[i].len = piece[i].len;
+		out[i].raddr = rtoken->addr[slot] + conn->tx.peer_off + piece[i].dst;
+		out[i].rkey = rtoken->rkey[slot];
+		smc_buf_sync_for_device(elem, slot, piece[i].src, piece[i].len);
+		sum += piece[i].len;
+	}
+	return sum;
+}
+
+/* Less than this waits for the completion of what is in flight. */
+static u32 cork_below(const struct smc_conn *conn)
+{
+	u32 limit = READ_ONCE(smc_policy_net(conn->net)->autocorking);
+
+	return min_t(u32, limit, conn->tx.ring.size / 4);
+}
+
+/* May queued bytes go now, or do they wait for company? */
+static bool data_ready(const struct smc_conn *conn, bool more)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+	u32 unsent = smc_ring_tx_unsent(&tx->ring);
+
+	if (!unsent)
+		return false;
+	if (tx->inflight && unsent < cork_below(conn))
+		return false;
+	if ((more || tx->corked) && unsent < tx->ring.size / 4 &&
+	    !conn->shut_pending && !conn->close_pending)
+		return false;
+	return true;
+}
+
+static bool cdc_due(const struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	return tx->cons_due || tx->state_due ||
+	       (!tx->told_blocked && smc_ring_tx_unsent(&tx->ring) &&
+		!smc_ring_tx_window(&tx->ring));
+}
+
+/* data path 3 to 5: one slot, one chain, one post. False: stop pushing. */
+static bool push_one(struct smc_conn *conn, bool more)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_wr_write write[SMC_PLAN_PIECES];
+	struct smc_conn_tx *tx = &conn->tx;
+	struct smc_wr_slot *slot;
+	bool signal;
+	u32 len = 0;
+	int n = 0;
+
+	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && data_ready(conn, more))
+		n = smc_ring_tx_plan(&tx->ring, U64_MAX, piece_max(conn), piece);
+	if (!n && !cdc_due(conn))
+		return false;
+	slot = smc_wr_slot_get(conn->link->qp);
+	if (!slot) {
+		smc_stats_inc(conn->net, SMC_STAT_TX_NOSLOT);
+		tx->waiting = true;
+		return false;
+	}
+	tx->waiting = false;
+	if (n) {
+		len = fill_writes(conn, piece, n, write);
+		smc_ring_tx_sent(&tx->ring, len);
+		slot->done = data_done;
+		slot->owner = conn;
+		slot->cookie = tx->ring.sent;
+		slot->epoch = tx->ring.epoch;
+	} else {
+		slot->done = NULL;
+	}
+	signal = n || tx->state_due;
+	smc_cdc_build(conn, slot->buf);
+	if (n) {
+		smc_conn_get(conn);
+		tx->inflight++;
+	}
+	if (smc_wr_post(slot, SMC_CDC_LEN, write, n, signal)) {
+		/* the link is broken and says so on its own; what was planned is lost with it */
+		smc_wr_slot_put(slot);
+		if (n) {
+			tx->inflight--;
+			smc_conn_put(conn);
+		}
+		return false;
+	}
+	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	if (n) {
+		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
+		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, n);
+	}
+	return true;
+}
+
+/**
+ * smc_tx_push_locked() - post what may go
+ * @conn: connection, conn->lock held
+ * @more: the caller will push again soon
+ */
+void smc_tx_push_locked(struct smc_conn *conn, bool more)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
+	    conn->state == SMC_CONN_INIT)
+		return;
+	while (push_one(conn, more))
+		;
+	if (!conn->tx.waiting && smc_ring_tx_unsent(&conn->tx.ring) &&
+	    !smc_ring_tx_window(&conn->tx.ring))
+		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
+}
+
+/**
+ * smc_tx_push() - post what may go
+ * @conn: connection
+ * @more: the caller will push again soon: small amounts may wait
+ *
+ * Any context.
+ */
+void smc_tx_push(struct smc_conn *conn, bool more)
+{
+	spin_lock_bh(&conn->lock);
+	smc_tx_push_locked(conn, more);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_tx_consumer_update_locked() - tell the peer what was read
+ * @conn: connection, conn->lock held
+ */
+void smc_tx_consumer_update_locked(struct smc_conn *conn)
+{
+	conn->tx.cons_due = true;
+	smc_tx_push_locked(conn, false);
+}
+
+/**
+ * smc_tx_send_flags_locked() - send D, C or A as soon as possible
+ * @conn: connection, conn->lock held
+ * @flags: SMC_CDC_S_*
+ */
+void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
+{
+	conn->tx.state_due |= flags;
+	smc_tx_push_locked(conn, false);
+}
+
+/**
+ * smc_tx_retry() - the link has slots again
+ * @conn: connection
+ *
+ * Softirq.
+ */
+void smc_tx_retry(struct smc_conn *conn)
+{
+	if (!READ_ONCE(conn->tx.waiting))
+		return;
+	spin_lock_bh(&conn->lock);
+	if (conn->tx.waiting) {
+		conn->tx.waiting = false;
+		smc_tx_push_locked(conn, false);
+		if (conn->leaving)
+			smc_conn_kick(conn, 0);
+	}
+	spin_unlock_bh(&conn->lock);
+}
