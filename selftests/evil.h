@@ -61,6 +61,7 @@ const char *evil_end_name(enum evil_end end);
  * @silent: connections of the silence cases
  * @rounds: messages of the mutation case
  * @seed: of everything random
+ * @only: part of the names of the cases to run, NULL for all
  */
 struct evil_target {
 	const struct tl_proto *tcp;
@@ -71,10 +72,10 @@ struct evil_target {
 	unsigned int silent;
 	unsigned int rounds;
 	u64 seed;
+	const char *only;
 };
 
 /* evil_client.c, evil_silent.c */
-unsigned int evil_client_count(void);
 int evil_client_run(const struct evil_target *t, int health, bool strict);
 bool evil_health(int health, const char *when);
 int evil_health_start(const struct evil_target *t);
@@ -119,6 +120,9 @@ struct evil_answer {
 	enum evil_expect expect;
 };
 
+/* In the verdict of a hostile server that had to be honest: the client did not try SMC. */
+#define EVIL_TAG_NO_SMC		0xe0110001U
+
 #define EVIL_GREETING_SEED	0x67726565ULL
 #define EVIL_GREETING_LEN	100
 
@@ -128,6 +132,6 @@ extern unsigned int evil_late_ms;
 
 int evil_server_run(const struct tl_proto *tcp, const char *host, unsigned int port);
 int evil_victim_run(const struct tl_proto *p, const char *host, unsigned int port,
-		    unsigned int deadline_ms, const char *only, bool strict);
+		    unsigned int deadline_ms, unsigned int jobs, const char *only, bool strict);
 
 #endif /* SMC_SELFTESTS_EVIL_H */

@@ -25,24 +25,55 @@ static void own_address(int fd, struct tl_addr *a)
 	getsockname(fd, &a->sa, &a->len);
 }
 
-/* Reads the victim's Proposal; false if it sent none. */
-static bool take_proposal(int fd, struct smc_clc_proposal *p)
-{
-	struct evil_msg m;
-	enum evil_end end = evil_read(fd, PATIENCE_MS, &m);
-
-	if (end == EVIL_ACCEPT && !smc_clc_parse_proposal(m.buf, m.len, p))
-		return true;
-	printf("# server: no Proposal: %s\n", evil_end_name(end));
-	return false;
-}
-
 /* From here on the connection is TCP, served like any other. */
 static void serve_tcp(int fd)
 {
 	const struct trf_server srv = { .proto = tl_proto_find("inet") };
 
 	trf_server_conn(&srv, fd);
+}
+
+static void serve_without_smc(int fd)
+{
+	const struct trf_server srv = {
+		.proto = tl_proto_find("inet"),
+		.tag = EVIL_TAG_NO_SMC,
+	};
+
+	trf_server_conn(&srv, fd);
+}
+
+/*
+ * Reads the victim's Proposal.  One that does not try SMC this time, because
+ * it remembers what we did before, gets an honest server instead and will see
+ * from this that it has proved nothing.
+ *
+ * Returns false if there is nothing more to do, with @fd closed.
+ */
+static bool take_proposal(int fd, struct smc_clc_proposal *p)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	u8 head[SMC_CLC_HEAD_LEN] = { 0 };
+	struct smc_clc_head h;
+	struct evil_msg m;
+	enum evil_end end;
+
+	poll(&pfd, 1, PATIENCE_MS);
+	if (recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == sizeof(head) &&
+	    smc_clc_peek_header(head, &h)) {
+		serve_without_smc(fd);
+		return false;
+	}
+	end = evil_read(fd, PATIENCE_MS, &m);
+	if (end == EVIL_ACCEPT && !smc_clc_parse_proposal(m.buf, m.len, p))
+		return true;
+	if (end == EVIL_DECLINE) {
+		serve_without_smc(fd);
+		return false;
+	}
+	printf("# server: no Proposal: %s\n", evil_end_name(end));
+	close(fd);
+	return false;
 }
 
 static void good_accept(int fd, const struct smc_clc_proposal *p, bool first, struct evil_msg *m)
@@ -85,10 +116,8 @@ static void answer_decline(int fd, unsigned int version, unsigned int pause_ms)
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
-	if (!take_proposal(fd, &p)) {
-		close(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
 	evil_decline(&m, version, SMC_CLC_DECL_NO_DEV);
 	if (version == 1)
 		memset(m.buf + 8, 0x25, 7);	/* junk for a peer ID: seen from real kernels */
@@ -124,10 +153,8 @@ static void decline_greeting(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (!take_proposal(fd, &p)) {
-		close(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
 	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
 	tl_fill(EVIL_GREETING_SEED, 0, m.buf + m.len, EVIL_GREETING_LEN);
 	evil_write(fd, m.buf, m.len + EVIL_GREETING_LEN);
@@ -139,8 +166,9 @@ static void answer_with(int fd, const struct evil_msg *m)
 {
 	struct smc_clc_proposal p;
 
-	if (take_proposal(fd, &p))
-		evil_write(fd, m->buf, m->len);
+	if (!take_proposal(fd, &p))
+		return;
+	evil_write(fd, m->buf, m->len);
 	wait_end(fd);
 }
 
@@ -225,8 +253,8 @@ static void end_after_proposal(int fd, const struct evil_answer *a)
 	struct smc_clc_proposal p;
 
 	(void)a;
-	take_proposal(fd, &p);
-	close(fd);
+	if (take_proposal(fd, &p))
+		close(fd);
 }
 
 static void reset_after_proposal(int fd, const struct evil_answer *a)
@@ -234,37 +262,47 @@ static void reset_after_proposal(int fd, const struct evil_answer *a)
 	struct smc_clc_proposal p;
 
 	(void)a;
-	take_proposal(fd, &p);
-	evil_reset(fd);
+	if (take_proposal(fd, &p))
+		evil_reset(fd);
 }
 
 /* ---- Accepts ---- */
 
-/* Sends a good Accept with one field changed, or a part of it, then sees what the victim does. */
-static void accept_changed(int fd, size_t off, unsigned int width, u32 value, size_t cut)
+/* Sends a good Accept with one field changed, then sees what the victim does. */
+static void accept_changed(int fd, size_t off, unsigned int width, u32 value)
 {
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
-	if (!take_proposal(fd, &p)) {
-		close(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
 	good_accept(fd, &p, true, &m);
 	for (unsigned int i = 0; i < width; i++)
 		m.buf[off + i] = value >> 8 * (width - 1 - i);
-	if (cut)
-		m.len = cut;
 	evil_write(fd, m.buf, m.len);
-	if (!cut)
-		serve_after_accept(fd);
+	serve_after_accept(fd);
+}
+
+/* The first part of an Accept, then the end of the stream or nothing. */
+static void accept_cut(int fd, bool end)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	evil_write(fd, m.buf, 100);
+	if (end)
+		shutdown(fd, SHUT_WR);
+	wait_end(fd);
 }
 
 #define ACCEPT_WITH(name, off, width, value)					\
 	static void name(int fd, const struct evil_answer *a)			\
 	{									\
 		(void)a;							\
-		accept_changed(fd, off, width, value, 0);			\
+		accept_changed(fd, off, width, value);			\
 	}
 
 ACCEPT_WITH(accept_eye, 0, 1, 0)
@@ -292,15 +330,13 @@ ACCEPT_WITH(accept_dead_link, 38, 3, 0x666)
 static void accept_cut_end(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_changed(fd, 0, 0, 0, 100);
-	close(fd);
+	accept_cut(fd, true);
 }
 
 static void accept_cut_silent(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_changed(fd, 0, 0, 0, 100);
-	wait_end(fd);
+	accept_cut(fd, false);
 }
 
 /* Subsequent contact in a link group that does not exist: the victim must call it out of sync. */
@@ -310,10 +346,8 @@ static void accept_no_group(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (!take_proposal(fd, &p)) {
-		close(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
 	good_accept(fd, &p, false, &m);
 	evil_write(fd, m.buf, m.len);
 	serve_after_accept(fd);
@@ -326,11 +360,11 @@ static void accept_then_garbage(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (take_proposal(fd, &p)) {
-		good_accept(fd, &p, true, &m);
-		tl_fill(0xbad, 0, m.buf + m.len, 100);
-		evil_write(fd, m.buf, m.len + 100);
-	}
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	tl_fill(0xbad, 0, m.buf + m.len, 100);
+	evil_write(fd, m.buf, m.len + 100);
 	wait_end(fd);
 }
 
@@ -340,11 +374,11 @@ static void accept_twice(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (take_proposal(fd, &p)) {
-		good_accept(fd, &p, true, &m);
-		memcpy(m.buf + m.len, m.buf, m.len);
-		evil_write(fd, m.buf, 2 * m.len);
-	}
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	memcpy(m.buf + m.len, m.buf, m.len);
+	evil_write(fd, m.buf, 2 * m.len);
 	wait_end(fd);
 }
 
@@ -356,14 +390,12 @@ static void late_decline(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (take_proposal(fd, &p)) {
-		tl_sleep_ms(evil_late_ms);
-		evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
-		evil_write(fd, m.buf, m.len);
-		serve_tcp(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
-	close(fd);
+	tl_sleep_ms(evil_late_ms);
+	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
+	evil_write(fd, m.buf, m.len);
+	serve_tcp(fd);
 }
 
 static void late_accept(int fd, const struct evil_answer *a)
@@ -372,14 +404,12 @@ static void late_accept(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (take_proposal(fd, &p)) {
-		tl_sleep_ms(evil_late_ms);
-		good_accept(fd, &p, true, &m);
-		evil_write(fd, m.buf, m.len);
-		serve_after_accept(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
-	close(fd);
+	tl_sleep_ms(evil_late_ms);
+	good_accept(fd, &p, true, &m);
+	evil_write(fd, m.buf, m.len);
+	serve_after_accept(fd);
 }
 
 /* A byte now and then, beyond every deadline. */
@@ -389,10 +419,10 @@ static void drip_for_ever(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (take_proposal(fd, &p)) {
-		good_accept(fd, &p, true, &m);
-		evil_drip(fd, m.buf, m.len, evil_late_ms / 20);
-	}
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	evil_drip(fd, m.buf, m.len, evil_late_ms / 20);
 	wait_end(fd);
 }
 
@@ -403,10 +433,8 @@ static void accept_then_decline(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	if (!take_proposal(fd, &p)) {
-		close(fd);
+	if (!take_proposal(fd, &p))
 		return;
-	}
 	good_accept(fd, &p, true, &m);
 	evil_write(fd, m.buf, m.len);
 	if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_ACCEPT) {
@@ -441,6 +469,10 @@ const struct evil_answer evil_answers[] = {
 	{ "accept_length_159",		accept_length_159,	EVIL_FAILS },
 	{ "accept_length_65535",	accept_length_65535,	EVIL_FAILS },
 	{ "accept_version_0",		accept_version_0,	EVIL_FAILS },
+	{ "late_decline",		late_decline,		EVIL_FAILS },
+	{ "late_accept",		late_accept,		EVIL_FAILS },
+	{ "drip_for_ever",		drip_for_ever,		EVIL_FAILS },
+	/* from here on a client may get as far as the fabric, and remember its failure */
 	{ "accept_version_1",		accept_version_1,	EVIL_EITHER },
 	{ "accept_version_9",		accept_version_9,	EVIL_EITHER },
 	{ "accept_smcd",		accept_smcd,		EVIL_EITHER },
@@ -458,9 +490,6 @@ const struct evil_answer evil_answers[] = {
 	{ "accept_then_decline",	accept_then_decline,	EVIL_TCP },
 	{ "accept_then_garbage",	accept_then_garbage,	EVIL_FAILS },
 	{ "accept_twice",		accept_twice,		EVIL_FAILS },
-	{ "late_decline",		late_decline,		EVIL_FAILS },
-	{ "late_accept",		late_accept,		EVIL_FAILS },
-	{ "drip_for_ever",		drip_for_ever,		EVIL_FAILS },
 };
 
 const unsigned int evil_nr_answers = TL_ARRAY_SIZE(evil_answers);

@@ -63,7 +63,8 @@ static void bad_usage(void)
 		"  --silent N        client: silent connections (default 100)\n"
 		"  --rounds N        client: mutated messages (default 100)\n"
 		"  --seed N          client: of everything random (default 1)\n"
-		"  --only TEXT       victim: answers whose name contains TEXT\n"
+		"  --jobs N          victim: connections at once (default 16)\n"
+		"  --only TEXT       client, victim: cases whose name contains TEXT\n"
 		"  --strict          a skip is a failure\n",
 		ATTACK_PORT, ANSWER_PORT, evil_late_ms);
 	exit(2);
@@ -71,7 +72,7 @@ static void bad_usage(void)
 
 enum {
 	O_CONNECT = 1, O_BIND, O_PORT, O_FAMILY, O_DEADLINE, O_LATE, O_SILENT, O_ROUNDS, O_SEED,
-	O_ONLY, O_STRICT, O_NR
+	O_ONLY, O_STRICT, O_JOBS, O_NR
 };
 
 static const struct option longopts[] = {
@@ -85,6 +86,7 @@ static const struct option longopts[] = {
 	{ "rounds",	required_argument, NULL, O_ROUNDS },
 	{ "seed",	required_argument, NULL, O_SEED },
 	{ "only",	required_argument, NULL, O_ONLY },
+	{ "jobs",	required_argument, NULL, O_JOBS },
 	{ "strict",	no_argument, NULL, O_STRICT },
 	{ }
 };
@@ -120,6 +122,7 @@ static int client_main(const char * const val[], const struct tl_proto *good)
 		.silent = number(val[O_SILENT], 100),
 		.rounds = number(val[O_ROUNDS], 100),
 		.seed = number(val[O_SEED], 1),
+		.only = val[O_ONLY],
 	};
 	int health, err;
 
@@ -178,7 +181,8 @@ int main(int argc, char **argv)
 		return server_main(val, p);
 	if (!strcmp(argv[1], "victim") && val[O_CONNECT])
 		return evil_victim_run(p, val[O_CONNECT], number(val[O_PORT], ANSWER_PORT),
-				       number(val[O_DEADLINE], 12000), val[O_ONLY], val[O_STRICT]);
+				       number(val[O_DEADLINE], 12000), number(val[O_JOBS], 16),
+				       val[O_ONLY], val[O_STRICT]);
 	if (!strcmp(argv[1], "selfcheck"))
 		return selfcheck_main();
 	bad_usage();

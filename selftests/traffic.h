@@ -158,12 +158,14 @@ int trf_verdict_recv(int fd, struct trf_verdict *v);
  * @require: mode that every connection must have, TL_MODE_UNKNOWN for any
  * @verbose: print one line per operation
  * @corrupt: falsify this byte of each stream (0: none), to see the client's check fail
+ * @tag: put into the verdicts as fallback reason, unless the real one was asked for
  */
 struct trf_server {
 	const struct tl_proto *proto;
 	enum tl_mode require;
 	bool verbose;
 	u64 corrupt;
+	u32 tag;
 };
 
 int trf_server_run(const struct trf_server *srv, int listener);

@@ -213,7 +213,7 @@ static bool serve_question(int fd, const struct trf_req *req)
 /* Returns true while the connection can carry another request; closes it otherwise. */
 static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req *req)
 {
-	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT };
+	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT, .reason = srv->tag };
 	bool goes_on = false;
 	int err = 0;
 
