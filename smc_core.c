@@ -184,6 +184,9 @@ static void link_lost(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_lgr *lgr = link->lgr;
 
+	/* taken out of use by somebody who does the rest: no failure */
+	if (rcu_access_pointer(lgr->links[link->slot]) != link)
+		return;
 	if (!lgr_dead(lgr))
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
 	set_bit(link->slot, &lgr->lost);

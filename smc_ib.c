@@ -56,11 +56,47 @@ void smc_ib_device_get(struct smc_ib_device *dev)
 	kref_get(&dev->ref);
 }
 
+/**
+ * smc_ib_device_get_unless_zero() - use a device again
+ * @dev: device, pinned
+ *
+ * Return: false if the verbs device is going or gone.
+ */
+bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev)
+{
+	return kref_get_unless_zero(&dev->ref);
+}
+
+/**
+ * smc_ib_device_pin() - keep the object, whatever happens to the verbs device
+ * @dev: device, a reference of which is held
+ */
+void smc_ib_device_pin(struct smc_ib_device *dev)
+{
+	kref_get(&dev->mem);
+}
+
+static void free_device(struct kref *ref)
+{
+	kfree(container_of(ref, struct smc_ib_device, mem));
+}
+
+/**
+ * smc_ib_device_unpin() - undo smc_ib_device_pin()
+ * @dev: device
+ *
+ * Any context.
+ */
+void smc_ib_device_unpin(struct smc_ib_device *dev)
+{
+	kref_put(&dev->mem, free_device);
+}
+
 static void release_device(struct kref *ref)
 {
 	struct smc_ib_device *dev = container_of(ref, struct smc_ib_device, ref);
 
-	complete(&dev->released);	/* remove_device() frees it */
+	complete(&dev->released);	/* remove_device() goes on */
 }
 
 /**
@@ -312,8 +348,10 @@ static int add_device(struct ib_device *ibdev)
 	if (!dev)
 		return -ENOMEM;
 	kref_init(&dev->ref);
+	kref_init(&dev->mem);
 	init_completion(&dev->released);
 	dev->ibdev = ibdev;
+	strscpy(dev->name, ibdev->name, sizeof(dev->name));
 	dev->max_mtu = max_mtu;
 	dev->max_pages = min_t(u32, ibdev->attrs.max_fast_reg_page_list_len, REGION_PAGES_MAX);
 	dev->max_inline = INLINE_MAX;
@@ -348,7 +386,7 @@ static void remove_device(struct ib_device *ibdev, void *client_data)
 	ib_events->device_gone(dev);
 	smc_ib_device_put(dev);
 	wait_for_completion(&dev->released);
-	kfree(dev);
+	smc_ib_device_unpin(dev);
 }
 
 static struct ib_client smc_client = {

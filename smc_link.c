@@ -156,6 +156,7 @@ struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
 		kfree(link);
 		return ERR_CAST(qp);
 	}
+	smc_ib_device_pin(link->path.dev);
 	link->qp = qp;
 	step(link, SMC_LINK_EV_CREATED);
 	return link;
@@ -186,7 +187,7 @@ static void free_link(struct rcu_head *rcu)
 	struct smc_link *link = container_of(rcu, struct smc_link, rcu);
 
 	smc_wr_qp_free(link->qp);
-	smc_pnet_path_put(&link->path);
+	smc_ib_device_unpin(link->path.dev);
 	kfree(link);
 }
 
@@ -303,5 +304,7 @@ void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *lin
 	if (unmap)
 		unmap(link);
 	smc_wr_qp_destroy(link->qp);
+	/* sockets may keep the link, but not the device: its removal waits for this */
+	smc_ib_device_put(link->path.dev);
 	step(link, SMC_LINK_EV_DRAINED);
 }

@@ -300,7 +300,7 @@ void smc_llc_add_work(struct work_struct *work)
 	struct smc_link *first = llc->add.first;
 	struct smc_path path = first->path;
 	struct smc_llc_msg rsp;
-	struct smc_link *link;
+	struct smc_link *link = NULL;
 	struct llc_event *ev;
 	int rc = -ENODEV;
 
@@ -309,8 +309,8 @@ void smc_llc_add_work(struct work_struct *work)
 	 * The path is that of the first link: a client with a second RNIC accepts, one
 	 * without refuses, and then the queue pair goes again.
 	 */
-	smc_ib_device_get(path.dev);
-	link = smc_core_add_link(llc->lgr, &path);
+	if (smc_ib_device_get_unless_zero(path.dev))
+		link = smc_core_add_link(llc->lgr, &path);
 	if (IS_ERR(link))
 		link = NULL;
 	spin_lock_bh(&llc->lock);

@@ -196,9 +196,7 @@ static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 		info->link.port = link->path.port;
 		memcpy(info->link.gid, link->path.gid.gid.raw, sizeof(info->link.gid));
 		memcpy(info->link.peer_gid, link->peer_gid.raw, sizeof(info->link.peer_gid));
-		if (link->path.dev && link->path.dev->ibdev)
-			snprintf(info->link.ibname, sizeof(info->link.ibname), "%s",
-				 link->path.dev->ibdev->name);
+		strscpy(info->link.ibname, link->path.dev->name, sizeof(info->link.ibname));
 	}
 	spin_unlock_bh(&conn->lock);
 }

@@ -17,9 +17,12 @@ struct net_device;
 
 /**
  * struct smc_ib_device - one RoCE capable ib_device
- * @ref: one reference for the device list, one per link or path on it
+ * @ref: users of @ibdev: one for the device list, one per path and per link that
+ *	is not shut down yet
+ * @mem: the memory of this object: all users as one, and every link, shut down or not
  * @released: completed by the last put; the remove callback waits for it
- * @ibdev: the verbs device; valid while a reference is held
+ * @ibdev: the verbs device; valid while a reference (@ref) is held
+ * @name: its name when it was added; valid as long as this object
  * @entry: membership in the device list, under its lock
  * @event_handler: asynchronous events (ports, GIDs)
  * @dead: set under the device list lock once removal has begun; never cleared
@@ -30,12 +33,15 @@ struct net_device;
  * @max_recv_sge: scatter elements per receive request
  *
  * Lifetime: an object lives from add to remove of the ib client. Remove marks
- * it dead, raises smc_ib_events.device_gone and waits for @released.
+ * it dead, raises smc_ib_events.device_gone and waits for @released. A link that was
+ * shut down may be kept by an open socket: it pins the object, not the device.
  */
 struct smc_ib_device {
 	struct kref ref;
+	struct kref mem;
 	struct completion released;
 	struct ib_device *ibdev;
+	char name[IB_DEVICE_NAME_MAX];
 	struct list_head entry;
 	struct ib_event_handler event_handler;
 	bool dead;
@@ -83,6 +89,10 @@ void smc_ib_exit(void);
 
 void smc_ib_device_put(struct smc_ib_device *dev);
 void smc_ib_device_get(struct smc_ib_device *dev);
+bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev);
+/* The object without the verbs device. */
+void smc_ib_device_pin(struct smc_ib_device *dev);
+void smc_ib_device_unpin(struct smc_ib_device *dev);
 
 /*
  * Finds the device and active port with a RoCE v2 GID ::ffff:@saddr that belongs to

@@ -57,7 +57,8 @@ struct smc_link_events {
  * @num: link number on the wire, assigned by the server
  * @uid: our link user ID, sent in CONFIRM LINK
  * @peer_uid: the peer's
- * @path: local device, port, GID (reference held)
+ * @path: local device, port, GID; the device's reference is held until the link is
+ *	shut down, later its object is only pinned (see struct smc_ib_device)
  * @peer_gid: peer's GID
  * @peer_mac: first hop MAC towards the peer
  * @peer_qpn: peer's queue pair number
