@@ -56,10 +56,10 @@ def ratio(row, over, under):
 
 
 def number(value):
-    """Three significant digits, without an exponent."""
+    """Three significant digits, without an exponent; whole numbers as such."""
     if value is None:
         return "-"
-    if value >= 100:
+    if value >= 100 or value == int(value):
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 

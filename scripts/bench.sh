@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
+# turns; prints a table of medians with ratios, writes build/bench.json.
+#
+# Usage: bench.sh [--kernel SERIES] [--without LABEL]...
+#
+#   --without LABEL   leave out tcp, intree, ours or raw
+#   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
+#   BENCH_MS=N        length of one stream measurement (default 1000)
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+vm=$top/selftests/vm
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+kernel=6.12
+rounds=${BENCH_ROUNDS:-5}
+labels=' tcp intree ours raw '
+
+die()
+{
+	echo "bench: $*" >&2
+	exit 1
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kernel)	kernel=${2-} ;;
+	--without)
+		case $labels in
+		*" ${2-} "*)	labels="${labels%" $2 "*} ${labels#*" $2 "}" ;;
+		*)		die "there is no '${2-}' (see --help)" ;;
+		esac
+		;;
+	-h|--help)	sed -n '3,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
+	*)		die "unknown option $1 (see --help)" ;;
+	esac
+	shift 2
+done
+case $rounds in
+''|*[!0-9]*|0)	die "BENCH_ROUNDS must be a number above 0" ;;
+esac
+
+mkdir -p "$top/build"
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$vm/packages.txt"
+"$vm/fetch.sh" "$kernel"
+make -s -C "$top/tools" smcctl
+make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold
+
+stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
+mkdir "$stage/ours"
+case $labels in
+*" ours "*)
+	"$top/scripts/build-modules.sh" "$kernel"
+	release=$(basename "$(readlink -f "$cache/kernels/$kernel")")
+	cp "$top/build/$release/smc.ko" "$top/build/$release/smc_diag.ko" "$stage/ours/"
+	;;
+esac
+
+out=$cache/out/bench
+rc=0
+"$vm/vm.py" --name bench --kernel "$kernel" --module intree --mtu 9000 --mem 768 --pcap off \
+	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
+	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
+	--add "$top/selftests/bench/smc_hold" --env "LABELS=$labels" --env "ROUNDS=$rounds" \
+	--env "MS=${BENCH_MS:-1000}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
+[ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
+
+once=
+for n in 1 32 255; do
+	for what in pd cq qp mr region_kb slab_kb unavailable_kb; do
+		once="$once --once mem_${n}_$what"
+	done
+done
+echo
+[ "$rounds" -ge 5 ] || echo "Only $rounds round(s): take this for a try, not for a measurement."
+# shellcheck disable=SC2086 # a list of options
+"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp --ratio ours/raw \
+	--floor ours/intree:0.9 --min-runs $((rounds < 5 ? rounds : 5)) $once \
+	--json "$top/build/bench.json" "$out/h2.log"
+cat <<END
+
+Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
+of that size, and both ways of ib_write_lat.  mem_N_*: of the client with N connections open, more
+than before: protection domains, completion queues, queue pairs, memory regions and their size;
+slab; memory no longer available (also to the test program).  Written to build/bench.json.
+END

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opens connections to `smc_traffic server` and keeps them while a command
+ * looks at what they cost: once for each number on the command line, the
+ * connections of the smaller numbers staying open.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define DEFAULT_PORT	4430
+#define MAX_CONNS	20000UL
+
+static struct trf_client client = { .timeout_ms = 60000, .seed = 1 };
+
+/* A connection counts when a byte has gone there and back on it. */
+static int open_one(struct trf_outcome *out)
+{
+	struct trf_req req;
+	int fd = trf_client_connect(&client, out);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	client.seed++;
+	trf_client_req(&client, &req, TRF_PINGPONG);
+	req.to_server = 1;
+	req.count = 1;
+	err = trf_client_pingpong(&client, fd, &req, NULL, out);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int look(const char *command, unsigned long conns)
+{
+	char text[24];
+	int rc;
+
+	snprintf(text, sizeof(text), "%lu", conns);
+	if (setenv("CONNS", text, 1))
+		return 1;
+	rc = system(command);
+	if (rc)
+		fprintf(stderr, "smc_hold: '%s' ended with status 0x%x\n", command, rc);
+	return rc != 0;
+}
+
+static int hold(const char *command, char **counts, int nr)
+{
+	struct trf_outcome out = { .err = 0 };
+	unsigned long open = 0;
+
+	for (int i = 0; i < nr; i++) {
+		unsigned long want = strtoul(counts[i], NULL, 0);
+
+		if (want < open || want > MAX_CONNS) {
+			fprintf(stderr, "smc_hold: %s: numbers must grow, up to %lu\n", counts[i],
+				MAX_CONNS);
+			return 2;
+		}
+		for (; open < want; open++) {
+			/* the process's end closes them all */
+			if (open_one(&out) < 0) {
+				fprintf(stderr, "smc_hold: connection %lu: %s\n", open + 1,
+					out.what);
+				return 1;
+			}
+		}
+		if (look(command, open))
+			return 1;
+	}
+	return 0;
+}
+
+static void bad_usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_hold --connect ADDR --run COMMAND [options] NUMBER...\n"
+		"  --family F    smc, smc6, inet or inet6 (default smc)\n"
+		"  --port N      port of the server (default %u)\n"
+		"  --require M   smc or tcp: any other mode is an error\n"
+		"COMMAND runs with $CONNS connections open, for each NUMBER\n", DEFAULT_PORT);
+	exit(2);
+}
+
+enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_REQUIRE, O_RUN, O_NR };
+
+static const struct option longopts[] = {
+	{ "family",	required_argument, NULL, O_FAMILY },
+	{ "connect",	required_argument, NULL, O_CONNECT },
+	{ "port",	required_argument, NULL, O_PORT },
+	{ "require",	required_argument, NULL, O_REQUIRE },
+	{ "run",	required_argument, NULL, O_RUN },
+	{ }
+};
+
+int main(int argc, char **argv)
+{
+	struct rlimit files = { .rlim_cur = MAX_CONNS + 64, .rlim_max = MAX_CONNS + 64 };
+	const char *val[O_NR] = { NULL };
+	unsigned int port;
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		if (o >= O_NR)
+			bad_usage();
+		val[o] = optarg;
+	}
+	client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
+	port = val[O_PORT] ? strtoul(val[O_PORT], NULL, 0) : DEFAULT_PORT;
+	if (optind == argc || !val[O_CONNECT] || !val[O_RUN] || !client.proto ||
+	    tl_addr_parse(&client.to, client.proto, val[O_CONNECT], port) ||
+	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &client.require)))
+		bad_usage();
+	/* who may not raise the limit can still open as many as it allows */
+	setrlimit(RLIMIT_NOFILE, &files);
+	return hold(val[O_RUN], argv + optind, argc - optind);
+}

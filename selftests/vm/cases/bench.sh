@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Speed of TCP, the in-tree family, ours and raw verbs, one after the other in
+# every round, on one pair of hosts: host 1 serves, host 2 measures. JSON lines
+# go to host 2's log, for selftests/bench/report.py. The harness is told that
+# the module is the in-tree one (it must stay in the guest); each contestant
+# loads its own here.
+#
+#   LABELS   contestants, in order; ROUNDS  how often
+#   MS, COUNT   see smc_bench
+
+: "${LABELS:=tcp intree ours raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
+: "${CASE:=}"
+
+CASES=
+i_=0
+while [ "$i_" -lt "$ROUNDS" ]; do
+	i_=$((i_ + 1))
+	CASES="$CASES round$i_:300"
+	eval "case_round$i_() { one_round $i_; }"
+done
+CASES="$CASES memory:300"
+export CASES
+
+HOLD="1 32 255"
+
+setup()
+{
+	ln -s /t/ours /ours
+	setup_net && setup_rxe || return 1
+	# What the devices have before any SMC module takes its share.
+	resources > /run/resources
+	ping -c 1 -W 5 "$(peer_addr)" > /dev/null
+}
+
+# Every other round the other way round: what comes first must not win by it.
+one_round()
+{
+	order=
+	for label in $LABELS; do
+		if [ $(($1 % 2)) = 1 ]; then
+			order="$order $label"
+		else
+			order="$label $order"
+		fi
+	done
+	for label in $order; do
+		[ "$HOST" = 1 ] || diag "$label"
+		sync_barrier "begin.$label" 120 || exit 1
+		if [ "$label" = raw ]; then
+			raw
+		else
+			with_server "$label" speed
+		fi
+	done
+}
+
+# --- TCP and SMC ---
+
+# with_server LABEL COMMAND: load the module, run the command on host 2 with a
+# server on host 1, remove the module
+with_server()
+{
+	case $1 in
+	tcp)	family=inet; mode=tcp ;;
+	*)	family=smc; mode=smc; load_smc "$1" || fail "$1 cannot be loaded" ;;
+	esac
+	cat "/sys/module/smc/srcversion" 2>/dev/null || true
+	if [ "$HOST" = 1 ]; then
+		ulimit -n 20000
+		/t/smc_traffic server --family "$family" &
+		server=$!
+		sync_signal "ready.$1"
+		sync_wait "done.$1" 240 || exit 1
+		kill "$server"
+		wait "$server"
+	else
+		sync_wait "ready.$1" > /dev/null || exit 1
+		"$2" "$1"
+		sync_signal "done.$1"
+	fi
+	case $1 in
+	tcp)	return ;;
+	esac
+	# Sockets may take a while to be gone.
+	rmmod smc_diag || fail "smc_diag stays"
+	wait_for 30 remove_smc || fail "the module of $1 cannot be removed"
+}
+
+remove_smc()
+{
+	rmmod smc 2> /dev/null
+}
+
+speed()
+{
+	/t/smc_bench --connect "$(peer_addr)" --family "$family" --require "$mode" --label "$1" \
+		--ms "$MS" --count "$COUNT" || fail "$1: smc_bench ended with $?"
+}
+
+# --- raw verbs ---
+
+# value LABEL ROW VALUE UNIT BETTER
+value()
+{
+	echo "{\"row\": \"$2\", \"label\": \"$1\", \"value\": $3, \"unit\": \"$4\"," \
+		"\"better\": \"$5\"}"
+}
+
+# perftest PROGRAM ARGUMENT...: server on host 1, client on host 2, whose
+# output is in /tmp/perftest
+perftest()
+{
+	: $((perftest_nr = ${perftest_nr:-0} + 1))
+	port=$((18600 + perftest_nr))
+	program=$1
+	shift
+	if [ "$HOST" = 1 ]; then
+		"$program" -d rxe0 -x 1 -F -p $port "$@" > /tmp/perftest 2>&1 &
+		server=$!
+		wait_for 30 tcp_listens $port || fail "$program: $(tail -n 3 /tmp/perftest)"
+		sync_signal "perf.$perftest_nr"
+		wait "$server" || fail "$program: $(tail -n 3 /tmp/perftest)"
+	else
+		sync_wait "perf.$perftest_nr" > /dev/null || exit 1
+		"$program" -d rxe0 -x 1 -F -p $port "$@" "$(peer_addr)" > /tmp/perftest 2>&1 ||
+			fail "$program: $(tail -n 3 /tmp/perftest)"
+	fi
+}
+
+tcp_listens()
+{
+	/usr/sbin/ss -Hltn "sport = :$1" | grep -q .
+}
+
+# result COLUMN FACTOR: a number from perftest's line of results
+result()
+{
+	awk -v c="$1" -v f="$2" '/^ *[0-9]+ +[0-9]+ / { printf "%.3f\n", $c * f; found = 1 }
+		END { exit !found }' /tmp/perftest
+}
+
+raw()
+{
+	modprobe rdma_ucm
+	# Bandwidth: size and number of WRITEs. perftest counts 2^20 bytes as MB.
+	for row in "1k 1024 4000" "64k 65536 400" "1m 1048576 30"; do
+		# shellcheck disable=SC2086 # words of a row
+		set -- $row
+		perftest ib_write_bw -s "$2" -n "$3"
+		[ "$HOST" = 1 ] && continue
+		v=$(result 4 1.048576) || fail "ib_write_bw: $(cat /tmp/perftest)"
+		value raw "stream_$1" "$v" MB/s higher
+	done
+	# Latency: perftest halves the round trip, the typical one is its median.
+	for row in "1 1" "1k 1024"; do
+		# shellcheck disable=SC2086
+		set -- $row
+		perftest ib_write_lat -s "$2" -n "$COUNT"
+		[ "$HOST" = 1 ] && continue
+		v=$(result 5 2) || fail "ib_write_lat: $(cat /tmp/perftest)"
+		value raw "pingpong_$1" "$v" us lower
+	done
+}
+
+# --- memory ---
+
+case_memory()
+{
+	for label in $LABELS; do
+		[ "$label" != raw ] || continue
+		[ "$HOST" = 1 ] || diag "memory of $label"
+		sync_barrier "begin.$label" 120 || exit 1
+		with_server "$label" memory
+	done
+}
+
+# "pd N", "cq N", "qp N", "mr N" and the bytes of the regions
+resources()
+{
+	/usr/sbin/rdma resource show rxe0 | tr -s ' ' '\n' | awk '
+		/^(pd|cq|qp|mr)$/ { name = $1; next }
+		name { print name, $1 + 0; name = "" }'
+	/usr/sbin/rdma -d resource show mr | tr -s ' ' '\n' | awk '
+		$1 == "mrlen" { getline; sum += $1 }
+		END { printf "region_kb %.0f\n", sum / 1024 }'
+}
+
+memory_state()
+{
+	resources
+	awk '$1 == "Slab:" { print "slab_kb", $2 }
+	     $1 == "MemAvailable:" { print "unavailable_kb", -$2 }' /proc/meminfo
+}
+
+# Run by smc_hold, with $CONNS connections open.
+memory()
+{
+	# Devices as without any module, memory as without connections.
+	sleep 2
+	memory_state > /run/memory
+	cat /run/resources >> /run/memory
+	# shellcheck disable=SC2086 # numbers
+	/t/smc_hold --connect "$(peer_addr)" --family "$family" --require "$mode" \
+		--run ". /h/lib.sh; . $SCRIPT; memory_of $1" $HOLD ||
+		fail "$1: smc_hold ended with $?"
+}
+
+# memory_of LABEL: the difference to /run/memory as JSON lines
+memory_of()
+{
+	sleep 2
+	memory_state > /run/memory.now
+	# Of two lines with one name, the later one holds (see memory()).
+	awk -v label="$1" -v conns="$CONNS" '
+		NR == FNR { before[$1] = $2; next }
+		{
+			unit = $1 ~ /_kb$/ ? "KB" : "count"
+			printf "{\"row\": \"mem_%s_%s\", \"label\": \"%s\", \"value\": %d, ",
+				conns, $1, label, $2 - before[$1]
+			printf "\"unit\": \"%s\", \"better\": \"lower\"}\n", unit
+		}' /run/memory /run/memory.now
+}
