@@ -456,7 +456,7 @@ static void smc_splice_eof(struct socket *sock)
 	struct smc_sock *smc = smc_sk(sock->sk);
 
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
-		smc_stream_splice_eof(smc);
+		smc_stream_flush(smc);
 	else if (smc_sock_mode(smc) == SMC_MODE_TCP && carrier_ops(smc)->splice_eof)
 		carrier_ops(smc)->splice_eof(smc->carrier.sock);
 }

@@ -22,6 +22,9 @@
 /* The peer may keep back so much of our RMBE: a peek for more would wait for ever. */
 #define PEEK_RESERVE		64
 
+/* A promise of more that is not kept: TCP sends after so long, too. */
+#define CORK_TIME		(HZ / 5)
+
 static struct workqueue_struct *stream_wq;
 
 /* ---- state ------------------------------------------------------------------- */
@@ -186,6 +189,13 @@ static void carrier_work(struct work_struct *work)
 	smc_conn_put(conn);
 }
 
+static void cork_work(struct work_struct *work)
+{
+	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, cork_work);
+
+	smc_stream_flush(smc);
+}
+
 /*
  * RFC 7609 4.8.2: RST aborts. FIN may overtake data that is still in the fabric, and
  * a time-out of an idle TCP connection says nothing about the link: neither counts.
@@ -215,6 +225,7 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	struct sock *sk = smc_sock_sk(smc);
 
 	INIT_WORK(&smc->carrier_work, carrier_work);
+	INIT_DELAYED_WORK(&smc->cork_work, cork_work);
 	sk->sk_write_space = stream_write_space;
 	clear_bit(SMC_SF_ERR_TOLD, &smc->flags);
 	spin_lock_bh(&smc->state_lock);
@@ -296,6 +307,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	int flags = msg->msg_flags, copied = 0, err = 0;
+	struct sockcm_cookie cookie;
 	struct smc_conn *conn;
 	ssize_t rc;
 	long timeo;
@@ -303,9 +315,18 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 
 	/* data path 1 */
 	lock_sock(sk);
+	more = flags & MSG_MORE || test_bit(SMC_SF_CORK, &smc->flags);
 	smc_stats_inc(sock_net(sk), SMC_STAT_TX_CNT);
 	timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	if (msg->msg_controllen) {
+		sockcm_init(&cookie, sk);
+		err = sock_cmsg_send(sk, msg, &cookie);
+		if (err) {
+			release_sock(sk);
+			return err;
+		}
+	}
 	/* a disconnect by another thread drops the socket's reference while we sleep */
 	conn = smc_sock_conn_get(smc);
 	for (;;) {
@@ -319,9 +340,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 							      INT_MAX - copied));
 		if (rc > 0) {
 			copied += rc;
-			more = msg_data_left(msg) || flags & MSG_MORE ||
-			       test_bit(SMC_SF_CORK, &smc->flags);
-			smc_tx_push(conn, more);
+			smc_tx_push(conn, msg_data_left(msg) || more);
 			continue;
 		}
 		if (rc == -EAGAIN) {
@@ -335,6 +354,8 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			break;
 		}
 	}
+	if (copied && more && conn == smc->conn)
+		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
 	if (err && !copied)
 		copied = sk_stream_error(sk, flags, err);
 	release_sock(sk);
@@ -545,10 +566,12 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 }
 
 /**
- * smc_stream_splice_eof() - sendfile() ended short: what waited for more goes now
+ * smc_stream_flush() - what waited for more goes now
  * @smc: socket in SMC mode
+ *
+ * Process context.
  */
-void smc_stream_splice_eof(struct smc_sock *smc)
+void smc_stream_flush(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
@@ -657,6 +680,7 @@ static struct smc_conn *detach(struct smc_sock *smc)
 		return NULL;
 	smc_carrier_unhook(&smc->carrier);
 	cancel_work_sync(&smc->carrier_work);
+	cancel_delayed_work_sync(&smc->cork_work);
 	smc_conn_detach(conn);
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = NULL;

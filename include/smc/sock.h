@@ -58,6 +58,7 @@ enum smc_sock_flag {
  * @parent: not yet accepted: the queue it belongs to, for @entry
  * @entry: in parent's pending or ready list
  * @carrier_work: the carrier was reset under a running connection
+ * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
  * @bucket: table entry
  */
 struct smc_sock {
@@ -76,6 +77,7 @@ struct smc_sock {
 	struct smc_listener *parent;
 	struct list_head entry;
 	struct work_struct carrier_work;
+	struct delayed_work cork_work;
 	struct hlist_node bucket;
 };
 

@@ -24,7 +24,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
 int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags);
 ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pipe, size_t len,
 			       bool nonblock);
-void smc_stream_splice_eof(struct smc_sock *smc);
+void smc_stream_flush(struct smc_sock *smc);
 __poll_t smc_stream_poll(struct smc_sock *smc);
 int smc_stream_shutdown(struct smc_sock *smc, int how);
 
