@@ -182,7 +182,7 @@ sed -n '/^enum smc_clc_reason smc_clc_unsupported/,/^const char/p' "$top/proto/c
 		code=$(sed -n "s/^\t$decl\t*= \(0x[0-9a-f]*\),\$/\1/p" \
 			"$top/include/smc/proto/clc_msg.h")
 		text=$(sed -n "/case $decl:/{n;s/.*\"\(.*\)\".*/\1/p;}" "$top/proto/clc_msg.c")
-		grep -A1 "^   \* - $code\$" troubleshooting.rst | grep -qF "$text" ||
+		grep -A1 "^   \* - $code\$" troubleshooting.rst | grep -qxF "     - $text" ||
 			complain "$decl, $code, \"$text\" is not explained"
 	done
 result "troubleshooting.rst explains every fallback reason"
