@@ -75,8 +75,7 @@ void smc_accept_child_free(struct smc_sock *smc, bool reset)
 	struct sock *sk = smc_sock_sk(smc);
 
 	smc_sock_unhash(smc);
-	if (smc_stream_close(smc, sk->sk_socket))
-		reset = true;
+	reset = smc_stream_close(smc, reset, sk->sk_socket);
 	if (smc->carrier.sock && smc->carrier.sock->sk)
 		smc_fback_detach(smc);
 	smc_carrier_release(&smc->carrier, reset);

@@ -691,20 +691,20 @@ static struct smc_conn *detach(struct smc_sock *smc)
 /**
  * smc_stream_close() - close the connection for release()
  * @smc: socket that nobody else uses any more
+ * @abort: whatever waits to be sent or read (nobody ever accepted it)
  * @wait: honour SO_LINGER with a time
  *
  * Process context, no lock held.
  *
- * Return: true after an abort (unread data, SO_LINGER 0): reset the carrier too.
+ * Return: true after an abort (also: unread data, SO_LINGER 0): reset the carrier too.
  */
-bool smc_stream_close(struct smc_sock *smc, bool wait)
+bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn = smc->conn;
-	bool abort = false;
 
 	if (!conn)
-		return false;
+		return abort;
 	if (smc_rx_readable(conn))
 		abort = true;
 	if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)

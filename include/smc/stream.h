@@ -32,7 +32,7 @@ int smc_stream_shutdown(struct smc_sock *smc, int how);
  * Closes the connection for release(): waits for SO_LINGER if @wait. The last user of
  * the socket. True if it was an abort: the carrier is to be reset.
  */
-bool smc_stream_close(struct smc_sock *smc, bool wait);
+bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait);
 /* connect(AF_UNSPEC): aborts, back to undecided; socket lock held. */
 void smc_stream_disconnect(struct smc_sock *smc);
 
