@@ -9,6 +9,7 @@ hN.log (what the scripts printed), linkN.pcap, ktap.txt, data.json.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -40,6 +41,9 @@ SPLAT = re.compile(
     r"|scheduling while atomic|unregister_netdevice: waiting|refcount_t:"
     r"|list_(add|del) corruption|UBSAN|KASAN|kmemleak: \d+ new|unable to handle"
     r"|Unable to handle|segfault at")
+
+
+PR_SET_PDEATHSIG = 1
 
 
 class Failure(Exception):
@@ -353,7 +357,8 @@ class Run:
                 f.write(shlex.join(cmd) + "\n")
             err = open(os.path.join(self.out, f"{h.name}.qemu.err"), "wb")
             h.proc = subprocess.Popen(cmd, pass_fds=fds, stdin=subprocess.DEVNULL,
-                                      stdout=err, stderr=err, start_new_session=True)
+                                      stdout=err, stderr=err, start_new_session=True,
+                                      preexec_fn=die_with_parent)
             err.close()
             theirs.close()
             self.sel.register(h.ctl, selectors.EVENT_READ, h)
@@ -521,6 +526,11 @@ class Run:
         return 1 if self.failed else 0
 
 
+def die_with_parent():
+    """In the child: no guest outlives its runner, however that one ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def spread(text, n, what):
     items = text.split(",")
     if len(items) == 1:
@@ -576,6 +586,8 @@ def parse(argv):
 
 
 def main(argv):
+    for s in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, lambda *_: sys.exit(143))
     try:
         return Run(parse(argv)).run()
     except Failure as e:

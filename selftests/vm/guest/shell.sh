@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# An interactive guest: everything set up, a shell on the serial line, power
+# off when the person leaves it.
+
+# shellcheck disable=SC1091 # these exist in the guest only
+. /h/lib.sh
+# shellcheck disable=SC1091
+[ ! -e /t/env.sh ] || . /t/env.sh
+
+ash /h/reader.sh > /dev/null 2>&1 &
+setup_net && setup_rxe && load_smc
+
+cat << EOF
+
+Host $HOST of $HOSTS, kernel $(uname -r), smc: $MODULE
+  own address $(own_addr), the other host $(peer_addr), programs in /t
+  /t/smcctl sock -a; /t/smc_run PROGRAM; rdma resource; dmesg
+  "exit" switches this host off.
+
+EOF
+export ENV=/h/lib.sh PATH="$PATH:/t"
+setsid cttyhack ash -i
