@@ -269,7 +269,7 @@ static void reset_after_proposal(int fd, const struct evil_answer *a)
 /* ---- Accepts ---- */
 
 /* Sends a good Accept with one field changed, then sees what the victim does. */
-static void accept_changed(int fd, size_t off, unsigned int width, u32 value)
+static void accept_changed(int fd, size_t off, unsigned int width, u64 value)
 {
 	struct smc_clc_proposal p;
 	struct evil_msg m;
@@ -317,7 +317,7 @@ ACCEPT_WITH(accept_version_9, 7, 1, 0x98)
 ACCEPT_WITH(accept_smcd, 7, 1, 0x29)
 ACCEPT_WITH(accept_element_0, 45, 1, 0)
 ACCEPT_WITH(accept_mtu_0, 50, 1, 0x20)
-ACCEPT_WITH(accept_address_wraps, 52, 4, 0xffffffff)
+ACCEPT_WITH(accept_address_wraps, 52, 8, 0xffffffffffff0001ULL)
 ACCEPT_WITH(accept_eid_other, 64, 4, 0x58585858)
 ACCEPT_WITH(accept_release_9, 105, 1, 0x29)
 ACCEPT_WITH(accept_conns_0, 140, 1, 0)

@@ -223,7 +223,7 @@ struct spoil {
 	const char *name;
 	u16 off;
 	u8 width;
-	u32 value;
+	u64 value;
 	unsigned int allow;
 	u8 extra;
 };
@@ -716,7 +716,7 @@ static bool confirm_bad_fields(const struct evil_target *t)
 		{ "queue pair 0",	C_QPN, 3, 0,		REFUSED, 0 },
 		{ "MTU 0",		C_MTU, 1, 0x20,		REFUSED, 0 },
 		{ "MTU 15",		C_MTU, 1, 0x2f,		REFUSED, 0 },
-		{ "address wraps",	C_VADDR, 4, 0xffffffff,	REFUSED, 0 },
+		{ "address wraps",	C_VADDR, 8, 0xffffffffffff0001ULL, REFUSED, 0 },
 		{ "another EID",	C_EID, 1, 'X',		REFUSED, 0 },
 		{ "release 9",		C_RELEASE, 1, 0x29,	REFUSED, 0 },
 		{ "15 connections",	C_CONNS, 1, 15,		REFUSED, 0 },
