@@ -4,8 +4,9 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--kernel SERIES] [--without LABEL]...
+# Usage: bench.sh [--kernel SERIES] [--ours DIR] [--without LABEL]...
 #
+#   --ours DIR        the modules are there, build none
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
@@ -16,6 +17,7 @@ vm=$top/selftests/vm
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
 kernel=6.12
 rounds=${BENCH_ROUNDS:-5}
+ours=
 labels=' tcp intree ours raw '
 
 die()
@@ -27,6 +29,7 @@ die()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=${2-} ;;
+	--ours)		ours=${2-} ;;
 	--without)
 		case $labels in
 		*" ${2-} "*)	labels="${labels%" $2 "*} ${labels#*" $2 "}" ;;
@@ -53,9 +56,13 @@ trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
 case $labels in
 *" ours "*)
-	"$top/scripts/build-modules.sh" "$kernel"
-	release=$(basename "$(readlink -f "$cache/kernels/$kernel")")
-	cp "$top/build/$release/smc.ko" "$top/build/$release/smc_diag.ko" "$stage/ours/"
+	if [ -z "$ours" ]; then
+		"$top/scripts/build-modules.sh" "$kernel"
+		ours=$top/build/$(basename "$(readlink -f "$cache/kernels/$kernel")")
+	fi
+	cp "$ours/smc.ko" "$ours/smc_diag.ko" "$stage/ours/"
+	# They are loaded again and again: without what only a debugger needs.
+	strip --strip-debug "$stage"/ours/*.ko
 	;;
 esac
 

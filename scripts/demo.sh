@@ -4,7 +4,9 @@
 # Two virtual hosts, our modules on both, Debian's redis, nginx, curl and
 # iperf3 through smc_run, and a table that shows how their bytes travelled.
 #
-# Usage: demo.sh [--module ours|intree] [--kernel SERIES]
+# Usage: demo.sh [--module ours|intree] [--kernel SERIES] [--ours DIR]
+#
+#   --ours DIR   the modules are there, build none
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,6 +14,7 @@ vm=$top/selftests/vm
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
 module=ours
 kernel=6.12
+ours=
 started=$(date +%s)
 
 say()
@@ -37,6 +40,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--module)	module=${2-}; shift ;;
 	--kernel)	kernel=${2-}; shift ;;
+	--ours)		ours=${2-}; shift ;;
 	-h|--help)	sed -n '3,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; exit 0 ;;
 	*)		die "unknown option $1 (see --help)" ;;
 	esac
@@ -56,7 +60,7 @@ say "kernel $kernel"
 say "programs for the virtual hosts"
 "$vm/demo/mktree.sh" > "$top/build/demo-tree"
 tree=$(tail -n 1 "$top/build/demo-tree")
-if [ "$module" = ours ]; then
+if [ -z "$ours" ] && [ "$module" = ours ]; then
 	say "building the modules"
 	"$top/scripts/build-modules.sh" "$kernel"
 fi
@@ -66,7 +70,7 @@ quietly tools make -C "$top/tools"
 say "two virtual hosts with Soft-RoCE and the SMC module ($module)"
 out=$cache/out/demo
 rc=0
-"$vm/vm.py" --name demo --kernel "$kernel" --module "$module" --mtu 9000 --mem 768 \
+"$vm/vm.py" --name demo --kernel "$kernel" --module "$module" ${ours:+--ours "$ours"} --mtu 9000 --mem 768 \
 	--script "$vm/demo/demo.sh" --add "$top/tools/smc_run" \
 	--add "$top/tools/libsmc_preload.so" --add "$top/tools/smcctl" --out "$out" \
 	--qemu "-virtfs 'local,path=$tree,mount_tag=debian,security_model=none,readonly=on,multidevs=remap'" ||
