@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Verified traffic between two hosts, each subtest of smc_traffic a case. Proof that
+# RDMA carried the bytes: the mode of every connection by sock_diag on both sides
+# (--require), our own counters where our module is loaded, the RNIC's counters.
+#
+#   TRAFFIC   subtests NAME[:N] (default: all, 64 MiB each way)
+#   INTREE    client, server or nothing: who is the in-tree family
+
+: "${TRAFFIC:=stream:64 random:8 pingpong:50 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
+
+CASES=
+for t in $TRAFFIC; do
+	CASES="$CASES ${t%%:*}:240"
+done
+CASES="$CASES crossed:120 counters unload:60"
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+# The argument of a subtest, from TRAFFIC.
+arg_of()
+{
+	for t in $TRAFFIC; do
+		[ "${t%%:*}" != "$1" ] || echo "$t"
+	done
+}
+
+# traffic NAME: host 1 serves, host 2 connects
+traffic()
+{
+	if [ "$HOST" = 1 ]; then
+		# shellcheck disable=SC2086 # an option or nothing
+		/t/smc_traffic server --family smc --require smc $SIDE &
+		server=$!
+		sync_signal ready
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait ready || exit 1
+		# shellcheck disable=SC2086
+		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+			--wait 10 --quit $SIDE "$(arg_of "$1")" ||
+			fail "client ended with $?"
+	fi
+}
+
+SIDE=${INTREE:+--intree $INTREE}
+
+case_stream()
+{
+	tx=$(rxe_counter sent_pkts)
+	traffic stream
+	mib=$(arg_of stream)
+	# each direction carries its MiB in packets of at most 4096 bytes
+	min=$((${mib#*:} * 1048576 / 4096))
+	expect "RDMA packets sent" "$(($(rxe_counter sent_pkts) - tx))" -ge "$min"
+}
+
+case_random() { traffic random; }
+case_pingpong() { traffic pingpong; }
+case_connects() { traffic connects; }
+case_burst() { traffic burst; }
+case_parallel() { traffic parallel; }
+case_halfclose() { traffic halfclose; }
+case_reset() { traffic reset; }
+case_idle() { traffic idle; }
+
+# Both hosts connect to each other at once: two groups of opposite roles.
+case_crossed()
+{
+	# shellcheck disable=SC2086
+	/t/smc_traffic server --family smc --require smc --port 4431 $SIDE &
+	server=$!
+	sync_barrier up || exit 1
+	# shellcheck disable=SC2086
+	/t/smc_traffic client --connect "$(peer_addr)" --port 4431 --family smc \
+		--require smc --wait 10 $SIDE connects:20 stream:2 || fail "client ended with $?"
+	sync_barrier done 100 || exit 1
+	kill "$server"
+	wait "$server" 2>/dev/null
+	:
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# What our module says of the whole run.
+case_counters()
+{
+	[ -e /proc/net/smc_stat ] || return 0
+	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z_]* 0 //g')"
+	expect "fallbacks as client" "$(stat_of clnt_fback)" -eq 0
+	expect "fallbacks as server" "$(stat_of srv_fback)" -eq 0
+	expect "handshake errors as client" "$(stat_of clnt_hs_err)" -eq 0
+	expect "handshake errors as server" "$(stat_of srv_hs_err)" -eq 0
+	expect "connections" "$(($(stat_of clnt_smc) + $(stat_of srv_smc)))" -gt 0
+	# aborted connections leave a few bytes unwritten
+	expect "written by RDMA, of $(stat_of tx_bytes)" \
+		"$(($(stat_of tx_write_bytes) / 99))" -ge "$(($(stat_of tx_bytes) / 100))"
+	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -le 100
+	expect "malformed CLC" "$(stat_of clc_bad)" -eq 0
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
