@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The peer's RMBs of a link group, per link (RFC 7609 section 4.4.2). Rank 5: knows the
+ * The peer's RMBs of a link group, per link (RFC 7609 section 4.4.2). Rank 6: knows the
  * table inside a group, nothing else of it.
  */
 #include <linux/bitops.h>

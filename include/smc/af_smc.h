@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The socket family AF_SMC: create and proto_ops. Rank 13. What observers need is in
+ * The socket family AF_SMC: create and proto_ops. Rank 12. What observers need is in
  * smc/sock.h (smc_sock_walk()).
  */
 #ifndef _SMC_AF_SMC_H

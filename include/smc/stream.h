@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * SMC mode: the byte stream as a socket; blocking, signals, poll, close. Rank 11.
+ * SMC mode: the byte stream as a socket; blocking, signals, poll, close. Rank 12.
  * Documentation/decisions/0002-socket-identity-and-state.md has the errno table.
  */
 #ifndef _SMC_STREAM_H
