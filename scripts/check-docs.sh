@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..12"
+echo "1..13"
 
 # --- files
 
@@ -174,6 +174,19 @@ else
 	cp "$tmp/log" "$tmp/bad"
 fi
 result "states.rst is what the tables say"
+
+# "#define T_X (3 * HZ / 2)" stands as "``T_X`` 1.5 s"
+HZ=10
+sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/smc_hs.c" |
+	while read -r name value; do
+		# shellcheck disable=SC2004 # it is an expression with HZ, not a variable
+		value=$(($value))
+		echo "$name $((value / HZ)).$((value % HZ))" | sed 's/\.0$//'
+	done | sort > "$tmp/timers"
+# shellcheck disable=SC2016 # backquotes are meant
+sed -n 's/^``\(T_[A-Z_]*\)`` *\([0-9.]*\) s .*/\1 \2/p' handshake.rst | sort > "$tmp/named"
+differ smc_hs.c "$tmp/timers" handshake.rst "$tmp/named"
+result "handshake.rst has every timer"
 
 sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/smc_stats.c" | sort > "$tmp/counters"
 sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \
