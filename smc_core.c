@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/bitops.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/random.h>
@@ -20,6 +21,7 @@
 
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
+#define PARTING_MS	200		/* between DELETE LINK and silence */
 #define POLL_TIME	(HZ / 10)	/* how often waits look at their cancel flag */
 
 /*
@@ -544,6 +546,15 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 		queue_with_ref(lgr, &lgr->term_work);
 }
 
+static bool has_usable_link(struct smc_lgr *lgr)
+{
+	struct smc_link *link = smc_core_pick_link(lgr);
+
+	if (link)
+		smc_link_put(link);
+	return link;
+}
+
 /*
  * The end of a group. Who may still be inside, and why each comes out:
  * - look-ups: they see dead and pass by;
@@ -572,6 +583,13 @@ static void term_work_fn(struct work_struct *work)
 	ctl_events->terminated(lgr);
 	if (cancel_work_sync(&lgr->fail_work))
 		smc_core_put(lgr);
+	/*
+	 * The peer has been told. A peer with infinite retries would otherwise wait
+	 * for ever for our RNIC's answer to what it has in flight (in-tree: a worker
+	 * stuck in D state).
+	 */
+	if (has_usable_link(lgr))
+		msleep(PARTING_MS);
 
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);

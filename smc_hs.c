@@ -36,6 +36,8 @@
 
 /* Deadlines, in jiffies. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */
+#define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
+#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
 #define T_GROUP		(5 * HZ)	/* somebody else's first contact with the same peer */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
 #define T_CONFIRM_AGAIN	(HZ * 3 / 2)	/* server: repeat the request once after this */
@@ -73,6 +75,7 @@ enum hs_next { HS_GO, HS_END };
  * @told: the peer knows our RMBE
  * @fc: LLC first contact is armed
  * @option: CLC messages may be exchanged: a fall back needs a Decline
+ * @no_hs: TCP itself failed: no handshake began, none is counted
  * @version: version for our Decline
  * @res: how it ends
  */
@@ -101,6 +104,7 @@ struct hs_ctx {
 	bool told;
 	bool fc;
 	bool option;
+	bool no_hs;
 	u8 version;
 	struct smc_hs_result res;
 };
@@ -457,6 +461,7 @@ static enum hs_next client_carrier(struct hs_ctx *ctx)
 		err = -sock_error(ctx->sk);
 		ctx->res.outcome = SMC_HS_FAIL;
 		ctx->res.err = err ?: ECONNREFUSED;
+		ctx->no_hs = true;
 		return HS_END;
 	}
 	if (ctx->hs->force_tcp) {
@@ -629,7 +634,7 @@ static enum hs_next client_llc(struct hs_ctx *ctx)
 static void client_run(struct hs_ctx *ctx)
 {
 	if (client_carrier(ctx) || find_path(ctx) || client_propose(ctx) ||
-	    await_clc(ctx, SMC_CLC_ACCEPT, T_CLC) || client_accept(ctx))
+	    await_clc(ctx, SMC_CLC_ACCEPT, T_ACCEPT) || client_accept(ctx))
 		return;
 	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
 		return;
@@ -807,6 +812,28 @@ static enum hs_next server_llc(struct hs_ctx *ctx)
 	return HS_GO;
 }
 
+/*
+ * In-tree clients finish one handshake at a time and hold all others back meanwhile,
+ * so of many at once the last Confirm takes long. The peer gets the longer time as
+ * long as its link shows that it is at work.
+ */
+static enum hs_next await_confirm(struct hs_ctx *ctx)
+{
+	unsigned long end = jiffies + T_CONFIRM_BUSY;
+
+	smc_clc_rx_reset(&ctx->rx);
+	for (;;) {
+		long left = wait_event_idle_timeout(ctx->hs->wait, stop_asked(ctx) ||
+				smc_carrier_readable(ctx->hs->carrier), T_CLC);
+
+		if (left || ctx->first || time_after_eq(jiffies, end) ||
+		    time_after(jiffies, READ_ONCE(ctx->link->last_rx) + T_CLC))
+			break;
+	}
+	/* whatever is there now is all there will be, but for the rest of one message */
+	return await_clc(ctx, SMC_CLC_CONFIRM, smc_carrier_readable(ctx->hs->carrier) ? T_CLC : 0);
+}
+
 static void server_run(struct hs_ctx *ctx)
 {
 	struct smc_hs *hs = ctx->hs;
@@ -830,7 +857,7 @@ static void server_run(struct hs_ctx *ctx)
 		fail(ctx, ECONNRESET, "Accept could not be sent");
 		return;
 	}
-	if (await_clc(ctx, SMC_CLC_CONFIRM, T_CLC) || server_confirm(ctx))
+	if (await_confirm(ctx) || server_confirm(ctx))
 		return;
 	if (ctx->first && (ready_link(ctx, &ctx->confirm) || server_llc(ctx)))
 		return;
@@ -876,7 +903,9 @@ static void count(const struct hs_ctx *ctx)
 		smc_stats_fallback(ctx->net, server, res->own_reason);
 		break;
 	case SMC_HS_FAIL:
-		smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
+		if (!ctx->no_hs)
+			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_HS_ERR :
+							    SMC_STAT_CLNT_HS_ERR);
 		break;
 	}
 }

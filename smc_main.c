@@ -41,7 +41,8 @@ static int __init core_init(void)
 }
 
 /*
- * Lower parts first. The family comes late: with it users come in. The option in
+ * Lower parts first; link groups after the devices, so that at the end they can still
+ * tell their peers. The family comes late: with it users come in. The option in
  * TCP's SYN comes last and goes first: with it peers come in.
  */
 static const struct part parts[] = {
@@ -50,8 +51,8 @@ static const struct part parts[] = {
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },
-	{ "link groups", core_init, smc_core_exit },
 	{ "RDMA devices", ib_init, smc_ib_exit },
+	{ "link groups", core_init, smc_core_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "socket family", smc_af_init, smc_af_exit },

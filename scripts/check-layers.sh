@@ -14,10 +14,10 @@ if [ -z "$dir" ]; then
 		[ -e "$d/smc.ko" ] && dir=${d%/}
 	done
 fi
-[ -n "$dir" ] && [ -e "$dir/smc.ko" ] || {
+if [ ! -e "${dir:-.}/smc.ko" ]; then
 	echo "no built module below $top/build: run scripts/build-modules.sh" >&2
 	exit 1
-}
+fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -28,7 +28,7 @@ grep -v '^#' "$top/scripts/layers.txt" | while read -r rank objs; do
 done > "$tmp/ranks"
 
 # every object of the module has a rank
-sed -n 's/^smc-y *+\?= *//p' "$dir/Kbuild" | tr ' ' '\n' | sed 's/\.o$//' | sed '/^$/d' |
+sed -n 's/^smc-y *[+:]= *//p' "$dir/Kbuild" | tr ' ' '\n' | sed 's/\.o$//' | sed '/^$/d' |
 	sort > "$tmp/built"
 awk '{ print $2 }' "$tmp/ranks" | sort > "$tmp/ranked"
 

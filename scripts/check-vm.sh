@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests in virtual hosts: our module with itself and with the in-tree family. KTAP,
+# one line per case, prefixed with the name of the run.
+#
+# Usage: check-vm.sh [RUN...]	(names below; default: all)
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+vm=$top/selftests/vm
+tests=$top/selftests
+cd "$top" || exit 1
+rc=0
+n=0
+
+scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
+selftests/vm/fetch.sh || exit 1
+scripts/build-modules.sh || exit 1
+make -s -C selftests || exit 1
+make -s -C tools || exit 1
+
+want()
+{
+	local r
+
+	[ ${#runs[@]} -gt 0 ] || return 0
+	for r in "${runs[@]}"; do
+		[ "$r" != "$1" ] || return 0
+	done
+	return 1
+}
+runs=("$@")
+
+# run NAME VM_ARGUMENT...
+run()
+{
+	local name=$1 log
+
+	shift
+	want "$name" || return 0
+	log=$(mktemp)
+	echo "# run $name"
+	"$vm/vm.py" --name "$name" --add "$tests/smc_traffic" --add "$tests/smc_api" \
+		--add "$tests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
+	# the cases, renumbered over all runs; everything else as comments
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			n=$((n + 1))
+			verdict=${line%%ok *}ok
+			rest=${line#"$verdict "}
+			echo "$verdict $n $name: ${rest#* }"
+			;;
+		"1.."*|"KTAP "*) ;;
+		"#"*) echo "$line" ;;
+		*) echo "# $line" ;;
+		esac
+	done < "$log"
+	grep -qE '^(not )?ok ' "$log" || {
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $name: the run did not start"
+	}
+	rm -f "$log"
+}
+
+traffic=(--script "$vm/cases/traffic.sh" --timeout 900)
+quick="stream:16 random:4 pingpong:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
+
+run ours-1cpu --module ours "${traffic[@]}"
+run ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
+run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
+run server-1cpu --module ours,intree "${traffic[@]}" --env INTREE=client
+run server-2cpu --module ours,intree --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=client \
+	--env "TRAFFIC=$quick"
+run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
+run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
+	--env "TRAFFIC=$quick"
+
+echo "1..$n"
+exit $rc

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Let clang look at sources that gcc has built as a module.
+
+Debian's kernels are configured for gcc, so a build with clang is not possible;
+its warnings are. The gcc command lines of a finished build (the .cmd files) are
+run again as clang -fsyntax-only, without the flags that only gcc knows.
+
+Usage: clang-syntax.py BUILD_FOLDER
+"""
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+GCC_ONLY = re.compile(
+    r"-m(function-return|indirect-branch|preferred-stack-boundary|record-mcount|fentry"
+    r"|harden-sls|skip-rax-setup|tune).*|-f(conserve-stack|no-allow-store-data-races"
+    r"|plugin.*|trivial-auto-var-init.*|zero-call-used-regs.*|min-function-alignment.*"
+    r"|no-stack-clash-protection|strict-flex-arrays.*)|-Wp,-MMD.*|-W(imply-.*|packed-not-aligned"
+    r"|maybe-uninitialized|stringop.*|cast-function-type)|-Wformat-.*"
+    r"|--param=.*|-Wunused-but-set-variable")
+
+
+def command(cmd_file):
+    """The compiler call in a .cmd file as clang's arguments, None if it has none."""
+    with open(cmd_file, encoding="utf-8") as f:
+        line = f.readline()
+    words = shlex.split(line.split(":=", 1)[1].split(";")[0])
+    if not words or not words[0].endswith("gcc"):
+        return None
+    words = [w for w in words[1:] if not GCC_ONLY.fullmatch(w)]
+    out = words.index("-o")
+    del words[out:out + 2]
+    return ["clang", "-fsyntax-only", "-Wno-unknown-warning-option", "-Wno-gnu",
+            "-Wno-unused-command-line-argument", "-Wno-address-of-packed-member",
+            "-Wno-unused-const-variable"] + words
+
+
+def main(folder):
+    tree = os.path.realpath(folder)
+    bad = seen = 0
+    for cmd_file in sorted(glob.glob(f"{tree}/.*.o.cmd") + glob.glob(f"{tree}/proto/.*.o.cmd")):
+        if ".mod." in cmd_file or "module-common" in cmd_file:
+            continue
+        args = command(cmd_file)
+        if args is None:
+            continue
+        seen += 1
+        # paths in the command are relative to the kernel's build folder
+        run = subprocess.run(args, cwd=kernel_dir(tree), capture_output=True, text=True,
+                             check=False)
+        ours = complaints(run.stderr, tree)
+        if run.returncode != 0 or ours:
+            bad += 1
+            print(os.path.basename(cmd_file)[1:-6])
+            print(ours or run.stderr)
+    if not seen:
+        sys.exit(f"{folder} has no build")
+    print(f"{seen} files, {bad} with complaints")
+    return 1 if bad else 0
+
+
+def kernel_dir(tree):
+    """Where make ran: the log of the build says so."""
+    with open(os.path.join(tree, "build.log"), encoding="utf-8") as f:
+        return re.search(r"Entering directory '(.*)'", f.read()).group(1)
+
+
+def complaints(stderr, tree):
+    """Only what concerns our files; the kernel's headers are not ours to mend."""
+    blocks = re.split(r"(?m)^(?=\S+:\d+:\d+: (?:warning|error))", stderr)
+    top = os.path.dirname(os.path.dirname(tree))
+    return "".join(b for b in blocks if b.startswith(top) and "/.cache/" not in b.split(":")[0])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
