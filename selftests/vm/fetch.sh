@@ -37,35 +37,6 @@ die()
 	exit 1
 }
 
-host_packages()
-{
-	missing=
-	while read -r p; do
-		case $p in
-		''|'#'*) continue ;;
-		esac
-		st=$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) || st=
-		[ "$st" = installed ] || missing="$missing $p"
-	done < "$here/packages.txt"
-	[ -n "$missing" ] || return 0
-
-	if [ "$(id -u)" != 0 ]; then
-		die "not installed, please install as root:$missing"
-	fi
-	say "installing on this machine:$missing"
-	# shellcheck disable=SC2086 # a list of names
-	install_packages $missing ||
-		{ apt-get -q update && install_packages $missing; } ||
-		die "apt-get could not install:$missing"
-}
-
-install_packages()
-{
-	DEBIAN_FRONTEND=noninteractive apt-get -q -y \
-		-o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold \
-		install --no-install-recommends "$@"
-}
-
 # Signed image or unsigned one, and headers: a release counts only when the
 # archive has all of them (old images linger there without their headers).
 newest_release()
@@ -206,7 +177,7 @@ exec 9> "$cache/fetch.lock"
 flock 9
 
 if [ -n "$host" ] && [ -z "$headers_only" ]; then
-	host_packages
+	"$top/scripts/install-packages.sh" "$here/packages.txt"
 fi
 for s in ${series:-6.12 6.1}; do
 	fetch_series "$s"

@@ -20,10 +20,10 @@ while [ "$i_" -lt "$ROUNDS" ]; do
 	CASES="$CASES round$i_:300"
 	eval "case_round$i_() { one_round $i_; }"
 done
-CASES="$CASES memory:300"
+CASES="$CASES memory:${LIMIT:-300}"
 export CASES
 
-HOLD="1 32 255"
+: "${HOLD:=1 32 255}"
 
 setup()
 {
@@ -66,11 +66,11 @@ with_server()
 	tcp)	family=inet; mode=tcp ;;
 	*)	family=smc; mode=smc; load_smc "$1" || fail "$1 cannot be loaded" ;;
 	esac
-	cat "/sys/module/smc/srcversion" 2>/dev/null || true
 	if [ "$HOST" = 1 ]; then
 		ulimit -n 20000
-		/t/smc_traffic server --family "$family" &
+		/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 		server=$!
+		wait_for 30 grep -q listening /tmp/server || fail "$(cat /tmp/server)"
 		sync_signal "ready.$1"
 		sync_wait "done.$1" 240 || exit 1
 		kill "$server"
