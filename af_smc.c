@@ -36,9 +36,14 @@ static void carrier_disconnect(struct smc_sock *smc)
 	sock_error(csock->sk);
 }
 
-/* What every call brings along: borrowed file, options of 6.1. */
+/*
+ * What every call brings along: borrowed file, options of 6.1. A running stream asks
+ * our sk itself; the carrier hears of its options again at release.
+ */
 static void enter(struct smc_sock *smc, struct socket *sock)
 {
+	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+		return;
 	smc_carrier_lend_file(&smc->carrier, sock->file);
 	smc_sockopt_push(smc);
 }
