@@ -51,6 +51,13 @@ serve_or_run()
 	fi
 }
 
+# why a group ended is in the kernel log, at a level that the console does not show
+show_log()
+{
+	dmesg | grep 'smc: ' | tail -n 20
+	grep -v ' 0$' /proc/net/smc_stat
+}
+
 connections()
 {
 	echo $(($(stat_of clnt_smc) + $(stat_of srv_smc)))
@@ -116,6 +123,7 @@ case_together()
 	load_smc || fail "the module does not come back"
 	sync_barrier loaded || exit 1
 	serve_or_run "burst:$TOGETHER"
+	show_log
 	expect "connections" "$(connections)" -ge "$TOGETHER"
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
 	expect "queue pairs" "$(resources qp)" -eq 1
