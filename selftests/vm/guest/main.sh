@@ -40,11 +40,16 @@ run_case()
 	watchdog=$!
 	wait "$pid"
 	rc=$?
+	# First itself: it may not have reached its own group yet.
+	kill -KILL "$watchdog" 2>/dev/null
 	kill -KILL "-$watchdog" 2>/dev/null
 	wait "$watchdog" 2>/dev/null
 	# Programs that the case left behind.
 	kill -KILL "-$pid" 2>/dev/null
-	[ ! -e "/run/timeout.$CASE" ] || diag "$name: time limit of $limit s"
+	if [ -e "/run/timeout.$CASE" ]; then
+		diag "$name: time limit of $limit s"
+		[ "$rc" != 0 ] || rc=1
+	fi
 
 	case $rc in
 	0|4)	;;
