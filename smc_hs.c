@@ -74,6 +74,7 @@ enum hs_next { HS_GO, HS_END };
  * @reserved: a place in @lgr is reserved and not used up
  * @told: the peer knows our RMBE
  * @fc: LLC first contact is armed
+ * @eof: the peer sent FIN while LLC was waited for
  * @option: CLC messages may be exchanged: a fall back needs a Decline
  * @no_hs: TCP itself failed: no handshake began, none is counted
  * @version: version for our Decline
@@ -103,6 +104,7 @@ struct hs_ctx {
 	bool reserved;
 	bool told;
 	bool fc;
+	bool eof;
 	bool option;
 	bool no_hs;
 	u8 version;
@@ -194,13 +196,21 @@ static enum hs_next clc_error(struct hs_ctx *ctx, int rc)
 	}
 }
 
-/* Takes a message in if one is there. 1: complete, 0: not yet, -1: ended. */
-static int poll_clc(struct hs_ctx *ctx)
+/*
+ * Takes a message in if one is there. 1: complete, 0: not yet, -1: ended. With
+ * @may_close the peer's FIN is no end: its side of the handshake may be over already
+ * and its application gone, while what it sent over the link is still on its way up.
+ */
+static int poll_clc(struct hs_ctx *ctx, bool may_close)
 {
 	int rc = smc_clc_recv(ctx->hs->carrier->sock, &ctx->rx);
 
 	if (!rc)
 		return 0;
+	if (rc == -ENOTCONN && may_close) {
+		ctx->eof = true;
+		return 0;
+	}
 	if (rc > 0)
 		rc = smc_clc_peek_header(ctx->rx.buf, &ctx->head) ?: 1;
 	if (rc < 0) {
@@ -225,7 +235,7 @@ static enum hs_next await_clc(struct hs_ctx *ctx, enum smc_clc_type type, unsign
 
 		if (stop_asked(ctx))
 			return fail(ctx, ECONNABORTED, "cancelled");
-		rc = poll_clc(ctx);
+		rc = poll_clc(ctx, false);
 		if (rc < 0)
 			return HS_END;
 		if (rc > 0)
@@ -266,7 +276,7 @@ static enum llc_wait await_llc(struct hs_ctx *ctx, unsigned int want, unsigned l
 		bits = smc_llc_fc_bits(ctx->link);
 		if (bits & want)
 			return LLC_SEEN;
-		rc = poll_clc(ctx);
+		rc = ctx->eof ? 0 : poll_clc(ctx, true);
 		if (rc < 0)
 			return LLC_ENDED;
 		if (rc > 0) {
@@ -283,7 +293,8 @@ static enum llc_wait await_llc(struct hs_ctx *ctx, unsigned int want, unsigned l
 		wait_event_idle_timeout(ctx->hs->wait,
 					stop_asked(ctx) ||
 					(smc_llc_fc_bits(ctx->link) & (want | SMC_LLC_FC_BROKEN)) ||
-					smc_carrier_readable(ctx->hs->carrier), left);
+					(!ctx->eof && smc_carrier_readable(ctx->hs->carrier)),
+					left);
 	}
 }
 
