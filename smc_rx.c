@@ -53,26 +53,38 @@ static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int 
 	return done ?: -EFAULT;
 }
 
-/* Bytes were read: tell the peer when RFC 7609 section 4.5.1 asks for it. */
+/* Tell the peer about what was read when RFC 7609 section 4.5.1 asks for it. */
+static void update_peer(struct smc_conn *conn)
+{
+	switch (smc_ring_rx_update(&conn->rx.ring)) {
+	case SMC_UPDATE_NOW:
+		smc_tx_consumer_update_locked(conn);
+		break;
+	case SMC_UPDATE_SOON:
+		if (!delayed_work_pending(&conn->work))
+			smc_conn_kick(conn, UPDATE_DELAY);
+		break;
+	case SMC_UPDATE_NONE:
+		break;
+	}
+}
+
+/* Bytes were read. */
 static void consumed(struct smc_conn *conn, size_t len)
 {
+	struct smc_conn_rx *rx = &conn->rx;
+
 	spin_lock_bh(&conn->lock);
 	/* an abort may have purged the ring meanwhile: then nobody cares */
-	if (!smc_ring_rx_consume(&conn->rx.ring, len) && smc_conn_state_may_cdc(conn->state)) {
-		switch (smc_ring_rx_update(&conn->rx.ring)) {
-		case SMC_UPDATE_NOW:
-			smc_tx_consumer_update_locked(conn);
-			break;
-		case SMC_UPDATE_SOON:
-			if (!delayed_work_pending(&conn->work))
-				smc_conn_kick(conn, UPDATE_DELAY);
-			break;
-		case SMC_UPDATE_NONE:
-			break;
+	if (!smc_ring_rx_consume(&rx->ring, len)) {
+		if (rx->urg && rx->ring.consumed >= rx->urg_pos) {
+			/* the writer waits for this after an urgent byte (section 4.7.5) */
+			rx->urg = false;
+			smc_ring_rx_force(&rx->ring);
 		}
+		if (smc_conn_state_may_cdc(conn->state))
+			update_peer(conn);
 	}
-	if (conn->rx.urg && conn->rx.ring.consumed >= conn->rx.urg_pos)
-		conn->rx.urg = false;
 	spin_unlock_bh(&conn->lock);
 }
 
