@@ -26,6 +26,7 @@ while getopts o:ps opt; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- 6.12 6.1
+command -v pahole > /dev/null || nobtf=y
 
 for series in "$@"; do
 	kdir=$cache/kernels/$series/headers
