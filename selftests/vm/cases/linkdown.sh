@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The only link of a group fails while streams run on it: every connection ends with
+# ECONNABORTED or ECONNRESET on both sides, soon, the group goes and takes all of its
+# resources along, and when the link is back a new connection works. Ours on both hosts.
+
+CASES="netdev_down:150 after_down:90 device_removed:150 after_removal:90 unload:60"
+export CASES
+
+STREAMS=4
+NEAR=5		# seconds in which the host with the fault notices
+FAR=30		# and the other one, which has retries and TEST LINK to go by
+ERRORS='ECONNABORTED|ECONNRESET'
+
+setup()
+{
+	setup_net && setup_rxe && load_smc && sysctl -q -w net.smc.smcr_testlink_time=2
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+resources()
+{
+	/usr/sbin/rdma resource show "$1" 2>/dev/null | grep -c 'comm \[smc\]'
+}
+
+# --- the parts of a case ---
+
+# shellcheck disable=SC2153 # CASE is set by main.sh
+start_server()
+{
+	/t/smc_traffic server --family smc --require smc --verbose --timeout 60000 \
+		> "/run/server.$CASE" 2>&1 &
+	echo $! > "/run/server.$CASE.pid"
+	wait_for 20 listening || fail "the server does not listen"
+	sync_signal ready
+}
+
+listening()
+{
+	grep -q ':114E ' /proc/net/tcp
+}
+
+# Streams that last longer than the case, and a connection that is silent.
+start_clients()
+{
+	sync_wait ready > /dev/null || exit 1
+	client_pids=
+	i=0
+	while [ "$i" -lt "$STREAMS" ]; do
+		start_client "$i" stream:4000
+		i=$((i + 1))
+	done
+	start_client idle idle:600
+	wait_for 60 flowing || fail "no traffic"
+}
+
+# start_client TAG SUBTEST
+start_client()
+{
+	/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+		--timeout 60000 "$2" > "/run/client.$CASE.$1" 2>&1 &
+	[ "$1" = idle ] || client_pids="$client_pids $!"
+}
+
+flowing()
+{
+	[ "$(($(stat_of clnt_smc) - conns0))" -ge $((STREAMS + 1)) ] &&
+		[ "$(($(stat_of rx_bytes) - bytes0))" -ge $((STREAMS << 20)) ]
+}
+
+clients_gone()
+{
+	for p_ in $client_pids; do
+		[ ! -d "/proc/$p_" ] || grep -q '^State:.Z' "/proc/$p_/status" || return 1
+	done
+}
+
+server_told()
+{
+	[ "$(grep -c 'server: op ' "/run/server.$CASE")" -ge "$STREAMS" ]
+}
+
+# All ends of the connections know: streams by what their programs saw, the silent one
+# by the count of aborted connections.
+noticed()
+{
+	if [ "$HOST" = 1 ]; then
+		server_told || return 1
+	else
+		clients_gone || return 1
+	fi
+	[ "$(($(stat_of conn_abort) - aborts0))" -ge $((STREAMS + 1)) ]
+}
+
+# break_link HOST COMMAND...: that host does it while the streams run
+break_link()
+{
+	where=$1
+	shift
+	conns0=$(stat_of clnt_smc)
+	bytes0=$(stat_of rx_bytes)
+	aborts0=$(stat_of conn_abort)
+	terms0=$(stat_of lgr_term)
+
+	if [ "$HOST" = 1 ]; then
+		start_server
+		sync_wait flowing 90 > /dev/null || exit 1
+	else
+		start_clients
+		sync_signal flowing
+	fi
+	limit=$FAR
+	if [ "$HOST" = "$where" ]; then
+		limit=$NEAR
+		"$@" || fail "cannot break the link"
+	fi
+	t0=$(uptime_s)
+	wait_for "$limit" noticed || {
+		show_outputs
+		fail "not all connections have ended within $limit s"
+	}
+	diag "host $HOST: all connections ended within $(($(uptime_s) - t0)) s"
+	show_outputs
+	right_errors
+	wait_for 15 group_gone || fail "the group stays: $(/usr/sbin/rdma resource show qp)"
+	expect "groups ended" "$(($(stat_of lgr_term) - terms0))" -eq 1
+	sync_barrier noticed 60 || exit 1
+}
+
+show_outputs()
+{
+	cat "/run/server.$CASE" "/run/client.$CASE".* 2>/dev/null
+	dmesg | grep 'smc: ' | tail -n 5
+}
+
+right_errors()
+{
+	if [ "$HOST" = 1 ]; then
+		n_=$(grep 'server: op ' "/run/server.$CASE" | grep -cE "$ERRORS")
+		expect "streams the server saw break" "$n_" -eq "$STREAMS"
+		return
+	fi
+	i=0
+	while [ "$i" -lt "$STREAMS" ]; do
+		grep -qE "stream: ($ERRORS)" "/run/client.$CASE.$i" ||
+			fail "client $i: $(grep '^# stream' "/run/client.$CASE.$i")"
+		i=$((i + 1))
+	done
+}
+
+group_gone()
+{
+	[ "$(resources qp)" -eq 0 ] && [ "$(resources mr)" -eq 0 ] || return 1
+	! /t/smcctl linkgroup | grep -q '^0x'
+}
+
+# A fresh server, since the case has ended the old one's process group.
+works_again()
+{
+	wait_for 20 port_active rxe0 || fail "the port stays down"
+	smc0=$(($(stat_of clnt_smc) + $(stat_of srv_smc)))
+	sync_barrier up 30 || exit 1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc &
+		server=$!
+		sync_signal ready
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait ready > /dev/null || exit 1
+		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+			--wait 30 --quit connects:5 stream:1 || fail "client ended with $?"
+	fi
+	expect "new connections" "$(($(stat_of clnt_smc) + $(stat_of srv_smc) - smc0))" -ge 6
+}
+
+# --- the cases ---
+
+case_netdev_down()
+{
+	break_link 1 ip link set eth0 down
+}
+
+case_after_down()
+{
+	[ "$HOST" != 1 ] || ip link set eth0 up || fail "cannot bring the link up"
+	works_again
+}
+
+case_device_removed()
+{
+	break_link 2 /usr/sbin/rdma link delete rxe0
+}
+
+case_after_removal()
+{
+	if [ "$HOST" = 2 ]; then
+		/usr/sbin/rdma link add rxe0 type rxe netdev eth0 || fail "cannot add rxe0"
+	fi
+	works_again
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	for k_ in qp mr pd cq; do
+		expect "$k_ left" "$(resources "$k_")" -eq 0
+	done
+}
