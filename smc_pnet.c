@@ -82,7 +82,8 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 	rdma_gid2ip(&dst.sa, dgid);
 	memset(r, 0, sizeof(*r));
 	r->addr.sgid_attr = sgid_attr;
-	r->addr.net = &init_net;	/* not NULL; replaced by the namespace of the GID's netdev */
+	/* not NULL; replaced by the namespace of the GID's netdev */
+	r->addr.net = &init_net;
 	init_completion(&r->done);
 	rc = rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS, resolved, true, r);
 	if (rc)

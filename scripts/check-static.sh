@@ -59,13 +59,13 @@ result "kernel-doc" $? "$tmp/log"
 
 # --- builds
 for series in 6.12 6.1; do
-	scripts/build-modules.sh "$series" > "$tmp/log" 2>&1
+	scripts/build-modules.sh -o -static "$series" > "$tmp/log" 2>&1
 	result "build for $series, gcc W=1" $? "$tmp/log"
 	scripts/build-modules.sh -p -s -o -sparse "$series" > "$tmp/log" 2>&1
 	result "build for $series without pahole, sparse" $? "$tmp/log"
 done
 release=$(basename "$(readlink -f "$cache/kernels/6.12")")
-scripts/clang-syntax.py "build/$release" > "$tmp/log" 2>&1
+scripts/clang-syntax.py "build/$release-static" > "$tmp/log" 2>&1
 result "clang has no complaint" $? "$tmp/log"
 
 scripts/kernel-supported.sh /nonexistent > "$tmp/log" 2>&1
@@ -73,7 +73,7 @@ test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
 result "an unsupported kernel stops the build with one sentence" $? "$tmp/log"
 
 # --- layers
-scripts/check-layers.sh "$top/build/$release" > "$tmp/log" 2>&1
+scripts/check-layers.sh "$top/build/$release-static" > "$tmp/log" 2>&1
 result "layers" $? "$tmp/log"
 
 echo "1..$n"

@@ -32,6 +32,32 @@ want()
 }
 runs=("$@")
 
+# The cases, renumbered over all runs; everything else as comments.
+renumber()
+{
+	local line verdict rest seen=
+
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			n=$((n + 1))
+			seen=y
+			verdict=${line%%ok *}ok
+			rest=${line#"$verdict "}
+			echo "$verdict $n $1: ${rest#* }"
+			;;
+		"1.."*|"KTAP "*) ;;
+		"#"*) echo "$line" ;;
+		*) echo "# $line" ;;
+		esac
+	done < "$2"
+	if [ -z "$seen" ]; then
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $1: it did not start"
+	fi
+}
+
 # run NAME VM_ARGUMENT...
 run()
 {
@@ -43,31 +69,33 @@ run()
 	echo "# run $name"
 	"$vm/vm.py" --name "$name" --add "$tests/smc_traffic" --add "$tests/smc_api" \
 		--add "$tests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
-	# the cases, renumbered over all runs; everything else as comments
-	while IFS= read -r line; do
-		case $line in
-		"ok "*|"not ok "*)
-			n=$((n + 1))
-			verdict=${line%%ok *}ok
-			rest=${line#"$verdict "}
-			echo "$verdict $n $name: ${rest#* }"
-			;;
-		"1.."*|"KTAP "*) ;;
-		"#"*) echo "$line" ;;
-		*) echo "# $line" ;;
-		esac
-	done < "$log"
-	grep -qE '^(not )?ok ' "$log" || {
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n $name: the run did not start"
-	}
+	renumber "$name" "$log"
 	rm -f "$log"
 }
 
-traffic=(--script "$vm/cases/traffic.sh" --timeout 900)
+# judge NAME COMMAND...: KTAP of a program that looks at what a run left behind
+judge()
+{
+	local name=$1 log
+
+	shift
+	want "$name" || return 0
+	log=$(mktemp)
+	"$@" > "$log" 2>&1 || rc=1
+	renumber "$name" "$log"
+	rm -f "$log"
+}
+
+cases=$vm/cases
+out=${SMC_VM_CACHE:-$top/.cache/vm}/out
+traffic=(--script "$cases/traffic.sh" --timeout 900)
 quick="stream:16 random:4 pingpong:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
+# the harness itself, with the in-tree family on both hosts
+run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
+judge selfcheck "$vm/selfcheck.sh"
+
+# verified traffic: ours with ours, and with the in-tree family in both roles
 run ours-1cpu --module ours "${traffic[@]}"
 run ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
 run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
@@ -77,6 +105,22 @@ run server-2cpu --module ours,intree --cpus 2 --mtu 9000 "${traffic[@]}" --env I
 run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
 run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
 	--env "TRAFFIC=$quick"
+
+# one group serves many; nothing is left behind
+run reuse --module ours --script "$cases/reuse.sh" --timeout 500
+run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
+
+# what is on the wire, judged from the packets alone
+run wire-stream --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
+judge wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \
+	--name stream
+run wire-connects --module ours --script "$cases/wire.sh" --env WIRE=connects --pcap full \
+	--timeout 300
+judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 --bytes 1 \
+	--no-confirm-rkey --name connects
+
+# failures and hostile peers
+run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700
 
 echo "1..$n"
 exit $rc

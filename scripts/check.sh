@@ -4,7 +4,7 @@
 # All tests, floor by floor. KTAP lines come from the floors; the last line is
 # "N passed, N failed". Exit status 0 only if nothing failed.
 #
-# Usage: check.sh [FLOOR...]	(static unit tools vm; default: all)
+# Usage: check.sh [FLOOR...]	(static docs unit tools vm; default: all)
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +14,7 @@ failed=0
 skipped=0
 
 mkdir -p "$out"
-[ $# -gt 0 ] || set -- static unit tools vm
+[ $# -gt 0 ] || set -- static docs unit tools vm
 
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || {
 	echo "0 passed, 1 failed"

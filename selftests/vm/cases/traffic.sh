@@ -79,7 +79,7 @@ case_crossed()
 	# shellcheck disable=SC2086
 	/t/smc_traffic client --connect "$(peer_addr)" --port 4431 --family smc \
 		--require smc --wait 10 $SIDE connects:20 stream:2 || fail "client ended with $?"
-	sync_barrier done 100 || exit 1
+	sync_barrier finished 100 || exit 1
 	kill "$server"
 	wait "$server" 2>/dev/null
 	:
