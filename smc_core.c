@@ -107,6 +107,9 @@ static void arm_idle(struct smc_lgr *lgr)
 	smc_core_get(lgr);
 	if (mod_delayed_work(core_wq, &lgr->idle_work, max(secs, 0) * (unsigned long)HZ))
 		smc_core_put(lgr);	/* the one that was queued had its own reference */
+	/* the end may have cancelled it just before: it would hold the group for minutes */
+	if (lgr_dead(lgr))
+		cancel_idle(lgr);
 }
 
 static u32 max_places(const struct smc_lgr *lgr)
@@ -957,7 +960,8 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 		return -ENOMEM;
 	entry->conn = conn;
 	xa_lock_bh(&lgr->conns);
-	rc = __xa_alloc(&lgr->conns, &index, entry, XA_LIMIT(1, SMC_CORE_CONNS_MAX), GFP_KERNEL);
+	/* the index first: walks must not see a connection that is then refused */
+	rc = __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX), GFP_KERNEL);
 	if (!rc && lgr_dead(lgr)) {
 		__xa_erase(&lgr->conns, index);
 		rc = -ECONNABORTED;
@@ -965,7 +969,9 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 	if (!rc) {
 		/* the generation tells a late message for the last owner of the index */
 		*token = get_random_u32() << 8 | index;
-		WRITE_ONCE(entry->token, *token);
+		entry->token = *token;
+		/* in place of the index's mark: needs no memory */
+		__xa_store(&lgr->conns, index, entry, GFP_ATOMIC);
 		lgr->nconns++;
 		if (lgr->reserved)
 			lgr->reserved--;
@@ -1020,8 +1026,7 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 {
 	struct smc_core_entry *entry = xa_load(&lgr->conns, token & 0xff);
 
-	/* 0 while an entry has no token yet: nobody is called that */
-	if (!entry || !token || READ_ONCE(entry->token) != token)
+	if (!entry || entry->token != token)
 		return NULL;
 	return entry->conn;
 }
