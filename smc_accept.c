@@ -196,8 +196,13 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 	list_add_tail(&child->entry, &l->pending);
 	l->npending++;
 	spin_unlock_bh(&l->lock);
-	/* the stop may cancel from here on; it waits for this work first */
+	/*
+	 * The stop may cancel from here on; it waits for this work first. A reset may end
+	 * the handshake, and the child with it, before the start returns.
+	 */
+	sock_hold(smc_sock_sk(child));
 	smc_hs_start_server(hs);
+	sock_put(smc_sock_sk(child));
 }
 
 static struct smc_sock *child_alloc(const struct smc_sock *parent, struct socket *sock, int kern)

@@ -321,8 +321,11 @@ static enum hs_next find_path(struct hs_ctx *ctx)
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
 		return fall_back(ctx, SMC_CLC_DECL_NO_ROUTE);
-	ctx->ndev = dst->dev;
-	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_KERNEL);
+	/* a device that goes takes its reference out of the dst, after a grace period */
+	rcu_read_lock();
+	ctx->ndev = READ_ONCE(dst->dev);
+	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_ATOMIC);
+	rcu_read_unlock();
 	dst_release(dst);
 	if (smc_pnet_find_path(ctx->net, ctx->ndev, saddr, &ctx->path))
 		return fall_back(ctx, SMC_CLC_DECL_NO_DEV);
@@ -850,7 +853,6 @@ static void server_run(struct hs_ctx *ctx)
 	struct smc_hs *hs = ctx->hs;
 	long left;
 
-	cancel_delayed_work_sync(&hs->deadline_work);
 	/* the time a silent client took before its first byte counts */
 	left = max_t(long, hs->deadline - jiffies, 0);
 	ctx->option = true;
@@ -928,6 +930,8 @@ static void hs_work(struct work_struct *work)
 	struct smc_hs_result res;
 	struct hs_ctx *ctx;
 
+	/* before anything that can end in done(): the timer would outlive the owner */
+	cancel_delayed_work_sync(&hs->deadline_work);
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL);
 	if (!ctx) {
 		smc_carrier_unhook(hs->carrier);
@@ -951,10 +955,26 @@ static void hs_work(struct work_struct *work)
 	hs->done(hs, &res);
 }
 
+/*
+ * Once: true for the first caller. Under the lock, so that who comes second finds the
+ * work queued and can flush it.
+ */
+static bool claim(struct smc_hs *hs, bool queue)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	first = !test_and_set_bit(0, &hs->started);
+	if (first && queue)
+		queue_work(hs_wq, &hs->work);
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+	return first;
+}
+
 static void start(struct smc_hs *hs)
 {
-	if (!test_and_set_bit(0, &hs->started))
-		queue_work(hs_wq, &hs->work);
+	claim(hs, true);
 }
 
 /* Carrier callback; softirq or process context: only wakes or queues. */
@@ -1047,7 +1067,7 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 {
 	WRITE_ONCE(hs->cancelled, true);
 	cancel_delayed_work_sync(&hs->deadline_work);
-	if (test_and_set_bit(0, &hs->started)) {
+	if (!claim(hs, false)) {
 		wake_up(&hs->wait);
 		flush_work(&hs->work);
 	} else if (hs->carrier && hs->carrier->sock) {

@@ -57,7 +57,7 @@ struct smc_hs_result {
  * @deadline_work: server: the first message has not come in time
  * @cancelled: stop as soon as possible; done() is still called (FAIL, ECONNABORTED)
  * @deadline: server: jiffies by which the Proposal must be complete
- * @started: server: work was queued (the Proposal began to arrive)
+ * @started: bit 0: the work was queued, or never will be; changes under the lock of @wait
  */
 struct smc_hs {
 	struct smc_carrier *carrier;
