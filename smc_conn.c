@@ -175,9 +175,8 @@ static unsigned int handle(struct smc_conn *conn, const u8 *buf, u32 len)
 		bits |= SMC_CONN_URGENT;
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
 		bits |= step(conn, peer_event(conn)) | SMC_CONN_READABLE;
-	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state) &&
-	    smc_ring_rx_update(&conn->rx.ring) == SMC_UPDATE_NOW)
-		conn->tx.cons_due = true;
+	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
+		smc_rx_update_locked(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
 		smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending)
@@ -213,10 +212,20 @@ bad:
 	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
 }
 
-static void retry_one(void *conn, void *link)
+static bool hold(void *conn)
 {
-	if (((struct smc_conn *)conn)->link == link)
-		smc_tx_retry(conn);
+	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
+}
+
+/* The walk may come upon one that is being freed: its work must not be queued again. */
+static void retry_one(void *arg, void *link)
+{
+	struct smc_conn *conn = arg;
+
+	if (conn->link != link || !READ_ONCE(conn->tx.waiting) || !hold(conn))
+		return;
+	smc_tx_retry(conn);
+	smc_conn_put(conn);
 }
 
 static void slots_free(struct smc_link *link)
@@ -224,14 +233,21 @@ static void slots_free(struct smc_link *link)
 	smc_core_walk_conns(link->lgr, retry_one, link);
 }
 
-static bool hold(void *conn)
-{
-	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
-}
-
 static void put(void *conn)
 {
 	smc_conn_put(conn);
+}
+
+/* Nothing can be sent any more; conn->lock held. */
+static unsigned int lost(struct smc_conn *conn)
+{
+	conn->tx.stopped = true;
+	conn->tx.state_due = 0;
+	conn->tx.waiting = false;
+	/* CLOSED before, and only a missing slot for the last message kept it */
+	if (conn->leaving)
+		smc_conn_kick(conn, 0);
+	return step(conn, SMC_CONN_EV_GROUP_LOST);
 }
 
 static void group_lost(struct smc_conn *conn)
@@ -239,10 +255,7 @@ static void group_lost(struct smc_conn *conn)
 	struct smc_conn_note note;
 
 	spin_lock_bh(&conn->lock);
-	conn->tx.stopped = true;
-	conn->tx.state_due = 0;
-	conn->tx.waiting = false;
-	smc_conn_note_take(conn, step(conn, SMC_CONN_EV_GROUP_LOST), &note);
+	smc_conn_note_take(conn, lost(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 }
@@ -507,7 +520,7 @@ int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 
 	spin_lock_bh(&conn->lock);
 	conn->tx.rtoken = idx;
 	conn->tx.peer_token = token;
-	conn->tx.peer_off = size * (index - 1);
+	conn->tx.peer_off = (u64)size * (index - 1);
 	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, size,
 			      conn->lgr->peer.marker ? 0 : STRANGER_RESERVE);
 	if (!rc)
@@ -532,6 +545,9 @@ void smc_conn_activate(struct smc_conn *conn)
 	bits = step(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= step(conn, peer_event(conn));
+	/* the link may have failed, and told its connections, before we were one of them */
+	if (!smc_link_usable(conn->link))
+		bits |= lost(conn);
 	smc_conn_note_take(conn, bits | SMC_CONN_READABLE, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
@@ -615,7 +631,8 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 	if (abort) {
 		conn->shut_pending = false;
 		step(conn, SMC_CONN_EV_ABORT);
-	} else if (!conn->timer) {
+	} else if (!conn->timer && conn->state != SMC_CONN_CLOSED) {
+		/* after CLOSED the time to linger would only hold up the release */
 		conn->close_pending = true;
 		conn->deadline = jiffies + linger;
 		smc_tx_push_locked(conn, false);

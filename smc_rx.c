@@ -53,8 +53,13 @@ static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int 
 	return done ?: -EFAULT;
 }
 
-/* Tell the peer about what was read when RFC 7609 section 4.5.1 asks for it. */
-static void update_peer(struct smc_conn *conn)
+/**
+ * smc_rx_update_locked() - tell the peer what was read if RFC 7609 section 4.5.1 asks for it
+ * @conn: connection, conn->lock held
+ *
+ * After reading, and after a CDC: the peer may say only then that it is blocked.
+ */
+void smc_rx_update_locked(struct smc_conn *conn)
 {
 	switch (smc_ring_rx_update(&conn->rx.ring)) {
 	case SMC_UPDATE_NOW:
@@ -83,7 +88,7 @@ static void consumed(struct smc_conn *conn, size_t len)
 			smc_ring_rx_force(&rx->ring);
 		}
 		if (smc_conn_state_may_cdc(conn->state))
-			update_peer(conn);
+			smc_rx_update_locked(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 }

@@ -44,7 +44,10 @@ size_t smc_tx_space(const struct smc_conn *conn)
  */
 size_t smc_tx_queued(const struct smc_conn *conn)
 {
-	return READ_ONCE(conn->tx.ring.prepared) - READ_ONCE(conn->tx.ring.completed);
+	u64 completed = READ_ONCE(conn->tx.ring.completed);
+
+	smp_rmb();	/* the one that is behind first: the other can only be further */
+	return READ_ONCE(conn->tx.ring.prepared) - completed;
 }
 
 /**
@@ -55,7 +58,10 @@ size_t smc_tx_queued(const struct smc_conn *conn)
  */
 size_t smc_tx_unsent(const struct smc_conn *conn)
 {
-	return READ_ONCE(conn->tx.ring.prepared) - READ_ONCE(conn->tx.ring.sent);
+	u64 sent = READ_ONCE(conn->tx.ring.sent);
+
+	smp_rmb();	/* as in smc_tx_queued() */
+	return READ_ONCE(conn->tx.ring.prepared) - sent;
 }
 
 /* A piece at a time, so that copying the next one overlaps with sending this one. */

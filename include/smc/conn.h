@@ -62,7 +62,7 @@ struct smc_conn_tx {
 	struct smc_ring_tx ring;
 	int rtoken;
 	u32 peer_size;
-	u32 peer_off;
+	u64 peer_off;
 	u32 peer_token;
 	u16 seq;
 	u32 inflight;
