@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The socket API between two hosts, TCP being the norm: smc_api with an agent on host 1.
+# A case per pair of families; the plain TCP ones show that the norm itself holds here.
+#
+#   API       pairs to run (default: all)
+#   API_ONLY  part of the names of smc_api's cases
+
+: "${API:=inet inet6 smc smc_mapped smc6_tcp smc_to_inet inet_to_smc}"
+
+CASES=
+for c in $API; do
+	CASES="$CASES $c:400"
+done
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+# api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX: the hosts' addresses end with their number
+api()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_api --agent --family "$2" &
+		agent=$!
+		sync_signal ready
+		sync_wait over 390 > /dev/null
+		rc=$?
+		kill "$agent"
+		return "$rc"
+	fi
+	sync_wait ready > /dev/null || exit 1
+	/t/smc_api --family "$1" --peer-family "$2" ${3:+--require "$3"} --local "${4}2" \
+		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout 30 \
+		--strict ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
+	rc=$?
+	cat /run/api
+	sync_signal over
+	grep '^not ok' /run/api | while read -r line; do
+		diag "$line"
+	done
+	[ "$rc" = 0 ] || fail "smc_api ended with $rc"
+}
+
+case_inet() { api inet inet tcp 10.0.0.; }
+case_inet6() { api inet6 inet6 tcp fd00::; }
+case_smc() { api smc smc smc 10.0.0.; }
+# AF_INET6 style sockets with an IPv4 carrier
+case_smc_mapped() { api smc6 smc6 smc ::ffff:10.0.0.; }
+# an IPv6 carrier stays with TCP so far
+case_smc6_tcp() { api smc6 smc6 tcp fd00::; }
+case_smc_to_inet() { api smc inet tcp 10.0.0.; }
+case_inet_to_smc() { api inet smc '' 10.0.0.; }
