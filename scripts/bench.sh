@@ -77,7 +77,7 @@ rc=0
 
 once=
 for n in 1 32 255; do
-	for what in pd cq qp mr region_kb slab_kb unavailable_kb; do
+	for what in pd cq qp mr region_kb slab_kb used_kb; do
 		once="$once --once mem_${n}_$what"
 	done
 done
@@ -92,5 +92,5 @@ cat <<END
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
 of that size, and both ways of ib_write_lat.  mem_N_*: of the client with N connections open, more
 than before: protection domains, completion queues, queue pairs, memory regions and their size;
-slab; memory no longer available (also to the test program).  Written to build/bench.json.
+slab; memory no longer free (the test program's share too).  Written to build/bench.json.
 END

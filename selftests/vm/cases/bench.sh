@@ -72,20 +72,34 @@ with_server()
 		server=$!
 		wait_for 30 grep -q listening /tmp/server || fail "$(cat /tmp/server)"
 		sync_signal "ready.$1"
-		sync_wait "done.$1" 240 || exit 1
+		sync_wait "done.$1" 240 > /dev/null || exit 1
+		[ $family = inet ] || wait_for 60 no_sockets || fail "$(/t/smcctl sock)"
 		kill "$server"
 		wait "$server"
 	else
 		sync_wait "ready.$1" > /dev/null || exit 1
 		"$2" "$1"
+		[ $family = inet ] || wait_for 60 no_sockets || fail "$(/t/smcctl sock)"
 		sync_signal "done.$1"
 	fi
-	case $1 in
-	tcp)	return ;;
-	esac
-	# Sockets may take a while to be gone.
+	[ $family = inet ] || unload "$1"
+}
+
+# Connections in use, the listening one left out; the first line is a heading.
+no_sockets()
+{
+	[ "$(/t/smcctl sock | wc -l)" -le 1 ]
+}
+
+# Client first, in peace: an in-tree client whose peer's module goes while
+# connections end waits for ever for what it has in flight.
+unload()
+{
+	sync_barrier "idle.$1" 120 || exit 1
+	[ "$HOST" = 2 ] || sync_wait "unloaded.$1" > /dev/null || exit 1
 	rmmod smc_diag || fail "smc_diag stays"
 	wait_for 30 remove_smc || fail "the module of $1 cannot be removed"
+	sync_signal "unloaded.$1"
 }
 
 remove_smc()
@@ -189,16 +203,22 @@ resources()
 
 memory_state()
 {
+	# What is freed late, and caches, would show up as somebody's gain.
+	sleep 2
+	echo 3 > /proc/sys/vm/drop_caches
+	sleep 1
 	resources
-	awk '$1 == "Slab:" { print "slab_kb", $2 }
-	     $1 == "MemAvailable:" { print "unavailable_kb", -$2 }' /proc/meminfo
+	awk '$1 == "Slab:" { print "slab_kb", $2 }' /proc/meminfo
+	# Free pages are those that a CPU keeps for itself, too: many megabytes.
+	awk '$1 == "MemFree:" { free = $2 }
+	     $1 == "count:" { free += 4 * $2 }
+	     END { print "used_kb", -free }' /proc/meminfo /proc/zoneinfo
 }
 
 # Run by smc_hold, with $CONNS connections open.
 memory()
 {
 	# Devices as without any module, memory as without connections.
-	sleep 2
 	memory_state > /run/memory
 	cat /run/resources >> /run/memory
 	# shellcheck disable=SC2086 # numbers
@@ -210,7 +230,6 @@ memory()
 # memory_of LABEL: the difference to /run/memory as JSON lines
 memory_of()
 {
-	sleep 2
 	memory_state > /run/memory.now
 	# Of two lines with one name, the later one holds (see memory()).
 	awk -v label="$1" -v conns="$CONNS" '
