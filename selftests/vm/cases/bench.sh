@@ -123,7 +123,7 @@ value()
 }
 
 # perftest PROGRAM ARGUMENT...: server on host 1, client on host 2, whose
-# output is in /tmp/perftest
+# output is in /tmp/perftest. -u: a busy machine may be silent for long.
 perftest()
 {
 	: $((perftest_nr = ${perftest_nr:-0} + 1))
@@ -131,16 +131,22 @@ perftest()
 	program=$1
 	shift
 	if [ "$HOST" = 1 ]; then
-		"$program" -d rxe0 -x 1 -F -p $port "$@" > /tmp/perftest 2>&1 &
+		"$program" -d rxe0 -x 1 -u 20 -F -p $port "$@" > /tmp/perftest 2>&1 &
 		server=$!
-		wait_for 30 tcp_listens $port || fail "$program: $(tail -n 3 /tmp/perftest)"
+		wait_for 30 tcp_listens $port || perftest_fails "$program"
 		sync_signal "perf.$perftest_nr"
-		wait "$server" || fail "$program: $(tail -n 3 /tmp/perftest)"
+		wait "$server" || perftest_fails "$program"
 	else
 		sync_wait "perf.$perftest_nr" > /dev/null || exit 1
-		"$program" -d rxe0 -x 1 -F -p $port "$@" "$(peer_addr)" > /tmp/perftest 2>&1 ||
-			fail "$program: $(tail -n 3 /tmp/perftest)"
+		"$program" -d rxe0 -x 1 -u 20 -F -p $port "$@" "$(peer_addr)" > /tmp/perftest 2>&1 ||
+			perftest_fails "$program"
 	fi
+}
+
+perftest_fails()
+{
+	cat /tmp/perftest
+	fail "$1 failed: $(grep -iE 'fail|error|unable|couldn' /tmp/perftest | head -n 1)"
 }
 
 tcp_listens()
@@ -164,7 +170,7 @@ raw()
 		set -- $row
 		perftest ib_write_bw -s "$2" -n "$3"
 		[ "$HOST" = 1 ] && continue
-		v=$(result 4 1.048576) || fail "ib_write_bw: $(cat /tmp/perftest)"
+		v=$(result 4 1.048576) || perftest_fails ib_write_bw
 		value raw "stream_$1" "$v" MB/s higher
 	done
 	# Latency: perftest halves the round trip, the typical one is its median.
@@ -173,7 +179,7 @@ raw()
 		set -- $row
 		perftest ib_write_lat -s "$2" -n "$COUNT"
 		[ "$HOST" = 1 ] && continue
-		v=$(result 5 2) || fail "ib_write_lat: $(cat /tmp/perftest)"
+		v=$(result 5 2) || perftest_fails ib_write_lat
 		value raw "pingpong_$1" "$v" us lower
 	done
 }
