@@ -110,6 +110,10 @@ run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env I
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
+# the socket API, TCP being the norm
+run api --module ours --cpus 2 --script "$cases/api.sh" --env "API=inet smc smc_mapped smc_to_inet" \
+	--timeout 900
+
 # what is on the wire, judged from the packets alone
 run wire-stream --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 judge wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \
@@ -120,6 +124,7 @@ judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 
 	--no-confirm-rkey --name connects
 
 # failures and hostile peers
+run evil --module ours --script "$cases/evil.sh" --timeout 900
 run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700
 
 echo "1..$n"
