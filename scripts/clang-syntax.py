@@ -29,7 +29,7 @@ def command(cmd_file):
     with open(cmd_file, encoding="utf-8") as f:
         line = f.readline()
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
-    if not words or not words[0].endswith("gcc"):
+    if not words or not re.search(r"gcc(-\d+)?$", words[0]):
         return None
     words = [w for w in words[1:] if not GCC_ONLY.fullmatch(w)]
     out = words.index("-o")
