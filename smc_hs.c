@@ -460,6 +460,25 @@ static enum hs_next succeed(struct hs_ctx *ctx)
 	return HS_END;
 }
 
+/* What the wait for CONFIRM LINK brought; both sides may still decline here. */
+static enum hs_next confirmed(struct hs_ctx *ctx, enum llc_wait w)
+{
+	switch (w) {
+	case LLC_SEEN:
+		break;
+	case LLC_TIMEOUT:
+		return fall_back(ctx, SMC_CLC_DECL_TIMEOUT_CL);
+	case LLC_BROKEN:
+		return fall_back(ctx, SMC_CLC_DECL_LINK_READY);
+	case LLC_ENDED:
+		return HS_END;
+	}
+	if (smc_llc_fc_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
+		return fall_back(ctx, SMC_CLC_DECL_RMBE_EYEC);
+	smc_link_activate(ctx->link);
+	return HS_GO;
+}
+
 /* ---- client ------------------------------------------------------------------ */
 
 static enum hs_next client_carrier(struct hs_ctx *ctx)
@@ -614,19 +633,8 @@ static enum hs_next client_subsequent(struct hs_ctx *ctx)
 /* CONFIRM LINK and the ADD LINK phase of the client. */
 static enum hs_next client_llc(struct hs_ctx *ctx)
 {
-	switch (await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK)) {
-	case LLC_SEEN:
-		break;
-	case LLC_TIMEOUT:
-		return fall_back(ctx, SMC_CLC_DECL_TIMEOUT_CL);
-	case LLC_BROKEN:
-		return fall_back(ctx, SMC_CLC_DECL_LINK_READY);
-	case LLC_ENDED:
+	if (confirmed(ctx, await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK)))
 		return HS_END;
-	}
-	if (smc_llc_fc_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
-		return fall_back(ctx, SMC_CLC_DECL_RMBE_EYEC);
-	smc_link_activate(ctx->link);
 	/* from here on a Decline of ours could cross the server's success */
 	if (smc_llc_fc_confirm_link(ctx->link))
 		return fail(ctx, ECONNRESET, "CONFIRM LINK response could not be sent");
@@ -795,19 +803,8 @@ static enum hs_next server_llc(struct hs_ctx *ctx)
 	w = await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_AGAIN);
 	if (w == LLC_TIMEOUT && !smc_llc_fc_confirm_link(ctx->link))
 		w = await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK - T_CONFIRM_AGAIN);
-	switch (w) {
-	case LLC_SEEN:
-		break;
-	case LLC_TIMEOUT:
-		return fall_back(ctx, SMC_CLC_DECL_TIMEOUT_CL);
-	case LLC_BROKEN:
-		return fall_back(ctx, SMC_CLC_DECL_LINK_READY);
-	case LLC_ENDED:
+	if (confirmed(ctx, w))
 		return HS_END;
-	}
-	if (smc_llc_fc_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
-		return fall_back(ctx, SMC_CLC_DECL_RMBE_EYEC);
-	smc_link_activate(ctx->link);
 
 	/* the client is in: no way back; an unanswered ADD LINK is no failure */
 	if (smc_llc_fc_add_link(ctx->link))
