@@ -48,10 +48,11 @@ for series in "$@"; do
 	for f in "$top"/proto/*.c; do
 		ln -s "$f" "$out/proto/"
 	done
+	ln -s "$(readlink -f "$kdir")" "$out/kdir"
 	log=$out/build.log
 	set +e
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
-		make -C "$kdir" M="$out" W=1 ${check:+C=2} \
+		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?

@@ -64,9 +64,8 @@ def main(folder):
 
 
 def kernel_dir(tree):
-    """Where make ran: the log of the build says so."""
-    with open(os.path.join(tree, "build.log"), encoding="utf-8") as f:
-        return re.search(r"Entering directory '(.*)'", f.read()).group(1)
+    """Where make ran: build-modules.sh leaves a link to it."""
+    return os.path.realpath(os.path.join(tree, "kdir"))
 
 
 def complaints(stderr, tree):
