@@ -90,16 +90,15 @@ static void connect_start(struct smc_sock *smc)
 
 	hs->carrier = &smc->carrier;
 	hs->net = sock_net(smc_sock_sk(smc));
-	hs->server = false;
 	hs->force_tcp = 0;
 	hs->done = connect_done;
 	hs->owner = smc;
 	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
-	smc_hs_setup(hs);
+	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));
 	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);
 	set_bit(SMC_SF_HS, &smc->flags);
-	smc_hs_start_client(hs);
+	smc_hs_start(hs);
 }
 
 /* Ends a running handshake, as TCP ends SYN_SENT. Socket lock held. */

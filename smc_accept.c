@@ -182,12 +182,11 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 
 	hs->carrier = &child->carrier;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->server = true;
 	hs->force_tcp = 0;
 	hs->done = child_done;
 	hs->owner = child;
 	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);
-	smc_hs_setup(hs);
+	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
 	child->parent = l;
 	sock_hold(smc_sock_sk(child));
@@ -201,7 +200,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 	 * the handshake, and the child with it, before the start returns.
 	 */
 	sock_hold(smc_sock_sk(child));
-	smc_hs_start_server(hs);
+	smc_hs_start(hs);
 	sock_put(smc_sock_sk(child));
 }
 

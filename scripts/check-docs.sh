@@ -177,7 +177,7 @@ result "states.rst is what the tables say"
 
 # "#define T_X (3 * HZ / 2)" stands as "``T_X`` 1.5 s"
 HZ=10
-sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/smc_hs.c" |
+sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/include/smc/hs_priv.h" |
 	while read -r name value; do
 		# shellcheck disable=SC2004 # it is an expression with HZ, not a variable
 		value=$(($value))
@@ -185,7 +185,7 @@ sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/s
 	done | sort > "$tmp/timers"
 # shellcheck disable=SC2016 # backquotes are meant
 sed -n 's/^``\(T_[A-Z_]*\)`` *\([0-9.]*\) s .*/\1 \2/p' handshake.rst | sort > "$tmp/named"
-differ smc_hs.c "$tmp/timers" handshake.rst "$tmp/named"
+differ hs_priv.h "$tmp/timers" handshake.rst "$tmp/named"
 result "handshake.rst has every timer"
 
 sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/smc_stats.c" | sort > "$tmp/counters"

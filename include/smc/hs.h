@@ -14,6 +14,7 @@
 
 struct smc_conn;
 struct smc_hs;
+struct smc_hs_ctx;
 
 enum smc_hs_outcome {
 	SMC_HS_SMC,		/* @conn is active */
@@ -42,7 +43,7 @@ struct smc_hs_result {
  * struct smc_hs - one handshake, embedded in its socket
  * @carrier: the TCP connection; hooked by smc_hs from start to done
  * @net: namespace
- * @server: role
+ * @server: role, set by the setup
  * @sndbuf: wanted send ring bytes
  * @rcvbuf: wanted RMBE bytes
  * @force_tcp: reason to stay TCP decided beforehand (TCP_FASTOPEN, ...), 0 = none
@@ -51,6 +52,7 @@ struct smc_hs_result {
  *	smc_hs may be freed from within done's consequences only after @work ended:
  *	owners cancel_work_sync() through smc_hs_cancel() or hold a reference that
  *	done drops.
+ * @run: the steps of its side, set by the setup
  * @owner: for @done
  * @wait: the work sleeps here; woken by carrier and LLC events and cancel
  * @work: the handshake
@@ -67,6 +69,7 @@ struct smc_hs {
 	u32 rcvbuf;
 	u32 force_tcp;
 	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
+	void (*run)(struct smc_hs_ctx *ctx);
 	void *owner;
 	wait_queue_head_t wait;
 	struct work_struct work;
@@ -79,17 +82,15 @@ struct smc_hs {
 int smc_hs_init(void);
 void smc_hs_exit(void);
 
-void smc_hs_setup(struct smc_hs *hs);	/* initialises the private members */
+/* Initialise the private members; role and steps are those of one side. */
+void smc_hs_client_setup(struct smc_hs *hs);
+void smc_hs_server_setup(struct smc_hs *hs);
 /*
- * Client: the carrier's connect() was begun (EINPROGRESS or done). The work waits
- * for ESTABLISHED itself, as long as TCP tries.
+ * Client: the carrier's connect() was begun (EINPROGRESS or done); the work waits for
+ * ESTABLISHED itself, as long as TCP tries. Server: @hs->carrier is an accepted child
+ * whose SYN carried the option; a work is queued when the first bytes arrive.
  */
-void smc_hs_start_client(struct smc_hs *hs);
-/*
- * Server: @hs->carrier is an accepted child whose SYN carried the option. A work
- * is queued when the first bytes arrive; a silent client costs no worker.
- */
-void smc_hs_start_server(struct smc_hs *hs);
+void smc_hs_start(struct smc_hs *hs);
 /* Any context: asks a running handshake to end; does not wait. */
 void smc_hs_cancel(struct smc_hs *hs);
 /* Process context: cancels and waits until done() has returned or will never run. */

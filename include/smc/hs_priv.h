@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One running handshake, shared by smc_hs.c (work, waits, common steps),
+ * smc_hs_client.c and smc_hs_server.c. Nobody else includes this.
+ */
+#ifndef _SMC_HS_PRIV_H
+#define _SMC_HS_PRIV_H
+
+#include <linux/jiffies.h>
+#include <linux/netdevice.h>
+#include <smc/clc.h>
+#include <smc/core.h>
+#include <smc/hs.h>
+#include <smc/pnet.h>
+
+/* Deadlines, in jiffies. */
+#define T_CLC		(6 * HZ)	/* one CLC message of the peer */
+#define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
+#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
+#define T_GROUP		(5 * HZ)	/* somebody else's first contact with the same peer */
+#define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
+#define T_CONFIRM_AGAIN	(HZ * 3 / 2)	/* server: repeat the request once after this */
+#define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */
+#define T_ADD_LINK_CLNT	(5 * HZ)	/* client: the first ADD LINK, or a Decline */
+
+/* How a step ends; at HS_END the result in the context says what becomes of it all. */
+enum smc_hs_next { HS_GO, HS_END };
+
+/* How a wait for the LLC layer ends; HS_LLC_ENDED: the handshake did. */
+enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
+
+/**
+ * struct smc_hs_ctx - one running handshake
+ * @hs: the handshake
+ * @net: namespace
+ * @sk: the carrier's sock
+ * @rx: CLC message being received
+ * @head: header of the last complete one
+ * @proposal: server: the client's Proposal
+ * @accept: server: what was sent; client: what was received
+ * @confirm: the other of the two
+ * @buf: CLC message being sent
+ * @ndev: netdev of the TCP path, reference held
+ * @ndev_tracker: for @ndev
+ * @path: local RoCE port; owned here while @has_path
+ * @has_path: see there
+ * @peer: who the group leads to
+ * @contact: server: answer of the group registry
+ * @creator: server: contact_done() is owed
+ * @lgr: group, reference held
+ * @link: link, reference held
+ * @conn: connection, reference held
+ * @first: first contact
+ * @reserved: a place in @lgr is reserved and not used up
+ * @told: the peer knows our RMBE
+ * @fc: LLC first contact is armed
+ * @eof: the peer sent FIN while LLC was waited for
+ * @option: CLC messages may be exchanged: a fall back needs a Decline
+ * @no_hs: TCP itself failed: no handshake began, none is counted
+ * @version: version for our Decline
+ * @res: how it ends
+ */
+struct smc_hs_ctx {
+	struct smc_hs *hs;
+	struct net *net;
+	struct sock *sk;
+	struct smc_clc_rx rx;
+	struct smc_clc_head head;
+	struct smc_clc_proposal proposal;
+	struct smc_clc_accept accept;
+	struct smc_clc_accept confirm;
+	u8 buf[SMC_CLC_BUILD_MAX];
+	struct net_device *ndev;
+	netdevice_tracker ndev_tracker;
+	struct smc_path path;
+	bool has_path;
+	struct smc_peer peer;
+	struct smc_contact contact;
+	bool creator;
+	struct smc_lgr *lgr;
+	struct smc_link *link;
+	struct smc_conn *conn;
+	bool first;
+	bool reserved;
+	bool told;
+	bool fc;
+	bool eof;
+	bool option;
+	bool no_hs;
+	u8 version;
+	struct smc_hs_result res;
+};
+
+/* smc_hs.c; see the kernel-doc there */
+enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
+enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
+u32 smc_hs_reason_of(int err, u32 otherwise);
+bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc);
+enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
+				  unsigned long timeout);
+enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
+				 unsigned long timeout);
+enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
+void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool confirm);
+int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
+int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
+int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
+int smc_hs_create_conn(struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
+				   const struct smc_clc_accept *peer_end);
+enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
+void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));
+
+#endif

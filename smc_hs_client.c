@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The client's side of the rendezvous (RFC 7609 3.5.1, 3.5.2).
+ */
+#include <linux/jiffies.h>
+#include <net/tcp.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/hs_priv.h>
+#include <smc/llc.h>
+#include <smc/pnet.h>
+#include <smc/policy.h>
+#include <smc/proto/marker.h>
+
+static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
+{
+	struct smc_carrier *carrier = ctx->hs->carrier;
+	int err;
+
+	if (smc_hs_stop_asked(ctx))
+		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+	if (smc_carrier_state(carrier) == TCP_CLOSE ||
+	    smc_carrier_state(carrier) == TCP_SYN_SENT) {
+		/* TCP itself failed: its error is the application's, without a log line */
+		err = -sock_error(ctx->sk);
+		ctx->res.outcome = SMC_HS_FAIL;
+		ctx->res.err = err ?: ECONNREFUSED;
+		ctx->no_hs = true;
+		return HS_END;
+	}
+	if (ctx->hs->force_tcp) {
+		ctx->option = smc_carrier_peer_option(carrier);
+		return smc_hs_decline(ctx, ctx->hs->force_tcp);
+	}
+	if (!smc_carrier_peer_option(carrier))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+	ctx->option = true;
+	return HS_GO;
+}
+
+static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
+{
+	struct smc_clc_proposal *p = &ctx->proposal;
+	struct smc_net *sn = smc_policy_net(ctx->net);
+	int rc;
+
+	p->version = 2;
+	p->v1_type = SMC_CLC_OFFER_NONE;
+	p->v2_type = SMC_CLC_OFFER_R;
+	smc_ib_peer_id(p->peer_id);
+	memcpy(p->mac, ctx->path.gid.mac, SMC_MAC_LEN);
+	smc_marker_set_proposal(p);
+	p->has_v2 = true;
+	p->v2.release = SMC_CLC_RELEASE_1;
+	memcpy(p->v2.gid, ctx->path.gid.gid.raw, SMC_GID_LEN);
+	p->v2.max_conns = READ_ONCE(sn->max_conns);
+	p->v2.max_links = min_t(u8, READ_ONCE(sn->max_links), SMC_CLC_LINKS_MAX);
+	p->v2.eid_count = smc_policy_ueids(ctx->net, p->v2.eids);
+	if (!p->v2.eid_count)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_UEID);
+
+	rc = smc_clc_build_proposal(p, ctx->buf, sizeof(ctx->buf));
+	if (rc < 0)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_INTERNAL);
+	rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+	if (rc)
+		return smc_hs_clc_error(ctx, rc);
+	return HS_GO;
+}
+
+static bool eid_offered(const struct smc_hs_ctx *ctx, const u8 *eid)
+{
+	int i;
+
+	for (i = 0; i < ctx->proposal.v2.eid_count; i++)
+		if (!memcmp(ctx->proposal.v2.eids[i], eid, SMC_EID_LEN))
+			return true;
+	return false;
+}
+
+/* Judges the Accept and copies what it says about the peer. */
+static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
+{
+	struct smc_clc_accept *a = &ctx->accept;
+	u32 reason;
+	int rc;
+
+	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.want, a);
+	if (rc == -EOPNOTSUPP)
+		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
+	if (rc)
+		return smc_hs_clc_error(ctx, -EPROTO);
+	ctx->version = a->version;
+	reason = smc_clc_check_accept(a);
+	if (!reason && a->version != 2)
+		reason = SMC_CLC_DECL_VERSION;
+	if (!reason && !eid_offered(ctx, a->eid))
+		reason = SMC_CLC_DECL_NO_UEID;
+	if (!reason && a->first_contact && a->fce.release > SMC_CLC_RELEASE_1)
+		reason = SMC_CLC_DECL_RELEASE;
+	if (!reason && a->first_contact && a->fce.release &&
+	    a->fce.max_conns > ctx->proposal.v2.max_conns)
+		reason = SMC_CLC_DECL_MAX_CONNS;
+	if (!reason && a->first_contact && a->fce.release &&
+	    (!a->fce.max_links || a->fce.max_links > ctx->proposal.v2.max_links))
+		reason = SMC_CLC_DECL_MAX_LINKS;
+	if (reason)
+		return smc_hs_decline(ctx, reason);
+
+	ctx->first = a->first_contact;
+	memcpy(ctx->peer.id, a->peer_id, SMC_PEER_ID_LEN);
+	memcpy(ctx->peer.gid.raw, a->gid, SMC_GID_LEN);
+	memcpy(ctx->peer.eid, a->eid, SMC_EID_LEN);
+	ctx->peer.version = 2;
+	return HS_GO;
+}
+
+static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_fce *fce = &ctx->accept.fce;
+	bool direct = true;
+	int rc;
+
+	ctx->peer.release = fce->release;
+	ctx->peer.max_conns = fce->release ? fce->max_conns : SMC_CLC_CONNS_MAX;
+	ctx->peer.max_links = fce->release ? fce->max_links : SMC_CLC_LINKS_MAX;
+	ctx->peer.os = fce->os;
+	ctx->peer.marker = smc_marker_of_fce(fce);
+	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
+	memcpy(ctx->peer.mac, ctx->accept.mac, SMC_MAC_LEN);
+	/* our own neighbour table is a better witness than the peer's message */
+	rc = smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, &direct);
+	if (rc)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);
+	if (direct != fce->direct)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_DIRECT);
+	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
+	if (!rc)
+		rc = smc_hs_create_conn(ctx);
+	if (rc)
+		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL));
+	if (smc_hs_take_peer_end(ctx, &ctx->accept))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
+	return smc_hs_ready_link(ctx, &ctx->accept);
+}
+
+static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
+{
+	int rc;
+
+	ctx->lgr = smc_core_find_client(ctx->net, ctx->peer.id, ctx->accept.qpn, &ctx->peer.gid,
+					jiffies + T_GROUP, &ctx->link);
+	if (!ctx->lgr)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_SYNC);
+	ctx->reserved = true;
+	rc = smc_hs_create_conn(ctx);
+	if (rc)
+		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_BUF_REG));
+	if (smc_hs_take_peer_end(ctx, &ctx->accept))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
+	return HS_GO;
+}
+
+/* CONFIRM LINK and the ADD LINK phase of the client. */
+static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
+{
+	enum smc_hs_llc w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK);
+
+	if (smc_hs_confirmed(ctx, w))
+		return HS_END;
+	/* from here on a Decline of ours could cross the server's success */
+	if (smc_llc_fc_confirm_link(ctx->link))
+		return smc_hs_fail(ctx, ECONNRESET, "CONFIRM LINK response could not be sent");
+
+	switch (smc_hs_await_llc(ctx, SMC_LLC_FC_ADD_LINK, T_ADD_LINK_CLNT)) {
+	case HS_LLC_SEEN:
+		break;
+	case HS_LLC_TIMEOUT:
+		return smc_hs_fail(ctx, ETIMEDOUT,
+				   "neither ADD LINK nor Decline after CONFIRM LINK");
+	case HS_LLC_BROKEN:
+		return smc_hs_fail(ctx, ECONNRESET, "link lost during first contact");
+	case HS_LLC_ENDED:
+		return HS_END;
+	}
+	smc_core_ready(ctx->lgr);
+	return HS_GO;
+}
+
+static void client_run(struct smc_hs_ctx *ctx)
+{
+	if (client_carrier(ctx) || smc_hs_find_path(ctx) || client_propose(ctx) ||
+	    smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, T_ACCEPT) || client_accept(ctx))
+		return;
+	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
+		return;
+	smc_hs_fill_accept(ctx, &ctx->confirm, true);
+	if (smc_hs_send_accept(ctx, &ctx->confirm)) {
+		smc_hs_fail(ctx, ECONNRESET, "Confirm could not be sent");
+		return;
+	}
+	smc_clc_rx_reset(&ctx->rx);
+	if (ctx->first && client_llc(ctx))
+		return;
+	smc_hs_succeed(ctx);
+}
+
+/**
+ * smc_hs_client_setup() - prepare the client's handshake
+ * @hs: handshake, zeroed
+ */
+void smc_hs_client_setup(struct smc_hs *hs)
+{
+	hs->server = false;
+	smc_hs_setup(hs, client_run);
+}
