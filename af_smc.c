@@ -16,6 +16,7 @@
 #include <net/tcp_states.h>
 #include <smc/accept.h>
 #include <smc/af_smc.h>
+#include <smc/fault.h>
 #include <smc/fback.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sockopt.h>
@@ -708,7 +709,7 @@ int __init smc_af_init(void)
 	rc = smc_carrier_learn();
 	if (rc)
 		goto out_accept;
-	rc = sock_register(&smc_family);
+	rc = smc_fault_rc(SOCK_FAMILY, -ENOBUFS, sock_register(&smc_family));
 	if (rc)
 		goto out_accept;
 	return 0;

@@ -15,6 +15,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/accept.h>
+#include <smc/fault.h>
 #include <smc/fback.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sockopt.h>
@@ -273,8 +274,9 @@ static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, v
 
 static struct smc_listener *listener_alloc(struct smc_sock *smc)
 {
-	struct smc_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct smc_listener *l;
 
+	l = smc_fault_null(LISTENER, kzalloc(sizeof(*l), GFP_KERNEL));
 	if (!l)
 		return NULL;
 	refcount_set(&l->ref, 1);
@@ -598,7 +600,8 @@ __poll_t smc_accept_poll(struct smc_sock *smc)
  */
 int __init smc_accept_init(void)
 {
-	accept_wq = alloc_workqueue("smc_accept", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	accept_wq = smc_fault_null(ACCEPT_WQ,
+				   alloc_workqueue("smc_accept", WQ_UNBOUND | WQ_HIGHPRI, 0));
 	return accept_wq ? 0 : -ENOMEM;
 }
 

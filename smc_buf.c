@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <smc/buf.h>
+#include <smc/fault.h>
 #include <smc/wr.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
@@ -113,7 +114,7 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 
 	if (!nelem || size < SMC_BUF_MIN_SIZE || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
-	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	region = smc_fault_null(REGION, kzalloc(sizeof(*region), GFP_KERNEL));
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	region->pool = pool;
@@ -128,8 +129,9 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	}
 	nelem = min(nelem, elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
-		region->vaddr = __vmalloc((size_t)nelem * size,
-					  GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+		region->vaddr = smc_fault_null(REGION_MEM,
+					       __vmalloc((size_t)nelem * size, GFP_KERNEL |
+							 __GFP_ZERO | __GFP_NOWARN));
 		if (region->vaddr)
 			break;
 	}
@@ -197,13 +199,14 @@ static int map_pages(const struct smc_region *region, struct smc_buf_mapping *m)
 	u32 i;
 	int rc;
 
-	rc = sg_alloc_table(&m->sgt, region->npages, GFP_KERNEL);
+	rc = smc_fault_rc(SG_TABLE, -ENOMEM,
+			  sg_alloc_table(&m->sgt, region->npages, GFP_KERNEL));
 	if (rc)
 		return rc;
 	for_each_sgtable_sg(&m->sgt, sg, i)
 		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
 			    PAGE_SIZE, 0);
-	rc = ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, 0);
+	rc = smc_fault_rc(DMA_MAP, -EIO, ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, 0));
 	if (rc) {
 		sg_free_table(&m->sgt);
 		return rc;
@@ -227,10 +230,12 @@ static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
 {
 	int n;
 
-	m->mr = ib_alloc_mr(m->qp->pd, IB_MR_TYPE_MEM_REG, region->npages);
+	m->mr = smc_fault_ptr(MR, -ENOMEM,
+			      ib_alloc_mr(m->qp->pd, IB_MR_TYPE_MEM_REG, region->npages));
 	if (IS_ERR(m->mr))
 		return PTR_ERR(m->mr);
-	n = ib_map_mr_sg(m->mr, m->sgt.sgl, m->sgt.nents, NULL, PAGE_SIZE);
+	n = smc_fault_rc(MR_MAP, 0,
+			 ib_map_mr_sg(m->mr, m->sgt.sgl, m->sgt.nents, NULL, PAGE_SIZE));
 	if (n == m->sgt.nents)
 		return 0;
 	/* fewer: the device cannot have all of it as one region */
@@ -250,7 +255,7 @@ static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
 	if (READ_ONCE(qp->broken))
 		return -ENOTCONN;
 	naddr = ib_uses_virt_dma(qp->dev->ibdev) ? 0 : region->npages;
-	m = kvzalloc(struct_size(m, dma, naddr), GFP_KERNEL);
+	m = smc_fault_null(MAPPING, kvzalloc(struct_size(m, dma, naddr), GFP_KERNEL));
 	if (!m)
 		return -ENOMEM;
 	m->qp = qp;

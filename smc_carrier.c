@@ -9,6 +9,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/carrier.h>
+#include <smc/fault.h>
 
 #if !IS_ENABLED(CONFIG_SMC)
 #error "This kernel has no CONFIG_SMC: its TCP neither sends nor recognises the SMC option."
@@ -186,7 +187,8 @@ int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int k
 {
 	int rc;
 
-	rc = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &c->sock, kern);
+	rc = smc_fault_rc(CARRIER, -ENOBUFS,
+			  __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &c->sock, kern));
 	if (rc) {
 		c->sock = NULL;
 		return rc;
@@ -207,8 +209,9 @@ int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier
 {
 	int rc;
 
-	rc = sock_create_lite(listener->sock->sk->sk_family, SOCK_STREAM, IPPROTO_TCP,
-			      &child->sock);
+	rc = smc_fault_rc(CARRIER_CHILD, -ENOMEM,
+			  sock_create_lite(listener->sock->sk->sk_family, SOCK_STREAM, IPPROTO_TCP,
+					   &child->sock));
 	if (rc) {
 		child->sock = NULL;
 		return rc;
@@ -232,7 +235,8 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 	struct sock *sk;
 	int rc;
 
-	rc = kernel_accept(c->sock, &child->sock, O_NONBLOCK);
+	rc = smc_fault_rc(CARRIER_ACCEPT, -ENOMEM,
+			  kernel_accept(c->sock, &child->sock, O_NONBLOCK));
 	if (rc) {
 		child->sock = NULL;
 		return rc;
@@ -409,7 +413,8 @@ int __init smc_carrier_learn(void)
 	struct socket *sock;
 	int rc;
 
-	rc = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	rc = smc_fault_rc(CARRIER_LEARN, -ENOBUFS,
+			  sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock));
 	if (rc)
 		return rc;
 	save_callbacks(sock->sk, &defaults);

@@ -11,6 +11,7 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <smc/clc.h>
+#include <smc/fault.h>
 
 /**
  * smc_clc_send() - send a finished message
@@ -27,7 +28,9 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int rc;
 
-	rc = kernel_sendmsg(carrier, &msg, &vec, 1, len);
+	if (smc_fault_hit(SMC_FAULT_LOSE_CLC))
+		return 0;
+	rc = smc_fault_rc(CLC_SEND, -ENOBUFS, kernel_sendmsg(carrier, &msg, &vec, 1, len));
 	if (rc < 0)
 		return rc;
 	return rc == len ? 0 : -EAGAIN;
@@ -53,7 +56,9 @@ static int take(struct socket *carrier, struct smc_clc_rx *rx, u32 end)
 		};
 		int rc;
 
-		rc = kernel_recvmsg(carrier, &msg, &vec, 1, vec.iov_len, MSG_DONTWAIT);
+		rc = smc_fault_rc(CLC_RECV, -ENOMEM,
+				  kernel_recvmsg(carrier, &msg, &vec, 1, vec.iov_len,
+						 MSG_DONTWAIT));
 		if (rc == -EAGAIN)
 			return 0;
 		if (rc < 0)

@@ -18,6 +18,7 @@
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/rx.h>
@@ -411,8 +412,9 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bo
 
 static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 {
-	struct smc_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+	struct smc_conn *conn;
 
+	conn = smc_fault_null(CONN, kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT));
 	if (!conn)
 		return NULL;
 	kref_init(&conn->ref);
@@ -676,7 +678,7 @@ bool smc_conn_drained(const struct smc_conn *conn)
  */
 int __init smc_conn_init(void)
 {
-	conn_wq = alloc_workqueue("smc_conn", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	conn_wq = smc_fault_null(CONN_WQ, alloc_workqueue("smc_conn", WQ_UNBOUND | WQ_HIGHPRI, 0));
 	return conn_wq ? 0 : -ENOMEM;
 }
 

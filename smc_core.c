@@ -15,6 +15,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/ib.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
@@ -613,10 +614,11 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 {
 	struct smc_lgr *lgr;
 
-	lgr = kzalloc(sizeof(*lgr), GFP_KERNEL);
+	lgr = smc_fault_null(LGR, kzalloc(sizeof(*lgr), GFP_KERNEL));
 	if (!lgr)
 		return NULL;
-	lgr->rtokens = kvcalloc(SMC_CORE_RTOKENS, sizeof(*lgr->rtokens), GFP_KERNEL);
+	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_CORE_RTOKENS,
+							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens) {
 		kfree(lgr);
 		return NULL;
@@ -852,7 +854,7 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	int seq;
 
 	memset(contact, 0, sizeof(*contact));
-	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	p = smc_fault_null(CONTACT, kzalloc(sizeof(*p), GFP_KERNEL));
 	if (!p)
 		return -ENOMEM;
 	p->net = net;
@@ -955,13 +957,15 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 	u32 index;
 	int rc;
 
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	entry = smc_fault_null(CONN_ENTRY, kzalloc(sizeof(*entry), GFP_KERNEL));
 	if (!entry)
 		return -ENOMEM;
 	entry->conn = conn;
 	xa_lock_bh(&lgr->conns);
 	/* the index first: walks must not see a connection that is then refused */
-	rc = __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX), GFP_KERNEL);
+	rc = smc_fault_rc(CONN_INDEX, -ENOMEM,
+			  __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX),
+				     GFP_KERNEL));
 	if (!rc && lgr_dead(lgr)) {
 		__xa_erase(&lgr->conns, index);
 		rc = -ECONNABORTED;
@@ -1125,10 +1129,10 @@ int smc_core_init(void)
 {
 	int rc;
 
-	core_wq = alloc_workqueue("smc_core", WQ_UNBOUND, 0);
+	core_wq = smc_fault_null(CORE_WQ, alloc_workqueue("smc_core", WQ_UNBOUND, 0));
 	if (!core_wq)
 		return -ENOMEM;
-	rc = register_pernet_subsys(&core_net_ops);
+	rc = smc_fault_rc(CORE_PERNET, -ENOMEM, register_pernet_subsys(&core_net_ops));
 	if (rc)
 		destroy_workqueue(core_wq);
 	return rc;

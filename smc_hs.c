@@ -29,6 +29,7 @@
 #include <smc/clc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
@@ -567,7 +568,7 @@ static void hs_work(struct work_struct *work)
 
 	/* before anything that can end in done(): the timer would outlive the owner */
 	cancel_delayed_work_sync(&hs->deadline_work);
-	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL);
+	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
 		smc_carrier_unhook(hs->carrier);
 		hs->done(hs, &none);
@@ -708,7 +709,8 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
  */
 int __init smc_hs_init(void)
 {
-	hs_wq = alloc_workqueue("smc_hs", WQ_UNBOUND | WQ_HIGHPRI, HS_WORKERS);
+	hs_wq = smc_fault_null(HS_WQ,
+			       alloc_workqueue("smc_hs", WQ_UNBOUND | WQ_HIGHPRI, HS_WORKERS));
 	return hs_wq ? 0 : -ENOMEM;
 }
 

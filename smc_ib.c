@@ -17,6 +17,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
+#include <smc/fault.h>
 #include <smc/ib.h>
 
 /* 2 MiB: what one REG_MR of Soft-RoCE takes; more gains nothing elsewhere */
@@ -123,7 +124,9 @@ bool smc_ib_port_active(struct smc_ib_device *dev, u8 port)
 {
 	enum ib_port_state state;
 
-	if (!port_suits(dev, port) || ib_get_cached_port_state(dev->ibdev, port, &state))
+	if (!port_suits(dev, port) ||
+	    smc_fault_rc(IB_PORT_STATE, -EIO,
+			 ib_get_cached_port_state(dev->ibdev, port, &state)))
 		return false;
 	return state == IB_PORT_ACTIVE;
 }
@@ -150,7 +153,9 @@ int smc_ib_find_gid4(struct smc_ib_device *dev, u8 port, struct net_device *ndev
 	if (!port_suits(dev, port))
 		return -ENODEV;
 	ipv6_addr_set_v4mapped(saddr, (struct in6_addr *)gid.raw);
-	attr = rdma_find_gid_by_port(dev->ibdev, &gid, IB_GID_TYPE_ROCE_UDP_ENCAP, port, ndev);
+	attr = smc_fault_ptr(IB_GID, -ENOENT,
+			     rdma_find_gid_by_port(dev->ibdev, &gid, IB_GID_TYPE_ROCE_UDP_ENCAP,
+						   port, ndev));
 	if (IS_ERR(attr))
 		return -ENODEV;
 	memset(out, 0, sizeof(*out));
@@ -158,7 +163,7 @@ int smc_ib_find_gid4(struct smc_ib_device *dev, u8 port, struct net_device *ndev
 	out->index = attr->index;
 	out->ifindex = ndev->ifindex;
 	out->mtu = min_t(u8, iboe_get_mtu(READ_ONCE(ndev->mtu)), dev->max_mtu);
-	rc = rdma_read_gid_l2_fields(attr, NULL, out->mac);
+	rc = smc_fault_rc(IB_GID_MAC, -EINVAL, rdma_read_gid_l2_fields(attr, NULL, out->mac));
 	rdma_put_gid_attr(attr);
 	return rc || !out->mtu ? -ENODEV : 0;
 }
@@ -210,10 +215,13 @@ static bool port_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 	int i;
 
 	for (i = 0; i < len; i++) {
-		attr = rdma_get_gid_attr(dev->ibdev, port, i);
+		attr = smc_fault_ptr(IB_FIRST_GID, -ENODATA,
+				     rdma_get_gid_attr(dev->ibdev, port, i));
 		if (IS_ERR(attr))
 			continue;
-		found = !rdma_read_gid_l2_fields(attr, NULL, mac) && !is_zero_ether_addr(mac);
+		found = !smc_fault_rc(IB_FIRST_MAC, -EINVAL,
+				      rdma_read_gid_l2_fields(attr, NULL, mac)) &&
+			!is_zero_ether_addr(mac);
 		rdma_put_gid_attr(attr);
 		return found;	/* tables are long and, behind this one, mostly empty */
 	}
@@ -321,7 +329,8 @@ static u8 ports_max_mtu(struct ib_device *ibdev)
 	u32 p;
 
 	rdma_for_each_port(ibdev, p) {
-		if (!rdma_protocol_roce_udp_encap(ibdev, p) || ib_query_port(ibdev, p, &attr))
+		if (!rdma_protocol_roce_udp_encap(ibdev, p) ||
+		    smc_fault_rc(IB_PORT, -EIO, ib_query_port(ibdev, p, &attr)))
 			continue;
 		mtu = mtu ? min_t(u8, mtu, attr.max_mtu) : attr.max_mtu;
 	}
@@ -344,7 +353,7 @@ static int add_device(struct ib_device *ibdev)
 	if (!max_mtu)
 		return -EOPNOTSUPP;
 
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	dev = smc_fault_null(IB_DEVICE, kzalloc(sizeof(*dev), GFP_KERNEL));
 	if (!dev)
 		return -ENOMEM;
 	kref_init(&dev->ref);
@@ -405,7 +414,7 @@ int smc_ib_init(const struct smc_ib_events *events)
 {
 	ib_events = events;
 	get_random_bytes(peer_id, 2);
-	return ib_register_client(&smc_client);
+	return smc_fault_rc(IB_CLIENT, -ENOMEM, ib_register_client(&smc_client));
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <smc/fault.h>
 #include <smc/link.h>
 
 #define HOP_LIMIT_DIRECT	1
@@ -88,6 +89,8 @@ static void received(void *ctx, const u8 *buf, u32 len)
 
 	if (!len || !smc_link_state_may_recv(atomic_read(&link->state)))
 		return;
+	if (smc_fault_hit(buf[0] == SMC_CDC_TYPE ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
+		return;
 	WRITE_ONCE(link->last_rx, jiffies);
 	rcu_read_lock();
 	if (buf[0] == SMC_CDC_TYPE)
@@ -134,9 +137,10 @@ static const struct smc_wr_events wr_events = {
 struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
 				 const struct smc_link_events *events)
 {
-	struct smc_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct smc_link *link;
 	struct smc_qp *qp;
 
+	link = smc_fault_null(LINK, kzalloc(sizeof(*link), GFP_KERNEL));
 	if (!link) {
 		smc_pnet_path_put(path);
 		return ERR_PTR(-ENOMEM);

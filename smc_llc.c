@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <smc/buf.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/policy.h>
@@ -720,7 +721,7 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 
 	smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC);
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
-		ev = kmalloc(struct_size(ev, buf, len), GFP_ATOMIC);
+		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
 	if (!ev) {
 		smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC_BAD);
 		return;
@@ -826,7 +827,7 @@ static int lgr_init(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc;
 
-	llc = kzalloc(sizeof(*llc), GFP_KERNEL);
+	llc = smc_fault_null(LGR_LLC, kzalloc(sizeof(*llc), GFP_KERNEL));
 	if (!llc)
 		return -ENOMEM;
 	llc->lgr = lgr;
@@ -937,7 +938,7 @@ const struct smc_lgr_ctl_events smc_llc_events = {
  */
 int smc_llc_init(void)
 {
-	smc_llc_wq = alloc_workqueue("smc_llc", WQ_UNBOUND, 0);
+	smc_llc_wq = smc_fault_null(LLC_WQ, alloc_workqueue("smc_llc", WQ_UNBOUND, 0));
 	return smc_llc_wq ? 0 : -ENOMEM;
 }
 

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <smc/buf.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/pnet.h>
@@ -89,7 +90,8 @@ static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 	u8 *raw;
 
 	*n = 0;
-	raw = kcalloc(SMC_LLC_MAX_RTOKENS, SMC_LLC_RTOKEN_LEN, GFP_KERNEL);
+	raw = smc_fault_null(LLC_RTOKENS,
+			     kcalloc(SMC_LLC_MAX_RTOKENS, SMC_LLC_RTOKEN_LEN, GFP_KERNEL));
 	if (!raw)
 		return NULL;
 	mutex_lock(&lgr->mutex);

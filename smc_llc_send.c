@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/slab.h>
+#include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/stats.h>
@@ -107,7 +108,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		return len;
 	}
 	if (sent_time)
-		sent = kmalloc(sizeof(*sent), GFP_KERNEL);
+		sent = smc_fault_null(LLC_SENT, kmalloc(sizeof(*sent), GFP_KERNEL));
 	slot->done = NULL;
 	if (sent) {
 		kref_init(&sent->ref);

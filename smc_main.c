@@ -14,6 +14,7 @@
 #include <smc/carrier.h>
 #include <smc/conn.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/hs.h>
 #include <smc/ib.h>
 #include <smc/llc.h>
@@ -46,6 +47,9 @@ static int __init core_init(void)
  * TCP's SYN comes last and goes first: with it peers come in.
  */
 static const struct part parts[] = {
+#ifdef SMC_FAULT
+	{ "fault sites", smc_fault_init, smc_fault_exit },
+#endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },

@@ -10,6 +10,7 @@
 #include <linux/utsname.h>
 #include <net/genetlink.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/netlink.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
@@ -357,7 +358,7 @@ static struct genl_family family __ro_after_init = {
  */
 int __init smc_netlink_init(void)
 {
-	return genl_register_family(&family);
+	return smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&family));
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
+#include <smc/fault.h>
 #include <smc/pnet.h>
 
 #define RESOLVE_MS	1000
@@ -85,7 +86,9 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 	/* not NULL; replaced by the namespace of the GID's netdev */
 	r->addr.net = &init_net;
 	init_completion(&r->done);
-	rc = rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS, resolved, true, r);
+	rc = smc_fault_rc(PNET_RESOLVE, -ENOMEM,
+			  rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS, resolved, true,
+					  r));
 	if (rc)
 		return rc;
 	wait_for_completion(&r->done);
@@ -124,7 +127,9 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		return 0;
 	}
 
-	sgid_attr = rdma_get_gid_attr(path->dev->ibdev, path->port, path->gid.index);
+	sgid_attr = smc_fault_ptr(PNET_GID, -ENODATA,
+				  rdma_get_gid_attr(path->dev->ibdev, path->port,
+						    path->gid.index));
 	if (IS_ERR(sgid_attr))
 		return -EHOSTUNREACH;
 	if (memcmp(sgid_attr->gid.raw, path->gid.gid.raw, sizeof(sgid_attr->gid.raw)))

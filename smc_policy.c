@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <smc/fault.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 
@@ -214,7 +215,7 @@ static struct pernet_operations policy_net_ops = {
  */
 int __init smc_policy_init(void)
 {
-	return register_pernet_subsys(&policy_net_ops);
+	return smc_fault_rc(POLICY_PERNET, -ENOMEM, register_pernet_subsys(&policy_net_ops));
 }
 
 /**

@@ -9,6 +9,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/core.h>
+#include <smc/fault.h>
 #include <smc/sock.h>
 #include <smc/tx.h>
 
@@ -89,7 +90,7 @@ struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, 
 	struct smc_sock *smc;
 	struct sock *sk;
 
-	sk = sk_alloc(net, PF_SMC, gfp, prot, kern);
+	sk = smc_fault_null(SOCK, sk_alloc(net, PF_SMC, gfp, prot, kern));
 	if (!sk)
 		return NULL;
 	sock_init_data(sock, sk);
@@ -281,10 +282,10 @@ int __init smc_sock_init(void)
 		spin_lock_init(&table[0][i].lock);
 		spin_lock_init(&table[1][i].lock);
 	}
-	rc = proto_register(&smc_prot, 1);
+	rc = smc_fault_rc(PROTO4, -ENOBUFS, proto_register(&smc_prot, 1));
 	if (rc)
 		return rc;
-	rc = proto_register(&smc6_prot, 1);
+	rc = smc_fault_rc(PROTO6, -ENOBUFS, proto_register(&smc6_prot, 1));
 	if (rc)
 		proto_unregister(&smc_prot);
 	return rc;

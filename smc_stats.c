@@ -10,6 +10,7 @@
 #include <linux/u64_stats_sync.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <smc/fault.h>
 #include <smc/stats.h>
 
 struct stats_cpu {
@@ -199,12 +200,13 @@ static int __net_init stats_net_init(struct net *net)
 	int i;
 
 	spin_lock_init(&sn->lock);
-	sn->cpu = alloc_percpu(struct stats_cpu);
+	sn->cpu = smc_fault_null(STATS_PERCPU, alloc_percpu(struct stats_cpu));
 	if (!sn->cpu)
 		return -ENOMEM;
 	for_each_possible_cpu(i)
 		u64_stats_init(&per_cpu_ptr(sn->cpu, i)->sync);
-	if (!proc_create_net_single("smc_stat", 0444, net->proc_net, stat_show, NULL) &&
+	if (!smc_fault_null(STATS_PROC, proc_create_net_single("smc_stat", 0444, net->proc_net,
+							       stat_show, NULL)) &&
 	    IS_ENABLED(CONFIG_PROC_FS)) {
 		free_percpu(sn->cpu);
 		return -ENOMEM;
@@ -232,7 +234,7 @@ static struct pernet_operations stats_net_ops = {
  */
 int __init smc_stats_init(void)
 {
-	return register_pernet_subsys(&stats_net_ops);
+	return smc_fault_rc(STATS_PERNET, -ENOMEM, register_pernet_subsys(&stats_net_ops));
 }
 
 /**

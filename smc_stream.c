@@ -10,6 +10,7 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/fault.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/stream.h>
@@ -538,7 +539,7 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 	if (!n)
 		return len ? -EAGAIN : 0;
 	for (i = 0; i < n; i++) {
-		pages[i] = alloc_page(GFP_KERNEL);
+		pages[i] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL));
 		if (!pages[i])
 			break;
 		vec[i].bv_page = pages[i];
@@ -755,7 +756,7 @@ void smc_stream_disconnect(struct smc_sock *smc)
  */
 int __init smc_stream_init(void)
 {
-	stream_wq = alloc_workqueue("smc_stream", WQ_UNBOUND, 0);
+	stream_wq = smc_fault_null(STREAM_WQ, alloc_workqueue("smc_stream", WQ_UNBOUND, 0));
 	return stream_wq ? 0 : -ENOMEM;
 }
 

@@ -4,6 +4,7 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 #include <smc/buf.h>
+#include <smc/fault.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sysctl.h>
@@ -94,14 +95,15 @@ static int __net_init sysctl_net_init(struct net *net)
 	size_t i;
 
 	/* one empty entry more: older kernels end the table by it */
-	table = kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL);
+	table = smc_fault_null(SYSCTL_TABLE, kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL));
 	if (!table)
 		return -ENOMEM;
 	memcpy(table, template, sizeof(template));
 	for (i = 0; i < ENTRIES; i++)
 		table[i].data = (u8 *)sn + (uintptr_t)template[i].data;
 	sn->sysctl_table = table;
-	sn->sysctl = smc_compat_register_net_sysctl(net, "net/smc", table, ENTRIES);
+	sn->sysctl = smc_fault_null(SYSCTL_NET,
+				    smc_compat_register_net_sysctl(net, "net/smc", table, ENTRIES));
 	if (!sn->sysctl) {
 		kfree(table);
 		return -ENOMEM;
@@ -129,7 +131,7 @@ static struct pernet_operations sysctl_net_ops = {
  */
 int __init smc_sysctl_init(void)
 {
-	return register_pernet_subsys(&sysctl_net_ops);
+	return smc_fault_rc(SYSCTL_PERNET, -ENOMEM, register_pernet_subsys(&sysctl_net_ops));
 }
 
 /**

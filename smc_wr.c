@@ -21,6 +21,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
+#include <smc/fault.h>
 #include <smc/wr.h>
 
 /*
@@ -209,10 +210,11 @@ static void retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_slot *slot = container_of(wc->wr_cqe, struct smc_wr_slot, cqe);
+	enum ib_wc_status status = smc_fault_rc(WC_SEND, IB_WC_RETRY_EXC_ERR, wc->status);
 
-	if (wc->status != IB_WC_SUCCESS)
-		break_qp(slot->qp, wc->status);
-	retire(slot->qp, slot, wc->status);
+	if (status != IB_WC_SUCCESS)
+		break_qp(slot->qp, status);
+	retire(slot->qp, slot, status);
 }
 
 /* WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. */
@@ -402,7 +404,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	signal = signal || must_signal(qp, slot);
 	if (signal)
 		send_wr.send_flags |= IB_SEND_SIGNALED;
-	rc = ib_post_send(qp->qp, first, NULL);
+	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (rc) {
 		/* part of it may be under way: nothing may follow */
 		qp->broken = true;
@@ -438,13 +440,16 @@ bool smc_wr_qp_idle(struct smc_qp *qp)
 
 static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 {
+	enum ib_wc_status status = smc_fault_rc(WC_REG, IB_WC_MW_BIND_ERR, wc->status);
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, reg_cqe);
 
-	qp->reg_status = wc->status;
+	if (smc_fault_hit(SMC_FAULT_LOSE_REG))
+		return;
+	qp->reg_status = status;
 	smp_store_release(&qp->reg_pending, false);	/* the result is valid */
 	wake_up(&qp->wait);
-	if (wc->status != IB_WC_SUCCESS)
-		break_qp(qp, wc->status);
+	if (status != IB_WC_SUCCESS)
+		break_qp(qp, status);
 }
 
 static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
@@ -464,7 +469,7 @@ static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 	spin_lock_bh(&qp->sq_lock);
 	if (!qp->broken) {
 		WRITE_ONCE(qp->reg_pending, true);
-		rc = ib_post_send(qp->qp, &wr.wr, NULL);
+		rc = smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(qp->qp, &wr.wr, NULL));
 		if (rc)
 			WRITE_ONCE(qp->reg_pending, false);
 	}
@@ -526,7 +531,7 @@ static int post_recv(struct smc_wr_recv *recv)
 		ib_dma_sync_single_for_device(qp->dev->ibdev, recv->spill->dma,
 					      recv->spill->len, DMA_FROM_DEVICE);
 	}
-	return ib_post_recv(qp->qp, &wr, NULL);
+	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, &wr, NULL));
 }
 
 /* The message in one piece. @len was checked. */
@@ -549,12 +554,13 @@ static const u8 *gather(const struct smc_wr_recv *recv, u32 len)
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);
+	enum ib_wc_status status = smc_fault_rc(WC_RECV, IB_WC_LOC_PROT_ERR, wc->status);
 	struct smc_qp *qp = recv->qp;
 	u32 max = recv->len + (recv->spill ? recv->spill->len : 0);
 	int rc = 0;
 
-	if (wc->status != IB_WC_SUCCESS) {
-		break_qp(qp, wc->status);
+	if (status != IB_WC_SUCCESS) {
+		break_qp(qp, status);
 		return;
 	}
 	local_bh_disable();
@@ -578,12 +584,14 @@ static struct smc_wr_mem *get_mem(struct smc_qp *qp, u32 len, enum dma_data_dire
 {
 	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
 
-	mem->addr = kzalloc(len, GFP_KERNEL);
+	mem->addr = smc_fault_null(MEM, kzalloc(len, GFP_KERNEL));
 	if (!mem->addr)
 		return NULL;
 	mem->len = len;
 	mem->dir = dir;
 	qp->nmem++;
+	if (smc_fault_hit(SMC_FAULT_MEM_MAP))
+		return NULL;
 	mem->dma = ib_dma_map_single(qp->dev->ibdev, mem->addr, len, dir);
 	mem->mapped = !ib_dma_mapping_error(qp->dev->ibdev, mem->dma);
 	return mem->mapped ? mem : NULL;
@@ -595,7 +603,8 @@ static int create_slots(struct smc_qp *qp)
 	struct smc_wr_slot *slot;
 	u32 i;
 
-	qp->slots = kcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL);
+	qp->slots = smc_fault_null(QP_SLOTS,
+				   kcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL));
 	small = get_mem(qp, (qp->nslots - 1) * MSG_STRIDE, DMA_TO_DEVICE);
 	big = get_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
 	if (!qp->slots || !small || !big)
@@ -621,8 +630,9 @@ static int create_recvs(struct smc_qp *qp)
 	struct smc_wr_recv *recv;
 	u32 i;
 
-	qp->recvs = kcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL);
-	qp->long_buf = kmalloc(SMC_WR_LLC_MAX, GFP_KERNEL);
+	qp->recvs = smc_fault_null(QP_RECVS,
+				   kcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL));
+	qp->long_buf = smc_fault_null(QP_LONG_BUF, kmalloc(SMC_WR_LLC_MAX, GFP_KERNEL));
 	if (!qp->recvs || !qp->long_buf)
 		return -ENOMEM;
 	for (i = 0; two && i < SPILLS; i++) {
@@ -668,7 +678,7 @@ static int create_verbs_qp(struct smc_qp *qp)
 		init.cap.max_inline_data = max_inline;
 		init.sq_sig_type = IB_SIGNAL_REQ_WR;
 		init.qp_type = IB_QPT_RC;
-		qp->qp = ib_create_qp(qp->pd, &init);
+		qp->qp = smc_fault_ptr(QP_CREATE, -ENOMEM, ib_create_qp(qp->pd, &init));
 		if (!IS_ERR(qp->qp))
 			break;
 		if (max_inline) {
@@ -709,21 +719,23 @@ static int create_verbs(struct smc_qp *qp, u8 port)
 	qp->nrecvs = min(qp->nrecvs, max_wr - 1);
 	if (qp->nslots < SLOTS_MIN)
 		return -EOPNOTSUPP;
-	pd = ib_alloc_pd(qp->dev->ibdev, 0);
+	pd = smc_fault_ptr(QP_PD, -ENOMEM, ib_alloc_pd(qp->dev->ibdev, 0));
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	qp->pd = pd;
 	/* every request fits in: a flush completes unsignaled ones too */
-	cq = ib_alloc_cq_any(qp->dev->ibdev, qp,
-			     qp->nslots * SLOT_WRS + EXTRA_WRS + qp->nrecvs + 1, POLL_CONTEXT);
+	cq = smc_fault_ptr(QP_CQ, -ENOMEM,
+			   ib_alloc_cq_any(qp->dev->ibdev, qp, qp->nslots * SLOT_WRS + EXTRA_WRS +
+					   qp->nrecvs + 1, POLL_CONTEXT));
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	qp->cq = cq;
 	rc = create_verbs_qp(qp);
 	if (rc)
 		return rc;
-	return ib_modify_qp(qp->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
-			    IB_QP_ACCESS_FLAGS);
+	return smc_fault_rc(QP_INIT, -EINVAL,
+			    ib_modify_qp(qp->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+					 IB_QP_PORT | IB_QP_ACCESS_FLAGS));
 }
 
 /**
@@ -740,9 +752,10 @@ static int create_verbs(struct smc_qp *qp, u8 port)
 struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
 				const struct smc_wr_events *events, void *ctx)
 {
-	struct smc_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+	struct smc_qp *qp;
 	int rc;
 
+	qp = smc_fault_null(QP, kzalloc(sizeof(*qp), GFP_KERNEL));
 	if (!qp)
 		return ERR_PTR(-ENOMEM);
 	qp->dev = dev;
@@ -763,7 +776,8 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
 	if (rc)
 		goto fail;
 	/* two for the slots; spills and one, or one per receive */
-	qp->mem = kcalloc(2 + SPILLS + qp->nrecvs, sizeof(*qp->mem), GFP_KERNEL);
+	qp->mem = smc_fault_null(QP_MEM,
+				 kcalloc(2 + SPILLS + qp->nrecvs, sizeof(*qp->mem), GFP_KERNEL));
 	rc = qp->mem ? create_slots(qp) : -ENOMEM;
 	if (!rc)
 		rc = create_recvs(qp);
@@ -792,7 +806,8 @@ static int modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	union ib_gid dgid = attr->dgid;
 	int rc = -EADDRNOTAVAIL;
 
-	sgid_attr = rdma_get_gid_attr(qp->dev->ibdev, attr->port, attr->sgid_index);
+	sgid_attr = smc_fault_ptr(QP_GID, -ENODATA,
+				  rdma_get_gid_attr(qp->dev->ibdev, attr->port, attr->sgid_index));
 	if (IS_ERR(sgid_attr))
 		return PTR_ERR(sgid_attr);
 	qpa.ah_attr.type = rdma_ah_find_type(qp->dev->ibdev, attr->port);
@@ -802,10 +817,11 @@ static int modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	/* from here on the address handle owns sgid_attr */
 	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, 0, sgid_attr);
 	if (!memcmp(sgid_attr->gid.raw, attr->sgid.raw, sizeof(attr->sgid.raw)))
-		rc = ib_modify_qp(qp->qp, &qpa,
-				  IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-				  IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
-				  IB_QP_MIN_RNR_TIMER);
+		rc = smc_fault_rc(QP_RTR, -EINVAL,
+				  ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_AV |
+					       IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+					       IB_QP_MAX_DEST_RD_ATOMIC |
+					       IB_QP_MIN_RNR_TIMER));
 	rdma_destroy_ah_attr(&qpa.ah_attr);
 	return rc;
 }
@@ -821,8 +837,10 @@ static int modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
 		.max_rd_atomic = 1,
 	};
 
-	return ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+	return smc_fault_rc(QP_RTS, -EINVAL,
+			    ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_TIMEOUT |
+					 IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+					 IB_QP_MAX_QP_RD_ATOMIC));
 }
 
 /**
@@ -869,7 +887,8 @@ static void fence(struct smc_qp *qp)
 	qp->broken = true;
 	qp->told = true;
 	spin_unlock_bh(&qp->sq_lock);
-	if (qp->qp)
+	/* who refuses is asked again: by the drain */
+	if (qp->qp && !smc_fault_hit(SMC_FAULT_QP_ERR))
 		ib_modify_qp(qp->qp, &attr, IB_QP_STATE);
 }
 

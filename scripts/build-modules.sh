@@ -4,8 +4,9 @@
 # Builds the modules for kernels of the VM harness, each in a folder of its own:
 # build/<release>/smc.ko and smc_diag.ko.
 #
-# Usage: build-modules.sh [-o SUFFIX] [-p] [-s] [SERIES...]
+# Usage: build-modules.sh [-f] [-o SUFFIX] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1
+#   -f           with fault sites (include/smc/fault.h)
 #   -o SUFFIX    build in build/<release><SUFFIX>
 #   -p           as on a machine without pahole: no BTF
 #   -s           run sparse over the sources (make C=2)
@@ -16,8 +17,10 @@ cache=${SMC_VM_CACHE:-$top/.cache/vm}
 suffix=
 nobtf=
 check=
-while getopts o:ps opt; do
+fault=
+while getopts fo:ps opt; do
 	case $opt in
+	f) fault=y ;;
 	o) suffix=$OPTARG ;;
 	p) nobtf=y ;;
 	s) check=y ;;
@@ -54,6 +57,7 @@ for series in "$@"; do
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
 		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
+			${fault:+SMC_FAULT=y} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e

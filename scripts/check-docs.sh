@@ -119,7 +119,7 @@ result "marks of the data path"
 # --- functions: defined at the beginning of a line somewhere
 
 cat "$top"/*.c "$top"/proto/*.c "$top"/include/smc/*.h "$top"/include/smc/proto/*.h |
-	grep '^[a-z]' | grep -o '[a-z_0-9]*(' | tr -d '(' | sort -u > "$tmp/defined"
+	sed 's/^#define \(smc_\)/\1/' | grep '^[a-z]' | grep -o '[a-z_0-9]*(' | tr -d '(' | sort -u > "$tmp/defined"
 {
 	literals rfc-map.rst | grep '^[a-z_0-9]*()$'
 	literals ./*.rst | grep '^smc_[a-z_0-9]*()$'

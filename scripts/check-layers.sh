@@ -28,7 +28,7 @@ grep -v '^#' "$top/scripts/layers.txt" | while read -r rank objs; do
 done > "$tmp/ranks"
 
 # every object of the module has a rank
-sed -n 's/^smc-y *[+:]= *//p' "$dir/Kbuild" | tr ' ' '\n' | sed 's/\.o$//' | sed '/^$/d' |
+sed -n 's/^smc-\(y\|.(SMC_FAULT)\) *[+:]= *//p' "$dir/Kbuild" | tr ' ' '\n' | sed 's/\.o$//' | sed '/^$/d' |
 	sort > "$tmp/built"
 awk '{ print $2 }' "$tmp/ranks" | sort > "$tmp/ranked"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Static checks: checkpatch --strict, SPDX lines, shellcheck, headers that compile
-# alone, both kernels with gcc (with and without BTF) and sparse, clang's opinion, layers. KTAP.
+# alone, fault sites, both kernels with gcc (with and without BTF) and sparse, clang's opinion, layers. KTAP.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -61,7 +61,10 @@ result "kernel-doc" $? "$tmp/log"
 for series in 6.12 6.1; do
 	scripts/build-modules.sh -o -static "$series" > "$tmp/log" 2>&1
 	result "build for $series, gcc W=1" $? "$tmp/log"
-	scripts/build-modules.sh -p -s -o -sparse "$series" > "$tmp/log" 2>&1
+	# the older one as users have it, the newer one with what debug builds add
+	fault=
+	[ "$series" = 6.1 ] || fault=-f
+	scripts/build-modules.sh $fault -p -s -o -sparse "$series" > "$tmp/log" 2>&1
 	result "build for $series without pahole, sparse" $? "$tmp/log"
 done
 release=$(basename "$(readlink -f "$cache/kernels/6.12")")
@@ -71,6 +74,10 @@ result "clang has no complaint" $? "$tmp/log"
 scripts/kernel-supported.sh /nonexistent > "$tmp/log" 2>&1
 test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
 result "an unsupported kernel stops the build with one sentence" $? "$tmp/log"
+
+# --- fault sites
+scripts/check-faults.py > "$tmp/log" 2>&1
+result "every call that may fail has a fault site" $? "$tmp/log"
 
 # --- layers
 scripts/check-layers.sh "$top/build/$release-static" > "$tmp/log" 2>&1

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fault sites of debug builds: counted, listed in /proc/smc_faults, armed by the
+ * module parameter "fault", also before the module starts.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/atomic.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <smc/fault.h>
+
+#define PROC_NAME	"smc_faults"
+#define NAME_MAX_LEN	24
+
+/**
+ * struct site - one place where a call may be made to fail
+ * @name: as in the enum
+ * @when: what a test has to do to come by: load the module, make a namespace, plug in
+ *	a device, run connections, lose something on the way to the peer
+ * @hits: how often the code came by
+ * @fired: how often it was made to fail
+ * @due: arrivals until it fires; 0: not armed
+ * @stays: fires from then on each time
+ */
+struct site {
+	const char *name;
+	const char *when;
+	atomic_t hits;
+	atomic_t fired;
+	atomic_t due;
+	bool stays;
+};
+
+/* in the order of the enum: scripts/check-faults.py looks after that */
+#define SITE(id, is)	{ .name = #id, .when = is }
+
+static bool report;	/* tell the log at the end */
+
+static struct site sites[] = {
+	SITE(STATS_PERNET, "load"),
+	SITE(POLICY_PERNET, "load"),
+	SITE(SYSCTL_PERNET, "load"),
+	SITE(CORE_PERNET, "load"),
+	SITE(CONN_WQ, "load"),
+	SITE(LLC_WQ, "load"),
+	SITE(CORE_WQ, "load"),
+	SITE(HS_WQ, "load"),
+	SITE(STREAM_WQ, "load"),
+	SITE(ACCEPT_WQ, "load"),
+	SITE(IB_CLIENT, "load"),
+	SITE(GENL_FAMILY, "load"),
+	SITE(PROTO4, "load"),
+	SITE(PROTO6, "load"),
+	SITE(CARRIER_LEARN, "load"),
+	SITE(SOCK_FAMILY, "load"),
+
+	SITE(STATS_PERCPU, "netns"),
+	SITE(STATS_PROC, "netns"),
+	SITE(SYSCTL_TABLE, "netns"),
+	SITE(SYSCTL_NET, "netns"),
+
+	SITE(IB_PORT, "device"),
+	SITE(IB_DEVICE, "device"),
+	SITE(IB_PORT_STATE, "device"),
+	SITE(IB_FIRST_GID, "device"),
+	SITE(IB_FIRST_MAC, "device"),
+
+	SITE(SOCK, "run"),
+	SITE(CARRIER, "run"),
+	SITE(LISTENER, "run"),
+	SITE(CARRIER_CHILD, "run"),
+	SITE(CARRIER_ACCEPT, "run"),
+
+	SITE(HS_CTX, "run"),
+	SITE(CLC_SEND, "run"),
+	SITE(CLC_RECV, "run"),
+	SITE(IB_GID, "run"),
+	SITE(IB_GID_MAC, "run"),
+	SITE(PNET_GID, "run"),
+	SITE(PNET_RESOLVE, "run"),
+
+	SITE(CONTACT, "run"),
+	SITE(LGR, "run"),
+	SITE(LGR_RTOKENS, "run"),
+	SITE(LGR_LLC, "run"),
+	SITE(CONN, "run"),
+	SITE(CONN_ENTRY, "run"),
+	SITE(CONN_INDEX, "run"),
+
+	SITE(LINK, "run"),
+	SITE(QP, "run"),
+	SITE(QP_PD, "run"),
+	SITE(QP_CQ, "run"),
+	SITE(QP_CREATE, "run"),
+	SITE(QP_INIT, "run"),
+	SITE(QP_MEM, "run"),
+	SITE(QP_SLOTS, "run"),
+	SITE(QP_RECVS, "run"),
+	SITE(QP_LONG_BUF, "run"),
+	SITE(MEM, "run"),
+	SITE(MEM_MAP, "run"),
+	SITE(QP_GID, "run"),
+	SITE(QP_RTR, "run"),
+	SITE(QP_RTS, "run"),
+	SITE(QP_ERR, "run"),
+	SITE(POST_SEND, "run"),
+	SITE(POST_REG, "run"),
+	SITE(POST_RECV, "run"),
+	SITE(WC_SEND, "run"),
+	SITE(WC_REG, "run"),
+	SITE(WC_RECV, "run"),
+
+	SITE(REGION, "run"),
+	SITE(REGION_MEM, "run"),
+	SITE(MAPPING, "run"),
+	SITE(SG_TABLE, "run"),
+	SITE(DMA_MAP, "run"),
+	SITE(MR, "run"),
+	SITE(MR_MAP, "run"),
+
+	SITE(LLC_EVENT, "run"),
+	SITE(LLC_SENT, "run"),
+	SITE(LLC_RTOKENS, "run"),
+
+	SITE(SPLICE_PAGE, "run"),
+
+	SITE(LOSE_CLC, "lose"),
+	SITE(LOSE_LLC, "lose"),
+	SITE(LOSE_CDC, "lose"),
+	SITE(LOSE_REG, "lose"),
+};
+
+static_assert(ARRAY_SIZE(sites) == SMC_FAULT_SITES);
+
+/**
+ * smc_fault_hit() - the code comes by a site
+ * @id: site
+ *
+ * Any context.
+ *
+ * Return: true if the call is to fail.
+ */
+bool smc_fault_hit(enum smc_fault_site id)
+{
+	struct site *s = &sites[id];
+	int due;
+
+	atomic_inc(&s->hits);
+	if (!atomic_read(&s->due))
+		return false;
+	due = atomic_dec_if_positive(&s->due);
+	if (due)
+		return false;
+	if (READ_ONCE(s->stays))
+		atomic_set(&s->due, 1);
+	/* the log outlives the module */
+	if (atomic_inc_return(&s->fired) == 1)
+		pr_info("fault: %s\n", s->name);
+	return true;
+}
+
+static void disarm_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sites); i++) {
+		WRITE_ONCE(sites[i].stays, false);
+		atomic_set(&sites[i].due, 0);
+		atomic_set(&sites[i].hits, 0);
+		atomic_set(&sites[i].fired, 0);
+	}
+}
+
+/* "SITE:N" fires at the Nth arrival from now on, "SITE:N+" at all later ones too. */
+static int arm(const char *word)
+{
+	char name[NAME_MAX_LEN + 1];
+	unsigned int i, nth = 0;
+	char more = 0;
+	int n;
+
+	n = sscanf(word, "%24[A-Z0-9_]:%u%c", name, &nth, &more);
+	if (n < 2 || !nth || nth > INT_MAX || (n == 3 && more != '+'))
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(sites); i++) {
+		if (strcmp(sites[i].name, name))
+			continue;
+		WRITE_ONCE(sites[i].stays, n == 3);
+		atomic_set(&sites[i].due, nth);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * Words between blanks or commas. "none" forgets what was armed and counted; "report"
+ * has the table in the log when the module goes, with what its end came by.
+ */
+static int fault_set(const char *val, const struct kernel_param *kp)
+{
+	char *words, *rest, *word;
+	int rc = 0;
+
+	words = kstrdup(val, GFP_KERNEL);
+	if (!words)
+		return -ENOMEM;
+	rest = strim(words);
+	while (!rc && (word = strsep(&rest, ", "))) {
+		if (!strcmp(word, "none"))
+			disarm_all();
+		else if (!strcmp(word, "report"))
+			report = true;
+		else if (*word)
+			rc = arm(word);
+	}
+	kfree(words);
+	return rc;
+}
+
+static const struct kernel_param_ops fault_ops = {
+	.set = fault_set,
+};
+
+module_param_cb(fault, &fault_ops, NULL, 0200);
+MODULE_PARM_DESC(fault, "make calls fail: SITE:N or SITE:N+, see /proc/" PROC_NAME);
+
+static int show_sites(struct seq_file *seq, void *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sites); i++)
+		seq_printf(seq, "%s %s %d %d\n", sites[i].name, sites[i].when,
+			   atomic_read(&sites[i].hits), atomic_read(&sites[i].fired));
+	return 0;
+}
+
+/**
+ * smc_fault_init() - list the sites: name, when, hits, fired
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_fault_init(void)
+{
+	return proc_create_single(PROC_NAME, 0444, NULL, show_sites) ? 0 : -ENOMEM;
+}
+
+/** smc_fault_exit() - undo smc_fault_init() */
+void smc_fault_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; report && i < ARRAY_SIZE(sites); i++)
+		pr_info("fault site: %s %s %d %d\n", sites[i].name, sites[i].when,
+			atomic_read(&sites[i].hits), atomic_read(&sites[i].fired));
+	remove_proc_entry(PROC_NAME, NULL);
+}
