@@ -61,7 +61,7 @@ static void fill_msg(struct smc_diag_msg *msg, const struct smc_sock_info *info,
 	msg->diag_mode = info->mode == SMC_MODE_TCP ? SMC_DIAG_MODE_FALLBACK_TCP :
 						      SMC_DIAG_MODE_SMCR;
 	fill_id(&msg->id, info);
-	msg->diag_uid = from_kuid_munged(user_ns, sock_i_uid(sk));
+	msg->diag_uid = from_kuid_munged(user_ns, sk_uid(sk));
 	msg->diag_inode = sock_i_ino(sk);
 }
 

@@ -5,7 +5,8 @@
 # build/<release>/smc.ko and smc_diag.ko.
 #
 # Usage: build-modules.sh [-f] [-o SUFFIX] [-p] [-s] [SERIES...]
-#   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1
+#   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
+#                are those of selftests/uml/build-kernel.sh
 #   -f           with fault sites (include/smc/fault.h)
 #   -o SUFFIX    build in build/<release><SUFFIX>
 #   -p           as on a machine without pahole: no BTF
@@ -34,7 +35,11 @@ command -v pahole > /dev/null || nobtf=y
 for series in "$@"; do
 	kdir=$cache/kernels/$series/headers
 	[ -e "$kdir/Makefile" ] || {
-		echo "no headers for $series in $cache: run selftests/vm/fetch.sh" >&2
+		case $series in
+		uml-*)	how=selftests/uml/build-kernel.sh ;;
+		*)	how=selftests/vm/fetch.sh ;;
+		esac
+		echo "no headers for $series in $cache: run $how" >&2
 		exit 1
 	}
 	release=$(basename "$(readlink -f "$cache/kernels/$series")")
@@ -52,10 +57,12 @@ for series in "$@"; do
 		ln -s "$f" "$out/proto/"
 	done
 	ln -s "$(readlink -f "$kdir")" "$out/kdir"
+	arch=
+	! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
 	log=$out/build.log
 	set +e
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
-		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${check:+C=2} \
+		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
