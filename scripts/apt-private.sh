@@ -7,6 +7,7 @@
 #
 # Usage: apt-private.sh DIR update
 #        apt-private.sh DIR list REGEX        names that match, newest last
+#        apt-private.sh DIR version PACKAGE    what a download would give
 #        apt-private.sh DIR needed PACKAGE...  these and all they depend on
 #        apt-private.sh DIR download DEST PACKAGE...
 #
@@ -21,7 +22,7 @@ die()
 	exit 1
 }
 
-[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|needed|download ..."
+[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|version|needed|download ..."
 dir=$1
 cmd=$2
 shift 2
@@ -75,6 +76,9 @@ update)
 	;;
 list)
 	apt apt-cache pkgnames | grep -E "^($1)\$" | sort -V || true
+	;;
+version)
+	apt apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p'
 	;;
 needed)
 	apt apt-get --no-install-recommends -s install "$@" |

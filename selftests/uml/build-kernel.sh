@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds User Mode Linux kernels for the tests from Debian's linux-source-7.3.
+#
+# Usage: build-kernel.sh [--update] [FLAVOUR...]
+#
+#   FLAVOUR    plain (fast, virtual time) or debug (reports every fault it can);
+#              default: both. Each is base.config and FLAVOUR.config.
+#   --update   look for a newer source package even when a kernel is cached
+#
+# A build is kept for the package version, fragments, patches and compiler it was
+# made of. Result, below ${SMC_VM_CACHE:-<top>/.cache/vm}, in the form that
+# selftests/vm/fetch.sh gives to Debian's own kernels:
+#   kernels/uml-FLAVOUR              -> the release built last
+#   kernels/uml-FLAVOUR/headers         use as KDIR= with ARCH=um
+#   kernels/uml-FLAVOUR/boot/vmlinuz    the kernel, a program
+#   kernels/uml-FLAVOUR/modules         as /lib/modules/<release>
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+package=linux-source-7.3
+export SMC_APT_SUITES=trixie-backports
+apt_private=$top/scripts/apt-private.sh
+update=
+flavours=()
+
+say()
+{
+	echo "uml: $*"
+}
+
+die()
+{
+	echo "uml: $*" >&2
+	exit 1
+}
+
+# recipe FLAVOUR: what a kernel is made of besides the package
+recipe()
+{
+	cat "$here/base.config" "$here/$1.config" "$here"/patches/*.patch
+	gcc -dumpfullversion
+}
+
+# Sets $version: of the source package in the archive, or of the newest one here.
+find_version()
+{
+	local stamp=$cache/uml/apt/updated
+
+	version=$(cat "$cache/uml/version" 2> /dev/null || true)
+	[ -n "$version" ] && [ -z "$update" ] && return 0
+	if [ ! -e "$stamp" ] || [ -n "$(find "$stamp" -mmin +60)" ]; then
+		say "reading package lists"
+		"$apt_private" "$cache/uml/apt" update > "$cache/uml/apt.log" 2>&1 ||
+			{ cat "$cache/uml/apt.log" >&2; die "apt-get update failed"; }
+	fi
+	version=$("$apt_private" "$cache/uml/apt" version "$package")
+	[ -n "$version" ] || die "the archive has no $package"
+	echo "$version" > "$cache/uml/version"
+}
+
+# Sets $src: the patched source of $version.
+fetch_source()
+{
+	local key debs=$cache/uml/debs p
+
+	key=$(cat "$here"/patches/*.patch | sha256sum | cut -c1-8)
+	src=$cache/uml/src-$version-$key
+	[ ! -e "$src/.patched" ] || return 0
+	rm -rf "$src" "$debs"
+	say "downloading $package $version"
+	"$apt_private" "$cache/uml/apt" download "$debs" "$package" > "$cache/uml/apt.log" ||
+		{ cat "$cache/uml/apt.log" >&2; die "download of $package failed"; }
+	say "unpacking"
+	mkdir -p "$src"
+	dpkg-deb --fsys-tarfile "$debs"/*.deb | tar -xO "./usr/src/$package.tar.xz" |
+		tar -xJ -C "$src" --strip-components=1
+	for p in "$here"/patches/*.patch; do
+		patch -s -p1 -d "$src" < "$p" || die "${p##*/} does not apply"
+	done
+	: > "$src/.patched"
+	rm -rf "$debs"
+}
+
+# check_config CONFIG FRAGMENT...: Kconfig drops what it cannot fulfil without a word
+check_config()
+{
+	local config=$1 line name bad=
+
+	shift
+	while read -r line; do
+		case $line in
+		CONFIG_*)
+			grep -qxF -e "$line" "$config" || bad="$bad $line"
+			;;
+		"# CONFIG_"*" is not set")
+			name=${line#\# }
+			! grep -q "^${name%% *}=" "$config" || bad="$bad no-${name%% *}"
+			;;
+		esac
+	done < <(cat "$@")
+	[ -z "$bad" ] || die "these options did not hold:$bad"
+}
+
+# Prints a line every half a minute, so that nobody waits in the dark.
+progress()
+{
+	local flavour=$1 log=$2 start=$SECONDS
+
+	while sleep 30; do
+		say "$flavour: $(grep -c '^  [A-Z]' "$log") steps in $((SECONDS - start)) s," \
+			"at $(tail -n 1 "$log" | awk '{ print $NF }')"
+	done
+}
+
+build()
+{
+	local flavour=$1 dir=$2 log=$2/build.log watcher rel kdir
+
+	rm -rf "$dir"
+	mkdir -p "$dir/build"
+	cat "$here/base.config" "$here/$flavour.config" > "$dir/fragments"
+	make -s -C "$src" O="$dir/build" ARCH=um KCONFIG_ALLCONFIG="$dir/fragments" \
+		alldefconfig > "$log" 2>&1 || { cat "$log"; die "$flavour: cannot configure"; }
+	check_config "$dir/build/.config" "$here/base.config" "$here/$flavour.config"
+	say "$flavour: building in $dir (10 minutes or more)"
+	progress "$flavour" "$log" 9>&- &
+	watcher=$!
+	# shellcheck disable=SC2064 # the present value is meant
+	trap "kill $watcher 2> /dev/null" EXIT
+	make -C "$dir/build" ARCH=um -j"${SMC_UML_JOBS:-$(nproc)}" > "$log" 2>&1 || {
+		grep -B2 -A4 -E 'error|Error' "$log" | tail -n 40
+		die "$flavour: build failed, see $log"
+	}
+	rel=$(cat "$dir/build/include/config/kernel.release")
+	make -s -C "$dir/build" ARCH=um INSTALL_MOD_PATH="$dir/tree" modules_install \
+		>> "$log" 2>&1 || die "$flavour: modules_install failed, see $log"
+	kill "$watcher" 2> /dev/null || true
+	trap - EXIT
+	kdir=$dir/$rel
+	mkdir -p "$kdir/boot"
+	ln -s ../build "$kdir/headers"
+	ln -s ../../build/linux "$kdir/boot/vmlinuz"
+	ln -s "../tree/lib/modules/$rel" "$kdir/modules"
+	echo "$rel" > "$dir/release"
+	: > "$dir/done"
+}
+
+options()
+{
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--update)	update=y ;;
+		-h|--help)	sed -n '3,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+		-*)		die "unknown option $1 (see --help)" ;;
+		*)
+			if [ "$1" = base ] || [ ! -e "$here/$1.config" ]; then
+				die "no flavour $1"
+			fi
+			flavours+=("$1")
+			;;
+		esac
+		shift
+	done
+	[ ${#flavours[@]} -gt 0 ] || flavours=(plain debug)
+}
+
+# A function, so that the shell has read all of this file before it starts: builds are long.
+main()
+{
+	local f key dir started rel
+
+	options "$@"
+	mkdir -p "$cache/uml" "$cache/kernels"
+	cache=$(cd "$cache" && pwd)
+	exec 9> "$cache/uml/source.lock"
+	flock 9
+	find_version
+	fetch_source
+	exec 9>&-
+
+	for f in "${flavours[@]}"; do
+		key=$({ echo "$version"; recipe "$f"; } | sha256sum | cut -c1-12)
+		dir=$cache/uml/$f-$key
+		exec 9> "$cache/uml/$f.lock"
+		flock 9
+		started=$SECONDS
+		if [ -e "$dir/done" ]; then
+			say "$f: $(cat "$dir/release") is in the cache"
+		else
+			build "$f" "$dir"
+			say "$f: $(cat "$dir/release") is ready after $((SECONDS - started)) s"
+		fi
+		rel=$(cat "$dir/release")
+		ln -sfn "../uml/$f-$key/$rel" "$cache/kernels/$rel"
+		ln -sfn "$rel" "$cache/kernels/uml-$f"
+		exec 9>&-
+	done
+}
+
+main "$@"
+exit
