@@ -16,7 +16,7 @@ endif
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
 
 .PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers check-vm vm bench fuzz tools
+	check-layers check-vm check-debug vm bench fuzz tools
 
 all: modules
 
@@ -45,9 +45,17 @@ unload:
 demo:
 	@$(TOP)/scripts/demo.sh
 
-## check: all tests (needs root for package installation, Debian 12)
+## check: all tests (needs root for package installation, Debian 12); BED=uml: those in User Mode Linux
 check:
+ifeq ($(BED),uml)
+	@$(TOP)/scripts/check.sh uml
+else
 	@$(TOP)/scripts/check.sh
+endif
+
+## check-debug: the tests in a kernel with KASAN, lockdep, kmemleak and more
+check-debug:
+	@$(TOP)/scripts/check.sh debug
 
 ## check-static: style, static analysis, layers, both kernels with gcc and clang
 check-static:

@@ -9,10 +9,7 @@ set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
-tests=$top/selftests
 cd "$top" || exit 1
-rc=0
-n=0
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 selftests/vm/fetch.sh || exit 1
@@ -20,71 +17,9 @@ scripts/build-modules.sh || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
-want()
-{
-	local r
-
-	[ ${#runs[@]} -gt 0 ] || return 0
-	for r in "${runs[@]}"; do
-		[ "$r" != "$1" ] || return 0
-	done
-	return 1
-}
+# shellcheck source=scripts/runs.sh
+. "$top/scripts/runs.sh"
 runs=("$@")
-
-# The cases, renumbered over all runs; everything else as comments.
-renumber()
-{
-	local line verdict rest seen=
-
-	while IFS= read -r line; do
-		case $line in
-		"ok "*|"not ok "*)
-			n=$((n + 1))
-			seen=y
-			verdict=${line%%ok *}ok
-			rest=${line#"$verdict "}
-			echo "$verdict $n $1: ${rest#* }"
-			;;
-		"1.."*|"KTAP "*) ;;
-		"#"*) echo "$line" ;;
-		*) echo "# $line" ;;
-		esac
-	done < "$2"
-	if [ -z "$seen" ]; then
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n $1: it did not start"
-	fi
-}
-
-# run NAME VM_ARGUMENT...
-run()
-{
-	local name=$1 log
-
-	shift
-	want "$name" || return 0
-	log=$(mktemp)
-	echo "# run $name"
-	"$vm/vm.py" --name "$name" --add "$tests/smc_traffic" --add "$tests/smc_api" \
-		--add "$tests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
-	renumber "$name" "$log"
-	rm -f "$log"
-}
-
-# judge NAME COMMAND...: KTAP of a program that looks at what a run left behind
-judge()
-{
-	local name=$1 log
-
-	shift
-	want "$name" || return 0
-	log=$(mktemp)
-	"$@" > "$log" 2>&1 || rc=1
-	renumber "$name" "$log"
-	rm -f "$log"
-}
 
 cases=$vm/cases
 out=${SMC_VM_CACHE:-$top/.cache/vm}/out
@@ -128,4 +63,4 @@ run evil --module ours --script "$cases/evil.sh" --timeout 900
 run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700
 
 echo "1..$n"
-exit $rc
+exit "$rc"

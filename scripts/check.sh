@@ -4,7 +4,8 @@
 # All tests, floor by floor. KTAP lines come from the floors; the last line is
 # "N passed, N failed". Exit status 0 only if nothing failed.
 #
-# Usage: check.sh [FLOOR...]	(static docs unit tools vm; default: all)
+# Usage: check.sh [FLOOR...]	(static docs unit tools vm; default: all of these)
+#   uml and debug are the floors in User Mode Linux
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,6 +26,8 @@ for floor in "$@"; do
 	start=$(date +%s)
 	echo "# ---- $floor"
 	case $floor in
+	uml) cmd="$top/scripts/check-uml.sh plain" ;;
+	debug) cmd="$top/scripts/check-uml.sh debug" ;;
 	tools) cmd="make -C $top/tools --no-print-directory check" ;;
 	*) cmd=$top/scripts/check-$floor.sh ;;
 	esac

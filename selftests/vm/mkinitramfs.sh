@@ -75,6 +75,14 @@ copy_modules()
 		opt=
 		case $m in
 		''|'#'*)	continue ;;
+		qemu:*)
+			case $rel in
+			*-uml-*)	continue ;;
+			esac
+			m=${m#qemu:}
+			;;
+		esac
+		case $m in
 		'?'*)		opt=y; m=${m#?} ;;
 		esac
 		files=$(module_files "$m")

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot one or two QEMU guests, run a test script on each, report in KTAP.
+"""Boot one or two hosts, run a test script on each, report in KTAP.
 
-The verdict needs a positive sign from inside every guest (a nonce over a
-virtio-serial port, after the last case) and a console without a splat. There
-are no retries. Everything a run leaves is in its output folder: hN.console,
-hN.log (what the scripts printed), linkN.pcap, ktap.txt, data.json.
+A host is a QEMU guest or, on the beds uml and uml-debug, a User Mode Linux
+instance or a pair of namespaces in one. The verdict needs a positive sign from
+inside every host (a nonce over its control channel, after the last case) and a
+console without a splat. There are no retries. Everything a run leaves is in its
+output folder: hN.console, hN.log (what the scripts printed), linkN.pcap,
+ktap.txt, data.json.
 """
 
 import argparse
-import ctypes
 import json
 import os
 import re
@@ -18,118 +19,17 @@ import selectors
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-CACHE = os.path.abspath(os.environ.get("SMC_VM_CACHE", os.path.join(TOP, ".cache/vm")))
-MKINITRAMFS = os.path.join(HERE, "mkinitramfs.sh")
+from common import CACHE, SPLAT, TOP, Failure, build_initrd, release_of
+from qemu import Qemu
+from uml import Uml
 
 ROUTER = 3
 GRACE = 30		# seconds that the others get after one guest is lost
-PROBE_LIMIT = 12	# seconds in which a KVM guest must say something
-
-SPLAT = re.compile(
-    r"WARNING: |BUG: |Oops|Call Trace|Kernel panic|general protection fault"
-    r"|INFO: task .* blocked|rcu.*(stall|self-detected)|soft lockup|hard LOCKUP"
-    r"|possible (circular|recursive) locking|inconsistent lock state"
-    r"|suspicious RCU usage|bad unlock balance|sleeping function called"
-    r"|scheduling while atomic|unregister_netdevice: waiting|refcount_t:"
-    r"|list_(add|del) corruption|UBSAN|KASAN|kmemleak: \d+ new|unable to handle"
-    r"|Unable to handle|segfault at")
-
-
-PR_SET_PDEATHSIG = 1
-
-
-class Failure(Exception):
-    """The run cannot go on; the message is for the person in front of it."""
-
-
-def release_of(kernel):
-    """Turn a series (6.12) or a release into the name of a cached release."""
-    path = os.path.join(CACHE, "kernels", kernel)
-    rel = os.path.basename(os.path.realpath(path))
-    if not os.path.exists(os.path.join(path, "boot/vmlinuz")):
-        raise Failure(f"kernel {kernel} is not in {CACHE}: run selftests/vm/fetch.sh")
-    return rel
-
-
-def vmlinuz(rel):
-    return os.path.join(CACHE, "kernels", rel, "boot/vmlinuz")
-
-
-def base_initramfs(rel):
-    """The cached part of the initramfs, rebuilt when its recipe changed."""
-    out = os.path.join(CACHE, f"base-{rel}.cpio")
-    recipe = [MKINITRAMFS, os.path.join(HERE, "modules.txt")]
-    newest = max(os.path.getmtime(f) for f in recipe)
-    if not os.path.exists(out) or os.path.getmtime(out) < newest:
-        subprocess.run([MKINITRAMFS, "base", rel, out], check=True)
-    return out
-
-
-def qemu_base(accel, cpus, mem):
-    cpu = "host" if accel == "kvm" else "max"
-    acc = "kvm" if accel == "kvm" else "tcg,thread=multi"
-    return ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot",
-            "-accel", acc, "-cpu", cpu, "-smp", str(cpus), "-m", str(mem)]
-
-
-def kvm_works(rel):
-    """Boot a guest with KVM for a moment: /dev/kvm may exist and yet hang."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
-            stamp = f.read().strip()
-    except OSError:		# a tree without /proc
-        stamp = "unknown"
-    cached = os.path.join(CACHE, "kvm.probe")
-    try:
-        with open(cached, encoding="ascii") as f:
-            boot, answer = f.read().split()
-        if boot == stamp != "unknown":
-            return answer == "yes"
-    except (OSError, ValueError):
-        pass
-
-    answer = "no"
-    if os.access("/dev/kvm", os.R_OK | os.W_OK):
-        with tempfile.TemporaryDirectory() as tmp:
-            initrd = build_initrd(rel, tmp, "probe", [], None)
-            nonce = secrets.token_hex(8)
-            cmd = qemu_base("kvm", 1, 512) + [
-                "-serial", "stdio", "-kernel", vmlinuz(rel), "-initrd", initrd, "-append",
-                f"console=ttyS0 panic=-1 quiet smcvm.mode=probe smcvm.nonce={nonce}"]
-            try:
-                r = subprocess.run(cmd, stdin=subprocess.DEVNULL, capture_output=True,
-                                   timeout=PROBE_LIMIT, check=False)
-                if f"smcvm-alive {nonce}".encode() in r.stdout:
-                    answer = "yes"
-            except subprocess.TimeoutExpired:
-                pass
-    with open(cached, "w", encoding="ascii") as f:
-        f.write(f"{stamp} {answer}\n")
-    return answer == "yes"
-
-
-def build_initrd(rel, outdir, tag, paths, ours):
-    """Base archive and this run's archive, one after the other."""
-    run = os.path.join(outdir, f"run-{tag}.cpio")
-    cmd = [MKINITRAMFS, "run", run]
-    if ours:
-        cmd += ["--ours", ours]
-    subprocess.run(cmd + paths, check=True)
-    out = os.path.join(outdir, f"initrd-{tag}")
-    with open(out, "wb") as dst:
-        for part in (base_initramfs(rel), run):
-            with open(part, "rb") as src:
-                shutil.copyfileobj(src, dst)
-    os.unlink(run)
-    return out
+BEDS = {"qemu": (Qemu, "6.12"), "uml": (Uml, "uml-plain"), "uml-debug": (Uml, "uml-debug")}
 
 
 class Host:
@@ -149,7 +49,7 @@ class Host:
         self.nets = []
         self.buf = b""
         self.end = None		# exit code of the script
-        self.exited = None	# exit code of QEMU
+        self.exited = None	# exit code of its process
         self.results = {}	# case number -> KTAP line
         self.said_hello = False
 
@@ -200,6 +100,7 @@ class Run:
                       for i in range(opt.hosts)]
         if opt.router:
             self.hosts.append(Host(ROUTER, kernels[0], "none", self.out))
+        self.bed = BEDS[opt.bed][0](self)
 
     # --- reporting ---
 
@@ -273,7 +174,8 @@ class Run:
         stage = os.path.join(self.out, "stage")
         os.makedirs(stage)
         env = {"HOSTS": opt.hosts, "LINKS": opt.links, "MTU": opt.mtu, "CPUS": opt.cpus,
-               "ROUTER": "1" if opt.router else "",
+               "ROUTER": "1" if opt.router else "", "BED": opt.bed,
+               "TOPOLOGY": opt.topology,
                "KERNELS": " ".join(h.release for h in self.hosts),
                "MODULES": " ".join(h.module for h in self.hosts)}
         for item in opt.env:
@@ -301,71 +203,10 @@ class Run:
             h.initrd = built[key]
         shutil.rmtree(stage)
 
-    def wire(self):
-        """Join the guests: one connected pair of sockets per cable."""
-        for link in range(self.opt.links):
-            if self.opt.hosts == 1 and not self.opt.router:
-                a, b = socket.socketpair()
-                self.hosts[0].nets.append((link, a))
-                # Nobody on the other end, but the cable must not look cut.
-                self.hosts[0].nobody = getattr(self.hosts[0], "nobody", []) + [b]
-            elif self.opt.router:
-                for h in self.hosts[:-1]:
-                    a, b = socket.socketpair()
-                    h.nets.append((link, a))
-                    self.hosts[-1].nets.append((None, b))
-            else:
-                a, b = socket.socketpair()
-                self.hosts[0].nets.append((link, a))
-                self.hosts[1].nets.append((None, b))
-
-    def command(self, h, accel, guest_ctl):
-        opt = self.opt
-        mode = "router" if h.router else opt.mode
-        cmdline = (f"console=ttyS0 loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
-                   f"net.ifnames=0 smcvm.host={h.number} smcvm.mode={mode} "
-                   f"smcvm.module={h.module} smcvm.nonce={h.nonce} {opt.append}")
-        serial = f"file:{h.console}"
-        if opt.mode == "shell":
-            serial = (f"unix:{os.path.join(self.out, h.name + '.tty')},server=on,wait=off")
-        cmd = qemu_base(accel, opt.cpus, opt.mem) + [
-            "-serial", serial, "-kernel", vmlinuz(h.release), "-initrd", h.initrd,
-            "-append", cmdline.strip(), "-device", "virtio-rng-pci",
-            "-device", "virtio-serial-pci",
-            "-chardev", f"socket,id=ctl,fd={guest_ctl}",
-            "-device", "virtserialport,chardev=ctl,name=ctl",
-            "-chardev", f"file,id=log,path={h.log}",
-            "-device", "virtserialport,chardev=log,name=log"]
-        for i, (link, sock) in enumerate(h.nets):
-            cmd += ["-netdev", f"stream,id=n{i},server=off,addr.type=fd,addr.str={sock.fileno()}",
-                    "-device", f"virtio-net-pci,netdev=n{i},host_mtu={opt.mtu},romfile=,"
-                    f"mac=52:54:00:00:{i:02x}:{h.number:02x}"]
-            if link is not None and opt.pcap != "off" and h.number == 1:
-                snap = 262144 if opt.pcap == "full" else 512
-                path = os.path.join(self.out, f"link{link}.pcap")
-                cmd += ["-object", f"filter-dump,id=d{i},netdev=n{i},file={path},maxlen={snap}"]
-        if opt.root:
-            cmd += ["-virtfs", f"local,path={opt.root},mount_tag=root,security_model=none,"
-                    "readonly=on,multidevs=remap"]
-            cmd += ["-virtfs", f"local,path={self.out},mount_tag=out,security_model=none,"
-                    "multidevs=remap"]
-        return cmd + shlex.split(opt.qemu)
-
-    def boot(self, accel):
+    def boot(self):
+        self.bed.boot()
         for h in self.hosts:
-            h.ctl, theirs = socket.socketpair()
-            fds = [s.fileno() for _, s in h.nets] + [theirs.fileno()]
-            cmd = self.command(h, accel, theirs.fileno())
-            with open(os.path.join(self.out, f"{h.name}.qemu"), "w", encoding="utf-8") as f:
-                f.write(shlex.join(cmd) + "\n")
-            err = open(os.path.join(self.out, f"{h.name}.qemu.err"), "wb")
-            h.proc = subprocess.Popen(cmd, pass_fds=fds, stdin=subprocess.DEVNULL,
-                                      stdout=err, stderr=err, start_new_session=True,
-                                      preexec_fn=die_with_parent)
-            err.close()
-            theirs.close()
             self.sel.register(h.ctl, selectors.EVENT_READ, h)
-        for h in self.hosts:
             for _, sock in h.nets:
                 sock.close()
 
@@ -477,7 +318,7 @@ class Run:
             if not h.router and len(h.results) != self.plan:
                 self.reason(f"{h.name} has {len(h.results)} results for {self.plan} cases")
             if h.exited:
-                self.reason(f"{h.name} QEMU ended with {h.exited}")
+                self.reason(f"{h.name} {self.bed.program} ended with {h.exited}")
         n = self.plan + 1
         if self.reasons:
             self.failed = True
@@ -489,7 +330,7 @@ class Run:
             self.say(f"ok {n} clean_end")
 
     def show_end(self, h):
-        for path in (h.console, os.path.join(self.out, f"{h.name}.qemu.err")):
+        for path in (h.console, self.bed.errors(h)):
             try:
                 with open(path, encoding="utf-8", errors="replace") as f:
                     lines = f.read().splitlines()
@@ -503,21 +344,20 @@ class Run:
     def run(self):
         opt = self.opt
         started = time.monotonic()
-        rel = self.hosts[0].release
-        accel = os.environ.get("SMC_VM_ACCEL") or ("kvm" if kvm_works(rel) else "tcg")
         self.say("KTAP version 1")
         self.say(f"# {opt.name}: " + ", ".join(
             f"{h.name} {h.release} {h.module}" for h in self.hosts)
-            + f"; {opt.links} link(s), MTU {opt.mtu}, {opt.cpus} CPU(s), {accel}")
+            + f"; {opt.links} link(s), MTU {opt.mtu}, {opt.cpus} CPU(s), {self.bed.text}")
         try:
             self.stage()
-            self.wire()
-            self.boot(accel)
+            self.bed.wire()
+            self.boot()
             self.loop()
         except Failure as e:
             self.reason(str(e))
         finally:
             self.kill()
+            self.bed.close()
         self.verdict()
         for h in self.hosts:
             if h.initrd and os.path.exists(h.initrd):
@@ -527,11 +367,6 @@ class Run:
         self.say(f"# {opt.name}: {'FAILED' if self.failed else 'passed'} in "
                  f"{time.monotonic() - started:.0f} s, files in {os.path.relpath(self.out)}")
         return 1 if self.failed else 0
-
-
-def die_with_parent():
-    """In the child: no guest outlives its runner, however that one ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def spread(text, n, what):
@@ -547,7 +382,14 @@ def parse(argv):
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--name", default="run", help="name of the run in the report")
-    p.add_argument("--kernel", default="6.12", help="series or release; A,B for one per host")
+    p.add_argument("--bed", choices=tuple(BEDS), default="qemu",
+                   help="where the hosts run: QEMU (default), User Mode Linux, or that with a "
+                   "kernel that checks itself")
+    p.add_argument("--topology", choices=("two", "netns", "lo"), default="two",
+                   help="hosts are kernels of their own (default); on UML also two namespaces "
+                   "of one kernel, or one host with RDMA on lo")
+    p.add_argument("--kernel", help="series or release; A,B for one per host (default: "
+                   + ", ".join(f"{b} {v[1]}" for b, v in BEDS.items()) + ")")
     p.add_argument("--module", default="intree",
                    help="ours, intree or none; A,B for one per host (default intree)")
     p.add_argument("--ours", default=os.path.join(TOP, "build", "{kver}"),
@@ -558,6 +400,9 @@ def parse(argv):
     p.add_argument("--mtu", type=int, default=1500)
     p.add_argument("--cpus", type=int, default=1)
     p.add_argument("--mem", type=int, default=768, help="MiB per guest")
+    p.add_argument("--core", type=int, help="UML: the processor to stay on (default: any one)")
+    p.add_argument("--virtual-time", action="store_true",
+                   help="UML: waiting takes no time (one kernel without SMP)")
     p.add_argument("--script", help="test script for every host (see guest/lib.sh)")
     p.add_argument("--script1", help="another one for host 1")
     p.add_argument("--script2", help="another one for host 2")
@@ -567,8 +412,9 @@ def parse(argv):
                    help="for the script's environment (repeatable)")
     p.add_argument("--timeout", type=float, default=300, help="seconds for the whole run")
     p.add_argument("--out", help="output folder (emptied first; default .cache/vm/out/NAME)")
-    p.add_argument("--pcap", choices=("off", "head", "full"), default="head",
-                   help="capture each link: nothing, 512 bytes a frame (default), all")
+    p.add_argument("--pcap", choices=("off", "head", "full"),
+                   help="capture each link: nothing (default on UML), 512 bytes a frame "
+                   "(default on QEMU), all")
     p.add_argument("--no-skip", action="store_true",
                    default=bool(os.environ.get("SMC_TEST_NO_SKIP")),
                    help="a skipped case is a failed one (also: SMC_TEST_NO_SKIP=1)")
@@ -580,6 +426,18 @@ def parse(argv):
                    help=argparse.SUPPRESS)
     p.add_argument("--root", help=argparse.SUPPRESS)
     opt = p.parse_args(argv)
+    if opt.kernel is None:
+        opt.kernel = BEDS[opt.bed][1]
+    if opt.bed == "qemu" and (opt.topology != "two" or opt.virtual_time):
+        p.error("that needs --bed uml")
+    if opt.virtual_time and (opt.topology == "two" or opt.kernel != "uml-plain"):
+        p.error("--virtual-time is for one instance of the plain kernel")
+    if opt.topology == "lo":
+        opt.hosts, opt.links = 1, 0
+    if opt.topology == "netns" and (opt.hosts != 2 or opt.router or "," in opt.module):
+        p.error("--topology netns is two hosts with one module")
+    if opt.pcap is None:
+        opt.pcap = "head" if opt.bed == "qemu" else "off"
     if opt.out is None:
         opt.out = os.path.join(CACHE, "out", opt.name)
     if opt.mode == "run" and not opt.script and not (opt.script1 and

@@ -200,7 +200,7 @@ case_device_removed()
 case_after_removal()
 {
 	if [ "$HOST" = 2 ]; then
-		/usr/sbin/rdma link add rxe0 type rxe netdev eth0 || fail "cannot add rxe0"
+		add_rxe 0 eth0 || fail "cannot add rxe0"
 	fi
 	works_again
 }

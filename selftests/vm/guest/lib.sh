@@ -5,6 +5,7 @@
 #   HOST    number of this host: 1, 2 (3 is the forwarding one)
 #   HOSTS   how many have a test script to run, LINKS how many data links
 #   MODULE  ours | intree | none
+#   BED     qemu | uml | uml-debug, TOPOLOGY two | netns | lo (see vm.py --help)
 # and /t holds the test's own files.
 
 # busybox prefers its applets to PATH.
@@ -79,7 +80,16 @@ uptime_s()
 
 sync_raw()
 {
-	ctl "sync $*"
+	if [ "$TOPOLOGY" != netns ]; then
+		ctl "sync $*"
+		return
+	fi
+	dir_=/shared/sync.$(peer)
+	raw_=$1
+	shift
+	# The value first: who sees the name may read it.
+	echo "$*" > "$dir_/$raw_.value"
+	: > "$dir_/$raw_"
 }
 
 # sync_signal NAME [VALUE]: all other hosts see it. Names belong to the case.
@@ -170,6 +180,10 @@ own_addr()
 setup_net()
 {
 	ip link set lo up
+	if [ "$TOPOLOGY" = lo ]; then
+		ip addr add "10.0.0.$HOST/24" dev lo
+		ip addr add "fd00::$HOST/64" dev lo nodad
+	fi
 	l_=0
 	while [ "$l_" -lt "$LINKS" ]; do
 		ip addr add "10.0.$l_.$HOST/24" dev "eth$l_"
@@ -197,16 +211,20 @@ setup_net_same()
 	done
 }
 
-# setup_rxe: a Soft-RoCE device rxe<n> over each eth<n>
+# setup_rxe: a Soft-RoCE device rxe<n> over each eth<n>, or over lo
 setup_rxe()
 {
 	modprobe -q crc32_generic
 	modprobe rdma_rxe || return 1
 	modprobe ib_uverbs
+	if [ "$TOPOLOGY" = lo ]; then
+		add_rxe 0 lo || return 1
+		wait_for 10 port_active rxe0
+		return
+	fi
 	l_=0
 	while [ "$l_" -lt "$LINKS" ]; do
-		/usr/sbin/rdma link add "rxe$l_" type rxe netdev "eth$l_" ||
-			return 1
+		add_rxe "$l_" "eth$l_" || return 1
 		l_=$((l_ + 1))
 	done
 	# The port comes up from a work item.
@@ -217,9 +235,22 @@ setup_rxe()
 	done
 }
 
+# add_rxe N NETDEV: rxe<N> over it. The kernel makes each device in its first namespace,
+# where the other host's must not have the same name.
+add_rxe()
+{
+	if [ "$TOPOLOGY" != netns ]; then
+		/usr/sbin/rdma link add "rxe$1" type rxe netdev "$2"
+		return
+	fi
+	/usr/sbin/rdma link add "h${HOST}rxe$1" type rxe netdev "$2" &&
+		nsenter -t 1 -n /usr/sbin/rdma dev set "h${HOST}rxe$1" netns "h$HOST" &&
+		/usr/sbin/rdma dev set "h${HOST}rxe$1" name "rxe$1"
+}
+
 port_active()
 {
-	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state"
+	grep -qs ACTIVE "/sys/class/infiniband/$1/ports/1/state"
 }
 
 # wait_for SECONDS COMMAND...: until the command succeeds
@@ -239,8 +270,36 @@ wait_for()
 	done
 }
 
-# load_smc [ours|intree|none]
+# load_smc [ours|intree|none]: where two hosts share a kernel, both must call it, and
+# both must call unload_smc()
 load_smc()
+{
+	first_does load load_module "$@"
+}
+
+# first_does NAME COMMAND...: on both hosts, or on the first if they share a kernel
+first_does()
+{
+	if [ "$TOPOLOGY" != netns ]; then
+		shift
+		"$@"
+		return
+	fi
+	first_seq=$((${first_seq:-0} + 1))
+	first_=$1.$first_seq
+	shift
+	sync_barrier "$first_.before" || return 1
+	if [ "$HOST" = 1 ]; then
+		"$@"
+		rc_=$?
+		sync_signal "$first_.done" "$rc_"
+		return "$rc_"
+	fi
+	rc_=$(sync_wait "$first_.done") || return 1
+	return "$rc_"
+}
+
+load_module()
 {
 	case ${1:-$MODULE} in
 	none)	return 0 ;;
@@ -261,6 +320,11 @@ load_smc()
 }
 
 unload_smc()
+{
+	first_does unload unload_module
+}
+
+unload_module()
 {
 	rmmod smc_diag && rmmod smc
 }

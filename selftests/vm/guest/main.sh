@@ -92,6 +92,13 @@ for c in "$@"; do
 	run_case "$i" "$c" || failed=$((failed + 1))
 done
 teardown || { diag "teardown failed"; failed=$((failed + 1)); }
+case $BED in
+uml*)
+	# shellcheck disable=SC1091 # exists in the guest only
+	. /h/left.sh
+	left_behind || { diag "something is left behind"; failed=$((failed + 1)); }
+	;;
+esac
 sync_barrier end || failed=$((failed + 1))
 check_dmesg || failed=$((failed + 1))
 [ "$failed" = 0 ]

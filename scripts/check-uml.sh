@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests in User Mode Linux: the newest kernel, our module with itself and with the in-tree
+# family, as two instances, as two namespaces of one, and on lo. KTAP, one line per case,
+# prefixed with the name of the run. Each run ends with a search for what is left behind.
+#
+# Usage: check-uml.sh [plain|debug] [RUN...]	(names below; default: plain, all)
+#   debug  in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top" || exit 1
+flavour=plain
+case ${1:-} in
+plain|debug)
+	flavour=$1
+	shift
+	;;
+esac
+
+scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
+selftests/uml/build-kernel.sh "$flavour" || exit 1
+scripts/build-modules.sh "uml-$flavour" || exit 1
+make -s -C selftests || exit 1
+make -s -C tools || exit 1
+
+# shellcheck source=scripts/runs.sh
+. "$top/scripts/runs.sh"
+runs=("$@")
+
+vm=$top/selftests/vm
+cases=$vm/cases
+out=${SMC_VM_CACHE:-$top/.cache/vm}/out
+case $flavour in
+plain)
+	p=uml
+	run_options=(--bed uml)
+	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	;;
+debug)
+	p=debug
+	run_options=(--bed uml-debug --mem 1024)
+	bulk="stream:16 random:2 pingpong:50 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
+	;;
+esac
+traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk")
+
+# verified traffic: ours with ours in all arrangements, and with the in-tree family
+run "$p-netns" --topology netns --module ours "${traffic[@]}"
+run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
+run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --timeout 400
+run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
+run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
+
+# one group serves many; nothing is left behind
+run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
+
+# the socket API, TCP being the norm
+run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
+	--env "API=inet smc smc_mapped smc_to_inet" --timeout 900
+
+# what is on the wire
+run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
+judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
+
+# failures and hostile peers
+run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
+run "$p-linkdown" --module ours --script "$cases/linkdown.sh" --timeout 700
+run "$p-linkdown-netns" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
+
+echo "1..$n"
+exit "$rc"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# One host with RDMA on lo: both ends of each connection share one module, its counters and
+# its resources. For --topology lo.
+
+: "${TRAFFIC:=stream:16 random:4 pingpong:100 connects:100 burst:50 parallel:32 halfclose:256}"
+
+CASES="traffic:240 counters unload:60"
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+case_traffic()
+{
+	tx=$(rxe_counter sent_pkts)
+	/t/smc_traffic server --family smc --require smc &
+	server=$!
+	# shellcheck disable=SC2086 # a list of subtests
+	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc --wait 10 \
+		--quit $TRAFFIC || fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
+	expect "RDMA packets sent" "$(($(rxe_counter sent_pkts) - tx))" -ge 1000
+}
+
+case_counters()
+{
+	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z_]* 0 //g')"
+	for s in clnt_fback srv_fback clnt_hs_err srv_hs_err clc_bad; do
+		expect "$s" "$(stat_of "$s")" -eq 0
+	done
+	expect "connections as client" "$(stat_of clnt_smc)" -gt 0
+	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
+}
+
+case_unload()
+{
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the beds of the test runner share: the cache, initramfs files, children."""
+
+import ctypes
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+CACHE = os.path.abspath(os.environ.get("SMC_VM_CACHE", os.path.join(TOP, ".cache/vm")))
+MKINITRAMFS = os.path.join(HERE, "mkinitramfs.sh")
+
+SPLAT = re.compile(
+    r"WARNING: |BUG: |Oops|Call Trace|Kernel panic|general protection fault"
+    r"|INFO: task .* blocked|rcu.*(stall|self-detected)|soft lockup|hard LOCKUP"
+    r"|possible (circular|recursive) locking|inconsistent lock state"
+    r"|suspicious RCU usage|bad unlock balance|sleeping function called"
+    r"|scheduling while atomic|unregister_netdevice: waiting|refcount_t:"
+    r"|list_(add|del) corruption|UBSAN|KASAN|kmemleak: \d+ new|unable to handle"
+    r"|Unable to handle|segfault at|ref_tracker:|DMA-API:"
+    r"|turning off the locking correctness validator|register non-static key")
+
+PR_SET_PDEATHSIG = 1
+
+
+class Failure(Exception):
+    """The run cannot go on; the message is for the person in front of it."""
+
+
+def release_of(kernel):
+    """Turn a series (6.12) or a release into the name of a cached release."""
+    path = os.path.join(CACHE, "kernels", kernel)
+    rel = os.path.basename(os.path.realpath(path))
+    if not os.path.exists(os.path.join(path, "boot/vmlinuz")):
+        how = "uml/build-kernel.sh" if "uml" in kernel else "vm/fetch.sh"
+        raise Failure(f"kernel {kernel} is not in {CACHE}: run selftests/{how}")
+    return rel
+
+
+def vmlinuz(rel):
+    return os.path.join(CACHE, "kernels", rel, "boot/vmlinuz")
+
+
+def base_initramfs(rel):
+    """The cached part of the initramfs, rebuilt when its recipe changed."""
+    out = os.path.join(CACHE, f"base-{rel}.cpio")
+    recipe = [MKINITRAMFS, os.path.join(HERE, "modules.txt"),
+              os.path.join(CACHE, "kernels", rel, "modules/modules.dep")]
+    newest = max(os.path.getmtime(f) for f in recipe)
+    with open(out + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(out) or os.path.getmtime(out) < newest:
+            subprocess.run([MKINITRAMFS, "base", rel, out], check=True)
+    return out
+
+
+def build_initrd(rel, outdir, tag, paths, ours):
+    """Base archive and this run's archive, one after the other."""
+    run = os.path.join(outdir, f"run-{tag}.cpio")
+    cmd = [MKINITRAMFS, "run", run]
+    if ours:
+        cmd += ["--ours", ours]
+    subprocess.run(cmd + paths, check=True)
+    out = os.path.join(outdir, f"initrd-{tag}")
+    with open(out, "wb") as dst:
+        for part in (base_initramfs(rel), run):
+            with open(part, "rb") as src:
+                shutil.copyfileobj(src, dst)
+    os.unlink(run)
+    return out
+
+
+def die_with_parent():
+    """In the child: no guest outlives its runner, however that one ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Bed:
+    """How the hosts of a run come to life. A bed has boot(), which gives each host its
+    process and its control channel, and text, a word on itself for the report."""
+
+    program = None
+    cable = socket.SOCK_STREAM	# what joins two hosts
+
+    def __init__(self, run):
+        self.run = run
+        self.nobody = []	# ends of cables that lead nowhere, but must not look cut
+
+    def wire(self):
+        """Join the hosts: one connected pair of sockets per cable."""
+        hosts, opt = self.run.hosts, self.run.opt
+        for link in range(opt.links):
+            if opt.router:
+                for h in hosts[:-1]:
+                    self.join(h, link, hosts[-1])
+            elif opt.hosts == 1:
+                self.join(hosts[0], link, None)
+            else:
+                self.join(hosts[0], link, hosts[1])
+
+    def join(self, near, link, far):
+        a, b = socket.socketpair(type=self.cable)
+        near.nets.append((link, a))
+        if far:
+            far.nets.append((None, b))
+        else:
+            self.nobody.append(b)
+
+    def errors(self, h):
+        """Where what the program itself says about host h goes."""
+        return os.path.join(self.run.out, f"{h.name}.{self.program.lower()}.err")
+
+    def start(self, h, cmd, fds, out=None, prepare=None):
+        """The process of host h; out: its standard output, if that is not for errors."""
+        def child():
+            die_with_parent()
+            if prepare:
+                prepare()
+
+        with open(os.path.join(self.run.out, f"{h.name}.{self.program.lower()}"), "w",
+                  encoding="utf-8") as f:
+            f.write(shlex.join(cmd) + "\n")
+        with open(self.errors(h), "wb") as err:
+            h.proc = subprocess.Popen(cmd, pass_fds=fds, stdin=subprocess.DEVNULL,
+                                      stdout=out or err, stderr=err, start_new_session=True,
+                                      preexec_fn=child)
+
+    def close(self):
+        """After the hosts have ended: whatever helped them."""

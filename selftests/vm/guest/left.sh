@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# After the last case: what has our module left behind? Sourced by main.sh.
+
+LEAK_SCANS=3	# each time; an object is suspected when two scans in a row miss it
+
+module_idle()
+{
+	users_=0
+	[ ! -d /sys/module/smc_diag ] || users_=1
+	[ "$(cat /sys/module/smc/refcnt)" = "$users_" ]
+}
+
+# Only a kernel made for it has kmemleak; it looks when it is asked to.
+find_leaks()
+{
+	leaks_=/sys/kernel/debug/kmemleak
+	[ -e "$leaks_" ] || return 0
+	i_=0
+	while [ "$i_" -lt "$LEAK_SCANS" ]; do
+		# younger objects than five seconds are never suspected
+		sleep 2
+		echo scan > "$leaks_"
+		i_=$((i_ + 1))
+	done
+	grep -q . "$leaks_" || return 0
+	head -n 200 "$leaks_"
+	diag "leaks $1: $(grep -c '^unreferenced' "$leaks_"), the first: $(sed -n '1p; /smc/p' \
+		"$leaks_" | head -n 3 | tr '\n' ' ')"
+	return 1
+}
+
+left_module()
+{
+	rc_left=0
+	if [ -d /sys/module/smc ]; then
+		wait_for 30 module_idle || {
+			diag "the module stays in use: $(grep -E '^smc' /proc/modules)"
+			rc_left=1
+		}
+		find_leaks "with the module" || rc_left=1
+		unload_module || { diag "the module does not go"; rc_left=1; }
+	fi
+	caches_=$([ ! -e /proc/slabinfo ] || awk 'tolower($1) ~ /^smc/ { print $1 }' /proc/slabinfo)
+	[ -z "$caches_" ] || { diag "slab caches left: $caches_"; rc_left=1; }
+	find_leaks "after the module" || rc_left=1
+	return "$rc_left"
+}
+
+left_resources()
+{
+	for k_ in qp mr cq pd; do
+		n_=$(/usr/sbin/rdma resource show "$k_" | grep -c 'comm \[smc\]')
+		[ "$n_" = 0 ] || { diag "$n_ of RDMA resource $k_ left"; return 1; }
+	done
+}
+
+left_behind()
+{
+	[ "$MODULE" = ours ] || return 0
+	first_does left left_module || return 1
+	left_resources
+}

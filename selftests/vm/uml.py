@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Hosts as User Mode Linux: one instance each, or two namespaces of one instance.
+
+An instance is a process. Its console is standard output; each host has two serial
+lines, the control channel (a socket) and the log (a file). Instances are joined by
+pairs of datagram sockets, through relay.py where the link is to be captured.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+from common import HERE, Bed, Failure, die_with_parent, vmlinuz
+
+
+class Uml(Bed):
+    """The bed of a run whose hosts are processes of this machine."""
+
+    program = "UML"
+    cable = socket.SOCK_DGRAM
+
+    def __init__(self, run):
+        super().__init__(run)
+        opt = run.opt
+        cpus = sorted(os.sched_getaffinity(0))
+        self.core = cpus[os.getpid() % len(cpus)] if opt.core is None else opt.core
+        self.text = f"UML, {opt.topology}, core {self.core}"
+        if opt.virtual_time:
+            self.text += ", virtual time"
+        if opt.router or opt.root or opt.mode != "run":
+            raise Failure("UML has neither the router nor shell and quick modes")
+        self.smp = "debug" in run.hosts[0].release
+        if opt.cpus > 1 and not self.smp:
+            raise Failure(f"{run.hosts[0].release} has one processor")
+        self.tmp = tempfile.mkdtemp(prefix="uml.", dir=os.environ.get("TMPDIR", "/tmp"))
+        self.relays = []
+
+    def wire(self):
+        if self.run.opt.topology == "two":
+            super().wire()
+
+    def join(self, near, link, far):
+        if far is None or self.run.opt.pcap == "off":
+            super().join(near, link, far)
+            return
+        pairs = [socket.socketpair(type=self.cable) for _ in range(2)]
+        near.nets.append((link, pairs[0][0]))
+        far.nets.append((None, pairs[1][0]))
+        snap = 262144 if self.run.opt.pcap == "full" else 512
+        ends = [p[1] for p in pairs]
+        fds = [e.fileno() for e in ends]
+        self.relays.append(subprocess.Popen(
+            [sys.executable, os.path.join(HERE, "relay.py"), *map(str, fds), str(snap),
+             os.path.join(self.run.out, f"link{link}.pcap")],
+            pass_fds=fds, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent))
+        for e in ends:
+            e.close()
+
+    def instances(self):
+        """Lists of hosts that share a kernel."""
+        hosts = self.run.hosts
+        return [hosts] if self.run.opt.topology == "netns" else [[h] for h in hosts]
+
+    def command(self, hosts, lines):
+        """hosts: those in the instance; lines: (control, log) file numbers of each."""
+        opt, first = self.run.opt, hosts[0]
+        cmd = [vmlinuz(first.release), f"mem={opt.mem}M", f"initrd={first.initrd}",
+               f"uml_dir={self.tmp}/", f"umid={first.name}", "seccomp=on",
+               "con=null", "con0=null,fd:1", "ssl=null", "noreboot",
+               f"loglevel={opt.loglevel}", "panic=-1", "panic_on_warn=1", "oops=panic",
+               "net.ifnames=0", f"smcvm.mode={opt.mode}", f"smcvm.topology={opt.topology}",
+               f"smcvm.links={opt.links}", f"smcvm.mtu={opt.mtu}", "smcvm.bed=uml",
+               f"smcvm.module={first.module}", f"smcvm.host={first.number}",
+               "smcvm.nonce=" + ",".join(h.nonce for h in hosts)]
+        for i, (ctl, log) in enumerate(lines):
+            cmd += [f"ssl{2 * i}=fd:{ctl}", f"ssl{2 * i + 1}=null,fd:{log}"]
+        for i, (_, sock) in enumerate(first.nets):
+            cmd.append(f"vec{i}:transport=fd,fd={sock.fileno()},mtu={opt.mtu},"
+                       f"mac=52:54:00:00:{i:02x}:{first.number:02x}")
+        if self.smp:
+            cmd.append(f"ncpus={opt.cpus}")
+        if opt.virtual_time:
+            cmd.append("time-travel=inf-cpu")
+        return cmd + shlex.split(opt.append)
+
+    def boot(self):
+        for hosts in self.instances():
+            first = hosts[0]
+            theirs, logs = [], []
+            for h in hosts:
+                h.ctl, end = socket.socketpair()
+                theirs.append(end)
+                logs.append(open(h.log, "wb"))
+                h.console = first.console
+            lines = [(t.fileno(), f.fileno()) for t, f in zip(theirs, logs)]
+            fds = [n for pair in lines for n in pair] + [s.fileno() for _, s in first.nets]
+            with open(first.console, "wb") as console:
+                self.start(first, self.command(hosts, lines), fds, out=console,
+                           prepare=lambda: os.sched_setaffinity(0, {self.core}))
+            for h in hosts:
+                h.proc = first.proc
+            for f in theirs + logs:
+                f.close()
+
+    def close(self):
+        for p in self.relays:
+            p.send_signal(signal.SIGTERM)
+            p.wait()
+        shutil.rmtree(self.tmp, ignore_errors=True)
