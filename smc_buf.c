@@ -25,6 +25,9 @@
 
 #define ELEM_SIZE_MAX	(512 * 1024)
 
+/* Registration takes 5 s at most, the peer's answer to CONFIRM RKEY as long again. */
+#define GROW_TIMEOUT	(10 * HZ)
+
 /**
  * struct smc_buf_mapping - a region as mapped for one link
  * @entry: while it waits for the grace period
@@ -54,6 +57,7 @@ void smc_buf_pool_init(struct smc_pool *pool)
 	memset(pool, 0, sizeof(*pool));
 	mutex_init(&pool->mutex);
 	spin_lock_init(&pool->lock);
+	init_waitqueue_head(&pool->grown);
 	for (kind = 0; kind < SMC_BUF_KINDS; kind++)
 		INIT_LIST_HEAD(&pool->regions[kind]);
 }
@@ -82,16 +86,26 @@ u8 smc_buf_size_code(u32 size)
 
 /* ---- regions ---- */
 
-/* A small group stays small, a busy one gets bigger and bigger regions. */
+/*
+ * A small group stays small, a busy one gets bigger and bigger regions, a full one
+ * has an element for each of its connections and no more.
+ */
 static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
 {
 	const struct smc_region *region;
-	u32 same = 0;
+	u32 have = 0;
 
 	lockdep_assert_held(&pool->mutex);
 	list_for_each_entry(region, &pool->regions[kind], entry)
-		same += region->elem_size == size;
-	return !same ? 8 : same == 1 ? 32 : SMC_BUF_ELEMS_MAX;
+		if (region->elem_size == size)
+			have += region->nelem;
+	if (!have)
+		return 8;
+	if (have < 64)
+		return 32;
+	if (have < SMC_BUF_ELEMS_MAX)
+		return min_t(u32, have, SMC_BUF_ELEMS_MAX - have);
+	return 32;	/* in place of elements in quarantine */
 }
 
 /**
@@ -645,6 +659,43 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
 	}
 	spin_unlock_bh(&pool->lock);
 	return rc;
+}
+
+/**
+ * smc_buf_grow_begin() - become the one who adds regions of a kind
+ * @pool: pool
+ * @kind: RMB or send region
+ *
+ * While somebody else is at it, wait for the end of that instead, for as long as
+ * a peer may take to answer. Process context.
+ *
+ * Return: true if the caller may add regions, until smc_buf_grow_end(). False:
+ * another one did, or tried to.
+ */
+bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind)
+{
+	bool mine;
+
+	spin_lock_bh(&pool->lock);
+	mine = !pool->growing[kind];
+	pool->growing[kind] = true;
+	spin_unlock_bh(&pool->lock);
+	if (!mine)
+		wait_event_timeout(pool->grown, !READ_ONCE(pool->growing[kind]), GROW_TIMEOUT);
+	return mine;
+}
+
+/**
+ * smc_buf_grow_end() - whoever waits for a region may look again
+ * @pool: pool
+ * @kind: as given to smc_buf_grow_begin()
+ */
+void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind)
+{
+	spin_lock_bh(&pool->lock);
+	WRITE_ONCE(pool->growing[kind], false);
+	spin_unlock_bh(&pool->lock);
+	wake_up_all(&pool->grown);
 }
 
 /**

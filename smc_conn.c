@@ -32,6 +32,9 @@
 /* Bytes of an in-tree peer's ring kept back for a failover (architecture: data path). */
 #define STRANGER_RESERVE	16
 
+/* Others may take what was added while we waited for it. */
+#define TAKE_TRIES	8
+
 static struct workqueue_struct *conn_wq;
 static atomic_t conns_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
@@ -390,24 +393,34 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool an
 	return 0;
 }
 
+/*
+ * One connection at a time adds regions of a kind: those that meet an empty pool at
+ * the same moment wait for it instead of adding a region each.
+ */
 static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool announce,
 		     struct smc_elem *elem)
 {
-	int tries = 3;	/* others may take what we published */
+	struct smc_pool *pool = &conn->lgr->pool;
+	bool grower = false, grown = false;
+	int tries = TAKE_TRIES;
 	int rc;
 
-	while (tries--) {
-		rc = smc_buf_take(&conn->lgr->pool, kind, size, elem);
-		if (rc != -ENOENT) {
-			if (!rc)
-				smc_stats_inc(conn->net, SMC_STAT_ELEM_REUSE);
-			return rc;
+	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT && tries--) {
+		if (!grower) {
+			/* either way the pool may have changed: look again */
+			grower = smc_buf_grow_begin(pool, kind);
+			continue;
 		}
 		rc = grow(conn, kind, size, announce);
 		if (rc)
-			return rc;
+			break;
+		grown = true;
 	}
-	return -ENOMEM;
+	if (grower)
+		smc_buf_grow_end(pool, kind);
+	if (!rc && !grown)
+		smc_stats_inc(conn->net, SMC_STAT_ELEM_REUSE);
+	return rc == -ENOENT ? -ENOMEM : rc;
 }
 
 static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)

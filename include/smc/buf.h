@@ -15,6 +15,7 @@
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 
 struct smc_qp;
@@ -93,6 +94,8 @@ struct smc_elem {
  * @nregions: per kind
  * @bytes: memory held, per kind
  * @quarantined: bytes in quarantine
+ * @growing: per kind: a connection is adding a region; set and cleared under @lock
+ * @grown: where others wait for the end of that
  */
 struct smc_pool {
 	struct mutex mutex;		/* see above */
@@ -101,6 +104,8 @@ struct smc_pool {
 	u32 nregions[SMC_BUF_KINDS];
 	u64 bytes[SMC_BUF_KINDS];
 	u64 quarantined;
+	bool growing[SMC_BUF_KINDS];
+	wait_queue_head_t grown;
 };
 
 void smc_buf_pool_init(struct smc_pool *pool);
@@ -113,6 +118,9 @@ u8 smc_buf_size_code(u32 size);		/* 16 KiB << code == size */
 
 /* Takes a free clean element of exactly @size; -ENOENT if there is none. */
 int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out);
+/* One grower per kind: false after having waited for another one. Sleeps. */
+bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind);
+void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind);
 /*
  * Allocates a region for elements of @size (as many as @max_pages allow, small
  * groups start small), not yet mapped nor visible to smc_buf_take(). It is in the
