@@ -91,6 +91,7 @@ void smc_stream_sync(struct smc_sock *smc)
 	/* the cause of an orderly end is nobody's error */
 	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
 		WRITE_ONCE(sk->sk_err, err);
+	smp_wmb();	/* pairs with poll: who sees the shutdown sees its cause */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | shutdown);
 	smc_sk_state_store(sk, tcp);
 	WRITE_ONCE(smc->seen, state);
@@ -103,6 +104,16 @@ static void sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
 {
 	if (READ_ONCE(smc->seen) != (int)smc_conn_state(conn))
 		smc_stream_sync(smc);
+}
+
+/* As smc_sock_conn_get(), socket lock held: nobody takes the connection away meanwhile. */
+static struct smc_conn *conn_get_locked(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc->conn;
+
+	if (conn)
+		smc_conn_get(conn);
+	return conn;
 }
 
 /* A third of the ring is worth a wake-up, as in sk_stream_is_writeable(). */
@@ -131,6 +142,7 @@ static void stream_write_space(struct sock *sk)
 	struct socket_wq *wq;
 	bool enough;
 
+	smp_mb();	/* pairs with who sets the bit and then looks for space */
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags))
 		return;
 	conn = smc_sock_conn_get(smc_sk(sk));
@@ -329,7 +341,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		}
 	}
 	/* a disconnect by another thread drops the socket's reference while we sleep */
-	conn = smc_sock_conn_get(smc);
+	conn = conn_get_locked(smc);
 	for (;;) {
 		if (!send_open(smc, conn) || smc->conn != conn) {
 			err = -EPIPE;
@@ -337,11 +349,10 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		}
 		if (!msg_data_left(msg))
 			break;
-		rc = smc_tx_write(conn, &msg->msg_iter, min_t(size_t, msg_data_left(msg),
-							      INT_MAX - copied));
+		rc = smc_tx_write(conn, &msg->msg_iter,
+				  min_t(size_t, msg_data_left(msg), INT_MAX - copied), more);
 		if (rc > 0) {
 			copied += rc;
-			smc_tx_push(conn, msg_data_left(msg) || more);
 			continue;
 		}
 		if (rc == -EAGAIN) {
@@ -349,6 +360,8 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			rc = wait_space(smc, conn, &timeo);
 		}
 		if (rc) {
+			/* what was copied before was promised company */
+			smc_tx_push(conn, more);
 			/* an abort since has its own error */
 			smc_stream_sync(smc);
 			err = rc;
@@ -487,7 +500,7 @@ int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int
 		return -EINVAL;
 	lock_sock(sk);
 	smc_stats_inc(sock_net(sk), SMC_STAT_RX_CNT);
-	conn = smc_sock_conn_get(smc);
+	conn = conn_get_locked(smc);
 	if (conn) {
 		/* data path 12 */
 		rc = recv_locked(smc, conn, msg, len, flags);

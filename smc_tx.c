@@ -7,7 +7,7 @@
  * is held by each data carrying request in flight, so the ring outlives them. Between
  * sent and completed the RNIC may read it at any time.
  *
- * Coalescing: while earlier data is unfinished, less than a quarter ring waits for
+ * Coalescing: while earlier data is unfinished, less than half a ring waits for
  * the completion, which pushes again. Without it every small write would cost a
  * WRITE, a CDC and two interrupts.
  */
@@ -64,25 +64,32 @@ size_t smc_tx_unsent(const struct smc_conn *conn)
 	return READ_ONCE(conn->tx.ring.prepared) - sent;
 }
 
-/* A piece at a time, so that copying the next one overlaps with sending this one. */
-static u32 piece_max(const struct smc_conn *conn)
+/* Copied at a time, so that copying the next piece overlaps with sending this one. */
+static u32 copy_max(const struct smc_conn *conn)
 {
 	return max_t(u32, conn->tx.ring.size / 4, SMC_BUF_MIN_SIZE);
 }
 
+/* Posted at a time: each costs a CDC and a completion, one alone would stop the flow. */
+static u32 post_max(const struct smc_conn *conn)
+{
+	return max_t(u32, conn->tx.ring.size / 2, SMC_BUF_MIN_SIZE);
+}
+
 /**
- * smc_tx_write() - copy user bytes into the send ring
+ * smc_tx_write() - copy user bytes into the send ring and post what may go
  * @conn: connection
  * @from: user bytes
  * @len: how many
+ * @more: more will follow soon beyond @len: small amounts may wait
  *
- * Takes at most a quarter ring a call: the caller pushes and calls again. One
+ * Takes at most a quarter ring a call: the caller calls again for the rest. One
  * caller at a time (socket lock).
  *
  * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state
  * allows no more sending.
  */
-ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len)
+ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more)
 {
 	struct smc_span span[2];
 	ssize_t done = 0;
@@ -93,7 +100,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len)
 		spin_unlock_bh(&conn->lock);
 		return -EPIPE;
 	}
-	n = smc_ring_tx_spans(&conn->tx.ring, min_t(size_t, len, piece_max(conn)), span);
+	n = smc_ring_tx_spans(&conn->tx.ring, min_t(size_t, len, copy_max(conn)), span);
 	spin_unlock_bh(&conn->lock);
 	if (!n)
 		return -EAGAIN;
@@ -111,8 +118,10 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len)
 
 	spin_lock_bh(&conn->lock);
 	/* an abort in between has purged the ring: the next call reports it */
-	if (smc_conn_state_may_send(conn->state))
+	if (smc_conn_state_may_send(conn->state)) {
 		smc_ring_tx_prepare(&conn->tx.ring, done);
+		smc_tx_push_locked(conn, more || done < len);
+	}
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
 	return done;
@@ -167,7 +176,7 @@ static u32 cork_below(const struct smc_conn *conn)
 {
 	u32 limit = READ_ONCE(smc_policy_net(conn->net)->autocorking);
 
-	return min_t(u32, limit, conn->tx.ring.size / 4);
+	return min_t(u32, limit, conn->tx.ring.size / 2);
 }
 
 /* May queued bytes go now, or do they wait for company? */
@@ -180,7 +189,7 @@ static bool data_ready(const struct smc_conn *conn, bool more)
 		return false;
 	if (tx->inflight && unsent < cork_below(conn))
 		return false;
-	if ((more || tx->corked) && unsent < tx->ring.size / 4 &&
+	if (more && unsent < tx->ring.size / 4 &&
 	    !conn->shut_pending && !conn->close_pending)
 		return false;
 	return true;
@@ -201,13 +210,14 @@ static bool push_one(struct smc_conn *conn, bool more)
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
 	struct smc_wr_write write[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
+	bool blocked = tx->told_blocked;
 	struct smc_wr_slot *slot;
 	bool signal;
 	u32 len = 0;
 	int n = 0;
 
 	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && data_ready(conn, more))
-		n = smc_ring_tx_plan(&tx->ring, U64_MAX, piece_max(conn), piece);
+		n = smc_ring_tx_plan(&tx->ring, U64_MAX, post_max(conn), piece);
 	if (!n && !cdc_due(conn))
 		return false;
 	slot = smc_wr_slot_get(conn->link->qp);
@@ -243,6 +253,8 @@ static bool push_one(struct smc_conn *conn, bool more)
 		return false;
 	}
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	if (tx->told_blocked && !blocked)
+		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
 	if (n) {
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, n);
@@ -263,9 +275,6 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 		return;
 	while (push_one(conn, more))
 		;
-	if (!conn->tx.waiting && smc_ring_tx_unsent(&conn->tx.ring) &&
-	    !smc_ring_tx_window(&conn->tx.ring))
-		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
 }
 
 /**

@@ -50,7 +50,6 @@ struct smc_conn_events {
  * @seq: sequence number of the last CDC built
  * @inflight: data carrying requests posted and not retired
  * @waiting: refused a slot; smc_tx_retry() pushes again
- * @corked: TCP_CORK: push only full pieces
  * @told_blocked: the last CDC carried B
  * @cons_due: a consumer update must be sent (kept over a missing slot)
  * @stopped: the group is gone: nothing is posted any more, ever
@@ -67,7 +66,6 @@ struct smc_conn_tx {
 	u16 seq;
 	u32 inflight;
 	bool waiting;
-	bool corked;
 	bool told_blocked;
 	bool cons_due;
 	bool stopped;

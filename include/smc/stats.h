@@ -30,7 +30,7 @@ enum smc_stat {
 	SMC_STAT_RX_LLC_BAD,
 	SMC_STAT_CLC_BAD,		/* malformed CLC messages */
 	SMC_STAT_TX_NOSLOT,		/* pushes that found no send slot */
-	SMC_STAT_TX_WINDOW_CLOSED,	/* pushes that met a closed window */
+	SMC_STAT_TX_WINDOW_CLOSED,	/* times the peer was told that its window is closed */
 	SMC_STAT_LINK_FAIL,
 	SMC_STAT_LGR_TERM,
 	SMC_STAT_CONN_ABORT,

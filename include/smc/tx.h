@@ -10,11 +10,11 @@ struct smc_conn;
 struct smc_link;
 
 /*
- * Copies from @from into the send ring. Returns bytes copied (maybe fewer than
- * asked), -EAGAIN (ring full), -EFAULT, -EPIPE (no longer writable). One caller at
- * a time (socket lock). Does not push.
+ * Copies from @from into the send ring and pushes. Returns bytes copied (maybe fewer
+ * than asked), -EAGAIN (ring full), -EFAULT, -EPIPE (no longer writable). One caller
+ * at a time (socket lock).
  */
-ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len);
+ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more);
 /* Bytes that smc_tx_write() would take now; lock free. */
 size_t smc_tx_space(const struct smc_conn *conn);
 /* Bytes queued and not yet acknowledged by completion (SIOCOUTQ); not yet sent (SIOCOUTQNSD). */
