@@ -221,15 +221,20 @@ static bool hold(void *conn)
 	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
 }
 
-/* The walk may come upon one that is being freed: its work must not be queued again. */
-static void retry_one(void *arg, void *link)
+/*
+ * The walk may come upon one that is being freed: its work must not be queued again.
+ * One that has to wait again took the last slot, and is the first next time.
+ */
+static bool retry_one(void *arg, void *link)
 {
 	struct smc_conn *conn = arg;
+	bool served;
 
 	if (conn->link != link || !READ_ONCE(conn->tx.waiting) || !hold(conn))
-		return;
-	smc_tx_retry(conn);
+		return true;
+	served = smc_tx_retry(conn);
 	smc_conn_put(conn);
+	return served;
 }
 
 static void slots_free(struct smc_link *link)
@@ -339,6 +344,9 @@ static void conn_work(struct work_struct *work)
 	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
 		conn->tx.cons_due = true;
 	smc_tx_push_locked(conn, false);
+	/* an A that had to wait for a slot is out now */
+	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
+		bits |= step(conn, SMC_CONN_EV_ABORT_SENT);
 	if (conn->leaving && !conn->left && (!conn->tx.state_due || conn->tx.stopped ||
 					     !smc_link_usable(conn->link))) {
 		conn->left = true;

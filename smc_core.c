@@ -1038,17 +1038,31 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 /**
  * smc_core_walk_conns() - walk the connections of a group
  * @lgr: group
- * @fn: called under rcu_read_lock(); may not sleep
+ * @fn: called under rcu_read_lock(); may not sleep; false ends the walk
  * @arg: for @fn
+ *
+ * Begins with the connection at which the last walk was ended, so that those with
+ * a low index do not always come first.
  */
-void smc_core_walk_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
+void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg)
 {
+	unsigned long start = READ_ONCE(lgr->walk_from);
 	struct smc_core_entry *entry;
 	unsigned long i;
 
 	rcu_read_lock();
-	xa_for_each(&lgr->conns, i, entry)
-		fn(entry->conn, arg);
+	xa_for_each_start(&lgr->conns, i, entry, start)
+		if (!fn(entry->conn, arg))
+			goto ended;
+	if (start) {
+		xa_for_each_range(&lgr->conns, i, entry, 0, start - 1)
+			if (!fn(entry->conn, arg))
+				goto ended;
+	}
+	rcu_read_unlock();
+	return;
+ended:
+	WRITE_ONCE(lgr->walk_from, i);
 	rcu_read_unlock();
 }
 

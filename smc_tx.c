@@ -317,17 +317,24 @@ void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
  * @conn: connection
  *
  * Softirq.
+ *
+ * Return: false if it has to wait again.
  */
-void smc_tx_retry(struct smc_conn *conn)
+bool smc_tx_retry(struct smc_conn *conn)
 {
+	bool served;
+
 	if (!READ_ONCE(conn->tx.waiting))
-		return;
+		return true;
 	spin_lock_bh(&conn->lock);
 	if (conn->tx.waiting) {
 		conn->tx.waiting = false;
 		smc_tx_push_locked(conn, false);
-		if (conn->leaving)
+		/* the last message of these ends something: the work sees to it */
+		if (conn->leaving || conn->state == SMC_CONN_PROCESSABORT)
 			smc_conn_kick(conn, 0);
 	}
+	served = !conn->tx.waiting;
 	spin_unlock_bh(&conn->lock);
+	return served;
 }

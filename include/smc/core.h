@@ -136,6 +136,7 @@ struct smc_lgr_conn_events {
  * @slots: bit per slot: taken, or its last link is still being shut down; under @mutex
  * @next_link_num: server: next link number to assign; under @mutex
  * @conns: token index -> struct smc_core_entry; RCU readers; XA_FLAGS_LOCK_BH
+ * @walk_from: where smc_core_walk_conns() begins next; a hint, no lock
  * @nconns: connections; under the lock of @conns
  * @reserved: handshakes that joined and have not registered yet; under the lock of
  *	@conns
@@ -166,6 +167,7 @@ struct smc_lgr {
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
+	unsigned long walk_from;
 	u32 nconns;
 	u32 reserved;
 	spinlock_t rtoken_lock;		/* see above */
@@ -288,7 +290,7 @@ void smc_core_conn_del(struct smc_lgr *lgr, u32 token);
 /* Under rcu_read_lock(): the connection of exactly this token, or NULL. */
 void *smc_core_conn_find(struct smc_lgr *lgr, u32 token);
 /* Walk under RCU; @fn may not sleep. */
-void smc_core_walk_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg);
+void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg);
 
 /*
  * Peer RMBs. add: finds or makes the entry for (@slot, @rkey, @addr) and returns

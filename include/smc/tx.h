@@ -33,6 +33,6 @@ void smc_tx_consumer_update_locked(struct smc_conn *conn);
 /* Sends D, C or A (SMC_CDC_F_* bits of byte 25) as soon as possible; conn->lock held. */
 void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags);
 /* A link has slots again: pushes its connections that wait (called by smc_conn). */
-void smc_tx_retry(struct smc_conn *conn);
+bool smc_tx_retry(struct smc_conn *conn);
 
 #endif
