@@ -44,6 +44,20 @@ static const struct ctl_table template[] = {
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
 	}, {
+		.procname = "smcr_idle_time_client",
+		.data = SMC_NET_DATA(idle_client),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+	}, {
+		.procname = "smcr_idle_time_server",
+		.data = SMC_NET_DATA(idle_server),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+	}, {
 		.procname = "wmem",
 		.data = SMC_NET_DATA(wmem),
 		.maxlen = sizeof(int),

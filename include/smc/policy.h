@@ -28,8 +28,8 @@ struct net;
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
  * @hs_limit: handshake limitation on (netlink, sysctl limit_smc_hs)
- * @idle_client: seconds an idle client group is kept
- * @idle_server: seconds an idle server group is kept
+ * @idle_client: seconds an idle client group is kept (sysctl smcr_idle_time_client)
+ * @idle_server: seconds an idle server group is kept (sysctl smcr_idle_time_server)
  * @sysctl: registered table
  * @sysctl_table: its memory
  */
