@@ -41,6 +41,9 @@ run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
 run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
 	--env "TRAFFIC=$quick"
 
+# 100 first contacts in a row by an in-tree client, and some by ours
+run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 420
+
 # one group serves many; nothing is left behind
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500

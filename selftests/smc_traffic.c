@@ -17,6 +17,7 @@
 #define THREAD_STACK	(160U << 10)
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
+#define CONTACT_BYTES	1000		/* each way, per connection of "contacts" */
 
 /**
  * struct options - the command line
@@ -29,6 +30,7 @@
  * @corrupt: offset of a byte the server falsifies in each stream, 0 for none
  * @client_intree: the client's SMC is the in-tree one
  * @server_intree: the server's SMC is the in-tree one
+ * @settle_ms: pause before each connection of "contacts"
  */
 struct options {
 	struct trf_client client;
@@ -40,6 +42,7 @@ struct options {
 	u64 corrupt;
 	bool client_intree;
 	bool server_intree;
+	unsigned int settle_ms;
 };
 
 static struct options opt = {
@@ -184,6 +187,49 @@ static void run_connects(unsigned long count, enum trf_io io, const char *name)
 	}
 	note_modes(name, &out);
 	ktap_note("%s: %lu in %llu ms", name, count,
+		  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
+	report(&out, name);
+}
+
+/*
+ * Connections each of which has to build a link group: the next one begins only when
+ * the last one's group has gone, which is for the administrator to bring about soon.
+ */
+static int await_no_group(unsigned int timeout_ms, struct trf_outcome *out)
+{
+	u64 until = tl_now_ns() + timeout_ms * TL_NSEC_PER_MSEC;
+	int nr;
+
+	for (;;) {
+		nr = tl_link_groups();
+		if (nr < 0)
+			return trf_fail(out, nr, "list of link groups: %s", tl_errno_name(-nr));
+		if (!nr)
+			return 0;
+		if (tl_now_ns() >= until)
+			return trf_fail(out, -ETIMEDOUT, "%d link groups do not end", nr);
+		tl_sleep_ms(5);
+	}
+}
+
+static void run_contacts(unsigned long count, enum trf_io io, const char *name)
+{
+	struct trf_outcome out = { .err = -EINVAL };
+	u64 t0 = tl_now_ns();
+	unsigned long i;
+
+	for (i = 0; i < count; i++) {
+		if (await_no_group(opt.client.timeout_ms, &out))
+			break;
+		/* ours does not list a group any more while the peer is being told of its end */
+		tl_sleep_ms(opt.settle_ms);
+		if (one_stream(CONTACT_BYTES, CONTACT_BYTES, io, &out))
+			break;
+	}
+	if (i < count)
+		ktap_note("%s: number %lu of %lu", name, i + 1, count);
+	note_modes(name, &out);
+	ktap_note("%s: %lu in %llu ms", name, i,
 		  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
 	report(&out, name);
 }
@@ -387,6 +433,7 @@ static const struct subtest subtests[] = {
 	{ "random",	run_random,	8,	1, true },
 	{ "pingpong",	run_pingpong,	50,	1, false },
 	{ "connects",	run_connects,	200,	1, false },
+	{ "contacts",	run_contacts,	100,	1, false },
 	{ "burst",	run_burst,	50,	1, false },
 	{ "parallel",	run_parallel,	32,	1, false },
 	{ "halfclose",	run_halfclose,	1024,	2, false },
@@ -490,8 +537,11 @@ static int client_main(char **words, int nr)
 	int nr_sel = 0;
 
 	if (!nr || !strcmp(words[0], "all")) {
-		for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
-			sel[nr_sel++] = (struct selected){ &subtests[i], subtests[i].arg };
+		for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++) {
+			/* this one needs hosts that are prepared for it */
+			if (subtests[i].run != run_contacts)
+				sel[nr_sel++] = (struct selected){ &subtests[i], subtests[i].arg };
+		}
 		nr = 0;
 	}
 	for (int i = 0; i < nr && nr_sel < (int)TL_ARRAY_SIZE(sel); i++) {
@@ -596,6 +646,7 @@ static const struct option longopts[] = {
 	{ "verbose",	no_argument, NULL, 'v' },
 	{ "corrupt",	required_argument, NULL, 'C' },
 	{ "intree",	required_argument, NULL, 'I' },
+	{ "settle",	required_argument, NULL, 'T' },
 	{ }
 };
 
@@ -640,6 +691,9 @@ static void parse_simple(int o)
 		opt.server_intree = !strcmp(optarg, "server") || !strcmp(optarg, "both");
 		if (!opt.client_intree && !opt.server_intree)
 			bad_usage();
+		break;
+	case 'T':
+		opt.settle_ms = strtoul(optarg, NULL, 0);
 		break;
 	case 'C':
 		opt.corrupt = strtoull(optarg, NULL, 0);

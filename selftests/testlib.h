@@ -109,4 +109,6 @@ const char *tl_mode_name(enum tl_mode mode);
 int tl_mode_parse(const char *name, enum tl_mode *mode);
 const char *tl_errno_name(int err);
 
+int tl_link_groups(void);
+
 #endif /* SMC_SELFTESTS_TESTLIB_H */

@@ -3,7 +3,7 @@
 #
 # Verified traffic between two hosts, each subtest of smc_traffic a case. Proof that
 # RDMA carried the bytes: the mode of every connection by sock_diag on both sides
-# (--require), our own counters where our module is loaded, the RNIC's counters.
+# (--require), the counters of either module, the RNIC's counters.
 #
 #   TRAFFIC   subtests NAME[:N] (default: all, 64 MiB each way)
 #   INTREE    client, server or nothing: who is the in-tree family
@@ -50,14 +50,50 @@ traffic()
 
 SIDE=${INTREE:+--intree $INTREE}
 
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# What this host's module says it has carried over RDMA, whichever module it is.
+carried()
+{
+	if [ "$MODULE" = ours ]; then
+		stat_of "$1_bytes"
+	else
+		intree_stat smcr "$1_bytes"
+	fi
+}
+
+# moved WHAT BEFORE NOW: at least the stream's bytes have been added
+moved()
+{
+	expect "$1" "$(($3 - $2))" -ge "$bytes"
+}
+
+# A verified stream each way: both modules and both RNICs must say they moved it.
 case_stream()
 {
-	tx=$(rxe_counter sent_pkts)
-	traffic stream
 	mib=$(arg_of stream)
-	# each direction carries its MiB in packets of at most 4096 bytes
-	min=$((${mib#*:} * 1048576 / 4096))
-	expect "RDMA packets sent" "$(($(rxe_counter sent_pkts) - tx))" -ge "$min"
+	bytes=$((${mib#*:} * 1048576))
+	sent=$(rxe_counter sent_pkts)
+	rcvd=$(rxe_counter rcvd_pkts)
+	tx=$(carried tx)
+	rx=$(carried rx)
+	[ "$MODULE" != ours ] || writes=$(stat_of tx_write_bytes)
+
+	traffic stream
+
+	moved "SMC-R bytes sent" "$tx" "$(carried tx)"
+	moved "SMC-R bytes received" "$rx" "$(carried rx)"
+	[ "$MODULE" != ours ] ||
+		moved "bytes by RDMA WRITE" "$writes" "$(stat_of tx_write_bytes)"
+	# each direction carries its bytes in packets of at most 4096
+	expect "RoCE packets sent" "$(($(rxe_counter sent_pkts) - sent))" -ge $((bytes / 4096))
+	expect "RoCE packets received" "$(($(rxe_counter rcvd_pkts) - rcvd))" -ge \
+		$((bytes / 4096))
+	diag "host $HOST ($MODULE): ${mib#*:} MiB each way, SMC-R bytes" \
+		"+$(($(carried tx) - tx)) sent, +$(($(carried rx) - rx)) received"
 }
 
 case_random() { traffic random; }
@@ -83,11 +119,6 @@ case_crossed()
 	kill "$server"
 	wait "$server" 2>/dev/null
 	:
-}
-
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
 }
 
 # What our module says of the whole run.

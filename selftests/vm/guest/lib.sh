@@ -349,6 +349,13 @@ tcp_counter()
 	/usr/sbin/nstat -asz "$1" | awk -v n="$1" '$1 == n { print $2 }'
 }
 
+# intree_stat smcr|fallbacks KEY: what the in-tree family says by netlink (smcctl stats)
+intree_stat()
+{
+	/t/smcctl -j stats | tr -d ' \n\t' | sed "s/.*\"$1\":{//; s/[{}].*//" | tr , '\n' |
+		sed -n "s/^\"$2\"://p"
+}
+
 # if_bytes tx|rx [DEVICE]
 if_bytes()
 {

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# First contacts, one after the other: our idle groups are ended at once, so every
+# connection has to build a group, with CONFIRM LINK and ADD LINK. Not one may become TCP,
+# although in-tree clients begin to listen for CONFIRM LINK only after their CLC Confirm.
+# Host 1 has our module, host 2 any.
+#
+#   AS_SERVER   contacts with our server (default 100)
+#   AS_CLIENT   contacts by our client (default 10)
+
+: "${AS_SERVER:=100}" "${AS_CLIENT:=10}"
+
+CASES="as_server:240 as_client:120 unload:60"
+export CASES
+
+BYTES=1000	# each way, of one connection (CONTACT_BYTES of smc_traffic)
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	is_ours || return 0
+	# An in-tree server whose client ends the group right behind the last C waits for
+	# ever for the completion of its own C: our client takes its time.
+	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=0
+}
+
+is_ours()
+{
+	[ "$MODULE" = ours ]
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# Numbers of this host's module before a case: fallbacks, payload in and out
+remember()
+{
+	if is_ours; then
+		fback0=$(($(stat_of clnt_fback) + $(stat_of srv_fback)))
+		first0=$(stat_of first_contact)
+		conns0=$(($(stat_of clnt_smc) + $(stat_of srv_smc)))
+		errors0=$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err)))
+		tx0=$(stat_of tx_write_bytes)
+		rx0=$(stat_of rx_bytes)
+	else
+		fback0=$(($(intree_stat fallbacks client) + $(intree_stat fallbacks server)))
+		conns0=$(intree_conns)
+		tx0=$(intree_stat smcr tx_bytes)
+		rx0=$(intree_stat smcr rx_bytes)
+	fi
+	sent0=$(rxe_counter sent_pkts)
+}
+
+intree_conns()
+{
+	echo $(($(intree_stat smcr client_v2_connections) +
+		$(intree_stat smcr server_v2_connections)))
+}
+
+# judge CONTACTS: each was a first one, and its bytes went by RDMA
+judge()
+{
+	if is_ours; then
+		expect "fallbacks" \
+			"$(($(stat_of clnt_fback) + $(stat_of srv_fback) - fback0))" -eq 0
+		expect "first contacts" "$(($(stat_of first_contact) - first0))" -eq "$1"
+		expect "connections" \
+			"$(($(stat_of clnt_smc) + $(stat_of srv_smc) - conns0))" -eq "$1"
+		expect "failed handshakes" \
+			"$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err) - errors0))" -eq 0
+		tx=$(($(stat_of tx_write_bytes) - tx0))
+		rx=$(($(stat_of rx_bytes) - rx0))
+	else
+		expect "fallbacks in-tree" "$(($(intree_stat fallbacks client) +
+			$(intree_stat fallbacks server) - fback0))" -eq 0
+		expect "connections in-tree" "$(($(intree_conns) - conns0))" -eq "$1"
+		tx=$(($(intree_stat smcr tx_bytes) - tx0))
+		rx=$(($(intree_stat smcr rx_bytes) - rx0))
+	fi
+	diag "host $HOST: $1 contacts, $tx bytes out and $rx bytes in by RDMA"
+	expect "bytes out" "$tx" -ge $((BYTES * $1))
+	expect "bytes in" "$rx" -ge $((BYTES * $1))
+	# CONFIRM LINK, ADD LINK, WRITE and CDC of every contact
+	expect "RoCE packets" "$(($(rxe_counter sent_pkts) - sent0))" -ge $((4 * $1))
+}
+
+listening()
+{
+	grep -q ':114E ' /proc/net/tcp
+}
+
+# contacts SERVER COUNT: no --wait and no --quit, whose connections would count too
+contacts()
+{
+	remember
+	if [ "$HOST" = "$1" ]; then
+		/t/smc_traffic server --family smc --require smc &
+		server=$!
+		wait_for 20 listening || fail "the server does not listen"
+		sync_signal ready
+		sync_wait over 230 > /dev/null || exit 1
+		kill "$server"
+		wait "$server" 2>/dev/null
+	else
+		sync_wait ready > /dev/null || exit 1
+		settle=0
+		is_ours && settle=300
+		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+			--settle "$settle" "contacts:$2" || {
+			dmesg | grep 'smc: ' | tail -n 20
+			fail "client ended with $?"
+		}
+		sync_signal over
+	fi
+	judge "$2"
+}
+
+case_as_server()
+{
+	contacts 1 "$AS_SERVER"
+}
+
+case_as_client()
+{
+	contacts 2 "$AS_CLIENT"
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	# in-tree's unloading is not under test
+	is_ours || return 0
+	unload_smc || fail "the module does not go"
+	for k_ in qp mr pd cq; do
+		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |
+			grep -c 'comm \[smc\]')" -eq 0
+	done
+}
