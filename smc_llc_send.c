@@ -61,7 +61,8 @@ void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8
 /* Process context: waits for a slot as long as there is hope. */
 static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned long limit)
 {
-	unsigned long end = jiffies + limit;
+	struct smc_llc *llc = llc_of_link(link);
+	unsigned long start = jiffies;
 	struct smc_wr_slot *slot;
 
 	for (;;) {
@@ -70,7 +71,10 @@ static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned lon
 		slot = smc_wr_slot_get_ctl(link->qp, len);
 		if (slot)
 			return slot;
-		if (time_after(jiffies, end))
+		/* the end of the group waits for whoever is in here */
+		if (READ_ONCE(llc->dead))
+			limit = min_t(unsigned long, limit, LLC_SENT_TIME);
+		if (time_after(jiffies, start + limit))
 			return NULL;
 		msleep(POLL_MS);
 	}

@@ -63,6 +63,7 @@ judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
+run unload --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550
 run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700
 
 echo "1..$n"

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The module is removed while connections are still closing: nobody has a socket any
+# more, but A, C and the last bytes are under way, or the peer does not answer, or it is
+# gone. Removal has a bound of its own (Documentation/lifetimes.rst), nothing is left, and
+# the module comes back. Ours on both hosts; each case does it ROUNDS times.
+
+: "${ROUNDS:=2}"
+
+CASES="killed:120 stalled:120 peer_closed:120 link_gone:150 handshakes:120"
+export CASES
+
+STREAMS=6
+IDLE=30
+LIMIT=10	# seconds that removal may take, on a slow machine
+
+setup()
+{
+	setup_net && setup_rxe
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# --- programs ---
+
+listening()
+{
+	grep -q ':114E ' /proc/net/tcp
+}
+
+start_server()
+{
+	/t/smc_traffic server --family smc --require smc --timeout 60000 > /run/server 2>&1 &
+	server=$!
+	wait_for 20 listening || fail "the server does not listen"
+}
+
+# client SUBTEST: in the background
+client()
+{
+	/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+		--timeout 60000 "$1" > /run/client 2>&1 &
+	clients="$clients $!"
+}
+
+start_streams()
+{
+	i=0
+	while [ "$i" -lt "$STREAMS" ]; do
+		client "$1"
+		i=$((i + 1))
+	done
+}
+
+start_idle()
+{
+	rm -f /run/held
+	/t/smc_hold --connect "$(peer_addr)" --require smc \
+		--run 'touch /run/held; sleep 100' "$IDLE" > /run/hold 2>&1 &
+	clients="$clients $!"
+	wait_for 60 test -e /run/held || fail "smc_hold: $(cat /run/hold)"
+}
+
+flowing()
+{
+	[ "$(($(stat_of rx_bytes) + $(stat_of tx_bytes)))" -ge $((STREAMS << 18)) ]
+}
+
+# The window of the stopped server is full, nothing moves any more.
+stalled()
+{
+	now=$(stat_of tx_write_bytes)
+	[ "$now" -gt 0 ] && [ "$now" = "$before" ] && return 0
+	before=$now
+	usleep 300000
+	return 1
+}
+
+# kill_all PROCESS...: its sockets are released when it is gone
+kill_all()
+{
+	# shellcheck disable=SC2068 # words
+	kill -KILL $@ 2>/dev/null
+	# shellcheck disable=SC2068
+	wait $@ 2>/dev/null
+	:
+}
+
+# --- the module ---
+
+# Connections that still have something to do
+closing()
+{
+	/t/smcctl -j linkgroup | tr -d ' \n\t' | tr , '\n' |
+		sed -n 's/.*"connections":\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
+}
+
+remove()
+{
+	rmmod smc 2> /dev/null
+}
+
+centis()
+{
+	sed 's/ .*//; s/\.//' /proc/uptime
+}
+
+# timed_unload MINIMUM: so many connections must be about to close when it begins
+timed_unload()
+{
+	n=$(closing)
+	rmmod smc_diag || fail "smc_diag stays"
+	t0=$(centis)
+	wait_for 30 remove || {
+		cat /proc/modules /proc/net/smc_stat
+		fail "the module stays"
+	}
+	t1=$(centis)
+	diag "host $HOST: $n connections closing, removed in $((t1 - t0))0 ms"
+	expect "connections closing" "$n" -ge "$1"
+	expect "time in 1/100 s" $((t1 - t0)) -le $((LIMIT * 100))
+	for k_ in qp mr pd cq; do
+		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |
+			grep -c 'comm \[smc\]')" -eq 0
+	done
+	[ ! -e /proc/net/smc_stat ] || fail "/proc/net/smc_stat is left"
+}
+
+# rounds FUNCTION: with a fresh module each
+rounds()
+{
+	r=0
+	while [ "$r" -lt "$ROUNDS" ]; do
+		r=$((r + 1))
+		load_smc || fail "the module does not load"
+		clients=
+		before=
+		sync_barrier "loaded$r" || exit 1
+		[ "$HOST" != 1 ] || start_server
+		sync_barrier "up$r" || exit 1
+		"$1"
+		sync_barrier "unloaded$r" || exit 1
+	done
+}
+
+# --- the cases ---
+
+# Both ends of streams and of idle connections die at once.
+killed()
+{
+	if [ "$HOST" = 1 ]; then
+		sync_wait "flowing$r" > /dev/null || exit 1
+		kill_all "$server"
+	else
+		start_idle
+		start_streams stream:4000
+		wait_for 60 flowing || fail "no traffic"
+		sync_signal "flowing$r"
+		# shellcheck disable=SC2086 # words
+		kill_all $clients
+	fi
+	timed_unload 0
+}
+
+case_killed()
+{
+	rounds killed
+}
+
+# The client has bytes left which the peer does not take: it lingers.
+stall()
+{
+	if [ "$HOST" = 1 ]; then
+		sync_wait "flowing$r" > /dev/null || exit 1
+		kill -STOP "$server"
+		sync_signal "stopped$r"
+		sync_wait "gone$r" > /dev/null || exit 1
+		kill_all "$server"
+		timed_unload 0
+		return
+	fi
+	start_streams halfclose:400000
+	wait_for 60 flowing || fail "no traffic"
+	sync_signal "flowing$r"
+	sync_wait "stopped$r" > /dev/null || exit 1
+	wait_for 20 stalled || fail "the stopped server still reads"
+	# shellcheck disable=SC2086 # words
+	kill_all $clients
+	timed_unload "$STREAMS"
+	sync_signal "gone$r"
+}
+
+case_stalled()
+{
+	rounds stall
+}
+
+# The server's program sleeps on connections that the client has closed.
+peer_closed()
+{
+	if [ "$HOST" = 1 ]; then
+		sync_wait "held$r" > /dev/null || exit 1
+		kill -STOP "$server"
+		sync_signal "stopped$r"
+		sync_wait "gone$r" > /dev/null || exit 1
+		kill_all "$server"
+		timed_unload 0
+		return
+	fi
+	start_idle
+	sync_signal "held$r"
+	sync_wait "stopped$r" > /dev/null || exit 1
+	# shellcheck disable=SC2086 # words
+	kill_all $clients
+	timed_unload "$IDLE"
+	sync_signal "gone$r"
+}
+
+case_peer_closed()
+{
+	rounds peer_closed
+}
+
+# Nothing reaches the peer any more.
+link_gone()
+{
+	if [ "$HOST" = 1 ]; then
+		sync_wait "flowing$r" > /dev/null || exit 1
+		ip link set eth0 down
+		sync_signal "down$r"
+		kill_all "$server"
+	else
+		start_idle
+		start_streams stream:4000
+		wait_for 60 flowing || fail "no traffic"
+		sync_signal "flowing$r"
+		sync_wait "down$r" > /dev/null || exit 1
+		# shellcheck disable=SC2086 # words
+		kill_all $clients
+	fi
+	timed_unload 0
+	[ "$HOST" != 1 ] || ip link set eth0 up
+	wait_for 20 port_active rxe0 || fail "the port stays down"
+}
+
+case_link_gone()
+{
+	rounds link_gone
+}
+
+# Handshakes are under way when their programs die.
+handshakes()
+{
+	if [ "$HOST" = 1 ]; then
+		sync_wait "begun$r" > /dev/null || exit 1
+		usleep 200000
+		kill_all "$server"
+	else
+		client burst:60
+		sync_signal "begun$r"
+		usleep 300000
+		# shellcheck disable=SC2086 # words
+		kill_all $clients
+	fi
+	timed_unload 0
+}
+
+case_handshakes()
+{
+	rounds handshakes
+}
