@@ -66,7 +66,9 @@
 #define ACC_INDEX	45
 #define ACC_TOKEN	46
 #define ACC_SIZE_MTU	50
+#define ACC_RSV0	51	/* reserved by the RFC, see marker.h */
 #define ACC_VADDR	52
+#define ACC_RSV1	60	/* as ACC_RSV0 */
 #define ACC_PSN		61
 #define ACC_EID		64
 #define ACC_FCE		104
@@ -507,8 +509,11 @@ int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 	out->mtu = buf[ACC_SIZE_MTU] & 0x0f;
 	out->vaddr = smc_get_be64(buf + ACC_VADDR);
 	out->psn = smc_get_be24(buf + ACC_PSN);
-	if (h.version == 1)
+	if (h.version == 1) {
+		out->reserved[0] = buf[ACC_RSV0];
+		out->reserved[1] = buf[ACC_RSV1];
 		return 0;
+	}
 
 	memcpy(out->eid, buf + ACC_EID, SMC_EID_LEN);
 	if (!out->first_contact)
@@ -586,8 +591,11 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 	buf[ACC_SIZE_MTU] = (u8)(in->bsize << 4 | in->mtu);
 	smc_put_be64(buf + ACC_VADDR, in->vaddr);
 	smc_put_be24(buf + ACC_PSN, in->psn);
-	if (in->version == 1)
+	if (in->version == 1) {
+		buf[ACC_RSV0] = in->reserved[0];
+		buf[ACC_RSV1] = in->reserved[1];
 		return (int)len;
+	}
 
 	memcpy(buf + ACC_EID, in->eid, SMC_EID_LEN);
 	if (!in->first_contact)
@@ -648,6 +656,74 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 			smc_put_be32(buf + DEC_EXTRA + 4 * i, in->extra[i]);
 	}
 	return (int)len;
+}
+
+/* IP prefixes */
+
+bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len)
+{
+	u8 bytes = len / 8, bits = len % 8;
+
+	if (memcmp(a, b, bytes))
+		return false;
+	return !bits || !((a[bytes] ^ b[bytes]) >> (8 - bits));
+}
+
+/* Copies the first @len bits of @size bytes, the others become zero. */
+static void copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
+{
+	u8 bytes = len / 8, bits = len % 8;
+
+	memset(to, 0, size);
+	memcpy(to, from, bytes);
+	if (bits)
+		to[bytes] = from[bytes] & (u8)(0xff00 >> bits);
+}
+
+void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
+{
+	copy_prefix(p->v4_net, addr, len, sizeof(p->v4_net));
+	p->v4_len = len;
+}
+
+bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
+{
+	struct smc_clc_prefix6 *entry;
+
+	if (!len || smc_clc_match_prefix6(p, addr, len))
+		return true;
+	if (p->v6_count == SMC_CLC_MAX_PREFIX6)
+		return false;
+	entry = &p->v6[p->v6_count++];
+	copy_prefix(entry->addr, addr, len, sizeof(entry->addr));
+	entry->len = len;
+	return true;
+}
+
+bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
+			   const u8 *client)
+{
+	static const u8 ones[4] = { 0xff, 0xff, 0xff, 0xff };
+	u8 mask[4];
+
+	if (!len || p->v4_len != len)
+		return false;
+	if (smc_clc_same_prefix(p->v4_net, addr, len))
+		return true;
+	/* read literally, the RFC has the client send the mask, which no subnet equals */
+	copy_prefix(mask, ones, len, sizeof(mask));
+	return !memcmp(p->v4_net, mask, sizeof(mask)) &&
+	       smc_clc_same_prefix(client, addr, len);
+}
+
+bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len)
+{
+	u8 i;
+
+	for (i = 0; len && i < p->v6_count; i++)
+		if (p->v6[i].len == len && smc_clc_same_prefix(p->v6[i].addr, addr, len))
+			return true;
+	return false;
 }
 
 /* What is well formed but not for us */

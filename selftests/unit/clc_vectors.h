@@ -231,6 +231,7 @@ static inline void same_accept(const struct smc_clc_accept *a,
 	CHECK_EQ(a->mtu, b->mtu);
 	CHECK_EQ(a->vaddr, b->vaddr);
 	CHECK_EQ(a->psn, b->psn);
+	CHECK_MEM(a->reserved, b->reserved, sizeof(a->reserved));
 	CHECK_MEM(a->eid, b->eid, sizeof(a->eid));
 	same_fce(&a->fce, &b->fce);
 	CHECK_EQ(a->gid_count, b->gid_count);

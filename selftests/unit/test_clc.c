@@ -201,8 +201,10 @@ static void random_accept(struct smc_clc_accept *a)
 	a->mtu = (u8)unit_below(16);
 	a->vaddr = unit_rand() >> 1;
 	a->psn = rand24();
-	if (a->version == 1)
+	if (a->version == 1) {
+		unit_rand_bytes(a->reserved, sizeof(a->reserved));
 		return;
+	}
 	unit_rand_bytes(a->eid, sizeof(a->eid));
 	if (!a->first_contact)
 		return;
@@ -524,6 +526,126 @@ static void marker(void)
 	CHECK_EQ(smc_marker_of_fce(&b.fce), 0);
 }
 
+/* Version 1: two reserved bytes of the Accept, and a flag in the Proposal. */
+static void marker_v1(void)
+{
+	struct smc_clc_proposal p = proposals[2].p, q;
+	struct smc_clc_accept a = accepts[0].a, b;
+	u8 buf[MSG_MAX], plain[MSG_MAX];
+	int len;
+
+	CHECK_EQ(smc_marker_of_v1(&a), 0);
+	CHECK_EQ(unit_hex(ACCEPT_V1_HEX, plain, sizeof(plain)), 68);
+	smc_marker_set_v1(&a);
+	len = smc_clc_build_accept(&a, buf, sizeof(buf));
+	REQUIRE(len == 68);
+	CHECK_EQ(buf[51], 0xd2);
+	CHECK_EQ(buf[60], SMC_MARKER_VERSION);
+	REQUIRE(!smc_clc_parse_accept(buf, (size_t)len, &b));
+	CHECK_EQ(smc_marker_of_v1(&b), SMC_MARKER_VERSION);
+	buf[51] = 0;
+	buf[60] = 0;
+	CHECK_MEM(buf, plain, 68);	/* nothing else differs */
+
+	/* without the marker the flag says nothing */
+	smc_marker_set_v1_over_v2(&p);
+	CHECK(!smc_marker_v1_over_v2(&p));
+	smc_marker_set_proposal(&p);
+	CHECK(!smc_marker_v1_over_v2(&p));
+	smc_marker_set_v1_over_v2(&p);
+	len = smc_clc_build_proposal(&p, buf, sizeof(buf));
+	REQUIRE(len == 92);
+	CHECK_MEM(buf + 52, ((u8[]){ 0xd2, 0x53, 0x4d, 1, 1, 0, 0, 0 }), 8);
+	REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
+	CHECK(smc_marker_v1_over_v2(&q));
+}
+
+/* IP prefixes */
+
+static void same_prefixes(void)
+{
+	static const u8 a[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+	u8 b[16];
+	int len, bit;
+
+	for (bit = 0; bit < 128; bit++) {
+		memcpy(b, a, sizeof(b));
+		b[bit / 8] ^= (u8)(0x80 >> bit % 8);
+		for (len = 0; len <= 128; len++)
+			CHECK_EQ(smc_clc_same_prefix(a, b, (u8)len), len <= bit);
+	}
+}
+
+static void prefixes4(void)
+{
+	static const u8 own[4] = { 192, 168, 1, 77 }, client[4] = { 192, 168, 1, 10 };
+	static const u8 other[4] = { 192, 168, 2, 10 };
+	struct smc_clc_proposal p;
+	u8 buf[MSG_MAX];
+	size_t len = unit_hex(PROP_AREA_HEX, buf, sizeof(buf));
+
+	REQUIRE(!smc_clc_parse_proposal(buf, len, &p));
+	CHECK(smc_clc_match_prefix4(&p, own, 24, client));
+	CHECK(!smc_clc_match_prefix4(&p, own, 25, client));
+	CHECK(!smc_clc_match_prefix4(&p, own, 23, client));
+	CHECK(!smc_clc_match_prefix4(&p, other, 24, client));
+
+	memset(&p, 0, sizeof(p));
+	CHECK(!smc_clc_match_prefix4(&p, own, 0, client));
+	CHECK(!smc_clc_match_prefix4(&p, own, 24, client));
+	smc_clc_set_prefix4(&p, client, 24);
+	CHECK_MEM(p.v4_net, ((u8[]){ 192, 168, 1, 0 }), 4);
+	CHECK_EQ(p.v4_len, 24);
+	smc_clc_set_prefix4(&p, client, 21);
+	CHECK_MEM(p.v4_net, ((u8[]){ 192, 168, 0, 0 }), 4);
+	CHECK(smc_clc_match_prefix4(&p, other, 21, client));
+	smc_clc_set_prefix4(&p, client, 32);
+	CHECK_MEM(p.v4_net, client, 4);
+	CHECK(!smc_clc_match_prefix4(&p, own, 32, client));
+
+	/* the mask itself: the client's address decides */
+	memcpy(p.v4_net, ((u8[]){ 255, 255, 248, 0 }), 4);
+	p.v4_len = 21;
+	CHECK(smc_clc_match_prefix4(&p, own, 21, client));
+	CHECK(smc_clc_match_prefix4(&p, own, 21, other));
+	CHECK(!smc_clc_match_prefix4(&p, own, 21, ((u8[]){ 192, 168, 8, 1 })));
+	p.v4_len = 22;
+	CHECK(!smc_clc_match_prefix4(&p, own, 22, client));
+}
+
+static void prefixes6(void)
+{
+	static const u8 masked[16] = { 0xfd, [7] = 0x70 };
+	u8 addr[16] = { 0xfd, [7] = 0x7f, [15] = 9 };
+	struct smc_clc_proposal p = { .v6_count = 0 };
+	u8 i;
+
+	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
+	CHECK(smc_clc_add_prefix6(&p, addr, 0));	/* says nothing, is left out */
+	CHECK_EQ(p.v6_count, 0);
+	CHECK(smc_clc_add_prefix6(&p, addr, 60));
+	CHECK_EQ(p.v6_count, 1);
+	CHECK_EQ(p.v6[0].len, 60);
+	CHECK_MEM(p.v6[0].addr, masked, 16);
+	CHECK(smc_clc_match_prefix6(&p, addr, 60));
+	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
+	CHECK(!smc_clc_match_prefix6(&p, addr, 0));
+	addr[15] = 10;
+	CHECK(smc_clc_add_prefix6(&p, addr, 60));	/* there already */
+	CHECK_EQ(p.v6_count, 1);
+	for (i = 1; i < SMC_CLC_MAX_PREFIX6; i++) {
+		addr[3] = i;
+		CHECK(smc_clc_add_prefix6(&p, addr, 128));
+	}
+	CHECK_EQ(p.v6_count, SMC_CLC_MAX_PREFIX6);
+	CHECK(smc_clc_add_prefix6(&p, addr, 128));
+	CHECK_MEM(p.v6[7].addr, addr, 16);
+	addr[3] = 200;
+	CHECK(!smc_clc_add_prefix6(&p, addr, 128));	/* no room */
+	CHECK_EQ(p.v6_count, SMC_CLC_MAX_PREFIX6);
+	CHECK(!smc_clc_match_prefix6(&p, addr, 128));
+}
+
 static const struct unit_case cases[] = {
 	UNIT_CASE(golden_proposals),
 	UNIT_CASE(golden_accepts),
@@ -541,6 +663,10 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(unsupported_heads),
 	UNIT_CASE(reason_texts),
 	UNIT_CASE(marker),
+	UNIT_CASE(marker_v1),
+	UNIT_CASE(same_prefixes),
+	UNIT_CASE(prefixes4),
+	UNIT_CASE(prefixes6),
 };
 
 UNIT_MAIN("clc", cases)

@@ -264,6 +264,8 @@ struct smc_clc_fce {
  * @vaddr: address of the RMB, not of the element. The element's end is known
  *	not to wrap around the address space
  * @psn: initial packet sequence number of the sender, 24 bits
+ * @reserved: version 1: the two single bytes that the RFC leaves unused, zero from
+ *	all peers known, see marker.h
  * @eid: version 2: the EID the server chose
  * @fce: version 2 first contact only
  * @gid_count: version 2 first contact Confirm only: entries in @gids
@@ -288,6 +290,7 @@ struct smc_clc_accept {
 	u8 mtu;
 	u64 vaddr;
 	u32 psn;
+	u8 reserved[2];
 	u8 eid[SMC_EID_LEN];
 	struct smc_clc_fce fce;
 	u8 gid_count;
@@ -343,6 +346,33 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap);
 int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 			  size_t cap);
+
+/*
+ * IP prefixes of version 1. Addresses are 4 or 16 bytes in network order, @len counts
+ * bits and is at most 32 or 128.
+ */
+bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len);
+/* Client: the subnet of @addr. */
+void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len);
+/* Client: one more prefix, unless it is there; false if there is no room. */
+bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len);
+
+/**
+ * smc_clc_match_prefix4() - server: is an interface in the client's subnet
+ * @p: Proposal
+ * @addr: address of the interface
+ * @len: its prefix length
+ * @client: the client's address on the TCP path
+ *
+ * The field is taken as what all peers known put there, the network address, and
+ * also as what the RFC calls it, the subnet mask.
+ *
+ * Return: true if so.
+ */
+bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
+			   const u8 *client);
+/* Server: is (@addr, @len) among the client's IPv6 prefixes? */
+bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len);
 
 /**
  * smc_clc_unsupported() - the Decline for a parser's -EOPNOTSUPP

@@ -4,8 +4,11 @@
  *
  * It consists of an OUI from the locally administered range (nobody owns it;
  * it merely is improbable elsewhere) and a version byte, and is sent in
- *   the vendor area of the Proposal: OUI, then the version as first option;
- *   the vendor options of the first contact extension: OUI, then the version.
+ *   the vendor area of the Proposal: OUI, then the version as first option, then
+ *   flags as second;
+ *   the vendor options of the first contact extension: OUI, then the version;
+ *   an Accept of version 1, which has no such area, but only in answer to a marked
+ *   Proposal: first byte of the OUI and version, in the two single reserved bytes.
  * The in-tree family sends zeros there and ignores what it receives.
  *
  * Nothing trusts the marker: any peer can send it, so it may select what is
@@ -22,6 +25,12 @@
 
 /* Zero is reserved for "no marker". */
 #define SMC_MARKER_VERSION	1
+
+/*
+ * Flag of a Proposal: the GID for version 1 is one of RoCE v2, since the client has no
+ * other; a server of another kind would take it for one of RoCE v1.
+ */
+#define SMC_MARKER_V1_OVER_V2	0x01
 
 static inline void smc_marker_put_oui(u8 *p)
 {
@@ -56,6 +65,47 @@ static inline void smc_marker_set_proposal(struct smc_clc_proposal *p)
 static inline u8 smc_marker_of_proposal(const struct smc_clc_proposal *p)
 {
 	return smc_marker_is_oui(p->vendor_oui) ? p->vendor_opt[0] : 0;
+}
+
+/**
+ * smc_marker_set_v1_over_v2() - version 1 is offered over RoCE v2
+ * @p: marked Proposal about to be built
+ */
+static inline void smc_marker_set_v1_over_v2(struct smc_clc_proposal *p)
+{
+	p->vendor_opt[1] |= SMC_MARKER_V1_OVER_V2;
+}
+
+/**
+ * smc_marker_v1_over_v2() - is version 1 offered over RoCE v2
+ * @p: parsed Proposal
+ *
+ * Return: true if so.
+ */
+static inline bool smc_marker_v1_over_v2(const struct smc_clc_proposal *p)
+{
+	return smc_marker_of_proposal(p) && (p->vendor_opt[1] & SMC_MARKER_V1_OVER_V2);
+}
+
+/**
+ * smc_marker_set_v1() - mark an Accept of version 1 as ours
+ * @a: Accept about to be built, in answer to a marked Proposal
+ */
+static inline void smc_marker_set_v1(struct smc_clc_accept *a)
+{
+	a->reserved[0] = SMC_MARKER_OUI0;
+	a->reserved[1] = SMC_MARKER_VERSION;
+}
+
+/**
+ * smc_marker_of_v1() - which marker version an Accept of version 1 carries
+ * @a: parsed Accept
+ *
+ * Return: the peer's marker version, 0 if there is no marker.
+ */
+static inline u8 smc_marker_of_v1(const struct smc_clc_accept *a)
+{
+	return a->reserved[0] == SMC_MARKER_OUI0 ? a->reserved[1] : 0;
 }
 
 /**
