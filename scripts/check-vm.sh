@@ -61,6 +61,10 @@ run wire-connects --module ours --script "$cases/wire.sh" --env WIRE=connects --
 judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 --bytes 1 \
 	--no-confirm-rkey --name connects
 
+# versions 1 and 2, IPv4 and IPv6
+run versions --module ours --script "$cases/versions.sh" --timeout 500
+run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
+
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
 run unload --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +71,7 @@ bool tl_proto_available(const struct tl_proto *p)
  * tl_addr_parse() - turn text into an address of a family
  * @a: result
  * @p: family that decides the form; an IPv4 text for an IPv6 family becomes v4-mapped
- * @host: numeric address, or NULL for the wildcard
+ * @host: numeric address, also with %interface, or NULL for the wildcard
  * @port: port in host order
  *
  * Return: 0 or -EINVAL.
@@ -78,6 +79,8 @@ bool tl_proto_available(const struct tl_proto *p)
 int tl_addr_parse(struct tl_addr *a, const struct tl_proto *p, const char *host,
 		  unsigned int port)
 {
+	char bare[INET6_ADDRSTRLEN];
+
 	memset(a, 0, sizeof(*a));
 	if (p->af == AF_INET) {
 		a->len = sizeof(a->in);
@@ -86,6 +89,13 @@ int tl_addr_parse(struct tl_addr *a, const struct tl_proto *p, const char *host,
 		if (host && inet_pton(AF_INET, host, &a->in.sin_addr) != 1)
 			return -EINVAL;
 		return 0;
+	}
+	if (host && strchr(host, '%')) {
+		snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(host, "%"), host);
+		a->in6.sin6_scope_id = if_nametoindex(strchr(host, '%') + 1);
+		if (!a->in6.sin6_scope_id)
+			return -EINVAL;
+		host = bare;
 	}
 	a->len = sizeof(a->in6);
 	a->in6.sin6_family = AF_INET6;

@@ -7,7 +7,7 @@
 #   API       pairs to run (default: all)
 #   API_ONLY  part of the names of smc_api's cases
 
-: "${API:=inet inet6 smc smc_mapped smc6_tcp smc_to_inet inet_to_smc}"
+: "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc}"
 
 CASES=
 for c in $API; do
@@ -50,7 +50,6 @@ case_inet6() { api inet6 inet6 tcp fd00::; }
 case_smc() { api smc smc smc 10.0.0.; }
 # AF_INET6 style sockets with an IPv4 carrier
 case_smc_mapped() { api smc6 smc6 smc ::ffff:10.0.0.; }
-# an IPv6 carrier stays with TCP so far
-case_smc6_tcp() { api smc6 smc6 tcp fd00::; }
+case_smc6() { api smc6 smc6 smc fd00::; }
 case_smc_to_inet() { api smc inet tcp 10.0.0.; }
 case_inet_to_smc() { api inet smc '' 10.0.0.; }

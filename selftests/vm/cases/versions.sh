@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Versions and address families of the rendezvous: version 2 before version 1, either
+# over IPv4 and IPv6, and what becomes of it with an in-tree peer on host 2. Proof of
+# RDMA: the mode of every connection by sock_diag on both sides (--require), the
+# RNIC's counters and our own; proof of the version: our counters and the groups.
+#
+#   INTREE    set: host 2 has the in-tree family
+
+if [ -n "$INTREE" ]; then
+	CASES="intree_server:60 intree_client:60 intree_again:60"
+else
+	CASES="prefer:90 dual:120 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
+fi
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# before, grown NAME: by how much a counter has grown
+before()
+{
+	cp /proc/net/smc_stat /run/stat
+	sent=$(rxe_counter sent_pkts)
+}
+
+grown()
+{
+	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
+}
+
+# serve NAME: a dual-stack listener on this host, until the client of that name is through
+serve()
+{
+	/t/smc_traffic server --family smc6 &
+	server=$!
+	sync_signal "up.$1"
+	sync_wait "through.$1" 100 > /dev/null
+	rc=$?
+	kill "$server"
+	wait "$server" 2>/dev/null
+	[ "$rc" = 0 ] || exit 1
+}
+
+# client NAME MODE FAMILY ADDRESS SUBTEST...: what it says is left in /run/client
+client()
+{
+	name=$1 mode=$2 family=$3 to=$4
+	shift 4
+	/t/smc_traffic client --connect "$to" --family "$family" --require "$mode" --mode \
+		--wait 10 "$@" > /run/client 2>&1
+	rc=$?
+	cat /run/client
+	[ "$rc" = 0 ] || fail "$name: client over $family to $to ended with $rc"
+}
+
+through()
+{
+	sync_signal "through.$1"
+}
+
+# versions: those of the groups, each once
+versions()
+{
+	/t/smcctl --json linkgroup | grep -o '"version": *[0-9]*' | tr -dc '0-9\n' | sort -u |
+		tr '\n' ' '
+}
+
+# reasons OWN/PEER: of the connections that the last client made
+reasons()
+{
+	grep -q "reasons $1" /run/client || fail "reasons $1 not in: $(grep reasons /run/client)"
+}
+
+# expect_v1 SIDE: all connections of late were of version 1, and RDMA carried them
+expect_v1()
+{
+	expect "$1: connections" "$(grown "$1_smc")" -gt 0
+	expect "$1: of version 1" "$(grown "$1_smc_v1")" -eq "$(grown "$1_smc")"
+	expect "$1: fallbacks" "$(grown "$1_fback")" -eq 0
+	expect "$1: handshake errors" "$(grown "$1_hs_err")" -eq 0
+	expect "written by RDMA" "$(grown tx_write_bytes)" -ge 1048576
+	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 256
+}
+
+# Both versions are offered by both: version 2.
+case_prefer()
+{
+	before
+	if [ "$HOST" = 1 ]; then
+		serve x
+		expect "as server" "$(grown srv_smc)" -gt 0
+		expect "of version 1" "$(grown srv_smc_v1)" -eq 0
+	else
+		sync_wait up.x > /dev/null || exit 1
+		client x smc smc 10.0.0.1 stream:2 connects:10
+		through x
+		expect "as client" "$(grown clnt_smc)" -ge 11
+		expect "of version 1" "$(grown clnt_smc_v1)" -eq 0
+		expect "versions of groups" "$(versions)" = "2 "
+	fi
+}
+
+# One listener, reached as IPv4, as v4-mapped and as IPv6; IPv6 has a group of its own.
+case_dual()
+{
+	before
+	if [ "$HOST" = 1 ]; then
+		serve x
+		expect "fallbacks" "$(grown srv_fback)" -eq 0
+	else
+		sync_wait up.x > /dev/null || exit 1
+		client inet smc smc 10.0.0.1 stream:1
+		client mapped smc smc6 ::ffff:10.0.0.1 stream:1 reset:512
+		first=$(grown first_contact)
+		client inet6 smc smc6 fd00::1 stream:8 connects:20 burst:20 halfclose:64 reset:512
+		expect "groups for IPv6" "$(($(grown first_contact) - first))" -eq 1
+		# EUI-64 of host 1's MAC
+		client link_local smc smc6 fe80::5054:ff:fe00:1%eth0 stream:1 connects:5
+		through x
+		expect "groups with link-local" "$(($(grown first_contact) - first))" -eq 2
+		expect "of version 1" "$(grown clnt_smc_v1)" -eq 0
+		expect "RDMA packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 2048
+		expect "versions of groups" "$(versions)" = "2 "
+	fi
+}
+
+# A client without an EID has version 1 alone.
+case_only_v1()
+{
+	before
+	if [ "$HOST" = 1 ]; then
+		serve x
+		expect_v1 srv
+	else
+		sync_wait up.x > /dev/null || exit 1
+		/t/smcctl ueid flush || fail "the EIDs stay"
+		client inet smc smc 10.0.0.1 stream:4 connects:20 burst:20 halfclose:64 reset:512
+		client mapped smc smc6 ::ffff:10.0.0.1 stream:1
+		client inet6 smc smc6 fd00::1 stream:4 connects:20
+		through x
+		expect_v1 clnt
+		expect "groups" "$(grown first_contact)" -eq 2
+		expect "versions of groups" "$(versions)" = "1 2 "
+	fi
+}
+
+# EIDs on both hosts, but none in common: version 2 is offered and version 1 it gets.
+case_no_common_eid()
+{
+	before
+	if [ "$HOST" = 1 ]; then
+		serve x
+		expect_v1 srv
+	else
+		sync_wait up.x > /dev/null || exit 1
+		/t/smcctl ueid add ANOTHER-EID || fail "no EID"
+		client x smc smc 10.0.0.1 stream:1
+		through x
+		expect_v1 clnt
+	fi
+}
+
+# Not in one subnet: version 1 declines; then version 2, which does not care.
+case_prefix()
+{
+	if [ "$HOST" = 1 ]; then
+		ip addr del 10.0.0.1/24 dev eth0
+		ip addr add 10.0.0.1/25 dev eth0
+		serve x
+		serve y
+		ip addr del 10.0.0.1/25 dev eth0
+		ip addr add 10.0.0.1/24 dev eth0
+	else
+		/t/smcctl ueid flush
+		sync_wait up.x > /dev/null || exit 1
+		client v1 tcp smc 10.0.0.1 stream:1
+		reasons 05000000/03070000
+		through x
+		/t/smcctl ueid add SMCV2-DEFAULT-UEID
+		sync_wait up.y > /dev/null || exit 1
+		before
+		client v2 smc smc 10.0.0.1 stream:1
+		through y
+		expect "of version 1" "$(grown clnt_smc_v1)" -eq 0
+	fi
+}
+
+# One prefix in common among several suffices.
+case_prefix6()
+{
+	if [ "$HOST" = 1 ]; then
+		ip addr add fd00:77::1/56 dev eth0 nodad
+		ip addr del fd00:0::1/64 dev eth0
+		ip addr add fd00:0::1/128 dev eth0 nodad
+		ip -6 route add fd00:0::/64 dev eth0
+		serve x
+		ip addr add fd00:77::11/64 dev eth0 nodad
+		serve y
+	else
+		/t/smcctl ueid flush
+		ip addr add fd00:77::2/64 dev eth0 nodad
+		sync_wait up.x > /dev/null || exit 1
+		client none tcp smc6 fd00::1 stream:1
+		reasons 05000000/03070000
+		through x
+		sync_wait up.y > /dev/null || exit 1
+		before
+		client one smc smc6 fd00::1 stream:1
+		through y
+		expect_v1 clnt
+	fi
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
+
+# The in-tree server has RoCE v2 alone on this RNIC, so it takes no version 1, and
+# no IPv6 with version 2: TCP, and the reason says whose decision it was.
+case_intree_server()
+{
+	if [ "$HOST" = 2 ]; then
+		serve x
+		return
+	fi
+	sync_wait up.x > /dev/null || exit 1
+	before
+	client inet6 tcp smc6 fd00::2 stream:1 connects:5
+	reasons 05000000/0303000
+	/t/smcctl ueid flush
+	client v1 tcp smc 10.0.0.2 stream:1 connects:5
+	reasons 05000000/0303000
+	expect "fallbacks" "$(grown clnt_fback)" -ge 12
+	expect "handshake errors" "$(grown clnt_hs_err)" -eq 0
+	/t/smcctl ueid add SMCV2-DEFAULT-UEID
+	client v2 smc smc 10.0.0.2 stream:1
+	through x
+}
+
+# The in-tree client offers nothing over IPv6, and nothing without an EID.
+case_intree_client()
+{
+	if [ "$HOST" = 1 ]; then
+		before
+		serve x
+		expect "fallbacks" "$(grown srv_fback)" -ge 12
+		expect "handshake errors" "$(grown srv_hs_err)" -eq 0
+		expect "of version 1" "$(grown srv_smc_v1)" -eq 0
+		return
+	fi
+	sync_wait up.x > /dev/null || exit 1
+	client inet6 tcp smc6 fd00::1 stream:1 connects:5
+	/t/smcctl ueid flush
+	client v1 tcp smc 10.0.0.1 stream:1 connects:5
+	/t/smcctl ueid add SMCV2-DEFAULT-UEID
+	client v2 smc smc 10.0.0.1 stream:1
+	through x
+}
+
+# Version 2 over IPv4 is what both have, whatever happened before.
+case_intree_again()
+{
+	if [ "$HOST" = 1 ]; then
+		before
+		serve x
+		expect "as server" "$(grown srv_smc)" -gt 0
+		expect "fallbacks" "$(grown srv_fback)" -eq 0
+	else
+		sync_wait up.x > /dev/null || exit 1
+		client x smc smc 10.0.0.1 stream:1 connects:5
+		through x
+	fi
+}
