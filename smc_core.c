@@ -736,9 +736,8 @@ static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib
 	return NULL;
 }
 
-static struct smc_lgr *lookup_client(struct net *net, const u8 *peer_id, u32 qpn,
-				     const union ib_gid *gid, struct smc_link **link,
-				     bool *wait)
+static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *peer, u32 qpn,
+				     struct smc_link **link, bool *wait)
 {
 	struct smc_lgr *lgr, *found = NULL;
 	struct smc_link *l;
@@ -747,10 +746,11 @@ static struct smc_lgr *lookup_client(struct net *net, const u8 *peer_id, u32 qpn
 	mutex_lock(&registry_lock);
 	list_for_each_entry(lgr, &groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_CLIENT || lgr_dead(lgr) ||
-		    memcmp(lgr->peer.id, peer_id, sizeof(lgr->peer.id)) ||
+		    lgr->peer.version != peer->version ||
+		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
-		l = client_link(lgr, qpn, gid);
+		l = client_link(lgr, qpn, &peer->gid);
 		if (l && lgr->ready && smc_link_usable(l) && reserve_place(lgr)) {
 			*link = l;
 			found = lgr;
@@ -771,17 +771,15 @@ static struct smc_lgr *lookup_client(struct net *net, const u8 *peer_id, u32 qpn
 /**
  * smc_core_find_client() - the group a server refers to in a subsequent contact
  * @net: namespace
- * @peer_id: peer ID in the Accept
+ * @peer: ID, GID and version of the Accept
  * @peer_qpn: queue pair number in the Accept
- * @peer_gid: GID in the Accept
  * @deadline: jiffies: how long to wait for a first contact that is under way
  * @link: out: the link, with a reference
  *
  * Return: the group with a reference and a reserved place, or NULL: out of sync.
  */
-struct smc_lgr *smc_core_find_client(struct net *net, const u8 peer_id[8], u32 peer_qpn,
-				     const union ib_gid *peer_gid, unsigned long deadline,
-				     struct smc_link **link)
+struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
+				     unsigned long deadline, struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 	bool wait;
@@ -789,7 +787,7 @@ struct smc_lgr *smc_core_find_client(struct net *net, const u8 peer_id[8], u32 p
 
 	for (;;) {
 		seq = atomic_read(&registry_seq);
-		lgr = lookup_client(net, peer_id, peer_qpn, peer_gid, link, &wait);
+		lgr = lookup_client(net, peer, peer_qpn, link, &wait);
 		if (lgr || !wait || time_after_eq(jiffies, deadline))
 			return lgr;
 		registry_sleep(seq, deadline);

@@ -19,16 +19,12 @@ static bool gid_stands(const struct smc_lgr *lgr, const struct smc_link *link)
 {
 	const struct smc_path *path = &link->path;
 	struct net_device *ndev;
-	struct smc_ib_gid now;
-	__be32 addr;
 	bool ok;
 
 	ndev = dev_get_by_index(lgr->net, path->gid.ifindex);
 	if (!ndev)
 		return false;
-	memcpy(&addr, &path->gid.gid.raw[12], sizeof(addr));
-	ok = !smc_ib_find_gid4(path->dev, path->port, ndev, addr, &now) &&
-	     now.index == path->gid.index;
+	ok = smc_ib_gid_stands(path->dev, path->port, ndev, &path->gid);
 	dev_put(ndev);
 	return ok;
 }

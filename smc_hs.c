@@ -276,14 +276,20 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 
 /* ---- common steps ------------------------------------------------------------ */
 
-static bool carrier_ipv4(struct sock *sk, __be32 *saddr)
+/* Both ends of the TCP path; IPv4 in its mapped form. */
+static bool carrier_addrs(struct smc_hs_ctx *ctx)
 {
+	struct sock *sk = ctx->sk;
+
 	if (sk->sk_family == AF_INET ||
 	    (sk->sk_family == AF_INET6 && ipv6_addr_v4mapped(&sk->sk_v6_daddr))) {
-		*saddr = inet_sk(sk)->inet_saddr;
+		ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &ctx->saddr);
+		ipv6_addr_set_v4mapped(inet_sk(sk)->inet_daddr, &ctx->daddr);
 		return true;
 	}
-	return false;
+	ctx->saddr = sk->sk_v6_rcv_saddr;
+	ctx->daddr = sk->sk_v6_daddr;
+	return sk->sk_family == AF_INET6;
 }
 
 /**
@@ -295,9 +301,8 @@ static bool carrier_ipv4(struct sock *sk, __be32 *saddr)
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 {
 	struct dst_entry *dst;
-	__be32 saddr;
 
-	if (!carrier_ipv4(ctx->sk, &saddr))
+	if (!carrier_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
@@ -308,9 +313,10 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_ATOMIC);
 	rcu_read_unlock();
 	dst_release(dst);
-	if (smc_pnet_find_path(ctx->net, ctx->ndev, saddr, &ctx->path))
+	if (smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
 	ctx->has_path = true;
+	ctx->peer.vlan = smc_pnet_vlan(ctx->ndev);
 	return HS_GO;
 }
 
@@ -344,7 +350,7 @@ void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool
 
 	memset(msg, 0, sizeof(*msg));
 	msg->is_confirm = confirm;
-	msg->version = 2;
+	msg->version = ctx->peer.version;
 	msg->first_contact = ctx->first;
 	smc_ib_peer_id(msg->peer_id);
 	memcpy(msg->gid, link->path.gid.gid.raw, SMC_GID_LEN);
@@ -357,6 +363,11 @@ void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
 	msg->vaddr = smc_buf_iova(elem->region, link->slot);
 	msg->psn = link->psn;
+	if (msg->version == 1) {
+		if (!confirm && ctx->peer.marker)
+			smc_marker_set_v1(msg);
+		return;
+	}
 	memcpy(msg->eid, ctx->peer.eid, SMC_EID_LEN);
 	if (!ctx->first)
 		return;
@@ -382,6 +393,25 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 		return rc;
 	ctx->told = true;
 	return smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+}
+
+/**
+ * smc_hs_next_hop() - where packets to the peer's GID go
+ * @ctx: handshake with path and peer; the peer's MAC becomes that of the first hop
+ * @direct: out: no IP gateway on the way
+ *
+ * Our own neighbour table is a better witness than the peer's message.
+ *
+ * Return: 0, or the reason to decline.
+ */
+u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct)
+{
+	if (smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
+		return SMC_CLC_DECL_NO_ROUTE;
+	/* version 1 knows no gateway */
+	if (ctx->peer.version == 1 && !*direct)
+		return SMC_CLC_DECL_NOT_DIRECT;
+	return 0;
 }
 
 /**
@@ -547,6 +577,8 @@ static void count(const struct smc_hs_ctx *ctx)
 	switch (res->outcome) {
 	case SMC_HS_SMC:
 		smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_SMC : SMC_STAT_CLNT_SMC);
+		if (ctx->peer.version == 1)
+			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_V1 : SMC_STAT_CLNT_V1);
 		break;
 	case SMC_HS_TCP:
 		smc_stats_fallback(ctx->net, server, res->own_reason);

@@ -38,26 +38,55 @@ static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
+/* Version 2: any peer with an EID in common. */
+static void offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
+{
+	struct smc_net *sn = smc_policy_net(ctx->net);
+
+	p->v2_type = SMC_CLC_OFFER_NONE;
+	p->v2.eid_count = smc_policy_ueids(ctx->net, p->v2.eids);
+	if (!p->v2.eid_count || !ctx->gids.v2.mtu)
+		return;
+	p->v2_type = SMC_CLC_OFFER_R;
+	p->has_v2 = true;
+	p->v2.release = SMC_CLC_RELEASE_1;
+	memcpy(p->v2.gid, ctx->gids.v2.gid.raw, SMC_GID_LEN);
+	p->v2.max_conns = READ_ONCE(sn->max_conns);
+	p->v2.max_links = min_t(u8, READ_ONCE(sn->max_links), SMC_CLC_LINKS_MAX);
+}
+
+/*
+ * Version 1: any peer in our subnet, over RoCE v1. A port that has RoCE v2 alone is
+ * offered to a server of our kind.
+ */
+static void offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
+{
+	const struct smc_ib_gid *gid = ctx->gids.v1.mtu ? &ctx->gids.v1 : &ctx->gids.v2;
+
+	/* valid in every Proposal: the server learns the MAC from it */
+	memcpy(p->mac, gid->mac, SMC_MAC_LEN);
+	p->v1_type = SMC_CLC_OFFER_NONE;
+	if (!smc_pnet_put_prefixes(ctx->ndev, &ctx->saddr, p))
+		return;
+	p->v1_type = SMC_CLC_OFFER_R;
+	memcpy(p->gid, gid->gid.raw, SMC_GID_LEN);
+	if (!gid->roce_v1)
+		smc_marker_set_v1_over_v2(p);
+}
+
 static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_proposal *p = &ctx->proposal;
-	struct smc_net *sn = smc_policy_net(ctx->net);
 	int rc;
 
 	p->version = 2;
-	p->v1_type = SMC_CLC_OFFER_NONE;
-	p->v2_type = SMC_CLC_OFFER_R;
 	smc_ib_peer_id(p->peer_id);
-	memcpy(p->mac, ctx->path.gid.mac, SMC_MAC_LEN);
 	smc_marker_set_proposal(p);
-	p->has_v2 = true;
-	p->v2.release = SMC_CLC_RELEASE_1;
-	memcpy(p->v2.gid, ctx->path.gid.gid.raw, SMC_GID_LEN);
-	p->v2.max_conns = READ_ONCE(sn->max_conns);
-	p->v2.max_links = min_t(u8, READ_ONCE(sn->max_links), SMC_CLC_LINKS_MAX);
-	p->v2.eid_count = smc_policy_ueids(ctx->net, p->v2.eids);
-	if (!p->v2.eid_count)
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_UEID);
+	offer_v2(ctx, p);
+	offer_v1(ctx, p);
+	if (p->v1_type == SMC_CLC_OFFER_NONE && p->v2_type == SMC_CLC_OFFER_NONE)
+		return smc_hs_decline(ctx, p->v2.eid_count ? SMC_CLC_DECL_NO_DEV_R :
+							     SMC_CLC_DECL_NO_UEID);
 
 	rc = smc_clc_build_proposal(p, ctx->buf, sizeof(ctx->buf));
 	if (rc < 0)
@@ -78,6 +107,41 @@ static bool eid_offered(const struct smc_hs_ctx *ctx, const u8 *eid)
 	return false;
 }
 
+/* An Accept of version 2 must stay within the offer. 0 or the reason to decline. */
+static u32 judge_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
+{
+	const struct smc_clc_v2_offer *offer = &ctx->proposal.v2;
+
+	if (!ctx->proposal.has_v2)
+		return SMC_CLC_DECL_VERSION;
+	if (!eid_offered(ctx, a->eid))
+		return SMC_CLC_DECL_NO_UEID;
+	ctx->path.gid = ctx->gids.v2;
+	memcpy(ctx->peer.eid, a->eid, SMC_EID_LEN);
+	if (!a->first_contact)
+		return 0;
+	if (a->fce.release > SMC_CLC_RELEASE_1)
+		return SMC_CLC_DECL_RELEASE;
+	if (a->fce.release && a->fce.max_conns > offer->max_conns)
+		return SMC_CLC_DECL_MAX_CONNS;
+	if (a->fce.release && (!a->fce.max_links || a->fce.max_links > offer->max_links))
+		return SMC_CLC_DECL_MAX_LINKS;
+	return 0;
+}
+
+/* The same for version 1, which has nothing to negotiate. */
+static u32 judge_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
+{
+	if (ctx->proposal.v1_type != SMC_CLC_OFFER_R)
+		return SMC_CLC_DECL_VERSION;
+	ctx->path.gid = ctx->gids.v1.mtu ? ctx->gids.v1 : ctx->gids.v2;
+	ctx->peer.marker = smc_marker_of_v1(a);
+	/* a stranger has taken our GID for one of RoCE v1 */
+	if (!ctx->path.gid.roce_v1 && !ctx->peer.marker)
+		return SMC_CLC_DECL_NO_DEV_R;
+	return 0;
+}
+
 /* Judges the Accept and copies what it says about the peer. */
 static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
 {
@@ -91,49 +155,46 @@ static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
 	if (rc)
 		return smc_hs_clc_error(ctx, -EPROTO);
 	ctx->version = a->version;
+	ctx->peer.version = a->version;
 	reason = smc_clc_check_accept(a);
-	if (!reason && a->version != 2)
-		reason = SMC_CLC_DECL_VERSION;
-	if (!reason && !eid_offered(ctx, a->eid))
-		reason = SMC_CLC_DECL_NO_UEID;
-	if (!reason && a->first_contact && a->fce.release > SMC_CLC_RELEASE_1)
-		reason = SMC_CLC_DECL_RELEASE;
-	if (!reason && a->first_contact && a->fce.release &&
-	    a->fce.max_conns > ctx->proposal.v2.max_conns)
-		reason = SMC_CLC_DECL_MAX_CONNS;
-	if (!reason && a->first_contact && a->fce.release &&
-	    (!a->fce.max_links || a->fce.max_links > ctx->proposal.v2.max_links))
-		reason = SMC_CLC_DECL_MAX_LINKS;
+	if (!reason)
+		reason = a->version == 1 ? judge_v1(ctx, a) : judge_v2(ctx, a);
 	if (reason)
 		return smc_hs_decline(ctx, reason);
 
 	ctx->first = a->first_contact;
 	memcpy(ctx->peer.id, a->peer_id, SMC_PEER_ID_LEN);
 	memcpy(ctx->peer.gid.raw, a->gid, SMC_GID_LEN);
-	memcpy(ctx->peer.eid, a->eid, SMC_EID_LEN);
-	ctx->peer.version = 2;
+	memcpy(ctx->peer.mac, a->mac, SMC_MAC_LEN);
 	return HS_GO;
 }
 
-static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
+/* What the first contact extension says; zero, and so the defaults, in version 1. */
+static void take_fce(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_fce *fce = &ctx->accept.fce;
-	bool direct = true;
-	int rc;
 
 	ctx->peer.release = fce->release;
 	ctx->peer.max_conns = fce->release ? fce->max_conns : SMC_CLC_CONNS_MAX;
 	ctx->peer.max_links = fce->release ? fce->max_links : SMC_CLC_LINKS_MAX;
 	ctx->peer.os = fce->os;
-	ctx->peer.marker = smc_marker_of_fce(fce);
+	if (ctx->peer.version > 1)
+		ctx->peer.marker = smc_marker_of_fce(fce);
 	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
-	memcpy(ctx->peer.mac, ctx->accept.mac, SMC_MAC_LEN);
-	/* our own neighbour table is a better witness than the peer's message */
-	rc = smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, &direct);
-	if (rc)
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);
-	if (direct != fce->direct)
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_DIRECT);
+}
+
+static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
+{
+	bool direct = true;
+	u32 reason;
+	int rc;
+
+	take_fce(ctx);
+	reason = smc_hs_next_hop(ctx, &direct);
+	if (!reason && ctx->peer.version > 1 && direct != ctx->accept.fce.direct)
+		reason = SMC_CLC_DECL_NOT_DIRECT;
+	if (reason)
+		return smc_hs_decline(ctx, reason);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
@@ -148,8 +209,8 @@ static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
 {
 	int rc;
 
-	ctx->lgr = smc_core_find_client(ctx->net, ctx->peer.id, ctx->accept.qpn, &ctx->peer.gid,
-					jiffies + T_GROUP, &ctx->link);
+	ctx->lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_GROUP,
+					&ctx->link);
 	if (!ctx->lgr)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_SYNC);
 	ctx->reserved = true;

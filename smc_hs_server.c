@@ -12,45 +12,103 @@
 #include <smc/proto/marker.h>
 #include <smc/stats.h>
 
-/* Judges the Proposal: version 2 with a common EID. */
+static bool offers_rdma(u8 type)
+{
+	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
+}
+
+/* Takes the Proposal apart. */
 static enum smc_hs_next server_proposal(struct smc_hs_ctx *ctx)
 {
-	struct smc_clc_proposal *p = &ctx->proposal;
-	struct smc_net *sn = smc_policy_net(ctx->net);
 	u32 reason;
 	int rc;
 
 	ctx->option = true;
 	ctx->version = ctx->head.version > 1 ? 2 : 1;
-	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.want, p);
+	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.want, &ctx->proposal);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
 		return smc_hs_clc_error(ctx, -EPROTO);
-	reason = smc_clc_check_proposal(p);
-	if (reason)
-		return smc_hs_decline(ctx, reason);
-	if (!p->has_v2 || (p->v2_type != SMC_CLC_OFFER_R && p->v2_type != SMC_CLC_OFFER_BOTH))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV_R);
-	if (!smc_policy_ueid_match(ctx->net, p->v2.eids, p->v2.eid_count, ctx->peer.eid))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_UEID);
+	reason = smc_clc_check_proposal(&ctx->proposal);
+	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
+}
 
-	memcpy(ctx->peer.id, p->peer_id, SMC_PEER_ID_LEN);
-	memcpy(ctx->peer.gid.raw, p->v2.gid, SMC_GID_LEN);
-	ctx->peer.version = 2;
-	ctx->peer.marker = smc_marker_of_proposal(p);
-	ctx->peer.release = min_t(u8, p->v2.release, SMC_CLC_RELEASE_1);
-	ctx->peer.max_conns = SMC_CLC_CONNS_MAX;
-	ctx->peer.max_links = SMC_CLC_LINKS_MAX;
-	if (!ctx->peer.release)
-		return HS_GO;
-	ctx->peer.max_conns = min(READ_ONCE(sn->max_conns), p->v2.max_conns);
-	ctx->peer.max_links = min3(READ_ONCE(sn->max_links), p->v2.max_links,
-				   (u8)SMC_CLC_LINKS_MAX);
-	if (ctx->peer.max_conns < SMC_CLC_CONNS_MIN)
-		return smc_hs_decline(ctx, SMC_CLC_DECL_MAX_CONNS);
-	if (ctx->peer.max_links < SMC_CLC_LINKS_MIN)
-		return smc_hs_decline(ctx, SMC_CLC_DECL_MAX_LINKS);
+/* The limits of release 1 are the smaller ones of both sides. */
+static u32 negotiate(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
+{
+	struct smc_net *sn = smc_policy_net(ctx->net);
+	struct smc_peer *peer = &ctx->peer;
+
+	peer->release = min_t(u8, offer->release, SMC_CLC_RELEASE_1);
+	if (!peer->release)
+		return 0;
+	peer->max_conns = min(READ_ONCE(sn->max_conns), offer->max_conns);
+	peer->max_links = min3(READ_ONCE(sn->max_links), offer->max_links, (u8)SMC_CLC_LINKS_MAX);
+	if (peer->max_conns < SMC_CLC_CONNS_MIN)
+		return SMC_CLC_DECL_MAX_CONNS;
+	if (peer->max_links < SMC_CLC_LINKS_MIN)
+		return SMC_CLC_DECL_MAX_LINKS;
+	return 0;
+}
+
+/* Is version 2 possible: an EID and a device? 0 or the reason why not. */
+static u32 judge_v2(struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_proposal *p = &ctx->proposal;
+
+	if (!offers_rdma(p->v2_type))
+		return SMC_CLC_DECL_VERSION;
+	if (!p->has_v2)
+		return SMC_CLC_DECL_NO_V2_EXT;
+	if (!smc_policy_ueid_match(ctx->net, p->v2.eids, p->v2.eid_count, ctx->peer.eid))
+		return SMC_CLC_DECL_NO_UEID;
+	return ctx->gids.v2.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
+}
+
+/* Is version 1 possible: one subnet and a device of the client's kind? */
+static u32 judge_v1(struct smc_hs_ctx *ctx)
+{
+	struct smc_clc_proposal *p = &ctx->proposal;
+
+	if (!offers_rdma(p->v1_type))
+		return SMC_CLC_DECL_VERSION;
+	if (!smc_pnet_match_prefixes(ctx->ndev, &ctx->daddr, p))
+		return SMC_CLC_DECL_PREFIX;
+	ctx->path.gid = smc_marker_v1_over_v2(p) ? ctx->gids.v2 : ctx->gids.v1;
+	return ctx->path.gid.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
+}
+
+/*
+ * Version 2 before version 1. When neither is possible, the client hears what stands
+ * against the better one that it offers.
+ */
+static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_proposal *p = &ctx->proposal;
+	struct smc_peer *peer = &ctx->peer;
+	u32 reason2, reason1;
+
+	memcpy(peer->id, p->peer_id, SMC_PEER_ID_LEN);
+	memcpy(peer->mac, p->mac, SMC_MAC_LEN);
+	peer->marker = smc_marker_of_proposal(p);
+	peer->max_conns = SMC_CLC_CONNS_MAX;
+	peer->max_links = SMC_CLC_LINKS_MAX;
+	reason2 = judge_v2(ctx);
+	if (!reason2) {
+		peer->version = 2;
+		ctx->path.gid = ctx->gids.v2;
+		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
+		/* limits that do not meet end it: version 1 is not there to evade them */
+		reason2 = negotiate(ctx, &p->v2);
+		return reason2 ? smc_hs_decline(ctx, reason2) : HS_GO;
+	}
+	reason1 = judge_v1(ctx);
+	if (reason1)
+		return smc_hs_decline(ctx, offers_rdma(p->v2_type) ? reason2 : reason1);
+	peer->version = 1;
+	memset(peer->eid, 0, sizeof(peer->eid));
+	memcpy(peer->gid.raw, p->gid, SMC_GID_LEN);
 	return HS_GO;
 }
 
@@ -58,6 +116,7 @@ static enum smc_hs_next server_proposal(struct smc_hs_ctx *ctx)
 static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
+	u32 reason;
 	int rc;
 
 	rc = smc_core_contact_begin(ctx->net, &ctx->peer, jiffies + T_GROUP,
@@ -80,9 +139,9 @@ static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
 	} else {
 		ctx->creator = true;
 		ctx->first = true;
-		rc = smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, &direct);
-		if (rc)
-			return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);
+		reason = smc_hs_next_hop(ctx, &direct);
+		if (reason)
+			return smc_hs_decline(ctx, reason);
 		rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
 		if (rc)
 			return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL));
@@ -93,10 +152,43 @@ static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
+/* Does a first contact's Confirm agree with the Accept? 0 or the reason to decline. */
+static u32 judge_confirm(const struct smc_peer *peer, const struct smc_clc_accept *c)
+{
+	u32 reason = smc_clc_check_accept(c);
+
+	if (reason)
+		return reason;
+	if (c->fce.release != peer->release)
+		return SMC_CLC_DECL_RELEASE;
+	if (peer->release && c->fce.max_conns != peer->max_conns)
+		return SMC_CLC_DECL_MAX_CONNS;
+	if (peer->release && c->fce.max_links != peer->max_links)
+		return SMC_CLC_DECL_MAX_LINKS;
+	if (memcmp(c->gid, peer->gid.raw, SMC_GID_LEN))
+		return SMC_CLC_DECL_LINK_UNKNOWN;
+	return 0;
+}
+
+/*
+ * The first contact flag of a Confirm is reserved in version 1, and not always set: it
+ * becomes what we know it to be.
+ */
+static bool answers_accept(const struct smc_hs_ctx *ctx, struct smc_clc_accept *c)
+{
+	if (c->version != ctx->peer.version)
+		return false;
+	if (c->version == 1) {
+		c->first_contact = ctx->first;
+		return true;
+	}
+	return c->first_contact == ctx->first && !memcmp(c->eid, ctx->peer.eid, SMC_EID_LEN);
+}
+
 static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *c = &ctx->confirm;
-	u32 reason = 0;
+	u32 reason;
 	int rc;
 
 	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.want, c);
@@ -104,21 +196,12 @@ static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
 		return smc_hs_clc_error(ctx, -EPROTO);
-	if (c->version != 2 || c->first_contact != ctx->first ||
-	    memcmp(c->eid, ctx->peer.eid, SMC_EID_LEN)) {
+	if (!answers_accept(ctx, c)) {
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
 		return smc_hs_fail(ctx, ECONNRESET, "Confirm does not answer the Accept");
 	}
 	if (ctx->first) {
-		reason = smc_clc_check_accept(c);
-		if (!reason && c->fce.release != ctx->peer.release)
-			reason = SMC_CLC_DECL_RELEASE;
-		if (!reason && ctx->peer.release && c->fce.max_conns != ctx->peer.max_conns)
-			reason = SMC_CLC_DECL_MAX_CONNS;
-		if (!reason && ctx->peer.release && c->fce.max_links != ctx->peer.max_links)
-			reason = SMC_CLC_DECL_MAX_LINKS;
-		if (!reason && memcmp(c->gid, ctx->peer.gid.raw, SMC_GID_LEN))
-			reason = SMC_CLC_DECL_LINK_UNKNOWN;
+		reason = judge_confirm(&ctx->peer, c);
 		if (reason)
 			return smc_hs_decline(ctx, reason);
 	}
@@ -200,7 +283,7 @@ static void server_run(struct smc_hs_ctx *ctx)
 		smc_hs_decline(ctx, hs->force_tcp);
 		return;
 	}
-	if (smc_hs_find_path(ctx) || server_group(ctx))
+	if (smc_hs_find_path(ctx) || server_version(ctx) || server_group(ctx))
 		return;
 	smc_hs_fill_accept(ctx, &ctx->accept, false);
 	if (smc_hs_send_accept(ctx, &ctx->accept)) {

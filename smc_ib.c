@@ -4,7 +4,8 @@
  *
  * SMC-R wants a port by the IP address of the TCP connection. The GID table
  * says directly which port carries an address and for which netdev, so no
- * driver has to tell the netdev of a port.
+ * driver has to tell the netdev of a port. Version 2 takes the RoCE v2 GID that is
+ * the address itself, version 1 any RoCE v1 GID of the netdev.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -45,7 +46,7 @@ static u8 first_port(const struct smc_ib_device *dev)
 static bool port_suits(const struct smc_ib_device *dev, u8 port)
 {
 	return rdma_is_port_valid(dev->ibdev, port) &&
-	       rdma_protocol_roce_udp_encap(dev->ibdev, port);
+	       rdma_protocol_roce(dev->ibdev, port);
 }
 
 /**
@@ -131,75 +132,170 @@ bool smc_ib_port_active(struct smc_ib_device *dev, u8 port)
 	return state == IB_PORT_ACTIVE;
 }
 
-/**
- * smc_ib_find_gid4() - the GID of an IPv4 address
- * @dev: device
- * @port: port number
- * @ndev: netdev that has the address
- * @saddr: local address
- * @out: result
- *
- * Process context.
- *
- * Return: 0, or -ENODEV if the port has no such RoCE v2 GID.
- */
-int smc_ib_find_gid4(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
-		     __be32 saddr, struct smc_ib_gid *out)
+static int fill_gid(const struct smc_ib_device *dev, const struct ib_gid_attr *attr,
+		    const struct net_device *ndev, struct smc_ib_gid *out)
 {
-	const struct ib_gid_attr *attr;
-	union ib_gid gid;
-	int rc;
-
-	if (!port_suits(dev, port))
-		return -ENODEV;
-	ipv6_addr_set_v4mapped(saddr, (struct in6_addr *)gid.raw);
-	attr = smc_fault_ptr(IB_GID, -ENOENT,
-			     rdma_find_gid_by_port(dev->ibdev, &gid, IB_GID_TYPE_ROCE_UDP_ENCAP,
-						   port, ndev));
-	if (IS_ERR(attr))
-		return -ENODEV;
 	memset(out, 0, sizeof(*out));
-	out->gid = gid;
+	out->gid = attr->gid;
 	out->index = attr->index;
+	out->roce_v1 = attr->gid_type == IB_GID_TYPE_ROCE;
 	out->ifindex = ndev->ifindex;
 	out->mtu = min_t(u8, iboe_get_mtu(READ_ONCE(ndev->mtu)), dev->max_mtu);
-	rc = smc_fault_rc(IB_GID_MAC, -EINVAL, rdma_read_gid_l2_fields(attr, NULL, out->mac));
-	rdma_put_gid_attr(attr);
-	return rc || !out->mtu ? -ENODEV : 0;
+	if (smc_fault_rc(IB_GID_MAC, -EINVAL, rdma_read_gid_l2_fields(attr, NULL, out->mac)))
+		out->mtu = 0;
+	return out->mtu ? 0 : -ENODEV;
+}
+
+static const struct ib_gid_attr *find_attr(const struct smc_ib_device *dev, u8 port,
+					   struct net_device *ndev, const union ib_gid *gid,
+					   enum ib_gid_type type)
+{
+	return smc_fault_ptr(IB_GID, -ENOENT,
+			     rdma_find_gid_by_port(dev->ibdev, gid, type, port, ndev));
+}
+
+static const struct ib_gid_attr *attr_at(const struct smc_ib_device *dev, u8 port, int index)
+{
+	return smc_fault_ptr(IB_FIRST_GID, -ENODATA, rdma_get_gid_attr(dev->ibdev, port, index));
 }
 
 /**
- * smc_ib_find4() - the port behind a netdev with a given address
+ * smc_ib_find_gid() - the RoCE v2 GID of an address
+ * @dev: device
+ * @port: port number
+ * @ndev: netdev that has the address
+ * @gid: the address: IPv6, or IPv4-mapped
+ * @out: result; @out->mtu is 0 if there is none
+ *
+ * Process context.
+ *
+ * Return: 0, or -ENODEV if the port has no such GID.
+ */
+int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		    const union ib_gid *gid, struct smc_ib_gid *out)
+{
+	const struct ib_gid_attr *attr;
+	int rc;
+
+	out->mtu = 0;
+	if (!port_suits(dev, port))
+		return -ENODEV;
+	attr = find_attr(dev, port, ndev, gid, IB_GID_TYPE_ROCE_UDP_ENCAP);
+	if (IS_ERR(attr))
+		return -ENODEV;
+	rc = fill_gid(dev, attr, ndev, out);
+	rdma_put_gid_attr(attr);
+	return rc;
+}
+
+/**
+ * smc_ib_find_gid_v1() - a RoCE v1 GID of a netdev
+ * @dev: device
+ * @port: port number
+ * @ndev: netdev, a VLAN device for a GID with its tag
+ * @out: the first one; @out->mtu is 0 if there is none
+ *
+ * RoCE v1 does not leave the Ethernet segment, so any GID of the netdev will do.
+ * Process context.
+ *
+ * Return: 0, or -ENODEV.
+ */
+int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		       struct smc_ib_gid *out)
+{
+	const struct ib_gid_attr *attr;
+	int rc = -ENODEV;
+	int len, i;
+
+	out->mtu = 0;
+	if (!port_suits(dev, port) || !rdma_protocol_roce_eth_encap(dev->ibdev, port))
+		return -ENODEV;
+	len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
+	for (i = 0; i < len && rc; i++) {
+		attr = attr_at(dev, port, i);
+		if (IS_ERR(attr))
+			continue;
+		if (attr->gid_type == IB_GID_TYPE_ROCE && rcu_access_pointer(attr->ndev) == ndev)
+			rc = fill_gid(dev, attr, ndev, out);
+		rdma_put_gid_attr(attr);
+	}
+	return rc;
+}
+
+/**
+ * smc_ib_gid_stands() - is a GID still what it was
+ * @dev: device
+ * @port: port number
+ * @ndev: netdev it was found for
+ * @gid: from one of the look-ups above
+ *
+ * Process context.
+ *
+ * Return: true if it has the same place in the table.
+ */
+bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		       const struct smc_ib_gid *gid)
+{
+	enum ib_gid_type type = gid->roce_v1 ? IB_GID_TYPE_ROCE : IB_GID_TYPE_ROCE_UDP_ENCAP;
+	const struct ib_gid_attr *attr;
+	bool same;
+
+	attr = find_attr(dev, port, ndev, &gid->gid, type);
+	if (IS_ERR(attr))
+		return false;
+	same = attr->index == gid->index;
+	rdma_put_gid_attr(attr);
+	return same;
+}
+
+/* The GIDs of one port for both versions; false without any of the kind asked for. */
+static bool port_gids(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		      const union ib_gid *addr, bool v2, struct smc_ib_gids *gids)
+{
+	int rc2, rc1;
+
+	if (!smc_ib_port_active(dev, port))
+		return false;
+	rc2 = smc_ib_find_gid(dev, port, ndev, addr, &gids->v2);
+	rc1 = smc_ib_find_gid_v1(dev, port, ndev, &gids->v1);
+	return v2 ? !rc2 : !rc1;
+}
+
+/**
+ * smc_ib_find() - the port behind a netdev with a given address
  * @net: namespace of the connection
  * @ndev: netdev through which it leaves
- * @saddr: its source address
+ * @addr: its source address: IPv6, or IPv4-mapped
  * @port: set to the port number
- * @gid: set to the GID
+ * @gids: set to the GIDs for version 2 and version 1
  *
- * Process context, sleeps for the list lock only.
+ * A port with a GID for version 2 comes first. Process context, sleeps for the list
+ * lock only.
  *
  * Return: the device with a reference, or NULL.
  */
-struct smc_ib_device *smc_ib_find4(struct net *net, struct net_device *ndev, __be32 saddr,
-				   u8 *port, struct smc_ib_gid *gid)
+struct smc_ib_device *smc_ib_find(struct net *net, struct net_device *ndev,
+				  const union ib_gid *addr, u8 *port, struct smc_ib_gids *gids)
 {
 	struct smc_ib_device *dev;
 	unsigned int p;
+	int pass;
 
 	if (!net_eq(dev_net(ndev), net))
 		return NULL;
 	mutex_lock(&devices_lock);
-	list_for_each_entry(dev, &devices, entry) {
-		if (!rdma_dev_access_netns(dev->ibdev, net))
-			continue;
-		for (p = first_port(dev); p <= last_port(dev); p++) {
-			if (!smc_ib_port_active(dev, p) ||
-			    smc_ib_find_gid4(dev, p, ndev, saddr, gid))
+	for (pass = 0; pass < 2; pass++) {
+		list_for_each_entry(dev, &devices, entry) {
+			if (!rdma_dev_access_netns(dev->ibdev, net))
 				continue;
-			*port = p;
-			smc_ib_device_get(dev);
-			mutex_unlock(&devices_lock);
-			return dev;
+			for (p = first_port(dev); p <= last_port(dev); p++) {
+				if (!port_gids(dev, p, ndev, addr, !pass, gids))
+					continue;
+				*port = p;
+				smc_ib_device_get(dev);
+				mutex_unlock(&devices_lock);
+				return dev;
+			}
 		}
 	}
 	mutex_unlock(&devices_lock);
@@ -215,8 +311,7 @@ static bool port_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 	int i;
 
 	for (i = 0; i < len; i++) {
-		attr = smc_fault_ptr(IB_FIRST_GID, -ENODATA,
-				     rdma_get_gid_attr(dev->ibdev, port, i));
+		attr = attr_at(dev, port, i);
 		if (IS_ERR(attr))
 			continue;
 		found = !smc_fault_rc(IB_FIRST_MAC, -EINVAL,
@@ -329,7 +424,7 @@ static u8 ports_max_mtu(struct ib_device *ibdev)
 	u32 p;
 
 	rdma_for_each_port(ibdev, p) {
-		if (!rdma_protocol_roce_udp_encap(ibdev, p) ||
+		if (!rdma_protocol_roce(ibdev, p) ||
 		    smc_fault_rc(IB_PORT, -EIO, ib_query_port(ibdev, p, &attr)))
 			continue;
 		mtu = mtu ? min_t(u8, mtu, attr.max_mtu) : attr.max_mtu;

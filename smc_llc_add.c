@@ -199,6 +199,7 @@ static int take_peer_end(const struct smc_llc_add_link *al, const struct smc_lin
 	if (!memcmp(al->gid, first->peer_gid.raw, sizeof(al->gid)))
 		return -EEXIST;
 	memcpy(link->peer_gid.raw, al->gid, sizeof(al->gid));
+	memcpy(link->peer_mac, al->mac, sizeof(al->mac));
 	link->peer_qpn = al->qpn;
 	link->peer_psn = al->psn;
 	link->mtu = min_t(u8, link->path.gid.mtu, al->mtu);

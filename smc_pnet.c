@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which RoCE port serves a given TCP path, and what lies towards the peer's GID.
+ * Which RoCE port serves a given TCP path, what lies towards the peer's GID, and in
+ * which subnet and VLAN the path is.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
@@ -20,20 +24,25 @@
  * smc_pnet_find_path() - the local port for a connection
  * @net: namespace
  * @ndev: netdev through which the TCP connection leaves
- * @saddr: its source address
- * @path: result; its device reference then belongs to the caller
+ * @saddr: its source address: IPv6, or IPv4-mapped
+ * @path: result, but for the GID; its device reference then belongs to the caller
+ * @gids: the GIDs to choose from when the version is known
  *
  * Process context.
  *
  * Return: 0, or -ENODEV: no port, port down, or no GID for the address.
  */
-int smc_pnet_find_path(struct net *net, struct net_device *ndev, __be32 saddr,
-		       struct smc_path *path)
+int smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+		       struct smc_path *path, struct smc_ib_gids *gids)
 {
+	union ib_gid addr;
+
 	memset(path, 0, sizeof(*path));
+	memset(gids, 0, sizeof(*gids));
 	if (!netif_running(ndev) || !netif_carrier_ok(ndev))
 		return -ENODEV;
-	path->dev = smc_ib_find4(net, ndev, saddr, &path->port, &path->gid);
+	memcpy(addr.raw, saddr, sizeof(addr.raw));
+	path->dev = smc_ib_find(net, ndev, &addr, &path->port, gids);
 	return path->dev ? 0 : -ENODEV;
 }
 
@@ -95,32 +104,44 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 	return r->status;
 }
 
+/* Is @gid an address that a RoCE v2 packet may go to? */
+static bool is_host(const struct in6_addr *gid)
+{
+	__be32 v4 = gid->s6_addr32[3];
+
+	if (ipv6_addr_v4mapped(gid))
+		return !ipv4_is_zeronet(v4) && !ipv4_is_multicast(v4) && !ipv4_is_lbcast(v4);
+	return !ipv6_addr_any(gid) && !ipv6_addr_loopback(gid) && !ipv6_addr_is_multicast(gid);
+}
+
 /**
  * smc_pnet_resolve() - MAC of the first hop towards a peer GID
  * @path: local end
  * @peer_gid: peer's GID, as the peer told it
- * @mac: result
+ * @mac: in: the peer's own MAC, as it told it; out: result
  * @direct: set to whether no IP gateway lies between
  *
+ * A RoCE v1 path has no gateway and no neighbour table: the peer's word is taken.
  * Process context, sleeps up to about a second.
  *
- * Return: 0, -EHOSTUNREACH (not IPv4, no unicast address, or no route), -ETIMEDOUT.
+ * Return: 0, -EHOSTUNREACH (other family, no unicast address, or no route), -ETIMEDOUT.
  */
 int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct)
 {
+	const struct in6_addr *peer = (const struct in6_addr *)peer_gid->raw;
+	const struct in6_addr *own = (const struct in6_addr *)path->gid.gid.raw;
 	const struct ib_gid_attr *sgid_attr;
 	struct resolution r;
-	__be32 daddr;
 	int rc;
 
-	if (!ipv6_addr_v4mapped((const struct in6_addr *)peer_gid->raw))
+	if (path->gid.roce_v1) {
+		*direct = true;
+		return is_valid_ether_addr(mac) ? 0 : -EHOSTUNREACH;
+	}
+	if (!is_host(peer) || ipv6_addr_v4mapped(peer) != ipv6_addr_v4mapped(own))
 		return -EHOSTUNREACH;
-	memcpy(&daddr, peer_gid->raw + 12, sizeof(daddr));
-	if (ipv4_is_zeronet(daddr) || ipv4_is_multicast(daddr) || ipv4_is_lbcast(daddr))
-		return -EHOSTUNREACH;
-
-	if (!memcmp(peer_gid->raw, path->gid.gid.raw, sizeof(peer_gid->raw))) {
+	if (ipv6_addr_equal(peer, own)) {
 		/* to ourselves: there is no neighbour to ask */
 		ether_addr_copy(mac, path->gid.mac);
 		*direct = true;
@@ -142,6 +163,149 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 
 	ether_addr_copy(mac, r.addr.dst_dev_addr);
 	/* the core notes the network type only where the route has a gateway */
-	*direct = r.addr.network != RDMA_NETWORK_IPV4;
+	*direct = r.addr.network != RDMA_NETWORK_IPV4 && r.addr.network != RDMA_NETWORK_IPV6;
 	return 0;
+}
+
+/* ---- what version 1 asks of the TCP path ---- */
+
+static int vlan_of(struct net_device *ndev, struct netdev_nested_priv *priv)
+{
+	if (!is_vlan_dev(ndev))
+		return 0;
+	*(u16 *)priv->data = vlan_dev_vlan_id(ndev);
+	return 1;
+}
+
+/**
+ * smc_pnet_vlan() - the VLAN of a TCP path
+ * @ndev: its netdev; the first VLAN device from there downwards counts
+ *
+ * Return: VLAN ID, 0 = none.
+ */
+u16 smc_pnet_vlan(struct net_device *ndev)
+{
+	u16 vlan = 0;
+	struct netdev_nested_priv priv = { .data = &vlan };
+
+	rcu_read_lock();
+	if (!vlan_of(ndev, &priv))
+		netdev_walk_all_lower_dev_rcu(ndev, vlan_of, &priv);
+	rcu_read_unlock();
+	return vlan;
+}
+
+/**
+ * struct prefix_walk - what the walks over addresses are for
+ * @p: Proposal being written or judged
+ * @addr: the client's address on the TCP path
+ */
+struct prefix_walk {
+	struct smc_clc_proposal *p;
+	const u8 *addr;
+};
+
+typedef bool (*prefix_fn)(const struct prefix_walk *w, const u8 *addr, u8 len);
+
+/* Calls @fn for each IPv4 address of @ndev until it returns true, which is returned. */
+static bool walk4(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+{
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+	bool found = false;
+
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(ndev);
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			found = fn(w, (const u8 *)&ifa->ifa_address, ifa->ifa_prefixlen);
+			if (found)
+				break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* As walk4(). Link-local addresses are left out: they are in no subnet. */
+static bool walk6(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+{
+	const struct inet6_ifaddr *ifa;
+	struct inet6_dev *in6_dev;
+	bool found = false;
+
+	rcu_read_lock();
+	in6_dev = __in6_dev_get(ndev);
+	if (in6_dev) {
+		read_lock_bh(&in6_dev->lock);
+		list_for_each_entry(ifa, &in6_dev->addr_list, if_list) {
+			if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+				continue;
+			found = fn(w, ifa->addr.s6_addr, ifa->prefix_len);
+			if (found)
+				break;
+		}
+		read_unlock_bh(&in6_dev->lock);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+static bool put4(const struct prefix_walk *w, const u8 *addr, u8 len)
+{
+	if (!smc_clc_same_prefix(addr, w->addr, len))
+		return false;
+	smc_clc_set_prefix4(w->p, addr, len);
+	return true;
+}
+
+/* All of them: the server has to find one in common. */
+static bool put6(const struct prefix_walk *w, const u8 *addr, u8 len)
+{
+	return !smc_clc_add_prefix6(w->p, addr, len);
+}
+
+/**
+ * smc_pnet_put_prefixes() - tell the IP prefixes of the TCP path
+ * @ndev: its netdev
+ * @saddr: the client's address on it: IPv6, or IPv4-mapped
+ * @p: Proposal; its prefix members are set
+ *
+ * Return: false if there is no prefix to tell, so version 1 cannot be offered.
+ */
+bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
+			   struct smc_clc_proposal *p)
+{
+	struct prefix_walk w = { .p = p, .addr = saddr->s6_addr + 12 };
+
+	if (ipv6_addr_v4mapped(saddr))
+		return walk4(ndev, put4, &w);
+	walk6(ndev, put6, &w);
+	return p->v6_count;
+}
+
+static bool match4(const struct prefix_walk *w, const u8 *addr, u8 len)
+{
+	return smc_clc_match_prefix4(w->p, addr, len, w->addr);
+}
+
+static bool match6(const struct prefix_walk *w, const u8 *addr, u8 len)
+{
+	return smc_clc_match_prefix6(w->p, addr, len);
+}
+
+/**
+ * smc_pnet_match_prefixes() - is the client in a subnet of the TCP path
+ * @ndev: its netdev
+ * @daddr: the client's address: IPv6, or IPv4-mapped
+ * @p: its Proposal
+ *
+ * Return: true if so.
+ */
+bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
+			     struct smc_clc_proposal *p)
+{
+	struct prefix_walk w = { .p = p, .addr = daddr->s6_addr + 12 };
+
+	return ipv6_addr_v4mapped(daddr) ? walk4(ndev, match4, &w) : walk6(ndev, match6, &w);
 }

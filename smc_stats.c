@@ -40,6 +40,8 @@ static unsigned int stats_net_id __read_mostly;
 static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_CLNT_SMC]		= "clnt_smc",
 	[SMC_STAT_SRV_SMC]		= "srv_smc",
+	[SMC_STAT_CLNT_V1]		= "clnt_smc_v1",
+	[SMC_STAT_SRV_V1]		= "srv_smc_v1",
 	[SMC_STAT_CLNT_FBACK]		= "clnt_fback",
 	[SMC_STAT_SRV_FBACK]		= "srv_fback",
 	[SMC_STAT_CLNT_HS_ERR]		= "clnt_hs_err",

@@ -129,7 +129,10 @@ static struct json_object *read_group(const struct nlattr *nest)
 	ctl_copy_uint(obj, "sndbuf_bytes", tb[CTL_LGR_R_SNDBUF_ALLOC]);
 	ctl_copy_uint(obj, "rmb_bytes", tb[CTL_LGR_R_RMB_ALLOC]);
 	ctl_copy_uint(obj, "net_cookie", tb[SMC_NLA_LGR_R_NET_COOKIE]);
-	add_group_v2(obj, tb[SMC_NLA_LGR_R_V2_COMMON], tb[SMC_NLA_LGR_R_V2]);
+	if (tb[SMC_NLA_LGR_R_V2_COMMON])
+		add_group_v2(obj, tb[SMC_NLA_LGR_R_V2_COMMON], tb[SMC_NLA_LGR_R_V2]);
+	else
+		ctl_add_u64(obj, "version", 1);
 	return obj;
 }
 

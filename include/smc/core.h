@@ -213,14 +213,13 @@ void smc_core_net_exit(struct net *net);
 struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 				const struct smc_peer *peer, struct smc_path *path);
 /*
- * Client, subsequent contact: the group whose usable link has this peer ID, QP
- * number and GID, with a connection place reserved and a reference on *@link.
- * Waits (bounded by @deadline, in jiffies) while that group is still in its first
- * contact. NULL = out of sync.
+ * Client, subsequent contact: the group of @peer's ID and version whose usable link
+ * has its GID and the QP number, with a connection place reserved and a reference on
+ * *@link. Waits (bounded by @deadline, in jiffies) while that group is still in its
+ * first contact. NULL = out of sync.
  */
-struct smc_lgr *smc_core_find_client(struct net *net, const u8 peer_id[8], u32 peer_qpn,
-				     const union ib_gid *peer_gid, unsigned long deadline,
-				     struct smc_link **link);
+struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
+				     unsigned long deadline, struct smc_link **link);
 /**
  * struct smc_contact - a server's answer to "which group serves this peer?"
  * @lgr: existing group with a place reserved and a reference, or NULL: the caller

@@ -6,6 +6,7 @@
 #ifndef _SMC_HS_PRIV_H
 #define _SMC_HS_PRIV_H
 
+#include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
 #include <smc/clc.h>
@@ -42,8 +43,11 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @buf: CLC message being sent
  * @ndev: netdev of the TCP path, reference held
  * @ndev_tracker: for @ndev
- * @path: local RoCE port; owned here while @has_path
+ * @path: local RoCE port; owned here while @has_path; its GID when the version is known
  * @has_path: see there
+ * @gids: what the port has for either version
+ * @saddr: local address of the TCP path: IPv6, or IPv4-mapped
+ * @daddr: the peer's
  * @peer: who the group leads to
  * @contact: server: answer of the group registry
  * @creator: server: contact_done() is owed
@@ -74,6 +78,9 @@ struct smc_hs_ctx {
 	netdevice_tracker ndev_tracker;
 	struct smc_path path;
 	bool has_path;
+	struct smc_ib_gids gids;
+	struct in6_addr saddr;
+	struct in6_addr daddr;
 	struct smc_peer peer;
 	struct smc_contact contact;
 	bool creator;
@@ -104,6 +111,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
+u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct);
 int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);

@@ -52,19 +52,31 @@ struct smc_ib_device {
 };
 
 /**
- * struct smc_ib_gid - one usable RoCE v2 GID of a port
- * @gid: the GID, IPv4-mapped
+ * struct smc_ib_gid - one usable GID of a port
+ * @gid: the GID; of RoCE v2: an IPv6 address, or an IPv4-mapped one
  * @index: its index in the port's GID table
+ * @roce_v1: of RoCE v1: straight on Ethernet, not routable
  * @mac: Ethernet address of the netdev behind it
- * @mtu: path MTU that fits the netdev and the port, enum ib_mtu
+ * @mtu: path MTU that fits the netdev and the port, enum ib_mtu; 0 = there is no GID
  * @ifindex: netdev the entry belongs to
  */
 struct smc_ib_gid {
 	union ib_gid gid;
 	u16 index;
+	bool roce_v1;
 	u8 mac[6];
 	u8 mtu;
 	int ifindex;
+};
+
+/**
+ * struct smc_ib_gids - what a port has for a TCP path
+ * @v2: RoCE v2 GID equal to the source address
+ * @v1: a RoCE v1 GID
+ */
+struct smc_ib_gids {
+	struct smc_ib_gid v2;
+	struct smc_ib_gid v1;
 };
 
 /**
@@ -95,16 +107,20 @@ void smc_ib_device_pin(struct smc_ib_device *dev);
 void smc_ib_device_unpin(struct smc_ib_device *dev);
 
 /*
- * Finds the device and active port with a RoCE v2 GID ::ffff:@saddr that belongs to
- * @ndev (which may be a VLAN or another upper device: GIDs name the device that has
- * the address). Takes a reference.
+ * Finds the device and active port whose GIDs belong to @ndev (which may be a VLAN or
+ * another upper device: GIDs name the device that has the address): with a RoCE v2 GID
+ * @addr, or else with a RoCE v1 GID. Takes a reference.
  */
-struct smc_ib_device *smc_ib_find4(struct net *net, struct net_device *ndev, __be32 saddr,
-				   u8 *port, struct smc_ib_gid *gid);
+struct smc_ib_device *smc_ib_find(struct net *net, struct net_device *ndev,
+				  const union ib_gid *addr, u8 *port, struct smc_ib_gids *gids);
 bool smc_ib_port_active(struct smc_ib_device *dev, u8 port);
-/* Finds the RoCE v2 GID of the port that equals ::ffff:@saddr on @ndev. */
-int smc_ib_find_gid4(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
-		     __be32 saddr, struct smc_ib_gid *out);
+/* The two kinds of GIDs of one port. */
+int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		    const union ib_gid *gid, struct smc_ib_gid *out);
+int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		       struct smc_ib_gid *out);
+bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+		       const struct smc_ib_gid *gid);
 /* Our peer ID: two random bytes and the MAC of the first port that was up. */
 void smc_ib_peer_id(u8 id[8]);
 

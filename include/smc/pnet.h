@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which RoCE port serves a given TCP path. Rank 3.
+ * Which RoCE port serves a given TCP path, and the path's subnet and VLAN. Rank 3.
  */
 #ifndef _SMC_PNET_H
 #define _SMC_PNET_H
 
 #include <linux/types.h>
 #include <smc/ib.h>
+#include <smc/proto/clc_msg.h>
 
+struct in6_addr;
 struct net;
 struct net_device;
 
@@ -25,19 +27,28 @@ struct smc_path {
 
 /*
  * Chooses the local port for a connection that leaves through @ndev with source
- * address @saddr. 0, or -ENODEV (no RoCE port behind the netdev, port down or no
- * matching GID). On success the caller owns @path->dev's reference.
+ * address @saddr (IPv4-mapped or IPv6). 0, or -ENODEV (no RoCE port behind the netdev,
+ * port down or no matching GID). On success the caller owns @path->dev's reference and
+ * sets @path->gid to one of @gids.
  */
-int smc_pnet_find_path(struct net *net, struct net_device *ndev, __be32 saddr,
-		       struct smc_path *path);
+int smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+		       struct smc_path *path, struct smc_ib_gids *gids);
 void smc_pnet_path_put(struct smc_path *path);
 
 /*
- * Resolves the peer GID (IPv4-mapped) to the destination MAC of the first hop.
- * Sleeps (neighbour look-up), bounded by a second or so. @direct tells whether no
- * IP gateway lies between. 0, -EHOSTUNREACH, -ETIMEDOUT.
+ * Resolves the peer GID to the destination MAC of the first hop. Sleeps (neighbour
+ * look-up), bounded by a second or so. @direct tells whether no IP gateway lies
+ * between. Over RoCE v1 the MAC that the peer told, in @mac, stays. 0, -EHOSTUNREACH,
+ * -ETIMEDOUT.
  */
 int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct);
+
+/* Version 1 demands that both ends are in one VLAN and one IP subnet. */
+u16 smc_pnet_vlan(struct net_device *ndev);
+bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
+			   struct smc_clc_proposal *p);
+bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
+			     struct smc_clc_proposal *p);
 
 #endif

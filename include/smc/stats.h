@@ -11,6 +11,8 @@ struct net;
 enum smc_stat {
 	SMC_STAT_CLNT_SMC,		/* client handshakes that ended on SMC */
 	SMC_STAT_SRV_SMC,
+	SMC_STAT_CLNT_V1,		/* those of them that use version 1 */
+	SMC_STAT_SRV_V1,
 	SMC_STAT_CLNT_FBACK,
 	SMC_STAT_SRV_FBACK,
 	SMC_STAT_CLNT_HS_ERR,		/* handshakes that killed the connection */
