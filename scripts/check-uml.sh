@@ -58,7 +58,12 @@ run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 
 # the socket API, TCP being the norm
 run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
-	--env "API=inet smc smc_mapped smc_to_inet" --timeout 900
+	--env "API=inet smc smc_mapped smc6 smc_to_inet" --timeout 900
+
+# versions 1 and 2, IPv4 and IPv6
+run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" --timeout 500
+run "$p-versions-intree" --module ours,intree --script "$cases/versions.sh" --env INTREE=y \
+	--timeout 300
 
 # what is on the wire
 run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300

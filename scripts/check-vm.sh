@@ -62,7 +62,7 @@ judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 
 	--no-confirm-rkey --name connects
 
 # versions 1 and 2, IPv4 and IPv6
-run versions --module ours --script "$cases/versions.sh" --timeout 500
+run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
 
 # failures and hostile peers
