@@ -71,8 +71,8 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
-run "$p-linkdown" --module ours --script "$cases/linkdown.sh" --timeout 700
-run "$p-linkdown-netns" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
+# (the driver that joins two instances cannot take its link down and up again)
+run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
 echo "1..$n"
 exit "$rc"

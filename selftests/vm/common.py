@@ -112,6 +112,12 @@ class Bed:
         else:
             self.nobody.append(b)
 
+    def let_go(self):
+        """The hosts alone have the cables: who loses its peer notices."""
+        for h in self.run.hosts:
+            for _, sock in h.nets:
+                sock.close()
+
     def errors(self, h):
         """Where what the program itself says about host h goes."""
         return os.path.join(self.run.out, f"{h.name}.{self.program.lower()}.err")

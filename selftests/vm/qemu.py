@@ -105,3 +105,4 @@ class Qemu(Bed):
             fds = [s.fileno() for _, s in h.nets] + [theirs.fileno()]
             self.start(h, self.command(h, theirs.fileno()), fds)
             theirs.close()
+        self.let_go()

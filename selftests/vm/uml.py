@@ -38,7 +38,7 @@ class Uml(Bed):
         if opt.cpus > 1 and not self.smp:
             raise Failure(f"{run.hosts[0].release} has one processor")
         self.tmp = tempfile.mkdtemp(prefix="uml.", dir=os.environ.get("TMPDIR", "/tmp"))
-        self.relays = []
+        self.relays = []	# processes
 
     def wire(self):
         if self.run.opt.topology == "two":
@@ -108,6 +108,8 @@ class Uml(Bed):
                 f.close()
 
     def close(self):
+        # Not before: where the other end is gone, the driver would sleep in atomic context.
+        self.let_go()
         for p in self.relays:
             p.send_signal(signal.SIGTERM)
             p.wait()

@@ -207,8 +207,6 @@ class Run:
         self.bed.boot()
         for h in self.hosts:
             self.sel.register(h.ctl, selectors.EVENT_READ, h)
-            for _, sock in h.nets:
-                sock.close()
 
     # --- running ---
 
