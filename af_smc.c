@@ -238,6 +238,7 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
+	long timeo;
 	int rc;
 
 	if (len < (int)sizeof(addr->sa_family))
@@ -249,6 +250,7 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 		return connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
+	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	rc = -EALREADY;
 	switch (sock->state) {
 	case SS_CONNECTED:
@@ -261,12 +263,15 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
+		/* who does not wait never hears the end from the first call, however near the peer */
+		if (!timeo)
+			goto out;
 		break;
 	default:
 		rc = -EINVAL;
 		goto out;
 	}
-	rc = connect_wait(smc, sock_sndtimeo(sk, flags & O_NONBLOCK), rc);
+	rc = connect_wait(smc, timeo, rc);
 	if (!rc)
 		rc = connect_end(sock, addr, len);
 out:
