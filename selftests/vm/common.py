@@ -23,7 +23,7 @@ SPLAT = re.compile(
     r"|suspicious RCU usage|bad unlock balance|sleeping function called"
     r"|scheduling while atomic|unregister_netdevice: waiting|refcount_t:"
     r"|list_(add|del) corruption|UBSAN|KASAN|kmemleak: \d+ new|unable to handle"
-    r"|Unable to handle|segfault at|ref_tracker:|DMA-API:"
+    r"|Unable to handle|segfault at|ref_tracker:"
     r"|turning off the locking correctness validator|register non-static key")
 
 PR_SET_PDEATHSIG = 1

@@ -374,4 +374,4 @@ check_dmesg()
 	fi
 }
 
-SPLAT='WARNING: |BUG: |Oops|Call Trace|general protection|INFO: (task|rcu)|rcu_.*stall|possible recursive locking|unregister_netdevice: waiting|soft lockup|UBSAN|KASAN|refcount_t:|list_(add|del) corruption|scheduling while atomic|bad unlock balance|sleeping function called|memory leak'
+SPLAT='WARNING: |BUG: |Oops|Call Trace|general protection|INFO: (task|rcu)|rcu_.*stall|possible (recursive|circular) locking|inconsistent lock state|suspicious RCU usage|unregister_netdevice: waiting|soft lockup|UBSAN|KASAN|refcount_t:|list_(add|del) corruption|scheduling while atomic|bad unlock balance|sleeping function called|suspected memory leak|ref_tracker:|register non-static key'
