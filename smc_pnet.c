@@ -139,14 +139,14 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		*direct = true;
 		return is_valid_ether_addr(mac) ? 0 : -EHOSTUNREACH;
 	}
-	if (!is_host(peer) || ipv6_addr_v4mapped(peer) != ipv6_addr_v4mapped(own))
-		return -EHOSTUNREACH;
 	if (ipv6_addr_equal(peer, own)) {
 		/* to ourselves: there is no neighbour to ask */
 		ether_addr_copy(mac, path->gid.mac);
 		*direct = true;
 		return 0;
 	}
+	if (!is_host(peer) || ipv6_addr_v4mapped(peer) != ipv6_addr_v4mapped(own))
+		return -EHOSTUNREACH;
 
 	sgid_attr = smc_fault_ptr(PNET_GID, -ENODATA,
 				  rdma_get_gid_attr(path->dev->ibdev, path->port,

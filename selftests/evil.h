@@ -94,6 +94,7 @@ struct evil_case {
 
 int evil_connect(const struct evil_target *t);
 bool evil_tcp_works(int fd, u64 seed);
+bool evil_version_1(const struct evil_target *t);	/* evil_v1.c */
 bool evil_silent(const struct evil_target *t, int health);
 bool evil_silent_after_proposal(const struct evil_target *t, int health);
 bool evil_truncated_silent(const struct evil_target *t);

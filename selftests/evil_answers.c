@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <smc/proto/marker.h>
+
 #include "evil.h"
 #include "traffic.h"
 
@@ -327,6 +329,45 @@ ACCEPT_WITH(accept_gid_multicast, 28, 4, 0xe0000001)
 /* right in every field; only the queue pair does not exist */
 ACCEPT_WITH(accept_dead_link, 38, 3, 0x666)
 
+/* Version 1, right in every field. A client without RoCE v1 may believe a marked one alone. */
+static void accept_v1(int fd, bool marked)
+{
+	struct smc_clc_proposal p;
+	struct smc_clc_accept acc;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	if (smc_clc_parse_accept(m.buf, m.len, &acc)) {
+		close(fd);
+		return;
+	}
+	acc.version = 1;
+	if (marked)
+		smc_marker_set_v1(&acc);
+	m.len = smc_clc_build_accept(&acc, m.buf, sizeof(m.buf));
+	evil_write(fd, m.buf, m.len);
+	if (marked)
+		serve_after_accept(fd);
+	else if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_DECLINE)
+		serve_tcp(fd);
+	else
+		close(fd);
+}
+
+static void accept_v1_stranger(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_v1(fd, false);
+}
+
+static void accept_v1_dead_link(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_v1(fd, true);
+}
+
 static void accept_cut_end(int fd, const struct evil_answer *a)
 {
 	(void)a;
@@ -485,6 +526,8 @@ const struct evil_answer evil_answers[] = {
 	{ "accept_links_200",		accept_links_200,	EVIL_EITHER },
 	{ "accept_gid_zero",		accept_gid_zero,	EVIL_EITHER },
 	{ "accept_gid_multicast",	accept_gid_multicast,	EVIL_EITHER },
+	{ "accept_v1_stranger",		accept_v1_stranger,	EVIL_TCP },
+	{ "accept_v1_dead_link",	accept_v1_dead_link,	EVIL_TCP },
 	{ "accept_no_group",		accept_no_group,	EVIL_TCP },
 	{ "accept_dead_link",		accept_dead_link,	EVIL_TCP },
 	{ "accept_then_decline",	accept_then_decline,	EVIL_TCP },

@@ -835,6 +835,7 @@ static const struct evil_case cases[] = {
 	{ "proposal_bad_body",		proposal_bad_body,	false },
 	{ "proposal_bad_prefixes",	proposal_bad_prefixes,	false },
 	{ "proposal_odd_body",		proposal_odd_body,	false },
+	{ "proposal_version_1",		evil_version_1,		false },
 	{ "proposal_then_gone",		proposal_then_gone,	false },
 	{ "drip",			drip,			false },
 	{ "drip_for_ever",		drip_for_ever,		false },
