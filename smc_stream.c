@@ -673,14 +673,15 @@ int smc_stream_shutdown(struct smc_sock *smc, int how)
 static void linger(struct sock *sk, const struct smc_conn *conn)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	long left = READ_ONCE(sk->sk_lingertime);
+	long whole = READ_ONCE(sk->sk_lingertime), left = whole;
+	unsigned long begin = jiffies;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (left > 0 && !smc_conn_drained(conn) && !signal_pending(current) &&
 	       smc_conn_state_may_cdc(smc_conn_state(conn))) {
-		long slice = min_t(long, left, LINGER_SLICE);
-
-		left -= slice - wait_woken(&wait, TASK_INTERRUPTIBLE, slice);
+		wait_woken(&wait, TASK_INTERRUPTIBLE, min_t(long, left, LINGER_SLICE));
+		/* each slice is rounded up: that must not add up */
+		left = whole - (long)(jiffies - begin);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
