@@ -14,7 +14,6 @@
 #include <smc/fault.h>
 
 #define PROC_NAME	"smc_faults"
-#define NAME_MAX_LEN	24
 
 /**
  * struct site - one place where a call may be made to fail
@@ -176,21 +175,28 @@ static void disarm_all(void)
 }
 
 /* "SITE:N" fires at the Nth arrival from now on, "SITE:N+" at all later ones too. */
-static int arm(const char *word)
+static int arm(char *word)
 {
-	char name[NAME_MAX_LEN + 1];
-	unsigned int i, nth = 0;
-	char more = 0;
-	int n;
+	char *nth = strchr(word, ':');
+	bool stays = false;
+	unsigned int i, n;
+	size_t len;
 
-	n = sscanf(word, "%24[A-Z0-9_]:%u%c", name, &nth, &more);
-	if (n < 2 || !nth || nth > INT_MAX || (n == 3 && more != '+'))
+	if (!nth)
+		return -EINVAL;
+	*nth++ = '\0';
+	len = strlen(nth);
+	if (len && nth[len - 1] == '+') {
+		stays = true;
+		nth[len - 1] = '\0';
+	}
+	if (kstrtouint(nth, 10, &n) || !n || n > INT_MAX)
 		return -EINVAL;
 	for (i = 0; i < ARRAY_SIZE(sites); i++) {
-		if (strcmp(sites[i].name, name))
+		if (strcmp(sites[i].name, word))
 			continue;
-		WRITE_ONCE(sites[i].stays, n == 3);
-		atomic_set(&sites[i].due, nth);
+		WRITE_ONCE(sites[i].stays, stays);
+		atomic_set(&sites[i].due, n);
 		return 0;
 	}
 	return -ENOENT;

@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..13"
+echo "1..14"
 
 # --- files
 
@@ -187,6 +187,29 @@ sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/i
 sed -n 's/^``\(T_[A-Z_]*\)`` *\([0-9.]*\) s .*/\1 \2/p' handshake.rst | sort > "$tmp/named"
 differ hs_priv.h "$tmp/timers" handshake.rst "$tmp/named"
 result "handshake.rst has every timer"
+
+# the same for all timers, in milliseconds; a test of that name, or a remark
+HZ=1000
+sed -n 's/^#define \([A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*HZ[0-9HZ */]*\)).*/\1 \2/p;
+	s/^#define \([A-Z_]*_MS\)[[:blank:]]*\([0-9]*\)[[:blank:]]*\(\/\*.*\)*$/\1 \2/p' \
+	"$top"/*.c "$top"/include/smc/*.h |
+	while read -r name value; do
+		# shellcheck disable=SC2004 # it is an expression with HZ, not a variable
+		echo "$name $(($value))"
+	done | sort > "$tmp/timers"
+# shellcheck disable=SC2016 # backquotes are meant
+sed -n 's/^``\([A-Z_]*\)`` *\([0-9.]*\) \(m*s\) .* \([^ ]*\)$/\1 \2 \3 \4/p' timers.rst \
+	> "$tmp/table"
+awk '{ print $1, $3 == "s" ? $2 * 1000 : $2 }' "$tmp/table" | sort > "$tmp/named"
+differ "the code" "$tmp/timers" timers.rst "$tmp/named"
+{ awk '{ print $4 }' "$tmp/table"; grep -o '\*[a-z_]*\*' timers.rst | tr -d '*'; } |
+	while read -r test; do
+		case $test in
+		"["*) grep -q "^\* \[${test#?} " timers.rst ;;
+		*) grep -q "{ \"$test\"," "$top/selftests/smc_timers.c" ;;
+		esac || complain "timers.rst names a test $test, which does not exist"
+	done
+result "timers.rst has every timer"
 
 sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/smc_stats.c" | sort > "$tmp/counters"
 sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \

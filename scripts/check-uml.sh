@@ -29,7 +29,8 @@ make -s -C tools || exit 1
 . "$top/scripts/runs.sh"
 runs=("$@")
 
-vm=$top/selftests/vm
+tests=$top/selftests
+vm=$tests/vm
 cases=$vm/cases
 out=${SMC_VM_CACHE:-$top/.cache/vm}/out
 case $flavour in
@@ -73,6 +74,16 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
+
+# calls that fail one by one, and every deadline: with fault sites, in virtual time
+if [ "$flavour" = plain ]; then
+	scripts/build-modules.sh -f -o -fault uml-plain || exit 1
+	ends=(--topology lo --hosts 1 --virtual-time --module ours --ours "$top/build/{kver}-fault")
+	run "$p-faults" "${ends[@]}" --script "$cases/faults.sh" --add "$tests/smc_fault" \
+		--timeout 900
+	run "$p-timers" "${ends[@]}" --script "$cases/timers.sh" --add "$tests/smc_timers" \
+		--timeout 300
+fi
 
 echo "1..$n"
 exit "$rc"

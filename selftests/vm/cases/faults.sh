@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Every call that may fail is made to fail, at each of its first arrivals: one host, a server and a
+# client on it, a module with fault sites. Server and client may fall back or fail in a way that
+# applications know, within a time limit; the next connection runs over SMC again; after unloading
+# no verbs object is left. A site that no test comes by is a failure too.
+#
+#   FAULTS      only sites whose names match this pattern of grep -E; then none counts as missed
+#   FAULT_NTH   up to which arrival each site is walked (default 3)
+
+# shellcheck source=selftests/vm/guest/ends.sh
+. /h/ends.sh
+
+CASES="baseline:60 start:300 namespaces:120 devices:300 sockets:500 groups:500 links:1500 rest:1500
+	every_site:60"
+export CASES
+
+HIT=/run/faults.hit		# names of sites that have fired
+COUNTS=/run/faults.counts	# lines of the table as the baseline left them
+: "${FAULT_NTH:=3}"
+
+setup()
+{
+	: > "$HIT"
+	setup_ends
+}
+
+# round [--require-smc]: prints how it was
+round()
+{
+	# shellcheck disable=SC2086 # a list of options
+	/t/smc_fault $ENDS "$@" 2>&1
+}
+
+# good_round: over SMC; the first ones after a failure may meet what is left of a group
+good_round()
+{
+	tries_=0
+	until how_=$(round --require-smc); do
+		tries_=$((tries_ + 1))
+		[ "$tries_" -lt 3 ] || fail "$AT: no SMC afterwards: $how_"
+		usleep 300000
+	done
+	[ "$tries_" = 0 ] || echo "$AT: SMC again at try $((tries_ + 1))"
+}
+
+# sites WHEN [PATTERN]: names, as the baseline saw them
+sites()
+{
+	awk -v w="$1" '$2 == w { print $1 }' "$COUNTS" | grep -E "${2:-.}" |
+		grep -E "${FAULTS:-.}"
+}
+
+arrivals()
+{
+	awk -v s="$1" '$1 == s { print $3 }' "$COUNTS"
+}
+
+# on_the_way SITE: this bed comes by it
+on_the_way()
+{
+	[ -n "$TWO" ] || case $1 in
+	PNET_*)	return 1 ;;
+	esac
+}
+
+# How often a good run comes by each site, its end included.
+case_baseline()
+{
+	at baseline
+	[ -e /ours/smc.ko ] || fail "no module"
+	load || fail "the module does not load"
+	[ -e "$ARM" ] || fail "the module has no fault sites: build it with -f"
+	# with what the end of the group comes by
+	echo "none report" > "$ARM"
+	good_round
+	echo "$how_"
+	unload
+	dmesg | sed -n 's/.*smc: fault site: //p' > "$COUNTS"
+	cat "$COUNTS"
+	expect "sites" "$(grep -c . "$COUNTS")" -gt 50
+}
+
+# Loading fails, or goes on without what was missing; afterwards it works.
+case_start()
+{
+	for s in $(sites load) $(sites netns); do
+		at "$s at load"
+		if insmod /ours/smc.ko fault="$s:1" 2> /run/insmod; then
+			rmmod smc
+			fail "$AT: the module loads all the same"
+		fi
+		log_has "$s" || fail "$AT: did not fire: $(cat /run/insmod)"
+		echo "$s" >> "$HIT"
+		[ ! -e /proc/net/smc_stat ] || fail "$AT: /proc/net/smc_stat is left"
+		load || fail "$AT: the module does not load afterwards"
+		unload
+	done
+	at "start again"
+	load || fail "the module does not load any more"
+	good_round
+	unload
+}
+
+case_namespaces()
+{
+	at namespaces
+	load || fail "the module does not load"
+	for s in $(sites netns); do
+		at "$s in a new namespace"
+		echo "none $s:1" > "$ARM" || fail "$AT: cannot be armed"
+		ip netns add faulty 2> /dev/null && fail "$AT: made all the same"
+		fired "$s" || fail "$AT: did not fire"
+		ip netns add faulty || fail "$AT: none can be made afterwards"
+		ip netns del faulty
+	done
+	good_round
+	unload
+}
+
+# A device that fails while it is taken in is not used, or used without what is missing.
+case_devices()
+{
+	for s in $(sites device); do
+		for n in 1 2; do
+			at "$s:$n at load"
+			load "$s:$n" || fail "$AT: the module does not load"
+			how=$(round) || fail "$AT: $how"
+			echo "$AT:$how"
+			if fired "$s"; then
+				echo "$s" >> "$HIT"
+			elif [ "$n" = 1 ]; then
+				fail "$AT: did not fire"
+			fi
+			unload
+		done
+	done
+	at "devices again"
+	load || fail "the module does not load any more"
+	good_round
+	unload
+}
+
+# walk_one SITE N[+]
+walk_one()
+{
+	at "$1:$2"
+	load || fail "$AT: the module does not load"
+	echo "$1:$2" > "$ARM" || fail "$AT: cannot be armed"
+	how=$(round) || fail "$AT: $how"
+	if fired "$1"; then
+		echo none > "$ARM"
+		good_round
+		unload
+	else
+		# only the end of the group comes by so often
+		unload
+		log_has "$1" || fail "$AT: did not fire: $how"
+		load || fail "$AT: the module does not load afterwards"
+		good_round
+		unload
+	fi
+	echo "$1" >> "$HIT"
+	echo "$AT:$how"
+}
+
+# walk PATTERN: the sites of the "run" part that match
+walk()
+{
+	for s in $(sites run "$1"); do
+		on_the_way "$s" || continue
+		max=$(arrivals "$s")
+		[ "$max" -gt 0 ] || continue	# every_site tells
+		n=1
+		while [ "$n" -le "$max" ] && [ "$n" -le "$FAULT_NTH" ]; do
+			walk_one "$s" "$n"
+			n=$((n + 1))
+		done
+		# and in the middle of the data
+		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
+		[ "$max" -lt 2 ] || walk_one "$s" 1+
+	done
+}
+
+SOCKETS='^(SOCK|CARRIER|LISTENER|HS_|CLC_|IB_|PNET_|SPLICE)'
+GROUPS_='^(CONTACT|LGR|CONN|REGION|MAPPING|SG_|DMA_|MR)'
+LINKS_='^(LINK|QP|MEM|POST|WC)'
+
+case_sockets()
+{
+	walk "$SOCKETS"
+}
+
+case_groups()
+{
+	walk "$GROUPS_"
+}
+
+case_links()
+{
+	walk "$LINKS_"
+}
+
+case_rest()
+{
+	for s in $(sites run); do
+		echo "$s" | grep -qE "$SOCKETS|$GROUPS_|$LINKS_" || walk "^$s\$"
+	done
+}
+
+case_every_site()
+{
+	missed=
+	awk '$2 != "lose" { print $1 }' "$COUNTS" > /run/faults.all
+	while read -r s; do
+		on_the_way "$s" || continue
+		echo "$s" | grep -qE "${FAULTS:-.}" || continue
+		grep -qx "$s" "$HIT" || missed="$missed $s"
+	done < /run/faults.all
+	data sites "$(sort -u "$HIT" | grep -c .)"
+	[ -z "$missed" ] || fail "no test came by:$missed"
+}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# For tests in which one script has both ends of a connection: one host, one module, and where the
+# kernel can a namespace with a Soft-RoCE device for each end (s and c). Modules are loaded anew
+# for each test, with fault sites. Sourced by the scripts.
+# shellcheck disable=SC2034,SC2154 # variables of the sourcing side
+
+ARM=/sys/module/smc/parameters/fault
+
+setup_ends()
+{
+	modprobe -q crc32_generic
+	# each namespace has RDMA devices of its own
+	modprobe ib_core netns_mode=0 && modprobe rdma_rxe && modprobe ib_uverbs || return 1
+	for m_ in smc smc_diag; do
+		for d_ in $(modinfo -F depends "/ours/$m_.ko" | tr , ' '); do
+			[ "$d_" = smc ] || modprobe "$d_" || return 1
+		done
+	done
+	ip link set lo up
+	setup_two || setup_lo || return 1
+	resources > /run/resources
+}
+
+# Two namespaces with a Soft-RoCE device each: kernels since 7.
+setup_two()
+{
+	case $(uname -r) in
+	[1-6].*)	return 1 ;;
+	esac
+	modprobe veth
+	mkdir -p /run/netns
+	ip netns add s && ip netns add c &&
+	ip link add veths netns s type veth peer name vethc netns c || return 1
+	ip -n s addr add 10.0.0.1/24 dev veths && ip -n c addr add 10.0.0.2/24 dev vethc || return 1
+	for n_ in s c; do
+		ip -n "$n_" link set lo up
+		ip -n "$n_" link set "veth$n_" up
+		# made in the first namespace whatever its netdev is in
+		ip netns exec "$n_" /usr/sbin/rdma link add "rxe$n_" type rxe netdev "veth$n_" &&
+			/usr/sbin/rdma dev set "rxe$n_" netns "$n_" || return 1
+	done
+	wait_for 10 port_up s && wait_for 10 port_up c || return 1
+	ENDS="--server-ns s --client-ns c --addr 10.0.0.1"
+	TWO=y
+	export ENDS TWO
+}
+
+# resources: how many verbs objects each device has
+resources()
+{
+	if [ -n "$TWO" ]; then
+		ip netns exec s /usr/sbin/rdma resource show
+		ip netns exec c /usr/sbin/rdma resource show
+	else
+		/usr/sbin/rdma resource show
+	fi
+}
+
+port_up()
+{
+	ip netns exec "$1" /usr/sbin/rdma link show | grep -q ACTIVE
+}
+
+# rxe of older kernels knows only the first namespace: both ends have one device.
+setup_lo()
+{
+	/usr/sbin/rdma link add rxe0 type rxe netdev lo || return 1
+	wait_for 10 port_active rxe0 || return 1
+	ENDS="--addr 127.0.0.1"
+	TWO=
+	export ENDS TWO
+	diag "one device for both ends: sites on the way to another host are not walked"
+}
+
+# load [SITE:N...]
+load()
+{
+	insmod /ours/smc.ko ${1:+fault="$*"} || return 1
+	insmod /ours/smc_diag.ko || fail "smc_diag does not load"
+}
+
+# unload: a module that hangs here is found by the time limit of the case
+unload()
+{
+	unload_smc || fail "$AT: the module does not go"
+	left_=$(resources | diff /run/resources -) || fail "$AT: left behind: $left_"
+	[ ! -e /proc/net/smc_stat ] || fail "$AT: /proc/net/smc_stat is left"
+}
+
+# at WHAT: for messages, here and in the kernel log
+at()
+{
+	AT=$*
+	echo "faults: $AT" > /dev/kmsg
+}
+
+# log_has SITE: it fired since the last at()
+log_has()
+{
+	dmesg | awk -v at="faults: $AT" -v site="smc: fault: $1" '
+		index($0, at) { seen = 0 }
+		substr($0, length($0) - length(site) + 1) == site { seen = 1 }
+		END { exit !seen }'
+}
+
+fired()
+{
+	[ "$(awk -v s="$1" '$1 == s { print $4 }' /proc/smc_faults)" != 0 ]
+}
