@@ -564,7 +564,8 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	local_bh_disable();
-	if (wc->byte_len <= max)
+	/* a WRITE with immediate data uses up a receive, too, whose buffer holds an old message */
+	if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
 		qp->events->received(qp->ctx, gather(recv, wc->byte_len), wc->byte_len);
 
 	/* not after the fence: a receive behind the marker of the drain would outlive it */
