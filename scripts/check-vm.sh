@@ -67,6 +67,8 @@ run versions-intree --module ours,intree --script "$cases/versions.sh" --env INT
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
+run evil-link --module ours --script "$cases/evil_link.sh" --timeout 660 \
+	--add "$top/selftests/smc_evil_link"
 run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550
 run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700

@@ -75,6 +75,8 @@ struct evil_target {
 	const char *only;
 };
 
+int evil_connect(const struct evil_target *t);
+
 /* evil_client.c, evil_silent.c */
 int evil_client_run(const struct evil_target *t, int health, bool strict);
 bool evil_health(int health, const char *when);
@@ -92,7 +94,6 @@ struct evil_case {
 	bool needs_accept;
 };
 
-int evil_connect(const struct evil_target *t);
 bool evil_tcp_works(int fd, u64 seed);
 bool evil_version_1(const struct evil_target *t);	/* evil_v1.c */
 bool evil_silent(const struct evil_target *t, int health);

@@ -146,17 +146,6 @@ bool evil_health(int health, const char *when)
 
 /* ---- tools ---- */
 
-int evil_connect(const struct evil_target *t)
-{
-	int fd = tl_connect(t->tcp, NULL, &t->to);
-
-	if (fd < 0)
-		ktap_note("connect: %s", tl_errno_name(-fd));
-	else
-		tl_set_timeouts(fd, t->deadline_ms);
-	return fd;
-}
-
 /* After a Decline the connection is plain TCP: a verified stream must run on it. */
 bool evil_tcp_works(int fd, u64 seed)
 {

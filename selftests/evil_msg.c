@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "evil.h"
+#include "ktap.h"
 
 #define DEFAULT_EID	"SMCV2-DEFAULT-UEID"
 
@@ -181,6 +182,18 @@ void evil_mutate(struct evil_msg *m, u64 seed)
 			break;
 		}
 	}
+}
+
+/* A carrier to the server under attack. */
+int evil_connect(const struct evil_target *t)
+{
+	int fd = tl_connect(t->tcp, NULL, &t->to);
+
+	if (fd < 0)
+		ktap_note("connect: %s", tl_errno_name(-fd));
+	else
+		tl_set_timeouts(fd, t->deadline_ms);
+	return fd;
 }
 
 /* Like tl_send_all(), but a victim that is quicker with its reset is no failure of ours. */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A hostile peer on the fabric: it does the rendezvous right, has a real queue
+ * pair, and then says and does over it what no peer should. The codec is the
+ * module's own; everything else is user space verbs.
+ */
+#ifndef SMC_SELFTESTS_EVIL_LINK_H
+#define SMC_SELFTESTS_EVIL_LINK_H
+
+#include <infiniband/verbs.h>
+#include <smc/proto/cdc_msg.h>
+#include <smc/proto/llc_msg.h>
+
+#include "evil.h"
+#include "ktap.h"
+
+#define EL_CONNS	4		/* connections of one group */
+#define EL_ELEM_LEN	16384		/* of our RMB; the code for it is 0 */
+#define EL_MSG_MAX	16384		/* longest thing we send */
+#define EL_LLC_TYPES	16
+
+/**
+ * struct el_seen - LLC messages of one type that the server has sent
+ * @count: how many
+ * @raw: the first bytes of the last one
+ */
+struct el_seen {
+	unsigned int count;
+	u8 raw[SMC_LLC_V1_LEN];
+};
+
+struct el_conn;
+
+/**
+ * struct el_link - our end of a link group, with its one queue pair
+ * @t: the server
+ * @ctx: opened device
+ * @pd: protection domain
+ * @cq: completions of everything
+ * @qp: queue pair
+ * @mr: registration of @mem
+ * @mem: receives, then staged sends, then the RMB
+ * @gid: our GID
+ * @gid_index: its place in the table
+ * @id: peer ID of this group
+ * @mac: MAC we tell
+ * @psn: first sequence number
+ * @num: link number that the server has given
+ * @next_stage: next free staging area
+ * @in_flight: requests without completion
+ * @status: first bad completion
+ * @established: the first contact is over
+ * @mute: receives are not posted again, and nothing is answered
+ * @spoil: changes our CONFIRM LINK response; may be NULL
+ * @spoil_confirm: changes our CLC Confirm; may be NULL
+ * @conns: connections, index = element of the RMB
+ * @seen: LLC messages that came, by type and by being a response
+ */
+struct el_link {
+	const struct evil_target *t;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	u8 *mem;
+	union ibv_gid gid;
+	int gid_index;
+	u8 id[SMC_PEER_ID_LEN];
+	u8 mac[SMC_MAC_LEN];
+	u32 psn;
+	u8 num;
+	unsigned int next_stage;
+	unsigned int in_flight;
+	enum ibv_wc_status status;
+	bool established;
+	bool mute;
+	void (*spoil)(struct smc_llc_msg *msg);
+	void (*spoil_confirm)(struct evil_msg *m);
+	struct el_conn *conns[EL_CONNS];
+	struct el_seen seen[EL_LLC_TYPES][2];
+};
+
+/**
+ * struct el_conn - one connection
+ * @link: its group
+ * @fd: carrier
+ * @port: our TCP port, by which the witness knows the connection
+ * @token: our alert token
+ * @peer_token: the server's
+ * @peer_rmb: address of the server's RMB
+ * @peer_addr: address of the server's element
+ * @peer_rkey: key of both
+ * @peer_len: bytes of the server's element
+ * @prod: bytes told to be there
+ * @good: those that el_write() has written
+ * @seq: of the last CDC sent
+ * @heard: the last CDC received
+ * @nheard: how many
+ */
+struct el_conn {
+	struct el_link *link;
+	int fd;
+	unsigned int port;
+	u32 token;
+	u32 peer_token;
+	u64 peer_rmb;
+	u64 peer_addr;
+	u32 peer_rkey;
+	u32 peer_len;
+	u64 prod;
+	u64 good;
+	u16 seq;
+	struct smc_cdc_msg heard;
+	unsigned int nheard;
+};
+
+/* evil_verbs.c */
+int el_open(struct el_link *l, const struct evil_target *t);
+void el_close(struct el_link *l);
+int el_qp_up(struct el_link *l, const struct smc_clc_accept *a);
+int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t len, u64 addr,
+	    u32 key);
+int el_flush(struct el_link *l, unsigned int timeout_ms);
+void el_poll(struct el_link *l);
+u8 *el_rmb(struct el_link *l);
+
+/* evil_peer.c */
+void el_received(struct el_link *l, const u8 *buf, size_t len);
+int el_join(struct el_link *l, struct el_conn *c, unsigned int nr);
+void el_leave(struct el_conn *c);
+bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_than,
+	      unsigned int timeout_ms);
+void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
+int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m);
+int el_write(struct el_conn *c, size_t len);
+int el_claim(struct el_conn *c, size_t len);
+int el_llc(struct el_link *l, const struct smc_llc_msg *msg);
+int el_raw(struct el_link *l, const void *buf, size_t len);
+
+/* evil_witness.c: the application behind the server, and the questions to it */
+
+/* What the application has seen of a connection. */
+enum el_state { EL_NONE, EL_LIVE, EL_EOF, EL_ERROR };
+
+/**
+ * struct el_report - the witness' answer about a connection
+ * @state: what it saw last
+ * @err: errno, when @state is %EL_ERROR
+ * @good: bytes as the honest part of this program writes them
+ * @zero: other bytes that are zero
+ * @alien: all others
+ */
+struct el_report {
+	enum el_state state;
+	int err;
+	u64 good;
+	u64 zero;
+	u64 alien;
+};
+
+int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port);
+int el_witness_connect(const struct evil_target *t, unsigned int port);
+bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
+	    struct el_report *r);
+u64 el_stat(int witness, const char *name);
+long el_tell_send(int witness, unsigned int port, size_t bytes);
+long el_tell_close(int witness, unsigned int port);
+
+/* the cases */
+
+enum el_fate {
+	EL_UNHARMED,		/* nothing happens to anybody */
+	EL_CONN_DIES,		/* the connection, not its neighbour */
+	EL_LINK_DIES,		/* both, since their link does */
+	EL_WHATEVER,		/* a choice of the server: only others must be unharmed */
+	EL_JUDGED,		/* the attack itself has looked */
+};
+
+/**
+ * struct el_env - what a case has
+ * @t: the server
+ * @witness: to ask the application behind it
+ * @l: a fresh group
+ * @a: its connection under attack
+ * @b: a second connection of the group
+ */
+struct el_env {
+	const struct evil_target *t;
+	int witness;
+	struct el_link *l;
+	struct el_conn *a;
+	struct el_conn *b;
+};
+
+/**
+ * struct el_case - one attack
+ * @name: stable name
+ * @fn: false: it could not be made, or was answered wrongly
+ * @fate: what it must lead to
+ * @counter: counter of the server that must move, or NULL
+ * @least: by how much at least
+ * @may_err: errnos the application may see, 0-terminated; ECONNABORTED if none
+ */
+struct el_case {
+	const char *name;
+	bool (*fn)(struct el_env *e);
+	enum el_fate fate;
+	const char *counter;
+	unsigned int least;
+	int may_err[3];
+};
+
+extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[];
+extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases;
+
+bool el_lives(struct el_env *e, struct el_conn *c);
+bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k);
+
+#endif /* SMC_SELFTESTS_EVIL_LINK_H */

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# A hostile peer on the fabric: host 2 makes link groups with host 1 from user space and
+# misuses them. Beside it, on host 2, a good client with our module: one connection all
+# the time and new ones after each attack, all of them SMC. What is left on host 1 at the
+# end is the good client's group, and nothing after the module has gone.
+#
+#   EVIL_ONLY  part of the names of smc_evil_link's cases
+
+CASES="attacks:560 good_client:90 unload:60"
+export CASES
+
+GOOD_GROUPS=1
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	# peers that have gone without a word are noticed by it
+	sysctl -q -w net.smc.smcr_testlink_time=3
+}
+
+resources()
+{
+	/usr/sbin/rdma resource show "$1" | grep -c 'comm \[smc\]'
+}
+
+# report FILE: names of what failed
+report()
+{
+	cat "$1"
+	grep -E '^(not ok|ok .*# SKIP)' "$1" | while read -r line; do
+		diag "$line"
+	done
+}
+
+only_good_groups()
+{
+	[ "$(resources qp)" -le "$GOOD_GROUPS" ]
+}
+
+case_attacks()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc &
+		server=$!
+		/t/smc_evil_link witness > /run/witness 2>&1 &
+		witness=$!
+		wait_for 20 grep -q 'witness on port' /run/witness || fail "$(cat /run/witness)"
+		sync_signal ready
+		sync_wait over 550 > /dev/null || exit 1
+		for p_ in "$server" "$witness"; do
+			[ -d "/proc/$p_" ] || fail "a server is gone"
+		done
+		dmesg | grep 'smc: ' | tail -n 60
+		cat /run/witness /proc/net/smc_stat
+		wait_for 20 only_good_groups ||
+			fail "left behind: $(/usr/sbin/rdma resource show qp)"
+		kill "$server" "$witness"
+		return 0
+	fi
+	sync_wait ready > /dev/null || exit 1
+	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" \
+		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
+	rc=$?
+	report /run/attack
+	sync_signal over
+	[ "$rc" = 0 ] || fail "smc_evil_link ended with $rc"
+}
+
+# After all that the same two hosts do SMC like any others.
+case_good_client()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc &
+		server=$!
+		sync_signal ready
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait ready > /dev/null || exit 1
+		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+			--wait 30 --quit connects:5 stream:1 || fail "client ended with $?"
+	fi
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	for k_ in qp mr pd cq; do
+		expect "$k_ left" "$(resources "$k_")" -eq 0
+	done
+}
