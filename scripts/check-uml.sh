@@ -37,15 +37,21 @@ case $flavour in
 plain)
 	p=uml
 	run_options=(--bed uml)
+	patience=30000
 	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
 	;;
 debug)
 	p=debug
 	run_options=(--bed uml-debug --mem 1024)
-	bulk="stream:16 random:2 pingpong:50 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
+	patience=90000
+	bulk="stream:8 random:1 pingpong:50 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	;;
 esac
-traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk")
+traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
+	--env "PATIENCE=$patience")
+
+# does the bed notice what it must notice?
+judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${traffic[@]}"

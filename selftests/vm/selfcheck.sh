@@ -3,12 +3,21 @@
 #
 # Does the harness notice what it must notice? Commits faults in a guest and
 # wants each run to fail for the right reason. KTAP.
+#
+# Usage: selfcheck.sh [uml|uml-debug]	(the bed; default: virtual machines). On uml-debug
+# the faults are those that only a kernel with its own checks sees.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
-build=$cache/planted
+bed=${1:-qemu}
+case $bed in
+qemu)	kernel=6.12 ;;
+uml)	kernel=uml-plain ;;
+*)	kernel=$bed ;;
+esac
+build=$cache/planted-$bed
 n=0
 failed=0
 
@@ -29,9 +38,10 @@ planted()
 	name=$1
 	want=$2
 	shift 2
-	out=$cache/out/planted-$name
+	out=$cache/out/planted-$bed-$name
 	rc=0
-	"$here/vm.py" --name "planted-$name" --module none --mem 384 --hosts 1 --pcap off \
+	"$here/vm.py" --bed "$bed" --name "planted-$bed-$name" --module none --mem "$mem" \
+		--hosts 1 --pcap off \
 		--script "$here/cases/planted.sh" --add "$build/planted.ko" \
 		--env "PLANT=$name" --timeout 200 "$@" > "$build/log" 2>&1 || rc=$?
 	if [ "$rc" = 1 ] && grep -qE "$want" "$out/ktap.txt"; then
@@ -45,7 +55,7 @@ planted()
 
 line()
 {
-	if grep -qE "$2" "$cache/out/planted-cases/ktap.txt"; then
+	if grep -qE "$2" "$cache/out/planted-$bed-cases/ktap.txt"; then
 		result 0 "$1"
 	else
 		result 1 "$1"
@@ -54,24 +64,50 @@ line()
 
 mkdir -p "$build"
 cp "$here/planted/Kbuild" "$here/planted/planted.c" "$build/"
-make -s -C "$cache/kernels/6.12/headers" M="$build" \
+arch=
+mem=384
+case $bed in
+uml*)	arch=um ;;
+esac
+make -s -C "$cache/kernels/$kernel/headers" M="$build" ${arch:+ARCH=$arch} \
 	CONFIG_DEBUG_INFO_BTF_MODULES= modules
 
+harness_faults()
+{
+	echo "1..15"
+	planted cases '^not ok 6 clean_end # h1 script ended with 1$'
+	line cases.good '^ok 1 good$'
+	line cases.bad '^not ok 2 bad # h1: exit code 1$'
+	line cases.hang '^not ok 3 hang # h1: exit code 137$'
+	line cases.hang_says_why '^# h1: hang: time limit of 4 s$'
+	line cases.skipped '^ok 4 skipped # SKIP on purpose$'
+	line cases.after_hang '^ok 5 after$'
+	planted skipped '^not ok 1 skipped # .*skips count' --no-skip
+	planted warn '^not ok 2 clean_end # .*gave no sign of success'
+	planted oops '^not ok 2 clean_end # .*gave no sign of success'
+	planted message '^not ok 2 clean_end # h1 console: .*unregister_netdevice'
+	planted forged '^not ok 2 clean_end # .*h1 gave no sign of success'
+	planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 45
+	planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2
+	planted peerfail 'gave up waiting for c1.peerfail.never: the case failed elsewhere' --hosts 2
+}
+
+# The verdict needs the kernel's words, not just a run that ended badly.
+kernel_faults()
+{
+	mem=768
+	echo "1..6"
+	planted freed 'BUG: KASAN: slab-use-after-free in plant_freed'
+	planted asleep 'BUG: sleeping function called|BUG: scheduling while atomic'
+	planted inverted 'WARNING: possible circular locking dependency'
+	planted lost 'leaks on purpose: [1-9]'
+	planted shift 'UBSAN: shift-out-of-bounds'
+	planted late 'ODEBUG: free active'
+}
+
 echo "KTAP version 1"
-echo "1..15"
-planted cases '^not ok 6 clean_end # h1 script ended with 1$'
-line cases.good '^ok 1 good$'
-line cases.bad '^not ok 2 bad # h1: exit code 1$'
-line cases.hang '^not ok 3 hang # h1: exit code 137$'
-line cases.hang_says_why '^# h1: hang: time limit of 4 s$'
-line cases.skipped '^ok 4 skipped # SKIP on purpose$'
-line cases.after_hang '^ok 5 after$'
-planted skipped '^not ok 1 skipped # .*skips count' --no-skip
-planted warn '^not ok 2 clean_end # .*gave no sign of success'
-planted oops '^not ok 2 clean_end # .*gave no sign of success'
-planted message '^not ok 2 clean_end # h1 console: .*unregister_netdevice'
-planted forged '^not ok 2 clean_end # .*h1 gave no sign of success'
-planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 45
-planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2
-planted peerfail 'gave up waiting for c1.peerfail.never: the case failed elsewhere' --hosts 2
+case $bed in
+uml-debug)	kernel_faults ;;
+*)		harness_faults ;;
+esac
 exit $failed

@@ -55,6 +55,21 @@ case_oops()
 	plant oops
 }
 
+case_freed() { plant freed; }
+case_asleep() { plant asleep; }
+case_inverted() { plant inverted; }
+case_shift() { plant shift; }
+case_late() { plant late; }
+
+# What the harness itself does after the last case of a run with our module.
+case_lost()
+{
+	plant lost
+	# shellcheck disable=SC1091 # exists in the guest only
+	. /h/left.sh
+	find_leaks "on purpose"
+}
+
 # Only the console may tell: the case itself, and the look into the log that
 # follows it, must not.
 case_message()

@@ -7,6 +7,7 @@
 #
 #   TRAFFIC   subtests NAME[:N] (default: all, 64 MiB each way)
 #   INTREE    client, server or nothing: who is the in-tree family
+#   PATIENCE  ms in which a transfer must move on (default: smc_traffic's own)
 
 : "${TRAFFIC:=stream:64 random:8 pingpong:50 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
 
@@ -48,7 +49,7 @@ traffic()
 	fi
 }
 
-SIDE=${INTREE:+--intree $INTREE}
+SIDE="${INTREE:+--intree $INTREE} ${PATIENCE:+--timeout $PATIENCE}"
 
 stat_of()
 {

@@ -313,6 +313,8 @@ load_module()
 				[ "$d_" = smc ] || modprobe "$d_" || return 1
 			done
 			insmod "/ours/$m_.ko" || return 1
+			[ ! -r "/sys/module/$m_/sections/.text" ] ||
+				echo "$m_: .text at $(cat "/sys/module/$m_/sections/.text")"
 		done
 		;;
 	*)	diag "unknown module choice $1"; return 1 ;;
