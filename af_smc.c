@@ -85,13 +85,13 @@ static void connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 }
 
 /* Socket lock held. */
-static void connect_start(struct smc_sock *smc)
+static void connect_start(struct smc_sock *smc, u32 force_tcp)
 {
 	struct smc_hs *hs = &smc->hs;
 
 	hs->carrier = &smc->carrier;
 	hs->net = sock_net(smc_sock_sk(smc));
-	hs->force_tcp = 0;
+	hs->force_tcp = force_tcp;
 	hs->done = connect_done;
 	hs->owner = smc;
 	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
@@ -119,20 +119,36 @@ static void connect_cancel(struct smc_sock *smc)
 	}
 }
 
+/* Why a connection to this address is not even tried, 0: it is. TCP judges the address. */
+static u32 refused(struct smc_sock *smc, const void *addr, int len)
+{
+	const struct sockaddr_in6 *sin6 = addr;
+	const struct sockaddr_in *sin = addr;
+	struct in6_addr peer = {};
+
+	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET)
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
+	else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6)
+		peer = sin6->sin6_addr;
+	return smc_hs_refused(sock_net(smc_sock_sk(smc)), &peer);
+}
+
 /* From SS_UNCONNECTED. Socket lock held. -EINPROGRESS: begun. */
 static int connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
+	u32 force_tcp;
 	int rc;
 
 	if (!smc_sock_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	smc_carrier_want_option(&smc->carrier, true);
+	force_tcp = refused(smc, addr, len);
+	smc_carrier_want_option(&smc->carrier, !force_tcp);
 	rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
-	connect_start(smc);
+	connect_start(smc, force_tcp);
 	return -EINPROGRESS;
 }
 

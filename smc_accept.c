@@ -183,7 +183,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 
 	hs->carrier = &child->carrier;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = 0;
+	hs->force_tcp = smc_hs_refused(hs->net, NULL);
 	hs->done = child_done;
 	hs->owner = child;
 	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);

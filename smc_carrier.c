@@ -6,6 +6,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/tcp.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/carrier.h>
@@ -382,6 +383,21 @@ void smc_carrier_want_option(struct smc_carrier *c, bool want)
 bool smc_carrier_peer_option(const struct smc_carrier *c)
 {
 	return READ_ONCE(tcp_sk(c->sock->sk)->syn_smc);
+}
+
+/**
+ * smc_carrier_peer_addr() - the address of the peer
+ * @c: connecting or connected carrier
+ * @peer: set to it, IPv4 as v4-mapped
+ */
+void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer)
+{
+	const struct sock *sk = c->sock->sk;
+
+	if (IS_ENABLED(CONFIG_IPV6) && sk->sk_family == AF_INET6)
+		*peer = sk->sk_v6_daddr;
+	else
+		ipv6_addr_set_v4mapped(sk->sk_daddr, peer);
 }
 
 /**

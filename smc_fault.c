@@ -42,6 +42,7 @@ static bool report;	/* tell the log at the end */
 static struct site sites[] = {
 	SITE(STATS_PERNET, "load"),
 	SITE(POLICY_PERNET, "load"),
+	SITE(NEGCACHE_PERNET, "load"),
 	SITE(SYSCTL_PERNET, "load"),
 	SITE(CORE_PERNET, "load"),
 	SITE(CONN_WQ, "load"),
@@ -59,6 +60,8 @@ static struct site sites[] = {
 
 	SITE(STATS_PERCPU, "netns"),
 	SITE(STATS_PROC, "netns"),
+	SITE(NEGCACHE_TABLE, "netns"),
+	SITE(NEGCACHE_PROC, "netns"),
 	SITE(SYSCTL_TABLE, "netns"),
 	SITE(SYSCTL_NET, "netns"),
 
@@ -75,6 +78,7 @@ static struct site sites[] = {
 	SITE(CARRIER_ACCEPT, "run"),
 
 	SITE(HS_CTX, "run"),
+	SITE(NEGCACHE_ENTRY, "lose"),
 	SITE(CLC_SEND, "run"),
 	SITE(CLC_RECV, "run"),
 	SITE(IB_GID, "run"),

@@ -33,6 +33,7 @@
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
+#include <smc/negcache.h>
 #include <smc/policy.h>
 #include <smc/proto/marker.h>
 #include <smc/stats.h>
@@ -109,6 +110,9 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;
 	ctx->res.peer_reason = decline.diag;
+	/* the link was there, and the peer could not use it */
+	if (ctx->fc)
+		smc_hs_avoid(ctx, decline.diag);
 	if (decline.out_of_sync && ctx->lgr)
 		smc_core_terminate(ctx->lgr, SMC_LINK_PROTOCOL);
 	return HS_END;
@@ -498,6 +502,38 @@ enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 }
 
 /**
+ * smc_hs_refused() - is there a reason not to try at all
+ * @net: namespace
+ * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
+ *
+ * Return: the reason to stay TCP, 0 to try.
+ */
+u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
+{
+	if (!READ_ONCE(smc_policy_net(net)->enabled))
+		return SMC_CLC_DECL_CONFIG;
+	return peer ? smc_negcache_check(net, peer) : 0;
+}
+
+/**
+ * smc_hs_avoid() - leave the peer alone for a while
+ * @ctx: handshake that ran into a deadline
+ * @reason: to be told for the connections that are not tried
+ *
+ * Only the client remembers: it is the one whose application waited. A server that
+ * did would let one bad program speak for all others of its host.
+ */
+void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason)
+{
+	struct in6_addr peer;
+
+	if (ctx->hs->server)
+		return;
+	smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+	smc_negcache_add(ctx->net, &peer, reason);
+}
+
+/**
  * smc_hs_succeed() - the end: SMC
  * @ctx: handshake
  *
@@ -505,9 +541,15 @@ enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
  */
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 {
+	struct in6_addr peer;
+
 	if (ctx->fc) {
 		smc_llc_fc_end(ctx->link);
 		ctx->fc = false;
+	}
+	if (!ctx->hs->server) {
+		smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+		smc_negcache_del(ctx->net, &peer);
 	}
 	smc_conn_activate(ctx->conn);
 	ctx->res.outcome = SMC_HS_SMC;
@@ -531,6 +573,7 @@ enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w)
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
+		smc_hs_avoid(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 	case HS_LLC_BROKEN:
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);

@@ -237,10 +237,14 @@ static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
+		smc_hs_avoid(ctx, SMC_CLC_DECL_TIMEOUT_AL);
 		return smc_hs_fail(ctx, ETIMEDOUT,
 				   "neither ADD LINK nor Decline after CONFIRM LINK");
 	case HS_LLC_BROKEN:
-		return smc_hs_fail(ctx, ECONNRESET, "link lost during first contact");
+		/* a server that never heard us declines soon: the connection lives on as TCP */
+		smc_hs_avoid(ctx, SMC_CLC_DECL_LINK_READY);
+		smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_ADD_LINK_CLNT);
+		return HS_END;
 	case HS_LLC_ENDED:
 		return HS_END;
 	}
@@ -248,10 +252,21 @@ static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
+/* Whoever echoes the TCP option without speaking SMC will do it again. */
+static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
+{
+	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, T_ACCEPT))
+		return HS_GO;
+	if (ctx->res.outcome == SMC_HS_FAIL &&
+	    (ctx->res.err == ETIMEDOUT || ctx->res.err == EPROTO))
+		smc_hs_avoid(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+	return HS_END;
+}
+
 static void client_run(struct smc_hs_ctx *ctx)
 {
 	if (client_carrier(ctx) || smc_hs_find_path(ctx) || client_propose(ctx) ||
-	    smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, T_ACCEPT) || client_accept(ctx))
+	    client_await_accept(ctx) || client_accept(ctx))
 		return;
 	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
 		return;

@@ -18,6 +18,7 @@
 #include <smc/hs.h>
 #include <smc/ib.h>
 #include <smc/llc.h>
+#include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
@@ -52,6 +53,7 @@ static const struct part parts[] = {
 #endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
+	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },

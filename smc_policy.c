@@ -193,6 +193,7 @@ static int __net_init policy_net_init(struct net *net)
 	sn->ueid_default = true;
 	sn->wmem = 65536;
 	sn->rmem = 65536;
+	sn->enabled = 1;
 	sn->autocorking = 65536;
 	sn->testlink_time = 30;
 	sn->max_links = SMC_CLC_LINKS_MAX;

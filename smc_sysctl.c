@@ -23,6 +23,14 @@ static int buf_type_max = 2;
 /* @data holds offsets into struct smc_net; each namespace gets a copy. */
 static const struct ctl_table template[] = {
 	{
+		.procname = "enabled",
+		.data = SMC_NET_DATA(enabled),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	}, {
 		.procname = "autocorking_size",
 		.data = SMC_NET_DATA(autocorking),
 		.maxlen = sizeof(unsigned int),

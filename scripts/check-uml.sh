@@ -76,6 +76,10 @@ run "$p-versions-intree" --module ours,intree --script "$cases/versions.sh" --en
 run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
 
+# peers that cannot be reached over RDMA, in virtual time
+[ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \
+	--script "$cases/negcache.sh" --timeout 400
+
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # (the driver that joins two instances cannot take its link down and up again)

@@ -103,6 +103,9 @@ static inline int smc_carrier_state(const struct smc_carrier *c)
 	return inet_sk_state_load(c->sock->sk);
 }
 
+/* Address of the peer, IPv4 as v4-mapped. */
+void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer);
+
 /* Bytes queued for reading (or FIN, or error): the handshake looks before it reads. */
 bool smc_carrier_readable(const struct smc_carrier *c);
 

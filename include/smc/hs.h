@@ -95,5 +95,7 @@ void smc_hs_start(struct smc_hs *hs);
 void smc_hs_cancel(struct smc_hs *hs);
 /* Process context: cancels and waits until done() has returned or will never run. */
 void smc_hs_cancel_sync(struct smc_hs *hs);
+/* Reason not to try a rendezvous with this address at all, 0 = try. Any context. */
+u32 smc_hs_refused(struct net *net, const struct in6_addr *peer);
 
 #endif

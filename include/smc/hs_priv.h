@@ -117,6 +117,7 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 				   const struct smc_clc_accept *peer_end);
+void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));

@@ -27,6 +27,7 @@ struct net;
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
+ * @enabled: sysctl net.smc.enabled: 0 = new connections are TCP, old ones live on
  * @hs_limit: handshake limitation on (netlink, sysctl limit_smc_hs)
  * @idle_client: seconds an idle client group is kept (sysctl smcr_idle_time_client)
  * @idle_server: seconds an idle server group is kept (sysctl smcr_idle_time_server)
@@ -45,6 +46,7 @@ struct smc_net {
 	int testlink_time;
 	u8 max_links;
 	u8 max_conns;
+	u8 enabled;
 	u8 hs_limit;
 	int idle_client;
 	int idle_server;

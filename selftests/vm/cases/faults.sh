@@ -37,6 +37,8 @@ round()
 good_round()
 {
 	tries_=0
+	# a client leaves the other end alone after some of the failures
+	forget_bad_peers
 	until how_=$(round --require-smc); do
 		tries_=$((tries_ + 1))
 		[ "$tries_" -lt 3 ] || fail "$AT: no SMC afterwards: $how_"
@@ -179,7 +181,8 @@ walk()
 		done
 		# and in the middle of the data
 		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
-		[ "$max" -lt 2 ] || walk_one "$s" 1+
+		# a server that never accepts lets its clients wait, as with TCP
+		[ "$max" -lt 2 ] || [ "$s" = CARRIER_ACCEPT ] || walk_one "$s" 1+
 	done
 }
 

@@ -47,6 +47,16 @@ setup_two()
 	export ENDS TWO
 }
 
+# What the client's end remembers of the other one.
+forget_bad_peers()
+{
+	if [ -n "$TWO" ]; then
+		ip netns exec c sh -c 'echo 0 > /proc/net/smc_negcache'
+	else
+		echo 0 > /proc/net/smc_negcache
+	fi
+}
+
 # resources: how many verbs objects each device has
 resources()
 {

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# A peer that takes part in the rendezvous but whose RNIC cannot be reached: the
+# connection becomes TCP, the next ones do not try, one tries again when the time is
+# over. And the switch net.smc.enabled. Host 2 connects, host 1 serves.
+
+CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 unload:60"
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+cached()
+{
+	tail -n +2 /proc/net/smc_negcache | wc -l
+}
+
+# connect_once MODE: one verified connection whose mode on host 2 must be MODE
+connect_once()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc &
+		server=$!
+		sync_signal "ready.$CASE"
+		sync_wait "done.$CASE" 200 > /dev/null || exit 1
+		kill "$server"
+		wait "$server" || :
+	else
+		sync_wait "ready.$CASE" > /dev/null || exit 1
+		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require "$1" \
+			--wait 10 connects:1 || fail "not one good connection in mode $1"
+		sync_signal "done.$CASE"
+	fi
+}
+
+# filter HOST HOOK: UDP 4791 gets not into (input) or out of (output) this host
+filter()
+{
+	[ "$HOST" = "$1" ] || return 0
+	/usr/sbin/nft -f - << EOF || fail "no filter"
+table ip roce {
+	chain roce {
+		type filter hook $2 priority 0;
+		udp dport 4791 drop
+	}
+}
+EOF
+}
+
+no_filter()
+{
+	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table ip roce || fail "the filter stays"
+}
+
+case_filtered()
+{
+	filter 1 input
+	connect_once tcp
+	[ "$HOST" = 2 ] || return 0
+	cat /proc/net/smc_negcache
+	expect "peers cached" "$(cached)" -eq 1
+	expect "first contacts tried" "$(stat_of first_contact)" -eq 1
+	expect "handshakes that failed" "$(stat_of clnt_hs_err)" -eq 0
+}
+
+case_remembered()
+{
+	tried=$(stat_of first_contact)
+	connect_once tcp
+	expect "first contacts tried" "$(stat_of first_contact)" -eq "$tried"
+}
+
+case_flushed()
+{
+	no_filter 1
+	[ "$HOST" = 1 ] || echo 0 > /proc/net/smc_negcache
+	expect "peers cached" "$(cached)" -eq 0
+	connect_once smc
+}
+
+# In either direction, lost on the way or refused by the host itself, on the same
+# connection. The group of before would serve without a first contact: it goes.
+case_again()
+{
+	for how in "1 output" "2 input" "2 output"; do
+		CASE="again.${how#* }${how% *}"
+		sync_barrier begin || exit 1
+		unload_smc
+		load_smc || fail "the module cannot be loaded again"
+		# shellcheck disable=SC2086 # two words
+		filter $how
+		connect_once tcp
+		no_filter "${how% *}"
+		[ "$HOST" = 1 ] || expect "peers cached, $how" "$(cached)" -eq 1
+	done
+}
+
+# The first failure counts for 30 s; then one connection tries, and forgets the peer.
+case_probe()
+{
+	[ "$HOST" = 1 ] || sleep 31
+	connect_once smc
+	expect "peers cached" "$(cached)" -eq 0
+}
+
+case_disabled()
+{
+	sync_barrier begin || exit 1
+	[ "$HOST" = 1 ] || echo 0 > /proc/sys/net/smc/enabled
+	connect_once tcp
+	CASE=c.disabled.server
+	[ "$HOST" = 1 ] || echo 1 > /proc/sys/net/smc/enabled
+	[ "$HOST" = 2 ] || echo 0 > /proc/sys/net/smc/enabled
+	connect_once tcp
+	[ "$HOST" = 2 ] || echo 1 > /proc/sys/net/smc/enabled
+	CASE=c.disabled.on
+	connect_once smc
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	[ ! -e /proc/net/smc_negcache ] || fail "/proc/net/smc_negcache is left"
+}

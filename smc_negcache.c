@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Negative cache: peers with which a rendezvous ran into a deadline.
+ *
+ * A host that takes part in the handshake but cannot be reached over its RNIC (UDP
+ * 4791 filtered, say) costs every new connection a deadline. So for a while
+ * connections to it, and from it, are TCP without an attempt: 30 s at first, twice
+ * as long after each failure in a row, 10 min at most. Then one connection is the
+ * probe; others stay TCP until its end is known. Success forgets the peer.
+ *
+ * Keyed by the address of the TCP connection, the only name of a peer that is known
+ * before anything is sent. /proc/net/smc_negcache shows the entries; whatever is
+ * written to it by an administrator of the namespace empties the cache.
+ */
+#include <linux/capability.h>
+#include <linux/jiffies.h>
+#include <linux/proc_fs.h>
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <smc/fault.h>
+#include <smc/negcache.h>
+
+#define PERIOD_MIN	(30 * HZ)
+#define PERIOD_MAX	(600 * HZ)
+/* A probe has ended one way or the other by then: longer than all its deadlines. */
+#define PROBE_TIME	(60 * HZ)
+
+/**
+ * struct entry - one peer
+ * @node: in the table
+ * @age: in the list, the one added to longest ago first
+ * @peer: address, IPv4 as v4-mapped
+ * @reason: of the last failure
+ * @period: how long the peer was left alone last, jiffies
+ * @until: end of that, or of the probe
+ * @probing: one connection has leave to try
+ * @rcu: readers look without a lock
+ */
+struct entry {
+	struct rhash_head node;
+	struct list_head age;
+	struct in6_addr peer;
+	u32 reason;
+	unsigned long period;
+	unsigned long until;
+	bool probing;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct negcache - the peers of one namespace
+ * @table: by address; changed under @lock, read under RCU
+ * @lock: guards @age, @count and the members of entries; leaf, BH off
+ * @age: all entries
+ * @count: their number
+ */
+struct negcache {
+	struct rhashtable table;
+	spinlock_t lock;	/* see above */
+	struct list_head age;
+	u32 count;
+};
+
+static unsigned int negcache_id __read_mostly;
+
+static const struct rhashtable_params params = {
+	.key_len = sizeof(struct in6_addr),
+	.key_offset = offsetof(struct entry, peer),
+	.head_offset = offsetof(struct entry, node),
+	.automatic_shrinking = true,
+};
+
+static struct negcache *negcache(const struct net *net)
+{
+	return net_generic(net, negcache_id);
+}
+
+/* nc->lock held */
+static void forget(struct negcache *nc, struct entry *e)
+{
+	rhashtable_remove_fast(&nc->table, &e->node, params);
+	list_del(&e->age);
+	WRITE_ONCE(nc->count, nc->count - 1);
+	kfree_rcu(e, rcu);
+}
+
+/**
+ * smc_negcache_check() - may a rendezvous with this peer be tried
+ * @net: namespace
+ * @peer: its address
+ *
+ * When the time is over the first caller gets leave to try, for all others the peer
+ * stays cached until the outcome is told by smc_negcache_add() or smc_negcache_del().
+ *
+ * Return: 0, or the reason of the last failure.
+ */
+u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
+{
+	struct negcache *nc = negcache(net);
+	struct entry *e;
+	u32 reason = 0;
+
+	if (!READ_ONCE(nc->count))
+		return 0;
+	rcu_read_lock();
+	if (!rhashtable_lookup_fast(&nc->table, peer, params)) {
+		rcu_read_unlock();
+		return 0;
+	}
+	spin_lock_bh(&nc->lock);
+	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	if (e && time_before(jiffies, e->until)) {
+		reason = e->reason;
+	} else if (e) {
+		e->until = jiffies + PROBE_TIME;
+		e->probing = true;
+	}
+	spin_unlock_bh(&nc->lock);
+	rcu_read_unlock();
+	return reason;
+}
+
+/* A new entry, by the caller's memory; nc->lock held. */
+static bool insert(struct negcache *nc, struct entry *e)
+{
+	if (rhashtable_insert_fast(&nc->table, &e->node, params))
+		return false;
+	if (nc->count >= SMC_NEGCACHE_MAX)
+		forget(nc, list_first_entry(&nc->age, struct entry, age));
+	list_add_tail(&e->age, &nc->age);
+	WRITE_ONCE(nc->count, nc->count + 1);
+	return true;
+}
+
+/**
+ * smc_negcache_add() - a rendezvous with this peer failed
+ * @net: namespace
+ * @peer: its address
+ * @reason: diagnosis code, what smc_negcache_check() returns from now on
+ *
+ * Process context. Without memory the peer is not remembered, that is all.
+ */
+void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
+{
+	struct negcache *nc = negcache(net);
+	struct entry *fresh, *e;
+
+	fresh = smc_fault_null(NEGCACHE_ENTRY, kzalloc(sizeof(*fresh), GFP_KERNEL));
+	spin_lock_bh(&nc->lock);
+	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	if (!e && fresh) {
+		fresh->peer = *peer;
+		if (insert(nc, fresh)) {
+			e = fresh;
+			fresh = NULL;
+		}
+	}
+	/* one that began before the peer was cached says nothing new */
+	if (e && (!e->period || e->probing)) {
+		e->period = clamp_t(unsigned long, 2 * e->period, PERIOD_MIN, PERIOD_MAX);
+		e->until = jiffies + e->period;
+		e->reason = reason;
+		e->probing = false;
+		list_move_tail(&e->age, &nc->age);
+	}
+	spin_unlock_bh(&nc->lock);
+	kfree(fresh);
+}
+
+/**
+ * smc_negcache_del() - a rendezvous with this peer succeeded
+ * @net: namespace
+ * @peer: its address
+ *
+ * Any context.
+ */
+void smc_negcache_del(struct net *net, const struct in6_addr *peer)
+{
+	struct negcache *nc = negcache(net);
+	struct entry *e;
+
+	if (!READ_ONCE(nc->count))
+		return;
+	spin_lock_bh(&nc->lock);
+	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	if (e)
+		forget(nc, e);
+	spin_unlock_bh(&nc->lock);
+}
+
+/* ---- what an administrator sees ---------------------------------------------- */
+
+static void flush(struct negcache *nc)
+{
+	struct entry *e, *next;
+
+	spin_lock_bh(&nc->lock);
+	list_for_each_entry_safe(e, next, &nc->age, age)
+		forget(nc, e);
+	spin_unlock_bh(&nc->lock);
+}
+
+static int cache_show(struct seq_file *seq, void *v)
+{
+	struct negcache *nc = negcache(seq_file_single_net(seq));
+	struct entry *e;
+
+	seq_puts(seq, "peer reason seconds_left period probing\n");
+	spin_lock_bh(&nc->lock);
+	list_for_each_entry(e, &nc->age, age) {
+		long left = max_t(long, e->until - jiffies, 0);
+
+		seq_printf(seq, "%pI6c 0x%08x %ld %lu %d\n", &e->peer, e->reason, left / HZ,
+			   e->period / HZ, e->probing);
+	}
+	spin_unlock_bh(&nc->lock);
+	return 0;
+}
+
+static int cache_write(struct file *file, char *buf, size_t len)
+{
+	struct net *net = seq_file_single_net(file->private_data);
+
+	if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	flush(negcache(net));
+	return 0;
+}
+
+static int __net_init negcache_net_init(struct net *net)
+{
+	struct negcache *nc = negcache(net);
+	int rc;
+
+	spin_lock_init(&nc->lock);
+	INIT_LIST_HEAD(&nc->age);
+	rc = smc_fault_rc(NEGCACHE_TABLE, -ENOMEM, rhashtable_init(&nc->table, &params));
+	if (rc)
+		return rc;
+	if (!smc_fault_null(NEGCACHE_PROC,
+			    proc_create_net_single_write("smc_negcache", 0644, net->proc_net,
+							 cache_show, cache_write, NULL)) &&
+	    IS_ENABLED(CONFIG_PROC_FS)) {
+		rhashtable_destroy(&nc->table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit negcache_net_exit(struct net *net)
+{
+	struct negcache *nc = negcache(net);
+
+	remove_proc_entry("smc_negcache", net->proc_net);
+	flush(nc);
+	rhashtable_destroy(&nc->table);
+}
+
+static struct pernet_operations negcache_net_ops = {
+	.init = negcache_net_init,
+	.exit = negcache_net_exit,
+	.id = &negcache_id,
+	.size = sizeof(struct negcache),
+};
+
+/**
+ * smc_negcache_init() - set up the negative cache of all namespaces
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_negcache_init(void)
+{
+	return smc_fault_rc(NEGCACHE_PERNET, -ENOMEM, register_pernet_subsys(&negcache_net_ops));
+}
+
+/**
+ * smc_negcache_exit() - undo smc_negcache_init()
+ */
+void smc_negcache_exit(void)
+{
+	unregister_pernet_subsys(&negcache_net_ops);
+}
