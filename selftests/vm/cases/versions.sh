@@ -11,7 +11,7 @@
 if [ -n "$INTREE" ]; then
 	CASES="intree_server:60 intree_client:60 intree_again:60"
 else
-	CASES="prefer:90 dual:120 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
+	CASES="prefer:90 dual:120 vlan:90 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
 fi
 export CASES
 
@@ -131,6 +131,40 @@ case_dual()
 		expect "RDMA packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 2048
 		expect "versions of groups" "$(versions)" = "2 "
 	fi
+}
+
+# vlan_of_groups: each once
+vlan_of_groups()
+{
+	/t/smcctl --json linkgroup | grep -o '"vlan": *[0-9]*' | tr -dc '0-9\n' | sort -u | tr '\n' ' '
+}
+
+# Over a VLAN, with either version: groups of their own. Without 802.1Q there is no test.
+case_vlan()
+{
+	modprobe -q 8021q
+	ip link add link eth0 name eth0.5 type vlan id 5 || skip "no VLAN device"
+	ip addr add "10.5.0.$HOST/24" dev eth0.5
+	ip addr add "fd05::$HOST/64" dev eth0.5 nodad
+	ip link set eth0.5 up
+	before
+	if [ "$HOST" = 1 ]; then
+		serve x
+		expect "of version 1" "$(grown srv_smc_v1)" -gt 0
+	else
+		sync_wait up.x > /dev/null || exit 1
+		client v2 smc smc 10.5.0.1 stream:1 connects:3
+		client v2_inet6 smc smc6 fd05::1 stream:1 connects:3
+		/t/smcctl ueid flush
+		client v1 smc smc 10.5.0.1 stream:1 connects:3
+		client v1_inet6 smc smc6 fd05::1 stream:1 connects:3
+		/t/smcctl ueid add SMCV2-DEFAULT-UEID
+		through x
+		expect "groups" "$(grown first_contact)" -eq 4
+		expect "of version 1" "$(grown clnt_smc_v1)" -gt 0
+	fi
+	expect "VLANs of groups" "$(vlan_of_groups)" = "0 5 "
+	ip link del eth0.5
 }
 
 # A client without an EID has version 1 alone.
