@@ -279,7 +279,7 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
-		/* who does not wait never hears the end from the first call, however near the peer */
+		/* without waiting the first call never tells the end, however near the peer */
 		if (!timeo)
 			goto out;
 		break;

@@ -57,9 +57,11 @@ static void plant_lost(void)
 
 	/* some addresses stay in registers and on the stack, where they count as known */
 	for (i = 0; i < 10; i++) {
-		void *volatile lost = kmalloc(1000, GFP_KERNEL);
+		void *lost = kmalloc(1000, GFP_KERNEL);
 
+		OPTIMIZER_HIDE_VAR(lost);
 		lost = NULL;
+		OPTIMIZER_HIDE_VAR(lost);
 	}
 }
 
