@@ -81,13 +81,19 @@ bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN
 	return false;
 }
 
+/* Not isupper(), which knows letters beyond ASCII. */
+static bool upper_or_digit(u8 c)
+{
+	return (c >= 'A' && c <= 'Z') || isdigit(c);
+}
+
 /* A-Z 0-9 . - with an alphanumeric first character, then only blanks. */
 static bool ueid_valid(const u8 *ueid)
 {
 	bool blanks = false;
 	int i;
 
-	if (!isupper(ueid[0]) && !isdigit(ueid[0]))
+	if (!upper_or_digit(ueid[0]))
 		return false;
 	for (i = 0; i < SMC_POLICY_UEID_LEN; i++) {
 		if (ueid[i] == ' ') {
@@ -96,7 +102,7 @@ static bool ueid_valid(const u8 *ueid)
 		}
 		if (blanks)
 			return false;
-		if (!isupper(ueid[i]) && !isdigit(ueid[i]) && ueid[i] != '.' && ueid[i] != '-')
+		if (!upper_or_digit(ueid[i]) && ueid[i] != '.' && ueid[i] != '-')
 			return false;
 		if (i && ueid[i] == '.' && ueid[i - 1] == '.')
 			return false;
