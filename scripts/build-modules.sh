@@ -4,10 +4,11 @@
 # Builds the modules for kernels of the VM harness, each in a folder of its own:
 # build/<release>/smc.ko and smc_diag.ko.
 #
-# Usage: build-modules.sh [-f] [-o SUFFIX] [-p] [-s] [SERIES...]
+# Usage: build-modules.sh [-f] [-k] [-o SUFFIX] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
 #                are those of selftests/uml/build-kernel.sh
 #   -f           with fault sites (include/smc/fault.h)
+#   -k           with KUnit suites (selftests/kunit)
 #   -o SUFFIX    build in build/<release><SUFFIX>
 #   -p           as on a machine without pahole: no BTF
 #   -s           run sparse over the sources (make C=2)
@@ -19,9 +20,11 @@ suffix=
 nobtf=
 check=
 fault=
-while getopts fo:ps opt; do
+kunit=
+while getopts fko:ps opt; do
 	case $opt in
 	f) fault=y ;;
+	k) kunit=y ;;
 	o) suffix=$OPTARG ;;
 	p) nobtf=y ;;
 	s) check=y ;;
@@ -46,7 +49,7 @@ for series in "$@"; do
 	out=$top/build/$release$suffix
 	# a tree of links: objects of different kernels must not meet
 	rm -rf "$out"
-	mkdir -p "$out/proto"
+	mkdir -p "$out/proto" "$out/selftests/kunit"
 	for f in Kbuild Makefile include scripts; do
 		ln -s "$top/$f" "$out/$f"
 	done
@@ -56,6 +59,9 @@ for series in "$@"; do
 	for f in "$top"/proto/*.c; do
 		ln -s "$f" "$out/proto/"
 	done
+	for f in "$top"/selftests/kunit/*.[ch]; do
+		ln -s "$f" "$out/selftests/kunit/"
+	done
 	ln -s "$(readlink -f "$kdir")" "$out/kdir"
 	arch=
 	! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
@@ -64,7 +70,7 @@ for series in "$@"; do
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
 		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
-			${fault:+SMC_FAULT=y} \
+			${fault:+SMC_FAULT=y} ${kunit:+SMC_KUNIT=y} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e

@@ -22,6 +22,7 @@ esac
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 selftests/uml/build-kernel.sh "$flavour" || exit 1
 scripts/build-modules.sh "uml-$flavour" || exit 1
+scripts/build-modules.sh -k -o -kunit "uml-$flavour" || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
@@ -52,6 +53,10 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 
 # does the bed notice what it must notice?
 judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
+
+# what the unit tests cannot take into user space
+run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}-kunit" \
+	--script "$cases/kunit.sh" --timeout 400
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${traffic[@]}"

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The surroundings of the group layer in its suite, see core_env.h. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/llc.h>
+#include <smc/policy.h>
+
+#include "core_env.h"
+
+#define PATIENCE	(20 * HZ)
+
+/* Upcalls do not say which case they belong to; there is one at a time. */
+static struct core_env *current_env;
+
+/* ---- the LLC layer ---- */
+
+static int on_init(struct smc_lgr *lgr)
+{
+	if (!current_env->init_rc)
+		current_env->inits++;
+	return current_env->init_rc;
+}
+
+static void on_message(struct smc_link *link, const u8 *buf, u32 len)
+{
+	current_env->messages++;
+}
+
+static void on_link_lost(struct smc_lgr *lgr, struct smc_link *link)
+{
+	struct smc_link *found = smc_core_link(lgr, link->slot);
+
+	current_env->lost_while_linked |= found == link;
+	if (found)
+		smc_link_put(found);
+	WRITE_ONCE(current_env->link_lost, current_env->link_lost + 1);
+}
+
+static void on_terminated(struct smc_lgr *lgr)
+{
+	current_env->conns_at_terminated = current_env->conns_told;
+	current_env->qps_at_terminated = atomic_read(&current_env->fake->nqp);
+	smp_store_release(&current_env->terminated, current_env->terminated + 1); /* facts first */
+}
+
+static void on_release(struct smc_lgr *lgr)
+{
+	WRITE_ONCE(current_env->releases, current_env->releases + 1);
+}
+
+static const struct smc_lgr_ctl_events ctl_events = {
+	.init = on_init,
+	.message = on_message,
+	.link_lost = on_link_lost,
+	.terminated = on_terminated,
+	.release = on_release,
+};
+
+/* ---- connections ---- */
+
+static void on_conn_message(struct smc_link *link, const u8 *buf, u32 len)
+{
+}
+
+static void on_slots_free(struct smc_link *link)
+{
+}
+
+static bool on_hold(void *ptr)
+{
+	struct fake_conn *conn = ptr;
+
+	return refcount_inc_not_zero(&conn->ref);
+}
+
+static void on_put(void *ptr)
+{
+	env_conn_put(ptr);
+}
+
+static void on_conn_link_lost(void *ptr, struct smc_link *link)
+{
+	struct fake_conn *conn = ptr;
+
+	conn->lost = link;
+	WRITE_ONCE(conn->link_lost, conn->link_lost + 1);
+}
+
+static void on_conn_terminated(void *ptr, enum smc_link_reason reason)
+{
+	struct fake_conn *conn = ptr;
+
+	conn->terminated++;
+	conn->reason = reason;
+	current_env->conns_told++;
+	if (!conn->stays)
+		env_conn_leave(conn);
+}
+
+static const struct smc_lgr_conn_events conn_events = {
+	.message = on_conn_message,
+	.slots_free = on_slots_free,
+	.hold = on_hold,
+	.put = on_put,
+	.link_lost = on_conn_link_lost,
+	.terminated = on_conn_terminated,
+};
+
+struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr)
+{
+	struct fake_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	refcount_set(&conn->ref, 1);
+	conn->lgr = lgr;
+	if (smc_core_conn_add(lgr, conn, &conn->token)) {
+		kfree(conn);
+		return NULL;
+	}
+	return conn;
+}
+
+void env_conn_leave(struct fake_conn *conn)
+{
+	if (conn->left)
+		return;
+	conn->left = true;
+	smc_core_conn_del(conn->lgr, conn->token);
+}
+
+void env_conn_put(struct fake_conn *conn)
+{
+	if (refcount_dec_and_test(&conn->ref))
+		kfree_rcu(conn, rcu);
+}
+
+/* ---- groups ---- */
+
+struct smc_peer env_peer(u32 no)
+{
+	struct smc_peer peer = {
+		.id = { 1, 2, 3, 4, 5, 6, 7, no },
+		.version = 2,
+		.max_conns = 255,
+		.max_links = 2,
+	};
+
+	fake_ib_gid(&peer.gid);
+	return peer;
+}
+
+struct smc_lgr *env_group(struct kunit *test, enum smc_role role, u32 peer_no)
+{
+	struct core_env *env = test->priv;
+	struct smc_peer peer = env_peer(peer_no);
+	struct smc_path path;
+	struct smc_lgr *lgr;
+	int i;
+
+	fake_ib_path(env->fake, &path);
+	lgr = smc_core_create(&init_net, role, &peer, &path);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
+	KUNIT_EXPECT_NULL(test, path.dev);
+	for (i = 0; i < ENV_GROUPS && env->lgrs[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, ENV_GROUPS);
+	env->lgrs[i] = lgr;
+	return lgr;
+}
+
+void env_bring_up(struct kunit *test, struct smc_link *link)
+{
+	fake_ib_gid(&link->peer_gid);
+	link->peer_qpn = ENV_PEER_QPN;
+	KUNIT_ASSERT_EQ(test, smc_link_connect(link), 0);
+	smc_link_activate(link);
+	KUNIT_ASSERT_TRUE(test, smc_link_usable(link));
+}
+
+struct smc_lgr *env_group_up(struct kunit *test, enum smc_role role, u32 peer_no)
+{
+	struct smc_lgr *lgr = env_group(test, role, peer_no);
+	struct smc_link *link = smc_core_link(lgr, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	env_bring_up(test, link);
+	smc_link_put(link);
+	return lgr;
+}
+
+struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
+{
+	struct core_env *env = test->priv;
+	struct smc_path path;
+	struct smc_link *link;
+
+	fake_ib_path(env->fake, &path);
+	link = smc_core_add_link(lgr, &path);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, link);
+	return link;
+}
+
+void env_drop(struct core_env *env, struct smc_lgr *lgr)
+{
+	int i;
+
+	for (i = 0; i < ENV_GROUPS; i++)
+		if (env->lgrs[i] == lgr)
+			env->lgrs[i] = NULL;
+	smc_core_put(lgr);
+}
+
+/* ---- waiting ---- */
+
+static int count_group(struct smc_lgr *lgr, void *arg)
+{
+	(*(u32 *)arg)++;
+	return 0;
+}
+
+/* Those that are being freed are not counted: env_wait_count() looks at releases too. */
+u32 env_count(void)
+{
+	u32 n = 0;
+
+	smc_core_for_each(count_group, &n);
+	return n;
+}
+
+#define WAIT_FOR(condition) ({							\
+	unsigned long end_ = jiffies + PATIENCE;				\
+	bool came_;								\
+										\
+	while (!(came_ = (condition)) && time_before(jiffies, end_))		\
+		usleep_range(1000, 2000);					\
+	came_;									\
+})
+
+bool env_wait(const u32 *counter, u32 value)
+{
+	return WAIT_FOR(smp_load_acquire(counter) >= value);	/* what led to it too */
+}
+
+bool env_wait_count(u32 n)
+{
+	return WAIT_FOR(env_count() == n && current_env->inits - current_env->releases == n);
+}
+
+bool env_wait_qps(struct core_env *env, u32 n)
+{
+	return WAIT_FOR(atomic_read(&env->fake->nqp) == n);
+}
+
+bool env_wait_no_qp(struct core_env *env)
+{
+	return env_wait_qps(env, 0);
+}
+
+bool env_wait_refs(struct core_env *env, u32 n)
+{
+	return WAIT_FOR(kref_read(&env->fake->sdev->ref) == n);
+}
+
+/* ---- begin and end ---- */
+
+int env_begin(struct kunit_suite *suite)
+{
+	smc_core_set_ctl_events(&ctl_events);
+	smc_core_set_conn_events(&conn_events);
+	return 0;
+}
+
+void env_end(struct kunit_suite *suite)
+{
+	smc_core_set_ctl_events(&smc_llc_events);
+	smc_core_set_conn_events(&smc_conn_lgr_events);
+}
+
+int env_init(struct kunit *test)
+{
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct core_env *env = kunit_kzalloc(test, sizeof(*env), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, env);
+	env->idle_client = policy->idle_client;
+	env->idle_server = policy->idle_server;
+	env->fake = fake_ib_create(test);
+	current_env = env;
+	test->priv = env;
+	return 0;
+}
+
+/* Ends what the case has left, which must be all there is. */
+void env_exit(struct kunit *test)
+{
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct core_env *env = test->priv;
+	int i;
+
+	if (!env)
+		return;
+	for (i = 0; i < ENV_GROUPS; i++) {
+		if (!env->lgrs[i])
+			continue;
+		smc_core_terminate(env->lgrs[i], SMC_LINK_ADMIN);
+		env_drop(env, env->lgrs[i]);
+	}
+	policy->idle_client = env->idle_client;
+	policy->idle_server = env->idle_server;
+	/* without a limit from here on, so not if a group has not gone */
+	KUNIT_ASSERT_TRUE(test, env_wait_count(0));
+	KUNIT_EXPECT_EQ(test, env->inits, env->releases);
+	smc_core_net_exit(&init_net);
+	fake_ib_destroy(test, env->fake);
+	fake_ib_destroy(test, env->second_fake);
+}

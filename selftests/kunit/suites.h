@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The KUnit suites; registered in suites.c. */
+#ifndef _SMC_SUITES_H
+#define _SMC_SUITES_H
+
+#include <kunit/test.h>
+
+extern struct kunit_suite smc_buf_suite;
+extern struct kunit_suite smc_core_suite;
+extern struct kunit_suite smc_rtoken_suite;
+extern struct kunit_suite smc_link_suite;
+extern struct kunit_suite smc_policy_suite;
+extern struct kunit_suite smc_pnet_suite;
+extern struct kunit_suite smc_stats_suite;
+extern struct kunit_suite smc_wr_suite;
+
+#endif

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: region pools, elements, quarantine and mappings of smc_buf.c. */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <smc/buf.h>
+#include <smc/wr.h>
+
+#include "fake_ib.h"
+#include "suites.h"
+
+#define PAGES		512	/* 2 MiB per MR */
+#define QPS		2
+#define CHURN_THREADS	4
+#define CHURN_ROUNDS	2000
+
+/**
+ * struct buf_test - what one case works with
+ * @pool: pool under test
+ * @fake: device
+ * @qps: queue pairs to map regions on; made on demand
+ */
+struct buf_test {
+	struct smc_pool pool;
+	struct fake_ib *fake;
+	struct smc_qp *qps[QPS];
+};
+
+static void ignore_received(void *ctx, const u8 *buf, u32 len)
+{
+}
+
+static void ignore_broken(void *ctx, enum ib_wc_status status)
+{
+}
+
+static void ignore_slots(void *ctx)
+{
+}
+
+static const struct smc_wr_events ignore = {
+	.received = ignore_received,
+	.broken = ignore_broken,
+	.slots_free = ignore_slots,
+};
+
+static int buf_init(struct kunit *test)
+{
+	struct buf_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	smc_buf_pool_init(&t->pool);
+	test->priv = t;
+	return 0;
+}
+
+static void end_qp(struct buf_test *t, u32 slot)
+{
+	smc_wr_qp_drain(t->qps[slot]);
+	smc_buf_pool_unmap(&t->pool, slot);
+	smc_wr_qp_destroy(t->qps[slot]);
+	smc_wr_qp_free(t->qps[slot]);
+	t->qps[slot] = NULL;
+}
+
+static void buf_exit(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	int i;
+
+	if (!t)
+		return;
+	for (i = 0; i < QPS; i++)
+		if (t->qps[i])
+			end_qp(t, i);
+	smc_buf_pool_destroy(&t->pool);
+	for (i = 0; i < SMC_BUF_KINDS; i++) {
+		KUNIT_EXPECT_EQ(test, t->pool.nregions[i], 0);
+		KUNIT_EXPECT_EQ(test, t->pool.bytes[i], 0);
+	}
+	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
+	fake_ib_destroy(test, t->fake);
+}
+
+/* The queue pair of link slot @slot, connected. */
+static struct smc_qp *link_qp(struct kunit *test, u32 slot)
+{
+	struct smc_wr_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp;
+
+	if (!t->fake)
+		t->fake = fake_ib_create(test);
+	if (t->qps[slot])
+		return t->qps[slot];
+	qp = smc_wr_qp_create(t->fake->sdev, 1, &ignore, NULL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
+	t->qps[slot] = qp;
+	fake_ib_gid(&attr.sgid);
+	fake_ib_gid(&attr.dgid);
+	KUNIT_ASSERT_EQ(test, smc_wr_qp_connect(qp, &attr), 0);
+	return qp;
+}
+
+static struct smc_region *add_region(struct kunit *test, enum smc_buf_kind kind, u32 size,
+				     bool publish)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *region = smc_buf_region_alloc(&t->pool, kind, size, PAGES);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	if (publish)
+		smc_buf_region_publish(&t->pool, region);
+	return region;
+}
+
+static bool all_zero(const void *p, size_t len)
+{
+	return !memchr_inv(p, 0, len);
+}
+
+/* ---- sizes ---- */
+
+static void buf_round(struct kunit *test)
+{
+	static const struct {
+		u32 wish, size;
+		u8 code;
+	} rows[] = {
+		{ 0, SZ_16K, 0 }, { 1, SZ_16K, 0 }, { SZ_16K, SZ_16K, 0 },
+		{ SZ_16K + 1, SZ_32K, 1 }, { 65536, SZ_64K, 2 }, { SZ_256K + 1, SZ_512K, 5 },
+		{ SZ_512K, SZ_512K, 5 }, { SZ_512K + 1, SZ_512K, 5 }, { U32_MAX, SZ_512K, 5 },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		KUNIT_EXPECT_EQ(test, smc_buf_round(rows[i].wish), rows[i].size);
+		KUNIT_EXPECT_EQ(test, smc_buf_size_code(rows[i].size), rows[i].code);
+	}
+}
+
+static void buf_alloc_refused(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	static const struct {
+		u32 size, pages;
+	} rows[] = {
+		{ 0x2000, PAGES }, { SZ_16K + 1, PAGES }, { SZ_32K + SZ_16K, PAGES },
+		{ SZ_16K, 3 }, { SZ_512K, 127 }, { SZ_16K, 0 },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB,
+								   rows[i].size, rows[i].pages)),
+				-EINVAL);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 0);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
+}
+
+/* Regions of one size grow; other sizes and the other kind do not count. */
+static void buf_growth(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 bytes = 0;
+	static const struct {
+		enum smc_buf_kind kind;
+		u32 size, nelem;
+	} rows[] = {
+		{ SMC_BUF_RMB, SZ_16K, 8 }, { SMC_BUF_SND, SZ_16K, 8 },
+		{ SMC_BUF_RMB, SZ_32K, 8 }, { SMC_BUF_RMB, SZ_16K, 32 },
+		{ SMC_BUF_RMB, SZ_16K, 32 }, { SMC_BUF_RMB, SZ_16K, 72 },
+		/* an element for each connection that a group may have, then few at a time */
+		{ SMC_BUF_RMB, SZ_16K, 111 }, { SMC_BUF_RMB, SZ_16K, 32 },
+		/* as much as one MR takes */
+		{ SMC_BUF_RMB, SZ_512K, 4 },
+	};
+	struct smc_region *region;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		region = add_region(test, rows[i].kind, rows[i].size, false);
+		KUNIT_EXPECT_EQ(test, region->nelem, rows[i].nelem);
+		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
+				(u64)rows[i].nelem * rows[i].size);
+		if (rows[i].kind == SMC_BUF_RMB)
+			bytes += (u64)rows[i].nelem * rows[i].size;
+	}
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 8);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], 1);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], bytes);
+}
+
+/* An index on the wire has 8 bits. */
+static void buf_index_fits(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *region;
+	struct smc_elem elem;
+	u32 have = 0, n = 0;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		region = smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, 4 * PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		smc_buf_region_publish(&t->pool, region);
+		have += region->nelem;
+	}
+	KUNIT_EXPECT_GT(test, have, 255);
+	while (!smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem)) {
+		KUNIT_EXPECT_GE(test, elem.index, 1);
+		KUNIT_EXPECT_LE(test, elem.index, elem.region->nelem);
+		KUNIT_EXPECT_LE(test, elem.index, 255);
+		n++;
+	}
+	KUNIT_EXPECT_EQ(test, n, have);
+}
+
+struct grower {
+	struct smc_pool *pool;
+	struct completion done;
+	bool mine;
+};
+
+static int grow_fn(void *arg)
+{
+	struct grower *g = arg;
+
+	g->mine = smc_buf_grow_begin(g->pool, SMC_BUF_RMB);
+	complete(&g->done);
+	return 0;
+}
+
+/* One adds a region, the others wait for it instead of adding their own. */
+static void buf_grow(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	static struct grower g;
+	struct task_struct *task;
+
+	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
+	/* the other kind is another matter */
+	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_SND));
+	smc_buf_grow_end(&t->pool, SMC_BUF_SND);
+	memset(&g, 0, sizeof(g));
+	g.pool = &t->pool;
+	g.mine = true;
+	init_completion(&g.done);
+	task = kthread_run(grow_fn, &g, "smc_grower");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
+	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
+	wait_for_completion(&g.done);
+	KUNIT_EXPECT_FALSE(test, g.mine);
+	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
+	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
+}
+
+static void buf_regions_max(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *last = NULL;
+	int i;
+
+	for (i = 0; i < SMC_BUF_REGIONS_MAX; i++) {
+		last = smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, last);
+		KUNIT_EXPECT_EQ(test, last->nelem, 1);
+	}
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4)),
+			-ENOSPC);
+	/* the other side has a count of its own */
+	add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	smc_buf_region_free(last);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], SMC_BUF_REGIONS_MAX - 1);
+	add_region(test, SMC_BUF_SND, SZ_16K, false);
+}
+
+/* ---- elements ---- */
+
+static void buf_take(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	struct smc_elem elems[8], extra = { };
+	int i;
+
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
+	smc_buf_region_publish(&t->pool, region);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_32K, &extra), -ENOENT);
+	for (i = 0; i < 8; i++) {
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &elems[i]), 0);
+		KUNIT_EXPECT_PTR_EQ(test, elems[i].region, region);
+		KUNIT_EXPECT_EQ(test, elems[i].index, i + 1);
+		KUNIT_EXPECT_EQ(test, elems[i].size, SZ_32K);
+		KUNIT_EXPECT_PTR_EQ(test, elems[i].addr, region->vaddr + i * SZ_32K);
+		KUNIT_EXPECT_TRUE(test, all_zero(elems[i].addr, SZ_32K));
+		memset(elems[i].addr, i + 1, SZ_32K);
+	}
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
+	/* nothing was left behind in the neighbours */
+	smc_buf_give(&t->pool, &elems[3], false);
+	KUNIT_EXPECT_NULL(test, elems[3].region);
+	KUNIT_EXPECT_NULL(test, elems[3].addr);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[2].addr, 3, SZ_32K));
+	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[4].addr, 5, SZ_32K));
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), 0);
+	KUNIT_EXPECT_EQ(test, extra.index, 4);
+	KUNIT_EXPECT_TRUE(test, all_zero(extra.addr, SZ_32K));
+}
+
+/* A second look at an element that was given back does nothing. */
+static void buf_give_twice(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_elem elem = { }, other;
+
+	smc_buf_give(&t->pool, &elem, false);
+	smc_buf_give(&t->pool, &elem, true);
+	add_region(test, SMC_BUF_SND, SZ_16K, true);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+	smc_buf_give(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &other), 0);
+	memset(other.addr, 1, SZ_16K);
+	smc_buf_give(&t->pool, &elem, false);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(other.addr, 1, SZ_16K));
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_NE(test, elem.index, other.index);
+}
+
+/* What the peer may still write to is neither cleaned nor handed out. */
+static void buf_quarantine(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct smc_elem elem;
+	void *addr;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+		KUNIT_EXPECT_EQ(test, elem.index, i + 1);
+		addr = elem.addr;
+		memset(addr, 0x55, SZ_64K);
+		smc_buf_give(&t->pool, &elem, true);
+		KUNIT_EXPECT_NULL(test, elem.region);
+		KUNIT_EXPECT_EQ(test, t->pool.quarantined, (i + 1) * (u64)SZ_64K);
+		/* nobody writes there: a late WRITE of the peer would be lost among ours */
+		KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x55, SZ_64K));
+	}
+	for (i = 3; i < region->nelem; i++)
+		KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
+	/* only the end of the region brings the bytes back */
+	smc_buf_region_free(region);
+	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
+}
+
+static void buf_two_regions(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *first = add_region(test, SMC_BUF_SND, SZ_16K, true);
+	struct smc_region *second = add_region(test, SMC_BUF_SND, SZ_16K, true);
+	struct smc_elem elem, keep;
+	u32 i;
+
+	for (i = 0; i < first->nelem; i++) {
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+		KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
+	}
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &keep), 0);
+	KUNIT_EXPECT_PTR_EQ(test, keep.region, second);
+	/* old ones first, so that new regions can fall empty */
+	smc_buf_give(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
+}
+
+struct churn {
+	struct smc_pool *pool;
+	struct completion done;
+	u8 mark;
+	bool shared;
+	bool dirty;
+	u32 refused;
+};
+
+static int churn_fn(void *arg)
+{
+	struct churn *c = arg;
+	struct smc_elem elem;
+	int i;
+
+	for (i = 0; i < CHURN_ROUNDS; i++) {
+		if (smc_buf_take(c->pool, SMC_BUF_RMB, SZ_16K, &elem)) {
+			c->refused++;
+			continue;
+		}
+		c->dirty |= !all_zero(elem.addr, 512);
+		memset(elem.addr, c->mark, 512);
+		cond_resched();
+		c->shared |= !!memchr_inv(elem.addr, c->mark, 512);
+		smc_buf_give(c->pool, &elem, false);
+	}
+	complete(&c->done);
+	return 0;
+}
+
+/* Several takers at once: an element has one owner, and it comes clean. */
+static void buf_churn(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct churn *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct task_struct *task;
+	int i, started = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (i = 0; i < CHURN_THREADS; i++) {
+		c[i].pool = &t->pool;
+		c[i].mark = i + 1;
+		init_completion(&c[i].done);
+		task = kthread_run(churn_fn, &c[i], "smc_churn%d", i);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+		if (IS_ERR(task))
+			break;
+		started++;
+	}
+	for (i = 0; i < started; i++) {
+		wait_for_completion(&c[i].done);
+		KUNIT_EXPECT_FALSE(test, c[i].shared);
+		KUNIT_EXPECT_FALSE(test, c[i].dirty);
+		/* there are more elements than takers */
+		KUNIT_EXPECT_EQ(test, c[i].refused, 0);
+	}
+	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->used, region->nelem));
+}
+
+/* ---- mappings ---- */
+
+static void buf_map(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0), *other = link_qp(test, 1);
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_elem elem;
+
+	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_lkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_iova(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_register(region, 0), -ENOTCONN);
+	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
+	/* a link that came into the slot of one not yet gone */
+	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, other), -EBUSY);
+	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 1, other), 0);
+	KUNIT_EXPECT_NE(test, smc_buf_rkey(region, 0), smc_buf_rkey(region, 1));
+	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), smc_buf_lkey(region, 0) | 0x80000000);
+	KUNIT_EXPECT_NE(test, smc_buf_iova(region, 0), 0);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_elem_iova(&elem, 0, 5),
+			smc_buf_iova(region, 0) + SZ_16K + 5);
+	smc_buf_unmap(region, 0);
+	smc_buf_unmap(region, 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
+	KUNIT_EXPECT_NE(test, smc_buf_rkey(region, 1), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
+}
+
+/* The peer may write into RMBs, and into nothing else. */
+static void buf_register(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *rmb = add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_region *snd = add_region(test, SMC_BUF_SND, SZ_16K, false);
+
+	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_buf_rkey(rmb, 0));
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_access,
+			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	KUNIT_EXPECT_EQ(test, smc_buf_register(snd, 0), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_buf_lkey(snd, 0));
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_access, IB_ACCESS_LOCAL_WRITE);
+	/* once is enough */
+	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
+	/* mapped anew, the key is a new one: not valid before it was registered */
+	smc_buf_unmap(rmb, 0);
+	KUNIT_ASSERT_EQ(test, smc_buf_map(rmb, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
+}
+
+static void buf_register_fails(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *a = add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_region *b = add_region(test, SMC_BUF_SND, SZ_16K, false);
+
+	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
+	t->fake->reg = FAKE_IB_REG_ERROR;
+	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), -EIO);
+	KUNIT_EXPECT_FALSE(test, a->maps[0].registered);
+	KUNIT_EXPECT_FALSE(test, b->maps[0].registered);
+	t->fake->reg = FAKE_IB_REG_OK;
+	/* the queue pair is broken now */
+	KUNIT_EXPECT_EQ(test, smc_buf_register(a, 0), -ENOTCONN);
+	smc_buf_unmap(a, 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_map(a, 0, qp), -ENOTCONN);
+}
+
+/* Each step of mapping fails in turn; nothing is left behind. */
+static void buf_map_fails(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, false);
+
+	t->fake->fail_mr_after = 0;
+	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), -ENOMEM);
+	t->fake->fail_mr_after = -1;
+	t->fake->mr_pages = region->npages - 1;
+	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), -EINVAL);
+	t->fake->mr_pages = 0;
+	KUNIT_EXPECT_LT(test, smc_buf_map(region, 0, qp), 0);
+	t->fake->mr_pages = U32_MAX;
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
+}
+
+/* A new link learns all regions, those of connections and those being made. */
+static void buf_pool_map(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *regions[4];
+	int i;
+
+	regions[0] = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	regions[1] = add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	regions[2] = add_region(test, SMC_BUF_SND, SZ_16K, true);
+	regions[3] = add_region(test, SMC_BUF_SND, SZ_16K, false);
+	t->fake->fail_mr_after = 2;
+	KUNIT_EXPECT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 2);
+	smc_buf_pool_unmap(&t->pool, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
+	t->fake->fail_mr_after = -1;
+	KUNIT_EXPECT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 4);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_TRUE(test, regions[i]->maps[0].registered);
+	/* unpublished ones take their MRs with them */
+	smc_buf_region_free(regions[3]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 3);
+	end_qp(t, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_FALSE(test, regions[i]->maps[0].registered);
+		KUNIT_EXPECT_EQ(test, smc_buf_rkey(regions[i], 0), 0);
+	}
+}
+
+/* Maintenance of what is not mapped, or needs none, is no fault. */
+static void buf_sync(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_elem elem;
+
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+	smc_buf_sync_for_cpu(&elem, 0, 0, elem.size);
+	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	memset(elem.addr, 9, elem.size);
+	smc_buf_sync_for_device(&elem, 0, 100, elem.size - 100);
+	smc_buf_sync_for_cpu(&elem, 0, 0, elem.size);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(elem.addr, 9, elem.size));
+}
+
+static struct kunit_case buf_cases[] = {
+	KUNIT_CASE(buf_round),
+	KUNIT_CASE(buf_alloc_refused),
+	KUNIT_CASE(buf_growth),
+	KUNIT_CASE(buf_index_fits),
+	KUNIT_CASE(buf_grow),
+	KUNIT_CASE(buf_regions_max),
+	KUNIT_CASE(buf_take),
+	KUNIT_CASE(buf_give_twice),
+	KUNIT_CASE(buf_quarantine),
+	KUNIT_CASE(buf_two_regions),
+	KUNIT_CASE(buf_churn),
+	KUNIT_CASE(buf_map),
+	KUNIT_CASE(buf_register),
+	KUNIT_CASE(buf_register_fails),
+	KUNIT_CASE(buf_map_fails),
+	KUNIT_CASE(buf_pool_map),
+	KUNIT_CASE(buf_sync),
+	{ }
+};
+
+struct kunit_suite smc_buf_suite = {
+	.name = "smc_buf",
+	.init = buf_init,
+	.exit = buf_exit,
+	.test_cases = buf_cases,
+};

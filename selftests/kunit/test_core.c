@@ -1,0 +1,901 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit: registry, places, link set and the end of groups in two phases (smc_core.c,
+ * smc_core_dev.c), with a fake LLC layer above and a fake device below. Groups are in
+ * the initial namespace, where there are no others yet: the module was just loaded.
+ */
+#include <kunit/test.h>
+#include <linux/bottom_half.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/llc.h>
+#include <smc/policy.h>
+
+#include "core_env.h"
+#include "suites.h"
+
+#define SOON		(20 * HZ)
+
+/* ---- making ---- */
+
+static void core_create(struct kunit *test)
+{
+	struct smc_lgr *server = env_group(test, SMC_SERVER, 1);
+	struct smc_lgr *client = env_group(test, SMC_CLIENT, 1);
+	struct core_env *env = test->priv;
+	struct smc_link *link;
+
+	KUNIT_EXPECT_EQ(test, env->inits, 2);
+	KUNIT_EXPECT_EQ(test, client->id - server->id, 0x100);
+	KUNIT_EXPECT_EQ(test, server->reserved, 1);
+	KUNIT_EXPECT_EQ(test, server->nconns, 0);
+	KUNIT_EXPECT_FALSE(test, server->ready);
+	KUNIT_EXPECT_EQ(test, server->slots, 1);
+	/* the server assigns the number, the client learns it */
+	link = smc_core_link(server, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_EXPECT_EQ(test, link->num, 1);
+	KUNIT_EXPECT_EQ(test, link->uid, server->id + 1);
+	smc_link_put(link);
+	link = smc_core_link(client, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_EXPECT_EQ(test, link->num, 0);
+	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(client, 0));
+	smc_link_put(link);
+	/* not up: no way for connections */
+	KUNIT_EXPECT_NULL(test, smc_core_pick_link(server));
+	KUNIT_EXPECT_NULL(test, smc_core_link(server, 1));
+	KUNIT_EXPECT_NULL(test, smc_core_link(server, SMC_CORE_LINKS));
+}
+
+static void core_create_fails(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct fake_ib *fake = env->fake;
+	u32 refs = kref_read(&fake->sdev->ref);
+	struct smc_peer peer = env_peer(1);
+	struct smc_path path;
+
+	env->init_rc = -ENOMEM;
+	fake_ib_path(fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_create(&init_net, SMC_SERVER, &peer, &path)),
+			-ENOMEM);
+	KUNIT_EXPECT_EQ(test, env->releases, 0);
+	env->init_rc = 0;
+	fake->fail_pd = true;
+	fake_ib_path(fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_create(&init_net, SMC_SERVER, &peer, &path)),
+			-ENOMEM);
+	fake->fail_pd = false;
+	KUNIT_EXPECT_EQ(test, env->releases, 1);
+	KUNIT_EXPECT_EQ(test, env_count(), 0);
+	KUNIT_EXPECT_EQ(test, kref_read(&fake->sdev->ref), refs);
+}
+
+/* The device went while the group was made: one of the two sides sees it. */
+static void core_create_dead_device(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr;
+
+	env->fake->sdev->dead = true;
+	lgr = env_group(test, SMC_SERVER, 1);
+	KUNIT_EXPECT_TRUE(test, lgr->dead);
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_DEVICE_GONE);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+}
+
+/* ---- the end ---- */
+
+static void core_terminate(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	u32 refs = kref_read(&env->fake->sdev->ref);
+	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
+	u32 token;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->stays = true;
+	/* any context */
+	local_bh_disable();
+	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+	smc_core_terminate(lgr, SMC_LINK_QP_ERROR);
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, lgr->dead);
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_PROTOCOL);
+	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, a, &token), -ECONNABORTED);
+	KUNIT_ASSERT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, a->terminated, 1);
+	KUNIT_EXPECT_EQ(test, b->terminated, 1);
+	KUNIT_EXPECT_EQ(test, b->reason, SMC_LINK_PROTOCOL);
+	/* LLC comes after the connections, while the queue pairs stand */
+	KUNIT_EXPECT_EQ(test, env->conns_at_terminated, 2);
+	KUNIT_EXPECT_EQ(test, env->qps_at_terminated, 1);
+	/* first phase: the verbs objects go, whoever holds the group */
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
+	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
+	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, refs - 1));
+	KUNIT_EXPECT_EQ(test, env->releases, 0);
+	KUNIT_EXPECT_EQ(test, env_count(), 1);
+	/* second phase: the memory, with the last who has a reference */
+	env_drop(env, lgr);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, env->releases, 0);
+	env_conn_leave(b);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+	KUNIT_EXPECT_EQ(test, env->releases, 1);
+	KUNIT_EXPECT_EQ(test, env->terminated, 1);
+	env_conn_put(b);
+	env_conn_put(a);
+}
+
+static void core_terminate_ok(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group(test, SMC_CLIENT, 1);
+
+	/* no reason is a reason too */
+	smc_core_terminate(lgr, SMC_LINK_OK);
+	KUNIT_EXPECT_TRUE(test, lgr->dead);
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+}
+
+/* Who holds a link and a slot over the end of the group. */
+static void core_link_outlives(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_link *link = smc_core_link(lgr, 0);
+	struct smc_wr_slot *slot;
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	slot = smc_wr_slot_get(link->qp);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 0);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
+	smc_wr_slot_put(slot);
+	smc_link_put(link);
+}
+
+/* ---- connections ---- */
+
+/* A failed expectation allocates, so not under RCU. */
+static void *find_conn(struct smc_lgr *lgr, u32 token)
+{
+	void *conn;
+
+	rcu_read_lock();
+	conn = smc_core_conn_find(lgr, token);
+	rcu_read_unlock();
+	return conn;
+}
+
+static void core_conn_table(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	static int conns[SMC_CORE_CONNS_MAX + 1];
+	u32 *tokens = kunit_kcalloc(test, SMC_CORE_CONNS_MAX, sizeof(*tokens), GFP_KERNEL);
+	u32 refs = kref_read(&lgr->ref);
+	u32 token, i, j;
+
+	KUNIT_ASSERT_NOT_NULL(test, tokens);
+	for (i = 0; i < SMC_CORE_CONNS_MAX; i++) {
+		KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
+		KUNIT_ASSERT_NE(test, tokens[i] & 0xff, 0);
+		for (j = 0; j < i; j++)
+			KUNIT_ASSERT_NE(test, tokens[i] & 0xff, tokens[j] & 0xff);
+	}
+	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, &conns[i], &token), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 0);
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + SMC_CORE_CONNS_MAX);
+	for (i = 0; i < SMC_CORE_CONNS_MAX; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, find_conn(lgr, tokens[i]), &conns[i]);
+		/* a late message for the last owner of the index */
+		KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[i] ^ 0x100));
+		KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[i] ^ 0x80000000));
+	}
+	KUNIT_EXPECT_NULL(test, find_conn(lgr, 0));
+	KUNIT_EXPECT_NULL(test, find_conn(lgr, 0xffffff00));
+	/* not ours: nothing happens */
+	smc_core_conn_del(lgr, tokens[9] ^ 0x100);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX);
+	smc_core_conn_del(lgr, tokens[9]);
+	smc_core_conn_del(lgr, tokens[9]);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX - 1);
+	KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[9]));
+	token = tokens[9];
+	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, &conns[9], &tokens[9]), 0);
+	KUNIT_EXPECT_EQ(test, token & 0xff, tokens[9] & 0xff);
+	for (i = 0; i < SMC_CORE_CONNS_MAX; i++)
+		smc_core_conn_del(lgr, tokens[i]);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, 0);
+	/* one more: the idle work's */
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + 1);
+}
+
+struct walk {
+	u32 n;
+	u32 stop_at;
+	void *last;
+};
+
+static bool walk_conn(void *conn, void *arg)
+{
+	struct walk *w = arg;
+
+	w->last = conn;
+	return ++w->n != w->stop_at;
+}
+
+/* A walk that was ended is taken up where it ended: the first ones do not always win. */
+static void core_walk_from(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct walk w = { .stop_at = 2 };
+	static int conns[3];
+	u32 tokens[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
+	w = (struct walk) { .stop_at = 1 };
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
+	/* each one once, whatever comes first */
+	w = (struct walk) { };
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_EQ(test, w.n, 3);
+	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[0]);
+	/* where it ended there may be nobody any more */
+	smc_core_conn_del(lgr, tokens[1]);
+	w = (struct walk) { };
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_EQ(test, w.n, 2);
+	smc_core_conn_del(lgr, tokens[0]);
+	smc_core_conn_del(lgr, tokens[2]);
+}
+
+static void core_walk(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *a, *b;
+	struct walk w = { };
+
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_EQ(test, w.n, 0);
+	a = env_conn(test, lgr);
+	b = env_conn(test, lgr);
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	smc_core_walk_conns(lgr, walk_conn, &w);
+	KUNIT_EXPECT_EQ(test, w.n, 2);
+	/* one that is on its way out is not told anything */
+	refcount_set(&b->ref, 0);
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, b->terminated, 0);
+	refcount_set(&b->ref, 1);
+	env_conn_leave(b);
+	env_conn_put(b);
+	env_conn_put(a);
+}
+
+/* ---- server: who serves this peer ---- */
+
+static int contact(struct core_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
+		   struct smc_contact *out)
+{
+	struct smc_peer peer = env_peer(peer_no);
+
+	return smc_core_contact_begin(&init_net, &peer, jiffies + limit, cancel, out);
+}
+
+static void core_contact(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_contact first, second, other;
+	struct smc_lgr *lgr;
+	bool cancel = true;
+
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &first), 0);
+	KUNIT_EXPECT_NULL(test, first.lgr);
+	KUNIT_EXPECT_NOT_NULL(test, first.entry);
+	/* others of the same peer wait, those of another one do not */
+	KUNIT_EXPECT_EQ(test, contact(env, 1, HZ / 20, NULL, &second), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, &cancel, &second), -ECANCELED);
+	KUNIT_ASSERT_EQ(test, contact(env, 2, SOON, NULL, &other), 0);
+	KUNIT_EXPECT_NOT_NULL(test, other.entry);
+	smc_core_contact_done(&other, NULL);
+	/* created, and not found before it is ready */
+	lgr = env_group_up(test, SMC_SERVER, 1);
+	KUNIT_EXPECT_EQ(test, contact(env, 1, 0, NULL, &second), -ETIMEDOUT);
+	smc_core_contact_done(&first, lgr);
+	KUNIT_EXPECT_TRUE(test, lgr->ready);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &second), 0);
+	KUNIT_EXPECT_PTR_EQ(test, second.lgr, lgr);
+	KUNIT_ASSERT_NOT_NULL(test, second.link);
+	KUNIT_EXPECT_EQ(test, second.link->slot, 0);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
+	smc_core_unreserve(lgr);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
+	smc_link_put(second.link);
+	smc_core_put(lgr);
+}
+
+/* Anything that tells peers apart leads to a group of its own. */
+static void core_contact_same_peer(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_contact c = { };
+	struct smc_peer peers[5];
+	int i;
+
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	for (i = 0; i < ARRAY_SIZE(peers); i++)
+		peers[i] = env_peer(1);
+	peers[0].id[7]++;
+	peers[1].gid.raw[15]++;
+	peers[2].version = 1;
+	peers[3].release = 1;
+	peers[4].vlan = 5;
+	for (i = 0; i < ARRAY_SIZE(peers); i++) {
+		KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &peers[i], jiffies, NULL,
+							     &c), 0);
+		KUNIT_EXPECT_NULL(test, c.lgr);
+		KUNIT_EXPECT_NOT_NULL(test, c.entry);
+		smc_core_contact_done(&c, NULL);
+	}
+	/* a client's group serves nobody */
+	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
+	smc_link_put(c.link);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
+	lgr->role = SMC_CLIENT;
+	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	smc_core_contact_done(&c, NULL);
+}
+
+static void core_contact_no_link(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group(test, SMC_SERVER, 1);
+	u32 refs = kref_read(&lgr->ref);
+	struct smc_contact c;
+
+	/* ready, but its link is not usable (any more) */
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	KUNIT_EXPECT_NULL(test, c.link);
+	smc_core_contact_done(&c, NULL);
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
+}
+
+/* A group that is full: the next one is the creator of another. */
+static void core_places(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	static int conns[16];	/* never looked at */
+	struct smc_contact c;
+	u32 tokens[16];
+	int i;
+
+	lgr->peer.max_conns = 16;
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	/* the creator's place counts */
+	KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[0], &tokens[0]), 0);
+	for (i = 1; i < 16; i++) {
+		KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+		KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
+		smc_link_put(c.link);
+		smc_core_put(lgr);
+		if (i % 2)
+			KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
+	}
+	KUNIT_EXPECT_EQ(test, lgr->nconns + lgr->reserved, 16);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	smc_core_contact_done(&c, NULL);
+	smc_core_unreserve(lgr);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
+	smc_link_put(c.link);
+	smc_core_put(lgr);
+	smc_core_conn_del(lgr, tokens[0]);
+	for (i = 1; i < 16; i += 2)
+		smc_core_conn_del(lgr, tokens[i]);
+}
+
+struct waiter {
+	struct core_env *env;
+	struct completion done;
+	struct smc_contact contact;
+	unsigned long limit;
+	int rc;
+};
+
+static int wait_contact(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->rc = contact(w->env, 1, w->limit, NULL, &w->contact);
+	complete(&w->done);
+	return 0;
+}
+
+static void start_waiter(struct kunit *test, struct waiter *w)
+{
+	struct task_struct *task;
+
+	w->env = test->priv;
+	w->limit = SOON;
+	init_completion(&w->done);
+	task = kthread_run(wait_contact, w, "smc_waiter");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+}
+
+/* Those who wait get the group, or the right to make it, at once. */
+static void core_contact_wait(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_contact first;
+	static struct waiter w;
+	struct smc_lgr *lgr;
+
+	memset(&w, 0, sizeof(w));
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &first), 0);
+	start_waiter(test, &w);
+	msleep(50);
+	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
+	smc_core_contact_done(&first, NULL);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.done, SOON));
+	KUNIT_EXPECT_EQ(test, w.rc, 0);
+	KUNIT_EXPECT_NULL(test, w.contact.lgr);
+	KUNIT_EXPECT_NOT_NULL(test, w.contact.entry);
+	first = w.contact;
+
+	memset(&w, 0, sizeof(w));
+	start_waiter(test, &w);
+	lgr = env_group_up(test, SMC_SERVER, 1);
+	msleep(50);
+	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
+	smc_core_contact_done(&first, lgr);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.done, SOON));
+	KUNIT_EXPECT_PTR_EQ(test, w.contact.lgr, lgr);
+	smc_link_put(w.contact.link);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
+}
+
+/* ---- client: the group that an Accept names ---- */
+
+static struct smc_lgr *find_client(const struct smc_peer *peer, u32 qpn, unsigned long limit,
+				   struct smc_link **link)
+{
+	return smc_core_find_client(&init_net, peer, qpn, jiffies + limit, link);
+}
+
+static void core_find_client(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_peer peer = env_peer(1), other;
+	u32 refs = kref_read(&lgr->ref);
+	struct smc_link *link = NULL;
+
+	/* first contact has not finished: wait, but not for ever */
+	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN, HZ / 20, &link));
+	smc_core_ready(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, 0, &link), lgr);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
+	smc_link_put(link);
+	link = NULL;
+	/* nobody to wait for */
+	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN + 1, SOON, &link));
+	other = peer;
+	other.gid.raw[15]++;
+	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	other = peer;
+	other.id[0]++;
+	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	other = peer;
+	other.version = 1;
+	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	KUNIT_EXPECT_NULL(test, link);
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN, SOON, &link));
+}
+
+/* ---- the link set ---- */
+
+static void core_add_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_link *links[SMC_CORE_LINKS], *link;
+	struct smc_path path;
+	struct core_env *env = test->priv;
+	int i;
+
+	for (i = 1; i < SMC_CORE_LINKS; i++) {
+		links[i] = env_add_link(test, lgr);
+		KUNIT_EXPECT_EQ(test, links[i]->slot, i);
+		KUNIT_EXPECT_EQ(test, links[i]->num, i + 1);
+		KUNIT_EXPECT_EQ(test, links[i]->uid, lgr->id + i + 1);
+		link = smc_core_link_by_num(lgr, i + 1);
+		KUNIT_EXPECT_PTR_EQ(test, link, links[i]);
+		smc_link_put(link);
+	}
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOSPC);
+	KUNIT_EXPECT_NULL(test, path.dev);
+	/* a slot is free again when its link was shut down */
+	smc_core_del_link(links[4], SMC_LINK_ADMIN);
+	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 4));
+	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(lgr, 5));
+	smc_link_put(links[4]);
+	links[4] = env_add_link(test, lgr);
+	KUNIT_EXPECT_EQ(test, links[4]->slot, 4);
+	KUNIT_EXPECT_EQ(test, links[4]->num, 10);
+	for (i = 1; i < SMC_CORE_LINKS; i++)
+		smc_link_put(links[i]);
+}
+
+/* Numbers have 8 bits; 0 and those in use are left out when they begin anew. */
+static void core_link_numbers(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	static const u8 wanted[] = { 254, 255, 2, 3 };
+	struct smc_link *link;
+	int i;
+
+	lgr->next_link_num = 254;
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		link = env_add_link(test, lgr);
+		KUNIT_EXPECT_EQ(test, link->num, wanted[i]);
+		smc_link_put(link);
+	}
+}
+
+static void core_pick_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_link *first = smc_core_link(lgr, 0), *second, *link;
+
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
+	second = env_add_link(test, lgr);
+	/* not up yet */
+	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
+	env_bring_up(test, second);
+	link = smc_core_other_link(lgr, first);
+	KUNIT_EXPECT_PTR_EQ(test, link, second);
+	smc_link_put(link);
+	atomic_set(&first->nconns, 3);
+	atomic_set(&second->nconns, 2);
+	link = smc_core_pick_link(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, link, second);
+	smc_link_put(link);
+	atomic_set(&second->nconns, 4);
+	link = smc_core_pick_link(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, link, first);
+	smc_link_put(link);
+	atomic_set(&first->nconns, 0);
+	atomic_set(&second->nconns, 0);
+	smc_link_put(second);
+	smc_link_put(first);
+}
+
+/* Regions that exist are made known to a new link; if that fails, it goes again. */
+static void core_add_link_fails(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	u32 refs = kref_read(&env->fake->sdev->ref);
+	struct smc_region *region;
+	struct smc_link *link;
+	struct smc_path path;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		region = smc_buf_region_alloc(&lgr->pool, SMC_BUF_RMB, 16384, 512);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		smc_buf_region_publish(&lgr->pool, region);
+	}
+	env->fake->fail_mr_after = 1;
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOMEM);
+	env->fake->fail_mr_after = -1;
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nmr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
+	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
+	env->fake->fail_cq = true;
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOMEM);
+	env->fake->fail_cq = false;
+	env->fake->sdev->dead = true;
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENODEV);
+	env->fake->sdev->dead = false;
+	KUNIT_EXPECT_EQ(test, lgr->slots, 1);
+	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
+	/* nobody was told of a link that never was one */
+	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
+	link = env_add_link(test, lgr);
+	KUNIT_EXPECT_EQ(test, link->slot, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nmr), 2);
+	smc_link_put(link);
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ECONNABORTED);
+}
+
+static void core_link_lost(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_link *first = smc_core_link(lgr, 0), *second = env_add_link(test, lgr);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	env_bring_up(test, second);
+	smc_core_rtoken_add(lgr, 0, 1, 1);
+	smc_core_rtoken_add(lgr, 1, 1, 1);
+	local_bh_disable();
+	smc_link_fail(first, SMC_LINK_PORT_DOWN);
+	local_bh_enable();
+	KUNIT_ASSERT_TRUE(test, env_wait(&env->link_lost, 1));
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 1));
+	KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	KUNIT_EXPECT_EQ(test, conn->terminated, 0);
+	KUNIT_EXPECT_PTR_EQ(test, conn->lost, first);
+	/* it was out of the set when they were told */
+	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
+	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
+	flush_work(&lgr->fail_work);
+	KUNIT_EXPECT_EQ(test, lgr->slots, 2);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[0].used);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[1].used);
+	smc_link_put(first);
+	/* the other one was the last */
+	smc_link_fail(second, SMC_LINK_GID_CHANGED);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_GID_CHANGED);
+	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
+	KUNIT_EXPECT_EQ(test, conn->terminated, 1);
+	smc_link_put(second);
+	env_conn_put(conn);
+}
+
+/* The other link does not count while it is not usable. */
+static void core_link_lost_alone(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct smc_link *first = smc_core_link(lgr, 0), *second = env_add_link(test, lgr);
+
+	smc_link_fail(first, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
+	smc_link_put(second);
+	smc_link_put(first);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+}
+
+static void core_del_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_link *second = env_add_link(test, lgr);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	env_bring_up(test, second);
+	smc_core_del_link(second, SMC_LINK_PEER_DELETED);
+	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&second->reason), SMC_LINK_PEER_DELETED);
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
+	/* LLC asked for it: not told */
+	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
+	smc_core_del_link(second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_link_put(second);
+	env_conn_leave(conn);
+	env_conn_put(conn);
+}
+
+/* ---- devices ---- */
+
+static void core_device_events(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct fake_ib *other = fake_ib_create(test);
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+
+	env->second_fake = other;
+	smc_core_ib_events.device_gone(other->sdev);
+	smc_core_ib_events.port_inactive(env->fake->sdev, 2);
+	smc_core_ib_events.port_active(env->fake->sdev, 1);
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_core_ib_events.port_inactive(env->fake->sdev, 1);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_PORT_DOWN);
+
+	lgr = env_group_up(test, SMC_CLIENT, 2);
+	/* its netdev is gone, and the GID with it */
+	smc_core_ib_events.gid_changed(env->fake->sdev, 1);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 2));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_GID_CHANGED);
+
+	lgr = env_group_up(test, SMC_CLIENT, 3);
+	smc_core_ib_events.device_gone(env->fake->sdev);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 3));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_DEVICE_GONE);
+	/* the device is let go although we still hold the groups */
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
+	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, 1));
+}
+
+/* ---- idleness ---- */
+
+static void core_idle(struct kunit *test)
+{
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_contact c;
+
+	policy->idle_server = 600;
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
+	/* the last place goes back: idle from now on */
+	smc_core_unreserve(lgr);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&lgr->idle_work));
+	/* a new connection in time */
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
+	smc_link_put(c.link);
+	smc_core_put(lgr);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	policy->idle_server = 0;
+	smc_core_unreserve(lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_IDLE);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+}
+
+/* Client groups have a time of their own; the last connection starts it. */
+static void core_idle_client(struct kunit *test)
+{
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
+
+	policy->idle_server = 600;
+	policy->idle_client = 0;
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	env_conn_leave(a);
+	msleep(50);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	env_conn_leave(b);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_IDLE);
+	env_conn_put(a);
+	env_conn_put(b);
+}
+
+/* ---- namespace exit ---- */
+
+static int net_exit_fn(void *arg)
+{
+	smc_core_net_exit(&init_net);
+	complete(arg);
+	return 0;
+}
+
+/* Waits for connections, and for nobody else's groups. */
+static void core_net_exit(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *conn = env_conn(test, lgr);
+	static struct completion done;
+	struct task_struct *task;
+	struct net *other;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->stays = true;
+	/* compared only */
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	smc_core_net_exit(other);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	init_completion(&done);
+	task = kthread_run(net_exit_fn, &done, "smc_net_exit");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_NET_EXIT);
+	env_drop(env, lgr);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&done, HZ / 5));
+	env_conn_leave(conn);
+	env_conn_put(conn);
+	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&done, SOON));
+	KUNIT_EXPECT_EQ(test, env_count(), 0);
+}
+
+static struct kunit_case core_cases[] = {
+	KUNIT_CASE(core_create),
+	KUNIT_CASE(core_create_fails),
+	KUNIT_CASE(core_create_dead_device),
+	KUNIT_CASE(core_terminate),
+	KUNIT_CASE(core_terminate_ok),
+	KUNIT_CASE(core_link_outlives),
+	KUNIT_CASE(core_conn_table),
+	KUNIT_CASE(core_walk),
+	KUNIT_CASE(core_walk_from),
+	KUNIT_CASE(core_contact),
+	KUNIT_CASE(core_contact_same_peer),
+	KUNIT_CASE(core_contact_no_link),
+	KUNIT_CASE(core_places),
+	KUNIT_CASE(core_contact_wait),
+	KUNIT_CASE(core_find_client),
+	KUNIT_CASE(core_add_link),
+	KUNIT_CASE(core_link_numbers),
+	KUNIT_CASE(core_pick_link),
+	KUNIT_CASE(core_add_link_fails),
+	KUNIT_CASE(core_link_lost),
+	KUNIT_CASE(core_link_lost_alone),
+	KUNIT_CASE(core_del_link),
+	KUNIT_CASE(core_device_events),
+	KUNIT_CASE(core_idle),
+	KUNIT_CASE(core_idle_client),
+	KUNIT_CASE(core_net_exit),
+	{ }
+};
+
+struct kunit_suite smc_core_suite = {
+	.name = "smc_core",
+	.suite_init = env_begin,
+	.suite_exit = env_end,
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = core_cases,
+};

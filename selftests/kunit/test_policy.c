@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: user EIDs and defaults of smc_policy.c; addresses that smc_pnet.c refuses. */
+#include <kunit/test.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/string.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <smc/pnet.h>
+#include <smc/policy.h>
+
+#include "suites.h"
+
+#define LEN	SMC_POLICY_UEID_LEN
+#define TABLE	SMC_POLICY_UEIDS_MAX
+
+static const char default_ueid[] = "SMCV2-DEFAULT-UEID";
+
+/* Blank padded, in one of a few buffers in turn. */
+static const u8 *ueid(const char *name)
+{
+	static u8 bufs[8][LEN];
+	static unsigned int next;
+	u8 *buf = bufs[next++ % ARRAY_SIZE(bufs)];
+
+	memset(buf, ' ', LEN);
+	memcpy(buf, name, min_t(size_t, strlen(name), LEN));
+	return buf;
+}
+
+static int add(const char *name)
+{
+	return smc_policy_ueid_add(&init_net, ueid(name));
+}
+
+static int del(const char *name)
+{
+	return smc_policy_ueid_del(&init_net, ueid(name));
+}
+
+/* As a namespace begins. */
+static void reset(struct kunit *test)
+{
+	smc_policy_ueid_flush(&init_net);
+	smc_policy_net(&init_net)->ueid_default = true;
+}
+
+static int policy_init(struct kunit *test)
+{
+	reset(test);
+	return 0;
+}
+
+static void expect_ueids(struct kunit *test, u32 n, const char * const *names)
+{
+	u8 out[TABLE][LEN];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, smc_policy_ueids(&init_net, out), n);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_MEMEQ(test, out[i], ueid(names[i]), LEN);
+}
+
+#define EXPECT_UEIDS(test, ...) do {						\
+	static const char * const names_[] = { __VA_ARGS__ };			\
+										\
+	expect_ueids(test, ARRAY_SIZE(names_), names_);				\
+} while (0)
+
+static void policy_default_ueid(struct kunit *test)
+{
+	EXPECT_UEIDS(test, default_ueid);
+	/* the administrator's first one takes its place */
+	KUNIT_EXPECT_EQ(test, add("A"), 0);
+	EXPECT_UEIDS(test, "A");
+	KUNIT_EXPECT_EQ(test, del("A"), 0);
+	expect_ueids(test, 0, NULL);
+	/* and it does not come back on its own */
+	KUNIT_EXPECT_EQ(test, del(default_ueid), -ENOENT);
+	KUNIT_EXPECT_EQ(test, add(default_ueid), 0);
+	EXPECT_UEIDS(test, default_ueid);
+	reset(test);
+	KUNIT_EXPECT_EQ(test, del(default_ueid), 0);
+	expect_ueids(test, 0, NULL);
+	reset(test);
+	smc_policy_ueid_flush(&init_net);
+	expect_ueids(test, 0, NULL);
+	/* added while it stands, it is one, and an ordinary one */
+	reset(test);
+	KUNIT_EXPECT_EQ(test, add(default_ueid), 0);
+	EXPECT_UEIDS(test, default_ueid);
+	KUNIT_EXPECT_EQ(test, add(default_ueid), -EEXIST);
+	KUNIT_EXPECT_EQ(test, add("B"), 0);
+	EXPECT_UEIDS(test, default_ueid, "B");
+}
+
+static void policy_ueid_table(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, add("A"), 0);
+	KUNIT_EXPECT_EQ(test, add("B"), 0);
+	KUNIT_EXPECT_EQ(test, add("C"), 0);
+	KUNIT_EXPECT_EQ(test, add("D"), 0);
+	KUNIT_EXPECT_EQ(test, add("E"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, add("B"), -EEXIST);
+	EXPECT_UEIDS(test, "A", "B", "C", "D");
+	KUNIT_EXPECT_EQ(test, del("E"), -ENOENT);
+	KUNIT_EXPECT_EQ(test, del("D"), 0);
+	EXPECT_UEIDS(test, "A", "B", "C");
+	KUNIT_EXPECT_EQ(test, add("E"), 0);
+	KUNIT_EXPECT_EQ(test, del("A"), 0);
+	EXPECT_UEIDS(test, "B", "C", "E");
+	KUNIT_EXPECT_EQ(test, del("C"), 0);
+	EXPECT_UEIDS(test, "B", "E");
+	smc_policy_ueid_flush(&init_net);
+	expect_ueids(test, 0, NULL);
+}
+
+static void policy_ueid_syntax(struct kunit *test)
+{
+	static const char * const good[] = {
+		"A", "9", "A.B-C", "A-", "A.", "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345",
+	};
+	static const char * const bad[] = {
+		"", " A", "a", "Aa", "A B", "-A", ".A", "A..B", "A_B", "A\t", "A\xc4",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n", "\xc4",
+	};
+	u8 raw[LEN] = "A";	/* padded by zeroes */
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		smc_policy_ueid_flush(&init_net);
+		KUNIT_EXPECT_EQ_MSG(test, add(good[i]), 0, "'%s'", good[i]);
+	}
+	smc_policy_ueid_flush(&init_net);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ_MSG(test, add(bad[i]), -EINVAL, "row %d", i);
+	KUNIT_EXPECT_EQ(test, smc_policy_ueid_add(&init_net, raw), -EINVAL);
+	expect_ueids(test, 0, NULL);
+}
+
+static void policy_ueid_match(struct kunit *test)
+{
+	u8 peer[3][LEN], out[LEN];
+
+	memcpy(peer[0], ueid("X"), LEN);
+	memcpy(peer[1], ueid("C"), LEN);
+	memcpy(peer[2], ueid("B"), LEN);
+	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+	add("A");
+	add("B");
+	add("C");
+	/* the peer's order counts */
+	KUNIT_EXPECT_TRUE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+	KUNIT_EXPECT_MEMEQ(test, out, ueid("C"), LEN);
+	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 1, out));
+	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 0, out));
+	smc_policy_ueid_flush(&init_net);
+	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+}
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(policy_default_ueid),
+	KUNIT_CASE(policy_ueid_table),
+	KUNIT_CASE(policy_ueid_syntax),
+	KUNIT_CASE(policy_ueid_match),
+	{ }
+};
+
+struct kunit_suite smc_policy_suite = {
+	.name = "smc_policy",
+	.init = policy_init,
+	.exit = reset,
+	.test_cases = policy_cases,
+};
+
+/* ---- smc_pnet.c ---- */
+
+static void set_ipv4(union ib_gid *gid, u32 addr)
+{
+	ipv6_addr_set_v4mapped(cpu_to_be32(addr), (struct in6_addr *)gid->raw);
+}
+
+/* What a peer may tell us is refused before the neighbour table is asked. */
+static void pnet_resolve_refused(struct kunit *test)
+{
+	static const u32 bad4[] = { 0, 0xe0000001, 0xefffffff, 0xffffffff };
+	static const struct in6_addr bad6[] = {
+		IN6ADDR_ANY_INIT, IN6ADDR_LINKLOCAL_ALLNODES_INIT,
+		/* of the other family */
+		{ .s6_addr = { 0xfd, [15] = 1 } },
+	};
+	struct smc_path path = { };
+	union ib_gid gid;
+	bool direct;
+	u8 mac[6];
+	int i;
+
+	set_ipv4(&path.gid.gid, 0x0a000001);
+	for (i = 0; i < ARRAY_SIZE(bad4); i++) {
+		set_ipv4(&gid, bad4[i]);
+		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_resolve(&path, &gid, mac, &direct),
+				    -EHOSTUNREACH, "IPv4 row %d", i);
+	}
+	for (i = 0; i < ARRAY_SIZE(bad6); i++) {
+		memcpy(gid.raw, &bad6[i], sizeof(gid.raw));
+		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_resolve(&path, &gid, mac, &direct),
+				    -EHOSTUNREACH, "IPv6 row %d", i);
+	}
+}
+
+static void pnet_resolve_self(struct kunit *test)
+{
+	struct smc_path path = { .gid.mac = { 2, 4, 6, 8, 10, 12 } };
+	bool direct = false;
+	u8 mac[6] = { };
+
+	set_ipv4(&path.gid.gid, 0x0a000001);
+	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &path.gid.gid, mac, &direct), 0);
+	KUNIT_EXPECT_TRUE(test, direct);
+	KUNIT_EXPECT_MEMEQ(test, mac, path.gid.mac, sizeof(mac));
+}
+
+/* RoCE v1 has no neighbour table: a MAC is taken as told, if a host can have it. */
+static void pnet_resolve_v1(struct kunit *test)
+{
+	struct smc_path path = { .gid.roce_v1 = true };
+	u8 good[6] = { 2, 4, 6, 8, 10, 12 }, group[6] = { 1, 4, 6, 8, 10, 12 }, none[6] = { };
+	union ib_gid gid = { };
+	bool direct = false;
+
+	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, good, &direct), 0);
+	KUNIT_EXPECT_TRUE(test, direct);
+	KUNIT_EXPECT_EQ(test, good[5], 12);
+	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, group, &direct), -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, none, &direct), -EHOSTUNREACH);
+}
+
+static void pnet_no_path(struct kunit *test)
+{
+	struct net_device *lo = init_net.loopback_dev;
+	struct in6_addr any = IN6ADDR_ANY_INIT;
+	struct smc_ib_gids gids;
+	struct smc_path path;
+
+	/* the one device there may be is not over lo with that address */
+	KUNIT_EXPECT_EQ(test, smc_pnet_find_path(&init_net, lo, &any, &path, &gids), -ENODEV);
+	KUNIT_EXPECT_NULL(test, path.dev);
+	smc_pnet_path_put(&path);
+}
+
+static struct kunit_case pnet_cases[] = {
+	KUNIT_CASE(pnet_resolve_refused),
+	KUNIT_CASE(pnet_resolve_self),
+	KUNIT_CASE(pnet_resolve_v1),
+	KUNIT_CASE(pnet_no_path),
+	{ }
+};
+
+struct kunit_suite smc_pnet_suite = {
+	.name = "smc_pnet",
+	.test_cases = pnet_cases,
+};

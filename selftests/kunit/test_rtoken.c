@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: the table of the peer's RMBs, smc_core_rtoken.c. */
+#include <kunit/test.h>
+#include <linux/slab.h>
+#include <smc/core.h>
+
+#include "suites.h"
+
+#define TABLE	SMC_CORE_RTOKENS
+
+static int rtoken_init(struct kunit *test)
+{
+	struct smc_lgr *lgr = kunit_kzalloc(test, sizeof(*lgr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, lgr);
+	/* all that this file knows of a group */
+	lgr->rtokens = kunit_kcalloc(test, TABLE, sizeof(*lgr->rtokens), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, lgr->rtokens);
+	spin_lock_init(&lgr->rtoken_lock);
+	test->priv = lgr;
+	return 0;
+}
+
+static u32 used(const struct smc_lgr *lgr)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < TABLE; i++)
+		n += lgr->rtokens[i].used;
+	return n;
+}
+
+static void rtoken_add(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a, b;
+
+	a = smc_core_rtoken_add(lgr, 0, 0x11, 0x1000);
+	b = smc_core_rtoken_add(lgr, 0, 0x22, 0x2000);
+	KUNIT_ASSERT_GE(test, a, 0);
+	KUNIT_ASSERT_GE(test, b, 0);
+	KUNIT_EXPECT_NE(test, a, b);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 0x11, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, used(lgr), 2);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[0], 0x11);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
+	/* the same number on another link is another key */
+	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, used(lgr), 3);
+}
+
+/* Key 0 is a key, and an entry that is unused has no key. */
+static void rtoken_key_zero(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a;
+
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 0), -ENOENT);
+	a = smc_core_rtoken_add(lgr, 3, 0, 0x1000);
+	KUNIT_ASSERT_GE(test, a, 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 2, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 3, 0), 0);
+	KUNIT_EXPECT_EQ(test, used(lgr), 0);
+}
+
+static void rtoken_bounds(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	u32 bad = SMC_CORE_LINKS;
+	int a = smc_core_rtoken_add(lgr, SMC_CORE_LINKS - 1, 1, 1);
+
+	KUNIT_EXPECT_EQ(test, a, 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, bad, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, U32_MAX, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, bad, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, bad, 1, 0, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, bad, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 8, 1, 8, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, -1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, TABLE), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, 1), -ENOENT);
+	smc_core_rtoken_release(lgr, -1);
+	smc_core_rtoken_release(lgr, TABLE);
+	smc_core_rtoken_release(lgr, 1);
+	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+}
+
+static void rtoken_full(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int i;
+
+	for (i = 0; i < TABLE; i++)
+		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 77, 77), 77);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 77), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 77);
+	/* the last one too can be had */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, TABLE - 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE + 1, 1), TABLE - 1);
+}
+
+/* A connection goes on writing to what it was told, whatever the peer says. */
+static void rtoken_in_use(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+
+	KUNIT_ASSERT_EQ(test, smc_core_rtoken_hold(lgr, a), 0);
+	KUNIT_ASSERT_EQ(test, smc_core_rtoken_hold(lgr, a), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), -EBUSY);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_EQ(test, used(lgr), 0);
+	/* without users the key may name other memory */
+	a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), a);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x9000);
+	/* then the old one's keys on other links are void */
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
+}
+
+/* Deleted, then announced again before its last user went: it stays. */
+static void rtoken_doomed_again(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+
+	smc_core_rtoken_hold(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
+	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+	/* one release too many is not somebody else's */
+	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
+	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+}
+
+static void rtoken_set_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+	int b = smc_core_rtoken_add(lgr, 0, 2, 0x2000);
+
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 9, 1, 0x11, 0x1100), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0) | BIT(1));
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x11);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
+	/* one key cannot name two RMBs */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
+	/* known by either key now */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1100), a);
+	/* the same again is fine, another is not while somebody writes there */
+	smc_core_rtoken_hold(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
+	/* a third link may be learned meanwhile */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 1, 0x11, 2, 0x21, 0x2100), 0);
+	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1200), 0);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x12);
+}
+
+/* A link takes its keys along; without any key and user an entry is free. */
+static void rtoken_forget(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int both = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+	int only = smc_core_rtoken_add(lgr, 0, 2, 0x2000);
+	int held = smc_core_rtoken_add(lgr, 0, 3, 0x3000);
+
+	smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
+	smc_core_rtoken_hold(lgr, held);
+	smc_core_rtoken_forget_slot(lgr, 0);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].links, BIT(1));
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
+	/* nobody gets the place of one that a connection still names */
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[held].used);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[held].links, 0);
+	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 0, 3, 0x3000), held);
+	smc_core_rtoken_release(lgr, held);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[held].used);
+	/* the slot's next link begins without keys */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), 0);
+}
+
+static struct kunit_case rtoken_cases[] = {
+	KUNIT_CASE(rtoken_add),
+	KUNIT_CASE(rtoken_key_zero),
+	KUNIT_CASE(rtoken_bounds),
+	KUNIT_CASE(rtoken_full),
+	KUNIT_CASE(rtoken_in_use),
+	KUNIT_CASE(rtoken_doomed_again),
+	KUNIT_CASE(rtoken_set_link),
+	KUNIT_CASE(rtoken_forget),
+	{ }
+};
+
+struct kunit_suite smc_rtoken_suite = {
+	.name = "smc_core_rtoken",
+	.init = rtoken_init,
+	.test_cases = rtoken_cases,
+};

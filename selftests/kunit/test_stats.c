@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: counters and fallback reasons of smc_stats.c. */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include <smc/stats.h>
+
+#include "suites.h"
+
+#define THREADS		4
+#define ROUNDS		20000
+#define REASON		0x7f000000
+
+static void stats_add(struct kunit *test)
+{
+	u64 before[SMC_STAT_MAX];
+	int i;
+
+	for (i = 0; i < SMC_STAT_MAX; i++)
+		before[i] = smc_stats_get(&init_net, i);
+	for (i = 0; i < SMC_STAT_MAX; i++)
+		smc_stats_add(&init_net, i, i + (1ULL << 33));
+	smc_stats_inc(&init_net, SMC_STAT_TX_CDC);
+	for (i = 0; i < SMC_STAT_MAX; i++)
+		KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, i) - before[i],
+				i + (1ULL << 33) + (i == SMC_STAT_TX_CDC));
+}
+
+/* Scripts and netlink know counters by name. */
+static void stats_names(struct kunit *test)
+{
+	int i, j;
+
+	for (i = 0; i < SMC_STAT_MAX; i++) {
+		KUNIT_ASSERT_NOT_NULL(test, smc_stats_name(i));
+		KUNIT_EXPECT_TRUE(test, strlen(smc_stats_name(i)) > 0);
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_NE(test, strcmp(smc_stats_name(i), smc_stats_name(j)), 0);
+	}
+	KUNIT_EXPECT_STREQ(test, smc_stats_name(SMC_STAT_MAX), "unknown");
+}
+
+static int count_fn(void *arg)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++)
+		smc_stats_inc(&init_net, SMC_STAT_RX_CDC);
+	complete(arg);
+	return 0;
+}
+
+/* Nothing is lost when all count at once. */
+static void stats_parallel(struct kunit *test)
+{
+	u64 before = smc_stats_get(&init_net, SMC_STAT_RX_CDC);
+	struct completion done[THREADS];
+	struct task_struct *task;
+	int i, started = 0;
+
+	for (i = 0; i < THREADS; i++) {
+		init_completion(&done[i]);
+		task = kthread_run(count_fn, &done[i], "smc_count%d", i);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+		if (IS_ERR(task))
+			break;
+		started++;
+	}
+	for (i = 0; i < started; i++)
+		wait_for_completion(&done[i]);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC) - before,
+			(u64)started * ROUNDS);
+}
+
+static int find_reason(bool server, u32 wanted, u16 *count)
+{
+	u32 reason;
+	int i;
+
+	for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++)
+		if (smc_stats_fallback_get(&init_net, server, i, &reason, count) &&
+		    reason == wanted)
+			return i;
+	return -1;
+}
+
+/*
+ * Fills the tables of the initial namespace, which has no handshakes yet: the module
+ * was loaded a moment ago.
+ */
+static void stats_fallback(struct kunit *test)
+{
+	u64 clnt = smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK);
+	u64 srv = smc_stats_get(&init_net, SMC_STAT_SRV_FBACK);
+	u32 reason;
+	u16 count;
+	int i;
+
+	KUNIT_ASSERT_FALSE(test, smc_stats_fallback_get(&init_net, false, 0, &reason, &count));
+	/* the first slot has reason 0 while unused; 0 is a reason like others */
+	smc_stats_fallback(&init_net, false, REASON);
+	smc_stats_fallback(&init_net, false, 0);
+	smc_stats_fallback(&init_net, false, REASON);
+	KUNIT_EXPECT_EQ(test, find_reason(false, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, 2);
+	KUNIT_EXPECT_EQ(test, find_reason(false, 0, &count), 1);
+	KUNIT_EXPECT_EQ(test, count, 1);
+	/* the sides do not mix */
+	KUNIT_EXPECT_EQ(test, find_reason(true, REASON, &count), -1);
+	smc_stats_fallback(&init_net, true, REASON);
+	KUNIT_EXPECT_EQ(test, find_reason(true, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, 1);
+	/* 36 reasons; later ones are in the sum only */
+	for (i = 2; i < SMC_STATS_FBACK_SLOTS + 5; i++)
+		smc_stats_fallback(&init_net, false, REASON + i);
+	KUNIT_EXPECT_EQ(test, find_reason(false, REASON + SMC_STATS_FBACK_SLOTS - 1, &count),
+			SMC_STATS_FBACK_SLOTS - 1);
+	KUNIT_EXPECT_EQ(test, find_reason(false, REASON + SMC_STATS_FBACK_SLOTS, &count), -1);
+	smc_stats_fallback(&init_net, false, REASON);
+	KUNIT_EXPECT_EQ(test, find_reason(false, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, 3);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK) - clnt,
+			3 + SMC_STATS_FBACK_SLOTS + 5 - 2 + 1);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_SRV_FBACK) - srv, 1);
+}
+
+/* A count that is full stays: it must not begin again and look unused. */
+static void stats_fallback_full(struct kunit *test)
+{
+	u16 count;
+	u32 i;
+
+	for (i = 0; i < U16_MAX + 10; i++)
+		smc_stats_fallback(&init_net, true, REASON + 1);
+	KUNIT_EXPECT_GE(test, find_reason(true, REASON + 1, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, U16_MAX);
+}
+
+static struct kunit_case stats_cases[] = {
+	KUNIT_CASE(stats_add),
+	KUNIT_CASE(stats_names),
+	KUNIT_CASE(stats_parallel),
+	KUNIT_CASE(stats_fallback),
+	KUNIT_CASE(stats_fallback_full),
+	{ }
+};
+
+struct kunit_suite smc_stats_suite = {
+	.name = "smc_stats",
+	.test_cases = stats_cases,
+};

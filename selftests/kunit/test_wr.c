@@ -1,0 +1,948 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: slots, completions, registration and receiving of smc_wr.c. */
+#include <kunit/test.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+#include <smc/wr.h>
+
+#include "fake_ib.h"
+#include "suites.h"
+
+#define CDC_SLOTS	64
+#define CTL_SLOTS	4
+#define SLOTS		(CDC_SLOTS + CTL_SLOTS)
+#define SIGNAL_EVERY	(SLOTS / 4)
+#define RECVS		128
+
+/**
+ * struct wr_test - what one case works with
+ * @fake: device
+ * @qp: queue pair under test
+ * @fqp: the same, seen from below
+ * @received: messages delivered
+ * @len: bytes of the last one
+ * @bytes: the last one
+ * @broken: broken upcalls
+ * @status: of the first one
+ * @slots_free: slots_free upcalls
+ * @bad_context: an upcall came with BHs on
+ * @poster: task that may hold locks which upcalls take
+ * @under_poster: an upcall came inside its call
+ * @done: done calls
+ * @last_cookie: cookie of the last slot that was done
+ * @last_status: and its status
+ * @out_of_order: done calls did not follow the posting order
+ */
+struct wr_test {
+	struct fake_ib *fake;
+	struct smc_qp *qp;
+	struct fake_ib_qp *fqp;
+	u32 received;
+	u32 len;
+	u8 bytes[SMC_WR_LLC_MAX];
+	u32 broken;
+	enum ib_wc_status status;
+	u32 slots_free;
+	bool bad_context;
+	struct task_struct *poster;
+	bool under_poster;
+	u32 done;
+	u64 last_cookie;
+	enum ib_wc_status last_status;
+	bool out_of_order;
+};
+
+static void on_received(void *ctx, const u8 *buf, u32 len)
+{
+	struct wr_test *t = ctx;
+
+	t->bad_context |= !in_softirq();
+	t->received++;
+	t->len = len;
+	memcpy(t->bytes, buf, min_t(u32, len, sizeof(t->bytes)));
+}
+
+static void on_broken(void *ctx, enum ib_wc_status status)
+{
+	struct wr_test *t = ctx;
+
+	t->bad_context |= !in_softirq();
+	t->under_poster |= current == t->poster;
+	if (!t->broken++)
+		t->status = status;
+}
+
+static void on_slots_free(void *ctx)
+{
+	struct wr_test *t = ctx;
+
+	t->bad_context |= !in_softirq();
+	t->under_poster |= current == t->poster;
+	t->slots_free++;
+}
+
+static const struct smc_wr_events events = {
+	.received = on_received,
+	.broken = on_broken,
+	.slots_free = on_slots_free,
+};
+
+static void on_done(struct smc_wr_slot *slot, enum ib_wc_status status)
+{
+	struct wr_test *t = slot->owner;
+
+	t->bad_context |= !in_softirq();
+	t->out_of_order |= slot->cookie != t->last_cookie + 1;
+	t->last_cookie = slot->cookie;
+	t->last_status = status;
+	t->done++;
+}
+
+static int wr_init(struct kunit *test)
+{
+	struct wr_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	test->priv = t;
+	t->fake = fake_ib_create(test);
+	return 0;
+}
+
+static void end_qp(struct wr_test *t)
+{
+	smc_wr_qp_drain(t->qp);
+	smc_wr_qp_destroy(t->qp);
+	smc_wr_qp_free(t->qp);
+	t->qp = NULL;
+	t->fqp = NULL;
+}
+
+static void wr_exit(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+
+	if (!t)
+		return;
+	if (t->qp)
+		end_qp(t);
+	KUNIT_EXPECT_FALSE(test, t->bad_context);
+	KUNIT_EXPECT_FALSE(test, t->out_of_order);
+	fake_ib_destroy(test, t->fake);
+}
+
+static void make_qp(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct smc_qp *qp = smc_wr_qp_create(t->fake->sdev, 1, &events, t);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
+	t->qp = qp;
+	t->fqp = fake_ib_qp(qp->qp);
+}
+
+static struct smc_wr_attr good_attr(void)
+{
+	struct smc_wr_attr attr = {
+		.port = 1,
+		.mtu = IB_MTU_1024,
+		.hop_limit = 1,
+		.peer_qpn = 7,
+		.peer_psn = 0xffffff,
+		.psn = 1,
+	};
+
+	fake_ib_gid(&attr.sgid);
+	fake_ib_gid(&attr.dgid);
+	return attr;
+}
+
+/* A queue pair in RTS. */
+static struct wr_test *connected(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct smc_wr_attr attr = good_attr();
+
+	make_qp(test);
+	KUNIT_ASSERT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
+	KUNIT_ASSERT_EQ(test, t->fqp->state, IB_QPS_RTS);
+	return t;
+}
+
+/* Takes and posts one CDC slot; its cookie counts. */
+static struct smc_wr_slot *post_one(struct kunit *test, u64 cookie, bool signal)
+{
+	struct wr_test *t = test->priv;
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->done = on_done;
+	slot->owner = t;
+	slot->cookie = cookie;
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, signal), 0);
+	return slot;
+}
+
+/* ---- making a queue pair ---- */
+
+static void wr_create(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+
+	make_qp(test);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS);
+	KUNIT_EXPECT_EQ(test, t->qp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->qp->qpn, t->fqp->ib.qp_num);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	/* nothing may be received before the peer is known */
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
+	/* room for each slot's SEND and WRITEs, a REG_MR and the drain */
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, SLOTS * (1 + SMC_WR_WRITES_MAX) + 2);
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, RECVS + 1);
+}
+
+static void wr_create_fails(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct fake_ib *fake = t->fake;
+	struct smc_ib_device *sdev = fake->sdev;
+
+	fake->fail_pd = true;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -ENOMEM);
+	fake->fail_pd = false;
+	fake->fail_cq = true;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -ENOMEM);
+	fake->fail_cq = false;
+	fake->wr_limit = 10;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EINVAL);
+	fake->wr_limit = U32_MAX;
+	fake->fail_modify = IB_QPS_INIT;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EIO);
+	fake->fail_modify = -1;
+	fake->ib.attrs.max_qp_wr = 30;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
+}
+
+/* Less inline data is asked for, once for all queue pairs of the device. */
+static void wr_create_inline(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+
+	t->fake->sdev->max_inline = 256;
+	t->fake->inline_limit = 100;
+	make_qp(test);
+	KUNIT_EXPECT_EQ(test, t->qp->max_inline, 64);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS);
+	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 64);
+	end_qp(t);
+	t->fake->tries = 0;
+	make_qp(test);
+	KUNIT_EXPECT_EQ(test, t->fake->tries, 1);
+}
+
+/* A device with small queues: fewer slots, inline data is not given up for that. */
+static void wr_create_small(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct smc_wr_slot *slot;
+	u32 n = 0;
+
+	t->fake->sdev->max_inline = 256;
+	t->fake->wr_limit = 200;
+	make_qp(test);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS / 2);
+	KUNIT_EXPECT_EQ(test, t->qp->max_inline, 256);
+	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 256);
+	while ((slot = smc_wr_slot_get(t->qp)))
+		n++;
+	KUNIT_EXPECT_EQ(test, n, SLOTS / 2 - CTL_SLOTS);
+}
+
+static void wr_connect_refused(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct smc_wr_attr attr = good_attr();
+
+	make_qp(test);
+	attr.mtu = 0;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	attr.mtu = IB_MTU_4096 + 1;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	attr = good_attr();
+	attr.peer_qpn = 0x1000000;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	attr = good_attr();
+	attr.peer_psn = 0x1000000;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
+	/* another GID came to our index since it was told to the peer */
+	attr = good_attr();
+	attr.sgid.raw[15] ^= 1;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EADDRNOTAVAIL);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
+	/* only good for the end now */
+	attr = good_attr();
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
+}
+
+static void wr_connect_fails(struct kunit *test)
+{
+	static const enum ib_qp_state states[] = { IB_QPS_RTR, IB_QPS_RTS };
+	struct wr_test *t = test->priv;
+	struct smc_wr_attr attr = good_attr();
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		make_qp(test);
+		t->fake->fail_modify = states[i];
+		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EIO);
+		t->fake->fail_modify = -1;
+		end_qp(t);
+	}
+	make_qp(test);
+	t->fake->fail_recv_after = RECVS / 2;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS / 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
+	t->fake->fail_recv_after = -1;
+	end_qp(t);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+static void wr_connect(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_attr attr = good_attr();
+
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+}
+
+/* ---- slots ---- */
+
+static void wr_slots(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slots[CDC_SLOTS];
+	u32 i, j;
+
+	for (i = 0; i < CDC_SLOTS; i++) {
+		slots[i] = smc_wr_slot_get(t->qp);
+		KUNIT_ASSERT_NOT_NULL(test, slots[i]);
+		KUNIT_EXPECT_FALSE(test, slots[i]->ctl);
+		KUNIT_EXPECT_NULL(test, slots[i]->done);
+		KUNIT_EXPECT_NULL(test, slots[i]->owner);
+		for (j = 0; j < i; j++)
+			KUNIT_ASSERT_GE(test, abs(slots[i]->buf - slots[j]->buf), SMC_WR_MSG_LEN);
+	}
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
+	/* who was refused hears of the first one that comes back, once, and not inside put */
+	t->poster = current;
+	smc_wr_slot_put(slots[0]);
+	t->poster = NULL;
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_FALSE(test, t->under_poster);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	smc_wr_slot_put(slots[1]);
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+static void wr_slots_ctl(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *ctl[CTL_SLOTS], *slot;
+	u32 i;
+
+	/* short messages: LLC's own slots, then those of CDC, the big one last */
+	for (i = 0; i < CTL_SLOTS - 1; i++) {
+		ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		KUNIT_ASSERT_NOT_NULL(test, ctl[i]);
+		KUNIT_EXPECT_TRUE(test, ctl[i]->ctl);
+		KUNIT_EXPECT_FALSE(test, ctl[i]->big);
+	}
+	for (i = 0; i < CDC_SLOTS; i++) {
+		slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		KUNIT_ASSERT_NOT_NULL(test, slot);
+		KUNIT_EXPECT_FALSE(test, slot->ctl);
+	}
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_EXPECT_TRUE(test, slot->big);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
+	/* each goes back to where it belongs */
+	smc_wr_slot_put(slot);
+	smc_wr_slot_put(ctl[0]);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), ctl[0]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN + 1), slot);
+	smc_wr_slot_put(slot);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX + 1));
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX), slot);
+}
+
+/* ---- posting ---- */
+
+static void wr_post_sizes(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+	struct smc_wr_write writes[SMC_WR_WRITES_MAX + 1] = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN + 1, NULL, 0, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, SMC_WR_WRITES_MAX + 1,
+					  true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, -1, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	smc_wr_slot_put(slot);
+
+	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_LLC_MAX + 1, NULL, 0, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_LLC_MAX, NULL, 0, true), 0);
+	KUNIT_EXPECT_EQ(test, fake_ib_sent(t->fqp, 0)->sge[0].length, SMC_WR_LLC_MAX);
+}
+
+/* The WRITEs go first, in order; only the message is signaled. */
+static void wr_post_chain(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+	struct smc_wr_write writes[SMC_WR_WRITES_MAX];
+	struct fake_ib_wr *wr;
+	u32 i;
+
+	for (i = 0; i < SMC_WR_WRITES_MAX; i++)
+		writes[i] = (struct smc_wr_write) {
+			.laddr = 0x1000 * i, .lkey = i, .len = 100 + i,
+			.raddr = 0x7000000000ULL + i, .rkey = 0x80 + i,
+		};
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, SMC_WR_WRITES_MAX, true),
+			0);
+	KUNIT_ASSERT_EQ(test, t->fqp->nsends, SMC_WR_WRITES_MAX + 1);
+	for (i = 0; i < SMC_WR_WRITES_MAX; i++) {
+		wr = fake_ib_sent(t->fqp, i);
+		KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
+		KUNIT_EXPECT_EQ(test, wr->flags, 0);
+		KUNIT_EXPECT_EQ(test, wr->sge[0].addr, writes[i].laddr);
+		KUNIT_EXPECT_EQ(test, wr->sge[0].length, writes[i].len);
+		KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, writes[i].lkey);
+		KUNIT_EXPECT_EQ(test, wr->raddr, writes[i].raddr);
+		KUNIT_EXPECT_EQ(test, wr->rkey, writes[i].rkey);
+	}
+	wr = fake_ib_sent(t->fqp, i);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_SEND);
+	KUNIT_EXPECT_EQ(test, wr->flags, IB_SEND_SIGNALED | IB_SEND_SOLICITED);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, slot->dma);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].length, SMC_WR_MSG_LEN);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, t->qp->pd->local_dma_lkey);
+}
+
+/* What fits goes inline: then the address is the CPU's. */
+static void wr_post_inline(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct smc_wr_write writes[2] = {
+		{ .laddr = 1, .vaddr = writes, .len = 128 },
+		{ .laddr = 1, .vaddr = writes, .len = 129 },
+	};
+	struct smc_wr_slot *slot;
+	struct fake_ib_wr *wr;
+
+	t->fake->sdev->max_inline = 128;
+	connected(test);
+	KUNIT_ASSERT_EQ(test, t->qp->max_inline, 128);
+	slot = smc_wr_slot_get(t->qp);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, 2, true), 0);
+	wr = fake_ib_sent(t->fqp, 0);
+	KUNIT_EXPECT_EQ(test, wr->flags, IB_SEND_INLINE);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, (uintptr_t)writes);
+	wr = fake_ib_sent(t->fqp, 1);
+	KUNIT_EXPECT_EQ(test, wr->flags, 0);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, 1);
+	wr = fake_ib_sent(t->fqp, 2);
+	KUNIT_EXPECT_EQ(test, wr->flags, IB_SEND_INLINE | IB_SEND_SIGNALED | IB_SEND_SOLICITED);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, (uintptr_t)slot->buf);
+}
+
+/* ---- completions ---- */
+
+/* A signaled completion retires what was posted before it, in order. */
+static void wr_retire(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u32 i;
+
+	for (i = 1; i <= 5; i++)
+		post_one(test, i, i == 5);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	fake_ib_complete(t->fqp, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 5);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	/* nobody was refused: nobody is told */
+	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+/* Unsignaled slots come back on their own: some are signaled whatever is asked for. */
+static void wr_signal_cadence(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u32 i, signaled = 0;
+
+	for (i = 1; i <= CDC_SLOTS; i++) {
+		post_one(test, i, false);
+		if (fake_ib_sent(t->fqp, i - 1)->flags & IB_SEND_SIGNALED)
+			signaled++;
+		KUNIT_EXPECT_EQ(test, !!(fake_ib_sent(t->fqp, i - 1)->flags & IB_SEND_SIGNALED),
+				!(i % SIGNAL_EVERY) || i == CDC_SLOTS);
+	}
+	KUNIT_EXPECT_EQ(test, signaled, CDC_SLOTS / SIGNAL_EVERY + 1);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	fake_ib_complete(t->fqp, CDC_SLOTS, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, CDC_SLOTS);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	/* the count starts anew after each signal */
+	for (i = 1; i <= SIGNAL_EVERY; i++)
+		post_one(test, CDC_SLOTS + i, i == 3);
+	KUNIT_EXPECT_EQ(test, t->qp->unsignaled, SIGNAL_EVERY - 3);
+}
+
+/* Long use: no slot is lost, none is given to two. */
+static void wr_slots_churn(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u32 i, n = 0;
+	u64 cookie = 0;
+
+	for (i = 0; i < 20000; i++) {
+		if (i % 7 < 5 && t->fqp->nsends < CDC_SLOTS)
+			post_one(test, ++cookie, !(i % 11));
+		else
+			fake_ib_complete(t->fqp, 1 + i % 9, IB_WC_SUCCESS);
+		if (cookie - t->done == CDC_SLOTS)
+			fake_ib_complete(t->fqp, CDC_SLOTS, IB_WC_SUCCESS);
+	}
+	post_one(test, ++cookie, true);
+	fake_ib_complete(t->fqp, SLOTS, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, cookie);
+	while (smc_wr_slot_get(t->qp))
+		n++;
+	KUNIT_EXPECT_EQ(test, n, CDC_SLOTS);
+}
+
+/* ---- failure ---- */
+
+static void wr_completion_error(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *held = smc_wr_slot_get(t->qp);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	for (i = 1; i <= 5; i++)
+		post_one(test, i, false);
+	/* the third fails: what came of the two before it nobody can know */
+	fake_ib_complete(t->fqp, 3, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->status, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, t->done, 3);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
+	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
+	smc_wr_slot_put(held);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 5);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	/* nobody would get anything by it */
+	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+}
+
+/* Who was refused before the failure is told of that, not of slots. */
+static void wr_starved_and_broken(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u32 i;
+
+	for (i = 1; i <= CDC_SLOTS; i++)
+		post_one(test, i, false);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	fake_ib_complete(t->fqp, 1, IB_WC_REM_ACCESS_ERR);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, CDC_SLOTS);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
+}
+
+static void wr_write_error(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_write write = { .len = 5000, .rkey = 1 };
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->done = on_done;
+	slot->owner = t;
+	slot->cookie = 1;
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, false), 0);
+	fake_ib_complete(t->fqp, 1, IB_WC_REM_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->status, IB_WC_REM_ACCESS_ERR);
+	/* its message is still posted, and flushed */
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
+}
+
+static void wr_post_refused(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot;
+
+	post_one(test, 1, false);
+	slot = smc_wr_slot_get(t->qp);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->done = on_done;
+	slot->owner = t;
+	t->fake->fail_post = -ENOMEM;
+	/* the caller may hold a lock that the upcall takes */
+	t->poster = current;
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOMEM);
+	t->poster = NULL;
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_FALSE(test, t->under_poster);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->status, IB_WC_FATAL_ERR);
+	t->fake->fail_post = 0;
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
+	smc_wr_slot_put(slot);
+	smc_wr_qp_drain(t->qp);
+	/* done is for what was posted only */
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+}
+
+/* A fence is wanted: nobody is told of the failure that it is for the device. */
+static void wr_fence(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *held = smc_wr_slot_get(t->qp);
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	post_one(test, 1, true);
+	smc_wr_qp_fence(t->qp);
+	smc_wr_qp_fence(t->qp);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
+	smc_wr_qp_drain(t->qp);
+	fake_ib_qp_event(t->fqp, IB_EVENT_QP_FATAL);
+	smc_wr_qp_destroy(t->qp);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	/* a link that is gone can still be found for a moment */
+	smc_wr_qp_fence(t->qp);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
+	smc_wr_slot_put(held);
+	smc_wr_qp_free(t->qp);
+	t->qp = NULL;
+}
+
+/* Unsignaled slots that nothing follows: done comes with the drain. */
+static void wr_drain_unsignaled(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+
+	post_one(test, 1, false);
+	post_one(test, 2, false);
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+}
+
+static void wr_async_event(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+
+	fake_ib_qp_event(t->fqp, IB_EVENT_COMM_EST);
+	fake_ib_qp_event(t->fqp, IB_EVENT_SQ_DRAINED);
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	fake_ib_qp_event(t->fqp, IB_EVENT_QP_ACCESS_ERR);
+	fake_ib_qp_event(t->fqp, IB_EVENT_QP_REQ_ERR);
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+/* ---- registration ---- */
+
+static struct ib_mr *make_mr(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct ib_mr *mr = ib_alloc_mr(t->qp->pd, IB_MR_TYPE_MEM_REG, 4);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
+	return mr;
+}
+
+/* The MR goes between the drain and the end of its PD. */
+static void end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
+{
+	struct wr_test *t = test->priv;
+
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, ib_dereg_mr(mr), 0);
+	smc_wr_qp_destroy(t->qp);
+	smc_wr_qp_free(t->qp);
+	t->qp = NULL;
+}
+
+static void wr_reg(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct ib_mr *mr = make_mr(test);
+
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, mr->lkey);
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, mr->rkey);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	t->fake->reg = FAKE_IB_REG_ERROR;
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -EIO);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
+	end_qp_with_mr(test, mr);
+}
+
+static void wr_reg_refused(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct ib_mr *mr = make_mr(test);
+
+	t->fake->fail_post = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
+	t->fake->fail_post = 0;
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	end_qp_with_mr(test, mr);
+}
+
+/* A device that does not answer: the wait ends, and nothing more is asked of it. */
+static void wr_reg_timeout(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct ib_mr *mr = make_mr(test);
+	unsigned long begin = jiffies;
+
+	t->fake->reg = FAKE_IB_REG_HOLD;
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 5 * HZ));
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	/* the answer after all, into the end */
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	end_qp_with_mr(test, mr);
+}
+
+/* ---- receiving ---- */
+
+static void fill(u8 *buf, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = i * 7 + len;
+}
+
+static void receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
+{
+	struct wr_test *t = test->priv;
+	u32 recvs = t->fqp->nrecvs;
+	u8 *buf = kunit_kzalloc(test, SMC_WR_LLC_MAX, GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (i = 0; i < n; i++) {
+		fill(buf, sizes[i]);
+		memset(t->bytes, 0, sizeof(t->bytes));
+		fake_ib_receive(t->fqp, buf, sizes[i], sizes[i], IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, t->received, i + 1);
+		KUNIT_EXPECT_EQ(test, t->len, sizes[i]);
+		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizes[i]);
+		/* posted again */
+		KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, recvs);
+	}
+}
+
+static const u32 sizes[] = { 44, 1, 63, 64, 65, 0, 255, 4096, 8191, 8192, 8192, 8192, 8192, 44 };
+
+static void wr_receive(struct kunit *test)
+{
+	connected(test);
+	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+}
+
+/* A device without scatter: fewer receives, each of them long. */
+static void wr_receive_one_sge(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+
+	t->fake->sdev->max_recv_sge = 1;
+	connected(test);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 48);
+	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_recv_sge, 1);
+	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+}
+
+/* Every receive is used once, so that each one's own buffer was right. */
+static void wr_receive_all(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u8 buf[200];
+	u32 i;
+
+	for (i = 0; i < RECVS + 1; i++) {
+		fill(buf, sizeof(buf));
+		buf[0] = i;
+		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizeof(buf));
+	}
+	KUNIT_EXPECT_EQ(test, t->received, RECVS + 1);
+}
+
+/* A device that reports more than it was given room for is not believed. */
+static void wr_receive_lie(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u8 buf[64] = { };
+
+	fake_ib_receive(t->fqp, buf, sizeof(buf), SMC_WR_LLC_MAX + 1, IB_WC_SUCCESS);
+	fake_ib_receive(t->fqp, buf, sizeof(buf), U32_MAX, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->received, 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+/* It uses up a receive that holds some older message: nothing was said anew. */
+static void wr_receive_imm(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u8 buf[SMC_WR_MSG_LEN] = { 0xfe };
+	u32 i;
+
+	for (i = 0; i < RECVS; i++)
+		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	for (i = 0; i < RECVS; i++)
+		fake_ib_write_with_imm(t->fqp, SMC_WR_MSG_LEN);
+	KUNIT_EXPECT_EQ(test, t->received, RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+static void wr_receive_error(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u8 buf[64] = { };
+
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_LOC_LEN_ERR);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->status, IB_WC_LOC_LEN_ERR);
+	KUNIT_EXPECT_EQ(test, t->received, 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS - 1);
+	/* not posted any more, though it was delivered */
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS - 2);
+}
+
+static void wr_receive_no_repost(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u8 buf[64] = { };
+
+	t->fake->fail_recv_after = 0;
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->received, 1);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->status, IB_WC_GENERAL_ERR);
+}
+
+static struct kunit_case wr_cases[] = {
+	KUNIT_CASE(wr_create),
+	KUNIT_CASE(wr_create_fails),
+	KUNIT_CASE(wr_create_inline),
+	KUNIT_CASE(wr_create_small),
+	KUNIT_CASE(wr_connect_refused),
+	KUNIT_CASE(wr_connect_fails),
+	KUNIT_CASE(wr_connect),
+	KUNIT_CASE(wr_slots),
+	KUNIT_CASE(wr_slots_ctl),
+	KUNIT_CASE(wr_post_sizes),
+	KUNIT_CASE(wr_post_chain),
+	KUNIT_CASE(wr_post_inline),
+	KUNIT_CASE(wr_retire),
+	KUNIT_CASE(wr_signal_cadence),
+	KUNIT_CASE(wr_slots_churn),
+	KUNIT_CASE(wr_completion_error),
+	KUNIT_CASE(wr_starved_and_broken),
+	KUNIT_CASE(wr_write_error),
+	KUNIT_CASE(wr_post_refused),
+	KUNIT_CASE(wr_fence),
+	KUNIT_CASE(wr_drain_unsignaled),
+	KUNIT_CASE(wr_async_event),
+	KUNIT_CASE(wr_reg),
+	KUNIT_CASE(wr_reg_refused),
+	KUNIT_CASE_SLOW(wr_reg_timeout),
+	KUNIT_CASE(wr_receive),
+	KUNIT_CASE(wr_receive_one_sge),
+	KUNIT_CASE(wr_receive_all),
+	KUNIT_CASE(wr_receive_lie),
+	KUNIT_CASE(wr_receive_imm),
+	KUNIT_CASE(wr_receive_error),
+	KUNIT_CASE(wr_receive_no_repost),
+	{ }
+};
+
+struct kunit_suite smc_wr_suite = {
+	.name = "smc_wr",
+	.init = wr_init,
+	.exit = wr_exit,
+	.test_cases = wr_cases,
+};

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The KUnit suites of our module (selftests/kunit), which have run when it was loaded: one
+# case each. For --topology lo, and a module built by build-modules.sh -k.
+
+SUITES="smc_stats smc_policy smc_wr smc_pnet smc_buf smc_link smc_core_rtoken smc_core"
+CASES="complete $SUITES"
+export CASES
+
+RESULTS=/sys/kernel/debug/kunit
+
+setup()
+{
+	setup_net && load_smc
+}
+
+# None is there that is not asked for below.
+case_complete()
+{
+	# shellcheck disable=SC2086 # a list of words
+	want=$(printf '%s\n' $SUITES | sort)
+	have=$(cd "$RESULTS" && printf '%s\n' smc* | sort)
+	[ "$want" = "$have" ] || fail "suites of the module: $(echo "$have" | tr '\n' ' ')"
+}
+
+# suite NAME: each test passed, at least one ran
+suite()
+{
+	cat "$RESULTS/$1/results" || fail "the suite did not run"
+	tests=$(grep -cE '^ +(not )?ok [0-9]' "$RESULTS/$1/results")
+	bad=$(sed -nE 's/^ +not ok [0-9]+ -? ?//p' "$RESULTS/$1/results" | tr '\n' ' ')
+	diag "$1: $tests tests"
+	[ -z "$bad" ] || fail "failed: $bad"
+	! grep -q '# SKIP' "$RESULTS/$1/results" || fail "skipped tests"
+	expect "tests of $1" "$tests" -ge 1
+	grep -qE "^ok [0-9]+ -? ?$1\$" "$RESULTS/$1/results" || fail "no verdict of the suite"
+}
+
+for s_ in $SUITES; do
+	eval "case_$s_() { suite $s_; }"
+done
