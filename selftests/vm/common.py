@@ -92,6 +92,10 @@ class Bed:
         self.run = run
         self.nobody = []	# ends of cables that lead nowhere, but must not look cut
 
+    def hangs(self, h):
+        """A guest that has said its result and powered off, whose process stays."""
+        return False
+
     def wire(self):
         """Join the hosts: one connected pair of sockets per cable."""
         hosts, opt = self.run.hosts, self.run.opt

@@ -28,6 +28,7 @@ from qemu import Qemu
 from uml import Uml
 
 ROUTER = 3
+POWER_OFF_GRACE = 3	# seconds to end after the last line of the console
 GRACE = 30		# seconds that the others get after one guest is lost
 BEDS = {"qemu": (Qemu, "6.12"), "uml": (Uml, "uml-plain"), "uml-debug": (Uml, "uml-debug")}
 
@@ -49,6 +50,7 @@ class Host:
         self.nets = []
         self.buf = b""
         self.end = None		# exit code of the script
+        self.off = None		# when its power off was seen while its process stayed
         self.exited = None	# exit code of its process
         self.results = {}	# case number -> KTAP line
         self.said_hello = False
@@ -272,6 +274,15 @@ class Run:
                     while h.ctl in self.sel.get_map():
                         self.read_ctl(h)
                     h.exited = h.proc.returncode
+                elif h.exited is None and h.end is not None and self.bed.hangs(h):
+                    h.off = h.off or time.monotonic()
+                    if time.monotonic() - h.off > POWER_OFF_GRACE:
+                        self.say(f"# {h.name}: {self.bed.program} stayed after its power off")
+                        os.killpg(h.proc.pid, signal.SIGKILL)
+                        h.proc.wait()
+                        for peer in self.hosts:
+                            if peer.proc is h.proc:
+                                peer.exited = 0
             if not aborted and any(h.lost() for h in self.hosts):
                 gone = next(h for h in self.hosts if h.lost())
                 self.reason(f"{gone.name} ended without a sign of success")
