@@ -16,7 +16,7 @@ endif
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
 
 .PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers check-vm check-debug vm bench fuzz tools
+	check-layers coverage check-vm check-debug vm bench fuzz tools
 
 all: modules
 
@@ -76,6 +76,10 @@ check-vm:
 ## vm: two virtual hosts with a shell each
 vm:
 	@$(TOP)/selftests/vm/shell.sh
+
+## coverage: which code of the module the tests reach (see Documentation/testing.rst)
+coverage:
+	@$(TOP)/scripts/coverage.sh
 
 ## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts
 bench:

@@ -4,10 +4,11 @@
 # Builds the modules for kernels of the VM harness, each in a folder of its own:
 # build/<release>/smc.ko and smc_diag.ko.
 #
-# Usage: build-modules.sh [-f] [-k] [-o SUFFIX] [-p] [-s] [SERIES...]
+# Usage: build-modules.sh [-f] [-g] [-k] [-o SUFFIX] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
 #                are those of selftests/uml/build-kernel.sh
 #   -f           with fault sites (include/smc/fault.h)
+#   -g           with counters for coverage (scripts/coverage.sh)
 #   -k           with KUnit suites (selftests/kunit)
 #   -o SUFFIX    build in build/<release><SUFFIX>
 #   -p           as on a machine without pahole: no BTF
@@ -20,10 +21,12 @@ suffix=
 nobtf=
 check=
 fault=
+gcov=
 kunit=
-while getopts fko:ps opt; do
+while getopts fgko:ps opt; do
 	case $opt in
 	f) fault=y ;;
+	g) gcov=y ;;
 	k) kunit=y ;;
 	o) suffix=$OPTARG ;;
 	p) nobtf=y ;;
@@ -70,7 +73,7 @@ for series in "$@"; do
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
 		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
-			${fault:+SMC_FAULT=y} ${kunit:+SMC_KUNIT=y} \
+			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e

@@ -5,24 +5,29 @@
 # family, as two instances, as two namespaces of one, and on lo. KTAP, one line per case,
 # prefixed with the name of the run. Each run ends with a search for what is left behind.
 #
-# Usage: check-uml.sh [plain|debug] [RUN...]	(names below; default: plain, all)
-#   debug  in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
+# Usage: check-uml.sh [plain|debug|coverage] [RUN...]	(names below; default: plain, all)
+#   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
+#   coverage  as plain, the module built with counters; for coverage.sh
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 flavour=plain
 case ${1:-} in
-plain|debug)
+plain|debug|coverage)
 	flavour=$1
 	shift
 	;;
 esac
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
-selftests/uml/build-kernel.sh "$flavour" || exit 1
-scripts/build-modules.sh "uml-$flavour" || exit 1
-scripts/build-modules.sh -k -o -kunit "uml-$flavour" || exit 1
+kernel=${flavour/coverage/plain}
+gcov=()
+ours=
+[ "$flavour" != coverage ] || { gcov=(-g); ours=-cov; }
+selftests/uml/build-kernel.sh "$kernel" || exit 1
+scripts/build-modules.sh "${gcov[@]}" -o "$ours" "uml-$kernel" || exit 1
+scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
@@ -41,6 +46,13 @@ plain)
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
 	;;
+coverage)
+	p=cov
+	run_options=(--bed uml --ours "$top/build/{kver}$ours")
+	coverage=$top/build/coverage/runs
+	patience=30000
+	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	;;
 debug)
 	p=debug
 	run_options=(--bed uml-debug --mem 1024)
@@ -52,10 +64,10 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 	--env "PATIENCE=$patience")
 
 # does the bed notice what it must notice?
-judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
+[ "$flavour" = coverage ] || judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
 # what the unit tests cannot take into user space
-run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}-kunit" \
+run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$ours-kunit" \
 	--script "$cases/kunit.sh" --timeout 400
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
@@ -91,9 +103,9 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
 # calls that fail one by one, and every deadline: with fault sites, in virtual time
-if [ "$flavour" = plain ]; then
-	scripts/build-modules.sh -f -o -fault uml-plain || exit 1
-	ends=(--topology lo --hosts 1 --virtual-time --module ours --ours "$top/build/{kver}-fault")
+if [ "$flavour" != debug ]; then
+	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" uml-plain || exit 1
+	ends=(--topology lo --hosts 1 --virtual-time --module ours --ours "$top/build/{kver}$ours-fault")
 	run "$p-faults" "${ends[@]}" --script "$cases/faults.sh" --add "$tests/smc_fault" \
 		--timeout 900
 	run "$p-timers" "${ends[@]}" --script "$cases/timers.sh" --add "$tests/smc_timers" \

@@ -8,6 +8,7 @@
 n=0
 rc=0
 run_options=()	# for every run
+coverage=	# folder where runs leave what they reached
 
 want()
 {
@@ -55,7 +56,9 @@ run()
 	want "$name" || return 0
 	log=$(mktemp)
 	echo "# run $name"
+	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
 	"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
+		${coverage:+--env "COVERAGE=$coverage/$name"} \
 		--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
 		--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
 	renumber "$name" "$log"

@@ -62,3 +62,19 @@ left_behind()
 	first_does left left_module || return 1
 	left_resources
 }
+
+# The kernel keeps the counters of modules that have gone. $COVERAGE is the host's folder.
+save_coverage()
+{
+	[ -n "$COVERAGE" ] && [ "$MODULE" = ours ] || return 0
+	[ "$TOPOLOGY" != netns ] || [ "$HOST" = 1 ] || return 0
+	mkdir -p /run/coverage
+	mount -t hostfs -o "$COVERAGE" none /run/coverage || return 1
+	find /sys/kernel/debug/gcov -name '*.gcda' > /run/gcda
+	grep -q . /run/gcda || return 1
+	while read -r f_; do
+		to_=/run/coverage/h$HOST/${f_#/sys/kernel/debug/gcov/}
+		mkdir -p "${to_%/*}" && cat "$f_" > "$to_" || return 1
+	done < /run/gcda
+	umount /run/coverage
+}

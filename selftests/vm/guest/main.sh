@@ -97,6 +97,7 @@ uml*)
 	# shellcheck disable=SC1091 # exists in the guest only
 	. /h/left.sh
 	left_behind || { diag "something is left behind"; failed=$((failed + 1)); }
+	save_coverage || { diag "coverage is not saved"; failed=$((failed + 1)); }
 	;;
 esac
 sync_barrier end || failed=$((failed + 1))

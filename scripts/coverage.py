@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which code of the module the tests have reached, from gcov data of all floors.
+
+Prints a table of the files and checks the functions that no test has reached against
+a list of reasons. KTAP. Leaves an lcov trace file for those who want pages of it.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+# what the compiler appends to the names of copies it makes of a function
+COPY = re.compile(r"\.(part|constprop|isra|cold)(\.\d+)*$")
+
+
+class Coverage:
+    """Counts of all data files, by source file relative to the top folder."""
+
+    def __init__(self):
+        self.lines = collections.defaultdict(collections.Counter)
+        self.functions = collections.defaultdict(dict)	# file: name: (first, last line)
+
+    def add(self, name, data):
+        for line in data["lines"]:
+            self.lines[name][line["line_number"]] += line["count"]
+        for function in data["functions"]:
+            plain = COPY.sub("", function["name"])
+            first, last = function["start_line"], function["end_line"]
+            self.functions[name].setdefault(plain, (first, last))
+
+    def reached(self, name, function):
+        first, last = self.functions[name][function]
+        counts = self.lines[name]
+        return any(counts[n] for n in range(first, last + 1) if n in counts)
+
+    def unreached(self):
+        return {f"{name}:{function}" for name in self.functions
+                for function in self.functions[name] if not self.reached(name, function)}
+
+
+def is_ours(name):
+    path = pathlib.PurePath(name)
+    if path.suffix == ".h":
+        return name.startswith("include/smc/")
+    return path.suffix == ".c" and (len(path.parts) == 1 or path.parts[0] == "proto")
+
+
+def source_name(path, folders):
+    """The name below the top folder; builds are in folders of links to the sources."""
+    for folder in folders:
+        if path.startswith(folder + os.sep):
+            path = os.path.join(TOP, path[len(folder) + 1:])
+    path = os.path.realpath(path)
+    top = str(TOP) + os.sep
+    return path[len(top):] if path.startswith(top) else None
+
+
+def run_gcov(files, folders, coverage):
+    out = subprocess.run(["gcov", "--json-format", "--stdout", *map(str, files)], check=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    for text in out.splitlines():
+        if not text.startswith("{"):
+            continue
+        unit = json.loads(text)
+        for data in unit["files"]:
+            path = os.path.normpath(os.path.join(unit["current_working_directory"],
+                                                 data["file"]))
+            name = source_name(path, folders)
+            if name and is_ours(name):
+                coverage.add(name, data)
+
+
+def add_build(folder, coverage):
+    """Data that programs have left beside their objects."""
+    files = sorted(pathlib.Path(folder).rglob("*.gcda"))
+    if files:
+        run_gcov(files, [], coverage)
+    return len(files)
+
+
+def add_kernel(saved, builds, coverage):
+    """Data saved from a kernel's debugfs, which has the paths of the builds."""
+    files = [f for f in sorted(pathlib.Path(saved).rglob("*.gcda")) if f.stat().st_size]
+    builds = [os.path.realpath(b) for b in builds]
+    found = []
+    with tempfile.TemporaryDirectory() as tmp:
+        for n, data in enumerate(files):
+            notes = [pathlib.Path(b, str(data).split(b + os.sep, 1)[1]).with_suffix(".gcno")
+                     for b in builds if b + os.sep in str(data)]
+            if len(notes) != 1 or not notes[0].exists():
+                sys.exit(f"coverage: no notes of the compiler for {data}")
+            place = pathlib.Path(tmp, str(n))
+            place.mkdir()
+            (place / data.name).symlink_to(data.resolve())
+            (place / notes[0].name).symlink_to(notes[0])
+            found.append(place / data.name)
+        if found:
+            run_gcov(found, builds, coverage)
+    return len(found)
+
+
+def add_static(build, coverage):
+    """Functions of objects that no kernel has told of count as not reached."""
+    notes = sorted(n for n in pathlib.Path(build).rglob("*.gcno")
+                   if "selftests" not in n.parts and not n.name.endswith(".mod.gcno"))
+    with tempfile.TemporaryDirectory() as tmp:
+        found = []
+        for n, note in enumerate(notes):
+            place = pathlib.Path(tmp, str(n))
+            place.mkdir()
+            (place / note.name).symlink_to(note.resolve())
+            found.append(place / note.name)
+        if found:
+            run_gcov(found, [os.path.realpath(build)], coverage)
+    return len(found)
+
+
+def read_reasons(path):
+    """file:function REASON, one a line."""
+    reasons, bad = {}, []
+    for text in path.read_text().splitlines():
+        if not text.strip() or text.startswith("#"):
+            continue
+        name, _, reason = text.partition(" ")
+        if not reason.strip() or name in reasons:
+            bad.append(text)
+        reasons[name] = reason.strip()
+    return reasons, bad
+
+
+def print_table(coverage):
+    total = [0, 0, 0, 0]
+    print(f"# {'file':32} {'lines':>13} {'':>6} {'functions':>12}")
+    for name in sorted(coverage.lines):
+        lines = coverage.lines[name]
+        functions = coverage.functions[name]
+        row = [sum(1 for n in lines if lines[n]), len(lines),
+               sum(1 for f in functions if coverage.reached(name, f)), len(functions)]
+        total = [a + b for a, b in zip(total, row)]
+        print_row(name, row)
+    print_row("all", total)
+
+
+def print_row(name, row):
+    share = 100 * row[0] / row[1] if row[1] else 100
+    print(f"# {name:32} {row[0]:>5} of {row[1]:>4} {share:>4.0f} % {row[2]:>4} of {row[3]:>4}")
+
+
+def write_trace(coverage, path):
+    with open(path, "w", encoding="ascii") as out:
+        for name in sorted(coverage.lines):
+            out.write(f"SF:{TOP / name}\n")
+            for function, (first, _) in sorted(coverage.functions[name].items()):
+                count = int(coverage.reached(name, function))
+                out.write(f"FN:{first},{function}\nFNDA:{count},{function}\n")
+            for line, count in sorted(coverage.lines[name].items()):
+                out.write(f"DA:{line},{count}\n")
+            out.write("end_of_record\n")
+
+
+def judge(coverage, reasons, bad):
+    number = 0
+    failed = False
+
+    def result(what, faults):
+        nonlocal number, failed
+        number += 1
+        failed |= bool(faults)
+        print(f"{'not ok' if faults else 'ok'} {number} coverage: {what}")
+        for fault in faults:
+            print(f"# {fault}")
+
+    unreached = coverage.unreached()
+    result("each entry of the list has a reason", bad)
+    result("each function that no test reaches has a reason", sorted(unreached - set(reasons)))
+    for name in sorted(set(reasons) - unreached):
+        source, _, function = name.partition(":")
+        known = function in coverage.functions.get(source, {})
+        print(f"# stale entry: {name}: {'is reached' if known else 'no such function'}")
+    for name in sorted(unreached & set(reasons)):
+        print(f"# not reached: {name}: {reasons[name]}")
+    print(f"1..{number}")
+    return not failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", action="append", default=[], metavar="DIR",
+                        help="build folder of user-space programs that have run")
+    parser.add_argument("--kernel", metavar="DIR", help="what was saved of debugfs")
+    parser.add_argument("--build", action="append", default=[], metavar="DIR",
+                        help="build folder of a module of which data was saved")
+    parser.add_argument("--reasons", type=pathlib.Path,
+                        default=TOP / "selftests/coverage-unreached.txt")
+    parser.add_argument("--trace", type=pathlib.Path, help="write an lcov trace file")
+    args = parser.parse_args()
+    coverage = Coverage()
+    for folder in args.programs:
+        n = add_build(folder, coverage)
+        print(f"# {n} data files of programs in {folder}")
+        if not n:
+            sys.exit(f"coverage: no data in {folder}")
+    for build in args.build:
+        add_static(build, coverage)
+    if args.kernel:
+        n = add_kernel(args.kernel, args.build, coverage)
+        print(f"# {n} data files of kernels in {args.kernel}")
+        if not n:
+            sys.exit(f"coverage: no data in {args.kernel}")
+    print_table(coverage)
+    if args.trace:
+        write_trace(coverage, args.trace)
+    sys.exit(0 if judge(coverage, *read_reasons(args.reasons)) else 1)
+
+
+if __name__ == "__main__":
+    main()
