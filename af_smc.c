@@ -144,7 +144,10 @@ static int connect_begin(struct smc_sock *smc, void *addr, int len)
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	force_tcp = refused(smc, addr, len);
-	smc_carrier_want_option(&smc->carrier, !force_tcp);
+	if (force_tcp)
+		smc_carrier_withdraw_option(&smc->carrier);
+	else
+		smc_carrier_offer_option(&smc->carrier);
 	rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;

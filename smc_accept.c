@@ -311,14 +311,14 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 			return -ENOMEM;
 		/* its own queue: children wake the worker, ready ones wake the application */
 		smc_carrier_unshare(&smc->carrier);
-		smc_carrier_want_option(&smc->carrier, true);
+		smc_carrier_answer_option(&smc->carrier);
 		add_wait_queue(&csock->wq.wait, &l->wait);
 	}
 	rc = READ_ONCE(csock->ops)->listen(csock, backlog);
 	if (rc) {
 		if (!again) {
 			remove_wait_queue(&csock->wq.wait, &l->wait);
-			smc_carrier_want_option(&smc->carrier, false);
+			smc_carrier_withdraw_option(&smc->carrier);
 			smc_fback_attach(smc, sk->sk_socket);
 			cancel_work_sync(&l->work);
 			listener_put(l);

@@ -5,16 +5,11 @@
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
-#include <linux/tcp.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/carrier.h>
 #include <smc/fault.h>
-
-#if !IS_ENABLED(CONFIG_SMC)
-#error "This kernel has no CONFIG_SMC: its TCP neither sends nor recognises the SMC option."
-#endif
 
 static struct smc_carrier_callbacks defaults;
 
@@ -247,6 +242,7 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 	write_lock_bh(&sk->sk_callback_lock);
 	restore_callbacks(sk, &defaults);
 	write_unlock_bh(&sk->sk_callback_lock);
+	smc_option_accepted(&child->option, sk, &c->option);
 	return 0;
 }
 
@@ -267,6 +263,7 @@ void smc_carrier_release(struct smc_carrier *c, bool reset)
 	if (sock->sk) {
 		smc_carrier_unhook(c);
 		smc_carrier_unshare(c);
+		smc_option_withdraw(&c->option, sock->sk);
 		if (reset)
 			sock_no_linger(sock->sk);
 	}
@@ -355,35 +352,7 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
 		WRITE_ONCE(c->sock->file, file);
 }
 
-/* ---- SMC option, state ------------------------------------------------------- */
-
-/**
- * smc_carrier_want_option() - ask for the SMC option on SYN or SYN-ACK
- * @c: carrier, before connect() or listen()
- * @want: on or off
- */
-void smc_carrier_want_option(struct smc_carrier *c, bool want)
-{
-	struct sock *sk = c->sock->sk;
-
-	lock_sock(sk);
-	tcp_sk(sk)->syn_smc = want;
-	release_sock(sk);
-}
-
-/**
- * smc_carrier_peer_option() - did the peer send the option too?
- * @c: connected or accepted carrier
- *
- * Core clears the flag when the peer's SYN or SYN-ACK lacked the option, and with
- * syncookies.
- *
- * Return: true if it did.
- */
-bool smc_carrier_peer_option(const struct smc_carrier *c)
-{
-	return READ_ONCE(tcp_sk(c->sock->sk)->syn_smc);
-}
+/* ---- state ------------------------------------------------------------------- */
 
 /**
  * smc_carrier_peer_addr() - the address of the peer
@@ -436,21 +405,4 @@ int __init smc_carrier_learn(void)
 	save_callbacks(sock->sk, &defaults);
 	sock_release(sock);
 	return 0;
-}
-
-/**
- * smc_carrier_init() - let TCP send and recognise the SMC option
- *
- * Return: 0.
- */
-int __init smc_carrier_init(void)
-{
-	static_branch_enable(&tcp_have_smc);
-	return 0;
-}
-
-/** smc_carrier_exit() - no SYN carries the option any more */
-void smc_carrier_exit(void)
-{
-	static_branch_disable(&tcp_have_smc);
 }

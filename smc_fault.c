@@ -19,7 +19,8 @@
  * struct site - one place where a call may be made to fail
  * @name: as in the enum
  * @when: what a test has to do to come by: load the module, make a namespace, plug in
- *	a device, run connections, lose something on the way to the peer
+ *	a device, run connections, have our own TCP option, lose something on the way
+ *	to the peer
  * @hits: how often the code came by
  * @fired: how often it was made to fail
  * @due: arrivals until it fires; 0: not armed
@@ -130,6 +131,11 @@ static struct site sites[] = {
 	SITE(LLC_RTOKENS, "run"),
 
 	SITE(SPLICE_PAGE, "run"),
+
+	SITE(OPTION_PERNET, "option"),
+	SITE(OPTION_HOOKS, "option"),
+	SITE(OPTION_MARK, "option"),
+	SITE(OPTION_ROOM, "option"),
 
 	SITE(LOSE_CLC, "lose"),
 	SITE(LOSE_LLC, "lose"),

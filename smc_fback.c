@@ -197,7 +197,7 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 	smc->own_reason = own_reason;
 	smc->peer_reason = peer_reason;
 	/* a later connect() of this socket must not promise a handshake */
-	smc_carrier_want_option(&smc->carrier, false);
+	smc_carrier_withdraw_option(&smc->carrier);
 	if (count)
 		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
 	spin_lock_bh(&smc->state_lock);

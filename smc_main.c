@@ -11,7 +11,6 @@
 #include <linux/smc.h>
 #include <net/genetlink.h>
 #include <smc/af_smc.h>
-#include <smc/carrier.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/fault.h>
@@ -20,6 +19,7 @@
 #include <smc/llc.h>
 #include <smc/negcache.h>
 #include <smc/netlink.h>
+#include <smc/option.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
 #include <smc/sysctl.h>
@@ -44,8 +44,8 @@ static int __init core_init(void)
 
 /*
  * Lower parts first; link groups after the devices, so that at the end they can still
- * tell their peers. The family comes late: with it users come in. The option in
- * TCP's SYN comes last and goes first: with it peers come in.
+ * tell their peers. The family comes last and goes first: with it users and peers
+ * come in.
  */
 static const struct part parts[] = {
 #ifdef SMC_FAULT
@@ -61,8 +61,8 @@ static const struct part parts[] = {
 	{ "link groups", core_init, smc_core_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
+	{ "TCP option", smc_option_init, smc_option_exit },
 	{ "socket family", smc_af_init, smc_af_exit },
-	{ "TCP option", smc_carrier_init, smc_carrier_exit },
 };
 
 static void stop(int n)

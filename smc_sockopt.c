@@ -254,6 +254,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	else
 		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
 	mirror_locked(smc);
+	if (!rc && level == SOL_TCP && name == TCP_SAVE_SYN)
+		smc_option_save_syn(&smc->carrier.option, csock->sk);
 	if (!rc && level == SOL_TCP && (name == TCP_NODELAY || name == TCP_CORK))
 		act_on_stream(smc, name, val);
 	release_sock(sk);
@@ -304,20 +306,25 @@ int smc_sockopt_set_peek_off(struct sock *sk, int val)
 
 /* ---- get --------------------------------------------------------------------- */
 
-static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
+static int put_int(int answer, char __user *val, int __user *len)
 {
-	int n, on = test_bit(SMC_SF_LIMIT_HS, &smc->flags);
+	int n;
 
-	if (name != SMC_LIMIT_HS)
-		return -EOPNOTSUPP;
 	if (get_user(n, len))
 		return -EFAULT;
 	if (n < 0)
 		return -EINVAL;
-	n = min_t(int, n, sizeof(on));
-	if (put_user(n, len) || copy_to_user(val, &on, n))
+	n = min_t(int, n, sizeof(answer));
+	if (put_user(n, len) || copy_to_user(val, &answer, n))
 		return -EFAULT;
 	return 0;
+}
+
+static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
+{
+	if (name != SMC_LIMIT_HS)
+		return -EOPNOTSUPP;
+	return put_int(test_bit(SMC_SF_LIMIT_HS, &smc->flags), val, len);
 }
 
 /**
@@ -335,9 +342,15 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 {
 	struct socket *csock = smc->carrier.sock;
 	const struct proto_ops *ops = READ_ONCE(csock->ops);
+	int saves;
 
 	if (level == SOL_SMC)
 		return get_smc(smc, name, val, len);
+	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
+		saves = smc_option_saves_syn(&smc->carrier.option, csock->sk);
+		if (saves >= 0)
+			return put_int(saves, val, len);
+	}
 	if (!ops->getsockopt)
 		return -EOPNOTSUPP;
 	return ops->getsockopt(csock, level, name, val, len);

@@ -21,8 +21,9 @@ conf=$kdir/include/config/auto.conf
 
 grep -q '^CONFIG_INFINIBAND=' "$conf" ||
 	stop "the kernel at $kdir has no RDMA (CONFIG_INFINIBAND); cloud flavours lack it."
-grep -q '^CONFIG_SMC=[my]' "$conf" ||
-	stop "the kernel at $kdir has no CONFIG_SMC, so its TCP cannot carry the SMC option; supported are kernels 6.1 to 6.12 with CONFIG_SMC=m."
+# without CONFIG_SMC netfilter puts the option into TCP's SYN
+grep -q -e '^CONFIG_SMC=[my]' -e '^CONFIG_NETFILTER=y' "$conf" ||
+	stop "the kernel at $kdir has neither CONFIG_SMC nor CONFIG_NETFILTER, so nothing can put the SMC option into a SYN."
 grep -q '^CONFIG_SMC=y' "$conf" &&
 	stop "the kernel at $kdir has its own SMC built in (CONFIG_SMC=y); a module cannot replace it."
 

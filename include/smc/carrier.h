@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
+#include <smc/option.h>
 
 struct file;
 
@@ -45,6 +46,7 @@ struct smc_carrier_callbacks {
  * @owner: for @events
  * @saved: the TCP socket's own callbacks, while hooked
  * @hooked: the callbacks are ours
+ * @option: who sent the SMC option
  *
  * sk_user_data points here while the callbacks are ours; both change together
  * under the carrier's sk_callback_lock.
@@ -55,13 +57,11 @@ struct smc_carrier {
 	void *owner;
 	struct smc_carrier_callbacks saved;
 	bool hooked;
+	struct smc_option option;
 };
 
 /* Learns TCP's own callbacks; before the first carrier. */
 int smc_carrier_learn(void);
-/* Module-wide: the static key of the TCP option; last in init, first in exit. */
-int smc_carrier_init(void);
-void smc_carrier_exit(void);
 
 /* Creates a TCP socket of @family in the caller's context (cgroup, creds, LSM). */
 int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int kern);
@@ -92,10 +92,29 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file);
 /* Ends the TCP connection for @err as a reset would, and drops what was received. */
 void smc_carrier_abort(struct smc_carrier *c, int err);
 
-/* Asks for the option on the SYN / SYN-ACK; before connect() or listen(). */
-void smc_carrier_want_option(struct smc_carrier *c, bool want);
-/* After the handshake: did the peer send the option too? */
-bool smc_carrier_peer_option(const struct smc_carrier *c);
+/* The SYN of the connect() that follows carries the SMC option. Process context. */
+static inline void smc_carrier_offer_option(struct smc_carrier *c)
+{
+	smc_option_offer(&c->option, c->sock->sk);
+}
+
+/* The SYN-ACKs of the listen() that follows answer it. */
+static inline void smc_carrier_answer_option(struct smc_carrier *c)
+{
+	smc_option_answer(&c->option, c->sock->sk);
+}
+
+/* No SYN and no SYN-ACK carries it any more. */
+static inline void smc_carrier_withdraw_option(struct smc_carrier *c)
+{
+	smc_option_withdraw(&c->option, c->sock->sk);
+}
+
+/* After TCP's handshake: did both ends send the option? Process context. */
+static inline bool smc_carrier_peer_option(const struct smc_carrier *c)
+{
+	return smc_option_agreed(&c->option, c->sock->sk);
+}
 
 /* TCP state and pending error without taking the socket lock. */
 static inline int smc_carrier_state(const struct smc_carrier *c)

@@ -113,6 +113,12 @@ enum smc_fault_site {
 	/* stream */
 	SMC_FAULT_SPLICE_PAGE,
 
+	/* builds with our own TCP option */
+	SMC_FAULT_OPTION_PERNET,
+	SMC_FAULT_OPTION_HOOKS,
+	SMC_FAULT_OPTION_MARK,
+	SMC_FAULT_OPTION_ROOM,
+
 	/* what is lost without an error: for tests of deadlines */
 	SMC_FAULT_LOSE_CLC,
 	SMC_FAULT_LOSE_LLC,

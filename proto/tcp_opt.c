@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The SMC option among the options of a TCP header, see tcp_opt.h. */
+#include <smc/proto/tcp_opt.h>
+
+enum {
+	KIND_END	= 0,
+	KIND_NOP	= 1,
+	KIND_MD5	= 19,
+	KIND_AO		= 29,
+	KIND_FASTOPEN	= 34,
+	KIND_EXP	= 254,
+};
+
+/* Experimental kind of Fast Open: a 16-bit identifier. */
+#define EXP_FASTOPEN	0xf989
+
+/* One whole option of @len bytes. */
+static unsigned int look_at(const u8 *opt, size_t len, u32 id)
+{
+	switch (opt[0]) {
+	case KIND_MD5:
+	case KIND_AO:
+		return SMC_TCP_OPT_F_SIGNED;
+	case KIND_FASTOPEN:
+		return SMC_TCP_OPT_F_FASTOPEN;
+	case KIND_EXP:
+		if (len >= SMC_TCP_OPT_LEN && smc_get_be32(opt + 2) == id)
+			return SMC_TCP_OPT_F_SMC;
+		if (len >= 4 && smc_get_be16(opt + 2) == EXP_FASTOPEN)
+			return SMC_TCP_OPT_F_FASTOPEN;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos)
+{
+	unsigned int found = 0, here;
+	size_t i = 0, n;
+
+	while (i < len) {
+		if (opts[i] == KIND_END)
+			return found | SMC_TCP_OPT_F_END;
+		if (opts[i] == KIND_NOP) {
+			i++;
+			continue;
+		}
+		if (len - i < 2)
+			return found | SMC_TCP_OPT_F_BAD;
+		n = opts[i + 1];
+		if (n < 2 || n > len - i)
+			return found | SMC_TCP_OPT_F_BAD;
+		here = look_at(opts + i, n, id);
+		if (here & SMC_TCP_OPT_F_SMC && !(found & SMC_TCP_OPT_F_SMC))
+			*pos = i;
+		found |= here;
+		i += n;
+	}
+	return found;
+}
+
+void smc_tcp_opt_put(u8 *p)
+{
+	smc_put_be32(p, SMC_TCP_OPT_WORD);
+	smc_put_be32(p + 4, SMC_TCP_OPT_ID);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The SMC option added to a TCP segment that is about to leave. */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/kernel.h>
+#include <linux/netfilter.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <net/checksum.h>
+#include <net/dst.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+#include <smc/fault.h>
+#include <smc/option_pkt.h>
+#include <smc/proto/tcp_opt.h>
+
+/* Where the TCP header begins, or -1. */
+static int tcp_offset(struct sk_buff *skb, u8 pf)
+{
+	const struct iphdr *iph;
+	__be16 frag;
+	u8 next;
+	int off;
+
+	switch (pf) {
+	case NFPROTO_IPV4:
+		if (!pskb_may_pull(skb, sizeof(*iph)))
+			return -1;
+		iph = ip_hdr(skb);
+		if (iph->protocol != IPPROTO_TCP || ip_is_fragment(iph))
+			return -1;
+		return ip_hdrlen(skb);
+	case NFPROTO_IPV6:
+		if (!pskb_may_pull(skb, sizeof(struct ipv6hdr)))
+			return -1;
+		next = ipv6_hdr(skb)->nexthdr;
+		off = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &next, &frag);
+		return next == IPPROTO_TCP && !frag ? off : -1;
+	default:
+		return -1;
+	}
+}
+
+/*
+ * The whole segment is the TCP header at @off: with data it would be Fast Open, whose
+ * SYN-ACKs do not all come from a request that remembers the SYN.
+ */
+static bool bare_syn(struct sk_buff *skb, int off, bool ack)
+{
+	const struct tcphdr *th;
+	unsigned int len;
+
+	if (!pskb_may_pull(skb, off + sizeof(*th)))
+		return false;
+	th = (const struct tcphdr *)(skb->data + off);
+	len = th->doff * 4;
+	return th->syn && th->ack == ack && !th->rst && !th->fin && len >= sizeof(*th) &&
+	       skb->len == off + len && pskb_may_pull(skb, off + len);
+}
+
+/*
+ * The checksum of what changed. Mostly the device sums up the segment and only the length
+ * in the pseudo header counts; the other calls do nothing then.
+ */
+static void fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len, __be16 old_word)
+{
+	__be16 new_word = ((const __be16 *)th)[6];
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		skb->csum_start -= SMC_TCP_OPT_ROOM;
+	inet_proto_csum_replace2(&th->check, skb, htons(old_len),
+				 htons(old_len + SMC_TCP_OPT_ROOM), true);
+	inet_proto_csum_replace2(&th->check, skb, old_word, new_word, false);
+	inet_proto_csum_replace4(&th->check, skb, 0, htonl(SMC_TCP_OPT_WORD), false);
+	inet_proto_csum_replace4(&th->check, skb, 0, htonl(SMC_TCP_OPT_ID), false);
+}
+
+/* Headers move down, the option takes the place in between. There is room. */
+static void insert(struct sk_buff *skb, u8 pf, int off, int len)
+{
+	struct tcphdr *th;
+	__be16 old_word;
+
+	skb_push(skb, SMC_TCP_OPT_ROOM);
+	memmove(skb->data, skb->data + SMC_TCP_OPT_ROOM, off + len);
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, off);
+	th = tcp_hdr(skb);
+	/* data offset and flags */
+	old_word = ((const __be16 *)th)[6];
+	th->doff += SMC_TCP_OPT_ROOM / 4;
+	smc_tcp_opt_put((u8 *)th + len);
+	fix_checksum(skb, th, len, old_word);
+	if (pf == NFPROTO_IPV4) {
+		ip_hdr(skb)->tot_len = htons(skb->len);
+		ip_send_check(ip_hdr(skb));
+	} else {
+		ipv6_hdr(skb)->payload_len = htons(skb->len - sizeof(struct ipv6hdr));
+	}
+}
+
+/**
+ * smc_option_pkt_add() - add the option
+ * @skb: packet in LOCAL_OUT
+ * @pf: NFPROTO_IPV4 or NFPROTO_IPV6
+ * @ack: it is to be a SYN-ACK, else a SYN
+ *
+ * Any context. With a VRF a packet passes here twice.
+ *
+ * Return: true if the packet has the option now.
+ */
+bool smc_option_pkt_add(struct sk_buff *skb, u8 pf, bool ack)
+{
+	int off = tcp_offset(skb, pf), len;
+	const struct tcphdr *th;
+	unsigned int found;
+	size_t pos;
+
+	if (off < 0 || !bare_syn(skb, off, ack))
+		return false;
+	th = (const struct tcphdr *)(skb->data + off);
+	len = th->doff * 4;
+	found = smc_tcp_opt_scan((const u8 *)(th + 1), len - sizeof(*th), SMC_TCP_OPT_ID, &pos);
+	if (found)
+		return found == SMC_TCP_OPT_F_SMC;
+	if (len + SMC_TCP_OPT_ROOM > SMC_TCP_HDR_MAX)
+		return false;
+	if (!skb_dst(skb) || skb->len + SMC_TCP_OPT_ROOM > dst_mtu(skb_dst(skb)))
+		return false;
+	if (smc_fault_rc(OPTION_ROOM, -ENOMEM, skb_cow_head(skb, SMC_TCP_OPT_ROOM)))
+		return false;
+	insert(skb, pf, off, len);
+	return true;
+}
