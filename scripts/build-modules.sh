@@ -4,31 +4,34 @@
 # Builds the modules for kernels of the VM harness, each in a folder of its own:
 # build/<release>/smc.ko and smc_diag.ko.
 #
-# Usage: build-modules.sh [-f] [-g] [-k] [-o SUFFIX] [-p] [-s] [SERIES...]
+# Usage: build-modules.sh [-f] [-g] [-k] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
 #                are those of selftests/uml/build-kernel.sh
 #   -f           with fault sites (include/smc/fault.h)
 #   -g           with counters for coverage (scripts/coverage.sh)
 #   -k           with KUnit suites (selftests/kunit)
 #   -o SUFFIX    build in build/<release><SUFFIX>
+#   -t own       our own TCP option even where core TCP has one (see Kbuild)
 #   -p           as on a machine without pahole: no BTF
 #   -s           run sparse over the sources (make C=2)
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}")
 suffix=
 nobtf=
 check=
 fault=
 gcov=
 kunit=
-while getopts fgko:ps opt; do
+option=
+while getopts fgko:t:ps opt; do
 	case $opt in
 	f) fault=y ;;
 	g) gcov=y ;;
 	k) kunit=y ;;
 	o) suffix=$OPTARG ;;
+	t) option=$OPTARG ;;
 	p) nobtf=y ;;
 	s) check=y ;;
 	*) exit 2 ;;
@@ -37,6 +40,24 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- 6.12 6.1
 command -v pahole > /dev/null || nobtf=y
+
+# Debian 13's kernels want that release's compiler: its tree, with our folders at the
+# same place. The mounts are in a namespace of their own and go with it.
+in_tree()
+{
+	# shellcheck disable=SC2016 # for the other shell
+	unshare --mount --propagation private sh -eu -c '
+		tree=$1
+		top=$2
+		cache=$3
+		shift 3
+		mount -t proc proc "$tree/proc"
+		for d in "$top" "$cache"; do
+			mkdir -p "$tree$d"
+			mount --bind "$d" "$tree$d"
+		done
+		exec chroot "$tree" "$@"' sh "$cache/debian-13" "$top" "$cache" "$@"
+}
 
 for series in "$@"; do
 	kdir=$cache/kernels/$series/headers
@@ -69,17 +90,28 @@ for series in "$@"; do
 	arch=
 	! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
 	log=$out/build.log
+	within=
+	case $release in
+	*+deb13-*)
+		[ -e "$cache/debian-13.done" ] || {
+			echo "no Debian 13 tree in $cache: run selftests/vm/fetch.sh $series" >&2
+			exit 1
+		}
+		within=in_tree
+		;;
+	esac
 	set +e
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
-		make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
+		$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \
+			${option:+SMC_OPTION=$option} \
 			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e
 	# BTF is left out by the kernel's own rules when vmlinux is missing, and a
 	# stable update of the compiler may be newer than the kernel's build
-	noise='Skipping BTF generation|the compiler differs|The kernel was built by|You are using'
+	noise='Skipping BTF generation|the compiler differs|pahole version differs|The kernel was built (by|with)|You are using'
 	if [ $rc -ne 0 ] || grep -E 'warning|WARNING|error:' "$log" | grep -Evq "$noise"; then
 		grep -E -A6 'warning|WARNING|error|ERROR' "$log" | grep -Ev "$noise" | head -80
 		echo "build for $release failed, see $log" >&2

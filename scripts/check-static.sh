@@ -58,13 +58,16 @@ perl "$kdoc" -none -Werror $(git ls-files 'smc_*.c' 'af_smc.c' 'proto/*.c' 'incl
 result "kernel-doc" $? "$tmp/log"
 
 # --- builds
+# the older one as users have it, the newer one with what debug builds add; each once
+# with core's TCP option and once with ours
 for series in 6.12 6.1; do
-	scripts/build-modules.sh -o -static "$series" > "$tmp/log" 2>&1
+	warn='' sparse="-f -t own"
+	[ "$series" = 6.12 ] || warn="-t own" sparse=''
+	# shellcheck disable=SC2086 # options or nothing
+	scripts/build-modules.sh $warn -o -static "$series" > "$tmp/log" 2>&1
 	result "build for $series, gcc W=1" $? "$tmp/log"
-	# the older one as users have it, the newer one with what debug builds add
-	fault=
-	[ "$series" = 6.1 ] || fault=-f
-	scripts/build-modules.sh $fault -p -s -o -sparse "$series" > "$tmp/log" 2>&1
+	# shellcheck disable=SC2086
+	scripts/build-modules.sh $sparse -p -s -o -sparse "$series" > "$tmp/log" 2>&1
 	result "build for $series without pahole, sparse" $? "$tmp/log"
 done
 release=$(basename "$(readlink -f "$cache/kernels/6.12")")
@@ -82,6 +85,8 @@ result "every call that may fail has a fault site" $? "$tmp/log"
 # --- layers
 scripts/check-layers.sh "$top/build/$release-static" > "$tmp/log" 2>&1
 result "layers" $? "$tmp/log"
+scripts/check-layers.sh "$top/build/$release-sparse" > "$tmp/log" 2>&1
+result "layers, with our own TCP option" $? "$tmp/log"
 
 echo "1..$n"
 exit $rc

@@ -12,8 +12,8 @@ vm=$top/selftests/vm
 cd "$top" || exit 1
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
-selftests/vm/fetch.sh || exit 1
-scripts/build-modules.sh || exit 1
+selftests/vm/fetch.sh 6.12 6.1 7 || exit 1
+scripts/build-modules.sh 6.12 6.1 7 || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
@@ -64,6 +64,12 @@ judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 
 # versions 1 and 2, IPv4 and IPv6
 run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
+
+# our own TCP option on a kernel that has none, judged by both ends and from the packets
+run option-7 --module ours --kernel 7 --script "$cases/option.sh" --env WANT_OPTION=own \
+	--timeout 500
+judge option-7 "$vm/option.py" "$out/option-7/link0.pcap" agree mapped v6 plain_server \
+	plain_client many lost_syn lost_synack repeated filtered cookies fastopen no_room conntrack nat
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900

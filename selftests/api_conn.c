@@ -2,6 +2,7 @@
 /* API cases: making sockets, names, listening and accepting. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -378,6 +379,62 @@ static void v4_mapped_connect(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 17);
 }
 
+static int save_syn(int fd)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	T_OK(getsockopt(fd, SOL_TCP, TCP_SAVE_SYN, &val, &len));
+	T_EQ(len, sizeof(int));
+	return val;
+}
+
+/* One connection; what TCP_SAVED_SYN gives of it. */
+static socklen_t saved_of(struct api_env *e, int lfd, struct tl_addr *at, u8 *buf, socklen_t len)
+{
+	int rfd = T_OK(r_socket(e, e->peer)), fd;
+	socklen_t again = len;
+
+	T_OK(r_connect(e, rfd, at));
+	fd = T_OK(accept(lfd, NULL, NULL));
+	T_EQ(save_syn(fd), save_syn(lfd));
+	T_OK(getsockopt(fd, SOL_TCP, TCP_SAVED_SYN, buf, &len));
+	/* it can be had once */
+	T_OK(getsockopt(fd, SOL_TCP, TCP_SAVED_SYN, buf + len, &again));
+	T_EQ(again, 0);
+	api_roundtrip(e, fd, rfd, 40);
+	return len;
+}
+
+/* Whoever else saves SYNs of a listener: its user sees what it asked for itself. */
+static void saved_syn(struct api_env *e)
+{
+	const unsigned int net = e->proto->af == AF_INET6 ? 40 : 20;
+	struct tl_addr at;
+	u8 syn[2048];
+	int lfd = api_listener(e, &at), on = 1, off = 0;
+	socklen_t len;
+
+	T_EQ(save_syn(lfd), 0);
+	T_EQ(saved_of(e, lfd, &at, syn, 1024), 0);
+
+	T_OK(setsockopt(lfd, SOL_TCP, TCP_SAVE_SYN, &on, sizeof(on)));
+	T_EQ(save_syn(lfd), 1);
+	len = saved_of(e, lfd, &at, syn, 1024);
+	T_TRUE(len >= net + 20);
+	T_EQ(syn[0] >> 4, e->proto->af == AF_INET6 ? 6 : 4);
+	T_EQ(syn[net + 2] << 8 | syn[net + 3], tl_addr_port(&at));
+	T_EQ(len, net + (syn[net + 12] >> 4) * 4);
+	/* the option that a peer of the family sends stands there as it was sent */
+	if (e->proto->smc && e->peer->smc)
+		T_TRUE(memmem(syn, len, "\xfe\x06\xe2\xd4\xc3\xd9", 6));
+
+	T_OK(setsockopt(lfd, SOL_TCP, TCP_SAVE_SYN, &off, sizeof(off)));
+	T_EQ(save_syn(lfd), 0);
+	T_EQ(saved_of(e, lfd, &at, syn, 1024), 0);
+	T_OK(close(lfd));
+}
+
 static const struct api_case cases[] = {
 	{ "socket_flags",		socket_flags,			0 },
 	{ "bind_getsockname",		bind_getsockname,		0 },
@@ -389,6 +446,7 @@ static const struct api_case cases[] = {
 	{ "accept_timeout",		accept_timeout,			0 },
 	{ "accept_interrupted",		accept_interrupted,		0 },
 	{ "accept_many",		accept_many,			0 },
+	{ "saved_syn",			saved_syn,			0 },
 	{ "listen_again",		listen_again,			0 },
 	{ "listener_closed_with_pending", listener_closed_with_pending,	0 },
 	{ "rebind_after_close",		rebind_after_close,		0 },

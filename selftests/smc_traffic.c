@@ -610,6 +610,7 @@ static void bad_usage(void)
 		"  --verbose       server: one line for each operation\n"
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
 		"                  tells some resets as an end of the stream\n"
+		"  --fastopen      client: the first data goes with the SYN\n"
 		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
 		"subtests:", DEFAULT_PORT);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
@@ -647,6 +648,7 @@ static const struct option longopts[] = {
 	{ "corrupt",	required_argument, NULL, 'C' },
 	{ "intree",	required_argument, NULL, 'I' },
 	{ "settle",	required_argument, NULL, 'T' },
+	{ "fastopen",	no_argument, NULL, 'F' },
 	{ }
 };
 
@@ -694,6 +696,9 @@ static void parse_simple(int o)
 		break;
 	case 'T':
 		opt.settle_ms = strtoul(optarg, NULL, 0);
+		break;
+	case 'F':
+		opt.client.fastopen = true;
 		break;
 	case 'C':
 		opt.corrupt = strtoull(optarg, NULL, 0);

@@ -181,6 +181,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @require: mode that every connection must have on both sides, TL_MODE_UNKNOWN for any
  * @show_mode: look the mode up even if none is required
  * @timeout_ms: silence after which an operation has failed
+ * @fastopen: the data goes with the SYN
  * @seed: changes with every connection
  */
 struct trf_client {
@@ -189,6 +190,7 @@ struct trf_client {
 	struct tl_addr to;
 	enum tl_mode require;
 	bool show_mode;
+	bool fastopen;
 	unsigned int timeout_ms;
 	u64 seed;
 };

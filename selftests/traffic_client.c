@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Client side of the traffic operations, shared by the traffic test and the benchmark. */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,6 +43,22 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 	return 0;
 }
 
+/* The SYN leaves with the first data. */
+static int connect_later(const struct trf_client *c)
+{
+	int fd = tl_socket(c->proto, 0);
+	int err, on = 1;
+
+	if (fd < 0)
+		return fd;
+	if (!setsockopt(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) &&
+	    !connect(fd, &c->to.sa, c->to.len))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 /**
  * trf_client_connect() - connect and check the mode
  * @c: what every subtest needs
@@ -54,7 +71,8 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	int fd, err;
 
 	memset(out, 0, sizeof(*out));
-	fd = tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
+	fd = c->fastopen ? connect_later(c) :
+			   tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
 	if (fd < 0)
 		return trf_fail(out, fd, "connect: %s", tl_errno_name(-fd));
 	err = tl_set_timeouts(fd, c->timeout_ms);

@@ -6,7 +6,8 @@
 #
 # Usage: fetch.sh [--headers-only] [--no-host] [--update] [SERIES...]
 #
-#   SERIES          6.12 and 6.1 are known; default: both
+#   SERIES          6.12, 6.1 and 7 (the newest 7.x of trixie-backports) are known;
+#                   default: 6.12 and 6.1
 #   --headers-only  only what a module build needs
 #   --no-host       leave the packages of this machine alone
 #   --update        look for newer kernels even when one is cached
@@ -22,6 +23,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
 apt_private=$top/scripts/apt-private.sh
+apt=$cache/apt
 headers_only=
 host=y
 update=
@@ -44,14 +46,14 @@ newest_release()
 	case $1 in
 	6.12)	re='6\.12\.[0-9]+\+deb12-amd64' ;;
 	6.1)	re='6\.1\.0-[0-9]+-amd64' ;;
+	7)	re='7\.[0-9]+\.[0-9]+\+deb13-amd64' ;;
 	*)	die "no rule for kernel series $1" ;;
 	esac
-	"$apt_private" "$cache/apt" list "linux-(image|headers)-$re(-unsigned)?" \
+	"$apt_private" "$apt" list "linux-(image|headers|binary(-unsigned)?|modules)-$re(-unsigned)?" \
 		> "$cache/names"
 	sed -n 's/^linux-headers-//p' "$cache/names" | sort -rV > "$cache/releases"
 	while read -r r; do
-		if grep -qxF -e "linux-image-$r" -e "linux-image-$r-unsigned" \
-			"$cache/names"; then
+		if [ -n "$(image_packages "$r")" ]; then
 			echo "$r"
 			return 0
 		fi
@@ -59,13 +61,29 @@ newest_release()
 	die "the archive has no kernel of series $1"
 }
 
-image_package()
+known()
 {
-	if grep -qxF "linux-image-$1" "$cache/names"; then
-		echo "linux-image-$1"
-	else
-		echo "linux-image-$1-unsigned"
+	grep -qxF "$1" "$cache/names"
+}
+
+# What holds the kernel and its modules. Since 7.2 these are three packages, and
+# the image package has nothing in it.
+image_packages()
+{
+	if known "linux-modules-$1"; then
+		for p in "linux-binary-$1" "linux-binary-unsigned-$1"; do
+			if known "$p"; then
+				echo "$p linux-modules-$1 linux-base-$1"
+				return 0
+			fi
+		done
 	fi
+	for p in "linux-image-$1" "linux-image-$1-unsigned"; do
+		if known "$p"; then
+			echo "$p"
+			return 0
+		fi
+	done
 }
 
 # unpack RELEASE PACKAGE...
@@ -77,7 +95,7 @@ unpack()
 	rm -rf "$dir/debs"
 	mkdir -p "$dir/tree"
 	say "$rel: downloading $*"
-	"$apt_private" "$cache/apt" download "$dir/debs" "$@" > "$dir/apt.log" ||
+	"$apt_private" "$apt" download "$dir/debs" "$@" > "$dir/apt.log" ||
 		{ cat "$dir/apt.log" >&2; die "download of $* failed"; }
 	for d in "$dir"/debs/*.deb; do
 		say "$rel: unpacking ${d##*/}"
@@ -86,12 +104,30 @@ unpack()
 	rm -rf "$dir/debs"
 }
 
+# Modules for Debian 13's kernels need its compiler, and tools linked with its
+# libc: a Debian tree, entered by scripts/build-modules.sh.
+fetch_compiler()
+{
+	tree=$cache/debian-13
+	[ ! -e "$tree.done" ] || return 0
+	[ "$(id -u)" = 0 ] || die "making the Debian 13 tree needs root, once"
+	say "making a Debian 13 tree with its compiler in $tree"
+	rm -rf "$tree"
+	debootstrap --variant=minbase --include=gcc-14,make,libelf1t64,libssl3t64 trixie "$tree" \
+		"${SMC_DEBIAN_MIRROR:-http://deb.debian.org/debian}" > "$tree.log" 2>&1 ||
+		{ tail "$tree.log" >&2; die "debootstrap failed"; }
+	: > "$tree.done"
+}
+
 fetch_headers()
 {
 	dir=$cache/kernels/$1
 	[ ! -e "$dir/headers.done" ] || return 0
 
 	common=${1%-amd64}-common
+	case $1 in
+	*+deb13-*)	fetch_compiler ;;
+	esac
 	case $1 in
 	6.1.*)	kbuild=6.1 ;;
 	*)	kbuild=${1%-amd64} ;;
@@ -116,11 +152,14 @@ fetch_image()
 	dir=$cache/kernels/$1
 	[ ! -e "$dir/image.done" ] || return 0
 
-	unpack "$1" "$(image_package "$1")"
+	# shellcheck disable=SC2046 # a list of names
+	unpack "$1" $(image_packages "$1")
 	mkdir -p "$dir/boot"
-	ln -sfn "../tree/boot/vmlinuz-$1" "$dir/boot/vmlinuz"
 	mods=lib/modules/$1
 	[ -d "$dir/tree/$mods/kernel" ] || mods=usr/lib/modules/$1
+	for f in "boot/vmlinuz-$1" "$mods/vmlinuz" "$mods/vmlinuz.unsigned"; do
+		[ ! -e "$dir/tree/$f" ] || ln -sfn "../tree/$f" "$dir/boot/vmlinuz"
+	done
 	ln -sfn "tree/$mods" "$dir/modules"
 	case $mods in
 	usr/*)	depmod -b "$dir/tree/usr" "$1" ;;
@@ -140,14 +179,24 @@ cached()
 
 fetch_series()
 {
+	case $1 in
+	7)
+		apt=$cache/apt-13
+		export SMC_APT_SUITES="trixie trixie-backports"
+		;;
+	*)
+		apt=$cache/apt
+		unset SMC_APT_SUITES
+		;;
+	esac
 	if [ -z "$update" ] && cached "$1"; then
 		say "$1: $(readlink "$cache/kernels/$1") is in the cache"
 		return 0
 	fi
-	if [ ! -e "$cache/apt/updated" ] || [ -n "$update" ] ||
-	   [ -n "$(find "$cache/apt/updated" -mmin +60)" ]; then
+	if [ ! -e "$apt/updated" ] || [ -n "$update" ] ||
+	   [ -n "$(find "$apt/updated" -mmin +60)" ]; then
 		say "reading package lists"
-		"$apt_private" "$cache/apt" update > "$cache/apt.log" 2>&1 ||
+		"$apt_private" "$apt" update > "$cache/apt.log" 2>&1 ||
 			{ cat "$cache/apt.log" >&2; die "apt-get update failed"; }
 	fi
 	rel=$(newest_release "$1")
