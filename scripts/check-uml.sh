@@ -99,6 +99,8 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
+[ "$flavour" = plain ] || run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --timeout 660
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
