@@ -45,6 +45,7 @@ plain)
 	run_options=(--bed uml)
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	api="inet smc smc_mapped smc6 smc_to_inet"
 	;;
 coverage)
 	p=cov
@@ -58,6 +59,7 @@ debug)
 	run_options=(--bed uml-debug --mem 1024)
 	patience=90000
 	bulk="stream:8 random:1 pingpong:50 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
+	api="smc smc_to_inet"
 	;;
 esac
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
@@ -82,7 +84,7 @@ run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 
 # the socket API, TCP being the norm
 run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
-	--env "API=inet smc smc_mapped smc6 smc_to_inet" --timeout 900
+	--env "API=$api" --timeout 900
 
 # versions 1 and 2, IPv4 and IPv6
 run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" --timeout 500
