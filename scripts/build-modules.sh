@@ -42,21 +42,25 @@ shift $((OPTIND - 1))
 command -v pahole > /dev/null || nobtf=y
 
 # Debian 13's kernels want that release's compiler: its tree, with our folders at the
-# same place. The mounts are in a namespace of their own and go with it.
+# same place. The mounts are in a namespace of their own and go with it. (In a chroot
+# nobody may make the root private, so they are also undone.)
 in_tree()
 {
+	how=private
+	unshare --mount --propagation private true 2> /dev/null || how=unchanged
 	# shellcheck disable=SC2016 # for the other shell
-	unshare --mount --propagation private sh -eu -c '
+	unshare --mount --propagation "$how" sh -eu -c '
 		tree=$1
 		top=$2
 		cache=$3
 		shift 3
+		trap "umount -l $tree$cache $tree$top $tree/proc 2> /dev/null || :" EXIT
 		mount -t proc proc "$tree/proc"
 		for d in "$top" "$cache"; do
 			mkdir -p "$tree$d"
 			mount --bind "$d" "$tree$d"
 		done
-		exec chroot "$tree" "$@"' sh "$cache/debian-13" "$top" "$cache" "$@"
+		chroot "$tree" "$@"' sh "$cache/debian-13" "$top" "$cache" "$@"
 }
 
 for series in "$@"; do
@@ -91,6 +95,7 @@ for series in "$@"; do
 	! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
 	log=$out/build.log
 	within=
+	leave_btf=$nobtf
 	case $release in
 	*+deb13-*)
 		[ -e "$cache/debian-13.done" ] || {
@@ -98,6 +103,7 @@ for series in "$@"; do
 			exit 1
 		}
 		within=in_tree
+		leave_btf=y	# no pahole in there
 		;;
 	esac
 	set +e
@@ -106,7 +112,7 @@ for series in "$@"; do
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \
 			${option:+SMC_OPTION=$option} \
-			${nobtf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
+			${leave_btf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e
 	# BTF is left out by the kernel's own rules when vmlinux is missing, and a
