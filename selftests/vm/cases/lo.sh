@@ -33,7 +33,7 @@ case_traffic()
 
 case_counters()
 {
-	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z_]* 0 //g')"
+	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z0-9_]* 0 //g')"
 	for s in clnt_fback srv_fback clnt_hs_err srv_hs_err clc_bad; do
 		expect "$s" "$(stat_of "$s")" -eq 0
 	done

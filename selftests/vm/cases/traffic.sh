@@ -126,7 +126,7 @@ case_crossed()
 case_counters()
 {
 	[ -e /proc/net/smc_stat ] || return 0
-	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z_]* 0 //g')"
+	diag "$(tr '\n' ' ' < /proc/net/smc_stat | sed 's/[a-z0-9_]* 0 //g')"
 	expect "fallbacks as client" "$(stat_of clnt_fback)" -eq 0
 	expect "fallbacks as server" "$(stat_of srv_fback)" -eq 0
 	expect "handshake errors as client" "$(stat_of clnt_hs_err)" -eq 0
