@@ -6,9 +6,14 @@
 # gone. Removal has a bound of its own (Documentation/lifetimes.rst), nothing is left, and
 # the module comes back. Ours on both hosts; each case does it ROUNDS times.
 
-: "${ROUNDS:=2}"
+#
+#   LINK_GONE  anything: also with the netdev down. Soft-RoCE of 6.12 sometimes keeps a
+#              reference to a queue pair then, waits 50 s for it and warns, which ends
+#              the guest.
 
-CASES="killed:120 stalled:120 peer_closed:120 link_gone:150 handshakes:120"
+: "${ROUNDS:=1}"
+
+CASES="killed:120 stalled:120 peer_closed:120 ${LINK_GONE:+link_gone:150} handshakes:120"
 export CASES
 
 STREAMS=6
