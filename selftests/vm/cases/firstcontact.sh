@@ -30,11 +30,6 @@ is_ours()
 	[ "$MODULE" = ours ]
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 # Numbers of this host's module before a case: fallbacks, payload in and out
 remember()
 {

@@ -18,11 +18,6 @@ setup()
 	setup_net && setup_rxe && load_smc && sysctl -q -w net.smc.smcr_testlink_time=2
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 resources()
 {
 	/usr/sbin/rdma resource show "$1" 2>/dev/null | grep -c 'comm \[smc\]'

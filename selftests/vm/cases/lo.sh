@@ -14,11 +14,6 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 case_traffic()
 {
 	tx=$(rxe_counter sent_pkts)

@@ -13,11 +13,6 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 cached()
 {
 	tail -n +2 /proc/net/smc_negcache | wc -l

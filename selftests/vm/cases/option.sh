@@ -39,11 +39,6 @@ setup()
 	modprobe nf_tables
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 ours()
 {
 	[ -e /proc/net/smc_stat ]

@@ -17,11 +17,6 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 # resources KIND: how many of them the RDMA core has on the books for smc
 resources()
 {

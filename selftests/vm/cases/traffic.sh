@@ -51,11 +51,6 @@ traffic()
 
 SIDE="${INTREE:+--intree $INTREE} ${PATIENCE:+--timeout $PATIENCE}"
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 # What this host's module says it has carried over RDMA, whichever module it is.
 carried()
 {

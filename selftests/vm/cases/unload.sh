@@ -25,11 +25,6 @@ setup()
 	setup_net && setup_rxe
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 # --- programs ---
 
 listening()

@@ -17,11 +17,6 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-stat_of()
-{
-	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
-}
-
 # serve_or_run SUBTEST: host 1 serves, host 2 connects. No --wait and no --quit: their
 # connections would be part of the capture, and the sums are to be those of the subtest.
 serve_or_run()

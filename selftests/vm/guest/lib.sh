@@ -339,6 +339,12 @@ intree_add_ueid()
 
 # --- counters ---
 
+# stat_of NAME: a counter of our module, of this namespace
+stat_of()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
 # rxe_counter NAME [DEVICE]: sent_pkts, rcvd_pkts, duplicate_request, ...
 rxe_counter()
 {
