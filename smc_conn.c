@@ -63,10 +63,9 @@ static void arm(struct smc_conn *conn, unsigned long timeout)
 	smc_conn_kick(conn, timeout);
 }
 
-/* Carries out what a step asks for; returns SMC_CONN_* bits to tell upward. */
-static unsigned int act(struct smc_conn *conn, u32 actions)
+/* Carries out what a step asks for. */
+static void act(struct smc_conn *conn, u32 actions)
 {
-	unsigned int bits = SMC_CONN_CHANGED;
 	u8 flags = 0;
 
 	if (actions & SMC_CONN_ACT_PURGE)
@@ -95,14 +94,17 @@ static unsigned int act(struct smc_conn *conn, u32 actions)
 		conn->leaving = true;
 		smc_conn_kick(conn, 0);
 	}
-	return bits;
 }
 
-/* One event; conn->lock held. A peer event out of place is a protocol violation. */
+/*
+ * One event; conn->lock held. A peer event out of place is a protocol violation.
+ * Returns SMC_CONN_* bits to tell upward: nothing if the state stays, as it does for
+ * nearly every message with data.
+ */
 static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 {
 	enum smc_conn_state state = conn->state;
-	unsigned int bits;
+	unsigned int bits = 0;
 	u32 actions;
 	int rc;
 
@@ -116,9 +118,11 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 	}
 	if (rc)
 		return 0;
+	if (state != conn->state)
+		bits |= SMC_CONN_CHANGED;
 	/* pairs with smc_conn_state(): who sees the state sees what led to it */
 	smp_store_release(&conn->state, state);
-	bits = act(conn, actions);
+	act(conn, actions);
 	/*
 	 * The A of an aborting end is posted or waits for a slot; either way nothing
 	 * more can be done for it than the timer does, so it counts as sent.

@@ -176,8 +176,16 @@ static void stream_notify(void *owner, unsigned int bits)
 		else if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	}
-	if (bits & SMC_CONN_READABLE)
+	/*
+	 * A change has woken every sleeper already: a second wake-up would be a second
+	 * edge of one event. A consumer in the kernel may look at this callback alone.
+	 */
+	if (bits & SMC_CONN_READABLE &&
+	    (!(bits & SMC_CONN_CHANGED) ||
+	     sk->sk_data_ready != smc_carrier_defaults()->data_ready))
 		sk->sk_data_ready(sk);
+	else if (bits & SMC_CONN_READABLE)
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	if (bits & SMC_CONN_WRITABLE)
 		sk->sk_write_space(sk);
 	rcu_read_unlock();
