@@ -28,6 +28,13 @@
 /* Registration takes 5 s at most, the peer's answer to CONFIRM RKEY as long again. */
 #define GROW_TIMEOUT	(10 * HZ)
 
+/*
+ * A region is mapped for several devices at once. What one of them holds must not be
+ * taken for all of the region when it is unmapped: bytes cross over only where a sync
+ * says so.
+ */
+#define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 /**
  * struct smc_buf_mapping - a region as mapped for one link
  * @entry: while it waits for the grace period
@@ -197,6 +204,38 @@ static void free_region(struct smc_region *region)
 	kfree(region);
 }
 
+/* ---- cache maintenance ---- */
+
+/* Of a device that needs it. */
+static void sync_mapping(const struct smc_buf_mapping *m, size_t pos, size_t len,
+			 bool for_device)
+{
+	struct ib_device *ibdev = m->qp->dev->ibdev;
+	size_t piece;
+	dma_addr_t dma;
+
+	for (; len; len -= piece, pos += piece) {
+		piece = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
+		dma = m->dma[pos >> PAGE_SHIFT] + offset_in_page(pos);
+		if (for_device)
+			ib_dma_sync_single_for_device(ibdev, dma, piece, m->dir);
+		else
+			ib_dma_sync_single_for_cpu(ibdev, dma, piece, m->dir);
+	}
+}
+
+static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, size_t len,
+		       bool for_device)
+{
+	const struct smc_buf_mapping *m;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	if (m && !ib_uses_virt_dma(m->qp->dev->ibdev))
+		sync_mapping(m, pos, len, for_device);
+	rcu_read_unlock();
+}
+
 /* ---- mappings ---- */
 
 static struct smc_buf_mapping *get_mapping(const struct smc_region *region, u32 slot)
@@ -220,7 +259,8 @@ static int map_pages(const struct smc_region *region, struct smc_buf_mapping *m)
 	for_each_sgtable_sg(&m->sgt, sg, i)
 		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
 			    PAGE_SIZE, 0);
-	rc = smc_fault_rc(DMA_MAP, -EIO, ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, 0));
+	rc = smc_fault_rc(DMA_MAP, -EIO,
+			  ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, MAP_ATTRS));
 	if (rc) {
 		sg_free_table(&m->sgt);
 		return rc;
@@ -231,12 +271,14 @@ static int map_pages(const struct smc_region *region, struct smc_buf_mapping *m)
 	for_each_sgtable_dma_page(&m->sgt, &iter, 0)
 		if (i < region->npages)
 			m->dma[i++] = sg_page_iter_dma_address(&iter);
+	/* an element may hold bytes already: a link was added */
+	sync_mapping(m, 0, (size_t)region->npages << PAGE_SHIFT, true);
 	return 0;
 }
 
 static void unmap_pages(struct smc_buf_mapping *m)
 {
-	ib_dma_unmap_sgtable_attrs(m->qp->dev->ibdev, &m->sgt, m->dir, 0);
+	ib_dma_unmap_sgtable_attrs(m->qp->dev->ibdev, &m->sgt, m->dir, MAP_ATTRS);
 	sg_free_table(&m->sgt);
 }
 
@@ -565,34 +607,6 @@ static size_t elem_offset(const struct smc_elem *elem)
 u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
 {
 	return smc_buf_iova(elem->region, slot) + elem_offset(elem) + off;
-}
-
-/* ---- cache maintenance ---- */
-
-static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, size_t len,
-		       bool for_device)
-{
-	const struct smc_buf_mapping *m;
-	struct ib_device *ibdev;
-	size_t piece;
-	dma_addr_t dma;
-
-	rcu_read_lock();
-	m = rcu_dereference(region->maps[slot].mapping);
-	if (!m || ib_uses_virt_dma(m->qp->dev->ibdev)) {
-		rcu_read_unlock();
-		return;
-	}
-	ibdev = m->qp->dev->ibdev;
-	for (; len; len -= piece, pos += piece) {
-		piece = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
-		dma = m->dma[pos >> PAGE_SHIFT] + offset_in_page(pos);
-		if (for_device)
-			ib_dma_sync_single_for_device(ibdev, dma, piece, m->dir);
-		else
-			ib_dma_sync_single_for_cpu(ibdev, dma, piece, m->dir);
-	}
-	rcu_read_unlock();
 }
 
 /**

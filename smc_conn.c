@@ -166,8 +166,9 @@ static enum smc_conn_event peer_event(const struct smc_conn *conn)
 }
 
 /* data path 9 to 11; conn->lock held */
-static unsigned int handle(struct smc_conn *conn, const u8 *buf, u32 len)
+static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
+	u32 had = smc_ring_rx_readable(&conn->rx.ring);
 	unsigned int got = smc_cdc_apply(conn, buf, len);
 	unsigned int bits = 0;
 
@@ -177,8 +178,10 @@ static unsigned int handle(struct smc_conn *conn, const u8 *buf, u32 len)
 				    conn->token);
 		return step(conn, SMC_CONN_EV_ABORT);
 	}
-	if (got & SMC_CDC_DATA)
+	if (got & SMC_CDC_DATA) {
+		smc_rx_arrived_locked(conn, slot, had);
 		bits |= step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
@@ -211,7 +214,7 @@ static void cdc_received(struct smc_link *link, const u8 *buf, u32 len)
 	if (!conn)
 		goto bad;	/* closed meanwhile, or a lie: nobody's business */
 	spin_lock_bh(&conn->lock);
-	smc_conn_note_take(conn, handle(conn, buf, len), &note);
+	smc_conn_note_take(conn, handle(conn, link->slot, buf, len), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 	smc_conn_put(conn);

@@ -8,7 +8,6 @@
 #include <linux/uio.h>
 #include <net/net_namespace.h>
 #include <smc/conn.h>
-#include <smc/link.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/tx.h>
@@ -31,6 +30,26 @@ size_t smc_rx_readable(const struct smc_conn *conn)
 	return produced > consumed ? min_t(u64, produced - consumed, conn->rx.ring.size) : 0;
 }
 
+/**
+ * smc_rx_arrived_locked() - a CDC has announced bytes
+ * @conn: connection, conn->lock held
+ * @slot: slot of the link it came over, which is the one the bytes came over
+ * @had: bytes that were readable before
+ *
+ * Now and not when they are read: by then the link may be gone, or another one's copy
+ * of the element be older.
+ */
+void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
+{
+	struct smc_span span[2];
+	int i, n;
+
+	lockdep_assert_held(&conn->lock);
+	n = smc_ring_rx_spans(&conn->rx.ring, had, conn->rx.ring.size, span);
+	for (i = 0; i < n; i++)
+		smc_buf_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
+}
+
 /* data path 12: copy out of the RMBE */
 static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int n,
 			struct iov_iter *to)
@@ -41,11 +60,8 @@ static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int 
 	for (i = 0; i < n; i++) {
 		size_t got = span[i].len;
 
-		if (to) {
-			smc_buf_sync_for_cpu(&conn->rx.elem, conn->link->slot, span[i].off,
-					     span[i].len);
+		if (to)
 			got = copy_to_iter(conn->rx.elem.addr + span[i].off, span[i].len, to);
-		}
 		done += got;
 		if (got < span[i].len)
 			break;

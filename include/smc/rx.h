@@ -17,6 +17,8 @@ size_t smc_rx_readable(const struct smc_conn *conn);
  * bytes, -EAGAIN (nothing), -EFAULT. One caller at a time (socket lock).
  */
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len, size_t skip, bool peek);
+/* Makes bytes visible that a CDC has just announced; conn->lock held. */
+void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had);
 /* Tells the peer what was read, now or soon, if there is need; conn->lock held. */
 void smc_rx_update_locked(struct smc_conn *conn);
 
