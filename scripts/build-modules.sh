@@ -4,12 +4,13 @@
 # Builds the modules for kernels of the VM harness, each in a folder of its own:
 # build/<release>/smc.ko and smc_diag.ko.
 #
-# Usage: build-modules.sh [-f] [-g] [-k] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
+# Usage: build-modules.sh [-f] [-g] [-k] [-n] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
 #                are those of selftests/uml/build-kernel.sh
 #   -f           with fault sites (include/smc/fault.h)
 #   -g           with counters for coverage (scripts/coverage.sh)
 #   -k           with KUnit suites (selftests/kunit)
+#   -n           no debugging information and no BTF: quicker
 #   -o SUFFIX    build in build/<release><SUFFIX>
 #   -t own       our own TCP option even where core TCP has one (see Kbuild)
 #   -p           as on a machine without pahole: no BTF
@@ -25,11 +26,13 @@ fault=
 gcov=
 kunit=
 option=
-while getopts fgko:t:ps opt; do
+nodebug=
+while getopts fgkno:t:ps opt; do
 	case $opt in
 	f) fault=y ;;
 	g) gcov=y ;;
 	k) kunit=y ;;
+	n) nodebug=y; nobtf=y ;;
 	o) suffix=$OPTARG ;;
 	t) option=$OPTARG ;;
 	p) nobtf=y ;;
@@ -111,7 +114,7 @@ for series in "$@"; do
 		$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \
-			${option:+SMC_OPTION=$option} \
+			${option:+SMC_OPTION=$option} ${nodebug:+CONFIG_DEBUG_INFO=} \
 			${leave_btf:+CONFIG_DEBUG_INFO_BTF_MODULES=} modules > "$log" 2>&1
 	rc=$?
 	set -e

@@ -52,6 +52,12 @@ run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 50
 run api --module ours --cpus 2 --script "$cases/api.sh" --env "API=inet smc smc_mapped smc_to_inet" \
 	--timeout 900
 
+# whatever crosses between CPU and RNIC crosses by the rules of the DMA API; faults are found
+dma=$top/build/dma-6.12
+! want dma || selftests/vm/plant-dma.sh 6.12 "$dma" || rc=1
+run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/ours" \
+	--add "$dma/t" --script "$cases/dma.sh" --timeout 500
+
 # what is on the wire, judged from the packets alone
 run wire-stream --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 judge wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \

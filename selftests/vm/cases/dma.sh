@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Does every byte that crosses between CPU and RNIC cross by the rules of the DMA API?
+# Soft-RoCE cannot tell. Here two RNICs that know DMA addresses only (dma_rnic.ko) stand
+# in two namespaces of one host. Booted with swiotlb=force their memory is a bounce
+# buffer: a missing sync is a wrong byte, a missing unmap a bounce buffer in use for ever.
+# Where DMA_API_DEBUG is there, it counts mappings and judges every call as well.
+#
+# Then the same with smc.ko built without one of these calls (plant-dma.sh): each must
+# be found, or this test finds nothing.
+#
+#   CLEAN	cases with the module as it is (default: all)
+#   PLANTS	faults to plant (default: all). After one of the *_unmap only a new start gives
+#		the lost memory back, which DMA_API_DEBUG complains about when it is mapped again
+
+: "${CLEAN=bounces stream:120 random:120 pingpong:120 connects:120 parallel:120 counters unload:60}"
+: "${PLANTS=buf_sync_for_device buf_sync_for_cpu wr_sync_for_device wr_sync_for_cpu buf_unmap wr_unmap}"
+
+CASES=$CLEAN
+for p in $PLANTS; do
+	CASES="$CASES $p:120"
+done
+export CASES
+
+NEAR=10.77.0.1
+FAR=10.77.0.2
+
+far()
+{
+	ip netns exec far "$@"
+}
+
+setup()
+{
+	ip link set lo up
+	ip netns add far || return 1
+	ip link add near0 mtu 9000 type veth peer name far0 mtu 9000 netns far || return 1
+	ip addr add "$NEAR/24" dev near0 && ip link set near0 up || return 1
+	far /usr/sbin/ip addr add "$FAR/24" dev far0 &&
+		far /usr/sbin/ip link set far0 up && far /usr/sbin/ip link set lo up || return 1
+	modprobe ib_core && insmod /t/dma_rnic.ko || return 1
+	/usr/sbin/rdma link add dma0 type dma_rnic netdev near0 &&
+		far /usr/sbin/rdma link add dma1 type dma_rnic netdev far0 || return 1
+	wait_for 10 port_active dma0 && wait_for 10 port_active dma1 || return 1
+	mapped > /run/mapped.before
+	case $CLEAN in
+	*stream*)	load_smc ;;
+	esac
+}
+
+# mapped: how many mappings, or slots of bounce buffers, are in use
+mapped()
+{
+	if [ -e /sys/kernel/debug/dma-api/dump ]; then
+		grep -c 'dma_rnic\.' /sys/kernel/debug/dma-api/dump
+	else
+		cat /sys/kernel/debug/swiotlb/io_tlb_used || echo 0
+	fi
+}
+
+show_mapped()
+{
+	[ ! -e /sys/kernel/debug/dma-api/dump ] ||
+		grep 'dma_rnic\.' /sys/kernel/debug/dma-api/dump | head -n 20
+}
+
+# traffic SUBTEST...: exit code of the client
+traffic()
+{
+	far /t/smc_traffic server --family smc --require smc &
+	server=$!
+	/t/smc_traffic client --connect "$FAR" --family smc --require smc --wait 10 --quit "$@"
+	rc_=$?
+	[ "$rc_" = 0 ] || kill "$server" 2> /dev/null
+	wait "$server" || [ "$rc_" != 0 ] || rc_=1
+	return "$rc_"
+}
+
+case_bounces()
+{
+	if [ -e /sys/kernel/debug/dma-api/dump ]; then
+		expect "DMA debugging off" "$(cat /sys/kernel/debug/dma-api/disabled)" = N
+		return
+	fi
+	expect "bounce buffers for near" "$(rxe_counter bounces dma0)" -eq 1
+	expect "bounce buffers for far" "$(rxe_counter bounces dma1)" -eq 1
+}
+
+case_stream()
+{
+	near=$(rxe_counter write_bytes dma0)
+	far=$(rxe_counter write_bytes dma1)
+	traffic stream:16 || fail "client ended with $?"
+	usleep 50000	# a counter may be 10 ms old
+	# each way
+	expect "written by near" "$(($(rxe_counter write_bytes dma0) - near))" -ge 16777216
+	expect "written by far" "$(($(rxe_counter write_bytes dma1) - far))" -ge 16777216
+	expect "in use" "$(mapped)" -gt "$(cat /run/mapped.before)"
+}
+
+case_random() { traffic random:2 || fail "client ended with $?"; }
+case_pingpong() { traffic pingpong:200 || fail "client ended with $?"; }
+case_connects() { traffic connects:50 || fail "client ended with $?"; }
+case_parallel() { traffic parallel:16 || fail "client ended with $?"; }
+
+# Nothing was refused by the devices: no key, length or queue was wrong.
+case_counters()
+{
+	expect "refused by near" "$(rxe_counter refused dma0)" -eq 0
+	expect "refused by far" "$(rxe_counter refused dma1)" -eq 0
+	expect "fallbacks" "$(awk '/fback/ { n += $2 } END { print n }' /proc/net/smc_stat)" -eq 0
+}
+
+case_unload()
+{
+	unload_smc || fail "the module does not go"
+	show_mapped
+	expect "mappings left" "$(mapped)" -eq "$(cat /run/mapped.before)"
+	expect "objects left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
+
+# planted NAME: a module without one kind of DMA call
+planted()
+{
+	mapped > /run/mapped.before
+	insmod "/t/smc-$1.ko" || fail "the planted module does not load"
+	insmod /ours/smc_diag.ko || fail "smc_diag does not load"
+	traffic stream:2 > /run/planted.log 2>&1
+	rc=$?
+	cat /run/planted.log
+	unload_smc || fail "the module does not go"
+	echo "client: $rc"
+}
+
+# Bytes of the stream are wrong.
+bytes_planted()
+{
+	planted "$1"
+	expect "exit code of the client" "$rc" -ne 0
+	grep -q EBADMSG /run/planted.log || fail "no wrong byte was found"
+}
+
+# Messages are garbage: no link comes up, the connection falls back.
+messages_planted()
+{
+	planted "$1"
+	expect "exit code of the client" "$rc" -ne 0
+	grep -q 'mode is tcp' /run/planted.log || fail "a link came up"
+}
+
+# Data is right, memory is lost.
+unmap_planted()
+{
+	planted "$1"
+	expect "exit code of the client" "$rc" -eq 0
+	show_mapped
+	expect "mappings left" "$(mapped)" -gt "$(cat /run/mapped.before)"
+}
+
+case_buf_sync_for_device() { bytes_planted buf_sync_for_device; }
+case_buf_sync_for_cpu() { bytes_planted buf_sync_for_cpu; }
+case_buf_unmap() { unmap_planted buf_unmap; }
+case_wr_sync_for_device() { messages_planted wr_sync_for_device; }
+case_wr_sync_for_cpu() { messages_planted wr_sync_for_cpu; }
+case_wr_unmap() { unmap_planted wr_unmap; }

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds what cases/dma.sh needs besides smc.ko: the RNIC dma_rnic.ko, and one smc.ko
+# for each DMA fault that it must find.
+#
+# Usage: plant-dma.sh SERIES OUT [FAULT...]
+#   FAULT	buf_ or wr_ (for smc_buf.c, smc_wr.c) and sync_for_device, sync_for_cpu or
+#		unmap; default all
+# OUT/t gets dma_rnic.ko and a smc-FAULT.ko for each, OUT/ours the modules without a fault.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+
+series=$1
+rm -rf "$2"
+mkdir -p "$2/rnic" "$2/t" "$2/ours"
+out=$(cd "$2" && pwd)
+shift 2
+[ $# -gt 0 ] || set -- buf_sync_for_device buf_sync_for_cpu buf_unmap \
+	wr_sync_for_device wr_sync_for_cpu wr_unmap
+release=$(basename "$(readlink -f "$cache/kernels/$series")")
+kdir=$cache/kernels/$series/headers
+arch=
+! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
+
+# build DIR ARGUMENT...
+build()
+{
+	dir=$1
+	shift
+	make -j"$(nproc)" -C "$kdir" ${arch:+ARCH="$arch"} M="$dir" W=1 \
+		CONFIG_DEBUG_INFO= CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules > "$out/build.log" 2>&1 || {
+		tail -n 40 "$out/build.log"
+		exit 1
+	}
+}
+
+cp "$top"/selftests/dma_rnic/* "$out/rnic/"
+build "$out/rnic"
+cp "$out/rnic/dma_rnic.ko" "$out/t/"
+
+# A tree of its own: the next fault compiles nothing but the files that differ.
+"$top/scripts/build-modules.sh" -n -o -planted "$series"
+cp "$top/build/$release-planted/smc.ko" "$top/build/$release-planted/smc_diag.ko" "$out/ours/"
+for fault in "$@"; do
+	file=smc_${fault%%_*}
+	# Rings: whole pages only, so that the test program's requests still come through and
+	# the stream itself is wrong. Messages: all.
+	case $fault in
+	buf_*)	from=4096 ;;
+	wr_*)	from=1 ;;
+	*)	echo "plant-dma.sh: unknown fault $fault" >&2; exit 2 ;;
+	esac
+	define=PLANT_$(echo "${fault#*_}" | tr '[:lower:]' '[:upper:]')
+	build "$top/build/$release-planted" \
+		"CFLAGS_$file.o=-D$define -DPLANT_FROM=$from -include $here/planted/dma.h"
+	cp "$top/build/$release-planted/smc.ko" "$out/t/smc-$fault.ko"
+done
