@@ -231,17 +231,20 @@ struct lgr_walk {
 	long at;
 };
 
-static u8 lgr_type(struct smc_lgr *lgr)
+/* @direct: no link of the group goes through an IP gateway. */
+static u8 lgr_type(struct smc_lgr *lgr, bool *direct)
 {
 	struct smc_link *link;
 	u8 n = 0;
 	u32 slot;
 
+	*direct = true;
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
 		n += smc_link_usable(link);
+		*direct &= link->direct;
 		smc_link_put(link);
 	}
 	return min_t(u8, n, 2);	/* none, single, symmetric */
@@ -276,24 +279,27 @@ static int lgr_put(struct smc_lgr *lgr, void *arg)
 	struct lgr_walk *walk = arg;
 	struct sk_buff *skb = walk->skb;
 	struct nlattr *nest;
+	bool direct;
 	void *hdr;
+	u8 type;
 
 	if (READ_ONCE(lgr->dead) || walk->at++ < walk->cb->args[0])
 		return 0;
 	hdr = put_header(skb, walk->cb);
 	if (!hdr)
 		return -EMSGSIZE;
+	type = lgr_type(lgr, &direct);
 	nest = nla_nest_start(skb, SMC_GEN_LGR_SMCR);
 	if (!nest || nla_put_u32(skb, SMC_NLA_LGR_R_ID, lgr->id) ||
 	    nla_put_u32(skb, SMC_NLA_LGR_R_CONNS_NUM, READ_ONCE(lgr->nconns)) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_ROLE, lgr->role) ||
-	    nla_put_u8(skb, SMC_NLA_LGR_R_TYPE, lgr_type(lgr)) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_TYPE, type) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_BUF_TYPE, 1) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_VLAN_ID, lgr->peer.vlan) ||
 	    nla_put_u64_64bit(skb, SMC_NLA_LGR_R_NET_COOKIE, lgr->net_cookie,
 			      SMC_NLA_LGR_R_PAD) ||
 	    nla_put_string(skb, SMC_NLA_LGR_R_PNETID, "") ||
-	    (lgr->peer.version > 1 && lgr_put_v2(skb, &lgr->peer, true))) {
+	    (lgr->peer.version > 1 && lgr_put_v2(skb, &lgr->peer, direct))) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}

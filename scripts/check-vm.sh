@@ -71,6 +71,11 @@ judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 
 run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
 
+# hosts in different subnets, with an IP router, a load balancer or a NAT on the way
+routed=(--router --script "$cases/routed.sh" --timeout 500)
+run routed --module ours "${routed[@]}"
+run routed-intree --module ours,intree "${routed[@]}" --env INTREE=y
+
 # our own TCP option on a kernel that has none, judged by both ends and from the packets
 run option-7 --module ours --kernel 7 --script "$cases/option.sh" --env WANT_OPTION=own \
 	--timeout 500
