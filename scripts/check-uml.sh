@@ -106,14 +106,24 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
-# calls that fail one by one, and every deadline: with fault sites, in virtual time
-if [ "$flavour" != debug ]; then
-	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" uml-plain || exit 1
-	ends=(--topology lo --hosts 1 --virtual-time --module ours --ours "$top/build/{kver}$ours-fault")
-	run "$p-faults" "${ends[@]}" --script "$cases/faults.sh" --add "$tests/smc_fault" \
-		--timeout 900
-	run "$p-timers" "${ends[@]}" --script "$cases/timers.sh" --add "$tests/smc_timers" \
-		--timeout 300
+# calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
+ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
+faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --script "$cases/faults.sh")
+if want "$p-faults" || want "$p-timers"; then
+	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
+fi
+if [ "$flavour" = debug ]; then
+	# fewer of them, without virtual time: for leaks and lock order on the way back
+	run "$p-faults" "${faults[@]}" --env FAULT_NTH=1 --env FAULT_FEW=y --timeout 1500
+else
+	# and every deadline
+	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900
+	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
+	if want "$p-faults-option"; then
+		scripts/build-modules.sh "${gcov[@]}" -f -t own -o "$ours-fault-own" "uml-$kernel" || exit 1
+	fi
+	run "$p-faults-option" "${faults[@]}" --ours "$top/build/{kver}$ours-fault-own" --virtual-time \
+		--env FAULTS=^OPTION_ --timeout 300
 fi
 
 echo "1..$n"

@@ -5,46 +5,34 @@
 # client on it, a module with fault sites. Server and client may fall back or fail in a way that
 # applications know, within a time limit; the next connection runs over SMC again; after unloading
 # no verbs object is left. A site that no test comes by is a failure too.
+# A module with our own TCP option has sites of its own, which others cannot come by.
 #
-#   FAULTS      only sites whose names match this pattern of grep -E; then none counts as missed
+#   FAULTS      only sites whose names match this pattern of grep -E
 #   FAULT_NTH   up to which arrival each site is walked (default 3)
+#   FAULT_FEW   not also one arrival in the middle of the data, and all of them
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
 
 CASES="baseline:60 start:300 namespaces:120 devices:300 sockets:500 groups:500 links:1500 rest:1500
-	every_site:60"
+	option:300 every_site:60"
 export CASES
 
 HIT=/run/faults.hit		# names of sites that have fired
 COUNTS=/run/faults.counts	# lines of the table as the baseline left them
 : "${FAULT_NTH:=3}"
 
+# sites by name
+SOCKETS='^(SOCK|CARRIER|LISTENER|HS_|CLC_|IB_|PNET_|SPLICE)'
+GROUPS_='^(CONTACT|LGR|CONN|REGION|MAPPING|SG_|DMA_|MR)'
+LINKS_='^(LINK|QP|MEM|POST|WC)'
+OPTION_LOAD='^OPTION_PERNET$'
+OPTION_RUN='^OPTION_(HOOKS|MARK|ROOM)$'
+
 setup()
 {
 	: > "$HIT"
 	setup_ends
-}
-
-# round [--require-smc]: prints how it was
-round()
-{
-	# shellcheck disable=SC2086 # a list of options
-	/t/smc_fault $ENDS "$@" 2>&1
-}
-
-# good_round: over SMC; the first ones after a failure may meet what is left of a group
-good_round()
-{
-	tries_=0
-	# a client leaves the other end alone after some of the failures
-	forget_bad_peers
-	until how_=$(round --require-smc); do
-		tries_=$((tries_ + 1))
-		[ "$tries_" -lt 3 ] || fail "$AT: no SMC afterwards: $how_"
-		usleep 300000
-	done
-	[ "$tries_" = 0 ] || echo "$AT: SMC again at try $((tries_ + 1))"
 }
 
 # sites WHEN [PATTERN]: names, as the baseline saw them
@@ -67,6 +55,12 @@ on_the_way()
 	esac
 }
 
+# The module puts the TCP option into SYN and SYN-ACK itself.
+own_option()
+{
+	[ "$(modinfo -F tcp_option /ours/smc.ko)" = own ]
+}
+
 # How often a good run comes by each site, its end included.
 case_baseline()
 {
@@ -87,7 +81,7 @@ case_baseline()
 # Loading fails, or goes on without what was missing; afterwards it works.
 case_start()
 {
-	for s in $(sites load) $(sites netns); do
+	for s in $(sites load) $(sites netns) $(own_option && sites option "$OPTION_LOAD"); do
 		at "$s at load"
 		if insmod /ours/smc.ko fault="$s:1" 2> /run/insmod; then
 			rmmod smc
@@ -167,10 +161,10 @@ walk_one()
 	echo "$AT:$how"
 }
 
-# walk PATTERN: the sites of the "run" part that match
+# walk PATTERN [WHEN]: the sites of that part ("run") that match
 walk()
 {
-	for s in $(sites run "$1"); do
+	for s in $(sites "${2:-run}" "$1"); do
 		on_the_way "$s" || continue
 		max=$(arrivals "$s")
 		[ "$max" -gt 0 ] || continue	# every_site tells
@@ -179,16 +173,13 @@ walk()
 			walk_one "$s" "$n"
 			n=$((n + 1))
 		done
+		[ -z "$FAULT_FEW" ] || continue
 		# and in the middle of the data
 		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
 		# a server that never accepts lets its clients wait, as with TCP
 		[ "$max" -lt 2 ] || [ "$s" = CARRIER_ACCEPT ] || walk_one "$s" 1+
 	done
 }
-
-SOCKETS='^(SOCK|CARRIER|LISTENER|HS_|CLC_|IB_|PNET_|SPLICE)'
-GROUPS_='^(CONTACT|LGR|CONN|REGION|MAPPING|SG_|DMA_|MR)'
-LINKS_='^(LINK|QP|MEM|POST|WC)'
 
 case_sockets()
 {
@@ -212,13 +203,21 @@ case_rest()
 	done
 }
 
+# Without it connections are TCP, from the SYN on.
+case_option()
+{
+	own_option || return 0
+	walk "$OPTION_RUN" option
+}
+
 case_every_site()
 {
 	missed=
-	# "lose" is for timers.sh; "option" is reached only where TCP has no SMC option
-	awk '$2 != "lose" && $2 != "option" { print $1 }' "$COUNTS" > /run/faults.all
-	while read -r s; do
+	# "lose" is for timers.sh
+	awk '$2 != "lose" { print $1, $2 }' "$COUNTS" > /run/faults.all
+	while read -r s when; do
 		on_the_way "$s" || continue
+		[ "$when" != option ] || own_option || continue
 		echo "$s" | grep -qE "${FAULTS:-.}" || continue
 		grep -qx "$s" "$HIT" || missed="$missed $s"
 	done < /run/faults.all

@@ -119,3 +119,24 @@ fired()
 {
 	[ "$(awk -v s="$1" '$1 == s { print $4 }' /proc/smc_faults)" != 0 ]
 }
+
+# round [--require-smc]: prints how it was
+round()
+{
+	# shellcheck disable=SC2086 # a list of options
+	/t/smc_fault $ENDS "$@" 2>&1
+}
+
+# good_round: over SMC; the first ones after a failure may meet what is left of a group
+good_round()
+{
+	tries_=0
+	# a client leaves the other end alone after some of the failures
+	forget_bad_peers
+	until how_=$(round --require-smc); do
+		tries_=$((tries_ + 1))
+		[ "$tries_" -lt 3 ] || fail "$AT: no SMC afterwards: $how_"
+		usleep 300000
+	done
+	[ "$tries_" = 0 ] || echo "$AT: SMC again at try $((tries_ + 1))"
+}
