@@ -261,11 +261,44 @@ static void *worker_thread(void *arg)
 	return NULL;
 }
 
+/*
+ * Waits for the end of all. Returns how many failed, one of these in @out. How long the
+ * quickest and the slowest took and how long one stood still shows who was starved.
+ */
+static unsigned long join_workers(struct worker *workers, unsigned long count, const char *name,
+				  struct trf_outcome *out)
+{
+	u64 still = 0, first = UINT64_MAX, last = 0;
+	unsigned long bad = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		const struct trf_outcome *o = &workers[i].out;
+
+		pthread_join(workers[i].thread, NULL);
+		if (o->still_ns > still)
+			still = o->still_ns;
+		if (!o->err) {
+			first = o->nsec < first ? o->nsec : first;
+			last = o->nsec > last ? o->nsec : last;
+			continue;
+		}
+		bad++;
+		*out = *o;
+		ktap_note("%s: connection %lu: %s", name, i, out->what);
+	}
+	if (last)
+		ktap_note("%s: %llu to %llu ms, longest standstill %llu ms", name,
+			  (unsigned long long)(first / TL_NSEC_PER_MSEC),
+			  (unsigned long long)(last / TL_NSEC_PER_MSEC),
+			  (unsigned long long)(still / TL_NSEC_PER_MSEC));
+	return bad;
+}
+
 static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char *name)
 {
 	struct worker *workers = calloc(count, sizeof(*workers));
 	struct trf_outcome out = { .err = 0 };
-	unsigned long started = 0, bad = 0;
+	unsigned long started = 0, bad;
 	pthread_barrier_t gate;
 	pthread_attr_t attr;
 
@@ -291,14 +324,7 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char 
 			exit(KTAP_FAIL);
 		}
 	}
-	for (unsigned long i = 0; i < started; i++) {
-		pthread_join(workers[i].thread, NULL);
-		if (!workers[i].out.err)
-			continue;
-		bad++;
-		out = workers[i].out;
-		ktap_note("%s: connection %lu: %s", name, i, out.what);
-	}
+	bad = join_workers(workers, started, name, &out);
 	if (bad)
 		ktap_note("%s: %lu of %lu connections failed", name, bad, count);
 	else

@@ -109,6 +109,7 @@ struct trf_verdict {
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
  * @tx_done: bytes sent
  * @rx_done: bytes received and found right
+ * @still_ns: longest time in which a direction did not move on, up to its last byte
  */
 struct trf_stream {
 	int fd;
@@ -123,6 +124,7 @@ struct trf_stream {
 	u64 corrupt;
 	u64 tx_done;
 	u64 rx_done;
+	u64 still_ns;
 };
 
 /* The two directions of one request never carry the same bytes. */
@@ -202,6 +204,7 @@ struct trf_client {
  * @local: mode seen here
  * @verdict: the server's answer
  * @nsec: duration of the payload phase
+ * @still_ns: of a stream, as in struct trf_stream
  */
 struct trf_outcome {
 	int err;
@@ -209,6 +212,7 @@ struct trf_outcome {
 	struct tl_diag local;
 	struct trf_verdict verdict;
 	u64 nsec;
+	u64 still_ns;
 };
 
 int trf_client_connect(const struct trf_client *c, struct trf_outcome *out);

@@ -173,6 +173,7 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
 	t0 = tl_now_ns();
 	err = trf_stream_run(&s);
+	out->still_ns = s.still_ns;
 	if (err)
 		return trf_fail(out, err, "stream: %s, sent %llu of %llu, received %llu of %llu",
 				tl_errno_name(-err), (unsigned long long)s.tx_done,

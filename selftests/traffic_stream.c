@@ -32,6 +32,8 @@ const char *trf_io_name(enum trf_io io)
  * @rnd: state of the size generator
  * @held: bytes of @buf that are made but not sent yet
  * @pos: first of them
+ * @moved: when it last moved on
+ * @still_ns: longest time between two such moments
  */
 struct flow {
 	struct trf_stream *s;
@@ -40,6 +42,8 @@ struct flow {
 	u64 rnd;
 	size_t held;
 	size_t pos;
+	u64 moved;
+	u64 still_ns;
 };
 
 /* Random sizes are spread over the powers of two: small ones find the boundary bugs. */
@@ -62,8 +66,18 @@ static int flow_init(struct flow *f, struct trf_stream *s, u64 rnd, size_t cap)
 	f->s = s;
 	f->rnd = rnd;
 	f->cap = cap;
+	f->moved = tl_now_ns();
 	f->buf = calloc(1, cap);
 	return f->buf ? 0 : -ENOMEM;
+}
+
+static void flow_moved(struct flow *f)
+{
+	u64 now = tl_now_ns();
+
+	if (now - f->moved > f->still_ns)
+		f->still_ns = now - f->moved;
+	f->moved = now;
 }
 
 static size_t tx_cap(const struct trf_stream *s)
@@ -104,6 +118,7 @@ static int tx_step(struct flow *f)
 	f->pos += n;
 	f->held -= n;
 	s->tx_done += n;
+	flow_moved(f);
 	return 1;
 }
 
@@ -130,6 +145,7 @@ static int rx_step(struct flow *f)
 		return -EIO;
 	bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
 	s->rx_done += bad < 0 ? n : bad;
+	flow_moved(f);
 	return bad < 0 ? 1 : -EBADMSG;
 }
 
@@ -269,6 +285,7 @@ int trf_stream_run(struct trf_stream *s)
 	tl_set_nonblock(s->fd, false);
 	tl_set_timeouts(s->fd, s->timeout_ms);
 out_rx:
+	s->still_ns = tx.still_ns > rx.still_ns ? tx.still_ns : rx.still_ns;
 	free(rx.buf);
 out_tx:
 	free(tx.buf);
