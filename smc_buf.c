@@ -36,21 +36,36 @@
 #define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
+ * struct smc_buf_dma - a region as mapped for one device
+ * @ibdev: device
+ * @users: links over it; pool->mutex held
+ * @sgt: pages and their DMA addresses
+ * @dir: direction they are mapped for
+ * @addr: DMA address of each page; absent if the device needs no maintenance
+ *
+ * One for all links over a device: with a second one, what a page holds for the device
+ * would depend on the link, and nobody could tell which of both a sync is for.
+ */
+struct smc_buf_dma {
+	struct ib_device *ibdev;
+	unsigned int users;
+	struct sg_table sgt;
+	enum dma_data_direction dir;
+	dma_addr_t addr[];
+};
+
+/**
  * struct smc_buf_mapping - a region as mapped for one link
  * @entry: while it waits for the grace period
  * @qp: the link's queue pair
  * @mr: memory region; its keys name the region
- * @sgt: pages and their DMA addresses
- * @dir: direction they are mapped for
- * @dma: DMA address of each page; absent if the device needs no maintenance
+ * @dma: mapping for the link's device
  */
 struct smc_buf_mapping {
 	struct list_head entry;
 	struct smc_qp *qp;
 	struct ib_mr *mr;
-	struct sg_table sgt;
-	enum dma_data_direction dir;
-	dma_addr_t dma[];
+	struct smc_buf_dma *dma;
 };
 
 /**
@@ -207,20 +222,18 @@ static void free_region(struct smc_region *region)
 /* ---- cache maintenance ---- */
 
 /* Of a device that needs it. */
-static void sync_mapping(const struct smc_buf_mapping *m, size_t pos, size_t len,
-			 bool for_device)
+static void sync_dma(const struct smc_buf_dma *d, size_t pos, size_t len, bool for_device)
 {
-	struct ib_device *ibdev = m->qp->dev->ibdev;
+	dma_addr_t addr;
 	size_t piece;
-	dma_addr_t dma;
 
 	for (; len; len -= piece, pos += piece) {
 		piece = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
-		dma = m->dma[pos >> PAGE_SHIFT] + offset_in_page(pos);
+		addr = d->addr[pos >> PAGE_SHIFT] + offset_in_page(pos);
 		if (for_device)
-			ib_dma_sync_single_for_device(ibdev, dma, piece, m->dir);
+			ib_dma_sync_single_for_device(d->ibdev, addr, piece, d->dir);
 		else
-			ib_dma_sync_single_for_cpu(ibdev, dma, piece, m->dir);
+			ib_dma_sync_single_for_cpu(d->ibdev, addr, piece, d->dir);
 	}
 }
 
@@ -231,8 +244,8 @@ static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, si
 
 	rcu_read_lock();
 	m = rcu_dereference(region->maps[slot].mapping);
-	if (m && !ib_uses_virt_dma(m->qp->dev->ibdev))
-		sync_mapping(m, pos, len, for_device);
+	if (m && !ib_uses_virt_dma(m->dma->ibdev))
+		sync_dma(m->dma, pos, len, for_device);
 	rcu_read_unlock();
 }
 
@@ -244,42 +257,86 @@ static struct smc_buf_mapping *get_mapping(const struct smc_region *region, u32 
 					 lockdep_is_held(&region->pool->mutex));
 }
 
-static int map_pages(const struct smc_region *region, struct smc_buf_mapping *m)
+static int map_pages(const struct smc_region *region, struct smc_buf_dma *d)
 {
-	struct ib_device *ibdev = m->qp->dev->ibdev;
 	struct sg_dma_page_iter iter;
 	struct scatterlist *sg;
 	u32 i;
 	int rc;
 
 	rc = smc_fault_rc(SG_TABLE, -ENOMEM,
-			  sg_alloc_table(&m->sgt, region->npages, GFP_KERNEL));
+			  sg_alloc_table(&d->sgt, region->npages, GFP_KERNEL));
 	if (rc)
 		return rc;
-	for_each_sgtable_sg(&m->sgt, sg, i)
+	for_each_sgtable_sg(&d->sgt, sg, i)
 		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
 			    PAGE_SIZE, 0);
 	rc = smc_fault_rc(DMA_MAP, -EIO,
-			  ib_dma_map_sgtable_attrs(ibdev, &m->sgt, m->dir, MAP_ATTRS));
+			  ib_dma_map_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS));
 	if (rc) {
-		sg_free_table(&m->sgt);
+		sg_free_table(&d->sgt);
 		return rc;
 	}
-	if (ib_uses_virt_dma(ibdev))
+	if (ib_uses_virt_dma(d->ibdev))
 		return 0;
 	i = 0;
-	for_each_sgtable_dma_page(&m->sgt, &iter, 0)
+	for_each_sgtable_dma_page(&d->sgt, &iter, 0)
 		if (i < region->npages)
-			m->dma[i++] = sg_page_iter_dma_address(&iter);
+			d->addr[i++] = sg_page_iter_dma_address(&iter);
 	/* an element may hold bytes already: a link was added */
-	sync_mapping(m, 0, (size_t)region->npages << PAGE_SHIFT, true);
+	sync_dma(d, 0, (size_t)region->npages << PAGE_SHIFT, true);
 	return 0;
 }
 
-static void unmap_pages(struct smc_buf_mapping *m)
+/* Of another link over the same device, or NULL. */
+static struct smc_buf_dma *find_dma(const struct smc_region *region,
+				    const struct ib_device *ibdev)
 {
-	ib_dma_unmap_sgtable_attrs(m->qp->dev->ibdev, &m->sgt, m->dir, MAP_ATTRS);
-	sg_free_table(&m->sgt);
+	const struct smc_buf_mapping *m;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
+		m = get_mapping(region, slot);
+		if (m && m->dma->ibdev == ibdev)
+			return m->dma;
+	}
+	return NULL;
+}
+
+/* The region as @ibdev sees it, for one link more. */
+static struct smc_buf_dma *get_dma(const struct smc_region *region, struct ib_device *ibdev)
+{
+	u32 naddr = ib_uses_virt_dma(ibdev) ? 0 : region->npages;
+	struct smc_buf_dma *d = find_dma(region, ibdev);
+	int rc;
+
+	if (d) {
+		d->users++;
+		return d;
+	}
+	d = smc_fault_null(MAPPING_DMA, kvzalloc(struct_size(d, addr, naddr), GFP_KERNEL));
+	if (!d)
+		return ERR_PTR(-ENOMEM);
+	d->ibdev = ibdev;
+	d->users = 1;
+	/* we write into RMBs too: zeroes between two connections */
+	d->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	rc = map_pages(region, d);
+	if (rc) {
+		kvfree(d);
+		return ERR_PTR(rc);
+	}
+	return d;
+}
+
+/* No reader is left: pool->mutex held, a grace period after the mapping was hidden. */
+static void put_dma(struct smc_buf_dma *d)
+{
+	if (--d->users)
+		return;
+	ib_dma_unmap_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS);
+	sg_free_table(&d->sgt);
+	kvfree(d);
 }
 
 static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
@@ -291,8 +348,9 @@ static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
 	if (IS_ERR(m->mr))
 		return PTR_ERR(m->mr);
 	n = smc_fault_rc(MR_MAP, 0,
-			 ib_map_mr_sg(m->mr, m->sgt.sgl, m->sgt.nents, NULL, PAGE_SIZE));
-	if (n == m->sgt.nents)
+			 ib_map_mr_sg(m->mr, m->dma->sgt.sgl, m->dma->sgt.nents, NULL,
+				      PAGE_SIZE));
+	if (n == m->dma->sgt.nents)
 		return 0;
 	/* fewer: the device cannot have all of it as one region */
 	ib_dereg_mr(m->mr);
@@ -302,7 +360,6 @@ static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
 static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
 {
 	struct smc_buf_mapping *m = get_mapping(region, slot);
-	u32 naddr;
 	int rc;
 
 	lockdep_assert_held(&region->pool->mutex);
@@ -310,26 +367,25 @@ static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
 		return m->qp == qp ? 0 : -EBUSY;
 	if (READ_ONCE(qp->broken))
 		return -ENOTCONN;
-	naddr = ib_uses_virt_dma(qp->dev->ibdev) ? 0 : region->npages;
-	m = smc_fault_null(MAPPING, kvzalloc(struct_size(m, dma, naddr), GFP_KERNEL));
+	m = smc_fault_null(MAPPING, kzalloc(sizeof(*m), GFP_KERNEL));
 	if (!m)
 		return -ENOMEM;
 	m->qp = qp;
-	/* we write into RMBs too: zeroes between two connections */
-	m->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
-	rc = map_pages(region, m);
-	if (rc)
+	m->dma = get_dma(region, qp->dev->ibdev);
+	if (IS_ERR(m->dma)) {
+		rc = PTR_ERR(m->dma);
 		goto free;
+	}
 	rc = make_mr(region, m);
 	if (rc)
-		goto unmap;
+		goto put;
 	WRITE_ONCE(region->maps[slot].registered, false);
 	rcu_assign_pointer(region->maps[slot].mapping, m);
 	return 0;
-unmap:
-	unmap_pages(m);
+put:
+	put_dma(m->dma);
 free:
-	kvfree(m);
+	kfree(m);
 	return rc;
 }
 
@@ -363,8 +419,8 @@ static void hide_mapping(struct smc_region *region, u32 slot)
 static void free_mapping(struct smc_buf_mapping *m)
 {
 	ib_dereg_mr(m->mr);
-	unmap_pages(m);
-	kvfree(m);
+	put_dma(m->dma);
+	kfree(m);
 }
 
 static void unmap_region(struct smc_region *region, u32 slot)

@@ -121,6 +121,7 @@ static struct site sites[] = {
 	SITE(REGION, "run"),
 	SITE(REGION_MEM, "run"),
 	SITE(MAPPING, "run"),
+	SITE(MAPPING_DMA, "run"),
 	SITE(SG_TABLE, "run"),
 	SITE(DMA_MAP, "run"),
 	SITE(MR, "run"),
