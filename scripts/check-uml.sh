@@ -91,6 +91,17 @@ run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" -
 run "$p-versions-intree" --module ours,intree --script "$cases/versions.sh" --env INTREE=y \
 	--timeout 300
 
+# every mapping is undone and every call of the DMA API is right; what is not is found. Only the
+# debug kernel can tell.
+if [ "$flavour" = debug ] && { want debug-dma || want debug-dma-wr; }; then
+	dma=$top/build/dma-uml-debug
+	selftests/vm/plant-dma.sh uml-debug "$dma" buf_unmap wr_unmap || rc=1
+	dma_run=(--hosts 1 --module ours --ours "$dma/ours" --add "$dma/t"
+		--script "$cases/dma.sh" --env "PATIENCE=$patience" --timeout 900)
+	run debug-dma "${dma_run[@]}" --env PLANTS=buf_unmap
+	run debug-dma-wr "${dma_run[@]}" --env CLEAN=bounces --env PLANTS=wr_unmap
+fi
+
 # what is on the wire
 run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
