@@ -18,6 +18,7 @@
 #include <smc/af_smc.h>
 #include <smc/fault.h>
 #include <smc/fback.h>
+#include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sockopt.h>
 #include <smc/stream.h>
@@ -566,6 +567,7 @@ static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t va
 			  unsigned int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
+	int rc;
 
 	if (smc_sockopt_excludes(level, name, val, len)) {
 		lock_sock(sock->sk);
@@ -573,7 +575,10 @@ static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t va
 			smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 		release_sock(sock->sk);
 	}
-	return smc_sockopt_set(smc, sock, level, name, val, len);
+	rc = smc_sockopt_set(smc, sock, level, name, val, len);
+	if (!rc && level == SOL_SMC)
+		smc_accept_limit(smc);
+	return rc;
 }
 
 static int smc_getsockopt(struct socket *sock, int level, int name, char __user *val,
@@ -695,6 +700,7 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	}
 	smc_carrier_share(&smc->carrier, sock);
 	smc_sockopt_mirror(smc);
+	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_policy_net(net)->hs_limit));
 #ifdef SOCK_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif

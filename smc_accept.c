@@ -7,22 +7,34 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cred.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/refcount.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <net/inet_connection_sock.h>
+#include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/accept.h>
 #include <smc/fault.h>
 #include <smc/fback.h>
+#include <smc/limit.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sockopt.h>
+#include <smc/stats.h>
 #include <smc/stream.h>
 
-/* Silent clients may fill so many places without stopping a good one. */
-#define PENDING_MIN	128
+/*
+ * Children in their handshake, most of them silent: from here on new connections are TCP.
+ * The backlog, but within these. With SMC_LIMIT_HS: so few.
+ */
+#define PENDING_MIN	1024
+#define PENDING_MAX	16384
+#define PENDING_LIMITED	32
+/* Silence after which a host with too many children loses this one. */
+#define EVICT_AGE	(1 * HZ)
 
 /**
  * struct smc_listener - accept queue of one socket
@@ -36,7 +48,12 @@
  * @npending: length of @pending
  * @nready: length of @ready
  * @backlog: of listen()
+ * @by_host: @pending by peer host
+ * @gate: whether new connections may begin a handshake
+ * @net: namespace, as long as @gate is asked
+ * @limited: SMC_LIMIT_HS
  * @cred: credentials of listen(): the children's inodes are this user's
+ * @rcu: the gate is asked under RCU
  */
 struct smc_listener {
 	refcount_t ref;
@@ -49,7 +66,12 @@ struct smc_listener {
 	unsigned int npending;
 	unsigned int nready;
 	unsigned int backlog;
+	struct smc_limit by_host;
+	struct smc_option_gate gate;
+	struct net *net;
+	bool limited;
 	const struct cred *cred;
+	struct rcu_head rcu;
 };
 
 static struct workqueue_struct *accept_wq;
@@ -59,7 +81,77 @@ static void listener_put(struct smc_listener *l)
 	if (!refcount_dec_and_test(&l->ref))
 		return;
 	put_cred(l->cred);
-	kfree(l);
+	kfree_rcu(l, rcu);
+}
+
+/* ---- limits ------------------------------------------------------------------ */
+
+/* Children that may be in their handshake. */
+static unsigned int pending_max(const struct smc_listener *l)
+{
+	if (READ_ONCE(l->limited))
+		return PENDING_LIMITED;
+	return clamp_t(unsigned int, READ_ONCE(l->backlog), PENDING_MIN, PENDING_MAX);
+}
+
+/*
+ * A connection that is on its way to us takes a place too, or a burst would fill more
+ * than there are before the first is counted.
+ */
+static bool gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
+{
+	const struct smc_listener *l = container_of(gate, struct smc_listener, gate);
+	unsigned int n = READ_ONCE(l->npending) + READ_ONCE(sk->sk_ack_backlog) +
+			 inet_csk_reqsk_queue_len(sk);
+
+	if (n < pending_max(l) && !smc_limit_full(l->net, true))
+		return false;
+	smc_stats_inc(l->net, SMC_STAT_HS_CONGESTED);
+	return true;
+}
+
+/* l->lock held. */
+static void pending_add(struct smc_listener *l, struct smc_sock *child)
+{
+	list_add_tail(&child->entry, &l->pending);
+	WRITE_ONCE(l->npending, l->npending + 1);
+	smc_limit_add(&l->by_host, child->hs.host);
+}
+
+/* l->lock held; it may have left already. */
+static void pending_del(struct smc_listener *l, struct smc_sock *child)
+{
+	if (list_empty(&child->entry))
+		return;
+	list_del_init(&child->entry);
+	WRITE_ONCE(l->npending, l->npending - 1);
+	smc_limit_del(&l->by_host, child->hs.host);
+}
+
+/*
+ * When half of the places are taken, a host with a quarter of them or more loses those
+ * clients that have been silent longest: two for each that comes, until it is over. They
+ * hear a reset: that they are TCP can only be told as the answer to a Proposal.
+ */
+static void evict(struct smc_listener *l)
+{
+	unsigned int max = pending_max(l);
+	struct smc_sock *child;
+	int n = 0;
+
+	if (READ_ONCE(l->npending) <= max / 2)
+		return;
+	spin_lock_bh(&l->lock);
+	list_for_each_entry(child, &l->pending, entry) {
+		if (smc_limit_by_host(&l->by_host, child->hs.host) < max / 4 ||
+		    !smc_hs_silent(&child->hs, EVICT_AGE))
+			continue;
+		smc_stats_inc(l->net, SMC_STAT_HS_EVICTED);
+		smc_hs_cancel(&child->hs);
+		if (++n == 2)
+			break;
+	}
+	spin_unlock_bh(&l->lock);
 }
 
 /* ---- children ---------------------------------------------------------------- */
@@ -90,11 +182,14 @@ static void child_drop(struct smc_sock *child)
 	sock_put(smc_sock_sk(child));
 }
 
-/* Room for another child? The work and the wake-ups of both lists ask. */
+/*
+ * Room for another child? As TCP's own queue: one more than the backlog. The gate keeps
+ * the number of handshakes far below the other bound.
+ */
 static bool listener_room(const struct smc_listener *l)
 {
 	return READ_ONCE(l->nready) <= READ_ONCE(l->backlog) &&
-	       READ_ONCE(l->npending) < max_t(unsigned int, PENDING_MIN, READ_ONCE(l->backlog));
+	       READ_ONCE(l->npending) < 2 * PENDING_MAX;
 }
 
 static void listener_kick(struct smc_listener *l)
@@ -111,10 +206,7 @@ static bool child_ready(struct smc_listener *l, struct smc_sock *child)
 	struct sock *lsk = NULL;
 
 	spin_lock_bh(&l->lock);
-	if (!list_empty(&child->entry)) {
-		list_del_init(&child->entry);
-		l->npending--;
-	}
+	pending_del(l, child);
 	if (l->smc) {
 		list_add_tail(&child->entry, &l->ready);
 		l->nready++;
@@ -154,10 +246,7 @@ static void child_finish(struct smc_sock *child, const struct smc_hs_result *res
 		keep = child_ready(l, child);
 	if (!keep) {
 		spin_lock_bh(&l->lock);
-		if (!list_empty(&child->entry)) {
-			list_del_init(&child->entry);
-			l->npending--;
-		}
+		pending_del(l, child);
 		spin_unlock_bh(&l->lock);
 		child_drop(child);
 	}
@@ -193,8 +282,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 	sock_hold(smc_sock_sk(child));
 	set_bit(SMC_SF_HS, &child->flags);
 	spin_lock_bh(&l->lock);
-	list_add_tail(&child->entry, &l->pending);
-	l->npending++;
+	pending_add(l, child);
 	spin_unlock_bh(&l->lock);
 	/*
 	 * The stop may cancel from here on; it waits for this work first. A reset may end
@@ -237,6 +325,7 @@ static bool take_child(struct smc_listener *l, struct smc_sock *smc)
 	}
 	smc_sockopt_mirror(child);
 	smc_sock_hash(child);
+	evict(l);
 	if (smc_carrier_peer_option(&child->carrier)) {
 		child_start(l, child);
 		return true;
@@ -281,6 +370,9 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 		return NULL;
 	refcount_set(&l->ref, 1);
 	l->smc = smc;
+	l->net = sock_net(smc_sock_sk(smc));
+	l->gate.shut = gate_shut;
+	l->limited = test_bit(SMC_SF_LIMIT_HS, &smc->flags);
 	INIT_WORK(&l->work, accept_work);
 	init_waitqueue_func_entry(&l->wait, carrier_woke);
 	spin_lock_init(&l->lock);
@@ -311,7 +403,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 			return -ENOMEM;
 		/* its own queue: children wake the worker, ready ones wake the application */
 		smc_carrier_unshare(&smc->carrier);
-		smc_carrier_answer_option(&smc->carrier);
+		smc_carrier_answer_option(&smc->carrier, &l->gate);
 		add_wait_queue(&csock->wq.wait, &l->wait);
 	}
 	rc = READ_ONCE(csock->ops)->listen(csock, backlog);
@@ -341,6 +433,18 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 	return 0;
 }
 
+/**
+ * smc_accept_limit() - SMC_LIMIT_HS has been set
+ * @smc: socket, listening or not
+ */
+void smc_accept_limit(struct smc_sock *smc)
+{
+	spin_lock_bh(&smc->state_lock);
+	if (smc->listener)
+		WRITE_ONCE(smc->listener->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
+	spin_unlock_bh(&smc->state_lock);
+}
+
 /* A pending child with a reference, or NULL when there is none left. */
 static struct smc_sock *pending_first(struct smc_listener *l)
 {
@@ -349,8 +453,7 @@ static struct smc_sock *pending_first(struct smc_listener *l)
 	spin_lock_bh(&l->lock);
 	child = list_first_entry_or_null(&l->pending, struct smc_sock, entry);
 	if (child) {
-		list_del_init(&child->entry);
-		l->npending--;
+		pending_del(l, child);
 		sock_hold(smc_sock_sk(child));
 	}
 	spin_unlock_bh(&l->lock);
@@ -410,6 +513,8 @@ void smc_accept_stop(struct smc_sock *smc)
 	spin_unlock_bh(&l->lock);
 	/* nobody queues it any more: kick looks at l->smc, the entry is off */
 	cancel_work_sync(&l->work);
+	/* only now: the work compares children with what the listener showed */
+	smc_carrier_withdraw_option(&smc->carrier);
 
 	cancel_all(l);
 	while ((child = pending_first(l))) {

@@ -10,6 +10,7 @@
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 #include <smc/clc.h>
 #include <smc/fault.h>
 
@@ -94,4 +95,50 @@ int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
 		rx->want = head.len;
 	}
 	return take(carrier, rx, rx->want);
+}
+
+/* The beginning of what has arrived, without taking it; socket locked. */
+static u32 peek(struct sock *sk, u8 *buf, u32 len)
+{
+	u32 seq = tcp_sk(sk)->copied_seq, have = 0;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&sk->sk_receive_queue, skb) {
+		u32 off = seq - TCP_SKB_CB(skb)->seq, n;
+
+		/* something that was read already and is still there */
+		if (off >= skb->len)
+			continue;
+		n = min(skb->len - off, len - have);
+		if (skb_copy_bits(skb, off, buf + have, n))
+			break;
+		have += n;
+		seq += n;
+		if (have == len)
+			break;
+	}
+	return have;
+}
+
+/**
+ * smc_clc_whole() - can the first message be judged?
+ * @sk: carrier, from which nothing was read yet
+ *
+ * Process context. Not a read with MSG_PEEK: that would move the user's SO_PEEK_OFF.
+ *
+ * Return: true if all of it is there, or what is there is no CLC message, or nothing
+ * more will come.
+ */
+bool smc_clc_whole(struct sock *sk)
+{
+	u8 buf[SMC_CLC_HEAD_LEN];
+	struct smc_clc_head head;
+	bool whole;
+
+	lock_sock(sk);
+	whole = sk->sk_err || sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
+	if (!whole && peek(sk, buf, sizeof(buf)) == sizeof(buf))
+		whole = smc_clc_peek_header(buf, &head) || tcp_inq(sk) >= head.len;
+	release_sock(sk);
+	return whole;
 }

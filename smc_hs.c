@@ -4,11 +4,11 @@
  * steps that client and server share. smc_hs_client.c and smc_hs_server.c have the
  * order of the steps.
  *
- * One work item per handshake on an unbound queue. It sleeps only on its own wait
- * queue, which the carrier, the LLC layer and smc_hs_cancel() wake; every step has
- * a deadline; no socket lock and no global lock is held. How a step can end is kept
- * out of integers: a step returns HS_GO or HS_END, and at HS_END the result in the
- * context says what the connection becomes.
+ * One work item per handshake on an unbound queue, which a server's enters when the
+ * Proposal has arrived. It sleeps only on its own wait queue, which the carrier, the
+ * LLC layer and smc_hs_cancel() wake; every step has a deadline; no socket lock and no
+ * global lock is held. How a step can end is kept out of integers: a step returns HS_GO
+ * or HS_END, and at HS_END the result in the context says what the connection becomes.
  *
  * What falls back and what resets: RFC 7609 C.1 - C.7. A local failure, a Decline
  * and an unknown enumerated value fall back while a Decline may still be sent; a
@@ -31,6 +31,7 @@
 #include <smc/core.h>
 #include <smc/fault.h>
 #include <smc/hs_priv.h>
+#include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
 #include <smc/negcache.h>
@@ -38,10 +39,19 @@
 #include <smc/proto/marker.h>
 #include <smc/stats.h>
 
-/* Bounded by the backlogs of listeners; a waiting handshake sleeps. */
+/*
+ * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear
+ * that they may not. More than that is not to be had everywhere.
+ */
 #define HS_WORKERS	512
 
+static_assert(HS_WORKERS > SMC_LIMIT_TOTAL);
+
+/* One for each side: servers that do not answer our clients must not hold up our servers. */
 static struct workqueue_struct *hs_wq;
+static struct workqueue_struct *hs_client_wq;
+/* For what never waits. */
+static struct workqueue_struct *hs_look_wq;
 
 /* ---- ways to end ------------------------------------------------------------- */
 
@@ -99,6 +109,33 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
 	if (rc < 0)
 		return smc_hs_fail(ctx, ECONNRESET, "Decline could not be sent");
 	return HS_END;
+}
+
+/**
+ * smc_hs_set_host() - note who the peer is
+ * @hs: handshake with a connected carrier
+ */
+void smc_hs_set_host(struct smc_hs *hs)
+{
+	struct in6_addr peer;
+
+	smc_carrier_peer_addr(hs->carrier, &peer);
+	hs->host = smc_limit_host(&peer);
+}
+
+/**
+ * smc_hs_admit() - a place among the handshakes that run at once
+ * @ctx: handshake that is about to cost something
+ *
+ * Return: HS_GO, or HS_END after a Decline.
+ */
+enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx)
+{
+	ctx->counted = smc_limit_begin(ctx->net, ctx->hs->server, ctx->hs->host);
+	if (ctx->counted)
+		return HS_GO;
+	smc_stats_inc(ctx->net, SMC_STAT_HS_LIMITED);
+	return smc_hs_decline(ctx, SMC_CLC_DECL_HS_LIMIT);
 }
 
 static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
@@ -610,6 +647,8 @@ static void undo(struct smc_hs_ctx *ctx)
 		smc_pnet_path_put(&ctx->path);
 	if (ctx->ndev)
 		netdev_put(ctx->ndev, &ctx->ndev_tracker);
+	if (ctx->counted)
+		smc_limit_end(ctx->net, ctx->hs->server, ctx->hs->host);
 }
 
 static void count(const struct smc_hs_ctx *ctx)
@@ -642,7 +681,7 @@ static void hs_work(struct work_struct *work)
 	struct smc_hs_ctx *ctx;
 
 	/* before anything that can end in done(): the timer would outlive the owner */
-	cancel_delayed_work_sync(&hs->deadline_work);
+	cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
 		smc_carrier_unhook(hs->carrier);
@@ -675,7 +714,7 @@ static bool claim(struct smc_hs *hs, bool queue)
 	spin_lock_irqsave(&hs->wait.lock, flags);
 	first = !test_and_set_bit(0, &hs->started);
 	if (first && queue)
-		queue_work(hs_wq, &hs->work);
+		queue_work(hs->server ? hs_wq : hs_client_wq, &hs->work);
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
 	return first;
 }
@@ -683,6 +722,17 @@ static bool claim(struct smc_hs *hs, bool queue)
 static void start(struct smc_hs *hs)
 {
 	claim(hs, true);
+}
+
+/* Have first_work look, unless the work is queued: then nobody may queue that any more. */
+static void look(struct smc_hs *hs)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	if (!test_bit(0, &hs->started))
+		mod_delayed_work(hs_look_wq, &hs->first_work, 0);
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
 }
 
 /* Carrier callback; softirq or process context: only wakes or queues. */
@@ -695,9 +745,13 @@ static void carrier_changed(void *owner)
 		wake_up(&hs->wait);
 		return;
 	}
+	if (hs->server) {
+		if (smc_carrier_readable(hs->carrier))
+			look(hs);
+		return;
+	}
 	state = smc_carrier_state(hs->carrier);
-	if (hs->server ? smc_carrier_readable(hs->carrier) || state == TCP_CLOSE :
-			 state != TCP_SYN_SENT && state != TCP_SYN_RECV)
+	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV)
 		start(hs);
 }
 
@@ -705,10 +759,19 @@ static const struct smc_carrier_events carrier_events = {
 	.changed = carrier_changed,
 };
 
-/* A client that never sends its Proposal: the work finds nothing and times out. */
-static void deadline_expired(struct work_struct *work)
+/*
+ * So a client that says nothing, or drips, costs no worker that waits for it. When its
+ * time is over the work finds that.
+ */
+static void first_look(struct work_struct *work)
 {
-	start(container_of(to_delayed_work(work), struct smc_hs, deadline_work));
+	struct smc_hs *hs = container_of(to_delayed_work(work), struct smc_hs, first_work);
+	long left = hs->deadline - jiffies;
+
+	if (left <= 0 || smc_clc_whole(hs->carrier->sock->sk))
+		start(hs);
+	else
+		queue_delayed_work(hs_look_wq, &hs->first_work, left);
 }
 
 /**
@@ -723,7 +786,7 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 	hs->run = run;
 	init_waitqueue_head(&hs->wait);
 	INIT_WORK(&hs->work, hs_work);
-	INIT_DELAYED_WORK(&hs->deadline_work, deadline_expired);
+	INIT_DELAYED_WORK(&hs->first_work, first_look);
 	hs->cancelled = false;
 	hs->started = 0;
 }
@@ -733,14 +796,14 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
  * @hs: set up, carrier connecting or connected (client), or accepted (server)
  *
  * Process context. The work of a client is queued once TCP has decided, so a
- * connect() into the void costs no worker. That of a server is queued when the first
- * bytes arrive: a silent client costs no worker either, and ends at the deadline.
+ * connect() into the void costs no worker. That of a server is queued when the Proposal
+ * has arrived: a silent client costs no worker either, and ends at the deadline.
  */
 void smc_hs_start(struct smc_hs *hs)
 {
 	if (hs->server) {
 		hs->deadline = jiffies + T_CLC;
-		queue_delayed_work(hs_wq, &hs->deadline_work, T_CLC);
+		queue_delayed_work(hs_look_wq, &hs->first_work, T_CLC);
 	}
 	smc_carrier_hook(hs->carrier, &carrier_events, hs);
 	carrier_changed(hs);
@@ -768,25 +831,57 @@ void smc_hs_cancel(struct smc_hs *hs)
 void smc_hs_cancel_sync(struct smc_hs *hs)
 {
 	WRITE_ONCE(hs->cancelled, true);
-	cancel_delayed_work_sync(&hs->deadline_work);
 	if (!claim(hs, false)) {
 		wake_up(&hs->wait);
 		flush_work(&hs->work);
-	} else if (hs->carrier && hs->carrier->sock) {
-		smc_carrier_unhook(hs->carrier);
+		return;
 	}
+	/* nobody queues it any more */
+	cancel_delayed_work_sync(&hs->first_work);
+	if (hs->carrier && hs->carrier->sock)
+		smc_carrier_unhook(hs->carrier);
 }
 
 /**
- * smc_hs_init() - create the work queue
+ * smc_hs_silent() - is a client still owing its Proposal?
+ * @hs: started handshake of a server
+ * @age: for so many jiffies at least
+ *
+ * Return: true if it has not sent all of it in that time.
+ */
+bool smc_hs_silent(const struct smc_hs *hs, unsigned long age)
+{
+	return !test_bit(0, &hs->started) && time_after_eq(jiffies, hs->deadline - T_CLC + age);
+}
+
+static void free_queues(void)
+{
+	if (hs_look_wq)
+		destroy_workqueue(hs_look_wq);
+	if (hs_client_wq)
+		destroy_workqueue(hs_client_wq);
+	if (hs_wq)
+		destroy_workqueue(hs_wq);
+}
+
+/**
+ * smc_hs_init() - create the work queues
  *
  * Return: 0 or -ENOMEM.
  */
 int __init smc_hs_init(void)
 {
-	hs_wq = smc_fault_null(HS_WQ,
-			       alloc_workqueue("smc_hs", WQ_UNBOUND | WQ_HIGHPRI, HS_WORKERS));
-	return hs_wq ? 0 : -ENOMEM;
+	const unsigned int flags = WQ_UNBOUND | WQ_HIGHPRI;
+	/* some kernels divide them among the nodes */
+	int n = min_t(int, HS_WORKERS * num_possible_nodes(), WQ_MAX_ACTIVE);
+
+	hs_wq = smc_fault_null(HS_WQ, alloc_workqueue("smc_hs", flags, n));
+	hs_client_wq = smc_fault_null(HS_CLIENT_WQ, alloc_workqueue("smc_hs_client", flags, n));
+	hs_look_wq = smc_fault_null(HS_LOOK_WQ, alloc_workqueue("smc_hs_look", flags, 0));
+	if (hs_wq && hs_client_wq && hs_look_wq)
+		return 0;
+	free_queues();
+	return -ENOMEM;
 }
 
 /**
@@ -794,5 +889,5 @@ int __init smc_hs_init(void)
  */
 void smc_hs_exit(void)
 {
-	destroy_workqueue(hs_wq);
+	free_queues();
 }

@@ -35,6 +35,7 @@ static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 	if (!smc_carrier_peer_option(carrier))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	ctx->option = true;
+	smc_hs_set_host(ctx->hs);
 	return HS_GO;
 }
 
@@ -265,8 +266,8 @@ static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 
 static void client_run(struct smc_hs_ctx *ctx)
 {
-	if (client_carrier(ctx) || smc_hs_find_path(ctx) || client_propose(ctx) ||
-	    client_await_accept(ctx) || client_accept(ctx))
+	if (client_carrier(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
+	    client_propose(ctx) || client_await_accept(ctx) || client_accept(ctx))
 		return;
 	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
 		return;

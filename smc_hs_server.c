@@ -283,7 +283,7 @@ static void server_run(struct smc_hs_ctx *ctx)
 		smc_hs_decline(ctx, hs->force_tcp);
 		return;
 	}
-	if (smc_hs_find_path(ctx) || server_version(ctx) || server_group(ctx))
+	if (smc_hs_admit(ctx) || smc_hs_find_path(ctx) || server_version(ctx) || server_group(ctx))
 		return;
 	smc_hs_fill_accept(ctx, &ctx->accept, false);
 	if (smc_hs_send_accept(ctx, &ctx->accept)) {
@@ -299,10 +299,11 @@ static void server_run(struct smc_hs_ctx *ctx)
 
 /**
  * smc_hs_server_setup() - prepare the server's handshake
- * @hs: handshake, zeroed
+ * @hs: handshake, zeroed but for what its owner sets
  */
 void smc_hs_server_setup(struct smc_hs *hs)
 {
 	hs->server = true;
+	smc_hs_set_host(hs);
 	smc_hs_setup(hs, server_run);
 }

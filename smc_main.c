@@ -16,6 +16,7 @@
 #include <smc/fault.h>
 #include <smc/hs.h>
 #include <smc/ib.h>
+#include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>
 #include <smc/netlink.h>
@@ -54,6 +55,7 @@ static const struct part parts[] = {
 	{ "statistics", smc_stats_init, smc_stats_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
+	{ "handshake limits", smc_limit_init, smc_limit_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },

@@ -28,28 +28,72 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 	set_flag(sk, true);
 }
 
-/**
- * smc_option_answer() - have the SYN-ACK carry the option
- * @o: not used
- * @sk: carrier, before listen()
+/*
+ * Core asks this for a SYN with the option. A listener has no callbacks of ours, so its
+ * sk_user_data is free for the gate. That it was withdrawn meanwhile does not matter: it
+ * is still there, and so are we.
  */
-void smc_option_answer(struct smc_option *o, struct sock *sk)
+static bool hs_congested(const struct sock *sk)
 {
+	uintptr_t data = (uintptr_t)READ_ONCE(sk->sk_user_data);
+	const struct smc_option_gate *gate;
+
+	if ((data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
+		return false;
+	gate = (const struct smc_option_gate *)(data & SK_USER_DATA_PTRMASK);
+	return gate && gate->shut(gate, sk);
+}
+
+static void gate_set(struct smc_option *o, struct sock *sk, const struct smc_option_gate *gate)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	if (!o->gate && !sk->sk_user_data) {
+		/* children do not copy it */
+		__rcu_assign_sk_user_data_with_flags(sk, (void *)gate, SK_USER_DATA_NOCOPY);
+		o->gate = gate;
+		/* who finds the call finds the gate */
+		smp_store_release(&tcp_sk(sk)->smc_hs_congested, hs_congested);
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void gate_clear(struct smc_option *o, struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	if (o->gate) {
+		WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
+		rcu_assign_sk_user_data(sk, NULL);
+		o->gate = NULL;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/**
+ * smc_option_answer() - have SYN-ACKs answer the option
+ * @o: of @sk
+ * @sk: carrier, before listen()
+ * @gate: who may say no
+ */
+void smc_option_answer(struct smc_option *o, struct sock *sk,
+		       const struct smc_option_gate *gate)
+{
+	gate_set(o, sk, gate);
 	set_flag(sk, true);
 }
 
 /**
  * smc_option_withdraw() - neither from now on
- * @o: not used
+ * @o: of @sk
  * @sk: carrier
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
 	set_flag(sk, false);
+	gate_clear(o, sk);
 }
 
 /**
- * smc_option_accepted() - nothing: core has copied its flag
+ * smc_option_accepted() - core has copied its flag, and the call for the gate
  * @o: not used
  * @sk: accepted carrier
  * @parent: not used
@@ -57,6 +101,8 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 void smc_option_accepted(struct smc_option *o, struct sock *sk,
 			 const struct smc_option *parent)
 {
+	/* it might listen itself one day, and we be gone */
+	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
 }
 
 /**
@@ -110,6 +156,8 @@ int __init smc_option_init(void)
 void smc_option_exit(void)
 {
 	static_branch_disable(&tcp_have_smc);
+	/* a SYN may be asking a listener that has just gone */
+	synchronize_net();
 }
 
 MODULE_INFO(tcp_option, "core");

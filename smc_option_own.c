@@ -46,6 +46,7 @@
  * @node: in @marks
  * @sk: the carrier
  * @answers: it listens: TCP_SAVE_SYN is ours
+ * @gate: who may say no then; set once, under RCU
  * @sent: the last connect() had the option in a SYN
  * @agreed: and the SYN-ACK had it too
  * @save_syn: TCP_SAVE_SYN as its user set it
@@ -57,6 +58,7 @@ struct smc_option_mark {
 	struct hlist_node node;
 	struct sock *sk;
 	bool answers;
+	const struct smc_option_gate *gate;
 	bool sent;
 	bool agreed;
 	u8 save_syn;
@@ -271,7 +273,7 @@ static bool only_smc(const u8 *opts, size_t len, u32 id, size_t *pos)
  * decides: with the option, or never; and what it decided stands in the saved SYN.
  */
 static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *state,
-			   struct request_sock *req)
+			   struct request_sock *req, const struct smc_option_gate *gate)
 {
 	bool answered = false;
 	size_t len, pos;
@@ -284,6 +286,10 @@ static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *stat
 		answered = only_smc(opts, len, answered_id, &pos);
 		if (!answered)
 			return NF_ACCEPT;
+	}
+	if (!answered && gate && gate->shut(gate, req->rsk_listener)) {
+		smc_tcp_opt_set_id(opts, pos, 0);
+		return NF_ACCEPT;
 	}
 	if (smc_option_pkt_add(skb, state->pf, true)) {
 		smc_tcp_opt_set_id(opts, pos, answered_id);
@@ -298,14 +304,15 @@ static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *stat
 static unsigned int syn_ack_out(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct request_sock *req = inet_reqsk(skb->sk);
+	const struct smc_option_mark *m = mark_of(READ_ONCE(req->rsk_listener));
 	unsigned int verdict;
 	spinlock_t *lock;
 
-	if (!mark_of(READ_ONCE(req->rsk_listener)))
+	if (!m)
 		return NF_ACCEPT;
 	lock = syn_lock(req);
 	spin_lock_bh(lock);
-	verdict = answer(skb, state, req);
+	verdict = answer(skb, state, req, READ_ONCE(m->gate));
 	spin_unlock_bh(lock);
 	return verdict;
 }
@@ -404,14 +411,18 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
  * smc_option_answer() - have SYN-ACKs answer the option
  * @o: of @sk
  * @sk: carrier, before listen()
+ * @gate: who may say no
  */
-void smc_option_answer(struct smc_option *o, struct sock *sk)
+void smc_option_answer(struct smc_option *o, struct sock *sk,
+		       const struct smc_option_gate *gate)
 {
 	struct smc_option_mark *m = mark_get(o, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (m && !m->answers && take_ops(sk)) {
 		m->answers = true;
+		/* it was filled in long ago: see smc_option_gate */
+		smp_store_release(&m->gate, gate);
 		m->save_syn = tp->save_syn;
 		tp->save_syn = tp->save_syn ?: 1;
 	}

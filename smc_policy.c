@@ -204,6 +204,7 @@ static int __net_init policy_net_init(struct net *net)
 	sn->testlink_time = 30;
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
+	sn->hs_max = SMC_POLICY_HS_MAX;
 	sn->idle_server = 600;
 	sn->idle_client = 610;
 	return 0;

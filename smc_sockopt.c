@@ -15,10 +15,6 @@
 #include <smc/sockopt.h>
 #include <smc/tx.h>
 
-#ifndef SOL_SMC
-#define SOL_SMC	286
-#endif
-
 /*
  * Flags that SOL_SOCKET options set and that mean the same on both. Never time
  * stamps: a static key counts their holders.

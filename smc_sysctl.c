@@ -5,6 +5,7 @@
 #include <net/net_namespace.h>
 #include <smc/buf.h>
 #include <smc/fault.h>
+#include <smc/limit.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sysctl.h>
@@ -17,6 +18,7 @@ static int conns_min = SMC_CLC_CONNS_MIN;
 static int conns_max = SMC_CLC_CONNS_MAX;
 static int links_max = SMC_BUF_LINKS - 1;
 static int buf_type_max = 2;
+static int hs_max_max = SMC_LIMIT_TOTAL;
 
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
 
@@ -97,6 +99,14 @@ static const struct ctl_table template[] = {
 		.proc_handler = proc_dou8vec_minmax,
 		.extra1 = &conns_min,
 		.extra2 = &conns_max,
+	}, {
+		.procname = "hs_max",
+		.data = SMC_NET_DATA(hs_max),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = &hs_max_max,
 	}, {
 		.procname = "limit_smc_hs",
 		.data = SMC_NET_DATA(hs_limit),

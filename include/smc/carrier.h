@@ -98,10 +98,11 @@ static inline void smc_carrier_offer_option(struct smc_carrier *c)
 	smc_option_offer(&c->option, c->sock->sk);
 }
 
-/* The SYN-ACKs of the listen() that follows answer it. */
-static inline void smc_carrier_answer_option(struct smc_carrier *c)
+/* The SYN-ACKs of the listen() that follows answer it, unless @gate is shut. */
+static inline void smc_carrier_answer_option(struct smc_carrier *c,
+					     const struct smc_option_gate *gate)
 {
-	smc_option_answer(&c->option, c->sock->sk);
+	smc_option_answer(&c->option, c->sock->sk, gate);
 }
 
 /* No SYN and no SYN-ACK carries it any more. */

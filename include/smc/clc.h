@@ -36,4 +36,7 @@ struct smc_clc_rx {
 int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx);
 void smc_clc_rx_reset(struct smc_clc_rx *rx);
 
+/* Would smc_clc_recv(), now for the first time, end without waiting for more? */
+bool smc_clc_whole(struct sock *sk);
+
 #endif

@@ -54,9 +54,10 @@ struct smc_hs_result {
  *	done drops.
  * @run: the steps of its side, set by the setup
  * @owner: for @done
+ * @host: the peer host, see smc_limit_host(); known once TCP is connected
  * @wait: the work sleeps here; woken by carrier and LLC events and cancel
  * @work: the handshake
- * @deadline_work: server: the first message has not come in time
+ * @first_work: server: looks whether the first message is there, or the time for it over
  * @cancelled: stop as soon as possible; done() is still called (FAIL, ECONNABORTED)
  * @deadline: server: jiffies by which the Proposal must be complete
  * @started: bit 0: the work was queued, or never will be; changes under the lock of @wait
@@ -71,9 +72,10 @@ struct smc_hs {
 	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
 	void (*run)(struct smc_hs_ctx *ctx);
 	void *owner;
+	u64 host;
 	wait_queue_head_t wait;
 	struct work_struct work;
-	struct delayed_work deadline_work;
+	struct delayed_work first_work;
 	bool cancelled;
 	unsigned long deadline;
 	unsigned long started;
@@ -88,11 +90,13 @@ void smc_hs_server_setup(struct smc_hs *hs);
 /*
  * Client: the carrier's connect() was begun (EINPROGRESS or done); the work waits for
  * ESTABLISHED itself, as long as TCP tries. Server: @hs->carrier is an accepted child
- * whose SYN carried the option; a work is queued when the first bytes arrive.
+ * whose SYN carried the option; the work is queued when the Proposal has arrived.
  */
 void smc_hs_start(struct smc_hs *hs);
 /* Any context: asks a running handshake to end; does not wait. */
 void smc_hs_cancel(struct smc_hs *hs);
+/* Server: is there no whole Proposal yet, for at least @age jiffies? Any context. */
+bool smc_hs_silent(const struct smc_hs *hs, unsigned long age);
 /* Process context: cancels and waits until done() has returned or will never run. */
 void smc_hs_cancel_sync(struct smc_hs *hs);
 /* Reason not to try a rendezvous with this address at all, 0 = try. Any context. */

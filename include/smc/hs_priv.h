@@ -54,6 +54,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @lgr: group, reference held
  * @link: link, reference held
  * @conn: connection, reference held
+ * @counted: a place of smc_limit is ours
  * @first: first contact
  * @reserved: a place in @lgr is reserved and not used up
  * @told: the peer knows our RMBE
@@ -87,6 +88,7 @@ struct smc_hs_ctx {
 	struct smc_lgr *lgr;
 	struct smc_link *link;
 	struct smc_conn *conn;
+	bool counted;
 	bool first;
 	bool reserved;
 	bool told;
@@ -101,6 +103,8 @@ struct smc_hs_ctx {
 /* smc_hs.c; see the kernel-doc there */
 enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
 enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
+void smc_hs_set_host(struct smc_hs *hs);
+enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
 u32 smc_hs_reason_of(int err, u32 otherwise);
 bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc);

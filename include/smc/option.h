@@ -12,14 +12,26 @@ struct smc_option_mark;
 struct sock;
 
 /**
+ * struct smc_option_gate - who may answer the option
+ * @shut: asked for each SYN with the option. True: it is answered without, so both ends
+ *	are TCP at once. Softirq, under RCU, @sk is the listener and not locked
+ */
+struct smc_option_gate {
+	bool (*shut)(const struct smc_option_gate *gate, const struct sock *sk);
+};
+
+/**
  * struct smc_option - what a carrier remembers of it
  * @mark: where core TCP has no such option: our entry in the table of carriers that
  *	show it; under the carrier's socket lock
  * @agreed: the same, accepted carriers: the option was in the SYN and in our SYN-ACK
+ * @gate: where core TCP has the option, listening carriers: as given. Under the
+ *	carrier's sk_callback_lock
  */
 struct smc_option {
 	struct smc_option_mark *mark;
 	bool agreed;
+	const struct smc_option_gate *gate;
 };
 
 /* Module-wide; before the first carrier, and after the last. */
@@ -33,8 +45,12 @@ void smc_option_exit(void);
 
 /* Before connect(): the SYN carries the option. */
 void smc_option_offer(struct smc_option *o, struct sock *sk);
-/* Before listen(): the SYN-ACK carries it if the SYN did. */
-void smc_option_answer(struct smc_option *o, struct sock *sk);
+/*
+ * Before listen(): the SYN-ACK carries it if the SYN did and @gate is not shut. @gate
+ * lives until a grace period after smc_option_withdraw().
+ */
+void smc_option_answer(struct smc_option *o, struct sock *sk,
+		       const struct smc_option_gate *gate);
 /* Neither from now on. Before @sk is closed; may be called twice. */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk);
 /* @sk came out of a listener with @parent; before anybody else sees it. */

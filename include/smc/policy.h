@@ -13,6 +13,9 @@ struct net;
 #define SMC_POLICY_UEID_LEN	32
 #define SMC_POLICY_UEIDS_MAX	4
 
+/* Default of net.smc.hs_max. */
+#define SMC_POLICY_HS_MAX	256
+
 /**
  * struct smc_net - per-namespace settings
  * @lock: guards @ueids, @nueids, @ueid_default; leaf
@@ -28,7 +31,8 @@ struct net;
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
  * @enabled: sysctl net.smc.enabled: 0 = new connections are TCP, old ones live on
- * @hs_limit: handshake limitation on (netlink, sysctl limit_smc_hs)
+ * @hs_limit: what SMC_LIMIT_HS of a new socket is (netlink, sysctl limit_smc_hs)
+ * @hs_max: sysctl net.smc.hs_max: handshakes of one side at once
  * @idle_client: seconds an idle client group is kept (sysctl smcr_idle_time_client)
  * @idle_server: seconds an idle server group is kept (sysctl smcr_idle_time_server)
  * @sysctl: registered table
@@ -48,6 +52,7 @@ struct smc_net {
 	u8 max_conns;
 	u8 enabled;
 	u8 hs_limit;
+	unsigned int hs_max;
 	int idle_client;
 	int idle_server;
 	struct ctl_table_header *sysctl;

@@ -4,8 +4,13 @@
 #define _SMC_SOCKOPT_H
 
 #include <linux/net.h>
+#include <linux/socket.h>
 #include <linux/sockptr.h>
 #include <smc/sock.h>
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
 
 /* The option makes SMC impossible: the caller turns an idle socket into TCP first. */
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len);

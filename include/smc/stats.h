@@ -17,6 +17,9 @@ enum smc_stat {
 	SMC_STAT_SRV_FBACK,
 	SMC_STAT_CLNT_HS_ERR,		/* handshakes that killed the connection */
 	SMC_STAT_SRV_HS_ERR,
+	SMC_STAT_HS_CONGESTED,		/* SYNs answered without the option: too many handshakes */
+	SMC_STAT_HS_LIMITED,		/* handshakes that found no place */
+	SMC_STAT_HS_EVICTED,		/* silent clients of a host with too many, cut off early */
 	SMC_STAT_FIRST_CONTACT,		/* groups created */
 	SMC_STAT_TX_BYTES,		/* user bytes taken by sendmsg on SMC */
 	SMC_STAT_RX_BYTES,
