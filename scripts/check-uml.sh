@@ -22,6 +22,7 @@ esac
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 kernel=${flavour/coverage/plain}
+storm=
 gcov=()
 ours=
 [ "$flavour" != coverage ] || { gcov=(-g); ours=-cov; }
@@ -60,6 +61,7 @@ debug)
 	patience=90000
 	bulk="stream:8 random:1 pingpong:50 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	api="smc smc_to_inet"
+	storm=160
 	;;
 esac
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
@@ -114,6 +116,9 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 [ "$flavour" = plain ] || run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --timeout 660
+# many clients at once: who waits for whom, and who gets a place
+run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
+	--add "$tests/smc_load" --timeout 500 ${storm:+--env "STORM=$storm"}
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 

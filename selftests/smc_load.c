@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many clients at once against `smc_traffic server` on the other host: what they cost it,
+ * and that nobody waits for them. The order of events is the proof, not times: a good
+ * client is served while all the bad ones still hold what they have.
+ *
+ *   crowd     100 silent, 100 slow and 100 malformed ones
+ *   fair      server with net.smc.hs_max 16: one host's Proposals, then three hosts'
+ *   limited   server with SMC_LIMIT_HS
+ *   closed    the listener ends with handshakes in flight; --go FILE: when that exists
+ *   overflow  the server's application does not accept; --go FILE: until that exists
+ *
+ * Needs BPF, and as many --from addresses of this host as a case has bad hosts; root.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evil.h"
+#include "ktap.h"
+#include "traffic.h"
+
+#define HOSTS		3
+#define CROWD		300
+#define PATIENCE_MS	20000
+#define DECL_HS_LIMIT	0x01020000U
+#define DECL_PEER_NO_SMC 0x03010000U
+
+/* net.smc.hs_max of "fair", and what one host and the next ones get of it */
+#define FAIR_MAX	16
+#define FAIR_FIRST	12
+#define FAIR_SECOND	3
+/* with SMC_LIMIT_HS */
+#define LIMITED		32
+
+/**
+ * struct good - what became of the good client
+ * @err: 0 if its stream was right
+ * @mode: enum tl_mode of the server's socket
+ * @reason: of our fallback
+ * @what: what failed
+ */
+struct good {
+	int err;
+	u32 mode;
+	u32 reason;
+	char what[160];
+};
+
+/**
+ * struct crowd - bad clients
+ * @nr: their number
+ * @pfd: one entry each
+ */
+struct crowd {
+	unsigned int nr;
+	struct pollfd pfd[CROWD];
+};
+
+static const struct tl_proto *tcp, *good_proto;
+static struct tl_addr to, from[HOSTS];
+static const char *go_file;
+static int good_fd;
+
+/* ---- the good client: a process that the option is not switched on for ---- */
+
+static void good_run(struct good *g, u64 seed)
+{
+	struct trf_client c = {
+		.proto = good_proto, .to = to, .timeout_ms = PATIENCE_MS, .show_mode = true,
+		.seed = seed,
+	};
+	struct trf_outcome out;
+	struct trf_req req;
+	int fd = trf_client_connect(&c, &out);
+
+	memset(g, 0, sizeof(*g));
+	if (fd >= 0) {
+		trf_client_req(&c, &req, TRF_STREAM);
+		req.io = TRF_IO_POLL;
+		req.wsize = 4096;
+		req.to_server = 20000;
+		req.to_client = 20000;
+		trf_client_stream(&c, fd, &req, &out);
+		close(fd);
+	}
+	g->err = out.err;
+	g->mode = out.verdict.mode;
+	g->reason = out.local.reason;
+	memcpy(g->what, out.what, sizeof(g->what));
+}
+
+static int good_start(void)
+{
+	struct good g;
+	u64 seed = 1;
+	int sv[2];
+	pid_t pid;
+	char go;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid) {
+		close(sv[1]);
+		return sv[0];
+	}
+	close(sv[0]);
+	while (recv(sv[1], &go, 1, 0) == 1) {
+		seed = tl_mix(seed);
+		good_run(&g, seed);
+		tl_send_all(sv[1], &g, sizeof(g));
+	}
+	_exit(0);
+}
+
+/* Served, and by @mode. */
+static bool good_is(enum tl_mode mode, u32 reason, const char *when)
+{
+	struct good g;
+
+	if (tl_send_all(good_fd, "g", 1) != 1 ||
+	    tl_recv_all(good_fd, &g, sizeof(g)) != sizeof(g)) {
+		ktap_note("%s: the good client is gone", when);
+		return false;
+	}
+	ktap_note("%s: good client: %s, reason %08x %s", when, tl_mode_name(g.mode), g.reason,
+		  g.what);
+	return !g.err && g.mode == mode && g.reason == reason;
+}
+
+/* ---- bad clients ---- */
+
+static bool crowd_add(struct crowd *c, unsigned int host, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr && c->nr < CROWD; i++) {
+		int fd = tl_connect(tcp, &from[host], &to);
+
+		if (fd < 0) {
+			ktap_note("connect: %s", tl_errno_name(-fd));
+			return false;
+		}
+		tl_set_timeouts(fd, PATIENCE_MS);
+		c->pfd[c->nr++] = (struct pollfd){ .fd = fd, .events = POLLIN | POLLRDHUP };
+	}
+	return true;
+}
+
+/* The first @len bytes of a good Proposal, from number @first on. */
+static void crowd_propose(struct crowd *c, unsigned int host, unsigned int first, size_t len)
+{
+	struct evil_msg m;
+
+	evil_proposal(&m, &from[host]);
+	for (unsigned int i = first; i < c->nr; i++)
+		evil_write(c->pfd[i].fd, m.buf, len < m.len ? len : m.len);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	for (unsigned int i = 0; i < c->nr; i++)
+		evil_reset(c->pfd[i].fd);
+	c->nr = 0;
+}
+
+/* Ended: by FIN or reset. */
+static unsigned int crowd_ended(struct crowd *c, unsigned int first)
+{
+	unsigned int n = 0;
+
+	poll(c->pfd, c->nr, 0);
+	for (unsigned int i = first; i < c->nr; i++)
+		n += !!(c->pfd[i].revents & (POLLRDHUP | POLLHUP | POLLERR));
+	return n;
+}
+
+static bool await_ended(struct crowd *c, unsigned int first, unsigned int nr, unsigned int ms)
+{
+	u64 until = tl_now_ns() + ms * TL_NSEC_PER_MSEC;
+
+	while (crowd_ended(c, first) < nr && tl_now_ns() < until)
+		tl_sleep_ms(10);
+	ktap_note("%u of %u ended", crowd_ended(c, first), c->nr - first);
+	return crowd_ended(c, first) >= nr;
+}
+
+/* Takes Declines out of the crowd, until there are @nr of them; the others stay. */
+static bool await_declines(struct crowd *c, unsigned int nr)
+{
+	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	unsigned int declined = 0, other = 0;
+	struct smc_clc_decline d;
+	struct evil_msg m;
+
+	while (declined < nr && tl_now_ns() < until) {
+		poll(c->pfd, c->nr, 100);
+		for (unsigned int i = 0; i < c->nr; i++) {
+			if (!(c->pfd[i].revents & POLLIN) || !(c->pfd[i].events & POLLIN))
+				continue;
+			/* an Accept is read once and stays one of the crowd */
+			c->pfd[i].events = POLLRDHUP;
+			if (evil_read(c->pfd[i].fd, PATIENCE_MS, &m) != EVIL_DECLINE)
+				continue;
+			if (smc_clc_parse_decline(m.buf, m.len, &d) || d.diag != DECL_HS_LIMIT)
+				other++;
+			declined++;
+			evil_reset(c->pfd[i].fd);
+			c->pfd[i--] = c->pfd[--c->nr];
+		}
+	}
+	ktap_note("%u declined, %u of them not for the limit; %u hold a place", declined, other,
+		  c->nr);
+	return declined == nr && !other;
+}
+
+static bool wait_go(void)
+{
+	u64 until = tl_now_ns() + 60 * TL_NSEC_PER_SEC;
+
+	while (access(go_file, F_OK) && tl_now_ns() < until)
+		tl_sleep_ms(20);
+	return !access(go_file, F_OK);
+}
+
+/* ---- cases ---- */
+
+static bool crowd(void)
+{
+	static struct crowd quiet, loud;
+	struct evil_msg m;
+	bool ok;
+
+	ok = crowd_add(&quiet, 0, 100) && crowd_add(&quiet, 1, 100) && crowd_add(&loud, 2, 100);
+	if (!ok)
+		return false;
+	crowd_propose(&quiet, 1, 100, 20);
+	for (unsigned int i = 0; i < loud.nr; i++) {
+		evil_garbage(&m, i + 1, 64);
+		evil_write(loud.pfd[i].fd, m.buf, m.len);
+	}
+	ok = good_is(TL_MODE_SMCR, 0, "beside 300 others");
+	ktap_note("silent and slow ones that have ended before the good one: %u",
+		  crowd_ended(&quiet, 0));
+	ok = !crowd_ended(&quiet, 0) && ok;
+	ok = await_ended(&loud, 0, loud.nr, PATIENCE_MS) && ok;
+	/* and they do end */
+	ok = await_ended(&quiet, 0, quiet.nr, PATIENCE_MS) && ok;
+	crowd_close(&quiet);
+	crowd_close(&loud);
+	return ok;
+}
+
+static bool fair(void)
+{
+	static struct crowd one, more;
+	bool ok;
+
+	ok = crowd_add(&one, 0, 40);
+	if (!ok)
+		return false;
+	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
+	ok = await_declines(&one, 40 - FAIR_FIRST);
+	/* one host cannot have all places */
+	ok = good_is(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
+	ok = !crowd_ended(&one, 0) && ok;
+	crowd_close(&one);
+
+	/* many can; their connections begin before, else they had no option in the SYN-ACK */
+	ok = crowd_add(&one, 0, 20) && crowd_add(&more, 1, 10) && ok;
+	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
+	ok = await_declines(&one, 20 - FAIR_FIRST) && ok;
+	crowd_propose(&more, 1, 0, EVIL_MSG_MAX);
+	ok = await_declines(&more, 10 - FAIR_SECOND) && ok;
+	ok = crowd_add(&more, 2, 1) && ok;
+	crowd_propose(&more, 2, FAIR_SECOND, EVIL_MSG_MAX);
+	/* the last one's Proposal may still be on its way */
+	tl_sleep_ms(300);
+	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "all places taken") && ok;
+	ok = !crowd_ended(&one, 0) && !crowd_ended(&more, 0) && ok;
+	crowd_close(&one);
+	crowd_close(&more);
+	tl_sleep_ms(300);
+	return good_is(TL_MODE_SMCR, 0, "afterwards") && ok;
+}
+
+static bool limited(void)
+{
+	static struct crowd c;
+	unsigned int ended;
+	bool ok = true;
+
+	/* not silent, so that none of them is cut off early */
+	for (unsigned int i = 0; ok && i < LIMITED + 8; i++) {
+		ok = crowd_add(&c, 0, 1);
+		if (ok)
+			crowd_propose(&c, 0, i, EVIL_MSG_MAX);
+	}
+	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "limited") && ok;
+	/* the last ones are TCP, and no application takes a Proposal for a request */
+	ok = crowd_ended(&c, 0) == crowd_ended(&c, LIMITED) && ok;
+	crowd_close(&c);
+	tl_sleep_ms(300);
+
+	/* more than half of the places, a host with more than a quarter, silent for a second */
+	ok = crowd_add(&c, 0, LIMITED / 2 + 4) && ok;
+	tl_sleep_ms(1300);
+	ok = good_is(TL_MODE_SMCR, 0, "beside silent ones") && ok;
+	ended = crowd_ended(&c, 0);
+	ktap_note("%u of %u silent ones cut off", ended, c.nr);
+	crowd_close(&c);
+	return ended >= 2 && ended < LIMITED / 2 && ok;
+}
+
+static bool closed(void)
+{
+	static struct crowd c;
+	bool ok = crowd_add(&c, 0, 50) && crowd_add(&c, 1, 20);
+
+	crowd_propose(&c, 1, 50, EVIL_MSG_MAX);
+	tl_sleep_ms(300);
+	ktap_note("ended before the listener: %u", crowd_ended(&c, 0));
+	ok = ok && !crowd_ended(&c, 0);
+	printf("armed\n");
+	fflush(stdout);
+	/* the listener's process is gone then, and with it all it had */
+	ok = wait_go() && ok;
+	ok = await_ended(&c, 0, c.nr, 1000) && ok;
+	crowd_close(&c);
+	return ok;
+}
+
+/* As many as TCP takes in: the same number for both families. */
+static bool overflow(void)
+{
+	static struct pollfd pfd[64];
+	unsigned int nr = 0, done, good = 0;
+
+	for (done = 0; nr < TL_ARRAY_SIZE(pfd); done++) {
+		int fd = tl_socket(good_proto, SOCK_NONBLOCK);
+
+		pfd[nr] = (struct pollfd){ .fd = fd, .events = POLLOUT };
+		if (fd < 0 || (connect(fd, &to.sa, to.len) && errno != EINPROGRESS))
+			return false;
+		if (poll(&pfd[nr++], 1, 700) != 1)
+			break;
+	}
+	ktap_note("%u connected while nobody accepted", done);
+	printf("armed %u\n", done);
+	fflush(stdout);
+	if (!wait_go())
+		return false;
+	for (unsigned int i = 0; i < nr; i++) {
+		int err = 0;
+		socklen_t len = sizeof(err);
+
+		good += poll(&pfd[i], 1, PATIENCE_MS) == 1 && pfd[i].revents == POLLOUT &&
+			!getsockopt(pfd[i].fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err;
+		close(pfd[i].fd);
+	}
+	ktap_note("%u of %u in the end", good, nr);
+	return done && good == nr;
+}
+
+static const struct {
+	const char *name;
+	bool (*fn)(void);
+	bool bad;
+} cases[] = {
+	{ "crowd",	crowd,		true },
+	{ "fair",	fair,		true },
+	{ "limited",	limited,	true },
+	{ "closed",	closed,		true },
+	{ "overflow",	overflow,	false },
+};
+
+static void bad_usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_load CASE --connect ADDR [--port N] [--from ADDR]... [--family F] [--go FILE]\n");
+	exit(2);
+}
+
+static const struct option longopts[] = {
+	{ "connect",	required_argument, NULL, 'c' },
+	{ "port",	required_argument, NULL, 'p' },
+	{ "from",	required_argument, NULL, 'f' },
+	{ "family",	required_argument, NULL, 'F' },
+	{ "go",		required_argument, NULL, 'g' },
+	{ }
+};
+
+static bool run(size_t n)
+{
+	int err;
+
+	if (!cases[n].bad)
+		return cases[n].fn();
+	good_fd = good_start();
+	err = good_fd < 0 ? good_fd : evil_option_on();
+	if (err) {
+		printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));
+		return false;
+	}
+	return good_is(TL_MODE_SMCR, 0, "before") && cases[n].fn();
+}
+
+int main(int argc, char **argv)
+{
+	const char *host = NULL, *family = "smc";
+	unsigned int port = 4430, nfrom = 0;
+	struct ktap k = { 0 };
+	int o;
+
+	tcp = tl_proto_find("inet");
+	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		switch (o) {
+		case 'c':
+			host = optarg;
+			break;
+		case 'p':
+			port = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			if (nfrom == HOSTS || tl_addr_parse(&from[nfrom++], tcp, optarg, 0))
+				bad_usage();
+			break;
+		case 'F':
+			family = optarg;
+			break;
+		case 'g':
+			go_file = optarg;
+			break;
+		default:
+			bad_usage();
+		}
+	}
+	good_proto = tl_proto_find(family);
+	if (optind != argc - 1 || !host || !good_proto || tl_addr_parse(&to, tcp, host, port))
+		bad_usage();
+	signal(SIGPIPE, SIG_IGN);
+	ktap_plan(1);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++) {
+		if (strcmp(cases[i].name, argv[optind]))
+			continue;
+		if (cases[i].bad && nfrom < HOSTS)
+			bad_usage();
+		ktap_result(&k, run(i), cases[i].name);
+		return ktap_exit_code(&k);
+	}
+	bad_usage();
+	return 2;
+}

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Many clients at once (selftests/smc_load.c). Host 1 serves, host 2 has the clients, good
+# and bad, the bad ones with addresses of their own: they are other hosts to the server.
+#
+#   STORM    connections of the storm
+#   WORKERS  clients that make them, side by side
+
+: "${STORM:=1600}" "${WORKERS:=16}"
+
+CASES="crowd:90 fair:90 limited:60 closed:60 overflow:90 storm:240 unload:60"
+export CASES
+
+BAD="10.0.0.21 10.0.0.22 10.0.0.23"
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	[ "$HOST" = 1 ] || for a in $BAD; do
+		ip addr add "$a/24" dev eth0
+	done
+}
+
+# serve PORT [FAMILY]: the server under test, its process in $server
+serve()
+{
+	/t/smc_traffic server --family "${2:-smc}" --port "$1" &
+	server=$!
+}
+
+# attack CASE PORT [OPTION...]: all bad hosts; what it says goes to the report
+attack()
+{
+	c_=$1
+	p_=$2
+	shift 2
+	# shellcheck disable=SC2046,SC2086 # one option for each address
+	/t/smc_load "$c_" --connect "$(peer_addr)" --port "$p_" $(printf -- '--from %s ' $BAD) \
+		"$@" > "/run/load.$c_" 2>&1
+	rc=$?
+	cat "/run/load.$c_"
+	grep '^#' "/run/load.$c_" | while read -r _ line; do
+		diag "$line"
+	done
+	return "$rc"
+}
+
+# hold CASE PORT: host 1 while host 2 attacks
+hold()
+{
+	sync_signal ready
+	sync_wait over 80 > /dev/null || exit 1
+	[ -d "/proc/$server" ] || fail "the server is gone"
+	kill "$server"
+	wait "$server" 2> /dev/null
+}
+
+strike()
+{
+	sync_wait ready > /dev/null || exit 1
+	attack "$@" || bad=y
+	sync_signal over
+	[ -z "$bad" ] || fail "smc_load $1"
+}
+
+# Nobody waits for those who say nothing, little or nonsense.
+case_crowd()
+{
+	if [ "$HOST" = 2 ]; then
+		strike crowd 4430
+		return
+	fi
+	serve 4430
+	hold
+	expect "malformed CLC messages" "$(stat_of clc_bad)" -ge 100
+	expect "handshakes without a place" "$(stat_of hs_limited)" -eq 0
+}
+
+# A host's share, all places taken, and free again.
+case_fair()
+{
+	if [ "$HOST" = 2 ]; then
+		strike fair 4431
+		return
+	fi
+	echo 16 > /proc/sys/net/smc/hs_max
+	serve 4431
+	hold
+	echo 256 > /proc/sys/net/smc/hs_max
+	expect "handshakes without a place" "$(stat_of hs_limited)" -eq $((28 + 8 + 7))
+	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge 1
+	cat /proc/net/smc_stat
+}
+
+# SMC_LIMIT_HS, by the sysctl.
+case_limited()
+{
+	if [ "$HOST" = 2 ]; then
+		strike limited 4432
+		return
+	fi
+	echo 1 > /proc/sys/net/smc/limit_smc_hs
+	congested=$(stat_of hs_congested)
+	serve 4432
+	sleep 1
+	echo 0 > /proc/sys/net/smc/limit_smc_hs
+	hold
+	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge $((congested + 9))
+	expect "silent clients cut off" "$(stat_of hs_evicted)" -ge 2
+}
+
+# The process ends, and waits for nothing but its own handshakes, which it cancels.
+case_closed()
+{
+	if [ "$HOST" = 1 ]; then
+		serve 4433
+		sync_signal ready
+		sync_wait armed 50 > /dev/null || exit 1
+		kill "$server"
+		wait "$server" 2> /dev/null
+		sync_signal gone
+		return 0
+	fi
+	sync_wait ready > /dev/null || exit 1
+	rm -f /run/go
+	attack closed 4433 --go /run/go &
+	load=$!
+	wait_for 40 grep -q '^armed' /run/load.closed || fail "no attack"
+	sync_signal armed
+	sync_wait gone > /dev/null || exit 1
+	: > /run/go
+	wait "$load" || fail "connections outlive their listener"
+}
+
+# As many connections without accept() as TCP has, and none is lost.
+case_overflow()
+{
+	if [ "$HOST" = 1 ]; then
+		sysctl -q -w net.core.somaxconn=8
+		serve 4434 inet
+		plain=$server
+		serve 4435 smc
+		sleep 1
+		kill -STOP "$plain" "$server"
+		sync_signal ready
+		sync_wait full 60 > /dev/null || exit 1
+		kill -CONT "$plain" "$server"
+		sync_signal open
+		sync_wait over 60 > /dev/null || exit 1
+		kill "$plain" "$server"
+		sysctl -q -w net.core.somaxconn=4096
+		return 0
+	fi
+	sync_wait ready > /dev/null || exit 1
+	rm -f /run/go
+	pids=
+	for f in inet:4434 smc:4435; do
+		mkdir -p "/run/${f%:*}"
+		/t/smc_load overflow --connect "$(peer_addr)" --port "${f#*:}" --family "${f%:*}" \
+			--go /run/go > "/run/${f%:*}/out" &
+		pids="$pids $!"
+	done
+	for f in inet smc; do
+		wait_for 40 grep -q '^armed' "/run/$f/out" || fail "$f: no end"
+	done
+	sync_signal full
+	sync_wait open > /dev/null || exit 1
+	: > /run/go
+	for p in $pids; do
+		wait "$p" || lost=y
+	done
+	sync_signal over
+	diag "taken in without accept(): TCP $(sed -n 's/^armed //p' /run/inet/out)," \
+		"SMC $(sed -n 's/^armed //p' /run/smc/out)"
+	cat /run/inet/out /run/smc/out
+	[ -z "$lost" ] || fail "connections were lost"
+	expect "as many as TCP" "$(sed -n 's/^armed //p' /run/smc/out)" -eq \
+		"$(sed -n 's/^armed //p' /run/inet/out)"
+}
+
+# SMC or TCP, as there are places, but each is served, and its stream is right.
+case_storm()
+{
+	if [ "$HOST" = 1 ]; then
+		before=$(($(stat_of srv_smc) + $(stat_of srv_fback)))
+		err=$(stat_of srv_hs_err)
+		smc=$(stat_of srv_smc)
+		over=$(($(stat_of hs_limited) + $(stat_of hs_congested)))
+		echo 8 > /proc/sys/net/smc/hs_max
+		serve 4436
+		sync_signal ready
+		sync_wait over 230 > /dev/null || exit 1
+		kill "$server"
+		wait "$server" 2> /dev/null
+		diag "$STORM connections in $(sync_wait over) s," \
+			"$(($(stat_of srv_smc) - smc)) of them SMC"
+		# each client knocks once before
+		expect "served" "$(($(stat_of srv_smc) + $(stat_of srv_fback) - before))" -eq \
+			$((STORM + WORKERS))
+		expect "SMC" "$(stat_of srv_smc)" -gt "$smc"
+		expect "over the limit" "$(($(stat_of hs_limited) + $(stat_of hs_congested)))" -gt \
+			"$over"
+		expect "handshake errors" "$(($(stat_of srv_hs_err) - err))" -eq 0
+		return 0
+	fi
+	sync_wait ready > /dev/null || exit 1
+	t0=$(uptime_s)
+	pids=
+	i=0
+	while [ "$i" -lt "$WORKERS" ]; do
+		/t/smc_traffic client --connect "$(peer_addr)" --port 4436 --family smc \
+			--wait 10 "connects:$((STORM / WORKERS))" > "/run/storm.$i" &
+		pids="$pids $!"
+		i=$((i + 1))
+	done
+	for p in $pids; do
+		wait "$p" || bad=y
+	done
+	sync_signal over $(($(uptime_s) - t0))
+	[ -z "$bad" ] || { cat /run/storm.*; fail "a client failed"; }
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
