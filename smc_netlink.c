@@ -278,11 +278,15 @@ static int lgr_put(struct smc_lgr *lgr, void *arg)
 {
 	struct lgr_walk *walk = arg;
 	struct sk_buff *skb = walk->skb;
+	struct net *net = sock_net(skb->sk);
 	struct nlattr *nest;
 	bool direct;
 	void *hdr;
 	u8 type;
 
+	/* the first namespace is the whole host's, any other has its own business only */
+	if (net != &init_net && net != lgr->net)
+		return 0;
 	if (READ_ONCE(lgr->dead) || walk->at++ < walk->cb->args[0])
 		return 0;
 	hdr = put_header(skb, walk->cb);
