@@ -158,7 +158,8 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	region->elem_size = size;
 
 	mutex_lock(&pool->mutex);
-	if (pool->nregions[kind] >= SMC_BUF_REGIONS_MAX) {
+	if (smc_fault_hit(SMC_FAULT_REGION_LIMIT) ||
+	    pool->nregions[kind] >= SMC_BUF_REGIONS_MAX) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
 		return ERR_PTR(-ENOSPC);

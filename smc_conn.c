@@ -305,6 +305,8 @@ static void free_conn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(work, struct smc_conn, free_work);
 	struct smc_lgr *lgr = conn->lgr;
+	/* what one that found no room had got is no room either */
+	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
 	if (conn->tx.rtoken >= 0)
@@ -316,6 +318,8 @@ static void free_conn(struct work_struct *work)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
 		smc_buf_give(&lgr->pool, &conn->rx.elem, conn->quarantine);
 	}
+	if (room)
+		smc_core_roomy(lgr);
 	atomic_dec(&conn->link->nconns);
 	smc_link_put(conn->link);
 	smc_core_put(lgr);

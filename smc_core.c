@@ -105,6 +105,8 @@ static void arm_idle(struct smc_lgr *lgr)
 	policy = smc_policy_net(lgr->net);
 	secs = lgr->role == SMC_SERVER ? READ_ONCE(policy->idle_server) :
 					 READ_ONCE(policy->idle_client);
+	if (READ_ONCE(lgr->retired))
+		secs = 0;	/* nobody will use it again */
 	smc_core_get(lgr);
 	if (mod_delayed_work(core_wq, &lgr->idle_work, max(secs, 0) * (unsigned long)HZ))
 		smc_core_put(lgr);	/* the one that was queued had its own reference */
@@ -126,7 +128,8 @@ static bool reserve_place(struct smc_lgr *lgr)
 	bool ok = false;
 
 	xa_lock_bh(&lgr->conns);
-	if (!lgr_dead(lgr) && lgr->nconns + lgr->reserved < max_places(lgr)) {
+	if (!lgr_dead(lgr) && !lgr->retired &&
+	    lgr->nconns + lgr->reserved < max_places(lgr)) {
 		lgr->reserved++;
 		ok = true;
 	}
@@ -155,6 +158,47 @@ void smc_core_unreserve(struct smc_lgr *lgr)
 		arm_idle(lgr);
 }
 
+/**
+ * smc_core_retire() - the peer does not know the group any more
+ * @lgr: group
+ *
+ * So it says, or somebody who pretends to be the peer: connections that the group
+ * has may be well. It takes no more of them and ends with the last one, at once if
+ * it has none.
+ */
+void smc_core_retire(struct smc_lgr *lgr)
+{
+	bool idle;
+
+	xa_lock_bh(&lgr->conns);
+	WRITE_ONCE(lgr->retired, true);
+	idle = !lgr->nconns && !lgr->reserved;
+	xa_unlock_bh(&lgr->conns);
+	if (idle)
+		arm_idle(lgr);
+}
+
+/**
+ * smc_core_crowded() - no region can be added to a group
+ * @lgr: server's group
+ *
+ * Further connections go to another group until smc_core_roomy().
+ */
+void smc_core_crowded(struct smc_lgr *lgr)
+{
+	WRITE_ONCE(lgr->crowded, true);
+}
+
+/**
+ * smc_core_roomy() - an element of a group came back
+ * @lgr: group
+ */
+void smc_core_roomy(struct smc_lgr *lgr)
+{
+	if (READ_ONCE(lgr->crowded))
+		WRITE_ONCE(lgr->crowded, false);
+}
+
 static void idle_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, idle_work);
@@ -164,7 +208,8 @@ static void idle_work_fn(struct work_struct *work)
 	mutex_lock(&registry_lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
-		first = mark_dead(lgr, SMC_LINK_IDLE);
+		first = mark_dead(lgr, lgr->retired ? SMC_LINK_OUT_OF_SYNC :
+						      SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
 	mutex_unlock(&registry_lock);
 	if (first)
@@ -756,10 +801,10 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
 			found = lgr;
 			break;
 		}
-		if (l) {
-			*wait = !lgr->ready || !smc_link_usable(l);
+		/* its first contact is not over, or our end of it has no place yet */
+		*wait = l;
+		if (l)
 			smc_link_put(l);
-		}
 		smc_core_put(lgr);
 		if (*wait)
 			break;
@@ -773,13 +818,17 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
  * @net: namespace
  * @peer: ID, GID and version of the Accept
  * @peer_qpn: queue pair number in the Accept
- * @deadline: jiffies: how long to wait for a first contact that is under way
+ * @deadline: jiffies: how long to wait for a first contact that is under way, or for
+ *	a place: the server counts a connection as gone before we do
+ * @cancel: set: give up; may be NULL
  * @link: out: the link, with a reference
  *
- * Return: the group with a reference and a reserved place, or NULL: out of sync.
+ * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT: out of
+ * sync, -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, struct smc_link **link)
+				     unsigned long deadline, const bool *cancel,
+				     struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 	bool wait;
@@ -788,8 +837,14 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
 	for (;;) {
 		seq = atomic_read(&registry_seq);
 		lgr = lookup_client(net, peer, peer_qpn, link, &wait);
-		if (lgr || !wait || time_after_eq(jiffies, deadline))
+		if (lgr)
 			return lgr;
+		if (!wait)
+			return ERR_PTR(-ENOENT);
+		if (cancel && READ_ONCE(*cancel))
+			return ERR_PTR(-ECANCELED);
+		if (time_after_eq(jiffies, deadline))
+			return ERR_PTR(-ETIMEDOUT);
 		registry_sleep(seq, deadline);
 	}
 }
@@ -810,7 +865,8 @@ static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *pee
 
 	list_for_each_entry(lgr, &groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready || lgr_dead(lgr) ||
-		    !same_peer(&lgr->peer, peer) || !kref_get_unless_zero(&lgr->ref))
+		    READ_ONCE(lgr->crowded) || !same_peer(&lgr->peer, peer) ||
+		    !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
 			continue;
 		*link = smc_core_pick_link(lgr);
 		if (*link && reserve_place(lgr))

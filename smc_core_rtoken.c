@@ -70,6 +70,25 @@ out:
 }
 
 /**
+ * smc_core_rtoken_room() - is there an entry for one more RMB of the peer
+ * @lgr: group
+ *
+ * Return: true if so; it may be taken at any time.
+ */
+bool smc_core_rtoken_room(struct smc_lgr *lgr)
+{
+	struct smc_rtoken *rt = lgr->rtokens;
+	bool room;
+
+	spin_lock_bh(&lgr->rtoken_lock);
+	while (rt < lgr->rtokens + SMC_CORE_RTOKENS && rt->used)
+		rt++;
+	room = rt < lgr->rtokens + SMC_CORE_RTOKENS;
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return room;
+}
+
+/**
  * smc_core_rtoken_set_link() - keys of an RMB on a further link
  * @lgr: group
  * @ref_slot: link on which it is known

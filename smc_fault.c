@@ -122,6 +122,7 @@ static struct site sites[] = {
 	SITE(WC_RECV, "run"),
 
 	SITE(REGION, "run"),
+	SITE(REGION_LIMIT, "run"),
 	SITE(REGION_MEM, "run"),
 	SITE(MAPPING, "run"),
 	SITE(MAPPING_DMA, "run"),

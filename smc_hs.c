@@ -150,8 +150,10 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
 	/* the link was there, and the peer could not use it */
 	if (ctx->fc)
 		smc_hs_avoid(ctx, decline.diag);
-	if (decline.out_of_sync && ctx->lgr)
-		smc_core_terminate(ctx->lgr, SMC_LINK_PROTOCOL);
+	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
+		smc_core_retire(ctx->lgr);
+		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);
+	}
 	return HS_END;
 }
 

@@ -2,6 +2,7 @@
 /*
  * The client's side of the rendezvous (RFC 7609 3.5.1, 3.5.2).
  */
+#include <linux/err.h>
 #include <linux/jiffies.h>
 #include <net/tcp.h>
 #include <smc/conn.h>
@@ -196,6 +197,7 @@ static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
 	if (reason)
 		return smc_hs_decline(ctx, reason);
+	smc_llc_suspect(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
@@ -208,13 +210,25 @@ static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
 
 static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
 {
+	struct smc_lgr *lgr;
 	int rc;
 
-	ctx->lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_GROUP,
-					&ctx->link);
-	if (!ctx->lgr)
+	lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_GROUP,
+				   &ctx->hs->cancelled, &ctx->link);
+	if (!IS_ERR(lgr)) {
+		ctx->lgr = lgr;
+		ctx->reserved = true;
+	}
+	if (smc_hs_stop_asked(ctx))
+		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+	if (lgr == ERR_PTR(-ENOENT)) {
+		/* whatever else leads there may be of the past as well */
+		smc_llc_suspect(ctx->net, &ctx->peer.gid);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_SYNC);
-	ctx->reserved = true;
+	}
+	/* it is there, so its other connections must not suffer: no word of sync */
+	if (IS_ERR(lgr))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	rc = smc_hs_create_conn(ctx);
 	if (rc)
 		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_BUF_REG));

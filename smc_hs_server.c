@@ -112,41 +112,71 @@ static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* Existing group or first contact, then the connection in it. */
-static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
+/* Existing group, or the right to make one. */
+static int join_group(struct smc_hs_ctx *ctx, unsigned long deadline)
+{
+	int rc;
+
+	rc = smc_core_contact_begin(ctx->net, &ctx->peer, deadline, &ctx->hs->cancelled,
+				    &ctx->contact);
+	if (rc)
+		return rc;
+	ctx->lgr = ctx->contact.lgr;
+	ctx->link = ctx->contact.link;
+	ctx->reserved = ctx->lgr;
+	ctx->first = !ctx->lgr;
+	ctx->creator = ctx->first;
+	return 0;
+}
+
+/* The group has as many RMBs as it may have, none of them with room: another one. */
+static void pass_group(struct smc_hs_ctx *ctx)
+{
+	smc_core_crowded(ctx->lgr);
+	smc_core_unreserve(ctx->lgr);
+	ctx->reserved = false;
+	smc_link_put(ctx->link);
+	ctx->link = NULL;
+	smc_core_put(ctx->lgr);
+	ctx->lgr = NULL;
+}
+
+/* 0 or the reason to decline */
+static u32 new_group(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
 	u32 reason;
 	int rc;
 
-	rc = smc_core_contact_begin(ctx->net, &ctx->peer, jiffies + T_GROUP,
-				    &ctx->hs->cancelled, &ctx->contact);
-	if (smc_hs_stop_asked(ctx)) {
-		ctx->creator = !rc && !ctx->contact.lgr;
-		if (!rc && ctx->contact.lgr) {
-			ctx->lgr = ctx->contact.lgr;
-			ctx->link = ctx->contact.link;
-			ctx->reserved = true;
-		}
-		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-	}
-	if (rc)
-		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL));
-	if (ctx->contact.lgr) {
-		ctx->lgr = ctx->contact.lgr;
-		ctx->link = ctx->contact.link;
-		ctx->reserved = true;
-	} else {
-		ctx->creator = true;
-		ctx->first = true;
-		reason = smc_hs_next_hop(ctx, &direct);
+	reason = smc_hs_next_hop(ctx, &direct);
+	if (reason)
+		return reason;
+	smc_llc_suspect(ctx->net, &ctx->peer.gid);
+	rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
+	return rc ? smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL) : 0;
+}
+
+/* Existing group or first contact, then the connection in it. */
+static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
+{
+	unsigned long deadline = jiffies + T_GROUP;
+	u32 reason;
+	int rc;
+
+	do {
+		rc = join_group(ctx, deadline);
+		if (smc_hs_stop_asked(ctx))
+			return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+		if (rc)
+			return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_NO_LINK));
+		reason = ctx->first ? new_group(ctx) : 0;
 		if (reason)
 			return smc_hs_decline(ctx, reason);
-		rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
-		if (rc)
-			return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL));
-	}
-	rc = smc_hs_create_conn(ctx);
+		rc = smc_hs_create_conn(ctx);
+		if (rc != -ENOSPC || ctx->first)
+			break;
+		pass_group(ctx);
+	} while (time_before(jiffies, deadline));
 	if (rc)
 		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_BUF_REG));
 	return HS_GO;

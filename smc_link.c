@@ -72,6 +72,8 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 		return "setup failed";
 	case SMC_LINK_IDLE:
 		return "idle";
+	case SMC_LINK_OUT_OF_SYNC:
+		return "out of sync with the peer";
 	case SMC_LINK_NET_EXIT:
 		return "namespace or module removed";
 	case SMC_LINK_ADMIN:

@@ -778,23 +778,69 @@ static void test_work_fn(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
-	unsigned long next = 30 * HZ, t;	/* off: it may be turned on */
+	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
 	struct smc_link *link;
 	u32 slot;
 
 	if (secs > 0)
-		next = min(next, secs * (unsigned long)HZ);
-	for (slot = 0; secs > 0 && slot < SMC_CORE_LINKS; slot++) {
+		silence = secs * (unsigned long)HZ;
+	next = min(silence, 30UL * HZ);	/* off: it may be turned on */
+	spin_lock_bh(&llc->lock);
+	if (llc->suspect)
+		silence = 0;
+	llc->suspect = false;
+	spin_unlock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(llc->lgr, slot);
 		if (!link)
 			continue;
 		if (smc_link_usable(link)) {
-			t = probe_link(llc, &llc->probes[slot], link, secs * (unsigned long)HZ);
+			t = probe_link(llc, &llc->probes[slot], link, silence);
 			next = min(next, t);
 		}
 		smc_link_put(link);
 	}
 	llc_arm_test(llc, max(next, 1UL));
+}
+
+/* Who may be gone: see smc_llc_suspect(). */
+struct suspicion {
+	struct net *net;
+	const union ib_gid *gid;
+};
+
+static int suspect_one(struct smc_lgr *lgr, void *arg)
+{
+	const struct suspicion *s = arg;
+	struct smc_llc *llc = lgr->llc;
+
+	/* one in its first contact is of the present */
+	if (lgr->net != s->net || !lgr->ready || READ_ONCE(lgr->dead) ||
+	    memcmp(&lgr->peer.gid, s->gid, sizeof(*s->gid)))
+		return 0;
+	spin_lock_bh(&llc->lock);
+	if (!llc->dead) {
+		llc->suspect = true;
+		mod_delayed_work(smc_llc_wq, &llc->test_work, 0);
+	}
+	spin_unlock_bh(&llc->lock);
+	return 0;
+}
+
+/**
+ * smc_llc_suspect() - somebody at a GID begins anew
+ * @net: namespace
+ * @gid: peer GID
+ *
+ * A peer that lost power or its module without a word comes back under another peer
+ * ID, or under the same one, which is zero for some. A stranger can say so too: hence
+ * the groups that lead there are asked, not ended. Process context.
+ */
+void smc_llc_suspect(struct net *net, const union ib_gid *gid)
+{
+	struct suspicion s = { .net = net, .gid = gid };
+
+	smc_core_for_each(suspect_one, &s);
 }
 
 /* ---- facts from the group ---- */
@@ -878,6 +924,7 @@ static void announce_end(struct smc_lgr *lgr)
 		smc_llc_delete_all(lgr, SMC_LLC_DEL_OPERATOR, true);
 		break;
 	case SMC_LINK_PROTOCOL:
+	case SMC_LINK_OUT_OF_SYNC:
 		smc_llc_delete_all(lgr, SMC_LLC_DEL_PROTOCOL, false);
 		break;
 	case SMC_LINK_SETUP_FAILED:

@@ -140,6 +140,10 @@ struct smc_lgr_conn_events {
  * @nconns: connections; under the lock of @conns
  * @reserved: handshakes that joined and have not registered yet; under the lock of
  *	@conns
+ * @retired: out of sync with the peer: takes no connection any more and ends with
+ *	the last one it has; set under the lock of @conns, never cleared
+ * @crowded: no region could be added: not handed out until an element came back; a
+ *	hint, no lock
  * @rtoken_lock: guards @rtokens; leaf, BH off. A holder of a reference
  *	(smc_core_rtoken_hold()) may read its entry's known links without it
  * @rtokens: the peer's RMBs
@@ -170,6 +174,8 @@ struct smc_lgr {
 	unsigned long walk_from;
 	u32 nconns;
 	u32 reserved;
+	bool retired;
+	bool crowded;
 	spinlock_t rtoken_lock;		/* see above */
 	struct smc_rtoken *rtokens;
 	struct smc_pool pool;
@@ -216,10 +222,11 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
  * Client, subsequent contact: the group of @peer's ID and version whose usable link
  * has its GID and the QP number, with a connection place reserved and a reference on
  * *@link. Waits (bounded by @deadline, in jiffies) while that group is still in its
- * first contact. NULL = out of sync.
+ * first contact or has no place. ERR_PTR: -ENOENT (out of sync), -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, struct smc_link **link);
+				     unsigned long deadline, const bool *cancel,
+				     struct smc_link **link);
 /**
  * struct smc_contact - a server's answer to "which group serves this peer?"
  * @lgr: existing group with a place reserved and a reference, or NULL: the caller
@@ -252,6 +259,12 @@ void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_core_ready(struct smc_lgr *lgr);
 /* Gives back a reserved place without using it; not the reference. */
 void smc_core_unreserve(struct smc_lgr *lgr);
+/* No region can be added: further connections of this peer need another group. */
+void smc_core_crowded(struct smc_lgr *lgr);
+/* An element came back: there may be room again. */
+void smc_core_roomy(struct smc_lgr *lgr);
+/* The peer does not know the group any more: it ends when its connections have. */
+void smc_core_retire(struct smc_lgr *lgr);
 
 void smc_core_get(struct smc_lgr *lgr);
 void smc_core_put(struct smc_lgr *lgr);
@@ -302,6 +315,8 @@ int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
 int smc_core_rtoken_hold(struct smc_lgr *lgr, int idx);
 void smc_core_rtoken_release(struct smc_lgr *lgr, int idx);
+/* Is there an entry for one more RMB of the peer? */
+bool smc_core_rtoken_room(struct smc_lgr *lgr);
 /* Adds the keys of a further link to a known RMB (ADD LINK, CONFIRM RKEY). */
 int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			     u32 rkey, u64 addr);

@@ -101,6 +101,7 @@ enum smc_fault_site {
 
 	/* memory regions */
 	SMC_FAULT_REGION,
+	SMC_FAULT_REGION_LIMIT,
 	SMC_FAULT_REGION_MEM,
 	SMC_FAULT_MAPPING,
 	SMC_FAULT_MAPPING_DMA,

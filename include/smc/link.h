@@ -28,6 +28,7 @@ enum smc_link_reason {
 	SMC_LINK_PROTOCOL,		/* the peer broke the protocol */
 	SMC_LINK_SETUP_FAILED,		/* first contact did not finish */
 	SMC_LINK_IDLE,			/* idle group released */
+	SMC_LINK_OUT_OF_SYNC,		/* the peer does not know the group any more */
 	SMC_LINK_NET_EXIT,		/* namespace or module goes */
 	SMC_LINK_ADMIN,
 };

@@ -13,9 +13,11 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
+struct net;
 struct smc_lgr;
 struct smc_link;
 struct smc_region;
+union ib_gid;
 
 extern const struct smc_lgr_ctl_events smc_llc_events;
 
@@ -58,6 +60,13 @@ void smc_llc_fc_end(struct smc_link *link);
 int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
 /* DELETE RKEY, the same way. */
 int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
+/*
+ * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
+ * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that
+ * does not answer within 2 s ends. Process context.
+ */
+void smc_llc_suspect(struct net *net, const union ib_gid *gid);
+
 /* DELETE LINK "all links": announces the end of the group, best effort, no response. */
 void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);
 

@@ -128,6 +128,7 @@ struct llc_probe {
  * @add: see there
  * @cont: see there; touched by @work only
  * @probes: see there; touched by @test_work only
+ * @suspect: the peer may be gone: @test_work probes at once; under @lock
  * @wait: whatever changed: turn, answers, death
  * @work: acts on @queue
  * @add_work: see struct llc_add
@@ -146,6 +147,7 @@ struct smc_llc {
 	struct llc_add add;
 	struct llc_cont cont;
 	struct llc_probe probes[SMC_CORE_LINKS];
+	bool suspect;
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;

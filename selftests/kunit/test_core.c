@@ -498,7 +498,7 @@ static void core_contact_wait(struct kunit *test)
 static struct smc_lgr *find_client(const struct smc_peer *peer, u32 qpn, unsigned long limit,
 				   struct smc_link **link)
 {
-	return smc_core_find_client(&init_net, peer, qpn, jiffies + limit, link);
+	return smc_core_find_client(&init_net, peer, qpn, jiffies + limit, NULL, link);
 }
 
 static void core_find_client(struct kunit *test)
@@ -509,7 +509,8 @@ static void core_find_client(struct kunit *test)
 	struct smc_link *link = NULL;
 
 	/* first contact has not finished: wait, but not for ever */
-	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN, HZ / 20, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, HZ / 20, &link)),
+			-ETIMEDOUT);
 	smc_core_ready(lgr);
 	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, 0, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
@@ -519,20 +520,51 @@ static void core_find_client(struct kunit *test)
 	smc_link_put(link);
 	link = NULL;
 	/* nobody to wait for */
-	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN + 1, SOON, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN + 1, SOON, &link)), -ENOENT);
 	other = peer;
 	other.gid.raw[15]++;
-	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	other = peer;
 	other.id[0]++;
-	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	other = peer;
 	other.version = 1;
-	KUNIT_EXPECT_NULL(test, find_client(&other, ENV_PEER_QPN, SOON, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	KUNIT_EXPECT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
 	smc_core_terminate(lgr, SMC_LINK_ADMIN);
-	KUNIT_EXPECT_NULL(test, find_client(&peer, ENV_PEER_QPN, SOON, &link));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+}
+
+/*
+ * All places of the client's end are taken, by connections that the server has counted
+ * as gone: the group is there all the same.
+ */
+static void core_find_client_full(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_peer peer = env_peer(1);
+	struct smc_link *link = NULL;
+	const bool cancel = true;
+
+	smc_core_ready(lgr);
+	xa_lock_bh(&lgr->conns);
+	lgr->reserved = SMC_CORE_CONNS_MAX;
+	xa_unlock_bh(&lgr->conns);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, HZ / 20, &link)),
+			-ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_find_client(&init_net, &peer, ENV_PEER_QPN,
+							   jiffies + SOON, &cancel, &link)),
+			-ECANCELED);
+	KUNIT_EXPECT_NULL(test, link);
+	smc_core_unreserve(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, SOON, &link), lgr);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	smc_link_put(link);
+	smc_core_put(lgr);
+	xa_lock_bh(&lgr->conns);
+	lgr->reserved = 1;
+	xa_unlock_bh(&lgr->conns);
 }
 
 /* ---- the link set ---- */
@@ -800,6 +832,69 @@ static void core_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
+/* Out of sync: no further connection; those it has stay, and the group as long as they. */
+static void core_retire(struct kunit *test)
+{
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_contact c;
+
+	policy->idle_server = 600;
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	smc_core_retire(lgr);
+	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	smc_core_contact_done(&c, NULL);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	env_conn_leave(conn);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_OUT_OF_SYNC);
+	env_conn_put(conn);
+
+	/* at once, if it has none */
+	lgr = env_group_up(test, SMC_SERVER, 2);
+	smc_core_unreserve(lgr);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_core_retire(lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 2));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_OUT_OF_SYNC);
+}
+
+/* A group without room for an RMB, of its own or of the peer's, is passed by. */
+static void core_crowded(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_contact c;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	smc_core_contact_done(&c, lgr);
+	smc_core_crowded(lgr);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	smc_core_contact_done(&c, NULL);
+	smc_core_roomy(lgr);
+	for (i = 0; i < SMC_CORE_RTOKENS; i++) {
+		KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
+		KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1 + i, 1), i);
+	}
+	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NULL(test, c.lgr);
+	smc_core_contact_done(&c, NULL);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 7), 0);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
+	smc_link_put(c.link);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
+}
+
 /* Client groups have a time of their own; the last connection starts it. */
 static void core_idle_client(struct kunit *test)
 {
@@ -877,6 +972,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_places),
 	KUNIT_CASE(core_contact_wait),
 	KUNIT_CASE(core_find_client),
+	KUNIT_CASE(core_find_client_full),
 	KUNIT_CASE(core_add_link),
 	KUNIT_CASE(core_link_numbers),
 	KUNIT_CASE(core_pick_link),
@@ -886,6 +982,8 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_del_link),
 	KUNIT_CASE(core_device_events),
 	KUNIT_CASE(core_idle),
+	KUNIT_CASE(core_retire),
+	KUNIT_CASE(core_crowded),
 	KUNIT_CASE(core_idle_client),
 	KUNIT_CASE(core_net_exit),
 	{ }
