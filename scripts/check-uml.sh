@@ -84,6 +84,10 @@ run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 # one group serves many; nothing is left behind
 run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 
+# a host that loses its module without a word, and what its peer does about its groups
+run "$p-groups-lost" --module ours --script "$cases/groups.sh" --timeout 400
+run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env INTREE=y --timeout 400
+
 # the socket API, TCP being the norm
 run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
 	--env "API=$api" --timeout 900
@@ -125,7 +129,7 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" -
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --script "$cases/faults.sh")
-if want "$p-faults" || want "$p-timers"; then
+if want "$p-faults" || want "$p-timers" || want "$p-groups"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
@@ -135,6 +139,10 @@ else
 	# and every deadline
 	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
+	# how groups fill up, are shared and end, with both hosts in one instance
+	run "$p-groups" --topology netns --virtual-time --module ours \
+		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
+		--env FAULT=y --env EVIL=y --add "$tests/smc_evil_link" --timeout 400
 	if want "$p-faults-option"; then
 		scripts/build-modules.sh "${gcov[@]}" -f -t own -o "$ours-fault-own" "uml-$kernel" || exit 1
 	fi

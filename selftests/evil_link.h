@@ -211,8 +211,8 @@ struct el_case {
 	int may_err[3];
 };
 
-extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[];
-extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases;
+extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
+extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 
 bool el_lives(struct el_env *e, struct el_conn *c);
 bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k);

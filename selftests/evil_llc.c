@@ -404,6 +404,8 @@ static bool confirm_link_lies(struct el_env *e)
 		other.spoil = lies[i];
 		if (!err)
 			err = el_join(&other, &c, 0);
+		/* the server asks whether the old group still lives */
+		el_poll(e->l);
 		el_leave(&c);
 		el_close(&other);
 		if (!err) {

@@ -266,6 +266,7 @@ static const struct {
 	{ el_cdc_cases, &el_nr_cdc_cases },
 	{ el_llc_cases, &el_nr_llc_cases },
 	{ el_rdma_cases, &el_nr_rdma_cases },
+	{ el_group_cases, &el_nr_group_cases },
 };
 
 static unsigned int for_each(const struct evil_target *t, int witness, int sv, struct ktap *k)

@@ -52,6 +52,7 @@ static struct options opt = {
 };
 
 static struct ktap ktap;
+static sigset_t stop_signal;		/* ends "hold"; blocked there */
 
 static u64 next_seed(void)
 {
@@ -91,8 +92,8 @@ static void note_modes(const char *name, const struct trf_outcome *out)
 		  out->local.peer_reason);
 }
 
-/* One connection with one stream on it. */
-static int one_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
+/* One connection with one stream on it; returns it still open, or a negative errno. */
+static int open_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
 {
 	struct trf_client c = opt.client;
 	struct trf_req req;
@@ -108,8 +109,20 @@ static int one_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *
 	req.to_server = bytes;
 	req.to_client = bytes;
 	err = trf_client_stream(&c, fd, &req, out);
+	if (!err)
+		return fd;
 	close(fd);
 	return err;
+}
+
+static int one_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
+{
+	int fd = open_stream(bytes, wsize, io, out);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 static void run_stream(unsigned long mib, enum trf_io io, const char *name)
@@ -241,6 +254,8 @@ static void run_contacts(unsigned long count, enum trf_io io, const char *name)
  * @bytes: length of its stream
  * @wsize: bytes of one write
  * @io: style of waiting
+ * @hold: the connection stays open
+ * @fd: it, or a negative number
  * @out: result
  */
 struct worker {
@@ -249,6 +264,8 @@ struct worker {
 	u64 bytes;
 	u32 wsize;
 	enum trf_io io;
+	bool hold;
+	int fd;
 	struct trf_outcome out;
 };
 
@@ -257,7 +274,9 @@ static void *worker_thread(void *arg)
 	struct worker *w = arg;
 
 	pthread_barrier_wait(w->gate);
-	one_stream(w->bytes, w->wsize, w->io, &w->out);
+	w->fd = open_stream(w->bytes, w->wsize, w->io, &w->out);
+	if (w->fd >= 0 && !w->hold)
+		close(w->fd);
 	return NULL;
 }
 
@@ -294,7 +313,31 @@ static unsigned long join_workers(struct worker *workers, unsigned long count, c
 	return bad;
 }
 
-static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char *name)
+/* Holds all connections until SIGTERM, or until one ends by itself; then closes them. */
+static void hold(const struct worker *workers, unsigned long count, struct trf_outcome *out)
+{
+	struct timespec tick = { .tv_nsec = 100 * TL_NSEC_PER_MSEC };
+	char byte;
+
+	if (!out->err)
+		printf("# holding %lu\n", count);
+	fflush(stdout);
+	while (!out->err && sigtimedwait(&stop_signal, NULL, &tick) < 0) {
+		for (unsigned long i = 0; i < count; i++) {
+			ssize_t n = recv(workers[i].fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+			if (!n || (n < 0 && errno != EAGAIN))
+				trf_fail(out, n ? -errno : -ENODATA, "connection %lu: %s", i,
+					 n ? tl_errno_name(errno) : "end of stream");
+		}
+	}
+	for (unsigned long i = 0; i < count; i++) {
+		if (workers[i].fd >= 0)
+			close(workers[i].fd);
+	}
+}
+
+static void run_many(unsigned long count, u64 bytes, enum trf_io io, bool holds, const char *name)
 {
 	struct worker *workers = calloc(count, sizeof(*workers));
 	struct trf_outcome out = { .err = 0 };
@@ -317,6 +360,7 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char 
 		w->gate = &gate;
 		w->bytes = bytes;
 		w->wsize = opt.wsize;
+		w->hold = holds;
 		w->io = io == TRF_IO_NR ? (enum trf_io)(started % TRF_IO_NR) : io;
 		/* a thread that is missing would keep the others at the gate for ever */
 		if (pthread_create(&w->thread, &attr, worker_thread, w)) {
@@ -330,6 +374,8 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char 
 	else
 		out = workers[0].out;
 	note_modes(name, &out);
+	if (holds)
+		hold(workers, count, &out);
 	pthread_barrier_destroy(&gate);
 	pthread_attr_destroy(&attr);
 	free(workers);
@@ -338,14 +384,20 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, const char 
 
 static void run_burst(unsigned long count, enum trf_io io, const char *name)
 {
-	run_many(count, 1000, io, name);
+	run_many(count, 1000, io, false, name);
+}
+
+/* For tests that look at what is there: until SIGTERM. */
+static void run_hold(unsigned long count, enum trf_io io, const char *name)
+{
+	run_many(count, CONTACT_BYTES, io, true, name);
 }
 
 static void run_parallel(unsigned long count, enum trf_io io, const char *name)
 {
 	(void)io;
 	/* all styles of waiting beside each other */
-	run_many(count, 2 * MIB, TRF_IO_NR, name);
+	run_many(count, 2 * MIB, TRF_IO_NR, false, name);
 }
 
 static void run_halfclose(unsigned long kib, enum trf_io io, const char *name)
@@ -461,6 +513,7 @@ static const struct subtest subtests[] = {
 	{ "connects",	run_connects,	200,	1, false },
 	{ "contacts",	run_contacts,	100,	1, false },
 	{ "burst",	run_burst,	50,	1, false },
+	{ "hold",	run_hold,	1,	1, false },
 	{ "parallel",	run_parallel,	32,	1, false },
 	{ "halfclose",	run_halfclose,	1024,	2, false },
 	{ "reset",	run_reset,	8192,	4, false },
@@ -564,8 +617,8 @@ static int client_main(char **words, int nr)
 
 	if (!nr || !strcmp(words[0], "all")) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++) {
-			/* this one needs hosts that are prepared for it */
-			if (subtests[i].run != run_contacts)
+			/* these need hosts that are prepared for it, or somebody to end them */
+			if (subtests[i].run != run_contacts && subtests[i].run != run_hold)
 				sel[nr_sel++] = (struct selected){ &subtests[i], subtests[i].arg };
 		}
 		nr = 0;
@@ -579,6 +632,12 @@ static int client_main(char **words, int nr)
 	for (int i = 0; i < nr_sel; i++)
 		planned += results_of(&sel[i]);
 	ktap_plan(planned);
+	sigemptyset(&stop_signal);
+	for (int i = 0; i < nr_sel; i++) {
+		if (sel[i].test->run == run_hold)
+			sigaddset(&stop_signal, SIGTERM);
+	}
+	sigprocmask(SIG_BLOCK, &stop_signal, NULL);
 	if (!tl_proto_available(opt.client.proto)) {
 		for (unsigned int i = 0; i < planned; i++)
 			ktap_skip(&ktap, "traffic", "this kernel has no such family");
