@@ -36,7 +36,7 @@ run_case()
 	echo "==== case $name"
 	setsid ash /h/case.sh "$name" &
 	pid=$!
-	setsid ash -c "sleep $limit; : > /run/timeout.$CASE; kill -KILL -$pid" &
+	setsid ash -c "sleep $((limit * SLOWNESS)); : > /run/timeout.$CASE; kill -KILL -$pid" &
 	watchdog=$!
 	wait "$pid"
 	rc=$?
@@ -47,7 +47,7 @@ run_case()
 	# Programs that the case left behind.
 	kill -KILL "-$pid" 2>/dev/null
 	if [ -e "/run/timeout.$CASE" ]; then
-		diag "$name: time limit of $limit s"
+		diag "$name: time limit of $((limit * SLOWNESS)) s"
 		[ "$rc" != 0 ] || rc=1
 	fi
 
