@@ -5,8 +5,10 @@
 # family, as two instances, as two namespaces of one, and on lo. KTAP, one line per case,
 # prefixed with the name of the run. Each run ends with a search for what is left behind.
 #
-# Usage: check-uml.sh [plain|debug|coverage] [RUN...]	(names below; default: plain, all)
+# Usage: check-uml.sh [plain|debug|debug-short|coverage] [RUN...]
+#	(names below; default: plain, all)
 #   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
+#   debug-short  those of them that go through most of the module in the least time
 #   coverage  as plain, the module built with counters; for coverage.sh
 set -u
 
@@ -18,12 +20,18 @@ plain|debug|coverage)
 	flavour=$1
 	shift
 	;;
+debug-short)
+	flavour=debug
+	shift
+	[ $# -gt 0 ] || set -- debug-kunit debug-netns debug-reuse debug-linkdown
+	;;
 esac
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 kernel=${flavour/coverage/plain}
 storm=
 gcov=()
+mtu=()
 ours=
 [ "$flavour" != coverage ] || { gcov=(-g); ours=-cov; }
 selftests/uml/build-kernel.sh "$kernel" || exit 1
@@ -59,7 +67,9 @@ debug)
 	p=debug
 	run_options=(--bed uml-debug --mem 1024)
 	patience=90000
-	bulk="stream:8 random:1 pingpong:50 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
+	# what takes time there is packets
+	bulk="stream:4 random:1 pingpong:20 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
+	mtu=(--mtu 9000)
 	api="smc smc_to_inet"
 	storm=160
 	;;
@@ -75,7 +85,7 @@ run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$o
 	--script "$cases/kunit.sh" --timeout 400
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
-run "$p-netns" --topology netns --module ours "${traffic[@]}"
+run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
 run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --timeout 400
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
