@@ -35,6 +35,8 @@ class Uml(Bed):
         if opt.router or opt.root or opt.mode != "run":
             raise Failure("UML has neither the router nor shell and quick modes")
         self.smp = "debug" in run.hosts[0].release
+        if self.smp:
+            opt.timeout *= 4	# the same as SLOWNESS in guest/lib.sh
         if opt.cpus > 1 and not self.smp:
             raise Failure(f"{run.hosts[0].release} has one processor")
         self.tmp = tempfile.mkdtemp(prefix="uml.", dir=os.environ.get("TMPDIR", "/tmp"))
