@@ -36,7 +36,6 @@ ours=
 [ "$flavour" != coverage ] || { gcov=(-g); ours=-cov; }
 selftests/uml/build-kernel.sh "$kernel" || exit 1
 scripts/build-modules.sh "${gcov[@]}" -o "$ours" "uml-$kernel" || exit 1
-scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
@@ -62,6 +61,7 @@ coverage)
 	coverage=$top/build/coverage/runs
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	api="inet smc smc_mapped smc6 smc_to_inet"
 	;;
 debug)
 	p=debug
@@ -81,6 +81,8 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 [ "$flavour" = coverage ] || judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
 # what the unit tests cannot take into user space
+! want "$p-kunit" ||
+	scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
 run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$ours-kunit" \
 	--script "$cases/kunit.sh" --timeout 400
 
@@ -153,12 +155,18 @@ else
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
 		--env FAULT=y --env EVIL=y --add "$tests/smc_evil_link" --timeout 400
-	if want "$p-faults-option"; then
+	if want "$p-faults-option" || { [ "$flavour" = coverage ] && want "$p-option"; }; then
 		scripts/build-modules.sh "${gcov[@]}" -f -t own -o "$ours-fault-own" "uml-$kernel" || exit 1
 	fi
 	run "$p-faults-option" "${faults[@]}" --ours "$top/build/{kver}$ours-fault-own" --virtual-time \
 		--env FAULTS=^OPTION_ --timeout 300
 fi
+
+# the TCP option of our own, which this kernel would not need
+[ "$flavour" != coverage ] || run "$p-option" --module ours --timeout 300 \
+	--ours "$top/build/{kver}$ours-fault-own" --script "$cases/option.sh" --env WANT_OPTION=own \
+	--env "OPTION=which agree mapped v6 plain_server plain_client many lost_syn filtered
+		cookies no_room netns saved_syn"
 
 echo "1..$n"
 exit "$rc"

@@ -10,4 +10,5 @@ rc=0
 make -C "$top/selftests/unit" --no-print-directory check || rc=1
 make -C "$top/selftests/unit" --no-print-directory cross || rc=1
 make -C "$top/selftests/fuzz" --no-print-directory short || rc=1
+"$top/scripts/coverage.py" --selfcheck || rc=1
 exit $rc

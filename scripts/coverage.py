@@ -8,6 +8,8 @@ a list of reasons. KTAP. Leaves an lcov trace file for those who want pages of i
 
 import argparse
 import collections
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -17,6 +19,7 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+GAPS = 25	# longest pieces of code that nothing reached, told in the report
 # what the compiler appends to the names of copies it makes of a function
 COPY = re.compile(r"\.(part|constprop|isra|cold)(\.\d+)*$")
 
@@ -154,6 +157,28 @@ def print_row(name, row):
     print(f"# {name:32} {row[0]:>5} of {row[1]:>4} {share:>4.0f} % {row[2]:>4} of {row[3]:>4}")
 
 
+def gaps(coverage):
+    """Lines that nothing reached, in pieces within one function: (lines, file, first, last,
+    function), longest first."""
+    found = []
+    for name, lines in coverage.lines.items():
+        for function, (first, last) in coverage.functions[name].items():
+            piece = []
+            for n in sorted(n for n in lines if first <= n <= last) + [None]:
+                if n is not None and not lines[n]:
+                    piece.append(n)
+                elif piece:
+                    found.append((len(piece), name, piece[0], piece[-1], function))
+                    piece = []
+    return sorted(found, key=lambda g: (-g[0], g[1:]))
+
+
+def print_gaps(coverage):
+    print(f"# the {GAPS} longest pieces that nothing reached:")
+    for count, name, first, last, function in gaps(coverage)[:GAPS]:
+        print(f"# {count:>4} lines {name}:{first}-{last} {function}()")
+
+
 def write_trace(coverage, path):
     with open(path, "w", encoding="ascii") as out:
         for name in sorted(coverage.lines):
@@ -166,29 +191,90 @@ def write_trace(coverage, path):
             out.write("end_of_record\n")
 
 
-def judge(coverage, reasons, bad):
-    number = 0
-    failed = False
+def missing(coverage, sources):
+    """Sources that no build had: their functions would go by unseen."""
+    return sorted(set(sources) - set(coverage.lines))
 
-    def result(what, faults):
-        nonlocal number, failed
-        number += 1
-        failed |= bool(faults)
-        print(f"{'not ok' if faults else 'ok'} {number} coverage: {what}")
-        for fault in faults:
-            print(f"# {fault}")
 
+def stale(coverage, reasons):
+    """Entries of the list that are not true (any more)."""
     unreached = coverage.unreached()
-    result("each entry of the list has a reason", bad)
-    result("each function that no test reaches has a reason", sorted(unreached - set(reasons)))
     for name in sorted(set(reasons) - unreached):
         source, _, function = name.partition(":")
         known = function in coverage.functions.get(source, {})
-        print(f"# stale entry: {name}: {'is reached' if known else 'no such function'}")
+        yield f"{name}: {'is reached' if known else 'no such function'}"
+
+
+def judge(coverage, reasons, bad, sources):
+    unreached = coverage.unreached()
+    checks = (
+        ("each source file is part of a build that has run", missing(coverage, sources)),
+        ("each entry of the list has a reason", bad),
+        ("each function that no test reaches has a reason", sorted(unreached - set(reasons))),
+        ("no test reaches a function that has a reason", list(stale(coverage, reasons))),
+    )
+    for number, (what, faults) in enumerate(checks, 1):
+        print(f"{'not ok' if faults else 'ok'} {number} coverage: {what}")
+        for fault in faults:
+            print(f"# {fault}")
     for name in sorted(unreached & set(reasons)):
         print(f"# not reached: {name}: {reasons[name]}")
-    print(f"1..{number}")
-    return not failed
+    print(f"1..{len(checks)}")
+    return not any(faults for _, faults in checks)
+
+
+def module_sources():
+    """All that Kbuild can make a module of."""
+    return [str(p.relative_to(TOP)) for d in (TOP, TOP / "proto") for p in d.glob("*.c")
+            if not p.name.endswith(".mod.c")]
+
+
+SAMPLE = """
+int used(int a) { return a + 1; }
+int unused(int a) { return a; }
+int main(void) { return used(-1); }
+"""
+
+
+def sample(folder):
+    """What gcov says of a program with a function that is not called."""
+    coverage = Coverage()
+    pathlib.Path(folder, "sample.c").write_text(SAMPLE)
+    subprocess.run(["gcc", "-O0", "--coverage", "-o", "sample", "sample.c"], cwd=folder,
+                   check=True)
+    subprocess.run(["./sample"], cwd=folder, check=True)
+    files = list(pathlib.Path(folder).glob("*.gcda"))
+    here = os.getcwd()
+    os.chdir(folder)
+    run_gcov(files, [os.path.realpath(folder)], coverage)
+    os.chdir(here)
+    return coverage
+
+
+def selfcheck():
+    """Does the judgement fail where it has to, and only there?"""
+    with tempfile.TemporaryDirectory() as tmp:
+        coverage = sample(tmp)
+        lists = {}
+        for name, text in (("listed", "sample.c:unused for a test\n"), ("empty", "# none\n"),
+                           ("no_reason", "sample.c:unused\n"),
+                           ("reached", "sample.c:unused for a test\nsample.c:used reached\n"),
+                           ("gone", "sample.c:unused for a test\nsample.c:gone no more\n")):
+            path = pathlib.Path(tmp, name)
+            path.write_text(text)
+            lists[name] = read_reasons(path)
+    rc = 0
+    rows = (("listed", ["sample.c"], True), ("empty", ["sample.c"], False),
+            ("no_reason", ["sample.c"], False), ("reached", ["sample.c"], False),
+            ("gone", ["sample.c"], False), ("listed", ["sample.c", "unbuilt.c"], False))
+    for number, (name, sources, wanted) in enumerate(rows, 1):
+        with contextlib.redirect_stdout(io.StringIO()):
+            good = judge(coverage, *lists[name], sources) == wanted
+        rc |= not good
+        print(f"{'ok' if good else 'not ok'} {number} coverage: list {name}, sources {sources}:"
+              f" {'passes' if wanted else 'fails'}")
+    print(f"1..{len(rows)}")
+    sys.exit(rc)
 
 
 def main():
@@ -201,7 +287,10 @@ def main():
     parser.add_argument("--reasons", type=pathlib.Path,
                         default=TOP / "selftests/coverage-unreached.txt")
     parser.add_argument("--trace", type=pathlib.Path, help="write an lcov trace file")
+    parser.add_argument("--selfcheck", action="store_true", help="test this program")
     args = parser.parse_args()
+    if args.selfcheck:
+        selfcheck()
     coverage = Coverage()
     for folder in args.programs:
         n = add_build(folder, coverage)
@@ -216,9 +305,10 @@ def main():
         if not n:
             sys.exit(f"coverage: no data in {args.kernel}")
     print_table(coverage)
+    print_gaps(coverage)
     if args.trace:
         write_trace(coverage, args.trace)
-    sys.exit(0 if judge(coverage, *read_reasons(args.reasons)) else 1)
+    sys.exit(0 if judge(coverage, *read_reasons(args.reasons), module_sources()) else 1)
 
 
 if __name__ == "__main__":
