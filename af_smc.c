@@ -701,7 +701,7 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	smc_carrier_share(&smc->carrier, sock);
 	smc_sockopt_mirror(smc);
 	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_policy_net(net)->hs_limit));
-#ifdef SOCK_CUSTOM_SOCKOPT
+#ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif
 	/* io_uring's zero copy sends: a stream copies at once, which completes them */

@@ -577,7 +577,7 @@ static void graft(struct smc_sock *child, struct socket *newsock)
 	lock_sock(sk);
 	sock_graft(sk, newsock);
 	newsock->state = SS_CONNECTED;
-#ifdef SOCK_CUSTOM_SOCKOPT
+#ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 #endif
 	smc_fback_attach(child, newsock);

@@ -88,7 +88,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
  */
 void smc_sockopt_push(struct smc_sock *smc)
 {
-#ifndef SOCK_CUSTOM_SOCKOPT
+#ifndef SMC_HAVE_CUSTOM_SOCKOPT
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
