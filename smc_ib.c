@@ -355,30 +355,6 @@ void smc_ib_peer_id(u8 id[8])
 	mutex_unlock(&devices_lock);
 }
 
-/**
- * smc_ib_for_each() - walk the devices
- * @fn: called for each; non-zero stops
- * @arg: for @fn
- *
- * The list lock is held: @fn may sleep but not call back into this file.
- *
- * Return: what @fn returned last, 0 without devices.
- */
-int smc_ib_for_each(int (*fn)(struct smc_ib_device *dev, void *arg), void *arg)
-{
-	struct smc_ib_device *dev;
-	int rc = 0;
-
-	mutex_lock(&devices_lock);
-	list_for_each_entry(dev, &devices, entry) {
-		rc = fn(dev, arg);
-		if (rc)
-			break;
-	}
-	mutex_unlock(&devices_lock);
-	return rc;
-}
-
 /* ---- the ib client ---- */
 
 static void all_ports_inactive(struct smc_ib_device *dev)

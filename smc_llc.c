@@ -5,8 +5,8 @@
  * Messages are copied in softirq and queued; one work per group acts on them in
  * order. Whose turn it is says proto/llc_flow. Exchanges in which the peer makes
  * us wait run elsewhere, so that this work never waits for the peer: in the
- * caller of smc_llc_confirm_rkey() and smc_llc_delete_rkey(), in the handshake
- * (first contact), and in add_work (second link).
+ * caller of smc_llc_confirm_rkey(), in the handshake (first contact), and in
+ * add_work (second link).
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -290,39 +290,6 @@ int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 			break;
 		schedule_timeout_uninterruptible(RETRY_TIME);
 	}
-	return rc == -EAGAIN ? -EPERM : rc;
-}
-
-/**
- * smc_llc_delete_rkey() - take an RMB back and wait for the answer
- * @lgr: group
- * @link: link to say it on
- * @region: RMB
- *
- * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED.
- */
-int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region)
-{
-	struct smc_llc *llc = lgr->llc;
-	u8 raw[SMC_LLC_RKEY_LEN];
-	struct smc_llc_msg msg;
-	u32 rkey = 0;
-	bool mapped;
-	int rc;
-
-	mutex_lock(&lgr->mutex);
-	mapped = rcu_access_pointer(region->maps[link->slot].mapping);
-	if (mapped)
-		rkey = smc_buf_rkey(region, link->slot);
-	mutex_unlock(&lgr->mutex);
-	if (!mapped)
-		return -ECONNABORTED;
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_DELETE_RKEY, false);
-	smc_llc_put_rkey(raw, 0, rkey);
-	msg.delete_rkey.count = 1;
-	msg.delete_rkey.rkeys.count = 1;
-	msg.delete_rkey.rkeys.raw = raw;
-	rc = rkey_exchange(llc, link, &msg, rkey);
 	return rc == -EAGAIN ? -EPERM : rc;
 }
 

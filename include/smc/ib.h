@@ -124,7 +124,4 @@ bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *nd
 /* Our peer ID: two random bytes and the MAC of the first port that was up. */
 void smc_ib_peer_id(u8 id[8]);
 
-/* Walks all live devices under the list lock (mutex); @fn returns non-zero to stop. */
-int smc_ib_for_each(int (*fn)(struct smc_ib_device *dev, void *arg), void *arg);
-
 #endif

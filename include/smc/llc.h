@@ -58,8 +58,6 @@ void smc_llc_fc_end(struct smc_link *link);
  * response, at most 2 s. 0, -ETIMEDOUT, -EPERM (negative answer), -ECONNABORTED.
  */
 int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
-/* DELETE RKEY, the same way. */
-int smc_llc_delete_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
 /*
  * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
  * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that
