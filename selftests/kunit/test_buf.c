@@ -3,9 +3,11 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 #include <smc/buf.h>
 #include <smc/wr.h>
 
@@ -240,6 +242,7 @@ static void buf_grow(struct kunit *test)
 	struct buf_test *t = test->priv;
 	static struct grower g;
 	struct task_struct *task;
+	bool woken;
 
 	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
 	/* the other kind is another matter */
@@ -253,7 +256,11 @@ static void buf_grow(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
 	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
-	wait_for_completion(&g.done);
+	/* woken, long before it would give up; it must not outlive the pool */
+	woken = wait_for_completion_timeout(&g.done, 5 * HZ);
+	KUNIT_EXPECT_TRUE(test, woken);
+	if (!woken)
+		wait_for_completion_timeout(&g.done, 20 * HZ);
 	KUNIT_EXPECT_FALSE(test, g.mine);
 	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
 	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
@@ -360,6 +367,29 @@ static void buf_quarantine(struct kunit *test)
 	smc_buf_region_free(region);
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
+}
+
+/* Bytes of a connection that never gave its element back go no further. */
+static void buf_free_cleans(struct kunit *test)
+{
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct buf_test *t = test->priv;
+	struct smc_elem elems[2];
+	struct page *pages[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elems[i]), 0);
+		memset(elems[i].addr, 0x77, SZ_16K);
+		pages[i] = vmalloc_to_page(elems[i].addr);
+		get_page(pages[i]);
+	}
+	smc_buf_give(&t->pool, &elems[1], true);
+	smc_buf_region_free(region);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, all_zero(page_address(pages[i]), PAGE_SIZE));
+		put_page(pages[i]);
+	}
 }
 
 static void buf_two_regions(struct kunit *test)
@@ -602,6 +632,7 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_take),
 	KUNIT_CASE(buf_give_twice),
 	KUNIT_CASE(buf_quarantine),
+	KUNIT_CASE(buf_free_cleans),
 	KUNIT_CASE(buf_two_regions),
 	KUNIT_CASE(buf_churn),
 	KUNIT_CASE(buf_map),

@@ -12,10 +12,12 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/llc.h>
 #include <smc/policy.h>
+#include <smc/stats.h>
 
 #include "core_env.h"
 #include "suites.h"
@@ -100,6 +102,7 @@ static void core_terminate(struct kunit *test)
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&env->fake->sdev->ref);
 	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
+	unsigned long begin = jiffies;
 	u32 token;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
@@ -122,6 +125,8 @@ static void core_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env->qps_at_terminated, 1);
 	/* first phase: the verbs objects go, whoever holds the group */
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
+	/* not before the peer had time to read the last message */
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 5));
 	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
 	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, refs - 1));
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
@@ -427,9 +432,43 @@ static void core_places(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_put(lgr);
+	/* no place is kept any more, but there are connections: not idle */
+	while (lgr->reserved)
+		smc_core_unreserve(lgr);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
 	smc_core_conn_del(lgr, tokens[0]);
 	for (i = 1; i < 16; i += 2)
 		smc_core_conn_del(lgr, tokens[i]);
+}
+
+/* A group, and a first contact, are of one namespace. */
+static void core_contact_net(struct kunit *test)
+{
+	struct smc_lgr *server = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *client = env_group_up(test, SMC_CLIENT, 1);
+	struct core_env *env = test->priv;
+	struct smc_contact here, there;
+	struct smc_peer peer = env_peer(1);
+	struct smc_link *link = NULL;
+	struct smc_lgr *lgr;
+	struct net *other;
+
+	/* compared only */
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &here), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, jiffies, NULL, &there), 0);
+	KUNIT_EXPECT_NOT_NULL(test, there.entry);
+	smc_core_contact_done(&there, NULL);
+	smc_core_contact_done(&here, server);
+	smc_core_ready(client);
+	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, jiffies, NULL, &there), 0);
+	KUNIT_EXPECT_NULL(test, there.lgr);
+	smc_core_contact_done(&there, NULL);
+	lgr = smc_core_find_client(other, &peer, ENV_PEER_QPN, jiffies, NULL, &link);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(lgr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, server->reserved, 1);
+	KUNIT_EXPECT_EQ(test, client->reserved, 1);
 }
 
 struct waiter {
@@ -507,11 +546,15 @@ static void core_find_client(struct kunit *test)
 	struct smc_peer peer = env_peer(1), other;
 	u32 refs = kref_read(&lgr->ref);
 	struct smc_link *link = NULL;
+	unsigned long begin = jiffies;
 
 	/* first contact has not finished: wait, but not for ever */
 	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 20));
 	smc_core_ready(lgr);
+	/* the server counts, not we */
+	lgr->peer.max_conns = 1;
 	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, 0, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
@@ -696,6 +739,7 @@ static void core_link_lost(struct kunit *test)
 	struct core_env *env = test->priv;
 	struct fake_conn *conn = env_conn(test, lgr);
 	struct smc_link *first = smc_core_link(lgr, 0), *second = env_add_link(test, lgr);
+	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
@@ -705,6 +749,7 @@ static void core_link_lost(struct kunit *test)
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
 	KUNIT_ASSERT_TRUE(test, env_wait(&env->link_lost, 1));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 1);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 1));
 	KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
@@ -751,10 +796,12 @@ static void core_del_link(struct kunit *test)
 	struct core_env *env = test->priv;
 	struct fake_conn *conn = env_conn(test, lgr);
 	struct smc_link *second = env_add_link(test, lgr);
+	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
 	smc_core_del_link(second, SMC_LINK_PEER_DELETED);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&second->reason), SMC_LINK_PEER_DELETED);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
@@ -917,6 +964,25 @@ static void core_idle_client(struct kunit *test)
 	env_conn_put(b);
 }
 
+/* The time of idleness ends just when somebody has come. */
+static void core_idle_late(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_net *policy = smc_policy_net(&init_net);
+	struct fake_conn *conn;
+
+	policy->idle_server = 600;
+	smc_core_unreserve(lgr);
+	conn = env_conn(test, lgr);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_TRUE(test, delayed_work_pending(&lgr->idle_work));
+	flush_delayed_work(&lgr->idle_work);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	KUNIT_EXPECT_EQ(test, conn->terminated, 0);
+	env_conn_leave(conn);
+	env_conn_put(conn);
+}
+
 /* ---- namespace exit ---- */
 
 static int net_exit_fn(void *arg)
@@ -969,6 +1035,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_contact),
 	KUNIT_CASE(core_contact_same_peer),
 	KUNIT_CASE(core_contact_no_link),
+	KUNIT_CASE(core_contact_net),
 	KUNIT_CASE(core_places),
 	KUNIT_CASE(core_contact_wait),
 	KUNIT_CASE(core_find_client),
@@ -985,6 +1052,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_retire),
 	KUNIT_CASE(core_crowded),
 	KUNIT_CASE(core_idle_client),
+	KUNIT_CASE(core_idle_late),
 	KUNIT_CASE(core_net_exit),
 	{ }
 };

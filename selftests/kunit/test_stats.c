@@ -28,7 +28,28 @@ static void stats_add(struct kunit *test)
 				i + (1ULL << 33) + (i == SMC_STAT_TX_CDC));
 }
 
-/* Scripts and netlink know counters by name. */
+/* Scripts know counters by name: what each name stands for does not change. */
+static const char *const names[SMC_STAT_MAX] = {
+	[SMC_STAT_CLNT_SMC] = "clnt_smc", [SMC_STAT_SRV_SMC] = "srv_smc",
+	[SMC_STAT_CLNT_V1] = "clnt_smc_v1", [SMC_STAT_SRV_V1] = "srv_smc_v1",
+	[SMC_STAT_CLNT_FBACK] = "clnt_fback", [SMC_STAT_SRV_FBACK] = "srv_fback",
+	[SMC_STAT_CLNT_HS_ERR] = "clnt_hs_err", [SMC_STAT_SRV_HS_ERR] = "srv_hs_err",
+	[SMC_STAT_HS_CONGESTED] = "hs_congested", [SMC_STAT_HS_LIMITED] = "hs_limited",
+	[SMC_STAT_HS_EVICTED] = "hs_evicted",
+	[SMC_STAT_FIRST_CONTACT] = "first_contact", [SMC_STAT_TX_BYTES] = "tx_bytes",
+	[SMC_STAT_RX_BYTES] = "rx_bytes", [SMC_STAT_TX_CNT] = "tx_cnt",
+	[SMC_STAT_RX_CNT] = "rx_cnt", [SMC_STAT_TX_WRITE_BYTES] = "tx_write_bytes",
+	[SMC_STAT_TX_WRITES] = "tx_writes", [SMC_STAT_TX_CDC] = "tx_cdc",
+	[SMC_STAT_RX_CDC] = "rx_cdc", [SMC_STAT_RX_CDC_BAD] = "rx_cdc_bad",
+	[SMC_STAT_TX_LLC] = "tx_llc", [SMC_STAT_RX_LLC] = "rx_llc",
+	[SMC_STAT_RX_LLC_BAD] = "rx_llc_bad", [SMC_STAT_CLC_BAD] = "clc_bad",
+	[SMC_STAT_TX_NOSLOT] = "tx_noslot", [SMC_STAT_TX_WINDOW_CLOSED] = "tx_window_closed",
+	[SMC_STAT_LINK_FAIL] = "link_fail", [SMC_STAT_LGR_TERM] = "lgr_term",
+	[SMC_STAT_CONN_ABORT] = "conn_abort", [SMC_STAT_RKEY_CONFIRM] = "rkey_confirm",
+	[SMC_STAT_MR_REG] = "mr_reg", [SMC_STAT_ELEM_REUSE] = "elem_reuse",
+	[SMC_STAT_ELEM_QUARANTINE] = "elem_quarantine",
+};
+
 static void stats_names(struct kunit *test)
 {
 	int i, j;
@@ -36,6 +57,8 @@ static void stats_names(struct kunit *test)
 	for (i = 0; i < SMC_STAT_MAX; i++) {
 		KUNIT_ASSERT_NOT_NULL(test, smc_stats_name(i));
 		KUNIT_EXPECT_TRUE(test, strlen(smc_stats_name(i)) > 0);
+		if (names[i])
+			KUNIT_EXPECT_STREQ(test, smc_stats_name(i), names[i]);
 		for (j = 0; j < i; j++)
 			KUNIT_EXPECT_NE(test, strcmp(smc_stats_name(i), smc_stats_name(j)), 0);
 	}

@@ -2,6 +2,7 @@
 /* KUnit: slots, completions, registration and receiving of smc_wr.c. */
 #include <kunit/test.h>
 #include <linux/jiffies.h>
+#include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -31,6 +32,7 @@
  * @poster: task that may hold locks which upcalls take
  * @under_poster: an upcall came inside its call
  * @done: done calls
+ * @done_failed: those with an error
  * @last_cookie: cookie of the last slot that was done
  * @last_status: and its status
  * @out_of_order: done calls did not follow the posting order
@@ -49,6 +51,7 @@ struct wr_test {
 	struct task_struct *poster;
 	bool under_poster;
 	u32 done;
+	u32 done_failed;
 	u64 last_cookie;
 	enum ib_wc_status last_status;
 	bool out_of_order;
@@ -97,6 +100,7 @@ static void on_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	t->out_of_order |= slot->cookie != t->last_cookie + 1;
 	t->last_cookie = slot->cookie;
 	t->last_status = status;
+	t->done_failed += status != IB_WC_SUCCESS;
 	t->done++;
 }
 
@@ -395,6 +399,32 @@ static void wr_slots_ctl(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX), slot);
 }
 
+/* LLC is told of slots as well; a slot comes without what its last owner left in it. */
+static void wr_slots_ctl_starved(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot, *big = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+
+	KUNIT_ASSERT_NOT_NULL(test, big);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
+	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	smc_wr_slot_put(slot);
+	smc_wr_slot_put(big);
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	/* the big one still is the last to be taken */
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), slot);
+	smc_wr_slot_put(slot);
+	slot = post_one(test, 1, true);
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	KUNIT_ASSERT_PTR_EQ(test, smc_wr_slot_get(t->qp), slot);
+	KUNIT_EXPECT_NULL(test, slot->done);
+	KUNIT_EXPECT_NULL(test, slot->owner);
+	smc_wr_slot_put(slot);
+}
+
 /* ---- posting ---- */
 
 static void wr_post_sizes(struct kunit *test)
@@ -531,6 +561,35 @@ static void wr_signal_cadence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->qp->unsignaled, SIGNAL_EVERY - 3);
 }
 
+/* Nobody waits for LLC messages to pile up. */
+static void wr_signal_ctl(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false), 0);
+	KUNIT_EXPECT_TRUE(test, fake_ib_sent(t->fqp, 0)->flags & IB_SEND_SIGNALED);
+}
+
+/* A device that completes a request twice: what was posted meanwhile is not done by that. */
+static void wr_complete_twice(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_slot *slot = post_one(test, 1, true);
+	struct ib_wc wc = { .wr_cqe = &slot->cqe, .status = IB_WC_SUCCESS };
+
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	/* takes the same slot: another one is in front of it now */
+	KUNIT_ASSERT_PTR_EQ(test, smc_wr_slot_get(t->qp), slot);
+	post_one(test, 2, false);
+	slot->cqe.done(t->qp->cq, &wc);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	smc_wr_slot_put(slot);
+}
+
 /* Long use: no slot is lost, none is given to two. */
 static void wr_slots_churn(struct kunit *test)
 {
@@ -570,6 +629,7 @@ static void wr_completion_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_EQ(test, t->done, 3);
+	KUNIT_EXPECT_EQ(test, t->done_failed, 3);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
@@ -625,6 +685,7 @@ static void wr_post_refused(struct kunit *test)
 {
 	struct wr_test *t = connected(test);
 	struct smc_wr_slot *slot;
+	int refused, after;
 
 	post_one(test, 1, false);
 	slot = smc_wr_slot_get(t->qp);
@@ -634,13 +695,19 @@ static void wr_post_refused(struct kunit *test)
 	t->fake->fail_post = -ENOMEM;
 	/* the caller may hold a lock that the upcall takes */
 	t->poster = current;
-	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOMEM);
+	/* nothing may follow, not even before the work that tells of it has run */
+	preempt_disable();
+	refused = smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true);
+	t->fake->fail_post = 0;
+	after = smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, refused, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, after, -ENOTCONN);
 	t->poster = NULL;
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_FALSE(test, t->under_poster);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_FATAL_ERR);
-	t->fake->fail_post = 0;
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(slot);
 	smc_wr_qp_drain(t->qp);
@@ -914,11 +981,14 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_connect),
 	KUNIT_CASE(wr_slots),
 	KUNIT_CASE(wr_slots_ctl),
+	KUNIT_CASE(wr_slots_ctl_starved),
 	KUNIT_CASE(wr_post_sizes),
 	KUNIT_CASE(wr_post_chain),
 	KUNIT_CASE(wr_post_inline),
 	KUNIT_CASE(wr_retire),
 	KUNIT_CASE(wr_signal_cadence),
+	KUNIT_CASE(wr_signal_ctl),
+	KUNIT_CASE(wr_complete_twice),
 	KUNIT_CASE(wr_slots_churn),
 	KUNIT_CASE(wr_completion_error),
 	KUNIT_CASE(wr_starved_and_broken),
