@@ -89,7 +89,8 @@ run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$o
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
 run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
-run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --timeout 400
+run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
+	--timeout 400
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 

@@ -109,6 +109,10 @@ const char *tl_mode_name(enum tl_mode mode);
 int tl_mode_parse(const char *name, enum tl_mode *mode);
 const char *tl_errno_name(int err);
 
+/* The attributes of one answer. */
+typedef void (*tl_genl_fn)(const void *attrs, size_t len, void *arg);
+int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn, void *arg);
+const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size);
 int tl_link_groups(void);
 
 #endif /* SMC_SELFTESTS_TESTLIB_H */

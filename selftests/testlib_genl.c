@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Link groups of this host, counted by generic netlink, whichever SMC module is loaded. */
+/* Generic netlink of SMC, whichever module is loaded. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,13 +15,13 @@
  * @nlh: netlink header
  * @genl: generic netlink header
  * @attr: its attribute
- * @name: value of the attribute
+ * @value: of the attribute
  */
 struct genl_msg {
 	struct nlmsghdr nlh;
 	struct genlmsghdr genl;
 	struct nlattr attr;
-	char name[GENL_NAMSIZ];
+	char value[64];
 };
 
 static int genl_send(int nl, struct genl_msg *m, size_t len)
@@ -31,34 +31,40 @@ static int genl_send(int nl, struct genl_msg *m, size_t len)
 	return send(nl, m, len, 0) == (ssize_t)len ? 0 : -errno;
 }
 
-/* The value of an attribute of 16 bits, or -ENOENT. */
-static int attr_u16(const struct nlmsghdr *nlh, u16 type)
+/**
+ * tl_genl_attr() - the value of an attribute
+ * @attrs: attributes of a message, or of a nest
+ * @len: their bytes
+ * @type: which one
+ * @size: out: bytes of the value; may be NULL
+ *
+ * Return: the value, NULL if there is no such attribute.
+ */
+const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size)
 {
-	size_t left = nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN);
-	const char *p = (const char *)NLMSG_DATA(nlh) + GENL_HDRLEN;
+	const char *p = attrs;
 
-	while (left >= NLA_HDRLEN) {
+	while (len >= NLA_HDRLEN) {
 		const struct nlattr *a = (const struct nlattr *)p;
 		size_t step = NLA_ALIGN(a->nla_len);
-		u16 value;
 
-		if (a->nla_len < NLA_HDRLEN || a->nla_len > left)
+		if (a->nla_len < NLA_HDRLEN || a->nla_len > len)
 			break;
-		if ((a->nla_type & NLA_TYPE_MASK) == type &&
-		    a->nla_len >= NLA_HDRLEN + sizeof(value)) {
-			memcpy(&value, p + NLA_HDRLEN, sizeof(value));
-			return value;
+		if ((a->nla_type & NLA_TYPE_MASK) == type) {
+			if (size)
+				*size = a->nla_len - NLA_HDRLEN;
+			return p + NLA_HDRLEN;
 		}
-		if (step > left)
+		if (step > len)
 			break;
 		p += step;
-		left -= step;
+		len -= step;
 	}
-	return -ENOENT;
+	return NULL;
 }
 
-/* Reads answers to the end; returns how many there were, and in @last_u16 what attr_u16() found. */
-static int genl_answers(int nl, bool dump, u16 attr, int *last_u16)
+/* Reads answers to the end, calls @fn (may be NULL) for each; returns how many there were. */
+static int genl_answers(int nl, bool dump, tl_genl_fn fn, void *arg)
 {
 	static __thread u64 buf[4096];
 	int count = 0;
@@ -80,12 +86,25 @@ static int genl_answers(int nl, bool dump, u16 attr, int *last_u16)
 			if (nlh->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
 				return -EPROTO;
 			count++;
-			if (last_u16)
-				*last_u16 = attr_u16(nlh, attr);
+			if (fn)
+				fn((const char *)NLMSG_DATA(nlh) + GENL_HDRLEN,
+				   nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN), arg);
 			if (!dump)
 				return count;
 		}
 	}
+}
+
+static void take_id(const void *attrs, size_t len, void *arg)
+{
+	size_t size;
+	const void *id = tl_genl_attr(attrs, len, CTRL_ATTR_FAMILY_ID, &size);
+	u16 value;
+
+	if (!id || size != sizeof(value))
+		return;
+	memcpy(&value, id, sizeof(value));
+	*(int *)arg = value;
 }
 
 static int genl_family(int nl)
@@ -97,14 +116,54 @@ static int genl_family(int nl)
 			.nla_type = CTRL_ATTR_FAMILY_NAME,
 			.nla_len = NLA_HDRLEN + sizeof(SMC_GENL_FAMILY_NAME),
 		},
-		.name = SMC_GENL_FAMILY_NAME,
+		.value = SMC_GENL_FAMILY_NAME,
 	};
 	int id = -ENOENT;
-	int err = genl_send(nl, &m, sizeof(m));
+	int err = genl_send(nl, &m, NLMSG_LENGTH(GENL_HDRLEN) + NLA_ALIGN(m.attr.nla_len));
 
 	if (!err)
-		err = genl_answers(nl, false, CTRL_ATTR_FAMILY_ID, &id);
+		err = genl_answers(nl, false, take_id, &id);
 	return err < 0 ? err : id;
+}
+
+/**
+ * tl_genl_smc() - one command to the SMC module
+ * @cmd: SMC_NETLINK_*
+ * @dump: it has a list of answers; else none but success or not
+ * @text: value of its one attribute, SMC_NLA_EID_TABLE_ENTRY; NULL: it has none
+ * @size: bytes of that, up to 64
+ * @fn: called with the attributes of each answer; may be NULL
+ * @arg: for @fn
+ *
+ * Return: number of answers, or a negative errno.
+ */
+int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn, void *arg)
+{
+	struct genl_msg m = {
+		.nlh = { .nlmsg_flags = NLM_F_REQUEST | (dump ? NLM_F_DUMP : NLM_F_ACK) },
+		.genl = { .cmd = cmd, .version = SMC_GENL_FAMILY_VERSION },
+		.attr = { .nla_type = SMC_NLA_EID_TABLE_ENTRY, .nla_len = NLA_HDRLEN + size },
+	};
+	int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	size_t len = NLMSG_LENGTH(GENL_HDRLEN);
+	int ret;
+
+	if (nl < 0)
+		return -errno;
+	tl_set_timeouts(nl, 5000);
+	if (text) {
+		memcpy(m.value, text, size);
+		len += NLA_ALIGN(m.attr.nla_len);
+	}
+	ret = genl_family(nl);
+	if (ret >= 0) {
+		m.nlh.nlmsg_type = ret;
+		ret = genl_send(nl, &m, len);
+	}
+	if (!ret)
+		ret = genl_answers(nl, dump, fn, arg);
+	close(nl);
+	return ret;
 }
 
 /**
@@ -114,23 +173,5 @@ static int genl_family(int nl)
  */
 int tl_link_groups(void)
 {
-	struct genl_msg m = {
-		.nlh = { .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.genl = { .cmd = SMC_NETLINK_GET_LGR_SMCR, .version = SMC_GENL_FAMILY_VERSION },
-	};
-	int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	int ret;
-
-	if (nl < 0)
-		return -errno;
-	tl_set_timeouts(nl, 5000);
-	ret = genl_family(nl);
-	if (ret >= 0) {
-		m.nlh.nlmsg_type = ret;
-		ret = genl_send(nl, &m, NLMSG_LENGTH(GENL_HDRLEN));
-	}
-	if (!ret)
-		ret = genl_answers(nl, true, 0, NULL);
-	close(nl);
-	return ret;
+	return tl_genl_smc(SMC_NETLINK_GET_LGR_SMCR, true, NULL, 0, NULL, NULL);
 }

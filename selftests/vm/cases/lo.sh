@@ -6,7 +6,7 @@
 
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 connects:100 burst:50 parallel:32 halfclose:256}"
 
-CASES="traffic:240 counters unload:60"
+CASES="traffic:240 counters netlink unload:60"
 export CASES
 
 setup()
@@ -34,6 +34,18 @@ case_counters()
 	done
 	expect "connections as client" "$(stat_of clnt_smc)" -gt 0
 	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
+}
+
+# Each command of the family, on a host that has a link group.
+case_netlink()
+{
+	/t/smc_netlink > /run/netlink
+	rc=$?
+	cat /run/netlink
+	grep '^not ok' /run/netlink | while read -r line; do
+		diag "$line"
+	done
+	[ "$rc" = 0 ] || fail "smc_netlink ended with $rc"
 }
 
 case_unload()
