@@ -79,6 +79,7 @@ extern const struct api_group api_io_group;
 extern const struct api_group api_poll_group;
 extern const struct api_group api_close_group;
 extern const struct api_group api_process_group;
+extern const struct api_group api_option_group;
 extern const struct api_group api_errno_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* API cases: queue lengths, options that act on the stream, sendfile(), mmap(), time stamps. */
+#include <linux/smc.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define SEED	107
+#define BAD_PTR	((void *)8)
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
+
+static int queue(int fd, unsigned long cmd)
+{
+	int n = -1;
+
+	T_OK(ioctl(fd, cmd, &n));
+	return n;
+}
+
+/* Waits until @cmd says @want. */
+static void queue_becomes(int fd, unsigned long cmd, int want)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
+
+	while (queue(fd, cmd) != want && tl_now_ns() < until)
+		tl_sleep_ms(2);
+	T_EQ(queue(fd, cmd), want);
+}
+
+static void queue_lengths(struct api_env *e)
+{
+	int fd, rfd;
+	u64 sent;
+
+	api_pair(e, &fd, &rfd);
+	T_EQ(queue(fd, SIOCINQ), 0);
+	T_EQ(queue(fd, SIOCOUTQ), 0);
+	T_EQ(queue(fd, SIOCOUTQNSD), 0);
+	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
+	queue_becomes(fd, SIOCINQ, 300);
+	T_EQ(queue(fd, SIOCATMARK), 0);
+	api_recv(fd, SEED, 0, 100);
+	T_EQ(queue(fd, SIOCINQ), 200);
+	T_ERR(ioctl(fd, SIOCINQ, BAD_PTR), EFAULT);
+	api_recv(fd, SEED, 100, 200);
+	T_EQ(queue(fd, SIOCINQ), 0);
+	/* what nobody reads stays with us in the end */
+	sent = api_fill(fd, SEED, 0);
+	T_TRUE(queue(fd, SIOCOUTQ) > 0);
+	T_TRUE(queue(fd, SIOCOUTQNSD) <= queue(fd, SIOCOUTQ));
+	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
+	queue_becomes(fd, SIOCOUTQ, 0);
+	T_EQ(queue(fd, SIOCOUTQNSD), 0);
+}
+
+static void set_tcp(int fd, int name, int on)
+{
+	int is = -1;
+	socklen_t len = sizeof(is);
+
+	T_OK(setsockopt(fd, SOL_TCP, name, &on, sizeof(on)));
+	T_OK(getsockopt(fd, SOL_TCP, name, &is, &len));
+	T_EQ(!!is, on);
+}
+
+/* Corked bytes go when the cork is pulled, or with TCP_NODELAY. */
+static void cork_nodelay(struct api_env *e)
+{
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	set_tcp(fd, TCP_CORK, 1);
+	api_send(fd, SEED, 0, 100);
+	set_tcp(fd, TCP_CORK, 0);
+	T_EQ(r_recv(e, rfd, SEED, 0, 100), 100);
+	set_tcp(fd, TCP_NODELAY, 1);
+	api_send(fd, SEED, 100, 100);
+	T_EQ(r_recv(e, rfd, SEED, 100, 100), 100);
+	set_tcp(fd, TCP_NODELAY, 0);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* More is asked for than the file has: what was said to be followed by more goes. */
+static void sendfile_short(struct api_env *e)
+{
+	char buf[5000];
+	off_t off = 0;
+	int fd, rfd, file;
+
+	api_pair(e, &fd, &rfd);
+	file = T_OK(memfd_create("smc_api", MFD_CLOEXEC));
+	tl_fill(SEED, 0, buf, sizeof(buf));
+	T_EQ(write(file, buf, sizeof(buf)), sizeof(buf));
+	T_EQ(sendfile(fd, file, &off, 1 << 20), sizeof(buf));
+	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
+	T_EQ(sendfile(fd, file, &off, 1 << 20), 0);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* TCP can map received pages; memory that the peer writes to is not for that. */
+static void mapped(struct api_env *e)
+{
+	int fd, rfd;
+	void *p;
+
+	api_pair(e, &fd, &rfd);
+	p = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
+	if (e->require == TL_MODE_SMCR) {
+		T_TRUE(p == MAP_FAILED);
+		T_EQ(errno, ENODEV);
+	} else if (e->require == TL_MODE_TCP) {
+		T_TRUE(p != MAP_FAILED);
+	}
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+static void time_stamp(struct api_env *e)
+{
+	struct timeval tv;
+	int fd;
+
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_ERR(ioctl(fd, SIOCGSTAMP, &tv), ENOENT);
+}
+
+/* Options of SMC's own level; TCP has none. */
+static void smc_level(struct api_env *e)
+{
+	int fd, val = 1;
+	socklen_t len = sizeof(val);
+
+	if (e->proto->domain != AF_SMC)
+		return;
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_OK(setsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, sizeof(val)));
+	val = -1;
+	T_OK(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len));
+	T_EQ(val, 1);
+	T_EQ(len, sizeof(val));
+	val = 0;
+	T_OK(setsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, sizeof(val)));
+	val = -1;
+	T_OK(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len));
+	T_EQ(val, 0);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, 1), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_LIMIT_HS, BAD_PTR, sizeof(val)), EFAULT);
+	T_ERR(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, BAD_PTR, &len), EFAULT);
+	T_ERR(setsockopt(fd, SOL_SMC, 9999, &val, sizeof(val)), EOPNOTSUPP);
+	T_ERR(getsockopt(fd, SOL_SMC, 9999, &val, &len), EOPNOTSUPP);
+	len = -1;
+	T_ERR(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len), EINVAL);
+}
+
+static const struct api_case cases[] = {
+	{ "queue_lengths",	queue_lengths,	API_F_ROLES },
+	{ "cork_nodelay",	cork_nodelay,	API_F_ROLES },
+	{ "sendfile_short",	sendfile_short,	API_F_ROLES },
+	{ "mapped",		mapped,		0 },
+	{ "time_stamp",		time_stamp,	0 },
+	{ "smc_level",		smc_level,	0 },
+};
+
+const struct api_group api_option_group = { cases, TL_ARRAY_SIZE(cases) };
