@@ -301,6 +301,24 @@ static void confirm(void)
 	connects("server: no Confirm", ECONNRESET, TL_MODE_UNKNOWN, 6 * SECOND);
 }
 
+/* Nobody waits for the deadline of a handshake whose listener closes. */
+static void listener_closes(void)
+{
+	int fd = client_socket();
+	u64 from;
+
+	arm("LOSE_CLC:1");
+	tl_set_nonblock(fd, true);
+	check(begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	check(!something(fd, POLLOUT, NULL, SECOND), "the handshake goes on");
+	from = now_ms();
+	close(waiting);
+	happened("close() of the listener", from, 0, SLACK_MS);
+	something(fd, POLLOUT, NULL, 60 * SECOND);
+	happened("the listener closes", from, 0, SLACK_MS);
+	check(fd_error(fd) == ECONNRESET, "ECONNRESET");
+}
+
 static void accept_busy(void)
 {
 	struct pair busy = pair();
@@ -676,6 +694,7 @@ static const struct test {
 } tests[] = {
 	{ "proposal", proposal },
 	{ "confirm", confirm },
+	{ "listener_closes", listener_closes },
 	{ "accept_busy", accept_busy },
 	{ "confirm_busy", confirm_busy },
 	{ "confirm_idle", confirm_idle },
