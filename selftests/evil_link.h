@@ -50,6 +50,7 @@ struct el_conn;
  * @in_flight: requests without completion
  * @status: first bad completion
  * @established: the first contact is over
+ * @marked: the Proposal has the marker of the server's own kind
  * @mute: receives are not posted again, and nothing is answered
  * @spoil: changes our CONFIRM LINK response; may be NULL
  * @spoil_confirm: changes our CLC Confirm; may be NULL
@@ -74,6 +75,7 @@ struct el_link {
 	unsigned int in_flight;
 	enum ibv_wc_status status;
 	bool established;
+	bool marked;
 	bool mute;
 	void (*spoil)(struct smc_llc_msg *msg);
 	void (*spoil_confirm)(struct evil_msg *m);

@@ -416,6 +416,59 @@ static bool confirm_link_lies(struct el_env *e)
 	return true;
 }
 
+static struct el_link *early;
+
+static void ask_early(struct smc_llc_msg *answer)
+{
+	struct smc_llc_msg add = request(SMC_LLC_CONFIRM_RKEY);
+	struct smc_llc_msg del = request(SMC_LLC_DELETE_RKEY);
+	u8 raw[SMC_LLC_RKEY_LEN];
+
+	(void)answer;
+	add.confirm_rkey.rkey = 0x30000;
+	add.confirm_rkey.vaddr = 0x660000000000ULL;
+	smc_llc_put_rkey(raw, 0, add.confirm_rkey.rkey);
+	del.delete_rkey.count = 1;
+	del.delete_rkey.rkeys.count = 1;
+	del.delete_rkey.rkeys.raw = raw;
+	el_llc(early, &add);
+	el_llc(early, &del);
+}
+
+static bool refused(struct el_link *l, u8 type, u8 flags)
+{
+	const struct el_seen *seen = &l->seen[type][1];
+
+	if (el_await(l, &seen->count, 0, WAIT_MS) && (seen->raw[3] & flags) == flags)
+		return true;
+	ktap_note("%s: %u answers, the last one has flags %02x", smc_llc_type_str(type),
+		  seen->count, seen->raw[3]);
+	return false;
+}
+
+/* RMBs are announced and taken back in the middle of the first contact: ask again later. */
+static bool rkey_in_first_contact(struct el_env *e)
+{
+	struct el_link other;
+	struct el_conn c = { .fd = -1 };
+	int err = el_open(&other, e->t);
+	bool ok;
+
+	early = &other;
+	other.spoil = ask_early;
+	/* others never ask again: for them the RMBs are taken at once */
+	other.marked = true;
+	if (!err)
+		err = el_join(&other, &c, 0);
+	if (err)
+		ktap_note("no first contact: %s", tl_errno_name(-err));
+	ok = !err && refused(&other, SMC_LLC_CONFIRM_RKEY, 0x30) &&
+	     refused(&other, SMC_LLC_DELETE_RKEY, 0x20);
+	el_leave(&c);
+	el_close(&other);
+	return ok;
+}
+
 const struct el_case el_llc_cases[] = {
 	{ "llc_bad_types",	bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
 	{ "llc_optional_types",	optional_types,		EL_UNHARMED,	NULL, 0, { 0 } },
@@ -438,6 +491,7 @@ const struct el_case el_llc_cases[] = {
 	{ "llc_test_link_flood", test_link_flood,	EL_WHATEVER,	"rx_llc", 65, { 0 } },
 	{ "llc_test_link_deaf",	test_link_deaf,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 	{ "llc_confirm_link_lies", confirm_link_lies,	EL_UNHARMED,	"lgr_term", 3, { 0 } },
+	{ "llc_rkey_in_first_contact", rkey_in_first_contact, EL_UNHARMED, NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_llc_cases = TL_ARRAY_SIZE(el_llc_cases);

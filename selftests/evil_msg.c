@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <smc/proto/marker.h>
+
 #include "evil.h"
 #include "ktap.h"
 
@@ -68,7 +70,7 @@ static void identity(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
 }
 
 /* A Proposal without fault: version 2 only, the default EID. */
-void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
+static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marked)
 {
 	struct smc_clc_proposal p = {
 		.version = 2,
@@ -86,7 +88,20 @@ void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
 	identity(p.peer_id, p.mac);
 	gid_of(local, p.v2.gid);
 	eid_default(p.v2.eids[0]);
+	if (marked)
+		smc_marker_set_proposal(&p);
 	built(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
+}
+
+void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
+{
+	proposal(m, local, false);
+}
+
+/* As one of the server's own kind sends it. */
+void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local)
+{
+	proposal(m, local, true);
 }
 
 /* An Accept or Confirm without fault in its form; the queue pair it names does not exist. */

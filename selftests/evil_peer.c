@@ -224,7 +224,10 @@ static void send_proposal(struct el_link *l, int fd)
 {
 	struct evil_msg m;
 
-	evil_proposal(&m, &l->t->local);
+	if (l->marked)
+		evil_proposal_marked(&m, &l->t->local);
+	else
+		evil_proposal(&m, &l->t->local);
 	memcpy(m.buf + OFF_ID, l->id, SMC_PEER_ID_LEN);
 	memcpy(m.buf + OFF_MAC, l->mac, SMC_MAC_LEN);
 	evil_write(fd, m.buf, m.len);
