@@ -142,12 +142,14 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" -
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --script "$cases/faults.sh")
-if want "$p-faults" || want "$p-timers" || want "$p-groups"; then
+if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
-	# fewer of them, without virtual time: for leaks and lock order on the way back
+	# fewer of them, without virtual time: for leaks and lock order on the way back. Then what the
+	# rest of the kernel allocates while it serves our calls
 	run "$p-faults" "${faults[@]}" --env FAULT_NTH=1 --env FAULT_FEW=y --timeout 1500
+	run "$p-calls" "${faults[@]}" --script "$cases/calls.sh" --timeout 1500
 else
 	# and every deadline
 	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900

@@ -25,7 +25,8 @@
 #include "testlib.h"
 
 #define CHUNK		(16U << 10)
-#define MAX_CONNS	64
+#define MAX_CONNS	4
+#define FIN_LOST_MS	5000
 #define MAX_ERRORS	100
 
 /**
@@ -37,6 +38,8 @@
  * @bytes: of each connection, to and fro
  * @rcvbuf: SO_RCVBUF of the second connection, so that it needs memory of its own
  * @limit: seconds before a side counts as hanging
+ * @fail_nth: this allocation fails that one side's own calls make, 0: none
+ * @fail_server: that side is the server's accepting thread, not the client
  * @require_smc: nothing but success over SMC is good
  */
 struct options {
@@ -47,6 +50,8 @@ struct options {
 	unsigned int bytes;
 	int rcvbuf;
 	unsigned int limit;
+	unsigned int fail_nth;
+	bool fail_server;
 	bool require_smc;
 };
 
@@ -94,12 +99,16 @@ static bool known_error(int err)
 	switch (err) {
 	case ENOMEM:
 	case ENOBUFS:
+	case ENFILE:
 	case ECONNRESET:
 	case ECONNABORTED:
 	case ECONNREFUSED:
 	case ETIMEDOUT:
 	case EPIPE:
 		return true;
+	case EFAULT:		/* the kernel counts copies from and to us too */
+	case EADDRINUSE:	/* what bind() says when it has no memory for the port */
+		return opt.fail_nth;
 	default:
 		return false;
 	}
@@ -151,6 +160,56 @@ static void enter(const char *ns)
 	close(fd);
 }
 
+/* From here on the kernel counts what the calls of this thread allocate (failslab). */
+static void fail_nth(void)
+{
+	char text[16];
+	int fd, n;
+
+	n = snprintf(text, sizeof(text), "%u", opt.fail_nth);
+	fd = open("/proc/thread-self/fail-nth", O_WRONLY);
+	if (fd < 0 || write(fd, text, n) != n) {
+		perror("fail-nth");
+		exit(2);
+	}
+	close(fd);
+}
+
+/* How many allocations there were, when they were fewer: the walk is over. */
+static void tell_rest(void)
+{
+	char text[16] = "";
+	unsigned int left;
+	int fd;
+
+	fd = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0 || write(fd, "0", 1) != 1) {
+		/* may be the very one that fails */
+		if (errno != ENOMEM && errno != EFAULT) {
+			perror("fail-nth");
+			exit(2);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	left = atoi(text);
+	pthread_mutex_lock(&tale.lock);
+	if (left)
+		tell(" allocations=%u", opt.fail_nth - left);
+	pthread_mutex_unlock(&tale.lock);
+}
+
+/* Calls that are not the socket's fail too, once: what they do is done at the second try. */
+static bool again(bool ok)
+{
+	static bool before;
+	bool second = !ok && opt.fail_server && !before &&
+		      (errno == ENOMEM || errno == EAGAIN || errno == EFAULT);
+
+	before |= second;
+	return second;
+}
+
 /* RST rather than FIN: the peer must not take our failure for the end of the stream. */
 static void slam(int fd)
 {
@@ -162,12 +221,62 @@ static void slam(int fd)
 
 /* ---- server ---- */
 
+/**
+ * struct handover - from the thread that accepts to those that echo
+ * @fds: connections
+ * @put: how many of them there are
+ * @got: how many a thread has taken
+ * @over: there will be no more
+ *
+ * The threads are there before anything is made to fail: starting one must not.
+ */
+struct handover {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	int fds[MAX_CONNS];
+	unsigned int put;
+	unsigned int got;
+	bool over;
+};
+
+static struct handover handover = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.more = PTHREAD_COND_INITIALIZER,
+};
+
+static void hand_over(int fd)
+{
+	pthread_mutex_lock(&handover.lock);
+	if (fd >= 0)
+		handover.fds[handover.put++] = fd;
+	else
+		handover.over = true;
+	pthread_cond_broadcast(&handover.more);
+	pthread_mutex_unlock(&handover.lock);
+}
+
+/* -1: there are no more. */
+static int receive_one(void)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&handover.lock);
+	while (handover.got == handover.put && !handover.over)
+		pthread_cond_wait(&handover.more, &handover.lock);
+	if (handover.got < handover.put)
+		fd = handover.fds[handover.got++];
+	pthread_mutex_unlock(&handover.lock);
+	return fd;
+}
+
 static void *echo(void *arg)
 {
-	int fd = (int)(long)arg;
+	int fd = receive_one();
 	char buf[CHUNK];
 	ssize_t n;
 
+	if (fd < 0)
+		return arg;
 	for (;;) {
 		n = recv(fd, buf, sizeof(buf), 0);
 		if (n < 0)
@@ -184,7 +293,7 @@ static void *echo(void *arg)
 	} else {
 		close(fd);
 	}
-	return NULL;
+	return arg;
 }
 
 /* One that waits at @opt.port, @plain: in TCP mode, at the next one. */
@@ -211,48 +320,89 @@ static int listener(bool plain)
 }
 
 /* Takes one connection. Returns false when the server had better end. */
-static bool take(int fd, pthread_t *thread, bool *taken)
+static bool take(int fd)
 {
-	int c = accept(fd, NULL, NULL);
+	int c;
 
+	if (handover.put == MAX_CONNS)
+		return false;
+	c = accept(fd, NULL, NULL);
 	if (c < 0) {
 		failed("server", "accept", -errno);
 		return tale.errors < MAX_ERRORS && !tale.bad;
 	}
-	*taken = !pthread_create(thread, NULL, echo, (void *)(long)c);
-	return *taken;
+	hand_over(c);
+	return true;
+}
+
+static bool await(struct pollfd *p, nfds_t n)
+{
+	bool ok;
+
+	do
+		ok = poll(p, n, -1) > 0;
+	while (again(ok));
+	return ok;
+}
+
+/* Until @stop ends. Returns false if nobody learned from @ready that the listeners are there. */
+static bool accept_all(int ready, int stop)
+{
+	struct pollfd p[3] = { { .events = POLLIN }, { .events = POLLIN },
+			       { .fd = stop, .events = POLLIN } };
+	bool ok, go = true;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		p[i].fd = listener(i);
+	do
+		ok = write(ready, "r", 1) == 1;
+	while (again(ok));
+	while (ok && go && await(p, 3) && !p[2].revents)
+		for (i = 0; i < 2 && go; i++)
+			if (p[i].revents)
+				go = take(p[i].fd);
+	for (i = 0; i < 2; i++)
+		if (p[i].fd >= 0)
+			close(p[i].fd);
+	return ok;
 }
 
 static int serve(int ready, int stop)
 {
-	struct pollfd p[3] = { { .events = POLLIN }, { .events = POLLIN },
-			       { .fd = stop, .events = POLLIN } };
 	pthread_t threads[MAX_CONNS];
-	unsigned int n = 0, i;
-	bool taken, go = true;
+	unsigned int i;
+	bool ok;
 
 	enter(opt.server_ns);
-	for (i = 0; i < 2; i++)
-		p[i].fd = listener(i);
-	if (write(ready, "r", 1) != 1)
-		return 2;
-	while (go && poll(p, 3, -1) > 0 && !p[2].revents) {
-		for (i = 0; i < 2; i++) {
-			taken = false;
-			if (p[i].revents && go)
-				go = n < MAX_CONNS && take(p[i].fd, &threads[n], &taken);
-			n += taken;
-		}
-	}
-	for (i = 0; i < 2; i++)
-		if (p[i].fd >= 0)
-			close(p[i].fd);
-	while (n)
-		pthread_join(threads[--n], NULL);
-	return 0;
+	for (i = 0; i < MAX_CONNS; i++)
+		if (pthread_create(&threads[i], NULL, echo, NULL))
+			return 2;
+	if (opt.fail_server)
+		fail_nth();
+	ok = accept_all(ready, stop);
+	if (opt.fail_server)
+		tell_rest();
+	hand_over(-1);
+	for (i = 0; i < MAX_CONNS; i++)
+		pthread_join(threads[i], NULL);
+	return ok ? 0 : 2;
 }
 
 /* ---- client ---- */
+
+static int read_all(int fd, char *buf, ssize_t len)
+{
+	while (len) {
+		ssize_t n = read(fd, buf, len);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
 
 /* Bytes off .. off + len of stream @seed by splice(), so that pages are needed for them. */
 static int spliced(int fd, u64 seed, u64 off, size_t len)
@@ -268,7 +418,8 @@ static int spliced(int fd, u64 seed, u64 off, size_t len)
 		ssize_t n = splice(fd, NULL, pipefd[1], NULL, len - have, 0);
 
 		if (n > 0) {
-			if (read(pipefd[0], buf, n) != n || tl_check(seed, off + have, buf, n) >= 0)
+			err = read_all(pipefd[0], buf, n);
+			if (!err && tl_check(seed, off + have, buf, n) >= 0)
 				err = -EBADMSG;
 			have += n;
 		} else {
@@ -363,7 +514,7 @@ static int use_conn(const char *who, unsigned int port, int rcvbuf, enum tl_mode
 }
 
 /* In order: our end first, then the peer's. */
-static void end_conn(const char *who, int fd)
+static void end_conn(const char *who, int fd, bool plain)
 {
 	char c;
 	ssize_t n;
@@ -376,7 +527,15 @@ static void end_conn(const char *who, int fd)
 		slam(fd);
 		return;
 	}
+	if (opt.fail_nth)
+		tl_set_timeouts(fd, FIN_LOST_MS);
 	n = recv(fd, &c, 1, 0);
+	if (n < 0 && errno == EAGAIN && plain) {
+		/* TCP has no other way when there is no memory for its FIN */
+		tell(" %s.fin=lost", who);
+		slam(fd);
+		return;
+	}
 	if (n > 0)
 		failed(who, "more", -EBADMSG);
 	else if (n < 0)
@@ -389,12 +548,16 @@ static void client(void)
 	int first, second, third;
 
 	enter(opt.client_ns);
+	if (opt.fail_nth && !opt.fail_server)
+		fail_nth();
 	first = use_conn("first", opt.port, 0, TL_MODE_SMCR);
 	second = use_conn("second", opt.port, opt.rcvbuf, TL_MODE_SMCR);
 	third = use_conn("third", opt.port + 1, 0, TL_MODE_TCP);
-	end_conn("third", third);
-	end_conn("second", second);
-	end_conn("first", first);
+	end_conn("third", third, true);
+	end_conn("second", second, false);
+	end_conn("first", first, false);
+	if (opt.fail_nth && !opt.fail_server)
+		tell_rest();
 }
 
 /* ---- both ---- */
@@ -408,6 +571,8 @@ static int options(int argc, char **argv)
 		{ "port", required_argument, NULL, 'p' },
 		{ "bytes", required_argument, NULL, 'b' },
 		{ "limit", required_argument, NULL, 'l' },
+		{ "fail-nth", required_argument, NULL, 'n' },
+		{ "fail-server", no_argument, NULL, 'f' },
 		{ "require-smc", no_argument, NULL, 'r' },
 		{}
 	};
@@ -432,6 +597,12 @@ static int options(int argc, char **argv)
 			break;
 		case 'l':
 			opt.limit = strtoul(optarg, NULL, 0);
+			break;
+		case 'n':
+			opt.fail_nth = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			opt.fail_server = true;
 			break;
 		case 'r':
 			opt.require_smc = true;
@@ -489,6 +660,7 @@ int main(int argc, char **argv)
 	}
 	close(story[1]);
 	close(stop[0]);
+	close(ready[1]);
 	if (read(ready[0], &ok, 1) == 1 && ok == 'r')
 		client();
 	close(stop[1]);
