@@ -169,7 +169,7 @@ fi
 [ "$flavour" != coverage ] || run "$p-option" --module ours --timeout 300 \
 	--ours "$top/build/{kver}$ours-fault-own" --script "$cases/option.sh" --env WANT_OPTION=own \
 	--env "OPTION=which agree mapped v6 plain_server plain_client many lost_syn filtered
-		cookies no_room netns saved_syn"
+		no_room netns saved_syn"
 
 echo "1..$n"
 exit "$rc"

@@ -6,7 +6,7 @@
 
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 connects:100 burst:50 parallel:32 halfclose:256}"
 
-CASES="traffic:240 counters netlink unload:60"
+CASES="traffic:240 counters sockets netlink unload:60"
 export CASES
 
 setup()
@@ -34,6 +34,27 @@ case_counters()
 	done
 	expect "connections as client" "$(stat_of clnt_smc)" -gt 0
 	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
+}
+
+# Both ends of an idle connection, in all detail: they have the same ring sizes.
+shows_two()
+{
+	/t/smcctl -v -j sock > /run/sockets || return 1
+	[ "$(grep -c '"rx_prod_flags"' /run/sockets)" = 2 ]
+}
+
+case_sockets()
+{
+	/t/smc_traffic server --family smc --require smc &
+	server=$!
+	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc --wait 10 \
+		--quit idle:3 &
+	client=$!
+	wait_for 10 shows_two || fail "no two sockets: $(cat /run/sockets)"
+	expect "sizes of RMBEs" "$(sed -n 's/.*rmbe_size": *\([0-9]*\).*/\1/p' /run/sockets |
+		sort -u | wc -l)" -eq 1
+	wait "$client" || fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
 }
 
 # Each command of the family, on a host that has a link group.
