@@ -29,7 +29,7 @@ esac
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 kernel=${flavour/coverage/plain}
-storm=
+load=()
 gcov=()
 mtu=()
 ours=
@@ -71,7 +71,7 @@ debug)
 	bulk="stream:4 random:1 pingpong:20 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	mtu=(--mtu 9000)
 	api="smc smc_to_inet"
-	storm=160
+	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
 	;;
 esac
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
@@ -135,7 +135,7 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 	--add "$tests/smc_evil_link" --timeout 660
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
-	--add "$tests/smc_load" --timeout 500 ${storm:+--env "STORM=$storm"}
+	--add "$tests/smc_load" --timeout 500 "${load[@]}"
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 

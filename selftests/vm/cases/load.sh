@@ -6,8 +6,10 @@
 #
 #   STORM    connections of the storm
 #   WORKERS  clients that make them, side by side
+#   PLACES   handshakes that may run at once meanwhile
+#   CROWD    silent clients, slow ones and malformed ones, each
 
-: "${STORM:=1600}" "${WORKERS:=16}"
+: "${STORM:=1600}" "${WORKERS:=16}" "${PLACES:=8}" "${CROWD:=100}"
 
 CASES="crowd:90 fair:90 limited:60 closed:60 overflow:90 storm:240 unload:60"
 export CASES
@@ -68,12 +70,12 @@ strike()
 case_crowd()
 {
 	if [ "$HOST" = 2 ]; then
-		strike crowd 4430
+		strike crowd 4430 --crowd "$CROWD"
 		return
 	fi
 	serve 4430
 	hold
-	expect "malformed CLC messages" "$(stat_of clc_bad)" -ge 100
+	expect "malformed CLC messages" "$(stat_of clc_bad)" -ge "$CROWD"
 	expect "handshakes without a place" "$(stat_of hs_limited)" -eq 0
 }
 
@@ -187,7 +189,7 @@ case_storm()
 		err=$(stat_of srv_hs_err)
 		smc=$(stat_of srv_smc)
 		over=$(($(stat_of hs_limited) + $(stat_of hs_congested)))
-		echo 8 > /proc/sys/net/smc/hs_max
+		echo "$PLACES" > /proc/sys/net/smc/hs_max
 		serve 4436
 		sync_signal ready
 		sync_wait over 230 > /dev/null || exit 1
