@@ -301,7 +301,8 @@ first_does()
 		sync_signal "$first_.done" "$rc_"
 		return "$rc_"
 	fi
-	rc_=$(sync_wait "$first_.done") || return 1
+	# scans for leaks take their time on a busy machine
+	rc_=$(sync_wait "$first_.done" 240) || return 1
 	return "$rc_"
 }
 
