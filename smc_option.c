@@ -31,14 +31,17 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 /*
  * Core asks this for a SYN with the option. A listener has no callbacks of ours, so its
  * sk_user_data is free for the gate. That it was withdrawn meanwhile does not matter: it
- * is still there, and so are we.
+ * is still there, and so are we. But a socket that listens no more may connect, and then
+ * its sk_user_data is the carrier's; core's pointer to us had gone before that.
  */
 static bool hs_congested(const struct sock *sk)
 {
-	uintptr_t data = (uintptr_t)READ_ONCE(sk->sk_user_data);
+	/* before the look at core's pointer; pairs with gate_clear() */
+	uintptr_t data = (uintptr_t)smp_load_acquire(&sk->sk_user_data);
 	const struct smc_option_gate *gate;
 
-	if ((data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
+	if (READ_ONCE(tcp_sk(sk)->smc_hs_congested) != hs_congested ||
+	    (data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
 		return false;
 	gate = (const struct smc_option_gate *)(data & SK_USER_DATA_PTRMASK);
 	return gate && gate->shut(gate, sk);
