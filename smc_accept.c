@@ -144,10 +144,9 @@ static void evict(struct smc_listener *l)
 	spin_lock_bh(&l->lock);
 	list_for_each_entry(child, &l->pending, entry) {
 		if (smc_limit_by_host(&l->by_host, child->hs.host) < max / 4 ||
-		    !smc_hs_silent(&child->hs, EVICT_AGE))
+		    !smc_hs_evict(&child->hs, EVICT_AGE))
 			continue;
 		smc_stats_inc(l->net, SMC_STAT_HS_EVICTED);
-		smc_hs_cancel(&child->hs);
 		if (++n == 2)
 			break;
 	}
@@ -424,6 +423,8 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 	if (!again) {
 		spin_lock_bh(&smc->state_lock);
 		smc->listener = l;
+		/* it may have been set since the allocation */
+		WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
 		spin_unlock_bh(&smc->state_lock);
 		smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
 		set_bit(SMC_SF_LISTEN, &smc->flags);

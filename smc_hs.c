@@ -803,12 +803,15 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
  */
 void smc_hs_start(struct smc_hs *hs)
 {
-	if (hs->server) {
-		hs->deadline = jiffies + T_CLC;
-		queue_delayed_work(hs_look_wq, &hs->first_work, T_CLC);
+	if (!hs->server) {
+		smc_carrier_hook(hs->carrier, &carrier_events, hs);
+		carrier_changed(hs);
+		return;
 	}
+	hs->deadline = jiffies + T_CLC;
 	smc_carrier_hook(hs->carrier, &carrier_events, hs);
-	carrier_changed(hs);
+	/* a reset may have ended it already, and the carrier is then gone: look at @hs alone */
+	look(hs);
 }
 
 /**
@@ -845,15 +848,29 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 }
 
 /**
- * smc_hs_silent() - is a client still owing its Proposal?
+ * smc_hs_evict() - end a handshake whose Proposal is overdue
  * @hs: started handshake of a server
  * @age: for so many jiffies at least
  *
- * Return: true if it has not sent all of it in that time.
+ * Any context. One that has just begun goes on.
+ *
+ * Return: true if it ends for that.
  */
-bool smc_hs_silent(const struct smc_hs *hs, unsigned long age)
+bool smc_hs_evict(struct smc_hs *hs, unsigned long age)
 {
-	return !test_bit(0, &hs->started) && time_after_eq(jiffies, hs->deadline - T_CLC + age);
+	unsigned long flags;
+	bool evict;
+
+	if (time_before(jiffies, hs->deadline - T_CLC + age))
+		return false;
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	evict = !test_and_set_bit(0, &hs->started);
+	if (evict) {
+		WRITE_ONCE(hs->cancelled, true);
+		queue_work(hs_wq, &hs->work);
+	}
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+	return evict;
 }
 
 static void free_queues(void)

@@ -95,8 +95,8 @@ void smc_hs_server_setup(struct smc_hs *hs);
 void smc_hs_start(struct smc_hs *hs);
 /* Any context: asks a running handshake to end; does not wait. */
 void smc_hs_cancel(struct smc_hs *hs);
-/* Server: is there no whole Proposal yet, for at least @age jiffies? Any context. */
-bool smc_hs_silent(const struct smc_hs *hs, unsigned long age);
+/* Server: cancels if there is no whole Proposal yet, for at least @age jiffies. Any context. */
+bool smc_hs_evict(struct smc_hs *hs, unsigned long age);
 /* Process context: cancels and waits until done() has returned or will never run. */
 void smc_hs_cancel_sync(struct smc_hs *hs);
 /* Reason not to try a rendezvous with this address at all, 0 = try. Any context. */
