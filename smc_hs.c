@@ -150,6 +150,11 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
 	/* the link was there, and the peer could not use it */
 	if (ctx->fc)
 		smc_hs_avoid(ctx, decline.diag);
+	/*
+	 * Who declines writes nothing to the RMBE we named, and nobody else knows of it: no
+	 * quarantine, or declining would use up a group's memory.
+	 */
+	ctx->told = false;
 	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
 		smc_core_retire(ctx->lgr);
 		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);

@@ -489,6 +489,7 @@ case_regions()
 case_regions_client()
 {
 	fresh
+	kept=$(stat_of elem_quarantine)
 	[ "$HOST" = 2 ] || serve
 	step held hold smc 1
 	both_see 1
@@ -503,6 +504,8 @@ case_regions_client()
 		reasons 0x09990003
 	fi
 	expect "groups ended" "$(stat_of lgr_term)" -eq 0
+	# the server had named one of its RMBEs; who declines does not write there
+	expect "RMBEs out of use" "$(stat_of elem_quarantine)" -eq "$kept"
 	step gone let_go
 	both_see 0
 }
