@@ -93,7 +93,7 @@ class Bed:
         self.nobody = []	# ends of cables that lead nowhere, but must not look cut
 
     def hangs(self, h):
-        """A guest that has said its result and powered off, whose process stays."""
+        """A guest that has powered off, whose process stays."""
         return False
 
     def wire(self):

@@ -64,10 +64,10 @@ class Uml(Bed):
             e.close()
 
     def hangs(self, h):
-        """User Mode Linux itself, about once in eight times, after its last line."""
-        if any(peer.end is None for peer in self.run.hosts if peer.proc is h.proc):
-            return False
+        """About once in eight times, after the last line: while it powers off, the kernel goes on
+        scheduling, and waits for the process of a program that it has killed already."""
         with open(h.console, "rb") as f:
+            f.seek(max(0, os.path.getsize(h.console) - 80))
             return f.read().rstrip().endswith(b"reboot: Power down")
 
     def instances(self):

@@ -54,6 +54,7 @@ class Host:
         self.exited = None	# exit code of its process
         self.results = {}	# case number -> KTAP line
         self.said_hello = False
+        self.held = []		# messages for when it has
 
     @property
     def router(self):
@@ -66,6 +67,11 @@ class Host:
         return self.exited is not None
 
     def send(self, line):
+        """Not before the host listens. A serial line drops what comes earlier, or keeps it and
+        tells nobody: input that was there before the line was opened makes no interrupt."""
+        if not self.said_hello:
+            self.held.append(line)
+            return
         try:
             self.ctl.sendall(line.encode() + b"\n")
         except OSError:
@@ -216,6 +222,9 @@ class Run:
         word, _, rest = line.partition(" ")
         if word == "hello":
             h.said_hello = True
+            for held in h.held:
+                h.send(held)
+            h.held = []
         elif word == "sync":
             for o in self.hosts:
                 if o is not h:
@@ -274,7 +283,7 @@ class Run:
                     while h.ctl in self.sel.get_map():
                         self.read_ctl(h)
                     h.exited = h.proc.returncode
-                elif h.exited is None and h.end is not None and self.bed.hangs(h):
+                elif h.exited is None and self.bed.hangs(h):
                     h.off = h.off or time.monotonic()
                     if time.monotonic() - h.off > POWER_OFF_GRACE:
                         self.say(f"# {h.name}: {self.bed.program} stayed after its power off")

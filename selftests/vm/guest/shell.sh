@@ -9,6 +9,7 @@
 # shellcheck disable=SC1091
 [ ! -e /t/env.sh ] || . /t/env.sh
 
+echo "hello $HOST" >&7
 ash /h/reader.sh > /dev/null 2>&1 &
 setup_net && setup_rxe && load_smc
 
