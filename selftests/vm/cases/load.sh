@@ -29,6 +29,13 @@ serve()
 {
 	/t/smc_traffic server --family "${2:-smc}" --port "$1" &
 	server=$!
+	wait_for 20 listening "$1" || fail "no server"
+}
+
+listening()
+{
+	grep -q ":$(printf %04X "$1") 0*:0000 0A " /proc/net/tcp6 ||
+		grep -q ":$(printf %04X "$1") 0*:0000 0A " /proc/net/tcp
 }
 
 # attack CASE PORT [OPTION...]: all bad hosts; what it says goes to the report
@@ -48,21 +55,22 @@ attack()
 	return "$rc"
 }
 
-# hold CASE PORT: host 1 while host 2 attacks
+# hold PORT: host 1 while host 2 attacks. With the server all its handshakes have ended.
 hold()
 {
-	sync_signal ready
-	sync_wait over 80 > /dev/null || exit 1
+	sync_signal "ready.$1"
+	sync_wait "over.$1" 80 > /dev/null || exit 1
 	[ -d "/proc/$server" ] || fail "the server is gone"
 	kill "$server"
 	wait "$server" 2> /dev/null
 }
 
+# strike CASE PORT [OPTION...]
 strike()
 {
-	sync_wait ready > /dev/null || exit 1
+	sync_wait "ready.$2" > /dev/null || exit 1
 	attack "$@" || bad=y
-	sync_signal over
+	sync_signal "over.$2"
 	[ -z "$bad" ] || fail "smc_load $1"
 }
 
@@ -74,24 +82,30 @@ case_crowd()
 		return
 	fi
 	serve 4430
-	hold
+	hold 4430
 	expect "malformed CLC messages" "$(stat_of clc_bad)" -ge "$CROWD"
 	expect "handshakes without a place" "$(stat_of hs_limited)" -eq 0
 }
 
-# A host's share, all places taken, and free again.
+# A host's share, all places taken, and free again: as many the second time.
 case_fair()
 {
 	if [ "$HOST" = 2 ]; then
 		strike fair 4431
+		strike fair 4437
 		return
 	fi
 	echo 16 > /proc/sys/net/smc/hs_max
-	serve 4431
-	hold
+	for p in 4431 4437; do
+		limited=$(stat_of hs_limited)
+		congested=$(stat_of hs_congested)
+		serve "$p"
+		hold "$p"
+		expect "handshakes without a place" "$(stat_of hs_limited)" -eq \
+			$((limited + 28 + 7 + 1))
+		expect "SYNs answered without the option" "$(stat_of hs_congested)" -gt "$congested"
+	done
 	echo 256 > /proc/sys/net/smc/hs_max
-	expect "handshakes without a place" "$(stat_of hs_limited)" -eq $((28 + 8 + 7))
-	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge 1
 	cat /proc/net/smc_stat
 }
 
@@ -100,15 +114,17 @@ case_limited()
 {
 	if [ "$HOST" = 2 ]; then
 		strike limited 4432
+		strike silent 4438
 		return
 	fi
 	echo 1 > /proc/sys/net/smc/limit_smc_hs
 	congested=$(stat_of hs_congested)
 	serve 4432
-	sleep 1
-	echo 0 > /proc/sys/net/smc/limit_smc_hs
-	hold
+	hold 4432
 	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge $((congested + 9))
+	serve 4438
+	echo 0 > /proc/sys/net/smc/limit_smc_hs
+	hold 4438
 	expect "silent clients cut off" "$(stat_of hs_evicted)" -ge 2
 }
 
@@ -143,7 +159,6 @@ case_overflow()
 		serve 4434 inet
 		plain=$server
 		serve 4435 smc
-		sleep 1
 		kill -STOP "$plain" "$server"
 		sync_signal ready
 		sync_wait full 60 > /dev/null || exit 1
