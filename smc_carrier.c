@@ -83,6 +83,15 @@ static void restore_callbacks(struct sock *sk, const struct smc_carrier_callback
 		sk->sk_error_report = cb->error_report;
 }
 
+/* TCP tells of data only from SO_RCVLOWAT on, and a message of ours is short. */
+static void park_rcvlowat(struct smc_carrier *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	c->rcvlowat = READ_ONCE(sk->sk_rcvlowat);
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+}
+
 /**
  * smc_carrier_hook() - be told about changes of the carrier
  * @c: carrier
@@ -113,6 +122,7 @@ bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *ev
 		sk->sk_error_report = carrier_error_report;
 		/* a socket cloned from this one must not find us */
 		__rcu_assign_sk_user_data_with_flags(sk, c, SK_USER_DATA_NOCOPY);
+		park_rcvlowat(c);
 		c->hooked = true;
 	}
 	c->events = events;
@@ -138,6 +148,7 @@ void smc_carrier_unhook(struct smc_carrier *c)
 	if (c->hooked) {
 		restore_callbacks(sk, &c->saved);
 		rcu_assign_sk_user_data(sk, NULL);
+		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
 		c->hooked = false;
 	}
 	c->events = NULL;
@@ -154,6 +165,34 @@ void smc_carrier_unhook(struct smc_carrier *c)
 const struct smc_carrier_callbacks *smc_carrier_defaults(void)
 {
 	return &defaults;
+}
+
+/**
+ * smc_carrier_set_rcvlowat() - SO_RCVLOWAT for the application's bytes
+ * @c: carrier, hooked or not
+ * @val: bytes
+ *
+ * While hooked it is only kept, until smc_carrier_unhook(). Process context.
+ *
+ * Return: what it became, or as setsockopt().
+ */
+int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
+{
+	int (*set)(struct sock *sk, int val) = READ_ONCE(c->sock->ops)->set_rcvlowat;
+	struct sock *sk = c->sock->sk;
+	int rc = 0;
+
+	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
+	if (set)
+		rc = set(sk, val);
+	else
+		WRITE_ONCE(sk->sk_rcvlowat, val ?: 1);
+	if (!rc)
+		rc = sk->sk_rcvlowat;
+	if (rc > 0 && c->hooked)
+		park_rcvlowat(c);
+	release_sock(sk);
+	return rc;
 }
 
 /* ---- creation and release ---------------------------------------------------- */

@@ -55,7 +55,6 @@ static void mirror_locked(struct smc_sock *smc)
 
 	copy_fields(sk, csk);
 	sk->sk_reuseport = csk->sk_reuseport;
-	WRITE_ONCE(sk->sk_rcvlowat, csk->sk_rcvlowat);
 	sk->sk_userlocks = csk->sk_userlocks;
 	WRITE_ONCE(sk->sk_sndbuf, csk->sk_sndbuf);
 	WRITE_ONCE(sk->sk_rcvbuf, csk->sk_rcvbuf);
@@ -68,6 +67,8 @@ static void mirror_locked(struct smc_sock *smc)
 void smc_sockopt_mirror(struct smc_sock *smc)
 {
 	mirror_locked(smc);
+	/* not later: in a handshake the carrier has another one */
+	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
 }
 
 /**
@@ -212,6 +213,18 @@ static int set_tcp(struct smc_sock *smc, int name)
 	return fastopen_option(name) ? -EINVAL : 0;
 }
 
+/* Our socket locked. */
+static int set_rcvlowat(struct sock *sk, sockptr_t val, unsigned int len)
+{
+	int n;
+
+	if (len < sizeof(n))
+		return -EINVAL;
+	if (copy_from_sockptr(&n, val, sizeof(n)))
+		return -EFAULT;
+	return smc_sockopt_set_rcvlowat(sk, n < 0 ? INT_MAX : n);
+}
+
 /**
  * smc_sockopt_set() - setsockopt()
  * @smc: socket
@@ -245,7 +258,9 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
 	smc_sockopt_push(smc);
 	lock_sock(sk);
-	if (level == SOL_SOCKET)
+	if (level == SOL_SOCKET && name == SO_RCVLOWAT)
+		rc = set_rcvlowat(sk, val, len);
+	else if (level == SOL_SOCKET)
 		rc = sock_setsockopt(csock, level, name, val, len);
 	else
 		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
@@ -267,17 +282,12 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
  */
 int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 {
-	struct socket *csock = smc_sk(sk)->carrier.sock;
-	struct sock *csk = csock->sk;
-	int rc = 0;
+	int rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
 
-	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
-	if (csock->ops->set_rcvlowat)
-		rc = csock->ops->set_rcvlowat(csk, val);
-	release_sock(csk);
-	if (!rc)
-		WRITE_ONCE(sk->sk_rcvlowat, val ?: 1);
-	return rc;
+	if (rc < 0)
+		return rc;
+	WRITE_ONCE(sk->sk_rcvlowat, rc);
+	return 0;
 }
 
 /**

@@ -95,6 +95,7 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 
 /* Helpers on this side (api_util.c) */
 void api_pair(struct api_env *e, int *fd, int *rfd);
+void api_check_mode(struct api_env *e, int fd);
 int api_listener(struct api_env *e, struct tl_addr *at);
 int api_poll(int fd, short events, int timeout_ms);
 void api_send(int fd, u64 seed, u64 off, size_t len);

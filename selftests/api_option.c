@@ -162,6 +162,62 @@ static void smc_level(struct api_env *e)
 	T_ERR(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len), EINVAL);
 }
 
+#define LOW	20000	/* more than all messages of a handshake */
+
+static void set_low(int fd)
+{
+	int low = LOW;
+
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low)));
+}
+
+/* A connection of which this side has an SO_RCVLOWAT before it is there. */
+static void pair_low(struct api_env *e, int *fd, int *rfd)
+{
+	struct tl_addr at = e->remote;
+	int lfd;
+
+	if (e->role == API_PASSIVE) {
+		lfd = api_listener(e, &at);
+		set_low(lfd);
+		*rfd = T_OK(r_socket(e, e->peer));
+		r_later(e, 0);
+		r_connect(e, *rfd, &at);
+		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
+		T_OK(r_join(e));
+		return;
+	}
+	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			  e->proto->protocol));
+	set_low(*fd);
+	T_ERR(connect(*fd, &at.sa, at.len), EINPROGRESS);
+	/* meanwhile, too */
+	set_low(*fd);
+	*rfd = T_OK(r_accept(e, lfd));
+	T_EQ(api_poll(*fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
+}
+
+/* It holds for the application's bytes, not for what sets the connection up. */
+static void rcvlowat_early(struct api_env *e)
+{
+	u64 start = tl_now_ns();
+	int fd, rfd, low = -1;
+	socklen_t len = sizeof(low);
+
+	pair_low(e, &fd, &rfd);
+	T_TRUE(tl_now_ns() - start < 4 * TL_NSEC_PER_SEC);
+	api_check_mode(e, fd);
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low, &len));
+	T_EQ(low, LOW);
+	T_EQ(r_send(e, rfd, SEED, 0, LOW - 1), LOW - 1);
+	queue_becomes(fd, SIOCINQ, LOW - 1);
+	T_EQ(api_poll(fd, POLLIN, API_QUIET_MS), 0);
+	T_EQ(r_send(e, rfd, SEED, LOW - 1, 1), 1);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	api_recv(fd, SEED, 0, LOW);
+}
+
 static const struct api_case cases[] = {
 	{ "queue_lengths",	queue_lengths,	API_F_ROLES },
 	{ "cork_nodelay",	cork_nodelay,	API_F_ROLES },
@@ -169,6 +225,7 @@ static const struct api_case cases[] = {
 	{ "mapped",		mapped,		0 },
 	{ "time_stamp",		time_stamp,	0 },
 	{ "smc_level",		smc_level,	0 },
+	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
 };
 
 const struct api_group api_option_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -70,7 +70,8 @@ int api_listener(struct api_env *e, struct tl_addr *at)
 	return fd;
 }
 
-static void check_mode(struct api_env *e, int fd)
+/* The connection has the mode that is required. */
+void api_check_mode(struct api_env *e, int fd)
 {
 	struct tl_diag d;
 	int err;
@@ -105,7 +106,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
 		T_OK(r_join(e));
 		T_OK(close(lfd));
-		check_mode(e, *fd);
+		api_check_mode(e, *fd);
 		return;
 	}
 	at = e->remote;
@@ -114,7 +115,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 	T_OK(connect(*fd, &at.sa, at.len));
 	*rfd = T_OK(r_accept(e, lfd));
 	T_OK(r_close(e, lfd));
-	check_mode(e, *fd);
+	api_check_mode(e, *fd);
 }
 
 /* Waits for one of @events; returns what poll() reports, 0 after the time. */

@@ -46,6 +46,7 @@ struct smc_carrier_callbacks {
  * @owner: for @events
  * @saved: the TCP socket's own callbacks, while hooked
  * @hooked: the callbacks are ours
+ * @rcvlowat: the user's SO_RCVLOWAT, while hooked
  * @option: who sent the SMC option
  *
  * sk_user_data points here while the callbacks are ours; both change together
@@ -57,6 +58,7 @@ struct smc_carrier {
 	void *owner;
 	struct smc_carrier_callbacks saved;
 	bool hooked;
+	int rcvlowat;
 	struct smc_option option;
 };
 
@@ -80,6 +82,8 @@ bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *ev
 		      void *owner);
 /* After return no changed() runs and none will. Process context. */
 void smc_carrier_unhook(struct smc_carrier *c);
+/* SO_RCVLOWAT, which does not hold for messages of ours. The value, or -errno. */
+int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val);
 /* What a TCP socket has when nobody replaced anything. */
 const struct smc_carrier_callbacks *smc_carrier_defaults(void);
 
