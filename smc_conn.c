@@ -533,8 +533,8 @@ int smc_conn_register(struct smc_conn *conn)
  * @rkey: key of its RMB on conn->link
  * @addr: address of its RMB
  *
- * Return: 0, -EPROTO for values that cannot be, -ENOSPC when the peer has
- * announced more RMBs than a group may have, -EBUSY (see smc_core_rtoken_add()).
+ * Return: 0, -EPROTO for values that cannot be, -ENOSPC when connections write to as
+ * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()).
  */
 int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr)
 {
@@ -545,12 +545,9 @@ int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 
 	if (!index || !smc_ring_size_ok(size) ||
 	    check_add_overflow(addr, (u64)size * index, &end))
 		return -EPROTO;
-	idx = smc_core_rtoken_add(conn->lgr, conn->link->slot, rkey, addr);
+	idx = smc_core_rtoken_take(conn->lgr, conn->link->slot, rkey, addr);
 	if (idx < 0)
 		return idx;
-	rc = smc_core_rtoken_hold(conn->lgr, idx);
-	if (rc)
-		return rc;
 	spin_lock_bh(&conn->lock);
 	conn->tx.rtoken = idx;
 	conn->tx.peer_token = token;

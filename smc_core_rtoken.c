@@ -2,6 +2,11 @@
 /*
  * The peer's RMBs of a link group, per link (RFC 7609 section 4.4.2). Rank 6: knows the
  * table inside a group, nothing else of it.
+ *
+ * When the table is full, the RMB that nobody writes to and that was named longest ago makes
+ * room. Nobody misses it: the Accept or Confirm of each connection names key and address
+ * anew, also of an RMB that was announced long before. Only its keys on further links are
+ * lost until the peer tells them again.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
@@ -29,19 +34,25 @@ static void set_rtoken(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 	rt->links |= BIT(slot);
 }
 
-/**
- * smc_core_rtoken_add() - the peer has an RMB
- * @lgr: group
- * @slot: link it is known on
- * @rkey: key on that link
- * @addr: address of element 0 on that link
- *
- * The same RMB again is the same entry.
- *
- * Return: index of the entry, -ENOSPC, -EBUSY (@rkey names other memory that a
- * connection still writes to), -EINVAL.
- */
-int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+/* An entry without a key, NULL if all are held. lgr->rtoken_lock held. */
+static struct smc_rtoken *new_rtoken(struct smc_lgr *lgr)
+{
+	struct smc_rtoken *rt, *oldest = NULL;
+
+	lockdep_assert_held(&lgr->rtoken_lock);
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++) {
+		if (!rt->used)
+			return rt;
+		if (!rt->refs && (!oldest || (s32)(rt->named - oldest->named) < 0))
+			oldest = rt;
+	}
+	if (oldest)
+		memset(oldest, 0, sizeof(*oldest));
+	return oldest;
+}
+
+/* The entry of an RMB, with one more reference if @hold. */
+static int name_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold)
 {
 	struct smc_rtoken *rt;
 	int rc = -ENOSPC;
@@ -57,11 +68,13 @@ int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 	if (rt && rt->addr[slot] != addr)
 		memset(rt, 0, sizeof(*rt));	/* a new RMB under an old key */
 	if (!rt)
-		for (rt = lgr->rtokens; rt->used; )
-			if (++rt == lgr->rtokens + SMC_CORE_RTOKENS)
-				goto out;
+		rt = new_rtoken(lgr);
+	if (!rt)
+		goto out;
 	rt->used = true;
 	rt->doomed = false;
+	rt->named = ++lgr->rtoken_names;
+	rt->refs += hold;
 	set_rtoken(rt, slot, rkey, addr);
 	rc = rt - lgr->rtokens;
 out:
@@ -70,10 +83,42 @@ out:
 }
 
 /**
+ * smc_core_rtoken_add() - the peer has an RMB
+ * @lgr: group
+ * @slot: link it is known on
+ * @rkey: key on that link
+ * @addr: address of element 0 on that link
+ *
+ * The same RMB again is the same entry.
+ *
+ * Return: index of the entry, -ENOSPC (connections write to all that are known), -EBUSY
+ * (@rkey names other memory that a connection still writes to), -EINVAL.
+ */
+int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	return name_rtoken(lgr, slot, rkey, addr, false);
+}
+
+/**
+ * smc_core_rtoken_take() - a connection will write to an RMB of the peer
+ * @lgr: group
+ * @slot: its link
+ * @rkey: key on that link, as the Accept or Confirm says
+ * @addr: address of element 0 on that link
+ *
+ * Return: as smc_core_rtoken_add(); smc_core_rtoken_release() is owed for an index.
+ */
+int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	return name_rtoken(lgr, slot, rkey, addr, true);
+}
+
+/**
  * smc_core_rtoken_room() - is there an entry for one more RMB of the peer
  * @lgr: group
  *
- * Return: true if so; it may be taken at any time.
+ * Return: true if so: connections write to fewer than may be known. It may be taken at
+ * any time.
  */
 bool smc_core_rtoken_room(struct smc_lgr *lgr)
 {
@@ -81,7 +126,7 @@ bool smc_core_rtoken_room(struct smc_lgr *lgr)
 	bool room;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	while (rt < lgr->rtokens + SMC_CORE_RTOKENS && rt->used)
+	while (rt < lgr->rtokens + SMC_CORE_RTOKENS && rt->refs)
 		rt++;
 	room = rt < lgr->rtokens + SMC_CORE_RTOKENS;
 	spin_unlock_bh(&lgr->rtoken_lock);
@@ -148,28 +193,6 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 		rc = -EBUSY;
 	} else {
 		memset(rt, 0, sizeof(*rt));
-	}
-	spin_unlock_bh(&lgr->rtoken_lock);
-	return rc;
-}
-
-/**
- * smc_core_rtoken_hold() - a connection will write to an RMB
- * @lgr: group
- * @idx: index of the entry
- *
- * Return: 0 or -ENOENT.
- */
-int smc_core_rtoken_hold(struct smc_lgr *lgr, int idx)
-{
-	int rc = -ENOENT;
-
-	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
-		return rc;
-	spin_lock_bh(&lgr->rtoken_lock);
-	if (lgr->rtokens[idx].used) {
-		lgr->rtokens[idx].refs++;
-		rc = 0;
 	}
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return rc;

@@ -263,25 +263,6 @@ static bool confirm_rkey(struct el_env *e, u32 rkey, u64 vaddr, u8 others)
 	return !el_llc(e->l, &m) && seen_more(e, SMC_LLC_CONFIRM_RKEY, before);
 }
 
-/* More RMBs than a group may have: refused from some point on, never forgotten. */
-static bool confirm_rkey_flood(struct el_env *e)
-{
-	const struct el_seen *seen = &e->l->seen[SMC_LLC_CONFIRM_RKEY][1];
-	int i;
-
-	for (i = 0; i < 300; i++) {
-		if (!confirm_rkey(e, 0x10000 + i, 0xffffffffffff0000ULL, 0))
-			return false;
-		if (seen->raw[3] & 0x20)
-			break;
-	}
-	if (i < 200 || i > 255) {
-		ktap_note("%d RMBs were taken", i);
-		return false;
-	}
-	return true;
-}
-
 /* Keys of links that do not exist, and of more links than a message has room for. */
 static bool confirm_rkey_others(struct el_env *e)
 {
@@ -483,7 +464,6 @@ const struct el_case el_llc_cases[] = {
 	{ "llc_delete_unknown_link", delete_unknown_link, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_delete_last_link", delete_last_link,	EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 	{ "llc_delete_all",	delete_all,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
-	{ "llc_confirm_rkey_flood", confirm_rkey_flood,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_confirm_rkey_others", confirm_rkey_others, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_confirm_rkey_redirect", confirm_rkey_redirect, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "llc_delete_rkey_unknown", delete_rkey_unknown, EL_UNHARMED,	NULL, 0, { 0 } },

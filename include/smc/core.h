@@ -32,6 +32,7 @@ enum smc_role { SMC_CLIENT = 0, SMC_SERVER = 1 };	/* numbers of the netlink ABI 
  *	the last of them
  * @links: bit per link slot: @addr and @rkey of that slot are known
  * @refs: connections writing through it
+ * @named: when the peer named it last: the oldest without @refs makes room
  * @addr: peer's address of element 0, per link slot
  * @rkey: peer's key, per link slot
  */
@@ -40,6 +41,7 @@ struct smc_rtoken {
 	bool doomed;
 	u16 links;
 	u32 refs;
+	u32 named;
 	u64 addr[SMC_CORE_LINKS];
 	u32 rkey[SMC_CORE_LINKS];
 };
@@ -144,8 +146,9 @@ struct smc_lgr_conn_events {
  *	the last one it has; set under the lock of @conns, never cleared
  * @crowded: no region could be added: not handed out until an element came back; a
  *	hint, no lock
- * @rtoken_lock: guards @rtokens; leaf, BH off. A holder of a reference
- *	(smc_core_rtoken_hold()) may read its entry's known links without it
+ * @rtoken_lock: guards @rtokens and @rtoken_names; leaf, BH off. A holder of a
+ *	reference (smc_core_rtoken_take()) may read its entry's known links without it
+ * @rtoken_names: how often the peer has named an RMB
  * @rtokens: the peer's RMBs
  * @pool: our memory
  * @ready: first contact finished: usable for others; under registry lock
@@ -177,6 +180,7 @@ struct smc_lgr {
 	bool retired;
 	bool crowded;
 	spinlock_t rtoken_lock;		/* see above */
+	u32 rtoken_names;
 	struct smc_rtoken *rtokens;
 	struct smc_pool pool;
 	bool ready;
@@ -306,14 +310,15 @@ void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg),
 
 /*
  * Peer RMBs. add: finds or makes the entry for (@slot, @rkey, @addr) and returns
- * its index; -ENOSPC when 255 are in use, -EBUSY when @rkey names other memory
- * that a connection still writes to. hold/release: connections using it; hold:
- * -ENOENT. del: DELETE RKEY from the peer; -ENOENT unknown, -EBUSY in use by a
- * connection (goes with the last one, unless announced again before).
+ * its index; one without connections goes when 255 are known; -ENOSPC when all have
+ * some, -EBUSY when @rkey names other memory that a connection still writes to. take:
+ * the same for a connection that will write to it until release. del: DELETE RKEY from
+ * the peer; -ENOENT unknown, -EBUSY in use by a connection (goes with the last one,
+ * unless announced again before).
  */
 int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
-int smc_core_rtoken_hold(struct smc_lgr *lgr, int idx);
+int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 void smc_core_rtoken_release(struct smc_lgr *lgr, int idx);
 /* Is there an entry for one more RMB of the peer? */
 bool smc_core_rtoken_room(struct smc_lgr *lgr);

@@ -926,15 +926,23 @@ static void core_crowded(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 	smc_core_roomy(lgr);
+	/* known is not in use */
+	for (i = 0; i < SMC_CORE_RTOKENS; i++)
+		KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1 + i, 1), i);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
+	smc_link_put(c.link);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
 	for (i = 0; i < SMC_CORE_RTOKENS; i++) {
 		KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
-		KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1 + i, 1), i);
+		KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1 + i, 1), i);
 	}
 	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 7), 0);
+	smc_core_rtoken_release(lgr, 7);
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);

@@ -77,9 +77,7 @@ static void rtoken_bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, bad, 1, 0, 1, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, bad, 1, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 8, 1, 8, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, -1), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, TABLE), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_hold(lgr, 1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, bad, 1, 1), -EINVAL);
 	smc_core_rtoken_release(lgr, -1);
 	smc_core_rtoken_release(lgr, TABLE);
 	smc_core_rtoken_release(lgr, 1);
@@ -91,25 +89,61 @@ static void rtoken_full(struct kunit *test)
 	struct smc_lgr *lgr = test->priv;
 	int i;
 
+	for (i = 0; i < TABLE; i++) {
+		KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
+		KUNIT_ASSERT_EQ(test, smc_core_rtoken_take(lgr, 0, i, i), i);
+	}
+	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 77, 77), 77);
+	smc_core_rtoken_release(lgr, 77);
+	KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE, TABLE), 77);
+	/* the last one too can be had */
+	smc_core_rtoken_release(lgr, TABLE - 1);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, TABLE - 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE + 1, 1), TABLE - 1);
+}
+
+/* Known and not in use: the one named longest ago makes room, and nothing of it stays. */
+static void rtoken_makes_room(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int i;
+
+	/* the counter may wrap */
+	lgr->rtoken_names = U32_MAX - TABLE / 2;
 	for (i = 0; i < TABLE; i++)
 		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 77, 77), 77);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 77), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 77);
-	/* the last one too can be had */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, TABLE - 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE + 1, 1), TABLE - 1);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 1), 1);
+	KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 2);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[2].links, BIT(0));
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 2), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), -ENOENT);
+	/* a connection that names it again finds another place */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 2, 2), 3);
+	for (i = 0; i < 2 * TABLE; i++)
+		KUNIT_ASSERT_GE(test, smc_core_rtoken_add(lgr, 0, 1000 + i, i), 0);
+	/* who writes is never in the way */
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].rkey[0], 0);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].refs, 1);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[3].rkey[0], 2);
+	KUNIT_EXPECT_EQ(test, used(lgr), TABLE);
 }
 
 /* A connection goes on writing to what it was told, whatever the peer says. */
 static void rtoken_in_use(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+	int a = smc_core_rtoken_take(lgr, 0, 1, 0x1000);
 
-	KUNIT_ASSERT_EQ(test, smc_core_rtoken_hold(lgr, a), 0);
-	KUNIT_ASSERT_EQ(test, smc_core_rtoken_hold(lgr, a), 0);
+	KUNIT_ASSERT_GE(test, a, 0);
+	KUNIT_ASSERT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x9000), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
@@ -132,9 +166,8 @@ static void rtoken_in_use(struct kunit *test)
 static void rtoken_doomed_again(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
+	int a = smc_core_rtoken_take(lgr, 0, 1, 0x1000);
 
-	smc_core_rtoken_hold(lgr, a);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
 	smc_core_rtoken_release(lgr, a);
@@ -162,7 +195,7 @@ static void rtoken_set_link(struct kunit *test)
 	/* known by either key now */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1100), a);
 	/* the same again is fine, another is not while somebody writes there */
-	smc_core_rtoken_hold(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
@@ -180,10 +213,9 @@ static void rtoken_forget(struct kunit *test)
 	struct smc_lgr *lgr = test->priv;
 	int both = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
 	int only = smc_core_rtoken_add(lgr, 0, 2, 0x2000);
-	int held = smc_core_rtoken_add(lgr, 0, 3, 0x3000);
+	int held = smc_core_rtoken_take(lgr, 0, 3, 0x3000);
 
 	smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
-	smc_core_rtoken_hold(lgr, held);
 	smc_core_rtoken_forget_slot(lgr, 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].links, BIT(1));
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
@@ -203,6 +235,7 @@ static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_key_zero),
 	KUNIT_CASE(rtoken_bounds),
 	KUNIT_CASE(rtoken_full),
+	KUNIT_CASE(rtoken_makes_room),
 	KUNIT_CASE(rtoken_in_use),
 	KUNIT_CASE(rtoken_doomed_again),
 	KUNIT_CASE(rtoken_set_link),
