@@ -70,7 +70,7 @@ with_server()
 		ulimit -n 20000
 		/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 		server=$!
-		wait_for 30 grep -q listening /tmp/server || fail "$(cat /tmp/server)"
+		await_server
 		sync_signal "ready.$1"
 		sync_wait "done.$1" 240 > /dev/null || exit 1
 		[ $family = inet ] || wait_for 60 no_sockets || fail "$(/t/smcctl sock)"
@@ -147,11 +147,6 @@ perftest_fails()
 {
 	cat /tmp/perftest
 	fail "$1 failed: $(grep -iE 'fail|error|unable|couldn' /tmp/perftest | head -n 1)"
-}
-
-tcp_listens()
-{
-	/usr/sbin/ss -Hltn "sport = :$1" | grep -q .
 }
 
 # result COLUMN FACTOR: a number from perftest's line of results

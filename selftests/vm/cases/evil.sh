@@ -39,6 +39,7 @@ case_attacked_server()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc &
 		server=$!
+		await_server
 		sync_signal ready
 		sync_wait over 390 > /dev/null || exit 1
 		[ -d "/proc/$server" ] || fail "the server is gone"
@@ -87,6 +88,7 @@ case_good_client()
 		if [ "$HOST" = "$server_host" ]; then
 			/t/smc_traffic server --family smc --require smc &
 			server=$!
+			await_server
 			sync_signal "ready$server_host"
 			wait "$server" || fail "server ended with $?"
 		else

@@ -74,6 +74,7 @@ case_good_client()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc --require smc &
 		server=$!
+		await_server
 		sync_signal ready
 		wait "$server" || fail "server ended with $?"
 	else

@@ -82,11 +82,6 @@ judge()
 	expect "RoCE packets" "$(($(rxe_counter sent_pkts) - sent0))" -ge $((4 * $1))
 }
 
-listening()
-{
-	grep -q ':114E ' /proc/net/tcp
-}
-
 # contacts SERVER COUNT: no --wait and no --quit, whose connections would count too
 contacts()
 {
@@ -94,7 +89,7 @@ contacts()
 	if [ "$HOST" = "$1" ]; then
 		/t/smc_traffic server --family smc --require smc &
 		server=$!
-		wait_for 20 listening || fail "the server does not listen"
+		await_server
 		sync_signal ready
 		sync_wait over 230 > /dev/null || exit 1
 		kill "$server"

@@ -116,7 +116,7 @@ serve()
 	/t/smc_traffic server --family smc --port "${1:-4430}" --timeout 600000 \
 		> "/run/server.${1:-4430}" 2>&1 &
 	servers="$servers $!"
-	wait_for 20 grep -qs listening "/run/server.${1:-4430}" || fail "the server does not listen"
+	await_server "${1:-4430}"
 }
 
 stop_serving()

@@ -68,6 +68,7 @@ traffic()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family "$1" --require "$2" &
 		server=$!
+		await_server
 		sync_signal ready
 		wait "$server" || fail "server ended with $?"
 	else

@@ -31,13 +31,8 @@ start_server()
 	/t/smc_traffic server --family smc --require smc --verbose --timeout 60000 \
 		> "/run/server.$CASE" 2>&1 &
 	echo $! > "/run/server.$CASE.pid"
-	wait_for 20 listening || fail "the server does not listen"
+	await_server
 	sync_signal ready
-}
-
-listening()
-{
-	grep -q ':114E ' /proc/net/tcp
 }
 
 # Streams that last longer than the case, and a connection that is silent.
@@ -164,6 +159,7 @@ works_again()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc --require smc &
 		server=$!
+		await_server
 		sync_signal ready
 		wait "$server" || fail "server ended with $?"
 	else

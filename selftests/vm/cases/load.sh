@@ -29,13 +29,7 @@ serve()
 {
 	/t/smc_traffic server --family "${2:-smc}" --port "$1" &
 	server=$!
-	wait_for 20 listening "$1" || fail "no server"
-}
-
-listening()
-{
-	grep -q ":$(printf %04X "$1") 0*:0000 0A " /proc/net/tcp6 ||
-		grep -q ":$(printf %04X "$1") 0*:0000 0A " /proc/net/tcp
+	await_server "$1"
 }
 
 # attack CASE PORT [OPTION...]: all bad hosts; what it says goes to the report

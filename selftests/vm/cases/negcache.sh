@@ -24,6 +24,7 @@ connect_once()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc &
 		server=$!
+		await_server
 		sync_signal "ready.$CASE"
 		sync_wait "done.$CASE" 200 > /dev/null || exit 1
 		kill "$server"

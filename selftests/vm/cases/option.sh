@@ -50,6 +50,7 @@ serve()
 	# shellcheck disable=SC2086 # an option or nothing
 	/t/smc_traffic server --port "$@" $SIDE &
 	server=$!
+	await_server "$1"
 	sync_signal ready
 	wait "$server" || fail "server ended with $?"
 }

@@ -36,6 +36,7 @@ serve_or_run()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc --require smc --port "$SERVER_PORT" &
 		server=$!
+		await_server "$SERVER_PORT"
 		sync_signal ready
 		wait "$server" || fail "server ended with $?"
 	else

@@ -51,34 +51,18 @@ router_nat()
 	on_host 3 "nft add rule ip nat n $2" || fail "no NAT on host 3"
 }
 
-before()
-{
-	cp /proc/net/smc_stat /run/stat
-	sent=$(rxe_counter sent_pkts)
-}
-
-grown()
-{
-	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
-}
-
 # serve NAME: until the client of that name is through
 serve()
 {
 	/t/smc_traffic server --family smc6 --port "$PORT" > "/run/server.$1" 2>&1 &
 	server=$!
-	wait_for 20 listening || fail "the server does not listen"
+	await_server "$PORT"
 	sync_signal "up.$1"
 	sync_wait "through.$1" 100 > /dev/null
 	rc=$?
 	kill "$server"
 	wait "$server" 2> /dev/null
 	[ "$rc" = 0 ] || exit 1
-}
-
-listening()
-{
-	grep -q ":$(printf %04X "$PORT") 0*:0000 0A" /proc/net/tcp6
 }
 
 # client NAME MODE FAMILY ADDRESS SUBTEST...: what it says is left in /run/client
@@ -104,7 +88,7 @@ reasons()
 # RDMA carried megabytes, through the router
 expect_routed()
 {
-	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 1024
+	expect_packets 1024
 	expect "fallbacks" "$(grown clnt_fback)" -eq 0
 	/t/smcctl --json linkgroup > /run/groups
 	expect "groups through a gateway" "$(grep -c '"direct": *false' /run/groups)" -ge 1
@@ -275,7 +259,7 @@ case_intree_client()
 		before
 		serve x
 		expect "as server" "$(grown srv_smc)" -gt 0
-		expect "RDMA packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 1024
+		expect_packets 1024
 	else
 		client x smc smc "$SERVER" stream:4 connects:5
 	fi

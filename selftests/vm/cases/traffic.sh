@@ -38,6 +38,7 @@ traffic()
 		# shellcheck disable=SC2086 # an option or nothing
 		/t/smc_traffic server --family smc --require smc $SIDE &
 		server=$!
+		await_server
 		sync_signal ready
 		wait "$server" || fail "server ended with $?"
 	else
@@ -107,6 +108,7 @@ case_crossed()
 	# shellcheck disable=SC2086
 	/t/smc_traffic server --family smc --require smc --port 4431 $SIDE &
 	server=$!
+	await_server 4431
 	sync_barrier up || exit 1
 	# shellcheck disable=SC2086
 	/t/smc_traffic client --connect "$(peer_addr)" --port 4431 --family smc \

@@ -27,16 +27,11 @@ setup()
 
 # --- programs ---
 
-listening()
-{
-	grep -q ':114E ' /proc/net/tcp
-}
-
 start_server()
 {
 	/t/smc_traffic server --family smc --require smc --timeout 60000 > /run/server 2>&1 &
 	server=$!
-	wait_for 20 listening || fail "the server does not listen"
+	await_server
 }
 
 # client SUBTEST: in the background

@@ -25,7 +25,7 @@ serve_or_run()
 		# shellcheck disable=SC2086 # an option or nothing
 		/t/smc_traffic server --family smc --require smc $SIDE &
 		server=$!
-		wait_for 20 listening || fail "the server does not listen"
+		await_server
 		sync_signal ready
 		sync_wait over 170 > /dev/null || exit 1
 		kill "$server"
@@ -38,11 +38,6 @@ serve_or_run()
 		sync_signal over
 	fi
 	return 0
-}
-
-listening()
-{
-	grep -q ':114E ' /proc/net/tcp
 }
 
 case_stream()

@@ -344,12 +344,42 @@ intree_add_ueid()
 	/t/smcctl ueid add "$1"
 }
 
+# await_server [PORT]: until a server of this host's namespace listens
+await_server()
+{
+	wait_for 20 tcp_listens "${1:-4430}" || fail "no server listens on port ${1:-4430}"
+}
+
+tcp_listens()
+{
+	cat /proc/net/tcp /proc/net/tcp6 2> /dev/null |
+		grep -q ":$(printf %04X "$1") 0*:0000 0A "
+}
+
 # --- counters ---
 
 # stat_of NAME: a counter of our module, of this namespace
 stat_of()
 {
 	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
+}
+
+# before, then grown NAME: by how much a counter of our module has grown since
+before()
+{
+	cp /proc/net/smc_stat /run/stat
+	rxe_counter sent_pkts > /run/sent_pkts
+}
+
+grown()
+{
+	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
+}
+
+# expect_packets N: at least so many went out over RDMA since
+expect_packets()
+{
+	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - $(cat /run/sent_pkts)))" -ge "$1"
 }
 
 # rxe_counter NAME [DEVICE]: sent_pkts, rcvd_pkts, duplicate_request, ...
