@@ -31,7 +31,7 @@ CASES = {
     "plain_client": (4505, NO, NO, 1, 1),
     "many": (4506, YES, YES, 40, 40),
     "lost_syn": (4507, YES, YES, 3, 1),
-    "lost_synack": (4508, YES, YES, 1, 4),
+    "lost_synack": (4508, YES, YES, 1, 3),
     "repeated": (4509, YES, YES, 10, 5),
     # the client gives the option up at its fourth SYN, and only then gets an answer
     "filtered": (4510, MIXED, NO, 4, 1),
