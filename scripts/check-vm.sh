@@ -42,7 +42,7 @@ run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env I
 	--env "TRAFFIC=$quick"
 
 # 100 first contacts in a row by an in-tree client, and some by ours
-run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 420
+run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 
 # one group serves many; nothing is left behind
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500

@@ -11,7 +11,7 @@
 
 : "${AS_SERVER:=100}" "${AS_CLIENT:=10}"
 
-CASES="as_server:240 as_client:120 unload:60"
+CASES="as_server:480 as_client:120 unload:60"
 export CASES
 
 BYTES=1000	# each way, of one connection (CONTACT_BYTES of smc_traffic)
@@ -91,7 +91,7 @@ contacts()
 		server=$!
 		await_server
 		sync_signal ready
-		sync_wait over 230 > /dev/null || exit 1
+		sync_wait over 470 > /dev/null || exit 1
 		kill "$server"
 		wait "$server" 2>/dev/null
 	else

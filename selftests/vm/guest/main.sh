@@ -34,6 +34,7 @@ run_case()
 	export CASE
 	sync_barrier start "$((limit + 30))" || return 1
 	echo "==== case $name"
+	begun=$(uptime_s)
 	setsid ash /h/case.sh "$name" &
 	pid=$!
 	setsid ash -c "sleep $((limit * SLOWNESS)); : > /run/timeout.$CASE; kill -KILL -$pid" &
@@ -46,6 +47,7 @@ run_case()
 	wait "$watchdog" 2>/dev/null
 	# Programs that the case left behind.
 	kill -KILL "-$pid" 2>/dev/null
+	echo "==== took $(($(uptime_s) - begun)) of $((limit * SLOWNESS)) s"
 	if [ -e "/run/timeout.$CASE" ]; then
 		diag "$name: time limit of $((limit * SLOWNESS)) s"
 		[ "$rc" != 0 ] || rc=1
