@@ -346,8 +346,8 @@ case_out_of_sync()
 {
 	[ -z "$INTREE" ] || { S=2 C=1; }
 	fresh
-	# in-tree needs it to get rid of the group
-	set_on "$S" smcr_testlink_time "$([ -z "$INTREE" ] && echo 0 || echo 12)"
+	# in-tree needs it to get rid of the group, but not before the next connection
+	set_on "$S" smcr_testlink_time "$([ -z "$INTREE" ] && echo 0 || echo $((8 + 4 * SLOWNESS)))"
 	set_on "$C" smcr_testlink_time 0
 	set_on "$C" smcr_idle_time_client 5
 	[ "$HOST" = "$C" ] || serve
