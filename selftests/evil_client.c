@@ -75,6 +75,19 @@ static void health_check(const struct trf_client *c, struct health *h)
 	memcpy(h->what, out.what, sizeof(h->what));
 }
 
+static void health_serve(int fd, void *arg)
+{
+	struct trf_client *c = arg;
+	struct health h;
+	char go;
+
+	while (recv(fd, &go, 1, 0) == 1) {
+		c->seed = tl_mix(c->seed);
+		health_check(c, &h);
+		tl_send_all(fd, &h, sizeof(h));
+	}
+}
+
 /**
  * evil_health_start() - start the well-behaved client
  * @t: target; must be called before the option is switched on
@@ -89,27 +102,8 @@ int evil_health_start(const struct evil_target *t)
 		.timeout_ms = t->deadline_ms,
 		.seed = t->seed,
 	};
-	struct health h;
-	int sv[2];
-	char go;
-	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
-		return -errno;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid) {
-		close(sv[1]);
-		return sv[0];
-	}
-	close(sv[0]);
-	while (recv(sv[1], &go, 1, 0) == 1) {
-		c.seed = tl_mix(c.seed);
-		health_check(&c, &h);
-		tl_send_all(sv[1], &h, sizeof(h));
-	}
-	_exit(0);
+	return tl_child(health_serve, &c);
 }
 
 /**
@@ -125,7 +119,7 @@ bool evil_health(int health, const char *when)
 	static bool known;
 	struct health h;
 
-	if (tl_send_all(health, "g", 1) != 1 || tl_recv_all(health, &h, sizeof(h)) != sizeof(h)) {
+	if (tl_ask(health, &h, sizeof(h))) {
 		ktap_note("%s: the good client is gone", when);
 		return false;
 	}

@@ -30,66 +30,46 @@
 static struct trf_client good;
 static struct trf_outcome last_out;
 
-static int good_stream(int fd, struct trf_outcome *out)
+static int good_stream(struct trf_client *c, int fd, struct trf_outcome *out)
 {
 	struct trf_req req;
 
-	good.seed = tl_mix(good.seed);
-	trf_client_req(&good, &req, TRF_STREAM);
+	c->seed = tl_mix(c->seed);
+	trf_client_req(c, &req, TRF_STREAM);
 	req.io = TRF_IO_POLL;
 	req.wsize = 4096;
 	req.to_server = 30000;
 	req.to_client = 30000;
-	return trf_client_stream(&good, fd, &req, out);
+	return trf_client_stream(c, fd, &req, out);
 }
 
 /*
  * One process of its own, which must not have the option in its own SYNs: for each
  * byte it gets it uses its old connection and makes a new one, and tells how that went.
  */
-static void good_client(int sv)
+static void good_client(int sv, void *arg)
 {
+	struct trf_client *c = arg;
 	struct trf_outcome out;
-	int old = trf_client_connect(&good, &out);
+	int old = trf_client_connect(c, &out);
 	char go;
 
 	while (recv(sv, &go, 1, 0) == 1) {
-		int fd, err = old < 0 ? old : good_stream(old, &out);
+		int fd, err = old < 0 ? old : good_stream(c, old, &out);
 
 		if (!err) {
-			fd = trf_client_connect(&good, &out);
-			err = fd < 0 ? fd : good_stream(fd, &out);
+			fd = trf_client_connect(c, &out);
+			err = fd < 0 ? fd : good_stream(c, fd, &out);
 			if (fd >= 0)
 				close(fd);
 		}
 		tl_send_all(sv, &out, sizeof(out));
 	}
-	_exit(0);
-}
-
-static int good_start(void)
-{
-	int sv[2];
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
-		return -errno;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid) {
-		close(sv[1]);
-		return sv[0];
-	}
-	close(sv[0]);
-	good_client(sv[1]);
-	return 0;
 }
 
 static bool good_is_well(int sv, const char *when)
 {
-	if (tl_send_all(sv, "g", 1) != 1 ||
-	    tl_recv_all(sv, &last_out, sizeof(last_out)) != sizeof(last_out)) {
+	if (tl_ask(sv, &last_out, sizeof(last_out))) {
 		ktap_note("%s: the good client is gone", when);
 		return false;
 	}
@@ -364,7 +344,7 @@ static int attack_main(const char *to, const char *own, const char *only, unsign
 	    tl_addr_parse(&t.local, t.tcp, own, 0) ||
 	    tl_addr_parse(&good.to, good.proto, to, good_port))
 		bad_usage();
-	sv = good_start();
+	sv = tl_child(good_client, &good);
 	err = sv < 0 ? sv : evil_option_on();
 	if (!err)
 		return attack(&t, sv);

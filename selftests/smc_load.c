@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "evil.h"
@@ -99,30 +98,17 @@ static void good_run(struct good *g, u64 seed)
 	memcpy(g->what, out.what, sizeof(g->what));
 }
 
-static int good_start(void)
+static void good_serve(int fd, void *arg)
 {
+	u64 *seed = arg;
 	struct good g;
-	u64 seed = 1;
-	int sv[2];
-	pid_t pid;
 	char go;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
-		return -errno;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid) {
-		close(sv[1]);
-		return sv[0];
+	while (recv(fd, &go, 1, 0) == 1) {
+		*seed = tl_mix(*seed);
+		good_run(&g, *seed);
+		tl_send_all(fd, &g, sizeof(g));
 	}
-	close(sv[0]);
-	while (recv(sv[1], &go, 1, 0) == 1) {
-		seed = tl_mix(seed);
-		good_run(&g, seed);
-		tl_send_all(sv[1], &g, sizeof(g));
-	}
-	_exit(0);
 }
 
 /* Served, and by @mode. */
@@ -130,8 +116,7 @@ static bool good_is(enum tl_mode mode, u32 reason, const char *when)
 {
 	struct good g;
 
-	if (tl_send_all(good_fd, "g", 1) != 1 ||
-	    tl_recv_all(good_fd, &g, sizeof(g)) != sizeof(g)) {
+	if (tl_ask(good_fd, &g, sizeof(g))) {
 		ktap_note("%s: the good client is gone", when);
 		return false;
 	}
@@ -422,11 +407,12 @@ static const struct option longopts[] = {
 
 static bool run(size_t n)
 {
+	u64 seed = 1;
 	int err;
 
 	if (!cases[n].bad)
 		return cases[n].fn();
-	good_fd = good_start();
+	good_fd = tl_child(good_serve, &seed);
 	err = good_fd < 0 ? good_fd : evil_option_on();
 	if (err) {
 		printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));

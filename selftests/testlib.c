@@ -265,6 +265,51 @@ ssize_t tl_recv_all(int fd, void *buf, size_t len)
 	return done;
 }
 
+/**
+ * tl_child() - a process that answers questions
+ * @serve: runs in it with its end of a socket pair; each byte it reads is a question
+ * @arg: for @serve
+ *
+ * It ends when the returned descriptor is closed.
+ *
+ * Return: descriptor for tl_ask(), or a negative errno.
+ */
+int tl_child(void (*serve)(int fd, void *arg), void *arg)
+{
+	int sv[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
+		return -errno;
+	pid = fork();
+	if (pid) {
+		int err = pid < 0 ? -errno : sv[0];
+
+		close(sv[1]);
+		if (pid < 0)
+			close(sv[0]);
+		return err;
+	}
+	close(sv[0]);
+	serve(sv[1], arg);
+	_exit(0);
+}
+
+/**
+ * tl_ask() - ask it, and wait for what it says
+ * @child: from tl_child()
+ * @answer: where to
+ * @len: of all answers
+ *
+ * Return: 0 or a negative errno: -EPIPE when it is gone.
+ */
+int tl_ask(int child, void *answer, size_t len)
+{
+	if (tl_send_all(child, "?", 1) == 1 && tl_recv_all(child, answer, len) == (ssize_t)len)
+		return 0;
+	return -EPIPE;
+}
+
 u64 tl_now_ns(void)
 {
 	struct timespec ts;

@@ -97,6 +97,8 @@ int tl_set_timeouts(int fd, unsigned int msec);
 int tl_set_nonblock(int fd, bool on);
 ssize_t tl_send_all(int fd, const void *buf, size_t len);
 ssize_t tl_recv_all(int fd, void *buf, size_t len);
+int tl_child(void (*serve)(int fd, void *arg), void *arg);
+int tl_ask(int child, void *answer, size_t len);
 
 u64 tl_now_ns(void);
 void tl_sleep_ms(unsigned int msec);
