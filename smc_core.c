@@ -849,12 +849,16 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
 	}
 }
 
-/* Do both describe the same host, spoken to in the same way? */
+/*
+ * Do both describe the same host, spoken to in the same way? Under another TCP address
+ * it counts as another one: decision 0009.
+ */
 static bool same_peer(const struct smc_peer *a, const struct smc_peer *b)
 {
 	return a->version == b->version && a->release == b->release && a->vlan == b->vlan &&
 	       !memcmp(a->id, b->id, sizeof(a->id)) &&
-	       !memcmp(&a->gid, &b->gid, sizeof(a->gid));
+	       !memcmp(&a->gid, &b->gid, sizeof(a->gid)) &&
+	       !memcmp(&a->carrier, &b->carrier, sizeof(a->carrier));
 }
 
 /* Registry lock held. */

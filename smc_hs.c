@@ -352,6 +352,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 
 	if (!carrier_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
+	ctx->peer.carrier = ctx->daddr;
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);

@@ -58,6 +58,7 @@ const char *evil_end_name(enum evil_end end);
  * @good: family of the well-behaved client
  * @to: server
  * @local: our address as the server sees it, for the GIDs in our messages
+ * @from: address of the hostile sockets; length 0: @local, or whatever the kernel takes
  * @deadline_ms: by then the server must have ended a handshake that goes nowhere
  * @silent: connections of the silence cases
  * @rounds: messages of the mutation case
@@ -69,6 +70,7 @@ struct evil_target {
 	const struct tl_proto *good;
 	struct tl_addr to;
 	struct tl_addr local;
+	struct tl_addr from;
 	unsigned int deadline_ms;
 	unsigned int silent;
 	unsigned int rounds;

@@ -166,9 +166,34 @@ static bool out_of_sync(struct el_env *e)
 	return new_group_works(e);
 }
 
+/*
+ * Who knows this peer's ID and GID, and is somebody else by the address of its TCP
+ * connection: gets a group of its own, and what it says is about that one.
+ */
+static bool other_address(struct el_env *e)
+{
+	struct el_env other = *e;
+	struct el_conn c = { .fd = -1 };
+	struct other o;
+	int err;
+
+	other.t = e->stranger;
+	err = other_join(&other, &o, NULL);
+	if (!err) {
+		o.l.spoil_confirm = decline_instead;
+		err = el_join(&o.l, &c, 1);
+	}
+	if (err)
+		ktap_note("from another address: %s", tl_errno_name(-err));
+	el_leave(&c);
+	other_leave(&o);
+	return !err && el_lives(e, e->a) && third_conn_works(e);
+}
+
 const struct el_case el_group_cases[] = {
 	{ "group_eye_catchers",	eye_catchers,	EL_UNHARMED,	"lgr_term", 1, { 0 } },
 	{ "group_rmbs_many",	rmbs_many,	EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "group_stranger",	other_address,	EL_UNHARMED,	"first_contact", 1, { 0 } },
 	{ "group_out_of_sync",	out_of_sync,	EL_UNHARMED,	"first_contact", 1, { 0 } },
 };
 

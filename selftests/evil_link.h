@@ -183,12 +183,14 @@ enum el_fate {
  * struct el_env - what a case has
  * @t: the server
  * @witness: to ask the application behind it
+ * @stranger: the same server, attacked from another address
  * @l: a fresh group
  * @a: its connection under attack
  * @b: a second connection of the group
  */
 struct el_env {
 	const struct evil_target *t;
+	const struct evil_target *stranger;
 	int witness;
 	struct el_link *l;
 	struct el_conn *a;

@@ -202,7 +202,7 @@ void evil_mutate(struct evil_msg *m, u64 seed)
 /* A carrier to the server under attack. */
 int evil_connect(const struct evil_target *t)
 {
-	int fd = tl_connect(t->tcp, NULL, &t->to);
+	int fd = tl_connect(t->tcp, t->from.len ? &t->from : NULL, &t->to);
 
 	if (fd < 0)
 		ktap_note("connect: %s", tl_errno_name(-fd));

@@ -218,14 +218,19 @@ static bool begin(struct el_env *e)
 	return el_lives(e, e->a) && el_lives(e, e->b);
 }
 
+static struct tl_addr stranger;
+
 static bool run_one(const struct evil_target *t, int witness, const struct el_case *k)
 {
+	struct evil_target other = *t;
 	struct el_link l;
 	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
-	struct el_env e = { .t = t, .witness = witness, .l = &l, .a = &a, .b = &b };
+	struct el_env e = { .t = t, .stranger = &other, .witness = witness, .l = &l, .a = &a,
+			    .b = &b };
 	u64 before, now;
 	bool ok;
 
+	other.from = stranger;
 	ok = begin(&e);
 	before = k->counter ? el_stat(witness, k->counter) : 0;
 	ok = ok && k->fn(&e) && judge(&e, k);
@@ -314,15 +319,17 @@ static void bad_usage(void)
 		"  --port N      the attacked port (default %u); questions go to the next one\n"
 		"  --good N      port of smc_traffic server (default %u)\n"
 		"  --bind ADDR   own address, which the RoCE device has a GID for\n"
+		"  --stranger ADDR  another own address\n"
 		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
 	exit(2);
 }
 
-enum { O_CONNECT = 1, O_BIND, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR };
+enum { O_CONNECT = 1, O_BIND, O_STRANGER, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR };
 
 static const struct option longopts[] = {
 	{ "connect",	required_argument, NULL, O_CONNECT },
 	{ "bind",	required_argument, NULL, O_BIND },
+	{ "stranger",	required_argument, NULL, O_STRANGER },
 	{ "port",	required_argument, NULL, O_PORT },
 	{ "good",	required_argument, NULL, O_GOOD },
 	{ "family",	required_argument, NULL, O_FAMILY },
@@ -330,8 +337,8 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static int attack_main(const char *to, const char *own, const char *only, unsigned int port,
-		       unsigned int good_port)
+static int attack_main(const char *to, const char *own, const char *other, const char *only,
+		       unsigned int port, unsigned int good_port)
 {
 	struct evil_target t = {
 		.tcp = tl_proto_find("inet"),
@@ -340,8 +347,9 @@ static int attack_main(const char *to, const char *own, const char *only, unsign
 	};
 	int sv, err;
 
-	if (!to || !own || tl_addr_parse(&t.to, t.tcp, to, port) ||
+	if (!to || !own || !other || tl_addr_parse(&t.to, t.tcp, to, port) ||
 	    tl_addr_parse(&t.local, t.tcp, own, 0) ||
+	    tl_addr_parse(&stranger, t.tcp, other, 0) ||
 	    tl_addr_parse(&good.to, good.proto, to, good_port))
 		bad_usage();
 	sv = tl_child(good_client, &good);
@@ -377,8 +385,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!strcmp(argv[1], "attack"))
-		return attack_main(val[O_CONNECT], val[O_BIND], val[O_ONLY], port,
-				   val[O_GOOD] ? strtoul(val[O_GOOD], NULL, 0) : GOOD_PORT);
+		return attack_main(val[O_CONNECT], val[O_BIND], val[O_STRANGER], val[O_ONLY],
+				   port, val[O_GOOD] ? strtoul(val[O_GOOD], NULL, 0) : GOOD_PORT);
 	if (strcmp(argv[1], "witness"))
 		bad_usage();
 	fprintf(stderr, "witness: %s\n",

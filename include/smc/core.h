@@ -6,6 +6,7 @@
 #ifndef _SMC_CORE_H
 #define _SMC_CORE_H
 
+#include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -50,6 +51,7 @@ struct smc_rtoken {
  * struct smc_peer - who a group leads to, and how; constant after creation
  * @id: peer ID (8 opaque bytes; zero from v2-only in-tree clients)
  * @gid: peer GID of the first link
+ * @carrier: address of the TCP peer, IPv4 as v4-mapped: all else a stranger can say too
  * @mac: peer MAC of the first link
  * @version: 1 or 2
  * @release: 0 or 1 (v2.1)
@@ -64,6 +66,7 @@ struct smc_rtoken {
 struct smc_peer {
 	u8 id[8];
 	union ib_gid gid;
+	struct in6_addr carrier;
 	u8 mac[6];
 	u8 version;
 	u8 release;
@@ -245,8 +248,8 @@ struct smc_contact {
 };
 
 /*
- * Server: finds a ready group for (@net, peer->id, peer->gid, version, vlan) with a
- * free connection place, or makes the caller the creator. If another handshake is
+ * Server: finds a ready group for (@net, peer->id, peer->gid, peer->carrier, version,
+ * vlan) with a free connection place, or makes the caller the creator. If another handshake is
  * in first contact with the same peer, waits for it until @deadline (-ETIMEDOUT).
  * @cancel (may be NULL) ends the wait early when set (-ECANCELED); it is polled at
  * least every 100 ms. 0 or -errno.

@@ -313,6 +313,33 @@ static int contact(struct core_env *env, u32 peer_no, unsigned long limit, const
 	return smc_core_contact_begin(&init_net, &peer, jiffies + limit, cancel, out);
 }
 
+/* A peer's ID and GID from another address: no part of what the peer has or does. */
+static void core_contact_stranger(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct smc_peer stranger = env_peer(1);
+	struct smc_contact c, s;
+	struct smc_lgr *lgr;
+
+	stranger.carrier.s6_addr[15] ^= 1;
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, jiffies + SOON, NULL,
+						     &s), 0);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_NOT_NULL(test, c.entry);
+	smc_core_contact_done(&s, NULL);
+	lgr = env_group_up(test, SMC_SERVER, 1);
+	smc_core_contact_done(&c, lgr);
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, jiffies + SOON, NULL,
+						     &s), 0);
+	KUNIT_EXPECT_NULL(test, s.lgr);
+	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
+	smc_core_contact_done(&s, NULL);
+	smc_link_put(c.link);
+	smc_core_unreserve(lgr);
+	smc_core_put(lgr);
+}
+
 static void core_contact(struct kunit *test)
 {
 	struct core_env *env = test->priv;
@@ -1041,6 +1068,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_walk),
 	KUNIT_CASE(core_walk_from),
 	KUNIT_CASE(core_contact),
+	KUNIT_CASE(core_contact_stranger),
 	KUNIT_CASE(core_contact_same_peer),
 	KUNIT_CASE(core_contact_no_link),
 	KUNIT_CASE(core_contact_net),

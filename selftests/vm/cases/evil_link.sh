@@ -12,6 +12,7 @@ CASES="attacks:560 good_client:90 unload:60"
 export CASES
 
 GOOD_GROUPS=1
+STRANGER=10.0.0.66
 
 setup()
 {
@@ -60,7 +61,8 @@ case_attacks()
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1
-	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" \
+	ip addr add "$STRANGER/24" dev eth0
+	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --stranger "$STRANGER" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
 	rc=$?
 	report /run/attack

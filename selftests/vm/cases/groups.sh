@@ -528,9 +528,11 @@ case_hostile()
 
 attack()
 {
-	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --only group_ \
-		> /run/attack 2>&1
+	ip addr add 10.0.0.66/24 dev eth0
+	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --stranger 10.0.0.66 \
+		--only group_ > /run/attack 2>&1
 	rc=$?
+	ip addr del 10.0.0.66/24 dev eth0
 	cat /run/attack
 	grep -E '^(not ok|ok .*# SKIP)' /run/attack | while read -r line_; do
 		diag "$line_"
