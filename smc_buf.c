@@ -26,7 +26,6 @@
 #define ELEM_SIZE_MAX	(512 * 1024)
 
 /* Registration takes 5 s at most, the peer's answer to CONFIRM RKEY as long again. */
-#define GROW_TIMEOUT	(10 * HZ)
 
 /*
  * A region is mapped for several devices at once. What one of them holds must not be
@@ -736,14 +735,14 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
  * smc_buf_grow_begin() - become the one who adds regions of a kind
  * @pool: pool
  * @kind: RMB or send region
+ * @timeout: jiffies to wait for somebody else who is at it
  *
- * While somebody else is at it, wait for the end of that instead, for as long as
- * a peer may take to answer. Process context.
+ * Process context.
  *
  * Return: true if the caller may add regions, until smc_buf_grow_end(). False:
- * another one did, or tried to.
+ * another one did, or tried to, or is still at it.
  */
-bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind)
+bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long timeout)
 {
 	bool mine;
 
@@ -752,7 +751,7 @@ bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind)
 	pool->growing[kind] = true;
 	spin_unlock_bh(&pool->lock);
 	if (!mine)
-		wait_event_timeout(pool->grown, !READ_ONCE(pool->growing[kind]), GROW_TIMEOUT);
+		wait_event_timeout(pool->grown, !READ_ONCE(pool->growing[kind]), timeout);
 	return mine;
 }
 

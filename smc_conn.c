@@ -32,8 +32,10 @@
 /* Bytes of an in-tree peer's ring kept back for a failover (architecture: data path). */
 #define STRANGER_RESERVE	16
 
-/* Others may take what was added while we waited for it. */
+/* Others may take what we added. */
 #define TAKE_TRIES	8
+/* ... or add something: so long a connection waits for its memory, whoever brings it. */
+#define TAKE_TIME	(10 * HZ)
 
 static struct workqueue_struct *conn_wq;
 static atomic_t conns_alive = ATOMIC_INIT(0);
@@ -372,8 +374,21 @@ static void conn_work(struct work_struct *work)
 
 /* ---- creation ---------------------------------------------------------------- */
 
+/**
+ * struct supply - how a connection in the making gets memory
+ * @announce: new regions are registered and announced at once
+ * @cancel: set: the connection is not wanted any more
+ * @deadline: jiffies
+ */
+struct supply {
+	bool announce;
+	const bool *cancel;
+	unsigned long deadline;
+};
+
 /* A further region: mapped on every link, registered, announced, then published. */
-static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool announce)
+static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+		const struct supply *supply)
 {
 	struct smc_link *link = conn->link;
 	struct smc_lgr *lgr = conn->lgr;
@@ -394,15 +409,15 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool an
 			continue;
 		rc = smc_buf_map(region, slot, other->qp);
 		/* one that is still being set up registers when it becomes usable */
-		if (!rc && announce && smc_link_usable(other)) {
+		if (!rc && supply->announce && smc_link_usable(other)) {
 			rc = smc_buf_register(region, slot);
 			smc_stats_inc(conn->net, SMC_STAT_MR_REG);
 		}
 		smc_link_put(other);
 	}
 	mutex_unlock(&lgr->mutex);
-	if (!rc && announce && kind == SMC_BUF_RMB)
-		rc = smc_llc_confirm_rkey(lgr, link, region);
+	if (!rc && supply->announce && kind == SMC_BUF_RMB)
+		rc = smc_llc_confirm_rkey(lgr, link, region, supply->cancel);
 	if (rc) {
 		smc_buf_region_free(region);
 		return rc;
@@ -416,30 +431,33 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool an
  * One connection at a time adds regions of a kind: those that meet an empty pool at
  * the same moment wait for it instead of adding a region each.
  */
-static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size, bool announce,
-		     struct smc_elem *elem)
+static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+		     const struct supply *supply, struct smc_elem *elem)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
 	bool grower = false, grown = false;
 	int tries = TAKE_TRIES;
 	int rc;
 
-	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT && tries--) {
-		if (!grower) {
+	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT) {
+		if (READ_ONCE(*supply->cancel))
+			rc = -ECANCELED;
+		else if (time_after_eq(jiffies, supply->deadline))
+			rc = -ETIMEDOUT;
+		else if (!grower)
 			/* either way the pool may have changed: look again */
-			grower = smc_buf_grow_begin(pool, kind);
-			continue;
-		}
-		rc = grow(conn, kind, size, announce);
-		if (rc)
+			grower = smc_buf_grow_begin(pool, kind, SMC_CORE_POLL);
+		else
+			rc = tries-- ? grow(conn, kind, size, supply) : -ENOMEM;
+		if (rc && rc != -ENOENT)
 			break;
-		grown = true;
+		grown = grown || !rc;
 	}
 	if (grower)
 		smc_buf_grow_end(pool, kind);
 	if (!rc && !grown)
 		smc_stats_inc(conn->net, SMC_STAT_ELEM_REUSE);
-	return rc == -ENOENT ? -ENOMEM : rc;
+	return rc;
 }
 
 static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
@@ -474,6 +492,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
  * @sndbuf: wanted send ring bytes
  * @rcvbuf: wanted RMBE bytes
  * @announce: subsequent contact: new regions are registered and announced at once
+ * @cancel: set: give up
  *
  * Process context, sleeps.
  *
@@ -481,16 +500,18 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
  * place in the group is still reserved.
  */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
-				 u32 rcvbuf, bool announce)
+				 u32 rcvbuf, bool announce, const bool *cancel)
 {
+	struct supply supply = { .announce = announce, .cancel = cancel,
+				 .deadline = jiffies + TAKE_TIME };
 	struct smc_conn *conn = conn_alloc(lgr, link);
 	int rc;
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
-	rc = take_elem(conn, SMC_BUF_SND, smc_buf_round(sndbuf), announce, &conn->tx.elem);
+	rc = take_elem(conn, SMC_BUF_SND, smc_buf_round(sndbuf), &supply, &conn->tx.elem);
 	if (!rc)
-		rc = take_elem(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), announce, &conn->rx.elem);
+		rc = take_elem(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), &supply, &conn->rx.elem);
 	if (!rc)
 		rc = smc_ring_rx_init(&conn->rx.ring, conn->rx.elem.size);
 	if (!rc) {

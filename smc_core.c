@@ -23,7 +23,6 @@
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
 #define PARTING_MS	200		/* between DELETE LINK and silence */
-#define POLL_TIME	(HZ / 10)	/* how often waits look at their cancel flag */
 
 /*
  * A first contact that a server is having: others of the same peer wait for it
@@ -60,7 +59,7 @@ static void registry_sleep(int seq, unsigned long deadline)
 	if (left <= 0)
 		return;
 	wait_event_timeout(registry_wait, atomic_read(&registry_seq) != seq,
-			   min_t(long, left, POLL_TIME));
+			   min_t(long, left, SMC_CORE_POLL));
 }
 
 static void queue_with_ref(struct smc_lgr *lgr, struct work_struct *work)

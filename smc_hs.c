@@ -514,12 +514,28 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 {
 	struct smc_conn *conn;
 
-	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first);
+	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first,
+			       &ctx->hs->cancelled);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
 	return 0;
+}
+
+/**
+ * smc_hs_no_conn() - there is no memory for the connection, or it is not wanted any more
+ * @ctx: handshake
+ * @err: what smc_hs_create_conn() or smc_hs_create_group() said
+ * @otherwise: reason for whatever has none of its own
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_no_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise)
+{
+	if (smc_hs_stop_asked(ctx))
+		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+	return smc_hs_decline(ctx, smc_hs_reason_of(err, otherwise));
 }
 
 /**

@@ -202,7 +202,7 @@ static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)
-		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL));
+		return smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
 	if (smc_hs_take_peer_end(ctx, &ctx->accept))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return smc_hs_ready_link(ctx, &ctx->accept);
@@ -231,7 +231,7 @@ static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	rc = smc_hs_create_conn(ctx);
 	if (rc)
-		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_BUF_REG));
+		return smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_BUF_REG);
 	if (smc_hs_take_peer_end(ctx, &ctx->accept))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return HS_GO;

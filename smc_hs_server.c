@@ -177,9 +177,7 @@ static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
 			break;
 		pass_group(ctx);
 	} while (time_before(jiffies, deadline));
-	if (rc)
-		return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_BUF_REG));
-	return HS_GO;
+	return rc ? smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_BUF_REG) : HS_GO;
 }
 
 /* Does a first contact's Confirm agree with the Accept? 0 or the reason to decline. */

@@ -168,7 +168,8 @@ void smc_llc_fc_end(struct smc_link *link)
 /* ---- our own requests about RMBs ---- */
 
 /* Waits for the turn of an RKEY exchange. */
-static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, unsigned long end)
+static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
+			 unsigned long end)
 {
 	bool mine = false;
 
@@ -186,10 +187,12 @@ static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, unsigned lo
 			return 0;
 		if (READ_ONCE(llc->dead) || llc_link_broken(link))
 			return -ECONNABORTED;
+		if (READ_ONCE(*cancel))
+			return -ECANCELED;
 		if (time_after_eq(jiffies, end))
 			return -ETIMEDOUT;
 		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
-				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, HZ / 10);
+				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, SMC_CORE_POLL);
 	}
 }
 
@@ -204,14 +207,25 @@ static void put_rkey_turn(struct smc_llc *llc)
 	spin_unlock_bh(&llc->lock);
 }
 
+static void await_rkey_rsp(struct smc_llc *llc, struct smc_link *link, const bool *cancel)
+{
+	unsigned long end = jiffies + LLC_RSP_TIME;
+
+	while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
+	       !READ_ONCE(*cancel) && time_before(jiffies, end))
+		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
+				   llc_link_broken(link),
+				   min_t(unsigned long, end - jiffies, SMC_CORE_POLL));
+}
+
 /* One request and its answer. -EAGAIN: the peer asks to be asked later. */
 static int rkey_exchange(struct smc_llc *llc, struct smc_link *link,
-			 const struct smc_llc_msg *msg, u32 rkey)
+			 const struct smc_llc_msg *msg, u32 rkey, const bool *cancel)
 {
 	struct llc_rkey *x = &llc->rkey;
 	int rc;
 
-	rc = get_rkey_turn(llc, link, jiffies + TURN_TIME);
+	rc = get_rkey_turn(llc, link, cancel, jiffies + TURN_TIME);
 	if (rc)
 		return rc;
 	spin_lock_bh(&llc->lock);
@@ -220,13 +234,14 @@ static int rkey_exchange(struct smc_llc *llc, struct smc_link *link,
 	spin_unlock_bh(&llc->lock);
 	rc = smc_llc_send_msg(link, msg);
 	if (!rc) {
-		wait_event_timeout(llc->wait, READ_ONCE(x->done) || READ_ONCE(llc->dead) ||
-				   llc_link_broken(link), LLC_RSP_TIME);
+		await_rkey_rsp(llc, link, cancel);
 		spin_lock_bh(&llc->lock);
 		if (x->done && x->negative)
 			rc = x->retry ? -EAGAIN : -EPERM;
+		else if (!x->done && (llc->dead || llc_link_broken(link)))
+			rc = -ECONNABORTED;
 		else if (!x->done)
-			rc = llc->dead || llc_link_broken(link) ? -ECONNABORTED : -ETIMEDOUT;
+			rc = READ_ONCE(*cancel) ? -ECANCELED : -ETIMEDOUT;
 		spin_unlock_bh(&llc->lock);
 	}
 	put_rkey_turn(llc);
@@ -262,10 +277,12 @@ static void list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
  * @lgr: group
  * @link: link to say it on
  * @region: RMB, mapped and registered on @link
+ * @cancel: set: give up
  *
- * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED.
+ * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
  */
-int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region)
+int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
+			 const bool *cancel)
 {
 	struct smc_llc *llc = lgr->llc;
 	struct smc_llc_msg msg;
@@ -285,7 +302,7 @@ int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 		if (!mapped)
 			return -ECONNABORTED;	/* the link went meanwhile */
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
-		rc = rkey_exchange(llc, link, &msg, msg.confirm_rkey.rkey);
+		rc = rkey_exchange(llc, link, &msg, msg.confirm_rkey.rkey, cancel);
 		if (rc != -EAGAIN || i == RETRIES)
 			break;
 		schedule_timeout_uninterruptible(RETRY_TIME);

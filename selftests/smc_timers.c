@@ -427,6 +427,31 @@ static void rkey(void)
 	happened("client: no answer to CONFIRM RKEY", from, 2 * SECOND, SLACK_MS);
 }
 
+/*
+ * One handshake waits for the answer to its CONFIRM RKEY, another one for the region that
+ * this is about: neither holds up the listener's end.
+ */
+static void rkey_cancelled(void)
+{
+	int size = 256 << 10, fd[2], i;
+	u64 from;
+
+	pair();
+	setsockopt(waiting, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	arm("LOSE_LLC:1+");
+	for (i = 0; i < 2; i++) {
+		fd[i] = client_socket();
+		tl_set_nonblock(fd[i], true);
+		check(begin_connect(fd[i]) == -EINPROGRESS, "connect() in progress");
+	}
+	check(!something(fd[0], POLLOUT, NULL, SECOND / 2), "the first handshake waits");
+	check(!something(fd[1], POLLOUT, NULL, SECOND / 2), "the second handshake waits");
+	from = now_ms();
+	close(waiting);
+	/* one looks every 100 ms */
+	happened("close() of the listener", from, 0, 100 + SLACK_MS);
+}
+
 static void test_link(void)
 {
 	struct pair p = pair();
@@ -705,6 +730,7 @@ static const struct test {
 	{ "add_link", add_link },
 	{ "add_link_client", add_link_client },
 	{ "rkey", rkey },
+	{ "rkey_cancelled", rkey_cancelled },
 	{ "registration", registration },
 	{ "close_unanswered", close_unanswered },
 	{ "abort_unanswered", abort_unanswered },

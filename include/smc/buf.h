@@ -119,7 +119,7 @@ u8 smc_buf_size_code(u32 size);		/* 16 KiB << code == size */
 /* Takes a free clean element of exactly @size; -ENOENT if there is none. */
 int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out);
 /* One grower per kind: false after having waited for another one. Sleeps. */
-bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind);
+bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long timeout);
 void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind);
 /*
  * Allocates a region for elements of @size (as many as @max_pages allow, small

@@ -198,10 +198,11 @@ void smc_conn_exit(void);	/* waits until every connection is gone */
  * is free a new region is allocated, mapped and, when @announce (subsequent
  * contact), registered and announced by CONFIRM RKEY; on first contact
  * registration is done later by smc_conn_register(). Uses up the reserved place of
- * the group in success only. Sleeps. ERR_PTR: -ENOMEM, -ENOSPC, -ETIMEDOUT, -EPERM, -ECONNABORTED.
+ * the group in success only. Sleeps, until @cancel is set. ERR_PTR: -ENOMEM, -ENOSPC,
+ * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
  */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
-				 u32 rcvbuf, bool announce);
+				 u32 rcvbuf, bool announce, const bool *cancel);
 /* First contact: REG_MR of the regions once the QP is in RTS. Sleeps. */
 int smc_conn_register(struct smc_conn *conn);
 /*

@@ -7,6 +7,7 @@
 #define _SMC_CORE_H
 
 #include <linux/in6.h>
+#include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -23,6 +24,8 @@
 #define SMC_CORE_LINKS		SMC_BUF_LINKS
 #define SMC_CORE_CONNS_MAX	255
 #define SMC_CORE_RTOKENS	255
+/* How often waits below a handshake look at whether it is cancelled. */
+#define SMC_CORE_POLL		(HZ / 10)
 
 enum smc_role { SMC_CLIENT = 0, SMC_SERVER = 1 };	/* numbers of the netlink ABI */
 

@@ -119,6 +119,7 @@ u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct);
 int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_no_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
 enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 				   const struct smc_clc_accept *peer_end);
 void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason);

@@ -55,9 +55,11 @@ void smc_llc_fc_end(struct smc_link *link);
 
 /*
  * CONFIRM RKEY for a new region on @link (RFC 3.5.5.2.1). Sleeps until the
- * response, at most 2 s. 0, -ETIMEDOUT, -EPERM (negative answer), -ECONNABORTED.
+ * response, at most 2 s, or until @cancel is set. 0, -ETIMEDOUT, -EPERM (negative
+ * answer), -ECONNABORTED, -ECANCELED.
  */
-int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region);
+int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
+			 const bool *cancel);
 /*
  * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
  * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that

@@ -231,7 +231,7 @@ static int grow_fn(void *arg)
 {
 	struct grower *g = arg;
 
-	g->mine = smc_buf_grow_begin(g->pool, SMC_BUF_RMB);
+	g->mine = smc_buf_grow_begin(g->pool, SMC_BUF_RMB, 10 * HZ);
 	complete(&g->done);
 	return 0;
 }
@@ -244,9 +244,9 @@ static void buf_grow(struct kunit *test)
 	struct task_struct *task;
 	bool woken;
 
-	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
+	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB, 0));
 	/* the other kind is another matter */
-	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_SND));
+	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_SND, 0));
 	smc_buf_grow_end(&t->pool, SMC_BUF_SND);
 	memset(&g, 0, sizeof(g));
 	g.pool = &t->pool;
@@ -262,7 +262,7 @@ static void buf_grow(struct kunit *test)
 	if (!woken)
 		wait_for_completion_timeout(&g.done, 20 * HZ);
 	KUNIT_EXPECT_FALSE(test, g.mine);
-	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB));
+	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB, 0));
 	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
 }
 
