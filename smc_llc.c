@@ -26,6 +26,11 @@
 #define TURN_TIME	(4 * HZ)	/* start of an exchange that has to wait for another */
 #define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */
 #define RETRIES		5
+/*
+ * TEST LINK and its answer: longer than the queue pair's own retries, which repair what a
+ * lossy path does to them, or find that nobody is there.
+ */
+#define TEST_TIME	(8 * HZ)
 
 static enum smc_llc_verdict verdict(const struct smc_llc *llc, enum smc_llc_input input)
 {
@@ -742,7 +747,7 @@ static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 		probe->waiting = false;
 	probe->link = link;
 	if (probe->waiting) {
-		due = probe->sent + LLC_RSP_TIME;
+		due = probe->sent + TEST_TIME;
 		if (time_before(jiffies, due))
 			return due - jiffies;
 		smc_link_fail(link, SMC_LINK_TEST_TIMEOUT);
@@ -755,7 +760,7 @@ static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 	probe->waiting = true;
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, false);
 	smc_llc_send_msg(link, &msg);
-	return LLC_RSP_TIME;
+	return TEST_TIME;
 }
 
 static void test_work_fn(struct work_struct *work)

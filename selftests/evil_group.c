@@ -6,6 +6,7 @@
 #include "evil_link.h"
 
 #define WAIT_MS		5000
+#define GIVEN_UP_MS	10000	/* a link that does not answer TEST LINK */
 
 /* A group beside that of the case. */
 struct other {
@@ -159,7 +160,7 @@ static bool out_of_sync(struct el_env *e)
 		return false;
 	}
 	/* long enough for a link that does not answer to be given up */
-	for (u64 until = tl_now_ns() + WAIT_MS * TL_NSEC_PER_MSEC; tl_now_ns() < until;) {
+	for (u64 until = tl_now_ns() + GIVEN_UP_MS * TL_NSEC_PER_MSEC; tl_now_ns() < until;) {
 		el_poll(e->l);
 		tl_sleep_ms(5);
 	}

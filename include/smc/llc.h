@@ -63,7 +63,7 @@ int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 /*
  * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
  * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that
- * does not answer within 2 s ends. Process context.
+ * does not answer within 8 s ends. Process context.
  */
 void smc_llc_suspect(struct net *net, const union ib_gid *gid);
 
