@@ -74,11 +74,17 @@ debug)
 	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
 	;;
 esac
+# the last one is for what runs aside
+run_options+=(--core "$(taskset -cp $$ | sed 's/.*: //; s/[^0-9].*//')")
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 	--env "PATIENCE=$patience")
 
+# the socket API, TCP being the norm
+aside run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
+	--env "API=$api" --timeout 900
+
 # does the bed notice what it must notice?
-[ "$flavour" = coverage ] || judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
+[ "$flavour" = coverage ] || aside judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
 # what the unit tests cannot take into user space
 ! want "$p-kunit" ||
@@ -100,10 +106,6 @@ run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 # a host that loses its module without a word, and what its peer does about its groups
 run "$p-groups-lost" --module ours --script "$cases/groups.sh" --timeout 400
 run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env INTREE=y --timeout 400
-
-# the socket API, TCP being the norm
-run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
-	--env "API=$api" --timeout 900
 
 # versions 1 and 2, IPv4 and IPv6
 run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" --timeout 500
@@ -171,5 +173,6 @@ fi
 	--env "OPTION=which agree mapped v6 plain_server plain_client many lost_syn filtered
 		no_room netns saved_syn"
 
+settle
 echo "1..$n"
 exit "$rc"

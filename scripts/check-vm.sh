@@ -48,8 +48,8 @@ run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeou
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
-# the socket API, TCP being the norm
-run api --module ours --cpus 2 --script "$cases/api.sh" --env "API=inet smc smc_mapped smc_to_inet" \
+# the socket API on two processors (User Mode Linux has more pairs, and the norm, TCP)
+run api --module ours --cpus 2 --script "$cases/api.sh" --env "API=smc smc_mapped" \
 	--timeout 900
 
 # whatever crosses between CPU and RNIC crosses by the rules of the DMA API; faults are found

@@ -77,3 +77,66 @@ judge()
 	renumber "$name" "$log"
 	rm -f "$log"
 }
+
+# aside run|judge NAME ARGUMENT...: on the last processor while others go on, one aside after the
+# other. Its results come with settle.
+asides=()
+aside_lock=
+
+# Whoever gives up takes them along.
+aside_end()
+{
+	local pid
+
+	for pid in "${asides[@]}"; do
+		pid=${pid%% *}
+		# shellcheck disable=SC2046 # numbers
+		kill $(pgrep -P "$pid") "$pid" 2> /dev/null
+	done
+}
+
+aside()
+{
+	local log core
+
+	want "$2" || return 0
+	log=$(mktemp)
+	[ -n "$aside_lock" ] || aside_lock=$(mktemp)
+	core=$(taskset -cp $$ | sed 's/.*[^0-9]//')
+	(
+		rc=0
+		run_options+=(--core "$core")
+		exec 9> "$aside_lock"
+		flock 9
+		taskset -cp "$core" "$BASHPID" > /dev/null
+		"$@" > "$log"
+		exit "$rc"
+	) &
+	asides+=("$! $log")
+	trap aside_end EXIT
+}
+
+settle()
+{
+	local pid log line verdict rest
+
+	for line in "${asides[@]}"; do
+		pid=${line%% *}
+		log=${line#* }
+		wait "$pid" || rc=1
+		while IFS= read -r line; do
+			case $line in
+			"ok "*|"not ok "*)
+				n=$((n + 1))
+				verdict=${line%%ok *}ok
+				rest=${line#"$verdict "}
+				echo "$verdict $n ${rest#* }"
+				;;
+			*) echo "$line" ;;
+			esac
+		done < "$log"
+		rm -f "$log"
+	done
+	[ -z "$aside_lock" ] || rm -f "$aside_lock"
+	asides=()
+}
