@@ -80,7 +80,7 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 	--env "PATIENCE=$patience")
 
 # the socket API, TCP being the norm
-aside run "$p-api" --topology netns --module ours --script "$cases/api.sh" \
+aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=$api" --timeout 900
 
 # does the bed notice what it must notice?

@@ -4,7 +4,9 @@
  * and that nobody waits for them. The order of events is the proof, not times: a good
  * client is served while all the bad ones still hold what they have.
  *
- *   crowd     100 (--crowd N) silent ones, as many slow and as many malformed ones
+ * --crowd N, at most 100, is the size of each crowd in percent.
+ *
+ *   crowd     100 silent ones, as many slow and as many malformed ones
  *   fair      server with net.smc.hs_max 16: one host's Proposals, then three hosts'
  *   limited   server with SMC_LIMIT_HS; silent: another such one
  *   closed    the listener ends with handshakes in flight; --go FILE: when that exists
@@ -67,8 +69,14 @@ static const struct tl_proto *tcp, *good_proto;
 static struct tl_addr to, from[HOSTS];
 static const char *go_file;
 static int good_fd;
-/* fewer where so many connections take longer than the server waits for their Proposals */
+/* fewer where so many connections take longer than the server waits for their messages */
 static unsigned int each = CROWD / 2;
+
+/* Of a number that goes with --crowd. */
+static unsigned int share(unsigned int nr)
+{
+	return nr * each / (CROWD / 2);
+}
 
 /* ---- the good client: a process that the option is not switched on for ---- */
 
@@ -268,18 +276,18 @@ static bool fair(void)
 	static struct crowd one, more, last;
 	bool ok;
 
-	ok = crowd_add(&one, 0, 40);
+	ok = crowd_add(&one, 0, FAIR_FIRST + share(28));
 	if (!ok)
 		return false;
 	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
-	ok = await_declines(&one, 40 - FAIR_FIRST);
+	ok = await_declines(&one, share(28));
 	/* one host cannot have all places */
 	ok = good_is(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
 
 	/* many can; their connections begin before, else they had no option in the SYN-ACK */
-	ok = crowd_add(&more, 1, 10) && crowd_add(&last, 2, 2) && ok;
+	ok = crowd_add(&more, 1, FAIR_SECOND + share(7)) && crowd_add(&last, 2, 2) && ok;
 	crowd_propose(&more, 1, 0, EVIL_MSG_MAX);
-	ok = await_declines(&more, 10 - FAIR_SECOND) && ok;
+	ok = await_declines(&more, share(7)) && ok;
 	crowd_propose(&last, 2, 0, EVIL_MSG_MAX);
 	ok = await_declines(&last, 1) && ok;
 	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "all places taken") && ok;
@@ -296,7 +304,7 @@ static bool limited(void)
 	bool ok = true;
 
 	/* not silent, so that none of them is cut off early */
-	for (unsigned int i = 0; ok && i < LIMITED + 8; i++) {
+	for (unsigned int i = 0; ok && i < LIMITED + share(8); i++) {
 		ok = crowd_add(&c, 0, 1);
 		if (ok)
 			crowd_propose(&c, 0, i, EVIL_MSG_MAX);
@@ -326,9 +334,9 @@ static bool beside_silent(void)
 static bool closed(void)
 {
 	static struct crowd c;
-	bool ok = crowd_add(&c, 0, 50) && crowd_add(&c, 1, 20);
+	bool ok = crowd_add(&c, 0, share(50)) && crowd_add(&c, 1, share(20));
 
-	crowd_propose(&c, 1, 50, EVIL_MSG_MAX);
+	crowd_propose(&c, 1, share(50), EVIL_MSG_MAX);
 	tl_sleep_ms(300);
 	ktap_note("ended before the listener: %u", crowd_ended(&c, 0));
 	ok = ok && !crowd_ended(&c, 0);

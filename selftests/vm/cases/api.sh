@@ -34,7 +34,7 @@ api()
 	fi
 	sync_wait ready > /dev/null || exit 1
 	/t/smc_api --family "$1" --peer-family "$2" ${3:+--require "$3"} --local "${4}2" \
-		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout 60 \
+		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout $((60 * SLOWNESS)) \
 		--strict ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
 	rc=$?
 	cat /run/api

@@ -7,7 +7,7 @@
 #   STORM    connections of the storm
 #   WORKERS  clients that make them, side by side
 #   PLACES   handshakes that may run at once meanwhile
-#   CROWD    silent clients, slow ones and malformed ones, each
+#   CROWD    silent clients, slow ones and malformed ones, each; the other crowds to scale
 
 : "${STORM:=1600}" "${WORKERS:=16}" "${PLACES:=8}" "${CROWD:=100}"
 
@@ -85,8 +85,8 @@ case_crowd()
 case_fair()
 {
 	if [ "$HOST" = 2 ]; then
-		strike fair 4431
-		strike fair 4437
+		strike fair 4431 --crowd "$CROWD"
+		strike fair 4437 --crowd "$CROWD"
 		return
 	fi
 	echo 16 > /proc/sys/net/smc/hs_max
@@ -96,7 +96,7 @@ case_fair()
 		serve "$p"
 		hold "$p"
 		expect "handshakes without a place" "$(stat_of hs_limited)" -eq \
-			$((limited + 28 + 7 + 1))
+			$((limited + 28 * CROWD / 100 + 7 * CROWD / 100 + 1))
 		expect "SYNs answered without the option" "$(stat_of hs_congested)" -gt "$congested"
 	done
 	echo 256 > /proc/sys/net/smc/hs_max
@@ -107,7 +107,7 @@ case_fair()
 case_limited()
 {
 	if [ "$HOST" = 2 ]; then
-		strike limited 4432
+		strike limited 4432 --crowd "$CROWD"
 		strike silent 4438
 		return
 	fi
@@ -115,7 +115,8 @@ case_limited()
 	congested=$(stat_of hs_congested)
 	serve 4432
 	hold 4432
-	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge $((congested + 9))
+	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge \
+		$((congested + 8 * CROWD / 100 + 1))
 	serve 4438
 	echo 0 > /proc/sys/net/smc/limit_smc_hs
 	hold 4438
@@ -136,7 +137,7 @@ case_closed()
 	fi
 	sync_wait ready > /dev/null || exit 1
 	rm -f /run/go
-	attack closed 4433 --go /run/go &
+	attack closed 4433 --crowd "$CROWD" --go /run/go &
 	load=$!
 	wait_for 40 grep -q '^armed' /run/load.closed || fail "no attack"
 	sync_signal armed
