@@ -394,6 +394,28 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
 /* ---- state ------------------------------------------------------------------- */
 
 /**
+ * smc_carrier_ipsec() - do IPsec policies cover what we send on the connection?
+ * @c: carrier
+ * @dst: its route
+ *
+ * What the RNIC sends passes by them (RFC 7609 section 5.5). One side's answer is enough for
+ * both directions: the peer asks the same about what it sends.
+ *
+ * Return: true if so.
+ */
+bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst)
+{
+#ifdef CONFIG_XFRM
+	const struct sock *sk = c->sock->sk;
+
+	for (unsigned int dir = 0; dir < ARRAY_SIZE(sk->sk_policy); dir++)
+		if (rcu_access_pointer(sk->sk_policy[dir]))
+			return true;
+#endif
+	return dst_xfrm(dst);
+}
+
+/**
  * smc_carrier_peer_addr() - the address of the peer
  * @c: connecting or connected carrier
  * @peer: set to it, IPv4 as v4-mapped

@@ -349,6 +349,7 @@ static bool carrier_addrs(struct smc_hs_ctx *ctx)
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 {
 	struct dst_entry *dst;
+	bool ipsec;
 
 	if (!carrier_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
@@ -361,7 +362,10 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	ctx->ndev = READ_ONCE(dst->dev);
 	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_ATOMIC);
 	rcu_read_unlock();
+	ipsec = smc_carrier_ipsec(ctx->hs->carrier, dst);
 	dst_release(dst);
+	if (ipsec)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
 	if (smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
 	ctx->has_path = true;

@@ -129,6 +129,8 @@ static inline int smc_carrier_state(const struct smc_carrier *c)
 
 /* Address of the peer, IPv4 as v4-mapped. */
 void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer);
+/* Must its bytes stay on TCP for the sake of IPsec? @dst: its route. */
+bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst);
 
 /* Bytes queued for reading (or FIN, or error): the handshake looks before it reads. */
 bool smc_carrier_readable(const struct smc_carrier *c);

@@ -11,7 +11,7 @@ if [ -n "$INTREE" ]; then
 	CASES="intree_client:60 intree_server:60"
 else
 	CASES="v4:90 v6:90 dnat:60 no_route:60 no_neighbour:90 masquerade:120 other_router:120
-		filter:60 unload:60"
+		filter:60 ipsec:90 unload:60"
 fi
 export CASES
 
@@ -244,6 +244,53 @@ EOF
 		sync_signal through.refused
 		client smc smc smc "$SERVER" stream:1
 	fi
+}
+
+# Bytes that IPsec is to protect stay on TCP, whichever of the two sends them.
+case_ipsec()
+{
+	for way in "$CLIENT $SERVER 0x201" "$SERVER $CLIENT 0x102"; do
+		# shellcheck disable=SC2086 # three words
+		protect $way || fail "no security association"
+	done
+	if [ "$HOST" = 1 ]; then
+		serve client
+		policy add "$SERVER" "$CLIENT" sport
+		serve server
+		policy del "$SERVER" "$CLIENT" sport
+		serve none
+	else
+		before
+		policy add "$CLIENT" "$SERVER" dport
+		client client tcp smc "$SERVER" stream:1 connects:2
+		reasons 03020000/00000000
+		policy del "$CLIENT" "$SERVER" dport
+		client server tcp smc "$SERVER" stream:1 connects:2
+		reasons 05000000/03020000
+		expect "packets in a tunnel" "$(ip -s xfrm state | grep -c ' [1-9][0-9]*(packets)')" -ge 2
+		client none smc smc "$SERVER" stream:1
+	fi
+	ip xfrm state flush
+}
+
+# protect FROM TO SPI: how packets are encrypted that a policy covers
+protect()
+{
+	ip xfrm state add src "$1" dst "$2" proto esp spi "$3" mode transport reqid 1 \
+		enc 'cbc(aes)' 0x000102030405060708090a0b0c0d0e0f \
+		auth-trunc 'hmac(sha256)' 0x000102030405060708090a0b0c0d0e0f 128
+}
+
+# policy add|del FROM TO sport|dport
+policy()
+{
+	if [ "$1" = add ]; then
+		set -- "$@" tmpl src "$2" dst "$3" proto esp mode transport reqid 1
+	fi
+	verb=$1 from=$2 to=$3 side=$4
+	shift 4
+	ip xfrm policy "$verb" dir out src "$from/32" dst "$to/32" proto tcp "$side" "$PORT" "$@" ||
+		fail "xfrm policy $verb"
 }
 
 case_unload()
