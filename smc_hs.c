@@ -344,6 +344,9 @@ static bool carrier_addrs(struct smc_hs_ctx *ctx)
  * smc_hs_find_path() - local RoCE port for the TCP path: by the netdev its route uses
  * @ctx: handshake
  *
+ * The netdev stays held until smc_hs_drop_netdev(), the RoCE device does not: a peer
+ * that is waited for could else keep somebody from removing it.
+ *
  * Return: HS_GO when @ctx->path is set.
  */
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
@@ -368,9 +371,31 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
 	if (smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
-	ctx->has_path = true;
+	smc_pnet_path_park(&ctx->path);
+	ctx->parked = true;
 	ctx->peer.vlan = smc_pnet_vlan(ctx->ndev);
 	return HS_GO;
+}
+
+/**
+ * smc_hs_drop_netdev() - the netdev of the TCP path may go
+ * @ctx: handshake
+ */
+void smc_hs_drop_netdev(struct smc_hs_ctx *ctx)
+{
+	if (ctx->ndev)
+		netdev_put(ctx->ndev, &ctx->ndev_tracker);
+	ctx->ndev = NULL;
+}
+
+/* The device of the path again, if it is still there. */
+static bool take_path(struct smc_hs_ctx *ctx)
+{
+	if (ctx->parked) {
+		ctx->parked = false;
+		ctx->has_path = smc_pnet_path_unpark(&ctx->path);
+	}
+	return ctx->has_path;
 }
 
 static void fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bool direct)
@@ -450,7 +475,8 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 
 /**
  * smc_hs_next_hop() - where packets to the peer's GID go
- * @ctx: handshake with path and peer; the peer's MAC becomes that of the first hop
+ * @ctx: handshake with path and peer; the peer's MAC becomes that of the first hop, the
+ *	path is held from now on
  * @direct: out: no IP gateway on the way
  *
  * Our own neighbour table is a better witness than the peer's message.
@@ -459,6 +485,8 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
  */
 u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 {
+	if (!take_path(ctx))
+		return SMC_CLC_DECL_NO_DEV;
 	if (smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
 		return SMC_CLC_DECL_NO_ROUTE;
 	/* version 1 knows no gateway */
@@ -671,10 +699,9 @@ static void undo(struct smc_hs_ctx *ctx)
 			smc_core_unreserve(ctx->lgr);
 		smc_core_put(ctx->lgr);
 	}
-	if (ctx->has_path)
+	if (take_path(ctx))
 		smc_pnet_path_put(&ctx->path);
-	if (ctx->ndev)
-		netdev_put(ctx->ndev, &ctx->ndev_tracker);
+	smc_hs_drop_netdev(ctx);
 	if (ctx->counted)
 		smc_limit_end(ctx->net, ctx->hs->server, ctx->hs->host);
 }
@@ -705,6 +732,7 @@ static void hs_work(struct work_struct *work)
 {
 	struct smc_hs *hs = container_of(work, struct smc_hs, work);
 	struct smc_hs_result none = { .outcome = SMC_HS_FAIL, .err = ENOMEM };
+	struct mem_cgroup *old;
 	struct smc_hs_result res;
 	struct smc_hs_ctx *ctx;
 

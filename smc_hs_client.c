@@ -86,6 +86,7 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	smc_marker_set_proposal(p);
 	offer_v2(ctx, p);
 	offer_v1(ctx, p);
+	smc_hs_drop_netdev(ctx);
 	if (p->v1_type == SMC_CLC_OFFER_NONE && p->v2_type == SMC_CLC_OFFER_NONE)
 		return smc_hs_decline(ctx, p->v2.eid_count ? SMC_CLC_DECL_NO_DEV_R :
 							     SMC_CLC_DECL_NO_UEID);

@@ -311,7 +311,10 @@ static void server_run(struct smc_hs_ctx *ctx)
 		smc_hs_decline(ctx, hs->force_tcp);
 		return;
 	}
-	if (smc_hs_admit(ctx) || smc_hs_find_path(ctx) || server_version(ctx) || server_group(ctx))
+	if (smc_hs_admit(ctx) || smc_hs_find_path(ctx) || server_version(ctx))
+		return;
+	smc_hs_drop_netdev(ctx);
+	if (server_group(ctx))
 		return;
 	smc_hs_fill_accept(ctx, &ctx->accept, false);
 	if (smc_hs_send_accept(ctx, &ctx->accept)) {

@@ -58,6 +58,36 @@ void smc_pnet_path_put(struct smc_path *path)
 }
 
 /**
+ * smc_pnet_path_park() - let the device of a path go if it must
+ * @path: path
+ *
+ * For waits for a peer: whoever removes a device waits for all references to it.
+ * smc_pnet_path_unpark() has to follow.
+ */
+void smc_pnet_path_park(struct smc_path *path)
+{
+	smc_ib_device_pin(path->dev);
+	smc_ib_device_put(path->dev);
+}
+
+/**
+ * smc_pnet_path_unpark() - undo smc_pnet_path_park()
+ * @path: path; empty afterwards if its device has gone
+ *
+ * Return: false if so.
+ */
+bool smc_pnet_path_unpark(struct smc_path *path)
+{
+	struct smc_ib_device *dev = path->dev;
+	bool there = smc_ib_device_get_unless_zero(dev);
+
+	if (!there)
+		path->dev = NULL;
+	smc_ib_device_unpin(dev);
+	return there;
+}
+
+/**
  * struct resolution - one address resolution under way
  * @done: completed by its callback
  * @addr: result

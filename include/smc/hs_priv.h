@@ -41,10 +41,11 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @accept: server: what was sent; client: what was received
  * @confirm: the other of the two
  * @buf: CLC message being sent
- * @ndev: netdev of the TCP path, reference held
+ * @ndev: netdev of the TCP path, reference held; not while a peer is waited for
  * @ndev_tracker: for @ndev
  * @path: local RoCE port; owned here while @has_path; its GID when the version is known
  * @has_path: see there
+ * @parked: @path is ours, but its device may go (smc_pnet_path_park())
  * @gids: what the port has for either version
  * @saddr: local address of the TCP path: IPv6, or IPv4-mapped
  * @daddr: the peer's
@@ -79,6 +80,7 @@ struct smc_hs_ctx {
 	netdevice_tracker ndev_tracker;
 	struct smc_path path;
 	bool has_path;
+	bool parked;
 	struct smc_ib_gids gids;
 	struct in6_addr saddr;
 	struct in6_addr daddr;
@@ -113,6 +115,7 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
+void smc_hs_drop_netdev(struct smc_hs_ctx *ctx);
 void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct);

@@ -34,6 +34,8 @@ struct smc_path {
 int smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids);
 void smc_pnet_path_put(struct smc_path *path);
+void smc_pnet_path_park(struct smc_path *path);
+bool smc_pnet_path_unpark(struct smc_path *path);
 
 /*
  * Resolves the peer GID to the destination MAC of the first hop. Sleeps (neighbour
