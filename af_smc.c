@@ -95,6 +95,7 @@ static void connect_start(struct smc_sock *smc, u32 force_tcp)
 	hs->force_tcp = force_tcp;
 	hs->done = connect_done;
 	hs->owner = smc;
+	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
 	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));

@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/refcount.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -274,6 +275,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 	hs->force_tcp = smc_hs_refused(hs->net, NULL);
 	hs->done = child_done;
 	hs->owner = child;
+	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
 	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
@@ -292,15 +294,34 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 	sock_put(smc_sock_sk(child));
 }
 
+/*
+ * Charged to the listener's owner. At its limit nobody is to be killed, or wait, for a
+ * connection that can be TCP: the socket then is nobody's, and will find no ring.
+ */
+static struct sock *child_sk(struct sock *lsk, struct socket *sock, int kern)
+{
+	struct mem_cgroup *memcg = smc_sock_memcg(lsk), *old;
+	struct sock *sk = NULL;
+
+	if (memcg) {
+		old = set_active_memcg(memcg);
+		sk = smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol,
+				    GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN, kern);
+		set_active_memcg(old);
+	}
+	return sk ?: smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol, GFP_KERNEL, kern);
+}
+
 static struct smc_sock *child_alloc(const struct smc_sock *parent, struct socket *sock, int kern)
 {
 	struct sock *lsk = smc_sock_sk((struct smc_sock *)parent);
 	struct smc_sock *child;
 	struct sock *sk;
 
-	sk = smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol, GFP_KERNEL, kern);
+	sk = child_sk(lsk, sock, kern);
 	if (!sk)
 		return NULL;
+	smc_sock_inherit(sk, lsk);
 	child = smc_sk(sk);
 	set_bit(SMC_SF_SERVER, &child->flags);
 	smc_sockopt_inherit(child, parent);

@@ -25,6 +25,12 @@
 
 #define ELEM_SIZE_MAX	(512 * 1024)
 
+/*
+ * Charged to the cgroup for whose connection a region is added; the others of the group
+ * use it too. A limit is not worth a victim: without a region the connection is TCP.
+ */
+#define REGION_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 /* Registration takes 5 s at most, the peer's answer to CONFIRM RKEY as long again. */
 
 /*
@@ -149,7 +155,7 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 
 	if (!nelem || size < SMC_BUF_MIN_SIZE || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
-	region = smc_fault_null(REGION, kzalloc(sizeof(*region), GFP_KERNEL));
+	region = smc_fault_null(REGION, kzalloc(sizeof(*region), REGION_GFP));
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	region->pool = pool;
@@ -166,8 +172,8 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	nelem = min(nelem, elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
 		region->vaddr = smc_fault_null(REGION_MEM,
-					       __vmalloc((size_t)nelem * size, GFP_KERNEL |
-							 __GFP_ZERO | __GFP_NOWARN));
+					       __vmalloc((size_t)nelem * size,
+							 REGION_GFP | __GFP_ZERO));
 		if (region->vaddr)
 			break;
 	}

@@ -37,6 +37,9 @@
 /* ... or add something: so long a connection waits for its memory, whoever brings it. */
 #define TAKE_TIME	(10 * HZ)
 
+/* Charged to the owner's cgroup. At its limit the connection is TCP, nobody is killed. */
+#define CONN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 static struct workqueue_struct *conn_wq;
 static atomic_t conns_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
@@ -464,7 +467,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 {
 	struct smc_conn *conn;
 
-	conn = smc_fault_null(CONN, kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT));
+	conn = smc_fault_null(CONN, kzalloc(sizeof(*conn), CONN_GFP));
 	if (!conn)
 		return NULL;
 	kref_init(&conn->ref);

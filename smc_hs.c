@@ -19,6 +19,7 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/jiffies.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <net/dst.h>
@@ -748,7 +749,9 @@ static void hs_work(struct work_struct *work)
 	ctx->net = hs->net;
 	ctx->sk = hs->carrier->sock->sk;
 	ctx->version = 1;
+	old = set_active_memcg(hs->memcg);
 	hs->run(ctx);
+	set_active_memcg(old);
 	count(ctx);
 	undo(ctx);
 	res = ctx->res;

@@ -4,8 +4,12 @@
 
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/cgroup.h>
 #include <linux/hash.h>
+#include <linux/memcontrol.h>
 #include <linux/poll.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/core.h>
@@ -109,6 +113,36 @@ struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, 
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);
 	return sk;
+}
+
+/**
+ * smc_sock_inherit() - whose socket a child is: that of its listener's owner
+ * @sk: child that nobody else knows yet
+ * @parent: listener
+ *
+ * A worker made it, in the root of all cgroups. An ordinary TCP child is a copy of its
+ * listener; its carrier is one, too.
+ */
+void smc_sock_inherit(struct sock *sk, const struct sock *parent)
+{
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	struct cgroup *old = sock_cgroup_ptr(&sk->sk_cgrp_data);
+	struct cgroup *cgrp = sock_cgroup_ptr((struct sock_cgroup_data *)&parent->sk_cgrp_data);
+
+	/* it may have been removed since: the listener's reference keeps it */
+	cgroup_get(cgrp);
+	cgroup_bpf_get(cgrp);
+	sk->sk_cgrp_data = parent->sk_cgrp_data;
+	cgroup_bpf_put(old);
+	cgroup_put(old);
+#endif
+#ifdef CONFIG_MEMCG
+	if (!sk->sk_memcg && parent->sk_memcg) {
+		css_get(&parent->sk_memcg->css);
+		sk->sk_memcg = parent->sk_memcg;
+	}
+#endif
+	sk->sk_uid = parent->sk_uid;
 }
 
 /* ---- table ------------------------------------------------------------------- */

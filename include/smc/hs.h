@@ -12,6 +12,7 @@
 #include <linux/workqueue.h>
 #include <smc/carrier.h>
 
+struct mem_cgroup;
 struct smc_conn;
 struct smc_hs;
 struct smc_hs_ctx;
@@ -46,6 +47,8 @@ struct smc_hs_result {
  * @server: role, set by the setup
  * @sndbuf: wanted send ring bytes
  * @rcvbuf: wanted RMBE bytes
+ * @memcg: whose limit the connection's memory counts against, NULL = nobody's; lives as
+ *	long as @owner
  * @force_tcp: reason to stay TCP decided beforehand (TCP_FASTOPEN, ...), 0 = none
  * @done: called once from the work (process context, no locks) unless the
  *	handshake was cancelled before it started. The callee owns @res->conn. The
@@ -68,6 +71,7 @@ struct smc_hs {
 	bool server;
 	u32 sndbuf;
 	u32 rcvbuf;
+	struct mem_cgroup *memcg;
 	u32 force_tcp;
 	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
 	void (*run)(struct smc_hs_ctx *ctx);

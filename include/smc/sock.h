@@ -101,6 +101,16 @@ static inline struct sock *smc_sock_sk(struct smc_sock *smc)
 	return &smc->inet.sk;
 }
 
+/* Whose limit the socket's memory counts against; NULL: nobody's. Lives as long as @sk. */
+static inline struct mem_cgroup *smc_sock_memcg(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	return sk->sk_memcg;
+#else
+	return NULL;
+#endif
+}
+
 static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 {
 	/* who sees the mode sees what was set up for it */
@@ -249,6 +259,8 @@ void smc_sock_exit(void);
 /* Allocates and initialises; @sock may be NULL (child). No carrier yet. */
 struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, gfp_t gfp,
 			    int kern);
+/* A child takes over its listener's cgroups and owner. */
+void smc_sock_inherit(struct sock *sk, const struct sock *parent);
 /* Enters the table; the carrier exists. Leaves it; before the carrier goes. */
 void smc_sock_hash(struct smc_sock *smc);
 void smc_sock_unhash(struct smc_sock *smc);
