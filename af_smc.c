@@ -367,6 +367,9 @@ static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
 		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
 		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
+	/* 2: even if the carrier has timed out, which the stream outlives */
+	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
+		peer = 2;
 	return carrier_ops(smc)->getname(smc->carrier.sock, addr, peer);
 }
 

@@ -798,21 +798,33 @@ struct suspicion {
 	const union ib_gid *gid;
 };
 
-static int suspect_one(struct smc_lgr *lgr, void *arg)
+/**
+ * smc_llc_probe() - is the peer still there?
+ * @lgr: group
+ *
+ * Asks over every link at once; one that does not answer in time ends. Any context.
+ */
+void smc_llc_probe(struct smc_lgr *lgr)
 {
-	const struct suspicion *s = arg;
 	struct smc_llc *llc = lgr->llc;
 
-	/* one in its first contact is of the present */
-	if (lgr->net != s->net || !lgr->ready || READ_ONCE(lgr->dead) ||
-	    memcmp(&lgr->peer.gid, s->gid, sizeof(*s->gid)))
-		return 0;
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead) {
 		llc->suspect = true;
 		mod_delayed_work(smc_llc_wq, &llc->test_work, 0);
 	}
 	spin_unlock_bh(&llc->lock);
+}
+
+static int suspect_one(struct smc_lgr *lgr, void *arg)
+{
+	const struct suspicion *s = arg;
+
+	/* one in its first contact is of the present */
+	if (lgr->net != s->net || !lgr->ready || READ_ONCE(lgr->dead) ||
+	    memcmp(&lgr->peer.gid, s->gid, sizeof(*s->gid)))
+		return 0;
+	smc_llc_probe(lgr);
 	return 0;
 }
 

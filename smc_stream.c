@@ -11,6 +11,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/fault.h>
+#include <smc/llc.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/stream.h>
@@ -199,14 +200,24 @@ static const struct smc_conn_events stream_events = {
 
 /* ---- the carrier under a running stream -------------------------------------- */
 
+/*
+ * RFC 7609 4.8.2: RST aborts, as does who ends the carrier from here (SOCK_DESTROY).
+ * FIN may overtake data that is still in the fabric, so it does not count. A time-out
+ * of the carrier alone says nothing about the link - but somebody wanted to know
+ * whether the peer lives (SO_KEEPALIVE), so the link is asked.
+ */
 static void carrier_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(work, struct smc_sock, carrier_work);
+	int err = READ_ONCE(smc->carrier.sock->sk->sk_err);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
 	if (!conn)
 		return;
-	smc_conn_abort(conn, ECONNRESET);
+	if (err == ECONNRESET || err == ECONNABORTED)
+		smc_conn_abort(conn, err);
+	else
+		smc_llc_probe(conn->lgr);
 	smc_conn_put(conn);
 }
 
@@ -217,16 +228,12 @@ static void cork_work(struct work_struct *work)
 	smc_stream_flush(smc);
 }
 
-/*
- * RFC 7609 4.8.2: RST aborts. FIN may overtake data that is still in the fabric, and
- * a time-out of an idle TCP connection says nothing about the link: neither counts.
- */
 static void carrier_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
 	const struct sock *csk = smc->carrier.sock->sk;
 
-	if (inet_sk_state_load(csk) == TCP_CLOSE && READ_ONCE(csk->sk_err) == ECONNRESET)
+	if (inet_sk_state_load(csk) == TCP_CLOSE && READ_ONCE(csk->sk_err))
 		queue_work(stream_wq, &smc->carrier_work);
 }
 

@@ -60,6 +60,8 @@ void smc_llc_fc_end(struct smc_link *link);
  */
 int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
 			 const bool *cancel);
+/* TEST LINK over each link now; one without an answer within 8 s ends. Any context. */
+void smc_llc_probe(struct smc_lgr *lgr);
 /*
  * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
  * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that

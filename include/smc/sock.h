@@ -57,7 +57,7 @@ enum smc_sock_flag {
  * @listener: listening: accept queue; changes under the socket lock and @state_lock
  * @parent: not yet accepted: the queue it belongs to, for @entry
  * @entry: in parent's pending or ready list
- * @carrier_work: the carrier was reset under a running connection
+ * @carrier_work: the carrier has ended with an error under a running connection
  * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
  * @bucket: table entry
  */
