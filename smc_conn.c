@@ -68,9 +68,22 @@ static void arm(struct smc_conn *conn, unsigned long timeout)
 	smc_conn_kick(conn, timeout);
 }
 
-/* Carries out what a step asks for. */
-static void act(struct smc_conn *conn, u32 actions)
+/*
+ * As TCP: after the peer's FIN a reset is a broken pipe, unless we are through as well.
+ * D may come with the A, for want of a slot before.
+ */
+static int reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 {
+	bool heard = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
+		     (from == SMC_CONN_ACTIVE && conn->rx.peer_state & SMC_CDC_S_DONE);
+
+	return heard && !conn->shut_pending ? EPIPE : ECONNRESET;
+}
+
+/* Carries out what a step out of @from asks for. */
+static void act(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
+{
+	int reset = reset_errno(conn, from);
 	u8 flags = 0;
 
 	if (actions & SMC_CONN_ACT_PURGE)
@@ -78,7 +91,7 @@ static void act(struct smc_conn *conn, u32 actions)
 	if (actions & SMC_CONN_ACT_DISCARD)
 		conn->rx.ring.consumed = conn->rx.ring.produced;
 	if (actions & SMC_CONN_ACT_REPORT_RESET)
-		set_err(conn, ECONNRESET);
+		set_err(conn, reset);
 	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
 		set_err(conn, ECONNABORTED);
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
@@ -108,7 +121,7 @@ static void act(struct smc_conn *conn, u32 actions)
  */
 static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 {
-	enum smc_conn_state state = conn->state;
+	enum smc_conn_state from = conn->state, state = from;
 	unsigned int bits = 0;
 	u32 actions;
 	int rc;
@@ -118,16 +131,16 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 	if (rc == -EPROTO) {
 		pr_info_ratelimited("connection %08x: peer event %s in state %s, aborted\n",
 				    conn->token, smc_conn_event_str(event),
-				    smc_conn_state_str(conn->state));
+				    smc_conn_state_str(from));
 		return step(conn, SMC_CONN_EV_ABORT);
 	}
 	if (rc)
 		return 0;
-	if (state != conn->state)
+	if (state != from)
 		bits |= SMC_CONN_CHANGED;
 	/* pairs with smc_conn_state(): who sees the state sees what led to it */
 	smp_store_release(&conn->state, state);
-	act(conn, actions);
+	act(conn, from, actions);
 	/*
 	 * The A of an aborting end is posted or waits for a slot; either way nothing
 	 * more can be done for it than the timer does, so it counts as sent.
