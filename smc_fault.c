@@ -59,6 +59,7 @@ static struct site sites[] = {
 	SITE(GENL_FAMILY, "load"),
 	SITE(PROTO4, "load"),
 	SITE(PROTO6, "load"),
+	SITE(SOCK_PROC, "load"),
 	SITE(CARRIER_LEARN, "load"),
 	SITE(SOCK_FAMILY, "load"),
 

@@ -256,7 +256,7 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 
 /**
  * smc_sock_walk() - visit the sockets of a namespace and protocol
- * @net: namespace
+ * @net: namespace, NULL: all
  * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
  * @pos: where to begin (0 at first); where it stopped afterwards
  * @fn: called under a spinlock; non-zero stops at this socket
@@ -282,7 +282,8 @@ int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
 		i = 0;
 		spin_lock(&b->lock);
 		hlist_for_each_entry(smc, &b->head, bucket) {
-			if (i++ < skip || !net_eq(sock_net(smc_sock_sk(smc)), net))
+			if (i++ < skip ||
+			    (net && !net_eq(sock_net(smc_sock_sk(smc)), net)))
 				continue;
 			info_fill(&info, smc);
 			rc = fn(&info, arg);
@@ -299,6 +300,47 @@ int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
 	return 0;
 }
 EXPORT_SYMBOL_GPL(smc_sock_walk);
+
+/* ---- who holds the module ---- */
+
+static const char *holder_mode(const struct smc_sock_info *info)
+{
+	if (info->diag_state == SMC_DIAG_STATE_LISTEN)
+		return "listen";
+	switch (info->mode) {
+	case SMC_MODE_TCP:
+		return "tcp";
+	case SMC_MODE_SMC:
+		return "smc";
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
+	return "undecided";
+}
+
+static int show_holder(const struct smc_sock_info *info, void *arg)
+{
+	struct sock *sk = (struct sock *)info->sk;
+	struct seq_file *m = arg;
+
+	seq_printf(m, "%u %lu %u %s\n", sock_net(sk)->ns.inum, (unsigned long)sock_i_ino(sk),
+		   from_kuid_munged(seq_user_ns(m), sk_uid(sk)), holder_mode(info));
+	return 0;
+}
+
+/*
+ * Every socket keeps the module from being removed, whatever its namespace, and nobody
+ * can enter all of these to ask for theirs.
+ */
+static int show_holders(struct seq_file *m, void *v)
+{
+	unsigned long pos4 = 0, pos6 = 0;
+
+	seq_puts(m, "netns inode uid mode\n");
+	smc_sock_walk(NULL, SMC_PROTO_IPV4, &pos4, show_holder, m);
+	smc_sock_walk(NULL, SMC_PROTO_IPV6, &pos6, show_holder, m);
+	return 0;
+}
 
 /* ---- module ------------------------------------------------------------------ */
 
@@ -321,13 +363,25 @@ int __init smc_sock_init(void)
 		return rc;
 	rc = smc_fault_rc(PROTO6, -ENOBUFS, proto_register(&smc6_prot, 1));
 	if (rc)
-		proto_unregister(&smc_prot);
+		goto out_proto;
+	if (!smc_fault_null(SOCK_PROC, proc_create_single("smc_holders", 0400, init_net.proc_net,
+							  show_holders)) &&
+	    IS_ENABLED(CONFIG_PROC_FS)) {
+		rc = -ENOMEM;
+		goto out_proto6;
+	}
+	return 0;
+out_proto6:
+	proto_unregister(&smc6_prot);
+out_proto:
+	proto_unregister(&smc_prot);
 	return rc;
 }
 
 /** smc_sock_exit() - unregister the protos; no socket is left */
 void smc_sock_exit(void)
 {
+	remove_proc_entry("smc_holders", init_net.proc_net);
 	proto_unregister(&smc6_prot);
 	proto_unregister(&smc_prot);
 }

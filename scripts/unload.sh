@@ -14,5 +14,5 @@ if [ -e /sys/module/smc_diag ]; then
 	rmmod smc_diag || stop "smc_diag is in use."
 fi
 rmmod smc 2>/dev/null ||
-	stop "smc is in use ($(cat /sys/module/smc/refcnt) references); close the programs that hold AF_SMC sockets."
+	stop "smc is in use ($(cat /sys/module/smc/refcnt) references); 'smcctl holders' tells by whom."
 echo "smc: removed."

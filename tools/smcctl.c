@@ -21,6 +21,7 @@ static const char doc[] =
 	"  link                 links of all groups\n"
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
+	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.";
@@ -108,6 +109,7 @@ static const struct {
 	{ "link", ctl_link },
 	{ "device", ctl_device },
 	{ "stats", ctl_stats },
+	{ "holders", ctl_holders },
 };
 
 static int run_object(const struct command_line *line)

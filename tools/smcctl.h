@@ -114,5 +114,6 @@ int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_stats(const struct ctl_opts *opts);
 int ctl_sock(const struct ctl_opts *opts);
+int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

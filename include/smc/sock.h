@@ -268,7 +268,7 @@ void smc_sock_unhash(struct smc_sock *smc);
 #define SMC_SOCK_WALK_END	ULONG_MAX
 
 /*
- * Calls @fn for the sockets of @net and @protocol from position *@pos on, under a
+ * Calls @fn for the sockets of @net (NULL: all) and @protocol from position *@pos on, under a
  * spinlock; a non-zero return stops with *@pos at that socket.
  */
 int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
