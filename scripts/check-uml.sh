@@ -144,7 +144,8 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" -
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --script "$cases/faults.sh")
-if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls"; then
+if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
+	want "$p-ends" || want "$p-carrier"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
@@ -156,6 +157,11 @@ else
 	# and every deadline
 	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
+	# how connections end, and what they run over; whose the carrier is
+	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
+		--add "$tests/smc_ends" --timeout 400
+	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
+		--add "$tests/smc_carrier" --timeout 200
 	# how groups fill up, are shared and end, with both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \

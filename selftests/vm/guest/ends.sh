@@ -37,14 +37,20 @@ setup_two()
 	for n_ in s c; do
 		ip -n "$n_" link set lo up
 		ip -n "$n_" link set "veth$n_" up
-		# made in the first namespace whatever its netdev is in
-		ip netns exec "$n_" /usr/sbin/rdma link add "rxe$n_" type rxe netdev "veth$n_" &&
-			/usr/sbin/rdma dev set "rxe$n_" netns "$n_" || return 1
+		add_end "$n_" || return 1
 	done
 	wait_for 10 port_up s && wait_for 10 port_up c || return 1
 	ENDS="--server-ns s --client-ns c --addr 10.0.0.1"
 	TWO=y
 	export ENDS TWO
+}
+
+# add_end NAMESPACE [X]: a Soft-RoCE device rxeX over vethX, X being the namespace's name if
+# not told; made in the first namespace whatever its netdev is in
+add_end()
+{
+	ip netns exec "$1" /usr/sbin/rdma link add "rxe${2:-$1}" type rxe netdev "veth${2:-$1}" &&
+		/usr/sbin/rdma dev set "rxe${2:-$1}" netns "$1"
 }
 
 # What the client's end remembers of the other one.
@@ -57,7 +63,7 @@ forget_bad_peers()
 	fi
 }
 
-# resources: how many verbs objects each device has
+# resources: how many verbs objects each device has, whichever number the device has
 resources()
 {
 	if [ -n "$TWO" ]; then
@@ -65,12 +71,13 @@ resources()
 		ip netns exec c /usr/sbin/rdma resource show
 	else
 		/usr/sbin/rdma resource show
-	fi
+	fi | sed 's/^[0-9]*: //'
 }
 
+# port_up NAMESPACE [X]
 port_up()
 {
-	ip netns exec "$1" /usr/sbin/rdma link show | grep -q ACTIVE
+	ip netns exec "$1" /usr/sbin/rdma link show "rxe${2:-$1}/1" | grep -q ACTIVE
 }
 
 # rxe of older kernels knows only the first namespace: both ends have one device.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Both ends of a connection in one program: see ends.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ends.h"
+
+static const char * const names[ENDS_NR] = { "s", "c" };
+static int namespaces[ENDS_NR];
+static unsigned int bad;
+
+void ends_die(const char *what)
+{
+	printf("# %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+void ends_enter(enum ends_where where)
+{
+	if (setns(namespaces[where], CLONE_NEWNET))
+		ends_die("setns");
+}
+
+void ends_open(void)
+{
+	char path[64];
+
+	signal(SIGPIPE, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 0; i < ENDS_NR; i++) {
+		snprintf(path, sizeof(path), "/run/netns/%s", names[i]);
+		namespaces[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (namespaces[i] < 0)
+			ends_die(path);
+	}
+	ends_enter(ENDS_CLIENT);
+}
+
+void ends_check(bool ok, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (ok)
+		return;
+	printf("# not so: ");
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	bad++;
+}
+
+int ends_bad(void)
+{
+	return !!bad;
+}
+
+void ends_run(enum ends_where where, const char *fmt, ...)
+{
+	char cmd[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof(cmd), fmt, ap);
+	va_end(ap);
+	ends_enter(where);
+	if (system(cmd))
+		ends_die(cmd);
+	ends_enter(ENDS_CLIENT);
+}
+
+void ends_put(const char *folder, const char *file, const char *text)
+{
+	size_t n = strlen(text);
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, n) != (ssize_t)n)
+		ends_die(path);
+	close(fd);
+}
+
+long ends_stat(enum ends_where where, const char *name)
+{
+	char line[128], is[64];
+	long n, found = -1;
+	FILE *f;
+
+	ends_enter(where);
+	f = fopen("/proc/thread-self/net/smc_stat", "r");
+	if (!f)
+		ends_die("smc_stat");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63s %ld", is, &n) == 2 && !strcmp(is, name))
+			found = n;
+	fclose(f);
+	ends_enter(ENDS_CLIENT);
+	if (found < 0) {
+		errno = ENOENT;
+		ends_die(name);
+	}
+	return found;
+}
+
+int ends_listen(const struct tl_proto *proto, unsigned int port)
+{
+	struct tl_addr at;
+	int fd;
+
+	tl_addr_parse(&at, proto, ENDS_ADDR, port);
+	ends_enter(ENDS_SERVER);
+	fd = tl_listen(proto, &at, 64);
+	ends_enter(ENDS_CLIENT);
+	if (fd < 0)
+		ends_die("listen");
+	return fd;
+}
+
+int ends_connect(const struct tl_proto *proto, unsigned int port)
+{
+	struct tl_addr to;
+
+	tl_addr_parse(&to, proto, ENDS_ADDR, port);
+	return tl_connect(proto, NULL, &to);
+}
+
+struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,
+			   enum tl_mode mode)
+{
+	struct tl_diag diag = { .mode = TL_MODE_TCP };
+	struct ends_pair p;
+
+	p.fd[ENDS_CLIENT] = ends_connect(proto, port);
+	if (p.fd[ENDS_CLIENT] < 0) {
+		errno = -p.fd[ENDS_CLIENT];
+		ends_die("connect");
+	}
+	p.fd[ENDS_SERVER] = accept4(waiting, NULL, NULL, SOCK_CLOEXEC);
+	if (p.fd[ENDS_SERVER] < 0)
+		ends_die("accept");
+	if (proto->smc)
+		tl_diag_get(p.fd[ENDS_CLIENT], proto, &diag);
+	if (diag.mode != mode) {
+		printf("# mode %s, not %s: %08x/%08x\n", tl_mode_name(diag.mode),
+		       tl_mode_name(mode), diag.reason, diag.peer_reason);
+		exit(1);
+	}
+	if (!ends_ping(&p))
+		ends_die("ping");
+	return p;
+}
+
+bool ends_ping(const struct ends_pair *p)
+{
+	char c = 'p';
+
+	return send(p->fd[ENDS_CLIENT], &c, 1, MSG_NOSIGNAL) == 1 &&
+	       recv(p->fd[ENDS_SERVER], &c, 1, 0) == 1 &&
+	       send(p->fd[ENDS_SERVER], &c, 1, MSG_NOSIGNAL) == 1 &&
+	       recv(p->fd[ENDS_CLIENT], &c, 1, 0) == 1;
+}
+
+bool ends_something(int fd, short events, unsigned int msec)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, msec) > 0;
+}
+
+u64 ends_fill(int fd, u64 seed)
+{
+	static u8 buf[64 << 10];
+	u64 off = 0;
+	ssize_t n;
+
+	/* a probe of TCP's closed window may find room once more */
+	do {
+		tl_fill(seed, off, buf, sizeof(buf));
+		n = send(fd, buf, sizeof(buf), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0)
+			off += n;
+	} while (n > 0 || ends_something(fd, POLLOUT, 500));
+	return off;
+}
+
+int ends_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return err;
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# What the end of the carrier means for a stream, and whose the carrier is to filters, BPF
+# programs and limits of memory: /t/smc_carrier, in one instance of User Mode Linux with
+# virtual time, two namespaces, a fresh module for each test.
+
+# shellcheck source=selftests/vm/guest/ends.sh
+. /h/ends.sh
+
+: "${CARRIER:=$(/t/smc_carrier)}"
+
+CASES="$CARRIER"
+export CASES
+CASE_TIMEOUT=10000	# seconds of guest time
+export CASE_TIMEOUT
+
+setup()
+{
+	setup_ends && [ -n "$TWO" ] || return 1
+	modprobe sch_netem
+}
+
+carrier()
+{
+	at "$1"
+	# a case that failed has left its own
+	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
+	load "" || fail "the module does not load"
+	/t/smc_carrier "$1" > /run/carrier
+	rc=$?
+	cat /run/carrier
+	grep '^#' /run/carrier | while read -r _ line; do
+		diag "$line"
+	done
+	ip netns exec c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
+	ip netns exec c /usr/sbin/nft flush ruleset
+	ip netns exec s /usr/sbin/nft flush ruleset
+	ip -n c neigh flush dev vethc
+	ip -n s neigh flush dev veths
+	unload
+	[ "$rc" = 0 ] || fail "exit code $rc"
+}
+
+for t_ in $CASES; do
+	eval "case_$t_() { carrier $t_; }"
+done

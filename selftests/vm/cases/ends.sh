@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# How connections, devices, namespaces and the module end, and that nobody is held up by it:
+# one instance of User Mode Linux with virtual time, two namespaces, a fresh module for each
+# case. /t/smc_ends has the cases that are about connections.
+#
+#   ENDS   cases to run (default: all)
+
+# shellcheck source=selftests/vm/guest/ends.sh
+. /h/ends.sh
+
+: "${ENDS:=$(/t/smc_ends) holders netdev_gone device_gone netns_gone driver_gone}"
+
+CASES="$ENDS"
+export CASES
+CASE_TIMEOUT=10000	# seconds of guest time
+export CASE_TIMEOUT
+
+LIMIT=3		# seconds for what our references must not hold up
+
+setup()
+{
+	setup_ends && [ -n "$TWO" ] || return 1
+	modprobe sch_netem && modprobe 8021q
+}
+
+# in_ns NAMESPACE COMMAND...
+in_ns()
+{
+	ns_=$1
+	shift
+	/usr/sbin/ip netns exec "$ns_" "$@"
+}
+
+# background NAMESPACE COMMAND...: its process itself, in $last and $pids
+background()
+{
+	ns_=$1
+	shift
+	( exec /usr/sbin/ip netns exec "$ns_" "$@" ) > /run/background 2>&1 &
+	last=$!
+	pids="$pids $last"
+}
+
+ns_stat()
+{
+	in_ns "$1" sed -n "s/^$2 //p" /proc/net/smc_stat
+}
+
+begin()
+{
+	at "$1"
+	# a case that failed has left its own
+	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
+	load "" || fail "the module does not load"
+	# what only the other end can tell is noticed soon: polling costs in virtual time
+	for n_ in s c; do
+		in_ns "$n_" sysctl -q -w net.smc.smcr_testlink_time=2
+	done
+	pids=
+}
+
+# Programs in the background end with the case.
+finish()
+{
+	for p_ in $pids; do
+		kill -KILL "$p_" 2> /dev/null
+		wait "$p_" 2> /dev/null
+	done
+	ip -n c neigh flush dev vethc
+	ip -n s neigh flush dev veths
+	unload
+}
+
+# serve: in namespace s
+serve()
+{
+	background s /t/smc_traffic server --family smc
+	server=$last
+	wait_for 20 listening || fail "the server does not listen"
+}
+
+listening()
+{
+	in_ns s grep -q ':114E ' /proc/net/tcp
+}
+
+# client ADDRESS OPTION...: in namespace c
+client()
+{
+	a_=$1
+	shift
+	in_ns c /t/smc_traffic client --connect "$a_" --family smc --wait 10 "$@"
+}
+
+# start_client NAMESPACE ADDRESS OPTION...: one over SMC that stays, in $last
+start_client()
+{
+	n_=$1
+	a_=$2
+	shift 2
+	before_=$(ns_stat "$n_" clnt_smc)
+	background "$n_" /t/smc_traffic client --connect "$a_" --family smc --require smc \
+		--timeout 600000 "$@"
+	wait_for 20 has_more "$n_" "$before_" || fail "no connection: $(cat /run/background)"
+}
+
+has_more()
+{
+	[ "$(ns_stat "$1" clnt_smc)" -gt "$2" ]
+}
+
+# connections NAMESPACE: those that groups still have
+connections()
+{
+	in_ns "$1" /t/smcctl -j linkgroup | tr -d ' \n\t' | tr , '\n' |
+		sed -n 's/.*"connections":\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
+}
+
+no_connections()
+{
+	[ "$(connections s)" = 0 ] && [ "$(connections c)" = 0 ]
+}
+
+# all_gone SECONDS: no connection is left. The end that nobody told asks by TEST LINK first.
+all_gone()
+{
+	no_connections && return
+	sleep 12
+	wait_for "$1" no_connections || fail "connections left: $(connections s), $(connections c)"
+}
+
+# --- connections ---
+
+for t_ in $(/t/smc_ends); do
+	eval "case_$t_() { ends $t_; }"
+done
+
+ends()
+{
+	begin "$1"
+	/t/smc_ends "$1" > /run/ends
+	rc=$?
+	cat /run/ends
+	grep '^#' /run/ends | while read -r _ line; do
+		diag "$line"
+	done
+	[ "$rc" = 0 ] || fail "exit code $rc"
+	all_gone 200
+	in_ns c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
+	finish
+}
+
+# --- the module ---
+
+# held N WHAT: the module stays, and N lines say who holds it, one of them WHAT
+held()
+{
+	rmmod smc_diag
+	! rmmod smc 2> /dev/null || fail "the module goes with sockets open: $2"
+	insmod /ours/smc_diag.ko
+	/t/smcctl holders > /run/holders || fail "smcctl holders"
+	cat /run/holders
+	expect "holders: $2" "$(grep -c ' smc_traffic\| none' /run/holders)" -eq "$1"
+	grep -q "$2" /run/holders || fail "nobody says $2: $(cat /run/holders)"
+}
+
+case_holders()
+{
+	begin holders
+	expect "holders" "$(/t/smcctl holders | grep -c smc_traffic)" -eq 0
+	serve
+	held 1 " listen "
+	start_client c 10.0.0.1 idle:10000
+	held 3 " smc "
+	# of all three the namespaces
+	expect "namespaces" "$(grep smc_traffic /run/holders | awk '{ print $1 }' | sort -u | wc -l)" \
+		-eq 2
+	finish
+}
+
+# --- nobody is held up ---
+
+# new_end NAMESPACE [X]: a RoCE device in place of one that has gone
+new_end()
+{
+	add_end "$@" || fail "no new device"
+	wait_for 10 port_up "$@" || fail "the port of the new device stays down"
+}
+
+# half_open [NAMESPACE]: a handshake in which the server waits for the Confirm, the client for the Accept
+half_open()
+{
+	echo LOSE_CLC:2 > "$ARM"
+	background "${1:-c}" /t/smc_traffic client --connect "${2:-10.0.0.1}" --family smc \
+		--timeout 600000 idle:100
+	wait_for 20 fired LOSE_CLC || fail "no Accept was lost"
+}
+
+# soon WHAT COMMAND...: it takes no longer than LIMIT
+soon()
+{
+	w_=$1
+	shift
+	t0=$(uptime_s)
+	"$@" || fail "$w_ failed"
+	diag "$w_: $(($(uptime_s) - t0)) s"
+	expect "seconds for $w_" $(($(uptime_s) - t0)) -le "$LIMIT"
+}
+
+vlans()
+{
+	for n_ in s c; do
+		ip -n "$n_" link add link "veth$n_" name v7 type vlan id 7 || return 1
+		ip -n "$n_" link set v7 up
+	done
+	ip -n s addr add 10.7.0.1/24 dev v7 && ip -n c addr add 10.7.0.2/24 dev v7
+}
+
+# The netdev of a connection and of a handshake, at either end.
+case_netdev_gone()
+{
+	begin netdev_gone
+	serve
+	for side in c s; do
+		vlans || fail "no VLAN"
+		wait_for 10 client 10.7.0.1 --require smc connects:1 || fail "no SMC over the VLAN"
+		start_client c 10.7.0.1 idle:10000
+		old=$last
+		half_open c 10.7.0.1
+		aborts=$(ns_stat "$side" conn_abort)
+		soon "ip link del in $side" ip -n "$side" link del v7
+		wait_for 5 aborted "$side" "$aborts" || fail "the connection stays"
+		kill -KILL "$old" "$last"
+		for n_ in s c; do
+			ip -n "$n_" link del v7 2> /dev/null
+		done
+		all_gone 100
+		forget_bad_peers
+		client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
+	done
+	finish
+}
+
+aborted()
+{
+	[ "$(ns_stat "$1" conn_abort)" -gt "$2" ]
+}
+
+# The RoCE device of a connection and of a handshake, at either end.
+case_device_gone()
+{
+	begin device_gone
+	serve
+	for side in c s; do
+		# the first contact of a handshake has no link yet that could fail
+		half_open
+		soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
+		kill -KILL "$last"
+		new_end "$side"
+		forget_bad_peers
+		wait_for 100 client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
+		start_client c 10.0.0.1 idle:10000
+		soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
+		all_gone 60
+		kill -KILL "$last"
+		new_end "$side"
+		forget_bad_peers
+		wait_for 100 client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
+	done
+	finish
+}
+
+no_netdev()
+{
+	! ip -n s link show "$1" > /dev/null 2>&1
+}
+
+# A namespace with an idle group, a connection that lingers, and a handshake.
+case_netns_gone()
+{
+	begin netns_gone
+	serve
+	ip netns add x
+	ip link add vethxs netns s type veth peer name vethx netns x || fail "no veth"
+	ip -n s addr add 10.8.0.1/24 dev vethxs
+	ip -n x addr add 10.8.0.2/24 dev vethx
+	ip -n s link set vethxs up
+	ip -n x link set lo up
+	ip -n x link set vethx up
+	new_end x
+	new_end s xs
+	start_client x 10.8.0.1 halfclose:400000
+	wait_for 20 flowing x || fail "no traffic"
+	kill -STOP "$server"
+	sleep 1
+	kill -KILL "$last"
+	wait "$last" 2> /dev/null
+	expect "connections that linger" "$(connections x)" -eq 1
+	half_open x 10.8.0.1
+	kill -KILL "$last"
+	wait "$last" 2> /dev/null
+	ip netns del x
+	soon "the end of the namespace" wait_for $((LIMIT + 2)) no_netdev vethxs
+	kill -CONT "$server"
+	finish
+}
+
+flowing()
+{
+	[ "$(ns_stat "$1" tx_write_bytes)" -gt 1000000 ]
+}
+
+# The driver goes under a connection, and comes after the module.
+case_driver_gone()
+{
+	begin driver_gone
+	serve
+	start_client c 10.0.0.1 idle:10000
+	soon "rmmod rdma_rxe" rmmod rdma_rxe
+	all_gone 10
+	kill -KILL "$last"
+	modprobe rdma_rxe
+	new_end s
+	new_end c
+	client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
+	finish
+}
