@@ -346,16 +346,20 @@ case_out_of_sync()
 {
 	[ -z "$INTREE" ] || { S=2 C=1; }
 	fresh
+	# long enough for the silence to begin before
+	idle=$((5 * SLOWNESS))
 	# in-tree needs it to get rid of the group, but not before the next connection
-	set_on "$S" smcr_testlink_time "$([ -z "$INTREE" ] && echo 0 || echo $((8 + 4 * SLOWNESS)))"
+	test_link=0
+	[ -z "$INTREE" ] || test_link=$((idle + 3 + 4 * SLOWNESS * SLOWNESS))
+	set_on "$S" smcr_testlink_time "$test_link"
 	set_on "$C" smcr_testlink_time 0
-	set_on "$C" smcr_idle_time_client 5
+	set_on "$C" smcr_idle_time_client "$idle"
 	[ "$HOST" = "$C" ] || serve
 	step first one smc
 	# in-tree keeps a closed connection for a moment
 	both_see 0 30
 	mute "$C"
-	sleep 8
+	sleep $((idle + 3))
 	if [ "$HOST" = "$S" ]; then
 		await_groups server 0 1
 	else
@@ -374,7 +378,7 @@ case_out_of_sync()
 		reasons 0x05000000 0x04000000
 		expect "fallbacks" "$(stat_of srv_fback)" -eq 1
 	fi
-	both_see "" "${INTREE:+3}3"
+	both_see "" $((test_link ? test_link + 21 : 3))
 	if is_ours; then
 		expect "groups ended" "$(stat_of lgr_term)" -eq 1
 		expect "resets" "$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err)))" -eq 0
