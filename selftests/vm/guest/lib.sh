@@ -194,6 +194,8 @@ setup_net()
 	while [ "$l_" -lt "$LINKS" ]; do
 		ip addr add "10.0.$l_.$HOST/24" dev "eth$l_"
 		ip addr add "fd00:$l_::$HOST/64" dev "eth$l_" nodad
+		# a link-local address that is still being checked is no source yet
+		echo 0 > "/proc/sys/net/ipv6/conf/eth$l_/accept_dad"
 		ip link set "eth$l_" up || return 1
 		l_=$((l_ + 1))
 	done
