@@ -19,8 +19,8 @@
  * struct site - one place where a call may be made to fail
  * @name: as in the enum
  * @when: what a test has to do to come by: load the module, make a namespace, plug in
- *	a device, run connections, have our own TCP option, lose something on the way
- *	to the peer
+ *	a device, change settings as administrator, run connections, have our own TCP
+ *	option, lose something on the way to the peer
  * @hits: how often the code came by
  * @fired: how often it was made to fail
  * @due: arrivals until it fires; 0: not armed
@@ -42,6 +42,8 @@ static bool report;	/* tell the log at the end */
 
 static struct site sites[] = {
 	SITE(STATS_PERNET, "load"),
+	SITE(PNETID_PERNET, "load"),
+	SITE(PNETID_NOTIFIER, "load"),
 	SITE(POLICY_PERNET, "load"),
 	SITE(NEGCACHE_PERNET, "load"),
 	SITE(LIMIT_PERNET, "load"),
@@ -57,6 +59,7 @@ static struct site sites[] = {
 	SITE(ACCEPT_WQ, "load"),
 	SITE(IB_CLIENT, "load"),
 	SITE(GENL_FAMILY, "load"),
+	SITE(GENL_PNETID, "load"),
 	SITE(PROTO4, "load"),
 	SITE(PROTO6, "load"),
 	SITE(SOCK_PROC, "load"),
@@ -75,6 +78,8 @@ static struct site sites[] = {
 	SITE(IB_PORT_STATE, "device"),
 	SITE(IB_FIRST_GID, "device"),
 	SITE(IB_FIRST_MAC, "device"),
+
+	SITE(PNETID_ENTRY, "admin"),
 
 	SITE(SOCK, "run"),
 	SITE(CARRIER, "run"),

@@ -20,7 +20,9 @@
 #include <smc/llc.h>
 #include <smc/negcache.h>
 #include <smc/netlink.h>
+#include <smc/netlink_pnet.h>
 #include <smc/option.h>
+#include <smc/pnet_table.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
 #include <smc/sysctl.h>
@@ -53,6 +55,7 @@ static const struct part parts[] = {
 	{ "fault sites", smc_fault_init, smc_fault_exit },
 #endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
+	{ "PNET table", smc_pnet_table_init, smc_pnet_table_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "handshake limits", smc_limit_init, smc_limit_exit },
@@ -63,6 +66,7 @@ static const struct part parts[] = {
 	{ "link groups", core_init, smc_core_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
+	{ "PNET table's netlink", smc_netlink_pnet_init, smc_netlink_pnet_exit },
 	{ "TCP option", smc_option_init, smc_option_exit },
 	{ "socket family", smc_af_init, smc_af_exit },
 };

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <linux/netlink.h>
 #include <linux/smc.h>
 
 #include "ktap.h"
@@ -20,6 +21,7 @@
 #define PEER_NO_SMC	0x03010000
 #define NOBODY		65534
 #define ROUNDS		2
+#define PNET_MAX	1024	/* entries in the table of a namespace */
 
 static bool holds(bool ok, const char *what, int line)
 {
@@ -230,6 +232,107 @@ static bool fback(void)
 	       HOLDS(after.count == before.count + ROUNDS);
 }
 
+/* ---- PNET IDs ---- */
+
+struct pnets {
+	int n;
+	bool ok;
+	char last[64];	/* "ID eth ib port" */
+};
+
+/* Programs of the in-tree module take all four for granted. */
+static void take_pnet(const void *attrs, size_t len, void *arg)
+{
+	const char *id = tl_genl_attr(attrs, len, SMC_PNETID_NAME, NULL);
+	const char *eth = tl_genl_attr(attrs, len, SMC_PNETID_ETHNAME, NULL);
+	const char *ib = tl_genl_attr(attrs, len, SMC_PNETID_IBNAME, NULL);
+	struct pnets *p = arg;
+
+	p->n++;
+	p->ok &= HOLDS(id && eth && ib);
+	if (p->ok)
+		snprintf(p->last, sizeof(p->last), "%.16s %.15s %.15s %u", id, eth, ib,
+			 (unsigned int)number(attrs, len, SMC_PNETID_IBPORT, 1));
+}
+
+static int pnet(u8 cmd, const char *id, const char *eth, const char *ib, unsigned int port)
+{
+	const struct tl_pnet entry = { id, eth, ib, port };
+
+	return tl_genl_pnet(cmd, NLM_F_ACK, &entry, NULL, NULL);
+}
+
+/* There are @n entries (of @id, if not NULL), the last one is @last. */
+static bool pnets_are(const char *id, int n, const char *last)
+{
+	const struct tl_pnet entry = { .id = id };
+	struct pnets p = { .ok = true };
+
+	return HOLDS(tl_genl_pnet(SMC_PNETID_GET, id ? 0 : NLM_F_DUMP, &entry, take_pnet,
+				  &p) == n) &
+	       HOLDS(p.ok) & HOLDS(p.n == n && (!n || !strcmp(p.last, last)));
+}
+
+static bool pnet_names(void)
+{
+	static const char * const bad[] = {
+		"", " ", "ABCDEFGHIJKLMNOPQ", "A.B", "A B", "A-", "\303\244", "\344",
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(bad); i++)
+		ok &= HOLDS(pnet(SMC_PNETID_ADD, bad[i], "lo", NULL, 0) < 0);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, NULL, "lo", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "a/b", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", NULL, "", 0) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "lo", "rxe9", 3) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_GET, NULL, NULL, NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet(SMC_PNETID_GET, "A.B", NULL, NULL, 0) == -EINVAL);
+	return ok & pnets_are(NULL, 0, NULL);
+}
+
+static bool pnet_table(void)
+{
+	bool ok = HOLDS(!pnet(SMC_PNETID_ADD, " net1 ", "lo", "rxe9", 0));
+
+	ok &= pnets_are(NULL, 2, "NET1 n/a rxe9 1") & pnets_are("net1", 2, "NET1 n/a rxe9 1");
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET1", "lo", NULL, 0) == -EEXIST);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", "lo", NULL, 0) == -EEXIST);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 1) == -EEXIST);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", "later9", "rxe9", 1) == -EEXIST);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", NULL, NULL, 0) == -EEXIST);
+	ok &= pnets_are(NULL, 2, "NET1 n/a rxe9 1");
+	/* known ones beside a new one are no error */
+	ok &= HOLDS(!pnet(SMC_PNETID_ADD, "NET1", "later9", "rxe9", 1));
+	ok &= HOLDS(!pnet(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 2));
+	ok &= pnets_are(NULL, 4, "NET2 n/a rxe9 2") & pnets_are("NET1", 3, "NET1 later9 n/a 255");
+	ok &= pnets_are("NET3", 0, NULL);
+	ok &= HOLDS(!pnet(SMC_PNETID_DEL, "net1", NULL, NULL, 0));
+	ok &= pnets_are(NULL, 1, "NET2 n/a rxe9 2");
+	ok &= HOLDS(pnet(SMC_PNETID_DEL, "NET1", NULL, NULL, 0) == -ENOENT);
+	ok &= HOLDS(pnet(SMC_PNETID_DEL, NULL, NULL, NULL, 0) == -EINVAL);
+	ok &= HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & pnets_are(NULL, 0, NULL);
+	return ok & HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0));
+}
+
+/* More entries than one message holds, in the order in which they were made; then no more. */
+static bool pnet_many(void)
+{
+	char name[16], last[64];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < PNET_MAX && ok; i++) {
+		snprintf(name, sizeof(name), "later%d", i);
+		ok = HOLDS(!pnet(SMC_PNETID_ADD, "NET1", name, NULL, 0));
+	}
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET1", "onemore", NULL, 0) == -ENOSPC);
+	snprintf(last, sizeof(last), "NET1 later%d n/a 255", PNET_MAX - 1);
+	ok &= pnets_are(NULL, PNET_MAX, last);
+	return HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & ok;
+}
+
 /* ---- rights ---- */
 
 /* Everybody may ask, the administrator may change. */
@@ -245,7 +348,10 @@ static bool as_nobody(void)
 		ok &= HOLDS(order(cmds[i]) == -EPERM);
 	ok &= HOLDS(eid_order(SMC_NETLINK_ADD_UEID, "NOBODY") == -EPERM);
 	ok &= HOLDS(eid_order(SMC_NETLINK_REMOVE_UEID, DEFAULT_EID) == -EPERM);
-	return ok & eids_are(1, DEFAULT_EID) & limit_is(0);
+	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NOBODY", "lo", NULL, 0) == -EPERM);
+	ok &= HOLDS(pnet(SMC_PNETID_DEL, "NOBODY", NULL, NULL, 0) == -EPERM);
+	ok &= HOLDS(pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0) == -EPERM);
+	return ok & eids_are(1, DEFAULT_EID) & limit_is(0) & pnets_are(NULL, 0, NULL);
 }
 
 static bool rights(void)
@@ -270,7 +376,8 @@ int main(void)
 		bool (*fn)(void);
 	} rows[] = {
 		{ "sys_info", sys_info }, { "smcd", smcd }, { "ueid", ueid },
-		{ "hs_limit", hs_limit }, { "fback", fback }, { "rights", rights },
+		{ "hs_limit", hs_limit }, { "fback", fback }, { "pnet_names", pnet_names },
+		{ "pnet_table", pnet_table }, { "pnet_many", pnet_many }, { "rights", rights },
 	};
 	struct ktap ktap = { 0 };
 

@@ -114,6 +114,22 @@ const char *tl_errno_name(int err);
 /* The attributes of one answer. */
 typedef void (*tl_genl_fn)(const void *attrs, size_t len, void *arg);
 int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn, void *arg);
+
+/**
+ * struct tl_pnet - an entry of the PNET table, as far as a command needs it
+ * @id: PNET ID, NULL for none; so the others
+ * @eth: netdev
+ * @ib: RoCE device
+ * @port: port of @ib, 0 for none
+ */
+struct tl_pnet {
+	const char *id;
+	const char *eth;
+	const char *ib;
+	unsigned int port;
+};
+
+int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, void *arg);
 const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size);
 int tl_link_groups(void);
 

@@ -107,20 +107,21 @@ static void take_id(const void *attrs, size_t len, void *arg)
 	*(int *)arg = value;
 }
 
-static int genl_family(int nl)
+static int genl_family(int nl, const char *name)
 {
 	struct genl_msg m = {
 		.nlh = { .nlmsg_type = GENL_ID_CTRL, .nlmsg_flags = NLM_F_REQUEST },
 		.genl = { .cmd = CTRL_CMD_GETFAMILY, .version = 1 },
 		.attr = {
 			.nla_type = CTRL_ATTR_FAMILY_NAME,
-			.nla_len = NLA_HDRLEN + sizeof(SMC_GENL_FAMILY_NAME),
+			.nla_len = NLA_HDRLEN + strlen(name) + 1,
 		},
-		.value = SMC_GENL_FAMILY_NAME,
 	};
 	int id = -ENOENT;
-	int err = genl_send(nl, &m, NLMSG_LENGTH(GENL_HDRLEN) + NLA_ALIGN(m.attr.nla_len));
+	int err;
 
+	memcpy(m.value, name, strlen(name) + 1);
+	err = genl_send(nl, &m, NLMSG_LENGTH(GENL_HDRLEN) + NLA_ALIGN(m.attr.nla_len));
 	if (!err)
 		err = genl_answers(nl, false, take_id, &id);
 	return err < 0 ? err : id;
@@ -155,13 +156,69 @@ int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn,
 		memcpy(m.value, text, size);
 		len += NLA_ALIGN(m.attr.nla_len);
 	}
-	ret = genl_family(nl);
+	ret = genl_family(nl, SMC_GENL_FAMILY_NAME);
 	if (ret >= 0) {
 		m.nlh.nlmsg_type = ret;
 		ret = genl_send(nl, &m, len);
 	}
 	if (!ret)
 		ret = genl_answers(nl, dump, fn, arg);
+	close(nl);
+	return ret;
+}
+
+/* Behind the attributes that are there already. */
+static void add_attr(struct nlmsghdr *nlh, u16 type, const void *value, size_t size)
+{
+	struct nlattr *a = (struct nlattr *)((char *)nlh + NLMSG_ALIGN(nlh->nlmsg_len));
+
+	a->nla_type = type;
+	a->nla_len = NLA_HDRLEN + size;
+	memcpy((char *)a + NLA_HDRLEN, value, size);
+	nlh->nlmsg_len = NLMSG_ALIGN(nlh->nlmsg_len) + NLA_ALIGN(a->nla_len);
+}
+
+/**
+ * tl_genl_pnet() - one command about PNET IDs to the SMC module
+ * @cmd: SMC_PNETID_*
+ * @flags: NLM_F_DUMP: the answers are a list; NLM_F_ACK: success or not; 0: a list again
+ * @entry: attributes to send
+ * @fn: called with the attributes of each answer; may be NULL
+ * @arg: for @fn
+ *
+ * Return: number of answers, or a negative errno.
+ */
+int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, void *arg)
+{
+	u64 room[64] = { 0 };
+	struct nlmsghdr *nlh = (struct nlmsghdr *)room;
+	struct genlmsghdr *genl = NLMSG_DATA(nlh);
+	int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	int ret;
+
+	if (nl < 0)
+		return -errno;
+	tl_set_timeouts(nl, 5000);
+	ret = genl_family(nl, SMCR_GENL_FAMILY_NAME);
+	if (ret >= 0) {
+		nlh->nlmsg_type = ret;
+		nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+		nlh->nlmsg_seq = 1;
+		nlh->nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN);
+		genl->cmd = cmd;
+		genl->version = SMCR_GENL_FAMILY_VERSION;
+		if (entry->id)
+			add_attr(nlh, SMC_PNETID_NAME, entry->id, strlen(entry->id) + 1);
+		if (entry->eth)
+			add_attr(nlh, SMC_PNETID_ETHNAME, entry->eth, strlen(entry->eth) + 1);
+		if (entry->ib)
+			add_attr(nlh, SMC_PNETID_IBNAME, entry->ib, strlen(entry->ib) + 1);
+		if (entry->port)
+			add_attr(nlh, SMC_PNETID_IBPORT, &(u8){ entry->port }, sizeof(u8));
+		ret = send(nl, room, nlh->nlmsg_len, 0) < 0 ? -errno : 0;
+	}
+	if (!ret)
+		ret = genl_answers(nl, flags != NLM_F_ACK, fn, arg);
 	close(nl);
 	return ret;
 }

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORDS 4
+#define MAX_WORDS 7
 
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
 static const char doc[] =
-	"Show sockets, link groups, devices and statistics of SMC; set UEIDs.\vObjects:\n"
+	"Show sockets, link groups, devices, statistics of SMC; set UEIDs, PNET IDs.\vObjects:\n"
 	"  info                 version and abilities of the module\n"
 	"  sock                 sockets: state, mode, addresses, why TCP is used\n"
 	"  linkgroup            link groups\n"
@@ -23,6 +23,7 @@ static const char doc[] =
 	"  stats                statistics, with the reasons of fallbacks\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
+	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage.";
 
@@ -123,6 +124,8 @@ static int run_object(const struct command_line *line)
 	}
 	if (!strcmp(name, "ueid"))
 		return ctl_ueid(&line->opts, line->num - 1, (char **)line->words + 1);
+	if (!strcmp(name, "pnet"))
+		return ctl_pnet(&line->opts, line->num - 1, (char **)line->words + 1);
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		if (strcmp(name, objects[i].name))
 			continue;
@@ -141,7 +144,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = options, .parser = parse_option,
-		.args_doc = "OBJECT [COMMAND [NAME]]", .doc = doc,
+		.args_doc = "OBJECT [COMMAND [NAME...]]", .doc = doc,
 	};
 	struct command_line line = {
 		.opts = { .port = -1, .local_port = -1, .peer_port = -1 },

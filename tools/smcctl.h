@@ -73,19 +73,37 @@ void ctl_print_fields(struct json_object *obj, int indent);
 /* smcctl_nl.c */
 
 /**
- * struct ctl_genl_req - one request to SMC_GEN_NETLINK
- * @cmd: SMC_NETLINK_*
+ * struct ctl_attr - one attribute to send
+ * @type: its number
+ * @str: its value, sent with its final zero; NULL: @num is it
+ * @num: a number of one byte
+ */
+struct ctl_attr {
+	__u16 type;
+	const char *str;
+	__u8 num;
+};
+
+/**
+ * struct ctl_genl_req - one request to a generic netlink family
+ * @family: its name, NULL for SMC_GEN_NETLINK
+ * @cmd: SMC_NETLINK_* or SMC_PNETID_*
  * @what: what the user asked for, for messages: "the list of devices"
  * @dump: many answers
  * @str_attr: attribute with a string to send, 0 for none
  * @str: that string, sent with its final zero
+ * @attrs: further attributes
+ * @num_attrs: their number
  */
 struct ctl_genl_req {
+	const char *family;
 	__u8 cmd;
 	const char *what;
 	bool dump;
 	__u16 str_attr;
 	const char *str;
+	const struct ctl_attr *attrs;
+	size_t num_attrs;
 };
 
 /* Return 0 or an errno number; ctl_genl_failed() words it for the user. */
@@ -112,6 +130,7 @@ int ctl_linkgroup(const struct ctl_opts *opts);
 int ctl_link(const struct ctl_opts *opts);
 int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_stats(const struct ctl_opts *opts);
 int ctl_sock(const struct ctl_opts *opts);
 int ctl_holders(const struct ctl_opts *opts);

@@ -138,17 +138,27 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh;
 	struct mnl_socket *nl;
+	const char *name = req->family ? req->family : SMC_GENL_FAMILY_NAME;
 	__u16 family;
+	size_t i;
 	int err;
 
 	nl = open_netlink(NETLINK_GENERIC);
 	if (!nl)
 		return errno;
-	err = find_family(nl, SMC_GENL_FAMILY_NAME, &family);
+	err = find_family(nl, name, &family);
 	if (!err) {
 		nlh = genl_header(buf, family, req->dump ? NLM_F_DUMP : NLM_F_ACK, req->cmd);
 		if (req->str_attr)
 			mnl_attr_put_strz(nlh, req->str_attr, req->str);
+		for (i = 0; i < req->num_attrs; i++) {
+			const struct ctl_attr *a = &req->attrs[i];
+
+			if (a->str)
+				mnl_attr_put_strz(nlh, a->type, a->str);
+			else
+				mnl_attr_put_u8(nlh, a->type, a->num);
+		}
 		err = exchange(nl, nlh, cb, data);
 	}
 	mnl_socket_close(nl);
@@ -159,7 +169,8 @@ void ctl_genl_failed(const struct ctl_genl_req *req, int err)
 {
 	switch (err) {
 	case ESRCH:
-		ctl_fail("this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)");
+		ctl_fail("this kernel has no %s: load the smc module (modprobe smc)",
+			 req->family ? req->family : SMC_GENL_FAMILY_NAME);
 		break;
 	case EOPNOTSUPP:
 		ctl_fail("the loaded smc module does not support %s", req->what);

@@ -147,7 +147,7 @@ expect 'sock, message too short' 'smcctl: the list of sockets: Bad message' ctl 
 if command -v python3 >/dev/null; then
 	valid_json()
 	{
-		for object in info linkgroup link device stats sock ueid; do
+		for object in info linkgroup link device stats sock ueid pnet; do
 			ctl "$1" -j "$object" | python3 -m json.tool >/dev/null || echo "$object"
 		done
 	}
@@ -188,13 +188,51 @@ for case in ':it is empty' 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456:it has more than' 
 		ctl normal -- ueid add "${case%%:*}"
 done
 
+# --- PNET IDs ---
+expect 'pnet' 'PNETID NETDEV DEVICE PORT
+NET1 eth0 - -
+NET1 - rxe0 1' squeezed ctl normal pnet
+expect 'pnet show as JSON' '"rxe0"' field normal device pnet show
+expect 'pnet, empty table' '[]' ctl empty -j pnet
+expect 'pnet add netdev, as it was written' '' ctl normal pnet add net1 netdev eth0
+expect 'pnet add ibdev' '' ctl normal pnet add NET1 ibdev rxe0
+expect 'pnet add both, by PCI ID' '' ctl normal pnet add NET1 netdev eth0 ibdev 0000:01:00.0/2
+expect 'pnet add: in the other order' '' ctl normal pnet add NET1 ibdev 0000:01:00.0/2 netdev eth0
+expect_match 'pnet add of another ID' 'smcctl: one of the devices has another PNET ID*' \
+	ctl normal pnet add NET2 netdev eth0
+expect_rc 'pnet add of another ID: status 1' 1 ctl normal pnet add NET2 netdev eth0
+expect 'pnet add to a full table' 'smcctl: the PNET table is full' \
+	ctl normal pnet add FULL netdev eth0
+expect 'pnet add that the kernel refuses' 'smcctl: the kernel does not accept these names' \
+	ctl normal pnet add NET1 netdev a:b
+expect 'pnet del' '' ctl normal pnet del NET1
+expect 'pnet del of none' 'smcctl: there is no PNET ID NET2' ctl normal pnet del NET2
+expect 'pnet flush' '' ctl normal pnet flush
+for case in ':it is empty' 'ABCDEFGHIJKLMNOPQ:it has more than' 'A.B:only letters'; do
+	expect_usage "pnet add '${case%%:*}'" "smcctl: '${case%%:*}' is no PNET ID: ${case#*:}*" \
+		ctl normal -- pnet add "${case%%:*}" netdev eth0
+done
+for words in '' 'netdev' 'netdev a netdev b' 'ibdev a ibdev b' 'ibdev rxe0/0' 'ibdev rxe0/x' \
+	'ibdev rxe0/12' 'ibdev /1' 'foo a' 'netdev abcdefghijklmnop'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "pnet add NET1 $words" 'smcctl: pnet add ID is followed by*' \
+		ctl normal pnet add NET1 $words
+done
+expect_usage 'pnet foo' 'smcctl: pnet is followed by*' ctl normal pnet foo
+expect_usage 'pnet del of two' 'smcctl: pnet is followed by*' ctl normal pnet del A B
+expect_match 'pnet add without right' 'smcctl: *CAP_NET_ADMIN*' \
+	ctl denied pnet add NET1 netdev eth0
+expect 'pnet without module' \
+	'smcctl: this kernel has no SMC_PNETID: load the smc module (modprobe smc)' ctl nofamily pnet
+expect_rc 'pnet: an error at the end of the list' 1 ctl doneerror pnet
+
 # --- wrong usage ---
 expect_usage 'no object' 'smcctl: no object given*' ctl normal
 expect_usage 'unknown object' "smcctl: unknown object 'foo'*" ctl normal foo
 expect_usage 'unknown command' 'smcctl: ueid is followed by*' ctl normal ueid foo
 expect_usage 'missing name' 'smcctl: ueid is followed by*' ctl normal ueid add
 expect_usage 'argument too many' "smcctl: info takes no argument 'x'" ctl normal info x
-expect_usage 'far too many arguments' "*too many arguments at 'e'" ctl normal a b c d e
+expect_usage 'far too many arguments' "*too many arguments at 'h'" ctl normal a b c d e f g h
 expect_usage 'option of sock elsewhere' 'smcctl: option --port belongs to sock' \
 	ctl normal link -p 80
 for port in 65536 -1 x '' 99999999999; do

@@ -32,6 +32,7 @@
 #include <sys/socket.h>
 
 #define FAMILY_ID 0x22
+#define PNET_FAMILY_ID 0x23
 #define DIAG_BY_FAMILY 20
 #define MAX_UEIDS 4
 #define NEW_LGR_SNDBUF 12
@@ -107,8 +108,10 @@ static void put_done(void)
 	put_result(NLMSG_DONE, is("doneerror") ? -EMSGSIZE : 0);
 }
 
-static void put_family(void)
+static void put_family(const struct nlmsghdr *req)
 {
+	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
+	const char *name = mnl_attr_get_str(attr);
 	struct nlmsghdr *nlh;
 	struct genlmsghdr *genl;
 
@@ -119,8 +122,9 @@ static void put_family(void)
 	nlh = start(GENL_ID_CTRL, 0);
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 	genl->cmd = CTRL_CMD_NEWFAMILY;
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, SMC_GENL_FAMILY_NAME);
-	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID, FAMILY_ID);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
+	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID,
+			 strcmp(name, SMCR_GENL_FAMILY_NAME) ? FAMILY_ID : PNET_FAMILY_ID);
 	finish(nlh);
 	put_result(NLMSG_ERROR, 0);
 }
@@ -348,6 +352,77 @@ static int change_ueids(const struct nlmsghdr *req, int cmd)
 	return 0;
 }
 
+/* --- PNET IDs: a fixed table; changes are judged by what they ask for --- */
+
+static void put_pnet(const char *eth, const char *ib, __u8 port)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_PNETID_GET);
+
+	nlh->nlmsg_type = PNET_FAMILY_ID;
+	mnl_attr_put_strz(nlh, SMC_PNETID_NAME, "NET1");
+	mnl_attr_put_strz(nlh, SMC_PNETID_ETHNAME, eth);
+	mnl_attr_put_strz(nlh, SMC_PNETID_IBNAME, ib);
+	mnl_attr_put_u8(nlh, SMC_PNETID_IBPORT, port);
+	finish(nlh);
+}
+
+/* What was sent, as text: "ID eth ib port", "-" for what is absent. */
+static void describe_pnet(const struct nlmsghdr *req, char *text, size_t size)
+{
+	const char *part[SMC_PNETID_MAX + 1] = { "", "-", "-", "-", "-" };
+	const struct nlattr *attr;
+	char port[8];
+
+	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
+		int type = mnl_attr_get_type(attr);
+
+		if (type == SMC_PNETID_IBPORT)
+			snprintf(port, sizeof(port), "%d", mnl_attr_get_u8(attr));
+		if (type <= SMC_PNETID_MAX)
+			part[type] = type == SMC_PNETID_IBPORT ? port : mnl_attr_get_str(attr);
+	}
+	snprintf(text, size, "%s %s %s %s", part[1], part[2], part[3], part[4]);
+}
+
+static int change_pnet(const struct nlmsghdr *req, int cmd)
+{
+	static const struct {
+		int cmd;
+		const char *text;
+		int err;
+	} known[] = {
+		{ SMC_PNETID_ADD, "net1 eth0 - -", 0 },
+		{ SMC_PNETID_ADD, "NET1 - rxe0 1", 0 },
+		{ SMC_PNETID_ADD, "NET1 eth0 0000:01:00.0 2", 0 },
+		{ SMC_PNETID_ADD, "NET2 eth0 - -", -EEXIST },
+		{ SMC_PNETID_ADD, "FULL eth0 - -", -ENOSPC },
+		{ SMC_PNETID_DEL, "NET1 - - -", 0 },
+		{ SMC_PNETID_DEL, "NET2 - - -", -ENOENT },
+		{ SMC_PNETID_FLUSH, "- - - -", 0 },
+	};
+	char text[256];
+	size_t i;
+
+	describe_pnet(req, text, sizeof(text));
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if (known[i].cmd == cmd && !strcmp(known[i].text, text))
+			return known[i].err;
+	return -EINVAL;
+}
+
+static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
+{
+	if (cmd != SMC_PNETID_GET) {
+		put_result(NLMSG_ERROR, change_pnet(req, cmd));
+		return;
+	}
+	if (!is("empty")) {
+		put_pnet("eth0", "n/a", 255);
+		put_pnet("n/a", "rxe0", 1);
+	}
+	put_done();
+}
+
 /* --- sock_diag --- */
 
 static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
@@ -443,7 +518,7 @@ static void put_answer(const struct nlmsghdr *req)
 	int cmd = genl->cmd;
 
 	if (req->nlmsg_type == GENL_ID_CTRL) {
-		put_family();
+		put_family(req);
 		return;
 	}
 	if (req->nlmsg_type == DIAG_BY_FAMILY) {
@@ -452,6 +527,10 @@ static void put_answer(const struct nlmsghdr *req)
 	}
 	if (is("unknown") || is("denied")) {
 		put_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
+		return;
+	}
+	if (req->nlmsg_type == PNET_FAMILY_ID) {
+		put_pnet_answer(req, cmd);
 		return;
 	}
 	if (cmd >= SMC_NETLINK_ADD_UEID && cmd <= SMC_NETLINK_FLUSH_UEID) {

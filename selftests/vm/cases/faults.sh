@@ -14,7 +14,8 @@
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
 
-CASES="baseline:60 start:300 namespaces:120 devices:300 sockets:500 groups:500 links:1500 rest:1500
+CASES="baseline:60 start:300 namespaces:120 devices:300 admin:60 sockets:500 groups:500
+	links:1500 rest:1500
 	option:300 every_site:60"
 export CASES
 
@@ -134,6 +135,27 @@ case_devices()
 	done
 	at "devices again"
 	load || fail "the module does not load any more"
+	good_round
+	unload
+}
+
+# An administrator's order is refused, the next one is not.
+case_admin()
+{
+	at admin
+	load || fail "the module does not load"
+	for s in $(sites admin); do
+		for n in 1 2; do
+			at "$s:$n"
+			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
+			/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done all the same"
+			fired "$s" || fail "$AT: did not fire"
+			/t/smcctl pnet | grep -q NET1 && fail "$AT: done by half"
+		done
+		echo "$s" >> "$HIT"
+		/t/smcctl pnet add NET1 netdev lo ibdev rxe9 || fail "$AT: not done afterwards"
+		/t/smcctl pnet flush
+	done
 	good_round
 	unload
 }

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Generic netlink family SMC_PNETID. Rank 13. */
+#ifndef _SMC_NETLINK_PNET_H
+#define _SMC_NETLINK_PNET_H
+
+int smc_netlink_pnet_init(void);
+void smc_netlink_pnet_exit(void);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink family SMC_PNETID: the administrator's PNET table. Everybody may read it,
+ * changes need CAP_NET_ADMIN. The numbers are those of <linux/smc.h>; programs of the in-tree
+ * family find what they know: a netdev and a RoCE port that were entered together are two
+ * entries, and each answer has all four attributes.
+ */
+#include <linux/module.h>
+#include <linux/smc.h>
+#include <net/genetlink.h>
+#include <smc/fault.h>
+#include <smc/netlink_pnet.h>
+#include <smc/pnet_table.h>
+
+/* What stands for the device that an entry is not for. */
+#define NO_NAME		"n/a"
+#define NO_PORT		0xff
+
+#define ENTRY_SIZE	(NLMSG_HDRLEN + GENL_HDRLEN + nla_total_size(SMC_PNET_ID_LEN + 1) + \
+			 nla_total_size(IFNAMSIZ) + nla_total_size(IB_DEVICE_NAME_MAX) + \
+			 nla_total_size(sizeof(u8)))
+
+static struct genl_family family;
+
+static int put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_pnet_entry *e)
+{
+	void *hdr = genlmsg_put(skb, portid, seq, &family, NLM_F_MULTI, SMC_PNETID_GET);
+
+	if (!hdr)
+		return -EMSGSIZE;
+	if (nla_put_string(skb, SMC_PNETID_NAME, e->id) ||
+	    nla_put_string(skb, SMC_PNETID_ETHNAME, e->port ? NO_NAME : e->name) ||
+	    nla_put_string(skb, SMC_PNETID_IBNAME, e->port ? e->name : NO_NAME) ||
+	    nla_put_u8(skb, SMC_PNETID_IBPORT, e->port ?: NO_PORT)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static int pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct smc_pnet_entry e;
+	long i;
+
+	for (i = cb->args[0]; smc_pnet_table_at(sock_net(skb->sk), i, NULL, &e); i++)
+		if (put_entry(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &e))
+			break;
+	cb->args[0] = i;
+	return skb->len;
+}
+
+/* 0 or -EINVAL. */
+static int id_of(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1])
+{
+	struct nlattr *attr = info->attrs[SMC_PNETID_NAME];
+
+	return attr ? smc_pnet_table_parse(nla_data(attr), id) : -EINVAL;
+}
+
+/* The entries of one ID, in one piece that ends as a dump does. */
+static int pnet_get(struct sk_buff *req, struct genl_info *info)
+{
+	struct net *net = genl_info_net(info);
+	char id[SMC_PNET_ID_LEN + 1];
+	struct smc_pnet_entry e;
+	struct sk_buff *skb;
+	u32 n, i;
+	int rc;
+
+	rc = id_of(info, id);
+	if (rc)
+		return rc;
+	for (n = 0; smc_pnet_table_at(net, n, id, &e); n++)
+		;
+	skb = nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL);
+	if (!skb)
+		return -ENOMEM;
+	/* there may be more of them by now than there is room for */
+	for (i = 0; i < n && smc_pnet_table_at(net, i, id, &e); i++)
+		if (put_entry(skb, info->snd_portid, info->snd_seq, &e))
+			break;
+	if (!nlmsg_put(skb, info->snd_portid, info->snd_seq, NLMSG_DONE, 0, NLM_F_MULTI)) {
+		nlmsg_free(skb);
+		return -EMSGSIZE;
+	}
+	return genlmsg_reply(skb, info);
+}
+
+static const char *text_of(struct genl_info *info, int type)
+{
+	return info->attrs[type] ? nla_data(info->attrs[type]) : NULL;
+}
+
+static int pnet_add(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *port = info->attrs[SMC_PNETID_IBPORT];
+	char id[SMC_PNET_ID_LEN + 1];
+	int rc = id_of(info, id);
+
+	if (rc)
+		return rc;
+	return smc_pnet_table_add(genl_info_net(info), id, text_of(info, SMC_PNETID_ETHNAME),
+				  text_of(info, SMC_PNETID_IBNAME), port ? nla_get_u8(port) : 1);
+}
+
+static int pnet_del(struct sk_buff *skb, struct genl_info *info)
+{
+	char id[SMC_PNET_ID_LEN + 1];
+
+	return id_of(info, id) ?: smc_pnet_table_del(genl_info_net(info), id);
+}
+
+static int pnet_flush(struct sk_buff *skb, struct genl_info *info)
+{
+	smc_pnet_table_flush(genl_info_net(info));
+	return 0;
+}
+
+static const struct nla_policy policy[SMC_PNETID_MAX + 1] = {
+	[SMC_PNETID_NAME] = { .type = NLA_NUL_STRING, .len = SMC_PNET_ID_LEN },
+	[SMC_PNETID_ETHNAME] = { .type = NLA_NUL_STRING, .len = IFNAMSIZ - 1 },
+	[SMC_PNETID_IBNAME] = { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
+	[SMC_PNETID_IBPORT] = { .type = NLA_U8 },
+};
+
+static const struct genl_ops ops[] = {
+	{ .cmd = SMC_PNETID_GET, .doit = pnet_get, .dumpit = pnet_dump },
+	{ .cmd = SMC_PNETID_ADD, .doit = pnet_add, .flags = GENL_ADMIN_PERM },
+	{ .cmd = SMC_PNETID_DEL, .doit = pnet_del, .flags = GENL_ADMIN_PERM },
+	{ .cmd = SMC_PNETID_FLUSH, .doit = pnet_flush, .flags = GENL_ADMIN_PERM },
+};
+
+static struct genl_family family __ro_after_init = {
+	.name = SMCR_GENL_FAMILY_NAME,
+	.version = SMCR_GENL_FAMILY_VERSION,
+	.maxattr = SMC_PNETID_MAX,
+	.policy = policy,
+	.netnsok = true,
+	.module = THIS_MODULE,
+	.ops = ops,
+	.n_ops = ARRAY_SIZE(ops),
+	.resv_start_op = SMC_PNETID_FLUSH + 1,
+};
+
+/**
+ * smc_netlink_pnet_init() - register the family
+ *
+ * Return: 0, -EEXIST when another SMC module has it.
+ */
+int __init smc_netlink_pnet_init(void)
+{
+	return smc_fault_rc(GENL_PNETID, -ENOMEM, genl_register_family(&family));
+}
+
+/**
+ * smc_netlink_pnet_exit() - undo smc_netlink_pnet_init()
+ */
+void smc_netlink_pnet_exit(void)
+{
+	genl_unregister_family(&family);
+}
+
+MODULE_ALIAS_GENL_FAMILY(SMCR_GENL_FAMILY_NAME);

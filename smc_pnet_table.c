@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The PNET table: which netdevs and RoCE ports the administrator says are on the same
+ * physical network. Per namespace. Entries are made by name, for devices that need not
+ * exist yet. An entry follows its device when that is renamed, since the cable does not
+ * change; when the device goes, the entry waits for the next one of that name. Nothing
+ * here holds a device.
+ */
+#include <linux/ctype.h>
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <smc/fault.h>
+#include <smc/pnet_table.h>
+
+/**
+ * struct slot - an entry in its place
+ * @node: in the table, in the order in which they were made
+ * @e: the entry
+ */
+struct slot {
+	struct list_head node;
+	struct smc_pnet_entry e;
+};
+
+/**
+ * struct pnet_table - entries of one namespace
+ * @lock: guards all; leaf, BH off
+ * @slots: at most one per netdev, and one per name and port of RoCE devices
+ * @count: their number
+ */
+struct pnet_table {
+	spinlock_t lock;	/* see above */
+	struct list_head slots;
+	u32 count;
+};
+
+static unsigned int pnet_table_id __read_mostly;
+
+static struct pnet_table *table_of(const struct net *net)
+{
+	return net_generic(net, pnet_table_id);
+}
+
+/**
+ * smc_pnet_table_parse() - the form in which PNET IDs are kept and compared
+ * @text: as somebody wrote it
+ * @id: result: 1 to 16 letters and digits, capitals
+ *
+ * Blanks around it do not count.
+ *
+ * Return: 0 or -EINVAL.
+ */
+int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
+{
+	size_t n = 0;
+
+	while (*text == ' ')
+		text++;
+	for (; *text && *text != ' '; text++) {
+		/* not isalnum(), which knows letters beyond ASCII */
+		if (n == SMC_PNET_ID_LEN || !isascii(*text) || !isalnum(*text))
+			return -EINVAL;
+		id[n++] = toupper(*text);
+	}
+	while (*text == ' ')
+		text++;
+	if (!n || *text)
+		return -EINVAL;
+	id[n] = '\0';
+	return 0;
+}
+
+/* ---- look-ups, under the lock ---- */
+
+static struct slot *find_port(struct pnet_table *t, const char *name, u8 port)
+{
+	struct slot *s;
+
+	list_for_each_entry(s, &t->slots, node)
+		if (s->e.port == port && !strcmp(s->e.name, name))
+			return s;
+	return NULL;
+}
+
+static struct slot *find_ifindex(struct pnet_table *t, int ifindex)
+{
+	struct slot *s;
+
+	list_for_each_entry(s, &t->slots, node)
+		if (!s->e.port && s->e.ifindex == ifindex)
+			return s;
+	return NULL;
+}
+
+/* The entry that waits for a netdev of this name. */
+static struct slot *find_waiting(struct pnet_table *t, const char *name)
+{
+	struct slot *s;
+
+	list_for_each_entry(s, &t->slots, node)
+		if (!s->e.port && !s->e.ifindex && !strcmp(s->e.name, name))
+			return s;
+	return NULL;
+}
+
+static void drop(struct pnet_table *t, struct slot *s)
+{
+	list_del(&s->node);
+	t->count--;
+	kfree(s);
+}
+
+/* ---- the administrator ---- */
+
+static struct slot *new_slot(const char *id, const char *name, u8 port)
+{
+	struct slot *s = smc_fault_null(PNETID_ENTRY, kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT));
+
+	if (!s)
+		return NULL;
+	strscpy(s->e.id, id, sizeof(s->e.id));
+	strscpy(s->e.name, name, sizeof(s->e.name));
+	s->e.port = port;
+	return s;
+}
+
+/* Which netdev is meant, if there is one; and which entry that has already. */
+static struct slot *bind_netdev(struct net *net, struct pnet_table *t, struct slot *s)
+{
+	const struct net_device *ndev;
+	struct slot *old;
+
+	rcu_read_lock();
+	ndev = dev_get_by_name_rcu(net, s->e.name);
+	if (ndev) {
+		s->e.ifindex = ndev->ifindex;
+		/* it may have been called by one of its alternative names */
+		strscpy(s->e.name, ndev->name, sizeof(s->e.name));
+		old = find_ifindex(t, ndev->ifindex);
+	} else {
+		old = find_waiting(t, s->e.name);
+	}
+	rcu_read_unlock();
+	return old;
+}
+
+/* Takes over *@fresh unless @old is there. 1: entered, 0: is there, -EEXIST: with another ID. */
+static int enter(struct pnet_table *t, struct slot **fresh, const struct slot *old)
+{
+	if (old)
+		return strcmp(old->e.id, (*fresh)->e.id) ? -EEXIST : 0;
+	list_add_tail(&(*fresh)->node, &t->slots);
+	t->count++;
+	*fresh = NULL;
+	return 1;
+}
+
+static int enter_both(struct net *net, struct slot **eth, struct slot **ib)
+{
+	struct pnet_table *t = table_of(net);
+	struct slot *old_eth = NULL, *old_ib = NULL;
+	int done = 0;
+
+	lockdep_assert_held(&t->lock);
+	if (t->count + !!*eth + !!*ib > SMC_PNET_TABLE_MAX)
+		return -ENOSPC;
+	if (*eth)
+		old_eth = bind_netdev(net, t, *eth);
+	if (*ib)
+		old_ib = find_port(t, (*ib)->e.name, (*ib)->e.port);
+	/* both or none: a network by half is a surprise */
+	if ((old_eth && strcmp(old_eth->e.id, (*eth)->e.id)) ||
+	    (old_ib && strcmp(old_ib->e.id, (*ib)->e.id)))
+		return -EEXIST;
+	if (*eth)
+		done |= enter(t, eth, old_eth);
+	if (*ib)
+		done |= enter(t, ib, old_ib);
+	return done ? 0 : -EEXIST;
+}
+
+/**
+ * smc_pnet_table_add() - give a netdev, a RoCE port or both a PNET ID
+ * @net: namespace
+ * @id: from smc_pnet_table_parse()
+ * @eth: name of a netdev, present or not; may be NULL
+ * @ib: name of a RoCE device, present or not, or its PCI ID; may be NULL
+ * @port: port of @ib, from 1
+ *
+ * Process context.
+ *
+ * Return: 0, -EINVAL (name or port), -EEXIST (one of the two has another ID, or there is
+ * nothing new), -ENOSPC (table full), -ENOMEM.
+ */
+int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port)
+{
+	struct slot *eth_slot = NULL, *ib_slot = NULL;
+	struct pnet_table *t = table_of(net);
+	int rc = -ENOMEM;
+
+	if ((eth && !dev_valid_name(eth)) ||
+	    (ib && (!*ib || strlen(ib) >= IB_DEVICE_NAME_MAX || !port ||
+		    port > SMC_PNET_PORTS_MAX)))
+		return -EINVAL;
+	if (eth)
+		eth_slot = new_slot(id, eth, 0);
+	if (ib)
+		ib_slot = new_slot(id, ib, port);
+	if ((!eth || eth_slot) && (!ib || ib_slot)) {
+		spin_lock_bh(&t->lock);
+		rc = enter_both(net, &eth_slot, &ib_slot);
+		spin_unlock_bh(&t->lock);
+	}
+	kfree(eth_slot);
+	kfree(ib_slot);
+	return rc;
+}
+
+/* Drops the entries of @id, or all. */
+static int drop_all(struct net *net, const char *id)
+{
+	struct pnet_table *t = table_of(net);
+	struct slot *s, *next;
+	int rc = -ENOENT;
+
+	spin_lock_bh(&t->lock);
+	list_for_each_entry_safe(s, next, &t->slots, node) {
+		if (id && strcmp(s->e.id, id))
+			continue;
+		drop(t, s);
+		rc = 0;
+	}
+	spin_unlock_bh(&t->lock);
+	return rc;
+}
+
+/**
+ * smc_pnet_table_del() - forget a PNET ID
+ * @net: namespace
+ * @id: from smc_pnet_table_parse()
+ *
+ * Return: 0 or -ENOENT.
+ */
+int smc_pnet_table_del(struct net *net, const char *id)
+{
+	return drop_all(net, id);
+}
+
+/**
+ * smc_pnet_table_flush() - forget all PNET IDs
+ * @net: namespace
+ */
+void smc_pnet_table_flush(struct net *net)
+{
+	drop_all(net, NULL);
+}
+
+/**
+ * smc_pnet_table_at() - look at the table
+ * @net: namespace
+ * @n: position
+ * @id: count the entries of this ID only; NULL: all
+ * @out: the entry there
+ *
+ * Return: false if there are not so many.
+ */
+bool smc_pnet_table_at(struct net *net, u32 n, const char *id, struct smc_pnet_entry *out)
+{
+	struct pnet_table *t = table_of(net);
+	bool found = false;
+	struct slot *s;
+
+	spin_lock_bh(&t->lock);
+	list_for_each_entry(s, &t->slots, node) {
+		if (id && strcmp(s->e.id, id))
+			continue;
+		if (n--)
+			continue;
+		*out = s->e;
+		found = true;
+		break;
+	}
+	spin_unlock_bh(&t->lock);
+	return found;
+}
+
+/* ---- who asks ---- */
+
+/**
+ * smc_pnet_table_netdev() - the PNET ID of a netdev itself
+ * @net: namespace
+ * @ndev: netdev; of another namespace: it has none here
+ * @id: result
+ *
+ * Any context but hard interrupts.
+ *
+ * Return: false if it has none.
+ */
+bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
+			   char id[SMC_PNET_ID_LEN + 1])
+{
+	struct pnet_table *t = table_of(net);
+	const struct slot *s;
+
+	if (!READ_ONCE(t->count) || !net_eq(dev_net(ndev), net))
+		return false;
+	spin_lock_bh(&t->lock);
+	s = find_ifindex(t, ndev->ifindex);
+	if (s)
+		strscpy(id, s->e.id, SMC_PNET_ID_LEN + 1);
+	spin_unlock_bh(&t->lock);
+	return s;
+}
+
+/**
+ * smc_pnet_table_port() - the PNET ID of a RoCE port
+ * @net: namespace
+ * @name: name of its device
+ * @parent: name of the device below that (PCI), NULL if there is none
+ * @port: number
+ * @id: result
+ *
+ * Any context but hard interrupts.
+ *
+ * Return: false if it has none.
+ */
+bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, u8 port,
+			 char id[SMC_PNET_ID_LEN + 1])
+{
+	struct pnet_table *t = table_of(net);
+	const struct slot *s;
+
+	if (!READ_ONCE(t->count) || !port)
+		return false;
+	spin_lock_bh(&t->lock);
+	s = find_port(t, name, port);
+	if (!s && parent)
+		s = find_port(t, parent, port);
+	if (s)
+		strscpy(id, s->e.id, SMC_PNET_ID_LEN + 1);
+	spin_unlock_bh(&t->lock);
+	return s;
+}
+
+/**
+ * smc_pnet_table_has_port() - is there an entry for a RoCE port
+ * @net: namespace
+ * @id: with this PNET ID
+ *
+ * Return: true if so.
+ */
+bool smc_pnet_table_has_port(struct net *net, const char *id)
+{
+	struct pnet_table *t = table_of(net);
+	bool found = false;
+	struct slot *s;
+
+	spin_lock_bh(&t->lock);
+	list_for_each_entry(s, &t->slots, node)
+		found |= s->e.port && !strcmp(s->e.id, id);
+	spin_unlock_bh(&t->lock);
+	return found;
+}
+
+/* ---- devices come, go, and change their names ---- */
+
+/**
+ * smc_pnet_table_rename_port() - a RoCE device has got another name
+ * @net: namespace that sees it
+ * @from: old name
+ * @to: new name
+ *
+ * What waited for a device of the new name has one with an ID already: it is dropped.
+ */
+void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to)
+{
+	struct pnet_table *t = table_of(net);
+	struct slot *s, *waiting;
+	u8 port;
+
+	spin_lock_bh(&t->lock);
+	for (port = 1; port <= SMC_PNET_PORTS_MAX; port++) {
+		s = find_port(t, from, port);
+		if (!s)
+			continue;
+		waiting = find_port(t, to, port);
+		if (waiting)
+			drop(t, waiting);
+		strscpy(s->e.name, to, sizeof(s->e.name));
+	}
+	spin_unlock_bh(&t->lock);
+}
+
+static void netdev_named(struct pnet_table *t, const struct net_device *ndev)
+{
+	struct slot *s, *waiting;
+
+	spin_lock_bh(&t->lock);
+	s = find_ifindex(t, ndev->ifindex);
+	waiting = find_waiting(t, ndev->name);
+	if (s) {
+		strscpy(s->e.name, ndev->name, sizeof(s->e.name));
+		if (waiting)
+			drop(t, waiting);
+	} else if (waiting) {
+		waiting->e.ifindex = ndev->ifindex;
+	}
+	spin_unlock_bh(&t->lock);
+}
+
+static void netdev_gone(struct pnet_table *t, const struct net_device *ndev)
+{
+	struct slot *s;
+
+	spin_lock_bh(&t->lock);
+	s = find_ifindex(t, ndev->ifindex);
+	if (s)
+		s->e.ifindex = 0;
+	spin_unlock_bh(&t->lock);
+}
+
+/* Under RTNL. */
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
+	struct pnet_table *t = table_of(dev_net(ndev));
+
+	switch (event) {
+	case NETDEV_REGISTER:
+	case NETDEV_CHANGENAME:
+		netdev_named(t, ndev);
+		break;
+	case NETDEV_UNREGISTER:
+		netdev_gone(t, ndev);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_nb = {
+	.notifier_call = netdev_event,
+};
+
+static int __net_init pnet_table_net_init(struct net *net)
+{
+	struct pnet_table *t = table_of(net);
+
+	spin_lock_init(&t->lock);
+	INIT_LIST_HEAD(&t->slots);
+	return 0;
+}
+
+static void __net_exit pnet_table_net_exit(struct net *net)
+{
+	smc_pnet_table_flush(net);
+}
+
+static struct pernet_operations pnet_table_net_ops = {
+	.init = pnet_table_net_init,
+	.exit = pnet_table_net_exit,
+	.id = &pnet_table_id,
+	.size = sizeof(struct pnet_table),
+};
+
+/**
+ * smc_pnet_table_init() - an empty table for each namespace
+ *
+ * Return: 0 or -errno.
+ */
+int __init smc_pnet_table_init(void)
+{
+	int rc;
+
+	rc = smc_fault_rc(PNETID_PERNET, -ENOMEM, register_pernet_subsys(&pnet_table_net_ops));
+	if (rc)
+		return rc;
+	rc = smc_fault_rc(PNETID_NOTIFIER, -ENOMEM, register_netdevice_notifier(&netdev_nb));
+	if (rc)
+		unregister_pernet_subsys(&pnet_table_net_ops);
+	return rc;
+}
+
+/**
+ * smc_pnet_table_exit() - undo smc_pnet_table_init()
+ */
+void smc_pnet_table_exit(void)
+{
+	unregister_netdevice_notifier(&netdev_nb);
+	unregister_pernet_subsys(&pnet_table_net_ops);
+}
