@@ -860,9 +860,31 @@ static bool same_peer(const struct smc_peer *a, const struct smc_peer *b)
 	       !memcmp(&a->carrier, &b->carrier, sizeof(a->carrier));
 }
 
+/*
+ * Has the group a usable link over the port that the connection's path leads to? Groups
+ * over other ports may be on networks of their own, and may be what an administrator
+ * wants new connections to leave.
+ */
+static bool uses_port(struct smc_lgr *lgr, const struct smc_path *own)
+{
+	struct smc_link *link;
+	bool found = !own;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS && !found; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		found = link->path.dev == own->dev && link->path.port == own->port &&
+			smc_link_usable(link);
+		smc_link_put(link);
+	}
+	return found;
+}
+
 /* Registry lock held. */
 static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *peer,
-				     struct smc_link **link)
+				     const struct smc_path *own, struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 
@@ -871,7 +893,7 @@ static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *pee
 		    READ_ONCE(lgr->crowded) || !same_peer(&lgr->peer, peer) ||
 		    !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
 			continue;
-		*link = smc_core_pick_link(lgr);
+		*link = uses_port(lgr, own) ? smc_core_pick_link(lgr) : NULL;
 		if (*link && reserve_place(lgr))
 			return lgr;
 		if (*link)
@@ -897,6 +919,7 @@ static bool contact_pending(struct net *net, const struct smc_peer *peer)
  * smc_core_contact_begin() - the group that serves a client, or the right to make it
  * @net: namespace
  * @peer: the client
+ * @own: device and port of the connection's path; NULL: any will do
  * @deadline: jiffies: how long to wait for the first contact of another handshake
  * @cancel: set: give up; may be NULL
  * @contact: out
@@ -904,8 +927,8 @@ static bool contact_pending(struct net *net, const struct smc_peer *peer)
  * Return: 0, -ENOMEM, -ETIMEDOUT or -ECANCELED.
  */
 int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   unsigned long deadline, const bool *cancel,
-			   struct smc_contact *contact)
+			   const struct smc_path *own, unsigned long deadline,
+			   const bool *cancel, struct smc_contact *contact)
 {
 	struct pending_contact *p;
 	int seq;
@@ -919,7 +942,7 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	for (;;) {
 		seq = atomic_read(&registry_seq);
 		mutex_lock(&registry_lock);
-		contact->lgr = lookup_server(net, peer, &contact->link);
+		contact->lgr = lookup_server(net, peer, own, &contact->link);
 		if (!contact->lgr && !contact_pending(net, peer)) {
 			list_add(&p->entry, &pending_contacts);
 			contact->entry = p;

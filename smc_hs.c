@@ -342,7 +342,7 @@ static bool carrier_addrs(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_find_path() - local RoCE port for the TCP path: by the netdev its route uses
+ * smc_hs_find_path() - local RoCE port for the TCP path
  * @ctx: handshake
  *
  * The netdev stays held until smc_hs_drop_netdev(), the RoCE device does not: a peer
@@ -354,6 +354,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 {
 	struct dst_entry *dst;
 	bool ipsec;
+	u32 reason;
 
 	if (!carrier_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
@@ -370,8 +371,9 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	dst_release(dst);
 	if (ipsec)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
-	if (smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
+	reason = smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids);
+	if (reason)
+		return smc_hs_decline(ctx, reason);
 	smc_pnet_path_park(&ctx->path);
 	ctx->parked = true;
 	ctx->peer.vlan = smc_pnet_vlan(ctx->ndev);

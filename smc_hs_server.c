@@ -117,8 +117,8 @@ static int join_group(struct smc_hs_ctx *ctx, unsigned long deadline)
 {
 	int rc;
 
-	rc = smc_core_contact_begin(ctx->net, &ctx->peer, deadline, &ctx->hs->cancelled,
-				    &ctx->contact);
+	rc = smc_core_contact_begin(ctx->net, &ctx->peer, &ctx->path, deadline,
+				    &ctx->hs->cancelled, &ctx->contact);
 	if (rc)
 		return rc;
 	ctx->lgr = ctx->contact.lgr;

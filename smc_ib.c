@@ -2,10 +2,7 @@
 /*
  * RoCE devices: the ib client, one object per ib_device, ports and GIDs.
  *
- * SMC-R wants a port by the IP address of the TCP connection. The GID table
- * says directly which port carries an address and for which netdev, so no
- * driver has to tell the netdev of a port. Version 2 takes the RoCE v2 GID that is
- * the address itself, version 1 any RoCE v1 GID of the netdev.
+ * Which of them a connection gets is decided in smc_pnet.c.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -20,6 +17,7 @@
 #include <rdma/ib_cache.h>
 #include <smc/fault.h>
 #include <smc/ib.h>
+#include <smc/pnet_table.h>
 
 /* 2 MiB: what one REG_MR of Soft-RoCE takes; more gains nothing elsewhere */
 #define REGION_PAGES_MAX	512
@@ -28,6 +26,7 @@
 
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
+static DEFINE_SPINLOCK(names_lock);	/* names of devices; leaf */
 static const struct smc_ib_events *ib_events;
 
 /* two random bytes, then a MAC; the MAC is zero until a port was up */
@@ -231,75 +230,193 @@ int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *nd
  *
  * Process context.
  *
- * Return: true if it has the same place in the table.
+ * Return: true if it has the same place in the table, and its netdev the same MAC: the
+ * peer's queue pair sends to that.
  */
 bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		       const struct smc_ib_gid *gid)
 {
 	enum ib_gid_type type = gid->roce_v1 ? IB_GID_TYPE_ROCE : IB_GID_TYPE_ROCE_UDP_ENCAP;
 	const struct ib_gid_attr *attr;
+	struct smc_ib_gid now;
 	bool same;
 
 	attr = find_attr(dev, port, ndev, &gid->gid, type);
 	if (IS_ERR(attr))
 		return false;
-	same = attr->index == gid->index;
+	same = attr->index == gid->index && !fill_gid(dev, attr, ndev, &now) &&
+	       ether_addr_equal(now.mac, gid->mac);
 	rdma_put_gid_attr(attr);
 	return same;
 }
 
-/* The GIDs of one port for both versions; false without any of the kind asked for. */
-static bool port_gids(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
-		      const union ib_gid *addr, bool v2, struct smc_ib_gids *gids)
+/**
+ * smc_ib_walk_gids() - look at the GIDs of a port that have a netdev
+ * @dev: device
+ * @port: port number
+ * @net: namespace; netdevs of others are left out
+ * @fn: called with a reference on @ndev; may sleep; true stops
+ * @arg: for @fn
+ *
+ * Process context.
+ *
+ * Return: true if @fn did.
+ */
+bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
+		      bool (*fn)(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg),
+		      void *arg)
 {
-	int rc2, rc1;
+	const struct ib_gid_attr *attr;
+	struct net_device *ndev;
+	struct smc_ib_gid gid;
+	bool stop = false;
+	int len, i;
 
-	if (!smc_ib_port_active(dev, port))
+	if (!port_suits(dev, port))
 		return false;
-	rc2 = smc_ib_find_gid(dev, port, ndev, addr, &gids->v2);
-	rc1 = smc_ib_find_gid_v1(dev, port, ndev, &gids->v1);
-	return v2 ? !rc2 : !rc1;
+	len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
+	for (i = 0; i < len && !stop; i++) {
+		attr = attr_at(dev, port, i);
+		if (IS_ERR(attr))
+			continue;
+		rcu_read_lock();
+		ndev = rcu_dereference(attr->ndev);
+		if (ndev && net_eq(dev_net(ndev), net))
+			dev_hold(ndev);
+		else
+			ndev = NULL;
+		rcu_read_unlock();
+		if (ndev) {
+			stop = !fill_gid(dev, attr, ndev, &gid) && fn(ndev, &gid, arg);
+			dev_put(ndev);
+		}
+		rdma_put_gid_attr(attr);
+	}
+	return stop;
 }
 
 /**
- * smc_ib_find() - the port behind a netdev with a given address
- * @net: namespace of the connection
- * @ndev: netdev through which it leaves
- * @addr: its source address: IPv6, or IPv4-mapped
- * @port: set to the port number
- * @gids: set to the GIDs for version 2 and version 1
+ * smc_ib_walk_ports() - look at all ports that a namespace may use
+ * @net: namespace
+ * @fn: called for each RoCE port, active or not, with the list of devices locked; may
+ *	sleep, and take a reference of the device; true stops
+ * @arg: for @fn
  *
- * A port with a GID for version 2 comes first. Process context, sleeps for the list
- * lock only.
- *
- * Return: the device with a reference, or NULL.
+ * Process context.
  */
-struct smc_ib_device *smc_ib_find(struct net *net, struct net_device *ndev,
-				  const union ib_gid *addr, u8 *port, struct smc_ib_gids *gids)
+void smc_ib_walk_ports(struct net *net,
+		       bool (*fn)(struct smc_ib_device *dev, u8 port, void *arg), void *arg)
 {
 	struct smc_ib_device *dev;
+	bool stop = false;
 	unsigned int p;
-	int pass;
 
-	if (!net_eq(dev_net(ndev), net))
-		return NULL;
 	mutex_lock(&devices_lock);
-	for (pass = 0; pass < 2; pass++) {
-		list_for_each_entry(dev, &devices, entry) {
-			if (!rdma_dev_access_netns(dev->ibdev, net))
-				continue;
-			for (p = first_port(dev); p <= last_port(dev); p++) {
-				if (!port_gids(dev, p, ndev, addr, !pass, gids))
-					continue;
-				*port = p;
-				smc_ib_device_get(dev);
-				mutex_unlock(&devices_lock);
-				return dev;
-			}
-		}
+	list_for_each_entry(dev, &devices, entry) {
+		if (!rdma_dev_access_netns(dev->ibdev, net))
+			continue;
+		for (p = first_port(dev); p <= last_port(dev) && !stop; p++)
+			stop = port_suits(dev, p) && fn(dev, p, arg);
+		if (stop)
+			break;
 	}
 	mutex_unlock(&devices_lock);
-	return NULL;
+}
+
+/* The netdev of a port, with a reference; NULL: none, or this kernel does not say. */
+static struct net_device *port_netdev(struct smc_ib_device *dev, u8 port)
+{
+#ifdef SMC_HAVE_IB_DEVICE_GET_NETDEV
+	return ib_device_get_netdev(dev->ibdev, port);
+#else
+	struct ib_device *ibdev = dev->ibdev;
+
+	return ibdev->ops.get_netdev ? ibdev->ops.get_netdev(ibdev, port) : NULL;
+#endif
+}
+
+/**
+ * smc_ib_port_on() - is a netdev that of a port
+ * @dev: device
+ * @port: port number
+ * @ndev: netdev, no VLAN device
+ *
+ * So what the RNIC sends and receives is what @ndev does. A GID table tells less: it
+ * has the addresses of bonds and bridges, too.
+ *
+ * Return: true if so.
+ */
+bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
+{
+	struct net_device *own = port_netdev(dev, port);
+	bool same = own == ndev;
+
+#ifndef SMC_HAVE_IB_DEVICE_GET_NETDEV
+	if (!own) {
+		struct ib_device *ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+
+		/* drivers may be silent about it: a device with others below is an upper one */
+		same = ibdev ? ibdev == dev->ibdev : list_empty(&ndev->adj_list.lower);
+		if (ibdev)
+			ib_device_put(ibdev);
+	}
+#endif
+	dev_put(own);
+	return same;
+}
+
+/**
+ * smc_ib_port_below() - is the netdev of a port somewhere below another one
+ * @dev: device
+ * @port: port number
+ * @ndev: bond, bridge, VLAN device ...
+ *
+ * Return: true if so; false also where this kernel does not say.
+ */
+bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
+{
+	struct net_device *own = port_netdev(dev, port);
+	bool below = false;
+
+	rcu_read_lock();
+	if (own)
+		below = netdev_has_upper_dev_all_rcu(own, ndev);
+	rcu_read_unlock();
+	dev_put(own);
+	return below;
+}
+
+/**
+ * smc_ib_pnetid() - the PNET ID that a port itself was given
+ * @dev: device
+ * @port: port number
+ * @net: namespace of the administrator
+ * @id: result
+ *
+ * Return: false if it has none.
+ */
+bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
+		   char id[SMC_PNET_ID_LEN + 1])
+{
+	const struct device *parent = dev->ibdev->dev.parent;
+	char name[IB_DEVICE_NAME_MAX];
+
+	smc_ib_name(dev, name);
+	return smc_pnet_table_port(net, name, parent ? dev_name(parent) : NULL, port, id);
+}
+
+/**
+ * smc_ib_name() - what a device is called
+ * @dev: device, pinned
+ * @name: result
+ *
+ * Any context.
+ */
+void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX])
+{
+	spin_lock_bh(&names_lock);
+	memcpy(name, dev->name, IB_DEVICE_NAME_MAX);
+	spin_unlock_bh(&names_lock);
 }
 
 /* MAC of the netdev behind the port's first GID; false if it has none. */
@@ -469,10 +586,29 @@ static void remove_device(struct ib_device *ibdev, void *client_data)
 	smc_ib_device_unpin(dev);
 }
 
+/* What the PNET table says of a device goes on to be said of it. */
+static void rename_device(struct ib_device *ibdev, void *client_data)
+{
+	struct smc_ib_device *dev = client_data;
+	char old[IB_DEVICE_NAME_MAX];
+	struct net *net;
+
+	spin_lock_bh(&names_lock);
+	memcpy(old, dev->name, sizeof(old));
+	strscpy(dev->name, ibdev->name, sizeof(dev->name));
+	spin_unlock_bh(&names_lock);
+	rcu_read_lock();
+	for_each_net_rcu(net)
+		if (rdma_dev_access_netns(ibdev, net))
+			smc_pnet_table_rename_port(net, old, ibdev->name);
+	rcu_read_unlock();
+}
+
 static struct ib_client smc_client = {
 	.name = "smc",
 	.add = add_device,
 	.remove = remove_device,
+	.rename = rename_device,
 };
 
 /**

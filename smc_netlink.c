@@ -231,20 +231,22 @@ struct lgr_walk {
 	long at;
 };
 
-/* @direct: no link of the group goes through an IP gateway. */
-static u8 lgr_type(struct smc_lgr *lgr, bool *direct)
+/* @direct: no link of the group goes through an IP gateway; @id: PNET ID of the links. */
+static u8 lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct smc_link *link;
 	u8 n = 0;
 	u32 slot;
 
 	*direct = true;
+	id[0] = '\0';
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
 		n += smc_link_usable(link);
 		*direct &= link->direct;
+		strscpy(id, link->path.pnetid, SMC_PNET_ID_LEN + 1);
 		smc_link_put(link);
 	}
 	return min_t(u8, n, 2);	/* none, single, symmetric */
@@ -282,6 +284,7 @@ static int lgr_put(struct smc_lgr *lgr, void *arg)
 	struct nlattr *nest;
 	bool direct;
 	void *hdr;
+	char id[SMC_PNET_ID_LEN + 1];
 	u8 type;
 
 	/* the first namespace is the whole host's, any other has its own business only */
@@ -292,7 +295,7 @@ static int lgr_put(struct smc_lgr *lgr, void *arg)
 	hdr = put_header(skb, walk->cb);
 	if (!hdr)
 		return -EMSGSIZE;
-	type = lgr_type(lgr, &direct);
+	type = lgr_type(lgr, &direct, id);
 	nest = nla_nest_start(skb, SMC_GEN_LGR_SMCR);
 	if (!nest || nla_put_u32(skb, SMC_NLA_LGR_R_ID, lgr->id) ||
 	    nla_put_u32(skb, SMC_NLA_LGR_R_CONNS_NUM, READ_ONCE(lgr->nconns)) ||
@@ -302,7 +305,7 @@ static int lgr_put(struct smc_lgr *lgr, void *arg)
 	    nla_put_u8(skb, SMC_NLA_LGR_R_VLAN_ID, lgr->peer.vlan) ||
 	    nla_put_u64_64bit(skb, SMC_NLA_LGR_R_NET_COOKIE, lgr->net_cookie,
 			      SMC_NLA_LGR_R_PAD) ||
-	    nla_put_string(skb, SMC_NLA_LGR_R_PNETID, "") ||
+	    nla_put_string(skb, SMC_NLA_LGR_R_PNETID, id) ||
 	    (lgr->peer.version > 1 && lgr_put_v2(skb, &lgr->peer, direct))) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;

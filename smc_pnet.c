@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Which RoCE port serves a given TCP path, what lies towards the peer's GID, and in
- * which subnet and VLAN the path is.
+ * which subnet and VLAN the path is. The rules of the choice are in
+ * Documentation/handshake.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -10,6 +11,7 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <linux/string.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -17,33 +19,112 @@
 #include <rdma/ib_cache.h>
 #include <smc/fault.h>
 #include <smc/pnet.h>
+#include <smc/pnet_table.h>
 
 #define RESOLVE_MS	1000
 
-/**
- * smc_pnet_find_path() - the local port for a connection
- * @net: namespace
- * @ndev: netdev through which the TCP connection leaves
- * @saddr: its source address: IPv6, or IPv4-mapped
- * @path: result, but for the GID; its device reference then belongs to the caller
- * @gids: the GIDs to choose from when the version is known
- *
- * Process context.
- *
- * Return: 0, or -ENODEV: no port, port down, or no GID for the address.
- */
-int smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
-		       struct smc_path *path, struct smc_ib_gids *gids)
-{
-	union ib_gid addr;
+/* ---- VLAN and subnets of a TCP path ---- */
 
-	memset(path, 0, sizeof(*path));
-	memset(gids, 0, sizeof(*gids));
-	if (!netif_running(ndev) || !netif_carrier_ok(ndev))
-		return -ENODEV;
-	memcpy(addr.raw, saddr, sizeof(addr.raw));
-	path->dev = smc_ib_find(net, ndev, &addr, &path->port, gids);
-	return path->dev ? 0 : -ENODEV;
+static int vlan_of(struct net_device *ndev, struct netdev_nested_priv *priv)
+{
+	if (!is_vlan_dev(ndev))
+		return 0;
+	*(u16 *)priv->data = vlan_dev_vlan_id(ndev);
+	return 1;
+}
+
+/**
+ * smc_pnet_vlan() - the VLAN of a TCP path
+ * @ndev: its netdev; the first VLAN device from there downwards counts
+ *
+ * Return: VLAN ID, 0 = none.
+ */
+u16 smc_pnet_vlan(struct net_device *ndev)
+{
+	u16 vlan = 0;
+	struct netdev_nested_priv priv = { .data = &vlan };
+
+	rcu_read_lock();
+	if (!vlan_of(ndev, &priv))
+		netdev_walk_all_lower_dev_rcu(ndev, vlan_of, &priv);
+	rcu_read_unlock();
+	return vlan;
+}
+
+/**
+ * struct prefix_walk - what the walks over addresses are for
+ * @p: Proposal being written or judged
+ * @addr: the client's address on the TCP path; IPv4 as 4 bytes
+ * @other: an address of the netdev that is walked, likewise
+ */
+struct prefix_walk {
+	struct smc_clc_proposal *p;
+	const u8 *addr;
+	const u8 *other;
+};
+
+typedef bool (*prefix_fn)(const struct prefix_walk *w, const u8 *addr, u8 len);
+
+/* Calls @fn for each IPv4 address of @ndev until it returns true, which is returned. */
+static bool walk4(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+{
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+	bool found = false;
+
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(ndev);
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			found = fn(w, (const u8 *)&ifa->ifa_address, ifa->ifa_prefixlen);
+			if (found)
+				break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* As walk4(). Link-local addresses are left out: they are in no subnet. */
+static bool walk6(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+{
+	const struct inet6_ifaddr *ifa;
+	struct inet6_dev *in6_dev;
+	bool found = false;
+
+	rcu_read_lock();
+	in6_dev = __in6_dev_get(ndev);
+	if (in6_dev) {
+		read_lock_bh(&in6_dev->lock);
+		list_for_each_entry(ifa, &in6_dev->addr_list, if_list) {
+			if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+				continue;
+			found = fn(w, ifa->addr.s6_addr, ifa->prefix_len);
+			if (found)
+				break;
+		}
+		read_unlock_bh(&in6_dev->lock);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+static bool has_both(const struct prefix_walk *w, const u8 *addr, u8 len)
+{
+	return smc_clc_same_prefix(addr, w->addr, len) && smc_clc_same_prefix(addr, w->other, len);
+}
+
+/* Is @addr in that subnet of @ndev in which @own is, too? */
+static bool same_subnet(struct net_device *ndev, const struct in6_addr *own,
+			const struct in6_addr *addr)
+{
+	bool v4 = ipv6_addr_v4mapped(own);
+	struct prefix_walk w = {
+		.addr = addr->s6_addr + (v4 ? 12 : 0),
+		.other = own->s6_addr + (v4 ? 12 : 0),
+	};
+
+	return v4 ? walk4(ndev, has_both, &w) : walk6(ndev, has_both, &w);
 }
 
 /**
@@ -56,6 +137,246 @@ void smc_pnet_path_put(struct smc_path *path)
 		smc_ib_device_put(path->dev);
 	path->dev = NULL;
 }
+
+/* ---- the local port ---- */
+
+/* How well a port suits a TCP path. */
+enum fit {
+	FIT_NONE,
+	FIT_V1,		/* RoCE v1 alone */
+	FIT_ROUTED,	/* a GID of the address's family */
+	FIT_SUBNET,	/* ... in its subnet */
+	FIT_ADDRESS,	/* the address itself */
+};
+
+/**
+ * struct search - for the port of one TCP path
+ * @net: namespace
+ * @ndev: netdev of the path
+ * @real: the same without VLAN devices
+ * @saddr: source address: IPv6, or IPv4-mapped
+ * @vlan: VLAN of the path, 0 = none
+ * @id: PNET ID of @ndev, empty = by route
+ * @named: there are RoCE ports that were given @id: others need not apply
+ * @path: result: device and port
+ * @gids: result
+ * @best: how well the result suits
+ * @below: there is an RNIC below @ndev that belongs to another netdev
+ */
+struct search {
+	struct net *net;
+	struct net_device *ndev;
+	struct net_device *real;
+	const struct in6_addr *saddr;
+	u16 vlan;
+	char id[SMC_PNET_ID_LEN + 1];
+	bool named;
+	struct smc_path *path;
+	struct smc_ib_gids *gids;
+	enum fit best;
+	bool below;
+};
+
+/* True: it cannot get better. */
+static bool offer(struct search *s, struct smc_ib_device *dev, u8 port,
+		  const struct smc_ib_gids *gids, enum fit fit)
+{
+	if (fit <= s->best)
+		return false;
+	smc_pnet_path_put(s->path);
+	smc_ib_device_get(dev);
+	s->path->dev = dev;
+	s->path->port = port;
+	*s->gids = *gids;
+	s->best = fit;
+	return fit == FIT_ADDRESS;
+}
+
+/*
+ * The port whose netdev is that of the route. Not one that only has the address in its
+ * GID table: the RDMA core puts addresses of bonds, bridges and the like into the tables of
+ * RNICs below them, and whether what comes in for such an address reaches that RNIC is
+ * not to be seen from here. The administrator can say so, by PNET ID.
+ */
+static bool by_route(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct smc_ib_gids gids;
+	struct search *s = arg;
+	union ib_gid addr;
+	int rc2, rc1;
+
+	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
+	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &gids.v2);
+	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &gids.v1);
+	if (!smc_ib_port_on(dev, port, s->real)) {
+		/* also while its port is down: that would not help */
+		s->below |= !rc2 || !rc1 || smc_ib_port_below(dev, port, s->ndev);
+		return false;
+	}
+	if (!smc_ib_port_active(dev, port))
+		return false;
+	return offer(s, dev, port, &gids, !rc2 ? FIT_ADDRESS : !rc1 ? FIT_V1 : FIT_NONE);
+}
+
+/**
+ * struct id_walk - the PNET ID of a netdev from those below
+ * @net: namespace
+ * @id: result
+ * @level: how far up @id was found, 0 = nowhere
+ * @clash: another one was found as far up
+ */
+struct id_walk {
+	struct net *net;
+	char id[SMC_PNET_ID_LEN + 1];
+	int level;
+	bool clash;
+};
+
+static int id_of_lower(struct net_device *ndev, struct netdev_nested_priv *priv)
+{
+	struct id_walk *w = (struct id_walk *)priv->data;
+	char id[SMC_PNET_ID_LEN + 1];
+
+	if (ndev->lower_level < w->level || !smc_pnet_table_netdev(w->net, ndev, id))
+		return 0;
+	if (ndev->lower_level == w->level) {
+		w->clash |= strcmp(w->id, id);
+		return 0;
+	}
+	w->level = ndev->lower_level;
+	w->clash = false;
+	strscpy(w->id, id, sizeof(w->id));
+	return 0;
+}
+
+/*
+ * Its own ID, else that of the nearest one below it: a VLAN or a bond is on the network
+ * of the devices that it is made of. Different IDs side by side say nothing.
+ */
+static bool netdev_pnetid(struct net *net, struct net_device *ndev,
+			  char id[SMC_PNET_ID_LEN + 1])
+{
+	struct id_walk w = { .net = net };
+	struct netdev_nested_priv priv = { .data = &w };
+
+	if (smc_pnet_table_netdev(net, ndev, id))
+		return true;
+	rcu_read_lock();
+	netdev_walk_all_lower_dev_rcu(ndev, id_of_lower, &priv);
+	rcu_read_unlock();
+	if (!w.level || w.clash)
+		return false;
+	strscpy(id, w.id, SMC_PNET_ID_LEN + 1);
+	return true;
+}
+
+/**
+ * struct gid_search - in one port of the PNET ID
+ * @s: the search
+ * @all: the port itself has the ID, so its GIDs need not
+ * @gids: the best of both kinds so far
+ * @fit: of @gids
+ */
+struct gid_search {
+	const struct search *s;
+	bool all;
+	struct smc_ib_gids gids;
+	enum fit fit;
+};
+
+static enum fit fit_of_v2(const struct search *s, struct net_device *ndev,
+			  const struct smc_ib_gid *gid)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid->gid.raw;
+	int scope = ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
+
+	if (ipv6_addr_v4mapped(addr) != ipv6_addr_v4mapped(s->saddr))
+		return FIT_NONE;
+	if (ndev == s->ndev && ipv6_addr_equal(addr, s->saddr))
+		return FIT_ADDRESS;
+	if (scope)	/* of use to none but its like */
+		return ipv6_addr_type(s->saddr) & IPV6_ADDR_LINKLOCAL ? FIT_SUBNET : FIT_NONE;
+	return same_subnet(ndev, addr, s->saddr) ? FIT_SUBNET : FIT_ROUTED;
+}
+
+static bool try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
+{
+	struct gid_search *g = arg;
+	const struct search *s = g->s;
+	char id[SMC_PNET_ID_LEN + 1];
+	enum fit fit;
+
+	if (!g->all && (!netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
+		return false;
+	if (gid->roce_v1) {
+		/* version 1 stays within one VLAN */
+		if ((!g->gids.v1.mtu || ndev == s->ndev) && smc_pnet_vlan(ndev) == s->vlan)
+			g->gids.v1 = *gid;
+		return false;
+	}
+	fit = fit_of_v2(s, ndev, gid);
+	if (fit > g->fit) {
+		g->gids.v2 = *gid;
+		g->fit = fit;
+	}
+	return false;
+}
+
+static bool by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct search *s = arg;
+	struct gid_search g = { .s = s };
+	char id[SMC_PNET_ID_LEN + 1];
+
+	if (!smc_ib_port_active(dev, port))
+		return false;
+	g.all = smc_ib_pnetid(dev, port, s->net, id);
+	if (g.all ? strcmp(id, s->id) : s->named)
+		return false;
+	smc_ib_walk_gids(dev, port, s->net, try_gid, &g);
+	if (!g.fit && g.gids.v1.mtu)
+		g.fit = FIT_V1;
+	return offer(s, dev, port, &g.gids, g.fit);
+}
+
+/**
+ * smc_pnet_find_path() - the local port for a connection
+ * @net: namespace
+ * @ndev: netdev through which the TCP connection leaves
+ * @saddr: its source address: IPv6, or IPv4-mapped
+ * @path: result, but for the GID; its device reference then belongs to the caller
+ * @gids: the GIDs to choose from when the version is known
+ *
+ * Process context.
+ *
+ * Return: 0, or the reason to decline.
+ */
+u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+		       struct smc_path *path, struct smc_ib_gids *gids)
+{
+	struct search s = { .net = net, .ndev = ndev, .saddr = saddr, .path = path, .gids = gids };
+
+	memset(path, 0, sizeof(*path));
+	memset(gids, 0, sizeof(*gids));
+	if (!netif_running(ndev) || !netif_carrier_ok(ndev) || !net_eq(dev_net(ndev), net))
+		return SMC_CLC_DECL_NO_DEV;
+	s.real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+	s.vlan = smc_pnet_vlan(ndev);
+	if (netdev_pnetid(net, ndev, s.id)) {
+		s.named = smc_pnet_table_has_port(net, s.id);
+		smc_ib_walk_ports(net, by_pnetid, &s);
+	} else {
+		smc_ib_walk_ports(net, by_route, &s);
+	}
+	strscpy(path->pnetid, s.id, sizeof(path->pnetid));
+	if (path->dev)
+		return 0;
+	if (s.id[0])
+		return SMC_CLC_DECL_NO_DEV_PNETID;
+	return s.below ? SMC_CLC_DECL_DEV_BELOW : SMC_CLC_DECL_NO_DEV;
+}
+
+/* ---- the way to the peer ---- */
 
 /**
  * smc_pnet_path_park() - let the device of a path go if it must
@@ -198,88 +519,6 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 }
 
 /* ---- what version 1 asks of the TCP path ---- */
-
-static int vlan_of(struct net_device *ndev, struct netdev_nested_priv *priv)
-{
-	if (!is_vlan_dev(ndev))
-		return 0;
-	*(u16 *)priv->data = vlan_dev_vlan_id(ndev);
-	return 1;
-}
-
-/**
- * smc_pnet_vlan() - the VLAN of a TCP path
- * @ndev: its netdev; the first VLAN device from there downwards counts
- *
- * Return: VLAN ID, 0 = none.
- */
-u16 smc_pnet_vlan(struct net_device *ndev)
-{
-	u16 vlan = 0;
-	struct netdev_nested_priv priv = { .data = &vlan };
-
-	rcu_read_lock();
-	if (!vlan_of(ndev, &priv))
-		netdev_walk_all_lower_dev_rcu(ndev, vlan_of, &priv);
-	rcu_read_unlock();
-	return vlan;
-}
-
-/**
- * struct prefix_walk - what the walks over addresses are for
- * @p: Proposal being written or judged
- * @addr: the client's address on the TCP path
- */
-struct prefix_walk {
-	struct smc_clc_proposal *p;
-	const u8 *addr;
-};
-
-typedef bool (*prefix_fn)(const struct prefix_walk *w, const u8 *addr, u8 len);
-
-/* Calls @fn for each IPv4 address of @ndev until it returns true, which is returned. */
-static bool walk4(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
-{
-	const struct in_ifaddr *ifa;
-	struct in_device *in_dev;
-	bool found = false;
-
-	rcu_read_lock();
-	in_dev = __in_dev_get_rcu(ndev);
-	if (in_dev) {
-		in_dev_for_each_ifa_rcu(ifa, in_dev) {
-			found = fn(w, (const u8 *)&ifa->ifa_address, ifa->ifa_prefixlen);
-			if (found)
-				break;
-		}
-	}
-	rcu_read_unlock();
-	return found;
-}
-
-/* As walk4(). Link-local addresses are left out: they are in no subnet. */
-static bool walk6(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
-{
-	const struct inet6_ifaddr *ifa;
-	struct inet6_dev *in6_dev;
-	bool found = false;
-
-	rcu_read_lock();
-	in6_dev = __in6_dev_get(ndev);
-	if (in6_dev) {
-		read_lock_bh(&in6_dev->lock);
-		list_for_each_entry(ifa, &in6_dev->addr_list, if_list) {
-			if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
-				continue;
-			found = fn(w, ifa->addr.s6_addr, ifa->prefix_len);
-			if (found)
-				break;
-		}
-		read_unlock_bh(&in6_dev->lock);
-	}
-	rcu_read_unlock();
-	return found;
-}
 
 static bool put4(const struct prefix_walk *w, const u8 *addr, u8 len)
 {

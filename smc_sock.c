@@ -231,7 +231,7 @@ static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 		info->link.port = link->path.port;
 		memcpy(info->link.gid, link->path.gid.gid.raw, sizeof(info->link.gid));
 		memcpy(info->link.peer_gid, link->peer_gid.raw, sizeof(info->link.peer_gid));
-		strscpy(info->link.ibname, link->path.dev->name, sizeof(info->link.ibname));
+		smc_ib_name(link->path.dev, info->link.ibname);
 	}
 	spin_unlock_bh(&conn->lock);
 }

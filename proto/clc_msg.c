@@ -815,6 +815,10 @@ const char *smc_clc_reason_str(u32 reason)
 		return "no common limit of connections";
 	case SMC_CLC_DECL_MAX_LINKS:
 		return "no common limit of links";
+	case SMC_CLC_DECL_NO_DEV_PNETID:
+		return "no RoCE port with the connection's PNET ID";
+	case SMC_CLC_DECL_DEV_BELOW:
+		return "RoCE device is below a bond or bridge, PNET ID needed";
 	case SMC_CLC_DECL_MODE:
 		return "no common transport";
 	case SMC_CLC_DECL_RMBE_EYEC:

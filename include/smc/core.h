@@ -252,14 +252,15 @@ struct smc_contact {
 
 /*
  * Server: finds a ready group for (@net, peer->id, peer->gid, peer->carrier, version,
- * vlan) with a free connection place, or makes the caller the creator. If another handshake is
+ * vlan) with a free connection place and a link over @own's port (NULL: any), or makes the
+ * caller the creator. If another handshake is
  * in first contact with the same peer, waits for it until @deadline (-ETIMEDOUT).
  * @cancel (may be NULL) ends the wait early when set (-ECANCELED); it is polled at
  * least every 100 ms. 0 or -errno.
  */
 int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   unsigned long deadline, const bool *cancel,
-			   struct smc_contact *contact);
+			   const struct smc_path *own, unsigned long deadline,
+			   const bool *cancel, struct smc_contact *contact);
 /*
  * The creator is finished; @lgr (NULL on failure) becomes ready and visible. Wakes
  * waiters. The creator's reference stays with it.

@@ -11,6 +11,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
+#include <smc/pnet_table.h>
 
 struct net;
 struct net_device;
@@ -22,7 +23,7 @@ struct net_device;
  * @mem: the memory of this object: all users as one, and every link, shut down or not
  * @released: completed by the last put; the remove callback waits for it
  * @ibdev: the verbs device; valid while a reference (@ref) is held
- * @name: its name when it was added; valid as long as this object
+ * @name: its name, see smc_ib_name(); valid as long as this object
  * @entry: membership in the device list, under its lock
  * @event_handler: asynchronous events (ports, GIDs)
  * @dead: set under the device list lock once removal has begun; never cleared
@@ -71,7 +72,7 @@ struct smc_ib_gid {
 
 /**
  * struct smc_ib_gids - what a port has for a TCP path
- * @v2: RoCE v2 GID equal to the source address
+ * @v2: a RoCE v2 GID
  * @v1: a RoCE v1 GID
  */
 struct smc_ib_gids {
@@ -106,13 +107,18 @@ bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev);
 void smc_ib_device_pin(struct smc_ib_device *dev);
 void smc_ib_device_unpin(struct smc_ib_device *dev);
 
-/*
- * Finds the device and active port whose GIDs belong to @ndev (which may be a VLAN or
- * another upper device: GIDs name the device that has the address): with a RoCE v2 GID
- * @addr, or else with a RoCE v1 GID. Takes a reference.
- */
-struct smc_ib_device *smc_ib_find(struct net *net, struct net_device *ndev,
-				  const union ib_gid *addr, u8 *port, struct smc_ib_gids *gids);
+/* Ports that a namespace may use, and the GIDs of a port; see the definitions. */
+void smc_ib_walk_ports(struct net *net,
+		       bool (*fn)(struct smc_ib_device *dev, u8 port, void *arg), void *arg);
+bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
+		      bool (*fn)(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg),
+		      void *arg);
+/* Is @ndev the netdev of the port, or above that? */
+bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
+bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
+bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
+		   char id[SMC_PNET_ID_LEN + 1]);
+void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX]);
 bool smc_ib_port_active(struct smc_ib_device *dev, u8 port);
 /* The two kinds of GIDs of one port. */
 int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,

@@ -18,20 +18,21 @@ struct net_device;
  * @dev: device; the path holds a reference
  * @port: port number on it
  * @gid: GID, its index, MAC, MTU and netdev
+ * @pnetid: PNET ID by which it was chosen, empty = by route
  */
 struct smc_path {
 	struct smc_ib_device *dev;
 	u8 port;
 	struct smc_ib_gid gid;
+	char pnetid[SMC_PNET_ID_LEN + 1];
 };
 
 /*
  * Chooses the local port for a connection that leaves through @ndev with source
- * address @saddr (IPv4-mapped or IPv6). 0, or -ENODEV (no RoCE port behind the netdev,
- * port down or no matching GID). On success the caller owns @path->dev's reference and
- * sets @path->gid to one of @gids.
+ * address @saddr (IPv4-mapped or IPv6). 0, or the reason to decline. On success the
+ * caller owns @path->dev's reference and sets @path->gid to one of @gids.
  */
-int smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids);
 void smc_pnet_path_put(struct smc_path *path);
 void smc_pnet_path_park(struct smc_path *path);

@@ -11,6 +11,7 @@ extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_policy_suite;
 extern struct kunit_suite smc_pnet_suite;
+extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
 

@@ -310,7 +310,7 @@ static int contact(struct core_env *env, u32 peer_no, unsigned long limit, const
 {
 	struct smc_peer peer = env_peer(peer_no);
 
-	return smc_core_contact_begin(&init_net, &peer, jiffies + limit, cancel, out);
+	return smc_core_contact_begin(&init_net, &peer, NULL, jiffies + limit, cancel, out);
 }
 
 /* A peer's ID and GID from another address: no part of what the peer has or does. */
@@ -322,15 +322,15 @@ static void core_contact_stranger(struct kunit *test)
 	struct smc_lgr *lgr;
 
 	stranger.carrier.s6_addr[15] ^= 1;
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, jiffies + SOON, NULL,
-						     &s), 0);
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, NULL, jiffies + SOON,
+						     NULL, &s), 0);
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NOT_NULL(test, c.entry);
 	smc_core_contact_done(&s, NULL);
 	lgr = env_group_up(test, SMC_SERVER, 1);
 	smc_core_contact_done(&c, lgr);
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, jiffies + SOON, NULL,
-						     &s), 0);
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, NULL, jiffies + SOON,
+						     NULL, &s), 0);
 	KUNIT_EXPECT_NULL(test, s.lgr);
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
@@ -391,8 +391,8 @@ static void core_contact_same_peer(struct kunit *test)
 	peers[3].release = 1;
 	peers[4].vlan = 5;
 	for (i = 0; i < ARRAY_SIZE(peers); i++) {
-		KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &peers[i], jiffies, NULL,
-							     &c), 0);
+		KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &peers[i], NULL, jiffies,
+							     NULL, &c), 0);
 		KUNIT_EXPECT_NULL(test, c.lgr);
 		KUNIT_EXPECT_NOT_NULL(test, c.entry);
 		smc_core_contact_done(&c, NULL);
@@ -484,12 +484,12 @@ static void core_contact_net(struct kunit *test)
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &here), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, jiffies, NULL, &there), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
 	KUNIT_EXPECT_NOT_NULL(test, there.entry);
 	smc_core_contact_done(&there, NULL);
 	smc_core_contact_done(&here, server);
 	smc_core_ready(client);
-	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, jiffies, NULL, &there), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
 	KUNIT_EXPECT_NULL(test, there.lgr);
 	smc_core_contact_done(&there, NULL);
 	lgr = smc_core_find_client(other, &peer, ENV_PEER_QPN, jiffies, NULL, &link);
