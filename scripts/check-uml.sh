@@ -138,6 +138,8 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
+# which RNIC, and devices that change
+run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" --timeout 600
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 

@@ -1,0 +1,562 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Which RNIC a connection gets, and what becomes of it when devices change. Three RNICs on each
+# host, rxe0 to rxe2 over eth0 to eth2, subnets 10.0.0.0/24 to 10.0.2.0/24 (vm.py --links 3).
+# Host 2 connects. Proof: the mode of every connection by sock_diag on both sides (--require),
+# the packets of the right RNIC and of no other on both hosts, our own counters.
+
+CASES="table:60 route:90 pnetid:120 several:90 vlan:90 bond:120 bridge:120 names:90 late:90
+	address:120 mac:90 mtu:90 unload:60"
+export CASES
+
+setup()
+{
+	modprobe -q 8021q
+	modprobe -q bonding max_bonds=0
+	modprobe -q bridge
+	setup_net && setup_rxe && load_smc
+}
+
+# --- which RNIC ---
+
+# anew: nothing is left from a case before
+anew()
+{
+	/t/smcctl pnet flush
+	rounds=0
+}
+
+before()
+{
+	cp /proc/net/smc_stat /run/stat
+	for i_ in 0 1 2; do
+		[ ! -e "/sys/class/infiniband/rxe$i_" ] || rxe_counter sent_pkts "rxe$i_" > "/run/sent.$i_"
+	done
+}
+
+grown()
+{
+	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
+}
+
+# carried N: by rxe<N> and no other, since before()
+carried()
+{
+	for i_ in 0 1 2; do
+		[ -e "/sys/class/infiniband/rxe$i_" ] || continue
+		n_=$(($(rxe_counter sent_pkts "rxe$i_") - $(cat "/run/sent.$i_")))
+		if [ "$i_" = "$1" ]; then
+			expect "packets of rxe$i_" "$n_" -ge 256
+		else
+			# a TEST LINK or the end of a group at most
+			expect "packets of rxe$i_" "$n_" -le 16
+		fi
+	done
+}
+
+pnet()
+{
+	/t/smcctl pnet "$@" || fail "pnet $*"
+}
+
+# --- the ends ---
+
+# serve NAME: until the client of that name is through
+serve()
+{
+	start_server
+	sync_signal "up.$1"
+	sync_wait "through.$1" 100 > /dev/null
+	rc=$?
+	stop_server
+	[ "$rc" = 0 ] || exit 1
+}
+
+start_server()
+{
+	# shellcheck disable=SC2153 # CASE is set by main.sh
+	/t/smc_traffic server --family smc6 --timeout 30000 > "/run/server.$CASE" 2>&1 &
+	server=$!
+	wait_for 20 listening || fail "the server does not listen"
+}
+
+stop_server()
+{
+	kill "$server"
+	wait "$server" 2> /dev/null
+}
+
+listening()
+{
+	grep -q ':114E ' /proc/net/tcp6
+}
+
+# client MODE ADDRESS SUBTEST...: what it says is left in /run/client
+client()
+{
+	mode=$1 to=$2
+	shift 2
+	/t/smc_traffic client --connect "$to" --family smc --require "$mode" --mode \
+		--timeout 30000 --wait 10 "$@" > /run/client 2>&1
+	rc=$?
+	cat /run/client
+	[ "$rc" = 0 ] || fail "client to $to ended with $rc: $(tail -n 1 /run/client)"
+}
+
+# over RNIC ADDRESS: both hosts; one round of connections, carried by rxe<RNIC>
+over()
+{
+	rounds=$((rounds + 1))
+	sync_barrier "round$rounds" || exit 1
+	before
+	if [ "$HOST" = 1 ]; then
+		serve "$rounds"
+	else
+		sync_wait "up.$rounds" > /dev/null || exit 1
+		client smc "$2" stream:2 connects:3
+		sync_signal "through.$rounds"
+	fi
+	expect "connections" "$(($(grown srv_smc) + $(grown clnt_smc)))" -ge 4
+	expect "written by RDMA" "$(grown tx_write_bytes)" -ge 1048576
+	carried "$1"
+}
+
+# falls_back ADDRESS OWN/PEER: both hosts; TCP within two seconds, reasons of the client
+falls_back()
+{
+	rounds=$((rounds + 1))
+	sync_barrier "round$rounds" || exit 1
+	before
+	if [ "$HOST" = 1 ]; then
+		serve "$rounds"
+		expect "fallbacks" "$(grown srv_fback)" -ge 4
+	else
+		sync_wait "up.$rounds" > /dev/null || exit 1
+		t0=$(uptime_s)
+		client tcp "$1" connects:3 stream:1
+		expect "seconds" "$(($(uptime_s) - t0))" -le 3
+		grep -q "reasons $2" /run/client ||
+			fail "reasons $2 not in: $(grep reasons /run/client)"
+		sync_signal "through.$rounds"
+		expect "fallbacks" "$(grown clnt_fback)" -ge 4
+	fi
+	expect "written by RDMA" "$(grown tx_write_bytes)" -eq 0
+}
+
+# --- the table ---
+
+# entries: of the table, one per line: ID netdev ibdev port
+entries()
+{
+	/t/smcctl pnet | tail -n +2 | tr -s ' ' | sed 's/ *$//'
+}
+
+table_is()
+{
+	[ "$(entries)" = "$*" ] || fail "the PNET table is [$(entries)], expected [$*]"
+}
+
+case_table()
+{
+	anew
+	table_is ""
+	pnet add net1 netdev eth0 ibdev rxe0
+	table_is "NET1 eth0 - -
+NET1 - rxe0 1"
+	/t/smcctl pnet add NET2 netdev eth0 ibdev rxe1 && fail "eth0 has two IDs"
+	/t/smcctl pnet add NET1 netdev eth0 ibdev rxe0 && fail "nothing new, and no error"
+	/t/smcctl pnet add NET2 netdev eth1 ibdev rxe0 && fail "rxe0 has two IDs"
+	# what is new of the two is entered
+	pnet add NET1 netdev eth0 ibdev rxe1
+	table_is "NET1 eth0 - -
+NET1 - rxe0 1
+NET1 - rxe1 1"
+	# devices that do not exist
+	pnet add NET3 netdev later0 ibdev later/2
+	/t/smcctl pnet add NET4 netdev later0 && fail "later0 has two IDs"
+	pnet del NET1
+	table_is "NET3 later0 - -
+NET3 - later 2"
+	/t/smcctl pnet del NET1 && fail "NET1 is there twice"
+	# the name becomes a device, then the device has another name, then it goes
+	ip link add later0 type dummy || fail "no dummy device"
+	ip link set later0 name moved0
+	table_is "NET3 moved0 - -
+NET3 - later 2"
+	ip link del moved0 || fail "the table holds a device"
+	ip link add moved0 type dummy
+	/t/smcctl pnet add NET4 netdev moved0 && fail "moved0 has lost its ID"
+	pnet flush
+	table_is ""
+	pnet add NET4 netdev moved0
+	pnet flush
+	ip link del moved0
+}
+
+# --- the choice ---
+
+case_route()
+{
+	anew
+	over 0 10.0.0.1
+	over 1 10.0.1.1
+	over 0 10.0.0.1
+}
+
+# group_ids: PNET IDs of the groups, each once
+group_ids()
+{
+	/t/smcctl --json linkgroup | sed -n 's/.*"pnetid": *"\(.*\)".*/\1/p' | sort -u |
+		tr '\n' ' '
+}
+
+case_pnetid()
+{
+	anew
+	over 0 10.0.0.1
+	# a group over rxe0 is there: new connections leave it
+	pnet add NET1 netdev eth0 ibdev rxe2
+	over 2 10.0.0.1
+	group_ids | grep -qw NET1 || fail "PNET IDs of groups: $(group_ids)"
+	pnet flush
+	pnet add NET1 netdev eth0 ibdev rxe1
+	over 1 10.0.0.1
+	# the RNIC's address in the subnet of the connection is better than another one
+	ip addr add "10.0.0.10$HOST/24" dev eth2 noprefixroute
+	pnet add NET1 ibdev rxe2
+	over 2 10.0.0.1
+	ip addr del "10.0.0.10$HOST/24" dev eth2
+	pnet flush
+	over 0 10.0.0.1
+	# no port was given the ID: those of netdevs that were
+	pnet add NET2 netdev eth0
+	pnet add NET2 netdev eth1
+	over 0 10.0.0.1
+	pnet flush
+	# nobody on that network; eth1 is not concerned
+	pnet add NET3 netdev eth0 ibdev rxe7
+	falls_back 10.0.0.1 03038001
+	over 1 10.0.1.1
+	# known to the server only
+	[ "$HOST" = 1 ] || pnet flush
+	falls_back 10.0.0.1 05000000/03038001
+	[ "$HOST" = 2 ] || pnet flush
+}
+
+# Two RNICs of one ID: when the port of one goes down the other one serves.
+case_several()
+{
+	anew
+	pnet add NET1 netdev eth0 ibdev rxe1
+	pnet add NET1 ibdev rxe2
+	over 1 10.0.0.1
+	terms=$(stat_of lgr_term)
+	sync_barrier up || exit 1
+	ip link set eth1 down
+	sync_barrier down || exit 1
+	over 2 10.0.0.1
+	expect "groups ended" "$(($(stat_of lgr_term) - terms))" -ge 1
+	ip link set eth2 down
+	sync_barrier both_down || exit 1
+	falls_back 10.0.0.1 03038001
+	pnet flush
+	ip link set eth1 up
+	ip link set eth2 up
+	# IPv6 addresses do not survive it
+	wait_for 20 port_active rxe1 || fail "rxe1 stays down"
+	wait_for 20 port_active rxe2 || fail "rxe2 stays down"
+	over 1 10.0.1.1
+}
+
+# A VLAN device uses the RNIC below it, with and without an ID; its own ID is its own.
+case_vlan()
+{
+	anew
+	ip link add link eth0 name eth0.5 type vlan id 5 || fail "no VLAN device"
+	ip addr add "10.5.0.$HOST/24" dev eth0.5
+	ip link set eth0.5 up
+	over 0 10.5.0.1
+	pnet add NET1 netdev eth0 ibdev rxe1
+	over 1 10.5.0.1
+	pnet add NET5 netdev eth0.5 ibdev rxe2
+	over 2 10.5.0.1
+	over 1 10.0.0.1
+	pnet flush
+	ip link del eth0.5
+}
+
+# upper DEVICE TYPE OPTION...: eth0 below it, with the address of eth0
+upper()
+{
+	upper=$1
+	shift
+	ip addr flush dev eth0
+	ip link set eth0 down
+	ip link add "$upper" type "$@" || fail "no $upper"
+	ip link set eth0 master "$upper" || fail "eth0 does not go below $upper"
+	ip link set eth0 up
+	ip link set "$upper" up
+	ip addr add "10.0.0.$HOST/24" dev "$upper"
+	wait_for 10 carrier "$upper" || fail "$upper has no carrier"
+	sync_barrier "upper.$upper" || exit 1
+	wait_for 20 ping -c 1 -W 1 "10.0.0.$(peer)" > /dev/null || fail "no way over $upper"
+}
+
+carrier()
+{
+	[ "$(cat "/sys/class/net/$1/carrier")" = 1 ]
+}
+
+# no_upper DEVICE: eth0 as it was
+no_upper()
+{
+	sync_barrier "no_upper.$1" || exit 1
+	ip link set eth0 nomaster
+	ip link del "$1"
+	ip addr flush dev eth0
+	ip addr add "10.0.0.$HOST/24" dev eth0
+	ip addr add "fd00:0::$HOST/64" dev eth0 nodad
+	ip link set eth0 up
+	wait_for 20 port_active rxe0 || fail "the port stays down"
+	sync_barrier "no_upper2.$1" || exit 1
+}
+
+# Without an ID nobody knows whether packets for the RNIC come in at it. An ID of the device
+# itself counts, else one of those below it. An RNIC over the upper device is like any other.
+choose_upper()
+{
+	falls_back 10.0.0.1 03038002
+	pnet add NET1 netdev eth0 ibdev rxe1
+	over 1 10.0.0.1
+	pnet add NET2 netdev "$upper" ibdev rxe2
+	over 2 10.0.0.1
+	pnet flush
+	/usr/sbin/rdma link delete rxe0 || fail "rxe0 stays"
+	falls_back 10.0.0.1 03030000
+	add_rxe 0 "$upper" || fail "no rxe0 over $upper"
+	wait_for 10 port_active rxe0 || fail "the port stays down"
+	over 0 10.0.0.1
+	/usr/sbin/rdma link delete rxe0
+	add_rxe 0 eth0 || fail "no rxe0 over eth0"
+}
+
+case_bond()
+{
+	anew
+	upper bond0 bond mode active-backup miimon 100
+	choose_upper
+	no_upper bond0
+}
+
+case_bridge()
+{
+	anew
+	upper br0 bridge
+	choose_upper
+	no_upper br0
+}
+
+# --- changes ---
+
+# Connections and groups do not go by names; entries go with their devices.
+case_names()
+{
+	anew
+	over 0 10.0.0.1
+	pnet add NET1 netdev eth0 ibdev rxe0
+	pnet add NET2 ibdev ib9
+	ip link set eth0 name lan0 || fail "eth0 cannot be renamed"
+	/usr/sbin/rdma dev set rxe0 name ib0 || fail "rxe0 cannot be renamed"
+	table_is "NET1 lan0 - -
+NET1 - ib0 1
+NET2 - ib9 1"
+	sync_barrier renamed || exit 1
+	before
+	sent=$(rxe_counter sent_pkts ib0)
+	if [ "$HOST" = 1 ]; then
+		serve renamed
+		expect "new groups" "$(grown first_contact)" -eq 0
+	else
+		sync_wait up.renamed > /dev/null || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc idle:8 \
+			> /run/idle 2>&1 &
+		wait_for 10 device_shown ib0 || fail "smcctl sock: $(/t/smcctl sock)"
+		client smc 10.0.0.1 stream:2
+		sync_signal through.renamed
+		expect "new groups" "$(grown first_contact)" -eq 0
+	fi
+	expect "packets of ib0" "$(($(rxe_counter sent_pkts ib0) - sent))" -ge 256
+	/usr/sbin/rdma dev set ib0 name rxe0
+	ip link set lan0 name eth0
+	table_is "NET1 eth0 - -
+NET1 - rxe0 1
+NET2 - ib9 1"
+	pnet flush
+	over 0 10.0.0.1
+}
+
+device_shown()
+{
+	/t/smcctl sock | grep -q "SMCR.* on $1 port 1"
+}
+
+# A listener that is older than its RNIC.
+case_late()
+{
+	anew
+	[ "$HOST" = 2 ] || /usr/sbin/rdma link delete rxe0 || fail "rxe0 stays"
+	sync_barrier gone || exit 1
+	before
+	if [ "$HOST" = 1 ]; then
+		start_server
+		sync_signal up
+		sync_wait tcp > /dev/null || exit 1
+		add_rxe 0 eth0 || fail "no rxe0"
+		wait_for 10 port_active rxe0 || fail "rxe0 stays down"
+		echo 0 > /run/sent.0
+		sync_signal added
+		sync_wait through > /dev/null || exit 1
+		stop_server
+		expect "fallbacks" "$(grown srv_fback)" -ge 3
+	else
+		sync_wait up > /dev/null || exit 1
+		client tcp 10.0.0.1 connects:3
+		grep -q "reasons 05000000/03030000" /run/client || fail "$(grep reasons /run/client)"
+		sync_signal tcp
+		sync_wait added > /dev/null || exit 1
+		client smc 10.0.0.1 stream:2
+		sync_signal through
+	fi
+	carried 0
+}
+
+# ends_with COMMAND...: host 1 runs it while a connection is there: that ends on both hosts,
+# within 10 s on host 1. A client of version 2 cannot be told more.
+ends_with()
+{
+	sync_barrier begin || exit 1
+	before
+	if [ "$HOST" = 1 ]; then
+		start_server
+		sync_signal up
+		sync_wait there > /dev/null || exit 1
+		"$@" || fail "$*"
+		wait_for 10 aborted || fail "the connection lives on"
+		sync_signal changed
+		sync_wait ended 60 > /dev/null || exit 1
+		stop_server
+	else
+		sysctl -q -w net.smc.smcr_testlink_time=2
+		sync_wait up > /dev/null || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc idle:100 \
+			> /run/idle 2>&1 &
+		wait_for 10 one_conn || fail "no connection"
+		sync_signal there
+		sync_wait changed > /dev/null || exit 1
+		wait_for 40 aborted || fail "the connection lives on"
+		sync_signal ended
+		sysctl -q -w net.smc.smcr_testlink_time=30
+	fi
+	expect "groups ended" "$(grown lgr_term)" -ge 1
+	# a group in the old way would not be found again
+	first=$(stat_of first_contact)
+}
+
+aborted()
+{
+	[ "$(grown conn_abort)" -ge 1 ]
+}
+
+one_conn()
+{
+	[ "$(grown clnt_smc)" -ge 1 ]
+}
+
+new_address()
+{
+	ip addr del 10.0.0.1/24 dev eth0 && ip addr add 10.0.0.101/24 dev eth0
+}
+
+# The address of a group vanishes: it ends; the new address has a group of its own.
+case_address()
+{
+	anew
+	over 0 10.0.0.1
+	ends_with new_address
+	over 0 10.0.0.101
+	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
+	if [ "$HOST" = 1 ]; then
+		ip addr del 10.0.0.101/24 dev eth0
+		ip addr add 10.0.0.1/24 dev eth0
+	fi
+	over 0 10.0.0.1
+}
+
+new_mac()
+{
+	ip link set eth0 address "$1"
+}
+
+# The peer's queue pair sends to the old MAC.
+case_mac()
+{
+	anew
+	mac=$(cat /sys/class/net/eth0/address)
+	over 0 10.0.0.1
+	ends_with new_mac 52:54:00:00:77:01
+	# else TCP takes its time to find out
+	ip neigh flush dev eth0
+	over 0 10.0.0.1
+	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
+	[ "$HOST" = 2 ] || new_mac "$mac"
+	sync_barrier back || exit 1
+	ip neigh flush dev eth0
+}
+
+# set_mtu HOST1 HOST2, on a new pair of RNICs: no group is left from before
+set_mtu()
+{
+	/usr/sbin/rdma link delete rxe0
+	if [ "$HOST" = 1 ]; then
+		ip link set eth0 mtu "$1"
+	else
+		ip link set eth0 mtu "$2"
+	fi || fail "the MTU cannot be set"
+	add_rxe 0 eth0 || fail "no rxe0"
+	wait_for 10 port_active rxe0 || fail "rxe0 stays down"
+}
+
+# packets: that rxe0 of host 2 needs for 2 MiB there and back
+packets()
+{
+	over 0 10.0.0.1
+	n=$(($(rxe_counter sent_pkts rxe0) - $(cat /run/sent.0)))
+}
+
+# The path MTU is the smaller one of both ends: 4096 where both can, else 1024.
+case_mtu()
+{
+	anew
+	old=$(cat /sys/class/net/eth0/mtu)
+	set_mtu 9000 9000
+	packets
+	big=$n
+	expect "packets at 9000" "$big" -lt 2048
+	set_mtu 9000 1500
+	packets
+	expect "packets at 9000 and 1500" "$n" -ge 2048
+	set_mtu 1500 9000
+	packets
+	expect "packets at 1500 and 9000" "$n" -ge 2048
+	set_mtu "$old" "$old"
+	over 0 10.0.0.1
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	pnet add NET1 netdev eth0 ibdev rxe0
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
