@@ -161,9 +161,9 @@ else
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
 	# how connections end, and what they run over; whose the carrier is
 	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
-		--add "$tests/smc_ends" --timeout 400
+		--add "$tests/smc_ends" --timeout 600
 	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
-		--add "$tests/smc_carrier" --timeout 200
+		--add "$tests/smc_carrier" --timeout 300
 	# how groups fill up, are shared and end, with both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
