@@ -239,7 +239,8 @@ static int poll_clc(struct smc_hs_ctx *ctx, bool may_close)
  * @type: which
  * @timeout: jiffies
  *
- * A Decline is accepted wherever another message is expected (RFC A.2.5).
+ * A Decline is accepted wherever another message is expected (RFC A.2.5). What has
+ * arrived of the message already is in @ctx->rx: it is the caller's to reset.
  *
  * Return: HS_GO when the message is in @ctx->rx.
  */
@@ -249,7 +250,6 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 	unsigned long deadline = jiffies + timeout;
 	int rc;
 
-	smc_clc_rx_reset(&ctx->rx);
 	for (;;) {
 		long left = deadline - jiffies;
 
