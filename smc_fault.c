@@ -127,6 +127,7 @@ static struct site sites[] = {
 	SITE(WC_REG, "run"),
 	SITE(WC_RECV, "run"),
 
+	SITE(HS_KEYS, "run"),
 	SITE(REGION, "run"),
 	SITE(REGION_LIMIT, "run"),
 	SITE(REGION_MEM, "run"),

@@ -423,8 +423,11 @@ static void fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bool 
  * @ctx: handshake with a connection
  * @msg: result
  * @confirm: a Confirm
+ *
+ * Return: HS_GO, or HS_END after a Decline: the link has gone, and the keys with it.
  */
-void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool confirm)
+enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg,
+				    bool confirm)
 {
 	const struct smc_elem *elem = &ctx->conn->rx.elem;
 	struct smc_link *link = ctx->link;
@@ -442,21 +445,25 @@ void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool
 	msg->token = ctx->conn->token;
 	msg->bsize = smc_buf_size_code(elem->size);
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
+	/* after the key: while there is an address, that was one */
 	msg->vaddr = smc_buf_iova(elem->region, link->slot);
+	if (!msg->vaddr || smc_fault_hit(SMC_FAULT_HS_KEYS))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	msg->psn = link->psn;
 	if (msg->version == 1) {
 		if (!confirm && ctx->peer.marker)
 			smc_marker_set_v1(msg);
-		return;
+		return HS_GO;
 	}
 	memcpy(msg->eid, ctx->peer.eid, SMC_EID_LEN);
 	if (!ctx->first)
-		return;
+		return HS_GO;
 	fill_fce(&msg->fce, &ctx->peer, link->direct);
 	if (confirm) {
 		msg->gid_count = 1;
 		memcpy(msg->gids[0], link->path.gid.gid.raw, SMC_GID_LEN);
 	}
+	return HS_GO;
 }
 
 /**

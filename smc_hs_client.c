@@ -286,7 +286,8 @@ static void client_run(struct smc_hs_ctx *ctx)
 		return;
 	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
 		return;
-	smc_hs_fill_accept(ctx, &ctx->confirm, true);
+	if (smc_hs_fill_accept(ctx, &ctx->confirm, true))
+		return;
 	if (smc_hs_send_accept(ctx, &ctx->confirm)) {
 		smc_hs_fail(ctx, ECONNRESET, "Confirm could not be sent");
 		return;

@@ -316,7 +316,8 @@ static void server_run(struct smc_hs_ctx *ctx)
 	smc_hs_drop_netdev(ctx);
 	if (server_group(ctx))
 		return;
-	smc_hs_fill_accept(ctx, &ctx->accept, false);
+	if (smc_hs_fill_accept(ctx, &ctx->accept, false))
+		return;
 	if (smc_hs_send_accept(ctx, &ctx->accept)) {
 		smc_hs_fail(ctx, ECONNRESET, "Accept could not be sent");
 		return;

@@ -107,6 +107,7 @@ enum smc_fault_site {
 	SMC_FAULT_WC_RECV,
 
 	/* memory regions */
+	SMC_FAULT_HS_KEYS,
 	SMC_FAULT_REGION,
 	SMC_FAULT_REGION_LIMIT,
 	SMC_FAULT_REGION_MEM,

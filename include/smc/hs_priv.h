@@ -116,7 +116,8 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_drop_netdev(struct smc_hs_ctx *ctx);
-void smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg, bool confirm);
+enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg,
+				    bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct);
 int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
