@@ -349,7 +349,7 @@ static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
 {
 	int n;
 
-	m->mr = smc_fault_ptr(MR, -ENOMEM,
+	m->mr = smc_fault_ptr(MR, -ENOSPC,
 			      ib_alloc_mr(m->qp->pd, IB_MR_TYPE_MEM_REG, region->npages));
 	if (IS_ERR(m->mr))
 		return PTR_ERR(m->mr);

@@ -432,6 +432,8 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 		smc_link_put(other);
 	}
 	mutex_unlock(&lgr->mutex);
+	if (rc == -ENOSPC)
+		rc = -ENOMEM;	/* the device has no more; another group would not help */
 	if (!rc && supply->announce && kind == SMC_BUF_RMB)
 		rc = smc_llc_confirm_rkey(lgr, link, region, supply->cancel);
 	if (rc) {

@@ -14,7 +14,7 @@
 #   INTREE  y: host 2 is the in-tree family
 
 CASES="at_once:60 both_ways:60 full:90 full_client:60 idle:300 idle_client:120 open:300 out_of_sync:120"
-[ -z "$FAULT" ] || CASES="$CASES regions:60 regions_client:60"
+[ -z "$FAULT" ] || CASES="$CASES regions:60 no_keys:60 regions_client:60"
 [ -z "$EVIL" ] || CASES="$CASES hostile:120"
 [ -z "$ONLY" ] || CASES=$ONLY
 [ "$TOPOLOGY" = netns ] || CASES="lost:180 out_of_sync:120"
@@ -487,6 +487,29 @@ case_regions()
 	carried 2
 	step gone let_go
 	both_see "0 0"
+}
+
+# The device has no more keys: that is not the group's fault, and no other one is made.
+case_no_keys()
+{
+	fresh
+	[ "$HOST" = 2 ] || serve
+	step held hold smc 1
+	both_see 1
+	set_on 1 rmem 262144
+	[ "$HOST" = 2 ] || serve 4431
+	[ "$HOST" = 2 ] || fail_at MR:1
+	step tcp hold tcp 1 4431
+	expect "keys refused" "$(fired MR)" -eq 1
+	both_see 1
+	if [ "$HOST" = 1 ]; then
+		reasons 0x01010000
+	else
+		reasons 0x05000000 0x01010000
+	fi
+	expect "first contacts" "$(stat_of first_contact)" -eq 1
+	step gone let_go
+	both_see 0
 }
 
 # The client cannot make one: TCP, and its other connection lives.
