@@ -36,6 +36,8 @@
 #define PENDING_LIMITED	32
 /* Silence after which a host with too many children loses this one. */
 #define EVICT_AGE	(1 * HZ)
+/* Without memory for a child nobody else says that it is still there. */
+#define ACCEPT_AGAIN	(HZ / 10)
 
 /**
  * struct smc_listener - accept queue of one socket
@@ -59,7 +61,7 @@
 struct smc_listener {
 	refcount_t ref;
 	struct smc_sock *smc;
-	struct work_struct work;
+	struct delayed_work work;
 	wait_queue_entry_t wait;
 	spinlock_t lock; /* lists, counters, smc */
 	struct list_head pending;
@@ -196,7 +198,7 @@ static void listener_kick(struct smc_listener *l)
 {
 	spin_lock_bh(&l->lock);
 	if (l->smc)
-		queue_work(accept_wq, &l->work);
+		mod_delayed_work(accept_wq, &l->work, 0);
 	spin_unlock_bh(&l->lock);
 }
 
@@ -328,46 +330,50 @@ static struct smc_sock *child_alloc(const struct smc_sock *parent, struct socket
 	return child;
 }
 
-/* One child of the carrier; false: none, or a lasting failure. */
-static bool take_child(struct smc_listener *l, struct smc_sock *smc)
+/* One child of the carrier; -EAGAIN: none. */
+static int take_child(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct smc_sock *child;
 	int rc;
 
 	child = child_alloc(smc, NULL, 0);
 	if (!child)
-		return false;
+		return -ENOMEM;
 	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
 	if (rc) {
 		sock_put(smc_sock_sk(child));
 		/* ECONNABORTED and its like concern one child only */
-		return rc == -ECONNABORTED || rc == -EINTR;
+		return rc == -ECONNABORTED || rc == -EINTR ? 0 : rc;
 	}
 	smc_sockopt_mirror(child);
 	smc_sock_hash(child);
 	evict(l);
 	if (smc_carrier_peer_option(&child->carrier)) {
 		child_start(l, child);
-		return true;
+		return 0;
 	}
 	smc_fback_enter(child, SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 	if (!child_ready(l, child))
 		child_drop(child);
-	return true;
+	return 0;
 }
 
 static void accept_work(struct work_struct *work)
 {
-	struct smc_listener *l = container_of(work, struct smc_listener, work);
+	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
 	const struct cred *old = override_creds(l->cred);
 	struct smc_sock *smc = READ_ONCE(l->smc);
+	int rc = 0;
 
 	/* the stop waits for this work before the socket goes */
-	while (smc && listener_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) &&
-	       take_child(l, smc))
+	while (smc && listener_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
+		rc = take_child(l, smc);
 		cond_resched();
+	}
 	revert_creds(old);
+	if (rc == -ENOMEM)
+		queue_delayed_work(accept_wq, &l->work, ACCEPT_AGAIN);
 }
 
 /* The carrier's wait queue: a child is there, or the state changed. */
@@ -375,7 +381,7 @@ static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, v
 {
 	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
 
-	queue_work(accept_wq, &l->work);
+	mod_delayed_work(accept_wq, &l->work, 0);
 	return 0;
 }
 
@@ -393,7 +399,7 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	l->net = sock_net(smc_sock_sk(smc));
 	l->gate.shut = gate_shut;
 	l->limited = test_bit(SMC_SF_LIMIT_HS, &smc->flags);
-	INIT_WORK(&l->work, accept_work);
+	INIT_DELAYED_WORK(&l->work, accept_work);
 	init_waitqueue_func_entry(&l->wait, carrier_woke);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
@@ -432,7 +438,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 			remove_wait_queue(&csock->wq.wait, &l->wait);
 			smc_carrier_withdraw_option(&smc->carrier);
 			smc_fback_attach(smc, sk->sk_socket);
-			cancel_work_sync(&l->work);
+			cancel_delayed_work_sync(&l->work);
 			listener_put(l);
 		}
 		return rc;
@@ -534,7 +540,7 @@ void smc_accept_stop(struct smc_sock *smc)
 	l->smc = NULL;
 	spin_unlock_bh(&l->lock);
 	/* nobody queues it any more: kick looks at l->smc, the entry is off */
-	cancel_work_sync(&l->work);
+	cancel_delayed_work_sync(&l->work);
 	/* only now: the work compares children with what the listener showed */
 	smc_carrier_withdraw_option(&smc->carrier);
 

@@ -325,6 +325,13 @@ static void listener_closes(void)
 	check(fd_error(fd) == ECONNRESET, "ECONNRESET");
 }
 
+/* There was no memory for a child, and nobody else connects. */
+static void accept_again(void)
+{
+	arm("CARRIER_ACCEPT:1");
+	connects("a child at the second attempt", 0, TL_MODE_SMCR, 100);
+}
+
 static void accept_busy(void)
 {
 	struct pair busy = pair();
@@ -744,6 +751,7 @@ static const struct test {
 	{ "proposal", proposal },
 	{ "confirm", confirm },
 	{ "listener_closes", listener_closes },
+	{ "accept_again", accept_again },
 	{ "accept_busy", accept_busy },
 	{ "confirm_busy", confirm_busy },
 	{ "confirm_idle", confirm_idle },
