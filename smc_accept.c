@@ -34,8 +34,11 @@
 #define PENDING_MIN	1024
 #define PENDING_MAX	16384
 #define PENDING_LIMITED	32
-/* Silence after which a host with too many children loses this one. */
-#define EVICT_AGE	(1 * HZ)
+/*
+ * Silence after which a host with too many children loses this one. In-tree clients have
+ * one first contact at a time, which takes them 3 s, and hold all others back meanwhile.
+ */
+#define EVICT_AGE	(3 * HZ)
 /* Without memory for a child nobody else says that it is still there. */
 #define ACCEPT_AGAIN	(HZ / 10)
 
@@ -49,9 +52,10 @@
  * @pending: children in their handshake
  * @ready: children for accept()
  * @npending: length of @pending
+ * @nleaving: how many of them are evicted, and on their way out
  * @nready: length of @ready
  * @backlog: of listen()
- * @by_host: @pending by peer host
+ * @by_host: @pending by peer host, without those that are evicted
  * @gate: whether new connections may begin a handshake
  * @net: namespace, as long as @gate is asked
  * @limited: SMC_LIMIT_HS
@@ -67,6 +71,7 @@ struct smc_listener {
 	struct list_head pending;
 	struct list_head ready;
 	unsigned int npending;
+	unsigned int nleaving;
 	unsigned int nready;
 	unsigned int backlog;
 	struct smc_limit by_host;
@@ -128,7 +133,23 @@ static void pending_del(struct smc_listener *l, struct smc_sock *child)
 		return;
 	list_del_init(&child->entry);
 	WRITE_ONCE(l->npending, l->npending - 1);
+	if (child->hs.evicted)
+		l->nleaving--;
+	else
+		smc_limit_del(&l->by_host, child->hs.host);
+}
+
+/* l->lock held; false: its handshake has begun or ended. */
+static bool evict_one(struct smc_listener *l, struct smc_sock *child)
+{
+	if (child->hs.evicted || !smc_hs_evict(&child->hs))
+		return false;
+	/* at once: until it is gone the host would lose more than its share */
 	smc_limit_del(&l->by_host, child->hs.host);
+	child->hs.evicted = true;
+	l->nleaving++;
+	smc_stats_inc(l->net, SMC_STAT_HS_EVICTED);
+	return true;
 }
 
 /*
@@ -145,14 +166,17 @@ static void evict(struct smc_listener *l)
 	if (READ_ONCE(l->npending) <= max / 2)
 		return;
 	spin_lock_bh(&l->lock);
+	if (!smc_limit_any(&l->by_host, max / 4))
+		goto out;
 	list_for_each_entry(child, &l->pending, entry) {
-		if (smc_limit_by_host(&l->by_host, child->hs.host) < max / 4 ||
-		    !smc_hs_evict(&child->hs, EVICT_AGE))
-			continue;
-		smc_stats_inc(l->net, SMC_STAT_HS_EVICTED);
-		if (++n == 2)
+		/* those behind it came later */
+		if (n == 2 || l->npending - l->nleaving <= max / 2 ||
+		    !smc_hs_older(&child->hs, EVICT_AGE))
 			break;
+		if (smc_limit_by_host(&l->by_host, child->hs.host) >= max / 4)
+			n += evict_one(l, child);
 	}
+out:
 	spin_unlock_bh(&l->lock);
 }
 

@@ -914,21 +914,30 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 }
 
 /**
+ * smc_hs_older() - how long has a server been waiting for the Proposal
+ * @hs: started handshake of a server
+ * @age: jiffies
+ *
+ * Return: true if for @age or longer.
+ */
+bool smc_hs_older(const struct smc_hs *hs, unsigned long age)
+{
+	return time_after_eq(jiffies, READ_ONCE(hs->deadline) - T_CLC + age);
+}
+
+/**
  * smc_hs_evict() - end a handshake whose Proposal is overdue
  * @hs: started handshake of a server
- * @age: for so many jiffies at least
  *
  * Any context. One that has just begun goes on.
  *
  * Return: true if it ends for that.
  */
-bool smc_hs_evict(struct smc_hs *hs, unsigned long age)
+bool smc_hs_evict(struct smc_hs *hs)
 {
 	unsigned long flags;
 	bool evict;
 
-	if (time_before(jiffies, hs->deadline - T_CLC + age))
-		return false;
 	spin_lock_irqsave(&hs->wait.lock, flags);
 	evict = !test_and_set_bit(0, &hs->started);
 	if (evict) {

@@ -96,6 +96,23 @@ u32 smc_limit_by_host(const struct smc_limit *l, u64 host)
 	return min(l->by_host[0][bucket(host, 0)], l->by_host[1][bucket(host, 1)]);
 }
 
+/**
+ * smc_limit_any() - may there be a host with so many places
+ * @l: limit
+ * @n: how many
+ *
+ * Return: false: there is none. True: perhaps.
+ */
+bool smc_limit_any(const struct smc_limit *l, u32 n)
+{
+	int i;
+
+	for (i = 0; i < SMC_LIMIT_BUCKETS; i++)
+		if (l->by_host[0][i] >= n)
+			return true;
+	return false;
+}
+
 static bool fair(u32 mine, u32 used, u32 max)
 {
 	return used < max && mine < SHARE * (max - used);

@@ -62,6 +62,7 @@ struct smc_hs_result {
  * @work: the handshake
  * @first_work: server: looks whether the first message is there, or the time for it over
  * @cancelled: stop as soon as possible; done() is still called (FAIL, ECONNABORTED)
+ * @evicted: for its owner: smc_hs_evict() has ended it
  * @deadline: server: jiffies by which the Proposal must be complete
  * @started: bit 0: the work was queued, or never will be; changes under the lock of @wait
  */
@@ -81,6 +82,7 @@ struct smc_hs {
 	struct work_struct work;
 	struct delayed_work first_work;
 	bool cancelled;
+	bool evicted;
 	unsigned long deadline;
 	unsigned long started;
 };
@@ -99,8 +101,10 @@ void smc_hs_server_setup(struct smc_hs *hs);
 void smc_hs_start(struct smc_hs *hs);
 /* Any context: asks a running handshake to end; does not wait. */
 void smc_hs_cancel(struct smc_hs *hs);
-/* Server: cancels if there is no whole Proposal yet, for at least @age jiffies. Any context. */
-bool smc_hs_evict(struct smc_hs *hs, unsigned long age);
+/* Server: has it been started @age jiffies ago, or before? */
+bool smc_hs_older(const struct smc_hs *hs, unsigned long age);
+/* Server: cancels if there is no whole Proposal yet. Any context. */
+bool smc_hs_evict(struct smc_hs *hs);
 /* Process context: cancels and waits until done() has returned or will never run. */
 void smc_hs_cancel_sync(struct smc_hs *hs);
 /* Reason not to try a rendezvous with this address at all, 0 = try. Any context. */

@@ -36,6 +36,7 @@ u64 smc_limit_host(const struct in6_addr *peer);
 void smc_limit_add(struct smc_limit *l, u64 host);
 void smc_limit_del(struct smc_limit *l, u64 host);
 u32 smc_limit_by_host(const struct smc_limit *l, u64 host);
+bool smc_limit_any(const struct smc_limit *l, u32 n);
 
 int smc_limit_init(void);
 void smc_limit_exit(void);
