@@ -179,6 +179,9 @@ static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool 
 	bool mine = false;
 
 	for (;;) {
+		/* in time: the peer keeps what it is told, and nobody would take it back */
+		if (READ_ONCE(*cancel))
+			return -ECANCELED;
 		spin_lock_bh(&llc->lock);
 		if (!llc->dead && !llc->rkey.busy &&
 		    verdict(llc, SMC_LLC_DO_RKEY) == SMC_LLC_RUN) {
@@ -192,8 +195,6 @@ static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool 
 			return 0;
 		if (READ_ONCE(llc->dead) || llc_link_broken(link))
 			return -ECONNABORTED;
-		if (READ_ONCE(*cancel))
-			return -ECANCELED;
 		if (time_after_eq(jiffies, end))
 			return -ETIMEDOUT;
 		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
@@ -216,11 +217,12 @@ static void await_rkey_rsp(struct smc_llc *llc, struct smc_link *link, const boo
 {
 	unsigned long end = jiffies + LLC_RSP_TIME;
 
-	while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
-	       !READ_ONCE(*cancel) && time_before(jiffies, end))
+	/* once in any case: a peer that lives answers, and others can use the region then */
+	do {
 		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
-				   llc_link_broken(link),
-				   min_t(unsigned long, end - jiffies, SMC_CORE_POLL));
+				   llc_link_broken(link), SMC_CORE_POLL);
+	} while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
+		 !READ_ONCE(*cancel) && time_before(jiffies, end));
 }
 
 /* One request and its answer. -EAGAIN: the peer asks to be asked later. */
