@@ -35,8 +35,8 @@
 #define PENDING_MAX	16384
 #define PENDING_LIMITED	32
 /*
- * Silence after which a host with too many children loses this one. In-tree clients have
- * one first contact at a time, which takes them 3 s, and hold all others back meanwhile.
+ * Silence after which a host with too many children loses this one. Who means to speak does
+ * so at once, unless it is a busy host or a lost segment has to be sent again.
  */
 #define EVICT_AGE	(3 * HZ)
 /* Without memory for a child nobody else says that it is still there. */
@@ -218,11 +218,18 @@ static bool listener_room(const struct smc_listener *l)
 	       READ_ONCE(l->npending) < 2 * PENDING_MAX;
 }
 
+/* A later look becomes one at once; one that is queued already keeps its place. */
+static void look_now(struct smc_listener *l)
+{
+	if (!queue_delayed_work(accept_wq, &l->work, 0) && timer_pending(&l->work.timer))
+		mod_delayed_work(accept_wq, &l->work, 0);
+}
+
 static void listener_kick(struct smc_listener *l)
 {
 	spin_lock_bh(&l->lock);
 	if (l->smc)
-		mod_delayed_work(accept_wq, &l->work, 0);
+		look_now(l);
 	spin_unlock_bh(&l->lock);
 }
 
@@ -405,7 +412,7 @@ static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, v
 {
 	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
 
-	mod_delayed_work(accept_wq, &l->work, 0);
+	look_now(l);
 	return 0;
 }
 

@@ -31,8 +31,6 @@
  */
 #define REGION_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* Registration takes 5 s at most, the peer's answer to CONFIRM RKEY as long again. */
-
 /*
  * A region is mapped for several devices at once. What one of them holds must not be
  * taken for all of the region when it is unmapped: bytes cross over only where a sync
