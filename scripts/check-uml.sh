@@ -139,7 +139,7 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
 # which RNIC, and devices that change
-run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" --timeout 600
+run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" --timeout 1200
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
@@ -161,7 +161,7 @@ else
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
 	# how connections end, and what they run over; whose the carrier is
 	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
-		--add "$tests/smc_ends" --timeout 600
+		--add "$tests/smc_ends" --timeout 1200
 	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
 		--add "$tests/smc_carrier" --timeout 300
 	# how groups fill up, are shared and end, with both hosts in one instance

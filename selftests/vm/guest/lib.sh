@@ -337,7 +337,8 @@ unload_smc()
 
 unload_module()
 {
-	rmmod smc_diag && rmmod smc
+	[ ! -d /sys/module/smc_diag ] || rmmod smc_diag || return 1
+	rmmod smc
 }
 
 # The in-tree family starts without a UEID and then declines SMC-Rv2.
