@@ -353,7 +353,9 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 
 #ifndef SMC_HAVE_IB_DEVICE_GET_NETDEV
 	if (!own) {
-		struct ib_device *ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+		/* devices of other drivers may be over the same netdev */
+		struct ib_device *ibdev =
+			ib_device_get_by_netdev(ndev, dev->ibdev->ops.driver_id);
 
 		/* drivers may be silent about it: a device with others below is an upper one */
 		same = ibdev ? ibdev == dev->ibdev : list_empty(&ndev->adj_list.lower);

@@ -125,11 +125,15 @@ static const struct nla_policy policy[SMC_PNETID_MAX + 1] = {
 	[SMC_PNETID_IBPORT] = { .type = NLA_U8 },
 };
 
+/* What programs may send beyond what we know is no reason to refuse them, as ever here. */
+#define LENIENT	(GENL_DONT_VALIDATE_STRICT | GENL_DONT_VALIDATE_DUMP)
+
 static const struct genl_ops ops[] = {
-	{ .cmd = SMC_PNETID_GET, .doit = pnet_get, .dumpit = pnet_dump },
-	{ .cmd = SMC_PNETID_ADD, .doit = pnet_add, .flags = GENL_ADMIN_PERM },
-	{ .cmd = SMC_PNETID_DEL, .doit = pnet_del, .flags = GENL_ADMIN_PERM },
-	{ .cmd = SMC_PNETID_FLUSH, .doit = pnet_flush, .flags = GENL_ADMIN_PERM },
+	{ .cmd = SMC_PNETID_GET, .doit = pnet_get, .dumpit = pnet_dump, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_ADD, .doit = pnet_add, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_DEL, .doit = pnet_del, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_FLUSH, .doit = pnet_flush, .flags = GENL_ADMIN_PERM,
+	  .validate = LENIENT },
 };
 
 static struct genl_family family __ro_after_init = {

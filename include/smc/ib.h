@@ -56,16 +56,16 @@ struct smc_ib_device {
  * struct smc_ib_gid - one usable GID of a port
  * @gid: the GID; of RoCE v2: an IPv6 address, or an IPv4-mapped one
  * @index: its index in the port's GID table
+ * @mac: Ethernet address of the netdev behind it; at an even offset, as the kernel wants it
  * @roce_v1: of RoCE v1: straight on Ethernet, not routable
- * @mac: Ethernet address of the netdev behind it
  * @mtu: path MTU that fits the netdev and the port, enum ib_mtu; 0 = there is no GID
  * @ifindex: netdev the entry belongs to
  */
 struct smc_ib_gid {
 	union ib_gid gid;
 	u16 index;
-	bool roce_v1;
 	u8 mac[6];
+	bool roce_v1;
 	u8 mtu;
 	int ifindex;
 };
