@@ -250,7 +250,7 @@ static int id_of_lower(struct net_device *ndev, struct netdev_nested_priv *priv)
 }
 
 /*
- * Its own ID, else that of the nearest one below it: a VLAN or a bond is on the network
+ * Its own ID, else that of the highest one below it: a VLAN or a bond is on the network
  * of the devices that it is made of. Different IDs side by side say nothing.
  */
 static bool netdev_pnetid(struct net *net, struct net_device *ndev,
