@@ -139,7 +139,8 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
 # which RNIC, and devices that change
-run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" --timeout 1200
+aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
+	--timeout 2400
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
@@ -163,7 +164,7 @@ else
 	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
 		--add "$tests/smc_ends" --timeout 1200
 	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
-		--add "$tests/smc_carrier" --timeout 300
+		--add "$tests/smc_carrier" --timeout 600
 	# how groups fill up, are shared and end, with both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
