@@ -29,7 +29,7 @@ void ends_enter(enum ends_where where)
 		ends_die("setns");
 }
 
-void ends_open(void)
+static void open_ends(void)
 {
 	char path[64];
 
@@ -58,9 +58,18 @@ void ends_check(bool ok, const char *fmt, ...)
 	bad++;
 }
 
-int ends_bad(void)
+int ends_main(int argc, char **argv, const struct ends_test *tests, size_t n)
 {
-	return !!bad;
+	for (size_t i = 0; i < n; i++) {
+		if (argc < 2) {
+			printf("%s\n", tests[i].name);
+		} else if (!strcmp(argv[1], tests[i].name)) {
+			open_ends();
+			tests[i].run();
+			return !!bad;
+		}
+	}
+	return argc < 2 ? 0 : 2;
 }
 
 void ends_run(enum ends_where where, const char *fmt, ...)

@@ -24,13 +24,23 @@ struct ends_pair {
 	int fd[ENDS_NR];
 };
 
+/**
+ * struct ends_test - a test of such a program
+ * @name: what it is called by
+ * @run: tells by ends_check() and ends_die() what is wrong
+ */
+struct ends_test {
+	const char *name;
+	void (*run)(void);
+};
+
+/* PROGRAM: the names of all tests; PROGRAM NAME: that one. What main() is to return. */
+int ends_main(int argc, char **argv, const struct ends_test *tests, size_t n);
 void ends_die(const char *what) __noreturn;
-/* Opens the namespaces; the caller is at the client's end afterwards. */
-void ends_open(void);
+/* A test begins, and is again after each call here, at the client's end. */
 void ends_enter(enum ends_where where);
-/* A failed check is told and remembered: what main() is to return. */
+/* A failed check is told and remembered. */
 void ends_check(bool ok, const char *fmt, ...) __printf(2, 3);
-int ends_bad(void);
 /* Runs a shell command in the namespace of an end; dies if it fails. */
 void ends_run(enum ends_where where, const char *fmt, ...) __printf(2, 3);
 /* Writes @text into a file of a folder; dies if that fails. */

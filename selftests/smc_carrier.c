@@ -431,10 +431,7 @@ static void memory_test(void)
 	waitpid(pid, NULL, 0);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct ends_test tests[] = {
 	{ "reset", reset_test },
 	{ "timed_out", timed_out },
 	{ "timed_out_dead", timed_out_dead },
@@ -448,14 +445,5 @@ int main(int argc, char **argv)
 {
 	smc = tl_proto_find("smc");
 	tcp = tl_proto_find("inet");
-	for (size_t i = 0; i < TL_ARRAY_SIZE(tests); i++) {
-		if (argc < 2) {
-			printf("%s\n", tests[i].name);
-		} else if (!strcmp(argv[1], tests[i].name)) {
-			ends_open();
-			tests[i].run();
-			return ends_bad();
-		}
-	}
-	return argc < 2 ? 0 : 2;
+	return ends_main(argc, argv, tests, TL_ARRAY_SIZE(tests));
 }

@@ -359,10 +359,7 @@ static void disabled(void)
 	}
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct ends_test tests[] = {
 	{ "matrix", matrix },
 	{ "gone", gone },
 	{ "disabled", disabled },
@@ -371,14 +368,5 @@ static const struct {
 /* smc_ends: the names of all tests; smc_ends NAME: one of them */
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < TL_ARRAY_SIZE(tests); i++) {
-		if (argc < 2) {
-			printf("%s\n", tests[i].name);
-		} else if (!strcmp(argv[1], tests[i].name)) {
-			ends_open();
-			tests[i].run();
-			return ends_bad();
-		}
-	}
-	return argc < 2 ? 0 : 2;
+	return ends_main(argc, argv, tests, TL_ARRAY_SIZE(tests));
 }

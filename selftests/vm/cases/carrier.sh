@@ -23,21 +23,12 @@ setup()
 
 carrier()
 {
-	at "$1"
-	# a case that failed has left its own
-	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
-	load "" || fail "the module does not load"
-	/t/smc_carrier "$1" > /run/carrier
-	rc=$?
-	cat /run/carrier
-	grep '^#' /run/carrier | while read -r _ line; do
+	on_the_cable /t/smc_carrier "$1"
+	grep '^#' /run/said | while read -r _ line; do
 		diag "$line"
 	done
-	ip netns exec c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
 	ip netns exec c /usr/sbin/nft flush ruleset
 	ip netns exec s /usr/sbin/nft flush ruleset
-	ip -n c neigh flush dev vethc
-	ip -n s neigh flush dev veths
 	unload
 	[ "$rc" = 0 ] || fail "exit code $rc"
 }

@@ -18,17 +18,9 @@ setup()
 	modprobe sch_netem
 }
 
-# A fresh module, so that no group is left from the test before.
 timer()
 {
-	at "$1"
-	load "" || fail "the module does not load"
-	/t/smc_timers "$1"
-	rc=$?
-	ip netns exec c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
-	# a cut cable leaves neighbours that are asked for again only after a second
-	ip -n c neigh flush dev vethc
-	ip -n s neigh flush dev veths
+	on_the_cable /t/smc_timers "$1"
 	unload
 	[ "$rc" = 0 ] || fail "exit code $rc"
 }

@@ -106,6 +106,23 @@ unload()
 	[ ! -e /proc/net/smc_stat ] || fail "$AT: /proc/net/smc_stat is left"
 }
 
+# on_the_cable PROGRAM TEST: with a fresh module, so that no group is left from the test before.
+# Leaves its exit code in $rc, what it said in /run/said, and the cable as it was.
+on_the_cable()
+{
+	at "$2"
+	# a case that failed has left its own
+	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
+	load "" || fail "the module does not load"
+	"$1" "$2" > /run/said
+	rc=$?
+	cat /run/said
+	ip netns exec c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
+	# a cut cable leaves neighbours that are asked for again only after a second
+	ip -n c neigh flush dev vethc
+	ip -n s neigh flush dev veths
+}
+
 # at WHAT: for messages, here and in the kernel log
 at()
 {
