@@ -16,6 +16,12 @@
 #define OFF_CONS_OFF	20
 #define OFF_FLAGS	24
 #define OFF_STATE	25
+#define OFF_LEFT	26	/* these are not of the RFC */
+#define OFF_MOVE	27
+#define OFF_MORE	28
+#define OFF_HEARD	30
+
+#define MORE_OF_F	(SMC_CDC_M_ORDERLY | SMC_CDC_M_BEFORE)
 
 static bool is_cdc(const u8 *buf, size_t len)
 {
@@ -49,6 +55,9 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	out->token = smc_get_be32(buf + OFF_TOKEN);
 	if (failover) {
 		out->flags = SMC_CDC_F_FAILOVER;
+		out->left = buf[OFF_LEFT];
+		out->move = buf[OFF_MOVE];
+		out->more = buf[OFF_MORE] & MORE_OF_F;
 		return 0;
 	}
 	out->prod.wrap = smc_get_be16(buf + OFF_PROD_WRAP);
@@ -57,7 +66,15 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	out->cons.off = smc_get_be32(buf + OFF_CONS_OFF);
 	out->flags = buf[OFF_FLAGS] & SMC_CDC_F_ALL;
 	out->state = buf[OFF_STATE] & SMC_CDC_S_ALL;
+	out->more = buf[OFF_MORE] & SMC_CDC_M_ALL & ~MORE_OF_F;
+	if (out->more & SMC_CDC_M_HEARD)
+		out->heard = smc_get_be16(buf + OFF_HEARD);
 	return 0;
+}
+
+bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
+{
+	return is_cdc(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 }
 
 static bool failover_is_bare(const struct smc_cdc_msg *in)
@@ -73,6 +90,12 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 		return -EINVAL;
 	if ((in->flags & SMC_CDC_F_FAILOVER) && !failover_is_bare(in))
 		return -EINVAL;
+	if ((in->left || in->move) && !(in->flags & SMC_CDC_F_FAILOVER))
+		return -EINVAL;
+	if (in->more & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_OF_F : SMC_CDC_M_ALL & ~MORE_OF_F))
+		return -EINVAL;
+	if (in->heard && !(in->more & SMC_CDC_M_HEARD))
+		return -EINVAL;
 	if (cap < SMC_CDC_LEN)
 		return -ENOSPC;
 
@@ -87,5 +110,9 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 	smc_put_be32(buf + OFF_CONS_OFF, in->cons.off);
 	buf[OFF_FLAGS] = in->flags;
 	buf[OFF_STATE] = in->state;
+	buf[OFF_LEFT] = in->left;
+	buf[OFF_MOVE] = in->move;
+	buf[OFF_MORE] = in->more;
+	smc_put_be16(buf + OFF_HEARD, in->heard);
 	return SMC_CDC_LEN;
 }

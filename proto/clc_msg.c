@@ -5,6 +5,7 @@
  * was and no second copy of these rather large structures is needed.
  */
 #include <smc/proto/clc_msg.h>
+#include <smc/proto/marker.h>
 
 #define EYE_SMCR	0xe2d4c3d9
 #define EYE_SMCD	0xe2d4c3c4
@@ -767,7 +768,7 @@ enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a)
 	if (a->fce.max_conns < SMC_CLC_CONNS_MIN)
 		return SMC_CLC_DECL_MAX_CONNS;
 	if (a->fce.max_links < SMC_CLC_LINKS_MIN ||
-	    a->fce.max_links > SMC_CLC_LINKS_MAX)
+	    a->fce.max_links > smc_marker_fce_links_max(&a->fce))
 		return SMC_CLC_DECL_MAX_LINKS;
 	return SMC_CLC_DECL_NONE;
 }
@@ -789,6 +790,8 @@ const char *smc_clc_reason_str(u32 reason)
 		return "configuration error";
 	case SMC_CLC_DECL_PEER_NO_SMC:
 		return "peer did not indicate SMC";
+	case SMC_CLC_DECL_STRANGER:
+		return "peer sent the SMC option, but does not speak SMC";
 	case SMC_CLC_DECL_IPSEC:
 		return "IPsec in use";
 	case SMC_CLC_DECL_NO_DEV:

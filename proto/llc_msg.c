@@ -2,7 +2,7 @@
 /*
  * LLC messages: wire format. Version 1 messages have 44 bytes; version 2
  * uses the same layouts behind another type byte and a 16-bit length, and
- * lets three messages grow beyond 44 bytes.
+ * lets four messages grow beyond 44 bytes.
  */
 #include <smc/proto/llc_msg.h>
 
@@ -212,6 +212,15 @@ static bool delete_rkey_is_sane(const u8 *buf, size_t len, u8 version)
 	       len >= SMC_LLC_RKEYS_OFF + SMC_LLC_RKEY_LEN * count;
 }
 
+/* The list of other links is in the message; what follows it is padding. */
+static bool confirm_rkey_is_sane(const u8 *buf, size_t len, u8 version)
+{
+	u8 others = buf[CR_OTHERS];
+
+	return others <= SMC_LLC_MAX_OTHER &&
+	       len >= CR_OTHER + (size_t)OTHER_LEN * smc_llc_crkey_here(version, others);
+}
+
 static bool body_is_sane(const u8 *buf, size_t len, u8 type, u8 version)
 {
 	switch (type) {
@@ -221,6 +230,7 @@ static bool body_is_sane(const u8 *buf, size_t len, u8 type, u8 version)
 		return len >= SMC_LLC_GIDS_OFF +
 			      (size_t)SMC_GID_LEN * buf[RL_COUNT];
 	case SMC_LLC_CONFIRM_RKEY:
+		return confirm_rkey_is_sane(buf, len, version);
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		return buf[CR_OTHERS] <= SMC_LLC_MAX_OTHER;
 	case SMC_LLC_DELETE_RKEY:
@@ -316,15 +326,14 @@ static void get_req_add_link(const u8 *buf, struct smc_llc_req_add_link *m)
 	set_list(&m->gids, buf + SMC_LLC_GIDS_OFF, buf[RL_COUNT]);
 }
 
-static void get_confirm_rkey(const u8 *buf, struct smc_llc_confirm_rkey *m)
+static void get_confirm_rkey(const u8 *buf, u8 version, struct smc_llc_confirm_rkey *m)
 {
 	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
 	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
 	m->others = buf[CR_OTHERS];
 	m->rkey = smc_get_be32(buf + CR_RKEY);
 	m->vaddr = smc_get_be64(buf + CR_VADDR);
-	get_other(buf + CR_OTHER, m->other,
-		  at_most(m->others, SMC_LLC_CRKEY_PAIRS));
+	get_other(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
 }
 
 static void get_confirm_rkey_cont(const u8 *buf,
@@ -377,7 +386,7 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 		get_req_add_link(buf, &out->req_add_link);
 		break;
 	case SMC_LLC_CONFIRM_RKEY:
-		get_confirm_rkey(buf, &out->confirm_rkey);
+		get_confirm_rkey(buf, version, &out->confirm_rkey);
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		get_confirm_rkey_cont(buf, &out->confirm_rkey_cont);
@@ -423,6 +432,15 @@ static int req_add_link_len(const struct smc_llc_req_add_link *m)
 	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
 }
 
+static int confirm_rkey_len(const struct smc_llc_confirm_rkey *m, u8 version)
+{
+	int len = CR_OTHER + OTHER_LEN * smc_llc_crkey_here(version, m->others);
+
+	if (m->others > SMC_LLC_MAX_OTHER)
+		return -EINVAL;
+	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
+}
+
 static int delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 version,
 			   bool response)
 {
@@ -453,8 +471,7 @@ int smc_llc_len(const struct smc_llc_msg *in)
 	case SMC_LLC_REQ_ADD_LINK:
 		return req_add_link_len(&in->req_add_link);
 	case SMC_LLC_CONFIRM_RKEY:
-		return in->confirm_rkey.others > SMC_LLC_MAX_OTHER ?
-			       -EINVAL : SMC_LINK_MSG_LEN;
+		return confirm_rkey_len(&in->confirm_rkey, in->version);
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		return in->confirm_rkey_cont.left > SMC_LLC_MAX_OTHER ?
 			       -EINVAL : SMC_LINK_MSG_LEN;
@@ -525,7 +542,7 @@ static void put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
 	buf[RL_COUNT] = (u8)m->gids.count;
 }
 
-static void put_confirm_rkey(u8 *buf, const struct smc_llc_confirm_rkey *m)
+static void put_confirm_rkey(u8 *buf, u8 version, const struct smc_llc_confirm_rkey *m)
 {
 	if (m->negative)
 		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
@@ -534,8 +551,7 @@ static void put_confirm_rkey(u8 *buf, const struct smc_llc_confirm_rkey *m)
 	buf[CR_OTHERS] = m->others;
 	smc_put_be32(buf + CR_RKEY, m->rkey);
 	smc_put_be64(buf + CR_VADDR, m->vaddr);
-	put_other(buf + CR_OTHER, m->other,
-		  at_most(m->others, SMC_LLC_CRKEY_PAIRS));
+	put_other(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
 }
 
 static void put_confirm_rkey_cont(u8 *buf,
@@ -638,7 +654,7 @@ int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 		put_req_add_link(buf, &in->req_add_link);
 		break;
 	case SMC_LLC_CONFIRM_RKEY:
-		put_confirm_rkey(buf, &in->confirm_rkey);
+		put_confirm_rkey(buf, in->version, &in->confirm_rkey);
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		put_confirm_rkey_cont(buf, &in->confirm_rkey_cont);

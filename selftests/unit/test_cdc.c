@@ -107,8 +107,12 @@ static struct smc_cdc_msg random_msg(u32 my_size, u32 peer_size)
 
 	if (!unit_below(8)) {
 		m.flags = SMC_CDC_F_FAILOVER;
+		m.more = unit_below(4);
 		return m;
 	}
+	m.more = (u8)unit_below(4) * SMC_CDC_M_ASK;
+	if (m.more & SMC_CDC_M_HEARD)
+		m.heard = (u16)unit_rand();
 	m.prod.wrap = (u16)unit_rand();
 	m.prod.off = unit_below(my_size);
 	m.cons.wrap = (u16)unit_rand();
@@ -290,7 +294,17 @@ static void builder_refuses(void)
 	WITH_F(m.prod.off = 1);
 	WITH_F(m.cons.wrap = 1);
 	WITH_F(m.cons.off = 1);
+	WITH_F(m.more = SMC_CDC_M_ASK);
+	WITH_F(m.more = SMC_CDC_M_HEARD);
+	WITH_F(m.heard = 1);
 #undef WITH_F
+	for (bit = 1; bit < 0x100; bit <<= 1) {
+		m = (struct smc_cdc_msg){ .more = (u8)bit };
+		CHECK_EQ(smc_cdc_msg_build(&m, buf, 44),
+			 bit == SMC_CDC_M_ASK || bit == SMC_CDC_M_HEARD ? 44 : -EINVAL);
+	}
+	m = (struct smc_cdc_msg){ .heard = 1 };
+	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 }
 
 /* Any 44 bytes are either refused or survive a round trip. */

@@ -429,7 +429,7 @@ static void proposals_to_decline(void)
 static void accepts_to_decline(void)
 {
 	struct smc_clc_accept a = accepts[2].a;
-	int mtu;
+	int mtu, links;
 
 	for (mtu = 0; mtu < 16; mtu++) {
 		a.mtu = (u8)mtu;
@@ -451,6 +451,13 @@ static void accepts_to_decline(void)
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
 	a.fce.max_links = 3;
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
+	/* one of our kind may have more */
+	smc_marker_set_fce(&a.fce);
+	for (links = 0; links < 256; links++) {
+		a.fce.max_links = (u8)links;
+		CHECK_EQ(smc_clc_check_accept(&a), links >= 1 && links <= 8 ?
+			 SMC_CLC_DECL_NONE : SMC_CLC_DECL_MAX_LINKS);
+	}
 	a.fce.release = 0;		/* has no limits */
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
 	a = accepts[0].a;
@@ -478,7 +485,7 @@ static void reason_texts(void)
 		0x03060000, 0x03070000, 0x03080000, 0x03090000, 0x030a0000,
 		0x030b0000, 0x030c0000, 0x030d0000, 0x030e0000, 0x030f0000,
 		0x04000000, 0x05000000, 0x09990000, 0x09990001, 0x09990002,
-		0x09990003, 0x01020000,
+		0x09990003, 0x01020000, 0x03018001,
 	};
 	size_t i, j;
 
@@ -524,6 +531,28 @@ static void marker(void)
 	CHECK_EQ(smc_marker_of_fce(&b.fce), SMC_MARKER_VERSION);
 	b.fce.vendor_opt[0] = 0;
 	CHECK_EQ(smc_marker_of_fce(&b.fce), 0);
+}
+
+/* What a client says of its links, and how much of that is believed. */
+static void marker_links(void)
+{
+	struct smc_clc_proposal p = proposals[4].p, q;
+	u8 buf[MSG_MAX];
+	int len, n;
+
+	smc_marker_set_links(&p, 8);
+	CHECK_EQ(smc_marker_links(&p), 0);	/* no marker */
+	for (n = 0; n < 256; n++) {
+		smc_marker_set_proposal(&p);
+		CHECK_EQ(smc_marker_links(&p), 0);
+		smc_marker_set_links(&p, (u8)n);
+		len = smc_clc_build_proposal(&p, buf, sizeof(buf));
+		REQUIRE(len == 156);
+		CHECK_EQ(buf[57], n);
+		REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
+		CHECK_EQ(smc_marker_links(&q), n < 8 ? n : 8);
+	}
+	CHECK_EQ(smc_marker_fce_links_max(&accepts[2].a.fce), 2);
 }
 
 /* Version 1: two reserved bytes of the Accept, and a flag in the Proposal. */
@@ -663,6 +692,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(unsupported_heads),
 	UNIT_CASE(reason_texts),
 	UNIT_CASE(marker),
+	UNIT_CASE(marker_links),
 	UNIT_CASE(marker_v1),
 	UNIT_CASE(same_prefixes),
 	UNIT_CASE(prefixes4),

@@ -127,6 +127,19 @@ static const struct {
 	  { .type = SMC_LLC_TEST_LINK, .version = 2, .response = true,
 	    .test_link = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 		15, 16 } } } },
+	/* our own: as long as its list of links */
+	{ "26450000 04000015 5d000000 0eef4d00 00\n"
+	  "07 00000001 0000000000000002 08 00000003 0000000000000004\n"
+	  "09 00000005 0000000000000006 ff 00000007 0000000000000008",
+	  { .type = SMC_LLC_CONFIRM_RKEY, .version = 2, .confirm_rkey = {
+		.rkey = 5469, .vaddr = 0xeef4d0000, .others = 4,
+		.other = { { 7, 1, 2 }, { 8, 3, 4 }, { 9, 5, 6 }, { 255, 7, 8 } } } } },
+	/* version 1 says how many more there are */
+	{ "062c0000 08000015 5d000000 0eef4d00 00\n"
+	  "07 00000001 0000000000000002 08 00000003 0000000000000004 00",
+	  { .type = SMC_LLC_CONFIRM_RKEY, .version = 1, .confirm_rkey = {
+		.rkey = 5469, .vaddr = 0xeef4d0000, .others = 8,
+		.other = { { 7, 1, 2 }, { 8, 3, 4 } } } } },
 };
 
 /* Comparing */
@@ -227,7 +240,7 @@ static void same(const struct smc_llc_msg *a, const struct smc_llc_msg *b)
 		CHECK_EQ(a->confirm_rkey.rkey, b->confirm_rkey.rkey);
 		CHECK_EQ(a->confirm_rkey.vaddr, b->confirm_rkey.vaddr);
 		CHECK_EQ(a->confirm_rkey.others, b->confirm_rkey.others);
-		same_rkeys(a->confirm_rkey.other, b->confirm_rkey.other, 2);
+		same_rkeys(a->confirm_rkey.other, b->confirm_rkey.other, SMC_LLC_MAX_OTHER);
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		CHECK_EQ(a->confirm_rkey_cont.negative,
@@ -551,7 +564,7 @@ static void random_body(struct smc_llc_msg *m, struct lists *l)
 		m->confirm_rkey.vaddr = unit_rand();
 		m->confirm_rkey.others = (u8)unit_below(9);
 		random_rkeys(m->confirm_rkey.other,
-			     below_or_same(m->confirm_rkey.others, 2));
+			     below_or_same(m->confirm_rkey.others, m->version == 1 ? 2 : 8));
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		m->confirm_rkey_cont.negative = unit_below(2);
@@ -722,6 +735,16 @@ static void single_changes(void)
 		{ 2, 4, 9, -EPROTO },
 		{ 16, 4, 8, 0 },
 		{ 16, 4, 9, -EPROTO },
+		{ 15, 4, 0, 0 },		/* ... of version 2: all in the message */
+		{ 15, 4, 3, -EPROTO },
+		{ 15, 4, 8, -EPROTO },
+		{ 21, 4, 0, 0 },
+		{ 21, 4, 3, 0 },
+		{ 21, 4, 5, -EPROTO },
+		{ 21, 4, 8, -EPROTO },
+		{ 21, 4, 9, -EPROTO },
+		{ 21, 4, 255, -EPROTO },
+		{ 21, 0, 0x06, -EPROTO },	/* version 1 has no long ones */
 		{ 4, 4, 0, -EPROTO },		/* rkeys in DELETE RKEY */
 		{ 4, 4, 8, 0 },
 		{ 4, 4, 9, -EPROTO },
@@ -756,6 +779,33 @@ static void short_delete_rkey_response(void)
 	CHECK_EQ(m.delete_rkey.err, 7);
 	CHECK_EQ(m.delete_rkey.rkeys.count, 0);
 	CHECK(!m.delete_rkey.rkeys.raw);
+}
+
+/* With each number of links: all, or all that have room, and no byte more. */
+static void confirm_rkey_lengths(void)
+{
+	u8 buf[SMC_LLC_V2_MAX_LEN], version, n;
+	struct smc_llc_msg m, out;
+
+	for (version = 1; version <= 2; version++) {
+		for (n = 0; n <= SMC_LLC_MAX_OTHER; n++) {
+			u8 here = n > 2 && version == 1 ? 2 : n;
+			int len = here <= 2 ? 44 : 17 + 13 * here;
+
+			m = golden[2].m;
+			m.version = version;
+			m.confirm_rkey.others = n;
+			random_rkeys(m.confirm_rkey.other, SMC_LLC_MAX_OTHER);
+			CHECK_EQ(smc_llc_crkey_here(version, n), here);
+			CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), len);
+			REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
+			same_rkeys(out.confirm_rkey.other, m.confirm_rkey.other, here);
+			CHECK_EQ(out.confirm_rkey.others, n);
+			CHECK_EQ(smc_llc_parse(buf, (size_t)len - 1, &out), -EPROTO);
+			CHECK_EQ(smc_llc_parse(buf, (size_t)len + 13, &out),
+				 version == 1 ? -EPROTO : 0);
+		}
+	}
 }
 
 /* Either bit says that there is no eye catcher. */
@@ -856,6 +906,7 @@ static void not_to_be_built(void)
 	REFUSED(8, m.req_add_link.reason = 1);
 	REFUSED(19, m.req_add_link.reason = 16);
 	REFUSED(2, m.confirm_rkey.others = 9);
+	REFUSED(21, m.confirm_rkey.others = 9);
 	REFUSED(16, m.confirm_rkey_cont.left = 9);
 	REFUSED(4, m.delete_rkey.count = 0; m.delete_rkey.rkeys.count = 0);
 	REFUSED(4, m.delete_rkey.count = 9; m.delete_rkey.rkeys.count = 9);
@@ -878,6 +929,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(random_noise),
 	UNIT_CASE(single_changes),
 	UNIT_CASE(short_delete_rkey_response),
+	UNIT_CASE(confirm_rkey_lengths),
 	UNIT_CASE(eye_catcher_bits),
 	UNIT_CASE(reserved_bits_are_ignored),
 	UNIT_CASE(no_room),

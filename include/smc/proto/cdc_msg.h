@@ -24,6 +24,16 @@
 #define SMC_CDC_S_ABORT		0x20	/* A: abnormal close */
 #define SMC_CDC_S_ALL		0xe0
 
+/*
+ * struct smc_cdc_msg.more: not of the RFC, between two of our kind, in a byte that the RFC
+ * reserves. The first two in a failover validation only, the others in any other message.
+ */
+#define SMC_CDC_M_ORDERLY	0x01	/* all that was said over the link before was heard */
+#define SMC_CDC_M_BEFORE	0x02	/* so it was when the one that was left was gone to */
+#define SMC_CDC_M_ASK		0x04	/* how far have you come? */
+#define SMC_CDC_M_HEARD		0x08	/* so far: @heard */
+#define SMC_CDC_M_ALL		0x0f
+
 /**
  * struct smc_cdc_cursor - position in a ring as it stands in the message
  * @wrap: how often the ring was gone through, modulo 65536
@@ -45,8 +55,15 @@ struct smc_cdc_cursor {
  * @flags: SMC_CDC_F_*
  * @state: SMC_CDC_S_*
  *
- * A failover validation (F) has only @seq and @token: cursors, other flags
- * and @state are zero after parsing and must be zero for building.
+ * @left: number of the link that the sender has left, 0: it does not say. In a
+ *	failover validation only, and not of the RFC: it stands in bytes that the
+ *	RFC reserves, between two of our kind
+ * @move: with @left: how often the sender has moved, modulo 256
+ * @more: SMC_CDC_M_*
+ * @heard: with SMC_CDC_M_HEARD: number of the last message that the sender has handled
+ *
+ * A failover validation (F) has only @seq, @token, @left, @move and @more: cursors, other
+ * flags and @state are zero after parsing and must be zero for building.
  */
 struct smc_cdc_msg {
 	u16 seq;
@@ -55,6 +72,10 @@ struct smc_cdc_msg {
 	struct smc_cdc_cursor cons;
 	u8 flags;
 	u8 state;
+	u8 left;
+	u8 move;
+	u8 more;
+	u16 heard;
 };
 
 /**
@@ -85,6 +106,15 @@ int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token);
  */
 int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 		      struct smc_cdc_msg *out);
+
+/**
+ * smc_cdc_msg_is_validation() - is it a failover validation
+ * @buf: received message
+ * @len: its length as the completion tells it
+ *
+ * Return: true if so.
+ */
+bool smc_cdc_msg_is_validation(const u8 *buf, size_t len);
 
 /**
  * smc_cdc_msg_build() - write a message

@@ -84,7 +84,10 @@ enum smc_clc_os {
 #define SMC_CLC_RELEASE_0	0
 #define SMC_CLC_RELEASE_1	1
 
-/* What v2.1 allows for the negotiated limits of a link group. */
+/*
+ * What v2.1 allows for the negotiated limits of a link group; between two of ours there may
+ * be more links, see marker.h.
+ */
 #define SMC_CLC_CONNS_MIN	16
 #define SMC_CLC_CONNS_MAX	255
 #define SMC_CLC_LINKS_MIN	1
@@ -107,6 +110,7 @@ enum smc_clc_reason {
 	SMC_CLC_DECL_TIMEOUT_AL		= 0x02020000,
 	SMC_CLC_DECL_CONFIG		= 0x03000000,
 	SMC_CLC_DECL_PEER_NO_SMC	= 0x03010000,
+	SMC_CLC_DECL_STRANGER		= 0x03018001,
 	SMC_CLC_DECL_IPSEC		= 0x03020000,
 	SMC_CLC_DECL_NO_DEV		= 0x03030000,
 	SMC_CLC_DECL_NO_DEV_D		= 0x03030001,
@@ -120,7 +124,7 @@ enum smc_clc_reason {
 	SMC_CLC_DECL_RELEASE		= 0x03030009,
 	SMC_CLC_DECL_MAX_CONNS		= 0x0303000a,
 	SMC_CLC_DECL_MAX_LINKS		= 0x0303000b,
-	/* the two numbers from 0x03038001 on are our own */
+	/* the numbers from 0x...8001 on are our own */
 	SMC_CLC_DECL_NO_DEV_PNETID	= 0x03038001,
 	SMC_CLC_DECL_DEV_BELOW		= 0x03038002,
 	SMC_CLC_DECL_MODE		= 0x03040000,

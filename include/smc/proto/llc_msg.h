@@ -14,6 +14,11 @@
  * builder writes both fields little-endian, which a little-endian in-tree
  * peer needs for the rtoken count, and which any peer that goes by the
  * completion accepts.
+ *
+ * More than three links. CONFIRM RKEY of version 1 goes on in CONFIRM RKEY CONTINUATION.
+ * Version 2 has none, as it knows no such groups: there CONFIRM RKEY is as long as its list
+ * of links, which only groups between two of ours have
+ * (Documentation/decisions/0013-more-than-two-links.md).
  */
 #ifndef SMC_PROTO_LLC_MSG_H
 #define SMC_PROTO_LLC_MSG_H
@@ -29,7 +34,7 @@
 #define SMC_LLC_MAX_RKEYS_V2	255	/* in one DELETE RKEY of version 2 */
 #define SMC_LLC_MAX_OTHER	8	/* other links of a group */
 #define SMC_LLC_CONT_PAIRS	2	/* rtokens in one ADD LINK CONT */
-#define SMC_LLC_CRKEY_PAIRS	2	/* other links in one CONFIRM RKEY */
+#define SMC_LLC_CRKEY_PAIRS	2	/* other links in one CONFIRM RKEY of 44 bytes */
 #define SMC_LLC_CRKEY_CONT_PAIRS 3	/* ... in one CONFIRM RKEY CONT */
 
 /* Version 2 puts 0x20 in front of these. */
@@ -211,9 +216,9 @@ struct smc_llc_req_add_link {
  * @retry: in a negative response: try again when the configuration is done
  * @rkey: on the link that carries the message
  * @vaddr: on the link that carries the message
- * @others: number of other links to be told, up to SMC_LLC_MAX_OTHER. More
- *	than SMC_LLC_CRKEY_PAIRS announce a CONFIRM RKEY CONT
- * @other: the first min(@others, SMC_LLC_CRKEY_PAIRS) are valid, others zero
+ * @others: number of other links to be told, up to SMC_LLC_MAX_OTHER
+ * @other: the first smc_llc_crkey_here() are valid, others zero when parsed and not looked
+ *	at when built
  */
 struct smc_llc_confirm_rkey {
 	bool negative;
@@ -221,8 +226,20 @@ struct smc_llc_confirm_rkey {
 	u32 rkey;
 	u64 vaddr;
 	u8 others;
-	struct smc_llc_rkey other[SMC_LLC_CRKEY_PAIRS];
+	struct smc_llc_rkey other[SMC_LLC_MAX_OTHER];
 };
+
+/**
+ * smc_llc_crkey_here() - how many of the other links a CONFIRM RKEY names itself
+ * @version: of the message
+ * @others: links to be told
+ *
+ * Return: the number; the others follow in CONFIRM RKEY CONT, in version 1 alone.
+ */
+static inline u8 smc_llc_crkey_here(u8 version, u8 others)
+{
+	return version == 1 && others > SMC_LLC_CRKEY_PAIRS ? SMC_LLC_CRKEY_PAIRS : others;
+}
 
 /**
  * struct smc_llc_confirm_rkey_cont - more links for a CONFIRM RKEY
@@ -320,7 +337,8 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out);
  * smc_llc_build() - write a message
  * @in: what it says
  * @buf: where to
- * @cap: room there; SMC_LLC_V1_LEN suffices for everything without long lists
+ * @cap: room there; SMC_LLC_V1_LEN suffices for everything without long lists, and for
+ *	CONFIRM RKEY about no more than three links
  *
  * Return: the length, -ENOSPC, or -EINVAL for what cannot be expressed.
  */

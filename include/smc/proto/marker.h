@@ -4,8 +4,8 @@
  *
  * It consists of an OUI from the locally administered range (nobody owns it;
  * it merely is improbable elsewhere) and a version byte, and is sent in
- *   the vendor area of the Proposal: OUI, then the version as first option, then
- *   flags as second;
+ *   the vendor area of the Proposal: OUI, then the version as first option, flags as
+ *   second, links per group as third;
  *   the vendor options of the first contact extension: OUI, then the version;
  *   an Accept of version 1, which has no such area, but only in answer to a marked
  *   Proposal: first byte of the OUI and version, in the two single reserved bytes.
@@ -18,10 +18,18 @@
 #define SMC_PROTO_MARKER_H
 
 #include <smc/proto/clc_msg.h>
+#include <smc/proto/link_set.h>
 
 #define SMC_MARKER_OUI0		0xd2
 #define SMC_MARKER_OUI1		0x53
 #define SMC_MARKER_OUI2		0x4d
+
+/*
+ * Links per group. A peer of our kind that says nothing of them, and every other one, has as
+ * many as release 1 of version 2 allows. A Proposal says them here, since its own field is
+ * looked at by others too. The answer stands in the first contact extension, whose marker
+ * allows for more; in version 1 in the server's CONFIRM LINK.
+ */
 
 /* Zero is reserved for "no marker". */
 #define SMC_MARKER_VERSION	1
@@ -88,6 +96,29 @@ static inline bool smc_marker_v1_over_v2(const struct smc_clc_proposal *p)
 }
 
 /**
+ * smc_marker_set_links() - how many links per group the client can have
+ * @p: marked Proposal about to be built
+ * @links: up to SMC_LINKS_MAX
+ */
+static inline void smc_marker_set_links(struct smc_clc_proposal *p, u8 links)
+{
+	p->vendor_opt[2] = links;
+}
+
+/**
+ * smc_marker_links() - how many links per group the client can have
+ * @p: parsed Proposal
+ *
+ * Return: 1..SMC_LINKS_MAX, 0 if it does not say.
+ */
+static inline u8 smc_marker_links(const struct smc_clc_proposal *p)
+{
+	if (!smc_marker_of_proposal(p))
+		return 0;
+	return p->vendor_opt[2] < SMC_LINKS_MAX ? p->vendor_opt[2] : SMC_LINKS_MAX;
+}
+
+/**
  * smc_marker_set_v1() - mark an Accept of version 1 as ours
  * @a: Accept about to be built, in answer to a marked Proposal
  */
@@ -127,6 +158,17 @@ static inline void smc_marker_set_fce(struct smc_clc_fce *fce)
 static inline u8 smc_marker_of_fce(const struct smc_clc_fce *fce)
 {
 	return smc_marker_is_oui(fce->vendor_opt) ? fce->vendor_opt[3] : 0;
+}
+
+/**
+ * smc_marker_fce_links_max() - how many links a first contact extension may speak of
+ * @fce: parsed extension
+ *
+ * Return: the number.
+ */
+static inline u8 smc_marker_fce_links_max(const struct smc_clc_fce *fce)
+{
+	return smc_marker_of_fce(fce) ? SMC_LINKS_MAX : SMC_CLC_LINKS_MAX;
 }
 
 #endif

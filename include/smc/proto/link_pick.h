@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which of the links of a group a connection is to send over (RFC 7609 section 2.3: how
+ * they are balanced is up to each side).
+ */
+#ifndef SMC_PROTO_LINK_PICK_H
+#define SMC_PROTO_LINK_PICK_H
+
+#include <smc/proto/types.h>
+
+/* Values of the sysctl net.smc.smcr_link_policy. */
+enum smc_link_policy {
+	SMC_LINK_BY_CONNS,	/* fewest connections */
+	SMC_LINK_BY_TURN,	/* one after the other */
+	SMC_LINK_BY_BYTES,	/* fewest bytes under way */
+	SMC_LINK_BY_LATENCY,	/* shortest time from a request to its completion */
+	SMC_LINK_POLICIES
+};
+
+/**
+ * struct smc_link_load - what is known of one link
+ * @usable: it may be picked
+ * @conns: connections that send over it
+ * @bytes: bytes of WRITEs that have not completed
+ * @latency: time from a request to its completion, smoothed; 0: not known yet
+ */
+struct smc_link_load {
+	bool usable;
+	u32 conns;
+	u64 bytes;
+	u32 latency;
+};
+
+int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load, u32 n, u32 last);
+int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
+		    u32 from);
+u32 smc_link_smooth(u32 latency, u64 sample);
+
+#endif /* SMC_PROTO_LINK_PICK_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Urgent data (RFC 7609 sections 4.7.5 and 4.7.6).
+ *
+ * One byte of the stream is urgent, the last one of a send with MSG_OOB. The writer says P
+ * from then on, and U with the producer cursor that points behind the byte; then it writes
+ * nothing until the peer has consumed it. The reader gets the byte out of band, or finds it
+ * in line, and can tell where in the stream it was: that is the mark. What an application
+ * sees of it is what TCP shows.
+ *
+ * Positions are those of cursor.h. Not thread-safe, nothing sleeps or allocates.
+ */
+#ifndef SMC_PROTO_URGENT_H
+#define SMC_PROTO_URGENT_H
+
+#include <smc/proto/types.h>
+
+/**
+ * struct smc_urgent_tx - what the writer has to say
+ * @pos: position behind the urgent byte that the peer has not consumed, 0 if there is none
+ * @next: that of a later one, 0 if there is none; of several only the last counts, as on TCP
+ * @told: U was said of @pos, and nothing since makes it necessary to repeat that
+ * @due: P has not been said of it
+ */
+struct smc_urgent_tx {
+	u64 pos;
+	u64 next;
+	bool told;
+	bool due;
+};
+
+enum smc_urgent_state {
+	SMC_URGENT_NONE,
+	SMC_URGENT_PENDING,	/* P: it will come */
+	SMC_URGENT_VALID,	/* it is there, and was not read out of band */
+	SMC_URGENT_READ,	/* it was; the stream has not gone past the mark */
+};
+
+/**
+ * struct smc_urgent_rx - what the reader knows
+ * @state: see there
+ * @pos: position behind the byte; in VALID and READ
+ * @byte: the byte, the caller's to fill in when it arrives
+ * @hole: the byte was taken out of the stream: it is consumed, and the mark is where it was
+ */
+struct smc_urgent_rx {
+	enum smc_urgent_state state;
+	u64 pos;
+	u8 byte;
+	bool hole;
+};
+
+/* What smc_urgent_rx_told() found. */
+#define SMC_URGENT_SIGNAL	0x1	/* new to the application: SIGURG */
+#define SMC_URGENT_ARRIVED	0x2	/* the byte before the producer cursor is it */
+
+void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max);
+u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u);
+u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again);
+void smc_urgent_tx_rewind(struct smc_urgent_tx *u);
+void smc_urgent_tx_consumed(struct smc_urgent_tx *u, u64 consumed);
+
+unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed);
+bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line);
+bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed);
+u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, bool some);
+bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line);
+bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed);
+bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced);
+bool smc_urgent_rx_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line);
+void smc_urgent_rx_passed(struct smc_urgent_rx *u);
+int smc_urgent_rx_take(struct smc_urgent_rx *u, bool peek, u8 *byte);
+
+#endif /* SMC_PROTO_URGENT_H */

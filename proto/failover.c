@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Over which link the peer of a connection writes, see failover.h.
+ */
+#include <smc/proto/failover.h>
+
+/**
+ * smc_failover_init() - start of a connection
+ * @rx: to be set up
+ * @slot: slot of the link both sides begin with
+ */
+void smc_failover_init(struct smc_failover_rx *rx, u8 slot)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->slot = slot;
+}
+
+/**
+ * smc_failover_init_any() - start of a connection whose peer begins where it wants
+ * @rx: to be set up
+ */
+void smc_failover_init_any(struct smc_failover_rx *rx)
+{
+	smc_failover_init(rx, SMC_FAILOVER_NOWHERE);
+	/* the one it begins with has number 0 */
+	rx->move = (u8)-1;
+}
+
+static struct smc_failover_late *find_late(struct smc_failover_rx *rx, u8 slot)
+{
+	u8 i;
+
+	for (i = 0; i < rx->nlate; i++)
+		if (rx->late[i].slot == slot && !rx->late[i].fenced)
+			return &rx->late[i];
+	return NULL;
+}
+
+static void keep(struct smc_failover_late *late, const u8 *buf, const struct smc_cdc_msg *msg)
+{
+	if (msg->flags & SMC_CDC_F_FAILOVER) {
+		if (!late->validation || (s16)(msg->seq - late->seq) > 0)
+			late->seq = msg->seq;
+		late->validation = true;
+		late->proven = true;
+		return;
+	}
+	if (!late->message && !late->proven) {
+		late->unproven = true;
+		late->first_seq = msg->seq;
+		late->first = msg->prod;
+	}
+	if (late->message && (s16)(msg->seq - late->msg_seq) < 0)
+		return;
+	late->message = true;
+	late->msg_seq = msg->seq;
+	memcpy(late->msg, buf, SMC_CDC_LEN);
+}
+
+/* A further link, as number @at of those the peer has gone to. */
+static struct smc_failover_late *add_late(struct smc_failover_rx *rx, u8 at, u8 slot, u8 move)
+{
+	struct smc_failover_late *late = &rx->late[at];
+
+	if (rx->nlate == SMC_FAILOVER_LATE)
+		return NULL;
+	memmove(late + 1, late, (rx->nlate - at) * sizeof(*late));
+	memset(late, 0, sizeof(*late));
+	late->slot = slot;
+	late->move = move;
+	rx->nlate++;
+	return late;
+}
+
+/* The peer says which of its moves led it to @slot. False: there is no room. */
+static bool put_in_order(struct smc_failover_rx *rx, u8 slot, u8 move)
+{
+	struct smc_failover_late *late;
+	u8 at = 0;
+
+	if (rx->slot == slot || find_late(rx, slot))
+		return true;
+	if (rx->slot != SMC_FAILOVER_NOWHERE && (s8)(move - rx->move) < 0) {
+		late = add_late(rx, 0, rx->slot, rx->move);
+		if (!late)
+			return false;
+		late->proven = !rx->fresh;
+		rx->slot = slot;
+		rx->move = move;
+		rx->fresh = true;
+		return true;
+	}
+	while (at < rx->nlate && (s8)(move - rx->late[at].move) > 0)
+		at++;
+	return add_late(rx, at, slot, move);
+}
+
+/* All but the last one: the peer has left them. */
+static u32 left_links(const struct smc_failover_rx *rx)
+{
+	u32 slots = 0;
+	u8 i;
+
+	if (rx->nlate && rx->slot != SMC_FAILOVER_NOWHERE)
+		slots |= 1U << rx->slot;
+	for (i = 0; i + 1 < rx->nlate; i++)
+		if (!rx->late[i].fenced)
+			slots |= 1U << rx->late[i].slot;
+	return slots;
+}
+
+/* The turn of the first of the links the peer has gone to. */
+static void pop_late(struct smc_failover_rx *rx)
+{
+	rx->nlate--;
+	memmove(&rx->late[0], &rx->late[1], rx->nlate * sizeof(rx->late[0]));
+}
+
+/* Nothing was put aside so far, or it would have been taken. */
+static void next_link(struct smc_failover_rx *rx, u8 slot)
+{
+	if (!rx->nlate) {
+		rx->slot = slot;
+		rx->fresh = true;
+		rx->move++;
+		return;
+	}
+	rx->fresh = !rx->late[0].proven;
+	rx->slot = rx->late[0].slot;
+	rx->move = rx->late[0].move;
+	pop_late(rx);
+}
+
+/* It is @msg's turn: is it the first over its link, and does nothing tell what came before? */
+static enum smc_failover_verdict take(struct smc_failover_rx *rx, const struct smc_cdc_msg *msg)
+{
+	bool fresh = rx->fresh;
+
+	rx->fresh = false;
+	return fresh && !(msg->flags & SMC_CDC_F_FAILOVER) ? SMC_FAILOVER_FIRST :
+							     SMC_FAILOVER_TAKE;
+}
+
+/*
+ * The peer has left the link whose messages are handled, and not because that failed. It
+ * says so, now or one move later; or it is back on it, which it could not be otherwise.
+ */
+static bool left_in_order(const struct smc_failover_rx *rx, u8 slot, u8 left,
+			  const struct smc_cdc_msg *msg)
+{
+	if (!msg->left || rx->nlate || rx->slot == SMC_FAILOVER_NOWHERE || left == slot)
+		return false;
+	if (rx->slot == left)
+		return msg->more & SMC_CDC_M_ORDERLY;
+	if (rx->slot == slot)
+		return left != SMC_FAILOVER_NOWHERE;
+	return msg->more & SMC_CDC_M_BEFORE && msg->move == (u8)(rx->move + 2);
+}
+
+/**
+ * smc_failover_input() - a message came
+ * @rx: where the peer writes
+ * @slot: slot of the link it came over, which is not fenced yet
+ * @left: slot of the link that @msg says was left, SMC_FAILOVER_NOWHERE if that is fenced
+ * @buf: the message
+ * @msg: the same, parsed; its left and more are 0 if the peer is not of our kind
+ * @doubt: set to the slots, a bit each, of links that the peer has left and that are to
+ *	be fenced
+ *
+ * Return: enum smc_failover_verdict, or -ENOSPC: too many moves at once.
+ */
+int smc_failover_input(struct smc_failover_rx *rx, u8 slot, u8 left, const u8 *buf,
+		       const struct smc_cdc_msg *msg, u32 *doubt)
+{
+	struct smc_failover_late *late;
+
+	*doubt = 0;
+	if (left_in_order(rx, slot, left, msg))
+		rx->slot = SMC_FAILOVER_NOWHERE;
+	/* nothing of it is to come */
+	if (msg->more & SMC_CDC_M_ORDERLY)
+		left = SMC_FAILOVER_NOWHERE;
+	if (msg->left && left != SMC_FAILOVER_NOWHERE && left != slot &&
+	    !put_in_order(rx, left, msg->move - 1))
+		return -ENOSPC;
+	if (msg->left && !put_in_order(rx, slot, msg->move))
+		return -ENOSPC;
+	if (rx->slot == SMC_FAILOVER_NOWHERE)
+		next_link(rx, slot);
+	if (rx->slot == slot)
+		return take(rx, msg);
+	late = find_late(rx, slot);
+	if (!late)
+		late = add_late(rx, rx->nlate, slot, rx->move + rx->nlate + 1);
+	*doubt = left_links(rx);
+	if (!late)
+		return -ENOSPC;
+	keep(late, buf, msg);
+	return SMC_FAILOVER_KEPT;
+}
+
+/**
+ * smc_failover_fenced() - nothing comes over a link any more
+ * @rx: where the peer writes
+ * @slot: slot of the link; all its messages were given to smc_failover_input()
+ *
+ * smc_failover_next() may have something afterwards.
+ */
+void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot)
+{
+	struct smc_failover_late *late = find_late(rx, slot);
+
+	if (rx->slot == slot)
+		rx->slot = SMC_FAILOVER_NOWHERE;
+	if (late)
+		late->fenced = true;
+}
+
+/**
+ * smc_failover_next() - the next message that was put aside
+ * @rx: where the peer writes
+ * @out: filled in if there is one
+ *
+ * Return: false if there is none whose turn has come.
+ */
+bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
+{
+	struct smc_failover_late *late = &rx->late[0];
+
+	while (rx->slot == SMC_FAILOVER_NOWHERE && rx->nlate) {
+		out->slot = late->slot;
+		if (late->validation) {
+			out->validation = true;
+			out->seq = late->seq;
+			late->validation = false;
+			return true;
+		}
+		if (late->message) {
+			out->validation = false;
+			out->seq = late->msg_seq;
+			out->unproven = late->unproven;
+			out->first_seq = late->first_seq;
+			out->first = late->first;
+			memcpy(out->msg, late->msg, SMC_CDC_LEN);
+			late->message = false;
+			late->proven = true;
+			return true;
+		}
+		if (!late->fenced) {
+			rx->slot = late->slot;
+			rx->fresh = !late->proven;
+		}
+		rx->move = late->move;
+		pop_late(rx);
+	}
+	return false;
+}
+
+/**
+ * smc_failover_gap() - were messages lost with the link before
+ * @last: number of the last message that was handled, 0 = none came
+ * @first: number of the first one over another link, where no validation came before
+ *
+ * Each message says all that the ones before it said, so a gap does no harm unless @first
+ * tells of bytes: who is to say that all of them were written over this link?
+ *
+ * Return: true if so.
+ */
+bool smc_failover_gap(u16 last, u16 first)
+{
+	return (s16)(first - last) > 1;
+}
+
+/**
+ * smc_failover_seq_due() - is it time to see how far our messages have come
+ * @seq: number of the message that is about to be sent
+ * @done: number of the last one known to have arrived
+ *
+ * Numbers have 16 bits, and the peer compares the one in a validation with the last that
+ * it has seen: a number that is too old looks like one to come.
+ *
+ * Return: true if the arrival of this one has to be noticed.
+ */
+bool smc_failover_seq_due(u16 seq, u16 done)
+{
+	return (u16)(seq - done) >= SMC_FAILOVER_SEQ_OLD;
+}
+
+/**
+ * smc_failover_verdict_str() - name for logs and tests
+ * @verdict: outcome of a message
+ *
+ * Return: constant string.
+ */
+const char *smc_failover_verdict_str(enum smc_failover_verdict verdict)
+{
+	switch (verdict) {
+	case SMC_FAILOVER_TAKE:
+		return "take";
+	case SMC_FAILOVER_KEPT:
+		return "kept";
+	case SMC_FAILOVER_FIRST:
+		return "first";
+	}
+	return "?";
+}

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Over which link the peer writes: order of links and messages, limits, lies. */
+#include <smc/proto/failover.h>
+#include "unit.h"
+
+#define NOWHERE SMC_FAILOVER_NOWHERE
+#define GONE 99		/* number of a link that was fenced */
+
+static struct smc_failover_rx rx;
+static u32 doubt;
+static u8 more;		/* of the validations to come */
+
+/* A message of @seq over @slot; @f: a validation, from @left (0: it does not say). */
+static int input(u8 slot, u16 seq, bool f, u8 left, u8 move)
+{
+	struct smc_cdc_msg msg = {
+		.seq = seq, .token = 1, .flags = f ? SMC_CDC_F_FAILOVER : 0,
+		.left = left, .move = move, .more = f ? more : 0,
+		.prod.off = f ? 0 : seq,
+	};
+	u8 buf[SMC_CDC_LEN];
+
+	CHECK_EQ(smc_cdc_msg_build(&msg, buf, sizeof(buf)), SMC_CDC_LEN);
+	return smc_failover_input(&rx, slot, left && left != GONE ? left - 1 : NOWHERE, buf, &msg,
+				  &doubt);
+}
+
+/* The next message is of @seq, came over @slot and is a validation if @f. */
+static void expect_next(u8 slot, u16 seq, bool f)
+{
+	struct smc_failover_msg msg;
+	struct smc_cdc_msg parsed;
+
+	memset(&msg, 0, sizeof(msg));
+	CHECK(smc_failover_next(&rx, &msg));
+	CHECK_EQ(msg.slot, slot);
+	CHECK_EQ(msg.validation, f);
+	CHECK_EQ(msg.seq, seq);
+	if (f)
+		return;
+	CHECK_EQ(smc_cdc_msg_parse(msg.msg, SMC_CDC_LEN, 16384, 16384, &parsed), 0);
+	CHECK_EQ(parsed.seq, seq);
+}
+
+static void expect_none(void)
+{
+	struct smc_failover_msg msg;
+
+	CHECK(!smc_failover_next(&rx, &msg));
+}
+
+static void stays(void)
+{
+	smc_failover_init(&rx, 4);
+	CHECK_EQ(input(4, 1, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	expect_none();
+	/* a validation over the same link changes nothing */
+	CHECK_EQ(input(4, 1, true, 0, 0), SMC_FAILOVER_TAKE);
+	smc_failover_fenced(&rx, 3);
+	CHECK_EQ(input(4, 2, false, 0, 0), SMC_FAILOVER_TAKE);
+}
+
+/* The validation first, then the latest message; late ones of the link before at once. */
+static void one_move(void)
+{
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(1, 7, true, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 1);
+	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 10, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_KEPT);
+	expect_none();
+	CHECK_EQ(input(0, 7, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	smc_failover_fenced(&rx, 0);
+	expect_next(1, 7, true);
+	expect_next(1, 10, false);
+	expect_none();
+	CHECK_EQ(rx.slot, 1);
+	CHECK_EQ(input(1, 11, false, 0, 0), SMC_FAILOVER_TAKE);
+}
+
+/* Without a validation: the first message is told from the others, also when it was superseded. */
+static void unproven(void)
+{
+	struct smc_failover_msg msg;
+
+	smc_failover_init(&rx, 0);
+	smc_failover_fenced(&rx, 0);
+	CHECK_EQ(input(1, 7, false, 0, 0), SMC_FAILOVER_FIRST);
+	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_TAKE);
+	/* what is put aside */
+	CHECK_EQ(input(2, 10, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(2, 11, false, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_fenced(&rx, 1);
+	CHECK(smc_failover_next(&rx, &msg));
+	CHECK(msg.unproven);
+	CHECK_EQ(msg.seq, 11);
+	CHECK_EQ(msg.first_seq, 10);
+	CHECK_EQ(msg.first.off, 10);
+	expect_none();
+	CHECK_EQ(input(2, 12, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(input(2, 13, false, 0, 0), SMC_FAILOVER_TAKE);
+	/* a validation, put aside or not */
+	input(3, 13, true, 0, 0);
+	input(3, 14, false, 0, 0);
+	smc_failover_fenced(&rx, 2);
+	expect_next(3, 13, true);
+	CHECK(smc_failover_next(&rx, &msg));
+	CHECK(!msg.unproven);
+	expect_none();
+	smc_failover_fenced(&rx, 3);
+	CHECK_EQ(input(4, 14, true, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(input(4, 15, false, 0, 0), SMC_FAILOVER_TAKE);
+	input(5, 15, true, 0, 0);
+	smc_failover_fenced(&rx, 4);
+	expect_next(5, 15, true);
+	expect_none();
+	CHECK_EQ(input(5, 16, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK(!smc_failover_gap(0, 1));
+	CHECK(smc_failover_gap(0, 2));
+	CHECK(!smc_failover_gap(7, 7));
+	CHECK(!smc_failover_gap(7, 5));
+	CHECK(!smc_failover_gap(0xffff, 0));
+	CHECK(smc_failover_gap(0xffff, 1));
+	CHECK(smc_failover_gap(7, 9));
+}
+
+/* The link before was fenced first: nothing has to wait. */
+static void fenced_before(void)
+{
+	smc_failover_init(&rx, 0);
+	smc_failover_fenced(&rx, 0);
+	expect_none();
+	CHECK_EQ(input(2, 1, true, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(input(2, 2, false, 0, 0), SMC_FAILOVER_TAKE);
+	/* a new link in the old slot is another link */
+	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 4);
+}
+
+/* The peer begins over a link of its own choice, and may have left it before we hear of it. */
+static void any_start(void)
+{
+	smc_failover_init_any(&rx);
+	CHECK_EQ(input(2, 1, false, 0, 0), SMC_FAILOVER_FIRST);
+	CHECK_EQ(doubt, 0);
+	CHECK_EQ(rx.slot, 2);
+	CHECK_EQ(rx.move, 0);
+	/* from there it moves as from any other one */
+	CHECK_EQ(input(0, 1, true, 3, 1), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 4);
+	smc_failover_fenced(&rx, 2);
+	expect_next(0, 1, true);
+	expect_none();
+	CHECK_EQ(rx.move, 1);
+
+	/* nothing was looked at of the first one, which is open */
+	smc_failover_init_any(&rx);
+	CHECK_EQ(input(0, 2, true, 3, 1), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 4);
+	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(2, 2, false, 0, 0), SMC_FAILOVER_FIRST);
+	smc_failover_fenced(&rx, 2);
+	expect_next(0, 2, true);
+	expect_next(0, 3, false);
+	expect_none();
+	CHECK_EQ(rx.slot, 0);
+
+	/* ... or fenced: all that came over it was looked at */
+	smc_failover_init_any(&rx);
+	smc_failover_fenced(&rx, 2);
+	CHECK_EQ(input(0, 2, true, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+}
+
+static void two_moves(void)
+{
+	smc_failover_init(&rx, 0);
+	input(1, 3, true, 0, 0);
+	CHECK_EQ(input(2, 5, true, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 3);
+	input(1, 5, false, 0, 0);
+	input(2, 6, false, 0, 0);
+	smc_failover_fenced(&rx, 0);
+	expect_next(1, 3, true);
+	expect_next(1, 5, false);
+	expect_none();
+	smc_failover_fenced(&rx, 1);
+	expect_next(2, 5, true);
+	expect_next(2, 6, false);
+	expect_none();
+	CHECK_EQ(rx.slot, 2);
+	/* the one in the middle may be fenced first, and its slot be used again */
+	smc_failover_init(&rx, 0);
+	input(1, 3, true, 0, 0);
+	input(2, 5, true, 0, 0);
+	smc_failover_fenced(&rx, 1);
+	expect_none();
+	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_fenced(&rx, 0);
+	expect_next(1, 3, true);
+	expect_next(2, 5, true);
+	expect_none();
+	CHECK_EQ(rx.slot, 2);
+	smc_failover_fenced(&rx, 2);
+	expect_next(1, 9, false);
+	CHECK(!smc_failover_next(&rx, &(struct smc_failover_msg){ 0 }));
+	CHECK_EQ(rx.slot, 1);
+}
+
+/* What came over the second link is looked at after what came over the third. */
+static void out_of_order(void)
+{
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 3);
+	CHECK_EQ(input(1, 3, true, 1, 1), SMC_FAILOVER_KEPT);
+	input(1, 5, false, 0, 0);
+	smc_failover_fenced(&rx, 0);
+	expect_next(1, 3, true);
+	expect_next(1, 5, false);
+	expect_none();
+	smc_failover_fenced(&rx, 1);
+	expect_next(2, 5, true);
+	expect_none();
+	/* the first is fenced before the first message of a move comes */
+	smc_failover_init(&rx, 0);
+	smc_failover_fenced(&rx, 0);
+	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 2);
+	CHECK_EQ(input(1, 5, false, 0, 0), SMC_FAILOVER_FIRST);
+	smc_failover_fenced(&rx, 1);
+	expect_next(2, 5, true);
+	/* nobody has said anything of the link in the middle when the next one is named */
+	smc_failover_init(&rx, 0);
+	input(3, 5, true, 3, 3);
+	smc_failover_fenced(&rx, 0);
+	expect_none();
+	CHECK_EQ(rx.slot, 2);
+	{
+		struct smc_cdc_msg msg = {
+			.seq = 2, .token = 1, .flags = SMC_CDC_F_FAILOVER, .left = 1, .move = 1,
+		};
+		u8 buf[SMC_CDC_LEN];
+
+		smc_cdc_msg_build(&msg, buf, sizeof(buf));
+		CHECK_EQ(smc_failover_input(&rx, 1, NOWHERE, buf, &msg, &doubt),
+			 SMC_FAILOVER_TAKE);
+	}
+	CHECK_EQ(rx.slot, 1);
+	smc_failover_fenced(&rx, 1);
+	expect_none();
+	CHECK_EQ(rx.slot, 2);
+}
+
+/* The peer leaves a link that stays. */
+static void orderly(void)
+{
+	smc_failover_init(&rx, 0);
+	more = SMC_CDC_M_ORDERLY;
+	CHECK_EQ(input(1, 7, true, 1, 1), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	CHECK_EQ(rx.slot, 1);
+	CHECK_EQ(rx.move, 1);
+	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(input(0, 8, true, 2, 2), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	CHECK_EQ(rx.slot, 0);
+	/* then it fails */
+	more = SMC_CDC_M_BEFORE;
+	CHECK_EQ(input(1, 8, true, 1, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 1);
+	smc_failover_fenced(&rx, 0);
+	expect_next(1, 8, true);
+	expect_none();
+	CHECK_EQ(rx.slot, 1);
+	CHECK_EQ(rx.move, 3);
+
+	/* the one it was gone to fails before anything came over it: only that one is to go */
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(2, 7, true, 2, 2), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 2);
+	CHECK_EQ(input(2, 8, false, 0, 0), SMC_FAILOVER_KEPT);
+	expect_none();
+	smc_failover_fenced(&rx, 1);
+	expect_next(2, 7, true);
+	expect_next(2, 8, false);
+	expect_none();
+	CHECK_EQ(rx.slot, 2);
+	/* ... or is gone already */
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(2, 7, true, GONE, 2), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	/* ... or the peer is back where it came from */
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(0, 7, true, 2, 2), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 2);
+	CHECK_EQ(input(0, 8, false, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_fenced(&rx, 1);
+	expect_next(0, 7, true);
+	expect_next(0, 8, false);
+	expect_none();
+	CHECK_EQ(rx.slot, 0);
+	CHECK_EQ(input(0, 9, false, 0, 0), SMC_FAILOVER_TAKE);
+	more = 0;
+}
+
+/*
+ * A peer that leaves links when it may, and links that fail, which is looked at in any
+ * order that keeps what came over one link in order.
+ */
+#define PLAY_LINKS 4
+static struct {
+	struct {
+		u16 seq;
+		u8 left, move, more;
+		bool f;
+	} queue[PLAY_LINKS][512];
+	u32 head[PLAY_LINKS], tail[PLAY_LINKS];
+	bool dead[PLAY_LINKS];
+	u8 at, move, more;
+	u16 seq, done, seen;
+	u32 first;	/* where the validation of the last move is in its queue */
+	bool wild;	/* the link may fail before that has come, too */
+	bool over;
+} play;
+
+static void play_send(u8 left)
+{
+	u32 *tail = &play.tail[play.at];
+
+	REQUIRE(*tail < ARRAY_SIZE(play.queue[0]));
+	play.queue[play.at][*tail].f = left;
+	play.queue[play.at][*tail].left = left;
+	play.queue[play.at][*tail].move = left ? play.move : 0;
+	play.queue[play.at][*tail].more = left ? play.more : 0;
+	play.queue[play.at][*tail].seq = left ? play.done : ++play.seq;
+	++*tail;
+}
+
+static void play_handled(u16 seq, bool f)
+{
+	/* nothing is lost, nothing is heard before what came earlier */
+	CHECK(play.wild || (f ? seq <= play.seen : seq >= play.seen));
+	if (!f && seq > play.seen)
+		play.seen = seq;
+}
+
+static void play_next(void)
+{
+	struct smc_failover_msg msg;
+
+	while (smc_failover_next(&rx, &msg))
+		play_handled(msg.seq, msg.validation);
+}
+
+static void play_fence(u8 slot);
+
+static void play_look(u8 slot)
+{
+	u32 at = play.head[slot];
+	u32 bad;
+	u8 s;
+
+	if (at == play.tail[slot])
+		return;
+	play.head[slot]++;
+	more = play.queue[slot][at].more;
+	if (input(slot, play.queue[slot][at].seq, play.queue[slot][at].f,
+		  play.queue[slot][at].left, play.queue[slot][at].move) == SMC_FAILOVER_TAKE)
+		play_handled(play.queue[slot][at].seq, play.queue[slot][at].f);
+	more = 0;
+	for (bad = doubt, s = 0; s < PLAY_LINKS; s++) {
+		if (!(bad & 1U << s))
+			continue;
+		/*
+		 * Only what has failed is to go. But where two validations in a row were lost,
+		 * nobody says how the link before these was left.
+		 */
+		CHECK(play.dead[s] || play.wild);
+		play.over |= !play.dead[s];
+		play_fence(s);
+	}
+}
+
+/* All that came is looked at before. */
+static void play_fence(u8 slot)
+{
+	while (play.head[slot] != play.tail[slot])
+		play_look(slot);
+	smc_failover_fenced(&rx, slot);
+	play_next();
+}
+
+static void play_go(u8 to, u8 how)
+{
+	u8 left = play.at + 1;
+
+	play.more = how | (play.more & SMC_CDC_M_ORDERLY ? SMC_CDC_M_BEFORE : 0);
+	play.at = to;
+	play.move++;
+	play.first = play.tail[to];
+	play_send(left);
+}
+
+static void play_step(void)
+{
+	u8 to = (u8)unit_below(PLAY_LINKS), s, alive = 0;
+
+	for (s = 0; s < PLAY_LINKS; s++)
+		alive += !play.dead[s];
+	switch (unit_below(8)) {
+	case 0:	/* in order: all was heard, the last of it over this link */
+		if (to == play.at || play.dead[to] || play.seen != play.seq ||
+		    play.head[play.at] != play.tail[play.at] || rx.slot != play.at)
+			break;
+		play.done = play.seq;
+		play_go(to, SMC_CDC_M_ORDERLY);
+		break;
+	case 1:	/* the link fails; some of the last messages got through, and we know of fewer */
+		if (to == play.at || play.dead[to] || alive < 2 || unit_below(4))
+			break;
+		if (!play.wild && play.move && !(play.more & SMC_CDC_M_ORDERLY) &&
+		    play.head[play.at] <= play.first)
+			break;
+		play.dead[play.at] = true;
+		play.tail[play.at] -= unit_below(play.tail[play.at] - play.head[play.at] + 1);
+		if (play.done < play.seen)
+			play.done = play.seen - unit_below(play.seen - play.done + 1);
+		play_go(to, 0);
+		break;
+	case 2:
+	case 3:
+		play_send(0);
+		break;
+	default:
+		play_look(to);
+		break;
+	}
+}
+
+static void any_course(void)
+{
+	int round, i;
+	u8 s;
+
+	for (round = 0; round < 20000; round++) {
+		memset(&play, 0, sizeof(play));
+		smc_failover_init(&rx, 0);
+		play.wild = unit_below(2);
+		for (i = 0; i < 60 && !play.over; i++)
+			play_step();
+		if (play.over)
+			continue;
+		for (i = 0; i < 400; i++)
+			play_look((u8)unit_below(PLAY_LINKS));
+		if (play.over)
+			continue;
+		for (s = 0; s < PLAY_LINKS; s++)
+			if (play.dead[s])
+				play_fence(s);
+		/* the last link is not waited for */
+		CHECK_EQ(rx.nlate, 0);
+		CHECK(rx.slot == play.at || rx.slot == NOWHERE || !play.tail[play.at]);
+		CHECK(play.head[play.at] == play.tail[play.at]);
+	}
+}
+
+static void too_many(void)
+{
+	u8 i;
+
+	smc_failover_init(&rx, 0);
+	for (i = 1; i <= SMC_FAILOVER_LATE; i++)
+		CHECK_EQ(input(i, i, true, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(i, i, true, 0, 0), -ENOSPC);
+	CHECK_EQ(input(i, i, true, 7, 1), -ENOSPC);
+	/* those that are known still count */
+	CHECK_EQ(input(1, 20, false, 0, 0), SMC_FAILOVER_KEPT);
+}
+
+/* Whatever a peer says, the table stays in bounds, and it ends when all links are fenced. */
+static void lies(void)
+{
+	struct smc_failover_msg msg;
+	unsigned int n;
+	u8 i;
+
+	for (n = 0; n < 200000; n++) {
+		if (!(n % 64))
+			smc_failover_init(&rx, (u8)unit_below(9));
+		if (!unit_below(6))
+			smc_failover_fenced(&rx, (u8)unit_below(9));
+		else
+			input((u8)unit_below(9), (u16)unit_rand(), true, (u8)unit_below(10),
+			      (u8)unit_rand());
+		CHECK(rx.nlate <= SMC_FAILOVER_LATE);
+		CHECK(rx.slot < 9 || rx.slot == NOWHERE);
+		while (!unit_below(2) && smc_failover_next(&rx, &msg))
+			CHECK(msg.slot < 9);
+	}
+	for (i = 0; i < 9; i++)
+		smc_failover_fenced(&rx, i);
+	while (smc_failover_next(&rx, &msg))
+		;
+	CHECK_EQ(rx.nlate, 0);
+	CHECK_EQ(rx.slot, NOWHERE);
+}
+
+/*
+ * One side reads for a long time and says so, message by message, and hardly ever sends
+ * data. Whenever its link goes, the number in the validation is not one to come.
+ */
+static void one_way_for_long(void)
+{
+	u16 seq = 0, done = 0, flight[64] = { 0 }, seen;
+	bool noticed[64] = { false };
+	unsigned int n, i;
+
+	for (n = 1; n < 300000; n++) {
+		i = n % ARRAY_SIZE(flight);
+		/* the oldest one under way arrives */
+		if (noticed[i])
+			done = flight[i];
+		seen = n > ARRAY_SIZE(flight) ? flight[i] : 0;
+		CHECK((s16)(done - seen) <= 0);
+		seq++;
+		flight[i] = seq;
+		noticed[i] = smc_failover_seq_due(seq, done) || !unit_below(50000);
+	}
+	CHECK(done);
+	CHECK(!smc_failover_seq_due(5, 5));
+	CHECK(!smc_failover_seq_due(0, 0xffff));
+	CHECK(smc_failover_seq_due(0x1fff, 0xffff));
+}
+
+static void names(void)
+{
+	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_TAKE), "take"));
+	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_KEPT), "kept"));
+	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_FIRST), "first"));
+	CHECK(!strcmp(smc_failover_verdict_str((enum smc_failover_verdict)9), "?"));
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(stays),
+	UNIT_CASE(one_move),
+	UNIT_CASE(unproven),
+	UNIT_CASE(fenced_before),
+	UNIT_CASE(any_start),
+	UNIT_CASE(two_moves),
+	UNIT_CASE(out_of_order),
+	UNIT_CASE(orderly),
+	UNIT_CASE(any_course),
+	UNIT_CASE(too_many),
+	UNIT_CASE(lies),
+	UNIT_CASE(one_way_for_long),
+	UNIT_CASE(names),
+};
+
+UNIT_MAIN("failover", cases)

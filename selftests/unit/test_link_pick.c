@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which link a connection is to send over: proto/link_pick. */
+#include "unit.h"
+#include <smc/proto/link_pick.h>
+
+#define LINKS 9
+
+static void none(void)
+{
+	struct smc_link_load load[LINKS] = { { .usable = false } };
+	int p;
+
+	for (p = 0; p < SMC_LINK_POLICIES; p++) {
+		CHECK_EQ(smc_link_pick(p, load, 0, 0), -1);
+		CHECK_EQ(smc_link_pick(p, load, LINKS, 3), -1);
+	}
+}
+
+/* Whatever the policy, one link is as good as none other. */
+static void single(void)
+{
+	struct smc_link_load load[LINKS] = { { .usable = false } };
+	int p;
+
+	load[4] = (struct smc_link_load){ true, 200, 1 << 20, 4000 };
+	for (p = 0; p < SMC_LINK_POLICIES; p++)
+		CHECK_EQ(smc_link_pick(p, load, LINKS, 4), 4);
+}
+
+static void by_conns(void)
+{
+	struct smc_link_load load[3] = { { true, 3, 0, 1 }, { true, 2, 9, 9 }, { true, 2, 8, 8 } };
+
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_CONNS, load, 3, 0), 1);
+	load[1].usable = false;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_CONNS, load, 3, 0), 2);
+	load[2].conns = 4;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_CONNS, load, 3, 0), 0);
+}
+
+static void by_turn(void)
+{
+	struct smc_link_load load[4] = { { .usable = true, .conns = 9 }, { .conns = 0 },
+					 { .usable = true }, { .usable = true, .conns = 5 } };
+
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 0), 2);
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 1), 2);
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 2), 3);
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 3), 0);
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, ~0U), 0);
+}
+
+static void by_bytes(void)
+{
+	struct smc_link_load load[3] = { { true, 0, 100, 0 }, { true, 7, 99, 0 },
+					 { false, 0, 0, 0 } };
+
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 1);
+	/* idle ones: by connections */
+	load[0].bytes = 0;
+	load[1].bytes = 0;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 0);
+	load[0].bytes = 1ULL << 33;
+	load[1].bytes = (1ULL << 33) - 1;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 1);
+}
+
+static void by_latency(void)
+{
+	struct smc_link_load load[3] = { { true, 0, 0, 4000 }, { true, 7, 0, 3000 },
+					 { false, 0, 0, 1 } };
+
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+	/* nearly the same is the same */
+	load[0].latency = 3375;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 0);
+	load[0].latency = 3376;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+	/* one that was not measured is given a chance */
+	load[0].latency = 0;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 0);
+	load[1].latency = 0;
+	load[0].conns = 8;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+	load[0].latency = ~0U;
+	load[1].latency = ~0U;
+	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+}
+
+/* What is picked can be, and nothing that can be is better. */
+static void any(void)
+{
+	struct smc_link_load load[LINKS];
+	int i, j, p, at;
+
+	for (i = 0; i < 20000; i++) {
+		for (j = 0; j < LINKS; j++)
+			load[j] = (struct smc_link_load){ unit_below(2), unit_below(4),
+							  unit_below(4), unit_below(40) };
+		for (p = 0; p < SMC_LINK_POLICIES; p++) {
+			at = smc_link_pick(p, load, LINKS, unit_below(20));
+			for (j = 0; j < LINKS; j++) {
+				if (!load[j].usable)
+					continue;
+				CHECK(at >= 0 && load[at].usable);
+				CHECK(p != SMC_LINK_BY_CONNS || load[at].conns <= load[j].conns);
+				CHECK(p != SMC_LINK_BY_BYTES || load[at].bytes <= load[j].bytes);
+				CHECK(p != SMC_LINK_BY_LATENCY || !load[j].latency ||
+				      load[at].latency <= load[j].latency + load[j].latency / 8);
+			}
+		}
+	}
+}
+
+static void better(void)
+{
+	struct smc_link_load load[3] = { { true, 4, 0, 4000 }, { true, 2, 0, 4000 },
+					 { false, 0, 0, 1 } };
+	int p;
+
+	for (p = 0; p < SMC_LINK_POLICIES; p++) {
+		CHECK_EQ(smc_link_better(p, load, 3, 0), 1);
+		CHECK_EQ(smc_link_better(p, load, 3, 1), -1);
+	}
+	/* one more here than there stays one more */
+	load[1].conns = 3;
+	for (p = 0; p < SMC_LINK_POLICIES; p++)
+		CHECK_EQ(smc_link_better(p, load, 3, 0), -1);
+	/* a slow link is left by all, whatever is on the other one, and nobody goes there */
+	load[1].conns = 90;
+	load[0].latency = 9000;
+	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 1), -1);
+	/* none that could be left, none to go to */
+	load[0].conns = 0;
+	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), -1);
+	CHECK_EQ(smc_link_better(SMC_LINK_BY_CONNS, load, 0, 0), -1);
+}
+
+/* Carried out to the end, it ends, with as many moves as there are connections at most. */
+static void better_ends(void)
+{
+	struct smc_link_load load[LINKS];
+	u32 total, moves, from;
+	int i, j, p, to;
+
+	for (i = 0; i < 4000; i++) {
+		p = unit_below(SMC_LINK_POLICIES);
+		for (total = 0, j = 0; j < LINKS; j++) {
+			load[j] = (struct smc_link_load){ unit_below(2), unit_below(30),
+							  unit_below(3), unit_below(40) };
+			total += load[j].conns;
+		}
+		for (moves = 0, from = 0; from < LINKS; from++) {
+			while ((to = smc_link_better(p, load, LINKS, from)) >= 0) {
+				CHECK(load[to].usable && (u32)to != from);
+				load[from].conns--;
+				load[to].conns++;
+				REQUIRE(++moves <= total);
+			}
+		}
+	}
+}
+
+static void smooth(void)
+{
+	u32 l = smc_link_smooth(0, 0);
+	int i;
+
+	CHECK_EQ(l, 1);
+	CHECK_EQ(smc_link_smooth(0, 1000), 1000);
+	CHECK_EQ(smc_link_smooth(1000, 1800), 1100);
+	CHECK_EQ(smc_link_smooth(1000, 200), 900);
+	CHECK_EQ(smc_link_smooth(0, 1ULL << 40), ~0U);
+	CHECK_EQ(smc_link_smooth(~0U, ~0ULL), ~0U);
+	for (l = 1000000, i = 0; i < 200; i++)
+		l = smc_link_smooth(l, 100);
+	CHECK(l >= 100 && l < 120);
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(none),
+	UNIT_CASE(single),
+	UNIT_CASE(by_conns),
+	UNIT_CASE(by_turn),
+	UNIT_CASE(by_bytes),
+	UNIT_CASE(by_latency),
+	UNIT_CASE(any),
+	UNIT_CASE(better),
+	UNIT_CASE(better_ends),
+	UNIT_CASE(smooth),
+};
+
+UNIT_MAIN("link_pick", cases)

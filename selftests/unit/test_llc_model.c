@@ -1,0 +1,1058 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Model: the two ends of a link group with proto/llc_flow.c between them. Links are
+ * added and deleted, RMBs announced and taken back, queue pairs die, messages get lost, and
+ * both ends begin whatever they like whenever they like. Afterwards, with a fabric that works
+ * again, nobody waits for anything, both have the same links, each announced RMB is known
+ * on every link, and further exchanges succeed.
+ *
+ * What is modelled of the module: one queue of messages and one of deferred ones per end,
+ * one turn, exchanges with deadlines, and what smc_llc*.c does on a verdict. Of the fabric:
+ * a link keeps the order of messages, a dead one loses what is under way, each end
+ * notices in its own time.
+ *
+ * UNIT_SEED=<number of a failed scenario> repeats it first.
+ */
+#include "unit.h"
+
+#include <smc/proto/llc_flow.h>
+
+#define LINKS_FEW	3
+#define LINKS_MANY	9
+#define NUMS		256
+#define KEYS		24		/* RMBs that an end may announce in a scenario */
+#define WIRE_MAX	64
+#define QUEUE_MAX	128
+
+/* Ticks. */
+#define RSP_TIME	40
+#define CONFIRM_TIME	100
+#define RETRY_TIME	5
+#define RETRIES		((RSP_TIME + CONFIRM_TIME) / RETRY_TIME + 2)
+#define NOTICE_TIME	150		/* TEST LINK at the latest */
+
+enum type {
+	ADD, ADD_RSP, CONFIRM, CONFIRM_RSP, DEL, DEL_ALL, DEL_RSP, RKEY, RKEY_RSP,
+	UNKEY, UNKEY_RSP, REQ_ADD, REQ_ADD_RSP, TEST, TEST_RSP, TYPES
+};
+
+/* Wrong on purpose. */
+enum mutant {
+	SOUND,
+	NO_DEADLINE,	/* who waits does so for ever */
+	NO_REPEAT,	/* an RMB that crossed a new link on its way is not announced again */
+	NO_PATIENCE,	/* an RMB goes although the peer did not say that it has forgotten it */
+	NO_REFUSAL,	/* a server takes RMBs while it adds a link, and they are not named again */
+};
+
+struct config {
+	bool deaths;		/* queue pairs die */
+	bool loss;		/* single messages get lost */
+	bool many;		/* links: eight and the asymmetric one */
+	enum mutant mutant;
+};
+
+struct msg {
+	enum type type;
+	u8 num;			/* link that it is about */
+	u8 key;			/* RMB that it is about */
+	bool negative;		/* rejected, refused */
+	bool retry;
+	bool keys[KEYS];	/* ADD: RMBs named for the new link */
+	bool links[NUMS];	/* RKEY: links it is named for */
+};
+
+struct wire {
+	bool up;
+	unsigned int notice[2];	/* ticks until this end notices that it is not */
+	struct msg msg[2][WIRE_MAX];
+	unsigned int head[2], len[2];
+};
+
+struct event {
+	struct msg msg;
+	u8 on;			/* link it came over */
+};
+
+enum link_state { NO_LINK, SETUP, ACTIVE };
+enum phase { NO_ADD, OFFERED, CONFIRMING };
+
+struct end {
+	enum smc_llc_role role;
+	enum smc_llc_exchange running;
+	struct event queue[QUEUE_MAX], deferred[QUEUE_MAX];
+	unsigned int nqueue, ndeferred;
+	enum link_state link[NUMS];
+	u8 next_num;
+	enum phase phase;	/* of the exchange that adds a link */
+	u8 add_num, add_first;
+	bool aborted;
+	unsigned int add_left;
+	bool rkey_busy, rkey_sent, rkey_back;	/* back: it is taken back */
+	unsigned int rkey_left, rkey_tries, rkey_pause;
+	u8 rkey, rkey_on;
+	bool rkey_named[NUMS];
+	bool made[KEYS], announced[KEYS];
+	bool known[KEYS][NUMS];	/* the peer's RMBs */
+	unsigned int nkeys;
+	bool wants_rkey, wants_add;
+	bool dead;
+	unsigned int added, deleted, confirmed, freed, kept;
+};
+
+struct model {
+	struct config cfg;
+	struct end end[2];
+	struct wire wire[NUMS];
+	bool calm;		/* nothing new, nothing lost */
+};
+
+enum outcome { OK, STUCK, DIFFERENT, UNKNOWN_KEY, TOO_EARLY, NO_PROGRESS, VIOLATION };
+
+static const char * const outcome_names[] = {
+	"ok", "stuck", "different links", "RMB unknown on a link",
+	"RMB gone that the peer knows", "no exchange succeeds any more", "violation"
+};
+
+static bool violated, early;
+/* Over all scenarios: has the model done what it is for? */
+static unsigned long verdicts[SMC_LLC_VERDICTS];
+static unsigned int peak;
+static unsigned long steps, adds, deletes, confirms, dead_groups, frees, keeps;
+
+static struct end *other(struct model *m, struct end *e)
+{
+	return &m->end[e == &m->end[0]];
+}
+
+/* Links that there may be. */
+static unsigned int most(const struct model *m)
+{
+	return m->cfg.many ? LINKS_MANY : LINKS_FEW;
+}
+
+static unsigned int index_of(const struct model *m, const struct end *e)
+{
+	return e != &m->end[0];
+}
+
+/* ---- fabric ---- */
+
+static void wire_down(struct model *m, u8 num)
+{
+	struct wire *w = &m->wire[num];
+	int i;
+
+	if (!w->up)
+		return;
+	w->up = false;
+	for (i = 0; i < 2; i++) {
+		w->len[i] = 0;
+		w->notice[i] = 1 + unit_below(NOTICE_TIME);
+	}
+}
+
+static bool post(struct model *m, struct end *e, u8 on, const struct msg *msg)
+{
+	struct wire *w = &m->wire[on];
+	unsigned int i = index_of(m, e);
+
+	if (e->link[on] == NO_LINK || !w->up)
+		return false;
+	if (!m->calm && m->cfg.loss && !unit_below(20))
+		return true;
+	REQUIRE(w->len[i] < WIRE_MAX);
+	w->msg[i][(w->head[i] + w->len[i]++) % WIRE_MAX] = *msg;
+	return true;
+}
+
+static bool say(struct model *m, struct end *e, u8 on, enum type type, u8 num)
+{
+	struct msg msg = { .type = type, .num = num };
+
+	return post(m, e, on, &msg);
+}
+
+/* ---- links of an end ---- */
+
+static unsigned int count(const struct end *e, enum link_state least)
+{
+	unsigned int i, n = 0;
+
+	for (i = 1; i < NUMS; i++)
+		n += e->link[i] >= least;
+	return n;
+}
+
+/* A random usable link but @not; 0: there is none. */
+static u8 pick(const struct end *e, u8 not)
+{
+	unsigned int i, n = 0;
+	u8 found = 0;
+
+	for (i = 1; i < NUMS; i++)
+		if (e->link[i] == ACTIVE && i != not && !unit_below(++n))
+			found = i;
+	return found;
+}
+
+static void drop_link(struct model *m, struct end *e, u8 num)
+{
+	unsigned int k;
+
+	e->link[num] = NO_LINK;
+	e->deleted++;
+	for (k = 0; k < KEYS; k++)
+		e->known[k][num] = false;
+	wire_down(m, num);
+}
+
+static void terminate(struct model *m, struct end *e)
+{
+	unsigned int i;
+
+	if (e->dead)
+		return;
+	i = pick(e, 0);
+	if (i)
+		say(m, e, (u8)i, DEL_ALL, 0);
+	e->dead = true;
+	for (i = 1; i < NUMS; i++) {
+		if (e->link[i] == NO_LINK)
+			continue;
+		/* last words get out before the queue pair goes */
+		e->link[i] = NO_LINK;
+		if (m->wire[i].len[index_of(m, e)] == 0)
+			wire_down(m, (u8)i);
+	}
+}
+
+/* ---- turns ---- */
+
+static void end_turn(struct end *e)
+{
+	struct event all[QUEUE_MAX];
+	unsigned int n = e->ndeferred;
+
+	e->running = e->rkey_busy ? SMC_LLC_X_RKEY : SMC_LLC_X_IDLE;
+	REQUIRE(n + e->nqueue <= QUEUE_MAX);
+	memcpy(all, e->deferred, n * sizeof(all[0]));
+	memcpy(all + n, e->queue, e->nqueue * sizeof(all[0]));
+	e->nqueue += n;
+	memcpy(e->queue, all, e->nqueue * sizeof(all[0]));
+	e->ndeferred = 0;
+}
+
+/* May a wish of ours begin? It has the turn then. */
+static bool take_turn(struct end *e, enum smc_llc_input wish)
+{
+	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, wish, 0);
+
+	verdicts[v]++;
+	if (v != SMC_LLC_RUN)
+		return false;
+	e->running = smc_llc_flow_exchange(wish);
+	return true;
+}
+
+/* ---- adding a link ---- */
+
+static void name_keys(const struct end *e, struct msg *msg)
+{
+	memcpy(msg->keys, e->made, sizeof(msg->keys));
+}
+
+/* What the peer names for @num is taken if the RMB is known by the link it is named on. */
+static void take_keys(struct end *e, const struct msg *msg, u8 on)
+{
+	unsigned int k;
+
+	for (k = 0; k < KEYS; k++)
+		if (msg->keys[k] && e->known[k][on])
+			e->known[k][msg->num] = true;
+}
+
+static void finish_add(struct model *m, struct end *e, bool ok)
+{
+	u8 num = e->add_num;
+
+	if (ok) {
+		e->link[num] = ACTIVE;
+		e->added++;
+	} else if (num && e->link[num] != NO_LINK) {
+		if (!e->aborted)
+			say(m, e, e->add_first, DEL, num);
+		drop_link(m, e, num);
+	}
+	e->phase = NO_ADD;
+	e->add_num = 0;
+	end_turn(e);
+}
+
+static void offer(struct model *m, struct end *e)
+{
+	struct msg msg = { .type = ADD };
+
+	if (count(e, SETUP) >= most(m) || !pick(e, 0) || !take_turn(e, SMC_LLC_DO_ADD_LINK))
+		return;
+	e->wants_add = false;
+	while (!e->next_num || e->link[e->next_num] != NO_LINK)
+		e->next_num++;
+	e->add_num = e->next_num++;
+	e->add_first = pick(e, 0);
+	e->aborted = false;
+	e->link[e->add_num] = SETUP;
+	memset(&m->wire[e->add_num], 0, sizeof(m->wire[0]));
+	m->wire[e->add_num].up = true;
+	msg.num = e->add_num;
+	name_keys(e, &msg);
+	e->phase = OFFERED;
+	e->add_left = RSP_TIME;
+	if (!post(m, e, e->add_first, &msg))
+		finish_add(m, e, false);
+}
+
+/* The client's answer to an offer. False: no. */
+static bool join(struct model *m, struct end *e, const struct event *ev)
+{
+	struct msg rsp = { .type = ADD_RSP, .num = ev->msg.num };
+
+	if (e->phase != NO_ADD || e->link[rsp.num] != NO_LINK || !m->wire[rsp.num].up ||
+	    count(e, SETUP) >= most(m) || (!m->calm && !unit_below(8))) {
+		rsp.negative = true;
+		post(m, e, ev->on, &rsp);
+		return false;
+	}
+	e->add_num = rsp.num;
+	e->add_first = ev->on;
+	e->aborted = false;
+	e->link[rsp.num] = SETUP;
+	take_keys(e, &ev->msg, ev->on);
+	name_keys(e, &rsp);
+	e->phase = CONFIRMING;
+	e->add_left = CONFIRM_TIME;
+	if (!post(m, e, ev->on, &rsp))
+		finish_add(m, e, false);
+	return true;
+}
+
+static void on_add_rsp(struct model *m, struct end *e, const struct event *ev)
+{
+	if (e->phase != OFFERED || ev->on != e->add_first || ev->msg.num != e->add_num)
+		return;
+	if (ev->msg.negative) {
+		e->aborted = true;	/* nothing to take back */
+		finish_add(m, e, false);
+		return;
+	}
+	/* without the link that carries it nobody can tell what the RMBs' names mean */
+	if (e->link[ev->on] == NO_LINK) {
+		finish_add(m, e, false);
+		return;
+	}
+	take_keys(e, &ev->msg, ev->on);
+	e->phase = CONFIRMING;
+	e->add_left = CONFIRM_TIME;
+	if (!say(m, e, e->add_num, CONFIRM, e->add_num))
+		finish_add(m, e, false);
+}
+
+static void on_confirm(struct model *m, struct end *e, const struct event *ev)
+{
+	if (e->phase != CONFIRMING || ev->on != e->add_num)
+		return;
+	if (ev->msg.type == CONFIRM && !say(m, e, ev->on, CONFIRM_RSP, e->add_num)) {
+		finish_add(m, e, false);
+		return;
+	}
+	finish_add(m, e, true);
+}
+
+/* Who waits in vain gives up. */
+static void tick_add(struct model *m, struct end *e)
+{
+	u8 on = e->phase == OFFERED ? e->add_first : e->add_num;
+
+	if (e->phase == NO_ADD)
+		return;
+	if (e->aborted || e->link[on] == NO_LINK)
+		finish_add(m, e, false);
+	else if (m->cfg.mutant != NO_DEADLINE && !e->add_left--)
+		finish_add(m, e, false);
+}
+
+/* ---- deleting one ---- */
+
+static void lose_link(struct model *m, struct end *e, u8 num)
+{
+	u8 on;
+
+	if (num == e->add_num) {
+		/* the exchange gives up, and takes it back */
+		drop_link(m, e, num);
+		return;
+	}
+	on = pick(e, num);
+	if (!on) {
+		drop_link(m, e, num);
+		terminate(m, e);
+		return;
+	}
+	drop_link(m, e, num);
+	say(m, e, on, DEL, num);
+}
+
+static void on_delete(struct model *m, struct end *e, const struct event *ev)
+{
+	u8 num = ev->msg.num, on;
+
+	if (num && num == e->add_num) {
+		e->aborted = true;
+		say(m, e, ev->on, DEL_RSP, num);
+		return;
+	}
+	if (e->link[num] == NO_LINK) {
+		say(m, e, ev->on, DEL_RSP, num);
+		return;
+	}
+	if (e->role == SMC_LLC_CLIENT)
+		say(m, e, ev->on, DEL_RSP, num);
+	on = pick(e, num);
+	if (!on) {
+		terminate(m, e);
+		return;
+	}
+	if (e->role == SMC_LLC_SERVER)
+		say(m, e, on, DEL, num);
+	drop_link(m, e, num);
+}
+
+/* ---- RMBs ---- */
+
+static void announce(struct model *m, struct end *e)
+{
+	struct msg msg = { .type = e->rkey_back ? UNKEY : RKEY, .key = e->rkey };
+	unsigned int i;
+
+	if (e->rkey_pause) {
+		e->rkey_pause--;
+		return;
+	}
+	if (!take_turn(e, SMC_LLC_DO_RKEY))
+		return;
+	e->rkey_on = pick(e, 0);
+	for (i = 1; i < NUMS; i++)
+		msg.links[i] = e->link[i] == ACTIVE;
+	memcpy(e->rkey_named, msg.links, sizeof(e->rkey_named));
+	e->rkey_busy = true;
+	e->rkey_sent = post(m, e, e->rkey_on, &msg);
+	e->rkey_left = RSP_TIME;
+}
+
+static void end_rkey(struct end *e)
+{
+	e->rkey_busy = false;
+	if (e->running == SMC_LLC_X_RKEY)
+		end_turn(e);
+}
+
+/* The region goes. One that connections have used may still be written to. */
+static void free_rmb(struct model *m, struct end *e)
+{
+	const struct end *peer = other(m, e);
+	unsigned int i;
+
+	e->made[e->rkey] = false;
+	if (!e->rkey_back)
+		return;
+	e->freed++;
+	for (i = 1; i < NUMS; i++)
+		early |= !peer->dead && peer->known[e->rkey][i];
+}
+
+/*
+ * A region that was to be announced goes: what the peer was told of it harms nobody. One that
+ * was to be taken back stays, and nobody uses it.
+ */
+static void give_up_rkey(struct model *m, struct end *e)
+{
+	e->wants_rkey = false;
+	if (!e->rkey_back || m->cfg.mutant == NO_PATIENCE)
+		free_rmb(m, e);
+	else
+		e->kept++;
+	end_rkey(e);
+}
+
+static void tick_rkey(struct model *m, struct end *e)
+{
+	if (e->wants_rkey && !e->rkey_busy)
+		announce(m, e);
+	else if (e->rkey_busy && (!e->rkey_sent || e->link[e->rkey_on] == NO_LINK))
+		give_up_rkey(m, e);
+	else if (e->rkey_busy && m->cfg.mutant != NO_DEADLINE && !e->rkey_left--)
+		give_up_rkey(m, e);
+}
+
+static void on_rkey(struct model *m, struct end *e, const struct event *ev, bool refuse)
+{
+	struct msg rsp = { .type = RKEY_RSP, .key = ev->msg.key };
+	unsigned int i;
+
+	if (e->link[ev->on] == NO_LINK)
+		return;
+	if (refuse && m->cfg.mutant != NO_REFUSAL) {
+		rsp.negative = true;
+		rsp.retry = true;
+	} else {
+		memset(e->known[rsp.key], 0, sizeof(e->known[rsp.key]));
+		e->known[rsp.key][ev->on] = true;
+		for (i = 1; i < NUMS; i++)
+			if (ev->msg.links[i] && e->link[i] != NO_LINK)
+				e->known[rsp.key][i] = true;
+	}
+	post(m, e, ev->on, &rsp);
+}
+
+/* Has a link become usable since the request was sent? */
+static bool named_all(const struct end *e)
+{
+	unsigned int i;
+
+	for (i = 1; i < NUMS; i++)
+		if (e->link[i] == ACTIVE && !e->rkey_named[i])
+			return false;
+	return true;
+}
+
+static void on_unkey(struct model *m, struct end *e, const struct event *ev, bool refuse)
+{
+	struct msg rsp = { .type = UNKEY_RSP, .key = ev->msg.key };
+
+	if (e->link[ev->on] == NO_LINK)
+		return;
+	rsp.negative = refuse || !e->known[rsp.key][ev->on];
+	if (!rsp.negative)
+		memset(e->known[rsp.key], 0, sizeof(e->known[rsp.key]));
+	post(m, e, ev->on, &rsp);
+}
+
+static void on_unkey_rsp(struct model *m, struct end *e, const struct event *ev)
+{
+	if (!e->rkey_busy || !e->rkey_back || ev->msg.key != e->rkey || ev->on != e->rkey_on)
+		return;
+	if (ev->msg.negative) {
+		give_up_rkey(m, e);
+		return;
+	}
+	e->wants_rkey = false;
+	free_rmb(m, e);
+	end_rkey(e);
+}
+
+static void on_rkey_rsp(struct model *m, struct end *e, const struct event *ev)
+{
+	if (!e->rkey_busy || e->rkey_back || ev->msg.key != e->rkey)
+		return;
+	if (!ev->msg.negative && !named_all(e) && m->cfg.mutant != NO_REPEAT) {
+		end_rkey(e);
+	} else if (!ev->msg.negative) {
+		e->announced[e->rkey] = true;
+		e->wants_rkey = false;
+		e->confirmed++;
+		end_rkey(e);
+	} else if (ev->msg.retry && e->rkey_tries++ < RETRIES) {
+		e->rkey_pause = RETRY_TIME;
+		end_rkey(e);
+	} else {
+		give_up_rkey(m, e);
+	}
+}
+
+static void want_rkey(struct end *e)
+{
+	if (e->wants_rkey || e->nkeys == KEYS)
+		return;
+	e->wants_rkey = true;
+	e->rkey_back = false;
+	e->rkey = (u8)e->nkeys++;
+	e->rkey_tries = 0;
+	e->rkey_pause = 0;
+	e->made[e->rkey] = true;
+}
+
+/* One that is idle goes, or is to serve again although the peer was to forget it. */
+static void want_back(struct end *e)
+{
+	u8 key = (u8)unit_below(KEYS);
+
+	if (e->wants_rkey || !e->made[key])
+		return;
+	e->wants_rkey = true;
+	e->rkey_back = e->announced[key] || unit_below(2);
+	e->rkey = key;
+	e->rkey_tries = 0;
+	e->rkey_pause = 0;
+	e->announced[key] = false;
+}
+
+/* ---- messages ---- */
+
+static enum smc_llc_input input_of(const struct end *e, const struct msg *msg)
+{
+	static const enum smc_llc_input inputs[TYPES] = {
+		[ADD] = SMC_LLC_IN_ADD_LINK, [ADD_RSP] = SMC_LLC_IN_ADD_LINK_RSP,
+		[CONFIRM] = SMC_LLC_IN_CONFIRM_LINK, [CONFIRM_RSP] = SMC_LLC_IN_CONFIRM_LINK_RSP,
+		[DEL] = SMC_LLC_IN_DELETE_LINK, [DEL_ALL] = SMC_LLC_IN_DELETE_LINK_ALL,
+		[DEL_RSP] = SMC_LLC_IN_DELETE_LINK_RSP, [RKEY] = SMC_LLC_IN_RKEY,
+		[RKEY_RSP] = SMC_LLC_IN_RKEY_RSP, [UNKEY] = SMC_LLC_IN_RKEY,
+		[UNKEY_RSP] = SMC_LLC_IN_RKEY_RSP, [REQ_ADD] = SMC_LLC_IN_REQ_ADD_LINK,
+		[REQ_ADD_RSP] = SMC_LLC_IN_REQ_ADD_LINK_RSP, [TEST] = SMC_LLC_IN_TEST_LINK,
+		[TEST_RSP] = SMC_LLC_IN_TEST_LINK_RSP,
+	};
+
+	if (msg->type == DEL && msg->num && msg->num == e->add_num)
+		return SMC_LLC_IN_DELETE_LINK_NEW;
+	return inputs[msg->type];
+}
+
+/* True: the turn went along. */
+static bool act(struct model *m, struct end *e, const struct event *ev)
+{
+	switch (ev->msg.type) {
+	case ADD:
+		return join(m, e, ev) && e->phase != NO_ADD;
+	case ADD_RSP:
+		on_add_rsp(m, e, ev);
+		break;
+	case CONFIRM:
+	case CONFIRM_RSP:
+		on_confirm(m, e, ev);
+		break;
+	case DEL:
+		on_delete(m, e, ev);
+		break;
+	case RKEY:
+		on_rkey(m, e, ev, false);
+		break;
+	case RKEY_RSP:
+		on_rkey_rsp(m, e, ev);
+		break;
+	case UNKEY:
+		on_unkey(m, e, ev, false);
+		break;
+	case UNKEY_RSP:
+		on_unkey_rsp(m, e, ev);
+		break;
+	case REQ_ADD:
+		say(m, e, ev->on, REQ_ADD_RSP, 0);
+		e->wants_add = true;
+		break;
+	case TEST:
+		say(m, e, ev->on, TEST_RSP, 0);
+		break;
+	default:
+		break;
+	}
+	return false;
+}
+
+static void handle(struct model *m, struct end *e, const struct event *ev)
+{
+	enum smc_llc_input input = input_of(e, &ev->msg);
+	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, input, 0);
+
+	verdicts[v]++;
+	switch (v) {
+	case SMC_LLC_RUN:
+	case SMC_LLC_PREEMPT:
+		e->running = smc_llc_flow_exchange(input);
+		if (!act(m, e, ev) && e->phase == NO_ADD)
+			end_turn(e);
+		break;
+	case SMC_LLC_JOIN:
+	case SMC_LLC_PASS:
+		act(m, e, ev);
+		break;
+	case SMC_LLC_QUEUE:
+		REQUIRE(e->ndeferred < QUEUE_MAX);
+		e->deferred[e->ndeferred++] = *ev;
+		break;
+	case SMC_LLC_REFUSE:
+		if (ev->msg.type == UNKEY)
+			on_unkey(m, e, ev, true);
+		else
+			on_rkey(m, e, ev, true);
+		break;
+	case SMC_LLC_TERMINATE:
+		terminate(m, e);
+		break;
+	case SMC_LLC_VIOLATION:
+		violated = true;
+		break;
+	case SMC_LLC_DROP:
+	case SMC_LLC_VERDICTS:
+		break;
+	}
+}
+
+/* A link on which something is under way to @e, at random; 0: there is none. */
+static u8 pick_wire(const struct model *m, unsigned int from)
+{
+	unsigned int i, n = 0;
+	u8 found = 0;
+
+	for (i = 1; i < NUMS; i++)
+		if (m->wire[i].len[from] && !unit_below(++n))
+			found = (u8)i;
+	return found;
+}
+
+/* The fabric hands a message over. */
+static void receive(struct model *m, struct end *e)
+{
+	unsigned int from = index_of(m, other(m, e));
+	u8 on = pick_wire(m, from);
+	struct wire *w = &m->wire[on];
+
+	if (!on)
+		return;
+	if (!e->dead && e->link[on] != NO_LINK) {
+		REQUIRE(e->nqueue < QUEUE_MAX);
+		e->queue[e->nqueue].msg = w->msg[from][w->head[from]];
+		e->queue[e->nqueue++].on = on;
+	}
+	w->head[from] = (w->head[from] + 1) % WIRE_MAX;
+	w->len[from]--;
+	/* the peer is gone, and these were its last words */
+	if (!w->len[from] && m->end[from].dead)
+		wire_down(m, on);
+}
+
+static void work(struct model *m, struct end *e)
+{
+	struct event ev;
+
+	if (!e->nqueue || e->dead)
+		return;
+	ev = e->queue[0];
+	memmove(e->queue, e->queue + 1, --e->nqueue * sizeof(ev));
+	handle(m, e, &ev);
+}
+
+static void tick(struct model *m)
+{
+	unsigned int i, num;
+
+	for (i = 0; i < 2; i++) {
+		struct end *e = &m->end[i];
+
+		if (e->dead)
+			continue;
+		for (num = 1; num < NUMS && !e->dead; num++)
+			if (e->link[num] != NO_LINK && !m->wire[num].up &&
+			    !m->wire[num].notice[i]--)
+				lose_link(m, e, (u8)num);
+		if (e->dead)
+			continue;
+		tick_add(m, e);
+		tick_rkey(m, e);
+		if (e->wants_add && e->role == SMC_LLC_SERVER)
+			offer(m, e);
+	}
+}
+
+/* ---- scenarios ---- */
+
+static void wish(struct model *m)
+{
+	struct end *e = &m->end[unit_below(2)];
+	u8 on = pick(e, 0);
+
+	if (e->dead || !on)
+		return;
+	switch (unit_below(14)) {
+	case 0:
+	case 1:
+		e->wants_add = e->role == SMC_LLC_SERVER;
+		break;
+	case 2:
+		if (e->role == SMC_LLC_CLIENT)
+			say(m, e, on, REQ_ADD, 0);
+		break;
+	case 3:
+		/* an orderly deletion, or a wish for it */
+		if (count(e, ACTIVE) > 1 && !unit_below(3))
+			lose_link(m, e, on);
+		break;
+	case 4:
+		say(m, e, on, TEST, 0);
+		break;
+	case 5:
+		if (m->cfg.deaths && !unit_below(4))
+			wire_down(m, on);
+		break;
+	case 6:
+		if (!unit_below(100))
+			terminate(m, e);
+		break;
+	case 7:
+	case 8:
+		want_back(e);
+		break;
+	default:
+		want_rkey(e);
+		break;
+	}
+}
+
+static void step(struct model *m)
+{
+	struct end *e = &m->end[unit_below(2)];
+
+	steps++;
+	switch (unit_below(5)) {
+	case 0:
+		tick(m);
+		break;
+	case 1:
+	case 2:
+		work(m, e);
+		break;
+	default:
+		receive(m, e);
+		break;
+	}
+	if (!m->calm && !unit_below(12))
+		wish(m);
+}
+
+static bool idle(const struct model *m)
+{
+	unsigned int i, num;
+
+	for (i = 0; i < 2; i++) {
+		const struct end *e = &m->end[i];
+
+		if (e->dead)
+			continue;
+		if (e->running != SMC_LLC_X_IDLE || e->nqueue || e->ndeferred ||
+		    e->phase != NO_ADD || e->rkey_busy || e->wants_rkey || e->wants_add)
+			return false;
+		for (num = 1; num < NUMS; num++)
+			if (e->link[num] != NO_LINK && !m->wire[num].up)
+				return false;
+	}
+	for (num = 1; num < NUMS; num++)
+		if (m->wire[num].up && (m->wire[num].len[0] || m->wire[num].len[1]))
+			return false;
+	return m->end[0].dead == m->end[1].dead;
+}
+
+static bool settle(struct model *m)
+{
+	unsigned int i;
+
+	m->calm = true;
+	for (i = 0; i < 100000 && !idle(m); i++) {
+		/* who has as many links as it may have wants no more */
+		if (count(&m->end[0], SETUP) >= most(m))
+			m->end[0].wants_add = false;
+		step(m);
+	}
+	return idle(m);
+}
+
+static bool knows_all(const struct end *e, const struct end *peer)
+{
+	unsigned int k, num;
+
+	for (k = 0; k < KEYS; k++)
+		for (num = 1; num < NUMS && peer->announced[k] && peer->made[k]; num++)
+			if (e->link[num] == ACTIVE && !e->known[k][num])
+				return false;
+	return true;
+}
+
+static enum outcome judge(struct model *m)
+{
+	struct end *a = &m->end[0], *b = &m->end[1];
+
+	if (violated)
+		return VIOLATION;
+	if (!settle(m))
+		return STUCK;
+	if (early)
+		return TOO_EARLY;
+	if (a->dead)
+		return OK;
+	if (memcmp(a->link, b->link, sizeof(a->link)))
+		return DIFFERENT;
+	if (!knows_all(a, b) || !knows_all(b, a))
+		return UNKNOWN_KEY;
+	return OK;
+}
+
+/* Both ends begin at the same moment, on a fabric that works: all has to succeed. */
+static enum outcome again(struct model *m)
+{
+	struct end *a = &m->end[0], *b = &m->end[1];
+	unsigned int had = count(a, ACTIVE), keys = a->confirmed + b->confirmed, want = 0, i;
+	enum outcome out;
+
+	for (i = 0; i < 2; i++) {
+		want += m->end[i].nkeys < KEYS;
+		want_rkey(&m->end[i]);
+	}
+	a->wants_add = had < most(m);
+	out = judge(m);
+	if (out != OK)
+		return out;
+	if (a->confirmed + b->confirmed != keys + want)
+		return NO_PROGRESS;
+	return count(a, ACTIVE) == (had < most(m) ? had + 1 : had) ? OK : NO_PROGRESS;
+}
+
+static enum outcome scenario(const struct config *cfg, u64 seed)
+{
+	static struct model m;
+	enum outcome out;
+	unsigned int i;
+
+	unit_state = seed;
+	violated = false;
+	early = false;
+	memset(&m, 0, sizeof(m));
+	m.cfg = *cfg;
+	m.end[0].role = SMC_LLC_SERVER;
+	m.end[1].role = SMC_LLC_CLIENT;
+	for (i = 0; i < 2; i++) {
+		m.end[i].next_num = 2;
+		m.end[i].link[1] = ACTIVE;
+	}
+	m.wire[1].up = true;
+	/* numbers are not used up: that they come again is another test's business */
+	for (i = 0; i < 1500 && m.end[0].next_num < NUMS - LINKS_MANY; i++)
+		step(&m);
+	i = count(&m.end[0], ACTIVE);
+	peak = i > peak ? i : peak;
+	out = judge(&m);
+	dead_groups += m.end[0].dead;
+	if (out == OK && !m.end[0].dead)
+		out = again(&m);
+	for (i = 0; i < 2; i++) {
+		adds += m.end[i].added;
+		deletes += m.end[i].deleted;
+		confirms += m.end[i].confirmed;
+		frees += m.end[i].freed;
+		keeps += m.end[i].kept;
+	}
+	return out;
+}
+
+static void run(const struct config *cfg, unsigned int n)
+{
+	u64 seed = unit_seed();
+	unsigned int i;
+
+	for (i = 0; i < n; i++, seed++) {
+		enum outcome out = scenario(cfg, seed);
+
+		if (out != OK) {
+			FAIL("scenario %llu: %s", (unsigned long long)seed, outcome_names[out]);
+			return;
+		}
+	}
+}
+
+/* A mutant is found, and by what it does wrong. */
+static void found(enum mutant mutant, enum outcome wrong, unsigned int n)
+{
+	const struct config cfg = { .loss = mutant == NO_DEADLINE || mutant == NO_PATIENCE,
+				    .mutant = mutant };
+	u64 seed = unit_seed();
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (scenario(&cfg, seed + i) == wrong)
+			return;
+	FAIL("not noticed in %u scenarios", n);
+}
+
+static void calm(void)
+{
+	run(&(struct config){}, 250);
+}
+
+static void deaths(void)
+{
+	run(&(struct config){ .deaths = true }, 500);
+}
+
+static void loss(void)
+{
+	run(&(struct config){ .loss = true }, 250);
+}
+
+static void deaths_and_loss(void)
+{
+	run(&(struct config){ .deaths = true, .loss = true }, 500);
+}
+
+static void many_links(void)
+{
+	run(&(struct config){ .deaths = true, .many = true }, 250);
+	run(&(struct config){ .deaths = true, .loss = true, .many = true }, 250);
+}
+
+/* Did all of it happen, and did it happen often? */
+static void happened(void)
+{
+	static const enum smc_llc_verdict want[] = {
+		SMC_LLC_RUN, SMC_LLC_PREEMPT, SMC_LLC_JOIN, SMC_LLC_PASS, SMC_LLC_QUEUE,
+		SMC_LLC_REFUSE, SMC_LLC_DROP, SMC_LLC_TERMINATE,
+	};
+	unsigned int i;
+
+	printf("# %lu steps, %lu links added, %lu deleted, %lu RMBs announced, %lu groups died,\n",
+	       steps, adds, deletes, confirms, dead_groups);
+	printf("# %lu RMBs taken back, %lu not let go\n", frees, keeps);
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		printf("# %s: %lu\n", smc_llc_verdict_str(want[i]), verdicts[want[i]]);
+		CHECK(verdicts[want[i]] > 20);
+	}
+	CHECK(steps > 2000000);
+	CHECK(adds > 2000 && deletes > 2000 && confirms > 2000);
+	CHECK(frees > 1000 && keeps > 200);
+	CHECK(dead_groups > 20);
+	CHECK_EQ(peak, LINKS_MANY);
+}
+
+static void mutant_deadline(void)
+{
+	found(NO_DEADLINE, STUCK, 50);
+}
+
+static void mutant_refusal(void)
+{
+	found(NO_REFUSAL, UNKNOWN_KEY, 1000);
+}
+
+static void mutant_patience(void)
+{
+	found(NO_PATIENCE, TOO_EARLY, 500);
+}
+
+static void mutant_repeat(void)
+{
+	found(NO_REPEAT, UNKNOWN_KEY, 4000);
+}
+
+static const struct unit_case cases[] = {
+	UNIT_CASE(calm), UNIT_CASE(deaths), UNIT_CASE(loss), UNIT_CASE(deaths_and_loss),
+	UNIT_CASE(many_links), UNIT_CASE(happened), UNIT_CASE(mutant_deadline),
+	UNIT_CASE(mutant_refusal),
+	UNIT_CASE(mutant_patience), UNIT_CASE(mutant_repeat),
+};
+
+UNIT_MAIN("llc_model", cases)
