@@ -14,11 +14,11 @@
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
 static const char doc[] =
-	"Show sockets, link groups, devices, statistics of SMC; set UEIDs, PNET IDs.\vObjects:\n"
+	"Show sockets, link groups, devices, statistics of SMC; set UEIDs, PNET IDs, links.\vObjects:\n"
 	"  info                 version and abilities of the module\n"
 	"  sock                 sockets: state, mode, addresses, why TCP is used\n"
-	"  linkgroup            link groups\n"
-	"  link                 links of all groups\n"
+	"  linkgroup            link groups: show, del GROUP [now]\n"
+	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
@@ -106,8 +106,6 @@ static const struct {
 } objects[] = {
 	{ "info", ctl_info },
 	{ "sock", ctl_sock },
-	{ "linkgroup", ctl_linkgroup },
-	{ "link", ctl_link },
 	{ "device", ctl_device },
 	{ "stats", ctl_stats },
 	{ "holders", ctl_holders },
@@ -126,6 +124,10 @@ static int run_object(const struct command_line *line)
 		return ctl_ueid(&line->opts, line->num - 1, (char **)line->words + 1);
 	if (!strcmp(name, "pnet"))
 		return ctl_pnet(&line->opts, line->num - 1, (char **)line->words + 1);
+	if (!strcmp(name, "linkgroup"))
+		return ctl_linkgroup(&line->opts, line->num - 1, (char **)line->words + 1);
+	if (!strcmp(name, "link"))
+		return ctl_link(&line->opts, line->num - 1, (char **)line->words + 1);
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		if (strcmp(name, objects[i].name))
 			continue;

@@ -18,7 +18,23 @@
 /* Attributes that came with Linux 6.12 and that older headers lack */
 #define CTL_LGR_R_SNDBUF_ALLOC	12
 #define CTL_LGR_R_RMB_ALLOC	13
-#define CTL_LGR_R_MAX		13
+/* Attributes of our own module, 128 and up */
+#define CTL_LGR_R_LINKS_LOST	128
+#define CTL_LGR_R_LOSS_REASON	129
+#define CTL_LGR_R_LOSS_AGE	130
+#define CTL_LGR_R_MOVES		131
+#define CTL_LGR_R_MAX		131
+#define CTL_LINK_AGE		128
+#define CTL_LINK_MOVES		129
+#define CTL_LINK_BYTES		130
+#define CTL_LINK_LATENCY	131
+#define CTL_LINK_MAX		131
+#define CTL_ADD_LINK		128
+#define CTL_DEL_LINK		129
+#define CTL_DEL_LGR		130
+#define CTL_ORDER_LGR_ID	1
+#define CTL_ORDER_LINK_ID	2
+#define CTL_ORDER_NOW		3
 #define CTL_LGR_R_V2_MAX_CONNS	2
 #define CTL_LGR_R_V2_MAX_LINKS	3
 #define CTL_LGR_R_V2_MAX	3
@@ -76,12 +92,16 @@ void ctl_print_fields(struct json_object *obj, int indent);
  * struct ctl_attr - one attribute to send
  * @type: its number
  * @str: its value, sent with its final zero; NULL: @num is it
- * @num: a number of one byte
+ * @num: a number
+ * @size: bytes of @num: 4, else 1
+ * @flag: it has no value
  */
 struct ctl_attr {
 	__u16 type;
 	const char *str;
-	__u8 num;
+	__u32 num;
+	__u8 size;
+	bool flag;
 };
 
 /**
@@ -106,7 +126,10 @@ struct ctl_genl_req {
 	size_t num_attrs;
 };
 
-/* Return 0 or an errno number; ctl_genl_failed() words it for the user. */
+/*
+ * Return 0 or an errno number; ctl_genl_failed() words it for the user, in the kernel's own
+ * words where it has some.
+ */
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
 void ctl_genl_failed(const struct ctl_genl_req *req, int err);
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
@@ -124,10 +147,14 @@ void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr
 void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
 void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
 
+/* Orders about link groups and links: smcctl_order.c */
+int ctl_linkgroup_order(int argc, char **argv);
+int ctl_link_order(int argc, char **argv);
+
 /* Commands: return an exit status. @argc and @argv are what follows the name of the object. */
 int ctl_info(const struct ctl_opts *opts);
-int ctl_linkgroup(const struct ctl_opts *opts);
-int ctl_link(const struct ctl_opts *opts);
+int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_link(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);

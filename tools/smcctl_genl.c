@@ -129,6 +129,10 @@ static struct json_object *read_group(const struct nlattr *nest)
 	ctl_copy_uint(obj, "sndbuf_bytes", tb[CTL_LGR_R_SNDBUF_ALLOC]);
 	ctl_copy_uint(obj, "rmb_bytes", tb[CTL_LGR_R_RMB_ALLOC]);
 	ctl_copy_uint(obj, "net_cookie", tb[SMC_NLA_LGR_R_NET_COOKIE]);
+	ctl_copy_uint(obj, "links_lost", tb[CTL_LGR_R_LINKS_LOST]);
+	ctl_copy_str(obj, "last_loss", tb[CTL_LGR_R_LOSS_REASON]);
+	ctl_copy_uint(obj, "last_loss_seconds", tb[CTL_LGR_R_LOSS_AGE]);
+	ctl_copy_uint(obj, "moved_connections", tb[CTL_LGR_R_MOVES]);
 	if (tb[SMC_NLA_LGR_R_V2_COMMON])
 		add_group_v2(obj, tb[SMC_NLA_LGR_R_V2_COMMON], tb[SMC_NLA_LGR_R_V2]);
 	else
@@ -146,7 +150,13 @@ static int on_group(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int ctl_linkgroup(const struct ctl_opts *opts)
+/* Nothing, or "show". */
+static bool only_show(int argc, char **argv)
+{
+	return !argc || (argc == 1 && !strcmp(argv[0], "show"));
+}
+
+int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_LGR_SMCR, .what = "the list of link groups", .dump = true,
@@ -154,12 +164,16 @@ int ctl_linkgroup(const struct ctl_opts *opts)
 	static const struct ctl_column cols[] = {
 		{ "ID", "id" }, { "ROLE", "role" }, { "TYPE", "type" }, { "CONNS", "connections" },
 		{ "VERSION", "version" }, { "RELEASE", "release" }, { "SNDBUF", "sndbuf_bytes" },
-		{ "RMB", "rmb_bytes" }, { "EID", "eid" }, { "PEER", "peer_host" },
-		{ "PNETID", "pnetid" },
+		{ "RMB", "rmb_bytes" }, { "LOST", "links_lost" }, { "MOVED", "moved_connections" },
+		{ "EID", "eid" }, { "PEER", "peer_host" }, { "PNETID", "pnetid" },
 	};
-	struct json_object *groups = json_object_new_array();
-	int rc = run_or_complain(&req, on_group, groups);
+	struct json_object *groups;
+	int rc;
 
+	if (!only_show(argc, argv))
+		return ctl_linkgroup_order(argc, argv);
+	groups = json_object_new_array();
+	rc = run_or_complain(&req, on_group, groups);
 	return finish(groups, rc, opts, cols, ARRAY_SIZE(cols));
 }
 
@@ -167,7 +181,7 @@ int ctl_linkgroup(const struct ctl_opts *opts)
 static int on_link(const struct nlmsghdr *nlh, void *data)
 {
 	static const char * const states[] = { "unused", "inactive", "activating", "active" };
-	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_LINK_MAX + 1];
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[CTL_LINK_MAX + 1];
 	const struct nlattr *lgr[CTL_LGR_R_MAX + 1];
 	struct link_dump *dump = data;
 	struct json_object *obj;
@@ -182,13 +196,17 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	obj = json_object_new_object();
 	json_object_array_add(dump->links, obj);
-	ctl_parse_nest(top[SMC_GEN_LINK_SMCR], tb, SMC_NLA_LINK_MAX);
+	ctl_parse_nest(top[SMC_GEN_LINK_SMCR], tb, CTL_LINK_MAX);
 	if (dump->have_lgr)
 		ctl_add_hex32(obj, "group", (__u32)dump->lgr);
 	ctl_copy_uint(obj, "id", tb[SMC_NLA_LINK_ID]);
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_STATE], &val))
 		ctl_add_str(obj, "state", name_of(states, ARRAY_SIZE(states), val));
 	ctl_copy_uint(obj, "connections", tb[SMC_NLA_LINK_CONN_CNT]);
+	ctl_copy_uint(obj, "moved_connections", tb[CTL_LINK_MOVES]);
+	ctl_copy_uint(obj, "active_seconds", tb[CTL_LINK_AGE]);
+	ctl_copy_uint(obj, "bytes_under_way", tb[CTL_LINK_BYTES]);
+	ctl_copy_uint(obj, "latency_ns", tb[CTL_LINK_LATENCY]);
 	ctl_copy_str(obj, "device", tb[SMC_NLA_LINK_IB_DEV]);
 	ctl_copy_uint(obj, "port", tb[SMC_NLA_LINK_IB_PORT]);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_LINK_NET_DEV]);
@@ -201,20 +219,25 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int ctl_link(const struct ctl_opts *opts)
+int ctl_link(const struct ctl_opts *opts, int argc, char **argv)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_LINK_SMCR, .what = "the list of links", .dump = true,
 	};
 	static const struct ctl_column cols[] = {
 		{ "GROUP", "group" }, { "ID", "id" }, { "STATE", "state" },
-		{ "CONNS", "connections" }, { "DEVICE", "device" }, { "PORT", "port" },
+		{ "CONNS", "connections" }, { "MOVED", "moved_connections" },
+		{ "SECONDS", "active_seconds" }, { "DEVICE", "device" }, { "PORT", "port" },
 		{ "NETDEV", "netdev" }, { "UID", "uid" }, { "PEER-UID", "peer_uid" },
 		{ "GID", "gid" }, { "PEER-GID", "peer_gid" },
 	};
-	struct link_dump dump = { .links = json_object_new_array() };
-	int rc = run_or_complain(&req, on_link, &dump);
+	struct link_dump dump = { 0 };
+	int rc;
 
+	if (!only_show(argc, argv))
+		return ctl_link_order(argc, argv);
+	dump.links = json_object_new_array();
+	rc = run_or_complain(&req, on_link, &dump);
 	return finish(dump.links, rc, opts, cols, ARRAY_SIZE(cols));
 }
 

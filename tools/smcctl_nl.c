@@ -19,6 +19,8 @@
 #define BUFFER_SIZE 65536
 #define ANSWER_SECONDS 10
 
+static char kernel_words[256];	/* of the last error; empty: none */
+
 /* A dump that fails half-way ends with a "done" message that carries the error. */
 static int on_done(const struct nlmsghdr *nlh, void *data)
 {
@@ -34,6 +36,25 @@ static int on_done(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_ERROR;
 }
 
+/* What the kernel says of an error, behind the request that it may repeat. */
+static void keep_words(const struct nlmsghdr *nlh, const struct nlmsgerr *err)
+{
+	size_t skip = sizeof(*err);
+	const struct nlattr *attr;
+
+	kernel_words[0] = '\0';
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return;
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED) && err->msg.nlmsg_len > sizeof(err->msg))
+		skip += MNL_ALIGN(err->msg.nlmsg_len - sizeof(err->msg));
+	if (skip > mnl_nlmsg_get_payload_len(nlh))
+		return;
+	mnl_attr_for_each(attr, nlh, (unsigned int)skip) {
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
+			ctl_attr_str(attr, kernel_words, sizeof(kernel_words));
+	}
+}
+
 static int on_error(const struct nlmsghdr *nlh, void *data)
 {
 	struct nlmsgerr err;
@@ -44,6 +65,7 @@ static int on_error(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_ERROR;
 	}
 	memcpy(&err, mnl_nlmsg_get_payload(nlh), sizeof(err));
+	keep_words(nlh, &err);
 	if (!err.error)
 		return MNL_CB_STOP;
 	errno = err.error < 0 ? -err.error : err.error;
@@ -80,10 +102,12 @@ static struct mnl_socket *open_netlink(int bus)
 	struct mnl_socket *nl = mnl_socket_open2(bus, SOCK_CLOEXEC);
 	/* The kernel answers at once: a missing answer is a fault, not a reason to wait. */
 	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
-	int saved;
+	int one = 1, saved;
 
 	if (!nl)
 		return NULL;
+	/* nothing is lost without it but words */
+	mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &one, sizeof(one));
 	if (setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &limit,
 		       sizeof(limit)) == 0 && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) == 0)
 		return nl;
@@ -156,8 +180,12 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 
 			if (a->str)
 				mnl_attr_put_strz(nlh, a->type, a->str);
+			else if (a->flag)
+				mnl_attr_put(nlh, a->type, 0, NULL);
+			else if (a->size == 4)
+				mnl_attr_put_u32(nlh, a->type, a->num);
 			else
-				mnl_attr_put_u8(nlh, a->type, a->num);
+				mnl_attr_put_u8(nlh, a->type, (__u8)a->num);
 		}
 		err = exchange(nl, nlh, cb, data);
 	}
@@ -167,6 +195,10 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 
 void ctl_genl_failed(const struct ctl_genl_req *req, int err)
 {
+	if (*kernel_words && err != ESRCH) {
+		ctl_fail("%s: %s", req->what, kernel_words);
+		return;
+	}
 	switch (err) {
 	case ESRCH:
 		ctl_fail("this kernel has no %s: load the smc module (modprobe smc)",

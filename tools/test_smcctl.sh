@@ -57,24 +57,24 @@ expect 'info, empty answer' '' ctl empty info
 
 # --- link groups and links ---
 expect 'linkgroup' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID
-0x00000100 server symmetric 7 2 1 458752 5000000000 SMCV2-DEFAULT-UEID peer1 -' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID
+0x00000100 server symmetric 7 2 1 458752 5000000000 - - SMCV2-DEFAULT-UEID peer1 -' \
 	squeezed ctl normal linkgroup
 expect 'linkgroup of an older kernel' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID
-0x00000100 server symmetric 7 2 1 - - SMCV2-DEFAULT-UEID peer1 -' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID
+0x00000100 server symmetric 7 2 1 - - - - SMCV2-DEFAULT-UEID peer1 -' \
 	squeezed ctl old linkgroup
 expect 'linkgroup as JSON: new numbers' '255' field normal max_connections linkgroup
 expect 'linkgroup as JSON: not there in older kernels' '' field old max_connections linkgroup
 expect 'linkgroup show is the same' '"server"' field normal role linkgroup show
 expect 'no link group: heading only' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB EID PEER PNETID' \
+	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID' \
 	squeezed ctl empty linkgroup
 expect 'no link group: empty JSON list' '[]' ctl empty -j linkgroup
 expect 'linkgroup, wrong sizes are left out' '"NOEND"' field short pnetid linkgroup
-expect 'link' 'GROUP ID STATE CONNS DEVICE PORT NETDEV UID PEER-UID GID PEER-GID
-0x00000100 1 active 4 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002
-0x00000100 2 unknown 4 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002' \
+expect 'link' 'GROUP ID STATE CONNS MOVED SECONDS DEVICE PORT NETDEV UID PEER-UID GID PEER-GID
+0x00000100 1 active 4 5 3600 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002
+0x00000100 2 unknown 4 - - rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002' \
 	squeezed ctl normal link
 expect 'device: only valid ports' 'DEVICE PORT STATE NETDEV LINKS PNETID PCI
 rxe0 1 active lo 3 NET1 -' squeezed ctl normal device
@@ -225,6 +225,38 @@ expect_match 'pnet add without right' 'smcctl: *CAP_NET_ADMIN*' \
 expect 'pnet without module' \
 	'smcctl: this kernel has no SMC_PNETID: load the smc module (modprobe smc)' ctl nofamily pnet
 expect_rc 'pnet: an error at the end of the list' 1 ctl doneerror pnet
+
+# --- orders about link groups and links ---
+expect 'link add' '' ctl normal link add 0x00000100
+expect 'link add, decimal' '' ctl normal link add 256
+expect 'link del' '' ctl normal link del 0x00000100 2
+expect 'linkgroup del' '' ctl normal linkgroup del 0x100
+expect 'linkgroup del now' '' ctl normal linkgroup del 0x200 now
+expect "link add: the kernel's words" 'smcctl: adding a link: 7 0 0' ctl normal link add 7
+expect "link del: the kernel's words" 'smcctl: removing a link: 256 255 0' \
+	ctl normal link del 0x100 255
+expect 'linkgroup del: the words behind the whole request' \
+	'smcctl: removing a link group: 7 0 1' ctl old linkgroup del 7 now
+expect_rc 'link add: status 1' 1 ctl normal link add 7
+expect 'link add to another module' \
+	'smcctl: the loaded smc module does not support adding a link' ctl unknown link add 1
+expect_match 'link del without right' 'smcctl: *CAP_NET_ADMIN*' ctl denied link del 1 1
+for words in 'add' 'del 1' 'add 1 2' 'del 1 2 3' 'foo'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "link $words" 'smcctl: link is followed by*' ctl normal link $words
+done
+for words in 'del' 'del 1 then' 'add 1' 'foo'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "linkgroup $words" 'smcctl: linkgroup is followed by*' ctl normal linkgroup $words
+done
+for id in x '' +1 0x100000000 1x; do
+	expect_usage "link add '$id'" "smcctl: '$id' is no identifier*" ctl normal link add "$id"
+	expect_usage "linkgroup del '$id'" "smcctl: '$id' is no identifier*" \
+		ctl normal linkgroup del "$id"
+done
+for num in x 0 256 +1; do
+	expect_usage "link del 1 '$num'" "smcctl: '$num' is no link number*" ctl normal link del 1 "$num"
+done
 
 # --- wrong usage ---
 expect_usage 'no object' 'smcctl: no object given*' ctl normal

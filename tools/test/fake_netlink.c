@@ -40,6 +40,13 @@
 #define NEW_V2_MAX_CONNS 2
 #define NEW_V2_MAX_LINKS 3
 #define NEW_STATS_RX_USAGE 20
+/* our own module */
+#define OWN_LINK_AGE 128
+#define OWN_LINK_MOVES 129
+#define OWN_ADD_LINK 128
+#define OWN_DEL_LINK 129
+#define OWN_DEL_LGR 130
+#define OWN_ATTRS 3
 
 ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 		    socklen_t tolen) __asm__("sendto") SMC_EXPORTED;
@@ -195,6 +202,10 @@ static void put_link(__u8 id, __u32 state)
 	mnl_attr_put_u8(nlh, SMC_NLA_LINK_ID, id);
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_STATE, state);
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_CONN_CNT, 4);
+	if (id == 1) {
+		mnl_attr_put_u32(nlh, OWN_LINK_MOVES, 5);
+		mnl_attr_put_u32(nlh, OWN_LINK_AGE, 3600);
+	}
 	mnl_attr_put_u8(nlh, SMC_NLA_LINK_IB_PORT, 1);
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_NET_DEV, 1);
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_IB_DEV, "rxe0");
@@ -423,6 +434,55 @@ static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
 	put_done();
 }
 
+/* --- orders about groups and links, judged by what they ask for --- */
+
+/* An error in words; an old kernel repeats the whole request before them. */
+static void put_words(const struct nlmsghdr *req, int err, const char *words)
+{
+	size_t more = is("old") ? req->nlmsg_len - sizeof(*req) : 0;
+	struct nlmsghdr *nlh = start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
+	struct nlmsgerr *body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body) + more);
+
+	body->error = err;
+	memcpy(&body->msg, req, sizeof(*req) + more);
+	mnl_attr_put_strz(nlh, NLMSGERR_ATTR_MSG, words);
+	finish(nlh);
+}
+
+static void put_order(const struct nlmsghdr *req, int cmd)
+{
+	static const struct {
+		int cmd;
+		const char *text;
+	} known[] = {
+		{ OWN_ADD_LINK, "256 0 0" }, { OWN_DEL_LINK, "256 2 0" },
+		{ OWN_DEL_LGR, "256 0 0" }, { OWN_DEL_LGR, "512 0 1" },
+	};
+	unsigned int part[OWN_ATTRS + 1] = { 0 };
+	const struct nlattr *attr;
+	char text[64];
+	size_t i;
+
+	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
+		int type = mnl_attr_get_type(attr);
+
+		if (type == 1)
+			part[type] = mnl_attr_get_u32(attr);
+		else if (type == 2)
+			part[type] = mnl_attr_get_u8(attr);
+		else if (type == 3)
+			part[type] = !mnl_attr_get_payload_len(attr);
+	}
+	snprintf(text, sizeof(text), "%u %u %u", part[1], part[2], part[3]);
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		if (known[i].cmd != cmd || strcmp(known[i].text, text))
+			continue;
+		put_result(NLMSG_ERROR, 0);
+		return;
+	}
+	put_words(req, -ENOENT, text);
+}
+
 /* --- sock_diag --- */
 
 static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
@@ -535,6 +595,10 @@ static void put_answer(const struct nlmsghdr *req)
 	}
 	if (cmd >= SMC_NETLINK_ADD_UEID && cmd <= SMC_NETLINK_FLUSH_UEID) {
 		put_result(NLMSG_ERROR, change_ueids(req, cmd));
+		return;
+	}
+	if (cmd >= OWN_ADD_LINK && cmd <= OWN_DEL_LGR) {
+		put_order(req, cmd);
 		return;
 	}
 	if (cmd == SMC_NETLINK_DUMP_UEID) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: orders about link groups and links.
+ */
+#include "smcctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As it is shown, 0x00000100, or as any other number. */
+static bool parse_number(const char *text, unsigned long max, __u32 *num)
+{
+	unsigned long val;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	val = strtoul(text, &end, 0);
+	*num = (__u32)val;
+	return !errno && !*end && val <= max;
+}
+
+static struct ctl_attr group_attr(__u32 id)
+{
+	return (struct ctl_attr){ .type = CTL_ORDER_LGR_ID, .num = id, .size = 4 };
+}
+
+static int run(struct ctl_genl_req *req)
+{
+	int err = ctl_genl_run(req, NULL, NULL);
+
+	if (err)
+		ctl_genl_failed(req, err);
+	return err ? CTL_FAILURE : CTL_OK;
+}
+
+/**
+ * ctl_linkgroup_order() - smcctl linkgroup del GROUP [now]
+ * @argc: number of words
+ * @argv: what follows the name of the object
+ *
+ * Return: exit status.
+ */
+int ctl_linkgroup_order(int argc, char **argv)
+{
+	struct ctl_attr attrs[2];
+	struct ctl_genl_req req = {
+		.cmd = CTL_DEL_LGR, .what = "removing a link group", .attrs = attrs,
+		.num_attrs = 1,
+	};
+	__u32 id;
+
+	if (argc < 2 || argc > 3 || strcmp(argv[0], "del") ||
+	    (argc == 3 && strcmp(argv[2], "now"))) {
+		ctl_fail("linkgroup is followed by: show or del GROUP [now]");
+		return CTL_USAGE;
+	}
+	if (!parse_number(argv[1], 0xffffffff, &id)) {
+		ctl_fail("'%s' is no identifier of a link group", argv[1]);
+		return CTL_USAGE;
+	}
+	attrs[0] = group_attr(id);
+	if (argc == 3)
+		attrs[req.num_attrs++] = (struct ctl_attr){ .type = CTL_ORDER_NOW, .flag = true };
+	return run(&req);
+}
+
+/**
+ * ctl_link_order() - smcctl link add GROUP, del GROUP LINK
+ * @argc: number of words
+ * @argv: what follows the name of the object
+ *
+ * Return: exit status.
+ */
+int ctl_link_order(int argc, char **argv)
+{
+	struct ctl_attr attrs[2];
+	struct ctl_genl_req req = { .attrs = attrs, .num_attrs = 1 };
+	__u32 id, num;
+
+	if (argc == 2 && !strcmp(argv[0], "add")) {
+		req.cmd = CTL_ADD_LINK;
+		req.what = "adding a link";
+	} else if (argc == 3 && !strcmp(argv[0], "del")) {
+		req.cmd = CTL_DEL_LINK;
+		req.what = "removing a link";
+	} else {
+		ctl_fail("link is followed by: show, add GROUP or del GROUP LINK");
+		return CTL_USAGE;
+	}
+	if (!parse_number(argv[1], 0xffffffff, &id)) {
+		ctl_fail("'%s' is no identifier of a link group", argv[1]);
+		return CTL_USAGE;
+	}
+	if (argc == 3 && (!parse_number(argv[2], 255, &num) || !num)) {
+		ctl_fail("'%s' is no link number", argv[2]);
+		return CTL_USAGE;
+	}
+	attrs[0] = group_attr(id);
+	if (argc == 3)
+		attrs[req.num_attrs++] = (struct ctl_attr){ .type = CTL_ORDER_LINK_ID,
+							    .num = num };
+	return run(&req);
+}
