@@ -16,7 +16,7 @@ endif
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
 
 .PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers coverage check-vm check-debug vm bench fuzz tools
+	check-layers coverage check-vm check-debug check-long vm bench bench-failover fuzz tools
 
 all: modules
 
@@ -84,6 +84,14 @@ coverage:
 ## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts
 bench:
 	@$(TOP)/scripts/bench.sh
+
+## bench-failover: how long connections stand still when a link is lost
+bench-failover:
+	@$(TOP)/scripts/bench-failover.sh
+
+## check-long: 100 random failures of links under 64 transfers, in User Mode Linux
+check-long:
+	@FLAPS=$${FLAPS:-100} $(TOP)/scripts/check-uml.sh plain uml-flaps
 
 ## fuzz: long fuzzing of the protocol parsers
 fuzz:

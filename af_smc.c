@@ -128,6 +128,8 @@ static u32 refused(struct smc_sock *smc, const void *addr, int len)
 	const struct sockaddr_in *sin = addr;
 	struct in6_addr peer = {};
 
+	if (test_bit(SMC_SF_EXCLUDED, &smc->flags))
+		return SMC_CLC_DECL_SOCKOPT;
 	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET)
 		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
 	else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6)
@@ -543,9 +545,7 @@ static int smc_shutdown(struct socket *sock, int how)
 			goto out;
 		smc_accept_stop(smc);
 		rc = smc_fback_shutdown(smc, how);
-		smc_fback_attach(smc, sock);
-		smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-		sock->state = SS_UNCONNECTED;
+		smc_accept_end(smc);
 	} else if (smc_sock_connecting(smc)) {
 		connect_cancel(smc);
 		if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
@@ -575,13 +575,15 @@ static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t va
 
 	if (smc_sockopt_excludes(level, name, val, len)) {
 		lock_sock(sock->sk);
-		if (smc_sock_idle(smc))
+		if (smc->listener)
+			smc_accept_exclude(smc);
+		else if (smc_sock_idle(smc))
 			smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 		release_sock(sock->sk);
 	}
 	rc = smc_sockopt_set(smc, sock, level, name, val, len);
 	if (!rc && level == SOL_SMC)
-		smc_accept_limit(smc);
+		smc_accept_flags(smc);
 	return rc;
 }
 

@@ -47,6 +47,7 @@
  * @ref: the listening socket, each pending child
  * @smc: listening socket; NULL after the stop; under @lock
  * @work: takes children from the carrier
+ * @end_work: ends listening when the carrier was ended by somebody else
  * @wait: entry on the carrier's own wait queue
  * @lock: guards the lists, counters and @smc; leaf, BH off
  * @pending: children in their handshake
@@ -59,6 +60,7 @@
  * @gate: whether new connections may begin a handshake
  * @net: namespace, as long as @gate is asked
  * @limited: SMC_LIMIT_HS
+ * @excluded: SMC_SF_EXCLUDED
  * @cred: credentials of listen(): the children's inodes are this user's
  * @rcu: the gate is asked under RCU
  */
@@ -66,6 +68,7 @@ struct smc_listener {
 	refcount_t ref;
 	struct smc_sock *smc;
 	struct delayed_work work;
+	struct work_struct end_work;
 	wait_queue_entry_t wait;
 	spinlock_t lock; /* lists, counters, smc */
 	struct list_head pending;
@@ -78,11 +81,14 @@ struct smc_listener {
 	struct smc_option_gate gate;
 	struct net *net;
 	bool limited;
+	bool excluded;
 	const struct cred *cred;
 	struct rcu_head rcu;
 };
 
 static struct workqueue_struct *accept_wq;
+
+static void end_work(struct work_struct *work);
 
 static void listener_put(struct smc_listener *l)
 {
@@ -112,6 +118,8 @@ static bool gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
 	unsigned int n = READ_ONCE(l->npending) + READ_ONCE(sk->sk_ack_backlog) +
 			 inet_csk_reqsk_queue_len(sk);
 
+	if (READ_ONCE(l->excluded))
+		return true;
 	if (n < pending_max(l) && !smc_limit_full(l->net, true))
 		return false;
 	smc_stats_inc(l->net, SMC_STAT_HS_CONGESTED);
@@ -305,7 +313,8 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
 
 	hs->carrier = &child->carrier;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = smc_hs_refused(hs->net, NULL);
+	hs->force_tcp = READ_ONCE(l->excluded) ? SMC_CLC_DECL_SOCKOPT :
+						 smc_hs_refused(hs->net, NULL);
 	hs->done = child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
@@ -383,11 +392,24 @@ static int take_child(struct smc_listener *l, struct smc_sock *smc)
 		child_start(l, child);
 		return 0;
 	}
-	smc_fback_enter(child, SMC_CLC_DECL_PEER_NO_SMC, 0, true);
+	smc_fback_enter(child, READ_ONCE(l->excluded) ? SMC_CLC_DECL_SOCKOPT :
+							SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 	if (!child_ready(l, child))
 		child_drop(child);
 	return 0;
+}
+
+/* SOCK_DESTROY, or a BPF program: TCP's accept() and poll() tell of it, and so must ours. */
+static bool carrier_ended(struct smc_listener *l, struct smc_sock *smc)
+{
+	if (!test_bit(SMC_SF_LISTEN, &smc->flags) ||
+	    smc_carrier_state(&smc->carrier) != TCP_CLOSE)
+		return false;
+	refcount_inc(&l->ref);
+	if (!queue_work(accept_wq, &l->end_work))
+		listener_put(l);
+	return true;
 }
 
 static void accept_work(struct work_struct *work)
@@ -397,6 +419,8 @@ static void accept_work(struct work_struct *work)
 	struct smc_sock *smc = READ_ONCE(l->smc);
 	int rc = 0;
 
+	if (smc && carrier_ended(l, smc))
+		smc = NULL;
 	/* the stop waits for this work before the socket goes */
 	while (smc && listener_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
 		rc = take_child(l, smc);
@@ -418,6 +442,13 @@ static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, v
 
 /* ---- listen, stop ------------------------------------------------------------ */
 
+/* What the socket was told about its connections to come. */
+static void copy_flags(struct smc_listener *l, const struct smc_sock *smc)
+{
+	WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
+	WRITE_ONCE(l->excluded, test_bit(SMC_SF_EXCLUDED, &smc->flags));
+}
+
 static struct smc_listener *listener_alloc(struct smc_sock *smc)
 {
 	struct smc_listener *l;
@@ -429,8 +460,9 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	l->smc = smc;
 	l->net = sock_net(smc_sock_sk(smc));
 	l->gate.shut = gate_shut;
-	l->limited = test_bit(SMC_SF_LIMIT_HS, &smc->flags);
+	copy_flags(l, smc);
 	INIT_DELAYED_WORK(&l->work, accept_work);
+	INIT_WORK(&l->end_work, end_work);
 	init_waitqueue_func_entry(&l->wait, carrier_woke);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
@@ -481,8 +513,8 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 	if (!again) {
 		spin_lock_bh(&smc->state_lock);
 		smc->listener = l;
-		/* it may have been set since the allocation */
-		WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
+		/* one may have been set since the allocation */
+		copy_flags(l, smc);
 		spin_unlock_bh(&smc->state_lock);
 		smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
 		set_bit(SMC_SF_LISTEN, &smc->flags);
@@ -493,15 +525,28 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 }
 
 /**
- * smc_accept_limit() - SMC_LIMIT_HS has been set
+ * smc_accept_flags() - SMC_SF_LIMIT_HS or SMC_SF_EXCLUDED has been set
  * @smc: socket, listening or not
  */
-void smc_accept_limit(struct smc_sock *smc)
+void smc_accept_flags(struct smc_sock *smc)
 {
 	spin_lock_bh(&smc->state_lock);
 	if (smc->listener)
-		WRITE_ONCE(smc->listener->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
+		copy_flags(smc->listener, smc);
 	spin_unlock_bh(&smc->state_lock);
+}
+
+/**
+ * smc_accept_exclude() - an option was set that SMC cannot honour
+ * @smc: listening socket, locked
+ *
+ * From now on connections are TCP. Those in their handshake, or ready to be accepted, came
+ * before.
+ */
+void smc_accept_exclude(struct smc_sock *smc)
+{
+	set_bit(SMC_SF_EXCLUDED, &smc->flags);
+	smc_accept_flags(smc);
 }
 
 /* A pending child with a reference, or NULL when there is none left. */
@@ -587,6 +632,49 @@ void smc_accept_stop(struct smc_sock *smc)
 	}
 	while ((child = ready_first(l)))
 		child_drop(child);
+	listener_put(l);
+}
+
+/**
+ * smc_accept_end() - the socket listens no more
+ * @smc: socket, locked, without a listener
+ *
+ * Its application asks the carrier from now on, and its sleepers look.
+ */
+void smc_accept_end(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	smc_fback_attach(smc, sk->sk_socket);
+	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+	smc_fback_pull(smc);
+	sk->sk_socket->state = SS_UNCONNECTED;
+	sk->sk_state_change(sk);
+}
+
+/* Apart from the accept work, which the stop waits for under the socket lock. */
+static void end_work(struct work_struct *work)
+{
+	struct smc_listener *l = container_of(work, struct smc_listener, end_work);
+	struct smc_sock *smc;
+	struct sock *sk;
+
+	spin_lock_bh(&l->lock);
+	smc = l->smc;
+	sk = smc ? smc_sock_sk(smc) : NULL;
+	if (sk)
+		sock_hold(sk);
+	spin_unlock_bh(&l->lock);
+	if (sk) {
+		lock_sock(sk);
+		/* it may have been closed, or told to listen again */
+		if (smc->listener == l && smc_carrier_state(&smc->carrier) == TCP_CLOSE) {
+			smc_accept_stop(smc);
+			smc_accept_end(smc);
+		}
+		release_sock(sk);
+		sock_put(sk);
+	}
 	listener_put(l);
 }
 

@@ -200,6 +200,8 @@ void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
 {
 	spin_lock_bh(&pool->lock);
 	region->published = true;
+	region->asked = 0;
+	region->since = jiffies;
 	spin_unlock_bh(&pool->lock);
 }
 
@@ -427,6 +429,26 @@ static void free_mapping(struct smc_buf_mapping *m)
 	kfree(m);
 }
 
+/* For all slots at once: one grace period. */
+static void unmap_everywhere(struct smc_region *region)
+{
+	struct smc_buf_mapping *m, *next;
+	LIST_HEAD(hidden);
+	u32 slot;
+
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
+		m = get_mapping(region, slot);
+		if (!m)
+			continue;
+		hide_mapping(region, slot);
+		list_add_tail(&m->entry, &hidden);
+	}
+	if (!list_empty(&hidden))
+		synchronize_rcu();
+	list_for_each_entry_safe(m, next, &hidden, entry)
+		free_mapping(m);
+}
+
 static void unmap_region(struct smc_region *region, u32 slot)
 {
 	struct smc_buf_mapping *m = get_mapping(region, slot);
@@ -501,13 +523,89 @@ void smc_buf_unmap(struct smc_region *region, u32 slot)
 void smc_buf_region_free(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
-	u32 slot;
 
 	mutex_lock(&pool->mutex);
-	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
-		unmap_region(region, slot);
+	unmap_everywhere(region);
 	free_region(region);
 	mutex_unlock(&pool->mutex);
+}
+
+/* ---- give-back ---- */
+
+/**
+ * smc_buf_park() - take an idle region out of use
+ * @pool: pool
+ * @kind: RMB or send region
+ * @age: jiffies for which it has had no element in use
+ *
+ * The youngest of them; one region stays for the next connection. Elements in quarantine
+ * are in use.
+ *
+ * Return: the region, to be freed, published again or shelved; NULL: there is none.
+ */
+struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long age)
+{
+	struct smc_region *region, *found = NULL;
+	u32 n = 0;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(region, &pool->regions[kind], entry) {
+		if (!region->published)
+			continue;
+		n++;
+		if (bitmap_empty(region->used, region->nelem) &&
+		    time_after_eq(jiffies, region->since + age))
+			found = region;
+	}
+	if (n < 2)
+		found = NULL;
+	if (found)
+		found->published = false;
+	spin_unlock_bh(&pool->lock);
+	return found;
+}
+
+/**
+ * smc_buf_shelve() - keep an RMB that the peer may still know
+ * @region: region, parked or taken off the shelf
+ *
+ * It stays registered, and serves again once it was announced again.
+ */
+void smc_buf_shelve(struct smc_region *region)
+{
+	struct smc_pool *pool = region->pool;
+
+	spin_lock_bh(&pool->lock);
+	region->announced = false;
+	region->shelved = true;
+	spin_unlock_bh(&pool->lock);
+}
+
+/**
+ * smc_buf_unshelve() - take an RMB off the shelf
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, 0: any
+ * @asked: only one about which the peer was asked less often
+ *
+ * Return: the region, to be freed, published again or shelved; NULL: there is none.
+ */
+struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kind, u32 size,
+				    u8 asked)
+{
+	struct smc_region *region, *found = NULL;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(region, &pool->regions[kind], entry) {
+		if (!region->shelved || region->asked >= asked ||
+		    (size && region->elem_size != size))
+			continue;
+		found = region;
+		found->shelved = false;
+		break;
+	}
+	spin_unlock_bh(&pool->lock);
+	return found;
 }
 
 /**
@@ -798,6 +896,7 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 			sync_pages(region, slot, elem_offset(elem), elem->size, true);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
+		region->since = jiffies;
 		spin_unlock_bh(&pool->lock);
 	}
 	elem->region = NULL;

@@ -4,6 +4,7 @@
 
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
@@ -256,6 +257,39 @@ int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier
 	return 0;
 }
 
+/*
+ * TCP charges whoever calls accept() for the child's memory; here that is a worker, which is in
+ * no cgroup. So the listener's is charged: what the child has received already as well, by
+ * raising all accounts and giving back the one that had it before. With bottom halves off it
+ * counts beyond the limit, as TCP's does, and nobody is killed for it.
+ */
+static void charge_child(struct sock *sk, const struct sock *parent)
+{
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg = parent->sk_memcg;
+	int amount;
+
+	if (!mem_cgroup_sockets_enabled || !memcg || sk->sk_memcg)
+		return;
+	lock_sock(sk);
+	local_bh_disable();
+	amount = sk_mem_pages(sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
+	sk->sk_memcg = memcg;
+	if (amount && !__sk_mem_schedule(sk, amount, SK_MEM_RECV)) {
+		sk->sk_memcg = NULL;
+	} else {
+		if (amount) {
+			sk->sk_memcg = NULL;
+			__sk_mem_reclaim(sk, amount);
+			sk->sk_memcg = memcg;
+		}
+		css_get(&memcg->css);
+	}
+	local_bh_enable();
+	release_sock(sk);
+#endif
+}
+
 /**
  * smc_carrier_accept() - take one child of a listening carrier
  * @c: listening carrier
@@ -281,6 +315,7 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 	write_lock_bh(&sk->sk_callback_lock);
 	restore_callbacks(sk, &defaults);
 	write_unlock_bh(&sk->sk_callback_lock);
+	charge_child(sk, c->sock->sk);
 	smc_option_accepted(&child->option, sk, &c->option);
 	return 0;
 }
@@ -333,6 +368,50 @@ void smc_carrier_abort(struct smc_carrier *c, int err)
 	/* the read above may have taken the error */
 	if (!READ_ONCE(c->sock->sk->sk_err))
 		WRITE_ONCE(c->sock->sk->sk_err, err);
+}
+
+/* The peer's address, also when the connection has ended. */
+static int peer_sockaddr(const struct sock *sk, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = sk->sk_family;
+	if (!IS_ENABLED(CONFIG_IPV6) || sk->sk_family != AF_INET6) {
+		sin->sin_port = inet_sk(sk)->inet_dport;
+		sin->sin_addr.s_addr = sk->sk_daddr;
+		return sizeof(*sin);
+	}
+	sin6->sin6_port = inet_sk(sk)->inet_dport;
+	sin6->sin6_addr = sk->sk_v6_daddr;
+	sin6->sin6_flowinfo = inet6_sk(sk)->flow_label;
+	sin6->sin6_scope_id = ipv6_iface_scope_id(&sin6->sin6_addr, sk->sk_bound_dev_if);
+	return sizeof(*sin6);
+}
+
+/**
+ * smc_carrier_again() - a new TCP connection with the same peer, without the option
+ * @c: carrier; nobody else uses it
+ *
+ * The one before ends with a reset; what it has received is gone. Options and a bound
+ * address stay. Process context.
+ *
+ * Return: -EINPROGRESS, or another result of a connect() that does not wait.
+ */
+int smc_carrier_again(struct smc_carrier *c)
+{
+	struct sockaddr_storage none = { .ss_family = AF_UNSPEC }, to;
+	struct socket *sock = c->sock;
+	int len, rc;
+
+	smc_carrier_withdraw_option(c);
+	len = peer_sockaddr(sock->sk, &to);
+	rc = READ_ONCE(sock->ops)->connect(sock, (void *)&none, sizeof(struct sockaddr),
+					   O_NONBLOCK);
+	if (rc)
+		return rc;
+	return READ_ONCE(sock->ops)->connect(sock, (void *)&to, len, O_NONBLOCK);
 }
 
 /* ---- shared with the application's socket ------------------------------------ */

@@ -5,6 +5,7 @@
  */
 #include <smc/cdc.h>
 #include <smc/conn.h>
+#include <smc/core.h>
 
 /**
  * smc_cdc_token() - whose message is it
@@ -19,15 +20,54 @@ bool smc_cdc_token(const u8 *buf, u32 len, u32 *token)
 	return !smc_cdc_msg_token(buf, len, token);
 }
 
-/*
- * Data written over the old link before the peer switched is complete only if its
- * last CDC arrived here (RFC 7609 section 4.6.1).
+/**
+ * smc_cdc_parse() - read a message
+ * @conn: its connection, conn->lock held
+ * @buf: received message
+ * @len: its length
+ * @msg: filled in
+ *
+ * Return: false if it is malformed.
  */
-static unsigned int validate(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg)
 {
-	if ((s16)(msg->seq - conn->rx.seq) > 0)
+	return !smc_cdc_msg_parse(buf, len, conn->rx.ring.size,
+				  conn->tx.peer_size ?: SMC_RMBE_SIZE_MIN, msg);
+}
+
+/**
+ * smc_cdc_validate() - judge a failover validation
+ * @conn: its connection, conn->lock held; the link that the peer has left is fenced
+ * @seq: sequence number in it
+ *
+ * What the peer takes for written is complete only if the CDC that told of it arrived
+ * here (RFC 7609 section 4.6.1).
+ *
+ * Return: SMC_CDC_VALIDATE, with SMC_CDC_BAD if bytes are lost.
+ */
+unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
+{
+	if ((s16)(seq - conn->rx.seq) > 0)
 		return SMC_CDC_VALIDATE | SMC_CDC_BAD;
 	return SMC_CDC_VALIDATE;
+}
+
+/**
+ * smc_cdc_gap() - are bytes missing before the first message over another link
+ * @conn: its connection, conn->lock held; the link that the peer has left is fenced
+ * @first: the message's number
+ * @prod: its producer cursor
+ *
+ * For a peer that sent no validation before.
+ *
+ * Return: true if messages are missing, and since the last one that came bytes were written.
+ */
+bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod)
+{
+	struct smc_ring_rx ring = conn->rx.ring;
+
+	return smc_failover_gap(conn->rx.seq, first) &&
+	       smc_ring_rx_peer(&ring, prod, false, false) == SMC_CURSOR_NEWER;
 }
 
 static unsigned int take_consumer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
@@ -39,6 +79,7 @@ static unsigned int take_consumer(struct smc_conn *conn, const struct smc_cdc_ms
 	rc = smc_ring_tx_peer(&conn->tx.ring, &msg->cons);
 	if (rc < 0)
 		return SMC_CDC_BAD;
+	smc_urgent_tx_consumed(&conn->tx.urg, conn->tx.ring.peer_consumed);
 	smc_ring_tx_heard(&conn->tx.ring);
 	return rc == SMC_CURSOR_NEWER ? SMC_CDC_WINDOW : 0;
 }
@@ -46,7 +87,7 @@ static unsigned int take_consumer(struct smc_conn *conn, const struct smc_cdc_ms
 static unsigned int take_producer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	struct smc_conn_rx *rx = &conn->rx;
-	unsigned int bits = 0;
+	unsigned int bits = 0, urgent;
 	int rc;
 
 	rc = smc_ring_rx_peer(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
@@ -58,14 +99,31 @@ static unsigned int take_producer(struct smc_conn *conn, const struct smc_cdc_ms
 			return SMC_CDC_BAD;
 		bits |= SMC_CDC_DATA;
 	}
-	if (msg->flags & SMC_CDC_F_URG_PRESENT && rx->ring.produced &&
-	    (!rx->urg || rx->urg_pos != rx->ring.produced)) {
-		rx->urg = true;
-		rx->urg_pos = rx->ring.produced;
+	/* P and U are about the cursor beside them: a repetition says nothing new */
+	urgent = rc == SMC_CURSOR_STALE ? 0 :
+		 smc_urgent_rx_told(&rx->urg, msg->flags, rx->ring.produced, rx->ring.consumed);
+	if (urgent & SMC_URGENT_SIGNAL)
 		bits |= SMC_CDC_URGENT;
-	}
+	if (urgent & SMC_URGENT_ARRIVED)
+		bits |= SMC_CDC_URGENT_BYTE;
 	if (smc_ring_rx_update(&rx->ring) != SMC_UPDATE_NONE)
 		bits |= SMC_CDC_WANT_UPDATE;
+	return bits;
+}
+
+/* What a peer of our kind says that wants to leave a link, or hears that we do. */
+static unsigned int take_more(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+{
+	unsigned int bits = 0;
+
+	if (!conn->lgr->peer.marker)
+		return 0;
+	if (msg->more & SMC_CDC_M_ASK) {
+		conn->rx.asked = true;
+		bits |= SMC_CDC_ASKED;
+	}
+	if (msg->more & SMC_CDC_M_HEARD && msg->heard == conn->tx.seq)
+		bits |= SMC_CDC_HEARD;
 	return bits;
 }
 
@@ -85,16 +143,15 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 	u8 fresh;
 
 	lockdep_assert_held(&conn->lock);
-	if (smc_cdc_msg_parse(buf, len, rx->ring.size, conn->tx.peer_size ?: SMC_RMBE_SIZE_MIN,
-			      &msg))
+	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_CDC_BAD;
 	if (msg.flags & SMC_CDC_F_FAILOVER)
-		return validate(conn, &msg);
+		return smc_cdc_validate(conn, msg.seq);
 	if (rx->seen && (s16)(msg.seq - rx->seq) < 0)
 		return 0;
 	rx->seen = true;
 	rx->seq = msg.seq;
-	bits = take_consumer(conn, &msg) | take_producer(conn, &msg);
+	bits = take_consumer(conn, &msg) | take_producer(conn, &msg) | take_more(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
 	rx->peer_state |= msg.state;
 	if (fresh & SMC_CDC_S_DONE)
@@ -107,11 +164,44 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 }
 
 /**
+ * smc_cdc_build_validation() - what begins a connection's stay on another link
+ * @conn: connection, conn->lock held
+ * @buf: SMC_CDC_LEN bytes
+ *
+ * It has no number of its own (RFC 7609 section 4.6.1).
+ */
+void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
+{
+	struct smc_cdc_msg msg = {
+		.token = conn->tx.peer_token,
+		.seq = conn->tx.seq_done,
+		.flags = SMC_CDC_F_FAILOVER,
+		.left = conn->tx.left,
+		.move = conn->tx.left ? conn->tx.moves : 0,
+	};
+
+	if (conn->tx.orderly)
+		msg.more |= SMC_CDC_M_ORDERLY;
+	if (conn->tx.orderly_before)
+		msg.more |= SMC_CDC_M_BEFORE;
+
+	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
+}
+
+/* D says that nothing follows: not while bytes have to be written again. */
+static u8 state_flags(const struct smc_conn_tx *tx)
+{
+	if (tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT) || !smc_ring_tx_unsent(&tx->ring))
+		return tx->state;
+	return tx->state & ~SMC_CDC_S_DONE;
+}
+
+/**
  * smc_cdc_build() - the next CDC of a connection
  * @conn: connection, conn->lock held
  * @buf: SMC_CDC_LEN bytes
  *
- * Says everything that is due: cursors, B, R, and the state flags, which stand in
+ * Says everything that is due: cursors, B, P, U, R, and the state flags, which stand in
  * every message once set.
  */
 void smc_cdc_build(struct smc_conn *conn, u8 *buf)
@@ -128,10 +218,22 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		msg.flags |= SMC_CDC_F_BLOCKED;
 	if (tx->ring.ask)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
+	msg.flags |= smc_urgent_tx_flags(&tx->urg, tx->ring.sent, conn->lgr->peer.marker);
 	tx->state |= tx->state_due;
-	tx->state_due = 0;
-	msg.state = tx->state;
+	msg.state = state_flags(tx);
+	if (tx->state_due & msg.state) {
+		tx->state_open = true;
+		tx->state_seq = tx->seq;
+	}
+	tx->state_due &= ~msg.state;
 	smc_ring_rx_told(&conn->rx.ring);
 	tx->cons_due = false;
+	if (tx->leave == SMC_LEAVE_ASK)
+		msg.more |= SMC_CDC_M_ASK;
+	if (conn->rx.asked) {
+		msg.more |= SMC_CDC_M_HEARD;
+		msg.heard = conn->rx.seq;
+		conn->rx.asked = false;
+	}
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }

@@ -7,6 +7,7 @@
  * (the next one, or user data after a Decline) stays in the carrier.
  */
 #include <linux/errno.h>
+#include <linux/sched/mm.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/sock.h>
@@ -27,11 +28,18 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	unsigned int noreclaim;
 	int rc;
 
 	if (smc_fault_hit(SMC_FAULT_LOSE_CLC))
 		return 0;
+	/*
+	 * TCP charges the socket's cgroup. At its limit a process of it would be killed for what
+	 * is none of its doing, and we wait for its death, which may wait for this handshake.
+	 */
+	noreclaim = memalloc_noreclaim_save();
 	rc = smc_fault_rc(CLC_SEND, -ENOBUFS, kernel_sendmsg(carrier, &msg, &vec, 1, len));
+	memalloc_noreclaim_restore(noreclaim);
 	if (rc < 0)
 		return rc;
 	return rc == len ? 0 : -EAGAIN;

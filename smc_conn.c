@@ -21,6 +21,7 @@
 #include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc.h>
+#include <smc/move.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/tx.h>
@@ -28,6 +29,8 @@
 /* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)
 #define ABORT_TIMEOUT	(5 * HZ)
+/* For the last message to be acknowledged: a link that fails until then may take it along. */
+#define LEAVE_TIMEOUT	(2 * HZ)
 
 /* Bytes of an in-tree peer's ring kept back for a failover (architecture: data path). */
 #define STRANGER_RESERVE	16
@@ -57,6 +60,7 @@ static void purge(struct smc_conn *conn)
 {
 	conn->tx.ring.prepared = conn->tx.ring.sent;
 	conn->rx.ring.consumed = conn->rx.ring.produced;
+	conn->tx.urg = (struct smc_urgent_tx){};
 	conn->shut_pending = false;
 	conn->close_pending = false;
 }
@@ -65,7 +69,7 @@ static void arm(struct smc_conn *conn, unsigned long timeout)
 {
 	conn->timer = true;
 	conn->deadline = jiffies + timeout;
-	smc_conn_kick(conn, timeout);
+	smc_conn_kick_by(conn, timeout);
 }
 
 /*
@@ -110,6 +114,7 @@ static void act(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 		smc_tx_send_flags_locked(conn, flags);
 	if (actions & SMC_CONN_ACT_RELEASE) {
 		conn->leaving = true;
+		conn->deadline = jiffies + LEAVE_TIMEOUT;
 		smc_conn_kick(conn, 0);
 	}
 }
@@ -167,7 +172,7 @@ static unsigned int advance(struct smc_conn *conn)
 			conn->close_pending = false;
 			bits |= step(conn, SMC_CONN_EV_ABORT);
 		} else {
-			smc_conn_kick(conn, conn->deadline - jiffies);
+			smc_conn_kick_by(conn, conn->deadline - jiffies);
 		}
 	}
 	return bits;
@@ -183,13 +188,55 @@ static enum smc_conn_event peer_event(const struct smc_conn *conn)
 				  state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
 }
 
+/* A failover validation was judged; conn->lock held. */
+static unsigned int validated(struct smc_conn *conn, unsigned int got)
+{
+	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
+	if (!(got & SMC_CDC_BAD)) {
+		smc_tx_probe_locked(conn);
+		smc_tx_push_locked(conn, false);
+		return 0;
+	}
+	smc_stats_inc(conn->net, SMC_STAT_VALIDATION_BAD);
+	pr_info_ratelimited("connection %08x: bytes were lost with a link, aborted\n",
+			    conn->token);
+	return step(conn, SMC_CONN_EV_ABORT);
+}
+
+/* The peer went on over another link, and what it wrote before is not all there. */
+static unsigned int missing(struct smc_conn *conn)
+{
+	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
+	pr_info_ratelimited("connection %08x: messages were lost with a link, aborted\n",
+			    conn->token);
+	return step(conn, SMC_CONN_EV_ABORT);
+}
+
+/*
+ * The peer wants to leave its link, and waits for our word. If each waits for the other's, a
+ * client goes later, or not at all.
+ */
+static void answer(struct smc_conn *conn)
+{
+	if (!smc_conn_state_may_cdc(conn->state))
+		return;
+	if (conn->role == SMC_CLIENT && conn->tx.leave && conn->tx.leave != SMC_LEAVE_GO) {
+		conn->tx.leave = SMC_LEAVE_NO;
+		conn->tx.leave_round--;
+	}
+	conn->tx.cons_due = true;
+}
+
 /* data path 9 to 11; conn->lock held */
 static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
 	u32 had = smc_ring_rx_readable(&conn->rx.ring);
+	u64 completed = conn->tx.ring.completed;
 	unsigned int got = smc_cdc_apply(conn, buf, len);
 	unsigned int bits = 0;
 
+	if (got & SMC_CDC_VALIDATE)
+		return validated(conn, got);
 	if (got & SMC_CDC_BAD) {
 		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
 		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
@@ -202,15 +249,43 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
+	if (got & SMC_CDC_URGENT_BYTE) {
+		smc_rx_urgent_locked(conn);
+		bits |= SMC_CONN_MARK | SMC_CONN_READABLE;
+	}
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
 		bits |= step(conn, peer_event(conn)) | SMC_CONN_READABLE;
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_locked(conn);
+	if (got & SMC_CDC_HEARD)
+		smc_tx_heard_locked(conn);
+	if (got & SMC_CDC_ASKED)
+		answer(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
 		smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending)
 		bits |= advance(conn);
+	/* bytes that a lost link carried: their arrival is known from the peer alone */
+	if (conn->tx.ring.completed != completed)
+		bits |= SMC_CONN_WRITABLE;
 	return bits;
+}
+
+/* What came over @link; conn->lock held. */
+static unsigned int input(struct smc_conn *conn, struct smc_link *link, const u8 *buf, u32 len)
+{
+	switch (smc_move_input_locked(conn, link, buf, len)) {
+	case SMC_FAILOVER_TAKE:
+		return handle(conn, link->slot, buf, len);
+	case SMC_FAILOVER_KEPT:
+		return 0;	/* until link_lost() */
+	case -ENODATA:
+		return missing(conn);
+	default:
+		pr_info_ratelimited("connection %08x: the peer goes from link to link, aborted\n",
+				    conn->token);
+		return step(conn, SMC_CONN_EV_ABORT);
+	}
 }
 
 /* softirq, under rcu_read_lock() */
@@ -232,7 +307,7 @@ static void cdc_received(struct smc_link *link, const u8 *buf, u32 len)
 	if (!conn)
 		goto bad;	/* closed meanwhile, or a lie: nobody's business */
 	spin_lock_bh(&conn->lock);
-	smc_conn_note_take(conn, handle(conn, link->slot, buf, len), &note);
+	smc_conn_note_take(conn, input(conn, link, buf, len), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 	smc_conn_put(conn);
@@ -255,7 +330,7 @@ static bool retry_one(void *arg, void *link)
 	struct smc_conn *conn = arg;
 	bool served;
 
-	if (conn->link != link || !READ_ONCE(conn->tx.waiting) || !hold(conn))
+	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !hold(conn))
 		return true;
 	served = smc_tx_retry(conn);
 	smc_conn_put(conn);
@@ -278,6 +353,7 @@ static unsigned int lost(struct smc_conn *conn)
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
+	conn->tx.leave = SMC_LEAVE_NO;
 	/* CLOSED before, and only a missing slot for the last message kept it */
 	if (conn->leaving)
 		smc_conn_kick(conn, 0);
@@ -294,12 +370,63 @@ static void group_lost(struct smc_conn *conn)
 	smc_conn_note_send(&note);
 }
 
+/* Our direction leaves its link, which is fenced; conn->lock held. */
+static unsigned int move(struct smc_conn *conn)
+{
+	switch (smc_move_locked(conn)) {
+	case -ENOKEY:
+		pr_info_ratelimited("connection %08x: no way to the peer's memory is left, aborted\n",
+				    conn->token);
+		return step(conn, SMC_CONN_EV_ABORT);
+	case -ENETDOWN:
+		return 0;	/* the last link is going, too: the end of the group follows */
+	default:
+		return 0;
+	}
+}
+
+/* What the peer has sent over the link it went to; conn->lock held. */
+static unsigned int catch_up(struct smc_conn *conn)
+{
+	struct smc_failover_msg msg;
+	unsigned int bits = 0;
+
+	while (smc_failover_next(&conn->rx.path, &msg)) {
+		if (msg.validation)
+			bits |= validated(conn, smc_cdc_validate(conn, msg.seq));
+		else if (msg.unproven && smc_cdc_gap(conn, msg.first_seq, &msg.first))
+			bits |= missing(conn);
+		else
+			bits |= handle(conn, msg.slot, msg.msg, SMC_CDC_LEN);
+	}
+	return bits;
+}
+
+/*
+ * Every connection of the group: the peer may write over a link that we do not. What is
+ * still in its handshake moves when that is done: smc_conn_activate().
+ */
 static void link_lost(void *arg, struct smc_link *link)
 {
 	struct smc_conn *conn = arg;
+	struct smc_conn_note note;
+	unsigned int bits = 0;
 
-	if (conn->link == link)
-		group_lost(conn);
+	spin_lock_bh(&conn->lock);
+	smc_failover_fenced(&conn->rx.path, link->slot);
+	/*
+	 * Not only @link: no other one may have been usable when its own was lost. Without
+	 * the peer's end the handshake still counts on the link, whatever the state.
+	 */
+	if (conn->state != SMC_CONN_INIT && conn->tx.peer_size && !conn->tx.stopped &&
+	    smc_link_fenced(conn->link))
+		bits |= move(conn) | SMC_CONN_WRITABLE;
+	bits |= catch_up(conn);
+	smc_conn_note_take(conn, bits, &note);
+	/* an end may have waited for the link */
+	smc_conn_kick(conn, 0);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
 }
 
 static void terminated(void *conn, enum smc_link_reason reason)
@@ -313,6 +440,7 @@ const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.hold = hold,
 	.put = put,
 	.link_lost = link_lost,
+	.balance = smc_move_balance,
 	.terminated = terminated,
 };
 
@@ -353,6 +481,22 @@ static void leave(struct smc_conn *conn)
 	smc_conn_put(conn);
 }
 
+/*
+ * Is the last message out? It may have to be said again: the peer would wait for it. Who
+ * does not acknowledge it in time can wait.
+ */
+static bool may_leave(struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+	/* what could not even be posted waits longer: the link itself will end by then */
+	unsigned long end = conn->deadline + (tx->state_due ? CLOSE_TIMEOUT : 0);
+
+	if (tx->stopped || (!tx->state_due && !tx->state_open) || time_after_eq(jiffies, end))
+		return true;
+	smc_conn_kick(conn, end - jiffies);
+	return false;
+}
+
 static void conn_work(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
@@ -369,6 +513,7 @@ static void conn_work(struct work_struct *work)
 		smc_conn_kick(conn, conn->deadline - jiffies);
 	}
 	bits |= advance(conn);
+	smc_move_leave_locked(conn);
 	if (smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
 		conn->tx.cons_due = true;
@@ -376,11 +521,8 @@ static void conn_work(struct work_struct *work)
 	/* an A that had to wait for a slot is out now */
 	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
 		bits |= step(conn, SMC_CONN_EV_ABORT_SENT);
-	if (conn->leaving && !conn->left && (!conn->tx.state_due || conn->tx.stopped ||
-					     !smc_link_usable(conn->link))) {
-		conn->left = true;
-		gone = true;
-	}
+	gone = conn->leaving && !conn->left && may_leave(conn);
+	conn->left |= gone;
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
@@ -402,7 +544,31 @@ struct supply {
 	unsigned long deadline;
 };
 
-/* A further region: mapped on every link, registered, announced, then published. */
+/*
+ * A region on one of the links of the group. One that is on its way out does without, or its
+ * end would be that of the connection that needs the region: unless that begins on it.
+ */
+static int bring_to_link(struct smc_conn *conn, struct smc_region *region, struct smc_link *link,
+			 bool announce)
+{
+	int rc;
+
+	rc = smc_buf_map(region, link->slot, link->qp);
+	/* one that is still being set up registers when it becomes usable */
+	if (!rc && announce && smc_link_usable(link)) {
+		rc = smc_buf_register(region, link->slot);
+		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
+	}
+	if (link != conn->link && (READ_ONCE(link->qp->broken) ||
+				   atomic_read(&link->reason) != SMC_LINK_OK))
+		return 0;
+	return rc;
+}
+
+/*
+ * A further region: mapped on every link, registered, announced, then published. Rather one
+ * that the peer did not let go when we did not need it: if it does not take it now, it stays.
+ */
 static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 		const struct supply *supply)
 {
@@ -410,11 +576,15 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 	struct smc_lgr *lgr = conn->lgr;
 	struct smc_region *region;
 	struct smc_link *other;
+	bool again;
 	u32 slot;
 	int rc = 0;
 
 	mutex_lock(&lgr->mutex);
-	region = smc_buf_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
+	region = smc_buf_unshelve(&lgr->pool, kind, size, U8_MAX);
+	again = region;
+	if (!again)
+		region = smc_buf_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
 	if (IS_ERR_OR_NULL(region)) {
 		mutex_unlock(&lgr->mutex);
 		return region ? PTR_ERR(region) : -ENOMEM;
@@ -423,25 +593,23 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 		other = smc_core_link(lgr, slot);
 		if (!other)
 			continue;
-		rc = smc_buf_map(region, slot, other->qp);
-		/* one that is still being set up registers when it becomes usable */
-		if (!rc && supply->announce && smc_link_usable(other)) {
-			rc = smc_buf_register(region, slot);
-			smc_stats_inc(conn->net, SMC_STAT_MR_REG);
-		}
+		rc = bring_to_link(conn, region, other, supply->announce);
 		smc_link_put(other);
 	}
 	mutex_unlock(&lgr->mutex);
 	if (rc == -ENOSPC)
 		rc = -ENOMEM;	/* the device has no more; another group would not help */
 	if (!rc && supply->announce && kind == SMC_BUF_RMB)
-		rc = smc_llc_confirm_rkey(lgr, link, region, supply->cancel);
-	if (rc) {
+		rc = smc_llc_rkey_confirm(lgr, link, region, supply->cancel);
+	if (rc && again)
+		smc_buf_shelve(region);
+	else if (rc)
 		smc_buf_region_free(region);
+	if (rc)
 		return rc;
-	}
 	region->announced = true;
 	smc_buf_region_publish(&lgr->pool, region);
+	smc_llc_give_later(lgr);
 	return 0;
 }
 
@@ -473,8 +641,13 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 	}
 	if (grower)
 		smc_buf_grow_end(pool, kind);
-	if (!rc && !grown)
-		smc_stats_inc(conn->net, SMC_STAT_ELEM_REUSE);
+	if (!rc && kind == SMC_BUF_RMB)
+		smc_stats_inc(conn->net, grown ? SMC_STAT_RX_BUF_ALLOC : SMC_STAT_RX_BUF_REUSE);
+	else if (!rc)
+		smc_stats_inc(conn->net, grown ? SMC_STAT_TX_BUF_ALLOC : SMC_STAT_TX_BUF_REUSE);
+	if (!rc)
+		smc_stats_size(conn->net, kind == SMC_BUF_RMB ? SMC_HIST_RX_BUF : SMC_HIST_TX_BUF,
+			       size);
 	return rc;
 }
 
@@ -492,6 +665,11 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	smc_link_get(link);
 	atomic_inc(&link->nconns);
 	conn->link = link;
+	/* a client of our kind chooses for its direction, see smc_move_first_locked() */
+	if (lgr->role == SMC_SERVER && lgr->peer.marker)
+		smc_failover_init_any(&conn->rx.path);
+	else
+		smc_failover_init(&conn->rx.path, link->slot);
 	conn->net = lgr->net;
 	conn->role = lgr->role;
 	conn->tx.rtoken = -1;
@@ -501,6 +679,17 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_WORK(&conn->free_work, free_conn);
 	atomic_inc(&conns_alive);
 	return conn;
+}
+
+/* The link may have been lost, and connections told, before we were one of them. */
+static void check_path(struct smc_conn *conn)
+{
+	smp_mb();	/* pairs with smc_link_fence() */
+	if (!smc_link_fenced(conn->link))
+		return;
+	spin_lock_bh(&conn->lock);
+	smc_failover_fenced(&conn->rx.path, conn->link->slot);
+	spin_unlock_bh(&conn->lock);
 }
 
 /**
@@ -535,8 +724,10 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 	if (!rc) {
 		smc_conn_get(conn);	/* for the token table */
 		rc = smc_core_conn_add(lgr, conn, &conn->token);
-		if (!rc)
+		if (!rc) {
+			check_path(conn);
 			return conn;
+		}
 		smc_conn_put(conn);
 	}
 	smc_conn_put(conn);
@@ -573,10 +764,12 @@ int smc_conn_register(struct smc_conn *conn)
  * @addr: address of its RMB
  *
  * Return: 0, -EPROTO for values that cannot be, -ENOSPC when connections write to as
- * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()).
+ * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()), -ECONNABORTED (the link
+ * is lost, and the key says nothing about another one).
  */
 int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr)
 {
+	struct smc_link *link;
 	u64 end;
 	int idx;
 	int rc;
@@ -584,9 +777,18 @@ int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 
 	if (!index || !smc_ring_size_ok(size) ||
 	    check_add_overflow(addr, (u64)size * index, &end))
 		return -EPROTO;
-	idx = smc_core_rtoken_take(conn->lgr, conn->link->slot, rkey, addr);
+	/* it changes behind the handshake only: see link_lost() */
+	link = conn->link;
+	idx = smc_core_rtoken_take(conn->lgr, link->slot, rkey, addr);
 	if (idx < 0)
 		return idx;
+	/* who forgets the keys of a link does so after the fence: what came too late goes here */
+	smp_mb();
+	if (smc_link_fenced(link)) {
+		smc_core_rtoken_del(conn->lgr, link->slot, rkey);
+		smc_core_rtoken_release(conn->lgr, idx);
+		return -ECONNABORTED;
+	}
 	spin_lock_bh(&conn->lock);
 	conn->tx.rtoken = idx;
 	conn->tx.peer_token = token;
@@ -615,10 +817,14 @@ void smc_conn_activate(struct smc_conn *conn)
 	bits = step(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= step(conn, peer_event(conn));
-	/* the link may have failed, and told its connections, before we were one of them */
-	if (!smc_link_usable(conn->link))
+	/* the group may have ended meanwhile, or the link be lost, which link_lost() left to us */
+	if (conn->tx.stopped)
 		bits |= lost(conn);
-	smc_conn_note_take(conn, bits | SMC_CONN_READABLE, &note);
+	else if (smc_link_fenced(conn->link))
+		bits |= move(conn);
+	else
+		smc_move_first_locked(conn);
+	smc_conn_note_take(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 }

@@ -12,8 +12,10 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <smc/core.h>
 #include <smc/fault.h>
 #include <smc/ib.h>
@@ -22,6 +24,9 @@
 
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
+#define BALANCE_DELAY	HZ		/* from a new link to the first move to it */
+#define BALANCE_PAUSE	(HZ / 10)	/* between two walks over the connections */
+#define BALANCE_WALKS	64		/* at most, for a new link */
 #define PARTING_MS	200		/* between DELETE LINK and silence */
 
 /*
@@ -158,19 +163,21 @@ void smc_core_unreserve(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_retire() - the peer does not know the group any more
+ * smc_core_retire() - nobody is to use a group any more
  * @lgr: group
+ * @reason: why; the first one stays
  *
- * So it says, or somebody who pretends to be the peer: connections that the group
- * has may be well. It takes no more of them and ends with the last one, at once if
- * it has none.
+ * The peer does not know it, as it or somebody who pretends to be it says, or the operator
+ * wants it to end: connections that the group has may be well. It takes no more of them and
+ * ends with the last one, at once if it has none.
  */
-void smc_core_retire(struct smc_lgr *lgr)
+void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	bool idle;
 
 	xa_lock_bh(&lgr->conns);
-	WRITE_ONCE(lgr->retired, true);
+	if (!lgr->retired)
+		WRITE_ONCE(lgr->retired, reason);
 	idle = !lgr->nconns && !lgr->reserved;
 	xa_unlock_bh(&lgr->conns);
 	if (idle)
@@ -207,8 +214,7 @@ static void idle_work_fn(struct work_struct *work)
 	mutex_lock(&registry_lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
-		first = mark_dead(lgr, lgr->retired ? SMC_LINK_OUT_OF_SYNC :
-						      SMC_LINK_IDLE);
+		first = mark_dead(lgr, lgr->retired ?: SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
 	mutex_unlock(&registry_lock);
 	if (first)
@@ -237,8 +243,11 @@ static void link_lost(struct smc_link *link, enum smc_link_reason reason)
 	/* taken out of use by somebody who does the rest: no failure */
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
-	if (!lgr_dead(lgr))
+	if (!lgr_dead(lgr)) {
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
+		if (reason == SMC_LINK_STALLED)
+			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);
+	}
 	set_bit(link->slot, &lgr->lost);
 	queue_with_ref(lgr, &lgr->fail_work);
 }
@@ -303,6 +312,36 @@ struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
 	return NULL;
 }
 
+/**
+ * smc_core_open_slot() - where may messages of a link still come from
+ * @lgr: group
+ * @num: link number from the wire
+ *
+ * Other than smc_core_link_by_num() it finds a link that is being shut down, until that is
+ * fenced: connections are told later.
+ *
+ * Return: slot, or -ENOENT.
+ */
+int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
+{
+	struct smc_link *link;
+	int found = -ENOENT;
+	u32 slot;
+
+	rcu_read_lock();
+	for (slot = 0; slot < SMC_CORE_LINKS && found < 0; slot++) {
+		link = rcu_dereference(lgr->links[slot]);
+		if (!link) {
+			smp_rmb();	/* pairs with unlink_link() */
+			link = rcu_dereference(lgr->leaving[slot]);
+		}
+		if (link && READ_ONCE(link->num) == num && !smc_link_fenced(link))
+			found = slot;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 static struct smc_link *best_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
 	struct smc_link *best = NULL, *link;
@@ -323,8 +362,10 @@ static struct smc_link *best_link(struct smc_lgr *lgr, const struct smc_link *no
 }
 
 /**
- * smc_core_pick_link() - the link for a new connection
+ * smc_core_pick_link() - a link that can be used
  * @lgr: group
+ *
+ * For what is no connection; see smc_core_pick_for().
  *
  * Return: the usable link with the fewest connections, with a reference, or NULL.
  */
@@ -345,6 +386,15 @@ struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link 
 	return best_link(lgr, not);
 }
 
+static bool has_usable_link(struct smc_lgr *lgr)
+{
+	struct smc_link *link = smc_core_pick_link(lgr);
+
+	if (link)
+		smc_link_put(link);
+	return link;
+}
+
 /* Takes @link out of the set. True: the caller is the one to shut it down. */
 static bool unlink_link(struct smc_lgr *lgr, struct smc_link *link)
 {
@@ -352,8 +402,13 @@ static bool unlink_link(struct smc_lgr *lgr, struct smc_link *link)
 
 	mutex_lock(&lgr->mutex);
 	mine = rcu_access_pointer(lgr->links[link->slot]) == link;
-	if (mine)
+	if (mine) {
+		WRITE_ONCE(lgr->gone[link->slot], link->peer_qpn);
+		rcu_assign_pointer(lgr->leaving[link->slot], link);
+		/* who does not see it here any more sees it there: smc_core_open_slot() */
+		smp_wmb();
 		RCU_INIT_POINTER(lgr->links[link->slot], NULL);
+	}
 	mutex_unlock(&lgr->mutex);
 	return mine;
 }
@@ -378,6 +433,7 @@ static void retire_link(struct smc_lgr *lgr, struct smc_link *link)
 	u32 slot = link->slot;
 
 	smc_link_shutdown(link, unmap_link);
+	RCU_INIT_POINTER(lgr->leaving[slot], NULL);
 	smc_core_rtoken_forget_slot(lgr, slot);
 	smc_link_put(link);
 	mutex_lock(&lgr->mutex);
@@ -417,6 +473,102 @@ static void tell_terminated(void *conn, void *arg)
 	conn_events->terminated(conn, lgr->reason);
 }
 
+/* For people. Two at once may mix up: each field is true of one of them. */
+static void note_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
+{
+	WRITE_ONCE(lgr->loss.reason, reason);
+	WRITE_ONCE(lgr->loss.at, ktime_get_boottime_seconds());
+	atomic_inc(&lgr->loss.count);
+}
+
+/* The link that left slot @slot, for who took it out of the set and has not retired it yet. */
+static struct smc_link *leaving_link(struct smc_lgr *lgr, u32 slot)
+{
+	return rcu_dereference_protected(lgr->leaving[slot], true);
+}
+
+/*
+ * What its connections write again over another link must not be met by anything that is
+ * still on its way over this one, nor be read once more by our RNIC.
+ */
+static void fence_link(struct smc_lgr *lgr, struct smc_link *link)
+{
+	enum smc_link_reason reason = atomic_read(&link->reason);
+
+	if (smc_link_fence(link))
+		smc_stats_inc(lgr->net, SMC_STAT_FENCE_LATE);
+	if (reason == SMC_LINK_SETUP_FAILED)
+		return;
+	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
+	note_loss(lgr, reason);
+	/* two may go at a time, each for the sake of the other */
+	if (!has_usable_link(lgr))
+		smc_core_terminate(lgr, reason);
+}
+
+/* Takes the link of @slot out of the set if it is lost, and others are left; true: it was. */
+static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
+{
+	enum smc_link_reason reason;
+	struct smc_link *link;
+	bool mine = false;
+
+	link = test_and_clear_bit(slot, &lgr->lost) ? smc_core_link(lgr, slot) : NULL;
+	if (!link)
+		return false;
+	reason = atomic_read(&link->reason);
+	if (reason != SMC_LINK_OK && !has_usable_link(lgr))
+		smc_core_terminate(lgr, reason);
+	else if (reason != SMC_LINK_OK)
+		mine = unlink_link(lgr, link);
+	if (mine)
+		pr_info_ratelimited("group %08x: link %u lost: %s\n", lgr->id, link->num,
+				    smc_link_reason_str(reason));
+	smc_link_put(link);
+	return mine;
+}
+
+/*
+ * Connections leave the links of @slots, which the caller has taken out of the set, and all
+ * that are lost: those too that are found to be so while others are fenced, as the peer has
+ * gone on from them. No connection is told before, and none of the links goes before: of what
+ * came over one, and is looked at after what came over another, the bytes must not be gone.
+ * Returns the slots, each of which has to be retired.
+ */
+static unsigned long leave_links(struct smc_lgr *lgr, unsigned long slots)
+{
+	unsigned long todo = slots;
+	u32 slot;
+
+	lockdep_assert_held(&lgr->leave_mutex);
+	for (;;) {
+		for (slot = 0; slot < SMC_CORE_LINKS && !lgr_dead(lgr); slot++)
+			if (unlink_lost(lgr, slot))
+				todo |= BIT(slot);
+		if (!todo)
+			break;
+		slots |= todo;
+		for_each_set_bit(slot, &todo, SMC_CORE_LINKS)
+			fence_link(lgr, leaving_link(lgr, slot));
+		todo = 0;
+	}
+	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
+		tell_conns(lgr, tell_link_lost, leaving_link(lgr, slot));
+	return slots;
+}
+
+/* LLC hears of it, which may wait for a send slot: other links may be lost meanwhile. */
+static void retire_later(struct smc_lgr *lgr, unsigned long slots)
+{
+	u32 slot;
+
+	if (!slots)
+		return;
+	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
+		set_bit(slot, &lgr->left);
+	queue_with_ref(lgr, &lgr->retire_work);
+}
+
 /**
  * smc_core_del_link() - take a link out of use
  * @link: link; the caller has a reference, which stays
@@ -427,43 +579,100 @@ static void tell_terminated(void *conn, void *arg)
 void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_lgr *lgr = link->lgr;
+	unsigned long slots = 0;
 
-	if (!unlink_link(lgr, link))
-		return;		/* the group's failure or end came first and does the rest */
-	smc_link_fail(link, reason);
-	tell_conns(lgr, tell_link_lost, link);
+	mutex_lock(&lgr->leave_mutex);
+	/* else the group's failure or end came first and does the rest */
+	if (unlink_link(lgr, link)) {
+		smc_link_fail(link, reason);
+		slots = leave_links(lgr, BIT(link->slot));
+	}
+	mutex_unlock(&lgr->leave_mutex);
+	if (!slots)
+		return;
+	retire_later(lgr, slots & ~BIT(link->slot));
 	retire_link(lgr, link);
 }
 
 static void fail_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, fail_work);
-	enum smc_link_reason reason;
-	struct smc_link *link, *other;
+	unsigned long slots;
+
+	mutex_lock(&lgr->leave_mutex);
+	slots = leave_links(lgr, 0);
+	mutex_unlock(&lgr->leave_mutex);
+	retire_later(lgr, slots);
+	smc_core_put(lgr);
+}
+
+/* Links that were lost and that connections have left. */
+static void retire_lost(struct smc_lgr *lgr)
+{
+	struct smc_link *link;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS && !lgr_dead(lgr); slot++) {
-		if (!test_and_clear_bit(slot, &lgr->lost))
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		if (!test_and_clear_bit(slot, &lgr->left))
 			continue;
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		reason = atomic_read(&link->reason);
-		other = smc_core_other_link(lgr, link);
-		if (reason != SMC_LINK_OK && !other) {
-			smc_core_terminate(lgr, reason);
-		} else if (reason != SMC_LINK_OK && unlink_link(lgr, link)) {
-			pr_info_ratelimited("group %08x: link %u lost: %s\n", lgr->id, link->num,
-					    smc_link_reason_str(reason));
+		link = leaving_link(lgr, slot);
+		if (!lgr_dead(lgr))
 			ctl_events->link_lost(lgr, link);
-			tell_conns(lgr, tell_link_lost, link);
-			retire_link(lgr, link);
-		}
-		if (other)
-			smc_link_put(other);
-		smc_link_put(link);
+		retire_link(lgr, link);
+	}
+}
+
+static void retire_work_fn(struct work_struct *work)
+{
+	struct smc_lgr *lgr = container_of(work, struct smc_lgr, retire_work);
+
+	retire_lost(lgr);
+	smc_core_put(lgr);
+}
+
+/* ---- connections go to a link that came ---- */
+
+static void cancel_balance(struct smc_lgr *lgr)
+{
+	if (cancel_delayed_work(&lgr->balance_work))
+		smc_core_put(lgr);
+}
+
+static void arm_balance(struct smc_lgr *lgr, unsigned long delay)
+{
+	smc_core_get(lgr);
+	if (mod_delayed_work(core_wq, &lgr->balance_work, delay))
+		smc_core_put(lgr);
+	/* as in arm_idle() */
+	if (lgr_dead(lgr))
+		cancel_balance(lgr);
+}
+
+static void balance_work_fn(struct work_struct *work)
+{
+	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, balance_work);
+
+	if (!lgr_dead(lgr) && lgr->balance_left && conn_events->balance(lgr)) {
+		lgr->balance_left--;
+		arm_balance(lgr, BALANCE_PAUSE);
 	}
 	smc_core_put(lgr);
+}
+
+/**
+ * smc_core_link_came() - a further link can be used
+ * @lgr: group
+ *
+ * A moment later connections may go to it: by then the peer can use it, too, and a link that
+ * flaps has gone again.
+ */
+void smc_core_link_came(struct smc_lgr *lgr)
+{
+	if (!READ_ONCE(smc_policy_net(lgr->net)->balance))
+		return;
+	WRITE_ONCE(lgr->balance_round, lgr->balance_round + 1);
+	WRITE_ONCE(lgr->balance_left, BALANCE_WALKS);
+	arm_balance(lgr, BALANCE_DELAY);
 }
 
 /* Server: numbers count up, 0 and those in use are left out. lgr->mutex held. */
@@ -484,26 +693,47 @@ static u8 next_link_num(struct smc_lgr *lgr)
 	}
 }
 
+/* The number of a link to be, 0: @num is in use. lgr->mutex held. */
+static u8 take_link_num(struct smc_lgr *lgr, u8 num)
+{
+	struct smc_link *link;
+
+	if (!num)
+		return next_link_num(lgr);
+	link = smc_core_link_by_num(lgr, num);
+	if (!link)
+		return num;
+	smc_link_put(link);
+	return 0;
+}
+
 /**
  * smc_core_add_link() - one more link for a group
  * @lgr: group
  * @path: local end; taken over
+ * @num: client: its number, as the server says; server: 0
  *
- * Server. Queue pair in INIT, all regions mapped. Process context, sleeps.
+ * Queue pair in INIT, all regions mapped. Process context, sleeps.
  *
  * Return: the link with a reference for the caller, or ERR_PTR.
  */
-struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path)
+struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num)
 {
 	struct smc_link *link;
-	int rc = -ENOSPC;
 	u32 slot;
+	int rc;
 
 	mutex_lock(&lgr->mutex);
 	slot = find_first_zero_bit(&lgr->slots, SMC_CORE_LINKS);
-	if (lgr_dead(lgr))
+	if (lgr_dead(lgr)) {
 		rc = -ECONNABORTED;
-	if (lgr_dead(lgr) || slot >= SMC_CORE_LINKS) {
+	} else if (slot >= SMC_CORE_LINKS) {
+		rc = -ENOSPC;
+	} else {
+		num = take_link_num(lgr, num);
+		rc = num ? 0 : -EEXIST;
+	}
+	if (rc) {
 		mutex_unlock(&lgr->mutex);
 		smc_pnet_path_put(path);
 		return ERR_PTR(rc);
@@ -513,10 +743,12 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path)
 		mutex_unlock(&lgr->mutex);
 		return link;
 	}
-	link->num = next_link_num(lgr);
-	link->uid = lgr->id + link->num;
+	link->num = num;
+	link->uid = lgr->id + num;
 	__set_bit(slot, &lgr->slots);
 	smc_link_get(link);	/* the caller's */
+	/* keys that were told for the slot's last link, but too late */
+	smc_core_rtoken_forget_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
 	rc = smc_buf_pool_map(&lgr->pool, slot, link->qp);
 	mutex_unlock(&lgr->mutex);
@@ -563,6 +795,7 @@ static void lgr_free(struct smc_lgr *lgr)
 	xa_destroy(&lgr->conns);
 	kvfree(lgr->rtokens);
 	mutex_destroy(&lgr->mutex);
+	mutex_destroy(&lgr->leave_mutex);
 	kfree(lgr);
 }
 
@@ -594,22 +827,13 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 		queue_with_ref(lgr, &lgr->term_work);
 }
 
-static bool has_usable_link(struct smc_lgr *lgr)
-{
-	struct smc_link *link = smc_core_pick_link(lgr);
-
-	if (link)
-		smc_link_put(link);
-	return link;
-}
-
 /*
  * The end of a group. Who may still be inside, and why each comes out:
  * - look-ups: they see dead and pass by;
  * - handshakes and connections with a reference: their waits in the LLC layer end
  *   with its terminated upcall, their posts with the queue pairs, and what they
  *   use stays until they put the reference;
- * - fail_work: waited for; it never waits for this one;
+ * - fail_work and retire_work: waited for; they never wait for this one;
  * - works of the LLC layer: waited for inside the upcall;
  * - completions: end with the drain of the queue pairs.
  */
@@ -623,6 +847,7 @@ static void term_work_fn(struct work_struct *work)
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
 	registry_changed();
 	cancel_idle(lgr);
+	cancel_balance(lgr);
 
 	/* whoever adds a connection or a link after this point sees lgr->dead */
 	xa_lock_bh(&lgr->conns);
@@ -631,6 +856,9 @@ static void term_work_fn(struct work_struct *work)
 	ctl_events->terminated(lgr);
 	if (cancel_work_sync(&lgr->fail_work))
 		smc_core_put(lgr);
+	if (cancel_work_sync(&lgr->retire_work))
+		smc_core_put(lgr);
+	retire_lost(lgr);
 	/*
 	 * The peer has been told. A peer with infinite retries would otherwise wait
 	 * for ever for our RNIC's answer to what it has in flight (in-tree: a worker
@@ -674,14 +902,17 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	lgr->id = (u32)atomic_add_return(ID_STEP, &last_id);
 	lgr->role = role;
 	lgr->peer = *peer;
+	mutex_init(&lgr->leave_mutex);
 	mutex_init(&lgr->mutex);
 	lgr->next_link_num = 1;
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_buf_pool_init(&lgr->pool);
 	INIT_DELAYED_WORK(&lgr->idle_work, idle_work_fn);
+	INIT_DELAYED_WORK(&lgr->balance_work, balance_work_fn);
 	INIT_WORK(&lgr->term_work, term_work_fn);
 	INIT_WORK(&lgr->fail_work, fail_work_fn);
+	INIT_WORK(&lgr->retire_work, retire_work_fn);
 	INIT_WORK(&lgr->free_work, free_work_fn);
 	return lgr;
 }
@@ -700,6 +931,17 @@ static int first_link(struct smc_lgr *lgr, struct smc_path *path)
 	__set_bit(0, &lgr->slots);
 	RCU_INIT_POINTER(lgr->links[0], link);
 	return 0;
+}
+
+/* The newest first: whoever walks the list in parts goes by the ID. Registry lock held. */
+static void enlist(struct smc_lgr *lgr)
+{
+	struct smc_lgr *older;
+
+	list_for_each_entry(older, &groups, entry)
+		if ((s32)(older->id - lgr->id) < 0)
+			break;
+	list_add_tail(&lgr->entry, &older->entry);
 }
 
 /**
@@ -737,7 +979,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	smc_core_get(lgr);	/* the caller's; the first one ends with term_work */
 	lgr->reserved = 1;
 	mutex_lock(&registry_lock);
-	list_add(&lgr->entry, &groups);
+	enlist(lgr);
 	if (closing)
 		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
 	mutex_unlock(&registry_lock);
@@ -780,13 +1022,34 @@ static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib
 	return NULL;
 }
 
+/* Did @qpn lead over a link that is lost? The server need not know that yet. */
+static bool has_lost(struct smc_lgr *lgr, u32 qpn)
+{
+	struct smc_link *link;
+	bool found = false;
+	u32 slot;
+
+	for (slot = 0; qpn && slot < SMC_CORE_LINKS && !found; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (link) {
+			/* failed, and still in the set */
+			found = link->peer_qpn == qpn && !smc_link_usable(link);
+			smc_link_put(link);
+		}
+		smp_rmb();	/* pairs with unlink_link() */
+		found |= READ_ONCE(lgr->gone[slot]) == qpn;
+	}
+	return found;
+}
+
 static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *peer, u32 qpn,
-				     struct smc_link **link, bool *wait)
+				     struct smc_link **link, bool *wait, bool *lost)
 {
 	struct smc_lgr *lgr, *found = NULL;
 	struct smc_link *l;
 
 	*wait = false;
+	*lost = false;
 	mutex_lock(&registry_lock);
 	list_for_each_entry(lgr, &groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_CLIENT || lgr_dead(lgr) ||
@@ -802,6 +1065,7 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
 		}
 		/* its first contact is not over, or our end of it has no place yet */
 		*wait = l;
+		*lost |= !l && has_lost(lgr, qpn);
 		if (l)
 			smc_link_put(l);
 		smc_core_put(lgr);
@@ -823,23 +1087,23 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
  * @link: out: the link, with a reference
  *
  * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT: out of
- * sync, -ETIMEDOUT, -ECANCELED.
+ * sync, -ENOLINK: the link is lost, but not its group, -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
 				     unsigned long deadline, const bool *cancel,
 				     struct smc_link **link)
 {
 	struct smc_lgr *lgr;
-	bool wait;
+	bool wait, lost;
 	int seq;
 
 	for (;;) {
 		seq = atomic_read(&registry_seq);
-		lgr = lookup_client(net, peer, peer_qpn, link, &wait);
+		lgr = lookup_client(net, peer, peer_qpn, link, &wait, &lost);
 		if (lgr)
 			return lgr;
 		if (!wait)
-			return ERR_PTR(-ENOENT);
+			return ERR_PTR(lost ? -ENOLINK : -ENOENT);
 		if (cancel && READ_ONCE(*cancel))
 			return ERR_PTR(-ECANCELED);
 		if (time_after_eq(jiffies, deadline))
@@ -893,7 +1157,7 @@ static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *pee
 		    READ_ONCE(lgr->crowded) || !same_peer(&lgr->peer, peer) ||
 		    !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
 			continue;
-		*link = uses_port(lgr, own) ? smc_core_pick_link(lgr) : NULL;
+		*link = uses_port(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
 		if (*link && reserve_place(lgr))
 			return lgr;
 		if (*link)
@@ -1017,6 +1281,48 @@ int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 	}
 	mutex_unlock(&registry_lock);
 	return rc;
+}
+
+/**
+ * smc_core_knows() - does a group lead to this host?
+ * @net: namespace
+ * @carrier: the host's address on the TCP path, IPv4 in its mapped form
+ *
+ * One in its first contact will do. Process context.
+ *
+ * Return: true if so: the host speaks SMC.
+ */
+bool smc_core_knows(struct net *net, const struct in6_addr *carrier)
+{
+	struct smc_lgr *lgr;
+	bool found = false;
+
+	mutex_lock(&registry_lock);
+	list_for_each_entry(lgr, &groups, entry) {
+		found = lgr->net == net && !lgr_dead(lgr) &&
+			ipv6_addr_equal(&lgr->peer.carrier, carrier);
+		if (found)
+			break;
+	}
+	mutex_unlock(&registry_lock);
+	return found;
+}
+
+static int tell_ports(struct smc_lgr *lgr, void *arg)
+{
+	if (!lgr_dead(lgr))
+		ctl_events->ports_changed(lgr);
+	return 0;
+}
+
+/**
+ * smc_core_ports_changed() - ports or GIDs of this host came
+ *
+ * Process context.
+ */
+void smc_core_ports_changed(void)
+{
+	smc_core_for_each(tell_ports, NULL);
 }
 
 /* ---- connection table ---- */

@@ -5,6 +5,7 @@
  */
 #include <linux/netdevice.h>
 #include <linux/string.h>
+#include <rdma/ib_addr.h>
 #include <smc/core.h>
 #include <smc/ib.h>
 
@@ -29,6 +30,39 @@ static bool gid_stands(const struct smc_lgr *lgr, const struct smc_link *link)
 	return ok;
 }
 
+/*
+ * Do full packets of @link still leave? What fails otherwise is the first large transfer, by
+ * its retries, while all else goes on.
+ */
+static bool mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link)
+{
+	struct net_device *ndev;
+	bool ok;
+
+	ndev = dev_get_by_index(lgr->net, link->path.gid.ifindex);
+	if (!ndev)
+		return true;	/* its GID goes as well */
+	ok = link->mtu <= iboe_get_mtu(READ_ONCE(ndev->mtu));
+	dev_put(ndev);
+	return ok;
+}
+
+static int mtu_fact(struct smc_lgr *lgr, void *arg)
+{
+	struct smc_link *link;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		if (!mtu_fits(lgr, link))
+			smc_link_fail(link, SMC_LINK_MTU);
+		smc_link_put(link);
+	}
+	return 0;
+}
+
 static int device_fact(struct smc_lgr *lgr, void *arg)
 {
 	const struct dev_fact *fact = arg;
@@ -50,7 +84,7 @@ static int device_fact(struct smc_lgr *lgr, void *arg)
 
 static void port_active(struct smc_ib_device *dev, u8 port)
 {
-	/* a group gains no link by this: the first one is chosen per handshake */
+	smc_core_ports_changed();
 }
 
 static void port_inactive(struct smc_ib_device *dev, u8 port)
@@ -65,6 +99,7 @@ static void gid_changed(struct smc_ib_device *dev, u8 port)
 	struct dev_fact fact = { .dev = dev, .port = port, .reason = SMC_LINK_GID_CHANGED };
 
 	smc_core_for_each(device_fact, &fact);
+	smc_core_ports_changed();
 }
 
 static void device_gone(struct smc_ib_device *dev)
@@ -74,9 +109,15 @@ static void device_gone(struct smc_ib_device *dev)
 	smc_core_for_each(device_fact, &fact);
 }
 
+static void mtu_changed(void)
+{
+	smc_core_for_each(mtu_fact, NULL);
+}
+
 const struct smc_ib_events smc_core_ib_events = {
 	.port_active = port_active,
 	.port_inactive = port_inactive,
 	.gid_changed = gid_changed,
 	.device_gone = device_gone,
+	.mtu_changed = mtu_changed,
 };

@@ -169,6 +169,28 @@ int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u3
 }
 
 /**
+ * smc_core_rtoken_unset_link() - undo smc_core_rtoken_set_link()
+ * @lgr: group
+ * @slot: further link
+ * @rkey: key there
+ */
+void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
+{
+	struct smc_rtoken *rt;
+
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = find_rtoken(lgr, slot, rkey);
+	if (rt) {
+		rt->links &= ~BIT(slot);
+		rt->rkey[slot] = 0;
+		rt->addr[slot] = 0;
+		if (!rt->links && !rt->refs)
+			memset(rt, 0, sizeof(*rt));
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+}
+
+/**
  * smc_core_rtoken_del() - the peer takes an RMB back
  * @lgr: group
  * @slot: link that carried the message
@@ -214,6 +236,26 @@ void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
 	if (rt->refs && !--rt->refs && (rt->doomed || !rt->links))
 		memset(rt, 0, sizeof(*rt));
 	spin_unlock_bh(&lgr->rtoken_lock);
+}
+
+/**
+ * smc_core_rtoken_known() - can an RMB be written to over a link
+ * @lgr: group
+ * @idx: index of its entry, of which a reference is held
+ * @slot: slot of the link
+ *
+ * Return: true if its key there is known.
+ */
+bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot)
+{
+	bool known;
+
+	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
+		return false;
+	spin_lock_bh(&lgr->rtoken_lock);
+	known = lgr->rtokens[idx].links & BIT(slot);
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return known;
 }
 
 /**

@@ -19,8 +19,8 @@
  * struct site - one place where a call may be made to fail
  * @name: as in the enum
  * @when: what a test has to do to come by: load the module, make a namespace, plug in
- *	a device, change settings as administrator, run connections, have our own TCP
- *	option, lose something on the way to the peer
+ *	a device, change settings as administrator, run connections, meet a peer whose RNIC is
+ *	silent, have our own TCP option, lose something on the way to the peer
  * @hits: how often the code came by
  * @fired: how often it was made to fail
  * @due: arrivals until it fires; 0: not armed
@@ -51,12 +51,14 @@ static struct site sites[] = {
 	SITE(CORE_PERNET, "load"),
 	SITE(CONN_WQ, "load"),
 	SITE(LLC_WQ, "load"),
+	SITE(LLC_WAIT_WQ, "load"),
 	SITE(CORE_WQ, "load"),
 	SITE(HS_WQ, "load"),
 	SITE(HS_CLIENT_WQ, "load"),
 	SITE(HS_LOOK_WQ, "load"),
 	SITE(STREAM_WQ, "load"),
 	SITE(ACCEPT_WQ, "load"),
+	SITE(IB_NOTIFIER, "load"),
 	SITE(IB_CLIENT, "load"),
 	SITE(GENL_FAMILY, "load"),
 	SITE(GENL_PNETID, "load"),
@@ -80,6 +82,7 @@ static struct site sites[] = {
 	SITE(IB_FIRST_MAC, "device"),
 
 	SITE(PNETID_ENTRY, "admin"),
+	SITE(PNETID_ANSWER, "admin"),
 
 	SITE(SOCK, "run"),
 	SITE(CARRIER, "run"),
@@ -88,7 +91,8 @@ static struct site sites[] = {
 	SITE(CARRIER_ACCEPT, "run"),
 
 	SITE(HS_CTX, "run"),
-	SITE(NEGCACHE_ENTRY, "lose"),
+	SITE(NEGCACHE_ENTRY, "silence"),
+	SITE(NEGCACHE_INSERT, "silence"),
 	SITE(CLC_SEND, "run"),
 	SITE(CLC_RECV, "run"),
 	SITE(IB_GID, "run"),
@@ -120,6 +124,9 @@ static struct site sites[] = {
 	SITE(QP_RTR, "run"),
 	SITE(QP_RTS, "run"),
 	SITE(QP_ERR, "run"),
+	SITE(QP_ERR_AGAIN, "run"),
+	SITE(QP_MARK_SEND, "run"),
+	SITE(QP_MARK_RECV, "run"),
 	SITE(POST_SEND, "run"),
 	SITE(POST_REG, "run"),
 	SITE(POST_RECV, "run"),
@@ -153,6 +160,7 @@ static struct site sites[] = {
 	SITE(LOSE_LLC, "lose"),
 	SITE(LOSE_CDC, "lose"),
 	SITE(LOSE_REG, "lose"),
+	SITE(LOSE_RECV, "lose"),
 };
 
 static_assert(ARRAY_SIZE(sites) == SMC_FAULT_SITES);

@@ -292,6 +292,8 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
 
 	settle(smc);
 	rc = carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+	/* SO_PEEK_OFF is asked of our sk */
+	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
 	if (len && !(flags & MSG_ERRQUEUE) && error_hidden(smc, rc))
 		rc = error_or(smc, rc);
 	refresh(smc);

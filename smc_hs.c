@@ -157,7 +157,7 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
 	 */
 	ctx->told = false;
 	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
-		smc_core_retire(ctx->lgr);
+		smc_core_retire(ctx->lgr, SMC_LINK_OUT_OF_SYNC);
 		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);
 	}
 	return HS_END;
@@ -197,6 +197,7 @@ bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx)
  */
 enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc)
 {
+	ctx->clc_err = rc;
 	switch (rc) {
 	case -EPROTO:
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
@@ -260,14 +261,17 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 			return HS_END;
 		if (rc > 0)
 			break;
-		if (left <= 0)
+		if (left <= 0) {
+			ctx->clc_err = -ETIMEDOUT;
 			return smc_hs_fail(ctx, ETIMEDOUT, "no answer in time");
+		}
 		wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) ||
 					smc_carrier_readable(ctx->hs->carrier), left);
 	}
 	if (ctx->head.type == SMC_CLC_DECLINE)
 		return peer_declined(ctx);
 	if (ctx->head.type != type) {
+		ctx->clc_err = -EPROTO;
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
 		return smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
 	}

@@ -12,6 +12,7 @@
 #include <smc/pnet.h>
 #include <smc/policy.h>
 #include <smc/proto/marker.h>
+#include <smc/stats.h>
 
 static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 {
@@ -84,6 +85,7 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	p->version = 2;
 	smc_ib_peer_id(p->peer_id);
 	smc_marker_set_proposal(p);
+	smc_marker_set_links(p, READ_ONCE(smc_policy_net(ctx->net)->max_links));
 	offer_v2(ctx, p);
 	offer_v1(ctx, p);
 	smc_hs_drop_netdev(ctx);
@@ -114,6 +116,7 @@ static bool eid_offered(const struct smc_hs_ctx *ctx, const u8 *eid)
 static u32 judge_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
 	const struct smc_clc_v2_offer *offer = &ctx->proposal.v2;
+	u8 links = offer->max_links;
 
 	if (!ctx->proposal.has_v2)
 		return SMC_CLC_DECL_VERSION;
@@ -127,7 +130,9 @@ static u32 judge_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 		return SMC_CLC_DECL_RELEASE;
 	if (a->fce.release && a->fce.max_conns > offer->max_conns)
 		return SMC_CLC_DECL_MAX_CONNS;
-	if (a->fce.release && (!a->fce.max_links || a->fce.max_links > offer->max_links))
+	if (smc_marker_of_fce(&a->fce))
+		links = smc_marker_links(&ctx->proposal);
+	if (a->fce.release && (!a->fce.max_links || a->fce.max_links > links))
 		return SMC_CLC_DECL_MAX_LINKS;
 	return 0;
 }
@@ -268,13 +273,84 @@ static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* Whoever echoes the TCP option without speaking SMC will do it again. */
+/*
+ * Has the peer, or something on the way, echoed the TCP option without speaking SMC? Then
+ * its application has got our Proposal, and whatever applications do about such bytes is the
+ * answer: they close, complain, wait for more or send them back.
+ */
+static bool is_stranger(const struct smc_hs_ctx *ctx)
+{
+	switch (ctx->clc_err) {
+	case -EPROTO:
+		return !ctx->rx.want || ctx->head.type == SMC_CLC_PROPOSAL;
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -ENOTCONN:
+		return !ctx->rx.want;
+	default:
+		return false;
+	}
+}
+
+static bool tcp_decided(struct smc_hs_ctx *ctx)
+{
+	int state = smc_carrier_state(ctx->hs->carrier);
+
+	return state != TCP_SYN_SENT && state != TCP_SYN_RECV;
+}
+
+/*
+ * This TCP connection is of no use to the application any more; it gets one without SMC
+ * instead of an error. The peer is remembered: it will do the same the next time.
+ */
+static enum smc_hs_next client_again(struct smc_hs_ctx *ctx)
+{
+	struct smc_carrier *carrier = ctx->hs->carrier;
+	int rc;
+
+	ctx->option = false;
+	rc = smc_carrier_again(carrier);
+	if (rc && rc != -EINPROGRESS)
+		return smc_hs_fail(ctx, -rc, "no second attempt of TCP");
+	wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) || tcp_decided(ctx), T_AGAIN);
+	if (smc_hs_stop_asked(ctx))
+		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+	if (!tcp_decided(ctx))
+		return smc_hs_fail(ctx, ETIMEDOUT, "TCP does not connect again in time");
+	if (smc_carrier_state(carrier) == TCP_CLOSE) {
+		rc = -sock_error(ctx->sk);
+		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "TCP does not connect again");
+	}
+	smc_hs_avoid(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+	smc_stats_inc(ctx->net, SMC_STAT_HS_AGAIN);
+	return smc_hs_decline(ctx, SMC_CLC_DECL_STRANGER);
+}
+
+/*
+ * How long the Accept may take. A host that says nothing at all is a busy server only if it
+ * has spoken SMC before: then there is a group with it, or another handshake has made one in
+ * the meantime.
+ */
+static unsigned long accept_patience(struct smc_hs_ctx *ctx)
+{
+	unsigned long deadline = jiffies + T_ACCEPT;
+
+	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) ||
+				     smc_carrier_readable(ctx->hs->carrier), T_STRANGER) &&
+	    !smc_core_knows(ctx->net, &ctx->daddr))
+		return 0;
+	return max_t(long, deadline - jiffies, 0);
+}
+
 static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 {
-	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, T_ACCEPT))
+	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, accept_patience(ctx)))
 		return HS_GO;
-	if (ctx->res.outcome == SMC_HS_FAIL &&
-	    (ctx->res.err == ETIMEDOUT || ctx->res.err == EPROTO))
+	if (ctx->res.outcome != SMC_HS_FAIL || smc_hs_stop_asked(ctx))
+		return HS_END;
+	if (is_stranger(ctx))
+		return client_again(ctx);
+	if (ctx->clc_err == -ETIMEDOUT)
 		smc_hs_avoid(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	return HS_END;
 }

@@ -37,6 +37,8 @@ static enum smc_hs_next server_proposal(struct smc_hs_ctx *ctx)
 /* The limits of release 1 are the smaller ones of both sides. */
 static u32 negotiate(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
 {
+	u8 links = smc_marker_links(&ctx->proposal) ?:
+		   min_t(u8, offer->max_links, SMC_CLC_LINKS_MAX);
 	struct smc_net *sn = smc_policy_net(ctx->net);
 	struct smc_peer *peer = &ctx->peer;
 
@@ -44,7 +46,7 @@ static u32 negotiate(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offe
 	if (!peer->release)
 		return 0;
 	peer->max_conns = min(READ_ONCE(sn->max_conns), offer->max_conns);
-	peer->max_links = min3(READ_ONCE(sn->max_links), offer->max_links, (u8)SMC_CLC_LINKS_MAX);
+	peer->max_links = min(READ_ONCE(sn->max_links), links);
 	if (peer->max_conns < SMC_CLC_CONNS_MIN)
 		return SMC_CLC_DECL_MAX_CONNS;
 	if (peer->max_links < SMC_CLC_LINKS_MIN)
@@ -107,6 +109,10 @@ static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
 	if (reason1)
 		return smc_hs_decline(ctx, offers_rdma(p->v2_type) ? reason2 : reason1);
 	peer->version = 1;
+	/* the client hears of it in CONFIRM LINK */
+	if (smc_marker_links(p))
+		peer->max_links = min(READ_ONCE(smc_policy_net(ctx->net)->max_links),
+				      smc_marker_links(p));
 	memset(peer->eid, 0, sizeof(peer->eid));
 	memcpy(peer->gid.raw, p->gid, SMC_GID_LEN);
 	return HS_GO;

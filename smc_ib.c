@@ -336,6 +336,39 @@ static struct net_device *port_netdev(struct smc_ib_device *dev, u8 port)
 }
 
 /**
+ * smc_ib_port_ifindex() - the netdev of a port, for people
+ * @dev: device
+ * @port: port number
+ *
+ * Process context.
+ *
+ * Return: its index, 0: none.
+ */
+int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
+{
+	struct net_device *own = port_netdev(dev, port);
+	const struct ib_gid_attr *attr;
+	int ifindex = 0;
+
+	if (own) {
+		ifindex = own->ifindex;
+		dev_put(own);
+		return ifindex;
+	}
+	/* its GIDs belong to that one, or to what is above it */
+	attr = attr_at(dev, port, 0);
+	if (IS_ERR(attr))
+		return 0;
+	rcu_read_lock();
+	own = rdma_read_gid_attr_ndev_rcu(attr);
+	if (!IS_ERR(own))
+		ifindex = own->ifindex;
+	rcu_read_unlock();
+	rdma_put_gid_attr(attr);
+	return ifindex;
+}
+
+/**
  * smc_ib_port_on() - is a netdev that of a port
  * @dev: device
  * @port: port number
@@ -613,6 +646,27 @@ static struct ib_client smc_client = {
 	.rename = rename_device,
 };
 
+/* ---- the MTU of netdevs ---- */
+
+static void mtu_work_fn(struct work_struct *work)
+{
+	ib_events->mtu_changed();
+}
+
+static DECLARE_WORK(mtu_work, mtu_work_fn);
+
+/* Under RTNL: groups are looked at from a work. */
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	if (event == NETDEV_CHANGEMTU)
+		schedule_work(&mtu_work);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_nb = {
+	.notifier_call = netdev_event,
+};
+
 /**
  * smc_ib_init() - begin to use RoCE devices
  * @events: table of the group layer; called from here on, also before return
@@ -621,9 +675,19 @@ static struct ib_client smc_client = {
  */
 int smc_ib_init(const struct smc_ib_events *events)
 {
+	int rc;
+
 	ib_events = events;
 	get_random_bytes(peer_id, 2);
-	return smc_fault_rc(IB_CLIENT, -ENOMEM, ib_register_client(&smc_client));
+	rc = smc_fault_rc(IB_NOTIFIER, -ENOMEM, register_netdevice_notifier(&netdev_nb));
+	if (rc)
+		return rc;
+	rc = smc_fault_rc(IB_CLIENT, -ENOMEM, ib_register_client(&smc_client));
+	if (rc) {
+		unregister_netdevice_notifier(&netdev_nb);
+		cancel_work_sync(&mtu_work);
+	}
+	return rc;
 }
 
 /**
@@ -633,6 +697,8 @@ int smc_ib_init(const struct smc_ib_events *events)
  */
 void smc_ib_exit(void)
 {
+	unregister_netdevice_notifier(&netdev_nb);
+	cancel_work_sync(&mtu_work);
 	ib_unregister_client(&smc_client);
 	/* links drop their device in an RCU callback, which may not have returned yet */
 	rcu_barrier();

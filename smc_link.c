@@ -10,10 +10,12 @@
 
 #include <linux/err.h>
 #include <linux/etherdevice.h>
+#include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <smc/fault.h>
 #include <smc/link.h>
+#include <smc/trace.h>
 
 #define HOP_LIMIT_DIRECT	1
 #define HOP_LIMIT_ROUTED	64
@@ -62,8 +64,14 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 		return "device removed";
 	case SMC_LINK_GID_CHANGED:
 		return "GID changed";
+	case SMC_LINK_MTU:
+		return "netdev's MTU became too small";
 	case SMC_LINK_TEST_TIMEOUT:
 		return "TEST LINK not answered";
+	case SMC_LINK_STALLED:
+		return "a request does not finish";
+	case SMC_LINK_PEER_MOVED:
+		return "the peer went to another link";
 	case SMC_LINK_PEER_DELETED:
 		return "deleted by the peer";
 	case SMC_LINK_PROTOCOL:
@@ -84,12 +92,24 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 
 /* ---- what the queue pair tells ---- */
 
+/*
+ * A failed link may have more to say until it is fenced: its peer counts on what our RNIC
+ * has acknowledged when it goes on over another link. LLC has to do with the link itself.
+ */
+static bool may_recv(const struct smc_link *link, u8 type)
+{
+	enum smc_link_state state = atomic_read(&link->state);
+
+	return smc_link_state_may_recv(state) ||
+	       (type == SMC_CDC_TYPE && state == SMC_LINK_DRAINING);
+}
+
 /* data path 8: CDC or LLC, the first byte tells */
 static void received(void *ctx, const u8 *buf, u32 len)
 {
 	struct smc_link *link = ctx;
 
-	if (!len || !smc_link_state_may_recv(atomic_read(&link->state)))
+	if (!len || !may_recv(link, buf[0]))
 		return;
 	if (smc_fault_hit(buf[0] == SMC_CDC_TYPE ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
 		return;
@@ -260,6 +280,7 @@ int smc_link_connect(struct smc_link *link)
  */
 void smc_link_activate(struct smc_link *link)
 {
+	WRITE_ONCE(link->since, ktime_get_boottime_seconds());
 	step(link, SMC_LINK_EV_CONFIRM_RSP);
 }
 
@@ -285,8 +306,35 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return;
+	trace_smc_link_fail(link->uid, link->qp->qpn, reason);
 	step(link, SMC_LINK_EV_FAIL);
 	link->events->lost(link, reason);
+}
+
+/**
+ * smc_link_fence() - nothing goes over a link any more
+ * @link: link, not found by look-ups of the group any more; a reference is held
+ *
+ * Process context; waits for the device, not for the peer.
+ *
+ * Return: 0, or -ETIMEDOUT if the device did not do its part and lost the queue pair.
+ */
+int smc_link_fence(struct smc_link *link)
+{
+	int rc;
+
+	/* without a failure: the flush that follows is none */
+	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
+	step(link, SMC_LINK_EV_FAIL);
+	if (!link->fenced)
+		trace_smc_fence_begin(link->uid);
+	rc = smc_wr_qp_drain(link->qp);
+	if (!link->fenced)
+		trace_smc_fence_end(link->uid, rc);
+	smp_store_release(&link->fenced, true);	/* pairs with smc_link_fenced() */
+	/* who enters the group's tables is told of it, or sees it: one of the two */
+	smp_mb();
+	return rc;
 }
 
 /**
@@ -303,10 +351,7 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
  */
 void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link))
 {
-	/* without a failure: the flush that follows is none */
-	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
-	step(link, SMC_LINK_EV_FAIL);
-	smc_wr_qp_drain(link->qp);
+	smc_link_fence(link);
 	if (unmap)
 		unmap(link);
 	smc_wr_qp_destroy(link->qp);

@@ -5,8 +5,8 @@
  * Messages are copied in softirq and queued; one work per group acts on them in
  * order. Whose turn it is says proto/llc_flow. Exchanges in which the peer makes
  * us wait run elsewhere, so that this work never waits for the peer: in the
- * caller of smc_llc_confirm_rkey(), in the handshake (first contact), and in
- * add_work (second link).
+ * caller of smc_llc_rkey_confirm(), in the handshake (first contact), and in
+ * add_work (further links).
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -23,22 +23,11 @@
 #include <smc/stats.h>
 
 #define QUEUE_MAX	64		/* messages kept per group */
-#define TURN_TIME	(4 * HZ)	/* start of an exchange that has to wait for another */
-#define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */
-#define RETRIES		5
 /*
  * TEST LINK and its answer: longer than the queue pair's own retries, which repair what a
  * lossy path does to them, or find that nobody is there.
  */
 #define TEST_TIME	(8 * HZ)
-
-static enum smc_llc_verdict verdict(const struct smc_llc *llc, enum smc_llc_input input)
-{
-	/* only a peer of our kind is known to ask again when it is put off */
-	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
-
-	return smc_llc_flow(llc_role(llc), READ_ONCE(llc->running), input, quirks);
-}
 
 /* ---- first contact ---- */
 
@@ -133,15 +122,8 @@ int smc_llc_fc_add_link(struct smc_link *link)
 	} else if (one_link(llc)) {
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	} else if (!llc->add.active) {
-		llc->add.active = true;
-		llc->add.rejected = false;
-		llc->add.aborted = false;
-		llc->add.num = 0;
 		/* a client that had to be asked twice may miss the first ADD LINK too */
-		llc->add.tries = llc->fc.sent > 1 ? 2 : 1;
-		smc_link_get(link);
-		llc->add.first = link;
-		queue_work(smc_llc_wq, &llc->add_work);
+		smc_llc_offer_begin(llc, link, llc->fc.sent > 1 ? 2 : 1);
 	}
 	spin_unlock_bh(&llc->lock);
 	return rc;
@@ -170,154 +152,24 @@ void smc_llc_fc_end(struct smc_link *link)
 	llc_arm_test(llc, 0);
 }
 
-/* ---- our own requests about RMBs ---- */
-
-/* Waits for the turn of an RKEY exchange. */
-static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
-			 unsigned long end)
-{
-	bool mine = false;
-
-	for (;;) {
-		/* in time: the peer keeps what it is told, and nobody would take it back */
-		if (READ_ONCE(*cancel))
-			return -ECANCELED;
-		spin_lock_bh(&llc->lock);
-		if (!llc->dead && !llc->rkey.busy &&
-		    verdict(llc, SMC_LLC_DO_RKEY) == SMC_LLC_RUN) {
-			memset(&llc->rkey, 0, sizeof(llc->rkey));
-			llc->rkey.busy = true;
-			llc->running = SMC_LLC_X_RKEY;
-			mine = true;
-		}
-		spin_unlock_bh(&llc->lock);
-		if (mine)
-			return 0;
-		if (READ_ONCE(llc->dead) || llc_link_broken(link))
-			return -ECONNABORTED;
-		if (time_after_eq(jiffies, end))
-			return -ETIMEDOUT;
-		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
-				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, SMC_CORE_POLL);
-	}
-}
-
-static void put_rkey_turn(struct smc_llc *llc)
-{
-	spin_lock_bh(&llc->lock);
-	llc->rkey.busy = false;
-	if (llc->running == SMC_LLC_X_RKEY)
-		llc_end_turn(llc);
-	else
-		wake_up_all(&llc->wait);
-	spin_unlock_bh(&llc->lock);
-}
-
-static void await_rkey_rsp(struct smc_llc *llc, struct smc_link *link, const bool *cancel)
-{
-	unsigned long end = jiffies + LLC_RSP_TIME;
-
-	/* once in any case: a peer that lives answers, and others can use the region then */
-	do {
-		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
-				   llc_link_broken(link), SMC_CORE_POLL);
-	} while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
-		 !READ_ONCE(*cancel) && time_before(jiffies, end));
-}
-
-/* One request and its answer. -EAGAIN: the peer asks to be asked later. */
-static int rkey_exchange(struct smc_llc *llc, struct smc_link *link,
-			 const struct smc_llc_msg *msg, u32 rkey, const bool *cancel)
-{
-	struct llc_rkey *x = &llc->rkey;
-	int rc;
-
-	rc = get_rkey_turn(llc, link, cancel, jiffies + TURN_TIME);
-	if (rc)
-		return rc;
-	spin_lock_bh(&llc->lock);
-	x->type = msg->type;
-	x->rkey = rkey;
-	spin_unlock_bh(&llc->lock);
-	rc = smc_llc_send_msg(link, msg);
-	if (!rc) {
-		await_rkey_rsp(llc, link, cancel);
-		spin_lock_bh(&llc->lock);
-		if (x->done && x->negative)
-			rc = x->retry ? -EAGAIN : -EPERM;
-		else if (!x->done && (llc->dead || llc_link_broken(link)))
-			rc = -ECONNABORTED;
-		else if (!x->done)
-			rc = READ_ONCE(*cancel) ? -ECANCELED : -ETIMEDOUT;
-		spin_unlock_bh(&llc->lock);
-	}
-	put_rkey_turn(llc);
-	return rc;
-}
-
-/* The keys of @region on the other links of the group. */
-static void list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
-			     const struct smc_region *region,
-			     struct smc_llc_confirm_rkey *cr)
-{
-	struct smc_llc_rkey *other;
-	struct smc_link *l;
-	u32 slot;
-
-	/* there are never more than fit into one message: see SMC_LLC_CRKEY_PAIRS */
-	for (slot = 0; slot < SMC_CORE_LINKS && cr->others < SMC_LLC_CRKEY_PAIRS; slot++) {
-		l = smc_core_link(lgr, slot);
-		if (!l)
-			continue;
-		if (l != link && smc_link_usable(l) && region->maps[slot].registered) {
-			other = &cr->other[cr->others++];
-			other->link_num = l->num;
-			other->rkey = smc_buf_rkey(region, slot);
-			other->vaddr = smc_buf_iova(region, slot);
-		}
-		smc_link_put(l);
-	}
-}
-
-/**
- * smc_llc_confirm_rkey() - announce an RMB and wait for the answer
- * @lgr: group
- * @link: link to say it on
- * @region: RMB, mapped and registered on @link
- * @cancel: set: give up
- *
- * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
- */
-int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
-			 const bool *cancel)
-{
-	struct smc_llc *llc = lgr->llc;
-	struct smc_llc_msg msg;
-	bool mapped;
-	int rc, i;
-
-	for (i = 0; ; i++) {
-		smc_llc_send_prepare(llc, &msg, SMC_LLC_CONFIRM_RKEY, false);
-		mutex_lock(&lgr->mutex);
-		mapped = rcu_access_pointer(region->maps[link->slot].mapping);
-		if (mapped) {
-			msg.confirm_rkey.rkey = smc_buf_rkey(region, link->slot);
-			msg.confirm_rkey.vaddr = smc_buf_iova(region, link->slot);
-			list_other_links(lgr, link, region, &msg.confirm_rkey);
-		}
-		mutex_unlock(&lgr->mutex);
-		if (!mapped)
-			return -ECONNABORTED;	/* the link went meanwhile */
-		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
-		rc = rkey_exchange(llc, link, &msg, msg.confirm_rkey.rkey, cancel);
-		if (rc != -EAGAIN || i == RETRIES)
-			break;
-		schedule_timeout_uninterruptible(RETRY_TIME);
-	}
-	return rc == -EAGAIN ? -EPERM : rc;
-}
-
 /* ---- acting on messages; llc->work, in order of arrival ---- */
+
+/*
+ * Version 1, two of ours: the server says how many links there may be, the client agrees or
+ * wants fewer (RFC 7609 section 2.2.2). Only before anybody has asked: llc->lock held, the
+ * first contact goes on when it is released.
+ */
+static void agree_on_links(struct smc_llc *llc, const struct smc_llc_confirm_link *cl)
+{
+	struct smc_peer *peer = &llc->lgr->peer;
+	u8 most = peer->max_links;
+
+	if (peer->version > 1 || !peer->marker || !cl->max_links)
+		return;
+	if (llc->lgr->role == SMC_CLIENT)
+		most = READ_ONCE(smc_policy_net(llc->lgr->net)->max_links);
+	WRITE_ONCE(peer->max_links, min(most, cl->max_links));
+}
 
 static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 			    const struct smc_llc_msg *msg)
@@ -339,6 +191,7 @@ static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 		if (!msg->response)
 			WRITE_ONCE(link->num, cl->link_num);
 		link->peer_uid = smc_get_be32(cl->link_uid);
+		agree_on_links(llc, cl);
 		llc_fc_set(llc, SMC_LLC_FC_CONFIRM |
 				(cl->no_eyec ? 0 : SMC_LLC_FC_EYECATCHER));
 	}
@@ -347,30 +200,10 @@ static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 		smc_llc_send_confirm_link(link, true);
 }
 
-/* We have no further path to offer: the request comes back with a reason. */
-static void on_add_link(struct smc_llc *llc, struct smc_link *link,
-			const struct smc_llc_msg *req)
+static void client_deletes(struct smc_llc *llc, struct smc_link *victim)
 {
-	struct smc_llc_msg msg = *req;
-
-	msg.response = true;
-	msg.add_link.rejected = true;
-	msg.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
-	msg.add_link.has_ext = false;
-	memset(&msg.add_link.rtokens, 0, sizeof(msg.add_link.rtokens));
-	smc_llc_send_msg(link, &msg);
-	spin_lock_bh(&llc->lock);
-	if (llc->fc.link == link)
-		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
-	spin_unlock_bh(&llc->lock);
-}
-
-static void on_req_add_link(struct smc_llc *llc, struct smc_link *link)
-{
-	struct smc_llc_msg msg;
-
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
-	smc_llc_send_msg(link, &msg);
+	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+	smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
 }
 
 static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
@@ -378,13 +211,14 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 {
 	const struct smc_llc_delete_link *dl = &msg->delete_link;
 	struct smc_link *victim, *other;
-	bool adding;
+	bool adding, ordered;
 
 	spin_lock_bh(&llc->lock);
 	adding = dl->link_num && dl->link_num == llc->add.num;
 	if (adding)
 		llc->add.aborted = true;	/* add_work takes it away */
 	spin_unlock_bh(&llc->lock);
+	smc_llc_heal_granted(llc, dl->link_num);
 	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
 	if (!victim) {
 		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK,
@@ -395,123 +229,24 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	if (llc->lgr->role == SMC_CLIENT)
 		smc_llc_send_delete_link(link, dl->link_num, 0, true);
 	other = smc_core_other_link(llc->lgr, victim);
+	ordered = dl->reason == SMC_LLC_DEL_OPERATOR;
 	if (!other) {
-		smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+		/* an operator who wishes a link away does not mean the group */
+		if (llc->lgr->role == SMC_CLIENT || !ordered)
+			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 	} else {
 		/* a client only wishes: the deletion itself is the server's request */
 		if (llc->lgr->role == SMC_SERVER)
-			smc_llc_send_delete_link(other, dl->link_num, dl->reason, false);
-		smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
+			smc_llc_heal_doom(llc, victim, dl->reason, ordered);
+		else
+			client_deletes(llc, victim);
+		if (dl->reason == SMC_LLC_DEL_LOST_PATH)
+			smc_llc_heal_later(llc);
+		else if (ordered)
+			smc_llc_heal_calm(llc);
 		smc_link_put(other);
 	}
 	smc_link_put(victim);
-}
-
-static int store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
-			     const struct smc_llc_rkey *others, u32 n)
-{
-	struct smc_link *l;
-	int rc = 0;
-	u32 i;
-
-	for (i = 0; i < n && !rc; i++) {
-		/* a link that has just gone needs no key */
-		l = smc_core_link_by_num(llc->lgr, others[i].link_num);
-		if (!l)
-			continue;
-		rc = smc_core_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
-					      others[i].vaddr);
-		smc_link_put(l);
-	}
-	return rc;
-}
-
-static void on_confirm_rkey(struct smc_llc *llc, struct smc_link *link,
-			    const struct smc_llc_msg *req)
-{
-	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
-	struct smc_llc_msg msg = *req;
-	int rc;
-
-	rc = smc_core_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
-	if (rc >= 0)
-		rc = store_other_links(llc, link->slot, cr->rkey, cr->other,
-				       min_t(u32, cr->others, SMC_LLC_CRKEY_PAIRS));
-	llc->cont.left = 0;
-	if (!rc && cr->others > SMC_LLC_CRKEY_PAIRS) {
-		llc->cont.left = cr->others - SMC_LLC_CRKEY_PAIRS;
-		llc->cont.slot = link->slot;
-		llc->cont.rkey = cr->rkey;
-	}
-	msg.response = true;
-	msg.confirm_rkey.negative = rc < 0;
-	msg.confirm_rkey.retry = false;
-	smc_llc_send_msg(link, &msg);
-}
-
-static void on_confirm_rkey_cont(struct smc_llc *llc, struct smc_link *link,
-				 const struct smc_llc_msg *req)
-{
-	const struct smc_llc_confirm_rkey_cont *cc = &req->confirm_rkey_cont;
-	struct smc_llc_msg msg = *req;
-	u32 n = min_t(u32, cc->left, SMC_LLC_CRKEY_CONT_PAIRS);
-	int rc = -EPROTO;
-
-	if (llc->cont.left && llc->cont.left == cc->left && llc->cont.slot == link->slot) {
-		rc = store_other_links(llc, llc->cont.slot, llc->cont.rkey, cc->other, n);
-		llc->cont.left -= n;
-	}
-	msg.response = true;
-	msg.confirm_rkey_cont.negative = rc < 0;
-	msg.confirm_rkey_cont.retry = false;
-	smc_llc_send_msg(link, &msg);
-}
-
-static void on_delete_rkey(struct smc_llc *llc, struct smc_link *link,
-			   const struct smc_llc_msg *req, bool refuse)
-{
-	const struct smc_llc_list *rkeys = &req->delete_rkey.rkeys;
-	struct smc_llc_msg msg = *req;
-	u8 mask = 0, bad = 0;
-	u16 i;
-
-	for (i = 0; i < rkeys->count; i++) {
-		if (!refuse && !smc_core_rtoken_del(llc->lgr, link->slot,
-						    smc_llc_get_rkey(rkeys, i)))
-			continue;
-		bad++;
-		if (i < SMC_LLC_MAX_RKEYS_V1)
-			mask |= 0x80 >> i;
-	}
-	msg.response = true;
-	msg.delete_rkey.negative = bad;
-	msg.delete_rkey.err = msg.version == 1 ? mask : bad;
-	if (msg.version > 1)
-		memset(&msg.delete_rkey.rkeys, 0, sizeof(msg.delete_rkey.rkeys));
-	smc_llc_send_msg(link, &msg);
-}
-
-static void on_rkey_rsp(struct smc_llc *llc, const struct smc_llc_msg *msg)
-{
-	struct llc_rkey *x = &llc->rkey;
-	bool negative, retry = false;
-
-	if (msg->type == SMC_LLC_CONFIRM_RKEY) {
-		negative = msg->confirm_rkey.negative;
-		retry = msg->confirm_rkey.retry;
-	} else {
-		negative = msg->delete_rkey.negative;
-	}
-	spin_lock_bh(&llc->lock);
-	/* a late answer to a request that was given up names another key */
-	if (x->busy && x->type == msg->type &&
-	    (msg->type != SMC_LLC_CONFIRM_RKEY || x->rkey == msg->confirm_rkey.rkey)) {
-		x->negative = negative;
-		x->retry = retry;
-		x->done = true;
-	}
-	spin_unlock_bh(&llc->lock);
-	wake_up_all(&llc->wait);
 }
 
 static void on_test_link(struct smc_link *link, const struct smc_llc_msg *req)
@@ -560,34 +295,36 @@ static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_
 	switch (input) {
 	case SMC_LLC_IN_CONFIRM_LINK_RSP:
 		if (READ_ONCE(llc->fc.link) != ev->link)
-			return smc_llc_add_response(llc, ev, msg);
+			return smc_llc_add_take(llc, ev, msg);
 		fallthrough;
 	case SMC_LLC_IN_CONFIRM_LINK:
+		if (READ_ONCE(llc->fc.link) != ev->link && ev->link->num == READ_ONCE(llc->add.num))
+			return smc_llc_add_take(llc, ev, msg);
 		on_confirm_link(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_ADD_LINK:
-		on_add_link(llc, ev->link, msg);
-		break;
+		if (llc->lgr->role == SMC_CLIENT)
+			return smc_llc_join_begin(llc, ev);
+		fallthrough;
 	case SMC_LLC_IN_REQ_ADD_LINK:
-		on_req_add_link(llc, ev->link);
+		smc_llc_heal_hint(llc, msg->type == SMC_LLC_REQ_ADD_LINK);
 		break;
 	case SMC_LLC_IN_ADD_LINK_RSP:
+	case SMC_LLC_IN_ADD_LINK_CONT:
 	case SMC_LLC_IN_ADD_LINK_CONT_RSP:
-		return smc_llc_add_response(llc, ev, msg);
+		return smc_llc_add_take(llc, ev, msg);
 	case SMC_LLC_IN_DELETE_LINK:
 	case SMC_LLC_IN_DELETE_LINK_NEW:
 		on_delete_link(llc, ev->link, msg);
 		break;
+	case SMC_LLC_IN_DELETE_LINK_RSP:
+		smc_llc_heal_answer(llc, msg->delete_link.link_num);
+		break;
 	case SMC_LLC_IN_RKEY:
-		if (msg->type == SMC_LLC_CONFIRM_RKEY)
-			on_confirm_rkey(llc, ev->link, msg);
-		else if (msg->type == SMC_LLC_CONFIRM_RKEY_CONT)
-			on_confirm_rkey_cont(llc, ev->link, msg);
-		else
-			on_delete_rkey(llc, ev->link, msg, false);
+		smc_llc_rkey_take(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_RKEY_RSP:
-		on_rkey_rsp(llc, msg);
+		smc_llc_rkey_answer(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_TEST_LINK:
 		on_test_link(ev->link, msg);
@@ -596,31 +333,6 @@ static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_
 		break;	/* answers whose arrival is all that counts, or that nobody awaits */
 	}
 	return false;
-}
-
-/* The peer has to ask again later. */
-static void refuse(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *req)
-{
-	struct smc_llc_msg msg = *req;
-
-	msg.response = true;
-	switch ((enum smc_llc_type)req->type) {
-	case SMC_LLC_CONFIRM_RKEY:
-		msg.confirm_rkey.negative = true;
-		msg.confirm_rkey.retry = true;
-		smc_llc_send_msg(link, &msg);
-		break;
-	case SMC_LLC_CONFIRM_RKEY_CONT:
-		msg.confirm_rkey_cont.negative = true;
-		msg.confirm_rkey_cont.retry = true;
-		smc_llc_send_msg(link, &msg);
-		break;
-	case SMC_LLC_DELETE_RKEY:
-		on_delete_rkey(llc, link, req, true);
-		break;
-	default:
-		break;
-	}
 }
 
 /* True: @ev has another owner now. */
@@ -639,7 +351,7 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 	}
 	input = msg_input(llc, &msg);
 	spin_lock_bh(&llc->lock);
-	v = verdict(llc, input);
+	v = llc_verdict(llc, input);
 	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
 		llc->running = smc_llc_flow_exchange(input);
 	} else if (v == SMC_LLC_QUEUE) {
@@ -652,6 +364,8 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 	case SMC_LLC_RUN:
 	case SMC_LLC_PREEMPT:
 		kept = act(llc, ev, &msg, input);
+		if (kept && input == SMC_LLC_IN_ADD_LINK)
+			break;	/* the turn went along */
 		spin_lock_bh(&llc->lock);
 		llc_end_turn(llc);
 		spin_unlock_bh(&llc->lock);
@@ -664,7 +378,7 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 		kept = true;
 		break;
 	case SMC_LLC_REFUSE:
-		refuse(llc, ev->link, &msg);
+		smc_llc_rkey_refuse(llc, ev->link, &msg);
 		break;
 	case SMC_LLC_TERMINATE:
 		smc_core_terminate(lgr, SMC_LINK_PEER_DELETED);
@@ -745,9 +459,8 @@ static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 	unsigned long last = READ_ONCE(link->last_rx), due;
 	struct smc_llc_msg msg;
 
-	if (probe->link != link || (probe->waiting && time_after_eq(last, probe->sent)))
+	if (probe->waiting && time_after_eq(last, probe->sent))
 		probe->waiting = false;
-	probe->link = link;
 	if (probe->waiting) {
 		due = probe->sent + TEST_TIME;
 		if (time_before(jiffies, due))
@@ -770,6 +483,7 @@ static void test_work_fn(struct work_struct *work)
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
 	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
+	struct llc_probe *probe;
 	struct smc_link *link;
 	u32 slot;
 
@@ -786,7 +500,10 @@ static void test_work_fn(struct work_struct *work)
 		if (!link)
 			continue;
 		if (smc_link_usable(link)) {
-			t = probe_link(llc, &llc->probes[slot], link, silence);
+			probe = smc_llc_watch_probe(llc, link);
+			t = smc_llc_watch(llc, probe, link);
+			next = min(next, t);
+			t = probe_link(llc, probe, link, silence);
 			next = min(next, t);
 		}
 		smc_link_put(link);
@@ -887,8 +604,11 @@ static int lgr_init(struct smc_lgr *lgr)
 	INIT_LIST_HEAD(&llc->add.inbox);
 	init_waitqueue_head(&llc->wait);
 	INIT_WORK(&llc->work, work_fn);
-	INIT_WORK(&llc->add_work, smc_llc_add_work);
+	INIT_WORK(&llc->add_work,
+		  lgr->role == SMC_SERVER ? smc_llc_offer_work : smc_llc_join_work);
 	INIT_DELAYED_WORK(&llc->test_work, test_work_fn);
+	smc_llc_tend_init(llc);
+	smc_llc_give_init(llc);
 	lgr->llc = llc;
 	return 0;
 }
@@ -896,18 +616,15 @@ static int lgr_init(struct smc_lgr *lgr)
 static void lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 {
 	struct smc_llc *llc = lgr->llc;
-	struct smc_link *other;
+	bool adding;
 
 	wake_up_all(&llc->wait);
-	/* one that was being set up is add_work's to announce */
-	if (!link->num || READ_ONCE(llc->add.num) == link->num)
-		return;
-	other = smc_core_other_link(lgr, link);
-	if (!other)
-		return;
-	/* server: the deletion; client: the wish; the answer changes nothing */
-	smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
-	smc_link_put(other);
+	spin_lock_bh(&llc->lock);
+	adding = llc->add.num == link->num;
+	spin_unlock_bh(&llc->lock);
+	/* one that is being set up is add_work's to announce */
+	if (link->num && !adding)
+		smc_llc_heal_lost(llc, link);
 }
 
 /* Last words to the peer, where a link may still carry them. */
@@ -938,7 +655,10 @@ static void announce_end(struct smc_lgr *lgr)
 	case SMC_LINK_PORT_DOWN:
 	case SMC_LINK_DEVICE_GONE:
 	case SMC_LINK_GID_CHANGED:
+	case SMC_LINK_MTU:
 	case SMC_LINK_TEST_TIMEOUT:
+	case SMC_LINK_STALLED:
+	case SMC_LINK_PEER_MOVED:
 		break;		/* nothing gets through */
 	}
 }
@@ -957,14 +677,25 @@ static void lgr_terminated(struct smc_lgr *lgr)
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
 	cancel_work_sync(&llc->work);
-	if (cancel_work_sync(&llc->add_work))
-		smc_link_put(llc->add.first);	/* it had not begun */
+	smc_llc_tend_exit(llc);		/* begins exchanges, as llc->work does */
+	if (cancel_work_sync(&llc->add_work)) {
+		/* it had not begun */
+		smc_link_put(llc->add.first);
+		if (llc->add.request)
+			llc_free_event(llc->add.request);
+	}
 	cancel_delayed_work_sync(&llc->test_work);
+	smc_llc_give_exit(llc);
 	announce_end(lgr);
 
 	llc_free_events(&llc->queue);
 	llc_free_events(&llc->deferred);
 	llc_free_events(&llc->add.inbox);
+}
+
+static void lgr_ports_changed(struct smc_lgr *lgr)
+{
+	smc_llc_heal_ports(lgr->llc);
 }
 
 static void lgr_release(struct smc_lgr *lgr)
@@ -977,6 +708,7 @@ const struct smc_lgr_ctl_events smc_llc_events = {
 	.init = lgr_init,
 	.message = on_message,
 	.link_lost = lgr_link_lost,
+	.ports_changed = lgr_ports_changed,
 	.terminated = lgr_terminated,
 	.release = lgr_release,
 };
@@ -989,7 +721,14 @@ const struct smc_lgr_ctl_events smc_llc_events = {
 int smc_llc_init(void)
 {
 	smc_llc_wq = smc_fault_null(LLC_WQ, alloc_workqueue("smc_llc", WQ_UNBOUND, 0));
-	return smc_llc_wq ? 0 : -ENOMEM;
+	if (!smc_llc_wq)
+		return -ENOMEM;
+	smc_llc_wait_wq = smc_fault_null(LLC_WAIT_WQ,
+					 alloc_workqueue("smc_llc_wait", WQ_UNBOUND, 0));
+	if (smc_llc_wait_wq)
+		return 0;
+	destroy_workqueue(smc_llc_wq);
+	return -ENOMEM;
 }
 
 /**
@@ -997,5 +736,6 @@ int smc_llc_init(void)
  */
 void smc_llc_exit(void)
 {
+	destroy_workqueue(smc_llc_wait_wq);
 	destroy_workqueue(smc_llc_wq);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Server: the ADD LINK exchange, a second link for a group (RFC 7609 section
- * 3.5.1.2). Runs in a work of its own, since the client makes it wait.
+ * The exchange that adds a link to a group (RFC 7609 sections 3.5.1.6, 3.5.5.1.1 and
+ * 3.5.5.2.3): what both sides do. Each side runs it in a work of its own, since the
+ * other one makes it wait.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -13,34 +14,88 @@
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/pnet.h>
+#include <smc/stats.h>
 
 #define INBOX_MAX	8		/* messages kept for the exchange */
-#define CONFIRM_TIME	(5 * HZ)	/* CONFIRM LINK of the new link */
-#define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
 
 /**
- * smc_llc_add_response() - hand a response to the exchange, if it waits
+ * struct told - rtokens on their way in ADD LINK CONTINUATION
+ * @list: ours
+ * @sent: how many of them were told
+ * @begun: the peer has told how many it has
+ * @left: how many of them it has still to tell
+ */
+struct told {
+	struct smc_llc_list list;
+	u16 sent;
+	bool begun;
+	u8 left;
+};
+
+static bool is_client(const struct smc_llc *llc)
+{
+	return llc_role(llc) == SMC_LLC_CLIENT;
+}
+
+/**
+ * smc_llc_add_begin() - start the exchange
+ * @llc: LLC state; llc->lock held, no exchange runs, the group is not dead
+ * @first: link that is to carry it
+ */
+void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first)
+{
+	struct llc_add *add = &llc->add;
+
+	lockdep_assert_held(&llc->lock);
+	add->active = true;
+	add->rejected = false;
+	add->accepted = false;
+	add->aborted = false;
+	add->num = 0;
+	smc_link_get(first);
+	add->first = first;
+	queue_work(smc_llc_wait_wq, &llc->add_work);
+}
+
+/* What the client says to the offer. llc->lock held. */
+static void take_answer(struct smc_llc *llc, bool rejected)
+{
+	struct llc_add *add = &llc->add;
+
+	lockdep_assert_held(&llc->lock);
+	if (!rejected) {
+		add->accepted = true;
+	} else if (add->accepted) {
+		/* add_work is in the midst of it, and has the turn until it is through */
+		add->aborted = true;
+	} else {
+		/* nothing can follow: let the next exchange begin */
+		add->rejected = true;
+		llc_end_turn(llc);
+	}
+}
+
+/**
+ * smc_llc_add_take() - hand a message to the exchange, if it waits
  * @llc: LLC state
  * @ev: message
  * @msg: the same, parsed
  *
  * Return: true: @ev belongs to the exchange now.
  */
-bool smc_llc_add_response(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg)
+bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg)
 {
+	struct llc_add *add = &llc->add;
 	bool taken = false;
 
 	spin_lock_bh(&llc->lock);
 	if (msg->type == SMC_LLC_ADD_LINK && llc->fc.link == ev->link)
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
-	if (llc->add.active && !llc->add.rejected && llc->add.ninbox < INBOX_MAX) {
-		/* nothing can follow: let the next exchange begin */
-		if (msg->type == SMC_LLC_ADD_LINK && msg->add_link.rejected) {
-			llc->add.rejected = true;
-			llc_end_turn(llc);
-		}
-		list_add_tail(&ev->entry, &llc->add.inbox);
-		llc->add.ninbox++;
+	if (add->active && !add->rejected && add->ninbox < INBOX_MAX) {
+		if (msg->type == SMC_LLC_ADD_LINK && ev->link == add->first)
+			take_answer(llc, msg->add_link.rejected);
+		list_add_tail(&ev->entry, &add->inbox);
+		add->ninbox++;
 		taken = true;
 	}
 	spin_unlock_bh(&llc->lock);
@@ -48,14 +103,27 @@ bool smc_llc_add_response(struct smc_llc *llc, struct llc_event *ev, const struc
 	return taken;
 }
 
-/* The next response of @type on @link, parsed; to be freed. NULL: none by then. */
-static struct llc_event *wait_inbox(struct smc_llc *llc, struct smc_link *link, u8 type,
-				    unsigned long time, struct smc_llc_msg *msg)
+/**
+ * smc_llc_add_wait() - wait for a message of the exchange
+ * @llc: LLC state
+ * @link: link on which it has to come
+ * @type: which
+ * @time: jiffies, within those that the exchange has
+ * @msg: result: the message, parsed
+ *
+ * Others that come are thrown away.
+ *
+ * Return: the message, to be freed; NULL: none by then, or the exchange is over.
+ */
+struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u8 type,
+				   unsigned long time, struct smc_llc_msg *msg)
 {
 	unsigned long end = jiffies + time;
 	struct llc_event *ev;
 	long left;
 
+	if (time_after(end, llc->add.until))
+		end = llc->add.until;
 	for (;;) {
 		spin_lock_bh(&llc->lock);
 		ev = list_first_entry_or_null(&llc->add.inbox, struct llc_event, entry);
@@ -81,15 +149,18 @@ static struct llc_event *wait_inbox(struct smc_llc *llc, struct smc_link *link, 
 	}
 }
 
-/* Our RMBs as known on @ref and on the new link. To be freed; *n = 0 and NULL: none. */
+/*
+ * Our RMBs as known on the new link; @ref carries the exchange: how the peer knows them.
+ * Returns memory that @list lies in, to be freed; may be NULL.
+ */
 static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
-			const struct smc_link *link, u16 *n)
+			const struct smc_link *link, struct smc_llc_list *list)
 {
 	struct smc_llc_rtoken rt;
 	struct smc_region *region;
 	u8 *raw;
 
-	*n = 0;
+	memset(list, 0, sizeof(*list));
 	raw = smc_fault_null(LLC_RTOKENS,
 			     kcalloc(SMC_LLC_MAX_RTOKENS, SMC_LLC_RTOKEN_LEN, GFP_KERNEL));
 	if (!raw)
@@ -97,120 +168,188 @@ static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 	mutex_lock(&lgr->mutex);
 	spin_lock_bh(&lgr->pool.lock);
 	list_for_each_entry(region, &lgr->pool.regions[SMC_BUF_RMB], entry) {
-		if (*n == SMC_LLC_MAX_RTOKENS)
+		if (list->count == SMC_LLC_MAX_RTOKENS)
 			break;
+		/* the peer has been asked to forget it */
+		if (region->shelved)
+			continue;
 		if (!rcu_access_pointer(region->maps[ref->slot].mapping) ||
 		    !rcu_access_pointer(region->maps[link->slot].mapping))
 			continue;
 		rt.ref_rkey = smc_buf_rkey(region, ref->slot);
 		rt.rkey = smc_buf_rkey(region, link->slot);
 		rt.vaddr = smc_buf_iova(region, link->slot);
-		smc_llc_put_rtoken(raw, (*n)++, &rt);
+		smc_llc_put_rtoken(raw, list->count++, &rt);
 	}
 	spin_unlock_bh(&lgr->pool.lock);
 	mutex_unlock(&lgr->mutex);
+	list->raw = list->count ? raw : NULL;
 	return raw;
 }
 
-/* @link NULL: no queue pair could be made; the client still has to hear something. */
-static int send_add_link(struct smc_llc *llc, struct smc_link *first, struct smc_link *link)
-{
-	struct smc_llc_add_link *al;
-	struct smc_llc_msg msg;
-	u8 *raw = NULL;
-	int rc;
-
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
-	al = &msg.add_link;
-	memcpy(al->mac, first->path.gid.mac, sizeof(al->mac));
-	memcpy(al->gid, first->path.gid.gid.raw, sizeof(al->gid));
-	al->mtu = first->path.gid.mtu;
-	if (link) {
-		al->qpn = link->qp->qpn;
-		al->link_num = link->num;
-		al->psn = link->psn;
-	}
-	if (msg.version > 1) {
-		al->has_ext = true;
-		al->direct = first->direct;
-		memcpy(al->target_gid, first->path.gid.gid.raw, sizeof(al->target_gid));
-		if (link)
-			raw = list_rtokens(llc->lgr, first, link, &al->rtokens.count);
-		al->rtokens.raw = al->rtokens.count ? raw : NULL;
-	}
-	rc = smc_llc_send_msg(first, &msg);
-	kfree(raw);
-	return rc;
-}
-
 /* An unknown RMB is no reason to give the link up: it may be on its way out. */
-static void store_rtokens(struct smc_lgr *lgr, const struct smc_link *first,
-			  const struct smc_link *link, const struct smc_llc_rtoken *rt)
+static void store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
+			 const struct smc_link *link, const struct smc_llc_rtoken *rt)
 {
-	smc_core_rtoken_set_link(lgr, first->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
+	smc_core_rtoken_set_link(lgr, ref->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
 }
 
-/* Version 1: both sides tell their rtokens in turns, until both have told all. */
-static int exchange_rtokens(struct smc_llc *llc, struct smc_link *first, struct smc_link *link)
+/*
+ * What an RMB is called on @ref says nothing any more when that has gone meanwhile: the new
+ * link would be one without a way to the peer's memory. And when @link itself has gone, what
+ * was stored came after its keys had been forgotten.
+ */
+static bool names_gone(const struct smc_link *ref, const struct smc_link *link)
 {
-	u16 n, told = 0, left = 0;
-	struct smc_llc_list list = {};
+	return llc_link_broken(ref) || llc_link_broken(link);
+}
+
+/**
+ * smc_llc_add_store() - the peer's RMBs as known on the new link
+ * @lgr: group
+ * @ref: link that carries the exchange
+ * @link: new link
+ * @list: from the message
+ *
+ * Return: 0, -ECONNABORTED.
+ */
+int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
+		      const struct smc_link *link, const struct smc_llc_list *list)
+{
+	struct smc_llc_rtoken rt;
+	u16 i;
+
+	for (i = 0; i < list->count; i++) {
+		smc_llc_get_rtoken(list, i, &rt);
+		store_rtoken(lgr, ref, link, &rt);
+	}
+	return names_gone(ref, link) ? -ECONNABORTED : 0;
+}
+
+/* Version 1: tells the next of our rtokens. */
+static int send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
+		     struct told *told)
+{
+	struct smc_llc_add_link_cont *cont;
 	struct smc_llc_msg msg;
+	int i;
+
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK_CONT, is_client(llc));
+	cont = &msg.add_link_cont;
+	cont->link_num = link->num;
+	cont->left = told->list.count - told->sent;
+	for (i = 0; i < SMC_LLC_CONT_PAIRS && told->sent < told->list.count; i++)
+		smc_llc_get_rtoken(&told->list, told->sent++, &cont->pairs[i]);
+	return smc_llc_send_msg(ref, &msg);
+}
+
+/* Version 1: takes the next of the peer's. */
+static int take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
+		     struct told *told, const struct smc_llc_add_link_cont *cont)
+{
+	int i, n = min_t(int, cont->left, SMC_LLC_CONT_PAIRS);
+
+	/* counts down to 0 and stays there, or the peer could keep us here for ever */
+	if (cont->link_num != link->num || (told->begun && cont->left > told->left))
+		return -EPROTO;
+	for (i = 0; i < n; i++)
+		store_rtoken(llc->lgr, ref, link, &cont->pairs[i]);
+	told->begun = true;
+	told->left = cont->left - n;
+	return names_gone(ref, link) ? -ECONNABORTED : 0;
+}
+
+/**
+ * smc_llc_add_exchange() - version 1: both sides tell their rtokens
+ * @llc: LLC state
+ * @ref: link that carries the exchange
+ * @link: new link
+ *
+ * In turns, until both have told all. The server begins.
+ *
+ * Return: 0, -EPROTO, -ETIMEDOUT, -ECONNABORTED.
+ */
+int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
+{
+	const bool client = is_client(llc);
+	struct smc_llc_msg msg;
+	struct told told = {};
 	struct llc_event *ev;
-	int rc = 0, i;
+	int rc = 0;
 	u8 *raw;
 
-	raw = list_rtokens(llc->lgr, first, link, &n);
-	list.raw = raw;
-	list.count = n;
+	raw = list_rtokens(llc->lgr, ref, link, &told.list);
 	do {
-		smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK_CONT, false);
-		msg.add_link_cont.link_num = link->num;
-		msg.add_link_cont.left = n - told;
-		for (i = 0; i < SMC_LLC_CONT_PAIRS && told < n; i++)
-			smc_llc_get_rtoken(&list, told++, &msg.add_link_cont.pairs[i]);
-		rc = smc_llc_send_msg(first, &msg);
+		if (!client)
+			rc = send_cont(llc, ref, link, &told);
 		if (rc)
 			break;
-		ev = wait_inbox(llc, first, SMC_LLC_ADD_LINK_CONT, LLC_RSP_TIME, &msg);
+		ev = smc_llc_add_wait(llc, ref, SMC_LLC_ADD_LINK_CONT, LLC_RSP_TIME, &msg);
 		if (!ev) {
 			rc = -ETIMEDOUT;
 			break;
 		}
-		for (i = 0; i < min_t(int, msg.add_link_cont.left, SMC_LLC_CONT_PAIRS); i++)
-			store_rtokens(llc->lgr, first, link, &msg.add_link_cont.pairs[i]);
-		/* counts down, or the peer could keep us here for ever */
-		if (left && msg.add_link_cont.left >= left)
-			rc = -EPROTO;
-		left = msg.add_link_cont.left > i ? msg.add_link_cont.left : 0;
+		rc = take_cont(llc, ref, link, &told, &msg.add_link_cont);
 		llc_free_event(ev);
-	} while (!rc && (told < n || left));
+		if (!rc && client)
+			rc = send_cont(llc, ref, link, &told);
+	} while (!rc && (told.sent < told.list.count || told.left));
 	kfree(raw);
 	return rc;
 }
 
-/* What the client says about its end of the new link. */
-static int take_peer_end(const struct smc_llc_add_link *al, const struct smc_link *first,
-			 struct smc_link *link)
+/* ADD LINK about a new link, without rtokens: the server's offer, the client's acceptance. */
+static void fill(struct smc_llc *llc, struct smc_llc_msg *msg, const struct smc_path *path,
+		 const struct smc_link *link)
 {
-	if (al->link_num != link->num || !al->qpn || !al->mtu || al->mtu > IB_MTU_4096)
-		return -EPROTO;
-	/* our end is the first link's: the same peer end would make them parallel */
-	if (!memcmp(al->gid, first->peer_gid.raw, sizeof(al->gid)))
-		return -EEXIST;
-	memcpy(link->peer_gid.raw, al->gid, sizeof(al->gid));
-	memcpy(link->peer_mac, al->mac, sizeof(al->mac));
-	link->peer_qpn = al->qpn;
-	link->peer_psn = al->psn;
-	link->mtu = min_t(u8, link->path.gid.mtu, al->mtu);
-	return smc_pnet_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
+	struct smc_llc_add_link *al = &msg->add_link;
+	const bool client = is_client(llc);
+
+	smc_llc_send_prepare(llc, msg, SMC_LLC_ADD_LINK, client);
+	memcpy(al->mac, path->gid.mac, sizeof(al->mac));
+	memcpy(al->gid, path->gid.gid.raw, sizeof(al->gid));
+	if (link) {
+		/* without one the MTU stays 0, which everybody refuses */
+		al->mtu = client ? link->mtu : path->gid.mtu;
+		al->qpn = link->qp->qpn;
+		al->link_num = link->num;
+		al->psn = link->psn;
+	}
+	if (msg->version == 1)
+		return;
+	al->has_ext = true;
+	al->direct = link && link->direct;
+	memcpy(al->target_gid, al->gid, sizeof(al->target_gid));
+}
+
+/**
+ * smc_llc_add_send() - the server offers a link, the client accepts it
+ * @llc: LLC state
+ * @ref: link that carries the exchange
+ * @link: new link; NULL: server: there is none, but the client has to hear something
+ *
+ * Return: as smc_llc_send_msg().
+ */
+int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
+{
+	struct smc_llc_msg msg;
+	u8 *raw = NULL;
+	int rc;
+
+	fill(llc, &msg, link ? &link->path : &ref->path, link);
+	if (link && msg.version > 1)
+		raw = list_rtokens(llc->lgr, ref, link, &msg.add_link.rtokens);
+	rc = smc_llc_send_msg(ref, &msg);
+	kfree(raw);
+	return rc;
 }
 
 /*
- * Regions made while the link was set up are mapped on it, but registered only on
- * links that are usable. Both change under the mutex, so none is forgotten.
+ * Regions made while the link is set up are mapped on it, but registered only on links that
+ * are usable. Both change under the mutex, so none is forgotten. @then_activate: connections
+ * may use it from then on.
  */
-static int register_regions(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
+static int register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
 {
 	int rc;
 
@@ -222,119 +361,102 @@ static int register_regions(struct smc_lgr *lgr, struct smc_link *link, bool the
 	return rc;
 }
 
-/* The client wants the link. */
-static int finish_add(struct smc_llc *llc, struct smc_link *first, struct smc_link *link,
-		      const struct smc_llc_msg *rsp)
+/**
+ * smc_llc_add_connect() - bring the new link up to the peer's end
+ * @link: new link
+ * @al: what the peer says of its end, judged
+ *
+ * Return: 0 or -errno.
+ */
+int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al)
 {
-	struct smc_llc_rtoken rt;
-	struct smc_llc_msg msg;
-	struct llc_event *ev;
+	struct smc_lgr *lgr = link->lgr;
 	int rc;
-	u16 i;
 
-	rc = take_peer_end(&rsp->add_link, first, link);
+	memcpy(link->peer_gid.raw, al->gid, sizeof(al->gid));
+	memcpy(link->peer_mac, al->mac, sizeof(al->mac));
+	link->peer_qpn = al->qpn;
+	link->peer_psn = al->psn;
+	link->mtu = min_t(u8, link->path.gid.mtu, al->mtu);
+	/* a link that fails meanwhile lets its device go, and this waits for a neighbour */
+	if (!smc_ib_device_get_unless_zero(link->path.dev))
+		return -ENODEV;
+	rc = smc_pnet_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
+	smc_ib_device_put(link->path.dev);
+	/* version 1 knows no gateway */
+	if (!rc && lgr->peer.version == 1 && !link->direct)
+		rc = -EHOSTUNREACH;
 	if (!rc)
 		rc = smc_link_connect(link);
-	if (!rc)
-		rc = register_regions(llc->lgr, link, false);
-	if (rc)
-		return rc;
-	for (i = 0; i < rsp->add_link.rtokens.count; i++) {
-		smc_llc_get_rtoken(&rsp->add_link.rtokens, i, &rt);
-		store_rtokens(llc->lgr, first, link, &rt);
-	}
-	if (rsp->version == 1)
-		rc = exchange_rtokens(llc, first, link);
-	if (!rc)
-		rc = smc_llc_send_confirm_link(link, false);
-	if (rc)
-		return rc;
-	ev = wait_inbox(llc, link, SMC_LLC_CONFIRM_LINK, CONFIRM_TIME, &msg);
-	if (!ev)
-		return -ETIMEDOUT;
-	if (!msg.confirm_link.no_eyec || msg.confirm_link.link_num != link->num ||
-	    msg.confirm_link.qpn != link->peer_qpn)
-		rc = -EPROTO;
-	else
-		link->peer_uid = smc_get_be32(msg.confirm_link.link_uid);
-	llc_free_event(ev);
-	if (!rc)
-		rc = register_regions(llc->lgr, link, true);
-	if (!rc)
-		llc_arm_test(llc, 0);
-	return rc;
-}
-
-static bool hopeless(const struct smc_llc *llc, const struct smc_link *first)
-{
-	return READ_ONCE(llc->dead) || llc_link_broken(first);
-}
-
-/* Sends ADD LINK and waits for what the client says; NULL: nothing, or no. */
-static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
-				    struct smc_link *link, struct smc_llc_msg *rsp)
-{
-	struct llc_event *ev;
-	unsigned int i;
-
-	for (i = 0; i < llc->add.tries; i++) {
-		if (i)
-			wait_event_timeout(llc->wait, hopeless(llc, first), AGAIN_TIME);
-		if (hopeless(llc, first) || send_add_link(llc, first, link))
-			return NULL;
-		ev = wait_inbox(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
-		if (ev && rsp->add_link.rejected) {
-			llc_free_event(ev);
-			return NULL;
-		}
-		if (ev)
-			return ev;
-	}
-	return NULL;
+	return rc ?: register_memory(lgr, link, false);
 }
 
 /**
- * smc_llc_add_work() - the exchange
- * @work: llc->add_work
+ * smc_llc_add_commit() - the new link becomes one like the others
+ * @llc: LLC state
+ * @link: new link
+ *
+ * Until then add_work takes it away if the peer deletes it, and announces that it was lost.
+ *
+ * Return: 0; -ECANCELED: the peer has deleted it; another -errno.
  */
-void smc_llc_add_work(struct work_struct *work)
+int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link)
 {
-	struct smc_llc *llc = container_of(work, struct smc_llc, add_work);
-	struct smc_link *first = llc->add.first;
-	struct smc_path path = first->path;
-	struct smc_llc_msg rsp;
-	struct smc_link *link = NULL;
-	struct llc_event *ev;
-	int rc = -ENODEV;
+	int rc;
 
-	/*
-	 * The request names the queue pair, so it exists before the client has a say.
-	 * The path is that of the first link: a client with a second RNIC accepts, one
-	 * without refuses, and then the queue pair goes again.
-	 */
-	if (smc_ib_device_get_unless_zero(path.dev))
-		link = smc_core_add_link(llc->lgr, &path);
-	if (IS_ERR(link))
-		link = NULL;
+	rc = register_memory(llc->lgr, link, true);
+	if (rc)
+		return rc;
 	spin_lock_bh(&llc->lock);
-	llc->add.num = link ? link->num : 0;
+	if (llc->add.aborted)
+		rc = -ECANCELED;
+	else
+		llc->add.num = 0;
 	spin_unlock_bh(&llc->lock);
-
-	ev = offer_link(llc, first, link, &rsp);
-	if (ev && link)
-		rc = finish_add(llc, first, link, &rsp);
-	if (ev) {
-		pr_info_ratelimited("group %08x: second link: %d\n", llc->lgr->id, rc);
-		llc_free_event(ev);
+	if (!rc) {
+		llc_arm_test(llc, 0);
+		smc_core_link_came(llc->lgr);
 	}
-	if (ev && link && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
-		smc_llc_send_delete_link(first, link->num, SMC_LLC_DEL_LOST_PATH, false);
-	if (link && rc)
-		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
-	if (link)
-		smc_link_put(link);
+	return rc;
+}
+
+/**
+ * smc_llc_add_result() - count and tell what became of a link that both sides wanted
+ * @llc: LLC state
+ * @link: new link; NULL: there is none
+ * @rc: 0 or -errno
+ */
+void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc)
+{
+	enum smc_link_set_type type = smc_core_type(llc->lgr);
+	struct net *net = llc->lgr->net;
+
+	smc_stats_inc(net, rc ? SMC_STAT_LINK_ADD_FAIL : SMC_STAT_LINK_ADD);
+	if (rc)
+		smc_llc_heal_later(llc);
+	else
+		smc_llc_heal_added(llc);
+	if (!rc && (type == SMC_LINKS_ASYM_LOCAL || type == SMC_LINKS_ASYM_PEER))
+		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
+	pr_info_ratelimited("group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
+			    rc ? "not added" : smc_link_set_type_str(type), rc);
+	/* its loss may have been noticed while it was ours alone */
+	if (!rc && llc_link_broken(link))
+		smc_llc_heal_lost(llc, link);
+}
+
+/**
+ * smc_llc_add_end() - the exchange is over
+ * @llc: LLC state
+ *
+ * Last thing that add_work does.
+ */
+void smc_llc_add_end(struct smc_llc *llc)
+{
+	struct smc_link *first;
 
 	spin_lock_bh(&llc->lock);
+	first = llc->add.first;
 	llc_free_events(&llc->add.inbox);
 	llc->add.ninbox = 0;
 	llc->add.num = 0;

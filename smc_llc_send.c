@@ -18,6 +18,7 @@
 #define LINKS_OFFERED	2		/* links per group as told to peers without negotiation */
 
 struct workqueue_struct *smc_llc_wq;
+struct workqueue_struct *smc_llc_wait_wq;
 
 /**
  * struct llc_sent - lets a sender wait for the completion

@@ -127,7 +127,8 @@ u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 /* A new entry, by the caller's memory; nc->lock held. */
 static bool insert(struct negcache *nc, struct entry *e)
 {
-	if (rhashtable_insert_fast(&nc->table, &e->node, params))
+	if (smc_fault_rc(NEGCACHE_INSERT, -ENOMEM,
+			 rhashtable_insert_fast(&nc->table, &e->node, params)))
 		return false;
 	if (nc->count >= SMC_NEGCACHE_MAX)
 		forget(nc, list_first_entry(&nc->age, struct entry, age));

@@ -74,7 +74,8 @@ static int pnet_get(struct sk_buff *req, struct genl_info *info)
 		return rc;
 	for (n = 0; smc_pnet_table_at(net, n, id, &e); n++)
 		;
-	skb = nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL);
+	skb = smc_fault_null(PNETID_ANSWER,
+			     nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL));
 	if (!skb)
 		return -ENOMEM;
 	/* there may be more of them by now than there is room for */

@@ -11,9 +11,11 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <linux/random.h>
 #include <linux/string.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
@@ -374,6 +376,166 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
 	if (s.id[0])
 		return SMC_CLC_DECL_NO_DEV_PNETID;
 	return s.below ? SMC_CLC_DECL_DEV_BELOW : SMC_CLC_DECL_NO_DEV;
+}
+
+/* ---- further ports ---- */
+
+/**
+ * struct further - search for the local end of a further link
+ * @want: what it has to be
+ * @path: the best one so far
+ * @score: of that
+ * @equals: ports that are as good, itself included
+ * @dev: port that is looked at
+ * @port: likewise
+ * @worth: what it is worth
+ * @all: the port itself has the PNET ID, so its GIDs need not
+ * @vlan: VLAN that the group's links are on, which need not be the TCP path's
+ * @vrf: likewise, ifindex of the master
+ */
+struct further {
+	const struct smc_pnet_further *want;
+	struct smc_path *path;
+	unsigned int score;
+	u32 equals;
+	struct smc_ib_device *dev;
+	u8 port;
+	unsigned int worth;
+	bool all;
+	u16 vlan;
+	int vrf;
+};
+
+/* False: the netdev of the group's link has gone. */
+static bool look_at_network(struct further *f)
+{
+	const struct smc_pnet_further *want = f->want;
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	ndev = dev_get_by_index_rcu(want->net, want->like->gid.ifindex);
+	if (ndev) {
+		f->vlan = smc_pnet_vlan(ndev);
+		f->vrf = l3mdev_master_ifindex_rcu(ndev);
+	}
+	rcu_read_unlock();
+	return ndev;
+}
+
+/* Is a netdev on the network that links of the group are on? */
+static bool same_network(const struct further *f, struct net_device *ndev,
+			 const struct smc_ib_gid *gid)
+{
+	const struct smc_pnet_further *want = f->want;
+	const struct in6_addr *like = (const struct in6_addr *)want->like->gid.gid.raw;
+	char id[SMC_PNET_ID_LEN + 1];
+
+	if (smc_pnet_vlan(ndev) != f->vlan)
+		return false;
+	if (want->like->pnetid[0])
+		return f->all || (netdev_pnetid(want->net, ndev, id) &&
+				  !strcmp(id, want->like->pnetid));
+	/* who has an ID is on another one, and the same subnet of another VRF is another one */
+	if (netdev_pnetid(want->net, ndev, id) || l3mdev_master_ifindex(ndev) != f->vrf ||
+	    !smc_ib_port_on(f->dev, f->port, is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev))
+		return false;
+	if (gid->roce_v1)
+		return same_subnet(ndev, want->carrier, want->carrier);
+	return same_subnet(ndev, (const struct in6_addr *)gid->gid.raw, like);
+}
+
+/*
+ * Of equal ports one by chance: the network of one may be dead in a way that nobody has noticed,
+ * and it must not keep the others out.
+ */
+static bool better(struct further *f, unsigned int score)
+{
+	if (score > f->score)
+		f->equals = 1;
+	else if (score == f->score && (f->path->dev != f->dev || f->path->port != f->port))
+		f->equals++;
+	else
+		return false;
+	return f->equals == 1 || !(get_random_u32() % f->equals);
+}
+
+static bool further_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
+{
+	struct further *f = arg;
+	const struct smc_path *like = f->want->like;
+	const union ib_gid *to = f->want->to ?: &like->gid.gid;
+	const struct in6_addr *addr = (const struct in6_addr *)gid->gid.raw;
+	const struct in6_addr *other = (const struct in6_addr *)to->raw;
+	const int local = IPV6_ADDR_LINKLOCAL;
+	bool near, same = f->dev == like->dev && f->port == like->port;
+	unsigned int score;
+
+	if (gid->roce_v1 != like->gid.roce_v1)
+		return false;
+	if (!gid->roce_v1 &&
+	    (ipv6_addr_v4mapped(addr) != ipv6_addr_v4mapped(other) ||
+	     (ipv6_addr_type(addr) & local) != (ipv6_addr_type(other) & local)))
+		return false;
+	/* an RNIC keeps its name: by another GID it could be taken for another one */
+	if (same && memcmp(&gid->gid, &like->gid.gid, sizeof(gid->gid)))
+		return false;
+	if (!same && !same_network(f, ndev, gid))
+		return false;
+	near = gid->roce_v1 || ipv6_addr_type(addr) & local || same_subnet(ndev, addr, other);
+	score = 2 * f->worth + near;
+	if (!better(f, score))
+		return false;
+	smc_pnet_path_put(f->path);
+	smc_ib_device_get(f->dev);
+	f->path->dev = f->dev;
+	f->path->port = f->port;
+	f->path->gid = *gid;
+	f->score = score;
+	return false;
+}
+
+static bool further_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct further *f = arg;
+	const struct smc_pnet_further *want = f->want;
+	char id[SMC_PNET_ID_LEN + 1];
+
+	if (!smc_ib_port_active(dev, port))
+		return false;
+	f->worth = want->worth(dev, port, want->arg);
+	if (!f->worth)
+		return false;
+	f->all = smc_ib_pnetid(dev, port, want->net, id);
+	if (f->all && strcmp(id, want->like->pnetid))
+		return false;
+	f->dev = dev;
+	f->port = port;
+	smc_ib_walk_gids(dev, port, want->net, further_gid, f);
+	return false;
+}
+
+/**
+ * smc_pnet_find_further() - the local port for a further link of a group
+ * @want: what it has to be
+ * @path: result
+ *
+ * On the network that the group's links are on: ports of their PNET ID; without one,
+ * those in the same IP subnet. A GID in the subnet of the peer's is preferred. Process
+ * context.
+ *
+ * Return: 0, or -ENODEV; then @path is empty.
+ */
+int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *path)
+{
+	struct further f = { .want = want, .path = path };
+
+	memset(path, 0, sizeof(*path));
+	if (look_at_network(&f))
+		smc_ib_walk_ports(want->net, further_port, &f);
+	if (!path->dev)
+		return -ENODEV;
+	strscpy(path->pnetid, want->like->pnetid, sizeof(path->pnetid));
+	return 0;
 }
 
 /* ---- the way to the peer ---- */

@@ -202,6 +202,8 @@ static int __net_init policy_net_init(struct net *net)
 	sn->enabled = 1;
 	sn->autocorking = 65536;
 	sn->testlink_time = 30;
+	sn->stall_time = SMC_POLICY_STALL;
+	sn->buf_idle = SMC_POLICY_BUF_IDLE;
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
 	sn->hs_max = SMC_POLICY_HS_MAX;

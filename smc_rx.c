@@ -48,6 +48,8 @@ void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 	n = smc_ring_rx_spans(&conn->rx.ring, had, conn->rx.ring.size, span);
 	for (i = 0; i < n; i++)
 		smc_buf_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
+	if (smc_ring_rx_readable(&conn->rx.ring) == conn->rx.ring.size)
+		smc_stats_inc(conn->net, SMC_STAT_RX_FULL);
 }
 
 /* data path 12: copy out of the RMBE */
@@ -82,31 +84,196 @@ void smc_rx_update_locked(struct smc_conn *conn)
 		smc_tx_consumer_update_locked(conn);
 		break;
 	case SMC_UPDATE_SOON:
-		if (!delayed_work_pending(&conn->work))
-			smc_conn_kick(conn, UPDATE_DELAY);
+		smc_conn_kick_by(conn, UPDATE_DELAY);
 		break;
 	case SMC_UPDATE_NONE:
 		break;
 	}
 }
 
-/* Bytes were read. */
+/* Bytes were read; conn->lock held. */
 static void consumed(struct smc_conn *conn, size_t len)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
-	spin_lock_bh(&conn->lock);
 	/* an abort may have purged the ring meanwhile: then nobody cares */
-	if (!smc_ring_rx_consume(&rx->ring, len)) {
-		if (rx->urg && rx->ring.consumed >= rx->urg_pos) {
-			/* the writer waits for this after an urgent byte (section 4.7.5) */
-			rx->urg = false;
-			smc_ring_rx_force(&rx->ring);
-		}
-		if (smc_conn_state_may_cdc(conn->state))
-			smc_rx_update_locked(conn);
+	if (smc_ring_rx_consume(&rx->ring, len))
+		return;
+	/* the writer waits for this after an urgent byte (section 4.7.5) */
+	if (smc_urgent_rx_consumed(&rx->urg, rx->ring.consumed))
+		smc_ring_rx_force(&rx->ring);
+	if (smc_conn_state_may_cdc(conn->state))
+		smc_rx_update_locked(conn);
+}
+
+static void skip_urgent(struct smc_conn *conn, bool in_line)
+{
+	struct smc_conn_rx *rx = &conn->rx;
+
+	if (!smc_ring_rx_readable(&rx->ring) ||
+	    !smc_urgent_rx_skip(&rx->urg, rx->ring.consumed, in_line))
+		return;
+	smc_ring_rx_force(&rx->ring);
+	consumed(conn, 1);
+}
+
+/**
+ * smc_rx_skip_urgent() - take an urgent byte out of the stream
+ * @conn: connection
+ * @in_line: it is to stay
+ *
+ * If all before it was read: it is kept for recv() with MSG_OOB, and the writer goes on,
+ * which it must even if the application never asks for the byte.
+ */
+void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line)
+{
+	spin_lock_bh(&conn->lock);
+	skip_urgent(conn, in_line);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_rx_urgent_locked() - an urgent byte has arrived
+ * @conn: connection, conn->lock held; behind smc_rx_arrived_locked()
+ */
+void smc_rx_urgent_locked(struct smc_conn *conn)
+{
+	struct smc_conn_rx *rx = &conn->rx;
+	const u8 *rmbe = rx->elem.addr;
+
+	lockdep_assert_held(&conn->lock);
+	rx->urg.byte = rmbe[(rx->urg.pos - 1) & (rx->ring.size - 1)];
+}
+
+/**
+ * smc_rx_take_urgent() - the urgent byte, out of band
+ * @conn: connection
+ * @peek: it stays
+ * @byte: set to it
+ *
+ * Return: 0, -EAGAIN if it is on its way, -EINVAL if there is none.
+ */
+int smc_rx_take_urgent(struct smc_conn *conn, bool peek, u8 *byte)
+{
+	int rc;
+
+	spin_lock_bh(&conn->lock);
+	rc = smc_urgent_rx_take(&conn->rx.urg, peek, byte);
+	spin_unlock_bh(&conn->lock);
+	return rc;
+}
+
+/**
+ * smc_rx_urgent() - is an urgent byte there that was not read out of band?
+ * @conn: connection
+ *
+ * Return: a snapshot without a lock, for EPOLLPRI.
+ */
+bool smc_rx_urgent(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->rx.urg.state) == SMC_URGENT_VALID;
+}
+
+/**
+ * smc_rx_at_mark() - SIOCATMARK
+ * @conn: connection
+ *
+ * Return: true if the next byte is the first one behind urgent data.
+ */
+bool smc_rx_at_mark(struct smc_conn *conn)
+{
+	bool at;
+
+	spin_lock_bh(&conn->lock);
+	at = smc_urgent_rx_at_mark(&conn->rx.urg, conn->rx.ring.consumed);
+	spin_unlock_bh(&conn->lock);
+	return at;
+}
+
+/**
+ * smc_rx_peer_waits() - does the writer wait for the reader to come to urgent data?
+ * @conn: connection
+ *
+ * Return: true if nothing more comes before what is here was consumed, however little.
+ */
+bool smc_rx_peer_waits(struct smc_conn *conn)
+{
+	bool waits;
+
+	spin_lock_bh(&conn->lock);
+	waits = smc_urgent_rx_stops(&conn->rx.urg, conn->rx.ring.produced);
+	spin_unlock_bh(&conn->lock);
+	return waits;
+}
+
+/* The next byte, if smc_rx_held(); @pass: the stream goes past it. */
+static bool held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 *byte)
+{
+	struct smc_urgent_rx *urg = &conn->rx.urg;
+	bool held;
+
+	if (!in_line)
+		return false;
+	spin_lock_bh(&conn->lock);
+	held = smc_urgent_rx_held(urg, conn->rx.ring.consumed, true);
+	*byte = urg->byte;
+	if (held && pass)
+		smc_urgent_rx_passed(urg);
+	spin_unlock_bh(&conn->lock);
+	return held;
+}
+
+/**
+ * smc_rx_held() - is there a byte that is not in the ring?
+ * @conn: connection
+ * @in_line: urgent bytes are wanted in the stream
+ *
+ * Return: true if the next byte is an urgent one that had left the stream.
+ */
+bool smc_rx_held(struct smc_conn *conn, bool in_line)
+{
+	u8 byte;
+
+	return held_byte(conn, in_line, false, &byte);
+}
+
+/* It left the stream before the application said that it wants it there. */
+static ssize_t read_held(struct smc_conn *conn, struct iov_iter *to, struct smc_rx_call *call)
+{
+	u8 byte;
+
+	if (!held_byte(conn, call->in_line, false, &byte))
+		return 0;
+	if (to && copy_to_iter(&byte, 1, to) != 1)
+		return -EFAULT;
+	/* what could not be copied stays; another one may have come since, and is not this one */
+	if (!call->peek)
+		held_byte(conn, call->in_line, true, &byte);
+	call->some = true;
+	return 1;
+}
+
+/**
+ * smc_rx_inq() - SIOCINQ
+ * @conn: connection
+ * @in_line: urgent bytes count
+ *
+ * Return: bytes that can be read, up to urgent data if there is any.
+ */
+size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
+{
+	const struct smc_conn_rx *rx = &conn->rx;
+	u32 n, room;
+
+	spin_lock_bh(&conn->lock);
+	n = smc_ring_rx_readable(&rx->ring);
+	room = in_line ? n : smc_urgent_rx_room(&rx->urg, rx->ring.consumed, false, true);
+	if (smc_urgent_rx_held(&rx->urg, rx->ring.consumed, in_line)) {
+		n++;
+		room = n;
 	}
 	spin_unlock_bh(&conn->lock);
+	return min(n, room);
 }
 
 /**
@@ -114,30 +281,57 @@ static void consumed(struct smc_conn *conn, size_t len)
  * @conn: connection
  * @to: where to; NULL discards
  * @len: at most
- * @skip: leave out so many first (peek with offset)
- * @peek: do not consume
+ * @call: what the call goes by
  *
  * One caller at a time (socket lock).
  *
- * Return: bytes, -EAGAIN if there is nothing, -EFAULT.
+ * Return: bytes, 0 if @call has come to urgent data and ends there, -EAGAIN if there is
+ * nothing, -EFAULT.
  */
-ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len, size_t skip, bool peek)
+ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
+		    struct smc_rx_call *call)
 {
+	struct smc_conn_rx *rx = &conn->rx;
 	struct smc_span span[2];
 	ssize_t rc;
+	u32 room;
 	int n;
 
-	if (skip > conn->rx.ring.size)
+	if (call->skip > rx->ring.size)
 		return -EAGAIN;
+	if (!call->some && !call->skip) {
+		rc = read_held(conn, to, call);
+		if (rc)
+			return rc;
+	}
 	spin_lock_bh(&conn->lock);
-	n = smc_ring_rx_spans(&conn->rx.ring, skip, min_t(size_t, len, conn->rx.ring.size), span);
+	if (!call->peek || !call->some)
+		skip_urgent(conn, call->in_line);
+	if (call->peek && !call->some &&
+	    smc_urgent_rx_in_way(&rx->urg, rx->ring.consumed + call->skip, call->in_line))
+		call->skip++;
+	room = smc_urgent_rx_room(&rx->urg, rx->ring.consumed + call->skip, call->in_line,
+				  call->some);
+	n = smc_ring_rx_spans(&rx->ring, call->skip, min3(len, (size_t)rx->ring.size, (size_t)room),
+			      span);
 	spin_unlock_bh(&conn->lock);
+	if (!room)
+		return 0;
 	if (!n)
 		return -EAGAIN;
 	rc = copy_out(conn, span, n, to);
-	if (rc > 0 && !peek) {
-		consumed(conn, rc);
-		smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
+	if (rc <= 0)
+		return rc;
+	call->some = true;
+	if (call->peek) {
+		call->skip += rc;
+		return rc;
 	}
+	spin_lock_bh(&conn->lock);
+	consumed(conn, rc);
+	/* the application may read no more for now: the writer goes on */
+	skip_urgent(conn, call->in_line);
+	spin_unlock_bh(&conn->lock);
+	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
 	return rc;
 }

@@ -13,16 +13,23 @@
 #include <smc/policy.h>
 #include <smc/rx.h>
 #include <smc/sockopt.h>
+#include <smc/stats.h>
 #include <smc/tx.h>
 
 /*
- * Flags that SOL_SOCKET options set and that mean the same on both. Never time
- * stamps: a static key counts their holders.
+ * Flags that SOL_SOCKET options set and that core reads from our sk. Of time stamps only
+ * what getsockopt() says: the holders of SOCK_TIMESTAMP are counted by a static key.
  */
 static const unsigned long shared_flags =
 	BIT(SOCK_URGINLINE) | BIT(SOCK_KEEPOPEN) | BIT(SOCK_LINGER) | BIT(SOCK_BROADCAST) |
 	BIT(SOCK_DBG) | BIT(SOCK_LOCALROUTE) | BIT(SOCK_RXQ_OVFL) | BIT(SOCK_ZEROCOPY) |
-	BIT(SOCK_SELECT_ERR_QUEUE) | BIT(SOCK_RCVMARK);
+	BIT(SOCK_SELECT_ERR_QUEUE) | BIT(SOCK_RCVMARK) | BIT(SOCK_WIFI_STATUS) |
+	BIT(SOCK_NOFCS) | BIT(SOCK_FILTER_LOCKED) | BIT(SOCK_RCVTSTAMP) |
+	BIT(SOCK_RCVTSTAMPNS) | BIT(SOCK_TSTAMP_NEW)
+#ifdef SO_RCVPRIORITY
+	| BIT(SOCK_RCVPRIORITY)
+#endif
+	;
 
 /* Fields, not a second sock_setsockopt(): that would check and charge twice. */
 static void copy_fields(struct sock *to, const struct sock *from)
@@ -43,8 +50,13 @@ static void copy_fields(struct sock *to, const struct sock *from)
 	WRITE_ONCE(to->sk_sndtimeo, from->sk_sndtimeo);
 	WRITE_ONCE(to->sk_max_pacing_rate, from->sk_max_pacing_rate);
 	WRITE_ONCE(to->sk_txrehash, from->sk_txrehash);
+	to->sk_no_check_tx = from->sk_no_check_tx;
+	WRITE_ONCE(to->sk_tsflags, from->sk_tsflags);
+	WRITE_ONCE(to->sk_bind_phc, from->sk_bind_phc);
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	WRITE_ONCE(to->sk_ll_usec, from->sk_ll_usec);
+	WRITE_ONCE(to->sk_prefer_busy_poll, from->sk_prefer_busy_poll);
+	WRITE_ONCE(to->sk_busy_poll_budget, from->sk_busy_poll_budget);
 #endif
 }
 
@@ -67,8 +79,9 @@ static void mirror_locked(struct smc_sock *smc)
 void smc_sockopt_mirror(struct smc_sock *smc)
 {
 	mirror_locked(smc);
-	/* not later: in a handshake the carrier has another one */
+	/* not later: in a handshake the carrier has another one, and a stream its own */
 	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
+	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
 }
 
 /**
@@ -83,17 +96,13 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 	child->flags |= READ_ONCE(listener->flags) & keep;
 }
 
-/**
- * smc_sockopt_push() - give SOL_SOCKET values that only our sk has to the carrier
- * @smc: socket with a carrier, our lock not held
- */
-void smc_sockopt_push(struct smc_sock *smc)
+/* Our socket locked. */
+static void push_locked(struct smc_sock *smc)
 {
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
-	lock_sock(sk);
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	copy_fields(csk, sk);
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK) {
@@ -105,7 +114,19 @@ void smc_sockopt_push(struct smc_sock *smc)
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}
 	release_sock(csk);
-	release_sock(sk);
+#endif
+}
+
+/**
+ * smc_sockopt_push() - give SOL_SOCKET values that only our sk has to the carrier
+ * @smc: socket with a carrier, our lock not held
+ */
+void smc_sockopt_push(struct smc_sock *smc)
+{
+#ifndef SMC_HAVE_CUSTOM_SOCKOPT
+	lock_sock(smc_sock_sk(smc));
+	push_locked(smc);
+	release_sock(smc_sock_sk(smc));
 #endif
 }
 
@@ -129,10 +150,28 @@ void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
 
 /* ---- set --------------------------------------------------------------------- */
 
+/* The value of an option, 0 if there is none: the option will fail. */
+static int int_value(sockptr_t val, unsigned int len)
+{
+	int n;
+
+	return len >= sizeof(n) && !copy_from_sockptr(&n, val, sizeof(n)) ? n : 0;
+}
+
+static bool ao_option(int name)
+{
+#ifdef TCP_AO_ADD_KEY
+	return name == TCP_AO_ADD_KEY || name == TCP_AO_INFO;
+#else
+	return false;
+#endif
+}
+
+/* A key by itself opens nothing. */
 static bool fastopen_option(int name)
 {
 	return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ||
-	       name == TCP_FASTOPEN_KEY || name == TCP_FASTOPEN_NO_COOKIE;
+	       name == TCP_FASTOPEN_NO_COOKIE;
 }
 
 /**
@@ -142,18 +181,32 @@ static bool fastopen_option(int name)
  * @val: value
  * @len: its length
  *
- * Return: true: an idle socket has to become TCP before the option is set.
+ * It asks for something that only happens to bytes of a TCP connection: those that come with
+ * a SYN, are signed, transformed, filtered or repaired, or are sent from the user's pages.
+ *
+ * Return: true: an idle socket has to become TCP before the option is set, a listener has
+ * to make TCP connections from now on, and it is too late for any other socket.
  */
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 {
-	int on;
-
-	if (level == SOL_TCP)
-		return fastopen_option(name);
-	if (level != SOL_SOCKET || name != SO_ZEROCOPY || len < sizeof(on))
+	if (level == SOL_TCP) {
+		if (fastopen_option(name) || name == TCP_REPAIR)
+			return int_value(val, len);
+		return name == TCP_ULP || name == TCP_MD5SIG || name == TCP_MD5SIG_EXT ||
+		       ao_option(name);
+	}
+	if (level != SOL_SOCKET)
 		return false;
-	/* completions of sends that were copied into a ring cannot be told from TCP's */
-	return !copy_from_sockptr(&on, val, sizeof(on)) && on;
+	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF ||
+	       (name == SO_ZEROCOPY && int_value(val, len) == 1);
+}
+
+/* TCP itself knows that its connection has begun. */
+static bool too_late(struct smc_sock *smc, int level, int name, sockptr_t val, unsigned int len)
+{
+	return smc_sock_mode(smc) != SMC_MODE_TCP && !test_bit(SMC_SF_LISTEN, &smc->flags) &&
+	       !(level == SOL_TCP && fastopen_option(name)) &&
+	       smc_sockopt_excludes(level, name, val, len);
 }
 
 static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
@@ -194,6 +247,7 @@ static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
 
 	if (copy_from_sockptr(&on, val, sizeof(on)))
 		return;
+	smc_stats_inc(sock_net(smc_sock_sk(smc)), cork ? SMC_STAT_CORK : SMC_STAT_NODELAY);
 	assign_bit(cork ? SMC_SF_CORK : SMC_SF_NODELAY, &smc->flags, on);
 	if (cork == !!on)
 		return;
@@ -204,13 +258,16 @@ static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
 	}
 }
 
-static int set_tcp(struct smc_sock *smc, int name)
+/* SO_PEEK_OFF. Our socket locked. */
+static int set_peek_off(struct sock *sk, sockptr_t val, unsigned int len)
 {
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
-		return 0;
-	if (name == TCP_ULP)
-		return -EOPNOTSUPP;
-	return fastopen_option(name) ? -EINVAL : 0;
+	int n;
+
+	if (len < sizeof(n))
+		return -EINVAL;
+	if (copy_from_sockptr(&n, val, sizeof(n)))
+		return -EFAULT;
+	return smc_sockopt_set_peek_off(sk, n);
 }
 
 /* Our socket locked. */
@@ -241,25 +298,21 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 {
 	struct socket *csock = smc->carrier.sock;
 	struct sock *sk = smc_sock_sk(smc);
-	int rc = 0;
+	int rc;
 
 	if (level == SOL_SMC)
 		return set_smc(smc, name, val, len);
-	if (level == SOL_SOCKET) {
-		if (socket_option_is_ours(name))
-			return sock_setsockopt(sock, level, name, val, len);
-		if (name == SO_ZEROCOPY && smc_sock_mode(smc) != SMC_MODE_TCP)
-			return -EOPNOTSUPP;
-	} else if (level == SOL_TCP) {
-		rc = set_tcp(smc, name);
-		if (rc)
-			return rc;
-	}
+	if (level == SOL_SOCKET && socket_option_is_ours(name))
+		return sock_setsockopt(sock, level, name, val, len);
+	if (too_late(smc, level, name, val, len))
+		return -EOPNOTSUPP;
 	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
 	smc_sockopt_push(smc);
 	lock_sock(sk);
 	if (level == SOL_SOCKET && name == SO_RCVLOWAT)
 		rc = set_rcvlowat(sk, val, len);
+	else if (level == SOL_SOCKET && name == SO_PEEK_OFF)
+		rc = set_peek_off(sk, val, len);
 	else if (level == SOL_SOCKET)
 		rc = sock_setsockopt(csock, level, name, val, len);
 	else
@@ -282,8 +335,11 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
  */
 int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 {
-	int rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
+	int rc;
 
+	/* SO_RCVBUF limits it, and may have been set just now */
+	push_locked(smc_sk(sk));
+	rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
 	if (rc < 0)
 		return rc;
 	WRITE_ONCE(sk->sk_rcvlowat, rc);
@@ -364,19 +420,10 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 
 /* ---- ioctl ------------------------------------------------------------------- */
 
-static int at_mark(struct smc_conn *conn)
-{
-	int rc;
-
-	spin_lock_bh(&conn->lock);
-	rc = conn->rx.urg && conn->rx.ring.consumed + 1 == conn->rx.urg_pos;
-	spin_unlock_bh(&conn->lock);
-	return rc;
-}
-
 /* Queue lengths; *@known says whether @cmd is one of these. */
 static int stream_answer(struct smc_sock *smc, unsigned int cmd, bool *known)
 {
+	const struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn;
 	size_t answer = 0;
 
@@ -384,7 +431,7 @@ static int stream_answer(struct smc_sock *smc, unsigned int cmd, bool *known)
 	conn = smc_sock_conn_get(smc);
 	switch (cmd) {
 	case SIOCINQ:
-		answer = conn ? smc_rx_readable(conn) : 0;
+		answer = conn ? smc_rx_inq(conn, sock_flag(sk, SOCK_URGINLINE)) : 0;
 		break;
 	case SIOCOUTQ:
 		answer = conn ? smc_tx_queued(conn) : 0;
@@ -393,7 +440,7 @@ static int stream_answer(struct smc_sock *smc, unsigned int cmd, bool *known)
 		answer = conn ? smc_tx_unsent(conn) : 0;
 		break;
 	case SIOCATMARK:
-		answer = conn ? at_mark(conn) : 0;
+		answer = conn && smc_rx_at_mark(conn);
 		break;
 	default:
 		*known = false;

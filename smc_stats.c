@@ -3,9 +3,11 @@
  * Statistics per namespace: per-CPU counters without locks, and the table of
  * fallback reasons under a leaf spinlock (fallbacks are rare).
  */
+#include <linux/log2.h>
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/u64_stats_sync.h>
 #include <net/net_namespace.h>
@@ -13,8 +15,13 @@
 #include <smc/fault.h>
 #include <smc/stats.h>
 
+/* the bodies of all trace points: whoever has one stands above */
+#define CREATE_TRACE_POINTS
+#include <smc/trace.h>
+
 struct stats_cpu {
 	u64_stats_t value[SMC_STAT_MAX];
+	u64_stats_t sizes[SMC_HISTS][SMC_STATS_SIZES];
 	struct u64_stats_sync sync;
 };
 
@@ -48,6 +55,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_SRV_HS_ERR]		= "srv_hs_err",
 	[SMC_STAT_HS_CONGESTED]		= "hs_congested",
 	[SMC_STAT_HS_LIMITED]		= "hs_limited",
+	[SMC_STAT_HS_AGAIN]		= "hs_again",
 	[SMC_STAT_HS_EVICTED]		= "hs_evicted",
 	[SMC_STAT_FIRST_CONTACT]	= "first_contact",
 	[SMC_STAT_TX_BYTES]		= "tx_bytes",
@@ -66,17 +74,83 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_TX_NOSLOT]		= "tx_noslot",
 	[SMC_STAT_TX_WINDOW_CLOSED]	= "tx_window_closed",
 	[SMC_STAT_LINK_FAIL]		= "link_fail",
+	[SMC_STAT_LINK_STALL]		= "link_stall",
+	[SMC_STAT_LINK_ADD]		= "link_add",
+	[SMC_STAT_LINK_ASYM]		= "link_asym",
+	[SMC_STAT_LINK_ADD_FAIL]	= "link_add_fail",
+	[SMC_STAT_LINK_DEL]		= "link_del",
+	[SMC_STAT_LINK_REJECT]		= "link_reject",
 	[SMC_STAT_LGR_TERM]		= "lgr_term",
+	[SMC_STAT_LINK_LEFT]		= "link_left",
+	[SMC_STAT_FENCE_LATE]		= "fence_late",
+	[SMC_STAT_CONN_MOVE]		= "conn_move",
+	[SMC_STAT_CONN_BALANCE]		= "conn_balance",
+	[SMC_STAT_CONN_STAY]		= "conn_stay",
+	[SMC_STAT_TX_VALIDATION]	= "tx_validation",
+	[SMC_STAT_RX_VALIDATION]	= "rx_validation",
+	[SMC_STAT_VALIDATION_BAD]	= "validation_bad",
+	[SMC_STAT_MOVE_GAP]		= "move_gap",
+	[SMC_STAT_TX_AGAIN_BYTES]	= "tx_again_bytes",
 	[SMC_STAT_CONN_ABORT]		= "conn_abort",
 	[SMC_STAT_RKEY_CONFIRM]		= "rkey_confirm",
+	[SMC_STAT_RKEY_DELETE]		= "rkey_delete",
+	[SMC_STAT_RKEY_KEPT]		= "rkey_kept",
+	[SMC_STAT_REGION_GIVE]		= "region_give",
 	[SMC_STAT_MR_REG]		= "mr_reg",
-	[SMC_STAT_ELEM_REUSE]		= "elem_reuse",
+	[SMC_STAT_TX_BUF_ALLOC]		= "tx_buf_alloc",
+	[SMC_STAT_RX_BUF_ALLOC]		= "rx_buf_alloc",
+	[SMC_STAT_TX_BUF_REUSE]		= "tx_buf_reuse",
+	[SMC_STAT_RX_BUF_REUSE]		= "rx_buf_reuse",
+	[SMC_STAT_TX_SMALL]		= "tx_small",
+	[SMC_STAT_TX_PEER_SMALL]	= "tx_peer_small",
+	[SMC_STAT_TX_FULL]		= "tx_full",
+	[SMC_STAT_RX_SMALL]		= "rx_small",
+	[SMC_STAT_RX_FULL]		= "rx_full",
+	[SMC_STAT_TX_SENDPAGE]		= "tx_sendpage",
+	[SMC_STAT_RX_SPLICE]		= "rx_splice",
+	[SMC_STAT_TX_URGENT]		= "tx_urgent",
+	[SMC_STAT_RX_URGENT]		= "rx_urgent",
+	[SMC_STAT_CORK]			= "cork",
+	[SMC_STAT_NODELAY]		= "nodelay",
 	[SMC_STAT_ELEM_QUARANTINE]	= "elem_quarantine",
 };
 
 static struct stats_net *stats_net(struct net *net)
 {
 	return net_generic(net, stats_net_id);
+}
+
+/* @offset: of the counter in struct stats_cpu */
+static void add(struct net *net, size_t offset, u64 n)
+{
+	struct stats_cpu *cpu;
+	unsigned long flags;
+
+	cpu = get_cpu_ptr(stats_net(net)->cpu);
+	flags = u64_stats_update_begin_irqsave(&cpu->sync);
+	u64_stats_add((u64_stats_t *)((char *)cpu + offset), n);
+	u64_stats_update_end_irqrestore(&cpu->sync, flags);
+	put_cpu_ptr(stats_net(net)->cpu);
+}
+
+static u64 sum(struct net *net, size_t offset)
+{
+	struct stats_net *sn = stats_net(net);
+	u64 all = 0;
+	int i;
+
+	for_each_possible_cpu(i) {
+		struct stats_cpu *cpu = per_cpu_ptr(sn->cpu, i);
+		unsigned int start;
+		u64 v;
+
+		do {
+			start = u64_stats_fetch_begin(&cpu->sync);
+			v = u64_stats_read((u64_stats_t *)((char *)cpu + offset));
+		} while (u64_stats_fetch_retry(&cpu->sync, start));
+		all += v;
+	}
+	return all;
 }
 
 /**
@@ -89,14 +163,7 @@ static struct stats_net *stats_net(struct net *net)
  */
 void smc_stats_add(struct net *net, enum smc_stat stat, u64 n)
 {
-	struct stats_cpu *cpu;
-	unsigned long flags;
-
-	cpu = get_cpu_ptr(stats_net(net)->cpu);
-	flags = u64_stats_update_begin_irqsave(&cpu->sync);
-	u64_stats_add(&cpu->value[stat], n);
-	u64_stats_update_end_irqrestore(&cpu->sync, flags);
-	put_cpu_ptr(stats_net(net)->cpu);
+	add(net, offsetof(struct stats_cpu, value[stat]), n);
 }
 EXPORT_SYMBOL_GPL(smc_stats_add);
 
@@ -109,22 +176,37 @@ EXPORT_SYMBOL_GPL(smc_stats_add);
  */
 u64 smc_stats_get(struct net *net, enum smc_stat stat)
 {
-	struct stats_net *sn = stats_net(net);
-	u64 sum = 0;
-	int i;
+	return sum(net, offsetof(struct stats_cpu, value[stat]));
+}
 
-	for_each_possible_cpu(i) {
-		struct stats_cpu *cpu = per_cpu_ptr(sn->cpu, i);
-		unsigned int start;
-		u64 v;
+/**
+ * smc_stats_size() - count a call or a buffer by its size
+ * @net: namespace
+ * @hist: what it is
+ * @bytes: its size
+ *
+ * Any context.
+ */
+void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
+{
+	unsigned int i = 0;
 
-		do {
-			start = u64_stats_fetch_begin(&cpu->sync);
-			v = u64_stats_read(&cpu->value[stat]);
-		} while (u64_stats_fetch_retry(&cpu->sync, start));
-		sum += v;
-	}
-	return sum;
+	if (bytes > SZ_8K)
+		i = min_t(unsigned int, ilog2(bytes - 1) - ilog2(SZ_8K) + 1, SMC_STATS_SIZES - 1);
+	add(net, offsetof(struct stats_cpu, sizes[hist][i]), 1);
+}
+
+/**
+ * smc_stats_size_get() - how many were of a size
+ * @net: namespace
+ * @hist: which ones
+ * @i: size: up to 8 KiB << @i; the last one has no limit
+ *
+ * Return: the number, a snapshot.
+ */
+u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i)
+{
+	return sum(net, offsetof(struct stats_cpu, sizes[hist][i]));
 }
 
 /**

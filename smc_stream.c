@@ -161,17 +161,42 @@ static void stream_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/* SIGURG. The file, whose owner gets it, goes only behind sock_orphan(), which takes this lock. */
+static void signal_urgent(struct sock *sk)
+{
+	read_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_socket)
+		sk_send_sigurg(sk);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Nobody may be reading: the writer goes on nevertheless. */
+static void skip_urgent(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+
+	if (!conn)
+		return;
+	smc_rx_skip_urgent(conn, sock_flag(smc_sock_sk(smc), SOCK_URGINLINE));
+	smc_conn_put(conn);
+}
+
 static void stream_notify(void *owner, unsigned int bits)
 {
 	struct smc_sock *smc = owner;
 	struct sock *sk = smc_sock_sk(smc);
 
 	rcu_read_lock();
+	if (bits & SMC_CONN_URGENT)
+		signal_urgent(sk);
+	if (bits & SMC_CONN_MARK)
+		skip_urgent(smc);
 	if (bits & SMC_CONN_CHANGED) {
 		smc_stream_sync(smc);
+		/* in TCP's order: io_uring goes by the first one, and only an error has a mask */
+		sk->sk_state_change(sk);
 		if (READ_ONCE(sk->sk_err))
 			sk->sk_error_report(sk);
-		sk->sk_state_change(sk);
 		if (READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
 			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
 		else if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
@@ -266,6 +291,10 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	smp_store_release(&smc->mode, SMC_MODE_SMC);
 	spin_unlock_bh(&smc->state_lock);
 	smc_conn_attach(conn, &stream_events, smc);
+	/* what came before had nobody to be told of it */
+	if (smc_rx_urgent(conn))
+		signal_urgent(sk);
+	skip_urgent(smc);
 	smc_stream_sync(smc);
 	if (smc_carrier_hook(&smc->carrier, &carrier_events, smc))
 		carrier_changed(smc);
@@ -321,13 +350,26 @@ static bool send_open(struct smc_sock *smc, const struct smc_conn *conn)
 	return !READ_ONCE(sk->sk_err) && !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN);
 }
 
+static void count_send(const struct smc_conn *conn, int flags, size_t len)
+{
+	if (len > conn->tx.ring.size)
+		smc_stats_inc(conn->net, SMC_STAT_TX_SMALL);
+	if (len > conn->tx.peer_size)
+		smc_stats_inc(conn->net, SMC_STAT_TX_PEER_SMALL);
+	if (flags & MSG_OOB)
+		smc_stats_inc(conn->net, SMC_STAT_TX_URGENT);
+	if (flags & MSG_SPLICE_PAGES)
+		smc_stats_inc(conn->net, SMC_STAT_TX_SENDPAGE);
+}
+
 /**
  * smc_stream_sendmsg() - sendmsg()
  * @smc: socket in SMC mode
  * @msg: message
  * @len: its length
  *
- * MSG_OOB is accepted and travels in line.
+ * MSG_OOB: the last byte is urgent. If not all were taken none is, and the rest is to be sent
+ * in the same way.
  *
  * Return: as sendmsg(); raises SIGPIPE.
  */
@@ -338,8 +380,8 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	struct sockcm_cookie cookie;
 	struct smc_conn *conn;
 	ssize_t rc;
+	bool more, full = false;
 	long timeo;
-	bool more;
 
 	/* data path 1 */
 	lock_sock(sk);
@@ -357,6 +399,8 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	}
 	/* a disconnect by another thread drops the socket's reference while we sleep */
 	conn = conn_get_locked(smc);
+	if (conn)
+		count_send(conn, flags, len);
 	for (;;) {
 		if (!send_open(smc, conn) || smc->conn != conn) {
 			err = -EPIPE;
@@ -365,12 +409,16 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		if (!msg_data_left(msg))
 			break;
 		rc = smc_tx_write(conn, &msg->msg_iter,
-				  min_t(size_t, msg_data_left(msg), INT_MAX - copied), more);
+				  min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
+				  flags & MSG_OOB);
 		if (rc > 0) {
 			copied += rc;
 			continue;
 		}
 		if (rc == -EAGAIN) {
+			if (!full)
+				smc_stats_inc(conn->net, SMC_STAT_TX_FULL);
+			full = true;
 			smc_tx_push(conn, false);
 			rc = wait_space(smc, conn, &timeo);
 		}
@@ -383,6 +431,8 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			break;
 		}
 	}
+	if (copied)
+		smc_stats_size(sock_net(sk), SMC_HIST_TX_REQ, copied);
 	if (copied && more && conn == smc->conn)
 		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
 	if (err && !copied)
@@ -395,23 +445,26 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 
 /* ---- recvmsg ----------------------------------------------------------------- */
 
-static bool recv_woken(struct smc_sock *smc, const struct smc_conn *conn, size_t skip)
+static bool recv_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
-	return smc_rx_readable(conn) > skip || READ_ONCE(sk->sk_err) ||
+	return smc_rx_readable(conn) > call->skip || READ_ONCE(sk->sk_err) ||
+	       /* a call that has something ends at urgent data, which may have left the ring */
+	       (call->some && !call->peek && smc_rx_at_mark(conn)) ||
 	       READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
-static void wait_data(struct smc_sock *smc, const struct smc_conn *conn, size_t skip, long *timeo)
+static void wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call,
+		      long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
-	sk_wait_event(sk, timeo, recv_woken(smc, conn, skip), &wait);
+	sk_wait_event(sk, timeo, recv_woken(smc, conn, call), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
@@ -449,8 +502,11 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 {
 	struct sock *sk = smc_sock_sk(smc);
 	bool peek = flags & MSG_PEEK;
+	struct smc_rx_call call = {
+		.skip = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0,
+		.peek = peek,
+	};
 	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
-	size_t start = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0, skip = start;
 	int copied = 0, target, shutdown, state, end;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	ssize_t rc;
@@ -463,23 +519,29 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		sync_if_changed(smc, conn);
 		shutdown = READ_ONCE(sk->sk_shutdown);
 		state = inet_sk_state_load(sk);
+		call.in_line = sock_flag(sk, SOCK_URGINLINE);
+		/* SIGURG is for a call that sleeps here, too */
+		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
+			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
 		if (len)
-			rc = smc_rx_read(conn, to, len - copied, skip, peek);
+			rc = smc_rx_read(conn, to, len - copied, &call);
 		else
 			rc = smc_rx_readable(conn) ? 0 : -EAGAIN;
 		if (rc > 0) {
 			copied += rc;
-			if (peek)
-				skip += rc;
 			if (copied < len)
 				continue;
 			break;
 		}
+		if (!rc && copied)
+			break;	/* at urgent data */
 		if (rc != -EAGAIN)
 			return copied ?: rc;
 		if (copied >= target)
 			break;
-		if (peek && copied && skip + PEEK_RESERVE >= conn->rx.ring.size)
+		/* no more comes before something was consumed */
+		if (peek && copied && (call.skip + PEEK_RESERVE >= conn->rx.ring.size ||
+				       smc_rx_peer_waits(conn)))
 			break;
 		end = recv_end(smc, shutdown, state, timeo, copied);
 		if (end != -EINPROGRESS) {
@@ -487,13 +549,40 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 				copied = end;
 			break;
 		}
-		wait_data(smc, conn, skip, &timeo);
+		wait_data(smc, conn, &call, &timeo);
 	}
 	if (copied > 0 && peek)
 		sk_peek_offset_fwd(sk, copied);
 	else if (copied > 0)
 		sk_peek_offset_bwd(sk, copied);
 	return copied;
+}
+
+/* MSG_OOB, as on TCP: never waits. Socket lock held. */
+static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	u8 byte;
+	int rc;
+
+	if (sock_flag(sk, SOCK_URGINLINE))
+		return -EINVAL;
+	sync_if_changed(smc, conn);
+	rc = smc_rx_take_urgent(conn, flags & MSG_PEEK, &byte);
+	if (rc == -EAGAIN && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+		return 0;
+	if (rc)
+		return rc;
+	smc_stats_inc(conn->net, SMC_STAT_RX_URGENT);
+	msg->msg_flags |= MSG_OOB;
+	if (!len) {
+		msg->msg_flags |= MSG_TRUNC;
+		return 0;
+	}
+	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
+		return -EFAULT;
+	return 1;
 }
 
 /**
@@ -503,7 +592,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
  * @len: room
  * @flags: MSG_*
  *
- * Return: as recvmsg(). MSG_OOB: -EINVAL, urgent bytes are in line.
+ * Return: as recvmsg().
  */
 int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
@@ -511,14 +600,19 @@ int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int
 	struct smc_conn *conn;
 	int rc = -ENOTCONN;
 
-	if (flags & MSG_OOB)
-		return -EINVAL;
 	lock_sock(sk);
 	smc_stats_inc(sock_net(sk), SMC_STAT_RX_CNT);
 	conn = conn_get_locked(smc);
-	if (conn) {
+	if (conn && flags & MSG_OOB) {
+		rc = recv_urgent(smc, conn, msg, len, flags);
+		smc_conn_put(conn);
+	} else if (conn) {
 		/* data path 12 */
+		if (len > conn->rx.ring.size)
+			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 		rc = recv_locked(smc, conn, msg, len, flags);
+		if (rc > 0)
+			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
 		smc_conn_put(conn);
 	}
 	release_sock(sk);
@@ -560,6 +654,7 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 	unsigned int n, i, room;
 	ssize_t rc, left;
 
+	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_SPLICE);
 	/* no more than the pipe takes: what is read cannot be put back */
 	room = pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
 	room = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
@@ -624,6 +719,7 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 	__poll_t mask = 0;
 	int shutdown, target;
+	size_t readable;
 
 	if (!conn)
 		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP;
@@ -634,8 +730,12 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	target = min_t(u32, sock_rcvlowat(sk, 0, INT_MAX), conn->rx.ring.size / 2);
-	if (smc_rx_readable(conn) >= target)
+	readable = smc_rx_readable(conn) + smc_rx_held(conn, sock_flag(sk, SOCK_URGINLINE));
+	/* less than was asked for is enough if no more comes before it was read */
+	if (readable >= target || (readable && smc_rx_peer_waits(conn)))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	if (smc_rx_urgent(conn))
+		mask |= EPOLLPRI;
 	if (shutdown & SEND_SHUTDOWN || writable(conn) ||
 	    !smc_conn_state_may_send(smc_conn_state(conn))) {
 		mask |= EPOLLOUT | EPOLLWRNORM;

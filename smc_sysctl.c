@@ -8,6 +8,8 @@
 #include <smc/limit.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/proto/link_pick.h>
+#include <smc/proto/link_set.h>
 #include <smc/sysctl.h>
 
 #include <compat/sysctl.h>
@@ -16,8 +18,10 @@ static int buf_min = SMC_BUF_MIN_SIZE;
 static int buf_max = INT_MAX / 2;
 static int conns_min = SMC_CLC_CONNS_MIN;
 static int conns_max = SMC_CLC_CONNS_MAX;
-static int links_max = SMC_BUF_LINKS - 1;
+static int links_max = SMC_LINKS_MAX;
 static int buf_type_max = 2;
+static int stall_max = SMC_POLICY_STALL_MAX;
+static int link_policy_max = SMC_LINK_POLICIES - 1;
 static int hs_max_max = SMC_LIMIT_TOTAL;
 
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
@@ -53,6 +57,22 @@ static const struct ctl_table template[] = {
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
+	}, {
+		.procname = "smcr_stall_time",
+		.data = SMC_NET_DATA(stall_time),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &stall_max,
+	}, {
+		.procname = "smcr_buf_idle_time",
+		.data = SMC_NET_DATA(buf_idle),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &stall_max,
 	}, {
 		.procname = "smcr_idle_time_client",
 		.data = SMC_NET_DATA(idle_client),
@@ -99,6 +119,22 @@ static const struct ctl_table template[] = {
 		.proc_handler = proc_dou8vec_minmax,
 		.extra1 = &conns_min,
 		.extra2 = &conns_max,
+	}, {
+		.procname = "smcr_link_policy",
+		.data = SMC_NET_DATA(link_policy),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &link_policy_max,
+	}, {
+		.procname = "smcr_balance",
+		.data = SMC_NET_DATA(balance),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
 	}, {
 		.procname = "hs_max",
 		.data = SMC_NET_DATA(hs_max),

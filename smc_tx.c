@@ -19,7 +19,11 @@
 #include <smc/link.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 #include <smc/tx.h>
+
+#define PROBE_MIN	(HZ / 10)	/* between the first two bytes out of the reserve */
+#define PROBE_MAX	(10 * HZ)	/* ... and between later ones */
 
 /**
  * smc_tx_space() - room in the send ring
@@ -82,6 +86,7 @@ static u32 post_max(const struct smc_conn *conn)
  * @from: user bytes
  * @len: how many
  * @more: more will follow soon beyond @len: small amounts may wait
+ * @urgent: the last of the bytes is (MSG_OOB)
  *
  * Takes at most a quarter ring a call: the caller calls again for the rest. One
  * caller at a time (socket lock).
@@ -89,7 +94,8 @@ static u32 post_max(const struct smc_conn *conn)
  * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state
  * allows no more sending.
  */
-ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more)
+ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
+		     bool urgent)
 {
 	struct smc_span span[2];
 	ssize_t done = 0;
@@ -120,11 +126,39 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	/* an abort in between has purged the ring: the next call reports it */
 	if (smc_conn_state_may_send(conn->state)) {
 		smc_ring_tx_prepare(&conn->tx.ring, done);
+		if (urgent && done == len)
+			smc_urgent_tx_mark(&conn->tx.urg, conn->tx.ring.prepared,
+					   conn->tx.ring.sent_max);
 		smc_tx_push_locked(conn, more || done < len);
 	}
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
 	return done;
+}
+
+/*
+ * Is all that we said over this link heard by the peer, and is nothing under way? Our RNIC
+ * knows of the WRITEs, which it might do again, the peer of the messages.
+ */
+static void check_leave(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+
+	if (tx->leave != SMC_LEAVE_WAIT || !tx->heard || tx->inflight || tx->seq_done != tx->seq)
+		return;
+	tx->leave = SMC_LEAVE_GO;
+	smc_conn_kick(conn, 0);
+}
+
+/**
+ * smc_tx_heard_locked() - the peer has handled our last message
+ * @conn: connection, conn->lock held
+ */
+void smc_tx_heard_locked(struct smc_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->tx.heard = true;
+	check_leave(conn);
 }
 
 /* data path 13: the peer's RNIC has it (or the queue pair broke) */
@@ -136,9 +170,14 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 
 	spin_lock_bh(&conn->lock);
 	conn->tx.inflight--;
-	if (status == IB_WC_SUCCESS &&
-	    smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
-		bits = SMC_CONN_WRITABLE;
+	if (status == IB_WC_SUCCESS) {
+		conn->tx.seq_done = slot->seq;
+		if ((s16)(slot->seq - conn->tx.state_seq) >= 0)
+			conn->tx.state_open = false;
+		if (smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
+			bits = SMC_CONN_WRITABLE;
+		check_leave(conn);
+	}
 	smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending || conn->leaving)
 		smc_conn_kick(conn, 0);
@@ -187,6 +226,8 @@ static bool data_ready(const struct smc_conn *conn, bool more)
 
 	if (!unsent)
 		return false;
+	if (tx->urg.pos)
+		return true;
 	if (tx->inflight && unsent < cork_below(conn))
 		return false;
 	if (more && unsent < tx->ring.size / 4 &&
@@ -198,10 +239,94 @@ static bool data_ready(const struct smc_conn *conn, bool more)
 static bool cdc_due(const struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
+	u32 unsent = smc_ring_tx_unsent(&tx->ring);
+	u8 flags = tx->state_due;
 
-	return tx->cons_due || tx->state_due ||
-	       (!tx->told_blocked && smc_ring_tx_unsent(&tx->ring) &&
-		!smc_ring_tx_window(&tx->ring));
+	/* what has to be written again comes before the D, which goes with the last of it */
+	if (unsent && !(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)))
+		flags &= ~SMC_CDC_S_DONE;
+	return tx->cons_due || flags || tx->urg.due ||
+	       (!tx->told_blocked && unsent && !smc_ring_tx_window(&tx->ring));
+}
+
+/* A slot of our link; none: smc_tx_retry() goes on. */
+static struct smc_wr_slot *get_slot(struct smc_conn *conn)
+{
+	struct smc_wr_slot *slot;
+
+	/* first: who frees one right behind the refusal looks for us */
+	WRITE_ONCE(conn->tx.waiting, true);
+	slot = smc_wr_slot_get(conn->link->qp);
+	if (slot)
+		conn->tx.waiting = false;
+	else
+		smc_stats_inc(conn->net, SMC_STAT_TX_NOSLOT);
+	return slot;
+}
+
+/* The first message on a link the connection has moved to. False: not yet. */
+static bool validated(struct smc_conn *conn)
+{
+	struct smc_wr_slot *slot;
+
+	if (!conn->tx.validate)
+		return true;
+	slot = get_slot(conn);
+	if (!slot)
+		return false;
+	smc_cdc_build_validation(conn, slot->buf);
+	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, false)) {
+		smc_wr_slot_put(slot);
+		return false;
+	}
+	conn->tx.validate = false;
+	smc_stats_inc(conn->net, SMC_STAT_TX_VALIDATION);
+	return true;
+}
+
+/*
+ * Is the completion of the message just built of interest? Of data, of flags that are new,
+ * and now and then of any: the number of the last one is what a validation says.
+ */
+static bool watched(const struct smc_conn_tx *tx, bool data)
+{
+	return data || (tx->state_open && tx->state_seq == tx->seq) ||
+	       smc_failover_seq_due(tx->seq, tx->seq_done);
+}
+
+static void watch(struct smc_conn *conn, struct smc_wr_slot *slot)
+{
+	slot->done = data_done;
+	slot->owner = conn;
+	slot->cookie = conn->tx.ring.sent;
+	slot->epoch = conn->tx.ring.epoch;
+	slot->seq = conn->tx.seq;
+	smc_conn_get(conn);
+	conn->tx.inflight++;
+}
+
+/*
+ * WRITEs to post next. The reserve in the peer's memory is spent byte by byte with growing
+ * pauses: until the peer has left the lost link, too, what the byte makes it say goes there.
+ */
+static int plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop(&tx->urg), post_max(conn), piece);
+
+	if (!n || smc_ring_tx_window(&tx->ring) || time_after_eq(jiffies, tx->probe_at))
+		return n;
+	smc_conn_kick_by(conn, tx->probe_at - jiffies);
+	return 0;
+}
+
+static void take_writes(struct smc_conn_tx *tx, u32 len)
+{
+	if (!smc_ring_tx_window(&tx->ring)) {
+		tx->probe_at = jiffies + tx->probe_gap;
+		tx->probe_gap = min_t(unsigned long, 2 * tx->probe_gap, PROBE_MAX);
+	}
+	smc_ring_tx_sent(&tx->ring, len);
 }
 
 /* data path 3 to 5: one slot, one chain, one post. False: stop pushing. */
@@ -217,36 +342,26 @@ static bool push_one(struct smc_conn *conn, bool more)
 	int n = 0;
 
 	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && data_ready(conn, more))
-		n = smc_ring_tx_plan(&tx->ring, U64_MAX, post_max(conn), piece);
+		n = plan_writes(conn, piece);
 	if (!n && !cdc_due(conn))
 		return false;
-	slot = smc_wr_slot_get(conn->link->qp);
-	if (!slot) {
-		smc_stats_inc(conn->net, SMC_STAT_TX_NOSLOT);
-		tx->waiting = true;
+	if (!validated(conn))
 		return false;
-	}
-	tx->waiting = false;
+	slot = get_slot(conn);
+	if (!slot)
+		return false;
 	if (n) {
 		len = fill_writes(conn, piece, n, write);
-		smc_ring_tx_sent(&tx->ring, len);
-		slot->done = data_done;
-		slot->owner = conn;
-		slot->cookie = tx->ring.sent;
-		slot->epoch = tx->ring.epoch;
-	} else {
-		slot->done = NULL;
+		take_writes(tx, len);
 	}
-	signal = n || tx->state_due;
 	smc_cdc_build(conn, slot->buf);
-	if (n) {
-		smc_conn_get(conn);
-		tx->inflight++;
-	}
+	signal = watched(tx, n);
+	if (signal)
+		watch(conn, slot);
 	if (smc_wr_post(slot, SMC_CDC_LEN, write, n, signal)) {
-		/* the link is broken and says so on its own; what was planned is lost with it */
+		/* the link is broken and says so on its own: all is said again on another one */
 		smc_wr_slot_put(slot);
-		if (n) {
+		if (signal) {
 			tx->inflight--;
 			smc_conn_put(conn);
 		}
@@ -256,10 +371,50 @@ static bool push_one(struct smc_conn *conn, bool more)
 	if (tx->told_blocked && !blocked)
 		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
 	if (n) {
+		if (tx->resuming)
+			trace_smc_conn_resume(conn->token, conn->link->uid, len);
+		tx->resuming = false;
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, n);
 	}
 	return true;
+}
+
+/*
+ * The last message over a link that is to be left; it says whatever else is due. The peer
+ * is to answer, and our RNIC to tell.
+ */
+static void ask_to_leave(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	struct smc_wr_slot *slot = get_slot(conn);
+
+	if (!slot)
+		return;
+	smc_cdc_build(conn, slot->buf);
+	watch(conn, slot);
+	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, true)) {
+		/* as in push_one() */
+		smc_wr_slot_put(slot);
+		tx->inflight--;
+		smc_conn_put(conn);
+		return;
+	}
+	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	tx->heard = false;
+	tx->leave = SMC_LEAVE_WAIT;
+}
+
+/**
+ * smc_tx_probe_locked() - the next byte out of the reserve may go at once
+ * @conn: connection, conn->lock held
+ *
+ * We have gone to another link, or the peer says that it has.
+ */
+void smc_tx_probe_locked(struct smc_conn *conn)
+{
+	conn->tx.probe_at = jiffies;
+	conn->tx.probe_gap = PROBE_MIN;
 }
 
 /**
@@ -273,7 +428,10 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
 	    conn->state == SMC_CONN_INIT)
 		return;
-	while (push_one(conn, more))
+	if (conn->tx.leave == SMC_LEAVE_ASK)
+		ask_to_leave(conn);
+	/* who leaves is silent until it has gone, or stays */
+	while (!conn->tx.leave && push_one(conn, more))
 		;
 }
 
@@ -309,6 +467,8 @@ void smc_tx_consumer_update_locked(struct smc_conn *conn)
 void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
 {
 	conn->tx.state_due |= flags;
+	/* these do not wait until we have gone to another link: we stay */
+	conn->tx.leave = SMC_LEAVE_NO;
 	smc_tx_push_locked(conn, false);
 }
 

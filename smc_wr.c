@@ -18,10 +18,13 @@
 
 #include <linux/bottom_half.h>
 #include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <rdma/ib_cache.h>
 #include <smc/fault.h>
+#include <smc/proto/link_pick.h>
 #include <smc/wr.h>
 
 /*
@@ -184,12 +187,16 @@ static void retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 		local_bh_enable();
 		return;
 	}
+	if (last && status == IB_WC_SUCCESS && last->started)
+		qp->latency = smc_link_smooth(qp->latency, ktime_get_ns() - last->started);
 	list_for_each_entry_safe(slot, next, &qp->posted, entry) {
 		list_move_tail(&slot->entry, &retired);
 		slot->posted = false;
+		qp->bytes -= slot->bytes;
 		if (slot == last)
 			break;
 	}
+	qp->progress = jiffies;
 	spin_unlock(&qp->sq_lock);
 
 	list_for_each_entry(slot, &retired, entry)
@@ -383,6 +390,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	struct smc_qp *qp = slot->qp;
 	struct ib_send_wr send_wr;
 	struct ib_send_wr *first;
+	u64 now;
 	int rc, i;
 
 	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
@@ -404,6 +412,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	signal = signal || must_signal(qp, slot);
 	if (signal)
 		send_wr.send_flags |= IB_SEND_SIGNALED;
+	now = ktime_get_ns();
 	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (rc) {
 		/* part of it may be under way: nothing may follow */
@@ -413,6 +422,12 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	}
 	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
 	slot->posted = true;
+	slot->signaled = signal;
+	slot->since = jiffies;
+	slot->started = signal ? now : 0;
+	for (i = 0, slot->bytes = 0; i < nwrites; i++)
+		slot->bytes += writes[i].len;
+	qp->bytes += slot->bytes;
 	list_add_tail(&slot->entry, &qp->posted);
 out:
 	spin_unlock_bh(&qp->sq_lock);
@@ -434,6 +449,50 @@ bool smc_wr_qp_idle(struct smc_qp *qp)
 	idle = list_empty(&qp->posted) && !READ_ONCE(qp->reg_pending);
 	spin_unlock_bh(&qp->sq_lock);
 	return idle;
+}
+
+/**
+ * smc_wr_qp_waiting() - is the device to tell of a request
+ * @qp: queue pair
+ * @since: out: jiffies since when none has finished, while one was unfinished
+ *
+ * However long the queue, the count begins anew with each completion: a queue pair that is
+ * slow does not look like one that is stuck. What was posted unsignaled, and nothing
+ * signaled behind it, may be long done.
+ *
+ * Return: false if no completion is due.
+ */
+bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since)
+{
+	struct smc_wr_slot *slot;
+	bool due = false;
+
+	spin_lock_bh(&qp->sq_lock);
+	list_for_each_entry(slot, &qp->posted, entry) {
+		due = slot->signaled;
+		if (due)
+			break;
+	}
+	if (due)
+		*since = time_after(slot->since, qp->progress) ? slot->since : qp->progress;
+	spin_unlock_bh(&qp->sq_lock);
+	return due;
+}
+
+/**
+ * smc_wr_qp_load() - how busy is a queue pair
+ * @qp: queue pair
+ * @bytes: out: of WRITEs that have not completed
+ * @latency: out: ns from a post to its completion, smoothed; 0: none has completed
+ *
+ * Any context but hard interrupt.
+ */
+void smc_wr_qp_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
+{
+	spin_lock_bh(&qp->sq_lock);
+	*bytes = qp->bytes;
+	*latency = qp->latency;
+	spin_unlock_bh(&qp->sq_lock);
 }
 
 /* ---- memory registration ---- */
@@ -570,7 +629,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	/* not after the fence: a receive behind the marker of the drain would outlive it */
 	spin_lock(&qp->sq_lock);
-	if (!qp->broken)
+	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
 		rc = post_recv(recv);
 	spin_unlock(&qp->sq_lock);
 	local_bh_enable();
@@ -770,6 +829,7 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
 	mutex_init(&qp->reg_mutex);
 	init_waitqueue_head(&qp->wait);
 	INIT_WORK(&qp->kick_work, kick_work_fn);
+	qp->progress = jiffies;
 	qp->write_cqe.done = write_done;
 	qp->reg_cqe.done = reg_done;
 
@@ -878,52 +938,29 @@ int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	return rc;
 }
 
-/* qp_mutex held. From here on nobody posts, and flushed requests tell no one. */
-static void fence(struct smc_qp *qp)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	lockdep_assert_held(&qp->qp_mutex);
-	spin_lock_bh(&qp->sq_lock);
-	qp->broken = true;
-	qp->told = true;
-	spin_unlock_bh(&qp->sq_lock);
-	/* who refuses is asked again: by the drain */
-	if (qp->qp && !smc_fault_hit(SMC_FAULT_QP_ERR))
-		ib_modify_qp(qp->qp, &attr, IB_QP_STATE);
-}
-
-/**
- * smc_wr_qp_fence() - stop the peer's WRITEs
- * @qp: queue pair
- *
- * Moves it to ERR. Process context; may be repeated, also during and after the end.
- */
-void smc_wr_qp_fence(struct smc_qp *qp)
-{
-	mutex_lock(&qp->qp_mutex);
-	fence(qp);
-	mutex_unlock(&qp->qp_mutex);
-}
-
 /**
  * smc_wr_qp_drain() - fence, and wait for the last completion
  * @qp: queue pair
  *
  * On return the device is silent, no upcall runs or will run but that of a work
  * which smc_wr_qp_destroy() cancels, and done was called for every slot posted.
- * Process context. Waits for the device, which flushes a queue pair in ERR.
+ * Process context. Waits for the device, which flushes a queue pair in ERR, at most 10 s.
+ *
+ * Return: 0, or -ETIMEDOUT: it did not, and the queue pair is destroyed.
  */
-void smc_wr_qp_drain(struct smc_qp *qp)
+int smc_wr_qp_drain(struct smc_qp *qp)
 {
+	int rc = 0;
+
 	mutex_lock(&qp->qp_mutex);
-	fence(qp);
+	smc_wr_fence_begin(qp);
 	if (qp->qp && qp->receiving)
-		ib_drain_qp(qp->qp);
+		rc = smc_wr_fence_flush(qp);
 	qp->receiving = false;
 	mutex_unlock(&qp->qp_mutex);
 	/* what succeeded unsignaled and was not followed by a signaled one */
 	retire(qp, NULL, IB_WC_WR_FLUSH_ERR);
+	return rc;
 }
 
 /**
@@ -939,7 +976,7 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 	u32 i;
 
 	mutex_lock(&qp->qp_mutex);
-	fence(qp);
+	smc_wr_fence_begin(qp);
 	if (qp->qp)
 		ib_destroy_qp(qp->qp);
 	qp->qp = NULL;

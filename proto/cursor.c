@@ -544,23 +544,6 @@ void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cur
 }
 
 /**
- * smc_ring_rx_urgent() - locate the urgent byte of a CDC with flag U
- * @rx: receive side, after smc_ring_rx_peer() of that CDC
- * @pos: set to its position in the stream
- * @off: set to its offset in our element
- *
- * Return: 0, or -ENODATA if the byte was read before (a repeated CDC).
- */
-int smc_ring_rx_urgent(const struct smc_ring_rx *rx, u64 *pos, u32 *off)
-{
-	if (!smc_ring_rx_readable(rx))
-		return -ENODATA;
-	*pos = rx->produced - 1;
-	*off = ring_off(*pos, rx->size);
-	return 0;
-}
-
-/**
  * smc_cursor_move_str() - name for logs and tests
  * @move: outcome of taking a cursor over
  *

@@ -49,7 +49,7 @@ mkdir -p "$top/build"
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$vm/packages.txt"
 "$vm/fetch.sh" "$kernel"
 make -s -C "$top/tools" smcctl
-make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold
+make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold bench/smc_knock
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
@@ -71,7 +71,8 @@ rc=0
 "$vm/vm.py" --name bench --kernel "$kernel" --module intree --mtu 9000 --mem 768 --pcap off \
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
-	--add "$top/selftests/bench/smc_hold" --env "LABELS=$labels" --env "ROUNDS=$rounds" \
+	--add "$top/selftests/bench/smc_hold" --add "$top/selftests/bench/smc_knock" \
+	--env "LABELS=$labels" --env "ROUNDS=$rounds" \
 	--env "MS=${BENCH_MS:-1000}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
 [ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
 
@@ -90,7 +91,9 @@ echo
 cat <<END
 
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
-of that size, and both ways of ib_write_lat.  mem_N_*: of the client with N connections open, more
-than before: protection domains, completion queues, queue pairs, memory regions and their size;
-slab; memory no longer free (the test program's share too).  Written to build/bench.json.
+of that size, and both ways of ib_write_lat.  fallback_*: connect, a byte each way and close of
+what ends as TCP, for the server or the client has no SMC socket, or its host has no RNIC.
+mem_N_*: of the client with N connections open, more than before: protection domains, completion
+queues, queue pairs, memory regions and their size; slab; memory no longer free (the test
+program's share too).  Written to build/bench.json.
 END

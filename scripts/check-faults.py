@@ -25,7 +25,7 @@ FALLIBLE = re.compile(
     | \w*register\w* | \w*_create\w* | proc_\w+ | kthread_\w+
     | ib_(?:create|modify|map|dma_map|post|query|get_cached|resize|rereg|reg)_?\w*
     | rdma_(?:resolve|find|get|read|create|query)_\w+
-    | dma_map_\w+ | sg_\w*alloc\w*
+    | dma_map_\w+ | sg_\w*alloc\w* | (?:gen)?nlmsg_new | rhashtable_(?:init|\w*insert\w*)
     | kernel_(?:accept|sendmsg|recvmsg|bind|listen|connect|sendpage|getsockname)
     | sock_(?:map_fd|alloc\w*) | get_unused_fd\w*
     )$""",
@@ -34,12 +34,13 @@ FALLIBLE = re.compile(
 # ... and what looks so but does not fail, or is not ours to make fail.
 HARMLESS = re.compile(
     r"(\w*unregister\w*|\w*dealloc\w*|\w*_destroy\w*|proc_do\w+|ib_register_event_handler"
-    r"|sock_diag_register|vmalloc_to_page|\w*_mapping_error)$"
+    r"|sock_diag_register|vmalloc_to_page|\w*_mapping_error|memalloc_\w+_(?:save|restore))$"
 )
 # Places where the call cannot fail: (file, call) -> why
 EXEMPT = {
     ("smc_core.c", "__xa_store"): "replaces the index's mark, needs no memory",
     ("smc_carrier.c", "kernel_recvmsg"): "only drops what TCP has at hand",
+    ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("smc_fault.c", "*"): "is not part of the module that users run",
     ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }

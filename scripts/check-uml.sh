@@ -52,7 +52,7 @@ plain)
 	p=uml
 	run_options=(--bed uml)
 	patience=30000
-	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
 	api="inet smc smc_mapped smc6 smc_to_inet"
 	;;
 coverage)
@@ -60,7 +60,7 @@ coverage)
 	run_options=(--bed uml --ours "$top/build/{kver}$ours")
 	coverage=$top/build/coverage/runs
 	patience=30000
-	bulk="stream:64 random:8 pingpong:200 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
+	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
 	api="inet smc smc_mapped smc6 smc_to_inet"
 	;;
 debug)
@@ -68,7 +68,7 @@ debug)
 	run_options=(--bed uml-debug --mem 1024)
 	patience=90000
 	# what takes time there is packets
-	bulk="stream:4 random:1 pingpong:20 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
+	bulk="stream:4 random:1 pingpong:20 urgent:5 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	mtu=(--mtu 9000)
 	api="smc smc_to_inet"
 	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
@@ -107,6 +107,14 @@ run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 run "$p-groups-lost" --module ours --script "$cases/groups.sh" --timeout 400
 run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env INTREE=y --timeout 400
 
+# our module and the in-tree one, one after the other and beside each other
+if [ "$flavour" != debug ]; then
+	built=$top/build/$(basename "$(readlink -f \
+		"${SMC_VM_CACHE:-$top/.cache/vm}/kernels/uml-$kernel")")$ours
+	run "$p-order" --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
+		--add "$built/smc_diag.ko" --timeout 300
+fi
+
 # versions 1 and 2, IPv4 and IPv6
 run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" --timeout 500
 run "$p-versions-intree" --module ours,intree --script "$cases/versions.sh" --env INTREE=y \
@@ -141,17 +149,56 @@ run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 # which RNIC, and devices that change
 aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
+# the links of groups
+run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+# (the debug kernel takes too long for seventeen RNICs)
+[ "$flavour" = debug ] || run "$p-many-links" --topology netns --module ours \
+	--script "$cases/many_links.sh" --timeout 700
+# an in-tree peer forgets the RMBs that we take back
+run "$p-links-server" --links 2 --module ours,intree --script "$cases/links.sh" \
+	--env INTREE=client --env LINKS_OF=intree_gives_back:120 --timeout 200
+run "$p-links-client" --links 2 --module intree,ours --script "$cases/links.sh" \
+	--env INTREE=server --env LINKS_OF=intree_gives_back:120 --timeout 200
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
+# connections that lose a link and go on over another one; then our server has one RNIC, its
+# in-tree client two
+run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
+	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2" \
+	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1200
+# (not removed_2: an in-tree host that loses a device itself spoils what it sends, see compat.rst)
+run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
+	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
+	--env "PATIENCE=$((patience * 2))" --timeout 560
+# our client, an in-tree server, two RNICs each (a case each: the in-tree module hangs when a link
+# comes back to a device that is being removed)
+for way in removed_2 silent stalled_1; do
+	run "$p-failover-client-$way" --links 2 --mtu 9000 --module intree,ours \
+		--script "$cases/failover.sh" --env INTREE=server --env MIB=8 \
+		--env "WAYS=$way" --env "PATIENCE=$((patience * 2))" --timeout 560
+done
+# links that come and go at random, SEED and FLAPS from outside: "make check-long" for many
+flaps=${FLAPS:-4}
+[ "$flavour" = debug ] || run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
+	--script "$cases/failover.sh" --env WAYS=flaps --env "FLAPS=$flaps" \
+	--env "LIMIT=$((240 + flaps * 30))" --env STREAMS=32 --env PINGPONGS=32 --env MIB=4 \
+	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))" --timeout $((300 + flaps * 30))
+
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
-faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --script "$cases/faults.sh")
+faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --add "$tests/smc_netlink"
+	--script "$cases/faults.sh")
 if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
 	want "$p-ends" || want "$p-carrier"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
+	# how connections end, and what they run over: mostly waiting, here
+	aside run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
+		--timeout 1500
+	aside run "$p-carrier" "${faults[@]}" --script "$cases/carrier.sh" \
+		--add "$tests/smc_carrier" --timeout 900
 	# fewer of them, without virtual time: for leaks and lock order on the way back. Then what the
 	# rest of the kernel allocates while it serves our calls
 	run "$p-faults" "${faults[@]}" --env FAULT_NTH=1 --env FAULT_FEW=y --timeout 1500

@@ -24,7 +24,7 @@ runs=("$@")
 cases=$vm/cases
 out=${SMC_VM_CACHE:-$top/.cache/vm}/out
 traffic=(--script "$cases/traffic.sh" --timeout 900)
-quick="stream:16 random:4 pingpong:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
+quick="stream:16 random:4 pingpong:20 urgent:10 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
 # the harness itself, with the in-tree family on both hosts
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
@@ -43,6 +43,11 @@ run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env I
 
 # 100 first contacts in a row by an in-tree client, and some by ours
 run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
+
+# our module and the in-tree one, one after the other and beside each other
+built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
+run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
+	--add "$built/smc_diag.ko" --timeout 500
 
 # one group serves many; nothing is left behind
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500
@@ -81,6 +86,34 @@ run option-7 --module ours --kernel 7 --script "$cases/option.sh" --env WANT_OPT
 	--timeout 500
 judge option-7 "$vm/option.py" "$out/option-7/link0.pcap" agree mapped v6 plain_server \
 	plain_client many lost_syn lost_synack repeated filtered cookies fastopen no_room conntrack nat
+
+# ... towards kernels that have one: ours and the in-tree family of 6.12, in both roles
+over=(--script "$cases/option.sh" --timeout 300)
+with="agree mapped v6 many lost_syn nat"
+run option-7-6.12 --module ours --kernel 7,6.12 "${over[@]}" --env "OPTION=$with"
+# shellcheck disable=SC2086 # a list of cases
+judge option-7-6.12 "$vm/option.py" "$out/option-7-6.12/link0.pcap" $with
+# (an in-tree client does without SMC if its peer's address is v4-mapped)
+with="agree many lost_syn"
+run option-7-intree --module ours,intree --kernel 7,6.12 "${over[@]}" --env INTREE=client \
+	--env "OPTION=$with"
+# shellcheck disable=SC2086
+judge option-7-intree "$vm/option.py" "$out/option-7-intree/link0.pcap" $with
+with="agree mapped many lost_syn"
+run option-intree-7 --module intree,ours --kernel 6.12,7 "${over[@]}" --env INTREE=server \
+	--env "OPTION=$with"
+# shellcheck disable=SC2086
+judge option-intree-7 "$vm/option.py" "$out/option-intree-7/link0.pcap" $with
+
+# whose the carrier is, as far as User Mode Linux has not the means
+run carrier-7 --hosts 1 --module ours --kernel 7 --script "$cases/carrier.sh" \
+	--add "$top/selftests/smc_carrier" --env "CARRIER=destroyed destroyed_listener by_cgroup" --timeout 300
+
+# connections that lose a link and go on over another one, step by step as the trace points say
+failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh"
+	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
+run failover "${failover[@]}" --env WAYS=down_1
+run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900

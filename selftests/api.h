@@ -80,6 +80,8 @@ extern const struct api_group api_poll_group;
 extern const struct api_group api_close_group;
 extern const struct api_group api_process_group;
 extern const struct api_group api_option_group;
+extern const struct api_group api_urgent_group;
+extern const struct api_group api_sockopt_group;
 extern const struct api_group api_errno_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */
@@ -95,6 +97,7 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 
 /* Helpers on this side (api_util.c) */
 void api_pair(struct api_env *e, int *fd, int *rfd);
+void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd);
 void api_check_mode(struct api_env *e, int fd);
 int api_listener(struct api_env *e, struct tl_addr *at);
 int api_poll(int fd, short events, int timeout_ms);
@@ -116,6 +119,7 @@ int r_listen_at(struct api_env *e, const struct tl_proto *p, struct tl_addr *at,
 int r_connect(struct api_env *e, int rfd, const struct tl_addr *to);
 int r_accept(struct api_env *e, int rfd);
 int r_blackhole(struct api_env *e, struct tl_addr *at);
+long long r_send_flags(struct api_env *e, int rfd, u64 seed, u64 off, size_t len, int flags);
 long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len);
 long long r_recv(struct api_env *e, int rfd, u64 seed, u64 off, size_t len);
 long long r_recv_once(struct api_env *e, int rfd, size_t len);

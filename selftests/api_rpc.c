@@ -34,7 +34,7 @@ enum rpc_op {
  * @op: enum rpc_op
  * @fd: descriptor at the agent
  * @delay_ms: pause before the call
- * @arg: backlog, direction, events ...
+ * @arg: backlog, direction, events, flags ...
  * @timeout_ms: of RPC_POLL
  * @seed: names the byte stream
  * @off: offset in it
@@ -105,7 +105,8 @@ static long long agent_send(const struct rpc *c)
 		ssize_t sent;
 
 		tl_fill(c->seed, c->off + done, buf, n);
-		sent = send(c->fd, buf, n, MSG_NOSIGNAL);
+		/* flags that mean the last byte are for the last piece */
+		sent = send(c->fd, buf, n, MSG_NOSIGNAL | (done + n == c->len ? c->arg : 0));
 		if (sent < 0)
 			return done ? (long long)done : -1;
 		done += sent;
@@ -350,11 +351,16 @@ int r_accept(struct api_env *e, int rfd)
 	return call(e, &c, RPC_ACCEPT, rfd);
 }
 
-long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
+long long r_send_flags(struct api_env *e, int rfd, u64 seed, u64 off, size_t len, int flags)
 {
-	struct rpc c = { .seed = seed, .off = off, .len = len };
+	struct rpc c = { .seed = seed, .off = off, .len = len, .arg = flags };
 
 	return call(e, &c, RPC_SEND, rfd);
+}
+
+long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
+{
+	return r_send_flags(e, rfd, seed, off, len, 0);
 }
 
 /* Receives exactly @len bytes, or up to the end of the stream, and compares them. */

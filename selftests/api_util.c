@@ -88,6 +88,42 @@ void api_check_mode(struct api_env *e, int fd)
 }
 
 /**
+ * api_pair_of() - a connection between this side and the agent, over a prepared socket
+ * @e: environment; its role says who connects
+ * @prepare: called for the socket that connects, or for the one that listens; or NULL
+ * @fd: this end
+ * @rfd: the agent's end
+ *
+ * The mode is not looked at.
+ */
+void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
+{
+	struct tl_addr at;
+	int lfd;
+
+	if (e->role == API_PASSIVE) {
+		lfd = api_listener(e, &at);
+		if (prepare)
+			prepare(lfd);
+		*rfd = T_OK(r_socket(e, e->peer));
+		r_later(e, 0);
+		r_connect(e, *rfd, &at);
+		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
+		T_OK(r_join(e));
+		T_OK(close(lfd));
+		return;
+	}
+	at = e->remote;
+	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	if (prepare)
+		prepare(*fd);
+	T_OK(connect(*fd, &at.sa, at.len));
+	*rfd = T_OK(r_accept(e, lfd));
+	T_OK(r_close(e, lfd));
+}
+
+/**
  * api_pair() - a connection between this side and the agent
  * @e: environment; its role says who connects
  * @fd: this end
@@ -95,26 +131,7 @@ void api_check_mode(struct api_env *e, int fd)
  */
 void api_pair(struct api_env *e, int *fd, int *rfd)
 {
-	struct tl_addr at;
-	int lfd;
-
-	if (e->role == API_PASSIVE) {
-		lfd = api_listener(e, &at);
-		*rfd = T_OK(r_socket(e, e->peer));
-		r_later(e, 0);
-		r_connect(e, *rfd, &at);
-		*fd = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
-		T_OK(r_join(e));
-		T_OK(close(lfd));
-		api_check_mode(e, *fd);
-		return;
-	}
-	at = e->remote;
-	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
-	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
-	T_OK(connect(*fd, &at.sa, at.len));
-	*rfd = T_OK(r_accept(e, lfd));
-	T_OK(r_close(e, lfd));
+	api_pair_of(e, NULL, fd, rfd);
 	api_check_mode(e, *fd);
 }
 

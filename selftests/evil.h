@@ -111,6 +111,8 @@ enum evil_expect {
 	EVIL_TCP,		/* connect() succeeds, and the bytes are TCP's */
 	EVIL_EITHER,		/* one of the two */
 	EVIL_GREETING,		/* as EVIL_TCP, and the server speaks first */
+	EVIL_AGAIN,		/* as EVIL_TCP, on a second TCP connection */
+	EVIL_AGAIN_RUDE,	/* the same, and that is treated as the first one was */
 };
 
 /**

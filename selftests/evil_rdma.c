@@ -6,6 +6,7 @@
 #include "evil_link.h"
 
 #define WAIT_MS		15000
+#define NOT_READY_MS	30000
 #define FAR		0x40000000ULL	/* beyond every region there may be */
 
 /* The operation must come back as an error. */
@@ -212,6 +213,34 @@ static bool vanish(struct el_env *e)
 	return true;
 }
 
+/*
+ * No receive is posted again, so the server's messages are "not ready" for our RNIC, for
+ * ever; and we go on talking, so the link does not look dead.
+ */
+static bool never_ready(struct el_env *e)
+{
+	u64 until = tl_now_ns() + NOT_READY_MS * TL_NSEC_PER_MSEC;
+	u64 before = el_stat(e->witness, "link_stall");
+	struct smc_cdc_msg m;
+
+	e->l->mute = true;
+	while (tl_now_ns() < until) {
+		/* it has something to tell, and to do so at once */
+		if (e->l->status == IBV_WC_SUCCESS && el_write(e->a, 100))
+			return false;
+		el_next_cdc(e->a, &m);
+		m.flags = SMC_CDC_F_UPDATE_REQ;
+		if (e->l->status == IBV_WC_SUCCESS && el_cdc(e->a, &m))
+			return false;
+		el_poll(e->l);
+		tl_sleep_ms(20);
+		if (el_stat(e->witness, "link_stall") != before)
+			return true;
+	}
+	ktap_note("the link lives, %u messages came", e->a->nheard);
+	return false;
+}
+
 /* The application ends a connection whose peer takes nothing any more: it must not wait. */
 static bool deaf(struct el_env *e)
 {
@@ -244,6 +273,7 @@ const struct el_case el_rdma_cases[] = {
 	{ "rdma_invalidate",	invalidate,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_confirm_lies",	confirm_lies,		EL_UNHARMED,	"link_fail", 2, { 0 } },
 	{ "rdma_vanish",	vanish,			EL_LINK_DIES,	"link_fail", 1, { 0 } },
+	{ "rdma_never_ready",	never_ready,		EL_LINK_DIES,	"link_stall", 1, { 0 } },
 	{ "rdma_deaf",		deaf,			EL_JUDGED,	NULL, 0, { 0 } },
 };
 

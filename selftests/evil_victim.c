@@ -114,6 +114,28 @@ static bool nothing_to_read(struct victim *v, int fd)
 	return false;
 }
 
+static bool may_fail(enum evil_expect expect)
+{
+	/* a reset of the second connection may be faster than our look at it */
+	return expect == EVIL_FAILS || expect == EVIL_EITHER || expect == EVIL_AGAIN_RUDE;
+}
+
+/* Did our side try SMC, and then TCP alone? The reason tells; then who is answered is honest. */
+static void victim_again(struct victim *v, int fd)
+{
+	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
+	int rc = tl_diag_get(fd, v->proto, &diag);
+	bool again = !rc && diag.mode == TL_MODE_TCP && diag.reason == SMC_CLC_DECL_STRANGER;
+
+	if (v->answer->expect == EVIL_AGAIN_RUDE) {
+		v->ok = again;
+		v->no_smc = !again;
+		return;
+	}
+	v->ok = !victim_traffic(v, fd) && v->no_smc;
+	v->no_smc = !again;
+}
+
 /* A client remembers bad peers and leaves them alone for a while: not here. */
 static void forget_bad_peers(void)
 {
@@ -138,8 +160,9 @@ static void victim_try(struct victim *v)
 	if (ms > v->deadline_ms)
 		v->ok = false;
 	else if (err)
-		v->ok = fd >= 0 && (v->answer->expect == EVIL_FAILS ||
-				    v->answer->expect == EVIL_EITHER) && nothing_to_read(v, fd);
+		v->ok = fd >= 0 && may_fail(v->answer->expect) && nothing_to_read(v, fd);
+	else if (v->answer->expect == EVIL_AGAIN || v->answer->expect == EVIL_AGAIN_RUDE)
+		victim_again(v, fd);
 	else
 		v->ok = !victim_traffic(v, fd) && (v->no_smc || v->answer->expect != EVIL_FAILS);
 	if (fd >= 0)

@@ -120,6 +120,121 @@ static void timed_out_dead(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 }
 
+/* SOCK_DESTROY of one end: that one hears ECONNABORTED, the other one a reset. */
+static void destroyed(void)
+{
+	const struct tl_proto *protos[] = { tcp, smc };
+
+	for (int i = 0; i < ENDS_NR * 2; i++) {
+		const struct tl_proto *p = protos[i / 2];
+		enum ends_where where = i % 2;
+		int waiting = ends_listen(p, PORT);
+		struct ends_pair pair = ends_pair(p, waiting, PORT,
+						  p->smc ? TL_MODE_SMCR : TL_MODE_TCP);
+		struct tl_addr name = { .len = sizeof(name.ss) };
+		int want[ENDS_NR] = { ECONNRESET, ECONNRESET };
+
+		want[where] = ECONNABORTED;
+		getsockname(pair.fd[ENDS_CLIENT], &name.sa, &name.len);
+		ends_run(where, "/usr/sbin/ss -K -tn '( sport = :%u or dport = :%u )'",
+			 tl_addr_port(&name), tl_addr_port(&name));
+		for (int k = 0; k < ENDS_NR; k++) {
+			int err;
+
+			ends_check(ends_something(pair.fd[k], 0, 5000), "%s, end %d: told of it",
+				   p->name, k);
+			err = ends_error(pair.fd[k]);
+			ends_check(err == want[k], "%s, SOCK_DESTROY at %d, end %d: %s", p->name,
+				   where, k, tl_errno_name(err));
+			close(pair.fd[k]);
+		}
+		close(waiting);
+	}
+}
+
+/* A process that sleeps in accept(); it exits with the errno. */
+static pid_t accepting(int waiting)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	_exit(accept(waiting, NULL, NULL) < 0 ? errno : 0);
+}
+
+/* What it exited with, -1: it still sleeps. */
+static int accepted(pid_t pid, unsigned int msec)
+{
+	int status;
+
+	for (unsigned int i = 0; i < msec / 10; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		tl_sleep_ms(10);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return -1;
+}
+
+/**
+ * struct destroyed - what becomes of a listener by SOCK_DESTROY
+ * @accept: errno of an accept() that sleeps
+ * @again: of one that comes later
+ * @events: of poll()
+ * @error: SO_ERROR
+ * @queued: of a connection that waited to be accepted
+ * @anew: listen() once more
+ */
+struct destroyed {
+	int accept, again, events, error, queued, anew;
+};
+
+static struct destroyed destroy_listener(const struct tl_proto *p)
+{
+	int waiting = ends_listen(p, PORT), idle = ends_listen(p, PORT + 1), fd;
+	struct pollfd pfd = { .fd = waiting };
+	struct destroyed d;
+	pid_t pid;
+
+	fd = ends_connect(p, PORT + 1);
+	pid = accepting(waiting);
+	tl_sleep_ms(200);
+	ends_run(ENDS_SERVER, "/usr/sbin/ss -K -ltn '( sport = :%u or sport = :%u )'", PORT,
+		 PORT + 1);
+	d.accept = accepted(pid, 5000);
+	ends_something(fd, 0, 5000);
+	d.queued = ends_error(fd);
+	close(fd);
+	ends_something(idle, 0, 5000);
+	tl_set_nonblock(idle, true);
+	d.again = accept(idle, NULL, NULL) < 0 ? errno : 0;
+	poll(&pfd, 1, 0);
+	d.events = pfd.revents;
+	d.error = ends_error(waiting);
+	/* what TCP accepts from then on has been shut down, and so is of no use */
+	d.anew = listen(waiting, 8) ? errno : 0;
+	close(waiting);
+	close(idle);
+	printf("# %s: accept %s, later %s, poll %x, SO_ERROR %s, queued %s\n", p->name,
+	       d.accept < 0 ? "sleeps" : tl_errno_name(d.accept), tl_errno_name(d.again), d.events,
+	       tl_errno_name(d.error), tl_errno_name(d.queued));
+	return d;
+}
+
+/* SOCK_DESTROY of a listener: accept() and poll() tell what TCP's tell. */
+static void destroyed_listener(void)
+{
+	struct destroyed t = destroy_listener(tcp), s = destroy_listener(smc);
+
+	ends_check(t.accept == EINVAL && s.accept == EINVAL, "accept() that slept: EINVAL");
+	ends_check(t.again == s.again, "accept() afterwards");
+	ends_check((t.events & POLLHUP) && t.events == s.events, "the events of poll()");
+	ends_check(t.error == ECONNABORTED && t.error == s.error, "SO_ERROR");
+	ends_check(t.queued == ECONNRESET && t.queued == s.queued, "a connection not yet accepted");
+	ends_check(!t.anew && !s.anew, "listen() once more");
+}
+
 /* ---- whose it is ---- */
 
 /* Runs @fn in a process of its own, in a control group and as a user; true if it returns so. */
@@ -229,6 +344,47 @@ static void filtered(void)
 				   c[k].proto->name, names[i], after[i] - before[i]);
 		close(fd);
 		close(waiting);
+	}
+}
+
+#define SYS_CGROUPS	"/sys/fs/cgroup"	/* where nft looks for them */
+
+/*
+ * The same by control group: of the process that connects, and of one that made a listener and
+ * is of another group when it accepts.
+ */
+static void by_cgroup(void)
+{
+	static const char * const cgroups[] = { CGROUPS "/connects", CGROUPS "/listens" };
+	struct connection c[] = { { tcp, TL_MODE_TCP }, { smc, TL_MODE_SMCR } };
+	static const char * const names[] = { "connects", "listens" };
+
+	for (int i = 0; i < 2; i++)
+		make_cgroup(cgroups[i]);
+	if (mount("none", SYS_CGROUPS, "cgroup2", 0, NULL) && errno != EBUSY)
+		ends_die(SYS_CGROUPS);
+	count_packets(ENDS_CLIENT, names[0], "tcp dport 4480 socket cgroupv2 level 1 connects");
+	count_packets(ENDS_SERVER, names[1], "tcp sport 4480 socket cgroupv2 level 1 listens");
+	for (size_t k = 0; k < TL_ARRAY_SIZE(c); k++) {
+		long before[] = {
+			packets_of(ENDS_CLIENT, names[0]), packets_of(ENDS_SERVER, names[1]),
+		};
+		int waiting, fd;
+
+		ends_put(cgroups[1], "cgroup.procs", "0");
+		waiting = ends_listen(c[k].proto, PORT);
+		ends_put(CGROUPS, "cgroup.procs", "0");
+		ends_check(as(cgroups[0], 0, connects_marked, &c[k]), "%s connects",
+			   c[k].proto->name);
+		fd = accept(waiting, NULL, NULL);
+		close(fd);
+		tl_sleep_ms(100);
+		close(waiting);
+		ends_check(packets_of(ENDS_CLIENT, names[0]) - before[0] >= 2, "%s: the client's",
+			   c[k].proto->name);
+		/* a SYN-ACK has no owner yet, a FIN has */
+		ends_check(packets_of(ENDS_SERVER, names[1]) - before[1] >= 1, "%s: the server's",
+			   c[k].proto->name);
 	}
 }
 
@@ -431,13 +587,85 @@ static void memory_test(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* A listener of the group, whose children are accepted only later, and never read. */
+static void hoard(const struct tl_proto *p, int tell)
+{
+	int waiting = ends_listen(p, PORT + 2);
+	char c = 'l';
+
+	if (waiting < 0 || write(tell, &c, 1) != 1)
+		_exit(1);
+	tl_sleep_ms(1000);
+	while (accept(waiting, NULL, NULL) >= 0)
+		;
+	_exit(1);
+}
+
+/* KiB of TCP's memory that the group has of connections whose bytes nobody reads. */
+static long received_kib(const struct tl_proto *p, const char *cgroup)
+{
+	long kib;
+	int told[2], fd[4];
+	pid_t pid;
+	char c;
+
+	if (pipe(told))
+		ends_die("pipe");
+	pid = fork();
+	if (!pid) {
+		ends_put(cgroup, "cgroup.procs", "0");
+		hoard(p, told[1]);
+	}
+	ends_check(read(told[0], &c, 1) == 1, "%s: a listener", p->name);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++) {
+		fd[i] = ends_connect(tcp, PORT + 2);
+		ends_check(fd[i] >= 0 && ends_fill(fd[i], i) > 65536, "%s: bytes", p->name);
+	}
+	tl_sleep_ms(2000);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++)
+		ends_fill(fd[i], i);
+	kib = group_value(cgroup, "memory.stat", "sock") >> 10;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	close(told[0]);
+	close(told[1]);
+	return kib;
+}
+
+/* What a group's connections over TCP have received is the group's, in the end nothing. */
+static void received_test(void)
+{
+	static const char * const cgroup = CGROUPS "/received";
+	long of_tcp, of_smc, left = -1;
+
+	make_cgroup(cgroup);
+	ends_put(CGROUPS, "cgroup.subtree_control", "+memory");
+	of_tcp = received_kib(tcp, cgroup);
+	of_smc = received_kib(smc, cgroup);
+	printf("# %ld KiB charged with TCP sockets, %ld with SMC sockets\n", of_tcp, of_smc);
+	ends_check(of_tcp >= 64, "TCP charges");
+	ends_check(of_smc >= of_tcp / 2, "and so do we");
+	/* statistics are gathered every other second */
+	for (int i = 0; i < 100 && left; i++) {
+		left = group_value(cgroup, "memory.stat", "sock");
+		tl_sleep_ms(100);
+	}
+	ends_check(!left, "%ld bytes stay", left);
+}
+
 static const struct ends_test tests[] = {
 	{ "reset", reset_test },
 	{ "timed_out", timed_out },
 	{ "timed_out_dead", timed_out_dead },
+	{ "destroyed", destroyed },
+	{ "destroyed_listener", destroyed_listener },
+	{ "by_cgroup", by_cgroup },
 	{ "filtered", filtered },
 	{ "hooks", hooks_test },
 	{ "memory", memory_test },
+	{ "received", received_test },
 };
 
 /* smc_carrier: the names of all tests; smc_carrier NAME: one of them */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "ends_uring.h"
 
 #define PORT	4470
 #define SEED	77
@@ -361,6 +362,7 @@ static void disabled(void)
 
 static const struct ends_test tests[] = {
 	{ "matrix", matrix },
+	{ "uring", ends_uring },
 	{ "gone", gone },
 	{ "disabled", disabled },
 };

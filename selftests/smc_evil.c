@@ -53,6 +53,7 @@ static void bad_usage(void)
 		"usage: smc_evil client --connect ADDR [options]\n"
 		"       smc_evil server [options]\n"
 		"       smc_evil victim --connect ADDR [options]\n"
+		"       smc_evil ports\n"
 		"       smc_evil selfcheck\n"
 		"  --connect ADDR    the server to attack, or the hostile one to meet\n"
 		"  --bind ADDR       server: where to listen; client: own address\n"
@@ -158,6 +159,14 @@ static int server_main(const char * const val[], const struct tl_proto *p)
 	return KTAP_FAIL;
 }
 
+/* Which behaviour a server has at which port. */
+static int ports_main(const char * const val[])
+{
+	for (unsigned int i = 0; i < evil_nr_answers; i++)
+		printf("%s %u\n", evil_answers[i].name, number(val[O_PORT], ANSWER_PORT) + i);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *val[O_NR] = { NULL };
@@ -183,6 +192,8 @@ int main(int argc, char **argv)
 		return evil_victim_run(p, val[O_CONNECT], number(val[O_PORT], ANSWER_PORT),
 				       number(val[O_DEADLINE], 12000), number(val[O_JOBS], 16),
 				       val[O_ONLY], val[O_STRICT]);
+	if (!strcmp(argv[1], "ports"))
+		return ports_main(val);
 	if (!strcmp(argv[1], "selfcheck"))
 		return selfcheck_main();
 	bad_usage();

@@ -4,6 +4,7 @@
  * to whom. Changes the user EIDs of this namespace and ends with those it began with.
  */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -232,6 +233,242 @@ static bool fback(void)
 	       HOLDS(after.count == before.count + ROUNDS);
 }
 
+/* ---- the operator's orders ---- */
+
+#define OWN_ADD_LINK		128
+#define OWN_DEL_LINK		129
+#define OWN_DEL_LGR		130
+
+/* The first attribute of all of them is the group; its number is that of the EID's. */
+static int group_order(u8 cmd, u32 id, size_t size)
+{
+	return tl_genl_smc(cmd, false, (const char *)&id, size, NULL, NULL);
+}
+
+/* What needs a group with two links is in links.sh. */
+static bool orders(void)
+{
+	return HOLDS(order(OWN_ADD_LINK) == -EINVAL) & HOLDS(order(OWN_DEL_LINK) == -EINVAL) &
+	       HOLDS(order(OWN_DEL_LGR) == -EINVAL) &
+	       HOLDS(group_order(OWN_ADD_LINK, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(OWN_DEL_LGR, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(OWN_DEL_LINK, 7, 4) == -EINVAL) &
+	       HOLDS(group_order(OWN_ADD_LINK, 7, 2) < 0) &
+	       HOLDS(order(OWN_DEL_LGR + 1) == -EOPNOTSUPP);
+}
+
+/* ---- groups, links, devices ---- */
+
+/* newer than the oldest headers */
+#define NLA_LGR_R_SNDBUF_ALLOC		12
+#define NLA_LGR_R_RMB_ALLOC		13
+#define NLA_STATS_T_RX_RMB_USAGE	20
+
+#define LINK_ACTIVE		3
+
+static const char *own_address;
+
+/**
+ * struct links - what is told while one connection of this host with itself is open
+ * @groups: groups with that connection: one as client, one as server
+ * @links: their links
+ * @in_group: such a group was told, its links follow
+ * @uid: user IDs of both links
+ * @peer_uid: those of their peers
+ * @ok: nothing was wrong so far
+ */
+struct links {
+	int groups;
+	int links;
+	bool in_group;
+	u64 uid[2];
+	u64 peer_uid[2];
+	bool ok;
+};
+
+static void take_group(struct links *l, const void *attrs, size_t len)
+{
+	l->in_group = number(attrs, len, SMC_NLA_LGR_R_CONNS_NUM, 4) == 1;
+	if (!l->in_group)
+		return;
+	l->groups++;
+	l->ok &= HOLDS((number(attrs, len, SMC_NLA_LGR_R_ID, 4) & 0xff) == 0) &
+		 HOLDS(number(attrs, len, SMC_NLA_LGR_R_ROLE, 1) <= 1) &
+		 HOLDS(number(attrs, len, SMC_NLA_LGR_R_TYPE, 1) == 1) &
+		 HOLDS(number(attrs, len, NLA_LGR_R_RMB_ALLOC, 4) >= 16384) &
+		 HOLDS(number(attrs, len, NLA_LGR_R_SNDBUF_ALLOC, 4) >= 16384);
+}
+
+/* Both ends of a link are on one RNIC here. */
+static void take_link(const void *attrs, size_t len, void *arg)
+{
+	const char *dev, *gid, *peer_gid;
+	size_t nest_len, size;
+	struct links *l = arg;
+	const void *nest;
+
+	nest = tl_genl_attr(attrs, len, SMC_GEN_LGR_SMCR, &nest_len);
+	if (nest)
+		take_group(l, nest, nest_len);
+	nest = tl_genl_attr(attrs, len, SMC_GEN_LINK_SMCR, &nest_len);
+	if (!nest || !l->in_group || !HOLDS(l->links < 2))
+		return;
+	dev = tl_genl_attr(nest, nest_len, SMC_NLA_LINK_IB_DEV, NULL);
+	gid = tl_genl_attr(nest, nest_len, SMC_NLA_LINK_GID, &size);
+	peer_gid = tl_genl_attr(nest, nest_len, SMC_NLA_LINK_PEER_GID, NULL);
+	l->ok &= HOLDS(dev && !strcmp(dev, "rxe0")) &
+		 HOLDS(gid && size == 40 && peer_gid && !strcmp(gid, peer_gid)) &
+		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_ID, 1) == 1) &
+		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_IB_PORT, 1) == 1) &
+		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_CONN_CNT, 4) == 1) &
+		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_NET_DEV, 4) == if_nametoindex("lo")) &
+		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_STATE, 4) == LINK_ACTIVE);
+	l->uid[l->links] = number(nest, nest_len, SMC_NLA_LINK_UID, 4);
+	l->peer_uid[l->links++] = number(nest, nest_len, SMC_NLA_LINK_PEER_UID, 4);
+}
+
+static void take_device(const void *attrs, size_t len, void *arg)
+{
+	const char *name;
+	bool *ok = arg;
+
+	attrs = tl_genl_attr(attrs, len, SMC_GEN_DEV_SMCR, &len);
+	name = tl_genl_attr(attrs, len, SMC_NLA_DEV_IB_NAME, NULL);
+	if (!HOLDS(name && !strcmp(name, "rxe0")) ||
+	    !HOLDS(number(attrs, len, SMC_NLA_DEV_IS_CRIT, 1) == 1) ||
+	    !HOLDS(!tl_genl_attr(attrs, len, SMC_NLA_DEV_PORT2, NULL)))
+		return;
+	attrs = tl_genl_attr(attrs, len, SMC_NLA_DEV_PORT, &len);
+	*ok = HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_VALID, 1) == 1) &
+	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_STATE, 1) == 1) &
+	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_PNET_USR, 1) == 0) &
+	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_NETDEV, 4) == if_nametoindex("lo")) &
+	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_LNK_CNT, 4) >= 2);
+}
+
+/**
+ * struct stats - what the case looks at
+ * @sent: bytes
+ * @received: bytes
+ * @calls: send calls of up to 8 KiB
+ * @big: send calls of more, up to 16 KiB
+ * @conns: client and server handshakes of version 2
+ * @sizes: RMBEs of new connections
+ * @memory: bytes of RMBs
+ */
+struct stats {
+	u64 sent, received, calls, big, conns, sizes, memory;
+};
+
+static u64 sum_of(const void *attrs, size_t len, u16 table)
+{
+	u64 sum = 0;
+	int i;
+
+	attrs = tl_genl_attr(attrs, len, table, &len);
+	for (i = SMC_NLA_STATS_PLOAD_8K; attrs && i <= SMC_NLA_STATS_PLOAD_G_1024K; i++)
+		sum += number(attrs, len, i, 8);
+	return attrs ? sum : ~0ULL;
+}
+
+static void take_stats(const void *attrs, size_t len, void *arg)
+{
+	struct stats *s = arg;
+	const void *tx;
+	size_t tx_len;
+
+	attrs = tl_genl_attr(attrs, len, SMC_GEN_STATS, &len);
+	if (!HOLDS(attrs && tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCD_TECH, NULL)) ||
+	    !HOLDS(number(attrs, len, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 8) == 0))
+		return;
+	attrs = tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCR_TECH, &len);
+	tx = tl_genl_attr(attrs, len, SMC_NLA_STATS_T_TXPLOAD_SIZE, &tx_len);
+	if (!HOLDS(attrs && tx))
+		return;
+	s->sent = number(attrs, len, SMC_NLA_STATS_T_TX_BYTES, 8);
+	s->received = number(attrs, len, SMC_NLA_STATS_T_RX_BYTES, 8);
+	s->calls = number(tx, tx_len, SMC_NLA_STATS_PLOAD_8K, 8);
+	s->big = number(tx, tx_len, SMC_NLA_STATS_PLOAD_16K, 8);
+	s->conns = number(attrs, len, SMC_NLA_STATS_T_CLNT_V2_SUCC, 8) +
+		   number(attrs, len, SMC_NLA_STATS_T_SRV_V2_SUCC, 8);
+	s->sizes = sum_of(attrs, len, SMC_NLA_STATS_T_RX_RMB_SIZE);
+	s->memory = number(attrs, len, NLA_STATS_T_RX_RMB_USAGE, 4);
+}
+
+/* One connection with itself, three messages: every number moves by what was done. */
+static bool stats(void)
+{
+	static char buf[10000], got[10000];
+	static const size_t sizes[] = { 1, 8192, 10000 };
+	const struct tl_proto *smc = tl_proto_find("smc");
+	struct stats before = { 0 }, after = { 0 };
+	int listener, fd, child;
+	struct tl_addr at;
+	bool ok;
+
+	if (!HOLDS(!tl_addr_parse(&at, smc, own_address, 0)))
+		return false;
+	ok = HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &before) == 1);
+	listener = tl_listen(smc, &at, 4);
+	fd = listener < 0 ? -1 : tl_connect(smc, NULL, &at);
+	child = fd < 0 ? -1 : accept(listener, NULL, NULL);
+	ok &= HOLDS(child >= 0);
+	for (size_t i = 0; ok && i < TL_ARRAY_SIZE(sizes); i++)
+		ok = HOLDS(send(fd, buf, sizes[i], 0) == (ssize_t)sizes[i]) &&
+		     HOLDS(tl_recv_all(child, got, sizes[i]) == (ssize_t)sizes[i]);
+	ok &= HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &after) == 1);
+	ok &= HOLDS(after.sent - before.sent == 18193) &
+	      HOLDS(after.received - before.received == 18193) &
+	      HOLDS(after.calls - before.calls == 2) & HOLDS(after.big - before.big == 1) &
+	      HOLDS(after.conns - before.conns == 2) & HOLDS(after.sizes - before.sizes == 2) &
+	      HOLDS(after.memory >= 65536);
+	if (child >= 0)
+		close(child);
+	if (fd >= 0)
+		close(fd);
+	if (listener >= 0)
+		close(listener);
+	return ok;
+}
+
+static bool with_connection(void)
+{
+	struct links groups = { .ok = true }, links = { .ok = true };
+	bool dev_ok = false, ok;
+
+	ok = HOLDS(dump(SMC_NETLINK_GET_LGR_SMCR, take_link, &groups) >= 2) &
+	     HOLDS(groups.groups == 2 && !groups.links) & groups.ok;
+	ok &= HOLDS(dump(SMC_NETLINK_GET_LINK_SMCR, take_link, &links) >= 4) &
+	      HOLDS(links.groups == 2 && links.links == 2) & links.ok;
+	ok &= HOLDS(links.uid[0] && links.uid[0] == links.peer_uid[1]) &
+	      HOLDS(links.uid[1] && links.uid[1] == links.peer_uid[0]);
+	ok &= HOLDS(dump(SMC_NETLINK_GET_DEV_SMCR, take_device, &dev_ok) == 1) & dev_ok;
+	return ok;
+}
+
+static bool objects(void)
+{
+	const struct tl_proto *smc = tl_proto_find("smc");
+	int listener, fd, child;
+	struct tl_addr at;
+	bool ok = false;
+
+	if (!HOLDS(!tl_addr_parse(&at, smc, own_address, 0)))
+		return false;
+	listener = tl_listen(smc, &at, 4);
+	fd = listener < 0 ? -1 : tl_connect(smc, NULL, &at);
+	child = fd < 0 ? -1 : accept(listener, NULL, NULL);
+	if (HOLDS(child >= 0))
+		ok = with_connection();
+	if (child >= 0)
+		close(child);
+	if (fd >= 0)
+		close(fd);
+	if (listener >= 0)
+		close(listener);
+	return ok;
+}
+
 /* ---- PNET IDs ---- */
 
 struct pnets {
@@ -341,6 +578,7 @@ static bool as_nobody(void)
 	static const u8 cmds[] = {
 		SMC_NETLINK_FLUSH_UEID, SMC_NETLINK_ENABLE_SEID, SMC_NETLINK_DISABLE_SEID,
 		SMC_NETLINK_ENABLE_HS_LIMITATION, SMC_NETLINK_DISABLE_HS_LIMITATION,
+		OWN_ADD_LINK, OWN_DEL_LINK, OWN_DEL_LGR,
 	};
 	bool ok = HOLDS(!setuid(NOBODY));
 
@@ -369,18 +607,42 @@ static bool rights(void)
 	return HOLDS(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
-int main(void)
+/* For fault sites: how many entries an ID has, or the error with which asking ends. */
+static int ask_pnet(const char *id)
+{
+	const struct tl_pnet entry = { .id = id };
+	struct pnets p = { .ok = true };
+	int n = tl_genl_pnet(SMC_PNETID_GET, 0, &entry, take_pnet, &p);
+
+	if (n < 0)
+		printf("%s\n", tl_errno_name(-n));
+	else
+		printf("%d\n", n);
+	return n < 0 || !p.ok;
+}
+
+int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		bool (*fn)(void);
 	} rows[] = {
 		{ "sys_info", sys_info }, { "smcd", smcd }, { "ueid", ueid },
-		{ "hs_limit", hs_limit }, { "fback", fback }, { "pnet_names", pnet_names },
-		{ "pnet_table", pnet_table }, { "pnet_many", pnet_many }, { "rights", rights },
+		{ "hs_limit", hs_limit }, { "fback", fback }, { "objects", objects },
+		{ "orders", orders }, { "stats", stats },
+		{ "pnet_names", pnet_names }, { "pnet_table", pnet_table },
+		{ "pnet_many", pnet_many }, { "rights", rights },
 	};
 	struct ktap ktap = { 0 };
 
+	if (argc == 3 && !strcmp(argv[1], "pnet"))
+		return ask_pnet(argv[2]);
+	if (argc != 2) {
+		fprintf(stderr, "usage: smc_netlink ADDRESS (own one, with RDMA to itself)\n"
+			"       smc_netlink pnet ID\n");
+		return KTAP_FAIL;
+	}
+	own_address = argv[1];
 	ktap_plan(TL_ARRAY_SIZE(rows));
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		ktap_result(&ktap, rows[i].fn(), rows[i].name);

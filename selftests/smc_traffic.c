@@ -52,7 +52,7 @@ static struct options opt = {
 };
 
 static struct ktap ktap;
-static sigset_t stop_signal;		/* ends "hold"; blocked there */
+static sigset_t stop_signal;		/* ends "hold" and the pause of "idle"; blocked there */
 
 static u64 next_seed(void)
 {
@@ -154,7 +154,7 @@ static int cmp_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
+static void run_messages(unsigned long count, u16 flags, const char *name)
 {
 	static const unsigned int sizes[] = { 1, 2, 44, 45, 1024, 4096, 16384, 65535, 65536 };
 	u64 *rtt = calloc(count, sizeof(*rtt));
@@ -163,14 +163,18 @@ static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
 	int fd = trf_client_connect(&c, &out);
 	int err = fd < 0 ? fd : 0;
 
-	(void)io;
 	if (!rtt)
 		err = trf_fail(&out, -ENOMEM, "no memory");
 	for (size_t i = 0; !err && i < TL_ARRAY_SIZE(sizes); i++) {
 		struct trf_req req;
 
+		/* in-tree readers keep a byte that comes alone, and its writer, for ever */
+		if (flags & TRF_F_URGENT && sizes[i] == 1 &&
+		    (opt.client_intree || opt.server_intree))
+			continue;
 		c.seed = next_seed();
 		trf_client_req(&c, &req, TRF_PINGPONG);
+		req.flags |= flags;
 		req.to_server = sizes[i];
 		req.count = count;
 		err = trf_client_pingpong(&c, fd, &req, rtt, &out);
@@ -185,6 +189,19 @@ static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
 		close(fd);
 	free(rtt);
 	report(&out, name);
+}
+
+static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
+{
+	(void)io;
+	run_messages(count, 0, name);
+}
+
+/* The last byte of each message is urgent, and read out of band. */
+static void run_urgent(unsigned long count, enum trf_io io, const char *name)
+{
+	(void)io;
+	run_messages(count, TRF_F_URGENT, name);
 }
 
 static void run_connects(unsigned long count, enum trf_io io, const char *name)
@@ -478,8 +495,10 @@ static void run_reset(unsigned long bytes, enum trf_io io, const char *name)
 	}
 }
 
+/* A pause until SIGTERM, or so long; then the connection has to be as good as before. */
 static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
 {
+	struct timespec pause = { .tv_sec = seconds };
 	struct trf_client c = opt.client;
 	struct trf_outcome out;
 	int fd, err = 0;
@@ -490,7 +509,7 @@ static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
 		struct trf_req req;
 
 		if (round)
-			tl_sleep_ms(seconds * 1000);
+			sigtimedwait(&stop_signal, NULL, &pause);
 		c.seed = next_seed();
 		trf_client_req(&c, &req, TRF_STREAM);
 		req.timeout_ms += seconds * 1000;
@@ -510,6 +529,7 @@ static const struct subtest subtests[] = {
 	{ "stream",	run_stream,	64,	1, true },
 	{ "random",	run_random,	8,	1, true },
 	{ "pingpong",	run_pingpong,	50,	1, false },
+	{ "urgent",	run_urgent,	20,	1, false },
 	{ "connects",	run_connects,	200,	1, false },
 	{ "contacts",	run_contacts,	100,	1, false },
 	{ "burst",	run_burst,	50,	1, false },
@@ -634,7 +654,7 @@ static int client_main(char **words, int nr)
 	ktap_plan(planned);
 	sigemptyset(&stop_signal);
 	for (int i = 0; i < nr_sel; i++) {
-		if (sel[i].test->run == run_hold)
+		if (sel[i].test->run == run_hold || sel[i].test->run == run_idle)
 			sigaddset(&stop_signal, SIGTERM);
 	}
 	sigprocmask(SIG_BLOCK, &stop_signal, NULL);

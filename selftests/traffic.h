@@ -43,6 +43,7 @@ enum trf_io {
 #define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
+#define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
 
 /**
  * struct trf_req - request, big endian on the wire
@@ -142,6 +143,8 @@ static inline u64 trf_seed_to_client(u64 seed)
 int trf_stream_run(struct trf_stream *s);
 int trf_send_piece(int fd, u64 seed, u64 off, u64 len);
 int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good);
+int trf_msg_send(int fd, const struct trf_req *req, const u8 *buf);
+int trf_msg_recv(int fd, const struct trf_req *req, u8 *buf);
 int trf_expect_eof(int fd);
 int trf_reset_now(int fd, bool linger, unsigned int timeout_ms);
 const char *trf_io_name(enum trf_io io);

@@ -188,19 +188,17 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 static int pingpong_round(int fd, const struct trf_req *req, u8 *buf, u64 off)
 {
 	bool check = !(req->flags & TRF_F_NOCHECK);
-	ssize_t n;
+	u64 len = req->to_server;
+	int err;
 
 	if (check)
-		tl_fill(trf_seed_to_server(req->seed), off, buf, req->to_server);
-	n = tl_send_all(fd, buf, req->to_server);
-	if (n < 0)
-		return n;
-	n = tl_recv_all(fd, buf, req->to_server);
-	if (n != (ssize_t)req->to_server)
-		return n < 0 ? n : -ECONNABORTED;
-	if (check && tl_check(trf_seed_to_client(req->seed), off, buf, n) >= 0)
-		return -EBADMSG;
-	return 0;
+		tl_fill(trf_seed_to_server(req->seed), off, buf, len);
+	err = trf_msg_send(fd, req, buf);
+	if (!err)
+		err = trf_msg_recv(fd, req, buf);
+	if (!err && check && tl_check(trf_seed_to_client(req->seed), off, buf, len) >= 0)
+		err = -EBADMSG;
+	return err;
 }
 
 /**

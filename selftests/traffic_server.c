@@ -134,24 +134,20 @@ static int serve_pingpong(int fd, const struct trf_req *req, struct trf_verdict 
 	int err = buf ? 0 : -ENOMEM;
 
 	for (u64 i = 0; !err && i < req->count; i++) {
-		u64 off = i * req->to_server;
-		ssize_t n = tl_recv_all(fd, buf, req->to_server);
+		u64 len = req->to_server, off = i * len;
 
-		if (n != (ssize_t)req->to_server) {
-			err = n < 0 ? n : -ECONNABORTED;
+		err = trf_msg_recv(fd, req, buf);
+		if (err)
 			break;
-		}
-		if (check && tl_check(trf_seed_to_server(req->seed), off, buf, n) >= 0) {
+		if (check && tl_check(trf_seed_to_server(req->seed), off, buf, len) >= 0) {
 			v->bad_off = off;
 			err = -EBADMSG;
 			break;
 		}
-		v->bytes += n;
+		v->bytes += len;
 		if (check)
-			tl_fill(trf_seed_to_client(req->seed), off, buf, n);
-		n = tl_send_all(fd, buf, req->to_server);
-		if (n < 0)
-			err = n;
+			tl_fill(trf_seed_to_client(req->seed), off, buf, len);
+		err = trf_msg_send(fd, req, buf);
 	}
 	free(buf);
 	return err;

@@ -341,6 +341,48 @@ int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good)
 	return ret;
 }
 
+/* Sends a message of a ping-pong. */
+int trf_msg_send(int fd, const struct trf_req *req, const u8 *buf)
+{
+	int flags = MSG_NOSIGNAL | (req->flags & TRF_F_URGENT ? MSG_OOB : 0);
+	u64 done = 0;
+
+	while (done < req->to_server) {
+		ssize_t n = send(fd, buf + done, req->to_server - done, flags);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? n : 0;
+	}
+	return 0;
+}
+
+/* The urgent byte, when it is there and not before. */
+static int recv_urgent(int fd, const struct trf_req *req, u8 *byte)
+{
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+	int n = poll(&p, 1, req->timeout_ms);
+
+	if (n <= 0)
+		return n ? -errno : -ETIMEDOUT;
+	n = recv(fd, byte, 1, MSG_OOB);
+	if (n < 0)
+		return -errno;
+	return n ? 0 : -ECONNABORTED;
+}
+
+/* Receives one, 0 or a negative errno. */
+int trf_msg_recv(int fd, const struct trf_req *req, u8 *buf)
+{
+	bool urgent = req->flags & TRF_F_URGENT;
+	u64 len = req->to_server - urgent;
+	ssize_t n = len ? tl_recv_all(fd, buf, len) : 0;
+
+	if (n != (ssize_t)len)
+		return n < 0 ? n : -ECONNABORTED;
+	return urgent ? recv_urgent(fd, req, buf + len) : 0;
+}
+
 /* 0 if the stream ends here, -EMSGSIZE if it goes on, or the error of recv(). */
 int trf_expect_eof(int fd)
 {

@@ -17,8 +17,11 @@ void smc_accept_exit(void);
 int smc_accept_listen(struct smc_sock *smc, int backlog);
 /* Ends listening: handshakes cancelled, children closed with a reset; socket lock held. */
 void smc_accept_stop(struct smc_sock *smc);
+void smc_accept_end(struct smc_sock *smc);
 /* SMC_LIMIT_HS has been set, listening or not. */
-void smc_accept_limit(struct smc_sock *smc);
+void smc_accept_flags(struct smc_sock *smc);
+/* An option was set that SMC cannot honour: from now on connections are TCP. */
+void smc_accept_exclude(struct smc_sock *smc);
 /* accept(): waits as the socket says. */
 int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags);
 /* accept() on a listener in TCP mode, in the caller's context. */

@@ -50,6 +50,9 @@ struct smc_buf_map {
  * @nelem: elements
  * @published: elements may be taken
  * @announced: RMB: the peer knows its rkeys (first contact or CONFIRM RKEY done)
+ * @shelved: RMB: out of use; the peer may know its rkeys, or some of them
+ * @asked: how often the peer was asked in vain to forget it; for who has it off the shelf
+ * @since: jiffies when its last element came back
  * @vaddr: CPU address of element 0
  * @npages: pages
  * @used: bit per element: handed out, returned and not yet zeroed, or quarantined
@@ -64,6 +67,9 @@ struct smc_region {
 	u32 nelem;
 	bool published;
 	bool announced;
+	bool shelved;
+	u8 asked;
+	unsigned long since;
 	void *vaddr;
 	u32 npages;
 	DECLARE_BITMAP(used, SMC_BUF_ELEMS_MAX);
@@ -131,6 +137,15 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 					u32 size, u32 max_pages);
 /* Makes a fully mapped (and, for RMBs, announced) region available. */
 void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region);
+/*
+ * Give-back. park: takes a region out of use that has been idle for @age; the caller has to
+ * free, publish or shelve it. unshelve: takes one off the shelf, likewise, of @size (0: any
+ * that was not @asked about so often).
+ */
+struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long age);
+void smc_buf_shelve(struct smc_region *region);
+struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kind, u32 size,
+				    u8 asked);
 /* Frees a region that was not published (unmaps first). Sleeps. */
 void smc_buf_region_free(struct smc_region *region);
 

@@ -95,6 +95,7 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file);
 
 /* Ends the TCP connection for @err as a reset would, and drops what was received. */
 void smc_carrier_abort(struct smc_carrier *c, int err);
+int smc_carrier_again(struct smc_carrier *c);
 
 /* The SYN of the connect() that follows carries the SMC option. Process context. */
 static inline void smc_carrier_offer_option(struct smc_carrier *c)

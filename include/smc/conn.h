@@ -14,6 +14,8 @@
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
 #include <smc/proto/cursor.h>
+#include <smc/proto/failover.h>
+#include <smc/proto/urgent.h>
 
 struct smc_link;
 struct smc_lgr;
@@ -24,7 +26,8 @@ struct net;
 #define SMC_CONN_READABLE	0x01	/* bytes arrived */
 #define SMC_CONN_WRITABLE	0x02	/* send ring space came back */
 #define SMC_CONN_CHANGED	0x04	/* fsm state changed: EOF, reset, closed; re-read it */
-#define SMC_CONN_URGENT		0x08	/* urgent data announced */
+#define SMC_CONN_URGENT		0x08	/* urgent data announced: SIGURG */
+#define SMC_CONN_MARK		0x10	/* its byte has arrived: smc_rx_skip_urgent() */
 
 /**
  * struct smc_conn_events - what a connection tells its socket (rank 12)
@@ -39,6 +42,14 @@ struct smc_conn_events {
 	void (*notify)(void *owner, unsigned int bits);
 };
 
+/* How far our direction is with leaving a link that is well (smc_move.c). */
+enum smc_leave {
+	SMC_LEAVE_NO,
+	SMC_LEAVE_ASK,		/* a message that asks the peer how far it has come is due */
+	SMC_LEAVE_WAIT,		/* it is under way: nothing else is posted */
+	SMC_LEAVE_GO,		/* the peer has heard all: the work moves us */
+};
+
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
@@ -48,13 +59,31 @@ struct smc_conn_events {
  * @peer_off: offset of the peer's RMBE in its RMB
  * @peer_token: alert token the peer knows this connection by
  * @seq: sequence number of the last CDC built
- * @inflight: data carrying requests posted and not retired
+ * @seq_done: that of the last one known to have reached the peer's RNIC, of those whose
+ *	completion is of interest; what a failover validation says
+ * @inflight: requests with data or new flags, posted and not retired
  * @waiting: refused a slot; smc_tx_retry() pushes again
  * @told_blocked: the last CDC carried B
  * @cons_due: a consumer update must be sent (kept over a missing slot)
  * @stopped: the group is gone: nothing is posted any more, ever
  * @state_due: SMC_CDC_S_* to be sent (kept over a missing slot)
  * @state: SMC_CDC_S_* already sent: repeated in every later CDC
+ * @state_open: the last of @state has not reached the peer's RNIC for all we know
+ * @state_seq: sequence number of the CDC that said it first
+ * @validate: the link changed: before anything else a failover validation is due
+ * @left: number of the link before, for a peer of our kind
+ * @moves: how often the link changed
+ * @resuming: nothing was written since then
+ * @orderly: the last change was no failure: nothing was under way
+ * @orderly_before: the one before it
+ * @leave: see there
+ * @leave_to: slot of the link to go to
+ * @leave_by: jiffies: if the peer has not answered by then, we stay
+ * @leave_round: lgr->balance_round of the last attempt to leave
+ * @heard: the peer has handled our last message
+ * @urg: urgent data of ours
+ * @probe_at: jiffies: not before that another byte goes out of the reserve
+ * @probe_gap: jiffies from the next one to the one after it
  */
 struct smc_conn_tx {
 	struct smc_elem elem;
@@ -64,6 +93,7 @@ struct smc_conn_tx {
 	u64 peer_off;
 	u32 peer_token;
 	u16 seq;
+	u16 seq_done;
 	u32 inflight;
 	bool waiting;
 	bool told_blocked;
@@ -71,26 +101,44 @@ struct smc_conn_tx {
 	bool stopped;
 	u8 state_due;
 	u8 state;
+	bool state_open;
+	u16 state_seq;
+	bool validate;
+	u8 left;
+	u8 moves;
+	bool resuming;
+	bool orderly;
+	bool orderly_before;
+	enum smc_leave leave;
+	u8 leave_to;
+	unsigned long leave_by;
+	u32 leave_round;
+	bool heard;
+	struct smc_urgent_tx urg;
+	unsigned long probe_at;
+	unsigned long probe_gap;
 };
 
 /**
  * struct smc_conn_rx - receiving direction; under conn->lock
  * @elem: our RMBE
  * @ring: cursors
+ * @path: over which link the peer writes
  * @seq: last sequence number seen
  * @seen: at least one CDC was received
  * @peer_state: SMC_CDC_S_* of the peer, accumulated
- * @urg: urgent data arrived and was not read
- * @urg_pos: stream position after the urgent byte; valid if @urg
+ * @asked: the next message is to say how far we have come
+ * @urg: urgent data of the peer
  */
 struct smc_conn_rx {
 	struct smc_elem elem;
 	struct smc_ring_rx ring;
+	struct smc_failover_rx path;
 	u16 seq;
 	bool seen;
 	u8 peer_state;
-	bool urg;
-	u64 urg_pos;
+	bool asked;
+	struct smc_urgent_rx urg;
 };
 
 /**
@@ -99,7 +147,8 @@ struct smc_conn_rx {
  *	in flight, queued work
  * @lock: everything below unless said otherwise; BH off; taken in softirq
  * @lgr: group; reference held from creation to the final release
- * @link: link in use; reference held likewise
+ * @link: link our direction uses; reference held; changes under @lock, behind the
+ *	handshake only
  * @token: our alert token; constant
  * @net: namespace for statistics; lives as long as the group
  * @role: enum smc_role
@@ -116,7 +165,7 @@ struct smc_conn_rx {
  * @leaving: CLOSED was reached: out of the token table as soon as all is sent
  * @left: taken out
  * @quarantine: the peer may still write into our RMBE
- * @deadline: jiffies: end of a waiting state or of lingering
+ * @deadline: jiffies: end of a waiting state, of lingering or of @leaving
  * @work: deferred progress: closing, timers, late consumer updates
  * @free_work: final release in process context
  * @rcu: look-ups by token may still see the object
@@ -185,6 +234,16 @@ static inline void smc_conn_note_send(const struct smc_conn_note *note)
 static inline void smc_conn_kick(struct smc_conn *conn, unsigned long delay)
 {
 	mod_delayed_work(conn->wq, &conn->work, delay);
+}
+
+/* The same, but a look that is due earlier stays. */
+static inline void smc_conn_kick_by(struct smc_conn *conn, unsigned long delay)
+{
+	const struct timer_list *timer = &conn->work.timer;
+
+	if (!delayed_work_pending(&conn->work) ||
+	    (timer_pending(timer) && time_after(READ_ONCE(timer->expires), jiffies + delay)))
+		smc_conn_kick(conn, delay);
 }
 
 extern const struct smc_lgr_conn_events smc_conn_lgr_events;

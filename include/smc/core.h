@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -20,8 +21,10 @@
 #include <net/net_namespace.h>
 #include <smc/buf.h>
 #include <smc/link.h>
+#include <smc/proto/link_set.h>
 
 #define SMC_CORE_LINKS		SMC_BUF_LINKS
+static_assert(SMC_CORE_LINKS - 1 == SMC_LINKS_MAX);	/* and the asymmetric one */
 #define SMC_CORE_CONNS_MAX	255
 #define SMC_CORE_RTOKENS	255
 /* How often waits below a handshake look at whether it is cancelled. */
@@ -51,7 +54,8 @@ struct smc_rtoken {
 };
 
 /**
- * struct smc_peer - who a group leads to, and how; constant after creation
+ * struct smc_peer - who a group leads to, and how; constant after creation, but for what says
+ * otherwise
  * @id: peer ID (8 opaque bytes; zero from v2-only in-tree clients)
  * @gid: peer GID of the first link
  * @carrier: address of the TCP peer, IPv4 as v4-mapped: all else a stranger can say too
@@ -60,7 +64,7 @@ struct smc_rtoken {
  * @release: 0 or 1 (v2.1)
  * @vlan: VLAN of the TCP path, 0 = none
  * @max_conns: negotiated connections per group
- * @max_links: negotiated links per group
+ * @max_links: negotiated symmetric links per group; version 1: constant after CONFIRM LINK
  * @os: peer's operating system nibble
  * @eid: negotiated EID, blank padded (v2)
  * @host: peer's host name, blank padded
@@ -82,14 +86,29 @@ struct smc_peer {
 	u8 marker;
 };
 
+/**
+ * struct smc_loss - links that a group has lost
+ * @count: how many
+ * @reason: of the last one
+ * @at: seconds since boot, of the last one
+ */
+struct smc_loss {
+	atomic_t count;
+	enum smc_link_reason reason;
+	time64_t at;
+};
+
 struct smc_lgr;
+struct smc_link_load;
 
 /**
  * struct smc_lgr_ctl_events - group and link facts for the LLC layer (rank 7)
  * @init: a group was created: set up lgr->llc (may fail)
  * @message: LLC message on @link; softirq; copy what is needed
- * @link_lost: @link failed, others still work; it is out of the link set already,
- *	its queue pair is not yet gone; process context (group work)
+ * @link_lost: @link failed, others still work; it is out of the link set and fenced, the
+ *	connections have left it; process context (group work)
+ * @ports_changed: ports or GIDs of this host came or went; process context, registry
+ *	lock held
  * @terminated: the group is dead for lgr->reason, connections were told, queue
  *	pairs still stand: announce the end to the peer, cancel waits and works;
  *	process context, once
@@ -99,6 +118,7 @@ struct smc_lgr_ctl_events {
 	int (*init)(struct smc_lgr *lgr);
 	void (*message)(struct smc_link *link, const u8 *buf, u32 len);
 	void (*link_lost)(struct smc_lgr *lgr, struct smc_link *link);
+	void (*ports_changed)(struct smc_lgr *lgr);
 	void (*terminated)(struct smc_lgr *lgr);
 	void (*release)(struct smc_lgr *lgr);
 };
@@ -111,9 +131,11 @@ struct smc_lgr_ctl_events {
  * @hold: takes a reference on @conn unless its count is zero already (false);
  *	under rcu_read_lock()
  * @put: drops it; process context
- * @link_lost: @link has left the link set (reason: smc_link.reason) while the group
- *	lives on over other links: if @conn uses it, move to smc_core_pick_link() or
- *	abort; told to every connection of the group; process context, no locks
+ * @link_lost: @link has left the link set (reason: smc_link.reason) and is fenced, while
+ *	the group lives on over other links: whoever uses it goes on over another one, or
+ *	is aborted; told to every connection of the group; process context, no locks
+ * @balance: a link came: connections may go to it; true: to be asked again a moment
+ *	later; process context, no locks
  * @terminated: the group of @conn died for @reason: abort; process context, no
  *	locks; called with a reference from @hold. Not called for connections whose
  *	smc_core_conn_add() failed with -ECONNABORTED
@@ -124,6 +146,7 @@ struct smc_lgr_conn_events {
 	bool (*hold)(void *conn);
 	void (*put)(void *conn);
 	void (*link_lost)(void *conn, struct smc_link *link);
+	bool (*balance)(struct smc_lgr *lgr);
 	void (*terminated)(void *conn, enum smc_link_reason reason);
 };
 
@@ -138,9 +161,13 @@ struct smc_lgr_conn_events {
  * @id: number shown to users, steps by 0x100
  * @role: client or server
  * @peer: see there
+ * @leave_mutex: from the removal of links that are lost until their connections have been
+ *	told; sleeps; held while the device is fenced, never while waiting for the peer
  * @mutex: changes of the link set and of regions; sleeps; never held while
  *	waiting for the peer
  * @links: RCU pointers, index = slot; written under @mutex
+ * @leaving: likewise, links that were taken out of @links and are being shut down
+ * @gone: peer's queue pair number of the last link that left the slot; read without lock
  * @slots: bit per slot: taken, or its last link is still being shut down; under @mutex
  * @next_link_num: server: next link number to assign; under @mutex
  * @conns: token index -> struct smc_core_entry; RCU readers; XA_FLAGS_LOCK_BH
@@ -148,8 +175,8 @@ struct smc_lgr_conn_events {
  * @nconns: connections; under the lock of @conns
  * @reserved: handshakes that joined and have not registered yet; under the lock of
  *	@conns
- * @retired: out of sync with the peer: takes no connection any more and ends with
- *	the last one it has; set under the lock of @conns, never cleared
+ * @retired: not SMC_LINK_OK: takes no connection any more and ends for this reason with
+ *	the last one it has; set once, under the lock of @conns
  * @crowded: no region could be added: not handed out until an element came back; a
  *	hint, no lock
  * @rtoken_lock: guards @rtokens and @rtoken_names; leaf, BH off. A holder of a
@@ -162,9 +189,17 @@ struct smc_lgr_conn_events {
  * @reason: why it died; first one wins
  * @idle_work: releases the group some time after the last connection
  * @term_work: termination
- * @fail_work: handles lost links
+ * @fail_work: connections leave lost links
+ * @retire_work: the peer hears of that, and the links go
  * @free_work: final release in process context
  * @lost: bit per slot: link lost, to be handled by @fail_work
+ * @left: bit per slot: link lost and left, to be handled by @retire_work
+ * @loss: see there
+ * @moves: connections that went on over another link
+ * @balance_work: connections go to a link that came
+ * @balance_round: how often a link came; each connection tries once in each round
+ * @balance_left: walks that are left of this round
+ * @last_pick: slot of the link that was last chosen for a connection; a hint, no lock
  * @llc: private to smc_llc.c
  */
 struct smc_lgr {
@@ -175,15 +210,18 @@ struct smc_lgr {
 	u32 id;
 	enum smc_role role;
 	struct smc_peer peer;
+	struct mutex leave_mutex;	/* see above */
 	struct mutex mutex;		/* see above */
 	struct smc_link __rcu *links[SMC_CORE_LINKS];
+	struct smc_link __rcu *leaving[SMC_CORE_LINKS];
+	u32 gone[SMC_CORE_LINKS];
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
 	unsigned long walk_from;
 	u32 nconns;
 	u32 reserved;
-	bool retired;
+	enum smc_link_reason retired;
 	bool crowded;
 	spinlock_t rtoken_lock;		/* see above */
 	u32 rtoken_names;
@@ -195,8 +233,16 @@ struct smc_lgr {
 	struct delayed_work idle_work;
 	struct work_struct term_work;
 	struct work_struct fail_work;
+	struct work_struct retire_work;
 	struct work_struct free_work;
 	unsigned long lost;
+	unsigned long left;
+	struct smc_loss loss;
+	atomic_t moves;
+	struct delayed_work balance_work;
+	u32 balance_round;
+	u32 balance_left;
+	u32 last_pick;
 	void *llc;
 };
 
@@ -274,8 +320,8 @@ void smc_core_unreserve(struct smc_lgr *lgr);
 void smc_core_crowded(struct smc_lgr *lgr);
 /* An element came back: there may be room again. */
 void smc_core_roomy(struct smc_lgr *lgr);
-/* The peer does not know the group any more: it ends when its connections have. */
-void smc_core_retire(struct smc_lgr *lgr);
+/* The group takes no more connections, and ends for @reason when those it has have ended. */
+void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason);
 
 void smc_core_get(struct smc_lgr *lgr);
 void smc_core_put(struct smc_lgr *lgr);
@@ -285,7 +331,16 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
 /* RCU or reference safe accessors. The returned link carries a reference. */
 struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot);
 struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num);
+/* Slot of the link of number @num that may still bring something, or -ENOENT. Any context. */
+int smc_core_open_slot(struct smc_lgr *lgr, u8 num);
 struct smc_link *smc_core_pick_link(struct smc_lgr *lgr);	/* usable, fewest connections */
+/* smc_core_pick.c: for a connection, out of the links in @slots; @own counts it already. */
+struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
+				   const struct smc_link *own);
+/* What is known of all links, for proto/link_pick. */
+void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
+/* A further link can be used: connections may go to it. Process context. */
+void smc_core_link_came(struct smc_lgr *lgr);
 /* Another usable link than @not, or NULL. */
 struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
 
@@ -332,16 +387,44 @@ bool smc_core_rtoken_room(struct smc_lgr *lgr);
 /* Adds the keys of a further link to a known RMB (ADD LINK, CONFIRM RKEY). */
 int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			     u32 rkey, u64 addr);
+void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
 
+/* Is the RMB of @idx, of which a reference is held, known on @slot? */
+bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot);
 /* The link of @slot is gone, and with it all its keys. */
 void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot);
 
 /*
- * Server: brings a second queue pair into an empty slot, for ADD LINK. Takes over
- * @path. Adds it to the link set with the next link number and maps all regions;
- * state INIT. The link carries a reference for the caller. ERR_PTR: -ENOSPC, ...
+ * Brings a further queue pair into an empty slot, for ADD LINK. Takes over @path. Adds
+ * it to the link set with number @num (server: 0 = the next one) and maps all regions;
+ * state INIT. The link carries a reference for the caller. ERR_PTR: -ENOSPC, -EEXIST...
  */
-struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path);
+struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
+
+/* smc_core_set.c: which RNICs the links of a group join */
+
+/**
+ * struct smc_core_end - the peer's end of a link to be
+ * @gid: its GID
+ * @mac: its MAC as the peer says
+ */
+struct smc_core_end {
+	const u8 *gid;
+	const u8 *mac;
+};
+
+/* Whether to make one from a port of ours to @to (NULL: a new RNIC of the peer), 0 = no. */
+unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
+			    const struct smc_core_end *to);
+/* What a link from a port of ours to @to would be. */
+enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
+			       const struct smc_core_end *to);
+/* Has the group a link over a port of ours? */
+bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port);
+/* What the usable links make of the group. */
+enum smc_link_set_type smc_core_type(struct smc_lgr *lgr);
+/* The asymmetric link that a symmetric one has made needless, with a reference, or NULL. */
+struct smc_link *smc_core_surplus(struct smc_lgr *lgr);
 /*
  * Takes a link out of the set for @reason and shuts it down; its connections are
  * told (link_lost), the LLC layer is not: it is the caller (setup of it failed,
@@ -350,9 +433,12 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path);
 void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason);
 
 /*
- * Walk all groups, dying ones (lgr->dead) included, under the registry lock
- * (mutex: may sleep); non-zero stops.
+ * Walk all groups, the newest first, dying ones (lgr->dead) included, under the
+ * registry lock (mutex: may sleep); non-zero stops.
  */
+/* Ports or GIDs came: groups may get further links. */
+void smc_core_ports_changed(void);
 int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
+bool smc_core_knows(struct net *net, const struct in6_addr *carrier);
 
 #endif

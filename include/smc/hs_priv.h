@@ -17,6 +17,8 @@
 /* Deadlines, in jiffies. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */
 #define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
+#define T_STRANGER	(6 * HZ)	/* a word of a host that no group leads to */
+#define T_AGAIN		(15 * HZ)	/* TCP alone, with a peer that has just answered */
 #define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
 #define T_GROUP		(5 * HZ)	/* somebody else's first contact with the same peer */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
@@ -62,6 +64,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @fc: LLC first contact is armed
  * @eof: the peer sent FIN while LLC was waited for
  * @option: CLC messages may be exchanged: a fall back needs a Decline
+ * @clc_err: why no CLC message came, -errno
  * @no_hs: TCP itself failed: no handshake began, none is counted
  * @version: version for our Decline
  * @res: how it ends
@@ -97,6 +100,7 @@ struct smc_hs_ctx {
 	bool fc;
 	bool eof;
 	bool option;
+	int clc_err;
 	bool no_hs;
 	u8 version;
 	struct smc_hs_result res;

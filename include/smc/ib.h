@@ -86,6 +86,7 @@ struct smc_ib_gids {
  * @port_inactive: a port stopped being usable; links on it must fail
  * @gid_changed: the GID table of a port changed; re-read it
  * @device_gone: the device is being removed; every reference must be put soon
+ * @mtu_changed: that of some netdev did; links may not fit through it any more
  *
  * All are called in process context without locks held; they may sleep but
  * must not wait for RTNL.
@@ -95,6 +96,7 @@ struct smc_ib_events {
 	void (*port_inactive)(struct smc_ib_device *dev, u8 port);
 	void (*gid_changed)(struct smc_ib_device *dev, u8 port);
 	void (*device_gone)(struct smc_ib_device *dev);
+	void (*mtu_changed)(void);
 };
 
 int smc_ib_init(const struct smc_ib_events *events);
@@ -116,6 +118,7 @@ bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 /* Is @ndev the netdev of the port, or above that? */
 bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
 bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
+int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port);
 bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
 		   char id[SMC_PNET_ID_LEN + 1]);
 void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX]);

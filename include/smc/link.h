@@ -23,7 +23,10 @@ enum smc_link_reason {
 	SMC_LINK_PORT_DOWN,
 	SMC_LINK_DEVICE_GONE,
 	SMC_LINK_GID_CHANGED,
+	SMC_LINK_MTU,			/* the netdev's is too small for the path MTU now */
 	SMC_LINK_TEST_TIMEOUT,		/* TEST LINK unanswered */
+	SMC_LINK_STALLED,		/* a request does not finish */
+	SMC_LINK_PEER_MOVED,		/* the peer moved a connection to another link */
 	SMC_LINK_PEER_DELETED,		/* DELETE LINK from the peer */
 	SMC_LINK_PROTOCOL,		/* the peer broke the protocol */
 	SMC_LINK_SETUP_FAILED,		/* first contact did not finish */
@@ -70,7 +73,11 @@ struct smc_link_events {
  * @qp: queue pair
  * @state: proto/link_fsm state; changes by cmpxchg in smc_link.c only
  * @reason: first reason of failure
- * @nconns: connections that use this link (group mutex or conn->lock of each)
+ * @fenced: nothing comes over it any more, and every completion has been told; never
+ *	cleared
+ * @nconns: connections that send over this link (conn->lock of each)
+ * @moves: connections that came to it from other links
+ * @since: seconds since boot, when it became usable; 0 = not yet
  * @last_rx: jiffies of the last message received
  * @rcu: deferred free
  */
@@ -93,7 +100,10 @@ struct smc_link {
 	struct smc_qp *qp;
 	atomic_t state;
 	atomic_t reason;
+	bool fenced;
 	atomic_t nconns;
+	atomic_t moves;
+	time64_t since;
 	unsigned long last_rx;
 	struct rcu_head rcu;
 };
@@ -119,6 +129,19 @@ bool smc_link_usable(const struct smc_link *link);
  * raises events->lost once.
  */
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason);
+/*
+ * First half of the second phase, after unlinking: fence and drain. On return no message
+ * comes any more, all that came was handed up, and done was called for every slot. 0, or
+ * -ETIMEDOUT: the device did not flush, and what it kept back is lost.
+ */
+int smc_link_fence(struct smc_link *link);
+/* Has it been? */
+static inline bool smc_link_fenced(const struct smc_link *link)
+{
+	/* who sees it sees what the last completions led to; smc_link_fence() */
+	return smp_load_acquire(&link->fenced);
+}
+
 /*
  * Second phase, called by the group's work after unlinking: fence, drain,
  * destroy the QP. Regions of the slot must be unmapped between drain and PD

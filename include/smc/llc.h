@@ -55,11 +55,14 @@ void smc_llc_fc_end(struct smc_link *link);
 
 /*
  * CONFIRM RKEY for a new region on @link (RFC 3.5.5.2.1). Sleeps until the
- * response, at most 2 s, or until @cancel is set. 0, -ETIMEDOUT, -EPERM (negative
+ * response, at most 2 s for each message (one; version 1 with many links: three), or until
+ * @cancel is set. 0, -ETIMEDOUT, -EPERM (negative
  * answer), -ECONNABORTED, -ECANCELED.
  */
-int smc_llc_confirm_rkey(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
+int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
 			 const bool *cancel);
+/* A region was added: those that are idle for long are to be given back. Any context. */
+void smc_llc_give_later(struct smc_lgr *lgr);
 /* TEST LINK over each link now; one without an answer within 8 s ends. Any context. */
 void smc_llc_probe(struct smc_lgr *lgr);
 /*
@@ -68,6 +71,13 @@ void smc_llc_probe(struct smc_lgr *lgr);
  * does not answer within 8 s ends. Process context.
  */
 void smc_llc_suspect(struct net *net, const union ib_gid *gid);
+
+/*
+ * The operator's word: one more link; this one is to go. What then happens is for the two
+ * hosts to agree upon, later. -errno: see there.
+ */
+int smc_llc_tend_add(struct smc_lgr *lgr);
+int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num);
 
 /* DELETE LINK "all links": announces the end of the group, best effort, no response. */
 void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);

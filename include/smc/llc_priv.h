@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * State of the LLC layer of one group, shared by smc_llc.c (messages, first
- * contact, RMBs), smc_llc_add.c (second link) and smc_llc_send.c (sending).
+ * contact, RMBs), smc_llc_offer.c and smc_llc_join.c (a further link, as server and as
+ * client), smc_llc_add.c (what those two share) and smc_llc_send.c (sending).
  * Nobody else includes this.
  */
 #ifndef _SMC_LLC_PRIV_H
@@ -19,6 +20,8 @@
 
 #define LLC_RSP_TIME	(2 * HZ)	/* answers in general */
 #define LLC_SENT_TIME	(HZ / 2)	/* last words before the queue pair goes */
+#define LLC_CONFIRM_TIME (5 * HZ)	/* CONFIRM LINK of a further link */
+#define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a link that can be used */
 
 /**
  * struct llc_event - a message that arrived
@@ -54,7 +57,8 @@ struct llc_fc {
  * struct llc_rkey - our own CONFIRM RKEY or DELETE RKEY
  * @busy: one has the turn
  * @type: which
- * @rkey: key it is about; the answer repeats it
+ * @rkey: key it is about; the answer repeats it, but for DELETE RKEY of version 2
+ * @link: over which it was sent; compared only
  * @done: answered
  * @negative: the answer says no
  * @retry: the answer says later
@@ -63,31 +67,85 @@ struct llc_rkey {
 	bool busy;
 	u8 type;
 	u32 rkey;
+	const struct smc_link *link;
 	bool done;
 	bool negative;
 	bool retry;
 };
 
 /**
- * struct llc_add - server: ADD LINK exchange, run by add_work
+ * struct llc_add - the exchange that adds a link, run by add_work
  * @active: from the start of @add_work to its end
- * @rejected: the peer does not want the link: nothing will follow
- * @aborted: the peer deleted the new link before it was confirmed
- * @tries: requests to send before giving up
+ * @rejected: server: the peer does not want the link: nothing will follow
+ * @accepted: server: the peer wants the link
+ * @aborted: the peer deleted the new link, or refused it after all, before it was committed
+ * @tries: server: requests to send before giving up
+ * @until: jiffies: no message of the exchange is awaited after that; @add_work alone
  * @first: link that carries the exchange; reference
- * @num: number of the new link, 0 = there is none
- * @inbox: responses for @add_work
+ * @request: client: the server's ADD LINK
+ * @end: client: the server's end as @request says, for @add_work alone
+ * @num: number of the new link, 0 = there is none, or it is one like the others by now
+ * @inbox: what came for @add_work
  * @ninbox: number of them
  */
 struct llc_add {
 	bool active;
 	bool rejected;
+	bool accepted;
 	bool aborted;
 	unsigned int tries;
+	unsigned long until;
 	struct smc_link *first;
+	struct llc_event *request;
+	struct smc_core_end end;
 	u8 num;
 	struct list_head inbox;
 	u32 ninbox;
+};
+
+/**
+ * struct llc_heal - links that have to come or go: smc_llc_heal.c, smc_llc_tend.c
+ * @work: does it
+ * @armed: @work will run at @at
+ * @at: jiffies
+ * @period: back-off after the last failure, 0 = none so far
+ * @tried: there was an attempt since @period became longer
+ * @last: jiffies of the last attempt, 0 = none so far
+ * @any: a link over a port that the group uses already would do
+ * @asked: server: the client's REQUEST ADD LINK is to be answered if there is no port
+ * @ports: our ports have changed
+ * @again: redundancy was lost, or could not be had: keep trying
+ * @wanted: client: the operator wants a link: any port is worth a word
+ * @doomed: bit per slot: links to be deleted; client: by the server, once it is asked
+ * @ordered: bit per slot: of those, what the operator wants; never the group's last one
+ * @nums: per slot: their numbers
+ * @reason: per slot: why, enum smc_llc_del_reason
+ * @deleting: number of the link in our DELETE LINK, 0 = none
+ * @deleted: the client has answered that
+ * @wishes: per slot: client: number of the lost link that the server is to delete if it
+ *	does not do so by itself, 0 = none
+ * @wish_at: per slot: jiffies: when it is told so
+ */
+struct llc_heal {
+	struct delayed_work work;
+	bool armed;
+	unsigned long at;
+	unsigned long period;
+	bool tried;
+	unsigned long last;
+	bool any;
+	bool asked;
+	bool ports;
+	bool again;
+	bool wanted;
+	unsigned long doomed;
+	unsigned long ordered;
+	u8 nums[SMC_CORE_LINKS];
+	u32 reason[SMC_CORE_LINKS];
+	u8 deleting;
+	bool deleted;
+	u8 wishes[SMC_CORE_LINKS];
+	unsigned long wish_at[SMC_CORE_LINKS];
 };
 
 /**
@@ -103,21 +161,27 @@ struct llc_cont {
 };
 
 /**
- * struct llc_probe - TEST LINK of one slot
+ * struct llc_probe - what is known of the link of one slot
  * @link: compared only, never followed
- * @sent: jiffies
- * @waiting: unanswered
+ * @sent: jiffies of TEST LINK
+ * @waiting: it is unanswered
+ * @stuck: since when no request has finished, when that was last looked at
+ * @looked: jiffies of that
+ * @looks: how often the same was seen before, in looks that are apart
  */
 struct llc_probe {
 	const struct smc_link *link;
 	unsigned long sent;
 	bool waiting;
+	unsigned long stuck;
+	unsigned long looked;
+	u32 looks;
 };
 
 /**
  * struct smc_llc - LLC state of a group
  * @lgr: group; outlives this
- * @lock: guards everything up to @rkey; leaf, BH off
+ * @lock: guards everything up to @heal, but for what says otherwise; leaf, BH off
  * @dead: the group was terminated
  * @running: the exchange that has the turn
  * @queue: messages to act on
@@ -126,13 +190,16 @@ struct llc_probe {
  * @fc: see there
  * @rkey: see there
  * @add: see there
+ * @heal: see there
  * @cont: see there; touched by @work only
  * @probes: see there; touched by @test_work only
  * @suspect: the peer may be gone: @test_work probes at once; under @lock
+ * @give_mute: DELETE RKEY was not answered: none is sent any more; touched by @give_work only
  * @wait: whatever changed: turn, answers, death
  * @work: acts on @queue
  * @add_work: see struct llc_add
- * @test_work: TEST LINK
+ * @test_work: looks after the links: TEST LINK, requests that do not finish
+ * @give_work: gives idle regions back
  */
 struct smc_llc {
 	struct smc_lgr *lgr;
@@ -145,16 +212,24 @@ struct smc_llc {
 	struct llc_fc fc;
 	struct llc_rkey rkey;
 	struct llc_add add;
+	struct llc_heal heal;
 	struct llc_cont cont;
 	struct llc_probe probes[SMC_CORE_LINKS];
 	bool suspect;
+	bool give_mute;
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;
 	struct delayed_work test_work;
+	struct delayed_work give_work;
 };
 
+/*
+ * For works that wait for no peer's answer, and for those that do: however many groups have
+ * a peer that keeps silent, what others answer has to be taken.
+ */
 extern struct workqueue_struct *smc_llc_wq;
+extern struct workqueue_struct *smc_llc_wait_wq;
 
 static inline struct smc_llc *llc_of_link(const struct smc_link *link)
 {
@@ -166,6 +241,14 @@ static inline struct smc_llc *llc_of_link(const struct smc_link *link)
 static inline enum smc_llc_role llc_role(const struct smc_llc *llc)
 {
 	return llc->lgr->role == SMC_SERVER ? SMC_LLC_SERVER : SMC_LLC_CLIENT;
+}
+
+static inline enum smc_llc_verdict llc_verdict(const struct smc_llc *llc, enum smc_llc_input input)
+{
+	/* only a peer of our kind is known to ask again when it is put off */
+	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
+
+	return smc_llc_flow(llc_role(llc), READ_ONCE(llc->running), input, quirks);
 }
 
 static inline bool llc_link_broken(const struct smc_link *link)
@@ -228,8 +311,64 @@ int smc_llc_send_confirm_link(struct smc_link *link, bool response);
 void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response);
 
 /* smc_llc_add.c */
-bool smc_llc_add_response(struct smc_llc *llc, struct llc_event *ev,
-			  const struct smc_llc_msg *msg);
-void smc_llc_add_work(struct work_struct *work);
+
+void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first);
+bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg);
+struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u8 type,
+				   unsigned long time, struct smc_llc_msg *msg);
+int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
+		      const struct smc_link *link, const struct smc_llc_list *list);
+int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
+int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
+int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al);
+int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link);
+void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc);
+void smc_llc_add_end(struct smc_llc *llc);
+
+/* smc_llc_offer.c */
+bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool any,
+			struct smc_path *path);
+bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, bool any);
+void smc_llc_offer_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
+void smc_llc_offer_work(struct work_struct *work);
+
+/* smc_llc_watch.c; for test_work */
+struct llc_probe *smc_llc_watch_probe(struct smc_llc *llc, const struct smc_link *link);
+unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link);
+
+/* smc_llc_heal.c */
+void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay);
+void smc_llc_heal_ports(struct smc_llc *llc);
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
+void smc_llc_heal_later(struct smc_llc *llc);
+void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link);
+void smc_llc_heal_added(struct smc_llc *llc);
+void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
+void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered);
+void smc_llc_heal_want(struct smc_llc *llc);
+void smc_llc_heal_calm(struct smc_llc *llc);
+void smc_llc_heal_answer(struct smc_llc *llc, u8 num);
+void smc_llc_heal_wish(struct smc_llc *llc);
+void smc_llc_heal_granted(struct smc_llc *llc, u8 num);
+
+/* smc_llc_tend.c */
+void smc_llc_tend_init(struct smc_llc *llc);
+void smc_llc_tend_exit(struct smc_llc *llc);
+
+/* smc_llc_rkey.c */
+void smc_llc_rkey_take(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);
+void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
+			 const struct smc_llc_msg *req);
+void smc_llc_rkey_answer(struct smc_llc *llc, const struct smc_link *link,
+			 const struct smc_llc_msg *msg);
+int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
+
+/* smc_llc_give.c */
+void smc_llc_give_init(struct smc_llc *llc);
+void smc_llc_give_exit(struct smc_llc *llc);
+
+/* smc_llc_join.c */
+bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev);
+void smc_llc_join_work(struct work_struct *work);
 
 #endif

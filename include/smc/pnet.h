@@ -34,6 +34,27 @@ struct smc_path {
  */
 u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids);
+
+/**
+ * struct smc_pnet_further - what the local end of a further link of a group has to be
+ * @net: namespace
+ * @like: local end of a link of the group
+ * @carrier: address of the TCP peer: IPv6, or IPv4-mapped
+ * @to: the peer's end of the new link, NULL: not known yet
+ * @worth: what a port is worth, 0 = nothing; must not wait for the list of devices
+ * @arg: for @worth
+ */
+struct smc_pnet_further {
+	struct net *net;
+	const struct smc_path *like;
+	const struct in6_addr *carrier;
+	const union ib_gid *to;
+	unsigned int (*worth)(struct smc_ib_device *dev, u8 port, void *arg);
+	void *arg;
+};
+
+/* The best port of the same network for that. 0: the caller owns @path; -ENODEV. */
+int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *path);
 void smc_pnet_path_put(struct smc_path *path);
 void smc_pnet_path_park(struct smc_path *path);
 bool smc_pnet_path_unpark(struct smc_path *path);

@@ -13,6 +13,16 @@ struct net;
 #define SMC_POLICY_UEID_LEN	32
 #define SMC_POLICY_UEIDS_MAX	4
 
+/* Default of net.smc.smcr_stall_time, and its largest value. */
+#define SMC_POLICY_STALL	30
+#define SMC_POLICY_STALL_MAX	86400
+
+/*
+ * Default of net.smc.smcr_buf_idle_time. Long enough for what comes in bursts, and short beside
+ * the time after which an idle group ends.
+ */
+#define SMC_POLICY_BUF_IDLE	120
+
 /* Default of net.smc.hs_max. */
 #define SMC_POLICY_HS_MAX	256
 
@@ -28,8 +38,12 @@ struct net;
  * @autocorking: sysctl net.smc.autocorking_size
  * @buf_type: sysctl, accepted for compatibility: regions are always virtual
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
+ * @stall_time: seconds in which a link has to finish a request, 0 = off
+ * @buf_idle: seconds that a region is kept without use, 0 = as long as its group
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
+ * @link_policy: how links are chosen for connections, enum smc_link_policy
+ * @balance: connections go to links that come
  * @enabled: sysctl net.smc.enabled: 0 = new connections are TCP, old ones live on
  * @hs_limit: what SMC_LIMIT_HS of a new socket is (netlink, sysctl limit_smc_hs)
  * @hs_max: sysctl net.smc.hs_max: handshakes of one side at once
@@ -48,8 +62,12 @@ struct smc_net {
 	unsigned int autocorking;
 	unsigned int buf_type;
 	int testlink_time;
+	int stall_time;
+	int buf_idle;
 	u8 max_links;
 	u8 max_conns;
+	u8 link_policy;
+	u8 balance;
 	u8 enabled;
 	u8 hs_limit;
 	unsigned int hs_max;

@@ -12,7 +12,7 @@
 #define SOL_SMC	286
 #endif
 
-/* The option makes SMC impossible: the caller turns an idle socket into TCP first. */
+/* The option makes SMC impossible: the caller acts on that before it is set. */
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len);
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
 		    sockptr_t val, unsigned int len);

@@ -19,6 +19,7 @@ enum smc_stat {
 	SMC_STAT_SRV_HS_ERR,
 	SMC_STAT_HS_CONGESTED,		/* SYNs answered without the option: too many handshakes */
 	SMC_STAT_HS_LIMITED,		/* handshakes that found no place */
+	SMC_STAT_HS_AGAIN,		/* second connections, by TCP alone */
 	SMC_STAT_HS_EVICTED,		/* silent clients of a host with too many, cut off early */
 	SMC_STAT_FIRST_CONTACT,		/* groups created */
 	SMC_STAT_TX_BYTES,		/* user bytes taken by sendmsg on SMC */
@@ -37,11 +38,44 @@ enum smc_stat {
 	SMC_STAT_TX_NOSLOT,		/* pushes that found no send slot */
 	SMC_STAT_TX_WINDOW_CLOSED,	/* times the peer was told that its window is closed */
 	SMC_STAT_LINK_FAIL,
+	SMC_STAT_LINK_STALL,		/* those of them with a request that did not finish */
+	SMC_STAT_LINK_ADD,		/* further links that groups got */
+	SMC_STAT_LINK_ASYM,		/* those of them that were asymmetric */
+	SMC_STAT_LINK_ADD_FAIL,		/* wanted by both sides, and given up */
+	SMC_STAT_LINK_DEL,		/* taken out of use by DELETE LINK */
+	SMC_STAT_LINK_REJECT,		/* ADD LINK refused, by us or by the peer */
 	SMC_STAT_LGR_TERM,
+	SMC_STAT_LINK_LEFT,		/* links that connections had to leave */
+	SMC_STAT_FENCE_LATE,		/* those of them whose queue pair was not flushed in time */
+	SMC_STAT_CONN_MOVE,		/* connections that went on over another link */
+	SMC_STAT_CONN_BALANCE,		/* ... that went to a better one, theirs being well */
+	SMC_STAT_CONN_STAY,		/* ... that were to, and stayed */
+	SMC_STAT_TX_VALIDATION,		/* failover validations sent */
+	SMC_STAT_RX_VALIDATION,
+	SMC_STAT_VALIDATION_BAD,	/* those that told of lost bytes: connections aborted */
+	SMC_STAT_MOVE_GAP,		/* messages lost, no validation: connections aborted */
+	SMC_STAT_TX_AGAIN_BYTES,	/* bytes to be written again over another link */
 	SMC_STAT_CONN_ABORT,
 	SMC_STAT_RKEY_CONFIRM,		/* CONFIRM RKEY requests sent */
+	SMC_STAT_RKEY_DELETE,		/* DELETE RKEY requests sent */
+	SMC_STAT_RKEY_KEPT,		/* those that the peer refused or did not answer */
+	SMC_STAT_REGION_GIVE,		/* idle regions given back */
 	SMC_STAT_MR_REG,		/* memory registrations posted */
-	SMC_STAT_ELEM_REUSE,		/* elements taken from the pool */
+	SMC_STAT_TX_BUF_ALLOC,		/* send rings that made a new region necessary */
+	SMC_STAT_RX_BUF_ALLOC,		/* RMBEs likewise */
+	SMC_STAT_TX_BUF_REUSE,		/* send rings taken from the pool */
+	SMC_STAT_RX_BUF_REUSE,
+	SMC_STAT_TX_SMALL,		/* send calls with more than the send ring holds */
+	SMC_STAT_TX_PEER_SMALL,		/* ... than the peer's RMBE holds */
+	SMC_STAT_TX_FULL,		/* send calls that found the send ring full */
+	SMC_STAT_RX_SMALL,		/* receive calls with more room than the RMBE has */
+	SMC_STAT_RX_FULL,		/* times our RMBE was full */
+	SMC_STAT_TX_SENDPAGE,		/* send calls with pages: sendfile, splice */
+	SMC_STAT_RX_SPLICE,		/* splice calls out of a connection */
+	SMC_STAT_TX_URGENT,		/* send calls with MSG_OOB */
+	SMC_STAT_RX_URGENT,		/* urgent bytes read with MSG_OOB */
+	SMC_STAT_CORK,			/* TCP_CORK set or cleared */
+	SMC_STAT_NODELAY,		/* TCP_NODELAY set or cleared */
 	SMC_STAT_ELEM_QUARANTINE,
 	SMC_STAT_MAX
 };
@@ -56,6 +90,21 @@ static inline void smc_stats_inc(struct net *net, enum smc_stat stat)
 }
 
 u64 smc_stats_get(struct net *net, enum smc_stat stat);
+
+/* Numbers of calls and buffers by size. */
+enum smc_stats_hist {
+	SMC_HIST_TX_REQ,		/* bytes that a send call took */
+	SMC_HIST_RX_REQ,		/* bytes that a receive call gave */
+	SMC_HIST_TX_BUF,		/* size of the send ring of a new connection */
+	SMC_HIST_RX_BUF,		/* size of its RMBE */
+	SMC_HISTS
+};
+
+/* Up to 8 KiB, 16 KiB, ... 1 MiB, and above that. */
+#define SMC_STATS_SIZES		9
+
+void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes);
+u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i);
 const char *smc_stats_name(enum smc_stat stat);
 
 #define SMC_STATS_FBACK_SLOTS	36

@@ -8,6 +8,7 @@
 #ifndef _SMC_WR_H
 #define _SMC_WR_H
 
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -48,6 +49,10 @@ struct smc_wr_events {
  * @big: the slot can carry a long LLC message
  * @ctl: reserved for LLC
  * @posted: on the posted list
+ * @signaled: its completion will be told, if it is posted
+ * @since: jiffies of its post
+ * @bytes: of the WRITEs before the message, while it is posted
+ * @started: when it was posted, in ns; 0: its own completion was not asked for
  * @done: called once when the request is retired, with the final status
  *	(IB_WC_SUCCESS, or an error when the queue pair broke: then the peer may
  *	have got it or not); softirq or process context, BHs off, no smc_wr lock
@@ -55,6 +60,7 @@ struct smc_wr_events {
  * @owner: for @done
  * @cookie: for @done (for example the stream position that the WRITEs reach)
  * @epoch: for @done
+ * @seq: for @done
  */
 struct smc_wr_slot {
 	struct list_head entry;
@@ -65,10 +71,15 @@ struct smc_wr_slot {
 	bool big;
 	bool ctl;
 	bool posted;
+	bool signaled;
+	unsigned long since;
+	u32 bytes;
+	u64 started;
 	void (*done)(struct smc_wr_slot *slot, enum ib_wc_status status);
 	void *owner;
 	u64 cookie;
 	u32 epoch;
+	u16 seq;
 };
 
 /**
@@ -93,6 +104,16 @@ struct smc_wr_recv;
 struct smc_wr_mem;
 
 /**
+ * struct smc_wr_marker - the last request of a queue
+ * @cqe: its completion
+ * @done: it came, and so did those before it
+ */
+struct smc_wr_marker {
+	struct ib_cqe cqe;
+	struct completion done;
+};
+
+/**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
  * @pd: protection domain, the queue pair's own; NULL after smc_wr_qp_destroy()
@@ -109,7 +130,10 @@ struct smc_wr_mem;
  * @free_ctl: slots reserved for LLC
  * @posted: in posting order
  * @unsignaled: slots posted since the last signaled one
+ * @progress: jiffies when a slot was last retired
  * @nslots: slots, of both kinds
+ * @bytes: of WRITEs that have not completed
+ * @latency: ns from a post to its completion, smoothed; 0: none has completed
  * @starved: somebody was refused a slot
  * @broken: first failure seen, or fenced: nothing is posted any more
  * @told: events->broken was called, or the failure is wanted (fence)
@@ -126,6 +150,7 @@ struct smc_wr_mem;
  * @reg_pending: it has not completed
  * @reg_status: its result
  * @wait: for the end of a REG_MR
+ * @markers: of the send and the receive queue, for the fence
  * @kick: bits of what @kick_work has to tell
  * @kick_work: tells what was found where no upcall is possible
  *
@@ -149,7 +174,10 @@ struct smc_qp {
 	struct list_head free_ctl;
 	struct list_head posted;
 	u32 unsignaled;
+	unsigned long progress;
 	u32 nslots;
+	u64 bytes;
+	u32 latency;
 	bool starved;
 	bool broken;
 	bool told;
@@ -166,6 +194,7 @@ struct smc_qp {
 	bool reg_pending;
 	enum ib_wc_status reg_status;
 	wait_queue_head_t wait;
+	struct smc_wr_marker markers[2];
 	unsigned long kick;
 	struct work_struct kick_work;
 };
@@ -201,14 +230,23 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
 				const struct smc_wr_events *events, void *ctx);
 /* INIT -> RTR with all receives posted -> RTS. Sleeps. */
 int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr);
-/* Moves the QP to ERR: the peer's WRITEs end here. Process context; idempotent. */
-void smc_wr_qp_fence(struct smc_qp *qp);
-/* Fences and drains: every slot's done has run on return, the HCA is silent. Sleeps. */
-void smc_wr_qp_drain(struct smc_qp *qp);
+/*
+ * Fences and drains: every slot's done has run on return, the HCA is silent. Sleeps.
+ * 0, or -ETIMEDOUT if the verbs object had to go for that.
+ */
+int smc_wr_qp_drain(struct smc_qp *qp);
 /* Ends QP, CQ, DMA mappings and PD; drained before, no MR of the PD left. Sleeps. */
 void smc_wr_qp_destroy(struct smc_qp *qp);
 /* Frees the memory of a destroyed queue pair, when nobody can find it any more. Any context. */
 void smc_wr_qp_free(struct smc_qp *qp);
+
+/*
+ * smc_wr_fence.c. Moves the QP to ERR: the peer's WRITEs end here. Process context;
+ * idempotent. The others are for smc_wr.c, with qp_mutex held.
+ */
+void smc_wr_qp_fence(struct smc_qp *qp);
+void smc_wr_fence_begin(struct smc_qp *qp);
+int smc_wr_fence_flush(struct smc_qp *qp);
 
 /* Any context. NULL when no slot is free (then slots_free follows) or the QP is broken. */
 struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp);
@@ -227,5 +265,9 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 /* Registers @mr on the QP (REG_MR) and waits for it, at most 5 s. Sleeps. */
 int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access);
 bool smc_wr_qp_idle(struct smc_qp *qp);	/* no request is unfinished */
+/* Is the completion of a request due; since when is the oldest one the next to finish. */
+bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since);
+/* How busy it is: bytes of unfinished WRITEs, and the usual time of a request in ns. */
+void smc_wr_qp_load(struct smc_qp *qp, u64 *bytes, u32 *latency);
 
 #endif

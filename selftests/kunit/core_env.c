@@ -40,6 +40,8 @@ static void on_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	if (found)
 		smc_link_put(found);
 	WRITE_ONCE(current_env->link_lost, current_env->link_lost + 1);
+	while (READ_ONCE(current_env->llc_held))
+		usleep_range(1000, 2000);
 }
 
 static void on_terminated(struct smc_lgr *lgr)
@@ -54,10 +56,15 @@ static void on_release(struct smc_lgr *lgr)
 	WRITE_ONCE(current_env->releases, current_env->releases + 1);
 }
 
+static void on_ports_changed(struct smc_lgr *lgr)
+{
+}
+
 static const struct smc_lgr_ctl_events ctl_events = {
 	.init = on_init,
 	.message = on_message,
 	.link_lost = on_link_lost,
+	.ports_changed = on_ports_changed,
 	.terminated = on_terminated,
 	.release = on_release,
 };
@@ -87,8 +94,20 @@ static void on_put(void *ptr)
 static void on_conn_link_lost(void *ptr, struct smc_link *link)
 {
 	struct fake_conn *conn = ptr;
+	struct smc_link *other;
+	u32 slot;
 
 	conn->lost = link;
+	conn->lost_unfenced |= !smc_link_fenced(link);
+	if (!conn->link_lost)
+		conn->lost_qps = atomic_read(&current_env->fake->nqp);
+	conn->lost_known |= READ_ONCE(conn->lgr->lost);
+	rcu_read_lock();
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		other = rcu_dereference(conn->lgr->leaving[slot]);
+		conn->lost_unfenced |= other && !smc_link_fenced(other);
+	}
+	rcu_read_unlock();
 	WRITE_ONCE(conn->link_lost, conn->link_lost + 1);
 }
 
@@ -201,7 +220,7 @@ struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
 	struct smc_link *link;
 
 	fake_ib_path(env->fake, &path);
-	link = smc_core_add_link(lgr, &path);
+	link = smc_core_add_link(lgr, &path, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, link);
 	return link;
 }

@@ -22,6 +22,7 @@
  * @inits: init upcalls
  * @link_lost: link_lost upcalls
  * @lost_while_linked: the link was still in the set
+ * @llc_held: link_lost upcalls do not return
  * @terminated: terminated upcalls
  * @conns_at_terminated: connections told of it before the last one
  * @qps_at_terminated: queue pairs then
@@ -39,6 +40,7 @@ struct core_env {
 	u32 inits;
 	u32 link_lost;
 	bool lost_while_linked;
+	bool llc_held;
 	u32 terminated;
 	u32 conns_at_terminated;
 	u32 qps_at_terminated;
@@ -60,6 +62,9 @@ struct core_env {
  * @reason: of the last one
  * @link_lost: link_lost upcalls
  * @lost: link of the last one
+ * @lost_unfenced: one of them, or another one that was being left, was not fenced
+ * @lost_qps: queue pairs at the first of them
+ * @lost_known: links known to be lost and still in the set, at any of them, a bit each
  * @rcu: deferred free
  */
 struct fake_conn {
@@ -72,6 +77,9 @@ struct fake_conn {
 	enum smc_link_reason reason;
 	u32 link_lost;
 	struct smc_link *lost;
+	bool lost_unfenced;
+	u32 lost_qps;
+	unsigned long lost_known;
 	struct rcu_head rcu;
 };
 

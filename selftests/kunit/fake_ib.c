@@ -189,7 +189,7 @@ static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		rc = fake->fail_post;
 	for (; wr && !rc; wr = wr->next) {
 		*bad = wr;
-		if (qp->state == IB_QPS_ERR) {
+		if (qp->state == IB_QPS_ERR && !fake->no_flush) {
 			add_wc(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
 			tell = true;
 			continue;
@@ -224,7 +224,7 @@ static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 
 	*bad = wr;
 	spin_lock_irqsave(&fake->lock, flags);
-	if (qp->state == IB_QPS_ERR) {
+	if (qp->state == IB_QPS_ERR && !fake->no_flush) {
 		add_wc(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
 		tell = true;
 		goto out;
@@ -324,7 +324,7 @@ static int fake_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		return -EIO;
 	spin_lock_irqsave(&fake->lock, flags);
 	qp->state = attr->qp_state;
-	if (qp->state == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR && !fake->no_flush)
 		flush(qp);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	if (attr->qp_state == IB_QPS_ERR)

@@ -46,6 +46,7 @@ enum fake_ib_reg {
  * @fail_mr_after: so many more MRs can be made; -1 = any number
  * @fail_post: result of post_send
  * @fail_recv_after: so many more receives are taken; -1 = any number
+ * @no_flush: queue pairs in ERR keep what is posted
  * @inline_limit: queue pairs with more inline data are refused
  * @wr_limit: queue pairs with more send requests are refused
  * @mr_pages: pages that one MR takes
@@ -71,6 +72,7 @@ struct fake_ib {
 	int fail_mr_after;
 	int fail_post;
 	int fail_recv_after;
+	bool no_flush;
 	u32 inline_limit;
 	u32 wr_limit;
 	u32 mr_pages;

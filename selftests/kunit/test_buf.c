@@ -622,6 +622,85 @@ static void buf_sync(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elem.addr, 9, elem.size));
 }
 
+/* ---- give-back ---- */
+
+/* The youngest idle one goes, never the last that connections can use, nor one in use. */
+static void buf_park(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_region *a, *b, *c;
+	struct smc_elem ea, eb;
+
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	a = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	b = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	c = add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	/* not of the other kind, not one that is being announced, none before its time */
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_SND, 0));
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, HZ * 1000));
+	smc_buf_region_free(c);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), 0);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &eb), 0);
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	smc_buf_give(&t->pool, &ea, false);
+	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
+	/* nobody gets an element of it */
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), -ENOENT);
+	smc_buf_region_publish(&t->pool, a);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), 0);
+	smc_buf_give(&t->pool, &ea, false);
+	/* the peer may still write into it */
+	smc_buf_give(&t->pool, &eb, true);
+	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	smc_buf_region_free(a);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 1);
+	KUNIT_EXPECT_TRUE(test, b->published);
+}
+
+/* What the peer did not let go stays, and serves again. */
+static void buf_shelf(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_region *a, *b;
+	struct smc_elem elem;
+	u32 mrs;
+
+	add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	a = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	b = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	mrs = atomic_read(&t->fake->nmr);
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, U8_MAX));
+	KUNIT_ASSERT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), b);
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, U8_MAX));
+	b->asked++;
+	smc_buf_shelve(b);
+	KUNIT_ASSERT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
+	smc_buf_shelve(a);
+	/* registered, and out of use */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs);
+	KUNIT_EXPECT_TRUE(test, b->maps[0].registered);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	/* by size, by how often the peer was asked, of its kind, once */
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_SND, SZ_64K, U8_MAX));
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_32K, U8_MAX));
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 1));
+	KUNIT_EXPECT_PTR_EQ(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 2), b);
+	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 2));
+	KUNIT_EXPECT_PTR_EQ(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, 1), a);
+	smc_buf_region_publish(&t->pool, b);
+	KUNIT_EXPECT_EQ(test, b->asked, 0);
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	smc_buf_give(&t->pool, &elem, false);
+	smc_buf_region_free(a);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs - 1);
+}
+
 static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_round),
 	KUNIT_CASE(buf_alloc_refused),
@@ -640,6 +719,8 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_register_fails),
 	KUNIT_CASE(buf_map_fails),
 	KUNIT_CASE(buf_pool_map),
+	KUNIT_CASE(buf_park),
+	KUNIT_CASE(buf_shelf),
 	KUNIT_CASE(buf_sync),
 	{ }
 };

@@ -498,6 +498,28 @@ static void core_contact_net(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client->reserved, 1);
 }
 
+/* Hosts to which a group leads, also in its first contact, but not one that has ended. */
+static void core_knows(struct kunit *test)
+{
+	struct in6_addr here = env_peer(1).carrier, elsewhere = here;
+	struct core_env *env = test->priv;
+	struct smc_lgr *lgr;
+	struct net *other;
+
+	/* compared only */
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	elsewhere.s6_addr[15] ^= 1;
+	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &here));
+	lgr = env_group(test, SMC_CLIENT, 1);
+	KUNIT_EXPECT_TRUE(test, smc_core_knows(&init_net, &here));
+	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &elsewhere));
+	KUNIT_EXPECT_FALSE(test, smc_core_knows(other, &here));
+	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &here));
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+}
+
 struct waiter {
 	struct core_env *env;
 	struct completion done;
@@ -637,6 +659,36 @@ static void core_find_client_full(struct kunit *test)
 	xa_unlock_bh(&lgr->conns);
 }
 
+/* The server may not know yet that a link is lost: its group is not out of sync for that. */
+static void core_find_client_lost(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_link *first = smc_core_link(lgr, 0), *second, *link = NULL;
+	struct smc_peer peer = env_peer(1);
+	struct core_env *env = test->priv;
+	struct smc_path path;
+
+	fake_ib_path(env->fake, &path);
+	second = smc_core_add_link(lgr, &path, 2);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, second);
+	env_bring_up(test, second);
+	second->peer_qpn = ENV_PEER_QPN + 1;
+	smc_core_ready(lgr);
+	local_bh_disable();
+	smc_link_fail(first, SMC_LINK_PORT_DOWN);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
+	flush_work(&lgr->retire_work);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN + 2, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_NULL(test, link);
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	smc_link_put(first);
+	smc_link_put(second);
+}
+
 /* ---- the link set ---- */
 
 static void core_add_link(struct kunit *test)
@@ -657,7 +709,7 @@ static void core_add_link(struct kunit *test)
 		smc_link_put(link);
 	}
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOSPC);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	/* a slot is free again when its link was shut down */
 	smc_core_del_link(links[4], SMC_LINK_ADMIN);
@@ -734,18 +786,18 @@ static void core_add_link_fails(struct kunit *test)
 	}
 	env->fake->fail_mr_after = 1;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOMEM);
 	env->fake->fail_mr_after = -1;
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nmr), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
 	env->fake->fail_cq = true;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOMEM);
 	env->fake->fail_cq = false;
 	env->fake->sdev->dead = true;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ENODEV);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENODEV);
 	env->fake->sdev->dead = false;
 	KUNIT_EXPECT_EQ(test, lgr->slots, 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
@@ -757,7 +809,7 @@ static void core_add_link_fails(struct kunit *test)
 	smc_link_put(link);
 	smc_core_terminate(lgr, SMC_LINK_ADMIN);
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path)), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ECONNABORTED);
 }
 
 static void core_link_lost(struct kunit *test)
@@ -782,10 +834,11 @@ static void core_link_lost(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, conn->terminated, 0);
 	KUNIT_EXPECT_PTR_EQ(test, conn->lost, first);
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
 	/* it was out of the set when they were told */
 	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
 	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
-	flush_work(&lgr->fail_work);
+	flush_work(&lgr->retire_work);
 	KUNIT_EXPECT_EQ(test, lgr->slots, 2);
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[0].used);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[1].used);
@@ -797,6 +850,64 @@ static void core_link_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
 	KUNIT_EXPECT_EQ(test, conn->terminated, 1);
 	smc_link_put(second);
+	env_conn_put(conn);
+}
+
+/*
+ * Several at once: all of them are fenced, and none has gone, when the first connection is
+ * told, and before the peer is. While that takes its time, a further one can be lost.
+ */
+static void core_links_lost(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_link *links[4];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	links[0] = smc_core_link(lgr, 0);
+	for (i = 1; i < ARRAY_SIZE(links); i++) {
+		links[i] = env_add_link(test, lgr);
+		env_bring_up(test, links[i]);
+	}
+	env->llc_held = true;
+	mutex_lock(&lgr->leave_mutex);	/* none before the other is known */
+	smc_link_fail(links[2], SMC_LINK_PORT_DOWN);
+	smc_link_fail(links[0], SMC_LINK_QP_ERROR);
+	mutex_unlock(&lgr->leave_mutex);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 2));
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
+	KUNIT_EXPECT_EQ(test, conn->lost_known, 0);
+	KUNIT_EXPECT_EQ(test, conn->lost_qps, ARRAY_SIZE(links));
+	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
+	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
+	/* its connections need not wait until the peer has heard of the other two */
+	smc_link_fail(links[1], SMC_LINK_PORT_DOWN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 3));
+	KUNIT_EXPECT_PTR_EQ(test, conn->lost, links[1]);
+	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
+	WRITE_ONCE(env->llc_held, false);
+	KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
+	KUNIT_EXPECT_EQ(test, env->link_lost, 3);
+	flush_work(&lgr->retire_work);
+	KUNIT_EXPECT_EQ(test, lgr->slots, BIT(3));
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	/* the end of the group waits for what is not retired yet */
+	env->llc_held = true;
+	smc_link_put(links[0]);
+	links[0] = env_add_link(test, lgr);
+	env_bring_up(test, links[0]);
+	smc_link_fail(links[3], SMC_LINK_PORT_DOWN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 4));
+	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 2);
+	WRITE_ONCE(env->llc_held, false);
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
+	for (i = 0; i < ARRAY_SIZE(links); i++)
+		smc_link_put(links[i]);
 	env_conn_put(conn);
 }
 
@@ -830,12 +941,40 @@ static void core_del_link(struct kunit *test)
 	smc_core_del_link(second, SMC_LINK_PEER_DELETED);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
 	KUNIT_EXPECT_EQ(test, atomic_read(&second->reason), SMC_LINK_PEER_DELETED);
+	/* its number leads nowhere any more, that of the first one to its slot */
+	KUNIT_EXPECT_LT(test, smc_core_open_slot(lgr, second->num), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_open_slot(lgr, 1), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	/* LLC asked for it: not told */
 	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
 	smc_core_del_link(second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_link_put(second);
+	env_conn_leave(conn);
+	env_conn_put(conn);
+}
+
+/* Its device does not flush: the connections do not wait for ever, and the link ends. */
+static void core_fence_late(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_link *second = env_add_link(test, lgr);
+	u64 late = smc_stats_get(&init_net, SMC_STAT_FENCE_LATE);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	env_bring_up(test, second);
+	env->fake->no_flush = true;
+	smc_core_del_link(second, SMC_LINK_ADMIN);
+	env->fake->no_flush = false;
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_FENCE_LATE), late + 1);
+	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	smc_link_put(second);
 	env_conn_leave(conn);
@@ -906,7 +1045,7 @@ static void core_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
-/* Out of sync: no further connection; those it has stay, and the group as long as they. */
+/* Retired: no further connection; those it has stay, and the group as long as they. */
 static void core_retire(struct kunit *test)
 {
 	struct smc_net *policy = smc_policy_net(&init_net);
@@ -919,7 +1058,7 @@ static void core_retire(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
-	smc_core_retire(lgr);
+	smc_core_retire(lgr, SMC_LINK_OUT_OF_SYNC);
 	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
@@ -933,9 +1072,10 @@ static void core_retire(struct kunit *test)
 	lgr = env_group_up(test, SMC_SERVER, 2);
 	smc_core_unreserve(lgr);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	smc_core_retire(lgr);
+	smc_core_retire(lgr, SMC_LINK_ADMIN);
+	smc_core_retire(lgr, SMC_LINK_OUT_OF_SYNC);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 2));
-	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_OUT_OF_SYNC);
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
 }
 
 /* A group without room for an RMB, of its own or of the peer's, is passed by. */
@@ -1072,16 +1212,20 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_contact_same_peer),
 	KUNIT_CASE(core_contact_no_link),
 	KUNIT_CASE(core_contact_net),
+	KUNIT_CASE(core_knows),
 	KUNIT_CASE(core_places),
 	KUNIT_CASE(core_contact_wait),
 	KUNIT_CASE(core_find_client),
 	KUNIT_CASE(core_find_client_full),
+	KUNIT_CASE(core_find_client_lost),
 	KUNIT_CASE(core_add_link),
 	KUNIT_CASE(core_link_numbers),
 	KUNIT_CASE(core_pick_link),
 	KUNIT_CASE(core_add_link_fails),
 	KUNIT_CASE(core_link_lost),
+	KUNIT_CASE(core_links_lost),
 	KUNIT_CASE(core_link_lost_alone),
+	KUNIT_CASE_SLOW(core_fence_late),
 	KUNIT_CASE(core_del_link),
 	KUNIT_CASE(core_device_events),
 	KUNIT_CASE(core_idle),

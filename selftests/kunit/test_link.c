@@ -201,11 +201,17 @@ static void link_fail(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->reason, SMC_LINK_TEST_TIMEOUT);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->reason), SMC_LINK_TEST_TIMEOUT);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	/* what still arrives is dropped */
+	/* until the fence the peer may count on CDC, and on nothing else */
 	deliver(t, 0xfe, 44);
-	KUNIT_EXPECT_EQ(test, t->cdc, 0);
+	KUNIT_EXPECT_EQ(test, t->cdc, 1);
+	deliver(t, 1, 44);
+	KUNIT_EXPECT_EQ(test, t->llc, 0);
 	smc_link_activate(t->link);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
+	KUNIT_EXPECT_FALSE(test, smc_link_fenced(t->link));
+	smc_link_fence(t->link);
+	KUNIT_EXPECT_TRUE(test, smc_link_fenced(t->link));
+	KUNIT_EXPECT_NE(test, atomic_read(&t->link->state), SMC_LINK_DEAD);
 }
 
 static void link_qp_breaks(struct kunit *test)

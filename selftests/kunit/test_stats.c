@@ -35,6 +35,7 @@ static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_CLNT_FBACK] = "clnt_fback", [SMC_STAT_SRV_FBACK] = "srv_fback",
 	[SMC_STAT_CLNT_HS_ERR] = "clnt_hs_err", [SMC_STAT_SRV_HS_ERR] = "srv_hs_err",
 	[SMC_STAT_HS_CONGESTED] = "hs_congested", [SMC_STAT_HS_LIMITED] = "hs_limited",
+	[SMC_STAT_HS_AGAIN] = "hs_again",
 	[SMC_STAT_HS_EVICTED] = "hs_evicted",
 	[SMC_STAT_FIRST_CONTACT] = "first_contact", [SMC_STAT_TX_BYTES] = "tx_bytes",
 	[SMC_STAT_RX_BYTES] = "rx_bytes", [SMC_STAT_TX_CNT] = "tx_cnt",
@@ -46,7 +47,15 @@ static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_TX_NOSLOT] = "tx_noslot", [SMC_STAT_TX_WINDOW_CLOSED] = "tx_window_closed",
 	[SMC_STAT_LINK_FAIL] = "link_fail", [SMC_STAT_LGR_TERM] = "lgr_term",
 	[SMC_STAT_CONN_ABORT] = "conn_abort", [SMC_STAT_RKEY_CONFIRM] = "rkey_confirm",
-	[SMC_STAT_MR_REG] = "mr_reg", [SMC_STAT_ELEM_REUSE] = "elem_reuse",
+	[SMC_STAT_MR_REG] = "mr_reg",
+	[SMC_STAT_TX_BUF_ALLOC] = "tx_buf_alloc", [SMC_STAT_RX_BUF_ALLOC] = "rx_buf_alloc",
+	[SMC_STAT_TX_BUF_REUSE] = "tx_buf_reuse", [SMC_STAT_RX_BUF_REUSE] = "rx_buf_reuse",
+	[SMC_STAT_TX_SMALL] = "tx_small", [SMC_STAT_TX_PEER_SMALL] = "tx_peer_small",
+	[SMC_STAT_TX_FULL] = "tx_full", [SMC_STAT_RX_SMALL] = "rx_small",
+	[SMC_STAT_RX_FULL] = "rx_full", [SMC_STAT_TX_SENDPAGE] = "tx_sendpage",
+	[SMC_STAT_RX_SPLICE] = "rx_splice", [SMC_STAT_TX_URGENT] = "tx_urgent",
+	[SMC_STAT_RX_URGENT] = "rx_urgent",
+	[SMC_STAT_CORK] = "cork", [SMC_STAT_NODELAY] = "nodelay",
 	[SMC_STAT_ELEM_QUARANTINE] = "elem_quarantine",
 };
 
@@ -95,6 +104,28 @@ static void stats_parallel(struct kunit *test)
 		wait_for_completion(&done[i]);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC) - before,
 			(u64)started * ROUNDS);
+}
+
+/* Each class ends with its own power of two. */
+static void stats_sizes(struct kunit *test)
+{
+	const enum smc_stats_hist hist = SMC_HIST_RX_BUF;
+	u64 before[SMC_STATS_SIZES], beside = smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0);
+	int i;
+
+	for (i = 0; i < SMC_STATS_SIZES; i++)
+		before[i] = smc_stats_size_get(&init_net, hist, i);
+	smc_stats_size(&init_net, hist, 0);
+	smc_stats_size(&init_net, hist, 1);
+	smc_stats_size(&init_net, hist, SIZE_MAX);
+	for (i = 0; i < SMC_STATS_SIZES - 1; i++) {
+		smc_stats_size(&init_net, hist, 8192UL << i);
+		smc_stats_size(&init_net, hist, (8192UL << i) + 1);
+	}
+	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, hist, 0) - before[0], 3);
+	for (i = 1; i < SMC_STATS_SIZES; i++)
+		KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, hist, i) - before[i], 2);
+	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0), beside);
 }
 
 static int find_reason(bool server, u32 wanted, u16 *count)
@@ -165,6 +196,7 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(stats_add),
 	KUNIT_CASE(stats_names),
 	KUNIT_CASE(stats_parallel),
+	KUNIT_CASE(stats_sizes),
 	KUNIT_CASE(stats_fallback),
 	KUNIT_CASE(stats_fallback_full),
 	{ }

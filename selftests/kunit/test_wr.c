@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit: slots, completions, registration and receiving of smc_wr.c. */
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
@@ -760,6 +761,67 @@ static void wr_drain_unsignaled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 }
 
+/* A device that flushes nothing: the queue pair goes, and everybody hears of his request. */
+static void wr_drain_stuck(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	unsigned long begin = jiffies;
+
+	post_one(test, 1, true);
+	post_one(test, 2, false);
+	t->fake->no_flush = true;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	/* once is enough */
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), 0);
+	smc_wr_qp_fence(t->qp);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+/* One that does not even take the marker. */
+static void wr_drain_refused(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	unsigned long begin = jiffies;
+
+	post_one(test, 1, true);
+	t->fake->no_flush = true;
+	t->fake->fail_recv_after = 0;
+	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + 5 * HZ));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+}
+
+/* Since when nothing has finished: not the age of what waits behind others. */
+static void wr_waiting(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	unsigned long since = 0, posted;
+
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+	post_one(test, 1, false);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+	msleep(50);
+	posted = jiffies;
+	post_one(test, 2, true);
+	post_one(test, 3, true);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(since, posted));
+	msleep(50);
+	posted = jiffies;
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(since, posted));
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+}
+
 static void wr_async_event(struct kunit *test)
 {
 	struct wr_test *t = connected(test);
@@ -996,6 +1058,9 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_post_refused),
 	KUNIT_CASE(wr_fence),
 	KUNIT_CASE(wr_drain_unsignaled),
+	KUNIT_CASE_SLOW(wr_drain_stuck),
+	KUNIT_CASE(wr_drain_refused),
+	KUNIT_CASE(wr_waiting),
 	KUNIT_CASE(wr_async_event),
 	KUNIT_CASE(wr_reg),
 	KUNIT_CASE(wr_reg_refused),

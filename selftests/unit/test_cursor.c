@@ -402,11 +402,7 @@ static void reserve(void)
 static void urgent_stop(void)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
-	struct smc_ring_rx rx;
 	struct smc_ring_tx tx;
-	struct smc_cdc_cursor c;
-	u64 pos;
-	u32 off;
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 100);
@@ -415,16 +411,6 @@ static void urgent_stop(void)
 	smc_ring_tx_sent(&tx, 40);
 	CHECK_EQ(smc_ring_tx_plan(&tx, 40, ALL, piece), 0);
 	CHECK_EQ(smc_ring_tx_plan(&tx, 39, ALL, piece), 0);
-
-	smc_ring_rx_init(&rx, K16);
-	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), -ENODATA);
-	smc_ring_tx_cursor(&tx, &c);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), SMC_CURSOR_NEWER);
-	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), 0);
-	CHECK_EQ(pos, 39);
-	CHECK_EQ(off, 39);
-	smc_ring_rx_consume(&rx, 40);
-	CHECK_EQ(smc_ring_rx_urgent(&rx, &pos, &off), -ENODATA);
 }
 
 static void rx_basics(void)

@@ -151,7 +151,6 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx);
 void smc_ring_rx_told(struct smc_ring_rx *rx);
 void smc_ring_rx_force(struct smc_ring_rx *rx);
 void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor);
-int smc_ring_rx_urgent(const struct smc_ring_rx *rx, u64 *pos, u32 *off);
 
 const char *smc_cursor_move_str(enum smc_cursor_move move);
 const char *smc_update_str(enum smc_update update);

@@ -30,6 +30,7 @@ api()
 		sync_wait over 390 > /dev/null
 		rc=$?
 		kill "$agent"
+		wait "$agent" 2> /dev/null
 		return "$rc"
 	fi
 	sync_wait ready > /dev/null || exit 1

@@ -9,9 +9,10 @@
 #
 #   LABELS   contestants, in order; ROUNDS  how often
 #   MS, COUNT   see smc_bench
+#   KNOCKS      connections that a median of what a fallback costs stands on
 
 : "${LABELS:=tcp intree ours raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
-: "${CASE:=}"
+: "${CASE:=}" "${KNOCKS:=200}"
 
 CASES=
 i_=0
@@ -52,6 +53,7 @@ one_round()
 			raw
 		else
 			with_server "$label" speed
+			fallbacks "$label"
 		fi
 	done
 }
@@ -111,6 +113,59 @@ speed()
 {
 	/t/smc_bench --connect "$(peer_addr)" --family "$family" --require "$mode" --label "$1" \
 		--ms "$MS" --count "$COUNT" || fail "$1: smc_bench ended with $?"
+}
+
+# --- what a fallback costs ---
+
+# Connections that end as TCP: with a peer that has no SMC sockets, in both roles, and with one
+# that has no RNIC or to which an own one is missing. For TCP all rows are the same.
+fallbacks()
+{
+	family=smc
+	if [ "$1" = tcp ]; then
+		family=inet
+	else
+		load_smc "$1" || fail "$1 cannot be loaded"
+	fi
+	if [ "$HOST" = 1 ]; then
+		/t/smc_knock --serve --family inet --port 4431 &
+		plain=$!
+		/t/smc_knock --serve --family "$family" --port 4432 &
+		server=$!
+		await_server 4431
+		await_server 4432
+	fi
+	sync_barrier "knock.$1" 60 || exit 1
+	knock "$1" fallback_plain_server "$family" 4431 none
+	knock "$1" fallback_plain_client inet 4432 none
+	without_rnic 1 "$1" fallback_server_declines peer
+	without_rnic 2 "$1" fallback_client_declines own
+	if [ "$HOST" = 1 ]; then
+		kill "$plain" "$server"
+		wait "$plain" "$server" 2> /dev/null || :
+	fi
+	[ $family = inet ] || unload "$1"
+}
+
+# knock LABEL ROW FAMILY PORT OVER
+knock()
+{
+	if [ "$HOST" = 2 ]; then
+		/t/smc_knock --connect "$(peer_addr)" --label "$1" --row "$2" --family "$3" \
+			--port "$4" --over "$5" --count "$KNOCKS" || fail "$1: $2"
+	fi
+	sync_barrier "knocked.$1.$2" 120 || exit 1
+}
+
+# without_rnic HOST LABEL ROW OVER
+without_rnic()
+{
+	[ "$HOST" != "$1" ] || /usr/sbin/rdma link del rxe0 || fail "the RNIC stays"
+	sync_barrier "gone.$2.$1" 60 || exit 1
+	knock "$2" "$3" "$family" 4432 "$4"
+	[ "$HOST" = "$1" ] || return 0
+	add_rxe 0 eth0 || fail "the RNIC does not come back"
+	wait_for 10 port_active rxe0 || fail "the RNIC's port stays down"
 }
 
 # --- raw verbs ---

@@ -7,7 +7,7 @@
 # the packets of the right RNIC and of no other on both hosts, our own counters.
 
 CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 late:120
-	address:240 mac:240 mtu:240 unload:60"
+	address:240 mac:240 mtu:240 mtu_less:240 unload:60"
 export CASES
 
 setup()
@@ -15,7 +15,9 @@ setup()
 	modprobe -q 8021q
 	modprobe -q bonding max_bonds=0
 	modprobe -q bridge
-	setup_net && setup_rxe && load_smc
+	setup_net && setup_rxe && load_smc || return 1
+	# further links are another matter: links.sh
+	sysctl -q -w net.smc.smcr_max_links_per_lgr=1
 }
 
 # --- which RNIC ---
@@ -560,6 +562,36 @@ case_mtu()
 	set_mtu 1500 9000
 	packets
 	expect "packets at 1500 and 9000" "$n" -ge 2048
+	set_mtu "$old" "$old"
+	over 0 10.0.0.1
+}
+
+less_mtu()
+{
+	ip link set eth0 mtu 1500
+}
+
+# A smaller MTU under a connection of a larger path MTU: that ends without waiting for something
+# large to send, and there is a new group that fits. A larger one changes nothing.
+case_mtu_less()
+{
+	anew
+	old=$(cat /sys/class/net/eth0/mtu)
+	set_mtu 9000 9000
+	over 0 10.0.0.1
+	# the kernel logs ten ends of groups in 5 s, and there may have been so many
+	sleep 6
+	ends_with less_mtu
+	[ "$HOST" = 2 ] || dmesg | tail -n 30 | grep -q "MTU became too small" ||
+		fail "the log does not say why: $(dmesg | grep 'smc: ' | tail -n 3)"
+	packets
+	expect "packets at 1500" "$n" -ge 2048
+	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
+	first=$(stat_of first_contact)
+	[ "$HOST" = 2 ] || ip link set eth0 mtu 9000
+	sleep 1
+	over 0 10.0.0.1
+	expect "new groups" "$(($(stat_of first_contact) - first))" -eq 0
 	set_mtu "$old" "$old"
 	over 0 10.0.0.1
 }

@@ -45,6 +45,7 @@ case_attacked_server()
 		[ -d "/proc/$server" ] || fail "the server is gone"
 		expect "malformed CLC messages seen" "$(stat_of clc_bad)" -gt 0
 		kill "$server"
+		wait "$server" 2> /dev/null
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1
@@ -68,6 +69,7 @@ case_hostile_server()
 		tail -n 20 /run/evil.server
 		[ -d "/proc/$server" ] || fail "the hostile server has ended"
 		kill "$server"
+		wait "$server" 2> /dev/null
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1

@@ -19,6 +19,8 @@ setup()
 	setup_net && setup_rxe && load_smc || return 1
 	# peers that have gone without a word are noticed by it
 	sysctl -q -w net.smc.smcr_testlink_time=3
+	# ... and those that take nothing
+	sysctl -q -w net.smc.smcr_stall_time=5
 }
 
 resources()
@@ -58,6 +60,7 @@ case_attacks()
 		wait_for 20 only_good_groups ||
 			fail "left behind: $(/usr/sbin/rdma resource show qp)"
 		kill "$server" "$witness"
+		wait "$server" "$witness" 2> /dev/null
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1

@@ -15,7 +15,7 @@
 . /h/ends.sh
 
 CASES="baseline:60 start:300 namespaces:120 devices:300 admin:60 sockets:500 groups:500
-	links:1500 rest:1500
+	links:1500 rest:1500 silence:300
 	option:300 every_site:60"
 export CASES
 
@@ -146,18 +146,60 @@ case_admin()
 	load || fail "the module does not load"
 	for s in $(sites admin); do
 		for n in 1 2; do
+			# one message has the whole answer
+			[ "$s:$n" != PNETID_ANSWER:2 ] || break
 			at "$s:$n"
 			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
-			/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done all the same"
-			fired "$s" || fail "$AT: did not fire"
-			/t/smcctl pnet | grep -q NET1 && fail "$AT: done by half"
+			case $s in
+			PNETID_ENTRY)	no_entry ;;
+			PNETID_ANSWER)	no_answer ;;
+			*)		fail "$s: nobody knows what to do" ;;
+			esac
 		done
 		echo "$s" >> "$HIT"
 		/t/smcctl pnet add NET1 netdev lo ibdev rxe9 || fail "$AT: not done afterwards"
+		expect "entries of NET1" "$(/t/smc_netlink pnet NET1)" -eq 2
 		/t/smcctl pnet flush
 	done
 	good_round
 	unload
+}
+
+no_entry()
+{
+	/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done all the same"
+	fired "$s" || fail "$AT: did not fire"
+	/t/smcctl pnet | grep -q NET1 && fail "$AT: done by half"
+}
+
+no_answer()
+{
+	[ "$(/t/smc_netlink pnet NET1)" = ENOMEM ] || fail "$AT: answered all the same"
+	fired "$s" || fail "$AT: did not fire"
+}
+
+# A client without memory for the name of a peer whose RNIC is silent tries it again each time.
+case_silence()
+{
+	[ -n "$(sites silence)" ] || return 0
+	for s in none $(sites silence); do
+		at "silence, $s"
+		load || fail "the module does not load"
+		echo "none LOSE_LLC:1+" > "$ARM"
+		[ "$s" = none ] || echo "$s:1+" > "$ARM" || fail "$AT: cannot be armed"
+		how=$(round) || fail "$AT: $how"
+		echo "$AT:$how"
+		if [ "$s" = none ]; then
+			expect "peers remembered, $AT" "$(bad_peers)" -eq 1
+		else
+			fired "$s" || fail "$AT: did not fire"
+			expect "peers remembered, $AT" "$(bad_peers)" -eq 0
+			echo "$s" >> "$HIT"
+		fi
+		echo none > "$ARM"
+		good_round
+		unload
+	done
 }
 
 # walk_one SITE N[+]

@@ -19,21 +19,16 @@ BYTES=1000	# each way, of one connection (CONTACT_BYTES of smc_traffic)
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
-	is_ours || return 0
+	ours || return 0
 	# An in-tree server whose client ends the group right behind the last C waits for
 	# ever for the completion of its own C: our client takes its time.
 	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=0
 }
 
-is_ours()
-{
-	[ "$MODULE" = ours ]
-}
-
 # Numbers of this host's module before a case: fallbacks, payload in and out
 remember()
 {
-	if is_ours; then
+	if ours; then
 		fback0=$(($(stat_of clnt_fback) + $(stat_of srv_fback)))
 		first0=$(stat_of first_contact)
 		conns0=$(($(stat_of clnt_smc) + $(stat_of srv_smc)))
@@ -58,7 +53,7 @@ intree_conns()
 # judge CONTACTS: each was a first one, and its bytes went by RDMA
 judge()
 {
-	if is_ours; then
+	if ours; then
 		expect "fallbacks" \
 			"$(($(stat_of clnt_fback) + $(stat_of srv_fback) - fback0))" -eq 0
 		expect "first contacts" "$(($(stat_of first_contact) - first0))" -eq "$1"
@@ -97,7 +92,7 @@ contacts()
 	else
 		sync_wait ready > /dev/null || exit 1
 		settle=0
-		is_ours && settle=300
+		ours && settle=300
 		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
 			--settle "$settle" "contacts:$2" || {
 			dmesg | grep 'smc: ' | tail -n 20
@@ -122,7 +117,7 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	# in-tree's unloading is not under test
-	is_ours || return 0
+	ours || return 0
 	unload_smc || fail "the module does not go"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |

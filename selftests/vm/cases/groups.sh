@@ -31,11 +31,6 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-is_ours()
-{
-	[ "$MODULE" = ours ]
-}
-
 # set_on HOST NAME VALUE: a setting of net.smc
 set_on()
 {
@@ -46,7 +41,7 @@ set_on()
 fresh()
 {
 	sync_barrier fresh || exit 1
-	if is_ours; then
+	if ours; then
 		unload_smc || fail "the module does not go"
 		load_smc || fail "the module does not come back"
 	fi
@@ -374,28 +369,24 @@ case_out_of_sync()
 	elif [ "$HOST" = "$C" ]; then
 		reasons 0x04000000
 		expect "fallbacks" "$(stat_of clnt_fback)" -eq 1
-	elif is_ours; then
+	elif ours; then
 		reasons 0x05000000 0x04000000
 		expect "fallbacks" "$(stat_of srv_fback)" -eq 1
 	fi
 	both_see "" $((test_link ? test_link + 21 : 3))
-	if is_ours; then
+	if ours; then
 		expect "groups ended" "$(stat_of lgr_term)" -eq 1
 		expect "resets" "$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err)))" -eq 0
 	fi
 	step tcp_over let_go
 	step second one smc
 	both_see 0 30
-	! is_ours || expect "first contacts" "$(stat_of first_contact)" -eq 2
+	! ours || expect "first contacts" "$(stat_of first_contact)" -eq 2
 }
 
 lose_module()
 {
-	if is_ours; then
-		unload_smc
-	else
-		wait_for 60 modprobe -r smc_diag && wait_for 60 modprobe -r smc
-	fi || fail "the module does not go"
+	unload_smc || fail "the module does not go"
 	load_smc || fail "the module does not come back"
 }
 
@@ -414,8 +405,7 @@ case_lost()
 	sync_barrier seen || exit 1
 	if [ "$HOST" = 2 ]; then
 		mute 2
-		# shellcheck disable=SC2086 # numbers
-		kill -KILL $held $servers
+		kill_all "$held" "$servers"
 		held=
 		servers=
 		lose_module
@@ -550,7 +540,7 @@ case_hostile()
 		wait_for 20 grep -q 'witness on port' /run/witness || fail "$(cat /run/witness)"
 	fi
 	step attack attack
-	[ "$HOST" = 2 ] || kill "$witness"
+	[ "$HOST" = 2 ] || { kill "$witness"; wait "$witness" 2> /dev/null || :; }
 }
 
 attack()
@@ -572,7 +562,7 @@ attack()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	is_ours || return 0
+	ours || return 0
 	unload_smc || fail "the module does not go"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |

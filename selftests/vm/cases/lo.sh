@@ -60,13 +60,17 @@ case_sockets()
 # Each command of the family, on a host that has a link group.
 case_netlink()
 {
-	/t/smc_netlink > /run/netlink
+	/t/smc_netlink "$(own_addr)" > /run/netlink
 	rc=$?
 	cat /run/netlink
 	grep '^not ok' /run/netlink | while read -r line; do
 		diag "$line"
 	done
 	[ "$rc" = 0 ] || fail "smc_netlink ended with $rc"
+	/t/smcctl -j stats > /run/stats || fail "smcctl stats ended with $?"
+	expect "bytes that smcctl shows" \
+		"$(sed -n 's/.*"tx_bytes": *\([0-9]*\).*/\1/p' /run/stats | sort -n | tail -1)" \
+		-eq "$(stat_of tx_bytes)"
 }
 
 case_unload()

@@ -4,6 +4,7 @@
 # Many clients at once (selftests/smc_load.c). Host 1 serves, host 2 has the clients, good
 # and bad, the bad ones with addresses of their own: they are other hosts to the server.
 #
+#   LOAD     cases to run, "NAME:TIMEOUT" (default: all)
 #   STORM    connections of the storm
 #   WORKERS  clients that make them, side by side
 #   PLACES   handshakes that may run at once meanwhile
@@ -11,7 +12,9 @@
 
 : "${STORM:=1600}" "${WORKERS:=16}" "${PLACES:=8}" "${CROWD:=100}"
 
-CASES="crowd:90 fair:90 limited:60 closed:60 overflow:90 storm:240 unload:60"
+PATIENCE=$((200 + STORM / 40))	# seconds for the storm
+: "${LOAD:=crowd:90 fair:90 limited:60 closed:60 overflow:90 storm:$PATIENCE}"
+CASES="$LOAD unload:60"
 export CASES
 
 BAD="10.0.0.21 10.0.0.22 10.0.0.23"
@@ -161,6 +164,7 @@ case_overflow()
 		sync_signal open
 		sync_wait over 60 > /dev/null || exit 1
 		kill "$plain" "$server"
+		wait "$plain" "$server" 2> /dev/null
 		sysctl -q -w net.core.somaxconn=4096
 		return 0
 	fi
@@ -202,7 +206,7 @@ case_storm()
 		echo "$PLACES" > /proc/sys/net/smc/hs_max
 		serve 4436
 		sync_signal ready
-		sync_wait over 230 > /dev/null || exit 1
+		sync_wait over $((PATIENCE - 10)) > /dev/null || exit 1
 		kill "$server"
 		wait "$server" 2> /dev/null
 		diag "$STORM connections in $(sync_wait over) s," \

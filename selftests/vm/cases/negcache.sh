@@ -3,9 +3,10 @@
 #
 # A peer that takes part in the rendezvous but whose RNIC cannot be reached: the
 # connection becomes TCP, the next ones do not try, one tries again when the time is
-# over. And the switch net.smc.enabled. Host 2 connects, host 1 serves.
+# over. Peers that echo the TCP option and do not speak SMC: the same. And the switch
+# net.smc.enabled. Host 2 connects, host 1 serves.
 
-CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 unload:60"
+CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 strangers:300 unload:60"
 export CASES
 
 setup()
@@ -119,6 +120,65 @@ case_disabled()
 	[ "$HOST" = 2 ] || echo 1 > /proc/sys/net/smc/enabled
 	CASE=c.disabled.on
 	connect_once smc
+}
+
+# stranger NAME SECONDS: its first connection becomes TCP after so long, the others at once
+stranger()
+{
+	port=$(/t/smc_evil ports | sed -n "s/^$1 //p")
+	echo 0 > /proc/net/smc_negcache
+	limit=$2
+	for attempts in 1 0; do
+		again=$(stat_of hs_again)
+		falls=$(stat_of clnt_fback)
+		errors=$(stat_of clnt_hs_err)
+		t0=$(uptime_s)
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
+			--require tcp connects:3 || fail "$1: no verified bytes"
+		seconds=$(($(uptime_s) - t0))
+		expect "$1: connected twice" "$(($(stat_of hs_again) - again))" -eq "$attempts"
+		expect "$1: fallbacks" "$(($(stat_of clnt_fback) - falls))" -ge 3
+		expect "$1: errors" "$(($(stat_of clnt_hs_err) - errors))" -eq 0
+		expect "$1: seconds" "$seconds" -ge "$limit"
+		expect "$1: seconds" "$seconds" -le $((limit + 3))
+		expect "$1: peers cached" "$(cached)" -eq 1
+		limit=0
+	done
+}
+
+# What applications do about a Proposal: complain, close, say nothing.
+case_strangers()
+{
+	# without a group that leads there nothing says that the host speaks SMC
+	sync_barrier begin || exit 1
+	unload_smc
+	load_smc || fail "the module cannot be loaded again"
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --port 4439 &
+		good=$!
+		await_server 4439
+		/t/smc_evil server > /run/evil.server 2>&1 &
+		server=$!
+		wait_for 30 grep -q 'hostile server on ports' /run/evil.server ||
+			fail "the strangers do not come up"
+		sync_signal ready
+		sync_wait over 200 > /dev/null || exit 1
+		kill "$server" "$good"
+		wait "$server" "$good" 2> /dev/null
+		return 0
+	fi
+	sync_wait ready > /dev/null || exit 1
+	stranger plain_text 0
+	stranger end_after_proposal 0
+	stranger reset_after_proposal 0
+	stranger silent 6
+	# a server of a host with a group may be busy, and is waited for
+	echo 0 > /proc/net/smc_negcache
+	/t/smc_traffic client --connect "$(peer_addr)" --port 4439 --family smc --require smc \
+		connects:1 || fail "no good connection"
+	stranger silent 15
+	sync_signal over
+	echo 0 > /proc/net/smc_negcache
 }
 
 case_unload()

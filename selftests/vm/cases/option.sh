@@ -39,11 +39,6 @@ setup()
 	modprobe nf_tables
 }
 
-ours()
-{
-	[ -e /proc/net/smc_stat ]
-}
-
 # serve PORT ARGUMENT...
 serve()
 {

@@ -83,13 +83,13 @@ case_subsequent()
 	reg=$(stat_of mr_reg)
 	rkey=$(stat_of rkey_confirm)
 	conns=$(connections)
-	reuse=$(stat_of elem_reuse)
+	reuse=$(stat_of rx_buf_reuse)
 
 	serve_or_run "connects:$CONNECTS"
 
 	diag "host $HOST: $mr MRs, $qp QPs, $reg registrations, $rkey CONFIRM RKEYs before"
 	expect "connections" "$(($(connections) - conns))" -ge "$CONNECTS"
-	expect "elements used again" "$(($(stat_of elem_reuse) - reuse))" -gt 0
+	expect "elements used again" "$(($(stat_of rx_buf_reuse) - reuse))" -gt 0
 	expect "MRs" "$(resources mr)" -eq "$mr"
 	expect "queue pairs" "$(resources qp)" -eq "$qp"
 	expect "registrations" "$(stat_of mr_reg)" -eq "$reg"

@@ -9,7 +9,7 @@
 #   INTREE    client, server or nothing: who is the in-tree family
 #   PATIENCE  ms in which a transfer must move on (default: smc_traffic's own)
 
-: "${TRAFFIC:=stream:64 random:8 pingpong:50 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
+: "${TRAFFIC:=stream:64 random:8 pingpong:50 urgent:20 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
 
 CASES=
 for t in $TRAFFIC; do
@@ -52,16 +52,6 @@ traffic()
 
 SIDE="${INTREE:+--intree $INTREE} ${PATIENCE:+--timeout $PATIENCE}"
 
-# What this host's module says it has carried over RDMA, whichever module it is.
-carried()
-{
-	if [ "$MODULE" = ours ]; then
-		stat_of "$1_bytes"
-	else
-		intree_stat smcr "$1_bytes"
-	fi
-}
-
 # moved WHAT BEFORE NOW: at least the stream's bytes have been added
 moved()
 {
@@ -75,14 +65,14 @@ case_stream()
 	bytes=$((${mib#*:} * 1048576))
 	sent=$(rxe_counter sent_pkts)
 	rcvd=$(rxe_counter rcvd_pkts)
-	tx=$(carried tx)
-	rx=$(carried rx)
+	tx=$(rdma_bytes tx)
+	rx=$(rdma_bytes rx)
 	[ "$MODULE" != ours ] || writes=$(stat_of tx_write_bytes)
 
 	traffic stream
 
-	moved "SMC-R bytes sent" "$tx" "$(carried tx)"
-	moved "SMC-R bytes received" "$rx" "$(carried rx)"
+	moved "SMC-R bytes sent" "$tx" "$(rdma_bytes tx)"
+	moved "SMC-R bytes received" "$rx" "$(rdma_bytes rx)"
 	[ "$MODULE" != ours ] ||
 		moved "bytes by RDMA WRITE" "$writes" "$(stat_of tx_write_bytes)"
 	# each direction carries its bytes in packets of at most 4096
@@ -90,11 +80,12 @@ case_stream()
 	expect "RoCE packets received" "$(($(rxe_counter rcvd_pkts) - rcvd))" -ge \
 		$((bytes / 4096))
 	diag "host $HOST ($MODULE): ${mib#*:} MiB each way, SMC-R bytes" \
-		"+$(($(carried tx) - tx)) sent, +$(($(carried rx) - rx)) received"
+		"+$(($(rdma_bytes tx) - tx)) sent, +$(($(rdma_bytes rx) - rx)) received"
 }
 
 case_random() { traffic random; }
 case_pingpong() { traffic pingpong; }
+case_urgent() { traffic urgent; }
 case_connects() { traffic connects; }
 case_burst() { traffic burst; }
 case_parallel() { traffic parallel; }

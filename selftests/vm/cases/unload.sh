@@ -75,16 +75,6 @@ stalled()
 	return 1
 }
 
-# kill_all PROCESS...: its sockets are released when it is gone
-kill_all()
-{
-	# shellcheck disable=SC2068 # words
-	kill -KILL $@ 2>/dev/null
-	# shellcheck disable=SC2068
-	wait $@ 2>/dev/null
-	:
-}
-
 # --- the module ---
 
 # Connections that still have something to do

@@ -63,6 +63,16 @@ forget_bad_peers()
 	fi
 }
 
+# bad_peers: how many it remembers
+bad_peers()
+{
+	if [ -n "$TWO" ]; then
+		ip netns exec c tail -n +2 /proc/net/smc_negcache
+	else
+		tail -n +2 /proc/net/smc_negcache
+	fi | wc -l
+}
+
 # resources: how many verbs objects each device has, whichever number the device has
 resources()
 {

@@ -338,7 +338,28 @@ unload_smc()
 unload_module()
 {
 	[ ! -d /sys/module/smc_diag ] || rmmod smc_diag || return 1
-	rmmod smc
+	if ours; then
+		rmmod smc
+	else
+		# it keeps closed sockets for a moment
+		wait_for 60 rmmod smc
+	fi
+}
+
+# ours: that is the module that is loaded now
+ours()
+{
+	[ -e /proc/net/smc_stat ]
+}
+
+# kill_all PROCESS...: their sockets are released when they are gone
+kill_all()
+{
+	# shellcheck disable=SC2068 # words
+	kill -KILL $@ 2> /dev/null
+	# shellcheck disable=SC2068
+	wait $@ 2> /dev/null
+	:
 }
 
 # The in-tree family starts without a UEID and then declines SMC-Rv2.
@@ -402,6 +423,16 @@ intree_stat()
 {
 	/t/smcctl -j stats | tr -d ' \n\t' | sed "s/.*\"$1\":{//; s/[{}].*//" | tr , '\n' |
 		sed -n "s/^\"$2\"://p"
+}
+
+# rdma_bytes tx|rx: carried so far, says whichever module is loaded
+rdma_bytes()
+{
+	if ours; then
+		stat_of "$1_bytes"
+	else
+		intree_stat smcr "$1_bytes"
+	fi
 }
 
 # if_bytes tx|rx [DEVICE]

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * API cases: every option of every level, set and read on the socket under test and on a TCP
+ * socket in the same situation. Whatever differs is a failure, unless it stands in one of the
+ * tables below; Documentation/socket-api.rst gives the reasons.
+ */
+#include <linux/in6.h>
+#include <linux/smc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define SEED		211
+#define NAMES		100	/* beyond them are netfilter's */
+#define ROOM		512
+#define BAD_PTR		((void *)8)
+#define DECLINED_SOCKOPT 0x03060000
+
+/* younger than the headers */
+#define IP_PROTOCOL_	52
+#define SO_TXREHASH_	74
+#define TCP_AO_ADD_KEY_	38
+#define TCP_AO_INFO_	40
+#define SOL_TLS_	282
+#define SOL_MPTCP_	284
+
+/* situations of a socket */
+#define FRESH		0x1
+#define LISTENING	0x2
+#define CONNECTED	0x4	/* by TCP, that is fallen back, or TCP itself */
+#define STREAM		0x8	/* by RDMA */
+#define ANY		(FRESH | LISTENING | CONNECTED | STREAM)
+
+enum { OURS, NORM, BOTH };
+
+static const int levels[] = {
+	SOL_SOCKET, SOL_IP, SOL_TCP, SOL_IPV6, SOL_RAW, SOL_TLS_, SOL_MPTCP_,
+};
+
+/**
+ * struct option_name - one option
+ * @level: SOL_*
+ * @name: number within it
+ * @when: situations that are meant
+ */
+struct option_name {
+	int level;
+	int name;
+	unsigned int when;
+};
+
+/* Values of one socket's own, or of its own TCP connection: that there is one is compared. */
+static const struct option_name own_values[] = {
+	{ SOL_SOCKET, SO_COOKIE, ANY },
+	{ SOL_SOCKET, SO_MEMINFO, ANY },
+	{ SOL_SOCKET, SO_INCOMING_CPU, ANY },
+	{ SOL_SOCKET, SO_INCOMING_NAPI_ID, ANY },
+	{ SOL_SOCKET, SO_PEERNAME, ANY },
+	/* AF_SMC has other numbers */
+	{ SOL_SOCKET, SO_DOMAIN, ANY },
+	{ SOL_SOCKET, SO_PROTOCOL, ANY },
+	/* TCP lets them grow with the connection */
+	{ SOL_SOCKET, SO_SNDBUF, CONNECTED | STREAM },
+	{ SOL_SOCKET, SO_RCVBUF, CONNECTED | STREAM },
+	{ SOL_TCP, TCP_INFO, ANY },
+	{ SOL_TCP, TCP_CC_INFO, ANY },
+	{ SOL_TCP, TCP_TIMESTAMP, ANY },
+	/* whether the handshake looks like a dialogue */
+	{ SOL_TCP, TCP_QUICKACK, CONNECTED | STREAM },
+	{ SOL_TCP, TCP_WINDOW_CLAMP, CONNECTED | STREAM },
+	/* the port, of all things */
+	{ SOL_IP, IP_PROTOCOL_, ANY },
+	{ SOL_IPV6, IPV6_PATHMTU, ANY },
+	{ }
+};
+
+/* The kernel answers for TCP sockets alone, before it could ask the family. */
+static const struct option_name not_for_families[] = {
+	{ SOL_SOCKET, SO_TXREHASH_, ANY },
+	{ }
+};
+
+/* Changes what is to be compared after it. */
+static const struct option_name not_set[] = {
+	{ SOL_TCP, TCP_REPAIR, ANY },
+	{ SOL_TCP, TCP_REPAIR_QUEUE, ANY },
+	{ SOL_TCP, TCP_QUEUE_SEQ, ANY },
+	{ SOL_TCP, TCP_REPAIR_OPTIONS, ANY },
+	{ SOL_TCP, TCP_REPAIR_WINDOW, ANY },
+	{ SOL_IPV6, IPV6_ADDRFORM, CONNECTED | STREAM },
+	/* ends all traffic of a connection with an IPv4-mapped address */
+	{ SOL_IPV6, IPV6_2292PKTOPTIONS, CONNECTED | STREAM },
+	{ }
+};
+
+enum where {
+	TURNED_ON,	/* TCP does what it is asked for, and that is not 0 */
+	ALWAYS,		/* also where TCP fails, which is with another errno */
+};
+
+/**
+ * struct difference - an option that cannot be set as on TCP
+ * @level: SOL_*
+ * @name: option
+ * @when: situations with this answer
+ * @err: errno of setsockopt()
+ * @where: which calls fail so
+ */
+struct difference {
+	int level;
+	int name;
+	unsigned int when;
+	int err;
+	enum where where;
+};
+
+static const struct difference differences[] = {
+	/* there are no bytes in the TCP connection that could be transformed, signed, filtered */
+	{ SOL_TCP, TCP_ULP, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_TCP, TCP_MD5SIG, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_TCP, TCP_MD5SIG_EXT, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_TCP, TCP_AO_ADD_KEY_, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_TCP, TCP_AO_INFO_, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_SOCKET, SO_ATTACH_FILTER, STREAM, EOPNOTSUPP, ALWAYS },
+	{ SOL_SOCKET, SO_ATTACH_BPF, STREAM, EOPNOTSUPP, ALWAYS },
+	/* completions of a send that was copied into a ring cannot be told from TCP's */
+	{ SOL_SOCKET, SO_ZEROCOPY, STREAM, EOPNOTSUPP, TURNED_ON },
+	{ }
+};
+
+/*
+ * Before 6.7 the kernel sets options of SOL_SOCKET itself, and has some for TCP alone. TCP learned
+ * SO_PEEK_OFF in 6.9; until then ours says that it is off. There was no TCP-AO.
+ */
+static const struct option_name old_kernel[] = {
+	{ SOL_SOCKET, SO_REUSEPORT, ANY },
+	{ SOL_SOCKET, SO_ZEROCOPY, ANY },
+	{ SOL_SOCKET, SO_ATTACH_FILTER, ANY },
+	{ SOL_SOCKET, SO_ATTACH_BPF, ANY },
+	{ SOL_SOCKET, SO_PEEK_OFF, ANY },
+	{ SOL_TCP, TCP_AO_ADD_KEY_, ANY },
+	{ SOL_TCP, TCP_AO_INFO_, ANY },
+	{ }
+};
+
+struct answer {
+	int err;
+	socklen_t len;
+	unsigned char val[ROOM];
+};
+
+/**
+ * struct pair - both sockets in the same situation
+ * @fd: OURS and NORM
+ * @when: that situation
+ * @named: what a report calls it
+ * @found: differences
+ */
+struct pair {
+	int fd[BOTH];
+	unsigned int when;
+	const char *named;
+	unsigned int found;
+};
+
+/* A list ends with an option that is meant in no situation. */
+static bool listed(const struct option_name *list, int level, int name, unsigned int when)
+{
+	for (; list->when; list++)
+		if (list->level == level && list->name == name && list->when & when)
+			return true;
+	return false;
+}
+
+static bool kernel_before(int major, int minor)
+{
+	struct utsname u;
+	int a = 0, b = 0;
+
+	T_OK(uname(&u));
+	if (sscanf(u.release, "%d.%d", &a, &b) != 2)
+		T_TRUE(false);
+	return a < major || (a == major && b < minor);
+}
+
+static const struct difference *find(const struct difference *list, const struct pair *p,
+				     int level, int name)
+{
+	for (; list->when; list++)
+		if (list->level == level && list->name == name && list->when & p->when)
+			return list;
+	return NULL;
+}
+
+/* The documented exception, or NULL. */
+static const struct difference *exception(const struct api_env *e, const struct pair *p, int level,
+					  int name)
+{
+	return e->proto->domain == AF_SMC ? find(differences, p, level, name) : NULL;
+}
+
+/* The answer that ours has to give where TCP says @norm to a value that is 0 or not. */
+static int wanted(const struct api_env *e, const struct pair *p, int level, int name, bool on,
+		  int norm)
+{
+	const struct difference *d = exception(e, p, level, name);
+
+	return d && (d->where == ALWAYS || (on && !norm)) ? d->err : norm;
+}
+
+static void report(struct pair *p, int level, int name, const char *what, const char *is,
+		   const char *want)
+{
+	printf("# %s: level %d option %d: %s: %s instead of %s\n", p->named, level, name, what, is,
+	       want);
+	p->found++;
+}
+
+static void compare_err(struct pair *p, int level, int name, const char *what, int err, int want)
+{
+	char text[64];
+
+	if (err == want)
+		return;
+	/* one buffer for all names of errnos */
+	snprintf(text, sizeof(text), "%s", want ? tl_errno_name(want) : "goes");
+	report(p, level, name, what, err ? tl_errno_name(err) : "goes", text);
+}
+
+static void ask(int fd, int level, int name, socklen_t len, struct answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->len = len;
+	a->err = getsockopt(fd, level, name, a->val, &a->len) ? errno : 0;
+}
+
+static const char *hex(const struct answer *a, char *buf, size_t size)
+{
+	size_t at = snprintf(buf, size, "%u bytes", a->len);
+
+	for (socklen_t i = 0; i < a->len && i < 16 && at + 4 < size; i++)
+		at += snprintf(buf + at, size - at, " %02x", a->val[i]);
+	return buf;
+}
+
+/* Reads an option of both, into a buffer of @len bytes. */
+static void compare_get(struct pair *p, int level, int name,
+			socklen_t len, const char *what)
+{
+	struct answer a[BOTH];
+	char text[BOTH][128];
+	int err[BOTH];
+
+	for (int i = OURS; i < BOTH; i++) {
+		ask(p->fd[i], level, name, len, &a[i]);
+		err[i] = a[i].err;
+	}
+	compare_err(p, level, name, what, err[OURS], err[NORM]);
+	if (err[OURS] || err[NORM] || listed(own_values, level, name, p->when))
+		return;
+	if (a[OURS].len == a[NORM].len && !memcmp(a[OURS].val, a[NORM].val, ROOM))
+		return;
+	report(p, level, name, what, hex(&a[OURS], text[OURS], sizeof(text[OURS])),
+	       hex(&a[NORM], text[NORM], sizeof(text[NORM])));
+}
+
+static void compare_bad_get(struct pair *p, int level, int name)
+{
+	int err[BOTH], val;
+	socklen_t len;
+
+	for (int i = OURS; i < BOTH; i++) {
+		len = sizeof(val);
+		err[i] = getsockopt(p->fd[i], level, name, BAD_PTR, &len) ? errno : 0;
+	}
+	compare_err(p, level, name, "get, bad pointer", err[OURS], err[NORM]);
+	for (int i = OURS; i < BOTH; i++)
+		err[i] = getsockopt(p->fd[i], level, name, &val, BAD_PTR) ? errno : 0;
+	compare_err(p, level, name, "get, bad length pointer", err[OURS], err[NORM]);
+}
+
+static void compare_set(const struct api_env *e, struct pair *p, int level, int name,
+			const void *val, socklen_t len, bool on, const char *what)
+{
+	int err[BOTH];
+
+	for (int i = OURS; i < BOTH; i++)
+		err[i] = setsockopt(p->fd[i], level, name, val, len) ? errno : 0;
+	compare_err(p, level, name, what, err[OURS],
+		    wanted(e, p, level, name, on, err[NORM]));
+}
+
+/* Values of an int, short and bad buffers; what can be read afterwards is the same, too. */
+static void compare_sets(const struct api_env *e, struct pair *p, int level, int name)
+{
+	const struct difference *d = exception(e, p, level, name);
+	static const int values[] = { 0, 1, 2, 4096, -1 };
+	struct answer before[BOTH];
+	char what[48];
+
+	for (int i = OURS; i < BOTH; i++)
+		ask(p->fd[i], level, name, ROOM, &before[i]);
+	for (size_t v = 0; v < TL_ARRAY_SIZE(values); v++) {
+		snprintf(what, sizeof(what), "set to %d", values[v]);
+		compare_set(e, p, level, name, &values[v], sizeof(values[v]), values[v],
+			    what);
+		if (d)
+			continue;
+		snprintf(what, sizeof(what), "get after set to %d", values[v]);
+		compare_get(p, level, name, ROOM, what);
+	}
+	compare_set(e, p, level, name, &values[1], 1, false, "set, one byte");
+	compare_set(e, p, level, name, BAD_PTR, sizeof(int), false, "set, bad pointer");
+	/* the connections are still needed */
+	for (int i = OURS; i < BOTH; i++)
+		if (!before[i].err && before[i].len == sizeof(int))
+			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
+}
+
+/* Whether the kernel leaves the answer to the family. */
+static bool ours_to_answer(const struct api_env *e, int level, int name)
+{
+	if (e->proto->domain != AF_SMC)
+		return true;
+	return !listed(not_for_families, level, name, ANY) &&
+	       !(kernel_before(6, 9) && listed(old_kernel, level, name, ANY));
+}
+
+static void compare(const struct api_env *e, struct pair *p, int level, int name)
+{
+	if (!ours_to_answer(e, level, name))
+		return;
+	compare_get(p, level, name, ROOM, "get");
+	compare_get(p, level, name, 0, "get, no room");
+	compare_get(p, level, name, 1, "get, one byte");
+	compare_get(p, level, name, -1, "get, negative length");
+	compare_bad_get(p, level, name);
+	if (!listed(not_set, level, name, p->when))
+		compare_sets(e, p, level, name);
+}
+
+static void compare_all(const struct api_env *e, struct pair *p)
+{
+	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
+		for (int name = 0; name < NAMES; name++)
+			compare(e, p, levels[l], name);
+	T_EQ(p->found, 0);
+}
+
+/* The same environment for TCP. */
+static struct api_env norm_of(const struct api_env *e)
+{
+	struct api_env norm = *e;
+
+	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
+	norm.peer = norm.proto;
+	norm.require = TL_MODE_UNKNOWN;
+	return norm;
+}
+
+static int new_socket(const struct api_env *e)
+{
+	return T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+}
+
+/* One pair of sockets per option: some of them make a socket TCP for good. */
+static void options_fresh(struct api_env *e)
+{
+	struct api_env norm = norm_of(e);
+	struct pair p = { .when = FRESH, .named = "fresh" };
+
+	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
+		for (int name = 0; name < NAMES; name++) {
+			p.fd[OURS] = new_socket(e);
+			p.fd[NORM] = new_socket(&norm);
+			compare(e, &p, levels[l], name);
+			close(p.fd[OURS]);
+			close(p.fd[NORM]);
+		}
+	T_EQ(p.found, 0);
+}
+
+static void options_listening(struct api_env *e)
+{
+	struct api_env norm = norm_of(e);
+	struct pair p = { .when = LISTENING, .named = "listening" };
+	struct tl_addr at;
+
+	p.fd[OURS] = api_listener(e, &at);
+	p.fd[NORM] = api_listener(&norm, &at);
+	compare_all(e, &p);
+}
+
+static bool over_rdma(const struct api_env *e, int fd)
+{
+	struct tl_diag d;
+
+	return !tl_diag_get(fd, e->proto, &d) && d.mode == TL_MODE_SMCR;
+}
+
+static void options_connected(struct api_env *e)
+{
+	struct api_env norm = norm_of(e);
+	struct pair p = { .when = CONNECTED, .named = "connected" };
+	int rfd, norm_rfd;
+
+	api_pair(e, &p.fd[OURS], &rfd);
+	api_pair(&norm, &p.fd[NORM], &norm_rfd);
+	if (over_rdma(e, p.fd[OURS]))
+		p.when = STREAM;
+	compare_all(e, &p);
+	api_roundtrip(e, p.fd[OURS], rfd, SEED);
+	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
+}
+
+/**
+ * struct setting - an option with a value other than the default
+ * @level: SOL_*
+ * @name: option
+ * @val: value
+ */
+struct setting {
+	int level;
+	int name;
+	int val;
+};
+
+static const struct setting settings[] = {
+	{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+	{ SOL_SOCKET, SO_OOBINLINE, 1 },
+	{ SOL_SOCKET, SO_PRIORITY, 3 },
+	{ SOL_SOCKET, SO_MARK, 7 },
+	{ SOL_SOCKET, SO_RCVLOWAT, 2 },
+	{ SOL_SOCKET, SO_SNDBUF, 100000 },
+	{ SOL_SOCKET, SO_RCVBUF, 90000 },
+	{ SOL_SOCKET, SO_BUSY_POLL, 10 },
+	{ SOL_SOCKET, SO_PEEK_OFF, 0 },
+	{ SOL_SOCKET, SO_TIMESTAMP, 1 },
+	{ SOL_SOCKET, SO_RXQ_OVFL, 1 },
+	{ SOL_IP, IP_TOS, 0x10 },
+	{ SOL_IP, IP_TTL, 33 },
+	{ SOL_IP, IP_RECVTOS, 1 },
+	{ SOL_IP, IP_FREEBIND, 1 },
+	{ SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1 },
+	{ SOL_IPV6, IPV6_TCLASS, 0x20 },
+	{ SOL_IPV6, IPV6_UNICAST_HOPS, 34 },
+	{ SOL_IPV6, IPV6_RECVPKTINFO, 1 },
+	{ SOL_TCP, TCP_NODELAY, 1 },
+	{ SOL_TCP, TCP_KEEPIDLE, 77 },
+	{ SOL_TCP, TCP_KEEPINTVL, 11 },
+	{ SOL_TCP, TCP_KEEPCNT, 3 },
+	{ SOL_TCP, TCP_SYNCNT, 4 },
+	{ SOL_TCP, TCP_LINGER2, 5 },
+	{ SOL_TCP, TCP_USER_TIMEOUT, 70000 },
+	{ SOL_TCP, TCP_NOTSENT_LOWAT, 5000 },
+	{ SOL_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1 },
+	{ SOL_TCP, TCP_MAXSEG, 1000 },
+};
+
+/* What does not exist for this family fails, and is not asked for later. */
+static void set_all(int fd)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
+		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].val,
+			   sizeof(settings[i].val));
+}
+
+/* Set before there is a connection, on the socket or its listener: they are kept. */
+static void options_kept(struct api_env *e)
+{
+	struct api_env norm = norm_of(e);
+	struct pair p = { .when = FRESH, .named = "kept" };
+	int rfd, norm_rfd;
+
+	norm.role = e->role;
+	api_pair_of(e, set_all, &p.fd[OURS], &rfd);
+	api_check_mode(e, p.fd[OURS]);
+	/* where there is a ring, that is what SO_SNDBUF is about; so for SO_RCVBUF */
+	if (over_rdma(e, p.fd[OURS]))
+		p.when = STREAM;
+	api_pair_of(&norm, set_all, &p.fd[NORM], &norm_rfd);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
+		if (ours_to_answer(e, settings[i].level, settings[i].name))
+			compare_get(&p, settings[i].level, settings[i].name, ROOM, "get");
+	T_EQ(p.found, 0);
+	api_roundtrip(e, p.fd[OURS], rfd, SEED);
+}
+
+static const struct setting excluding[] = {
+	{ SOL_TCP, TCP_FASTOPEN, 5 },
+	{ SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1 },
+	{ SOL_TCP, TCP_MD5SIG, 0 },
+	{ SOL_TCP, TCP_ULP, 0 },
+	{ SOL_SOCKET, SO_ZEROCOPY, 1 },
+	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
+};
+
+static const struct setting *exclude_by;
+
+static void exclude(int fd)
+{
+	int rc = setsockopt(fd, exclude_by->level, exclude_by->name, &exclude_by->val,
+			    sizeof(exclude_by->val));
+
+	/* those that fail do so as on TCP, see options_fresh */
+	T_TRUE(!rc || errno != EOPNOTSUPP);
+}
+
+/* What SMC cannot do makes the connection TCP, and says so. */
+static void options_exclude(struct api_env *e)
+{
+	struct tl_diag d;
+	int fd, rfd;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(excluding); i++) {
+		exclude_by = &excluding[i];
+		if (e->proto->domain == AF_SMC && kernel_before(6, 7) &&
+		    exclude_by->level == SOL_SOCKET)
+			continue;
+		api_pair_of(e, exclude, &fd, &rfd);
+		if (e->proto->domain == AF_SMC && !tl_diag_get(fd, e->proto, &d)) {
+			T_EQ(d.mode, TL_MODE_TCP);
+			T_EQ(d.reason, DECLINED_SOCKOPT);
+		}
+		api_roundtrip(e, fd, rfd, SEED);
+		close(fd);
+		T_OK(r_close(e, rfd));
+	}
+}
+
+static void peek(int fd, u64 off, size_t len)
+{
+	char buf[ROOM];
+
+	T_EQ(recv(fd, buf, len, MSG_PEEK | MSG_WAITALL), (ssize_t)len);
+	T_EQ(tl_check(SEED, off, buf, len), -1);
+}
+
+/* SO_PEEK_OFF: each look goes on where the last one ended, and reading moves that back. */
+static void peek_offset(struct api_env *e)
+{
+	int fd, rfd, off = 0;
+	socklen_t len = sizeof(off);
+
+	api_pair(e, &fd, &rfd);
+	if (kernel_before(6, 9)) {
+		T_ERR(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)), EOPNOTSUPP);
+		return;
+	}
+	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)));
+	peek(fd, 0, 100);
+	peek(fd, 100, 100);
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, &len));
+	T_EQ(off, 200);
+	api_recv(fd, SEED, 0, 150);
+	peek(fd, 200, 100);
+	api_recv(fd, SEED, 150, 150);
+	off = -1;
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)));
+	T_EQ(r_send(e, rfd, SEED, 300, 100), 100);
+	peek(fd, 300, 100);
+	peek(fd, 300, 50);
+	api_recv(fd, SEED, 300, 100);
+}
+
+static const struct api_case cases[] = {
+	{ "options_fresh",	options_fresh,		0 },
+	{ "options_listening",	options_listening,	0 },
+	{ "options_connected",	options_connected,	API_F_ROLES },
+	{ "options_kept",	options_kept,		API_F_ROLES },
+	{ "options_exclude",	options_exclude,	API_F_ROLES },
+	{ "peek_offset",	peek_offset,		API_F_ROLES },
+};
+
+const struct api_group api_sockopt_group = { cases, TL_ARRAY_SIZE(cases) };

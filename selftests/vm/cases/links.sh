@@ -1,0 +1,758 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The links of a group: which are made, which are refused, what becomes of them when ports
+# go and come. Two RNICs on each host, rxe0 and rxe1 over eth0 and eth1, subnets 10.0.0.0/24
+# and 10.0.1.0/24 (vm.py --links 2). Host 2 connects. Proof: the links of the group as
+# netlink tells them on both hosts, our own counters, the packets of each RNIC.
+#
+#   INTREE    client | server: what the host with the in-tree family is
+#   LINKS_OF  names of cases, all by default
+
+groups=0
+all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
+	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
+	operator:120 group_ends:120 policies:200 unload:60"
+[ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240"
+CASES=${LINKS_OF:-$all}
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+# --- what there is ---
+
+# the active ones, one per line
+links()
+{
+	/t/smcctl --json link | tr -d ' \n' | tr '{' '\n' | grep '"state":"active"'
+}
+
+count_links()
+{
+	links | wc -l
+}
+
+# links_are N [TYPE]: so many active ones
+links_are()
+{
+	[ "$(count_links)" = "$1" ] && { [ -z "$2" ] || [ "$(group_type)" = "$2 " ]; }
+}
+
+group_type()
+{
+	/t/smcctl --json linkgroup | sed -n 's/.*"type": *"\(.*\)".*/\1/p' | sort -u | tr '\n' ' '
+}
+
+devices_of_links()
+{
+	links | sed -n 's/.*"device":"\([^"]*\)".*/\1/p' | sort | tr '\n' ' '
+}
+
+show()
+{
+	/t/smcctl link
+	/t/smcctl linkgroup
+	! ours || grep -v ' 0$' /proc/net/smc_stat
+	dmesg | grep 'smc: ' | tail -n 8
+}
+
+expect_links()
+{
+	wait_for "$((10 * SLOWNESS))" links_are "$1" "$2" || {
+		show
+		fail "$(count_links) links, $(group_type), expected $1, $2"
+	}
+}
+
+no_groups()
+{
+	links_are 0 && [ -z "$(group_type)" ]
+}
+
+sent_by()
+{
+	rxe_counter sent_pkts "rxe$1"
+}
+
+# --- the course of a case ---
+
+pnet()
+{
+	/t/smcctl pnet "$@" || fail "pnet $*"
+}
+
+one_pnetid()
+{
+	/t/smcctl pnet flush
+	pnet add NET1 netdev eth0 ibdev rxe0
+	pnet add NET1 netdev eth1 ibdev rxe1
+}
+
+# with_group COMMAND...: while host 2 holds a connection to host 1, and for a second time
+# after a stream over each link
+with_group()
+{
+	! ours || sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
+	[ -n "$INTREE" ] || wait_for 20 no_groups || fail "groups are left: $(links)"
+	sync_barrier "begin$((groups += 1))" || exit 1
+	! ours || cp /proc/net/smc_stat /run/stat
+	sent0=$(sent_by 0) sent1=$(sent_by 1 2> /dev/null || echo 0)
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc6 --require smc --timeout 30000 > /run/server 2>&1 &
+		server=$!
+		await_server
+		sync_signal "up$groups"
+		sync_wait "held$groups" > /dev/null || exit 1
+	else
+		sync_wait "up$groups" > /dev/null || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+			"idle:$((100 * SLOWNESS))" > /run/idle 2>&1 &
+		idle=$!
+		wait_for 20 holds || { show; cat /run/idle; fail "no connection"; }
+		sync_signal "held$groups"
+	fi
+	"$@"
+	sync_barrier "looked$groups" || exit 1
+	if [ "$HOST" = 2 ]; then
+		# shellcheck disable=SC2086 # a list of words
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --timeout 30000 \
+			${PARALLEL:-parallel:4 stream:4 connects:5} > /run/client 2>&1 ||
+			{ cat /run/client; show; fail "traffic"; }
+	fi
+	sync_barrier "through$groups" || exit 1
+	"$@"
+	packets0=$(($(sent_by 0) - sent0))
+	packets1=$(($(sent_by 1 2> /dev/null || echo 0) - sent1))
+	echo "packets: $packets0 $packets1"
+	if [ "$HOST" = 1 ]; then
+		sync_wait "ends$groups" > /dev/null || exit 1
+		kill "$server"
+		wait "$server" 2> /dev/null
+	else
+		kill "$idle"
+		wait "$idle" 2> /dev/null
+		sync_signal "ends$groups"
+	fi
+}
+
+holds()
+{
+	if ours; then
+		[ "$(grown clnt_smc)" -ge 1 ]
+	else
+		links_are 1 || links_are 2
+	fi
+}
+
+grown()
+{
+	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
+}
+
+# --- ours with ours ---
+
+# Other subnets and no PNET ID: nobody says that the RNICs are on one network.
+case_single()
+{
+	with_group expect_links 1 single
+	expect "links added" "$(grown link_add)" -eq 0
+	expect "offers refused" "$(grown link_reject)" -eq 1
+	expect "packets of rxe1" "$packets1" -eq 0
+}
+
+two_links()
+{
+	expect_links 2 symmetric
+	expect "devices" "$(devices_of_links)" = "rxe0 rxe1 "
+}
+
+case_symmetric()
+{
+	one_pnetid
+	with_group two_links
+	expect "links added" "$(grown link_add)" -eq 1
+	expect "asymmetric ones" "$(grown link_asym)" -eq 0
+	expect "groups" "$(grown first_contact)" -le 1
+	# the connections are spread over them
+	expect "packets of rxe0" "$packets0" -ge 256
+	expect "packets of rxe1" "$packets1" -ge 256
+	/t/smcctl pnet flush
+}
+
+# Without an ID: RNICs whose address is in the subnet of the connection
+case_subnet()
+{
+	ip addr add "10.0.0.1$HOST/24" dev eth1 noprefixroute
+	sysctl -q -w net.ipv4.conf.all.arp_ignore=1
+	sleep 1
+	with_group two_links
+	expect "links added" "$(grown link_add)" -eq 1
+	ip addr del "10.0.0.1$HOST/24" dev eth1
+	sysctl -q -w net.ipv4.conf.all.arp_ignore=0
+}
+
+# ADD LINK CONTINUATION tells the keys
+case_v1()
+{
+	one_pnetid
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	with_group two_links
+	expect "version 1" "$(($(grown clnt_smc_v1) + $(grown srv_smc_v1)))" -ge 1
+	expect "links added" "$(grown link_add)" -eq 1
+	expect "packets of rxe1" "$packets1" -ge 256
+	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
+	/t/smcctl pnet flush
+}
+
+# Connections of many sizes: regions that are made later are known on both links
+case_many_rmbs()
+{
+	one_pnetid
+	PARALLEL="parallel:16 stream:1 burst:30" with_group two_links
+	expect "packets of rxe1" "$packets1" -ge 256
+	/t/smcctl pnet flush
+}
+
+# stats_grew NAME N
+stats_grew()
+{
+	[ "$(grown "$1")" -ge "$2" ]
+}
+
+# pool KEY: bytes that the group has for its connections
+pool()
+{
+	/t/smcctl --json linkgroup | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1
+}
+
+smaller()
+{
+	[ "$(pool rmb_bytes)" -lt "$1" ] && [ "$(pool sndbuf_bytes)" -lt "$2" ]
+}
+
+# taken_back N: so many RMBs, and as many send regions
+taken_back()
+{
+	! ours || wait_for "$((20 * SLOWNESS))" stats_grew rkey_delete "$1" ||
+		{ show; fail "RMBs stay"; }
+	! ours || wait_for 10 stats_grew region_give "$((2 * $1))" ||
+		{ show; fail "regions stay"; }
+}
+
+# Many connections make the pools grow. When they have gone, so do the regions, by DELETE RKEY,
+# but for one of each kind. After other connections the same again.
+more_and_less()
+{
+	[ -n "$INTREE" ] || two_links
+	if [ -n "$emptied" ]; then
+		taken_back "$((GROWS + 1))"
+		# as long as one waits the group has to last
+		sync_barrier "emptied$groups" 60 || exit 1
+		return
+	fi
+	if [ "$HOST" = 2 ]; then
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+			${INTREE:+--intree "$INTREE"} "hold:$HOLD" > /run/crowd 2>&1 &
+		crowd=$!
+	fi
+	! ours || wait_for 40 stats_grew rkey_confirm "$GROWS" || { show; fail "few RMBs"; }
+	sync_barrier "crowded$groups" 60 || exit 1
+	! ours || { rmbs=$(pool rmb_bytes) sends=$(pool sndbuf_bytes); }
+	[ "$HOST" = 1 ] || { kill "$crowd"; wait "$crowd" 2> /dev/null; }
+	taken_back "$GROWS"
+	! ours || wait_for 10 smaller "$rmbs" "$sends" || { show; fail "the pools stay"; }
+	emptied=y
+}
+
+give_back()
+{
+	HOLD=45 GROWS=2 emptied=
+	if [ -n "$INTREE" ]; then
+		HOLD=12 GROWS=1
+	else
+		one_pnetid
+	fi
+	! ours || sysctl -q -w net.smc.smcr_buf_idle_time=2
+	PARALLEL="parallel:16 stream:4 connects:5" with_group more_and_less
+	! ours || sysctl -q -w net.smc.smcr_buf_idle_time=120
+	if ours; then
+		expect "announced" "$(grown rkey_confirm)" -gt "$GROWS"
+		expect "not let go" "$(grown rkey_kept)" -eq 0
+		expect "malformed LLC messages" "$(grown rx_llc_bad)" -eq 0
+		expect "connections aborted" "$(grown conn_abort)" -eq 0
+	fi
+	/t/smcctl pnet flush
+}
+
+case_gives_back()
+{
+	give_back
+}
+
+case_v1_gives_back()
+{
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	give_back
+	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
+}
+
+# one_rnic HOST: that one has a single RNIC on a switch that both cables go to
+one_rnic()
+{
+	# shellcheck disable=SC3043 # busybox has it
+	local l_
+	sysctl -q -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
+		net.ipv4.conf.all.rp_filter=2
+	if [ "$HOST" != "$1" ]; then
+		ip addr add "10.0.0.1$HOST/24" dev eth1 noprefixroute
+		ip route add 10.0.0.0/24 dev eth1 src "10.0.0.1$HOST" metric 200
+		return
+	fi
+	ip link add switch type bridge || fail "no bridge"
+	for l_ in 0 1; do
+		/usr/sbin/rdma link delete "rxe$l_"
+		ip addr flush dev "eth$l_"
+		ip link set "eth$l_" master switch
+		ip link add "nic$l_" type veth peer name "port$l_"
+		ip link set "port$l_" master switch up
+		ip link set "nic$l_" up
+	done
+	ip link set switch up
+	ip addr add "10.0.0.$HOST/24" dev nic0
+	ip addr add "10.0.0.1$HOST/24" dev nic1 noprefixroute
+	ip route add 10.0.0.0/24 dev nic1 src "10.0.0.1$HOST" metric 200
+	add_rxe 0 nic0 || fail "no rxe0"
+	wait_for 10 port_active rxe0 || fail "the port stays down"
+}
+
+# second_rnic HOST: that one gets it
+second_rnic()
+{
+	[ "$HOST" = "$1" ] || return 0
+	add_rxe 1 nic1 || fail "no rxe1"
+}
+
+two_rnics()
+{
+	# shellcheck disable=SC3043 # busybox has it
+	local l_
+	sysctl -q -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.all.arp_announce=0 \
+		net.ipv4.conf.all.rp_filter=0
+	if [ "$HOST" != "$1" ]; then
+		ip addr del "10.0.0.1$HOST/24" dev eth1
+		return
+	fi
+	for l_ in 0 1; do
+		/usr/sbin/rdma link delete "rxe$l_" 2> /dev/null
+		ip link del "nic$l_"
+		ip link set "eth$l_" nomaster
+		ip addr add "10.0.$l_.$HOST/24" dev "eth$l_"
+		add_rxe "$l_" "eth$l_" || fail "no rxe$l_"
+	done
+	ip link del switch
+	wait_for 10 port_active rxe0 || fail "the port stays down"
+}
+
+# asymmetric HOST: which has one RNIC
+asymmetric()
+{
+	if [ "$HOST" = "$1" ]; then
+		expect_links 2 asymmetric-local
+		expect "devices" "$(devices_of_links)" = "rxe0 rxe0 "
+	else
+		expect_links 2 asymmetric-peer
+		expect "devices" "$(devices_of_links)" = "rxe0 rxe1 "
+	fi
+}
+
+one_side()
+{
+	neighbours=0
+	one_rnic "$1"
+	new_neighbours
+	with_group asymmetric "$1"
+	expect "links added" "$(grown link_add)" -eq 1
+	expect "asymmetric ones" "$(grown link_asym)" -eq 1
+	[ "$HOST" = "$1" ] || expect "packets of rxe1" "$packets1" -ge 256
+	sync_barrier counted || exit 1
+	two_rnics "$1"
+	new_neighbours
+}
+
+# their addresses are at other MACs now
+new_neighbours()
+{
+	sync_barrier "neighbours$((neighbours += 1))" || exit 1
+	ip neigh flush all
+}
+
+case_client_one()
+{
+	one_side 2
+}
+
+case_server_one()
+{
+	one_side 1
+}
+
+# A port goes and comes: the group loses a link and gets it back, by the client's word
+down_and_up()
+{
+	two_links
+	sync_barrier "down$((downs += 1))" || exit 1
+	[ "$HOST" = "$where" ] || ip link set eth1 up
+	[ "$HOST" != "$where" ] || ip link set eth1 down
+	expect_links 1 single
+	sync_barrier "up$downs" || exit 1
+	ip link set eth1 up
+	two_links
+}
+
+case_returns()
+{
+	downs=0
+	one_pnetid
+	for where in 2 1; do
+		with_group down_and_up
+		expect "links lost" "$(($(grown link_fail) + $(grown link_del)))" -ge 2
+		expect "links added" "$(grown link_add)" -ge 3
+	done
+	/t/smcctl pnet flush
+}
+
+three_rmbs()
+{
+	[ "$(grown rkey_confirm)" -ge 2 ]
+}
+
+# While each side has more RMBs than one ADD LINK CONTINUATION has room for: a pool begins
+# with 8 elements, then come 32, then more.
+crowd_down_and_up()
+{
+	two_links
+	if [ "$HOST" = 2 ]; then
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+			hold:45 > /run/crowd 2>&1 &
+		crowd=$!
+	fi
+	wait_for 30 three_rmbs || { show; fail "few RMBs"; }
+	down_and_up
+	[ "$HOST" = 1 ] || { kill "$crowd"; wait "$crowd" 2> /dev/null; }
+}
+
+case_v1_returns()
+{
+	downs=10
+	where=2
+	one_pnetid
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	with_group crowd_down_and_up
+	expect "links added" "$(grown link_add)" -ge 3
+	expect "links not added" "$(grown link_add_fail)" -eq 0
+	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
+	/t/smcctl pnet flush
+}
+
+# The asymmetric link goes when it is no longer needed
+now_symmetric()
+{
+	[ -e /run/symmetric ] || asymmetric 2
+	sync_barrier "second$((seconds += 1))" || exit 1
+	[ -e /run/symmetric ] || second_rnic 2
+	: > /run/symmetric
+	expect_links 2 symmetric
+}
+
+case_becomes_symmetric()
+{
+	seconds=0
+	one_rnic 2
+	neighbours=20
+	new_neighbours
+	with_group now_symmetric
+	expect "links added" "$(grown link_add)" -eq 2
+	expect "links deleted" "$(grown link_del)" -eq 1
+	sync_barrier counted || exit 1
+	two_rnics 2
+	new_neighbours
+}
+
+# One link was agreed upon: nothing is offered
+case_one_link()
+{
+	one_pnetid
+	[ "$HOST" = 2 ] || sysctl -q -w net.smc.smcr_max_links_per_lgr=1
+	with_group expect_links 1 single
+	expect "links added" "$(grown link_add)" -eq 0
+	expect "offers refused" "$(grown link_reject)" -eq 0
+	sysctl -q -w net.smc.smcr_max_links_per_lgr=2
+	/t/smcctl pnet flush
+}
+
+# --- the operator's word ---
+
+# group N: identifier of the Nth group
+group()
+{
+	/t/smcctl --json linkgroup | sed -n 's/.*"id": *"\(.*\)".*/\1/p' | sed -n "$1p"
+}
+
+# link_over RNIC: number of the active link
+link_over()
+{
+	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $2 }'
+}
+
+# refused WORDS ARGUMENT...: what smcctl says then
+refused()
+{
+	words=$1
+	shift
+	! /t/smcctl "$@" > /run/said 2>&1 || fail "smcctl $* is done"
+	grep -q "$words" /run/said || fail "smcctl $*: $(cat /run/said)"
+}
+
+# A link goes and comes by the word of either side; in between the other one does all.
+order()
+{
+	two_links
+	refused "no such link group" link add 0x7
+	refused "no such link group" linkgroup del 0x7
+	refused "no such link that" link del "$(group 1)" 77
+	refused "as many links as" link add "$(group 1)"
+	[ "$HOST" = 1 ] || refused "the server ends it" linkgroup del "$(group 1)"
+	sync_barrier "order$((orders += 1))" || exit 1
+	if [ "$HOST" = "$((orders % 2 + 1))" ]; then
+		/t/smcctl link del "$(group 1)" "$(link_over rxe1)" || fail "not begun"
+	fi
+	expect_links 1 single
+	# it comes back by no one's word but the operator's
+	sleep 4
+	expect_links 1 single
+	refused "last link" link del "$(group 1)" "$(link_over rxe0)"
+	refused "no such link that" link del "$(group 1)" 2
+	sync_barrier "one$orders" || exit 1
+	if [ "$HOST" = "$((orders % 2 + 1))" ]; then
+		/t/smcctl link add "$(group 1)" || fail "not begun"
+	fi
+	two_links
+}
+
+case_operator()
+{
+	one_pnetid
+	orders=0
+	with_group order
+	expect "links added" "$(grown link_add)" -eq 3
+	expect "links deleted" "$(grown link_del)" -eq 2
+	expect "links that failed" "$(grown link_fail)" -eq 0
+	expect "groups ended" "$(grown lgr_term)" -eq 0
+	/t/smcctl pnet flush
+}
+
+groups_are()
+{
+	[ "$(/t/smcctl --json linkgroup | grep -c '"id"')" = "$1" ]
+}
+
+# A group that is to end takes no more connections, but keeps those it has; or ends at once.
+let_end()
+{
+	[ ! -e /run/let ] || return 0
+	: > /run/let
+	two_links
+	[ "$HOST" = 2 ] || /t/smcctl linkgroup del "$(group 1)" || fail "not begun"
+	sync_barrier told || exit 1
+	if [ "$HOST" = 2 ]; then
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+			"idle:$((100 * SLOWNESS))" > /run/second 2>&1 &
+		second=$!
+	fi
+	wait_for 20 groups_are 2 || { show; fail "one group has both"; }
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
+	sync_barrier both || exit 1
+	if [ "$HOST" = 2 ]; then
+		kill "$idle"
+		wait "$idle" 2> /dev/null
+	fi
+	wait_for 20 groups_are 1 || { show; fail "the first group stays"; }
+	expect "groups ended" "$(grown lgr_term)" -eq 1
+	[ "$(group 1)" != "" ] || fail "no group"
+	sync_barrier first || exit 1
+	[ "$HOST" = 1 ] || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
+	wait_for 20 groups_are 0 || { show; fail "the second group stays"; }
+	expect "connections aborted" "$(grown conn_abort)" -eq 1
+	[ "$HOST" = 1 ] || kill "$second"
+}
+
+case_group_ends()
+{
+	one_pnetid
+	rm -f /run/let
+	with_group let_end
+	expect "groups ended" "$(grown lgr_term)" -ge 2
+	/t/smcctl pnet flush
+}
+
+# --- which link a connection sends over ---
+
+# conns_on RNIC: connections of the link over it
+conns_on()
+{
+	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $4 }'
+}
+
+conns_are()
+{
+	[ "$(conns_on rxe0) $(conns_on rxe1)" = "$1 $2" ]
+}
+
+# more N: host 2 makes so many connections, one after the other
+more()
+{
+	if [ "$HOST" = 2 ]; then
+		for _ in $(seq "$1"); do
+			have=$(($(conns_on rxe0) + $(conns_on rxe1)))
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+				--wait 10 "idle:$((200 * SLOWNESS))" > /run/more 2>&1 &
+			idles="$idles $!"
+			wait_for 20 has_more "$have" || { cat /run/more; fail "no connection"; }
+			# a further one, that ends at once, comes first
+			sleep 1
+		done
+	fi
+}
+
+has_more()
+{
+	[ "$(($(conns_on rxe0) + $(conns_on rxe1)))" -gt "$1" ]
+}
+
+# conns_grow N0 N1: by so many since the last time
+conns_grow()
+{
+	on0=$((on0 + $1)) on1=$((on1 + $2))
+	wait_for "$((20 * SLOWNESS))" conns_are "$on0" "$on1" ||
+		{ show; fail "$(conns_on rxe0) $(conns_on rxe1), expected $on0 $on1"; }
+}
+
+# As even as the further connections, which end at some time, let it be.
+even()
+{
+	uneven=$(($(conns_on rxe0) - $(conns_on rxe1)))
+	[ "$uneven" -ge -2 ] && [ "$uneven" -le 2 ]
+}
+
+expect_even()
+{
+	wait_for 20 even || { show; fail "$(conns_on rxe0) and $(conns_on rxe1)"; }
+}
+
+policy()
+{
+	sysctl -q -w "net.smc.smcr_link_policy=$1" || fail "no policy $1"
+}
+
+# The server keeps to the fewest connections, whatever the client does. What goes over rxe1
+# takes 30 ms.
+policies()
+{
+	[ ! -e /run/policies ] || return 0
+	: > /run/policies
+	idles=
+	two_links
+	more 4
+	expect_even
+	sync_barrier even 100 || exit 1
+	[ "$HOST" = 1 ] || { on0=$(conns_on rxe0) on1=$(conns_on rxe1); policy 3; }
+	more 6
+	sync_barrier latency 100 || exit 1
+	[ "$HOST" = 2 ] || expect_even
+	[ "$HOST" = 1 ] || { conns_grow 6 0; client_policies; }
+	sync_barrier policies 100 || exit 1
+}
+
+client_policies()
+{
+	policy 1
+	/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc hold:8 > /run/hold 2>&1 &
+	hold=$!
+	conns_grow 4 4
+	kill "$hold"
+	conns_grow -4 -4
+	policy 0
+	more 3
+	conns_grow 0 3
+	policy 2
+	/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+		--timeout 60000 stream:500 > /run/bulk 2>&1 &
+	idles="$idles $!"
+	conns_grow 0 1
+	sleep 1
+	more 3
+	conns_grow 3 0
+	# shellcheck disable=SC2086 # numbers
+	kill $idles
+}
+
+case_policies()
+{
+	one_pnetid
+	rm -f /run/policies
+	! sysctl -q -w net.smc.smcr_link_policy=4 2> /dev/null || fail "there is no policy 4"
+	! sysctl -q -w net.smc.smcr_link_policy=-1 2> /dev/null || fail "nor -1"
+	expect "policy" "$(sysctl -n net.smc.smcr_link_policy)" -eq 0
+	[ "$HOST" = 1 ] || tc qdisc add dev eth1 root netem delay 30ms limit 10000
+	with_group policies
+	[ "$HOST" = 1 ] || tc qdisc del dev eth1 root
+	policy 0
+	/t/smcctl pnet flush
+}
+
+# --- with the in-tree family: its links are as many as ours ---
+
+case_intree_symmetric()
+{
+	one_pnetid
+	with_group two_links
+	! ours || expect "links added" "$(grown link_add)" -eq 1
+	expect "packets of rxe1" "$packets1" -ge 16
+	/t/smcctl pnet flush
+}
+
+case_intree_gives_back()
+{
+	give_back
+}
+
+# Its host, then ours, has one RNIC
+case_intree_one()
+{
+	for one in 1 2; do
+		one_rnic "$one"
+		/t/smcctl pnet flush
+		if [ "$HOST" = "$one" ]; then
+			pnet add NET1 netdev nic0 ibdev rxe0
+		else
+			one_pnetid
+		fi
+		neighbours=$((one * 10))
+		new_neighbours
+		with_group asymmetric "$one"
+		! ours || expect "asymmetric links" "$(grown link_asym)" -eq 1
+		two_rnics "$one"
+		/t/smcctl pnet flush
+		new_neighbours
+	done
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}

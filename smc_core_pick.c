@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which link of a group a connection sends over: what is known of the links, for
+ * proto/link_pick. Each side chooses for its own direction.
+ */
+#include <linux/rcupdate.h>
+#include <smc/core.h>
+#include <smc/policy.h>
+#include <smc/proto/link_pick.h>
+
+/* @own: one of its connections is the one that looks for a link. RCU read side. */
+static void get_load(struct smc_link *link, bool own, struct smc_link_load *load)
+{
+	u32 conns = atomic_read(&link->nconns);
+
+	load->usable = smc_link_usable(link);
+	load->conns = own && conns ? conns - 1 : conns;
+	smc_wr_qp_load(link->qp, &load->bytes, &load->latency);
+}
+
+/**
+ * smc_core_link_loads() - what is known of the links of a group
+ * @lgr: group
+ * @load: filled in, SMC_CORE_LINKS of them, by slot
+ */
+void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
+{
+	struct smc_link *link;
+	u32 slot;
+
+	memset(load, 0, SMC_CORE_LINKS * sizeof(*load));
+	rcu_read_lock();
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = rcu_dereference(lgr->links[slot]);
+		if (link)
+			get_load(link, false, &load[slot]);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * smc_core_pick_for() - the link for a connection, by the policy of the namespace
+ * @lgr: group
+ * @slots: bit per slot: links that would do
+ * @own: link that counts the connection already, or NULL
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: a usable link with a reference, or NULL.
+ */
+struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
+				   const struct smc_link *own)
+{
+	enum smc_link_policy policy = READ_ONCE(smc_policy_net(lgr->net)->link_policy);
+	struct smc_link_load load[SMC_CORE_LINKS] = { };
+	struct smc_link *link = NULL;
+	u32 slot;
+	int at;
+
+	rcu_read_lock();
+	for_each_set_bit(slot, &slots, SMC_CORE_LINKS) {
+		link = rcu_dereference(lgr->links[slot]);
+		if (link)
+			get_load(link, link == own, &load[slot]);
+	}
+	at = smc_link_pick(policy, load, SMC_CORE_LINKS, READ_ONCE(lgr->last_pick));
+	link = at < 0 ? NULL : rcu_dereference(lgr->links[at]);
+	/* it may have gone meanwhile: as if it went a moment later */
+	if (link && !smc_link_get_unless_zero(link))
+		link = NULL;
+	rcu_read_unlock();
+	if (link)
+		WRITE_ONCE(lgr->last_pick, at);
+	return link;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When the links of a group are looked after: who wants it, and how soon. What is then
+ * done is in smc_llc_tend.c.
+ */
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/llc_priv.h>
+
+#define HEAL_MIN	(3 * HZ)	/* before a link is tried again for the first time */
+#define HEAL_MAX	(300 * HZ)	/* ... and after many in vain */
+#define HEAL_SOON	(HZ / 4)	/* what belongs together has come by then */
+#define HEAL_GAP	(1 * HZ)	/* between two attempts, whoever asks */
+#define WISH_TIME	(40 * HZ)	/* for a server to find out by itself that a link is lost */
+
+/**
+ * smc_llc_heal_arm() - look after the links soon
+ * @llc: LLC state; llc->lock held
+ * @delay: not later than after so many jiffies
+ */
+void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay)
+{
+	struct llc_heal *heal = &llc->heal;
+	unsigned long at = jiffies + delay;
+
+	lockdep_assert_held(&llc->lock);
+	if (llc->dead || (heal->armed && time_before_eq(heal->at, at)))
+		return;
+	heal->armed = true;
+	heal->at = at;
+	mod_delayed_work(smc_llc_wait_wq, &heal->work, delay);
+}
+
+/* Many groups lose a link at once: they need not come back at once. */
+static unsigned long spread(unsigned long delay)
+{
+	return delay + get_random_u32() % (delay / 4 + 1);
+}
+
+/**
+ * smc_llc_heal_ports() - our ports or GIDs have changed
+ * @llc: LLC state
+ *
+ * Any context.
+ */
+void smc_llc_heal_ports(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	llc->heal.period = 0;
+	llc->heal.ports = true;
+	smc_llc_heal_arm(llc, spread(HEAL_SOON));
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_hint() - the client says that it has a port
+ * @llc: LLC state
+ * @asked: it wants to hear if we have none
+ *
+ * However often it says so, there is no more than one look per second.
+ */
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
+{
+	unsigned long gap;
+
+	spin_lock_bh(&llc->lock);
+	llc->heal.any = true;
+	llc->heal.asked |= asked;
+	gap = llc->heal.last + HEAL_GAP - jiffies;
+	smc_llc_heal_arm(llc, llc->heal.last && gap <= HEAL_GAP ? gap : 0);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_later() - a link was lost, or could not be made
+ * @llc: LLC state
+ *
+ * Again after a while, longer after each attempt: links that are lost together are one reason.
+ */
+void smc_llc_heal_later(struct smc_llc *llc)
+{
+	struct llc_heal *heal = &llc->heal;
+
+	spin_lock_bh(&llc->lock);
+	heal->any = true;
+	heal->again = true;
+	if (heal->tried || !heal->period)
+		heal->period = clamp_t(unsigned long, 2 * heal->period, HEAL_MIN, HEAL_MAX);
+	heal->tried = false;
+	smc_llc_heal_arm(llc, spread(heal->period));
+	spin_unlock_bh(&llc->lock);
+}
+
+/*
+ * An in-tree server that hears of a lost link while its end of it still tries to send waits,
+ * with the turn of all its exchanges, until that has succeeded or failed. Soft-RoCE never
+ * fails: the server hangs. One that finds out by itself (its retries, TEST LINK) ends the
+ * queue pair first. Ours are not like that. True: @link is the server's to discover.
+ */
+static bool wish_later(struct smc_llc *llc, const struct smc_link *link)
+{
+	struct llc_heal *heal = &llc->heal;
+
+	if (llc->lgr->role != SMC_CLIENT || llc->lgr->peer.marker)
+		return false;
+	spin_lock_bh(&llc->lock);
+	heal->wishes[link->slot] = link->num;
+	heal->wish_at[link->slot] = jiffies + WISH_TIME;
+	smc_llc_heal_arm(llc, WISH_TIME);
+	spin_unlock_bh(&llc->lock);
+	return true;
+}
+
+/* One of them whose time has come; 0: none, or not yet. */
+static u8 next_wish(struct smc_llc *llc)
+{
+	struct llc_heal *heal = &llc->heal;
+	u8 num = 0;
+	u32 slot;
+
+	spin_lock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS && !num; slot++) {
+		if (!heal->wishes[slot])
+			continue;
+		if (time_before(jiffies, heal->wish_at[slot])) {
+			smc_llc_heal_arm(llc, heal->wish_at[slot] - jiffies);
+			continue;
+		}
+		num = heal->wishes[slot];
+		heal->wishes[slot] = 0;
+	}
+	spin_unlock_bh(&llc->lock);
+	return num;
+}
+
+/**
+ * smc_llc_heal_wish() - client: name the lost links that the server has not deleted by now
+ * @llc: LLC state
+ *
+ * Process context, as smc_llc_send_msg().
+ */
+void smc_llc_heal_wish(struct smc_llc *llc)
+{
+	struct smc_link *link = smc_core_pick_link(llc->lgr);
+	u8 num;
+
+	if (!link)
+		return;
+	for (num = next_wish(llc); num; num = next_wish(llc))
+		smc_llc_send_delete_link(link, num, SMC_LLC_DEL_LOST_PATH, false);
+	smc_link_put(link);
+}
+
+/**
+ * smc_llc_heal_granted() - client: the server deletes a link
+ * @llc: LLC state
+ * @num: number of the link
+ */
+void smc_llc_heal_granted(struct smc_llc *llc, u8 num)
+{
+	u32 slot;
+
+	spin_lock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++)
+		if (llc->heal.wishes[slot] == num)
+			llc->heal.wishes[slot] = 0;
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_lost() - a link that could be used has failed
+ * @llc: LLC state
+ * @link: the link
+ *
+ * The peer hears of it over another one, a server of another kind later. Process context, as
+ * smc_llc_send_msg().
+ */
+void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link)
+{
+	struct smc_link *other = smc_core_other_link(llc->lgr, link);
+
+	if (!other)
+		return;
+	smc_llc_heal_later(llc);
+	/* server: the deletion; client: the wish; the answer changes nothing */
+	if (!wish_later(llc, link))
+		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
+	smc_link_put(other);
+}
+
+/**
+ * smc_llc_heal_added() - a link was made
+ * @llc: LLC state
+ *
+ * There may be one more to make, or one that is no longer needed. The period stays: a link
+ * that is lost over and over again is not made over and over again.
+ */
+void smc_llc_heal_added(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	llc->heal.again = false;
+	llc->heal.ports = true;
+	smc_llc_heal_arm(llc, HEAL_SOON);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_rejected() - the client refused a link
+ * @llc: LLC state
+ * @further: it was to be over a port that the group does not use
+ *
+ * It will say when that changes; unless it is the way between the ports that fails.
+ */
+void smc_llc_heal_rejected(struct smc_llc *llc, bool further)
+{
+	if (further || READ_ONCE(llc->heal.again))
+		smc_llc_heal_later(llc);
+}
+
+/**
+ * smc_llc_heal_want() - the operator wants one more link
+ * @llc: LLC state
+ *
+ * At once, however often it has failed.
+ */
+void smc_llc_heal_want(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	llc->heal.period = 0;
+	llc->heal.any = true;
+	llc->heal.wanted = true;
+	smc_llc_heal_arm(llc, 0);
+	spin_unlock_bh(&llc->lock);
+}
+
+static void forget(struct llc_heal *heal)
+{
+	heal->any = false;
+	heal->ports = false;
+	heal->again = false;
+	heal->wanted = false;
+}
+
+/**
+ * smc_llc_heal_calm() - the operator of the peer has removed a link
+ * @llc: LLC state
+ *
+ * It is not to be back in a moment, for the sake of what was to be done before.
+ */
+void smc_llc_heal_calm(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	forget(&llc->heal);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_doom() - a link has to go
+ * @llc: LLC state
+ * @link: the link
+ * @reason: enum smc_llc_del_reason
+ * @ordered: by the operator's word; a client can go by nothing else
+ */
+void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered)
+{
+	u32 slot = link->slot;
+
+	spin_lock_bh(&llc->lock);
+	if (ordered)
+		forget(&llc->heal);
+	__set_bit(slot, &llc->heal.doomed);
+	__assign_bit(slot, &llc->heal.ordered, ordered);
+	llc->heal.nums[slot] = link->num;
+	llc->heal.reason[slot] = reason;
+	smc_llc_heal_arm(llc, 0);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_llc_heal_answer() - the client answers our DELETE LINK
+ * @llc: LLC state
+ * @num: number of the link
+ */
+void smc_llc_heal_answer(struct smc_llc *llc, u8 num)
+{
+	spin_lock_bh(&llc->lock);
+	if (num && num == llc->heal.deleting)
+		llc->heal.deleted = true;
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+}

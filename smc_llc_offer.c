@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Server: offers the client a further link (RFC 7609 sections 3.5.1.6 and 3.5.5.1.1).
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/llc_priv.h>
+#include <smc/pnet.h>
+#include <smc/stats.h>
+
+#define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
+
+/**
+ * struct choice - of our end
+ * @lgr: group
+ * @any: a port that the group uses already would do
+ */
+struct choice {
+	struct smc_lgr *lgr;
+	bool any;
+};
+
+/* What a port is worth whose link would lead to an RNIC of the peer that is not known yet. */
+static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	const struct choice *choice = arg;
+
+	if (!choice->any && smc_core_uses_port(choice->lgr, dev, port))
+		return 0;
+	return smc_core_worth(choice->lgr, dev, port, NULL);
+}
+
+/**
+ * smc_llc_offer_path() - our end of a link to an RNIC of the peer that is not known yet
+ * @llc: LLC state
+ * @first: a link of the group
+ * @any: a port that the group uses already will do, if the peer has a second RNIC
+ * @path: result
+ *
+ * Return: true if there is one; @path is then the caller's.
+ */
+bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool any,
+			struct smc_path *path)
+{
+	struct smc_lgr *lgr = llc->lgr;
+	struct choice choice = { .lgr = lgr, .any = any };
+	struct smc_pnet_further want = {
+		.net = lgr->net,
+		.like = &first->path,
+		.carrier = &lgr->peer.carrier,
+		.worth = port_worth,
+		.arg = &choice,
+	};
+
+	if (!smc_pnet_find_further(&want, path))
+		return true;
+	if (!port_worth(first->path.dev, first->path.port, &choice) ||
+	    !smc_ib_device_get_unless_zero(first->path.dev))
+		return false;
+	*path = first->path;
+	return true;
+}
+
+/**
+ * smc_llc_offer_possible() - is there an end for a further link
+ * @llc: LLC state
+ * @first: a link of the group
+ * @any: as in smc_llc_offer_path()
+ *
+ * Return: true if so.
+ */
+bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, bool any)
+{
+	struct smc_path path;
+	bool found = smc_llc_offer_path(llc, first, any, &path);
+
+	if (found)
+		smc_pnet_path_put(&path);
+	return found;
+}
+
+/**
+ * smc_llc_offer_begin() - start the exchange
+ * @llc: LLC state; llc->lock held, no exchange runs
+ * @first: link that is to carry it
+ * @tries: requests to send
+ */
+void smc_llc_offer_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries)
+{
+	lockdep_assert_held(&llc->lock);
+	llc->add.tries = tries;
+	smc_llc_add_begin(llc, first);
+}
+
+/*
+ * The request names the queue pair, so it exists before the client has a say. @shared: its
+ * port is that of another link.
+ */
+static struct smc_link *make_link(struct smc_llc *llc, const struct smc_link *first, bool *shared)
+{
+	struct smc_link *link;
+	struct smc_path path;
+
+	if (!smc_llc_offer_path(llc, first, true, &path))
+		return NULL;
+	*shared = smc_core_uses_port(llc->lgr, path.dev, path.port);
+	link = smc_core_add_link(llc->lgr, &path, 0);
+	if (IS_ERR(link))
+		return NULL;
+	/* until the client says what its end is */
+	link->direct = first->direct;
+	return link;
+}
+
+/* What the client says about its end of the new link. */
+static int judge_end(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
+		     const struct smc_link *link)
+{
+	struct smc_core_end end = { .gid = al->gid, .mac = al->mac };
+
+	if (al->link_num != link->num || !al->qpn || !al->mtu || al->mtu > IB_MTU_4096)
+		return -EPROTO;
+	switch (smc_core_fit(lgr, link->path.dev, link->path.port, &end)) {
+	case SMC_LINK_FIT_SYM:
+	case SMC_LINK_FIT_ASYM:
+		return 0;
+	default:
+		return -EEXIST;
+	}
+}
+
+/* CONFIRM LINK over the new link. */
+static int confirm_link(struct smc_llc *llc, struct smc_link *link)
+{
+	const struct smc_llc_confirm_link *cl;
+	struct smc_llc_msg msg;
+	struct llc_event *ev;
+	int rc;
+
+	rc = smc_llc_send_confirm_link(link, false);
+	if (rc)
+		return rc;
+	ev = smc_llc_add_wait(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
+	if (!ev)
+		return -ETIMEDOUT;
+	cl = &msg.confirm_link;
+	if (!cl->no_eyec || cl->link_num != link->num || cl->qpn != link->peer_qpn)
+		rc = -EPROTO;
+	else
+		link->peer_uid = smc_get_be32(cl->link_uid);
+	llc_free_event(ev);
+	return rc;
+}
+
+/* The client wants the link. */
+static int finish(struct smc_llc *llc, struct smc_link *first, struct smc_link *link,
+		  const struct smc_llc_msg *rsp)
+{
+	int rc;
+
+	rc = judge_end(llc->lgr, &rsp->add_link, link);
+	if (!rc)
+		rc = smc_llc_add_connect(link, &rsp->add_link);
+	if (rc)
+		return rc;
+	rc = smc_llc_add_store(llc->lgr, first, link, &rsp->add_link.rtokens);
+	if (!rc && rsp->version == 1)
+		rc = smc_llc_add_exchange(llc, first, link);
+	if (!rc)
+		rc = confirm_link(llc, link);
+	if (!rc)
+		rc = smc_llc_add_commit(llc, link);
+	return rc;
+}
+
+static bool hopeless(const struct smc_llc *llc, const struct smc_link *first)
+{
+	return READ_ONCE(llc->dead) || llc_link_broken(first);
+}
+
+/*
+ * Nobody's first contact has to wait for the client to set its end up. Others are told to
+ * have begun when they answer, as they may have missed the request.
+ */
+static void let_go(struct smc_llc *llc, const struct smc_link *first)
+{
+	if (!llc->lgr->peer.marker)
+		return;
+	spin_lock_bh(&llc->lock);
+	if (llc->fc.link == first)
+		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
+	spin_unlock_bh(&llc->lock);
+}
+
+/*
+ * Sends ADD LINK and waits for what the client says; NULL: nothing, or no. @shared: the
+ * port is that of another link.
+ */
+static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
+				    struct smc_link *link, bool shared, struct smc_llc_msg *rsp)
+{
+	struct llc_event *ev;
+	unsigned int i;
+
+	for (i = 0; i < llc->add.tries; i++) {
+		if (i)
+			wait_event_timeout(llc->wait, hopeless(llc, first), AGAIN_TIME);
+		if (hopeless(llc, first) || smc_llc_add_send(llc, first, link))
+			return NULL;
+		llc->add.until = jiffies + LLC_ADD_TIME;
+		let_go(llc, first);
+		ev = smc_llc_add_wait(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
+		if (ev && rsp->add_link.rejected) {
+			smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_REJECT);
+			smc_llc_heal_rejected(llc, link && !shared);
+			llc_free_event(ev);
+			return NULL;
+		}
+		if (ev)
+			return ev;
+	}
+	smc_llc_heal_later(llc);
+	return NULL;
+}
+
+/**
+ * smc_llc_offer_work() - the exchange
+ * @work: llc->add_work
+ */
+void smc_llc_offer_work(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(work, struct smc_llc, add_work);
+	struct smc_link *first = llc->add.first;
+	struct smc_llc_msg rsp;
+	struct smc_link *link;
+	struct llc_event *ev;
+	bool shared = false;
+	int rc = -ENODEV;
+
+	link = make_link(llc, first, &shared);
+	spin_lock_bh(&llc->lock);
+	llc->add.num = link ? link->num : 0;
+	spin_unlock_bh(&llc->lock);
+
+	ev = offer_link(llc, first, link, shared, &rsp);
+	if (ev && link)
+		rc = finish(llc, first, link, &rsp);
+	if (ev) {
+		smc_llc_add_result(llc, link, rc);
+		llc_free_event(ev);
+	}
+	if (ev && link && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
+		smc_llc_send_delete_link(first, link->num, SMC_LLC_DEL_LOST_PATH, false);
+	if (link && rc)
+		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
+	if (link)
+		smc_link_put(link);
+	smc_llc_add_end(llc);
+}

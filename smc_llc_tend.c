@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a group gets back the links that it lost, and loses those that somebody wants gone
+ * (RFC 7609 sections 3.5.5.1 and C.8).
+ *
+ * All of it is one work per group, which may wait for the peer. It is woken by ports that
+ * come, by links that went, by the peer's word, and after a failure by time: see
+ * smc_llc_heal.c. The server starts the exchanges; a client only says that it has a port.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/llc_priv.h>
+#include <smc/pnet.h>
+#include <smc/stats.h>
+
+#define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
+#define READY_AGAIN	(3 * HZ)	/* the first contact is not over */
+
+/* ---- DELETE LINK, server ---- */
+
+/* llc->lock held */
+static bool get_turn(struct smc_llc *llc, enum smc_llc_input wish)
+{
+	bool mine;
+
+	lockdep_assert_held(&llc->lock);
+	mine = !llc->dead && !llc->add.active &&
+	       smc_llc_flow(llc_role(llc), llc->running, wish, 0) == SMC_LLC_RUN;
+	if (mine)
+		llc->running = smc_llc_flow_exchange(wish);
+	else
+		smc_llc_heal_arm(llc, TURN_AGAIN);
+	return mine;
+}
+
+/* Is @link the asymmetric link that is no longer needed? */
+static bool is_surplus(struct smc_lgr *lgr, const struct smc_link *link)
+{
+	struct smc_link *surplus = smc_core_surplus(lgr);
+
+	if (surplus)
+		smc_link_put(surplus);
+	return surplus == link;
+}
+
+/* Over @other. True: the client has answered. */
+static bool tell_deletion(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
+{
+	bool deleted;
+
+	spin_lock_bh(&llc->lock);
+	llc->heal.deleting = num;
+	llc->heal.deleted = false;
+	spin_unlock_bh(&llc->lock);
+	smc_llc_send_delete_link(other, num, reason, false);
+	wait_event_timeout(llc->wait, READ_ONCE(llc->heal.deleted) || READ_ONCE(llc->dead) ||
+			   llc_link_broken(other), LLC_RSP_TIME);
+	spin_lock_bh(&llc->lock);
+	llc->heal.deleting = 0;
+	deleted = llc->heal.deleted;
+	spin_unlock_bh(&llc->lock);
+	return deleted;
+}
+
+/*
+ * The client has to answer before the queue pair goes; one that does not loses it anyway.
+ * We have the turn, so no link comes; but one that the victim is to go for may be lost at
+ * any time. @ordered: not by the client's wish.
+ */
+static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
+{
+	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC, spare = surplus || ordered;
+	struct smc_link *other;
+
+	if (surplus && !is_surplus(llc->lgr, victim))
+		return;
+	other = smc_core_other_link(llc->lgr, victim);
+	if (other) {
+		spare &= !tell_deletion(llc, other, victim->num, reason);
+		smc_link_put(other);
+		other = smc_core_other_link(llc->lgr, victim);
+	}
+	if (!other) {
+		/* the last one: what this means is for the group to decide */
+		if (!spare)
+			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+		return;
+	}
+	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
+			    reason);
+	smc_core_del_link(victim, surplus || ordered ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
+	smc_link_put(other);
+}
+
+/* Client: the server has the last word, and says it by a DELETE LINK of its own. */
+static void ask_deletion(struct smc_llc *llc, struct smc_link *victim, u32 reason)
+{
+	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
+
+	if (!other)
+		return;
+	smc_llc_send_delete_link(other, victim->num, reason, false);
+	smc_link_put(other);
+}
+
+/* llc->lock held; a client's wish is for any time. */
+static bool may_delete(struct smc_llc *llc)
+{
+	return llc->lgr->role == SMC_CLIENT || get_turn(llc, SMC_LLC_DO_DELETE_LINK);
+}
+
+static void go_for_it(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
+{
+	if (llc->lgr->role == SMC_CLIENT)
+		ask_deletion(llc, victim, reason);
+	else
+		delete_one(llc, victim, reason, ordered);
+}
+
+/* True: none is left. */
+static bool delete_doomed(struct smc_llc *llc)
+{
+	struct smc_link *victim;
+	bool mine, ordered;
+	u32 slot, reason;
+	u8 num;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		if (!test_bit(slot, &llc->heal.doomed))
+			continue;
+		spin_lock_bh(&llc->lock);
+		mine = may_delete(llc);
+		if (mine)
+			__clear_bit(slot, &llc->heal.doomed);
+		ordered = test_bit(slot, &llc->heal.ordered);
+		reason = llc->heal.reason[slot];
+		num = llc->heal.nums[slot];
+		spin_unlock_bh(&llc->lock);
+		if (!mine)
+			return false;
+		victim = smc_core_link(llc->lgr, slot);
+		/* the slot may have another one by now */
+		if (victim && victim->num == num)
+			go_for_it(llc, victim, reason, ordered);
+		if (victim)
+			smc_link_put(victim);
+		spin_lock_bh(&llc->lock);
+		if (llc->lgr->role == SMC_SERVER && llc->running == SMC_LLC_X_DELETE_LINK)
+			llc_end_turn(llc);
+		spin_unlock_bh(&llc->lock);
+	}
+	return true;
+}
+
+/* ---- a further link ---- */
+
+/* Version 2 wants to hear that the client's port is of no use. */
+static void refuse_hint(struct smc_llc *llc, struct smc_link *link)
+{
+	struct smc_llc_msg msg;
+
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
+	smc_llc_send_msg(link, &msg);
+}
+
+/* The server has decided. @any: over a port that the group uses, too. */
+static void offer(struct smc_llc *llc, struct smc_link *first, bool any)
+{
+	bool possible, asked;
+
+	spin_lock_bh(&llc->lock);
+	llc->heal.last = jiffies ?: 1;
+	llc->heal.tried = true;
+	asked = llc->heal.asked;
+	llc->heal.asked = false;
+	spin_unlock_bh(&llc->lock);
+	possible = llc->lgr->peer.max_links > 1 && smc_llc_offer_possible(llc, first, any);
+	if (!possible) {
+		if (asked)
+			refuse_hint(llc, first);
+		return;
+	}
+	spin_lock_bh(&llc->lock);
+	/* nobody is to come between, the end of the group least of all */
+	if (get_turn(llc, SMC_LLC_DO_ADD_LINK)) {
+		llc->heal.any = false;
+		llc->heal.ports = false;
+		smc_llc_offer_begin(llc, first, 1);
+	}
+	spin_unlock_bh(&llc->lock);
+}
+
+/* The client has a port that the group does not use: the server hears of it. */
+static void hint(struct smc_llc *llc, struct smc_link *first)
+{
+	struct smc_llc_msg msg;
+	u8 gids[SMC_GID_LEN];
+	struct smc_path path;
+	bool asked, wanted;
+
+	asked = llc->heal.again;
+	spin_lock_bh(&llc->lock);
+	llc->heal.last = jiffies ?: 1;
+	llc->heal.tried = true;
+	llc->heal.any = false;
+	llc->heal.ports = false;
+	wanted = llc->heal.wanted;
+	llc->heal.wanted = false;
+	spin_unlock_bh(&llc->lock);
+	if (!smc_llc_offer_path(llc, first, wanted, &path))
+		return;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
+	if (msg.version > 1) {
+		msg.type = SMC_LLC_REQ_ADD_LINK;
+		smc_llc_put_gid(gids, 0, path.gid.gid.raw);
+		msg.req_add_link.gids.raw = gids;
+		msg.req_add_link.gids.count = 1;
+	} else {
+		memcpy(msg.add_link.gid, path.gid.gid.raw, sizeof(msg.add_link.gid));
+		memcpy(msg.add_link.mac, path.gid.mac, sizeof(msg.add_link.mac));
+	}
+	smc_pnet_path_put(&path);
+	smc_llc_send_msg(first, &msg);
+	if (asked)
+		smc_llc_heal_later(llc);
+}
+
+static void tend_work_fn(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, heal.work);
+	struct smc_lgr *lgr = llc->lgr;
+	struct smc_link *link;
+	bool any, ports;
+
+	spin_lock_bh(&llc->lock);
+	llc->heal.armed = false;
+	any = llc->heal.any;
+	ports = llc->heal.ports;
+	if (!READ_ONCE(lgr->ready))
+		smc_llc_heal_arm(llc, READY_AGAIN);
+	spin_unlock_bh(&llc->lock);
+	if (READ_ONCE(llc->dead) || !READ_ONCE(lgr->ready))
+		return;
+	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
+	if (link) {
+		smc_llc_heal_doom(llc, link, SMC_LLC_DEL_ASYMMETRIC, false);
+		smc_link_put(link);
+	}
+	if (lgr->role == SMC_CLIENT)
+		smc_llc_heal_wish(llc);
+	if (!delete_doomed(llc))
+		return;
+	link = any || ports ? smc_core_pick_link(lgr) : NULL;
+	if (!link)
+		return;
+	if (lgr->role == SMC_SERVER)
+		offer(llc, link, any);
+	else if (lgr->peer.max_links > 1)
+		hint(llc, link);
+	smc_link_put(link);
+}
+
+/* ---- the operator's word ---- */
+
+static unsigned int count_usable(struct smc_lgr *lgr)
+{
+	struct smc_link *link;
+	unsigned int n = 0;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		n += smc_link_usable(link);
+		smc_link_put(link);
+	}
+	return n;
+}
+
+/**
+ * smc_llc_tend_add() - the operator wants one more link
+ * @lgr: group
+ *
+ * A server offers it, a client tells the server that it has a port. Returns at once: what the
+ * peer says to it cannot be known here. Process context.
+ *
+ * Return: 0, -EAGAIN: the first contact is not over; -ENOSPC: as many links as were agreed
+ * upon; -ENODEV: no port of ours leads to a further one; -ENOENT: the group ends.
+ */
+int smc_llc_tend_add(struct smc_lgr *lgr)
+{
+	struct smc_link *first;
+	bool possible;
+
+	if (!READ_ONCE(lgr->ready))
+		return -EAGAIN;
+	if (lgr->peer.max_links < 2)
+		return -ENOSPC;
+	first = smc_core_pick_link(lgr);
+	if (!first)
+		return -ENOENT;
+	possible = smc_llc_offer_possible(lgr->llc, first, true);
+	smc_link_put(first);
+	if (!possible)
+		return count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
+	smc_llc_heal_want(lgr->llc);
+	return 0;
+}
+
+/**
+ * smc_llc_tend_delete() - the operator wants a link to go
+ * @lgr: group
+ * @num: its number
+ *
+ * The server deletes it, a client asks for that; the link's connections go on over another
+ * one. It does not come back by time. Returns at once. Process context.
+ *
+ * Return: 0, -EAGAIN: the first contact is not over; -ENODEV: no such link, or it cannot be
+ * used; -EBUSY: it is the only one that can be used.
+ */
+int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
+{
+	struct smc_link *link, *other = NULL;
+	int rc = 0;
+
+	if (!READ_ONCE(lgr->ready))
+		return -EAGAIN;
+	link = smc_core_link_by_num(lgr, num);
+	if (!link)
+		return -ENODEV;
+	if (smc_link_usable(link))
+		other = smc_core_other_link(lgr, link);
+	else
+		rc = -ENODEV;
+	if (other)
+		smc_llc_heal_doom(lgr->llc, link, SMC_LLC_DEL_OPERATOR, true);
+	else if (!rc)
+		rc = -EBUSY;
+	if (other)
+		smc_link_put(other);
+	smc_link_put(link);
+	return rc;
+}
+
+/**
+ * smc_llc_tend_init() - set up
+ * @llc: LLC state
+ */
+void smc_llc_tend_init(struct smc_llc *llc)
+{
+	INIT_DELAYED_WORK(&llc->heal.work, tend_work_fn);
+}
+
+/**
+ * smc_llc_tend_exit() - the group is dead
+ * @llc: LLC state
+ */
+void smc_llc_tend_exit(struct smc_llc *llc)
+{
+	cancel_delayed_work_sync(&llc->heal.work);
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mover: a connection from link to link.
+ *
+ * Each direction moves on its own. Ours begins again on another link when the one it
+ * used has left the group, which happens after its queue pair was fenced and drained:
+ * no request of it reads the send ring any more, and every completion has been counted.
+ * What was not acknowledged is written again, after a validation message that says what
+ * was. The peer's direction is the business of proto/failover.
+ */
+#include <net/net_namespace.h>
+#include <smc/cdc.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/move.h>
+#include <smc/policy.h>
+#include <smc/proto/link_pick.h>
+#include <smc/stats.h>
+#include <smc/trace.h>
+#include <smc/tx.h>
+
+/* For the peer to say that it has heard all; meanwhile the connection is silent. */
+#define HEARD_TIME	(HZ / 2)
+/* So many leave a link at a time. */
+#define LEAVE_MAX	16
+
+/* Is the peer's memory known on @link, and ours to the device? */
+static bool leads_to_peer(const struct smc_conn *conn, const struct smc_link *link)
+{
+	return smc_core_rtoken_known(conn->lgr, conn->tx.rtoken, link->slot) &&
+	       smc_buf_lkey(conn->tx.elem.region, link->slot);
+}
+
+/* The links that do, a bit per slot. */
+static unsigned long ways_to_peer(const struct smc_conn *conn)
+{
+	unsigned long slots = 0;
+	struct smc_link *link;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(conn->lgr, slot);
+		if (!link)
+			continue;
+		if (leads_to_peer(conn, link))
+			__set_bit(slot, &slots);
+		smc_link_put(link);
+	}
+	return slots;
+}
+
+/* A usable link, rather one that leads to the peer's memory. */
+static struct smc_link *pick_link(const struct smc_conn *conn, bool *leads)
+{
+	unsigned long slots = ways_to_peer(conn);
+	struct smc_link *link = smc_core_pick_for(conn->lgr, slots, NULL);
+
+	*leads = link;
+	return link ?: smc_core_pick_for(conn->lgr, ~slots, NULL);
+}
+
+/* The connection counts for @link now, whose reference it takes over. */
+static void change_link(struct smc_conn *conn, struct smc_link *link)
+{
+	struct smc_link *old = conn->link;
+
+	atomic_inc(&link->nconns);
+	WRITE_ONCE(conn->link, link);
+	atomic_dec(&old->nconns);
+	smc_link_put(old);
+}
+
+static void use_link(struct smc_conn *conn, struct smc_link *link)
+{
+	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
+	conn->tx.left = conn->lgr->peer.marker ? conn->link->num : 0;
+	change_link(conn, link);
+	conn->tx.moves++;
+	conn->tx.resuming = true;
+	conn->tx.orderly_before = conn->tx.orderly;
+	conn->tx.orderly = false;
+	conn->tx.leave = SMC_LEAVE_NO;
+	conn->tx.waiting = false;
+	conn->tx.told_blocked = false;
+}
+
+/* What the link before may have lost of what we said. */
+static void repeat(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	u64 sent = tx->ring.sent;
+
+	/* who never said anything has nothing to be validated */
+	tx->validate = tx->seq || tx->seq_done || tx->ring.sent_max;
+	/* else all is written, or nobody wants it, and the peer's memory may be another's */
+	if (smc_conn_state_may_cdc(conn->state)) {
+		smc_ring_tx_rewind(&tx->ring);
+		smc_urgent_tx_rewind(&tx->urg);
+		smc_tx_probe_locked(conn);
+		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
+		smc_ring_rx_force(&conn->rx.ring);
+		tx->cons_due = true;
+	}
+	if (tx->state_open)
+		tx->state_due |= tx->state;
+}
+
+/**
+ * smc_move_first_locked() - client: over which link our direction begins
+ * @conn: connection whose handshake is done, conn->lock held; nothing was sent
+ *
+ * The server has chosen one for its own direction, and so named it. One of our kind lets us
+ * begin over any other; others would take that for a failover.
+ */
+void smc_move_first_locked(struct smc_conn *conn)
+{
+	struct smc_link *link;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->role != SMC_CLIENT || !conn->lgr->peer.marker || conn->tx.seq)
+		return;
+	link = smc_core_pick_for(conn->lgr, ways_to_peer(conn), conn->link);
+	if (link && link != conn->link)
+		change_link(conn, link);
+	else if (link)
+		smc_link_put(link);
+}
+
+/**
+ * smc_move_locked() - our direction leaves its link
+ * @conn: connection behind its handshake, conn->lock held; conn->link is fenced
+ *
+ * Return: 0, -ENOKEY or -ENETDOWN, see the header.
+ */
+int smc_move_locked(struct smc_conn *conn)
+{
+	struct smc_link *link;
+	bool leads;
+
+	lockdep_assert_held(&conn->lock);
+	link = pick_link(conn, &leads);
+	if (!link)
+		return -ENETDOWN;
+	use_link(conn, link);
+	repeat(conn);
+	if (!leads)
+		return -ENOKEY;
+	smc_stats_inc(conn->net, SMC_STAT_CONN_MOVE);
+	atomic_inc(&conn->lgr->moves);
+	atomic_inc(&link->moves);
+	smc_tx_push_locked(conn, false);
+	return 0;
+}
+
+/**
+ * smc_move_leave_locked() - our direction goes to a better link, if it may by now
+ * @conn: connection, conn->lock held
+ *
+ * Whatever becomes of it, what waited can be pushed if it is over. Process context.
+ */
+void smc_move_leave_locked(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	struct smc_link *link;
+
+	lockdep_assert_held(&conn->lock);
+	if (!tx->leave)
+		return;
+	if (tx->leave != SMC_LEAVE_GO && time_before(jiffies, tx->leave_by)) {
+		smc_conn_kick_by(conn, tx->leave_by - jiffies);
+		return;
+	}
+	link = tx->leave == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->leave_to) : NULL;
+	tx->leave = SMC_LEAVE_NO;
+	/* a link that has failed meanwhile is left in the other way */
+	if (!link || link == conn->link || !smc_link_usable(link) || !leads_to_peer(conn, link) ||
+	    !smc_link_usable(conn->link)) {
+		smc_stats_inc(conn->net, SMC_STAT_CONN_STAY);
+		if (link)
+			smc_link_put(link);
+		return;
+	}
+	use_link(conn, link);
+	tx->orderly = true;
+	tx->resuming = false;
+	tx->validate = true;
+	/* something to follow the validation: the peer learns at once where we are */
+	tx->cons_due = true;
+	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
+	atomic_inc(&link->moves);
+}
+
+/**
+ * struct balance - a walk over the connections of a group
+ * @lgr: group
+ * @policy: of its namespace
+ * @load: its links, as they will be when those that were begun with have moved
+ * @begun: how many
+ */
+struct balance {
+	struct smc_lgr *lgr;
+	enum smc_link_policy policy;
+	struct smc_link_load load[SMC_CORE_LINKS];
+	u32 begun;
+};
+
+/* Nothing but the stream itself is going on. conn->lock held. */
+static bool may_leave(const struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	return conn->state == SMC_CONN_ACTIVE && !conn->shut_pending && !conn->close_pending &&
+	       tx->peer_size && !tx->stopped && !tx->validate && !tx->leave &&
+	       tx->leave_round != READ_ONCE(conn->lgr->balance_round) &&
+	       smc_link_usable(conn->link);
+}
+
+static void balance_locked(struct smc_conn *conn, struct balance *b)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	u32 from = conn->link->slot;
+	int to;
+
+	if (!may_leave(conn))
+		return;
+	to = smc_link_better(b->policy, b->load, SMC_CORE_LINKS, from);
+	if (to < 0 || !(ways_to_peer(conn) & BIT(to)))
+		return;
+	b->load[from].conns--;
+	b->load[to].conns++;
+	b->begun++;
+	tx->leave_round = b->lgr->balance_round;
+	tx->leave_to = to;
+	tx->leave_by = jiffies + HEARD_TIME;
+	tx->leave = SMC_LEAVE_ASK;
+	smc_conn_kick_by(conn, HEARD_TIME);
+	smc_tx_push_locked(conn, false);
+}
+
+/* Those that are silent already. */
+static bool count_leaving(void *arg, void *balance)
+{
+	struct smc_conn *conn = arg;
+	struct balance *b = balance;
+
+	if (!kref_get_unless_zero(&conn->ref))
+		return true;
+	spin_lock_bh(&conn->lock);
+	if (conn->tx.leave && b->load[conn->link->slot].conns) {
+		b->load[conn->link->slot].conns--;
+		b->load[conn->tx.leave_to].conns++;
+	}
+	spin_unlock_bh(&conn->lock);
+	smc_conn_put(conn);
+	return true;
+}
+
+static bool balance_one(void *arg, void *balance)
+{
+	struct smc_conn *conn = arg;
+	struct balance *b = balance;
+
+	if (!kref_get_unless_zero(&conn->ref))
+		return true;
+	spin_lock_bh(&conn->lock);
+	balance_locked(conn, b);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_put(conn);
+	return b->begun < LEAVE_MAX;
+}
+
+/**
+ * smc_move_balance() - connections go to a link that came, as far as the policy wants it
+ * @lgr: group
+ *
+ * Some at a time: they are silent meanwhile. Process context.
+ *
+ * Return: true if it has to be called again, a moment later.
+ */
+bool smc_move_balance(struct smc_lgr *lgr)
+{
+	struct smc_net *policy = smc_policy_net(lgr->net);
+	struct balance b = { .lgr = lgr };
+
+	if (!lgr->peer.marker || !READ_ONCE(policy->balance))
+		return false;
+	b.policy = READ_ONCE(policy->link_policy);
+	smc_core_link_loads(lgr, b.load);
+	smc_core_walk_conns(lgr, count_leaving, &b);
+	smc_core_walk_conns(lgr, balance_one, &b);
+	return b.begun;
+}
+
+/* Slot of the link a peer of our kind says it has left, if that is of importance still. */
+static u8 left_slot(const struct smc_conn *conn, struct smc_cdc_msg *msg)
+{
+	int slot;
+
+	if (!conn->lgr->peer.marker) {
+		msg->left = 0;
+		msg->more = 0;
+	}
+	slot = msg->left ? smc_core_open_slot(conn->lgr, msg->left) : -ENOENT;
+	return slot < 0 ? SMC_FAILOVER_NOWHERE : slot;
+}
+
+/*
+ * Before a slot named by a connection gets another link, the connection is told that the
+ * one it means is fenced; hence conn->lock.
+ */
+static void fail_links(const struct smc_conn *conn, u32 slots)
+{
+	struct smc_link *link;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = slots & BIT(slot) ? smc_core_link(conn->lgr, slot) : NULL;
+		if (!link)
+			continue;
+		smc_link_fail(link, SMC_LINK_PEER_MOVED);
+		smc_link_put(link);
+	}
+}
+
+/**
+ * smc_move_input_locked() - over which link does the peer write
+ * @conn: connection, conn->lock held
+ * @link: link a message came over
+ * @buf: the message
+ * @len: its length
+ *
+ * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_KEPT, -ENOSPC if the peer moves too fast, or
+ * -ENODATA if bytes were lost with the link before.
+ */
+int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
+			  u32 len)
+{
+	struct smc_cdc_msg msg;
+	u32 doubt;
+	u8 left;
+	int rc;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
+	    !smc_cdc_msg_is_validation(buf, len))
+		return SMC_FAILOVER_TAKE;
+	/* what is no message is found to be none in its turn, which is now */
+	if (!smc_cdc_parse(conn, buf, len, &msg))
+		return SMC_FAILOVER_TAKE;
+	left = left_slot(conn, &msg);
+	rc = smc_failover_input(&conn->rx.path, link->slot, left, buf, &msg, &doubt);
+	fail_links(conn, doubt);
+	if (rc == SMC_FAILOVER_FIRST)
+		return smc_cdc_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
+	return rc;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink: the RoCE devices that a namespace may use, with their ports.
+ */
+#include <linux/pci.h>
+#include <linux/smc.h>
+#include <net/net_namespace.h>
+#include <smc/core.h>
+#include <smc/netlink_priv.h>
+
+/**
+ * struct dev_pick - the device at a position of the list
+ * @skip: devices before it
+ * @last: the device that the walk was at; compared only
+ * @dev: result, with a reference; NULL: the list is shorter
+ * @ports: bit per RoCE port number
+ */
+struct dev_pick {
+	long skip;
+	const struct smc_ib_device *last;
+	struct smc_ib_device *dev;
+	unsigned long ports;
+};
+
+/**
+ * struct dev_use - what groups do with a device
+ * @dev: device
+ * @links: links over each port
+ * @critical: a group lives on this device alone
+ */
+struct dev_use {
+	const struct smc_ib_device *dev;
+	u32 links[SMC_PNET_PORTS_MAX + 1];
+	bool critical;
+};
+
+static bool pick_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct dev_pick *pick = arg;
+
+	if (dev != pick->last) {
+		if (pick->dev)
+			return true;
+		pick->last = dev;
+		if (pick->skip-- == 0) {
+			smc_ib_device_get(dev);
+			pick->dev = dev;
+		}
+	}
+	if (dev == pick->dev && port <= SMC_PNET_PORTS_MAX)
+		__set_bit(port, &pick->ports);
+	return false;
+}
+
+static int count_links(struct smc_lgr *lgr, void *arg)
+{
+	struct dev_use *use = arg;
+	u32 usable = 0, here = 0, slot;
+	struct smc_link *link;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		usable += smc_link_usable(link);
+		if (link->path.dev == use->dev && link->path.port <= SMC_PNET_PORTS_MAX) {
+			use->links[link->path.port]++;
+			here += smc_link_usable(link);
+		}
+		smc_link_put(link);
+	}
+	use->critical |= usable && usable == here;
+	return 0;
+}
+
+static int put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32 links)
+{
+	char id[SMC_PNET_ID_LEN + 1] = "";
+	bool by_user = smc_ib_pnetid(dev, port, sock_net(skb->sk), id);
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, port == 1 ? SMC_NLA_DEV_PORT : SMC_NLA_DEV_PORT2);
+	if (!nest || nla_put_u8(skb, SMC_NLA_DEV_PORT_PNET_USR, by_user) ||
+	    nla_put_string(skb, SMC_NLA_DEV_PORT_PNETID, id) ||
+	    nla_put_u32(skb, SMC_NLA_DEV_PORT_NETDEV, smc_ib_port_ifindex(dev, port)) ||
+	    nla_put_u8(skb, SMC_NLA_DEV_PORT_STATE, smc_ib_port_active(dev, port)) ||
+	    nla_put_u8(skb, SMC_NLA_DEV_PORT_VALID, 1) ||
+	    nla_put_u32(skb, SMC_NLA_DEV_PORT_LNK_CNT, links))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Function and channel IDs exist on IBM Z only. */
+static int put_pci(struct sk_buff *skb, const struct device *parent)
+{
+	const struct pci_dev *pci = parent && dev_is_pci(parent) ? to_pci_dev(parent) : NULL;
+
+	if (nla_put_u32(skb, SMC_NLA_DEV_PCI_FID, 0) ||
+	    nla_put_u16(skb, SMC_NLA_DEV_PCI_CHID, 0) ||
+	    nla_put_u16(skb, SMC_NLA_DEV_PCI_VENDOR, pci ? pci->vendor : 0) ||
+	    nla_put_u16(skb, SMC_NLA_DEV_PCI_DEVICE, pci ? pci->device : 0) ||
+	    nla_put_string(skb, SMC_NLA_DEV_PCI_ID, pci ? pci_name(pci) : ""))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_dev(struct sk_buff *skb, struct netlink_callback *cb,
+		   const struct genl_family *family, const struct dev_pick *pick)
+{
+	struct dev_use use = { .dev = pick->dev };
+	char name[IB_DEVICE_NAME_MAX];
+	struct nlattr *nest;
+	unsigned long port;
+	void *hdr;
+
+	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_DEV_SMCR);
+	if (!hdr)
+		return -EMSGSIZE;
+	smc_core_for_each(count_links, &use);
+	smc_ib_name(pick->dev, name);
+	nest = nla_nest_start(skb, SMC_GEN_DEV_SMCR);
+	if (!nest || nla_put_u8(skb, SMC_NLA_DEV_IS_CRIT, use.critical) ||
+	    nla_put_string(skb, SMC_NLA_DEV_IB_NAME, name) ||
+	    put_pci(skb, pick->dev->ibdev->dev.parent))
+		goto cancel;
+	for_each_set_bit(port, &pick->ports, SMC_PNET_PORTS_MAX + 1)
+		if (put_port(skb, pick->dev, port, use.links[port]))
+			goto cancel;
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	return 0;
+cancel:
+	genlmsg_cancel(skb, hdr);
+	return -EMSGSIZE;
+}
+
+/**
+ * smc_netlink_dump_devs() - SMC_NETLINK_GET_DEV_SMCR
+ * @skb: answer
+ * @cb: state of the dump: args[0] = devices told so far
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
+			  const struct genl_family *family)
+{
+	int rc;
+
+	for (;;) {
+		struct dev_pick pick = { .skip = cb->args[0] };
+
+		/* told without the list's lock: what groups do is under locks of theirs */
+		smc_ib_walk_ports(sock_net(skb->sk), pick_port, &pick);
+		if (!pick.dev)
+			return skb->len;
+		rc = put_dev(skb, cb, family, &pick);
+		smc_ib_device_put(pick.dev);
+		if (rc)
+			return skb->len ?: rc;
+		cb->args[0]++;
+	}
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink: link groups and their links. A namespace sees its own ones, the first
+ * namespace those of the whole host.
+ *
+ * A dump goes from the newest group to the oldest, and remembers the last ID between
+ * two calls: groups that come and go meanwhile make it neither skip nor repeat others.
+ */
+#include <linux/ktime.h>
+#include <linux/smc.h>
+#include <net/net_namespace.h>
+#include <smc/core.h>
+#include <smc/netlink_priv.h>
+
+/* Link states of the user interface. */
+enum { NL_LINK_UNUSED, NL_LINK_INACTIVE, NL_LINK_ACTIVATING, NL_LINK_ACTIVE };
+
+#define GID_TEXT	40
+
+/**
+ * struct lgr_walk - one call of a dump
+ * @skb: answer
+ * @cb: dump state: args[0] = a group was told, args[1] = ID of the last one
+ * @family: for the messages
+ * @links: tell the links, too
+ */
+struct lgr_walk {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+	const struct genl_family *family;
+	bool links;
+};
+
+static u32 link_state(const struct smc_link *link)
+{
+	switch ((enum smc_link_state)atomic_read(&link->state)) {
+	case SMC_LINK_INIT:
+	case SMC_LINK_READY:
+	case SMC_LINK_CONFIRMING:
+		return NL_LINK_ACTIVATING;
+	case SMC_LINK_ACTIVE:
+		return NL_LINK_ACTIVE;
+	case SMC_LINK_DELETING:
+	case SMC_LINK_DRAINING:
+		return NL_LINK_INACTIVE;
+	case SMC_LINK_UNUSED:
+	case SMC_LINK_DEAD:
+	case SMC_LINK_STATES:
+		break;
+	}
+	return NL_LINK_UNUSED;
+}
+
+/* A user ID is four bytes without meaning: shown in the order in which they are sent. */
+static u32 uid_shown(u32 uid)
+{
+	return (__force u32)cpu_to_be32(uid);
+}
+
+static int put_link(struct lgr_walk *walk, const struct smc_link *link)
+{
+	struct sk_buff *skb = walk->skb;
+	char gid[GID_TEXT], peer_gid[GID_TEXT], name[IB_DEVICE_NAME_MAX];
+	time64_t since = READ_ONCE(link->since);
+	struct nlattr *nest;
+	u32 latency;
+	u64 bytes;
+	void *hdr;
+
+	smc_wr_qp_load(link->qp, &bytes, &latency);
+	hdr = smc_netlink_put(skb, walk->cb, walk->family, SMC_NETLINK_GET_LINK_SMCR);
+	if (!hdr)
+		return -EMSGSIZE;
+	smc_ib_name(link->path.dev, name);
+	snprintf(gid, sizeof(gid), "%pI6", link->path.gid.gid.raw);
+	snprintf(peer_gid, sizeof(peer_gid), "%pI6", link->peer_gid.raw);
+	nest = nla_nest_start(skb, SMC_GEN_LINK_SMCR);
+	if (!nest || nla_put_u8(skb, SMC_NLA_LINK_ID, READ_ONCE(link->num)) ||
+	    nla_put_string(skb, SMC_NLA_LINK_IB_DEV, name) ||
+	    nla_put_u8(skb, SMC_NLA_LINK_IB_PORT, link->path.port) ||
+	    nla_put_string(skb, SMC_NLA_LINK_GID, gid) ||
+	    nla_put_string(skb, SMC_NLA_LINK_PEER_GID, peer_gid) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_CONN_CNT, atomic_read(&link->nconns)) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, link->path.gid.ifindex) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_UID, uid_shown(link->uid)) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, uid_shown(READ_ONCE(link->peer_uid))) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_STATE, link_state(link)) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->moves)) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_LATENCY, latency) ||
+	    (since && nla_put_u32(skb, SMC_NETLINK_LINK_OWN_AGE,
+				  ktime_get_boottime_seconds() - since)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static int put_links(struct lgr_walk *walk, struct smc_lgr *lgr)
+{
+	struct smc_link *link;
+	int rc = 0;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS && !rc; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		rc = put_link(walk, link);
+		smc_link_put(link);
+	}
+	return rc;
+}
+
+/* @direct: no link of the group goes through an IP gateway; @id: PNET ID of the links. */
+static u8 lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
+{
+	struct smc_link *link;
+	u32 slot;
+
+	*direct = true;
+	id[0] = '\0';
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		*direct &= link->direct;
+		strscpy(id, link->path.pnetid, SMC_PNET_ID_LEN + 1);
+		smc_link_put(link);
+	}
+	return smc_core_type(lgr);
+}
+
+static int put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
+{
+	char text[SMC_MAX_EID_LEN + 1] = "";
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, SMC_NLA_LGR_R_V2_COMMON);
+	if (!nest || nla_put_u8(skb, SMC_NLA_LGR_V2_VER, peer->version) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_V2_REL, peer->release) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_V2_OS, peer->os))
+		return -EMSGSIZE;
+	memcpy(text, peer->host, SMC_MAX_HOSTNAME_LEN);
+	if (nla_put_string(skb, SMC_NLA_LGR_V2_PEER_HOST, text))
+		return -EMSGSIZE;
+	memcpy(text, peer->eid, SMC_MAX_EID_LEN);
+	if (nla_put_string(skb, SMC_NLA_LGR_V2_NEG_EID, text))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	nest = nla_nest_start(skb, SMC_NLA_LGR_R_V2);
+	if (!nest || nla_put_u8(skb, SMC_NLA_LGR_R_V2_DIRECT, direct) ||
+	    (peer->release &&
+	     (nla_put_u8(skb, SMC_NETLINK_LGR_R_V2_MAX_CONNS, peer->max_conns) ||
+	      nla_put_u8(skb, SMC_NETLINK_LGR_R_V2_MAX_LINKS, peer->max_links))))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_loss(struct sk_buff *skb, struct smc_lgr *lgr)
+{
+	u32 count = atomic_read(&lgr->loss.count);
+
+	if (nla_put_u32(skb, SMC_NETLINK_LGR_R_OWN_LINKS_LOST, count) ||
+	    nla_put_u32(skb, SMC_NETLINK_LGR_R_OWN_MOVES, atomic_read(&lgr->moves)))
+		return -EMSGSIZE;
+	if (!count)
+		return 0;
+	if (nla_put_string(skb, SMC_NETLINK_LGR_R_OWN_LOSS_REASON,
+			   smc_link_reason_str(READ_ONCE(lgr->loss.reason))) ||
+	    nla_put_u64_64bit(skb, SMC_NETLINK_LGR_R_OWN_LOSS_AGE,
+			      ktime_get_boottime_seconds() - READ_ONCE(lgr->loss.at),
+			      SMC_NLA_LGR_R_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
+{
+	struct sk_buff *skb = walk->skb;
+	char id[SMC_PNET_ID_LEN + 1];
+	struct nlattr *nest;
+	bool direct;
+	void *hdr;
+	u8 type;
+
+	hdr = smc_netlink_put(skb, walk->cb, walk->family, SMC_NETLINK_GET_LGR_SMCR);
+	if (!hdr)
+		return -EMSGSIZE;
+	type = lgr_type(lgr, &direct, id);
+	nest = nla_nest_start(skb, SMC_GEN_LGR_SMCR);
+	if (!nest || nla_put_u32(skb, SMC_NLA_LGR_R_ID, lgr->id) ||
+	    nla_put_u32(skb, SMC_NLA_LGR_R_CONNS_NUM, READ_ONCE(lgr->nconns)) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_ROLE, lgr->role) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_TYPE, type) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_BUF_TYPE, 1) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_VLAN_ID, lgr->peer.vlan) ||
+	    nla_put_u64_64bit(skb, SMC_NLA_LGR_R_NET_COOKIE, lgr->net_cookie,
+			      SMC_NLA_LGR_R_PAD) ||
+	    nla_put_string(skb, SMC_NLA_LGR_R_PNETID, id) ||
+	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_SNDBUF_ALLOC,
+				 READ_ONCE(lgr->pool.bytes[SMC_BUF_SND]), SMC_NLA_LGR_R_PAD) ||
+	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_RMB_ALLOC,
+				 READ_ONCE(lgr->pool.bytes[SMC_BUF_RMB]), SMC_NLA_LGR_R_PAD) ||
+	    (lgr->peer.version > 1 && put_v2(skb, &lgr->peer, direct)) || put_loss(skb, lgr))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+/* A group is told with all of its links or, for want of room, next time. */
+static int one_lgr(struct smc_lgr *lgr, void *arg)
+{
+	struct lgr_walk *walk = arg;
+	const struct net *net = sock_net(walk->skb->sk);
+	long *told = walk->cb->args;
+	void *mark = skb_tail_pointer(walk->skb);
+	int rc;
+
+	if ((net != &init_net && net != lgr->net) || READ_ONCE(lgr->dead))
+		return 0;
+	if (told[0] && (s32)(lgr->id - (u32)told[1]) >= 0)
+		return 0;
+	rc = put_lgr(walk, lgr);
+	if (!rc && walk->links)
+		rc = put_links(walk, lgr);
+	if (rc) {
+		nlmsg_trim(walk->skb, mark);
+		return rc;
+	}
+	told[0] = 1;
+	told[1] = lgr->id;
+	return 0;
+}
+
+static int dump(struct lgr_walk *walk)
+{
+	int rc = smc_core_for_each(one_lgr, walk);
+
+	return walk->skb->len ?: rc;
+}
+
+/**
+ * smc_netlink_dump_lgrs() - SMC_NETLINK_GET_LGR_SMCR
+ * @skb: answer
+ * @cb: state of the dump
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
+			  const struct genl_family *family)
+{
+	struct lgr_walk walk = { .skb = skb, .cb = cb, .family = family };
+
+	return dump(&walk);
+}
+
+/**
+ * smc_netlink_dump_links() - SMC_NETLINK_GET_LINK_SMCR: each group, and then its links
+ * @skb: answer
+ * @cb: state of the dump
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct genl_family *family)
+{
+	struct lgr_walk walk = { .skb = skb, .cb = cb, .family = family, .links = true };
+
+	return dump(&walk);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink: what an operator wants of the groups of his namespace. Commands of our
+ * own: a link is to come, a link or a group is to go.
+ *
+ * None of them waits for the peer: the answer says that it was begun, or why it was not.
+ */
+#include <linux/smc.h>
+#include <net/net_namespace.h>
+#include <smc/core.h>
+#include <smc/llc.h>
+#include <smc/netlink_priv.h>
+
+const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
+	[SMC_NETLINK_OWN_LGR_ID] = { .type = NLA_U32 },
+	[SMC_NETLINK_OWN_LINK_ID] = { .type = NLA_U8 },
+	[SMC_NETLINK_OWN_NOW] = { .type = NLA_FLAG },
+};
+
+/**
+ * struct search - for a group
+ * @net: its namespace
+ * @id: its number
+ * @lgr: result, with a reference
+ */
+struct search {
+	const struct net *net;
+	u32 id;
+	struct smc_lgr *lgr;
+};
+
+static int is_it(struct smc_lgr *lgr, void *arg)
+{
+	struct search *s = arg;
+
+	if (lgr->id != s->id || lgr->net != s->net || READ_ONCE(lgr->dead))
+		return 0;
+	smc_core_get(lgr);
+	s->lgr = lgr;
+	return 1;
+}
+
+/* The group that is meant, with a reference; or ERR_PTR, and the user knows why. */
+static struct smc_lgr *lgr_of(struct genl_info *info)
+{
+	struct nlattr *attr = info->attrs[SMC_NETLINK_OWN_LGR_ID];
+	struct search s = { .net = genl_info_net(info) };
+
+	if (!attr) {
+		GENL_SET_ERR_MSG(info, "no link group is named");
+		return ERR_PTR(-EINVAL);
+	}
+	s.id = nla_get_u32(attr);
+	if (smc_core_for_each(is_it, &s))
+		return s.lgr;
+	GENL_SET_ERR_MSG(info, "there is no such link group in this network namespace");
+	return ERR_PTR(-ENOENT);
+}
+
+/**
+ * smc_netlink_order_add_link() - SMC_NETLINK_OWN_ADD_LINK
+ * @skb: request
+ * @info: same
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
+{
+	struct smc_lgr *lgr = lgr_of(info);
+	int rc;
+
+	if (IS_ERR(lgr))
+		return PTR_ERR(lgr);
+	rc = smc_llc_tend_add(lgr);
+	smc_core_put(lgr);
+	switch (rc) {
+	case -EAGAIN:
+		GENL_SET_ERR_MSG(info, "the first contact of the group is not over");
+		break;
+	case -ENOSPC:
+		GENL_SET_ERR_MSG(info, "the group has as many links as were agreed upon");
+		break;
+	case -ENODEV:
+		GENL_SET_ERR_MSG(info, "no RoCE port of this host leads to a further link");
+		break;
+	case -ENOENT:
+		GENL_SET_ERR_MSG(info, "the link group is about to end");
+		break;
+	}
+	return rc;
+}
+
+/**
+ * smc_netlink_order_del_link() - SMC_NETLINK_OWN_DEL_LINK
+ * @skb: request
+ * @info: same
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *attr = info->attrs[SMC_NETLINK_OWN_LINK_ID];
+	struct smc_lgr *lgr;
+	int rc;
+
+	if (!attr) {
+		GENL_SET_ERR_MSG(info, "no link is named");
+		return -EINVAL;
+	}
+	lgr = lgr_of(info);
+	if (IS_ERR(lgr))
+		return PTR_ERR(lgr);
+	rc = smc_llc_tend_delete(lgr, nla_get_u8(attr));
+	smc_core_put(lgr);
+	switch (rc) {
+	case -EAGAIN:
+		GENL_SET_ERR_MSG(info, "the first contact of the group is not over");
+		break;
+	case -ENODEV:
+		GENL_SET_ERR_MSG(info, "the group has no such link that can be used");
+		break;
+	case -EBUSY:
+		GENL_SET_ERR_MSG(info, "this is the last link of the group: remove the group");
+		break;
+	}
+	return rc;
+}
+
+/**
+ * smc_netlink_order_del_lgr() - SMC_NETLINK_OWN_DEL_LGR
+ * @skb: request
+ * @info: same
+ *
+ * In order the group ends with its last connection, and it is the server who places
+ * connections; SMC_NETLINK_OWN_NOW aborts them.
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
+{
+	struct smc_lgr *lgr = lgr_of(info);
+	int rc = 0;
+
+	if (IS_ERR(lgr))
+		return PTR_ERR(lgr);
+	if (nla_get_flag(info->attrs[SMC_NETLINK_OWN_NOW])) {
+		smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	} else if (lgr->role == SMC_SERVER) {
+		smc_core_retire(lgr, SMC_LINK_ADMIN);
+	} else {
+		GENL_SET_ERR_MSG(info, "the server ends it, or either side at once");
+		rc = -EOPNOTSUPP;
+	}
+	smc_core_put(lgr);
+	return rc;
+}

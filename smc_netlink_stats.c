@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink: statistics of a namespace, and why its connections fell back.
+ */
+#include <linux/smc.h>
+#include <net/net_namespace.h>
+#include <smc/core.h>
+#include <smc/netlink_priv.h>
+#include <smc/stats.h>
+
+/* All tables of numbers have this as number of their padding. */
+#define NL_PAD		0
+
+/**
+ * struct memory - regions of a namespace
+ * @net: namespace
+ * @bytes: per kind
+ */
+struct memory {
+	const struct net *net;
+	u64 bytes[SMC_BUF_KINDS];
+};
+
+static int sum_memory(struct smc_lgr *lgr, void *arg)
+{
+	struct memory *mem = arg;
+	int kind;
+
+	if (lgr->net != mem->net)
+		return 0;
+	for (kind = 0; kind < SMC_BUF_KINDS; kind++)
+		mem->bytes[kind] += READ_ONCE(lgr->pool.bytes[kind]);
+	return 0;
+}
+
+/* Attributes @first, @first + 1, ... */
+static int put_numbers(struct sk_buff *skb, int first, const u64 *value, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (nla_put_u64_64bit(skb, first + i, value[i], NL_PAD))
+			return -EMSGSIZE;
+	return 0;
+}
+
+static int put_table(struct sk_buff *skb, int attr, const u64 *value, int n)
+{
+	struct nlattr *nest = nla_nest_start(skb, attr);
+
+	if (!nest || put_numbers(skb, 1, value, n))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_sizes(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_hist hist)
+{
+	u64 value[SMC_STATS_SIZES] = {};
+	int i;
+
+	for (i = 0; net && i < SMC_STATS_SIZES; i++)
+		value[i] = smc_stats_size_get(net, hist, i);
+	return put_table(skb, attr, value, SMC_STATS_SIZES);
+}
+
+/* @net NULL: the part about SMC-D, where all is zero. */
+static u64 get(struct net *net, enum smc_stat stat)
+{
+	return net ? smc_stats_get(net, stat) : 0;
+}
+
+static int put_buffers(struct sk_buff *skb, struct net *net)
+{
+	const u64 tx[] = {
+		get(net, SMC_STAT_TX_PEER_SMALL), get(net, SMC_STAT_TX_SMALL),
+		get(net, SMC_STAT_TX_WINDOW_CLOSED), get(net, SMC_STAT_TX_FULL),
+		get(net, SMC_STAT_TX_BUF_REUSE), get(net, SMC_STAT_TX_BUF_ALLOC),
+		0,	/* no connection gets less than it asked for */
+	};
+	const u64 rx[] = {
+		0, get(net, SMC_STAT_RX_SMALL), 0, get(net, SMC_STAT_RX_FULL),
+		get(net, SMC_STAT_RX_BUF_REUSE), get(net, SMC_STAT_RX_BUF_ALLOC), 0,
+	};
+
+	if (put_sizes(skb, net, SMC_NLA_STATS_T_TX_RMB_SIZE, SMC_HIST_TX_BUF) ||
+	    put_sizes(skb, net, SMC_NLA_STATS_T_RX_RMB_SIZE, SMC_HIST_RX_BUF) ||
+	    put_sizes(skb, net, SMC_NLA_STATS_T_TXPLOAD_SIZE, SMC_HIST_TX_REQ) ||
+	    put_sizes(skb, net, SMC_NLA_STATS_T_RXPLOAD_SIZE, SMC_HIST_RX_REQ) ||
+	    put_table(skb, SMC_NLA_STATS_T_TX_RMB_STATS, tx, ARRAY_SIZE(tx)) ||
+	    put_table(skb, SMC_NLA_STATS_T_RX_RMB_STATS, rx, ARRAY_SIZE(rx)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_tech(struct sk_buff *skb, struct net *net, int attr)
+{
+	const u64 v1[] = { get(net, SMC_STAT_CLNT_V1), get(net, SMC_STAT_SRV_V1) };
+	struct memory mem = { .net = net };
+	/* from SMC_NLA_STATS_T_CLNT_V1_SUCC on */
+	const u64 value[] = {
+		v1[0], get(net, SMC_STAT_CLNT_SMC) - v1[0],
+		v1[1], get(net, SMC_STAT_SRV_SMC) - v1[1],
+		get(net, SMC_STAT_TX_SENDPAGE), get(net, SMC_STAT_RX_SPLICE),
+		get(net, SMC_STAT_CORK), get(net, SMC_STAT_NODELAY),
+		get(net, SMC_STAT_TX_URGENT) + get(net, SMC_STAT_RX_URGENT),
+		get(net, SMC_STAT_RX_BYTES), get(net, SMC_STAT_TX_BYTES),
+		get(net, SMC_STAT_RX_CNT), get(net, SMC_STAT_TX_CNT),
+	};
+	struct nlattr *nest;
+
+	if (net)
+		smc_core_for_each(sum_memory, &mem);
+	nest = nla_nest_start(skb, attr);
+	if (!nest || put_buffers(skb, net) ||
+	    put_numbers(skb, SMC_NLA_STATS_T_CLNT_V1_SUCC, value, ARRAY_SIZE(value)) ||
+	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_RX_RMB_USAGE, mem.bytes[SMC_BUF_RMB],
+				 NL_PAD) ||
+	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_TX_RMB_USAGE, mem.bytes[SMC_BUF_SND],
+				 NL_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/**
+ * smc_netlink_dump_stats() - SMC_NETLINK_GET_STATS
+ * @skb: answer
+ * @cb: state of the dump: args[0] = told
+ * @family: for the message
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct genl_family *family)
+{
+	struct net *net = sock_net(skb->sk);
+	struct nlattr *nest;
+	u64 errors[2];
+	void *hdr;
+
+	if (cb->args[0])
+		return skb->len;
+	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_STATS);
+	if (!hdr)
+		return -EMSGSIZE;
+	errors[0] = smc_stats_get(net, SMC_STAT_CLNT_HS_ERR);
+	errors[1] = smc_stats_get(net, SMC_STAT_SRV_HS_ERR);
+	nest = nla_nest_start(skb, SMC_GEN_STATS);
+	if (!nest || put_tech(skb, NULL, SMC_NLA_STATS_SMCD_TECH) ||
+	    put_tech(skb, net, SMC_NLA_STATS_SMCR_TECH) ||
+	    put_numbers(skb, SMC_NLA_STATS_CLNT_HS_ERR_CNT, errors, ARRAY_SIZE(errors))) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	cb->args[0] = 1;
+	return skb->len;
+}
+
+/**
+ * struct fback - one reason
+ * @net: namespace
+ * @server: side
+ * @reason: diagnosis code
+ * @count: how often
+ */
+struct fback {
+	struct net *net;
+	bool server;
+	u32 reason;
+	u16 count;
+};
+
+/* The sums stand in the first message only. */
+static int put_fback(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct genl_family *family, const struct fback *fback)
+{
+	const u64 sums[] = {
+		smc_stats_get(fback->net, SMC_STAT_SRV_FBACK),
+		smc_stats_get(fback->net, SMC_STAT_CLNT_FBACK),
+	};
+	struct nlattr *nest;
+	void *hdr;
+
+	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_FBACK_STATS);
+	if (!hdr)
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, SMC_GEN_FBACK_STATS);
+	if (!nest || nla_put_u8(skb, SMC_NLA_FBACK_STATS_TYPE, fback->server) ||
+	    (!cb->args[1] && put_numbers(skb, SMC_NLA_FBACK_STATS_SRV_CNT, sums,
+					 ARRAY_SIZE(sums))) ||
+	    nla_put_u32(skb, SMC_NLA_FBACK_STATS_RSN_CODE, fback->reason) ||
+	    nla_put_u16(skb, SMC_NLA_FBACK_STATS_RSN_CNT, fback->count)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	cb->args[1] = 1;
+	return 0;
+}
+
+/**
+ * smc_netlink_dump_fback() - SMC_NETLINK_GET_FBACK_STATS
+ * @skb: answer
+ * @cb: state of the dump: args[0] = next slot, args[1] = the sums were told
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct genl_family *family)
+{
+	struct fback fback = { .net = sock_net(skb->sk) };
+	long i;
+
+	for (i = cb->args[0]; i < 2 * SMC_STATS_FBACK_SLOTS; i++) {
+		fback.server = i >= SMC_STATS_FBACK_SLOTS;
+		if (smc_stats_fallback_get(fback.net, fback.server, i % SMC_STATS_FBACK_SLOTS,
+					   &fback.reason, &fback.count) &&
+		    put_fback(skb, cb, family, &fback))
+			break;
+	}
+	cb->args[0] = i;
+	return skb->len;
+}
