@@ -32,6 +32,10 @@ trap 'rm -rf "$tmp"' EXIT
 
 git ls-files '*.c' '*.h' > "$tmp/c"
 git ls-files '*.sh' tools/smc_run .ci/run > "$tmp/sh"
+if [ ! -s "$tmp/c" ] || [ ! -s "$tmp/sh" ]; then
+	echo "not ok 1 static: git lists no files in $top: a clone is needed"
+	exit 1
+fi
 
 # --- style
 "$top/scripts/fetch-checkpatch.sh" "$cache/checkpatch" > "$tmp/log" 2>&1
