@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_WORDS 7
+#define KEY_COLOR 256
 
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
@@ -25,10 +26,12 @@ static const char doc[] =
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
 	"\n"
-	"Exit status: 0 success, 1 failure, 2 wrong usage.";
+	"Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).";
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
+	{ "exit-empty", 'e', NULL, 0, "exit status 3 if a list is empty", 0 },
+	{ "color", KEY_COLOR, "WHEN", 0, "auto (on a terminal), always or never", 0 },
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
 	{ "verbose", 'v', NULL, 0, "sock: also cursors, buffer sizes, GIDs", 1 },
 	{ "port", 'p', "PORT", 0, "sock: this port on either side", 1 },
@@ -59,6 +62,23 @@ static int parse_port(const char *text, struct argp_state *state)
 	return (int)port;
 }
 
+static void parse_color(const char *text, struct argp_state *state)
+{
+	static const char * const words[] = {
+		[CTL_COLOR_AUTO] = "auto", [CTL_COLOR_ALWAYS] = "always",
+		[CTL_COLOR_NEVER] = "never",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(text, words[i])) {
+			ctl_use_color(i);
+			return;
+		}
+	}
+	argp_failure(state, CTL_USAGE, 0, "'%s' is none of auto, always, never", text);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct command_line *line = state->input;
@@ -66,6 +86,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'j':
 		line->opts.json = true;
+		return 0;
+	case 'e':
+		line->opts.exit_empty = true;
+		return 0;
+	case KEY_COLOR:
+		parse_color(arg, state);
 		return 0;
 	case 'a':
 		line->opts.all = true;
@@ -154,6 +180,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	argp_err_exit_status = CTL_USAGE;
+	ctl_use_color(CTL_COLOR_AUTO);
 	argp_parse(&argp, argc, argv, 0, NULL, &line);
 	if (!line.num) {
 		ctl_fail("no object given, see smcctl --help");
@@ -165,5 +192,7 @@ int main(int argc, char **argv)
 		ctl_fail("cannot write the output");
 		rc = CTL_FAILURE;
 	}
+	if (rc == CTL_OK && line.opts.exit_empty && ctl_list_was_empty())
+		rc = CTL_NOTHING;
 	return rc;
 }

@@ -46,11 +46,20 @@ enum {
 	CTL_OK = 0,
 	CTL_FAILURE = 1,
 	CTL_USAGE = 2,
+	CTL_NOTHING = 3,	/* no failure: the answer is "none", or "no" */
+};
+
+/* When to use colour */
+enum ctl_color {
+	CTL_COLOR_AUTO = 0,	/* on a terminal, unless NO_COLOR is set */
+	CTL_COLOR_ALWAYS,
+	CTL_COLOR_NEVER,
 };
 
 /**
  * struct ctl_opts - command line
  * @json: print JSON
+ * @exit_empty: an empty list is CTL_NOTHING
  * @all: sock: also sockets without connection
  * @verbose: sock: cursors and buffer sizes as well
  * @port: sock: only this port on either side, -1 for all
@@ -59,6 +68,7 @@ enum {
  */
 struct ctl_opts {
 	bool json;
+	bool exit_empty;
 	bool all;
 	bool verbose;
 	int port;
@@ -78,12 +88,22 @@ struct ctl_column {
 
 /* smcctl_out.c */
 void ctl_fail(const char *fmt, ...) __printf(1, 2);
+void ctl_use_color(enum ctl_color when);
+/* Told of each list that is printed, by whatever prints it. */
+void ctl_note_list(struct json_object *array);
+/* The list that was printed last was empty. */
+bool ctl_list_was_empty(void);
+/* The text of a member, "" when it is not there */
+const char *ctl_text_of(struct json_object *obj, const char *key);
 void ctl_add_str(struct json_object *obj, const char *key, const char *val);
 void ctl_add_u64(struct json_object *obj, const char *key, __u64 val);
 void ctl_add_hex32(struct json_object *obj, const char *key, __u32 val);
 void ctl_add_reason(struct json_object *obj, const char *key, __u32 code);
 void ctl_print_json(struct json_object *obj);
 void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num);
+/* Part of other output, indented; says nothing about emptiness */
+void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols, size_t num,
+			int indent);
 void ctl_print_fields(struct json_object *obj, int indent);
 
 /* smcctl_nl.c */
@@ -159,6 +179,8 @@ int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_stats(const struct ctl_opts *opts);
+/* All statistics as one object; NULL: it failed, and that was said. */
+struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts);
 int ctl_holders(const struct ctl_opts *opts);
 

@@ -73,14 +73,33 @@ static int on_info(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+static int on_limit(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *tb[SMC_NLA_HS_LIMITATION_MAX + 1];
+
+	ctl_parse_genl(nlh, tb, SMC_NLA_HS_LIMITATION_MAX);
+	copy_bool(data, "handshake_limitation", tb[SMC_NLA_HS_LIMITATION_ENABLED]);
+	return MNL_CB_OK;
+}
+
 int ctl_info(const struct ctl_opts *opts)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_SYS_INFO, .what = "system information", .dump = true,
 	};
+	static const struct ctl_genl_req limit = {
+		.cmd = SMC_NETLINK_DUMP_HS_LIMITATION, .what = "the limit of handshakes",
+		.dump = true,
+	};
 	struct json_object *info = json_object_new_object();
 	int rc = run_or_complain(&req, on_info, info);
+	int err = rc == CTL_OK ? ctl_genl_run(&limit, on_limit, info) : 0;
 
+	/* Old modules do not have it. */
+	if (err && err != EOPNOTSUPP) {
+		ctl_genl_failed(&limit, err);
+		rc = CTL_FAILURE;
+	}
 	return finish(info, rc, opts, NULL, 0);
 }
 
@@ -262,6 +281,8 @@ static void add_port(struct json_object *ports, const struct nlattr **dev, int a
 	copy_bool(obj, "pnetid_by_user", tb[SMC_NLA_DEV_PORT_PNET_USR]);
 	copy_bool(obj, "critical", dev[SMC_NLA_DEV_IS_CRIT]);
 	ctl_copy_str(obj, "pci", dev[SMC_NLA_DEV_PCI_ID]);
+	ctl_copy_uint(obj, "pci_fid", dev[SMC_NLA_DEV_PCI_FID]);
+	ctl_copy_uint(obj, "pci_chid", dev[SMC_NLA_DEV_PCI_CHID]);
 	ctl_copy_uint(obj, "pci_vendor", dev[SMC_NLA_DEV_PCI_VENDOR]);
 	ctl_copy_uint(obj, "pci_device", dev[SMC_NLA_DEV_PCI_DEVICE]);
 }
@@ -316,6 +337,7 @@ static int ueid_show(const struct ctl_opts *opts)
 	if (rc == CTL_OK && opts->json) {
 		ctl_print_json(names);
 	} else if (rc == CTL_OK) {
+		ctl_note_list(names);
 		for (i = 0; i < json_object_array_length(names); i++)
 			puts(json_object_get_string(json_object_array_get_idx(names, i)));
 	}

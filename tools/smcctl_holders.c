@@ -18,17 +18,10 @@
 #define HOLDERS	"/proc/net/smc_holders"
 #define MODULES	"/sys/module/smc/holders"
 
-static const char *text_of(struct json_object *obj, const char *key)
-{
-	struct json_object *val = NULL;
-
-	return json_object_object_get_ex(obj, key, &val) ? json_object_get_string(val) : "";
-}
-
 static void add_process(struct json_object *holder, const char *pid, const char *command)
 {
 	struct json_object *obj = json_object_new_object(), *list = NULL;
-	const char *before = text_of(holder, "who");
+	const char *before = ctl_text_of(holder, "who");
 	char text[256];
 
 	ctl_add_u64(obj, "pid", strtoul(pid, NULL, 10));
@@ -67,7 +60,7 @@ static void match_fd(struct json_object *holders, const char *pid, const char *l
 	for (i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *h = json_object_array_get_idx(holders, i);
 
-		if (strtoul(text_of(h, "inode"), NULL, 10) != inode)
+		if (strtoul(ctl_text_of(h, "inode"), NULL, 10) != inode)
 			continue;
 		read_command(pid, command, sizeof(command));
 		add_process(h, pid, command);
@@ -149,9 +142,9 @@ static void name_rest(struct json_object *holders)
 	for (i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *h = json_object_array_get_idx(holders, i);
 
-		if (*text_of(h, "who"))
+		if (*ctl_text_of(h, "who"))
 			continue;
-		ctl_add_str(h, "who", strtoul(text_of(h, "inode"), NULL, 10) ?
+		ctl_add_str(h, "who", strtoul(ctl_text_of(h, "inode"), NULL, 10) ?
 			    "no process: in a message or io_uring" : "not yet accepted");
 	}
 }

@@ -9,8 +9,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_COLUMNS 16
+
+#define BOLD	"\033[1m"
+#define GREEN	"\033[32m"
+#define YELLOW	"\033[33m"
+#define PLAIN	"\033[0m"
+
+static bool colored;
+static bool list_was_empty;
+
+void ctl_use_color(enum ctl_color when)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	colored = when == CTL_COLOR_ALWAYS ||
+		  (when == CTL_COLOR_AUTO && isatty(STDOUT_FILENO) &&
+		   !(no_color && *no_color) && term && strcmp(term, "dumb"));
+}
+
+void ctl_note_list(struct json_object *array)
+{
+	list_was_empty = !json_object_array_length(array);
+}
+
+bool ctl_list_was_empty(void)
+{
+	return list_was_empty;
+}
 
 void ctl_fail(const char *fmt, ...)
 {
@@ -22,6 +50,13 @@ void ctl_fail(const char *fmt, ...)
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fputc('\n', stderr);
+}
+
+const char *ctl_text_of(struct json_object *obj, const char *key)
+{
+	struct json_object *val = NULL;
+
+	return json_object_object_get_ex(obj, key, &val) ? json_object_get_string(val) : "";
 }
 
 void ctl_add_str(struct json_object *obj, const char *key, const char *val)
@@ -54,10 +89,13 @@ void ctl_add_reason(struct json_object *obj, const char *key, __u32 code)
 
 void ctl_print_json(struct json_object *obj)
 {
-	/* json-c would break an empty list over two lines. */
-	if (json_object_is_type(obj, json_type_array) && !json_object_array_length(obj)) {
-		puts("[]");
-		return;
+	if (json_object_is_type(obj, json_type_array)) {
+		ctl_note_list(obj);
+		/* json-c would break an empty list over two lines. */
+		if (list_was_empty) {
+			puts("[]");
+			return;
+		}
 	}
 	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PRETTY |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -81,23 +119,46 @@ static const char *cell(struct json_object *row, const char *key)
 	return *json_object_get_string(val) ? json_object_get_string(val) : "-";
 }
 
+/* What is as it should be is green, what somebody may want to look at is yellow. */
+static const char *color_of(const struct ctl_column *col, const char *text)
+{
+	static const struct {
+		const char *word;
+		const char *color;
+	} words[] = {
+		{ "active", GREEN }, { "ACTIVE", GREEN }, { "SMCR", GREEN }, { "SMCD", GREEN },
+		{ "ok", GREEN }, { "inactive", YELLOW }, { "activating", YELLOW },
+		{ "unused", YELLOW }, { "unknown", YELLOW }, { "TCP", YELLOW }, { "no", YELLOW },
+	};
+	size_t i;
+
+	if (!colored || (strcmp(col->key, "state") && strcmp(col->key, "mode")))
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strcmp(words[i].word, text))
+			return words[i].color;
+	return NULL;
+}
+
 static void print_row(struct json_object *row, const struct ctl_column *cols, size_t num,
-		      const int *width)
+		      const int *width, int indent)
 {
 	size_t i;
 
+	printf("%*s", indent, "");
 	for (i = 0; i < num; i++) {
 		const char *text = row ? cell(row, cols[i].key) : cols[i].title;
+		const char *color = row ? color_of(&cols[i], text) : colored ? BOLD : NULL;
 
 		/* No blanks at the end of a line */
-		if (i + 1 == num)
-			printf("%s\n", text);
-		else
-			printf("%-*s  ", width[i], text);
+		printf("%s%s%s%*s", color ? color : "", text, color ? PLAIN : "",
+		       i + 1 < num ? width[i] + 2 - (int)strlen(text) : 0, "");
 	}
+	putchar('\n');
 }
 
-void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num)
+void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols, size_t num,
+			int indent)
 {
 	size_t rows = json_object_array_length(array);
 	int width[MAX_COLUMNS];
@@ -115,9 +176,15 @@ void ctl_print_table(struct json_object *array, const struct ctl_column *cols, s
 				width[i] = len;
 		}
 	}
-	print_row(NULL, cols, num, width);
+	print_row(NULL, cols, num, width, indent);
 	for (r = 0; r < rows; r++)
-		print_row(json_object_array_get_idx(array, r), cols, num, width);
+		print_row(json_object_array_get_idx(array, r), cols, num, width, indent);
+}
+
+void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num)
+{
+	ctl_note_list(array);
+	ctl_print_table_at(array, cols, num, 0);
 }
 
 static void print_name(const char *key, int indent)

@@ -170,13 +170,6 @@ static void add_lgrinfo(struct json_object *sock, const struct nlattr *attr, cha
 	ctl_add_str(obj, "peer_gid", name);
 }
 
-static const char *text_of(struct json_object *obj, const char *key)
-{
-	struct json_object *val = NULL;
-
-	return json_object_object_get_ex(obj, key, &val) ? json_object_get_string(val) : "";
-}
-
 static void add_fallback(struct json_object *sock, const struct nlattr *attr, char *detail,
 			 size_t size)
 {
@@ -190,11 +183,11 @@ static void add_fallback(struct json_object *sock, const struct nlattr *attr, ch
 	json_object_object_add(sock, "fallback", obj);
 	ctl_add_reason(obj, "reason", fb.reason);
 	ctl_add_reason(obj, "peer_reason", fb.peer_diagnosis);
-	len = snprintf(detail, size, "%s (%s)", text_of(obj, "reason_text"),
-		       text_of(obj, "reason"));
+	len = snprintf(detail, size, "%s (%s)", ctl_text_of(obj, "reason_text"),
+		       ctl_text_of(obj, "reason"));
 	if (fb.peer_diagnosis && len > 0 && (size_t)len < size)
 		snprintf(detail + len, size - (size_t)len, ", peer: %s (%s)",
-			 text_of(obj, "peer_reason_text"), text_of(obj, "peer_reason"));
+			 ctl_text_of(obj, "peer_reason_text"), ctl_text_of(obj, "peer_reason"));
 }
 
 static void add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
@@ -265,12 +258,13 @@ static void print_verbose(struct json_object *socks)
 	};
 	size_t i;
 
+	ctl_note_list(socks);
 	for (i = 0; i < json_object_array_length(socks); i++) {
 		struct json_object *sock = json_object_array_get_idx(socks, i);
 		size_t c;
 
 		for (c = 0; c < ARRAY_SIZE(cols); c++)
-			printf("%s%s", c ? "  " : "", text_of(sock, cols[c].key));
+			printf("%s%s", c ? "  " : "", ctl_text_of(sock, cols[c].key));
 		printf("\n");
 		/* Shown in the line above */
 		for (c = 0; c < ARRAY_SIZE(cols); c++)

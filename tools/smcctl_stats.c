@@ -4,8 +4,12 @@
  */
 #include "smcctl.h"
 
+#include <errno.h>
 #include <linux/smc.h>
 #include <stdio.h>
+#include <string.h>
+
+#define COUNTERS "/proc/net/smc_stat"
 
 struct counter {
 	int attr;
@@ -139,6 +143,29 @@ static int on_fallback(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+/*
+ * The counters of our own module, a line "name value" each. Another module has none: then there
+ * is no such member.
+ */
+static int read_counters(struct json_object *stats)
+{
+	struct json_object *counters;
+	unsigned long long val;
+	char line[128], name[64];
+	FILE *f;
+
+	f = fopen(COUNTERS, "r");
+	if (!f)
+		return errno == ENOENT ? 0 : errno;
+	counters = json_object_new_object();
+	json_object_object_add(stats, "counters", counters);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63[a-z0-9_] %llu", name, &val) == 2)
+			ctl_add_u64(counters, name, val);
+	fclose(f);
+	return 0;
+}
+
 static bool all_zero(struct json_object *obj)
 {
 	json_object_object_foreach(obj, key, val) {
@@ -153,14 +180,29 @@ static bool all_zero(struct json_object *obj)
 /* For people: the part about SMC-D, which few machines have, only when it says something */
 static void print_stats(struct json_object *stats)
 {
-	struct json_object *smcd = NULL;
+	static const struct ctl_column cols[] = {
+		{ "SIDE", "side" }, { "COUNT", "count" }, { "REASON", "reason" },
+		{ "MEANING", "reason_text" },
+	};
+	struct json_object *part = NULL, *fallbacks = NULL, *reasons = NULL;
 
-	if (json_object_object_get_ex(stats, "smcd", &smcd) && all_zero(smcd))
+	if (json_object_object_get_ex(stats, "smcd", &part) && all_zero(part))
 		json_object_object_del(stats, "smcd");
+	/* These last: it is what most people look for. */
+	fallbacks = json_object_get(json_object_object_get(stats, "fallbacks"));
+	json_object_object_del(stats, "fallbacks");
 	ctl_print_fields(stats, 0);
+	reasons = json_object_get(json_object_object_get(fallbacks, "reasons"));
+	json_object_object_del(fallbacks, "reasons");
+	printf("fallbacks:\n");
+	ctl_print_fields(fallbacks, 2);
+	if (json_object_array_length(reasons))
+		ctl_print_table_at(reasons, cols, ARRAY_SIZE(cols), 2);
+	json_object_put(reasons);
+	json_object_put(fallbacks);
 }
 
-int ctl_stats(const struct ctl_opts *opts)
+struct json_object *ctl_stats_read(void)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_STATS, .what = "statistics", .dump = true,
@@ -183,12 +225,29 @@ int ctl_stats(const struct ctl_opts *opts)
 		failed = &fb_req;
 		err = ctl_genl_run(&fb_req, on_fallback, fallback);
 	}
-	if (err)
+	if (err) {
 		ctl_genl_failed(failed, err);
-	else if (opts->json)
+	} else {
+		err = read_counters(stats);
+		if (err)
+			ctl_fail(COUNTERS ": %s", strerror(err));
+	}
+	if (!err)
+		return stats;
+	json_object_put(stats);
+	return NULL;
+}
+
+int ctl_stats(const struct ctl_opts *opts)
+{
+	struct json_object *stats = ctl_stats_read();
+
+	if (!stats)
+		return CTL_FAILURE;
+	if (opts->json)
 		ctl_print_json(stats);
 	else
 		print_stats(stats);
 	json_object_put(stats);
-	return err ? CTL_FAILURE : CTL_OK;
+	return CTL_OK;
 }

@@ -9,12 +9,14 @@ cd "$(dirname "$0")" || exit 1
 . test/ktap.sh
 
 fake=$(pwd)/test/fake_netlink.so
+host=$(pwd)/test/fake_host.so
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-export FAKE_NL_UEIDS="$tmp/ueids"
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc"
+mkdir "$FAKE_PROC"
 : >"$FAKE_NL_UEIDS"
 
-for f in smcctl "$fake"; do
+for f in smcctl "$fake" "$host"; do
 	if [ ! -e "$f" ]; then
 		echo "$f is missing, run make check" >&2
 		exit 1
@@ -26,7 +28,7 @@ ctl()
 {
 	kind=$1
 	shift
-	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
+	FAKE_NL=$kind LD_PRELOAD="$fake $host" ./smcctl "$@"
 }
 
 # Blanks in a row count as one
@@ -51,9 +53,16 @@ expect 'info' 'version: 2
 release: 1
 smcr_v2: true
 ism_v2: false
-host: host?a' squeezed ctl normal info
+host: host?a
+handshake_limitation: true' squeezed ctl normal info
 expect 'info as JSON' '"host?a"' field normal host info
 expect 'info, empty answer' '' ctl empty info
+
+expect 'info of a module without limit of handshakes' 'version: 2
+release: 1
+smcr_v2: true
+ism_v2: false
+host: host?a' squeezed ctl old info
 
 # --- link groups and links ---
 expect 'linkgroup' \
@@ -103,6 +112,28 @@ smcd_lines()
 expect 'stats as text: no SMC-D where it counted nothing' 0 smcd_lines normal
 expect 'stats as text: SMC-D where it did' 1 smcd_lines old
 expect_match 'stats as text' '*rx_bytes: *316*' ctl normal stats
+fallback_lines()
+{
+	ctl "$1" stats | sed -n '/^fallbacks:/,$p' | tr -s ' '
+}
+expect 'stats as text: fallbacks are a table' 'fallbacks:
+ client: 9
+ server: 3
+ SIDE COUNT REASON MEANING
+ server 3 0x03030000 no SMC device
+ client 9 0x12345678 unknown reason' fallback_lines normal
+expect 'stats as text: no fallbacks, no table' 'fallbacks:
+ client: 0
+ server: 0' fallback_lines empty
+expect 'stats: another module has no counters' '' field normal link_fail stats
+printf 'clnt_smc 12\nlink_fail 18446744073709551615\n' >"$FAKE_PROC/smc_stat"
+expect "stats: the module's own counters" '18446744073709551615' field normal link_fail stats
+expect_match "stats as text: the module's own counters" '*counters:
+*clnt_smc: *12*' ctl normal stats
+printf 'a line without end and without sense' >"$FAKE_PROC/smc_stat"
+expect 'stats: counters that are none' 0 field empty client stats
+expect_rc 'stats: counters that are none: status 0' 0 ctl normal stats
+rm "$FAKE_PROC/smc_stat"
 
 # --- sockets ---
 expect 'sock' 'STATE UID INODE LOCAL PEER MODE DETAIL
@@ -257,6 +288,45 @@ done
 for num in x 0 256 +1; do
 	expect_usage "link del 1 '$num'" "smcctl: '$num' is no link number*" ctl normal link del 1 "$num"
 done
+
+# --- nothing is not failure ---
+for object in linkgroup link device sock ueid pnet; do
+	expect_rc "$object, empty: status 0" 0 ctl empty "$object"
+	expect_rc "$object -e, empty: status 3" 3 ctl empty -e "$object"
+	expect_rc "$object -ej, empty: status 3" 3 ctl empty -ej "$object"
+	expect_rc "$object -e, failure: status 1" 1 ctl doneerror -e "$object"
+done
+for object in linkgroup link device sock pnet; do
+	expect_rc "$object -e, not empty: status 0" 0 ctl normal -e "$object"
+done
+expect_rc 'sock -ev, empty: status 3' 3 ctl empty -ev sock
+expect_rc 'sock -ep of a port without sockets: status 3' 3 ctl normal -e sock -p 1
+expect_rc 'stats -e: status 0' 0 ctl empty -e stats
+
+# --- colour ---
+esc=$(printf '\033')
+expect 'no colour in a pipe' 0 sh -c "FAKE_NL=normal LD_PRELOAD='$fake $host' ./smcctl sock |
+	grep -c '$esc'"
+expect "colour always" "${esc}[1mGROUP${esc}[0m" sh -c "
+	FAKE_NL=normal LD_PRELOAD='$fake $host' ./smcctl --color=always link |
+	head -n 1 | cut -d ' ' -f 1"
+expect 'colour of a mode' "${esc}[32mSMCR${esc}[0m server," sh -c "
+	FAKE_NL=normal LD_PRELOAD='$fake $host' ./smcctl --color=always sock |
+	tr -s ' ' | sed -n '2s/.*40001 \(.*server,\).*/\1/p'"
+expect_usage 'colour sometimes' "*'sometimes' is none of*" ctl normal --color=sometimes info
+if command -v script >/dev/null; then
+	# on_terminal ENVIRONMENT...: number of lines with colour
+	on_terminal()
+	{
+		env TERM=xterm "$@" FAKE_NL=normal script -qec \
+			"LD_PRELOAD='$fake $host' ./smcctl sock" /dev/null | grep -c "$esc\["
+	}
+	expect 'colour on a terminal' 5 on_terminal NO_COLOR=
+	expect 'colour on a terminal with NO_COLOR' 0 on_terminal NO_COLOR=1
+	expect 'colour on a dumb terminal' 0 on_terminal NO_COLOR= TERM=dumb
+else
+	ktap_skip 'colour on a terminal' 'no script(1)'
+fi
 
 # --- wrong usage ---
 expect_usage 'no object' 'smcctl: no object given*' ctl normal

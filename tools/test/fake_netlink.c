@@ -151,6 +151,14 @@ static void put_info(void)
 	finish(nlh);
 }
 
+static void put_hs_limitation(void)
+{
+	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_DUMP_HS_LIMITATION);
+
+	mnl_attr_put_u8(nlh, SMC_NLA_HS_LIMITATION_ENABLED, 1);
+	finish(nlh);
+}
+
 static void put_group(__u32 id)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LGR_SMCR);
@@ -585,6 +593,10 @@ static void put_answer(const struct nlmsghdr *req)
 		put_socks(req);
 		return;
 	}
+	if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION && is("old")) {
+		put_result(NLMSG_ERROR, -EOPNOTSUPP);
+		return;
+	}
 	if (is("unknown") || is("denied")) {
 		put_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
 		return;
@@ -608,6 +620,8 @@ static void put_answer(const struct nlmsghdr *req)
 	if (!is("empty")) {
 		if (cmd == SMC_NETLINK_GET_SYS_INFO)
 			put_info();
+		if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION)
+			put_hs_limitation();
 		if (cmd == SMC_NETLINK_GET_LGR_SMCR || cmd == SMC_NETLINK_GET_LINK_SMCR)
 			put_group(0x00000100);
 		if (cmd == SMC_NETLINK_GET_LINK_SMCR) {
