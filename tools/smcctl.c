@@ -22,6 +22,7 @@ static const char doc[] =
 	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
+	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
@@ -126,18 +127,25 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* An object has @run, or @show if it has nothing but a list to show. */
 static const struct {
 	const char *name;
-	int (*run)(const struct ctl_opts *opts);
+	int (*run)(const struct ctl_opts *opts, int argc, char **argv);
+	int (*show)(const struct ctl_opts *opts);
 } objects[] = {
-	{ "info", ctl_info },
-	{ "sock", ctl_sock },
-	{ "device", ctl_device },
-	{ "stats", ctl_stats },
-	{ "holders", ctl_holders },
+	{ "info", NULL, ctl_info },
+	{ "sock", NULL, ctl_sock },
+	{ "linkgroup", ctl_linkgroup, NULL },
+	{ "link", ctl_link, NULL },
+	{ "device", NULL, ctl_device },
+	{ "stats", NULL, ctl_stats },
+	{ "reason", ctl_reason, NULL },
+	{ "holders", NULL, ctl_holders },
+	{ "ueid", ctl_ueid, NULL },
+	{ "pnet", ctl_pnet, NULL },
 };
 
-static int run_object(const struct command_line *line)
+static int run_object(struct command_line *line)
 {
 	const char *name = line->words[0];
 	size_t i;
@@ -146,23 +154,16 @@ static int run_object(const struct command_line *line)
 		ctl_fail("option %s belongs to sock", line->sock_option);
 		return CTL_USAGE;
 	}
-	if (!strcmp(name, "ueid"))
-		return ctl_ueid(&line->opts, line->num - 1, (char **)line->words + 1);
-	if (!strcmp(name, "pnet"))
-		return ctl_pnet(&line->opts, line->num - 1, (char **)line->words + 1);
-	if (!strcmp(name, "linkgroup"))
-		return ctl_linkgroup(&line->opts, line->num - 1, (char **)line->words + 1);
-	if (!strcmp(name, "link"))
-		return ctl_link(&line->opts, line->num - 1, (char **)line->words + 1);
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
 		if (strcmp(name, objects[i].name))
 			continue;
-		/* "show" is what they all do. */
+		if (objects[i].run)
+			return objects[i].run(&line->opts, line->num - 1, line->words + 1);
 		if (line->num > 2 || (line->num == 2 && strcmp(line->words[1], "show"))) {
 			ctl_fail("%s takes no argument '%s'", name, line->words[line->num - 1]);
 			return CTL_USAGE;
 		}
-		return objects[i].run(&line->opts);
+		return objects[i].show(&line->opts);
 	}
 	ctl_fail("unknown object '%s', see smcctl --help", name);
 	return CTL_USAGE;

@@ -106,6 +106,10 @@ void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols
 			int indent);
 void ctl_print_fields(struct json_object *obj, int indent);
 
+/* smcctl_reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
+const char *ctl_reason_sentence(__u32 code);
+const char *ctl_reason_hint(__u32 code);
+
 /* smcctl_nl.c */
 
 /**
@@ -182,6 +186,7 @@ int ctl_stats(const struct ctl_opts *opts);
 /* All statistics as one object; NULL: it failed, and that was said. */
 struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts);
+int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: why connections are TCP, in sentences, and what to do about it.
+ *
+ * The short texts of lists are those of the protocol code, see smc_clc_reason_str().
+ */
+#include "smcctl.h"
+#include <smc/proto/clc_msg.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MTU_HINT \
+	"Let UDP port 4791 through between the hosts, in both directions, and check", \
+	"that the path carries packets of the netdev's MTU."
+#define HINT_PARTS 3
+#define REPORT_HINT "Keep what dmesg says of smc on both hosts and report it."
+#define SMCD_HINT "Nothing to do for SMC-R; SMC-D is not supported here."
+
+/**
+ * struct reason - one diagnosis
+ * @code: as on the wire
+ * @sentence: what has happened
+ * @hint: what an administrator can do; parts of one text
+ */
+struct reason {
+	__u32 code;
+	const char *sentence;
+	const char *hint[HINT_PARTS];
+};
+
+/* Ordered by code. test_reasons.sh compares with enum smc_clc_reason. */
+static const struct reason reasons[] = {
+	{ SMC_CLC_DECL_MEM,
+	  "There was no memory for buffers, or the limit of a memory cgroup was reached.",
+	  { "Raise the limit of the service, or lower net.smc.wmem and net.smc.rmem." } },
+	{ SMC_CLC_DECL_HS_LIMIT,
+	  "Too many handshakes were under way on this side, or with this one peer.",
+	  { "Raise net.smc.hs_max; look for clients that begin handshakes and do not end them",
+	    "(counter hs_limited)." } },
+	{ SMC_CLC_DECL_TIMEOUT_CL,
+	  "Both hosts made a queue pair, but no CONFIRM LINK came through it in time.",
+	  { MTU_HINT } },
+	{ SMC_CLC_DECL_TIMEOUT_AL,
+	  "The first link stands, but the messages about a second one did not come in time.",
+	  { MTU_HINT } },
+	{ SMC_CLC_DECL_CONFIG,
+	  "SMC is switched off, or a message named a path MTU that does not exist.",
+	  { "On the host that gave this reason: sysctl net.smc.enabled=1." } },
+	{ SMC_CLC_DECL_PEER_NO_SMC,
+	  "The TCP handshake of the peer did not carry the SMC option.",
+	  { "On the peer: load the module and start the program with smc_run. If that is done, a",
+	    "firewall, a load balancer or SYN cookies took the option away." } },
+	{ SMC_CLC_DECL_STRANGER,
+	  "The peer sent the SMC option back, but did not answer as SMC does.",
+	  { "Something there echoes unknown TCP options: only TCP is possible with it. It is left",
+	    "alone for a while (/proc/net/smc_negcache)." } },
+	{ SMC_CLC_DECL_IPSEC,
+	  "IPsec protects this connection, and RDMA would pass by it.",
+	  { "Exempt the connection from the policy if that is allowed: ip xfrm policy." } },
+	{ SMC_CLC_DECL_NO_DEV,
+	  "No active RoCE port belongs to the network device of the route.",
+	  { "See smcctl device and rdma link. Name the RoCE device of another netdev: smcctl pnet",
+	    "add NET1 netdev eth0 ibdev mlx5_1; or make one in software: rdma link add rxe0 type",
+	    "rxe netdev eth0." } },
+	{ SMC_CLC_DECL_NO_DEV_D,
+	  "The peer wants SMC-D, and there is no device for it.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_DEV_R,
+	  "There is a RoCE device, but no GID of the kind that this connection needs.",
+	  { "Version 2 needs a RoCE v2 GID that is the connection's own address, version 1 with",
+	    "other systems one of RoCE v1: rdma link; or look at",
+	    "/sys/class/infiniband/*/ports/*/gids." } },
+	{ SMC_CLC_DECL_NO_ISM_V2,
+	  "The peer wants SMC-Dv2, and there is no device for it.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_V2_EXT,
+	  "The offer says version 2 but lacks the part that describes it.",
+	  { "A fault of the peer, or it has no user EID: smcctl ueid add SMCV2-DEFAULT-UEID",
+	    "there." } },
+	{ SMC_CLC_DECL_NO_V2_D_EXT,
+	  "The offer of SMC-Dv2 lacks the part that describes it.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_SEID,
+	  "The offer of SMC-Dv2 names no system EID.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_DEV_D_V2,
+	  "There is no device for SMC-Dv2.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_UEID,
+	  "The two hosts have no user EID in common.",
+	  { "Both hosts need one: smcctl ueid add SMCV2-DEFAULT-UEID on each (in-tree hosts begin",
+	    "with none: smcr ueid add SMCV2-DEFAULT-UEID)." } },
+	{ SMC_CLC_DECL_RELEASE,
+	  "The two hosts have no release of version 2 in common.",
+	  { REPORT_HINT } },
+	{ SMC_CLC_DECL_MAX_CONNS,
+	  "The peer answered with a limit of connections that was not offered.",
+	  { "Compare net.smc.smcr_max_conns_per_lgr of both hosts (16 to 255)." } },
+	{ SMC_CLC_DECL_MAX_LINKS,
+	  "The peer answered with a limit of links that was not offered.",
+	  { "Compare net.smc.smcr_max_links_per_lgr of both hosts." } },
+	{ SMC_CLC_DECL_NO_DEV_PNETID,
+	  "The netdev of the route has a PNET ID, and no active RoCE port has the same.",
+	  { "Give it to a port: smcctl pnet add ID ibdev NAME/PORT;",
+	    "or delete it: smcctl pnet del ID." } },
+	{ SMC_CLC_DECL_DEV_BELOW,
+	  "The RoCE device is below a bond or bridge, where packets for it may not arrive.",
+	  { "If its network is the bond's: smcctl pnet add NET1 netdev bond0 ibdev NAME." } },
+	{ SMC_CLC_DECL_MODE,
+	  "The two hosts have no transport in common; the peer may want SMC-D.",
+	  { "The peer needs a RoCE device for SMC-R." } },
+	{ SMC_CLC_DECL_RMBE_EYEC,
+	  "The peer wants eye catchers in its buffers.",
+	  { REPORT_HINT } },
+	{ SMC_CLC_DECL_SOCKOPT,
+	  "The program set a socket option that only TCP can honour.",
+	  { "Do without it where SMC is wanted; af_smc(7) names these options." } },
+	{ SMC_CLC_DECL_PREFIX,
+	  "Only version 1 was possible, and the hosts are not in one IP subnet.",
+	  { "Version 2 does not mind: give both hosts the same user EID (smcctl ueid add), or",
+	    "equal prefix lengths." } },
+	{ SMC_CLC_DECL_VLAN_LOOKUP,
+	  "The VLAN of the connection could not be found.",
+	  { "Check the VLAN device of the route: ip -d link." } },
+	{ SMC_CLC_DECL_VLAN_ISM,
+	  "The VLAN of the connection cannot be used on the peer's ISM device.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_LINK,
+	  "The link group has no usable link, or its first one took too long to make.",
+	  { "Try again; if it stays so: smcctl link, and dmesg for the failure of the link." } },
+	{ SMC_CLC_DECL_LINK_UNKNOWN,
+	  "The other side named a link or a GID that does not exist here.",
+	  { "Passes by itself when one host was restarted; else report it." } },
+	{ SMC_CLC_DECL_VERSION,
+	  "The two hosts have no version of SMC in common.",
+	  { "Give both hosts the same user EID for version 2: smcctl ueid add." } },
+	{ SMC_CLC_DECL_DMB_LIMIT,
+	  "The buffers of the peer's SMC-D device are used up.",
+	  { SMCD_HINT } },
+	{ SMC_CLC_DECL_NO_ROUTE,
+	  "There is no route, or no answer to ARP, for the peer's RoCE address.",
+	  { "Compare ip route get for the peer's GID (smcctl link) with the route of TCP." } },
+	{ SMC_CLC_DECL_NOT_DIRECT,
+	  "One host reaches the other's RoCE address through a gateway, the other directly.",
+	  { "Compare ip route get for the RoCE addresses on both hosts." } },
+	{ SMC_CLC_DECL_SYNC,
+	  "One host has lost the link group that the other still uses.",
+	  { "Passes by itself: the next connection makes a new group." } },
+	{ SMC_CLC_DECL_PEER,
+	  "The peer declined; its own reason says why.",
+	  { "Look at the peer's reason (smcctl sock, behind peer:)." } },
+	{ SMC_CLC_DECL_INTERNAL,
+	  "Something failed that should not fail.",
+	  { REPORT_HINT } },
+	{ SMC_CLC_DECL_RTOKEN,
+	  "The peer announced a buffer that cannot be, or more than 255 of them.",
+	  { REPORT_HINT } },
+	{ SMC_CLC_DECL_LINK_READY,
+	  "The queue pair could not be made ready.",
+	  { "dmesg tells the RDMA device's error; check the MTU of the netdev and that the link",
+	    "stays up." } },
+	{ SMC_CLC_DECL_BUF_REG,
+	  "A buffer could not be registered, here or with the peer.",
+	  { "Look for the device's limit of memory regions (rdma resource)",
+	    "and of locked memory." } },
+};
+
+static const struct reason *find(__u32 code)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].code == code)
+			return &reasons[i];
+	return NULL;
+}
+
+const char *ctl_reason_sentence(__u32 code)
+{
+	const struct reason *r = find(code);
+
+	return r ? r->sentence : "A code of another system, or of a newer module.";
+}
+
+const char *ctl_reason_hint(__u32 code)
+{
+	const struct reason *r = find(code);
+	static char text[512];
+	size_t i, len = 0;
+
+	if (!r)
+		return "Look it up in the documentation of the system that gave it.";
+	for (i = 0; i < HINT_PARTS && r->hint[i] && len < sizeof(text); i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? " " : "",
+					r->hint[i]);
+	return text;
+}
+
+static struct json_object *describe(__u32 code)
+{
+	struct json_object *obj = json_object_new_object();
+
+	ctl_add_reason(obj, "reason", code);
+	ctl_add_str(obj, "sentence", ctl_reason_sentence(code));
+	ctl_add_str(obj, "hint", ctl_reason_hint(code));
+	return obj;
+}
+
+static bool parse_code(const char *text, __u32 *code)
+{
+	unsigned long val;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	/* People copy codes from captures: hexadecimal, with or without 0x. */
+	val = strtoul(text, &end, 16);
+	*code = (__u32)val;
+	return !errno && !*end && val && val <= 0xffffffff;
+}
+
+static void print_reason(struct json_object *obj)
+{
+	printf("%s  %s\n", ctl_text_of(obj, "reason"), ctl_text_of(obj, "reason_text"));
+	printf("  %s\n", ctl_text_of(obj, "sentence"));
+	printf("  %s\n", ctl_text_of(obj, "hint"));
+}
+
+/**
+ * ctl_reason() - smcctl reason [CODE]
+ * @opts: command line
+ * @argc: number of words
+ * @argv: what follows the name of the object
+ *
+ * Return: exit status; CTL_NOTHING for a code that is not known.
+ */
+int ctl_reason(const struct ctl_opts *opts, int argc, char **argv)
+{
+	struct json_object *list;
+	size_t i;
+	__u32 code;
+
+	if (argc > 1 || (argc && !parse_code(argv[0], &code))) {
+		ctl_fail("reason is followed by a code such as 0x03030000, or nothing");
+		return CTL_USAGE;
+	}
+	list = json_object_new_array();
+	if (argc)
+		json_object_array_add(list, describe(code));
+	for (i = 0; !argc && i < ARRAY_SIZE(reasons); i++)
+		json_object_array_add(list, describe(reasons[i].code));
+	if (opts->json)
+		ctl_print_json(list);
+	for (i = 0; !opts->json && i < json_object_array_length(list); i++)
+		print_reason(json_object_array_get_idx(list, i));
+	json_object_put(list);
+	return argc && !find(code) ? CTL_NOTHING : CTL_OK;
+}
