@@ -23,6 +23,7 @@ static const char doc[] =
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
 	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
+	"  check                why SMC would be used or not: HOST [PORT]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
@@ -140,6 +141,7 @@ static const struct {
 	{ "device", NULL, ctl_device },
 	{ "stats", NULL, ctl_stats },
 	{ "reason", ctl_reason, NULL },
+	{ "check", ctl_check, NULL },
 	{ "holders", NULL, ctl_holders },
 	{ "ueid", ctl_ueid, NULL },
 	{ "pnet", ctl_pnet, NULL },

@@ -156,6 +156,8 @@ struct ctl_genl_req {
  */
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
 void ctl_genl_failed(const struct ctl_genl_req *req, int err);
+/* One request, the kernel's answers to @cb, which may end them with MNL_CB_STOP */
+int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
 
 /* Attributes: entries of @tb are NULL where absent; later duplicates win. */
@@ -182,11 +184,23 @@ int ctl_link(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
+/*
+ * What these commands show, appended to an array or put into an object. A failure is told to
+ * the user.
+ */
+int ctl_info_read(struct json_object *info);
+int ctl_device_read(struct json_object *ports);
+int ctl_ueid_read(struct json_object *names);
+int ctl_pnet_read(struct json_object *entries);
+int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
+int ctl_linkgroup_read(struct json_object *groups);
+int ctl_link_read(struct json_object *links);
 int ctl_stats(const struct ctl_opts *opts);
 /* All statistics as one object; NULL: it failed, and that was said. */
 struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts);
 int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

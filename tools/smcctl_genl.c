@@ -82,7 +82,7 @@ static int on_limit(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int ctl_info(const struct ctl_opts *opts)
+int ctl_info_read(struct json_object *info)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_SYS_INFO, .what = "system information", .dump = true,
@@ -91,7 +91,6 @@ int ctl_info(const struct ctl_opts *opts)
 		.cmd = SMC_NETLINK_DUMP_HS_LIMITATION, .what = "the limit of handshakes",
 		.dump = true,
 	};
-	struct json_object *info = json_object_new_object();
 	int rc = run_or_complain(&req, on_info, info);
 	int err = rc == CTL_OK ? ctl_genl_run(&limit, on_limit, info) : 0;
 
@@ -100,7 +99,14 @@ int ctl_info(const struct ctl_opts *opts)
 		ctl_genl_failed(&limit, err);
 		rc = CTL_FAILURE;
 	}
-	return finish(info, rc, opts, NULL, 0);
+	return rc;
+}
+
+int ctl_info(const struct ctl_opts *opts)
+{
+	struct json_object *info = json_object_new_object();
+
+	return finish(info, ctl_info_read(info), opts, NULL, 0);
 }
 
 static void add_group_v2(struct json_object *obj, const struct nlattr *common,
@@ -175,11 +181,17 @@ static bool only_show(int argc, char **argv)
 	return !argc || (argc == 1 && !strcmp(argv[0], "show"));
 }
 
-int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
+int ctl_linkgroup_read(struct json_object *groups)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_LGR_SMCR, .what = "the list of link groups", .dump = true,
 	};
+
+	return run_or_complain(&req, on_group, groups);
+}
+
+int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
+{
 	static const struct ctl_column cols[] = {
 		{ "ID", "id" }, { "ROLE", "role" }, { "TYPE", "type" }, { "CONNS", "connections" },
 		{ "VERSION", "version" }, { "RELEASE", "release" }, { "SNDBUF", "sndbuf_bytes" },
@@ -187,13 +199,11 @@ int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
 		{ "EID", "eid" }, { "PEER", "peer_host" }, { "PNETID", "pnetid" },
 	};
 	struct json_object *groups;
-	int rc;
 
 	if (!only_show(argc, argv))
 		return ctl_linkgroup_order(argc, argv);
 	groups = json_object_new_array();
-	rc = run_or_complain(&req, on_group, groups);
-	return finish(groups, rc, opts, cols, ARRAY_SIZE(cols));
+	return finish(groups, ctl_linkgroup_read(groups), opts, cols, ARRAY_SIZE(cols));
 }
 
 /* The kernel sends each group before the links of it. */
@@ -238,11 +248,18 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int ctl_link(const struct ctl_opts *opts, int argc, char **argv)
+int ctl_link_read(struct json_object *links)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_LINK_SMCR, .what = "the list of links", .dump = true,
 	};
+	struct link_dump dump = { .links = links };
+
+	return run_or_complain(&req, on_link, &dump);
+}
+
+int ctl_link(const struct ctl_opts *opts, int argc, char **argv)
+{
 	static const struct ctl_column cols[] = {
 		{ "GROUP", "group" }, { "ID", "id" }, { "STATE", "state" },
 		{ "CONNS", "connections" }, { "MOVED", "moved_connections" },
@@ -250,14 +267,12 @@ int ctl_link(const struct ctl_opts *opts, int argc, char **argv)
 		{ "NETDEV", "netdev" }, { "UID", "uid" }, { "PEER-UID", "peer_uid" },
 		{ "GID", "gid" }, { "PEER-GID", "peer_gid" },
 	};
-	struct link_dump dump = { 0 };
-	int rc;
+	struct json_object *links;
 
 	if (!only_show(argc, argv))
 		return ctl_link_order(argc, argv);
-	dump.links = json_object_new_array();
-	rc = run_or_complain(&req, on_link, &dump);
-	return finish(dump.links, rc, opts, cols, ARRAY_SIZE(cols));
+	links = json_object_new_array();
+	return finish(links, ctl_link_read(links), opts, cols, ARRAY_SIZE(cols));
 }
 
 static void add_port(struct json_object *ports, const struct nlattr **dev, int attr, int number)
@@ -298,20 +313,25 @@ static int on_device(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-int ctl_device(const struct ctl_opts *opts)
+int ctl_device_read(struct json_object *ports)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_GET_DEV_SMCR, .what = "the list of devices", .dump = true,
 	};
+
+	return run_or_complain(&req, on_device, ports);
+}
+
+int ctl_device(const struct ctl_opts *opts)
+{
 	static const struct ctl_column cols[] = {
 		{ "DEVICE", "device" }, { "PORT", "port" }, { "STATE", "state" },
 		{ "NETDEV", "netdev" }, { "LINKS", "links" }, { "PNETID", "pnetid" },
 		{ "PCI", "pci" },
 	};
 	struct json_object *ports = json_object_new_array();
-	int rc = run_or_complain(&req, on_device, ports);
 
-	return finish(ports, rc, opts, cols, ARRAY_SIZE(cols));
+	return finish(ports, ctl_device_read(ports), opts, cols, ARRAY_SIZE(cols));
 }
 
 static int on_ueid(const struct nlmsghdr *nlh, void *data)
@@ -325,13 +345,19 @@ static int on_ueid(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static int ueid_show(const struct ctl_opts *opts)
+int ctl_ueid_read(struct json_object *names)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_DUMP_UEID, .what = "the list of UEIDs", .dump = true,
 	};
+
+	return run_or_complain(&req, on_ueid, names);
+}
+
+static int ueid_show(const struct ctl_opts *opts)
+{
 	struct json_object *names = json_object_new_array();
-	int rc = run_or_complain(&req, on_ueid, names);
+	int rc = ctl_ueid_read(names);
 	size_t i;
 
 	if (rc == CTL_OK && opts->json) {

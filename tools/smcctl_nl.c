@@ -219,23 +219,27 @@ void ctl_genl_failed(const struct ctl_genl_req *req, int err)
 	}
 }
 
-int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
+int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {
-	char buf[1024] __aligned(NLMSG_ALIGNTO);
-	struct mnl_socket *nl;
-	struct nlmsghdr *nlh;
+	struct mnl_socket *nl = open_netlink(bus);
 	int err;
 
-	nl = open_netlink(NETLINK_SOCK_DIAG);
 	if (!nl)
 		return errno;
-	nlh = mnl_nlmsg_put_header(buf);
-	nlh->nlmsg_type = 20; /* SOCK_DIAG_BY_FAMILY of linux/sock_diag.h */
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	memcpy(mnl_nlmsg_put_extra_header(nlh, len), req, len);
 	err = exchange(nl, nlh, cb, data);
 	mnl_socket_close(nl);
 	return err;
+}
+
+int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
+{
+	char buf[1024] __aligned(NLMSG_ALIGNTO);
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+
+	nlh->nlmsg_type = 20; /* SOCK_DIAG_BY_FAMILY of linux/sock_diag.h */
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	memcpy(mnl_nlmsg_put_extra_header(nlh, len), req, len);
+	return ctl_nl_run(NETLINK_SOCK_DIAG, nlh, cb, data);
 }
 
 void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max)

@@ -129,6 +129,7 @@ static const char *color_of(const struct ctl_column *col, const char *text)
 		{ "active", GREEN }, { "ACTIVE", GREEN }, { "SMCR", GREEN }, { "SMCD", GREEN },
 		{ "ok", GREEN }, { "inactive", YELLOW }, { "activating", YELLOW },
 		{ "unused", YELLOW }, { "unknown", YELLOW }, { "TCP", YELLOW }, { "no", YELLOW },
+		{ "note", YELLOW },
 	};
 	size_t i;
 

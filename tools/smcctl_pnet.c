@@ -49,27 +49,34 @@ static int on_entry(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static int pnet_show(const struct ctl_opts *opts)
+int ctl_pnet_read(struct json_object *entries)
 {
 	static const struct ctl_genl_req req = {
 		.family = SMCR_GENL_FAMILY_NAME, .cmd = SMC_PNETID_GET,
 		.what = "the PNET table", .dump = true,
 	};
+	int err = ctl_genl_run(&req, on_entry, entries);
+
+	if (err)
+		ctl_genl_failed(&req, err);
+	return err ? CTL_FAILURE : CTL_OK;
+}
+
+static int pnet_show(const struct ctl_opts *opts)
+{
 	static const struct ctl_column cols[] = {
 		{ "PNETID", "pnetid" }, { "NETDEV", "netdev" }, { "DEVICE", "device" },
 		{ "PORT", "port" },
 	};
 	struct json_object *entries = json_object_new_array();
-	int err = ctl_genl_run(&req, on_entry, entries);
+	int rc = ctl_pnet_read(entries);
 
-	if (err)
-		ctl_genl_failed(&req, err);
-	else if (opts->json)
+	if (rc == CTL_OK && opts->json)
 		ctl_print_json(entries);
-	else
+	else if (rc == CTL_OK)
 		ctl_print_table(entries, cols, ARRAY_SIZE(cols));
 	json_object_put(entries);
-	return err ? CTL_FAILURE : CTL_OK;
+	return rc;
 }
 
 /* Says what is wrong before the kernel can only say EINVAL. */

@@ -289,24 +289,32 @@ static void print_socks(const struct ctl_opts *opts, struct json_object *socks)
 		ctl_print_table(socks, cols, ARRAY_SIZE(cols));
 }
 
-int ctl_sock(const struct ctl_opts *opts)
+int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 {
 	struct smc_diag_req req = {
 		.diag_family = FAMILY_SMC,
 		.diag_ext = EXT(SMC_DIAG_CONNINFO) | EXT(SMC_DIAG_LGRINFO) |
 			    EXT(SMC_DIAG_SHUTDOWN) | EXT(SMC_DIAG_FALLBACK),
 	};
-	struct sock_dump dump = { .opts = opts, .socks = json_object_new_array() };
+	struct sock_dump dump = { .opts = opts, .socks = socks };
 	int err = ctl_diag_run(&req, sizeof(req), on_sock, &dump);
 
-	if (!err)
-		print_socks(opts, dump.socks);
-	else if (err == ENOENT)
+	if (err == ENOENT)
 		ctl_fail("this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)");
 	else if (err == EINTR)
 		ctl_fail("the list of sockets changed while it was read: try again");
-	else
+	else if (err)
 		ctl_fail("the list of sockets: %s", strerror(err));
-	json_object_put(dump.socks);
 	return err ? CTL_FAILURE : CTL_OK;
+}
+
+int ctl_sock(const struct ctl_opts *opts)
+{
+	struct json_object *socks = json_object_new_array();
+	int rc = ctl_sock_read(opts, socks);
+
+	if (rc == CTL_OK)
+		print_socks(opts, socks);
+	json_object_put(socks);
+	return rc;
 }

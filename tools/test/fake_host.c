@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What smcctl reads of a host beside netlink, as a library below it: the files that the module
- * has in /proc/net. They are taken from the directory FAKE_PROC.
+ * What smcctl sees of a host beside netlink, as a library below it: the files that the module
+ * has in /proc, which are taken from the directory FAKE_PROC; names of network devices; with
+ * FAKE_FAMILY AF_SMC sockets, which are TCP sockets; and connect(), which ends with the errno
+ * number FAKE_CONNECT (0: success).
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
-#define PROC "/proc/net/smc_"
+#define NET "/proc/net/"
+#define STAT NET "smc_"
+#define SYS "/proc/sys/net/smc/"
+#define FAMILY_SMC 43
 
 FILE *fake_fopen(const char *path, const char *mode) __asm__("fopen") SMC_EXPORTED;
+char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname") SMC_EXPORTED;
+int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
+int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
+	__asm__("connect") SMC_EXPORTED;
 
 FILE *fake_fopen(const char *path, const char *mode)
 {
@@ -22,9 +34,47 @@ FILE *fake_fopen(const char *path, const char *mode)
 	char own[4096];
 
 	*(void **)&real = dlsym(RTLD_NEXT, "fopen");
-	if (dir && !strncmp(path, PROC, strlen(PROC))) {
-		snprintf(own, sizeof(own), "%s/%s", dir, path + strlen("/proc/net/"));
+	if (dir && !strncmp(path, STAT, strlen(STAT))) {
+		snprintf(own, sizeof(own), "%s/%s", dir, path + strlen(NET));
+		path = own;
+	}
+	if (dir && !strncmp(path, SYS, strlen(SYS))) {
+		snprintf(own, sizeof(own), "%s/%s", dir, path + strlen(SYS));
 		path = own;
 	}
 	return real(path, mode);
+}
+
+char *fake_indextoname(unsigned int index, char *name)
+{
+	static const char * const names[] = { [1] = "lo", [7] = "eth7", [8] = "eth0" };
+
+	if (index < ARRAY_SIZE(names) && names[index]) {
+		snprintf(name, IF_NAMESIZE, "%s", names[index]);
+		return name;
+	}
+	errno = ENXIO;
+	return NULL;
+}
+
+int fake_socket(int domain, int type, int protocol)
+{
+	int (*real)(int domain, int type, int protocol);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "socket");
+	if (domain != FAMILY_SMC || !getenv("FAKE_FAMILY"))
+		return real(domain, type, protocol);
+	return real(protocol ? AF_INET6 : AF_INET, type, 0);
+}
+
+int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int (*real)(int fd, const struct sockaddr *addr, socklen_t len);
+	const char *err = getenv("FAKE_CONNECT");
+
+	*(void **)&real = dlsym(RTLD_NEXT, "connect");
+	if (!err || addr->sa_family == AF_UNIX)
+		return real(fd, addr, len);
+	errno = atoi(err);
+	return errno ? -1 : 0;
 }

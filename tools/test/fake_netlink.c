@@ -12,16 +12,17 @@
  *   denied     no right
  *   short      structures and numbers of wrong sizes, attributes missing, strings without end
  *   doneerror  lists that end with an error
+ *   lonely     no port with the PNET ID that a netdev has; ports are inactive
  *   tiny       sock_diag messages shorter than their fixed part
- * FAKE_NL_UEIDS names the file that keeps the list of UEIDs.
+ * FAKE_NL_UEIDS names the file that keeps the list of UEIDs. With FAKE_OWN_SOCK, "smc" or "REASON
+ * PEER-REASON", the list of sockets has the process's own stream sockets as well.
  */
 #define _GNU_SOURCE
-#include "../smc_tools.h"
+#include "fake_netlink.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/smc.h>
@@ -30,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define FAMILY_ID 0x22
 #define PNET_FAMILY_ID 0x23
@@ -71,7 +73,16 @@ static int is_netlink(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_NETLINK;
 }
 
-static struct nlmsghdr *start(__u16 type, __u16 flags)
+static int protocol_of(int fd)
+{
+	socklen_t len = sizeof(int);
+	int protocol = -1;
+
+	getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len);
+	return protocol;
+}
+
+struct nlmsghdr *fake_start(__u16 type, __u16 flags)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(answer + answer_len);
 
@@ -81,14 +92,14 @@ static struct nlmsghdr *start(__u16 type, __u16 flags)
 	return nlh;
 }
 
-static void finish(const struct nlmsghdr *nlh)
+void fake_finish(const struct nlmsghdr *nlh)
 {
 	answer_len += MNL_ALIGN(nlh->nlmsg_len);
 }
 
 static struct nlmsghdr *start_genl(__u8 cmd)
 {
-	struct nlmsghdr *nlh = start(FAMILY_ID, NLM_F_MULTI);
+	struct nlmsghdr *nlh = fake_start(FAMILY_ID, NLM_F_MULTI);
 	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 
 	genl->cmd = cmd;
@@ -96,9 +107,9 @@ static struct nlmsghdr *start_genl(__u8 cmd)
 	return nlh;
 }
 
-static void put_result(__u16 type, int err)
+void fake_result(__u16 type, int err)
 {
-	struct nlmsghdr *nlh = start(type, 0);
+	struct nlmsghdr *nlh = fake_start(type, 0);
 	struct nlmsgerr *body;
 
 	if (type == NLMSG_DONE) {
@@ -107,12 +118,12 @@ static void put_result(__u16 type, int err)
 		body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body));
 		body->error = err;
 	}
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_done(void)
 {
-	put_result(NLMSG_DONE, is("doneerror") ? -EMSGSIZE : 0);
+	fake_result(NLMSG_DONE, is("doneerror") ? -EMSGSIZE : 0);
 }
 
 static void put_family(const struct nlmsghdr *req)
@@ -123,17 +134,17 @@ static void put_family(const struct nlmsghdr *req)
 	struct genlmsghdr *genl;
 
 	if (is("nofamily")) {
-		put_result(NLMSG_ERROR, -ENOENT);
+		fake_result(NLMSG_ERROR, -ENOENT);
 		return;
 	}
-	nlh = start(GENL_ID_CTRL, 0);
+	nlh = fake_start(GENL_ID_CTRL, 0);
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 	genl->cmd = CTRL_CMD_NEWFAMILY;
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
 	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID,
 			 strcmp(name, SMCR_GENL_FAMILY_NAME) ? FAMILY_ID : PNET_FAMILY_ID);
-	finish(nlh);
-	put_result(NLMSG_ERROR, 0);
+	fake_finish(nlh);
+	fake_result(NLMSG_ERROR, 0);
 }
 
 static void put_info(void)
@@ -148,7 +159,7 @@ static void put_info(void)
 	/* The kernel pads host names with blanks; control bytes must not reach a terminal. */
 	mnl_attr_put_strz(nlh, SMC_NLA_SYS_LOCAL_HOST, "host\033a   ");
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_hs_limitation(void)
@@ -156,7 +167,7 @@ static void put_hs_limitation(void)
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_DUMP_HS_LIMITATION);
 
 	mnl_attr_put_u8(nlh, SMC_NLA_HS_LIMITATION_ENABLED, 1);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_group(__u32 id)
@@ -168,7 +179,7 @@ static void put_group(__u32 id)
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_ID, 3, "abc");
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_PNETID, 5, "NOEND");
 		mnl_attr_nest_end(nlh, nest);
-		finish(nlh);
+		fake_finish(nlh);
 		return;
 	}
 	mnl_attr_put_u32(nlh, SMC_NLA_LGR_R_ID, id);
@@ -199,7 +210,7 @@ static void put_group(__u32 id)
 	}
 	mnl_attr_nest_end(nlh, inner);
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_link(__u8 id, __u32 state)
@@ -222,7 +233,7 @@ static void put_link(__u8 id, __u32 state)
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, "0000:0000:0000:0000:0000:ffff:0a00:0001");
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, "0000:0000:0000:0000:0000:ffff:0a00:0002");
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_device(void)
@@ -234,17 +245,17 @@ static void put_device(void)
 	mnl_attr_put_strz(nlh, SMC_NLA_DEV_IB_NAME, "rxe0");
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_PNET_USR, 1);
-	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, "NET1");
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, is("lonely") ? "NET2" : "NET1");
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_NETDEV, 1);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 1);
-	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, 1);
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, !is("lonely"));
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_LNK_CNT, 3);
 	mnl_attr_nest_end(nlh, port);
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT2);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 0);
 	mnl_attr_nest_end(nlh, port);
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_stats(void)
@@ -275,7 +286,7 @@ static void put_stats(void)
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
@@ -291,7 +302,7 @@ static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
 	mnl_attr_put_u32(nlh, SMC_NLA_FBACK_STATS_RSN_CODE, reason);
 	mnl_attr_put_u16(nlh, SMC_NLA_FBACK_STATS_RSN_CNT, count);
 	mnl_attr_nest_end(nlh, nest);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 /* --- UEIDs, kept in a file as lines of 32 characters --- */
@@ -330,7 +341,7 @@ static void put_ueids(void)
 		names[i][SMC_MAX_EID_LEN] = '\0';
 		nlh = start_genl(SMC_NETLINK_DUMP_UEID);
 		mnl_attr_put_strz(nlh, SMC_NLA_EID_TABLE_ENTRY, names[i]);
-		finish(nlh);
+		fake_finish(nlh);
 	}
 	put_done();
 }
@@ -373,16 +384,16 @@ static int change_ueids(const struct nlmsghdr *req, int cmd)
 
 /* --- PNET IDs: a fixed table; changes are judged by what they ask for --- */
 
-static void put_pnet(const char *eth, const char *ib, __u8 port)
+static void put_pnet(const char *id, const char *eth, const char *ib, __u8 port)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_PNETID_GET);
 
 	nlh->nlmsg_type = PNET_FAMILY_ID;
-	mnl_attr_put_strz(nlh, SMC_PNETID_NAME, "NET1");
+	mnl_attr_put_strz(nlh, SMC_PNETID_NAME, id);
 	mnl_attr_put_strz(nlh, SMC_PNETID_ETHNAME, eth);
 	mnl_attr_put_strz(nlh, SMC_PNETID_IBNAME, ib);
 	mnl_attr_put_u8(nlh, SMC_PNETID_IBPORT, port);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 /* What was sent, as text: "ID eth ib port", "-" for what is absent. */
@@ -432,12 +443,12 @@ static int change_pnet(const struct nlmsghdr *req, int cmd)
 static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
 {
 	if (cmd != SMC_PNETID_GET) {
-		put_result(NLMSG_ERROR, change_pnet(req, cmd));
+		fake_result(NLMSG_ERROR, change_pnet(req, cmd));
 		return;
 	}
 	if (!is("empty")) {
-		put_pnet("eth0", "n/a", 255);
-		put_pnet("n/a", "rxe0", 1);
+		put_pnet("NET1", "eth0", "n/a", 255);
+		put_pnet(is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
 	}
 	put_done();
 }
@@ -448,13 +459,13 @@ static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
 static void put_words(const struct nlmsghdr *req, int err, const char *words)
 {
 	size_t more = is("old") ? req->nlmsg_len - sizeof(*req) : 0;
-	struct nlmsghdr *nlh = start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
+	struct nlmsghdr *nlh = fake_start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
 	struct nlmsgerr *body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body) + more);
 
 	body->error = err;
 	memcpy(&body->msg, req, sizeof(*req) + more);
 	mnl_attr_put_strz(nlh, NLMSGERR_ATTR_MSG, words);
-	finish(nlh);
+	fake_finish(nlh);
 }
 
 static void put_order(const struct nlmsghdr *req, int cmd)
@@ -485,7 +496,7 @@ static void put_order(const struct nlmsghdr *req, int cmd)
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (known[i].cmd != cmd || strcmp(known[i].text, text))
 			continue;
-		put_result(NLMSG_ERROR, 0);
+		fake_result(NLMSG_ERROR, 0);
 		return;
 	}
 	put_words(req, -ENOENT, text);
@@ -496,7 +507,7 @@ static void put_order(const struct nlmsghdr *req, int cmd)
 static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
 				   const char *dst, int dport)
 {
-	struct nlmsghdr *nlh = start(DIAG_BY_FAMILY, NLM_F_MULTI);
+	struct nlmsghdr *nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 	struct smc_diag_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
 	int family = strchr(src, ':') ? AF_INET6 : AF_INET;
 
@@ -547,7 +558,32 @@ static void put_smcr_sock(__u8 ext)
 		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, is("short") ? 12 : sizeof(conn), &conn);
 	if (ext & 2)
 		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
-	finish(nlh);
+	fake_finish(nlh);
+}
+
+/* The stream sockets of this process, as a connection to 10.0.0.77 */
+static void put_own_socks(void)
+{
+	const char *what = getenv("FAKE_OWN_SOCK");
+	int smc = what && !strcmp(what, "smc"), fd, type;
+	unsigned int own = 0, peer = 0;
+	struct nlmsghdr *nlh;
+	struct stat st;
+
+	if (what && !smc && sscanf(what, "%x %x", &own, &peer) != 2)
+		abort();
+	for (fd = 3; what && fd < 32; fd++) {
+		socklen_t len = sizeof(type);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_STREAM ||
+		    fstat(fd, &st))
+			continue;
+		nlh = start_sock(1, smc ? SMC_DIAG_MODE_SMCR : SMC_DIAG_MODE_FALLBACK_TCP,
+				 "10.0.0.1", 40000 + fd, "10.0.0.77", 7);
+		((struct smc_diag_msg *)mnl_nlmsg_get_payload(nlh))->diag_inode = st.st_ino;
+		put_fallback_reasons(nlh, own, peer);
+		fake_finish(nlh);
+	}
 }
 
 static void put_socks(const struct nlmsghdr *req)
@@ -556,26 +592,27 @@ static void put_socks(const struct nlmsghdr *req)
 	struct nlmsghdr *nlh;
 
 	if (is("nofamily") || diag->diag_family != 43) {
-		put_result(NLMSG_ERROR, -ENOENT);
+		fake_result(NLMSG_ERROR, -ENOENT);
 		return;
 	}
+	put_own_socks();
 	if (is("tiny")) {
-		nlh = start(DIAG_BY_FAMILY, NLM_F_MULTI);
+		nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
-		finish(nlh);
+		fake_finish(nlh);
 	} else if (!is("empty")) {
 		put_smcr_sock(diag->diag_ext);
 		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
 		put_fallback_reasons(nlh, 0x05000000, 0x03030000);
-		finish(nlh);
+		fake_finish(nlh);
 		nlh = start_sock(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
 				 "::ffff:10.0.0.3", 50001);
 		put_fallback_reasons(nlh, 0x03010000, 0);
-		finish(nlh);
+		fake_finish(nlh);
 		nlh = start_sock(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
-		finish(nlh);
+		fake_finish(nlh);
 		nlh = start_sock(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
-		finish(nlh);
+		fake_finish(nlh);
 	}
 	put_done();
 }
@@ -594,11 +631,11 @@ static void put_answer(const struct nlmsghdr *req)
 		return;
 	}
 	if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION && is("old")) {
-		put_result(NLMSG_ERROR, -EOPNOTSUPP);
+		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}
 	if (is("unknown") || is("denied")) {
-		put_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
+		fake_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
 		return;
 	}
 	if (req->nlmsg_type == PNET_FAMILY_ID) {
@@ -606,7 +643,7 @@ static void put_answer(const struct nlmsghdr *req)
 		return;
 	}
 	if (cmd >= SMC_NETLINK_ADD_UEID && cmd <= SMC_NETLINK_FLUSH_UEID) {
-		put_result(NLMSG_ERROR, change_ueids(req, cmd));
+		fake_result(NLMSG_ERROR, change_ueids(req, cmd));
 		return;
 	}
 	if (cmd >= OWN_ADD_LINK && cmd <= OWN_DEL_LGR) {
@@ -653,7 +690,10 @@ ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct
 	answer_len = 0;
 	answer_pos = 0;
 	seq = req->nlmsg_seq;
-	put_answer(req);
+	if (protocol_of(fd) == NETLINK_ROUTE)
+		fake_route(req);
+	else
+		put_answer(req);
 	return (ssize_t)len;
 }
 

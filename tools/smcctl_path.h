@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * smcctl: the path to a peer, and whether SMC could take it.
+ */
+#ifndef SMC_TOOLS_SMCCTL_PATH_H
+#define SMC_TOOLS_SMCCTL_PATH_H
+
+#include "smcctl.h"
+
+#include <net/if.h>
+#include <sys/socket.h>
+
+#define CTL_FAMILY_SMC 43
+
+/**
+ * struct ctl_route - a route
+ * @ifindex: device
+ * @netdev: its name
+ * @local: the address is one of this host
+ * @gateway: not on the same link
+ */
+struct ctl_route {
+	unsigned int ifindex;
+	char netdev[IF_NAMESIZE];
+	bool local;
+	bool gateway;
+};
+
+/* smcctl_route.c */
+int ctl_route_find(int family, const void *addr, struct ctl_route *route);
+
+/**
+ * struct ctl_rnics - what connections choose their RoCE port from
+ * @ports: as of smcctl device
+ * @pnet: as of smcctl pnet
+ */
+struct ctl_rnics {
+	struct json_object *ports;
+	struct json_object *pnet;
+};
+
+/* smcctl_rnic.c */
+int ctl_rnics_read(struct ctl_rnics *rnics);
+void ctl_rnics_put(struct ctl_rnics *rnics);
+__u32 ctl_rnics_find(const struct ctl_rnics *rnics, const char *netdev, char *text, size_t size);
+
+#endif /* SMC_TOOLS_SMCCTL_PATH_H */

@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl check, over the host that test/fake_netlink.so and test/fake_host.so play.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+fake="$(pwd)/test/fake_netlink.so $(pwd)/test/fake_host.so"
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc" FAKE_FAMILY=y FAKE_CONNECT=0
+mkdir "$FAKE_PROC"
+printf '%-32s\n' SMCV2-DEFAULT-UEID >"$FAKE_NL_UEIDS"
+
+# check KIND ARGUMENT...
+check()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl check "$@" | tr -s ' '
+}
+
+# state KIND CHECK ARGUMENT...: the line of one check
+state()
+{
+	kind=$1
+	want=$2
+	shift 2
+	check "$kind" "$@" 2>&1 | sed -n "/^$/q; s/^$want //p"
+}
+
+verdict()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl -j check "$@" |
+		sed -n 's/^ *"verdict":"\(.*\)",/\1/p'
+}
+
+status()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl check "$@"
+}
+
+echo "KTAP version 1"
+
+# --- without a connection ---
+expect 'all is well' 'CHECK STATE DETAIL
+module ok SMC version 2, release 1
+family ok programs can make AF_SMC sockets
+ueid ok SMCV2-DEFAULT-UEID
+route ok over lo
+rnic ok port 1 of rxe0, of netdev lo
+
+10.0.0.9: From this host nothing stands against SMC (10.0.0.9).' check normal 10.0.0.9
+expect_rc 'all is well: status 0' 0 status normal 10.0.0.9
+expect 'all is well, as JSON' possible verdict normal 10.0.0.9
+expect 'no RNIC' 'no no RoCE port of netdev eth7' state normal rnic 10.1.0.9
+expect_match 'no RNIC: what to do' '*TCP is used*
+rnic: See smcctl device*' check normal 10.1.0.9
+expect_rc 'no RNIC: status 3' 3 status normal 10.1.0.9
+expect 'no RNIC, as JSON' tcp verdict normal 10.1.0.9
+expect 'a gateway' 'ok over eth7, through a gateway (version 2 only)' state normal route 10.1.0.9
+expect 'this host' 'ok over lo, this host' state normal route 127.0.0.1
+expect 'by PNET ID' 'ok port 1 of rxe0, with PNET ID NET1' state normal rnic 10.2.0.9
+expect 'no port with the PNET ID' 'no no RoCE port with PNET ID NET1' state lonely rnic 10.2.0.9
+expect 'the port is down' 'no port 1 of rxe0, of netdev lo, is not active' \
+	state lonely rnic 10.0.0.9
+expect_match 'no route' '*no route to 10.9.0.9: Network is unreachable*' status normal 10.9.0.9
+expect_rc 'no route: status 1' 1 status normal 10.9.0.9
+expect_match 'no module' '*module no the SMC module does not answer*' check nofamily 10.0.0.9
+expect_rc 'no module: status 1' 1 status nofamily 10.0.0.9
+unset FAKE_FAMILY
+if grep -q '^SMC ' /proc/net/protocols; then
+	ktap_skip 'no AF_SMC sockets' 'this kernel has SMC'
+else
+	expect_match 'no AF_SMC sockets' 'no no AF_SMC socket: *' state normal family 10.0.0.9
+fi
+export FAKE_FAMILY=y
+echo 0 >"$FAKE_PROC/enabled"
+expect 'switched off' 'no net.smc.enabled is 0' state normal enabled 10.0.0.9
+echo 1 >"$FAKE_PROC/enabled"
+expect 'switched on: not worth a line' '' state normal enabled 10.0.0.9
+: >"$FAKE_NL_UEIDS"
+expect_match 'no user EID' 'note none: version 1 alone*' state normal ueid 10.0.0.9
+expect_rc 'no user EID: no verdict' 0 status normal 10.0.0.9
+printf '%-32s\n' A B >"$FAKE_NL_UEIDS"
+expect 'two user EIDs' 'ok A B' state normal ueid 10.0.0.9
+
+# --- what happened before ---
+cat >"$FAKE_PROC/smc_negcache" <<-END
+	peer reason seconds_left period probing
+	::ffff:10.0.0.8 0x02010000 29 30 0
+	::ffff:10.0.0.7 0x02010000 0 30 1
+	fd00::9 0x02010000 29 30 0
+	nonsense
+END
+expect_match 'in the negative cache' 'no left alone for another 29 s: Both hosts made*' \
+	state normal negcache 10.0.0.8
+expect 'in the negative cache: verdict' tcp verdict normal 10.0.0.8
+expect 'the time is over' '' state normal negcache 10.0.0.7
+expect 'another host' '' state normal negcache 10.0.0.9
+expect 'earlier connections' 'ok 1 on SMC, 0 fell back' state normal connections 10.0.0.2
+expect 'earlier fallbacks' 'note 0 on SMC, 1 fell back' state normal connections 10.0.0.3
+expect_match 'why' 'note one of them: peer did not indicate SMC*' state normal fallback 10.0.0.3
+expect 'none' '' state normal connections 10.0.0.9
+
+# --- with a connection ---
+own() # own WHAT COMMAND...
+{
+	FAKE_OWN_SOCK=$1
+	export FAKE_OWN_SOCK
+	shift
+	"$@"
+	own_rc=$?
+	unset FAKE_OWN_SOCK
+	return "$own_rc"
+}
+expect_match 'connection on SMC' 'ok mode SMCR*' own smc state normal connection 10.0.0.77 7
+expect 'connection on SMC: verdict' smc own smc verdict normal 10.0.0.77 7
+expect 'connection on SMC: the peer' 'ok sent the SMC option and agreed' \
+	own smc state normal peer 10.0.0.77 7
+expect_match 'connection in the background' 'ok mode SMCR*' \
+	env FAKE_CONNECT=115 FAKE_OWN_SOCK=smc FAKE_NL=normal LD_PRELOAD="$fake" sh -c \
+	"./smcctl check 10.0.0.77 7 | tr -s ' ' | sed -n 's/^connection //p'"
+expect 'peer without SMC' 'no did not send the SMC option' \
+	own '0x03010000 0' state normal peer 10.0.0.77 7
+expect_match 'peer without SMC: what to do' '*connection: On the peer: load the module*' \
+	own '0x03010000 0' check normal 10.0.0.77 7
+expect 'declined: the peer says why' \
+	'no the peer says: The two hosts have no user EID in common.' \
+	own '0x05000000 0x03030008' state normal 'peer reason' 10.0.0.77 7
+expect_match 'declined: what to do' '*peer reason: Both hosts need one*' \
+	own '0x05000000 0x03030008' check normal 10.0.0.77 7
+expect 'declined: verdict' tcp own '0x05000000 0x03030008' verdict normal 10.0.0.77 7
+expect_rc 'declined: status 3' 3 own '0x05000000 0x03030008' status normal 10.0.0.77 7
+expect_match 'refused' '*cannot connect to 10.0.0.77: Connection refused*' \
+	env FAKE_CONNECT=111 FAKE_NL=normal LD_PRELOAD="$fake" ./smcctl check 10.0.0.77 7
+expect_rc 'refused: status 1' 1 \
+	env FAKE_CONNECT=111 FAKE_NL=normal LD_PRELOAD="$fake" ./smcctl check 10.0.0.77 7
+expect_match 'a connection that is gone from the list' '*lacks the connection*' \
+	status normal 10.0.0.77 7
+expect_rc 'a connection that is gone from the list: status 1' 1 status normal 10.0.0.77 7
+if command -v python3 >/dev/null; then
+	valid_json()
+	{
+		for words in 10.0.0.9 10.1.0.9 '10.0.0.77 7'; do
+			# shellcheck disable=SC2086 # words
+			FAKE_NL=normal LD_PRELOAD=$fake ./smcctl -j check $words 2>/dev/null |
+				python3 -m json.tool >/dev/null || echo "$words"
+		done
+	}
+	expect 'JSON is valid' '' own '0x05000000 0x03030008' valid_json
+else
+	ktap_skip 'JSON is valid' 'no python3'
+fi
+
+# --- wrong usage ---
+for words in '' '10.0.0.9 0' '10.0.0.9 65536' '10.0.0.9 x' '10.0.0.9 1 2' '10.0.0.9 http'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "check $words" 'smcctl: check is followed by*' ./smcctl check $words
+done
+expect_rc 'no such host: status 1' 1 ./smcctl check 10.0.0.256
+ktap_done
