@@ -22,6 +22,8 @@ static const char doc[] =
 	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
+	"  watch                rates, one line each SECONDS: [SECONDS [COUNT]]\n"
+	"  prometheus           statistics for node_exporter's textfile collector\n"
 	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
 	"  check                why SMC would be used or not: HOST [PORT]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
@@ -34,6 +36,7 @@ static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ "exit-empty", 'e', NULL, 0, "exit status 3 if a list is empty", 0 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto (on a terminal), always or never", 0 },
+	{ "output", 'o', "FILE", 0, "prometheus: replace FILE in one step", 1 },
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
 	{ "verbose", 'v', NULL, 0, "sock: also cursors, buffer sizes, GIDs", 1 },
 	{ "port", 'p', "PORT", 0, "sock: this port on either side", 1 },
@@ -95,6 +98,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_COLOR:
 		parse_color(arg, state);
 		return 0;
+	case 'o':
+		line->opts.output = arg;
+		return 0;
 	case 'a':
 		line->opts.all = true;
 		line->sock_option = "--all";
@@ -140,6 +146,8 @@ static const struct {
 	{ "link", ctl_link, NULL },
 	{ "device", NULL, ctl_device },
 	{ "stats", NULL, ctl_stats },
+	{ "watch", ctl_watch, NULL },
+	{ "prometheus", NULL, ctl_prometheus },
 	{ "reason", ctl_reason, NULL },
 	{ "check", ctl_check, NULL },
 	{ "holders", NULL, ctl_holders },
@@ -154,6 +162,10 @@ static int run_object(struct command_line *line)
 
 	if (line->sock_option && strcmp(name, "sock")) {
 		ctl_fail("option %s belongs to sock", line->sock_option);
+		return CTL_USAGE;
+	}
+	if (line->opts.output && strcmp(name, "prometheus")) {
+		ctl_fail("option --output belongs to prometheus");
 		return CTL_USAGE;
 	}
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {

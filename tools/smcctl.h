@@ -60,6 +60,7 @@ enum ctl_color {
  * struct ctl_opts - command line
  * @json: print JSON
  * @exit_empty: an empty list is CTL_NOTHING
+ * @output: prometheus: file to write, NULL: standard output
  * @all: sock: also sockets without connection
  * @verbose: sock: cursors and buffer sizes as well
  * @port: sock: only this port on either side, -1 for all
@@ -69,6 +70,7 @@ enum ctl_color {
 struct ctl_opts {
 	bool json;
 	bool exit_empty;
+	const char *output;
 	bool all;
 	bool verbose;
 	int port;
@@ -201,6 +203,8 @@ struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts);
 int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_watch(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_prometheus(const struct ctl_opts *opts);
 int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

@@ -3,7 +3,7 @@
  * What smcctl sees of a host beside netlink, as a library below it: the files that the module
  * has in /proc, which are taken from the directory FAKE_PROC; names of network devices; with
  * FAKE_FAMILY AF_SMC sockets, which are TCP sockets; and connect(), which ends with the errno
- * number FAKE_CONNECT (0: success).
+ * number FAKE_CONNECT (0: success). With FAKE_CLOCK time passes in nanosleep() alone.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define NET "/proc/net/"
 #define STAT NET "smc_"
@@ -26,6 +27,11 @@ char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname")
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
 int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	__asm__("connect") SMC_EXPORTED;
+int fake_clock_gettime(clockid_t clock, struct timespec *now) __asm__("clock_gettime") SMC_EXPORTED;
+int fake_nanosleep(const struct timespec *want, struct timespec *left)
+	__asm__("nanosleep") SMC_EXPORTED;
+
+static struct timespec fake_now = { .tv_sec = 1000 };
 
 FILE *fake_fopen(const char *path, const char *mode)
 {
@@ -77,4 +83,29 @@ int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return real(fd, addr, len);
 	errno = atoi(err);
 	return errno ? -1 : 0;
+}
+
+int fake_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int (*real)(clockid_t clock, struct timespec *now);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+	if (!getenv("FAKE_CLOCK"))
+		return real(clock, now);
+	*now = fake_now;
+	return 0;
+}
+
+int fake_nanosleep(const struct timespec *want, struct timespec *left)
+{
+	int (*real)(const struct timespec *want, struct timespec *left);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "nanosleep");
+	if (!getenv("FAKE_CLOCK"))
+		return real(want, left);
+	fake_now.tv_sec += want->tv_sec;
+	fake_now.tv_nsec += want->tv_nsec;
+	fake_now.tv_sec += fake_now.tv_nsec / 1000000000;
+	fake_now.tv_nsec %= 1000000000;
+	return 0;
 }

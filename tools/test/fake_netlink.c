@@ -13,6 +13,8 @@
  *   short      structures and numbers of wrong sizes, attributes missing, strings without end
  *   doneerror  lists that end with an error
  *   lonely     no port with the PNET ID that a netdev has; ports are inactive
+ *   growing    statistics of connections grow by 5000 each time they are asked for
+ *   reloaded   they begin anew after the first time
  *   tiny       sock_diag messages shorter than their fixed part
  * FAKE_NL_UEIDS names the file that keeps the list of UEIDs. With FAKE_OWN_SOCK, "smc" or "REASON
  * PEER-REASON", the list of sockets has the process's own stream sockets as well.
@@ -262,7 +264,13 @@ static void put_stats(void)
 {
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_STATS);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_STATS), *tech, *inner;
+	static __u64 grown;
 	int i;
+
+	if (is("growing"))
+		grown += 5000;
+	if (is("reloaded"))
+		grown = grown ? 0 : 5000;
 
 	tech = mnl_attr_nest_start(nlh, SMC_NLA_STATS_SMCR_TECH);
 	if (!is("short")) {
@@ -275,7 +283,7 @@ static void put_stats(void)
 			mnl_attr_put_u64(nlh, i, 200 + i);
 		mnl_attr_nest_end(nlh, inner);
 		for (i = SMC_NLA_STATS_T_CLNT_V1_SUCC; i <= SMC_NLA_STATS_T_TX_CNT; i++)
-			mnl_attr_put_u64(nlh, i, 300 + i);
+			mnl_attr_put_u64(nlh, i, 300 + i + grown);
 	}
 	if (is("normal"))
 		mnl_attr_put_u32(nlh, NEW_STATS_RX_USAGE, 65536);

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl watch and smcctl prometheus, over the host that test/fake_netlink.so and
+# test/fake_host.so play.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+fake="$(pwd)/test/fake_netlink.so $(pwd)/test/fake_host.so"
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc" FAKE_CLOCK=y
+mkdir "$FAKE_PROC"
+: >"$FAKE_NL_UEIDS"
+
+# ctl KIND ARGUMENT...
+ctl()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
+}
+
+squeezed()
+{
+	"$@" | tr -s ' '
+}
+
+# Values of a key in watch's JSON output
+rates()
+{
+	kind=$1
+	key=$2
+	shift 2
+	ctl "$kind" -j watch "$@" | sed -n "s/.*\"$key\":\([0-9.]*\).*/\1/p"
+}
+
+echo "KTAP version 1"
+
+# --- watch ---
+expect 'watch' ' GROUPS CONNS NEW/s TCP/s ERR/s TX-B/s RX-B/s TX-OP/s RX-OP/s
+ 1 7 10k 0 0 2.5k 2.5k 2.5k 2.5k
+ 1 7 10k 0 0 2.5k 2.5k 2.5k 2.5k' squeezed ctl growing watch 2 2
+expect 'watch: nothing happens' ' 1 7 0 0 0 0 0 0 0' sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl watch 1 1 | tail -n 1 | tr -s ' '"
+expect 'watch: the heading comes again' 3 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl watch 1 41 | grep -c GROUPS"
+expect 'watch: one second is what is usual' 1.000 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	timeout 5 ./smcctl -j watch | head -n 1 | sed 's/.*\"seconds\":\([0-9.]*\),.*/\1/'"
+expect 'watch: parts of a second' 50000.000 rates growing tx_bytes_per_second 0.1 1
+expect 'watch: two lines of JSON' '2500.000
+2500.000' rates growing rx_requests_per_second 2 2
+# a count of 317 after the module was loaded again
+expect 'watch: the module was loaded again' 158.500 rates reloaded tx_bytes_per_second 2 1
+expect 'watch: without module' \
+	'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
+	ctl nofamily watch 1 1
+expect_rc 'watch: without module: status 1' 1 ctl nofamily watch 1 1
+full_disk()
+{
+	ctl normal watch 1 5 >/dev/full
+}
+expect_rc 'watch: output that cannot be written: status 1' 1 full_disk
+for words in 0 0.05 x -- '1 0' '1 x' '1 2 3' 86401 '' nan; do
+	[ -n "$words" ] || continue
+	# shellcheck disable=SC2086 # words
+	expect_usage "watch $words" 'smcctl: watch is followed by*' ctl normal watch -- $words
+done
+
+# --- prometheus ---
+golden()
+{
+	ctl "$1" prometheus | sed 's/smcctl="[^"]*"/smcctl="VERSION"/' |
+		diff "test/golden/$2" - && echo same
+}
+printf 'conn_move 5\nlink_fail 18446744073709551615\nunknown 1\n' >"$FAKE_PROC/smc_stat"
+expect 'prometheus' same golden normal prometheus.prom
+# Each family of samples has its HELP and TYPE right before it, once, and values are numbers.
+faults()
+{
+	ctl "$1" prometheus | awk '
+		/^# HELP / { if (seen[$3]++) print "twice: " $3; help = $3; next }
+		/^# TYPE / {
+			if ($3 != help) print "TYPE of another: " $0
+			if ($4 != "counter" && $4 != "gauge") print "type: " $0
+			if (($4 == "counter") != ($3 ~ /_total$/)) print "name: " $3
+			family = $3; next
+		}
+		{
+			name = $0; sub(/[{ ].*/, "", name)
+			if (name != family || name !~ /^smc_[a-z_]+$/) print "sample: " $0
+			if ($NF !~ /^[0-9]+$/) print "value: " $0
+			labels = $0; sub(/ [0-9]+$/, "", labels)
+			if (all[labels]++) print "twice: " labels
+		}'
+}
+for kind in normal old empty short; do
+	expect "prometheus: format, $kind" '' faults "$kind"
+done
+expect 'prometheus: no module, alone' '# HELP smc_up Whether the SMC module answered.
+# TYPE smc_up gauge
+smc_up 0' sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl prometheus 2>/dev/null"
+expect_rc 'prometheus: no module: status 1' 1 ctl nofamily prometheus
+out=$tmp/smc.prom
+echo old >"$out"
+expect 'prometheus -o' '' ctl normal -o "$out" prometheus
+expect 'prometheus -o: the same' same sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl prometheus | diff - $out && echo same"
+expect 'prometheus -o: others may read it' -rw-r--r-- sh -c "ls -l $out | cut -c 1-10"
+expect 'prometheus -o: nothing is left beside it' smc.prom sh -c "ls $tmp | grep prom"
+expect_match 'prometheus -o: no such directory' 'smcctl: *No such file*' \
+	ctl normal -o "$tmp/none/smc.prom" prometheus
+mkdir "$tmp/dir.prom"
+expect_rc 'prometheus -o: onto a directory: status 1' 1 ctl normal -o "$tmp/dir.prom" prometheus
+expect 'prometheus -o: onto a directory: nothing is left' '' sh -c "ls $tmp/dir.prom.* 2>/dev/null"
+expect_rc 'prometheus -o: no module: status 1' 1 ctl nofamily -o "$out" prometheus
+expect 'prometheus -o: no module: the file says so' 'smc_up 0' sh -c "grep -v '^#' $out"
+expect_usage 'prometheus -j' 'smcctl: prometheus has a format*' ctl normal -j prometheus
+expect_usage '-o elsewhere' 'smcctl: option --output belongs*' ctl normal -o "$out" info
+ktap_done
