@@ -26,6 +26,7 @@ static const char doc[] =
 	"  prometheus           statistics for node_exporter's textfile collector\n"
 	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
 	"  check                why SMC would be used or not: HOST [PORT]\n"
+	"  applicability        how much of the TCP traffic could use SMC: [SECONDS]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
@@ -150,6 +151,7 @@ static const struct {
 	{ "prometheus", NULL, ctl_prometheus },
 	{ "reason", ctl_reason, NULL },
 	{ "check", ctl_check, NULL },
+	{ "applicability", ctl_applicability, NULL },
 	{ "holders", NULL, ctl_holders },
 	{ "ueid", ctl_ueid, NULL },
 	{ "pnet", ctl_pnet, NULL },

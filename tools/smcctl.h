@@ -190,6 +190,7 @@ int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
  * What these commands show, appended to an array or put into an object. A failure is told to
  * the user.
  */
+bool ctl_have_module(void);
 int ctl_info_read(struct json_object *info);
 int ctl_device_read(struct json_object *ports);
 int ctl_ueid_read(struct json_object *names);
@@ -205,6 +206,7 @@ int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_watch(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_prometheus(const struct ctl_opts *opts);
+int ctl_applicability(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

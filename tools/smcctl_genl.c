@@ -102,6 +102,13 @@ int ctl_info_read(struct json_object *info)
 	return rc;
 }
 
+bool ctl_have_module(void)
+{
+	static const struct ctl_genl_req req = { .cmd = SMC_NETLINK_GET_SYS_INFO, .dump = true };
+
+	return ctl_genl_run(&req, NULL, NULL) != ESRCH;
+}
+
 int ctl_info(const struct ctl_opts *opts)
 {
 	struct json_object *info = json_object_new_object();

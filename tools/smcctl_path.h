@@ -41,6 +41,7 @@ struct ctl_rnics {
 
 /* smcctl_rnic.c */
 int ctl_rnics_read(struct ctl_rnics *rnics);
+int ctl_rnics_read_sysfs(struct ctl_rnics *rnics);
 void ctl_rnics_put(struct ctl_rnics *rnics);
 __u32 ctl_rnics_find(const struct ctl_rnics *rnics, const char *netdev, char *text, size_t size);
 

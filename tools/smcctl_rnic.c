@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define SYSFS "/sys/class/infiniband"
+#define MAX_GIDS 256
 #define MAX_DEVICES 32	/* at and below a netdev */
 
 /**
@@ -176,6 +178,74 @@ int ctl_rnics_read(struct ctl_rnics *rnics)
 	rnics->pnet = json_object_new_array();
 	rc = ctl_device_read(rnics->ports);
 	return rc == CTL_OK ? ctl_pnet_read(rnics->pnet) : rc;
+}
+
+static void read_word(const char *path, char *word, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	*word = '\0';
+	if (f && !fgets(word, (int)size, f))
+		*word = '\0';
+	if (f)
+		fclose(f);
+	word[strcspn(word, "\n")] = '\0';
+}
+
+/* Netdevs of a port: GIDs tell them, each as often as it has addresses. */
+static void add_netdevs(struct json_object *ports, const char *device, const char *port)
+{
+	char path[512], state[32], netdev[IF_NAMESIZE + 1], last[IF_NAMESIZE + 1] = "";
+	struct json_object *obj;
+	int gid;
+
+	snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/state", device, port);
+	read_word(path, state, sizeof(state));
+	for (gid = 0; gid < MAX_GIDS; gid++) {
+		snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/gid_attrs/ndevs/%d", device,
+			 port, gid);
+		read_word(path, netdev, sizeof(netdev));
+		if (!*netdev || !strcmp(netdev, last))
+			continue;
+		snprintf(last, sizeof(last), "%s", netdev);
+		obj = json_object_new_object();
+		ctl_add_str(obj, "device", device);
+		ctl_add_str(obj, "port", port);
+		ctl_add_str(obj, "netdev", netdev);
+		ctl_add_str(obj, "state", strstr(state, "ACTIVE") ? "active" : "inactive");
+		json_object_array_add(ports, obj);
+	}
+}
+
+/**
+ * ctl_rnics_read_sysfs() - as ctl_rnics_read(), on a host where the module is not loaded
+ * @rnics: filled in; to be given to ctl_rnics_put()
+ *
+ * Return: CTL_OK; no RNIC is no failure.
+ */
+int ctl_rnics_read_sysfs(struct ctl_rnics *rnics)
+{
+	struct dirent *d, *p;
+	char path[512];
+	DIR *devices, *ports;
+
+	rnics->ports = json_object_new_array();
+	rnics->pnet = json_object_new_array();
+	devices = opendir(SYSFS);
+	while (devices && (d = readdir(devices))) {
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), SYSFS "/%.63s/ports", d->d_name);
+		ports = opendir(path);
+		while (ports && (p = readdir(ports)))
+			if (p->d_name[0] != '.')
+				add_netdevs(rnics->ports, d->d_name, p->d_name);
+		if (ports)
+			closedir(ports);
+	}
+	if (devices)
+		closedir(devices);
+	return CTL_OK;
 }
 
 /**

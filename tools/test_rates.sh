@@ -63,10 +63,9 @@ full_disk()
 	ctl normal watch 1 5 >/dev/full
 }
 expect_rc 'watch: output that cannot be written: status 1' 1 full_disk
-for words in 0 0.05 x -- '1 0' '1 x' '1 2 3' 86401 '' nan; do
-	[ -n "$words" ] || continue
+for words in 0 0.05 x '1 0' '1 x' '1 2 3' 86401 nan -1; do
 	# shellcheck disable=SC2086 # words
-	expect_usage "watch $words" 'smcctl: watch is followed by*' ctl normal watch -- $words
+	expect_usage "watch $words" 'smcctl: watch is followed by*' ctl normal -- watch $words
 done
 
 # --- prometheus ---

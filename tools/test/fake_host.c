@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What smcctl sees of a host beside netlink, as a library below it: the files that the module
- * has in /proc, which are taken from the directory FAKE_PROC; names of network devices; with
- * FAKE_FAMILY AF_SMC sockets, which are TCP sockets; and connect(), which ends with the errno
- * number FAKE_CONNECT (0: success). With FAKE_CLOCK time passes in nanosleep() alone.
+ * has in /proc and RNICs in /sys, which are taken from the directory FAKE_PROC; names of network
+ * devices; with FAKE_FAMILY AF_SMC sockets, which are TCP sockets; and connect(), which ends with
+ * the errno number FAKE_CONNECT (0: success). With FAKE_CLOCK time passes in nanosleep() alone.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <net/if.h>
@@ -20,9 +21,11 @@
 #define NET "/proc/net/"
 #define STAT NET "smc_"
 #define SYS "/proc/sys/net/smc/"
+#define IB "/sys/class/infiniband"
 #define FAMILY_SMC 43
 
 FILE *fake_fopen(const char *path, const char *mode) __asm__("fopen") SMC_EXPORTED;
+DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname") SMC_EXPORTED;
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
 int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -33,22 +36,44 @@ int fake_nanosleep(const struct timespec *want, struct timespec *left)
 
 static struct timespec fake_now = { .tv_sec = 1000 };
 
+/* Where a path is on the host that is played */
+static const char *place(const char *path, char *own, size_t size)
+{
+	static const struct {
+		const char *prefix;
+		size_t cut;
+	} places[] = {
+		{ STAT, sizeof(NET) - 1 }, { SYS, sizeof(SYS) - 1 },
+		{ IB, sizeof("/sys/class/") - 1 },
+	};
+	const char *dir = getenv("FAKE_PROC");
+	size_t i;
+
+	for (i = 0; dir && i < ARRAY_SIZE(places); i++) {
+		if (strncmp(path, places[i].prefix, strlen(places[i].prefix)))
+			continue;
+		snprintf(own, size, "%s/%s", dir, path + places[i].cut);
+		return own;
+	}
+	return path;
+}
+
 FILE *fake_fopen(const char *path, const char *mode)
 {
 	FILE *(*real)(const char *path, const char *mode);
-	const char *dir = getenv("FAKE_PROC");
 	char own[4096];
 
 	*(void **)&real = dlsym(RTLD_NEXT, "fopen");
-	if (dir && !strncmp(path, STAT, strlen(STAT))) {
-		snprintf(own, sizeof(own), "%s/%s", dir, path + strlen(NET));
-		path = own;
-	}
-	if (dir && !strncmp(path, SYS, strlen(SYS))) {
-		snprintf(own, sizeof(own), "%s/%s", dir, path + strlen(SYS));
-		path = own;
-	}
-	return real(path, mode);
+	return real(place(path, own, sizeof(own)), mode);
+}
+
+DIR *fake_opendir(const char *path)
+{
+	DIR *(*real)(const char *path);
+	char own[4096];
+
+	*(void **)&real = dlsym(RTLD_NEXT, "opendir");
+	return real(place(path, own, sizeof(own)));
 }
 
 char *fake_indextoname(unsigned int index, char *name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink side of a host, as far as it is not SMC: routes.
+ * The netlink side of a host, as far as it is not SMC: TCP sockets and routes.
  *
  *   127.0.0.0/8    this host, lo
  *   10.0.0.0/16    lo, directly: the netdev of the RoCE port that fake_netlink.c has
@@ -12,9 +12,12 @@
 #define _GNU_SOURCE
 #include "fake_netlink.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/tcp.h>
 #include <string.h>
 
 static const struct {
@@ -55,4 +58,63 @@ void fake_route(const struct nlmsghdr *req)
 	if (routes[i].gateway)
 		mnl_attr_put(nlh, RTA_GATEWAY, 4, dst);
 	fake_finish(nlh);
+}
+
+#define LISTEN 10
+
+static const struct {
+	int family;
+	const char *local;
+	int local_port;
+	const char *peer;
+	int peer_port;
+	int state;
+	__u64 sent;
+	__u64 received;
+} sockets[] = {
+	{ AF_INET, "0.0.0.0", 6379, "0.0.0.0", 0, LISTEN, 0, 0 },
+	{ AF_INET, "0.0.0.0", 22, "0.0.0.0", 0, LISTEN, 0, 0 },
+	/* the first three are AF_SMC sockets in fake_netlink.c, too */
+	{ AF_INET, "10.0.0.1", 6379, "10.0.0.2", 40001, 1, 300, 700 },
+	{ AF_INET6, "fd00::1", 443, "fd00::2", 50000, 1, 1000, 1000 },
+	{ AF_INET6, "::ffff:10.0.0.1", 80, "::ffff:10.0.0.3", 50001, 8, 1, 2 },
+	{ AF_INET, "10.0.0.1", 50100, "10.0.0.5", 5432, 1, 2000, 3000 },
+	{ AF_INET, "10.0.0.1", 50101, "10.0.0.6", 5432, 1, 500, 500 },
+	{ AF_INET6, "::ffff:10.0.0.1", 6379, "::ffff:10.0.0.6", 5433, 1, 7, 8 },
+	{ AF_INET, "10.0.0.1", 22, "10.1.0.9", 5555, 1, 100, 200 },
+	{ AF_INET, "127.0.0.1", 50102, "127.0.0.1", 6379, 1, 50, 60 },
+	{ AF_INET, "10.0.0.1", 50103, "10.9.0.1", 80, 1, 1, 1 },
+};
+
+void fake_tcp(int family)
+{
+	static __u64 grown;
+	struct inet_diag_msg *msg;
+	struct nlmsghdr *nlh;
+	size_t i;
+
+	if (fake_is("growing") && family == AF_INET)
+		grown += 100;
+	for (i = 0; i < ARRAY_SIZE(sockets); i++) {
+		struct tcp_info info = {
+			.tcpi_bytes_acked = sockets[i].sent + grown,
+			.tcpi_bytes_received = sockets[i].received,
+		};
+
+		if (sockets[i].family != family || fake_is("empty"))
+			continue;
+		nlh = fake_start(20, NLM_F_MULTI);
+		msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
+		msg->idiag_family = (__u8)family;
+		msg->idiag_state = (__u8)sockets[i].state;
+		inet_pton(family, sockets[i].local, msg->id.idiag_src);
+		inet_pton(family, sockets[i].peer, msg->id.idiag_dst);
+		msg->id.idiag_sport = htons(sockets[i].local_port);
+		msg->id.idiag_dport = htons(sockets[i].peer_port);
+		/* listeners have none, and an old kernel a shorter one */
+		if (sockets[i].state != LISTEN)
+			mnl_attr_put(nlh, INET_DIAG_INFO, fake_is("old") ? 100 : sizeof(info),
+				     &info);
+		fake_finish(nlh);
+	}
 }

@@ -60,7 +60,7 @@ static char answer[65536] __aligned(8);
 static size_t answer_len, answer_pos;
 static __u32 seq;
 
-static int is(const char *what)
+int fake_is(const char *what)
 {
 	const char *kind = getenv("FAKE_NL");
 
@@ -125,7 +125,7 @@ void fake_result(__u16 type, int err)
 
 static void put_done(void)
 {
-	fake_result(NLMSG_DONE, is("doneerror") ? -EMSGSIZE : 0);
+	fake_result(NLMSG_DONE, fake_is("doneerror") ? -EMSGSIZE : 0);
 }
 
 static void put_family(const struct nlmsghdr *req)
@@ -135,7 +135,7 @@ static void put_family(const struct nlmsghdr *req)
 	struct nlmsghdr *nlh;
 	struct genlmsghdr *genl;
 
-	if (is("nofamily")) {
+	if (fake_is("nofamily")) {
 		fake_result(NLMSG_ERROR, -ENOENT);
 		return;
 	}
@@ -177,7 +177,7 @@ static void put_group(__u32 id)
 	struct nlmsghdr *nlh = start_genl(SMC_NETLINK_GET_LGR_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LGR_SMCR), *inner;
 
-	if (is("short")) {
+	if (fake_is("short")) {
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_ID, 3, "abc");
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_PNETID, 5, "NOEND");
 		mnl_attr_nest_end(nlh, nest);
@@ -192,7 +192,7 @@ static void put_group(__u32 id)
 	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_VLAN_ID, 0);
 	mnl_attr_put_u64(nlh, SMC_NLA_LGR_R_NET_COOKIE, 1);
 	mnl_attr_put_strz(nlh, SMC_NLA_LGR_R_PNETID, "");
-	if (!is("old")) {
+	if (!fake_is("old")) {
 		/* "uint": 4 bytes when the value fits, else 8 */
 		mnl_attr_put_u32(nlh, NEW_LGR_SNDBUF, 458752);
 		mnl_attr_put_u64(nlh, NEW_LGR_RMB, 5000000000ULL);
@@ -206,7 +206,7 @@ static void put_group(__u32 id)
 	mnl_attr_nest_end(nlh, inner);
 	inner = mnl_attr_nest_start(nlh, SMC_NLA_LGR_R_V2);
 	mnl_attr_put_u8(nlh, SMC_NLA_LGR_R_V2_DIRECT, 1);
-	if (!is("old")) {
+	if (!fake_is("old")) {
 		mnl_attr_put_u8(nlh, NEW_V2_MAX_CONNS, 255);
 		mnl_attr_put_u8(nlh, NEW_V2_MAX_LINKS, 2);
 	}
@@ -247,10 +247,10 @@ static void put_device(void)
 	mnl_attr_put_strz(nlh, SMC_NLA_DEV_IB_NAME, "rxe0");
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_PNET_USR, 1);
-	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, is("lonely") ? "NET2" : "NET1");
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, fake_is("lonely") ? "NET2" : "NET1");
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_NETDEV, 1);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 1);
-	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, !is("lonely"));
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, !fake_is("lonely"));
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_LNK_CNT, 3);
 	mnl_attr_nest_end(nlh, port);
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT2);
@@ -267,13 +267,13 @@ static void put_stats(void)
 	static __u64 grown;
 	int i;
 
-	if (is("growing"))
+	if (fake_is("growing"))
 		grown += 5000;
-	if (is("reloaded"))
+	if (fake_is("reloaded"))
 		grown = grown ? 0 : 5000;
 
 	tech = mnl_attr_nest_start(nlh, SMC_NLA_STATS_SMCR_TECH);
-	if (!is("short")) {
+	if (!fake_is("short")) {
 		inner = mnl_attr_nest_start(nlh, SMC_NLA_STATS_T_TX_RMB_STATS);
 		for (i = 1; i <= SMC_NLA_STATS_RMB_MAX; i++)
 			mnl_attr_put_u64(nlh, i, 100 + i);
@@ -285,11 +285,11 @@ static void put_stats(void)
 		for (i = SMC_NLA_STATS_T_CLNT_V1_SUCC; i <= SMC_NLA_STATS_T_TX_CNT; i++)
 			mnl_attr_put_u64(nlh, i, 300 + i + grown);
 	}
-	if (is("normal"))
+	if (fake_is("normal"))
 		mnl_attr_put_u32(nlh, NEW_STATS_RX_USAGE, 65536);
 	mnl_attr_nest_end(nlh, tech);
 	tech = mnl_attr_nest_start(nlh, SMC_NLA_STATS_SMCD_TECH);
-	mnl_attr_put_u64(nlh, SMC_NLA_STATS_T_RX_BYTES, is("old") ? 9 : 0);
+	mnl_attr_put_u64(nlh, SMC_NLA_STATS_T_RX_BYTES, fake_is("old") ? 9 : 0);
 	mnl_attr_nest_end(nlh, tech);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
@@ -454,9 +454,9 @@ static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
 		fake_result(NLMSG_ERROR, change_pnet(req, cmd));
 		return;
 	}
-	if (!is("empty")) {
+	if (!fake_is("empty")) {
 		put_pnet("NET1", "eth0", "n/a", 255);
-		put_pnet(is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
+		put_pnet(fake_is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
 	}
 	put_done();
 }
@@ -466,7 +466,7 @@ static void put_pnet_answer(const struct nlmsghdr *req, int cmd)
 /* An error in words; an old kernel repeats the whole request before them. */
 static void put_words(const struct nlmsghdr *req, int err, const char *words)
 {
-	size_t more = is("old") ? req->nlmsg_len - sizeof(*req) : 0;
+	size_t more = fake_is("old") ? req->nlmsg_len - sizeof(*req) : 0;
 	struct nlmsghdr *nlh = fake_start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
 	struct nlmsgerr *body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body) + more);
 
@@ -556,14 +556,14 @@ static void put_smcr_sock(__u8 ext)
 	lgr.lnk[0].ibport = 1;
 	/* Without room for a zero at the end */
 	memset(lgr.lnk[0].ibname, 'x', sizeof(lgr.lnk[0].ibname));
-	if (!is("short"))
+	if (!fake_is("short"))
 		memcpy(lgr.lnk[0].ibname, "rxe0", 5);
 	memcpy(lgr.lnk[0].gid, "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
 	memcpy(lgr.lnk[0].peer_gid, "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
 	mnl_attr_put_u8(nlh, SMC_DIAG_SHUTDOWN, 2);
 	put_fallback_reasons(nlh, 0, 0);
 	if (ext & 1)
-		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, is("short") ? 12 : sizeof(conn), &conn);
+		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, fake_is("short") ? 12 : sizeof(conn), &conn);
 	if (ext & 2)
 		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
 	fake_finish(nlh);
@@ -599,16 +599,21 @@ static void put_socks(const struct nlmsghdr *req)
 	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
 	struct nlmsghdr *nlh;
 
-	if (is("nofamily") || diag->diag_family != 43) {
+	if (diag->diag_family == AF_INET || diag->diag_family == AF_INET6) {
+		fake_tcp(diag->diag_family);
+		put_done();
+		return;
+	}
+	if (fake_is("nofamily") || diag->diag_family != 43) {
 		fake_result(NLMSG_ERROR, -ENOENT);
 		return;
 	}
 	put_own_socks();
-	if (is("tiny")) {
+	if (fake_is("tiny")) {
 		nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
 		fake_finish(nlh);
-	} else if (!is("empty")) {
+	} else if (!fake_is("empty")) {
 		put_smcr_sock(diag->diag_ext);
 		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
 		put_fallback_reasons(nlh, 0x05000000, 0x03030000);
@@ -638,12 +643,12 @@ static void put_answer(const struct nlmsghdr *req)
 		put_socks(req);
 		return;
 	}
-	if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION && is("old")) {
+	if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION && fake_is("old")) {
 		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}
-	if (is("unknown") || is("denied")) {
-		fake_result(NLMSG_ERROR, is("denied") ? -EPERM : -EOPNOTSUPP);
+	if (fake_is("unknown") || fake_is("denied")) {
+		fake_result(NLMSG_ERROR, fake_is("denied") ? -EPERM : -EOPNOTSUPP);
 		return;
 	}
 	if (req->nlmsg_type == PNET_FAMILY_ID) {
@@ -662,7 +667,7 @@ static void put_answer(const struct nlmsghdr *req)
 		put_ueids();
 		return;
 	}
-	if (!is("empty")) {
+	if (!fake_is("empty")) {
 		if (cmd == SMC_NETLINK_GET_SYS_INFO)
 			put_info();
 		if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION)

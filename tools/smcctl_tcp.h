@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * smcctl: TCP sockets of this host.
+ */
+#ifndef SMC_TOOLS_SMCCTL_TCP_H
+#define SMC_TOOLS_SMCCTL_TCP_H
+
+#include "smcctl.h"
+
+#include <netinet/in.h>
+
+/**
+ * struct ctl_tcp - one socket
+ * @listens: it has no peer
+ * @local: own address, IPv4 as v4-mapped
+ * @peer: likewise
+ * @local_port: own port
+ * @peer_port: peer's
+ * @sent: bytes that the peer has acknowledged
+ * @received: bytes that came
+ */
+struct ctl_tcp {
+	bool listens;
+	struct in6_addr local;
+	struct in6_addr peer;
+	__u16 local_port;
+	__u16 peer_port;
+	__u64 sent;
+	__u64 received;
+};
+
+/**
+ * struct ctl_tcps - many
+ * @sock: array
+ * @num: how many
+ * @room: how many fit
+ */
+struct ctl_tcps {
+	struct ctl_tcp *sock;
+	size_t num;
+	size_t room;
+};
+
+int ctl_tcp_read(struct ctl_tcps *list);
+void ctl_tcp_put(struct ctl_tcps *list);
+
+#endif /* SMC_TOOLS_SMCCTL_TCP_H */
