@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The bash completion of smcctl, over the host that test/fake_netlink.so plays.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+# shellcheck source=completion/smcctl
+. completion/smcctl
+
+fake=$(pwd)/test/fake_netlink.so
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids"
+printf '%-32s\n' A.ONE A.TWO B >"$FAKE_NL_UEIDS"
+printf '#!/bin/sh\nexec env FAKE_NL=normal LD_PRELOAD=%s %s/smcctl "$@"\n' "$fake" "$(pwd)" \
+	>"$tmp/smcctl"
+chmod +x "$tmp/smcctl"
+
+# completed WORD...: what the last word can become, on one line
+completed()
+{
+	COMP_WORDS=("$tmp/smcctl" "$@")
+	COMP_CWORD=$#
+	_smcctl
+	echo "${COMPREPLY[*]}"
+}
+
+echo "KTAP version 1"
+expect 'objects' "$(./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | tr '\n' ' ' |
+	sed 's/ $//')" completed ''
+expect 'objects by their beginning' 'linkgroup link' completed lin
+expect 'no such object' '' completed xyz
+expect 'options' '--json' completed --js
+expect 'an object behind an option' 'ueid' completed -j ue
+expect 'an object behind an option with a value' 'ueid' completed -o file ue
+expect 'when to use colour' 'always auto' \
+	bash -c ". completion/smcctl; COMP_WORDS=(smcctl --color a); COMP_CWORD=2; _smcctl
+		printf '%s\n' \${COMPREPLY[*]} | sort | xargs"
+expect 'when to use colour, with =' 'never' completed --color = n
+expect 'port: nothing' '' completed -p ''
+expect 'ueid' 'show add del flush' completed ueid ''
+expect 'ueid del' 'A.ONE A.TWO' completed ueid del A
+expect 'pnet del' 'NET1' completed pnet del ''
+expect 'pnet add' 'netdev ibdev' completed pnet add NET1 ''
+expect_match 'pnet add netdev' '*lo*' completed pnet add NET1 netdev l
+expect 'pnet add, both devices' 'ibdev' completed pnet add NET1 netdev eth0 i
+expect 'linkgroup del' '0x00000100' completed linkgroup del ''
+expect 'linkgroup del now' 'now' completed linkgroup del 0x00000100 ''
+expect 'link del' '1 2' completed link del 0x00000100 ''
+expect 'link del of another group' '' completed link del 0x00000200 ''
+expect 'reason' '0x03030000 0x03030001 0x03030002 0x03030003 0x03030004 0x03030005 0x03030006
+0x03030007 0x03030008 0x03030009 0x0303000a 0x0303000b' sh -c "bash -c '. completion/smcctl
+	COMP_WORDS=($tmp/smcctl reason 0x03030); COMP_CWORD=2; _smcctl; echo \${COMPREPLY[*]}' |
+	fold -sw 78 | sed 's/ \$//'"
+expect 'nothing follows info' '' completed info ''
+ktap_done
