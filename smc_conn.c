@@ -21,6 +21,7 @@
 #include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc.h>
+#include <smc/meter.h>
 #include <smc/move.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
@@ -244,6 +245,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 		return step(conn, SMC_CONN_EV_ABORT);
 	}
 	if (got & SMC_CDC_DATA) {
+		smc_meter_in(conn, true);
 		smc_rx_arrived_locked(conn, slot, had);
 		bits |= step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
 	}
@@ -274,6 +276,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 /* What came over @link; conn->lock held. */
 static unsigned int input(struct smc_conn *conn, struct smc_link *link, const u8 *buf, u32 len)
 {
+	smc_meter_in(conn, false);
 	switch (smc_move_input_locked(conn, link, buf, len)) {
 	case SMC_FAILOVER_TAKE:
 		return handle(conn, link->slot, buf, len);
@@ -674,6 +677,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	conn->role = lgr->role;
 	conn->tx.rtoken = -1;
 	conn->state = SMC_CONN_INIT;
+	smc_meter_init(conn);
 	conn->wq = conn_wq;
 	INIT_DELAYED_WORK(&conn->work, conn_work);
 	INIT_WORK(&conn->free_work, free_conn);

@@ -9,7 +9,9 @@
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 #include <net/tcp_states.h>
+#include <smc/meter.h>
 #include <smc/policy.h>
 #include <smc/rx.h>
 #include <smc/sockopt.h>
@@ -389,6 +391,62 @@ static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user 
 	return put_int(test_bit(SMC_SF_LIMIT_HS, &smc->flags), val, len);
 }
 
+/*
+ * Of the carrier what is true of the stream, too; the rest was measured on packets that carry
+ * none of its bytes.
+ */
+static void carrier_info(const struct smc_sock *smc, struct tcp_info *info)
+{
+	struct tcp_info c;
+
+	tcp_get_info(smc->carrier.sock->sk, &c);
+	memset(info, 0, sizeof(*info));
+	info->tcpi_state = inet_sk_state_load(&smc->inet.sk);
+	info->tcpi_retransmits = c.tcpi_retransmits;
+	info->tcpi_probes = c.tcpi_probes;
+	info->tcpi_backoff = c.tcpi_backoff;
+	info->tcpi_options = c.tcpi_options;
+	info->tcpi_snd_wscale = c.tcpi_snd_wscale;
+	info->tcpi_rcv_wscale = c.tcpi_rcv_wscale;
+	info->tcpi_rto = c.tcpi_rto;
+	info->tcpi_ato = c.tcpi_ato;
+	info->tcpi_rtt = c.tcpi_rtt;
+	info->tcpi_rttvar = c.tcpi_rttvar;
+	info->tcpi_min_rtt = c.tcpi_min_rtt;
+	info->tcpi_snd_mss = c.tcpi_snd_mss;
+	info->tcpi_rcv_mss = c.tcpi_rcv_mss;
+	info->tcpi_advmss = c.tcpi_advmss;
+	info->tcpi_pmtu = c.tcpi_pmtu;
+	info->tcpi_reordering = c.tcpi_reordering;
+	info->tcpi_pacing_rate = ~0ULL;
+	info->tcpi_max_pacing_rate = c.tcpi_max_pacing_rate;
+}
+
+/* TCP_INFO while a handshake runs, and over RDMA. */
+static int get_info(struct smc_sock *smc, char __user *val, int __user *len)
+{
+	struct smc_conn *conn;
+	struct tcp_info info;
+	int n;
+
+	if (get_user(n, len))
+		return -EFAULT;
+	if (n < 0)
+		return -EINVAL;
+	carrier_info(smc, &info);
+	conn = smc_sock_conn_get(smc);
+	if (conn) {
+		spin_lock_bh(&conn->lock);
+		smc_meter_tcp_info(conn, &info);
+		spin_unlock_bh(&conn->lock);
+		smc_conn_put(conn);
+	}
+	n = min_t(int, n, sizeof(info));
+	if (put_user(n, len) || copy_to_user(val, &info, n))
+		return -EFAULT;
+	return 0;
+}
+
 /**
  * smc_sockopt_get() - getsockopt(); SOL_SOCKET never arrives, core answers it
  * @smc: socket
@@ -408,6 +466,9 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 
 	if (level == SOL_SMC)
 		return get_smc(smc, name, val, len);
+	if (level == SOL_TCP && name == TCP_INFO &&
+	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)))
+		return get_info(smc, val, len);
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
 		saves = smc_option_saves_syn(&smc->carrier.option, csock->sk);
 		if (saves >= 0)

@@ -17,6 +17,7 @@
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/link.h>
+#include <smc/meter.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
 #include <smc/trace.h>
@@ -167,15 +168,18 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	struct smc_conn *conn = slot->owner;
 	struct smc_conn_note note;
 	unsigned int bits = 0;
+	u64 completed;
 
 	spin_lock_bh(&conn->lock);
 	conn->tx.inflight--;
 	if (status == IB_WC_SUCCESS) {
+		completed = conn->tx.ring.completed;
 		conn->tx.seq_done = slot->seq;
 		if ((s16)(slot->seq - conn->tx.state_seq) >= 0)
 			conn->tx.state_open = false;
 		if (smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
 			bits = SMC_CONN_WRITABLE;
+		smc_meter_done(conn, slot->started, completed);
 		check_leave(conn);
 	}
 	smc_tx_push_locked(conn, false);
@@ -280,6 +284,7 @@ static bool validated(struct smc_conn *conn)
 		return false;
 	}
 	conn->tx.validate = false;
+	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_VALIDATION);
 	return true;
 }
@@ -367,6 +372,7 @@ static bool push_one(struct smc_conn *conn, bool more)
 		}
 		return false;
 	}
+	smc_meter_out(conn, len);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	if (tx->told_blocked && !blocked)
 		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
@@ -400,6 +406,7 @@ static void ask_to_leave(struct smc_conn *conn)
 		smc_conn_put(conn);
 		return;
 	}
+	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	tx->heard = false;
 	tx->leave = SMC_LEAVE_WAIT;

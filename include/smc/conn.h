@@ -11,6 +11,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <smc/buf.h>
+#include <smc/meter.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
 #include <smc/proto/cursor.h>
@@ -154,6 +155,7 @@ struct smc_conn_rx {
  * @role: enum smc_role
  * @tx: see there
  * @rx: see there
+ * @meter: under @lock
  * @state: state of proto/conn_fsm; written under @lock, read with smp_load_acquire()
  * @err: errno of the abort (ECONNRESET, ECONNABORTED), 0 = none; first one wins
  * @events: upward table, NULL when detached
@@ -180,6 +182,7 @@ struct smc_conn {
 	u8 role;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;
+	struct smc_meter meter;
 	enum smc_conn_state state;
 	int err;
 	const struct smc_conn_events *events;

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* API cases: what TCP_INFO says about known traffic, to the byte. */
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define SEED		601
+#define BAD_PTR		((void *)8)
+#define PIECES		20
+#define PIECE		1000
+
+/* as in the kernel, where no header for programs has them */
+enum { ESTABLISHED = 1, FIN_WAIT2 = 5, CLOSE_WAIT = 8 };
+
+static struct tcp_info info_of(int fd)
+{
+	struct tcp_info i = { 0 };
+	socklen_t len = sizeof(i);
+
+	T_OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len));
+	T_TRUE(len >= offsetof(struct tcp_info, tcpi_rcv_ooopack));
+	return i;
+}
+
+/* Waits until all that was sent has been acknowledged. */
+static struct tcp_info settled(int fd)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
+	int queued = -1;
+
+	for (;;) {
+		T_OK(ioctl(fd, SIOCOUTQ, &queued));
+		if (!queued || tl_now_ns() > until)
+			break;
+		tl_sleep_ms(2);
+	}
+	T_EQ(queued, 0);
+	return info_of(fd);
+}
+
+static struct tcp_info becomes(int fd, int state)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
+
+	while (info_of(fd).tcpi_state != state && tl_now_ns() < until)
+		tl_sleep_ms(2);
+	T_EQ(info_of(fd).tcpi_state, state);
+	return info_of(fd);
+}
+
+/* Counts from the moment on when both ends have the connection: none of a handshake's bytes. */
+static void info_fresh(struct api_env *e)
+{
+	struct tcp_info i;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	i = settled(fd);
+	T_EQ(i.tcpi_state, ESTABLISHED);
+	T_EQ(i.tcpi_bytes_sent, 0);
+	T_EQ(i.tcpi_bytes_received, 0);
+	/* a SYN has a number of its own */
+	T_TRUE(i.tcpi_bytes_acked <= 1);
+	T_EQ(i.tcpi_data_segs_out, 0);
+	T_EQ(i.tcpi_data_segs_in, 0);
+	T_EQ(i.tcpi_notsent_bytes, 0);
+	T_EQ(i.tcpi_bytes_retrans, 0);
+	T_TRUE(i.tcpi_snd_mss && i.tcpi_rcv_mss && i.tcpi_pmtu);
+	T_TRUE(i.tcpi_snd_cwnd && i.tcpi_rcv_space && i.tcpi_snd_wnd);
+}
+
+static void info_bytes(struct api_env *e)
+{
+	struct tcp_info a, b;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	a = settled(fd);
+	for (int n = 0; n < PIECES; n++) {
+		api_send(fd, SEED, n * PIECE, PIECE);
+		T_EQ(r_recv(e, rfd, SEED, n * PIECE, PIECE), PIECE);
+	}
+	b = settled(fd);
+	T_EQ(b.tcpi_bytes_sent - b.tcpi_bytes_retrans, PIECES * PIECE);
+	T_EQ(b.tcpi_bytes_acked - a.tcpi_bytes_acked, PIECES * PIECE);
+	T_EQ(b.tcpi_bytes_received, 0);
+	T_EQ(b.tcpi_notsent_bytes, 0);
+	T_EQ(b.tcpi_unacked, 0);
+	T_EQ(b.tcpi_data_segs_in, 0);
+	/* each was on its way alone */
+	T_TRUE(b.tcpi_data_segs_out >= PIECES);
+	T_TRUE(b.tcpi_segs_out - a.tcpi_segs_out >= PIECES);
+	T_TRUE(b.tcpi_delivered - a.tcpi_delivered >= PIECES);
+	T_TRUE(b.tcpi_rtt && b.tcpi_min_rtt && b.tcpi_min_rtt <= b.tcpi_rtt);
+	T_TRUE(b.tcpi_delivery_rate);
+	a = b;
+	for (int n = 0; n < PIECES; n++) {
+		T_EQ(r_send(e, rfd, SEED, n * PIECE, PIECE), PIECE);
+		api_recv(fd, SEED, n * PIECE, PIECE);
+	}
+	b = settled(fd);
+	T_EQ(b.tcpi_bytes_received, PIECES * PIECE);
+	T_EQ(b.tcpi_bytes_sent, a.tcpi_bytes_sent);
+	T_EQ(b.tcpi_bytes_acked, a.tcpi_bytes_acked);
+	T_TRUE(b.tcpi_data_segs_in >= PIECES);
+	T_TRUE(b.tcpi_segs_in - a.tcpi_segs_in >= PIECES);
+	T_EQ(b.tcpi_data_segs_out, a.tcpi_data_segs_out);
+}
+
+/* Neither end takes any more: what is where. */
+static void info_full(struct api_env *e)
+{
+	struct tcp_info i;
+	int fd, rfd, unsent = -1;
+	u64 sent;
+
+	api_pair(e, &fd, &rfd);
+	sent = api_fill(fd, SEED, 0);
+	i = info_of(fd);
+	T_OK(ioctl(fd, SIOCOUTQNSD, &unsent));
+	T_TRUE(unsent > 0);
+	T_EQ(i.tcpi_notsent_bytes, unsent);
+	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans + i.tcpi_notsent_bytes, sent);
+	T_TRUE(i.tcpi_snd_wnd < i.tcpi_notsent_bytes);
+	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
+	i = settled(fd);
+	T_EQ(i.tcpi_notsent_bytes, 0);
+	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans, sent);
+	T_TRUE(i.tcpi_snd_wnd > 0);
+}
+
+static void info_times(struct api_env *e)
+{
+	struct tcp_info i;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	tl_sleep_ms(400);
+	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
+	api_recv(fd, SEED, 0, 10);
+	i = settled(fd);
+	T_TRUE(i.tcpi_last_data_recv < 350);
+	T_TRUE(i.tcpi_last_data_sent >= 350);
+	tl_sleep_ms(400);
+	api_send(fd, SEED, 0, 10);
+	T_EQ(r_recv(e, rfd, SEED, 0, 10), 10);
+	i = settled(fd);
+	T_TRUE(i.tcpi_last_data_sent < 350);
+	T_TRUE(i.tcpi_last_ack_recv < 350);
+	T_TRUE(i.tcpi_last_data_recv >= 350);
+}
+
+/* The state is the stream's. */
+static void info_states(struct api_env *e)
+{
+	struct tcp_info i;
+	int fd, rfd;
+	char c;
+
+	api_pair(e, &fd, &rfd);
+	T_OK(shutdown(fd, SHUT_WR));
+	becomes(fd, FIN_WAIT2);
+	T_EQ(r_send(e, rfd, SEED, 0, 77), 77);
+	api_recv(fd, SEED, 0, 77);
+	i = info_of(fd);
+	T_EQ(i.tcpi_bytes_received, 77);
+	close(fd);
+	r_close(e, rfd);
+
+	api_pair(e, &fd, &rfd);
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	becomes(fd, CLOSE_WAIT);
+	T_EQ(recv(fd, &c, 1, 0), 0);
+	api_send(fd, SEED, 0, 77);
+	T_EQ(r_recv(e, rfd, SEED, 0, 77), 77);
+	i = settled(fd);
+	T_EQ(i.tcpi_bytes_sent, 77);
+}
+
+static void info_lengths(struct api_env *e)
+{
+	struct tcp_info i;
+	socklen_t len = 1;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	memset(&i, 0x55, sizeof(i));
+	T_OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len));
+	T_EQ(len, 1);
+	T_EQ(i.tcpi_state, ESTABLISHED);
+	T_EQ(i.tcpi_ca_state, 0x55);
+	len = 0;
+	T_OK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len));
+	T_EQ(len, 0);
+	len = -1;
+	T_ERR(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len), EINVAL);
+	len = sizeof(i);
+	T_ERR(getsockopt(fd, IPPROTO_TCP, TCP_INFO, BAD_PTR, &len), EFAULT);
+	T_ERR(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, BAD_PTR), EFAULT);
+}
+
+static const struct api_case cases[] = {
+	{ "info_fresh",		info_fresh,	API_F_ROLES },
+	{ "info_bytes",		info_bytes,	API_F_ROLES },
+	{ "info_full",		info_full,	API_F_ROLES },
+	{ "info_times",		info_times,	API_F_ROLES },
+	{ "info_states",	info_states,	0 },
+	{ "info_lengths",	info_lengths,	0 },
+};
+
+const struct api_group api_info_group = { cases, TL_ARRAY_SIZE(cases) };

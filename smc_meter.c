@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a connection measures of itself, and TCP_INFO made of that. A segment is a message: the
+ * receiver sees no WRITEs. Acknowledgments are those of the peer's RNIC.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/tcp.h>
+#include <net/tcp.h>
+#include <smc/conn.h>
+#include <smc/link.h>
+#include <smc/meter.h>
+
+/* Weights of a new sample, those of RFC 6298. */
+#define RTT_SHIFT	3
+#define RTTVAR_SHIFT	2
+
+/**
+ * smc_meter_init() - a connection begins
+ * @conn: connection, nobody else's yet
+ */
+void smc_meter_init(struct smc_conn *conn)
+{
+	conn->meter.sent_at = jiffies;
+	conn->meter.received_at = jiffies;
+	conn->meter.heard_at = jiffies;
+}
+
+/**
+ * smc_meter_out() - a message was posted
+ * @conn: connection, conn->lock held
+ * @bytes: that went before it
+ */
+void smc_meter_out(struct smc_conn *conn, u32 bytes)
+{
+	struct smc_meter *m = &conn->meter;
+
+	m->out++;
+	if (!bytes)
+		return;
+	m->data_out++;
+	m->written += bytes;
+	m->sent_at = jiffies;
+}
+
+/**
+ * smc_meter_in() - a message came
+ * @conn: connection, conn->lock held
+ * @bytes: it announced some
+ */
+void smc_meter_in(struct smc_conn *conn, bool bytes)
+{
+	struct smc_meter *m = &conn->meter;
+
+	if (!bytes) {
+		m->in++;
+		m->heard_at = jiffies;
+		return;
+	}
+	m->data_in++;
+	m->received_at = jiffies;
+}
+
+static void take_sample(struct smc_meter *m, u64 sample)
+{
+	s64 off;
+
+	/* a clock that stands still is no news */
+	sample = max_t(u64, sample, 1);
+	if (!m->rtt || sample < m->rtt_min)
+		m->rtt_min = sample;
+	if (!m->rtt) {
+		m->rtt = sample;
+		m->rttvar = sample / 2;
+		return;
+	}
+	off = (s64)(sample - m->rtt);
+	m->rtt += off / (1 << RTT_SHIFT);
+	m->rttvar += ((s64)abs(off) - (s64)m->rttvar) / (1 << RTTVAR_SHIFT);
+}
+
+/* Over a round trip or more; what came before a pause does not count. */
+static void take_rate(struct smc_conn *conn, u64 now, u64 started, u64 before)
+{
+	struct smc_meter *m = &conn->meter;
+	u64 completed = conn->tx.ring.completed;
+
+	if (!m->since) {
+		m->since = started;
+		m->from = before;
+	}
+	if (completed > m->from && now > m->since && now - m->since >= m->rtt) {
+		m->rate = div64_u64((completed - m->from) * NSEC_PER_SEC, now - m->since);
+		m->since = now;
+		m->from = completed;
+	}
+	if (!conn->tx.inflight)
+		m->since = 0;
+}
+
+/**
+ * smc_meter_done() - the peer's RNIC has acknowledged a request
+ * @conn: connection, conn->lock held; the request counts no longer as in flight
+ * @started: when it was posted, in ns
+ * @completed_before: end of what was acknowledged before
+ */
+void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
+{
+	struct smc_meter *m = &conn->meter;
+	u64 now = ktime_get_ns();
+
+	m->heard_at = jiffies;
+	if (conn->tx.ring.completed > completed_before)
+		m->delivered++;
+	take_sample(m, now - started);
+	take_rate(conn, now, started, completed_before);
+}
+
+static u32 msecs_since(unsigned long then)
+{
+	return jiffies_to_msecs(jiffies - then);
+}
+
+static u32 usecs(u64 ns)
+{
+	return clamp_t(u64, div_u64(ns, NSEC_PER_USEC), 1, U32_MAX);
+}
+
+/* Sizes: a packet of the RNIC is what TCP has segments for. */
+static void fill_sizes(const struct smc_conn *conn, struct tcp_info *info)
+{
+	const struct smc_ring_tx *tx = &conn->tx.ring;
+	const struct smc_ring_rx *rx = &conn->rx.ring;
+	u32 mtu = ib_mtu_enum_to_int(conn->link->mtu);
+
+	info->tcpi_snd_mss = mtu;
+	info->tcpi_rcv_mss = mtu;
+	info->tcpi_advmss = mtu;
+	info->tcpi_pmtu = mtu;
+	info->tcpi_snd_cwnd = max_t(u32, min(tx->size, tx->peer_size) / max_t(u32, mtu, 1), 1);
+	info->tcpi_snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	info->tcpi_rcv_ssthresh = rx->size;
+	info->tcpi_rcv_space = rx->size;
+	info->tcpi_unacked = conn->tx.inflight;
+	info->tcpi_notsent_bytes = smc_ring_tx_unsent(tx);
+	/* counted from what is acknowledged, as TCP's */
+	info->tcpi_snd_wnd = smc_ring_tx_window(tx) + (u32)(tx->sent - tx->completed);
+#ifdef SMC_HAVE_TCPI_RCV_WND
+	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx);
+#endif
+}
+
+/**
+ * smc_meter_tcp_info() - TCP_INFO of a connection
+ * @conn: connection, conn->lock held
+ * @info: what has no meaning over RDMA is left as it is
+ */
+void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info)
+{
+	const struct smc_meter *m = &conn->meter;
+
+	lockdep_assert_held(&conn->lock);
+	fill_sizes(conn, info);
+	info->tcpi_last_data_sent = msecs_since(m->sent_at);
+	info->tcpi_last_data_recv = msecs_since(m->received_at);
+	info->tcpi_last_ack_recv = msecs_since(m->heard_at);
+	if (m->rtt) {
+		info->tcpi_rtt = usecs(m->rtt);
+		info->tcpi_rttvar = usecs(m->rttvar);
+		info->tcpi_min_rtt = usecs(m->rtt_min);
+	}
+	info->tcpi_bytes_acked = conn->tx.ring.completed;
+	info->tcpi_bytes_received = conn->rx.ring.produced;
+	info->tcpi_bytes_sent = m->written;
+	if (m->written > conn->tx.ring.sent_max)
+		info->tcpi_bytes_retrans = m->written - conn->tx.ring.sent_max;
+	info->tcpi_segs_out = m->out;
+	info->tcpi_segs_in = m->in;
+	info->tcpi_data_segs_out = m->data_out;
+	info->tcpi_data_segs_in = m->data_in;
+	info->tcpi_delivered = m->delivered;
+	info->tcpi_delivery_rate = m->rate;
+	info->tcpi_delivery_rate_app_limited = !info->tcpi_notsent_bytes;
+}
