@@ -30,6 +30,8 @@ static const char doc[] =
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
+	"  save                 write UEIDs and PNET IDs to FILE\n"
+	"  restore              set what FILE has\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).";
 
@@ -155,6 +157,8 @@ static const struct {
 	{ "holders", NULL, ctl_holders },
 	{ "ueid", ctl_ueid, NULL },
 	{ "pnet", ctl_pnet, NULL },
+	{ "save", ctl_save, NULL },
+	{ "restore", ctl_restore, NULL },
 };
 
 static int run_object(struct command_line *line)

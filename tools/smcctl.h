@@ -14,6 +14,7 @@
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Attributes that came with Linux 6.12 and that older headers lack */
 #define CTL_LGR_R_SNDBUF_ALLOC	12
@@ -90,6 +91,8 @@ struct ctl_column {
 
 /* smcctl_out.c */
 void ctl_fail(const char *fmt, ...) __printf(1, 2);
+/* What stands before the text of failures: a line of a file */
+void ctl_set_place(const char *place);
 void ctl_use_color(enum ctl_color when);
 /* Told of each list that is printed, by whatever prints it. */
 void ctl_note_list(struct json_object *array);
@@ -111,6 +114,9 @@ void ctl_print_fields(struct json_object *obj, int indent);
 /* smcctl_reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
+
+/* smcctl_file.c */
+int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always);
 
 /* smcctl_nl.c */
 
@@ -157,6 +163,8 @@ struct ctl_genl_req {
  * words where it has some.
  */
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
+/* From now on requests that change something succeed and do nothing, or not */
+void ctl_pretend(bool on);
 void ctl_genl_failed(const struct ctl_genl_req *req, int err);
 /* One request, the kernel's answers to @cb, which may end them with MNL_CB_STOP */
 int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
@@ -207,6 +215,8 @@ int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_watch(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_prometheus(const struct ctl_opts *opts);
 int ctl_applicability(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_save(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_restore(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_holders(const struct ctl_opts *opts);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

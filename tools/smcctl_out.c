@@ -18,8 +18,14 @@
 #define YELLOW	"\033[33m"
 #define PLAIN	"\033[0m"
 
+static const char *fail_place = "";
 static bool colored;
 static bool list_was_empty;
+
+void ctl_set_place(const char *place)
+{
+	fail_place = place;
+}
 
 void ctl_use_color(enum ctl_color when)
 {
@@ -45,7 +51,7 @@ void ctl_fail(const char *fmt, ...)
 	va_list args;
 
 	fflush(stdout);
-	fputs("smcctl: ", stderr);
+	fprintf(stderr, "smcctl: %s", fail_place);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);

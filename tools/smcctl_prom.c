@@ -7,12 +7,8 @@
  */
 #include "smcctl.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Counters of our own module that are worth an alert or a graph */
 static const struct {
@@ -297,38 +293,6 @@ static int collect(FILE *out)
 	return rc;
 }
 
-/* Readers see the old file or the new one, and not what is being written. */
-static int collect_to(const char *path)
-{
-	size_t len = strlen(path) + sizeof(".XXXXXX");
-	char *temp = malloc(len);
-	FILE *out = NULL;
-	int fd, rc, bad;
-
-	if (!temp)
-		abort();
-	snprintf(temp, len, "%s.XXXXXX", path);
-	fd = mkstemp(temp);
-	if (fd >= 0)
-		out = fdopen(fd, "w");
-	if (!out) {
-		ctl_fail("%s: %s", temp, strerror(errno));
-		free(temp);
-		return CTL_FAILURE;
-	}
-	rc = collect(out);
-	bad = fchmod(fd, 0644);
-	bad |= fflush(out) || ferror(out) || fsync(fd);
-	bad |= fclose(out);
-	if (bad || rename(temp, path)) {
-		ctl_fail("%s: %s", path, strerror(errno));
-		unlink(temp);
-		rc = CTL_FAILURE;
-	}
-	free(temp);
-	return rc;
-}
-
 /**
  * ctl_prometheus() - smcctl prometheus [-o FILE]
  * @opts: command line
@@ -341,5 +305,5 @@ int ctl_prometheus(const struct ctl_opts *opts)
 		ctl_fail("prometheus has a format of its own, not JSON: smcctl -j stats");
 		return CTL_USAGE;
 	}
-	return opts->output ? collect_to(opts->output) : collect(stdout);
+	return opts->output ? ctl_replace_file(opts->output, collect, true) : collect(stdout);
 }

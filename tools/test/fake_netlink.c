@@ -16,7 +16,8 @@
  *   growing    statistics of connections grow by 5000 each time they are asked for
  *   reloaded   they begin anew after the first time
  *   tiny       sock_diag messages shorter than their fixed part
- * FAKE_NL_UEIDS names the file that keeps the list of UEIDs. With FAKE_OWN_SOCK, "smc" or "REASON
+ * FAKE_NL_UEIDS names the file that keeps the list of UEIDs, FAKE_NL_PNET one that gets a line
+ * for each change of the PNET table. With FAKE_OWN_SOCK, "smc" or "REASON
  * PEER-REASON", the list of sockets has the process's own stream sockets as well.
  */
 #define _GNU_SOURCE
@@ -442,6 +443,15 @@ static int change_pnet(const struct nlmsghdr *req, int cmd)
 	size_t i;
 
 	describe_pnet(req, text, sizeof(text));
+	if (getenv("FAKE_NL_PNET")) {
+		FILE *f = fopen(getenv("FAKE_NL_PNET"), "a");
+
+		if (!f)
+			abort();
+		fprintf(f, "%s %s\n", cmd == SMC_PNETID_ADD ? "add" :
+			cmd == SMC_PNETID_DEL ? "del" : "flush", text);
+		fclose(f);
+	}
 	for (i = 0; i < ARRAY_SIZE(known); i++)
 		if (known[i].cmd == cmd && !strcmp(known[i].text, text))
 			return known[i].err;

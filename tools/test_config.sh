@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl save and smcctl restore, over the module that test/fake_netlink.so plays.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+fake=$(pwd)/test/fake_netlink.so
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet"
+conf=$tmp/smc.conf
+
+# ctl KIND ARGUMENT...
+ctl()
+{
+	kind=$1
+	shift
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
+}
+
+# has UEID...: the module starts with these, and with no change of PNET IDs
+has()
+{
+	: >"$FAKE_NL_UEIDS"
+	: >"$FAKE_NL_PNET"
+	[ $# = 0 ] || printf '%-32s\n' "$@" >"$FAKE_NL_UEIDS"
+}
+
+ueids()
+{
+	tr -d ' ' <"$FAKE_NL_UEIDS" | tr '\n' ' '
+}
+
+# restored KIND LINE...: output of restore of a file with these lines, and its status
+restored()
+{
+	kind=$1
+	shift
+	printf '%s\n' "$@" >"$conf"
+	ctl "$kind" restore "$conf" 2>&1 | sed "s#$tmp/##"
+	ctl "$kind" restore "$conf" >/dev/null 2>&1
+	echo "status $?"
+}
+
+echo "KTAP version 1"
+
+# --- save ---
+has A.ONE B
+saved='# Settings of SMC for smcctl restore, a command per line: see smcctl(8).
+ueid flush
+ueid add A.ONE
+ueid add B
+pnet flush
+pnet add NET1 netdev eth0
+pnet add NET1 ibdev rxe0/1'
+expect 'save to standard output' "$saved" ctl normal save -
+expect 'save' '' ctl normal save "$conf"
+expect 'save: the same' "$saved" cat "$conf"
+has
+expect 'save: there is nothing' '# Settings of SMC for smcctl restore, a command per line: see smcctl(8).
+ueid flush
+pnet flush' ctl empty save -
+expect_rc 'save: a list that breaks off: status 1' 1 ctl doneerror save "$conf"
+expect 'save: a failure leaves the old file' "$saved" cat "$conf"
+expect 'save: a failure leaves nothing else' smc.conf sh -c "ls $tmp | grep conf"
+expect_match 'save: no such directory' 'smcctl: *No such file*' ctl normal save "$tmp/none/x"
+
+# --- restore ---
+has OLD
+expect 'restore what was saved' 'status 0' restored normal 'ueid flush' 'ueid add A.ONE' \
+	'ueid add B' 'pnet flush' 'pnet add NET1 ibdev rxe0/1'
+expect 'restore: UEIDs' 'A.ONE B ' ueids
+expect 'restore: PNET IDs' 'flush - - - -
+add NET1 - rxe0 1
+flush - - - -
+add NET1 - rxe0 1' cat "$FAKE_NL_PNET"
+has A.ONE B
+ctl normal save "$conf"
+has
+expect 'there and back' '' sh -c "sed -i /eth0/d '$conf'; FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl restore '$conf'"
+expect 'there and back: UEIDs' 'A.ONE B ' ueids
+has KEPT
+expect 'comments and blanks' 'status 0' restored normal '# all' '' '   ' \
+	'	pnet   add net1  netdev eth0 # a comment'
+expect 'comments and blanks: what was not named stays' 'KEPT ' ueids
+
+# --- badly written: nothing is done ---
+bad() # bad TEXT LINE
+{
+	has KEPT
+	expect "restore: '$2'" "smcctl: smc.conf:2: $1
+status 2" restored normal 'ueid flush' "$2"
+	expect "restore: '$2': nothing was done" 'KEPT ' ueids
+}
+bad "'lower' is no UEID: only A-Z, 0-9, '.' and '-' may be used" 'ueid add lower'
+bad "'link' is nothing that a file can set" 'link add 1'
+bad "'ueid' is nothing that a file can set" 'ueid show'
+bad "'pnet' is nothing that a file can set" 'pnet'
+bad "'restore' is nothing that a file can set" 'restore /etc/smc.conf'
+bad 'pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both' 'pnet add NET1'
+bad "too many words at '17'" 'ueid 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17'
+bad 'the line is too long' "# $(printf '%01100d' 0)"
+
+# --- what the kernel refuses ---
+has
+expect 'restore: one line fails, the others count' \
+	'smcctl: smc.conf:2: one of the devices has another PNET ID, or all have NET2 already
+status 1' restored normal 'ueid flush' 'pnet add NET2 netdev eth0' 'ueid add LAST'
+expect 'restore: one line fails: the last one was done' 'LAST ' ueids
+expect 'restore without module' \
+	'smcctl: this kernel has no SMC: load the smc module (modprobe smc)
+status 1' restored nofamily 'ueid flush' 'ueid add A'
+expect_match 'restore without right' '*CAP_NET_ADMIN*status 1' restored denied 'ueid flush'
+expect_match 'restore: no such file' 'smcctl: *No such file*' ctl normal restore "$tmp/none"
+expect_rc 'restore: no such file: status 1' 1 ctl normal restore "$tmp/none"
+expect_usage 'save without file' 'smcctl: save is followed by*' ctl normal save
+expect_usage 'save to two' 'smcctl: save is followed by*' ctl normal save a b
+expect_usage 'restore without file' 'smcctl: restore is followed by*' ctl normal restore
+
+# --- the unit ---
+unit=$tmp/smc-restore.service
+# what "make install" writes, with the program where it is now
+sed "s#@SBINDIR@#$(pwd)#" systemd/smc-restore.service >"$unit"
+if command -v systemd-analyze >/dev/null; then
+	verified()
+	{
+		# it may complain of other units
+		systemd-analyze verify --man=no "$unit" 2>&1 | grep smc-restore
+	}
+	expect 'the unit is well written' '' verified
+else
+	ktap_skip 'the unit is well written' 'no systemd-analyze'
+fi
+expect 'the unit starts the program that is installed' 1 \
+	grep -c "^ExecStart=$(pwd)/smcctl restore /etc/smc.conf$" "$unit"
+ktap_done
