@@ -738,7 +738,7 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 		smc_pnet_path_put(path);
 		return ERR_PTR(rc);
 	}
-	link = smc_link_create(lgr, slot, path, &link_events);
+	link = smc_link_create(lgr, lgr->net, slot, path, &link_events);
 	if (IS_ERR(link)) {
 		mutex_unlock(&lgr->mutex);
 		return link;
@@ -922,7 +922,7 @@ static int first_link(struct smc_lgr *lgr, struct smc_path *path)
 {
 	struct smc_link *link;
 
-	link = smc_link_create(lgr, 0, path, &link_events);
+	link = smc_link_create(lgr, lgr->net, 0, path, &link_events);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
 	if (lgr->role == SMC_SERVER)

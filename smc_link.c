@@ -148,6 +148,7 @@ static const struct smc_wr_events wr_events = {
 /**
  * smc_link_create() - make a link
  * @lgr: its group, for the callee of @events; stays until smc_link_shutdown()
+ * @net: namespace of the group
  * @slot: its slot in the group
  * @path: local end; taken over, also on error
  * @events: upward table; not called before smc_link_connect()
@@ -156,7 +157,7 @@ static const struct smc_wr_events wr_events = {
  *
  * Return: the link, in INIT, with one reference; or ERR_PTR.
  */
-struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
+struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct smc_path *path,
 				 const struct smc_link_events *events)
 {
 	struct smc_link *link;
@@ -176,7 +177,7 @@ struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
 	link->psn = get_random_u32() & 0xffffff;
 	link->mtu = link->path.gid.mtu;
 	link->last_rx = jiffies;
-	qp = smc_wr_qp_create(link->path.dev, link->path.port, &wr_events, link);
+	qp = smc_wr_qp_create(link->path.dev, link->path.port, net, &wr_events, link);
 	if (IS_ERR(qp)) {
 		smc_pnet_path_put(&link->path);
 		kfree(link);

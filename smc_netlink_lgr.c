@@ -88,6 +88,8 @@ static int put_link(struct lgr_walk *walk, const struct smc_link *link)
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->moves)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_LATENCY, latency) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_SENDS, link->qp->nslots) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_RECVS, link->qp->nrecvs) ||
 	    (since && nla_put_u32(skb, SMC_NETLINK_LINK_OWN_AGE,
 				  ktime_get_boottime_seconds() - since)))
 		return -EMSGSIZE;

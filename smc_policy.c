@@ -204,6 +204,8 @@ static int __net_init policy_net_init(struct net *net)
 	sn->testlink_time = 30;
 	sn->stall_time = SMC_POLICY_STALL;
 	sn->buf_idle = SMC_POLICY_BUF_IDLE;
+	sn->max_send_wr = SMC_POLICY_SEND_WR;
+	sn->max_recv_wr = SMC_POLICY_RECV_WR;
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
 	sn->hs_max = SMC_POLICY_HS_MAX;

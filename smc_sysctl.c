@@ -22,6 +22,8 @@ static int links_max = SMC_LINKS_MAX;
 static int buf_type_max = 2;
 static int stall_max = SMC_POLICY_STALL_MAX;
 static int link_policy_max = SMC_LINK_POLICIES - 1;
+static int wr_min = SMC_POLICY_WR_MIN;
+static int wr_max = SMC_POLICY_WR_MAX;
 static int hs_max_max = SMC_LIMIT_TOTAL;
 
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
@@ -119,6 +121,22 @@ static const struct ctl_table template[] = {
 		.proc_handler = proc_dou8vec_minmax,
 		.extra1 = &conns_min,
 		.extra2 = &conns_max,
+	}, {
+		.procname = "smcr_max_send_wr",
+		.data = SMC_NET_DATA(max_send_wr),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = &wr_min,
+		.extra2 = &wr_max,
+	}, {
+		.procname = "smcr_max_recv_wr",
+		.data = SMC_NET_DATA(max_recv_wr),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = &wr_min,
+		.extra2 = &wr_max,
 	}, {
 		.procname = "smcr_link_policy",
 		.data = SMC_NET_DATA(link_policy),

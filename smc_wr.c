@@ -24,6 +24,7 @@
 #include <linux/timekeeping.h>
 #include <rdma/ib_cache.h>
 #include <smc/fault.h>
+#include <smc/policy.h>
 #include <smc/proto/link_pick.h>
 #include <smc/wr.h>
 
@@ -33,19 +34,18 @@
  */
 #define POLL_CONTEXT		IB_POLL_SOFTIRQ
 
-#define CDC_SLOTS		64
+#define BATCHES			4	/* a batch waits for its completion, others are filled */
 #define CTL_SLOTS		4	/* the last of them is the big one */
 #define SLOTS_MIN		(CTL_SLOTS + 8)
 #define SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
 #define EXTRA_WRS		2	/* REG_MR, and the marker of the drain */
 
-#define RECVS			128
-#define RECVS_ONE_SGE		48	/* these cost SMC_WR_LLC_MAX bytes each */
 #define RECV_LEN		64
 #define SPILLS			4
 #define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
 
 #define MSG_STRIDE		64	/* a message and its alignment */
+#define PIECE_MSGS		64	/* messages in one piece of memory: no large pieces */
 
 /*
  * 4.096 us << 18 for each of 6 retries is about 7.5 s. A retry count of 7 would
@@ -659,24 +659,27 @@ static struct smc_wr_mem *get_mem(struct smc_qp *qp, u32 len, enum dma_data_dire
 
 static int create_slots(struct smc_qp *qp)
 {
-	struct smc_wr_mem *small, *big;
+	struct smc_wr_mem *big, *small = NULL;
 	struct smc_wr_slot *slot;
 	u32 i;
 
 	qp->slots = smc_fault_null(QP_SLOTS,
-				   kcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL));
-	small = get_mem(qp, (qp->nslots - 1) * MSG_STRIDE, DMA_TO_DEVICE);
+				   kvcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL));
 	big = get_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
-	if (!qp->slots || !small || !big)
+	if (!qp->slots || !big)
 		return -ENOMEM;
 	for (i = 0; i < qp->nslots; i++) {
+		if (!(i % PIECE_MSGS))
+			small = get_mem(qp, PIECE_MSGS * MSG_STRIDE, DMA_TO_DEVICE);
+		if (!small)
+			return -ENOMEM;
 		slot = &qp->slots[i];
 		slot->qp = qp;
 		slot->cqe.done = send_done;
 		slot->big = i == qp->nslots - 1;
 		slot->ctl = i >= qp->nslots - CTL_SLOTS;
-		slot->buf = slot->big ? big->addr : small->addr + i * MSG_STRIDE;
-		slot->dma = slot->big ? big->dma : small->dma + i * MSG_STRIDE;
+		slot->buf = slot->big ? big->addr : small->addr + i % PIECE_MSGS * MSG_STRIDE;
+		slot->dma = slot->big ? big->dma : small->dma + i % PIECE_MSGS * MSG_STRIDE;
 		list_add_tail(&slot->entry, slot->ctl ? &qp->free_ctl : &qp->free);
 	}
 	return 0;
@@ -691,7 +694,7 @@ static int create_recvs(struct smc_qp *qp)
 	u32 i;
 
 	qp->recvs = smc_fault_null(QP_RECVS,
-				   kcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL));
+				   kvcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL));
 	qp->long_buf = smc_fault_null(QP_LONG_BUF, kmalloc(SMC_WR_LLC_MAX, GFP_KERNEL));
 	if (!qp->recvs || !qp->long_buf)
 		return -ENOMEM;
@@ -705,13 +708,13 @@ static int create_recvs(struct smc_qp *qp)
 		recv->cqe.done = recv_done;
 		recv->qp = qp;
 		recv->len = two ? RECV_LEN : SMC_WR_LLC_MAX;
-		if (!two || !i)
-			mem = get_mem(qp, two ? qp->nrecvs * RECV_LEN : SMC_WR_LLC_MAX,
+		if (!two || !(i % PIECE_MSGS))
+			mem = get_mem(qp, two ? PIECE_MSGS * RECV_LEN : SMC_WR_LLC_MAX,
 				      DMA_FROM_DEVICE);
 		if (!mem)
 			return -ENOMEM;
-		recv->buf = two ? mem->addr + i * RECV_LEN : mem->addr;
-		recv->dma = two ? mem->dma + i * RECV_LEN : mem->dma;
+		recv->buf = two ? mem->addr + i % PIECE_MSGS * RECV_LEN : mem->addr;
+		recv->dma = two ? mem->dma + i % PIECE_MSGS * RECV_LEN : mem->dma;
 		/* consecutive receives spill into different buffers */
 		recv->spill = spill[i % SPILLS];
 	}
@@ -760,30 +763,44 @@ static int create_verbs_qp(struct smc_qp *qp)
 	return 0;
 }
 
-static int create_verbs(struct smc_qp *qp, u8 port)
+/*
+ * The depth of the queues: what the namespace wants, as far as the device goes. Requests are
+ * told of in batches, so there is room for several of them; and likewise for what the peer
+ * sends meanwhile, where that is cheap.
+ */
+static int set_depth(struct smc_qp *qp, const struct smc_net *sn)
 {
 	const struct ib_device_attr *attrs = &qp->dev->ibdev->attrs;
+	u32 max_wr = max_t(int, attrs->max_qp_wr, EXTRA_WRS);
+	u32 max_cqe = max_t(int, attrs->max_cqe, 2 * EXTRA_WRS);
+	u32 recvs = READ_ONCE(sn->max_recv_wr);
+
+	if (qp->dev->max_recv_sge >= 2)
+		recvs *= BATCHES;
+	/* every request fits in the completion queue: a flush completes unsignaled ones too */
+	qp->nrecvs = min3(recvs, max_wr - 1, max_cqe / 4);
+	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * BATCHES + CTL_SLOTS,
+			  (max_wr - EXTRA_WRS) / SLOT_WRS,
+			  (max_cqe - EXTRA_WRS - qp->nrecvs - 1) / SLOT_WRS);
+	return qp->nslots < SLOTS_MIN ? -EOPNOTSUPP : 0;
+}
+
+static int create_verbs(struct smc_qp *qp, u8 port)
+{
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
 		.pkey_index = 0,
 		.port_num = port,
 		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
 	};
-	u32 max_wr = max_t(int, attrs->max_qp_wr, EXTRA_WRS);
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	int rc;
 
-	qp->nslots = min_t(u32, CDC_SLOTS + CTL_SLOTS, (max_wr - EXTRA_WRS) / SLOT_WRS);
-	qp->nrecvs = qp->dev->max_recv_sge >= 2 ? RECVS : RECVS_ONE_SGE;
-	qp->nrecvs = min(qp->nrecvs, max_wr - 1);
-	if (qp->nslots < SLOTS_MIN)
-		return -EOPNOTSUPP;
 	pd = smc_fault_ptr(QP_PD, -ENOMEM, ib_alloc_pd(qp->dev->ibdev, 0));
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	qp->pd = pd;
-	/* every request fits in: a flush completes unsignaled ones too */
 	cq = smc_fault_ptr(QP_CQ, -ENOMEM,
 			   ib_alloc_cq_any(qp->dev->ibdev, qp, qp->nslots * SLOT_WRS + EXTRA_WRS +
 					   qp->nrecvs + 1, POLL_CONTEXT));
@@ -802,6 +819,7 @@ static int create_verbs(struct smc_qp *qp, u8 port)
  * smc_wr_qp_create() - make a queue pair
  * @dev: device; the caller keeps a reference until smc_wr_qp_destroy()
  * @port: port number
+ * @net: namespace whose settings say how long its queues are
  * @events: upward table; not called before smc_wr_qp_connect()
  * @ctx: for @events
  *
@@ -809,11 +827,12 @@ static int create_verbs(struct smc_qp *qp, u8 port)
  *
  * Return: the queue pair, in INIT, or ERR_PTR.
  */
-struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
+struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
 				const struct smc_wr_events *events, void *ctx)
 {
 	struct smc_qp *qp;
 	int rc;
+	u32 n;
 
 	qp = smc_fault_null(QP, kzalloc(sizeof(*qp), GFP_KERNEL));
 	if (!qp)
@@ -833,12 +852,15 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
 	qp->write_cqe.done = write_done;
 	qp->reg_cqe.done = reg_done;
 
-	rc = create_verbs(qp, port);
+	rc = set_depth(qp, smc_policy_net(net));
+	if (!rc)
+		rc = create_verbs(qp, port);
 	if (rc)
 		goto fail;
-	/* two for the slots; spills and one, or one per receive */
-	qp->mem = smc_fault_null(QP_MEM,
-				 kcalloc(2 + SPILLS + qp->nrecvs, sizeof(*qp->mem), GFP_KERNEL));
+	/* for the slots and the big one; then spills and the receives, or one per receive */
+	n = DIV_ROUND_UP(qp->nslots, PIECE_MSGS) + 1;
+	n += dev->max_recv_sge >= 2 ? SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
+	qp->mem = smc_fault_null(QP_MEM, kvcalloc(n, sizeof(*qp->mem), GFP_KERNEL));
 	rc = qp->mem ? create_slots(qp) : -ENOMEM;
 	if (!rc)
 		rc = create_recvs(qp);
@@ -1008,9 +1030,9 @@ void smc_wr_qp_free(struct smc_qp *qp)
 
 	for (i = 0; i < qp->nmem; i++)
 		kfree(qp->mem[i].addr);
-	kfree(qp->mem);
+	kvfree(qp->mem);
 	kfree(qp->long_buf);
-	kfree(qp->recvs);
-	kfree(qp->slots);
+	kvfree(qp->recvs);
+	kvfree(qp->slots);
 	kfree(qp);
 }

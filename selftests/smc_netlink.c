@@ -17,6 +17,10 @@
 #include "ktap.h"
 #include "testlib.h"
 
+#ifndef SOL_SMC
+#define SOL_SMC		286
+#endif
+
 #define EID_LEN		32
 #define DEFAULT_EID	"SMCV2-DEFAULT-UEID"
 #define PEER_NO_SMC	0x03010000
@@ -159,12 +163,46 @@ static void take_limit(const void *attrs, size_t len, void *arg)
 	*(u64 *)arg = number(attrs, len, SMC_NLA_HS_LIMITATION_ENABLED, 1);
 }
 
+/* What the administrator's file says, and what new sockets have. */
+static u64 limit_file(void)
+{
+	FILE *f = fopen("/proc/sys/net/smc/limit_smc_hs", "re");
+	unsigned int value = ~0u;
+
+	if (f && fscanf(f, "%u", &value) != 1)
+		value = ~0u;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static bool limit_file_set(u64 value)
+{
+	FILE *f = fopen("/proc/sys/net/smc/limit_smc_hs", "we");
+	bool ok = f && fprintf(f, "%u", (unsigned int)value) > 0;
+
+	return f && !fclose(f) && ok;
+}
+
+static u64 limit_of_socket(void)
+{
+	int fd = socket(AF_SMC, SOCK_STREAM, 0);
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	if (fd >= 0) {
+		getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &value, &len);
+		close(fd);
+	}
+	return value;
+}
+
 static bool limit_is(u64 want)
 {
 	u64 is = ~0ULL;
 
 	return HOLDS(dump(SMC_NETLINK_DUMP_HS_LIMITATION, take_limit, &is) == 1) &
-	       HOLDS(is == want);
+	       HOLDS(is == want) & HOLDS(limit_file() == want) & HOLDS(limit_of_socket() == want);
 }
 
 static bool hs_limit(void)
@@ -173,6 +211,8 @@ static bool hs_limit(void)
 
 	ok &= HOLDS(!order(SMC_NETLINK_ENABLE_HS_LIMITATION)) & limit_is(1);
 	ok &= HOLDS(!order(SMC_NETLINK_DISABLE_HS_LIMITATION)) & limit_is(0);
+	ok &= HOLDS(limit_file_set(1)) & limit_is(1);
+	ok &= HOLDS(limit_file_set(0)) & limit_is(0);
 	return ok;
 }
 

@@ -29,7 +29,9 @@
 #define CTL_LINK_MOVES		129
 #define CTL_LINK_BYTES		130
 #define CTL_LINK_LATENCY	131
-#define CTL_LINK_MAX		131
+#define CTL_LINK_SENDS		132
+#define CTL_LINK_RECVS		133
+#define CTL_LINK_MAX		133
 #define CTL_ADD_LINK		128
 #define CTL_DEL_LINK		129
 #define CTL_DEL_LGR		130

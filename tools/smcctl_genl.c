@@ -243,6 +243,8 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	ctl_copy_uint(obj, "active_seconds", tb[CTL_LINK_AGE]);
 	ctl_copy_uint(obj, "bytes_under_way", tb[CTL_LINK_BYTES]);
 	ctl_copy_uint(obj, "latency_ns", tb[CTL_LINK_LATENCY]);
+	ctl_copy_uint(obj, "send_slots", tb[CTL_LINK_SENDS]);
+	ctl_copy_uint(obj, "receives", tb[CTL_LINK_RECVS]);
 	ctl_copy_str(obj, "device", tb[SMC_NLA_LINK_IB_DEV]);
 	ctl_copy_uint(obj, "port", tb[SMC_NLA_LINK_IB_PORT]);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_LINK_NET_DEV]);

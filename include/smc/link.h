@@ -112,7 +112,7 @@ struct smc_link {
  * Creates a link with its QP in INIT and a random PSN. Takes over @path (the device
  * reference) in success and failure, and empties it. ERR_PTR on error.
  */
-struct smc_link *smc_link_create(void *lgr, u32 slot, struct smc_path *path,
+struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct smc_path *path,
 				 const struct smc_link_events *events);
 void smc_link_get(struct smc_link *link);
 bool smc_link_get_unless_zero(struct smc_link *link);

@@ -28,6 +28,8 @@
 #define SMC_NETLINK_LINK_OWN_MOVES		129	/* u32, connections that came from others */
 #define SMC_NETLINK_LINK_OWN_BYTES		130	/* u32, of WRITEs that have not completed */
 #define SMC_NETLINK_LINK_OWN_LATENCY		131	/* u32, ns, of a request; 0: not known */
+#define SMC_NETLINK_LINK_OWN_SENDS		132	/* u32, messages it has room for */
+#define SMC_NETLINK_LINK_OWN_RECVS		133	/* u32, receives it keeps posted */
 
 /* Commands of our own, numbered beyond those of any in-tree family, and their attributes. */
 #define SMC_NETLINK_OWN_ADD_LINK		128

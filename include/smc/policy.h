@@ -23,6 +23,12 @@ struct net;
  */
 #define SMC_POLICY_BUF_IDLE	120
 
+/* Defaults of net.smc.smcr_max_send_wr and smcr_max_recv_wr, and the limits of both. */
+#define SMC_POLICY_SEND_WR	16
+#define SMC_POLICY_RECV_WR	48
+#define SMC_POLICY_WR_MIN	2
+#define SMC_POLICY_WR_MAX	2048
+
 /* Default of net.smc.hs_max. */
 #define SMC_POLICY_HS_MAX	256
 
@@ -40,6 +46,9 @@ struct net;
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
  * @stall_time: seconds in which a link has to finish a request, 0 = off
  * @buf_idle: seconds that a region is kept without use, 0 = as long as its group
+ * @max_send_wr: messages of a link that one completion may tell of; it has room for
+ *	four times as many
+ * @max_recv_wr: receives of a link, a quarter of them where they are small
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
  * @link_policy: how links are chosen for connections, enum smc_link_policy
@@ -64,6 +73,8 @@ struct smc_net {
 	int testlink_time;
 	int stall_time;
 	int buf_idle;
+	unsigned int max_send_wr;
+	unsigned int max_recv_wr;
 	u8 max_links;
 	u8 max_conns;
 	u8 link_policy;

@@ -22,6 +22,7 @@
 #define SMC_WR_LLC_MAX		8192	/* longest LLC v2 message we accept or send */
 #define SMC_WR_WRITES_MAX	4	/* RDMA WRITEs chained before one CDC */
 
+struct net;
 struct smc_qp;
 
 /**
@@ -226,7 +227,7 @@ struct smc_wr_attr {
 };
 
 /* Creates PD, CQ and QP on @dev and moves the QP to INIT. Sleeps. ERR_PTR on error. */
-struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port,
+struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
 				const struct smc_wr_events *events, void *ctx);
 /* INIT -> RTR with all receives posted -> RTS. Sleeps. */
 int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr);

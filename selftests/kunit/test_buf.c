@@ -98,7 +98,7 @@ static struct smc_qp *link_qp(struct kunit *test, u32 slot)
 		t->fake = fake_ib_create(test);
 	if (t->qps[slot])
 		return t->qps[slot];
-	qp = smc_wr_qp_create(t->fake->sdev, 1, &ignore, NULL);
+	qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &ignore, NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qps[slot] = qp;
 	fake_ib_gid(&attr.sgid);

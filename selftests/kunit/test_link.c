@@ -4,6 +4,7 @@
 #include <linux/bottom_half.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/net_namespace.h>
 #include <smc/link.h>
 
 #include "fake_ib.h"
@@ -92,7 +93,7 @@ static int link_init(struct kunit *test)
 	test->priv = t;
 	t->fake = fake_ib_create(test);
 	fake_ib_path(t->fake, &path);
-	t->link = smc_link_create(t, 0, &path, &events);
+	t->link = smc_link_create(t, &init_net, 0, &path, &events);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->link);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	t->qp = fake_ib_qp(t->link->qp->qp);
@@ -261,7 +262,7 @@ static void link_create_fails(struct kunit *test)
 
 	fake_ib_path(t->fake, &path);
 	t->fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t, 1, &path, &events)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t, &init_net, 1, &path, &events)), -ENOMEM);
 	t->fake->fail_cq = false;
 	KUNIT_EXPECT_NULL(test, path.dev);
 	KUNIT_EXPECT_EQ(test, kref_read(&t->fake->sdev->ref), refs);

@@ -7,6 +7,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <smc/policy.h>
 #include <smc/wr.h>
 
 #include "fake_ib.h"
@@ -16,7 +18,7 @@
 #define CTL_SLOTS	4
 #define SLOTS		(CDC_SLOTS + CTL_SLOTS)
 #define SIGNAL_EVERY	(SLOTS / 4)
-#define RECVS		128
+#define RECVS		192
 
 /**
  * struct wr_test - what one case works with
@@ -140,7 +142,7 @@ static void wr_exit(struct kunit *test)
 static void make_qp(struct kunit *test)
 {
 	struct wr_test *t = test->priv;
-	struct smc_qp *qp = smc_wr_qp_create(t->fake->sdev, 1, &events, t);
+	struct smc_qp *qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &events, t);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qp = qp;
@@ -215,19 +217,19 @@ static void wr_create_fails(struct kunit *test)
 	struct smc_ib_device *sdev = fake->sdev;
 
 	fake->fail_pd = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -ENOMEM);
 	fake->fail_pd = false;
 	fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -ENOMEM);
 	fake->fail_cq = false;
 	fake->wr_limit = 10;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EINVAL);
 	fake->wr_limit = U32_MAX;
 	fake->fail_modify = IB_QPS_INIT;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EIO);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EIO);
 	fake->fail_modify = -1;
 	fake->ib.attrs.max_qp_wr = 30;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &events, t)), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
@@ -266,6 +268,54 @@ static void wr_create_small(struct kunit *test)
 	while ((slot = smc_wr_slot_get(t->qp)))
 		n++;
 	KUNIT_EXPECT_EQ(test, n, SLOTS / 2 - CTL_SLOTS);
+}
+
+/* As deep as the namespace wants, within what the device has. */
+static void wr_create_depth(struct kunit *test)
+{
+	static const struct {
+		u32 send, recv, max_cqe, nslots, nrecvs;
+		bool one_sge;
+	} cases[] = {
+		{ 2, 2, 65536, 12, 8 },
+		{ 2, 2, 65536, 12, 2, .one_sge = true },
+		{ 50, 70, 65536, 204, 280 },
+		{ 50, 70, 65536, 204, 70, .one_sge = true },
+		/* 4096 requests are five for each message, two more, and one for the drain */
+		{ 2048, 2048, 65536, 818, 4095 },
+		/* all of them complete in one queue, a quarter of which is for receives */
+		{ 2048, 2048, 1000, 149, 250 },
+	};
+	struct smc_net *sn = smc_policy_net(&init_net);
+	struct wr_test *t = test->priv;
+	struct smc_wr_attr attr = good_attr();
+	struct smc_wr_slot *slot;
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		sn->max_send_wr = cases[i].send;
+		sn->max_recv_wr = cases[i].recv;
+		t->fake->ib.attrs.max_cqe = cases[i].max_cqe;
+		t->fake->sdev->max_recv_sge = cases[i].one_sge ? 1 : 2;
+		make_qp(test);
+		KUNIT_EXPECT_EQ_MSG(test, t->qp->nslots, cases[i].nslots, "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
+		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
+		KUNIT_EXPECT_EQ_MSG(test, t->fqp->nrecvs, cases[i].nrecvs, "case %u", i);
+		/* each of them can be filled, also where a piece of memory ends */
+		for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++) {
+			memset(slot->buf, n, SMC_WR_MSG_LEN);
+			slot->owner = t;
+			slot->done = on_done;
+			slot->cookie = t->last_cookie + n + 1;
+			KUNIT_ASSERT_EQ(test, 0,
+					smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false));
+		}
+		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - CTL_SLOTS, "case %u", i);
+		end_qp(t);
+	}
+	sn->max_send_wr = SMC_POLICY_SEND_WR;
+	sn->max_recv_wr = SMC_POLICY_RECV_WR;
 }
 
 static void wr_connect_refused(struct kunit *test)
@@ -1038,6 +1088,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_create_fails),
 	KUNIT_CASE(wr_create_inline),
 	KUNIT_CASE(wr_create_small),
+	KUNIT_CASE(wr_create_depth),
 	KUNIT_CASE(wr_connect_refused),
 	KUNIT_CASE(wr_connect_fails),
 	KUNIT_CASE(wr_connect),
