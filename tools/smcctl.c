@@ -2,9 +2,11 @@
 /*
  * smcctl: show and set what the SMC module knows. See smcctl(8).
  */
+#define _GNU_SOURCE
 #include "smcctl.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +191,16 @@ static int run_object(struct command_line *line)
 	return CTL_USAGE;
 }
 
+/* A full disk or a closed pipe must not look like success. */
+static int finished(int rc)
+{
+	if (rc == CTL_OK && (fflush(stdout) || ferror(stdout))) {
+		ctl_fail("cannot write the output");
+		return CTL_FAILURE;
+	}
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -200,6 +212,10 @@ int main(int argc, char **argv)
 	};
 	int rc;
 
+	if (!strcmp(program_invocation_short_name, "smcss"))
+		return finished(ctl_smcss(argc, argv));
+	if (!strcmp(program_invocation_short_name, "smc_pnet"))
+		return finished(ctl_smc_pnet(argc, argv));
 	argp_err_exit_status = CTL_USAGE;
 	ctl_use_color(CTL_COLOR_AUTO);
 	argp_parse(&argp, argc, argv, 0, NULL, &line);
@@ -207,12 +223,7 @@ int main(int argc, char **argv)
 		ctl_fail("no object given, see smcctl --help");
 		return CTL_USAGE;
 	}
-	rc = run_object(&line);
-	/* A full disk or a closed pipe must not look like success. */
-	if (rc == CTL_OK && (fflush(stdout) || ferror(stdout))) {
-		ctl_fail("cannot write the output");
-		rc = CTL_FAILURE;
-	}
+	rc = finished(run_object(&line));
 	if (rc == CTL_OK && line.opts.exit_empty && ctl_list_was_empty())
 		rc = CTL_NOTHING;
 	return rc;

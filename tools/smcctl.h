@@ -221,4 +221,8 @@ int ctl_save(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_restore(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_holders(const struct ctl_opts *opts);
 
+/* The program under other names, with the whole command line */
+int ctl_smcss(int argc, char **argv);
+int ctl_smc_pnet(int argc, char **argv);
+
 #endif /* SMC_TOOLS_SMCCTL_H */

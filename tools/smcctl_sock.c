@@ -201,6 +201,7 @@ static void add_identity(struct json_object *obj, const struct smc_diag_msg *msg
 	add_endpoint(obj, "peer", msg->id.idiag_dst, ipv6, msg->id.idiag_dport);
 	if (msg->id.idiag_if && if_indextoname(msg->id.idiag_if, name))
 		ctl_add_str(obj, "netdev", name);
+	ctl_add_u64(obj, "ifindex", msg->id.idiag_if);
 	ctl_add_u64(obj, "uid", msg->diag_uid);
 	ctl_add_u64(obj, "inode", msg->diag_inode);
 }

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl under names of smc-tools, over the module that test/fake_netlink.so plays.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+fake=$(pwd)/test/fake_netlink.so
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet"
+ln -s "$(pwd)/smcctl" "$tmp/smcss"
+ln -s "$(pwd)/smcctl" "$tmp/smc_pnet"
+
+# as KIND NAME ARGUMENT...
+as()
+{
+	kind=$1
+	name=$2
+	shift 2
+	FAKE_NL=$kind LD_PRELOAD=$fake "$tmp/$name" "$@"
+}
+
+# golden FILE KIND NAME ARGUMENT...
+golden()
+{
+	file=$1
+	shift
+	as "$@" | diff "test/golden/$file" - && echo same
+}
+
+# column N KIND NAME ARGUMENT...: as scripts read it
+column()
+{
+	nr=$1
+	shift
+	as "$@" | awk -v n="$nr" 'NR > 1 { print $n }' | tr '\n' ' '
+}
+
+echo "KTAP version 1"
+
+# --- smcss ---
+expect 'smcss' same golden smcss.txt normal smcss
+expect 'smcss -a' same golden smcss-a.txt normal smcss -a
+expect 'smcss -d' same golden smcss-d.txt normal smcss -d
+expect 'smcss -RW' same golden smcss-RW.txt normal smcss -RW
+expect 'smcss: peers' '10.0.0.2:40001 fd00::2:50000 ::ffff:10.0.0.3:50001 10.0.0.2:82 ' \
+	column 5 normal smcss -W
+expect 'smcss: modes' 'SMCR TCP TCP unknown ' column 7 normal smcss
+expect 'smcss: reasons' ' 0x05000000/0x03030000 0x03010000  ' column 8 normal smcss
+expect 'smcss -l' 'LISTEN ' column 1 normal smcss -l
+expect 'smcss -R' 'ACTIVE ' column 1 normal smcss -R
+expect 'smcss -D' '' column 1 normal smcss -D
+expect 'smcss, long options' same golden smcss-RW.txt normal smcss --smcr --wide
+expect 'smcss: none' '' column 1 empty smcss -a
+expect_rc 'smcss: none: status 0' 0 as empty smcss
+expect_rc 'smcss without module: status 1' 1 as nofamily smcss
+expect 'smcss without module: no heading' \
+	'smcctl: this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)' \
+	as nofamily smcss
+for words in -x 'a' '-D -R' '-l -R'; do
+	# shellcheck disable=SC2086 # words
+	expect_rc "smcss $words: status 2" 2 as normal smcss $words
+done
+
+# --- smc_pnet ---
+table='NET1 eth0 n/a 255
+NET1 n/a rxe0 1'
+expect 'smc_pnet' "$table" as normal smc_pnet
+expect 'smc_pnet -s' "$table" as normal smc_pnet -s
+expect 'smc_pnet -s ID' "$table" as normal smc_pnet -s net1
+expect 'smc_pnet -s of another' '' as normal smc_pnet -s NET2
+expect 'smc_pnet, empty' '' as empty smc_pnet
+expect_rc 'smc_pnet, empty: status 0' 0 as empty smc_pnet
+# order WANTED ARGUMENT...: what the module was told
+order()
+{
+	: >"$FAKE_NL_PNET"
+	as normal smc_pnet "$@" && cat "$FAKE_NL_PNET"
+}
+expect 'smc_pnet -a -I' 'add net1 eth0 - -' order -a net1 -I eth0
+expect 'smc_pnet -a -D' 'add NET1 - rxe0 1' order -a NET1 -D rxe0
+expect 'smc_pnet -a -I -D -P' 'add NET1 eth0 0000:01:00.0 2' \
+	order -a NET1 -I eth0 -D 0000:01:00.0 -P 2
+expect 'smc_pnet, long options' 'add NET1 eth0 0000:01:00.0 2' \
+	order --add NET1 --interface eth0 --ibdevice 0000:01:00.0 --ibport 2
+expect 'smc_pnet -d' 'del NET1 - - -' order -d NET1
+expect 'smc_pnet -f' 'flush - - - -' order -f
+expect 'smc_pnet -d of none' 'smcctl: there is no PNET ID NET2' as normal smc_pnet -d NET2
+expect_rc 'smc_pnet -d of none: status 1' 1 as normal smc_pnet -d NET2
+for words in '-a NET1' '-I eth0' '-a NET1 -P 1' '-d NET1 -I eth0' '-f x' '-f -s' '-a' 'x' \
+	'-a NET1 -I eth0 -P 1'; do
+	# shellcheck disable=SC2086 # words
+	expect_rc "smc_pnet $words: status 2" 2 as normal smc_pnet $words
+done
+for name in smcss smc_pnet; do
+	expect_rc "$name --help: status 0" 0 as normal $name --help
+	expect_match "$name --version" "$name of smcctl *" as normal $name --version
+done
+ktap_done
