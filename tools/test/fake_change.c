@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The netlink side of an SMC module: what can be changed.
+ *
+ * FAKE_NL_UEIDS names the file that keeps the list of UEIDs, FAKE_NL_PNET one that gets a line
+ * for each change of the PNET table.
+ */
+#define _GNU_SOURCE
+#include "fake_netlink.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/smc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_UEIDS 4
+#define OWN_ATTRS 3
+
+/* --- UEIDs, kept in a file as lines of 32 characters --- */
+
+static int load_ueids(char names[][SMC_MAX_EID_LEN + 2])
+{
+	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "r");
+	int num = 0;
+
+	while (f && num < MAX_UEIDS && fgets(names[num], SMC_MAX_EID_LEN + 2, f))
+		num++;
+	if (f)
+		fclose(f);
+	return num;
+}
+
+static void save_ueids(char names[][SMC_MAX_EID_LEN + 2], int num)
+{
+	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "w");
+	int i;
+
+	if (!f)
+		abort();
+	for (i = 0; i < num; i++)
+		fputs(names[i], f);
+	fclose(f);
+}
+
+void fake_ueids(void)
+{
+	char names[MAX_UEIDS][SMC_MAX_EID_LEN + 2];
+	int i, num = load_ueids(names);
+	struct nlmsghdr *nlh;
+
+	for (i = 0; i < num; i++) {
+		names[i][SMC_MAX_EID_LEN] = '\0';
+		nlh = fake_start_genl(SMC_NETLINK_DUMP_UEID);
+		mnl_attr_put_strz(nlh, SMC_NLA_EID_TABLE_ENTRY, names[i]);
+		fake_finish(nlh);
+	}
+	fake_done();
+}
+
+int fake_change_ueids(const struct nlmsghdr *req, int cmd)
+{
+	char names[MAX_UEIDS + 1][SMC_MAX_EID_LEN + 2];
+	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
+	int i, num = load_ueids(names);
+
+	if (cmd == SMC_NETLINK_FLUSH_UEID) {
+		save_ueids(names, 0);
+		return 0;
+	}
+	/* The in-tree module wants all 32 characters and the zero. */
+	if (!mnl_attr_ok(attr, (int)(mnl_nlmsg_get_payload_len(req) - sizeof(struct genlmsghdr))) ||
+	    mnl_attr_get_type(attr) != SMC_NLA_EID_TABLE_ENTRY ||
+	    mnl_attr_get_payload_len(attr) != SMC_MAX_EID_LEN + 1 ||
+	    strlen(mnl_attr_get_str(attr)) != SMC_MAX_EID_LEN)
+		return -EINVAL;
+	for (i = 0; i < num; i++) {
+		if (!memcmp(names[i], mnl_attr_get_str(attr), SMC_MAX_EID_LEN))
+			break;
+	}
+	if (cmd == SMC_NETLINK_ADD_UEID) {
+		if (i < num)
+			return -EEXIST;
+		if (num == MAX_UEIDS)
+			return -ERANGE;
+		snprintf(names[num], sizeof(names[num]), "%s\n", mnl_attr_get_str(attr));
+		save_ueids(names, num + 1);
+		return 0;
+	}
+	if (i == num)
+		return -ENOENT;
+	memmove(names[i], names[i + 1], (size_t)(num - i) * sizeof(names[0]));
+	save_ueids(names, num - 1);
+	return 0;
+}
+
+/* --- PNET IDs: a fixed table; changes are judged by what they ask for --- */
+
+static void put_pnet(const char *id, const char *eth, const char *ib, __u8 port)
+{
+	struct nlmsghdr *nlh = fake_start_genl(SMC_PNETID_GET);
+
+	nlh->nlmsg_type = PNET_FAMILY_ID;
+	mnl_attr_put_strz(nlh, SMC_PNETID_NAME, id);
+	mnl_attr_put_strz(nlh, SMC_PNETID_ETHNAME, eth);
+	mnl_attr_put_strz(nlh, SMC_PNETID_IBNAME, ib);
+	mnl_attr_put_u8(nlh, SMC_PNETID_IBPORT, port);
+	fake_finish(nlh);
+}
+
+/* What was sent, as text: "ID eth ib port", "-" for what is absent. */
+static void describe_pnet(const struct nlmsghdr *req, char *text, size_t size)
+{
+	const char *part[SMC_PNETID_MAX + 1] = { "", "-", "-", "-", "-" };
+	const struct nlattr *attr;
+	char port[8];
+
+	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
+		int type = mnl_attr_get_type(attr);
+
+		if (type == SMC_PNETID_IBPORT)
+			snprintf(port, sizeof(port), "%d", mnl_attr_get_u8(attr));
+		if (type <= SMC_PNETID_MAX)
+			part[type] = type == SMC_PNETID_IBPORT ? port : mnl_attr_get_str(attr);
+	}
+	snprintf(text, size, "%s %s %s %s", part[1], part[2], part[3], part[4]);
+}
+
+static int change_pnet(const struct nlmsghdr *req, int cmd)
+{
+	static const struct {
+		int cmd;
+		const char *text;
+		int err;
+	} known[] = {
+		{ SMC_PNETID_ADD, "net1 eth0 - -", 0 },
+		{ SMC_PNETID_ADD, "NET1 - rxe0 1", 0 },
+		{ SMC_PNETID_ADD, "NET1 eth0 0000:01:00.0 2", 0 },
+		{ SMC_PNETID_ADD, "NET2 eth0 - -", -EEXIST },
+		{ SMC_PNETID_ADD, "FULL eth0 - -", -ENOSPC },
+		{ SMC_PNETID_DEL, "NET1 - - -", 0 },
+		{ SMC_PNETID_DEL, "NET2 - - -", -ENOENT },
+		{ SMC_PNETID_FLUSH, "- - - -", 0 },
+	};
+	char text[256];
+	size_t i;
+
+	describe_pnet(req, text, sizeof(text));
+	if (getenv("FAKE_NL_PNET")) {
+		FILE *f = fopen(getenv("FAKE_NL_PNET"), "a");
+
+		if (!f)
+			abort();
+		fprintf(f, "%s %s\n", cmd == SMC_PNETID_ADD ? "add" :
+			cmd == SMC_PNETID_DEL ? "del" : "flush", text);
+		fclose(f);
+	}
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if (known[i].cmd == cmd && !strcmp(known[i].text, text))
+			return known[i].err;
+	return -EINVAL;
+}
+
+void fake_pnet(const struct nlmsghdr *req, int cmd)
+{
+	if (cmd != SMC_PNETID_GET) {
+		fake_result(NLMSG_ERROR, change_pnet(req, cmd));
+		return;
+	}
+	if (!fake_is("empty")) {
+		put_pnet("NET1", "eth0", "n/a", 255);
+		put_pnet(fake_is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
+	}
+	fake_done();
+}
+
+/* --- orders about groups and links, judged by what they ask for --- */
+
+/* An error in words; an old kernel repeats the whole request before them. */
+static void put_words(const struct nlmsghdr *req, int err, const char *words)
+{
+	size_t more = fake_is("old") ? req->nlmsg_len - sizeof(*req) : 0;
+	struct nlmsghdr *nlh = fake_start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
+	struct nlmsgerr *body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body) + more);
+
+	body->error = err;
+	memcpy(&body->msg, req, sizeof(*req) + more);
+	mnl_attr_put_strz(nlh, NLMSGERR_ATTR_MSG, words);
+	fake_finish(nlh);
+}
+
+void fake_order(const struct nlmsghdr *req, int cmd)
+{
+	static const struct {
+		int cmd;
+		const char *text;
+	} known[] = {
+		{ OWN_ADD_LINK, "256 0 0" }, { OWN_DEL_LINK, "256 2 0" },
+		{ OWN_DEL_LGR, "256 0 0" }, { OWN_DEL_LGR, "512 0 1" },
+	};
+	unsigned int part[OWN_ATTRS + 1] = { 0 };
+	const struct nlattr *attr;
+	char text[64];
+	size_t i;
+
+	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
+		int type = mnl_attr_get_type(attr);
+
+		if (type == 1)
+			part[type] = mnl_attr_get_u32(attr);
+		else if (type == 2)
+			part[type] = mnl_attr_get_u8(attr);
+		else if (type == 3)
+			part[type] = !mnl_attr_get_payload_len(attr);
+	}
+	snprintf(text, sizeof(text), "%u %u %u", part[1], part[2], part[3]);
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		if (known[i].cmd != cmd || strcmp(known[i].text, text))
+			continue;
+		fake_result(NLMSG_ERROR, 0);
+		return;
+	}
+	put_words(req, -ENOENT, text);
+}

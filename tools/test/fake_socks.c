@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The netlink side of smc_diag: AF_SMC sockets.
+ *
+ * With FAKE_OWN_SOCK, "smc" or "REASON PEER-REASON", the list has the process's own stream
+ * sockets as well.
+ */
+#define _GNU_SOURCE
+#include "fake_netlink.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/smc_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
+				   const char *dst, int dport)
+{
+	struct nlmsghdr *nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
+	struct smc_diag_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
+	int family = strchr(src, ':') ? AF_INET6 : AF_INET;
+
+	msg->diag_family = 43;
+	msg->diag_state = state;
+	msg->diag_mode = mode;
+	inet_pton(family, src, msg->id.idiag_src);
+	inet_pton(family, dst, msg->id.idiag_dst);
+	msg->id.idiag_sport = htons(sport);
+	msg->id.idiag_dport = htons(dport);
+	msg->diag_uid = 1000;
+	msg->diag_inode = 4711;
+	return nlh;
+}
+
+static void put_fallback_reasons(struct nlmsghdr *nlh, __u32 own, __u32 peer)
+{
+	struct smc_diag_fallback fb = { .reason = own, .peer_diagnosis = peer };
+
+	mnl_attr_put(nlh, SMC_DIAG_FALLBACK, sizeof(fb), &fb);
+}
+
+static void put_smcr_sock(__u8 ext)
+{
+	struct nlmsghdr *nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
+					  40001);
+	struct smc_diag_conninfo conn = {
+		.token = 0xbeef0001, .sndbuf_size = 65536, .rmbe_size = 131072,
+		.peer_rmbe_size = 262144, .rx_prod = { .wrap = 1, .count = 11 },
+		.rx_cons = { .wrap = 2, .count = 12 }, .tx_prod = { .wrap = 3, .count = 13 },
+		.tx_cons = { .wrap = 4, .count = 14 }, .tx_prep = { .wrap = 5, .count = 15 },
+		.tx_sent = { .wrap = 6, .count = 16 }, .tx_fin = { .wrap = 7, .count = 17 },
+		.rx_prod_flags = 0x80,
+	};
+	struct smc_diag_lgrinfo lgr = { .role = 1 };
+
+	lgr.lnk[0].link_id = 3;
+	lgr.lnk[0].ibport = 1;
+	/* Without room for a zero at the end */
+	memset(lgr.lnk[0].ibname, 'x', sizeof(lgr.lnk[0].ibname));
+	if (!fake_is("short"))
+		memcpy(lgr.lnk[0].ibname, "rxe0", 5);
+	memcpy(lgr.lnk[0].gid, "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
+	memcpy(lgr.lnk[0].peer_gid, "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
+	mnl_attr_put_u8(nlh, SMC_DIAG_SHUTDOWN, 2);
+	put_fallback_reasons(nlh, 0, 0);
+	if (ext & 1)
+		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, fake_is("short") ? 12 : sizeof(conn), &conn);
+	if (ext & 2)
+		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
+	fake_finish(nlh);
+}
+
+/* The stream sockets of this process, as a connection to 10.0.0.77 */
+static void put_own_socks(void)
+{
+	const char *what = getenv("FAKE_OWN_SOCK");
+	int smc = what && !strcmp(what, "smc"), fd, type;
+	unsigned int own = 0, peer = 0;
+	struct nlmsghdr *nlh;
+	struct stat st;
+
+	if (what && !smc && sscanf(what, "%x %x", &own, &peer) != 2)
+		abort();
+	for (fd = 3; what && fd < 32; fd++) {
+		socklen_t len = sizeof(type);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_STREAM ||
+		    fstat(fd, &st))
+			continue;
+		nlh = start_sock(1, smc ? SMC_DIAG_MODE_SMCR : SMC_DIAG_MODE_FALLBACK_TCP,
+				 "10.0.0.1", 40000 + fd, "10.0.0.77", 7);
+		((struct smc_diag_msg *)mnl_nlmsg_get_payload(nlh))->diag_inode = st.st_ino;
+		put_fallback_reasons(nlh, own, peer);
+		fake_finish(nlh);
+	}
+}
+
+void fake_socks(const struct nlmsghdr *req)
+{
+	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
+	struct nlmsghdr *nlh;
+
+	if (diag->diag_family == AF_INET || diag->diag_family == AF_INET6) {
+		fake_tcp(diag->diag_family);
+		fake_done();
+		return;
+	}
+	if (fake_is("nofamily") || diag->diag_family != 43) {
+		fake_result(NLMSG_ERROR, -ENOENT);
+		return;
+	}
+	put_own_socks();
+	if (fake_is("tiny")) {
+		nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
+		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
+		fake_finish(nlh);
+	} else if (!fake_is("empty")) {
+		put_smcr_sock(diag->diag_ext);
+		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
+		put_fallback_reasons(nlh, 0x05000000, 0x03030000);
+		fake_finish(nlh);
+		nlh = start_sock(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
+				 "::ffff:10.0.0.3", 50001);
+		put_fallback_reasons(nlh, 0x03010000, 0);
+		fake_finish(nlh);
+		nlh = start_sock(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
+		fake_finish(nlh);
+		nlh = start_sock(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
+		fake_finish(nlh);
+	}
+	fake_done();
+}
