@@ -22,14 +22,12 @@
  * struct told - rtokens on their way in ADD LINK CONTINUATION
  * @list: ours
  * @sent: how many of them were told
- * @begun: the peer has told how many it has
- * @left: how many of them it has still to tell
+ * @peer: the peer's
  */
 struct told {
 	struct smc_llc_list list;
 	u16 sent;
-	bool begun;
-	u8 left;
+	struct smc_llc_told peer;
 };
 
 static bool is_client(const struct smc_llc *llc)
@@ -247,15 +245,12 @@ static int send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link 
 static int take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
 		     struct told *told, const struct smc_llc_add_link_cont *cont)
 {
-	int i, n = min_t(int, cont->left, SMC_LLC_CONT_PAIRS);
+	int i, n = smc_llc_told_more(&told->peer, cont, link->num);
 
-	/* counts down to 0 and stays there, or the peer could keep us here for ever */
-	if (cont->link_num != link->num || (told->begun && cont->left > told->left))
-		return -EPROTO;
+	if (n < 0)
+		return n;
 	for (i = 0; i < n; i++)
 		store_rtoken(llc->lgr, ref, link, &cont->pairs[i]);
-	told->begun = true;
-	told->left = cont->left - n;
 	return names_gone(ref, link) ? -ECONNABORTED : 0;
 }
 
@@ -293,7 +288,7 @@ int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_l
 		llc_free_event(ev);
 		if (!rc && client)
 			rc = send_cont(llc, ref, link, &told);
-	} while (!rc && (told.sent < told.list.count || told.left));
+	} while (!rc && (told.sent < told.list.count || told.peer.left));
 	kfree(raw);
 	return rc;
 }

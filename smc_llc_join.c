@@ -60,10 +60,12 @@ static u8 judge(struct smc_llc *llc, const struct smc_llc_add_link *al, struct s
 		.worth = port_worth,
 		.arg = llc,
 	};
+	u8 flaw;
 
-	if (!al->mtu || al->mtu > IB_MTU_4096)
-		return SMC_LLC_REJ_MTU;
-	if (al->rejected || !al->link_num || !al->qpn || lgr->peer.max_links < 2)
+	flaw = smc_llc_offer_flaw(al);
+	if (flaw)
+		return flaw;
+	if (lgr->peer.max_links < 2)
 		return SMC_LLC_REJ_NO_ALT_PATH;
 	llc->add.end.gid = al->gid;
 	llc->add.end.mac = al->mac;

@@ -122,7 +122,7 @@ static int judge_end(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
 {
 	struct smc_core_end end = { .gid = al->gid, .mac = al->mac };
 
-	if (al->link_num != link->num || !al->qpn || !al->mtu || al->mtu > IB_MTU_4096)
+	if (al->link_num != link->num || !al->qpn || !smc_llc_mtu_known(al->mtu))
 		return -EPROTO;
 	switch (smc_core_fit(lgr, link->path.dev, link->path.port, &end)) {
 	case SMC_LINK_FIT_SYM:

@@ -4,6 +4,7 @@
  * uses the same layouts behind another type byte and a 16-bit length, and
  * lets four messages grow beyond 44 bytes.
  */
+#include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>
 
 #define V2_TYPE		0x20	/* added to the type byte by version 2 */
@@ -668,6 +669,30 @@ int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 		break;
 	}
 	return len;
+}
+
+bool smc_llc_mtu_known(u8 mtu)
+{
+	return mtu >= SMC_MTU_256 && mtu <= SMC_MTU_4096;
+}
+
+u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
+{
+	if (!smc_llc_mtu_known(al->mtu))
+		return SMC_LLC_REJ_MTU;
+	return al->rejected || !al->link_num || !al->qpn ? SMC_LLC_REJ_NO_ALT_PATH : 0;
+}
+
+int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
+		      u8 link_num)
+{
+	u8 n = at_most(cont->left, SMC_LLC_CONT_PAIRS);
+
+	if (cont->link_num != link_num || (told->begun && cont->left > told->left))
+		return -EPROTO;
+	told->begun = true;
+	told->left = (u8)(cont->left - n);
+	return n;
 }
 
 const char *smc_llc_type_str(u8 type)

@@ -916,6 +916,87 @@ static void not_to_be_built(void)
 	REFUSED(18, m.delete_rkey.rkeys.count = 0);
 }
 
+/* What the receiver makes of it */
+
+/* Of the 16 codes of a path MTU five mean something; the client says which is wrong. */
+static void offers_with_flaws(void)
+{
+	const struct smc_llc_add_link good = { .qpn = 0x4711, .link_num = 2, .mtu = 3 };
+	struct smc_llc_msg m, sent = { .type = SMC_LLC_ADD_LINK, .version = 1 };
+	struct smc_llc_add_link al;
+	u8 buf[44];
+	unsigned int mtu;
+
+	for (mtu = 0; mtu < 16; mtu++) {
+		/* as it comes from the wire, where there are four bits for it */
+		sent.add_link = good;
+		sent.add_link.mtu = (u8)mtu;
+		CHECK_EQ(smc_llc_build(&sent, buf, sizeof(buf)), 44);
+		REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
+		CHECK_EQ(smc_llc_mtu_known(m.add_link.mtu), mtu >= 1 && mtu <= 5);
+		CHECK_EQ(smc_llc_offer_flaw(&m.add_link),
+			 mtu >= 1 && mtu <= 5 ? 0 : SMC_LLC_REJ_MTU);
+	}
+	CHECK(!smc_llc_mtu_known(255));
+	al = good;
+	al.qpn = 0;
+	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	al = good;
+	al.link_num = 0;
+	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	al = good;
+	al.rejected = true;
+	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	/* a server without a second link to offer */
+	memset(&al, 0, sizeof(al));
+	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_MTU);
+}
+
+static int told(struct smc_llc_told *told, u8 left)
+{
+	const struct smc_llc_add_link_cont cont = { .link_num = 2, .left = left };
+
+	return smc_llc_told_more(told, &cont, 2);
+}
+
+/* Counts of ADD LINK CONTINUATION: down by two with each message, then none. */
+static void continuation_counts(void)
+{
+	struct smc_llc_add_link_cont other = { .link_num = 3, .left = 1 };
+	struct smc_llc_told t = {};
+	unsigned int left, first, next, n;
+
+	CHECK_EQ(told(&t, 5), 2);
+	CHECK_EQ(t.left, 3);
+	/* the count has grown, or did not go down */
+	CHECK_EQ(told(&t, 4), -EPROTO);
+	CHECK_EQ(told(&t, 5), -EPROTO);
+	CHECK_EQ(told(&t, 255), -EPROTO);
+	/* about another link */
+	CHECK_EQ(smc_llc_told_more(&t, &other, 2), -EPROTO);
+	/* nothing of that has changed anything */
+	CHECK_EQ(t.left, 3);
+	CHECK_EQ(told(&t, 3), 2);
+	CHECK_EQ(told(&t, 1), 1);
+	CHECK_EQ(t.left, 0);
+	CHECK_EQ(told(&t, 1), -EPROTO);
+	CHECK_EQ(told(&t, 0), 0);
+
+	/* whatever is said first and then: it ends, and never goes beyond the message */
+	for (first = 0; first < 256; first++) {
+		for (next = 0; next < 256; next++) {
+			memset(&t, 0, sizeof(t));
+			n = (unsigned int)told(&t, (u8)first);
+			CHECK(n <= SMC_LLC_CONT_PAIRS && n + t.left == first);
+			left = t.left;
+			CHECK_EQ(told(&t, (u8)next) < 0, next > left);
+			if (next > left)
+				break;
+			CHECK(!t.left || t.left < left);
+		}
+	}
+}
+
 static const struct unit_case cases[] = {
 	UNIT_CASE(golden_bytes),
 	UNIT_CASE(list_entries),
@@ -934,6 +1015,8 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(reserved_bits_are_ignored),
 	UNIT_CASE(no_room),
 	UNIT_CASE(not_to_be_built),
+	UNIT_CASE(offers_with_flaws),
+	UNIT_CASE(continuation_counts),
 };
 
 UNIT_MAIN("llc", cases)

@@ -361,6 +361,47 @@ void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey);
 const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i);
 void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid);
 
+/**
+ * smc_llc_mtu_known() - does a path MTU of ADD LINK mean anything?
+ * @mtu: from the message
+ *
+ * Return: true for those of enum smc_mtu.
+ */
+bool smc_llc_mtu_known(u8 mtu);
+
+/**
+ * smc_llc_offer_flaw() - client: may an ADD LINK lead to a link at all?
+ * @al: the server's request
+ *
+ * Return: 0, or the enum smc_llc_reject to answer. A server that has no second link to offer
+ * says so by an MTU of 0.
+ */
+u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al);
+
+/**
+ * struct smc_llc_told - what the peer has told by ADD LINK CONTINUATION
+ * @begun: how many rtokens it has
+ * @left: how many of them it has still to tell
+ */
+struct smc_llc_told {
+	bool begun;
+	u8 left;
+};
+
+/**
+ * smc_llc_told_more() - take the next ADD LINK CONTINUATION
+ * @told: all zero before the first one
+ * @cont: the message
+ * @link_num: the new link
+ *
+ * The count goes down with each message, to 0, and stays there: no peer can make the exchange
+ * last for ever.
+ *
+ * Return: how many of @cont->pairs are valid; -EPROTO: another link, or a count that has grown.
+ */
+int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
+		      u8 link_num);
+
 /* Short text for a type, for people; NULL for unknown ones. */
 const char *smc_llc_type_str(u8 type);
 
