@@ -67,7 +67,8 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 		len = mnl_attr_get_payload_len(attr);
 		memcpy(&info, mnl_attr_get_payload(attr),
 		       len < sizeof(info) ? len : sizeof(info));
-		sock->sent = info.tcpi_bytes_acked;
+		/* Acknowledged bytes would count the SYN as one. */
+		sock->sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
 		sock->received = info.tcpi_bytes_received;
 	}
 	return MNL_CB_OK;

@@ -16,7 +16,7 @@
  * @peer: likewise
  * @local_port: own port
  * @peer_port: peer's
- * @sent: bytes that the peer has acknowledged
+ * @sent: bytes that were sent, each once
  * @received: bytes that came
  */
 struct ctl_tcp {

@@ -97,7 +97,9 @@ void fake_tcp(int family)
 		grown += 100;
 	for (i = 0; i < ARRAY_SIZE(sockets); i++) {
 		struct tcp_info info = {
-			.tcpi_bytes_acked = sockets[i].sent + grown,
+			.tcpi_bytes_acked = sockets[i].sent + grown + 1,
+			.tcpi_bytes_sent = sockets[i].sent + grown + 5000,
+			.tcpi_bytes_retrans = 5000,
 			.tcpi_bytes_received = sockets[i].received,
 		};
 
