@@ -121,20 +121,35 @@ expect_usage 'save without file' 'smcctl: save is followed by*' ctl normal save
 expect_usage 'save to two' 'smcctl: save is followed by*' ctl normal save a b
 expect_usage 'restore without file' 'smcctl: restore is followed by*' ctl normal restore
 
-# --- the unit ---
-unit=$tmp/smc-restore.service
+# --- units ---
 # what "make install" writes, with the program where it is now
-sed "s#@SBINDIR@#$(pwd)#" systemd/smc-restore.service >"$unit"
-if command -v systemd-analyze >/dev/null; then
-	verified()
-	{
-		# it may complain of other units
-		systemd-analyze verify --man=no "$unit" 2>&1 | grep smc-restore
-	}
-	expect 'the unit is well written' '' verified
-else
-	ktap_skip 'the unit is well written' 'no systemd-analyze'
-fi
-expect 'the unit starts the program that is installed' 1 \
-	grep -c "^ExecStart=$(pwd)/smcctl restore /etc/smc.conf$" "$unit"
+for unit in systemd/*; do
+	sed "s#@SBINDIR@#$(pwd)#" "$unit" >"$tmp/${unit#systemd/}"
+done
+installed()
+{
+	make -s -n install UNITDIR=/units | grep -o 'for unit in [^;]*' | tr ' ' '\n' | grep '^smc-' |
+		sort | tr '\n' ' '
+}
+expect 'all units are installed' "$(cd systemd && echo *) " installed
+for unit in smc-restore.service smc-prometheus.service smc-prometheus.timer; do
+	if command -v systemd-analyze >/dev/null; then
+		verified()
+		{
+			# it may complain of other units
+			systemd-analyze verify --man=no "$tmp/$unit" 2>&1 | grep smc-
+		}
+		expect "$unit is well written" '' verified
+	else
+		ktap_skip "$unit is well written" 'no systemd-analyze'
+	fi
+done
+# starts UNIT: what it does here
+starts()
+{
+	sed -n "s#^ExecStart=$(pwd)/smcctl ##p" "$tmp/$1"
+}
+expect 'smc-restore.service' 'restore /etc/smc.conf' starts smc-restore.service
+expect 'smc-prometheus.service' '-o /var/lib/prometheus/node-exporter/smc.prom prometheus' \
+	starts smc-prometheus.service
 ktap_done
