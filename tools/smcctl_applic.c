@@ -265,23 +265,38 @@ static void print_report(struct json_object *list, struct json_object *sums)
 	}
 }
 
-/* What was there before the time began does not count. */
-static void subtract(const struct ctl_tcps *before, struct ctl_tcp *sock)
+/* Sockets by their ends: the number of each in @list */
+static struct json_object *index_of(const struct ctl_tcps *list)
 {
+	struct json_object *index = json_object_new_object();
+	char key[128];
 	size_t i;
 
-	for (i = 0; i < before->num; i++) {
-		const struct ctl_tcp *b = &before->sock[i];
-
-		if (b->listens || b->local_port != sock->local_port ||
-		    b->peer_port != sock->peer_port ||
-		    memcmp(&b->local, &sock->local, sizeof(b->local)) ||
-		    memcmp(&b->peer, &sock->peer, sizeof(b->peer)) ||
-		    b->sent > sock->sent || b->received > sock->received)
+	for (i = 0; i < list->num; i++) {
+		if (list->sock[i].listens)
 			continue;
+		key_of(&list->sock[i], key, sizeof(key));
+		ctl_add_u64(index, key, i);
+	}
+	return index;
+}
+
+/* What was there before the time began does not count. */
+static void subtract(const struct ctl_tcps *before, struct json_object *index,
+		     struct ctl_tcp *sock)
+{
+	struct json_object *nr = NULL;
+	const struct ctl_tcp *b;
+	char key[128];
+
+	key_of(sock, key, sizeof(key));
+	if (!json_object_object_get_ex(index, key, &nr))
+		return;
+	b = &before->sock[json_object_get_uint64(nr)];
+	/* else it is another connection of the same ports */
+	if (b->sent <= sock->sent && b->received <= sock->received) {
 		sock->sent -= b->sent;
 		sock->received -= b->received;
-		return;
 	}
 }
 
@@ -289,6 +304,7 @@ static int measure(struct report *r, unsigned int seconds)
 {
 	const struct timespec wait = { .tv_sec = seconds };
 	struct ctl_tcps before = { 0 }, now = { 0 };
+	struct json_object *index;
 	int rc = CTL_OK;
 	size_t i;
 
@@ -299,15 +315,17 @@ static int measure(struct report *r, unsigned int seconds)
 	}
 	if (rc == CTL_OK)
 		rc = ctl_tcp_read(&now);
+	index = index_of(&before);
 	for (i = 0; rc == CTL_OK && i < now.num; i++)
 		if (now.sock[i].listens)
 			r->ports[now.sock[i].local_port] = true;
 	for (i = 0; rc == CTL_OK && i < now.num; i++) {
 		if (now.sock[i].listens)
 			continue;
-		subtract(&before, &now.sock[i]);
+		subtract(&before, index, &now.sock[i]);
 		add_sock(r, &now.sock[i], now.sock[i].sent, now.sock[i].received);
 	}
+	json_object_put(index);
 	ctl_tcp_put(&before);
 	ctl_tcp_put(&now);
 	return rc;
