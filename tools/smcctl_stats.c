@@ -196,8 +196,10 @@ static void print_stats(struct json_object *stats)
 	json_object_object_del(fallbacks, "reasons");
 	printf("fallbacks:\n");
 	ctl_print_fields(fallbacks, 2);
-	if (json_object_array_length(reasons))
+	if (json_object_array_length(reasons)) {
 		ctl_print_table_at(reasons, cols, ARRAY_SIZE(cols), 2);
+		printf("  (smcctl reason CODE tells what to do)\n");
+	}
 	json_object_put(reasons);
 	json_object_put(fallbacks);
 }

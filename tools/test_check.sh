@@ -72,6 +72,7 @@ expect 'the port is down' 'no port 1 of rxe0, of netdev lo, is not active' \
 	state lonely rnic 10.0.0.9
 expect_match 'no route' '*no route to 10.9.0.9: Network is unreachable*' status normal 10.9.0.9
 expect_rc 'no route: status 1' 1 status normal 10.9.0.9
+expect 'IPv6' 'ok port 1 of rxe0, of netdev lo' state normal rnic fd00::8
 expect_match 'no module' '*module no the SMC module does not answer*' check nofamily 10.0.0.9
 expect_rc 'no module: status 1' 1 status nofamily 10.0.0.9
 unset FAKE_FAMILY
@@ -102,6 +103,9 @@ END
 expect_match 'in the negative cache' 'no left alone for another 29 s: Both hosts made*' \
 	state normal negcache 10.0.0.8
 expect 'in the negative cache: verdict' tcp verdict normal 10.0.0.8
+expect_match 'in the negative cache, IPv6' 'no left alone for another 29 s: *' \
+	state normal negcache fd00::9
+expect 'earlier fallbacks, IPv6' 'note 0 on SMC, 1 fell back' state normal connections fd00::2
 expect 'the time is over' '' state normal negcache 10.0.0.7
 expect 'another host' '' state normal negcache 10.0.0.9
 expect 'earlier connections' 'ok 1 on SMC, 0 fell back' state normal connections 10.0.0.2

@@ -121,7 +121,8 @@ expect 'stats as text: fallbacks are a table' 'fallbacks:
  server: 3
  SIDE COUNT REASON MEANING
  server 3 0x03030000 no SMC device
- client 9 0x12345678 unknown reason' fallback_lines normal
+ client 9 0x12345678 unknown reason
+ (smcctl reason CODE tells what to do)' fallback_lines normal
 expect 'stats as text: no fallbacks, no table' 'fallbacks:
  client: 0
  server: 0' fallback_lines empty

@@ -6,6 +6,7 @@
  *   10.0.0.0/16    lo, directly: the netdev of the RoCE port that fake_netlink.c has
  *   10.1.0.0/16    eth7, through a gateway
  *   10.2.0.0/16    eth0, which has a PNET ID in fake_netlink.c
+ *   fd00::/16      lo, directly
  *   all else       none
  * Names of devices are in fake_host.c.
  */
@@ -30,6 +31,7 @@ static const struct {
 	{ { 10, 1 }, RTN_UNICAST, 7, 1 },
 	{ { 10, 2 }, RTN_UNICAST, 8, 0 },
 	{ { 127, 0 }, RTN_LOCAL, 1, 0 },
+	{ { 0xfd, 0 }, RTN_UNICAST, 1, 0 },
 };
 
 void fake_route(const struct nlmsghdr *req)
