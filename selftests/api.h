@@ -83,6 +83,7 @@ extern const struct api_group api_option_group;
 extern const struct api_group api_urgent_group;
 extern const struct api_group api_sockopt_group;
 extern const struct api_group api_info_group;
+extern const struct api_group api_calls_group;
 extern const struct api_group api_errno_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */

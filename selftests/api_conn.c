@@ -201,9 +201,12 @@ static void accept_many(struct api_env *e)
 {
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
-	int rfd[8], fd[8];
+	int rfd[8], fd[8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 
-	/* all complete before the first accept(), and come in the order of their connects */
+	/*
+	 * All complete before the first accept(). TCP has them in the order of their connects. The
+	 * end of a rendezvous is work of this host, and each has its own: see socket-api.rst
+	 */
 	for (int i = 0; i < 8; i++) {
 		rfd[i] = T_OK(r_socket(e, e->peer));
 		T_OK(r_connect(e, rfd[i], &at));
@@ -211,9 +214,17 @@ static void accept_many(struct api_env *e)
 	for (int i = 0; i < 8; i++) {
 		struct tl_addr from = { .len = sizeof(from.ss) }, r_mine;
 
-		fd[i] = T_OK(accept(lfd, &from.sa, &from.len));
-		T_OK(r_getname(e, rfd[i], false, &r_mine));
-		T_EQ(tl_addr_port(&from), tl_addr_port(&r_mine));
+		int got = T_OK(accept(lfd, &from.sa, &from.len)), who = 0;
+
+		for (; who < 8; who++) {
+			T_OK(r_getname(e, rfd[who], false, &r_mine));
+			if (tl_addr_port(&from) == tl_addr_port(&r_mine))
+				break;
+		}
+		T_TRUE(who < 8 && fd[who] < 0);
+		fd[who] = got;
+		if (e->require == TL_MODE_TCP)
+			T_EQ(who, i);
 	}
 	for (int i = 7; i >= 0; i--)
 		api_roundtrip(e, fd[i], rfd[i], 20 + i);
