@@ -96,7 +96,7 @@ static void repeat(struct smc_conn *conn)
 	/* else all is written, or nobody wants it, and the peer's memory may be another's */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
-		smc_urgent_tx_rewind(&tx->urg);
+		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
 		smc_tx_probe_locked(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
 		smc_ring_rx_force(&conn->rx.ring);

@@ -63,10 +63,13 @@ u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again)
 /**
  * smc_urgent_tx_rewind() - what was said may be lost
  * @u: writer
+ * @sent: the producer cursor that the peer is known to have
+ *
+ * With the cursor behind the byte it has got U: an in-tree reader must not hear it twice.
  */
-void smc_urgent_tx_rewind(struct smc_urgent_tx *u)
+void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 {
-	u->told = false;
+	u->told &= sent >= u->pos;
 }
 
 /**

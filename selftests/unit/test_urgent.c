@@ -62,7 +62,11 @@ static void writer_once(void)
 	smc_urgent_tx_mark(&u, 600, 500);
 	CHECK(!u.due);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), 0);
-	smc_urgent_tx_rewind(&u);
+	/* the peer has the byte, and is not to take it for a further one */
+	smc_urgent_tx_rewind(&u, 500);
+	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), 0);
+	CHECK_EQ(smc_urgent_tx_flags(&u, 500, true), P | U);
+	smc_urgent_tx_rewind(&u, 499);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 400, false), P);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), P | U);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), 0);
@@ -309,7 +313,7 @@ static void run_ends(bool again)
 			break;
 		case 4:	/* a link change */
 			e.sent = e.known;
-			smc_urgent_tx_rewind(&e.w);
+			smc_urgent_tx_rewind(&e.w, e.sent);
 			say(&e);
 			break;
 		case 5: case 6: case 7: case 8:

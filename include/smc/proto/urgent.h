@@ -57,7 +57,7 @@ struct smc_urgent_rx {
 void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max);
 u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u);
 u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again);
-void smc_urgent_tx_rewind(struct smc_urgent_tx *u);
+void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent);
 void smc_urgent_tx_consumed(struct smc_urgent_tx *u, u64 consumed);
 
 unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed);
