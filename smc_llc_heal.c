@@ -12,6 +12,7 @@
 
 #define HEAL_MIN	(3 * HZ)	/* before a link is tried again for the first time */
 #define HEAL_MAX	(300 * HZ)	/* ... and after many in vain */
+#define HEAL_WELL	(600 * HZ)	/* no attempt for so long: what was before is forgotten */
 #define HEAL_SOON	(HZ / 4)	/* what belongs together has come by then */
 #define HEAL_GAP	(1 * HZ)	/* between two attempts, whoever asks */
 #define WISH_TIME	(40 * HZ)	/* for a server to find out by itself that a link is lost */
@@ -79,6 +80,7 @@ void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
  * @llc: LLC state
  *
  * Again after a while, longer after each attempt: links that are lost together are one reason.
+ * A link that is lost after a long time in which all was well is like the first one.
  */
 void smc_llc_heal_later(struct smc_llc *llc)
 {
@@ -87,6 +89,9 @@ void smc_llc_heal_later(struct smc_llc *llc)
 	spin_lock_bh(&llc->lock);
 	heal->any = true;
 	heal->again = true;
+	/* well beyond HEAL_MAX: it is not that attempts fail, there was no need for one */
+	if (heal->last && time_after(jiffies, heal->last + HEAL_WELL))
+		heal->period = 0;
 	if (heal->tried || !heal->period)
 		heal->period = clamp_t(unsigned long, 2 * heal->period, HEAL_MIN, HEAL_MAX);
 	heal->tried = false;

@@ -152,6 +152,8 @@ aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases
 	--timeout 2400
 # the links of groups
 run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+[ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
+	--module ours --script "$cases/links.sh" --env LINKS_OF=forgets:2400 --timeout 300
 # (the debug kernel takes too long for seventeen RNICs)
 [ "$flavour" = debug ] || run "$p-many-links" --topology netns --module ours \
 	--script "$cases/many_links.sh" --timeout 700

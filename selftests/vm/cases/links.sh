@@ -13,7 +13,9 @@ groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
 	operator:120 group_ends:120 policies:200 unload:60"
-[ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240"
+# (takes 20 minutes where time is not virtual: forgets)
+[ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
+	intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180"
 CASES=${LINKS_OF:-$all}
 export CASES
 
@@ -109,7 +111,7 @@ with_group()
 	else
 		sync_wait "up$groups" > /dev/null || exit 1
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
-			"idle:$((100 * SLOWNESS))" > /run/idle 2>&1 &
+			"idle:${IDLE:-$((100 * SLOWNESS))}" > /run/idle 2>&1 &
 		idle=$!
 		wait_for 20 holds || { show; cat /run/idle; fail "no connection"; }
 		sync_signal "held$groups"
@@ -710,6 +712,62 @@ case_policies()
 	with_group policies
 	[ "$HOST" = 1 ] || tc qdisc del dev eth1 root
 	policy 0
+	/t/smcctl pnet flush
+}
+
+# --- in virtual time ---
+
+# lose_and_regain: the second network is silent until both hosts have noticed; in $took, how
+# long it then takes until the link is back
+lose_and_regain()
+{
+	sync_barrier "lose$((losses += 1))" || exit 1
+	tc qdisc add dev eth1 root netem loss 100% || fail "no silence"
+	until_links 1 60
+	sync_barrier "lost$losses" || exit 1
+	tc qdisc del dev eth1 root
+	t0=$(uptime_s)
+	until_links 2 500
+	took=$(($(uptime_s) - t0))
+	echo "number $losses was back after $took s"
+}
+
+# until_links N SECONDS: with few looks, for they take long where time is virtual
+until_links()
+{
+	for _ in $(seq "$2"); do
+		! links_are "$1" || return 0
+		sleep 1
+	done
+	show
+	fail "$(count_links) links, expected $1"
+}
+
+# A link that is lost over and over again comes back later and later; not so when all was well
+# for a long time.
+loses_and_forgets()
+{
+	[ "$losses" = 0 ] || { two_links; return; }
+	two_links
+	for _ in 1 2 3 4; do
+		lose_and_regain
+	done
+	expect "seconds to the fourth time" "$took" -ge 10
+	sleep 1000
+	lose_and_regain
+	expect "seconds, after a long time" "$took" -le 8
+}
+
+case_forgets()
+{
+	losses=0
+	one_pnetid
+	sysctl -q -w net.smc.smcr_testlink_time=2
+	IDLE=3000 with_group loses_and_forgets
+	expect "links lost" "$(($(grown link_fail) + $(grown link_del)))" -ge 5
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
+	expect "groups ended" "$(grown lgr_term)" -eq 0
+	sysctl -q -w net.smc.smcr_testlink_time=30
 	/t/smcctl pnet flush
 }
 
