@@ -89,9 +89,11 @@ bench:
 bench-failover:
 	@$(TOP)/scripts/bench-failover.sh
 
-## check-long: 100 random failures of links under 64 transfers, in User Mode Linux
+## check-long: 100 random failures of links under 64 transfers, readers that do nothing for minutes
 check-long:
-	@FLAPS=$${FLAPS:-100} $(TOP)/scripts/check-uml.sh plain uml-flaps
+	@FLAPS=$${FLAPS:-100} STALL_FOR=$${STALL_FOR:-180} $(TOP)/scripts/check-uml.sh plain uml-flaps \
+		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
+		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2
 
 ## fuzz: long fuzzing of the protocol parsers
 fuzz:

@@ -170,6 +170,21 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" -
 run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1200
+# readers that do nothing for an hour of virtual time, on either side, after their link was cut
+[ "$flavour" = debug ] || run "$p-failover-hour" --topology netns --virtual-time --links 2 --mtu 9000 \
+	--module ours --script "$cases/failover.sh" --env "WAYS=stalled_1 stalled_2" \
+	--env STALL_FOR=3600 --env DELAY=1 --timeout 400
+# ... and for as many seconds as STALL_FOR from outside says, with in-tree peers: "make check-long"
+if [ -n "${STALL_FOR:-}" ]; then
+	stall=(--links 2 --mtu 9000 --script "$cases/failover.sh" --env MIB=32 --env "STALL_FOR=$STALL_FOR"
+		--env "PATIENCE=$((patience * 2))" --timeout $((600 + STALL_FOR)))
+	for way in stalled_1 stalled_2; do
+		run "$p-failover-stall-server-$way" --module ours,intree "${stall[@]}" \
+			--env INTREE=client --env "WAYS=$way"
+		run "$p-failover-stall-client-$way" --module intree,ours "${stall[@]}" \
+			--env INTREE=server --env "WAYS=$way"
+	done
+fi
 # (not removed_2: an in-tree host that loses a device itself spoils what it sends, see compat.rst)
 run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
