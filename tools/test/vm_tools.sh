@@ -5,7 +5,7 @@
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer rules replaced sizes dumps ueid"
+CASES="module identity transfer rules replaced sizes dumps check rates config ueid"
 export CASES
 
 PORT=7000
@@ -167,6 +167,80 @@ case_dumps()
 	expect 'bytes sent' "$(json_values tx_bytes stats | head -n 1)" -ge 4
 	expect 'bytes received' "$(json_values rx_bytes stats | head -n 1)" -ge 4
 	[ -n "$(json_values reason_text stats)" ] || fail "no reason, but a fallback in case_rules"
+}
+
+# status WANTED COMMAND...: its exit status, its output on the console
+status()
+{
+	want_=$1
+	shift
+	"$@"
+	got_=$?
+	[ "$got_" = "$want_" ] || fail "$*: status $got_, not $want_"
+}
+
+# A server with SMC and one without; what the other host finds out about them
+case_check()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 2))" listen accept \
+			file,/tmp/checked &
+		/t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 3))" listen accept file,/tmp/checked &
+		wait_for 10 listening $((PORT + 2)) || fail "not listening"
+		sync_signal ready
+		sync_wait checked || fail "client"
+		touch /tmp/checked
+		wait
+	else
+		sync_wait ready || fail "server"
+		status 0 /t/smcctl check "$(peer_addr)"
+		same 'without a connection' "$(json_values verdict check "$(peer_addr)")" possible
+		same 'with SMC' "$(json_values verdict check "$(peer_addr)" $((PORT + 2)))" smc
+		status 3 /t/smcctl check "$(peer_addr)" $((PORT + 3))
+		status 1 /t/smcctl check "$(peer_addr)" $((PORT + 9))
+		echo 0 > /proc/sys/net/smc/enabled
+		same 'switched off' "$(json_values reason check "$(peer_addr)")" 0x03000000
+		echo 1 > /proc/sys/net/smc/enabled
+		sync_signal checked
+	fi
+	sync_barrier end
+}
+
+case_rates()
+{
+	status 0 /t/smcctl watch 1 2
+	status 0 /t/smcctl -o /tmp/smc.prom prometheus
+	same 'up' "$(sed -n 's/^smc_up //p' /tmp/smc.prom)" 1
+	same 'bytes' "$(sed -n 's/^smc_transmit_bytes_total //p' /tmp/smc.prom)" \
+		"$(sed -n 's/^tx_bytes //p' /proc/net/smc_stat)"
+	same 'switches' "$(sed -n 's/^smc_link_switches_total //p' /tmp/smc.prom)" \
+		"$(sed -n 's/^conn_move //p' /proc/net/smc_stat)"
+}
+
+case_config()
+{
+	/t/smcctl ueid flush
+	/t/smcctl ueid add SAVED.1 || fail "ueid add"
+	/t/smcctl ueid add SAVED.2 || fail "ueid add"
+	/t/smcctl pnet add NET1 netdev eth0 ibdev rxe0 || fail "pnet add"
+	/t/smcctl pnet add NET2 netdev later || fail "pnet add"
+	/t/smcctl ueid > /tmp/ueid
+	/t/smcctl pnet > /tmp/pnet
+	status 0 /t/smcctl save /tmp/smc.conf
+	cat /tmp/smc.conf
+	/t/smcctl ueid flush
+	/t/smcctl pnet flush
+	same 'nothing is left' "$(/t/smcctl -j pnet)" '[]'
+	status 0 /t/smcctl restore /tmp/smc.conf
+	same 'UEIDs' "$(/t/smcctl ueid)" "$(cat /tmp/ueid)"
+	same 'PNET IDs' "$(/t/smcctl pnet)" "$(cat /tmp/pnet)"
+	status 0 /t/smcctl restore /tmp/smc.conf
+	same 'PNET IDs once more' "$(/t/smcctl pnet)" "$(cat /tmp/pnet)"
+	echo 'pnet add NET3 netdev lo' > /tmp/smc.conf
+	echo 'pnet add' >> /tmp/smc.conf
+	status 2 /t/smcctl restore /tmp/smc.conf
+	same 'a bad file does nothing' "$(/t/smcctl pnet)" "$(cat /tmp/pnet)"
+	/t/smcctl pnet flush
 }
 
 case_ueid()
