@@ -99,13 +99,19 @@ void smc_llc_heal_later(struct smc_llc *llc)
 	spin_unlock_bh(&llc->lock);
 }
 
-/*
+/**
+ * smc_llc_heal_wish_later() - client: leave it to the server to discover that a link is gone
+ * @llc: LLC state
+ * @link: the link
+ *
  * An in-tree server that hears of a lost link while its end of it still tries to send waits,
  * with the turn of all its exchanges, until that has succeeded or failed. Soft-RoCE never
  * fails: the server hangs. One that finds out by itself (its retries, TEST LINK) ends the
- * queue pair first. Ours are not like that. True: @link is the server's to discover.
+ * queue pair first. Ours are not like that.
+ *
+ * Return: true if it has to be so; the server hears of it later.
  */
-static bool wish_later(struct smc_llc *llc, const struct smc_link *link)
+bool smc_llc_heal_wish_later(struct smc_llc *llc, const struct smc_link *link)
 {
 	struct llc_heal *heal = &llc->heal;
 
@@ -191,7 +197,7 @@ void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link)
 		return;
 	smc_llc_heal_later(llc);
 	/* server: the deletion; client: the wish; the answer changes nothing */
-	if (!wish_later(llc, link))
+	if (!smc_llc_heal_wish_later(llc, link))
 		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
 	smc_link_put(other);
 }

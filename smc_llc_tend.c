@@ -97,14 +97,22 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 	smc_link_put(other);
 }
 
-/* Client: the server has the last word, and says it by a DELETE LINK of its own. */
+/*
+ * Client: the server has the last word, and says it by a DELETE LINK of its own. One of
+ * another kind is to find out by itself, as with a link that was lost.
+ */
 static void ask_deletion(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
 	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
 
 	if (!other)
 		return;
-	smc_llc_send_delete_link(other, victim->num, reason, false);
+	if (smc_llc_heal_wish_later(llc, victim)) {
+		smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+		smc_core_del_link(victim, SMC_LINK_ADMIN);
+	} else {
+		smc_llc_send_delete_link(other, victim->num, reason, false);
+	}
 	smc_link_put(other);
 }
 

@@ -162,6 +162,12 @@ run "$p-links-server" --links 2 --module ours,intree --script "$cases/links.sh" 
 	--env INTREE=client --env LINKS_OF=intree_gives_back:120 --timeout 200
 run "$p-links-client" --links 2 --module intree,ours --script "$cases/links.sh" \
 	--env INTREE=server --env LINKS_OF=intree_gives_back:120 --timeout 200
+# links that come and go with in-tree peers
+intree="intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180 unload:60"
+run "$p-links-intree-client" --links 2 --module ours,intree --script "$cases/links.sh" \
+	--env INTREE=client --env ONE_SUBNET=y --env "LINKS_OF=$intree" --timeout 500
+run "$p-links-intree-server" --links 2 --module intree,ours --script "$cases/links.sh" \
+	--env INTREE=server --env ONE_SUBNET=y --env "LINKS_OF=$intree" --timeout 500
 # (the driver that joins two instances cannot take its link down and up again)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
 
@@ -189,11 +195,15 @@ fi
 run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
+run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
+	--script "$cases/failover.sh" --env INTREE=client --env MIB=32 --env WAYS=ordered_1 \
+	--env "PATIENCE=$((patience * 2))" --timeout 560
 # our client, an in-tree server, two RNICs each (a case each: the in-tree module hangs when a link
 # comes back to a device that is being removed)
-for way in removed_2 silent stalled_1; do
+for way in removed_2:8 silent:8 stalled_1:8 ordered_2:32; do
+	mib=${way#*:} way=${way%:*}
 	run "$p-failover-client-$way" --links 2 --mtu 9000 --module intree,ours \
-		--script "$cases/failover.sh" --env INTREE=server --env MIB=8 \
+		--script "$cases/failover.sh" --env INTREE=server --env "MIB=$mib" \
 		--env "WAYS=$way" --env "PATIENCE=$((patience * 2))" --timeout 560
 done
 # links that come and go at random, SEED and FLAPS from outside: "make check-long" for many

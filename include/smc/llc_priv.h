@@ -348,6 +348,7 @@ void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 rea
 void smc_llc_heal_want(struct smc_llc *llc);
 void smc_llc_heal_calm(struct smc_llc *llc);
 void smc_llc_heal_answer(struct smc_llc *llc, u8 num);
+bool smc_llc_heal_wish_later(struct smc_llc *llc, const struct smc_link *link);
 void smc_llc_heal_wish(struct smc_llc *llc);
 void smc_llc_heal_granted(struct smc_llc *llc, u8 num);
 

@@ -8,6 +8,7 @@
 #
 #   INTREE    client | server: what the host with the in-tree family is
 #   LINKS_OF  names of cases, all by default
+#   ONE_SUBNET  y: both networks are in it: in-tree hosts have no second link otherwise
 
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
@@ -21,7 +22,11 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc
+	if [ -n "$ONE_SUBNET" ]; then
+		setup_net_same
+	else
+		setup_net
+	fi && setup_rxe && load_smc
 }
 
 # --- what there is ---
@@ -806,6 +811,144 @@ case_intree_one()
 		/t/smcctl pnet flush
 		new_neighbours
 	done
+}
+
+# expect_links_late N: an in-tree server finds out by TEST LINK and Soft-RoCE's retries
+expect_links_late()
+{
+	wait_for 60 links_are "$1" || { show; fail "$(count_links) links, expected $1"; }
+}
+
+# Our second RNIC goes and comes back, and with it the link.
+rnic_goes_and_comes()
+{
+	if [ -n "$came" ]; then
+		two_links
+		return
+	fi
+	came=y
+	two_links
+	! ours || /usr/sbin/rdma link delete rxe1 || fail "rxe1 stays"
+	expect_links_late 1
+	sync_barrier gone 100 || exit 1
+	if ours; then
+		add_rxe 1 eth1 || fail "no rxe1"
+		# its counters begin anew
+		sent1=0
+	fi
+	expect_links_late 2
+	sync_barrier came 100 || exit 1
+	two_links
+}
+
+case_intree_returns()
+{
+	came=
+	one_pnetid
+	sysctl -q -w net.smc.smcr_testlink_time=2
+	with_group rnic_goes_and_comes
+	sysctl -q -w net.smc.smcr_testlink_time=30
+	# the connections made since use it
+	expect "packets of rxe1" "$packets1" -ge 256
+	if ours; then
+		expect "links lost" "$(grown link_fail)" -eq 1
+		expect "links added" "$(grown link_add)" -ge 1
+		expect "connections aborted" "$(grown conn_abort)" -eq 0
+		expect "groups ended" "$(grown lgr_term)" -eq 0
+	fi
+	/t/smcctl pnet flush
+}
+
+# One link goes by our operator's word, and comes by it. (An in-tree server, which has lost one,
+# offers it by itself; and while an in-tree client deletes it, it may be gone there first, which
+# counts as a failure: then it comes back by time.)
+intree_order()
+{
+	[ -z "$ordered" ] || { two_links; return; }
+	ordered=y
+	two_links
+	sync_barrier both || exit 1
+	! ours || /t/smcctl link del "$(group 1)" "$(link_over rxe1)" || fail "not begun"
+	! ours || wait_for 20 one_gone || { show; fail "it stays"; }
+	[ "$INTREE" = server ] || expect_links_late 1
+	! ours || /t/smcctl link add "$(group 1)" || echo "it is back already"
+	expect_links_late 2
+	sync_barrier back || exit 1
+}
+
+one_gone()
+{
+	[ "$(($(grown link_del) + $(grown link_fail)))" -ge 1 ]
+}
+
+case_intree_operator()
+{
+	ordered=
+	one_pnetid
+	with_group intree_order
+	expect "packets of rxe1" "$packets1" -ge 256
+	if ours; then
+		expect "links added" "$(grown link_add)" -ge 1
+		[ "$INTREE" = client ] || expect "links that failed" "$(grown link_fail)" -eq 0
+		expect "connections aborted" "$(grown conn_abort)" -eq 0
+		expect "groups ended" "$(grown lgr_term)" -eq 0
+	fi
+	/t/smcctl pnet flush
+}
+
+# A group ends by our word: in order, which is for the server to say, and at once.
+intree_end()
+{
+	[ -z "$ended" ] || return 0
+	ended=y
+	two_links
+	sync_barrier both || exit 1
+	if [ "$INTREE" = client ]; then
+		! ours || /t/smcctl linkgroup del "$(group 1)" || fail "not begun"
+		sync_barrier told || exit 1
+		if [ "$HOST" = 2 ]; then
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+				"idle:$((100 * SLOWNESS))" > /run/second 2>&1 &
+			second=$!
+		fi
+		wait_for 20 groups_are 2 || { show; fail "one group has both"; }
+		! ours || expect "connections aborted" "$(grown conn_abort)" -eq 0
+		sync_barrier second || exit 1
+		[ "$HOST" = 1 ] || { kill "$idle"; wait "$idle" 2> /dev/null; }
+		wait_for 20 groups_are 1 || { show; fail "the first group stays"; }
+		sync_barrier first || exit 1
+	fi
+	! ours || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
+	wait_for 20 groups_are 0 || { show; fail "the group stays"; }
+	! ours || expect "connections aborted" "$(grown conn_abort)" -eq 1
+	[ -z "$second" ] || kill "$second"
+}
+
+case_intree_group_ends()
+{
+	ended=
+	second=
+	one_pnetid
+	with_group intree_end
+	! ours || expect "groups ended" "$(grown lgr_term)" -ge 1
+	/t/smcctl pnet flush
+}
+
+# The in-tree module goes, and says to its group that it ends.
+case_intree_unloads()
+{
+	one_pnetid
+	with_group two_links
+	! ours || { wait_for 20 groups_are 1 || fail "no group"; terms=$(stat_of lgr_term); }
+	sync_barrier loaded || exit 1
+	ours || unload_smc || fail "the in-tree module does not go"
+	if ours; then
+		wait_for 20 groups_are 0 || { show; fail "the group stays"; }
+		expect "groups ended" "$(($(stat_of lgr_term) - terms))" -eq 1
+	fi
+	sync_barrier unloaded || exit 1
+	ours || load_smc || fail "it does not come back"
+	/t/smcctl pnet flush
 }
 
 case_unload()
