@@ -211,16 +211,35 @@ static bool too_late(struct smc_sock *smc, int level, int name, sockptr_t val, u
 	       smc_sockopt_excludes(level, name, val, len);
 }
 
+static int read_int(int *n, sockptr_t val, unsigned int len)
+{
+	if (len < sizeof(*n))
+		return -EINVAL;
+	return copy_from_sockptr(n, val, sizeof(*n)) ? -EFAULT : 0;
+}
+
+/* Options of SOL_SOCKET for which families have an operation. Our socket locked. */
+static int set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
+{
+	int n, rc;
+
+	rc = read_int(&n, val, len);
+	if (rc)
+		return rc;
+	if (name == SO_PEEK_OFF)
+		return smc_sockopt_set_peek_off(sk, n);
+	return smc_sockopt_set_rcvlowat(sk, n < 0 ? INT_MAX : n);
+}
+
 static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
 {
-	int on;
+	int on, rc;
 
 	if (name != SMC_LIMIT_HS)
 		return -EOPNOTSUPP;
-	if (len < sizeof(on))
-		return -EINVAL;
-	if (copy_from_sockptr(&on, val, sizeof(on)))
-		return -EFAULT;
+	rc = read_int(&on, val, len);
+	if (rc)
+		return rc;
 	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, on);
 	return 0;
 }
@@ -260,30 +279,6 @@ static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
 	}
 }
 
-/* SO_PEEK_OFF. Our socket locked. */
-static int set_peek_off(struct sock *sk, sockptr_t val, unsigned int len)
-{
-	int n;
-
-	if (len < sizeof(n))
-		return -EINVAL;
-	if (copy_from_sockptr(&n, val, sizeof(n)))
-		return -EFAULT;
-	return smc_sockopt_set_peek_off(sk, n);
-}
-
-/* Our socket locked. */
-static int set_rcvlowat(struct sock *sk, sockptr_t val, unsigned int len)
-{
-	int n;
-
-	if (len < sizeof(n))
-		return -EINVAL;
-	if (copy_from_sockptr(&n, val, sizeof(n)))
-		return -EFAULT;
-	return smc_sockopt_set_rcvlowat(sk, n < 0 ? INT_MAX : n);
-}
-
 /**
  * smc_sockopt_set() - setsockopt()
  * @smc: socket
@@ -311,10 +306,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
 	smc_sockopt_push(smc);
 	lock_sock(sk);
-	if (level == SOL_SOCKET && name == SO_RCVLOWAT)
-		rc = set_rcvlowat(sk, val, len);
-	else if (level == SOL_SOCKET && name == SO_PEEK_OFF)
-		rc = set_peek_off(sk, val, len);
+	if (level == SOL_SOCKET && (name == SO_RCVLOWAT || name == SO_PEEK_OFF))
+		rc = set_by_op(sk, name, val, len);
 	else if (level == SOL_SOCKET)
 		rc = sock_setsockopt(csock, level, name, val, len);
 	else
