@@ -414,50 +414,48 @@ static int register_region(struct smc_region *region, u32 slot)
 	return rc;
 }
 
-/* First half of unmapping: no new user finds the mapping. */
-static void hide_mapping(struct smc_region *region, u32 slot)
-{
-	WRITE_ONCE(region->maps[slot].registered, false);
-	RCU_INIT_POINTER(region->maps[slot].mapping, NULL);
-}
-
-/* Second half, after a grace period. */
-static void free_mapping(struct smc_buf_mapping *m)
-{
-	ib_dereg_mr(m->mr);
-	put_dma(m->dma);
-	kfree(m);
-}
-
-/* For all slots at once: one grace period. */
-static void unmap_everywhere(struct smc_region *region)
-{
-	struct smc_buf_mapping *m, *next;
-	LIST_HEAD(hidden);
-	u32 slot;
-
-	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
-		m = get_mapping(region, slot);
-		if (!m)
-			continue;
-		hide_mapping(region, slot);
-		list_add_tail(&m->entry, &hidden);
-	}
-	if (!list_empty(&hidden))
-		synchronize_rcu();
-	list_for_each_entry_safe(m, next, &hidden, entry)
-		free_mapping(m);
-}
-
-static void unmap_region(struct smc_region *region, u32 slot)
+/* First half of unmapping, collected in @hidden: no new user finds the mapping. */
+static void hide_mapping(struct smc_region *region, u32 slot, struct list_head *hidden)
 {
 	struct smc_buf_mapping *m = get_mapping(region, slot);
 
 	if (!m)
 		return;
-	hide_mapping(region, slot);
-	synchronize_rcu();
-	free_mapping(m);
+	WRITE_ONCE(region->maps[slot].registered, false);
+	RCU_INIT_POINTER(region->maps[slot].mapping, NULL);
+	list_add_tail(&m->entry, hidden);
+}
+
+/* Second half: one grace period for all of them. */
+static void free_hidden(struct list_head *hidden)
+{
+	struct smc_buf_mapping *m, *next;
+
+	if (!list_empty(hidden))
+		synchronize_rcu();
+	list_for_each_entry_safe(m, next, hidden, entry) {
+		ib_dereg_mr(m->mr);
+		put_dma(m->dma);
+		kfree(m);
+	}
+}
+
+static void unmap_everywhere(struct smc_region *region)
+{
+	LIST_HEAD(hidden);
+	u32 slot;
+
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+		hide_mapping(region, slot, &hidden);
+	free_hidden(&hidden);
+}
+
+static void unmap_region(struct smc_region *region, u32 slot)
+{
+	LIST_HEAD(hidden);
+
+	hide_mapping(region, slot, &hidden);
+	free_hidden(&hidden);
 }
 
 /**
@@ -668,25 +666,16 @@ int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
  */
 void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
 {
-	struct smc_buf_mapping *m, *next;
 	struct smc_region *region;
 	LIST_HEAD(hidden);
 	int kind;
 
 	mutex_lock(&pool->mutex);
 	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
-		list_for_each_entry(region, &pool->regions[kind], entry) {
-			m = get_mapping(region, slot);
-			if (!m)
-				continue;
-			hide_mapping(region, slot);
-			list_add_tail(&m->entry, &hidden);
-		}
+		list_for_each_entry(region, &pool->regions[kind], entry)
+			hide_mapping(region, slot, &hidden);
 	}
-	if (!list_empty(&hidden))
-		synchronize_rcu();
-	list_for_each_entry_safe(m, next, &hidden, entry)
-		free_mapping(m);
+	free_hidden(&hidden);
 	mutex_unlock(&pool->mutex);
 }
 
