@@ -390,7 +390,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	struct smc_qp *qp = slot->qp;
 	struct ib_send_wr send_wr;
 	struct ib_send_wr *first;
-	u64 now;
+	u64 started;
 	int rc, i;
 
 	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
@@ -412,7 +412,8 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	signal = signal || must_signal(qp, slot);
 	if (signal)
 		send_wr.send_flags |= IB_SEND_SIGNALED;
-	now = ktime_get_ns();
+	/* before it can be completed; nobody asks for the others' */
+	started = signal ? ktime_get_ns() : 0;
 	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (rc) {
 		/* part of it may be under way: nothing may follow */
@@ -424,7 +425,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	slot->posted = true;
 	slot->signaled = signal;
 	slot->since = jiffies;
-	slot->started = signal ? now : 0;
+	slot->started = started;
 	for (i = 0, slot->bytes = 0; i < nwrites; i++)
 		slot->bytes += writes[i].len;
 	qp->bytes += slot->bytes;
