@@ -288,12 +288,15 @@ static bool error_hidden(const struct smc_sock *smc, ssize_t rc)
  */
 int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
-	int rc;
+	struct sock *sk = smc_sock_sk(smc);
+	int rc, peek_off;
 
 	settle(smc);
 	rc = carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
-	/* SO_PEEK_OFF is asked of our sk */
-	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
+	/* SO_PEEK_OFF is asked of our sk, and hardly ever set: do not dirty its line */
+	peek_off = READ_ONCE(smc->carrier.sock->sk->sk_peek_off);
+	if (READ_ONCE(sk->sk_peek_off) != peek_off)
+		WRITE_ONCE(sk->sk_peek_off, peek_off);
 	if (len && !(flags & MSG_ERRQUEUE) && error_hidden(smc, rc))
 		rc = error_or(smc, rc);
 	refresh(smc);
