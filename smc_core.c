@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Link groups: registry, link set, rtokens, connection table, termination.
+ * Link groups: their life, places and connections, the loss of links, termination.
  *
  * A group is born by smc_core_create() and dies by smc_core_terminate(), which
  * may be called anywhere and only marks the group and queues its term_work. All
@@ -15,8 +15,7 @@
 #include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
-#include <smc/core.h>
+#include <smc/core_priv.h>
 #include <smc/fault.h>
 #include <smc/ib.h>
 #include <smc/policy.h>
@@ -29,54 +28,23 @@
 #define BALANCE_WALKS	64		/* at most, for a new link */
 #define PARTING_MS	200		/* between DELETE LINK and silence */
 
-/*
- * A first contact that a server is having: others of the same peer wait for it
- * instead of making a second group.
- */
-struct pending_contact {
-	struct list_head entry;
-	struct net *net;
-	struct smc_peer peer;
+struct smc_core_registry smc_core_reg = {
+	.lock = __MUTEX_INITIALIZER(smc_core_reg.lock),
+	.groups = LIST_HEAD_INIT(smc_core_reg.groups),
+	.wait = __WAIT_QUEUE_HEAD_INITIALIZER(smc_core_reg.wait),
 };
 
-static DEFINE_MUTEX(registry_lock);	/* sleeps, never held while waiting for a peer */
-static LIST_HEAD(groups);
-static LIST_HEAD(pending_contacts);
-static DECLARE_WAIT_QUEUE_HEAD(registry_wait);
-static atomic_t registry_seq;		/* moves when waiters should look again */
 static atomic_t last_id;
-static bool closing;			/* under registry_lock */
+static bool closing;			/* under the registry's lock */
 static struct workqueue_struct *core_wq;
 static const struct smc_lgr_ctl_events *ctl_events;
 static const struct smc_lgr_conn_events *conn_events;
-
-static void registry_changed(void)
-{
-	atomic_inc(&registry_seq);
-	wake_up_all(&registry_wait);
-}
-
-/* Waits for a change since @seq was read, but no longer than @deadline or a poll. */
-static void registry_sleep(int seq, unsigned long deadline)
-{
-	long left = deadline - jiffies;
-
-	if (left <= 0)
-		return;
-	wait_event_timeout(registry_wait, atomic_read(&registry_seq) != seq,
-			   min_t(long, left, SMC_CORE_POLL));
-}
 
 static void queue_with_ref(struct smc_lgr *lgr, struct work_struct *work)
 {
 	smc_core_get(lgr);
 	if (!queue_work(core_wq, work))
 		smc_core_put(lgr);
-}
-
-static bool lgr_dead(const struct smc_lgr *lgr)
-{
-	return READ_ONCE(lgr->dead);
 }
 
 /* Marks the group dead; true for the first caller, who has to queue its end. */
@@ -104,7 +72,7 @@ static void arm_idle(struct smc_lgr *lgr)
 	struct smc_net *policy;
 	int secs;
 
-	if (lgr_dead(lgr))
+	if (smc_core_dead(lgr))
 		return;
 	policy = smc_policy_net(lgr->net);
 	secs = lgr->role == SMC_SERVER ? READ_ONCE(policy->idle_server) :
@@ -115,7 +83,7 @@ static void arm_idle(struct smc_lgr *lgr)
 	if (mod_delayed_work(core_wq, &lgr->idle_work, max(secs, 0) * (unsigned long)HZ))
 		smc_core_put(lgr);	/* the one that was queued had its own reference */
 	/* the end may have cancelled it just before: it would hold the group for minutes */
-	if (lgr_dead(lgr))
+	if (smc_core_dead(lgr))
 		cancel_idle(lgr);
 }
 
@@ -127,12 +95,18 @@ static u32 max_places(const struct smc_lgr *lgr)
 	return min_t(u32, lgr->peer.max_conns, SMC_CORE_CONNS_MAX);
 }
 
-static bool reserve_place(struct smc_lgr *lgr)
+/**
+ * smc_core_reserve() - a place for a connection
+ * @lgr: group, found under the registry's lock, which is still held
+ *
+ * Return: true if there was one; see smc_core_conn_add(), smc_core_unreserve().
+ */
+bool smc_core_reserve(struct smc_lgr *lgr)
 {
 	bool ok = false;
 
 	xa_lock_bh(&lgr->conns);
-	if (!lgr_dead(lgr) && !lgr->retired &&
+	if (!smc_core_dead(lgr) && !lgr->retired &&
 	    lgr->nconns + lgr->reserved < max_places(lgr)) {
 		lgr->reserved++;
 		ok = true;
@@ -211,12 +185,12 @@ static void idle_work_fn(struct work_struct *work)
 	bool first = false;
 
 	/* places are reserved under the registry lock, so none is while this decides */
-	mutex_lock(&registry_lock);
+	mutex_lock(&smc_core_reg.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
 		first = mark_dead(lgr, lgr->retired ?: SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	if (first)
 		queue_with_ref(lgr, &lgr->term_work);
 	smc_core_put(lgr);
@@ -243,7 +217,7 @@ static void link_lost(struct smc_link *link, enum smc_link_reason reason)
 	/* taken out of use by somebody who does the rest: no failure */
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
-	if (!lgr_dead(lgr)) {
+	if (!smc_core_dead(lgr)) {
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
 		if (reason == SMC_LINK_STALLED)
 			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);
@@ -267,179 +241,6 @@ static const struct smc_link_events link_events = {
 };
 
 /* ---- link set ---- */
-
-/**
- * smc_core_link() - the link of a slot
- * @lgr: group
- * @slot: slot
- *
- * Return: the link with a reference, or NULL.
- */
-struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot)
-{
-	struct smc_link *link;
-
-	if (slot >= SMC_CORE_LINKS)
-		return NULL;
-	rcu_read_lock();
-	link = rcu_dereference(lgr->links[slot]);
-	if (link && !smc_link_get_unless_zero(link))
-		link = NULL;
-	rcu_read_unlock();
-	return link;
-}
-
-/**
- * smc_core_link_by_num() - the link of a number on the wire
- * @lgr: group
- * @num: link number; 0 never names a link
- *
- * Return: the link with a reference, or NULL.
- */
-struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
-{
-	struct smc_link *link;
-	u32 slot;
-
-	for (slot = 0; num && slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		if (READ_ONCE(link->num) == num)
-			return link;
-		smc_link_put(link);
-	}
-	return NULL;
-}
-
-/**
- * smc_core_open_slot() - where may messages of a link still come from
- * @lgr: group
- * @num: link number from the wire
- *
- * Other than smc_core_link_by_num() it finds a link that is being shut down, until that is
- * fenced: connections are told later.
- *
- * Return: slot, or -ENOENT.
- */
-int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
-{
-	struct smc_link *link;
-	int found = -ENOENT;
-	u32 slot;
-
-	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS && found < 0; slot++) {
-		link = rcu_dereference(lgr->links[slot]);
-		if (!link) {
-			smp_rmb();	/* pairs with unlink_link() */
-			link = rcu_dereference(lgr->leaving[slot]);
-		}
-		if (link && READ_ONCE(link->num) == num && !smc_link_fenced(link))
-			found = slot;
-	}
-	rcu_read_unlock();
-	return found;
-}
-
-static struct smc_link *best_link(struct smc_lgr *lgr, const struct smc_link *not)
-{
-	struct smc_link *best = NULL, *link;
-	u32 slot;
-
-	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = rcu_dereference(lgr->links[slot]);
-		if (!link || link == not || !smc_link_usable(link))
-			continue;
-		if (!best || atomic_read(&link->nconns) < atomic_read(&best->nconns))
-			best = link;
-	}
-	if (best && !smc_link_get_unless_zero(best))
-		best = NULL;
-	rcu_read_unlock();
-	return best;
-}
-
-/**
- * smc_core_pick_link() - a link that can be used
- * @lgr: group
- *
- * For what is no connection; see smc_core_pick_for().
- *
- * Return: the usable link with the fewest connections, with a reference, or NULL.
- */
-struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
-{
-	return best_link(lgr, NULL);
-}
-
-/**
- * smc_core_other_link() - a second way to the peer
- * @lgr: group
- * @not: the link not wanted
- *
- * Return: a usable link with a reference, or NULL.
- */
-struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not)
-{
-	return best_link(lgr, not);
-}
-
-static bool has_usable_link(struct smc_lgr *lgr)
-{
-	struct smc_link *link = smc_core_pick_link(lgr);
-
-	if (link)
-		smc_link_put(link);
-	return link;
-}
-
-/* Takes @link out of the set. True: the caller is the one to shut it down. */
-static bool unlink_link(struct smc_lgr *lgr, struct smc_link *link)
-{
-	bool mine;
-
-	mutex_lock(&lgr->mutex);
-	mine = rcu_access_pointer(lgr->links[link->slot]) == link;
-	if (mine) {
-		WRITE_ONCE(lgr->gone[link->slot], link->peer_qpn);
-		rcu_assign_pointer(lgr->leaving[link->slot], link);
-		/* who does not see it here any more sees it there: smc_core_open_slot() */
-		smp_wmb();
-		RCU_INIT_POINTER(lgr->links[link->slot], NULL);
-	}
-	mutex_unlock(&lgr->mutex);
-	return mine;
-}
-
-static void unmap_link(struct smc_link *link)
-{
-	struct smc_lgr *lgr = link->lgr;
-
-	mutex_lock(&lgr->mutex);
-	smc_buf_pool_unmap(&lgr->pool, link->slot);
-	mutex_unlock(&lgr->mutex);
-}
-
-/*
- * Second phase of removing a link; only for who unlinked it. Still inside may be:
- * readers of the link set with a reference (see the reason, or their posts are
- * refused), completions of the queue pair (end with the drain). Puts the reference
- * of the link set.
- */
-static void retire_link(struct smc_lgr *lgr, struct smc_link *link)
-{
-	u32 slot = link->slot;
-
-	smc_link_shutdown(link, unmap_link);
-	RCU_INIT_POINTER(lgr->leaving[slot], NULL);
-	smc_core_rtoken_forget_slot(lgr, slot);
-	smc_link_put(link);
-	mutex_lock(&lgr->mutex);
-	__clear_bit(slot, &lgr->slots);
-	mutex_unlock(&lgr->mutex);
-}
 
 /* Calls @fn for each connection, with a reference, in process context. */
 static void tell_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
@@ -481,12 +282,6 @@ static void note_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 	atomic_inc(&lgr->loss.count);
 }
 
-/* The link that left slot @slot, for who took it out of the set and has not retired it yet. */
-static struct smc_link *leaving_link(struct smc_lgr *lgr, u32 slot)
-{
-	return rcu_dereference_protected(lgr->leaving[slot], true);
-}
-
 /*
  * What its connections write again over another link must not be met by anything that is
  * still on its way over this one, nor be read once more by our RNIC.
@@ -502,7 +297,7 @@ static void fence_link(struct smc_lgr *lgr, struct smc_link *link)
 	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
 	note_loss(lgr, reason);
 	/* two may go at a time, each for the sake of the other */
-	if (!has_usable_link(lgr))
+	if (!smc_core_has_link(lgr))
 		smc_core_terminate(lgr, reason);
 }
 
@@ -517,10 +312,10 @@ static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
 	if (!link)
 		return false;
 	reason = atomic_read(&link->reason);
-	if (reason != SMC_LINK_OK && !has_usable_link(lgr))
+	if (reason != SMC_LINK_OK && !smc_core_has_link(lgr))
 		smc_core_terminate(lgr, reason);
 	else if (reason != SMC_LINK_OK)
-		mine = unlink_link(lgr, link);
+		mine = smc_core_unlink(lgr, link);
 	if (mine)
 		pr_info_ratelimited("group %08x: link %u lost: %s\n", lgr->id, link->num,
 				    smc_link_reason_str(reason));
@@ -542,18 +337,18 @@ static unsigned long leave_links(struct smc_lgr *lgr, unsigned long slots)
 
 	lockdep_assert_held(&lgr->leave_mutex);
 	for (;;) {
-		for (slot = 0; slot < SMC_CORE_LINKS && !lgr_dead(lgr); slot++)
+		for (slot = 0; slot < SMC_CORE_LINKS && !smc_core_dead(lgr); slot++)
 			if (unlink_lost(lgr, slot))
 				todo |= BIT(slot);
 		if (!todo)
 			break;
 		slots |= todo;
 		for_each_set_bit(slot, &todo, SMC_CORE_LINKS)
-			fence_link(lgr, leaving_link(lgr, slot));
+			fence_link(lgr, smc_core_leaving(lgr, slot));
 		todo = 0;
 	}
 	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
-		tell_conns(lgr, tell_link_lost, leaving_link(lgr, slot));
+		tell_conns(lgr, tell_link_lost, smc_core_leaving(lgr, slot));
 	return slots;
 }
 
@@ -583,7 +378,7 @@ void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 
 	mutex_lock(&lgr->leave_mutex);
 	/* else the group's failure or end came first and does the rest */
-	if (unlink_link(lgr, link)) {
+	if (smc_core_unlink(lgr, link)) {
 		smc_link_fail(link, reason);
 		slots = leave_links(lgr, BIT(link->slot));
 	}
@@ -591,7 +386,7 @@ void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 	if (!slots)
 		return;
 	retire_later(lgr, slots & ~BIT(link->slot));
-	retire_link(lgr, link);
+	smc_core_retire_link(lgr, link);
 }
 
 static void fail_work_fn(struct work_struct *work)
@@ -615,10 +410,10 @@ static void retire_lost(struct smc_lgr *lgr)
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		if (!test_and_clear_bit(slot, &lgr->left))
 			continue;
-		link = leaving_link(lgr, slot);
-		if (!lgr_dead(lgr))
+		link = smc_core_leaving(lgr, slot);
+		if (!smc_core_dead(lgr))
 			ctl_events->link_lost(lgr, link);
-		retire_link(lgr, link);
+		smc_core_retire_link(lgr, link);
 	}
 }
 
@@ -644,7 +439,7 @@ static void arm_balance(struct smc_lgr *lgr, unsigned long delay)
 	if (mod_delayed_work(core_wq, &lgr->balance_work, delay))
 		smc_core_put(lgr);
 	/* as in arm_idle() */
-	if (lgr_dead(lgr))
+	if (smc_core_dead(lgr))
 		cancel_balance(lgr);
 }
 
@@ -652,7 +447,7 @@ static void balance_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, balance_work);
 
-	if (!lgr_dead(lgr) && lgr->balance_left && conn_events->balance(lgr)) {
+	if (!smc_core_dead(lgr) && lgr->balance_left && conn_events->balance(lgr)) {
 		lgr->balance_left--;
 		arm_balance(lgr, BALANCE_PAUSE);
 	}
@@ -675,38 +470,6 @@ void smc_core_link_came(struct smc_lgr *lgr)
 	arm_balance(lgr, BALANCE_DELAY);
 }
 
-/* Server: numbers count up, 0 and those in use are left out. lgr->mutex held. */
-static u8 next_link_num(struct smc_lgr *lgr)
-{
-	struct smc_link *link;
-	u8 num;
-
-	lockdep_assert_held(&lgr->mutex);
-	for (;;) {
-		num = lgr->next_link_num++;
-		if (!num)
-			continue;
-		link = smc_core_link_by_num(lgr, num);
-		if (!link)
-			return num;
-		smc_link_put(link);
-	}
-}
-
-/* The number of a link to be, 0: @num is in use. lgr->mutex held. */
-static u8 take_link_num(struct smc_lgr *lgr, u8 num)
-{
-	struct smc_link *link;
-
-	if (!num)
-		return next_link_num(lgr);
-	link = smc_core_link_by_num(lgr, num);
-	if (!link)
-		return num;
-	smc_link_put(link);
-	return 0;
-}
-
 /**
  * smc_core_add_link() - one more link for a group
  * @lgr: group
@@ -725,12 +488,12 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 
 	mutex_lock(&lgr->mutex);
 	slot = find_first_zero_bit(&lgr->slots, SMC_CORE_LINKS);
-	if (lgr_dead(lgr)) {
+	if (smc_core_dead(lgr)) {
 		rc = -ECONNABORTED;
 	} else if (slot >= SMC_CORE_LINKS) {
 		rc = -ENOSPC;
 	} else {
-		num = take_link_num(lgr, num);
+		num = smc_core_take_num(lgr, num);
 		rc = num ? 0 : -EEXIST;
 	}
 	if (rc) {
@@ -806,11 +569,11 @@ static void free_work_fn(struct work_struct *work)
 	ctl_events->release(lgr);
 	smc_buf_pool_destroy(&lgr->pool);
 	/* last, since smc_core_net_exit() takes its absence as the end */
-	mutex_lock(&registry_lock);
+	mutex_lock(&smc_core_reg.lock);
 	list_del(&lgr->entry);
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	lgr_free(lgr);
-	registry_changed();
+	smc_core_reg_changed();
 }
 
 /**
@@ -845,7 +608,7 @@ static void term_work_fn(struct work_struct *work)
 
 	pr_info_ratelimited("group %08x: ends: %s\n", lgr->id, smc_link_reason_str(lgr->reason));
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
-	registry_changed();
+	smc_core_reg_changed();
 	cancel_idle(lgr);
 	cancel_balance(lgr);
 
@@ -864,16 +627,16 @@ static void term_work_fn(struct work_struct *work)
 	 * for ever for our RNIC's answer to what it has in flight (in-tree: a worker
 	 * stuck in D state).
 	 */
-	if (has_usable_link(lgr))
+	if (smc_core_has_link(lgr))
 		msleep(PARTING_MS);
 
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		if (unlink_link(lgr, link)) {
+		if (smc_core_unlink(lgr, link)) {
 			smc_link_fail(link, lgr->reason);
-			retire_link(lgr, link);
+			smc_core_retire_link(lgr, link);
 		}
 		smc_link_put(link);
 	}
@@ -938,7 +701,7 @@ static void enlist(struct smc_lgr *lgr)
 {
 	struct smc_lgr *older;
 
-	list_for_each_entry(older, &groups, entry)
+	list_for_each_entry(older, &smc_core_reg.groups, entry)
 		if ((s32)(older->id - lgr->id) < 0)
 			break;
 	list_add_tail(&lgr->entry, &older->entry);
@@ -978,11 +741,11 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	}
 	smc_core_get(lgr);	/* the caller's; the first one ends with term_work */
 	lgr->reserved = 1;
-	mutex_lock(&registry_lock);
+	mutex_lock(&smc_core_reg.lock);
 	enlist(lgr);
 	if (closing)
 		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	/* device_gone may have walked the list before the group was on it */
 	if (READ_ONCE(dev->dead))
 		smc_core_terminate(lgr, SMC_LINK_DEVICE_GONE);
@@ -994,268 +757,6 @@ err_lgr:
 err_path:
 	smc_pnet_path_put(path);
 	return ERR_PTR(rc);
-}
-
-/* ---- look-ups ---- */
-
-/* Is @link where a server's Accept says the connection has to go? */
-static bool link_leads_to(const struct smc_link *link, u32 qpn, const union ib_gid *gid)
-{
-	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, gid, sizeof(*gid)) &&
-	       atomic_read(&link->reason) == SMC_LINK_OK;
-}
-
-/* The link of a live group that leads to (@qpn, @gid); with a reference. */
-static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
-{
-	struct smc_link *link;
-	u32 slot;
-
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		if (link_leads_to(link, qpn, gid))
-			return link;
-		smc_link_put(link);
-	}
-	return NULL;
-}
-
-/* Did @qpn lead over a link that is lost? The server need not know that yet. */
-static bool has_lost(struct smc_lgr *lgr, u32 qpn)
-{
-	struct smc_link *link;
-	bool found = false;
-	u32 slot;
-
-	for (slot = 0; qpn && slot < SMC_CORE_LINKS && !found; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (link) {
-			/* failed, and still in the set */
-			found = link->peer_qpn == qpn && !smc_link_usable(link);
-			smc_link_put(link);
-		}
-		smp_rmb();	/* pairs with unlink_link() */
-		found |= READ_ONCE(lgr->gone[slot]) == qpn;
-	}
-	return found;
-}
-
-static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *peer, u32 qpn,
-				     struct smc_link **link, bool *wait, bool *lost)
-{
-	struct smc_lgr *lgr, *found = NULL;
-	struct smc_link *l;
-
-	*wait = false;
-	*lost = false;
-	mutex_lock(&registry_lock);
-	list_for_each_entry(lgr, &groups, entry) {
-		if (lgr->net != net || lgr->role != SMC_CLIENT || lgr_dead(lgr) ||
-		    lgr->peer.version != peer->version ||
-		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
-		    !kref_get_unless_zero(&lgr->ref))
-			continue;
-		l = client_link(lgr, qpn, &peer->gid);
-		if (l && lgr->ready && smc_link_usable(l) && reserve_place(lgr)) {
-			*link = l;
-			found = lgr;
-			break;
-		}
-		/* its first contact is not over, or our end of it has no place yet */
-		*wait = l;
-		*lost |= !l && has_lost(lgr, qpn);
-		if (l)
-			smc_link_put(l);
-		smc_core_put(lgr);
-		if (*wait)
-			break;
-	}
-	mutex_unlock(&registry_lock);
-	return found;
-}
-
-/**
- * smc_core_find_client() - the group a server refers to in a subsequent contact
- * @net: namespace
- * @peer: ID, GID and version of the Accept
- * @peer_qpn: queue pair number in the Accept
- * @deadline: jiffies: how long to wait for a first contact that is under way, or for
- *	a place: the server counts a connection as gone before we do
- * @cancel: set: give up; may be NULL
- * @link: out: the link, with a reference
- *
- * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT: out of
- * sync, -ENOLINK: the link is lost, but not its group, -ETIMEDOUT, -ECANCELED.
- */
-struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, const bool *cancel,
-				     struct smc_link **link)
-{
-	struct smc_lgr *lgr;
-	bool wait, lost;
-	int seq;
-
-	for (;;) {
-		seq = atomic_read(&registry_seq);
-		lgr = lookup_client(net, peer, peer_qpn, link, &wait, &lost);
-		if (lgr)
-			return lgr;
-		if (!wait)
-			return ERR_PTR(lost ? -ENOLINK : -ENOENT);
-		if (cancel && READ_ONCE(*cancel))
-			return ERR_PTR(-ECANCELED);
-		if (time_after_eq(jiffies, deadline))
-			return ERR_PTR(-ETIMEDOUT);
-		registry_sleep(seq, deadline);
-	}
-}
-
-/*
- * Do both describe the same host, spoken to in the same way? Under another TCP address
- * it counts as another one: decision 0009.
- */
-static bool same_peer(const struct smc_peer *a, const struct smc_peer *b)
-{
-	return a->version == b->version && a->release == b->release && a->vlan == b->vlan &&
-	       !memcmp(a->id, b->id, sizeof(a->id)) &&
-	       !memcmp(&a->gid, &b->gid, sizeof(a->gid)) &&
-	       !memcmp(&a->carrier, &b->carrier, sizeof(a->carrier));
-}
-
-/*
- * Has the group a usable link over the port that the connection's path leads to? Groups
- * over other ports may be on networks of their own, and may be what an administrator
- * wants new connections to leave.
- */
-static bool uses_port(struct smc_lgr *lgr, const struct smc_path *own)
-{
-	struct smc_link *link;
-	bool found = !own;
-	u32 slot;
-
-	for (slot = 0; slot < SMC_CORE_LINKS && !found; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		found = link->path.dev == own->dev && link->path.port == own->port &&
-			smc_link_usable(link);
-		smc_link_put(link);
-	}
-	return found;
-}
-
-/* Registry lock held. */
-static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *peer,
-				     const struct smc_path *own, struct smc_link **link)
-{
-	struct smc_lgr *lgr;
-
-	list_for_each_entry(lgr, &groups, entry) {
-		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready || lgr_dead(lgr) ||
-		    READ_ONCE(lgr->crowded) || !same_peer(&lgr->peer, peer) ||
-		    !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
-			continue;
-		*link = uses_port(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
-		if (*link && reserve_place(lgr))
-			return lgr;
-		if (*link)
-			smc_link_put(*link);
-		smc_core_put(lgr);
-	}
-	*link = NULL;
-	return NULL;
-}
-
-/* Registry lock held. */
-static bool contact_pending(struct net *net, const struct smc_peer *peer)
-{
-	struct pending_contact *p;
-
-	list_for_each_entry(p, &pending_contacts, entry)
-		if (p->net == net && same_peer(&p->peer, peer))
-			return true;
-	return false;
-}
-
-/**
- * smc_core_contact_begin() - the group that serves a client, or the right to make it
- * @net: namespace
- * @peer: the client
- * @own: device and port of the connection's path; NULL: any will do
- * @deadline: jiffies: how long to wait for the first contact of another handshake
- * @cancel: set: give up; may be NULL
- * @contact: out
- *
- * Return: 0, -ENOMEM, -ETIMEDOUT or -ECANCELED.
- */
-int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   const struct smc_path *own, unsigned long deadline,
-			   const bool *cancel, struct smc_contact *contact)
-{
-	struct pending_contact *p;
-	int seq;
-
-	memset(contact, 0, sizeof(*contact));
-	p = smc_fault_null(CONTACT, kzalloc(sizeof(*p), GFP_KERNEL));
-	if (!p)
-		return -ENOMEM;
-	p->net = net;
-	p->peer = *peer;
-	for (;;) {
-		seq = atomic_read(&registry_seq);
-		mutex_lock(&registry_lock);
-		contact->lgr = lookup_server(net, peer, own, &contact->link);
-		if (!contact->lgr && !contact_pending(net, peer)) {
-			list_add(&p->entry, &pending_contacts);
-			contact->entry = p;
-		}
-		mutex_unlock(&registry_lock);
-		if (contact->entry)
-			return 0;
-		if (contact->lgr) {
-			kfree(p);
-			return 0;
-		}
-		if ((cancel && READ_ONCE(*cancel)) || time_after_eq(jiffies, deadline)) {
-			kfree(p);
-			return time_after_eq(jiffies, deadline) ? -ETIMEDOUT : -ECANCELED;
-		}
-		registry_sleep(seq, deadline);
-	}
-}
-
-/**
- * smc_core_contact_done() - the creator has finished
- * @contact: from smc_core_contact_begin()
- * @lgr: group that is ready, NULL: it failed
- */
-void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
-{
-	struct pending_contact *p = contact->entry;
-
-	mutex_lock(&registry_lock);
-	if (p)
-		list_del(&p->entry);
-	if (lgr)
-		lgr->ready = true;
-	mutex_unlock(&registry_lock);
-	contact->entry = NULL;
-	kfree(p);
-	registry_changed();
-}
-
-/**
- * smc_core_ready() - client: the first contact has finished well
- * @lgr: group
- */
-void smc_core_ready(struct smc_lgr *lgr)
-{
-	mutex_lock(&registry_lock);
-	lgr->ready = true;
-	mutex_unlock(&registry_lock);
-	registry_changed();
 }
 
 /**
@@ -1270,8 +771,8 @@ int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 	struct smc_lgr *lgr;
 	int rc = 0;
 
-	mutex_lock(&registry_lock);
-	list_for_each_entry(lgr, &groups, entry) {
+	mutex_lock(&smc_core_reg.lock);
+	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
 		if (!kref_get_unless_zero(&lgr->ref))
 			continue;
 		rc = fn(lgr, arg);
@@ -1279,38 +780,13 @@ int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 		if (rc)
 			break;
 	}
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	return rc;
-}
-
-/**
- * smc_core_knows() - does a group lead to this host?
- * @net: namespace
- * @carrier: the host's address on the TCP path, IPv4 in its mapped form
- *
- * One in its first contact will do. Process context.
- *
- * Return: true if so: the host speaks SMC.
- */
-bool smc_core_knows(struct net *net, const struct in6_addr *carrier)
-{
-	struct smc_lgr *lgr;
-	bool found = false;
-
-	mutex_lock(&registry_lock);
-	list_for_each_entry(lgr, &groups, entry) {
-		found = lgr->net == net && !lgr_dead(lgr) &&
-			ipv6_addr_equal(&lgr->peer.carrier, carrier);
-		if (found)
-			break;
-	}
-	mutex_unlock(&registry_lock);
-	return found;
 }
 
 static int tell_ports(struct smc_lgr *lgr, void *arg)
 {
-	if (!lgr_dead(lgr))
+	if (!smc_core_dead(lgr))
 		ctl_events->ports_changed(lgr);
 	return 0;
 }
@@ -1352,7 +828,7 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 	rc = smc_fault_rc(CONN_INDEX, -ENOMEM,
 			  __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX),
 				     GFP_KERNEL));
-	if (!rc && lgr_dead(lgr)) {
+	if (!rc && smc_core_dead(lgr)) {
 		__xa_erase(&lgr->conns, index);
 		rc = -ECONNABORTED;
 	}
@@ -1478,8 +954,8 @@ static bool terminate_groups(const struct net *net)
 	struct smc_lgr *lgr;
 	bool any = false;
 
-	mutex_lock(&registry_lock);
-	list_for_each_entry(lgr, &groups, entry) {
+	mutex_lock(&smc_core_reg.lock);
+	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
 		if (net && lgr->net != net)
 			continue;
 		any = true;
@@ -1488,7 +964,7 @@ static bool terminate_groups(const struct net *net)
 		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
 		smc_core_put(lgr);
 	}
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	return any;
 }
 
@@ -1505,14 +981,14 @@ void smc_core_net_exit(struct net *net)
 
 	/* without limit: groups and their connections point to the namespace */
 	for (;;) {
-		seq = atomic_read(&registry_seq);
+		seq = atomic_read(&smc_core_reg.seq);
 		if (!terminate_groups(net))
 			return;
 		if (time_after(jiffies, complain)) {
 			pr_warn("still waiting for link groups to end\n");
 			complain = jiffies + COMPLAIN_TIME;
 		}
-		wait_event_timeout(registry_wait, atomic_read(&registry_seq) != seq, HZ);
+		wait_event_timeout(smc_core_reg.wait, atomic_read(&smc_core_reg.seq) != seq, HZ);
 	}
 }
 
@@ -1543,9 +1019,9 @@ int smc_core_init(void)
  */
 void smc_core_exit(void)
 {
-	mutex_lock(&registry_lock);
+	mutex_lock(&smc_core_reg.lock);
 	closing = true;
-	mutex_unlock(&registry_lock);
+	mutex_unlock(&smc_core_reg.lock);
 	smc_core_net_exit(NULL);
 	unregister_pernet_subsys(&core_net_ops);
 	destroy_workqueue(core_wq);

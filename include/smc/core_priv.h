@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files about link groups share: smc_core.c (life, connections, loss of links),
+ * smc_core_link.c (the set of links) and smc_core_find.c (look-ups, first contacts).
+ * Nobody else includes this.
+ */
+#ifndef _SMC_CORE_PRIV_H
+#define _SMC_CORE_PRIV_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <smc/core.h>
+
+/**
+ * struct smc_core_registry - all groups of the host
+ * @lock: sleeps, is never held while waiting for a peer
+ * @groups: the newest first, dying ones included
+ * @wait: for changes
+ * @seq: moves when waiters should look again
+ */
+struct smc_core_registry {
+	struct mutex lock;
+	struct list_head groups;
+	wait_queue_head_t wait;
+	atomic_t seq;
+};
+
+extern struct smc_core_registry smc_core_reg;
+
+static inline void smc_core_reg_changed(void)
+{
+	atomic_inc(&smc_core_reg.seq);
+	wake_up_all(&smc_core_reg.wait);
+}
+
+static inline bool smc_core_dead(const struct smc_lgr *lgr)
+{
+	return READ_ONCE(lgr->dead);
+}
+
+bool smc_core_reserve(struct smc_lgr *lgr);
+
+/* smc_core_link.c */
+bool smc_core_has_link(struct smc_lgr *lgr);
+bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);
+void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link);
+struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot);
+u8 smc_core_take_num(struct smc_lgr *lgr, u8 num);
+
+#endif /* _SMC_CORE_PRIV_H */
