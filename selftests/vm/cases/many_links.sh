@@ -329,22 +329,29 @@ case_chance()
 	expect "choices" "$(echo "$seconds" | tr ' ' '\n' | grep . | sort -u | wc -l)" -ge 2
 }
 
-# Two at once, three times: what the peer has sent over both is not lost, and the connections of
-# one do not wait for the other.
-case_pairs()
+# For case $1: a whole group under 4 streams of $2 MiB and one ping-pong of $3 rounds, which have to
+# outlast what is cut: each cut looks for bytes that move.
+whole_and_flowing()
 {
 	start
 	hold
 	eight_and_one
-	sync_barrier whole2 || exit 1
+	sync_barrier "whole_$1" || exit 1
 	while [ "$HOST" = 2 ] && [ "$started" -lt 4 ]; do
-		client "stream:$((MIB / 3))"
+		client "stream:$2"
 	done
-	client pingpong:2000
+	client "pingpong:$3"
 	bytes0=$(stat_of rx_bytes)
 	wait_for 60 connected 6 || { show; fail "not all are connected"; }
 	wait_for 60 flowed 1048576 || { show; fail "no traffic"; }
-	sync_barrier flowing2 100 || exit 1
+	sync_barrier "flowing_$1" 100 || exit 1
+}
+
+# Two at once, three times: what the peer has sent over both is not lost, and the connections of
+# one do not wait for the other.
+case_pairs()
+{
+	whole_and_flowing pairs $((MIB / 3)) 2000
 	for r in 7 5 3; do
 		bytes0=$(stat_of rx_bytes)
 		if [ "$HOST" = 2 ]; then
@@ -377,19 +384,7 @@ case_pairs()
 # the last links do not share.
 case_cut()
 {
-	start
-	hold
-	eight_and_one
-	sync_barrier whole || exit 1
-	# they have to outlast the cuts, which each look for bytes that move
-	while [ "$HOST" = 2 ] && [ "$started" -lt 4 ]; do
-		client "stream:$MIB"
-	done
-	client pingpong:4000
-	bytes0=$(stat_of rx_bytes)
-	wait_for 60 connected 6 || { show; fail "not all are connected"; }
-	wait_for 60 flowed 1048576 || { show; fail "no traffic"; }
-	sync_barrier flowing 100 || exit 1
+	whole_and_flowing cut "$MIB" 4000
 	for r in 7 6 5 4 3 2 1; do
 		bytes0=$(stat_of rx_bytes)
 		[ "$HOST" = 1 ] || /usr/sbin/rdma link delete "rxe$r" || fail "rxe$r stays"
