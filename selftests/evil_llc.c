@@ -135,7 +135,8 @@ static bool long_noise(struct el_env *e)
 
 static bool delete_unknown_link(struct el_env *e)
 {
-	static const u8 numbers[] = { 0, 2, 200, 255 };
+	/* not 2: the victim may be offering just that one, and then gives it up */
+	static const u8 numbers[] = { 0, 100, 200, 255 };
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(numbers); i++) {
 		struct smc_llc_msg m = request(SMC_LLC_DELETE_LINK);
