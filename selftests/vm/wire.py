@@ -101,8 +101,10 @@ def network_order(src, dst):
 
 
 def tshark(pcap, condition, column):
-    # Other users of RDMA guess at the same payload, and some guess too early.
-    cmd = ["tshark", "-r", pcap, "-Y", condition, "-T", "fields", "-e", column]
+    # A client's port may be the one of some other protocol: payload counts for more. Other users
+    # of RDMA guess at the same payload, and some guess too early.
+    cmd = ["tshark", "-r", pcap, "-o", "tcp.try_heuristic_first:TRUE", "-Y", condition,
+           "-T", "fields", "-e", column]
     for other in ("rpcrdma_infiniband", "smb_direct_infiniband", "iser_infiniband",
                   "lnet_ib", "fc_infiniband"):
         cmd += ["--disable-heuristic", other]
