@@ -647,7 +647,7 @@ static int smc_release(struct socket *sock)
 	return 0;
 }
 
-static const struct proto_ops smc_sock_ops = {
+const struct proto_ops smc_af_ops = {
 	.family		= PF_SMC,
 	.owner		= THIS_MODULE,
 	.release	= smc_release,
@@ -680,30 +680,24 @@ static const struct proto_ops smc_sock_ops = {
 	.set_peek_off	= smc_sockopt_set_peek_off,
 };
 
-static int smc_create(struct net *net, struct socket *sock, int protocol, int kern)
+/**
+ * smc_af_setup() - give a new socket its carrier, and show it
+ * @smc: socket with a struct socket, after smc_sock_setup()
+ * @kern: as given to create
+ *
+ * Return: 0 or -errno; the caller frees the socket.
+ */
+int smc_af_setup(struct smc_sock *smc, int kern)
 {
-	struct smc_sock *smc;
-	struct sock *sk;
+	struct sock *sk = smc_sock_sk(smc);
+	struct socket *sock = sk->sk_socket;
+	struct net *net = sock_net(sk);
 	int rc;
 
-	if (sock->type != SOCK_STREAM)
-		return -ESOCKTNOSUPPORT;
-	if (protocol != SMC_PROTO_IPV4 && protocol != SMC_PROTO_IPV6)
-		return -EPROTONOSUPPORT;
-	sock->ops = &smc_sock_ops;
-	sock->state = SS_UNCONNECTED;
-	sk = smc_sock_alloc(net, sock, protocol, GFP_KERNEL, kern);
-	if (!sk)
-		return -ENOBUFS;
-	smc = smc_sk(sk);
-	rc = smc_carrier_create(&smc->carrier, net,
-				protocol == SMC_PROTO_IPV6 ? PF_INET6 : PF_INET, kern);
-	if (rc) {
-		sock_orphan(sk);
-		sock->sk = NULL;
-		sock_put(sk);
+	rc = smc_carrier_create(&smc->carrier, net, smc_sock_is_ipv6(sk) ? PF_INET6 : PF_INET,
+				kern);
+	if (rc)
 		return rc;
-	}
 	smc_carrier_share(&smc->carrier, sock);
 	smc_sockopt_mirror(smc);
 	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_policy_net(net)->hs_limit));
@@ -714,6 +708,29 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	smc_sock_hash(smc);
 	return 0;
+}
+
+static int smc_create(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct sock *sk;
+	int rc;
+
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol != SMC_PROTO_IPV4 && protocol != SMC_PROTO_IPV6)
+		return -EPROTONOSUPPORT;
+	sock->ops = &smc_af_ops;
+	sock->state = SS_UNCONNECTED;
+	sk = smc_sock_alloc(net, sock, protocol, kern);
+	if (!sk)
+		return -ENOBUFS;
+	rc = smc_af_setup(smc_sk(sk), kern);
+	if (rc) {
+		sock_orphan(sk);
+		sock->sk = NULL;
+		sock_put(sk);
+	}
+	return rc;
 }
 
 static const struct net_proto_family smc_family = {

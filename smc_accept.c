@@ -340,27 +340,27 @@ static void child_start(struct smc_listener *l, struct smc_sock *child)
  * Charged to the listener's owner. At its limit nobody is to be killed, or wait, for a
  * connection that can be TCP: the socket then is nobody's, and will find no ring.
  */
-static struct sock *child_sk(struct sock *lsk, struct socket *sock, int kern)
+static struct sock *child_sk(struct sock *lsk, int kern)
 {
 	struct mem_cgroup *memcg = smc_sock_memcg(lsk), *old;
 	struct sock *sk = NULL;
 
 	if (memcg) {
 		old = set_active_memcg(memcg);
-		sk = smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol,
-				    GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN, kern);
+		sk = smc_sock_alloc_child(lsk, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN,
+					  kern);
 		set_active_memcg(old);
 	}
-	return sk ?: smc_sock_alloc(sock_net(lsk), sock, lsk->sk_protocol, GFP_KERNEL, kern);
+	return sk ?: smc_sock_alloc_child(lsk, GFP_KERNEL, kern);
 }
 
-static struct smc_sock *child_alloc(const struct smc_sock *parent, struct socket *sock, int kern)
+static struct smc_sock *child_alloc(const struct smc_sock *parent, int kern)
 {
 	struct sock *lsk = smc_sock_sk((struct smc_sock *)parent);
 	struct smc_sock *child;
 	struct sock *sk;
 
-	sk = child_sk(lsk, sock, kern);
+	sk = child_sk(lsk, kern);
 	if (!sk)
 		return NULL;
 	smc_sock_inherit(sk, lsk);
@@ -376,7 +376,7 @@ static int take_child(struct smc_listener *l, struct smc_sock *smc)
 	struct smc_sock *child;
 	int rc;
 
-	child = child_alloc(smc, NULL, 0);
+	child = child_alloc(smc, 0);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
@@ -793,7 +793,7 @@ int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool
 	struct smc_sock *child;
 	int rc;
 
-	child = child_alloc(smc, NULL, kern);
+	child = child_alloc(smc, kern);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_carrier_create_child(&child->carrier, &smc->carrier);

@@ -67,6 +67,9 @@ static struct site sites[] = {
 	SITE(SOCK_PROC, "load"),
 	SITE(CARRIER_LEARN, "load"),
 	SITE(SOCK_FAMILY, "load"),
+	SITE(INET_PROTO4, "load"),
+	SITE(INET_PROTO6, "load"),
+	SITE(INET_PROTOSW6, "load"),
 
 	SITE(STATS_PERCPU, "netns"),
 	SITE(STATS_PROC, "netns"),

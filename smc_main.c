@@ -16,6 +16,7 @@
 #include <smc/fault.h>
 #include <smc/hs.h>
 #include <smc/ib.h>
+#include <smc/inet.h>
 #include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>
@@ -47,8 +48,8 @@ static int __init core_init(void)
 
 /*
  * Lower parts first; link groups after the devices, so that at the end they can still
- * tell their peers. The family comes last and goes first: with it users and peers
- * come in.
+ * tell their peers. The family comes last, with its second door, and goes first: with it
+ * users and peers come in.
  */
 static const struct part parts[] = {
 #ifdef SMC_FAULT
@@ -69,6 +70,7 @@ static const struct part parts[] = {
 	{ "PNET table's netlink", smc_netlink_pnet_init, smc_netlink_pnet_exit },
 	{ "TCP option", smc_option_init, smc_option_exit },
 	{ "socket family", smc_af_init, smc_af_exit },
+	{ "IPPROTO_SMC", smc_inet_init, smc_inet_exit },
 };
 
 static void stop(int n)
@@ -107,4 +109,6 @@ MODULE_DESCRIPTION("SMC socket address family");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");
 MODULE_ALIAS_NETPROTO(PF_SMC);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET, 256 /* IPPROTO_SMC */, 1 /* SOCK_STREAM */);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET6, 256 /* IPPROTO_SMC */, 1 /* SOCK_STREAM */);
 MODULE_ALIAS_GENL_FAMILY(SMC_GENL_FAMILY_NAME);

@@ -9,6 +9,7 @@
 #include <linux/memcontrol.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
+#include <linux/security.h>
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
@@ -34,8 +35,12 @@ static struct sock_bucket table[2][TABLE_SIZE];
 
 /* ---- protos ------------------------------------------------------------------ */
 
-/* Core calls this for SO_KEEPALIVE where it does not bring the option to us (6.1). */
-static void prot_keepalive(struct sock *sk, int on)
+/**
+ * smc_sock_keepalive() - SO_KEEPALIVE where core does not bring the option to us (6.1)
+ * @sk: our socket, locked
+ * @on: value
+ */
+void smc_sock_keepalive(struct sock *sk, int on)
 {
 	struct sock *csk = smc_sk(sk)->carrier.sock->sk;
 
@@ -49,14 +54,14 @@ static void prot_keepalive(struct sock *sk, int on)
 static struct proto smc_prot = {
 	.name		= "SMC",
 	.owner		= THIS_MODULE,
-	.keepalive	= prot_keepalive,
+	.keepalive	= smc_sock_keepalive,
 	.obj_size	= sizeof(struct smc_sock),
 };
 
 static struct proto smc6_prot = {
 	.name		= "SMC6",
 	.owner		= THIS_MODULE,
-	.keepalive	= prot_keepalive,
+	.keepalive	= smc_sock_keepalive,
 	.obj_size	= sizeof(struct smc6_sock),
 #ifdef SMC_HAVE_IPV6_PINFO_OFFSET
 	.ipv6_pinfo_offset = offsetof(struct smc6_sock, inet6),
@@ -75,43 +80,95 @@ static void sock_destruct(struct sock *sk)
 
 	WARN_ON_ONCE(smc->conn);
 	WARN_ON_ONCE(smc->carrier.sock);
+	if (!smc->inet_destruct)
+		return;
+	/* it insists on both; a child may go before anybody has accepted it */
+	smc_sk_state_store(sk, TCP_CLOSE);
+	sock_set_flag(sk, SOCK_DEAD);
+	smc->inet_destruct(sk);
+}
+
+/*
+ * The carrier's lock is taken under ours, and is a lock of AF_INET or AF_INET6, too. Those
+ * of AF_SMC have a class already.
+ */
+static void own_lock_class(struct sock *sk)
+{
+	static struct lock_class_key key, slock_key;
+
+	sock_lock_init_class_and_name(sk, "slock-IPPROTO_SMC", &slock_key, "sk_lock-IPPROTO_SMC",
+				      &key);
 }
 
 /**
- * smc_sock_alloc() - allocate and initialise a socket without a carrier
- * @net: namespace
- * @sock: application's socket, or NULL for a child that waits for accept()
- * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
- * @gfp: flags
- * @kern: as given to create
- *
- * Return: the socket with one reference, or NULL.
+ * smc_sock_setup() - our part of a new socket
+ * @sk: fresh from sock_init_data(), its family and protocol set
+ * @inet_destruct: an inet socket's destructor; NULL for AF_SMC
  */
-struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, gfp_t gfp,
-			    int kern)
+void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 {
-	struct proto *prot = protocol == SMC_PROTO_IPV6 ? &smc6_prot : &smc_prot;
-	struct smc_sock *smc;
-	struct sock *sk;
+	struct smc_sock *smc = smc_sk(sk);
 
-	sk = smc_fault_null(SOCK, sk_alloc(net, PF_SMC, gfp, prot, kern));
-	if (!sk)
-		return NULL;
-	sock_init_data(sock, sk);
 	sk->sk_type = SOCK_STREAM;
-	sk->sk_protocol = protocol;
 	sk->sk_destruct = sock_destruct;
 	smc_sk_state_store(sk, TCP_CLOSE);
-
-	smc = smc_sk(sk);
+	smc->inet_destruct = inet_destruct;
+	if (inet_destruct)
+		own_lock_class(sk);
 #if IS_ENABLED(CONFIG_IPV6)
-	if (protocol == SMC_PROTO_IPV6)
+	if (smc_sock_is_ipv6(sk))
 		smc->inet.pinet6 = &container_of(smc, struct smc6_sock, smc)->inet6;
 #endif
 	spin_lock_init(&smc->state_lock);
 	smc->seen = -1;
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);
+}
+
+static struct sock *alloc_sk(struct net *net, int family, struct proto *prot, gfp_t gfp, int kern)
+{
+	return smc_fault_null(SOCK, sk_alloc(net, family, gfp, prot, kern));
+}
+
+/**
+ * smc_sock_alloc() - allocate and initialise a socket of AF_SMC without a carrier
+ * @net: namespace
+ * @sock: application's socket
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
+ * @kern: as given to create
+ *
+ * Return: the socket with one reference, or NULL.
+ */
+struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct proto *prot = protocol == SMC_PROTO_IPV6 ? &smc6_prot : &smc_prot;
+	struct sock *sk = alloc_sk(net, PF_SMC, prot, GFP_KERNEL, kern);
+
+	if (!sk)
+		return NULL;
+	sock_init_data(sock, sk);
+	sk->sk_protocol = protocol;
+	smc_sock_setup(sk, NULL);
+	return sk;
+}
+
+/**
+ * smc_sock_alloc_child() - allocate and initialise a socket that waits for accept()
+ * @parent: listener, whose family and protocol it has
+ * @gfp: flags
+ * @kern: as given to accept()
+ *
+ * Return: the socket with one reference, or NULL.
+ */
+struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern)
+{
+	struct sock *sk = alloc_sk(sock_net(parent), parent->sk_family, parent->sk_prot, gfp, kern);
+
+	if (!sk)
+		return NULL;
+	sock_init_data(NULL, sk);
+	sk->sk_protocol = parent->sk_protocol;
+	smc_sock_setup(sk, smc_sk(parent)->inet_destruct);
 	return sk;
 }
 
@@ -143,15 +200,15 @@ void smc_sock_inherit(struct sock *sk, const struct sock *parent)
 	}
 #endif
 	sk->sk_uid = parent->sk_uid;
+	/* what accept() then makes the label of an inet socket's inode */
+	security_sk_clone(parent, sk);
 }
 
 /* ---- table ------------------------------------------------------------------- */
 
 static struct sock_bucket *bucket_of(struct smc_sock *smc)
 {
-	int proto = smc_sock_sk(smc)->sk_protocol == SMC_PROTO_IPV6;
-
-	return &table[proto][hash_ptr(smc, TABLE_BITS)];
+	return &table[smc_sock_is_ipv6(smc_sock_sk(smc))][hash_ptr(smc, TABLE_BITS)];
 }
 
 /**
@@ -255,9 +312,9 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 }
 
 /**
- * smc_sock_walk() - visit the sockets of a namespace and protocol
+ * smc_sock_walk() - visit the sockets of a namespace and address family
  * @net: namespace, NULL: all
- * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6; those of IPPROTO_SMC are among them
  * @pos: where to begin (0 at first); where it stopped afterwards
  * @fn: called under a spinlock; non-zero stops at this socket
  * @arg: for @fn

@@ -115,6 +115,9 @@ static void push_locked(struct smc_sock *smc)
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}
+	/* core lets nobody but inet sockets have it */
+	if (sk->sk_family != PF_SMC)
+		csk->sk_reuseport = sk->sk_reuseport;
 	release_sock(csk);
 #endif
 }

@@ -41,6 +41,7 @@ EXEMPT = {
     ("smc_core.c", "__xa_store"): "replaces the index's mark, needs no memory",
     ("smc_carrier.c", "kernel_recvmsg"): "only drops what TCP has at hand",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
+    ("smc_inet.c", "inet_register_protosw"): "does not say whether it did",
     ("smc_fault.c", "*"): "is not part of the module that users run",
     ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }

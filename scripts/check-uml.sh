@@ -53,7 +53,7 @@ plain)
 	run_options=(--bed uml)
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
-	api="inet smc smc_mapped smc6 smc_to_inet"
+	api="inet smc smc_mapped smc6 smc_to_inet ipproto ipproto6"
 	;;
 coverage)
 	p=cov
@@ -61,7 +61,7 @@ coverage)
 	coverage=$top/build/coverage/runs
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
-	api="inet smc smc_mapped smc6 smc_to_inet"
+	api="inet smc smc_mapped smc6 smc_to_inet ipproto ipproto6"
 	;;
 debug)
 	p=debug
@@ -70,7 +70,7 @@ debug)
 	# what takes time there is packets
 	bulk="stream:4 random:1 pingpong:20 urgent:5 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	mtu=(--mtu 9000)
-	api="smc smc_to_inet"
+	api="smc smc_to_inet ipproto"
 	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
 	;;
 esac
@@ -81,7 +81,7 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 
 # the socket API, TCP being the norm
 aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
-	--env "API=$api" --timeout 900
+	--env "API=$api" --timeout 1200
 
 # does the bed notice what it must notice?
 [ "$flavour" = coverage ] || aside judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
@@ -94,6 +94,9 @@ run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$o
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
+# by the other door
+run "$p-ipproto" --topology netns --module ours "${mtu[@]}" "${traffic[@]}" --env FAMILY=ipproto \
+	--env "TRAFFIC=stream:16 pingpong:50 urgent:5 connects:50 parallel:8"
 run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
 	--timeout 400

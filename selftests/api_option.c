@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: queue lengths, options that act on the stream, sendfile(), mmap(), time stamps. */
+/*
+ * API cases: queue lengths, options that act on the stream, what a socket says it is,
+ * SO_REUSEPORT, sendfile(), mmap(), time stamps.
+ */
 #include <linux/smc.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -140,7 +145,7 @@ static void smc_level(struct api_env *e)
 	int fd, val = 1;
 	socklen_t len = sizeof(val);
 
-	if (e->proto->domain != AF_SMC)
+	if (!e->proto->smc)
 		return;
 	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	T_OK(setsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, sizeof(val)));
@@ -160,6 +165,108 @@ static void smc_level(struct api_env *e)
 	T_ERR(getsockopt(fd, SOL_SMC, 9999, &val, &len), EOPNOTSUPP);
 	len = -1;
 	T_ERR(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len), EINVAL);
+}
+
+static int int_option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	T_OK(getsockopt(fd, level, name, &val, &len));
+	return val;
+}
+
+static void check_identity(const struct api_env *e, int fd)
+{
+	T_EQ(int_option(fd, SOL_SOCKET, SO_DOMAIN), e->proto->domain);
+	T_EQ(int_option(fd, SOL_SOCKET, SO_PROTOCOL),
+	     e->proto->smc ? e->proto->protocol : IPPROTO_TCP);
+	T_EQ(int_option(fd, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+}
+
+/* What a socket says it is: new, listening, connected or accepted. */
+static void identity(struct api_env *e)
+{
+	struct tl_addr at;
+	int fd, rfd;
+
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	check_identity(e, fd);
+	close(fd);
+	fd = api_listener(e, &at);
+	check_identity(e, fd);
+	close(fd);
+	api_pair(e, &fd, &rfd);
+	check_identity(e, fd);
+}
+
+/* A ULP of that name was in the kernel once; it made a running TCP socket another one. */
+static void ulp_smc(struct api_env *e)
+{
+	int fd, rfd;
+
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_ERR(setsockopt(fd, SOL_TCP, TCP_ULP, "smc", sizeof("smc")), ENOENT);
+	close(fd);
+	api_pair(e, &fd, &rfd);
+	T_ERR(setsockopt(fd, SOL_TCP, TCP_ULP, "smc", sizeof("smc")),
+	      e->require == TL_MODE_SMCR ? EOPNOTSUPP : ENOENT);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+#define REUSERS		2
+#define REUSE_TRIES	64	/* that all go to one of two is no accident any more */
+
+static int reusing_listener(struct api_env *e, struct tl_addr *at)
+{
+	int fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	int on = 1;
+
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)));
+	T_EQ(int_option(fd, SOL_SOCKET, SO_REUSEPORT), 1);
+	T_OK(bind(fd, &at->sa, at->len));
+	T_OK(listen(fd, 4));
+	T_OK(getsockname(fd, &at->sa, &at->len));
+	return fd;
+}
+
+/* Several listeners of one port share its connections. */
+static void reuseport(struct api_env *e)
+{
+	struct tl_addr at = e->local;
+	struct pollfd p[REUSERS];
+	int got[REUSERS] = { 0 };
+	struct utsname u;
+	int fd = -1, rfd, on = 1;
+
+	T_OK(uname(&u));
+	if (e->proto->domain == AF_SMC && !strncmp(u.release, "6.1.", 4)) {
+		fd = T_OK(socket(e->proto->domain, SOCK_STREAM, e->proto->protocol));
+		T_ERR(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)), EOPNOTSUPP);
+		return;
+	}
+	for (int i = 0; i < REUSERS; i++) {
+		p[i].fd = reusing_listener(e, &at);
+		p[i].events = POLLIN;
+	}
+	for (int n = 0; n < REUSE_TRIES && !(got[0] && got[1]); n++) {
+		rfd = T_OK(r_socket(e, e->peer));
+		r_later(e, 0);
+		r_connect(e, rfd, &at);
+		T_EQ(poll(p, REUSERS, API_PATIENCE_MS), 1);
+		for (int i = 0; i < REUSERS; i++) {
+			if (!p[i].revents)
+				continue;
+			fd = T_OK(accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC));
+			got[i]++;
+		}
+		T_OK(r_join(e));
+		api_check_mode(e, fd);
+		api_roundtrip(e, fd, rfd, SEED + n);
+		close(fd);
+		T_OK(r_close(e, rfd));
+	}
+	T_TRUE(got[0] && got[1]);
 }
 
 #define LOW	20000	/* more than all messages of a handshake */
@@ -225,6 +332,9 @@ static const struct api_case cases[] = {
 	{ "mapped",		mapped,		0 },
 	{ "time_stamp",		time_stamp,	0 },
 	{ "smc_level",		smc_level,	0 },
+	{ "identity",		identity,	API_F_ROLES },
+	{ "ulp_smc",		ulp_smc,	API_F_ROLES },
+	{ "reuseport",		reuseport,	0 },
 	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
 };
 

@@ -55,7 +55,7 @@ struct rpc {
 	u64 seed;
 	u64 off;
 	u64 len;
-	char proto[8];
+	char proto[16];
 	struct tl_addr addr;
 	s64 ret;
 	s32 err;

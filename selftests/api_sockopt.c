@@ -61,7 +61,7 @@ static const struct option_name own_values[] = {
 	{ SOL_SOCKET, SO_INCOMING_CPU, ANY },
 	{ SOL_SOCKET, SO_INCOMING_NAPI_ID, ANY },
 	{ SOL_SOCKET, SO_PEERNAME, ANY },
-	/* AF_SMC has other numbers */
+	/* an SMC socket has other numbers, see identity */
 	{ SOL_SOCKET, SO_DOMAIN, ANY },
 	{ SOL_SOCKET, SO_PROTOCOL, ANY },
 	/* TCP lets them grow with the connection */
@@ -212,7 +212,7 @@ static const struct difference *find(const struct difference *list, const struct
 static const struct difference *exception(const struct api_env *e, const struct pair *p, int level,
 					  int name)
 {
-	return e->proto->domain == AF_SMC ? find(differences, p, level, name) : NULL;
+	return e->proto->smc ? find(differences, p, level, name) : NULL;
 }
 
 /* The answer that ours has to give where TCP says @norm to a value that is 0 or not. */
@@ -339,7 +339,10 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 /* Whether the kernel leaves the answer to the family. */
 static bool ours_to_answer(const struct api_env *e, int level, int name)
 {
-	if (e->proto->domain != AF_SMC)
+	if (!e->proto->smc)
+		return true;
+	/* by that door the oldest kernel lets it through */
+	if (e->proto->domain != AF_SMC && level == SOL_SOCKET && name == SO_REUSEPORT)
 		return true;
 	return !listed(not_for_families, level, name, ANY) &&
 	       !(kernel_before(6, 9) && listed(old_kernel, level, name, ANY));
@@ -533,11 +536,11 @@ static void options_exclude(struct api_env *e)
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(excluding); i++) {
 		exclude_by = &excluding[i];
-		if (e->proto->domain == AF_SMC && kernel_before(6, 7) &&
+		if (e->proto->smc && kernel_before(6, 7) &&
 		    exclude_by->level == SOL_SOCKET)
 			continue;
 		api_pair_of(e, exclude, &fd, &rfd);
-		if (e->proto->domain == AF_SMC && !tl_diag_get(fd, e->proto, &d)) {
+		if (e->proto->smc && !tl_diag_get(fd, e->proto, &d)) {
 			T_EQ(d.mode, TL_MODE_TCP);
 			T_EQ(d.reason, DECLINED_SOCKOPT);
 		}

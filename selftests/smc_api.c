@@ -209,7 +209,7 @@ static void bad_usage(void)
 	fprintf(stderr,
 		"usage: smc_api [options]             all on this host\n"
 		"       smc_api --agent [options]     the peer's part on another host\n"
-		"  --family F        smc, smc6, inet or inet6 (default smc)\n"
+		"  --family F        smc, smc6, ipproto, ipproto6, inet or inet6 (default smc)\n"
 		"  --peer-family F   family of the agent's sockets (default the same)\n"
 		"  --local ADDR      address of this host (default loopback)\n"
 		"  --remote ADDR     address of the agent's sockets, there an agent runs\n"

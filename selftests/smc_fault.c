@@ -569,6 +569,7 @@ static int options(int argc, char **argv)
 		{ "client-ns", required_argument, NULL, 'c' },
 		{ "addr", required_argument, NULL, 'a' },
 		{ "port", required_argument, NULL, 'p' },
+		{ "family", required_argument, NULL, 'F' },
 		{ "bytes", required_argument, NULL, 'b' },
 		{ "limit", required_argument, NULL, 'l' },
 		{ "fail-nth", required_argument, NULL, 'n' },
@@ -591,6 +592,11 @@ static int options(int argc, char **argv)
 			break;
 		case 'p':
 			opt.port = strtoul(optarg, NULL, 0);
+			break;
+		case 'F':
+			proto = tl_proto_find(optarg);
+			if (!proto)
+				return -1;
 			break;
 		case 'b':
 			opt.bytes = strtoul(optarg, NULL, 0);
@@ -638,11 +644,11 @@ int main(int argc, char **argv)
 	pid_t pid;
 	int rc;
 
+	proto = tl_proto_find("smc");
 	if (options(argc, argv)) {
 		fprintf(stderr, "usage: %s [OPTION...], see struct options\n", argv[0]);
 		return 2;
 	}
-	proto = tl_proto_find("smc");
 	signal(SIGPIPE, SIG_IGN);
 	if (pipe(ready) || pipe(stop) || pipe(story))
 		return 2;

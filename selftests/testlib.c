@@ -13,16 +13,20 @@
 
 #include "testlib.h"
 
+#define IPPROTO_SMC_	256	/* younger than the headers */
+
 static const struct tl_proto protos[] = {
-	{ "smc",	AF_SMC,		0, AF_INET,	true },
-	{ "smc6",	AF_SMC,		1, AF_INET6,	true },
-	{ "inet",	AF_INET,	0, AF_INET,	false },
-	{ "inet6",	AF_INET6,	0, AF_INET6,	false },
+	{ "smc",	AF_SMC,		0,		AF_INET,	true },
+	{ "smc6",	AF_SMC,		1,		AF_INET6,	true },
+	{ "ipproto",	AF_INET,	IPPROTO_SMC_,	AF_INET,	true },
+	{ "ipproto6",	AF_INET6,	IPPROTO_SMC_,	AF_INET6,	true },
+	{ "inet",	AF_INET,	0,		AF_INET,	false },
+	{ "inet6",	AF_INET6,	0,		AF_INET6,	false },
 };
 
 /**
  * tl_proto_find() - look up a value of --family
- * @name: smc, smc6, inet or inet6
+ * @name: smc, smc6, ipproto, ipproto6, inet or inet6
  *
  * Return: the entry, or NULL for any other name.
  */
@@ -36,7 +40,7 @@ const struct tl_proto *tl_proto_find(const char *name)
 }
 
 /**
- * tl_proto_variant() - the same transport with the other address family
+ * tl_proto_variant() - the same transport, by the same door, with either address family
  * @p: entry to start from
  * @af: AF_INET or AF_INET6
  *
@@ -45,7 +49,8 @@ const struct tl_proto *tl_proto_find(const char *name)
 const struct tl_proto *tl_proto_variant(const struct tl_proto *p, int af)
 {
 	for (size_t i = 0; i < TL_ARRAY_SIZE(protos); i++) {
-		if (protos[i].smc == p->smc && protos[i].af == af)
+		if (protos[i].smc == p->smc && protos[i].af == af &&
+		    !(protos[i].domain == AF_SMC) == !(p->domain == AF_SMC))
 			return &protos[i];
 	}
 	return NULL;
@@ -55,14 +60,15 @@ const struct tl_proto *tl_proto_variant(const struct tl_proto *p, int af)
  * tl_proto_available() - can this kernel make such a socket?
  * @p: family in question
  *
- * Return: false only if the family itself is missing; other errors are for the test to find.
+ * Return: false only if the family or protocol itself is missing; other errors are for the test
+ * to find.
  */
 bool tl_proto_available(const struct tl_proto *p)
 {
 	int fd = socket(p->domain, SOCK_STREAM, p->protocol);
 
 	if (fd < 0)
-		return errno != EAFNOSUPPORT;
+		return errno != EAFNOSUPPORT && errno != EPROTONOSUPPORT;
 	close(fd);
 	return true;
 }

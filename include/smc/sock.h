@@ -25,7 +25,7 @@ enum smc_mode {
 	SMC_MODE_SMC,
 };
 
-/* protocol argument of socket(AF_SMC, ...) */
+/* protocol argument of socket(AF_SMC, ...); also which half of the table */
 #define SMC_PROTO_IPV4	0
 #define SMC_PROTO_IPV6	1
 
@@ -61,6 +61,7 @@ enum smc_sock_flag {
  * @carrier_work: the carrier has ended with an error under a running connection
  * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
  * @bucket: table entry
+ * @inet_destruct: IPPROTO_SMC: core's destructor, for what generic code hangs on inet sockets
  */
 struct smc_sock {
 	struct inet_sock inet;
@@ -80,6 +81,7 @@ struct smc_sock {
 	struct work_struct carrier_work;
 	struct delayed_work cork_work;
 	struct hlist_node bucket;
+	void (*inet_destruct)(struct sock *sk);
 };
 
 /**
@@ -100,6 +102,13 @@ static inline struct smc_sock *smc_sk(const struct sock *sk)
 static inline struct sock *smc_sock_sk(struct smc_sock *smc)
 {
 	return &smc->inet.sk;
+}
+
+/* Whether its addresses are IPv6, by whichever door it came. */
+static inline bool smc_sock_is_ipv6(const struct sock *sk)
+{
+	return sk->sk_family == PF_INET6 ||
+	       (sk->sk_family == PF_SMC && sk->sk_protocol == SMC_PROTO_IPV6);
 }
 
 /* Whose limit the socket's memory counts against; NULL: nobody's. Lives as long as @sk. */
@@ -257,9 +266,13 @@ struct smc_sock_info {
 int smc_sock_init(void);
 void smc_sock_exit(void);
 
-/* Allocates and initialises; @sock may be NULL (child). No carrier yet. */
-struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, gfp_t gfp,
-			    int kern);
+/* Our part of a socket that core has just made; no carrier yet. */
+void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk));
+/* Allocates and initialises a socket of AF_SMC, or one like its listener. No carrier yet. */
+struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, int kern);
+struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern);
+/* For struct proto. */
+void smc_sock_keepalive(struct sock *sk, int on);
 /* A child takes over its listener's cgroups and owner. */
 void smc_sock_inherit(struct sock *sk, const struct sock *parent);
 /* Enters the table; the carrier exists. Leaves it; before the carrier goes. */

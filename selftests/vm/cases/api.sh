@@ -7,7 +7,8 @@
 #   API       pairs to run (default: all)
 #   API_ONLY  part of the names of smc_api's cases
 
-: "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc}"
+: "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
+	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc}"
 
 CASES=
 for c in $API; do
@@ -54,3 +55,9 @@ case_smc_mapped() { api smc6 smc6 smc ::ffff:10.0.0.; }
 case_smc6() { api smc6 smc6 smc fd00::; }
 case_smc_to_inet() { api smc inet tcp 10.0.0.; }
 case_inet_to_smc() { api inet smc '' 10.0.0.; }
+# the same sockets by the other door
+case_ipproto() { api ipproto ipproto smc 10.0.0.; }
+case_ipproto_mapped() { api ipproto6 ipproto6 smc ::ffff:10.0.0.; }
+case_ipproto6() { api ipproto6 ipproto6 smc fd00::; }
+case_ipproto_to_inet() { api ipproto inet tcp 10.0.0.; }
+case_ipproto_to_smc() { api ipproto smc smc 10.0.0.; }

@@ -15,7 +15,7 @@
 . /h/ends.sh
 
 CASES="baseline:60 start:300 namespaces:120 devices:300 admin:60 sockets:500 groups:500
-	links:1500 rest:1500 silence:300
+	links:1500 rest:1500 silence:300 door:300
 	option:300 every_site:60"
 export CASES
 
@@ -248,6 +248,13 @@ walk()
 case_sockets()
 {
 	walk "$SOCKETS"
+}
+
+# By IPPROTO_SMC: core has made the socket, and takes it back if it gets no carrier.
+case_door()
+{
+	ENDS="$ENDS --family ipproto"
+	walk '^(SOCK|CARRIER|CARRIER_CHILD|CARRIER_ACCEPT|LISTENER)$'
 }
 
 case_groups()

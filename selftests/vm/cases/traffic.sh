@@ -7,8 +7,10 @@
 #
 #   TRAFFIC   subtests NAME[:N] (default: all, 64 MiB each way)
 #   INTREE    client, server or nothing: who is the in-tree family
+#   FAMILY    of our sockets, smc_traffic's --family (default: smc)
 #   PATIENCE  ms in which a transfer must move on (default: smc_traffic's own)
 
+: "${FAMILY:=smc}"
 : "${TRAFFIC:=stream:64 random:8 pingpong:50 urgent:20 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
 
 CASES=
@@ -36,7 +38,7 @@ traffic()
 {
 	if [ "$HOST" = 1 ]; then
 		# shellcheck disable=SC2086 # an option or nothing
-		/t/smc_traffic server --family smc --require smc $SIDE &
+		/t/smc_traffic server --family "$FAMILY" --require smc $SIDE &
 		server=$!
 		await_server
 		sync_signal ready
@@ -44,7 +46,7 @@ traffic()
 	else
 		sync_wait ready || exit 1
 		# shellcheck disable=SC2086
-		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+		/t/smc_traffic client --connect "$(peer_addr)" --family "$FAMILY" --require smc \
 			--wait 10 --quit $SIDE "$(arg_of "$1")" ||
 			fail "client ended with $?"
 	fi
@@ -97,12 +99,12 @@ case_idle() { traffic idle; }
 case_crossed()
 {
 	# shellcheck disable=SC2086
-	/t/smc_traffic server --family smc --require smc --port 4431 $SIDE &
+	/t/smc_traffic server --family "$FAMILY" --require smc --port 4431 $SIDE &
 	server=$!
 	await_server 4431
 	sync_barrier up || exit 1
 	# shellcheck disable=SC2086
-	/t/smc_traffic client --connect "$(peer_addr)" --port 4431 --family smc \
+	/t/smc_traffic client --connect "$(peer_addr)" --port 4431 --family "$FAMILY" \
 		--require smc --wait 10 $SIDE connects:20 stream:2 || fail "client ended with $?"
 	sync_barrier finished 100 || exit 1
 	kill "$server"

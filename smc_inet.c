@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * IPPROTO_SMC: another door to the same sockets, socket(AF_INET or AF_INET6, SOCK_STREAM, 256).
+ * Core allocates them; from then on they are sockets of af_smc.c with a carrier. What the
+ * kernel sees of them: Documentation/decisions/0002-socket-identity-and-state.md.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/in.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <net/protocol.h>
+#include <net/sock.h>
+#include <smc/accept.h>
+#include <smc/af_smc.h>
+#include <smc/fault.h>
+#include <smc/inet.h>
+#include <smc/sock.h>
+
+/* Core has made it an inet socket. */
+static int inet_init_sk(struct sock *sk)
+{
+	smc_sock_setup(sk, sk->sk_destruct);
+	return smc_af_setup(smc_sk(sk), sk->sk_kern_sock);
+}
+
+/* Not the end of every socket: only of one that is refused while it is being made. */
+static void inet_destroy_sk(struct sock *sk)
+{
+	smc_accept_child_free(smc_sk(sk), false);
+}
+
+/* Core calls it after the above, which has done it. */
+static void inet_unhash_sk(struct sock *sk)
+{
+}
+
+static struct proto inet_prot = {
+	.name		= "INET_SMC",
+	.owner		= THIS_MODULE,
+	.init		= inet_init_sk,
+	.destroy	= inet_destroy_sk,
+	.unhash		= inet_unhash_sk,
+	.keepalive	= smc_sock_keepalive,
+	.obj_size	= sizeof(struct smc_sock),
+};
+
+static struct inet_protosw inet_sw = {
+	.type		= SOCK_STREAM,
+	.protocol	= IPPROTO_SMC,
+	.prot		= &inet_prot,
+	.ops		= &smc_af_ops,
+};
+
+static int __init inet4_init(void)
+{
+	int rc = smc_fault_rc(INET_PROTO4, -ENOBUFS, proto_register(&inet_prot, 1));
+
+	if (!rc)
+		inet_register_protosw(&inet_sw);
+	return rc;
+}
+
+static void inet4_exit(void)
+{
+	inet_unregister_protosw(&inet_sw);
+	proto_unregister(&inet_prot);
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static struct proto inet6_prot = {
+	.name		= "INET6_SMC",
+	.owner		= THIS_MODULE,
+	.init		= inet_init_sk,
+	.destroy	= inet_destroy_sk,
+	.unhash		= inet_unhash_sk,
+	.keepalive	= smc_sock_keepalive,
+	.obj_size	= sizeof(struct smc6_sock),
+#ifdef SMC_HAVE_IPV6_PINFO_OFFSET
+	.ipv6_pinfo_offset = offsetof(struct smc6_sock, inet6),
+#endif
+};
+
+static struct inet_protosw inet6_sw = {
+	.type		= SOCK_STREAM,
+	.protocol	= IPPROTO_SMC,
+	.prot		= &inet6_prot,
+	.ops		= &smc_af_ops,
+};
+
+/* Also where IPv6 was switched off at boot: then nobody gets as far as to ask for it. */
+static int __init inet6_init(void)
+{
+	int rc;
+
+	rc = smc_fault_rc(INET_PROTO6, -ENOBUFS, proto_register(&inet6_prot, 1));
+	if (rc)
+		return rc;
+	rc = smc_fault_rc(INET_PROTOSW6, -EPERM, inet6_register_protosw(&inet6_sw));
+	if (rc)
+		proto_unregister(&inet6_prot);
+	return rc;
+}
+
+static void inet6_exit(void)
+{
+	inet6_unregister_protosw(&inet6_sw);
+	proto_unregister(&inet6_prot);
+}
+#else
+static int __init inet6_init(void)
+{
+	return 0;
+}
+
+static void inet6_exit(void)
+{
+}
+#endif
+
+/**
+ * smc_inet_init() - open the door
+ *
+ * Return: 0 or -errno.
+ */
+int __init smc_inet_init(void)
+{
+	int rc;
+
+	rc = inet4_init();
+	if (rc)
+		return rc;
+	rc = inet6_init();
+	if (rc)
+		inet4_exit();
+	return rc;
+}
+
+/** smc_inet_exit() - close the door; no socket is left */
+void smc_inet_exit(void)
+{
+	inet6_exit();
+	inet4_exit();
+}
