@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libsmc_preload.so: unmodified programs on AF_SMC stream sockets.
+ * libsmc_preload.so: unmodified programs on SMC stream sockets.
  *
- * Loaded by smc_run through LD_PRELOAD. TCP sockets become AF_SMC sockets in socket(); bind(),
- * listen() and connect() apply the port and address rules; getsockopt() keeps telling the
- * program that it has the TCP socket it asked for.
+ * Loaded by smc_run through LD_PRELOAD. TCP sockets become SMC sockets in socket(), by whichever
+ * of the kernel's two doors is open: IPPROTO_SMC, else AF_SMC. bind(), listen() and connect()
+ * apply the port and address rules; getsockopt() keeps telling the program that it has the TCP
+ * socket it asked for.
  *
  * There is no table of descriptors: whether one is an SMC socket is asked from the kernel each
- * time (SO_DOMAIN), so fork, dup, exec and descriptors passed from elsewhere need no care.
+ * time (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and descriptors passed from elsewhere need
+ * no care.
  */
 #define _GNU_SOURCE
 #include "smc_filter.h"
@@ -32,10 +34,12 @@
 #ifndef AF_SMC
 #define AF_SMC 43
 #endif
+/* An enum where the C library has it */
+#define PROTO_SMC 256
 /* tcpi_state of an idle socket; linux/tcp.h has no name for it */
 #define TCP_STATE_CLOSE 7
-/* After "not available" the kernel is not asked again for this long: each question may start
- * modprobe.
+/* After "not available" the kernel is not asked again at that door for this long: each question
+ * may start modprobe.
  */
 #define RETRY_SECONDS 30
 #define MAX_BUFFER (INT_MAX / 2)
@@ -49,11 +53,21 @@ int smc_wrap_listen(int fd, int backlog) __asm__("listen") SMC_EXPORTED;
 int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	__asm__("getsockopt") SMC_EXPORTED;
 
+/* The ways to an SMC socket, in the order in which they are tried. */
+enum door {
+	DOOR_PROTOCOL,	/* socket(AF_INET or AF_INET6, SOCK_STREAM, IPPROTO_SMC) */
+	DOOR_FAMILY,	/* socket(AF_SMC, SOCK_STREAM, 0 or 1) */
+	DOORS
+};
+
+static const char *const door_names[DOORS] = { "IPPROTO_SMC", "AF_SMC" };
+
 /**
  * struct preload - everything the library knows; constant after setup() but for the atomics
  * @calls: next socket(), getsockopt() and bind() in the chain
  * @connect: next connect()
  * @listen: next listen()
+ * @use: which doors may be tried
  * @debug: say what happens to each socket
  * @rcvbuf: SO_RCVBUF for each SMC socket, 0 = the module's default
  * @sndbuf: the same for SO_SNDBUF
@@ -62,7 +76,7 @@ int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
  * @stderr_ino: its inode
  * @got_rcvbuf: what getsockopt(SO_RCVBUF) said after @rcvbuf had been set
  * @got_sndbuf: the same for @sndbuf
- * @retry_at: per family: second of the monotonic clock until which TCP is used at once
+ * @retry_at: per door and family: until when (seconds, monotonic clock) it is not tried
  * @warned_tcp: the warning about TCP instead of SMC was given
  * @warned_size: the warning about buffer sizes was given
  */
@@ -70,6 +84,7 @@ static struct preload {
 	struct smc_swap_calls calls;
 	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
 	int (*listen)(int fd, int backlog);
+	bool use[DOORS];
 	bool debug;
 	int rcvbuf;
 	int sndbuf;
@@ -78,7 +93,7 @@ static struct preload {
 	ino_t stderr_ino;
 	atomic_int got_rcvbuf;
 	atomic_int got_sndbuf;
-	atomic_long retry_at[2];
+	atomic_long retry_at[DOORS][2];
 	atomic_bool warned_tcp;
 	atomic_bool warned_size;
 } pre;
@@ -151,12 +166,24 @@ static int read_size(const char *name)
 	return size;
 }
 
+static void read_family(void)
+{
+	const char *text = getenv("SMC_SOCK_FAMILY");
+	bool any = !text || !*text || !strcmp(text, "auto");
+
+	pre.use[DOOR_PROTOCOL] = any || !strcmp(text, "inet");
+	pre.use[DOOR_FAMILY] = any || !strcmp(text, "smc");
+	if (!pre.use[DOOR_PROTOCOL] && !pre.use[DOOR_FAMILY])
+		refuse("SMC_SOCK_FAMILY is auto, inet or smc, not '%s'", text);
+}
+
 static void read_environment(void)
 {
 	const char *text = getenv("SMC_DEBUG");
 	char why[256];
 
 	pre.debug = text && *text && strcmp(text, "0");
+	read_family();
 	pre.rcvbuf = read_size("SMC_RCVBUF");
 	pre.sndbuf = read_size("SMC_SNDBUF");
 	text = getenv("SMC_RUN_FILTER");
@@ -206,21 +233,28 @@ static void loaded(void)
 		_exit(0);
 }
 
-/* Returns 0 or 1, the protocol of an AF_SMC socket, or -1 for any other descriptor. */
-static int smc_protocol(int fd)
+static int int_option(int fd, int name)
 {
-	int domain = 0, protocol = 0, saved = errno;
 	socklen_t len = sizeof(int);
-	int rc = -1;
+	int val = -1;
 
-	if (pre.calls.getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-	    domain == AF_SMC) {
-		len = sizeof(int);
-		if (pre.calls.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0)
-			rc = protocol == 1;
-	}
+	return pre.calls.getsockopt(fd, SOL_SOCKET, name, &val, &len) ? -1 : val;
+}
+
+/* The family of an SMC socket's addresses, AF_INET or AF_INET6; -1 for any other descriptor. */
+static int smc_family(int fd)
+{
+	int saved = errno;
+	int domain = int_option(fd, SO_DOMAIN);
+	int family = -1;
+
+	if (domain == AF_SMC)
+		family = int_option(fd, SO_PROTOCOL) == 1 ? AF_INET6 : AF_INET;
+	else if ((domain == AF_INET || domain == AF_INET6) &&
+		 int_option(fd, SO_PROTOCOL) == PROTO_SMC)
+		family = domain;
 	errno = saved;
-	return rc;
+	return family;
 }
 
 static long now(void)
@@ -255,12 +289,16 @@ static const char *advice(int err)
 		return "load the smc module (modprobe smc)";
 	case EPERM:
 	case EACCES:
-		return "a seccomp filter or security policy must allow AF_SMC sockets";
+		return "a seccomp filter or security policy must allow such sockets";
 	case ENOMEM:
 	case ENOBUFS:
 	case EMFILE:
 	case ENFILE:
 		return "the system is short of resources";
+	case EPROTONOSUPPORT:
+		if (!smc_module_loaded())
+			return "load the smc module (modprobe smc)";
+		/* fall through */
 	default:
 		return "check that the loaded smc module fits this kernel (dmesg)";
 	}
@@ -271,14 +309,13 @@ static bool is_transient(int err)
 	return err == ENOMEM || err == ENOBUFS || err == EMFILE || err == ENFILE || err == EINTR;
 }
 
-static void note_failure(int err, int protocol)
+static void note_failure(int err, enum door door)
 {
 	int saved = errno;
 
-	if (!is_transient(err))
-		atomic_store(&pre.retry_at[protocol], now() + RETRY_SECONDS);
 	if (!atomic_exchange(&pre.warned_tcp, true))
-		say("no SMC, using TCP: socket(AF_SMC): %s; %s", strerror(err), advice(err));
+		say("no SMC, using TCP: socket(%s): %s; %s", door_names[door], strerror(err),
+		    advice(err));
 	errno = saved;
 }
 
@@ -301,19 +338,51 @@ static void set_size(int fd, int size, int force, int plain, atomic_int *got, co
 		    what, have / 2, size, plain == SO_RCVBUF ? "rmem_max" : "wmem_max");
 }
 
+static int open_at(enum door door, int domain, int type)
+{
+	if (door == DOOR_PROTOCOL)
+		return pre.calls.socket(domain, type, PROTO_SMC);
+	return pre.calls.socket(AF_SMC, type, domain == AF_INET6);
+}
+
+/*
+ * Tries the doors; -1 if there is no SMC socket. *@last is the last one that was asked, DOORS if
+ * none, and errno its answer.
+ */
+static int open_smc(int domain, int type, enum door *last)
+{
+	long second = now();
+	int fd;
+
+	*last = DOORS;
+	for (enum door door = 0; door < DOORS; door++) {
+		atomic_long *retry_at = &pre.retry_at[door][domain == AF_INET6];
+
+		if (!pre.use[door] || second < atomic_load(retry_at))
+			continue;
+		*last = door;
+		fd = open_at(door, domain, type);
+		/* behind the other door it would be the same */
+		if (fd >= 0 || is_transient(errno))
+			return fd;
+		atomic_store(retry_at, second + RETRY_SECONDS);
+		debug("no socket(%s): %s", door_names[door], strerror(errno));
+	}
+	return -1;
+}
+
 static int open_instead(int domain, int type, int protocol)
 {
-	int smc_proto = domain == AF_INET6;
+	const char *family = domain == AF_INET6 ? "AF_INET6" : "AF_INET";
 	int saved = errno;
+	enum door door;
 	int fd, err;
 
-	if (now() < atomic_load(&pre.retry_at[smc_proto]))
-		return pre.calls.socket(domain, type, protocol);
-	fd = pre.calls.socket(AF_SMC, type, smc_proto);
+	fd = open_smc(domain, type, &door);
 	if (fd >= 0) {
 		set_size(fd, pre.rcvbuf, SO_RCVBUFFORCE, SO_RCVBUF, &pre.got_rcvbuf, "receive");
 		set_size(fd, pre.sndbuf, SO_SNDBUFFORCE, SO_SNDBUF, &pre.got_sndbuf, "send");
-		debug("socket(%s) = %d uses AF_SMC", smc_proto ? "AF_INET6" : "AF_INET", fd);
+		debug("socket(%s) = %d uses %s", family, fd, door_names[door]);
 		errno = saved;
 		return fd;
 	}
@@ -321,10 +390,9 @@ static int open_instead(int domain, int type, int protocol)
 	errno = saved;
 	fd = pre.calls.socket(domain, type, protocol);
 	/* When TCP fails as well (no IPv6, no descriptor left) the cause is not SMC. */
-	if (fd >= 0) {
-		note_failure(err, smc_proto);
-		debug("socket(%s) = %d uses TCP: %s", smc_proto ? "AF_INET6" : "AF_INET", fd,
-		      strerror(err));
+	if (fd >= 0 && door != DOORS) {
+		note_failure(err, door);
+		debug("socket(%s) = %d uses TCP: %s", family, fd, strerror(err));
 	}
 	return fd;
 }
@@ -367,11 +435,11 @@ static bool is_idle(int fd)
 static int apply_filter(int fd, enum smc_filter_op op, const struct sockaddr *addr, socklen_t len)
 {
 	int saved = errno;
-	int protocol = smc_protocol(fd);
+	int family = smc_family(fd);
 
-	if (protocol < 0 || smc_filter_wants_smc(&pre.filter, op, addr, len) || !is_idle(fd))
+	if (family < 0 || smc_filter_wants_smc(&pre.filter, op, addr, len) || !is_idle(fd))
 		goto out;
-	if (smc_swap_to_tcp(fd, protocol ? AF_INET6 : AF_INET, atomic_load(&pre.got_rcvbuf),
+	if (smc_swap_to_tcp(fd, family, atomic_load(&pre.got_rcvbuf),
 			    atomic_load(&pre.got_sndbuf), &pre.calls) < 0) {
 		debug("socket %d cannot become TCP as a rule demands: %s", fd, strerror(errno));
 		return -1;
@@ -417,19 +485,16 @@ int smc_wrap_listen(int fd, int backlog)
 
 int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
-	int protocol, answer, rc;
+	int family, answer, rc;
 
 	ready();
 	rc = pre.calls.getsockopt(fd, level, name, val, len);
 	if (rc || level != SOL_SOCKET || (name != SO_DOMAIN && name != SO_PROTOCOL))
 		return rc;
-	protocol = smc_protocol(fd);
-	if (protocol < 0)
+	family = smc_family(fd);
+	if (family < 0)
 		return rc;
-	if (name == SO_DOMAIN)
-		answer = protocol ? AF_INET6 : AF_INET;
-	else
-		answer = IPPROTO_TCP;
+	answer = name == SO_DOMAIN ? family : IPPROTO_TCP;
 	/* The kernel has already cut the length to that of an int and found the buffer good. */
 	memcpy(val, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
 	return rc;

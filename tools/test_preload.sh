@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of smc_run and libsmc_preload.so. A kernel with AF_SMC is not needed: test/fake_smc.so
+# Tests of smc_run and libsmc_preload.so. A kernel with SMC is not needed: test/fake_smc.so
 # plays one below the library; the way back to TCP is tested with the real kernel.
 # shellcheck disable=SC2317,SC2016 # functions are called through expect, code is quoted
 
@@ -14,7 +14,7 @@ fake=$here/test/fake_smc.so
 probe=$here/test/sockprobe
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-unset LD_PRELOAD SMC_DEBUG SMC_RCVBUF SMC_SNDBUF SMC_RUN_FILTER
+unset LD_PRELOAD SMC_DEBUG SMC_RCVBUF SMC_SNDBUF SMC_RUN_FILTER SMC_SOCK_FAMILY
 
 for f in "$lib" "$fake" "$probe"; do
 	if [ ! -e "$f" ]; then
@@ -29,6 +29,14 @@ with_fake()
 	LD_PRELOAD="$lib:$fake" "$@"
 }
 
+# The same, and only one door is to be tried: inet or smc
+at_door()
+{
+	door=$1
+	shift
+	SMC_SOCK_FAMILY=$door LD_PRELOAD="$lib:$fake" "$@"
+}
+
 filtered()
 {
 	rules=$1
@@ -41,13 +49,17 @@ echo "KTAP version 1"
 # --- which sockets are converted ---
 tcp4='domain=2 protocol=6'
 tcp6='domain=10 protocol=6'
-expect 'AF_INET becomes AF_SMC 0, looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=0" \
+expect 'AF_INET becomes IPPROTO_SMC, looks like TCP' "ipproto $tcp4 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,4 show
-expect 'AF_INET6 becomes AF_SMC 1, looks like TCP' "smc1 $tcp6 nonblock=0 cloexec=0" \
+expect 'AF_INET6 becomes IPPROTO_SMC, looks like TCP' "ipproto6 $tcp6 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,6 show
-expect 'protocol IPPROTO_TCP is converted' "smc0 $tcp4 nonblock=0 cloexec=0" \
+expect 'by the other door: AF_SMC 0, looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=0" \
+	at_door smc "$probe" new,4 show
+expect 'by the other door: AF_SMC 1, looks like TCP' "smc1 $tcp6 nonblock=0 cloexec=0" \
+	at_door smc "$probe" new,6 show
+expect 'protocol IPPROTO_TCP is converted' "ipproto $tcp4 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,4,proto=6 show
-expect 'SOCK_NONBLOCK and SOCK_CLOEXEC are kept' "smc0 $tcp4 nonblock=1 cloexec=1" \
+expect 'SOCK_NONBLOCK and SOCK_CLOEXEC are kept' "ipproto $tcp4 nonblock=1 cloexec=1" \
 	with_fake "$probe" new,4,nonblock,cloexec show
 expect 'SOCK_DGRAM is left alone' 'tcp domain=2 protocol=17 nonblock=0 cloexec=0' \
 	with_fake "$probe" new,4,dgram show
@@ -62,28 +74,77 @@ fi
 expect 'a short buffer for SO_DOMAIN is cut' '1 02eeeeee' with_fake "$probe" new,4 shortopt
 expect 'without the library nothing is converted' "tcp $tcp4 nonblock=0 cloexec=0" \
 	env LD_PRELOAD="$fake" "$probe" new,4 show
-expect 'a duplicate looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=0" \
+expect 'a duplicate looks like TCP' "ipproto $tcp4 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,4 dup show
-expect 'a forked child sees the same' "smc0 $tcp4 nonblock=0 cloexec=0" \
+expect 'a forked child sees the same' "ipproto $tcp4 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,4 fork show
 expect 'threads' '0 bad' with_fake "$probe" threads
-expect 'connection, accepted socket looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=1
+expect 'connection, accepted socket looks like TCP' "ipproto $tcp4 nonblock=0 cloexec=1
 hello" with_fake "$probe" new,4 bind,127.0.0.1,0 listen other new,4 connect,127.0.0.1,@ \
 	send,hello other accept show recv
 log=$tmp/log
 FAKE_SMC_LOG=$log with_fake "$probe" new,4,nonblock >/dev/null
-expect 'one kernel call per socket' 'socket 43 2049 0' cat "$log"
+expect 'one kernel call per socket' 'socket 2 2049 256' cat "$log"
+
+# --- the other door ---
+no_ipproto()
+{
+	rm -f "$log"
+	FAKE_IPPROTO_ERRNO=$1 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,4 show
+}
+expect 'a kernel without IPPROTO_SMC: AF_SMC' "smc0 $tcp4 nonblock=0 cloexec=0" no_ipproto 93
+expect 'it is not asked again at once' 'socket 2 1 256
+socket 43 1 0
+socket 43 1 0' cat "$log"
+expect 'an IPPROTO_SMC that is forbidden: AF_SMC' "smc0 $tcp4 nonblock=0 cloexec=0" no_ipproto 13
+no_family()
+{
+	rm -f "$log"
+	FAKE_SMC_ERRNO=97 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,6 show
+}
+expect 'a sandbox without AF_SMC' "ipproto6 $tcp6 nonblock=0 cloexec=0" no_family
+expect 'where it is not even asked for' 'socket 2 1 256
+socket 10 1 256' cat "$log"
+neither()
+{
+	rm -f "$log"
+	FAKE_IPPROTO_ERRNO=93 FAKE_SMC_ERRNO=$1 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,4 show
+}
+expect_match 'no door: TCP, and what the last one said' \
+	"smc_run\[*\]: no SMC, using TCP: socket(AF_SMC): Address family *(modprobe smc)*
+tcp $tcp4 nonblock=0 cloexec=0" neither 97
+expect 'none is asked again at once' 'socket 2 1 256
+socket 43 1 0
+socket 2 1 0
+socket 2 1 0' cat "$log"
+short_of()
+{
+	rm -f "$log"
+	FAKE_IPPROTO_ERRNO=105 FAKE_SMC_LOG=$log with_fake "$probe" new,4 show
+}
+expect_match 'no memory at one door: the other is not tried' \
+	"smc_run\[*\]: no SMC, using TCP: socket(IPPROTO_SMC): No buffer space*resources*
+tcp $tcp4 nonblock=0 cloexec=0" short_of
+expect 'not tried indeed' 'socket 2 1 256
+socket 2 1 0' cat "$log"
+only_inet()
+{
+	FAKE_IPPROTO_ERRNO=93 at_door inet "$probe" new,4 show
+}
+expect_match 'IPPROTO_SMC or nothing' \
+	"smc_run\[*\]: no SMC, using TCP: socket(IPPROTO_SMC): Protocol not supported*
+tcp $tcp4 nonblock=0 cloexec=0" only_inet
 
 # --- retried as TCP ---
 no_smc()
 {
-	FAKE_SMC_ERRNO=$1 with_fake "$probe" new,4 new,6 new,4 show
+	FAKE_SMC_ERRNO=$1 at_door smc "$probe" new,4 new,6 new,4 show
 }
 
 warn='smc_run\[*\]: no SMC, using TCP: socket(AF_SMC): '
 for case in "97:Address family not supported by protocol; *(modprobe smc)*" \
 	"1:Operation not permitted; *seccomp*" "13:Permission denied; *seccomp*" \
-	"92:Protocol not available; *dmesg*" "93:Protocol not supported; *dmesg*" \
+	"92:Protocol not available; *dmesg*" "93:Protocol not supported; *(modprobe smc)*" \
 	"105:No buffer space available; *resources*"; do
 	expect_match "errno ${case%%:*}: TCP and one warning" "$warn${case#*:}
 tcp $tcp4 nonblock=0 cloexec=0" no_smc "${case%%:*}"
@@ -108,7 +169,7 @@ expect 'no descriptor left: the error of TCP, no warning' 'new: Too many open fi
 	with_fake "$probe" maxfiles,3 new,4
 quiet_daemon()
 {
-	FAKE_SMC_ERRNO=97 with_fake "$probe" "stderr,$tmp/data" new,4 mode
+	FAKE_SMC_ERRNO=97 at_door smc "$probe" "stderr,$tmp/data" new,4 mode
 	wc -c <"$tmp/data"
 }
 expect 'no warning into what is no longer stderr' 'tcp
@@ -140,7 +201,7 @@ setsockopt 1 32 65536' sizes_log new,4
 expect '-r and -t not set on other sockets' '' sizes_log new,4,dgram
 sizes_without_smc()
 {
-	FAKE_SMC_ERRNO=97 sizes_log new,4 2>/dev/null
+	FAKE_IPPROTO_ERRNO=93 FAKE_SMC_ERRNO=97 sizes_log new,4 2>/dev/null
 }
 expect '-r and -t not set on sockets retried as TCP' '' sizes_without_smc
 limited()
@@ -290,6 +351,14 @@ expect_usage 'bad SMC_RCVBUF from outside' "smc_run: SMC_RCVBUF needs a number*"
 	env SMC_RCVBUF=x ./smc_run true
 expect_match '-d tells about each socket' 'smc_run\[*\]: socket(AF_INET) = * uses *' \
 	env LD_PRELOAD="$fake" FAKE_SMC_ERRNO=1 ./smc_run -d "$probe" new,4
+expect '-f reaches the library' 'smc' ./smc_run -f smc sh -c 'echo "$SMC_SOCK_FAMILY"'
+expect '--family, too' 'inet' ./smc_run --family=inet sh -c 'echo "$SMC_SOCK_FAMILY"'
+expect_match '-d tells which door' 'smc_run\[*\]: socket(AF_INET) = 3 uses IPPROTO_SMC' \
+	with_fake env SMC_DEBUG=1 "$probe" new,4
+expect_usage 'bad family' "smc_run: option -f needs auto, inet or smc, not 'tcp'" \
+	./smc_run -f tcp true
+expect_usage 'bad SMC_SOCK_FAMILY from outside' "smc_run: SMC_SOCK_FAMILY is auto*" \
+	env SMC_SOCK_FAMILY=x ./smc_run true
 
 make -s install DESTDIR="$tmp/root" PREFIX=/usr >"$tmp/install.log" 2>&1
 sed -i "s|^libdir=/usr|libdir=$tmp/root/usr|" "$tmp/root/usr/bin/smc_run"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A kernel with AF_SMC for the tests of libsmc_preload.so, as a library below it.
+ * A kernel with SMC for the tests of libsmc_preload.so, as a library below it.
  *
- * An AF_SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer
- * as a kernel with AF_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail, FAKE_SMC_LOG names a
- * file that gets a line per call. FAKE_SMC_MAXBUF plays net.core.?mem_max.
+ * An SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer as a
+ * kernel with AF_SMC and IPPROTO_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail,
+ * FAKE_IPPROTO_ERRNO one with IPPROTO_SMC; FAKE_SMC_LOG names a file that gets a line per call. FAKE_SMC_MAXBUF plays net.core.?mem_max.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define FAKE_AF_SMC 43
+#define FAKE_IPPROTO_SMC 256
 #define MAX_SOCKETS 4096
 
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
@@ -33,7 +34,7 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	__asm__("setsockopt") SMC_EXPORTED;
 int fake_smc_protocol(int fd) __asm__("fake_smc_protocol") SMC_EXPORTED;
 
-/* Inode * 2 + protocol; an inode is used again only after its socket is gone */
+/* Inode * 4 + door * 2 + IPv6; an inode is used again only after its socket is gone */
 static atomic_ulong known[MAX_SOCKETS];
 
 static void *next(const char *name)
@@ -72,13 +73,13 @@ static atomic_ulong *find(int fd, int want_free)
 	for (i = 0; i < MAX_SOCKETS; i++) {
 		unsigned long v = atomic_load(&known[i]);
 
-		if (v / 2 == st.st_ino)
+		if (v / 4 == st.st_ino)
 			return &known[i];
 	}
 	for (i = 0; want_free && i < MAX_SOCKETS; i++) {
 		unsigned long none = 0;
 
-		if (atomic_compare_exchange_strong(&known[i], &none, st.st_ino * 2))
+		if (atomic_compare_exchange_strong(&known[i], &none, st.st_ino * 4))
 			return &known[i];
 	}
 	return NULL;
@@ -88,8 +89,8 @@ int fake_smc_protocol(int fd)
 {
 	atomic_ulong *entry = find(fd, 0);
 
-	/* The low bit is the protocol, entry 0 means forgotten */
-	return entry ? (int)(atomic_load(entry) & 1) : -1;
+	/* 0 and 1: AF_SMC; 2 and 3: IPPROTO_SMC. Entry 0 means forgotten */
+	return entry ? (int)(atomic_load(entry) & 3) : -1;
 }
 
 static void remember(int fd, int protocol)
@@ -99,7 +100,7 @@ static void remember(int fd, int protocol)
 
 	if (!entry || fstat(fd, &st))
 		abort();
-	atomic_store(entry, st.st_ino * 2 + (unsigned long)protocol);
+	atomic_store(entry, st.st_ino * 4 + (unsigned long)protocol);
 }
 
 static void forget(int fd)
@@ -113,12 +114,13 @@ static void forget(int fd)
 int fake_socket(int domain, int type, int protocol)
 {
 	int (*real)(int domain, int type, int protocol);
-	const char *err = getenv("FAKE_SMC_ERRNO");
-	int fd;
+	int door = domain != FAKE_AF_SMC;
+	const char *err = getenv(door ? "FAKE_IPPROTO_ERRNO" : "FAKE_SMC_ERRNO");
+	int fd, ipv6;
 
 	*(void **)&real = next("socket");
 	note("socket %d %d %d\n", domain, type, protocol);
-	if (domain != FAKE_AF_SMC) {
+	if (door && protocol != FAKE_IPPROTO_SMC) {
 		fd = real(domain, type, protocol);
 		if (fd >= 0)
 			forget(fd);
@@ -128,9 +130,10 @@ int fake_socket(int domain, int type, int protocol)
 		errno = atoi(err);
 		return -1;
 	}
-	fd = real(protocol ? AF_INET6 : AF_INET, type, IPPROTO_TCP);
+	ipv6 = door ? domain == AF_INET6 : protocol;
+	fd = real(ipv6 ? AF_INET6 : AF_INET, type, IPPROTO_TCP);
 	if (fd >= 0)
-		remember(fd, protocol);
+		remember(fd, door * 2 + ipv6);
 	return fd;
 }
 
@@ -164,10 +167,10 @@ int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	rc = real(fd, level, name, val, len);
 	if (rc || protocol < 0 || level != SOL_SOCKET || *len < sizeof(int))
 		return rc;
-	if (name == SO_DOMAIN)
+	if (name == SO_DOMAIN && protocol < 2)
 		*(int *)val = FAKE_AF_SMC;
 	else if (name == SO_PROTOCOL)
-		*(int *)val = protocol;
+		*(int *)val = protocol < 2 ? protocol : FAKE_IPPROTO_SMC;
 	return rc;
 }
 

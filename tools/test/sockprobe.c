@@ -50,21 +50,26 @@ static int int_option(int fd, int level, int name)
 	return v;
 }
 
-/* What the kernel, or the fake one, says without the library in between */
+/*
+ * What the kernel, or the fake one, says without the library in between: 0 and 1 are AF_SMC, 2 and
+ * 3 IPPROTO_SMC
+ */
 static int kernel_protocol(int fd)
 {
 	socklen_t len = sizeof(int);
 	int (*fake)(int fd);
-	int v = 0;
+	int v = 0, domain = 0;
 
 	*(void **)&fake = dlsym(RTLD_DEFAULT, "fake_smc_protocol");
 	if (fake)
 		return fake(fd);
-	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &v, &len) || v != 43)
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
 		return -1;
 	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &v, &len))
 		return -1;
-	return v;
+	if (domain == 43)
+		return v;
+	return v == 256 ? 2 + (domain == AF_INET6) : -1;
 }
 
 /* new,4|6[,nonblock][,cloexec][,proto=N][,dgram] */
@@ -94,14 +99,11 @@ static int step_new(int argc, char **argv)
 
 static int step_show(int argc, char **argv)
 {
-	int proto = kernel_protocol(cur);
-	char kernel[16] = "tcp";
+	static const char *const kernel[] = { "tcp", "smc0", "smc1", "ipproto", "ipproto6" };
 
 	(void)argc;
 	(void)argv;
-	if (proto >= 0)
-		snprintf(kernel, sizeof(kernel), "smc%d", proto);
-	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel,
+	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel[1 + kernel_protocol(cur)],
 	       int_option(cur, SOL_SOCKET, SO_DOMAIN), int_option(cur, SOL_SOCKET, SO_PROTOCOL),
 	       !!(fcntl(cur, F_GETFL) & O_NONBLOCK), !!(fcntl(cur, F_GETFD) & FD_CLOEXEC));
 	return 0;

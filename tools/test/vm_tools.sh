@@ -46,9 +46,9 @@ case_module()
 case_identity()
 {
 	same 'IPv4 socket' "$(/t/smc_run /t/sockprobe new,4,nonblock show)" \
-		"smc0 $AS_TCP4 nonblock=1 cloexec=0"
+		"ipproto $AS_TCP4 nonblock=1 cloexec=0"
 	same 'IPv6 socket' "$(/t/smc_run /t/sockprobe new,6,cloexec show)" \
-		"smc1 domain=10 protocol=6 nonblock=0 cloexec=1"
+		"ipproto6 domain=10 protocol=6 nonblock=0 cloexec=1"
 	same 'no library' "$(/t/sockprobe new,4 show)" "tcp $AS_TCP4 nonblock=0 cloexec=0"
 	same 'nothing on stderr' "$(/t/smc_run /t/sockprobe new,4 new,6 2>&1)" ''
 }
@@ -69,7 +69,7 @@ case_transfer()
 		same 'device' "$(json_values device sock -l "$PORT")" rxe0
 		touch /tmp/go
 		wait "$server" || fail "server: $(cat /tmp/server)"
-		same 'server' "$(cat /tmp/server)" "smc0 $AS_TCP4 nonblock=0 cloexec=1
+		same 'server' "$(cat /tmp/server)" "ipproto $AS_TCP4 nonblock=0 cloexec=1
 ping"
 	else
 		sync_wait ready || fail "server"
@@ -85,7 +85,7 @@ ping"
 		same 'role at the client' "$(json_values role sock -r "$PORT")" client
 		touch /tmp/go
 		wait "$client" || fail "client: $(cat /tmp/client)"
-		same 'client' "$(cat /tmp/client)" "smc0 $AS_TCP4 nonblock=0 cloexec=0
+		same 'client' "$(cat /tmp/client)" "ipproto $AS_TCP4 nonblock=0 cloexec=0
 pong"
 	fi
 	sync_barrier end
