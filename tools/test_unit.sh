@@ -1,0 +1,145 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Tests of smc_run enable, disable and status, on units below a folder.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+lib=$(pwd)/libsmc_preload.so
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+unset LD_PRELOAD SMC_DEBUG SMC_RCVBUF SMC_SNDBUF SMC_RUN_FILTER SMC_SOCK_FAMILY
+
+etc=$tmp/etc/systemd/system
+vendor=$tmp/usr/lib/systemd/system
+mkdir -p "$etc" "$vendor" "$tmp/run/systemd/system"
+
+# unit FILE LINE...
+unit()
+{
+	file=$1
+	shift
+	mkdir -p "${file%/*}"
+	printf '%s\n' "$@" > "$file"
+}
+
+run()
+{
+	./smc_run --root "$tmp" "$@" 2>&1 | grep -v 'services may not see'
+}
+
+dropin()
+{
+	cat "$etc/$1.service.d/zz-smc_run.conf"
+}
+
+# What the drop-in of unit $1 says after the first two lines
+settings()
+{
+	dropin "$1" | sed 1,2d
+}
+
+unit "$vendor/plain.service" '[Service]' 'ExecStart=/bin/true'
+sum=$(cksum < "$vendor/plain.service")
+
+echo "KTAP version 1"
+
+expect_rc 'status before: 3' 3 ./smc_run --root "$tmp" status plain
+expect 'enable' "plain.service: enabled by $etc/plain.service.d/zz-smc_run.conf" run enable plain
+expect 'the drop-in' "# Written by smc_run enable, removed by smc_run disable.
+[Service]
+Environment=\"LD_PRELOAD=$lib\"" dropin plain
+expect "the vendor's unit is untouched" "$sum" cksum < "$vendor/plain.service"
+expect_rc 'status: 0' 0 ./smc_run --root "$tmp" status plain.service
+run -x port=53 -r 64k -f smc enable plain > "$tmp/out"
+expect 'enabled again, with options' "Environment=\"LD_PRELOAD=$lib\"
+Environment=\"SMC_SOCK_FAMILY=smc\"
+Environment=\"SMC_RCVBUF=65536\"
+Environment=\"SMC_RUN_FILTER=-port=53\"" settings plain
+expect 'status shows the options' "plain.service: enabled by $etc/plain.service.d/zz-smc_run.conf
+  SMC_SOCK_FAMILY=smc
+  SMC_RCVBUF=65536
+  SMC_RUN_FILTER=-port=53" run status plain
+expect 'disable' 'plain.service: disabled' run disable plain
+gone()
+{
+	[ ! -e "$etc/plain.service.d" ] && echo gone
+}
+expect 'nothing is left' gone gone
+expect 'disable again' 'plain.service: not enabled' run disable plain
+
+unit "$vendor/heap.service" '[Service]' 'Environment=A=b "LD_PRELOAD=/usr/lib/libjemalloc.so" C=d'
+unit "$etc/heap.service.d/override.conf" '[Service]' 'Environment=E=f'
+run enable heap > "$tmp/out"
+expect "the unit's own LD_PRELOAD is kept" \
+	"Environment=\"LD_PRELOAD=/usr/lib/libjemalloc.so:$lib\"" settings heap
+run enable heap > "$tmp/out"
+expect 'and ours is not doubled' \
+	"Environment=\"LD_PRELOAD=/usr/lib/libjemalloc.so:$lib\"" settings heap
+run disable heap > "$tmp/out"
+expect 'other drop-ins stay' 'override.conf' ls "$etc/heap.service.d"
+unit "$etc/heap.service.d/reset.conf" '[Service]' 'Environment='
+run enable heap > "$tmp/out"
+expect 'Environment= forgets' "Environment=\"LD_PRELOAD=$lib\"" settings heap
+unit "$etc/heap.service.d/set.conf" '[Service]' 'Environment=LD_PRELOAD=/opt/x.so'
+run enable heap > "$tmp/out"
+expect 'the last drop-in decides' "Environment=\"LD_PRELOAD=/opt/x.so:$lib\"" settings heap
+
+unit "$vendor/box.service" '[Service]' 'RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX'
+run enable box > "$tmp/out"
+expect 'allowed families suffice for IPPROTO_SMC' "Environment=\"LD_PRELOAD=$lib\"" settings box
+run -f smc enable box > "$tmp/out"
+expect 'AF_SMC is added for -f smc' "Environment=\"LD_PRELOAD=$lib\"
+Environment=\"SMC_SOCK_FAMILY=smc\"
+RestrictAddressFamilies=AF_SMC" settings box
+unit "$vendor/deny.service" '[Service]' 'RestrictAddressFamilies=~AF_PACKET'
+run -f smc enable deny > "$tmp/out"
+expect 'but not to those that are denied' "Environment=\"LD_PRELOAD=$lib\"
+Environment=\"SMC_SOCK_FAMILY=smc\"" settings deny
+
+unit "$vendor/many@.service" '[Service]' 'Environment=LD_PRELOAD=/a.so'
+run enable many@one > "$tmp/out"
+expect 'an instance of a template' "Environment=\"LD_PRELOAD=/a.so:$lib\"" settings many@one
+unit "$vendor/act.service" '[Service]'
+unit "$vendor/act.socket" '[Socket]'
+expect_match 'socket activation is said' 'smc_run: the sockets that act.socket opens stay TCP*' \
+	run enable act
+unit "$vendor/jail.service" '[Service]' 'RootDirectory=/srv/jail'
+expect_match 'a root of its own is said' 'smc_run: jail.service has a root of its own*' \
+	run enable jail
+expect_match 'a library in the build tree is said' 'smc_run: services may not see *' \
+	./smc_run --root "$tmp" enable plain
+
+expect_rc 'no such unit: 1' 1 ./smc_run --root "$tmp" enable nobody
+expect_usage 'no name' 'smc_run: enable needs the name of one unit' ./smc_run --root "$tmp" enable
+expect_usage 'two names' 'smc_run: status needs the name of one unit' \
+	./smc_run --root "$tmp" status a b
+expect_usage 'a path is no name' "smc_run: '../x' is no name of a unit" \
+	./smc_run --root "$tmp" enable ../x
+expect_usage 'a socket has no program' 'smc_run: act.socket: only services have programs' \
+	./smc_run --root "$tmp" enable act.socket
+expect_usage 'a bad rule is found before it is written' "smc_run: rule 'port=0' is wrong*" \
+	./smc_run --root "$tmp" -x port=0 enable plain
+expect_usage '--root with a program' 'smc_run: option --root is for*' ./smc_run --root "$tmp" true
+printf '#!/bin/sh\necho ran\n' > "$tmp/enable"
+chmod +x "$tmp/enable"
+own_program()
+{
+	PATH=$tmp:$PATH ./smc_run -- enable
+}
+expect 'a program of that name' ran own_program
+if command -v systemd-analyze > /dev/null && [ -x /usr/bin/true ]; then
+	run enable plain > "$tmp/out"
+	verified()
+	{
+		systemd-analyze --root="$tmp" --man=no verify "$vendor/plain.service" 2>&1 |
+			grep -i zz-smc_run
+	}
+	expect 'systemd understands it' '' verified
+else
+	ktap_skip 'systemd understands it' 'no systemd-analyze'
+fi
+
+ktap_done
