@@ -298,10 +298,9 @@ static const char *advice(int err)
 	case EPROTONOSUPPORT:
 		if (!smc_module_loaded())
 			return "load the smc module (modprobe smc)";
-		/* fall through */
-	default:
-		return "check that the loaded smc module fits this kernel (dmesg)";
+		break;
 	}
+	return "check that the loaded smc module fits this kernel (dmesg)";
 }
 
 static bool is_transient(int err)

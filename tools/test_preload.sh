@@ -360,6 +360,33 @@ expect_usage 'bad family' "smc_run: option -f needs auto, inet or smc, not 'tcp'
 expect_usage 'bad SMC_SOCK_FAMILY from outside' "smc_run: SMC_SOCK_FAMILY is auto*" \
 	env SMC_SOCK_FAMILY=x ./smc_run true
 
+# --- --verify ---
+ver=$here/libsmc_verify.so
+# What is said at the end, without process and port numbers
+verified()
+{
+	rules=$1
+	shift
+	SMC_RUN_FILTER=$rules LD_PRELOAD="$lib:$ver:$fake" "$probe" "$@" 2>&1 >/dev/null |
+		sed 's/\[[0-9]*\]/[]/; s/1:[0-9][0-9]*/1:N/g'
+}
+verified_pair()
+{
+	verified "$1" new,4 bind,127.0.0.1,0 listen other new,4 connect,127.0.0.1,@ send,hello \
+		other accept recv
+}
+expect '--verify: a TCP connection, both ends' \
+	'smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
+smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
+smc_run[]: 0 of 2 connections by SMC-R' verified_pair '-addr=127.0.0.0/8'
+expect '--verify: nothing to say without connections' '' verified '' new,4
+expect_match '--verify: an SMC socket, of which this kernel knows nothing' \
+	'smc_run\[\]: 127.0.0.1:N to 127.0.0.1:N: not known: *
+smc_run\[\]: 0 of 2 connections by SMC-R' verified_pair ''
+expect '--verify preloads both' "$lib:$ver" ./smc_run --verify sh -c 'echo "$LD_PRELOAD"'
+expect_usage '--verify of a unit' 'smc_run: option --verify is for programs*' \
+	./smc_run --verify enable x
+
 make -s install DESTDIR="$tmp/root" PREFIX=/usr >"$tmp/install.log" 2>&1
 sed -i "s|^libdir=/usr|libdir=$tmp/root/usr|" "$tmp/root/usr/bin/smc_run"
 expect 'runs when installed' "$tmp/root/usr/lib/smc/libsmc_preload.so" \

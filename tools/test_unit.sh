@@ -25,7 +25,7 @@ unit()
 	printf '%s\n' "$@" > "$file"
 }
 
-run()
+units()
 {
 	./smc_run --root "$tmp" "$@" 2>&1 | grep -v 'services may not see'
 }
@@ -47,13 +47,13 @@ sum=$(cksum < "$vendor/plain.service")
 echo "KTAP version 1"
 
 expect_rc 'status before: 3' 3 ./smc_run --root "$tmp" status plain
-expect 'enable' "plain.service: enabled by $etc/plain.service.d/zz-smc_run.conf" run enable plain
+expect 'enable' "plain.service: enabled by $etc/plain.service.d/zz-smc_run.conf" units enable plain
 expect 'the drop-in' "# Written by smc_run enable, removed by smc_run disable.
 [Service]
 Environment=\"LD_PRELOAD=$lib\"" dropin plain
 expect "the vendor's unit is untouched" "$sum" cksum < "$vendor/plain.service"
 expect_rc 'status: 0' 0 ./smc_run --root "$tmp" status plain.service
-run -x port=53 -r 64k -f smc enable plain > "$tmp/out"
+units -x port=53 -r 64k -f smc enable plain > "$tmp/out"
 expect 'enabled again, with options' "Environment=\"LD_PRELOAD=$lib\"
 Environment=\"SMC_SOCK_FAMILY=smc\"
 Environment=\"SMC_RCVBUF=65536\"
@@ -61,54 +61,54 @@ Environment=\"SMC_RUN_FILTER=-port=53\"" settings plain
 expect 'status shows the options' "plain.service: enabled by $etc/plain.service.d/zz-smc_run.conf
   SMC_SOCK_FAMILY=smc
   SMC_RCVBUF=65536
-  SMC_RUN_FILTER=-port=53" run status plain
-expect 'disable' 'plain.service: disabled' run disable plain
+  SMC_RUN_FILTER=-port=53" units status plain
+expect 'disable' 'plain.service: disabled' units disable plain
 gone()
 {
 	[ ! -e "$etc/plain.service.d" ] && echo gone
 }
 expect 'nothing is left' gone gone
-expect 'disable again' 'plain.service: not enabled' run disable plain
+expect 'disable again' 'plain.service: not enabled' units disable plain
 
 unit "$vendor/heap.service" '[Service]' 'Environment=A=b "LD_PRELOAD=/usr/lib/libjemalloc.so" C=d'
 unit "$etc/heap.service.d/override.conf" '[Service]' 'Environment=E=f'
-run enable heap > "$tmp/out"
+units enable heap > "$tmp/out"
 expect "the unit's own LD_PRELOAD is kept" \
 	"Environment=\"LD_PRELOAD=/usr/lib/libjemalloc.so:$lib\"" settings heap
-run enable heap > "$tmp/out"
+units enable heap > "$tmp/out"
 expect 'and ours is not doubled' \
 	"Environment=\"LD_PRELOAD=/usr/lib/libjemalloc.so:$lib\"" settings heap
-run disable heap > "$tmp/out"
+units disable heap > "$tmp/out"
 expect 'other drop-ins stay' 'override.conf' ls "$etc/heap.service.d"
 unit "$etc/heap.service.d/reset.conf" '[Service]' 'Environment='
-run enable heap > "$tmp/out"
+units enable heap > "$tmp/out"
 expect 'Environment= forgets' "Environment=\"LD_PRELOAD=$lib\"" settings heap
 unit "$etc/heap.service.d/set.conf" '[Service]' 'Environment=LD_PRELOAD=/opt/x.so'
-run enable heap > "$tmp/out"
+units enable heap > "$tmp/out"
 expect 'the last drop-in decides' "Environment=\"LD_PRELOAD=/opt/x.so:$lib\"" settings heap
 
 unit "$vendor/box.service" '[Service]' 'RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX'
-run enable box > "$tmp/out"
+units enable box > "$tmp/out"
 expect 'allowed families suffice for IPPROTO_SMC' "Environment=\"LD_PRELOAD=$lib\"" settings box
-run -f smc enable box > "$tmp/out"
+units -f smc enable box > "$tmp/out"
 expect 'AF_SMC is added for -f smc' "Environment=\"LD_PRELOAD=$lib\"
 Environment=\"SMC_SOCK_FAMILY=smc\"
 RestrictAddressFamilies=AF_SMC" settings box
 unit "$vendor/deny.service" '[Service]' 'RestrictAddressFamilies=~AF_PACKET'
-run -f smc enable deny > "$tmp/out"
+units -f smc enable deny > "$tmp/out"
 expect 'but not to those that are denied' "Environment=\"LD_PRELOAD=$lib\"
 Environment=\"SMC_SOCK_FAMILY=smc\"" settings deny
 
 unit "$vendor/many@.service" '[Service]' 'Environment=LD_PRELOAD=/a.so'
-run enable many@one > "$tmp/out"
+units enable many@one > "$tmp/out"
 expect 'an instance of a template' "Environment=\"LD_PRELOAD=/a.so:$lib\"" settings many@one
 unit "$vendor/act.service" '[Service]'
 unit "$vendor/act.socket" '[Socket]'
 expect_match 'socket activation is said' 'smc_run: the sockets that act.socket opens stay TCP*' \
-	run enable act
+	units enable act
 unit "$vendor/jail.service" '[Service]' 'RootDirectory=/srv/jail'
 expect_match 'a root of its own is said' 'smc_run: jail.service has a root of its own*' \
-	run enable jail
+	units enable jail
 expect_match 'a library in the build tree is said' 'smc_run: services may not see *' \
 	./smc_run --root "$tmp" enable plain
 
@@ -131,7 +131,7 @@ own_program()
 }
 expect 'a program of that name' ran own_program
 if command -v systemd-analyze > /dev/null && [ -x /usr/bin/true ]; then
-	run enable plain > "$tmp/out"
+	units enable plain > "$tmp/out"
 	verified()
 	{
 		systemd-analyze --root="$tmp" --man=no verify "$vendor/plain.service" 2>&1 |

@@ -4,7 +4,8 @@
  *
  * An SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer as a
  * kernel with AF_SMC and IPPROTO_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail,
- * FAKE_IPPROTO_ERRNO one with IPPROTO_SMC; FAKE_SMC_LOG names a file that gets a line per call. FAKE_SMC_MAXBUF plays net.core.?mem_max.
+ * FAKE_IPPROTO_ERRNO one with IPPROTO_SMC; FAKE_SMC_LOG names a file that gets a line per call.
+ * FAKE_SMC_MAXBUF plays net.core.?mem_max.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"

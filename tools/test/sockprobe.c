@@ -99,11 +99,12 @@ static int step_new(int argc, char **argv)
 
 static int step_show(int argc, char **argv)
 {
-	static const char *const kernel[] = { "tcp", "smc0", "smc1", "ipproto", "ipproto6" };
+	static const char *const names[] = { "tcp", "smc0", "smc1", "ipproto", "ipproto6" };
+	const char *kernel = names[1 + kernel_protocol(cur)];
 
 	(void)argc;
 	(void)argv;
-	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel[1 + kernel_protocol(cur)],
+	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel,
 	       int_option(cur, SOL_SOCKET, SO_DOMAIN), int_option(cur, SOL_SOCKET, SO_PROTOCOL),
 	       !!(fcntl(cur, F_GETFL) & O_NONBLOCK), !!(fcntl(cur, F_GETFD) & FD_CLOEXEC));
 	return 0;

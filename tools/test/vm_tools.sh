@@ -3,9 +3,9 @@
 #
 # smc_run and smcctl on two hosts with a real SMC module, a script for selftests/vm/vm.py:
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
-#         --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
+#         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer rules replaced sizes dumps check rates config ueid"
+CASES="module identity transfer verify rules replaced sizes dumps check rates config ueid"
 export CASES
 
 PORT=7000
@@ -89,6 +89,43 @@ ping"
 pong"
 	fi
 	sync_barrier end
+}
+
+# What --verify says of a connection by SMC-R, at both ends, and of one to a TCP server
+case_verify()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_run --verify /t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 4))" listen accept \
+			recv send,pong > /tmp/server 2> /tmp/verdict &
+		server=$!
+		wait_for 10 listening $((PORT + 4)) || fail "not listening"
+		sync_signal ready
+		wait "$server" || fail "server: $(cat /tmp/server)"
+		/t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 5))" listen accept recv send,pong > /tmp/server &
+		server=$!
+		wait_for 10 tcp_listening $((PORT + 5)) || fail "not listening"
+		sync_signal plain
+		wait "$server" || fail "TCP server: $(cat /tmp/server)"
+		grep -q ': SMC-R, server, on rxe0$' /tmp/verdict || fail "server: $(cat /tmp/verdict)"
+	else
+		sync_wait ready || fail "server"
+		/t/smc_run --verify /t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 4))" send,ping \
+			recv 2> /tmp/verdict > /dev/null
+		grep -q ': SMC-R, client, on rxe0$' /tmp/verdict || fail "client: $(cat /tmp/verdict)"
+		grep -q ': 1 of 1 connections by SMC-R$' /tmp/verdict || fail "client: $(cat /tmp/verdict)"
+		sync_wait plain || fail "TCP server"
+		/t/smc_run --verify /t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 5))" send,ping \
+			recv 2> /tmp/verdict > /dev/null
+		grep -q ': TCP: .* (05000000)$' /tmp/verdict || fail "fallback: $(cat /tmp/verdict)"
+		grep -q ': 0 of 1 connections by SMC-R$' /tmp/verdict || fail "client: $(cat /tmp/verdict)"
+	fi
+	cat /tmp/verdict
+	sync_barrier end
+}
+
+tcp_listening()
+{
+	grep -q "^ *[0-9]*: 00000000:$(printf %04X "$1") .* 0A " /proc/net/tcp
 }
 
 established()
