@@ -98,7 +98,7 @@ static void act(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 	if (actions & SMC_CONN_ACT_REPORT_RESET)
 		set_err(conn, reset);
 	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
-		set_err(conn, ECONNABORTED);
+		set_err(conn, conn->cause ?: ECONNABORTED);
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
 		conn->timer = false;
 	if (actions & SMC_CONN_ACT_ARM_TIMER)
@@ -931,6 +931,8 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 	struct smc_conn_note note;
 
 	spin_lock_bh(&conn->lock);
+	if (err != ECONNRESET)
+		conn->cause = err;
 	smc_conn_note_take(conn, step(conn, err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
 								SMC_CONN_EV_ABORT), &note);
 	spin_unlock_bh(&conn->lock);

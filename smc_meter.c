@@ -111,8 +111,10 @@ void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
 	u64 now = ktime_get_ns();
 
 	m->heard_at = jiffies;
-	if (conn->tx.ring.completed > completed_before)
+	if (conn->tx.ring.completed > completed_before) {
 		m->delivered++;
+		m->queued_at = jiffies;
+	}
 	take_sample(m, now - started);
 	take_rate(conn, now, started, completed_before);
 }

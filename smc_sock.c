@@ -15,6 +15,7 @@
 #include <net/tcp_states.h>
 #include <smc/core.h>
 #include <smc/fault.h>
+#include <smc/keep.h>
 #include <smc/sock.h>
 #include <smc/tx.h>
 
@@ -49,6 +50,7 @@ void smc_sock_keepalive(struct sock *sk, int on)
 		csk->sk_prot->keepalive(csk, on);
 	sock_valbool_flag(csk, SOCK_KEEPOPEN, on);
 	release_sock(csk);
+	smc_keep_changed(smc_sk(sk));
 }
 
 static struct proto smc_prot = {

@@ -11,6 +11,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
+#include <smc/keep.h>
 #include <smc/meter.h>
 #include <smc/policy.h>
 #include <smc/rx.h>
@@ -282,6 +283,14 @@ static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
 	}
 }
 
+static bool acts_on_keeping(int level, int name)
+{
+	if (level == SOL_SOCKET)
+		return name == SO_KEEPALIVE;
+	return level == SOL_TCP && (name == TCP_KEEPIDLE || name == TCP_KEEPINTVL ||
+				    name == TCP_KEEPCNT || name == TCP_USER_TIMEOUT);
+}
+
 /**
  * smc_sockopt_set() - setsockopt()
  * @smc: socket
@@ -320,6 +329,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		smc_option_save_syn(&smc->carrier.option, csock->sk);
 	if (!rc && level == SOL_TCP && (name == TCP_NODELAY || name == TCP_CORK))
 		act_on_stream(smc, name, val);
+	if (!rc && acts_on_keeping(level, name))
+		smc_keep_changed(smc);
 	release_sock(sk);
 	return rc;
 }

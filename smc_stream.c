@@ -11,6 +11,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/fault.h>
+#include <smc/keep.h>
 #include <smc/llc.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
@@ -279,6 +280,7 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 
 	INIT_WORK(&smc->carrier_work, carrier_work);
 	INIT_DELAYED_WORK(&smc->cork_work, cork_work);
+	smc_keep_init(smc);
 	sk->sk_write_space = stream_write_space;
 	clear_bit(SMC_SF_ERR_TOLD, &smc->flags);
 	spin_lock_bh(&smc->state_lock);
@@ -298,6 +300,7 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	smc_stream_sync(smc);
 	if (smc_carrier_hook(&smc->carrier, &carrier_events, smc))
 		carrier_changed(smc);
+	smc_keep_changed(smc);
 }
 
 /* ---- sendmsg ----------------------------------------------------------------- */
@@ -413,6 +416,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 				  flags & MSG_OOB);
 		if (rc > 0) {
 			copied += rc;
+			smc_keep_queued(smc);
 			continue;
 		}
 		if (rc == -EAGAIN) {
@@ -811,6 +815,7 @@ static struct smc_conn *detach(struct smc_sock *smc)
 	smc_carrier_unhook(&smc->carrier);
 	cancel_work_sync(&smc->carrier_work);
 	cancel_delayed_work_sync(&smc->cork_work);
+	smc_keep_end(smc);
 	smc_conn_detach(conn);
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = NULL;

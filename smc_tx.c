@@ -126,6 +126,8 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	spin_lock_bh(&conn->lock);
 	/* an abort in between has purged the ring: the next call reports it */
 	if (smc_conn_state_may_send(conn->state)) {
+		if (smc_ring_tx_drained(&conn->tx.ring))
+			conn->meter.queued_at = jiffies;
 		smc_ring_tx_prepare(&conn->tx.ring, done);
 		if (urgent && done == len)
 			smc_urgent_tx_mark(&conn->tx.urg, conn->tx.ring.prepared,

@@ -840,10 +840,9 @@ static void stall_window(void)
 	check(value(&lost) == lost.before, "the link lives");
 }
 
-/* The peer's TCP is silent for longer than SO_KEEPALIVE bears. */
-static void ask_keepalive(int fd)
+static void ask_keepalive(int fd, int idle, int interval, int probes)
 {
-	int on = 1, idle = 7200, interval = 10, probes = 3;
+	int on = 1;
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval)) ||
@@ -852,6 +851,7 @@ static void ask_keepalive(int fd)
 		die("setsockopt");
 }
 
+/* The peer's TCP is silent for longer than SO_KEEPALIVE bears. */
 static void keepalive_tcp(void)
 {
 	u64 from;
@@ -859,7 +859,7 @@ static void keepalive_tcp(void)
 
 	arm("IB_GID:1+");
 	fd = connects("a connection over TCP", 0, TL_MODE_TCP, 0);
-	ask_keepalive(fd);
+	ask_keepalive(fd, 7200, 10, 3);
 	from = now_ms();
 	cut_cable();
 	something(fd, POLLIN, NULL, 20000 * SECOND);
@@ -867,7 +867,7 @@ static void keepalive_tcp(void)
 	check(fd_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* The link is asked when the carrier has timed out (smc_carrier has a link that answers). */
+/* The link is asked, and its own deadline is the shorter one. */
 static void keepalive_smc(void)
 {
 	struct pair p;
@@ -875,12 +875,90 @@ static void keepalive_smc(void)
 
 	test_link_time("0");
 	p = pair();
-	ask_keepalive(p.client);
+	ask_keepalive(p.client, 7200, 10, 3);
 	from = now_ms();
 	cut_cable();
 	something(p.client, POLLIN, NULL, 20000 * SECOND);
-	happened("SO_KEEPALIVE in SMC mode", from, 7238 * SECOND, SLACK_MS);
-	check(fd_error(p.client) == ECONNABORTED, "ECONNABORTED");
+	happened("SO_KEEPALIVE in SMC mode", from, 7208 * SECOND, SLACK_MS);
+	check(fd_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+}
+
+/* What the options allow is less than the link's deadline. */
+static void keepalive_quick(void)
+{
+	struct pair p;
+	u64 from;
+
+	test_link_time("0");
+	p = pair();
+	ask_keepalive(p.client, 10, 1, 3);
+	from = now_ms();
+	cut_cable();
+	something(p.client, POLLIN, NULL, 100 * SECOND);
+	/* four timers in a row, each rounded */
+	happened("SO_KEEPALIVE, quick", from, 13 * SECOND, SLACK_MS + 3 * 8 * JIFFY_MS);
+	check(fd_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+}
+
+/* A peer that is there is asked time and again. */
+static void keepalive_alive(void)
+{
+	struct count answers;
+	struct pair p;
+
+	test_link_time("0");
+	p = pair();
+	answers = count(client_ns, "rx_llc");
+	ask_keepalive(p.client, 10, 1, 3);
+	check(!something(p.client, POLLIN, NULL, 1000 * SECOND), "nothing happens");
+	check(value(&answers) >= answers.before + 1000 / 13, "the peer was asked");
+	check(value(&answers) <= answers.before + 1000 / 10 + 1, "and not more often");
+	ping(&p);
+	check(!fd_error(p.client), "no error");
+}
+
+static void set_user_timeout(int fd, int ms)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
+		die("setsockopt");
+}
+
+/* Bytes that nobody acknowledges. */
+static void user_timeout(void)
+{
+	struct pair p = pair();
+	u64 from;
+
+	set_user_timeout(p.client, 3000);
+	tl_sleep_ms(60 * SECOND);
+	check(!fd_error(p.client), "silence is no matter");
+	cut_cable();
+	from = now_ms();
+	check(send(p.client, "x", 1, 0) == 1, "send()");
+	something(p.client, POLLIN, NULL, 100 * SECOND);
+	happened("TCP_USER_TIMEOUT, unacknowledged", from, 3 * SECOND, SLACK_MS);
+	check(fd_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+}
+
+/* Bytes that cannot go, while the peer is well: a window that stays closed, and one that opens. */
+static void user_timeout_window(void)
+{
+	static char buf[1 << 10];
+	struct pair p = pair();
+	u64 from;
+
+	set_user_timeout(p.client, 5000);
+	fill(p.client);
+	for (int i = 0; i < 20; i++) {
+		check(recv(p.server, buf, sizeof(buf), 0) == sizeof(buf), "recv()");
+		tl_sleep_ms(SECOND);
+	}
+	check(!fd_error(p.client), "a slow reader is no matter");
+	check(recv(p.server, buf, sizeof(buf), 0) == sizeof(buf), "recv()");
+	from = now_ms();
+	something(p.client, POLLIN, NULL, 100 * SECOND);
+	happened("TCP_USER_TIMEOUT, closed window", from, 5 * SECOND, SLACK_MS + 2 * JIFFY_MS);
+	check(fd_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* ---- main ---- */
@@ -926,6 +1004,10 @@ static const struct test {
 	{ "stall_window", stall_window },
 	{ "keepalive_tcp", keepalive_tcp },
 	{ "keepalive_smc", keepalive_smc },
+	{ "keepalive_quick", keepalive_quick },
+	{ "keepalive_alive", keepalive_alive },
+	{ "user_timeout", user_timeout },
+	{ "user_timeout_window", user_timeout_window },
 };
 
 static int open_ns(const char *name)

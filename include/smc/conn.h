@@ -157,7 +157,8 @@ struct smc_conn_rx {
  * @rx: see there
  * @meter: under @lock
  * @state: state of proto/conn_fsm; written under @lock, read with smp_load_acquire()
- * @err: errno of the abort (ECONNRESET, ECONNABORTED), 0 = none; first one wins
+ * @err: errno of the abort (ECONNRESET, ECONNABORTED, @cause), 0 = none; first one wins
+ * @cause: errno of an abort from here, 0 = ECONNABORTED
  * @events: upward table, NULL when detached
  * @owner: for @events
  * @wq: queue of @work and @free_work
@@ -185,6 +186,7 @@ struct smc_conn {
 	struct smc_meter meter;
 	enum smc_conn_state state;
 	int err;
+	int cause;
 	const struct smc_conn_events *events;
 	void *owner;
 	struct workqueue_struct *wq;

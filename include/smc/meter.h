@@ -16,6 +16,8 @@ struct tcp_info;
  * @delivered: and which the peer's RNIC has acknowledged
  * @in: CDC messages received
  * @data_in: those that announced bytes
+ * @queued_at: jiffies since when the oldest byte that is not acknowledged has waited, or
+ *	since when it has been the oldest
  * @sent_at: jiffies of the last post of bytes
  * @received_at: jiffies of the last arrival of bytes
  * @heard_at: jiffies of the last acknowledgment or message
@@ -33,6 +35,7 @@ struct smc_meter {
 	u32 delivered;
 	u32 in;
 	u32 data_in;
+	unsigned long queued_at;
 	unsigned long sent_at;
 	unsigned long received_at;
 	unsigned long heard_at;

@@ -60,6 +60,9 @@ enum smc_sock_flag {
  * @entry: in parent's pending or ready list
  * @carrier_work: the carrier has ended with an error under a running connection
  * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
+ * @keep_work: SO_KEEPALIVE and TCP_USER_TIMEOUT (smc_keep.c)
+ * @keep_asked: questions without an answer; that work's
+ * @keep_since: jiffies of what was heard last before the first of them
  * @bucket: table entry
  * @inet_destruct: IPPROTO_SMC: core's destructor, for what generic code hangs on inet sockets
  */
@@ -80,6 +83,9 @@ struct smc_sock {
 	struct list_head entry;
 	struct work_struct carrier_work;
 	struct delayed_work cork_work;
+	struct delayed_work keep_work;
+	unsigned int keep_asked;
+	unsigned long keep_since;
 	struct hlist_node bucket;
 	void (*inet_destruct)(struct sock *sk);
 };
