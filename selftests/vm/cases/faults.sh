@@ -241,7 +241,10 @@ walk()
 		# and in the middle of the data
 		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
 		# a server that never accepts lets its clients wait, as with TCP
-		[ "$max" -lt 2 ] || [ "$s" = CARRIER_ACCEPT ] || walk_one "$s" 1+
+		case " CARRIER_ACCEPT $CHILDREN " in
+		*" $s "*) continue ;;
+		esac
+		[ "$max" -lt 2 ] || walk_one "$s" 1+
 	done
 }
 
@@ -254,6 +257,7 @@ case_sockets()
 case_door()
 {
 	ENDS="$ENDS --family ipproto"
+	CHILDREN=SOCK	# nobody else's
 	walk '^(SOCK|CARRIER|CARRIER_CHILD|CARRIER_ACCEPT|LISTENER)$'
 }
 
