@@ -37,7 +37,7 @@ ours=
 selftests/uml/build-kernel.sh "$kernel" || exit 1
 scripts/build-modules.sh "${gcov[@]}" -o "$ours" "uml-$kernel" || exit 1
 make -s -C selftests || exit 1
-make -s -C tools || exit 1
+make -s -C tools all test/sockprobe || exit 1
 
 # shellcheck source=scripts/runs.sh
 . "$top/scripts/runs.sh"
@@ -101,6 +101,9 @@ run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
 	--timeout 400
 run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh" --timeout 400
+run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
+	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \
+	--add "$top/tools/libsmc_verify.so" --add "$top/tools/test/sockprobe" --timeout 400
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 

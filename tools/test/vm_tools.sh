@@ -5,7 +5,7 @@
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer verify rules replaced sizes dumps check rates config ueid"
+CASES="module identity transfer verify rules replaced sizes dumps check applicability rates config ueid"
 export CASES
 
 PORT=7000
@@ -116,7 +116,7 @@ case_verify()
 		sync_wait plain || fail "TCP server"
 		/t/smc_run --verify /t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 5))" send,ping \
 			recv 2> /tmp/verdict > /dev/null
-		grep -q ': TCP: .* (05000000)$' /tmp/verdict || fail "fallback: $(cat /tmp/verdict)"
+		grep -q ': TCP: .* (03010000)$' /tmp/verdict || fail "fallback: $(cat /tmp/verdict)"
 		grep -q ': 0 of 1 connections by SMC-R$' /tmp/verdict || fail "client: $(cat /tmp/verdict)"
 	fi
 	cat /tmp/verdict
@@ -224,6 +224,7 @@ case_check()
 			file,/tmp/checked &
 		/t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 3))" listen accept file,/tmp/checked &
 		wait_for 10 listening $((PORT + 2)) || fail "not listening"
+		wait_for 10 tcp_listens $((PORT + 3)) || fail "not listening with TCP"
 		sync_signal ready
 		sync_wait checked || fail "client"
 		touch /tmp/checked
@@ -241,6 +242,40 @@ case_check()
 		sync_signal checked
 	fi
 	sync_barrier end
+}
+
+# A TCP connection of a program that does not use SMC, between hosts that could
+case_applicability()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 9))" listen accept recv \
+			file,/tmp/applied > /dev/null &
+		wait_for 10 tcp_listens $((PORT + 9)) || fail "not listening"
+		sync_signal ready
+		sync_wait applied || fail "client"
+		touch /tmp/applied
+		wait
+	else
+		sync_wait ready || fail "server"
+		/t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 9))" send,12345678 \
+			file,/tmp/applied &
+		wait_for 10 sent_eight || fail "$(/t/smcctl applicability)"
+		/t/smcctl applicability
+		touch /tmp/applied
+		sync_signal applied
+		wait
+	fi
+	sync_barrier end
+}
+
+tcp_listens()
+{
+	netstat -ltn | grep -q ":$1 "
+}
+
+sent_eight()
+{
+	/t/smcctl applicability | grep -q "^[0-9.]*/24 *$((PORT + 9)) *client *1 *8 *0 *possible "
 }
 
 case_rates()
