@@ -229,7 +229,8 @@ static void wr_create_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EIO);
 	fake->fail_modify = -1;
 	fake->ib.attrs.max_qp_wr = 30;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)),
+			-EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
@@ -296,7 +297,7 @@ static void wr_create_depth(struct kunit *test)
 		sn->max_send_wr = cases[i].send;
 		sn->max_recv_wr = cases[i].recv;
 		t->fake->ib.attrs.max_cqe = cases[i].max_cqe;
-		t->fake->sdev->max_recv_sge = cases[i].one_sge ? 1 : 2;
+		t->fake->sdev->max_recv_sge = 2 - cases[i].one_sge;
 		make_qp(test);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nslots, cases[i].nslots, "case %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
