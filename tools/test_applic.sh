@@ -6,21 +6,8 @@
 
 cd "$(dirname "$0")" || exit 1
 . test/ktap.sh
-
-fake="$(pwd)/test/fake_netlink.so $(pwd)/test/fake_host.so"
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc" FAKE_CLOCK=y
-mkdir "$FAKE_PROC"
-: >"$FAKE_NL_UEIDS"
-
-# ctl KIND ARGUMENT...
-ctl()
-{
-	kind=$1
-	shift
-	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
-}
+. test/fakes.sh
+export FAKE_CLOCK=y
 
 # why KIND NETWORK PORT: verdict and reason
 why()

@@ -6,12 +6,8 @@
 
 cd "$(dirname "$0")" || exit 1
 . test/ktap.sh
-
-fake="$(pwd)/test/fake_netlink.so $(pwd)/test/fake_host.so"
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc" FAKE_FAMILY=y FAKE_CONNECT=0
-mkdir "$FAKE_PROC"
+. test/fakes.sh
+export FAKE_FAMILY=y FAKE_CONNECT=0
 printf '%-32s\n' SMCV2-DEFAULT-UEID >"$FAKE_NL_UEIDS"
 
 # check KIND ARGUMENT...
@@ -19,7 +15,7 @@ check()
 {
 	kind=$1
 	shift
-	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl check "$@" | tr -s ' '
+	ctl "$kind" check "$@" | tr -s ' '
 }
 
 # state KIND CHECK ARGUMENT...: the line of one check
