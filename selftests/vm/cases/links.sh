@@ -566,6 +566,12 @@ groups_are()
 	[ "$(/t/smcctl --json linkgroup | grep -c '"id"')" = "$1" ]
 }
 
+# counted COUNTER N: what follows a group's end does so after the group has gone from the list
+counted()
+{
+	[ "$(grown "$1")" -eq "$2" ]
+}
+
 # A group that is to end takes no more connections, but keeps those it has; or ends at once.
 let_end()
 {
@@ -592,6 +598,7 @@ let_end()
 	sync_barrier first || exit 1
 	[ "$HOST" = 1 ] || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
 	wait_for 20 groups_are 0 || { show; fail "the second group stays"; }
+	wait_for 20 counted conn_abort 1
 	expect "connections aborted" "$(grown conn_abort)" -eq 1
 	[ "$HOST" = 1 ] || kill "$second"
 }
@@ -920,6 +927,7 @@ intree_end()
 	fi
 	! ours || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
 	wait_for 20 groups_are 0 || { show; fail "the group stays"; }
+	! ours || wait_for 20 counted conn_abort 1
 	! ours || expect "connections aborted" "$(grown conn_abort)" -eq 1
 	[ -z "$second" ] || kill "$second"
 }
@@ -934,6 +942,12 @@ case_intree_group_ends()
 	/t/smcctl pnet flush
 }
 
+# ended_since COUNT N: as counted()
+ended_since()
+{
+	[ "$(($(stat_of lgr_term) - $1))" -eq "$2" ]
+}
+
 # The in-tree module goes, and says to its group that it ends.
 case_intree_unloads()
 {
@@ -944,6 +958,7 @@ case_intree_unloads()
 	ours || unload_smc || fail "the in-tree module does not go"
 	if ours; then
 		wait_for 20 groups_are 0 || { show; fail "the group stays"; }
+		wait_for 20 ended_since "$terms" 1
 		expect "groups ended" "$(($(stat_of lgr_term) - terms))" -eq 1
 	fi
 	sync_barrier unloaded || exit 1

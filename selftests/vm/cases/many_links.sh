@@ -410,7 +410,8 @@ case_cut()
 	# six connections on as many links, of which one at most was the last
 	expect "connections moved" "$(grown conn_move)" -ge 5
 	expect "validations sent" "$(grown tx_validation)" -ge 5
-	expect "RMBs announced" "$(grown rkey_confirm)" -ge 2
+	# a fast machine has done with many connections before the others need places
+	expect "RMBs announced" "$(grown rkey_confirm)" -ge 1
 	unharmed
 	finish
 	in_turn add_rnics || fail "RNICs do not come back"
