@@ -20,6 +20,7 @@
 #include <smc/fback.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/rules.h>
 #include <smc/sockopt.h>
 #include <smc/stream.h>
 
@@ -126,15 +127,28 @@ static u32 refused(struct smc_sock *smc, const void *addr, int len)
 {
 	const struct sockaddr_in6 *sin6 = addr;
 	const struct sockaddr_in *sin = addr;
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_rules_path path;
 	struct in6_addr peer = {};
+	u16 port = 0;
 
 	if (test_bit(SMC_SF_EXCLUDED, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
-	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET)
-		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
-	else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6)
+	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
+		port = ntohs(sin->sin_port);
+		/* any is our own, TCP knows which */
+		if (sin->sin_addr.s_addr)
+			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
+	} else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
+		port = ntohs(sin6->sin6_port);
 		peer = sin6->sin6_addr;
-	return smc_hs_refused(sock_net(smc_sock_sk(smc)), &peer);
+	}
+	smc_rules_path(smc->carrier.sock->sk, &path);
+	path.remote.addr = peer;
+	path.remote.port = port;
+	if (smc_rules_deny(net, &path, false))
+		return SMC_CLC_DECL_RULE;
+	return smc_hs_refused(net, &peer);
 }
 
 /* From SS_UNCONNECTED. Socket lock held. -EINPROGRESS: begun. */

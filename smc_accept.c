@@ -23,6 +23,7 @@
 #include <smc/fback.h>
 #include <smc/limit.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/rules.h>
 #include <smc/sockopt.h>
 #include <smc/stats.h>
 #include <smc/stream.h>
@@ -117,8 +118,12 @@ static bool gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
 	const struct smc_listener *l = container_of(gate, struct smc_listener, gate);
 	unsigned int n = READ_ONCE(l->npending) + READ_ONCE(sk->sk_ack_backlog) +
 			 inet_csk_reqsk_queue_len(sk);
+	struct smc_rules_path path;
 
 	if (READ_ONCE(l->excluded))
+		return true;
+	smc_rules_path(sk, &path);
+	if (smc_rules_deny(l->net, &path, false))
 		return true;
 	if (n < pending_max(l) && !smc_limit_full(l->net, true))
 		return false;
@@ -306,15 +311,25 @@ static void child_done(struct smc_hs *hs, const struct smc_hs_result *res)
 	sock_put(smc_sock_sk(child));
 }
 
+/* Why the listener's owner or the administrator wants a child to be TCP, 0: it may be SMC. */
+static u32 child_refused(const struct smc_listener *l, const struct smc_sock *child)
+{
+	struct smc_rules_path path;
+
+	if (READ_ONCE(l->excluded))
+		return SMC_CLC_DECL_SOCKOPT;
+	smc_rules_path(child->carrier.sock->sk, &path);
+	return smc_rules_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
+}
+
 /* The peer sent the option: a handshake, in the pending list. */
-static void child_start(struct smc_listener *l, struct smc_sock *child)
+static void child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
 {
 	struct smc_hs *hs = &child->hs;
 
 	hs->carrier = &child->carrier;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = READ_ONCE(l->excluded) ? SMC_CLC_DECL_SOCKOPT :
-						 smc_hs_refused(hs->net, NULL);
+	hs->force_tcp = refused ?: smc_hs_refused(hs->net, NULL);
 	hs->done = child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
@@ -374,6 +389,7 @@ static struct smc_sock *child_alloc(const struct smc_sock *parent, int kern)
 static int take_child(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct smc_sock *child;
+	u32 refused;
 	int rc;
 
 	child = child_alloc(smc, 0);
@@ -388,12 +404,12 @@ static int take_child(struct smc_listener *l, struct smc_sock *smc)
 	smc_sockopt_mirror(child);
 	smc_sock_hash(child);
 	evict(l);
+	refused = child_refused(l, child);
 	if (smc_carrier_peer_option(&child->carrier)) {
-		child_start(l, child);
+		child_start(l, child, refused);
 		return 0;
 	}
-	smc_fback_enter(child, READ_ONCE(l->excluded) ? SMC_CLC_DECL_SOCKOPT :
-							SMC_CLC_DECL_PEER_NO_SMC, 0, true);
+	smc_fback_enter(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 	if (!child_ready(l, child))
 		child_drop(child);

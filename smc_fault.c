@@ -46,6 +46,7 @@ static struct site sites[] = {
 	SITE(PNETID_NOTIFIER, "load"),
 	SITE(POLICY_PERNET, "load"),
 	SITE(NEGCACHE_PERNET, "load"),
+	SITE(RULES_PERNET, "load"),
 	SITE(LIMIT_PERNET, "load"),
 	SITE(SYSCTL_PERNET, "load"),
 	SITE(CORE_PERNET, "load"),
@@ -84,6 +85,7 @@ static struct site sites[] = {
 	SITE(IB_FIRST_GID, "device"),
 	SITE(IB_FIRST_MAC, "device"),
 
+	SITE(RULE, "admin"),
 	SITE(PNETID_ENTRY, "admin"),
 	SITE(PNETID_ANSWER, "admin"),
 

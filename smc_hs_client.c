@@ -12,11 +12,13 @@
 #include <smc/pnet.h>
 #include <smc/policy.h>
 #include <smc/proto/marker.h>
+#include <smc/rules.h>
 #include <smc/stats.h>
 
 static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 {
 	struct smc_carrier *carrier = ctx->hs->carrier;
+	struct smc_rules_path path;
 	int err;
 
 	if (smc_hs_stop_asked(ctx))
@@ -30,6 +32,9 @@ static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 		ctx->no_hs = true;
 		return HS_END;
 	}
+	smc_rules_path(ctx->sk, &path);
+	if (smc_rules_deny(ctx->net, &path, true))
+		ctx->hs->force_tcp = SMC_CLC_DECL_RULE;
 	if (ctx->hs->force_tcp) {
 		ctx->option = smc_carrier_peer_option(carrier);
 		return smc_hs_decline(ctx, ctx->hs->force_tcp);

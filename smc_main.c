@@ -25,6 +25,7 @@
 #include <smc/option.h>
 #include <smc/pnet_table.h>
 #include <smc/policy.h>
+#include <smc/rules.h>
 #include <smc/stats.h>
 #include <smc/sysctl.h>
 
@@ -58,6 +59,7 @@ static const struct part parts[] = {
 	{ "statistics", smc_stats_init, smc_stats_exit },
 	{ "PNET table", smc_pnet_table_init, smc_pnet_table_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
+	{ "rules", smc_rules_init, smc_rules_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "handshake limits", smc_limit_init, smc_limit_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },

@@ -192,6 +192,11 @@ static int fback_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return smc_netlink_dump_fback(skb, cb, &family);
 }
 
+static int rules_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return smc_netlink_dump_rules(skb, cb, &family);
+}
+
 /* ---- family ------------------------------------------------------------------ */
 
 static const struct nla_policy ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
@@ -203,6 +208,9 @@ static const struct nla_policy ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
 #define ORDER(c, fn)							\
 	{ .cmd = SMC_NETLINK_OWN_##c, .doit = (fn), .flags = GENL_UNS_ADMIN_PERM,	\
 	  .policy = smc_netlink_own_policy, .maxattr = SMC_NETLINK_OWN_MAX }
+#define RULE(c, fn)							\
+	{ .cmd = SMC_NETLINK_OWN_##c, .doit = (fn), .flags = GENL_UNS_ADMIN_PERM,	\
+	  .policy = smc_netlink_rule_policy, .maxattr = SMC_NETLINK_RULE_MAX }
 #define UEID(c, fn)							\
 	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM,	\
 	  .policy = ueid_policy, .maxattr = SMC_NLA_EID_TABLE_ENTRY }
@@ -229,6 +237,10 @@ static const struct genl_ops ops[] = {
 	ORDER(ADD_LINK, smc_netlink_order_add_link),
 	ORDER(DEL_LINK, smc_netlink_order_del_link),
 	ORDER(DEL_LGR, smc_netlink_order_del_lgr),
+	RULE(ADD_RULE, smc_netlink_rule_add),
+	RULE(DEL_RULE, smc_netlink_rule_del),
+	RULE(FLUSH_RULES, smc_netlink_rule_flush),
+	DUMP(OWN_GET_RULES, rules_dump),
 };
 
 static struct genl_family family __ro_after_init = {

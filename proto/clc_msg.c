@@ -788,6 +788,8 @@ const char *smc_clc_reason_str(u32 reason)
 		return "timeout waiting for ADD LINK";
 	case SMC_CLC_DECL_CONFIG:
 		return "configuration error";
+	case SMC_CLC_DECL_RULE:
+		return "a rule of the administrator";
 	case SMC_CLC_DECL_PEER_NO_SMC:
 		return "peer did not indicate SMC";
 	case SMC_CLC_DECL_STRANGER:

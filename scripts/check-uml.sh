@@ -104,6 +104,7 @@ run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh
 run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
 	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \
 	--add "$top/tools/libsmc_verify.so" --add "$top/tools/test/sockprobe" --timeout 400
+run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --timeout 500
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 

@@ -278,6 +278,11 @@ static bool fback(void)
 #define OWN_ADD_LINK		128
 #define OWN_DEL_LINK		129
 #define OWN_DEL_LGR		130
+#define OWN_ADD_RULE		131
+#define OWN_DEL_RULE		132
+#define OWN_FLUSH_RULES		133
+#define OWN_GET_RULES		134
+#define OWN_NO_COMMAND		135
 
 /* The first attribute of all of them is the group; its number is that of the EID's. */
 static int group_order(u8 cmd, u32 id, size_t size)
@@ -294,7 +299,7 @@ static bool orders(void)
 	       HOLDS(group_order(OWN_DEL_LGR, 7, 4) == -ENOENT) &
 	       HOLDS(group_order(OWN_DEL_LINK, 7, 4) == -EINVAL) &
 	       HOLDS(group_order(OWN_ADD_LINK, 7, 2) < 0) &
-	       HOLDS(order(OWN_DEL_LGR + 1) == -EOPNOTSUPP);
+	       HOLDS(order(OWN_NO_COMMAND) == -EOPNOTSUPP);
 }
 
 /* ---- groups, links, devices ---- */
@@ -610,6 +615,18 @@ static bool pnet_many(void)
 	return HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & ok;
 }
 
+/* ---- rules: what smcctl would not send ---- */
+
+static bool rules(void)
+{
+	return HOLDS(order(OWN_ADD_RULE) == -EINVAL) & HOLDS(order(OWN_DEL_RULE) == -EINVAL) &
+	       HOLDS(group_order(OWN_ADD_RULE, 7, 4) == -EINVAL) &
+	       HOLDS(group_order(OWN_DEL_RULE, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(OWN_DEL_RULE, 0, 4) == -ERANGE) &
+	       HOLDS(group_order(OWN_DEL_RULE, 7, 2) < 0) &
+	       HOLDS(dump(OWN_GET_RULES, NULL, NULL) == 0) & HOLDS(!order(OWN_FLUSH_RULES));
+}
+
 /* ---- rights ---- */
 
 /* Everybody may ask, the administrator may change. */
@@ -618,7 +635,8 @@ static bool as_nobody(void)
 	static const u8 cmds[] = {
 		SMC_NETLINK_FLUSH_UEID, SMC_NETLINK_ENABLE_SEID, SMC_NETLINK_DISABLE_SEID,
 		SMC_NETLINK_ENABLE_HS_LIMITATION, SMC_NETLINK_DISABLE_HS_LIMITATION,
-		OWN_ADD_LINK, OWN_DEL_LINK, OWN_DEL_LGR,
+		OWN_ADD_LINK, OWN_DEL_LINK, OWN_DEL_LGR, OWN_ADD_RULE, OWN_DEL_RULE,
+		OWN_FLUSH_RULES,
 	};
 	bool ok = HOLDS(!setuid(NOBODY));
 
@@ -671,7 +689,7 @@ int main(int argc, char **argv)
 		{ "hs_limit", hs_limit }, { "fback", fback }, { "objects", objects },
 		{ "orders", orders }, { "stats", stats },
 		{ "pnet_names", pnet_names }, { "pnet_table", pnet_table },
-		{ "pnet_many", pnet_many }, { "rights", rights },
+		{ "pnet_many", pnet_many }, { "rules", rules }, { "rights", rights },
 	};
 	struct ktap ktap = { 0 };
 

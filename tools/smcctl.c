@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORDS 7
+#define MAX_WORDS 13
 #define KEY_COLOR 256
 
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
@@ -32,6 +32,7 @@ static const char doc[] =
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
+	"  policy               rules which connections may be SMC: show, add, del, flush\n"
 	"  save                 write UEIDs and PNET IDs to FILE\n"
 	"  restore              set what FILE has\n"
 	"\n"
@@ -159,6 +160,7 @@ static const struct {
 	{ "holders", NULL, ctl_holders },
 	{ "ueid", ctl_ueid, NULL },
 	{ "pnet", ctl_pnet, NULL },
+	{ "policy", ctl_policy, NULL },
 	{ "save", ctl_save, NULL },
 	{ "restore", ctl_restore, NULL },
 };

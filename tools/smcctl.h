@@ -127,13 +127,15 @@ int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always);
  * @type: its number
  * @str: its value, sent with its final zero; NULL: @num is it
  * @num: a number
- * @size: bytes of @num: 4, else 1
+ * @bin: bytes as they are; NULL: none
+ * @size: bytes of @bin; of @num: 4, else 1
  * @flag: it has no value
  */
 struct ctl_attr {
 	__u16 type;
 	const char *str;
 	__u32 num;
+	const void *bin;
 	__u8 size;
 	bool flag;
 };
@@ -195,6 +197,7 @@ int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_link(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_device(const struct ctl_opts *opts);
 int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_policy(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
 /*
  * What these commands show, appended to an array or put into an object. A failure is told to

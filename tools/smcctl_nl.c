@@ -188,6 +188,8 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 
 			if (a->str)
 				mnl_attr_put_strz(nlh, a->type, a->str);
+			else if (a->bin)
+				mnl_attr_put(nlh, a->type, a->size, a->bin);
 			else if (a->flag)
 				mnl_attr_put(nlh, a->type, 0, NULL);
 			else if (a->size == 4)

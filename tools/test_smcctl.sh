@@ -258,6 +258,50 @@ expect 'pnet without module' \
 	'smcctl: this kernel has no SMC_PNETID: load the smc module (modprobe smc)' ctl nofamily pnet
 expect_rc 'pnet: an error at the end of the list' 1 ctl doneerror pnet
 
+# --- rules ---
+expect 'policy' 'RULE ACTION LOCAL PORT REMOTE PORT CONNECTIONS
+10 deny 10.1.0.0/16 443 fd00::/8 8000-8999 12345678901
+4000000000 allow - - - - 12345678901' squeezed ctl normal policy
+expect 'policy list is the same' '10
+4000000000' field normal number policy list
+expect 'policy as JSON: ports' '"8000-8999"' field normal remote_port policy show
+expect 'no rule: heading only' 'RULE ACTION LOCAL PORT REMOTE PORT CONNECTIONS' \
+	squeezed ctl empty policy
+expect_rc 'no rule: status 3 if asked for' 3 ctl empty -e policy
+# the fake says what it was sent: 2 action, 3-6 local, 7-10 remote
+expect 'policy add' '' ctl normal policy add deny
+added()
+{
+	ctl normal policy add "$@" 2>&1 | sed 's/^smcctl: adding a rule:  *//'
+}
+expect 'policy add: number, local' '2=0 1=7 3=::ffff:10.1.2.0 4=120 5=443 6=443' \
+	added allow number 7 local 10.1.2.0/24 local-port 443
+expect 'policy add: remote, range' '2=1 7=fd00:: 8=64 9=8000 10=8999' \
+	added deny remote fd00::/64 remote-port 8000-8999
+expect 'policy add: one address each' '2=1 3=::1 4=128 7=::ffff:10.0.0.1 8=128' \
+	added deny local ::1 remote 10.0.0.1
+expect 'policy add: all IPv4' '2=1 7=::ffff:0.0.0.0 8=96' added deny remote 0.0.0.0/0
+expect 'policy del' 'smcctl: deleting a rule:  1=7' ctl normal policy del 7
+expect 'policy flush' 'smcctl: deleting all rules: Device or resource busy' ctl normal policy flush
+expect_match 'policy add without right' 'smcctl: *CAP_NET_ADMIN*' ctl denied policy add deny
+expect 'policy of another module' \
+	'smcctl: the loaded smc module does not support the list of rules' ctl unknown policy
+for words in 'remote 10.0.0.0/33' 'remote ::/0' 'remote ::/129' 'remote 10.0.0' 'remote ::g' 'number 0' \
+	'local-port 0' 'local-port 65536' 'local-port 9-8' 'local-port 9-' 'local-port x' \
+	'local-port 1 local-port 2' 'local ::1 local ::2' 'colour red' 'number 4294967296' \
+	'local-port 99999999999999999999' 'remote 10.0.0.1/' 'remote 1.2.3.4.1.2.3.4.1.2.3.4.1.2.3.4.1.2.3.4.1.2.3.4'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "policy add deny $words" "smcctl: '*' is no condition of a rule*" \
+		ctl normal policy add deny $words
+done
+expect_usage 'policy add: value missing' "smcctl: 'local' lacks*" ctl normal policy add deny local
+expect_usage 'policy add: no action' 'smcctl: policy add is followed by*' ctl normal policy add
+expect_usage 'policy del: no number' "smcctl: 'x' is no number*" ctl normal policy del x
+for words in 'del' 'flush now' 'show me' 'foo'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "policy $words" 'smcctl: policy is followed by*' ctl normal policy $words
+done
+
 # --- orders about link groups and links ---
 expect 'link add' '' ctl normal link add 0x00000100
 expect 'link add, decimal' '' ctl normal link add 256
@@ -335,7 +379,7 @@ expect_usage 'unknown object' "smcctl: unknown object 'foo'*" ctl normal foo
 expect_usage 'unknown command' 'smcctl: ueid is followed by*' ctl normal ueid foo
 expect_usage 'missing name' 'smcctl: ueid is followed by*' ctl normal ueid add
 expect_usage 'argument too many' "smcctl: info takes no argument 'x'" ctl normal info x
-expect_usage 'far too many arguments' "*too many arguments at 'h'" ctl normal a b c d e f g h
+expect_usage 'far too many arguments' "*too many arguments at 'n'" ctl normal a b c d e f g h i j k l m n
 expect_usage 'option of sock elsewhere' 'smcctl: option --port belongs to sock' \
 	ctl normal link -p 80
 for port in 65536 -1 x '' 99999999999; do

@@ -40,6 +40,32 @@
 #define SMC_NETLINK_OWN_NOW			3	/* flag */
 #define SMC_NETLINK_OWN_MAX			3
 
+/* ... and those about the rules, with attributes of their own. A rule is told flat. */
+#define SMC_NETLINK_OWN_ADD_RULE		131
+#define SMC_NETLINK_OWN_DEL_RULE		132
+#define SMC_NETLINK_OWN_FLUSH_RULES		133
+#define SMC_NETLINK_OWN_GET_RULES		134
+#define SMC_NETLINK_RULE_NUM			1	/* u32, its place, from 1 on */
+#define SMC_NETLINK_RULE_DENY			2	/* u8, 1: stay TCP, 0: may be SMC */
+#define SMC_NETLINK_RULE_LOCAL			3	/* IPv6 or v4-mapped; absent: any */
+#define SMC_NETLINK_RULE_LOCAL_LEN		4	/* u8, bits of it, of 128; absent: all */
+#define SMC_NETLINK_RULE_LOCAL_PORT		5	/* u32, the first; absent: any */
+#define SMC_NETLINK_RULE_LOCAL_LAST		6	/* u32, the last; absent: the first */
+#define SMC_NETLINK_RULE_REMOTE			7	/* likewise, the peer's */
+#define SMC_NETLINK_RULE_REMOTE_LEN		8
+#define SMC_NETLINK_RULE_REMOTE_PORT		9
+#define SMC_NETLINK_RULE_REMOTE_LAST		10
+#define SMC_NETLINK_RULE_HITS			11	/* u64, connections that it decided */
+#define SMC_NETLINK_RULE_PAD			12
+#define SMC_NETLINK_RULE_MAX			12
+
+extern const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1];
+
+/* smc_netlink_rules.c */
+int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info);
+int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info);
+int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info);
+
 extern const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1];
 
 /* smc_netlink_order.c */
@@ -71,6 +97,8 @@ int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
 int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family);
 int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct genl_family *family);
+int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family);
 int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family);

@@ -2,6 +2,7 @@
 /* The suites run when the module has been loaded, before anybody uses it. */
 #include "suites.h"
 
-kunit_test_suites(&smc_stats_suite, &smc_policy_suite, &smc_wr_suite, &smc_pnet_suite,
+kunit_test_suites(&smc_stats_suite, &smc_policy_suite, &smc_rules_suite,
+		  &smc_wr_suite, &smc_pnet_suite,
 		  &smc_pnet_table_suite, &smc_buf_suite, &smc_link_suite, &smc_rtoken_suite,
 		  &smc_core_suite);

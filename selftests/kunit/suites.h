@@ -10,6 +10,7 @@ extern struct kunit_suite smc_core_suite;
 extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_policy_suite;
+extern struct kunit_suite smc_rules_suite;
 extern struct kunit_suite smc_pnet_suite;
 extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;

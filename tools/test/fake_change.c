@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "fake_netlink.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -223,4 +224,60 @@ void fake_order(const struct nlmsghdr *req, int cmd)
 		return;
 	}
 	put_words(req, -ENOENT, text);
+}
+
+/* --- rules --- */
+
+static void put_rule(unsigned int num, int deny)
+{
+	struct nlmsghdr *nlh = fake_start_genl(OWN_GET_RULES);
+	struct in6_addr net4, net6;
+
+	inet_pton(AF_INET6, "::ffff:10.1.0.0", &net4);
+	inet_pton(AF_INET6, "fd00::", &net6);
+	mnl_attr_put_u32(nlh, 1, num);
+	mnl_attr_put_u8(nlh, 2, deny);
+	if (deny) {
+		mnl_attr_put(nlh, 3, sizeof(net4), &net4);
+		mnl_attr_put_u8(nlh, 4, 112);
+		mnl_attr_put_u32(nlh, 5, 443);
+		mnl_attr_put_u32(nlh, 6, 443);
+		mnl_attr_put(nlh, 7, sizeof(net6), &net6);
+		mnl_attr_put_u8(nlh, 8, 8);
+		mnl_attr_put_u32(nlh, 9, 8000);
+		mnl_attr_put_u32(nlh, 10, 8999);
+	}
+	mnl_attr_put_u64(nlh, 11, 12345678901ULL);
+	fake_finish(nlh);
+}
+
+/* Says in words what it was asked for. */
+void fake_change_rules(const struct nlmsghdr *req, int cmd)
+{
+	const struct nlattr *attr;
+	char text[256] = "";
+	size_t n = 0;
+
+	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
+		int len = mnl_attr_get_payload_len(attr);
+		char addr[INET6_ADDRSTRLEN] = "?";
+
+		if (len == 16)
+			inet_ntop(AF_INET6, mnl_attr_get_payload(attr), addr, sizeof(addr));
+		else if (len == 4)
+			snprintf(addr, sizeof(addr), "%u", mnl_attr_get_u32(attr));
+		else if (len == 1)
+			snprintf(addr, sizeof(addr), "%u", mnl_attr_get_u8(attr));
+		n += snprintf(text + n, sizeof(text) - n, " %d=%s", mnl_attr_get_type(attr), addr);
+	}
+	if (!strcmp(text, " 2=1"))
+		fake_result(NLMSG_ERROR, 0);
+	else
+		put_words(req, cmd == OWN_FLUSH_RULES ? -EBUSY : -EINVAL, text);
+}
+
+void fake_rules(void)
+{
+	put_rule(10, 1);
+	put_rule(4000000000U, 0);
 }

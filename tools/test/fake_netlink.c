@@ -337,6 +337,10 @@ static void put_answer(const struct nlmsghdr *req)
 		fake_order(req, cmd);
 		return;
 	}
+	if (cmd >= OWN_ADD_RULE && cmd <= OWN_FLUSH_RULES) {
+		fake_change_rules(req, cmd);
+		return;
+	}
 	if (cmd == SMC_NETLINK_DUMP_UEID) {
 		fake_ueids();
 		return;
@@ -354,6 +358,8 @@ static void put_answer(const struct nlmsghdr *req)
 		}
 		if (cmd == SMC_NETLINK_GET_DEV_SMCR)
 			put_device();
+		if (cmd == OWN_GET_RULES)
+			fake_rules();
 		if (cmd == SMC_NETLINK_GET_STATS)
 			put_stats();
 		if (cmd == SMC_NETLINK_GET_FBACK_STATS) {

@@ -13,6 +13,9 @@
 #define OWN_ADD_LINK 128
 #define OWN_DEL_LINK 129
 #define OWN_DEL_LGR 130
+#define OWN_ADD_RULE 131
+#define OWN_FLUSH_RULES 133
+#define OWN_GET_RULES 134
 
 struct nlmsghdr *fake_start(__u16 type, __u16 flags);
 struct nlmsghdr *fake_start_genl(__u8 cmd);
@@ -28,6 +31,8 @@ void fake_ueids(void);
 int fake_change_ueids(const struct nlmsghdr *req, int cmd);
 void fake_pnet(const struct nlmsghdr *req, int cmd);
 void fake_order(const struct nlmsghdr *req, int cmd);
+void fake_rules(void);
+void fake_change_rules(const struct nlmsghdr *req, int cmd);
 
 /* fake_socks.c */
 void fake_socks(const struct nlmsghdr *req);

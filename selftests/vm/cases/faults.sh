@@ -146,12 +146,15 @@ case_admin()
 	load || fail "the module does not load"
 	for s in $(sites admin); do
 		for n in 1 2; do
-			# one message has the whole answer
-			[ "$s:$n" != PNETID_ANSWER:2 ] || break
+			# one message has the whole answer, one order one rule
+			case $s:$n in
+			PNETID_ANSWER:2 | RULE:2)	break ;;
+			esac
 			at "$s:$n"
 			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
 			case $s in
 			PNETID_ENTRY)	no_entry ;;
+			RULE)		no_rule ;;
 			PNETID_ANSWER)	no_answer ;;
 			*)		fail "$s: nobody knows what to do" ;;
 			esac
@@ -170,6 +173,15 @@ no_entry()
 	/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done all the same"
 	fired "$s" || fail "$AT: did not fire"
 	/t/smcctl pnet | grep -q NET1 && fail "$AT: done by half"
+}
+
+no_rule()
+{
+	/t/smcctl policy add deny 2> /run/admin && fail "$AT: done all the same"
+	fired "$s" || fail "$AT: did not fire"
+	expect "rules" "$(/t/smcctl -j policy | grep -c number)" -eq 0
+	/t/smcctl policy add allow || fail "$AT: not done afterwards"
+	/t/smcctl policy flush
 }
 
 no_answer()

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink: the administrator's rules of his namespace, which connections may be SMC.
+ * Commands of our own.
+ */
+#include <linux/smc.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <smc/netlink_priv.h>
+#include <smc/rules.h>
+
+/* Beyond what the short form of a range holds. Not const: 6.1 wants it so. */
+static struct netlink_range_validation port_range = { .min = 1, .max = U16_MAX };
+
+const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
+	[SMC_NETLINK_RULE_NUM] = NLA_POLICY_MIN(NLA_U32, 1),
+	[SMC_NETLINK_RULE_DENY] = NLA_POLICY_MAX(NLA_U8, 1),
+	[SMC_NETLINK_RULE_LOCAL] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
+	[SMC_NETLINK_RULE_LOCAL_LEN] = NLA_POLICY_RANGE(NLA_U8, 1, 128),
+	[SMC_NETLINK_RULE_LOCAL_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_LOCAL_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_REMOTE] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
+	[SMC_NETLINK_RULE_REMOTE_LEN] = NLA_POLICY_RANGE(NLA_U8, 1, 128),
+	[SMC_NETLINK_RULE_REMOTE_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_REMOTE_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_HITS] = { .type = NLA_REJECT },
+};
+
+/* The four attributes of one end stand in a row. */
+enum { END_ADDR, END_LEN, END_PORT, END_LAST };
+
+static int take_end(struct genl_info *info, int first, struct smc_rules_end *end)
+{
+	struct nlattr **attr = &info->attrs[first];
+
+	end->last = U16_MAX;
+	if (attr[END_ADDR]) {
+		end->plen = attr[END_LEN] ? nla_get_u8(attr[END_LEN]) : 128;
+		/* as it is shown: without the bits that do not count */
+		ipv6_addr_prefix(&end->addr, nla_data(attr[END_ADDR]), end->plen);
+	}
+	if (attr[END_PORT]) {
+		end->port = nla_get_u32(attr[END_PORT]);
+		end->last = end->port;
+	}
+	if (attr[END_LAST])
+		end->last = nla_get_u32(attr[END_LAST]);
+	if ((attr[END_LEN] && !attr[END_ADDR]) || (attr[END_LAST] && !attr[END_PORT]) ||
+	    end->port > end->last) {
+		GENL_SET_ERR_MSG(info, "a prefix needs an address, and a range goes upwards");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/**
+ * smc_netlink_rule_add() - SMC_NETLINK_OWN_ADD_RULE
+ * @skb: request
+ * @info: same
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr **attrs = info->attrs;
+	struct smc_rules_rule rule = {};
+	int rc;
+
+	if (!attrs[SMC_NETLINK_RULE_DENY]) {
+		GENL_SET_ERR_MSG(info, "neither allow nor deny");
+		return -EINVAL;
+	}
+	rule.deny = nla_get_u8(attrs[SMC_NETLINK_RULE_DENY]);
+	if (attrs[SMC_NETLINK_RULE_NUM])
+		rule.num = nla_get_u32(attrs[SMC_NETLINK_RULE_NUM]);
+	rc = take_end(info, SMC_NETLINK_RULE_LOCAL, &rule.local) ?:
+	     take_end(info, SMC_NETLINK_RULE_REMOTE, &rule.remote) ?:
+	     smc_rules_add(genl_info_net(info), &rule);
+	if (rc == -EEXIST)
+		GENL_SET_ERR_MSG(info, "there is a rule with this number");
+	else if (rc == -ENOSPC)
+		GENL_SET_ERR_MSG(info, "there are too many rules, or no number behind the last");
+	return rc;
+}
+
+/**
+ * smc_netlink_rule_del() - SMC_NETLINK_OWN_DEL_RULE
+ * @skb: request
+ * @info: same
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *num = info->attrs[SMC_NETLINK_RULE_NUM];
+	int rc;
+
+	if (!num) {
+		GENL_SET_ERR_MSG(info, "no rule is named");
+		return -EINVAL;
+	}
+	rc = smc_rules_del(genl_info_net(info), nla_get_u32(num));
+	if (rc)
+		GENL_SET_ERR_MSG(info, "there is no rule with this number");
+	return rc;
+}
+
+/**
+ * smc_netlink_rule_flush() - SMC_NETLINK_OWN_FLUSH_RULES
+ * @skb: request
+ * @info: same
+ *
+ * Return: as doit does.
+ */
+int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info)
+{
+	smc_rules_flush(genl_info_net(info));
+	return 0;
+}
+
+static bool put_end(struct sk_buff *skb, int first, const struct smc_rules_end *end)
+{
+	if (end->plen && (nla_put_in6_addr(skb, first + END_ADDR, &end->addr) ||
+			  nla_put_u8(skb, first + END_LEN, end->plen)))
+		return false;
+	if (!end->port && end->last == U16_MAX)
+		return true;
+	return !nla_put_u32(skb, first + END_PORT, end->port) &&
+	       !nla_put_u32(skb, first + END_LAST, end->last);
+}
+
+/**
+ * smc_netlink_dump_rules() - SMC_NETLINK_OWN_GET_RULES
+ * @skb: answer
+ * @cb: state of the dump: one more than the number of the last rule that was told
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct genl_family *family)
+{
+	struct smc_rules_rule rule;
+	u64 hits;
+	void *hdr;
+
+	while (cb->args[0] <= U32_MAX &&
+	       smc_rules_get(sock_net(skb->sk), cb->args[0], &rule, &hits)) {
+		hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_OWN_GET_RULES);
+		if (!hdr)
+			break;
+		if (nla_put_u32(skb, SMC_NETLINK_RULE_NUM, rule.num) ||
+		    nla_put_u8(skb, SMC_NETLINK_RULE_DENY, rule.deny) ||
+		    !put_end(skb, SMC_NETLINK_RULE_LOCAL, &rule.local) ||
+		    !put_end(skb, SMC_NETLINK_RULE_REMOTE, &rule.remote) ||
+		    nla_put_u64_64bit(skb, SMC_NETLINK_RULE_HITS, hits, SMC_NETLINK_RULE_PAD)) {
+			genlmsg_cancel(skb, hdr);
+			break;
+		}
+		genlmsg_end(skb, hdr);
+		cb->args[0] = (long)rule.num + 1;
+	}
+	return skb->len;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: the rules that say which connections may be SMC.
+ */
+#include "smcctl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADD_RULE	131
+#define DEL_RULE	132
+#define FLUSH_RULES	133
+#define GET_RULES	134
+#define RULE_NUM	1
+#define RULE_DENY	2
+#define RULE_LOCAL	3	/* address, bits, first and last port of one end in a row */
+#define RULE_REMOTE	7
+#define RULE_HITS	11
+#define RULE_MAX	12
+enum { END_ADDR, END_LEN, END_PORT, END_LAST, END_ATTRS };
+
+#define MAPPED_BITS	96	/* before an IPv4 address in an IPv6 one */
+#define PORT_MAX	65535
+
+static bool parse_u32(const char *text, unsigned long min, unsigned long max, __u32 *num)
+{
+	unsigned long val;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	val = strtoul(text, &end, 10);
+	*num = (__u32)val;
+	return !errno && !*end && val >= min && val <= max;
+}
+
+/* --- the list --- */
+
+static void show_end(struct json_object *obj, const char *prefix_key, const char *port_key,
+		     const struct nlattr *const *attr)
+{
+	char text[INET6_ADDRSTRLEN + 4], addr[INET6_ADDRSTRLEN];
+	struct in6_addr in6;
+	__u64 bits, port, last;
+
+	if (attr[END_ADDR] && mnl_attr_get_payload_len(attr[END_ADDR]) == sizeof(in6) &&
+	    ctl_attr_uint(attr[END_LEN], &bits)) {
+		memcpy(&in6, mnl_attr_get_payload(attr[END_ADDR]), sizeof(in6));
+		if (IN6_IS_ADDR_V4MAPPED(&in6) && bits >= MAPPED_BITS) {
+			inet_ntop(AF_INET, &in6.s6_addr[12], addr, sizeof(addr));
+			bits -= MAPPED_BITS;
+		} else {
+			inet_ntop(AF_INET6, &in6, addr, sizeof(addr));
+		}
+		snprintf(text, sizeof(text), "%s/%u", addr, (unsigned int)bits % 1000);
+		ctl_add_str(obj, prefix_key, text);
+	}
+	if (!ctl_attr_uint(attr[END_PORT], &port) || !ctl_attr_uint(attr[END_LAST], &last))
+		return;
+	snprintf(text, sizeof(text), last == port ? "%u" : "%u-%u", (unsigned int)port,
+		 (unsigned int)last);
+	ctl_add_str(obj, port_key, text);
+}
+
+static int on_rule(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *tb[RULE_MAX + 1];
+	struct json_object *obj = json_object_new_object();
+	__u64 deny;
+
+	ctl_parse_genl(nlh, tb, RULE_MAX);
+	json_object_array_add(data, obj);
+	ctl_copy_uint(obj, "number", tb[RULE_NUM]);
+	if (ctl_attr_uint(tb[RULE_DENY], &deny))
+		ctl_add_str(obj, "action", deny ? "deny" : "allow");
+	show_end(obj, "local", "local_port", &tb[RULE_LOCAL]);
+	show_end(obj, "remote", "remote_port", &tb[RULE_REMOTE]);
+	ctl_copy_uint(obj, "connections", tb[RULE_HITS]);
+	return MNL_CB_OK;
+}
+
+static int policy_show(const struct ctl_opts *opts)
+{
+	static const struct ctl_genl_req req = {
+		.cmd = GET_RULES, .what = "the list of rules", .dump = true,
+	};
+	static const struct ctl_column cols[] = {
+		{ "RULE", "number" }, { "ACTION", "action" }, { "LOCAL", "local" },
+		{ "PORT", "local_port" }, { "REMOTE", "remote" }, { "PORT", "remote_port" },
+		{ "CONNECTIONS", "connections" },
+	};
+	struct json_object *rules = json_object_new_array();
+	int err = ctl_genl_run(&req, on_rule, rules);
+
+	if (err)
+		ctl_genl_failed(&req, err);
+	else if (opts->json)
+		ctl_print_json(rules);
+	else
+		ctl_print_table(rules, cols, ARRAY_SIZE(cols));
+	json_object_put(rules);
+	return err ? CTL_FAILURE : CTL_OK;
+}
+
+/* --- changes --- */
+
+/**
+ * struct rule - what the user wants to add
+ * @addr: per end
+ * @attrs: to be sent
+ * @num: number of @attrs
+ * @seen: bit per attribute
+ */
+struct rule {
+	struct in6_addr addr[2];
+	struct ctl_attr attrs[2 + 2 * END_ATTRS];
+	size_t num;
+	unsigned int seen;
+};
+
+/* False: it is there already. */
+static bool put(struct rule *rule, __u16 type, __u32 num, __u8 size)
+{
+	if (rule->seen & 1U << type)
+		return false;
+	rule->seen |= 1U << type;
+	rule->attrs[rule->num++] = (struct ctl_attr){ .type = type, .num = num, .size = size };
+	return true;
+}
+
+/* "10.1.0.0/16", "fd00::/8", or one address; no bits at all are no prefix: leave it out. */
+static bool parse_prefix(struct rule *rule, int first, const char *text)
+{
+	struct in6_addr *in6 = &rule->addr[first == RULE_REMOTE];
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	char addr[INET6_ADDRSTRLEN];
+	__u32 bits = 0, all = 128;
+
+	if (len >= sizeof(addr))
+		return false;
+	memcpy(addr, text, len);
+	addr[len] = '\0';
+	memset(in6, 0, sizeof(*in6));
+	if (inet_pton(AF_INET, addr, &in6->s6_addr[12]) == 1) {
+		in6->s6_addr[10] = 0xff;
+		in6->s6_addr[11] = 0xff;
+		all = 32;
+	} else if (inet_pton(AF_INET6, addr, in6) != 1) {
+		return false;
+	}
+	if (slash && !parse_u32(slash + 1, all == 32 ? 0 : 1, all, &bits))
+		return false;
+	bits = (slash ? bits : all) + 128 - all;
+	if (!put(rule, (__u16)(first + END_ADDR), 0, 0))
+		return false;
+	rule->attrs[rule->num - 1].bin = in6;
+	rule->attrs[rule->num - 1].size = sizeof(*in6);
+	return put(rule, (__u16)(first + END_LEN), bits, 1);
+}
+
+/* "443" or "8000-8999" */
+static bool parse_ports(struct rule *rule, int first, const char *text)
+{
+	const char *dash = strchr(text, '-');
+	char low[8];
+	__u32 port, last;
+
+	if (snprintf(low, sizeof(low), "%.*s", dash ? (int)(dash - text) : 7, text) >=
+	    (int)sizeof(low) || !parse_u32(low, 1, PORT_MAX, &port))
+		return false;
+	last = port;
+	if (dash && !parse_u32(dash + 1, port, PORT_MAX, &last))
+		return false;
+	return put(rule, (__u16)(first + END_PORT), port, 4) &&
+	       put(rule, (__u16)(first + END_LAST), last, 4);
+}
+
+static bool parse_condition(struct rule *rule, const char *word, const char *value)
+{
+	__u32 num;
+
+	if (!strcmp(word, "number"))
+		return parse_u32(value, 1, 0xffffffff, &num) && put(rule, RULE_NUM, num, 4);
+	if (!strcmp(word, "local"))
+		return parse_prefix(rule, RULE_LOCAL, value);
+	if (!strcmp(word, "remote"))
+		return parse_prefix(rule, RULE_REMOTE, value);
+	if (!strcmp(word, "local-port"))
+		return parse_ports(rule, RULE_LOCAL, value);
+	if (!strcmp(word, "remote-port"))
+		return parse_ports(rule, RULE_REMOTE, value);
+	return false;
+}
+
+static int change(const struct ctl_genl_req *req)
+{
+	int err = ctl_genl_run(req, NULL, NULL);
+
+	if (err)
+		ctl_genl_failed(req, err);
+	return err ? CTL_FAILURE : CTL_OK;
+}
+
+static int policy_add(int argc, char **argv)
+{
+	struct rule rule = { .num = 0 };
+	struct ctl_genl_req req = {
+		.cmd = ADD_RULE, .what = "adding a rule", .attrs = rule.attrs,
+	};
+	bool deny = argc && !strcmp(argv[0], "deny");
+
+	if (!argc || (!deny && strcmp(argv[0], "allow"))) {
+		ctl_fail("policy add is followed by allow or deny");
+		return CTL_USAGE;
+	}
+	put(&rule, RULE_DENY, deny, 1);
+	for (argc--, argv++; argc >= 2; argc -= 2, argv += 2) {
+		if (parse_condition(&rule, argv[0], argv[1]))
+			continue;
+		ctl_fail("'%s %s' is no condition of a rule, or there are two of them", argv[0],
+			 argv[1]);
+		return CTL_USAGE;
+	}
+	if (argc) {
+		ctl_fail("'%s' lacks its value", argv[0]);
+		return CTL_USAGE;
+	}
+	req.num_attrs = rule.num;
+	return change(&req);
+}
+
+static int policy_del(const char *text)
+{
+	struct ctl_attr attr = { .type = RULE_NUM, .size = 4 };
+	struct ctl_genl_req req = {
+		.cmd = DEL_RULE, .what = "deleting a rule", .attrs = &attr, .num_attrs = 1,
+	};
+
+	if (!parse_u32(text, 1, 0xffffffff, &attr.num)) {
+		ctl_fail("'%s' is no number of a rule", text);
+		return CTL_USAGE;
+	}
+	return change(&req);
+}
+
+int ctl_policy(const struct ctl_opts *opts, int argc, char **argv)
+{
+	static const struct ctl_genl_req flush = {
+		.cmd = FLUSH_RULES, .what = "deleting all rules",
+	};
+
+	if (!argc || (argc == 1 && (!strcmp(argv[0], "show") || !strcmp(argv[0], "list"))))
+		return policy_show(opts);
+	if (!strcmp(argv[0], "add"))
+		return policy_add(argc - 1, argv + 1);
+	if (argc == 2 && !strcmp(argv[0], "del"))
+		return policy_del(argv[1]);
+	if (argc == 1 && !strcmp(argv[0], "flush"))
+		return change(&flush);
+	ctl_fail("policy is followed by: show, add allow|deny CONDITION..., del NUMBER or flush");
+	return CTL_USAGE;
+}
