@@ -21,6 +21,8 @@
 #include <linux/vmalloc.h>
 #include <smc/buf.h>
 #include <smc/fault.h>
+#include <smc/policy.h>
+#include <smc/stats.h>
 #include <smc/wr.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
@@ -74,12 +76,14 @@ struct smc_buf_mapping {
 /**
  * smc_buf_pool_init() - make an empty pool
  * @pool: pool
+ * @net: namespace that its RMBs are counted against; outlives the pool
  */
-void smc_buf_pool_init(struct smc_pool *pool)
+void smc_buf_pool_init(struct smc_pool *pool, struct net *net)
 {
 	int kind;
 
 	memset(pool, 0, sizeof(*pool));
+	pool->net = net;
 	mutex_init(&pool->mutex);
 	spin_lock_init(&pool->lock);
 	init_waitqueue_head(&pool->grown);
@@ -133,6 +137,31 @@ static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32
 	return 32;	/* in place of elements in quarantine */
 }
 
+/* Memory of RMBs, under the ceiling of the namespace; whatever they are used for. */
+static bool charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+{
+	struct smc_net *sn = smc_policy_net(pool->net);
+	u64 max = (u64)READ_ONCE(sn->rmb_max) << 10;
+	s64 used = atomic64_read(&sn->rmb_bytes);
+
+	if (kind != SMC_BUF_RMB)
+		return true;
+	do {
+		if (max && used + bytes > max)
+			return false;
+	} while (!atomic64_try_cmpxchg(&sn->rmb_bytes, &used, used + bytes));
+	smc_stats_add(pool->net, SMC_STAT_RMB_BYTES, bytes);
+	return true;
+}
+
+static void uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+{
+	if (kind != SMC_BUF_RMB)
+		return;
+	atomic64_sub(bytes, &smc_policy_net(pool->net)->rmb_bytes);
+	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
+}
+
 /**
  * smc_buf_region_alloc() - add an unpublished region to a pool
  * @pool: pool
@@ -143,13 +172,14 @@ static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32
  * Process context.
  *
  * Return: the region; to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size
- * impossible here), -ENOSPC (too many regions).
+ * impossible here), -ENOSPC (too many regions), -EDQUOT (net.smc.smcr_max_rmb_kb).
  */
 struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind kind,
 					u32 size, u32 max_pages)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_BUF_ELEMS_MAX);
 	struct smc_region *region;
+	int rc = -ENOMEM;
 
 	if (!nelem || size < SMC_BUF_MIN_SIZE || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
@@ -169,16 +199,21 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	}
 	nelem = min(nelem, elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
+		rc = -EDQUOT;
+		if (!charge(pool, kind, (u64)nelem * size))
+			continue;
+		rc = -ENOMEM;
 		region->vaddr = smc_fault_null(REGION_MEM,
 					       __vmalloc((size_t)nelem * size,
 							 REGION_GFP | __GFP_ZERO));
 		if (region->vaddr)
 			break;
+		uncharge(pool, kind, (u64)nelem * size);
 	}
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(rc);
 	}
 	region->nelem = nelem;
 	region->npages = PAGE_ALIGN((size_t)nelem * size) >> PAGE_SHIFT;
@@ -222,6 +257,7 @@ static void free_region(struct smc_region *region)
 	for_each_set_bit(i, region->used, region->nelem)
 		memset(region->vaddr + (size_t)i * region->elem_size, 0, region->elem_size);
 	vfree(region->vaddr);
+	uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
 	kfree(region);
 }
 

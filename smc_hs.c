@@ -172,7 +172,14 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
  */
 u32 smc_hs_reason_of(int err, u32 otherwise)
 {
-	return err == -ENOMEM ? SMC_CLC_DECL_MEM : otherwise;
+	switch (err) {
+	case -ENOMEM:
+		return SMC_CLC_DECL_MEM;
+	case -EDQUOT:
+		return SMC_CLC_DECL_RMB_LIMIT;
+	default:
+		return otherwise;
+	}
 }
 
 /* ---- waiting ----------------------------------------------------------------- */

@@ -113,6 +113,8 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_CORK]			= "cork",
 	[SMC_STAT_NODELAY]		= "nodelay",
 	[SMC_STAT_ELEM_QUARANTINE]	= "elem_quarantine",
+	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
+	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 };
 
 static struct stats_net *stats_net(struct net *net)

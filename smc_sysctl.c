@@ -138,6 +138,12 @@ static const struct ctl_table template[] = {
 		.extra1 = &wr_min,
 		.extra2 = &wr_max,
 	}, {
+		.procname = "smcr_max_rmb_kb",
+		.data = SMC_NET_DATA(rmb_max),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
 		.procname = "smcr_link_policy",
 		.data = SMC_NET_DATA(link_policy),
 		.maxlen = sizeof(u8),

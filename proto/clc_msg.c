@@ -780,6 +780,8 @@ const char *smc_clc_reason_str(u32 reason)
 		return "none";
 	case SMC_CLC_DECL_MEM:
 		return "out of memory";
+	case SMC_CLC_DECL_RMB_LIMIT:
+		return "the limit of memory for RMBs is reached";
 	case SMC_CLC_DECL_HS_LIMIT:
 		return "too many handshakes at once";
 	case SMC_CLC_DECL_TIMEOUT_CL:

@@ -18,6 +18,7 @@
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 
+struct net;
 struct smc_qp;
 
 #define SMC_BUF_LINKS		9	/* link slots of a group: 8 symmetric + 1 asymmetric */
@@ -93,6 +94,7 @@ struct smc_elem {
 
 /**
  * struct smc_pool - all regions of one link group
+ * @net: its namespace, whose ceiling holds for the RMBs
  * @mutex: changes of the lists and of mappings, registration; held while the
  *	device works, never while waiting for the peer
  * @lock: guards the lists and bitmaps too; leaf, BH off
@@ -104,6 +106,7 @@ struct smc_elem {
  * @grown: where others wait for the end of that
  */
 struct smc_pool {
+	struct net *net;
 	struct mutex mutex;		/* see above */
 	spinlock_t lock;		/* see above */
 	struct list_head regions[SMC_BUF_KINDS];
@@ -114,7 +117,7 @@ struct smc_pool {
 	wait_queue_head_t grown;
 };
 
-void smc_buf_pool_init(struct smc_pool *pool);
+void smc_buf_pool_init(struct smc_pool *pool, struct net *net);
 /* Frees all regions; nothing may be mapped or in use any more. Sleeps. */
 void smc_buf_pool_destroy(struct smc_pool *pool);
 

@@ -3,6 +3,7 @@
 #ifndef _SMC_POLICY_H
 #define _SMC_POLICY_H
 
+#include <linux/atomic.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -51,6 +52,8 @@ struct net;
  * @max_recv_wr: receives of a link, a quarter of them where they are small
  * @max_links: links per group we offer, 1..8
  * @max_conns: connections per group we offer, 16..255
+ * @rmb_max: KiB that all RMBs of the namespace may take, 0: no limit
+ * @rmb_bytes: what they take
  * @link_policy: how links are chosen for connections, enum smc_link_policy
  * @balance: connections go to links that come
  * @enabled: sysctl net.smc.enabled: 0 = new connections are TCP, old ones live on
@@ -75,6 +78,8 @@ struct smc_net {
 	int buf_idle;
 	unsigned int max_send_wr;
 	unsigned int max_recv_wr;
+	unsigned int rmb_max;
+	atomic64_t rmb_bytes;
 	u8 max_links;
 	u8 max_conns;
 	u8 link_policy;

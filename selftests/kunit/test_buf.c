@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <smc/buf.h>
+#include <smc/policy.h>
 #include <smc/wr.h>
 
 #include "fake_ib.h"
@@ -54,7 +55,7 @@ static int buf_init(struct kunit *test)
 	struct buf_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	smc_buf_pool_init(&t->pool);
+	smc_buf_pool_init(&t->pool, &init_net);
 	test->priv = t;
 	return 0;
 }
@@ -84,6 +85,8 @@ static void buf_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.bytes[i], 0);
 	}
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
+	smc_policy_net(&init_net)->rmb_max = 0;
+	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_policy_net(&init_net)->rmb_bytes), 0);
 	fake_ib_destroy(test, t->fake);
 }
 
@@ -701,6 +704,40 @@ static void buf_shelf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs - 1);
 }
 
+/* RMBs stay below the ceiling, quarantine and all; send regions do not count. */
+static void buf_ceiling(struct kunit *test)
+{
+	struct smc_net *sn = smc_policy_net(&init_net);
+	struct buf_test *t = test->priv;
+	struct smc_region *region, *snd;
+	struct smc_elem elem;
+
+	sn->rmb_max = 5 * 16;
+	/* eight are wanted: halved until they fit */
+	region = smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 4);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
+	KUNIT_EXPECT_EQ(test, -EDQUOT,
+			PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_32K, PAGES)));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
+	snd = smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_32K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
+	smc_buf_region_free(snd);
+	/* what nobody may use still takes its place */
+	smc_buf_region_publish(&t->pool, region);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+	smc_buf_give(&t->pool, &elem, true);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
+	/* lowered below what there is: that stays, nothing comes */
+	sn->rmb_max = 16;
+	KUNIT_EXPECT_EQ(test, -EDQUOT,
+			PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+	smc_buf_give(&t->pool, &elem, false);
+}
+
 static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_round),
 	KUNIT_CASE(buf_alloc_refused),
@@ -721,6 +758,7 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_pool_map),
 	KUNIT_CASE(buf_park),
 	KUNIT_CASE(buf_shelf),
+	KUNIT_CASE(buf_ceiling),
 	KUNIT_CASE(buf_sync),
 	{ }
 };

@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and what those do that no other script
 # shows. For --topology lo.
 
-CASES="values names buffers depth conns corking unload:60"
+CASES="values names buffers depth conns ceiling corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -22,6 +22,7 @@ smcr_link_policy 0 0 3
 smcr_max_conns_per_lgr 255 16 255
 smcr_max_links_per_lgr 2 1 8
 smcr_max_recv_wr 48 2 2048
+smcr_max_rmb_kb 0 0 4294967295
 smcr_max_send_wr 16 2 2048
 smcr_stall_time 30 0 86400
 smcr_testlink_time 30 0 2147483647
@@ -184,6 +185,77 @@ case_conns()
 	hold 17
 	expect "groups with room for all" "$(groups)" -eq 2
 	drop
+}
+
+# tcp_server: whose connections are to be TCP
+tcp_server()
+{
+	/t/smc_traffic server --family smc --require tcp --port 4431 > /run/tcp 2>&1 &
+	tcp=$!
+	await_server 4431
+}
+
+one_by_tcp()
+{
+	before
+	/t/smc_traffic client --connect "$(own_addr)" --port 4431 --family smc --require tcp \
+		stream:1 || fail "no connection in mode tcp"
+	expect "bytes by RDMA" "$(grown tx_write_bytes)" -eq 0
+}
+
+# Both ends are here. The server's group is the first to get memory, 8 elements of 64 KiB; the
+# client's gets what is left, two, and a third connection none.
+case_ceiling()
+{
+	# groups that are not shown any more may still have theirs
+	wait_for 30 charged 0 || fail "$(charge) bytes of RMBs stay"
+	takes smcr_max_rmb_kb 640
+	hold 2
+	tcp_server
+	expect "memory of RMBs" "$(rmb_bytes)" -eq 655360
+	one_by_tcp
+	/t/smcctl -j stats > /run/stats
+	grep -q 0x01018001 /run/stats || fail "no such reason: $(cat /run/stats)"
+	expect "memory of RMBs then" "$(rmb_bytes)" -eq 655360
+	# it holds at once
+	takes smcr_max_rmb_kb 768
+	before
+	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc stream:1 ||
+		fail "no connection in mode smc"
+	expect "bytes by RDMA with more" "$(grown tx_write_bytes)" -ge 2097152
+	expect "memory of RMBs with more" "$(rmb_bytes)" -eq 786432
+	expect "what counts of them" "$(charge)" -eq 786432
+	drop
+	wait_for 30 charged 0 || fail "$(charge) bytes of RMBs stay"
+	# not even one, and what was counted has been given back
+	takes smcr_max_rmb_kb 63
+	one_by_tcp
+	kill_all "$tcp"
+	wait_for 30 no_groups || fail "$(groups) groups stay"
+	expect "bytes that count" "$(charge)" -eq 0
+	takes smcr_max_rmb_kb 1024
+	hold 8
+	expect "memory of RMBs of both" "$(rmb_bytes)" -eq 1048576
+	takes smcr_max_rmb_kb 0
+	drop
+}
+
+# What counts: of all groups, those that end as well.
+charge()
+{
+	echo $(($(stat_of rmb_bytes) - $(stat_of rmb_freed)))
+}
+
+charged()
+{
+	[ "$(charge)" = "$1" ]
+}
+
+# Of all groups that are shown.
+rmb_bytes()
+{
+	/t/smcctl -j linkgroup | sed -n 's/.*"rmb_bytes": *\([0-9]*\).*/\1/p' |
+		awk '{ n += $1 } END { print n + 0 }'
 }
 
 # writes_of SIZE: RDMA WRITEs for a mebibyte in pieces of 1000 bytes each way, with as much room
