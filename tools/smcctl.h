@@ -208,6 +208,7 @@ int ctl_info_read(struct json_object *info);
 int ctl_device_read(struct json_object *ports);
 int ctl_ueid_read(struct json_object *names);
 int ctl_pnet_read(struct json_object *entries);
+int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 int ctl_linkgroup_read(struct json_object *groups);
 int ctl_link_read(struct json_object *links);

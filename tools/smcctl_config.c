@@ -23,6 +23,7 @@ static const struct {
 } objects[] = {
 	{ "ueid", ctl_ueid },
 	{ "pnet", ctl_pnet },
+	{ "policy", ctl_policy },
 };
 
 static int save_ueids(FILE *out)
@@ -60,13 +61,44 @@ static int save_pnet(FILE *out)
 	return rc;
 }
 
+/* The in-tree module has no rules: nothing is said of them then. */
+static int save_policy(FILE *out)
+{
+	static const char * const conditions[][2] = {
+		{ "local", "local" }, { "local-port", "local_port" },
+		{ "remote", "remote" }, { "remote-port", "remote_port" },
+	};
+	struct json_object *rules = json_object_new_array();
+	bool known;
+	int rc = ctl_policy_read(rules, &known);
+	size_t i, j;
+
+	if (known)
+		fprintf(out, "policy flush\n");
+	for (i = 0; i < json_object_array_length(rules); i++) {
+		struct json_object *rule = json_object_array_get_idx(rules, i);
+
+		fprintf(out, "policy add %s number %s", ctl_text_of(rule, "action"),
+			ctl_text_of(rule, "number"));
+		for (j = 0; j < ARRAY_SIZE(conditions); j++)
+			if (*ctl_text_of(rule, conditions[j][1]))
+				fprintf(out, " %s %s", conditions[j][0],
+					ctl_text_of(rule, conditions[j][1]));
+		fprintf(out, "\n");
+	}
+	json_object_put(rules);
+	return rc;
+}
+
 static int save(FILE *out)
 {
 	int rc;
 
 	fprintf(out, "# Settings of SMC for smcctl restore, a command per line: see smcctl(8).\n");
 	rc = save_ueids(out);
-	return rc == CTL_OK ? save_pnet(out) : rc;
+	if (rc == CTL_OK)
+		rc = save_pnet(out);
+	return rc == CTL_OK ? save_policy(out) : rc;
 }
 
 /**
@@ -92,7 +124,7 @@ int ctl_save(const struct ctl_opts *opts, int argc, char **argv)
 /* A line that changes nothing, such as "show", has no place in a file. */
 static bool is_change(int argc, char **argv)
 {
-	return argc > 1 && strcmp(argv[1], "show");
+	return argc > 1 && strcmp(argv[1], "show") && strcmp(argv[1], "list");
 }
 
 static int run_line(const struct ctl_opts *opts, char *line)

@@ -84,21 +84,39 @@ static int on_rule(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
+static const struct ctl_genl_req list = {
+	.cmd = GET_RULES, .what = "the list of rules", .dump = true,
+};
+
+/**
+ * ctl_policy_read() - the rules of this namespace
+ * @rules: appended to
+ * @known: whether the module knows of rules; it is no failure if it does not
+ *
+ * Return: exit status.
+ */
+int ctl_policy_read(struct json_object *rules, bool *known)
+{
+	int err = ctl_genl_run(&list, on_rule, rules);
+
+	*known = err != EOPNOTSUPP;
+	if (err && *known)
+		ctl_genl_failed(&list, err);
+	return err && *known ? CTL_FAILURE : CTL_OK;
+}
+
 static int policy_show(const struct ctl_opts *opts)
 {
-	static const struct ctl_genl_req req = {
-		.cmd = GET_RULES, .what = "the list of rules", .dump = true,
-	};
 	static const struct ctl_column cols[] = {
 		{ "RULE", "number" }, { "ACTION", "action" }, { "LOCAL", "local" },
 		{ "PORT", "local_port" }, { "REMOTE", "remote" }, { "PORT", "remote_port" },
 		{ "CONNECTIONS", "connections" },
 	};
 	struct json_object *rules = json_object_new_array();
-	int err = ctl_genl_run(&req, on_rule, rules);
+	int err = ctl_genl_run(&list, on_rule, rules);
 
 	if (err)
-		ctl_genl_failed(&req, err);
+		ctl_genl_failed(&list, err);
 	else if (opts->json)
 		ctl_print_json(rules);
 	else

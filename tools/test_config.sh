@@ -10,7 +10,7 @@ cd "$(dirname "$0")" || exit 1
 fake=$(pwd)/test/fake_netlink.so
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet"
+export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet" FAKE_NL_RULES="$tmp/rules"
 conf=$tmp/smc.conf
 
 # ctl KIND ARGUMENT...
@@ -21,11 +21,12 @@ ctl()
 	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
 }
 
-# has UEID...: the module starts with these, and with no change of PNET IDs
+# has UEID...: the module starts with these, and with no change of PNET IDs and rules
 has()
 {
 	: >"$FAKE_NL_UEIDS"
 	: >"$FAKE_NL_PNET"
+	: >"$FAKE_NL_RULES"
 	[ $# = 0 ] || printf '%-32s\n' "$@" >"$FAKE_NL_UEIDS"
 }
 
@@ -55,14 +56,19 @@ ueid add A.ONE
 ueid add B
 pnet flush
 pnet add NET1 netdev eth0
-pnet add NET1 ibdev rxe0/1'
+pnet add NET1 ibdev rxe0/1
+policy flush
+policy add deny number 10 local 10.1.0.0/16 local-port 443 remote fd00::/8 remote-port 8000-8999
+policy add allow number 4000000000'
 expect 'save to standard output' "$saved" ctl normal save -
 expect 'save' '' ctl normal save "$conf"
 expect 'save: the same' "$saved" cat "$conf"
+expect 'save: a module without rules' "$(echo "$saved" | grep -v '^policy')" ctl old save -
 has
 expect 'save: there is nothing' '# Settings of SMC for smcctl restore, a command per line: see smcctl(8).
 ueid flush
-pnet flush' ctl empty save -
+pnet flush
+policy flush' ctl empty save -
 expect_rc 'save: a list that breaks off: status 1' 1 ctl doneerror save "$conf"
 expect 'save: a failure leaves the old file' "$saved" cat "$conf"
 expect 'save: a failure leaves nothing else' smc.conf sh -c "ls $tmp | grep conf"
@@ -83,6 +89,10 @@ has
 expect 'there and back' '' sh -c "sed -i /eth0/d '$conf'; FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl restore '$conf'"
 expect 'there and back: UEIDs' 'A.ONE B ' ueids
+# 1 number, 2 action, 3-6 local, 7-10 remote
+expect 'there and back: rules' 'flush
+add 2=1 1=10 3=::ffff:10.1.0.0 4=112 5=443 6=443 7=fd00:: 8=8 9=8000 10=8999
+add 2=0 1=4000000000' cat "$FAKE_NL_RULES"
 has KEPT
 expect 'comments and blanks' 'status 0' restored normal '# all' '' '   ' \
 	'	pnet   add net1  netdev eth0 # a comment'
@@ -99,6 +109,8 @@ status 2" restored normal 'ueid flush' "$2"
 bad "'lower' is no UEID: only A-Z, 0-9, '.' and '-' may be used" 'ueid add lower'
 bad "'link' is nothing that a file can set" 'link add 1'
 bad "'ueid' is nothing that a file can set" 'ueid show'
+bad "'policy' is nothing that a file can set" 'policy list'
+bad "'colour red' is no condition of a rule, or there are two of them" 'policy add deny colour red'
 bad "'pnet' is nothing that a file can set" 'pnet'
 bad "'restore' is nothing that a file can set" 'restore /etc/smc.conf'
 bad 'pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both' 'pnet add NET1'

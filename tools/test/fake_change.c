@@ -251,9 +251,11 @@ static void put_rule(unsigned int num, int deny)
 	fake_finish(nlh);
 }
 
-/* Says in words what it was asked for. */
+/* Says in words what it was asked for; into $FAKE_NL_RULES, if that is set, and does it. */
 void fake_change_rules(const struct nlmsghdr *req, int cmd)
 {
+	const char *path = getenv("FAKE_NL_RULES");
+	FILE *log = path ? fopen(path, "a") : NULL;
 	const struct nlattr *attr;
 	char text[256] = "";
 	size_t n = 0;
@@ -270,10 +272,15 @@ void fake_change_rules(const struct nlmsghdr *req, int cmd)
 			snprintf(addr, sizeof(addr), "%u", mnl_attr_get_u8(attr));
 		n += snprintf(text + n, sizeof(text) - n, " %d=%s", mnl_attr_get_type(attr), addr);
 	}
-	if (!strcmp(text, " 2=1"))
+	if (log) {
+		fprintf(log, "%s%s\n", cmd == OWN_FLUSH_RULES ? "flush" : "add", text);
+		fclose(log);
 		fake_result(NLMSG_ERROR, 0);
-	else
+	} else if (!strcmp(text, " 2=1")) {
+		fake_result(NLMSG_ERROR, 0);
+	} else {
 		put_words(req, cmd == OWN_FLUSH_RULES ? -EBUSY : -EINVAL, text);
+	}
 }
 
 void fake_rules(void)

@@ -317,7 +317,7 @@ static void put_answer(const struct nlmsghdr *req)
 		fake_socks(req);
 		return;
 	}
-	if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION && fake_is("old")) {
+	if ((cmd == SMC_NETLINK_DUMP_HS_LIMITATION || cmd == OWN_GET_RULES) && fake_is("old")) {
 		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}

@@ -21,6 +21,12 @@ policy()
 	/t/smcctl policy "$@" || fail "policy $*: status $?"
 }
 
+# the list without the counters
+conditions()
+{
+	/t/smcctl policy | awk '{ print $1, $2, $3, $4, $5, $6 }'
+}
+
 # hits NUMBER: connections that a rule has decided
 hits()
 {
@@ -165,6 +171,12 @@ case_order()
 	expect "rule 50" "$(hits 50)" -eq 2
 	expect "rule 60" "$(hits 60)" -eq 0
 	expect "rule 100" "$(hits 100)" -eq 1
+	conditions > /run/conditions
+	/t/smcctl save /run/conf || fail "save: status $?"
+	policy flush
+	/t/smcctl restore /run/conf || fail "restore: status $?"
+	expect "rules restored" "$(conditions)" = "$(cat /run/conditions)"
+	expect "prefix" "$(/t/smcctl policy | awk '$1 == 40 { print $5 }')" = 10.9.0.0/16
 	policy del 50
 	! /t/smcctl policy del 50 2> /run/error || fail "a rule that is gone was deleted"
 	grep -q 'there is no rule with this number' /run/error || fail "$(cat /run/error)"
