@@ -25,7 +25,7 @@ modules:
 	@$(TOP)/scripts/kernel-supported.sh $(KDIR)
 	+$(KMAKE) W=$(W) modules
 
-## tools: build smc_run's library and smcctl
+## tools: build smc_run's library, smc_cgroup and smcctl
 tools:
 	+$(MAKE) -C tools
 

@@ -44,6 +44,9 @@ run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env I
 # 100 first contacts in a row by an in-tree client, and some by ours
 run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 
+# programs that are switched to SMC in the kernel
+run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
+
 # our module and the in-tree one, one after the other and beside each other
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
 run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \

@@ -32,6 +32,12 @@ undocumented()
 	done
 }
 expect 'smc_run: all options are in the page' '' undocumented man/smc_run.8 ./smc_run
+if [ -x smc_cgroup ]; then
+	expect 'smc_cgroup: all options are in the page' '' undocumented man/smc_cgroup.8 \
+		./smc_cgroup
+else
+	ktap_skip 'smc_cgroup: all options are in the page' 'it was not built'
+fi
 expect 'smcctl: all options are in the page' '' undocumented man/smcctl.8 ./smcctl
 
 objects_missing()

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# smc_cgroup: programs that no library can be put in front of, busybox's httpd and nc, which are
+# statically linked, use SMC in the cgroup that was named and nowhere else, while it is started and
+# a module is there, and only then. Host 1 serves.
+
+CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
+	module_goes:120 removed words unload"
+export CASES
+
+ROOT=/sys/fs/cgroup
+PINS=/sys/fs/bpf/smc_cgroup
+SIZE=1048576
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	mount -t bpf bpf /sys/fs/bpf || return 1
+	mkdir -p "$ROOT/chosen/below" "$ROOT/other" /run/www &&
+		dd if=/dev/urandom of=/run/www/file bs=4096 count=$((SIZE / 4096)) 2> /run/dd
+}
+
+# smc_cgroup WORD...
+smc_cgroup()
+{
+	/t/smc_cgroup "$@" > /run/said 2>&1
+	said_rc=$?
+	echo "smc_cgroup $*: $said_rc: $(cat /run/said)"
+	return "$said_rc"
+}
+
+# become GROUP COMMAND...: this process, of that cgroup
+become()
+{
+	group_=$1
+	shift
+	exec sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$ROOT/$group_" "$@"
+}
+
+# serve GROUP: until stop_serving
+serve()
+{
+	(become "$1" /bin/busybox httpd -f -p 5000 -h /run/www) &
+	server=$!
+	await_server 5000
+}
+
+stop_serving()
+{
+	kill_all "$server"
+}
+
+# get GROUP ADDRESS SUM: the file, whole
+get()
+{
+	printf 'GET /file HTTP/1.0\r\n\r\n' > /run/request
+	(become "$1" /bin/busybox nc -w 60 "$2" 5000) < /run/request > /run/answer ||
+		fail "nc in $1 failed"
+	tail -c "$SIZE" /run/answer > /run/got
+	expect "sum" "$(md5sum < /run/got)" = "$3"
+}
+
+# by_rdma N, by_tcp: how the case's connections went, on the host that served or that asked
+by_rdma()
+{
+	if [ "$HOST" = 1 ]; then
+		expect "SMC connections" "$(grown srv_smc)" -eq "$1"
+		expect "bytes by RDMA" "$(grown tx_write_bytes)" -ge $(($1 * SIZE))
+		expect_packets $(($1 * SIZE / 4096))
+	else
+		expect "SMC connections" "$(grown clnt_smc)" -eq "$1"
+		expect "bytes by RDMA" "$(grown rx_bytes)" -ge $(($1 * SIZE))
+	fi
+	expect "fallen back" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+}
+
+by_tcp()
+{
+	for c_ in clnt_smc srv_smc tx_bytes rx_bytes tx_write_bytes; do
+		expect "$c_" "$(grown $c_)" -eq 0
+	done
+	# RDMA would be among these, but there was none
+	[ "$HOST" = 1 ] ||
+		expect "bytes by TCP" $(($(if_bytes rx) - $(cat /run/if_bytes))) -ge "$SIZE"
+}
+
+# exchange SERVER_GROUP CLIENT_GROUP [ADDRESS...]: host 2 gets the file once from each address
+exchange()
+{
+	serving=$1
+	asking=$2
+	shift 2
+	[ $# -gt 0 ] || set -- 10.0.0.1
+	before
+	if_bytes rx > /run/if_bytes
+	if [ "$HOST" = 1 ]; then
+		serve "$serving"
+		sync_signal sum "$(md5sum < /run/www/file)"
+		sync_barrier serving || exit 1
+		sync_barrier served || exit 1
+		stop_serving
+	else
+		sync_barrier serving || exit 1
+		sum=$(sync_wait sum)
+		for a in "$@"; do
+			get "$asking" "$a" "$sum"
+		done
+		sync_barrier served || exit 1
+	fi
+}
+
+case_no_module()
+{
+	unload_smc || fail "the module stays"
+	! smc_cgroup start || fail "started without a module"
+	expect "exit code" "$said_rc" -eq 1
+	expect "reason" "$(cat /run/said)" = \
+		"smc_cgroup: no module serves IPPROTO_SMC: load smc.ko first"
+	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+	load_smc || fail "the module does not come back"
+}
+
+# What smc_run could serve would prove nothing.
+case_static()
+{
+	! /bin/busybox grep -q 'ld-linux' /proc/self/maps || fail "busybox is not static"
+	/bin/busybox grep -q 'busybox' /proc/self/maps || fail "that was not busybox"
+}
+
+case_in_cgroup()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	exchange chosen chosen 10.0.0.1 fd00:0::1
+	by_rdma 2
+	smc_cgroup stop "$ROOT/chosen" || fail "$(cat /run/said)"
+}
+
+case_outside()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	exchange other other
+	by_tcp
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+case_stopped()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+	exchange chosen chosen
+	by_tcp
+}
+
+# Sockets of the kernel, the carriers among them, are not asked for; else nothing would work.
+case_whole_host()
+{
+	smc_cgroup start || fail "$(cat /run/said)"
+	exchange other chosen
+	by_rdma 1
+	smc_cgroup stop || fail "$(cat /run/said)"
+}
+
+# A cgroup below is of it.
+case_below()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	exchange chosen/below chosen/below
+	by_rdma 1
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+# Without it sockets are TCP, not refused; with it again they are SMC.
+case_module_goes()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	unload_smc || fail "the module stays"
+	smc_cgroup status chosen
+	expect "status" "$(cat /run/said)" = \
+		"/chosen: new TCP sockets stay TCP, no module serves IPPROTO_SMC"
+	if [ "$HOST" = 1 ]; then
+		serve chosen
+		get chosen 10.0.0.1 "$(md5sum < /run/www/file)"
+		stop_serving
+	fi
+	load_smc || fail "the module does not come back"
+	smc_cgroup status
+	expect "status" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+	exchange chosen chosen
+	by_rdma 1
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+case_removed()
+{
+	mkdir "$ROOT/brief" || fail "no cgroup"
+	smc_cgroup start brief || fail "$(cat /run/said)"
+	rmdir "$ROOT/brief" || fail "the cgroup stays"
+	smc_cgroup status
+	grep -q '^cgroup [1-9][0-9]*, removed: ' /run/said || fail "status: $(cat /run/said)"
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	smc_cgroup status
+	expect "what is left" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+case_words()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	smc_cgroup start chosen || fail "twice: $(cat /run/said)"
+	expect "twice" "$(cat /run/said)" = "/chosen: already started"
+	smc_cgroup status other
+	expect "status of another" "$said_rc" -eq 3
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+	smc_cgroup stop chosen
+	expect "stopped twice" "$said_rc" -eq 3
+	smc_cgroup status
+	expect "status" "$said_rc" -eq 3
+	smc_cgroup start absent
+	expect "no such cgroup" "$said_rc" -eq 1
+	expect "no such cgroup" "$(cat /run/said)" = \
+		"smc_cgroup: cgroup $ROOT/absent: No such file or directory"
+}
+
+case_unload()
+{
+	unload_smc || fail "the module stays"
+}

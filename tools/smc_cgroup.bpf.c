@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What smc_cgroup has in the kernel: in a cgroup or on the whole host, socket() for a TCP socket
+ * makes one of IPPROTO_SMC.
+ *
+ * The kernel asks only in the system call, so sockets of its own are never among them. While no
+ * module serves the protocol the request stays as it is, else socket() would fail: whoever comes
+ * and goes is seen where it signs on and off.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "smc_cgroup.h"
+
+#define AF_INET 2
+#define AF_INET6 10
+#define SOCK_STREAM 1
+#define SOCK_TYPE_MASK 0xf
+#define IPPROTO_TCP 6
+
+/* As much of the kernel's as is read; where it is there the loader finds out. */
+struct inet_protosw {
+	unsigned short type;
+	unsigned short protocol;
+} __attribute__((preserve_access_index));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} cgroup SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct smc_cgroup_state);
+} state SEC(".maps");
+
+static struct smc_cgroup_state *the_state(void)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(&state, &key);
+}
+
+/* 0: as the program asked */
+SEC("fmod_ret/update_socket_protocol")
+int switch_protocol(__u64 *ctx)
+{
+	int family = (int)ctx[0], type = (int)ctx[1], protocol = (int)ctx[2];
+	struct smc_cgroup_state *now = the_state();
+
+	if (!now || (type & SOCK_TYPE_MASK) != SOCK_STREAM)
+		return 0;
+	if (protocol && protocol != IPPROTO_TCP)
+		return 0;
+	if (!(family == AF_INET && now->inet) && !(family == AF_INET6 && now->inet6))
+		return 0;
+	if (!now->host && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+		return 0;
+	return IPPROTO_SMC;
+}
+
+static int is_smc(const struct inet_protosw *sw)
+{
+	return sw->type == SOCK_STREAM && sw->protocol == IPPROTO_SMC;
+}
+
+SEC("fexit/inet_register_protosw")
+int registered(__u64 *ctx)
+{
+	struct smc_cgroup_state *now = the_state();
+
+	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+		now->inet = 1;
+	return 0;
+}
+
+SEC("fexit/inet6_register_protosw")
+int registered6(__u64 *ctx)
+{
+	struct smc_cgroup_state *now = the_state();
+
+	if (now && !(int)ctx[1] && is_smc((const struct inet_protosw *)ctx[0]))
+		now->inet6 = 1;
+	return 0;
+}
+
+SEC("fentry/inet_unregister_protosw")
+int unregistered(__u64 *ctx)
+{
+	struct smc_cgroup_state *now = the_state();
+
+	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+		now->inet = 0;
+	return 0;
+}
+
+SEC("fentry/inet6_unregister_protosw")
+int unregistered6(__u64 *ctx)
+{
+	struct smc_cgroup_state *now = the_state();
+
+	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+		now->inet6 = 0;
+	return 0;
+}
+
+/* The kernel lends its functions to programs under this license only. */
+char program_license[] SEC("license") = "GPL";

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The host that smc_cgroup finds, as a library below it. FAKE_LACKS names what is not there: btf,
+ * hook, bpffs, cgroup2. FAKE_SOCKET is the errno number that sockets of IPPROTO_SMC get, FAKE_LOAD
+ * the one that loading the programs ends with; nothing is ever loaded.
+ */
+#define _GNU_SOURCE
+#include "../smc_tools.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+
+int fake_statfs(const char *path, struct statfs *fs) __asm__("statfs") SMC_EXPORTED;
+int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
+struct btf *fake_types(void)
+	__asm__("btf__load_vmlinux_btf") SMC_EXPORTED;
+__s32 fake_find(const struct btf *types, const char *name, __u32 kind)
+	__asm__("btf__find_by_name_kind") SMC_EXPORTED;
+int fake_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
+
+static bool lacks(const char *what)
+{
+	const char *list = getenv("FAKE_LACKS");
+
+	return list && strstr(list, what);
+}
+
+static int number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : 0;
+}
+
+int fake_statfs(const char *path, struct statfs *fs)
+{
+	memset(fs, 0, sizeof(*fs));
+	if (!strcmp(path, "/sys/fs/bpf") && !lacks("bpffs"))
+		fs->f_type = BPF_FS_MAGIC;
+	if (!strcmp(path, "/sys/fs/cgroup") && !lacks("cgroup2"))
+		fs->f_type = CGROUP2_SUPER_MAGIC;
+	return 0;
+}
+
+/* Whoever gets one only closes it. */
+int fake_socket(int domain, int type, int protocol)
+{
+	int fds[2];
+
+	errno = number("FAKE_SOCKET");
+	if (errno || protocol != 256 || (domain != AF_INET && domain != AF_INET6))
+		return -1;
+	if (socketpair(AF_UNIX, type, 0, fds))
+		return -1;
+	return fds[0];
+}
+
+struct btf *fake_types(void)
+{
+	if (lacks("btf")) {
+		errno = ENOENT;
+		return NULL;
+	}
+	return btf__new_empty();
+}
+
+__s32 fake_find(const struct btf *types, const char *name, __u32 kind)
+{
+	(void)types;
+	if (kind != BTF_KIND_FUNC || (lacks("hook") && !strcmp(name, "update_socket_protocol")))
+		return -ENOENT;
+	return 1;
+}
+
+int fake_load(struct bpf_object *obj)
+{
+	(void)obj;
+	return -number("FAKE_LOAD");
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smc_cgroup: what it says when something is missing, over the host that test/fake_bpf.so plays.
+# What it does in a kernel is for selftests/vm/cases/cgroup.sh.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+echo "KTAP version 1"
+if [ ! -x smc_cgroup ]; then
+	ktap_skip 'smc_cgroup' 'it was not built: clang or libbpf-dev is missing'
+	ktap_done
+fi
+
+# on LACKS SOCKET_ERRNO LOAD_ERRNO ARGUMENT...
+on()
+{
+	lacks=$1
+	socket=$2
+	load=$3
+	shift 3
+	FAKE_LACKS=$lacks FAKE_SOCKET=$socket FAKE_LOAD=$load LD_PRELOAD=$(pwd)/test/fake_bpf.so \
+		./smc_cgroup "$@"
+}
+
+# --- usage ---
+expect_usage 'no word' 'smc_cgroup: start, stop or status[?]*' ./smc_cgroup
+expect_usage 'unknown word' 'smc_cgroup: start, stop or status, not begin *' ./smc_cgroup begin
+expect_usage 'unknown option' 'smc_cgroup: unknown option -x *' ./smc_cgroup -x start
+expect_usage 'two cgroups' 'smc_cgroup: one cgroup at a time, not also b *' ./smc_cgroup start a b
+expect_usage 'empty cgroup' 'smc_cgroup: the name of the cgroup is empty *' ./smc_cgroup start ''
+expect_match 'help' 'Usage: smc_cgroup *' ./smc_cgroup --help
+expect 'version' "$(./smc_run --version | sed 's/smc_run/smc_cgroup/')" ./smc_cgroup -V
+
+# --- what is missing; each has one sentence, and 1 ---
+ENOMEM=12
+EACCES=13
+EINVAL=22
+EPERM=1
+EPROTONOSUPPORT=93
+expect 'no BTF' 'smc_cgroup: the kernel has no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)' \
+	on btf 0 $EINVAL start
+expect 'old kernel' \
+	'smc_cgroup: the kernel lacks what this needs: Linux 6.6 or later, CONFIG_MPTCP' \
+	on hook 0 $EINVAL start
+expect 'no bpffs' \
+	'smc_cgroup: no BPF file system at /sys/fs/bpf: mount -t bpf none /sys/fs/bpf' \
+	on bpffs 0 $EINVAL start
+expect 'no bpffs: stop' \
+	'smc_cgroup: no BPF file system at /sys/fs/bpf: mount -t bpf none /sys/fs/bpf' \
+	on bpffs 0 $EINVAL stop
+expect 'no module' 'smc_cgroup: no module serves IPPROTO_SMC: load smc.ko first' \
+	on '' $EPROTONOSUPPORT $EINVAL start
+expect 'no socket for another reason' \
+	'smc_cgroup: the kernel refuses sockets of IPPROTO_SMC: Cannot allocate memory' \
+	on '' $ENOMEM $EINVAL start
+for err in $EPERM $EACCES; do
+	expect "no privileges, errno $err" \
+		'smc_cgroup: not permitted: BPF programs take root (or CAP_BPF, CAP_PERFMON)' \
+		on '' 0 "$err" start
+done
+expect 'refused by the kernel' \
+	'smc_cgroup: the kernel refuses the program: Invalid argument (--debug says why)' \
+	on '' 0 $EINVAL start
+expect 'no cgroup2' \
+	'smc_cgroup: no cgroups of version 2: no cgroup2 file system at /sys/fs/cgroup' \
+	on cgroup2 0 $EINVAL start a
+expect 'no such cgroup' \
+	'smc_cgroup: cgroup /sys/fs/cgroup/there/is/none: No such file or directory' \
+	on '' 0 $EINVAL start there/is/none
+expect 'what is no cgroup is looked for below the mount' \
+	'smc_cgroup: cgroup /sys/fs/cgroup//proc/self: No such file or directory' \
+	on '' 0 $EINVAL stop /proc/self
+for lacking in btf hook bpffs; do
+	expect_rc "exit status without $lacking" 1 on $lacking 0 $EINVAL start
+done
+expect_rc 'exit status without a module' 1 on '' $EPROTONOSUPPORT $EINVAL start
+expect_rc 'exit status without privileges' 1 on '' 0 $EPERM start
+
+ktap_done
