@@ -6,6 +6,8 @@
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
+#include <smc/link.h>
+#include <smc/trace.h>
 
 /**
  * smc_cdc_token() - whose message is it
@@ -33,6 +35,30 @@ bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct s
 {
 	return !smc_cdc_msg_parse(buf, len, conn->rx.ring.size,
 				  conn->tx.peer_size ?: SMC_RMBE_SIZE_MIN, msg);
+}
+
+static void trace_received(const struct smc_conn *conn, const struct smc_link *link,
+			   const u8 *buf, u32 len)
+{
+	struct smc_cdc_msg msg;
+
+	if (smc_cdc_parse(conn, buf, len, &msg))
+		trace_smc_cdc_rx(conn->token, link->uid, &msg);
+}
+
+/**
+ * smc_cdc_trace() - a message came
+ * @conn: its connection, conn->lock held
+ * @link: over which
+ * @buf: received message
+ * @len: its length
+ *
+ * For the trace point, before anything is done about it.
+ */
+void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf, u32 len)
+{
+	if (trace_smc_cdc_rx_enabled())
+		trace_received(conn, link, buf, len);
 }
 
 /**
@@ -185,6 +211,7 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 	if (conn->tx.orderly_before)
 		msg.more |= SMC_CDC_M_BEFORE;
 
+	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }
 
@@ -235,5 +262,6 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		msg.heard = conn->rx.seq;
 		conn->rx.asked = false;
 	}
+	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }

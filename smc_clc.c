@@ -14,6 +14,15 @@
 #include <net/tcp.h>
 #include <smc/clc.h>
 #include <smc/fault.h>
+#include <smc/trace.h>
+
+static void trace_sent(const struct sock *sk, const u8 *buf)
+{
+	struct smc_clc_head head;
+
+	if (!smc_clc_peek_header(buf, &head))
+		trace_smc_clc_tx(sk, head.type, head.version, head.len);
+}
 
 /**
  * smc_clc_send() - send a finished message
@@ -31,6 +40,9 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 	unsigned int noreclaim;
 	int rc;
 
+	/* before the peer can answer */
+	if (trace_smc_clc_tx_enabled())
+		trace_sent(carrier->sk, buf);
 	if (smc_fault_hit(SMC_FAULT_LOSE_CLC))
 		return 0;
 	/*
@@ -102,7 +114,10 @@ int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
 			return rc;
 		rx->want = head.len;
 	}
-	return take(carrier, rx, rx->want);
+	rc = take(carrier, rx, rx->want);
+	if (rc == 1 && trace_smc_clc_rx_enabled() && !smc_clc_peek_header(rx->buf, &head))
+		trace_smc_clc_rx(carrier->sk, head.type, head.version, head.len);
+	return rc;
 }
 
 /* The beginning of what has arrived, without taking it; socket locked. */

@@ -25,6 +25,7 @@
 #include <smc/move.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 #include <smc/tx.h>
 
 /* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
@@ -142,8 +143,10 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 	}
 	if (rc)
 		return 0;
-	if (state != from)
+	if (state != from) {
+		trace_smc_conn_state(conn->token, conn->link->uid, from, state, event);
 		bits |= SMC_CONN_CHANGED;
+	}
 	/* pairs with smc_conn_state(): who sees the state sees what led to it */
 	smp_store_release(&conn->state, state);
 	act(conn, from, actions);
@@ -277,6 +280,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 static unsigned int input(struct smc_conn *conn, struct smc_link *link, const u8 *buf, u32 len)
 {
 	smc_meter_in(conn, false);
+	smc_cdc_trace(conn, link, buf, len);
 	switch (smc_move_input_locked(conn, link, buf, len)) {
 	case SMC_FAILOVER_TAKE:
 		return handle(conn, link->slot, buf, len);

@@ -20,6 +20,7 @@
 #include <smc/ib.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
@@ -54,6 +55,7 @@ static bool mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 		reason = SMC_LINK_ADMIN;
 	if (cmpxchg(&lgr->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return false;
+	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_DEAD, reason);
 	/* pairs with the reads under the lock of lgr->conns and under lgr->mutex */
 	smp_store_release(&lgr->dead, true);
 	return true;
@@ -150,8 +152,10 @@ void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
 	bool idle;
 
 	xa_lock_bh(&lgr->conns);
-	if (!lgr->retired)
+	if (!lgr->retired) {
+		trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_RETIRED, reason);
 		WRITE_ONCE(lgr->retired, reason);
+	}
 	idle = !lgr->nconns && !lgr->reserved;
 	xa_unlock_bh(&lgr->conns);
 	if (idle)
@@ -572,6 +576,7 @@ static void free_work_fn(struct work_struct *work)
 	mutex_lock(&smc_core_reg.lock);
 	list_del(&lgr->entry);
 	mutex_unlock(&smc_core_reg.lock);
+	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_GONE, lgr->reason);
 	lgr_free(lgr);
 	smc_core_reg_changed();
 }
@@ -741,6 +746,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	}
 	smc_core_get(lgr);	/* the caller's; the first one ends with term_work */
 	lgr->reserved = 1;
+	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
 	mutex_lock(&smc_core_reg.lock);
 	enlist(lgr);
 	if (closing)

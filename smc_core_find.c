@@ -9,6 +9,7 @@
 #include <net/ipv6.h>
 #include <smc/core_priv.h>
 #include <smc/fault.h>
+#include <smc/trace.h>
 
 /*
  * A first contact that a server is having: others of the same peer wait for it
@@ -265,6 +266,13 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	}
 }
 
+/* Others may join; the registry's lock is held. */
+static void mark_ready(struct smc_lgr *lgr)
+{
+	lgr->ready = true;
+	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_READY, SMC_LINK_OK);
+}
+
 /**
  * smc_core_contact_done() - the creator has finished
  * @contact: from smc_core_contact_begin()
@@ -278,7 +286,7 @@ void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 	if (p)
 		list_del(&p->entry);
 	if (lgr)
-		lgr->ready = true;
+		mark_ready(lgr);
 	mutex_unlock(&smc_core_reg.lock);
 	contact->entry = NULL;
 	kfree(p);
@@ -292,7 +300,7 @@ void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 void smc_core_ready(struct smc_lgr *lgr)
 {
 	mutex_lock(&smc_core_reg.lock);
-	lgr->ready = true;
+	mark_ready(lgr);
 	mutex_unlock(&smc_core_reg.lock);
 	smc_core_reg_changed();
 }

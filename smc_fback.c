@@ -9,6 +9,7 @@
 #include <net/tcp_states.h>
 #include <smc/fback.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 
 /* kTLS and IPV6_ADDRFORM replace the table of a living socket. */
 static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
@@ -200,6 +201,8 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 	smc_carrier_withdraw_option(&smc->carrier);
 	if (count)
 		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
+	trace_smc_switch_to_fallback(sk, smc->carrier.sock->sk, sock_net(sk)->net_cookie,
+				     own_reason, peer_reason);
 	spin_lock_bh(&smc->state_lock);
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_TCP);

@@ -39,6 +39,7 @@
 #include <smc/policy.h>
 #include <smc/proto/marker.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 
 /*
  * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear
@@ -749,6 +750,16 @@ static void count(const struct smc_hs_ctx *ctx)
 	}
 }
 
+static void trace_end(const struct smc_hs_ctx *ctx)
+{
+	const struct smc_hs_result *res = &ctx->res;
+	bool smc = res->outcome == SMC_HS_SMC;
+
+	trace_smc_hs_end(ctx->sk, ctx->hs->server, res->outcome, res->err, res->own_reason,
+			 res->peer_reason, smc ? res->conn->token : 0,
+			 smc ? ctx->link->uid : 0);
+}
+
 static void hs_work(struct work_struct *work)
 {
 	struct smc_hs *hs = container_of(work, struct smc_hs, work);
@@ -773,6 +784,8 @@ static void hs_work(struct work_struct *work)
 	hs->run(ctx);
 	set_active_memcg(old);
 	count(ctx);
+	if (trace_smc_hs_end_enabled())
+		trace_end(ctx);
 	undo(ctx);
 	res = ctx->res;
 	kfree(ctx);

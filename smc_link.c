@@ -13,6 +13,7 @@
 #include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 #include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/trace.h>
@@ -42,6 +43,9 @@ static int step(struct smc_link *link, enum smc_link_event event)
 		if (rc)
 			return rc;
 	} while (!atomic_try_cmpxchg(&link->state, &old, state));
+	/* before that it has no ID */
+	if (state != (enum smc_link_state)old && event != SMC_LINK_EV_CREATED)
+		trace_smc_link_state(link->uid, old, state);
 	return 0;
 }
 
@@ -171,6 +175,7 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 	kref_init(&link->ref);
 	link->lgr = lgr;
 	link->events = events;
+	link->net_cookie = net->net_cookie;
 	link->slot = slot;
 	link->path = *path;
 	path->dev = NULL;
@@ -296,6 +301,12 @@ bool smc_link_usable(const struct smc_link *link)
 	return smc_link_state_usable(atomic_read_acquire(&link->state));
 }
 
+/* Nothing has happened to the link itself. */
+static bool in_order(enum smc_link_reason reason)
+{
+	return reason == SMC_LINK_IDLE || reason == SMC_LINK_NET_EXIT || reason == SMC_LINK_ADMIN;
+}
+
 /**
  * smc_link_fail() - the one entrance to failure
  * @link: link
@@ -305,10 +316,17 @@ bool smc_link_usable(const struct smc_link *link)
  */
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
+	bool used = smc_link_usable(link);
+
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return;
 	trace_smc_link_fail(link->uid, link->qp->qpn, reason);
 	step(link, SMC_LINK_EV_FAIL);
+	if (used && !in_order(reason))
+		trace_smcr_link_down(link, link->lgr, link->net_cookie,
+				     smc_link_state_shown(atomic_read(&link->state)),
+				     link->path.dev->name, __builtin_return_address(0),
+				     link->uid);
 	link->events->lost(link, reason);
 }
 

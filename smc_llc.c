@@ -21,6 +21,7 @@
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 
 #define QUEUE_MAX	64		/* messages kept per group */
 /*
@@ -417,6 +418,14 @@ static void work_fn(struct work_struct *work)
 	}
 }
 
+static void trace_received(const struct smc_link *link, const u8 *buf, u32 len)
+{
+	struct smc_llc_msg msg;
+
+	if (!smc_llc_parse(buf, len, &msg))
+		trace_smc_llc_rx(link->uid, msg.type, msg.response);
+}
+
 /* A message came in; softirq. */
 static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 {
@@ -425,6 +434,8 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 	bool flood = false;
 
 	smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC);
+	if (trace_smc_llc_rx_enabled())
+		trace_received(link, buf, len);
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
 		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
 	if (!ev) {

@@ -11,6 +11,7 @@
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/stats.h>
+#include <smc/trace.h>
 #include <smc/wr.h>
 
 #define SLOT_TIME	(10 * HZ)	/* free send slot */
@@ -122,6 +123,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		slot->done = sent_done;
 		slot->owner = sent;
 	}
+	trace_smc_llc_tx(link->uid, msg->type, msg->response);
 	rc = smc_wr_post(slot, len, NULL, 0, true);
 	if (rc) {
 		slot->done = NULL;

@@ -12,9 +12,6 @@
 #include <smc/core.h>
 #include <smc/netlink_priv.h>
 
-/* Link states of the user interface. */
-enum { NL_LINK_UNUSED, NL_LINK_INACTIVE, NL_LINK_ACTIVATING, NL_LINK_ACTIVE };
-
 #define GID_TEXT	40
 
 /**
@@ -30,26 +27,6 @@ struct lgr_walk {
 	const struct genl_family *family;
 	bool links;
 };
-
-static u32 link_state(const struct smc_link *link)
-{
-	switch ((enum smc_link_state)atomic_read(&link->state)) {
-	case SMC_LINK_INIT:
-	case SMC_LINK_READY:
-	case SMC_LINK_CONFIRMING:
-		return NL_LINK_ACTIVATING;
-	case SMC_LINK_ACTIVE:
-		return NL_LINK_ACTIVE;
-	case SMC_LINK_DELETING:
-	case SMC_LINK_DRAINING:
-		return NL_LINK_INACTIVE;
-	case SMC_LINK_UNUSED:
-	case SMC_LINK_DEAD:
-	case SMC_LINK_STATES:
-		break;
-	}
-	return NL_LINK_UNUSED;
-}
 
 /* A user ID is four bytes without meaning: shown in the order in which they are sent. */
 static u32 uid_shown(u32 uid)
@@ -84,7 +61,7 @@ static int put_link(struct lgr_walk *walk, const struct smc_link *link)
 	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, link->path.gid.ifindex) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_UID, uid_shown(link->uid)) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, uid_shown(READ_ONCE(link->peer_uid))) ||
-	    nla_put_u32(skb, SMC_NLA_LINK_STATE, link_state(link)) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_STATE, smc_link_state_shown(atomic_read(&link->state))) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->moves)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_LATENCY, latency) ||

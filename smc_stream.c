@@ -12,10 +12,12 @@
 #include <net/tcp_states.h>
 #include <smc/fault.h>
 #include <smc/keep.h>
+#include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/stream.h>
+#include <smc/trace.h>
 #include <smc/tx.h>
 
 /* Queued bytes are still sent for so long after close(). */
@@ -365,6 +367,22 @@ static void count_send(const struct smc_conn *conn, int flags, size_t len)
 		smc_stats_inc(conn->net, SMC_STAT_TX_SENDPAGE);
 }
 
+/* A call has taken or given @len bytes. */
+static void trace_call(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx)
+{
+	const u64 cookie = sock_net(sk)->net_cookie;
+	const char *name;
+
+	/* the connection may go to another link, and this one away */
+	spin_lock_bh(&conn->lock);
+	name = conn->link->path.dev->name;
+	if (tx)
+		trace_smc_tx_sendmsg(sk, cookie, len, name, conn->token);
+	else
+		trace_smc_rx_recvmsg(sk, cookie, len, name, conn->token);
+	spin_unlock_bh(&conn->lock);
+}
+
 /**
  * smc_stream_sendmsg() - sendmsg()
  * @smc: socket in SMC mode
@@ -435,8 +453,11 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			break;
 		}
 	}
-	if (copied)
+	if (copied) {
 		smc_stats_size(sock_net(sk), SMC_HIST_TX_REQ, copied);
+		if (trace_smc_tx_sendmsg_enabled())
+			trace_call(sk, conn, copied, true);
+	}
 	if (copied && more && conn == smc->conn)
 		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
 	if (err && !copied)
@@ -615,8 +636,11 @@ int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int
 		if (len > conn->rx.ring.size)
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 		rc = recv_locked(smc, conn, msg, len, flags);
-		if (rc > 0)
+		if (rc > 0) {
 			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
+			if (trace_smc_rx_recvmsg_enabled())
+				trace_call(sk, conn, rc, false);
+		}
 		smc_conn_put(conn);
 	}
 	release_sock(sk);

@@ -184,6 +184,32 @@ bool smc_link_state_may_recv(enum smc_link_state state)
 }
 
 /**
+ * smc_link_state_shown() - a state in numbers of the user interface
+ * @state: state
+ *
+ * Return: SMC_LINK_SHOWN_*.
+ */
+u32 smc_link_state_shown(enum smc_link_state state)
+{
+	switch (state) {
+	case SMC_LINK_INIT:
+	case SMC_LINK_READY:
+	case SMC_LINK_CONFIRMING:
+		return SMC_LINK_SHOWN_ACTIVATING;
+	case SMC_LINK_ACTIVE:
+		return SMC_LINK_SHOWN_ACTIVE;
+	case SMC_LINK_DELETING:
+	case SMC_LINK_DRAINING:
+		return SMC_LINK_SHOWN_INACTIVE;
+	case SMC_LINK_UNUSED:
+	case SMC_LINK_DEAD:
+	case SMC_LINK_STATES:
+		break;
+	}
+	return SMC_LINK_SHOWN_UNUSED;
+}
+
+/**
  * smc_link_state_str() - name of a state
  * @state: state
  *

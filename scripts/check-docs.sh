@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..14"
+echo "1..15"
 
 # --- files
 
@@ -217,6 +217,38 @@ sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p'
 	troubleshooting.rst | sort > "$tmp/named"
 differ smc_stats.c "$tmp/counters" troubleshooting.rst "$tmp/named"
 result "troubleshooting.rst has every counter"
+
+# Trace points, each with its fields in their order.
+awk '
+	function name_of(s) { gsub(/[^(]*\(|[,) ].*/, "", s); return s }
+	function take(s) {
+		while (match(s, /__(field|dynamic_array)\([^,]*, [a-z_]+/)) {
+			f = substr(s, RSTART, RLENGTH)
+			sub(/.* /, "", f)
+			fields = fields (fields == "" ? "" : ", ") f
+			s = substr(s, RSTART + RLENGTH)
+		}
+	}
+	/^(TRACE_EVENT|DECLARE_EVENT_CLASS)\(/ {
+		what = name_of($0)
+		class = /^DECLARE/
+		fields = ""
+	}
+	/^DEFINE_EVENT\(/ {
+		split($0, part, /[(, ]+/)
+		print part[3] ": " of[part[2]]
+		what = ""
+	}
+	what != "" { take($0) }
+	/^\);/ && what != "" {
+		of[what] = fields
+		if (!class)
+			print what ": " fields
+		what = ""
+	}' "$top/include/smc/trace.h" | sort > "$tmp/points"
+sed -n '/^Trace points$/,$s/^``\(smcr*_[a-z_]*: .*\)``$/\1/p' troubleshooting.rst | sort > "$tmp/named"
+differ trace.h "$tmp/points" troubleshooting.rst "$tmp/named"
+result "troubleshooting.rst has every trace point"
 
 # Reasons that the module can give, with number and text.
 sed -n '/^enum smc_clc_reason smc_clc_unsupported/,/^const char/p' "$top/proto/clc_msg.c" |

@@ -118,6 +118,10 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
 
+# what trace points say of a connection, a fallback and the loss of a link
+run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
+	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 420
+
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
 run evil-link --module ours --script "$cases/evil_link.sh" --timeout 660 \

@@ -7,6 +7,7 @@
 
 struct smc_cdc_cursor;
 struct smc_cdc_msg;
+struct smc_link;
 struct smc_conn;
 
 /* What smc_cdc_apply() found; bits */
@@ -33,6 +34,9 @@ bool smc_cdc_token(const u8 *buf, u32 len, u32 *token);
 /* Reads a raw message; conn->lock held. False: malformed. */
 bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg);
 /* Judges a failover validation; conn->lock held; returns bits above. */
+void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
+		   u32 len);
+
 unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq);
 bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod);
 /* Builds a failover validation into @buf (44 bytes); conn->lock held. */

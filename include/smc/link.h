@@ -57,6 +57,7 @@ struct smc_link_events {
  * @ref: group slot (RCU), works, posting callers
  * @lgr: owner, opaque here (rank 6)
  * @events: upward table
+ * @net_cookie: number of its namespace shown to users
  * @slot: index in the group's link set and in smc_region.maps
  * @num: link number on the wire, assigned by the server
  * @uid: our link user ID, sent in CONFIRM LINK
@@ -85,6 +86,7 @@ struct smc_link {
 	struct kref ref;
 	void *lgr;
 	const struct smc_link_events *events;
+	u64 net_cookie;
 	u32 slot;
 	u8 num;
 	u32 uid;

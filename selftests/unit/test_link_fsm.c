@@ -173,6 +173,20 @@ static void usable(void)
 	}
 }
 
+/* What users see: a link carries connections in one state only. */
+static void shown(void)
+{
+	u32 s;
+
+	CHECK(SMC_LINK_SHOWN_ACTIVE == 3);
+	for (s = 0; s < SMC_LINK_STATES; s++)
+		CHECK((smc_link_state_shown((enum smc_link_state)s) == SMC_LINK_SHOWN_ACTIVE) ==
+		      smc_link_state_usable((enum smc_link_state)s));
+	CHECK_EQ(smc_link_state_shown(SMC_LINK_CONFIRMING), SMC_LINK_SHOWN_ACTIVATING);
+	CHECK_EQ(smc_link_state_shown(SMC_LINK_DRAINING), SMC_LINK_SHOWN_INACTIVE);
+	CHECK_EQ(smc_link_state_shown(SMC_LINK_DEAD), SMC_LINK_SHOWN_UNUSED);
+}
+
 static void names(void)
 {
 	unsigned int i;
@@ -194,6 +208,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(roles),
 	UNIT_CASE(random_lives),
 	UNIT_CASE(usable),
+	UNIT_CASE(shown),
 	UNIT_CASE(names),
 };
 

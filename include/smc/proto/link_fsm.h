@@ -76,6 +76,15 @@ void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 bool smc_link_state_usable(enum smc_link_state state);
 bool smc_link_state_may_recv(enum smc_link_state state);
 
+/* Numbers of the user interface: netlink, trace points. */
+enum {
+	SMC_LINK_SHOWN_UNUSED,
+	SMC_LINK_SHOWN_INACTIVE,
+	SMC_LINK_SHOWN_ACTIVATING,
+	SMC_LINK_SHOWN_ACTIVE,
+};
+
+u32 smc_link_state_shown(enum smc_link_state state);
 const char *smc_link_state_str(enum smc_link_state state);
 const char *smc_link_event_str(enum smc_link_event event);
 const char *smc_link_action_str(u32 bit);

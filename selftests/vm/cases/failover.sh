@@ -315,7 +315,9 @@ trace_on()
 	traced || return 0
 	echo mono > "$TRACING/trace_clock"
 	echo > "$TRACING/trace"
-	echo 1 > "$TRACING/events/smc/enable" || fail "no trace points"
+	for e_ in link_fail fence_begin fence_end conn_move conn_resume; do
+		echo 1 > "$TRACING/events/smc/smc_$e_/enable" || fail "no trace points"
+	done
 }
 
 trace_off()
