@@ -169,8 +169,8 @@ static void run_messages(unsigned long count, u16 flags, const char *name)
 		struct trf_req req;
 
 		/*
-		 * In-tree readers keep a byte that comes alone, and its writer, for ever. So may the
-		 * last one of a message that fills the peer's element, when its window opens.
+		 * In-tree readers keep a byte that comes alone, and its writer, for ever. So may
+		 * the last one of a message that fills the peer's element, when its window opens.
 		 */
 		if (flags & TRF_F_URGENT && (sizes[i] == 1 || sizes[i] > 16384) &&
 		    (opt.client_intree || opt.server_intree))
