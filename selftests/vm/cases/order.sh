@@ -28,15 +28,7 @@ loaded()
 # serve NAME: until the client of that name is through
 serve()
 {
-	/t/smc_traffic server --family smc &
-	server=$!
-	await_server
-	sync_signal "up.$1"
-	sync_wait "through.$1" 100 > /dev/null
-	rc=$?
-	kill "$server"
-	wait "$server" 2> /dev/null
-	[ "$rc" = 0 ] || exit 1
+	serve_named smc "$1"
 }
 
 # SIDE is what smc_traffic has to know if one end is in-tree. RUN=exec: in the shell's place

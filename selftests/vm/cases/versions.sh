@@ -23,15 +23,7 @@ setup()
 # serve NAME: a dual-stack listener on this host, until the client of that name is through
 serve()
 {
-	/t/smc_traffic server --family smc6 &
-	server=$!
-	await_server
-	sync_signal "up.$1"
-	sync_wait "through.$1" 100 > /dev/null
-	rc=$?
-	kill "$server"
-	wait "$server" 2>/dev/null
-	[ "$rc" = 0 ] || exit 1
+	serve_named smc6 "$1"
 }
 
 # client NAME MODE FAMILY ADDRESS SUBTEST...: what it says is left in /run/client

@@ -380,6 +380,20 @@ tcp_listens()
 		grep -q ":$(printf %04X "$1") 0*:0000 0A "
 }
 
+# serve_named FAMILY NAME: a server until the client of that name is through, on another host
+serve_named()
+{
+	/t/smc_traffic server --family "$1" &
+	server=$!
+	await_server 4430
+	sync_signal "up.$2"
+	sync_wait "through.$2" 100 > /dev/null
+	rc=$?
+	kill "$server"
+	wait "$server" 2> /dev/null
+	[ "$rc" = 0 ] || exit 1
+}
+
 # --- counters ---
 
 # stat_of NAME: a counter of our module, of this namespace
