@@ -100,6 +100,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 {
 	struct smc_span span[2];
 	ssize_t done = 0;
+	size_t take;
 	int i, n;
 
 	spin_lock_bh(&conn->lock);
@@ -107,7 +108,10 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		spin_unlock_bh(&conn->lock);
 		return -EPIPE;
 	}
-	n = smc_ring_tx_spans(&conn->tx.ring, min_t(size_t, len, copy_max(conn)), span);
+	take = min_t(size_t, len, copy_max(conn));
+	if (urgent)
+		take = smc_urgent_tx_take(len, min_t(u32, take, smc_ring_tx_free(&conn->tx.ring)));
+	n = smc_ring_tx_spans(&conn->tx.ring, take, span);
 	spin_unlock_bh(&conn->lock);
 	if (!n)
 		return -EAGAIN;

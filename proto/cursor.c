@@ -230,6 +230,21 @@ static u32 probe_len(const struct smc_ring_tx *tx, u64 stop)
 	return stop - tx->sent == 2 && room > 1 ? 2 : 1;
 }
 
+/*
+ * An urgent byte that comes alone can be missed for ever: in-tree readers pass it on the way to
+ * the next byte, which does not come before that. So the byte before it waits for it; if that
+ * is the only one that the window takes, for more window (flag B stands), or for none where
+ * there is a reserve.
+ */
+static u32 keep_company(const struct smc_ring_tx *tx, u32 len, u32 max_bytes)
+{
+	if (len > 1)
+		return len - 1;
+	if (!smc_ring_tx_window(tx) || max_bytes < 2)
+		return len;
+	return peer_room(tx) > 1 ? 2 : 0;
+}
+
 /**
  * smc_ring_tx_plan() - which WRITEs to post next
  * @tx: send side
@@ -237,7 +252,8 @@ static u32 probe_len(const struct smc_ring_tx *tx, u64 stop)
  * @max_bytes: no more than this
  * @out: filled with at most SMC_PLAN_PIECES pieces in stream order
  *
- * Changes nothing: smc_ring_tx_sent() takes the sum of the pieces over.
+ * The byte before @stop is not left alone if there is another before it. Changes nothing:
+ * smc_ring_tx_sent() takes the sum of the pieces over.
  *
  * Return: number of pieces, 0 if there is nothing to write or no window.
  */
@@ -256,6 +272,8 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 	if (!limit)
 		limit = probe_len(tx, stop);
 	left = min_u32(left, min_u32(limit, max_bytes));
+	if (left && stop - tx->sent - left == 1)
+		left = keep_company(tx, left, max_bytes);
 	while (left) {
 		struct smc_write_piece *piece = &out[n++];
 

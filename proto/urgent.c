@@ -28,6 +28,23 @@ void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
 }
 
 /**
+ * smc_urgent_tx_take() - how many bytes of a message with an urgent one to take into the ring
+ * @len: those of the message that are left, the last one is urgent
+ * @room: how many can be taken
+ *
+ * All but the last would be on their way before that one: it has company, see
+ * smc_ring_tx_plan().
+ *
+ * Return: bytes; 0 only if @room is 0.
+ */
+u32 smc_urgent_tx_take(u64 len, u32 room)
+{
+	if (len <= room)
+		return (u32)len;
+	return room > 1 && len - room == 1 ? room - 1 : room;
+}
+
+/**
  * smc_urgent_tx_stop() - how far may be written
  * @u: writer
  *

@@ -198,6 +198,11 @@ static void plan_laws(void)
 			want = max;
 		if (stop - tx.sent < want)
 			want = (u32)(stop - tx.sent);
+		/* the last byte before the stop is not left alone */
+		if (want > 1 && stop - tx.sent - want == 1)
+			want--;
+		else if (want == 1 && stop - tx.sent == 2 && max > 1)
+			want = tx.reserve ? 2 : 0;
 		n = smc_ring_tx_plan(&tx, stop, max, piece);
 		REQUIRE(n <= SMC_PLAN_PIECES);
 		seen |= 1u << n;
@@ -216,6 +221,42 @@ static void plan_laws(void)
 	}
 	/* the generator reached none, one and two pieces */
 	CHECK_EQ(seen & 7, 7);
+}
+
+/*
+ * A writer whose peer reads in steps of any size, with a window that has room for all but the
+ * urgent byte time and again: that one comes alone only if it was sent alone.
+ */
+static void urgent_company(void)
+{
+	u32 reserve, unread, alone = 0, many = 0, i, len;
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_tx tx;
+	u64 stop;
+
+	for (i = 0; i < 20000; i++) {
+		reserve = unit_below(2) * 16;
+		len = 1 + unit_below(3 * K16);
+		smc_ring_tx_init(&tx, 4 * K16, K16, reserve);
+		smc_ring_tx_prepare(&tx, len);
+		stop = tx.prepared;
+		while (tx.sent < stop) {
+			unsigned int n = smc_ring_tx_plan(&tx, stop, 2 * K16, piece);
+			u32 sum = n ? piece[0].len + (n > 1 ? piece[1].len : 0) : 0;
+
+			CHECK(len == 1 || sum != 1 || stop - tx.sent != 1);
+			alone += len == 1 && sum == 1;
+			many += len > 1 && sum > 1 && tx.sent + sum == stop;
+			CHECK_EQ(smc_ring_tx_sent(&tx, sum), 0);
+			smc_ring_tx_complete(&tx, 0, tx.sent);
+			/* who is told no more reads what there is, and says so */
+			unread = (u32)(tx.sent - tx.peer_consumed);
+			REQUIRE(sum || (unread && smc_ring_tx_blocked(&tx)));
+			tx.peer_consumed += unread ? 1 + unit_below(unread) : 0;
+		}
+	}
+	CHECK(alone > 0);
+	CHECK(many > 19000);
 }
 
 static struct smc_ring_tx tx_at(u32 size, u32 peer_size, u64 sent, u64 prepared)
@@ -550,6 +591,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(confirmed_before_rewritten),
 	UNIT_CASE(reserve),
 	UNIT_CASE(urgent_stop),
+	UNIT_CASE(urgent_company),
 	UNIT_CASE(rx_basics),
 	UNIT_CASE(update_rfc_examples),
 	UNIT_CASE(update_flags),

@@ -91,6 +91,20 @@ static void writer_rewound(void)
 	CHECK_EQ(smc_urgent_tx_stop(&u), SMC_PLAN_NO_STOP);
 }
 
+/* The last byte of a message is not the only one that waits for room. */
+static void writer_takes(void)
+{
+	CHECK_EQ(smc_urgent_tx_take(1, 10), 1);
+	CHECK_EQ(smc_urgent_tx_take(10, 10), 10);
+	CHECK_EQ(smc_urgent_tx_take(11, 10), 9);
+	CHECK_EQ(smc_urgent_tx_take(12, 10), 10);
+	CHECK_EQ(smc_urgent_tx_take(3, 2), 1);
+	CHECK_EQ(smc_urgent_tx_take(2, 1), 1);
+	CHECK_EQ(smc_urgent_tx_take(2, 0), 0);
+	CHECK_EQ(smc_urgent_tx_take(0x100000001ull, ANY), 0xffffffff);
+	CHECK_EQ(smc_urgent_tx_take(0x100000000ull, ANY), 0xfffffffe);
+}
+
 static void reader(void)
 {
 	struct smc_urgent_rx u = { 0 };
@@ -358,6 +372,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(writer),
 	UNIT_CASE(writer_again),
 	UNIT_CASE(writer_once),
+	UNIT_CASE(writer_takes),
 	UNIT_CASE(writer_rewound),
 	UNIT_CASE(reader),
 	UNIT_CASE(reader_in_line),

@@ -55,6 +55,7 @@ struct smc_urgent_rx {
 #define SMC_URGENT_ARRIVED	0x2	/* the byte before the producer cursor is it */
 
 void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max);
+u32 smc_urgent_tx_take(u64 len, u32 room);
 u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u);
 u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again);
 void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent);
