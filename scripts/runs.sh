@@ -47,20 +47,39 @@ renumber()
 	fi
 }
 
-# run NAME VM_ARGUMENT...
+# Did a guest die of a fault of the emulator? The kernel patches its code while it runs, behind a
+# breakpoint that is gone before it counts as done. QEMU without KVM and before release 10 can go on
+# with its own translation of the breakpoint when two processors are at it, and the kernel does not
+# know that one any more: one of about a thousand changes under load (one of 26,000 with release 10).
+emulator_fault()
+{
+	grep -qE '^# .*, ([2-9]|[1-9][0-9]+) CPU\(s\), tcg$' "$1" &&
+		grep -qE '^not ok .* clean_end # .*console: [^;]*\<int3: 0000 \[#1\]' "$1"
+}
+
+# run NAME VM_ARGUMENT...: once more when the emulator failed, and says so
 run()
 {
-	local name=$1 log
+	local name=$1 log again='' bad=
 
 	shift
 	want "$name" || return 0
 	log=$(mktemp)
 	echo "# run $name"
 	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
-	"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
-		${coverage:+--env "COVERAGE=$coverage/$name"} \
-		--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
-		--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
+	while :; do
+		bad=
+		"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
+			${coverage:+--env "COVERAGE=$coverage/$name"} \
+			--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
+			--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || bad=y
+		if [ -z "$bad" ] || [ -n "$again" ] || ! emulator_fault "$log"; then
+			break
+		fi
+		again=y
+		echo "# $name: a guest met a breakpoint of the kernel's own that was gone: QEMU's fault, once more"
+	done
+	[ -z "$bad" ] || rc=1
 	renumber "$name" "$log"
 	rm -f "$log"
 }

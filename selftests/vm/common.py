@@ -17,7 +17,7 @@ CACHE = os.path.abspath(os.environ.get("SMC_VM_CACHE", os.path.join(TOP, ".cache
 MKINITRAMFS = os.path.join(HERE, "mkinitramfs.sh")
 
 SPLAT = re.compile(
-    r"WARNING: |BUG: |Oops|Call Trace|Kernel panic|general protection fault"
+    r"WARNING: |BUG: |Oops|int3: \d+ |Call Trace|Kernel panic|general protection fault"
     r"|INFO: task .* blocked|rcu.*(stall|self-detected)|soft lockup|hard LOCKUP"
     r"|possible (circular|recursive) locking|inconsistent lock state"
     r"|suspicious RCU usage|bad unlock balance|sleeping function called"

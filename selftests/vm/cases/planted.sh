@@ -55,6 +55,7 @@ case_oops()
 	plant oops
 }
 
+case_int3() { plant int3; }
 case_freed() { plant freed; }
 case_asleep() { plant asleep; }
 case_inverted() { plant inverted; }
