@@ -250,6 +250,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 	if (got & SMC_CDC_DATA) {
 		smc_meter_in(conn, true);
 		smc_rx_arrived_locked(conn, slot, had);
+		smc_stamp_arrived_locked(conn, had);
 		bits |= step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
 	}
 	if (got & SMC_CDC_URGENT)

@@ -574,6 +574,8 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
+	if (smc_carrier_stamps(ctx->hs->carrier))
+		smc_stamp_start(conn);
 	return 0;
 }
 

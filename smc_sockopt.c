@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
+#include <linux/net_tstamp.h>
 #include <linux/smc.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -11,6 +12,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
+#include <smc/cmsg.h>
 #include <smc/keep.h>
 #include <smc/meter.h>
 #include <smc/policy.h>
@@ -180,6 +182,12 @@ static bool fastopen_option(int name)
 	       name == TCP_FASTOPEN_NO_COOKIE;
 }
 
+/* Flags of SO_TIMESTAMPING that it takes, some of them for bytes that are sent. */
+static bool asks_for_departure(int flags)
+{
+	return !(flags & ~SOF_TIMESTAMPING_MASK) && flags & SOF_TIMESTAMPING_TX_RECORD_MASK;
+}
+
 /**
  * smc_sockopt_excludes() - does this option make SMC impossible?
  * @level: SOL_*
@@ -188,7 +196,8 @@ static bool fastopen_option(int name)
  * @len: its length
  *
  * It asks for something that only happens to bytes of a TCP connection: those that come with
- * a SYN, are signed, transformed, filtered or repaired, or are sent from the user's pages.
+ * a SYN, are signed, transformed, filtered or repaired, are sent from the user's pages, or
+ * have the time noted at which they leave.
  *
  * Return: true: an idle socket has to become TCP before the option is set, a listener has
  * to make TCP connections from now on, and it is too late for any other socket.
@@ -203,6 +212,8 @@ bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 	}
 	if (level != SOL_SOCKET)
 		return false;
+	if (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW)
+		return asks_for_departure(int_value(val, len));
 	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF ||
 	       (name == SO_ZEROCOPY && int_value(val, len) == 1);
 }
@@ -331,6 +342,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		act_on_stream(smc, name, val);
 	if (!rc && acts_on_keeping(level, name))
 		smc_keep_changed(smc);
+	if (!rc && level == SOL_SOCKET)
+		smc_cmsg_changed(smc);
 	release_sock(sk);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/cmsg.h>
 #include <smc/fault.h>
 #include <smc/keep.h>
 #include <smc/link.h>
@@ -303,6 +304,7 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	if (smc_carrier_hook(&smc->carrier, &carrier_events, smc))
 		carrier_changed(smc);
 	smc_keep_changed(smc);
+	smc_cmsg_changed(smc);
 }
 
 /* ---- sendmsg ----------------------------------------------------------------- */
@@ -580,6 +582,9 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		sk_peek_offset_fwd(sk, copied);
 	else if (copied > 0)
 		sk_peek_offset_bwd(sk, copied);
+	/* while nobody else can read on */
+	if (copied >= 0 && smc_cmsg_wanted(smc, msg))
+		smc_cmsg_put(smc, conn, msg, copied, peek ? call.skip : 0);
 	return copied;
 }
 

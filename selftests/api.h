@@ -85,6 +85,7 @@ extern const struct api_group api_sockopt_group;
 extern const struct api_group api_info_group;
 extern const struct api_group api_calls_group;
 extern const struct api_group api_errno_group;
+extern const struct api_group api_cmsg_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */
 long long api_ok(long long ret, const char *expr, const char *fn, int line);

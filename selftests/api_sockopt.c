@@ -5,6 +5,7 @@
  * tables below; Documentation/socket-api.rst gives the reasons.
  */
 #include <linux/in6.h>
+#include <linux/net_tstamp.h>
 #include <linux/smc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,6 +24,7 @@
 
 /* younger than the headers */
 #define IP_PROTOCOL_	52
+#define SO_TIMESTAMPING_NEW_ 65
 #define SO_TXREHASH_	74
 #define TCP_AO_ADD_KEY_	38
 #define TCP_AO_INFO_	40
@@ -141,6 +143,9 @@ static const struct difference differences[] = {
 	{ SOL_SOCKET, SO_ATTACH_BPF, STREAM, EOPNOTSUPP, ALWAYS },
 	/* completions of a send that was copied into a ring cannot be told from TCP's */
 	{ SOL_SOCKET, SO_ZEROCOPY, STREAM, EOPNOTSUPP, TURNED_ON },
+	/* values 1 and 2: when bytes leave */
+	{ SOL_SOCKET, SO_TIMESTAMPING, STREAM, EOPNOTSUPP, TURNED_ON },
+	{ SOL_SOCKET, SO_TIMESTAMPING_NEW_, STREAM, EOPNOTSUPP, TURNED_ON },
 	{ }
 };
 
@@ -154,6 +159,8 @@ static const struct option_name old_kernel[] = {
 	{ SOL_SOCKET, SO_ATTACH_FILTER, ANY },
 	{ SOL_SOCKET, SO_ATTACH_BPF, ANY },
 	{ SOL_SOCKET, SO_PEEK_OFF, ANY },
+	{ SOL_SOCKET, SO_TIMESTAMPING, ANY },
+	{ SOL_SOCKET, SO_TIMESTAMPING_NEW_, ANY },
 	{ SOL_TCP, TCP_AO_ADD_KEY_, ANY },
 	{ SOL_TCP, TCP_AO_INFO_, ANY },
 	{ }
@@ -332,7 +339,7 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 	compare_set(e, p, level, name, BAD_PTR, sizeof(int), false, "set, bad pointer");
 	/* the connections are still needed */
 	for (int i = OURS; i < BOTH; i++)
-		if (!before[i].err && before[i].len == sizeof(int))
+		if (!before[i].err && (d || before[i].len == sizeof(int)))
 			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
 }
 
@@ -515,6 +522,7 @@ static const struct setting excluding[] = {
 	{ SOL_TCP, TCP_ULP, 0 },
 	{ SOL_SOCKET, SO_ZEROCOPY, 1 },
 	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
+	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE },
 };
 
 static const struct setting *exclude_by;

@@ -128,6 +128,16 @@ static inline int smc_carrier_state(const struct smc_carrier *c)
 	return inet_sk_state_load(c->sock->sk);
 }
 
+/* Does the application want to know when bytes arrive? It may, where core does not tell us. */
+static inline bool smc_carrier_stamps(const struct smc_carrier *c)
+{
+#ifdef SMC_HAVE_CUSTOM_SOCKOPT
+	return READ_ONCE(c->sock->sk->sk_flags) & SK_FLAGS_TIMESTAMP;
+#else
+	return true;
+#endif
+}
+
 /* Address of the peer, IPv4 as v4-mapped. */
 void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer);
 /* Must its bytes stay on TCP for the sake of IPsec? @dst: its route. */

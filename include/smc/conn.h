@@ -17,6 +17,7 @@
 #include <smc/proto/cursor.h>
 #include <smc/proto/failover.h>
 #include <smc/proto/urgent.h>
+#include <smc/stamp.h>
 
 struct smc_link;
 struct smc_lgr;
@@ -130,6 +131,7 @@ struct smc_conn_tx {
  * @peer_state: SMC_CDC_S_* of the peer, accumulated
  * @asked: the next message is to say how far we have come
  * @urg: urgent data of the peer
+ * @stamps: when it arrived, if that is wanted
  */
 struct smc_conn_rx {
 	struct smc_elem elem;
@@ -140,6 +142,7 @@ struct smc_conn_rx {
 	u8 peer_state;
 	bool asked;
 	struct smc_urgent_rx urg;
+	struct smc_stamps stamps;
 };
 
 /**

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The times that SO_TIMESTAMPING reports: struct timespec64, later ktime_t. */
+#ifndef _SMC_COMPAT_TSTAMP_H
+#define _SMC_COMPAT_TSTAMP_H
+
+#include <linux/ktime.h>
+#include <linux/socket.h>
+
+/* The software stamp is the first one. */
+static inline void smc_compat_tstamp(struct scm_timestamping_internal *tss, ktime_t at)
+{
+#ifdef SMC_HAVE_KTIME_TSTAMPS
+	tss->ts[0] = at;
+#else
+	tss->ts[0] = ktime_to_timespec64(at);
+#endif
+}
+
+#endif

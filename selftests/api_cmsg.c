@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* API cases: what comes with received bytes as control messages: time stamps, TCP_INQ. */
+#include <asm/socket.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api.h"
+
+#define SEED	809
+#define ROOM	512
+#define SOFTWARE	(SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE)
+/* TCP has the kernel stamp packets from a moment on that comes after setsockopt() */
+#define SOON_MS	50
+
+/**
+ * struct kind - one way to ask for time stamps
+ * @opt: option, and type of the control message
+ * @val: its value
+ * @len: length of what comes
+ * @unit: nanoseconds that its smallest number is worth
+ */
+struct kind {
+	int opt;
+	int val;
+	size_t len;
+	u64 unit;
+};
+
+static const struct kind kinds[] = {
+	{ SO_TIMESTAMP_OLD,	1, 2 * sizeof(long),	1000 },
+	{ SO_TIMESTAMPNS_OLD,	1, 2 * sizeof(long),	1 },
+	{ SO_TIMESTAMP_NEW,	1, 2 * sizeof(u64),	1000 },
+	{ SO_TIMESTAMPNS_NEW,	1, 2 * sizeof(u64),	1 },
+	{ SO_TIMESTAMPING_OLD,	SOFTWARE, 6 * sizeof(long), 1 },
+	{ SO_TIMESTAMPING_NEW,	SOFTWARE, 6 * sizeof(u64), 1 },
+};
+
+static const struct kind *chosen;
+
+static void ask(int fd)
+{
+	T_OK(setsockopt(fd, SOL_SOCKET, chosen->opt, &chosen->val, sizeof(chosen->val)));
+	tl_sleep_ms(SOON_MS);
+}
+
+static u64 time_of_day(void)
+{
+	struct timespec ts;
+
+	T_OK(clock_gettime(CLOCK_REALTIME, &ts));
+	return (u64)ts.tv_sec * TL_NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/**
+ * struct came - what a call has received
+ * @rc: its result
+ * @flags: msg_flags
+ * @n: control messages
+ * @level: of the last one
+ * @type: of the last one
+ * @len: of its data
+ * @num: that, as numbers
+ */
+struct came {
+	ssize_t rc;
+	int flags;
+	unsigned int n;
+	int level;
+	int type;
+	size_t len;
+	union {
+		u64 num[6];
+		int inq;
+	};
+};
+
+static struct came receive(int fd, u64 off, size_t len, int flags, size_t room)
+{
+	static char buf[4096], control[ROOM];
+	struct iovec iov = { buf, len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = room,
+	};
+	struct came c = { 0 };
+
+	memset(control, 0, sizeof(control));
+	c.rc = T_OK(recvmsg(fd, &msg, flags));
+	T_EQ(tl_check(SEED, off, buf, c.rc), -1);
+	c.flags = msg.msg_flags;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
+		c.n++;
+		c.level = h->cmsg_level;
+		c.type = h->cmsg_type;
+		c.len = h->cmsg_len - CMSG_LEN(0);
+		memcpy(c.num, CMSG_DATA(h), c.len < sizeof(c.num) ? c.len : sizeof(c.num));
+	}
+	return c;
+}
+
+/* The stamp of @c in ns. Longs have 64 bits wherever these tests run. */
+static u64 stamp(const struct came *c, const struct kind *k)
+{
+	T_EQ(c->n, 1);
+	T_EQ(c->level, SOL_SOCKET);
+	T_EQ(c->type, k->opt);
+	T_EQ(c->len, k->len);
+	if (k->opt == SO_TIMESTAMPING_OLD || k->opt == SO_TIMESTAMPING_NEW)
+		for (int i = 2; i < 6; i++)
+			T_EQ(c->num[i], 0);
+	return c->num[0] * TL_NSEC_PER_SEC + c->num[1] * k->unit;
+}
+
+static void await_bytes(int fd, int want)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
+	int n = -1;
+
+	while (!ioctl(fd, SIOCINQ, &n) && n != want && tl_now_ns() < until)
+		tl_sleep_ms(1);
+	T_EQ(n, want);
+}
+
+/* Each layout; what came long before it was read has the time at which it came. */
+static void stamp_kinds(struct api_env *e)
+{
+	u64 before, after, is;
+	struct came c, p;
+	int fd, rfd, off;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(kinds); i++) {
+		const struct kind *k = &kinds[i];
+
+		chosen = k;
+		api_pair(e, &fd, &rfd);
+		ask(fd);
+		before = time_of_day();
+		T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
+		await_bytes(fd, 300);
+		after = time_of_day();
+		tl_sleep_ms(SOON_MS);
+		p = receive(fd, 0, 300, MSG_PEEK, ROOM);
+		c = receive(fd, 0, 300, 0, ROOM);
+		T_EQ(c.rc, 300);
+		T_EQ(c.flags & MSG_CTRUNC, 0);
+		is = stamp(&c, k);
+		T_TRUE(is >= before / k->unit * k->unit);
+		T_TRUE(is <= after);
+		T_EQ(stamp(&p, k), is);
+		/* no room for it: the bytes come all the same */
+		T_EQ(r_send(e, rfd, SEED, 300, 100), 100);
+		c = receive(fd, 300, 100, MSG_WAITALL, CMSG_LEN(0) + 4);
+		T_EQ(c.rc, 100);
+		T_TRUE(c.flags & MSG_CTRUNC);
+		off = 0;
+		T_OK(setsockopt(fd, SOL_SOCKET, k->opt, &off, sizeof(off)));
+		T_EQ(r_send(e, rfd, SEED, 400, 100), 100);
+		c = receive(fd, 400, 100, MSG_WAITALL, ROOM);
+		T_EQ(c.rc, 100);
+		T_EQ(c.n, 0);
+		api_roundtrip(e, fd, rfd, SEED);
+		close(fd);
+		T_OK(r_close(e, rfd));
+	}
+}
+
+/* Asked for before there was a connection: the first bytes have one, and the end has none. */
+static void stamp_early(struct api_env *e)
+{
+	struct came c;
+	int fd, rfd;
+
+	chosen = &kinds[1];
+	api_pair_of(e, ask, &fd, &rfd);
+	api_check_mode(e, fd);
+	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
+	c = receive(fd, 0, 10, MSG_WAITALL, ROOM);
+	T_TRUE(stamp(&c, chosen) <= time_of_day());
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	c = receive(fd, 0, 10, 0, ROOM);
+	T_EQ(c.rc, 0);
+	T_EQ(c.n, 0);
+}
+
+/* Before accept() the socket does not exist, but its bytes come. */
+static void stamp_unaccepted(struct api_env *e)
+{
+	struct tl_addr at;
+	struct came c;
+	int lfd, fd, rfd;
+	u64 sent;
+
+	chosen = &kinds[1];
+	lfd = api_listener(e, &at);
+	ask(lfd);
+	rfd = T_OK(r_socket(e, e->peer));
+	T_OK(r_connect(e, rfd, &at));
+	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
+	tl_sleep_ms(SOON_MS);
+	sent = time_of_day();
+	tl_sleep_ms(SOON_MS);
+	fd = T_OK(accept(lfd, NULL, NULL));
+	api_check_mode(e, fd);
+	c = receive(fd, 0, 10, MSG_WAITALL, ROOM);
+	T_TRUE(stamp(&c, chosen) <= sent);
+}
+
+/* Many messages, read in pieces that are none of theirs: no stamp goes back in time. */
+static void stamp_many(struct api_env *e)
+{
+	u64 begin, last, is;
+	struct came c;
+	int fd, rfd;
+
+	chosen = &kinds[1];
+	api_pair(e, &fd, &rfd);
+	ask(fd);
+	begin = time_of_day();
+	last = begin;
+	for (int i = 0; i < 40; i++)
+		T_EQ(r_send(e, rfd, SEED, 20 * i, 20), 20);
+	await_bytes(fd, 800);
+	for (int off = 0; off < 800; off += 50) {
+		c = receive(fd, off, 50, MSG_WAITALL, ROOM);
+		T_EQ(c.rc, 50);
+		is = stamp(&c, chosen);
+		T_TRUE(is >= last);
+		T_TRUE(is <= time_of_day());
+		last = is;
+	}
+	begin = time_of_day();
+	T_EQ(r_send(e, rfd, SEED, 800, 20), 20);
+	c = receive(fd, 800, 20, MSG_WAITALL, ROOM);
+	T_TRUE(stamp(&c, chosen) >= begin);
+}
+
+static int inq(const struct came *c)
+{
+	T_EQ(c->n, 1);
+	T_EQ(c->level, SOL_TCP);
+	T_EQ(c->type, TCP_CM_INQ);
+	T_EQ(c->len, sizeof(int));
+	return c->inq;
+}
+
+/* TCP_INQ: with each receive comes how much is left, and a 1 for an end that was not read. */
+static void inq_left(struct api_env *e)
+{
+	int fd, rfd, on = 1;
+	struct came c;
+
+	api_pair(e, &fd, &rfd);
+	T_OK(setsockopt(fd, SOL_TCP, TCP_INQ, &on, sizeof(on)));
+	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
+	await_bytes(fd, 300);
+	c = receive(fd, 0, 100, MSG_PEEK, ROOM);
+	T_EQ(inq(&c), 300);
+	c = receive(fd, 0, 100, 0, ROOM);
+	T_EQ(inq(&c), 200);
+	c = receive(fd, 100, 200, 0, ROOM);
+	T_EQ(inq(&c), 0);
+	T_EQ(r_send(e, rfd, SEED, 300, 10), 10);
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	T_TRUE(api_poll(fd, POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP);
+	c = receive(fd, 300, 10, 0, ROOM);
+	T_EQ(inq(&c), 1);
+	c = receive(fd, 310, 10, 0, ROOM);
+	T_EQ(c.rc, 0);
+	T_EQ(inq(&c), 1);
+	on = 0;
+	T_OK(setsockopt(fd, SOL_TCP, TCP_INQ, &on, sizeof(on)));
+	c = receive(fd, 310, 10, 0, ROOM);
+	T_EQ(c.n, 0);
+}
+
+static const struct api_case cases[] = {
+	{ "stamp_kinds",	stamp_kinds,		API_F_ROLES },
+	{ "stamp_early",	stamp_early,		API_F_ROLES },
+	{ "stamp_unaccepted",	stamp_unaccepted,	0 },
+	{ "stamp_many",		stamp_many,		API_F_ROLES },
+	{ "inq_left",		inq_left,		API_F_ROLES },
+};
+
+const struct api_group api_cmsg_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Control messages that come with the bytes of a stream: time stamps, TCP_INQ. */
+#include <linux/net_tstamp.h>
+#include <linux/socket.h>
+#include <linux/tcp.h>
+#include <linux/time_types.h>
+#include <net/sock.h>
+#include <smc/cmsg.h>
+#include <smc/conn.h>
+#include <smc/rx.h>
+#include <smc/sock.h>
+#include <smc/stamp.h>
+
+#include <compat/tstamp.h>
+
+static bool wants_inq(const struct smc_sock *smc)
+{
+	return tcp_sk(smc->carrier.sock->sk)->recvmsg_inq;
+}
+
+static bool wants_times(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_RCVTSTAMP) ||
+	       READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_SOFTWARE;
+}
+
+/**
+ * smc_cmsg_wanted() - do received bytes come with anything?
+ * @smc: socket in SMC mode
+ * @msg: of the call
+ *
+ * Return: whether smc_cmsg_put() would do something.
+ */
+bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg)
+{
+	return msg->msg_get_inq || wants_inq(smc) || wants_times(&smc->inet.sk);
+}
+
+/* SO_TIMESTAMP and SO_TIMESTAMPNS, in the layout in which they were asked for. */
+static void put_time(struct msghdr *msg, const struct sock *sk, ktime_t at)
+{
+	struct timespec64 ts = ktime_to_timespec64(at);
+	bool new = sock_flag(sk, SOCK_TSTAMP_NEW);
+	union {
+		struct __kernel_timespec ns;
+		struct __kernel_old_timespec ns_old;
+		struct __kernel_sock_timeval us;
+		struct __kernel_old_timeval us_old;
+	} v;
+
+	if (sock_flag(sk, SOCK_RCVTSTAMPNS) && new) {
+		v.ns = (struct __kernel_timespec){ ts.tv_sec, ts.tv_nsec };
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMPNS_NEW, sizeof(v.ns), &v.ns);
+	} else if (sock_flag(sk, SOCK_RCVTSTAMPNS)) {
+		v.ns_old = (struct __kernel_old_timespec){ ts.tv_sec, ts.tv_nsec };
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMPNS_OLD, sizeof(v.ns_old), &v.ns_old);
+	} else if (new) {
+		v.us = (struct __kernel_sock_timeval){ ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC };
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(v.us), &v.us);
+	} else {
+		v.us_old = (struct __kernel_old_timeval){ ts.tv_sec, ts.tv_nsec / NSEC_PER_USEC };
+		put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(v.us_old), &v.us_old);
+	}
+}
+
+/* Does SO_TIMESTAMPING ask for this kind of stamp? */
+static bool reports_software(const struct sock *sk)
+{
+	u32 flags = READ_ONCE(sk->sk_tsflags);
+
+	if (!(flags & SOF_TIMESTAMPING_SOFTWARE))
+		return false;
+#ifdef SMC_HAVE_OPT_RX_FILTER
+	return flags & SOF_TIMESTAMPING_RX_SOFTWARE || !(flags & SOF_TIMESTAMPING_OPT_RX_FILTER);
+#else
+	return true;
+#endif
+}
+
+static void put_times(struct msghdr *msg, const struct sock *sk, ktime_t at)
+{
+	struct scm_timestamping_internal tss = {};
+
+	if (sock_flag(sk, SOCK_RCVTSTAMP))
+		put_time(msg, sk, at);
+	if (!reports_software(sk))
+		return;
+	smc_compat_tstamp(&tss, at);
+	if (sock_flag(sk, SOCK_TSTAMP_NEW))
+		put_cmsg_scm_timestamping64(msg, &tss);
+	else
+		put_cmsg_scm_timestamping(msg, &tss);
+}
+
+/* Bytes that wait; 1 for an end of the stream that is next, so that it is asked for. */
+static int bytes_left(struct smc_conn *conn, bool in_line)
+{
+	size_t n = smc_rx_readable(conn) + smc_rx_held(conn, in_line);
+
+	if (!n && READ_ONCE(conn->rx.peer_state) & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED))
+		return 1;
+	return min_t(size_t, n, INT_MAX);
+}
+
+/**
+ * smc_cmsg_put() - what comes with received bytes
+ * @smc: socket in SMC mode, locked
+ * @conn: its connection
+ * @msg: of the call
+ * @some: the call has bytes
+ * @ahead: they end so far ahead of the read position (MSG_PEEK)
+ *
+ * As on TCP after a call that did not fail.
+ */
+void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, bool some,
+		  size_t ahead)
+{
+	const struct sock *sk = &smc->inet.sk;
+	ktime_t at = some ? smc_stamp_of(conn, ahead) : 0;
+
+	if (at)
+		put_times(msg, sk, at);
+	if (!msg->msg_get_inq && !wants_inq(smc))
+		return;
+	msg->msg_inq = bytes_left(conn, sock_flag(sk, SOCK_URGINLINE));
+	if (wants_inq(smc))
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
+}
+
+/**
+ * smc_cmsg_changed() - look at the options
+ * @smc: socket
+ */
+void smc_cmsg_changed(struct smc_sock *smc)
+{
+	struct smc_conn *conn;
+
+	if (!smc_carrier_stamps(&smc->carrier))
+		return;
+	conn = smc_sock_conn_get(smc);
+	if (!conn)
+		return;
+	smc_stamp_start(conn);
+	smc_conn_put(conn);
+}
