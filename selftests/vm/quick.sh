@@ -17,8 +17,6 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
-tree=$cache/debian-12
 packages=
 module=ours
 name=quick
@@ -28,36 +26,6 @@ die()
 {
 	echo "quick: $*" >&2
 	exit 1
-}
-
-# The tree is for the guest only, so it needs no init and no kernel.
-make_tree()
-{
-	if [ ! -e "$tree.done" ]; then
-		[ "$(id -u)" = 0 ] || die "making the Debian tree needs root, once"
-		echo "quick: making a Debian tree in $tree"
-		rm -rf "$tree"
-		debootstrap --variant=minbase bookworm "$tree" \
-			"${SMC_DEBIAN_MIRROR:-http://deb.debian.org/debian}" \
-			> "$cache/debootstrap.log" 2>&1 ||
-			{ tail "$cache/debootstrap.log" >&2; die "debootstrap failed"; }
-		# No service of the tree may start on the machine that holds it.
-		printf '#!/bin/sh\nexit 101\n' > "$tree/usr/sbin/policy-rc.d"
-		chmod 755 "$tree/usr/sbin/policy-rc.d"
-		: > "$tree.done"
-	fi
-	missing=
-	for p in $packages; do
-		grep -qx "Package: $p" "$tree/var/lib/dpkg/status" || missing="$missing $p"
-	done
-	[ -n "$missing" ] || return 0
-	[ "$(id -u)" = 0 ] || die "installing into the tree needs root:$missing"
-	echo "quick: installing into the tree:$missing"
-	# shellcheck disable=SC2086 # a list of names
-	DEBIAN_FRONTEND=noninteractive chroot "$tree" apt-get -q -y \
-		-o Dpkg::Use-Pty=0 install --no-install-recommends $missing \
-		> "$cache/tree.log" 2>&1 ||
-		{ tail "$cache/tree.log" >&2; die "apt-get failed in the tree"; }
 }
 
 while getopts p:m:n:a: o; do
@@ -75,13 +43,8 @@ command=$1
 shift
 [ "${1:-}" != -- ] || shift
 
-mkdir -p "$cache"
-cache=$(cd "$cache" && pwd)
-tree=$cache/debian-12
-(
-	flock 8
-	make_tree
-) 8> "$cache/tree.lock"
+# shellcheck disable=SC2086 # a list of names
+tree=$("$here/tree.sh" debian-12 $packages < /dev/null)
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT

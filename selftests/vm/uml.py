@@ -32,7 +32,7 @@ class Uml(Bed):
         self.text = f"UML, {opt.topology}, core {self.core}"
         if opt.virtual_time:
             self.text += ", virtual time"
-        if opt.router or opt.root or opt.mode != "run":
+        if opt.router or opt.mode != "run":
             raise Failure("UML has neither the router nor shell and quick modes")
         self.smp = "debug" in run.hosts[0].release
         if self.smp:

@@ -183,7 +183,7 @@ class Run:
         os.makedirs(stage)
         env = {"HOSTS": opt.hosts, "LINKS": opt.links, "MTU": opt.mtu, "CPUS": opt.cpus,
                "ROUTER": "1" if opt.router else "", "BED": opt.bed,
-               "TOPOLOGY": opt.topology,
+               "TOPOLOGY": opt.topology, "ROOT_TREE": opt.root or "",
                "KERNELS": " ".join(h.release for h in self.hosts),
                "MODULES": " ".join(h.module for h in self.hosts)}
         for item in opt.env:
@@ -442,7 +442,8 @@ def parse(argv):
     p.add_argument("--qemu", default="", help="more QEMU arguments")
     p.add_argument("--mode", choices=("run", "shell", "quick"), default="run",
                    help=argparse.SUPPRESS)
-    p.add_argument("--root", help=argparse.SUPPRESS)
+    p.add_argument("--root", metavar="TREE",
+                   help="a system that hosts can mount (guest/tree.sh), read-only")
     opt = p.parse_args(argv)
     if opt.kernel is None:
         opt.kernel = BEDS[opt.bed][1]

@@ -7,25 +7,15 @@
 # shellcheck disable=SC1091 # these exist in the guest only
 . /h/lib.sh
 # shellcheck disable=SC1091
+. /h/tree.sh
+# shellcheck disable=SC1091
 . /t/env.sh
 
 quick_root()
 {
-	modprobe 9p && modprobe 9pnet_virtio && modprobe overlay || return 1
-	mkdir -p /lower /rw /out /new
-	mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 \
-		root /lower || return 1
-	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out /out || return 1
-	mount -t tmpfs tmpfs /rw || return 1
-	mkdir /rw/upper /rw/work
-	mount -t overlay -o lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work \
-		overlay /new || return 1
-	for d in proc sys dev run; do
-		mkdir -p "/new/$d"
-		mount --rbind "/$d" "/new/$d" || return 1
-	done
-	mkdir -p /new/out /new/t
-	mount --bind /out /new/out && mount --bind /t /new/t
+	mount_tree || return 1
+	mkdir -p "$TREE/out"
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out "$TREE/out"
 }
 
 # All addresses of lo can then be SMC-R.
@@ -41,7 +31,7 @@ quick_rdma()
 ctl "plan 1"
 ctl "case $QUICK_NAME"
 if quick_root && quick_rdma; then
-	chroot /new /bin/sh /t/run
+	in_tree /bin/sh /t/run
 	rc=$?
 	echo "exit code $rc"
 else
