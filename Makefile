@@ -16,7 +16,7 @@ endif
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
 
 .PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers coverage check-vm check-debug check-long vm bench bench-failover fuzz tools
+	check-layers coverage check-vm check-debug check-long check-programs vm bench bench-failover fuzz tools
 
 all: modules
 
@@ -94,7 +94,12 @@ check-long:
 	@FLAPS=$${FLAPS:-100} STALL_FOR=$${STALL_FOR:-180} $(TOP)/scripts/check-uml.sh plain uml-flaps \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
-		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2
+		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
+		uml-programs-all
+
+## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC
+check-programs:
+	@$(TOP)/scripts/check-uml.sh plain uml-programs-all
 
 ## fuzz: long fuzzing of the protocol parsers
 fuzz:

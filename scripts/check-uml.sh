@@ -154,6 +154,26 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
+# programs of Debian, unmodified: a few of them; all if that is asked for ("make check-programs")
+run_programs()
+{
+	local name=$1 programs=$2 tree
+
+	shift 2
+	if ! tree=$(cat "$@" | "$vm/tree.sh" programs); then
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $name: there is no Debian tree"
+		return
+	fi
+	run "$name" --topology netns --module ours --mem 2048 --root "$tree" \
+		--script "$cases/programs.sh" --env "PROGRAMS=$programs" --add "$vm/programs" \
+		--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" --timeout 1200
+}
+[ "$flavour" = debug ] || aside run_programs "$p-programs" "redis nginx_reuseport https ssh" \
+	"$vm/programs.txt"
+[ ${#runs[@]} -eq 0 ] || ! want "$p-programs-all" ||
+	run_programs "$p-programs-all" "" "$vm/programs.txt" "$vm/programs-all.txt"
 # which RNIC, and devices that change
 aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
