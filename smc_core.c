@@ -21,6 +21,7 @@
 #include <smc/policy.h>
 #include <smc/stats.h>
 #include <smc/trace.h>
+#include <uapi/linux/smc_own.h>
 
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
@@ -316,6 +317,8 @@ static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
 	if (!link)
 		return false;
 	reason = atomic_read(&link->reason);
+	if (reason != SMC_LINK_OK)
+		smc_core_tell_link_lost(link, reason);
 	if (reason != SMC_LINK_OK && !smc_core_has_link(lgr))
 		smc_core_terminate(lgr, reason);
 	else if (reason != SMC_LINK_OK)
@@ -325,6 +328,17 @@ static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
 				    smc_link_reason_str(reason));
 	smc_link_put(link);
 	return mine;
+}
+
+/* Those that end a handshake at the same time are counted with the others. */
+static void leave_link(struct smc_lgr *lgr, struct smc_link *link)
+{
+	u32 moves = atomic_read(&lgr->moves);
+
+	tell_conns(lgr, tell_link_lost, link);
+	/* else they end with the group */
+	if (!smc_core_dead(lgr))
+		smc_core_tell_failover(link, atomic_read(&lgr->moves) - moves);
 }
 
 /*
@@ -352,7 +366,7 @@ static unsigned long leave_links(struct smc_lgr *lgr, unsigned long slots)
 		todo = 0;
 	}
 	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
-		tell_conns(lgr, tell_link_lost, smc_core_leaving(lgr, slot));
+		leave_link(lgr, smc_core_leaving(lgr, slot));
 	return slots;
 }
 
@@ -384,6 +398,7 @@ void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 	/* else the group's failure or end came first and does the rest */
 	if (smc_core_unlink(lgr, link)) {
 		smc_link_fail(link, reason);
+		smc_core_tell_link_lost(link, atomic_read(&link->reason));
 		slots = leave_links(lgr, BIT(link->slot));
 	}
 	mutex_unlock(&lgr->leave_mutex);
@@ -613,6 +628,7 @@ static void term_work_fn(struct work_struct *work)
 
 	pr_info_ratelimited("group %08x: ends: %s\n", lgr->id, smc_link_reason_str(lgr->reason));
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
+	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_END, lgr->reason);
 	smc_core_reg_changed();
 	cancel_idle(lgr);
 	cancel_balance(lgr);
@@ -747,6 +763,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	smc_core_get(lgr);	/* the caller's; the first one ends with term_work */
 	lgr->reserved = 1;
 	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
+	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
 	mutex_lock(&smc_core_reg.lock);
 	enlist(lgr);
 	if (closing)

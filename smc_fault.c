@@ -42,6 +42,7 @@ static bool report;	/* tell the log at the end */
 
 static struct site sites[] = {
 	SITE(STATS_PERNET, "load"),
+	SITE(NOTIFY_PERNET, "load"),
 	SITE(PNETID_PERNET, "load"),
 	SITE(PNETID_NOTIFIER, "load"),
 	SITE(POLICY_PERNET, "load"),
@@ -88,6 +89,7 @@ static struct site sites[] = {
 	SITE(RULE, "admin"),
 	SITE(PNETID_ENTRY, "admin"),
 	SITE(PNETID_ANSWER, "admin"),
+	SITE(NOTIFY_MSG, "admin"),
 
 	SITE(SOCK, "run"),
 	SITE(CARRIER, "run"),

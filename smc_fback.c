@@ -8,6 +8,8 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/fback.h>
+#include <smc/notify.h>
+#include <smc/rules.h>
 #include <smc/stats.h>
 #include <smc/trace.h>
 
@@ -182,6 +184,25 @@ void smc_fback_detach(struct smc_sock *smc)
 	release_sock(csk);
 }
 
+static void tell(struct smc_sock *smc)
+{
+	const struct sock *csk = smc->carrier.sock->sk;
+	struct smc_notify_fback ev = {
+		.server = test_bit(SMC_SF_SERVER, &smc->flags),
+		.own_rsn = smc->own_reason, .peer_rsn = smc->peer_reason,
+	};
+	struct smc_rules_path path;
+
+	if (!smc_notify_wanted(SMC_NOTIFY_FBACKS))
+		return;
+	smc_rules_path(csk, &path);
+	ev.local = path.local.addr;
+	ev.local_port = path.local.port;
+	ev.peer = path.remote.addr;
+	ev.peer_port = path.remote.port;
+	smc_notify_fback(sock_net(csk), &ev);
+}
+
 /**
  * smc_fback_enter() - the socket is TCP for life
  * @smc: undecided socket, carrier not hooked
@@ -203,6 +224,7 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
 	trace_smc_switch_to_fallback(sk, smc->carrier.sock->sk, sock_net(sk)->net_cookie,
 				     own_reason, peer_reason);
+	tell(smc);
 	spin_lock_bh(&smc->state_lock);
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_TCP);

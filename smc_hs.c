@@ -700,6 +700,7 @@ enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w)
 	if (smc_llc_fc_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RMBE_EYEC);
 	smc_link_activate(ctx->link);
+	smc_core_tell_link_up(ctx->link);
 	return HS_GO;
 }
 

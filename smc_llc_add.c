@@ -353,6 +353,8 @@ static int register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then
 	if (!rc && then_activate)
 		smc_link_activate(link);
 	mutex_unlock(&lgr->mutex);
+	if (!rc && then_activate)
+		smc_core_tell_link_up(link);
 	return rc;
 }
 

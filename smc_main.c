@@ -22,6 +22,7 @@
 #include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
+#include <smc/notify.h>
 #include <smc/option.h>
 #include <smc/pnet_table.h>
 #include <smc/policy.h>
@@ -57,6 +58,7 @@ static const struct part parts[] = {
 	{ "fault sites", smc_fault_init, smc_fault_exit },
 #endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
+	{ "events", smc_notify_init, smc_notify_exit },
 	{ "PNET table", smc_pnet_table_init, smc_pnet_table_exit },
 	{ "settings", smc_policy_init, smc_policy_exit },
 	{ "rules", smc_rules_init, smc_rules_exit },

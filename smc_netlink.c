@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Generic netlink family SMC_GEN_NETLINK: user EIDs, system information,
- * handshake limitation, and the way to groups, links, devices and statistics.
+ * handshake limitation, and the way to groups, links, devices, statistics and events.
  * Commands that change something need CAP_NET_ADMIN; those about a group in the
  * namespace of that. The numbers are those of <linux/smc.h>, and a few of our own.
  */
@@ -14,6 +14,7 @@
 #include <smc/fault.h>
 #include <smc/netlink.h>
 #include <smc/netlink_priv.h>
+#include <smc/notify.h>
 #include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 
@@ -203,6 +204,11 @@ static const struct nla_policy ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
 	[SMC_NLA_EID_TABLE_ENTRY] = { .type = NLA_STRING, .len = SMC_POLICY_UEID_LEN + 1 },
 };
 
+static const struct genl_multicast_group mcgrps[SMC_NOTIFY_GROUPS] = {
+	[SMC_NOTIFY_EVENTS] = { .name = SMC_NETLINK_OWN_EVENTS_NAME },
+	[SMC_NOTIFY_FBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
+};
+
 #define DUMP(c, fn)	{ .cmd = SMC_NETLINK_##c, .dumpit = (fn) }
 #define ADMIN(c, fn)	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM }
 #define ORDER(c, fn)							\
@@ -250,6 +256,8 @@ static struct genl_family family __ro_after_init = {
 	.module = THIS_MODULE,
 	.ops = ops,
 	.n_ops = ARRAY_SIZE(ops),
+	.mcgrps = mcgrps,
+	.n_mcgrps = ARRAY_SIZE(mcgrps),
 	.resv_start_op = SMC_NETLINK_DISABLE_HS_LIMITATION + 1,
 };
 
@@ -260,7 +268,11 @@ static struct genl_family family __ro_after_init = {
  */
 int __init smc_netlink_init(void)
 {
-	return smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&family));
+	int rc = smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&family));
+
+	if (!rc)
+		smc_notify_open(&family);
+	return rc;
 }
 
 /**
@@ -268,5 +280,6 @@ int __init smc_netlink_init(void)
  */
 void smc_netlink_exit(void)
 {
+	smc_notify_close();
 	genl_unregister_family(&family);
 }

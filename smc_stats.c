@@ -113,6 +113,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_CORK]			= "cork",
 	[SMC_STAT_NODELAY]		= "nodelay",
 	[SMC_STAT_ELEM_QUARANTINE]	= "elem_quarantine",
+	[SMC_STAT_EVENT_LOST]		= "event_lost",
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 };

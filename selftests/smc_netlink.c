@@ -273,6 +273,48 @@ static bool fback(void)
 	       HOLDS(after.count == before.count + ROUNDS);
 }
 
+/* ---- events ---- */
+
+#define OWN_EV_FBACK		165
+#define OWN_EV_ROLE		4
+#define OWN_EV_OWN_RSN		11
+#define OWN_EV_PEER_RSN		12
+#define OWN_EV_PORT		14	/* its own one */
+
+struct fback_event {
+	u64 role, own, peer, port;
+};
+
+static void take_event(const void *attrs, size_t len, void *arg)
+{
+	struct fback_event *e = arg;
+
+	e->role = number(attrs, len, OWN_EV_ROLE, 1);
+	e->own = number(attrs, len, OWN_EV_OWN_RSN, 4);
+	e->peer = number(attrs, len, OWN_EV_PEER_RSN, 4);
+	e->port = number(attrs, len, OWN_EV_PORT, 2);
+}
+
+/* One fallback, which a listener hears of, and one in the other group does not. */
+static bool events(void)
+{
+	int nl = tl_genl_join("fallbacks"), other = tl_genl_join("events");
+	struct fback_event e = { 0 };
+	bool ok;
+	char c;
+
+	ok = HOLDS(nl >= 0 && other >= 0) && HOLDS(fall_back()) &&
+	     HOLDS(tl_genl_event(nl, take_event, &e) == OWN_EV_FBACK) &&
+	     HOLDS(!e.role && e.own == PEER_NO_SMC && !e.peer && e.port >= 1024) &&
+	     HOLDS(recv(nl, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) &&
+	     HOLDS(recv(other, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	if (nl >= 0)
+		close(nl);
+	if (other >= 0)
+		close(other);
+	return ok;
+}
+
 /* ---- the operator's orders ---- */
 
 #define OWN_ADD_LINK		128
@@ -647,7 +689,7 @@ static bool as_nobody(void)
 	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NOBODY", "lo", NULL, 0) == -EPERM);
 	ok &= HOLDS(pnet(SMC_PNETID_DEL, "NOBODY", NULL, NULL, 0) == -EPERM);
 	ok &= HOLDS(pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0) == -EPERM);
-	return ok & eids_are(1, DEFAULT_EID) & limit_is(0) & pnets_are(NULL, 0, NULL);
+	return ok & eids_are(1, DEFAULT_EID) & limit_is(0) & pnets_are(NULL, 0, NULL) & events();
 }
 
 static bool rights(void)
@@ -686,17 +728,20 @@ int main(int argc, char **argv)
 		bool (*fn)(void);
 	} rows[] = {
 		{ "sys_info", sys_info }, { "smcd", smcd }, { "ueid", ueid },
-		{ "hs_limit", hs_limit }, { "fback", fback }, { "objects", objects },
-		{ "orders", orders }, { "stats", stats },
+		{ "hs_limit", hs_limit }, { "fback", fback }, { "events", events },
+		{ "objects", objects }, { "orders", orders }, { "stats", stats },
 		{ "pnet_names", pnet_names }, { "pnet_table", pnet_table },
 		{ "pnet_many", pnet_many }, { "rules", rules }, { "rights", rights },
 	};
 	struct ktap ktap = { 0 };
 
+	if (argc == 2 && !strcmp(argv[1], "fallback"))
+		return !fall_back();
 	if (argc == 3 && !strcmp(argv[1], "pnet"))
 		return ask_pnet(argv[2]);
 	if (argc != 2) {
 		fprintf(stderr, "usage: smc_netlink ADDRESS (own one, with RDMA to itself)\n"
+			"       smc_netlink fallback\n"
 			"       smc_netlink pnet ID\n");
 		return KTAP_FAIL;
 	}

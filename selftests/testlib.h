@@ -130,6 +130,8 @@ struct tl_pnet {
 };
 
 int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, void *arg);
+int tl_genl_join(const char *group);
+int tl_genl_event(int nl, tl_genl_fn fn, void *arg);
 const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size);
 int tl_link_groups(void);
 

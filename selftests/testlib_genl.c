@@ -107,7 +107,7 @@ static void take_id(const void *attrs, size_t len, void *arg)
 	*(int *)arg = value;
 }
 
-static int genl_family(int nl, const char *name)
+static int ask_family(int nl, const char *name, tl_genl_fn fn, void *arg)
 {
 	struct genl_msg m = {
 		.nlh = { .nlmsg_type = GENL_ID_CTRL, .nlmsg_flags = NLM_F_REQUEST },
@@ -117,13 +117,18 @@ static int genl_family(int nl, const char *name)
 			.nla_len = NLA_HDRLEN + strlen(name) + 1,
 		},
 	};
-	int id = -ENOENT;
 	int err;
 
 	memcpy(m.value, name, strlen(name) + 1);
 	err = genl_send(nl, &m, NLMSG_LENGTH(GENL_HDRLEN) + NLA_ALIGN(m.attr.nla_len));
-	if (!err)
-		err = genl_answers(nl, false, take_id, &id);
+	return err ? err : genl_answers(nl, false, fn, arg);
+}
+
+static int genl_family(int nl, const char *name)
+{
+	int id = -ENOENT;
+	int err = ask_family(nl, name, take_id, &id);
+
 	return err < 0 ? err : id;
 }
 
@@ -221,6 +226,86 @@ int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, 
 		ret = genl_answers(nl, flags != NLM_F_ACK, fn, arg);
 	close(nl);
 	return ret;
+}
+
+/**
+ * struct join - search for a multicast group
+ * @name: its name
+ * @id: its number, once it is found
+ */
+struct join {
+	const char *name;
+	u32 id;
+};
+
+static void take_group(const void *attrs, size_t len, void *arg)
+{
+	struct join *join = arg;
+	const void *nest, *name, *id;
+	size_t size, nest_len;
+	u16 i;
+
+	attrs = tl_genl_attr(attrs, len, CTRL_ATTR_MCAST_GROUPS, &len);
+	/* numbered from 1 on */
+	for (i = 1; attrs; i++) {
+		nest = tl_genl_attr(attrs, len, i, &nest_len);
+		if (!nest)
+			break;
+		name = tl_genl_attr(nest, nest_len, CTRL_ATTR_MCAST_GRP_NAME, NULL);
+		id = tl_genl_attr(nest, nest_len, CTRL_ATTR_MCAST_GRP_ID, &size);
+		if (name && id && size == sizeof(join->id) && !strcmp(name, join->name))
+			memcpy(&join->id, id, size);
+	}
+}
+
+/**
+ * tl_genl_join() - listen to a multicast group of the SMC module
+ * @group: its name
+ *
+ * Return: a socket, or a negative errno.
+ */
+int tl_genl_join(const char *group)
+{
+	int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	struct join join = { .name = group };
+	int ret;
+
+	if (nl < 0)
+		return -errno;
+	tl_set_timeouts(nl, 5000);
+	ret = ask_family(nl, SMC_GENL_FAMILY_NAME, take_group, &join);
+	if (ret >= 0 && !join.id)
+		ret = -ENOENT;
+	if (ret >= 0 && setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &join.id,
+				   sizeof(join.id)))
+		ret = -errno;
+	if (ret >= 0)
+		return nl;
+	close(nl);
+	return ret;
+}
+
+/**
+ * tl_genl_event() - the next event, within a few seconds
+ * @nl: socket of tl_genl_join()
+ * @fn: called with its attributes
+ * @arg: for @fn
+ *
+ * Return: its command, or a negative errno.
+ */
+int tl_genl_event(int nl, tl_genl_fn fn, void *arg)
+{
+	static __thread u64 buf[4096];
+	const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
+	ssize_t n = recv(nl, buf, sizeof(buf), 0);
+
+	if (n < 0)
+		return -errno;
+	if (!NLMSG_OK(nlh, n) || nlh->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
+		return -EPROTO;
+	fn((const char *)NLMSG_DATA(nlh) + GENL_HDRLEN, nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN),
+	   arg);
+	return ((const struct genlmsghdr *)NLMSG_DATA(nlh))->cmd;
 }
 
 /**

@@ -25,6 +25,7 @@ static const char doc[] =
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
 	"  watch                rates, one line each SECONDS: [SECONDS [COUNT]]\n"
+	"  monitor              groups, links, failovers, fallbacks as they come: [COUNT]\n"
 	"  prometheus           statistics for node_exporter's textfile collector\n"
 	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
 	"  check                why SMC would be used or not: HOST [PORT]\n"
@@ -153,6 +154,7 @@ static const struct {
 	{ "device", NULL, ctl_device },
 	{ "stats", NULL, ctl_stats },
 	{ "watch", ctl_watch, NULL },
+	{ "monitor", ctl_monitor, NULL },
 	{ "prometheus", NULL, ctl_prometheus },
 	{ "reason", ctl_reason, NULL },
 	{ "check", ctl_check, NULL },

@@ -170,6 +170,27 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
 /* From now on requests that change something succeed and do nothing, or not */
 void ctl_pretend(bool on);
 void ctl_genl_failed(const struct ctl_genl_req *req, int err);
+
+#define CTL_LISTEN_MAX 2
+
+/**
+ * struct ctl_listener - who wants to hear of events
+ * @groups: names of multicast groups of SMC_GEN_NETLINK, up to CTL_LISTEN_MAX
+ * @num: their number
+ * @cb: told of each event; MNL_CB_STOP ends it
+ * @lost: told that some were lost; likewise
+ * @data: for both
+ */
+struct ctl_listener {
+	const char *const *groups;
+	size_t num;
+	mnl_cb_t cb;
+	int (*lost)(void *data);
+	void *data;
+};
+
+/* Until it is stopped: 0, or an errno number: ENODEV when the module goes. */
+int ctl_genl_listen(const struct ctl_listener *listener);
 /* One request, the kernel's answers to @cb, which may end them with MNL_CB_STOP */
 int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
@@ -218,6 +239,7 @@ struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts);
 int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
+int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_watch(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_prometheus(const struct ctl_opts *opts);
 int ctl_applicability(const struct ctl_opts *opts, int argc, char **argv);

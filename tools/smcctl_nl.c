@@ -142,20 +142,139 @@ static int on_family(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static int find_family(struct mnl_socket *nl, const char *name, __u16 *family)
+static int ask_family(struct mnl_socket *nl, const char *name, mnl_cb_t cb, void *data)
 {
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh;
+
+	nlh = genl_header(buf, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
+	return exchange(nl, nlh, cb, data);
+}
+
+static int find_family(struct mnl_socket *nl, const char *name, __u16 *family)
+{
 	int err;
 
 	*family = 0;
-	nlh = genl_header(buf, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
-	err = exchange(nl, nlh, on_family, family);
+	err = ask_family(nl, name, on_family, family);
 	if (!err && !*family)
 		err = ENOENT;
 	/* Told apart from an ENOENT that a command may give. */
 	return err == ENOENT ? ESRCH : err;
+}
+
+/**
+ * struct groups - multicast groups of a family
+ * @listener: what is wanted of which ones
+ * @family: number of the family
+ * @id: theirs; 0: there is no such group
+ */
+struct groups {
+	const struct ctl_listener *listener;
+	__u16 family;
+	__u32 id[CTL_LISTEN_MAX];
+};
+
+static void take_group(const struct nlattr *nest, struct groups *groups)
+{
+	const struct nlattr *tb[CTRL_ATTR_MCAST_GRP_MAX + 1];
+	char name[GENL_NAMSIZ];
+	size_t i;
+	__u64 id;
+
+	ctl_parse_nest(nest, tb, CTRL_ATTR_MCAST_GRP_MAX);
+	if (!ctl_attr_str(tb[CTRL_ATTR_MCAST_GRP_NAME], name, sizeof(name)) ||
+	    !ctl_attr_uint(tb[CTRL_ATTR_MCAST_GRP_ID], &id))
+		return;
+	for (i = 0; i < groups->listener->num; i++)
+		if (!strcmp(name, groups->listener->groups[i]))
+			groups->id[i] = (__u32)id;
+}
+
+static int on_groups(const struct nlmsghdr *nlh, void *data)
+{
+	const struct nlattr *tb[CTRL_ATTR_MAX + 1], *attr;
+	struct groups *groups = data;
+
+	ctl_parse_genl(nlh, tb, CTRL_ATTR_MAX);
+	if (tb[CTRL_ATTR_MCAST_GROUPS])
+		mnl_attr_for_each_nested(attr, tb[CTRL_ATTR_MCAST_GROUPS])
+			take_group(attr, groups);
+	return on_family(nlh, &groups->family);
+}
+
+/* The groups, and last of all that in which the kernel says that the family goes. */
+static int join(struct mnl_socket *nl, struct groups *groups)
+{
+	int err = ask_family(nl, SMC_GENL_FAMILY_NAME, on_groups, groups);
+	__u32 control = GENL_ID_CTRL;
+	size_t i;
+
+	if (err)
+		return err == ENOENT ? ESRCH : err;
+	for (i = 0; i < groups->listener->num; i++) {
+		if (!groups->id[i])
+			err = EOPNOTSUPP;
+		else if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &groups->id[i],
+					       sizeof(groups->id[i])))
+			err = errno;
+		if (err)
+			return err;
+	}
+	if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &control, sizeof(control)))
+		return errno;
+	return 0;
+}
+
+static int on_event(const struct nlmsghdr *nlh, void *data)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	const struct groups *groups = data;
+	__u16 gone = 0;
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*genl))
+		return MNL_CB_OK;
+	if (nlh->nlmsg_type == groups->family)
+		return groups->listener->cb(nlh, groups->listener->data);
+	if (nlh->nlmsg_type != GENL_ID_CTRL || genl->cmd != CTRL_CMD_DELFAMILY)
+		return MNL_CB_OK;
+	on_family(nlh, &gone);
+	if (gone != groups->family)
+		return MNL_CB_OK;
+	errno = ENODEV;
+	return MNL_CB_ERROR;
+}
+
+int ctl_genl_listen(const struct ctl_listener *listener)
+{
+	static char buf[BUFFER_SIZE] __aligned(NLMSG_ALIGNTO);
+	struct groups groups = { .listener = listener };
+	struct timeval no_limit = { 0 };
+	struct mnl_socket *nl;
+	int err, rc = MNL_CB_OK;
+
+	nl = open_netlink(NETLINK_GENERIC);
+	if (!nl)
+		return errno;
+	err = join(nl, &groups);
+	if (!err && setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &no_limit,
+			       sizeof(no_limit)))
+		err = errno;
+	while (!err && rc > MNL_CB_STOP) {
+		ssize_t len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+
+		if (len < 0 && errno == ENOBUFS)
+			rc = listener->lost(listener->data);
+		else if (len <= 0)
+			err = len ? errno : ENODATA;
+		else
+			rc = mnl_cb_run(buf, (size_t)len, 0, 0, on_event, &groups);
+		if (rc < 0)
+			err = errno;
+	}
+	mnl_socket_close(nl);
+	return err;
 }
 
 void ctl_pretend(bool on)

@@ -341,6 +341,8 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
 /* A further link can be used: connections may go to it. Process context. */
 void smc_core_link_came(struct smc_lgr *lgr);
+/* Listeners hear that connections may use @link; smc_core_tell.c. */
+void smc_core_tell_link_up(struct smc_link *link);
 /* Another usable link than @not, or NULL. */
 struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
 

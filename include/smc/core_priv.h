@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files about link groups share: smc_core.c (life, connections, loss of links),
- * smc_core_link.c (the set of links) and smc_core_find.c (look-ups, first contacts).
+ * smc_core_link.c (the set of links), smc_core_find.c (look-ups, first contacts) and
+ * smc_core_tell.c (events for listeners).
  * Nobody else includes this.
  */
 #ifndef _SMC_CORE_PRIV_H
@@ -47,5 +48,10 @@ bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);
 void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link);
 struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot);
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num);
+
+/* smc_core_tell.c */
+void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason);
+void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason);
+void smc_core_tell_failover(struct smc_link *link, u32 conns);
 
 #endif /* _SMC_CORE_PRIV_H */

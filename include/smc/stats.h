@@ -77,6 +77,7 @@ enum smc_stat {
 	SMC_STAT_CORK,			/* TCP_CORK set or cleared */
 	SMC_STAT_NODELAY,		/* TCP_NODELAY set or cleared */
 	SMC_STAT_ELEM_QUARANTINE,
+	SMC_STAT_EVENT_LOST,		/* netlink events for which there was no memory */
 	SMC_STAT_RMB_BYTES,		/* memory of RMBs */
 	SMC_STAT_RMB_FREED,		/* of this: freed */
 	SMC_STAT_MAX

@@ -16,9 +16,11 @@
  *   growing    statistics of connections grow by 5000 each time they are asked for
  *   reloaded   they begin anew after the first time
  *   tiny       sock_diag messages shorter than their fixed part
+ *   lossy      listeners have lost the first events
+ *   deaf       no multicast groups
  *
- * What can be changed is in fake_change.c, sockets in fake_socks.c, all that is not SMC in
- * fake_inet.c.
+ * What can be changed is in fake_change.c, sockets in fake_socks.c, events in fake_events.c, all
+ * that is not SMC in fake_inet.c.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -34,6 +36,7 @@
 #include <sys/socket.h>
 
 #define FAMILY_ID 0x22
+#define FIRST_GROUP 33
 #define NEW_LGR_SNDBUF 12
 #define NEW_LGR_RMB 13
 #define NEW_V2_MAX_CONNS 2
@@ -47,9 +50,13 @@ ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct
 		    socklen_t tolen) __asm__("sendto") SMC_EXPORTED;
 ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags) __asm__("recvmsg") SMC_EXPORTED;
 
+int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+	__asm__("setsockopt") SMC_EXPORTED;
+
 static char answer[65536] __aligned(8);
 static size_t answer_len, answer_pos;
 static __u32 seq;
+static int joined, heard;	/* multicast groups, and whether their events were told */
 
 int fake_is(const char *what)
 {
@@ -119,6 +126,21 @@ void fake_done(void)
 	fake_result(NLMSG_DONE, fake_is("doneerror") ? -EMSGSIZE : 0);
 }
 
+static void put_multicast_groups(struct nlmsghdr *nlh)
+{
+	static const char * const names[] = { "events", "fallbacks", "later" };
+	struct nlattr *all = mnl_attr_nest_start(nlh, CTRL_ATTR_MCAST_GROUPS), *nest;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		nest = mnl_attr_nest_start(nlh, i + 1);
+		mnl_attr_put_u32(nlh, CTRL_ATTR_MCAST_GRP_ID, FIRST_GROUP + i);
+		mnl_attr_put_strz(nlh, CTRL_ATTR_MCAST_GRP_NAME, names[i]);
+		mnl_attr_nest_end(nlh, nest);
+	}
+	mnl_attr_nest_end(nlh, all);
+}
+
 static void put_family(const struct nlmsghdr *req)
 {
 	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
@@ -136,6 +158,8 @@ static void put_family(const struct nlmsghdr *req)
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
 	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID,
 			 strcmp(name, SMCR_GENL_FAMILY_NAME) ? FAMILY_ID : PNET_FAMILY_ID);
+	if (!fake_is("deaf"))
+		put_multicast_groups(nlh);
 	fake_finish(nlh);
 	fake_result(NLMSG_ERROR, 0);
 }
@@ -390,21 +414,58 @@ ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct
 	return (ssize_t)len;
 }
 
+/* The two groups, and the one in which families come and go; there is no other one. */
+int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	int (*real)(int fd, int level, int name, const void *val, socklen_t len);
+	__u32 group;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "setsockopt");
+	if (!is_netlink(fd) || level != SOL_NETLINK || name != NETLINK_ADD_MEMBERSHIP)
+		return real(fd, level, name, val, len);
+	memcpy(&group, val, sizeof(group));
+	if (group != FIRST_GROUP && group != FIRST_GROUP + 1 && group != GENL_ID_CTRL)
+		abort();
+	joined++;
+	return 0;
+}
+
+/* What the listener of all three hears; true: it has lost something. */
+static int next_events(void)
+{
+	int lost = fake_is("lossy") && !heard;
+
+	answer_len = 0;
+	answer_pos = 0;
+	if (!lost && heard < 2) {
+		fake_events(FAMILY_ID);
+		heard = 2;
+	}
+	if (lost)
+		heard = 1;
+	return lost;
+}
+
 /* One message per call: the tool must cope with lists in many pieces. */
 ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t (*real)(int fd, struct msghdr *msg, int flags);
-	const struct nlmsghdr *nlh = (const void *)(answer + answer_pos);
+	const struct nlmsghdr *nlh;
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK };
 	size_t len;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "recvmsg");
 	if (!is_netlink(fd))
 		return real(fd, msg, flags);
+	if (answer_pos >= answer_len && joined == 3 && next_events()) {
+		errno = ENOBUFS;
+		return -1;
+	}
 	if (answer_pos >= answer_len) {
 		errno = EAGAIN;
 		return -1;
 	}
+	nlh = (const void *)(answer + answer_pos);
 	len = MNL_ALIGN(nlh->nlmsg_len);
 	if (len > msg->msg_iov[0].iov_len)
 		abort();

@@ -34,6 +34,9 @@ void fake_order(const struct nlmsghdr *req, int cmd);
 void fake_rules(void);
 void fake_change_rules(const struct nlmsghdr *req, int cmd);
 
+/* fake_events.c: all there are */
+void fake_events(__u16 family);
+
 /* fake_socks.c */
 void fake_socks(const struct nlmsghdr *req);
 

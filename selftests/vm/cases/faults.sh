@@ -146,9 +146,9 @@ case_admin()
 	load || fail "the module does not load"
 	for s in $(sites admin); do
 		for n in 1 2; do
-			# one message has the whole answer, one order one rule
+			# one message has the whole answer, one order one rule, an event is one message
 			case $s:$n in
-			PNETID_ANSWER:2 | RULE:2)	break ;;
+			PNETID_ANSWER:2 | RULE:2 | NOTIFY_MSG:2) break ;;
 			esac
 			at "$s:$n"
 			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
@@ -156,6 +156,7 @@ case_admin()
 			PNETID_ENTRY)	no_entry ;;
 			RULE)		no_rule ;;
 			PNETID_ANSWER)	no_answer ;;
+			NOTIFY_MSG)	no_event ;;
 			*)		fail "$s: nobody knows what to do" ;;
 			esac
 		done
@@ -188,6 +189,30 @@ no_answer()
 {
 	[ "$(/t/smc_netlink pnet NET1)" = ENOMEM ] || fail "$AT: answered all the same"
 	fired "$s" || fail "$AT: did not fire"
+}
+
+event_listens()
+{
+	# shellcheck disable=SC2016 # a program
+	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
+}
+
+# Who does not listen costs no memory; who does hears that there was none, and of the next event.
+no_event()
+{
+	lost0=$(stat_of event_lost)
+	/t/smc_netlink fallback || fail "$AT: no fallback"
+	fired "$s" && fail "$AT: fired though nobody listens"
+	/t/smcctl -j monitor 1 > /run/admin &
+	listener=$!
+	wait_for 10 event_listens || fail "$AT: nobody listens"
+	/t/smc_netlink fallback || fail "$AT: no fallback"
+	fired "$s" || fail "$AT: did not fire"
+	wait_for 10 grep -q '"event":"lost"' /run/admin || fail "$AT: not told"
+	/t/smc_netlink fallback || fail "$AT: no fallback"
+	wait "$listener" || fail "$AT: the listener ended with $?"
+	grep -q '"event":"fallback"' /run/admin || fail "$AT: $(cat /run/admin)"
+	expect "events lost" "$(($(stat_of event_lost) - lost0))" -eq 1
 }
 
 # A client without memory for the name of a peer whose RNIC is silent tries it again each time.

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Netlink events, as smcctl monitor prints them: the life of a group between two hosts with two
+# RNICs each, fallbacks with the reasons of both sides, and a storm of them. Who listens in the
+# first namespace hears of the groups of both hosts, who does elsewhere of nothing. Host 2
+# connects. Judged by the counters and by the other host, too.
+#
+#   EVENTS    the cases (default: all)
+
+CASES="${EVENTS:-life:150 fallback:60 storm:120} unload:60"
+export CASES
+
+RULE=0x03008001
+PEER_DECLINED=0x05000000
+PEER_NO_SMC=0x03010000
+TOLD_PER_SECOND=64
+
+setup()
+{
+	setup_net_same && setup_rxe && load_smc || return 1
+	ip netns add "elsewhere$HOST" || return 1
+	for l in 0 1; do
+		/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
+	done
+}
+
+# --- listeners: their lines go to /run/NAME.events ---
+
+# listen NAME COMMAND...: a monitor, run by that command
+listen()
+{
+	name_=$1
+	shift
+	"$@" /t/smcctl -j monitor > "/run/$name_.events" 2>&1 &
+	listeners="$listeners $!"
+	wait_for 10 listens "$@" || fail "$name_ does not listen: $(cat "/run/$name_.events")"
+}
+
+# A socket of generic netlink in a multicast group. That of the control family is the last one.
+listens()
+{
+	# shellcheck disable=SC2016 # a program
+	"$@" awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
+}
+
+listen_all()
+{
+	listeners=
+	listen own env
+	listen first nsenter -t 1 -n
+	listen elsewhere ip netns exec "elsewhere$HOST"
+}
+
+# No listener has come to an end by itself.
+stop_listening()
+{
+	for p_ in $listeners; do
+		kill "$p_" || fail "a listener has ended: $(tail -n 1 /run/*.events)"
+	done
+	kill_all "$listeners"
+	for f_ in own first elsewhere; do
+		diag "host $HOST: $f_ heard of $(wc -l < "/run/$f_.events")"
+	done
+	expect "what is heard elsewhere" "$(wc -l < /run/elsewhere.events)" -eq 0
+}
+
+# values KEY [NAME [EVENT]]: what the lines of a listener have there
+values()
+{
+	grep -- "\"event\":\"${3:-}" "/run/${2:-own}.events" |
+		sed -n "s/.*\"$1\":\"*\([^\",}]*\).*/\1/p"
+}
+
+# heard EVENT [N]: so many, 1 if it is not said
+heard()
+{
+	[ "$(values event own "$1" | wc -l)" -ge "${2:-1}" ]
+}
+
+on_one_line()
+{
+	tr '\n' ';'
+}
+
+# --- the life of a group ---
+
+two_links()
+{
+	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ] && heard 'link up' 2
+}
+
+in_use()
+{
+	[ -n "$(used_rnic)" ] && [ "$(grown rx_bytes)" -ge 1 ] && [ "$(grown tx_bytes)" -ge 1 ]
+}
+
+# The RNIC that carries the connection
+used_rnic()
+{
+	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
+}
+
+id_of_group()
+{
+	/t/smcctl -j linkgroup | sed -n 's/.*"id": *"\(0x[^"]*\)".*/\1/p'
+}
+
+case_life()
+{
+	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
+	before
+	listen_all
+	sync_barrier listening || exit 1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
+		traffic=$!
+		await_server
+		sync_signal ready
+	else
+		sync_wait ready || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+			--io block idle:15 > /run/client 2>&1 &
+		traffic=$!
+	fi
+	wait_for 60 two_links || fail "no second link: $(values event | on_one_line)"
+	wait_for 60 in_use || fail "no traffic"
+	group=$(id_of_group)
+	sync_barrier on || exit 1
+	if [ "$HOST" = 2 ]; then
+		rnic=$(used_rnic)
+		/t/smcctl link
+		/usr/sbin/rdma link delete "$rnic" || fail "no $rnic"
+	fi
+	wait_for 40 heard failover || {
+		cat /run/own.events /run/server /run/client
+		/t/smcctl link
+		grep -v ' 0$' /proc/net/smc_stat
+		dmesg | grep 'smc: ' | tail -n 8
+		fail "no failover: $(values event | on_one_line)"
+	}
+	if [ "$HOST" = 1 ]; then
+		sync_wait through || exit 1
+		kill_all "$traffic"
+		! grep '^not ok' /run/server || fail "the server complains"
+	else
+		wait "$traffic" || { cat /run/client; fail "the connection: $?"; }
+		sync_signal through
+	fi
+	wait_for 60 heard 'group end' || fail "no end: $(values event | on_one_line)"
+	sync_barrier over || exit 1
+	sleep 1
+	stop_listening
+	cat /run/own.events
+	right_life
+}
+
+right_life()
+{
+	want="group begin;link up;link up;link lost;failover;group end;"
+	[ "$(values event | on_one_line)" = "$want" ] || fail "$(values event | on_one_line)"
+	expect "groups" "$(values group | sort -u)" = "$group"
+	expect "connections over RDMA" "$(grown tx_write_bytes)" -gt 0
+	expect "peer" "$(values peer_addr | sort -u)" = "$(peer_addr)"
+	expect "links that were left" "$(values event own failover | wc -l)" -eq "$(grown link_left)"
+	expect "connections that went on" "$(values connections)" -eq "$(grown conn_move)"
+	expect "the link" "$(values link own 'link lost')" -eq "$(values link own failover)"
+	[ "$(values link own 'link up' | sort -u | wc -l)" = 2 ] || fail "twice the same link"
+	for e in 'link lost' failover 'group end'; do
+		[ -n "$(values why own "$e")" ] || fail "$e: no reason"
+	done
+	if [ "$HOST" = 2 ]; then
+		expect "the RNIC" "$(values device own 'link lost')" = "$rnic"
+		expect "why" "$(values why own 'link lost')" = "device removed"
+		expect "role" "$(values role | sort -u)" = client
+		expect "connections that went on" "$(values connections)" -eq 1
+	else
+		expect "role" "$(values role | sort -u)" = server
+	fi
+	# both hosts, told apart by the namespace and the role
+	for r in server client; do
+		grep "\"role\":\"$r\"" /run/first.events > /run/whole.events
+		[ "$(values event whole | on_one_line)" = "$want" ] ||
+			fail "the first namespace of the $r: $(values event whole | on_one_line)"
+	done
+	expect "namespaces" "$(values net_cookie first | sort -u | wc -l)" -eq 2
+	grep "\"net_cookie\":$(values net_cookie | sort -u)," /run/first.events |
+		grep -c "\"group\":\"$group\"" | grep -qx 6 || fail "the first namespace hears of other things"
+}
+
+# --- fallbacks ---
+
+# connections FAMILY N: one after the other, all of them TCP
+connections()
+{
+	n_=$((${n_:-0} + 1))
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family "$1" --require tcp > /run/server 2>&1 &
+		server=$!
+		await_server
+		sync_signal "ready.$n_"
+		sync_wait "done.$n_" 60 > /dev/null || exit 1
+		kill_all "$server"
+		! grep '^not ok' /run/server || fail "the server complains"
+	else
+		sync_wait "ready.$n_" > /dev/null || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require tcp "connects:$2" \
+			> /run/client 2>&1 || { cat /run/client; fail "no connection"; }
+		sync_signal "done.$n_"
+	fi
+}
+
+fallbacks()
+{
+	echo "$(($(grown clnt_fback) + $(grown srv_fback)))"
+}
+
+# The client declines, since its port is known so late. Each side has its own reason.
+case_fallback()
+{
+	[ "$HOST" = 1 ] || /t/smcctl policy add deny local-port 1024-65535 || fail "no rule"
+	before
+	listen_all
+	sync_barrier listening || exit 1
+	connections smc 3
+	sleep 1
+	stop_listening
+	[ "$HOST" = 1 ] || /t/smcctl policy flush
+	cat /run/own.events
+	expect "fallbacks" "$(values event own fallback | wc -l)" -eq "$(fallbacks)"
+	expect "fallbacks there were" "$(fallbacks)" -ge 3
+	expect "... heard in the first namespace" "$(values event first fallback | wc -l)" -eq 0
+	expect "peer" "$(values peer_addr | sort -u)" = "$(peer_addr)"
+	expect "own address" "$(values local_addr | sort -u)" = "$(own_addr)"
+	if [ "$HOST" = 1 ]; then
+		expect "role" "$(values role | sort -u)" = server
+		expect "own reason" "$(values reason | sort -u)" = $PEER_DECLINED
+		expect "peer's reason" "$(values peer_reason | sort -u)" = $RULE
+		expect "own port" "$(values local_port | sort -u)" -eq 4430
+		sync_signal ports "$(values peer_port | sort | on_one_line)"
+	else
+		expect "role" "$(values role | sort -u)" = client
+		expect "own reason" "$(values reason | sort -u)" = $RULE
+		expect "peer's reason" "$(values peer_reason | sort -u)" = 0x00000000
+		expect "peer's port" "$(values peer_port | sort -u)" -eq 4430
+		ports=$(sync_wait ports) || exit 1
+		expect "own ports" "$(values local_port | sort | on_one_line)" = "$ports"
+	fi
+}
+
+sum()
+{
+	awk '{ n += $1 } END { print n + 0 }'
+}
+
+# As long as nobody listens, none is waiting to be told. Else there is a limit, and what is beyond
+# it is counted in the next one.
+case_storm()
+{
+	STORM=400
+	connections inet $((2 * TOLD_PER_SECOND))
+	before
+	listen_all
+	sync_barrier listening || exit 1
+	began=$(uptime_s)
+	connections inet $STORM
+	took=$(($(uptime_s) - began + 2))
+	sleep 2
+	connections inet 1
+	sleep 1
+	stop_listening
+	if [ "$HOST" = 2 ]; then
+		told=$(values event own fallback | wc -l)
+		untold=$(values untold | sum)
+		diag "of $(fallbacks) fallbacks in $took s, told: $told, only counted: $untold"
+		expect "fallbacks there were" "$(fallbacks)" -gt $STORM
+		expect "told and counted" "$((told + untold))" -eq "$(fallbacks)"
+		expect "told" "$told" -le $(((took + 1) * TOLD_PER_SECOND + 1))
+		expect "told, at least" "$told" -ge $TOLD_PER_SECOND
+		! head -n 1 /run/own.events | grep -q untold ||
+			fail "those without a listener were counted: $(head -n 1 /run/own.events)"
+		expect "reason" "$(values reason | sort -u)" = $PEER_NO_SMC
+		expect "lost for want of memory" "$(grown event_lost)" -eq 0
+	fi
+}
+
+# A listener does not keep the module, and hears that it goes.
+case_unload()
+{
+	listeners=
+	listen own env
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module does not go"
+	# shellcheck disable=SC2086 # one number, behind a blank
+	wait $listeners
+	expect "status of the listener" $? -eq 1
+	grep -q 'has been unloaded' /run/own.events || fail "$(cat /run/own.events)"
+}

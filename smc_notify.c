@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events for who listens by netlink (<linux/smc_own.h>): built where they happen, also by
+ * callers that may not sleep, and sent at once. Nobody waits for a listener; what one has no
+ * room for, or we no memory, is lost to it, and its next receive says so.
+ *
+ * Of fallbacks there may be one per connection: who listens hears of a number per second, and
+ * how many there were between them.
+ */
+#include <linux/atomic.h>
+#include <linux/ratelimit.h>
+#include <linux/rcupdate.h>
+#include <net/genetlink.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <smc/fault.h>
+#include <smc/notify.h>
+#include <smc/stats.h>
+#include <uapi/linux/smc_own.h>
+
+/* Bytes of attributes that no event exceeds: two names, two addresses, and numbers. */
+#define EVENT_SIZE	384
+/* Fallbacks that a namespace tells of in a second */
+#define FBACKS_MAX	64
+
+/**
+ * struct notify_net - fallbacks of a namespace
+ * @limit: how many are told
+ * @untold: those that were not, since the last one that was
+ */
+struct notify_net {
+	struct ratelimit_state limit;
+	atomic_t untold;
+};
+
+static unsigned int notify_net_id __read_mostly;
+static const struct genl_family __rcu *notify_family;
+
+/**
+ * smc_notify_wanted() - does anybody listen?
+ * @group: to this
+ *
+ * Any context. Costs two loads when nobody does. Netlink counts the listeners of all
+ * namespaces together.
+ *
+ * Return: true if so.
+ */
+bool smc_notify_wanted(enum smc_notify_group group)
+{
+	const struct genl_family *family;
+	bool wanted;
+
+	rcu_read_lock();
+	family = rcu_dereference(notify_family);
+	wanted = family && genl_has_listeners(family, &init_net, group);
+	rcu_read_unlock();
+	return wanted;
+}
+
+/* Under rcu_read_lock(). NULL: no memory. */
+static struct sk_buff *begin(const struct genl_family *family, u8 cmd, void **hdr)
+{
+	struct sk_buff *skb;
+
+	skb = smc_fault_null(NOTIFY_MSG, genlmsg_new(EVENT_SIZE, GFP_ATOMIC));
+	*hdr = skb ? genlmsg_put(skb, 0, 0, family, 0, cmd) : NULL;
+	if (*hdr)
+		return skb;
+	nlmsg_free(skb);
+	return NULL;
+}
+
+/* Takes over @skb; NULL: there was no memory for it. */
+static void finish(const struct genl_family *family, struct net *net, struct sk_buff *skb,
+		   void *hdr, enum smc_notify_group group)
+{
+	if (!skb) {
+		smc_stats_inc(net, SMC_STAT_EVENT_LOST);
+		genl_set_err(family, net, 0, group, -ENOBUFS);
+		return;
+	}
+	genlmsg_end(skb, hdr);
+	/* that one of them, or all, had no room, they hear themselves */
+	genlmsg_multicast_netns(family, net, skb, 0, group, GFP_ATOMIC);
+}
+
+static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_notify_lgr *ev)
+{
+	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
+			      SMC_NETLINK_EV_PAD) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->id) ||
+	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->role) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
+	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)))
+		return -EMSGSIZE;
+	if (!ev->ib_dev)
+		return 0;
+	if (nla_put_u8(skb, SMC_NETLINK_EV_LINK_ID, ev->link) ||
+	    nla_put_string(skb, SMC_NETLINK_EV_IB_DEV, ev->ib_dev) ||
+	    nla_put_u8(skb, SMC_NETLINK_EV_IB_PORT, ev->ib_port))
+		return -EMSGSIZE;
+	if (ev->cmd != SMC_NETLINK_OWN_EV_FAILOVER)
+		return 0;
+	return nla_put_u32(skb, SMC_NETLINK_EV_CONNS, ev->conns);
+}
+
+/* @to: namespace of the listeners, @net: that of the group; under rcu_read_lock(). */
+static void tell_lgr(const struct genl_family *family, struct net *to, const struct net *net,
+		     const struct smc_notify_lgr *ev)
+{
+	struct sk_buff *skb;
+	void *hdr;
+
+	skb = begin(family, ev->cmd, &hdr);
+	if (skb && WARN_ON_ONCE(put_lgr(skb, net, ev))) {
+		nlmsg_free(skb);
+		skb = NULL;
+	}
+	finish(family, to, skb, hdr, SMC_NOTIFY_EVENTS);
+}
+
+/**
+ * smc_notify_lgr() - something has happened to a group
+ * @net: namespace of the group
+ * @ev: what
+ *
+ * Softirq or process context.
+ */
+void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
+{
+	const struct genl_family *family;
+
+	rcu_read_lock();
+	family = rcu_dereference(notify_family);
+	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS)) {
+		tell_lgr(family, net, net, ev);
+		if (!net_eq(net, &init_net))
+			tell_lgr(family, &init_net, net, ev);
+	}
+	rcu_read_unlock();
+}
+
+static int put_fback(struct sk_buff *skb, const struct net *net,
+		     const struct smc_notify_fback *ev, u32 untold)
+{
+	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
+			      SMC_NETLINK_EV_PAD) ||
+	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->server) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_OWN_RSN, ev->own_rsn) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_PEER_RSN, ev->peer_rsn) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_LOCAL, &ev->local) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_LOCAL_PORT, ev->local_port) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_PEER_PORT, ev->peer_port) ||
+	    (untold && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, untold)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static void tell_fback(const struct genl_family *family, struct net *net,
+		       const struct smc_notify_fback *ev)
+{
+	struct notify_net *nn = net_generic(net, notify_net_id);
+	struct sk_buff *skb;
+	void *hdr;
+
+	if (!__ratelimit(&nn->limit)) {
+		atomic_inc(&nn->untold);
+		return;
+	}
+	skb = begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
+	if (skb && WARN_ON_ONCE(put_fback(skb, net, ev, atomic_xchg(&nn->untold, 0)))) {
+		nlmsg_free(skb);
+		skb = NULL;
+	}
+	finish(family, net, skb, hdr, SMC_NOTIFY_FBACKS);
+}
+
+/**
+ * smc_notify_fback() - a socket is TCP for life
+ * @net: its namespace
+ * @ev: why
+ *
+ * Softirq or process context.
+ */
+void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev)
+{
+	const struct genl_family *family;
+
+	rcu_read_lock();
+	family = rcu_dereference(notify_family);
+	if (family && genl_has_listeners(family, net, SMC_NOTIFY_FBACKS))
+		tell_fback(family, net, ev);
+	rcu_read_unlock();
+}
+
+/**
+ * smc_notify_open() - events can be sent
+ * @family: registered, with its multicast groups
+ */
+void smc_notify_open(const struct genl_family *family)
+{
+	rcu_assign_pointer(notify_family, family);
+}
+
+/**
+ * smc_notify_close() - no event is sent any more
+ *
+ * Process context, sleeps. The family may be unregistered afterwards.
+ */
+void smc_notify_close(void)
+{
+	RCU_INIT_POINTER(notify_family, NULL);
+	synchronize_rcu();
+}
+
+static int __net_init notify_net_init(struct net *net)
+{
+	struct notify_net *nn = net_generic(net, notify_net_id);
+
+	ratelimit_state_init(&nn->limit, HZ, FBACKS_MAX);
+	/* it is not the log that is spared */
+	ratelimit_set_flags(&nn->limit, RATELIMIT_MSG_ON_RELEASE);
+	return 0;
+}
+
+static struct pernet_operations notify_net_ops = {
+	.init = notify_net_init,
+	.id = &notify_net_id,
+	.size = sizeof(struct notify_net),
+};
+
+/**
+ * smc_notify_init() - set up the limits of all namespaces
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_notify_init(void)
+{
+	return smc_fault_rc(NOTIFY_PERNET, -ENOMEM, register_pernet_subsys(&notify_net_ops));
+}
+
+/**
+ * smc_notify_exit() - undo smc_notify_init()
+ */
+void smc_notify_exit(void)
+{
+	unregister_pernet_subsys(&notify_net_ops);
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl monitor, over the host that test/fake_netlink.so plays. Real events are looked at in
+# selftests/vm/cases/events.sh.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+. test/fakes.sh
+
+# without the time
+lines()
+{
+	ctl "$@" 2>/dev/null | sed 's/^[-0-9]*T[0-9:.]*Z //'
+}
+
+# values KEY KIND [COUNT]
+values()
+{
+	key=$1
+	kind=$2
+	shift 2
+	ctl "$kind" -j monitor "$@" 2>/dev/null | sed -n "s/.*\"$key\":\"*\([^\",}]*\).*/\1/p" |
+		tr '\n' ' '
+}
+
+echo "KTAP version 1"
+
+expect 'as text' 'group begin 0x00000100 server, peer 10.0.0.2
+link up     0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1
+link lost   0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1 (port down)
+failover    0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1, 3 connections go on (port down)
+fallback    client [fd00::1]:40000 [fd00::2]:80 0x03010000 (peer did not indicate SMC)
+fallback    client [fd00::1]:40000 [fd00::2]:80 0x05000000 (declined by peer), peer 0x03030000 (no SMC device), and 12 before it
+group end   0x00000100 server, peer 10.0.0.2 (idle)' lines normal monitor 7
+expect 'as JSON: an object per line' 7 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl -j monitor 7 | grep -c '^{.*}\$'"
+expect 'as JSON: the first one' '{"event":"group begin","net_cookie":7,"group":"0x00000100","role":"server","peer_addr":"10.0.0.2"}' \
+	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -j monitor 1 | sed 's/\"time\":\"[^\"]*\",//'"
+expect 'as JSON: times' '' sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -j monitor 7 |
+	grep -v '\"time\":\"20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9][0-9][0-9]Z\"'"
+expect 'as JSON: events' \
+	'group begin link up link lost failover fallback fallback group end ' values event normal 7
+expect 'as JSON: reasons' '0x03010000 0x05000000 ' values reason normal 7
+expect 'as JSON: reasons of the peer' '0x00000000 0x03030000 ' values peer_reason normal 7
+expect 'as JSON: connections' '3 ' values connections normal 7
+expect 'as JSON: not told' '12 ' values untold normal 7
+expect 'some were lost' 'lost group begin ' values event lossy 1
+expect 'some were lost, as text' 'lost       
+group begin 0x00000100 server, peer 10.0.0.2' lines lossy monitor 1
+expect_match 'the module goes' '*group end*smcctl: the smc module has been unloaded' \
+	ctl normal monitor
+expect_rc 'the module goes: status 1' 1 ctl normal monitor
+expect 'without module' \
+	'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
+	ctl nofamily monitor
+expect_rc 'without module: status 1' 1 ctl nofamily monitor
+expect 'a module without events' 'smcctl: the loaded smc module does not support events' \
+	ctl deaf monitor
+expect_rc 'a module without events: status 1' 1 ctl deaf monitor
+full_disk()
+{
+	ctl normal monitor 5 >/dev/full
+}
+expect_rc 'output that cannot be written: status 1' 1 full_disk
+for words in 0 x '1 2' -1; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "monitor $words" 'smcctl: monitor is followed by*' \
+		ctl normal -- monitor $words
+done
+ktap_done
