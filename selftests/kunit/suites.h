@@ -7,6 +7,7 @@
 
 extern struct kunit_suite smc_buf_suite;
 extern struct kunit_suite smc_core_suite;
+extern struct kunit_suite smc_core_set_suite;
 extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_policy_suite;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which RNICs a further link would join, as the group tells them apart: smc_core_set. */
+#include <linux/etherdevice.h>
+#include <linux/string.h>
+#include <smc/core.h>
+
+#include "core_env.h"
+#include "suites.h"
+
+/**
+ * struct ends - what a case looks at
+ * @first: the link that is there, with a reference
+ * @own: the device it is over
+ * @other: another device of ours
+ * @gid: GID of the peer's RNIC
+ * @mac: its MAC
+ * @to: the peer's end of a further link
+ */
+struct ends {
+	struct smc_link *first;
+	struct smc_ib_device *own;
+	struct smc_ib_device *other;
+	u8 gid[SMC_GID_LEN];
+	u8 mac[ETH_ALEN];
+	struct smc_core_end to;
+};
+
+static struct smc_lgr *begin(struct kunit *test, struct ends *e, bool direct)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+
+	env->second_fake = fake_ib_create(test);
+	e->first = smc_core_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, e->first);
+	e->own = env->fake->sdev;
+	e->other = env->second_fake->sdev;
+	eth_random_addr(e->mac);
+	memcpy(e->first->peer_mac, e->mac, sizeof(e->mac));
+	e->first->direct = direct;
+	memcpy(e->gid, e->first->peer_gid.raw, sizeof(e->gid));
+	e->to.gid = e->gid;
+	e->to.mac = e->mac;
+	return lgr;
+}
+
+/* An RNIC of the peer that shows itself by another GID is the one it was. */
+static void set_other_gid(struct kunit *test)
+{
+	struct ends e;
+	struct smc_lgr *lgr = begin(test, &e, true);
+
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	e.gid[15]++;
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.own, 1, &e.to), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.other, 1, &e.to), 1);
+	/* another port of the same device is another RNIC */
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 2, &e.to), SMC_LINK_FIT_ASYM);
+	/* and so is one of the peer with another MAC */
+	e.mac[5]++;
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.other, 1, &e.to), 3);
+	smc_link_put(e.first);
+}
+
+/* Behind a gateway the MAC is that of the gateway: RNICs differ by their GIDs alone. */
+static void set_gateway(struct kunit *test)
+{
+	struct ends e;
+	struct smc_lgr *lgr = begin(test, &e, false);
+
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	e.gid[15]++;
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	smc_link_put(e.first);
+}
+
+/* What the group has is told by the same rule, and a link that has failed is none. */
+static void set_asymmetric(struct kunit *test)
+{
+	struct ends e;
+	struct smc_lgr *lgr = begin(test, &e, true);
+	struct smc_link *second = env_add_link(test, lgr);
+
+	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_SINGLE);
+	env_bring_up(test, second);
+	second->direct = true;
+	memcpy(second->peer_mac, e.mac, sizeof(e.mac));
+	second->peer_mac[5]++;
+	second->peer_gid.raw[15]++;
+	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_ASYM_LOCAL);
+	KUNIT_EXPECT_TRUE(test, smc_core_uses_port(lgr, e.own, 1));
+	KUNIT_EXPECT_FALSE(test, smc_core_uses_port(lgr, e.other, 1));
+	/* one more over that port, to a third GID of either RNIC of the peer */
+	e.gid[15] += 2;
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	e.mac[5]++;
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	KUNIT_EXPECT_NULL(test, smc_core_surplus(lgr));
+	smc_core_del_link(second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_SINGLE);
+	smc_link_put(second);
+	smc_link_put(e.first);
+}
+
+static struct kunit_case set_cases[] = {
+	KUNIT_CASE(set_other_gid),
+	KUNIT_CASE(set_gateway),
+	KUNIT_CASE(set_asymmetric),
+	{ }
+};
+
+struct kunit_suite smc_core_set_suite = {
+	.name = "smc_core_set",
+	.suite_init = env_begin,
+	.suite_exit = env_end,
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = set_cases,
+};
