@@ -199,6 +199,10 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" -
 run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1200
+# three links: two of them go one right after the other
+run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
+	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \
+	--env "PATIENCE=$((patience * 2))" --timeout 560
 # readers that do nothing for an hour of virtual time, on either side, after their link was cut
 [ "$flavour" = debug ] || run "$p-failover-hour" --topology netns --virtual-time --links 2 --mtu 9000 \
 	--module ours --script "$cases/failover.sh" --env "WAYS=stalled_1 stalled_2" \

@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # Connections that lose a link of their group and go on over another one (RFC 7609 section
-# 4.6). Two RNICs on a host (vm.py --links 2), both networks in one subnet. Verified streams
+# 4.6). Two RNICs on a host or more (vm.py --links 2), all networks in one subnet. Verified streams
 # and ping-pongs run while the link they use is cut at a random moment; each has to end well.
 # Proof: every byte is checked by smc_traffic, the failover counters of our module, and what
 # the surviving RNIC has sent.
@@ -15,6 +15,7 @@
 #   BACKS     how often the RNIC comes back in back_2 and stay_2 (default: 1)
 #   STALL_FOR seconds that stalled readers do not read (default: 2)
 #   DELAY     ms that a packet takes: in virtual time nothing else takes any
+#   NETEM     what every packet goes through in both directions ("loss 0.1%", "delay 1ms reorder 5%")
 #   LIMIT     seconds for a case (default: 240)
 #   SEED      of the random moments (default: the time)
 #   TRACE     y: what the trace points say is logged and judged; selftests/bench/failover.py
@@ -23,6 +24,10 @@
 : "${FLAPS:=4}" "${STALL_FOR:=2}" "${LIMIT:=240}" "${BACKS:=1}"
 : "${STREAMS:=4}" "${PINGPONGS:=4}" "${MIB:=16}" "${PATIENCE:=60000}"
 PATIENCE=$((PATIENCE + STALL_FOR * 1000))
+[ -z "$DELAY" ] || NETEM="delay ${DELAY}ms"
+# of a group: an in-tree host has two
+GROUP=$LINKS
+[ -z "$INTREE" ] || GROUP=2
 : "${WAYS:=removed_2 silent stalled_2 stalled_1}"
 CASES=
 for w in $WAYS; do
@@ -44,6 +49,7 @@ setup()
 	fi
 	load_smc || return 1
 	own_pnet
+	! ours || sysctl -q -w "net.smc.smcr_max_links_per_lgr=$GROUP" || return 1
 	# silence on a link is noticed, by the in-tree family too
 	sysctl -q -w net.smc.smcr_testlink_time=2
 }
@@ -63,12 +69,27 @@ bridge_net()
 	wait_for 40 ping -c 1 -W 1 "10.0.0.$(peer)" > /dev/null
 }
 
-# Both RNICs lead to the same network.
+# numbers of the RNICs
+rnics()
+{
+	seq 0 $((LINKS - 1))
+}
+
+# All RNICs lead to the same network.
 own_pnet()
 {
 	[ "$BRIDGE" != "$HOST" ] || return 0
-	/t/smcctl pnet add NET1 netdev eth0 ibdev rxe0 || fail "no PNET ID for eth0"
-	/t/smcctl pnet add NET1 netdev eth1 ibdev rxe1 || fail "no PNET ID for eth1"
+	for l in $(rnics); do
+		/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || fail "no PNET ID for eth$l"
+	done
+}
+
+# weather DEVICE: what its packets go through when it is well
+weather()
+{
+	tc qdisc del dev "$1" root 2> /dev/null
+	# shellcheck disable=SC2086 # a list of words
+	[ -z "$NETEM" ] || tc qdisc add dev "$1" root netem $NETEM limit 10000
 }
 
 # below N: a random number, from SEED
@@ -102,9 +123,10 @@ start_traffic()
 	rm -f /run/client.*
 	started=0
 	start_client first "stream:$MIB"
-	wait_for 60 two_links || {
+	wait_for 60 all_links || {
 		cat /run/client.first
-		fail "no second link: $(/usr/sbin/rdma resource show qp)"
+		/t/smcctl link
+		fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
 	}
 	while [ "$started" -le "$STREAMS" ]; do
 		start_client "stream.$started" "stream:$MIB"
@@ -156,11 +178,12 @@ traffic_ends()
 	done
 }
 
-# two_links: there is a group with two links
-two_links()
+# all_links: there is a group, and each has as many as it can have
+all_links()
 {
-	[ "$(/t/smcctl --json link 2> /dev/null | grep -c '"link_id"')" -ge 2 ] ||
-		[ "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\].*state RTS\|state RTS.*comm \[smc\]')" -ge 2 ]
+	/t/smcctl link | awk -v n="$GROUP" '
+		NR > 1 { links[$1] += $3 == "active" }
+		END { for (g in links) { bad += links[g] < n; k++ } exit bad || !k }'
 }
 
 # stall STOP|CONT: with STALL, nobody reads on that host: windows close
@@ -177,7 +200,7 @@ stall()
 	[ "$1" = STOP ] || return 0
 	sleep 1
 	# the link that is cut is one that connections use
-	! ours || { on0=$(conns_over rxe0) all0=$((on0 + $(conns_over rxe1))); }
+	! ours || { on0=$(conns_over rxe0) all0=$((on0 + $(conns_elsewhere))); }
 	if [ "$HOST" = 2 ]; then
 		sync_signal live "$(live_clients)"
 		live0=$(live_clients)
@@ -198,10 +221,10 @@ live_clients()
 	echo "$n_"
 }
 
-# all_moved: all connections there were have the link that is left
+# all_moved: all connections there were have a link that is left
 all_moved()
 {
-	[ "$(conns_over rxe1)" -ge "$live0" ]
+	[ "$(conns_elsewhere)" -ge "$live0" ]
 }
 
 # The connections go to the other link, and then nothing happens but TEST LINK. None is lost by
@@ -236,7 +259,7 @@ stood_still()
 	[ "$STALL_FOR" -lt 20 ] || expect "bytes written" "$(meanwhile tx_write_bytes)" -le 262144
 	expect "LLC messages sent" "$(meanwhile tx_llc)" -ge "$((STALL_FOR / 4))"
 	expect "LLC messages received" "$(meanwhile rx_llc)" -ge "$((STALL_FOR / 4))"
-	expect "connections" "$(conns_over rxe1)" -ge "$live0"
+	expect "connections" "$(conns_elsewhere)" -ge "$live0"
 	expect "links lost" "$(meanwhile link_fail)" -eq 0
 	closers=$((all0 - live0))
 	expect "connections aborted" "$(grown conn_abort)" -le "$closers"
@@ -269,8 +292,13 @@ cut()
 		sync_wait ready > /dev/null || exit 1
 		start_traffic
 	fi
-	wait_for 60 connected || fail "not all are connected"
-	wait_for 60 two_links || fail "no second link: $(/usr/sbin/rdma resource show qp)"
+	wait_for 60 connected || {
+		/t/smcctl link
+		tail -n 2 /run/client.* 2> /dev/null
+		! ours || awk '$2 != 0' /proc/net/smc_stat
+		fail "not all are connected"
+	}
+	wait_for 60 all_links || fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
 	wait_for 60 moved_on "$(($(below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
 	trace_on
 	sync_barrier flowing 100 || exit 1
@@ -284,6 +312,8 @@ cut()
 	if [ "$HOST" = 1 ]; then
 		sync_wait through "$((LIMIT + STALL_FOR - 40))" > /dev/null || {
 			cat /run/server
+			/t/smcctl link
+			dmesg | grep 'smc: ' | tail -n 20
 			exit 1
 		}
 		kill "$server"
@@ -388,20 +418,20 @@ judge()
 anew()
 {
 	sync_barrier "anew.$1" 60 || exit 1
-	for l in 0 1; do
+	for l in $(rnics); do
 		tc qdisc del dev "eth$l" root 2> /dev/null
 		[ "$BRIDGE" != "$HOST" ] || continue
 		/usr/sbin/rdma link delete "rxe$l" 2> /dev/null
 	done
 	# all at once: a group gets a link back as soon as it can
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
-	for l in 0 1; do
+	for l in $(rnics); do
 		[ "$BRIDGE" != "$HOST" ] || continue
 		add_rxe "$l" "eth$l" || fail "no rxe$l"
 		wait_for 20 port_active "rxe$l" || fail "rxe$l stays down"
 	done
-	[ -z "$DELAY" ] || for l in 0 1; do
-		tc qdisc add dev "eth$l" root netem delay "${DELAY}ms" limit 10000 || fail "no delay"
+	for l in $(rnics); do
+		weather "eth$l" || fail "no netem for eth$l"
 	done
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
 	sync_barrier "anew2.$1" 90 || exit 1
@@ -450,13 +480,29 @@ case_stalled_1()
 	cut 2 /usr/sbin/rdma link delete rxe0
 }
 
+# Two links in a row, of three: connections that have just moved move again.
+two_in_a_row()
+{
+	/usr/sbin/rdma link delete rxe0 || return 1
+	wait_for 20 no_link_over rxe0 || return 1
+	/usr/sbin/rdma link delete rxe1
+}
+
+case_removed_two()
+{
+	anew x
+	cut 2 two_in_a_row
+	expect "links left" "$(grown link_left)" -ge 2
+	expect "packets over rxe2" "$(rxe_counter sent_pkts rxe2)" -ge 256
+}
+
 # Nothing gets through in either direction, and nobody says so.
 case_silent()
 {
 	anew x
 	NO_PATH=y
 	cut 0 silence eth0
-	tc qdisc del dev eth0 root
+	weather eth0
 }
 
 # order_del RNIC: the operator wants its link to go
@@ -527,6 +573,12 @@ case_replugged()
 conns_over()
 {
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { n += $4 } END { print n + 0 }'
+}
+
+# conns_elsewhere: over other links than rxe0's
+conns_elsewhere()
+{
+	/t/smcctl link | awk '$3 == "active" && $7 ~ /^rxe[1-9]/ { n += $4 } END { print n + 0 }'
 }
 
 # The streams go on over both links again. What still runs ends meanwhile: not by the number.
@@ -630,22 +682,18 @@ left_one()
 	[ "$(stat_of link_left)" -gt "$left0" ] || ! flowing
 }
 
-both_active()
-{
-	[ -n "$(link_over rxe0)" ] && [ -n "$(link_over rxe1)" ]
-}
 
 # A link that is lost again and again is tried after HEAL_MAX at the latest, and a quarter of it.
 RETURN=400
 
-# flap: one of both links is cut or disturbed for a while
+# flap: one of the links is cut or disturbed for a while
 flap()
 {
-	wait_for "$RETURN" both_active || return 1
+	wait_for "$RETURN" all_links || return 1
 	# for the other host it is, too, some moments later
 	sleep 1
 	flowing || return 0
-	draw 2
+	draw "$LINKS"
 	l=$drawn
 	# every other one is no mere disturbance
 	draw "$((flaps % 2 ? 5 : 3))"
@@ -658,9 +706,9 @@ flap()
 	2)	how=silent
 		silence "eth$l" || return 1 ;;
 	3)	how=lossy
-		tc qdisc add dev "eth$l" root netem loss 1% || return 1 ;;
+		tc qdisc replace dev "eth$l" root netem loss 1% || return 1 ;;
 	4)	how=reordered
-		tc qdisc add dev "eth$l" root netem delay 1ms reorder 5% || return 1 ;;
+		tc qdisc replace dev "eth$l" root netem delay 1ms reorder 5% || return 1 ;;
 	esac
 	# silence that ends before anybody has noticed is one of the ways
 	draw 2
@@ -689,7 +737,7 @@ mended()
 		ip route replace 10.0.0.0/24 dev "eth$l" src "10.0.0.$n_$HOST" \
 			metric $((100 + 100 * l)) ;;
 	*)
-		tc qdisc del dev "eth$l" root ;;
+		weather "eth$l" ;;
 	esac
 }
 
@@ -709,12 +757,12 @@ flaps()
 		done
 		few_flaps || break
 		traffic_ends
-		wait_for "$RETURN" both_active || return 1
+		wait_for "$RETURN" all_links || return 1
 		rounds=$((rounds + 1))
 		start_traffic
 		wait_for 60 connected || return 1
 	done
-	wait_for "$RETURN" both_active
+	wait_for "$RETURN" all_links
 }
 
 case_flaps()
