@@ -39,6 +39,8 @@
 #define SLOTS_MIN		(CTL_SLOTS + 8)
 #define SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
 #define EXTRA_WRS		2	/* REG_MR, and the marker of the drain */
+/* As long in a queue as the bytes that devices have room for inline */
+#define GATHER_MAX		16
 
 #define RECV_LEN		64
 #define SPILLS			4
@@ -335,15 +337,15 @@ static bool must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
 static void fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 		       struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
-	bool copy = write->len <= qp->max_inline;
+	bool copy = !write->nsge && write->len <= qp->max_inline;
 
 	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
 	sge->length = write->len;
 	sge->lkey = write->lkey;
 	memset(wr, 0, sizeof(*wr));
 	wr->wr.wr_cqe = &qp->write_cqe;
-	wr->wr.sg_list = sge;
-	wr->wr.num_sge = 1;
+	wr->wr.sg_list = write->nsge ? write->sge : sge;
+	wr->wr.num_sge = write->nsge ?: 1;
 	wr->wr.opcode = IB_WR_RDMA_WRITE;
 	wr->wr.send_flags = copy ? IB_SEND_INLINE : 0;
 	wr->remote_addr = write->raddr;
@@ -380,7 +382,8 @@ static void fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *wr,
  * Any context but hard interrupt, conn->lock may be held.
  *
  * Return: 0, or -errno: then the slot is still the caller's. If the queue pair
- * refused the request, events->broken is called from a work.
+ * refused the request, events->broken is called from a work; with WRITEs it counts as
+ * posted, and slot->done comes with the fence.
  */
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal)
@@ -419,7 +422,12 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		/* part of it may be under way: nothing may follow */
 		qp->broken = true;
 		kick(qp, KICK_BROKEN);
-		goto out;
+		/* ... and the device may read what the WRITEs are of, until it is fenced */
+		if (!nwrites)
+			goto out;
+		signal = false;
+		started = 0;
+		rc = 0;
 	}
 	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
 	slot->posted = true;
@@ -722,9 +730,10 @@ static int create_recvs(struct smc_qp *qp)
 	return 0;
 }
 
-/* Less inline data first, then fewer slots, until the device accepts. */
+/* One gather element first, then less inline data, then fewer slots, until the device accepts. */
 static int create_verbs_qp(struct smc_qp *qp)
 {
+	u32 sges = clamp_t(int, qp->dev->ibdev->attrs.max_send_sge, 1, GATHER_MAX);
 	u32 wanted = qp->nslots;
 	u32 max_inline = READ_ONCE(qp->dev->max_inline);
 	struct ib_qp_init_attr init;
@@ -737,7 +746,7 @@ static int create_verbs_qp(struct smc_qp *qp)
 		init.recv_cq = qp->cq;
 		init.cap.max_send_wr = qp->nslots * SLOT_WRS + EXTRA_WRS;
 		init.cap.max_recv_wr = qp->nrecvs + 1;	/* the marker of the drain */
-		init.cap.max_send_sge = 1;
+		init.cap.max_send_sge = sges;
 		init.cap.max_recv_sge = min_t(u32, qp->dev->max_recv_sge, 2);
 		init.cap.max_inline_data = max_inline;
 		init.sq_sig_type = IB_SIGNAL_REQ_WR;
@@ -745,7 +754,9 @@ static int create_verbs_qp(struct smc_qp *qp)
 		qp->qp = smc_fault_ptr(QP_CREATE, -ENOMEM, ib_create_qp(qp->pd, &init));
 		if (!IS_ERR(qp->qp))
 			break;
-		if (max_inline) {
+		if (sges > 1) {
+			sges = 1;
+		} else if (max_inline) {
 			max_inline = max_inline > MSG_STRIDE ? max_inline / 2 : 0;
 		} else if (qp->nslots / 2 >= SLOTS_MIN) {
 			qp->nslots /= 2;
@@ -760,6 +771,7 @@ static int create_verbs_qp(struct smc_qp *qp)
 	if (qp->nslots == wanted)
 		WRITE_ONCE(qp->dev->max_inline, max_inline);	/* tried once per device */
 	qp->max_inline = min(max_inline, init.cap.max_inline_data);
+	qp->max_sge = clamp_t(u32, init.cap.max_send_sge, 1, sges);
 	qp->qpn = qp->qp->qp_num;
 	return 0;
 }

@@ -91,6 +91,8 @@ struct smc_wr_slot {
  * @len: bytes
  * @raddr: remote address
  * @rkey: remote key
+ * @sge: gather elements, in place of @laddr and @lkey; then nothing goes inline
+ * @nsge: their number, up to &smc_qp.max_sge; 0: there is but the one
  */
 struct smc_wr_write {
 	u64 laddr;
@@ -99,6 +101,8 @@ struct smc_wr_write {
 	u32 len;
 	u64 raddr;
 	u32 rkey;
+	struct ib_sge *sge;
+	u32 nsge;
 };
 
 struct smc_wr_recv;
@@ -120,6 +124,7 @@ struct smc_wr_marker {
  * @pd: protection domain, the queue pair's own; NULL after smc_wr_qp_destroy()
  * @qpn: our queue pair number
  * @max_inline: bytes a request may carry inline
+ * @max_sge: gather elements a request may have
  * @events: upward table
  * @ctx: for @events
  * @qp: verbs object; changed under @qp_mutex, used for posting under @sq_lock
@@ -164,6 +169,7 @@ struct smc_qp {
 	struct ib_pd *pd;
 	u32 qpn;
 	u32 max_inline;
+	u32 max_sge;
 	const struct smc_wr_events *events;
 	void *ctx;
 
@@ -258,7 +264,8 @@ void smc_wr_slot_put(struct smc_wr_slot *slot);	/* gives back a slot that was no
  * Posts @nwrites WRITEs and then the SEND of @len bytes of slot->buf with one
  * ib_post_send(). @signal forces a completion for this slot; without it the slot
  * is retired with a later one. 0, or -errno: then nothing was posted, the caller
- * still owns the slot and the events->broken call follows on its own.
+ * still owns the slot and the events->broken call follows on its own. WRITEs that the
+ * device refused count as posted: it may have begun with them.
  * Callable with BHs off and a spinlock (conn->lock) held.
  */
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,

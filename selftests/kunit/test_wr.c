@@ -537,6 +537,35 @@ static void wr_post_chain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, t->qp->pd->local_dma_lkey);
 }
 
+/* From several places: as given, and never inline. */
+static void wr_post_gather(struct kunit *test)
+{
+	struct wr_test *t = test->priv;
+	struct ib_sge sge[2] = {
+		{ .addr = 0x1000, .length = 10, .lkey = 1 },
+		{ .addr = 0x9000, .length = 20, .lkey = 2 },
+	};
+	struct smc_wr_write write = { .len = 30, .rkey = 7, .sge = sge, .nsge = 2 };
+	struct smc_wr_slot *slot;
+	struct fake_ib_wr *wr;
+
+	t->fake->sdev->max_inline = 128;
+	connected(test);
+	/* the device has no more */
+	KUNIT_EXPECT_EQ(test, t->qp->max_sge, 1);
+	slot = smc_wr_slot_get(t->qp);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, true), 0);
+	wr = fake_ib_sent(t->fqp, 0);
+	KUNIT_EXPECT_EQ(test, wr->flags, 0);
+	KUNIT_ASSERT_EQ(test, wr->num_sge, 2);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, 0x1000);
+	KUNIT_EXPECT_EQ(test, wr->sge[1].addr, 0x9000);
+	KUNIT_EXPECT_EQ(test, wr->sge[1].length, 20);
+	KUNIT_EXPECT_EQ(test, wr->sge[1].lkey, 2);
+	KUNIT_EXPECT_EQ(test, slot->bytes, 30);
+}
+
 /* What fits goes inline: then the address is the CPU's. */
 static void wr_post_inline(struct kunit *test)
 {
@@ -731,6 +760,29 @@ static void wr_write_error(struct kunit *test)
 	smc_wr_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
+}
+
+/* The device may have begun with the WRITEs: they count as posted until the fence. */
+static void wr_writes_refused(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct smc_wr_write write = { .len = 5000, .rkey = 1 };
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->done = on_done;
+	slot->owner = t;
+	slot->cookie = 1;
+	t->fake->fail_post = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, true), 0);
+	t->fake->fail_post = 0;
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
 }
 
 static void wr_post_refused(struct kunit *test)
@@ -1099,6 +1151,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_post_sizes),
 	KUNIT_CASE(wr_post_chain),
 	KUNIT_CASE(wr_post_inline),
+	KUNIT_CASE(wr_post_gather),
 	KUNIT_CASE(wr_retire),
 	KUNIT_CASE(wr_signal_cadence),
 	KUNIT_CASE(wr_signal_ctl),
@@ -1108,6 +1161,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_starved_and_broken),
 	KUNIT_CASE(wr_write_error),
 	KUNIT_CASE(wr_post_refused),
+	KUNIT_CASE(wr_writes_refused),
 	KUNIT_CASE(wr_fence),
 	KUNIT_CASE(wr_drain_unsignaled),
 	KUNIT_CASE_SLOW(wr_drain_stuck),
