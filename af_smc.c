@@ -432,6 +432,14 @@ again:
 	return rc;
 }
 
+/* In TCP's words. */
+static int recv_notice(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	if (smc_sock_is_ipv6(sk))
+		return sock_recv_errqueue(sk, msg, len, SOL_IPV6, IPV6_RECVERR);
+	return sock_recv_errqueue(sk, msg, len, SOL_IP, IP_RECVERR);
+}
+
 static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
@@ -442,7 +450,9 @@ static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int 
 again:
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return smc_fback_recvmsg(smc, msg, len, flags);
-	/* ICMP and time stamps of the carrier: never stream bytes */
+	/* sends without a copy; then ICMP and time stamps of the carrier: never stream bytes */
+	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
+		return recv_notice(sk, msg, len);
 	if (flags & MSG_ERRQUEUE)
 		return carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
@@ -499,6 +509,23 @@ again:
 	release_sock(sk);
 	return rc;
 }
+
+#ifdef SMC_HAVE_SENDPAGE
+/* As a send with the flag that newer kernels have for it. */
+static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
+			    int flags)
+{
+	struct bio_vec vec = { .bv_page = page, .bv_offset = offset, .bv_len = size };
+	struct msghdr msg = { .msg_flags = flags | MSG_SPLICE_PAGES };
+
+	if (smc_sock_mode(smc_sk(sock->sk)) != SMC_MODE_SMC)
+		return sock_no_sendpage(sock, page, offset, size, flags);
+	if (flags & MSG_SENDPAGE_NOTLAST)
+		msg.msg_flags |= MSG_MORE;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, size);
+	return smc_sendmsg(sock, &msg, size);
+}
+#endif
 
 #ifdef SMC_HAVE_SPLICE_EOF
 static void smc_splice_eof(struct socket *sock)
@@ -684,7 +711,7 @@ const struct proto_ops smc_af_ops = {
 	.recvmsg	= smc_recvmsg,
 	.mmap		= smc_mmap,
 #ifdef SMC_HAVE_SENDPAGE
-	.sendpage	= sock_no_sendpage,
+	.sendpage	= smc_sendpage,
 #endif
 	.splice_read	= smc_splice_read,
 #ifdef SMC_HAVE_SPLICE_EOF
@@ -718,7 +745,7 @@ int smc_af_setup(struct smc_sock *smc, int kern)
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif
-	/* io_uring's zero copy sends: a stream copies at once, which completes them */
+	/* io_uring's zero copy sends */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	smc_sock_hash(smc);
 	return 0;

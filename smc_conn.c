@@ -27,6 +27,7 @@
 #include <smc/stats.h>
 #include <smc/trace.h>
 #include <smc/tx.h>
+#include <smc/zcopy.h>
 
 /* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)
@@ -63,6 +64,8 @@ static void purge(struct smc_conn *conn)
 	conn->tx.ring.prepared = conn->tx.ring.sent;
 	conn->rx.ring.consumed = conn->rx.ring.produced;
 	conn->tx.urg = (struct smc_urgent_tx){};
+	smc_zcopy_settle_locked(conn);
+	smc_conn_kick(conn, 0);
 	conn->shut_pending = false;
 	conn->close_pending = false;
 }
@@ -272,8 +275,11 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 	if (conn->shut_pending || conn->close_pending)
 		bits |= advance(conn);
 	/* bytes that a lost link carried: their arrival is known from the peer alone */
-	if (conn->tx.ring.completed != completed)
+	if (conn->tx.ring.completed != completed) {
+		smc_zcopy_settle_locked(conn);
+		smc_conn_kick(conn, 0);
 		bits |= SMC_CONN_WRITABLE;
+	}
 	return bits;
 }
 
@@ -463,6 +469,7 @@ static void free_conn(struct work_struct *work)
 	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
+	smc_zcopy_end(conn);
 	if (conn->tx.rtoken >= 0)
 		smc_core_rtoken_release(lgr, conn->tx.rtoken);
 	if (conn->tx.elem.region)
@@ -534,6 +541,7 @@ static void conn_work(struct work_struct *work)
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
+	smc_zcopy_flush(conn);
 	if (gone)
 		leave(conn);
 }
@@ -681,6 +689,8 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	conn->net = lgr->net;
 	conn->role = lgr->role;
 	conn->tx.rtoken = -1;
+	INIT_LIST_HEAD(&conn->tx.runs);
+	INIT_LIST_HEAD(&conn->tx.runs_over);
 	conn->state = SMC_CONN_INIT;
 	smc_meter_init(conn);
 	conn->wq = conn_wq;

@@ -157,6 +157,10 @@ static struct site sites[] = {
 	SITE(LLC_RTOKENS, "run"),
 
 	SITE(SPLICE_PAGE, "run"),
+	SITE(ZC_UARG, "run"),
+	SITE(ZC_RUN, "run"),
+	SITE(ZC_PAGES, "run"),
+	SITE(ZC_MAP, "run"),
 
 	SITE(OPTION_PERNET, "option"),
 	SITE(OPTION_HOOKS, "option"),

@@ -82,6 +82,8 @@ static void sock_destruct(struct sock *sk)
 
 	WARN_ON_ONCE(smc->conn);
 	WARN_ON_ONCE(smc->carrier.sock);
+	/* completions of sends that nobody asked for */
+	__skb_queue_purge(&sk->sk_error_queue);
 	if (!smc->inet_destruct)
 		return;
 	/* it insists on both; a child may go before anybody has accepted it */

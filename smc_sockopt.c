@@ -196,8 +196,7 @@ static bool asks_for_departure(int flags)
  * @len: its length
  *
  * It asks for something that only happens to bytes of a TCP connection: those that come with
- * a SYN, are signed, transformed, filtered or repaired, are sent from the user's pages, or
- * have the time noted at which they leave.
+ * a SYN, are signed, transformed, filtered or repaired, or have the time noted at which they leave.
  *
  * Return: true: an idle socket has to become TCP before the option is set, a listener has
  * to make TCP connections from now on, and it is too late for any other socket.
@@ -214,8 +213,7 @@ bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 		return false;
 	if (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW)
 		return asks_for_departure(int_value(val, len));
-	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF ||
-	       (name == SO_ZEROCOPY && int_value(val, len) == 1);
+	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF;
 }
 
 /* TCP itself knows that its connection has begun. */

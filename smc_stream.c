@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/splice.h>
 #include <linux/uio.h>
+#include <compat/zcopy.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/cmsg.h>
@@ -27,6 +28,9 @@
 #define LINGER_SLICE		(HZ / 10)
 /* The peer may keep back so much of our RMBE: a peek for more would wait for ever. */
 #define PEEK_RESERVE		64
+
+/* Less than this is copied: cheaper than references, mappings and gather elements. */
+#define ZEROCOPY_MIN	2048
 
 /* A promise of more that is not kept: TCP sends after so long, too. */
 #define CORK_TIME		(HZ / 5)
@@ -369,6 +373,73 @@ static void count_send(const struct smc_conn *conn, int flags, size_t len)
 		smc_stats_inc(conn->net, SMC_STAT_TX_SENDPAGE);
 }
 
+/**
+ * struct pages_call - how a call's bytes get into the stream
+ * @uarg: to be told when the pages are free; NULL: nobody is
+ * @ours: a reference on it is this call's
+ * @use: from the pages they lie in
+ * @copied: some bytes were copied nevertheless
+ */
+struct pages_call {
+	struct ubuf_info *uarg;
+	bool ours;
+	bool use;
+	bool copied;
+};
+
+/* Socket lock held. */
+static int pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, int flags,
+		       struct pages_call *pages)
+{
+	if (msg->msg_ubuf) {
+		pages->uarg = msg->msg_ubuf;	/* kept by the caller */
+	} else if (flags & MSG_ZEROCOPY && len && sock_flag(sk, SOCK_ZEROCOPY)) {
+		pages->uarg = smc_fault_null(ZC_UARG, compat_zerocopy_alloc(sk, len));
+		if (!pages->uarg)
+			return -ENOBUFS;
+		pages->ours = true;
+	} else if (!(flags & MSG_SPLICE_PAGES) || !iov_iter_is_bvec(&msg->msg_iter)) {
+		return 0;
+	}
+	pages->use = len >= ZEROCOPY_MIN;
+	return 0;
+}
+
+/* @taken: else the call has not taken place, and has no number. */
+static void pages_end(struct pages_call *pages, bool taken)
+{
+	if (!pages->uarg)
+		return;
+	if (pages->ours && !taken) {
+		net_zcopy_put_abort(pages->uarg, true);
+	} else if (pages->ours) {
+		compat_zerocopy_put(pages->uarg, !pages->copied);
+	} else if (pages->copied) {
+		net_zcopy_get(pages->uarg);
+		compat_zerocopy_put(pages->uarg, false);
+	}
+}
+
+/* As smc_tx_write(). */
+static ssize_t write_some(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
+			  bool urgent, struct pages_call *pages)
+{
+	ssize_t rc;
+
+	if (pages->use) {
+		rc = smc_tx_write_pages(conn, from, len, more, urgent, pages->uarg);
+		if (rc >= 0 || rc == -EAGAIN || rc == -EPIPE)
+			return rc;
+	}
+	rc = smc_tx_write(conn, from, len, more, urgent);
+	if (rc <= 0)
+		return rc;
+	if (pages->uarg || pages->use)
+		smc_stats_add(conn->net, SMC_STAT_TX_ZC_COPIED, rc);
+	pages->copied = true;
+	return rc;
+}
+
 /* A call has taken or given @len bytes. */
 static void trace_call(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx)
 {
@@ -400,6 +471,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	int flags = msg->msg_flags, copied = 0, err = 0;
+	struct pages_call pages = { };
 	struct sockcm_cookie cookie;
 	struct smc_conn *conn;
 	ssize_t rc;
@@ -420,6 +492,11 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			return err;
 		}
 	}
+	err = pages_begin(sk, msg, len, flags, &pages);
+	if (err) {
+		release_sock(sk);
+		return err;
+	}
 	/* a disconnect by another thread drops the socket's reference while we sleep */
 	conn = conn_get_locked(smc);
 	if (conn)
@@ -431,9 +508,9 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		}
 		if (!msg_data_left(msg))
 			break;
-		rc = smc_tx_write(conn, &msg->msg_iter,
-				  min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
-				  flags & MSG_OOB);
+		rc = write_some(conn, &msg->msg_iter,
+				min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
+				flags & MSG_OOB, &pages);
 		if (rc > 0) {
 			copied += rc;
 			smc_keep_queued(smc);
@@ -462,6 +539,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	}
 	if (copied && more && conn == smc->conn)
 		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
+	pages_end(&pages, copied || !err);
 	if (err && !copied)
 		copied = sk_stream_error(sk, flags, err);
 	release_sock(sk);

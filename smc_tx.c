@@ -11,6 +11,7 @@
  * the completion, which pushes again. Without it every small write would cost a
  * WRITE, a CDC and two interrupts.
  */
+#include <linux/err.h>
 #include <linux/uio.h>
 #include <net/net_namespace.h>
 #include <smc/cdc.h>
@@ -22,9 +23,28 @@
 #include <smc/stats.h>
 #include <smc/trace.h>
 #include <smc/tx.h>
+#include <smc/zcopy.h>
 
 #define PROBE_MIN	(HZ / 10)	/* between the first two bytes out of the reserve */
 #define PROBE_MAX	(10 * HZ)	/* ... and between later ones */
+
+#define GATHERS		32		/* gather elements of the WRITEs of one post */
+/* For less room than this no pages are taken: soon there is more. */
+#define PAGES_MIN	4096
+
+/**
+ * struct chain - WRITEs of one post
+ * @write: the WRITEs
+ * @n: their number
+ * @sge: gather elements of those that have several
+ * @nsge: their number
+ */
+struct chain {
+	struct smc_wr_write write[SMC_WR_WRITES_MAX];
+	u32 n;
+	struct ib_sge sge[GATHERS];
+	u32 nsge;
+};
 
 /**
  * smc_tx_space() - room in the send ring
@@ -81,6 +101,18 @@ static u32 post_max(const struct smc_conn *conn)
 	return max_t(u32, conn->tx.ring.size / 2, SMC_BUF_MIN_SIZE);
 }
 
+/* @len more bytes are there to be sent; conn->lock held. */
+static void prepared(struct smc_conn *conn, u32 len, bool more, bool urgent)
+{
+	if (smc_ring_tx_drained(&conn->tx.ring))
+		conn->meter.queued_at = jiffies;
+	smc_ring_tx_prepare(&conn->tx.ring, len);
+	if (urgent)
+		smc_urgent_tx_mark(&conn->tx.urg, conn->tx.ring.prepared,
+				   conn->tx.ring.sent_max);
+	smc_tx_push_locked(conn, more);
+}
+
 /**
  * smc_tx_write() - copy user bytes into the send ring and post what may go
  * @conn: connection
@@ -129,16 +161,58 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 
 	spin_lock_bh(&conn->lock);
 	/* an abort in between has purged the ring: the next call reports it */
+	if (smc_conn_state_may_send(conn->state))
+		prepared(conn, done, more || done < len, urgent && done == len);
+	spin_unlock_bh(&conn->lock);
+	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
+	return done;
+}
+
+/**
+ * smc_tx_write_pages() - take user bytes into the stream where they lie, and post what may go
+ * @conn: connection
+ * @from: user bytes
+ * @len: how many
+ * @more: as in smc_tx_write()
+ * @urgent: as in smc_tx_write()
+ * @uarg: to be told when the pages are free, or NULL
+ *
+ * They take up room in the ring nevertheless. One caller at a time (socket lock).
+ *
+ * Return: as smc_tx_write(), or another -errno: the bytes have to be copied.
+ */
+ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
+			   bool urgent, struct ubuf_info *uarg)
+{
+	struct smc_zc_run *run;
+	ssize_t done;
+	u32 room;
+
+	spin_lock_bh(&conn->lock);
+	if (!smc_conn_state_may_send(conn->state) || conn->shut_pending) {
+		spin_unlock_bh(&conn->lock);
+		return -EPIPE;
+	}
+	room = min(smc_ring_tx_free(&conn->tx.ring), copy_max(conn));
+	spin_unlock_bh(&conn->lock);
+	if (room < min_t(size_t, len, PAGES_MIN))
+		return -EAGAIN;
+
+	/* data path 2: nobody else takes room */
+	run = smc_zcopy_take(from, min_t(size_t, len, room), uarg);
+	if (IS_ERR(run))
+		return PTR_ERR(run);
+	done = smc_zcopy_len(run);
+
+	spin_lock_bh(&conn->lock);
 	if (smc_conn_state_may_send(conn->state)) {
-		if (smc_ring_tx_drained(&conn->tx.ring))
-			conn->meter.queued_at = jiffies;
-		smc_ring_tx_prepare(&conn->tx.ring, done);
-		if (urgent && done == len)
-			smc_urgent_tx_mark(&conn->tx.urg, conn->tx.ring.prepared,
-					   conn->tx.ring.sent_max);
-		smc_tx_push_locked(conn, more || done < len);
+		smc_zcopy_add_locked(conn, run);
+		run = NULL;
+		prepared(conn, done, more || done < len, urgent && done == len);
 	}
 	spin_unlock_bh(&conn->lock);
+	if (run)
+		smc_zcopy_free(run);
 	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
 	return done;
 }
@@ -188,34 +262,93 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 		smc_meter_done(conn, slot->started, completed);
 		check_leave(conn);
 	}
+	smc_zcopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending || conn->leaving)
 		smc_conn_kick(conn, 0);
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
+	smc_zcopy_flush(conn);
 	smc_conn_put(conn);
+}
+
+static struct smc_wr_write *next_write(const struct smc_conn *conn, struct chain *chain, u32 dst)
+{
+	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.rtoken];
+	struct smc_wr_write *write = &chain->write[chain->n++];
+	u32 slot = conn->link->slot;
+
+	memset(write, 0, sizeof(*write));
+	write->raddr = rtoken->addr[slot] + conn->tx.peer_off + dst;
+	write->rkey = rtoken->rkey[slot];
+	return write;
 }
 
 /* data path 4: pieces of the plan as WRITEs of this link */
 static u32 fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
-		       struct smc_wr_write *out)
+		       struct chain *chain)
 {
-	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.rtoken];
 	const struct smc_elem *elem = &conn->tx.elem;
 	u32 slot = conn->link->slot;
+	struct smc_wr_write *out;
 	u32 sum = 0;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		out[i].laddr = smc_buf_elem_iova(elem, slot, piece[i].src);
-		out[i].vaddr = elem->addr + piece[i].src;
-		out[i].lkey = smc_buf_lkey(elem->region, slot);
-		out[i].len = piece[i].len;
-		out[i].raddr = rtoken->addr[slot] + conn->tx.peer_off + piece[i].dst;
-		out[i].rkey = rtoken->rkey[slot];
+		out = next_write(conn, chain, piece[i].dst);
+		out->laddr = smc_buf_elem_iova(elem, slot, piece[i].src);
+		out->vaddr = elem->addr + piece[i].src;
+		out->lkey = smc_buf_lkey(elem->region, slot);
+		out->len = piece[i].len;
 		smc_buf_sync_for_device(elem, slot, piece[i].src, piece[i].len);
 		sum += piece[i].len;
+	}
+	return sum;
+}
+
+/* A gather element for what lies at @pos, which would be at @src in the ring. */
+static u32 gather(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sge *sge)
+{
+	const struct smc_elem *elem = &conn->tx.elem;
+	u32 slot = conn->link->slot;
+
+	if (smc_zcopy_piece_locked(conn, pos, &len, sge)) {
+		smc_stats_add(conn->net, SMC_STAT_TX_ZC_BYTES, len);
+		return len;
+	}
+	sge->addr = smc_buf_elem_iova(elem, slot, src);
+	sge->length = len;
+	sge->lkey = smc_buf_lkey(elem->region, slot);
+	smc_buf_sync_for_device(elem, slot, src, len);
+	return len;
+}
+
+/* As fill_writes(), as far as the chain goes, where not all of the bytes are in the ring. */
+static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+			 struct chain *chain)
+{
+	u32 max = conn->link->qp->max_sge, sum = 0, done, len;
+	struct smc_wr_write *out;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		for (done = 0; done < piece[i].len; done += out->len) {
+			if (chain->n == SMC_WR_WRITES_MAX || chain->nsge == GATHERS)
+				return sum;
+			out = next_write(conn, chain, piece[i].dst + done);
+			out->sge = &chain->sge[chain->nsge];
+			while (done + out->len < piece[i].len && out->nsge < max &&
+			       chain->nsge < GATHERS) {
+				len = gather(conn, conn->tx.ring.sent + sum,
+					     piece[i].src + done + out->len,
+					     piece[i].len - done - out->len,
+					     &chain->sge[chain->nsge++]);
+				out->nsge++;
+				out->len += len;
+				sum += len;
+			}
+		}
 	}
 	return sum;
 }
@@ -344,8 +477,8 @@ static void take_writes(struct smc_conn_tx *tx, u32 len)
 static bool push_one(struct smc_conn *conn, bool more)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
-	struct smc_wr_write write[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
+	struct chain chain;
 	bool blocked = tx->told_blocked;
 	struct smc_wr_slot *slot;
 	bool signal;
@@ -361,19 +494,24 @@ static bool push_one(struct smc_conn *conn, bool more)
 	slot = get_slot(conn);
 	if (!slot)
 		return false;
-	if (n) {
-		len = fill_writes(conn, piece, n, write);
+	chain.n = 0;
+	chain.nsge = 0;
+	if (n && smc_zcopy_none(conn))
+		len = fill_writes(conn, piece, n, &chain);
+	else if (n)
+		len = gather_writes(conn, piece, n, &chain);
+	if (n)
 		take_writes(tx, len);
-	}
 	smc_cdc_build(conn, slot->buf);
 	signal = watched(tx, n);
 	if (signal)
 		watch(conn, slot);
-	if (smc_wr_post(slot, SMC_CDC_LEN, write, n, signal)) {
+	if (smc_wr_post(slot, SMC_CDC_LEN, chain.write, chain.n, signal)) {
 		/* the link is broken and says so on its own: all is said again on another one */
 		smc_wr_slot_put(slot);
 		if (signal) {
 			tx->inflight--;
+			smc_zcopy_settle_locked(conn);
 			smc_conn_put(conn);
 		}
 		return false;
@@ -387,7 +525,7 @@ static bool push_one(struct smc_conn *conn, bool more)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
 		tx->resuming = false;
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
-		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, n);
+		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, chain.n);
 	}
 	return true;
 }
@@ -409,6 +547,7 @@ static void ask_to_leave(struct smc_conn *conn)
 		/* as in push_one() */
 		smc_wr_slot_put(slot);
 		tx->inflight--;
+		smc_zcopy_settle_locked(conn);
 		smc_conn_put(conn);
 		return;
 	}

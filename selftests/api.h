@@ -84,6 +84,7 @@ extern const struct api_group api_urgent_group;
 extern const struct api_group api_sockopt_group;
 extern const struct api_group api_info_group;
 extern const struct api_group api_calls_group;
+extern const struct api_group api_zcopy_group;
 extern const struct api_group api_errno_group;
 extern const struct api_group api_cmsg_group;
 
@@ -102,6 +103,8 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 void api_pair(struct api_env *e, int *fd, int *rfd);
 void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd);
 void api_check_mode(struct api_env *e, int fd);
+bool api_over_rdma(const struct api_env *e, int fd);
+bool api_kernel_before(int major, int minor);
 int api_listener(struct api_env *e, struct tl_addr *at);
 int api_poll(int fd, short events, int timeout_ms);
 void api_send(int fd, u64 seed, u64 off, size_t len);

@@ -11,7 +11,6 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -141,8 +140,6 @@ static const struct difference differences[] = {
 	{ SOL_TCP, TCP_AO_INFO_, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_SOCKET, SO_ATTACH_FILTER, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_SOCKET, SO_ATTACH_BPF, STREAM, EOPNOTSUPP, ALWAYS },
-	/* completions of a send that was copied into a ring cannot be told from TCP's */
-	{ SOL_SOCKET, SO_ZEROCOPY, STREAM, EOPNOTSUPP, TURNED_ON },
 	/* values 1 and 2: when bytes leave */
 	{ SOL_SOCKET, SO_TIMESTAMPING, STREAM, EOPNOTSUPP, TURNED_ON },
 	{ SOL_SOCKET, SO_TIMESTAMPING_NEW_, STREAM, EOPNOTSUPP, TURNED_ON },
@@ -193,17 +190,6 @@ static bool listed(const struct option_name *list, int level, int name, unsigned
 		if (list->level == level && list->name == name && list->when & when)
 			return true;
 	return false;
-}
-
-static bool kernel_before(int major, int minor)
-{
-	struct utsname u;
-	int a = 0, b = 0;
-
-	T_OK(uname(&u));
-	if (sscanf(u.release, "%d.%d", &a, &b) != 2)
-		T_TRUE(false);
-	return a < major || (a == major && b < minor);
 }
 
 static const struct difference *find(const struct difference *list, const struct pair *p,
@@ -352,7 +338,7 @@ static bool ours_to_answer(const struct api_env *e, int level, int name)
 	if (e->proto->domain != AF_SMC && level == SOL_SOCKET && name == SO_REUSEPORT)
 		return true;
 	return !listed(not_for_families, level, name, ANY) &&
-	       !(kernel_before(6, 9) && listed(old_kernel, level, name, ANY));
+	       !(api_kernel_before(6, 9) && listed(old_kernel, level, name, ANY));
 }
 
 static void compare(const struct api_env *e, struct pair *p, int level, int name)
@@ -420,13 +406,6 @@ static void options_listening(struct api_env *e)
 	compare_all(e, &p);
 }
 
-static bool over_rdma(const struct api_env *e, int fd)
-{
-	struct tl_diag d;
-
-	return !tl_diag_get(fd, e->proto, &d) && d.mode == TL_MODE_SMCR;
-}
-
 static void options_connected(struct api_env *e)
 {
 	struct api_env norm = norm_of(e);
@@ -435,7 +414,7 @@ static void options_connected(struct api_env *e)
 
 	api_pair(e, &p.fd[OURS], &rfd);
 	api_pair(&norm, &p.fd[NORM], &norm_rfd);
-	if (over_rdma(e, p.fd[OURS]))
+	if (api_over_rdma(e, p.fd[OURS]))
 		p.when = STREAM;
 	compare_all(e, &p);
 	api_roundtrip(e, p.fd[OURS], rfd, SEED);
@@ -466,6 +445,7 @@ static const struct setting settings[] = {
 	{ SOL_SOCKET, SO_PEEK_OFF, 0 },
 	{ SOL_SOCKET, SO_TIMESTAMP, 1 },
 	{ SOL_SOCKET, SO_RXQ_OVFL, 1 },
+	{ SOL_SOCKET, SO_ZEROCOPY, 1 },
 	{ SOL_IP, IP_TOS, 0x10 },
 	{ SOL_IP, IP_TTL, 33 },
 	{ SOL_IP, IP_RECVTOS, 1 },
@@ -505,7 +485,7 @@ static void options_kept(struct api_env *e)
 	api_pair_of(e, set_all, &p.fd[OURS], &rfd);
 	api_check_mode(e, p.fd[OURS]);
 	/* where there is a ring, that is what SO_SNDBUF is about; so for SO_RCVBUF */
-	if (over_rdma(e, p.fd[OURS]))
+	if (api_over_rdma(e, p.fd[OURS]))
 		p.when = STREAM;
 	api_pair_of(&norm, set_all, &p.fd[NORM], &norm_rfd);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
@@ -520,7 +500,6 @@ static const struct setting excluding[] = {
 	{ SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1 },
 	{ SOL_TCP, TCP_MD5SIG, 0 },
 	{ SOL_TCP, TCP_ULP, 0 },
-	{ SOL_SOCKET, SO_ZEROCOPY, 1 },
 	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
 	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE },
 };
@@ -544,7 +523,7 @@ static void options_exclude(struct api_env *e)
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(excluding); i++) {
 		exclude_by = &excluding[i];
-		if (e->proto->smc && kernel_before(6, 7) &&
+		if (e->proto->smc && api_kernel_before(6, 7) &&
 		    exclude_by->level == SOL_SOCKET)
 			continue;
 		api_pair_of(e, exclude, &fd, &rfd);
@@ -573,7 +552,7 @@ static void peek_offset(struct api_env *e)
 	socklen_t len = sizeof(off);
 
 	api_pair(e, &fd, &rfd);
-	if (kernel_before(6, 9)) {
+	if (api_kernel_before(6, 9)) {
 		T_ERR(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)), EOPNOTSUPP);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -133,6 +134,26 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 {
 	api_pair_of(e, NULL, fd, rfd);
 	api_check_mode(e, *fd);
+}
+
+/* Some things the kernel does not ask a family, or knew of TCP alone. */
+bool api_kernel_before(int major, int minor)
+{
+	struct utsname u;
+	int a = 0, b = 0;
+
+	T_OK(uname(&u));
+	if (sscanf(u.release, "%d.%d", &a, &b) != 2)
+		T_TRUE(false);
+	return a < major || (a == major && b < minor);
+}
+
+/* Have the bytes of this connection their way by RDMA? */
+bool api_over_rdma(const struct api_env *e, int fd)
+{
+	struct tl_diag d;
+
+	return !tl_diag_get(fd, e->proto, &d) && d.mode == TL_MODE_SMCR;
 }
 
 /* Waits for one of @events; returns what poll() reports, 0 after the time. */

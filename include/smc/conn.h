@@ -7,6 +7,7 @@
 #define _SMC_CONN_H
 
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -84,6 +85,8 @@ enum smc_leave {
  * @leave_round: lgr->balance_round of the last attempt to leave
  * @heard: the peer has handled our last message
  * @urg: urgent data of ours
+ * @runs: bytes that are not in @elem, by position, until they are completed
+ * @runs_over: those to be given back once the lock is free
  * @probe_at: jiffies: not before that another byte goes out of the reserve
  * @probe_gap: jiffies from the next one to the one after it
  */
@@ -117,6 +120,8 @@ struct smc_conn_tx {
 	u32 leave_round;
 	bool heard;
 	struct smc_urgent_tx urg;
+	struct list_head runs;
+	struct list_head runs_over;
 	unsigned long probe_at;
 	unsigned long probe_gap;
 };

@@ -139,6 +139,10 @@ enum smc_fault_site {
 
 	/* stream */
 	SMC_FAULT_SPLICE_PAGE,
+	SMC_FAULT_ZC_UARG,
+	SMC_FAULT_ZC_RUN,
+	SMC_FAULT_ZC_PAGES,
+	SMC_FAULT_ZC_MAP,
 
 	/* builds with our own TCP option */
 	SMC_FAULT_OPTION_PERNET,

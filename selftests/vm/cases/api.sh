@@ -35,6 +35,7 @@ api()
 		return "$rc"
 	fi
 	sync_wait ready > /dev/null || exit 1
+	before
 	/t/smc_api --family "$1" --peer-family "$2" ${3:+--require "$3"} --local "${4}2" \
 		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout $((60 * SLOWNESS)) \
 		--strict ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
@@ -45,6 +46,8 @@ api()
 		diag "$line"
 	done
 	[ "$rc" = 0 ] || fail "smc_api ended with $rc"
+	[ "$3" != smc ] || [ -n "$API_ONLY" ] ||
+		expect "bytes out of their own pages" "$(grown tx_zc_bytes)" -ge 2097152
 }
 
 case_inet() { api inet inet tcp 10.0.0.; }
