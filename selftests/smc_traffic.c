@@ -719,6 +719,7 @@ static void bad_usage(void)
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
 		"                  tells some resets as an end of the stream\n"
 		"  --fastopen      client: the first data goes with the SYN\n"
+		"  --pages         client: streams are sent by sendfile(), on both sides\n"
 		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
 		"subtests:", DEFAULT_PORT);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
@@ -757,6 +758,7 @@ static const struct option longopts[] = {
 	{ "intree",	required_argument, NULL, 'I' },
 	{ "settle",	required_argument, NULL, 'T' },
 	{ "fastopen",	no_argument, NULL, 'F' },
+	{ "pages",	no_argument, NULL, 'P' },
 	{ }
 };
 
@@ -786,6 +788,9 @@ static void parse_simple(int o)
 		break;
 	case 'W':
 		opt.wait_s = strtoul(optarg, NULL, 0);
+		break;
+	case 'P':
+		opt.client.pages = true;
 		break;
 	case 'q':
 		opt.quit = true;

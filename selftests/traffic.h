@@ -44,6 +44,7 @@ enum trf_io {
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
+#define TRF_F_PAGES	0x0020	/* stream: from the pages of a file, which are gone then */
 
 /**
  * struct trf_req - request, big endian on the wire
@@ -106,6 +107,7 @@ struct trf_verdict {
  * @rx_len: bytes to receive
  * @wsize: bytes of one write, 0 for random sizes (then reads vary too)
  * @nocheck: neither make nor compare the content
+ * @pages: send by sendfile(), and take what was sent out of the file at once
  * @timeout_ms: silence after which it has failed
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
  * @tx_done: bytes sent
@@ -121,6 +123,7 @@ struct trf_stream {
 	u64 rx_len;
 	u32 wsize;
 	bool nocheck;
+	bool pages;
 	unsigned int timeout_ms;
 	u64 corrupt;
 	u64 tx_done;
@@ -187,6 +190,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @show_mode: look the mode up even if none is required
  * @timeout_ms: silence after which an operation has failed
  * @fastopen: the data goes with the SYN
+ * @pages: streams come from the pages of files, on both sides
  * @seed: changes with every connection
  */
 struct trf_client {
@@ -196,6 +200,7 @@ struct trf_client {
 	enum tl_mode require;
 	bool show_mode;
 	bool fastopen;
+	bool pages;
 	unsigned int timeout_ms;
 	u64 seed;
 };

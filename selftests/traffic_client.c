@@ -95,6 +95,8 @@ void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op
 	req->timeout_ms = c->timeout_ms;
 	if (wants_mode(c))
 		req->flags |= TRF_F_MODE;
+	if (op == TRF_STREAM && c->pages)
+		req->flags |= TRF_F_PAGES;
 }
 
 static int check_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
@@ -164,6 +166,7 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		.rx_len = req->to_client,
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
+		.pages = req->flags & TRF_F_PAGES,
 		.timeout_ms = c->timeout_ms,
 	};
 	int err = trf_req_send(fd, req);

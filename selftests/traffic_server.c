@@ -117,6 +117,7 @@ static int serve_stream(const struct trf_server *srv, int fd, const struct trf_r
 		.rx_len = req->to_server,
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
+		.pages = req->flags & TRF_F_PAGES,
 		.timeout_ms = req->timeout_ms,
 		.corrupt = srv->corrupt,
 	};

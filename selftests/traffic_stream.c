@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The stream engine: both directions of one connection at once, in three styles of waiting. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "traffic.h"
@@ -32,6 +35,7 @@ const char *trf_io_name(enum trf_io io)
  * @rnd: state of the size generator
  * @held: bytes of @buf that are made but not sent yet
  * @pos: first of them
+ * @file: where they are sent from, -1: @buf
  * @moved: when it last moved on
  * @still_ns: longest time between two such moments
  */
@@ -42,6 +46,7 @@ struct flow {
 	u64 rnd;
 	size_t held;
 	size_t pos;
+	int file;
 	u64 moved;
 	u64 still_ns;
 };
@@ -67,8 +72,37 @@ static int flow_init(struct flow *f, struct trf_stream *s, u64 rnd, size_t cap)
 	f->rnd = rnd;
 	f->cap = cap;
 	f->moved = tl_now_ns();
+	f->file = -1;
 	f->buf = calloc(1, cap);
 	return f->buf ? 0 : -ENOMEM;
+}
+
+static void flow_end(struct flow *f)
+{
+	if (f->file >= 0)
+		close(f->file);
+	free(f->buf);
+}
+
+/* What is held, into the file. */
+static int to_file(struct flow *f)
+{
+	ssize_t n = pwrite(f->file, f->buf, f->held, f->s->tx_done);
+
+	return n < 0 ? -errno : (size_t)n == f->held ? 0 : -EIO;
+}
+
+/* Whole pages that were sent are the file's no longer; whoever still needs them has them. */
+static ssize_t from_file(struct flow *f)
+{
+	off_t off = f->s->tx_done;
+	ssize_t n = sendfile(f->s->fd, f->file, &off, f->held);
+
+	off &= -(off_t)sysconf(_SC_PAGESIZE);
+	if (n > 0 && off &&
+	    fallocate(f->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, off))
+		return -1;
+	return n;
 }
 
 static void flow_moved(struct flow *f)
@@ -96,11 +130,12 @@ static size_t rx_cap(const struct trf_stream *s)
 static int tx_step(struct flow *f)
 {
 	struct trf_stream *s = f->s;
+	bool made = !f->held;
 	ssize_t n;
 
 	if (s->tx_done == s->tx_len)
 		return 0;
-	if (!f->held) {
+	if (made) {
 		f->pos = 0;
 		f->held = next_size(f, s->tx_len - s->tx_done);
 		if (!s->nocheck)
@@ -110,7 +145,13 @@ static int tx_step(struct flow *f)
 		f->buf[f->pos + (s->corrupt - s->tx_done)] ^= 1;
 		s->corrupt = 0;
 	}
-	n = send(s->fd, f->buf + f->pos, f->held, MSG_NOSIGNAL);
+	n = made && f->file >= 0 ? to_file(f) : 0;
+	if (n)
+		return n;
+	if (f->file >= 0)
+		n = from_file(f);
+	else
+		n = send(s->fd, f->buf + f->pos, f->held, MSG_NOSIGNAL);
 	if (n < 0)
 		return errno == EINTR ? 1 : -errno;
 	if (!n || (size_t)n > f->held)
@@ -274,6 +315,12 @@ int trf_stream_run(struct trf_stream *s)
 	ret = flow_init(&rx, s, s->rx_seed, rx_cap(s));
 	if (ret)
 		goto out_tx;
+	if (s->pages)
+		tx.file = memfd_create("traffic", MFD_CLOEXEC);
+	if (s->pages && tx.file < 0) {
+		ret = -errno;
+		goto out_rx;
+	}
 	if (s->io == TRF_IO_BLOCK) {
 		ret = run_blocking(&tx, &rx);
 		goto out_rx;
@@ -286,9 +333,9 @@ int trf_stream_run(struct trf_stream *s)
 	tl_set_timeouts(s->fd, s->timeout_ms);
 out_rx:
 	s->still_ns = tx.still_ns > rx.still_ns ? tx.still_ns : rx.still_ns;
-	free(rx.buf);
+	flow_end(&rx);
 out_tx:
-	free(tx.buf);
+	flow_end(&tx);
 	return ret;
 }
 

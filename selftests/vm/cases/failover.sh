@@ -18,6 +18,7 @@
 #   NETEM     what every packet goes through in both directions ("loss 0.1%", "delay 1ms reorder 5%")
 #   LIMIT     seconds for a case (default: 240)
 #   SEED      of the random moments (default: the time)
+#   PAGES     y: streams are sent from the pages of files, which are the files' no longer then
 #   TRACE     y: what the trace points say is logged and judged; selftests/bench/failover.py
 #   FLAPS     of the way "flaps": how often (default: 4)
 
@@ -109,6 +110,7 @@ start_client()
 	[ "$1" != halfclose ] || require=
 	# shellcheck disable=SC2086 # options or nothing
 	/t/smc_traffic client --connect 10.0.0.1 --family smc $require --wait 20 $SIDE \
+		${PAGES:+--pages} \
 		--timeout "$PATIENCE" --seed "$((SEED + started))" "$2" > "/run/client.$1" 2>&1 &
 	echo $! > "/run/client.$1.pid"
 	started=$((started + 1))
@@ -403,6 +405,7 @@ judge()
 		expect "impossible messages" "$(grown rx_cdc_bad)" -le \
 			"$(((STREAMS + PINGPONGS) * (${flaps:+FLAPS} + 1)))"
 		expect "groups ended" "$(($(stat_of lgr_term) - terms0))" -eq 0
+		[ -z "$PAGES" ] || expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 1048576
 		/t/smcctl --json linkgroup > /run/groups
 		expect "links lost, as shown" "$(shown links_lost)" -ge 1
 		expect "connections moved, as shown" "$(shown moved_connections)" -ge 1
