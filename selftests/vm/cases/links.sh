@@ -16,7 +16,7 @@ all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_on
 	operator:120 group_ends:120 policies:200 unload:60"
 # (takes 20 minutes where time is not virtual: forgets)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
-	intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180"
+	intree_port:240 intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180"
 CASES=${LINKS_OF:-$all}
 export CASES
 
@@ -824,6 +824,96 @@ case_intree_one()
 expect_links_late()
 {
 	wait_for 60 links_are "$1" || { show; fail "$(count_links) links, expected $1"; }
+}
+
+# go_on FROM TO: those of the connections that were kept say the rest
+go_on()
+{
+	[ "$HOST" = 2 ] || return 0
+	for k_ in $(seq "$1" "$2"); do
+		pid_=$(cat "/run/kept.$k_.pid")
+		kill "$pid_"
+		wait "$pid_" || { cat "/run/kept.$k_"; show; fail "connection $k_"; }
+	done
+}
+
+kept_connected()
+{
+	[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge 9 ]
+}
+
+# ... and all of them have a link
+nine_kept()
+{
+	[ "$(/t/smcctl link | awk '$3 == "active" { n += $4 } END { print n + 0 }')" -ge 9 ]
+}
+
+# The second port of the in-tree host goes down and comes up, under eight connections and the one
+# of with_group. They say something before; four say more while it is down, and four afterwards.
+# Meanwhile the group may have an asymmetric link. (They are silent when it goes: see compat.rst for what an in-tree host does to what it sends then.)
+port_goes_and_comes()
+{
+	[ -z "$came" ] || { two_links; return; }
+	came=y
+	two_links
+	if [ "$HOST" = 2 ]; then
+		for k_ in $(seq 8); do
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+				--timeout 60000 "idle:$((200 * SLOWNESS))" > "/run/kept.$k_" 2>&1 &
+			echo $! > "/run/kept.$k_.pid"
+			usleep 300000
+		done
+	fi
+	! ours || wait_for 40 kept_connected || { show; fail "not all are connected"; }
+	! ours || wait_for 20 nine_kept || { show; fail "not all are there"; }
+	sync_barrier kept 60 || exit 1
+	ours || ip link set nic1 down || fail "nic1 stays up"
+	! ours || wait_for 60 one_gone || { show; fail "nothing was lost"; }
+	! ours || wait_for 20 nine_kept || { show; fail "not all have moved"; }
+	sync_barrier gone 100 || exit 1
+	go_on 1 4
+	sync_barrier half 100 || exit 1
+	if ! ours; then
+		ip link set nic1 up || fail "nic1 stays down"
+		ip route add 10.0.0.0/24 dev nic1 src "10.0.0.1$HOST" metric 200
+	fi
+	wait_for 60 links_are 2 symmetric || { show; fail "the link does not come back"; }
+	sync_barrier came 100 || exit 1
+	go_on 5 8
+	sync_barrier said 100 || exit 1
+}
+
+case_intree_port()
+{
+	came=
+	neighbours=30
+	one=1
+	[ "$INTREE" = server ] || one=2
+	one_rnic "$one"
+	second_rnic "$one"
+	new_neighbours
+	/t/smcctl pnet flush
+	if ours; then
+		one_pnetid
+	else
+		pnet add NET1 netdev nic0 ibdev rxe0
+		pnet add NET1 netdev nic1 ibdev rxe1
+	fi
+	sysctl -q -w net.smc.smcr_testlink_time=2
+	with_group port_goes_and_comes
+	sysctl -q -w net.smc.smcr_testlink_time=30
+	expect "packets of rxe1" "$packets1" -ge 16
+	if ours; then
+		expect "links lost" "$(($(grown link_fail) + $(grown link_del)))" -ge 1
+		expect "links added" "$(grown link_add)" -ge 2
+		expect "connections moved" "$(grown conn_move)" -ge 1
+		expect "bytes over RDMA" "$(grown tx_write_bytes)" -ge $((9 * 262144))
+		expect "connections aborted" "$(grown conn_abort)" -eq 0
+		expect "groups ended" "$(grown lgr_term)" -eq 0
+	fi
+	two_rnics "$one"
+	/t/smcctl pnet flush
+	new_neighbours
 }
 
 # Our second RNIC goes and comes back, and with it the link.
