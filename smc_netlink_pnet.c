@@ -41,13 +41,14 @@ static int put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_
 
 static int pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
+	unsigned long pos = cb->args[0];
 	struct smc_pnet_entry e;
-	long i;
 
-	for (i = cb->args[0]; smc_pnet_table_at(sock_net(skb->sk), i, NULL, &e); i++)
+	while (smc_pnet_table_next(sock_net(skb->sk), &pos, NULL, &e)) {
 		if (put_entry(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &e))
 			break;
-	cb->args[0] = i;
+		cb->args[0] = pos;
+	}
 	return skb->len;
 }
 
@@ -65,21 +66,22 @@ static int pnet_get(struct sk_buff *req, struct genl_info *info)
 	struct net *net = genl_info_net(info);
 	char id[SMC_PNET_ID_LEN + 1];
 	struct smc_pnet_entry e;
+	unsigned long pos = 0;
 	struct sk_buff *skb;
-	u32 n, i;
+	u32 n = 0;
 	int rc;
 
 	rc = id_of(info, id);
 	if (rc)
 		return rc;
-	for (n = 0; smc_pnet_table_at(net, n, id, &e); n++)
-		;
+	while (smc_pnet_table_next(net, &pos, id, &e))
+		n++;
 	skb = smc_fault_null(PNETID_ANSWER,
 			     nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL));
 	if (!skb)
 		return -ENOMEM;
 	/* there may be more of them by now than there is room for */
-	for (i = 0; i < n && smc_pnet_table_at(net, i, id, &e); i++)
+	for (pos = 0; n && smc_pnet_table_next(net, &pos, id, &e); n--)
 		if (put_entry(skb, info->snd_portid, info->snd_seq, &e))
 			break;
 	if (!nlmsg_put(skb, info->snd_portid, info->snd_seq, NLMSG_DONE, 0, NLM_F_MULTI)) {

@@ -20,10 +20,12 @@
 /**
  * struct slot - an entry in its place
  * @node: in the table, in the order in which they were made
+ * @num: from 1 on, in that order
  * @e: the entry
  */
 struct slot {
 	struct list_head node;
+	unsigned long num;
 	struct smc_pnet_entry e;
 };
 
@@ -31,12 +33,14 @@ struct slot {
  * struct pnet_table - entries of one namespace
  * @lock: guards all; leaf, BH off
  * @slots: at most one per netdev, and one per name and port of RoCE devices
- * @count: their number
+ * @count: how many there are
+ * @made: @num of the last one that was made
  */
 struct pnet_table {
 	spinlock_t lock;	/* see above */
 	struct list_head slots;
 	u32 count;
+	unsigned long made;
 };
 
 static unsigned int pnet_table_id __read_mostly;
@@ -154,6 +158,7 @@ static int enter(struct pnet_table *t, struct slot **fresh, const struct slot *o
 {
 	if (old)
 		return strcmp(old->e.id, (*fresh)->e.id) ? -EEXIST : 0;
+	(*fresh)->num = ++t->made;
 	list_add_tail(&(*fresh)->node, &t->slots);
 	t->count++;
 	*fresh = NULL;
@@ -261,15 +266,18 @@ void smc_pnet_table_flush(struct net *net)
 }
 
 /**
- * smc_pnet_table_at() - look at the table
+ * smc_pnet_table_next() - look at the table, entry by entry
  * @net: namespace
- * @n: position
- * @id: count the entries of this ID only; NULL: all
- * @out: the entry there
+ * @pos: where it is: 0 at first; moves on to the entry that was found
+ * @id: the entries of this ID only; NULL: all
+ * @out: the next entry
  *
- * Return: false if there are not so many.
+ * Whatever comes and goes between two calls, what stays is found once.
+ *
+ * Return: false if there is none.
  */
-bool smc_pnet_table_at(struct net *net, u32 n, const char *id, struct smc_pnet_entry *out)
+bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
+			 struct smc_pnet_entry *out)
 {
 	struct pnet_table *t = table_of(net);
 	bool found = false;
@@ -277,10 +285,9 @@ bool smc_pnet_table_at(struct net *net, u32 n, const char *id, struct smc_pnet_e
 
 	spin_lock_bh(&t->lock);
 	list_for_each_entry(s, &t->slots, node) {
-		if (id && strcmp(s->e.id, id))
+		if (s->num <= *pos || (id && strcmp(s->e.id, id)))
 			continue;
-		if (n--)
-			continue;
+		*pos = s->num;
 		*out = s->e;
 		found = true;
 		break;

@@ -42,8 +42,9 @@ int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1]);
 int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port);
 int smc_pnet_table_del(struct net *net, const char *id);
 void smc_pnet_table_flush(struct net *net);
-/* Copies the entry at position @n; with @id only its entries count. False: there is none. */
-bool smc_pnet_table_at(struct net *net, u32 n, const char *id, struct smc_pnet_entry *out);
+/* Copies the entry behind *@pos; with @id only its entries count. False: there is none. */
+bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
+			 struct smc_pnet_entry *out);
 
 /* The ID that a device itself was given. False if it has none. */
 bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
