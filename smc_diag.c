@@ -172,8 +172,7 @@ static int handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
 {
 	struct net *net = sock_net(skb->sk);
 	struct netlink_dump_control control = {
-		.dump			= dump,
-		.min_dump_alloc		= SKB_WITH_OVERHEAD(32768),
+		.dump	= dump,
 	};
 
 	if (nlmsg_len(nlh) < sizeof(struct smc_diag_req))

@@ -25,11 +25,13 @@
 /**
  * struct sock_bucket - one chain of the table
  * @lock: taken in process context only; the observers' callback runs under it
- * @head: struct smc_sock.bucket
+ * @head: struct smc_sock.bucket, the youngest first
+ * @made: number of the youngest
  */
 struct sock_bucket {
-	spinlock_t lock; /* head */
+	spinlock_t lock; /* all of it */
 	struct hlist_head head;
+	unsigned long made;
 };
 
 static struct sock_bucket table[2][TABLE_SIZE];
@@ -224,8 +226,10 @@ void smc_sock_hash(struct smc_sock *smc)
 	struct sock_bucket *b = bucket_of(smc);
 
 	spin_lock(&b->lock);
-	if (hlist_unhashed(&smc->bucket))
+	if (hlist_unhashed(&smc->bucket)) {
+		smc->bucket_num = ++b->made;
 		hlist_add_head(&smc->bucket, &b->head);
+	}
 	spin_unlock(&b->lock);
 }
 
@@ -323,39 +327,39 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
  * @fn: called under a spinlock; non-zero stops at this socket
  * @arg: for @fn
  *
- * Sockets that come or go between two calls may be missed or seen twice.
+ * Sockets that come or go between two calls may be missed; those that stay are seen once.
  *
  * Return: 0 at the end, else what @fn returned.
  */
 int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
 		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
 {
-	unsigned int bucket = *pos & (TABLE_SIZE - 1), skip = *pos >> TABLE_BITS, i;
+	unsigned long bucket = *pos & (TABLE_SIZE - 1), seen = *pos >> TABLE_BITS;
 	struct smc_sock_info info;
 	struct smc_sock *smc;
 	int rc = 0;
 
 	if (*pos == SMC_SOCK_WALK_END)
 		return 0;
-	for (; bucket < TABLE_SIZE; bucket++, skip = 0) {
+	for (; bucket < TABLE_SIZE; bucket++, seen = 0) {
 		struct sock_bucket *b = &table[protocol == SMC_PROTO_IPV6][bucket];
 
-		i = 0;
 		spin_lock(&b->lock);
 		hlist_for_each_entry(smc, &b->head, bucket) {
-			if (i++ < skip ||
+			if ((seen && smc->bucket_num >= seen) ||
 			    (net && !net_eq(sock_net(smc_sock_sk(smc)), net)))
 				continue;
 			info_fill(&info, smc);
 			rc = fn(&info, arg);
-			if (rc)
+			if (rc) {
+				/* from this one on: those before it are younger */
+				*pos = (smc->bucket_num + 1) << TABLE_BITS | bucket;
 				break;
+			}
 		}
 		spin_unlock(&b->lock);
-		if (rc) {
-			*pos = (unsigned long)(i - 1) << TABLE_BITS | bucket;
+		if (rc)
 			return rc;
-		}
 	}
 	*pos = SMC_SOCK_WALK_END;
 	return 0;

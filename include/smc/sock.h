@@ -64,6 +64,7 @@ enum smc_sock_flag {
  * @keep_asked: questions without an answer; that work's
  * @keep_since: jiffies of what was heard last before the first of them
  * @bucket: table entry
+ * @bucket_num: its place among those of the same chain: the younger, the larger
  * @inet_destruct: IPPROTO_SMC: core's destructor, for what generic code hangs on inet sockets
  */
 struct smc_sock {
@@ -87,6 +88,7 @@ struct smc_sock {
 	unsigned int keep_asked;
 	unsigned long keep_since;
 	struct hlist_node bucket;
+	unsigned long bucket_num;
 	void (*inet_destruct)(struct sock *sk);
 };
 
