@@ -100,6 +100,10 @@ run "$p-ipproto" --topology netns --module ours "${mtu[@]}" "${traffic[@]}" --en
 run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
 	--timeout 400
+# what programs may rely on, and requests that are none; SEED and ROUNDS from outside
+run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
+	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \
+	--timeout 600
 run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh" --timeout 400
 run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
 	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lists that come in many pieces: into a receive buffer that holds one of them, and while
+ * what is listed changes between two pieces. What was there all the time is told once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <linux/smc_diag.h>
+
+#include "contract.h"
+
+#define ENTRIES		600	/* of each kind; every second one goes */
+#define SOCKETS		800
+#define PIECE		4096
+#define RULE_DENY	2
+
+/**
+ * struct list - of one kind
+ * @name: for people
+ * @family: that tells it
+ * @cmd: the command for it
+ * @fill: make entries 0 to ENTRIES - 1
+ * @thin: take away every second one, 0, 2, ..., and make others
+ * @number: of the entry an answer is about, -1: another one
+ * @clear: take all of them away
+ */
+struct list {
+	const char *name;
+	enum ct_family family;
+	u8 cmd;
+	bool (*fill)(void);
+	void (*thin)(void);
+	int (*number)(const struct nlmsghdr *nlh);
+	void (*clear)(void);
+};
+
+static struct ct_nl gen, pnet;
+static const struct tl_proto *proto;
+
+/* ---- PNET IDs ---- */
+
+static bool pnet_change(u8 cmd, const char *id, const char *eth)
+{
+	u64 buf[32];
+	struct nlmsghdr *nlh = ct_head(&pnet, buf, cmd, NLM_F_ACK);
+
+	if (id)
+		mnl_attr_put_strz(nlh, SMC_PNETID_NAME, id);
+	if (eth)
+		mnl_attr_put_strz(nlh, SMC_PNETID_ETHNAME, eth);
+	return !ct_order(&pnet, nlh);
+}
+
+static bool pnet_fill(void)
+{
+	char eth[16];
+	bool ok = true;
+
+	for (int i = 0; i < ENTRIES && ok; i++) {
+		snprintf(eth, sizeof(eth), "later%d", i);
+		ok = pnet_change(SMC_PNETID_ADD, i % 2 ? "STAYS" : "GOES", eth);
+	}
+	return ok;
+}
+
+static void pnet_thin(void)
+{
+	pnet_change(SMC_PNETID_DEL, "GOES", NULL);
+	pnet_change(SMC_PNETID_ADD, "COMES", "new1");
+}
+
+static int pnet_number(const struct nlmsghdr *nlh)
+{
+	const struct nlattr *a;
+	int i;
+
+	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
+		if (mnl_attr_get_type(a) == SMC_PNETID_ETHNAME &&
+		    sscanf(mnl_attr_get_str(a), "later%d", &i) == 1)
+			return i;
+	return -1;
+}
+
+static void pnet_clear(void)
+{
+	pnet_change(SMC_PNETID_FLUSH, NULL, NULL);
+}
+
+/* ---- rules ---- */
+
+static bool rule_change(u8 cmd, int num)
+{
+	u64 buf[32];
+	struct nlmsghdr *nlh = ct_head(&gen, buf, cmd, NLM_F_ACK);
+
+	if (num)
+		mnl_attr_put_u32(nlh, RULE_NUM, num);
+	if (cmd == OWN_ADD_RULE)
+		mnl_attr_put_u8(nlh, RULE_DENY, 0);
+	return !ct_order(&gen, nlh);
+}
+
+static bool rule_fill(void)
+{
+	bool ok = true;
+
+	for (int i = 0; i < ENTRIES && ok; i++)
+		ok = rule_change(OWN_ADD_RULE, i + 1);
+	return ok;
+}
+
+static void rule_thin(void)
+{
+	for (int i = 0; i < ENTRIES; i += 2)
+		rule_change(OWN_DEL_RULE, i + 1);
+}
+
+static int rule_number(const struct nlmsghdr *nlh)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
+		if (mnl_attr_get_type(a) == RULE_NUM)
+			return (int)mnl_attr_get_u32(a) - 1;
+	return -1;
+}
+
+static void rule_clear(void)
+{
+	rule_change(OWN_FLUSH_RULES, 0);
+}
+
+/* ---- sockets ---- */
+
+static int fds[SOCKETS];
+static u64 inodes[SOCKETS];
+
+static bool sock_fill(void)
+{
+	struct stat st;
+	bool ok = true;
+
+	for (int i = 0; i < SOCKETS && ok; i++) {
+		fds[i] = socket(proto->domain, SOCK_STREAM, proto->protocol);
+		ok = fds[i] >= 0 && !fstat(fds[i], &st);
+		inodes[i] = ok ? st.st_ino : 0;
+	}
+	return ok;
+}
+
+static void sock_thin(void)
+{
+	for (int i = 0; i < SOCKETS; i += 2) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		/* those that come are the first of their chains */
+		fds[i] = socket(proto->domain, SOCK_STREAM, proto->protocol);
+	}
+}
+
+static int sock_number(const struct nlmsghdr *nlh)
+{
+	const struct smc_diag_msg *m = mnl_nlmsg_get_payload(nlh);
+
+	for (int i = 0; i < SOCKETS; i++)
+		if (inodes[i] == m->diag_inode)
+			return i;
+	return -1;
+}
+
+static void sock_clear(void)
+{
+	for (int i = 0; i < SOCKETS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static const struct list lists[] = {
+	{ "pnet", CT_PNET, SMC_PNETID_GET, pnet_fill, pnet_thin, pnet_number, pnet_clear },
+	{ "rules", CT_GEN, OWN_GET_RULES, rule_fill, rule_thin, rule_number, rule_clear },
+	{ "sockets", CT_DIAG, 0, sock_fill, sock_thin, sock_number, sock_clear },
+};
+
+/* ---- lists ---- */
+
+static const struct list *listed;
+static unsigned int pieces;
+static u8 told[SOCKETS];
+
+static void count_piece(void)
+{
+	pieces++;
+}
+
+/* In the middle of the list: what was told already goes, and what was not. */
+static void change_once(void)
+{
+	if (++pieces == 5)
+		listed->thin();
+}
+
+static void take(const struct nlmsghdr *nlh, void *arg)
+{
+	int n = listed->number(nlh);
+
+	ct_judge(nlh, arg);
+	if (n >= 0 && n < SOCKETS)
+		told[n]++;
+}
+
+/* Entries @first, @first + @step, ... have been told once. */
+static bool told_once(const char *what, int entries, int first, int step)
+{
+	int missing = 0, twice = 0;
+
+	for (int i = first; i < entries; i += step) {
+		missing += !told[i];
+		twice += told[i] > 1;
+	}
+	ktap_note("%s, %s: %u pieces, %d missing, %d told twice", listed->name, what, pieces,
+		  missing, twice);
+	return !missing && !twice && pieces > 5;
+}
+
+static bool list_in_pieces(void (*between)(void), int size)
+{
+	struct ct_verdict v = { .family = listed->family, .cmd = listed->cmd };
+	struct ct_nl nl;
+	int err;
+
+	memset(told, 0, sizeof(told));
+	pieces = 0;
+	if (ct_open(&nl, listed->family, PIECE))
+		return false;
+	nl.plain = true;
+	nl.between = between;
+	setsockopt(mnl_socket_get_fd(nl.mnl), SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	err = ct_dump(&nl, listed->cmd, take, &v);
+	ct_close(&nl);
+	if (err)
+		ktap_note("%s: the list ends with %s", listed->name, tl_errno_name(-err));
+	return !err && !v.wrong;
+}
+
+/**
+ * ct_dumps() - lists in pieces
+ * @smc: what to make sockets of
+ *
+ * Return: false if one of them was not what it must be.
+ */
+bool ct_dumps(const struct tl_proto *smc)
+{
+	struct rlimit files = { SOCKETS + 100, SOCKETS + 100 };
+	bool ok = true;
+
+	proto = smc;
+	if (setrlimit(RLIMIT_NOFILE, &files) || ct_open(&gen, CT_GEN, CT_BUF) ||
+	    ct_open(&pnet, CT_PNET, CT_BUF))
+		return false;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(lists); i++) {
+		int n = lists[i].family == CT_DIAG ? SOCKETS : ENTRIES;
+
+		listed = &lists[i];
+		if (!listed->fill()) {
+			ktap_note("%s cannot be made", listed->name);
+			ok = false;
+		} else {
+			ok &= list_in_pieces(count_piece, 1) && told_once("small buffer", n, 0, 1);
+			ok &= list_in_pieces(change_once, CT_BUF) && told_once("changing", n, 1, 2);
+		}
+		listed->clear();
+	}
+	ct_close(&gen);
+	ct_close(&pnet);
+	return ok;
+}
