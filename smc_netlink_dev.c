@@ -91,16 +91,19 @@ static int put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32
 	return 0;
 }
 
-/* Function and channel IDs exist on IBM Z only. */
+/* Function and channel IDs exist on IBM Z only. What is no PCI device says nothing of it. */
 static int put_pci(struct sk_buff *skb, const struct device *parent)
 {
-	const struct pci_dev *pci = parent && dev_is_pci(parent) ? to_pci_dev(parent) : NULL;
+	const struct pci_dev *pci;
 
+	if (!parent || !dev_is_pci(parent))
+		return 0;
+	pci = to_pci_dev(parent);
 	if (nla_put_u32(skb, SMC_NLA_DEV_PCI_FID, 0) ||
 	    nla_put_u16(skb, SMC_NLA_DEV_PCI_CHID, 0) ||
-	    nla_put_u16(skb, SMC_NLA_DEV_PCI_VENDOR, pci ? pci->vendor : 0) ||
-	    nla_put_u16(skb, SMC_NLA_DEV_PCI_DEVICE, pci ? pci->device : 0) ||
-	    nla_put_string(skb, SMC_NLA_DEV_PCI_ID, pci ? pci_name(pci) : ""))
+	    nla_put_u16(skb, SMC_NLA_DEV_PCI_VENDOR, pci->vendor) ||
+	    nla_put_u16(skb, SMC_NLA_DEV_PCI_DEVICE, pci->device) ||
+	    nla_put_string(skb, SMC_NLA_DEV_PCI_ID, pci_name(pci)))
 		return -EMSGSIZE;
 	return 0;
 }
