@@ -209,6 +209,11 @@ static const struct genl_multicast_group mcgrps[SMC_NOTIFY_GROUPS] = {
 	[SMC_NOTIFY_FBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
 };
 
+/* Commands without attributes refuse those there are, as they do in the in-tree family. */
+static const struct nla_policy no_attr_policy[] = {
+	[1] = { .type = NLA_REJECT },
+};
+
 #define DUMP(c, fn)	{ .cmd = SMC_NETLINK_##c, .dumpit = (fn) }
 #define ADMIN(c, fn)	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM }
 #define ORDER(c, fn)							\
@@ -252,6 +257,8 @@ static const struct genl_ops ops[] = {
 static struct genl_family family __ro_after_init = {
 	.name = SMC_GENL_FAMILY_NAME,
 	.version = SMC_GENL_FAMILY_VERSION,
+	.maxattr = ARRAY_SIZE(no_attr_policy) - 1,
+	.policy = no_attr_policy,
 	.netnsok = true,
 	.module = THIS_MODULE,
 	.ops = ops,
