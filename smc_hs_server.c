@@ -219,6 +219,14 @@ static bool answers_accept(const struct smc_hs_ctx *ctx, struct smc_clc_accept *
 	return c->first_contact == ctx->first && !memcmp(c->eid, ctx->peer.eid, SMC_EID_LEN);
 }
 
+/* Who the client is stands in the Confirm, and the group is there already. */
+static void take_name(struct smc_peer *peer, const struct smc_clc_fce *fce)
+{
+	WRITE_ONCE(peer->os, fce->os);
+	/* only observers look at it: they may see half of a name */
+	data_race(memcpy(peer->host, fce->hostname, SMC_HOSTNAME_LEN));
+}
+
 static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *c = &ctx->confirm;
@@ -238,6 +246,8 @@ static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 		reason = judge_confirm(&ctx->peer, c);
 		if (reason)
 			return smc_hs_decline(ctx, reason);
+		if (c->version > 1)
+			take_name(&ctx->lgr->peer, &c->fce);
 	}
 	if (smc_hs_take_peer_end(ctx, c)) {
 		/* after a subsequent Accept nothing may be declined (wire rules) */

@@ -118,9 +118,10 @@ static int put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
 	nest = nla_nest_start(skb, SMC_NLA_LGR_R_V2_COMMON);
 	if (!nest || nla_put_u8(skb, SMC_NLA_LGR_V2_VER, peer->version) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_V2_REL, peer->release) ||
-	    nla_put_u8(skb, SMC_NLA_LGR_V2_OS, peer->os))
+	    nla_put_u8(skb, SMC_NLA_LGR_V2_OS, READ_ONCE(peer->os)))
 		return -EMSGSIZE;
-	memcpy(text, peer->host, SMC_MAX_HOSTNAME_LEN);
+	/* a client has just said who it is: half of it, perhaps */
+	data_race(memcpy(text, peer->host, SMC_MAX_HOSTNAME_LEN));
 	if (nla_put_string(skb, SMC_NLA_LGR_V2_PEER_HOST, text))
 		return -EMSGSIZE;
 	memcpy(text, peer->eid, SMC_MAX_EID_LEN);

@@ -65,7 +65,7 @@ struct smc_rtoken {
  * @vlan: VLAN of the TCP path, 0 = none
  * @max_conns: negotiated connections per group
  * @max_links: negotiated symmetric links per group; version 1: constant after CONFIRM LINK
- * @os: peer's operating system nibble
+ * @os: peer's operating system nibble; server: known from the Confirm on, as is @host
  * @eid: negotiated EID, blank padded (v2)
  * @host: peer's host name, blank padded
  * @marker: version byte of our marker, 0 = the peer is no kin (never trusted)
