@@ -182,10 +182,79 @@ static int handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
 	return netlink_dump_start(net->diag_nlsk, skb, nlh, &control);
 }
 
+/* ---- SOCK_DESTROY ------------------------------------------------------------ */
+
+/**
+ * struct search - for the socket that is meant
+ * @id: as the dump tells it
+ * @carrier: result: its TCP socket, with a reference
+ */
+struct search {
+	const struct inet_diag_sockid *id;
+	struct sock *carrier;
+};
+
+/* One without a port has nothing but its cookie to be known by. */
+static bool is_meant(const struct inet_diag_sockid *id, const struct smc_sock_info *info)
+{
+	struct inet_diag_sockid is = {};
+
+	fill_id(&is, info);
+	if (id->idiag_sport != is.idiag_sport || id->idiag_dport != is.idiag_dport ||
+	    id->idiag_if != is.idiag_if ||
+	    memcmp(id->idiag_src, is.idiag_src, sizeof(is.idiag_src)) ||
+	    memcmp(id->idiag_dst, is.idiag_dst, sizeof(is.idiag_dst)))
+		return false;
+	if (!is.idiag_sport && id->idiag_cookie[0] == INET_DIAG_NOCOOKIE &&
+	    id->idiag_cookie[1] == INET_DIAG_NOCOOKIE)
+		return false;
+	return !sock_diag_check_cookie((struct sock *)info->sk, id->idiag_cookie);
+}
+
+/* Under a spinlock of the table: the socket is there, and so is its carrier. */
+static int take_meant(const struct smc_sock_info *info, void *arg)
+{
+	struct search *s = arg;
+
+	if (!info->carrier || !is_meant(s->id, info))
+		return 0;
+	s->carrier = (struct sock *)info->carrier;
+	sock_hold(s->carrier);
+	return 1;
+}
+
+/*
+ * The end of its carrier is the end of every socket: a connection aborts, a listener listens no
+ * more. Who may end that one may end this one: it is of the same namespace.
+ */
+static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
+{
+	const struct smc_diag_req *req = nlmsg_data(nlh);
+	struct net *net = sock_net(skb->sk);
+	struct search s = { .id = &req->id };
+	unsigned long pos = 0;
+	int rc;
+
+	if (nlmsg_len(nlh) < sizeof(*req))
+		return -EINVAL;
+	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
+		return -EPERM;
+	if (!smc_sock_walk(net, SMC_PROTO_IPV4, &pos, take_meant, &s)) {
+		pos = 0;
+		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, take_meant, &s);
+	}
+	if (!s.carrier)
+		return -ENOENT;
+	rc = sock_diag_destroy(s.carrier, ECONNABORTED);
+	sock_put(s.carrier);
+	return rc;
+}
+
 static const struct sock_diag_handler diag_handler = {
-	.owner	= THIS_MODULE,
-	.family	= AF_SMC,
-	.dump	= handle_dump,
+	.owner		= THIS_MODULE,
+	.family		= AF_SMC,
+	.dump		= handle_dump,
+	.destroy	= handle_destroy,
 };
 
 static int __init smc_diag_init(void)
