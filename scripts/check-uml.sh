@@ -104,6 +104,8 @@ run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/sm
 run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
 	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \
 	--timeout 600
+run "$p-contract-intree" --module ours,intree --mtu 9000 --script "$cases/contract_intree.sh" \
+	--add "$tests/smc_contract" --timeout 300
 run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh" --timeout 400
 run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
 	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \

@@ -69,7 +69,6 @@ int ct_dump(struct ct_nl *nl, u8 cmd, ct_fn fn, void *arg);
  * @answers: how many
  * @wrong: what was wrong in them
  * @out: print their attributes there; NULL: nowhere
- * @values: with values
  */
 struct ct_verdict {
 	enum ct_family family;
@@ -77,7 +76,6 @@ struct ct_verdict {
 	unsigned int answers;
 	unsigned int wrong;
 	FILE *out;
-	bool values;
 };
 
 /* for ct_ask(): judges an answer by the table */
@@ -88,6 +86,13 @@ bool ct_command_at(unsigned int i, enum ct_family *family, u8 *cmd);
 
 /* contract_fuzz.c */
 bool ct_fuzz(u64 seed, unsigned int rounds);
+
+/* contract_odd.c */
+bool ct_odd(FILE *out);
+
+/* contract_destroy.c */
+bool ct_destroy(int fd, int peer, bool cookie);
+bool ct_destroy_listener(int fd);
 
 /* contract_dump.c */
 bool ct_dumps(const struct tl_proto *smc);

@@ -108,11 +108,12 @@ static const struct rule port[] = {
 
 static const struct rule dev[] = {
 	{ SMC_NLA_DEV_IS_CRIT, U8, MUST, 0, "critical", NULL },
-	{ SMC_NLA_DEV_PCI_FID, U32, MUST, 0, "fid", NULL },
-	{ SMC_NLA_DEV_PCI_CHID, U16, MUST, 0, "chid", NULL },
-	{ SMC_NLA_DEV_PCI_VENDOR, U16, MUST, 0, "vendor", NULL },
-	{ SMC_NLA_DEV_PCI_DEVICE, U16, MUST, 0, "device", NULL },
-	{ SMC_NLA_DEV_PCI_ID, TEXT, MUST, SMC_PCI_ID_STR_LEN + 1, "pci", NULL },
+	/* of PCI devices */
+	{ SMC_NLA_DEV_PCI_FID, U32, MAY, 0, "fid", NULL },
+	{ SMC_NLA_DEV_PCI_CHID, U16, MAY, 0, "chid", NULL },
+	{ SMC_NLA_DEV_PCI_VENDOR, U16, MAY, 0, "vendor", NULL },
+	{ SMC_NLA_DEV_PCI_DEVICE, U16, MAY, 0, "device", NULL },
+	{ SMC_NLA_DEV_PCI_ID, TEXT, MAY, SMC_PCI_ID_STR_LEN + 1, "pci", NULL },
 	{ SMC_NLA_DEV_PORT, NEST, MUST, 0, "port", port },
 	{ SMC_NLA_DEV_PORT2, NEST, MAY, 0, "port2", port },
 	{ SMC_NLA_DEV_IB_NAME, TEXT, MUST, 64, "name", NULL },
@@ -336,6 +337,101 @@ const char *ct_command(enum ct_family family, u8 cmd, bool *dumps)
 	return c ? c->name : NULL;
 }
 
+/* ---- showing ---- */
+
+static void show_number(FILE *out, const char *path, const char *name, u32 value)
+{
+	fprintf(out, "%s.%s num 0 %u\n", path, name, value);
+}
+
+static void show_conninfo(FILE *out, const char *path, const void *data)
+{
+	struct smc_diag_conninfo c;
+
+	memcpy(&c, data, sizeof(c));
+	show_number(out, path, "token", !!c.token);
+	show_number(out, path, "sndbuf", c.sndbuf_size);
+	show_number(out, path, "rmbe", c.rmbe_size);
+	show_number(out, path, "peer_rmbe", c.peer_rmbe_size);
+	show_number(out, path, "rx_prod.wrap", c.rx_prod.wrap);
+	show_number(out, path, "rx_prod", c.rx_prod.count);
+	show_number(out, path, "rx_cons", c.rx_cons.count);
+	show_number(out, path, "tx_prod", c.tx_prod.count);
+	show_number(out, path, "tx_cons", c.tx_cons.count);
+	show_number(out, path, "tx_prep", c.tx_prep.count);
+	show_number(out, path, "tx_sent", c.tx_sent.count);
+	show_number(out, path, "tx_fin", c.tx_fin.count);
+	show_number(out, path, "rx_prod_flags", c.rx_prod_flags);
+	show_number(out, path, "rx_state_flags", c.rx_conn_state_flags);
+	show_number(out, path, "tx_prod_flags", c.tx_prod_flags);
+	show_number(out, path, "tx_state_flags", c.tx_conn_state_flags);
+}
+
+static void show_lgrinfo(FILE *out, const char *path, const void *data)
+{
+	struct smc_diag_lgrinfo l;
+
+	memcpy(&l, data, sizeof(l));
+	show_number(out, path, "role", l.role);
+	show_number(out, path, "link", l.lnk[0].link_id);
+	show_number(out, path, "port", l.lnk[0].ibport);
+	fprintf(out, "%s.dev text 0 %.*s\n", path, (int)sizeof(l.lnk[0].ibname), l.lnk[0].ibname);
+	fprintf(out, "%s.gid text 0 %.*s\n", path, (int)sizeof(l.lnk[0].gid), l.lnk[0].gid);
+	fprintf(out, "%s.peer_gid text 0 %.*s\n", path, (int)sizeof(l.lnk[0].peer_gid),
+		l.lnk[0].peer_gid);
+}
+
+static void show_fallback(FILE *out, const char *path, const void *data)
+{
+	struct smc_diag_fallback f;
+
+	memcpy(&f, data, sizeof(f));
+	show_number(out, path, "reason", f.reason);
+	show_number(out, path, "peer_reason", f.peer_diagnosis);
+}
+
+/* What is common to all sockets; ports are whatever they are. */
+static void show_diag(FILE *out, const char *path, const struct smc_diag_msg *m)
+{
+	show_number(out, path, "family", m->diag_family);
+	show_number(out, path, "state", m->diag_state);
+	show_number(out, path, "mode", m->diag_mode);
+	show_number(out, path, "shutdown", m->diag_shutdown);
+	show_number(out, path, "uid", m->diag_uid);
+	show_number(out, path, "bound_if", m->id.idiag_if);
+	show_number(out, path, "src", !!m->id.idiag_src[0]);
+	show_number(out, path, "dst", !!m->id.idiag_dst[0]);
+	show_number(out, path, "sport", !!m->id.idiag_sport);
+	show_number(out, path, "dport", !!m->id.idiag_dport);
+}
+
+static const struct {
+	const char *name;
+	void (*show)(FILE *out, const char *path, const void *data);
+} decoders[] = {
+	{ "conninfo", show_conninfo }, { "lgrinfo", show_lgrinfo }, { "fallback", show_fallback },
+};
+
+/* Path, type, length and value. A text is as long as its value, in which it is not told again. */
+static void show(FILE *out, const struct rule *r, const struct nlattr *a, const char *path)
+{
+	const u8 *p = mnl_attr_get_payload(a);
+	u16 len = mnl_attr_get_payload_len(a);
+	u64 n = 0;
+
+	fprintf(out, "%s %s %u", path, kind_names[r->kind], r->kind == TEXT ? 0 : len);
+	if (r->kind == TEXT) {
+		fprintf(out, " %s", (const char *)p);
+	} else if (r->kind != DATA) {
+		memcpy(&n, p, len);	/* hosts that run this are little-endian */
+		fprintf(out, " %llu", n);
+	}
+	fputc('\n', out);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(decoders) && r->kind == DATA; i++)
+		if (!strcmp(r->name, decoders[i].name))
+			decoders[i].show(out, path, p);
+}
+
 /* ---- judging ---- */
 
 static void wrong(struct ct_verdict *v, const char *path, const char *what)
@@ -367,28 +463,6 @@ static bool length_ok(const struct rule *r, const struct nlattr *a)
 		return len == r->max;
 	}
 	return false;
-}
-
-static void show(FILE *out, const struct rule *r, const struct nlattr *a, const char *path,
-		 bool values)
-{
-	const u8 *p = mnl_attr_get_payload(a);
-	u16 len = mnl_attr_get_payload_len(a);
-	u64 n = 0;
-
-	/* a text is as long as its value */
-	fprintf(out, "%s %s %u", path, kind_names[r->kind], r->kind == TEXT ? 0 : len);
-	if (values && r->kind == TEXT) {
-		fprintf(out, " \"%s\"", (const char *)p);
-	} else if (values && r->kind == DATA) {
-		fputc(' ', out);
-		while (len--)
-			fprintf(out, "%02x", *p++);
-	} else if (values) {
-		memcpy(&n, p, len);	/* hosts that run this are little-endian */
-		fprintf(out, " %llu", n);
-	}
-	fputc('\n', out);
 }
 
 static void judge(struct ct_verdict *v, const struct rule *rules, const void *attrs, size_t len,
@@ -423,7 +497,7 @@ static void judge(struct ct_verdict *v, const struct rule *rules, const void *at
 			judge(v, r->sub, mnl_attr_get_payload(a), mnl_attr_get_payload_len(a),
 			      path);
 		else if (v->out)
-			show(v->out, r, a, path, v->values);
+			show(v->out, r, a, path);
 		if ((size_t)MNL_ALIGN(a->nla_len) > len) {
 			len = a->nla_len;
 			wrong(v, path, "ends beyond what is around it");
@@ -477,7 +551,7 @@ void ct_judge(const struct nlmsghdr *nlh, void *arg)
 		return;
 	}
 	if (v->family == CT_DIAG && v->out)
-		fprintf(v->out, "%s.head data %zu\n", c->name, head);
+		show_diag(v->out, c->name, mnl_nlmsg_get_payload(nlh));
 	judge(v, c->dump, mnl_nlmsg_get_payload_offset(nlh, head),
 	      mnl_nlmsg_get_payload_len(nlh) - MNL_ALIGN(head), c->name);
 }

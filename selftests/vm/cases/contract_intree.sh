@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The same commands to our module and to the in-tree one after the same traffic, in which each
+# host was client and server: the same attributes with the same types, and the same values but
+# for what is written here, with the reason. Host 1 has ours.
+
+CASES="traffic:120 types values odd unload:90"
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	# the same one, whatever each module begins with
+	/t/smcctl ueid flush && /t/smcctl ueid add CONTRACT.1
+}
+
+# give FILE: host 2 gives it to host 1, where it gets the name FILE.peer
+give()
+{
+	if [ "$HOST" = 1 ]; then
+		# an input that has nothing and does not end: at its end the other side ends
+		[ -p /run/nothing ] || mkfifo /run/nothing
+		busybox nc -l -p 5555 > "$1.peer" <> /run/nothing &
+		wait_for 20 tcp_listens 5555 || exit 1
+		sync_signal "ready.${1##*/}"
+		wait "$!"
+	else
+		sync_wait "ready.${1##*/}" || exit 1
+		busybox nc "$(peer_addr)" 5555 < "$1" || fail "host 1 does not take $1"
+	fi
+}
+
+held()
+{
+	grep -q held /run/held
+}
+
+hold()
+{
+	/t/smc_contract hold "$(peer_addr)" > /run/held 2>&1 &
+	wait_for 30 held || fail "no traffic: $(cat /run/held)"
+}
+
+# Each host asks while all connections are there.
+case_traffic()
+{
+	tx=$(rxe_counter sent_pkts)
+	/t/smc_contract serve > /run/serve 2>&1 &
+	await_server 4433
+	await_server 4434
+	sync_barrier serve || exit 1
+	[ "$HOST" = 1 ] || sync_wait client1 || exit 1
+	hold
+	[ "$HOST" = 2 ] || sync_signal client1
+	sync_barrier held || exit 1
+	# the last messages about what was read
+	sleep 2
+	/t/smc_contract show > /run/show || fail "show ended with $?: $(grep '^#' /run/show)"
+	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - tx))" -ge 200
+	sync_barrier shown || exit 1
+	give /run/show
+}
+
+# alike OURS INTREE: the same lines, as often; else it fails with those that differ
+alike()
+{
+	sort "$1" | uniq -c > "$1.sorted"
+	sort "$2" | uniq -c > "$2.sorted"
+	awk 'FILENAME == ARGV[1] { ours[$0] = 1; next }
+		$0 in ours { delete ours[$0]; next }
+		{ print "in-tree:", $0 }
+		END { for (l in ours) print "ours:", l }' "$1.sorted" "$2.sorted" > /run/unlike
+	sort -k 3 /run/unlike
+	[ ! -s /run/unlike ] ||
+		fail "$(wc -l < /run/unlike) differ: $(sort -k 3 /run/unlike | head -n 4 | tr -s ' \n' ' ')"
+}
+
+# Path, type, length of each attribute that was there, once.
+types_of()
+{
+	awk '$2 != "num" { print $1, $2, $3 }' "$1" | sort -u
+}
+
+case_types()
+{
+	[ "$HOST" = 1 ] || return 0
+	types_of /run/show > /run/types
+	types_of /run/show.peer > /run/types.peer
+	expect "attributes" "$(wc -l < /run/types)" -ge 150
+	alike /run/types /run/types.peer
+}
+
+# values_of ATTRIBUTE FILE: of links and their groups
+values_of()
+{
+	sed -n "s/^links\\.$1 [a-z0-9]* [0-9]* //p" "$2" | sort | tr '\n' ' '
+}
+
+# meant FILE HOST: without what need not be equal:
+#   what each host has chosen or is called: numbers of groups and of links' users, cookies, netdevs,
+#     names; the addresses of host and peer become "own" and "peer"
+#   buf_type: our rings are virtually contiguous whatever net.smc.smcr_buf_type says
+#   memory: a region of ours is for several connections and counts as a whole, one of the in-tree
+#     module is for one
+#   blanks behind a text: the in-tree module's host name has 32 characters
+meant()
+{
+	sed -E -e 's/ +$//' \
+		-e "s/ 0000:0000:0000:0000:0000:ffff:0a00:000$2\$/ own/" \
+		-e 's/ 0000:0000:0000:0000:0000:ffff:0a00:000[12]$/ peer/' \
+		-e 's/^((lgrs|links)\.lgr\.(id|cookie|buf_type|rmb|sndbuf) .*) .*/\1 any/' \
+		-e 's/^((lgrs|links)\.lgr\.common\.peer_host .*) .*/\1 any/' \
+		-e 's/^(links\.link\.(uid|peer_uid|netdev) .*) .*/\1 any/' \
+		-e 's/^(devs\.dev\.port\.netdev .*) .*/\1 any/' \
+		-e 's/^(stats\.stats\.smcr\.[rt]x_usage .*) .*/\1 any/' \
+		-e 's/^(sys_info\.sys\.host .*) .*/\1 any/' "$1"
+}
+
+case_values()
+{
+	[ "$HOST" = 1 ] || return 0
+	meant /run/show 1 > /run/meant
+	meant /run/show.peer 2 > /run/meant.peer
+	for pair in "link.uid link.peer_uid" "link.gid link.peer_gid" "lgr.conns lgr.conns"; do
+		own=${pair% *} other=${pair#* }
+		expect "$own and the peer's $other" "$(values_of "$own" /run/show)" = \
+			"$(values_of "$other" /run/show.peer)"
+		expect "$other and the peer's $own" "$(values_of "$other" /run/show)" = \
+			"$(values_of "$own" /run/show.peer)"
+	done
+	alike /run/meant /run/meant.peer
+}
+
+# but_for OURS INTREE: the answers that differ, with the reason, and they must differ still
+#   two dots: no other system takes such a name
+#   an ID that is none: it is an error, not an ID without entries
+#   cut: less than a request; the in-tree module does not look how long it is
+but_for()
+{
+	while IFS='|' read -r what ours intree; do
+		grep -qxF "odd: $what: $ours" "$1" || fail "ours: $what: $(grep -F "$what" "$1")"
+		grep -qxF "odd: $what: $intree" "$2" ||
+			fail "in-tree: $what: $(grep -F "$what" "$2")"
+		for f_ in "$1" "$2"; do
+			sed -i "/^odd: $what: /d" "$f_"
+		done
+	done <<- EOF
+		a UEID with two dots|EINVAL|0
+		entries of an ID that is none|EINVAL|0
+		sockets, cut|EINVAL|0
+		sockets, two bytes|EINVAL|0
+	EOF
+}
+
+case_odd()
+{
+	/t/smc_contract odd > /run/odd || fail "odd ended with $?"
+	give /run/odd
+	[ "$HOST" = 1 ] || return 0
+	expect "questions" "$(wc -l < /run/odd)" -ge 40
+	but_for /run/odd /run/odd.peer
+	alike /run/odd /run/odd.peer
+}
+
+case_unload()
+{
+	unload_smc || fail "the module does not go"
+}
