@@ -5,7 +5,7 @@
 # host was client and server: the same attributes with the same types, and the same values but
 # for what is written here, with the reason. Host 1 has ours.
 
-CASES="traffic:120 types values odd unload:90"
+CASES="traffic:120 types values odd sysctls unload:90"
 export CASES
 
 setup()
@@ -161,6 +161,46 @@ case_odd()
 	expect "questions" "$(wc -l < /run/odd)" -ge 40
 	but_for /run/odd /run/odd.peer
 	alike /run/odd /run/odd.peer
+}
+
+# try_sysctls: "name default VALUE", then "name WORD taken" or "refused", for each file
+try_sysctls()
+{
+	for file in /proc/sys/net/smc/*; do
+		name=${file##*/}
+		was=$(cat "$file")
+		echo "$name default ${was:-none}"
+		for word in 0 1 2 3 8 15 16 255 256 2048 2049 16383 16384 65536 2147483647 \
+			2147483648 4294967295 4294967296 -1 x 1x; do
+			if (echo "$word" > "$file") 2> /dev/null && [ "$(cat "$file")" = "$word" ]; then
+				echo "$name $word taken"
+			else
+				echo "$name $word refused"
+			fi
+			echo "$was" > "$file"
+		done
+		[ "$(cat "$file")" = "$was" ] || echo "$name does not come back"
+	done
+}
+
+# Each name of the in-tree module with its default; what that takes is taken here, too, and what is
+# no number by neither. But for
+#   hs_ctrl: the name of a BPF program of its kind, of which we have none
+#   smcr_testlink_time below 0, which is no time
+#   rmem, wmem beyond 2^30 - 1: a ring and its cursors would not be representable any more
+case_sysctls()
+{
+	try_sysctls > /run/sysctls
+	give /run/sysctls
+	[ "$HOST" = 1 ] || return 0
+	grep -v -e '^hs_ctrl ' -e '^[rw]mem 2147483647 ' \
+		-e '^smcr_testlink_time -1 ' /run/sysctls.peer > /run/intree
+	expect "in-tree files" "$(grep -c ' default ' /run/intree)" -ge 9
+	expect "words for them" "$(grep -c ' taken$' /run/intree)" -ge 60
+	grep -e ' default ' -e ' taken$' -e ' -1 ' -e ' x ' -e ' 1x ' /run/intree |
+		grep -vxFf /run/sysctls > /run/unlike
+	cat /run/unlike
+	[ ! -s /run/unlike ] || fail "in-tree, not ours: $(tr '\n' ';' < /run/unlike)"
 }
 
 case_unload()

@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and what those do that no other script
 # shows. For --topology lo.
 
-CASES="values names buffers depth conns ceiling corking unload:60"
+CASES="values names kinds buffers depth conns ceiling corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -128,6 +128,19 @@ values()
 	field=$1
 	shift
 	/t/smcctl -j "$@" | sed -n "s/.*\"$field\": *\([0-9]*\).*/\1/p" | sort -nu | tr '\n' ' '
+}
+
+# It has no effect, and says so: every kind of buffers is told as what it is.
+case_kinds()
+{
+	for kind in 0 1 2; do
+		takes smcr_buf_type "$kind"
+		hold 1
+		expect "groups of virtual memory with $kind" \
+			"$(/t/smcctl -j linkgroup | grep -c '"buffer_type": *"virtual"')" -eq 2
+		drop
+	done
+	takes smcr_buf_type 0
 }
 
 case_buffers()
