@@ -118,10 +118,9 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
 
-# what trace points say of a connection and a fallback
+# what trace points say of a connection, a loss and a fallback
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
-	--env "TRACED=format connection:90 fallback:90" \
-	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 420
+	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 540
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900

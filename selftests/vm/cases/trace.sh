@@ -6,7 +6,7 @@
 # what was traced of one verified connection, of a link that is lost and of a fallback: all of
 # it, in order, with the values that the counters and the other host have.
 #
-#   TRACED    the cases (default: all). check-vm leaves out the loss, which failover.sh looks at, too
+#   TRACED    the cases (default: all)
 
 CASES="${TRACED:-format connection:90 loss:120 fallback:90} unload:60"
 export CASES
@@ -251,6 +251,11 @@ used_rnic()
 	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
 }
 
+moved()
+{
+	[ "$(grown conn_move)" -ge 1 ]
+}
+
 # Under a connection that says something before and after, so that it is there for sure.
 case_loss()
 {
@@ -263,7 +268,7 @@ case_loss()
 	else
 		sync_wait ready || exit 1
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
-			--quit --io block idle:15 > /run/client 2>&1 &
+			--quit --timeout 100000 --io block idle:100 > /run/client 2>&1 &
 		client=$!
 	fi
 	wait_for 60 two_links || fail "no second link"
@@ -275,6 +280,9 @@ case_loss()
 		rnic=$(used_rnic)
 		/usr/sbin/rdma link delete "$rnic" || fail "no $rnic"
 		sync_signal cut "$rnic"
+		wait_for 30 moved || fail "the connection stays"
+		# however long all of this took: now it says the rest
+		kill "$client"
 		wait "$client" || { cat /run/client; fail "client ended with $?"; }
 	else
 		rnic=$(sync_wait cut) || exit 1
