@@ -256,10 +256,13 @@ for way in removed_2 silent stalled_1 ordered_2; do
 done
 # links that come and go at random, SEED and FLAPS from outside: "make check-long" for many
 flaps=${FLAPS:-4}
-[ "$flavour" = debug ] || run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
+flap_size=(--env STREAMS=32 --env PINGPONGS=32 --env MIB=4 --timeout $((300 + flaps * 30)))
+[ "$flavour" != debug ] ||
+	flap_size=(--env STREAMS=8 --env PINGPONGS=8 --env MIB=2 --timeout $((900 + flaps * 60)))
+run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env WAYS=flaps --env "FLAPS=$flaps" \
-	--env "LIMIT=$((240 + flaps * 30))" --env STREAMS=32 --env PINGPONGS=32 --env MIB=4 \
-	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))" --timeout $((300 + flaps * 30))
+	--env "LIMIT=$((240 + flaps * 30))" "${flap_size[@]}" \
+	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))"
 
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
