@@ -100,6 +100,7 @@ check-long:
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC
 check-programs:
 	@$(TOP)/scripts/check-uml.sh plain uml-programs-all
+	@$(TOP)/scripts/check-vm.sh programs programs-6.1
 
 ## fuzz: long fuzzing of the protocol parsers
 fuzz:

@@ -47,6 +47,22 @@ run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeou
 # programs that are switched to SMC in the kernel
 run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
 
+# programs of Debian, if that is asked for ("make check-programs"); in Go by smc_cgroup
+if [ ${#runs[@]} -gt 0 ] && { want programs || want programs-6.1; }; then
+	if tree=$(cat "$vm/programs.txt" "$vm/programs-all.txt" | "$vm/tree.sh" programs); then
+		programs=(--module ours --mtu 9000 --mem 1024 --root "$tree" --timeout 1200
+			--script "$cases/programs.sh" --add "$vm/programs" --add "$top/tools/smc_run"
+			--add "$top/tools/libsmc_preload.so" --add "$top/tools/smc_cgroup")
+		run programs "${programs[@]}" --env PROGRAMS=go
+		run programs-6.1 "${programs[@]}" --kernel 6.1 \
+			--env "PROGRAMS=redis restricted nginx_reuseport https ssh memcached netcat"
+	else
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n programs: there is no Debian tree"
+	fi
+fi
+
 # our module and the in-tree one, one after the other and beside each other
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
 run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
