@@ -12,6 +12,8 @@
 #include <smc/carrier.h>
 #include <smc/fault.h>
 
+#include <compat/tcp_ack.h>
+
 static struct smc_carrier_callbacks defaults;
 
 /* ---- callbacks --------------------------------------------------------------- */
@@ -194,6 +196,22 @@ int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
 		park_rcvlowat(c);
 	release_sock(sk);
 	return rc;
+}
+
+/**
+ * smc_carrier_ack() - let whoever watches the TCP path see that the connection lives
+ * @c: carrier
+ *
+ * A bare ACK, which the peer does not answer. Process context.
+ */
+void smc_carrier_ack(struct smc_carrier *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_ESTABLISHED)
+		smc_compat_tcp_ack(sk);
+	release_sock(sk);
 }
 
 /* ---- creation and release ---------------------------------------------------- */

@@ -374,11 +374,20 @@ static unsigned int lost(struct smc_conn *conn)
 	return step(conn, SMC_CONN_EV_GROUP_LOST);
 }
 
-static void group_lost(struct smc_conn *conn)
+/* A link that ends because nothing comes back, in one way or another. */
+static bool unanswered(enum smc_link_reason reason)
+{
+	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
+	       reason == SMC_LINK_STALLED;
+}
+
+static void group_lost(struct smc_conn *conn, enum smc_link_reason reason)
 {
 	struct smc_conn_note note;
 
 	spin_lock_bh(&conn->lock);
+	if (conn->asked && unanswered(reason))
+		conn->cause = ETIMEDOUT;
 	smc_conn_note_take(conn, lost(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
@@ -445,7 +454,7 @@ static void link_lost(void *arg, struct smc_link *link)
 
 static void terminated(void *conn, enum smc_link_reason reason)
 {
-	group_lost(conn);
+	group_lost(conn, reason);
 }
 
 const struct smc_lgr_conn_events smc_conn_lgr_events = {

@@ -3,6 +3,9 @@
  * SO_KEEPALIVE and TCP_USER_TIMEOUT over RDMA (RFC 7609 section 4.5.3). The carrier has the
  * options and does with them what TCP does; here they are for the stream. A connection that
  * was idle for TCP_KEEPIDLE, over a link that was idle as well, has the peer asked by TEST LINK.
+ *
+ * And net.smc.carrier_keepalive_time: the bytes that would keep the TCP connection in the minds of
+ * firewalls go elsewhere, so that the carrier has to show itself.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,6 +17,7 @@
 #include <smc/keep.h>
 #include <smc/link.h>
 #include <smc/llc.h>
+#include <smc/policy.h>
 #include <smc/sock.h>
 
 /**
@@ -86,7 +90,7 @@ static unsigned long keepalive(struct smc_sock *smc, struct smc_conn *conn, cons
 
 	if (smc->keep_asked && since != smc->keep_since) {
 		smc->keep_asked = 0;
-		conn->cause = 0;
+		conn->asked = false;
 	}
 	if (!smc->keep_asked && silence < r->idle)
 		return r->idle - silence;
@@ -95,7 +99,7 @@ static unsigned long keepalive(struct smc_sock *smc, struct smc_conn *conn, cons
 	smc->keep_since = since;
 	smc->keep_asked++;
 	/* should the link end for want of an answer, that is why the connection does */
-	conn->cause = ETIMEDOUT;
+	conn->asked = true;
 	*ask = true;
 	return r->again;
 }
@@ -110,7 +114,7 @@ static unsigned long judge(struct smc_sock *smc, struct smc_conn *conn, const st
 		return r->on ? keepalive(smc, conn, r, ask) : next;
 	/* a peer that owes an acknowledgment needs no question */
 	smc->keep_asked = 0;
-	conn->cause = 0;
+	conn->asked = false;
 	if (r->on)
 		next = r->idle;
 	if (!r->patience)
@@ -121,22 +125,40 @@ static unsigned long judge(struct smc_sock *smc, struct smc_conn *conn, const st
 	return min(next, r->patience - age);
 }
 
+/* In how many jiffies to look again. */
+static unsigned long show_carrier(struct smc_sock *smc)
+{
+	struct smc_net *sn = smc_policy_net(sock_net(&smc->inet.sk));
+	unsigned long gap = READ_ONCE(sn->carrier_keep) * HZ, age = jiffies - smc->keep_acked;
+
+	if (!gap)
+		return MAX_JIFFY_OFFSET;
+	if (age < gap)
+		return gap - age;
+	smc_carrier_ack(&smc->carrier);
+	smc->keep_acked = jiffies;
+	return gap;
+}
+
 static void keep_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, keep_work);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 	unsigned long next = MAX_JIFFY_OFFSET;
 	struct rules r = rules_of(smc);
-	bool ask = false;
+	bool ask = false, open;
 
 	if (!conn)
 		return;
 	spin_lock_bh(&conn->lock);
-	if (smc_conn_state_may_cdc(conn->state))
+	open = smc_conn_state_may_cdc(conn->state);
+	if (open)
 		next = judge(smc, conn, &r, &ask);
 	spin_unlock_bh(&conn->lock);
 	if (ask)
 		smc_llc_probe(conn->lgr);
+	if (open && next)
+		next = min(next, show_carrier(smc));
 	if (!next)
 		smc_conn_abort(conn, ETIMEDOUT);
 	else if (next != MAX_JIFFY_OFFSET)
@@ -152,6 +174,7 @@ void smc_keep_init(struct smc_sock *smc)
 {
 	INIT_DELAYED_WORK(&smc->keep_work, keep_work);
 	smc->keep_asked = 0;
+	smc->keep_acked = jiffies;
 }
 
 /**

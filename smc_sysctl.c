@@ -60,6 +60,14 @@ static const struct ctl_table template[] = {
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
 	}, {
+		.procname = "carrier_keepalive_time",
+		.data = SMC_NET_DATA(carrier_keep),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &stall_max,
+	}, {
 		.procname = "smcr_stall_time",
 		.data = SMC_NET_DATA(stall_time),
 		.maxlen = sizeof(int),

@@ -917,6 +917,75 @@ static void keepalive_alive(void)
 	check(!fd_error(p.client), "no error");
 }
 
+/* What else ends the connection meanwhile is no time-out. */
+static void keepalive_other_end(void)
+{
+	struct pair p;
+
+	test_link_time("0");
+	p = pair();
+	ask_keepalive(p.client, 10, 7, 3);
+	cut_cable();
+	check(!something(p.client, POLLIN, NULL, 12 * SECOND), "asked and not answered");
+	if (system("ip link set vethc down"))
+		die("ip link");
+	check(something(p.client, POLLIN, NULL, 4 * SECOND), "the port's end is the sooner one");
+	check(fd_error(p.client) == ECONNABORTED, "ECONNABORTED");
+	if (system("ip link set vethc up"))
+		die("ip link");
+}
+
+/* Segments that this host's TCP has sent. */
+static long segments(void)
+{
+	char line[512];
+	bool names = true;
+	long out = -1;
+	FILE *f;
+
+	f = fopen("/proc/thread-self/net/snmp", "r");
+	if (!f)
+		die("snmp");
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "Tcp:", 4))
+			continue;
+		if (!names && sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %ld",
+				     &out) != 1)
+			die("snmp");
+		names = false;
+	}
+	fclose(f);
+	return out;
+}
+
+static void carrier_time(const char *seconds)
+{
+	put("/proc/sys/net/smc/carrier_keepalive_time", seconds);
+}
+
+/* An idle carrier shows itself, and the peer does not answer. */
+static void carrier_shown(void)
+{
+	struct pair p;
+	long before;
+
+	carrier_time("100");
+	p = pair();
+	ping(&p);
+	tl_sleep_ms(SECOND);
+	before = segments();
+	check(!something(p.client, POLLIN, NULL, 1000 * SECOND), "nothing happens");
+	printf("# %ld packets in 1000 s\n", segments() - before);
+	check(segments() - before >= 9 && segments() - before <= 10, "a packet every 100 s");
+	carrier_time("0");
+	tl_sleep_ms(200 * SECOND);
+	before = segments();
+	tl_sleep_ms(1000 * SECOND);
+	check(segments() == before, "without it there is silence");
+	ping(&p);
+	check(!fd_error(p.client), "no error");
+}
+
 static void set_user_timeout(int fd, int ms)
 {
 	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
@@ -1006,6 +1075,8 @@ static const struct test {
 	{ "keepalive_smc", keepalive_smc },
 	{ "keepalive_quick", keepalive_quick },
 	{ "keepalive_alive", keepalive_alive },
+	{ "keepalive_other_end", keepalive_other_end },
+	{ "carrier_shown", carrier_shown },
 	{ "user_timeout", user_timeout },
 	{ "user_timeout_window", user_timeout_window },
 };

@@ -84,6 +84,8 @@ bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *ev
 void smc_carrier_unhook(struct smc_carrier *c);
 /* SO_RCVLOWAT, which does not hold for messages of ours. The value, or -errno. */
 int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val);
+/* One packet of no consequence, for firewalls on the way. Process context. */
+void smc_carrier_ack(struct smc_carrier *c);
 /* What a TCP socket has when nobody replaced anything. */
 const struct smc_carrier_callbacks *smc_carrier_defaults(void);
 

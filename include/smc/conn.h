@@ -167,6 +167,7 @@ struct smc_conn_rx {
  * @state: state of proto/conn_fsm; written under @lock, read with smp_load_acquire()
  * @err: errno of the abort (ECONNRESET, ECONNABORTED, @cause), 0 = none; first one wins
  * @cause: errno of an abort from here, 0 = ECONNABORTED
+ * @asked: the peer was asked whether it lives, and has not answered
  * @events: upward table, NULL when detached
  * @owner: for @events
  * @wq: queue of @work and @free_work
@@ -195,6 +196,7 @@ struct smc_conn {
 	enum smc_conn_state state;
 	int err;
 	int cause;
+	bool asked;
 	const struct smc_conn_events *events;
 	void *owner;
 	struct workqueue_struct *wq;

@@ -16,6 +16,8 @@ struct net;
 
 /* Default of net.smc.smcr_stall_time, and its largest value. */
 #define SMC_POLICY_STALL	30
+/* less than what NATs and load balancers of the big clouds grant */
+#define SMC_POLICY_CARRIER_KEEP	200
 #define SMC_POLICY_STALL_MAX	86400
 
 /*
@@ -45,6 +47,7 @@ struct net;
  * @autocorking: sysctl net.smc.autocorking_size
  * @buf_type: sysctl, accepted for compatibility: regions are always virtual
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
+ * @carrier_keep: seconds after which a carrier sends a packet in any case, 0 = never
  * @stall_time: seconds in which a link has to finish a request, 0 = off
  * @buf_idle: seconds that a region is kept without use, 0 = as long as its group
  * @max_send_wr: messages of a link that one completion may tell of; it has room for
@@ -74,6 +77,7 @@ struct smc_net {
 	unsigned int autocorking;
 	unsigned int buf_type;
 	int testlink_time;
+	int carrier_keep;
 	int stall_time;
 	int buf_idle;
 	unsigned int max_send_wr;

@@ -62,6 +62,7 @@ enum smc_sock_flag {
  * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
  * @keep_work: SO_KEEPALIVE and TCP_USER_TIMEOUT (smc_keep.c)
  * @keep_asked: questions without an answer; that work's
+ * @keep_acked: jiffies of the carrier's last packet that is ours, or of the beginning
  * @keep_since: jiffies of what was heard last before the first of them
  * @bucket: table entry
  * @bucket_num: its place among those of the same chain: the younger, the larger
@@ -86,6 +87,7 @@ struct smc_sock {
 	struct delayed_work cork_work;
 	struct delayed_work keep_work;
 	unsigned int keep_asked;
+	unsigned long keep_acked;
 	unsigned long keep_since;
 	struct hlist_node bucket;
 	unsigned long bucket_num;

@@ -10,6 +10,7 @@ export CASES
 # name, default, least, most
 SETTINGS="enabled 1 0 1
 autocorking_size 65536 0 4294967295
+carrier_keepalive_time 200 0 86400
 hs_max 256 1 448
 limit_smc_hs 0 0 1
 rmem 65536 16384 1073741823

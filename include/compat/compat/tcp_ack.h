@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A bare ACK; later kernels want to know which flags it is to have. */
+#ifndef _SMC_COMPAT_TCP_ACK_H
+#define _SMC_COMPAT_TCP_ACK_H
+
+#include <net/tcp.h>
+
+/* Socket lock held. */
+static inline void smc_compat_tcp_ack(struct sock *sk)
+{
+#ifdef SMC_HAVE_TCP_ACK_FLAGS
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt, 0);
+#else
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+#endif
+}
+
+#endif
