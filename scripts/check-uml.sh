@@ -269,7 +269,7 @@ ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tes
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --add "$tests/smc_netlink"
 	--script "$cases/faults.sh")
 if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
-	want "$p-ends" || want "$p-carrier"; then
+	want "$p-ends" || want "$p-carrier" || want "$p-stress"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
@@ -291,6 +291,10 @@ else
 		--add "$tests/smc_ends" --timeout 1200
 	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
 		--add "$tests/smc_carrier" --timeout 600
+	# many connections with operations at random; SEED and STRESS_FOR choose
+	run "$p-stress" "${faults[@]}" --script "$cases/stress.sh" --mem 1024 \
+		--add "$tests/smc_stress" --env "STRESS_FOR=${STRESS_FOR:-20}" \
+		${SEED:+--env "SEED=$SEED"} --timeout $((${STRESS_FOR:-20} * 2 + 400))
 	# how groups fill up, are shared and end, with both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
