@@ -224,11 +224,14 @@ static struct sock_bucket *bucket_of(struct smc_sock *smc)
 void smc_sock_hash(struct smc_sock *smc)
 {
 	struct sock_bucket *b = bucket_of(smc);
+	struct sock *sk = &smc->inet.sk;
 
 	spin_lock(&b->lock);
 	if (hlist_unhashed(&smc->bucket)) {
 		smc->bucket_num = ++b->made;
 		hlist_add_head(&smc->bucket, &b->head);
+		/* /proc/net/protocols */
+		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 	}
 	spin_unlock(&b->lock);
 }
@@ -240,9 +243,13 @@ void smc_sock_hash(struct smc_sock *smc)
 void smc_sock_unhash(struct smc_sock *smc)
 {
 	struct sock_bucket *b = bucket_of(smc);
+	struct sock *sk = &smc->inet.sk;
 
 	spin_lock(&b->lock);
-	hlist_del_init(&smc->bucket);
+	if (!hlist_unhashed(&smc->bucket)) {
+		hlist_del_init(&smc->bucket);
+		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	}
 	spin_unlock(&b->lock);
 }
 

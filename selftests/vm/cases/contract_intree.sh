@@ -5,7 +5,7 @@
 # host was client and server: the same attributes with the same types, and the same values but
 # for what is written here, with the reason. Host 1 has ours.
 
-CASES="traffic:120 types values odd sysctls unload:90"
+CASES="traffic:120 types values protocols odd sysctls unload:90"
 export CASES
 
 setup()
@@ -57,9 +57,13 @@ case_traffic()
 	# the last messages about what was read
 	sleep 2
 	/t/smc_contract show > /run/show || fail "show ended with $?: $(grep '^#' /run/show)"
+	# name, sockets, memory, pressure, module
+	awk '$1 ~ /^SMC/ { print $1, $3, $4, $5, $8 }' /proc/net/protocols > /run/protocols
+	cat /run/protocols
 	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - tx))" -ge 200
 	sync_barrier shown || exit 1
 	give /run/show
+	give /run/protocols
 }
 
 # alike OURS INTREE: the same lines, as often; else it fails with those that differ
@@ -130,6 +134,14 @@ case_values()
 			"$(values_of "$own" /run/show.peer)"
 	done
 	alike /run/meant /run/meant.peer
+}
+
+# /proc/net/protocols: the same protocols with as many sockets of the same module's name
+case_protocols()
+{
+	[ "$HOST" = 1 ] || return 0
+	expect "protocols" "$(wc -l < /run/protocols)" -eq 2
+	alike /run/protocols /run/protocols.peer
 }
 
 # but_for OURS INTREE: the answers that differ, with the reason, and they must differ still
