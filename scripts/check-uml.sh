@@ -214,7 +214,7 @@ run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "
 run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
-# ... while their requests read pages that nobody has but they
+# two links, while requests read pages that nobody has but they
 run "$p-failover-pages" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 removed_2 down_2 stalled_1 stalled_2" --env PAGES=y --env "PATIENCE=$((patience * 2))" \
 	--timeout 700
