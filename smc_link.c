@@ -286,7 +286,8 @@ int smc_link_connect(struct smc_link *link)
  */
 void smc_link_activate(struct smc_link *link)
 {
-	WRITE_ONCE(link->since, ktime_get_boottime_seconds());
+	/* 0 says that it never was: what a host has in its first second is of the next one */
+	WRITE_ONCE(link->since, max_t(time64_t, ktime_get_boottime_seconds(), 1));
 	step(link, SMC_LINK_EV_CONFIRM_RSP);
 }
 
