@@ -221,6 +221,8 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	list_add_tail(&region->entry, &pool->regions[kind]);
 	pool->nregions[kind]++;
 	pool->bytes[kind] += (u64)nelem * size;
+	smc_stats_mem(pool->net, kind == SMC_BUF_RMB ? SMC_MEM_RMB_POOLED : SMC_MEM_SND,
+		      (s64)nelem * size);
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
 	return region;
@@ -240,6 +242,35 @@ void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
 	spin_unlock_bh(&pool->lock);
 }
 
+/* A region goes, whatever its elements are; pool->lock held. */
+static void count_freed(const struct smc_region *region)
+{
+	u32 bad = bitmap_weight(region->quarantined, region->nelem);
+	u32 used = bitmap_weight(region->used, region->nelem) - bad;
+	struct net *net = region->pool->net;
+	s64 size = region->elem_size;
+
+	if (region->kind == SMC_BUF_SND) {
+		smc_stats_mem(net, SMC_MEM_SND, -size * region->nelem);
+		return;
+	}
+	smc_stats_mem(net, SMC_MEM_RMB_QUARANTINE, -size * bad);
+	smc_stats_mem(net, SMC_MEM_RMB_USED, -size * used);
+	smc_stats_mem(net, SMC_MEM_RMB_POOLED, -size * (region->nelem - bad - used));
+}
+
+/* From one kind to another; that of send rings is one. */
+static void count_moved(const struct smc_region *region, enum smc_stats_mem from,
+			enum smc_stats_mem to)
+{
+	s64 size = region->elem_size;
+
+	if (region->kind != SMC_BUF_RMB)
+		return;
+	smc_stats_mem(region->pool->net, from, -size);
+	smc_stats_mem(region->pool->net, to, size);
+}
+
 /* pool->mutex held, or nobody else is left. Not mapped any more. */
 static void free_region(struct smc_region *region)
 {
@@ -248,6 +279,7 @@ static void free_region(struct smc_region *region)
 
 	spin_lock_bh(&pool->lock);
 	list_del(&region->entry);
+	count_freed(region);
 	pool->nregions[region->kind]--;
 	pool->bytes[region->kind] -= (u64)region->nelem * region->elem_size;
 	pool->quarantined -= (u64)bitmap_weight(region->quarantined, region->nelem) *
@@ -847,6 +879,7 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
 		if (i >= region->nelem)
 			continue;
 		__set_bit(i, region->used);
+		count_moved(region, SMC_MEM_RMB_POOLED, SMC_MEM_RMB_USED);
 		out->region = region;
 		out->index = i + 1;
 		out->size = size;
@@ -914,6 +947,7 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 		spin_lock_bh(&pool->lock);
 		__set_bit(elem->index - 1, region->quarantined);
 		pool->quarantined += elem->size;
+		count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_QUARANTINE);
 		spin_unlock_bh(&pool->lock);
 	} else {
 		memset(elem->addr, 0, elem->size);
@@ -921,6 +955,7 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 			sync_pages(region, slot, elem_offset(elem), elem->size, true);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
+		count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
 		region->since = jiffies;
 		spin_unlock_bh(&pool->lock);
 	}

@@ -14,6 +14,7 @@
 #include <net/tcp.h>
 #include <smc/clc.h>
 #include <smc/fault.h>
+#include <smc/stats.h>
 #include <smc/trace.h>
 
 static void trace_sent(const struct sock *sk, const u8 *buf)
@@ -37,6 +38,7 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	struct smc_clc_head head;
 	unsigned int noreclaim;
 	int rc;
 
@@ -54,7 +56,11 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 	memalloc_noreclaim_restore(noreclaim);
 	if (rc < 0)
 		return rc;
-	return rc == len ? 0 : -EAGAIN;
+	if (rc != len)
+		return -EAGAIN;
+	if (!smc_clc_peek_header(buf, &head))
+		smc_stats_msg(sock_net(carrier->sk), SMC_MSGS_CLC_TX, head.type);
+	return 0;
 }
 
 /**
@@ -115,8 +121,10 @@ int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
 		rx->want = head.len;
 	}
 	rc = take(carrier, rx, rx->want);
-	if (rc == 1 && trace_smc_clc_rx_enabled() && !smc_clc_peek_header(rx->buf, &head))
+	if (rc == 1 && !smc_clc_peek_header(rx->buf, &head)) {
 		trace_smc_clc_rx(carrier->sk, head.type, head.version, head.len);
+		smc_stats_msg(sock_net(carrier->sk), SMC_MSGS_CLC_RX, head.type);
+	}
 	return rc;
 }
 

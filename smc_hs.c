@@ -741,11 +741,14 @@ static void count(const struct smc_hs_ctx *ctx)
 		smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_SMC : SMC_STAT_CLNT_SMC);
 		if (ctx->peer.version == 1)
 			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_V1 : SMC_STAT_CLNT_V1);
+		smc_stats_handshake(ctx->net, server, ktime_get_ns() - ctx->began);
 		break;
 	case SMC_HS_TCP:
 		smc_stats_fallback(ctx->net, server, res->own_reason);
 		break;
 	case SMC_HS_FAIL:
+		if (!ctx->no_hs && res->err == ECONNRESET)
+			smc_stats_inc(ctx->net, SMC_STAT_HS_RESET);
 		if (!ctx->no_hs)
 			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_HS_ERR :
 							    SMC_STAT_CLNT_HS_ERR);
@@ -781,6 +784,7 @@ static void hs_work(struct work_struct *work)
 	}
 	ctx->hs = hs;
 	ctx->net = hs->net;
+	ctx->began = ktime_get_ns();
 	ctx->sk = hs->carrier->sock->sk;
 	ctx->version = 1;
 	old = set_active_memcg(hs->memcg);

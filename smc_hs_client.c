@@ -101,6 +101,7 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	rc = smc_clc_build_proposal(p, ctx->buf, sizeof(ctx->buf));
 	if (rc < 0)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_INTERNAL);
+	ctx->began = ktime_get_ns();
 	rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
 	if (rc)
 		return smc_hs_clc_error(ctx, rc);

@@ -418,12 +418,16 @@ static void work_fn(struct work_struct *work)
 	}
 }
 
-static void trace_received(const struct smc_link *link, const u8 *buf, u32 len)
+static void count_received(const struct smc_link *link, const u8 *buf, u32 len)
 {
+	const struct smc_lgr *lgr = link->lgr;
 	struct smc_llc_msg msg;
 
-	if (!smc_llc_parse(buf, len, &msg))
-		trace_smc_llc_rx(link->uid, msg.type, msg.response);
+	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
+	if (smc_llc_parse(buf, len, &msg))
+		return;
+	smc_stats_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
+	trace_smc_llc_rx(link->uid, msg.type, msg.response);
 }
 
 /* A message came in; softirq. */
@@ -433,9 +437,7 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 	struct llc_event *ev = NULL;
 	bool flood = false;
 
-	smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC);
-	if (trace_smc_llc_rx_enabled())
-		trace_received(link, buf, len);
+	count_received(link, buf, len);
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
 		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
 	if (!ev) {

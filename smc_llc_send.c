@@ -132,6 +132,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		return -ECONNABORTED;
 	}
 	smc_stats_inc(llc->lgr->net, SMC_STAT_TX_LLC);
+	smc_stats_msg(llc->lgr->net, SMC_MSGS_LLC_TX, msg->type);
 	if (sent) {
 		wait_for_completion_timeout(&sent->done, sent_time);
 		kref_put(&sent->ref, free_sent);

@@ -82,7 +82,9 @@ static void use_link(struct smc_conn *conn, struct smc_link *link)
 	conn->tx.orderly = false;
 	conn->tx.leave = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
+	/* it is told again over the other link */
 	conn->tx.told_blocked = false;
+	smc_tx_window_locked(conn);
 }
 
 /* What the link before may have lost of what we said. */

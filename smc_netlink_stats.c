@@ -6,6 +6,8 @@
 #include <net/net_namespace.h>
 #include <smc/core.h>
 #include <smc/netlink_priv.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/proto/llc_msg.h>
 #include <smc/stats.h>
 
 /* All tables of numbers have this as number of their padding. */
@@ -123,6 +125,49 @@ static int put_tech(struct sk_buff *skb, struct net *net, int attr)
 	return 0;
 }
 
+static int put_msgs(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_msgs way,
+		    u8 types)
+{
+	u64 value[SMC_STATS_TYPES];
+	int i;
+
+	for (i = 0; i < types; i++)
+		value[i] = smc_stats_msg_get(net, way, i + 1);
+	return put_table(skb, attr, value, types);
+}
+
+static int put_times(struct sk_buff *skb, struct net *net, int attr, bool server)
+{
+	u64 value[SMC_STATS_TIMES];
+	int i;
+
+	for (i = 0; i < SMC_STATS_TIMES; i++)
+		value[i] = smc_stats_handshake_get(net, server, i);
+	return put_table(skb, attr, value, SMC_STATS_TIMES);
+}
+
+static int put_own(struct sk_buff *skb, struct net *net)
+{
+	u64 now[SMC_MEMS], peak[SMC_MEMS];
+	int i;
+
+	for (i = 0; i < SMC_MEMS; i++) {
+		now[i] = smc_stats_mem_now(net, i);
+		peak[i] = smc_stats_mem_peak(net, i);
+	}
+	/* their attributes stand in the order of these */
+	for (i = 0; i < SMC_MSGS; i++)
+		if (put_msgs(skb, net, SMC_NETLINK_STATS_OWN_CLC_TX + i, i,
+			     i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_DELETE_RKEY))
+			return -EMSGSIZE;
+	if (put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_CLNT, false) ||
+	    put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_SRV, true) ||
+	    put_table(skb, SMC_NETLINK_STATS_OWN_MEM_NOW, now, SMC_MEMS) ||
+	    put_table(skb, SMC_NETLINK_STATS_OWN_MEM_PEAK, peak, SMC_MEMS))
+		return -EMSGSIZE;
+	return 0;
+}
+
 /**
  * smc_netlink_dump_stats() - SMC_NETLINK_GET_STATS
  * @skb: answer
@@ -149,7 +194,8 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	nest = nla_nest_start(skb, SMC_GEN_STATS);
 	if (!nest || put_tech(skb, NULL, SMC_NLA_STATS_SMCD_TECH) ||
 	    put_tech(skb, net, SMC_NLA_STATS_SMCR_TECH) ||
-	    put_numbers(skb, SMC_NLA_STATS_CLNT_HS_ERR_CNT, errors, ARRAY_SIZE(errors))) {
+	    put_numbers(skb, SMC_NLA_STATS_CLNT_HS_ERR_CNT, errors, ARRAY_SIZE(errors)) ||
+	    put_own(skb, net)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}

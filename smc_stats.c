@@ -4,11 +4,13 @@
  * fallback reasons under a leaf spinlock (fallbacks are rare).
  */
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
+#include <linux/time64.h>
 #include <linux/u64_stats_sync.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -22,6 +24,8 @@
 struct stats_cpu {
 	u64_stats_t value[SMC_STAT_MAX];
 	u64_stats_t sizes[SMC_HISTS][SMC_STATS_SIZES];
+	u64_stats_t msgs[SMC_MSGS][SMC_STATS_TYPES];
+	u64_stats_t times[2][SMC_STATS_TIMES];
 	struct u64_stats_sync sync;
 };
 
@@ -31,13 +35,25 @@ struct fback {
 };
 
 /**
+ * struct stats_mem - memory of one kind; changes with connections and regions only
+ * @now: bytes
+ * @peak: the most there were
+ */
+struct stats_mem {
+	atomic64_t now;
+	atomic64_t peak;
+};
+
+/**
  * struct stats_net - statistics of one namespace
  * @cpu: counters
+ * @mem: memory by kind
  * @lock: guards @fback; leaf, BH off
  * @fback: [0] client side, [1] server side; a slot with count 0 is free
  */
 struct stats_net {
 	struct stats_cpu __percpu *cpu;
+	struct stats_mem mem[SMC_MEMS];
 	spinlock_t lock;
 	struct fback fback[2][SMC_STATS_FBACK_SLOTS];
 };
@@ -115,6 +131,13 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_CORK]			= "cork",
 	[SMC_STAT_NODELAY]		= "nodelay",
 	[SMC_STAT_ELEM_QUARANTINE]	= "elem_quarantine",
+	[SMC_STAT_HS_RESET]		= "hs_reset",
+	[SMC_STAT_CLNT_HS_USECS]	= "clnt_hs_usecs",
+	[SMC_STAT_SRV_HS_USECS]		= "srv_hs_usecs",
+	[SMC_STAT_WINDOW_USECS]		= "window_usecs",
+	[SMC_STAT_WR_POSTS]		= "wr_posts",
+	[SMC_STAT_WR_DONE]		= "wr_done",
+	[SMC_STAT_WAKEUPS]		= "wakeups",
 	[SMC_STAT_EVENT_LOST]		= "event_lost",
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
@@ -212,6 +235,107 @@ void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i)
 {
 	return sum(net, offsetof(struct stats_cpu, sizes[hist][i]));
+}
+
+/**
+ * smc_stats_msg() - count a message by its type
+ * @net: namespace
+ * @way: which protocol, and which way it goes
+ * @type: its type; others than 1 to SMC_STATS_TYPES are not counted
+ *
+ * Any context.
+ */
+void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type)
+{
+	if (type && type <= SMC_STATS_TYPES)
+		add(net, offsetof(struct stats_cpu, msgs[way][type - 1]), 1);
+}
+
+/**
+ * smc_stats_msg_get() - how many were of a type
+ * @net: namespace
+ * @way: which ones
+ * @type: 1 to SMC_STATS_TYPES
+ *
+ * Return: the number, a snapshot.
+ */
+u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type)
+{
+	return sum(net, offsetof(struct stats_cpu, msgs[way][type - 1]));
+}
+
+/**
+ * smc_stats_handshake() - a handshake ended on SMC
+ * @net: namespace
+ * @server: side
+ * @ns: how long it took
+ *
+ * Any context.
+ */
+void smc_stats_handshake(struct net *net, bool server, u64 ns)
+{
+	u64 us = div_u64(ns, NSEC_PER_USEC);
+	unsigned int i = 0;
+
+	if (us > 64)
+		i = min_t(unsigned int, ilog2(us - 1) - ilog2(64) + 1, SMC_STATS_TIMES - 1);
+	add(net, offsetof(struct stats_cpu, times[server][i]), 1);
+	smc_stats_add(net, server ? SMC_STAT_SRV_HS_USECS : SMC_STAT_CLNT_HS_USECS, us);
+}
+
+/**
+ * smc_stats_handshake_get() - how many took so long
+ * @net: namespace
+ * @server: side
+ * @i: time: up to 64 us << @i; the last one has no limit
+ *
+ * Return: the number, a snapshot.
+ */
+u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i)
+{
+	return sum(net, offsetof(struct stats_cpu, times[server][i]));
+}
+
+/**
+ * smc_stats_mem() - memory comes or goes
+ * @net: namespace
+ * @what: kind
+ * @bytes: how much; below 0: it goes
+ *
+ * Any context.
+ */
+void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes)
+{
+	struct stats_mem *mem = &stats_net(net)->mem[what];
+	s64 now = atomic64_add_return(bytes, &mem->now);
+	s64 peak = atomic64_read(&mem->peak);
+
+	while (now > peak && !atomic64_try_cmpxchg(&mem->peak, &peak, now))
+		;
+}
+
+/**
+ * smc_stats_mem_now() - memory
+ * @net: namespace
+ * @what: kind
+ *
+ * Return: bytes.
+ */
+u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what)
+{
+	return atomic64_read(&stats_net(net)->mem[what].now);
+}
+
+/**
+ * smc_stats_mem_peak() - the most memory there was
+ * @net: namespace
+ * @what: kind
+ *
+ * Return: bytes.
+ */
+u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what)
+{
+	return atomic64_read(&stats_net(net)->mem[what].peak);
 }
 
 /**

@@ -210,6 +210,8 @@ static void stream_notify(void *owner, unsigned int bits)
 		else if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	}
+	if (bits & (SMC_CONN_CHANGED | SMC_CONN_READABLE | SMC_CONN_WRITABLE))
+		smc_stats_inc(sock_net(sk), SMC_STAT_WAKEUPS);
 	/*
 	 * A change has woken every sleeper already: a second wake-up would be a second
 	 * edge of one event. A consumer in the kernel may look at this callback alone.

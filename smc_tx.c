@@ -473,14 +473,31 @@ static void take_writes(struct smc_conn_tx *tx, u32 len)
 	smc_ring_tx_sent(&tx->ring, len);
 }
 
+/**
+ * smc_tx_window_locked() - how long is the peer's window closed
+ * @conn: connection, conn->lock held; the peer was told that it is, or is not, or will be
+ */
+void smc_tx_window_locked(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+
+	if (tx->told_blocked && !tx->blocked_at) {
+		tx->blocked_at = ktime_get_ns();
+		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
+	} else if (!tx->told_blocked && tx->blocked_at) {
+		smc_stats_add(conn->net, SMC_STAT_WINDOW_USECS,
+			      div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC));
+		tx->blocked_at = 0;
+	}
+}
+
 /* data path 3 to 5: one slot, one chain, one post. False: stop pushing. */
 static bool push_one(struct smc_conn *conn, bool more)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
-	struct chain chain;
-	bool blocked = tx->told_blocked;
 	struct smc_wr_slot *slot;
+	struct chain chain;
 	bool signal;
 	u32 len = 0;
 	int n = 0;
@@ -518,8 +535,7 @@ static bool push_one(struct smc_conn *conn, bool more)
 	}
 	smc_meter_out(conn, len);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
-	if (tx->told_blocked && !blocked)
-		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
+	smc_tx_window_locked(conn);
 	if (n) {
 		if (tx->resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
@@ -553,6 +569,7 @@ static void ask_to_leave(struct smc_conn *conn)
 	}
 	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	smc_tx_window_locked(conn);
 	tx->heard = false;
 	tx->leave = SMC_LEAVE_WAIT;
 }

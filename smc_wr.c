@@ -26,6 +26,7 @@
 #include <smc/fault.h>
 #include <smc/policy.h>
 #include <smc/proto/link_pick.h>
+#include <smc/stats.h>
 #include <smc/wr.h>
 
 /*
@@ -221,6 +222,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct smc_wr_slot *slot = container_of(wc->wr_cqe, struct smc_wr_slot, cqe);
 	enum ib_wc_status status = smc_fault_rc(WC_SEND, IB_WC_RETRY_EXC_ERR, wc->status);
 
+	smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
 	if (status != IB_WC_SUCCESS)
 		break_qp(slot->qp, status);
 	retire(slot->qp, slot, status);
@@ -429,6 +431,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		started = 0;
 		rc = 0;
 	}
+	smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
 	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
 	slot->posted = true;
 	slot->signaled = signal;
@@ -854,6 +857,7 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 	qp->events = events;
 	qp->ctx = ctx;
 	mutex_init(&qp->qp_mutex);
+	qp->net = net;
 	spin_lock_init(&qp->sq_lock);
 	INIT_LIST_HEAD(&qp->free);
 	INIT_LIST_HEAD(&qp->free_ctl);

@@ -350,6 +350,7 @@ static bool orders(void)
 #define NLA_LGR_R_SNDBUF_ALLOC		12
 #define NLA_LGR_R_RMB_ALLOC		13
 #define NLA_STATS_T_RX_RMB_USAGE	20
+#define NLA_STATS_T_TX_RMB_USAGE	21
 
 #define LINK_ACTIVE		3
 
@@ -433,6 +434,20 @@ static void take_device(const void *attrs, size_t len, void *arg)
 	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_LNK_CNT, 4) >= 2);
 }
 
+/* Tables of our own in SMC_GEN_STATS, with u64 from 1 on */
+#define OWN_CLC_TX	128
+#define OWN_CLC_RX	129
+#define OWN_LLC_TX	130
+#define OWN_LLC_RX	131
+#define OWN_HS_CLNT	132
+#define OWN_HS_SRV	133
+#define OWN_MEM_NOW	134
+#define OWN_MEM_PEAK	135
+#define CLC_TYPES	4
+#define LLC_TYPES	9
+#define HS_TIMES	16
+#define MEMS		4	/* send rings; RMBEs: in use, pooled, quarantined */
+
 /**
  * struct stats - what the case looks at
  * @sent: bytes
@@ -442,9 +457,16 @@ static void take_device(const void *attrs, size_t len, void *arg)
  * @conns: client and server handshakes of version 2
  * @sizes: RMBEs of new connections
  * @memory: bytes of RMBs
+ * @send_memory: bytes of send rings
+ * @clc: messages by type, sent and received
+ * @llc: sum, likewise
+ * @times: handshakes, of clients and servers
+ * @now: memory by kind
+ * @peak: likewise, at most
  */
 struct stats {
-	u64 sent, received, calls, big, conns, sizes, memory;
+	u64 clc[2][CLC_TYPES], llc[2], times[2], now[MEMS], peak[MEMS];
+	u64 sent, received, calls, big, conns, sizes, memory, send_memory;
 };
 
 static u64 sum_of(const void *attrs, size_t len, u16 table)
@@ -458,6 +480,44 @@ static u64 sum_of(const void *attrs, size_t len, u16 table)
 	return attrs ? sum : ~0ULL;
 }
 
+static bool take_table(const void *attrs, size_t len, u16 table, int n, u64 *values)
+{
+	int i;
+
+	attrs = tl_genl_attr(attrs, len, table, &len);
+	for (i = 0; attrs && i < n; i++)
+		values[i] = number(attrs, len, i + 1, 8);
+	return HOLDS(attrs) && HOLDS(values[n - 1] != ~0ULL) &&
+	       HOLDS(!tl_genl_attr(attrs, len, n + 1, NULL));
+}
+
+static u64 total(const u64 *values, int n)
+{
+	u64 sum = 0;
+
+	while (n--)
+		sum += values[n];
+	return sum;
+}
+
+static bool take_own(const void *attrs, size_t len, struct stats *s)
+{
+	u64 llc[LLC_TYPES], times[HS_TIMES];
+	bool ok = take_table(attrs, len, OWN_CLC_TX, CLC_TYPES, s->clc[0]) &
+		  take_table(attrs, len, OWN_CLC_RX, CLC_TYPES, s->clc[1]) &
+		  take_table(attrs, len, OWN_MEM_NOW, MEMS, s->now) &
+		  take_table(attrs, len, OWN_MEM_PEAK, MEMS, s->peak);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ok &= take_table(attrs, len, OWN_LLC_TX + i, LLC_TYPES, llc);
+		s->llc[i] = total(llc, LLC_TYPES);
+		ok &= take_table(attrs, len, OWN_HS_CLNT + i, HS_TIMES, times);
+		s->times[i] = total(times, HS_TIMES);
+	}
+	return ok;
+}
+
 static void take_stats(const void *attrs, size_t len, void *arg)
 {
 	struct stats *s = arg;
@@ -466,7 +526,8 @@ static void take_stats(const void *attrs, size_t len, void *arg)
 
 	attrs = tl_genl_attr(attrs, len, SMC_GEN_STATS, &len);
 	if (!HOLDS(attrs && tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCD_TECH, NULL)) ||
-	    !HOLDS(number(attrs, len, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 8) == 0))
+	    !HOLDS(number(attrs, len, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 8) == 0) ||
+	    !take_own(attrs, len, s))
 		return;
 	attrs = tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCR_TECH, &len);
 	tx = tl_genl_attr(attrs, len, SMC_NLA_STATS_T_TXPLOAD_SIZE, &tx_len);
@@ -480,6 +541,75 @@ static void take_stats(const void *attrs, size_t len, void *arg)
 		   number(attrs, len, SMC_NLA_STATS_T_SRV_V2_SUCC, 8);
 	s->sizes = sum_of(attrs, len, SMC_NLA_STATS_T_RX_RMB_SIZE);
 	s->memory = number(attrs, len, NLA_STATS_T_RX_RMB_USAGE, 4);
+	s->send_memory = number(attrs, len, NLA_STATS_T_TX_RMB_USAGE, 4);
+}
+
+/* What /proc/net/smc_stat says */
+static u64 counter(const char *want)
+{
+	FILE *f = fopen("/proc/net/smc_stat", "re");
+	unsigned long long value, found = ~0ULL;
+	char name[64];
+
+	while (f && fscanf(f, "%63s %llu", name, &value) == 2)
+		if (!strcmp(name, want))
+			found = value;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Links look after themselves meanwhile. */
+static bool llc_sums(void)
+{
+	u64 sent = counter("tx_llc"), received = counter("rx_llc");
+	struct stats now = { 0 };
+
+	return HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &now) == 1) &&
+	       HOLDS(sent <= now.llc[0] && now.llc[0] <= counter("tx_llc")) &&
+	       HOLDS(received <= now.llc[1] + counter("rx_llc_bad")) &&
+	       HOLDS(now.llc[1] + counter("rx_llc_bad") <= counter("rx_llc"));
+}
+
+/* The connections of other cases have gone. */
+static bool settled(struct stats *s)
+{
+	int tries = 100;
+
+	do {
+		*s = (struct stats){ 0 };
+		if (dump(SMC_NETLINK_GET_STATS, take_stats, s) != 1)
+			return false;
+		usleep(50000);
+	} while (s->now[1] && --tries);
+	return !s->now[1];
+}
+
+/* One handshake with itself; the groups are from before or not. */
+static bool own_stats(const struct stats *before, const struct stats *after)
+{
+	bool ok = true;
+	int way, type;
+
+	for (way = 0; way < 2; way++) {
+		for (type = 0; type < CLC_TYPES; type++)
+			ok &= HOLDS(after->clc[way][type] - before->clc[way][type] ==
+				    (type < CLC_TYPES - 1));
+		ok &= HOLDS(after->times[way] - before->times[way] == 1);
+	}
+	ok &= HOLDS(after->llc[0] > 0 && after->llc[1] > 0) & llc_sums() &
+	      HOLDS(after->times[0] == counter("clnt_smc")) &
+	      HOLDS(after->times[1] == counter("srv_smc"));
+	/* an RMBE on either side; the parts of RMBs are all there is */
+	ok &= HOLDS(after->now[1] - before->now[1] == 2 * 65536) &
+	      HOLDS(total(after->now + 1, MEMS - 1) == after->memory) &
+	      HOLDS(after->now[0] == after->send_memory) & HOLDS(after->now[3] == 0);
+	for (type = 0; type < MEMS; type++)
+		ok &= HOLDS(after->peak[type] >= after->now[type]) &
+		      HOLDS(after->peak[type] >= before->peak[type]);
+	return ok & HOLDS(counter("wr_posts") >= counter("wr_done")) &
+	       HOLDS(counter("wr_done") > 0) & HOLDS(counter("wakeups") > 0) &
+	       HOLDS(counter("hs_reset") == 0);
 }
 
 /* One connection with itself, three messages: every number moves by what was done. */
@@ -495,7 +625,7 @@ static bool stats(void)
 
 	if (!HOLDS(!tl_addr_parse(&at, smc, own_address, 0)))
 		return false;
-	ok = HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &before) == 1);
+	ok = HOLDS(settled(&before));
 	listener = tl_listen(smc, &at, 4);
 	fd = listener < 0 ? -1 : tl_connect(smc, NULL, &at);
 	child = fd < 0 ? -1 : accept(listener, NULL, NULL);
@@ -508,7 +638,7 @@ static bool stats(void)
 	      HOLDS(after.received - before.received == 18193) &
 	      HOLDS(after.calls - before.calls == 2) & HOLDS(after.big - before.big == 1) &
 	      HOLDS(after.conns - before.conns == 2) & HOLDS(after.sizes - before.sizes == 2) &
-	      HOLDS(after.memory >= 65536);
+	      HOLDS(after.memory >= 65536) & own_stats(&before, &after);
 	if (child >= 0)
 		close(child);
 	if (fd >= 0)

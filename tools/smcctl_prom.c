@@ -34,6 +34,11 @@ static const struct {
 	{ "tx_full", "smc_transmit_buffer_full_total",
 	  "Send calls that found the send ring full." },
 	{ "mr_reg", "smc_memory_registrations_total", "Memory registrations." },
+	{ "hs_reset", "smc_handshakes_reset_total",
+	  "Handshakes that ended with the connection reset." },
+	{ "wr_posts", "smc_posts_total", "Chains of RDMA requests posted for messages." },
+	{ "wr_done", "smc_completions_total", "Completions of them; one may tell of several." },
+	{ "wakeups", "smc_wakeups_total", "Times that readers or writers of a socket were told." },
 	{ "elem_quarantine", "smc_elements_quarantined_total",
 	  "Buffer elements kept out of use because the peer did not confirm the close." },
 };
@@ -159,6 +164,90 @@ static void put_buffers(FILE *out, struct json_object *stats)
 		(unsigned long long)number(smcr, "tx_buffer_bytes"));
 }
 
+static void put_memory(FILE *out, struct json_object *memory, const char *metric)
+{
+	static const char * const kinds[] = { "send", "rmb_used", "rmb_pooled", "rmb_quarantined" };
+	char key[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		snprintf(key, sizeof(key), "%s_bytes", kinds[i]);
+		fprintf(out, "%s{kind=\"%s\"} %llu\n", metric, kinds[i],
+			(unsigned long long)number(memory, key));
+	}
+}
+
+/* A sample for each member of the tables that the module of this project has */
+static void put_table(FILE *out, struct json_object *table, const char *metric,
+		      const char *first, const char *second)
+{
+	if (!table)
+		return;
+	json_object_object_foreach(table, key, val) {
+		fprintf(out, "%s{%s", metric, first);
+		put_label(out, second, key);
+		fprintf(out, "} %llu\n", (unsigned long long)json_object_get_uint64(val));
+	}
+}
+
+static void put_messages(FILE *out, struct json_object *stats)
+{
+	if (!member(stats, "clc_sent"))
+		return;
+	head(out, "smc_clc_messages_total", "counter", "Messages of handshakes, by type.");
+	put_table(out, member(stats, "clc_sent"), "smc_clc_messages_total",
+		  "direction=\"sent\",", "type");
+	put_table(out, member(stats, "clc_received"), "smc_clc_messages_total",
+		  "direction=\"received\",", "type");
+	head(out, "smc_llc_messages_total", "counter", "Messages about links and RMBs, by type.");
+	put_table(out, member(stats, "llc_sent"), "smc_llc_messages_total",
+		  "direction=\"sent\",", "type");
+	put_table(out, member(stats, "llc_received"), "smc_llc_messages_total",
+		  "direction=\"received\",", "type");
+}
+
+/* Times are microseconds in the names of the members, with those below as well here. */
+static void put_times(FILE *out, struct json_object *stats, const char *role)
+{
+	static const char metric[] = "smc_handshake_seconds";
+	struct json_object *counters = member(stats, "counters"), *times;
+	unsigned long long sum = 0, usecs;
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s_handshake_times", role);
+	times = member(stats, key);
+	if (!times)
+		return;
+	json_object_object_foreach(times, name, val) {
+		sum += json_object_get_uint64(val);
+		if (sscanf(name, "up_to_%llu_us", &usecs) == 1)
+			fprintf(out, "%s_bucket{role=\"%s\",le=\"%llu.%06llu\"} %llu\n", metric,
+				role, usecs / 1000000, usecs % 1000000, sum);
+	}
+	usecs = number(counters, *role == 'c' ? "clnt_hs_usecs" : "srv_hs_usecs");
+	fprintf(out, "%s_bucket{role=\"%s\",le=\"+Inf\"} %llu\n", metric, role, sum);
+	fprintf(out, "%s_sum{role=\"%s\"} %llu.%06llu\n", metric, role, usecs / 1000000,
+		usecs % 1000000);
+	fprintf(out, "%s_count{role=\"%s\"} %llu\n", metric, role, sum);
+}
+
+static void put_own_tables(FILE *out, struct json_object *stats)
+{
+	put_messages(out, stats);
+	if (member(stats, "client_handshake_times")) {
+		head(out, "smc_handshake_seconds", "histogram",
+		     "Time that handshakes took which ended on SMC.");
+		put_times(out, stats, "client");
+		put_times(out, stats, "server");
+	}
+	if (member(stats, "memory")) {
+		head(out, "smc_memory_bytes", "gauge", "Memory of buffers in this namespace.");
+		put_memory(out, member(stats, "memory"), "smc_memory_bytes");
+		head(out, "smc_memory_peak_bytes", "gauge", "The most there was of it.");
+		put_memory(out, member(stats, "memory_peak"), "smc_memory_peak_bytes");
+	}
+}
+
 static void put_stats(FILE *out, struct json_object *stats)
 {
 	static const char errors[] = "smc_handshake_errors_total";
@@ -176,6 +265,7 @@ static void put_stats(FILE *out, struct json_object *stats)
 		    "tx_requests");
 	put_buffers(out, stats);
 	put_own(out, stats);
+	put_own_tables(out, stats);
 }
 
 /* How many elements of @list have the values of the keys @a and @b that element @i has */

@@ -8,6 +8,7 @@
 #include <linux/smc.h>
 #include <stdio.h>
 #include <string.h>
+#include <uapi/linux/smc_own.h>
 
 #define COUNTERS "/proc/net/smc_stat"
 
@@ -54,6 +55,51 @@ static const struct counter size_counters[] = {
 	{ SMC_NLA_STATS_PLOAD_512K, "up_to_512k" },
 	{ SMC_NLA_STATS_PLOAD_1024K, "up_to_1m" },
 	{ SMC_NLA_STATS_PLOAD_G_1024K, "above_1m" },
+};
+
+static const struct counter clc_counters[] = {
+	{ 1, "proposal" }, { 2, "accept" }, { 3, "confirm" }, { 4, "decline" },
+};
+
+static const struct counter llc_counters[] = {
+	{ 1, "confirm_link" }, { 2, "add_link" }, { 3, "add_link_continuation" },
+	{ 4, "delete_link" }, { 5, "request_add_link" }, { 6, "confirm_rkey" },
+	{ 7, "test_link" }, { 8, "confirm_rkey_continuation" }, { 9, "delete_rkey" },
+};
+
+/* The rest, which took longer, is the last one. */
+static const struct counter time_counters[] = {
+	{ 1, "up_to_64_us" }, { 2, "up_to_128_us" }, { 3, "up_to_256_us" },
+	{ 4, "up_to_512_us" }, { 5, "up_to_1024_us" }, { 6, "up_to_2048_us" },
+	{ 7, "up_to_4096_us" }, { 8, "up_to_8192_us" }, { 9, "up_to_16384_us" },
+	{ 10, "up_to_32768_us" }, { 11, "up_to_65536_us" }, { 12, "up_to_131072_us" },
+	{ 13, "up_to_262144_us" }, { 14, "up_to_524288_us" }, { 15, "up_to_1048576_us" },
+	{ 16, "above_1048576_us" },
+};
+
+static const struct counter memory_counters[] = {
+	{ 1, "send_bytes" }, { 2, "rmb_used_bytes" }, { 3, "rmb_pooled_bytes" },
+	{ 4, "rmb_quarantined_bytes" },
+};
+
+/* Tables of our own module, which another one does not have */
+static const struct {
+	int attr;
+	const char *key;
+	const struct counter *counters;
+	unsigned int num;
+} own_tables[] = {
+	{ SMC_NETLINK_STATS_OWN_CLC_TX, "clc_sent", clc_counters, ARRAY_SIZE(clc_counters) },
+	{ SMC_NETLINK_STATS_OWN_CLC_RX, "clc_received", clc_counters, ARRAY_SIZE(clc_counters) },
+	{ SMC_NETLINK_STATS_OWN_LLC_TX, "llc_sent", llc_counters, ARRAY_SIZE(llc_counters) },
+	{ SMC_NETLINK_STATS_OWN_LLC_RX, "llc_received", llc_counters, ARRAY_SIZE(llc_counters) },
+	{ SMC_NETLINK_STATS_OWN_HS_CLNT, "client_handshake_times", time_counters,
+	  ARRAY_SIZE(time_counters) },
+	{ SMC_NETLINK_STATS_OWN_HS_SRV, "server_handshake_times", time_counters,
+	  ARRAY_SIZE(time_counters) },
+	{ SMC_NETLINK_STATS_OWN_MEM_NOW, "memory", memory_counters, ARRAY_SIZE(memory_counters) },
+	{ SMC_NETLINK_STATS_OWN_MEM_PEAK, "memory_peak", memory_counters,
+	  ARRAY_SIZE(memory_counters) },
 };
 
 static void copy_counters(struct json_object *obj, const struct nlattr **tb,
@@ -107,14 +153,18 @@ static void add_tech(struct json_object *stats, const char *key, const struct nl
 
 static int on_stats(const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_STATS_MAX + 1];
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NETLINK_STATS_OWN_MAX + 1];
+	size_t i;
 
 	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
-	ctl_parse_nest(top[SMC_GEN_STATS], tb, SMC_NLA_STATS_MAX);
+	ctl_parse_nest(top[SMC_GEN_STATS], tb, SMC_NETLINK_STATS_OWN_MAX);
 	ctl_copy_uint(data, "client_handshake_errors", tb[SMC_NLA_STATS_CLNT_HS_ERR_CNT]);
 	ctl_copy_uint(data, "server_handshake_errors", tb[SMC_NLA_STATS_SRV_HS_ERR_CNT]);
 	add_tech(data, "smcr", tb[SMC_NLA_STATS_SMCR_TECH]);
 	add_tech(data, "smcd", tb[SMC_NLA_STATS_SMCD_TECH]);
+	for (i = 0; i < ARRAY_SIZE(own_tables); i++)
+		add_nest(data, own_tables[i].key, tb[own_tables[i].attr], own_tables[i].num,
+			 own_tables[i].counters, own_tables[i].num);
 	return MNL_CB_OK;
 }
 

@@ -61,7 +61,7 @@ golden()
 	ctl "$1" prometheus | sed 's/smcctl="[^"]*"/smcctl="VERSION"/' |
 		diff "test/golden/$2" - && echo same
 }
-printf 'conn_move 5\nlink_fail 18446744073709551615\nunknown 1\n' >"$FAKE_PROC/smc_stat"
+printf 'conn_move 5\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\nunknown 1\n' >"$FAKE_PROC/smc_stat"
 expect 'prometheus' same golden normal prometheus.prom
 # Each family of samples has its HELP and TYPE right before it, once, and values are numbers.
 faults()
@@ -70,12 +70,22 @@ faults()
 		/^# HELP / { if (seen[$3]++) print "twice: " $3; help = $3; next }
 		/^# TYPE / {
 			if ($3 != help) print "TYPE of another: " $0
-			if ($4 != "counter" && $4 != "gauge") print "type: " $0
+			if ($4 !~ /^(counter|gauge|histogram)$/) print "type: " $0
 			if (($4 == "counter") != ($3 ~ /_total$/)) print "name: " $3
-			family = $3; next
+			family = $3; type = $4; below = 0; next
 		}
 		{
 			name = $0; sub(/[{ ].*/, "", name)
+			if (type == "histogram" && name == family "_bucket") {
+				if ($0 ~ /le="0.000064"/) below = 0
+				if ($NF < below) print "less than below: " $0
+				below = $NF
+			}
+			if (type == "histogram") {
+				if ($0 ~ /_count/ && $NF != below) print "not all: " $0
+				sub(/_(bucket|sum|count)$/, "", name)
+				if ($0 ~ /_sum/) sub(/\.[0-9][0-9]*$/, "")
+			}
 			if (name != family || name !~ /^smc_[a-z_]+$/) print "sample: " $0
 			if ($NF !~ /^[0-9]+$/) print "value: " $0
 			labels = $0; sub(/ [0-9]+$/, "", labels)

@@ -95,6 +95,13 @@ expect 'stats as JSON: connections' '310' field normal server_v2_connections sta
 expect 'stats as JSON: attribute of newer kernels' '65536' field normal rx_buffer_bytes stats
 expect 'stats as JSON: inner tables' '107' field normal downgraded stats
 expect 'stats as JSON: sizes' '209' field normal above_1m stats
+expect 'stats as JSON: messages by type' '1280001
+1290001' field normal proposal stats
+expect 'stats as JSON: times of handshakes' '1320016
+1330016' field normal above_1048576_us stats
+expect 'stats as JSON: memory now and at most' '1340004
+1350004' field normal rmb_quarantined_bytes stats
+expect 'stats as JSON: no tables of our own elsewhere' '' field old proposal stats
 expect 'stats: handshake errors' '5' field normal client_handshake_errors stats
 expect 'stats: reasons of fallbacks' '"0x03030000"
 "0x12345678"' field normal reason stats

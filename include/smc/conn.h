@@ -67,6 +67,7 @@ enum smc_leave {
  * @inflight: requests with data or new flags, posted and not retired
  * @waiting: refused a slot; smc_tx_retry() pushes again
  * @told_blocked: the last CDC carried B
+ * @blocked_at: ns since boot when the first one of these did; 0: none
  * @cons_due: a consumer update must be sent (kept over a missing slot)
  * @stopped: the group is gone: nothing is posted any more, ever
  * @state_due: SMC_CDC_S_* to be sent (kept over a missing slot)
@@ -102,6 +103,7 @@ struct smc_conn_tx {
 	u32 inflight;
 	bool waiting;
 	bool told_blocked;
+	u64 blocked_at;
 	bool cons_due;
 	bool stopped;
 	u8 state_due;

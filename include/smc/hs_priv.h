@@ -36,6 +36,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * struct smc_hs_ctx - one running handshake
  * @hs: the handshake
  * @net: namespace
+ * @began: ns; client: the Proposal goes, server: it has come
  * @sk: the carrier's sock
  * @rx: CLC message being received
  * @head: header of the last complete one
@@ -72,6 +73,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
 struct smc_hs_ctx {
 	struct smc_hs *hs;
 	struct net *net;
+	u64 began;
 	struct sock *sk;
 	struct smc_clc_rx rx;
 	struct smc_clc_head head;

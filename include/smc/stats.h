@@ -79,6 +79,13 @@ enum smc_stat {
 	SMC_STAT_CORK,			/* TCP_CORK set or cleared */
 	SMC_STAT_NODELAY,		/* TCP_NODELAY set or cleared */
 	SMC_STAT_ELEM_QUARANTINE,
+	SMC_STAT_HS_RESET,		/* handshakes that the peer's reset or FIN ended */
+	SMC_STAT_CLNT_HS_USECS,		/* microseconds of those that ended on SMC */
+	SMC_STAT_SRV_HS_USECS,
+	SMC_STAT_WINDOW_USECS,		/* microseconds of closed windows that opened again */
+	SMC_STAT_WR_POSTS,		/* chains of requests posted for messages */
+	SMC_STAT_WR_DONE,		/* completions of them, one for several of them */
+	SMC_STAT_WAKEUPS,		/* times that readers or writers of a socket were told */
 	SMC_STAT_EVENT_LOST,		/* netlink events for which there was no memory */
 	SMC_STAT_RMB_BYTES,		/* memory of RMBs */
 	SMC_STAT_RMB_FREED,		/* of this: freed */
@@ -110,6 +117,40 @@ enum smc_stats_hist {
 
 void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes);
 u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i);
+
+/* Messages by type, 1 to SMC_STATS_TYPES; that of LLC is without the bit of version 2. */
+enum smc_stats_msgs {
+	SMC_MSGS_CLC_TX,
+	SMC_MSGS_CLC_RX,
+	SMC_MSGS_LLC_TX,
+	SMC_MSGS_LLC_RX,
+	SMC_MSGS
+};
+
+#define SMC_STATS_TYPES		9
+
+void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type);
+u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type);
+
+/* Handshakes that ended on SMC by the time they took: up to 64 us, 128 us, ... 1 s, and more. */
+#define SMC_STATS_TIMES		16
+
+void smc_stats_handshake(struct net *net, bool server, u64 ns);
+u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i);
+
+/* Memory of a namespace, each as it is now and as it was at most. */
+enum smc_stats_mem {
+	SMC_MEM_SND,			/* send rings, in use and pooled */
+	SMC_MEM_RMB_USED,		/* RMBEs of connections */
+	SMC_MEM_RMB_POOLED,		/* RMBEs for others */
+	SMC_MEM_RMB_QUARANTINE,		/* RMBEs that a peer may still write into */
+	SMC_MEMS
+};
+
+void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes);
+u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what);
+u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what);
+
 const char *smc_stats_name(enum smc_stat stat);
 
 #define SMC_STATS_FBACK_SLOTS	36

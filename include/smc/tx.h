@@ -36,6 +36,8 @@ size_t smc_tx_unsent(const struct smc_conn *conn);
 void smc_tx_push(struct smc_conn *conn, bool more);
 /* conn->lock held by the caller. */
 void smc_tx_probe_locked(struct smc_conn *conn);
+/* conn->tx.told_blocked may have changed. */
+void smc_tx_window_locked(struct smc_conn *conn);
 void smc_tx_push_locked(struct smc_conn *conn, bool more);
 /* Sends a CDC with the current consumer cursor (reader side); conn->lock held. */
 void smc_tx_consumer_update_locked(struct smc_conn *conn);

@@ -121,6 +121,7 @@ struct smc_wr_marker {
 /**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
+ * @net: namespace of the group, which ends before that
  * @pd: protection domain, the queue pair's own; NULL after smc_wr_qp_destroy()
  * @qpn: our queue pair number
  * @max_inline: bytes a request may carry inline
@@ -166,6 +167,7 @@ struct smc_wr_marker {
  */
 struct smc_qp {
 	struct smc_ib_device *dev;
+	struct net *net;
 	struct ib_pd *pd;
 	u32 qpn;
 	u32 max_inline;

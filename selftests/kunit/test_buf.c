@@ -10,6 +10,7 @@
 #include <linux/vmalloc.h>
 #include <smc/buf.h>
 #include <smc/policy.h>
+#include <smc/stats.h>
 #include <smc/wr.h>
 
 #include "fake_ib.h"
@@ -85,6 +86,9 @@ static void buf_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.bytes[i], 0);
 	}
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
+	/* and in the statistics; nobody else has any */
+	for (i = 0; i < SMC_MEMS; i++)
+		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, i), 0);
 	smc_policy_net(&init_net)->rmb_max = 0;
 	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_policy_net(&init_net)->rmb_bytes), 0);
 	fake_ib_destroy(test, t->fake);
@@ -360,6 +364,8 @@ static void buf_quarantine(struct kunit *test)
 		smc_buf_give(&t->pool, &elem, true);
 		KUNIT_EXPECT_NULL(test, elem.region);
 		KUNIT_EXPECT_EQ(test, t->pool.quarantined, (i + 1) * (u64)SZ_64K);
+		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, SMC_MEM_RMB_QUARANTINE),
+				(i + 1) * (u64)SZ_64K);
 		/* nobody writes there: a late WRITE of the peer would be lost among ours */
 		KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x55, SZ_64K));
 	}

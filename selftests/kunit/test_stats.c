@@ -4,6 +4,7 @@
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <net/net_namespace.h>
 #include <smc/stats.h>
 
@@ -129,6 +130,70 @@ static void stats_sizes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0), beside);
 }
 
+/* By type, and nothing else: types from the wire may be any. */
+static void stats_msgs(struct kunit *test)
+{
+	u64 before[SMC_MSGS][SMC_STATS_TYPES];
+	int way, type;
+
+	for (way = 0; way < SMC_MSGS; way++)
+		for (type = 1; type <= SMC_STATS_TYPES; type++)
+			before[way][type - 1] = smc_stats_msg_get(&init_net, way, type);
+	for (way = 0; way < SMC_MSGS; way++) {
+		smc_stats_msg(&init_net, way, 0);
+		smc_stats_msg(&init_net, way, SMC_STATS_TYPES + 1);
+		smc_stats_msg(&init_net, way, 255);
+		smc_stats_msg(&init_net, way, way + 1);
+		smc_stats_msg(&init_net, way, SMC_STATS_TYPES);
+	}
+	for (way = 0; way < SMC_MSGS; way++)
+		for (type = 1; type <= SMC_STATS_TYPES; type++)
+			KUNIT_EXPECT_EQ(test, smc_stats_msg_get(&init_net, way, type) -
+					before[way][type - 1],
+					(type == way + 1) + (type == SMC_STATS_TYPES));
+}
+
+/* Each class ends with its own power of two, in microseconds; the sum is to the microsecond. */
+static void stats_handshakes(struct kunit *test)
+{
+	u64 sum = smc_stats_get(&init_net, SMC_STAT_SRV_HS_USECS), want = 0;
+	u64 before[SMC_STATS_TIMES], beside = smc_stats_handshake_get(&init_net, false, 0);
+	int i;
+
+	for (i = 0; i < SMC_STATS_TIMES; i++)
+		before[i] = smc_stats_handshake_get(&init_net, true, i);
+	smc_stats_handshake(&init_net, true, 999);
+	smc_stats_handshake(&init_net, true, 1000);
+	for (i = 0; i < SMC_STATS_TIMES - 1; i++) {
+		smc_stats_handshake(&init_net, true, (64000ULL << i) + 999);
+		smc_stats_handshake(&init_net, true, (64000ULL << i) + 1000);
+		want += (128ULL << i) + 1;
+	}
+	smc_stats_handshake(&init_net, true, 3600ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, true, 0) - before[0], 3);
+	for (i = 1; i < SMC_STATS_TIMES; i++)
+		KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, true, i) - before[i], 2);
+	KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, false, 0), beside);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_SRV_HS_USECS) - sum,
+			want + 1 + 3600ULL * USEC_PER_SEC);
+}
+
+static void stats_memory(struct kunit *test)
+{
+	const enum smc_stats_mem what = SMC_MEM_RMB_QUARANTINE;
+	u64 now = smc_stats_mem_now(&init_net, what), peak;
+
+	smc_stats_mem(&init_net, what, 1LL << 40);
+	peak = smc_stats_mem_peak(&init_net, what);
+	KUNIT_EXPECT_EQ(test, peak, now + (1ULL << 40));
+	smc_stats_mem(&init_net, what, -(1LL << 40));
+	KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, what), now);
+	KUNIT_EXPECT_EQ(test, smc_stats_mem_peak(&init_net, what), peak);
+	smc_stats_mem(&init_net, what, 1LL << 39);
+	smc_stats_mem(&init_net, what, -(1LL << 39));
+	KUNIT_EXPECT_EQ(test, smc_stats_mem_peak(&init_net, what), peak);
+}
+
 static int find_reason(bool server, u32 wanted, u16 *count)
 {
 	u32 reason;
@@ -198,6 +263,9 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(stats_names),
 	KUNIT_CASE(stats_parallel),
 	KUNIT_CASE(stats_sizes),
+	KUNIT_CASE(stats_msgs),
+	KUNIT_CASE(stats_handshakes),
+	KUNIT_CASE(stats_memory),
 	KUNIT_CASE(stats_fallback),
 	KUNIT_CASE(stats_fallback_full),
 	{ }

@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <uapi/linux/smc_own.h>
 
 #define FAMILY_ID 0x22
 #define FIRST_GROUP 33
@@ -275,6 +276,22 @@ static void put_device(void)
 	fake_finish(nlh);
 }
 
+/* Each value is that of the table and its own number: 1280001, 1280002, ... */
+static void put_own_stats(struct nlmsghdr *nlh)
+{
+	static const int sizes[] = { 4, 4, 9, 9, 16, 16, 4, 4 };
+	struct nlattr *nest;
+	size_t t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(sizes); t++) {
+		nest = mnl_attr_nest_start(nlh, SMC_NETLINK_STATS_OWN_CLC_TX + t);
+		for (i = 1; i <= sizes[t]; i++)
+			mnl_attr_put_u64(nlh, i, (SMC_NETLINK_STATS_OWN_CLC_TX + t) * 10000 + i);
+		mnl_attr_nest_end(nlh, nest);
+	}
+}
+
 static void put_stats(void)
 {
 	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_STATS);
@@ -308,6 +325,8 @@ static void put_stats(void)
 	mnl_attr_nest_end(nlh, tech);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
+	if (fake_is("normal"))
+		put_own_stats(nlh);
 	mnl_attr_nest_end(nlh, nest);
 	fake_finish(nlh);
 }

@@ -24,6 +24,20 @@
 #define SMC_NETLINK_LINK_OWN_SENDS		132	/* u32, messages it has room for */
 #define SMC_NETLINK_LINK_OWN_RECVS		133	/* u32, receives it keeps posted */
 
+/*
+ * ... and in SMC_GEN_STATS: tables, each with attributes from 1 on, u64 all of them, PAD of 0 as
+ * in the others there.
+ */
+#define SMC_NETLINK_STATS_OWN_CLC_TX		128	/* messages by type: 1 Proposal ... */
+#define SMC_NETLINK_STATS_OWN_CLC_RX		129
+#define SMC_NETLINK_STATS_OWN_LLC_TX		130	/* 1 CONFIRM LINK ... 9 DELETE RKEY */
+#define SMC_NETLINK_STATS_OWN_LLC_RX		131
+#define SMC_NETLINK_STATS_OWN_HS_CLNT		132	/* handshakes by time: 1 up to 64 us, */
+#define SMC_NETLINK_STATS_OWN_HS_SRV		133	/* 2 to 128 us ... 16 above 1048576 us */
+#define SMC_NETLINK_STATS_OWN_MEM_NOW		134	/* bytes: 1 send rings, 2 RMBEs in use, */
+#define SMC_NETLINK_STATS_OWN_MEM_PEAK		135	/* 3 pooled, 4 quarantined */
+#define SMC_NETLINK_STATS_OWN_MAX		135
+
 /* ---- orders ---- */
 
 /* Commands of our own, numbered beyond those of any in-tree family, and their attributes. */
