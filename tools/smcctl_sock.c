@@ -264,8 +264,12 @@ static void print_verbose(struct json_object *socks)
 		struct json_object *sock = json_object_array_get_idx(socks, i);
 		size_t c;
 
-		for (c = 0; c < ARRAY_SIZE(cols); c++)
-			printf("%s%s", c ? "  " : "", ctl_text_of(sock, cols[c].key));
+		for (c = 0; c < ARRAY_SIZE(cols); c++) {
+			const char *text = ctl_text_of(sock, cols[c].key);
+
+			/* No blanks at the end of a line */
+			printf("%s%s", c && *text ? "  " : "", text);
+		}
 		printf("\n");
 		/* Shown in the line above */
 		for (c = 0; c < ARRAY_SIZE(cols); c++)

@@ -22,6 +22,7 @@
 #define STAT NET "smc_"
 #define SYS "/proc/sys/net/smc/"
 #define IB "/sys/class/infiniband"
+#define MODULE "/sys/module/smc/"
 #define FAMILY_SMC 43
 
 FILE *fake_fopen(const char *path, const char *mode) __asm__("fopen") SMC_EXPORTED;
@@ -44,7 +45,7 @@ static const char *place(const char *path, char *own, size_t size)
 		size_t cut;
 	} places[] = {
 		{ STAT, sizeof(NET) - 1 }, { SYS, sizeof(SYS) - 1 },
-		{ IB, sizeof("/sys/class/") - 1 },
+		{ IB, sizeof("/sys/class/") - 1 }, { MODULE, sizeof("/sys/module/") - 1 },
 	};
 	const char *dir = getenv("FAKE_PROC");
 	size_t i;

@@ -1,0 +1,200 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What smcctl prints, whole, of the host that test/fake_netlink.so and test/fake_host.so play:
+# each object as text and as JSON, byte by byte as in test/golden. "test_golden.sh update" writes
+# these files anew: what git says of them then is what users see change.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+. test/fakes.sh
+export FAKE_CLOCK=y FAKE_FAMILY=y FAKE_CONNECT=0
+golden=test/golden
+update=${1:-}
+# Nothing of the caller's has a say.
+unset FAKE_OWN_SOCK COLUMNS
+export LC_ALL=C
+
+printf '%-32s\n' SMCV2-DEFAULT-UEID A.SECOND >"$FAKE_NL_UEIDS"
+printf 'conn_move 5\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\n' >"$FAKE_PROC/smc_stat"
+# No process has sockets of these numbers.
+printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
+	>"$FAKE_PROC/smc_holders"
+mkdir -p "$FAKE_PROC/smc/holders/smc_diag"
+
+# The same bytes from every json-c; an object per line stays one.
+canonical()
+{
+	case $1 in
+	lines) python3 -m json.tool --json-lines --no-indent ;;
+	*) python3 -m json.tool ;;
+	esac
+}
+
+# compared FILE: the standard input is what it has
+compared()
+{
+	if [ "$update" = update ]; then
+		cat >"$golden/$1"
+	else
+		diff "$golden/$1" -
+	fi && echo same
+}
+
+# printed FORM KIND ARGUMENT...: both streams and the status if it is not 0, JSON in one form
+printed()
+{
+	form=$1
+	shift
+	if [ "$form" = text ]; then
+		ctl "$@" 2>&1
+		set -- $?
+	else
+		kind=$1
+		shift
+		ctl "$kind" -j "$@" >"$tmp/json" 2>&1
+		set -- $?
+		canonical "$form" <"$tmp/json" || cat "$tmp/json"
+	fi
+	[ "$1" = 0 ] || echo "[status $1]"
+}
+
+golden()
+{
+	file=$1
+	shift
+	printed "$@" | compared "$file"
+}
+
+echo "KTAP version 1"
+
+command -v python3 >/dev/null || {
+	echo "Bail out! python3 is missing"
+	exit 1
+}
+
+# file, kind of module, what is asked for
+while read -r file kind words; do
+	case $file in
+	*.txt) form=text ;;
+	watch*.json | monitor*.json) form=lines ;;
+	*) form=json ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	expect "$file: $words" same golden "$file" "$form" "$kind" $words
+done <<END
+info.txt normal info
+info.json normal info
+info-old.json old info
+sock.txt normal sock
+sock-a.txt normal -a sock
+sock-v.txt normal -av sock
+sock.json normal -a sock
+sock-short.json short -a sock
+linkgroup.txt normal linkgroup
+linkgroup.json normal linkgroup
+linkgroup-old.json old linkgroup
+link.txt normal link
+link.json normal link
+device.txt normal device
+device.json normal device
+stats.txt normal stats
+stats.json normal stats
+stats-old.txt old stats
+stats-old.json old stats
+watch.txt growing watch 2 3
+watch.json growing watch 2 3
+monitor.txt normal monitor 7
+monitor.json normal monitor 7
+reason.txt normal reason
+reason.json normal reason
+reason-one.txt normal reason 0x03030000
+reason-one.json normal reason 0x03030000
+check.txt normal check 10.0.0.9
+check.json normal check 10.0.0.9
+check-none.txt normal check 10.1.0.9
+check-none.json normal check 10.1.0.9
+applicability.txt normal applicability
+applicability.json normal applicability
+holders.txt normal holders
+holders.json normal holders
+ueid.txt normal ueid
+ueid.json normal ueid
+pnet.txt normal pnet
+pnet.json normal pnet
+policy.txt normal policy
+policy.json normal policy
+save.txt normal save -
+END
+
+# Orders have little to say; what they say, and their status, in one transcript.
+orders()
+{
+	while read -r words; do
+		echo "\$ smcctl $words"
+		# shellcheck disable=SC2086 # words
+		printed text normal $words
+	done <<END
+ueid add NEW-1
+ueid add NEW-1
+ueid
+ueid del NEW-1
+ueid del NEW-1
+ueid flush
+ueid
+pnet add NET1 netdev eth0 ibdev 0000:01:00.0/2
+pnet add NET2 netdev eth0
+pnet add FULL netdev eth0
+pnet del NET1
+pnet del NET2
+pnet flush
+policy add deny
+policy add deny remote 10.0.0.0/33
+policy add allow number 7 local 10.1.2.0/24 local-port 443
+policy flush
+link add 0x00000100
+link add 7
+link del 0x00000100 2
+link del 0x00000100 0
+linkgroup del 0x00000100
+linkgroup del 0x00000200 now
+linkgroup del 0x00000300
+restore /nonexistent
+foo
+END
+}
+transcript()
+{
+	orders | compared orders.txt
+}
+expect 'orders.txt' same transcript
+
+# An object that comes later has a file here, too: text and, where there is JSON, JSON.
+objects_missing()
+{
+	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
+		case $object in
+		prometheus) [ -e "$golden/prometheus.prom" ] || echo "$object" ;;
+		restore) grep -q '^\$ smcctl restore' "$golden/orders.txt" || echo "$object" ;;
+		save) [ -e "$golden/save.txt" ] || echo "$object" ;;
+		*)
+			for form in txt json; do
+				[ -e "$golden/$object.$form" ] || echo "$object.$form"
+			done
+			;;
+		esac
+	done
+}
+expect 'each object of smcctl has its files' '' objects_missing
+
+# A file that no test reads would say nothing.
+files_unused()
+{
+	for file in "$golden"/*; do
+		grep -q "\<${file##*/}\>" test_*.sh || echo "${file##*/}"
+	done
+}
+expect 'each file is read by a test' '' files_unused
+
+ktap_done
