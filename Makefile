@@ -89,9 +89,10 @@ bench:
 bench-failover:
 	@$(TOP)/scripts/bench-failover.sh
 
-## check-long: 100 random failures of links under 64 transfers, readers that do nothing for minutes
+## check-long: 100 random failures of links, readers that do nothing, and 1000 busy sockets, for minutes
 check-long:
-	@FLAPS=$${FLAPS:-100} STALL_FOR=$${STALL_FOR:-180} $(TOP)/scripts/check-uml.sh plain uml-flaps \
+	@FLAPS=$${FLAPS:-100} STALL_FOR=$${STALL_FOR:-180} STRESS_FOR=$${STRESS_FOR:-600} \
+		$(TOP)/scripts/check-uml.sh plain uml-flaps uml-stress \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \

@@ -291,10 +291,6 @@ else
 		--add "$tests/smc_ends" --timeout 1200
 	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
 		--add "$tests/smc_carrier" --timeout 600
-	# many connections with operations at random; SEED and STRESS_FOR choose
-	run "$p-stress" "${faults[@]}" --script "$cases/stress.sh" --mem 1024 \
-		--add "$tests/smc_stress" --env "STRESS_FOR=${STRESS_FOR:-20}" \
-		${SEED:+--env "SEED=$SEED"} --timeout $((${STRESS_FOR:-20} * 2 + 400))
 	# how groups fill up, are shared and end, with both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
@@ -305,6 +301,13 @@ else
 	run "$p-faults-option" "${faults[@]}" --ours "$top/build/{kver}$ours-fault-own" --virtual-time \
 		--env FAULTS=^OPTION_ --timeout 300
 fi
+
+# many connections by all doors, with operations at random: SEED and STRESS_FOR from outside, "make
+# check-long" for ten minutes
+stress=(--env "STRESS_FOR=${STRESS_FOR:-20}" --env "PATIENCE=$patience"
+	--timeout $((${STRESS_FOR:-20} * 2 + 400)))
+run "$p-stress" "${faults[@]}" --script "$cases/stress.sh" --mem 1024 --add "$tests/smc_stress" \
+	${SEED:+--env "SEED=$SEED"} "${stress[@]}"
 
 # the TCP option of our own, which this kernel would not need
 [ "$flavour" != coverage ] || run "$p-option" --module ours --timeout 300 \

@@ -3,7 +3,8 @@
  * Many connections at once, both ends of each in this program, and operations at random from a
  * seed. Every byte that is received is compared; an end is an error unless somebody made it.
  *
- * CONNS, STRESS_FOR (seconds) and SEED come from the environment.
+ * CONNS, STRESS_FOR (seconds), SEED and PATIENCE (ms, for what must happen) come from the
+ * environment.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,7 +27,6 @@
 #define PORT		4480
 #define CHUNK		(64U << 10)
 #define BATCH		16
-#define PATIENCE_MS	30000
 #define CHILD_RESET	254
 
 /**
@@ -54,11 +54,30 @@ struct conn {
 
 static u8 chunk[CHUNK];
 static struct conn *conns;
-static unsigned int nconns;
-static const struct tl_proto *proto;
-static int listener, epfd;
+static unsigned int nconns, patience;
+static int epfd;
 static u64 state, received[ENDS_NR];
 static unsigned long made, ops, resets;
+
+/**
+ * struct door - a way in, each with a listener of its own
+ * @family: of both ends
+ * @addr: where it listens, in the server's namespace
+ * @listener: descriptor
+ * @made: connections that came by it
+ */
+static struct door {
+	const char *family;
+	const char *addr;
+	int listener;
+	unsigned long made;
+} doors[] = {
+	{ .family = "smc", .addr = ENDS_ADDR },
+	{ .family = "ipproto", .addr = ENDS_ADDR },
+	{ .family = "smc6", .addr = "fd00::1" },
+	{ .family = "ipproto6", .addr = "fd00::1" },
+	{ .family = "ipproto6", .addr = "::ffff:" ENDS_ADDR },
+};
 
 /* Steele and Vigna's splitmix64: the same run for the same seed. */
 static u64 any(u64 below)
@@ -138,14 +157,33 @@ static unsigned int port_of(int fd, bool peer)
 	return tl_addr_port(&a);
 }
 
+static void open_door(struct door *d)
+{
+	const struct tl_proto *proto = tl_proto_find(d->family);
+	struct tl_addr at;
+
+	if (tl_addr_parse(&at, proto, d->addr, PORT + (d - doors)))
+		ends_die(d->addr);
+	ends_enter(ENDS_SERVER);
+	d->listener = tl_listen(proto, &at, 64);
+	ends_enter(ENDS_CLIENT);
+	if (d->listener < 0) {
+		errno = -d->listener;
+		ends_die(d->family);
+	}
+}
+
 /* The client's ends all at once; which of them is accepted when is not said. */
 static void connect_some(struct conn *const *which, unsigned int n)
 {
+	struct door *d = &doors[any(TL_ARRAY_SIZE(doors))];
+	const struct tl_proto *proto = tl_proto_find(d->family);
 	struct tl_diag diag;
 	struct tl_addr to;
 
-	tl_addr_parse(&to, proto, ENDS_ADDR, PORT);
-	prepare(listener);
+	tl_addr_parse(&to, proto, d->addr, PORT + (d - doors));
+	prepare(d->listener);
+	d->made += n;
 	for (unsigned int i = 0; i < n; i++) {
 		int fd = tl_socket(proto, SOCK_NONBLOCK);
 
@@ -160,9 +198,9 @@ static void connect_some(struct conn *const *which, unsigned int n)
 	for (unsigned int i = 0; i < n; i++) {
 		int fd;
 
-		if (!ends_something(listener, POLLIN, PATIENCE_MS))
+		if (!ends_something(d->listener, POLLIN, patience))
 			ends_die("nothing to accept");
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			ends_die("accept");
 		for (unsigned int k = 0; k < n; k++)
@@ -174,7 +212,7 @@ static void connect_some(struct conn *const *which, unsigned int n)
 
 		if (!c->end[ENDS_SERVER].fd)
 			wrong(c, ENDS_SERVER, "was not accepted");
-		if (!ends_something(c->end[ENDS_CLIENT].fd, POLLOUT, PATIENCE_MS) ||
+		if (!ends_something(c->end[ENDS_CLIENT].fd, POLLOUT, patience) ||
 		    ends_error(c->end[ENDS_CLIENT].fd))
 			wrong(c, ENDS_CLIENT, "does not connect");
 		if (tl_diag_get(c->end[ENDS_CLIENT].fd, proto, &diag) ||
@@ -479,7 +517,7 @@ static void step(void)
 static void finish(struct conn *c, int side)
 {
 	while (c->end[side].fd >= 0 && !c->end[side].eof) {
-		if (!ends_something(c->end[side].fd, POLLIN, PATIENCE_MS))
+		if (!ends_something(c->end[side].fd, POLLIN, patience))
 			wrong(c, side, "the end does not come");
 		receive(c, side, MSG_DONTWAIT, true);
 	}
@@ -502,11 +540,11 @@ static void stress(void)
 
 	state = from_env("SEED", time(NULL));
 	nconns = from_env("CONNS", 1000);
+	patience = from_env("PATIENCE", 30000);
 	printf("# seed %llu, %u connections, %lu s\n", (unsigned long long)state, nconns, seconds);
 	sigaction(SIGALRM, &sa, NULL);
 	if (setrlimit(RLIMIT_NOFILE, &files))
 		ends_die("setrlimit");
-	proto = tl_proto_find("smc");
 	conns = calloc(nconns, sizeof(*conns));
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (!conns || epfd < 0)
@@ -514,7 +552,8 @@ static void stress(void)
 	for (unsigned int i = 0; i < nconns; i++)
 		for (int side = 0; side < ENDS_NR; side++)
 			conns[i].end[side].fd = -1;
-	listener = ends_listen(proto, PORT);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(doors); i++)
+		open_door(&doors[i]);
 	for (int i = 0; i < ENDS_NR; i++)
 		before[i] = ends_stat(i, "rx_bytes");
 	aborted = ends_stat(ENDS_CLIENT, "conn_abort");
@@ -537,6 +576,11 @@ static void stress(void)
 		printf("# end %d: %llu bytes, %ld by RDMA\n", i, (unsigned long long)received[i],
 		       rx);
 		ends_check(rx >= 0 && (u64)rx == received[i], "all bytes came by RDMA");
+	}
+	for (size_t i = 0; i < TL_ARRAY_SIZE(doors); i++) {
+		printf("# %lu connections of %s to %s\n", doors[i].made, doors[i].family,
+		       doors[i].addr);
+		ends_check(doors[i].made, "some by each door");
 	}
 	ends_check(received[ENDS_SERVER] && received[ENDS_CLIENT], "there were some");
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # Many connections at once, with operations at random: /t/smc_stress, in one instance of User Mode
-# Linux, two namespaces. SEED (printed), CONNS and STRESS_FOR (seconds) are the program's.
+# Linux, two namespaces. SEED (printed), CONNS, STRESS_FOR (seconds) and PATIENCE are the program's.
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
@@ -12,7 +12,17 @@ export CASES
 
 setup()
 {
-	setup_ends && [ -n "$TWO" ]
+	setup_ends && [ -n "$TWO" ] &&
+		ip -n s addr add fd00::1/64 dev veths nodad &&
+		ip -n c addr add fd00::2/64 dev vethc nodad &&
+		wait_for 10 has_gid s && wait_for 10 has_gid c
+}
+
+# has_gid NAMESPACE: its RNIC has learnt of the IPv6 address
+has_gid()
+{
+	ip netns exec "$1" sh -c \
+		"grep -q '^fd00:0000:' /sys/class/infiniband/rxe$1/ports/1/gids/*"
 }
 
 case_stress()
@@ -22,5 +32,6 @@ case_stress()
 		diag "$line"
 	done
 	unload
+	# shellcheck disable=SC2154 # of on_the_cable
 	[ "$rc" = 0 ] || fail "exit code $rc"
 }
