@@ -19,7 +19,7 @@ const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 static const char doc[] =
 	"Show sockets, link groups, devices, statistics of SMC; set UEIDs, PNET IDs, links.\vObjects:\n"
 	"  info                 version and abilities of the module\n"
-	"  sock                 sockets: state, mode, addresses, why TCP is used\n"
+	"  sock                 sockets: state, mode, addresses, why TCP: show, kill [WHICH]\n"
 	"  linkgroup            link groups: show, del GROUP [now]\n"
 	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
 	"  device               RoCE devices\n"
@@ -148,7 +148,7 @@ static const struct {
 	int (*show)(const struct ctl_opts *opts);
 } objects[] = {
 	{ "info", NULL, ctl_info },
-	{ "sock", NULL, ctl_sock },
+	{ "sock", ctl_sock, NULL },
 	{ "linkgroup", ctl_linkgroup, NULL },
 	{ "link", ctl_link, NULL },
 	{ "device", NULL, ctl_device },

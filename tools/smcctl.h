@@ -12,6 +12,7 @@
 
 #include <json-c/json.h>
 #include <libmnl/libmnl.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -60,6 +61,16 @@ enum ctl_color {
 };
 
 /**
+ * struct ctl_prefix - addresses that begin alike
+ * @addr: one of them, of IPv4 as ::ffff:a.b.c.d
+ * @bits: that they have in common
+ */
+struct ctl_prefix {
+	struct in6_addr addr;
+	unsigned int bits;
+};
+
+/**
  * struct ctl_opts - command line
  * @json: print JSON
  * @exit_empty: an empty list is CTL_NOTHING
@@ -69,6 +80,9 @@ enum ctl_color {
  * @port: sock: only this port on either side, -1 for all
  * @local_port: sock: only this own port, -1 for all
  * @peer_port: sock: only this port of the peer, -1 for all
+ * @local: sock: only these own addresses, NULL for all
+ * @peer: sock: only these addresses of the peer, NULL for all
+ * @inode: sock: only the socket with this inode number, 0 for all
  */
 struct ctl_opts {
 	bool json;
@@ -79,6 +93,9 @@ struct ctl_opts {
 	int port;
 	int local_port;
 	int peer_port;
+	const struct ctl_prefix *local;
+	const struct ctl_prefix *peer;
+	__u32 inode;
 };
 
 /**
@@ -116,6 +133,10 @@ void ctl_print_fields(struct json_object *obj, int indent);
 /* smcctl_reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
+
+/* smcctl_addr.c */
+bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix);
+bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr);
 
 /* smcctl_file.c */
 int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always);
@@ -230,13 +251,16 @@ int ctl_device_read(struct json_object *ports);
 int ctl_ueid_read(struct json_object *names);
 int ctl_pnet_read(struct json_object *entries);
 int ctl_policy_read(struct json_object *rules, bool *known);
+/* Each one has its struct inet_diag_sockid as json-c's user data. */
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 int ctl_linkgroup_read(struct json_object *groups);
 int ctl_link_read(struct json_object *links);
 int ctl_stats(const struct ctl_opts *opts);
 /* All statistics as one object; NULL: it failed, and that was said. */
 struct json_object *ctl_stats_read(void);
-int ctl_sock(const struct ctl_opts *opts);
+int ctl_sock(const struct ctl_opts *opts, int argc, char **argv);
+/* smcctl_kill.c: ends what ctl_sock_read() read; what was ended is appended to @ended. */
+int ctl_sock_kill(struct json_object *socks, struct json_object *ended);
 int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv);

@@ -129,13 +129,13 @@ static int policy_show(const struct ctl_opts *opts)
 
 /**
  * struct rule - what the user wants to add
- * @addr: per end
+ * @prefix: per end
  * @attrs: to be sent
  * @num: number of @attrs
  * @seen: bit per attribute
  */
 struct rule {
-	struct in6_addr addr[2];
+	struct ctl_prefix prefix[2];
 	struct ctl_attr attrs[2 + 2 * END_ATTRS];
 	size_t num;
 	unsigned int seen;
@@ -151,35 +151,15 @@ static bool put(struct rule *rule, __u16 type, __u32 num, __u8 size)
 	return true;
 }
 
-/* "10.1.0.0/16", "fd00::/8", or one address; no bits at all are no prefix: leave it out. */
 static bool parse_prefix(struct rule *rule, int first, const char *text)
 {
-	struct in6_addr *in6 = &rule->addr[first == RULE_REMOTE];
-	const char *slash = strchr(text, '/');
-	size_t len = slash ? (size_t)(slash - text) : strlen(text);
-	char addr[INET6_ADDRSTRLEN];
-	__u32 bits = 0, all = 128;
+	struct ctl_prefix *prefix = &rule->prefix[first == RULE_REMOTE];
 
-	if (len >= sizeof(addr))
+	if (!ctl_parse_prefix(text, prefix) || !put(rule, (__u16)(first + END_ADDR), 0, 0))
 		return false;
-	memcpy(addr, text, len);
-	addr[len] = '\0';
-	memset(in6, 0, sizeof(*in6));
-	if (inet_pton(AF_INET, addr, &in6->s6_addr[12]) == 1) {
-		in6->s6_addr[10] = 0xff;
-		in6->s6_addr[11] = 0xff;
-		all = 32;
-	} else if (inet_pton(AF_INET6, addr, in6) != 1) {
-		return false;
-	}
-	if (slash && !parse_u32(slash + 1, all == 32 ? 0 : 1, all, &bits))
-		return false;
-	bits = (slash ? bits : all) + 128 - all;
-	if (!put(rule, (__u16)(first + END_ADDR), 0, 0))
-		return false;
-	rule->attrs[rule->num - 1].bin = in6;
-	rule->attrs[rule->num - 1].size = sizeof(*in6);
-	return put(rule, (__u16)(first + END_LEN), bits, 1);
+	rule->attrs[rule->num - 1].bin = &prefix->addr;
+	rule->attrs[rule->num - 1].size = sizeof(prefix->addr);
+	return put(rule, (__u16)(first + END_LEN), prefix->bits, 1);
 }
 
 /* "443" or "8000-8999" */

@@ -9,6 +9,7 @@
 #include <linux/smc_diag.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FAMILY_SMC 43
@@ -206,15 +207,43 @@ static void add_identity(struct json_object *obj, const struct smc_diag_msg *msg
 	ctl_add_u64(obj, "inode", msg->diag_inode);
 }
 
+static bool is_among(const struct ctl_prefix *prefix, const __be32 *addr, bool ipv6)
+{
+	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (!prefix)
+		return true;
+	if (ipv6)
+		memcpy(&in6, addr, sizeof(in6));
+	else
+		memcpy(&in6.s6_addr[12], addr, sizeof(*addr));
+	return ctl_prefix_has(prefix, &in6);
+}
+
 static bool is_wanted(const struct ctl_opts *opts, const struct smc_diag_msg *msg)
 {
+	bool ipv6 = is_ipv6(msg->id.idiag_src) || is_ipv6(msg->id.idiag_dst);
 	int local = ntohs(msg->id.idiag_sport), peer = ntohs(msg->id.idiag_dport);
 
 	if (!opts->all && (msg->diag_state == STATE_INIT || msg->diag_state == STATE_LISTEN))
 		return false;
 	return (opts->port < 0 || opts->port == local || opts->port == peer) &&
 	       (opts->local_port < 0 || opts->local_port == local) &&
-	       (opts->peer_port < 0 || opts->peer_port == peer);
+	       (opts->peer_port < 0 || opts->peer_port == peer) &&
+	       (!opts->inode || opts->inode == msg->diag_inode) &&
+	       is_among(opts->local, msg->id.idiag_src, ipv6) &&
+	       is_among(opts->peer, msg->id.idiag_dst, ipv6);
+}
+
+/* Who wants to do something to it needs what the kernel calls it. */
+static void keep_id(struct json_object *obj, const struct inet_diag_sockid *id)
+{
+	struct inet_diag_sockid *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		abort();
+	*copy = *id;
+	json_object_set_userdata(obj, copy, json_object_free_userdata);
 }
 
 static int on_sock(const struct nlmsghdr *nlh, void *data)
@@ -240,6 +269,7 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 	}
 	obj = json_object_new_object();
 	json_object_array_add(dump->socks, obj);
+	keep_id(obj, &msg.id);
 	add_identity(obj, &msg);
 	if (ctl_attr_uint(tb[SMC_DIAG_SHUTDOWN], &val))
 		ctl_add_u64(obj, "shutdown", val);
@@ -313,13 +343,94 @@ int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 	return err ? CTL_FAILURE : CTL_OK;
 }
 
-int ctl_sock(const struct ctl_opts *opts)
+static bool parse_inode(const char *text, __u32 *inode)
 {
-	struct json_object *socks = json_object_new_array();
-	int rc = ctl_sock_read(opts, socks);
+	unsigned long val;
+	char *end;
 
-	if (rc == CTL_OK)
-		print_socks(opts, socks);
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	val = strtoul(text, &end, 10);
+	*inode = (__u32)val;
+	return !errno && !*end && val && val <= 0xffffffff;
+}
+
+/**
+ * struct filter - which sockets are meant
+ * @opts: what comes of it
+ * @local: own addresses
+ * @peer: those of the peer
+ */
+struct filter {
+	struct ctl_opts opts;
+	struct ctl_prefix local;
+	struct ctl_prefix peer;
+};
+
+/* False: it is none, or there already. */
+static bool take_condition(struct filter *f, const char *word, const char *value)
+{
+	if (!strcmp(word, "inode"))
+		return !f->opts.inode && parse_inode(value, &f->opts.inode);
+	if (!strcmp(word, "local") && !f->opts.local) {
+		f->opts.local = &f->local;
+		return ctl_parse_prefix(value, &f->local);
+	}
+	if (!strcmp(word, "peer") && !f->opts.peer) {
+		f->opts.peer = &f->peer;
+		return ctl_parse_prefix(value, &f->peer);
+	}
+	return false;
+}
+
+static bool is_filtered(const struct ctl_opts *opts)
+{
+	return opts->inode || opts->local || opts->peer || opts->port >= 0 ||
+	       opts->local_port >= 0 || opts->peer_port >= 0;
+}
+
+static int run(const struct ctl_opts *opts, bool kill)
+{
+	struct json_object *socks = json_object_new_array(), *ended = json_object_new_array();
+	int rc = ctl_sock_read(opts, socks);
+	bool known = rc == CTL_OK;
+
+	if (known && kill)
+		rc = ctl_sock_kill(socks, ended);
+	/* Those that were ended before a failure are told, too. */
+	if (known && (rc == CTL_OK || json_object_array_length(ended)))
+		print_socks(opts, kill ? ended : socks);
 	json_object_put(socks);
+	json_object_put(ended);
 	return rc;
+}
+
+/**
+ * ctl_sock() - smcctl sock [show | kill] [inode N] [local PREFIX] [peer PREFIX]
+ * @opts: command line
+ * @argc: number of words
+ * @argv: what follows the name of the object
+ *
+ * Return: exit status.
+ */
+int ctl_sock(const struct ctl_opts *opts, int argc, char **argv)
+{
+	bool kill = argc && !strcmp(argv[0], "kill");
+	struct filter filter = { .opts = *opts };
+	int i = argc && (kill || !strcmp(argv[0], "show"));
+
+	for (; i < argc; i += 2) {
+		if (i + 1 < argc && take_condition(&filter, argv[i], argv[i + 1]))
+			continue;
+		ctl_fail("sock is followed by: show or kill, %s",
+			 "and each once: inode N, local PREFIX, peer PREFIX");
+		return CTL_USAGE;
+	}
+	if (kill && !is_filtered(&filter.opts)) {
+		ctl_fail("sock kill needs to be told which: %s",
+			 "--port, --local-port, --peer-port, inode, local or peer");
+		return CTL_USAGE;
+	}
+	return run(&filter.opts, kill);
 }

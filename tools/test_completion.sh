@@ -54,5 +54,11 @@ expect 'reason' '0x03030000 0x03030001 0x03030002 0x03030003 0x03030004 0x030300
 0x03030007 0x03030008 0x03030009 0x0303000a 0x0303000b' sh -c "bash -c '. completion/smcctl
 	COMP_WORDS=($tmp/smcctl reason 0x03030); COMP_CWORD=2; _smcctl; echo \${COMPREPLY[*]}' |
 	fold -sw 78 | sed 's/ \$//'"
+expect 'sock' 'show kill inode local peer' completed sock ''
+expect 'sock kill' 'inode local peer' completed sock kill ''
+expect 'sock kill inode' '44712' completed sock kill inode 44
+expect 'sock kill peer' '10.0.0.2' completed sock kill peer 10
+expect 'sock kill local, one of IPv6' 'fd00::1' completed sock kill local f
+expect 'sock kill, a second condition' 'inode' completed sock kill local ::1 i
 expect 'nothing follows info' '' completed info ''
 ktap_done

@@ -92,6 +92,8 @@ sock-a.txt normal -a sock
 sock-v.txt normal -av sock
 sock.json normal -a sock
 sock-short.json short -a sock
+sock-kill.txt normal -p 6379 -a sock kill
+sock-kill.json normal -p 6379 sock kill
 linkgroup.txt normal linkgroup
 linkgroup.json normal linkgroup
 linkgroup-old.json old linkgroup
@@ -160,6 +162,8 @@ link del 0x00000100 0
 linkgroup del 0x00000100
 linkgroup del 0x00000200 now
 linkgroup del 0x00000300
+sock kill
+sock kill peer 10.0.0.0/24
 restore /nonexistent
 foo
 END

@@ -145,10 +145,10 @@ rm "$FAKE_PROC/smc_stat"
 
 # --- sockets ---
 expect 'sock' 'STATE UID INODE LOCAL PEER MODE DETAIL
-ACTIVE 1000 4711 10.0.0.1:6379 10.0.0.2:40001 SMCR server, link 3 on rxe0 port 1
-ACTIVE 1000 4711 [fd00::1]:443 [fd00::2]:50000 TCP declined by peer (0x05000000), peer: no SMC device (0x03030000)
-CLOSED 1000 4711 [::ffff:10.0.0.1]:80 [::ffff:10.0.0.3]:50001 TCP peer did not indicate SMC (0x03010000)
-unknown 1000 4711 10.0.0.1:81 10.0.0.2:82 unknown -' squeezed ctl normal sock
+ACTIVE 1000 44712 10.0.0.1:6379 10.0.0.2:40001 SMCR server, link 3 on rxe0 port 1
+ACTIVE 1000 54711 [fd00::1]:443 [fd00::2]:50000 TCP declined by peer (0x05000000), peer: no SMC device (0x03030000)
+CLOSED 1000 54712 [::ffff:10.0.0.1]:80 [::ffff:10.0.0.3]:50001 TCP peer did not indicate SMC (0x03010000)
+unknown 1000 4793 10.0.0.1:81 10.0.0.2:82 unknown -' squeezed ctl normal sock
 expect 'sock -a shows listeners' '"ACTIVE"
 "ACTIVE"
 "CLOSED"

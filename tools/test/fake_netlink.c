@@ -360,6 +360,10 @@ static void put_answer(const struct nlmsghdr *req)
 		fake_socks(req);
 		return;
 	}
+	if (req->nlmsg_type == DIAG_DESTROY) {
+		fake_kill(req);
+		return;
+	}
 	if ((cmd == SMC_NETLINK_DUMP_HS_LIMITATION || cmd == OWN_GET_RULES) && fake_is("old")) {
 		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
 		return;

@@ -9,6 +9,7 @@
 
 #define PNET_FAMILY_ID 0x23
 #define DIAG_BY_FAMILY 20
+#define DIAG_DESTROY 21
 /* our own module */
 #define OWN_ADD_LINK 128
 #define OWN_DEL_LINK 129
@@ -39,6 +40,7 @@ void fake_events(__u16 family);
 
 /* fake_socks.c */
 void fake_socks(const struct nlmsghdr *req);
+void fake_kill(const struct nlmsghdr *req);
 
 /* fake_inet.c: routes, TCP sockets of a family but for the end of the list */
 void fake_route(const struct nlmsghdr *req);

@@ -3,7 +3,7 @@
  * The netlink side of smc_diag: AF_SMC sockets.
  *
  * With FAKE_OWN_SOCK, "smc" or "REASON PEER-REASON", the list has the process's own stream
- * sockets as well.
+ * sockets as well. Into the file FAKE_NL_KILLED goes a line for each socket that was ended.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -17,6 +17,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+#define FIRST_INODE 4711
+#define COOKIE 0xc00c1e
+/* This one ends by itself before anybody can end it; that one cannot be ended. */
+#define GONE_PORT 50001
+#define STUCK_PORT 82
 
 static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
 				   const char *dst, int dport)
@@ -32,8 +38,10 @@ static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int s
 	inet_pton(family, dst, msg->id.idiag_dst);
 	msg->id.idiag_sport = htons(sport);
 	msg->id.idiag_dport = htons(dport);
+	msg->id.idiag_cookie[0] = COOKIE;
+	msg->id.idiag_cookie[1] = (__u32)dport;
 	msg->diag_uid = 1000;
-	msg->diag_inode = 4711;
+	msg->diag_inode = FIRST_INODE + (__u32)dport;
 	return nlh;
 }
 
@@ -134,4 +142,64 @@ void fake_socks(const struct nlmsghdr *req)
 		fake_finish(nlh);
 	}
 	fake_done();
+}
+
+/* Told is of a socket alone that is named as the list names it. */
+static int kill_sock(const struct inet_diag_sockid *id)
+{
+	static const struct {
+		const char *src;
+		int sport;
+		const char *dst;
+		int dport;
+	} socks[] = {
+		{ "10.0.0.1", 6379, "10.0.0.2", 40001 }, { "fd00::1", 443, "fd00::2", 50000 },
+		{ "::ffff:10.0.0.1", 80, "::ffff:10.0.0.3", GONE_PORT },
+		{ "0.0.0.0", 6379, "0.0.0.0", 0 }, { "10.0.0.1", 81, "10.0.0.2", STUCK_PORT },
+	};
+	const char *path = getenv("FAKE_NL_KILLED");
+	struct inet_diag_sockid want;
+	FILE *log;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(socks); i++) {
+		int family = strchr(socks[i].src, ':') ? AF_INET6 : AF_INET;
+
+		memset(&want, 0, sizeof(want));
+		inet_pton(family, socks[i].src, want.idiag_src);
+		inet_pton(family, socks[i].dst, want.idiag_dst);
+		want.idiag_sport = htons(socks[i].sport);
+		want.idiag_dport = htons(socks[i].dport);
+		want.idiag_cookie[0] = COOKIE;
+		want.idiag_cookie[1] = (__u32)socks[i].dport;
+		if (!memcmp(id, &want, sizeof(want)))
+			break;
+	}
+	if (i == ARRAY_SIZE(socks))
+		return -EPROTO;
+	if (socks[i].dport == GONE_PORT)
+		return -ENOENT;
+	if (socks[i].dport == STUCK_PORT)
+		return -EBUSY;
+	log = path ? fopen(path, "a") : NULL;
+	if (log) {
+		fprintf(log, "%d-%d\n", socks[i].sport, socks[i].dport);
+		fclose(log);
+	}
+	return 0;
+}
+
+void fake_kill(const struct nlmsghdr *req)
+{
+	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
+	int err;
+
+	if (fake_is("denied") || fake_is("old"))
+		err = fake_is("old") ? -EOPNOTSUPP : -EPERM;
+	else if (mnl_nlmsg_get_payload_len(req) < sizeof(*diag) || diag->diag_family != 43 ||
+		 !(req->nlmsg_flags & NLM_F_ACK))
+		err = -EINVAL;
+	else
+		err = kill_sock(&diag->id);
+	fake_result(NLMSG_ERROR, err);
 }

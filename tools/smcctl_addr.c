@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smcctl: prefixes of addresses, of both families as one.
+ */
+#include "smcctl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_BITS 128
+
+static bool parse_bits(const char *text, unsigned long min, unsigned long max, unsigned int *bits)
+{
+	unsigned long val;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	val = strtoul(text, &end, 10);
+	*bits = (unsigned int)val;
+	return !errno && !*end && val >= min && val <= max;
+}
+
+/**
+ * ctl_parse_prefix() - "10.1.0.0/16", "fd00::/8", or one address
+ * @text: that
+ * @prefix: what it means
+ *
+ * No bits at all are no prefix, but 0.0.0.0/0 is all of IPv4.
+ *
+ * Return: false if it is none.
+ */
+bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix)
+{
+	struct in6_addr *in6 = &prefix->addr;
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	unsigned int bits, all = ALL_BITS;
+	char addr[INET6_ADDRSTRLEN];
+
+	if (len >= sizeof(addr))
+		return false;
+	memcpy(addr, text, len);
+	addr[len] = '\0';
+	memset(in6, 0, sizeof(*in6));
+	if (inet_pton(AF_INET, addr, &in6->s6_addr[12]) == 1) {
+		in6->s6_addr[10] = 0xff;
+		in6->s6_addr[11] = 0xff;
+		all = 32;
+	} else if (inet_pton(AF_INET6, addr, in6) != 1) {
+		return false;
+	}
+	bits = all;
+	if (slash && !parse_bits(slash + 1, all == 32 ? 0 : 1, all, &bits))
+		return false;
+	prefix->bits = bits + ALL_BITS - all;
+	return true;
+}
+
+/**
+ * ctl_prefix_has() - whether an address is one of these
+ * @prefix: as it was parsed
+ * @addr: of IPv4 as ::ffff:a.b.c.d
+ *
+ * Return: whether it is.
+ */
+bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr)
+{
+	unsigned int bytes = prefix->bits / 8, rest = prefix->bits % 8;
+
+	if (memcmp(prefix->addr.s6_addr, addr->s6_addr, bytes))
+		return false;
+	return !rest ||
+	       !((prefix->addr.s6_addr[bytes] ^ addr->s6_addr[bytes]) >> (8 - rest));
+}
