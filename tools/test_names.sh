@@ -46,13 +46,21 @@ expect 'smcss' same golden smcss.txt normal smcss
 expect 'smcss -a' same golden smcss-a.txt normal smcss -a
 expect 'smcss -d' same golden smcss-d.txt normal smcss -d
 expect 'smcss -RW' same golden smcss-RW.txt normal smcss -RW
+expect 'smcss -l' same golden smcss-l.txt normal smcss -l
+expect 'smcss -R' same golden smcss-R.txt normal smcss -R
+expect 'smcss -D' same golden smcss-D.txt normal smcss -D
+expect 'smcss -adR' same golden smcss-adR.txt normal smcss -adR
+expect 'smcss, long options: -a' same golden smcss-a.txt normal smcss --all
+expect 'smcss, long options: -l' same golden smcss-l.txt normal smcss --listening
+expect 'smcss, long options: -d' same golden smcss-d.txt normal smcss --debug
+expect 'smcss, long options: -D' same golden smcss-D.txt normal smcss --smcd
 expect 'smcss: peers' '10.0.0.2:40001 fd00::2:50000 ::ffff:10.0.0.3:50001 10.0.0.2:82 ' \
 	column 5 normal smcss -W
 expect 'smcss: modes' 'SMCR TCP TCP unknown ' column 7 normal smcss
 expect 'smcss: reasons' ' 0x05000000/0x03030000 0x03010000  ' column 8 normal smcss
-expect 'smcss -l' 'LISTEN ' column 1 normal smcss -l
-expect 'smcss -R' 'ACTIVE ' column 1 normal smcss -R
-expect 'smcss -D' '' column 1 normal smcss -D
+expect 'smcss -l: states' 'LISTEN ' column 1 normal smcss -l
+expect 'smcss -R: states' 'ACTIVE ' column 1 normal smcss -R
+expect 'smcss -D: none' '' column 1 normal smcss -D
 expect 'smcss, long options' same golden smcss-RW.txt normal smcss --smcr --wide
 expect 'smcss: none' '' column 1 empty smcss -a
 expect_rc 'smcss: none: status 0' 0 as empty smcss

@@ -5,7 +5,7 @@
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer verify rules replaced sizes dumps check applicability rates config ueid"
+CASES="module identity transfer kill verify rules replaced sizes dumps check applicability rates config ueid"
 export CASES
 
 PORT=7000
@@ -53,6 +53,29 @@ case_identity()
 	same 'nothing on stderr' "$(/t/smc_run /t/sockprobe new,4 new,6 2>&1)" ''
 }
 
+# seen_otherwise SIDE ROLE SHORT: the one connection in what smcss prints, and its carrier in
+# INET_DIAG, by the same addresses
+seen_otherwise()
+{
+	ln -sf /t/smcctl /tmp/smcss
+	# busybox's awk takes numbers with leading zeros for octal
+	same 'smcss -R' "$(/tmp/smcss -RW | sed '1d; s/ 0*\([1-9]\)/ \1/g' |
+		awk '{ print $1, $3, $4, $5, $7, $8, $9, $10, $11 }')" \
+		"ACTIVE $(json_values inode sock "$1" "$PORT") $(json_values local sock "$1" "$PORT") $(
+		json_values peer sock "$1" "$PORT") SMCR $3 rxe0 $(json_values port sock "$1" "$PORT") $(
+		json_values id sock "$1" "$PORT")"
+	same 'smcss -d: token' "$(/tmp/smcss -d | awk 'NR > 1 { print "0x" $9 }')" \
+		"$(json_values token sock "$1" "$PORT")"
+	same 'smcss -D' "$(/tmp/smcss -D | sed 1d)" ''
+	same 'smcss -l' "$(/tmp/smcss -l | awk 'NR > 1 { print $1, $4 }')" \
+		"$([ "$2" = client ] || echo "LISTEN 0.0.0.0:$PORT")"
+	same 'smcss -a' "$(/tmp/smcss -a | sed 1d | wc -l)" \
+		$(($(/tmp/smcss | sed 1d | wc -l) + $(/tmp/smcss -l | sed 1d | wc -l)))
+	same 'its carrier' "$(/t/smcctl applicability |
+		awk -v port="$PORT" '$2 == port { print $3, $4, $7 }')" \
+		"$2 1 smc"
+}
+
 case_transfer()
 {
 	if [ "$HOST" = 1 ]; then
@@ -67,6 +90,7 @@ case_transfer()
 		same 'mode at the server' "$(json_values mode sock -l "$PORT")" SMCR
 		same 'role at the server' "$(json_values role sock -l "$PORT")" server
 		same 'device' "$(json_values device sock -l "$PORT")" rxe0
+		seen_otherwise -l server SERV
 		touch /tmp/go
 		wait "$server" || fail "server: $(cat /tmp/server)"
 		same 'server' "$(cat /tmp/server)" "ipproto $AS_TCP4 nonblock=0 cloexec=1
@@ -83,10 +107,63 @@ ping"
 		/t/smcctl sock -v
 		same 'mode at the client' "$(json_values mode sock -r "$PORT")" SMCR
 		same 'role at the client' "$(json_values role sock -r "$PORT")" client
+		seen_otherwise -r client CLNT
 		touch /tmp/go
 		wait "$client" || fail "client: $(cat /tmp/client)"
 		same 'client' "$(cat /tmp/client)" "ipproto $AS_TCP4 nonblock=0 cloexec=0
 pong"
+	fi
+	sync_barrier end
+}
+
+# Two connections, of which the client's host ends one, and a listener. "file,/" is a wait for
+# nothing, which writes what was printed.
+case_kill()
+{
+	killed=$((PORT + 6)) kept=$((PORT + 7)) alone=$((PORT + 8))
+	if [ "$HOST" = 1 ]; then
+		for port in $killed $kept; do
+			/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$port" listen accept send,hello \
+				try,recv file,/ > "/tmp/server.$port" &
+		done
+		/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$alone" listen try,accept \
+			> "/tmp/server.$alone" &
+		for port in $killed $kept $alone; do
+			wait_for 10 listening "$port" || fail "not listening"
+		done
+		sync_signal ready
+		sync_wait killed || fail "client"
+		wait_for 10 grep -q . "/tmp/server.$killed" || fail "the killed one goes on"
+		same 'server' "$(cat "/tmp/server.$killed")" 'recv: Connection reset by peer'
+		same 'the other one is there' "$(json_values mode sock -l "$kept")" SMCR
+		same 'no listener without -a' "$(/t/smcctl -j -l "$alone" sock kill)" '[]'
+		status 0 /t/smcctl -e -a sock kill inode "$(json_values inode -a -l "$alone" sock)"
+		sync_signal seen
+		wait
+		same 'the other one' "$(cat "/tmp/server.$kept")" 'still here'
+		same 'listener' "$(cat "/tmp/server.$alone")" 'accept: Invalid argument'
+	else
+		sync_wait ready || fail "server"
+		/t/smc_run /t/sockprobe new,4 "connect,$(peer_addr),$killed" recv file,/ try,recv file,/ \
+			> "/tmp/client.$killed" &
+		/t/smc_run /t/sockprobe new,4 "connect,$(peer_addr),$kept" recv file,/tmp/kill \
+			'send,still here' > "/tmp/client.$kept" &
+		for port in $killed $kept; do
+			wait_for 20 grep -q hello "/tmp/client.$port" || fail "no hello"
+		done
+		same 'modes' "$(json_values mode sock | tr '\n' ' ')" 'SMCR SMCR '
+		status 3 /t/smcctl -e -r "$killed" sock kill local "$(peer_addr)"
+		same 'not by another address' "$(json_values mode sock -r "$killed")" SMCR
+		same 'ended' "$(json_values peer_port -r "$killed" sock kill peer "$(peer_addr)")" "$killed"
+		wait_for 10 grep -q recv "/tmp/client.$killed" || fail "the killed one goes on"
+		# ECONNRESET when the peer, which was reset, has said so before this host knew
+		same 'client' "$(sed 's/Connection reset by peer/Software caused connection abort/' \
+			"/tmp/client.$killed")" 'hello
+recv: Software caused connection abort'
+		sync_signal killed
+		sync_wait seen || fail "server"
+		touch /tmp/kill
+		wait
 	fi
 	sync_barrier end
 }
