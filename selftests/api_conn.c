@@ -2,9 +2,12 @@
 /* API cases: making sockets, names, listening and accepting. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -253,6 +256,84 @@ static void listen_again(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 14);
 }
 
+/*
+ * TCP_DEFER_ACCEPT: TCP shows no connection before its first bytes. An SMC client's first bytes are
+ * its rendezvous, so that it is shown at the end of that, with bytes or without.
+ */
+static void defer_accept(struct api_env *e)
+{
+	int lfd, rfd, fd, seconds = 5;
+	struct tl_addr at;
+
+	lfd = api_listener(e, &at);
+	T_OK(setsockopt(lfd, SOL_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
+	rfd = T_OK(r_socket(e, e->peer));
+	T_OK(r_connect(e, rfd, &at));
+	if (e->require != TL_MODE_SMCR)
+		T_EQ(api_poll(lfd, POLLIN, API_QUIET_MS), 0);
+	else
+		T_EQ(api_poll(lfd, POLLIN, API_PATIENCE_MS), POLLIN);
+	T_EQ(r_send(e, rfd, 17, 0, 100), 100);
+	T_EQ(api_poll(lfd, POLLIN, API_PATIENCE_MS), POLLIN);
+	fd = T_OK(accept(lfd, NULL, NULL));
+	api_check_mode(e, fd);
+	api_recv(fd, 17, 0, 100);
+	api_roundtrip(e, fd, rfd, 18);
+}
+
+/* The name of the device that has this address. */
+static void device_of(const struct tl_addr *a, char *name)
+{
+	struct ifaddrs *all, *i;
+	struct tl_addr is;
+
+	*name = '\0';
+	T_OK(getifaddrs(&all));
+	for (i = all; i; i = i->ifa_next) {
+		if (!i->ifa_addr || (i->ifa_addr->sa_family != AF_INET &&
+				     i->ifa_addr->sa_family != AF_INET6))
+			continue;
+		memcpy(&is.ss, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ?
+					    sizeof(is.in) : sizeof(is.in6));
+		if (tl_addr_same_host(&is, a))
+			snprintf(name, IFNAMSIZ, "%s", i->ifa_name);
+	}
+	freeifaddrs(all);
+	T_TRUE(*name);
+}
+
+static char bound_device[IFNAMSIZ];
+
+static void bind_device(int fd)
+{
+	char is[IFNAMSIZ];
+	socklen_t len = sizeof(is);
+
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound_device, strlen(bound_device)));
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, is, &len));
+	T_EQ(strcmp(is, bound_device), 0);
+}
+
+/* Bound to its device a socket is as good as ever; bound to another one nobody comes to it. */
+static void bind_to_device(struct api_env *e)
+{
+	struct tl_addr at = e->local;
+	int fd, rfd;
+
+	device_of(&e->local, bound_device);
+	api_pair_of(e, bind_device, &fd, &rfd);
+	api_check_mode(e, fd);
+	api_roundtrip(e, fd, rfd, 19);
+	snprintf(bound_device, sizeof(bound_device), "lo");
+	fd = new_socket(e, SOCK_CLOEXEC);
+	bind_device(fd);
+	T_OK(bind(fd, &at.sa, at.len));
+	T_OK(listen(fd, 1));
+	T_OK(getsockname(fd, &at.sa, &at.len));
+	rfd = T_OK(r_socket(e, e->peer));
+	T_ERR(r_connect(e, rfd, &at), ECONNREFUSED);
+}
+
 /* Pending connections die with their listener. */
 static void listener_closed_with_pending(struct api_env *e)
 {
@@ -461,6 +542,8 @@ static const struct api_case cases[] = {
 	{ "accept_many",		accept_many,			0 },
 	{ "saved_syn",			saved_syn,			0 },
 	{ "listen_again",		listen_again,			0 },
+	{ "defer_accept",		defer_accept,			0 },
+	{ "bind_to_device",		bind_to_device,			API_F_ROLES },
 	{ "listener_closed_with_pending", listener_closed_with_pending,	0 },
 	{ "rebind_after_close",		rebind_after_close,		0 },
 	{ "accept_after_peer_closed",	accept_after_peer_closed,	0 },

@@ -7,6 +7,9 @@
 
 #include "api.h"
 
+#define FAST_SEED	223
+#define DECLINED_SOCKOPT 0x03060000
+
 #define POLL_ALL	(POLLIN | POLLOUT | POLLRDHUP)
 
 static int new_socket(struct api_env *e, int flags)
@@ -266,6 +269,32 @@ static void connect_unspec(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 41);
 }
 
+/* Bytes that come with the call that connects, before a rendezvous could: the connection is TCP. */
+static void connect_by_send(struct api_env *e)
+{
+	struct tl_addr at = e->remote;
+	struct tl_diag d;
+	char buf[100];
+	int lfd, fd, rfd;
+
+	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	tl_fill(FAST_SEED, 0, buf, sizeof(buf));
+	T_EQ(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), sizeof(buf));
+	rfd = T_OK(r_accept(e, lfd));
+	T_EQ(r_recv(e, rfd, FAST_SEED, 0, sizeof(buf)), sizeof(buf));
+	if (e->proto->smc && !tl_diag_get(fd, e->proto, &d)) {
+		T_EQ(d.mode, TL_MODE_TCP);
+		T_EQ(d.reason, DECLINED_SOCKOPT);
+	}
+	api_roundtrip(e, fd, rfd, FAST_SEED);
+	/* once is enough, whatever the connection is */
+	T_ERR(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), EISCONN);
+	api_pair(e, &fd, &rfd);
+	T_ERR(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), EISCONN);
+	api_roundtrip(e, fd, rfd, FAST_SEED);
+}
+
 static const struct api_case cases[] = {
 	{ "connect_refused",		connect_refused,		0 },
 	{ "connect_refused_nonblock",	connect_refused_nonblock,	0 },
@@ -280,6 +309,7 @@ static const struct api_case cases[] = {
 	{ "connect_timeout",		connect_timeout,		0 },
 	{ "connect_then_instant_data",	connect_then_instant_data,	0 },
 	{ "connect_unspec",		connect_unspec,			0 },
+	{ "connect_by_send",		connect_by_send,		0 },
 };
 
 const struct api_group api_connect_group = { cases, TL_ARRAY_SIZE(cases) };

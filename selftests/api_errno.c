@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +81,19 @@ static long socketpair_stream(struct api_env *e)
 	int sv[2];
 
 	return socketpair(e->proto->domain, SOCK_STREAM, e->proto->protocol, sv);
+}
+
+/* The carrier takes no descriptor: with one left there is a socket, and no second one. */
+static long socket_last_descriptor(struct api_env *e)
+{
+	struct rlimit files = { 0, 0 };
+	int fd = fresh(e);
+
+	files.rlim_cur = fd + 2;
+	files.rlim_max = fd + 2;
+	if (setrlimit(RLIMIT_NOFILE, &files) || fresh(e) != fd + 1)
+		return -2;
+	return socket(e->proto->domain, SOCK_STREAM, e->proto->protocol);
 }
 
 /* ---- bind ---- */
@@ -506,6 +520,7 @@ static const struct errno_row rows[] = {
 	ROW(socket_type_invalid,	-1, EINVAL),
 	ROW(socket_protocol_unknown,	-1, EPROTONOSUPPORT),
 	ROW(socketpair_stream,		-1, EOPNOTSUPP),
+	ROW(socket_last_descriptor,	-1, EMFILE),
 	ROW(bind_short,			-1, EINVAL),
 	ROW(bind_family,		-1, EAFNOSUPPORT),
 	ROW(bind_foreign,		-1, EADDRNOTAVAIL),

@@ -4,6 +4,7 @@
  * SO_REUSEPORT, sendfile(), mmap(), time stamps.
  */
 #include <linux/smc.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -269,6 +270,89 @@ static void reuseport(struct api_env *e)
 	T_TRUE(got[0] && got[1]);
 }
 
+#define MUCH	1048576	/* more than both buffers take */
+
+static int buffer_size;
+
+static void set_buffers(int fd)
+{
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer_size, sizeof(buffer_size)));
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size)));
+}
+
+/* The power of two that a ring of that size becomes. */
+static int ring_of(int size)
+{
+	int ring = 16384;
+
+	while (ring < size)
+		ring *= 2;
+	return ring;
+}
+
+/* Bytes in our buffer when the peer can send no more. */
+static int comes_to_rest(int fd)
+{
+	int now = queue(fd, SIOCINQ), quiet = 0;
+
+	while (quiet < 8) {
+		int was = now;
+
+		tl_sleep_ms(50);
+		now = queue(fd, SIOCINQ);
+		quiet = now > was ? 0 : quiet + 1;
+	}
+	return now;
+}
+
+/* What stands in the kernel's own account of a socket. */
+static void check_account(int fd, int snd, int rcv)
+{
+	u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	T_TRUE(len > SK_MEMINFO_SNDBUF * sizeof(u32));
+	T_EQ(mem[SK_MEMINFO_SNDBUF], snd);
+	T_EQ(mem[SK_MEMINFO_RCVBUF], rcv);
+}
+
+/* Sizes that were set before there is a connection are those of its buffers. */
+static void buffer_sizes(struct api_env *e)
+{
+	static const int sizes[] = { 20000, 60000 };
+	u64 sent[TL_ARRAY_SIZE(sizes)];
+	int came[TL_ARRAY_SIZE(sizes)];
+	int fd, rfd, snd, rcv;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
+		buffer_size = sizes[i];
+		api_pair_of(e, set_buffers, &fd, &rfd);
+		api_check_mode(e, fd);
+		snd = int_option(fd, SOL_SOCKET, SO_SNDBUF);
+		rcv = int_option(fd, SOL_SOCKET, SO_RCVBUF);
+		check_account(fd, snd, rcv);
+		sent[i] = api_fill(fd, SEED, 0);
+		if (api_over_rdma(e, fd)) {
+			T_EQ(snd, 2 * ring_of(sizes[i]));
+			T_EQ(rcv, 2 * ring_of(sizes[i]));
+			T_EQ(queue(fd, SIOCOUTQNSD), snd / 2);
+		}
+		T_EQ(r_recv(e, rfd, SEED, 0, sent[i]), sent[i]);
+		r_later(e, 0);
+		r_send(e, rfd, SEED, 0, MUCH);
+		came[i] = comes_to_rest(fd);
+		if (api_over_rdma(e, fd))
+			T_EQ(came[i], rcv / 2);
+		api_recv(fd, SEED, 0, MUCH);
+		T_EQ(r_join(e), MUCH);
+		close(fd);
+		T_OK(r_close(e, rfd));
+	}
+	T_TRUE(sent[1] > sent[0]);
+	T_TRUE(came[1] > came[0]);
+}
+
 #define LOW	20000	/* more than all messages of a handshake */
 
 static void set_low(int fd)
@@ -335,6 +419,7 @@ static const struct api_case cases[] = {
 	{ "identity",		identity,	API_F_ROLES },
 	{ "ulp_smc",		ulp_smc,	API_F_ROLES },
 	{ "reuseport",		reuseport,	0 },
+	{ "buffer_sizes",	buffer_sizes,	API_F_ROLES },
 	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
 };
 

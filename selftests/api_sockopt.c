@@ -16,6 +16,7 @@
 #include "api.h"
 
 #define SEED		211
+#define NOBODY		65534
 #define NAMES		100	/* beyond them are netfilter's */
 #define ROOM		512
 #define BAD_PTR		((void *)8)
@@ -421,6 +422,15 @@ static void options_connected(struct api_env *e)
 	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
 }
 
+/* What needs a capability needs it here, too: all of them again, without any. */
+static void options_nobody(struct api_env *e)
+{
+	T_OK(setresgid(NOBODY, NOBODY, NOBODY));
+	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
+	options_fresh(e);
+	options_listening(e);
+}
+
 /**
  * struct setting - an option with a value other than the default
  * @level: SOL_*
@@ -577,6 +587,7 @@ static const struct api_case cases[] = {
 	{ "options_fresh",	options_fresh,		0 },
 	{ "options_listening",	options_listening,	0 },
 	{ "options_connected",	options_connected,	API_F_ROLES },
+	{ "options_nobody",	options_nobody,		0 },
 	{ "options_kept",	options_kept,		API_F_ROLES },
 	{ "options_exclude",	options_exclude,	API_F_ROLES },
 	{ "peek_offset",	peek_offset,		API_F_ROLES },

@@ -9,13 +9,16 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "api.h"
+#include "uring.h"
 
 #define SEED	1601
 #define PAGES	((size_t)6 << 20)	/* more than the rings of both sides take */
@@ -23,6 +26,7 @@
 #define CHANGED	((size_t)4096)
 
 #define NONE	(-1)	/* no completion is there */
+#define NOBODY	65534
 
 /* A kernel that knows this option for TCP alone. */
 static bool zerocopy_on(struct api_env *e, int fd)
@@ -295,6 +299,107 @@ static void zerocopy_reset(struct api_env *e)
 	}
 }
 
+/* Pages that may not be held count against RLIMIT_MEMLOCK, until they are free again. */
+static void zerocopy_memlock(struct api_env *e)
+{
+	const struct rlimit room = { 65536, 65536 };
+	u8 *buf = pages(SEED);
+	size_t off = 0;
+	u32 next = 0;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	if (!zerocopy_on(e, fd))
+		return;
+	T_OK(setrlimit(RLIMIT_MEMLOCK, &room));
+	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
+	T_ERR(send(fd, buf, 70000, MSG_ZEROCOPY), ENOBUFS);
+	for (u32 i = 0; i < 10; i++, off += 16384) {
+		T_EQ(send(fd, buf + off, 16384, MSG_ZEROCOPY), 16384);
+		T_EQ(r_recv(e, rfd, SEED, off, 16384), 16384);
+		await(e, fd, &next, i + 1, false);
+	}
+	/* no matter of a send that copies */
+	r_later(e, 0);
+	r_recv(e, rfd, SEED, off, 70000);
+	api_send(fd, SEED, off, 70000);
+	T_EQ(r_join(e), 70000);
+}
+
+/* How many bytes have left from their own pages, in this namespace, by RDMA. */
+static unsigned long long from_pages(void)
+{
+	unsigned long long n = 0;
+	char line[128];
+	FILE *f = fopen("/proc/net/smc_stat", "r");
+
+	T_TRUE(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "tx_zc_bytes %llu", &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+/* One zero copy send of io_uring: two completions, of the call and of its pages. */
+static void send_zc(struct uring *r, int fd, const u8 *buf, size_t len)
+{
+	struct io_uring_sqe req = {
+		.opcode = IORING_OP_SEND_ZC,
+		.fd = fd,
+		.addr = (uintptr_t)buf,
+		.len = len,
+		.msg_flags = MSG_WAITALL,
+		.user_data = len,
+	};
+	int res = -1;
+	u64 who = 0;
+
+	T_TRUE(uring_submit(r, &req));
+	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, len);
+	T_EQ(res, len);
+	T_TRUE(r->flags & IORING_CQE_F_MORE && !(r->flags & IORING_CQE_F_NOTIF));
+	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, len);
+	T_TRUE(r->flags & IORING_CQE_F_NOTIF);
+}
+
+static void zerocopy_uring(struct api_env *e)
+{
+	static const size_t sizes[] = { 4096, 70001, 1 << 20 };
+	unsigned long long before = 0;
+	u8 *buf = pages(SEED);
+	struct uring r;
+	size_t off = 0;
+	bool rdma;
+	int fd, rfd;
+
+	T_TRUE(uring_open(&r));
+	api_pair(e, &fd, &rfd);
+	rdma = api_over_rdma(e, fd);
+	if (rdma)
+		before = from_pages();
+	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
+		r_later(e, 0);
+		r_recv(e, rfd, SEED, off, sizes[i]);
+		send_zc(&r, fd, buf + off, sizes[i]);
+		T_EQ(r_join(e), sizes[i]);
+		off += sizes[i];
+	}
+	/* what is left of a call when less than a page is wanted may be copied */
+	if (rdma)
+		T_TRUE(from_pages() - before >= off - off / 16);
+	/* not worth it */
+	before = rdma ? from_pages() : 0;
+	send_zc(&r, fd, buf + off, 100);
+	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
+	if (rdma)
+		T_EQ(from_pages(), before);
+	uring_close(&r);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 /* A file's pages: as above, by sendfile(). */
 static void sendfile_held(struct api_env *e)
 {
@@ -362,6 +467,8 @@ static const struct api_case cases[] = {
 	{ "zerocopy_held",	zerocopy_held,		API_F_ROLES },
 	{ "zerocopy_close",	zerocopy_close,		API_F_ROLES },
 	{ "zerocopy_reset",	zerocopy_reset,		0 },
+	{ "zerocopy_memlock",	zerocopy_memlock,	0 },
+	{ "zerocopy_uring",	zerocopy_uring,		0 },
 	{ "sendfile_held",	sendfile_held,		API_F_ROLES },
 	{ "splice_mixed",	splice_mixed,		API_F_ROLES },
 };

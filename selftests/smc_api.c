@@ -41,6 +41,14 @@ struct options {
 static struct options opt = { .case_timeout_s = 60 };
 static struct ktap ktap;
 
+/* Of the control connections: of either family, if this host has both. */
+static const struct tl_proto *control_proto(void)
+{
+	const struct tl_proto *v6 = tl_proto_find("inet6");
+
+	return tl_proto_available(v6) ? v6 : tl_proto_find("inet");
+}
+
 static int control_connect(void)
 {
 	const struct tl_proto *tcp = tl_proto_find(opt.control.sa.sa_family == AF_INET6 ?
@@ -156,7 +164,7 @@ static pid_t start_local_agent(void)
 
 static int agent_main(const char *bind_to, unsigned int port)
 {
-	const struct tl_proto *tcp = tl_proto_find("inet6");
+	const struct tl_proto *tcp = control_proto();
 	struct tl_addr at;
 	int fd;
 
@@ -265,7 +273,7 @@ static void resolve(struct api_env *e, const char * const val[])
 	if (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &e->require))
 		bad_usage();
 	if (val[O_REMOTE] &&
-	    tl_addr_parse(&opt.control, tl_proto_find("inet6"),
+	    tl_addr_parse(&opt.control, control_proto(),
 			  val[O_CONTROL] ? val[O_CONTROL] : val[O_REMOTE], port))
 		bad_usage();
 }

@@ -87,6 +87,7 @@ bool uring_wait(struct uring *r, int msec, u64 *who, int *res)
 	cqe = (struct io_uring_cqe *)(r->map + cq->cqes) + (head & load(r, cq->ring_mask));
 	*who = cqe->user_data;
 	*res = cqe->res;
+	r->flags = cqe->flags;
 	store(r, cq->head, head + 1);
 	return true;
 }

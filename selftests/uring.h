@@ -16,6 +16,7 @@
  * @sqes: requests
  * @sqes_len: length of @sqes
  * @par: what the kernel said about it
+ * @flags: IORING_CQE_F_* of the completion that was last told of
  */
 struct uring {
 	int fd;
@@ -24,6 +25,7 @@ struct uring {
 	struct io_uring_sqe *sqes;
 	size_t sqes_len;
 	struct io_uring_params par;
+	u32 flags;
 };
 
 /* All of them: false, and errno, if that does not work. */
