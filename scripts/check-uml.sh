@@ -114,6 +114,11 @@ run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --tim
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 
+# the module as it is installed: the kernel loads it; with IPv6, and on a host without
+run "$p-autoload" --topology lo --hosts 1 --module ours --script "$cases/autoload.sh" --timeout 400
+run "$p-no-ipv6" --topology lo --hosts 1 --module ours --append ipv6.disable=1 \
+	--script "$cases/autoload.sh" --timeout 400
+
 # one group serves many; nothing is left behind
 run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 
