@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..15"
+echo "1..16"
 
 # --- files
 
@@ -145,6 +145,19 @@ while IFS=. read -r suite name more; do
 done < "$tmp/tests"
 [ -s "$tmp/tests" ] || complain "no test found"
 result "tests that rfc-map.rst names exist"
+
+# --- cases named on the page about the socket API: "name" or "name_*"
+
+grep -ho '^	{ "[a-z0-9_]*",' "$top"/selftests/api_*.c | tr -d '\t{", ' | sort -u > "$tmp/cases"
+# shellcheck disable=SC2016 # backquotes are meant
+sed -n '/^   \* - What$/,$p' socket-api.rst | grep -o '``[a-z0-9_]*\*\?``' | tr -d '`' |
+	sort -u > "$tmp/named"
+while read -r name; do
+	grep -qx "$(echo "$name" | sed 's/\*/.*/')" "$tmp/cases" || complain "$name does not exist"
+done < "$tmp/named"
+sed 's/\*/.*/' "$tmp/named" | grep -vxf - "$tmp/cases" | sed 's/$/: no row/' >> "$tmp/bad"
+[ -s "$tmp/cases" ] || complain "no case found"
+result "socket-api.rst names every API case"
 
 # --- links
 
