@@ -29,6 +29,11 @@
 
 #define RUN_PAGES	64	/* in one run: no large pieces of memory */
 #define PAGES_AT_ONCE	16
+/*
+ * Fewer bytes per page of a run are copied. The ring limits bytes, RLIMIT_MEMLOCK counts them,
+ * and each of them might hold a whole page, and memory of ours for that.
+ */
+#define BYTES_PER_PAGE	512
 
 /**
  * struct smc_zc_page - part of a run
@@ -106,6 +111,12 @@ static ssize_t take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max
 	return got;
 }
 
+static void put_pages(struct smc_zc_run *run)
+{
+	while (run->npages)
+		put_page(run->page[--run->npages].page);
+}
+
 /**
  * smc_zcopy_take() - get hold of the pages of the next bytes
  * @from: bytes of the application, or pages that were given to us
@@ -128,7 +139,7 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 		return ERR_PTR(-EOPNOTSUPP);
 	iov_iter_truncate(from, len);
 	max = iov_iter_npages(from, RUN_PAGES);
-	run = smc_fault_null(ZC_RUN, kzalloc(struct_size(run, page, max), GFP_KERNEL));
+	run = smc_fault_null(ZC_RUN, kzalloc(struct_size(run, page, max), GFP_KERNEL_ACCOUNT));
 	if (!run)
 		rc = -ENOMEM;
 	while (run && run->npages < max && iov_iter_count(from)) {
@@ -138,6 +149,12 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 		run->len += rc;
 	}
 	iov_iter_reexpand(from, iov_iter_count(from) + rest);
+	if (run && run->len < run->npages * BYTES_PER_PAGE) {
+		iov_iter_revert(from, run->len);
+		put_pages(run);
+		run->len = 0;
+		rc = -EOPNOTSUPP;
+	}
 	if (run && run->len) {
 		run->uarg = uarg;
 		if (uarg)
@@ -167,10 +184,7 @@ u32 smc_zcopy_len(const struct smc_zc_run *run)
  */
 void smc_zcopy_free(struct smc_zc_run *run)
 {
-	u32 i;
-
-	for (i = 0; i < run->npages; i++)
-		put_page(run->page[i].page);
+	put_pages(run);
 	if (run->uarg)
 		compat_zerocopy_put(run->uarg, !run->copied);
 	kfree(run);

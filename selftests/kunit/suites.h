@@ -16,5 +16,6 @@ extern struct kunit_suite smc_pnet_suite;
 extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
+extern struct kunit_suite smc_zcopy_suite;
 
 #endif
