@@ -19,6 +19,7 @@
 #include <smc/stats.h>
 #include <smc/trace.h>
 #include <smc/tx.h>
+#include <smc/zcopy.h>
 
 /* For the peer to say that it has heard all; meanwhile the connection is silent. */
 #define HEARD_TIME	(HZ / 2)
@@ -99,6 +100,9 @@ static void repeat(struct smc_conn *conn)
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
+		/* what the peer has read is completed, and no completion will say so */
+		smc_zcopy_settle_locked(conn);
+		smc_conn_kick(conn, 0);
 		smc_tx_probe_locked(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
 		smc_ring_rx_force(&conn->rx.ring);

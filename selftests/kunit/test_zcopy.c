@@ -93,8 +93,98 @@ static void zcopy_sparse(struct kunit *test)
 	stream_free(test, s);
 }
 
+static void work_fn(struct work_struct *work)
+{
+}
+
+/* In a group of its own, whose first link is the connection's; written to whole rings. */
+static struct stream *stream_in(struct kunit *test, struct smc_lgr *lgr)
+{
+	struct smc_link *link = smc_core_link(lgr, 0);
+	struct stream *s = stream(test);
+	struct smc_conn *conn = &s->conn;
+	struct smc_region *region;
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	kref_init(&conn->ref);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->tx.runs);
+	INIT_LIST_HEAD(&conn->tx.runs_over);
+	INIT_DELAYED_WORK(&conn->work, work_fn);
+	conn->wq = alloc_workqueue("smc_kunit", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, conn->wq);
+	conn->net = &init_net;
+	conn->lgr = lgr;
+	conn->link = link;
+	atomic_inc(&link->nconns);
+	conn->state = SMC_CONN_ACTIVE;
+	smc_meter_init(conn);
+
+	mutex_lock(&lgr->mutex);
+	region = smc_buf_region_alloc(&lgr->pool, SMC_BUF_SND, RING, 512);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_ASSERT_EQ(test, smc_buf_map(region, link->slot, link->qp), 0);
+	mutex_unlock(&lgr->mutex);
+	smc_buf_region_publish(&lgr->pool, region);
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&lgr->pool, SMC_BUF_SND, RING, &conn->tx.elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_ring_tx_init(&conn->tx.ring, RING, RING, 0), 0);
+	conn->tx.peer_size = RING;
+	return s;
+}
+
+/* The group ends, and with it all requests. */
+static void stream_end(struct kunit *test, struct stream *s)
+{
+	struct smc_conn *conn = &s->conn;
+
+	smc_core_terminate(conn->lgr, SMC_LINK_ADMIN);
+	KUNIT_ASSERT_TRUE(test, env_wait_no_qp(test->priv));
+	cancel_delayed_work_sync(&conn->work);
+	destroy_workqueue(conn->wq);
+	smc_zcopy_end(conn);
+	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
+	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
+	smc_buf_give(&conn->lgr->pool, &conn->tx.elem, false);
+	atomic_dec(&conn->link->nconns);
+	smc_link_put(conn->link);
+	stream_free(test, s);
+}
+
+/* The link fails when the peer has read all, but its RNIC has not said that it has got it. */
+static void zcopy_read_at_failover(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_link *second = env_add_link(test, lgr);
+	struct stream *s = stream_in(test, lgr);
+	struct smc_conn *conn = &s->conn;
+	struct iov_iter iter = pieces(s, 2, PAGE_SIZE);
+	struct smc_link *first = conn->link;
+
+	env_bring_up(test, second);
+	smc_link_get(first);
+	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 2 * PAGE_SIZE, false, false, NULL),
+			2 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 1);
+	conn->tx.ring.peer_consumed = conn->tx.ring.sent;
+	smc_core_del_link(first, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
+	smc_zcopy_flush(conn);
+	/* nobody has said yet that it will not be written again */
+	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen + 2);
+	/* no key of the peer is known: that we could go on is not what is looked at */
+	spin_lock_bh(&conn->lock);
+	KUNIT_EXPECT_EQ(test, smc_move_locked(conn), -ENOKEY);
+	spin_unlock_bh(&conn->lock);
+	smc_zcopy_flush(conn);
+	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
+	smc_link_put(first);
+	smc_link_put(second);
+	stream_end(test, s);
+}
+
 static struct kunit_case zcopy_cases[] = {
 	KUNIT_CASE(zcopy_sparse),
+	KUNIT_CASE(zcopy_read_at_failover),
 	{ }
 };
 
