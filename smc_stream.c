@@ -403,7 +403,8 @@ static int pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, in
 	} else if (!(flags & MSG_SPLICE_PAGES) || !iov_iter_is_bvec(&msg->msg_iter)) {
 		return 0;
 	}
-	pages->use = len >= ZEROCOPY_MIN;
+	/* how many pages there are would decide whether an urgent byte comes alone */
+	pages->use = len >= ZEROCOPY_MIN && !(flags & MSG_OOB);
 	return 0;
 }
 
@@ -429,7 +430,7 @@ static ssize_t write_some(struct smc_conn *conn, struct iov_iter *from, size_t l
 	ssize_t rc;
 
 	if (pages->use) {
-		rc = smc_tx_write_pages(conn, from, len, more, urgent, pages->uarg);
+		rc = smc_tx_write_pages(conn, from, len, more, pages->uarg);
 		if (rc >= 0 || rc == -EAGAIN || rc == -EPIPE)
 			return rc;
 	}

@@ -174,7 +174,6 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
  * @from: user bytes
  * @len: how many
  * @more: as in smc_tx_write()
- * @urgent: as in smc_tx_write()
  * @uarg: to be told when the pages are free, or NULL
  *
  * They take up room in the ring nevertheless. One caller at a time (socket lock).
@@ -182,7 +181,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
  * Return: as smc_tx_write(), or another -errno: the bytes have to be copied.
  */
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
-			   bool urgent, struct ubuf_info *uarg)
+			   struct ubuf_info *uarg)
 {
 	struct smc_zc_run *run;
 	ssize_t done;
@@ -208,7 +207,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	if (smc_conn_state_may_send(conn->state)) {
 		smc_zcopy_add_locked(conn, run);
 		run = NULL;
-		prepared(conn, done, more || done < len, urgent && done == len);
+		prepared(conn, done, more || done < len, false);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (run)
@@ -324,6 +323,26 @@ static u32 gather(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sg
 	return len;
 }
 
+/*
+ * The plan does not leave an urgent byte alone, which an in-tree reader can miss; a chain that
+ * ends before the plan does must not either.
+ */
+static u32 keep_company(const struct smc_conn *conn, struct chain *chain, u32 sum)
+{
+	struct smc_wr_write *last;
+
+	if (sum < 2 || smc_urgent_tx_stop(&conn->tx.urg) != conn->tx.ring.sent + sum + 1)
+		return sum;
+	last = &chain->write[chain->n - 1];
+	last->len--;
+	last->sge[last->nsge - 1].length--;
+	if (!last->sge[last->nsge - 1].length)
+		last->nsge--;
+	if (!last->nsge)
+		chain->n--;
+	return sum - 1;
+}
+
 /* As fill_writes(), as far as the chain goes, where not all of the bytes are in the ring. */
 static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
 			 struct chain *chain)
@@ -335,7 +354,7 @@ static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *pi
 	for (i = 0; i < n; i++) {
 		for (done = 0; done < piece[i].len; done += out->len) {
 			if (chain->n == SMC_WR_WRITES_MAX || chain->nsge == GATHERS)
-				return sum;
+				return keep_company(conn, chain, sum);
 			out = next_write(conn, chain, piece[i].dst + done);
 			out->sge = &chain->sge[chain->nsge];
 			while (done + out->len < piece[i].len && out->nsge < max &&

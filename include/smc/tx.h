@@ -19,10 +19,11 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		     bool urgent);
 /*
  * The same without a copy: the bytes are sent from the pages in which they lie; @uarg, if there
- * is one, is told when they are free. Also -EOPNOTSUPP, -ENOMEM, -EFAULT: to be copied instead.
+ * is one, is told when they are free. None of them is urgent. Also -EOPNOTSUPP, -ENOMEM, -EFAULT:
+ * to be copied instead.
  */
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
-			   bool urgent, struct ubuf_info *uarg);
+			   struct ubuf_info *uarg);
 /* Bytes that smc_tx_write() would take now; lock free. */
 size_t smc_tx_space(const struct smc_conn *conn);
 /* Bytes queued and not yet acknowledged by completion (SIOCOUTQ); not yet sent (SIOCOUTQNSD). */

@@ -162,7 +162,7 @@ static void zcopy_read_at_failover(struct kunit *test)
 
 	env_bring_up(test, second);
 	smc_link_get(first);
-	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 2 * PAGE_SIZE, false, false, NULL),
+	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 2 * PAGE_SIZE, false, NULL),
 			2 * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 1);
 	conn->tx.ring.peer_consumed = conn->tx.ring.sent;
@@ -182,8 +182,51 @@ static void zcopy_read_at_failover(struct kunit *test)
 	stream_end(test, s);
 }
 
+/* Bytes of the WRITEs before the next message; *@i moves on behind that. */
+static u32 next_post(struct fake_ib_qp *qp, u32 *i)
+{
+	struct fake_ib_wr *wr;
+	u32 sum = 0;
+	int n;
+
+	for (;;) {
+		wr = fake_ib_sent(qp, (*i)++);
+		if (!wr || wr->opcode != IB_WR_RDMA_WRITE)
+			return sum;
+		for (n = 0; n < wr->num_sge; n++)
+			sum += wr->sge[n].length;
+	}
+}
+
+/* A post that takes no more pieces does not leave an urgent byte alone either. */
+static void zcopy_urgent_company(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct stream *s = stream_in(test, lgr);
+	struct smc_conn *conn = &s->conn;
+	struct fake_ib_qp *qp = fake_ib_qp(conn->link->qp->qp);
+	struct iov_iter iter = pieces(s, SMC_WR_WRITES_MAX, 4096);
+	struct kvec byte = { .iov_base = "!", .iov_len = 1 };
+	u32 i = 0;
+
+	/* a gather element per WRITE is all that the device has */
+	KUNIT_ASSERT_EQ(test, conn->link->qp->max_sge, 1);
+	conn->tx.leave = SMC_LEAVE_WAIT;
+	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 4 * 4096, false, NULL), 4 * 4096);
+	iov_iter_kvec(&iter, ITER_SOURCE, &byte, 1, 1);
+	KUNIT_ASSERT_EQ(test, smc_tx_write(conn, &iter, 1, false, true), 1);
+	KUNIT_ASSERT_EQ(test, conn->tx.inflight, 0);
+	conn->tx.leave = SMC_LEAVE_NO;
+	smc_tx_push(conn, false);
+	KUNIT_EXPECT_EQ(test, next_post(qp, &i), 4 * 4096 - 1);
+	KUNIT_EXPECT_EQ(test, next_post(qp, &i), 2);
+	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 2);
+	stream_end(test, s);
+}
+
 static struct kunit_case zcopy_cases[] = {
 	KUNIT_CASE(zcopy_sparse),
+	KUNIT_CASE(zcopy_urgent_company),
 	KUNIT_CASE(zcopy_read_at_failover),
 	{ }
 };
