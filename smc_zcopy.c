@@ -73,13 +73,15 @@ struct smc_zc_run {
 
 /* ---- from the application ---- */
 
-/* Pages of slabs have no references of their own. */
-static bool segment_ok(const struct iov_iter *from)
+/* Pages of slabs have no references of their own. Those that are next, not all there are. */
+static bool pages_ok(const struct iov_iter *from)
 {
 	const struct bio_vec *bv = from->bvec;
-	u32 i, n = DIV_ROUND_UP(bv->bv_offset + bv->bv_len, PAGE_SIZE);
+	size_t at = bv->bv_offset + from->iov_offset;
+	size_t end = at + min_t(size_t, bv->bv_len - from->iov_offset, PAGES_AT_ONCE * PAGE_SIZE);
+	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = at / PAGE_SIZE; i < DIV_ROUND_UP(end, PAGE_SIZE); i++)
 		if (!sendpage_ok(bv->bv_page + i))
 			return false;
 	return true;
@@ -94,7 +96,7 @@ static ssize_t take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max
 	ssize_t got;
 	u32 i;
 
-	if (iov_iter_is_bvec(from) && !segment_ok(from))
+	if (iov_iter_is_bvec(from) && !pages_ok(from))
 		return -EOPNOTSUPP;
 	got = smc_fault_rc(ZC_PAGES, -EFAULT,
 			   iov_iter_get_pages2(from, pages, iov_iter_count(from),
