@@ -181,8 +181,8 @@ run_programs()
 		--script "$cases/programs.sh" --env "PROGRAMS=$programs" --add "$vm/programs" \
 		--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" --timeout 1200
 }
-[ "$flavour" = debug ] || aside run_programs "$p-programs" "redis nginx_reuseport https ssh" \
-	"$vm/programs.txt"
+[ ${#runs[@]} -eq 0 ] || ! want "$p-programs" ||
+	run_programs "$p-programs" "redis nginx_reuseport https ssh" "$vm/programs.txt"
 [ ${#runs[@]} -eq 0 ] || ! want "$p-programs-all" ||
 	run_programs "$p-programs-all" "" "$vm/programs.txt" "$vm/programs-all.txt"
 # which RNIC, and devices that change
@@ -248,7 +248,7 @@ fi
 run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
-run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
+[ ${#runs[@]} -eq 0 ] || run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env MIB=32 --env WAYS=ordered_1 \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
 # our client, an in-tree server, two RNICs each (a case each: the in-tree module hangs when a link
