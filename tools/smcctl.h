@@ -134,6 +134,9 @@ void ctl_print_fields(struct json_object *obj, int indent);
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
 
+/* smcctl_num.c */
+bool ctl_parse_num(const char *text, int base, unsigned long min, unsigned long max, __u32 *num);
+
 /* smcctl_addr.c */
 bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix);
 bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr);

@@ -5,24 +5,9 @@
 #include "smcctl.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ALL_BITS 128
-
-static bool parse_bits(const char *text, unsigned long min, unsigned long max, unsigned int *bits)
-{
-	unsigned long val;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	val = strtoul(text, &end, 10);
-	*bits = (unsigned int)val;
-	return !errno && !*end && val >= min && val <= max;
-}
 
 /**
  * ctl_parse_prefix() - "10.1.0.0/16", "fd00::/8", or one address
@@ -54,7 +39,7 @@ bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix)
 		return false;
 	}
 	bits = all;
-	if (slash && !parse_bits(slash + 1, all == 32 ? 0 : 1, all, &bits))
+	if (slash && !ctl_parse_num(slash + 1, 10, all == 32 ? 0 : 1, all, &bits))
 		return false;
 	prefix->bits = bits + ALL_BITS - all;
 	return true;

@@ -4,24 +4,8 @@
  */
 #include "smcctl.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* As it is shown, 0x00000100, or as any other number. */
-static bool parse_number(const char *text, unsigned long max, __u32 *num)
-{
-	unsigned long val;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	val = strtoul(text, &end, 0);
-	*num = (__u32)val;
-	return !errno && !*end && val <= max;
-}
 
 static struct ctl_attr group_attr(__u32 id)
 {
@@ -58,7 +42,7 @@ int ctl_linkgroup_order(int argc, char **argv)
 		ctl_fail("linkgroup is followed by: show or del GROUP [now]");
 		return CTL_USAGE;
 	}
-	if (!parse_number(argv[1], 0xffffffff, &id)) {
+	if (!ctl_parse_num(argv[1], 0, 0, 0xffffffff, &id)) {
 		ctl_fail("'%s' is no identifier of a link group", argv[1]);
 		return CTL_USAGE;
 	}
@@ -91,11 +75,11 @@ int ctl_link_order(int argc, char **argv)
 		ctl_fail("link is followed by: show, add GROUP or del GROUP LINK");
 		return CTL_USAGE;
 	}
-	if (!parse_number(argv[1], 0xffffffff, &id)) {
+	if (!ctl_parse_num(argv[1], 0, 0, 0xffffffff, &id)) {
 		ctl_fail("'%s' is no identifier of a link group", argv[1]);
 		return CTL_USAGE;
 	}
-	if (argc == 3 && (!parse_number(argv[2], 255, &num) || !num)) {
+	if (argc == 3 && !ctl_parse_num(argv[2], 0, 1, 255, &num)) {
 		ctl_fail("'%s' is no link number", argv[2]);
 		return CTL_USAGE;
 	}

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ADD_RULE	131
@@ -25,19 +24,6 @@ enum { END_ADDR, END_LEN, END_PORT, END_LAST, END_ATTRS };
 
 #define MAPPED_BITS	96	/* before an IPv4 address in an IPv6 one */
 #define PORT_MAX	65535
-
-static bool parse_u32(const char *text, unsigned long min, unsigned long max, __u32 *num)
-{
-	unsigned long val;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	val = strtoul(text, &end, 10);
-	*num = (__u32)val;
-	return !errno && !*end && val >= min && val <= max;
-}
 
 /* --- the list --- */
 
@@ -170,10 +156,10 @@ static bool parse_ports(struct rule *rule, int first, const char *text)
 	__u32 port, last;
 
 	if (snprintf(low, sizeof(low), "%.*s", dash ? (int)(dash - text) : 7, text) >=
-	    (int)sizeof(low) || !parse_u32(low, 1, PORT_MAX, &port))
+	    (int)sizeof(low) || !ctl_parse_num(low, 10, 1, PORT_MAX, &port))
 		return false;
 	last = port;
-	if (dash && !parse_u32(dash + 1, port, PORT_MAX, &last))
+	if (dash && !ctl_parse_num(dash + 1, 10, port, PORT_MAX, &last))
 		return false;
 	return put(rule, (__u16)(first + END_PORT), port, 4) &&
 	       put(rule, (__u16)(first + END_LAST), last, 4);
@@ -184,7 +170,7 @@ static bool parse_condition(struct rule *rule, const char *word, const char *val
 	__u32 num;
 
 	if (!strcmp(word, "number"))
-		return parse_u32(value, 1, 0xffffffff, &num) && put(rule, RULE_NUM, num, 4);
+		return ctl_parse_num(value, 10, 1, 0xffffffff, &num) && put(rule, RULE_NUM, num, 4);
 	if (!strcmp(word, "local"))
 		return parse_prefix(rule, RULE_LOCAL, value);
 	if (!strcmp(word, "remote"))
@@ -240,7 +226,7 @@ static int policy_del(const char *text)
 		.cmd = DEL_RULE, .what = "deleting a rule", .attrs = &attr, .num_attrs = 1,
 	};
 
-	if (!parse_u32(text, 1, 0xffffffff, &attr.num)) {
+	if (!ctl_parse_num(text, 10, 1, 0xffffffff, &attr.num)) {
 		ctl_fail("'%s' is no number of a rule", text);
 		return CTL_USAGE;
 	}

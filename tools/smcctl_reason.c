@@ -7,9 +7,7 @@
 #include "smcctl.h"
 #include <smc/proto/clc_msg.h>
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MTU_HINT \
@@ -217,20 +215,6 @@ static struct json_object *describe(__u32 code)
 	return obj;
 }
 
-static bool parse_code(const char *text, __u32 *code)
-{
-	unsigned long val;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	/* People copy codes from captures: hexadecimal, with or without 0x. */
-	val = strtoul(text, &end, 16);
-	*code = (__u32)val;
-	return !errno && !*end && val && val <= 0xffffffff;
-}
-
 static void print_reason(struct json_object *obj)
 {
 	printf("%s  %s\n", ctl_text_of(obj, "reason"), ctl_text_of(obj, "reason_text"));
@@ -252,7 +236,8 @@ int ctl_reason(const struct ctl_opts *opts, int argc, char **argv)
 	size_t i;
 	__u32 code;
 
-	if (argc > 1 || (argc && !parse_code(argv[0], &code))) {
+	/* People copy codes from captures: hexadecimal, with or without 0x. */
+	if (argc > 1 || (argc && !ctl_parse_num(argv[0], 16, 1, 0xffffffff, &code))) {
 		ctl_fail("reason is followed by a code such as 0x03030000, or nothing");
 		return CTL_USAGE;
 	}

@@ -343,19 +343,6 @@ int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 	return err ? CTL_FAILURE : CTL_OK;
 }
 
-static bool parse_inode(const char *text, __u32 *inode)
-{
-	unsigned long val;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	val = strtoul(text, &end, 10);
-	*inode = (__u32)val;
-	return !errno && !*end && val && val <= 0xffffffff;
-}
-
 /**
  * struct filter - which sockets are meant
  * @opts: what comes of it
@@ -372,7 +359,7 @@ struct filter {
 static bool take_condition(struct filter *f, const char *word, const char *value)
 {
 	if (!strcmp(word, "inode"))
-		return !f->opts.inode && parse_inode(value, &f->opts.inode);
+		return !f->opts.inode && ctl_parse_num(value, 10, 1, 0xffffffff, &f->opts.inode);
 	if (!strcmp(word, "local") && !f->opts.local) {
 		f->opts.local = &f->local;
 		return ctl_parse_prefix(value, &f->local);
