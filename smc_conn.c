@@ -64,8 +64,7 @@ static void purge(struct smc_conn *conn)
 	conn->tx.ring.prepared = conn->tx.ring.sent;
 	conn->rx.ring.consumed = conn->rx.ring.produced;
 	conn->tx.urg = (struct smc_urgent_tx){};
-	smc_zcopy_settle_locked(conn);
-	smc_conn_kick(conn, 0);
+	smc_zcopy_settle_later_locked(conn);
 	conn->shut_pending = false;
 	conn->close_pending = false;
 }
@@ -276,8 +275,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 		bits |= advance(conn);
 	/* bytes that a lost link carried: their arrival is known from the peer alone */
 	if (conn->tx.ring.completed != completed) {
-		smc_zcopy_settle_locked(conn);
-		smc_conn_kick(conn, 0);
+		smc_zcopy_settle_later_locked(conn);
 		bits |= SMC_CONN_WRITABLE;
 	}
 	return bits;

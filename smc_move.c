@@ -101,8 +101,7 @@ static void repeat(struct smc_conn *conn)
 		smc_ring_tx_rewind(&tx->ring);
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
 		/* what the peer has read is completed, and no completion will say so */
-		smc_zcopy_settle_locked(conn);
-		smc_conn_kick(conn, 0);
+		smc_zcopy_settle_later_locked(conn);
 		smc_tx_probe_locked(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
 		smc_ring_rx_force(&conn->rx.ring);

@@ -547,7 +547,7 @@ static bool push_one(struct smc_conn *conn, bool more)
 		smc_wr_slot_put(slot);
 		if (signal) {
 			tx->inflight--;
-			smc_zcopy_settle_locked(conn);
+			smc_zcopy_settle_later_locked(conn);
 			smc_conn_put(conn);
 		}
 		return false;
@@ -582,7 +582,7 @@ static void ask_to_leave(struct smc_conn *conn)
 		/* as in push_one() */
 		smc_wr_slot_put(slot);
 		tx->inflight--;
-		smc_zcopy_settle_locked(conn);
+		smc_zcopy_settle_later_locked(conn);
 		smc_conn_put(conn);
 		return;
 	}

@@ -358,7 +358,7 @@ static bool is_over(const struct smc_conn *conn, const struct smc_zc_run *run)
  * smc_zcopy_settle_locked() - positions have moved, or a request has ended
  * @conn: connection, conn->lock held
  *
- * smc_zcopy_flush() has to follow, or the connection's work, which does it.
+ * smc_zcopy_flush() has to follow.
  */
 void smc_zcopy_settle_locked(struct smc_conn *conn)
 {
@@ -371,6 +371,19 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
 		else if (!conn->tx.inflight)
 			unmap_run(run);
 	}
+}
+
+/**
+ * smc_zcopy_settle_later_locked() - the same where nobody can flush
+ * @conn: connection, conn->lock held
+ *
+ * The connection's work flushes, if there is anything to be given back.
+ */
+void smc_zcopy_settle_later_locked(struct smc_conn *conn)
+{
+	smc_zcopy_settle_locked(conn);
+	if (!list_empty(&conn->tx.runs_over))
+		smc_conn_kick(conn, 0);
 }
 
 /* ---- and out of it ---- */

@@ -30,6 +30,8 @@ bool smc_zcopy_none(const struct smc_conn *conn);
 bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge);
 /* What nobody will read any more is put aside; what the RNIC does not read is unmapped. */
 void smc_zcopy_settle_locked(struct smc_conn *conn);
+/* The same where nobody can flush: the connection's work does. */
+void smc_zcopy_settle_later_locked(struct smc_conn *conn);
 
 /* Gives back what was put aside. No lock held, any context but hard interrupt. */
 void smc_zcopy_flush(struct smc_conn *conn);
