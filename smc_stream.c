@@ -79,6 +79,16 @@ static void derive(enum smc_conn_state state, int own, int *tcp, int *shutdown)
 	*shutdown = SHUTDOWN_MASK;
 }
 
+/*
+ * Who ends the carrier here (SOCK_DESTROY) resets the peer's, and the peer's answer over the link
+ * may be faster than our work queue. state_lock held: where there is a connection, there is a
+ * carrier.
+ */
+static bool ended_here(const struct smc_sock *smc)
+{
+	return READ_ONCE(smc->carrier.sock->sk->sk_err) == ECONNABORTED;
+}
+
 /**
  * smc_stream_sync() - derive sk_state, sk_shutdown and sk_err
  * @smc: socket
@@ -97,6 +107,8 @@ void smc_stream_sync(struct smc_sock *smc)
 	state = smc_conn_state(smc->conn);
 	derive(state, sk->sk_shutdown, &tcp, &shutdown);
 	err = READ_ONCE(smc->conn->err);
+	if ((err == ECONNRESET || err == EPIPE) && ended_here(smc))
+		err = ECONNABORTED;
 	/* the cause of an orderly end is nobody's error */
 	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
 		WRITE_ONCE(sk->sk_err, err);

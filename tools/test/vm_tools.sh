@@ -156,9 +156,8 @@ case_kill()
 		same 'not by another address' "$(json_values mode sock -r "$killed")" SMCR
 		same 'ended' "$(json_values peer_port -r "$killed" sock kill peer "$(peer_addr)")" "$killed"
 		wait_for 10 grep -q recv "/tmp/client.$killed" || fail "the killed one goes on"
-		# ECONNRESET when the peer, which was reset, has said so before this host knew
-		same 'client' "$(sed 's/Connection reset by peer/Software caused connection abort/' \
-			"/tmp/client.$killed")" 'hello
+		# not ECONNRESET, although the peer's answer may come before this host knows
+		same 'client' "$(cat "/tmp/client.$killed")" 'hello
 recv: Software caused connection abort'
 		sync_signal killed
 		sync_wait seen || fail "server"
