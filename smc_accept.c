@@ -744,8 +744,8 @@ static void graft(struct smc_sock *child, struct socket *newsock)
 	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 #endif
 	smc_fback_attach(child, newsock);
-	if (smc_sock_mode(child) == SMC_MODE_TCP)
-		set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
+	/* io_uring's zero copy sends */
+	set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
 	release_sock(sk);
 }
 

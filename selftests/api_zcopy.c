@@ -492,7 +492,7 @@ static const struct api_case cases[] = {
 	{ "zerocopy_close",	zerocopy_close,		API_F_ROLES },
 	{ "zerocopy_reset",	zerocopy_reset,		0 },
 	{ "zerocopy_memlock",	zerocopy_memlock,	0 },
-	{ "zerocopy_uring",	zerocopy_uring,		0 },
+	{ "zerocopy_uring",	zerocopy_uring,		API_F_ROLES },
 	{ "sendfile_held",	sendfile_held,		API_F_ROLES },
 	{ "splice_mixed",	splice_mixed,		API_F_ROLES },
 };
