@@ -157,6 +157,7 @@ static struct site sites[] = {
 	SITE(LLC_RTOKENS, "run"),
 
 	SITE(SPLICE_PAGE, "run"),
+	SITE(ZC_PACKET, "load"),
 	SITE(ZC_UARG, "run"),
 	SITE(ZC_RUN, "run"),
 	SITE(ZC_PAGES, "run"),

@@ -29,6 +29,7 @@
 #include <smc/rules.h>
 #include <smc/stats.h>
 #include <smc/sysctl.h>
+#include <smc/zcopy.h>
 
 struct part {
 	const char *name;
@@ -65,6 +66,7 @@ static const struct part parts[] = {
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "handshake limits", smc_limit_init, smc_limit_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
+	{ "zero copy", smc_zcopy_init, smc_zcopy_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },
 	{ "RDMA devices", ib_init, smc_ib_exit },

@@ -428,10 +428,10 @@ static void pages_end(struct pages_call *pages, bool taken)
 	if (pages->ours && !taken) {
 		net_zcopy_put_abort(pages->uarg, true);
 	} else if (pages->ours) {
-		compat_zerocopy_put(pages->uarg, !pages->copied);
+		compat_zerocopy_put(NULL, pages->uarg, !pages->copied);
 	} else if (pages->copied) {
 		net_zcopy_get(pages->uarg);
-		compat_zerocopy_put(pages->uarg, false);
+		compat_zerocopy_put(NULL, pages->uarg, false);
 	}
 }
 

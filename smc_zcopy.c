@@ -17,6 +17,7 @@
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/net.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <compat/zcopy.h>
@@ -70,6 +71,9 @@ struct smc_zc_run {
 	bool copied;
 	struct smc_zc_page page[];
 };
+
+/* Where a completion wants the packet that has left: there is none. */
+static struct sk_buff *no_packet;
 
 /* ---- from the application ---- */
 
@@ -188,7 +192,7 @@ void smc_zcopy_free(struct smc_zc_run *run)
 {
 	put_pages(run);
 	if (run->uarg)
-		compat_zerocopy_put(run->uarg, !run->copied);
+		compat_zerocopy_put(no_packet, run->uarg, !run->copied);
 	kfree(run);
 }
 
@@ -423,4 +427,21 @@ void smc_zcopy_end(struct smc_conn *conn)
 	}
 	spin_unlock_bh(&conn->lock);
 	smc_zcopy_flush(conn);
+}
+
+/**
+ * smc_zcopy_init() - set up
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_zcopy_init(void)
+{
+	no_packet = smc_fault_null(ZC_PACKET, alloc_skb(0, GFP_KERNEL));
+	return no_packet ? 0 : -ENOMEM;
+}
+
+/** smc_zcopy_exit() - undo smc_zcopy_init(); no connection is left */
+void smc_zcopy_exit(void)
+{
+	kfree_skb(no_packet);
 }

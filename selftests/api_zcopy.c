@@ -29,6 +29,10 @@
 #define NONE	(-1)	/* no completion is there */
 #define NOBODY	65534
 
+/* younger than the headers */
+#define SEND_ZC_REPORT_USAGE_	0x8
+#define NOTIF_USAGE_ZC_COPIED_	0x80000000U
+
 /* A kernel that knows this option for TCP alone. */
 static bool zerocopy_on(struct api_env *e, int fd)
 {
@@ -364,11 +368,17 @@ static unsigned long long from_pages(void)
 	return n;
 }
 
-/* One zero copy send of io_uring: two completions, of the call and of its pages. */
-static void send_zc(struct uring *r, int fd, const u8 *buf, size_t len)
+/*
+ * One zero copy send of io_uring: two completions, of the call and of its pages. Over RDMA the
+ * second one says whether they were copied, on kernels that tell.
+ */
+static void send_zc(const struct api_env *e, struct uring *r, int fd, const u8 *buf, size_t len,
+		    bool copied)
 {
+	bool tells = !api_kernel_before(6, 2);
 	struct io_uring_sqe req = {
 		.opcode = IORING_OP_SEND_ZC,
+		.ioprio = tells ? SEND_ZC_REPORT_USAGE_ : 0,
 		.fd = fd,
 		.addr = (uintptr_t)buf,
 		.len = len,
@@ -386,6 +396,8 @@ static void send_zc(struct uring *r, int fd, const u8 *buf, size_t len)
 	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
 	T_EQ(who, len);
 	T_TRUE(r->flags & IORING_CQE_F_NOTIF);
+	if (tells && api_over_rdma(e, fd))
+		T_EQ(!!((u32)res & NOTIF_USAGE_ZC_COPIED_), copied);
 }
 
 static void zerocopy_uring(struct api_env *e)
@@ -406,7 +418,7 @@ static void zerocopy_uring(struct api_env *e)
 	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
 		r_later(e, 0);
 		r_recv(e, rfd, SEED, off, sizes[i]);
-		send_zc(&r, fd, buf + off, sizes[i]);
+		send_zc(e, &r, fd, buf + off, sizes[i], false);
 		T_EQ(r_join(e), sizes[i]);
 		off += sizes[i];
 	}
@@ -415,7 +427,7 @@ static void zerocopy_uring(struct api_env *e)
 		T_TRUE(from_pages() - before >= off - off / 16);
 	/* not worth it */
 	before = rdma ? from_pages() : 0;
-	send_zc(&r, fd, buf + off, 100);
+	send_zc(e, &r, fd, buf + off, 100, true);
 	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
 	if (rdma)
 		T_EQ(from_pages(), before);

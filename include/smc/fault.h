@@ -139,6 +139,7 @@ enum smc_fault_site {
 
 	/* stream */
 	SMC_FAULT_SPLICE_PAGE,
+	SMC_FAULT_ZC_PACKET,
 	SMC_FAULT_ZC_UARG,
 	SMC_FAULT_ZC_RUN,
 	SMC_FAULT_ZC_PAGES,

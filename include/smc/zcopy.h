@@ -14,6 +14,9 @@ struct smc_conn;
 struct smc_zc_run;
 struct ubuf_info;
 
+int smc_zcopy_init(void);
+void smc_zcopy_exit(void);
+
 /*
  * References on the pages of the next bytes of @from, at most @len, and one on @uarg (may be
  * NULL). ERR_PTR: -EOPNOTSUPP, -ENOMEM, -EFAULT: these bytes have to be copied. Sleeps.

@@ -15,13 +15,16 @@ static inline struct ubuf_info *compat_zerocopy_alloc(struct sock *sk, size_t si
 #endif
 }
 
-/* Drops a reference; @zerocopy: what it stands for was not copied. */
-static inline void compat_zerocopy_put(struct ubuf_info *uarg, bool zerocopy)
+/*
+ * Drops a reference; @zerocopy: what it stands for was not copied. io_uring believes that only if
+ * there is an @skb, and looks no further at it.
+ */
+static inline void compat_zerocopy_put(struct sk_buff *skb, struct ubuf_info *uarg, bool zerocopy)
 {
 #ifdef SMC_HAVE_UBUF_INFO_OPS
-	uarg->ops->complete(NULL, uarg, zerocopy);
+	uarg->ops->complete(skb, uarg, zerocopy);
 #else
-	uarg->callback(NULL, uarg, zerocopy);
+	uarg->callback(skb, uarg, zerocopy);
 #endif
 }
 
