@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files about link groups share: smc_core.c (life, connections, loss of links),
- * smc_core_link.c (the set of links), smc_core_find.c (look-ups, first contacts) and
- * smc_core_tell.c (events for listeners).
+ * What the files about link groups share: smc_core.c (life, places, loss of links),
+ * smc_core_conns.c (connections), smc_core_link.c (the set of links), smc_core_find.c (look-ups,
+ * first contacts) and smc_core_tell.c (events for listeners).
  * Nobody else includes this.
  */
 #ifndef _SMC_CORE_PRIV_H
@@ -41,6 +41,7 @@ static inline bool smc_core_dead(const struct smc_lgr *lgr)
 }
 
 bool smc_core_reserve(struct smc_lgr *lgr);
+void smc_core_arm_idle(struct smc_lgr *lgr);
 
 /* smc_core_link.c */
 bool smc_core_has_link(struct smc_lgr *lgr);
