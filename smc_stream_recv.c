@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* SMC mode: recvmsg(), and splice() out of the stream. */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/sched/signal.h>
+#include <linux/splice.h>
+#include <linux/uio.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/cmsg.h>
+#include <smc/fault.h>
+#include <smc/rx.h>
+#include <smc/stats.h>
+#include <smc/stream.h>
+#include <smc/stream_priv.h>
+#include <smc/trace.h>
+
+/* The peer may keep back so much of our RMBE: a peek for more would wait for ever. */
+#define PEEK_RESERVE		64
+
+/* ---- recvmsg ----------------------------------------------------------------- */
+
+static bool recv_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
+{
+	const struct sock *sk = smc_sock_sk(smc);
+
+	return smc_rx_readable(conn) > call->skip || READ_ONCE(sk->sk_err) ||
+	       /* a call that has something ends at urgent data, which may have left the ring */
+	       (call->some && !call->peek && smc_rx_at_mark(conn)) ||
+	       READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
+	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
+}
+
+static void wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call,
+		      long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = smc_sock_sk(smc);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	sk_wait_event(sk, timeo, recv_woken(smc, conn, call), &wait);
+	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/*
+ * Nothing was readable: the end of this call, or -EINPROGRESS to wait. @shutdown and
+ * @state were read before the ring was, so an EOF that came with data is not early.
+ */
+static int recv_end(struct smc_sock *smc, int shutdown, int state, long timeo, bool some)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (some) {
+		if (READ_ONCE(sk->sk_err) || shutdown & RCV_SHUTDOWN || state == TCP_CLOSE ||
+		    !timeo || signal_pending(current))
+			return 0;
+		return -EINPROGRESS;
+	}
+	if (READ_ONCE(sk->sk_err))
+		return sock_error(sk);
+	if (shutdown & RCV_SHUTDOWN)
+		return 0;
+	if (state == TCP_CLOSE)
+		return -ENOTCONN;
+	if (!timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(timeo);
+	return -EINPROGRESS;
+}
+
+/* Socket lock held. */
+static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+		       size_t len, int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	bool peek = flags & MSG_PEEK;
+	struct smc_rx_call call = {
+		.skip = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0,
+		.peek = peek,
+	};
+	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
+	int copied = 0, target, shutdown, state, end;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	ssize_t rc;
+
+	len = min_t(size_t, len, INT_MAX);
+	target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	for (;;) {
+		if (smc->conn != conn)
+			return copied ?: -ENOTCONN;
+		smc_stream_sync_if_changed(smc, conn);
+		shutdown = READ_ONCE(sk->sk_shutdown);
+		state = inet_sk_state_load(sk);
+		call.in_line = sock_flag(sk, SOCK_URGINLINE);
+		/* SIGURG is for a call that sleeps here, too */
+		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
+			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		if (len)
+			rc = smc_rx_read(conn, to, len - copied, &call);
+		else
+			rc = smc_rx_readable(conn) ? 0 : -EAGAIN;
+		if (rc > 0) {
+			copied += rc;
+			if (copied < len)
+				continue;
+			break;
+		}
+		if (!rc && copied)
+			break;	/* at urgent data */
+		if (rc != -EAGAIN)
+			return copied ?: rc;
+		if (copied >= target)
+			break;
+		/* no more comes before something was consumed */
+		if (peek && copied && (call.skip + PEEK_RESERVE >= conn->rx.ring.size ||
+				       smc_rx_peer_waits(conn)))
+			break;
+		end = recv_end(smc, shutdown, state, timeo, copied);
+		if (end != -EINPROGRESS) {
+			if (!copied)
+				copied = end;
+			break;
+		}
+		wait_data(smc, conn, &call, &timeo);
+	}
+	if (copied > 0 && peek)
+		sk_peek_offset_fwd(sk, copied);
+	else if (copied > 0)
+		sk_peek_offset_bwd(sk, copied);
+	/* while nobody else can read on */
+	if (copied >= 0 && smc_cmsg_wanted(smc, msg))
+		smc_cmsg_put(smc, conn, msg, copied, peek ? call.skip : 0);
+	return copied;
+}
+
+/* MSG_OOB, as on TCP: never waits. Socket lock held. */
+static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	u8 byte;
+	int rc;
+
+	if (sock_flag(sk, SOCK_URGINLINE))
+		return -EINVAL;
+	smc_stream_sync_if_changed(smc, conn);
+	rc = smc_rx_take_urgent(conn, flags & MSG_PEEK, &byte);
+	if (rc == -EAGAIN && READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+		return 0;
+	if (rc)
+		return rc;
+	smc_stats_inc(conn->net, SMC_STAT_RX_URGENT);
+	msg->msg_flags |= MSG_OOB;
+	if (!len) {
+		msg->msg_flags |= MSG_TRUNC;
+		return 0;
+	}
+	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
+		return -EFAULT;
+	return 1;
+}
+
+/**
+ * smc_stream_recvmsg() - recvmsg()
+ * @smc: socket in SMC mode
+ * @msg: message
+ * @len: room
+ * @flags: MSG_*
+ *
+ * Return: as recvmsg().
+ */
+int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn;
+	int rc = -ENOTCONN;
+
+	lock_sock(sk);
+	smc_stats_inc(sock_net(sk), SMC_STAT_RX_CNT);
+	conn = smc_stream_conn_get_locked(smc);
+	if (conn && flags & MSG_OOB) {
+		rc = recv_urgent(smc, conn, msg, len, flags);
+		smc_conn_put(conn);
+	} else if (conn) {
+		/* data path 12 */
+		if (len > conn->rx.ring.size)
+			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
+		rc = recv_locked(smc, conn, msg, len, flags);
+		if (rc > 0) {
+			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
+			if (trace_smc_rx_recvmsg_enabled())
+				smc_stream_trace(sk, conn, rc, false);
+		}
+		smc_conn_put(conn);
+	}
+	release_sock(sk);
+	return rc;
+}
+
+/* ---- splice ------------------------------------------------------------------ */
+
+static void release_page_of(struct splice_pipe_desc *spd, unsigned int i)
+{
+	put_page(spd->pages[i]);
+}
+
+/**
+ * smc_stream_splice_read() - splice from the stream into a pipe
+ * @smc: socket in SMC mode
+ * @pipe: locked by the caller
+ * @len: bytes
+ * @nonblock: do not wait
+ *
+ * The bytes are copied: RMBE pages stay the peer's to write.
+ *
+ * Return: as splice().
+ */
+ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pipe, size_t len,
+			       bool nonblock)
+{
+	struct page *pages[PIPE_DEF_BUFFERS];
+	struct partial_page partial[PIPE_DEF_BUFFERS];
+	struct bio_vec vec[PIPE_DEF_BUFFERS];
+	struct splice_pipe_desc spd = {
+		.pages		= pages,
+		.partial	= partial,
+		.nr_pages_max	= PIPE_DEF_BUFFERS,
+		.ops		= &nosteal_pipe_buf_ops,
+		.spd_release	= release_page_of,
+	};
+	struct msghdr msg = {};
+	unsigned int n, i, room;
+	ssize_t rc, left;
+
+	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_SPLICE);
+	/* no more than the pipe takes: what is read cannot be put back */
+	room = pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
+	room = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
+	n = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE), room);
+	if (!n)
+		return len ? -EAGAIN : 0;
+	for (i = 0; i < n; i++) {
+		pages[i] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL));
+		if (!pages[i])
+			break;
+		vec[i].bv_page = pages[i];
+		vec[i].bv_len = PAGE_SIZE;
+		vec[i].bv_offset = 0;
+	}
+	n = i;
+	if (!n)
+		return -ENOMEM;
+	len = min_t(size_t, len, n * PAGE_SIZE);
+	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
+	rc = smc_stream_recvmsg(smc, &msg, len, nonblock ? MSG_DONTWAIT : 0);
+	left = max_t(ssize_t, rc, 0);
+	for (i = 0; i < n; i++) {
+		if (!left) {
+			put_page(pages[i]);
+			continue;
+		}
+		partial[i].offset = 0;
+		partial[i].len = min_t(size_t, left, PAGE_SIZE);
+		left -= partial[i].len;
+		spd.nr_pages++;
+	}
+	return spd.nr_pages ? splice_to_pipe(pipe, &spd) : rc;
+}
