@@ -108,7 +108,7 @@ struct smc_hs_ctx {
 	struct smc_hs_result res;
 };
 
-/* smc_hs.c; see the kernel-doc there */
+/* smc_hs_steps.c; see the kernel-doc there */
 enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
 enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
 void smc_hs_set_host(struct smc_hs *hs);
@@ -122,6 +122,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_drop_netdev(struct smc_hs_ctx *ctx);
+bool smc_hs_take_path(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg,
 				    bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
@@ -135,6 +136,8 @@ enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
+
+/* smc_hs.c */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));
 
 #endif
