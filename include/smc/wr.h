@@ -149,7 +149,7 @@ struct smc_wr_marker {
  * @recvs: receive requests
  * @nrecvs: number of them
  * @long_buf: a long message put together; used by the completion handler only
- * @mem: DMA-able pieces of memory, see smc_wr.c
+ * @mem: DMA-able pieces of memory, see smc_wr_qp.c
  * @nmem: number of them
  * @write_cqe: completion of every WRITE
  * @reg_cqe: completion of a REG_MR
@@ -161,7 +161,7 @@ struct smc_wr_marker {
  * @kick: bits of what @kick_work has to tell
  * @kick_work: tells what was found where no upcall is possible
  *
- * Everything after @ctx is private to smc_wr.c. The struct, its slots and their
+ * Everything after @ctx is private to smc_wr.c and smc_wr_qp.c. The struct, its slots and their
  * buffers stay until smc_wr_qp_free(): who found the queue pair through a link
  * may call the slot functions at any time.
  */
@@ -251,7 +251,7 @@ void smc_wr_qp_free(struct smc_qp *qp);
 
 /*
  * smc_wr_fence.c. Moves the QP to ERR: the peer's WRITEs end here. Process context;
- * idempotent. The others are for smc_wr.c, with qp_mutex held.
+ * idempotent. The others are for smc_wr_qp.c, with qp_mutex held.
  */
 void smc_wr_qp_fence(struct smc_qp *qp);
 void smc_wr_fence_begin(struct smc_qp *qp);

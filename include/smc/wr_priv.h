@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What smc_wr.c (work requests) and smc_wr_qp.c (queue pairs) share. Nobody else includes this. */
+#ifndef _SMC_WR_PRIV_H
+#define _SMC_WR_PRIV_H
+
+#include <linux/dma-mapping.h>
+#include <smc/wr.h>
+
+#define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
+
+/**
+ * struct smc_wr_mem - a piece of DMA-able memory
+ * @addr: CPU address
+ * @dma: DMA address
+ * @len: bytes
+ * @dir: direction it is mapped for
+ * @mapped: it is
+ */
+struct smc_wr_mem {
+	void *addr;
+	u64 dma;
+	u32 len;
+	enum dma_data_direction dir;
+	bool mapped;
+};
+
+/**
+ * struct smc_wr_recv - one receive request
+ * @cqe: its completion
+ * @qp: owner
+ * @buf: first bytes of the message, or all of it
+ * @dma: DMA address of @buf
+ * @len: bytes at @buf
+ * @spill: where longer messages continue; NULL if @buf takes all
+ */
+struct smc_wr_recv {
+	struct ib_cqe cqe;
+	struct smc_qp *qp;
+	u8 *buf;
+	u64 dma;
+	u32 len;
+	struct smc_wr_mem *spill;
+};
+
+void smc_wr_event(struct ib_event *event, void *ctx);
+void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
+int smc_wr_post_recv(struct smc_wr_recv *recv);
+void smc_wr_setup(struct smc_qp *qp);
+void smc_wr_setup_slot(struct smc_wr_slot *slot);
+void smc_wr_setup_recv(struct smc_wr_recv *recv);
+
+#endif
