@@ -7,6 +7,7 @@
 # Usage: check.sh [FLOOR...]	(default: static docs unit tools vm uml)
 #   uml, debug and debug-short (a part of debug) are the floors in User Mode Linux; their
 #   kernels are built while the floors before them run. debug's takes too long for a gate.
+# REPEATS=0: no run is done twice.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -68,5 +69,9 @@ for floor in "$@"; do
 done
 
 [ "$skipped" -eq 0 ] || echo "# $skipped skipped"
+# runs that were done twice (see runs.sh): a defect each, of a test or of the module
+for floor in "$@"; do
+	grep -h '^# flaky ' "$out/$floor.log"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -8,6 +8,8 @@
 n=0
 rc=0
 run_options=()	# for every run
+# runs that may be done once more, of this floor and of those aside; 0: a failure is a failure
+: "${REPEATS:=2}"
 coverage=	# folder where runs leave what they reached
 
 want()
@@ -57,14 +59,34 @@ emulator_fault()
 		grep -qE '^not ok .* clean_end # .*console: [^;]*\<int3: 0000 \[#1\]' "$1"
 }
 
-# run NAME VM_ARGUMENT...: once more when the emulator failed, and says so
+# May a failed run be done once more? What its kernels say, a guest that hangs, a leak and wrong bytes
+# stand. (That a script ended badly is no more than that a case failed.)
+repeatable()
+{
+	[ "$REPEATS" -gt 0 ] &&
+		! sed -E 's/h[0-9]+ script ended with [0-9]+(; )?//g' "$1" |
+			grep -qE '^not ok .* clean_end # .|EBADMSG|Bad message|that are no request'
+}
+
+# What a run said that is not the last word: all of it as comments, and what failed by name.
+first_time()
+{
+	sed 's/^/# first time: /' "$2"
+	sed -n "s/^not ok [0-9]* /# flaky $1: /p" "$2"
+	grep -q '^not ok ' "$2" || echo "# flaky $1: it did not start"
+}
+
+# run NAME VM_ARGUMENT...: once more when the emulator failed, or something that may have been the
+# machine's; says so. What the first time left behind is kept in out/NAME.first.
 run()
 {
-	local name=$1 log again='' bad=
+	local name=$1 log again='' bad='' left
 
 	shift
 	want "$name" || return 0
 	log=$(mktemp)
+	left=${SMC_VM_CACHE:-$top/.cache/vm}/out/$name
+	rm -rf "$left.first"
 	echo "# run $name"
 	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
 	while :; do
@@ -73,11 +95,20 @@ run()
 			${coverage:+--env "COVERAGE=$coverage/$name"} \
 			--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
 			--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || bad=y
-		if [ -z "$bad" ] || [ -n "$again" ] || ! emulator_fault "$log"; then
+		if [ -z "$bad" ] || [ -n "$again" ]; then
+			break
+		fi
+		if emulator_fault "$log"; then
+			echo "# $name: a guest met a breakpoint of the kernel's own that was gone: QEMU's fault, once more"
+		elif repeatable "$log"; then
+			REPEATS=$((REPEATS - 1))
+			first_time "$name" "$log"
+			echo "# $name: once more"
+		else
 			break
 		fi
 		again=y
-		echo "# $name: a guest met a breakpoint of the kernel's own that was gone: QEMU's fault, once more"
+		[ ! -d "$left" ] || mv "$left" "$left.first"
 	done
 	[ -z "$bad" ] || rc=1
 	renumber "$name" "$log"
