@@ -149,7 +149,8 @@ case_closed()
 	wait "$load" || fail "connections outlive their listener"
 }
 
-# As many connections without accept() as TCP has, and none is lost.
+# As many connections without accept() as TCP has, and none is lost. A handshake may end here when the
+# client has made its next connection already; that one has begun then, and comes on top.
 case_overflow()
 {
 	if [ "$HOST" = 1 ]; then
@@ -191,8 +192,10 @@ case_overflow()
 		"SMC $(sed -n 's/^armed //p' /run/smc/out)"
 	cat /run/inet/out /run/smc/out
 	[ -z "$lost" ] || fail "connections were lost"
-	expect "as many as TCP" "$(sed -n 's/^armed //p' /run/smc/out)" -eq \
+	expect "as many as TCP" "$(sed -n 's/^armed //p' /run/smc/out)" -ge \
 		"$(sed -n 's/^armed //p' /run/inet/out)"
+	expect "no more than twice as many" "$(sed -n 's/^armed //p' /run/smc/out)" -le \
+		$((2 * $(sed -n 's/^armed //p' /run/inet/out)))
 }
 
 # SMC or TCP, as there are places, but each is served, and its stream is right.
