@@ -220,7 +220,7 @@ differ "the code" "$tmp/timers" timers.rst "$tmp/named"
 	while read -r test; do
 		case $test in
 		"["*) grep -q "^\* \[${test#?} " timers.rst ;;
-		*) grep -q "{ \"$test\"," "$top/selftests/smc_timers.c" ;;
+		*) grep -q "{ \"$test\"," "$top"/selftests/timers_*.c ;;
 		esac || complain "timers.rst names a test $test, which does not exist"
 	done
 result "timers.rst has every timer"

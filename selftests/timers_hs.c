@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smc_timers: deadlines of the rendezvous, of link set-up and of TEST LINK.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "timers.h"
+
+/* ---- CLC ---- */
+
+static void proposal(void)
+{
+	tm_arm("LOSE_CLC:1");
+	/* the client connects once more then, by TCP alone */
+	tm_connects("server: no Proposal", 0, TL_MODE_TCP, 6 * SECOND);
+}
+
+static void confirm(void)
+{
+	tm_arm("LOSE_CLC:2");
+	tm_connects("server: no Confirm", 0, TL_MODE_TCP, 6 * SECOND);
+}
+
+/* Nobody waits for the deadline of a handshake whose listener closes. */
+static void listener_closes(void)
+{
+	int fd = tm_socket(), err;
+	u64 from;
+
+	tm_arm("LOSE_CLC:1");
+	tl_set_nonblock(fd, true);
+	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	tm_check(!tm_something(fd, POLLOUT, NULL, SECOND), "the handshake goes on");
+	from = tm_now();
+	close(tm_waiting);
+	tm_happened("close() of the listener", from, 0, SLACK_MS);
+	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	tm_happened("the listener closes", from, 0, SLACK_MS);
+	/* it connects once more: to what is left of the listener, or to nobody */
+	err = tm_error(fd);
+	tm_check(err == ECONNRESET || err == ECONNREFUSED, tl_errno_name(err));
+}
+
+/* There was no memory for a child, and nobody else connects. */
+static void accept_again(void)
+{
+	tm_arm("CARRIER_ACCEPT:1");
+	tm_connects("a child at the second attempt", 0, TL_MODE_SMCR, 100);
+}
+
+static void accept_busy(void)
+{
+	struct tm_pair busy = tm_pair();
+	int fd = tm_socket();
+	u64 from;
+
+	/* the server itself waits longer as long as the group is in use */
+	tm_arm("LOSE_CLC:2");
+	tl_set_nonblock(fd, true);
+	from = tm_now();
+	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	tm_something(fd, POLLOUT, &busy, 60 * SECOND);
+	tm_happened("client: no Accept", from, 15 * SECOND, SLACK_MS);
+	tm_check(!tm_error(fd) && tm_mode(fd) == TL_MODE_TCP, "TCP");
+}
+
+/*
+ * A host that no group leads to, whose TCP answers and whose application never does: another
+ * connection is in the way. It does not answer the SYN of TCP alone either.
+ */
+static void stranger(void)
+{
+	int plain, waits, fd = tm_socket();
+	struct tl_addr at, to;
+	u64 from;
+
+	tm_enter(tm_server);
+	tl_addr_parse(&at, tm_proto, TM_ADDR, TM_PORT + 1);
+	waits = tl_listen(tm_proto, &at, 0);
+	tm_enter(tm_client);
+	plain = tl_connect(tl_proto_find("inet"), NULL, &at);
+	tm_check(waits >= 0 && plain >= 0, "a connection to be accepted");
+	tl_sleep_ms(SECOND);
+	tl_set_nonblock(fd, true);
+	tl_addr_parse(&to, tm_proto, TM_ADDR, TM_PORT + 1);
+	from = tm_now();
+	tm_check(connect(fd, &to.sa, to.len) && errno == EINPROGRESS, "connect() in progress");
+	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	tm_happened("client: neither a word nor a SYN-ACK", from, 21 * SECOND,
+		    tm_rounding(6 * SECOND) + SLACK_MS);
+	tm_check(tm_error(fd) == ETIMEDOUT, "ETIMEDOUT");
+}
+
+/* The server gives up after 6 s; then nobody answers the SYN of TCP alone. */
+static void again(void)
+{
+	int fd = tm_socket();
+	u64 from;
+
+	tm_arm("LOSE_CLC:1");
+	tl_set_nonblock(fd, true);
+	from = tm_now();
+	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	tl_sleep_ms(SECOND);
+	tm_cut_cable();
+	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	tm_happened("client: no SYN-ACK either", from, 21 * SECOND,
+		    tm_rounding(6 * SECOND) + 2 * SLACK_MS);
+	tm_check(tm_error(fd) == ETIMEDOUT, "ETIMEDOUT");
+}
+
+static void confirm_busy(void)
+{
+	struct tm_pair busy = tm_pair();
+	u64 from;
+	int fd;
+
+	tm_arm("LOSE_CLC:3");
+	from = tm_now();
+	fd = tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	tm_something(fd, POLLIN, &busy, 90 * SECOND);
+	/* five waits, each of them rounded up */
+	tm_happened("server: no Confirm, group in use", from, 30 * SECOND,
+		    5 * tm_rounding(6 * SECOND));
+	tm_check(tm_error(fd) != 0, "an error");
+}
+
+static void confirm_idle(void)
+{
+	u64 from;
+	int fd;
+
+	tm_pair();
+	tl_sleep_ms(SECOND);
+	tm_arm("LOSE_CLC:3");
+	from = tm_now();
+	fd = tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	tm_something(fd, POLLIN, NULL, 90 * SECOND);
+	tm_happened("server: no Confirm, group idle", from, 6 * SECOND, SLACK_MS);
+	tm_check(tm_error(fd) != 0, "an error");
+}
+
+static void group(void)
+{
+	int fd = tm_socket();
+
+	tm_arm("LOSE_CLC:2");
+	tl_set_nonblock(fd, true);
+	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	tl_sleep_ms(100);
+	tm_connects("server: first contact of another", 0, TL_MODE_TCP, 5 * SECOND);
+}
+
+/* ---- LLC ---- */
+
+static void confirm_link(void)
+{
+	tm_arm("LOSE_LLC:2+");
+	tm_connects("server: no answer to CONFIRM LINK", 0, TL_MODE_TCP, 4 * SECOND);
+}
+
+static void confirm_link_client(void)
+{
+	tm_arm("LOSE_CLC:3");
+	tm_connects("client: no CONFIRM LINK", 0, TL_MODE_TCP, 4 * SECOND);
+}
+
+static void confirm_again(void)
+{
+	tm_arm("LOSE_LLC:1");
+	tm_connects("server: CONFIRM LINK again", 0, TL_MODE_SMCR, 1500);
+}
+
+/* The server is one of ours, and does not wait for the answer of its like. */
+static void add_link(void)
+{
+	u64 from;
+
+	tm_arm("LOSE_LLC:4");
+	from = tm_now();
+	tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	tm_check(tm_something(tm_waiting, POLLIN, NULL, 60 * SECOND), "a connection to accept");
+	tm_happened("server: no answer to ADD LINK", from, 0, SLACK_MS);
+}
+
+static void add_link_client(void)
+{
+	tm_arm("LOSE_LLC:3+");
+	tm_connects("client: no ADD LINK", ETIMEDOUT, TL_MODE_UNKNOWN, 5 * SECOND);
+}
+
+static void rkey(void)
+{
+	int size = 256 << 10, fd;
+	u64 from;
+
+	tm_pair();
+	tm_arm("LOSE_LLC:2");
+	fd = tm_socket();
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	from = tm_now();
+	tm_check(!tm_begin_connect(fd), "connect()");
+	tm_happened("client: no answer to CONFIRM RKEY", from, 2 * SECOND, SLACK_MS);
+}
+
+/*
+ * One handshake waits for the answer to its CONFIRM RKEY, another one for the region that
+ * this is about: neither holds up the listener's end.
+ */
+static void rkey_cancelled(void)
+{
+	int size = 256 << 10, fd[2], i;
+	u64 from;
+
+	tm_pair();
+	setsockopt(tm_waiting, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	tm_arm("LOSE_LLC:1+");
+	for (i = 0; i < 2; i++) {
+		fd[i] = tm_socket();
+		tl_set_nonblock(fd[i], true);
+		tm_check(tm_begin_connect(fd[i]) == -EINPROGRESS, "connect() in progress");
+	}
+	tm_check(!tm_something(fd[0], POLLOUT, NULL, SECOND / 2), "the first handshake waits");
+	tm_check(!tm_something(fd[1], POLLOUT, NULL, SECOND / 2), "the second handshake waits");
+	from = tm_now();
+	close(tm_waiting);
+	/* one looks every 100 ms */
+	tm_happened("close() of the listener", from, 0, 100 + SLACK_MS);
+}
+
+static void test_link(void)
+{
+	struct tm_pair p = tm_pair();
+	struct tm_count lost = tm_count(tm_client, "link_fail");
+	u64 from = tm_now();
+
+	tm_arm("LOSE_LLC:1+");
+	tm_changes("TEST LINK not answered", &lost, from, 38 * SECOND, tm_rounding(8 * SECOND));
+	tm_check(tm_something(p.client, POLLIN, NULL, SECOND) && tm_error(p.client) == ECONNABORTED,
+		 "ECONNABORTED");
+}
+
+static void test_link_hour(void)
+{
+	struct tm_count lost;
+	u64 from;
+
+	tm_test_link_time("3600");
+	tm_pair();
+	lost = tm_count(tm_client, "link_fail");
+	from = tm_now();
+	tm_arm("LOSE_LLC:1+");
+	tm_changes("TEST LINK after an hour", &lost, from, 3608 * SECOND, tm_rounding(8 * SECOND));
+}
+
+/* The answer is lost, again and again, as are the queue pair's first retries. */
+static void test_link_lossy(void)
+{
+	struct tm_count lost;
+	struct tm_pair p;
+
+	tm_test_link_time("2");
+	p = tm_pair();
+	lost = tm_count(tm_client, "link_fail");
+	tm_cut_cable();
+	tl_sleep_ms(6 * SECOND);
+	tm_mend_cable();
+	tl_sleep_ms(4 * SECOND);
+	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	tm_ping(&p);
+}
+
+static void quiet_hour(void)
+{
+	struct tm_pair p = tm_pair();
+	struct tm_count lost = tm_count(tm_client, "link_fail");
+	struct tm_count ours = tm_count(tm_client, "tx_llc");
+	struct tm_count theirs = tm_count(tm_server, "tx_llc");
+	long sent;
+
+	tl_sleep_ms(3600 * SECOND);
+	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	/* each probe counts for both ends, and so does its answer */
+	sent = tm_value(&ours) - ours.before + tm_value(&theirs) - theirs.before;
+	printf("# %ld LLC messages in an hour\n", sent);
+	tm_check(sent >= 2 * 119 && sent <= 4 * 120, "a probe every 30 s");
+	tm_ping(&p);
+}
+
+const struct tm_test tm_hs_tests[] = {
+	{ "proposal", proposal },
+	{ "confirm", confirm },
+	{ "listener_closes", listener_closes },
+	{ "accept_again", accept_again },
+	{ "accept_busy", accept_busy },
+	{ "again", again },
+	{ "stranger", stranger },
+	{ "confirm_busy", confirm_busy },
+	{ "confirm_idle", confirm_idle },
+	{ "group", group },
+	{ "confirm_link", confirm_link },
+	{ "confirm_link_client", confirm_link_client },
+	{ "confirm_again", confirm_again },
+	{ "add_link", add_link },
+	{ "add_link_client", add_link_client },
+	{ "rkey", rkey },
+	{ "rkey_cancelled", rkey_cancelled },
+	{ "test_link", test_link },
+	{ "test_link_hour", test_link_hour },
+	{ "test_link_lossy", test_link_lossy },
+	{ "quiet_hour", quiet_hour },
+	{ }
+};
