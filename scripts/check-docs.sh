@@ -137,7 +137,8 @@ while IFS=. read -r suite name more; do
 	net)	continue ;;	# a sysctl
 	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
 	api)	grep -q "{ \"$name\"," "$top"/selftests/api_*.c ;;
-	ends|carrier|timers)	grep -q "{ \"$name\"," "$top/selftests/smc_$suite.c" ;;
+	ends|carrier)	grep -q "{ \"$name\"," "$top/selftests/smc_$suite.c" ;;
+	timers)	grep -q "{ \"$name\"," "$top"/selftests/timers_*.c ;;
 	evil)	grep -q "{ \"$name\"," "$top"/selftests/evil_*.c ;;
 	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
 	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
