@@ -86,20 +86,8 @@ case_hostile_server()
 case_good_client()
 {
 	echo 0 > /proc/net/smc_negcache
-	for server_host in 1 2; do
-		if [ "$HOST" = "$server_host" ]; then
-			/t/smc_traffic server --family smc --require smc &
-			server=$!
-			await_server
-			sync_signal "ready$server_host"
-			wait "$server" || fail "server ended with $?"
-		else
-			sync_wait "ready$server_host" > /dev/null || exit 1
-			/t/smc_traffic client --connect "$(peer_addr)" --family smc \
-				--require smc --wait 30 --quit connects:5 stream:1 ||
-				fail "client ended with $?"
-		fi
-	done
+	exchange 1 smc smc connects:5 stream:1
+	exchange 2 smc smc connects:5 stream:1
 }
 
 case_unload()

@@ -76,17 +76,7 @@ case_attacks()
 # After all that the same two hosts do SMC like any others.
 case_good_client()
 {
-	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc --require smc &
-		server=$!
-		await_server
-		sync_signal ready
-		wait "$server" || fail "server ended with $?"
-	else
-		sync_wait ready > /dev/null || exit 1
-		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
-			--wait 30 --quit connects:5 stream:1 || fail "client ended with $?"
-	fi
+	exchange 1 smc smc connects:5 stream:1
 }
 
 case_unload()

@@ -43,7 +43,7 @@ case_transfer()
 {
 	tx=$(rxe_counter sent_pkts)
 	rx=$(rxe_counter rcvd_pkts)
-	traffic smc smc
+	exchange 1 smc smc "stream:$MIB"
 
 	# Each direction carries MIB; an RDMA packet holds at most the path MTU.
 	min=$((MIB * 1048576 / 4096))
@@ -58,23 +58,6 @@ case_transfer()
 case_fallback()
 {
 	tx=$(rxe_counter sent_pkts)
-	traffic inet tcp
+	exchange 1 inet tcp "stream:$MIB"
 	expect "RDMA packets sent" "$(($(rxe_counter sent_pkts) - tx))" -lt 50
-}
-
-# traffic FAMILY MODE
-traffic()
-{
-	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family "$1" --require "$2" &
-		server=$!
-		await_server
-		sync_signal ready
-		wait "$server" || fail "server ended with $?"
-	else
-		sync_wait ready || exit 1
-		/t/smc_traffic client --connect "$(peer_addr)" --family "$1" \
-			--require "$2" --wait 10 --quit "stream:$MIB" ||
-			fail "client ended with $?"
-	fi
 }

@@ -211,17 +211,7 @@ case_connection()
 	packets0=$(packets)
 	trace_on
 	sync_barrier on || exit 1
-	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc --require smc &
-		server=$!
-		await_server
-		sync_signal ready
-		wait "$server" || fail "server ended with $?"
-	else
-		sync_wait ready || exit 1
-		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
-			--quit --io block stream:1 || fail "client ended with $?"
-	fi
+	exchange 1 smc smc --io block stream:1
 	wait_for 30 all_closed || fail "not all are closed"
 	# LLC is at rest when the group has what it can have
 	wait_for 60 two_links || fail "no second link"

@@ -36,20 +36,7 @@ arg_of()
 # traffic NAME: host 1 serves, host 2 connects
 traffic()
 {
-	if [ "$HOST" = 1 ]; then
-		# shellcheck disable=SC2086 # an option or nothing
-		/t/smc_traffic server --family "$FAMILY" --require smc $SIDE &
-		server=$!
-		await_server
-		sync_signal ready
-		wait "$server" || fail "server ended with $?"
-	else
-		sync_wait ready || exit 1
-		# shellcheck disable=SC2086
-		/t/smc_traffic client --connect "$(peer_addr)" --family "$FAMILY" --require smc \
-			--wait 10 --quit $SIDE "$(arg_of "$1")" ||
-			fail "client ended with $?"
-	fi
+	exchange 1 "$FAMILY" smc "$(arg_of "$1")"
 }
 
 SIDE="${INTREE:+--intree $INTREE} ${PATIENCE:+--timeout $PATIENCE}"

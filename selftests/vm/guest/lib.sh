@@ -380,6 +380,29 @@ tcp_listens()
 		grep -q ":$(printf %04X "$1") 0*:0000 0A "
 }
 
+# exchange SERVER FAMILY MODE ARGUMENT...: that host serves a client on the other one that has these
+# arguments. Both see to it that all went over MODE and nothing was wrong. $SIDE: options of both ends.
+exchange()
+{
+	server_host_=$1
+	family_=$2
+	mode_=$3
+	shift 3
+	if [ "$HOST" = "$server_host_" ]; then
+		# shellcheck disable=SC2086 # options or nothing
+		/t/smc_traffic server --family "$family_" --require "$mode_" $SIDE &
+		server=$!
+		await_server
+		sync_signal "ready$server_host_"
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait "ready$server_host_" > /dev/null || exit 1
+		# shellcheck disable=SC2086
+		/t/smc_traffic client --connect "$(peer_addr 0)" --family "$family_" --require "$mode_" \
+			--wait 30 --quit $SIDE "$@" || fail "client ended with $?"
+	fi
+}
+
 # serve_named FAMILY NAME: a server until the client of that name is through, on another host
 serve_named()
 {
