@@ -140,9 +140,44 @@ not ok 2 $ended" 'ok 1 x' 'ok 1 x'
 	again wrong_bytes 2 'not ok 1 a: x # EBADMSG;ok 2 b: x;exit 1;' 'not ok 1 x # EBADMSG' 'ok 1 x'
 }
 
+# A guest that shares a processor with somebody waits for it, and that is seen; one that sleeps does not.
+starved()
+{
+	if python3 - "$here" > "$build/log" 2>&1 <<- 'END'
+	import os, subprocess, sys, time
+	sys.path.insert(0, sys.argv[1])
+	from effort import Effort
+
+	def start(what):
+	    return subprocess.Popen([sys.executable, "-c", what], start_new_session=True,
+	                            preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+
+	core = min(os.sched_getaffinity(0))
+	spin = "import time; end = time.time() + 30\nwhile time.time() < end: pass"
+	both = [start(spin), start(spin), start("import time; time.sleep(30)")]
+	efforts = [Effort(p.pid) for p in both]
+	end = time.time() + 20
+	while time.time() < end and not all(e.ran > 1 and e.waited > 0.5 for e in efforts[:2]):
+	    time.sleep(0.2)
+	    for e in efforts:
+	        e.look(time.monotonic())
+	for p in both:
+	    p.kill()
+	print(*efforts, sep="\n")
+	sys.exit(not (all(e.ran > 1 and e.waited > 0.5 for e in efforts[:2]) and
+	              efforts[2].threads and efforts[2].ran < 1))
+	END
+	then
+		result 0 starved
+	else
+		sed 's/^/# /' "$build/log"
+		result 1 starved
+	fi
+}
+
 harness_faults()
 {
-	[ "$bed" = qemu ] && echo "1..22" || echo "1..15"
+	[ "$bed" = qemu ] && echo "1..23" || echo "1..15"
 	planted cases '^not ok 6 clean_end # h1 script ended with 1$'
 	line cases.good '^ok 1 good$'
 	line cases.bad '^not ok 2 bad # h1: exit code 1$'
@@ -161,6 +196,7 @@ harness_faults()
 	[ "$bed" = qemu ] || return 0
 	patched
 	repeated
+	starved
 }
 
 # The verdict needs the kernel's words, not just a run that ended badly.

@@ -24,6 +24,7 @@ import sys
 import time
 
 from common import CACHE, SPLAT, TOP, Failure, build_initrd, release_of
+from effort import Effort
 from qemu import Qemu
 from uml import Uml
 
@@ -55,6 +56,7 @@ class Host:
         self.results = {}	# case number -> KTAP line
         self.said_hello = False
         self.held = []		# messages for when it has
+        self.effort = None	# of its process; hosts may share one
 
     @property
     def router(self):
@@ -213,8 +215,10 @@ class Run:
 
     def boot(self):
         self.bed.boot()
+        efforts = {}
         for h in self.hosts:
             self.sel.register(h.ctl, selectors.EVENT_READ, h)
+            h.effort = efforts.setdefault(h.proc.pid, Effort(h.proc.pid))
 
     # --- running ---
 
@@ -279,6 +283,7 @@ class Run:
             for key, _ in self.sel.select(timeout=0.2):
                 self.read_ctl(key.data)
             for h in self.hosts:
+                h.effort.look(time.monotonic())
                 if h.exited is None and h.proc.poll() is not None:
                     while h.ctl in self.sel.get_map():
                         self.read_ctl(h)
@@ -359,6 +364,18 @@ class Run:
             for ln in lines:
                 self.say(f"#   {h.name} {os.path.basename(path)[3:]}| {ln}")
 
+    def report_efforts(self):
+        """What the guests got of the machine: else its want looks like a fault of theirs."""
+        said = {}
+        for h in self.hosts:
+            if h.effort:
+                said.setdefault(h.effort, []).append(h.name)
+                self.data.setdefault(h.name, {})["processor"] = {
+                    "ran": round(h.effort.ran, 1), "waited": round(h.effort.waited, 1)}
+        for effort, names in said.items():
+            self.say(f"# {', '.join(names)}: {effort}"
+                     + (": what was slow may have been the machine" if effort.starved() else ""))
+
     def run(self):
         opt = self.opt
         started = time.monotonic()
@@ -377,6 +394,7 @@ class Run:
             self.kill()
             self.bed.close()
         self.verdict()
+        self.report_efforts()
         for h in self.hosts:
             if h.initrd and os.path.exists(h.initrd):
                 os.unlink(h.initrd)
