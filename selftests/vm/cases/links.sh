@@ -720,7 +720,7 @@ case_policies()
 	! sysctl -q -w net.smc.smcr_link_policy=4 2> /dev/null || fail "there is no policy 4"
 	! sysctl -q -w net.smc.smcr_link_policy=-1 2> /dev/null || fail "nor -1"
 	expect "policy" "$(sysctl -n net.smc.smcr_link_policy)" -eq 0
-	[ "$HOST" = 1 ] || tc qdisc add dev eth1 root netem delay 30ms limit 10000
+	[ "$HOST" = 1 ] || tc qdisc add dev eth1 root netem delay $((30 * SLOWNESS))ms limit 10000
 	with_group policies
 	[ "$HOST" = 1 ] || tc qdisc del dev eth1 root
 	policy 0
