@@ -81,9 +81,9 @@ vm:
 coverage:
 	@$(TOP)/scripts/coverage.sh
 
-## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts
+## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts; BED=uml: in User Mode Linux
 bench:
-	@$(TOP)/scripts/bench.sh
+	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED))
 
 ## bench-failover: how long connections stand still when a link is lost
 bench-failover:

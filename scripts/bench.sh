@@ -4,8 +4,10 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--kernel SERIES] [--ours DIR] [--without LABEL]...
+# Usage: bench.sh [--bed uml] [--kernel SERIES] [--ours DIR] [--without LABEL]...
 #
+#   --bed uml         in User Mode Linux, near native speed: without raw, whose programs want
+#                     the CPU's clock, and with an MTU of 1500, as TCP there panics with 9000
 #   --ours DIR        the modules are there, build none
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
@@ -16,6 +18,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
 kernel=6.12
+bed=qemu
+mtu=9000
 rounds=${BENCH_ROUNDS:-5}
 ours=
 labels=' tcp intree ours raw '
@@ -30,6 +34,14 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=${2-} ;;
 	--ours)		ours=${2-} ;;
+	--bed)
+		bed=${2-}
+		case $bed in
+		qemu)	;;
+		uml)	kernel=uml-plain mtu=1500 labels=${labels%raw *} ;;
+		*)	die "there is no bed '$bed' (see --help)" ;;
+		esac
+		;;
 	--without)
 		case $labels in
 		*" ${2-} "*)	labels="${labels%" $2 "*} ${labels#*" $2 "}" ;;
@@ -47,7 +59,10 @@ esac
 
 mkdir -p "$top/build"
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$vm/packages.txt"
-"$vm/fetch.sh" "$kernel"
+case $bed in
+uml)	"$top/selftests/uml/build-kernel.sh" plain ;;
+*)	"$vm/fetch.sh" "$kernel" ;;
+esac
 make -s -C "$top/tools" smcctl
 make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold bench/smc_knock
 
@@ -68,7 +83,8 @@ esac
 
 out=$cache/out/bench
 rc=0
-"$vm/vm.py" --name bench --kernel "$kernel" --module intree --mtu 9000 --mem 768 --pcap off \
+[ "$bed" = uml ] || set -- --kernel "$kernel"
+"$vm/vm.py" --name bench --bed "$bed" "$@" --module intree --mtu "$mtu" --mem 768 --pcap off \
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
 	--add "$top/selftests/bench/smc_hold" --add "$top/selftests/bench/smc_knock" \
@@ -76,6 +92,10 @@ rc=0
 	--env "MS=${BENCH_MS:-1000}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
 [ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
 
+case $labels in
+*" raw "*)	set -- --ratio ours/raw ;;
+*)		set -- ;;
+esac
 once=
 for n in 1 32 255; do
 	for what in pd cq qp mr region_kb slab_kb used_kb; do
@@ -85,7 +105,7 @@ done
 echo
 [ "$rounds" -ge 5 ] || echo "Only $rounds round(s): take this for a try, not for a measurement."
 # shellcheck disable=SC2086 # a list of options
-"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp --ratio ours/raw \
+"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp "$@" \
 	--floor ours/intree:0.9 --min-runs $((rounds < 5 ? rounds : 5)) $once \
 	--json "$top/build/bench.json" "$out/h2.log"
 cat <<END
