@@ -96,7 +96,7 @@ check-long:
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
-		uml-failover-intree-ordered uml-programs-all
+		uml-programs-all
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC
 check-programs:

@@ -118,6 +118,8 @@ static void received(void *ctx, const u8 *buf, u32 len)
 	if (smc_fault_hit(buf[0] == SMC_CDC_TYPE ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
 		return;
 	WRITE_ONCE(link->last_rx, jiffies);
+	if (buf[0] == SMC_CDC_TYPE)
+		WRITE_ONCE(link->last_cdc, jiffies);
 	rcu_read_lock();
 	if (buf[0] == SMC_CDC_TYPE)
 		link->events->cdc(link, buf, len);
@@ -300,6 +302,22 @@ void smc_link_activate(struct smc_link *link)
 bool smc_link_usable(const struct smc_link *link)
 {
 	return smc_link_state_usable(atomic_read_acquire(&link->state));
+}
+
+/**
+ * smc_link_hold() - connections say nothing over a link for a while
+ * @link: link
+ * @hold: false: they may again
+ *
+ * Messages of the link itself go on. Not from within a completion.
+ */
+void smc_link_hold(struct smc_link *link, bool hold)
+{
+	WRITE_ONCE(link->held, hold);
+	if (hold)
+		return;
+	smp_mb();	/* pairs with held() in smc_tx.c: it sees this, or we see that it waits */
+	slots_free(link);
 }
 
 /* Nothing has happened to the link itself. */

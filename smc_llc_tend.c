@@ -19,6 +19,9 @@
 
 #define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
 #define READY_AGAIN	(3 * HZ)	/* the first contact is not over */
+#define STILL_TIME	(HZ / 10)	/* no connection has said anything for so long */
+#define STILL_MAX	(1 * HZ)	/* ... and it has to go, whatever comes */
+#define ACK_TIME	(HZ / 20)	/* the peer knows what our RNIC has acknowledged */
 
 /* ---- DELETE LINK, server ---- */
 
@@ -66,6 +69,61 @@ static bool tell_deletion(struct smc_llc *llc, struct smc_link *other, u8 num, u
 	return deleted;
 }
 
+static bool stands_still(const struct smc_link *link, unsigned long since)
+{
+	unsigned long last = READ_ONCE(link->last_cdc);
+
+	if (time_before(last, since))
+		last = since;
+	return time_after_eq(jiffies, last + STILL_TIME);
+}
+
+/* For @time, or less if there is nothing to wait for any more. */
+static void wait_for_link(struct smc_llc *llc, const struct smc_link *link, unsigned long time)
+{
+	wait_event_timeout(llc->wait, READ_ONCE(llc->dead) || llc_link_broken(link), time);
+}
+
+/*
+ * The connections of @link say nothing over it, so their peers come to the end of what they may
+ * write, or of what they have to say without an answer.
+ */
+static void make_still(struct smc_llc *llc, struct smc_link *link)
+{
+	unsigned long since = jiffies, end = since + STILL_MAX;
+
+	smc_link_hold(link, true);
+	while (!stands_still(link, since) && time_before(jiffies, end) &&
+	       !READ_ONCE(llc->dead) && !llc_link_broken(link))
+		wait_for_link(llc, link, STILL_TIME / 4 ?: 1);
+}
+
+/*
+ * In order, with a client of another kind. An in-tree one that hears of the deletion goes back to
+ * the last byte acknowledged at once, while the link still works, and counts the room of what is
+ * acknowledged after that twice: its application overwrites bytes that have not gone out. So our
+ * end goes before it hears of it. But of a link that ends so it repeats nothing but the bytes of
+ * connections open in both directions: so before that nothing is to be under way.
+ */
+static void end_and_tell(struct smc_llc *llc, struct smc_link *victim, u32 reason)
+{
+	struct smc_link *other;
+
+	make_still(llc, victim);
+	other = smc_core_other_link(llc->lgr, victim);
+	if (!other) {
+		smc_link_hold(victim, false);
+		return;
+	}
+	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
+			    reason);
+	smc_core_del_link(victim, SMC_LINK_ADMIN);
+	wait_for_link(llc, other, ACK_TIME);
+	tell_deletion(llc, other, victim->num, reason);
+	smc_link_put(other);
+}
+
 /*
  * The client has to answer before the queue pair goes; one that does not loses it anyway.
  * We have the turn, so no link comes; but one that the victim is to go for may be lost at
@@ -78,6 +136,10 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 
 	if (surplus && !is_surplus(llc->lgr, victim))
 		return;
+	if (spare && !llc->lgr->peer.marker) {
+		end_and_tell(llc, victim, reason);
+		return;
+	}
 	other = smc_core_other_link(llc->lgr, victim);
 	if (other) {
 		spare &= !tell_deletion(llc, other, victim->num, reason);

@@ -605,6 +605,19 @@ void smc_tx_probe_locked(struct smc_conn *conn)
 	conn->tx.probe_gap = PROBE_MIN;
 }
 
+/* The link is to go, in order, and both sides are silent before: smc_llc_tend.c. */
+static bool held(struct smc_conn *conn)
+{
+	if (!smc_link_held(conn->link))
+		return false;
+	WRITE_ONCE(conn->tx.waiting, true);
+	smp_mb();	/* pairs with smc_link_hold(), which looks for who waits */
+	if (smc_link_held(conn->link))
+		return true;
+	conn->tx.waiting = false;
+	return false;
+}
+
 /**
  * smc_tx_push_locked() - post what may go
  * @conn: connection, conn->lock held
@@ -614,7 +627,7 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 {
 	lockdep_assert_held(&conn->lock);
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
-	    conn->state == SMC_CONN_INIT)
+	    conn->state == SMC_CONN_INIT || held(conn))
 		return;
 	if (conn->tx.leave == SMC_LEAVE_ASK)
 		ask_to_leave(conn);

@@ -248,7 +248,7 @@ fi
 run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
-[ ${#runs[@]} -eq 0 ] || run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
+run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env MIB=32 --env WAYS=ordered_1 \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
 # our client, an in-tree server, two RNICs each (a case each: the in-tree module hangs when a link

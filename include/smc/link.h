@@ -80,6 +80,8 @@ struct smc_link_events {
  * @moves: connections that came to it from other links
  * @since: seconds since boot, when it became usable; 0 = not yet
  * @last_rx: jiffies of the last message received
+ * @last_cdc: jiffies of the last one of a connection
+ * @held: connections are to say nothing over it for now
  * @rcu: deferred free
  */
 struct smc_link {
@@ -107,6 +109,8 @@ struct smc_link {
 	atomic_t moves;
 	time64_t since;
 	unsigned long last_rx;
+	unsigned long last_cdc;
+	bool held;
 	struct rcu_head rcu;
 };
 
@@ -126,6 +130,13 @@ int smc_link_connect(struct smc_link *link);
 /* CONFIRM LINK done: usable for connections. */
 void smc_link_activate(struct smc_link *link);
 bool smc_link_usable(const struct smc_link *link);
+void smc_link_hold(struct smc_link *link, bool hold);
+/* Are connections to be silent? Who is asks again when events->slots_free is raised. */
+static inline bool smc_link_held(const struct smc_link *link)
+{
+	return READ_ONCE(link->held);
+}
+
 /*
  * The one entrance to failure: any context, first reason wins, never sleeps;
  * raises events->lost once.
