@@ -12,9 +12,19 @@
 #include <smc/sock.h>
 
 /**
+ * struct dump_state - what lasts from one call of the dump to the next
+ * @protocol: table that is being told
+ * @pos: position in it
+ */
+struct dump_state {
+	int protocol;
+	struct smc_sock_pos pos;
+};
+
+/**
  * struct dump - one call of the dump
  * @skb: answer
- * @cb: netlink's state: args[0] protocol, args[1] position in the table
+ * @cb: netlink's, with struct dump_state
  * @req: what was asked
  */
 struct dump {
@@ -151,18 +161,16 @@ static int dump_one(const struct smc_sock_info *info, void *arg)
 static int dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
+	struct dump_state *state = (struct dump_state *)cb->ctx;
 	struct net *net = sock_net(skb->sk);
-	unsigned long pos;
 	int rc = 0;
 
-	while (cb->args[0] <= SMC_PROTO_IPV6) {
-		pos = cb->args[1];
-		rc = smc_sock_walk(net, cb->args[0], &pos, dump_one, &d);
-		cb->args[1] = pos;
+	BUILD_BUG_ON(sizeof(*state) > sizeof(cb->ctx));
+	for (; state->protocol <= SMC_PROTO_IPV6; state->protocol++) {
+		rc = smc_sock_walk(net, state->protocol, &state->pos, dump_one, &d);
 		if (rc)
 			break;
-		cb->args[0]++;
-		cb->args[1] = 0;
+		state->pos = (struct smc_sock_pos){};
 	}
 	/* a socket that does not even fit an empty skb would be asked for again and again */
 	return skb->len ?: rc;
@@ -232,7 +240,7 @@ static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 	const struct smc_diag_req *req = nlmsg_data(nlh);
 	struct net *net = sock_net(skb->sk);
 	struct search s = { .id = &req->id };
-	unsigned long pos = 0;
+	struct smc_sock_pos pos = {};
 	int rc;
 
 	if (nlmsg_len(nlh) < sizeof(*req))
@@ -240,7 +248,7 @@ static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
 		return -EPERM;
 	if (!smc_sock_walk(net, SMC_PROTO_IPV4, &pos, take_meant, &s)) {
-		pos = 0;
+		pos = (struct smc_sock_pos){};
 		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, take_meant, &s);
 	}
 	if (!s.carrier)

@@ -31,7 +31,7 @@
 struct sock_bucket {
 	spinlock_t lock; /* all of it */
 	struct hlist_head head;
-	unsigned long made;
+	u64 made;
 };
 
 static struct sock_bucket table[2][TABLE_SIZE];
@@ -330,7 +330,7 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
  * smc_sock_walk() - visit the sockets of a namespace and address family
  * @net: namespace, NULL: all
  * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6; those of IPPROTO_SMC are among them
- * @pos: where to begin (0 at first); where it stopped afterwards
+ * @pos: where to begin (all zero at first); where it stopped afterwards
  * @fn: called under a spinlock; non-zero stops at this socket
  * @arg: for @fn
  *
@@ -338,29 +338,26 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
  *
  * Return: 0 at the end, else what @fn returned.
  */
-int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
+int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
 {
-	unsigned long bucket = *pos & (TABLE_SIZE - 1), seen = *pos >> TABLE_BITS;
 	struct smc_sock_info info;
 	struct smc_sock *smc;
 	int rc = 0;
 
-	if (*pos == SMC_SOCK_WALK_END)
-		return 0;
-	for (; bucket < TABLE_SIZE; bucket++, seen = 0) {
-		struct sock_bucket *b = &table[protocol == SMC_PROTO_IPV6][bucket];
+	for (; pos->bucket < TABLE_SIZE; pos->bucket++, pos->first = 0) {
+		struct sock_bucket *b = &table[protocol == SMC_PROTO_IPV6][pos->bucket];
 
 		spin_lock(&b->lock);
 		hlist_for_each_entry(smc, &b->head, bucket) {
-			if ((seen && smc->bucket_num >= seen) ||
+			if ((pos->first && smc->bucket_num > pos->first) ||
 			    (net && !net_eq(sock_net(smc_sock_sk(smc)), net)))
 				continue;
 			info_fill(&info, smc);
 			rc = fn(&info, arg);
 			if (rc) {
 				/* from this one on: those before it are younger */
-				*pos = (smc->bucket_num + 1) << TABLE_BITS | bucket;
+				pos->first = smc->bucket_num;
 				break;
 			}
 		}
@@ -368,7 +365,6 @@ int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
 		if (rc)
 			return rc;
 	}
-	*pos = SMC_SOCK_WALK_END;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(smc_sock_walk);
@@ -406,7 +402,7 @@ static int show_holder(const struct smc_sock_info *info, void *arg)
  */
 static int show_holders(struct seq_file *m, void *v)
 {
-	unsigned long pos4 = 0, pos6 = 0;
+	struct smc_sock_pos pos4 = {}, pos6 = {};
 
 	seq_puts(m, "netns inode uid mode\n");
 	smc_sock_walk(NULL, SMC_PROTO_IPV4, &pos4, show_holder, m);

@@ -90,7 +90,7 @@ struct smc_sock {
 	unsigned long keep_acked;
 	unsigned long keep_since;
 	struct hlist_node bucket;
-	unsigned long bucket_num;
+	u64 bucket_num;
 	void (*inet_destruct)(struct sock *sk);
 };
 
@@ -289,13 +289,22 @@ void smc_sock_inherit(struct sock *sk, const struct sock *parent);
 void smc_sock_hash(struct smc_sock *smc);
 void smc_sock_unhash(struct smc_sock *smc);
 
-#define SMC_SOCK_WALK_END	ULONG_MAX
+/**
+ * struct smc_sock_pos - a place in the table; zero: its beginning
+ * @bucket: chain
+ * @first: number of the socket of this chain that comes next, the elder ones follow; 0: all of
+ *	them. As wide as those numbers, which are not given twice
+ */
+struct smc_sock_pos {
+	unsigned int bucket;
+	u64 first;
+};
 
 /*
  * Calls @fn for the sockets of @net (NULL: all) and @protocol from position *@pos on, under a
  * spinlock; a non-zero return stops with *@pos at that socket.
  */
-int smc_sock_walk(struct net *net, int protocol, unsigned long *pos,
+int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg);
 
 #endif
