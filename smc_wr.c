@@ -363,8 +363,9 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		signal = false;
 		started = 0;
 		rc = 0;
+	} else {
+		smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
 	}
-	smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
 	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
 	slot->posted = true;
 	slot->signaled = signal;

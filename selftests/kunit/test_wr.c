@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <smc/policy.h>
+#include <smc/stats.h>
 #include <smc/wr.h>
 
 #include "fake_ib.h"
@@ -768,6 +769,7 @@ static void wr_writes_refused(struct kunit *test)
 	struct wr_test *t = connected(test);
 	struct smc_wr_write write = { .len = 5000, .rkey = 1 };
 	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+	u64 posts = smc_stats_get(&init_net, SMC_STAT_WR_POSTS);
 
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	slot->done = on_done;
@@ -776,6 +778,8 @@ static void wr_writes_refused(struct kunit *test)
 	t->fake->fail_post = -ENOMEM;
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, true), 0);
 	t->fake->fail_post = 0;
+	/* ... not in the statistics: there will be no completion */
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_WR_POSTS), posts);
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
