@@ -26,6 +26,7 @@
 
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
+static unsigned long devices_made;	/* under devices_lock */
 static DEFINE_SPINLOCK(names_lock);	/* names of devices; leaf */
 static const struct smc_ib_events *ib_events;
 
@@ -296,7 +297,7 @@ bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 }
 
 /**
- * smc_ib_walk_ports() - look at all ports that a namespace may use
+ * smc_ib_walk_ports() - look at all ports that a namespace may use, device by device as they came
  * @net: namespace
  * @fn: called for each RoCE port, active or not, with the list of devices locked; may
  *	sleep, and take a reference of the device; true stops
@@ -593,6 +594,7 @@ static int add_device(struct ib_device *ibdev)
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, device_event);
 	ib_register_event_handler(&dev->event_handler);
 	mutex_lock(&devices_lock);
+	dev->num = ++devices_made;
 	list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);
 	for (p = first_port(dev); p <= last_port(dev); p++)

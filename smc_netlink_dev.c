@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Generic netlink: the RoCE devices that a namespace may use, with their ports.
+ *
+ * A dump goes from the first that came to the last, and remembers the number of the last one
+ * told: devices that come and go meanwhile make it neither skip nor repeat others.
  */
 #include <linux/pci.h>
 #include <linux/smc.h>
@@ -9,15 +12,13 @@
 #include <smc/netlink_priv.h>
 
 /**
- * struct dev_pick - the device at a position of the list
- * @skip: devices before it
- * @last: the device that the walk was at; compared only
- * @dev: result, with a reference; NULL: the list is shorter
+ * struct dev_pick - the device that comes next
+ * @after: number of the one before it
+ * @dev: result, with a reference; NULL: there is none
  * @ports: bit per RoCE port number
  */
 struct dev_pick {
-	long skip;
-	const struct smc_ib_device *last;
+	unsigned long after;
 	struct smc_ib_device *dev;
 	unsigned long ports;
 };
@@ -38,16 +39,15 @@ static bool pick_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	struct dev_pick *pick = arg;
 
-	if (dev != pick->last) {
-		if (pick->dev)
-			return true;
-		pick->last = dev;
-		if (pick->skip-- == 0) {
-			smc_ib_device_get(dev);
-			pick->dev = dev;
-		}
+	if (dev->num <= pick->after)
+		return false;
+	if (!pick->dev) {
+		smc_ib_device_get(dev);
+		pick->dev = dev;
 	}
-	if (dev == pick->dev && port <= SMC_PNET_PORTS_MAX)
+	if (dev != pick->dev)
+		return true;
+	if (port <= SMC_PNET_PORTS_MAX)
 		__set_bit(port, &pick->ports);
 	return false;
 }
@@ -141,7 +141,7 @@ cancel:
 /**
  * smc_netlink_dump_devs() - SMC_NETLINK_GET_DEV_SMCR
  * @skb: answer
- * @cb: state of the dump: args[0] = devices told so far
+ * @cb: state of the dump: args[0] = number of the last device told
  * @family: for the messages
  *
  * Return: as dumpit does.
@@ -152,16 +152,18 @@ int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 	int rc;
 
 	for (;;) {
-		struct dev_pick pick = { .skip = cb->args[0] };
+		struct dev_pick pick = { .after = cb->args[0] };
+		unsigned long num;
 
 		/* told without the list's lock: what groups do is under locks of theirs */
 		smc_ib_walk_ports(sock_net(skb->sk), pick_port, &pick);
 		if (!pick.dev)
 			return skb->len;
 		rc = put_dev(skb, cb, family, &pick);
+		num = pick.dev->num;
 		smc_ib_device_put(pick.dev);
 		if (rc)
 			return skb->len ?: rc;
-		cb->args[0]++;
+		cb->args[0] = num;
 	}
 }

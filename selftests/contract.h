@@ -94,7 +94,14 @@ bool ct_odd(FILE *out);
 bool ct_destroy(int fd, int peer, bool cookie);
 bool ct_destroy_listener(int fd);
 
+/* contract_groups.c */
+bool ct_groups_make(const struct tl_proto *proto, const char *address, int num);
+void ct_groups_end(int step);
+void ct_groups_close(void);
+u32 ct_groups_id(const struct nlmsghdr *nlh, u8 *role);
+int ct_groups_number(u32 id);
+
 /* contract_dump.c */
-bool ct_dumps(const struct tl_proto *smc);
+bool ct_dumps(const struct tl_proto *smc, const char *address);
 
 #endif /* SMC_SELFTESTS_CONTRACT_H */

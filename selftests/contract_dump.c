@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -14,8 +15,10 @@
 
 #include "contract.h"
 
-#define ENTRIES		600	/* of each kind; every second one goes */
+#define ENTRIES		600	/* of a kind; every second one goes */
 #define SOCKETS		800
+#define DEVICES		72
+#define GROUPS		40
 #define PIECE		4096
 #define RULE_DENY	2
 
@@ -24,8 +27,10 @@
  * @name: for people
  * @family: that tells it
  * @cmd: the command for it
- * @fill: make entries 0 to ENTRIES - 1
- * @thin: take away every second one, 0, 2, ..., and make others
+ * @entries: how many
+ * @pieces: it comes in as many at least
+ * @fill: make entries 0 to @entries - 1
+ * @thin: take away some of the first ones told and of the last, a half at most, and make others
  * @number: of the entry an answer is about, -1: another one
  * @clear: take all of them away
  */
@@ -33,6 +38,8 @@ struct list {
 	const char *name;
 	enum ct_family family;
 	u8 cmd;
+	int entries;
+	unsigned int pieces;
 	bool (*fill)(void);
 	void (*thin)(void);
 	int (*number)(const struct nlmsghdr *nlh);
@@ -180,17 +187,118 @@ static void sock_clear(void)
 			close(fds[i]);
 }
 
+/* ---- devices ---- */
+
+#define RXE_NAME	"rxe_whose_name_is_as_long_as_names_may_be_number_%d"
+
+static bool run(const char *command, int i)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), command, i, i);
+	return !system(line);
+}
+
+static bool dev_add(int i)
+{
+	return run("ip link add contract%d type dummy", i) &&
+	       run("/usr/sbin/rdma link add " RXE_NAME " type rxe netdev contract%d", i);
+}
+
+static bool dev_fill(void)
+{
+	bool ok = true;
+
+	for (int i = 0; i < DEVICES && ok; i++)
+		ok = dev_add(i);
+	return ok;
+}
+
+static void dev_thin(void)
+{
+	for (int i = 0; i < DEVICES; i += 2)
+		run("/usr/sbin/rdma link delete " RXE_NAME, i);
+	dev_add(DEVICES);
+}
+
+static int dev_number(const struct nlmsghdr *nlh)
+{
+	const struct nlattr *dev, *a;
+	int i;
+
+	mnl_attr_for_each(dev, nlh, GENL_HDRLEN)
+		mnl_attr_for_each_nested(a, dev)
+			if (mnl_attr_get_type(a) == SMC_NLA_DEV_IB_NAME &&
+			    sscanf(mnl_attr_get_str(a), RXE_NAME, &i) == 1 && i < DEVICES)
+				return i;
+	return -1;
+}
+
+/* The RNIC goes with its netdev. */
+static void dev_clear(void)
+{
+	for (int i = 0; i <= DEVICES; i++)
+		run("ip link del contract%d", i);
+}
+
+/* ---- groups and their links ---- */
+
+static const char *here;
+
+static bool lgr_fill(void)
+{
+	return ct_groups_make(proto, here, GROUPS);
+}
+
+/* With a group here ends the one that it is joined to, which is here, too. */
+static void lgr_thin(void)
+{
+	ct_groups_end(2);
+}
+
+static int lgr_number(const struct nlmsghdr *nlh)
+{
+	return ct_groups_number(ct_groups_id(nlh, NULL));
+}
+
+/* Links are told behind their group, whose entry is the first of them. */
+static int link_number(const struct nlmsghdr *nlh)
+{
+	static int group = -1;
+	const struct nlattr *a;
+	int n = group;
+
+	group = lgr_number(nlh);
+	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
+		if (mnl_attr_get_type(a) == SMC_GEN_LINK_SMCR)
+			return n;
+	return -1;
+}
+
+static void lgr_clear(void)
+{
+	ct_groups_close();
+}
+
 static const struct list lists[] = {
-	{ "pnet", CT_PNET, SMC_PNETID_GET, pnet_fill, pnet_thin, pnet_number, pnet_clear },
-	{ "rules", CT_GEN, OWN_GET_RULES, rule_fill, rule_thin, rule_number, rule_clear },
-	{ "sockets", CT_DIAG, 0, sock_fill, sock_thin, sock_number, sock_clear },
+	{ "pnet", CT_PNET, SMC_PNETID_GET, ENTRIES, 6, pnet_fill, pnet_thin, pnet_number,
+	  pnet_clear },
+	{ "rules", CT_GEN, OWN_GET_RULES, ENTRIES, 6, rule_fill, rule_thin, rule_number,
+	  rule_clear },
+	{ "sockets", CT_DIAG, 0, SOCKETS, 6, sock_fill, sock_thin, sock_number, sock_clear },
+	{ "devices", CT_GEN, SMC_NETLINK_GET_DEV_SMCR, DEVICES, 3, dev_fill, dev_thin, dev_number,
+	  dev_clear },
+	{ "groups", CT_GEN, SMC_NETLINK_GET_LGR_SMCR, GROUPS, 3, lgr_fill, lgr_thin, lgr_number,
+	  lgr_clear },
+	{ "links", CT_GEN, SMC_NETLINK_GET_LINK_SMCR, GROUPS, 3, lgr_fill, lgr_thin, link_number,
+	  lgr_clear },
 };
 
 /* ---- lists ---- */
 
 static const struct list *listed;
 static unsigned int pieces;
-static u8 told[SOCKETS];
+static u8 told[SOCKETS], left[SOCKETS];
 
 static void count_piece(void)
 {
@@ -200,7 +308,7 @@ static void count_piece(void)
 /* In the middle of the list: what was told already goes, and what was not. */
 static void change_once(void)
 {
-	if (++pieces == 5)
+	if (++pieces == (listed->pieces > 5 ? 5 : 1))
 		listed->thin();
 }
 
@@ -213,18 +321,36 @@ static void take(const struct nlmsghdr *nlh, void *arg)
 		told[n]++;
 }
 
-/* Entries @first, @first + @step, ... have been told once. */
-static bool told_once(const char *what, int entries, int first, int step)
+static void take_left(const struct nlmsghdr *nlh, void *arg)
 {
-	int missing = 0, twice = 0;
+	int n = listed->number(nlh);
 
-	for (int i = first; i < entries; i += step) {
-		missing += !told[i];
-		twice += told[i] > 1;
+	(void)arg;
+	if (n >= 0 && n < SOCKETS)
+		left[n] = 1;
+}
+
+/* What was there from the beginning to the end has been told once; @some: others have gone. */
+static bool told_once(const char *what, bool some)
+{
+	int missing = 0, twice = 0, stayed = 0;
+	struct ct_nl nl;
+	bool ok;
+
+	memset(left, 0, sizeof(left));
+	ok = !ct_open(&nl, listed->family, CT_BUF) && !ct_dump(&nl, listed->cmd, take_left, NULL);
+	ct_close(&nl);
+	for (int i = 0; i < listed->entries; i++) {
+		stayed += left[i];
+		missing += left[i] && !told[i];
+		twice += left[i] && told[i] > 1;
+		if (left[i] && told[i] != 1 && missing + twice < 4)
+			ktap_note("%s, %s: %d told %d times", listed->name, what, i, told[i]);
 	}
-	ktap_note("%s, %s: %u pieces, %d missing, %d told twice", listed->name, what, pieces,
-		  missing, twice);
-	return !missing && !twice && pieces > 5;
+	ktap_note("%s, %s: %u pieces, %d stayed, %d missing, %d told twice", listed->name, what,
+		  pieces, stayed, missing, twice);
+	return ok && !missing && !twice && pieces >= listed->pieces &&
+	       stayed >= listed->entries / 2 && (stayed < listed->entries) == some;
 }
 
 static bool list_in_pieces(void (*between)(void), int size)
@@ -250,28 +376,28 @@ static bool list_in_pieces(void (*between)(void), int size)
 /**
  * ct_dumps() - lists in pieces
  * @smc: what to make sockets of
+ * @address: of this host
  *
  * Return: false if one of them was not what it must be.
  */
-bool ct_dumps(const struct tl_proto *smc)
+bool ct_dumps(const struct tl_proto *smc, const char *address)
 {
 	struct rlimit files = { SOCKETS + 100, SOCKETS + 100 };
 	bool ok = true;
 
 	proto = smc;
+	here = address;
 	if (setrlimit(RLIMIT_NOFILE, &files) || ct_open(&gen, CT_GEN, CT_BUF) ||
 	    ct_open(&pnet, CT_PNET, CT_BUF))
 		return false;
 	for (size_t i = 0; i < TL_ARRAY_SIZE(lists); i++) {
-		int n = lists[i].family == CT_DIAG ? SOCKETS : ENTRIES;
-
 		listed = &lists[i];
 		if (!listed->fill()) {
 			ktap_note("%s cannot be made", listed->name);
 			ok = false;
 		} else {
-			ok &= list_in_pieces(count_piece, 1) && told_once("small buffer", n, 0, 1);
-			ok &= list_in_pieces(change_once, CT_BUF) && told_once("changing", n, 1, 2);
+			ok &= list_in_pieces(count_piece, 1) && told_once("small buffer", false);
+			ok &= list_in_pieces(change_once, CT_BUF) && told_once("changing", true);
 		}
 		listed->clear();
 	}

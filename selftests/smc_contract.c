@@ -272,7 +272,7 @@ int main(int argc, char **argv)
 	ktap_plan(4);
 	ktap_note("seed %s", argv[2]);
 	ktap_result(&ktap, table(argv[1]), "table");
-	ktap_result(&ktap, ct_dumps(tl_proto_find("smc")), "lists");
+	ktap_result(&ktap, ct_dumps(tl_proto_find("smc"), argv[1]), "lists");
 	ktap_result(&ktap, destroy(argv[1]), "destroy");
 	ktap_result(&ktap, fuzz(argv[1], seed, strtoul(argv[3], NULL, 0)), "fuzz");
 	return ktap_exit_code(&ktap);

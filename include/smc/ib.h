@@ -25,6 +25,7 @@ struct net_device;
  * @ibdev: the verbs device; valid while a reference (@ref) is held
  * @name: its name, see smc_ib_name(); valid as long as this object
  * @entry: membership in the device list, under its lock
+ * @num: who came later has a larger one, from 1 on; the list is in their order
  * @event_handler: asynchronous events (ports, GIDs)
  * @dead: set under the device list lock once removal has begun; never cleared
  * @max_mtu: largest path MTU of its ports, enum ib_mtu
@@ -44,6 +45,7 @@ struct smc_ib_device {
 	struct ib_device *ibdev;
 	char name[IB_DEVICE_NAME_MAX];
 	struct list_head entry;
+	unsigned long num;
 	struct ib_event_handler event_handler;
 	bool dead;
 	u8 max_mtu;
