@@ -4,8 +4,8 @@
  * callers that may not sleep, and sent at once. Nobody waits for a listener; what one has no
  * room for, or we no memory, is lost to it, and its next receive says so.
  *
- * Of fallbacks there may be one per connection: who listens hears of a number per second, and
- * how many there were between them.
+ * Of fallbacks there may be one per connection, and a peer can make groups come and go: who
+ * listens hears of a number per second, and how many there were between them.
  */
 #include <linux/atomic.h>
 #include <linux/ratelimit.h>
@@ -20,17 +20,20 @@
 
 /* Bytes of attributes that no event exceeds: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
-/* Fallbacks that a namespace tells of in a second */
-#define FBACKS_MAX	64
+/* Events that a namespace tells of in a second: a host that loses an RNIC has one per link */
+static const int told_max[SMC_NOTIFY_GROUPS] = {
+	[SMC_NOTIFY_EVENTS] = 128,
+	[SMC_NOTIFY_FBACKS] = 64,
+};
 
 /**
- * struct notify_net - fallbacks of a namespace
- * @limit: how many are told
- * @untold: those that were not, since the last one that was
+ * struct notify_net - what a namespace tells, per multicast group
+ * @limit: how much
+ * @untold: what was not, since the last one that was
  */
 struct notify_net {
-	struct ratelimit_state limit;
-	atomic_t untold;
+	struct ratelimit_state limit[SMC_NOTIFY_GROUPS];
+	atomic_t untold[SMC_NOTIFY_GROUPS];
 };
 
 static unsigned int notify_net_id __read_mostly;
@@ -84,14 +87,33 @@ static void finish(const struct genl_family *family, struct net *net, struct sk_
 	genlmsg_multicast_netns(family, net, skb, 0, group, GFP_ATOMIC);
 }
 
-static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_notify_lgr *ev)
+/*
+ * May @net tell of one more? Then *@untold is how many were not told before it, which it is to
+ * say. What it does not tell by this is counted.
+ */
+static bool may_tell(struct net *net, enum smc_notify_group group, u32 *untold)
+{
+	struct notify_net *nn = net_generic(net, notify_net_id);
+
+	if (!__ratelimit(&nn->limit[group])) {
+		atomic_inc(&nn->untold[group]);
+		smc_stats_inc(net, SMC_STAT_EVENT_UNTOLD);
+		return false;
+	}
+	*untold = atomic_xchg(&nn->untold[group], 0);
+	return true;
+}
+
+static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_notify_lgr *ev,
+		   u32 untold)
 {
 	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
 			      SMC_NETLINK_EV_PAD) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->id) ||
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->role) ||
 	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
-	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)))
+	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)) ||
+	    (untold && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, untold)))
 		return -EMSGSIZE;
 	if (!ev->ib_dev)
 		return 0;
@@ -106,13 +128,13 @@ static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_
 
 /* @to: namespace of the listeners, @net: that of the group; under rcu_read_lock(). */
 static void tell_lgr(const struct genl_family *family, struct net *to, const struct net *net,
-		     const struct smc_notify_lgr *ev)
+		     const struct smc_notify_lgr *ev, u32 untold)
 {
 	struct sk_buff *skb;
 	void *hdr;
 
 	skb = begin(family, ev->cmd, &hdr);
-	if (skb && WARN_ON_ONCE(put_lgr(skb, net, ev))) {
+	if (skb && WARN_ON_ONCE(put_lgr(skb, net, ev, untold))) {
 		nlmsg_free(skb);
 		skb = NULL;
 	}
@@ -129,13 +151,15 @@ static void tell_lgr(const struct genl_family *family, struct net *to, const str
 void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
 {
 	const struct genl_family *family;
+	u32 untold;
 
 	rcu_read_lock();
 	family = rcu_dereference(notify_family);
-	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS)) {
-		tell_lgr(family, net, net, ev);
+	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS) &&
+	    may_tell(net, SMC_NOTIFY_EVENTS, &untold)) {
+		tell_lgr(family, net, net, ev, untold);
 		if (!net_eq(net, &init_net))
-			tell_lgr(family, &init_net, net, ev);
+			tell_lgr(family, &init_net, net, ev, untold);
 	}
 	rcu_read_unlock();
 }
@@ -160,16 +184,14 @@ static int put_fback(struct sk_buff *skb, const struct net *net,
 static void tell_fback(const struct genl_family *family, struct net *net,
 		       const struct smc_notify_fback *ev)
 {
-	struct notify_net *nn = net_generic(net, notify_net_id);
 	struct sk_buff *skb;
+	u32 untold;
 	void *hdr;
 
-	if (!__ratelimit(&nn->limit)) {
-		atomic_inc(&nn->untold);
+	if (!may_tell(net, SMC_NOTIFY_FBACKS, &untold))
 		return;
-	}
 	skb = begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
-	if (skb && WARN_ON_ONCE(put_fback(skb, net, ev, atomic_xchg(&nn->untold, 0)))) {
+	if (skb && WARN_ON_ONCE(put_fback(skb, net, ev, untold))) {
 		nlmsg_free(skb);
 		skb = NULL;
 	}
@@ -217,10 +239,13 @@ void smc_notify_close(void)
 static int __net_init notify_net_init(struct net *net)
 {
 	struct notify_net *nn = net_generic(net, notify_net_id);
+	int i;
 
-	ratelimit_state_init(&nn->limit, HZ, FBACKS_MAX);
-	/* it is not the log that is spared */
-	ratelimit_set_flags(&nn->limit, RATELIMIT_MSG_ON_RELEASE);
+	for (i = 0; i < SMC_NOTIFY_GROUPS; i++) {
+		ratelimit_state_init(&nn->limit[i], HZ, told_max[i]);
+		/* it is not the log that is spared */
+		ratelimit_set_flags(&nn->limit[i], RATELIMIT_MSG_ON_RELEASE);
+	}
 	return 0;
 }
 

@@ -139,6 +139,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_WR_DONE]		= "wr_done",
 	[SMC_STAT_WAKEUPS]		= "wakeups",
 	[SMC_STAT_EVENT_LOST]		= "event_lost",
+	[SMC_STAT_EVENT_UNTOLD]		= "event_untold",
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 };

@@ -202,6 +202,8 @@ run "$p-links-client" --links 2 --module intree,ours --script "$cases/links.sh" 
 	--env INTREE=server --env LINKS_OF=intree_gives_back:120 --timeout 200
 # what listeners hear of them
 run "$p-events" --topology netns --links 2 --module ours --script "$cases/events.sh" --timeout 500
+[ "$flavour" = debug ] || run "$p-events-storm" --topology lo --hosts 1 --virtual-time \
+	--module ours --script "$cases/events_storm.sh" --timeout 400
 # ... and its second port goes down and comes up
 run "$p-links-port-client" --links 2 --module ours,intree --script "$cases/links.sh" \
 	--env INTREE=client --env "LINKS_OF=intree_port:200 unload:60" --timeout 260

@@ -117,8 +117,6 @@ static void print_end(struct json_object *event, const char *addr, const char *p
 
 static void print_fallback(struct json_object *event)
 {
-	const char *untold = ctl_text_of(event, "untold");
-
 	printf(" %s", ctl_text_of(event, "role"));
 	print_end(event, "local_addr", "local_port");
 	print_end(event, "peer_addr", "peer_port");
@@ -126,8 +124,6 @@ static void print_fallback(struct json_object *event)
 	if (strcmp(ctl_text_of(event, "peer_reason_text"), "none"))
 		printf(", peer %s (%s)", ctl_text_of(event, "peer_reason"),
 		       ctl_text_of(event, "peer_reason_text"));
-	if (*untold)
-		printf(", and %s before it", untold);
 }
 
 static void print_group(struct json_object *event)
@@ -147,11 +143,15 @@ static void print_group(struct json_object *event)
 
 static void print_event(struct json_object *event)
 {
+	const char *untold = ctl_text_of(event, "untold");
+
 	printf("%s %-11s", ctl_text_of(event, "time"), ctl_text_of(event, "event"));
 	if (*ctl_text_of(event, "group"))
 		print_group(event);
 	else if (*ctl_text_of(event, "reason"))
 		print_fallback(event);
+	if (*untold)
+		printf(", and %s before it", untold);
 	putchar('\n');
 }
 

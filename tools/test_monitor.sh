@@ -33,7 +33,7 @@ link lost   0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1 (port down)
 failover    0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1, 3 connections go on (port down)
 fallback    client [fd00::1]:40000 [fd00::2]:80 0x03010000 (peer did not indicate SMC)
 fallback    client [fd00::1]:40000 [fd00::2]:80 0x05000000 (declined by peer), peer 0x03030000 (no SMC device), and 12 before it
-group end   0x00000100 server, peer 10.0.0.2 (idle)' lines normal monitor 7
+group end   0x00000100 server, peer 10.0.0.2 (idle), and 5 before it' lines normal monitor 7
 expect 'as JSON: an object per line' 7 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl -j monitor 7 | grep -c '^{.*}\$'"
 expect 'as JSON: the first one' '{"event":"group begin","net_cookie":7,"group":"0x00000100","role":"server","peer_addr":"10.0.0.2"}' \
@@ -45,7 +45,7 @@ expect 'as JSON: events' \
 expect 'as JSON: reasons' '0x03010000 0x05000000 ' values reason normal 7
 expect 'as JSON: reasons of the peer' '0x00000000 0x03030000 ' values peer_reason normal 7
 expect 'as JSON: connections' '3 ' values connections normal 7
-expect 'as JSON: not told' '12 ' values untold normal 7
+expect 'as JSON: not told' '12 5 ' values untold normal 7
 expect 'some were lost' 'lost group begin ' values event lossy 1
 expect 'some were lost, as text' 'lost       
 group begin 0x00000100 server, peer 10.0.0.2' lines lossy monitor 1

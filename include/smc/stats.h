@@ -87,6 +87,7 @@ enum smc_stat {
 	SMC_STAT_WR_DONE,		/* completions of them, one for several of them */
 	SMC_STAT_WAKEUPS,		/* times that readers or writers of a socket were told */
 	SMC_STAT_EVENT_LOST,		/* netlink events for which there was no memory */
+	SMC_STAT_EVENT_UNTOLD,		/* ... that were not told: too many in a second */
 	SMC_STAT_RMB_BYTES,		/* memory of RMBs */
 	SMC_STAT_RMB_FREED,		/* of this: freed */
 	SMC_STAT_MAX

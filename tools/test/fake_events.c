@@ -24,7 +24,7 @@ static struct nlmsghdr *start(__u8 cmd)
 	return nlh;
 }
 
-static void put_group(__u8 cmd, __u8 link, const char *reason)
+static void put_group(__u8 cmd, __u8 link, const char *reason, __u32 untold)
 {
 	struct nlmsghdr *nlh = start(cmd);
 
@@ -40,6 +40,8 @@ static void put_group(__u8 cmd, __u8 link, const char *reason)
 	}
 	if (cmd == SMC_NETLINK_OWN_EV_FAILOVER)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_CONNS, 3);
+	if (untold)
+		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
 	fake_finish(nlh);
 }
 
@@ -64,15 +66,15 @@ void fake_events(__u16 family)
 	struct nlmsghdr *nlh;
 	struct genlmsghdr *genl;
 
-	put_group(SMC_NETLINK_OWN_EV_LGR_BEGIN, 0, NULL);
-	put_group(SMC_NETLINK_OWN_EV_LINK_UP, 1, NULL);
+	put_group(SMC_NETLINK_OWN_EV_LGR_BEGIN, 0, NULL, 0);
+	put_group(SMC_NETLINK_OWN_EV_LINK_UP, 1, NULL, 0);
 	/* a newer module's */
 	fake_finish(start(200));
-	put_group(SMC_NETLINK_OWN_EV_LINK_LOST, 1, "port down");
-	put_group(SMC_NETLINK_OWN_EV_FAILOVER, 1, "port down");
+	put_group(SMC_NETLINK_OWN_EV_LINK_LOST, 1, "port down", 0);
+	put_group(SMC_NETLINK_OWN_EV_FAILOVER, 1, "port down", 0);
 	put_fallback(0x03010000, 0, 0);
 	put_fallback(0x05000000, 0x03030000, 12);
-	put_group(SMC_NETLINK_OWN_EV_LGR_END, 0, "idle");
+	put_group(SMC_NETLINK_OWN_EV_LGR_END, 0, "idle", 5);
 	nlh = fake_start(GENL_ID_CTRL, 0);
 	nlh->nlmsg_seq = 0;
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));

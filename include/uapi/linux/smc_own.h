@@ -77,7 +77,8 @@
  * hears of the groups of its network namespace, one in the first namespace of those of all
  * others, too, as it does in the dumps; of fallbacks it hears in their namespace only. An
  * event says that it is time to look again: what is true now the dumps tell. A receive that
- * fails with ENOBUFS says that events were lost.
+ * fails with ENOBUFS says that events were lost. A namespace tells of so many per second and
+ * multicast group: the next one that it tells says in UNTOLD how many it left out.
  */
 #define SMC_NETLINK_OWN_EVENTS_NAME		"events"	/* groups, links, failovers */
 #define SMC_NETLINK_OWN_FBACKS_NAME		"fallbacks"
@@ -107,7 +108,7 @@
 #define SMC_NETLINK_EV_LOCAL			13	/* IPv6 or v4-mapped */
 #define SMC_NETLINK_EV_LOCAL_PORT		14	/* u16 */
 #define SMC_NETLINK_EV_PEER_PORT		15	/* u16 */
-#define SMC_NETLINK_EV_UNTOLD			16	/* u32, fallbacks since the last one told */
+#define SMC_NETLINK_EV_UNTOLD			16	/* u32, events left out just before it */
 #define SMC_NETLINK_EV_MAX			16
 
 #endif
