@@ -188,6 +188,11 @@ static int stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return smc_netlink_dump_stats(skb, cb, &family);
 }
 
+static int counters_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return smc_netlink_dump_counters(skb, cb, &family);
+}
+
 static int fback_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return smc_netlink_dump_fback(skb, cb, &family);
@@ -252,6 +257,7 @@ static const struct genl_ops ops[] = {
 	RULE(DEL_RULE, smc_netlink_rule_del),
 	RULE(FLUSH_RULES, smc_netlink_rule_flush),
 	DUMP(OWN_GET_RULES, rules_dump),
+	DUMP(OWN_GET_COUNTERS, counters_dump),
 };
 
 static struct genl_family family __ro_after_init = {

@@ -13,6 +13,21 @@
 /* All tables of numbers have this as number of their padding. */
 #define NL_PAD		0
 
+/*
+ * The answer to SMC_NETLINK_GET_STATS is one message, as programs expect it, and a piece of a dump
+ * has room for a page at least. The most that it takes, with padding before every number:
+ */
+#define NUM_SIZE	(nla_total_size(sizeof(u64)) + nla_total_size(0))
+#define TABLE_SIZE(n)	(nla_total_size(0) + (n) * NUM_SIZE)
+#define TECH_SIZE	(4 * TABLE_SIZE(SMC_STATS_SIZES) + 2 * TABLE_SIZE(SMC_NLA_STATS_RMB_MAX) + \
+			 TABLE_SIZE(SMC_NETLINK_STATS_T_TX_RMB_USAGE -				   \
+				    SMC_NLA_STATS_T_CLNT_V1_SUCC + 1))
+#define OWN_SIZE	(2 * TABLE_SIZE(SMC_CLC_DECLINE) + 2 * TABLE_SIZE(SMC_LLC_DELETE_RKEY) +   \
+			 2 * TABLE_SIZE(SMC_STATS_TIMES) + 2 * TABLE_SIZE(SMC_MEMS))
+#define STATS_SIZE	(nlmsg_total_size(GENL_HDRLEN) + nla_total_size(0) + 2 * TECH_SIZE +	   \
+			 2 * NUM_SIZE + OWN_SIZE)
+#define STATS_ROOM	SKB_WITH_OVERHEAD(4096)
+
 /**
  * struct memory - regions of a namespace
  * @net: namespace
@@ -184,6 +199,8 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	u64 errors[2];
 	void *hdr;
 
+	/* what is to come has room in SMC_NETLINK_OWN_GET_COUNTERS, or in a command of its own */
+	BUILD_BUG_ON(STATS_SIZE > STATS_ROOM);
 	if (cb->args[0])
 		return skb->len;
 	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_STATS);
@@ -202,6 +219,35 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	nla_nest_end(skb, nest);
 	genlmsg_end(skb, hdr);
 	cb->args[0] = 1;
+	return skb->len;
+}
+
+/**
+ * smc_netlink_dump_counters() - SMC_NETLINK_OWN_GET_COUNTERS
+ * @skb: answer
+ * @cb: state of the dump: args[0] = next counter
+ * @family: for the messages
+ *
+ * Return: as dumpit does.
+ */
+int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
+			      const struct genl_family *family)
+{
+	struct net *net = sock_net(skb->sk);
+	void *hdr;
+
+	for (; cb->args[0] < SMC_STAT_MAX; cb->args[0]++) {
+		hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_OWN_GET_COUNTERS);
+		if (!hdr)
+			break;
+		if (nla_put_string(skb, SMC_NETLINK_COUNTER_NAME, smc_stats_name(cb->args[0])) ||
+		    nla_put_u64_64bit(skb, SMC_NETLINK_COUNTER_VALUE,
+				      smc_stats_get(net, cb->args[0]), SMC_NETLINK_COUNTER_PAD)) {
+			genlmsg_cancel(skb, hdr);
+			break;
+		}
+		genlmsg_end(skb, hdr);
+	}
 	return skb->len;
 }
 

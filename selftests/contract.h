@@ -22,6 +22,9 @@
 #define OWN_DEL_RULE		132
 #define OWN_FLUSH_RULES		133
 #define OWN_GET_RULES		134
+#define OWN_GET_COUNTERS	135
+#define COUNTER_NAME		1
+#define COUNTER_VALUE		2
 #define RULE_NUM		1
 #define RULE_HITS		11
 
@@ -93,6 +96,9 @@ bool ct_odd(FILE *out);
 /* contract_destroy.c */
 bool ct_destroy(int fd, int peer, bool cookie);
 bool ct_destroy_listener(int fd);
+
+/* contract_counters.c */
+bool ct_counters(void);
 
 /* contract_groups.c */
 bool ct_groups_make(const struct tl_proto *proto, const char *address, int num);

@@ -232,6 +232,12 @@ static const struct rule top_rules[] = {
 	END
 };
 
+static const struct rule top_counters[] = {
+	{ COUNTER_NAME, TEXT, MUST, 32, "name", NULL },
+	{ COUNTER_VALUE, U64, MUST, 0, "value", NULL },
+	END
+};
+
 static const struct rule top_pnet[] = {
 	{ SMC_PNETID_NAME, TEXT, MUST, 17, "id", NULL },
 	{ SMC_PNETID_ETHNAME, TEXT, MUST, 16, "eth", NULL },
@@ -294,6 +300,7 @@ static const struct command {
 	{ CT_GEN, OWN_DEL_RULE, "rule_del", NULL, NULL },
 	{ CT_GEN, OWN_FLUSH_RULES, "rule_flush", NULL, NULL },
 	{ CT_GEN, OWN_GET_RULES, "rules", top_rules, NULL },
+	{ CT_GEN, OWN_GET_COUNTERS, "counters", top_counters, NULL },
 };
 
 static const struct command *command_of(enum ct_family family, u8 cmd)

@@ -142,7 +142,8 @@ static bool table(const char *address)
 	struct pair p;
 	bool ok;
 
-	ok = pair_open(&p, address) && put_rule_and_pnet() && every_list(NULL, true);
+	ok = pair_open(&p, address) && put_rule_and_pnet() && every_list(NULL, true) &&
+	     ct_counters();
 	pair_close(&p);
 	return flush() && ok;
 }

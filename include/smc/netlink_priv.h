@@ -57,6 +57,8 @@ int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family);
 int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family);
+int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
+			      const struct genl_family *family);
 int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family);
 int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,

@@ -38,6 +38,16 @@
 #define SMC_NETLINK_STATS_OWN_MEM_PEAK		135	/* 3 pooled, 4 quarantined */
 #define SMC_NETLINK_STATS_OWN_MAX		135
 
+/*
+ * Counters by name, all that /proc/net/smc_stat has: a message each, so that there can be more of
+ * them. Names stay; those that a program does not know are those of a newer module.
+ */
+#define SMC_NETLINK_OWN_GET_COUNTERS		135
+#define SMC_NETLINK_COUNTER_NAME		1	/* string */
+#define SMC_NETLINK_COUNTER_VALUE		2	/* u64 */
+#define SMC_NETLINK_COUNTER_PAD			3
+#define SMC_NETLINK_COUNTER_MAX			3
+
 /* ---- orders ---- */
 
 /* Commands of our own, numbered beyond those of any in-tree family, and their attributes. */
