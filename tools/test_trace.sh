@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The examples for trace points: each event that they name is one of the module, and has the fields.
+# The real events are looked at in selftests/vm/cases/trace.sh.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")" || exit 1
+. test/ktap.sh
+
+echo "KTAP version 1"
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# "event field" for each field of each event of the module, "event ." for the event itself
+tr '\n' ' ' < ../include/smc/trace.h | sed 's/TRACE_EVENT(/\n&/g; s/DECLARE_EVENT_CLASS(/\n&/g; s/DEFINE_EVENT(/\n&/g' |
+awk '
+	match($0, /^[A-Z_]+\([a-z_]+/) {
+		name = substr($0, 1, RLENGTH)
+		kind = name
+		sub(/\(.*/, "", kind)
+		sub(/.*\(/, "", name)
+		if (kind == "DEFINE_EVENT") {
+			event = $0
+			sub(/^DEFINE_EVENT\([a-z_]+, */, "", event)
+			sub(/,.*/, "", event)
+			print event, "."
+			n = split(fields[name], f, " ")
+			for (i = 1; i <= n; i++)
+				print event, f[i]
+			next
+		}
+		if (kind == "TRACE_EVENT")
+			print name, "."
+		rest = $0
+		while (match(rest, /__(field|dynamic_array)\([^,]*, [a-z_]+/)) {
+			field = substr(rest, RSTART, RLENGTH)
+			sub(/.* /, "", field)
+			rest = substr(rest, RSTART + RLENGTH)
+			fields[name] = fields[name] " " field
+			if (kind == "TRACE_EVENT")
+				print name, field
+		}
+	}' > "$tmp/known"
+
+# the same of an example for bpftrace
+wanted()
+{
+	awk '
+		/^tracepoint:smc:/ { event = $1; sub(/^tracepoint:smc:/, "", event); print event, "." }
+		{
+			rest = $0
+			while (match(rest, /args->[a-z_]+/)) {
+				print event, substr(rest, RSTART + 6, RLENGTH - 6)
+				rest = substr(rest, RSTART + RLENGTH)
+			}
+		}' "$1" | sort -u
+}
+
+# what of it the module does not have
+strange()
+{
+	wanted "$1" | grep -vxFf "$tmp/known"
+}
+
+known_events()
+{
+	grep -c ' \.$' "$tmp/known"
+}
+
+shell_events()
+{
+	sed -n '/^steps=/,/^calls=/p' smc_trace | grep -o 'smcr*_[a-z_]*' | sort -u | sed 's/$/ ./' |
+		grep -vxFf "$tmp/known"
+}
+
+expect 'events of the module, as the documentation has them' \
+	"$(grep -c '^``smcr*_[a-z_]*: ' ../Documentation/troubleshooting.rst)" known_events
+expect 'smc_trace: events' '' shell_events
+expect 'smc_times.bt: events and fields' '' strange smc_times.bt
+printf 'tracepoint:smc:smc_hs_end { @[args->nothing] = count(); }\ntracepoint:smc:smc_no { }\n' > "$tmp/bad.bt"
+expect 'what there is not is found' 'smc_hs_end nothing
+smc_no .' strange "$tmp/bad.bt"
+
+ktap_done
