@@ -461,6 +461,74 @@ int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 	return 0;
 }
 
+/* What the peer may be told to write over: the consumer cursor. */
+static u64 rx_cursor(const struct smc_ring_rx *rx)
+{
+	return rx->given < rx->lent ? rx->given : rx->consumed;
+}
+
+/**
+ * smc_ring_rx_lend() - bytes were handed to the application where they lie
+ * @rx: receive side
+ * @len: how many, the next ones
+ *
+ * They are consumed, but the peer must not write over them, nor over what is consumed
+ * behind them, before they were given back.
+ *
+ * Return: 0, or -EINVAL if there are not so many.
+ */
+int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
+{
+	if (!len || len > smc_ring_rx_readable(rx))
+		return -EINVAL;
+	rx->given = rx_cursor(rx);
+	rx->consumed += len;
+	rx->lent = rx->consumed;
+	return 0;
+}
+
+/**
+ * smc_ring_rx_out() - what has to come back next
+ * @rx: receive side
+ * @off: set to where in the ring the first byte is that is out
+ *
+ * Return: bytes up to the last one that is out, copied ones between them included; 0: none
+ * is.
+ */
+u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off)
+{
+	if (rx->given >= rx->lent)
+		return 0;
+	*off = ring_off(rx->given, rx->size);
+	return (u32)(rx->lent - rx->given);
+}
+
+/**
+ * smc_ring_rx_give_back() - the first of the bytes that were out are back
+ * @rx: receive side
+ * @len: how many
+ *
+ * Return: 0, or -EINVAL if not so many were out.
+ */
+int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len)
+{
+	if (rx->given >= rx->lent || len > rx->lent - rx->given)
+		return -EINVAL;
+	rx->given += len;
+	return 0;
+}
+
+/**
+ * smc_ring_rx_held() - how much of the ring the peer cannot have because bytes are out
+ * @rx: receive side
+ *
+ * Return: bytes that are consumed and not behind the consumer cursor.
+ */
+u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
+{
+	return (u32)(rx->consumed - rx_cursor(rx));
+}
+
 /**
  * smc_ring_rx_peer() - take the producer cursor and the flags of a CDC over
  * @rx: receive side
@@ -491,6 +559,22 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
 	return rc;
 }
 
+/* See smc_ring_rx_update(), if the consumer cursor were at @cursor. */
+static enum smc_update update_at(const struct smc_ring_rx *rx, u64 cursor)
+{
+	u32 gain = (u32)(cursor - rx->told);
+	u32 seen = rx->size - (u32)(rx->produced - rx->told);
+	u32 step = rx->size / 8;
+
+	if (!gain)
+		return SMC_UPDATE_NONE;
+	if (rx->peer_asks)
+		return SMC_UPDATE_NOW;
+	if (rx->peer_blocked || seen < step)
+		return gain >= step || !smc_ring_rx_readable(rx) ? SMC_UPDATE_NOW : SMC_UPDATE_SOON;
+	return seen < rx->size / 2 && gain >= step ? SMC_UPDATE_NOW : SMC_UPDATE_NONE;
+}
+
 /**
  * smc_ring_rx_update() - does the consumer cursor need a CDC of its own
  * @rx: receive side
@@ -514,19 +598,23 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
  */
 enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 {
-	u32 gain = (u32)(rx->consumed - rx->told);
-	u32 seen = rx->size - (u32)(rx->produced - rx->told);
-	u32 step = rx->size / 8;
+	u64 cursor = rx_cursor(rx);
 
-	if (rx->force)
+	if (rx->force || (rx->force_at && cursor >= rx->force_at))
 		return SMC_UPDATE_NOW;
-	if (!gain)
-		return SMC_UPDATE_NONE;
-	if (rx->peer_asks)
-		return SMC_UPDATE_NOW;
-	if (rx->peer_blocked || seen < step)
-		return gain >= step || !smc_ring_rx_readable(rx) ? SMC_UPDATE_NOW : SMC_UPDATE_SOON;
-	return seen < rx->size / 2 && gain >= step ? SMC_UPDATE_NOW : SMC_UPDATE_NONE;
+	return update_at(rx, cursor);
+}
+
+/**
+ * smc_ring_rx_starved() - does the peer need what is out?
+ * @rx: receive side
+ *
+ * Return: true if it would be told of the bytes that are out, were they back.
+ */
+bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
+{
+	return rx->given < rx->lent &&
+	       (rx->force_at || update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
 }
 
 /**
@@ -535,7 +623,12 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
  */
 void smc_ring_rx_told(struct smc_ring_rx *rx)
 {
-	rx->told = rx->consumed;
+	rx->told = rx_cursor(rx);
+	/* the peer waits for what was consumed, and has not been told of all of it */
+	if (rx->force && rx->told < rx->consumed)
+		rx->force_at = rx->consumed;
+	else if (rx->told >= rx->force_at)
+		rx->force_at = 0;
 	rx->force = false;
 }
 
@@ -558,7 +651,7 @@ void smc_ring_rx_force(struct smc_ring_rx *rx)
  */
 void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor)
 {
-	smc_cursor_from_pos(rx->consumed, rx->size, cursor);
+	smc_cursor_from_pos(rx_cursor(rx), rx->size, cursor);
 }
 
 /**

@@ -569,6 +569,140 @@ static void update_never_strands(void)
 	}
 }
 
+/* What is lent is consumed, and not the peer's: until it is back, and all before it. */
+static void lending(void)
+{
+	struct smc_ring_rx rx = rx_at(K16, 0, 1000, 10000);
+	struct smc_cdc_cursor c;
+	u32 off;
+
+	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), -EINVAL);
+	CHECK_EQ(smc_ring_rx_lend(&rx, 0), -EINVAL);
+	CHECK_EQ(smc_ring_rx_lend(&rx, 9001), -EINVAL);
+	CHECK_EQ(rx.consumed, 1000);
+	CHECK_EQ(smc_ring_rx_lend(&rx, 2000), 0);
+	CHECK_EQ(smc_ring_rx_readable(&rx), 7000);
+	CHECK_EQ(smc_ring_rx_held(&rx), 2000);
+	/* copied ones behind them wait, too, and so do others */
+	CHECK_EQ(smc_ring_rx_consume(&rx, 500), 0);
+	CHECK_EQ(smc_ring_rx_lend(&rx, 100), 0);
+	CHECK_EQ(smc_ring_rx_consume(&rx, 50), 0);
+	CHECK_EQ(smc_ring_rx_held(&rx), 2650);
+	smc_ring_rx_cursor(&rx, &c);
+	CHECK_EQ(c.off, 1000);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(rx.told, 1000);
+	c = wire_of(1000 + K16 + 1, K16);
+	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
+	CHECK_EQ(smc_ring_rx_out(&rx, &off), 2600);
+	CHECK_EQ(off, 1000);
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 2601), -EINVAL);
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 2100), 0);
+	CHECK_EQ(smc_ring_rx_out(&rx, &off), 500);
+	CHECK_EQ(off, 3100);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(rx.told, 3100);
+	/* with the last one all that was copied behind it */
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 500), 0);
+	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_held(&rx), 0);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(rx.told, 3650);
+	CHECK_EQ(smc_ring_rx_consume(&rx, 50), 0);
+	smc_ring_rx_cursor(&rx, &c);
+	CHECK_EQ(c.off, 3700);
+}
+
+/* A peer that would go on if bytes came back is looked after, and no other. */
+static void lending_starves(void)
+{
+	struct smc_ring_rx rx = rx_at(K16, 0, 0, K16);
+	u32 off;
+
+	CHECK(!smc_ring_rx_starved(&rx));
+	CHECK_EQ(smc_ring_rx_lend(&rx, K16), 0);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK(smc_ring_rx_starved(&rx));
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), 0);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	CHECK_EQ(smc_ring_rx_give_back(&rx, K16 - 1), 0);
+	CHECK(!smc_ring_rx_starved(&rx));
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	rx = rx_at(K16, 0, 0, 1000);
+	CHECK_EQ(smc_ring_rx_lend(&rx, 600), 0);
+	CHECK(!smc_ring_rx_starved(&rx));
+	rx.peer_asks = true;
+	CHECK(smc_ring_rx_starved(&rx));
+	/* who waits for a byte behind them is told at once when they are back */
+	rx.peer_asks = false;
+	CHECK_EQ(smc_ring_rx_consume(&rx, 1), 0);
+	smc_ring_rx_force(&rx);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(rx.told, 0);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK(smc_ring_rx_starved(&rx));
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 599), 0);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), 0);
+	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	smc_ring_rx_told(&rx);
+	CHECK_EQ(rx.told, 601);
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	/* once */
+	CHECK_EQ(smc_ring_rx_lend(&rx, 10), 0);
+	CHECK(!smc_ring_rx_starved(&rx));
+}
+
+/* Whatever comes in whatever order: no byte that is out is ever the peer's to write. */
+static void lending_laws(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2000; i++) {
+		struct smc_ring_rx rx = rx_at(K16, 0, 0, 0);
+		u64 back = 0, lent = 0;		/* as the application knows it */
+		unsigned int k;
+
+		for (k = 0; k < 200; k++) {
+			u32 n = unit_below(K16), off, out;
+
+			switch (unit_below(5)) {
+			case 0:
+				rx.produced += unit_below((u32)(rx.told + K16 - rx.produced) + 1);
+				break;
+			case 1:
+				if (!smc_ring_rx_lend(&rx, n)) {
+					back = back < lent ? back : rx.consumed - n;
+					lent = rx.consumed;
+				}
+				break;
+			case 2:
+				smc_ring_rx_consume(&rx, n);
+				break;
+			case 3:
+				out = smc_ring_rx_out(&rx, &off);
+				CHECK_EQ(out, back < lent ? lent - back : 0);
+				if (!smc_ring_rx_give_back(&rx, n))
+					back += n;
+				break;
+			default:
+				smc_ring_rx_told(&rx);
+				break;
+			}
+			CHECK(rx.told <= rx.consumed && rx.consumed <= rx.produced);
+			CHECK(back >= lent || rx.told <= back);
+			CHECK(rx.produced <= rx.told + K16);
+			CHECK(smc_ring_rx_held(&rx) <= K16);
+		}
+		smc_ring_rx_give_back(&rx, (u32)(lent - back));
+		smc_ring_rx_told(&rx);
+		CHECK_EQ(rx.told, rx.consumed);
+	}
+}
+
 static void names(void)
 {
 	CHECK(!strcmp(smc_cursor_move_str(SMC_CURSOR_STALE), "stale"));
@@ -596,6 +730,9 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(update_rfc_examples),
 	UNIT_CASE(update_flags),
 	UNIT_CASE(update_never_strands),
+	UNIT_CASE(lending),
+	UNIT_CASE(lending_starves),
+	UNIT_CASE(lending_laws),
 	UNIT_CASE(names),
 };
 

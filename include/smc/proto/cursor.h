@@ -9,7 +9,8 @@
  *
  *   send ring     completed <= sent <= prepared <= completed + size
  *   peer's ring   peer_consumed <= sent_max <= peer_consumed + peer_size
- *   receive ring  consumed <= produced <= consumed + size, told <= consumed
+ *   receive ring  consumed <= produced <= told + size, told <= consumed
+ *                 and while something is lent  told <= given < lent <= consumed
  *
  * Nothing here locks. The caller changes a ring under the lock of its
  * connection; who may read single positions without it is the caller's rule.
@@ -95,17 +96,24 @@ struct smc_ring_tx {
 /**
  * struct smc_ring_rx - receive side of a connection
  * @produced: end of what the peer has written, from its CDCs
- * @consumed: what the application has read; the consumer cursor
- * @told: @consumed in the last CDC that was posted
+ * @consumed: what the application has read; the consumer cursor, unless bytes are out
+ * @given: while bytes are out: the first of them; the consumer cursor then
+ * @lent: end of what the application was lent, where it lies; bytes are out if that is
+ *	beyond @given
+ * @told: the consumer cursor in the last CDC that was posted
  * @size: bytes of our element
  * @peer_blocked: B of the last CDC: the peer has data and no window
  * @peer_asks: R of the last CDC: the peer wants our cursor
  * @force: an update is due whatever the window (link changed, urgent data read)
+ * @force_at: the same once the consumer cursor has come there; 0: not
  */
 struct smc_ring_rx {
 	u64 produced;
 	u64 consumed;
+	u64 given;
+	u64 lent;
 	u64 told;
+	u64 force_at;
 	u32 size;
 	bool peer_blocked;
 	bool peer_asks;
@@ -145,6 +153,11 @@ u32 smc_ring_rx_readable(const struct smc_ring_rx *rx);
 unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
 			       struct smc_span out[2]);
 int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len);
+int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len);
+u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off);
+int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len);
+u32 smc_ring_rx_held(const struct smc_ring_rx *rx);
+bool smc_ring_rx_starved(const struct smc_ring_rx *rx);
 int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
 		     bool asks);
 enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx);
