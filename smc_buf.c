@@ -271,6 +271,19 @@ static void count_moved(const struct smc_region *region, enum smc_stats_mem from
 	smc_stats_mem(region->pool->net, to, size);
 }
 
+/* An element, but not what of it is lent and goes on being read. */
+static void wipe(const struct smc_region *region, u32 i)
+{
+	u8 *addr = region->vaddr + (size_t)i * region->elem_size;
+	u32 off, piece;
+
+	for (off = 0; off < region->elem_size; off += piece) {
+		piece = min_t(u32, region->elem_size - off, PAGE_SIZE);
+		if (!region->lends || !smc_buf_page_out(addr + off))
+			memset(addr + off, 0, piece);
+	}
+}
+
 /* pool->mutex held, or nobody else is left. Not mapped any more. */
 static void free_region(struct smc_region *region)
 {
@@ -287,7 +300,7 @@ static void free_region(struct smc_region *region)
 	spin_unlock_bh(&pool->lock);
 	/* elements returned are zero already: the rest must not leave either */
 	for_each_set_bit(i, region->used, region->nelem)
-		memset(region->vaddr + (size_t)i * region->elem_size, 0, region->elem_size);
+		wipe(region, i);
 	vfree(region->vaddr);
 	uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
 	kfree(region);

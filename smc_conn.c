@@ -19,6 +19,7 @@
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/fault.h>
+#include <smc/lend.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/meter.h>
@@ -263,6 +264,7 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 	}
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
 		bits |= step(conn, peer_event(conn)) | SMC_CONN_READABLE;
+	smc_rx_look_locked(conn, false);
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_locked(conn);
 	if (got & SMC_CDC_HEARD)
@@ -484,7 +486,7 @@ static void free_conn(struct work_struct *work)
 	if (conn->rx.elem.region) {
 		if (conn->quarantine)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
-		smc_buf_give(&lgr->pool, &conn->rx.elem, conn->quarantine);
+		smc_lend_give(&lgr->pool, &conn->rx.elem, conn->quarantine);
 	}
 	if (room)
 		smc_core_roomy(lgr);
@@ -536,6 +538,7 @@ static void conn_work(struct work_struct *work)
 	}
 	bits |= advance(conn);
 	smc_move_leave_locked(conn);
+	smc_rx_look_locked(conn, true);
 	if (smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
 		conn->tx.cons_due = true;
@@ -649,6 +652,8 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 	int rc;
 
 	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT) {
+		if (smc_lend_reap(pool))
+			continue;
 		if (READ_ONCE(*supply->cancel))
 			rc = -ECANCELED;
 		else if (time_after_eq(jiffies, supply->deadline))

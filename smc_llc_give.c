@@ -17,6 +17,7 @@
 #include <linux/minmax.h>
 #include <smc/buf.h>
 #include <smc/core.h>
+#include <smc/lend.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/policy.h>
@@ -77,6 +78,8 @@ static void give_idle(struct smc_llc *llc, unsigned long age)
 	struct smc_pool *pool = &llc->lgr->pool;
 	struct smc_region *region;
 
+	if (smc_lend_reap(pool))
+		smc_core_roomy(llc->lgr);
 	while ((region = smc_buf_park(pool, SMC_BUF_SND, age)))
 		give_region(llc->lgr, region);
 	if (llc->give_mute)

@@ -149,7 +149,7 @@ static void fill_sizes(const struct smc_conn *conn, struct tcp_info *info)
 	/* counted from what is acknowledged, as TCP's */
 	info->tcpi_snd_wnd = smc_ring_tx_window(tx) + (u32)(tx->sent - tx->completed);
 #ifdef SMC_HAVE_TCPI_RCV_WND
-	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx);
+	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx) - smc_ring_rx_held(rx);
 #endif
 }
 

@@ -8,6 +8,7 @@
 #include <linux/uio.h>
 #include <net/net_namespace.h>
 #include <smc/conn.h>
+#include <smc/lend.h>
 #include <smc/rx.h>
 #include <smc/stats.h>
 #include <smc/tx.h>
@@ -89,6 +90,19 @@ void smc_rx_update_locked(struct smc_conn *conn)
 	case SMC_UPDATE_NONE:
 		break;
 	}
+}
+
+/**
+ * smc_rx_look_locked() - is what was lent back?
+ * @conn: connection, conn->lock held
+ * @timed: it was time to look
+ *
+ * Nobody tells when it is. If the peer needs it the connection's work looks again.
+ */
+void smc_rx_look_locked(struct smc_conn *conn, bool timed)
+{
+	if (smc_conn_state_may_cdc(conn->state) && smc_lend_look_locked(conn, timed))
+		smc_rx_update_locked(conn);
 }
 
 /* Bytes were read; conn->lock held. */
@@ -277,6 +291,37 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
 }
 
 /**
+ * smc_rx_lent() - how much of the ring the peer cannot have, since it is lent
+ * @conn: connection
+ *
+ * Return: bytes; a snapshot.
+ */
+u32 smc_rx_lent(struct smc_conn *conn)
+{
+	u32 n;
+
+	spin_lock_bh(&conn->lock);
+	n = smc_ring_rx_held(&conn->rx.ring);
+	spin_unlock_bh(&conn->lock);
+	return n;
+}
+
+/* Hands bytes out where they lie; conn->lock held. */
+static ssize_t lend(struct smc_conn *conn, const struct smc_span *span, int n,
+		    struct smc_rx_call *call)
+{
+	ssize_t rc = smc_lend_take_locked(conn, span, n, call->lend);
+
+	if (rc <= 0)
+		return rc;
+	call->some = true;
+	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
+	if (smc_conn_state_may_cdc(conn->state))
+		smc_rx_update_locked(conn);
+	return rc;
+}
+
+/**
  * smc_rx_read() - move bytes to the application
  * @conn: connection
  * @to: where to; NULL discards
@@ -285,8 +330,8 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
  *
  * One caller at a time (socket lock).
  *
- * Return: bytes, 0 if @call has come to urgent data and ends there, -EAGAIN if there is
- * nothing, -EFAULT.
+ * Return: bytes, 0 if @call has come to urgent data or can lend no more, and ends there,
+ * -EAGAIN if there is nothing, -EFAULT, -EOPNOTSUPP if these bytes are not to be lent.
  */
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call)
@@ -299,12 +344,13 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 
 	if (call->skip > rx->ring.size)
 		return -EAGAIN;
-	if (!call->some && !call->skip) {
+	if (!call->some && !call->skip && !call->lend) {
 		rc = read_held(conn, to, call);
 		if (rc)
 			return rc;
 	}
 	spin_lock_bh(&conn->lock);
+	smc_rx_look_locked(conn, false);
 	if (!call->peek || !call->some)
 		skip_urgent(conn, call->in_line);
 	if (call->peek && !call->some &&
@@ -314,7 +360,10 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 				  call->some);
 	n = smc_ring_rx_spans(&rx->ring, call->skip, min3(len, (size_t)rx->ring.size, (size_t)room),
 			      span);
+	rc = n && call->lend ? lend(conn, span, n, call) : 0;
 	spin_unlock_bh(&conn->lock);
+	if (n && call->lend)
+		return rc;
 	if (!room)
 		return 0;
 	if (!n)

@@ -20,6 +20,7 @@
 #include <smc/sockopt.h>
 #include <smc/stats.h>
 #include <smc/tx.h>
+#include <uapi/linux/smc_own.h>
 
 /*
  * Flags that SOL_SOCKET options set and that core reads from our sk. Of time stamps only
@@ -96,7 +97,8 @@ void smc_sockopt_mirror(struct smc_sock *smc)
  */
 void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener)
 {
-	const unsigned long keep = BIT(SMC_SF_NODELAY) | BIT(SMC_SF_CORK);
+	const unsigned long keep = BIT(SMC_SF_NODELAY) | BIT(SMC_SF_CORK) |
+				   BIT(SMC_SF_LEND);
 
 	child->flags |= READ_ONCE(listener->flags) & keep;
 }
@@ -244,16 +246,30 @@ static int set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
 	return smc_sockopt_set_rcvlowat(sk, n < 0 ? INT_MAX : n);
 }
 
+/* The flag that an option of SOL_SMC sets, or -EOPNOTSUPP. */
+static int smc_flag(int name)
+{
+	switch (name) {
+	case SMC_LIMIT_HS:
+		return SMC_SF_LIMIT_HS;
+	case SMC_OWN_SPLICE_LEND:
+		return SMC_SF_LEND;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
 static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
 {
+	int flag = smc_flag(name);
 	int on, rc;
 
-	if (name != SMC_LIMIT_HS)
-		return -EOPNOTSUPP;
+	if (flag < 0)
+		return flag;
 	rc = read_int(&on, val, len);
 	if (rc)
 		return rc;
-	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, on);
+	assign_bit(flag, &smc->flags, on);
 	return 0;
 }
 
@@ -404,9 +420,9 @@ static int put_int(int answer, char __user *val, int __user *len)
 
 static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
 {
-	if (name != SMC_LIMIT_HS)
-		return -EOPNOTSUPP;
-	return put_int(test_bit(SMC_SF_LIMIT_HS, &smc->flags), val, len);
+	int flag = smc_flag(name);
+
+	return flag < 0 ? flag : put_int(test_bit(flag, &smc->flags), val, len);
 }
 
 /*

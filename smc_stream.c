@@ -594,6 +594,16 @@ void smc_stream_flush(struct smc_sock *smc)
 
 /* ---- poll, shutdown ---------------------------------------------------------- */
 
+/* SO_RCVLOWAT, but no more than can come without anything being read. */
+static int poll_target(const struct sock *sk, struct smc_conn *conn)
+{
+	int target = sock_rcvlowat(sk, 0, INT_MAX);
+
+	if (target > 1)
+		target = min_t(u32, target, (conn->rx.ring.size - smc_rx_lent(conn)) / 2);
+	return max(target, 1);
+}
+
 /**
  * smc_stream_poll() - event mask in SMC mode
  * @smc: socket; the caller has put itself on its wait queue
@@ -616,7 +626,7 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	target = min_t(u32, sock_rcvlowat(sk, 0, INT_MAX), conn->rx.ring.size / 2);
+	target = poll_target(sk, conn);
 	readable = smc_rx_readable(conn) + smc_rx_held(conn, sock_flag(sk, SOCK_URGINLINE));
 	/* less than was asked for is enough if no more comes before it was read */
 	if (readable >= target || (readable && smc_rx_peer_waits(conn)))

@@ -72,15 +72,16 @@ static int recv_end(struct smc_sock *smc, int shutdown, int state, long timeo, b
 	return -EINPROGRESS;
 }
 
-/* Socket lock held. */
+/* Socket lock held; @lend: bytes are lent to it, not copied to @msg. */
 static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
-		       size_t len, int flags)
+		       size_t len, int flags, struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	bool peek = flags & MSG_PEEK;
 	struct smc_rx_call call = {
 		.skip = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0,
 		.peek = peek,
+		.lend = lend,
 	};
 	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
 	int copied = 0, target, shutdown, state, end;
@@ -116,8 +117,8 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		if (copied >= target)
 			break;
 		/* no more comes before something was consumed */
-		if (peek && copied && (call.skip + PEEK_RESERVE >= conn->rx.ring.size ||
-				       smc_rx_peer_waits(conn)))
+		if (peek && copied && (call.skip + PEEK_RESERVE + smc_rx_lent(conn) >=
+				       conn->rx.ring.size || smc_rx_peer_waits(conn)))
 			break;
 		end = recv_end(smc, shutdown, state, timeo, copied);
 		if (end != -EINPROGRESS) {
@@ -164,23 +165,14 @@ static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 	return 1;
 }
 
-/**
- * smc_stream_recvmsg() - recvmsg()
- * @smc: socket in SMC mode
- * @msg: message
- * @len: room
- * @flags: MSG_*
- *
- * Return: as recvmsg().
- */
-int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags,
+		   struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn;
 	int rc = -ENOTCONN;
 
 	lock_sock(sk);
-	smc_stats_inc(sock_net(sk), SMC_STAT_RX_CNT);
 	conn = smc_stream_conn_get_locked(smc);
 	if (conn && flags & MSG_OOB) {
 		rc = recv_urgent(smc, conn, msg, len, flags);
@@ -189,7 +181,7 @@ int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int
 		/* data path 12 */
 		if (len > conn->rx.ring.size)
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
-		rc = recv_locked(smc, conn, msg, len, flags);
+		rc = recv_locked(smc, conn, msg, len, flags, lend);
 		if (rc > 0) {
 			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
 			if (trace_smc_rx_recvmsg_enabled())
@@ -201,11 +193,73 @@ int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int
 	return rc;
 }
 
+/**
+ * smc_stream_recvmsg() - recvmsg()
+ * @smc: socket in SMC mode
+ * @msg: message
+ * @len: room
+ * @flags: MSG_*
+ *
+ * Return: as recvmsg().
+ */
+int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+{
+	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_CNT);
+	return receive(smc, msg, len, flags, NULL);
+}
+
 /* ---- splice ------------------------------------------------------------------ */
 
 static void release_page_of(struct splice_pipe_desc *spd, unsigned int i)
 {
 	put_page(spd->pages[i]);
+}
+
+/* Copies, into pages that the pipe then has. */
+static ssize_t splice_copied(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
+			     int flags)
+{
+	struct bio_vec vec[PIPE_DEF_BUFFERS];
+	struct msghdr msg = {};
+	unsigned int n, i;
+	ssize_t rc, left;
+
+	for (n = 0; n < spd->nr_pages_max && n * PAGE_SIZE < len; n++) {
+		spd->pages[n] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL));
+		if (!spd->pages[n])
+			break;
+		vec[n].bv_page = spd->pages[n];
+		vec[n].bv_len = PAGE_SIZE;
+		vec[n].bv_offset = 0;
+	}
+	if (!n)
+		return -ENOMEM;
+	len = min_t(size_t, len, n * PAGE_SIZE);
+	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
+	rc = receive(smc, &msg, len, flags, NULL);
+	left = max_t(ssize_t, rc, 0);
+	for (i = 0; i < n; i++) {
+		if (!left) {
+			put_page(spd->pages[i]);
+			continue;
+		}
+		spd->partial[i].offset = 0;
+		spd->partial[i].len = min_t(size_t, left, PAGE_SIZE);
+		left -= spd->partial[i].len;
+		spd->nr_pages++;
+	}
+	return rc;
+}
+
+/* As it lies in the RMBE, if the program has asked for that; -EOPNOTSUPP: to be copied. */
+static ssize_t splice_lent(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
+			   int flags)
+{
+	struct msghdr msg = {};
+
+	if (!test_bit(SMC_SF_LEND, &smc->flags))
+		return -EOPNOTSUPP;
+	return receive(smc, &msg, len, flags, spd);
 }
 
 /**
@@ -215,8 +269,6 @@ static void release_page_of(struct splice_pipe_desc *spd, unsigned int i)
  * @len: bytes
  * @nonblock: do not wait
  *
- * The bytes are copied: RMBE pages stay the peer's to write.
- *
  * Return: as splice().
  */
 ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pipe, size_t len,
@@ -224,49 +276,29 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 {
 	struct page *pages[PIPE_DEF_BUFFERS];
 	struct partial_page partial[PIPE_DEF_BUFFERS];
-	struct bio_vec vec[PIPE_DEF_BUFFERS];
 	struct splice_pipe_desc spd = {
 		.pages		= pages,
 		.partial	= partial,
-		.nr_pages_max	= PIPE_DEF_BUFFERS,
 		.ops		= &nosteal_pipe_buf_ops,
 		.spd_release	= release_page_of,
 	};
-	struct msghdr msg = {};
-	unsigned int n, i, room;
-	ssize_t rc, left;
+	int flags = nonblock ? MSG_DONTWAIT : 0;
+	struct net *net = sock_net(smc_sock_sk(smc));
+	unsigned int room;
+	ssize_t rc;
 
-	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_SPLICE);
+	smc_stats_inc(net, SMC_STAT_RX_SPLICE);
+	smc_stats_inc(net, SMC_STAT_RX_CNT);
 	/* no more than the pipe takes: what is read cannot be put back */
 	room = pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
-	room = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
-	n = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE), room);
-	if (!n)
+	spd.nr_pages_max = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
+	if (!len || !room)
 		return len ? -EAGAIN : 0;
-	for (i = 0; i < n; i++) {
-		pages[i] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL));
-		if (!pages[i])
-			break;
-		vec[i].bv_page = pages[i];
-		vec[i].bv_len = PAGE_SIZE;
-		vec[i].bv_offset = 0;
-	}
-	n = i;
-	if (!n)
-		return -ENOMEM;
-	len = min_t(size_t, len, n * PAGE_SIZE);
-	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
-	rc = smc_stream_recvmsg(smc, &msg, len, nonblock ? MSG_DONTWAIT : 0);
-	left = max_t(ssize_t, rc, 0);
-	for (i = 0; i < n; i++) {
-		if (!left) {
-			put_page(pages[i]);
-			continue;
-		}
-		partial[i].offset = 0;
-		partial[i].len = min_t(size_t, left, PAGE_SIZE);
-		left -= partial[i].len;
-		spd.nr_pages++;
+	rc = splice_lent(smc, &spd, len, flags);
+	if (rc == -EOPNOTSUPP) {
+		rc = splice_copied(smc, &spd, len, flags);
+		if (rc > 0 && test_bit(SMC_SF_LEND, &smc->flags))
+			smc_stats_add(net, SMC_STAT_RX_LEND_COPIED, rc);
 	}
 	return spd.nr_pages ? splice_to_pipe(pipe, &spd) : rc;
 }

@@ -11,6 +11,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
@@ -56,8 +57,10 @@ struct smc_buf_map {
  * @since: jiffies when its last element came back
  * @vaddr: CPU address of element 0
  * @npages: pages
- * @used: bit per element: handed out, returned and not yet zeroed, or quarantined
+ * @used: bit per element: handed out, returned and not yet zeroed, lent or quarantined
  * @quarantined: bit per element: the peer may still write into it
+ * @lent: bit per element: returned while pages of it were out; changed under pool->lock
+ * @lends: pages of it have been lent, and may be out
  * @maps: per link slot; changed under pool->mutex
  */
 struct smc_region {
@@ -75,6 +78,8 @@ struct smc_region {
 	u32 npages;
 	DECLARE_BITMAP(used, SMC_BUF_ELEMS_MAX);
 	DECLARE_BITMAP(quarantined, SMC_BUF_ELEMS_MAX);
+	DECLARE_BITMAP(lent, SMC_BUF_ELEMS_MAX);
+	bool lends;
 	struct smc_buf_map maps[SMC_BUF_LINKS];
 };
 
@@ -179,5 +184,14 @@ void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 le
  * element stays out of use until the region goes.
  */
 void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
+
+/*
+ * Has somebody else a reference on the page at an address in an element? vmalloc() takes pages
+ * that are counted one by one, and vfree() only drops its references.
+ */
+static inline bool smc_buf_page_out(const void *addr)
+{
+	return page_ref_count(vmalloc_to_page(addr)) > 1;
+}
 
 #endif

@@ -139,6 +139,7 @@ struct smc_conn_tx {
  * @asked: the next message is to say how far we have come
  * @urg: urgent data of the peer
  * @stamps: when it arrived, if that is wanted
+ * @look_gap: jiffies until a look at whether what is lent is back, if the peer needs it
  */
 struct smc_conn_rx {
 	struct smc_elem elem;
@@ -150,6 +151,7 @@ struct smc_conn_rx {
 	bool asked;
 	struct smc_urgent_rx urg;
 	struct smc_stamps stamps;
+	unsigned long look_gap;
 };
 
 /**

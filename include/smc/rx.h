@@ -7,6 +7,7 @@
 
 struct iov_iter;
 struct smc_conn;
+struct splice_pipe_desc;
 
 /* Readable bytes now; lock free. */
 size_t smc_rx_readable(const struct smc_conn *conn);
@@ -16,21 +17,27 @@ size_t smc_rx_readable(const struct smc_conn *conn);
  * @peek: do not consume
  * @in_line: an urgent byte is like any other (SO_OOBINLINE)
  * @some: the call has read something: it ends before urgent data
+ * @lend: what bytes are lent to, instead of being copied; may be NULL
  */
 struct smc_rx_call {
 	size_t skip;
 	bool peek;
 	bool in_line;
 	bool some;
+	struct splice_pipe_desc *lend;
 };
 
 /*
  * Copies up to @len bytes into @to. @to NULL: discards (MSG_TRUNC). What is consumed is told to
  * the peer when RFC 4.5.1 asks for it. Returns bytes, 0 (at urgent data, with @some), -EAGAIN
- * (nothing), -EFAULT. One caller at a time (socket lock).
+ * (nothing), -EFAULT, -EOPNOTSUPP (not to be lent). One caller at a time (socket lock).
  */
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call);
+/* Bytes of the ring that the peer cannot have, since they are lent. */
+u32 smc_rx_lent(struct smc_conn *conn);
+/* Looks whether they are back; conn->lock held. */
+void smc_rx_look_locked(struct smc_conn *conn, bool timed);
 /* The urgent byte leaves the stream if all before it was read. */
 void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line);
 /* recv() with MSG_OOB: 0, -EAGAIN, -EINVAL. */

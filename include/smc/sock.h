@@ -37,6 +37,7 @@ enum smc_sock_flag {
 	SMC_SF_NODELAY,		/* TCP_NODELAY */
 	SMC_SF_CORK,		/* TCP_CORK */
 	SMC_SF_LIMIT_HS,	/* SOL_SMC SMC_LIMIT_HS */
+	SMC_SF_LEND,		/* SOL_SMC SMC_OWN_SPLICE_LEND */
 	SMC_SF_EXCLUDED,	/* connections of this listener are TCP: smc_sockopt_excludes() */
 	SMC_SF_ERR_TOLD,	/* conn->err went into sk_err; under state_lock */
 };

@@ -30,6 +30,8 @@ enum smc_stat {
 	SMC_STAT_TX_WRITES,		/* RDMA WRITE requests */
 	SMC_STAT_TX_ZC_BYTES,		/* bytes of these that lay in pages of the application */
 	SMC_STAT_TX_ZC_COPIED,		/* bytes for which that was asked, and which were copied */
+	SMC_STAT_RX_LEND_PAGES,		/* pages of RMBEs put into pipes as they are */
+	SMC_STAT_RX_LEND_COPIED,	/* bytes for which that was asked, and which were copied */
 	SMC_STAT_TX_CDC,
 	SMC_STAT_RX_CDC,
 	SMC_STAT_RX_CDC_BAD,		/* dropped: malformed, unknown token, impossible cursor */

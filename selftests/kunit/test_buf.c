@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <smc/buf.h>
+#include <smc/lend.h>
 #include <smc/policy.h>
 #include <smc/stats.h>
 #include <smc/wr.h>
@@ -401,6 +402,55 @@ static void buf_free_cleans(struct kunit *test)
 	}
 }
 
+/* An element with a page that is out is nobody's; what is out keeps what is in it. */
+static void buf_lent(struct kunit *test)
+{
+	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct buf_test *t = test->priv;
+	struct smc_elem elem, other;
+	struct page *page;
+	u8 *addr;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	addr = elem.addr;
+	memset(addr, 0x66, SZ_64K);
+	page = vmalloc_to_page(addr + SZ_64K - 1);
+	get_page(page);
+	region->lends = true;
+	smc_lend_give(&t->pool, &elem, false);
+	KUNIT_EXPECT_NULL(test, elem.region);
+	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
+	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	for (i = 1; i < region->nelem; i++) {
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &other), 0);
+		KUNIT_EXPECT_PTR_NE(test, (u8 *)other.addr, addr);
+	}
+	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &other), -ENOENT);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x66, SZ_64K));
+	KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, SMC_MEM_RMB_USED),
+			region->nelem * (u64)SZ_64K);
+	put_page(page);
+	KUNIT_EXPECT_TRUE(test, smc_lend_reap(&t->pool));
+	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
+	KUNIT_EXPECT_TRUE(test, all_zero(addr, SZ_64K));
+	/* nothing is out */
+	smc_lend_give(&t->pool, &elem, false);
+	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
+	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	/* the region goes before the page, and an element is in quarantine whatever is out */
+	memset(addr, 0x66, SZ_64K);
+	get_page(page);
+	smc_lend_give(&t->pool, &elem, true);
+	KUNIT_EXPECT_EQ(test, t->pool.quarantined, (u64)SZ_64K);
+	smc_buf_region_free(region);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(page_address(page), 0x66, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
+	put_page(page);
+}
+
 static void buf_two_regions(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -755,6 +805,7 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_give_twice),
 	KUNIT_CASE(buf_quarantine),
 	KUNIT_CASE(buf_free_cleans),
+	KUNIT_CASE(buf_lent),
 	KUNIT_CASE(buf_two_regions),
 	KUNIT_CASE(buf_churn),
 	KUNIT_CASE(buf_map),

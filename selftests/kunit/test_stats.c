@@ -43,6 +43,7 @@ static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_RX_CNT] = "rx_cnt", [SMC_STAT_TX_WRITE_BYTES] = "tx_write_bytes",
 	[SMC_STAT_TX_WRITES] = "tx_writes", [SMC_STAT_TX_CDC] = "tx_cdc",
 	[SMC_STAT_TX_ZC_BYTES] = "tx_zc_bytes", [SMC_STAT_TX_ZC_COPIED] = "tx_zc_copied",
+	[SMC_STAT_RX_LEND_PAGES] = "rx_lend_pages", [SMC_STAT_RX_LEND_COPIED] = "rx_lend_copied",
 	[SMC_STAT_RX_CDC] = "rx_cdc", [SMC_STAT_RX_CDC_BAD] = "rx_cdc_bad",
 	[SMC_STAT_TX_LLC] = "tx_llc", [SMC_STAT_RX_LLC] = "rx_llc",
 	[SMC_STAT_RX_LLC_BAD] = "rx_llc_bad", [SMC_STAT_CLC_BAD] = "clc_bad",

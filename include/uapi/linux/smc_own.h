@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * What the generic netlink family SMC_GEN_NETLINK has beyond <linux/smc.h>: commands,
- * attributes and multicast groups of this module. Numbers of attributes that stand beside
- * those of <linux/smc.h>, and of commands, begin at 128, so that programs that know the
- * others only pass them by. Numbers stay; what comes later gets new ones.
+ * What the module has beyond <linux/smc.h>: a socket option, and commands, attributes and
+ * multicast groups of the generic netlink family SMC_GEN_NETLINK. Numbers of attributes that
+ * stand beside those of <linux/smc.h>, of commands and of options begin at 128, so that
+ * programs that know the others only pass them by. Numbers stay; what comes later gets new
+ * ones.
  */
 #ifndef _UAPI_LINUX_SMC_OWN_H
 #define _UAPI_LINUX_SMC_OWN_H
+
+/* ---- socket options ---- */
+
+/*
+ * SOL_SMC, int: splice() out of a connection hands out the memory that the peer has written
+ * the bytes to. It can write no more than a ring beyond the first byte that is still in a pipe,
+ * or on its way to where it went from there: for programs that empty their pipe before they
+ * wait for more. Accepted sockets have it from their listener.
+ */
+#define SMC_OWN_SPLICE_LEND			128
 
 /* ---- in the answers about groups and links ---- */
 

@@ -46,8 +46,10 @@ api()
 		diag "$line"
 	done
 	[ "$rc" = 0 ] || fail "smc_api ended with $rc"
-	[ "$3" != smc ] || [ -n "$API_ONLY" ] ||
+	[ "$3" != smc ] || [ -n "$API_ONLY" ] || {
 		expect "bytes out of their own pages" "$(grown tx_zc_bytes)" -ge 2097152
+		expect "pages lent" "$(grown rx_lend_pages)" -ge 512
+	}
 }
 
 case_inet() { api inet inet tcp 10.0.0.; }

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * API cases: splice() out of a connection that lends its memory (SMC_OWN_SPLICE_LEND).
+ *
+ * That nothing was copied shows in a counter, and in what the peer can send while the pipe is
+ * held. Over TCP the same bytes have to come, and the option is not set.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <uapi/linux/smc_own.h>
+
+#include "api.h"
+
+#define SEED	1701
+#define PIPE	1048576
+#define PIECE	((size_t)32768)		/* half of a ring */
+#define MUCH	((size_t)3 << 20)	/* more than all rings and buffers */
+#define OTHERS	10
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
+
+static void lend_on(int fd)
+{
+	const int on = 1;
+
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on)));
+}
+
+/* A connection that lends, if it can, and an empty pipe. */
+static bool lending_pair(struct api_env *e, int *fd, int *rfd, int p[2])
+{
+	api_pair(e, fd, rfd);
+	if (e->proto->smc)
+		lend_on(*fd);
+	T_OK(pipe2(p, O_CLOEXEC));
+	T_OK(fcntl(p[1], F_SETPIPE_SZ, PIPE));
+	return api_over_rdma(e, *fd);
+}
+
+/* A counter of this namespace. */
+static unsigned long long counter(const char *name)
+{
+	unsigned long long n, found = 0;
+	char line[128], key[64];
+	FILE *f = fopen("/proc/net/smc_stat", "r");
+
+	T_TRUE(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63s %llu", key, &n) == 2 && !strcmp(key, name))
+			found = n;
+	fclose(f);
+	return found;
+}
+
+/* @len bytes into the pipe, all of them once they are there. */
+static void into_pipe(int fd, int to, size_t len)
+{
+	while (len)
+		len -= T_OK(splice(fd, NULL, to, NULL, len, 0));
+}
+
+/* What is in the pipe is this. */
+static void out_of_pipe(int from, u64 seed, u64 off, size_t len)
+{
+	static u8 buf[PIECE];
+
+	while (len) {
+		ssize_t n = T_OK(read(from, buf, len < sizeof(buf) ? len : sizeof(buf)));
+
+		T_TRUE(n);
+		T_EQ(tl_check(seed, off, buf, n), -1);
+		off += n;
+		len -= n;
+	}
+}
+
+/* All @len bytes of the peer are here. */
+static void arrived(struct api_env *e, int fd, int rfd, u64 seed, u64 off, size_t len)
+{
+	static u8 buf[PIECE];
+
+	T_TRUE(len <= sizeof(buf));
+	T_EQ(r_send(e, rfd, seed, off, len), (long long)len);
+	for (unsigned int i = 0; recv(fd, buf, len, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)len; i++) {
+		T_TRUE(i < API_PATIENCE_MS);
+		tl_sleep_ms(1);
+	}
+}
+
+static void lend_option(struct api_env *e)
+{
+	int fd, rfd, on = -1;
+	socklen_t len = sizeof(on);
+
+	if (!e->proto->smc)
+		return;
+	api_pair(e, &fd, &rfd);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
+	T_EQ(on, 0);
+	lend_on(fd);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
+	T_EQ(on, 1);
+	on = 0;
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on)));
+	on = -1;
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
+	T_EQ(on, 0);
+	/* before the connection, or the listener */
+	api_pair_of(e, lend_on, &fd, &rfd);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
+	T_EQ(on, 1);
+}
+
+/* A long stream, in pieces as they come. */
+static void lend_stream(struct api_env *e)
+{
+	unsigned long long pages = 0;
+	int fd, rfd, p[2];
+	size_t off = 0;
+	bool rdma;
+
+	rdma = lending_pair(e, &fd, &rfd, p);
+	if (rdma)
+		pages = counter("rx_lend_pages");
+	r_later(e, 0);
+	r_send(e, rfd, SEED, 0, MUCH);
+	while (off < MUCH) {
+		ssize_t n = T_OK(splice(fd, NULL, p[1], NULL, MUCH - off, 0));
+
+		T_TRUE(n);
+		out_of_pipe(p[0], SEED, off, n);
+		off += n;
+	}
+	T_EQ(r_join(e), (long long)MUCH);
+	/* of small pieces some may have been copied */
+	if (rdma)
+		T_TRUE((counter("rx_lend_pages") - pages) * sysconf(_SC_PAGESIZE) >= MUCH / 2);
+	api_roundtrip(e, fd, rfd, SEED);
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	T_EQ(splice(fd, NULL, p[1], NULL, 1, 0), 0);
+}
+
+/*
+ * What is in the pipe stays as it is, while the connection goes on up to one ring. Then the
+ * peer has to wait, and goes on as soon as the pipe is empty.
+ */
+static void lend_held(struct api_env *e)
+{
+	int fd, rfd, p[2];
+	size_t off = 0;
+	bool rdma;
+
+	rdma = lending_pair(e, &fd, &rfd, p);
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	r_later(e, 0);
+	r_send(e, rfd, SEED + 1, 0, MUCH);
+	if (rdma) {
+		static u8 buf[PIECE];
+
+		while (api_poll(fd, POLLIN, 5 * API_QUIET_MS)) {
+			ssize_t n = T_OK(recv(fd, buf, sizeof(buf), 0));
+
+			T_EQ(tl_check(SEED + 1, off, buf, n), -1);
+			off += n;
+			T_TRUE(off < MUCH);
+		}
+		/* a ring is 64 KiB, less what is held, and less what a stranger keeps back */
+		T_TRUE(off >= PIECE / 2);
+	}
+	out_of_pipe(p[0], SEED, 0, PIECE);
+	/* nobody reads, which would look after it */
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	api_recv(fd, SEED + 1, off, MUCH - off);
+	T_EQ(r_join(e), (long long)MUCH);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* Two pipes have the same pages: both have to be empty. */
+static void lend_tee(struct api_env *e)
+{
+	int fd, rfd, p[2], q[2];
+
+	lending_pair(e, &fd, &rfd, p);
+	T_OK(pipe2(q, O_CLOEXEC));
+	T_OK(fcntl(q[1], F_SETPIPE_SZ, PIPE));
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	T_EQ(tee(p[0], q[1], PIECE, 0), (long long)PIECE);
+	out_of_pipe(p[0], SEED, 0, PIECE);
+	for (unsigned int i = 0; i < 4; i++) {
+		T_EQ(r_send(e, rfd, SEED + 1, 0, 8000), 8000);
+		api_recv(fd, SEED + 1, 0, 8000);
+	}
+	out_of_pipe(q[0], SEED, 0, PIECE);
+	r_later(e, 0);
+	r_send(e, rfd, SEED, 0, MUCH);
+	api_recv(fd, SEED, 0, MUCH);
+	T_EQ(r_join(e), (long long)MUCH);
+}
+
+/* From one connection to another one, as a proxy does it. */
+static void lend_forward(struct api_env *e)
+{
+	int fd, rfd, to, rto, p[2];
+	size_t off = 0;
+	bool rdma;
+
+	rdma = lending_pair(e, &fd, &rfd, p);
+	api_pair(e, &to, &rto);
+	for (unsigned int i = 0; i < 40; i++) {
+		unsigned long long pages = rdma ? counter("rx_lend_pages") : 0;
+
+		arrived(e, fd, rfd, SEED, off, PIECE);
+		into_pipe(fd, p[1], PIECE);
+		if (rdma)
+			T_TRUE(counter("rx_lend_pages") - pages >= PIECE / sysconf(_SC_PAGESIZE));
+		into_pipe(p[0], to, PIECE);
+		T_EQ(r_recv(e, rto, SEED, off, PIECE), (long long)PIECE);
+		off += PIECE;
+	}
+	api_roundtrip(e, to, rto, SEED);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* Few bytes, and urgent data, whose writer waits, are copied. */
+static void lend_copied(struct api_env *e)
+{
+	unsigned long long pages = 0, copied = 0;
+	int fd, rfd, p[2];
+	u8 byte;
+	bool rdma;
+
+	rdma = lending_pair(e, &fd, &rfd, p);
+	if (rdma) {
+		pages = counter("rx_lend_pages");
+		copied = counter("rx_lend_copied");
+	}
+	arrived(e, fd, rfd, SEED, 0, 100);
+	into_pipe(fd, p[1], 100);
+	if (!rdma) {
+		/* TCP's splice() does not get past urgent data */
+		out_of_pipe(p[0], SEED, 0, 100);
+		return;
+	}
+	T_EQ(r_send_flags(e, rfd, SEED, 100, 9001, MSG_OOB), 9001);
+	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
+	into_pipe(fd, p[1], 9000);
+	T_EQ(counter("rx_lend_pages"), pages);
+	T_EQ(counter("rx_lend_copied"), copied + 9100);
+	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
+	T_EQ(tl_check(SEED, 9100, &byte, 1), -1);
+	/* the writer does not wait for the pipe */
+	arrived(e, fd, rfd, SEED + 1, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	out_of_pipe(p[0], SEED, 0, 9100);
+	out_of_pipe(p[0], SEED + 1, 0, PIECE);
+	/* one that comes behind what is lent */
+	arrived(e, fd, rfd, SEED, 0, 20000);
+	into_pipe(fd, p[1], 20000);
+	T_EQ(r_send_flags(e, rfd, SEED, 20000, 1, MSG_OOB), 1);
+	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
+	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
+	out_of_pipe(p[0], SEED, 0, 20000);
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	api_recv(fd, SEED, 0, PIECE);
+}
+
+/*
+ * The connection has gone, in one way or another, and its memory may be others': not what is in
+ * the pipe.
+ */
+static void held_over_end(struct api_env *e, bool reset)
+{
+	int fd, rfd, other, rother, p[2];
+
+	lending_pair(e, &fd, &rfd, p);
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	if (reset) {
+		T_OK(r_linger0(e, rfd));
+		T_OK(r_close(e, rfd));
+		T_TRUE(api_poll(fd, POLLHUP, API_PATIENCE_MS) & POLLHUP);
+		T_OK(close(fd));
+	} else {
+		T_OK(close(fd));
+		T_OK(r_close(e, rfd));
+	}
+	/* enough of them for each element of a region */
+	for (unsigned int i = 0; i < OTHERS; i++) {
+		api_pair(e, &other, &rother);
+		r_later(e, 0);
+		r_send(e, rother, SEED + 2 + i, 0, 4 * PIECE);
+		api_recv(other, SEED + 2 + i, 0, 4 * PIECE);
+		T_EQ(r_join(e), 4LL * PIECE);
+	}
+	out_of_pipe(p[0], SEED, 0, PIECE);
+	/* what came back serves again */
+	api_pair(e, &other, &rother);
+	api_roundtrip(e, other, rother, SEED);
+}
+
+static void lend_close(struct api_env *e)
+{
+	held_over_end(e, false);
+}
+
+static void lend_reset(struct api_env *e)
+{
+	held_over_end(e, true);
+}
+
+static const struct api_case cases[] = {
+	{ "lend_option",	lend_option,		API_F_ROLES },
+	{ "lend_stream",	lend_stream,		API_F_ROLES },
+	{ "lend_held",		lend_held,		API_F_ROLES },
+	{ "lend_tee",		lend_tee,		0 },
+	{ "lend_forward",	lend_forward,		API_F_ROLES },
+	{ "lend_copied",	lend_copied,		0 },
+	{ "lend_close",		lend_close,		API_F_ROLES },
+	{ "lend_reset",		lend_reset,		0 },
+};
+
+const struct api_group api_lend_group = { cases, TL_ARRAY_SIZE(cases) };
