@@ -210,7 +210,8 @@ run "$p-links-port-client" --links 2 --module ours,intree --script "$cases/links
 run "$p-links-port-server" --links 2 --module intree,ours --script "$cases/links.sh" \
 	--env INTREE=server --env "LINKS_OF=intree_port:200 unload:60" --timeout 260
 # (the driver that joins two instances cannot take its link down and up again)
-run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" --timeout 700
+run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
+	--add "$tests/smc_lend" --timeout 700
 
 # connections that lose a link and go on over another one; then our server has one RNIC, its
 # in-tree client two

@@ -146,7 +146,8 @@ run evil-link --module ours --script "$cases/evil_link.sh" --timeout 660 \
 	--add "$top/selftests/smc_evil_link"
 run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550
-run linkdown --module ours --script "$cases/linkdown.sh" --timeout 700
+run linkdown --module ours --script "$cases/linkdown.sh" \
+	--add "$top/selftests/smc_lend" --timeout 700
 
 echo "1..$n"
 exit "$rc"

@@ -719,7 +719,8 @@ static void bad_usage(void)
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
 		"                  tells some resets as an end of the stream\n"
 		"  --fastopen      client: the first data goes with the SYN\n"
-		"  --pages         client: streams are sent by sendfile(), on both sides\n"
+		"  --pages         client: streams are sent by sendfile() and received by splice(),\n"
+		"                  out of memory that is lent, on both sides\n"
 		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
 		"subtests:", DEFAULT_PORT);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)

@@ -44,7 +44,7 @@ enum trf_io {
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
-#define TRF_F_PAGES	0x0020	/* stream: from the pages of a file, which are gone then */
+#define TRF_F_PAGES	0x0020	/* stream: by sendfile() and splice() */
 
 /**
  * struct trf_req - request, big endian on the wire
@@ -107,7 +107,8 @@ struct trf_verdict {
  * @rx_len: bytes to receive
  * @wsize: bytes of one write, 0 for random sizes (then reads vary too)
  * @nocheck: neither make nor compare the content
- * @pages: send by sendfile(), and take what was sent out of the file at once
+ * @pages: send by sendfile(), and take what was sent out of the file at once; receive by
+ *	splice() out of a socket that lends, and keep a piece while the next one comes
  * @timeout_ms: silence after which it has failed
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
  * @tx_done: bytes sent
@@ -190,7 +191,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @show_mode: look the mode up even if none is required
  * @timeout_ms: silence after which an operation has failed
  * @fastopen: the data goes with the SYN
- * @pages: streams come from the pages of files, on both sides
+ * @pages: streams come from the pages of files, and go to pipes, on both sides
  * @seed: changes with every connection
  */
 struct trf_client {

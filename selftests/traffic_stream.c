@@ -11,9 +11,16 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <uapi/linux/smc_own.h>
+
 #include "traffic.h"
 
+#ifndef SOL_SMC
+#define SOL_SMC		286
+#endif
+
 #define PIECE		(64U << 10)
+#define LENT		(16U << 10)	/* what is held must leave the peer some of the ring */
 #define THREAD_STACK	(128U << 10)
 
 static const char * const io_names[TRF_IO_NR] = {
@@ -36,6 +43,8 @@ const char *trf_io_name(enum trf_io io)
  * @held: bytes of @buf that are made but not sent yet
  * @pos: first of them
  * @file: where they are sent from, -1: @buf
+ * @pipe: what they are received by, -1: recv()
+ * @piped: bytes in it
  * @moved: when it last moved on
  * @still_ns: longest time between two such moments
  */
@@ -47,6 +56,8 @@ struct flow {
 	size_t held;
 	size_t pos;
 	int file;
+	int pipe[2];
+	size_t piped;
 	u64 moved;
 	u64 still_ns;
 };
@@ -73,6 +84,8 @@ static int flow_init(struct flow *f, struct trf_stream *s, u64 rnd, size_t cap)
 	f->cap = cap;
 	f->moved = tl_now_ns();
 	f->file = -1;
+	f->pipe[0] = -1;
+	f->pipe[1] = -1;
 	f->buf = calloc(1, cap);
 	return f->buf ? 0 : -ENOMEM;
 }
@@ -81,6 +94,10 @@ static void flow_end(struct flow *f)
 {
 	if (f->file >= 0)
 		close(f->file);
+	if (f->pipe[0] >= 0) {
+		close(f->pipe[0]);
+		close(f->pipe[1]);
+	}
 	free(f->buf);
 }
 
@@ -163,6 +180,61 @@ static int tx_step(struct flow *f)
 	return 1;
 }
 
+/* A pipe that holds two pieces, and a socket that lends if it can. */
+static int open_pipe(struct flow *f)
+{
+	const int on = 1;
+
+	if (pipe2(f->pipe, O_CLOEXEC))
+		return -errno;
+	if (fcntl(f->pipe[1], F_SETPIPE_SZ, 1 << 20) < 0)
+		return -errno;
+	/* the in-tree family has no such option, nor has TCP */
+	setsockopt(f->s->fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on));
+	return 0;
+}
+
+/* The first @len bytes of the pipe. */
+static int out_of_pipe(struct flow *f, size_t len)
+{
+	struct trf_stream *s = f->s;
+	ssize_t n, bad;
+
+	for (; len; len -= n) {
+		n = read(f->pipe[0], f->buf, len < f->cap ? len : f->cap);
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
+		s->rx_done += bad < 0 ? n : bad;
+		if (bad >= 0)
+			return -EBADMSG;
+		f->piped -= n;
+	}
+	flow_moved(f);
+	return 1;
+}
+
+/* One splice(). A piece stays in the pipe until the next one has come. */
+static int rx_pipe_step(struct flow *f)
+{
+	struct trf_stream *s = f->s;
+	size_t left = s->rx_len - s->rx_done - f->piped;
+	size_t want = next_size(f, left < LENT ? left : LENT);
+	ssize_t n;
+
+	if (!left)
+		return f->piped ? out_of_pipe(f, f->piped) : 0;
+	n = splice(s->fd, NULL, f->pipe[1], NULL, want, 0);
+	if (n < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (!n)
+		return -ECONNABORTED;
+	if ((size_t)n > want)
+		return -EIO;
+	f->piped += n;
+	return out_of_pipe(f, f->piped - n);
+}
+
 /* One recv(). An early end of the stream is -ECONNABORTED, wrong content -EBADMSG. */
 static int rx_step(struct flow *f)
 {
@@ -171,6 +243,8 @@ static int rx_step(struct flow *f)
 	size_t want = f->cap;
 	ssize_t n, bad;
 
+	if (f->pipe[0] >= 0)
+		return rx_pipe_step(f);
 	if (!left)
 		return 0;
 	if (!s->wsize)
@@ -321,6 +395,9 @@ int trf_stream_run(struct trf_stream *s)
 		ret = -errno;
 		goto out_rx;
 	}
+	ret = s->pages ? open_pipe(&rx) : 0;
+	if (ret)
+		goto out_rx;
 	if (s->io == TRF_IO_BLOCK) {
 		ret = run_blocking(&tx, &rx);
 		goto out_rx;

@@ -18,7 +18,8 @@
 #   NETEM     what every packet goes through in both directions ("loss 0.1%", "delay 1ms reorder 5%")
 #   LIMIT     seconds for a case (default: 240)
 #   SEED      of the random moments (default: the time)
-#   PAGES     y: streams are sent from the pages of files, which are the files' no longer then
+#   PAGES     y: streams are sent from the pages of files, which are the files' no longer then, and
+#             received by pipes, which are lent the RMBEs' pages and always hold some of them
 #   TRACE     y: what the trace points say is logged and judged; selftests/bench/failover.py
 #   FLAPS     of the way "flaps": how often (default: 4)
 
@@ -405,7 +406,10 @@ judge()
 		expect "impossible messages" "$(grown rx_cdc_bad)" -le \
 			"$(((STREAMS + PINGPONGS) * (${flaps:+FLAPS} + 1)))"
 		expect "groups ended" "$(($(stat_of lgr_term) - terms0))" -eq 0
-		[ -z "$PAGES" ] || expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 1048576
+		[ -z "$PAGES" ] || {
+			expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 1048576
+			expect "pages lent" "$(grown rx_lend_pages)" -ge 256
+		}
 		/t/smcctl --json linkgroup > /run/groups
 		expect "links lost, as shown" "$(shown links_lost)" -ge 1
 		expect "connections moved, as shown" "$(shown moved_connections)" -ge 1

@@ -4,8 +4,9 @@
 # The only link of a group fails while streams run on it: every connection ends with
 # ECONNABORTED or ECONNRESET on both sides, soon, the group goes and takes all of its
 # resources along, and when the link is back a new connection works. Ours on both hosts.
+# At the end pages that a connection has lent outlive it, the link, the group and the module.
 
-CASES="netdev_down:150 after_down:90 device_removed:150 after_removal:90 unload:60"
+CASES="netdev_down:150 after_down:90 device_removed:150 after_removal:90 unload:120"
 export CASES
 
 STREAMS=4
@@ -186,11 +187,44 @@ case_after_removal()
 	works_again
 }
 
+lent()
+{
+	[ "$(($(stat_of rx_lend_pages) - lent0))" -ge 8 ]
+}
+
+# Pages of host 2 go into a pipe, whose reader waits for the end of the module. Their connection
+# loses its link and its group, and is closed.
+lend()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_lend serve "$(own_addr)" || fail "smc_lend serve ended with $?"
+		return
+	fi
+	lent0=$(stat_of rx_lend_pages)
+	rm -f /run/closed /run/unloaded /run/lent
+	{
+		/t/smc_lend lend "$(peer_addr)"
+		touch /run/closed
+	} | {
+		wait_for 60 test -e /run/unloaded
+		/t/smc_lend check
+		echo $? > /run/lent
+	} &
+	wait_for 30 lent || fail "no pages are lent"
+	/usr/sbin/rdma link delete rxe0 || fail "cannot break the link"
+	wait_for 30 test -e /run/closed || fail "the connection does not end"
+}
+
 case_unload()
 {
+	lend
 	sync_barrier idle || exit 1
 	unload_smc || fail "the module does not go"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(resources "$k_")" -eq 0
 	done
+	[ "$HOST" != 1 ] || return 0
+	touch /run/unloaded
+	wait_for 20 test -s /run/lent || fail "the pipe is not read"
+	expect "errors in what was lent" "$(cat /run/lent)" -eq 0
 }
