@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: counters and fallback reasons of smc_stats.c. */
+/* KUnit: counters and fallback reasons of smc_stats.c, and how netlink tells them in pieces. */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
+#include <linux/netlink.h>
+#include <linux/smc.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include <net/genetlink.h>
 #include <net/net_namespace.h>
+#include <smc/netlink_priv.h>
 #include <smc/stats.h>
 
 #include "suites.h"
@@ -259,6 +263,159 @@ static void stats_fallback_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, U16_MAX);
 }
 
+/* ---- lists in pieces ---- */
+
+#define SMALL		300	/* room for some of the messages */
+#define PIECES_MAX	100
+
+static const struct genl_family family = { .id = GENL_MIN_ID, .version = 1 };
+
+/**
+ * struct pieces - a list as netlink reads it
+ * @dump: that tells it
+ * @take: called with each message
+ * @cb: state of the dump
+ * @nlh: request
+ * @request: likewise
+ */
+struct pieces {
+	int (*dump)(struct sk_buff *skb, struct netlink_callback *cb,
+		    const struct genl_family *family);
+	void (*take)(struct kunit *test, const struct nlmsghdr *nlh);
+	struct netlink_callback cb;
+	struct nlmsghdr nlh;
+	struct sk_buff *request;
+};
+
+/* One piece, with as much room as @size, as netlink makes it; result: what the dump says. */
+static int one_piece(struct kunit *test, struct pieces *p, unsigned int size)
+{
+	struct sk_buff *skb = alloc_skb(size, GFP_KERNEL);
+	const struct nlmsghdr *nlh;
+	int rc, left;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb_reserve(skb, skb_tailroom(skb) - size);
+	skb->sk = init_net.genl_sock;
+	rc = p->dump(skb, &p->cb, &family);
+	left = skb->len;
+	for (nlh = nlmsg_hdr(skb); nlmsg_ok(nlh, left); nlh = nlmsg_next(nlh, &left))
+		p->take(test, nlh);
+	KUNIT_EXPECT_EQ(test, left, 0);
+	skb->sk = NULL;
+	kfree_skb(skb);
+	return rc;
+}
+
+/* All of them; result: how many pieces had something in them. */
+static int all_pieces(struct kunit *test, struct pieces *p, unsigned int size)
+{
+	int n = 0, rc;
+
+	p->request = alloc_skb(0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p->request);
+	p->cb.skb = p->request;
+	p->cb.nlh = &p->nlh;
+	do {
+		rc = one_piece(test, p, size);
+		n += rc > 0;
+	} while (rc > 0 && n < PIECES_MAX);
+	KUNIT_EXPECT_EQ(test, rc, 0);
+	kfree_skb(p->request);
+	return n;
+}
+
+static int told[2][SMC_STATS_FBACK_SLOTS], sums, strange;
+
+static void take_fback(struct kunit *test, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *nest = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_GEN_FBACK_STATS);
+	const struct nlattr *type, *reason, *count;
+	bool server;
+	u16 want;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, nest);
+	type = nla_find_nested(nest, SMC_NLA_FBACK_STATS_TYPE);
+	reason = nla_find_nested(nest, SMC_NLA_FBACK_STATS_RSN_CODE);
+	count = nla_find_nested(nest, SMC_NLA_FBACK_STATS_RSN_CNT);
+	KUNIT_ASSERT_TRUE(test, type && reason && count);
+	sums += !!nla_find_nested(nest, SMC_NLA_FBACK_STATS_SRV_CNT);
+	sums += !!nla_find_nested(nest, SMC_NLA_FBACK_STATS_CLNT_CNT);
+	server = nla_get_u8(type);
+	i = find_reason(server, nla_get_u32(reason), &want);
+	if (i < 0 || nla_get_u16(count) != want)
+		strange++;
+	else
+		told[server][i]++;
+}
+
+/* Each reason once, however small the pieces are, and the sums in the first message alone. */
+static void stats_fallback_pieces(struct kunit *test)
+{
+	struct pieces p = { .dump = smc_netlink_dump_fback, .take = take_fback };
+	int server, i, used = 0;
+	u32 reason;
+	u16 count;
+
+	memset(told, 0, sizeof(told));
+	sums = 0;
+	strange = 0;
+	KUNIT_EXPECT_GT(test, all_pieces(test, &p, SMALL), 5);
+	KUNIT_EXPECT_EQ(test, sums, 2);
+	KUNIT_EXPECT_EQ(test, strange, 0);
+	for (server = 0; server < 2; server++) {
+		for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++) {
+			bool there = smc_stats_fallback_get(&init_net, server, i, &reason, &count);
+
+			KUNIT_EXPECT_EQ(test, told[server][i], there);
+			used += there;
+		}
+	}
+	KUNIT_EXPECT_GT(test, used, SMC_STATS_FBACK_SLOTS);
+}
+
+static int counters;
+
+static void take_counter(struct kunit *test, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *name = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_NETLINK_COUNTER_NAME);
+	const struct nlattr *value = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_NETLINK_COUNTER_VALUE);
+
+	KUNIT_ASSERT_TRUE(test, name && value && counters < SMC_STAT_MAX);
+	KUNIT_EXPECT_STREQ(test, nla_data(name), smc_stats_name(counters));
+	KUNIT_EXPECT_EQ(test, nla_get_u64(value), smc_stats_get(&init_net, counters));
+	counters++;
+}
+
+static void stats_counter_pieces(struct kunit *test)
+{
+	struct pieces p = { .dump = smc_netlink_dump_counters, .take = take_counter };
+
+	counters = 0;
+	KUNIT_EXPECT_GT(test, all_pieces(test, &p, SMALL), 5);
+	KUNIT_EXPECT_EQ(test, counters, SMC_STAT_MAX);
+}
+
+static void take_stats(struct kunit *test, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *nest = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_GEN_STATS);
+
+	KUNIT_ASSERT_NOT_NULL(test, nest);
+	KUNIT_EXPECT_NOT_NULL(test, nla_find_nested(nest, SMC_NETLINK_STATS_OWN_MEM_PEAK));
+	counters++;
+}
+
+/* One message, in the least room that netlink gives on any machine. */
+static void stats_message(struct kunit *test)
+{
+	struct pieces p = { .dump = smc_netlink_dump_stats, .take = take_stats };
+
+	counters = 0;
+	KUNIT_EXPECT_EQ(test, all_pieces(test, &p, SKB_WITH_OVERHEAD(4096)), 1);
+	KUNIT_EXPECT_EQ(test, counters, 1);
+}
+
 static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(stats_add),
 	KUNIT_CASE(stats_names),
@@ -269,6 +426,9 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(stats_memory),
 	KUNIT_CASE(stats_fallback),
 	KUNIT_CASE(stats_fallback_full),
+	KUNIT_CASE(stats_fallback_pieces),
+	KUNIT_CASE(stats_counter_pieces),
+	KUNIT_CASE(stats_message),
 	{ }
 };
 
