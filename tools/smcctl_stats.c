@@ -10,8 +10,6 @@
 #include <string.h>
 #include <uapi/linux/smc_own.h>
 
-#define COUNTERS "/proc/net/smc_stat"
-
 struct counter {
 	int attr;
 	const char *key;
@@ -193,27 +191,24 @@ static int on_fallback(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-/*
- * The counters of our own module, a line "name value" each. Another module has none: then there
- * is no such member.
- */
-static int read_counters(struct json_object *stats)
+/* Another module does not have them: then there is no such member. */
+static int on_counter(const struct nlmsghdr *nlh, void *data)
 {
-	struct json_object *counters;
-	unsigned long long val;
-	char line[128], name[64];
-	FILE *f;
+	const struct nlattr *tb[SMC_NETLINK_COUNTER_MAX + 1];
+	struct json_object *counters = NULL;
+	__u64 val;
 
-	f = fopen(COUNTERS, "r");
-	if (!f)
-		return errno == ENOENT ? 0 : errno;
-	counters = json_object_new_object();
-	json_object_object_add(stats, "counters", counters);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%63[a-z0-9_] %llu", name, &val) == 2)
-			ctl_add_u64(counters, name, val);
-	fclose(f);
-	return 0;
+	ctl_parse_genl(nlh, tb, SMC_NETLINK_COUNTER_MAX);
+	if (!tb[SMC_NETLINK_COUNTER_NAME] ||
+	    mnl_attr_validate(tb[SMC_NETLINK_COUNTER_NAME], MNL_TYPE_NUL_STRING) < 0 ||
+	    !ctl_attr_uint(tb[SMC_NETLINK_COUNTER_VALUE], &val))
+		return MNL_CB_OK;
+	if (!json_object_object_get_ex(data, "counters", &counters)) {
+		counters = json_object_new_object();
+		json_object_object_add(data, "counters", counters);
+	}
+	ctl_add_u64(counters, mnl_attr_get_str(tb[SMC_NETLINK_COUNTER_NAME]), val);
+	return MNL_CB_OK;
 }
 
 static bool all_zero(struct json_object *obj)
@@ -262,6 +257,9 @@ struct json_object *ctl_stats_read(void)
 	static const struct ctl_genl_req fb_req = {
 		.cmd = SMC_NETLINK_GET_FBACK_STATS, .what = "statistics of fallbacks", .dump = true,
 	};
+	static const struct ctl_genl_req own_req = {
+		.cmd = SMC_NETLINK_OWN_GET_COUNTERS, .what = "the counters", .dump = true,
+	};
 	struct json_object *stats = json_object_new_object();
 	struct json_object *fallback = json_object_new_object();
 	const struct ctl_genl_req *failed = &req;
@@ -277,15 +275,15 @@ struct json_object *ctl_stats_read(void)
 		failed = &fb_req;
 		err = ctl_genl_run(&fb_req, on_fallback, fallback);
 	}
-	if (err) {
-		ctl_genl_failed(failed, err);
-	} else {
-		err = read_counters(stats);
-		if (err)
-			ctl_fail(COUNTERS ": %s", strerror(err));
+	if (!err) {
+		failed = &own_req;
+		err = ctl_genl_run(&own_req, on_counter, stats);
+		if (err == EOPNOTSUPP)
+			err = 0;
 	}
 	if (!err)
 		return stats;
+	ctl_genl_failed(failed, err);
 	json_object_put(stats);
 	return NULL;
 }

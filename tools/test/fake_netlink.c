@@ -347,6 +347,29 @@ static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
 	fake_finish(nlh);
 }
 
+/* Those of the file smc_stat in FAKE_PROC; without it the module is another one. */
+static int put_counters(void)
+{
+	const char *dir = getenv("FAKE_PROC");
+	unsigned long long val;
+	char path[256], name[64];
+	struct nlmsghdr *nlh;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/smc_stat", dir ? dir : "");
+	f = fopen(path, "r");
+	if (!f)
+		return -EOPNOTSUPP;
+	while (fscanf(f, "%63[a-z0-9_] %llu ", name, &val) == 2) {
+		nlh = fake_start_genl(OWN_GET_COUNTERS);
+		mnl_attr_put_strz(nlh, 1, name);
+		mnl_attr_put_u64(nlh, 2, val);
+		fake_finish(nlh);
+	}
+	fclose(f);
+	return 0;
+}
+
 static void put_answer(const struct nlmsghdr *req)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(req);
@@ -370,6 +393,10 @@ static void put_answer(const struct nlmsghdr *req)
 	}
 	if (fake_is("unknown") || fake_is("denied")) {
 		fake_result(NLMSG_ERROR, fake_is("denied") ? -EPERM : -EOPNOTSUPP);
+		return;
+	}
+	if (cmd == OWN_GET_COUNTERS && req->nlmsg_type != PNET_FAMILY_ID && put_counters()) {
+		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}
 	if (req->nlmsg_type == PNET_FAMILY_ID) {

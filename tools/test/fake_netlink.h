@@ -17,6 +17,7 @@
 #define OWN_ADD_RULE 131
 #define OWN_FLUSH_RULES 133
 #define OWN_GET_RULES 134
+#define OWN_GET_COUNTERS 135
 
 struct nlmsghdr *fake_start(__u16 type, __u16 flags);
 struct nlmsghdr *fake_start_genl(__u8 cmd);
