@@ -222,6 +222,9 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	smc_llc_heal_granted(llc, dl->link_num);
 	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
 	if (!victim) {
+		/* ours may have failed because the server's has gone */
+		if (!adding && llc->lgr->role == SMC_CLIENT && dl->reason == SMC_LLC_DEL_OPERATOR)
+			smc_llc_heal_calm(llc, dl->link_num);
 		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK,
 					 true);
 		wake_up_all(&llc->wait);
@@ -244,7 +247,7 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 		if (dl->reason == SMC_LLC_DEL_LOST_PATH)
 			smc_llc_heal_later(llc);
 		else if (ordered)
-			smc_llc_heal_calm(llc);
+			smc_llc_heal_calm(llc, dl->link_num);
 		smc_link_put(other);
 	}
 	smc_link_put(victim);

@@ -6,6 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/string.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
@@ -42,6 +43,55 @@ static unsigned long spread(unsigned long delay)
 }
 
 /**
+ * smc_llc_heal_usable() - links of a group that can be used
+ * @lgr: group
+ *
+ * Return: how many.
+ */
+unsigned int smc_llc_heal_usable(struct smc_lgr *lgr)
+{
+	struct smc_link *link;
+	unsigned int n = 0;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(lgr, slot);
+		if (!link)
+			continue;
+		n += smc_link_usable(link);
+		smc_link_put(link);
+	}
+	return n;
+}
+
+/**
+ * smc_llc_heal_capped() - has the group as many links as the operators have left it
+ * @llc: LLC state
+ *
+ * What changes on either host does not bring back a link that was removed by an operator's
+ * word; one that was lost besides comes back.
+ *
+ * Return: true if there is to be no further one but by such a word.
+ */
+bool smc_llc_heal_capped(struct smc_llc *llc)
+{
+	u8 cap = READ_ONCE(llc->heal.cap);
+
+	return cap && smc_llc_heal_usable(llc->lgr) >= cap;
+}
+
+/* An operator, here or there, wants link @num to go; both hosts may say so. llc->lock held. */
+static void lower_cap(struct llc_heal *heal, u8 num)
+{
+	u8 now = heal->cap ?: heal->most;
+
+	if (memchr(heal->unwanted, num, sizeof(heal->unwanted)))
+		return;
+	heal->unwanted[heal->nunwanted++ % SMC_CORE_LINKS] = num;
+	WRITE_ONCE(heal->cap, now > 2 ? now - 1 : 1);
+}
+
+/**
  * smc_llc_heal_ports() - our ports or GIDs have changed
  * @llc: LLC state
  *
@@ -65,9 +115,13 @@ void smc_llc_heal_ports(struct smc_llc *llc)
  */
 void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
 {
+	/* one of our kind would not say so unless its operator wants it */
+	bool ordered = llc->lgr->peer.marker && smc_llc_heal_capped(llc);
 	unsigned long gap;
 
 	spin_lock_bh(&llc->lock);
+	if (ordered)
+		WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.any = true;
 	llc->heal.asked |= asked;
 	gap = llc->heal.last + HEAL_GAP - jiffies;
@@ -211,7 +265,13 @@ void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link)
  */
 void smc_llc_heal_added(struct smc_llc *llc)
 {
+	unsigned int usable = smc_llc_heal_usable(llc->lgr);
+
 	spin_lock_bh(&llc->lock);
+	llc->heal.most = max_t(unsigned int, llc->heal.most, usable);
+	/* the server's operator wanted it */
+	if (usable > llc->heal.cap)
+		WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.again = false;
 	llc->heal.ports = true;
 	smc_llc_heal_arm(llc, HEAL_SOON);
@@ -240,6 +300,7 @@ void smc_llc_heal_rejected(struct smc_llc *llc, bool further)
 void smc_llc_heal_want(struct smc_llc *llc)
 {
 	spin_lock_bh(&llc->lock);
+	WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.period = 0;
 	llc->heal.any = true;
 	llc->heal.wanted = true;
@@ -258,13 +319,15 @@ static void forget(struct llc_heal *heal)
 /**
  * smc_llc_heal_calm() - the operator of the peer has removed a link
  * @llc: LLC state
+ * @num: its number; our end may have failed by then
  *
- * It is not to be back in a moment, for the sake of what was to be done before.
+ * It is not to be back, be it for the sake of what was to be done before.
  */
-void smc_llc_heal_calm(struct smc_llc *llc)
+void smc_llc_heal_calm(struct smc_llc *llc, u8 num)
 {
 	spin_lock_bh(&llc->lock);
 	forget(&llc->heal);
+	lower_cap(&llc->heal, num);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -280,8 +343,10 @@ void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 rea
 	u32 slot = link->slot;
 
 	spin_lock_bh(&llc->lock);
-	if (ordered)
+	if (ordered) {
 		forget(&llc->heal);
+		lower_cap(&llc->heal, link->num);
+	}
 	__set_bit(slot, &llc->heal.doomed);
 	__assign_bit(slot, &llc->heal.ordered, ordered);
 	llc->heal.nums[slot] = link->num;

@@ -249,7 +249,8 @@ static void offer(struct smc_llc *llc, struct smc_link *first, bool any)
 	asked = llc->heal.asked;
 	llc->heal.asked = false;
 	spin_unlock_bh(&llc->lock);
-	possible = llc->lgr->peer.max_links > 1 && smc_llc_offer_possible(llc, first, any);
+	possible = llc->lgr->peer.max_links > 1 && !smc_llc_heal_capped(llc) &&
+		   smc_llc_offer_possible(llc, first, any);
 	if (!possible) {
 		if (asked)
 			refuse_hint(llc, first);
@@ -330,28 +331,12 @@ static void tend_work_fn(struct work_struct *work)
 		return;
 	if (lgr->role == SMC_SERVER)
 		offer(llc, link, any);
-	else if (lgr->peer.max_links > 1)
+	else if (lgr->peer.max_links > 1 && !smc_llc_heal_capped(llc))
 		hint(llc, link);
 	smc_link_put(link);
 }
 
 /* ---- the operator's word ---- */
-
-static unsigned int count_usable(struct smc_lgr *lgr)
-{
-	struct smc_link *link;
-	unsigned int n = 0;
-	u32 slot;
-
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		n += smc_link_usable(link);
-		smc_link_put(link);
-	}
-	return n;
-}
 
 /**
  * smc_llc_tend_add() - the operator wants one more link
@@ -378,7 +363,7 @@ int smc_llc_tend_add(struct smc_lgr *lgr)
 	possible = smc_llc_offer_possible(lgr->llc, first, true);
 	smc_link_put(first);
 	if (!possible)
-		return count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
+		return smc_llc_heal_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
 	smc_llc_heal_want(lgr->llc);
 	return 0;
 }
@@ -389,7 +374,7 @@ int smc_llc_tend_add(struct smc_lgr *lgr)
  * @num: its number
  *
  * The server deletes it, a client asks for that; the link's connections go on over another
- * one. It does not come back by time. Returns at once. Process context.
+ * one. It does not come back but by an operator's word. Returns at once. Process context.
  *
  * Return: 0, -EAGAIN: the first contact is not over; -ENODEV: no such link, or it cannot be
  * used; -EBUSY: it is the only one that can be used.

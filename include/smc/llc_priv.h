@@ -125,6 +125,10 @@ struct llc_add {
  * @wishes: per slot: client: number of the lost link that the server is to delete if it
  *	does not do so by itself, 0 = none
  * @wish_at: per slot: jiffies: when it is told so
+ * @most: links that could be used at a time, at most so far
+ * @cap: so many are enough, as an operator has removed others; 0 = no such limit
+ * @unwanted: numbers of the last links that @cap was lowered for
+ * @nunwanted: how many there were, modulo 256
  */
 struct llc_heal {
 	struct delayed_work work;
@@ -146,6 +150,10 @@ struct llc_heal {
 	bool deleted;
 	u8 wishes[SMC_CORE_LINKS];
 	unsigned long wish_at[SMC_CORE_LINKS];
+	u8 most;
+	u8 cap;
+	u8 unwanted[SMC_CORE_LINKS];
+	u8 nunwanted;
 };
 
 /**
@@ -346,7 +354,9 @@ void smc_llc_heal_added(struct smc_llc *llc);
 void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
 void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered);
 void smc_llc_heal_want(struct smc_llc *llc);
-void smc_llc_heal_calm(struct smc_llc *llc);
+void smc_llc_heal_calm(struct smc_llc *llc, u8 num);
+unsigned int smc_llc_heal_usable(struct smc_lgr *lgr);
+bool smc_llc_heal_capped(struct smc_llc *llc);
 void smc_llc_heal_answer(struct smc_llc *llc, u8 num);
 bool smc_llc_heal_wish_later(struct smc_llc *llc, const struct smc_link *link);
 void smc_llc_heal_wish(struct smc_llc *llc);

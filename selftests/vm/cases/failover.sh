@@ -529,12 +529,23 @@ link_over()
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $2 }'
 }
 
+# stays_away: it does not come back, be it that the other end has failed when this one went. (An
+# in-tree server offers it again.)
+stays_away()
+{
+	ours && [ "$INTREE" != server ] || return 0
+	sleep 4
+	has_link_over rxe1 || fail "no link is left"
+	no_link_over rxe0 || fail "the link has come back"
+}
+
 # In order, by the word of the server's operator, then of the client's. Nothing is lost. What is
 # still under way may fail when the other end goes first: Documentation/status.rst.
 case_ordered_1()
 {
 	anew x
 	cut 1 order_del rxe0
+	stays_away
 	! ours || expect "links deleted or ended by the peer's deletion" \
 		"$(($(grown link_del) + $(grown link_fail)))" -ge 1
 }
@@ -543,6 +554,7 @@ case_ordered_2()
 {
 	anew x
 	cut 2 order_del rxe0
+	stays_away
 	! ours || expect "links deleted or ended by the peer's deletion" \
 		"$(($(grown link_del) + $(grown link_fail)))" -ge 1
 }

@@ -540,6 +540,14 @@ order()
 	# it comes back by no one's word but the operator's
 	sleep 4
 	expect_links 1 single
+	# ... nor because of what changes on either host, one after the other
+	for h_ in 1 2; do
+		[ "$HOST" != "$h_" ] || ip addr add "10.9.0.$HOST/24" dev eth1
+		sleep 3
+		expect_links 1 single
+		[ "$HOST" != "$h_" ] || ip addr del "10.9.0.$HOST/24" dev eth1
+		sync_barrier "changed$orders.$h_" || exit 1
+	done
 	refused "last link" link del "$(group 1)" "$(link_over rxe0)"
 	refused "no such link that" link del "$(group 1)" 2
 	sync_barrier "one$orders" || exit 1
