@@ -436,7 +436,7 @@ static void link_lost(void *arg, struct smc_link *link)
 	unsigned int bits = 0;
 
 	spin_lock_bh(&conn->lock);
-	smc_failover_fenced(&conn->rx.path, link->slot);
+	smc_move_fenced_locked(conn, link);
 	/*
 	 * Not only @link: no other one may have been usable when its own was lost. Without
 	 * the peer's end the handshake still counts on the link, whatever the state.
@@ -536,6 +536,8 @@ static void conn_work(struct work_struct *work)
 	} else if (conn->timer) {
 		smc_conn_kick(conn, conn->deadline - jiffies);
 	}
+	if (smc_move_unheard_locked(conn))
+		bits |= missing(conn);
 	bits |= advance(conn);
 	smc_move_leave_locked(conn);
 	smc_rx_look_locked(conn, true);

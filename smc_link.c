@@ -369,6 +369,8 @@ int smc_link_fence(struct smc_link *link)
 	rc = smc_wr_qp_drain(link->qp);
 	if (!link->fenced)
 		trace_smc_fence_end(link->uid, rc);
+	if (rc)
+		link->late = true;	/* for who sees it fenced */
 	smp_store_release(&link->fenced, true);	/* pairs with smc_link_fenced() */
 	/* who enters the group's tables is told of it, or sees it: one of the two */
 	smp_mb();

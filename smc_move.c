@@ -23,6 +23,11 @@
 
 /* For the peer to say that it has heard all; meanwhile the connection is silent. */
 #define HEARD_TIME	(HZ / 2)
+/*
+ * For a peer to be heard over another link. It finds out by itself that the one before is gone,
+ * which takes up to 40 s.
+ */
+#define SPEAK_TIME	(60 * HZ)
 /* So many leave a link at a time. */
 #define LEAVE_MAX	16
 
@@ -347,6 +352,7 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
+	conn->rx.speak_by = 0;
 	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
 	    !smc_cdc_msg_is_validation(buf, len))
 		return SMC_FAILOVER_TAKE;
@@ -359,4 +365,60 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	if (rc == SMC_FAILOVER_FIRST)
 		return smc_cdc_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
 	return rc;
+}
+
+/* May what is lost have been the last that the peer had to say? */
+static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link)
+{
+	const struct smc_conn_rx *rx = &conn->rx;
+	/* one of another kind that has ended its direction need not say anything any more */
+	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
+
+	/* it may have gone on already */
+	if (rx->peer_state & over || rx->path.nlate)
+		return false;
+	return rx->path.slot == link->slot ||
+	       (rx->path.slot == SMC_FAILOVER_NOWHERE && !rx->seen && conn->link == link);
+}
+
+/**
+ * smc_move_fenced_locked() - nothing comes over a link any more
+ * @conn: connection, conn->lock held
+ * @link: the link
+ *
+ * If the device did not flush, messages that its RNIC has acknowledged may be lost. A peer that
+ * goes on over another link says what it takes for heard; one that had ended the connection
+ * says nothing any more, and a reader would wait for ever.
+ */
+void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
+{
+	lockdep_assert_held(&conn->lock);
+	if (link->late && may_be_mute(conn, link)) {
+		conn->rx.speak_by = (jiffies + SPEAK_TIME) ?: 1;
+		smc_conn_kick_by(conn, SPEAK_TIME);
+	}
+	smc_failover_fenced(&conn->rx.path, link->slot);
+}
+
+/**
+ * smc_move_unheard_locked() - is the peer silent since messages of it may have been lost?
+ * @conn: connection, conn->lock held
+ *
+ * Process context.
+ *
+ * Return: true, once, if it has been for too long.
+ */
+bool smc_move_unheard_locked(struct smc_conn *conn)
+{
+	struct smc_conn_rx *rx = &conn->rx;
+
+	lockdep_assert_held(&conn->lock);
+	if (!rx->speak_by || !smc_conn_state_may_cdc(conn->state))
+		return false;
+	if (time_before(jiffies, rx->speak_by)) {
+		smc_conn_kick_by(conn, rx->speak_by - jiffies);
+		return false;
+	}
+	rx->speak_by = 0;
+	return true;
 }

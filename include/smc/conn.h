@@ -137,6 +137,7 @@ struct smc_conn_tx {
  * @seen: at least one CDC was received
  * @peer_state: SMC_CDC_S_* of the peer, accumulated
  * @asked: the next message is to say how far we have come
+ * @speak_by: jiffies: the peer is to be heard until then, or its last words are lost; 0: no doubt
  * @urg: urgent data of the peer
  * @stamps: when it arrived, if that is wanted
  * @look_gap: jiffies until a look at whether what is lent is back, if the peer needs it
@@ -149,6 +150,7 @@ struct smc_conn_rx {
 	bool seen;
 	u8 peer_state;
 	bool asked;
+	unsigned long speak_by;
 	struct smc_urgent_rx urg;
 	struct smc_stamps stamps;
 	unsigned long look_gap;

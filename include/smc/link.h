@@ -76,6 +76,7 @@ struct smc_link_events {
  * @reason: first reason of failure
  * @fenced: nothing comes over it any more, and every completion has been told; never
  *	cleared
+ * @late: ... but the device did not say so: messages that came may be lost
  * @nconns: connections that send over this link (conn->lock of each)
  * @moves: connections that came to it from other links
  * @since: seconds since boot, when it became usable; 0 = not yet
@@ -105,6 +106,7 @@ struct smc_link {
 	atomic_t state;
 	atomic_t reason;
 	bool fenced;
+	bool late;
 	atomic_t nconns;
 	atomic_t moves;
 	time64_t since;

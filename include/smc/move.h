@@ -17,6 +17,10 @@ struct smc_link;
 int smc_move_locked(struct smc_conn *conn);
 /* On the way to a better link: goes, waits on or stays; conn->lock held, process context. */
 void smc_move_leave_locked(struct smc_conn *conn);
+/* Nothing comes over a link any more; perhaps not even the peer's last words. conn->lock held. */
+void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link);
+/* True, once: the peer has been silent since. conn->lock held, process context. */
+bool smc_move_unheard_locked(struct smc_conn *conn);
 /* Connections go to better links. True: to be called again, a moment later. */
 bool smc_move_balance(struct smc_lgr *lgr);
 /* The handshake is done: a client's direction begins over the link of its own choice. */

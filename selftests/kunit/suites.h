@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 
 extern struct kunit_suite smc_buf_suite;
+extern struct kunit_suite smc_conn_suite;
 extern struct kunit_suite smc_core_suite;
 extern struct kunit_suite smc_core_set_suite;
 extern struct kunit_suite smc_rtoken_suite;

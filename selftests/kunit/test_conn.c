@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections whose link ends, over a device that does not say what has become of it: the
+ * layers above the group are the real ones.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <net/net_namespace.h>
+#include <smc/conn.h>
+#include <smc/core.h>
+#include <smc/proto/cdc_msg.h>
+#include <smc/stats.h>
+#include <smc/tx.h>
+
+#include "core_env.h"
+#include "suites.h"
+
+#define SIZE		16384
+#define PEER_TOKEN	0x77
+#define PATIENCE	(5 * HZ)
+
+/**
+ * struct ends - what a case works with
+ * @lgr: group of two links
+ * @first: the link that stays, with a reference
+ * @second: the one that the connection uses, with a reference
+ * @conn: the connection
+ */
+struct ends {
+	struct smc_lgr *lgr;
+	struct smc_link *first;
+	struct smc_link *second;
+	struct smc_conn *conn;
+};
+
+static void begin(struct kunit *test, struct ends *e)
+{
+	struct smc_rtoken *rtoken;
+	bool cancel = false;
+
+	e->lgr = env_group_up(test, SMC_SERVER, 1);
+	e->first = smc_core_link(e->lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, e->first);
+	e->second = env_add_link(test, e->lgr);
+	env_bring_up(test, e->second);
+	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
+	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, PEER_TOKEN, SIZE, 1, 0x22, 0x2000), 0);
+	/* the same RMB of the peer, over the link that stays */
+	rtoken = &e->lgr->rtokens[e->conn->tx.rtoken];
+	rtoken->rkey[0] = 0x11;
+	rtoken->addr[0] = 0x1000;
+	rtoken->links |= BIT(0);
+	smc_conn_activate(e->conn);
+}
+
+static void end(struct ends *e)
+{
+	smc_conn_close(e->conn, true, 0);
+	smc_conn_put(e->conn);
+	smc_link_put(e->second);
+	smc_link_put(e->first);
+}
+
+/* The link goes, and its device keeps back what had come if it is not to flush. */
+static void lose_link(struct kunit *test, struct ends *e, bool flush)
+{
+	struct core_env *env = test->priv;
+
+	env->fake->no_flush = !flush;
+	smc_core_del_link(e->second, SMC_LINK_ADMIN);
+	env->fake->no_flush = false;
+	KUNIT_EXPECT_PTR_EQ(test, e->conn->link, e->first);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
+}
+
+/* The peer's message number @seq, over @link. */
+static void hear(struct ends *e, struct smc_link *link, u16 seq, u8 state)
+{
+	struct smc_cdc_msg msg = { .token = e->conn->token, .seq = seq, .state = state };
+	u8 buf[SMC_CDC_LEN];
+
+	smc_cdc_msg_build(&msg, buf, sizeof(buf));
+	rcu_read_lock();
+	smc_conn_lgr_events.message(link, buf, sizeof(buf));
+	rcu_read_unlock();
+}
+
+/* The time is over, as far as the connection can tell. */
+static void let_time_pass(struct smc_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	if (conn->rx.speak_by)
+		conn->rx.speak_by = jiffies - 1 ?: 1;
+	spin_unlock_bh(&conn->lock);
+	smc_conn_kick(conn, 0);
+}
+
+static bool wait_for_state_change(const struct smc_conn *conn)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (smc_conn_state(conn) == SMC_CONN_ACTIVE && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return smc_conn_state(conn) != SMC_CONN_ACTIVE;
+}
+
+/* Whoever reads is not left waiting when the last words of the peer may be what was lost. */
+static void conn_mute_peer(struct kunit *test)
+{
+	u64 gaps = smc_stats_get(&init_net, SMC_STAT_MOVE_GAP);
+	struct ends e;
+
+	begin(test, &e);
+	hear(&e, e.second, 1, 0);
+	lose_link(test, &e, false);
+	/* not at once: the peer has a minute to go on over the other link */
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.speak_by);
+	smc_conn_kick(e.conn, 0);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+	let_time_pass(e.conn);
+	KUNIT_EXPECT_TRUE(test, wait_for_state_change(e.conn));
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MOVE_GAP), gaps + 1);
+	end(&e);
+}
+
+/* One that is heard over the other link is there. */
+static void conn_peer_heard(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	hear(&e, e.second, 1, 0);
+	lose_link(test, &e, false);
+	hear(&e, e.first, 2, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	let_time_pass(e.conn);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+	end(&e);
+}
+
+/* Nothing is in doubt if the device has flushed, nor if the peer had said that it is through. */
+static void conn_no_doubt(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	lose_link(test, &e, true);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	end(&e);
+}
+
+static void conn_peer_done(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct ends e;
+
+	begin(test, &e);
+	hear(&e, e.second, 1, SMC_CDC_S_DONE);
+	env->fake->no_flush = true;
+	smc_core_del_link(e.second, SMC_LINK_ADMIN);
+	env->fake->no_flush = false;
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	end(&e);
+}
+
+static u32 sends(const struct smc_link *link)
+{
+	return fake_ib_qp(link->qp->qp)->nsends;
+}
+
+/* Nothing is said over a link that is to go in order; what was to be said is not forgotten. */
+static void conn_held(struct kunit *test)
+{
+	struct ends e;
+	u32 before;
+
+	begin(test, &e);
+	before = sends(e.second);
+	smc_link_hold(e.second, true);
+	spin_lock_bh(&e.conn->lock);
+	smc_tx_consumer_update_locked(e.conn);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_EQ(test, sends(e.second), before);
+	smc_link_hold(e.second, false);
+	KUNIT_EXPECT_EQ(test, sends(e.second), before + 1);
+	/* over another link nobody holds it back */
+	smc_link_hold(e.second, true);
+	lose_link(test, &e, true);
+	KUNIT_EXPECT_GE(test, sends(e.first), 1);
+	end(&e);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE_SLOW(conn_mute_peer),
+	KUNIT_CASE_SLOW(conn_peer_heard),
+	KUNIT_CASE(conn_no_doubt),
+	KUNIT_CASE_SLOW(conn_peer_done),
+	KUNIT_CASE(conn_held),
+	{}
+};
+
+struct kunit_suite smc_conn_suite = {
+	.name = "smc_conn",
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = cases,
+};
