@@ -161,7 +161,10 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	smc_wr_retire(slot->qp, slot, status);
 }
 
-/* WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. */
+/*
+ * WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. Likewise for
+ * the barrier before a REG_MR.
+ */
 static void write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, write_cqe);
@@ -457,6 +460,16 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 		break_qp(qp, status);
 }
 
+/*
+ * A retry takes Soft-RoCE back to the oldest request that is not acknowledged, and what it did
+ * on its own behind that one it does again. A REG_MR fails then, for the region is valid, and the
+ * queue pair breaks.
+ */
+static bool repeats_local(const struct smc_qp *qp)
+{
+	return qp->dev->ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
 static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 {
 	struct ib_reg_wr wr = {
@@ -469,12 +482,20 @@ static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 		.key = access & IB_ACCESS_REMOTE_WRITE ? mr->rkey : mr->lkey,
 		.access = access,
 	};
+	/* it waits there until all before it is acknowledged; to free what is free does nothing */
+	struct ib_send_wr barrier = {
+		.next = &wr.wr,
+		.wr_cqe = &qp->write_cqe,
+		.opcode = IB_WR_LOCAL_INV,
+		.ex.invalidate_rkey = wr.key,
+	};
+	struct ib_send_wr *first = repeats_local(qp) ? &barrier : &wr.wr;
 	int rc = -ENOTCONN;
 
 	spin_lock_bh(&qp->sq_lock);
 	if (!qp->broken) {
 		WRITE_ONCE(qp->reg_pending, true);
-		rc = smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(qp->qp, &wr.wr, NULL));
+		rc = smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 		if (rc)
 			WRITE_ONCE(qp->reg_pending, false);
 	}

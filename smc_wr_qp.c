@@ -30,7 +30,7 @@
 #define BATCHES			4	/* a batch waits for its completion, others are filled */
 #define CTL_SLOTS		4	/* the last of them is the big one */
 #define SLOTS_MIN		(CTL_SLOTS + 8)
-#define EXTRA_WRS		2	/* REG_MR, and the marker of the drain */
+#define EXTRA_WRS		3	/* REG_MR with its barrier, and the marker of the drain */
 /* As long in a queue as the bytes that devices have room for inline */
 #define GATHER_MAX		16
 

@@ -207,7 +207,7 @@ static void wr_create(struct kunit *test)
 	/* nothing may be received before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
 	/* room for each slot's SEND and WRITEs, a REG_MR and the drain */
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, SLOTS * (1 + SMC_WR_WRITES_MAX) + 2);
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, SLOTS * (1 + SMC_WR_WRITES_MAX) + 3);
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, RECVS + 1);
 }
 
@@ -283,7 +283,7 @@ static void wr_create_depth(struct kunit *test)
 		{ 2, 2, 65536, 12, 2, .one_sge = true },
 		{ 50, 70, 65536, 204, 280 },
 		{ 50, 70, 65536, 204, 70, .one_sge = true },
-		/* 4096 requests are five for each message, two more, and one for the drain */
+		/* 4096 requests are five for each message, three more, and one for the drain */
 		{ 2048, 2048, 65536, 818, 4095 },
 		/* all of them complete in one queue, a quarter of which is for receives */
 		{ 2048, 2048, 1000, 149, 250 },
@@ -985,6 +985,28 @@ static void wr_reg(struct kunit *test)
 	end_qp_with_mr(test, mr);
 }
 
+/* Soft-RoCE does nothing behind a LOCAL_INV while it may have to go back. */
+static void wr_reg_barrier(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	struct ib_mr *mr = make_mr(test);
+	struct fake_ib_wr *wr;
+
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
+	t->fake->ib.ops.driver_id = RDMA_DRIVER_RXE;
+	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
+	KUNIT_ASSERT_EQ(test, t->fqp->nsends, 1);
+	wr = list_first_entry(&t->fqp->sends, struct fake_ib_wr, entry);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_LOCAL_INV);
+	KUNIT_EXPECT_EQ(test, wr->flags & IB_SEND_SIGNALED, 0);
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	t->fake->ib.ops.driver_id = RDMA_DRIVER_UNKNOWN;
+	end_qp_with_mr(test, mr);
+}
+
 static void wr_reg_refused(struct kunit *test)
 {
 	struct wr_test *t = connected(test);
@@ -1173,6 +1195,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_waiting),
 	KUNIT_CASE(wr_async_event),
 	KUNIT_CASE(wr_reg),
+	KUNIT_CASE(wr_reg_barrier),
 	KUNIT_CASE(wr_reg_refused),
 	KUNIT_CASE_SLOW(wr_reg_timeout),
 	KUNIT_CASE(wr_receive),
