@@ -377,8 +377,11 @@ static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link
 	/* it may have gone on already */
 	if (rx->peer_state & over || rx->path.nlate)
 		return false;
-	return rx->path.slot == link->slot ||
-	       (rx->path.slot == SMC_FAILOVER_NOWHERE && !rx->seen && conn->link == link);
+	/* nor one that has heard that ours has ended: it moves without a word, and may write later */
+	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
+		return false;
+	/* who has said nothing so far may be on any link */
+	return rx->path.slot == link->slot;
 }
 
 /**

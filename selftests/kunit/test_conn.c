@@ -167,6 +167,33 @@ static void conn_peer_done(struct kunit *test)
 	end(&e);
 }
 
+/* One of another kind that has heard our end need not say anything while it has no answer. */
+static void conn_own_end(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	hear(&e, e.second, 1, 0);
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.state |= SMC_CDC_S_DONE;
+	spin_unlock_bh(&e.conn->lock);
+	lose_link(test, &e, false);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	end(&e);
+}
+
+/* One that has said nothing so far may have chosen another link. */
+static void conn_not_heard(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	smc_failover_init_any(&e.conn->rx.path);
+	lose_link(test, &e, false);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	end(&e);
+}
+
 static u32 sends(const struct smc_link *link)
 {
 	return fake_ib_qp(link->qp->qp)->nsends;
@@ -199,6 +226,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_peer_heard),
 	KUNIT_CASE(conn_no_doubt),
 	KUNIT_CASE_SLOW(conn_peer_done),
+	KUNIT_CASE_SLOW(conn_own_end),
+	KUNIT_CASE_SLOW(conn_not_heard),
 	KUNIT_CASE(conn_held),
 	{}
 };
