@@ -38,6 +38,23 @@ void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 	rcu_read_unlock();
 }
 
+/* A link that is to go is as good as none, unless there is no other. */
+static int pick(enum smc_link_policy policy, struct smc_link_load *load, unsigned long held,
+		u32 last)
+{
+	u32 slot;
+	int at;
+
+	for_each_set_bit(slot, &held, SMC_CORE_LINKS)
+		load[slot].usable = false;
+	at = smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+	if (at >= 0)
+		return at;
+	for_each_set_bit(slot, &held, SMC_CORE_LINKS)
+		load[slot].usable = true;
+	return smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+}
+
 /**
  * smc_core_pick_for() - the link for a connection, by the policy of the namespace
  * @lgr: group
@@ -54,16 +71,20 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 	enum smc_link_policy policy = READ_ONCE(smc_policy_net(lgr->net)->link_policy);
 	struct smc_link_load load[SMC_CORE_LINKS] = { };
 	struct smc_link *link = NULL;
+	unsigned long held = 0;
 	u32 slot;
 	int at;
 
 	rcu_read_lock();
 	for_each_set_bit(slot, &slots, SMC_CORE_LINKS) {
 		link = rcu_dereference(lgr->links[slot]);
-		if (link)
-			get_load(link, link == own, &load[slot]);
+		if (!link)
+			continue;
+		get_load(link, link == own, &load[slot]);
+		if (load[slot].usable && smc_link_held(link))
+			__set_bit(slot, &held);
 	}
-	at = smc_link_pick(policy, load, SMC_CORE_LINKS, READ_ONCE(lgr->last_pick));
+	at = pick(policy, load, held, READ_ONCE(lgr->last_pick));
 	link = at < 0 ? NULL : rcu_dereference(lgr->links[at]);
 	/* it may have gone meanwhile: as if it went a moment later */
 	if (link && !smc_link_get_unless_zero(link))

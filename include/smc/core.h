@@ -127,7 +127,8 @@ struct smc_lgr_ctl_events {
  * struct smc_lgr_conn_events - facts for connections (rank 9)
  * @message: CDC message on @link; softirq, RCU read side; @token was looked up
  *	by the callee through smc_core_conn_find()
- * @slots_free: @link has send slots again; softirq
+ * @slots_free: @link has send slots again, or is held no longer; softirq or process
+ *	context
  * @hold: takes a reference on @conn unless its count is zero already (false);
  *	under rcu_read_lock()
  * @put: drops it; process context

@@ -43,7 +43,8 @@ const char *smc_link_reason_str(enum smc_link_reason reason);
  * @llc: LLC message received; @buf valid during the call; softirq
  * @cdc: CDC message received; @buf valid during the call; softirq
  * @lost: the link failed for @reason (once per link); any context, may not sleep
- * @slots_free: send slots became free after somebody was refused; softirq
+ * @slots_free: send slots became free after somebody was refused, or the link is held no
+ *	longer; softirq or process context
  */
 struct smc_link_events {
 	void (*llc)(struct smc_link *link, const u8 *buf, u32 len);
