@@ -240,14 +240,18 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 	} else {
 		/* a client only wishes: the deletion itself is the server's request */
-		if (llc->lgr->role == SMC_SERVER)
+		if (llc->lgr->role == SMC_SERVER) {
 			smc_llc_heal_doom(llc, victim, dl->reason, ordered);
-		else
+		} else {
+			/* first: what is to be done for ports would be taken for an order */
+			if (ordered)
+				smc_llc_heal_calm(llc, dl->link_num);
+			else if (dl->reason == SMC_LLC_DEL_ASYMMETRIC)
+				smc_llc_heal_surplus(llc);
 			client_deletes(llc, victim);
+		}
 		if (dl->reason == SMC_LLC_DEL_LOST_PATH)
 			smc_llc_heal_later(llc);
-		else if (ordered)
-			smc_llc_heal_calm(llc, dl->link_num);
 		smc_link_put(other);
 	}
 	smc_link_put(victim);

@@ -120,7 +120,8 @@ void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
 	unsigned long gap;
 
 	spin_lock_bh(&llc->lock);
-	if (ordered)
+	/* it cannot know of a removal that it has not been told of */
+	if (ordered && !llc->heal.doomed && llc->running != SMC_LLC_X_DELETE_LINK)
 		WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.any = true;
 	llc->heal.asked |= asked;
@@ -269,8 +270,8 @@ void smc_llc_heal_added(struct smc_llc *llc)
 
 	spin_lock_bh(&llc->lock);
 	llc->heal.most = max_t(unsigned int, llc->heal.most, usable);
-	/* the server's operator wanted it */
-	if (usable > llc->heal.cap)
+	/* the server's operator wanted it; here it may have been under way when one was removed */
+	if (llc->lgr->role == SMC_CLIENT && usable > llc->heal.cap)
 		WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.again = false;
 	llc->heal.ports = true;
@@ -316,6 +317,24 @@ static void forget(struct llc_heal *heal)
 	heal->wanted = false;
 }
 
+/* The group never had so many links but for a moment. llc->lock held. */
+static void less(struct llc_heal *heal)
+{
+	if (heal->most > 1)
+		heal->most--;
+}
+
+/**
+ * smc_llc_heal_surplus() - client: an asymmetric link goes, since a symmetric one has come
+ * @llc: LLC state
+ */
+void smc_llc_heal_surplus(struct smc_llc *llc)
+{
+	spin_lock_bh(&llc->lock);
+	less(&llc->heal);
+	spin_unlock_bh(&llc->lock);
+}
+
 /**
  * smc_llc_heal_calm() - the operator of the peer has removed a link
  * @llc: LLC state
@@ -346,6 +365,8 @@ void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 rea
 	if (ordered) {
 		forget(&llc->heal);
 		lower_cap(&llc->heal, link->num);
+	} else if (reason == SMC_LLC_DEL_ASYMMETRIC && !test_bit(slot, &llc->heal.doomed)) {
+		less(&llc->heal);
 	}
 	__set_bit(slot, &llc->heal.doomed);
 	__assign_bit(slot, &llc->heal.ordered, ordered);

@@ -107,12 +107,16 @@ static void make_still(struct smc_llc *llc, struct smc_link *link)
  */
 static void end_and_tell(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
+	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC;
 	struct smc_link *other;
 
 	make_still(llc, victim);
 	other = smc_core_other_link(llc->lgr, victim);
-	if (!other) {
+	/* another one may have gone meanwhile */
+	if (!other || (surplus && !is_surplus(llc->lgr, victim))) {
 		smc_link_hold(victim, false);
+		if (other)
+			smc_link_put(other);
 		return;
 	}
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);

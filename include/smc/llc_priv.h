@@ -355,6 +355,7 @@ void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
 void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered);
 void smc_llc_heal_want(struct smc_llc *llc);
 void smc_llc_heal_calm(struct smc_llc *llc, u8 num);
+void smc_llc_heal_surplus(struct smc_llc *llc);
 unsigned int smc_llc_heal_usable(struct smc_lgr *lgr);
 bool smc_llc_heal_capped(struct smc_llc *llc);
 void smc_llc_heal_answer(struct smc_llc *llc, u8 num);
