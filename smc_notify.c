@@ -7,9 +7,9 @@
  * Of fallbacks there may be one per connection, and a peer can make groups come and go: who
  * listens hears of a number per second, and how many there were between them.
  */
-#include <linux/atomic.h>
-#include <linux/ratelimit.h>
+#include <linux/jiffies.h>
 #include <linux/rcupdate.h>
+#include <linux/spinlock.h>
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -27,13 +27,25 @@ static const int told_max[SMC_NOTIFY_GROUPS] = {
 };
 
 /**
- * struct notify_net - what a namespace tells, per multicast group
- * @limit: how much
- * @untold: what was not, since the last one that was
+ * struct told - what a namespace tells to one multicast group
+ * @lock: guards the rest; leaf, BH off
+ * @since: jiffies, begin of the present second
+ * @n: events in it
+ * @untold: events that were left out since the last one
+ */
+struct told {
+	spinlock_t lock; /* since, n, untold */
+	unsigned long since;
+	int n;
+	u32 untold;
+};
+
+/**
+ * struct notify_net - what a namespace tells
+ * @told: per multicast group
  */
 struct notify_net {
-	struct ratelimit_state limit[SMC_NOTIFY_GROUPS];
-	atomic_t untold[SMC_NOTIFY_GROUPS];
+	struct told told[SMC_NOTIFY_GROUPS];
 };
 
 static unsigned int notify_net_id __read_mostly;
@@ -89,19 +101,39 @@ static void finish(const struct genl_family *family, struct net *net, struct sk_
 
 /*
  * May @net tell of one more? Then *@untold is how many were not told before it, which it is to
- * say. What it does not tell by this is counted.
+ * say. What it does not tell by this is counted; the first of them is told as a loss, since
+ * nobody knows when the next event comes.
  */
-static bool may_tell(struct net *net, enum smc_notify_group group, u32 *untold)
+static bool may_tell(const struct genl_family *family, struct net *net,
+		     enum smc_notify_group group, u32 *untold)
 {
-	struct notify_net *nn = net_generic(net, notify_net_id);
+	struct told *told = &((struct notify_net *)net_generic(net, notify_net_id))->told[group];
+	bool tell, first = false;
 
-	if (!__ratelimit(&nn->limit[group])) {
-		atomic_inc(&nn->untold[group]);
-		smc_stats_inc(net, SMC_STAT_EVENT_UNTOLD);
-		return false;
+	spin_lock_bh(&told->lock);
+	if (time_after_eq(jiffies, told->since + HZ)) {
+		told->since = jiffies;
+		told->n = 0;
 	}
-	*untold = atomic_xchg(&nn->untold[group], 0);
-	return true;
+	tell = told->n < told_max[group];
+	if (tell) {
+		told->n++;
+		*untold = told->untold;
+		told->untold = 0;
+	} else {
+		first = !told->untold++;
+	}
+	spin_unlock_bh(&told->lock);
+	if (tell)
+		return true;
+	smc_stats_inc(net, SMC_STAT_EVENT_UNTOLD);
+	if (!first)
+		return false;
+	genl_set_err(family, net, 0, group, -ENOBUFS);
+	/* the initial namespace hears of all groups */
+	if (group == SMC_NOTIFY_EVENTS && !net_eq(net, &init_net))
+		genl_set_err(family, &init_net, 0, group, -ENOBUFS);
+	return false;
 }
 
 static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_notify_lgr *ev,
@@ -156,7 +188,7 @@ void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
 	rcu_read_lock();
 	family = rcu_dereference(notify_family);
 	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS) &&
-	    may_tell(net, SMC_NOTIFY_EVENTS, &untold)) {
+	    may_tell(family, net, SMC_NOTIFY_EVENTS, &untold)) {
 		tell_lgr(family, net, net, ev, untold);
 		if (!net_eq(net, &init_net))
 			tell_lgr(family, &init_net, net, ev, untold);
@@ -188,7 +220,7 @@ static void tell_fback(const struct genl_family *family, struct net *net,
 	u32 untold;
 	void *hdr;
 
-	if (!may_tell(net, SMC_NOTIFY_FBACKS, &untold))
+	if (!may_tell(family, net, SMC_NOTIFY_FBACKS, &untold))
 		return;
 	skb = begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
 	if (skb && WARN_ON_ONCE(put_fback(skb, net, ev, untold))) {
@@ -242,9 +274,8 @@ static int __net_init notify_net_init(struct net *net)
 	int i;
 
 	for (i = 0; i < SMC_NOTIFY_GROUPS; i++) {
-		ratelimit_state_init(&nn->limit[i], HZ, told_max[i]);
-		/* it is not the log that is spared */
-		ratelimit_set_flags(&nn->limit[i], RATELIMIT_MSG_ON_RELEASE);
+		spin_lock_init(&nn->told[i].lock);
+		nn->told[i].since = jiffies;
 	}
 	return 0;
 }

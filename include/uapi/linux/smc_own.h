@@ -99,7 +99,8 @@
  * others, too, as it does in the dumps; of fallbacks it hears in their namespace only. An
  * event says that it is time to look again: what is true now the dumps tell. A receive that
  * fails with ENOBUFS says that events were lost. A namespace tells of so many per second and
- * multicast group: the next one that it tells says in UNTOLD how many it left out.
+ * multicast group: when it leaves one out that is such a loss, once until the next one that
+ * it tells, which says in UNTOLD how many there were.
  */
 #define SMC_NETLINK_OWN_EVENTS_NAME		"events"	/* groups, links, failovers */
 #define SMC_NETLINK_OWN_FBACKS_NAME		"fallbacks"

@@ -277,6 +277,7 @@ case_storm()
 		expect "told and counted" "$((told + untold))" -eq "$(fallbacks)"
 		expect "told" "$told" -le $(((took + 1) * TOLD_PER_SECOND + 1))
 		expect "told, at least" "$told" -ge $TOLD_PER_SECOND
+		expect "gaps told at once" "$(values event own lost | wc -l)" -ge 1
 		! head -n 1 /run/own.events | grep -q untold ||
 			fail "those without a listener were counted: $(head -n 1 /run/own.events)"
 		expect "reason" "$(values reason | sort -u)" = $PEER_NO_SMC
