@@ -377,7 +377,7 @@ static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link
 	/* it may have gone on already */
 	if (rx->peer_state & over || rx->path.nlate)
 		return false;
-	/* nor one that has heard that ours has ended: it moves without a word, and may write later */
+	/* nor one that has heard of our end: it moves without a word, and may write later */
 	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
 		return false;
 	/* who has said nothing so far may be on any link */
