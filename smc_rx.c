@@ -76,7 +76,8 @@ static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int 
  * smc_rx_update_locked() - tell the peer what was read if RFC 7609 section 4.5.1 asks for it
  * @conn: connection, conn->lock held
  *
- * After reading, and after a CDC: the peer may say only then that it is blocked.
+ * After reading, and after a CDC: the peer may say only then that it is blocked. What it needs may
+ * be lent: this may be the last that is heard of either end before it is back.
  */
 void smc_rx_update_locked(struct smc_conn *conn)
 {
@@ -90,6 +91,8 @@ void smc_rx_update_locked(struct smc_conn *conn)
 	case SMC_UPDATE_NONE:
 		break;
 	}
+	if (smc_ring_rx_starved(&conn->rx.ring))
+		smc_conn_kick_by(conn, conn->rx.look_gap);
 }
 
 /**

@@ -613,8 +613,8 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
  */
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 {
-	return rx->given < rx->lent &&
-	       (rx->force_at || update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
+	return rx->given < rx->lent && (rx->force || rx->force_at ||
+					update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
 }
 
 /**

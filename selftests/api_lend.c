@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -184,6 +185,68 @@ static void lend_held(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
+/* Bytes that are here, once no more come; this looks after nothing. */
+static int filled(int fd)
+{
+	int had, n = -1;
+
+	do {
+		had = n;
+		tl_sleep_ms(2 * API_QUIET_MS);
+		T_OK(ioctl(fd, FIONREAD, &n));
+	} while (n != had);
+	return n;
+}
+
+/*
+ * One splice() takes the ring to the last byte: the last thing that the connection sees of
+ * this end. The peer goes on all the same when the pipe is empty.
+ */
+static void lend_full(struct api_env *e)
+{
+	int fd, rfd, p[2], n;
+	size_t off;
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	r_later(e, 0);
+	r_send(e, rfd, SEED, 0, MUCH);
+	n = filled(fd);
+	off = T_OK(splice(fd, NULL, p[1], NULL, n, 0));
+	T_EQ(off, n);
+	out_of_pipe(p[0], SEED, 0, off);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	api_recv(fd, SEED, off, MUCH - off);
+	T_EQ(r_join(e), (long long)MUCH);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* The writer of an urgent byte goes on when the byte is read and what is before it is back. */
+static void lend_urgent(struct api_env *e)
+{
+	int fd, rfd, p[2];
+	u8 byte;
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	T_EQ(r_send_flags(e, rfd, SEED, PIECE, 1, MSG_OOB), 1);
+	/* it says that it waits before the byte is read, and nothing afterwards */
+	r_later(e, 0);
+	r_send(e, rfd, SEED, PIECE + 1, PIECE);
+	tl_sleep_ms(2 * API_QUIET_MS);
+	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
+	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
+	T_EQ(tl_check(SEED, PIECE, &byte, 1), -1);
+	T_EQ(api_poll(fd, POLLIN, 2 * API_QUIET_MS), 0);
+	out_of_pipe(p[0], SEED, 0, PIECE);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	api_recv(fd, SEED, PIECE + 1, PIECE);
+	T_EQ(r_join(e), (long long)PIECE);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 /* Two pipes have the same pages: both have to be empty. */
 static void lend_tee(struct api_env *e)
 {
@@ -322,6 +385,8 @@ static const struct api_case cases[] = {
 	{ "lend_option",	lend_option,		API_F_ROLES },
 	{ "lend_stream",	lend_stream,		API_F_ROLES },
 	{ "lend_held",		lend_held,		API_F_ROLES },
+	{ "lend_full",		lend_full,		API_F_ROLES },
+	{ "lend_urgent",	lend_urgent,		0 },
 	{ "lend_tee",		lend_tee,		0 },
 	{ "lend_forward",	lend_forward,		API_F_ROLES },
 	{ "lend_copied",	lend_copied,		0 },

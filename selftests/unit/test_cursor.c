@@ -637,7 +637,10 @@ static void lending_starves(void)
 	/* who waits for a byte behind them is told at once when they are back */
 	rx.peer_asks = false;
 	CHECK_EQ(smc_ring_rx_consume(&rx, 1), 0);
+	CHECK(!smc_ring_rx_starved(&rx));
 	smc_ring_rx_force(&rx);
+	/* before there is a slot to tell it in, too */
+	CHECK(smc_ring_rx_starved(&rx));
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(rx.told, 0);
