@@ -179,9 +179,10 @@ static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int fla
 		smc_conn_put(conn);
 	} else if (conn) {
 		/* data path 12 */
-		if (len > conn->rx.ring.size)
-			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 		rc = recv_locked(smc, conn, msg, len, flags, lend);
+		/* what lending does not get it tries again */
+		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
+			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 		if (rc > 0) {
 			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
 			if (trace_smc_rx_recvmsg_enabled())
@@ -251,15 +252,74 @@ static ssize_t splice_copied(struct smc_sock *smc, struct splice_pipe_desc *spd,
 	return rc;
 }
 
-/* As it lies in the RMBE, if the program has asked for that; -EOPNOTSUPP: to be copied. */
-static ssize_t splice_lent(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
-			   int flags)
+/* As it lies in the RMBE, as far as that may be lent. Never waits, see splice_wait(). */
+static ssize_t splice_lent(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len)
 {
 	struct msghdr msg = {};
+	ssize_t rc = receive(smc, &msg, len, MSG_DONTWAIT, spd);
 
-	if (!test_bit(SMC_SF_LEND, &smc->flags))
-		return -EOPNOTSUPP;
-	return receive(smc, &msg, len, flags, spd);
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	rc = splice_copied(smc, spd, len, MSG_DONTWAIT);
+	if (rc > 0)
+		smc_stats_add(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_LEND_COPIED, rc);
+	return rc;
+}
+
+/* There was nothing. Returns 1: there is; else what the call ends with. */
+static int wait_readable(struct smc_sock *smc, long *timeo)
+{
+	const struct smc_rx_call call = {};
+	struct sock *sk = smc_sock_sk(smc);
+	int rc = -ENOTCONN, shutdown, state;
+	struct smc_conn *conn;
+
+	lock_sock(sk);
+	conn = smc_stream_conn_get_locked(smc);
+	while (conn && smc->conn == conn) {
+		smc_stream_sync_if_changed(smc, conn);
+		shutdown = READ_ONCE(sk->sk_shutdown);
+		state = inet_sk_state_load(sk);
+		/* at urgent data a signal ends a call that could read on: not over and over here */
+		if (*timeo && signal_pending(current))
+			rc = sock_intr_errno(*timeo);
+		else if (smc_rx_readable(conn))
+			rc = 1;
+		else
+			rc = recv_end(smc, shutdown, state, *timeo, false);
+		if (rc != -EINPROGRESS)
+			break;
+		rc = -ENOTCONN;
+		wait_data(smc, conn, &call, timeo);
+	}
+	if (conn)
+		smc_conn_put(conn);
+	release_sock(sk);
+	return rc;
+}
+
+/*
+ * The pages that the peer waits for may lie in this very pipe: who would empty it gets it while
+ * we wait. (Every pipe that can be spliced to from a socket is locked by the caller: those
+ * inside of sendfile() take what can be sought alone.)
+ */
+static int splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long *timeo)
+{
+	int rc;
+
+	pipe_unlock(pipe);
+	rc = wait_readable(smc, timeo);
+	pipe_lock(pipe);
+	if (rc <= 0 || pipe->readers)
+		return rc;
+	send_sig(SIGPIPE, current, 0);
+	return -EPIPE;
+}
+
+/* What the pipe has room for: what is read cannot be put back. */
+static unsigned int pipe_room(const struct pipe_inode_info *pipe)
+{
+	return pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
 }
 
 /**
@@ -282,23 +342,27 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 		.ops		= &nosteal_pipe_buf_ops,
 		.spd_release	= release_page_of,
 	};
-	int flags = nonblock ? MSG_DONTWAIT : 0;
 	struct net *net = sock_net(smc_sock_sk(smc));
-	unsigned int room;
+	long timeo = sock_rcvtimeo(smc_sock_sk(smc), nonblock);
 	ssize_t rc;
 
 	smc_stats_inc(net, SMC_STAT_RX_SPLICE);
 	smc_stats_inc(net, SMC_STAT_RX_CNT);
-	/* no more than the pipe takes: what is read cannot be put back */
-	room = pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
-	spd.nr_pages_max = min_t(unsigned int, room, PIPE_DEF_BUFFERS);
-	if (!len || !room)
-		return len ? -EAGAIN : 0;
-	rc = splice_lent(smc, &spd, len, flags);
-	if (rc == -EOPNOTSUPP) {
-		rc = splice_copied(smc, &spd, len, flags);
-		if (rc > 0 && test_bit(SMC_SF_LEND, &smc->flags))
-			smc_stats_add(net, SMC_STAT_RX_LEND_COPIED, rc);
-	}
+	if (!len)
+		return 0;
+	do {
+		spd.nr_pages_max = min_t(unsigned int, pipe_room(pipe), PIPE_DEF_BUFFERS);
+		if (!spd.nr_pages_max)
+			return -EAGAIN;
+		if (!test_bit(SMC_SF_LEND, &smc->flags)) {
+			rc = splice_copied(smc, &spd, len, nonblock ? MSG_DONTWAIT : 0);
+			break;
+		}
+		rc = splice_lent(smc, &spd, len);
+		if (rc == -EAGAIN && timeo)
+			rc = splice_wait(smc, pipe, &timeo);
+		else
+			break;
+	} while (rc > 0);
 	return spd.nr_pages ? splice_to_pipe(pipe, &spd) : rc;
 }

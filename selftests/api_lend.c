@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <uapi/linux/smc_own.h>
@@ -247,6 +248,38 @@ static void lend_urgent(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
+/*
+ * One fills the pipe, waiting where it must, another one empties it: the first must not have
+ * the pipe to itself while it waits, for the peer needs what is in there.
+ */
+static void lend_two(struct api_env *e)
+{
+	int fd, rfd, p[2], status;
+	pid_t pid;
+
+	lending_pair(e, &fd, &rfd, p);
+	r_later(e, 0);
+	r_send(e, rfd, SEED, 0, MUCH);
+	pid = T_OK(fork());
+	if (!pid) {
+		for (size_t off = 0; off < MUCH;) {
+			ssize_t n = splice(fd, NULL, p[1], NULL, MUCH - off, 0);
+
+			if (n <= 0)
+				_exit(1);
+			off += n;
+		}
+		_exit(0);
+	}
+	/* by now it waits, with a whole ring in the pipe */
+	tl_sleep_ms(5 * API_QUIET_MS);
+	out_of_pipe(p[0], SEED, 0, MUCH);
+	T_EQ(waitpid(pid, &status, 0), pid);
+	T_EQ(status, 0);
+	T_EQ(r_join(e), (long long)MUCH);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 /* Two pipes have the same pages: both have to be empty. */
 static void lend_tee(struct api_env *e)
 {
@@ -387,6 +420,7 @@ static const struct api_case cases[] = {
 	{ "lend_held",		lend_held,		API_F_ROLES },
 	{ "lend_full",		lend_full,		API_F_ROLES },
 	{ "lend_urgent",	lend_urgent,		0 },
+	{ "lend_two",		lend_two,		API_F_ROLES },
 	{ "lend_tee",		lend_tee,		0 },
 	{ "lend_forward",	lend_forward,		API_F_ROLES },
 	{ "lend_copied",	lend_copied,		0 },
