@@ -352,6 +352,9 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		if (rc)
 			return rc;
 	}
+	/* that byte is in no page of the ring */
+	if (call->lend && !call->some && smc_rx_held(conn, call->in_line))
+		return -EOPNOTSUPP;
 	spin_lock_bh(&conn->lock);
 	smc_rx_look_locked(conn, false);
 	if (!call->peek || !call->some)

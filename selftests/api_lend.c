@@ -370,6 +370,24 @@ static void lend_copied(struct api_env *e)
 	api_recv(fd, SEED, 0, PIECE);
 }
 
+/* An urgent byte had left the stream before the program wanted it there: it is not lost. */
+static void lend_in_line(struct api_env *e)
+{
+	const int on = 1;
+	int fd, rfd, p[2];
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	T_EQ(r_send_flags(e, rfd, SEED, 0, 1, MSG_OOB), 1);
+	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)));
+	T_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
+	T_EQ(splice(fd, NULL, p[1], NULL, PIECE, 0), 1);
+	out_of_pipe(p[0], SEED, 0, 1);
+	T_OK(fcntl(fd, F_SETFL, 0));
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 /*
  * The connection has gone, in one way or another, and its memory may be others': not what is in
  * the pipe.
@@ -423,6 +441,7 @@ static const struct api_case cases[] = {
 	{ "lend_two",		lend_two,		API_F_ROLES },
 	{ "lend_tee",		lend_tee,		0 },
 	{ "lend_forward",	lend_forward,		API_F_ROLES },
+	{ "lend_in_line",	lend_in_line,		0 },
 	{ "lend_copied",	lend_copied,		0 },
 	{ "lend_close",		lend_close,		API_F_ROLES },
 	{ "lend_reset",		lend_reset,		0 },
