@@ -112,9 +112,9 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		}
 		if (!rc && copied)
 			break;	/* at urgent data */
-		if (rc != -EAGAIN)
-			return copied ?: rc;
-		if (copied >= target)
+		if (rc != -EAGAIN && !copied)
+			return rc;
+		if (rc != -EAGAIN || copied >= target)
 			break;
 		/* no more comes before something was consumed */
 		if (peek && copied && (call.skip + PEEK_RESERVE + smc_rx_lent(conn) >=
