@@ -297,6 +297,8 @@ static void free_region(struct smc_region *region)
 	pool->bytes[region->kind] -= (u64)region->nelem * region->elem_size;
 	pool->quarantined -= (u64)bitmap_weight(region->quarantined, region->nelem) *
 			     region->elem_size;
+	WRITE_ONCE(pool->lent, pool->lent - (size_t)bitmap_weight(region->lent, region->nelem) *
+				 region->elem_size);
 	spin_unlock_bh(&pool->lock);
 	/* elements returned are zero already: the rest must not leave either */
 	for_each_set_bit(i, region->used, region->nelem)

@@ -654,7 +654,7 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 	int rc;
 
 	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT) {
-		if (smc_lend_reap(pool))
+		if (kind == SMC_BUF_RMB && smc_lend_reap(pool))
 			continue;
 		if (READ_ONCE(*supply->cancel))
 			rc = -ECANCELED;

@@ -13,6 +13,7 @@
  * the connection's work.
  */
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/splice.h>
 #include <smc/conn.h>
 #include <smc/lend.h>
@@ -20,6 +21,8 @@
 
 /* Fewer bytes per page are copied, see smc_zcopy.c. */
 #define BYTES_PER_PAGE	512
+/* A page that is out when its connection ends keeps an element: of a group no more than this. */
+#define LENT_MAX	SZ_4M
 #define LOOK_GAP_MIN	max_t(unsigned long, HZ / 1000, 1)
 #define LOOK_GAP_MAX	(HZ / 10)
 
@@ -32,7 +35,8 @@ static bool may_lend(const struct smc_conn *conn, const struct smc_span *span, i
 	u32 bytes = 0, pages = 0;
 	int i;
 
-	if (conn->rx.elem.size < PAGE_SIZE || conn->rx.urg.state != SMC_URGENT_NONE)
+	if (conn->rx.elem.size < PAGE_SIZE || conn->rx.urg.state != SMC_URGENT_NONE ||
+	    READ_ONCE(conn->rx.elem.region->pool->lent) >= LENT_MAX)
 		return false;
 	for (i = 0; i < n; i++) {
 		bytes += span[i].len;
@@ -138,27 +142,6 @@ static bool elem_out(const struct smc_elem *elem)
 	return out;
 }
 
-/**
- * smc_lend_give() - give an element back, pages of which may be lent
- * @pool: pool
- * @elem: element that is not empty; empty afterwards
- * @quarantine: the peer may still write into it
- *
- * If they are the element stays out of use until smc_lend_reap(). Process context.
- */
-void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
-{
-	if (quarantine || !elem_out(elem)) {
-		smc_buf_give(pool, elem, quarantine);
-		return;
-	}
-	spin_lock_bh(&pool->lock);
-	__set_bit(elem->index - 1, elem->region->lent);
-	spin_unlock_bh(&pool->lock);
-	elem->region = NULL;
-	elem->addr = NULL;
-}
-
 /* pool->mutex held: the region stays. */
 static bool reap_region(struct smc_region *region)
 {
@@ -175,11 +158,51 @@ static bool reap_region(struct smc_region *region)
 			continue;
 		spin_lock_bh(&region->pool->lock);
 		__clear_bit(i, region->lent);
+		WRITE_ONCE(region->pool->lent, region->pool->lent - elem.size);
 		spin_unlock_bh(&region->pool->lock);
 		smc_buf_give(region->pool, &elem, false);
 		some = true;
 	}
 	return some;
+}
+
+/* pool->mutex held. */
+static bool reap(struct smc_pool *pool)
+{
+	struct smc_region *region;
+	bool some = false;
+
+	list_for_each_entry(region, &pool->regions[SMC_BUF_RMB], entry)
+		some |= reap_region(region);
+	return some;
+}
+
+/**
+ * smc_lend_give() - give an element back, pages of which may be lent
+ * @pool: pool
+ * @elem: element that is not empty; empty afterwards
+ * @quarantine: the peer may still write into it
+ *
+ * If they are the element stays out of use until smc_lend_reap(), or until the next one that is
+ * given back. Process context.
+ */
+void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
+{
+	/* not worth waiting for: a device may be registering memory */
+	if (READ_ONCE(pool->lent) && mutex_trylock(&pool->mutex)) {
+		reap(pool);
+		mutex_unlock(&pool->mutex);
+	}
+	if (quarantine || !elem_out(elem)) {
+		smc_buf_give(pool, elem, quarantine);
+		return;
+	}
+	spin_lock_bh(&pool->lock);
+	__set_bit(elem->index - 1, elem->region->lent);
+	WRITE_ONCE(pool->lent, pool->lent + elem->size);
+	spin_unlock_bh(&pool->lock);
+	elem->region = NULL;
+	elem->addr = NULL;
 }
 
 /**
@@ -192,12 +215,13 @@ static bool reap_region(struct smc_region *region)
  */
 bool smc_lend_reap(struct smc_pool *pool)
 {
-	struct smc_region *region;
-	bool some = false;
+	bool some;
 
+	/* that mutex is held while a device registers memory */
+	if (!READ_ONCE(pool->lent))
+		return false;
 	mutex_lock(&pool->mutex);
-	list_for_each_entry(region, &pool->regions[SMC_BUF_RMB], entry)
-		some |= reap_region(region);
+	some = reap(pool);
 	mutex_unlock(&pool->mutex);
 	return some;
 }

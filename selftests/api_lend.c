@@ -432,6 +432,47 @@ static void lend_reset(struct api_env *e)
 	held_over_end(e, true);
 }
 
+/*
+ * A page in a pipe keeps an element when its connection ends. Not so many: then it is copied, until
+ * they are back.
+ */
+static void lend_many(struct api_env *e)
+{
+	unsigned long long copied, pages;
+	unsigned int n = 0;
+	int fd, rfd, p[2];
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	T_OK(fcntl(p[1], F_SETPIPE_SZ, 1 << 20));
+	copied = counter("rx_lend_copied");
+	do {
+		T_TRUE(n < 200);
+		api_pair(e, &fd, &rfd);
+		lend_on(fd);
+		arrived(e, fd, rfd, SEED, 4096ULL * n, 4096);
+		into_pipe(fd, p[1], 4096);
+		T_OK(close(fd));
+		T_OK(r_close(e, rfd));
+		n++;
+	} while (counter("rx_lend_copied") == copied);
+	T_TRUE(n > 2);
+	out_of_pipe(p[0], SEED, 0, 4096ULL * n);
+	/* the end of a connection notices that they are back */
+	api_pair(e, &fd, &rfd);
+	api_roundtrip(e, fd, rfd, SEED);
+	T_OK(close(fd));
+	T_OK(r_close(e, rfd));
+	tl_sleep_ms(100);
+	pages = counter("rx_lend_pages");
+	api_pair(e, &fd, &rfd);
+	lend_on(fd);
+	arrived(e, fd, rfd, SEED, 0, 4096);
+	into_pipe(fd, p[1], 4096);
+	out_of_pipe(p[0], SEED, 0, 4096);
+	T_TRUE(counter("rx_lend_pages") > pages);
+}
+
 static const struct api_case cases[] = {
 	{ "lend_option",	lend_option,		API_F_ROLES },
 	{ "lend_stream",	lend_stream,		API_F_ROLES },
@@ -445,6 +486,7 @@ static const struct api_case cases[] = {
 	{ "lend_copied",	lend_copied,		0 },
 	{ "lend_close",		lend_close,		API_F_ROLES },
 	{ "lend_reset",		lend_reset,		0 },
+	{ "lend_many",		lend_many,		0 },
 };
 
 const struct api_group api_lend_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -107,6 +107,7 @@ struct smc_elem {
  * @nregions: per kind
  * @bytes: memory held, per kind
  * @quarantined: bytes in quarantine
+ * @lent: bytes of elements that are out of use since pages of them are lent; changed under @lock
  * @growing: per kind: a connection is adding a region; set and cleared under @lock
  * @grown: where others wait for the end of that
  */
@@ -118,6 +119,7 @@ struct smc_pool {
 	u32 nregions[SMC_BUF_KINDS];
 	u64 bytes[SMC_BUF_KINDS];
 	u64 quarantined;
+	size_t lent;
 	bool growing[SMC_BUF_KINDS];
 	wait_queue_head_t grown;
 };

@@ -408,7 +408,7 @@ static void buf_lent(struct kunit *test)
 	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_64K, true);
 	struct buf_test *t = test->priv;
 	struct smc_elem elem, other;
-	struct page *page;
+	struct page *page, *behind;
 	u8 *addr;
 	u32 i;
 
@@ -420,6 +420,7 @@ static void buf_lent(struct kunit *test)
 	region->lends = true;
 	smc_lend_give(&t->pool, &elem, false);
 	KUNIT_EXPECT_NULL(test, elem.region);
+	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_64K);
 	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
 	for (i = 1; i < region->nelem; i++) {
@@ -432,6 +433,7 @@ static void buf_lent(struct kunit *test)
 			region->nelem * (u64)SZ_64K);
 	put_page(page);
 	KUNIT_EXPECT_TRUE(test, smc_lend_reap(&t->pool));
+	KUNIT_EXPECT_EQ(test, t->pool.lent, 0);
 	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
@@ -441,14 +443,20 @@ static void buf_lent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	/* the region goes before the page, and an element is in quarantine whatever is out */
+	behind = vmalloc_to_page(other.addr);
+	get_page(behind);
+	smc_lend_give(&t->pool, &other, false);
+	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_64K);
 	memset(addr, 0x66, SZ_64K);
 	get_page(page);
 	smc_lend_give(&t->pool, &elem, true);
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, (u64)SZ_64K);
 	smc_buf_region_free(region);
+	KUNIT_EXPECT_EQ(test, t->pool.lent, 0);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(page_address(page), 0x66, PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
 	put_page(page);
+	put_page(behind);
 }
 
 static void buf_two_regions(struct kunit *test)
