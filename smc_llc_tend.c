@@ -69,6 +69,16 @@ static bool tell_deletion(struct smc_llc *llc, struct smc_link *other, u8 num, u
 	return deleted;
 }
 
+/* Our end of it, at once. @cause: what its connections hear. */
+static void end_link(struct smc_llc *llc, struct smc_link *victim, u32 reason,
+		     enum smc_link_reason cause)
+{
+	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
+			    reason);
+	smc_core_del_link(victim, cause);
+}
+
 static bool stands_still(const struct smc_link *link, unsigned long since)
 {
 	unsigned long last = READ_ONCE(link->last_cdc);
@@ -119,10 +129,7 @@ static void end_and_tell(struct smc_llc *llc, struct smc_link *victim, u32 reaso
 			smc_link_put(other);
 		return;
 	}
-	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
-			    reason);
-	smc_core_del_link(victim, SMC_LINK_ADMIN);
+	end_link(llc, victim, reason, SMC_LINK_ADMIN);
 	wait_for_link(llc, other, ACK_TIME);
 	tell_deletion(llc, other, victim->num, reason);
 	smc_link_put(other);
@@ -156,10 +163,8 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
-	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
-			    reason);
-	smc_core_del_link(victim, surplus || ordered ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
+	end_link(llc, victim, reason,
+		 surplus || ordered ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
 	smc_link_put(other);
 }
 
