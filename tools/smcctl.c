@@ -220,6 +220,8 @@ int main(int argc, char **argv)
 		return finished(ctl_smcss(argc, argv));
 	if (!strcmp(program_invocation_short_name, "smc_pnet"))
 		return finished(ctl_smc_pnet(argc, argv));
+	if (!strcmp(program_invocation_short_name, "smcr"))
+		return finished(ctl_smcr(argc, argv));
 	argp_err_exit_status = CTL_USAGE;
 	ctl_use_color(CTL_COLOR_AUTO);
 	argp_parse(&argp, argc, argv, 0, NULL, &line);

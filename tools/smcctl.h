@@ -277,5 +277,6 @@ int ctl_holders(const struct ctl_opts *opts);
 /* The program under other names, with the whole command line */
 int ctl_smcss(int argc, char **argv);
 int ctl_smc_pnet(int argc, char **argv);
+int ctl_smcr(int argc, char **argv);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

@@ -13,6 +13,7 @@ trap 'rm -rf "$tmp"' EXIT
 export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet"
 ln -s "$(pwd)/smcctl" "$tmp/smcss"
 ln -s "$(pwd)/smcctl" "$tmp/smc_pnet"
+ln -s "$(pwd)/smcctl" "$tmp/smcr"
 
 # as KIND NAME ARGUMENT...
 as()
@@ -103,7 +104,68 @@ for words in '-a NET1' '-I eth0' '-a NET1 -P 1' '-d NET1 -I eth0' '-f x' '-f -s'
 	# shellcheck disable=SC2086 # words
 	expect_rc "smc_pnet $words: status 2" 2 as normal smc_pnet $words
 done
-for name in smcss smc_pnet; do
+
+# --- smcr ---
+expect 'smcr linkgroup' same golden smcr-linkgroup.txt normal smcr linkgroup
+expect 'smcr, words cut short' same golden smcr-linkgroup.txt normal smcr l s
+expect 'smcr -d linkgroup' same golden smcr-linkgroup-d.txt normal smcr -d linkgroup show
+expect 'smcr linkgroup link-show' same golden smcr-link.txt normal smcr linkgroup link-show
+expect 'smcr -dd linkgroup link-show' same golden smcr-link-dd.txt normal smcr -dd li li
+expect 'smcr device' same golden smcr-device.txt normal smcr device
+expect 'smcr -d device' same golden smcr-device-d.txt normal smcr --details dev show
+expect 'smcr linkgroup: role, type' 'SERV ' column 2 normal smcr linkgroup
+expect 'smcr link-show: states' 'LINK_ACTIVE unknown ' column 5 normal smcr l l
+# groups CONDITION...: that it leaves
+groups()
+{
+	column 1 normal smcr linkgroup "$@" | tr -d ' '
+}
+for what in '100 00000100' '1ff 00000100' '200 ' 'type sym 00000100' 'type single ' \
+	'netdev lo 00000100' 'netdev eth0 ' 'ibdev rxe0 00000100' 'ibdev mlx5_0 '; do
+	# shellcheck disable=SC2086 # words
+	expect "smcr linkgroup ${what% *}" "${what##* }" groups ${what% *}
+done
+heading()
+{
+	as empty smcr linkgroup | tr -s ' '
+}
+expect 'smcr linkgroup, none: the heading' 'LG-ID LG-Role LG-Type VLAN #Conns PNET-ID' heading
+expect 'smcr device of another' '' column 1 normal smcr device ibdev mlx5_0
+ueids()
+{
+	: >"$FAKE_NL_UEIDS"
+	as normal smcr ueid add FIRST.1 && as normal smcr ueid add SECOND &&
+		as normal smcr ueid del FIRST.1 && as normal smcr ueid show
+}
+expect 'smcr ueid' 'SECOND' ueids
+# own ARGUMENT...: what it prints under its own name
+own()
+{
+	FAKE_NL=normal LD_PRELOAD=$fake ./smcctl "$@"
+}
+expect 'smcr info' "$(own info)" as normal smcr info
+expect 'smcr stats' "$(own stats)" as normal smcr stats
+expect 'smcr stats json' "$(own -j stats)" as normal smcr -a stats json
+expect_rc 'smcr without module: status 1' 1 as nofamily smcr linkgroup
+for words in '' bogus 'linkgroup bogus' 'device 100' 'linkgroup type' 'info x' -x 'stats reset'; do
+	# shellcheck disable=SC2086 # words
+	expect_rc "smcr $words: status 2" 2 as normal smcr $words
+done
+
+# --- what is installed ---
+make -s install DESTDIR="$tmp/root" PREFIX=/usr SMC_TOOLS_NAMES=y >"$tmp/install.log" 2>&1
+links()
+{
+	(cd "$tmp/root/usr/sbin" && readlink smcr smcss smc_pnet | sort | uniq -c | tr -s ' ')
+}
+expect 'links are installed' ' 3 smcctl' links
+make -s install DESTDIR="$tmp/bare" PREFIX=/usr >"$tmp/install.log" 2>&1
+bare()
+{
+	(cd "$tmp/bare/usr/sbin" && find . ! -name smc_cgroup ! -name .)
+}
+expect 'only if they are wanted' './smcctl' bare
+for name in smcr smcss smc_pnet; do
 	expect_rc "$name --help: status 0" 0 as normal $name --help
 	expect_match "$name --version" "$name of smcctl *" as normal $name --version
 done
