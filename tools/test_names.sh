@@ -165,6 +165,13 @@ bare()
 	(cd "$tmp/bare/usr/sbin" && find . ! -name smc_cgroup ! -name .)
 }
 expect 'only if they are wanted' './smcctl' bare
+includes()
+{
+	printf '#include <linux/smc_own.h>\nint x = SMC_OWN_SPLICE_LEND;\n' |
+		${CC:-gcc} -Wall -Werror -isystem "$tmp/root/usr/include" -c -x c -o "$tmp/x.o" -
+}
+expect_rc 'a program finds the header of our own' 0 includes
+
 for name in smcr smcss smc_pnet; do
 	expect_rc "$name --help: status 0" 0 as normal $name --help
 	expect_match "$name --version" "$name of smcctl *" as normal $name --version
