@@ -90,13 +90,17 @@ bench-failover:
 	@$(TOP)/scripts/bench-failover.sh
 
 ## check-long: 100 random failures of links, readers that do nothing, and 1000 busy sockets, for minutes
+check-long: export FLAPS := $(or $(FLAPS),100)
+check-long: export STALL_FOR := $(or $(STALL_FOR),180)
+check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
-	@FLAPS=$${FLAPS:-100} STALL_FOR=$${STALL_FOR:-180} STRESS_FOR=$${STRESS_FOR:-600} \
-		$(TOP)/scripts/check-uml.sh plain uml-flaps uml-stress \
+	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-stress \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-programs-all
+	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-stress
+	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC
 check-programs:

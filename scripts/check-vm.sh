@@ -135,6 +135,17 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
+# ... links that come and go at random (User Mode Linux has them with all transfers): by name only, as
+# they take long, "make check-long"; FLAPS and SEED from outside
+if [ ${#runs[@]} -gt 0 ]; then
+	flaps=${FLAPS:-4}
+	flap=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh" --env WAYS=flaps
+		--env "FLAPS=$flaps" --env MIB=8 --env PATIENCE=240000 --env "LIMIT=$((600 + flaps * 40))"
+		${SEED:+--env "SEED=$SEED"} --timeout $((900 + flaps * 40)))
+	run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
+	run flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
+	run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
+fi
 
 # what trace points say of a connection, a loss and a fallback
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
