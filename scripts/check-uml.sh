@@ -165,7 +165,10 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 [ "$flavour" = plain ] || run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --timeout 660
+	--add "$tests/smc_evil_link" --timeout 800
+# ... those with a second link
+[ "$flavour" != plain ] || run "$p-evil-second" --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --env EVIL_ONLY=second --timeout 400
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"

@@ -153,7 +153,7 @@ run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
-run evil-link --module ours --script "$cases/evil_link.sh" --timeout 660 \
+run evil-link --module ours --script "$cases/evil_link.sh" --timeout 800 \
 	--add "$top/selftests/smc_evil_link"
 run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550

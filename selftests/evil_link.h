@@ -54,6 +54,8 @@ struct el_conn;
  * @mute: receives are not posted again, and nothing is answered
  * @spoil: changes our CONFIRM LINK response; may be NULL
  * @spoil_confirm: changes our CLC Confirm; may be NULL
+ * @far: our end of a further link, polled with this one; NULL: ADD LINK is rejected
+ * @spoil_add: changes our acceptance of that one; may be NULL
  * @conns: connections, index = element of the RMB
  * @seen: LLC messages that came, by type and by being a response
  */
@@ -79,6 +81,8 @@ struct el_link {
 	bool mute;
 	void (*spoil)(struct smc_llc_msg *msg);
 	void (*spoil_confirm)(struct evil_msg *m);
+	struct el_link *far;
+	void (*spoil_add)(struct smc_llc_msg *msg);
 	struct el_conn *conns[EL_CONNS];
 	struct el_seen seen[EL_LLC_TYPES][2];
 };
@@ -216,7 +220,9 @@ struct el_case {
 };
 
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
+extern const struct el_case el_second_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
+extern const unsigned int el_nr_second_cases;
 
 bool el_lives(struct el_env *e, struct el_conn *c);
 bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k);

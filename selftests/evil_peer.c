@@ -42,6 +42,43 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 	}
 }
 
+/* Our end of the link that the server offers, up to where its queue pair can be heard. */
+static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
+{
+	static u8 raw[SMC_LLC_RTOKEN_LEN];
+	struct el_link *far = l->far;
+	const struct smc_llc_rtoken rt = {
+		.ref_rkey = l->mr->rkey,
+		.rkey = far->mr->rkey,
+		.vaddr = (uintptr_t)el_rmb(far),
+	};
+	struct smc_clc_accept a = { .mtu = al->mtu, .qpn = al->qpn, .psn = al->psn };
+
+	memcpy(a.gid, al->gid, sizeof(a.gid));
+	if (el_qp_up(far, &a))
+		ktap_note("the second queue pair does not come up");
+	far->num = al->link_num;
+	memcpy(al->mac, far->mac, SMC_MAC_LEN);
+	memcpy(al->gid, far->gid.raw, SMC_GID_LEN);
+	memcpy(al->target_gid, far->gid.raw, SMC_GID_LEN);
+	al->qpn = far->qp->qp_num;
+	al->psn = far->psn;
+	al->mtu = SMC_MTU_1024;
+	al->has_ext = true;
+	al->direct = true;
+	smc_llc_put_rtoken(raw, 0, &rt);
+	al->rtokens.raw = raw;
+	al->rtokens.count = 1;
+}
+
+static void reject_link(struct smc_llc_add_link *al)
+{
+	al->rejected = true;
+	al->reason = SMC_LLC_REJ_NO_ALT_PATH;
+	al->has_ext = false;
+	memset(&al->rtokens, 0, sizeof(al->rtokens));
+}
+
 /* The answer of a peer that means well. False: nothing to be answered. */
 static bool answer(struct el_link *l, struct smc_llc_msg *m)
 {
@@ -55,10 +92,14 @@ static bool answer(struct el_link *l, struct smc_llc_msg *m)
 		memcpy(m->confirm_link.link_uid, "evil", 4);
 		break;
 	case SMC_LLC_ADD_LINK:
-		m->add_link.rejected = true;
-		m->add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
-		m->add_link.has_ext = false;
-		memset(&m->add_link.rtokens, 0, sizeof(m->add_link.rtokens));
+		/* a queue pair is for one link */
+		if (l->far && !l->far->num) {
+			accept_link(l, &m->add_link);
+			if (l->spoil_add)
+				l->spoil_add(m);
+		} else {
+			reject_link(&m->add_link);
+		}
 		l->established = true;
 		break;
 	case SMC_LLC_DELETE_RKEY:

@@ -233,6 +233,8 @@ void el_poll(struct el_link *l)
 
 	while (l->cq && ibv_poll_cq(l->cq, 1, &wc) > 0)
 		completion(l, &wc);
+	if (l->far)
+		el_poll(l->far);
 }
 
 /**

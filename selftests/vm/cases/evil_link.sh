@@ -8,7 +8,7 @@
 #
 #   EVIL_ONLY  part of the names of smc_evil_link's cases
 
-CASES="attacks:560 good_client:90 unload:60"
+CASES="attacks:700 good_client:90 unload:60"
 export CASES
 
 GOOD_GROUPS=1
@@ -51,7 +51,7 @@ case_attacks()
 		witness=$!
 		wait_for 20 grep -q 'witness on port' /run/witness || fail "$(cat /run/witness)"
 		sync_signal ready
-		sync_wait over 550 > /dev/null || exit 1
+		sync_wait over 690 > /dev/null || exit 1
 		for p_ in "$server" "$witness"; do
 			[ -d "/proc/$p_" ] || fail "a server is gone"
 		done
