@@ -89,6 +89,7 @@ bool ct_command_at(unsigned int i, enum ct_family *family, u8 *cmd);
 
 /* contract_fuzz.c */
 bool ct_fuzz(u64 seed, unsigned int rounds);
+bool ct_fuzz_telling(unsigned int rounds);
 
 /* contract_odd.c */
 bool ct_odd(FILE *out);

@@ -21,6 +21,7 @@
 #define GROUPS		40
 #define PIECE		4096
 #define RULE_DENY	2
+#define LINK_ACTIVE	3	/* as the in-tree module numbers it */
 
 /**
  * struct list - of one kind
@@ -261,17 +262,31 @@ static int lgr_number(const struct nlmsghdr *nlh)
 	return ct_groups_number(ct_groups_id(nlh, NULL));
 }
 
-/* Links are told behind their group, whose entry is the first of them. */
+static bool link_active(const struct nlattr *link)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, link)
+		if (mnl_attr_get_type(a) == SMC_NLA_LINK_STATE)
+			return mnl_attr_get_u32(a) == LINK_ACTIVE;
+	return false;
+}
+
+/*
+ * Links are told behind their group. Each has one that is active, and for a moment a second one
+ * that is not: a server offers it when the group is new, and its client, which has the same one
+ * RNIC, refuses.
+ */
 static int link_number(const struct nlmsghdr *nlh)
 {
 	static int group = -1;
 	const struct nlattr *a;
-	int n = group;
+	int n = lgr_number(nlh);
 
-	group = lgr_number(nlh);
 	mnl_attr_for_each(a, nlh, GENL_HDRLEN)
 		if (mnl_attr_get_type(a) == SMC_GEN_LINK_SMCR)
-			return n;
+			return link_active(a) ? group : -1;
+	group = n;
 	return -1;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/smc_diag.h>
@@ -30,14 +31,27 @@ static const char * const way_names[] = {
 };
 
 /**
+ * struct tally - what became of the requests, per way
+ * @taken: requests that were
+ * @refused: those that were refused
+ * @unheard: those without an answer
+ */
+struct tally {
+	unsigned int taken[WAYS];
+	unsigned int refused[WAYS];
+	unsigned int unheard[WAYS];
+};
+
+/* Over all runs, of nobody's and of the administrator's; the processes share it. */
+static struct tally *tallies;
+
+/**
  * struct fuzz - a run
  * @nl: a socket of each family
  * @state: as it was before the request
  * @rnd: state of the numbers
  * @privileged: may change things
- * @taken: requests that were, per way
- * @refused: those that were refused
- * @unheard: those without an answer
+ * @tally: what to add to
  */
 struct fuzz {
 	struct ct_nl nl[CT_FAMILIES];
@@ -47,9 +61,7 @@ struct fuzz {
 	} state;
 	u64 rnd;
 	bool privileged;
-	unsigned int taken[WAYS];
-	unsigned int refused[WAYS];
-	unsigned int unheard[WAYS];
+	struct tally *tally;
 };
 
 static u64 any(struct fuzz *f)
@@ -325,9 +337,9 @@ static bool judged(struct fuzz *f, enum spoilt way, int got, bool refuse, bool m
 		ktap_note("its answers do not end: %s", tl_errno_name(-got));
 		return false;
 	}
-	f->taken[way] += !got;
-	f->unheard[way] += got == -ENOMSG;
-	f->refused[way] += got && got != -ENOMSG;
+	f->tally->taken[way] += !got;
+	f->tally->unheard[way] += got == -ENOMSG;
+	f->tally->refused[way] += got && got != -ENOMSG;
 	if (v->wrong)
 		return false;
 	if (!got && refuse) {
@@ -380,6 +392,7 @@ static bool run(u64 seed, unsigned int rounds, bool privileged)
 
 	memset(&f, 0, sizeof(f));
 	f.privileged = privileged;
+	f.tally = &tallies[privileged];
 	for (i = 0; i < CT_FAMILIES; i++)
 		if (ct_open(&f.nl[i], i, CT_BUF))
 			return false;
@@ -393,14 +406,9 @@ static bool run(u64 seed, unsigned int rounds, bool privileged)
 			ktap_note("seed %llu, round %u%s", seed, i,
 				  privileged ? "" : ", as nobody");
 	}
-	for (i = 0; i < WAYS; i++)
-		ktap_note("%s%s: %u taken, %u refused, %u not heard", privileged ? "" : "nobody, ",
-			  way_names[i], f.taken[i], f.refused[i], f.unheard[i]);
 	for (i = 0; i < CT_FAMILIES; i++)
 		ct_close(&f.nl[i]);
-	/* a run in which everything is refused, or taken, shows nothing */
-	return ok && f.taken[RIGHT] && f.refused[ATTR_LONG] && f.unheard[CUT_QUIETLY] &&
-	       f.refused[COMMAND];
+	return ok;
 }
 
 static bool as_nobody(u64 seed, unsigned int rounds)
@@ -427,5 +435,38 @@ static bool as_nobody(u64 seed, unsigned int rounds)
  */
 bool ct_fuzz(u64 seed, unsigned int rounds)
 {
+	if (!tallies)
+		tallies = mmap(NULL, 2 * sizeof(*tallies), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tallies == MAP_FAILED) {
+		tallies = NULL;
+		return false;
+	}
 	return run(seed, rounds, true) & as_nobody(seed, rounds / 3);
+}
+
+static bool telling(const struct tally *t, const char *who)
+{
+	for (unsigned int i = 0; i < WAYS; i++)
+		ktap_note("%s%s: %u taken, %u refused, %u not heard", who, way_names[i],
+			  t->taken[i], t->refused[i], t->unheard[i]);
+	return t->taken[RIGHT] && t->refused[ATTR_LONG] && t->unheard[CUT_QUIETLY] &&
+	       t->refused[COMMAND];
+}
+
+/**
+ * ct_fuzz_telling() - do all runs together show something?
+ * @rounds: requests of the administrator there were to be
+ *
+ * Requests that are all refused, or all taken, say nothing about those who judge them.
+ *
+ * Return: false if some way to spoil a request never came to its effect.
+ */
+bool ct_fuzz_telling(unsigned int rounds)
+{
+	bool ok = tallies && telling(&tallies[1], "") & telling(&tallies[0], "nobody, ");
+
+	if (!ok)
+		ktap_note("%u rounds show nothing: not each way was tried with effect", rounds);
+	return ok;
 }
