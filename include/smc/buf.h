@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory regions: RMBs with many RMBEs, send regions with many send rings,
- * the pools of a link group. Rank 4.
+ * the pools of a link group. Ranks 4 (smc_buf_map) and 4.1 (smc_buf).
  *
  * A region is vmalloc memory cut into equal elements (power of two times 16 KiB),
  * registered once per link (one MR each). RFC 7609 sections 2.1, 4.4.
@@ -165,6 +165,8 @@ int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp);
 int smc_buf_register(struct smc_region *region, u32 slot);
 /* Destroys MR and mapping of one link; its QP must be drained. Sleeps. */
 void smc_buf_unmap(struct smc_region *region, u32 slot);
+/* Those of all links, pool->mutex held; true if there was one. Sleeps. */
+bool smc_buf_unmap_all_locked(struct smc_region *region);
 /* The same for every region of the pool, when a link goes or comes. */
 int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp);
 int smc_buf_pool_register(struct smc_pool *pool, u32 slot);

@@ -5,7 +5,7 @@
 # for each DMA fault that it must find.
 #
 # Usage: plant-dma.sh SERIES OUT [FAULT...]
-#   FAULT	buf_ or wr_ (for smc_buf.c, smc_wr.c or smc_wr_qp.c) and sync_for_device, sync_for_cpu or
+#   FAULT	buf_ or wr_ (for smc_buf_map.c, smc_wr.c or smc_wr_qp.c) and sync_for_device, sync_for_cpu or
 #		unmap; default all
 # OUT/t gets dma_rnic.ko and a smc-FAULT.ko for each, OUT/ours the modules without a fault.
 set -eu
@@ -46,9 +46,11 @@ cp "$out/rnic/dma_rnic.ko" "$out/t/"
 "$top/scripts/build-modules.sh" -n -o -planted "$series"
 cp "$top/build/$release-planted/smc.ko" "$top/build/$release-planted/smc_diag.ko" "$out/ours/"
 for fault in "$@"; do
-	file=smc_${fault%%_*}
-	# a queue pair's memory goes with that
-	[ "$fault" != wr_unmap ] || file=smc_wr_qp
+	case $fault in
+	buf_*)		file=smc_buf_map ;;
+	wr_unmap)	file=smc_wr_qp ;;	# a queue pair's memory goes with that
+	*)		file=smc_wr ;;
+	esac
 	# Rings: whole pages only, so that the test program's requests still come through and
 	# the stream itself is wrong. Messages: all.
 	case $fault in

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory regions as the devices know them: mappings, registration, keys, caches.
+ *
+ * Posting looks up keys and DMA addresses of a link slot at any time, so a mapping
+ * is reached by RCU and freed after a grace period. Whatever changes mappings runs
+ * in process context under pool->mutex.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <smc/buf.h>
+#include <smc/fault.h>
+#include <smc/wr.h>
+
+/*
+ * A region is mapped for several devices at once. What one of them holds must not be
+ * taken for all of the region when it is unmapped: bytes cross over only where a sync
+ * says so.
+ */
+#define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
+/**
+ * struct smc_buf_dma - a region as mapped for one device
+ * @ibdev: device
+ * @users: links over it; pool->mutex held
+ * @sgt: pages and their DMA addresses
+ * @dir: direction they are mapped for
+ * @addr: DMA address of each page; absent if the device needs no maintenance
+ *
+ * One for all links over a device: with a second one, what a page holds for the device
+ * would depend on the link, and nobody could tell which of both a sync is for.
+ */
+struct smc_buf_dma {
+	struct ib_device *ibdev;
+	unsigned int users;
+	struct sg_table sgt;
+	enum dma_data_direction dir;
+	dma_addr_t addr[];
+};
+
+/**
+ * struct smc_buf_mapping - a region as mapped for one link
+ * @entry: while it waits for the grace period
+ * @qp: the link's queue pair
+ * @mr: memory region; its keys name the region
+ * @dma: mapping for the link's device
+ */
+struct smc_buf_mapping {
+	struct list_head entry;
+	struct smc_qp *qp;
+	struct ib_mr *mr;
+	struct smc_buf_dma *dma;
+};
+
+/* ---- cache maintenance ---- */
+
+/* Of a device that needs it. */
+static void sync_dma(const struct smc_buf_dma *d, size_t pos, size_t len, bool for_device)
+{
+	dma_addr_t addr;
+	size_t piece;
+
+	for (; len; len -= piece, pos += piece) {
+		piece = min_t(size_t, len, PAGE_SIZE - offset_in_page(pos));
+		addr = d->addr[pos >> PAGE_SHIFT] + offset_in_page(pos);
+		if (for_device)
+			ib_dma_sync_single_for_device(d->ibdev, addr, piece, d->dir);
+		else
+			ib_dma_sync_single_for_cpu(d->ibdev, addr, piece, d->dir);
+	}
+}
+
+static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, size_t len,
+		       bool for_device)
+{
+	const struct smc_buf_mapping *m;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	if (m && !ib_uses_virt_dma(m->dma->ibdev))
+		sync_dma(m->dma, pos, len, for_device);
+	rcu_read_unlock();
+}
+
+/* ---- mappings ---- */
+
+static struct smc_buf_mapping *get_mapping(const struct smc_region *region, u32 slot)
+{
+	return rcu_dereference_protected(region->maps[slot].mapping,
+					 lockdep_is_held(&region->pool->mutex));
+}
+
+static int map_pages(const struct smc_region *region, struct smc_buf_dma *d)
+{
+	struct sg_dma_page_iter iter;
+	struct scatterlist *sg;
+	u32 i;
+	int rc;
+
+	rc = smc_fault_rc(SG_TABLE, -ENOMEM,
+			  sg_alloc_table(&d->sgt, region->npages, GFP_KERNEL));
+	if (rc)
+		return rc;
+	for_each_sgtable_sg(&d->sgt, sg, i)
+		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
+			    PAGE_SIZE, 0);
+	rc = smc_fault_rc(DMA_MAP, -EIO,
+			  ib_dma_map_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS));
+	if (rc) {
+		sg_free_table(&d->sgt);
+		return rc;
+	}
+	if (ib_uses_virt_dma(d->ibdev))
+		return 0;
+	i = 0;
+	for_each_sgtable_dma_page(&d->sgt, &iter, 0)
+		if (i < region->npages)
+			d->addr[i++] = sg_page_iter_dma_address(&iter);
+	/* an element may hold bytes already: a link was added */
+	sync_dma(d, 0, (size_t)region->npages << PAGE_SHIFT, true);
+	return 0;
+}
+
+/* Of another link over the same device, or NULL. */
+static struct smc_buf_dma *find_dma(const struct smc_region *region,
+				    const struct ib_device *ibdev)
+{
+	const struct smc_buf_mapping *m;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
+		m = get_mapping(region, slot);
+		if (m && m->dma->ibdev == ibdev)
+			return m->dma;
+	}
+	return NULL;
+}
+
+/* The region as @ibdev sees it, for one link more. */
+static struct smc_buf_dma *get_dma(const struct smc_region *region, struct ib_device *ibdev)
+{
+	u32 naddr = ib_uses_virt_dma(ibdev) ? 0 : region->npages;
+	struct smc_buf_dma *d = find_dma(region, ibdev);
+	int rc;
+
+	if (d) {
+		d->users++;
+		return d;
+	}
+	d = smc_fault_null(MAPPING_DMA, kvzalloc(struct_size(d, addr, naddr), GFP_KERNEL));
+	if (!d)
+		return ERR_PTR(-ENOMEM);
+	d->ibdev = ibdev;
+	d->users = 1;
+	/* we write into RMBs too: zeroes between two connections */
+	d->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	rc = map_pages(region, d);
+	if (rc) {
+		kvfree(d);
+		return ERR_PTR(rc);
+	}
+	return d;
+}
+
+/* No reader is left: pool->mutex held, a grace period after the mapping was hidden. */
+static void put_dma(struct smc_buf_dma *d)
+{
+	if (--d->users)
+		return;
+	ib_dma_unmap_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS);
+	sg_free_table(&d->sgt);
+	kvfree(d);
+}
+
+static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
+{
+	int n;
+
+	m->mr = smc_fault_ptr(MR, -ENOSPC,
+			      ib_alloc_mr(m->qp->pd, IB_MR_TYPE_MEM_REG, region->npages));
+	if (IS_ERR(m->mr))
+		return PTR_ERR(m->mr);
+	n = smc_fault_rc(MR_MAP, 0,
+			 ib_map_mr_sg(m->mr, m->dma->sgt.sgl, m->dma->sgt.nents, NULL,
+				      PAGE_SIZE));
+	if (n == m->dma->sgt.nents)
+		return 0;
+	/* fewer: the device cannot have all of it as one region */
+	ib_dereg_mr(m->mr);
+	return n < 0 ? n : -EINVAL;
+}
+
+static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+	int rc;
+
+	lockdep_assert_held(&region->pool->mutex);
+	if (m)
+		return m->qp == qp ? 0 : -EBUSY;
+	if (READ_ONCE(qp->broken))
+		return -ENOTCONN;
+	m = smc_fault_null(MAPPING, kzalloc(sizeof(*m), GFP_KERNEL));
+	if (!m)
+		return -ENOMEM;
+	m->qp = qp;
+	m->dma = get_dma(region, qp->dev->ibdev);
+	if (IS_ERR(m->dma)) {
+		rc = PTR_ERR(m->dma);
+		goto free;
+	}
+	rc = make_mr(region, m);
+	if (rc)
+		goto put;
+	WRITE_ONCE(region->maps[slot].registered, false);
+	rcu_assign_pointer(region->maps[slot].mapping, m);
+	return 0;
+put:
+	put_dma(m->dma);
+free:
+	kfree(m);
+	return rc;
+}
+
+static int register_region(struct smc_region *region, u32 slot)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+	int access = IB_ACCESS_LOCAL_WRITE;
+	int rc;
+
+	lockdep_assert_held(&region->pool->mutex);
+	if (!m)
+		return -ENOTCONN;
+	if (region->maps[slot].registered)
+		return 0;
+	if (region->kind == SMC_BUF_RMB)
+		access |= IB_ACCESS_REMOTE_WRITE;
+	rc = smc_wr_reg_mr(m->qp, m->mr, access);
+	if (!rc)
+		WRITE_ONCE(region->maps[slot].registered, true);
+	return rc;
+}
+
+/* First half of unmapping, collected in @hidden: no new user finds the mapping. */
+static void hide_mapping(struct smc_region *region, u32 slot, struct list_head *hidden)
+{
+	struct smc_buf_mapping *m = get_mapping(region, slot);
+
+	if (!m)
+		return;
+	WRITE_ONCE(region->maps[slot].registered, false);
+	RCU_INIT_POINTER(region->maps[slot].mapping, NULL);
+	list_add_tail(&m->entry, hidden);
+}
+
+/* Second half: one grace period for all of them. */
+static void free_hidden(struct list_head *hidden)
+{
+	struct smc_buf_mapping *m, *next;
+
+	if (!list_empty(hidden))
+		synchronize_rcu();
+	list_for_each_entry_safe(m, next, hidden, entry) {
+		ib_dereg_mr(m->mr);
+		put_dma(m->dma);
+		kfree(m);
+	}
+}
+
+static void unmap_region(struct smc_region *region, u32 slot)
+{
+	LIST_HEAD(hidden);
+
+	hide_mapping(region, slot, &hidden);
+	free_hidden(&hidden);
+}
+
+/**
+ * smc_buf_map() - make a region known to a link's device
+ * @region: region
+ * @slot: the link's slot
+ * @qp: the link's queue pair; the caller sees to it that it is not destroyed meanwhile
+ *
+ * The keys are known afterwards, and valid after smc_buf_register(). Nothing
+ * happens if it was mapped. Process context.
+ *
+ * Return: 0 or -errno.
+ */
+int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
+{
+	int rc;
+
+	mutex_lock(&region->pool->mutex);
+	rc = map_region(region, slot, qp);
+	mutex_unlock(&region->pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_register() - make the keys of a mapped region valid
+ * @region: region
+ * @slot: slot of a link in RTS
+ *
+ * Nothing happens if they are. Process context, waits for the device up to 5 s.
+ *
+ * Return: 0, -ENOTCONN (not mapped or queue pair broken), or as smc_wr_reg_mr().
+ */
+int smc_buf_register(struct smc_region *region, u32 slot)
+{
+	int rc;
+
+	mutex_lock(&region->pool->mutex);
+	rc = register_region(region, slot);
+	mutex_unlock(&region->pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_unmap() - undo smc_buf_map()
+ * @region: region
+ * @slot: slot of a link, drained, or on which the region was not yet used
+ *
+ * Process context.
+ */
+void smc_buf_unmap(struct smc_region *region, u32 slot)
+{
+	mutex_lock(&region->pool->mutex);
+	unmap_region(region, slot);
+	mutex_unlock(&region->pool->mutex);
+}
+
+/**
+ * smc_buf_unmap_all_locked() - undo smc_buf_map() on every link
+ * @region: region; pool->mutex held
+ *
+ * Process context. Waits for one RCU grace period.
+ *
+ * Return: true if it was mapped on any.
+ */
+bool smc_buf_unmap_all_locked(struct smc_region *region)
+{
+	LIST_HEAD(hidden);
+	bool some;
+	u32 slot;
+
+	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+		hide_mapping(region, slot, &hidden);
+	some = !list_empty(&hidden);
+	free_hidden(&hidden);
+	return some;
+}
+
+/* ---- all regions ---- */
+
+/**
+ * smc_buf_pool_map() - make all regions known to a new link's device
+ * @pool: pool
+ * @slot: the link's slot
+ * @qp: its queue pair
+ *
+ * After an error some are mapped: the link has to go, with smc_buf_pool_unmap().
+ *
+ * Return: 0 or -errno.
+ */
+int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
+{
+	struct smc_region *region;
+	int kind, rc = 0;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry) {
+			rc = map_region(region, slot, qp);
+			if (rc)
+				break;
+		}
+	}
+	mutex_unlock(&pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_pool_register() - register what is mapped on a link
+ * @pool: pool
+ * @slot: slot of a link in RTS
+ *
+ * Return: 0 or the first -errno.
+ */
+int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
+{
+	struct smc_region *region;
+	int kind, rc = 0;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry) {
+			rc = register_region(region, slot);
+			if (rc)
+				break;
+		}
+	}
+	mutex_unlock(&pool->mutex);
+	return rc;
+}
+
+/**
+ * smc_buf_pool_unmap() - a link goes
+ * @pool: pool
+ * @slot: its slot; its queue pair is drained and not yet destroyed
+ *
+ * Process context. Waits for one RCU grace period.
+ */
+void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
+{
+	struct smc_region *region;
+	LIST_HEAD(hidden);
+	int kind;
+
+	mutex_lock(&pool->mutex);
+	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
+		list_for_each_entry(region, &pool->regions[kind], entry)
+			hide_mapping(region, slot, &hidden);
+	}
+	free_hidden(&hidden);
+	mutex_unlock(&pool->mutex);
+}
+
+/* ---- keys ---- */
+
+/**
+ * smc_buf_rkey() - key by which the peer writes into a region
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the key, 0 if the region is not mapped there.
+ */
+u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u32 key;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	key = m ? m->mr->rkey : 0;
+	rcu_read_unlock();
+	return key;
+}
+
+/**
+ * smc_buf_lkey() - key by which our device reads a region
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the key, 0 if the region is not mapped there.
+ */
+u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u32 key;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	key = m ? m->mr->lkey : 0;
+	rcu_read_unlock();
+	return key;
+}
+
+/**
+ * smc_buf_iova() - address of the first element, under either key
+ * @region: region
+ * @slot: link slot
+ *
+ * Return: the address, 0 if the region is not mapped there.
+ */
+u64 smc_buf_iova(const struct smc_region *region, u32 slot)
+{
+	const struct smc_buf_mapping *m;
+	u64 iova;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	iova = m ? m->mr->iova : 0;
+	rcu_read_unlock();
+	return iova;
+}
+
+static size_t elem_offset(const struct smc_elem *elem)
+{
+	return (size_t)(elem->index - 1) * elem->region->elem_size;
+}
+
+/**
+ * smc_buf_elem_iova() - address of a byte of an element
+ * @elem: element
+ * @slot: link slot
+ * @off: offset in the element
+ *
+ * Return: the address; without meaning if the region is not mapped there.
+ */
+u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
+{
+	return smc_buf_iova(elem->region, slot) + elem_offset(elem) + off;
+}
+
+/**
+ * smc_buf_sync_for_device() - the CPU has written, the device will read
+ * @elem: element
+ * @slot: link slot
+ * @off: offset in the element
+ * @len: bytes, not beyond the element
+ *
+ * Any context.
+ */
+void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+{
+	sync_pages(elem->region, slot, elem_offset(elem) + off, len, true);
+}
+
+/**
+ * smc_buf_sync_for_cpu() - the device has written, the CPU will read
+ * @elem: element
+ * @slot: slot of the link over which it came
+ * @off: offset in the element
+ * @len: bytes, not beyond the element
+ *
+ * Any context.
+ */
+void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+{
+	sync_pages(elem->region, slot, elem_offset(elem) + off, len, false);
+}
