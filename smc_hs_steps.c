@@ -21,6 +21,7 @@
 #include <rdma/ib_addr.h>
 #include <smc/clc.h>
 #include <smc/conn.h>
+#include <smc/conn_mem.h>
 #include <smc/core.h>
 #include <smc/fault.h>
 #include <smc/hs_priv.h>
@@ -594,7 +595,7 @@ enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 	link->mtu = min(peer_end->mtu, link->path.gid.mtu);
 	if (smc_link_connect(link))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
-	if (smc_conn_register(ctx->conn))
+	if (smc_conn_mem_register(ctx->conn))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_BUF_REG);
 	smc_llc_fc_begin(link, &ctx->hs->wait);
 	ctx->fc = true;

@@ -277,14 +277,12 @@ void smc_conn_exit(void);	/* waits until every connection is gone */
  * ring and RMBE (sizes are rounded) and registers the token. If no clean element
  * is free a new region is allocated, mapped and, when @announce (subsequent
  * contact), registered and announced by CONFIRM RKEY; on first contact
- * registration is done later by smc_conn_register(). Uses up the reserved place of
+ * registration is done later by smc_conn_mem_register(). Uses up the reserved place of
  * the group in success only. Sleeps, until @cancel is set. ERR_PTR: -ENOMEM, -ENOSPC,
  * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
  */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 				 u32 rcvbuf, bool announce, const bool *cancel);
-/* First contact: REG_MR of the regions once the QP is in RTS. Sleeps. */
-int smc_conn_register(struct smc_conn *conn);
 /*
  * What the peer told in Accept/Confirm: token, RMBE size, index, key, address
  * (validated by the caller's parser; the index against nothing: any 1..255).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: region pools, elements, quarantine and mappings of smc_buf.c. */
+/* KUnit: region pools, elements, quarantine and mappings: smc_buf.c, smc_buf_map.c. */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
