@@ -19,8 +19,6 @@
 #include <smc/lend.h>
 #include <smc/stats.h>
 
-/* Fewer bytes per page are copied, see smc_zcopy.c. */
-#define BYTES_PER_PAGE	512
 /* A page that is out when its connection ends keeps an element: of a group no more than this. */
 #define LENT_MAX	SZ_4M
 #define LOOK_GAP_MIN	max_t(unsigned long, HZ / 1000, 1)
@@ -42,7 +40,7 @@ static bool may_lend(const struct smc_conn *conn, const struct smc_span *span, i
 		bytes += span[i].len;
 		pages += DIV_ROUND_UP(offset_in_page(span[i].off) + span[i].len, PAGE_SIZE);
 	}
-	return bytes >= pages * BYTES_PER_PAGE;
+	return bytes >= pages * SMC_CONN_PAGE_BYTES;
 }
 
 /* What of @span the descriptor has room for; bytes. */

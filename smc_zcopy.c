@@ -30,11 +30,6 @@
 
 #define RUN_PAGES	64	/* in one run: no large pieces of memory */
 #define PAGES_AT_ONCE	16
-/*
- * Fewer bytes per page of a run are copied. The ring limits bytes, RLIMIT_MEMLOCK counts them,
- * and each of them might hold a whole page, and memory of ours for that.
- */
-#define BYTES_PER_PAGE	512
 
 /**
  * struct smc_zc_page - part of a run
@@ -155,7 +150,7 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 		run->len += rc;
 	}
 	iov_iter_reexpand(from, iov_iter_count(from) + rest);
-	if (run && run->len < run->npages * BYTES_PER_PAGE) {
+	if (run && run->len < run->npages * SMC_CONN_PAGE_BYTES) {
 		iov_iter_revert(from, run->len);
 		put_pages(run);
 		run->len = 0;

@@ -25,6 +25,13 @@ struct smc_lgr;
 struct smc_conn;
 struct net;
 
+/*
+ * Pages that are sent from, or lent, have so many bytes each on average; fewer are copied. The ring
+ * limits bytes, RLIMIT_MEMLOCK counts them, and each of them might hold a whole page, and memory of
+ * ours for that.
+ */
+#define SMC_CONN_PAGE_BYTES	512
+
 /* facts told upward, as bits of one call */
 #define SMC_CONN_READABLE	0x01	/* bytes arrived */
 #define SMC_CONN_WRITABLE	0x02	/* send ring space came back */
