@@ -161,17 +161,20 @@ static int dump_one(const struct smc_sock_info *info, void *arg)
 static int dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
-	struct dump_state *state = (struct dump_state *)cb->ctx;
 	struct net *net = sock_net(skb->sk);
+	struct dump_state state;
 	int rc = 0;
 
-	BUILD_BUG_ON(sizeof(*state) > sizeof(cb->ctx));
-	for (; state->protocol <= SMC_PROTO_IPV6; state->protocol++) {
-		rc = smc_sock_walk(net, state->protocol, &state->pos, dump_one, &d);
+	/* netlink's place for it is aligned for a long, and the state may want more than that */
+	BUILD_BUG_ON(sizeof(state) > sizeof(cb->ctx));
+	memcpy(&state, cb->ctx, sizeof(state));
+	for (; state.protocol <= SMC_PROTO_IPV6; state.protocol++) {
+		rc = smc_sock_walk(net, state.protocol, &state.pos, dump_one, &d);
 		if (rc)
 			break;
-		state->pos = (struct smc_sock_pos){};
+		state.pos = (struct smc_sock_pos){};
 	}
+	memcpy(cb->ctx, &state, sizeof(state));
 	/* a socket that does not even fit an empty skb would be asked for again and again */
 	return skb->len ?: rc;
 }
