@@ -122,7 +122,7 @@ static unsigned long long cgroup_number(int fd)
 	return number;
 }
 
-/* Writes how a cgroup is called below the mount; false if it is gone. */
+/* Writes how a cgroup is called below the mount; false, and ESTALE, if it is gone. */
 static bool cgroup_name(const char *text, char *name, size_t size)
 {
 	struct {
@@ -149,6 +149,7 @@ static bool cgroup_name(const char *text, char *name, size_t size)
 	if (len < 0)
 		return false;
 	path[len] = '\0';
+	errno = EXDEV;
 	if (strncmp(path, mount, strlen(mount)))
 		return false;
 	snprintf(name, size, "%s", path[strlen(mount)] ? path + strlen(mount) : "/");
@@ -275,7 +276,7 @@ static bool is_started(const char *pin)
 	return !access(path, F_OK);
 }
 
-/* Those of cgroups that are gone serve nobody. */
+/* Those of cgroups that are gone serve nobody; not those that we may not look at, or cannot. */
 static void sweep(void)
 {
 	char name[PATH_MAX], pin[512];
@@ -284,7 +285,7 @@ static void sweep(void)
 
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, HOST) ||
-		    cgroup_name(entry->d_name, name, sizeof(name)))
+		    cgroup_name(entry->d_name, name, sizeof(name)) || errno != ESTALE)
 			continue;
 		snprintf(pin, sizeof(pin), PIN_DIR "/%s", entry->d_name);
 		unpin(pin);
@@ -416,10 +417,11 @@ static void show(const char *name)
 	__u32 key = 0;
 	int fd;
 
+	if (strcmp(name, HOST) && !cgroup_name(name, title, sizeof(title)))
+		snprintf(title, sizeof(title), "cgroup %s, %s", name,
+			 errno == ESTALE ? "removed" : strerror(errno));
 	snprintf(path, sizeof(path), PIN_DIR "/%s/" STATE, name);
 	fd = bpf_obj_get(path);
-	if (strcmp(name, HOST) && !cgroup_name(name, title, sizeof(title)))
-		snprintf(title, sizeof(title), "cgroup %s, removed", name);
 	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &now))
 		printf("%s: unknown (%s)\n", title, strerror(errno));
 	else if (now.inet || now.inet6)

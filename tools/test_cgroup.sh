@@ -79,4 +79,28 @@ done
 expect_rc 'exit status without a module' 1 on '' $EPROTONOSUPPORT $EINVAL start
 expect_rc 'exit status without privileges' 1 on '' 0 $EPERM start
 
+# --- what was started for other cgroups is taken away with these alone ---
+ESTALE=116
+pins=$(mktemp -d) || exit 1
+trap 'rm -rf "$pins"' EXIT
+# swept ERRNO: what is left of two, while one more is started, if their cgroups cannot be opened
+swept()
+{
+	mkdir -p "$pins/4711" "$pins/4712"
+	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 start 2>/dev/null
+	ls "$pins"
+}
+expect 'cgroups that may not be looked at' '4711
+4712' swept $EPERM
+expect 'cgroups that are gone' '' swept $ESTALE
+# named ERRNO: what status calls one
+named()
+{
+	mkdir -p "$pins/4711"
+	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 status | sed 's/: unknown.*//'
+}
+expect 'status of one that may not be looked at' \
+	'cgroup 4711, Operation not permitted' named $EPERM
+expect 'status of one that is gone' 'cgroup 4711, removed' named $ESTALE
+
 ktap_done

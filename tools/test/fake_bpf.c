@@ -2,19 +2,26 @@
 /*
  * The host that smc_cgroup finds, as a library below it. FAKE_LACKS names what is not there: btf,
  * hook, bpffs, cgroup2. FAKE_SOCKET is the errno number that sockets of IPPROTO_SMC get, FAKE_LOAD
- * the one that loading the programs ends with; nothing is ever loaded.
+ * the one that loading the programs ends with; nothing is ever loaded. FAKE_PINS is the folder of
+ * what was started, FAKE_HANDLE the errno number with which its cgroups cannot be opened.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 int fake_statfs(const char *path, struct statfs *fs) __asm__("statfs") SMC_EXPORTED;
@@ -24,6 +31,13 @@ struct btf *fake_types(void)
 __s32 fake_find(const struct btf *types, const char *name, __u32 kind)
 	__asm__("btf__find_by_name_kind") SMC_EXPORTED;
 int fake_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
+DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
+int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
+int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
+int fake_open_handle(int mount, struct file_handle *handle, int flags)
+	__asm__("open_by_handle_at") SMC_EXPORTED;
+
+#define PINS "/sys/fs/bpf/smc_cgroup"
 
 static bool lacks(const char *what)
 {
@@ -83,4 +97,48 @@ int fake_load(struct bpf_object *obj)
 {
 	(void)obj;
 	return -number("FAKE_LOAD");
+}
+
+/* A name below the folder of what was started, in FAKE_PINS; others are not touched here. */
+static const char *below_pins(const char *path, char *buf, size_t size)
+{
+	const char *pins = getenv("FAKE_PINS");
+
+	if (!pins || strncmp(path, PINS, sizeof(PINS) - 1))
+		return "/nonexistent";
+	snprintf(buf, size, "%s%s", pins, path + sizeof(PINS) - 1);
+	return buf;
+}
+
+DIR *fake_opendir(const char *path)
+{
+	DIR *(*next)(const char *path) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
+	char buf[PATH_MAX];
+
+	return next(below_pins(path, buf, sizeof(buf)));
+}
+
+int fake_rmdir(const char *path)
+{
+	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
+	char buf[PATH_MAX];
+
+	return next(below_pins(path, buf, sizeof(buf)));
+}
+
+int fake_mkdir(const char *path, mode_t mode)
+{
+	(void)path;
+	(void)mode;
+	errno = EROFS;
+	return -1;
+}
+
+int fake_open_handle(int mount, struct file_handle *handle, int flags)
+{
+	(void)mount;
+	(void)handle;
+	(void)flags;
+	errno = number("FAKE_HANDLE");
+	return -1;
 }
