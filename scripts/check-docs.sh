@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..16"
+echo "1..17"
 
 # --- files
 
@@ -159,6 +159,14 @@ done < "$tmp/named"
 sed 's/\*/.*/' "$tmp/named" | grep -vxf - "$tmp/cases" | sed 's/$/: no row/' >> "$tmp/bad"
 [ -s "$tmp/cases" ] || complain "no case found"
 result "socket-api.rst names every API case"
+
+# --- KUnit suites
+
+sed -n 's/^\t\.name = "\(smc_[a-z_]*\)",$/\1/p' "$top"/selftests/kunit/test_*.c | sort > "$tmp/suites"
+# shellcheck disable=SC2016 # backquotes are meant
+sed -n '/^KUnit$/,/^Coverage$/s/^``\(smc_[a-z_]*\)``  .*/\1/p' testing.rst | sort > "$tmp/named"
+differ selftests/kunit "$tmp/suites" testing.rst "$tmp/named"
+result "testing.rst has every KUnit suite"
 
 # --- links
 
