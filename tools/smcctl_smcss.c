@@ -59,18 +59,22 @@ static void print_heading(const struct smcss *s)
 	putchar('\n');
 }
 
+/* What is cut is the address: people and scripts look for the port. */
 static void print_addr(const struct smcss *s, struct json_object *sock, const char *end,
 		       int width)
 {
-	char key[16], text[80];
+	char key[16], addr[64], text[80];
+	const char *port;
+	size_t room;
 
 	snprintf(key, sizeof(key), "%s_addr", end);
-	snprintf(text, sizeof(text), "%s", ctl_text_of(sock, key));
+	snprintf(addr, sizeof(addr), "%s", ctl_text_of(sock, key));
 	snprintf(key, sizeof(key), "%s_port", end);
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), ":%s",
-		 ctl_text_of(sock, key));
-	if (!s->wide && strlen(text) > ADDR_WIDTH)
-		memcpy(text + ADDR_WIDTH - 2, "..", sizeof(".."));
+	port = ctl_text_of(sock, key);
+	room = ADDR_WIDTH - strlen(":") - strlen(port);
+	if (!s->wide && strlen(addr) > room)
+		memcpy(addr + room - strlen(".."), "..", sizeof(".."));
+	snprintf(text, sizeof(text), "%s:%s", addr, port);
 	printf(" %-*s", width, text);
 }
 
@@ -91,7 +95,8 @@ static void print_debug(struct json_object *sock)
 	struct json_object *conn = member(sock, "connection");
 	unsigned long long shut = number(sock, "shutdown");
 
-	printf("  %c-%c", shut & 1 ? '-' : '<', shut & 2 ? '-' : '>');
+	/* the ways that are shut */
+	printf("  %c-%c", shut & 1 ? 'R' : '<', shut & 2 ? 'W' : '>');
 	if (!conn)
 		return;
 	printf(" %08llx %08llx %08llx %08llx", number(conn, "token"), number(conn, "sndbuf_size"),
@@ -128,9 +133,21 @@ static void print_mode(struct json_object *sock)
 		printf(" %-4s", ctl_text_of(sock, "mode"));
 		return;
 	}
-	printf(" TCP  %s", ctl_text_of(fallback, "reason"));
+	printf(" TCP %s", ctl_text_of(fallback, "reason"));
 	if (number(fallback, "peer_reason"))
 		printf("/%s", ctl_text_of(fallback, "peer_reason"));
+}
+
+/* A closed one has none any more, and of TCP nothing else is known. */
+static void print_connection(const struct smcss *s, struct json_object *sock)
+{
+	if (!strcmp(ctl_text_of(sock, "state"), "CLOSED"))
+		return;
+	print_mode(sock);
+	if (s->debug && !member(sock, "fallback"))
+		print_debug(sock);
+	if (s->smcr)
+		print_link(sock);
 }
 
 static void print_sock(const struct smcss *s, struct json_object *sock)
@@ -147,11 +164,7 @@ static void print_sock(const struct smcss *s, struct json_object *sock)
 	if (strcmp(state, "INIT") && !listens) {
 		print_addr(s, sock, "peer", ADDR_WIDTH);
 		printf(" %04llx", number(sock, "ifindex"));
-		print_mode(sock);
-		if (s->debug)
-			print_debug(sock);
-		if (s->smcr)
-			print_link(sock);
+		print_connection(s, sock);
 	}
 	putchar('\n');
 }

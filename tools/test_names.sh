@@ -57,8 +57,12 @@ expect 'smcss, long options: -d' same golden smcss-d.txt normal smcss --debug
 expect 'smcss, long options: -D' same golden smcss-D.txt normal smcss --smcd
 expect 'smcss: peers' '10.0.0.2:40001 fd00::2:50000 ::ffff:10.0.0.3:50001 10.0.0.2:82 ' \
 	column 5 normal smcss -W
-expect 'smcss: modes' 'SMCR TCP TCP unknown ' column 7 normal smcss
-expect 'smcss: reasons' ' 0x05000000/0x03030000 0x03010000  ' column 8 normal smcss
+expect 'smcss: modes' 'SMCR TCP  unknown ' column 7 normal smcss
+expect 'smcss: reasons' ' 0x05000000/0x03030000   ' column 8 normal smcss
+expect 'smcss: long addresses are cut before the port' '2001:db8:1111:222..:443 ' \
+	column 4 long smcss
+expect 'smcss: as long as fits is not' '2001:db8:1111::9:50000 ' column 5 long smcss
+expect 'smcss -W: nothing is cut' '2001:db8:1111:2222::3333:443 ' column 4 long smcss -W
 expect 'smcss -l: states' 'LISTEN ' column 1 normal smcss -l
 expect 'smcss -R: states' 'ACTIVE ' column 1 normal smcss -R
 expect 'smcss -D: none' '' column 1 normal smcss -D

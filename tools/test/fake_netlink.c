@@ -18,6 +18,7 @@
  *   tiny       sock_diag messages shorter than their fixed part
  *   lossy      listeners have lost the first events
  *   deaf       no multicast groups
+ *   long       a socket whose addresses are long
  *
  * What can be changed is in fake_change.c, sockets in fake_socks.c, events in fake_events.c, all
  * that is not SMC in fake_inet.c.

@@ -127,6 +127,10 @@ void fake_socks(const struct nlmsghdr *req)
 		nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
 		fake_finish(nlh);
+	} else if (fake_is("long")) {
+		nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "2001:db8:1111:2222::3333", 443,
+				 "2001:db8:1111::9", 50000);
+		fake_finish(nlh);
 	} else if (!fake_is("empty")) {
 		put_smcr_sock(diag->diag_ext);
 		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
