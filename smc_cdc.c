@@ -208,9 +208,9 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 
 	if (conn->tx.orderly)
 		msg.more |= SMC_CDC_M_ORDERLY;
-	if (conn->tx.orderly_before)
-		msg.more |= SMC_CDC_M_BEFORE;
-
+	/* links that may have been lost before the peer heard that we went there */
+	memcpy(msg.past, conn->tx.past, sizeof(msg.past));
+	msg.past_orderly = conn->tx.past_orderly;
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }

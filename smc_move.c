@@ -77,15 +77,24 @@ static void change_link(struct smc_conn *conn, struct smc_link *link)
 	smc_link_put(old);
 }
 
+/* What the next validation tells of moves. */
+static void note_move(struct smc_conn_tx *tx, u8 left)
+{
+	memmove(tx->past + 1, tx->past, sizeof(tx->past) - 1);
+	tx->past[0] = tx->left;
+	tx->past_orderly = (tx->past_orderly << 1 | tx->orderly) & (BIT(SMC_CDC_PAST) - 1);
+	tx->left = left;
+	tx->moves++;
+	tx->orderly = false;
+}
+
 static void use_link(struct smc_conn *conn, struct smc_link *link)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
-	conn->tx.left = conn->lgr->peer.marker ? conn->link->num : 0;
+	if (conn->lgr->peer.marker)
+		note_move(&conn->tx, conn->link->num);
 	change_link(conn, link);
-	conn->tx.moves++;
 	conn->tx.resuming = true;
-	conn->tx.orderly_before = conn->tx.orderly;
-	conn->tx.orderly = false;
 	conn->tx.leave = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
 	/* it is told again over the other link */
@@ -99,8 +108,8 @@ static void repeat(struct smc_conn *conn)
 	struct smc_conn_tx *tx = &conn->tx;
 	u64 sent = tx->ring.sent;
 
-	/* who never said anything has nothing to be validated */
-	tx->validate = tx->seq || tx->seq_done || tx->ring.sent_max;
+	/* who never said anything has nothing to be validated, but one of our kind counts moves */
+	tx->validate = conn->lgr->peer.marker || tx->seq || tx->seq_done || tx->ring.sent_max;
 	/* else all is written, or nobody wants it, and the peer's memory may be another's */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
@@ -302,17 +311,21 @@ bool smc_move_balance(struct smc_lgr *lgr)
 	return b.begun;
 }
 
-/* Slot of the link a peer of our kind says it has left, if that is of importance still. */
-static u8 left_slot(const struct smc_conn *conn, struct smc_cdc_msg *msg)
+/* Slots of the links a peer of our kind says it has left, of those that are of importance still. */
+static void left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 *slots)
 {
-	int slot;
+	int ago, slot;
+	u8 num;
 
 	if (!conn->lgr->peer.marker) {
 		msg->left = 0;
 		msg->more = 0;
 	}
-	slot = msg->left ? smc_core_open_slot(conn->lgr, msg->left) : -ENOENT;
-	return slot < 0 ? SMC_FAILOVER_NOWHERE : slot;
+	for (ago = 0; ago < SMC_FAILOVER_PAST; ago++) {
+		num = ago ? msg->past[ago - 1] : msg->left;
+		slot = msg->left && num ? smc_core_open_slot(conn->lgr, num) : -ENOENT;
+		slots[ago] = slot < 0 ? SMC_FAILOVER_NOWHERE : slot;
+	}
 }
 
 /*
@@ -347,8 +360,8 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 			  u32 len)
 {
 	struct smc_cdc_msg msg;
+	u8 past[SMC_FAILOVER_PAST];
 	u32 doubt;
-	u8 left;
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
@@ -359,8 +372,8 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	/* what is no message is found to be none in its turn, which is now */
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_FAILOVER_TAKE;
-	left = left_slot(conn, &msg);
-	rc = smc_failover_input(&conn->rx.path, link->slot, left, buf, &msg, &doubt);
+	left_slots(conn, &msg, past);
+	rc = smc_failover_input(&conn->rx.path, link->slot, past, buf, &msg, &doubt);
 	fail_links(conn, doubt);
 	if (rc == SMC_FAILOVER_FIRST)
 		return smc_cdc_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;

@@ -19,9 +19,12 @@
 #define OFF_LEFT	26	/* these are not of the RFC */
 #define OFF_MOVE	27
 #define OFF_MORE	28
+#define OFF_PAST_ORD	29
 #define OFF_HEARD	30
+#define OFF_PAST	32	/* SMC_CDC_PAST of them */
 
-#define MORE_OF_F	(SMC_CDC_M_ORDERLY | SMC_CDC_M_BEFORE)
+#define MORE_OF_F	SMC_CDC_M_ORDERLY
+#define PAST_BITS	((1U << SMC_CDC_PAST) - 1)
 
 static bool is_cdc(const u8 *buf, size_t len)
 {
@@ -58,6 +61,8 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 		out->left = buf[OFF_LEFT];
 		out->move = buf[OFF_MOVE];
 		out->more = buf[OFF_MORE] & MORE_OF_F;
+		out->past_orderly = buf[OFF_PAST_ORD] & PAST_BITS;
+		memcpy(out->past, buf + OFF_PAST, sizeof(out->past));
 		return 0;
 	}
 	out->prod.wrap = smc_get_be16(buf + OFF_PROD_WRAP);
@@ -77,6 +82,16 @@ bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
 	return is_cdc(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 }
 
+/* Nothing of what only a failover validation tells. */
+static bool tells_no_moves(const struct smc_cdc_msg *in)
+{
+	u8 i, any = in->left | in->move | in->past_orderly;
+
+	for (i = 0; i < SMC_CDC_PAST; i++)
+		any |= in->past[i];
+	return !any;
+}
+
 static bool failover_is_bare(const struct smc_cdc_msg *in)
 {
 	return in->flags == SMC_CDC_F_FAILOVER && !in->state &&
@@ -90,7 +105,9 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 		return -EINVAL;
 	if ((in->flags & SMC_CDC_F_FAILOVER) && !failover_is_bare(in))
 		return -EINVAL;
-	if ((in->left || in->move) && !(in->flags & SMC_CDC_F_FAILOVER))
+	if (!(in->flags & SMC_CDC_F_FAILOVER) && !tells_no_moves(in))
+		return -EINVAL;
+	if (in->past_orderly & ~PAST_BITS)
 		return -EINVAL;
 	if (in->more & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_OF_F : SMC_CDC_M_ALL & ~MORE_OF_F))
 		return -EINVAL;
@@ -113,6 +130,8 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 	buf[OFF_LEFT] = in->left;
 	buf[OFF_MOVE] = in->move;
 	buf[OFF_MORE] = in->more;
+	buf[OFF_PAST_ORD] = in->past_orderly;
 	smc_put_be16(buf + OFF_HEARD, in->heard);
+	memcpy(buf + OFF_PAST, in->past, sizeof(in->past));
 	return SMC_CDC_LEN;
 }

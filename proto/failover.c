@@ -141,27 +141,49 @@ static enum smc_failover_verdict take(struct smc_failover_rx *rx, const struct s
 							     SMC_FAILOVER_TAKE;
 }
 
-/*
- * The peer has left the link whose messages are handled, and not because that failed. It
- * says so, now or one move later; or it is back on it, which it could not be otherwise.
- */
-static bool left_in_order(const struct smc_failover_rx *rx, u8 slot, u8 left,
-			  const struct smc_cdc_msg *msg)
+/* Did the peer leave a link in order? @ago: moves that it has made since. */
+static bool was_orderly(const struct smc_cdc_msg *msg, u8 ago)
 {
-	if (!msg->left || rx->nlate || rx->slot == SMC_FAILOVER_NOWHERE || left == slot)
+	return ago ? msg->past_orderly & 1U << (ago - 1) : msg->more & SMC_CDC_M_ORDERLY;
+}
+
+/* The peer says that it has left the link whose messages are handled, and that it was well. */
+static bool left_in_order(const struct smc_failover_rx *rx, const struct smc_cdc_msg *msg)
+{
+	u8 ago = msg->move - 1 - rx->move;
+
+	if (!msg->left || rx->nlate || rx->slot == SMC_FAILOVER_NOWHERE)
 		return false;
-	if (rx->slot == left)
-		return msg->more & SMC_CDC_M_ORDERLY;
-	if (rx->slot == slot)
-		return left != SMC_FAILOVER_NOWHERE;
-	return msg->more & SMC_CDC_M_BEFORE && msg->move == (u8)(rx->move + 2);
+	return ago < SMC_FAILOVER_PAST && was_orderly(msg, ago);
+}
+
+/* Where the peer has been since we saw it last. False: there is no room, or it does not say. */
+static bool put_past(struct smc_failover_rx *rx, u8 slot, const u8 *past,
+		     const struct smc_cdc_msg *msg)
+{
+	u8 ago, move;
+
+	if ((s8)(msg->move - rx->move) > SMC_FAILOVER_PAST + 1)
+		return false;
+	for (ago = SMC_FAILOVER_PAST; ago--; ) {
+		move = msg->move - 1 - ago;
+		/* of one that is fenced, or was left in order, nothing is to come */
+		if (past[ago] == SMC_FAILOVER_NOWHERE || past[ago] == slot || was_orderly(msg, ago))
+			continue;
+		if (ago && (s8)(move - rx->move) <= 0)
+			continue;
+		if (!put_in_order(rx, past[ago], move))
+			return false;
+	}
+	return put_in_order(rx, slot, msg->move);
 }
 
 /**
  * smc_failover_input() - a message came
  * @rx: where the peer writes
  * @slot: slot of the link it came over, which is not fenced yet
- * @left: slot of the link that @msg says was left, SMC_FAILOVER_NOWHERE if that is fenced
+ * @past: slots of the SMC_FAILOVER_PAST links that @msg says were left, the last one first;
+ *	SMC_FAILOVER_NOWHERE for those that are fenced, or that it does not name
  * @buf: the message
  * @msg: the same, parsed; its left and more are 0 if the peer is not of our kind
  * @doubt: set to the slots, a bit each, of links that the peer has left and that are to
@@ -169,21 +191,15 @@ static bool left_in_order(const struct smc_failover_rx *rx, u8 slot, u8 left,
  *
  * Return: enum smc_failover_verdict, or -ENOSPC: too many moves at once.
  */
-int smc_failover_input(struct smc_failover_rx *rx, u8 slot, u8 left, const u8 *buf,
+int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
 		       const struct smc_cdc_msg *msg, u32 *doubt)
 {
 	struct smc_failover_late *late;
 
 	*doubt = 0;
-	if (left_in_order(rx, slot, left, msg))
+	if (left_in_order(rx, msg))
 		rx->slot = SMC_FAILOVER_NOWHERE;
-	/* nothing of it is to come */
-	if (msg->more & SMC_CDC_M_ORDERLY)
-		left = SMC_FAILOVER_NOWHERE;
-	if (msg->left && left != SMC_FAILOVER_NOWHERE && left != slot &&
-	    !put_in_order(rx, left, msg->move - 1))
-		return -ENOSPC;
-	if (msg->left && !put_in_order(rx, slot, msg->move))
+	if (msg->left && !put_past(rx, slot, past, msg))
 		return -ENOSPC;
 	if (rx->slot == SMC_FAILOVER_NOWHERE)
 		next_link(rx, slot);

@@ -86,7 +86,8 @@ enum smc_leave {
  * @moves: how often the link changed
  * @resuming: nothing was written since then
  * @orderly: the last change was no failure: nothing was under way
- * @orderly_before: the one before it
+ * @past: numbers of the links before @left, the last one first, for a peer of our kind
+ * @past_orderly: a bit for each of them: @orderly of the move that left it
  * @leave: see there
  * @leave_to: slot of the link to go to
  * @leave_by: jiffies: if the peer has not answered by then, we stay
@@ -122,7 +123,8 @@ struct smc_conn_tx {
 	u8 moves;
 	bool resuming;
 	bool orderly;
-	bool orderly_before;
+	u8 past[SMC_CDC_PAST];
+	u8 past_orderly;
 	enum smc_leave leave;
 	u8 leave_to;
 	unsigned long leave_by;

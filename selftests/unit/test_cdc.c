@@ -104,10 +104,16 @@ static struct smc_cdc_msg random_msg(u32 my_size, u32 peer_size)
 		.seq = (u16)unit_rand(),
 		.token = (u32)unit_rand(),
 	};
+	int i;
 
 	if (!unit_below(8)) {
 		m.flags = SMC_CDC_F_FAILOVER;
-		m.more = unit_below(4);
+		m.more = unit_below(2) * SMC_CDC_M_ORDERLY;
+		m.left = (u8)unit_rand();
+		m.move = (u8)unit_rand();
+		m.past_orderly = (u8)unit_below(1U << SMC_CDC_PAST);
+		for (i = 0; i < SMC_CDC_PAST; i++)
+			m.past[i] = (u8)unit_rand();
 		return m;
 	}
 	m.more = (u8)unit_below(4) * SMC_CDC_M_ASK;
@@ -297,7 +303,13 @@ static void builder_refuses(void)
 	WITH_F(m.more = SMC_CDC_M_ASK);
 	WITH_F(m.more = SMC_CDC_M_HEARD);
 	WITH_F(m.heard = 1);
+	WITH_F(m.past_orderly = 1U << SMC_CDC_PAST);
 #undef WITH_F
+	/* what else only a validation tells */
+	m = (struct smc_cdc_msg){ .past_orderly = 1 };
+	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
+	m = (struct smc_cdc_msg){ .past[SMC_CDC_PAST - 1] = 1 };
+	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 	for (bit = 1; bit < 0x100; bit <<= 1) {
 		m = (struct smc_cdc_msg){ .more = (u8)bit };
 		CHECK_EQ(smc_cdc_msg_build(&m, buf, 44),

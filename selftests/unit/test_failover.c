@@ -8,7 +8,14 @@
 
 static struct smc_failover_rx rx;
 static u32 doubt;
-static u8 more;		/* of the validations to come */
+/* Of the validations to come; links by number, as @left. */
+static u8 more, told[SMC_CDC_PAST], told_orderly;
+
+/* The slot of link @num, if that can be found. */
+static u8 slot_of(u8 num)
+{
+	return num && num != GONE ? num - 1 : NOWHERE;
+}
 
 /* A message of @seq over @slot; @f: a validation, from @left (0: it does not say). */
 static int input(u8 slot, u16 seq, bool f, u8 left, u8 move)
@@ -16,13 +23,27 @@ static int input(u8 slot, u16 seq, bool f, u8 left, u8 move)
 	struct smc_cdc_msg msg = {
 		.seq = seq, .token = 1, .flags = f ? SMC_CDC_F_FAILOVER : 0,
 		.left = left, .move = move, .more = f ? more : 0,
+		.past_orderly = f ? told_orderly : 0,
 		.prod.off = f ? 0 : seq,
 	};
-	u8 buf[SMC_CDC_LEN];
+	u8 past[SMC_FAILOVER_PAST] = { slot_of(left) };
+	u8 buf[SMC_CDC_LEN], i;
 
+	for (i = 0; i < SMC_CDC_PAST; i++) {
+		msg.past[i] = f ? told[i] : 0;
+		past[i + 1] = slot_of(msg.past[i]);
+	}
 	CHECK_EQ(smc_cdc_msg_build(&msg, buf, sizeof(buf)), SMC_CDC_LEN);
-	return smc_failover_input(&rx, slot, left && left != GONE ? left - 1 : NOWHERE, buf, &msg,
-				  &doubt);
+	return smc_failover_input(&rx, slot, past, buf, &msg, &doubt);
+}
+
+static void tell(u8 last, u8 before, u8 before_that, u8 orderly)
+{
+	memset(told, 0, sizeof(told));
+	told[0] = last;
+	told[1] = before;
+	told[2] = before_that;
+	told_orderly = orderly;
 }
 
 /* The next message is of @seq, came over @slot and is a validation if @f. */
@@ -243,10 +264,12 @@ static void out_of_order(void)
 		struct smc_cdc_msg msg = {
 			.seq = 2, .token = 1, .flags = SMC_CDC_F_FAILOVER, .left = 1, .move = 1,
 		};
+		u8 past[SMC_FAILOVER_PAST];
 		u8 buf[SMC_CDC_LEN];
 
+		memset(past, NOWHERE, sizeof(past));
 		smc_cdc_msg_build(&msg, buf, sizeof(buf));
-		CHECK_EQ(smc_failover_input(&rx, 1, NOWHERE, buf, &msg, &doubt),
+		CHECK_EQ(smc_failover_input(&rx, 1, past, buf, &msg, &doubt),
 			 SMC_FAILOVER_TAKE);
 	}
 	CHECK_EQ(rx.slot, 1);
@@ -269,7 +292,8 @@ static void orderly(void)
 	CHECK_EQ(doubt, 0);
 	CHECK_EQ(rx.slot, 0);
 	/* then it fails */
-	more = SMC_CDC_M_BEFORE;
+	more = 0;
+	tell(2, 1, 0, 3);
 	CHECK_EQ(input(1, 8, true, 1, 3), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 1);
 	smc_failover_fenced(&rx, 0);
@@ -279,6 +303,7 @@ static void orderly(void)
 	CHECK_EQ(rx.move, 3);
 
 	/* the one it was gone to fails before anything came over it: only that one is to go */
+	tell(1, 0, 0, 1);
 	smc_failover_init(&rx, 0);
 	CHECK_EQ(input(2, 7, true, 2, 2), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 2);
@@ -304,48 +329,106 @@ static void orderly(void)
 	expect_none();
 	CHECK_EQ(rx.slot, 0);
 	CHECK_EQ(input(0, 9, false, 0, 0), SMC_FAILOVER_TAKE);
-	more = 0;
+	tell(0, 0, 0, 0);
+}
+
+/* Links are lost before anything came over them: what was written there is waited for, too. */
+static void lost_in_a_row(void)
+{
+	/* two of them */
+	smc_failover_init(&rx, 0);
+	tell(2, 1, 0, 0);
+	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 7);
+	CHECK_EQ(input(3, 6, false, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_fenced(&rx, 0);
+	expect_none();
+	smc_failover_fenced(&rx, 2);
+	expect_none();
+	smc_failover_fenced(&rx, 1);
+	expect_next(3, 5, true);
+	expect_next(3, 6, false);
+	expect_none();
+	/* the link before is fenced already */
+	smc_failover_init(&rx, 0);
+	smc_failover_fenced(&rx, 0);
+	tell(2, GONE, 0, 0);
+	CHECK_EQ(input(3, 5, true, GONE, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 2);
+	smc_failover_fenced(&rx, 1);
+	expect_next(3, 5, true);
+	/* the first one was left in order: it stays, the one after it goes */
+	smc_failover_init(&rx, 0);
+	tell(2, 1, 0, 2);
+	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 6);
+	smc_failover_fenced(&rx, 2);
+	expect_none();
+	smc_failover_fenced(&rx, 1);
+	expect_next(3, 5, true);
+	expect_none();
+	/* what is older than what was seen is of no importance any more */
+	CHECK_EQ(rx.move, 3);
+	tell(3, 2, 1, 0);
+	CHECK_EQ(input(1, 7, true, 4, 4), SMC_FAILOVER_KEPT);
+	CHECK_EQ(doubt, 8);
+	/* more moves than a validation tells of */
+	smc_failover_init(&rx, 0);
+	CHECK_EQ(input(3, 5, true, 3, SMC_FAILOVER_PAST + 2), -ENOSPC);
+	tell(0, 0, 0, 0);
 }
 
 /*
  * A peer that leaves links when it may, and links that fail, which is looked at in any
  * order that keeps what came over one link in order.
  */
-#define PLAY_LINKS 4
+#define PLAY_LINKS 6
+#define PLAY_STEPS 80
 static struct {
 	struct {
 		u16 seq;
-		u8 left, move, more;
+		u8 left, move, more, past[SMC_CDC_PAST], past_orderly;
 		bool f;
 	} queue[PLAY_LINKS][512];
 	u32 head[PLAY_LINKS], tail[PLAY_LINKS];
-	bool dead[PLAY_LINKS];
-	u8 at, move, more;
+	bool dead[PLAY_LINKS], fenced[PLAY_LINKS];
+	u8 at, move, more, left, past[SMC_CDC_PAST], past_orderly;
 	u16 seq, done, seen;
-	u32 first;	/* where the validation of the last move is in its queue */
-	bool wild;	/* the link may fail before that has come, too */
-	bool over;
+	struct {
+		u8 slot;
+		bool failed;	/* and not: left in order */
+	} was[PLAY_STEPS + 1];	/* by moves */
+	u8 move_of[PLAY_STEPS + 1];	/* by numbers of messages */
 } play;
 
-static void play_send(u8 left)
+static void play_send(bool f)
 {
 	u32 *tail = &play.tail[play.at];
 
 	REQUIRE(*tail < ARRAY_SIZE(play.queue[0]));
-	play.queue[play.at][*tail].f = left;
-	play.queue[play.at][*tail].left = left;
-	play.queue[play.at][*tail].move = left ? play.move : 0;
-	play.queue[play.at][*tail].more = left ? play.more : 0;
-	play.queue[play.at][*tail].seq = left ? play.done : ++play.seq;
+	play.queue[play.at][*tail].f = f;
+	play.queue[play.at][*tail].left = f ? play.left : 0;
+	play.queue[play.at][*tail].move = f ? play.move : 0;
+	play.queue[play.at][*tail].more = f ? play.more : 0;
+	play.queue[play.at][*tail].past_orderly = play.past_orderly;
+	memcpy(play.queue[play.at][*tail].past, play.past, sizeof(play.past));
+	play.queue[play.at][*tail].seq = f ? play.done : ++play.seq;
+	if (!f)
+		play.move_of[play.seq] = play.move;
 	++*tail;
 }
 
 static void play_handled(u16 seq, bool f)
 {
+	u8 m;
+
 	/* nothing is lost, nothing is heard before what came earlier */
-	CHECK(play.wild || (f ? seq <= play.seen : seq >= play.seen));
+	CHECK(f ? seq <= play.seen : seq >= play.seen);
 	if (!f && seq > play.seen)
 		play.seen = seq;
+	/* no WRITE over a link that had failed can come any more */
+	for (m = 0; !f && m < play.move_of[seq]; m++)
+		CHECK(!play.was[m].failed || play.fenced[play.was[m].slot]);
 }
 
 static void play_next(void)
@@ -358,29 +441,38 @@ static void play_next(void)
 
 static void play_fence(u8 slot);
 
+/* What a number is found as. */
+static u8 play_num(u8 num)
+{
+	return num && play.fenced[num - 1] ? GONE : num;
+}
+
 static void play_look(u8 slot)
 {
 	u32 at = play.head[slot];
 	u32 bad;
+	int rc;
 	u8 s;
 
 	if (at == play.tail[slot])
 		return;
 	play.head[slot]++;
 	more = play.queue[slot][at].more;
-	if (input(slot, play.queue[slot][at].seq, play.queue[slot][at].f,
-		  play.queue[slot][at].left, play.queue[slot][at].move) == SMC_FAILOVER_TAKE)
+	told_orderly = play.queue[slot][at].past_orderly;
+	for (s = 0; s < SMC_CDC_PAST; s++)
+		told[s] = play_num(play.queue[slot][at].past[s]);
+	rc = input(slot, play.queue[slot][at].seq, play.queue[slot][at].f,
+		   play_num(play.queue[slot][at].left), play.queue[slot][at].move);
+	CHECK(rc >= 0);
+	if (rc == SMC_FAILOVER_TAKE)
 		play_handled(play.queue[slot][at].seq, play.queue[slot][at].f);
 	more = 0;
+	tell(0, 0, 0, 0);
 	for (bad = doubt, s = 0; s < PLAY_LINKS; s++) {
 		if (!(bad & 1U << s))
 			continue;
-		/*
-		 * Only what has failed is to go. But where two validations in a row were lost,
-		 * nobody says how the link before these was left.
-		 */
-		CHECK(play.dead[s] || play.wild);
-		play.over |= !play.dead[s];
+		/* only what has failed is to go */
+		CHECK(play.dead[s]);
 		play_fence(s);
 	}
 }
@@ -388,21 +480,30 @@ static void play_look(u8 slot)
 /* All that came is looked at before. */
 static void play_fence(u8 slot)
 {
+	if (play.fenced[slot])
+		return;
 	while (play.head[slot] != play.tail[slot])
 		play_look(slot);
+	/* by what came over it */
+	if (play.fenced[slot])
+		return;
+	play.fenced[slot] = true;
 	smc_failover_fenced(&rx, slot);
 	play_next();
 }
 
 static void play_go(u8 to, u8 how)
 {
-	u8 left = play.at + 1;
-
-	play.more = how | (play.more & SMC_CDC_M_ORDERLY ? SMC_CDC_M_BEFORE : 0);
+	memmove(play.past + 1, play.past, sizeof(play.past) - 1);
+	play.past[0] = play.left;
+	play.past_orderly = (u8)((play.past_orderly << 1 | play.more) & ((1U << SMC_CDC_PAST) - 1));
+	play.left = play.at + 1;
+	play.more = how;
+	play.was[play.move].slot = play.at;
+	play.was[play.move].failed = !how;
 	play.at = to;
 	play.move++;
-	play.first = play.tail[to];
-	play_send(left);
+	play_send(true);
 }
 
 static void play_step(void)
@@ -422,9 +523,6 @@ static void play_step(void)
 	case 1:	/* the link fails; some of the last messages got through, and we know of fewer */
 		if (to == play.at || play.dead[to] || alive < 2 || unit_below(4))
 			break;
-		if (!play.wild && play.move && !(play.more & SMC_CDC_M_ORDERLY) &&
-		    play.head[play.at] <= play.first)
-			break;
 		play.dead[play.at] = true;
 		play.tail[play.at] -= unit_below(play.tail[play.at] - play.head[play.at] + 1);
 		if (play.done < play.seen)
@@ -433,7 +531,11 @@ static void play_step(void)
 		break;
 	case 2:
 	case 3:
-		play_send(0);
+		play_send(false);
+		break;
+	case 4:	/* the receiver finds out by itself */
+		if (play.dead[to])
+			play_fence(to);
 		break;
 	default:
 		play_look(to);
@@ -449,15 +551,10 @@ static void any_course(void)
 	for (round = 0; round < 20000; round++) {
 		memset(&play, 0, sizeof(play));
 		smc_failover_init(&rx, 0);
-		play.wild = unit_below(2);
-		for (i = 0; i < 60 && !play.over; i++)
+		for (i = 0; i < PLAY_STEPS; i++)
 			play_step();
-		if (play.over)
-			continue;
 		for (i = 0; i < 400; i++)
 			play_look((u8)unit_below(PLAY_LINKS));
-		if (play.over)
-			continue;
 		for (s = 0; s < PLAY_LINKS; s++)
 			if (play.dead[s])
 				play_fence(s);
@@ -553,6 +650,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(two_moves),
 	UNIT_CASE(out_of_order),
 	UNIT_CASE(orderly),
+	UNIT_CASE(lost_in_a_row),
 	UNIT_CASE(any_course),
 	UNIT_CASE(too_many),
 	UNIT_CASE(lies),

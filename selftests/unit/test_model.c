@@ -485,7 +485,7 @@ static void receive(struct model *m, unsigned int me, const u8 *buf, unsigned in
 {
 	struct end *e = &m->end[me];
 	struct smc_cdc_msg msg;
-	u8 left = SMC_FAILOVER_NOWHERE;
+	u8 past[SMC_FAILOVER_PAST];
 	u32 doubt;
 	int rc;
 
@@ -495,9 +495,10 @@ static void receive(struct model *m, unsigned int me, const u8 *buf, unsigned in
 		receive_in_tree(m, me, &msg, gen);
 		return;
 	}
+	memset(past, SMC_FAILOVER_NOWHERE, sizeof(past));
 	if (msg.left && gen > e->gen)
-		left = msg.left - 1;
-	rc = smc_failover_input(&e->path, (u8)slot(gen), left, buf, &msg, &doubt);
+		past[0] = msg.left - 1;
+	rc = smc_failover_input(&e->path, (u8)slot(gen), past, buf, &msg, &doubt);
 	LAW(m, rc >= 0);
 	LAW(m, !doubt || gen > e->gen);
 	e->doubt |= doubt != 0;

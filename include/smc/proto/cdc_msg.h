@@ -26,13 +26,18 @@
 
 /*
  * struct smc_cdc_msg.more: not of the RFC, between two of our kind, in a byte that the RFC
- * reserves. The first two in a failover validation only, the others in any other message.
+ * reserves. The first one in a failover validation only, the others in any other message.
  */
 #define SMC_CDC_M_ORDERLY	0x01	/* all that was said over the link before was heard */
-#define SMC_CDC_M_BEFORE	0x02	/* so it was when the one that was left was gone to */
 #define SMC_CDC_M_ASK		0x04	/* how far have you come? */
 #define SMC_CDC_M_HEARD		0x08	/* so far: @heard */
-#define SMC_CDC_M_ALL		0x0f
+#define SMC_CDC_M_ALL		0x0d
+
+/*
+ * Moves before the last one that a failover validation tells of. A link can be lost before
+ * anything has come over it, and the next one as well: a group has nine links at most.
+ */
+#define SMC_CDC_PAST		7
 
 /**
  * struct smc_cdc_cursor - position in a ring as it stands in the message
@@ -59,11 +64,14 @@ struct smc_cdc_cursor {
  *	failover validation only, and not of the RFC: it stands in bytes that the
  *	RFC reserves, between two of our kind
  * @move: with @left: how often the sender has moved, modulo 256
+ * @past: with @left: numbers of the links that it had left before that one, the last one
+ *	first; 0: there was none
+ * @past_orderly: a bit for each of @past, the lowest for the first: as %SMC_CDC_M_ORDERLY
  * @more: SMC_CDC_M_*
  * @heard: with SMC_CDC_M_HEARD: number of the last message that the sender has handled
  *
- * A failover validation (F) has only @seq, @token, @left, @move and @more: cursors, other
- * flags and @state are zero after parsing and must be zero for building.
+ * A failover validation (F) has only @seq, @token, @left, @move, @past, @past_orderly and @more:
+ * cursors, other flags and @state are zero after parsing and must be zero for building.
  */
 struct smc_cdc_msg {
 	u16 seq;
@@ -74,6 +82,8 @@ struct smc_cdc_msg {
 	u8 state;
 	u8 left;
 	u8 move;
+	u8 past[SMC_CDC_PAST];
+	u8 past_orderly;
 	u8 more;
 	u16 heard;
 };

@@ -15,8 +15,9 @@
  *
  * A message says all that the ones before it said, so of each link only the latest is
  * kept. Links are independent of each other: what came over one may be looked at later
- * than what followed over the next one. So a validation of our kind says which link was
- * left, and how often the connection has moved. Without that, the peer is taken to come
+ * than what followed over the next one, and over a link that was soon lost nothing may come
+ * at all. So a validation of our kind says which link was left, how often the connection has
+ * moved, and the same of the moves before. Without that, the peer is taken to come
  * from where it was seen last, which is right where there are no more than two links, as
  * with peers of other kinds.
  *
@@ -41,6 +42,9 @@
 
 /* No link: the one before is fenced, any other may be the next. */
 #define SMC_FAILOVER_NOWHERE	0xff
+
+/* Moves that a validation tells of: the last one, and those before it. */
+#define SMC_FAILOVER_PAST	(1 + SMC_CDC_PAST)
 
 /* Messages that may go before the arrival of one is noticed: a part of half their numbers. */
 #define SMC_FAILOVER_SEQ_OLD	0x2000
@@ -120,7 +124,7 @@ struct smc_failover_msg {
 
 void smc_failover_init(struct smc_failover_rx *rx, u8 slot);
 void smc_failover_init_any(struct smc_failover_rx *rx);
-int smc_failover_input(struct smc_failover_rx *rx, u8 slot, u8 left, const u8 *buf,
+int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
 		       const struct smc_cdc_msg *msg, u32 *doubt);
 void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot);
 bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out);
