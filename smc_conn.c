@@ -439,6 +439,7 @@ static void link_lost(void *arg, struct smc_link *link)
 	    smc_link_fenced(conn->link))
 		bits |= move(conn) | SMC_CONN_WRITABLE;
 	bits |= catch_up(conn);
+	smc_move_caught_up_locked(conn);
 	smc_conn_note_take(conn, bits, &note);
 	/* an end may have waited for the link */
 	smc_conn_kick(conn, 0);

@@ -380,21 +380,34 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	return rc;
 }
 
+/* Has the peer said that it is through? */
+static bool is_through(const struct smc_conn *conn)
+{
+	/* one of another kind that has ended its direction need not say anything any more */
+	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
+
+	return conn->rx.peer_state & over;
+}
+
 /* May what is lost have been the last that the peer had to say? */
 static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link)
 {
 	const struct smc_conn_rx *rx = &conn->rx;
-	/* one of another kind that has ended its direction need not say anything any more */
-	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
 
 	/* it may have gone on already */
-	if (rx->peer_state & over || rx->path.nlate)
+	if (is_through(conn) || rx->path.nlate)
 		return false;
 	/* nor one that has heard of our end: it moves without a word, and may write later */
 	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
 		return false;
 	/* who has said nothing so far may be on any link */
 	return rx->path.slot == link->slot;
+}
+
+static void await_word(struct smc_conn *conn)
+{
+	conn->rx.speak_by = (jiffies + SPEAK_TIME) ?: 1;
+	smc_conn_kick_by(conn, SPEAK_TIME);
 }
 
 /**
@@ -409,11 +422,32 @@ static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link
 void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
 {
 	lockdep_assert_held(&conn->lock);
-	if (link->late && may_be_mute(conn, link)) {
-		conn->rx.speak_by = (jiffies + SPEAK_TIME) ?: 1;
-		smc_conn_kick_by(conn, SPEAK_TIME);
-	}
+	if (link->late && may_be_mute(conn, link))
+		await_word(conn);
+	else if (link->late)
+		conn->rx.words_lost = true;
 	smc_failover_fenced(&conn->rx.path, link->slot);
+}
+
+/**
+ * smc_move_caught_up_locked() - all was handled that came over links that are fenced
+ * @conn: connection, conn->lock held
+ *
+ * A link that lost messages may have been one that the peer had gone to, and was not heard of
+ * there. That matters when the link goes where it was heard last: it is on another one, and
+ * if it does not say so, what it said is lost. One of our kind says of every move; others
+ * have no third link.
+ */
+void smc_move_caught_up_locked(struct smc_conn *conn)
+{
+	struct smc_conn_rx *rx = &conn->rx;
+
+	lockdep_assert_held(&conn->lock);
+	if (!rx->words_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NOWHERE)
+		return;
+	rx->words_lost = false;
+	if (conn->lgr->peer.marker && !rx->speak_by && !is_through(conn))
+		await_word(conn);
 }
 
 /**

@@ -147,6 +147,7 @@ struct smc_conn_tx {
  * @peer_state: SMC_CDC_S_* of the peer, accumulated
  * @asked: the next message is to say how far we have come
  * @speak_by: jiffies: the peer is to be heard until then, or its last words are lost; 0: no doubt
+ * @words_lost: a link lost messages that the peer may have gone to without being heard of
  * @urg: urgent data of the peer
  * @stamps: when it arrived, if that is wanted
  * @look_gap: jiffies until a look at whether what is lent is back, if the peer needs it
@@ -160,6 +161,7 @@ struct smc_conn_rx {
 	u8 peer_state;
 	bool asked;
 	unsigned long speak_by;
+	bool words_lost;
 	struct smc_urgent_rx urg;
 	struct smc_stamps stamps;
 	unsigned long look_gap;

@@ -19,6 +19,8 @@ int smc_move_locked(struct smc_conn *conn);
 void smc_move_leave_locked(struct smc_conn *conn);
 /* Nothing comes over a link any more; perhaps not even the peer's last words. conn->lock held. */
 void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link);
+
+void smc_move_caught_up_locked(struct smc_conn *conn);
 /* True, once: the peer has been silent since. conn->lock held, process context. */
 bool smc_move_unheard_locked(struct smc_conn *conn);
 /* Connections go to better links. True: to be called again, a moment later. */

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
+#include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/proto/cdc_msg.h>
@@ -33,9 +34,18 @@ struct ends {
 	struct smc_conn *conn;
 };
 
+/* The peer's RMB is known over the link in @slot, too. */
+static void give_key(struct ends *e, u32 slot)
+{
+	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.rtoken];
+
+	rtoken->rkey[slot] = 0x11 + slot;
+	rtoken->addr[slot] = 0x1000;
+	rtoken->links |= BIT(slot);
+}
+
 static void begin(struct kunit *test, struct ends *e)
 {
-	struct smc_rtoken *rtoken;
 	bool cancel = false;
 
 	e->lgr = env_group_up(test, SMC_SERVER, 1);
@@ -47,10 +57,7 @@ static void begin(struct kunit *test, struct ends *e)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, PEER_TOKEN, SIZE, 1, 0x22, 0x2000), 0);
 	/* the same RMB of the peer, over the link that stays */
-	rtoken = &e->lgr->rtokens[e->conn->tx.rtoken];
-	rtoken->rkey[0] = 0x11;
-	rtoken->addr[0] = 0x1000;
-	rtoken->links |= BIT(0);
+	give_key(e, 0);
 	smc_conn_activate(e->conn);
 }
 
@@ -126,6 +133,69 @@ static void conn_mute_peer(struct kunit *test)
 	end(&e);
 }
 
+/* A third link, which messages are lost with; then the one that the peer was heard over goes. */
+static void lose_two(struct kunit *test, struct ends *e)
+{
+	struct core_env *env = test->priv;
+	struct smc_link *third = env_add_link(test, e->lgr);
+
+	env_bring_up(test, third);
+	hear(e, e->second, 1, 0);
+	env->fake->no_flush = true;
+	smc_core_del_link(third, SMC_LINK_ADMIN);
+	env->fake->no_flush = false;
+	smc_link_put(third);
+	/* the peer is on the second one for all we know */
+	KUNIT_EXPECT_FALSE(test, e->conn->rx.speak_by);
+}
+
+/* The peer may have gone from the one to the other, and said its last words there. */
+static void conn_mute_between(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	e.lgr->peer.marker = true;
+	lose_two(test, &e);
+	lose_link(test, &e, true);
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.speak_by);
+	/* it has not */
+	hear(&e, e.first, 2, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	let_time_pass(e.conn);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+	end(&e);
+}
+
+static void conn_mute_after_two(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	e.lgr->peer.marker = true;
+	lose_two(test, &e);
+	lose_link(test, &e, true);
+	let_time_pass(e.conn);
+	KUNIT_EXPECT_TRUE(test, wait_for_state_change(e.conn));
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	end(&e);
+}
+
+/* One that said it was through has nothing more to say. */
+static void conn_mute_through(struct kunit *test)
+{
+	struct ends e;
+
+	begin(test, &e);
+	e.lgr->peer.marker = true;
+	lose_two(test, &e);
+	hear(&e, e.second, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
+	smc_core_del_link(e.second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
+	end(&e);
+}
+
 /* One that is heard over the other link is there. */
 static void conn_peer_heard(struct kunit *test)
 {
@@ -194,6 +264,17 @@ static void conn_not_heard(struct kunit *test)
 	end(&e);
 }
 
+static void more_links(struct kunit *test, struct ends *e, int n)
+{
+	while (n--) {
+		struct smc_link *link = env_add_link(test, e->lgr);
+
+		env_bring_up(test, link);
+		give_key(e, link->slot);
+		smc_link_put(link);
+	}
+}
+
 static u32 sends(const struct smc_link *link)
 {
 	return fake_ib_qp(link->qp->qp)->nsends;
@@ -221,8 +302,45 @@ static void conn_held(struct kunit *test)
 	end(&e);
 }
 
+/* A peer of our kind hears of every move, also of one that was told nothing before. */
+static void conn_tells_moves(struct kunit *test)
+{
+	struct smc_cdc_msg msg;
+	u8 nums[2], buf[SMC_CDC_LEN];
+	struct ends e;
+	int i;
+
+	begin(test, &e);
+	e.lgr->peer.marker = true;
+	more_links(test, &e, 2);
+	for (i = 0; i < 2; i++) {
+		struct smc_link *link = e.conn->link;
+
+		smc_link_get(link);
+		nums[i] = link->num;
+		smc_core_del_link(link, SMC_LINK_ADMIN);
+		KUNIT_EXPECT_PTR_NE(test, e.conn->link, link);
+		KUNIT_EXPECT_GE(test, sends(e.conn->link), 2);
+		smc_link_put(link);
+	}
+	spin_lock_bh(&e.conn->lock);
+	smc_cdc_build_validation(e.conn, buf);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_ASSERT_EQ(test, smc_cdc_msg_parse(buf, sizeof(buf), SIZE, SIZE, &msg), 0);
+	KUNIT_EXPECT_EQ(test, msg.left, nums[1]);
+	KUNIT_EXPECT_EQ(test, msg.past[0], nums[0]);
+	KUNIT_EXPECT_EQ(test, msg.past[1], 0);
+	KUNIT_EXPECT_EQ(test, msg.move, 2);
+	KUNIT_EXPECT_EQ(test, msg.more | msg.past_orderly, 0);
+	end(&e);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_mute_peer),
+	KUNIT_CASE_SLOW(conn_mute_between),
+	KUNIT_CASE_SLOW(conn_mute_after_two),
+	KUNIT_CASE(conn_tells_moves),
+	KUNIT_CASE_SLOW(conn_mute_through),
 	KUNIT_CASE_SLOW(conn_peer_heard),
 	KUNIT_CASE(conn_no_doubt),
 	KUNIT_CASE_SLOW(conn_peer_done),
