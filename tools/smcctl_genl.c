@@ -4,6 +4,7 @@
  */
 #include "smcctl.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/smc.h>
 #include <stdio.h>
@@ -248,10 +249,11 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	ctl_copy_str(obj, "device", tb[SMC_NLA_LINK_IB_DEV]);
 	ctl_copy_uint(obj, "port", tb[SMC_NLA_LINK_IB_PORT]);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_LINK_NET_DEV]);
+	/* four bytes in the order in which they are sent */
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_UID], &val))
-		ctl_add_hex32(obj, "uid", (__u32)val);
+		ctl_add_hex32(obj, "uid", ntohl((__u32)val));
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_PEER_UID], &val))
-		ctl_add_hex32(obj, "peer_uid", (__u32)val);
+		ctl_add_hex32(obj, "peer_uid", ntohl((__u32)val));
 	ctl_copy_str(obj, "gid", tb[SMC_NLA_LINK_GID]);
 	ctl_copy_str(obj, "peer_gid", tb[SMC_NLA_LINK_PEER_GID]);
 	return MNL_CB_OK;

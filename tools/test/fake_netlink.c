@@ -26,6 +26,7 @@
 #define _GNU_SOURCE
 #include "fake_netlink.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -247,8 +248,8 @@ static void put_link(__u8 id, __u32 state)
 	mnl_attr_put_u8(nlh, SMC_NLA_LINK_IB_PORT, 1);
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_NET_DEV, 1);
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_IB_DEV, "rxe0");
-	mnl_attr_put_u32(nlh, SMC_NLA_LINK_UID, 0x01020304);
-	mnl_attr_put_u32(nlh, SMC_NLA_LINK_PEER_UID, 0x0a0b0c0d);
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_UID, htonl(0x01020304));
+	mnl_attr_put_u32(nlh, SMC_NLA_LINK_PEER_UID, htonl(0x0a0b0c0d));
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, "0000:0000:0000:0000:0000:ffff:0a00:0001");
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, "0000:0000:0000:0000:0000:ffff:0a00:0002");
 	mnl_attr_nest_end(nlh, nest);
