@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One of two links goes, as LLC sees it: what the peer is told over the other one, and what is
+ * done about what it says. The layers above the group are the real ones.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <net/net_namespace.h>
+#include <smc/core.h>
+#include <smc/link.h>
+#include <smc/llc.h>
+#include <smc/llc_priv.h>
+#include <smc/proto/llc_msg.h>
+#include <smc/stats.h>
+
+#include "core_env.h"
+#include "suites.h"
+
+#define PATIENCE	(10 * HZ)
+#define QUIET_MS	300	/* by then a work that has something to say has said it */
+
+/**
+ * struct pair - what a case works with
+ * @lgr: group of two links
+ * @first: the one that stays, with a reference
+ * @second: the one that goes, with a reference
+ * @num: number of @second
+ * @failed: link_fail when it began
+ * @deleted: link_del then
+ */
+struct pair {
+	struct smc_lgr *lgr;
+	struct smc_link *first;
+	struct smc_link *second;
+	u8 num;
+	u64 failed;
+	u64 deleted;
+};
+
+static void begin(struct kunit *test, struct pair *p, enum smc_role role, bool marker)
+{
+	p->lgr = env_group_up(test, role, 1);
+	p->lgr->peer.marker = marker;
+	p->first = smc_core_link(p->lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, p->first);
+	/* a client has it from the server */
+	WRITE_ONCE(p->first->num, 1);
+	p->second = env_add_link(test, p->lgr);
+	WRITE_ONCE(p->second->num, 2);
+	env_bring_up(test, p->second);
+	smc_core_ready(p->lgr);
+	p->num = p->second->num;
+	p->failed = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
+	p->deleted = smc_stats_get(&init_net, SMC_STAT_LINK_DEL);
+}
+
+static void end(struct pair *p)
+{
+	smc_link_put(p->second);
+	smc_link_put(p->first);
+}
+
+static u64 failed(const struct pair *p)
+{
+	return smc_stats_get(&init_net, SMC_STAT_LINK_FAIL) - p->failed;
+}
+
+static u64 deleted(const struct pair *p)
+{
+	return smc_stats_get(&init_net, SMC_STAT_LINK_DEL) - p->deleted;
+}
+
+static const struct llc_heal *heal_of(const struct pair *p)
+{
+	const struct smc_llc *llc = p->lgr->llc;
+
+	return &llc->heal;
+}
+
+/* How many DELETE LINK of one kind were said over @first, and the last of them. */
+static u32 said(const struct pair *p, bool response, struct smc_llc_msg *last)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(p->first->qp->qp);
+	struct fake_ib_wr *wr;
+	struct smc_llc_msg msg;
+	u32 i, n = 0;
+
+	for (i = 0; (wr = fake_ib_sent(qp, i)); i++) {
+		if (wr->opcode != IB_WR_SEND ||
+		    smc_llc_parse((u8 *)(uintptr_t)wr->sge[0].addr, wr->sge[0].length, &msg) ||
+		    msg.type != SMC_LLC_DELETE_LINK || msg.response != response)
+			continue;
+		*last = msg;
+		n++;
+	}
+	return n;
+}
+
+static bool wait_said(const struct pair *p, bool response, struct smc_llc_msg *last)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (!said(p, response, last) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return said(p, response, last);
+}
+
+static bool wait_gone(const struct pair *p)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_link *link;
+
+	do {
+		link = smc_core_link_by_num(p->lgr, p->num);
+		if (!link)
+			return true;
+		smc_link_put(link);
+		usleep_range(1000, 2000);
+	} while (time_before(jiffies, until));
+	return false;
+}
+
+static bool wait_deleted(const struct pair *p)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (!deleted(p) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return deleted(p);
+}
+
+/* The peer says DELETE LINK of @second over @first. */
+static void hear(const struct pair *p, bool response, u32 reason)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_DELETE_LINK,
+		.version = p->lgr->peer.version,
+		.response = response,
+		.delete_link = { .link_num = p->num, .reason = reason, .orderly = true },
+	};
+	u8 buf[SMC_LLC_V2_MAX_LEN];
+	int len = smc_llc_build(&msg, buf, sizeof(buf));
+
+	local_bh_disable();
+	rcu_read_lock();
+	smc_llc_events.message(p->first, buf, len);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+static void expect_one_left(struct kunit *test, const struct pair *p)
+{
+	KUNIT_EXPECT_TRUE(test, wait_gone(p));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(p->lgr->dead));
+	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->first));
+}
+
+/* It fails here: a server deletes it, a client of our kind asks for that, both at once. */
+static void lose(struct kunit *test, enum smc_role role)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, role, true);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	expect_one_left(test, &p);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_EXPECT_FALSE(test, msg.delete_link.all);
+	KUNIT_EXPECT_EQ(test, failed(&p), 1);
+	/* and something is done for another one */
+	KUNIT_EXPECT_TRUE(test, heal_of(&p)->armed && heal_of(&p)->again);
+	/* the answer of one that has lost it as well, or has it still */
+	hear(&p, true, role == SMC_SERVER ? SMC_LLC_DEL_NO_LINK : 0);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 1);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(p.lgr->dead));
+	end(&p);
+}
+
+static void llc_lost_server(struct kunit *test)
+{
+	lose(test, SMC_SERVER);
+}
+
+static void llc_lost_client(struct kunit *test)
+{
+	lose(test, SMC_CLIENT);
+}
+
+/* A server of another kind hears of it later, and not at all if it finds out by itself. */
+static void llc_lost_stranger(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_CLIENT, false);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	expect_one_left(test, &p);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 0);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->wishes[p.second->slot], p.num);
+	hear(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_EXPECT_TRUE(test, wait_said(&p, true, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_NO_LINK);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->wishes[p.second->slot], 0);
+	end(&p);
+}
+
+/* The server deletes it: answered first, and no failure, though its end may go before ours. */
+static void llc_deleted_client(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_CLIENT, true);
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, true, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, 0);
+	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
+	expect_one_left(test, &p);
+	/* it waits a moment for its answer to get out */
+	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, failed(&p), 0);
+	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
+	/* nothing is asked for that has been done */
+	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 0);
+	end(&p);
+}
+
+/* A client has lost it: the server deletes it, and ends its own end when that is answered. */
+static void llc_wish_server(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	hear(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
+	KUNIT_EXPECT_EQ(test, failed(&p), 0);
+	end(&p);
+}
+
+/* The operator's word at a server: its end breaks as the client's goes, before its answer came. */
+static void llc_ordered_server(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_OPERATOR);
+	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, failed(&p), 0);
+	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
+	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 1);
+	end(&p);
+}
+
+/* What fails by itself meanwhile is a failure. */
+static void llc_ordered_fails(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, failed(&p), 1);
+	end(&p);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(llc_lost_server),
+	KUNIT_CASE(llc_lost_client),
+	KUNIT_CASE(llc_lost_stranger),
+	KUNIT_CASE(llc_deleted_client),
+	KUNIT_CASE(llc_wish_server),
+	KUNIT_CASE(llc_ordered_server),
+	KUNIT_CASE(llc_ordered_fails),
+	{}
+};
+
+struct kunit_suite smc_llc_suite = {
+	.name = "smc_llc",
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = cases,
+};
