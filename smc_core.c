@@ -227,7 +227,7 @@ static void link_lost(struct smc_link *link, enum smc_link_reason reason)
 	/* taken out of use by somebody who does the rest: no failure */
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
-	if (!smc_core_dead(lgr)) {
+	if (!smc_core_dead(lgr) && reason != READ_ONCE(link->going)) {
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
 		if (reason == SMC_LINK_STALLED)
 			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);

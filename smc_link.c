@@ -320,6 +320,18 @@ void smc_link_hold(struct smc_link *link, bool hold)
 	slots_free(link);
 }
 
+/**
+ * smc_link_going() - both ends are about to be taken out of use
+ * @link: link
+ * @reason: why; SMC_LINK_OK: it stays after all
+ *
+ * Before the peer hears of it: its end may go first, and ours breaks if something is under way.
+ */
+void smc_link_going(struct smc_link *link, enum smc_link_reason reason)
+{
+	WRITE_ONCE(link->going, reason);
+}
+
 /* Nothing has happened to the link itself. */
 static bool in_order(enum smc_link_reason reason)
 {
@@ -335,8 +347,11 @@ static bool in_order(enum smc_link_reason reason)
  */
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
+	enum smc_link_reason going = READ_ONCE(link->going);
 	bool used = smc_link_usable(link);
 
+	if (reason == SMC_LINK_QP_ERROR && going != SMC_LINK_OK)
+		reason = going;
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return;
 	trace_smc_link_fail(link->uid, link->qp->qpn, reason);

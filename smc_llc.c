@@ -230,8 +230,11 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 		wake_up_all(&llc->wait);
 		return;
 	}
-	if (llc->lgr->role == SMC_CLIENT)
+	if (llc->lgr->role == SMC_CLIENT) {
+		/* the server's end goes when it hears this */
+		smc_link_going(victim, SMC_LINK_PEER_DELETED);
 		smc_llc_send_delete_link(link, dl->link_num, 0, true);
+	}
 	other = smc_core_other_link(llc->lgr, victim);
 	ordered = dl->reason == SMC_LLC_DEL_OPERATOR;
 	if (!other) {
@@ -642,8 +645,8 @@ static void lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	spin_lock_bh(&llc->lock);
 	adding = llc->add.num == link->num;
 	spin_unlock_bh(&llc->lock);
-	/* one that is being set up is add_work's to announce */
-	if (link->num && !adding)
+	/* one that is being set up is add_work's to announce; of one that was to go both know */
+	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->going))
 		smc_llc_heal_lost(llc, link);
 }
 

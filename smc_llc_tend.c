@@ -153,12 +153,16 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 	}
 	other = smc_core_other_link(llc->lgr, victim);
 	if (other) {
+		/* the client's end goes when it has answered */
+		if (spare)
+			smc_link_going(victim, SMC_LINK_ADMIN);
 		spare &= !tell_deletion(llc, other, victim->num, reason);
 		smc_link_put(other);
 		other = smc_core_other_link(llc->lgr, victim);
 	}
 	if (!other) {
 		/* the last one: what this means is for the group to decide */
+		smc_link_going(victim, SMC_LINK_OK);
 		if (!spare)
 			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;

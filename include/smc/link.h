@@ -75,6 +75,7 @@ struct smc_link_events {
  * @qp: queue pair
  * @state: proto/link_fsm state; changes by cmpxchg in smc_link.c only
  * @reason: first reason of failure
+ * @going: why it is about to go, as the peer knows; SMC_LINK_OK: it is not
  * @fenced: nothing comes over it any more, and every completion has been told; never
  *	cleared
  * @late: ... but the device did not say so: messages that came may be lost
@@ -106,6 +107,7 @@ struct smc_link {
 	struct smc_qp *qp;
 	atomic_t state;
 	atomic_t reason;
+	enum smc_link_reason going;
 	bool fenced;
 	bool late;
 	atomic_t nconns;
@@ -133,6 +135,7 @@ int smc_link_connect(struct smc_link *link);
 /* CONFIRM LINK done: usable for connections. */
 void smc_link_activate(struct smc_link *link);
 bool smc_link_usable(const struct smc_link *link);
+void smc_link_going(struct smc_link *link, enum smc_link_reason reason);
 void smc_link_hold(struct smc_link *link, bool hold);
 /* Are connections to be silent? Who is asks again when events->slots_free is raised. */
 static inline bool smc_link_held(const struct smc_link *link)

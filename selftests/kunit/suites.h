@@ -11,6 +11,7 @@ extern struct kunit_suite smc_core_suite;
 extern struct kunit_suite smc_core_set_suite;
 extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_link_suite;
+extern struct kunit_suite smc_llc_suite;
 extern struct kunit_suite smc_policy_suite;
 extern struct kunit_suite smc_rules_suite;
 extern struct kunit_suite smc_pnet_suite;

@@ -957,6 +957,44 @@ static void core_del_link(struct kunit *test)
 	env_conn_put(conn);
 }
 
+/* The peer's end goes first: that is no failure, and nobody is told of a loss. Others count. */
+static void core_link_going(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct core_env *env = test->priv;
+	struct fake_conn *conn = env_conn(test, lgr);
+	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
+	enum smc_link_reason how;
+	struct smc_link *link;
+	u32 told = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	for (how = SMC_LINK_QP_ERROR; how <= SMC_LINK_PORT_DOWN; how++) {
+		link = env_add_link(test, lgr);
+		env_bring_up(test, link);
+		smc_link_going(link, SMC_LINK_ADMIN);
+		smc_link_fail(link, how);
+		KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++told));
+		KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
+		KUNIT_EXPECT_EQ(test, atomic_read(&link->reason),
+				how == SMC_LINK_QP_ERROR ? SMC_LINK_ADMIN : how);
+		smc_link_put(link);
+	}
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 1);
+	/* it stays after all, and then breaks */
+	link = env_add_link(test, lgr);
+	env_bring_up(test, link);
+	smc_link_going(link, SMC_LINK_ADMIN);
+	smc_link_going(link, SMC_LINK_OK);
+	smc_link_fail(link, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++told));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 2);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_link_put(link);
+	env_conn_leave(conn);
+	env_conn_put(conn);
+}
+
 /* Its device does not flush: the connections do not wait for ever, and the link ends. */
 static void core_fence_late(struct kunit *test)
 {
@@ -1225,6 +1263,7 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(core_link_lost),
 	KUNIT_CASE(core_links_lost),
 	KUNIT_CASE(core_link_lost_alone),
+	KUNIT_CASE(core_link_going),
 	KUNIT_CASE_SLOW(core_fence_late),
 	KUNIT_CASE(core_del_link),
 	KUNIT_CASE(core_device_events),
