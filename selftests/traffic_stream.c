@@ -194,24 +194,31 @@ static int open_pipe(struct flow *f)
 	return 0;
 }
 
+/* @n bytes have arrived in the buffer. Returns 1, or -EBADMSG for wrong content. */
+static int arrived(struct flow *f, size_t n)
+{
+	struct trf_stream *s = f->s;
+	ssize_t bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
+
+	s->rx_done += bad < 0 ? n : (size_t)bad;
+	flow_moved(f);
+	return bad < 0 ? 1 : -EBADMSG;
+}
+
 /* The first @len bytes of the pipe. */
 static int out_of_pipe(struct flow *f, size_t len)
 {
-	struct trf_stream *s = f->s;
-	ssize_t n, bad;
+	int ret = 1;
+	ssize_t n;
 
-	for (; len; len -= n) {
+	for (; len && ret > 0; len -= n) {
 		n = read(f->pipe[0], f->buf, len < f->cap ? len : f->cap);
 		if (n <= 0)
 			return n ? -errno : -EIO;
-		bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
-		s->rx_done += bad < 0 ? n : bad;
-		if (bad >= 0)
-			return -EBADMSG;
 		f->piped -= n;
+		ret = arrived(f, n);
 	}
-	flow_moved(f);
-	return 1;
+	return ret;
 }
 
 /* One splice(). A piece stays in the pipe until the next one has come. */
@@ -241,7 +248,7 @@ static int rx_step(struct flow *f)
 	struct trf_stream *s = f->s;
 	u64 left = s->rx_len - s->rx_done;
 	size_t want = f->cap;
-	ssize_t n, bad;
+	ssize_t n;
 
 	if (f->pipe[0] >= 0)
 		return rx_pipe_step(f);
@@ -258,10 +265,7 @@ static int rx_step(struct flow *f)
 		return -ECONNABORTED;
 	if ((size_t)n > want)
 		return -EIO;
-	bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
-	s->rx_done += bad < 0 ? n : bad;
-	flow_moved(f);
-	return bad < 0 ? 1 : -EBADMSG;
+	return arrived(f, n);
 }
 
 static void *tx_thread(void *arg)
