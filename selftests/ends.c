@@ -58,15 +58,19 @@ void ends_check(bool ok, const char *fmt, ...)
 	bad++;
 }
 
-int ends_main(int argc, char **argv, const struct ends_test *tests, size_t n)
+int ends_main(int argc, char **argv, const struct ends_test *const *lists, void (*set_up)(void))
 {
-	for (size_t i = 0; i < n; i++) {
-		if (argc < 2) {
-			printf("%s\n", tests[i].name);
-		} else if (!strcmp(argv[1], tests[i].name)) {
-			open_ends();
-			tests[i].run();
-			return !!bad;
+	for (; *lists; lists++) {
+		for (const struct ends_test *t = *lists; t->name; t++) {
+			if (argc < 2) {
+				printf("%s\n", t->name);
+			} else if (!strcmp(argv[1], t->name)) {
+				open_ends();
+				if (set_up)
+					set_up();
+				t->run();
+				return !!bad;
+			}
 		}
 	}
 	return argc < 2 ? 0 : 2;
@@ -99,26 +103,50 @@ void ends_put(const char *folder, const char *file, const char *text)
 	close(fd);
 }
 
-long ends_stat(enum ends_where where, const char *name)
+long ends_number(const char *path, const char *name, unsigned int column)
 {
-	char line[128], is[64];
-	long n, found = -1;
+	char line[128], *at, *word;
+	long found = -1;
 	FILE *f;
 
-	ends_enter(where);
-	f = fopen("/proc/thread-self/net/smc_stat", "r");
+	f = fopen(path, "r");
 	if (!f)
-		ends_die("smc_stat");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%63s %ld", is, &n) == 2 && !strcmp(is, name))
-			found = n;
+		ends_die(path);
+	while (fgets(line, sizeof(line), f)) {
+		word = strtok_r(line, " \t\n", &at);
+		if (!word || strcmp(word, name))
+			continue;
+		for (unsigned int i = 1; i < column && word; i++)
+			word = strtok_r(NULL, " \t\n", &at);
+		if (word)
+			found = atol(word);
+	}
 	fclose(f);
-	ends_enter(ENDS_CLIENT);
 	if (found < 0) {
 		errno = ENOENT;
 		ends_die(name);
 	}
 	return found;
+}
+
+long ends_stat(enum ends_where where, const char *name)
+{
+	long n;
+
+	ends_enter(where);
+	n = ends_number("/proc/thread-self/net/smc_stat", name, 2);
+	ends_enter(ENDS_CLIENT);
+	return n;
+}
+
+void ends_cut_cable(void)
+{
+	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc add dev vethc root netem loss 100%%");
+}
+
+void ends_mend_cable(void)
+{
+	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc del dev vethc root");
 }
 
 int ends_listen(const struct tl_proto *proto, unsigned int port)
@@ -143,10 +171,21 @@ int ends_connect(const struct tl_proto *proto, unsigned int port)
 	return tl_connect(proto, NULL, &to);
 }
 
+bool ends_over(int fd, const struct tl_proto *proto, enum tl_mode mode)
+{
+	struct tl_diag diag = { .mode = proto->smc ? TL_MODE_UNKNOWN : TL_MODE_TCP };
+
+	if (proto->smc)
+		tl_diag_get(fd, proto, &diag);
+	if (diag.mode != mode)
+		printf("# mode %s, not %s: %08x/%08x\n", tl_mode_name(diag.mode),
+		       tl_mode_name(mode), diag.reason, diag.peer_reason);
+	return diag.mode == mode;
+}
+
 struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,
 			   enum tl_mode mode)
 {
-	struct tl_diag diag = { .mode = TL_MODE_TCP };
 	struct ends_pair p;
 
 	p.fd[ENDS_CLIENT] = ends_connect(proto, port);
@@ -157,13 +196,8 @@ struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned i
 	p.fd[ENDS_SERVER] = accept4(waiting, NULL, NULL, SOCK_CLOEXEC);
 	if (p.fd[ENDS_SERVER] < 0)
 		ends_die("accept");
-	if (proto->smc)
-		tl_diag_get(p.fd[ENDS_CLIENT], proto, &diag);
-	if (diag.mode != mode) {
-		printf("# mode %s, not %s: %08x/%08x\n", tl_mode_name(diag.mode),
-		       tl_mode_name(mode), diag.reason, diag.peer_reason);
+	if (!ends_over(p.fd[ENDS_CLIENT], proto, mode))
 		exit(1);
-	}
 	if (!ends_ping(&p))
 		ends_die("ping");
 	return p;

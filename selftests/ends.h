@@ -25,7 +25,7 @@ struct ends_pair {
 };
 
 /**
- * struct ends_test - a test of such a program
+ * struct ends_test - a test of such a program; lists of them end with one without a name
  * @name: what it is called by
  * @run: tells by ends_check() and ends_die() what is wrong
  */
@@ -34,8 +34,11 @@ struct ends_test {
 	void (*run)(void);
 };
 
-/* PROGRAM: the names of all tests; PROGRAM NAME: that one. What main() is to return. */
-int ends_main(int argc, char **argv, const struct ends_test *tests, size_t n);
+/*
+ * PROGRAM: the names of all tests; PROGRAM NAME: that one, after @set_up, which may be NULL. Behind
+ * the last of @lists is NULL. What main() is to return.
+ */
+int ends_main(int argc, char **argv, const struct ends_test *const *lists, void (*set_up)(void));
 void ends_die(const char *what) __noreturn;
 /* A test begins, and is again after each call here, at the client's end. */
 void ends_enter(enum ends_where where);
@@ -45,14 +48,21 @@ void ends_check(bool ok, const char *fmt, ...) __printf(2, 3);
 void ends_run(enum ends_where where, const char *fmt, ...) __printf(2, 3);
 /* Writes @text into a file of a folder; dies if that fails. */
 void ends_put(const char *folder, const char *file, const char *text);
+/* The number in column @column, from 1, of the line of file @path that begins with @name. */
+long ends_number(const char *path, const char *name, unsigned int column);
 /* The number behind @name in /proc/net/smc_stat there. */
 long ends_stat(enum ends_where where, const char *name);
+/* Nothing that the client sends arrives any more; it does again. */
+void ends_cut_cable(void);
+void ends_mend_cable(void);
 
 /* A listener at the server's end, a connection to it that carries bytes over @mode. */
 int ends_listen(const struct tl_proto *proto, unsigned int port);
 int ends_connect(const struct tl_proto *proto, unsigned int port);
 struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,
 			   enum tl_mode mode);
+/* Does the client's end carry bytes that way? */
+bool ends_over(int fd, const struct tl_proto *proto, enum tl_mode mode);
 /* One byte to and fro; false if that does not work. */
 bool ends_ping(const struct ends_pair *p);
 /* Sends until nobody takes any more; how many bytes, all of stream @seed. */

@@ -589,7 +589,9 @@ int main(int argc, char **argv)
 {
 	static const struct ends_test tests[] = {
 		{ "stress", stress },
+		{ }
 	};
+	static const struct ends_test *const lists[] = { tests, NULL };
 
-	return ends_main(argc, argv, tests, TL_ARRAY_SIZE(tests));
+	return ends_main(argc, argv, lists, NULL);
 }

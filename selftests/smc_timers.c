@@ -5,26 +5,16 @@
  * virtual time can be had; a module with fault sites makes one of them silent.
  * Documentation/timers.rst has the list.
  */
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "timers.h"
-
-static const struct tm_test *const parts[] = { tm_hs_tests, tm_conn_tests, tm_group_tests };
 
 /* smc_timers: the names of all tests; smc_timers NAME: one of them */
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < TL_ARRAY_SIZE(parts); i++) {
-		for (const struct tm_test *t = parts[i]; t->name; t++) {
-			if (argc < 2) {
-				printf("%s\n", t->name);
-			} else if (!strcmp(argv[1], t->name)) {
-				tm_set_up();
-				t->run();
-				return !!tm_bad;
-			}
-		}
-	}
-	return argc < 2 ? 0 : 2;
+	static const struct ends_test *const lists[] = {
+		tm_hs_tests, tm_conn_tests, tm_group_tests, NULL,
+	};
+
+	return ends_main(argc, argv, lists, tm_set_up);
 }

@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smc_timers: the clock, the counters, and both ends of connections.
+ * smc_timers: the clock, the counters, and what is done to the kernel.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "timers.h"
 
 #define EARLY_MS	JIFFY_MS
 
 const struct tl_proto *tm_proto;
-int tm_server, tm_client;
 int tm_waiting;
-unsigned int tm_bad;
-
-void tm_die(const char *what)
-{
-	printf("# %s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-void tm_enter(int ns)
-{
-	if (setns(ns, CLONE_NEWNET))
-		tm_die("setns");
-}
 
 /* ---- clock ---- */
 
@@ -62,50 +41,27 @@ void tm_happened(const char *what, u64 from, u64 want, u64 slack)
 	printf("# %s after %llu.%03llu s, to be %llu.%03llu\n", what,
 	       (unsigned long long)is / 1000, (unsigned long long)is % 1000,
 	       (unsigned long long)want / 1000, (unsigned long long)want % 1000);
-	tm_bad += !ok;
-}
-
-void tm_check(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	printf("# not so: %s\n", what);
-	tm_bad++;
+	ends_check(ok, "%s in time", what);
 }
 
 long tm_value(const struct tm_count *c)
 {
-	const char *path = c->ns < 0 ? "/proc/smc_faults" : "/proc/thread-self/net/smc_stat";
-	char line[128], name[64], when[16];
-	long n, found = -1;
-	FILE *f;
-
-	if (c->ns >= 0)
-		tm_enter(c->ns);
-	f = fopen(path, "r");
-	if (!f)
-		tm_die(path);
-	while (fgets(line, sizeof(line), f)) {
-		if ((c->ns < 0 ? sscanf(line, "%63s %15s %ld", name, when, &n) == 3 :
-				 sscanf(line, "%63s %ld", name, &n) == 2) &&
-		    !strcmp(name, c->name))
-			found = n;
-	}
-	fclose(f);
-	tm_enter(tm_client);
-	if (found < 0) {
-		errno = ENOENT;
-		tm_die(c->name);
-	}
-	return found;
+	if (c->where == ENDS_NR)
+		return ends_number("/proc/smc_faults", c->name, 3);
+	return ends_stat(c->where, c->name);
 }
 
-struct tm_count tm_count(int ns, const char *name)
+struct tm_count tm_count(enum ends_where where, const char *name)
 {
-	struct tm_count c = { .ns = ns, .name = name };
+	struct tm_count c = { .where = where, .name = name };
 
 	c.before = tm_value(&c);
 	return c;
+}
+
+struct tm_count tm_arrivals(const char *site)
+{
+	return tm_count(ENDS_NR, site);
 }
 
 void tm_changes(const char *what, const struct tm_count *c, u64 from, u64 want, u64 slack)
@@ -116,14 +72,12 @@ void tm_changes(const char *what, const struct tm_count *c, u64 from, u64 want, 
 	if (now < look)
 		tl_sleep_ms(look - now);
 	if (look > from && tm_value(c) != c->before) {
-		printf("# %s: before its time\n", what);
-		tm_bad++;
+		ends_check(false, "%s, not before its time", what);
 		return;
 	}
 	while (tm_value(c) == c->before) {
 		if (tm_now() - from > 2 * want + slack + SECOND) {
-			printf("# %s: never\n", what);
-			tm_bad++;
+			ends_check(false, "%s, ever", what);
 			return;
 		}
 		tl_sleep_ms(1);
@@ -133,48 +87,19 @@ void tm_changes(const char *what, const struct tm_count *c, u64 from, u64 want, 
 
 /* ---- kernel ---- */
 
-void tm_put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	size_t n = strlen(text);
-
-	if (fd < 0 || write(fd, text, n) != (ssize_t)n)
-		tm_die(path);
-	close(fd);
-}
-
 void tm_arm(const char *sites)
 {
-	tm_put("/sys/module/smc/parameters/fault", "none");
-	tm_put("/sys/module/smc/parameters/fault", sites);
+	ends_put("/sys/module/smc/parameters", "fault", "none");
+	ends_put("/sys/module/smc/parameters", "fault", sites);
 }
 
-void tm_test_link_time(const char *seconds)
+void tm_sysctl(const char *name, const char *value)
 {
-	tm_enter(tm_server);
-	tm_put("/proc/sys/net/smc/smcr_testlink_time", seconds);
-	tm_enter(tm_client);
-	tm_put("/proc/sys/net/smc/smcr_testlink_time", seconds);
-}
-
-void tm_stall_time(const char *seconds)
-{
-	tm_enter(tm_server);
-	tm_put("/proc/sys/net/smc/smcr_stall_time", seconds);
-	tm_enter(tm_client);
-	tm_put("/proc/sys/net/smc/smcr_stall_time", seconds);
-}
-
-void tm_cut_cable(void)
-{
-	if (system("/usr/sbin/tc qdisc add dev vethc root netem loss 100%"))
-		tm_die("tc");
-}
-
-void tm_mend_cable(void)
-{
-	if (system("/usr/sbin/tc qdisc del dev vethc root"))
-		tm_die("tc");
+	for (int i = 0; i < ENDS_NR; i++) {
+		ends_enter(i);
+		ends_put("/proc/sys/net/smc", name, value);
+	}
+	ends_enter(ENDS_CLIENT);
 }
 
 /* ---- sockets ---- */
@@ -184,7 +109,7 @@ int tm_socket(void)
 	int fd = tl_socket(tm_proto, 0);
 
 	if (fd < 0)
-		tm_die("socket");
+		ends_die("socket");
 	return fd;
 }
 
@@ -192,108 +117,53 @@ int tm_begin_connect(int fd)
 {
 	struct tl_addr to;
 
-	tl_addr_parse(&to, tm_proto, TM_ADDR, TM_PORT);
+	tl_addr_parse(&to, tm_proto, ENDS_ADDR, TM_PORT);
 	return connect(fd, &to.sa, to.len) ? -errno : 0;
 }
 
 int tm_connects(const char *what, int err, enum tl_mode mode, u64 want)
 {
-	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
 	int fd = tm_socket();
 	u64 from = tm_now();
 	int rc;
 
 	rc = tm_begin_connect(fd);
 	tm_happened(what, from, want, SLACK_MS);
-	if (rc != -err)
-		printf("# %s: connect() gives %s\n", what, tl_errno_name(-rc));
-	tm_check(rc == -err, "result of connect()");
-	if (!err && (tl_diag_get(fd, tm_proto, &diag) || diag.mode != mode)) {
-		printf("# %s: mode %s, %08x/%08x\n", what, tl_mode_name(diag.mode), diag.reason,
-		       diag.peer_reason);
-		tm_bad++;
-	}
+	ends_check(rc == -err, "%s: connect() gives %s", what, rc ? tl_errno_name(-rc) : "0");
+	if (!err)
+		ends_check(ends_over(fd, tm_proto, mode), "%s: the mode", what);
 	return fd;
 }
 
-void tm_ping(const struct tm_pair *p)
+struct ends_pair tm_pair(void)
 {
-	char c = 'p';
+	u64 from = tm_now();
+	struct ends_pair p = ends_pair(tm_proto, tm_waiting, TM_PORT, TL_MODE_SMCR);
 
-	if (send(p->client, &c, 1, 0) != 1 || recv(p->server, &c, 1, 0) != 1 ||
-	    send(p->server, &c, 1, 0) != 1 || recv(p->client, &c, 1, 0) != 1)
-		tm_die("ping");
-}
-
-struct tm_pair tm_pair(void)
-{
-	struct tm_pair p;
-
-	p.client = tm_connects("a good connection", 0, TL_MODE_SMCR, 0);
-	p.server = accept(tm_waiting, NULL, NULL);
-	if (p.server < 0)
-		tm_die("accept");
-	tm_ping(&p);
-	if (tm_bad)
-		exit(1);
+	tm_happened("a good connection", from, 0, SLACK_MS);
 	return p;
 }
 
-int tm_error(int fd)
+void tm_ping(const struct ends_pair *p)
 {
-	socklen_t len = sizeof(int);
-	int err = 0;
-
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	return err;
+	if (!ends_ping(p))
+		ends_die("ping");
 }
 
-enum tl_mode tm_mode(int fd)
+bool tm_something(int fd, short events, const struct ends_pair *busy, u64 limit)
 {
-	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
-
-	tl_diag_get(fd, tm_proto, &diag);
-	return diag.mode;
-}
-
-bool tm_something(int fd, short events, const struct tm_pair *busy, u64 limit)
-{
-	struct pollfd p = { .fd = fd, .events = events };
 	u64 from = tm_now();
 
 	while (tm_now() - from < limit) {
-		if (poll(&p, 1, busy ? SECOND : limit))
+		if (ends_something(fd, events, SECOND))
 			return true;
-		if (busy)
-			tm_ping(busy);
+		tm_ping(busy);
 	}
 	return false;
 }
 
-static int open_ns(const char *name)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		tm_die(path);
-	return fd;
-}
-
 void tm_set_up(void)
 {
-	struct tl_addr at;
-
-	signal(SIGPIPE, SIG_IGN);
 	tm_proto = tl_proto_find("smc");
-	tm_server = open_ns("s");
-	tm_client = open_ns("c");
-	tm_enter(tm_server);
-	tl_addr_parse(&at, tm_proto, TM_ADDR, TM_PORT);
-	tm_waiting = tl_listen(tm_proto, &at, 16);
-	if (tm_waiting < 0)
-		tm_die("listen");
-	tm_enter(tm_client);
+	tm_waiting = ends_listen(tm_proto, TM_PORT);
 }

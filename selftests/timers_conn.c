@@ -7,105 +7,86 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "timers.h"
 
-static void close_unanswered(void)
+#define SEED	79	/* of what fills the peer's ring, which nobody reads */
+
+/* close() whose answer is lost: the peer may still write, so its element stays out of use. */
+static void unanswered(const char *what, const struct linger *l, u64 want)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count kept = tm_count(tm_client, "elem_quarantine");
+	struct ends_pair p = tm_pair();
+	struct tm_count kept = tm_count(ENDS_CLIENT, "elem_quarantine");
 	u64 from;
 
 	tm_arm("LOSE_CDC:1+");
 	from = tm_now();
-	close(p.client);
-	tm_changes("no answer to a close", &kept, from, 60 * SECOND, SLACK_MS);
+	setsockopt(p.fd[ENDS_CLIENT], SOL_SOCKET, SO_LINGER, l, sizeof(*l));
+	close(p.fd[ENDS_CLIENT]);
+	tm_changes(what, &kept, from, want, SLACK_MS);
 }
 
-static void reset_on_close(int fd)
+static void close_unanswered(void)
 {
-	struct linger l = { .l_onoff = 1 };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-	close(fd);
+	unanswered("no answer to a close", &(struct linger) { .l_onoff = 0 }, 60 * SECOND);
 }
 
 static void abort_unanswered(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count kept = tm_count(tm_client, "elem_quarantine");
-	u64 from;
-
-	tm_arm("LOSE_CDC:1+");
-	from = tm_now();
-	reset_on_close(p.client);
-	tm_changes("no answer to an abort", &kept, from, 5 * SECOND, SLACK_MS);
-}
-
-/* More than the peer's ring takes, which nobody reads. */
-static void fill(int fd)
-{
-	static char junk[64 << 10];
-
-	tl_set_nonblock(fd, true);
-	while (send(fd, junk, sizeof(junk), MSG_NOSIGNAL) > 0 ||
-	       tm_something(fd, POLLOUT, NULL, 100))
-		;
-	tl_set_nonblock(fd, false);
+	unanswered("no answer to an abort", &(struct linger) { .l_onoff = 1 }, 5 * SECOND);
 }
 
 static void linger_background(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count aborted = tm_count(tm_server, "conn_abort");
+	struct ends_pair p = tm_pair();
+	struct tm_count aborted = tm_count(ENDS_SERVER, "conn_abort");
 	u64 from;
 
-	fill(p.client);
+	ends_fill(p.fd[ENDS_CLIENT], SEED);
 	from = tm_now();
-	close(p.client);
+	close(p.fd[ENDS_CLIENT]);
 	tm_changes("bytes queued at close()", &aborted, from, 60 * SECOND, SLACK_MS);
 }
 
 static void linger(void)
 {
 	struct linger l = { .l_onoff = 1, .l_linger = 7 };
-	struct tm_pair p = tm_pair();
+	struct ends_pair p = tm_pair();
 	u64 from;
 
-	fill(p.client);
-	setsockopt(p.client, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	ends_fill(p.fd[ENDS_CLIENT], SEED);
+	setsockopt(p.fd[ENDS_CLIENT], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	from = tm_now();
-	close(p.client);
+	close(p.fd[ENDS_CLIENT]);
 	tm_happened("close() with SO_LINGER", from, 7 * SECOND, SLACK_MS);
 }
 
 static void cork(void)
 {
-	struct tm_pair p = tm_pair();
+	struct ends_pair p = tm_pair();
 	u64 from = tm_now();
 
-	tm_check(send(p.client, "more", 4, MSG_MORE) == 4, "send()");
-	tm_something(p.server, POLLIN, NULL, 5 * SECOND);
+	ends_check(send(p.fd[ENDS_CLIENT], "more", 4, MSG_MORE) == 4, "send()");
+	ends_something(p.fd[ENDS_SERVER], POLLIN, 5 * SECOND);
 	tm_happened("MSG_MORE without more", from, 200, SLACK_MS);
 }
 
 static void consumer_update(void)
 {
 	static char buf[4 << 10];
-	struct tm_pair p = tm_pair();
+	struct ends_pair p = tm_pair();
 	struct tm_count told;
 	u64 from;
 
 	/* the peer waits for space; an eighth of the ring it would be told of at once */
-	fill(p.client);
+	ends_fill(p.fd[ENDS_CLIENT], SEED);
 	tl_sleep_ms(SECOND);
-	told = tm_count(tm_client, "rx_cdc");
+	told = tm_count(ENDS_CLIENT, "rx_cdc");
 	from = tm_now();
-	tm_check(recv(p.server, buf, sizeof(buf), 0) == sizeof(buf), "recv()");
+	ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
 	tm_changes("little was read", &told, from, 0, JIFFY_MS);
 }
 
@@ -117,7 +98,7 @@ static void ask_keepalive(int fd, int idle, int interval, int probes)
 	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)))
-		tm_die("setsockopt");
+		ends_die("setsockopt");
 }
 
 /* The peer's TCP is silent for longer than SO_KEEPALIVE bears. */
@@ -130,79 +111,78 @@ static void keepalive_tcp(void)
 	fd = tm_connects("a connection over TCP", 0, TL_MODE_TCP, 0);
 	ask_keepalive(fd, 7200, 10, 3);
 	from = tm_now();
-	tm_cut_cable();
-	tm_something(fd, POLLIN, NULL, 20000 * SECOND);
+	ends_cut_cable();
+	ends_something(fd, POLLIN, 20000 * SECOND);
 	tm_happened("SO_KEEPALIVE in TCP mode", from, 7230 * SECOND, SLACK_MS);
-	tm_check(tm_error(fd) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* The link is asked, and its own deadline is the shorter one. */
 static void keepalive_smc(void)
 {
-	struct tm_pair p;
+	struct ends_pair p;
 	u64 from;
 
-	tm_test_link_time("0");
+	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.client, 7200, 10, 3);
+	ask_keepalive(p.fd[ENDS_CLIENT], 7200, 10, 3);
 	from = tm_now();
-	tm_cut_cable();
-	tm_something(p.client, POLLIN, NULL, 20000 * SECOND);
+	ends_cut_cable();
+	ends_something(p.fd[ENDS_CLIENT], POLLIN, 20000 * SECOND);
 	tm_happened("SO_KEEPALIVE in SMC mode", from, 7208 * SECOND, SLACK_MS);
-	tm_check(tm_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* What the options allow is less than the link's deadline. */
 static void keepalive_quick(void)
 {
-	struct tm_pair p;
+	struct ends_pair p;
 	u64 from;
 
-	tm_test_link_time("0");
+	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.client, 10, 1, 3);
+	ask_keepalive(p.fd[ENDS_CLIENT], 10, 1, 3);
 	from = tm_now();
-	tm_cut_cable();
-	tm_something(p.client, POLLIN, NULL, 100 * SECOND);
+	ends_cut_cable();
+	ends_something(p.fd[ENDS_CLIENT], POLLIN, 100 * SECOND);
 	/* four timers in a row, each rounded */
 	tm_happened("SO_KEEPALIVE, quick", from, 13 * SECOND, SLACK_MS + 3 * 8 * JIFFY_MS);
-	tm_check(tm_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* A peer that is there is asked time and again. */
 static void keepalive_alive(void)
 {
 	struct tm_count answers;
-	struct tm_pair p;
+	struct ends_pair p;
 
-	tm_test_link_time("0");
+	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	answers = tm_count(tm_client, "rx_llc");
-	ask_keepalive(p.client, 10, 1, 3);
-	tm_check(!tm_something(p.client, POLLIN, NULL, 1000 * SECOND), "nothing happens");
-	tm_check(tm_value(&answers) >= answers.before + 1000 / 13, "the peer was asked");
-	tm_check(tm_value(&answers) <= answers.before + 1000 / 10 + 1, "and not more often");
+	answers = tm_count(ENDS_CLIENT, "rx_llc");
+	ask_keepalive(p.fd[ENDS_CLIENT], 10, 1, 3);
+	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 1000 * SECOND), "nothing happens");
+	ends_check(tm_value(&answers) >= answers.before + 1000 / 13, "the peer was asked");
+	ends_check(tm_value(&answers) <= answers.before + 1000 / 10 + 1, "and not more often");
 	tm_ping(&p);
-	tm_check(!tm_error(p.client), "no error");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
 }
 
 /* What else ends the connection meanwhile is no time-out. */
 static void keepalive_other_end(void)
 {
-	struct tm_pair p;
+	struct ends_pair p;
 
-	tm_test_link_time("0");
+	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.client, 10, 7, 3);
-	tm_cut_cable();
-	tm_check(!tm_something(p.client, POLLIN, NULL, 12 * SECOND), "asked and not answered");
-	if (system("ip link set vethc down"))
-		tm_die("ip link");
-	tm_check(tm_something(p.client, POLLIN, NULL, 4 * SECOND),
-		 "the port's end is the sooner one");
-	tm_check(tm_error(p.client) == ECONNABORTED, "ECONNABORTED");
-	if (system("ip link set vethc up"))
-		tm_die("ip link");
+	ask_keepalive(p.fd[ENDS_CLIENT], 10, 7, 3);
+	ends_cut_cable();
+	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 12 * SECOND),
+		   "asked and not answered");
+	ends_run(ENDS_CLIENT, "ip link set vethc down");
+	ends_check(ends_something(p.fd[ENDS_CLIENT], POLLIN, 4 * SECOND),
+		   "the port's end is the sooner one");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
+	ends_run(ENDS_CLIENT, "ip link set vethc up");
 }
 
 /* Segments that this host's TCP has sent. */
@@ -215,13 +195,13 @@ static long segments(void)
 
 	f = fopen("/proc/thread-self/net/snmp", "r");
 	if (!f)
-		tm_die("snmp");
+		ends_die("snmp");
 	while (fgets(line, sizeof(line), f)) {
 		if (strncmp(line, "Tcp:", 4))
 			continue;
 		if (!names && sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %ld",
 				     &out) != 1)
-			tm_die("snmp");
+			ends_die("snmp");
 		names = false;
 	}
 	fclose(f);
@@ -230,13 +210,13 @@ static long segments(void)
 
 static void carrier_time(const char *seconds)
 {
-	tm_put("/proc/sys/net/smc/carrier_keepalive_time", seconds);
+	ends_put("/proc/sys/net/smc", "carrier_keepalive_time", seconds);
 }
 
 /* An idle carrier shows itself, and the peer does not answer. */
 static void carrier_shown(void)
 {
-	struct tm_pair p;
+	struct ends_pair p;
 	long before;
 
 	carrier_time("100");
@@ -244,63 +224,63 @@ static void carrier_shown(void)
 	tm_ping(&p);
 	tl_sleep_ms(SECOND);
 	before = segments();
-	tm_check(!tm_something(p.client, POLLIN, NULL, 1000 * SECOND), "nothing happens");
+	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 1000 * SECOND), "nothing happens");
 	printf("# %ld packets in 1000 s\n", segments() - before);
-	tm_check(segments() - before >= 9 && segments() - before <= 10, "a packet every 100 s");
+	ends_check(segments() - before >= 9 && segments() - before <= 10, "a packet every 100 s");
 	carrier_time("0");
 	tl_sleep_ms(200 * SECOND);
 	before = segments();
 	tl_sleep_ms(1000 * SECOND);
-	tm_check(segments() == before, "without it there is silence");
+	ends_check(segments() == before, "without it there is silence");
 	tm_ping(&p);
-	tm_check(!tm_error(p.client), "no error");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
 }
 
 static void set_user_timeout(int fd, int ms)
 {
 	if (setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)))
-		tm_die("setsockopt");
+		ends_die("setsockopt");
 }
 
 /* Bytes that nobody acknowledges. */
 static void user_timeout(void)
 {
-	struct tm_pair p = tm_pair();
+	struct ends_pair p = tm_pair();
 	u64 from;
 
-	set_user_timeout(p.client, 3000);
+	set_user_timeout(p.fd[ENDS_CLIENT], 3000);
 	tl_sleep_ms(60 * SECOND);
-	tm_check(!tm_error(p.client), "silence is no matter");
-	tm_cut_cable();
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "silence is no matter");
+	ends_cut_cable();
 	from = tm_now();
-	tm_check(send(p.client, "x", 1, 0) == 1, "send()");
-	tm_something(p.client, POLLIN, NULL, 100 * SECOND);
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
+	ends_something(p.fd[ENDS_CLIENT], POLLIN, 100 * SECOND);
 	tm_happened("TCP_USER_TIMEOUT, unacknowledged", from, 3 * SECOND, SLACK_MS);
-	tm_check(tm_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* Bytes that cannot go, while the peer is well: a window that stays closed, and one that opens. */
 static void user_timeout_window(void)
 {
 	static char buf[1 << 10];
-	struct tm_pair p = tm_pair();
+	struct ends_pair p = tm_pair();
 	u64 from;
 
-	set_user_timeout(p.client, 5000);
-	fill(p.client);
+	set_user_timeout(p.fd[ENDS_CLIENT], 5000);
+	ends_fill(p.fd[ENDS_CLIENT], SEED);
 	for (int i = 0; i < 20; i++) {
-		tm_check(recv(p.server, buf, sizeof(buf), 0) == sizeof(buf), "recv()");
+		ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
 		tl_sleep_ms(SECOND);
 	}
-	tm_check(!tm_error(p.client), "a slow reader is no matter");
-	tm_check(recv(p.server, buf, sizeof(buf), 0) == sizeof(buf), "recv()");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "a slow reader is no matter");
+	ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
 	from = tm_now();
-	tm_something(p.client, POLLIN, NULL, 100 * SECOND);
+	ends_something(p.fd[ENDS_CLIENT], POLLIN, 100 * SECOND);
 	tm_happened("TCP_USER_TIMEOUT, closed window", from, 5 * SECOND, SLACK_MS + 2 * JIFFY_MS);
-	tm_check(tm_error(p.client) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-const struct tm_test tm_conn_tests[] = {
+const struct ends_test tm_conn_tests[] = {
 	{ "close_unanswered", close_unanswered },
 	{ "abort_unanswered", abort_unanswered },
 	{ "linger_background", linger_background },

@@ -4,69 +4,65 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "timers.h"
 
-static void end_pair(const struct tm_pair *p)
+static void end_pair(const struct ends_pair *p)
 {
 	char c;
 
-	close(p->client);
-	recv(p->server, &c, 1, 0);
-	close(p->server);
+	close(p->fd[ENDS_CLIENT]);
+	recv(p->fd[ENDS_SERVER], &c, 1, 0);
+	close(p->fd[ENDS_SERVER]);
 }
 
 static void idle_server(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count ended = tm_count(tm_server, "lgr_term");
+	struct ends_pair p = tm_pair();
+	struct tm_count ended = tm_count(ENDS_SERVER, "lgr_term");
 	struct tm_count fenced;
 	u64 from = tm_now();
 
 	end_pair(&p);
 	tm_changes("server: group idle", &ended, from, 600 * SECOND, SLACK_MS);
-	fenced = tm_count(-1, "QP_ERR");
+	fenced = tm_arrivals("QP_ERR");
 	tm_changes("queue pair still there", &fenced, tm_now(), 200, SLACK_MS);
 }
 
-static void idle_client(void)
+/* The group ends at @where after @want ms without connections; what the ends say then is lost. */
+static void idle_unheard(const char *what, enum ends_where where, bool cut, u64 want)
 {
 	struct tm_count ended;
-	struct tm_pair p;
+	struct ends_pair p;
 	u64 from;
 
-	tm_test_link_time("0");
+	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ended = tm_count(tm_client, "lgr_term");
+	ended = tm_count(where, "lgr_term");
 	from = tm_now();
 	end_pair(&p);
 	tl_sleep_ms(599 * SECOND);
-	tm_arm("LOSE_LLC:1+");	/* the server's farewell */
-	tm_changes("client: group idle", &ended, from, 610 * SECOND, SLACK_MS);
+	if (cut)
+		ends_cut_cable();
+	tm_arm("LOSE_LLC:1+");
+	tm_changes(what, &ended, from, want, SLACK_MS);
+}
+
+/* It waits longer than the server, whose farewell is lost. */
+static void idle_client(void)
+{
+	idle_unheard("client: group idle", ENDS_CLIENT, false, 610 * SECOND);
 }
 
 /* The last words wait for their completion, but not for ever. */
 static void last_words(void)
 {
-	struct tm_count ended, fenced;
-	struct tm_pair p;
-	u64 from;
+	struct tm_count fenced;
 
-	tm_test_link_time("0");
-	p = tm_pair();
-	ended = tm_count(tm_server, "lgr_term");
-	from = tm_now();
-	end_pair(&p);
-	tl_sleep_ms(599 * SECOND);
-	tm_cut_cable();
-	tm_arm("LOSE_LLC:1+");
-	tm_changes("server: group idle", &ended, from, 600 * SECOND, SLACK_MS);
-	fenced = tm_count(-1, "QP_ERR");
+	idle_unheard("server: group idle", ENDS_SERVER, true, 600 * SECOND);
+	fenced = tm_arrivals("QP_ERR");
 	tm_changes("DELETE LINK not acknowledged, parting", &fenced, tm_now(), 500 + 200,
 		   SLACK_MS);
 }
@@ -79,13 +75,13 @@ static void registration(void)
 
 static void retries(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count lost = tm_count(tm_client, "link_fail");
+	struct ends_pair p = tm_pair();
+	struct tm_count lost = tm_count(ENDS_CLIENT, "link_fail");
 	u64 from;
 
-	tm_cut_cable();
+	ends_cut_cable();
 	from = tm_now();
-	tm_check(send(p.client, "x", 1, 0) == 1, "send()");
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
 	/* Soft-RoCE's clock begins with the last answer it had */
 	tm_changes("the peer's RNIC silent", &lost, from, 7500, 1500);
 }
@@ -94,55 +90,55 @@ static void retries(void)
  * Neither end posts receives again: in the end the server's RNIC answers "not ready", for
  * ever. Returns when the client sent what it takes no more.
  */
-static u64 no_receives(const struct tm_pair *p)
+static u64 no_receives(const struct ends_pair *p)
 {
-	struct tm_count taken = tm_count(tm_server, "rx_cdc");
+	struct tm_count taken = tm_count(ENDS_SERVER, "rx_cdc");
 	u64 from = tm_now();
 
 	tm_arm("LOSE_RECV:1+");
 	for (int i = 0; i < 300; i++) {
 		from = tm_now();
-		tm_check(send(p->client, "x", 1, 0) == 1, "send()");
+		ends_check(send(p->fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
 		tl_sleep_ms(2 * JIFFY_MS);
 		if (tm_value(&taken) == taken.before)
 			return from;
 		taken.before = tm_value(&taken);
 	}
-	tm_check(false, "receives run out");
+	ends_check(false, "receives run out");
 	return from;
 }
 
 static void stall(void)
 {
 	struct tm_count stalls, lost;
-	struct tm_pair p;
+	struct ends_pair p;
 	u64 from;
 
-	tm_test_link_time("3600");
-	tm_stall_time("5");
+	tm_sysctl("smcr_testlink_time", "3600");
+	tm_sysctl("smcr_stall_time", "5");
 	p = tm_pair();
-	lost = tm_count(tm_client, "link_fail");
-	stalls = tm_count(tm_client, "link_stall");
+	lost = tm_count(ENDS_CLIENT, "link_fail");
+	stalls = tm_count(ENDS_CLIENT, "link_stall");
 	from = no_receives(&p);
 	tm_changes("a request does not finish", &stalls, from, 5 * SECOND, SLACK_MS);
-	tm_check(tm_value(&lost) == lost.before + 1, "the link fails once");
-	tm_check(tm_something(p.client, POLLIN, NULL, SECOND) && tm_error(p.client) == ECONNABORTED,
-		 "ECONNABORTED");
+	ends_check(tm_value(&lost) == lost.before + 1, "the link fails once");
+	ends_check(ends_something(p.fd[ENDS_CLIENT], POLLIN, SECOND) &&
+		   ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 }
 
 /* Without the deadline nobody notices, and with it no link does but one that is stuck. */
 static void stall_off(void)
 {
 	struct tm_count lost;
-	struct tm_pair p;
+	struct ends_pair p;
 
-	tm_test_link_time("3600");
-	tm_stall_time("0");
+	tm_sysctl("smcr_testlink_time", "3600");
+	tm_sysctl("smcr_stall_time", "0");
 	p = tm_pair();
-	lost = tm_count(tm_client, "link_fail");
+	lost = tm_count(ENDS_CLIENT, "link_fail");
 	no_receives(&p);
 	tl_sleep_ms(600 * SECOND);
-	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link lives");
 }
 
 /* A reader that does not read: the window is closed, but nothing is unfinished. */
@@ -150,23 +146,23 @@ static void stall_window(void)
 {
 	static const char zeros[65536];
 	struct tm_count lost, full;
-	struct tm_pair p;
+	struct ends_pair p;
 
-	tm_stall_time("5");
+	tm_sysctl("smcr_stall_time", "5");
 	p = tm_pair();
-	lost = tm_count(tm_client, "link_fail");
-	full = tm_count(tm_client, "tx_full");
-	tl_set_nonblock(p.client, true);
+	lost = tm_count(ENDS_CLIENT, "link_fail");
+	full = tm_count(ENDS_CLIENT, "tx_full");
+	tl_set_nonblock(p.fd[ENDS_CLIENT], true);
 	for (int i = 0; i < 20; i++) {
-		send(p.client, zeros, sizeof(zeros), 0);
+		send(p.fd[ENDS_CLIENT], zeros, sizeof(zeros), 0);
 		tl_sleep_ms(100);
 	}
-	tm_check(tm_value(&full) != full.before, "the window is closed");
+	ends_check(tm_value(&full) != full.before, "the window is closed");
 	tl_sleep_ms(3600 * SECOND);
-	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link lives");
 }
 
-const struct tm_test tm_group_tests[] = {
+const struct ends_test tm_group_tests[] = {
 	{ "registration", registration },
 	{ "idle_server", idle_server },
 	{ "idle_client", idle_client },

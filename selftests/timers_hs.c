@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,16 +33,16 @@ static void listener_closes(void)
 
 	tm_arm("LOSE_CLC:1");
 	tl_set_nonblock(fd, true);
-	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
-	tm_check(!tm_something(fd, POLLOUT, NULL, SECOND), "the handshake goes on");
+	ends_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	ends_check(!ends_something(fd, POLLOUT, SECOND), "the handshake goes on");
 	from = tm_now();
 	close(tm_waiting);
 	tm_happened("close() of the listener", from, 0, SLACK_MS);
-	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	ends_something(fd, POLLOUT, 60 * SECOND);
 	tm_happened("the listener closes", from, 0, SLACK_MS);
 	/* it connects once more: to what is left of the listener, or to nobody */
-	err = tm_error(fd);
-	tm_check(err == ECONNRESET || err == ECONNREFUSED, tl_errno_name(err));
+	err = ends_error(fd);
+	ends_check(err == ECONNRESET || err == ECONNREFUSED, "%s", tl_errno_name(err));
 }
 
 /* There was no memory for a child, and nobody else connects. */
@@ -56,7 +54,7 @@ static void accept_again(void)
 
 static void accept_busy(void)
 {
-	struct tm_pair busy = tm_pair();
+	struct ends_pair busy = tm_pair();
 	int fd = tm_socket();
 	u64 from;
 
@@ -64,10 +62,10 @@ static void accept_busy(void)
 	tm_arm("LOSE_CLC:2");
 	tl_set_nonblock(fd, true);
 	from = tm_now();
-	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	ends_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
 	tm_something(fd, POLLOUT, &busy, 60 * SECOND);
 	tm_happened("client: no Accept", from, 15 * SECOND, SLACK_MS);
-	tm_check(!tm_error(fd) && tm_mode(fd) == TL_MODE_TCP, "TCP");
+	ends_check(!ends_error(fd) && ends_over(fd, tm_proto, TL_MODE_TCP), "TCP");
 }
 
 /*
@@ -80,21 +78,21 @@ static void stranger(void)
 	struct tl_addr at, to;
 	u64 from;
 
-	tm_enter(tm_server);
-	tl_addr_parse(&at, tm_proto, TM_ADDR, TM_PORT + 1);
+	ends_enter(ENDS_SERVER);
+	tl_addr_parse(&at, tm_proto, ENDS_ADDR, TM_PORT + 1);
 	waits = tl_listen(tm_proto, &at, 0);
-	tm_enter(tm_client);
+	ends_enter(ENDS_CLIENT);
 	plain = tl_connect(tl_proto_find("inet"), NULL, &at);
-	tm_check(waits >= 0 && plain >= 0, "a connection to be accepted");
+	ends_check(waits >= 0 && plain >= 0, "a connection to be accepted");
 	tl_sleep_ms(SECOND);
 	tl_set_nonblock(fd, true);
-	tl_addr_parse(&to, tm_proto, TM_ADDR, TM_PORT + 1);
+	tl_addr_parse(&to, tm_proto, ENDS_ADDR, TM_PORT + 1);
 	from = tm_now();
-	tm_check(connect(fd, &to.sa, to.len) && errno == EINPROGRESS, "connect() in progress");
-	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	ends_check(connect(fd, &to.sa, to.len) && errno == EINPROGRESS, "connect() in progress");
+	ends_something(fd, POLLOUT, 60 * SECOND);
 	tm_happened("client: neither a word nor a SYN-ACK", from, 21 * SECOND,
 		    tm_rounding(6 * SECOND) + SLACK_MS);
-	tm_check(tm_error(fd) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 /* The server gives up after 6 s; then nobody answers the SYN of TCP alone. */
@@ -106,18 +104,18 @@ static void again(void)
 	tm_arm("LOSE_CLC:1");
 	tl_set_nonblock(fd, true);
 	from = tm_now();
-	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	ends_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
 	tl_sleep_ms(SECOND);
-	tm_cut_cable();
-	tm_something(fd, POLLOUT, NULL, 60 * SECOND);
+	ends_cut_cable();
+	ends_something(fd, POLLOUT, 60 * SECOND);
 	tm_happened("client: no SYN-ACK either", from, 21 * SECOND,
 		    tm_rounding(6 * SECOND) + 2 * SLACK_MS);
-	tm_check(tm_error(fd) == ETIMEDOUT, "ETIMEDOUT");
+	ends_check(ends_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
 static void confirm_busy(void)
 {
-	struct tm_pair busy = tm_pair();
+	struct ends_pair busy = tm_pair();
 	u64 from;
 	int fd;
 
@@ -128,7 +126,7 @@ static void confirm_busy(void)
 	/* five waits, each of them rounded up */
 	tm_happened("server: no Confirm, group in use", from, 30 * SECOND,
 		    5 * tm_rounding(6 * SECOND));
-	tm_check(tm_error(fd) != 0, "an error");
+	ends_check(ends_error(fd) != 0, "an error");
 }
 
 static void confirm_idle(void)
@@ -141,9 +139,9 @@ static void confirm_idle(void)
 	tm_arm("LOSE_CLC:3");
 	from = tm_now();
 	fd = tm_connects("client is through", 0, TL_MODE_SMCR, 0);
-	tm_something(fd, POLLIN, NULL, 90 * SECOND);
+	ends_something(fd, POLLIN, 90 * SECOND);
 	tm_happened("server: no Confirm, group idle", from, 6 * SECOND, SLACK_MS);
-	tm_check(tm_error(fd) != 0, "an error");
+	ends_check(ends_error(fd) != 0, "an error");
 }
 
 static void group(void)
@@ -152,7 +150,7 @@ static void group(void)
 
 	tm_arm("LOSE_CLC:2");
 	tl_set_nonblock(fd, true);
-	tm_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
+	ends_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
 	tl_sleep_ms(100);
 	tm_connects("server: first contact of another", 0, TL_MODE_TCP, 5 * SECOND);
 }
@@ -185,7 +183,7 @@ static void add_link(void)
 	tm_arm("LOSE_LLC:4");
 	from = tm_now();
 	tm_connects("client is through", 0, TL_MODE_SMCR, 0);
-	tm_check(tm_something(tm_waiting, POLLIN, NULL, 60 * SECOND), "a connection to accept");
+	ends_check(ends_something(tm_waiting, POLLIN, 60 * SECOND), "a connection to accept");
 	tm_happened("server: no answer to ADD LINK", from, 0, SLACK_MS);
 }
 
@@ -205,7 +203,7 @@ static void rkey(void)
 	fd = tm_socket();
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	from = tm_now();
-	tm_check(!tm_begin_connect(fd), "connect()");
+	ends_check(!tm_begin_connect(fd), "connect()");
 	tm_happened("client: no answer to CONFIRM RKEY", from, 2 * SECOND, SLACK_MS);
 }
 
@@ -224,10 +222,10 @@ static void rkey_cancelled(void)
 	for (i = 0; i < 2; i++) {
 		fd[i] = tm_socket();
 		tl_set_nonblock(fd[i], true);
-		tm_check(tm_begin_connect(fd[i]) == -EINPROGRESS, "connect() in progress");
+		ends_check(tm_begin_connect(fd[i]) == -EINPROGRESS, "connect() in progress");
 	}
-	tm_check(!tm_something(fd[0], POLLOUT, NULL, SECOND / 2), "the first handshake waits");
-	tm_check(!tm_something(fd[1], POLLOUT, NULL, SECOND / 2), "the second handshake waits");
+	ends_check(!ends_something(fd[0], POLLOUT, SECOND / 2), "the first handshake waits");
+	ends_check(!ends_something(fd[1], POLLOUT, SECOND / 2), "the second handshake waits");
 	from = tm_now();
 	close(tm_waiting);
 	/* one looks every 100 ms */
@@ -236,14 +234,14 @@ static void rkey_cancelled(void)
 
 static void test_link(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count lost = tm_count(tm_client, "link_fail");
+	struct ends_pair p = tm_pair();
+	struct tm_count lost = tm_count(ENDS_CLIENT, "link_fail");
 	u64 from = tm_now();
 
 	tm_arm("LOSE_LLC:1+");
 	tm_changes("TEST LINK not answered", &lost, from, 38 * SECOND, tm_rounding(8 * SECOND));
-	tm_check(tm_something(p.client, POLLIN, NULL, SECOND) && tm_error(p.client) == ECONNABORTED,
-		 "ECONNABORTED");
+	ends_check(ends_something(p.fd[ENDS_CLIENT], POLLIN, SECOND) &&
+		   ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 }
 
 static void test_link_hour(void)
@@ -251,9 +249,9 @@ static void test_link_hour(void)
 	struct tm_count lost;
 	u64 from;
 
-	tm_test_link_time("3600");
+	tm_sysctl("smcr_testlink_time", "3600");
 	tm_pair();
-	lost = tm_count(tm_client, "link_fail");
+	lost = tm_count(ENDS_CLIENT, "link_fail");
 	from = tm_now();
 	tm_arm("LOSE_LLC:1+");
 	tm_changes("TEST LINK after an hour", &lost, from, 3608 * SECOND, tm_rounding(8 * SECOND));
@@ -263,37 +261,37 @@ static void test_link_hour(void)
 static void test_link_lossy(void)
 {
 	struct tm_count lost;
-	struct tm_pair p;
+	struct ends_pair p;
 
-	tm_test_link_time("2");
+	tm_sysctl("smcr_testlink_time", "2");
 	p = tm_pair();
-	lost = tm_count(tm_client, "link_fail");
-	tm_cut_cable();
+	lost = tm_count(ENDS_CLIENT, "link_fail");
+	ends_cut_cable();
 	tl_sleep_ms(6 * SECOND);
-	tm_mend_cable();
+	ends_mend_cable();
 	tl_sleep_ms(4 * SECOND);
-	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link lives");
 	tm_ping(&p);
 }
 
 static void quiet_hour(void)
 {
-	struct tm_pair p = tm_pair();
-	struct tm_count lost = tm_count(tm_client, "link_fail");
-	struct tm_count ours = tm_count(tm_client, "tx_llc");
-	struct tm_count theirs = tm_count(tm_server, "tx_llc");
+	struct ends_pair p = tm_pair();
+	struct tm_count lost = tm_count(ENDS_CLIENT, "link_fail");
+	struct tm_count ours = tm_count(ENDS_CLIENT, "tx_llc");
+	struct tm_count theirs = tm_count(ENDS_SERVER, "tx_llc");
 	long sent;
 
 	tl_sleep_ms(3600 * SECOND);
-	tm_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link lives");
 	/* each probe counts for both ends, and so does its answer */
 	sent = tm_value(&ours) - ours.before + tm_value(&theirs) - theirs.before;
 	printf("# %ld LLC messages in an hour\n", sent);
-	tm_check(sent >= 2 * 119 && sent <= 4 * 120, "a probe every 30 s");
+	ends_check(sent >= 2 * 119 && sent <= 4 * 120, "a probe every 30 s");
 	tm_ping(&p);
 }
 
-const struct tm_test tm_hs_tests[] = {
+const struct ends_test tm_hs_tests[] = {
 	{ "proposal", proposal },
 	{ "confirm", confirm },
 	{ "listener_closes", listener_closes },
