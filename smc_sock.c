@@ -269,7 +269,7 @@ static void info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *t
 			 const struct smc_ring_rx *rx)
 {
 	smc_cursor_from_pos(rx->produced, rx->size, &info->rx_prod);
-	smc_cursor_from_pos(rx->consumed, rx->size, &info->tx_cons);
+	smc_ring_rx_cursor(rx, &info->tx_cons);
 	smc_cursor_from_pos(tx->prepared, tx->size, &info->tx_prep);
 	smc_cursor_from_pos(tx->sent, tx->size, &info->tx_sent);
 	smc_cursor_from_pos(tx->completed, tx->size, &info->tx_fin);

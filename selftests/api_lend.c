@@ -186,6 +186,28 @@ static void lend_held(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
+/* sock_diag shows the cursor that the peer is told: what is lent it is not told of. */
+static void lend_cursor(struct api_env *e)
+{
+	struct tl_diag diag;
+	int fd, rfd, p[2];
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	arrived(e, fd, rfd, SEED, 0, PIECE);
+	into_pipe(fd, p[1], PIECE);
+	T_EQ(tl_diag_get(fd, e->proto, &diag), 0);
+	T_EQ(diag.tx_cons.wrap, 0);
+	T_EQ(diag.tx_cons.off, 0);
+	out_of_pipe(p[0], SEED, 0, PIECE);
+	/* a call that reads sees that it is back */
+	arrived(e, fd, rfd, SEED, 0, 100);
+	api_recv(fd, SEED, 0, 100);
+	T_EQ(tl_diag_get(fd, e->proto, &diag), 0);
+	T_EQ(diag.tx_cons.wrap, 0);
+	T_EQ(diag.tx_cons.off, PIECE + 100);
+}
+
 /* Bytes that are here, once no more come; this looks after nothing. */
 static int filled(int fd)
 {
@@ -444,7 +466,6 @@ static void lend_many(struct api_env *e)
 
 	if (!lending_pair(e, &fd, &rfd, p))
 		return;
-	T_OK(fcntl(p[1], F_SETPIPE_SZ, 1 << 20));
 	copied = counter("rx_lend_copied");
 	do {
 		T_TRUE(n < 200);
@@ -477,6 +498,7 @@ static const struct api_case cases[] = {
 	{ "lend_option",	lend_option,		API_F_ROLES },
 	{ "lend_stream",	lend_stream,		API_F_ROLES },
 	{ "lend_held",		lend_held,		API_F_ROLES },
+	{ "lend_cursor",	lend_cursor,		API_F_ROLES },
 	{ "lend_full",		lend_full,		API_F_ROLES },
 	{ "lend_urgent",	lend_urgent,		0 },
 	{ "lend_two",		lend_two,		API_F_ROLES },

@@ -70,6 +70,7 @@ enum tl_mode {
  * @peer_reason: diagnosis in the peer's Decline (0: none)
  * @role: 0 client, 1 server of the link group; -1 not reported
  * @ibname: RDMA device, empty when not reported
+ * @tx_cons: consumer cursor that this side tells the peer: wraps and offset
  */
 struct tl_diag {
 	enum tl_mode mode;
@@ -77,6 +78,10 @@ struct tl_diag {
 	u32 peer_reason;
 	int role;
 	char ibname[64];
+	struct {
+		u16 wrap;
+		u32 off;
+	} tx_cons;
 };
 
 const struct tl_proto *tl_proto_find(const char *name);

@@ -49,7 +49,8 @@ static int diag_request(int nl)
 		},
 		.req = {
 			.diag_family = AF_SMC,
-			.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_FALLBACK - 1),
+			.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_FALLBACK - 1) |
+				    1 << (SMC_DIAG_CONNINFO - 1),
 		},
 	};
 
@@ -80,6 +81,12 @@ static void diag_attrs(const struct nlmsghdr *nlh, struct tl_diag *out)
 			memcpy(out->ibname, l->lnk[0].ibname, n);
 			out->ibname[n] = '\0';
 			out->role = l->role;
+		} else if (rta->rta_type == SMC_DIAG_CONNINFO &&
+			   RTA_PAYLOAD(rta) >= sizeof(struct smc_diag_conninfo)) {
+			const struct smc_diag_conninfo *c = RTA_DATA(rta);
+
+			out->tx_cons.wrap = c->tx_cons.wrap;
+			out->tx_cons.off = c->tx_cons.count;
 		}
 	}
 }
