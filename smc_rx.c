@@ -15,6 +15,8 @@
 
 /* A consumer update that may wait for more reading is sent after this at the latest. */
 #define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
+/* The peer may keep back so much of our RMBE. */
+#define PEER_RESERVE	64
 
 /**
  * smc_rx_readable() - bytes that wait for the application
@@ -294,19 +296,21 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_lent() - how much of the ring the peer cannot have, since it is lent
+ * smc_rx_reach() - how much can wait to be read at most
  * @conn: connection
+ *
+ * Not what is lent, and not what the peer keeps back: who waits for more waits for ever.
  *
  * Return: bytes; a snapshot.
  */
-u32 smc_rx_lent(struct smc_conn *conn)
+u32 smc_rx_reach(struct smc_conn *conn)
 {
 	u32 n;
 
 	spin_lock_bh(&conn->lock);
-	n = smc_ring_rx_held(&conn->rx.ring);
+	n = smc_ring_rx_held(&conn->rx.ring) + PEER_RESERVE;
 	spin_unlock_bh(&conn->lock);
-	return n;
+	return conn->rx.ring.size - min(n, conn->rx.ring.size);
 }
 
 /* Hands bytes out where they lie; conn->lock held. */

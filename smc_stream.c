@@ -594,13 +594,13 @@ void smc_stream_flush(struct smc_sock *smc)
 
 /* ---- poll, shutdown ---------------------------------------------------------- */
 
-/* SO_RCVLOWAT, but no more than can come without anything being read. */
+/* SO_RCVLOWAT, but not so much that the peer could not send it before anything is read. */
 static int poll_target(const struct sock *sk, struct smc_conn *conn)
 {
 	int target = sock_rcvlowat(sk, 0, INT_MAX);
 
 	if (target > 1)
-		target = min_t(u32, target, (conn->rx.ring.size - smc_rx_lent(conn)) / 2);
+		target = min_t(u32, target, smc_rx_reach(conn) / 2);
 	return max(target, 1);
 }
 

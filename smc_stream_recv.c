@@ -16,9 +16,6 @@
 #include <smc/stream_priv.h>
 #include <smc/trace.h>
 
-/* The peer may keep back so much of our RMBE: a peek for more would wait for ever. */
-#define PEEK_RESERVE		64
-
 /* ---- recvmsg ----------------------------------------------------------------- */
 
 static bool recv_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
@@ -117,8 +114,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		if (rc != -EAGAIN || copied >= target)
 			break;
 		/* no more comes before something was consumed */
-		if (peek && copied && (call.skip + PEEK_RESERVE + smc_rx_lent(conn) >=
-				       conn->rx.ring.size || smc_rx_peer_waits(conn)))
+		if (peek && copied && (call.skip >= smc_rx_reach(conn) || smc_rx_peer_waits(conn)))
 			break;
 		end = recv_end(smc, shutdown, state, timeo, copied);
 		if (end != -EINPROGRESS) {

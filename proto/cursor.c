@@ -624,7 +624,10 @@ bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 void smc_ring_rx_told(struct smc_ring_rx *rx)
 {
 	rx->told = rx_cursor(rx);
-	/* the peer waits for what was consumed, and has not been told of all of it */
+	/*
+	 * An update was wanted whatever the window, and some of what was consumed is out: this one
+	 * does not say all that it was wanted for. The one that does is due when that is back.
+	 */
 	if (rx->force && rx->told < rx->consumed)
 		rx->force_at = rx->consumed;
 	else if (rx->told >= rx->force_at)

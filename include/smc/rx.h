@@ -34,8 +34,8 @@ struct smc_rx_call {
  */
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call);
-/* Bytes of the ring that the peer cannot have, since they are lent. */
-u32 smc_rx_lent(struct smc_conn *conn);
+/* Bytes that can come without any being read. */
+u32 smc_rx_reach(struct smc_conn *conn);
 /* Looks whether they are back; conn->lock held. */
 void smc_rx_look_locked(struct smc_conn *conn, bool timed);
 /* The urgent byte leaves the stream if all before it was read. */
