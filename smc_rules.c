@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/overflow.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/inet_sock.h>
@@ -20,7 +21,7 @@
 #include <smc/rules.h>
 
 /* Between rules that were added without a number, so that others fit in. */
-#define NUM_STEP	10
+#define NUM_STEP	10U
 
 /**
  * struct entry - one rule
@@ -155,6 +156,30 @@ static bool end_valid(const struct smc_rules_end *end)
 	return end->plen <= 128 && end->port <= end->last;
 }
 
+/* Gives it a number if it has none; *@pos is what it goes before. r->mutex held. */
+static int find_place(struct rules *r, struct smc_rules_rule *rule, struct list_head **pos)
+{
+	struct entry *e;
+	u32 last = 0;
+
+	if (!rule->num) {
+		if (!list_empty(&r->list))
+			last = list_last_entry(&r->list, struct entry, node)->rule.num;
+		if (check_add_overflow(last, NUM_STEP, &rule->num))
+			return -ENOSPC;
+	}
+	*pos = &r->list;
+	list_for_each_entry(e, &r->list, node) {
+		if (e->rule.num == rule->num)
+			return -EEXIST;
+		if (e->rule.num > rule->num) {
+			*pos = &e->node;
+			break;
+		}
+	}
+	return r->count < SMC_RULES_MAX ? 0 : -ENOSPC;
+}
+
 /**
  * smc_rules_add() - a new rule
  * @net: namespace
@@ -168,9 +193,9 @@ static bool end_valid(const struct smc_rules_end *end)
 int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 {
 	struct rules *r = rules_of(net);
-	struct entry *e, *new;
-	struct list_head *pos = &r->list;
-	int rc = 0;
+	struct list_head *pos;
+	struct entry *new;
+	int rc;
 
 	if (!end_valid(&rule->local) || !end_valid(&rule->remote))
 		return -EINVAL;
@@ -179,25 +204,7 @@ int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 		return -ENOMEM;
 	new->rule = *rule;
 	mutex_lock(&r->mutex);
-	if (!rule->num && !list_empty(&r->list)) {
-		e = list_last_entry(&r->list, struct entry, node);
-		if (e->rule.num > U32_MAX - NUM_STEP)
-			rc = -ENOSPC;
-		new->rule.num = e->rule.num + NUM_STEP;
-	} else if (!rule->num) {
-		new->rule.num = NUM_STEP;
-	}
-	/* before the first one with a higher number */
-	list_for_each_entry(e, &r->list, node) {
-		if (e->rule.num == new->rule.num)
-			rc = -EEXIST;
-		if (e->rule.num >= new->rule.num) {
-			pos = &e->node;
-			break;
-		}
-	}
-	if (!rc && r->count >= SMC_RULES_MAX)
-		rc = -ENOSPC;
+	rc = find_place(r, &new->rule, &pos);
 	if (!rc) {
 		list_add_tail_rcu(&new->node, pos);
 		r->count++;

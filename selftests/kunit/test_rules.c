@@ -167,6 +167,10 @@ static void rules_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 20));
 	/* no number is left behind the last one */
 	KUNIT_EXPECT_EQ(test, -ENOSPC, add(0, true, any(), any()));
+	/* ... whoever has that which an overflow would make of it */
+	KUNIT_EXPECT_EQ(test, 0, add(9, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 30));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, add(0, true, any(), any()));
 	KUNIT_EXPECT_TRUE(test, smc_rules_get(&init_net, 31, &rule, &n));
 	KUNIT_EXPECT_EQ(test, rule.num, 40);
 }
