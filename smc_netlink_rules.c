@@ -132,7 +132,7 @@ static bool put_end(struct sk_buff *skb, int first, const struct smc_rules_end *
 /**
  * smc_netlink_dump_rules() - SMC_NETLINK_OWN_GET_RULES
  * @skb: answer
- * @cb: state of the dump: one more than the number of the last rule that was told
+ * @cb: state of the dump: args[0] = number of the last rule that was told, 0: none was
  * @family: for the messages
  *
  * Return: as dumpit does.
@@ -141,11 +141,12 @@ int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)
 {
 	struct smc_rules_rule rule;
+	/* a long is not wider than that everywhere */
+	u32 last = cb->args[0];
 	u64 hits;
 	void *hdr;
 
-	while (cb->args[0] <= U32_MAX &&
-	       smc_rules_get(sock_net(skb->sk), cb->args[0], &rule, &hits)) {
+	while (last < U32_MAX && smc_rules_get(sock_net(skb->sk), last + 1, &rule, &hits)) {
 		hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_OWN_GET_RULES);
 		if (!hdr)
 			break;
@@ -158,7 +159,8 @@ int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			break;
 		}
 		genlmsg_end(skb, hdr);
-		cb->args[0] = (long)rule.num + 1;
+		last = rule.num;
+		cb->args[0] = last;
 	}
 	return skb->len;
 }
