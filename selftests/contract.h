@@ -14,7 +14,7 @@
 #include "ktap.h"
 #include "testlib.h"
 
-/* Commands of our own, see include/smc/netlink_priv.h. */
+/* What programs have compiled in, which is why it is not <linux/smc_own.h> that says it here. */
 #define OWN_ADD_LINK		128
 #define OWN_DEL_LINK		129
 #define OWN_DEL_LGR		130

@@ -14,6 +14,8 @@
 #include <linux/netlink.h>
 #include <linux/smc.h>
 
+#include <uapi/linux/smc_own.h>
+
 #include "ktap.h"
 #include "testlib.h"
 
@@ -275,12 +277,6 @@ static bool fback(void)
 
 /* ---- events ---- */
 
-#define OWN_EV_FBACK		165
-#define OWN_EV_ROLE		4
-#define OWN_EV_OWN_RSN		11
-#define OWN_EV_PEER_RSN		12
-#define OWN_EV_PORT		14	/* its own one */
-
 struct fback_event {
 	u64 role, own, peer, port;
 };
@@ -289,10 +285,10 @@ static void take_event(const void *attrs, size_t len, void *arg)
 {
 	struct fback_event *e = arg;
 
-	e->role = number(attrs, len, OWN_EV_ROLE, 1);
-	e->own = number(attrs, len, OWN_EV_OWN_RSN, 4);
-	e->peer = number(attrs, len, OWN_EV_PEER_RSN, 4);
-	e->port = number(attrs, len, OWN_EV_PORT, 2);
+	e->role = number(attrs, len, SMC_NETLINK_EV_ROLE, 1);
+	e->own = number(attrs, len, SMC_NETLINK_EV_OWN_RSN, 4);
+	e->peer = number(attrs, len, SMC_NETLINK_EV_PEER_RSN, 4);
+	e->port = number(attrs, len, SMC_NETLINK_EV_LOCAL_PORT, 2);
 }
 
 /* One fallback, which a listener hears of, and one in the other group does not. */
@@ -304,7 +300,7 @@ static bool events(void)
 	char c;
 
 	ok = HOLDS(nl >= 0 && other >= 0) && HOLDS(fall_back()) &&
-	     HOLDS(tl_genl_event(nl, take_event, &e) == OWN_EV_FBACK) &&
+	     HOLDS(tl_genl_event(nl, take_event, &e) == SMC_NETLINK_OWN_EV_FBACK) &&
 	     HOLDS(!e.role && e.own == PEER_NO_SMC && !e.peer && e.port >= 1024) &&
 	     HOLDS(recv(nl, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) &&
 	     HOLDS(recv(other, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
@@ -317,14 +313,7 @@ static bool events(void)
 
 /* ---- the operator's orders ---- */
 
-#define OWN_ADD_LINK		128
-#define OWN_DEL_LINK		129
-#define OWN_DEL_LGR		130
-#define OWN_ADD_RULE		131
-#define OWN_DEL_RULE		132
-#define OWN_FLUSH_RULES		133
-#define OWN_GET_RULES		134
-#define OWN_NO_COMMAND		135
+#define NO_COMMAND	159	/* between those of our own and the events */
 
 /* The first attribute of all of them is the group; its number is that of the EID's. */
 static int group_order(u8 cmd, u32 id, size_t size)
@@ -335,13 +324,14 @@ static int group_order(u8 cmd, u32 id, size_t size)
 /* What needs a group with two links is in links.sh. */
 static bool orders(void)
 {
-	return HOLDS(order(OWN_ADD_LINK) == -EINVAL) & HOLDS(order(OWN_DEL_LINK) == -EINVAL) &
-	       HOLDS(order(OWN_DEL_LGR) == -EINVAL) &
-	       HOLDS(group_order(OWN_ADD_LINK, 7, 4) == -ENOENT) &
-	       HOLDS(group_order(OWN_DEL_LGR, 7, 4) == -ENOENT) &
-	       HOLDS(group_order(OWN_DEL_LINK, 7, 4) == -EINVAL) &
-	       HOLDS(group_order(OWN_ADD_LINK, 7, 2) < 0) &
-	       HOLDS(order(OWN_NO_COMMAND) == -EOPNOTSUPP);
+	return HOLDS(order(SMC_NETLINK_OWN_ADD_LINK) == -EINVAL) &
+	       HOLDS(order(SMC_NETLINK_OWN_DEL_LINK) == -EINVAL) &
+	       HOLDS(order(SMC_NETLINK_OWN_DEL_LGR) == -EINVAL) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_LINK, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_LGR, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_LINK, 7, 4) == -EINVAL) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_LINK, 7, 2) < 0) &
+	       HOLDS(order(NO_COMMAND) == -EOPNOTSUPP);
 }
 
 /* ---- groups, links, devices ---- */
@@ -435,14 +425,6 @@ static void take_device(const void *attrs, size_t len, void *arg)
 }
 
 /* Tables of our own in SMC_GEN_STATS, with u64 from 1 on */
-#define OWN_CLC_TX	128
-#define OWN_CLC_RX	129
-#define OWN_LLC_TX	130
-#define OWN_LLC_RX	131
-#define OWN_HS_CLNT	132
-#define OWN_HS_SRV	133
-#define OWN_MEM_NOW	134
-#define OWN_MEM_PEAK	135
 #define CLC_TYPES	4
 #define LLC_TYPES	9
 #define HS_TIMES	16
@@ -503,16 +485,16 @@ static u64 total(const u64 *values, int n)
 static bool take_own(const void *attrs, size_t len, struct stats *s)
 {
 	u64 llc[LLC_TYPES], times[HS_TIMES];
-	bool ok = take_table(attrs, len, OWN_CLC_TX, CLC_TYPES, s->clc[0]) &
-		  take_table(attrs, len, OWN_CLC_RX, CLC_TYPES, s->clc[1]) &
-		  take_table(attrs, len, OWN_MEM_NOW, MEMS, s->now) &
-		  take_table(attrs, len, OWN_MEM_PEAK, MEMS, s->peak);
+	bool ok = take_table(attrs, len, SMC_NETLINK_STATS_OWN_CLC_TX, CLC_TYPES, s->clc[0]) &
+		  take_table(attrs, len, SMC_NETLINK_STATS_OWN_CLC_RX, CLC_TYPES, s->clc[1]) &
+		  take_table(attrs, len, SMC_NETLINK_STATS_OWN_MEM_NOW, MEMS, s->now) &
+		  take_table(attrs, len, SMC_NETLINK_STATS_OWN_MEM_PEAK, MEMS, s->peak);
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ok &= take_table(attrs, len, OWN_LLC_TX + i, LLC_TYPES, llc);
+		ok &= take_table(attrs, len, SMC_NETLINK_STATS_OWN_LLC_TX + i, LLC_TYPES, llc);
 		s->llc[i] = total(llc, LLC_TYPES);
-		ok &= take_table(attrs, len, OWN_HS_CLNT + i, HS_TIMES, times);
+		ok &= take_table(attrs, len, SMC_NETLINK_STATS_OWN_HS_CLNT + i, HS_TIMES, times);
 		s->times[i] = total(times, HS_TIMES);
 	}
 	return ok;
@@ -791,12 +773,14 @@ static bool pnet_many(void)
 
 static bool rules(void)
 {
-	return HOLDS(order(OWN_ADD_RULE) == -EINVAL) & HOLDS(order(OWN_DEL_RULE) == -EINVAL) &
-	       HOLDS(group_order(OWN_ADD_RULE, 7, 4) == -EINVAL) &
-	       HOLDS(group_order(OWN_DEL_RULE, 7, 4) == -ENOENT) &
-	       HOLDS(group_order(OWN_DEL_RULE, 0, 4) == -ERANGE) &
-	       HOLDS(group_order(OWN_DEL_RULE, 7, 2) < 0) &
-	       HOLDS(dump(OWN_GET_RULES, NULL, NULL) == 0) & HOLDS(!order(OWN_FLUSH_RULES));
+	return HOLDS(order(SMC_NETLINK_OWN_ADD_RULE) == -EINVAL) &
+	       HOLDS(order(SMC_NETLINK_OWN_DEL_RULE) == -EINVAL) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_RULE, 7, 4) == -EINVAL) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 7, 4) == -ENOENT) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 0, 4) == -ERANGE) &
+	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 7, 2) < 0) &
+	       HOLDS(dump(SMC_NETLINK_OWN_GET_RULES, NULL, NULL) == 0) &
+	       HOLDS(!order(SMC_NETLINK_OWN_FLUSH_RULES));
 }
 
 /* ---- rights ---- */
@@ -807,8 +791,8 @@ static bool as_nobody(void)
 	static const u8 cmds[] = {
 		SMC_NETLINK_FLUSH_UEID, SMC_NETLINK_ENABLE_SEID, SMC_NETLINK_DISABLE_SEID,
 		SMC_NETLINK_ENABLE_HS_LIMITATION, SMC_NETLINK_DISABLE_HS_LIMITATION,
-		OWN_ADD_LINK, OWN_DEL_LINK, OWN_DEL_LGR, OWN_ADD_RULE, OWN_DEL_RULE,
-		OWN_FLUSH_RULES,
+		SMC_NETLINK_OWN_ADD_LINK, SMC_NETLINK_OWN_DEL_LINK, SMC_NETLINK_OWN_DEL_LGR,
+		SMC_NETLINK_OWN_ADD_RULE, SMC_NETLINK_OWN_DEL_RULE, SMC_NETLINK_OWN_FLUSH_RULES,
 	};
 	bool ok = HOLDS(!setuid(NOBODY));
 

@@ -16,29 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <uapi/linux/smc_own.h>
 
 /* Attributes that came with Linux 6.12 and that older headers lack */
 #define CTL_LGR_R_SNDBUF_ALLOC	12
 #define CTL_LGR_R_RMB_ALLOC	13
-/* Attributes of our own module, 128 and up */
-#define CTL_LGR_R_LINKS_LOST	128
-#define CTL_LGR_R_LOSS_REASON	129
-#define CTL_LGR_R_LOSS_AGE	130
-#define CTL_LGR_R_MOVES		131
-#define CTL_LGR_R_MAX		131
-#define CTL_LINK_AGE		128
-#define CTL_LINK_MOVES		129
-#define CTL_LINK_BYTES		130
-#define CTL_LINK_LATENCY	131
-#define CTL_LINK_SENDS		132
-#define CTL_LINK_RECVS		133
-#define CTL_LINK_MAX		133
-#define CTL_ADD_LINK		128
-#define CTL_DEL_LINK		129
-#define CTL_DEL_LGR		130
-#define CTL_ORDER_LGR_ID	1
-#define CTL_ORDER_LINK_ID	2
-#define CTL_ORDER_NOW		3
 #define CTL_LGR_R_V2_MAX_CONNS	2
 #define CTL_LGR_R_V2_MAX_LINKS	3
 #define CTL_LGR_R_V2_MAX	3

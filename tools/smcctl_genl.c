@@ -143,11 +143,11 @@ static struct json_object *read_group(const struct nlattr *nest)
 		"none", "single", "symmetric", "asymmetric-peer", "asymmetric-local",
 	};
 	static const char * const buf_types[] = { "physical", "virtual", "mixed" };
-	const struct nlattr *tb[CTL_LGR_R_MAX + 1];
+	const struct nlattr *tb[SMC_NETLINK_LGR_R_OWN_MAX + 1];
 	struct json_object *obj = json_object_new_object();
 	__u64 val;
 
-	ctl_parse_nest(nest, tb, CTL_LGR_R_MAX);
+	ctl_parse_nest(nest, tb, SMC_NETLINK_LGR_R_OWN_MAX);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_ID], &val))
 		ctl_add_hex32(obj, "id", (__u32)val);
 	if (ctl_attr_uint(tb[SMC_NLA_LGR_R_ROLE], &val))
@@ -162,10 +162,10 @@ static struct json_object *read_group(const struct nlattr *nest)
 	ctl_copy_uint(obj, "sndbuf_bytes", tb[CTL_LGR_R_SNDBUF_ALLOC]);
 	ctl_copy_uint(obj, "rmb_bytes", tb[CTL_LGR_R_RMB_ALLOC]);
 	ctl_copy_uint(obj, "net_cookie", tb[SMC_NLA_LGR_R_NET_COOKIE]);
-	ctl_copy_uint(obj, "links_lost", tb[CTL_LGR_R_LINKS_LOST]);
-	ctl_copy_str(obj, "last_loss", tb[CTL_LGR_R_LOSS_REASON]);
-	ctl_copy_uint(obj, "last_loss_seconds", tb[CTL_LGR_R_LOSS_AGE]);
-	ctl_copy_uint(obj, "moved_connections", tb[CTL_LGR_R_MOVES]);
+	ctl_copy_uint(obj, "links_lost", tb[SMC_NETLINK_LGR_R_OWN_LINKS_LOST]);
+	ctl_copy_str(obj, "last_loss", tb[SMC_NETLINK_LGR_R_OWN_LOSS_REASON]);
+	ctl_copy_uint(obj, "last_loss_seconds", tb[SMC_NETLINK_LGR_R_OWN_LOSS_AGE]);
+	ctl_copy_uint(obj, "moved_connections", tb[SMC_NETLINK_LGR_R_OWN_MOVES]);
 	if (tb[SMC_NLA_LGR_R_V2_COMMON])
 		add_group_v2(obj, tb[SMC_NLA_LGR_R_V2_COMMON], tb[SMC_NLA_LGR_R_V2]);
 	else
@@ -218,34 +218,34 @@ int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
 static int on_link(const struct nlmsghdr *nlh, void *data)
 {
 	static const char * const states[] = { "unused", "inactive", "activating", "active" };
-	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[CTL_LINK_MAX + 1];
-	const struct nlattr *lgr[CTL_LGR_R_MAX + 1];
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NETLINK_LINK_OWN_MAX + 1];
+	const struct nlattr *lgr[SMC_NETLINK_LGR_R_OWN_MAX + 1];
 	struct link_dump *dump = data;
 	struct json_object *obj;
 	__u64 val;
 
 	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
 	if (top[SMC_GEN_LGR_SMCR]) {
-		ctl_parse_nest(top[SMC_GEN_LGR_SMCR], lgr, CTL_LGR_R_MAX);
+		ctl_parse_nest(top[SMC_GEN_LGR_SMCR], lgr, SMC_NETLINK_LGR_R_OWN_MAX);
 		dump->have_lgr = ctl_attr_uint(lgr[SMC_NLA_LGR_R_ID], &dump->lgr);
 	}
 	if (!top[SMC_GEN_LINK_SMCR])
 		return MNL_CB_OK;
 	obj = json_object_new_object();
 	json_object_array_add(dump->links, obj);
-	ctl_parse_nest(top[SMC_GEN_LINK_SMCR], tb, CTL_LINK_MAX);
+	ctl_parse_nest(top[SMC_GEN_LINK_SMCR], tb, SMC_NETLINK_LINK_OWN_MAX);
 	if (dump->have_lgr)
 		ctl_add_hex32(obj, "group", (__u32)dump->lgr);
 	ctl_copy_uint(obj, "id", tb[SMC_NLA_LINK_ID]);
 	if (ctl_attr_uint(tb[SMC_NLA_LINK_STATE], &val))
 		ctl_add_str(obj, "state", name_of(states, ARRAY_SIZE(states), val));
 	ctl_copy_uint(obj, "connections", tb[SMC_NLA_LINK_CONN_CNT]);
-	ctl_copy_uint(obj, "moved_connections", tb[CTL_LINK_MOVES]);
-	ctl_copy_uint(obj, "active_seconds", tb[CTL_LINK_AGE]);
-	ctl_copy_uint(obj, "bytes_under_way", tb[CTL_LINK_BYTES]);
-	ctl_copy_uint(obj, "latency_ns", tb[CTL_LINK_LATENCY]);
-	ctl_copy_uint(obj, "send_slots", tb[CTL_LINK_SENDS]);
-	ctl_copy_uint(obj, "receives", tb[CTL_LINK_RECVS]);
+	ctl_copy_uint(obj, "moved_connections", tb[SMC_NETLINK_LINK_OWN_MOVES]);
+	ctl_copy_uint(obj, "active_seconds", tb[SMC_NETLINK_LINK_OWN_AGE]);
+	ctl_copy_uint(obj, "bytes_under_way", tb[SMC_NETLINK_LINK_OWN_BYTES]);
+	ctl_copy_uint(obj, "latency_ns", tb[SMC_NETLINK_LINK_OWN_LATENCY]);
+	ctl_copy_uint(obj, "send_slots", tb[SMC_NETLINK_LINK_OWN_SENDS]);
+	ctl_copy_uint(obj, "receives", tb[SMC_NETLINK_LINK_OWN_RECVS]);
 	ctl_copy_str(obj, "device", tb[SMC_NLA_LINK_IB_DEV]);
 	ctl_copy_uint(obj, "port", tb[SMC_NLA_LINK_IB_PORT]);
 	ctl_copy_netdev(obj, "netdev", tb[SMC_NLA_LINK_NET_DEV]);

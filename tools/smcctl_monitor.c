@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uapi/linux/smc_own.h>
 
 /**
  * struct monitor - one run

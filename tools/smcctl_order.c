@@ -9,7 +9,7 @@
 
 static struct ctl_attr group_attr(__u32 id)
 {
-	return (struct ctl_attr){ .type = CTL_ORDER_LGR_ID, .num = id, .size = 4 };
+	return (struct ctl_attr){ .type = SMC_NETLINK_OWN_LGR_ID, .num = id, .size = 4 };
 }
 
 static int run(struct ctl_genl_req *req)
@@ -32,7 +32,7 @@ int ctl_linkgroup_order(int argc, char **argv)
 {
 	struct ctl_attr attrs[2];
 	struct ctl_genl_req req = {
-		.cmd = CTL_DEL_LGR, .what = "removing a link group", .attrs = attrs,
+		.cmd = SMC_NETLINK_OWN_DEL_LGR, .what = "removing a link group", .attrs = attrs,
 		.num_attrs = 1,
 	};
 	__u32 id;
@@ -48,7 +48,8 @@ int ctl_linkgroup_order(int argc, char **argv)
 	}
 	attrs[0] = group_attr(id);
 	if (argc == 3)
-		attrs[req.num_attrs++] = (struct ctl_attr){ .type = CTL_ORDER_NOW, .flag = true };
+		attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_NETLINK_OWN_NOW,
+							    .flag = true };
 	return run(&req);
 }
 
@@ -66,10 +67,10 @@ int ctl_link_order(int argc, char **argv)
 	__u32 id, num;
 
 	if (argc == 2 && !strcmp(argv[0], "add")) {
-		req.cmd = CTL_ADD_LINK;
+		req.cmd = SMC_NETLINK_OWN_ADD_LINK;
 		req.what = "adding a link";
 	} else if (argc == 3 && !strcmp(argv[0], "del")) {
-		req.cmd = CTL_DEL_LINK;
+		req.cmd = SMC_NETLINK_OWN_DEL_LINK;
 		req.what = "removing a link";
 	} else {
 		ctl_fail("link is followed by: show, add GROUP or del GROUP LINK");
@@ -85,7 +86,7 @@ int ctl_link_order(int argc, char **argv)
 	}
 	attrs[0] = group_attr(id);
 	if (argc == 3)
-		attrs[req.num_attrs++] = (struct ctl_attr){ .type = CTL_ORDER_LINK_ID,
+		attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_NETLINK_OWN_LINK_ID,
 							    .num = num };
 	return run(&req);
 }

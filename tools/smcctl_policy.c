@@ -10,16 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ADD_RULE	131
-#define DEL_RULE	132
-#define FLUSH_RULES	133
-#define GET_RULES	134
-#define RULE_NUM	1
-#define RULE_DENY	2
-#define RULE_LOCAL	3	/* address, bits, first and last port of one end in a row */
-#define RULE_REMOTE	7
-#define RULE_HITS	11
-#define RULE_MAX	12
+/* The attributes of one end stand in a row. */
 enum { END_ADDR, END_LEN, END_PORT, END_LAST, END_ATTRS };
 
 #define MAPPED_BITS	96	/* before an IPv4 address in an IPv6 one */
@@ -55,23 +46,23 @@ static void show_end(struct json_object *obj, const char *prefix_key, const char
 
 static int on_rule(const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *tb[RULE_MAX + 1];
+	const struct nlattr *tb[SMC_NETLINK_RULE_MAX + 1];
 	struct json_object *obj = json_object_new_object();
 	__u64 deny;
 
-	ctl_parse_genl(nlh, tb, RULE_MAX);
+	ctl_parse_genl(nlh, tb, SMC_NETLINK_RULE_MAX);
 	json_object_array_add(data, obj);
-	ctl_copy_uint(obj, "number", tb[RULE_NUM]);
-	if (ctl_attr_uint(tb[RULE_DENY], &deny))
+	ctl_copy_uint(obj, "number", tb[SMC_NETLINK_RULE_NUM]);
+	if (ctl_attr_uint(tb[SMC_NETLINK_RULE_DENY], &deny))
 		ctl_add_str(obj, "action", deny ? "deny" : "allow");
-	show_end(obj, "local", "local_port", &tb[RULE_LOCAL]);
-	show_end(obj, "remote", "remote_port", &tb[RULE_REMOTE]);
-	ctl_copy_uint(obj, "connections", tb[RULE_HITS]);
+	show_end(obj, "local", "local_port", &tb[SMC_NETLINK_RULE_LOCAL]);
+	show_end(obj, "remote", "remote_port", &tb[SMC_NETLINK_RULE_REMOTE]);
+	ctl_copy_uint(obj, "connections", tb[SMC_NETLINK_RULE_HITS]);
 	return MNL_CB_OK;
 }
 
 static const struct ctl_genl_req list = {
-	.cmd = GET_RULES, .what = "the list of rules", .dump = true,
+	.cmd = SMC_NETLINK_OWN_GET_RULES, .what = "the list of rules", .dump = true,
 };
 
 /**
@@ -139,7 +130,7 @@ static bool put(struct rule *rule, __u16 type, __u32 num, __u8 size)
 
 static bool parse_prefix(struct rule *rule, int first, const char *text)
 {
-	struct ctl_prefix *prefix = &rule->prefix[first == RULE_REMOTE];
+	struct ctl_prefix *prefix = &rule->prefix[first == SMC_NETLINK_RULE_REMOTE];
 
 	if (!ctl_parse_prefix(text, prefix) || !put(rule, (__u16)(first + END_ADDR), 0, 0))
 		return false;
@@ -170,15 +161,16 @@ static bool parse_condition(struct rule *rule, const char *word, const char *val
 	__u32 num;
 
 	if (!strcmp(word, "number"))
-		return ctl_parse_num(value, 10, 1, 0xffffffff, &num) && put(rule, RULE_NUM, num, 4);
+		return ctl_parse_num(value, 10, 1, 0xffffffff, &num) &&
+		       put(rule, SMC_NETLINK_RULE_NUM, num, 4);
 	if (!strcmp(word, "local"))
-		return parse_prefix(rule, RULE_LOCAL, value);
+		return parse_prefix(rule, SMC_NETLINK_RULE_LOCAL, value);
 	if (!strcmp(word, "remote"))
-		return parse_prefix(rule, RULE_REMOTE, value);
+		return parse_prefix(rule, SMC_NETLINK_RULE_REMOTE, value);
 	if (!strcmp(word, "local-port"))
-		return parse_ports(rule, RULE_LOCAL, value);
+		return parse_ports(rule, SMC_NETLINK_RULE_LOCAL, value);
 	if (!strcmp(word, "remote-port"))
-		return parse_ports(rule, RULE_REMOTE, value);
+		return parse_ports(rule, SMC_NETLINK_RULE_REMOTE, value);
 	return false;
 }
 
@@ -195,7 +187,7 @@ static int policy_add(int argc, char **argv)
 {
 	struct rule rule = { .num = 0 };
 	struct ctl_genl_req req = {
-		.cmd = ADD_RULE, .what = "adding a rule", .attrs = rule.attrs,
+		.cmd = SMC_NETLINK_OWN_ADD_RULE, .what = "adding a rule", .attrs = rule.attrs,
 	};
 	bool deny = argc && !strcmp(argv[0], "deny");
 
@@ -203,7 +195,7 @@ static int policy_add(int argc, char **argv)
 		ctl_fail("policy add is followed by allow or deny");
 		return CTL_USAGE;
 	}
-	put(&rule, RULE_DENY, deny, 1);
+	put(&rule, SMC_NETLINK_RULE_DENY, deny, 1);
 	for (argc--, argv++; argc >= 2; argc -= 2, argv += 2) {
 		if (parse_condition(&rule, argv[0], argv[1]))
 			continue;
@@ -221,9 +213,10 @@ static int policy_add(int argc, char **argv)
 
 static int policy_del(const char *text)
 {
-	struct ctl_attr attr = { .type = RULE_NUM, .size = 4 };
+	struct ctl_attr attr = { .type = SMC_NETLINK_RULE_NUM, .size = 4 };
 	struct ctl_genl_req req = {
-		.cmd = DEL_RULE, .what = "deleting a rule", .attrs = &attr, .num_attrs = 1,
+		.cmd = SMC_NETLINK_OWN_DEL_RULE, .what = "deleting a rule", .attrs = &attr,
+		.num_attrs = 1,
 	};
 
 	if (!ctl_parse_num(text, 10, 1, 0xffffffff, &attr.num)) {
@@ -236,7 +229,7 @@ static int policy_del(const char *text)
 int ctl_policy(const struct ctl_opts *opts, int argc, char **argv)
 {
 	static const struct ctl_genl_req flush = {
-		.cmd = FLUSH_RULES, .what = "deleting all rules",
+		.cmd = SMC_NETLINK_OWN_FLUSH_RULES, .what = "deleting all rules",
 	};
 
 	if (!argc || (argc == 1 && (!strcmp(argv[0], "show") || !strcmp(argv[0], "list"))))

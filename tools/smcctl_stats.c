@@ -8,7 +8,6 @@
 #include <linux/smc.h>
 #include <stdio.h>
 #include <string.h>
-#include <uapi/linux/smc_own.h>
 
 struct counter {
 	int attr;

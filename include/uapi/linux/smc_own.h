@@ -26,6 +26,7 @@
 #define SMC_NETLINK_LGR_R_OWN_LOSS_REASON	129	/* string, of the last one */
 #define SMC_NETLINK_LGR_R_OWN_LOSS_AGE		130	/* u64, seconds */
 #define SMC_NETLINK_LGR_R_OWN_MOVES		131	/* u32 */
+#define SMC_NETLINK_LGR_R_OWN_MAX		131
 
 /* ... and in SMC_GEN_LINK_SMCR */
 #define SMC_NETLINK_LINK_OWN_AGE		128	/* u32, seconds since it could be used */
@@ -34,6 +35,7 @@
 #define SMC_NETLINK_LINK_OWN_LATENCY		131	/* u32, ns, of a request; 0: not known */
 #define SMC_NETLINK_LINK_OWN_SENDS		132	/* u32, messages it has room for */
 #define SMC_NETLINK_LINK_OWN_RECVS		133	/* u32, receives it keeps posted */
+#define SMC_NETLINK_LINK_OWN_MAX		133
 
 /*
  * ... and in SMC_GEN_STATS: tables, each with attributes from 1 on, u64 all of them, PAD of 0 as
