@@ -197,56 +197,9 @@ static void shutdown_wakes_poll(struct api_env *e)
 	reap(pid);
 }
 
-static void send_fd(int unix_fd, int fd)
-{
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(int))];
-	} ctl = {
-		.h = {
-			.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		},
-	};
-	char c = 'x';
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &ctl,
-		.msg_controllen = sizeof(ctl),
-	};
-
-	memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(fd));
-	T_EQ(sendmsg(unix_fd, &msg, 0), 1);
-}
-
-static int recv_fd(int unix_fd)
-{
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(int))];
-	} ctl;
-	char c;
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &ctl,
-		.msg_controllen = sizeof(ctl),
-	};
-	int fd;
-
-	T_EQ(recvmsg(unix_fd, &msg, 0), 1);
-	T_EQ(ctl.h.cmsg_type, SCM_RIGHTS);
-	memcpy(&fd, CMSG_DATA(&ctl.h), sizeof(fd));
-	return fd;
-}
-
 static void child_takes_fd(int unix_fd)
 {
-	int fd = recv_fd(unix_fd);
+	int fd = tl_recv_fd(unix_fd);
 
 	api_recv(fd, SEED, 0, 20000);
 	api_send(fd, SEED + 1, 0, 20000);
@@ -263,7 +216,7 @@ static void pass_connected(struct api_env *e)
 	/* born before the connection: the child has it by the message alone */
 	pid = in_child(child_takes_fd, sv[1], 0);
 	api_pair(e, &fd, &rfd);
-	send_fd(sv[0], fd);
+	T_EQ(tl_send_fd(sv[0], fd), 0);
 	T_OK(close(fd));
 	T_EQ(r_send(e, rfd, SEED, 0, 20000), 20000);
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, 20001), 20000);
@@ -277,15 +230,15 @@ static void pass_in_flight(struct api_env *e)
 
 	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
 	api_pair(e, &fd, &rfd);
-	send_fd(sv[0], fd);
+	T_EQ(tl_send_fd(sv[0], fd), 0);
 	T_OK(close(fd));
 	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
 	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
-	fd = recv_fd(sv[1]);
+	fd = tl_recv_fd(sv[1]);
 	api_recv(fd, SEED, 0, 1000);
 	api_roundtrip(e, fd, rfd, SEED);
 	/* dropped unread, it closes the connection */
-	send_fd(sv[0], fd);
+	T_EQ(tl_send_fd(sv[0], fd), 0);
 	T_OK(close(fd));
 	T_OK(close(sv[0]));
 	T_OK(close(sv[1]));
@@ -294,7 +247,7 @@ static void pass_in_flight(struct api_env *e)
 
 static void child_takes_listener(int unix_fd)
 {
-	int lfd = recv_fd(unix_fd);
+	int lfd = tl_recv_fd(unix_fd);
 	int fd = T_OK(accept(lfd, NULL, NULL));
 
 	api_recv(fd, SEED, 0, 1000);
@@ -310,7 +263,7 @@ static void pass_listener(struct api_env *e)
 	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
 	pid = in_child(child_takes_listener, sv[1], 0);
 	lfd = api_listener(e, &at);
-	send_fd(sv[0], lfd);
+	T_EQ(tl_send_fd(sv[0], lfd), 0);
 	T_OK(close(lfd));
 	rfd = T_OK(r_socket(e, e->peer));
 	T_OK(r_connect(e, rfd, &at));

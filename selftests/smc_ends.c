@@ -130,25 +130,9 @@ static void end_by_kill(int fd)
 /* A message has it, and nobody will receive that. */
 static void end_by_passing(int fd)
 {
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(int))];
-	} ctl = {
-		.h = {
-			.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-		},
-	};
-	struct iovec iov = { "x", 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &ctl, .msg_controllen = sizeof(ctl),
-	};
 	int sv[2];
 
-	memcpy(CMSG_DATA(&ctl.h), &fd, sizeof(fd));
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) || sendmsg(sv[0], &msg, 0) != 1)
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) || tl_send_fd(sv[0], fd))
 		ends_die("descriptor in flight");
 	close(fd);
 	close(sv[0]);

@@ -442,33 +442,17 @@ static void op_fork(struct conn *c, int side)
 /* While it is in a message nobody has it. */
 static void op_pass(struct conn *c, int side)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} u = { 0 };
-	char byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = u.buf, .msg_controllen = sizeof(u.buf),
-	};
-	struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
 	int sv[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
 		ends_die("socketpair");
-	*h = (struct cmsghdr){
-		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-		.cmsg_len = CMSG_LEN(sizeof(int)),
-	};
-	memcpy(CMSG_DATA(h), &c->end[side].fd, sizeof(int));
-	if (sendmsg(sv[0], &msg, 0) != 1)
+	if (tl_send_fd(sv[0], c->end[side].fd))
 		ends_die("sendmsg");
 	epoll_ctl(epfd, EPOLL_CTL_DEL, c->end[side].fd, NULL);
 	close(c->end[side].fd);
-	if (recvmsg(sv[1], &msg, MSG_CMSG_CLOEXEC) != 1)
+	c->end[side].fd = tl_recv_fd(sv[1]);
+	if (c->end[side].fd < 0)
 		ends_die("recvmsg");
-	memcpy(&c->end[side].fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
 	close(sv[0]);
 	close(sv[1]);
 	watch(c, side);

@@ -316,6 +316,51 @@ int tl_ask(int child, void *answer, size_t len)
 	return -EPIPE;
 }
 
+union fd_room {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* A descriptor in a message of a Unix socket; the caller's stays open. 0 or a negative errno. */
+int tl_send_fd(int to, int fd)
+{
+	union fd_room ctl = {
+		.head = {
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		},
+	};
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &ctl, .msg_controllen = sizeof(ctl),
+	};
+
+	memcpy(CMSG_DATA(&ctl.head), &fd, sizeof(fd));
+	return sendmsg(to, &msg, 0) == 1 ? 0 : -errno;
+}
+
+/* Takes it out of there. A negative errno if there is none. */
+int tl_recv_fd(int from)
+{
+	union fd_room ctl;
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &ctl, .msg_controllen = sizeof(ctl),
+	};
+	int fd;
+
+	if (recvmsg(from, &msg, MSG_CMSG_CLOEXEC) != 1)
+		return -errno;
+	if (msg.msg_controllen < CMSG_LEN(sizeof(int)) || ctl.head.cmsg_type != SCM_RIGHTS)
+		return -ENODATA;
+	memcpy(&fd, CMSG_DATA(&ctl.head), sizeof(fd));
+	return fd;
+}
+
 u64 tl_now_ns(void)
 {
 	struct timespec ts;

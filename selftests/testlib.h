@@ -102,6 +102,8 @@ int tl_set_timeouts(int fd, unsigned int msec);
 int tl_set_nonblock(int fd, bool on);
 ssize_t tl_send_all(int fd, const void *buf, size_t len);
 ssize_t tl_recv_all(int fd, void *buf, size_t len);
+int tl_send_fd(int to, int fd);
+int tl_recv_fd(int from);
 int tl_child(void (*serve)(int fd, void *arg), void *arg);
 int tl_ask(int child, void *answer, size_t len);
 
