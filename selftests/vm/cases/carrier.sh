@@ -19,22 +19,9 @@ export CASE_TIMEOUT
 
 setup()
 {
-	setup_ends && [ -n "$TWO" ] || return 1
-	modprobe sch_netem
-}
-
-carrier()
-{
-	on_the_cable /t/smc_carrier "$1"
-	grep '^#' /run/said | while read -r _ line; do
-		diag "$line"
-	done
-	ip netns exec c /usr/sbin/nft flush ruleset
-	ip netns exec s /usr/sbin/nft flush ruleset
-	unload
-	[ "$rc" = 0 ] || fail "exit code $rc"
+	setup_cable
 }
 
 for t_ in $CASES; do
-	eval "case_$t_() { carrier $t_; }"
+	eval "case_$t_() { cable_case /t/smc_carrier $t_; }"
 done

@@ -27,11 +27,5 @@ has_gid()
 
 case_stress()
 {
-	on_the_cable /t/smc_stress stress
-	grep '^#' /run/said | while read -r _ line; do
-		diag "$line"
-	done
-	unload
-	# shellcheck disable=SC2154 # of on_the_cable
-	[ "$rc" = 0 ] || fail "exit code $rc"
+	cable_case /t/smc_stress stress
 }

@@ -14,17 +14,9 @@ export CASE_TIMEOUT
 
 setup()
 {
-	setup_ends && [ -n "$TWO" ] || return 1
-	modprobe sch_netem
-}
-
-timer()
-{
-	on_the_cable /t/smc_timers "$1"
-	unload
-	[ "$rc" = 0 ] || fail "exit code $rc"
+	setup_cable
 }
 
 for t_ in $CASES; do
-	eval "case_$t_() { timer $t_; }"
+	eval "case_$t_() { cable_case /t/smc_timers $t_; }"
 done

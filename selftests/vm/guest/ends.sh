@@ -133,6 +133,26 @@ on_the_cable()
 	ip -n s neigh flush dev veths
 }
 
+# cable_case PROGRAM TEST: that as a case, of which nothing is left
+cable_case()
+{
+	on_the_cable "$@"
+	grep '^#' /run/said | while read -r _ line; do
+		diag "$line"
+	done
+	ip netns exec c /usr/sbin/nft flush ruleset 2> /dev/null
+	ip netns exec s /usr/sbin/nft flush ruleset 2> /dev/null
+	unload
+	[ "$rc" = 0 ] || fail "exit code $rc"
+}
+
+# setup_cable: both ends, and what cuts the cable between them
+setup_cable()
+{
+	setup_ends && [ -n "$TWO" ] || return 1
+	modprobe sch_netem
+}
+
 # at WHAT: for messages, here and in the kernel log
 at()
 {
