@@ -88,6 +88,8 @@ extern const struct api_group api_zcopy_group;
 extern const struct api_group api_lend_group;
 extern const struct api_group api_errno_group;
 extern const struct api_group api_cmsg_group;
+extern const struct api_group api_early_group;
+extern const struct api_group api_again_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */
 long long api_ok(long long ret, const char *expr, const char *fn, int line);

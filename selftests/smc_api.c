@@ -19,6 +19,7 @@ static const struct api_group * const groups[] = {
 	&api_close_group, &api_process_group, &api_option_group, &api_urgent_group,
 	&api_sockopt_group, &api_info_group, &api_calls_group,
 	&api_errno_group, &api_cmsg_group, &api_zcopy_group, &api_lend_group,
+	&api_early_group, &api_again_group,
 };
 
 static const char * const role_names[] = {
@@ -28,7 +29,7 @@ static const char * const role_names[] = {
 
 /**
  * struct options - the command line
- * @only: run only cases whose name contains this
+ * @only: run only cases whose name contains one of these words, with commas between them
  * @case_timeout_s: longest time for one case
  * @control: address of the agent's control port
  */
@@ -119,6 +120,20 @@ static void run_case(const struct api_env *env, const struct api_case *c, enum a
 	ktap_result(&ktap, pid > 0 && !wait_for(pid), name);
 }
 
+static bool chosen(const char *name)
+{
+	char words[256];
+
+	if (!opt.only)
+		return true;
+	snprintf(words, sizeof(words), "%s", opt.only);
+	for (char *w = strtok(words, ","); w; w = strtok(NULL, ",")) {
+		if (strstr(name, w))
+			return true;
+	}
+	return false;
+}
+
 /* Calls @fn for every case that is chosen; counts them if @env is NULL. */
 static unsigned int walk_cases(const struct api_env *env, const struct tl_proto *proto)
 {
@@ -128,7 +143,7 @@ static unsigned int walk_cases(const struct api_env *env, const struct tl_proto 
 		for (unsigned int i = 0; i < groups[g]->nr; i++) {
 			const struct api_case *c = &groups[g]->cases[i];
 
-			if (opt.only && !strstr(c->name, opt.only))
+			if (!chosen(c->name))
 				continue;
 			if ((c->flags & API_F_V4) && proto->af != AF_INET)
 				continue;
@@ -225,7 +240,7 @@ static void bad_usage(void)
 		"  --control-port N  default %u\n"
 		"  --require M       smc or tcp: mode that the cases' connections must have\n"
 		"  --wait S          wait that long for the agent\n"
-		"  --only TEXT       cases whose name contains TEXT\n"
+		"  --only TEXT,...   cases whose name contains one of these\n"
 		"  --case-timeout S  default %u\n"
 		"  --errno-table     print value and errno of each wrong call instead\n"
 		"  --strict          a skip is a failure\n",

@@ -5,7 +5,7 @@
 # A case per pair of families; the plain TCP ones show that the norm itself holds here.
 #
 #   API       pairs to run (default: all)
-#   API_ONLY  part of the names of smc_api's cases
+#   API_ONLY  parts of the names of smc_api's cases, with commas between them
 
 : "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
 	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc}"
