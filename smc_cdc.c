@@ -116,6 +116,9 @@ static unsigned int take_producer(struct smc_conn *conn, const struct smc_cdc_ms
 	unsigned int bits = 0, urgent;
 	int rc;
 
+	/* bytes behind a gap must not reach the reader of those before it */
+	if (smc_conn_state_over(conn->state))
+		return 0;
 	rc = smc_ring_rx_peer(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
 			      msg->flags & SMC_CDC_F_UPDATE_REQ);
 	if (rc < 0)

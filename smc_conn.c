@@ -54,10 +54,10 @@ static void set_err(struct smc_conn *conn, int err)
 	smc_stats_inc(conn->net, SMC_STAT_CONN_ABORT);
 }
 
+/* As with TCP's RST: what was not sent is dropped, what has come can be read. */
 static void purge(struct smc_conn *conn)
 {
 	conn->tx.ring.prepared = conn->tx.ring.sent;
-	conn->rx.ring.consumed = conn->rx.ring.produced;
 	conn->tx.urg = (struct smc_urgent_tx){};
 	smc_zcopy_settle_later_locked(conn);
 	conn->shut_pending = false;
@@ -72,13 +72,14 @@ static void arm(struct smc_conn *conn, unsigned long timeout)
 }
 
 /*
- * As TCP: after the peer's FIN a reset is a broken pipe, unless we are through as well.
- * D may come with the A, for want of a slot before.
+ * As TCP: after the peer's FIN, which C is as well, a reset is a broken pipe, unless we are
+ * through, too. D may come with the A, for want of a slot before.
  */
 static int reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 {
 	bool heard = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
-		     (from == SMC_CONN_ACTIVE && conn->rx.peer_state & SMC_CDC_S_DONE);
+		     (from == SMC_CONN_ACTIVE &&
+		      conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
 
 	return heard && !conn->shut_pending ? EPIPE : ECONNRESET;
 }

@@ -115,7 +115,7 @@ static void consumed(struct smc_conn *conn, size_t len)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
-	/* an abort may have purged the ring meanwhile: then nobody cares */
+	/* a close may have discarded what came: then nobody cares */
 	if (smc_ring_rx_consume(&rx->ring, len))
 		return;
 	/* the writer waits for this after an urgent byte (section 4.7.5) */

@@ -28,6 +28,12 @@
 /* Less than this is copied: cheaper than references, mappings and gather elements. */
 #define ZEROCOPY_MIN	2048
 
+/*
+ * The peer's RST comes by another way than what it wrote before and its A, and may be faster. TCP
+ * delivers what was sent before a reset.
+ */
+#define RESET_GRACE		(HZ / 5)
+
 /* A promise of more that is not kept: TCP sends after so long, too. */
 #define CORK_TIME		(HZ / 5)
 
@@ -255,14 +261,15 @@ static const struct smc_conn_events stream_events = {
 /* ---- the carrier under a running stream -------------------------------------- */
 
 /*
- * RFC 7609 4.8.2: RST aborts, as does who ends the carrier from here (SOCK_DESTROY).
+ * RFC 7609 4.8.2: RST aborts, when the A beside it has had its time (RESET_GRACE), as does who
+ * ends the carrier from here (SOCK_DESTROY).
  * FIN may overtake data that is still in the fabric, so it does not count. A time-out
  * of the carrier alone says nothing about the link - but somebody wanted to know
  * whether the peer lives (SO_KEEPALIVE), so the link is asked.
  */
 static void carrier_work(struct work_struct *work)
 {
-	struct smc_sock *smc = container_of(work, struct smc_sock, carrier_work);
+	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, carrier_work);
 	int err = READ_ONCE(smc->carrier.sock->sk->sk_err);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
@@ -286,9 +293,11 @@ static void carrier_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
 	const struct sock *csk = smc->carrier.sock->sk;
+	int err = READ_ONCE(csk->sk_err);
 
-	if (inet_sk_state_load(csk) == TCP_CLOSE && READ_ONCE(csk->sk_err))
-		queue_work(stream_wq, &smc->carrier_work);
+	if (inet_sk_state_load(csk) == TCP_CLOSE && err)
+		queue_delayed_work(stream_wq, &smc->carrier_work,
+				   err == ECONNRESET ? RESET_GRACE : 0);
 }
 
 static const struct smc_carrier_events carrier_events = {
@@ -306,7 +315,7 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	INIT_WORK(&smc->carrier_work, carrier_work);
+	INIT_DELAYED_WORK(&smc->carrier_work, carrier_work);
 	INIT_DELAYED_WORK(&smc->cork_work, cork_work);
 	smc_keep_init(smc);
 	sk->sk_write_space = stream_write_space;
@@ -706,7 +715,7 @@ static struct smc_conn *detach(struct smc_sock *smc)
 	if (!conn)
 		return NULL;
 	smc_carrier_unhook(&smc->carrier);
-	cancel_work_sync(&smc->carrier_work);
+	cancel_delayed_work_sync(&smc->carrier_work);
 	cancel_delayed_work_sync(&smc->cork_work);
 	smc_keep_end(smc);
 	smc_conn_detach(conn);

@@ -375,6 +375,21 @@ bool smc_conn_state_may_cdc(enum smc_conn_state state)
 }
 
 /**
+ * smc_conn_state_over() - is all activity of the peer to be ignored
+ * @state: state
+ *
+ * What it wrote before may still be read; whatever it says of later bytes is not taken over
+ * (section 4.8.2).
+ *
+ * Return: true if so.
+ */
+bool smc_conn_state_over(enum smc_conn_state state)
+{
+	return state == SMC_CONN_PEERABORTWAIT || state == SMC_CONN_PROCESSABORT ||
+	       state == SMC_CONN_CLOSED;
+}
+
+/**
  * struct name - the names of a state
  * @own: as in this table
  * @rfc: as in RFC 7609 figures 22 and 23; in capitals as sock_diag users know it

@@ -264,6 +264,64 @@ static void shutdown_crossing(struct api_env *e)
 	}
 }
 
+/* What is corked goes to a peer that has closed, and had read all: its end comes first. */
+static void corked_at_close(struct api_env *e)
+{
+	int fd, rfd, on = 1, off = 0;
+	char c = 0;
+
+	api_pair(e, &fd, &rfd);
+	api_roundtrip(e, fd, rfd, SEED);
+	T_OK(setsockopt(fd, SOL_TCP, TCP_CORK, &on, sizeof(on)));
+	T_EQ(send(fd, &c, 1, MSG_NOSIGNAL), 1);
+	T_OK(r_close(e, rfd));
+	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP, POLLRDHUP);
+	if (api_over_rdma(e, fd)) {
+		/* that the byte is in vain is known at once */
+		T_ERR(recv(fd, &c, 1, 0), EPIPE);
+	} else {
+		T_EQ(recv(fd, &c, 1, 0), 0);
+		T_OK(setsockopt(fd, SOL_TCP, TCP_CORK, &off, sizeof(off)));
+		T_EQ(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR, POLLERR);
+	}
+	T_ERR(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
+	T_EQ(recv(fd, &c, 1, 0), 0);
+}
+
+/* Bytes that came before a reset can be read after it. */
+static void reset_behind_bytes(struct api_env *e)
+{
+	int fd, rfd;
+	char c;
+
+	api_pair(e, &fd, &rfd);
+	T_EQ(r_send(e, rfd, SEED, 0, SOME), SOME);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	tl_sleep_ms(API_QUIET_MS);
+	r_reset(e, rfd);
+	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
+	api_recv(fd, SEED, 0, SOME);
+	T_ERR(recv(fd, &c, 1, 0), ECONNRESET);
+	T_EQ(recv(fd, &c, 1, 0), 0);
+}
+
+/* An answer of a server that did not read the whole question, and closed. */
+static void answer_without_reading(struct api_env *e)
+{
+	int fd, rfd;
+	char c = 0;
+
+	api_pair(e, &fd, &rfd);
+	api_send(fd, SEED, 0, SOME);
+	T_EQ(r_recv(e, rfd, SEED, 0, 100), 100);
+	T_EQ(r_send(e, rfd, SEED + 1, 0, 300), 300);
+	T_OK(r_close(e, rfd));
+	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
+	api_recv(fd, SEED + 1, 0, 300);
+	T_ERR(recv(fd, &c, 1, 0), ECONNRESET);
+	T_ERR(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
+}
+
 static const struct api_case cases[] = {
 	{ "backlog",		backlog,		0 },
 	{ "port_closed_first",	port_closed_first,	API_F_ROLES },
@@ -273,6 +331,9 @@ static const struct api_case cases[] = {
 	{ "connect_after_end",	connect_after_end,	0 },
 	{ "connect_taken_back",	connect_taken_back,	0 },
 	{ "shutdown_crossing",	shutdown_crossing,	API_F_ROLES },
+	{ "corked_at_close",	corked_at_close,	API_F_ROLES },
+	{ "reset_behind_bytes",	reset_behind_bytes,	API_F_ROLES },
+	{ "answer_without_reading", answer_without_reading, API_F_ROLES },
 };
 
 const struct api_group api_again_group = { cases, TL_ARRAY_SIZE(cases) };

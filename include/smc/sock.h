@@ -84,7 +84,7 @@ struct smc_sock {
 	struct smc_listener *listener;
 	struct smc_listener *parent;
 	struct list_head entry;
-	struct work_struct carrier_work;
+	struct delayed_work carrier_work;
 	struct delayed_work cork_work;
 	struct delayed_work keep_work;
 	unsigned int keep_asked;

@@ -240,7 +240,7 @@ static void action_laws(void)
 			CHECK((row.actions & last) != last);
 			if (row.actions & last)
 				CHECK(!smc_conn_state_may_cdc(row.next));
-			/* an abort drops data; nothing else does but the end */
+			/* an abort drops what was not sent */
 			if (row.actions & ACT(SEND_ABORT))
 				CHECK(row.actions & ACT(PURGE));
 			/* a timer runs in the states that wait for the peer alone, once */

@@ -56,7 +56,7 @@ enum smc_conn_event {
 
 /* What the caller has to do after a step, in the order of the bits. */
 #define SMC_CONN_ACT_HOLD		0x00001	/* not now: repeat the event after ESTABLISHED */
-#define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent and unread data, no more WRITEs */
+#define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent data, no more WRITEs */
 #define SMC_CONN_ACT_DISCARD		0x00004	/* nobody will read what just came: drop it */
 #define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; D stands in all later ones */
 #define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC, no WRITE after it */
@@ -96,6 +96,7 @@ bool smc_conn_event_from_peer(enum smc_conn_event event);
 bool smc_conn_state_may_send(enum smc_conn_state state);
 bool smc_conn_state_may_recv(enum smc_conn_state state);
 bool smc_conn_state_may_cdc(enum smc_conn_state state);
+bool smc_conn_state_over(enum smc_conn_state state);
 
 const char *smc_conn_state_str(enum smc_conn_state state);
 const char *smc_conn_state_rfc_str(enum smc_conn_state state);
