@@ -596,6 +596,8 @@ static int smc_shutdown(struct socket *sock, int how)
 		}
 	} else if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
 		rc = smc_fback_shutdown(smc, how);
+		/* TCP keeps it for the next connection, over which no rendezvous could go */
+		set_bit(SMC_SF_EXCLUDED, &smc->flags);
 	}
 	sk->sk_state_change(sk);
 out:

@@ -234,6 +234,23 @@ static void connect_taken_back(struct api_env *e)
 	connects(e, fd);
 }
 
+/* One that comes too early fails, and counts all the same: no rendezvous is possible. */
+static void shutdown_early(struct api_env *e)
+{
+	struct tl_addr at = e->remote;
+	int lfd = T_OK(r_listen_at(e, e->peer, &at, 4));
+	int fd = new_socket(e, 0), rfd;
+	char c = 0;
+
+	T_ERR(shutdown(fd, SHUT_WR), ENOTCONN);
+	T_OK(connect(fd, &at.sa, at.len));
+	rfd = T_OK(r_accept(e, lfd));
+	T_TRUE(!api_over_rdma(e, fd));
+	T_ERR(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
+	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
+	api_recv(fd, SEED, 0, 100);
+}
+
 /* ---- both at once ---- */
 
 /* Both have something to say, and say at the same moment that it was all. */
@@ -330,6 +347,7 @@ static const struct api_case cases[] = {
 	{ "connect_elsewhere",	connect_elsewhere,	0 },
 	{ "connect_after_end",	connect_after_end,	0 },
 	{ "connect_taken_back",	connect_taken_back,	0 },
+	{ "shutdown_early",	shutdown_early,		0 },
 	{ "shutdown_crossing",	shutdown_crossing,	API_F_ROLES },
 	{ "corked_at_close",	corked_at_close,	API_F_ROLES },
 	{ "reset_behind_bytes",	reset_behind_bytes,	API_F_ROLES },
