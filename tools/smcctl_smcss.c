@@ -56,6 +56,9 @@ static void print_heading(const struct smcss *s)
 	if (s->smcr)
 		printf(" %-4s %-15s %-4s %-6s %-40s %s", "Role", "IB-device", "Port", "Linkid",
 		       "GID", "Peer-GID");
+	/* of such sockets there are none that could have them */
+	if (s->smcd)
+		printf(" %-16s %-16s %-16s %-16s Linkid", "GID", "Token", "Peer-GID", "Peer-Token");
 	putchar('\n');
 }
 
