@@ -4,11 +4,12 @@
  */
 #include "smcctl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
 /**
- * ctl_parse_num() - a number and nothing else; it begins with a digit
+ * ctl_parse_num() - a number and nothing else; it begins with a digit of its base
  * @text: that
  * @base: as strtoul() has it
  * @min: least one that is meant
@@ -22,7 +23,7 @@ bool ctl_parse_num(const char *text, int base, unsigned long min, unsigned long 
 	unsigned long val;
 	char *end;
 
-	if (*text < '0' || *text > '9')
+	if (!(base == 16 ? isxdigit(*text) : isdigit(*text)))
 		return false;
 	errno = 0;
 	val = strtoul(text, &end, base);

@@ -134,6 +134,8 @@ heading()
 	as empty smcr linkgroup | tr -s ' '
 }
 expect 'smcr linkgroup, none: the heading' 'LG-ID LG-Role LG-Type VLAN #Conns PNET-ID' heading
+expect_rc 'smcr linkgroup, a group that begins with a letter: status 0' 0 \
+	as normal smcr linkgroup ffff00
 expect 'smcr device of another' '' column 1 normal smcr device ibdev mlx5_0
 ueids()
 {
