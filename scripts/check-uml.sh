@@ -106,6 +106,8 @@ run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contrac
 	--timeout 600
 run "$p-contract-intree" --module ours,intree --mtu 9000 --script "$cases/contract_intree.sh" \
 	--add "$tests/smc_contract" --timeout 300
+# programs of other hands that ask by these, too: SMC_TOOLS=FOLDER check-uml.sh plain uml-smc-tools
+smc_tools "$p-smc-tools" --timeout 900
 run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh" --timeout 400
 run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
 	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \

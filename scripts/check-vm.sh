@@ -151,6 +151,9 @@ fi
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
 	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 540
 
+# smc-tools as they are, with our module and with the in-tree one: SMC_TOOLS=FOLDER check-vm.sh smc-tools
+smc_tools smc-tools --mem 768 --timeout 1200
+
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
 run evil-link --module ours --script "$cases/evil_link.sh" --timeout 800 \

@@ -128,6 +128,32 @@ judge()
 	rm -f "$log"
 }
 
+# smc_tools NAME VM_ARGUMENT...: the programs of smc-tools in the folder $SMC_TOOLS, where they have been
+# built; by name only, since they are neither Debian's nor ours
+smc_tools()
+{
+	local f tree add=()
+
+	[ ${#runs[@]} -gt 0 ] && want "$1" || return 0
+	for f in smcr smcd smcss smc_pnet smc_run smc_chk smc_dbg smc_rnics libsmc-preload.so; do
+		add+=(--add "${SMC_TOOLS:-}/$f")
+		[ -e "${SMC_TOOLS:-}/$f" ] && continue
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $1: SMC_TOOLS must name a folder with smc-tools that are built; ${SMC_TOOLS:-it} has no $f"
+		return
+	done
+	if ! tree=$("$top/selftests/vm/tree.sh" debian-12 iproute2 libnl-genl-3-200 procps python3 \
+	     < /dev/null); then
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $1: there is no Debian tree"
+		return
+	fi
+	run "$@" --module ours,intree --mtu 9000 --script "$top/selftests/vm/cases/smc_tools.sh" \
+		--root "$tree" --add "$top/selftests/smc_contract" "${add[@]}"
+}
+
 # aside run|judge NAME ARGUMENT...: on the last processor while others go on, one aside after the
 # other. Its results come with settle.
 asides=()
