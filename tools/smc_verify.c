@@ -38,7 +38,7 @@ int smc_verify_close(int fd) __asm__("close") SMC_EXPORTED;
 
 /**
  * struct seen - one connection
- * @next: the one before it
+ * @next: the one seen after it
  * @inode: of the socket
  * @smc: it was SMC-R
  * @text: what to say of it
@@ -69,10 +69,10 @@ struct asked {
 static struct {
 	int (*close)(int fd);
 	int (*getsockopt)(int fd, int level, int name, void *val, socklen_t *len);
-	struct seen *seen;
+	struct seen *seen, **last;
 	struct stat err;
 	pthread_mutex_t lock;
-} ver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} ver = { .last = &ver.seen, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -80,6 +80,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void forked(void)
 {
 	ver.seen = NULL;
+	ver.last = &ver.seen;
 	pthread_mutex_init(&ver.lock, NULL);
 }
 
@@ -240,8 +241,8 @@ static void look_at(int fd)
 	for (old = ver.seen; old && old->inode != s->inode; old = old->next)
 		;
 	if (!old || strcmp(old->text, s->text)) {
-		s->next = ver.seen;
-		ver.seen = s;
+		*ver.last = s;
+		ver.last = &s->next;
 		s = NULL;
 	}
 	pthread_mutex_unlock(&ver.lock);
@@ -270,21 +271,11 @@ static void look_at_all(void)
 	closedir(dir);
 }
 
-/* In the order in which they were seen. */
-static void say_all(const struct seen *s, unsigned int *nr, unsigned int *smc)
-{
-	if (!s)
-		return;
-	say_all(s->next, nr, smc);
-	dprintf(STDERR_FILENO, "smc_run[%ld]: %s\n", (long)getpid(), s->text);
-	(*nr)++;
-	*smc += s->smc;
-}
-
 __attribute__((destructor))
 static void verdict(void)
 {
 	unsigned int nr = 0, smc = 0;
+	const struct seen *s;
 	struct stat st;
 
 	look_at_all();
@@ -292,7 +283,11 @@ static void verdict(void)
 	if (!ver.seen || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
 	    st.st_ino != ver.err.st_ino)
 		return;
-	say_all(ver.seen, &nr, &smc);
+	for (s = ver.seen; s; s = s->next) {
+		dprintf(STDERR_FILENO, "smc_run[%ld]: %s\n", (long)getpid(), s->text);
+		nr++;
+		smc += s->smc;
+	}
 	dprintf(STDERR_FILENO, "smc_run[%ld]: %u of %u connections by SMC-R\n", (long)getpid(), smc,
 		nr);
 }

@@ -383,6 +383,13 @@ expect '--verify: nothing to say without connections' '' verified '' new,4
 expect_match '--verify: an SMC socket, of which this kernel knows nothing' \
 	'smc_run\[\]: 127.0.0.1:N to 127.0.0.1:N: not known: *
 smc_run\[\]: 0 of 2 connections by SMC-R' verified_pair ''
+# each has a line, and none takes room on the stack
+verified_many()
+{
+	prlimit --stack=65536 env LD_PRELOAD="$ver" "$probe" new,4 bind,127.0.0.1,0 listen \
+		pairs,8000 2>&1 | tail -n 1 | sed 's/\[[0-9]*\]/[]/'
+}
+expect '--verify: many connections' 'smc_run[]: 0 of 16000 connections by SMC-R' verified_many
 expect '--verify preloads both' "$lib:$ver" ./smc_run --verify sh -c 'echo "$LD_PRELOAD"'
 expect_usage '--verify of a unit' 'smc_run: option --verify is for programs*' \
 	./smc_run --verify enable x

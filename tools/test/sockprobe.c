@@ -187,6 +187,26 @@ static int step_accept(int argc, char **argv)
 	return cur < 0 ? -1 : 0;
 }
 
+/* pairs,N: connections of the current, listening socket, one after the other */
+static int step_pairs(int argc, char **argv)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int n, from, to;
+
+	if (argc < 2 || getsockname(cur, (void *)&ss, &len))
+		return -1;
+	for (n = atoi(argv[1]); n > 0; n--) {
+		from = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (from < 0 || connect(from, (void *)&ss, len))
+			return -1;
+		to = accept4(cur, NULL, NULL, SOCK_CLOEXEC);
+		if (to < 0 || close(to) || close(from))
+			return -1;
+	}
+	return 0;
+}
+
 static int step_other(int argc, char **argv)
 {
 	int tmp = cur;
@@ -429,6 +449,7 @@ static const struct step steps[] = {
 	{ "new", step_new }, { "show", step_show }, { "mode", step_mode },
 	{ "shortopt", step_shortopt }, { "bind", step_bind }, { "connect", step_connect },
 	{ "listen", step_listen }, { "accept", step_accept }, { "other", step_other },
+	{ "pairs", step_pairs },
 	{ "dup", step_dup }, { "dupkeep", step_dupkeep },
 	{ "close", step_close }, { "set", step_set }, { "get", step_get },
 	{ "timeout", step_timeout }, { "gettimeout", step_gettimeout },
