@@ -270,7 +270,7 @@ static int unpin(const char *pin)
 
 static bool is_started(const char *pin)
 {
-	char path[128];
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/" SWITCH, pin);
 	return !access(path, F_OK);
@@ -401,16 +401,16 @@ static int stop(const struct target *target)
 	rc = unpin(target->pin);
 	if (rc)
 		return fail("cannot remove %s: %s", target->pin, strerror(-rc));
-	if (!started) {
-		fail("%s: was not started", target->title);
-		return RC_NONE;
-	}
 	sweep();
 	rmdir(PIN_DIR);
-	return 0;
+	if (started)
+		return 0;
+	fail("%s: was not started", target->title);
+	return RC_NONE;
 }
 
-static void show(const char *name)
+/* False: the one that switches is not there, whatever else a loader that died has left. */
+static bool show(const char *name)
 {
 	struct smc_cgroup_state now;
 	char title[PATH_MAX] = HOST, path[512];
@@ -420,6 +420,11 @@ static void show(const char *name)
 	if (strcmp(name, HOST) && !cgroup_name(name, title, sizeof(title)))
 		snprintf(title, sizeof(title), "cgroup %s, %s", name,
 			 errno == ESTALE ? "removed" : strerror(errno));
+	snprintf(path, sizeof(path), PIN_DIR "/%s", name);
+	if (!is_started(path)) {
+		printf("%s: a start was broken off, new TCP sockets stay TCP\n", title);
+		return false;
+	}
 	snprintf(path, sizeof(path), PIN_DIR "/%s/" STATE, name);
 	fd = bpf_obj_get(path);
 	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &now))
@@ -432,13 +437,14 @@ static void show(const char *name)
 		printf("%s: new TCP sockets stay TCP, no module serves IPPROTO_SMC\n", title);
 	if (fd >= 0)
 		close(fd);
+	return true;
 }
 
 static int status(const char *cgroup)
 {
 	struct dirent *entry;
 	struct target target;
-	int rc = RC_NONE;
+	bool any = false, started = false;
 	DIR *dir;
 
 	if (cgroup) {
@@ -457,14 +463,14 @@ static int status(const char *cgroup)
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		show(entry->d_name);
-		rc = 0;
+		started |= show(entry->d_name);
+		any = true;
 	}
 	if (dir)
 		closedir(dir);
-	if (rc)
+	if (!any)
 		puts("not started");
-	return rc;
+	return started ? 0 : RC_NONE;
 }
 
 static void usage(FILE *out)

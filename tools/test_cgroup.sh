@@ -97,10 +97,25 @@ expect 'cgroups that are gone' '' swept $ESTALE
 named()
 {
 	mkdir -p "$pins/4711"
+	: > "$pins/4711/switch_protocol"
 	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 status | sed 's/: unknown.*//'
 }
 expect 'status of one that may not be looked at' \
 	'cgroup 4711, Operation not permitted' named $EPERM
 expect 'status of one that is gone' 'cgroup 4711, removed' named $ESTALE
+
+# --- a loader that died has left some of its programs, but not the one that switches ---
+broken_off()
+{
+	rm -rf "$pins/4711"
+	mkdir -p "$pins/host"
+	: > "$pins/host/state"
+	: > "$pins/host/registered"
+	FAKE_PINS=$pins on '' 0 0 status
+	echo "status $?"
+}
+expect 'a start that was broken off' \
+	'host: a start was broken off, new TCP sockets stay TCP
+status 3' broken_off
 
 ktap_done

@@ -34,6 +34,7 @@ int fake_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
 int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
+int fake_access(const char *path, int mode) __asm__("access") SMC_EXPORTED;
 int fake_open_handle(int mount, struct file_handle *handle, int flags)
 	__asm__("open_by_handle_at") SMC_EXPORTED;
 
@@ -124,6 +125,16 @@ int fake_rmdir(const char *path)
 	char buf[PATH_MAX];
 
 	return next(below_pins(path, buf, sizeof(buf)));
+}
+
+int fake_access(const char *path, int mode)
+{
+	int (*next)(const char *path, int mode) =
+		(int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
+	char buf[PATH_MAX];
+
+	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
+		    below_pins(path, buf, sizeof(buf)), mode);
 }
 
 int fake_mkdir(const char *path, mode_t mode)

@@ -6,7 +6,7 @@
 # a module is there, and only then. Host 1 serves.
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
-	module_goes:120 removed words unload"
+	module_goes:120 removed broken_off words unload"
 export CASES
 
 ROOT=/sys/fs/cgroup
@@ -203,6 +203,24 @@ case_removed()
 	smc_cgroup status
 	expect "what is left" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+# As a loader leaves it that is killed before it has come to the program that switches.
+case_broken_off()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	rm "$PINS"/*/switch_protocol || fail "no such program"
+	smc_cgroup status
+	expect "status" "$said_rc" -eq 3
+	expect "status" "$(cat /run/said)" = \
+		"/chosen: a start was broken off, new TCP sockets stay TCP"
+	smc_cgroup start chosen || fail "again: $(cat /run/said)"
+	smc_cgroup status
+	expect "status" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+	rm "$PINS"/*/switch_protocol || fail "no such program"
+	smc_cgroup stop chosen
+	expect "stop" "$said_rc" -eq 3
+	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
 }
 
 case_words()
