@@ -48,7 +48,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..17"
+echo "1..18"
 
 # --- files
 
@@ -167,6 +167,37 @@ sed -n 's/^\t\.name = "\(smc_[a-z_]*\)",$/\1/p' "$top"/selftests/kunit/test_*.c 
 sed -n '/^KUnit$/,/^Coverage$/s/^``\(smc_[a-z_]*\)``  .*/\1/p' testing.rst | sort > "$tmp/named"
 differ selftests/kunit "$tmp/suites" testing.rst "$tmp/named"
 result "testing.rst has every KUnit suite"
+
+# --- tables: a word that reaches into the gap between two columns spoils the whole of it
+
+for page in *.rst; do
+	awk -v page="$page" '
+		/^=+( +=+)+$/ {
+			if (inside) {
+				border = 1
+				next
+			}
+			inside = 1
+			gaps = 0
+			for (at = 2; at <= length($0); at++) {
+				if (substr($0, at, 1) == " " && substr($0, at - 1, 1) == "=")
+					from[++gaps] = at
+				if (substr($0, at, 1) == " ")
+					size[gaps] = at - from[gaps] + 1
+			}
+			next
+		}
+		inside && border && /^$/ { inside = 0 }
+		{ border = 0 }
+		inside {
+			for (i = 1; i <= gaps; i++)
+				if (substr($0, from[i], size[i]) ~ /[^ ]/) {
+					print page ":" NR ": " $0
+					next
+				}
+		}' "$page" >> "$tmp/bad"
+done
+result "words of tables stay within their columns"
 
 # --- links
 
