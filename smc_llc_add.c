@@ -432,7 +432,7 @@ void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc
 	if (rc)
 		smc_llc_heal_later(llc);
 	else
-		smc_llc_heal_added(llc);
+		smc_llc_heal_added(llc, link->num);
 	if (!rc && (type == SMC_LINKS_ASYM_LOCAL || type == SMC_LINKS_ASYM_PEER))
 		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
 	pr_info_ratelimited("group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,

@@ -91,6 +91,15 @@ static void lower_cap(struct llc_heal *heal, u8 num)
 	WRITE_ONCE(heal->cap, now > 2 ? now - 1 : 1);
 }
 
+/* Link @num is another one now. llc->lock held. */
+static void want_again(struct llc_heal *heal, u8 num)
+{
+	u8 *was = memchr(heal->unwanted, num, sizeof(heal->unwanted));
+
+	if (was)
+		*was = 0;
+}
+
 /**
  * smc_llc_heal_ports() - our ports or GIDs have changed
  * @llc: LLC state
@@ -260,15 +269,17 @@ void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link)
 /**
  * smc_llc_heal_added() - a link was made
  * @llc: LLC state
+ * @num: its number, which may have been that of one that an operator removed
  *
  * There may be one more to make, or one that is no longer needed. The period stays: a link
  * that is lost over and over again is not made over and over again.
  */
-void smc_llc_heal_added(struct smc_llc *llc)
+void smc_llc_heal_added(struct smc_llc *llc, u8 num)
 {
 	unsigned int usable = smc_llc_heal_usable(llc->lgr);
 
 	spin_lock_bh(&llc->lock);
+	want_again(&llc->heal, num);
 	llc->heal.most = max_t(unsigned int, llc->heal.most, usable);
 	/* the server's operator wanted it; here it may have been under way when one was removed */
 	if (llc->lgr->role == SMC_CLIENT && usable > llc->heal.cap)

@@ -127,7 +127,7 @@ struct llc_add {
  * @wish_at: per slot: jiffies: when it is told so
  * @most: links that could be used at a time, at most so far
  * @cap: so many are enough, as an operator has removed others; 0 = no such limit
- * @unwanted: numbers of the last links that @cap was lowered for
+ * @unwanted: numbers of the last links that @cap was lowered for; 0: none, or it came back
  * @nunwanted: how many there were, modulo 256
  */
 struct llc_heal {
@@ -350,7 +350,7 @@ void smc_llc_heal_ports(struct smc_llc *llc);
 void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
 void smc_llc_heal_later(struct smc_llc *llc);
 void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link);
-void smc_llc_heal_added(struct smc_llc *llc);
+void smc_llc_heal_added(struct smc_llc *llc, u8 num);
 void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
 void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered);
 void smc_llc_heal_want(struct smc_llc *llc);

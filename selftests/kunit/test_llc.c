@@ -231,6 +231,29 @@ static void llc_deleted_client(struct kunit *test)
 	end(&p);
 }
 
+/* A server that gives numbers again deletes one, makes one, and deletes that: each counts. */
+static void llc_deleted_again(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_CLIENT, true);
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, true, &msg));
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 1);
+	smc_link_put(p.second);
+	p.second = env_add_link(test, p.lgr);
+	WRITE_ONCE(p.second->num, p.num);
+	env_bring_up(test, p.second);
+	smc_llc_add_result(p.lgr->llc, p.second, 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 0);
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 1);
+	end(&p);
+}
+
 /* A client has lost it: the server deletes it, and ends its own end when that is answered. */
 static void llc_wish_server(struct kunit *test)
 {
@@ -289,6 +312,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_client),
 	KUNIT_CASE(llc_lost_stranger),
 	KUNIT_CASE(llc_deleted_client),
+	KUNIT_CASE(llc_deleted_again),
 	KUNIT_CASE(llc_wish_server),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
