@@ -102,10 +102,10 @@ check-long:
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-stress
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1
 
-## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC
+## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:
 	@$(TOP)/scripts/check-uml.sh plain uml-programs-all
-	@$(TOP)/scripts/check-vm.sh programs programs-6.1
+	@$(TOP)/scripts/check-vm.sh programs programs-6.1 observe
 
 ## fuzz: long fuzzing of the protocol parsers
 fuzz:

@@ -63,6 +63,18 @@ if [ ${#runs[@]} -gt 0 ] && { want programs || want programs-6.1; }; then
 	fi
 fi
 
+# what the examples for trace points say, by bpftrace and perf of Debian; by name only, too
+if [ ${#runs[@]} -gt 0 ] && want observe; then
+	if tree=$("$vm/tree.sh" debian-12 bpftrace linux-perf < /dev/null); then
+		run observe --links 2 --mtu 9000 --pcap off --mem 1024 --root "$tree" --module ours \
+			--script "$cases/observe.sh" --add "$top/tools/smc_times.bt" --timeout 900
+	else
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n observe: there is no Debian tree"
+	fi
+fi
+
 # our module and the in-tree one, one after the other and beside each other
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
 run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The examples for bpftrace and perf in tools/, by the programs of Debian, on a host whose module works:
+# what they print of a verified connection, of one that falls back and of a link that is lost is what
+# counters and tracefs say of them. For two hosts with two links each; host 1 looks on.
+
+CASES="watched:540 bpftrace perf:120 unload:90"
+export CASES
+
+# shellcheck disable=SC1091 # exists in the guest only
+. /h/tree.sh
+
+TRACING=/sys/kernel/tracing
+OWN=$TRACING/instances/observe
+
+setup()
+{
+	setup_net_same
+	[ -d "$TRACING/events" ] || fail "no trace points in this kernel"
+	setup_rxe && load_smc || return 1
+	for l in 0 1; do
+		/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
+	done
+	[ "$HOST" = 2 ] || mount_tree
+}
+
+two_links()
+{
+	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ]
+}
+
+# The RNIC that carries the connection
+used_rnic()
+{
+	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
+}
+
+in_use()
+{
+	[ -n "$(used_rnic)" ] && [ "$(grown rx_bytes)" -ge 1 ] && [ "$(grown tx_bytes)" -ge 1 ]
+}
+
+moved()
+{
+	[ "$(grown conn_move)" -ge 1 ]
+}
+
+# attached PID NUMBER: it has opened as many events at least, and no more come
+attached()
+{
+	for f_ in "/proc/$1"/fd/*; do
+		readlink "$f_"
+	done > /run/fds
+	is_=$(grep -c perf_event /run/fds)
+	sleep 3
+	[ "$is_" -ge "$2" ] && for f_ in "/proc/$1"/fd/*; do
+		readlink "$f_"
+	done | grep -c perf_event | grep -qx "$is_"
+}
+
+# in_hist NAME FILE: how many values the histogram of that name has
+in_hist()
+{
+	awk -v name="@$1:" '
+		index($0, name) == 1 { on = 1; next }
+		on && /^[[(]/ { sub(/\|.*/, ""); n += $NF; next }
+		{ on = 0 }
+		END { print n + 0 }' "$2"
+}
+
+# packets: sent over either RNIC
+packets()
+{
+	echo $(($(rxe_counter sent_pkts rxe0) + $(rxe_counter sent_pkts rxe1)))
+}
+
+# sum_of NAME FILE
+sum_of()
+{
+	sed -n "s/^@$1: //p" "$2"
+}
+
+# exchange_some: a verified connection, and one that is TCP since its server has no SMC
+exchange_some()
+{
+	exchange 1 smc smc --io block stream:1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc &
+		server=$!
+		await_server
+		sync_signal plain
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait plain || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family inet --wait 10 --quit --io block \
+			stream:1 || fail "client ended with $?"
+	fi
+}
+
+# One connection whose link goes under it
+lose_link()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
+		server=$!
+		await_server
+		sync_signal idle
+	else
+		sync_wait idle || exit 1
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+			--quit --timeout 100000 --io block idle:100 > /run/client 2>&1 &
+		client=$!
+	fi
+	wait_for 60 two_links || fail "no second link"
+	wait_for 60 in_use || fail "no traffic"
+	sync_barrier used || exit 1
+	if [ "$HOST" = 2 ]; then
+		/usr/sbin/rdma link delete "$(used_rnic)" || fail "no RNIC"
+		wait_for 30 moved || fail "the connection stays"
+		sync_signal cut
+		kill "$client"
+		wait "$client" || { cat /run/client; fail "client ended with $?"; }
+	else
+		sync_wait cut || exit 1
+		wait "$server" || { cat /run/server; fail "server ended with $?"; }
+	fi
+}
+
+# Everything there is to see, in a buffer of its own
+trace_on()
+{
+	mkdir "$OWN" || fail "no buffer"
+	echo 16384 > "$OWN/buffer_size_kb"
+	echo 1 > "$OWN/events/smc/enable"
+}
+
+trace_off()
+{
+	echo 0 > "$OWN/events/smc/enable"
+	sed -n 's/^.* [0-9]*\.[0-9]*: \(smcr*_[a-z_]*\): /\1 /p' "$OWN/trace" > /run/trace
+	for s_ in "$OWN"/per_cpu/cpu*/stats; do
+		grep -q '^overrun: 0$' "$s_" || fail "traces were lost"
+	done
+	rmdir "$OWN"
+}
+
+# traced EVENT [FIELD=VALUE]: how often it was
+traced()
+{
+	grep -c "^$1 .*${2:+$2\\b}" /run/trace
+}
+
+# Codes of fallbacks in statistics
+reasons()
+{
+	grep -o '0x[0-9a-f]\{8\}' | sort -u
+}
+
+# What each of them has said is kept for the cases that follow.
+case_watched()
+{
+	before
+	packets0=$(packets)
+	if [ "$HOST" = 1 ]; then
+		# a command alone: it gets its number
+		chroot "$TREE" bpftrace /t/smc_times.bt > /run/times 2>&1 &
+		bpftrace=$!
+		wait_for 240 attached "$bpftrace" 9 || fail "bpftrace: $(head -n 3 /run/times)"
+		chroot "$TREE" perf record -q -a -m 1024 -e 'smc:*' -o /tmp/perf.data > /run/record 2>&1 &
+		perf=$!
+		wait_for 90 attached "$perf" 17 || fail "perf record: $(head -n 3 /run/record)"
+		trace_on
+	fi
+	sync_barrier on 400 || exit 1
+	exchange_some
+	sync_barrier some || exit 1
+	lose_link
+	sync_barrier lost || exit 1
+	[ "$HOST" = 1 ] || return 0
+	# what comes by itself afterwards is for one of them, or for all
+	sleep 3
+	trace_off
+	kill -INT "$bpftrace" "$perf"
+	wait "$bpftrace" || fail "bpftrace ended with $?: $(tail -n 3 /run/times)"
+	wait "$perf"
+	rc=$?
+	# it ends by the signal that ended its work
+	[ "$rc" = 0 ] || [ "$rc" = 130 ] ||
+		fail "perf record ended with $rc: $(tail -n 3 /run/record)"
+	expect "RDMA packets" "$(($(packets) - packets0))" -ge 256
+	for c_ in srv_smc srv_fback conn_move tx_bytes rx_bytes; do
+		echo "$c_ $(grown "$c_")"
+	done > /run/grown
+	cat /run/grown
+	# there were none before
+	/t/smcctl -j stats | reasons > /run/reasons
+	expect "SMC connections" "$(grown srv_smc)" -ge 2
+	expect "fallbacks" "$(grown srv_fback)" -ge 1
+	expect "moved connections" "$(grown conn_move)" -ge 1
+}
+
+# was COUNTER: by how much it grew in that time
+was()
+{
+	awk -v n="$1" '$1 == n { print $2 }' /run/grown
+}
+
+case_bpftrace()
+{
+	[ "$HOST" = 1 ] || return 0
+	cat /run/times
+	expect "handshakes of a server that became SMC" "$(in_hist 'handshake_usecs[1, 0]' /run/times)" \
+		-eq "$(was srv_smc)"
+	expect "calls that sent" "$(in_hist sent_bytes /run/times)" -eq "$(traced smc_tx_sendmsg)"
+	expect "calls that sent, there were" "$(traced smc_tx_sendmsg)" -ge 10
+	expect "bytes sent" "$(sum_of sent /run/times)" -eq "$(was tx_bytes)"
+	expect "bytes received" "$(sum_of received /run/times)" -eq "$(was rx_bytes)"
+	expect "bytes there were" "$(was tx_bytes)" -ge 1048576
+	expect "calls that received" "$(in_hist received_bytes /run/times)" -eq \
+		"$(traced smc_rx_recvmsg)"
+	expect "fallbacks, each told" "$(grep -c '^fallback: reason 0x' /run/times)" -eq \
+		"$(was srv_fback)"
+	sed -n 's/^fallback: reason \(0x[0-9a-f]*\),.*/\1/p' /run/times | sort -u |
+		diff /run/reasons - || fail "other reasons than statistics have"
+	expect "fallbacks, by reason" "$(sed -n 's/^@fallbacks\[.*\]: //p' /run/times |
+		awk '{ n += $1 } END { print n + 0 }')" -eq "$(was srv_fback)"
+	expect "connections that went on" "$(in_hist resume_usecs /run/times)" -eq \
+		"$(traced smc_conn_resume)"
+}
+
+case_perf()
+{
+	[ "$HOST" = 1 ] || return 0
+	in_tree perf script -i /tmp/perf.data -F event,trace > /run/perf 2> /run/perf.said ||
+		fail "perf script ended with $?: $(head -n 3 /run/perf.said)"
+	sed -n 's/^ *smc:\([a-z_]*\): .*/\1/p' /run/perf | sort | uniq -c > /run/perf.events
+	cut -d ' ' -f 1 /run/trace | sort | uniq -c > /run/trace.events
+	cat /run/perf.events
+	expect "kinds of events" "$(wc -l < /run/trace.events)" -ge 14
+	# it was there before and after tracefs, and groups look after their links by themselves
+	awk 'NR == FNR { seen[$2] = $1; next }
+		$2 ~ /^smc_(llc|link|fence|group)_/ ? seen[$2] < $1 : seen[$2] != $1 {
+			print $2 ": " seen[$2] + 0 ", not " $1
+			bad = 1
+		}
+		END { exit bad }' /run/perf.events /run/trace.events ||
+		fail "perf has not what tracefs has"
+	expect "bytes sent" "$(perf_bytes smc_tx_sendmsg)" -eq "$(was tx_bytes)"
+	expect "bytes received" "$(perf_bytes smc_rx_recvmsg)" -eq "$(was rx_bytes)"
+}
+
+# perf_bytes EVENT: the sum of its lengths
+perf_bytes()
+{
+	sed -n "s/^ *smc:$1:.*len=\([0-9]*\).*/\1/p" /run/perf | awk '{ n += $1 } END { print n + 0 }'
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	[ "$HOST" = 2 ] || umount -R "$TREE" 2> /dev/null
+	unload_smc || fail "the module does not go"
+}
