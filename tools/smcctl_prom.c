@@ -24,6 +24,8 @@ static const struct {
 	{ "link_add", "smc_links_added_total", "Further links that link groups got." },
 	{ "conn_move", "smc_link_switches_total",
 	  "Connections that went on over another link of their group." },
+	{ "tx_again_bytes", "smc_retransmit_bytes_total",
+	  "Bytes that were written again over another link." },
 	{ "conn_abort", "smc_connection_aborts_total", "Connections that ended abnormally." },
 	{ "hs_limited", "smc_handshakes_limited_total",
 	  "Handshakes that ended as TCP because too many were under way." },
@@ -151,6 +153,20 @@ static void put_own(FILE *out, struct json_object *stats)
 	}
 }
 
+/* What the module counts in microseconds */
+static void put_window(FILE *out, struct json_object *stats)
+{
+	static const char metric[] = "smc_window_closed_seconds_total";
+	struct json_object *counters = member(stats, "counters");
+	unsigned long long usecs = number(counters, "window_usecs");
+
+	if (!member(counters, "window_usecs"))
+		return;
+	head(out, metric, "counter",
+	     "Time for which peers kept their windows closed, of those that were opened again.");
+	fprintf(out, "%s %llu.%06llu\n", metric, usecs / 1000000, usecs % 1000000);
+}
+
 static void put_buffers(FILE *out, struct json_object *stats)
 {
 	struct json_object *smcr = member(stats, "smcr");
@@ -265,6 +281,7 @@ static void put_stats(FILE *out, struct json_object *stats)
 		    "tx_requests");
 	put_buffers(out, stats);
 	put_own(out, stats);
+	put_window(out, stats);
 	put_own_tables(out, stats);
 }
 
