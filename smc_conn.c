@@ -32,6 +32,8 @@
 /* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)
 #define ABORT_TIMEOUT	(5 * HZ)
+/* Its C is answered after so long, if our application has not closed: well before it gives up. */
+#define ANSWER_TIMEOUT	(30 * HZ)
 /* For the last message to be acknowledged: a link that fails until then may take it along. */
 #define LEAVE_TIMEOUT	(2 * HZ)
 
@@ -62,6 +64,14 @@ static void purge(struct smc_conn *conn)
 	smc_zcopy_settle_later_locked(conn);
 	conn->shut_pending = false;
 	conn->close_pending = false;
+}
+
+/* How long the state that a step leads to may last. */
+static unsigned long timeout_of(u32 actions)
+{
+	if (actions & SMC_CONN_ACT_SEND_ABORT)
+		return ABORT_TIMEOUT;
+	return actions & SMC_CONN_ACT_SEND_CLOSE ? CLOSE_TIMEOUT : ANSWER_TIMEOUT;
 }
 
 static void arm(struct smc_conn *conn, unsigned long timeout)
@@ -101,7 +111,7 @@ static void act(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
 		conn->timer = false;
 	if (actions & SMC_CONN_ACT_ARM_TIMER)
-		arm(conn, actions & SMC_CONN_ACT_SEND_ABORT ? ABORT_TIMEOUT : CLOSE_TIMEOUT);
+		arm(conn, timeout_of(actions));
 	if (actions & SMC_CONN_ACT_SEND_DONE)
 		flags |= SMC_CDC_S_DONE;
 	if (actions & SMC_CONN_ACT_SEND_CLOSE)
@@ -143,7 +153,9 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 		return 0;
 	if (state != from) {
 		trace_smc_conn_state(conn->token, conn->link->uid, from, state, event);
-		bits |= SMC_CONN_CHANGED;
+		/* what only time has ended looks to the application as it did before */
+		if (event != SMC_CONN_EV_TIMEOUT)
+			bits |= SMC_CONN_CHANGED;
 	}
 	/* pairs with smc_conn_state(): who sees the state sees what led to it */
 	smp_store_release(&conn->state, state);
@@ -785,8 +797,9 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 	if (abort) {
 		conn->shut_pending = false;
 		step(conn, SMC_CONN_EV_ABORT);
-	} else if (!conn->timer && conn->state != SMC_CONN_CLOSED) {
-		/* after CLOSED the time to linger would only hold up the release */
+	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
+		/* the time to linger takes the place of the one after which we would answer */
+		conn->timer = false;
 		conn->close_pending = true;
 		conn->deadline = jiffies + linger;
 		smc_tx_push_locked(conn, false);

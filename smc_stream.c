@@ -41,8 +41,11 @@ static struct workqueue_struct *stream_wq;
 
 /* ---- state ------------------------------------------------------------------- */
 
-/* What the connection's state means in TCP's terms; @own: our part of sk_shutdown. */
-static void derive(enum smc_conn_state state, int own, int *tcp, int *shutdown)
+/*
+ * What the connection's state means in TCP's terms; @own: our part of sk_shutdown, @err: the
+ * connection has ended with an error.
+ */
+static void derive(enum smc_conn_state state, int own, bool err, int *tcp, int *shutdown)
 {
 	bool sent = own & SEND_SHUTDOWN;
 
@@ -65,6 +68,13 @@ static void derive(enum smc_conn_state state, int own, int *tcp, int *shutdown)
 		*tcp = sent ? TCP_LAST_ACK : TCP_CLOSE_WAIT;
 		*shutdown = RCV_SHUTDOWN;
 		return;
+	case SMC_CONN_CLOSED:
+		/* the peer has closed and was answered: the application is still to be heard of */
+		if (err || sent)
+			break;
+		*tcp = TCP_CLOSE_WAIT;
+		*shutdown = RCV_SHUTDOWN;
+		return;
 	case SMC_CONN_PEERCLOSEWAIT2_D:
 	case SMC_CONN_PEERCLOSEWAIT2_C:
 	case SMC_CONN_APPFINCLOSEWAIT:
@@ -73,7 +83,6 @@ static void derive(enum smc_conn_state state, int own, int *tcp, int *shutdown)
 	case SMC_CONN_PEERFINCLOSEWAIT:
 	case SMC_CONN_PEERABORTWAIT:
 	case SMC_CONN_PROCESSABORT:
-	case SMC_CONN_CLOSED:
 	case SMC_CONN_STATES:
 		break;
 	}
@@ -107,8 +116,8 @@ void smc_stream_sync(struct smc_sock *smc)
 	if (!smc->conn)
 		goto out;
 	state = smc_conn_state(smc->conn);
-	derive(state, sk->sk_shutdown, &tcp, &shutdown);
 	err = READ_ONCE(smc->conn->err);
+	derive(state, sk->sk_shutdown, err, &tcp, &shutdown);
 	if ((err == ECONNRESET || err == EPIPE) && ended_here(smc))
 		err = ECONNABORTED;
 	/* the cause of an orderly end is nobody's error */

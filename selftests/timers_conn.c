@@ -14,6 +14,8 @@
 #include "timers.h"
 
 #define SEED	79	/* of what fills the peer's ring, which nobody reads */
+#define PLACES	255	/* of a group */
+#define POLL_ALL (POLLIN | POLLOUT | POLLRDHUP)
 
 /* close() whose answer is lost: the peer may still write, so its element stays out of use. */
 static void unanswered(const char *what, const struct linger *l, u64 want)
@@ -37,6 +39,55 @@ static void close_unanswered(void)
 static void abort_unanswered(void)
 {
 	unanswered("no answer to an abort", &(struct linger) { .l_onoff = 1 }, 5 * SECOND);
+}
+
+/* A program that does not close after its peer has: the peer does not wait for that. */
+static void close_unheeded(void)
+{
+	struct ends_pair p = tm_pair();
+	struct tm_count kept = tm_count(ENDS_SERVER, "elem_quarantine"), said;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct pollfd poll_fd = { .fd = p.fd[ENDS_CLIENT], .events = POLL_ALL };
+	char buf[16];
+	u64 from;
+
+	ends_check(send(p.fd[ENDS_SERVER], "bytes", 5, 0) == 5, "send()");
+	from = tm_now();
+	close(p.fd[ENDS_SERVER]);
+	tl_sleep_ms(SECOND);
+	said = tm_count(ENDS_CLIENT, "tx_cdc");
+	tm_changes("the answer to a close", &said, from, 30 * SECOND, SLACK_MS);
+	tl_sleep_ms(100 * SECOND);
+	ends_check(tm_value(&kept) == kept.before, "nothing is out of use");
+	/* as before, and as on TCP */
+	ends_check(poll(&poll_fd, 1, 0) == 1 &&
+		   poll_fd.revents == (POLLIN | POLLOUT | POLLRDHUP), "poll(): %x",
+		   poll_fd.revents);
+	ends_check(!getpeername(p.fd[ENDS_CLIENT], (struct sockaddr *)&ss, &len), "getpeername()");
+	ends_check(recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "bytes", 5),
+		   "bytes that came before");
+	ends_check(!recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0), "their end");
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "EPIPE");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
+	ends_check(!shutdown(p.fd[ENDS_CLIENT], SHUT_WR), "shutdown()");
+	ends_check(poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP, "the end of both");
+	close(p.fd[ENDS_CLIENT]);
+}
+
+/* A group full of such connections has places for new ones. */
+static void places_unheeded(void)
+{
+	struct ends_pair p[PLACES];
+
+	for (int i = 0; i < PLACES; i++)
+		p[i] = ends_pair(tm_proto, tm_waiting, TM_PORT, TL_MODE_SMCR);
+	for (int i = 0; i < PLACES; i++)
+		close(p[i].fd[ENDS_SERVER]);
+	tl_sleep_ms(100 * SECOND);
+	close(tm_connects("a connection after that", 0, TL_MODE_SMCR, 0));
+	for (int i = 0; i < PLACES; i++)
+		close(p[i].fd[ENDS_CLIENT]);
 }
 
 static void linger_background(void)
@@ -283,6 +334,8 @@ static void user_timeout_window(void)
 const struct ends_test tm_conn_tests[] = {
 	{ "close_unanswered", close_unanswered },
 	{ "abort_unanswered", abort_unanswered },
+	{ "close_unheeded", close_unheeded },
+	{ "places_unheeded", places_unheeded },
 	{ "linger_background", linger_background },
 	{ "linger", linger },
 	{ "cork", cork },

@@ -50,6 +50,8 @@ struct rfc_arc {
 	"We have sent C: A would be illegal, what is left is to wait or to give up"
 #define WHY_RST_TAIL \
 	"The peer closed in good order; a reset of TCP after that takes nothing away"
+#define WHY_ANSWER \
+	"The peer gives up before a program that never closes; it need not, as we have nothing to send"
 #define WHY_STUCK \
 	"Our A may never complete; the peer is gone in any case"
 
@@ -106,6 +108,9 @@ static const struct rfc_arc rfc_arcs[] = {
 	{ "22-note", "PEERCLOSEWAIT1", 'C', '-', "TIMEOUT", "CLOSED", RFC_ARC, NULL },
 	{ "22-note", "PEERCLOSEWAIT2", 'C', 'D', "TIMEOUT", "CLOSED", RFC_ARC, NULL },
 	{ "22-note", "PEERFINCLOSEWAIT", 'C', 'D', "TIMEOUT", "CLOSED", RFC_ARC, NULL },
+	{ "22-note", "APPCLOSEWAIT1", '-', 'C', "TIMEOUT", "CLOSED", RFC_ADDED, WHY_ANSWER },
+	{ "22-note", "APPCLOSEWAIT2", 'D', 'C', "TIMEOUT", "CLOSED", RFC_ADDED, WHY_ANSWER },
+	{ "22-note", "APPFINCLOSEWAIT", 'D', 'C', "TIMEOUT", "CLOSED", RFC_ADDED, WHY_ANSWER },
 
 	/* figure 23, active abort: 1A, from any state before we set C */
 	{ "23-1A", "ACTIVE", '-', '-', "ABORT", "PEERABORTWAIT", RFC_ARC, NULL },

@@ -180,11 +180,17 @@ static void splits_tell_the_truth(void)
 	}
 }
 
+/* The peer has closed, and only our application has not. */
+static bool waited_for(enum smc_conn_state s)
+{
+	return exchanged[s].peer == 'C';
+}
+
 static bool timer_runs(enum smc_conn_state s)
 {
 	return s == SMC_CONN_PEERCLOSEWAIT1_C || s == SMC_CONN_PEERCLOSEWAIT2_C ||
 	       s == SMC_CONN_PEERFINCLOSEWAIT || s == SMC_CONN_PEERABORTWAIT ||
-	       s == SMC_CONN_PROCESSABORT;
+	       s == SMC_CONN_PROCESSABORT || waited_for(s);
 }
 
 /* RFC 7609 section 4.4.2: free only what the peer has confirmed. */
@@ -207,7 +213,8 @@ static void says_law(enum smc_conn_state s, enum smc_conn_event e,
 {
 	bool may = smc_conn_state_may_cdc(s);
 
-	CHECK_EQ(!!(row->actions & ACT(SEND_CLOSE)), may && e == SMC_CONN_EV_CLOSE);
+	CHECK_EQ(!!(row->actions & ACT(SEND_CLOSE)),
+		 may && (e == SMC_CONN_EV_CLOSE || (e == SMC_CONN_EV_TIMEOUT && waited_for(s))));
 	CHECK_EQ(!!(row->actions & ACT(SEND_DONE)),
 		 may && e == SMC_CONN_EV_SHUT_WR && exchanged[s].we == '-');
 	if (may && (e == SMC_CONN_EV_ABORT || e == SMC_CONN_EV_PEER_ABORT))
@@ -243,8 +250,12 @@ static void action_laws(void)
 			/* an abort drops what was not sent */
 			if (row.actions & ACT(SEND_ABORT))
 				CHECK(row.actions & ACT(PURGE));
-			/* a timer runs in the states that wait for the peer alone, once */
-			enters = timer_runs(row.next) && !timer_runs(s);
+			/*
+			 * A timer runs in the states that wait for one end alone, once, and anew
+			 * when that becomes the other one.
+			 */
+			enters = timer_runs(row.next) &&
+				 (!timer_runs(s) || (waited_for(s) && !waited_for(row.next)));
 			CHECK_EQ(!!(row.actions & ACT(ARM_TIMER)), enters);
 			CHECK_EQ(!!(row.actions & ACT(CANCEL_TIMER)),
 				 timer_runs(s) && !timer_runs(row.next) &&
