@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -35,6 +36,7 @@
 #define HOST "host"
 #define STATE "state"
 #define SWITCH "switch_protocol"
+#define LOCK_TRIES 100
 #define FILEID_KERNFS 0xfe	/* handle of a cgroup: its number, 64 bits */
 
 /* Exit codes besides 0 */
@@ -238,6 +240,36 @@ static int check_protocol(void)
 	return fail("the kernel refuses sockets of IPPROTO_SMC: %s", strerror(-rc));
 }
 
+/*
+ * One at a time, until the program ends: what another one is about to start looks like what one has
+ * left behind that died. On a BPF file system that everybody may write to the folder can be
+ * somebody else's, who could move what is in it out of our sight.
+ */
+static int lock_pins(void)
+{
+	struct stat st;
+	int i, fd;
+
+	for (i = 0; i < LOCK_TRIES; i++) {
+		if (mkdir(PIN_DIR, 0700) && errno != EEXIST)
+			return fail("cannot make " PIN_DIR ": %s", strerror(errno));
+		fd = open(PIN_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0 || fstat(fd, &st))
+			return fail(PIN_DIR ": %s", strerror(errno));
+		if (st.st_uid != geteuid())
+			return fail(PIN_DIR " is not ours: remove it");
+		if (flock(fd, LOCK_EX) || fstat(fd, &st))
+			return fail(PIN_DIR ": %s", strerror(errno));
+		if (st.st_nlink)
+			return 0;
+		/* who had the lock has removed it, for it was empty */
+		close(fd);
+	}
+	return fail(PIN_DIR " does not stay");
+}
+
 /* Takes a folder of programs away, as far as it is there. */
 static int unpin(const char *pin)
 {
@@ -353,6 +385,27 @@ static int attach(struct bpf_object *obj, const struct target *target)
 	return pin_program(obj, SWITCH, target->pin);
 }
 
+/* Behind lock_pins(). */
+static int start_locked(struct bpf_object *obj, const struct target *target)
+{
+	int rc;
+
+	sweep();
+	if (is_started(target->pin)) {
+		printf("%s: already started\n", target->title);
+		return 0;
+	}
+	rc = unpin(target->pin);
+	if (!rc && mkdir(target->pin, 0700))
+		rc = -errno;
+	if (rc)
+		return fail("cannot make %s: %s", target->pin, strerror(-rc));
+	rc = attach(obj, target);
+	if (rc)
+		unpin(target->pin);
+	return rc;
+}
+
 static int start(const struct target *target)
 {
 	struct bpf_object *obj = bpf_object__open_mem(smc_cgroup_prog, smc_cgroup_prog_size, NULL);
@@ -367,37 +420,28 @@ static int start(const struct target *target)
 		rc = check_protocol();
 	if (!rc)
 		rc = load_programs(obj);
-	if (rc)
-		goto out;
-	sweep();
-	if (is_started(target->pin)) {
-		printf("%s: already started\n", target->title);
-		goto out;
+	if (!rc)
+		rc = lock_pins();
+	if (!rc) {
+		rc = start_locked(obj, target);
+		/* unless there is something in it */
+		if (rc)
+			rmdir(PIN_DIR);
 	}
-	rc = unpin(target->pin);
-	if (!rc && mkdir(PIN_DIR, 0700) && errno != EEXIST)
-		rc = -errno;
-	if (!rc && mkdir(target->pin, 0700))
-		rc = -errno;
-	if (rc) {
-		rc = fail("cannot make %s: %s", target->pin, strerror(-rc));
-		goto out;
-	}
-	rc = attach(obj, target);
-	if (rc)
-		unpin(target->pin);
-out:
 	bpf_object__close(obj);
 	return rc;
 }
 
 static int stop(const struct target *target)
 {
-	bool started = is_started(target->pin);
 	int rc = check_bpffs();
+	bool started;
 
+	if (!rc)
+		rc = lock_pins();
 	if (rc)
 		return rc;
+	started = is_started(target->pin);
 	rc = unpin(target->pin);
 	if (rc)
 		return fail("cannot remove %s: %s", target->pin, strerror(-rc));

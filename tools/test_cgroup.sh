@@ -88,7 +88,8 @@ swept()
 {
 	mkdir -p "$pins/4711" "$pins/4712"
 	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 start 2>/dev/null
-	ls "$pins"
+	# the folder itself goes with the last of them
+	ls "$pins" 2>/dev/null
 }
 expect 'cgroups that may not be looked at' '4711
 4712' swept $EPERM
@@ -103,6 +104,29 @@ named()
 expect 'status of one that may not be looked at' \
 	'cgroup 4711, Operation not permitted' named $EPERM
 expect 'status of one that is gone' 'cgroup 4711, removed' named $ESTALE
+
+# --- the folder of what was started ---
+not_ours()
+{
+	FAKE_PINS=$pins FAKE_OWNER=4711 on '' 0 0 "$@"
+}
+expect 'the folder is somebody else'"'"'s' \
+	'smc_cgroup: /sys/fs/bpf/smc_cgroup is not ours: remove it' not_ours start
+expect 'the same: stop' 'smc_cgroup: /sys/fs/bpf/smc_cgroup is not ours: remove it' not_ours stop
+# held: somebody else starts something, and goes on a second later
+held()
+{
+	flock "$pins" sleep 1 &
+	until ! flock -n "$pins" true; do sleep 0.05; done
+	FAKE_PINS=$pins on '' 0 0 stop 2> /dev/null &
+	waits=$!
+	sleep 0.3
+	kill -0 "$waits" 2> /dev/null && echo waits
+	wait
+	flock -n "$pins" true && echo free
+}
+expect 'one after the other' 'waits
+free' held
 
 # --- a loader that died has left some of its programs, but not the one that switches ---
 broken_off()

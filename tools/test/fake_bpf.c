@@ -3,7 +3,8 @@
  * The host that smc_cgroup finds, as a library below it. FAKE_LACKS names what is not there: btf,
  * hook, bpffs, cgroup2. FAKE_SOCKET is the errno number that sockets of IPPROTO_SMC get, FAKE_LOAD
  * the one that loading the programs ends with; nothing is ever loaded. FAKE_PINS is the folder of
- * what was started, FAKE_HANDLE the errno number with which its cgroups cannot be opened.
+ * what was started, FAKE_HANDLE the errno number with which its cgroups cannot be opened,
+ * FAKE_OWNER whose it is.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,6 +37,8 @@ DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
 int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
 int fake_access(const char *path, int mode) __asm__("access") SMC_EXPORTED;
+int fake_open(const char *path, int flags, ...) __asm__("open") SMC_EXPORTED;
+int fake_fstat(int fd, struct stat *st) __asm__("fstat") SMC_EXPORTED;
 int fake_open_handle(int mount, struct file_handle *handle, int flags)
 	__asm__("open_by_handle_at") SMC_EXPORTED;
 
@@ -137,12 +141,39 @@ int fake_access(const char *path, int mode)
 		    below_pins(path, buf, sizeof(buf)), mode);
 }
 
+/* There is the folder of what was started; nothing can be made in it. */
 int fake_mkdir(const char *path, mode_t mode)
 {
-	(void)path;
 	(void)mode;
-	errno = EROFS;
+	errno = getenv("FAKE_PINS") && !strcmp(path, PINS) ? EEXIST : EROFS;
 	return -1;
+}
+
+int fake_open(const char *path, int flags, ...)
+{
+	int (*next)(const char *path, int flags, ...) =
+		(int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+	char buf[PATH_MAX];
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
+		    below_pins(path, buf, sizeof(buf)), flags, mode);
+}
+
+/* FAKE_OWNER: a number that is not ours */
+int fake_fstat(int fd, struct stat *st)
+{
+	int (*next)(int fd, struct stat *st) =
+		(int (*)(int, struct stat *))dlsym(RTLD_NEXT, "fstat");
+	int rc = next(fd, st);
+
+	if (!rc && getenv("FAKE_OWNER"))
+		st->st_uid = number("FAKE_OWNER");
+	return rc;
 }
 
 int fake_open_handle(int mount, struct file_handle *handle, int flags)

@@ -6,7 +6,7 @@
 # a module is there, and only then. Host 1 serves.
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
-	module_goes:120 removed broken_off words unload"
+	module_goes:120 removed broken_off at_once:120 words unload"
 export CASES
 
 ROOT=/sys/fs/cgroup
@@ -221,6 +221,26 @@ case_broken_off()
 	smc_cgroup stop chosen
 	expect "stop" "$said_rc" -eq 3
 	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+}
+
+# Services of one slice that begin together, each with a start of its own.
+case_at_once()
+{
+	for round_ in first second; do
+		echo "$round_"
+		pids_=
+		for j_ in 1 2 3; do
+			/t/smc_cgroup start chosen > /run/said.$j_ 2>&1 &
+			pids_="$pids_ $!"
+		done
+		for p_ in $pids_; do
+			wait "$p_" || fail "$(cat /run/said.1 /run/said.2 /run/said.3)"
+		done
+		smc_cgroup status
+		expect "status" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+		smc_cgroup stop chosen || fail "$(cat /run/said)"
+		[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+	done
 }
 
 case_words()
