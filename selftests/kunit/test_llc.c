@@ -129,7 +129,21 @@ static bool wait_deleted(const struct pair *p)
 	return deleted(p);
 }
 
-/* The peer says DELETE LINK of @second over @first. */
+/* The peer says it over @first. */
+static void hear_msg(const struct pair *p, const struct smc_llc_msg *msg)
+{
+	u8 buf[128];
+	int len = smc_llc_build(msg, buf, sizeof(buf));
+
+	WARN_ON(len <= 0);
+	local_bh_disable();
+	rcu_read_lock();
+	smc_llc_events.message(p->first, buf, len);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* The peer says DELETE LINK of the link @num. */
 static void hear(const struct pair *p, bool response, u32 reason)
 {
 	struct smc_llc_msg msg = {
@@ -138,14 +152,23 @@ static void hear(const struct pair *p, bool response, u32 reason)
 		.response = response,
 		.delete_link = { .link_num = p->num, .reason = reason, .orderly = true },
 	};
-	u8 buf[SMC_LLC_V2_MAX_LEN];
-	int len = smc_llc_build(&msg, buf, sizeof(buf));
 
-	local_bh_disable();
-	rcu_read_lock();
-	smc_llc_events.message(p->first, buf, len);
-	rcu_read_unlock();
-	local_bh_enable();
+	hear_msg(p, &msg);
+}
+
+/* One more, which the operator's word is not about; with a reference. */
+static struct smc_link *further(struct kunit *test, const struct pair *p, u8 num)
+{
+	struct smc_link *link = env_add_link(test, p->lgr);
+
+	WRITE_ONCE(link->num, num);
+	env_bring_up(test, link);
+	return link;
+}
+
+static u8 cap_of(const struct pair *p)
+{
+	return READ_ONCE(heal_of(p)->cap);
 }
 
 static void expect_one_left(struct kunit *test, const struct pair *p)
@@ -307,6 +330,148 @@ static void llc_ordered_fails(struct kunit *test)
 	end(&p);
 }
 
+/*
+ * A link that was under way when another one was removed is no operator's word; to a client it says
+ * what the server wants.
+ */
+static void add_after(struct kunit *test, enum smc_role role, u8 cap)
+{
+	struct smc_llc_msg msg;
+	struct smc_link *link;
+	struct pair p;
+
+	begin(test, &p, role, true);
+	smc_llc_heal_added(p.lgr->llc, p.num);
+	if (role == SMC_SERVER) {
+		KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+		KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+		hear(&p, true, 0);
+	} else {
+		hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	}
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	link = further(test, &p, 3);
+	smc_llc_heal_added(p.lgr->llc, 3);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), cap);
+	smc_link_put(link);
+	end(&p);
+}
+
+static void llc_cap_added_server(struct kunit *test)
+{
+	add_after(test, SMC_SERVER, 1);
+}
+
+static void llc_cap_added_client(struct kunit *test)
+{
+	add_after(test, SMC_CLIENT, 0);
+}
+
+/* A client has noted it before the link ends, by which its ports may be looked at again. */
+static void llc_cap_first(struct kunit *test)
+{
+	struct core_env *env = test->priv;
+	struct pair p;
+
+	begin(test, &p, SMC_CLIENT, true);
+	smc_llc_heal_added(p.lgr->llc, p.num);
+	/* its end takes a while, then */
+	env->fake->no_flush = true;
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, wait_gone(&p));
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	KUNIT_EXPECT_FALSE(test, smc_link_fenced(p.second));
+	env->fake->no_flush = false;
+	end(&p);
+}
+
+/* An asymmetric link that goes when a symmetric one has come was none that an operator leaves. */
+static void llc_surplus_client(struct kunit *test)
+{
+	struct smc_link *third;
+	struct pair p;
+
+	begin(test, &p, SMC_CLIENT, true);
+	third = further(test, &p, 3);
+	smc_llc_heal_added(p.lgr->llc, 3);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 3);
+	hear(&p, false, SMC_LLC_DEL_ASYMMETRIC);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
+	p.num = 3;
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	smc_link_put(third);
+	end(&p);
+}
+
+static void set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
+{
+	spin_lock_bh(&llc->lock);
+	llc->running = exchange;
+	spin_unlock_bh(&llc->lock);
+}
+
+/* ... and is not taken off twice when it has to wait for its turn. */
+static void llc_surplus_server(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct smc_link *third;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	set_running(p.lgr->llc, SMC_LLC_X_RKEY);
+	third = further(test, &p, 3);
+	smc_llc_heal_added(p.lgr->llc, 3);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
+	set_running(p.lgr->llc, SMC_LLC_X_IDLE);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, 3);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_ASYMMETRIC);
+	p.num = 3;
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
+	smc_link_put(third);
+	end(&p);
+}
+
+/*
+ * With a peer of another kind a link stands still before it goes. When another one is lost
+ * meanwhile it is needed, and stays.
+ */
+static void llc_surplus_stays(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct smc_link *third;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, false);
+	third = further(test, &p, 3);
+	/* something is said over it for as long as that may take */
+	WRITE_ONCE(third->last_cdc, jiffies + PATIENCE);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
+	while (!smc_link_held(third))
+		usleep_range(1000, 2000);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	expect_one_left(test, &p);
+	msleep(1000 + QUIET_MS);
+	KUNIT_EXPECT_TRUE(test, smc_link_usable(third));
+	KUNIT_EXPECT_FALSE(test, smc_link_held(third));
+	KUNIT_EXPECT_EQ(test, deleted(&p), 0);
+	/* the one that was lost, and no other */
+	KUNIT_ASSERT_LE(test, said(&p, false, &msg), 1);
+	if (said(&p, false, &msg))
+		KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	smc_link_put(third);
+	end(&p);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_server),
 	KUNIT_CASE(llc_lost_client),
@@ -316,6 +481,12 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_wish_server),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
+	KUNIT_CASE(llc_cap_added_server),
+	KUNIT_CASE(llc_cap_added_client),
+	KUNIT_CASE(llc_cap_first),
+	KUNIT_CASE(llc_surplus_client),
+	KUNIT_CASE(llc_surplus_server),
+	KUNIT_CASE_SLOW(llc_surplus_stays),
 	{}
 };
 
