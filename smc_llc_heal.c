@@ -119,10 +119,11 @@ void smc_llc_heal_ports(struct smc_llc *llc)
  * smc_llc_heal_hint() - the client says that it has a port
  * @llc: LLC state
  * @asked: it wants to hear if we have none
+ * @late: it has waited for the end of a deletion, and was said before that
  *
  * However often it says so, there is no more than one look per second.
  */
-void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked, bool late)
 {
 	/* one of our kind would not say so unless its operator wants it */
 	bool ordered = llc->lgr->peer.marker && smc_llc_heal_capped(llc);
@@ -130,7 +131,7 @@ void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
 
 	spin_lock_bh(&llc->lock);
 	/* it cannot know of a removal that it has not been told of */
-	if (ordered && !llc->heal.doomed && llc->running != SMC_LLC_X_DELETE_LINK)
+	if (ordered && !llc->heal.doomed && !late)
 		WRITE_ONCE(llc->heal.cap, 0);
 	llc->heal.any = true;
 	llc->heal.asked |= asked;

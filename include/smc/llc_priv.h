@@ -27,12 +27,14 @@
  * struct llc_event - a message that arrived
  * @entry: queue, deferred or inbox
  * @link: where it came in; reference
+ * @behind: exchange whose end it had to wait for, SMC_LLC_X_IDLE: none
  * @len: bytes
  * @buf: as received
  */
 struct llc_event {
 	struct list_head entry;
 	struct smc_link *link;
+	enum smc_llc_exchange behind;
 	u32 len;
 	u8 buf[];
 };
@@ -347,7 +349,7 @@ unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct
 /* smc_llc_heal.c */
 void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay);
 void smc_llc_heal_ports(struct smc_llc *llc);
-void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked, bool late);
 void smc_llc_heal_later(struct smc_llc *llc);
 void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link);
 void smc_llc_heal_added(struct smc_llc *llc, u8 num);

@@ -156,6 +156,19 @@ static void hear(const struct pair *p, bool response, u32 reason)
 	hear_msg(p, &msg);
 }
 
+/* The client says that it has a port. */
+static void hear_hint(const struct pair *p)
+{
+	u8 gid[SMC_GID_LEN] = { 0xfe, 0x80 };
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_REQ_ADD_LINK,
+		.version = p->lgr->peer.version,
+		.req_add_link = { .gids = { .raw = gid, .count = 1 } },
+	};
+
+	hear_msg(p, &msg);
+}
+
 /* One more, which the operator's word is not about; with a reference. */
 static struct smc_link *further(struct kunit *test, const struct pair *p, u8 num)
 {
@@ -169,6 +182,15 @@ static struct smc_link *further(struct kunit *test, const struct pair *p, u8 num
 static u8 cap_of(const struct pair *p)
 {
 	return READ_ONCE(heal_of(p)->cap);
+}
+
+static bool wait_cap(const struct pair *p, u8 cap)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (cap_of(p) != cap && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return cap_of(p) == cap;
 }
 
 static void expect_one_left(struct kunit *test, const struct pair *p)
@@ -331,6 +353,34 @@ static void llc_ordered_fails(struct kunit *test)
 }
 
 /*
+ * The link that an operator has removed is not to come back for a word that the client said before
+ * it knew; for one that it says afterwards, which its operator wants, it is.
+ */
+static void llc_cap_hint(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	smc_llc_heal_added(p.lgr->llc, p.num);
+	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	/* before the deletion has begun, or when it is under way */
+	hear_hint(&p);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	hear_hint(&p);
+	msleep(QUIET_MS);
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	hear_hint(&p);
+	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 0));
+	end(&p);
+}
+
+/*
  * A link that was under way when another one was removed is no operator's word; to a client it says
  * what the server wants.
  */
@@ -481,6 +531,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_wish_server),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
+	KUNIT_CASE(llc_cap_hint),
 	KUNIT_CASE(llc_cap_added_server),
 	KUNIT_CASE(llc_cap_added_client),
 	KUNIT_CASE(llc_cap_first),
