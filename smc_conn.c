@@ -59,7 +59,7 @@ static void set_err(struct smc_conn *conn, int err)
 /* As with TCP's RST: what was not sent is dropped, what has come can be read. */
 static void purge(struct smc_conn *conn)
 {
-	conn->tx.ring.prepared = conn->tx.ring.sent;
+	smc_ring_tx_purge(&conn->tx.ring);
 	conn->tx.urg = (struct smc_urgent_tx){};
 	smc_zcopy_settle_later_locked(conn);
 	conn->shut_pending = false;

@@ -161,6 +161,17 @@ int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 }
 
 /**
+ * smc_ring_tx_purge() - what was not sent is not sent any more
+ * @tx: send side
+ *
+ * After smc_ring_tx_rewind() that is also what was sent over the link before.
+ */
+void smc_ring_tx_purge(struct smc_ring_tx *tx)
+{
+	tx->prepared = tx->sent;
+}
+
+/**
  * smc_ring_tx_unsent() - bytes that wait for a WRITE
  * @tx: send side
  *
@@ -357,6 +368,8 @@ int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 	if (pos > tx->sent) {
 		/* rewound, but the peer had got it and has even read it */
 		tx->sent = pos;
+		/* purged since: nothing is behind that */
+		tx->prepared = max_u64(tx->prepared, pos);
 		settle(tx);
 	}
 	return rc;

@@ -81,16 +81,23 @@ static void lose_link(struct kunit *test, struct ends *e, bool flush)
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
 }
 
-/* The peer's message number @seq, over @link. */
-static void hear(struct ends *e, struct smc_link *link, u16 seq, u8 state)
+static void hear_msg(struct ends *e, struct smc_link *link, struct smc_cdc_msg *msg)
 {
-	struct smc_cdc_msg msg = { .token = e->conn->token, .seq = seq, .state = state };
 	u8 buf[SMC_CDC_LEN];
 
-	smc_cdc_msg_build(&msg, buf, sizeof(buf));
+	msg->token = e->conn->token;
+	smc_cdc_msg_build(msg, buf, sizeof(buf));
 	rcu_read_lock();
 	smc_conn_lgr_events.message(link, buf, sizeof(buf));
 	rcu_read_unlock();
+}
+
+/* The peer's message number @seq, over @link. */
+static void hear(struct ends *e, struct smc_link *link, u16 seq, u8 state)
+{
+	struct smc_cdc_msg msg = { .seq = seq, .state = state };
+
+	hear_msg(e, link, &msg);
 }
 
 /* The time is over, as far as the connection can tell. */
@@ -302,6 +309,45 @@ static void conn_held(struct kunit *test)
 	end(&e);
 }
 
+static u32 writes(const struct smc_link *link)
+{
+	struct fake_ib_wr *wr;
+	u32 i, n = 0;
+
+	for (i = 0; (wr = fake_ib_sent(fake_ib_qp(link->qp->qp), i)); i++)
+		n += wr->opcode == IB_WR_RDMA_WRITE;
+	return n;
+}
+
+/*
+ * What was sent over a lost link is aborted before it was sent again, and the A has to wait: what
+ * the peer then says it has read of it makes no further bytes.
+ */
+static void conn_abort_rewound(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .cons.off = 700 };
+	struct ends e;
+
+	begin(test, &e);
+	spin_lock_bh(&e.conn->lock);
+	smc_ring_tx_prepare(&e.conn->tx.ring, 1000);
+	smc_tx_push_locked(e.conn, false);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_EQ(test, writes(e.second), 1);
+	smc_link_hold(e.first, true);
+	lose_link(test, &e, true);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 0);
+	smc_conn_abort(e.conn, ECONNABORTED);
+	hear_msg(&e, e.first, &msg);
+	KUNIT_EXPECT_EQ(test, smc_ring_tx_unsent(&e.conn->tx.ring), 0);
+	KUNIT_EXPECT_EQ(test, sends(e.first), 0);
+	smc_link_hold(e.first, false);
+	/* the validation and the A */
+	KUNIT_EXPECT_EQ(test, sends(e.first), 2);
+	KUNIT_EXPECT_EQ(test, writes(e.first), 0);
+	end(&e);
+}
+
 /* A peer of our kind hears of every move, also of one that was told nothing before. */
 static void conn_tells_moves(struct kunit *test)
 {
@@ -347,6 +393,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_own_end),
 	KUNIT_CASE_SLOW(conn_not_heard),
 	KUNIT_CASE(conn_held),
+	KUNIT_CASE(conn_abort_rewound),
 	{}
 };
 

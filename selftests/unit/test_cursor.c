@@ -404,6 +404,31 @@ static void confirmed_before_rewritten(void)
 	CHECK_EQ(tx.sent, 700);
 }
 
+/* An abort between the two: what the peer confirms then is behind all that there is to be sent. */
+static void confirmed_after_purge(void)
+{
+	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_cdc_cursor c;
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 1000);
+	smc_ring_tx_sent(&tx, 1000);
+	smc_ring_tx_complete(&tx, 0, 100);
+	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_purge(&tx);
+	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
+	CHECK_EQ(tx.prepared, 100);
+	c = wire_of(700, K16);
+	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(tx.sent, 700);
+	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
+	CHECK(!smc_ring_tx_blocked(&tx));
+	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+	CHECK(smc_ring_tx_drained(&tx));
+}
+
 /* With a reserve and the window closed a link change opens it byte by byte. */
 static void reserve(void)
 {
@@ -726,6 +751,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(peer_cursor),
 	UNIT_CASE(completions),
 	UNIT_CASE(confirmed_before_rewritten),
+	UNIT_CASE(confirmed_after_purge),
 	UNIT_CASE(reserve),
 	UNIT_CASE(urgent_stop),
 	UNIT_CASE(urgent_company),

@@ -135,6 +135,7 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
 u32 smc_ring_tx_free(const struct smc_ring_tx *tx);
 unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct smc_span out[2]);
 int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len);
+void smc_ring_tx_purge(struct smc_ring_tx *tx);
 u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx);
 u32 smc_ring_tx_window(const struct smc_ring_tx *tx);
 bool smc_ring_tx_blocked(const struct smc_ring_tx *tx);
