@@ -414,6 +414,8 @@ judge()
 		expect "links lost, as shown" "$(shown links_lost)" -ge 1
 		expect "connections moved, as shown" "$(shown moved_connections)" -ge 1
 		grep -q '"last_loss": *"[a-zN]' /run/groups || fail "no reason: $(cat /run/groups)"
+		expect "seconds since the last loss" "$(shown last_loss_seconds)" -le \
+			"$(($(uptime_s) - began))"
 	fi
 	# an RNIC that came back counts from zero
 	[ ! -e /sys/class/infiniband/rxe1 ] || [ -n "$flaps" ] ||
@@ -442,6 +444,7 @@ anew()
 	done
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
 	sync_barrier "anew2.$1" 90 || exit 1
+	began=$(uptime_s)
 	: "${SEED:=$(date +%s)}"
 	diag "host $HOST: SEED=$SEED"
 }
