@@ -348,6 +348,68 @@ static void conn_abort_rewound(struct kunit *test)
 	end(&e);
 }
 
+/* Has the peer said it over a link whose turn has come? */
+static bool is_done(struct smc_conn *conn)
+{
+	bool done;
+
+	spin_lock_bh(&conn->lock);
+	done = conn->rx.peer_state & SMC_CDC_S_DONE;
+	spin_unlock_bh(&conn->lock);
+	return done;
+}
+
+/*
+ * The peer has lost three links in a row, and over two of them nothing came: what it wrote there
+ * may come still. All three are fenced before anything is taken that came over the next one.
+ */
+static void conn_waits_for_all(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .flags = SMC_CDC_F_FAILOVER, .move = 3 };
+	struct smc_link *left[3];
+	unsigned long until;
+	u8 buf[SMC_CDC_LEN];
+	struct ends e;
+	int i;
+
+	begin(test, &e);
+	e.lgr->peer.marker = true;
+	more_links(test, &e, 2);
+	for (i = 0; i < ARRAY_SIZE(left); i++) {
+		left[i] = smc_core_link(e.lgr, 1 + i);
+		KUNIT_ASSERT_NOT_NULL(test, left[i]);
+	}
+	KUNIT_ASSERT_PTR_EQ(test, left[0], e.second);
+	hear(&e, e.second, 1, 0);
+	msg.token = e.conn->token;
+	msg.left = left[2]->num;
+	msg.past[0] = left[1]->num;
+	msg.past[1] = left[0]->num;
+	KUNIT_ASSERT_EQ(test, smc_cdc_msg_build(&msg, buf, sizeof(buf)), sizeof(buf));
+	rcu_read_lock();
+	smc_conn_lgr_events.message(e.first, buf, sizeof(buf));
+	rcu_read_unlock();
+	hear(&e, e.first, 2, SMC_CDC_S_DONE);
+	for (i = 0; i < ARRAY_SIZE(left); i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&left[i]->reason), SMC_LINK_PEER_MOVED);
+	/* not one of them is less than fenced when it is its turn */
+	until = jiffies + PATIENCE;
+	while (!is_done(e.conn) && time_before(jiffies, until)) {
+		for (i = 0; i < ARRAY_SIZE(left) && smc_link_fenced(left[i]); i++)
+			;
+		KUNIT_EXPECT_TRUE(test, i == ARRAY_SIZE(left) || !is_done(e.conn));
+		usleep_range(100, 200);
+	}
+	KUNIT_EXPECT_TRUE(test, is_done(e.conn));
+	for (i = 0; i < ARRAY_SIZE(left); i++) {
+		KUNIT_EXPECT_TRUE(test, smc_link_fenced(left[i]));
+		smc_link_put(left[i]);
+	}
+	KUNIT_EXPECT_EQ(test, e.conn->err, 0);
+	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
+	end(&e);
+}
+
 /* A peer of our kind hears of every move, also of one that was told nothing before. */
 static void conn_tells_moves(struct kunit *test)
 {
@@ -386,6 +448,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_mute_between),
 	KUNIT_CASE_SLOW(conn_mute_after_two),
 	KUNIT_CASE(conn_tells_moves),
+	KUNIT_CASE(conn_waits_for_all),
 	KUNIT_CASE_SLOW(conn_mute_through),
 	KUNIT_CASE_SLOW(conn_peer_heard),
 	KUNIT_CASE(conn_no_doubt),
