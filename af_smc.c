@@ -16,6 +16,7 @@
 #include <net/tcp_states.h>
 #include <smc/accept.h>
 #include <smc/af_smc.h>
+#include <smc/cmsg.h>
 #include <smc/fault.h>
 #include <smc/fback.h>
 #include <smc/policy.h>
@@ -432,14 +433,6 @@ again:
 	return rc;
 }
 
-/* In TCP's words. */
-static int recv_notice(struct sock *sk, struct msghdr *msg, size_t len)
-{
-	if (smc_sock_is_ipv6(sk))
-		return sock_recv_errqueue(sk, msg, len, SOL_IPV6, IPV6_RECVERR);
-	return sock_recv_errqueue(sk, msg, len, SOL_IP, IP_RECVERR);
-}
-
 static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
@@ -452,7 +445,7 @@ again:
 		return smc_fback_recvmsg(smc, msg, len, flags);
 	/* sends without a copy; then ICMP and time stamps of the carrier: never stream bytes */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
-		return recv_notice(sk, msg, len);
+		return smc_cmsg_notice(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
 		return carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Control messages that come with the bytes of a stream: time stamps, TCP_INQ. */
+/* Control messages that come with the bytes of a stream, time stamps and TCP_INQ, and notices. */
+#include <linux/errqueue.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/net_tstamp.h>
+#include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <linux/tcp.h>
 #include <linux/time_types.h>
@@ -142,4 +146,44 @@ void smc_cmsg_changed(struct smc_sock *smc)
 		return;
 	smc_stamp_start(conn);
 	smc_conn_put(conn);
+}
+
+/**
+ * smc_cmsg_notice() - recvmsg() with MSG_ERRQUEUE: what our own error queue has
+ * @smc: socket
+ * @msg: of the call
+ * @len: room for bytes
+ *
+ * In TCP's words, which have room for the address of a host that is to blame: there is none.
+ *
+ * Return: bytes, or -EAGAIN.
+ */
+int smc_cmsg_notice(struct smc_sock *smc, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = &smc->inet.sk;
+	bool v6 = smc_sock_is_ipv6(sk);
+	struct {
+		struct sock_extended_err ee;
+		struct sockaddr_in6 offender;
+	} notice = {};
+	struct sk_buff *skb;
+	int copied, rc;
+
+	skb = sock_dequeue_err_skb(sk);
+	if (!skb)
+		return -EAGAIN;
+	copied = min_t(size_t, skb->len, len);
+	if (copied < (int)skb->len)
+		msg->msg_flags |= MSG_TRUNC;
+	rc = skb_copy_datagram_msg(skb, 0, msg, copied);
+	if (!rc) {
+		sock_recv_timestamp(msg, sk, skb);
+		notice.ee = SKB_EXT_ERR(skb)->ee;
+		put_cmsg(msg, v6 ? SOL_IPV6 : SOL_IP, v6 ? IPV6_RECVERR : IP_RECVERR,
+			 sizeof(notice.ee) +
+			 (v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)), &notice);
+		msg->msg_flags |= MSG_ERRQUEUE;
+	}
+	kfree_skb(skb);
+	return rc ?: copied;
 }

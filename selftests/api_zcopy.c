@@ -79,6 +79,10 @@ static long long completed(struct api_env *e, int fd, u32 *hi, bool *copied)
 	T_TRUE((c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) ||
 	       (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR));
 	T_EQ(c->cmsg_level, e->local.sa.sa_family == AF_INET6 ? SOL_IPV6 : SOL_IP);
+	/* behind it there is room for an address, which says nothing here */
+	T_EQ(c->cmsg_len, CMSG_LEN(sizeof(ee) + (e->local.sa.sa_family == AF_INET6 ?
+						 sizeof(struct sockaddr_in6) :
+						 sizeof(struct sockaddr_in))));
 	memcpy(&ee, CMSG_DATA(c), sizeof(ee));
 	T_EQ(ee.ee_errno, 0);
 	T_EQ(ee.ee_origin, SO_EE_ORIGIN_ZEROCOPY);
