@@ -184,10 +184,16 @@ static bool fastopen_option(int name)
 	       name == TCP_FASTOPEN_NO_COOKIE;
 }
 
-/* Flags of SO_TIMESTAMPING that it takes, some of them for bytes that are sent. */
+/*
+ * Flags of SO_TIMESTAMPING that it takes, some of them for bytes that are sent, or for the stamps
+ * of these, which a program may ask for with each message.
+ */
 static bool asks_for_departure(int flags)
 {
-	return !(flags & ~SOF_TIMESTAMPING_MASK) && flags & SOF_TIMESTAMPING_TX_RECORD_MASK;
+	const int departure = SOF_TIMESTAMPING_TX_RECORD_MASK | SOF_TIMESTAMPING_OPT_ID |
+			      SOF_TIMESTAMPING_OPT_TSONLY | SOF_TIMESTAMPING_OPT_TX_SWHW;
+
+	return !(flags & ~SOF_TIMESTAMPING_MASK) && flags & departure;
 }
 
 /**

@@ -533,6 +533,10 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	if (msg->msg_controllen) {
 		sockcm_init(&cookie, sk);
 		err = sock_cmsg_send(sk, msg, &cookie);
+		/* too late, as for SO_TIMESTAMPING: bytes have no packet that could be stamped */
+		if (!err && cookie.tsflags & ~READ_ONCE(sk->sk_tsflags) &
+			    SOF_TIMESTAMPING_TX_RECORD_MASK)
+			err = -EOPNOTSUPP;
 		if (err) {
 			release_sock(sk);
 			return err;

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+/* needs struct timespec */
+#include <linux/errqueue.h>
 
 #include "api.h"
 
@@ -283,11 +285,82 @@ static void inq_left(struct api_env *e)
 	T_EQ(c.n, 0);
 }
 
+/* A send that asks for a time stamp with its bytes. */
+static ssize_t send_stamped(int fd, const void *buf, size_t len)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(u32))];
+	} u = { .h = {
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SO_TIMESTAMPING_OLD,
+		.cmsg_len = CMSG_LEN(sizeof(u32)),
+	} };
+	const u32 flags = SOF_TIMESTAMPING_TX_SOFTWARE;
+	struct iovec iov = { (void *)buf, len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &u, .msg_controllen = sizeof(u),
+	};
+
+	memcpy(CMSG_DATA(&u.h), &flags, sizeof(flags));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* The stamp of a packet that has left: its time, and whose it is. */
+static void departed(int fd, u64 before)
+{
+	char control[ROOM], byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct sock_extended_err ee = { 0 };
+	u64 at[2] = { 0 };
+
+	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
+	T_OK(recvmsg(fd, &msg, MSG_ERRQUEUE));
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
+		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SO_TIMESTAMPING_OLD)
+			memcpy(at, CMSG_DATA(h), sizeof(at));
+		else
+			memcpy(&ee, CMSG_DATA(h), sizeof(ee));
+	}
+	T_EQ(ee.ee_origin, SO_EE_ORIGIN_TIMESTAMPING);
+	T_TRUE(at[0] * TL_NSEC_PER_SEC + at[1] >= before);
+	T_TRUE(at[0] * TL_NSEC_PER_SEC + at[1] <= time_of_day());
+}
+
+/* Asked for with a message: bytes by RDMA have no packet, and are not sent without a word. */
+static void stamp_departure(struct api_env *e)
+{
+	const int report = SOF_TIMESTAMPING_SOFTWARE;
+	char buf[300];
+	int fd, rfd;
+	u64 before;
+
+	api_pair(e, &fd, &rfd);
+	tl_fill(SEED, 0, buf, sizeof(buf));
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &report, sizeof(report)));
+	before = time_of_day();
+	if (api_over_rdma(e, fd)) {
+		T_ERR(send_stamped(fd, buf, sizeof(buf)), EOPNOTSUPP);
+		T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
+		api_send(fd, SEED, 0, sizeof(buf));
+	} else {
+		T_EQ(send_stamped(fd, buf, sizeof(buf)), sizeof(buf));
+		departed(fd, before);
+	}
+	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 static const struct api_case cases[] = {
 	{ "stamp_kinds",	stamp_kinds,		API_F_ROLES },
 	{ "stamp_early",	stamp_early,		API_F_ROLES },
 	{ "stamp_unaccepted",	stamp_unaccepted,	0 },
 	{ "stamp_many",		stamp_many,		API_F_ROLES },
+	{ "stamp_departure",	stamp_departure,	API_F_ROLES },
 	{ "inq_left",		inq_left,		API_F_ROLES },
 };
 

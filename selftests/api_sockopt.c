@@ -512,6 +512,8 @@ static const struct setting excluding[] = {
 	{ SOL_TCP, TCP_ULP, 0 },
 	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
 	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE },
+	/* then each message may ask */
+	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY },
 };
 
 static const struct setting *exclude_by;
