@@ -82,6 +82,11 @@ traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 # the socket API, TCP being the norm
 aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=$api" --timeout 1200
+# the other pairs of families and addresses, if that is asked for: "make check-long"
+[ ${#runs[@]} -eq 0 ] ||
+	run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
+		--env "API=inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6" \
+		--timeout 3000
 
 # does the bed notice what it must notice?
 [ "$flavour" = coverage ] || aside judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"

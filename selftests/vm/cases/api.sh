@@ -8,7 +8,8 @@
 #   API_ONLY  parts of the names of smc_api's cases, with commas between them
 
 : "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
-	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc}"
+	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc
+	inet_mapped smc_mapped_to_inet smc6_to_inet6 ipproto_mapped_to_inet ipproto6_to_inet6}"
 
 CASES=
 for c in $API; do
@@ -66,3 +67,9 @@ case_ipproto_mapped() { api ipproto6 ipproto6 smc ::ffff:10.0.0.; }
 case_ipproto6() { api ipproto6 ipproto6 smc fd00::; }
 case_ipproto_to_inet() { api ipproto inet tcp 10.0.0.; }
 case_ipproto_to_smc() { api ipproto smc smc 10.0.0.; }
+# fallen back, by the other addresses
+case_smc_mapped_to_inet() { api smc6 inet6 tcp ::ffff:10.0.0.; }
+case_smc6_to_inet6() { api smc6 inet6 tcp fd00::; }
+case_ipproto_mapped_to_inet() { api ipproto6 inet6 tcp ::ffff:10.0.0.; }
+case_ipproto6_to_inet6() { api ipproto6 inet6 tcp fd00::; }
+case_inet_mapped() { api inet6 inet6 tcp ::ffff:10.0.0.; }
