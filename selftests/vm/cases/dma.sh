@@ -17,7 +17,7 @@
 #		tells it what the device did
 #   PATIENCE	ms in which a transfer must move on (default: smc_traffic's own)
 
-: "${CLEAN=bounces stream:120 random:120 pingpong:120 connects:120 parallel:120 counters unload:60}"
+: "${CLEAN=bounces stream:120 pages:120 random:120 pingpong:120 connects:120 parallel:120 counters unload:60}"
 : "${PLANTS=buf_sync_for_device buf_sync_for_cpu wr_sync_for_device wr_sync_for_cpu buf_unmap wr_unmap}"
 
 CASES=$CLEAN
@@ -110,6 +110,15 @@ case_stream()
 	expect "written by near" "$(($(rxe_counter write_bytes dma0) - near))" -ge 16777216
 	expect "written by far" "$(($(rxe_counter write_bytes dma1) - far))" -ge 16777216
 	expect "in use" "$(mapped)" -gt "$(cat /run/mapped.before)"
+}
+
+# The RNIC reads pages of files, and what it has written is lent, through bounce buffers as well.
+case_pages()
+{
+	cp /proc/net/smc_stat /run/stat
+	traffic --pages stream:4 || fail "client ended with $?"
+	expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 2097152
+	expect "pages lent" "$(grown rx_lend_pages)" -ge 512
 }
 
 case_random() { traffic random:2 || fail "client ended with $?"; }

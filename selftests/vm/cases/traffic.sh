@@ -17,7 +17,7 @@ CASES=
 for t in $TRAFFIC; do
 	CASES="$CASES ${t%%:*}:240"
 done
-CASES="$CASES crossed:120 counters unload:60"
+CASES="$CASES pages:120 crossed:120 counters unload:60"
 export CASES
 
 setup()
@@ -81,6 +81,16 @@ case_parallel() { traffic parallel; }
 case_halfclose() { traffic halfclose; }
 case_reset() { traffic reset; }
 case_idle() { traffic idle; }
+
+# Out of the pages of files, and into pipes, to which our end lends its RMBE, whoever the peer is.
+case_pages()
+{
+	[ "$MODULE" != ours ] || before
+	exchange 1 "$FAMILY" smc --pages stream:4
+	[ "$MODULE" = ours ] || return 0
+	expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 2097152
+	expect "pages lent" "$(grown rx_lend_pages)" -ge 512
+}
 
 # Both hosts connect to each other at once: two groups of opposite roles.
 case_crossed()
