@@ -8,6 +8,7 @@
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -215,6 +216,31 @@ static void ulp_smc(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
+/* As OpenSSL asks for the kernel's TLS. Over RDMA it goes on without. */
+static void ulp_tls(struct api_env *e)
+{
+	struct api_env norm = *e;
+	int fd, rfd, tcp, rtcp, err = 0;
+
+	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
+	norm.peer = norm.proto;
+	norm.require = TL_MODE_UNKNOWN;
+	api_pair(e, &fd, &rfd);
+	api_pair(&norm, &tcp, &rtcp);
+	if (setsockopt(tcp, SOL_TCP, TCP_ULP, "tls", sizeof("tls"))) {
+		err = errno;
+		printf("# TLS in this kernel: %s\n", tl_errno_name(err));
+	}
+	if (api_over_rdma(e, fd))
+		err = EOPNOTSUPP;
+	if (err)
+		T_ERR(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")), err);
+	else
+		T_OK(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")));
+	/* nobody has given it a key */
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 #define REUSERS		2
 #define REUSE_TRIES	64	/* that all go to one of two is no accident any more */
 
@@ -418,6 +444,7 @@ static const struct api_case cases[] = {
 	{ "smc_level",		smc_level,	0 },
 	{ "identity",		identity,	API_F_ROLES },
 	{ "ulp_smc",		ulp_smc,	API_F_ROLES },
+	{ "ulp_tls",		ulp_tls,	API_F_ROLES },
 	{ "reuseport",		reuseport,	0 },
 	{ "buffer_sizes",	buffer_sizes,	API_F_ROLES },
 	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
