@@ -2,8 +2,8 @@
 /*
  * Memory regions and the pool of a link group.
  *
- * One region is one piece of vmalloc memory, cut into equal elements, and one MR
- * per link (smc_buf_map.c). A connection takes an element that is registered and
+ * One region is one piece of memory, cut into equal elements, and one MR per link
+ * (smc_buf_map.c). A connection takes an element that is registered and
  * announced already; only when none is free a region is added.
  */
 #include <linux/err.h>
@@ -24,6 +24,9 @@
  */
 #define REGION_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+/* In one piece only if there is one: nothing is moved or written out for it. */
+#define PIECE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
+
 /**
  * smc_buf_pool_init() - make an empty pool
  * @pool: pool
@@ -35,6 +38,7 @@ void smc_buf_pool_init(struct smc_pool *pool, struct net *net)
 
 	memset(pool, 0, sizeof(*pool));
 	pool->net = net;
+	pool->buf_type = READ_ONCE(smc_policy_net(net)->buf_type);
 	mutex_init(&pool->mutex);
 	spin_lock_init(&pool->lock);
 	init_waitqueue_head(&pool->grown);
@@ -113,6 +117,25 @@ static void uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
 	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
 }
 
+/* Zeroed. The pages of both kinds are counted one by one, as smc_buf_page_out() wants. */
+static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes)
+{
+	void *mem = NULL;
+
+	if (pool->buf_type != SMC_BUF_TYPE_VIRT)
+		mem = smc_fault_null(REGION_PIECE,
+				     alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO));
+	return mem ?: __vmalloc(bytes, REGION_GFP | __GFP_ZERO);
+}
+
+static void region_mem_free(void *mem, size_t bytes)
+{
+	if (is_vmalloc_addr(mem))
+		vfree(mem);
+	else
+		free_pages_exact(mem, bytes);
+}
+
 /**
  * smc_buf_region_alloc() - add an unpublished region to a pool
  * @pool: pool
@@ -155,8 +178,7 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 			continue;
 		rc = -ENOMEM;
 		region->vaddr = smc_fault_null(REGION_MEM,
-					       __vmalloc((size_t)nelem * size,
-							 REGION_GFP | __GFP_ZERO));
+					       region_mem_alloc(pool, (size_t)nelem * size));
 		if (region->vaddr)
 			break;
 		uncharge(pool, kind, (u64)nelem * size);
@@ -254,7 +276,7 @@ static void free_region(struct smc_region *region)
 	/* elements returned are zero already: the rest must not leave either */
 	for_each_set_bit(i, region->used, region->nelem)
 		wipe(region, i);
-	vfree(region->vaddr);
+	region_mem_free(region->vaddr, (size_t)region->nelem * region->elem_size);
 	uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
 	kfree(region);
 }

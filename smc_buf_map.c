@@ -11,7 +11,6 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include <smc/buf.h>
 #include <smc/fault.h>
 #include <smc/wr.h>
@@ -106,7 +105,7 @@ static int map_pages(const struct smc_region *region, struct smc_buf_dma *d)
 	if (rc)
 		return rc;
 	for_each_sgtable_sg(&d->sgt, sg, i)
-		sg_set_page(sg, vmalloc_to_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
+		sg_set_page(sg, smc_buf_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
 			    PAGE_SIZE, 0);
 	rc = smc_fault_rc(DMA_MAP, -EIO,
 			  ib_dma_map_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS));

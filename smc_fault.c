@@ -145,6 +145,7 @@ static struct site sites[] = {
 	SITE(REGION, "run"),
 	SITE(REGION_LIMIT, "run"),
 	SITE(REGION_MEM, "run"),
+	SITE(REGION_PIECE, "run"),
 	SITE(MAPPING, "run"),
 	SITE(MAPPING_DMA, "run"),
 	SITE(SG_TABLE, "run"),

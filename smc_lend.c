@@ -52,7 +52,7 @@ static u32 take_span(struct smc_conn *conn, const struct smc_span *span,
 	u32 done = 0;
 
 	while (done < span->len && spd->nr_pages < spd->nr_pages_max) {
-		page = vmalloc_to_page(conn->rx.elem.addr + span->off + done);
+		page = smc_buf_page(conn->rx.elem.addr + span->off + done);
 		get_page(page);
 		part = &spd->partial[spd->nr_pages];
 		part->offset = offset_in_page(span->off + done);

@@ -174,7 +174,7 @@ static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
 	    nla_put_u32(skb, SMC_NLA_LGR_R_CONNS_NUM, READ_ONCE(lgr->nconns)) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_ROLE, lgr->role) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_TYPE, type) ||
-	    nla_put_u8(skb, SMC_NLA_LGR_R_BUF_TYPE, 1) ||
+	    nla_put_u8(skb, SMC_NLA_LGR_R_BUF_TYPE, lgr->pool.buf_type) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_R_VLAN_ID, lgr->peer.vlan) ||
 	    nla_put_u64_64bit(skb, SMC_NLA_LGR_R_NET_COOKIE, lgr->net_cookie,
 			      SMC_NLA_LGR_R_PAD) ||

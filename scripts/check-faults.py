@@ -34,13 +34,14 @@ FALLIBLE = re.compile(
 # ... and what looks so but does not fail, or is not ours to make fail.
 HARMLESS = re.compile(
     r"(\w*unregister\w*|\w*dealloc\w*|\w*_destroy\w*|proc_do\w+|ib_register_event_handler"
-    r"|sock_diag_register|vmalloc_to_page|\w*_mapping_error|memalloc_\w+_(?:save|restore))$"
+    r"|sock_diag_register|vmalloc_to_page|is_vmalloc_addr|\w*_mapping_error|memalloc_\w+_(?:save|restore))$"
 )
 # Places where the call cannot fail: (file, call) -> why
 EXEMPT = {
     ("smc_core_conns.c", "__xa_store"): "replaces the index's mark, needs no memory",
     ("smc_carrier.c", "kernel_recvmsg"): "only drops what TCP has at hand",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
+    ("smc_buf.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("smc_inet.c", "inet_register_protosw"): "does not say whether it did",
     ("smc_fault.c", "*"): "is not part of the module that users run",
     ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",

@@ -3,7 +3,7 @@
  * Memory regions: RMBs with many RMBEs, send regions with many send rings,
  * the pools of a link group. Ranks 4 (smc_buf_map) and 4.1 (smc_buf).
  *
- * A region is vmalloc memory cut into equal elements (power of two times 16 KiB),
+ * A region is memory cut into equal elements (power of two times 16 KiB),
  * registered once per link (one MR each). RFC 7609 sections 2.1, 4.4.
  */
 #ifndef _SMC_BUF_H
@@ -100,6 +100,7 @@ struct smc_elem {
 /**
  * struct smc_pool - all regions of one link group
  * @net: its namespace, whose ceiling holds for the RMBs
+ * @buf_type: of its regions, enum smc_buf_type; that of the namespace when the pool was made
  * @mutex: changes of the lists and of mappings, registration; held while the
  *	device works, never while waiting for the peer
  * @lock: guards the lists and bitmaps too; leaf, BH off
@@ -113,6 +114,7 @@ struct smc_elem {
  */
 struct smc_pool {
 	struct net *net;
+	u8 buf_type;
 	struct mutex mutex;		/* see above */
 	spinlock_t lock;		/* see above */
 	struct list_head regions[SMC_BUF_KINDS];
@@ -189,13 +191,19 @@ void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 le
  */
 void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 
+/* The page at an address in a region. */
+static inline struct page *smc_buf_page(const void *addr)
+{
+	return is_vmalloc_addr(addr) ? vmalloc_to_page(addr) : virt_to_page(addr);
+}
+
 /*
- * Has somebody else a reference on the page at an address in an element? vmalloc() takes pages
- * that are counted one by one, and vfree() only drops its references.
+ * Has somebody else a reference on the page at an address in an element? Pages of regions are
+ * counted one by one, and who frees a region only drops its references.
  */
 static inline bool smc_buf_page_out(const void *addr)
 {
-	return page_ref_count(vmalloc_to_page(addr)) > 1;
+	return page_ref_count(smc_buf_page(addr)) > 1;
 }
 
 #endif

@@ -32,6 +32,9 @@ struct net;
 #define SMC_POLICY_WR_MIN	2
 #define SMC_POLICY_WR_MAX	2048
 
+/* Values of net.smc.smcr_buf_type, also told by netlink. For the module 2 is as 0. */
+enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SMC_BUF_TYPES };
+
 /* Default of net.smc.hs_max. */
 #define SMC_POLICY_HS_MAX	256
 
@@ -45,7 +48,7 @@ struct net;
  * @wmem: default send ring bytes (sysctl net.smc.wmem)
  * @rmem: default RMBE bytes (sysctl net.smc.rmem)
  * @autocorking: sysctl net.smc.autocorking_size
- * @buf_type: sysctl, accepted for compatibility: regions are always virtual
+ * @buf_type: memory of regions of new groups, enum smc_buf_type (sysctl smcr_buf_type)
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
  * @carrier_keep: seconds after which a carrier sends a packet in any case, 0 = never
  * @stall_time: seconds in which a link has to finish a request, 0 = off

@@ -391,7 +391,7 @@ static void buf_free_cleans(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elems[i]), 0);
 		memset(elems[i].addr, 0x77, SZ_16K);
-		pages[i] = vmalloc_to_page(elems[i].addr);
+		pages[i] = smc_buf_page(elems[i].addr);
 		get_page(pages[i]);
 	}
 	smc_buf_give(&t->pool, &elems[1], true);
@@ -400,6 +400,42 @@ static void buf_free_cleans(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, all_zero(page_address(pages[i]), PAGE_SIZE));
 		put_page(pages[i]);
 	}
+}
+
+/* The administrator's choice holds for pools made since, and does not spoil what is in them. */
+static void buf_types(struct kunit *test)
+{
+	struct smc_net *sn = smc_policy_net(&init_net);
+	unsigned int before = READ_ONCE(sn->buf_type);
+	struct buf_test *t = test->priv;
+	struct smc_region *region;
+	struct smc_elem elem;
+	unsigned int type;
+	u32 i;
+
+	for (type = 0; type < SMC_BUF_TYPES; type++) {
+		WRITE_ONCE(sn->buf_type, type);
+		region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+		/* a pool keeps its own */
+		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
+		smc_buf_region_free(region);
+		smc_buf_pool_destroy(&t->pool);
+		smc_buf_pool_init(&t->pool, &init_net);
+		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
+		region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_BUF_TYPE_VIRT);
+		KUNIT_EXPECT_TRUE(test, all_zero(region->vaddr, region->nelem * SZ_16K));
+		for (i = 0; i < region->npages; i++)
+			KUNIT_EXPECT_FALSE(test, smc_buf_page_out(region->vaddr + i * PAGE_SIZE));
+		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
+		get_page(smc_buf_page(elem.addr + PAGE_SIZE));
+		KUNIT_EXPECT_FALSE(test, smc_buf_page_out(elem.addr));
+		KUNIT_EXPECT_TRUE(test, smc_buf_page_out(elem.addr + PAGE_SIZE));
+		put_page(smc_buf_page(elem.addr + PAGE_SIZE));
+		smc_buf_give(&t->pool, &elem, false);
+		smc_buf_region_free(region);
+	}
+	WRITE_ONCE(sn->buf_type, before);
 }
 
 /* An element with a page that is out is nobody's; what is out keeps what is in it. */
@@ -415,7 +451,7 @@ static void buf_lent(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	addr = elem.addr;
 	memset(addr, 0x66, SZ_64K);
-	page = vmalloc_to_page(addr + SZ_64K - 1);
+	page = smc_buf_page(addr + SZ_64K - 1);
 	get_page(page);
 	region->lends = true;
 	smc_lend_give(&t->pool, &elem, false);
@@ -443,7 +479,7 @@ static void buf_lent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	/* the region goes before the page, and an element is in quarantine whatever is out */
-	behind = vmalloc_to_page(other.addr);
+	behind = smc_buf_page(other.addr);
 	get_page(behind);
 	smc_lend_give(&t->pool, &other, false);
 	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_64K);
@@ -813,6 +849,7 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_give_twice),
 	KUNIT_CASE(buf_quarantine),
 	KUNIT_CASE(buf_free_cleans),
+	KUNIT_CASE(buf_types),
 	KUNIT_CASE(buf_lent),
 	KUNIT_CASE(buf_two_regions),
 	KUNIT_CASE(buf_churn),

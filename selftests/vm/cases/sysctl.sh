@@ -132,13 +132,24 @@ values()
 }
 
 # It has no effect, and says so: every kind of buffers is told as what it is.
+# single_regions N: so many are of pages that lie anywhere
+single_regions()
+{
+	[ "$(grep -c 'smc_buf_region_alloc' /proc/vmallocinfo)" -eq "$1" ]
+}
+
 case_kinds()
 {
 	for kind in 0 1 2; do
 		takes smcr_buf_type "$kind"
 		hold 1
-		expect "groups of virtual memory with $kind" \
-			"$(/t/smcctl -j linkgroup | grep -c '"buffer_type": *"virtual"')" -eq 2
+		name=$(echo physical virtual mixed | cut -d ' ' -f $((kind + 1)))
+		expect "groups of $name memory" \
+			"$(/t/smcctl -j linkgroup | grep -c "\"buffer_type\": *\"$name\"")" -eq 2
+		# each has send rings and RMBs; groups that are not shown any more may still have theirs
+		[ "$kind" = 1 ] && single=4 || single=0
+		wait_for 30 single_regions "$single" ||
+			fail "$(grep -c 'smc_buf_region_alloc' /proc/vmallocinfo) regions of single pages, not $single"
 		drop
 	done
 	takes smcr_buf_type 0
