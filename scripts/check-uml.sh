@@ -291,7 +291,7 @@ ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tes
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --add "$tests/smc_netlink"
 	--script "$cases/faults.sh")
 if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
-	want "$p-ends" || want "$p-carrier" || want "$p-stress"; then
+	want "$p-ends" || want "$p-carrier" || want "$p-stress" || want "$p-counters"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
@@ -308,6 +308,9 @@ else
 	# and every deadline
 	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
+	# what is counted
+	run "$p-counters" "${ends[@]}" --ours "$top/build/{kver}$ours-fault" --virtual-time \
+		--script "$cases/counters.sh" --add "$tests/smc_counters" --timeout 200
 	# how connections end, and what they run over; whose the carrier is
 	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
 		--add "$tests/smc_ends" --timeout 1200
