@@ -158,6 +158,8 @@ static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 	}
 	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
 		return -EFAULT;
+	if (!(flags & MSG_PEEK))
+		smc_stats_inc(conn->net, SMC_STAT_RX_BYTES);
 	return 1;
 }
 
@@ -172,20 +174,20 @@ static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int fla
 	conn = smc_stream_conn_get_locked(smc);
 	if (conn && flags & MSG_OOB) {
 		rc = recv_urgent(smc, conn, msg, len, flags);
-		smc_conn_put(conn);
 	} else if (conn) {
 		/* data path 12 */
 		rc = recv_locked(smc, conn, msg, len, flags, lend);
 		/* what lending does not get it tries again */
 		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
-		if (rc > 0) {
-			smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
-			if (trace_smc_rx_recvmsg_enabled())
-				smc_stream_trace(sk, conn, rc, false);
-		}
-		smc_conn_put(conn);
 	}
+	if (conn && rc > 0) {
+		smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
+		if (trace_smc_rx_recvmsg_enabled())
+			smc_stream_trace(sk, conn, rc, false);
+	}
+	if (conn)
+		smc_conn_put(conn);
 	release_sock(sk);
 	return rc;
 }

@@ -298,6 +298,21 @@ static void full_rings(void)
 
 /* ---- special calls ---- */
 
+static void out_of_band(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+	char c;
+
+	give(&p, 3, MSG_OOB);
+	tl_sleep_ms(100);
+	ends_check(recv(p.fd[ENDS_SERVER], &c, 1, MSG_OOB) == 1, "the byte");
+	ends_check(recv(p.fd[ENDS_SERVER], buf, 3, 0) == 2, "those before it");
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 3 } }, { "tx_write_bytes", { 0, 3 } },
+		    { "tx_cnt", { 0, 1 } }, { "rx_bytes", { 3, 0 } }, { "rx_cnt", { 2, 0 } },
+		    { "tx_urgent", { 0, 1 } }, { "rx_urgent", { 1, 0 } });
+}
+
 static void pages(void)
 {
 	static struct counters from;
@@ -561,6 +576,7 @@ static const struct ends_test tests[] = {
 	{ "messages", messages },
 	{ "small_rings", small_rings },
 	{ "full_rings", full_rings },
+	{ "out_of_band", out_of_band },
 	{ "pages", pages },
 	{ "zerocopy", zerocopy },
 	{ "options", options },
