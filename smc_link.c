@@ -326,6 +326,7 @@ void smc_link_hold(struct smc_link *link, bool hold)
  * @reason: why; SMC_LINK_OK: it stays after all
  *
  * Before the peer hears of it: its end may go first, and ours breaks if something is under way.
+ * Or its connections do, to another link.
  */
 void smc_link_going(struct smc_link *link, enum smc_link_reason reason)
 {
@@ -350,7 +351,7 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 	enum smc_link_reason going = READ_ONCE(link->going);
 	bool used = smc_link_usable(link);
 
-	if (reason == SMC_LINK_QP_ERROR && going != SMC_LINK_OK)
+	if (going != SMC_LINK_OK && (reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_PEER_MOVED))
 		reason = going;
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return;

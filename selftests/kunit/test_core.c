@@ -960,24 +960,26 @@ static void core_del_link(struct kunit *test)
 /* The peer's end goes first: that is no failure, and nobody is told of a loss. Others count. */
 static void core_link_going(struct kunit *test)
 {
+	static const enum smc_link_reason ways[] = {
+		SMC_LINK_QP_ERROR, SMC_LINK_PEER_MOVED, SMC_LINK_PORT_DOWN,
+	};
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
 	struct fake_conn *conn = env_conn(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
-	enum smc_link_reason how;
 	struct smc_link *link;
-	u32 told = 0;
+	u32 told = 0, i;
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	for (how = SMC_LINK_QP_ERROR; how <= SMC_LINK_PORT_DOWN; how++) {
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		link = env_add_link(test, lgr);
 		env_bring_up(test, link);
 		smc_link_going(link, SMC_LINK_ADMIN);
-		smc_link_fail(link, how);
+		smc_link_fail(link, ways[i]);
 		KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++told));
 		KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
 		KUNIT_EXPECT_EQ(test, atomic_read(&link->reason),
-				how == SMC_LINK_QP_ERROR ? SMC_LINK_ADMIN : how);
+				ways[i] == SMC_LINK_PORT_DOWN ? ways[i] : SMC_LINK_ADMIN);
 		smc_link_put(link);
 	}
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 1);
