@@ -13,7 +13,7 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 group_ends:120 policies:200 unload:60"
+	operator:120 group_ends:120 policies:200 many_regions:150 v1_many_regions:150 unload:60"
 # (takes 20 minutes where time is not virtual: forgets)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
 	intree_port:240 intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180"
@@ -569,6 +569,86 @@ case_operator()
 	/t/smcctl pnet flush
 }
 
+# by_order WORD [RNIC]: the server's operator says it of the group; both wait for each other
+by_order()
+{
+	sync_barrier "order$((orders += 1))" || exit 1
+	[ "$HOST" = 2 ] || /t/smcctl link "$1" "$(group 1)" ${2:+"$(link_over "$2")"} ||
+		fail "not begun: $*"
+}
+
+# all_kept N: so many connections have a link
+all_kept()
+{
+	[ "$(/t/smcctl link | awk '$3 == "active" { n += $4 } END { print n + 0 }')" -ge "$1" ]
+}
+
+# More RMBs than a message tells of, all of them in use, are told for a link that comes (version 1 takes
+# several messages for that). Then the other link goes: the connections go on in all of them.
+regions_told()
+{
+	[ -z "$told" ] || return 0
+	told=y
+	two_links
+	by_order del rxe1
+	expect_links 1 single
+	if [ "$HOST" = 2 ]; then
+		for k_ in $(seq "$KEPT"); do
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+				--timeout 60000 "idle:$((100 * SLOWNESS))" > "/run/kept.$k_" 2>&1 &
+			echo $! > "/run/kept.$k_.pid"
+			usleep 50000
+		done
+	fi
+	wait_for 60 all_kept $((KEPT + 1)) || { show; fail "not all are there"; }
+	# four elements of 512 KiB are a region
+	expect "bytes of RMBs" "$(pool rmb_bytes)" -ge $((KEPT / 4 << 21))
+	sync_barrier kept 60 || exit 1
+	confirmed=$(grown rkey_confirm)
+	by_order add
+	two_links
+	by_order del rxe0
+	expect_links 1 single
+	expect "device" "$(devices_of_links)" = "rxe1 "
+	wait_for 20 all_kept $((KEPT + 1)) || { show; fail "not all have moved"; }
+	sync_barrier moved || exit 1
+	carried=$(sent_by 1)
+	go_on 1 "$KEPT"
+	sync_barrier said 100 || exit 1
+	# in packets of 4 KiB at most
+	expect "packets of rxe1" "$(($(sent_by 1) - carried))" -ge $((KEPT * 64))
+	expect "RMBs announced since" "$(($(grown rkey_confirm) - confirmed))" -eq 0
+	expect "connections moved" "$(grown conn_move)" -ge "$KEPT"
+}
+
+many_regions()
+{
+	one_pnetid
+	told='' orders=0 KEPT=40
+	rmem_=$(sysctl -n net.smc.rmem) wmem_=$(sysctl -n net.smc.wmem)
+	sysctl -q -w net.smc.rmem=524288 net.smc.wmem=16384
+	with_group regions_told
+	sysctl -q -w "net.smc.rmem=$rmem_" "net.smc.wmem=$wmem_"
+	expect "links that failed" "$(grown link_fail)" -eq 0
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
+	expect "groups ended" "$(grown lgr_term)" -eq 0
+	expect "malformed LLC messages" "$(grown rx_llc_bad)" -eq 0
+	/t/smcctl pnet flush
+}
+
+case_many_regions()
+{
+	many_regions
+}
+
+case_v1_many_regions()
+{
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	many_regions
+	expect "version 1" "$(($(grown clnt_smc_v1) + $(grown srv_smc_v1)))" -ge "$KEPT"
+	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
+}
+
 groups_are()
 {
 	[ "$(/t/smcctl --json linkgroup | grep -c '"id"')" = "$1" ]
@@ -850,12 +930,6 @@ kept_connected()
 	[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge 9 ]
 }
 
-# ... and all of them have a link
-nine_kept()
-{
-	[ "$(/t/smcctl link | awk '$3 == "active" { n += $4 } END { print n + 0 }')" -ge 9 ]
-}
-
 # An in-tree host looks for a way once, when the port comes up, which is before the route does. If it found
 # none then, and had offered its first RNIC once more by itself before, it does not look again.
 nic1_up()
@@ -891,11 +965,11 @@ port_goes_and_comes()
 		done
 	fi
 	! ours || wait_for 40 kept_connected || { show; fail "not all are connected"; }
-	! ours || wait_for 20 nine_kept || { show; fail "not all are there"; }
+	! ours || wait_for 20 all_kept 9 || { show; fail "not all are there"; }
 	sync_barrier kept 60 || exit 1
 	ours || ip link set nic1 down || fail "nic1 stays up"
 	! ours || wait_for 60 one_gone || { show; fail "nothing was lost"; }
-	! ours || wait_for 20 nine_kept || { show; fail "not all have moved"; }
+	! ours || wait_for 20 all_kept 9 || { show; fail "not all have moved"; }
 	sync_barrier gone 100 || exit 1
 	go_on 1 4
 	sync_barrier half 100 || exit 1
