@@ -12,6 +12,8 @@ export CASES
 # of so many connections, each with 1 MiB each way
 ROUNDS=3
 EACH=4
+# of which so many may become TCP, since the key of their memory is not confirmed in time
+LATE=2
 
 setup()
 {
@@ -25,7 +27,7 @@ connections()
 	for r in $(seq "$ROUNDS"); do
 		sysctl -q -w "net.smc.wmem=$((32768 << r))" "net.smc.rmem=$((32768 << r))"
 		for c in $(seq "$EACH"); do
-			/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc \
+			/t/smc_traffic client --connect "$(peer_addr)" --family smc --mode \
 				--wait 10 --timeout "$PATIENCE" --seed "$((10 * r + c))" stream:1 \
 				> "/run/client.$r.$c" 2>&1 &
 			echo $! > "/run/client.$r.$c.pid"
@@ -39,12 +41,15 @@ connections()
 			fail "${p%.pid}: $(grep '^# ' "${p%.pid}" | tail -n 1)"
 		}
 	done
+	expect "connections over RDMA" "$(cat /run/client.*.? | grep -c ': mode smc')" -ge $((ROUNDS * EACH - LATE))
+	expect "connections over TCP for other reasons" \
+		"$(cat /run/client.*.? | grep ': mode tcp' | grep -cv '09990003')" -eq 0
 }
 
 case_registered()
 {
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc --require smc --timeout "$PATIENCE" &
+		/t/smc_traffic server --family smc --timeout "$PATIENCE" &
 		server=$!
 		await_server
 		sync_signal ready
@@ -62,7 +67,7 @@ case_registered()
 	diag "host $HOST: $(stat_of mr_reg) regions registered, $seen times packets came too early"
 	expect "packets out of sequence" "$seen" -ge 20
 	expect "regions registered" "$(stat_of mr_reg)" -ge "$least"
-	expect "bytes by RDMA WRITE" "$(stat_of tx_write_bytes)" -ge $((ROUNDS * EACH << 20))
+	expect "bytes by RDMA WRITE" "$(stat_of tx_write_bytes)" -ge $(((ROUNDS * EACH - LATE) << 20))
 	for s_ in link_fail lgr_term conn_abort; do
 		expect "$s_" "$(stat_of "$s_")" -eq 0
 	done
