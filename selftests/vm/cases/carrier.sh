@@ -12,16 +12,10 @@
 
 : "${CARRIER:=$(/t/smc_carrier | grep -v '^destroyed\|^by_cgroup$')}"
 
-CASES="$CARRIER"
-export CASES
-CASE_TIMEOUT=10000	# seconds of guest time
-export CASE_TIMEOUT
-
 setup()
 {
 	setup_cable
 }
 
-for t_ in $CASES; do
-	eval "case_$t_() { cable_case /t/smc_carrier $t_; }"
-done
+# shellcheck disable=SC2086,SC2046 # a list of words
+cable_cases /t/smc_carrier $CARRIER

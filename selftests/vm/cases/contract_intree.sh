@@ -8,38 +8,14 @@
 CASES="traffic:120 types values protocols odd sysctls unload:90"
 export CASES
 
+# shellcheck source=selftests/vm/guest/compare.sh
+. /h/compare.sh
+
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
 	# the same one, whatever each module begins with
 	/t/smcctl ueid flush && /t/smcctl ueid add CONTRACT.1
-}
-
-# give FILE: host 2 gives it to host 1, where it gets the name FILE.peer
-give()
-{
-	if [ "$HOST" = 1 ]; then
-		# an input that has nothing and does not end: at its end the other side ends
-		[ -p /run/nothing ] || mkfifo /run/nothing
-		busybox nc -l -p 5555 > "$1.peer" <> /run/nothing &
-		wait_for 20 tcp_listens 5555 || exit 1
-		sync_signal "ready.${1##*/}"
-		wait "$!"
-	else
-		sync_wait "ready.${1##*/}" || exit 1
-		busybox nc "$(peer_addr)" 5555 < "$1" || fail "host 1 does not take $1"
-	fi
-}
-
-held()
-{
-	grep -q held /run/held
-}
-
-hold()
-{
-	/t/smc_contract hold "$(peer_addr)" > /run/held 2>&1 &
-	wait_for 30 held || fail "no traffic: $(cat /run/held)"
 }
 
 # Each host asks while all connections are there.
@@ -51,7 +27,7 @@ case_traffic()
 	await_server 4434
 	sync_barrier serve || exit 1
 	[ "$HOST" = 1 ] || sync_wait client1 || exit 1
-	hold
+	hold 30
 	[ "$HOST" = 2 ] || sync_signal client1
 	sync_barrier held || exit 1
 	# the last messages about what was read

@@ -9,6 +9,9 @@
 CASES="traffic:300 alike known:60 names orders:200 orders_alike run:240 check:300 debug:100 unload:90"
 export CASES
 
+# shellcheck source=selftests/vm/guest/compare.sh
+. /h/compare.sh
+
 # shellcheck disable=SC1091 # exists in the guest only
 . /h/tree.sh
 
@@ -55,33 +58,6 @@ answer()
 	awk -v what="\$ $*" '$0 == what { on = 1; next } /^\$ / { on = 0 } on' "$answers_"
 }
 
-# give FILE: host 2 gives it to host 1, where it gets the name FILE.peer
-give()
-{
-	if [ "$HOST" = 1 ]; then
-		# an input that has nothing and does not end: at its end the other side ends
-		[ -p /run/nothing ] || mkfifo /run/nothing
-		busybox nc -l -p 5555 > "$1.peer" <> /run/nothing &
-		wait_for 20 tcp_listens 5555 || exit 1
-		sync_signal "ready.${1##*/}"
-		wait "$!"
-	else
-		sync_wait "ready.${1##*/}" || exit 1
-		busybox nc "$(peer_addr)" 5555 < "$1" || fail "host 1 does not take $1"
-	fi
-}
-
-held()
-{
-	grep -q held /run/held
-}
-
-hold()
-{
-	/t/smc_contract hold "$(peer_addr)" > /run/held 2>&1 &
-	wait_for 60 held || fail "no traffic: $(cat /run/held)"
-}
-
 # name_all: smcctl under names of theirs, and they
 name_all()
 {
@@ -126,7 +102,7 @@ case_traffic()
 	await_server 4434
 	sync_barrier serve || exit 1
 	[ "$HOST" = 1 ] || sync_wait client1 || exit 1
-	hold
+	hold 60
 	[ "$HOST" = 2 ] || sync_signal client1
 	sync_barrier held || exit 1
 	# the last messages about what was read

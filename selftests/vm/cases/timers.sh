@@ -7,16 +7,10 @@
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
 
-CASES=$(/t/smc_timers)
-export CASES
-CASE_TIMEOUT=10000	# seconds of guest time
-export CASE_TIMEOUT
-
 setup()
 {
 	setup_cable
 }
 
-for t_ in $CASES; do
-	eval "case_$t_() { cable_case /t/smc_timers $t_; }"
-done
+# shellcheck disable=SC2086,SC2046 # a list of words
+cable_cases /t/smc_timers $(/t/smc_timers)

@@ -153,6 +153,19 @@ setup_cable()
 	modprobe sch_netem
 }
 
+# cable_cases PROGRAM TEST...: the script is these, by that function
+cable_cases()
+{
+	program_=$1
+	shift
+	CASES=$*
+	CASE_TIMEOUT=10000	# seconds of guest time
+	export CASES CASE_TIMEOUT
+	for t_ in $CASES; do
+		eval "case_$t_() { cable_case $program_ $t_; }"
+	done
+}
+
 # at WHAT: for messages, here and in the kernel log
 at()
 {
