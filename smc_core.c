@@ -88,7 +88,7 @@ void smc_core_arm_idle(struct smc_lgr *lgr)
 	if (READ_ONCE(lgr->retired))
 		secs = 0;	/* nobody will use it again */
 	smc_core_get(lgr);
-	if (mod_delayed_work(core_wq, &lgr->idle_work, max(secs, 0) * (unsigned long)HZ))
+	if (mod_delayed_work(core_wq, &lgr->idle_work, smc_policy_jiffies(secs)))
 		smc_core_put(lgr);	/* the one that was queued had its own reference */
 	/* the end may have cancelled it just before: it would hold the group for minutes */
 	if (smc_core_dead(lgr))

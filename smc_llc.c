@@ -24,11 +24,6 @@
 #include <smc/trace.h>
 
 #define QUEUE_MAX	64		/* messages kept per group */
-/*
- * TEST LINK and its answer: longer than the queue pair's own retries, which repair what a
- * lossy path does to them, or find that nobody is there.
- */
-#define TEST_TIME	(8 * HZ)
 
 /* ---- first contact ---- */
 
@@ -482,13 +477,15 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 				struct smc_link *link, unsigned long silence)
 {
+	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_timeout);
+	unsigned long patience = smc_policy_jiffies(secs);
 	unsigned long last = READ_ONCE(link->last_rx), due;
 	struct smc_llc_msg msg;
 
 	if (probe->waiting && time_after_eq(last, probe->sent))
 		probe->waiting = false;
 	if (probe->waiting) {
-		due = probe->sent + TEST_TIME;
+		due = probe->sent + patience;
 		if (time_before(jiffies, due))
 			return due - jiffies;
 		smc_link_fail(link, SMC_LINK_TEST_TIMEOUT);
@@ -501,7 +498,7 @@ static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 	probe->waiting = true;
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, false);
 	smc_llc_send_msg(link, &msg);
-	return TEST_TIME;
+	return patience;
 }
 
 static void test_work_fn(struct work_struct *work)
@@ -514,7 +511,7 @@ static void test_work_fn(struct work_struct *work)
 	u32 slot;
 
 	if (secs > 0)
-		silence = secs * (unsigned long)HZ;
+		silence = smc_policy_jiffies(secs);
 	next = min(silence, 30UL * HZ);	/* off: it may be turned on */
 	spin_lock_bh(&llc->lock);
 	if (llc->suspect)

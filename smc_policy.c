@@ -202,6 +202,7 @@ static int __net_init policy_net_init(struct net *net)
 	sn->enabled = 1;
 	sn->autocorking = 65536;
 	sn->testlink_time = 30;
+	sn->testlink_timeout = SMC_POLICY_TESTLINK_TIMEOUT;
 	sn->carrier_keep = SMC_POLICY_CARRIER_KEEP;
 	sn->stall_time = SMC_POLICY_STALL;
 	sn->buf_idle = SMC_POLICY_BUF_IDLE;

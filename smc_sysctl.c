@@ -20,6 +20,7 @@ static int conns_min = SMC_CLC_CONNS_MIN;
 static int conns_max = SMC_CLC_CONNS_MAX;
 static int links_max = SMC_LINKS_MAX;
 static int buf_type_max = SMC_BUF_TYPES - 1;
+static int testlink_timeout_max = SMC_POLICY_TESTLINK_TIMEOUT_MAX;
 static int stall_max = SMC_POLICY_STALL_MAX;
 static int link_policy_max = SMC_LINK_POLICIES - 1;
 static int wr_min = SMC_POLICY_WR_MIN;
@@ -59,6 +60,14 @@ static const struct ctl_table template[] = {
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
+	}, {
+		.procname = "smcr_testlink_timeout",
+		.data = SMC_NET_DATA(testlink_timeout),
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = &testlink_timeout_max,
 	}, {
 		.procname = "carrier_keepalive_time",
 		.data = SMC_NET_DATA(carrier_keep),

@@ -257,6 +257,31 @@ static void test_link_hour(void)
 	tm_changes("TEST LINK after an hour", &lost, from, 3608 * SECOND, tm_rounding(8 * SECOND));
 }
 
+/* A question that nobody answers, after 2 s of silence and with @secs to answer it. */
+static void unanswered(const char *what, const char *secs, u64 want)
+{
+	struct tm_count lost;
+	u64 from;
+
+	tm_sysctl("smcr_testlink_time", "2");
+	tm_sysctl("smcr_testlink_timeout", secs);
+	tm_pair();
+	lost = tm_count(ENDS_CLIENT, "link_fail");
+	from = tm_now();
+	tm_arm("LOSE_LLC:1+");
+	tm_changes(what, &lost, from, 2 * SECOND + want, tm_rounding(want) + SLACK_MS);
+}
+
+static void test_link_timeout(void)
+{
+	unanswered("TEST LINK not answered, 3 s", "3", 3 * SECOND);
+}
+
+static void test_link_patient(void)
+{
+	unanswered("TEST LINK not answered, 20 s", "20", 20 * SECOND);
+}
+
 /* The answer is lost, again and again, as are the queue pair's first retries. */
 static void test_link_lossy(void)
 {
@@ -312,6 +337,8 @@ const struct ends_test tm_hs_tests[] = {
 	{ "test_link", test_link },
 	{ "test_link_hour", test_link_hour },
 	{ "test_link_lossy", test_link_lossy },
+	{ "test_link_timeout", test_link_timeout },
+	{ "test_link_patient", test_link_patient },
 	{ "quiet_hour", quiet_hour },
 	{ }
 };

@@ -63,12 +63,12 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 			 const bool *cancel);
 /* A region was added: those that are idle for long are to be given back. Any context. */
 void smc_llc_give_later(struct smc_lgr *lgr);
-/* TEST LINK over each link now; one without an answer within 8 s ends. Any context. */
+/* TEST LINK over each link now; one without an answer in time ends. Any context. */
 void smc_llc_probe(struct smc_lgr *lgr);
 /*
  * Somebody at @gid begins anew: groups of @net that lead there may be of the past. Each
  * is probed at once by TEST LINK, whatever net.smc.smcr_testlink_time says; one that
- * does not answer within 8 s ends. Process context.
+ * does not answer in time ends. Process context.
  */
 void smc_llc_suspect(struct net *net, const union ib_gid *gid);
 

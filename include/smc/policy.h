@@ -4,6 +4,8 @@
 #define _SMC_POLICY_H
 
 #include <linux/atomic.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -13,6 +15,14 @@ struct net;
 
 #define SMC_POLICY_UEID_LEN	32
 #define SMC_POLICY_UEIDS_MAX	4
+
+/*
+ * Default of net.smc.smcr_testlink_timeout: longer than the queue pair's own retries, which
+ * repair what a lossy path does to TEST LINK and its answer, or find that nobody is there. And
+ * its largest value.
+ */
+#define SMC_POLICY_TESTLINK_TIMEOUT	8
+#define SMC_POLICY_TESTLINK_TIMEOUT_MAX	3600
 
 /* Default of net.smc.smcr_stall_time, and its largest value. */
 #define SMC_POLICY_STALL	30
@@ -50,6 +60,7 @@ enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SM
  * @autocorking: sysctl net.smc.autocorking_size
  * @buf_type: memory of regions of new groups, enum smc_buf_type (sysctl smcr_buf_type)
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
+ * @testlink_timeout: seconds that a peer has to answer TEST LINK
  * @carrier_keep: seconds after which a carrier sends a packet in any case, 0 = never
  * @stall_time: seconds in which a link has to finish a request, 0 = off
  * @buf_idle: seconds that a region is kept without use, 0 = as long as its group
@@ -80,6 +91,7 @@ struct smc_net {
 	unsigned int autocorking;
 	unsigned int buf_type;
 	int testlink_time;
+	int testlink_timeout;
 	int carrier_keep;
 	int stall_time;
 	int buf_idle;
@@ -99,6 +111,15 @@ struct smc_net {
 	struct ctl_table_header *sysctl;
 	struct ctl_table *sysctl_table;
 };
+
+/*
+ * A time of the settings, in seconds and not below 0, as one for a timer: what that cannot take
+ * (where long has 32 bits) is cut.
+ */
+static inline unsigned long smc_policy_jiffies(int secs)
+{
+	return min_t(u64, (u64)secs * HZ, MAX_JIFFY_OFFSET);
+}
 
 int smc_policy_init(void);
 void smc_policy_exit(void);

@@ -159,11 +159,21 @@ static void policy_ueid_match(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
 }
 
+/* Times of the settings are times for a timer, however long. */
+static void policy_jiffies(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smc_policy_jiffies(0), 0UL);
+	KUNIT_EXPECT_EQ(test, smc_policy_jiffies(30), 30UL * HZ);
+	KUNIT_EXPECT_GT(test, smc_policy_jiffies(INT_MAX), (unsigned long)INT_MAX / 2);
+	KUNIT_EXPECT_LE(test, smc_policy_jiffies(INT_MAX), MAX_JIFFY_OFFSET);
+}
+
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_default_ueid),
 	KUNIT_CASE(policy_ueid_table),
 	KUNIT_CASE(policy_ueid_syntax),
 	KUNIT_CASE(policy_ueid_match),
+	KUNIT_CASE(policy_jiffies),
 	{ }
 };
 
