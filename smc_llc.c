@@ -174,9 +174,8 @@ static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 	bool again = false;
 
 	/* who is at the other end was told over TCP: another one has no business here */
-	if (!cl->link_num || cl->qpn != link->peer_qpn ||
-	    memcmp(cl->gid, link->peer_gid.raw, sizeof(cl->gid)) ||
-	    (msg->response && cl->link_num != link->num)) {
+	if (!smc_llc_confirms(cl, msg->response ? link->num : 0, link->peer_qpn,
+			      link->peer_gid.raw)) {
 		smc_link_fail(link, SMC_LINK_PROTOCOL);
 		return;
 	}

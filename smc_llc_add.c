@@ -389,6 +389,33 @@ int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al
 }
 
 /**
+ * smc_llc_add_await_confirm() - wait for CONFIRM LINK, or its answer, over the new link
+ * @llc: LLC state
+ * @link: new link
+ *
+ * Return: 0, -ETIMEDOUT, -EPROTO: another end than the one that ADD LINK named, or one that
+ * wants eye catchers.
+ */
+int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link)
+{
+	const struct smc_llc_confirm_link *cl;
+	struct smc_llc_msg msg;
+	struct llc_event *ev;
+	int rc = 0;
+
+	ev = smc_llc_add_wait(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
+	if (!ev)
+		return -ETIMEDOUT;
+	cl = &msg.confirm_link;
+	if (cl->no_eyec && smc_llc_confirms(cl, link->num, link->peer_qpn, link->peer_gid.raw))
+		link->peer_uid = smc_get_be32(cl->link_uid);
+	else
+		rc = -EPROTO;
+	llc_free_event(ev);
+	return rc;
+}
+
+/**
  * smc_llc_add_commit() - the new link becomes one like the others
  * @llc: LLC state
  * @link: new link

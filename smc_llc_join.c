@@ -89,21 +89,8 @@ static void reject(struct smc_llc *llc, const struct smc_llc_msg *req, u8 reason
 /* CONFIRM LINK over the new link. Its answer goes first: the link is the server's until then. */
 static int confirm_link(struct smc_llc *llc, struct smc_link *link)
 {
-	const struct smc_llc_confirm_link *cl;
-	struct smc_llc_msg msg;
-	struct llc_event *ev;
-	int rc = 0;
+	int rc = smc_llc_add_await_confirm(llc, link);
 
-	ev = smc_llc_add_wait(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
-	if (!ev)
-		return -ETIMEDOUT;
-	cl = &msg.confirm_link;
-	if (!cl->no_eyec || cl->link_num != link->num || cl->qpn != link->peer_qpn ||
-	    memcmp(cl->gid, link->peer_gid.raw, sizeof(cl->gid)))
-		rc = -EPROTO;
-	else
-		link->peer_uid = smc_get_be32(cl->link_uid);
-	llc_free_event(ev);
 	return rc ?: smc_llc_send_confirm_link(link, true);
 }
 

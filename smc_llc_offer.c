@@ -136,24 +136,9 @@ static int judge_end(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
 /* CONFIRM LINK over the new link. */
 static int confirm_link(struct smc_llc *llc, struct smc_link *link)
 {
-	const struct smc_llc_confirm_link *cl;
-	struct smc_llc_msg msg;
-	struct llc_event *ev;
-	int rc;
+	int rc = smc_llc_send_confirm_link(link, false);
 
-	rc = smc_llc_send_confirm_link(link, false);
-	if (rc)
-		return rc;
-	ev = smc_llc_add_wait(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
-	if (!ev)
-		return -ETIMEDOUT;
-	cl = &msg.confirm_link;
-	if (!cl->no_eyec || cl->link_num != link->num || cl->qpn != link->peer_qpn)
-		rc = -EPROTO;
-	else
-		link->peer_uid = smc_get_be32(cl->link_uid);
-	llc_free_event(ev);
-	return rc;
+	return rc ?: smc_llc_add_await_confirm(llc, link);
 }
 
 /* The client wants the link. */

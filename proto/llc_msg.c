@@ -683,6 +683,13 @@ u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
 	return al->rejected || !al->link_num || !al->qpn ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 }
 
+bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
+		      const u8 gid[SMC_GID_LEN])
+{
+	return cl->link_num && (!link_num || cl->link_num == link_num) && cl->qpn == qpn &&
+	       !memcmp(cl->gid, gid, SMC_GID_LEN);
+}
+
 int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num)
 {

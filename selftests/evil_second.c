@@ -68,6 +68,7 @@ static bool counted(struct el_env *e, struct second *s, const char *a, const cha
 			return true;
 		for (int i = 0; i < 20; i++) {
 			el_poll(&s->l);
+			el_poll(e->l);	/* its other group has to answer TEST LINK */
 			tl_sleep_ms(5);
 		}
 	} while (tl_now_ns() < until);
@@ -266,6 +267,11 @@ static void confirm_qpn(struct smc_llc_msg *m)
 	m->confirm_link.qpn ^= 1;
 }
 
+static void confirm_gid(struct smc_llc_msg *m)
+{
+	m->confirm_link.gid[SMC_GID_LEN - 1] ^= 1;
+}
+
 static void confirm_eyec(struct smc_llc_msg *m)
 {
 	m->confirm_link.no_eyec = false;
@@ -274,7 +280,9 @@ static void confirm_eyec(struct smc_llc_msg *m)
 /* ... or not what it says over the link. */
 static bool confirm_lies(struct el_env *e)
 {
-	void (*const lies[])(struct smc_llc_msg *) = { confirm_num, confirm_qpn, confirm_eyec };
+	void (*const lies[])(struct smc_llc_msg *) = {
+		confirm_num, confirm_qpn, confirm_gid, confirm_eyec,
+	};
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(lies); i++) {
 		if (!given_up(e, NULL, lies[i], true)) {
@@ -293,7 +301,7 @@ const struct el_case el_second_cases[] = {
 	{ "second_deleted",	deleted,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "second_parallel",	parallel,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },
 	{ "second_accept_lies",	accept_lies,	EL_UNHARMED,	"link_add_fail", 3, { 0 } },
-	{ "second_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 3, { 0 } },
+	{ "second_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
 };
 
 const unsigned int el_nr_second_cases = TL_ARRAY_SIZE(el_second_cases);

@@ -331,6 +331,7 @@ int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
 int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
 int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
 int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al);
+int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link);
 int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link);
 void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc);
 void smc_llc_add_end(struct smc_llc *llc);

@@ -952,6 +952,28 @@ static void offers_with_flaws(void)
 	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_MTU);
 }
 
+/* Who answers over a new link is who was named for it, in each respect. */
+static void confirmed_by_whom(void)
+{
+	static const u8 gid[SMC_GID_LEN] = { 0xfe, 0x80, [15] = 7 };
+	struct smc_llc_confirm_link cl = { .qpn = 0x4711, .link_num = 2 };
+	unsigned int i;
+
+	memcpy(cl.gid, gid, sizeof(gid));
+	CHECK(smc_llc_confirms(&cl, 2, 0x4711, gid));
+	CHECK(smc_llc_confirms(&cl, 0, 0x4711, gid));
+	CHECK(!smc_llc_confirms(&cl, 3, 0x4711, gid));
+	CHECK(!smc_llc_confirms(&cl, 2, 0x4712, gid));
+	for (i = 0; i < SMC_GID_LEN; i++) {
+		cl.gid[i] ^= 0x80;
+		CHECK(!smc_llc_confirms(&cl, 2, 0x4711, gid));
+		cl.gid[i] ^= 0x80;
+	}
+	cl.link_num = 0;
+	CHECK(!smc_llc_confirms(&cl, 0, 0x4711, gid));
+	CHECK(!smc_llc_confirms(&cl, 2, 0x4711, gid));
+}
+
 static int told(struct smc_llc_told *told, u8 left)
 {
 	const struct smc_llc_add_link_cont cont = { .link_num = 2, .left = left };
@@ -1016,6 +1038,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(no_room),
 	UNIT_CASE(not_to_be_built),
 	UNIT_CASE(offers_with_flaws),
+	UNIT_CASE(confirmed_by_whom),
 	UNIT_CASE(continuation_counts),
 };
 

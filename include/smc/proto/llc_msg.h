@@ -379,6 +379,20 @@ bool smc_llc_mtu_known(u8 mtu);
 u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al);
 
 /**
+ * smc_llc_confirms() - does CONFIRM LINK, or its answer, come from the end that was named before?
+ * @cl: the message
+ * @link_num: of the link; 0: the message gives it
+ * @qpn: queue pair of that end
+ * @gid: its GID
+ *
+ * Whatever else it says of the group is for the receiver to judge.
+ *
+ * Return: true if so.
+ */
+bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
+		      const u8 gid[SMC_GID_LEN]);
+
+/**
  * struct smc_llc_told - what the peer has told by ADD LINK CONTINUATION
  * @begun: how many rtokens it has
  * @left: how many of them it has still to tell
