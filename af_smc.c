@@ -40,16 +40,32 @@ static void carrier_disconnect(struct smc_sock *smc)
 	sock_error(csock->sk);
 }
 
+/* An option that SMC cannot honour: what is not begun yet is going to be TCP. */
+static void exclude(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	lock_sock(sk);
+	if (smc->listener)
+		smc_accept_exclude(smc);
+	else if (smc_sock_idle(smc))
+		smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
+	release_sock(sk);
+}
+
 /*
  * What every call brings along: borrowed file, options of 6.1. A running stream asks
- * our sk itself; the carrier hears of its options again at release.
+ * our sk itself; the carrier hears of its options again at release. -ENOMEM: a filter
+ * does not act. That ends calls with which a connection may begin, the others try again.
  */
-static void enter(struct smc_sock *smc, struct socket *sock)
+static int enter(struct smc_sock *smc, struct socket *sock)
 {
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
-		return;
+		return 0;
 	smc_carrier_lend_file(&smc->carrier, sock->file);
-	smc_sockopt_push(smc);
+	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_excluded(smc))
+		exclude(smc);
+	return smc_sockopt_push(smc);
 }
 
 /* ---- connect ----------------------------------------------------------------- */
@@ -281,9 +297,11 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 
 	if (len < (int)sizeof(addr->sa_family))
 		return -EINVAL;
-	enter(smc, sock);
+	rc = enter(smc, sock);
 	if (addr->sa_family == AF_UNSPEC)
 		return disconnect(sock, addr, len, flags);
+	if (rc)
+		return rc;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return connect_tcp(sock, addr, len, flags);
 
@@ -335,10 +353,13 @@ static int smc_listen(struct socket *sock, int backlog)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
-	int rc = -EINVAL;
+	int rc;
 
-	enter(smc, sock);
+	rc = enter(smc, sock);
+	if (rc)
+		return rc;
 	lock_sock(sk);
+	rc = -EINVAL;
 	if (sock->state != SS_UNCONNECTED)
 		goto out;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
@@ -609,14 +630,8 @@ static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t va
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
 
-	if (smc_sockopt_excludes(level, name, val, len)) {
-		lock_sock(sock->sk);
-		if (smc->listener)
-			smc_accept_exclude(smc);
-		else if (smc_sock_idle(smc))
-			smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
-		release_sock(sock->sk);
-	}
+	if (smc_sockopt_excludes(level, name, val, len))
+		exclude(smc);
 	rc = smc_sockopt_set(smc, sock, level, name, val, len);
 	if (!rc && level == SOL_SMC)
 		smc_accept_flags(smc);

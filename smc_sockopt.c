@@ -2,6 +2,7 @@
 /* Socket options and ioctls. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/filter.h>
 #include <linux/kernel.h>
 #include <linux/net_tstamp.h>
 #include <linux/smc.h>
@@ -57,13 +58,48 @@ static void copy_fields(struct sock *to, const struct sock *from)
 	WRITE_ONCE(to->sk_max_pacing_rate, from->sk_max_pacing_rate);
 	WRITE_ONCE(to->sk_txrehash, from->sk_txrehash);
 	to->sk_no_check_tx = from->sk_no_check_tx;
-	WRITE_ONCE(to->sk_tsflags, from->sk_tsflags);
 	WRITE_ONCE(to->sk_bind_phc, from->sk_bind_phc);
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	WRITE_ONCE(to->sk_ll_usec, from->sk_ll_usec);
 	WRITE_ONCE(to->sk_prefer_busy_poll, from->sk_prefer_busy_poll);
 	WRITE_ONCE(to->sk_busy_poll_budget, from->sk_busy_poll_budget);
 #endif
+}
+
+/* A socket's filter changes under our lock alone, or while nobody else knows the socket. */
+static struct sk_filter *filter_of(const struct sock *sk)
+{
+	return rcu_dereference_protected(sk->sk_filter, true);
+}
+
+/*
+ * Shared, and charged to each of its sockets, as TCP shares a listener's with its children.
+ * @to: locked if it has one
+ */
+static void share_filter(struct sock *to, const struct sock *from)
+{
+	struct sk_filter *fp = filter_of(from);
+
+	if (fp == filter_of(to))
+		return;
+	/* gives back what it was charged */
+	if (filter_of(to))
+		sk_detach_filter(to);
+	if (!fp)
+		return;
+	refcount_inc(&fp->refcnt);
+	atomic_add(bpf_prog_size(fp->prog->len), &to->sk_omem_alloc);
+	rcu_assign_pointer(to->sk_filter, fp);
+}
+
+/* Options of SOL_SOCKET that are about packets, which nothing but such an option changes. */
+static void mirror_packets(struct smc_sock *smc)
+{
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+
+	share_filter(sk, csk);
+	WRITE_ONCE(sk->sk_tsflags, csk->sk_tsflags);
 }
 
 static void mirror_locked(struct smc_sock *smc)
@@ -84,6 +120,7 @@ static void mirror_locked(struct smc_sock *smc)
  */
 void smc_sockopt_mirror(struct smc_sock *smc)
 {
+	mirror_packets(smc);
 	mirror_locked(smc);
 	/* not later: in a handshake the carrier has another one, and a stream its own */
 	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
@@ -103,14 +140,65 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 	child->flags |= READ_ONCE(listener->flags) & keep;
 }
 
-/* Our socket locked. */
-static void push_locked(struct smc_sock *smc)
+#ifndef SMC_HAVE_CUSTOM_SOCKOPT
+/* By the rule of sock_kmalloc(), which is core's own for filters. */
+static bool filter_fits(const struct sock *sk, const struct sk_filter *fp)
 {
+	int size = bpf_prog_size(fp->prog->len);
+	int max = READ_ONCE(sysctl_optmem_max);
+
+	return size <= max && atomic_read(&sk->sk_omem_alloc) + size < max;
+}
+
+/* Stamps are numbered from what is in flight on; before there is a connection TCP refuses that. */
+static void push_tsflags(struct sock *csk, u32 flags)
+{
+	u32 begin = READ_ONCE(tcp_sk(csk)->snd_una);
+
+	if (flags & ~csk->sk_tsflags & SOF_TIMESTAMPING_OPT_ID) {
+#ifdef SMC_HAVE_OPT_ID_TCP
+		if (flags & SOF_TIMESTAMPING_OPT_ID_TCP)
+			begin = tcp_sk(csk)->write_seq;
+#endif
+		if (BIT(inet_sk_state_load(csk)) & (TCPF_CLOSE | TCPF_LISTEN))
+			flags &= ~SOF_TIMESTAMPING_OPT_ID;
+		else
+			atomic_set(&csk->sk_tskey, begin);
+	}
+	WRITE_ONCE(csk->sk_tsflags, flags);
+}
+
+/*
+ * Not to a carrier that carries a rendezvous, or keeps a stream company: no packet of theirs is
+ * the program's. Both sockets locked.
+ */
+static int push_packets(struct smc_sock *smc)
+{
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+	struct sk_filter *fp = filter_of(sk);
+
+	if (smc_sock_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
+		return 0;
+	push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
+	/* rather no call than one past a filter */
+	if (fp && fp != filter_of(csk) && !filter_fits(csk, fp))
+		return -ENOMEM;
+	share_filter(csk, sk);
+	return 0;
+}
+#endif
+
+/* Our socket locked. */
+static int push_locked(struct smc_sock *smc)
+{
+	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	rc = push_packets(smc);
 	copy_fields(csk, sk);
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK) {
 		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
@@ -125,19 +213,24 @@ static void push_locked(struct smc_sock *smc)
 		csk->sk_reuseport = sk->sk_reuseport;
 	release_sock(csk);
 #endif
+	return rc;
 }
 
 /**
  * smc_sockopt_push() - give SOL_SOCKET values that only our sk has to the carrier
  * @smc: socket with a carrier, our lock not held
+ *
+ * Return: 0, or -ENOMEM: the carrier may have no filter of that size besides its other options.
  */
-void smc_sockopt_push(struct smc_sock *smc)
+int smc_sockopt_push(struct smc_sock *smc)
 {
+	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 	lock_sock(smc_sock_sk(smc));
-	push_locked(smc);
+	rc = push_locked(smc);
 	release_sock(smc_sock_sk(smc));
 #endif
+	return rc;
 }
 
 /**
@@ -222,6 +315,24 @@ bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 	if (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW)
 		return asks_for_departure(int_value(val, len));
 	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF;
+}
+
+/**
+ * smc_sockopt_excluded() - was such an option set behind our back?
+ * @smc: socket
+ *
+ * Return: true: on a kernel that does not bring options of SOL_SOCKET to us.
+ */
+bool smc_sockopt_excluded(struct smc_sock *smc)
+{
+#ifndef SMC_HAVE_CUSTOM_SOCKOPT
+	const struct sock *sk = smc_sock_sk(smc);
+
+	return rcu_access_pointer(sk->sk_filter) ||
+	       asks_for_departure(READ_ONCE(sk->sk_tsflags));
+#else
+	return false;
+#endif
 }
 
 /* TCP itself knows that its connection has begun. */
@@ -347,7 +458,9 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	if (too_late(smc, level, name, val, len))
 		return -EOPNOTSUPP;
 	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
-	smc_sockopt_push(smc);
+	rc = smc_sockopt_push(smc);
+	if (rc)
+		return rc;
 	lock_sock(sk);
 	if (level == SOL_SOCKET && (name == SO_RCVLOWAT || name == SO_PEEK_OFF))
 		rc = set_by_op(sk, name, val, len);
@@ -355,6 +468,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		rc = sock_setsockopt(csock, level, name, val, len);
 	else
 		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
+	if (level == SOL_SOCKET)
+		mirror_packets(smc);
 	mirror_locked(smc);
 	if (!rc && level == SOL_TCP && name == TCP_SAVE_SYN)
 		smc_option_save_syn(&smc->carrier.option, csock->sk);
@@ -380,7 +495,9 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 	int rc;
 
 	/* SO_RCVBUF limits it, and may have been set just now */
-	push_locked(smc_sk(sk));
+	rc = push_locked(smc_sk(sk));
+	if (rc)
+		return rc;
 	rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
 	if (rc < 0)
 		return rc;

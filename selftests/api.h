@@ -90,6 +90,7 @@ extern const struct api_group api_errno_group;
 extern const struct api_group api_cmsg_group;
 extern const struct api_group api_early_group;
 extern const struct api_group api_again_group;
+extern const struct api_group api_filter_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */
 long long api_ok(long long ret, const char *expr, const char *fn, int line);
@@ -106,6 +107,8 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 void api_pair(struct api_env *e, int *fd, int *rfd);
 void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd);
 void api_check_mode(struct api_env *e, int fd);
+void api_check_declined(const struct api_env *e, int fd);
+void api_reenter(int fd);
 bool api_over_rdma(const struct api_env *e, int fd);
 bool api_kernel_before(int major, int minor);
 int api_listener(struct api_env *e, struct tl_addr *at);

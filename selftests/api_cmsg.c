@@ -50,6 +50,7 @@ static const struct kind *chosen;
 static void ask(int fd)
 {
 	T_OK(setsockopt(fd, SOL_SOCKET, chosen->opt, &chosen->val, sizeof(chosen->val)));
+	api_reenter(fd);
 	tl_sleep_ms(SOON_MS);
 }
 
@@ -203,8 +204,6 @@ static void stamp_unaccepted(struct api_env *e)
 	chosen = &kinds[1];
 	lfd = api_listener(e, &at);
 	ask(lfd);
-	/* before 6.7 the kernel does not tell us of the option: we learn of it in the next call */
-	T_OK(listen(lfd, 16));
 	rfd = T_OK(r_socket(e, e->peer));
 	T_OK(r_connect(e, rfd, &at));
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
@@ -306,8 +305,8 @@ static ssize_t send_stamped(int fd, const void *buf, size_t len)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-/* The stamp of a packet that has left: its time, and whose it is. */
-static void departed(int fd, u64 before)
+/* The stamp of a packet that has left: its time, and whose it is. Returns the number that it has. */
+static u32 departed(int fd, u64 before)
 {
 	char control[ROOM], byte;
 	struct iovec iov = { &byte, 1 };
@@ -329,6 +328,66 @@ static void departed(int fd, u64 before)
 	T_EQ(ee.ee_origin, SO_EE_ORIGIN_TIMESTAMPING);
 	T_TRUE(at[0] * TL_NSEC_PER_SEC + at[1] >= before);
 	T_TRUE(at[0] * TL_NSEC_PER_SEC + at[1] <= time_of_day());
+	return ee.ee_data;
+}
+
+static void ask_departure(int fd)
+{
+	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE;
+
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &flags, sizeof(flags)));
+	api_reenter(fd);
+}
+
+/* Asked for before the connection, which becomes TCP: of all bytes, by number, too. */
+static void stamp_sent(struct api_env *e)
+{
+	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
+			  SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY;
+	u64 before, off = 0;
+	int fd, rfd;
+
+	api_pair_of(e, ask_departure, &fd, &rfd);
+	api_check_declined(e, fd);
+	for (int i = 0; i < 2; i++, off += 300) {
+		before = time_of_day();
+		api_send(fd, SEED, off, 300);
+		departed(fd, before);
+		T_EQ(r_recv(e, rfd, SEED, off, 300), 300);
+	}
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &flags, sizeof(flags)));
+	before = time_of_day();
+	api_send(fd, SEED, off, 100);
+	/* of the last byte, counted from the option on */
+	T_EQ(departed(fd, before), 99);
+	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
+	api_send(fd, SEED, off + 100, 50);
+	T_EQ(departed(fd, before), 149);
+	T_EQ(r_recv(e, rfd, SEED, off + 100, 50), 50);
+	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
+}
+
+/* Asked for over RDMA: it is refused, or, before 6.7, nothing comes of it. */
+static void stamp_sent_late(struct api_env *e)
+{
+	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE;
+	int fd, rfd, rc;
+	u64 before;
+
+	api_pair(e, &fd, &rfd);
+	before = time_of_day();
+	rc = setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &flags, sizeof(flags));
+	if (api_over_rdma(e, fd) && !api_kernel_before(6, 7))
+		T_ERR(rc, EOPNOTSUPP);
+	else
+		T_OK(rc);
+	api_send(fd, SEED, 0, 300);
+	if (!api_over_rdma(e, fd))
+		departed(fd, before);
+	T_EQ(r_recv(e, rfd, SEED, 0, 300), 300);
+	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
+	T_OK(shutdown(fd, SHUT_WR));
+	T_EQ(r_recv(e, rfd, SEED, 300, 1), 0);
 }
 
 /* Asked for with a message: bytes by RDMA have no packet, and are not sent without a word. */
@@ -361,6 +420,8 @@ static const struct api_case cases[] = {
 	{ "stamp_unaccepted",	stamp_unaccepted,	0 },
 	{ "stamp_many",		stamp_many,		API_F_ROLES },
 	{ "stamp_departure",	stamp_departure,	API_F_ROLES },
+	{ "stamp_sent",		stamp_sent,		API_F_ROLES },
+	{ "stamp_sent_late",	stamp_sent_late,	API_F_ROLES },
 	{ "inq_left",		inq_left,		API_F_ROLES },
 };
 

@@ -11,6 +11,7 @@
 #include "api.h"
 
 #define UTIL_BUF	(256U << 10)
+#define DECLINED_SOCKOPT 0x03060000
 
 static int caught;
 
@@ -86,6 +87,32 @@ void api_check_mode(struct api_env *e, int fd)
 	       tl_mode_name(d.mode), tl_mode_name(e->require), tl_errno_name(-err), d.reason,
 	       d.peer_reason);
 	_exit(1);
+}
+
+/* An SMC socket has become TCP by an option. */
+void api_check_declined(const struct api_env *e, int fd)
+{
+	struct tl_diag d;
+
+	if (!e->proto->smc)
+		return;
+	T_EQ(tl_diag_get(fd, e->proto, &d), 0);
+	T_EQ(d.mode, TL_MODE_TCP);
+	T_EQ(d.reason, DECLINED_SOCKOPT);
+}
+
+/*
+ * Before 6.7 the kernel does not tell the family of options of SOL_SOCKET. A listener learns of
+ * them in its next call.
+ */
+void api_reenter(int fd)
+{
+	socklen_t len = sizeof(int);
+	int listening;
+
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len));
+	if (listening)
+		T_OK(listen(fd, 16));
 }
 
 /**

@@ -19,7 +19,7 @@ static const struct api_group * const groups[] = {
 	&api_close_group, &api_process_group, &api_option_group, &api_urgent_group,
 	&api_sockopt_group, &api_info_group, &api_calls_group,
 	&api_errno_group, &api_cmsg_group, &api_zcopy_group, &api_lend_group,
-	&api_early_group, &api_again_group,
+	&api_early_group, &api_again_group, &api_filter_group,
 };
 
 static const char * const role_names[] = {

@@ -14,6 +14,8 @@
 
 /* The option makes SMC impossible: the caller acts on that before it is set. */
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len);
+/* The same of options that core has set by itself, asked when a call enters. */
+bool smc_sockopt_excluded(struct smc_sock *smc);
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
 		    sockptr_t val, unsigned int len);
 int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
@@ -27,9 +29,10 @@ void smc_sockopt_mirror(struct smc_sock *smc);
 void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener);
 /*
  * Kernels that do not bring SOL_SOCKET sets to us (before 6.7): our fields to the
- * carrier. Elsewhere nothing. When a call enters, and before release.
+ * carrier. Elsewhere nothing. When a call enters, and before release. -ENOMEM: a filter that
+ * it may not have.
  */
-void smc_sockopt_push(struct smc_sock *smc);
+int smc_sockopt_push(struct smc_sock *smc);
 
 /* Bytes of send ring and RMBE that the application asked for, or the defaults. */
 void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
