@@ -226,9 +226,16 @@ int smc_sockopt_push(struct smc_sock *smc)
 {
 	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
-	lock_sock(smc_sock_sk(smc));
+	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+
+	/* core counts who wants packets stamped: a child counts as its listener's carrier does */
+	if (sk->sk_flags & SK_FLAGS_TIMESTAMP && !(csk->sk_flags & SK_FLAGS_TIMESTAMP))
+		sock_enable_timestamps(csk);
+	lock_sock(sk);
+	/* and which layouts they are to have comes with the flags */
 	rc = push_locked(smc);
-	release_sock(smc_sock_sk(smc));
+	release_sock(sk);
 #endif
 	return rc;
 }
