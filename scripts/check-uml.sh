@@ -172,10 +172,13 @@ judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 [ "$flavour" = plain ] || run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --timeout 800
+	--add "$tests/smc_evil_link" --timeout 1000
 # ... those with a second link
 [ "$flavour" != plain ] || run "$p-evil-second" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env EVIL_ONLY=second --timeout 400
+# ... that takes itself for one of our kind
+[ "$flavour" != plain ] || run "$p-evil-marked" --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --env EVIL_ONLY=marked --timeout 400
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"

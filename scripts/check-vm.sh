@@ -168,7 +168,7 @@ smc_tools smc-tools --mem 768 --timeout 1200
 
 # failures and hostile peers
 run evil --module ours --script "$cases/evil.sh" --timeout 900
-run evil-link --module ours --script "$cases/evil_link.sh" --timeout 800 \
+run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
 run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550

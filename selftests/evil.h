@@ -39,7 +39,7 @@ bool evil_option_in_syn(const u8 *tcp, size_t len);
 
 /* evil_msg.c */
 void evil_proposal(struct evil_msg *m, const struct tl_addr *local);
-void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local);
+void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local, u8 links);
 void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid, bool confirm,
 		 bool first);
 void evil_decline(struct evil_msg *m, unsigned int version, u32 diag);

@@ -18,6 +18,7 @@
 #define EL_ELEM_LEN	16384		/* of our RMB; the code for it is 0 */
 #define EL_MSG_MAX	16384		/* longest thing we send */
 #define EL_LLC_TYPES	16
+#define EL_KEYS		8		/* RMBs of the server that are known on a further link */
 
 /**
  * struct el_seen - LLC messages of one type that the server has sent
@@ -45,17 +46,25 @@ struct el_conn;
  * @id: peer ID of this group
  * @mac: MAC we tell
  * @psn: first sequence number
+ * @peer_qpn: the server's queue pair
  * @num: link number that the server has given
  * @next_stage: next free staging area
  * @in_flight: requests without completion
  * @status: first bad completion
  * @established: the first contact is over
  * @marked: the Proposal has the marker of the server's own kind
+ * @links: with it: links per group that the Proposal says; 0: none
+ * @agreed: those that the server's Accept says
+ * @no_add: ADD LINK is not answered
  * @mute: receives are not posted again, and nothing is answered
  * @spoil: changes our CONFIRM LINK response; may be NULL
  * @spoil_confirm: changes our CLC Confirm; may be NULL
  * @far: our end of a further link, polled with this one; NULL: ADD LINK is rejected
  * @spoil_add: changes our acceptance of that one; may be NULL
+ * @near: of a further link: the first one, whose connections are those of the group
+ * @keys: of a further link: the server's RMBs there, by their keys on the first one
+ * @nkeys: how many
+ * @asked: the server asks how far this connection has come; may be NULL
  * @conns: connections, index = element of the RMB
  * @seen: LLC messages that came, by type and by being a response
  */
@@ -72,27 +81,38 @@ struct el_link {
 	u8 id[SMC_PEER_ID_LEN];
 	u8 mac[SMC_MAC_LEN];
 	u32 psn;
+	u32 peer_qpn;
 	u8 num;
 	unsigned int next_stage;
 	unsigned int in_flight;
 	enum ibv_wc_status status;
 	bool established;
 	bool marked;
+	u8 links;
+	u8 agreed;
+	bool no_add;
 	bool mute;
 	void (*spoil)(struct smc_llc_msg *msg);
 	void (*spoil_confirm)(struct evil_msg *m);
 	struct el_link *far;
 	void (*spoil_add)(struct smc_llc_msg *msg);
+	struct el_link *near;
+	struct smc_llc_rtoken keys[EL_KEYS];
+	unsigned int nkeys;
+	void (*asked)(struct el_conn *c);
 	struct el_conn *conns[EL_CONNS];
 	struct el_seen seen[EL_LLC_TYPES][2];
 };
 
 /**
  * struct el_conn - one connection
- * @link: its group
+ * @link: our end of the link over which we write
  * @fd: carrier
  * @port: our TCP port, by which the witness knows the connection
  * @token: our alert token
+ * @home: the link that the server's Accept named
+ * @home_rkey: key of the server's RMB there
+ * @home_rmb: its address there
  * @peer_token: the server's
  * @peer_rmb: address of the server's RMB
  * @peer_addr: address of the server's element
@@ -109,6 +129,9 @@ struct el_conn {
 	int fd;
 	unsigned int port;
 	u32 token;
+	struct el_link *home;
+	u32 home_rkey;
+	u64 home_rmb;
 	u32 peer_token;
 	u64 peer_rmb;
 	u64 peer_addr;
@@ -141,6 +164,7 @@ void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
 int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m);
 int el_write(struct el_conn *c, size_t len);
 int el_claim(struct el_conn *c, size_t len);
+bool el_go(struct el_conn *c, struct el_link *to);
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg);
 int el_raw(struct el_link *l, const void *buf, size_t len);
 
@@ -172,6 +196,24 @@ bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 u64 el_stat(int witness, const char *name);
 long el_tell_send(int witness, unsigned int port, size_t bytes);
 long el_tell_close(int witness, unsigned int port);
+
+/* evil_second.c: a group whose server has offered a further link, to be accepted */
+
+/**
+ * struct el_second - such a group, beside that of the case
+ * @far_t: the server, and another address of ours
+ * @l: the group
+ * @far: our end of the further link: the same RNIC under another GID
+ * @c: its connection
+ * @d: another one, in some cases
+ */
+struct el_second {
+	struct evil_target far_t;
+	struct el_link l;
+	struct el_link far;
+	struct el_conn c;
+	struct el_conn d;
+};
 
 /* the cases */
 
@@ -220,9 +262,13 @@ struct el_case {
 };
 
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
-extern const struct el_case el_second_cases[];
+extern const struct el_case el_second_cases[], el_marked_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
-extern const unsigned int el_nr_second_cases;
+extern const unsigned int el_nr_second_cases, el_nr_marked_cases;
+
+bool el_second_open(struct el_env *e, struct el_second *s);
+void el_second_end(struct el_second *s);
+bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before);
 
 bool el_lives(struct el_env *e, struct el_conn *c);
 bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k);

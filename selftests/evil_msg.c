@@ -70,7 +70,7 @@ static void identity(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
 }
 
 /* A Proposal without fault: version 2 only, the default EID. */
-static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marked)
+static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marked, u8 links)
 {
 	struct smc_clc_proposal p = {
 		.version = 2,
@@ -88,20 +88,22 @@ static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marke
 	identity(p.peer_id, p.mac);
 	gid_of(local, p.v2.gid);
 	eid_default(p.v2.eids[0]);
-	if (marked)
+	if (marked) {
 		smc_marker_set_proposal(&p);
+		smc_marker_set_links(&p, links);
+	}
 	built(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
 }
 
 void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
 {
-	proposal(m, local, false);
+	proposal(m, local, false, 0);
 }
 
-/* As one of the server's own kind sends it. */
-void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local)
+/* As one of the server's own kind sends it; @links: per group, 0: it does not say. */
+void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local, u8 links)
 {
-	proposal(m, local, true);
+	proposal(m, local, true, links);
 }
 
 /* An Accept or Confirm without fault in its form; the queue pair it names does not exist. */

@@ -30,6 +30,7 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 
 	if (smc_cdc_msg_token(buf, len, &token))
 		return;
+	l = l->near ?: l;
 	for (int i = 0; i < EL_CONNS; i++) {
 		struct el_conn *c = l->conns[i];
 
@@ -39,6 +40,8 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 			ktap_note("server sent an impossible CDC");
 		else
 			c->nheard++;
+		if (l->asked && c->heard.more & SMC_CDC_M_ASK)
+			l->asked(c);
 	}
 }
 
@@ -58,6 +61,8 @@ static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
 	if (el_qp_up(far, &a))
 		ktap_note("the second queue pair does not come up");
 	far->num = al->link_num;
+	for (far->nkeys = 0; far->nkeys < EL_KEYS && far->nkeys < al->rtokens.count; far->nkeys++)
+		smc_llc_get_rtoken(&al->rtokens, far->nkeys, &far->keys[far->nkeys]);
 	memcpy(al->mac, far->mac, SMC_MAC_LEN);
 	memcpy(al->gid, far->gid.raw, SMC_GID_LEN);
 	memcpy(al->target_gid, far->gid.raw, SMC_GID_LEN);
@@ -92,6 +97,9 @@ static bool answer(struct el_link *l, struct smc_llc_msg *m)
 		memcpy(m->confirm_link.link_uid, "evil", 4);
 		break;
 	case SMC_LLC_ADD_LINK:
+		l->established = true;
+		if (l->no_add)
+			return false;
 		/* a queue pair is for one link */
 		if (l->far && !l->far->num) {
 			accept_link(l, &m->add_link);
@@ -100,7 +108,6 @@ static bool answer(struct el_link *l, struct smc_llc_msg *m)
 		} else {
 			reject_link(&m->add_link);
 		}
-		l->established = true;
 		break;
 	case SMC_LLC_DELETE_RKEY:
 	case SMC_LLC_CONFIRM_RKEY:
@@ -245,6 +252,63 @@ int el_write(struct el_conn *c, size_t len)
 	return el_claim(c, len);
 }
 
+/* Where the server's memory that @c writes to is on @to; false: nobody said. */
+static bool find_key(const struct el_conn *c, const struct el_link *to, u32 *rkey, u64 *rmb)
+{
+	const struct el_link *first = to->near ?: to;
+
+	for (unsigned int i = 0; to->near && i < to->nkeys; i++) {
+		if (to->keys[i].ref_rkey != c->peer_rkey)
+			continue;
+		*rkey = to->keys[i].rkey;
+		*rmb = to->keys[i].vaddr;
+		return true;
+	}
+	for (unsigned int i = 0; !to->near && i < c->link->nkeys; i++) {
+		if (c->link->keys[i].rkey != c->peer_rkey)
+			continue;
+		/* its address there is known from an Accept alone */
+		for (int j = 0; j < EL_CONNS; j++) {
+			const struct el_conn *other = first->conns[j];
+
+			if (!other || other->home != to ||
+			    other->home_rkey != c->link->keys[i].ref_rkey)
+				continue;
+			*rkey = other->home_rkey;
+			*rmb = other->home_rmb;
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * el_go() - what we write goes over another link from now on
+ * @c: connection
+ * @to: our end of it
+ *
+ * Without a word to the server.
+ *
+ * Return: true if the server's memory is known there.
+ */
+bool el_go(struct el_conn *c, struct el_link *to)
+{
+	u64 element = c->peer_addr - c->peer_rmb, rmb;
+	u32 rkey;
+
+	if (c->link == to)
+		return true;
+	if (!find_key(c, to, &rkey, &rmb)) {
+		ktap_note("no key for the server's memory on another link");
+		return false;
+	}
+	c->peer_rkey = rkey;
+	c->peer_rmb = rmb;
+	c->peer_addr = rmb + element;
+	c->link = to;
+	return true;
+}
+
 /* ---- the rendezvous ---- */
 
 /* The server's answer, while its LLC requests are served. */
@@ -266,7 +330,7 @@ static void send_proposal(struct el_link *l, int fd)
 	struct evil_msg m;
 
 	if (l->marked)
-		evil_proposal_marked(&m, &l->t->local);
+		evil_proposal_marked(&m, &l->t->local, l->links);
 	else
 		evil_proposal(&m, &l->t->local);
 	memcpy(m.buf + OFF_ID, l->id, SMC_PEER_ID_LEN);
@@ -274,13 +338,14 @@ static void send_proposal(struct el_link *l, int fd)
 	evil_write(fd, m.buf, m.len);
 }
 
-static void send_confirm(struct el_link *l, struct el_conn *c, const struct smc_clc_accept *a,
-			 unsigned int nr)
+/* Over the link that the Accept has named. */
+static void send_confirm(struct el_conn *c, const struct smc_clc_accept *a, unsigned int nr)
 {
+	struct el_link *l = c->link, *first = l->near ?: l;
 	struct evil_msg m;
 
 	evil_accept(&m, &l->t->local, a->eid, true, a->first_contact);
-	memcpy(m.buf + OFF_ID, l->id, SMC_PEER_ID_LEN);
+	memcpy(m.buf + OFF_ID, first->id, SMC_PEER_ID_LEN);
 	memcpy(m.buf + OFF_MAC, l->mac, SMC_MAC_LEN);
 	smc_put_be24(m.buf + OFF_QPN, l->qp->qp_num);
 	smc_put_be32(m.buf + OFF_RKEY, l->mr->rkey);
@@ -289,8 +354,8 @@ static void send_confirm(struct el_link *l, struct el_conn *c, const struct smc_
 	m.buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0, for elements of 16 KiB */
 	smc_put_be64(m.buf + OFF_VADDR, (uintptr_t)el_rmb(l));
 	smc_put_be24(m.buf + OFF_PSN, l->psn);
-	if (l->spoil_confirm)
-		l->spoil_confirm(&m);
+	if (first->spoil_confirm)
+		first->spoil_confirm(&m);
 	evil_write(c->fd, m.buf, m.len);
 }
 
@@ -301,6 +366,9 @@ static void take_accept(struct el_conn *c, const struct smc_clc_accept *a)
 	c->peer_len = smc_bsize_to_len(a->bsize);
 	c->peer_rmb = a->vaddr;
 	c->peer_addr = a->vaddr + (u64)(a->rmbe_idx - 1) * c->peer_len;
+	c->home = c->link;
+	c->home_rkey = a->rkey;
+	c->home_rmb = a->vaddr;
 }
 
 /* The link phase of a first contact: el_received() does it. */
@@ -352,14 +420,18 @@ int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 		ktap_note("honest Proposal: server %s", evil_end_name(end));
 		return -ECONNREFUSED;
 	}
+	if (!a.first_contact && l->far && l->far->peer_qpn == a.qpn)
+		c->link = l->far;
 	take_accept(c, &a);
+	if (a.first_contact)
+		l->agreed = a.fce.max_links;
 	l->conns[nr] = c;
 	if (a.first_contact != !l->established)
 		return -EPROTO;
 	err = a.first_contact ? el_qp_up(l, &a) : 0;
 	if (err)
 		return err;
-	send_confirm(l, c, &a, nr);
+	send_confirm(c, &a, nr);
 	return a.first_contact ? await_established(l, c) : 0;
 }
 
@@ -370,7 +442,9 @@ void el_leave(struct el_conn *c)
 		close(c->fd);
 	c->fd = -1;
 	for (int i = 0; c->link && i < EL_CONNS; i++) {
-		if (c->link->conns[i] == c)
-			c->link->conns[i] = NULL;
+		struct el_link *first = c->link->near ?: c->link;
+
+		if (first->conns[i] == c)
+			first->conns[i] = NULL;
 	}
 }

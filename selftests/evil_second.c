@@ -8,66 +8,106 @@
 #define WAIT_MS		30000	/* the server gives a link up that is not confirmed */
 #define LOTS		6	/* moments to delete a link at */
 
-/* A group whose peer has a second RNIC, which is the same one under another GID. */
-struct second {
-	struct evil_target far_t;
-	struct el_link l;
-	struct el_link far;
-	struct el_conn c;
-};
-
 /* Of the case that runs: what spoils an answer is told nothing else. */
-static struct second *cur;
+static struct el_second *cur;
 
-static bool begin(struct el_env *e, struct second *s, void (*spoil_add)(struct smc_llc_msg *),
-		  void (*spoil_confirm)(struct smc_llc_msg *))
+/**
+ * el_second_open() - both ends of ours, before the rendezvous
+ * @e: case
+ * @s: to be set up; el_second_end() is owed in any case
+ *
+ * Return: true if they are there.
+ */
+bool el_second_open(struct el_env *e, struct el_second *s)
 {
 	int err;
 
 	memset(s, 0, sizeof(*s));
-	cur = s;
 	s->c.fd = -1;
+	s->d.fd = -1;
 	s->far_t = *e->t;
 	s->far_t.local = e->stranger->from;
 	err = el_open(&s->l, e->t);
 	if (!err)
 		err = el_open(&s->far, &s->far_t);
 	s->l.far = &s->far;
+	s->far.near = &s->l;
+	if (err)
+		ktap_note("no queue pairs: %s", tl_errno_name(-err));
+	return !err;
+}
+
+static bool begin(struct el_env *e, struct el_second *s, void (*spoil_add)(struct smc_llc_msg *),
+		  void (*spoil_confirm)(struct smc_llc_msg *))
+{
+	int err;
+
+	cur = s;
+	if (!el_second_open(e, s))
+		return false;
 	s->l.spoil_add = spoil_add;
 	s->far.spoil = spoil_confirm;
-	if (!err)
-		err = el_join(&s->l, &s->c, 0);
+	err = el_join(&s->l, &s->c, 0);
 	if (err)
 		ktap_note("no group: %s", tl_errno_name(-err));
 	return !err;
 }
 
-static void end(struct second *s)
+/* All that we have posted has arrived. */
+static bool out(const struct el_link *l)
+{
+	return !l->in_flight && l->status == IBV_WC_SUCCESS;
+}
+
+/**
+ * el_second_end() - the group goes, in order if one of its links still works
+ * @s: from el_second_open()
+ */
+void el_second_end(struct el_second *s)
 {
 	struct smc_llc_msg bye = {
 		.type = SMC_LLC_DELETE_LINK,
 		.version = 2,
 		.delete_link = { .all = true, .orderly = true, .reason = SMC_LLC_DEL_PROGRAM },
 	};
+	u64 until = tl_now_ns() + 2000 * TL_NSEC_PER_MSEC;
 
-	if (s->l.established && !el_llc(&s->l, &bye))
-		el_flush(&s->l, 2000);
+	/* the first link may be gone by now */
+	if (s->far.num)
+		el_llc(&s->far, &bye);
+	if (s->l.established)
+		el_llc(&s->l, &bye);
+	while (s->l.established && !out(&s->l) && !(s->far.num && out(&s->far)) &&
+	       tl_now_ns() < until) {
+		el_poll(&s->l);
+		tl_sleep_ms(2);
+	}
 	el_leave(&s->c);
+	el_leave(&s->d);
 	el_close(&s->far);
 	el_close(&s->l);
 }
 
-/* One of the two counters has gone beyond what both were in sum. */
-static bool counted(struct el_env *e, struct second *s, const char *a, const char *b, u64 before)
+/**
+ * el_counted() - have two counters gone beyond what they were in sum?
+ * @e: case
+ * @l: first link of the group that is to live meanwhile
+ * @a: a counter
+ * @b: another one, or NULL
+ * @before: what they were
+ *
+ * Return: true if so, in time.
+ */
+bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before)
 {
 	u64 until = tl_now_ns() + WAIT_MS * TL_NSEC_PER_MSEC;
 
 	do {
-		el_poll(&s->l);
+		el_poll(l);
 		if (el_stat(e->witness, a) + (b ? el_stat(e->witness, b) : 0) > before)
 			return true;
 		for (int i = 0; i < 20; i++) {
-			el_poll(&s->l);
+			el_poll(l);
 			el_poll(e->l);	/* its other group has to answer TEST LINK */
 			tl_sleep_ms(5);
 		}
@@ -77,7 +117,7 @@ static bool counted(struct el_env *e, struct second *s, const char *a, const cha
 }
 
 /* The group that lost what was to be its second link goes on with its first one. */
-static bool lives(struct el_env *e, struct second *s)
+static bool lives(struct el_env *e, struct el_second *s)
 {
 	struct el_env beside = *e;
 
@@ -85,7 +125,7 @@ static bool lives(struct el_env *e, struct second *s)
 	return el_lives(&beside, &s->c);
 }
 
-static bool told(struct second *s)
+static bool told(struct el_second *s)
 {
 	if (el_await(&s->l, &s->l.seen[SMC_LLC_DELETE_LINK][0].count, 0, WAIT_MS))
 		return true;
@@ -98,12 +138,12 @@ static bool given_up(struct el_env *e, void (*spoil_add)(struct smc_llc_msg *),
 		     void (*spoil_confirm)(struct smc_llc_msg *), bool tell)
 {
 	u64 before = el_stat(e->witness, "link_add_fail");
-	struct second s;
+	struct el_second s;
 	bool ok = begin(e, &s, spoil_add, spoil_confirm) &&
-		  counted(e, &s, "link_add_fail", NULL, before) && (!tell || told(&s)) &&
+		  el_counted(e, &s.l, "link_add_fail", NULL, before) && (!tell || told(&s)) &&
 		  lives(e, &s);
 
-	end(&s);
+	el_second_end(&s);
 	return ok;
 }
 
@@ -113,11 +153,11 @@ static bool given_up(struct el_env *e, void (*spoil_add)(struct smc_llc_msg *),
 static bool works(struct el_env *e)
 {
 	u64 before = el_stat(e->witness, "link_add");
-	struct second s;
-	bool ok = begin(e, &s, NULL, NULL) && counted(e, &s, "link_add", NULL, before) &&
+	struct el_second s;
+	bool ok = begin(e, &s, NULL, NULL) && el_counted(e, &s.l, "link_add", NULL, before) &&
 		  lives(e, &s);
 
-	end(&s);
+	el_second_end(&s);
 	return ok;
 }
 
@@ -198,7 +238,7 @@ static bool deleted(struct el_env *e)
 {
 	for (int i = 0; i < LOTS; i++) {
 		u64 before = el_stat(e->witness, "link_add_fail") + el_stat(e->witness, "link_del");
-		struct second s;
+		struct el_second s;
 		bool ok = begin(e, &s, NULL, i % 2 ? delete_first : delete_later);
 
 		ok = ok && el_await(&s.l, &s.far.seen[SMC_LLC_CONFIRM_LINK][0].count, 0, WAIT_MS);
@@ -206,8 +246,8 @@ static bool deleted(struct el_env *e)
 			tl_sleep_ms(i);
 			say_delete();
 		}
-		ok = ok && counted(e, &s, "link_add_fail", "link_del", before) && lives(e, &s);
-		end(&s);
+		ok = ok && el_counted(e, &s.l, "link_add_fail", "link_del", before) && lives(e, &s);
+		el_second_end(&s);
 		if (!ok) {
 			ktap_note("time %d", i);
 			return false;

@@ -194,6 +194,7 @@ int el_qp_up(struct el_link *l, const struct smc_clc_accept *a)
 	};
 	int err;
 
+	l->peer_qpn = a->qpn;
 	memcpy(rtr.ah_attr.grh.dgid.raw, a->gid, sizeof(a->gid));
 	err = ibv_modify_qp(l->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

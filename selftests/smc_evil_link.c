@@ -253,6 +253,7 @@ static const struct {
 	{ el_rdma_cases, &el_nr_rdma_cases },
 	{ el_group_cases, &el_nr_group_cases },
 	{ el_second_cases, &el_nr_second_cases },
+	{ el_marked_cases, &el_nr_marked_cases },
 };
 
 static unsigned int for_each(const struct evil_target *t, int witness, int sv, struct ktap *k)

@@ -8,7 +8,7 @@
 #
 #   EVIL_ONLY  part of the names of smc_evil_link's cases
 
-CASES="attacks:700 good_client:90 unload:60"
+CASES="attacks:900 good_client:90 unload:60"
 export CASES
 
 GOOD_GROUPS=1
@@ -21,6 +21,8 @@ setup()
 	sysctl -q -w net.smc.smcr_testlink_time=3
 	# ... and those that take nothing
 	sysctl -q -w net.smc.smcr_stall_time=5
+	# connections of our own kind are asked to go to links that come
+	sysctl -q -w net.smc.smcr_balance=1
 }
 
 resources()
@@ -51,7 +53,7 @@ case_attacks()
 		witness=$!
 		wait_for 20 grep -q 'witness on port' /run/witness || fail "$(cat /run/witness)"
 		sync_signal ready
-		sync_wait over 690 > /dev/null || exit 1
+		sync_wait over 890 > /dev/null || exit 1
 		for p_ in "$server" "$witness"; do
 			[ -d "/proc/$p_" ] || fail "a server is gone"
 		done
