@@ -397,6 +397,21 @@ static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int l
 	return 0;
 }
 
+/* SO_ZEROCOPY, which the carrier may have on every kernel. */
+static int set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
+{
+	struct socket *csock = smc->carrier.sock;
+	struct sock *sk = smc_sock_sk(smc);
+	int rc;
+
+	lock_sock(sk);
+	rc = sock_setsockopt(csock, SOL_SOCKET, SO_ZEROCOPY, val, len);
+	if (!rc)
+		sock_valbool_flag(sk, SOCK_ZEROCOPY, sock_flag(csock->sk, SOCK_ZEROCOPY));
+	release_sock(sk);
+	return rc;
+}
+
 /* What the kernel keeps with struct socket or attaches to messages of ours. */
 static bool socket_option_is_ours(int name)
 {
@@ -458,6 +473,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	struct sock *sk = smc_sock_sk(smc);
 	int rc;
 
+	if (level == SOL_SMC && name == SMC_OWN_ZEROCOPY)
+		return set_zerocopy(smc, val, len);
 	if (level == SOL_SMC)
 		return set_smc(smc, name, val, len);
 	if (level == SOL_SOCKET && socket_option_is_ours(name))
@@ -552,6 +569,8 @@ static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user 
 {
 	int flag = smc_flag(name);
 
+	if (name == SMC_OWN_ZEROCOPY)
+		return put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
 	return flag < 0 ? flag : put_int(test_bit(flag, &smc->flags), val, len);
 }
 

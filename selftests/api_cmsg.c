@@ -305,7 +305,7 @@ static ssize_t send_stamped(int fd, const void *buf, size_t len)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-/* The stamp of a packet that has left: its time, and whose it is. Returns the number that it has. */
+/* The stamp of a packet that has left: its time, and whose it is. Returns its number. */
 static u32 departed(int fd, u64 before)
 {
 	char control[ROOM], byte;

@@ -17,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <uapi/linux/smc_own.h>
+
 #include "api.h"
 #include "uring.h"
 
@@ -26,6 +28,10 @@
 #define CHANGED	((size_t)4096)
 #define SPARSE	512
 
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
+
 #define NONE	(-1)	/* no completion is there */
 #define NOBODY	65534
 
@@ -33,17 +39,44 @@
 #define SEND_ZC_REPORT_USAGE_	0x8
 #define NOTIF_USAGE_ZC_COPIED_	0x80000000U
 
-/* A kernel that knows this option for TCP alone. */
-static bool zerocopy_on(struct api_env *e, int fd)
+/* Where the kernel knows that option for TCP alone there is one of our own. */
+static void zerocopy_on(struct api_env *e, int fd)
 {
 	const int on = 1;
 
 	if (e->proto->smc && api_kernel_before(6, 7)) {
 		T_ERR(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)), EOPNOTSUPP);
-		return false;
+		T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, sizeof(on)));
+		return;
 	}
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)));
-	return true;
+}
+
+static int int_option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	T_OK(getsockopt(fd, level, name, &val, &len));
+	return val;
+}
+
+/* Both names of the option, as far as the kernel has them, say the same. */
+static void check_option(int fd, int want)
+{
+	T_EQ(int_option(fd, SOL_SMC, SMC_OWN_ZEROCOPY), want);
+	T_EQ(int_option(fd, SOL_SOCKET, SO_ZEROCOPY), want);
+}
+
+static void set_own(int fd)
+{
+	const int on = 1, bad = 2;
+
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &bad, sizeof(bad)), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, 1), EINVAL);
+	check_option(fd, 0);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, sizeof(on)));
+	check_option(fd, 1);
 }
 
 static u8 *pages(u64 seed)
@@ -121,8 +154,7 @@ static void zerocopy_sends(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	for (unsigned int i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
 		r_later(e, 0);
 		r_recv(e, rfd, SEED, off, sizes[i]);
@@ -169,8 +201,7 @@ static void zerocopy_sparse(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	for (unsigned int i = 0; i < SPARSE; i++) {
 		iov[i] = (struct iovec){ buf + i * 4096UL, 8 };
 		tl_fill(SEED, i * 8, iov[i].iov_base, 8);
@@ -193,8 +224,7 @@ static void zerocopy_numbers(struct api_env *e)
 	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
 	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
 	T_EQ(completed(e, fd, &hi, &copied), NONE);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	T_EQ(send(fd, buf, 0, MSG_ZEROCOPY), 0);
 	T_ERR(send(fd, (void *)4096, 5000, MSG_ZEROCOPY), EFAULT);
 	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
@@ -256,8 +286,7 @@ static void zerocopy_held(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	len = fill_with(fd, buf, -1, &sends);
 	while ((lo = completed(e, fd, &hi, &copied)) != NONE) {
 		T_EQ(lo, next);
@@ -284,8 +313,7 @@ static void zerocopy_close(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	len = fill_with(fd, buf, -1, &sends);
 	T_OK(close(fd));
 	T_OK(munmap(buf, PAGES));
@@ -312,8 +340,7 @@ static void zerocopy_reset(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	fill_with(fd, buf, -1, &sends);
 	T_OK(r_close(e, rfd));
 	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & (POLLERR | POLLHUP));
@@ -340,8 +367,7 @@ static void zerocopy_memlock(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	if (!zerocopy_on(e, fd))
-		return;
+	zerocopy_on(e, fd);
 	T_OK(setrlimit(RLIMIT_MEMLOCK, &room));
 	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
 	T_ERR(send(fd, buf, 70000, MSG_ZEROCOPY), ENOBUFS);
@@ -500,7 +526,36 @@ static void splice_mixed(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
+/* By our own option, before the connection or on its listener; over it, and no longer. */
+static void zerocopy_own(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 next = 0, hi;
+	int fd, rfd, off = 0;
+	bool copied;
+
+	if (!e->proto->smc) {
+		fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, 0));
+		T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)), ENOPROTOOPT);
+		return;
+	}
+	api_pair_of(e, set_own, &fd, &rfd);
+	api_check_mode(e, fd);
+	check_option(fd, 1);
+	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
+	await(e, fd, &next, 1, false);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)));
+	check_option(fd, 0);
+	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 5000, 5000), 5000);
+	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
+	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
 static const struct api_case cases[] = {
+	{ "zerocopy_own",	zerocopy_own,		API_F_ROLES },
 	{ "zerocopy_sends",	zerocopy_sends,		API_F_ROLES },
 	{ "zerocopy_sparse",	zerocopy_sparse,	0 },
 	{ "zerocopy_numbers",	zerocopy_numbers,	0 },

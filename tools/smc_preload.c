@@ -5,7 +5,7 @@
  * Loaded by smc_run through LD_PRELOAD. TCP sockets become SMC sockets in socket(), by whichever
  * of the kernel's two doors is open: IPPROTO_SMC, else AF_SMC. bind(), listen() and connect()
  * apply the port and address rules; getsockopt() keeps telling the program that it has the TCP
- * socket it asked for.
+ * socket it asked for; setsockopt() has SO_ZEROCOPY on kernels that refuse it to such a socket.
  *
  * There is no table of descriptors: whether one is an SMC socket is asked from the kernel each
  * time (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and descriptors passed from elsewhere need
@@ -14,6 +14,8 @@
 #define _GNU_SOURCE
 #include "smc_filter.h"
 #include "smc_swap.h"
+
+#include <uapi/linux/smc_own.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,6 +36,9 @@
 #ifndef AF_SMC
 #define AF_SMC 43
 #endif
+#ifndef SOL_SMC
+#define SOL_SMC 286
+#endif
 /* An enum where the C library has it */
 #define PROTO_SMC 256
 /* tcpi_state of an idle socket; linux/tcp.h has no name for it */
@@ -52,6 +57,8 @@ int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 int smc_wrap_listen(int fd, int backlog) __asm__("listen") SMC_EXPORTED;
 int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	__asm__("getsockopt") SMC_EXPORTED;
+int smc_wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+	__asm__("setsockopt") SMC_EXPORTED;
 
 /* The ways to an SMC socket, in the order in which they are tried. */
 enum door {
@@ -67,6 +74,7 @@ static const char *const door_names[DOORS] = { "IPPROTO_SMC", "AF_SMC" };
  * @calls: next socket(), getsockopt() and bind() in the chain
  * @connect: next connect()
  * @listen: next listen()
+ * @setsockopt: next setsockopt()
  * @use: which doors may be tried
  * @debug: say what happens to each socket
  * @rcvbuf: SO_RCVBUF for each SMC socket, 0 = the module's default
@@ -84,6 +92,7 @@ static struct preload {
 	struct smc_swap_calls calls;
 	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
 	int (*listen)(int fd, int backlog);
+	int (*setsockopt)(int fd, int level, int name, const void *val, socklen_t len);
 	bool use[DOORS];
 	bool debug;
 	int rcvbuf;
@@ -214,6 +223,7 @@ static void setup(void)
 	*(void **)&pre.calls.bind = next_symbol("bind");
 	*(void **)&pre.connect = next_symbol("connect");
 	*(void **)&pre.listen = next_symbol("listen");
+	*(void **)&pre.setsockopt = next_symbol("setsockopt");
 	read_environment();
 	errno = saved;
 }
@@ -326,8 +336,8 @@ static void set_size(int fd, int size, int force, int plain, atomic_int *got, co
 
 	if (!size)
 		return;
-	if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, plain, &size, sizeof(size));
+	if (pre.setsockopt(fd, SOL_SOCKET, force, &size, sizeof(size)))
+		pre.setsockopt(fd, SOL_SOCKET, plain, &size, sizeof(size));
 	if (pre.calls.getsockopt(fd, SOL_SOCKET, plain, &have, &len))
 		return;
 	atomic_store(got, have);
@@ -496,5 +506,26 @@ int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	answer = name == SO_DOMAIN ? family : IPPROTO_TCP;
 	/* The kernel has already cut the length to that of an int and found the buffer good. */
 	memcpy(val, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
+	return rc;
+}
+
+/*
+ * Kernels before 6.7 refuse SO_ZEROCOPY to what they do not know as TCP, without a word to the
+ * module, which has the same by an option of its own. Others, and the in-tree module, which has no
+ * such option, have answered for good.
+ */
+int smc_wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	int rc;
+
+	ready();
+	rc = pre.setsockopt(fd, level, name, val, len);
+	if (!rc || errno != EOPNOTSUPP || level != SOL_SOCKET || name != SO_ZEROCOPY ||
+	    smc_family(fd) < 0)
+		return rc;
+	rc = pre.setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, val, len);
+	/* a module without it says so in its own way: the program hears what it has asked for */
+	if (rc && errno != EINVAL && errno != EFAULT)
+		errno = EOPNOTSUPP;
 	return rc;
 }

@@ -189,6 +189,27 @@ else
 	ktap_skip 'real kernel without AF_SMC: bytes flow' 'this kernel has AF_SMC'
 fi
 
+# --- SO_ZEROCOPY (level 1, option 60) on kernels that refuse it to SMC sockets ---
+old_kernel()
+{
+	rm -f "$log"
+	FAKE_SMC_OLD=$1 FAKE_SMC_LOG=$log with_fake "$probe" "$3" "set,1,60,$2" get,1,60
+}
+calls()
+{
+	grep setsockopt "$log"
+}
+expect 'SO_ZEROCOPY by the option of our own' 1 old_kernel own 1 new,4
+expect 'which is asked second' 'setsockopt 1 60 1
+setsockopt 286 129 1' calls
+expect 'the same for IPv6' 1 old_kernel own 1 new,6
+expect 'and off again' 0 old_kernel own 0 new,4
+expect 'what is no good value is none' 'set: Invalid argument' old_kernel own 2 new,4
+expect 'a module without it: as the kernel has said' 'set: Operation not supported' \
+	old_kernel none 1 new,4
+expect 'by the other door' 1 env SMC_SOCK_FAMILY=smc FAKE_SMC_OLD=own LD_PRELOAD="$lib:$fake" \
+	"$probe" new,4 set,1,60,1 get,1,60
+
 # --- buffer sizes ---
 sizes_log()
 {

@@ -5,7 +5,8 @@
  * An SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer as a
  * kernel with AF_SMC and IPPROTO_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail,
  * FAKE_IPPROTO_ERRNO one with IPPROTO_SMC; FAKE_SMC_LOG names a file that gets a line per call.
- * FAKE_SMC_MAXBUF plays net.core.?mem_max.
+ * FAKE_SMC_MAXBUF plays net.core.?mem_max. FAKE_SMC_OLD plays a kernel that refuses SO_ZEROCOPY to
+ * SMC sockets; with "own" their module has the same as an option of SOL_SMC.
  */
 #define _GNU_SOURCE
 #include "../smc_tools.h"
@@ -15,14 +16,18 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FAKE_AF_SMC 43
 #define FAKE_IPPROTO_SMC 256
+#define FAKE_SOL_SMC 286
+#define FAKE_OWN_ZEROCOPY 129
 #define MAX_SOCKETS 4096
 
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
@@ -178,10 +183,19 @@ int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	int (*real)(int fd, int level, int name, const void *val, socklen_t len);
-	const char *max = getenv("FAKE_SMC_MAXBUF");
+	const char *max = getenv("FAKE_SMC_MAXBUF"), *old = getenv("FAKE_SMC_OLD");
+	bool own = level == FAKE_SOL_SMC && name == FAKE_OWN_ZEROCOPY;
 	int value;
 
 	*(void **)&real = next("setsockopt");
+	if (old && fake_smc_protocol(fd) >= 0 &&
+	    (own || (level == SOL_SOCKET && name == SO_ZEROCOPY))) {
+		note("setsockopt %d %d %d\n", level, name, *(const int *)val);
+		if (own && !strcmp(old, "own"))
+			return real(fd, SOL_SOCKET, SO_ZEROCOPY, val, len);
+		errno = own ? ENOPROTOOPT : EOPNOTSUPP;
+		return -1;
+	}
 	if (level == SOL_SOCKET && len >= sizeof(int)) {
 		value = *(const int *)val;
 		if (name == SO_RCVBUF || name == SO_SNDBUF || name == SO_RCVBUFFORCE ||

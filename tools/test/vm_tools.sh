@@ -5,7 +5,7 @@
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer kill verify rules replaced sizes dumps check applicability rates config ueid"
+CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check applicability rates config ueid"
 export CASES
 
 PORT=7000
@@ -265,6 +265,17 @@ case_sizes()
 {
 	same '-r' "$(/t/smc_run -r 300k /t/sockprobe new,4 get,1,8 2>&1)" 614400
 	same '-t' "$(/t/smc_run -t 100k /t/sockprobe new,4 get,1,7 2>&1)" 204800
+}
+
+# SO_ZEROCOPY: also where the kernel refuses it to SMC sockets
+case_zerocopy()
+{
+	for door in inet smc; do
+		same "$door" "$(/t/smc_run -f "$door" /t/sockprobe new,6 get,1,60 set,1,60,1 get,1,60 \
+			show 2>&1)" "0
+1
+$(/t/smc_run -f "$door" /t/sockprobe new,6 show)"
+	done
 }
 
 # After case_transfer there was traffic, and the group is kept for a while.

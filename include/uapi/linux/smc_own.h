@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * What the module has beyond <linux/smc.h>: a socket option, and commands, attributes and
+ * What the module has beyond <linux/smc.h>: socket options, and commands, attributes and
  * multicast groups of the generic netlink family SMC_GEN_NETLINK. Numbers of attributes that
  * stand beside those of <linux/smc.h>, of commands and of options begin at 128, so that
  * programs that know the others only pass them by. Numbers stay; what comes later gets new
@@ -18,6 +18,13 @@
  * wait for more. Accepted sockets have it from their listener.
  */
 #define SMC_OWN_SPLICE_LEND			128
+
+/*
+ * SOL_SMC, int, 0 or 1: the same as SO_ZEROCOPY of SOL_SOCKET, which shows what was set here, too.
+ * For kernels before 6.7, where the core refuses that one to all sockets but those of protocols
+ * that it knows.
+ */
+#define SMC_OWN_ZEROCOPY			129
 
 /* ---- in the answers about groups and links ---- */
 
