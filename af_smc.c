@@ -525,15 +525,26 @@ again:
 }
 
 #ifdef SMC_HAVE_SENDPAGE
-/* As a send with the flag that newer kernels have for it. */
+/* Over RDMA as a send with the flag that newer kernels have for it. */
 static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
 			    int flags)
 {
 	struct bio_vec vec = { .bv_page = page, .bv_offset = offset, .bv_len = size };
 	struct msghdr msg = { .msg_flags = flags | MSG_SPLICE_PAGES };
+	struct smc_sock *smc = smc_sk(sock->sk);
+	ssize_t rc;
 
-	if (smc_sock_mode(smc_sk(sock->sk)) != SMC_MODE_SMC)
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		enter(smc, sock);
+		rc = smc_fback_sendpage(smc, page, offset, size, flags);
+		sock->state = smc->carrier.sock->state;
+		return rc;
+	case SMC_MODE_UNDECIDED:
 		return sock_no_sendpage(sock, page, offset, size, flags);
+	case SMC_MODE_SMC:
+		break;
+	}
 	if (flags & MSG_SENDPAGE_NOTLAST)
 		msg.msg_flags |= MSG_MORE;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, size);

@@ -295,6 +295,40 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	return rc;
 }
 
+#ifdef SMC_HAVE_SENDPAGE
+/**
+ * smc_fback_sendpage() - sendpage() on the carrier
+ * @smc: see the header
+ * @page: page
+ * @offset: of the first byte in it
+ * @size: bytes
+ * @flags: MSG_*
+ *
+ * Not by way of sendmsg(): kTLS knows MSG_SENDPAGE_NOTLAST here alone.
+ *
+ * Return: as sendmsg(); raises SIGPIPE itself.
+ */
+ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
+			   int flags)
+{
+	ssize_t rc;
+
+	settle(smc);
+	smc_fback_pull(smc);
+	rc = sock_error(smc_sock_sk(smc));
+	if (!rc) {
+		rc = carrier_ops(smc)->sendpage(smc->carrier.sock, page, offset, size,
+						flags | MSG_NOSIGNAL);
+		if (rc == -EPIPE)
+			rc = error_or(smc, rc);
+	}
+	if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
+		send_sig(SIGPIPE, current, 0);
+	refresh(smc);
+	return rc;
+}
+#endif
+
 /* Whether TCP may have said this only because the error was moved to us. */
 static bool error_hidden(const struct smc_sock *smc, ssize_t rc)
 {

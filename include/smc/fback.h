@@ -30,6 +30,10 @@ void smc_fback_pull(struct smc_sock *smc);
 
 int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags);
 int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
+#ifdef SMC_HAVE_SENDPAGE
+ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
+			   int flags);
+#endif
 int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags);
 ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
 			      size_t len, unsigned int flags);
