@@ -91,6 +91,7 @@ extern const struct api_group api_cmsg_group;
 extern const struct api_group api_early_group;
 extern const struct api_group api_again_group;
 extern const struct api_group api_filter_group;
+extern const struct api_group api_tls_group;
 
 /* Assertions: a case is a process of its own, so the first one that fails ends it. */
 long long api_ok(long long ret, const char *expr, const char *fn, int line);

@@ -20,6 +20,7 @@ static const struct api_group * const groups[] = {
 	&api_sockopt_group, &api_info_group, &api_calls_group,
 	&api_errno_group, &api_cmsg_group, &api_zcopy_group, &api_lend_group,
 	&api_early_group, &api_again_group, &api_filter_group,
+	&api_tls_group,
 };
 
 static const char * const role_names[] = {
