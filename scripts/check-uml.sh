@@ -233,8 +233,8 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
 # connections that lose a link and go on over another one; then our server has one RNIC, its
 # in-tree client two
 run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
-	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2" \
-	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1200
+	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
+	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
 # three links: two of them go one right after the other
 run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \

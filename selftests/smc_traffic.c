@@ -420,6 +420,99 @@ static void run_parallel(unsigned long count, enum trf_io io, const char *name)
 	run_many(count, 2 * MIB, TRF_IO_NR, false, name);
 }
 
+#define PART_LEN	(100 * KIB)	/* more than the reader's ring takes; ours takes the rest */
+
+/* A connection that one side leaves with bytes unsent. */
+struct part {
+	struct trf_client c;
+	struct trf_req req;
+	struct trf_outcome out;
+	int fd;
+};
+
+static const struct {
+	const char *name;
+	enum trf_op op;
+	unsigned int flags;
+} parts[] = {
+	{ "client-close",	TRF_PART_CLIENT,	0 },
+	{ "client-shutdown",	TRF_PART_CLIENT,	TRF_F_SHUT },
+	{ "server-close",	TRF_PART_SERVER,	0 },
+	{ "server-shutdown",	TRF_PART_SERVER,	TRF_F_SHUT },
+	{ "server-linger",	TRF_PART_SERVER,	TRF_F_LINGER },
+	/* the last one: it waits until the server reads */
+	{ "client-linger",	TRF_PART_CLIENT,	TRF_F_LINGER },
+};
+
+static void part_begin(struct part *p, size_t i, unsigned long ms)
+{
+	int err;
+
+	p->c = opt.client;
+	p->fd = trf_client_connect(&p->c, &p->out);
+	if (p->fd < 0)
+		return;
+	p->c.seed = next_seed();
+	trf_client_req(&p->c, &p->req, parts[i].op);
+	p->req.flags |= parts[i].flags;
+	p->req.to_server = PART_LEN;
+	p->req.to_client = PART_LEN;
+	p->req.count = ms;
+	err = trf_req_send(p->fd, &p->req);
+	if (!err && p->req.op == TRF_PART_CLIENT)
+		err = trf_part(&p->fd, &p->req, trf_seed_to_server(p->req.seed), PART_LEN);
+	if (err)
+		trf_fail(&p->out, err, "parting: %s", tl_errno_name(-err));
+}
+
+static void part_end(struct part *p)
+{
+	u64 good = 0;
+	int err;
+
+	if (p->out.err)
+		return;
+	if (p->req.op == TRF_PART_CLIENT) {
+		err = trf_part_end(&p->fd, &p->req);
+		if (err)
+			trf_fail(&p->out, err, "the end: %s", tl_errno_name(-err));
+		else
+			trf_client_parted(&p->c, &p->req, &p->out);
+		return;
+	}
+	err = trf_recv_piece(p->fd, trf_seed_to_client(p->req.seed), 0, PART_LEN, &good);
+	if (!err)
+		err = trf_expect_eof(p->fd);
+	if (err)
+		trf_fail(&p->out, err, "%s after %llu bytes", tl_errno_name(-err),
+			 (unsigned long long)good);
+}
+
+/* All of them at once, so that whatever happens meanwhile happens to all. */
+static void run_part(unsigned long secs, enum trf_io io, const char *name)
+{
+	struct part p[TL_ARRAY_SIZE(parts)] = { 0 };
+	u64 until = tl_now_ns() + secs * TL_NSEC_PER_SEC;
+	char full[64];
+
+	(void)io;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(parts); i++)
+		part_begin(&p[i], i, secs * 1000);
+	printf("# all have parted\n");
+	part_end(&p[TL_ARRAY_SIZE(parts) - 1]);
+	while (tl_now_ns() < until)
+		tl_sleep_ms(50);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(parts); i++) {
+		if (i < TL_ARRAY_SIZE(parts) - 1)
+			part_end(&p[i]);
+		if (p[i].fd >= 0)
+			close(p[i].fd);
+		snprintf(full, sizeof(full), "%s-%s", name, parts[i].name);
+		note_modes(full, &p[i].out);
+		report(&p[i].out, full);
+	}
+}
+
 static void run_halfclose(unsigned long kib, enum trf_io io, const char *name)
 {
 	static const enum trf_op ops[] = { TRF_HALFCLOSE_CLIENT, TRF_HALFCLOSE_SERVER };
@@ -539,6 +632,7 @@ static const struct subtest subtests[] = {
 	{ "hold",	run_hold,	1,	1, false },
 	{ "parallel",	run_parallel,	32,	1, false },
 	{ "halfclose",	run_halfclose,	1024,	2, false },
+	{ "part",	run_part,	2,	TL_ARRAY_SIZE(parts), false },
 	{ "reset",	run_reset,	8192,	4, false },
 	{ "idle",	run_idle,	5,	1, false },
 };

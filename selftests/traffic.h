@@ -30,6 +30,8 @@ enum trf_op {
 	TRF_QUERY,		/* verdict of an earlier connection, by seed */
 	TRF_STATS,		/* totals of the server */
 	TRF_QUIT,		/* server process ends */
+	TRF_PART_CLIENT,	/* client writes and goes, server reads count ms later */
+	TRF_PART_SERVER,	/* the mirror */
 };
 
 enum trf_io {
@@ -41,9 +43,10 @@ enum trf_io {
 
 #define TRF_F_MODE	0x0001	/* server: look up and report the mode */
 #define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
-#define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data */
+#define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data; part: lingers */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
+#define TRF_F_SHUT	0x0040	/* part: by shutdown(), not by close() */
 #define TRF_F_PAGES	0x0020	/* stream: by sendfile() and splice() */
 
 /**
@@ -56,7 +59,7 @@ enum trf_io {
  * @to_server: bytes from client to server (one message of a ping-pong)
  * @to_client: bytes from server to client
  * @wsize: bytes of one write, 0 for a random size each time
- * @count: messages of a ping-pong
+ * @count: messages of a ping-pong; ms in which a reader does not read
  * @timeout_ms: silence after which an operation has failed
  * @reserved: zero
  */
@@ -230,6 +233,10 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		      struct trf_outcome *out);
 int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
 			u64 *rtt, struct trf_outcome *out);
+int trf_part(int *fd, const struct trf_req *req, u64 seed, u64 len);
+int trf_part_end(int *fd, const struct trf_req *req);
+int trf_client_parted(const struct trf_client *c, const struct trf_req *req,
+		      struct trf_outcome *out);
 int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_req *req,
 			 struct trf_outcome *out);
 int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *req,

@@ -290,6 +290,20 @@ int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_re
 	return err ? trf_fail(out, err, "end: %s", tl_errno_name(-err)) : 0;
 }
 
+/**
+ * trf_client_parted() - what the server has read of a connection that we have left
+ * @c: what every subtest needs
+ * @req: TRF_PART_CLIENT request
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_parted(const struct trf_client *c, const struct trf_req *req,
+		      struct trf_outcome *out)
+{
+	return query_verdict(c, req, req->to_server, out);
+}
+
 /* Reads up to the reset. Bytes that were queued before it may come, nothing else may. */
 static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
 {

@@ -175,6 +175,20 @@ static int serve_halfclose(int fd, const struct trf_req *req, struct trf_verdict
 	return err ? err : trf_send_piece(fd, tx, 0, req->to_client);
 }
 
+/* One side writes and goes at once; the other one reads much later, and misses nothing. */
+static int serve_part(int *fd, const struct trf_req *req, struct trf_verdict *v)
+{
+	int err;
+
+	if (req->op == TRF_PART_SERVER) {
+		err = trf_part(fd, req, trf_seed_to_client(req->seed), req->to_client);
+		return err ? err : trf_part_end(fd, req);
+	}
+	tl_sleep_ms(req->count);
+	err = trf_recv_piece(*fd, trf_seed_to_server(req->seed), 0, req->to_server, &v->bytes);
+	return err ? err : trf_expect_eof(*fd);
+}
+
 /* Queued bytes come first, as on TCP; what ends them must be the reset and nothing else. */
 static int serve_reset_client(int fd, const struct trf_req *req)
 {
@@ -230,6 +244,10 @@ static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req
 	case TRF_HALFCLOSE_CLIENT:
 	case TRF_HALFCLOSE_SERVER:
 		err = serve_halfclose(fd, req, &v);
+		break;
+	case TRF_PART_CLIENT:
+	case TRF_PART_SERVER:
+		err = serve_part(&fd, req, &v);
 		break;
 	case TRF_RESET_CLIENT:
 		err = serve_reset_client(fd, req);

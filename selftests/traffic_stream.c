@@ -441,6 +441,52 @@ int trf_send_piece(int fd, u64 seed, u64 off, u64 len)
 	return ret;
 }
 
+/**
+ * trf_part() - write and go, with bytes that the peer's window has no room for
+ * @fd: connected socket, -1 if it is closed then
+ * @req: whose flags say how
+ * @seed: names the stream
+ * @len: its bytes
+ *
+ * Return: 0 or a negative errno; trf_part_end() has to follow.
+ */
+int trf_part(int *fd, const struct trf_req *req, u64 seed, u64 len)
+{
+	int err = trf_send_piece(*fd, seed, 0, len);
+
+	if (err || req->flags & TRF_F_LINGER)
+		return err;
+	if (req->flags & TRF_F_SHUT)
+		return shutdown(*fd, SHUT_WR) ? -errno : 0;
+	err = close(*fd) ? -errno : 0;
+	*fd = -1;
+	return err;
+}
+
+/**
+ * trf_part_end() - what is to be heard of the end
+ * @fd: of trf_part()
+ * @req: the same
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_part_end(int *fd, const struct trf_req *req)
+{
+	struct linger lin = { .l_onoff = 1, .l_linger = req->timeout_ms / 1000 };
+	int err = 0;
+
+	if (*fd < 0)
+		return 0;
+	if (!(req->flags & TRF_F_LINGER))
+		return trf_expect_eof(*fd);
+	if (setsockopt(*fd, SOL_SOCKET, SO_LINGER, &lin, sizeof(lin)))
+		return -errno;
+	if (close(*fd))
+		err = -errno;
+	*fd = -1;
+	return err;
+}
+
 /* Receives bytes @off.. of a stream, blocking; @good counts the right ones. */
 int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good)
 {

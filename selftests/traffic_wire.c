@@ -54,7 +54,7 @@ int trf_req_recv(int fd, struct trf_req *req)
 		.count = be32toh(w.count),
 		.timeout_ms = be32toh(w.timeout_ms),
 	};
-	if (req->op < TRF_STREAM || req->op > TRF_QUIT || req->io >= TRF_IO_NR ||
+	if (req->op < TRF_STREAM || req->op > TRF_PART_SERVER || req->io >= TRF_IO_NR ||
 	    req->wsize > TRF_WSIZE_MAX || !req->timeout_ms)
 		return -EPROTO;
 	if (req->op == TRF_PINGPONG && (!req->to_server || req->to_server > TRF_MSG_MAX))

@@ -108,7 +108,10 @@ start_client()
 {
 	require="--require smc"
 	# it makes a second connection when the RNIC on the way may be gone
-	[ "$1" != halfclose ] || require=
+	case $1 in
+	halfclose | part)
+		require= ;;
+	esac
 	# shellcheck disable=SC2086 # options or nothing
 	/t/smc_traffic client --connect 10.0.0.1 --family smc $require --wait 20 $SIDE \
 		${PAGES:+--pages} \
@@ -800,6 +803,78 @@ case_flaps()
 	[ "$HOST" = 2 ] || return 0
 	diag "$flaps flaps, $cuts of them to the end, $rounds rounds"
 	expect "flaps" "$flaps" -ge "$FLAPS"
+}
+
+# writes_since: bytes that our side has written since all have parted
+writes_since()
+{
+	echo "$(($(stat_of tx_write_bytes) - parted0))"
+}
+
+# closing HOST: it loses an RNIC while connections of both sides have been closed, or one direction of
+# them, with bytes that the other side has no room for: it does not read for a while. Then it reads
+# all of them, and the end of the stream.
+closing()
+{
+	anew x
+	before
+	terms0=$(stat_of lgr_term)
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --timeout "$PATIENCE" > /run/server 2>&1 &
+		server=$!
+		await_server
+		sync_signal ready
+		sync_wait parted > /dev/null || exit 1
+	else
+		sync_wait ready > /dev/null || exit 1
+		rm -f /run/client.*
+		started=0
+		start_client idle "idle:$((20 * SLOWNESS))"
+		wait_for 60 all_links || fail "not $GROUP links: $(/t/smcctl link)"
+		start_client part "part:$((20 * SLOWNESS))"
+		wait_for 60 grep -q 'all have parted' /run/client.part ||
+			fail "they do not part: $(cat /run/client.part)"
+		/t/smcctl link
+		sync_signal parted
+	fi
+	# the server's side has written by then, too
+	sleep 2
+	expect "connections by RDMA" "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge 7
+	parted0=$(stat_of tx_write_bytes)
+	moves0=$(grown conn_move)
+	on0=$(conns_over rxe0)
+	sync_barrier closing || exit 1
+	expect "connections on the link that is cut" "$on0" -ge 2
+	[ "$HOST" != "$1" ] || /usr/sbin/rdma link delete rxe0 || fail "no rxe0"
+	wait_for "$((20 * SLOWNESS))" no_link_over rxe0 || fail "the link stays: $(/t/smcctl link)"
+	sync_barrier cut || exit 1
+	written0=$(writes_since)
+	if [ "$HOST" = 1 ]; then
+		sync_wait through "$((LIMIT - 40))" > /dev/null || { cat /run/server; exit 1; }
+		kill "$server"
+		wait "$server" 2> /dev/null
+	else
+		traffic_ends
+		sync_signal through
+	fi
+	diag "host $HOST: $on0 connections over rxe0, $written0 bytes written before the other side read," \
+		"$(writes_since) in all"
+	# what was on its way may go once more, but nobody had room
+	expect "bytes written after the cut" "$(($(writes_since) - written0))" -ge $((3 * 32768))
+	expect "connections moved" "$(($(grown conn_move) - moves0))" -ge 1
+	expect "validations that failed" "$(grown validation_bad)" -eq 0
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
+	expect "groups ended" "$(($(stat_of lgr_term) - terms0))" -eq 0
+}
+
+case_closing_1()
+{
+	closing 1
+}
+
+case_closing_2()
+{
+	closing 2
 }
 
 case_down_2()
