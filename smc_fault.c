@@ -136,6 +136,7 @@ static struct site sites[] = {
 	SITE(QP_MARK_RECV, "run"),
 	SITE(POST_SEND, "run"),
 	SITE(POST_REG, "run"),
+	SITE(POST_PROBE, "lose"),
 	SITE(POST_RECV, "run"),
 	SITE(WC_SEND, "run"),
 	SITE(WC_REG, "run"),

@@ -139,6 +139,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_WINDOW_USECS]		= "window_usecs",
 	[SMC_STAT_WR_POSTS]		= "wr_posts",
 	[SMC_STAT_WR_DONE]		= "wr_done",
+	[SMC_STAT_WR_PROBES]		= "wr_probes",
 	[SMC_STAT_WAKEUPS]		= "wakeups",
 	[SMC_STAT_EVENT_LOST]		= "event_lost",
 	[SMC_STAT_EVENT_UNTOLD]		= "event_untold",

@@ -19,10 +19,6 @@
 
 #define REG_TIMEOUT		(5 * HZ)
 
-/* bits of smc_qp.kick */
-#define KICK_BROKEN		0
-#define KICK_SLOTS		1
-
 /* ---- failure ---- */
 
 /* No lock held. Only the first call tells, and none after a local fence. */
@@ -49,20 +45,13 @@ static void kick_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
 
-	if (test_and_clear_bit(KICK_BROKEN, &qp->kick))
+	if (test_and_clear_bit(SMC_WR_KICK_BROKEN, &qp->kick))
 		break_qp(qp, IB_WC_FATAL_ERR);
-	if (test_and_clear_bit(KICK_SLOTS, &qp->kick)) {
+	if (test_and_clear_bit(SMC_WR_KICK_SLOTS, &qp->kick)) {
 		local_bh_disable();
 		qp->events->slots_free(qp->ctx);
 		local_bh_enable();
 	}
-}
-
-/* Any context; @qp is not destroyed yet, which cancels the work. */
-static void kick(struct smc_qp *qp, int what)
-{
-	set_bit(what, &qp->kick);
-	schedule_work(&qp->kick_work);
 }
 
 /**
@@ -80,7 +69,7 @@ void smc_wr_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		kick(qp, KICK_BROKEN);
+		smc_wr_kick(qp, SMC_WR_KICK_BROKEN);
 		break;
 	default:
 		break;
@@ -133,6 +122,8 @@ void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 			break;
 	}
 	qp->progress = jiffies;
+	if (!list_empty(&qp->posted) && !qp->broken)
+		smc_wr_tail_arm(qp);
 	spin_unlock(&qp->sq_lock);
 
 	list_for_each_entry(slot, &retired, entry)
@@ -153,9 +144,12 @@ void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_slot *slot = container_of(wc->wr_cqe, struct smc_wr_slot, cqe);
-	enum ib_wc_status status = smc_fault_rc(WC_SEND, IB_WC_RETRY_EXC_ERR, wc->status);
+	enum ib_wc_status status = wc->status;
 
-	smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
+	if (!slot->probe) {
+		status = smc_fault_rc(WC_SEND, IB_WC_RETRY_EXC_ERR, wc->status);
+		smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
+	}
 	if (status != IB_WC_SUCCESS)
 		break_qp(slot->qp, status);
 	smc_wr_retire(slot->qp, slot, status);
@@ -176,6 +170,7 @@ static void write_done(struct ib_cq *cq, struct ib_wc *wc)
 static struct smc_wr_slot *take_slot(struct smc_wr_slot *slot)
 {
 	list_del_init(&slot->entry);
+	slot->probe = false;
 	slot->done = NULL;
 	slot->owner = NULL;
 	return slot;
@@ -257,7 +252,7 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
 	slot_to_free(slot);
 	if (qp->starved && !qp->broken) {
 		qp->starved = false;
-		kick(qp, KICK_SLOTS);
+		smc_wr_kick(qp, SMC_WR_KICK_SLOTS);
 	}
 	spin_unlock_bh(&qp->sq_lock);
 }
@@ -359,7 +354,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	if (rc) {
 		/* part of it may be under way: nothing may follow */
 		qp->broken = true;
-		kick(qp, KICK_BROKEN);
+		smc_wr_kick(qp, SMC_WR_KICK_BROKEN);
 		/* ... and the device may read what the WRITEs are of, until it is fenced */
 		if (!nwrites)
 			goto out;
@@ -378,6 +373,8 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		slot->bytes += writes[i].len;
 	qp->bytes += slot->bytes;
 	list_add_tail(&slot->entry, &qp->posted);
+	if (!qp->broken)
+		smc_wr_tail_arm(qp);
 out:
 	spin_unlock_bh(&qp->sq_lock);
 	return rc;
@@ -619,6 +616,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 void smc_wr_setup(struct smc_qp *qp)
 {
 	INIT_WORK(&qp->kick_work, kick_work_fn);
+	smc_wr_tail_setup(qp);
 	qp->write_cqe.done = write_done;
 	qp->reg_cqe.done = reg_done;
 }

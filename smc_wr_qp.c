@@ -28,7 +28,7 @@
 #define POLL_CONTEXT		IB_POLL_SOFTIRQ
 
 #define BATCHES			4	/* a batch waits for its completion, others are filled */
-#define CTL_SLOTS		4	/* the last of them is the big one */
+#define CTL_SLOTS		(4 + SMC_WR_PROBES)	/* the last of them is the big one */
 #define SLOTS_MIN		(CTL_SLOTS + 8)
 #define EXTRA_WRS		3	/* REG_MR with its barrier, and the marker of the drain */
 /* As long in a queue as the bytes that devices have room for inline */
@@ -424,6 +424,7 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 	if (qp->cq)
 		ib_free_cq(qp->cq);
 	qp->cq = NULL;
+	smc_wr_tail_end(qp);
 	cancel_work_sync(&qp->kick_work);
 	for (i = 0; i < qp->nmem; i++) {
 		mem = &qp->mem[i];

@@ -57,7 +57,7 @@ struct moved {
 
 /* Bytes go in messages, whose number is nobody's promise: between them check_messages() decides. */
 static const char * const carriers[] = {
-	"tx_cdc", "rx_cdc", "tx_writes", "wr_posts", "wr_done", "wakeups",
+	"tx_cdc", "rx_cdc", "tx_writes", "wr_posts", "wr_done", "wr_probes", "wakeups",
 };
 
 static void look(struct counters *c)

@@ -73,10 +73,40 @@ static void registration(void)
 	tm_connects("client: REG_MR", 0, TL_MODE_TCP, 5 * SECOND);
 }
 
+/* Nothing says that a request has come: an empty one goes behind it. */
+static void probe_goes(void)
+{
+	struct ends_pair p = tm_pair();
+	struct tm_count probes = tm_count(ENDS_CLIENT, "wr_probes");
+	u64 from;
+
+	ends_cut_cable();
+	from = tm_now();
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
+	tm_changes("a probe", &probes, from, 20, 2 * JIFFY_MS);
+}
+
+/* A queue pair that takes no probe takes nothing: its link goes at once. */
+static void probe_refused(void)
+{
+	struct ends_pair p = tm_pair();
+	struct tm_count lost = tm_count(ENDS_CLIENT, "link_fail");
+	struct tm_count probes = tm_count(ENDS_CLIENT, "wr_probes");
+	u64 from;
+
+	ends_cut_cable();
+	tm_arm("POST_PROBE:1");
+	from = tm_now();
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
+	tm_changes("the link", &lost, from, 20, 2 * JIFFY_MS);
+	ends_check(tm_value(&probes) == probes.before, "none is counted");
+}
+
 static void retries(void)
 {
 	struct ends_pair p = tm_pair();
 	struct tm_count lost = tm_count(ENDS_CLIENT, "link_fail");
+	struct tm_count probes = tm_count(ENDS_CLIENT, "wr_probes");
 	u64 from;
 
 	ends_cut_cable();
@@ -84,6 +114,7 @@ static void retries(void)
 	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
 	/* Soft-RoCE's clock begins with the last answer it had */
 	tm_changes("the peer's RNIC silent", &lost, from, 7500, 1500);
+	ends_check(tm_value(&probes) - probes.before == 3, "probes");
 }
 
 /*
@@ -167,6 +198,8 @@ const struct ends_test tm_group_tests[] = {
 	{ "idle_server", idle_server },
 	{ "idle_client", idle_client },
 	{ "last_words", last_words },
+	{ "probe", probe_goes },
+	{ "probe_refused", probe_refused },
 	{ "retries", retries },
 	{ "stall", stall },
 	{ "stall_off", stall_off },

@@ -87,6 +87,7 @@ enum smc_stat {
 	SMC_STAT_WINDOW_USECS,		/* microseconds of closed windows that opened again */
 	SMC_STAT_WR_POSTS,		/* chains of requests posted for messages */
 	SMC_STAT_WR_DONE,		/* completions of them, one for several of them */
+	SMC_STAT_WR_PROBES,		/* requests of no bytes behind those that do not finish */
 	SMC_STAT_WAKEUPS,		/* times that readers or writers of a socket were told */
 	SMC_STAT_EVENT_LOST,		/* netlink events for which there was no memory */
 	SMC_STAT_EVENT_UNTOLD,		/* ... that were not told: too many in a second */

@@ -51,6 +51,7 @@ struct smc_wr_events {
  * @ctl: reserved for LLC
  * @posted: on the posted list
  * @signaled: its completion will be told, if it is posted
+ * @probe: posted without a message, see smc_wr_tail.c
  * @since: jiffies of its post
  * @bytes: of the WRITEs before the message, while it is posted
  * @started: when it was posted, in ns; 0: its own completion was not asked for
@@ -73,6 +74,7 @@ struct smc_wr_slot {
 	bool ctl;
 	bool posted;
 	bool signaled;
+	bool probe;
 	unsigned long since;
 	u32 bytes;
 	u64 started;
@@ -119,6 +121,22 @@ struct smc_wr_marker {
 };
 
 /**
+ * struct smc_wr_tail - requests that may have been lost with nothing behind them
+ * @work: looks whether requests finish
+ * @armed: it is due
+ * @since: jiffies since when none has finished, as of the last look
+ * @due: jiffies when the next probe goes, if none has finished then
+ * @probes: those posted since @since
+ */
+struct smc_wr_tail {
+	struct delayed_work work;
+	bool armed;
+	unsigned long since;
+	unsigned long due;
+	u32 probes;
+};
+
+/**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
  * @net: namespace of the group, which ends before that
@@ -158,10 +176,11 @@ struct smc_wr_marker {
  * @reg_status: its result
  * @wait: for the end of a REG_MR
  * @markers: of the send and the receive queue, for the fence
+ * @tail: see there; but for its work under @sq_lock
  * @kick: bits of what @kick_work has to tell
  * @kick_work: tells what was found where no upcall is possible
  *
- * Everything after @ctx is private to smc_wr.c and smc_wr_qp.c. The struct, its slots and their
+ * Everything after @ctx is private to the files of smc_wr. The struct, its slots and their
  * buffers stay until smc_wr_qp_free(): who found the queue pair through a link
  * may call the slot functions at any time.
  */
@@ -204,6 +223,7 @@ struct smc_qp {
 	enum ib_wc_status reg_status;
 	wait_queue_head_t wait;
 	struct smc_wr_marker markers[2];
+	struct smc_wr_tail tail;
 	unsigned long kick;
 	struct work_struct kick_work;
 };

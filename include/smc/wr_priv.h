@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What smc_wr.c (work requests) and smc_wr_qp.c (queue pairs) share. Nobody else includes this. */
+/* What the files of smc_wr share. Nobody else includes this. */
 #ifndef _SMC_WR_PRIV_H
 #define _SMC_WR_PRIV_H
 
@@ -7,6 +7,11 @@
 #include <smc/wr.h>
 
 #define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
+#define SMC_WR_PROBES		3	/* in a row, behind requests that do not finish */
+
+/* bits of smc_qp.kick */
+#define SMC_WR_KICK_BROKEN	0
+#define SMC_WR_KICK_SLOTS	1
 
 /**
  * struct smc_wr_mem - a piece of DMA-able memory
@@ -42,11 +47,23 @@ struct smc_wr_recv {
 	struct smc_wr_mem *spill;
 };
 
+/* Any context; @qp is not destroyed yet, which cancels the work. */
+static inline void smc_wr_kick(struct smc_qp *qp, int what)
+{
+	set_bit(what, &qp->kick);
+	schedule_work(&qp->kick_work);
+}
+
 void smc_wr_event(struct ib_event *event, void *ctx);
 void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
 int smc_wr_post_recv(struct smc_wr_recv *recv);
 void smc_wr_setup(struct smc_qp *qp);
 void smc_wr_setup_slot(struct smc_wr_slot *slot);
 void smc_wr_setup_recv(struct smc_wr_recv *recv);
+
+/* smc_wr_tail.c */
+void smc_wr_tail_arm(struct smc_qp *qp);
+void smc_wr_tail_setup(struct smc_qp *qp);
+void smc_wr_tail_end(struct smc_qp *qp);
 
 #endif

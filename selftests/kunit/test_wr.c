@@ -16,7 +16,8 @@
 #include "suites.h"
 
 #define CDC_SLOTS	64
-#define CTL_SLOTS	4
+#define PROBES		3
+#define CTL_SLOTS	(4 + PROBES)
 #define SLOTS		(CDC_SLOTS + CTL_SLOTS)
 #define SIGNAL_EVERY	(SLOTS / 4)
 #define RECVS		192
@@ -279,10 +280,10 @@ static void wr_create_depth(struct kunit *test)
 		u32 send, recv, max_cqe, nslots, nrecvs;
 		bool one_sge;
 	} cases[] = {
-		{ 2, 2, 65536, 12, 8 },
-		{ 2, 2, 65536, 12, 2, .one_sge = true },
-		{ 50, 70, 65536, 204, 280 },
-		{ 50, 70, 65536, 204, 70, .one_sge = true },
+		{ 2, 2, 65536, 8 + CTL_SLOTS, 8 },
+		{ 2, 2, 65536, 8 + CTL_SLOTS, 2, .one_sge = true },
+		{ 50, 70, 65536, 200 + CTL_SLOTS, 280 },
+		{ 50, 70, 65536, 200 + CTL_SLOTS, 70, .one_sge = true },
 		/* 4096 requests are five for each message, three more, and one for the drain */
 		{ 2048, 2048, 65536, 818, 4095 },
 		/* all of them complete in one queue, a quarter of which is for receives */
@@ -911,6 +912,7 @@ static void wr_waiting(struct kunit *test)
 	struct wr_test *t = connected(test);
 	unsigned long since = 0, posted;
 
+	t->qp->tail.armed = true;	/* no probe comes between */
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
 	post_one(test, 1, false);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
@@ -1162,6 +1164,113 @@ static void wr_receive_no_repost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_GENERAL_ERR);
 }
 
+/* ---- what may have been lost with nothing behind it ---- */
+
+static u64 probes(void)
+{
+	return smc_stats_get(&init_net, SMC_STAT_WR_PROBES);
+}
+
+/* Of 20 to 250 ms; the machine may be busy. */
+static u64 wait_probes(u64 number)
+{
+	int i;
+
+	for (i = 0; i < 500 && probes() < number; i++)
+		msleep(20);
+	/* ... and no more than that */
+	msleep(50);
+	return probes();
+}
+
+static void wr_probe(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u64 before = probes();
+	struct fake_ib_wr *wr;
+
+	post_one(test, 1, false);
+	KUNIT_ASSERT_GE(test, wait_probes(before + 1), before + 1);
+	KUNIT_ASSERT_GE(test, t->fqp->nsends, 2);
+	wr = list_entry(t->fqp->sends.next->next, struct fake_ib_wr, entry);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
+	KUNIT_EXPECT_EQ(test, wr->num_sge, 0);
+	KUNIT_EXPECT_TRUE(test, wr->flags & IB_SEND_SIGNALED);
+	/* it completes: and so has what was posted unsignaled before it */
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, t->out_of_order);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+static void wr_probe_limit(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u64 before = probes();
+	u32 nsends, i;
+
+	post_one(test, 1, true);
+	KUNIT_EXPECT_EQ(test, wait_probes(before + PROBES), before + PROBES);
+	/* what is posted meanwhile makes no difference */
+	post_one(test, 2, true);
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, probes(), before + PROBES);
+	nsends = t->fqp->nsends;
+	KUNIT_EXPECT_EQ(test, nsends, PROBES + 2);
+	/* something finishes: the rest is looked after once more */
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_GE(test, wait_probes(before + PROBES + 1), before + PROBES + 1);
+	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	/* nothing is posted: nothing is done */
+	before = probes();
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, probes(), before);
+	/* every slot is there again, and a message in a slot of theirs is a message */
+	for (i = 0; i < SLOTS; i++) {
+		struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+
+		KUNIT_ASSERT_NOT_NULL(test, slot);
+		KUNIT_EXPECT_FALSE(test, slot->probe);
+	}
+}
+
+static void wr_probe_fails(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	int i;
+
+	post_one(test, 1, false);
+	t->fake->fail_post = -ENOMEM;
+	for (i = 0; i < 500 && !READ_ONCE(t->broken); i++)
+		msleep(20);
+	t->fake->fail_post = 0;
+	flush_work(&t->qp->kick_work);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
+}
+
+/* Behind the fence none goes; one that is under way is flushed. */
+static void wr_probe_fence(struct kunit *test)
+{
+	struct wr_test *t = connected(test);
+	u64 before = probes();
+
+	post_one(test, 1, false);
+	wait_probes(before + 1);
+	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	before = probes();
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, probes(), before);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
 static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_create),
 	KUNIT_CASE(wr_create_fails),
@@ -1205,6 +1314,10 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_receive_imm),
 	KUNIT_CASE(wr_receive_error),
 	KUNIT_CASE(wr_receive_no_repost),
+	KUNIT_CASE(wr_probe),
+	KUNIT_CASE_SLOW(wr_probe_limit),
+	KUNIT_CASE(wr_probe_fails),
+	KUNIT_CASE(wr_probe_fence),
 	{ }
 };
 
