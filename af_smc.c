@@ -94,7 +94,8 @@ static void connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
 		break;
 	}
-	clear_bit(SMC_SF_HS, &smc->flags);
+	/* pairs with smc_sock_idle() */
+	clear_bit_unlock(SMC_SF_HS, &smc->flags);
 	/* a sleeper that saw the bit is on the queue before that is looked at */
 	smp_mb__after_atomic();
 	sk->sk_state_change(sk);

@@ -143,11 +143,17 @@ static inline bool smc_sock_connecting(const struct smc_sock *smc)
 	return test_bit(SMC_SF_HS, &smc->flags);
 }
 
-/* Undecided with nothing running: the carrier answers, under the socket lock. */
+/*
+ * Undecided with nothing running: the carrier answers, under the socket lock. A handshake ends
+ * without that lock, mode first: so the mode is looked at last.
+ */
 static inline bool smc_sock_idle(const struct smc_sock *smc)
 {
-	return smc_sock_mode(smc) == SMC_MODE_UNDECIDED &&
-	       !(READ_ONCE(smc->flags) & (BIT(SMC_SF_HS) | BIT(SMC_SF_LISTEN)));
+	/* pairs with clear_bit_unlock() at the end of a handshake */
+	unsigned long flags = smp_load_acquire(&smc->flags);
+
+	return !(flags & (BIT(SMC_SF_HS) | BIT(SMC_SF_LISTEN))) &&
+	       smc_sock_mode(smc) == SMC_MODE_UNDECIDED;
 }
 
 /*
