@@ -94,7 +94,7 @@ check-long: export FLAPS := $(or $(FLAPS),100)
 check-long: export STALL_FOR := $(or $(STALL_FOR),180)
 check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
-	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-stress uml-api-more \
+	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \

@@ -284,10 +284,15 @@ flaps=${FLAPS:-4}
 flap_size=(--env STREAMS=32 --env PINGPONGS=32 --env MIB=4 --timeout $((300 + flaps * 30)))
 [ "$flavour" != debug ] ||
 	flap_size=(--env STREAMS=8 --env PINGPONGS=8 --env MIB=2 --timeout $((900 + flaps * 60)))
+flap_size+=(--env WAYS=flaps --env "FLAPS=$flaps" --env "LIMIT=$((240 + flaps * 30))"
+	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))")
 run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
-	--script "$cases/failover.sh" --env WAYS=flaps --env "FLAPS=$flaps" \
-	--env "LIMIT=$((240 + flaps * 30))" "${flap_size[@]}" \
-	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))"
+	--script "$cases/failover.sh" "${flap_size[@]}"
+# ... in all weathers, if that is asked for: every packet of every link is late, one in 1000 is lost
+for weather in "loss 0.1%" "delay 1ms"; do
+	[ ${#runs[@]} -eq 0 ] || run "$p-flaps-${weather%% *}" --topology netns --links 3 --mtu 9000 \
+		--module ours --script "$cases/failover.sh" "${flap_size[@]}" --env "NETEM=$weather"
+done
 
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
