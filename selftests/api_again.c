@@ -21,25 +21,29 @@ static int new_socket(struct api_env *e, int flags)
 
 /* ---- the queue ---- */
 
-/* There is room for one more than listen() said; the next one waits until one was taken. */
+/*
+ * There is room for one more than listen() said; the next one waits until one was taken. Clients of
+ * TCP find the same room once more, in the queue of an SMC listener's carrier.
+ */
 static void backlog(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
 	int lfd = T_OK(r_listen_at(e, e->peer, &at, BACKLOG));
-	int fd[BACKLOG + 2], rfd[BACKLOG + 2];
+	int room = (BACKLOG + 1) * (e->peer->smc && !e->proto->smc ? 2 : 1);
+	int fd[2 * BACKLOG + 3], rfd[2 * BACKLOG + 3];
 
-	for (int i = 0; i < BACKLOG + 2; i++) {
+	for (int i = 0; i <= room; i++) {
 		/* over RDMA a place is taken when their host is through with the rendezvous */
 		tl_sleep_ms(2 * API_QUIET_MS);
 		fd[i] = new_socket(e, SOCK_NONBLOCK);
 		T_ERR(connect(fd[i], &at.sa, at.len), EINPROGRESS);
-		if (i <= BACKLOG)
+		if (i < room)
 			T_EQ(api_poll(fd[i], POLL_ALL, API_PATIENCE_MS), POLLOUT);
 	}
-	T_EQ(api_poll(fd[BACKLOG + 1], POLL_ALL, API_QUIET_MS), 0);
+	T_EQ(api_poll(fd[room], POLL_ALL, API_QUIET_MS), 0);
 	rfd[0] = T_OK(r_accept(e, lfd));
-	T_EQ(api_poll(fd[BACKLOG + 1], POLL_ALL, API_PATIENCE_MS), POLLOUT);
-	for (int i = 0; i < BACKLOG + 2; i++) {
+	T_EQ(api_poll(fd[room], POLL_ALL, API_PATIENCE_MS), POLLOUT);
+	for (int i = 0; i <= room; i++) {
 		if (i)
 			rfd[i] = T_OK(r_accept(e, lfd));
 		T_EQ(api_so_error(fd[i]), 0);
