@@ -97,7 +97,12 @@ class Uml(Bed):
             # goes on scanning after others have got it, its own records among them.
             cmd += [f"ncpus={opt.cpus}", "slab_debug=F", "retain_initrd"]
         if opt.virtual_time:
-            cmd.append("time-travel=inf-cpu")
+            # Time stands still while anything can run, so that no tick ever takes the processor
+            # from a thread. The one that runs RCU's grace periods starts one after another while
+            # it waits for a worker to hand back what it collects waiters in, and that worker
+            # would never come to run: many synchronize_rcu() at once would be a guest that hangs.
+            # Every waiter by itself needs no such worker.
+            cmd += ["time-travel=inf-cpu", "rcutree.rcu_normal_wake_from_gp=0"]
         return cmd + shlex.split(opt.append)
 
     def boot(self):
