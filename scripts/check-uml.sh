@@ -179,6 +179,9 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # ... that takes itself for one of our kind
 [ "$flavour" != plain ] || run "$p-evil-marked" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env EVIL_ONLY=marked --timeout 400
+# ... and a hostile server: our module is its client
+[ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
 # many clients at once: who waits for whom, and who gets a place
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"

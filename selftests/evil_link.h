@@ -3,6 +3,9 @@
  * A hostile peer on the fabric: it does the rendezvous right, has a real queue
  * pair, and then says and does over it what no peer should. The codec is the
  * module's own; everything else is user space verbs.
+ *
+ * It is a client, and the module the server, but in cases with el_env.served, where the
+ * module connects to it: "the server" stands for the module's end in both.
  */
 #ifndef SMC_SELFTESTS_EVIL_LINK_H
 #define SMC_SELFTESTS_EVIL_LINK_H
@@ -21,7 +24,7 @@
 #define EL_KEYS		8		/* RMBs of the server that are known on a further link */
 
 /**
- * struct el_seen - LLC messages of one type that the server has sent
+ * struct el_seen - LLC messages of one type that the module has sent
  * @count: how many
  * @raw: the first bytes of the last one
  */
@@ -53,15 +56,18 @@ struct el_conn;
  * @status: first bad completion
  * @established: the first contact is over
  * @marked: the Proposal has the marker of the server's own kind
- * @links: with it: links per group that the Proposal says; 0: none
+ * @links: links per group that the marked Proposal says, 0: none; or our Accept, 0: 2
  * @agreed: those that the server's Accept says
  * @no_add: ADD LINK is not answered
  * @mute: receives are not posted again, and nothing is answered
- * @spoil: changes our CONFIRM LINK response; may be NULL
- * @spoil_confirm: changes our CLC Confirm; may be NULL
+ * @spoil: changes our CONFIRM LINK; may be NULL
+ * @spoil_confirm: changes our CLC Confirm, or Accept; may be NULL
  * @far: our end of a further link, polled with this one; NULL: ADD LINK is rejected
- * @spoil_add: changes our acceptance of that one; may be NULL
+ * @spoil_add: changes our acceptance, or offer, of that one; may be NULL
  * @near: of a further link: the first one, whose connections are those of the group
+ * @offered: as server: further link that the latest ADD LINK was about; may be NULL
+ * @refused: as server: it was rejected, for this reason
+ * @declined: as server: the latest Decline gave this reason
  * @keys: of a further link: the server's RMBs there, by their keys on the first one
  * @nkeys: how many
  * @asked: the server asks how far this connection has come; may be NULL
@@ -97,6 +103,9 @@ struct el_link {
 	struct el_link *far;
 	void (*spoil_add)(struct smc_llc_msg *msg);
 	struct el_link *near;
+	struct el_link *offered;
+	u8 refused;
+	u32 declined;
 	struct smc_llc_rtoken keys[EL_KEYS];
 	unsigned int nkeys;
 	void (*asked)(struct el_conn *c);
@@ -108,7 +117,7 @@ struct el_link {
  * struct el_conn - one connection
  * @link: our end of the link over which we write
  * @fd: carrier
- * @port: our TCP port, by which the witness knows the connection
+ * @port: the client's TCP port, by which the witness knows the connection, see el_name_served()
  * @token: our alert token
  * @home: the link that the server's Accept named
  * @home_rkey: key of the server's RMB there
@@ -158,6 +167,12 @@ u8 *el_rmb(struct el_link *l);
 void el_received(struct el_link *l, const u8 *buf, size_t len);
 int el_join(struct el_link *l, struct el_conn *c, unsigned int nr);
 void el_leave(struct el_conn *c);
+void el_conn_begin(struct el_conn *c, struct el_link *l);
+enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m);
+void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m);
+void el_take_end(struct el_conn *c, const struct smc_clc_accept *a);
+void el_far_up(struct el_link *far, const struct smc_llc_add_link *al);
+void el_far_tell(const struct el_link *l, struct el_link *far, struct smc_llc_add_link *al);
 bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_than,
 	      unsigned int timeout_ms);
 void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
@@ -168,7 +183,7 @@ bool el_go(struct el_conn *c, struct el_link *to);
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg);
 int el_raw(struct el_link *l, const void *buf, size_t len);
 
-/* evil_witness.c: the application behind the server, and the questions to it */
+/* evil_witness.c: the application on the attacked host, and the questions to it */
 
 /* What the application has seen of a connection. */
 enum el_state { EL_NONE, EL_LIVE, EL_EOF, EL_ERROR };
@@ -189,11 +204,32 @@ struct el_report {
 	u64 alien;
 };
 
+/**
+ * struct el_outcome - what became of a connection that the witness was to make
+ * @err: errno of connect(), or 0
+ * @smc: its bytes go over RDMA
+ * @reason: why they do not
+ */
+struct el_outcome {
+	int err;
+	bool smc;
+	u32 reason;
+};
+
+/* Connections that the witness has made: no name is that of one that it has accepted. */
+static inline unsigned int el_name_served(unsigned int port)
+{
+	return port + 0x10000;
+}
+
 int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port);
 int el_witness_connect(const struct evil_target *t, unsigned int port);
 bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	    struct el_report *r);
 u64 el_stat(int witness, const char *name);
+u64 el_held(int witness, const char *kind);
+int el_tell_connect(int witness, const struct tl_addr *at);
+bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
 long el_tell_send(int witness, unsigned int port, size_t bytes);
 long el_tell_close(int witness, unsigned int port);
 
@@ -229,18 +265,25 @@ enum el_fate {
  * struct el_env - what a case has
  * @t: the server
  * @witness: to ask the application behind it
- * @stranger: the same server, attacked from another address
+ * @stranger: the same server, attacked from another address; when we are the server: at another
+ *	RNIC of ours
+ * @third: the same, at a third one
+ * @lonely: the same, at one that is on a network of its own
  * @l: a fresh group
  * @a: its connection under attack
  * @b: a second connection of the group
+ * @served: we are the server
  */
 struct el_env {
 	const struct evil_target *t;
 	const struct evil_target *stranger;
+	const struct evil_target *third;
+	const struct evil_target *lonely;
 	int witness;
 	struct el_link *l;
 	struct el_conn *a;
 	struct el_conn *b;
+	bool served;
 };
 
 /**
@@ -262,9 +305,19 @@ struct el_case {
 };
 
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
-extern const struct el_case el_second_cases[], el_marked_cases[];
+extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
-extern const unsigned int el_nr_second_cases, el_nr_marked_cases;
+extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
+
+int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
+
+/* evil_serve.c: as server */
+int el_serve_open(unsigned int port);
+int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
+int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far);
+int el_serve_confirm(struct el_env *e, struct el_link *l);
+int el_serve_add(struct el_env *e, struct el_link *l, struct el_link *far);
+void el_serve_answered(struct el_link *l, const struct smc_llc_add_link *al);
 
 bool el_second_open(struct el_env *e, struct el_second *s);
 void el_second_end(struct el_second *s);

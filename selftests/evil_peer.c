@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The honest part of the hostile peer: rendezvous, answers to LLC requests, data. */
+/*
+ * The honest part of the hostile peer: rendezvous in the client's role (the server's is in
+ * evil_serve.c), answers to LLC requests, data.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -45,24 +48,37 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 	}
 }
 
-/* Our end of the link that the server offers, up to where its queue pair can be heard. */
-static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
+/**
+ * el_far_up() - our end of a further link, up to where the module's queue pair can be heard
+ * @far: our end
+ * @al: what the module says of its own
+ */
+void el_far_up(struct el_link *far, const struct smc_llc_add_link *al)
+{
+	struct smc_clc_accept a = { .mtu = al->mtu, .qpn = al->qpn, .psn = al->psn };
+
+	memcpy(a.gid, al->gid, sizeof(a.gid));
+	if (el_qp_up(far, &a))
+		ktap_note("a further queue pair does not come up");
+	for (far->nkeys = 0; far->nkeys < EL_KEYS && far->nkeys < al->rtokens.count; far->nkeys++)
+		smc_llc_get_rtoken(&al->rtokens, far->nkeys, &far->keys[far->nkeys]);
+}
+
+/**
+ * el_far_tell() - what ADD LINK says of our end of a further link
+ * @l: group
+ * @far: our end
+ * @al: filled in, but for the number; with a list that is valid until the next call
+ */
+void el_far_tell(const struct el_link *l, struct el_link *far, struct smc_llc_add_link *al)
 {
 	static u8 raw[SMC_LLC_RTOKEN_LEN];
-	struct el_link *far = l->far;
 	const struct smc_llc_rtoken rt = {
 		.ref_rkey = l->mr->rkey,
 		.rkey = far->mr->rkey,
 		.vaddr = (uintptr_t)el_rmb(far),
 	};
-	struct smc_clc_accept a = { .mtu = al->mtu, .qpn = al->qpn, .psn = al->psn };
 
-	memcpy(a.gid, al->gid, sizeof(a.gid));
-	if (el_qp_up(far, &a))
-		ktap_note("the second queue pair does not come up");
-	far->num = al->link_num;
-	for (far->nkeys = 0; far->nkeys < EL_KEYS && far->nkeys < al->rtokens.count; far->nkeys++)
-		smc_llc_get_rtoken(&al->rtokens, far->nkeys, &far->keys[far->nkeys]);
 	memcpy(al->mac, far->mac, SMC_MAC_LEN);
 	memcpy(al->gid, far->gid.raw, SMC_GID_LEN);
 	memcpy(al->target_gid, far->gid.raw, SMC_GID_LEN);
@@ -74,6 +90,14 @@ static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
 	smc_llc_put_rtoken(raw, 0, &rt);
 	al->rtokens.raw = raw;
 	al->rtokens.count = 1;
+}
+
+/* The module, as server, offers a link. */
+static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
+{
+	el_far_up(l->far, al);
+	l->far->num = al->link_num;
+	el_far_tell(l, l->far, al);
 }
 
 static void reject_link(struct smc_llc_add_link *al)
@@ -136,6 +160,8 @@ static void llc_in(struct el_link *l, const u8 *buf, size_t len)
 	seen = &l->seen[m.type % EL_LLC_TYPES][m.response];
 	memcpy(seen->raw, buf, sizeof(seen->raw));
 	seen->count++;
+	if (m.response && m.type == SMC_LLC_ADD_LINK)
+		el_serve_answered(l->near ?: l, &m.add_link);
 	if (!l->mute && !m.response && answer(l, &m))
 		el_llc(l, &m);
 }
@@ -311,8 +337,15 @@ bool el_go(struct el_conn *c, struct el_link *to)
 
 /* ---- the rendezvous ---- */
 
-/* The server's answer, while its LLC requests are served. */
-static enum evil_end await_clc(struct el_link *l, int fd, struct evil_msg *m)
+/**
+ * el_await_clc() - the next CLC message, while LLC requests are served
+ * @l: group
+ * @fd: carrier
+ * @m: receives the message
+ *
+ * Return: what came.
+ */
+enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m)
 {
 	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -338,28 +371,45 @@ static void send_proposal(struct el_link *l, int fd)
 	evil_write(fd, m.buf, m.len);
 }
 
+/**
+ * el_put_end() - our end of a connection, in an Accept or Confirm
+ * @c: connection
+ * @nr: which one of the group, from 0
+ * @m: message
+ */
+void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
+{
+	struct el_link *l = c->link, *first = l->near ?: l;
+
+	memcpy(m->buf + OFF_ID, first->id, SMC_PEER_ID_LEN);
+	memcpy(m->buf + OFF_MAC, l->mac, SMC_MAC_LEN);
+	smc_put_be24(m->buf + OFF_QPN, l->qp->qp_num);
+	smc_put_be32(m->buf + OFF_RKEY, l->mr->rkey);
+	m->buf[OFF_INDEX] = nr + 1;
+	smc_put_be32(m->buf + OFF_TOKEN, c->token);
+	m->buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0, for elements of 16 KiB */
+	smc_put_be64(m->buf + OFF_VADDR, (uintptr_t)el_rmb(l));
+	smc_put_be24(m->buf + OFF_PSN, l->psn);
+	if (first->spoil_confirm)
+		first->spoil_confirm(m);
+}
+
 /* Over the link that the Accept has named. */
 static void send_confirm(struct el_conn *c, const struct smc_clc_accept *a, unsigned int nr)
 {
-	struct el_link *l = c->link, *first = l->near ?: l;
 	struct evil_msg m;
 
-	evil_accept(&m, &l->t->local, a->eid, true, a->first_contact);
-	memcpy(m.buf + OFF_ID, first->id, SMC_PEER_ID_LEN);
-	memcpy(m.buf + OFF_MAC, l->mac, SMC_MAC_LEN);
-	smc_put_be24(m.buf + OFF_QPN, l->qp->qp_num);
-	smc_put_be32(m.buf + OFF_RKEY, l->mr->rkey);
-	m.buf[OFF_INDEX] = nr + 1;
-	smc_put_be32(m.buf + OFF_TOKEN, c->token);
-	m.buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0, for elements of 16 KiB */
-	smc_put_be64(m.buf + OFF_VADDR, (uintptr_t)el_rmb(l));
-	smc_put_be24(m.buf + OFF_PSN, l->psn);
-	if (first->spoil_confirm)
-		first->spoil_confirm(&m);
+	evil_accept(&m, &c->link->t->local, a->eid, true, a->first_contact);
+	el_put_end(c, nr, &m);
 	evil_write(c->fd, m.buf, m.len);
 }
 
-static void take_accept(struct el_conn *c, const struct smc_clc_accept *a)
+/**
+ * el_take_end() - the module's end of a connection
+ * @c: connection, whose link is known
+ * @a: its Accept or Confirm
+ */
+void el_take_end(struct el_conn *c, const struct smc_clc_accept *a)
 {
 	c->peer_token = a->token;
 	c->peer_rkey = a->rkey;
@@ -390,6 +440,21 @@ static int await_established(struct el_link *l, struct el_conn *c)
 }
 
 /**
+ * el_conn_begin() - a connection that does not have a carrier yet
+ * @c: to be set up
+ * @l: our end of its link
+ */
+void el_conn_begin(struct el_conn *c, struct el_link *l)
+{
+	static u32 tokens = 0x66000000;
+
+	memset(c, 0, sizeof(*c));
+	c->link = l;
+	c->token = ++tokens;
+	c->fd = -1;
+}
+
+/**
  * el_join() - one connection, and the group with it if it is the first
  * @l: group
  * @c: to be set up
@@ -399,30 +464,27 @@ static int await_established(struct el_link *l, struct el_conn *c)
  */
 int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 {
-	static u32 tokens = 0x66000000;
 	struct smc_clc_accept a;
 	struct evil_msg m;
 	struct tl_addr own = { .len = sizeof(own.ss) };
 	enum evil_end end;
 	int err;
 
-	memset(c, 0, sizeof(*c));
-	c->link = l;
-	c->token = ++tokens;
+	el_conn_begin(c, l);
 	c->fd = evil_connect(l->t);
 	if (c->fd < 0)
 		return c->fd;
 	getsockname(c->fd, &own.sa, &own.len);
 	c->port = tl_addr_port(&own);
 	send_proposal(l, c->fd);
-	end = await_clc(l, c->fd, &m);
+	end = el_await_clc(l, c->fd, &m);
 	if (end != EVIL_ACCEPT || smc_clc_parse_accept(m.buf, m.len, &a)) {
 		ktap_note("honest Proposal: server %s", evil_end_name(end));
 		return -ECONNREFUSED;
 	}
 	if (!a.first_contact && l->far && l->far->peer_qpn == a.qpn)
 		c->link = l->far;
-	take_accept(c, &a);
+	el_take_end(c, &a);
 	if (a.first_contact)
 		l->agreed = a.fce.max_links;
 	l->conns[nr] = c;

@@ -34,7 +34,7 @@ static int post_recv(struct el_link *l, unsigned int i)
 	return -ibv_post_recv(l->qp, &wr, &bad);
 }
 
-/* The table entry for our address, in its RoCE version 2 form. */
+/* The table entry for our address, in its RoCE version 2 form, on the device that is open. */
 static int find_gid(struct el_link *l)
 {
 	u8 want[16] = { 0 };
@@ -79,14 +79,21 @@ static int make_qp(struct el_link *l)
 
 static int open_device(struct el_link *l)
 {
-	int nr = 0;
+	int nr = 0, err = -ENODEV;
 	struct ibv_device **list = ibv_get_device_list(&nr);
 
-	if (list && nr)
-		l->ctx = ibv_open_device(list[0]);
+	for (int i = 0; list && i < nr && err; i++) {
+		l->ctx = ibv_open_device(list[i]);
+		if (l->ctx)
+			err = find_gid(l);
+		if (l->ctx && err) {
+			ibv_close_device(l->ctx);
+			l->ctx = NULL;
+		}
+	}
 	if (list)
 		ibv_free_device_list(list);
-	return l->ctx ? find_gid(l) : -ENODEV;
+	return err;
 }
 
 /* Another system each time: what one case has done is not held against the next. */

@@ -5,7 +5,6 @@
  * the bytes arrive that the server's application has sent.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -136,18 +135,6 @@ static void victim_again(struct victim *v, int fd)
 	v->no_smc = !again;
 }
 
-/* A client remembers bad peers and leaves them alone for a while: not here. */
-static void forget_bad_peers(void)
-{
-	int fd = open("/proc/net/smc_negcache", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, "0", 1) != 1)
-		perror("smc_negcache");
-	close(fd);
-}
-
 static void victim_try(struct victim *v)
 {
 	int fd = tl_socket(v->proto, 0);
@@ -176,7 +163,7 @@ static void *victim_thread(void *arg)
 	/* another victim may have had a bad experience just before we connected */
 	for (int i = 0; i < 10; i++) {
 		v->no_smc = false;
-		forget_bad_peers();
+		tl_forget_bad_peers();
 		victim_try(v);
 		if (!v->no_smc)
 			break;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The application behind the server under attack. It reads whatever comes on its
- * connections, notes how each ends, and tells whoever asks on a TCP port of its own.
- * Connections are named by the port of the peer's carrier.
+ * The application on the host under attack. It reads whatever comes on its connections, notes
+ * how each ends, and tells whoever asks on a TCP port of its own, or makes it connect.
+ * Connections are named by the port of the client's carrier.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -32,9 +33,24 @@ struct seen {
 	bool close;
 };
 
+/**
+ * struct attempt - the latest order to connect
+ * @p: family
+ * @to: where
+ * @busy: nothing has become of it yet
+ * @o: what has
+ */
+struct attempt {
+	const struct tl_proto *p;
+	struct tl_addr to;
+	bool busy;
+	struct el_outcome o;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct seen conns[MAX_CONNS];
 static unsigned int nr_conns;
+static struct attempt attempt;
 
 /* ---- the application ---- */
 
@@ -106,21 +122,95 @@ static void *conn_thread(void *arg)
 	return NULL;
 }
 
-static int serve(int fd, const pthread_attr_t *attr)
+/* One more connection, NULL if there are too many. */
+static struct seen *note_conn(int fd, unsigned int name)
 {
-	struct tl_addr peer = { .len = sizeof(peer.ss) };
-	pthread_t thread;
 	struct seen *c;
 
 	pthread_mutex_lock(&lock);
 	c = nr_conns < MAX_CONNS ? &conns[nr_conns] : NULL;
-	if (c && !getpeername(fd, &peer.sa, &peer.len)) {
-		*c = (struct seen){ .fd = fd, .port = tl_addr_port(&peer) };
+	if (c) {
+		*c = (struct seen){ .fd = fd, .port = name };
 		c->r.state = EL_LIVE;
 		nr_conns++;
 	}
 	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+static int serve(int fd, const pthread_attr_t *attr)
+{
+	struct tl_addr peer = { .len = sizeof(peer.ss) };
+	struct seen *c = NULL;
+	pthread_t thread;
+
+	if (!getpeername(fd, &peer.sa, &peer.len))
+		c = note_conn(fd, tl_addr_port(&peer));
 	return c && !pthread_create(&thread, attr, conn_thread, c) ? 0 : -ENOSPC;
+}
+
+/* ---- connecting by order ---- */
+
+static void conclude(const struct el_outcome *o)
+{
+	pthread_mutex_lock(&lock);
+	attempt.o = *o;
+	attempt.busy = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Makes the connection, and is its reader. */
+static void *connect_thread(void *arg)
+{
+	struct tl_addr own = { .len = sizeof(own.ss) };
+	struct el_outcome o = { .err = 0 };
+	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
+	struct seen *c = NULL;
+	int fd;
+
+	(void)arg;
+	tl_forget_bad_peers();
+	fd = tl_connect(attempt.p, NULL, &attempt.to);
+	if (fd < 0) {
+		o.err = -fd;
+	} else if (tl_diag_get(fd, attempt.p, &diag) || getsockname(fd, &own.sa, &own.len)) {
+		o.err = EBADFD;
+	} else {
+		o.smc = diag.mode == TL_MODE_SMCR;
+		o.reason = diag.reason;
+		c = note_conn(fd, el_name_served(tl_addr_port(&own)));
+	}
+	conclude(&o);
+	if (c)
+		return conn_thread(c);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+/* 0, or an errno: one at a time. */
+static int begin_connect(const char *host, unsigned int port)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = EBUSY;
+
+	pthread_mutex_lock(&lock);
+	if (!attempt.busy) {
+		err = tl_addr_parse(&attempt.to, attempt.p, host, port) ? EINVAL : 0;
+		attempt.busy = !err;
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		return err;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, connect_thread, NULL);
+	pthread_attr_destroy(&attr);
+	if (err)
+		conclude(&(struct el_outcome){ .err = err });
+	return err;
 }
 
 /* ---- answering questions ---- */
@@ -154,6 +244,40 @@ static void tell_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, cha
 	}
 	snprintf(out, LINE, "%d %d %llu %llu %llu\n", r.state, r.err, (unsigned long long)r.good,
 		 (unsigned long long)r.zero, (unsigned long long)r.alien);
+}
+
+static void tell_outcome(unsigned int timeout_ms, char *out)
+{
+	u64 until = tl_now_ns() + timeout_ms * TL_NSEC_PER_MSEC;
+	struct el_outcome o;
+	bool busy;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		busy = attempt.busy;
+		o = attempt.o;
+		pthread_mutex_unlock(&lock);
+		if (!busy || tl_now_ns() >= until)
+			break;
+		tl_sleep_ms(5);
+	}
+	snprintf(out, LINE, "%d %d %u\n", busy ? EINPROGRESS : o.err, o.smc, o.reason);
+}
+
+/* What the module holds of one kind of RDMA resource. */
+static u64 resources(const char *kind)
+{
+	char line[4 * LINE];
+	u64 n = 0;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/usr/sbin/rdma resource show %s", kind);
+	f = popen(line, "re");
+	while (f && fgets(line, sizeof(line), f))
+		n += !!strstr(line, "comm [smc]");
+	if (f)
+		pclose(f);
+	return n;
 }
 
 static u64 counter(const char *name)
@@ -213,6 +337,12 @@ static void answer(const char *line, char *out)
 
 	if (sscanf(line, "conn %u %llu %u", &port, &bytes, &timeout_ms) == 3)
 		tell_conn(port, bytes, timeout_ms, out);
+	else if (sscanf(line, "connect %127s %u", name, &port) == 2)
+		snprintf(out, LINE, "%d\n", begin_connect(name, port));
+	else if (sscanf(line, "outcome %u", &timeout_ms) == 1)
+		tell_outcome(timeout_ms, out);
+	else if (sscanf(line, "held %127s", name) == 1)
+		snprintf(out, LINE, "%llu\n", (unsigned long long)resources(name));
 	else if (sscanf(line, "stat %127s", name) == 1)
 		snprintf(out, LINE, "%llu\n", (unsigned long long)counter(name));
 	else if (sscanf(line, "send %u %llu", &port, &bytes) == 2)
@@ -263,6 +393,7 @@ int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port
 		return -EINVAL;
 	listener = tl_listen(p, &at, 64);
 	control = tl_listen(tcp, &control_at, 4);
+	attempt.p = p;
 	if (listener < 0 || control < 0)
 		return listener < 0 ? listener : control;
 	pthread_attr_init(&attr);
@@ -343,6 +474,56 @@ u64 el_stat(int witness, const char *name)
 
 	snprintf(line, sizeof(line), "stat %s\n", name);
 	return ask(witness, line) ? strtoull(line, NULL, 10) : 0;
+}
+
+/* How many queue pairs, memory regions, ... its module has: @kind as rdma(8) calls them. */
+u64 el_held(int witness, const char *kind)
+{
+	char line[LINE];
+
+	snprintf(line, sizeof(line), "held %s\n", kind);
+	return ask(witness, line) ? strtoull(line, NULL, 10) : 0;
+}
+
+/**
+ * el_tell_connect() - the application is to connect to us
+ * @witness: connection to it
+ * @at: our listener
+ *
+ * It begins at once; what becomes of it tells el_outcome().
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_tell_connect(int witness, const struct tl_addr *at)
+{
+	char line[LINE], host[INET_ADDRSTRLEN];
+
+	if (!inet_ntop(AF_INET, &at->in.sin_addr, host, sizeof(host)))
+		return -errno;
+	snprintf(line, sizeof(line), "connect %s %u\n", host, tl_addr_port(at));
+	return ask(witness, line) ? -(int)strtol(line, NULL, 10) : -EIO;
+}
+
+/**
+ * el_outcome() - what has become of the connection that was ordered?
+ * @witness: connection to it
+ * @timeout_ms: wait so long for an end
+ * @o: result; %EINPROGRESS: none yet
+ *
+ * Return: false if the witness is gone.
+ */
+bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o)
+{
+	char line[LINE];
+	int smc;
+
+	snprintf(line, sizeof(line), "outcome %u\n", timeout_ms);
+	if (!ask(witness, line) || sscanf(line, "%d %d %u", &o->err, &smc, &o->reason) != 3) {
+		ktap_note("the witness is gone");
+		return false;
+	}
+	o->smc = smc;
+	return true;
 }
 
 /* How many of @bytes the application could send at once, or its negative errno. */

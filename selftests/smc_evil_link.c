@@ -3,10 +3,11 @@
  * A hostile peer on the fabric, and the application that watches its victim.
  *
  *   witness    the application on the host under test, beside `smc_traffic server`
- *   attack     makes a link group of its own for each case and misuses it
+ *   attack     makes a link group of its own for each case and misuses it, as a client
+ *   serve      the same as a server: the witness connects to it
  *
- * attack needs a RoCE device, BPF (for the SMC option of its SYNs) and root. A good
- * client with our module keeps one connection to `smc_traffic server` open all the
+ * Both need a RoCE device, BPF (for the SMC option of their SYNs) and root; serve four of them.
+ * A good client with our module keeps one connection to `smc_traffic server` open all the
  * time and makes further ones.
  */
 #include <errno.h>
@@ -22,6 +23,7 @@
 
 #define GOOD_PORT	4430
 #define WITNESS_PORT	4440
+#define SERVE_PORT	4450
 #define DEATH_MS	25000	/* by then whoever must die has died */
 #define ALIVE_MS	10000
 
@@ -201,14 +203,28 @@ static void end_group(struct el_env *e)
 	el_close(e->l);
 }
 
+/**
+ * el_meet() - one connection, and the group with it if it is the first
+ * @e: case
+ * @l: group; where we are the server: our end of the link
+ * @c: to be set up
+ * @nr: which one of the group, from 0
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+{
+	return e->served ? el_serve_join(e, l, c, nr) : el_join(l, c, nr);
+}
+
 static bool begin(struct el_env *e)
 {
 	int err = el_open(e->l, e->t);
 
 	if (!err)
-		err = el_join(e->l, e->a, 0);
+		err = el_meet(e, e->l, e->a, 0);
 	if (!err)
-		err = el_join(e->l, e->b, 1);
+		err = el_meet(e, e->l, e->b, 1);
 	if (err) {
 		ktap_note("no link group: %s, queue pair: %s", tl_errno_name(-err),
 			  ibv_wc_status_str(e->l->status));
@@ -218,19 +234,21 @@ static bool begin(struct el_env *e)
 	return el_lives(e, e->a) && el_lives(e, e->b);
 }
 
-static struct tl_addr stranger;
+static struct tl_addr stranger, third, lonely;
 
-static bool run_one(const struct evil_target *t, int witness, const struct el_case *k)
+static bool run_one(const struct evil_target *t, int witness, const struct el_case *k, bool served)
 {
-	struct evil_target other = *t;
+	struct evil_target other = *t, rnic3 = *t, rnic4 = *t;
 	struct el_link l;
 	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
-	struct el_env e = { .t = t, .stranger = &other, .witness = witness, .l = &l, .a = &a,
-			    .b = &b };
+	struct el_env e = { .t = t, .stranger = &other, .third = &rnic3, .lonely = &rnic4,
+			    .witness = witness, .l = &l, .a = &a, .b = &b, .served = served };
 	u64 before, now;
 	bool ok;
 
 	other.from = stranger;
+	rnic3.local = third;
+	rnic4.local = lonely;
 	ok = begin(&e);
 	before = k->counter ? el_stat(witness, k->counter) : 0;
 	ok = ok && k->fn(&e) && judge(&e, k);
@@ -247,21 +265,25 @@ static bool run_one(const struct evil_target *t, int witness, const struct el_ca
 static const struct {
 	const struct el_case *cases;
 	const unsigned int *nr;
+	bool served;
 } tables[] = {
-	{ el_cdc_cases, &el_nr_cdc_cases },
-	{ el_llc_cases, &el_nr_llc_cases },
-	{ el_rdma_cases, &el_nr_rdma_cases },
-	{ el_group_cases, &el_nr_group_cases },
-	{ el_second_cases, &el_nr_second_cases },
-	{ el_marked_cases, &el_nr_marked_cases },
+	{ el_cdc_cases, &el_nr_cdc_cases, false },
+	{ el_llc_cases, &el_nr_llc_cases, false },
+	{ el_rdma_cases, &el_nr_rdma_cases, false },
+	{ el_group_cases, &el_nr_group_cases, false },
+	{ el_second_cases, &el_nr_second_cases, false },
+	{ el_marked_cases, &el_nr_marked_cases, false },
+	{ el_served_cases, &el_nr_served_cases, true },
 };
+
+static bool serving;
 
 static unsigned int for_each(const struct evil_target *t, int witness, int sv, struct ktap *k)
 {
 	unsigned int nr = 0;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(tables); i++) {
-		for (unsigned int j = 0; j < *tables[i].nr; j++) {
+		for (unsigned int j = 0; tables[i].served == serving && j < *tables[i].nr; j++) {
 			const struct el_case *c = &tables[i].cases[j];
 			bool ok;
 
@@ -270,7 +292,7 @@ static unsigned int for_each(const struct evil_target *t, int witness, int sv, s
 			nr++;
 			if (!k)
 				continue;
-			ok = run_one(t, witness, c);
+			ok = run_one(t, witness, c, serving);
 			ktap_result(k, good_is_well(sv, c->name) && ok, c->name);
 		}
 	}
@@ -317,21 +339,27 @@ static void bad_usage(void)
 {
 	fprintf(stderr,
 		"usage: smc_evil_link witness [--family F] [--bind ADDR] [--port N]\n"
-		"       smc_evil_link attack --connect ADDR [options]\n"
+		"       smc_evil_link attack|serve --connect ADDR [options]\n"
 		"  --port N      the attacked port (default %u); questions go to the next one\n"
 		"  --good N      port of smc_traffic server (default %u)\n"
-		"  --bind ADDR   own address, which the RoCE device has a GID for\n"
-		"  --stranger ADDR  another own address\n"
+		"  --bind ADDR   own address, which a RoCE device has a GID for\n"
+		"  --stranger ADDR  another own address; serve: that another one has a GID for\n"
+		"  --third ADDR  serve: that a third one has a GID for\n"
+		"  --lonely ADDR serve: that one on another network has a GID for\n"
 		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
 	exit(2);
 }
 
-enum { O_CONNECT = 1, O_BIND, O_STRANGER, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR };
+enum {
+	O_CONNECT = 1, O_BIND, O_STRANGER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR
+};
 
 static const struct option longopts[] = {
 	{ "connect",	required_argument, NULL, O_CONNECT },
 	{ "bind",	required_argument, NULL, O_BIND },
 	{ "stranger",	required_argument, NULL, O_STRANGER },
+	{ "third",	required_argument, NULL, O_THIRD },
+	{ "lonely",	required_argument, NULL, O_LONELY },
 	{ "port",	required_argument, NULL, O_PORT },
 	{ "good",	required_argument, NULL, O_GOOD },
 	{ "family",	required_argument, NULL, O_FAMILY },
@@ -339,26 +367,32 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static int attack_main(const char *to, const char *own, const char *other, const char *only,
-		       unsigned int port, unsigned int good_port)
+static int attack_main(const char * const val[], unsigned int port)
 {
+	unsigned int good_port = val[O_GOOD] ? strtoul(val[O_GOOD], NULL, 0) : GOOD_PORT;
+	const char *to = val[O_CONNECT];
 	struct evil_target t = {
 		.tcp = tl_proto_find("inet"),
 		.deadline_ms = 20000,
-		.only = only,
+		.only = val[O_ONLY],
 	};
 	int sv, err;
 
-	if (!to || !own || !other || tl_addr_parse(&t.to, t.tcp, to, port) ||
-	    tl_addr_parse(&t.local, t.tcp, own, 0) ||
-	    tl_addr_parse(&stranger, t.tcp, other, 0) ||
+	if (!to || !val[O_BIND] || !val[O_STRANGER] || tl_addr_parse(&t.to, t.tcp, to, port) ||
+	    tl_addr_parse(&t.local, t.tcp, val[O_BIND], 0) ||
+	    tl_addr_parse(&stranger, t.tcp, val[O_STRANGER], 0) ||
 	    tl_addr_parse(&good.to, good.proto, to, good_port))
+		bad_usage();
+	if (serving && (!val[O_THIRD] || tl_addr_parse(&third, t.tcp, val[O_THIRD], 0) ||
+			!val[O_LONELY] || tl_addr_parse(&lonely, t.tcp, val[O_LONELY], 0)))
 		bad_usage();
 	sv = tl_child(good_client, &good);
 	err = sv < 0 ? sv : evil_option_on();
+	if (!err && serving)
+		err = el_serve_open(SERVE_PORT);
 	if (!err)
 		return attack(&t, sv);
-	printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));
+	printf("Bail out! cannot set the SMC option, or listen: %s\n", tl_errno_name(-err));
 	return KTAP_FAIL;
 }
 
@@ -386,9 +420,9 @@ int main(int argc, char **argv)
 		bad_usage();
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!strcmp(argv[1], "attack"))
-		return attack_main(val[O_CONNECT], val[O_BIND], val[O_STRANGER], val[O_ONLY],
-				   port, val[O_GOOD] ? strtoul(val[O_GOOD], NULL, 0) : GOOD_PORT);
+	serving = !strcmp(argv[1], "serve");
+	if (serving || !strcmp(argv[1], "attack"))
+		return attack_main(val, port);
 	if (strcmp(argv[1], "witness"))
 		bad_usage();
 	fprintf(stderr, "witness: %s\n",

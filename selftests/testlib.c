@@ -482,3 +482,15 @@ const char *tl_errno_name(int err)
 	snprintf(other, sizeof(other), "errno-%d", err);
 	return other;
 }
+
+/* A client remembers bad peers and leaves them alone for a while: not any more. */
+void tl_forget_bad_peers(void)
+{
+	int fd = open("/proc/net/smc_negcache", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "0", 1) != 1)
+		perror("smc_negcache");
+	close(fd);
+}

@@ -117,6 +117,7 @@ int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out);
 const char *tl_mode_name(enum tl_mode mode);
 int tl_mode_parse(const char *name, enum tl_mode *mode);
 const char *tl_errno_name(int err);
+void tl_forget_bad_peers(void);
 
 /* The attributes of one answer. */
 typedef void (*tl_genl_fn)(const void *attrs, size_t len, void *arg);

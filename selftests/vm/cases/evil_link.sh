@@ -6,17 +6,29 @@
 # the time and new ones after each attack, all of them SMC. What is left on host 1 at the
 # end is the good client's group, and nothing after the module has gone.
 #
+# With SERVED it is the other way round: host 1 connects to a hostile server on host 2. It needs
+# four links, three of which are on one network.
+#
 #   EVIL_ONLY  part of the names of smc_evil_link's cases
+#   SERVED     y: the hostile peer is the server
 
 CASES="attacks:900 good_client:90 unload:60"
 export CASES
 
-GOOD_GROUPS=1
 STRANGER=10.0.0.66
+# queue pairs of the good client's group
+GOOD_QPS=1
+[ -z "$SERVED" ] || GOOD_QPS=3
 
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
+	if [ -n "$SERVED" ]; then
+		for l in 0 1 2; do
+			/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
+		done
+		sysctl -q -w net.smc.smcr_max_links_per_lgr=3
+	fi
 	# peers that have gone without a word are noticed by it
 	sysctl -q -w net.smc.smcr_testlink_time=3
 	# ... and those that take nothing
@@ -39,9 +51,9 @@ report()
 	done
 }
 
-only_good_groups()
+only_good_group()
 {
-	[ "$(resources qp)" -le "$GOOD_GROUPS" ]
+	[ "$(resources qp)" -le "$GOOD_QPS" ]
 }
 
 case_attacks()
@@ -59,15 +71,21 @@ case_attacks()
 		done
 		dmesg | grep 'smc: ' | tail -n 60
 		cat /run/witness /proc/net/smc_stat
-		wait_for 20 only_good_groups ||
+		wait_for 20 only_good_group ||
 			fail "left behind: $(/usr/sbin/rdma resource show qp)"
 		kill "$server" "$witness"
 		wait "$server" "$witness" 2> /dev/null
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1
-	ip addr add "$STRANGER/24" dev eth0
-	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --stranger "$STRANGER" \
+	if [ -n "$SERVED" ]; then
+		set -- serve --stranger "$(own_addr 1)" --third "$(own_addr 2)" \
+			--lonely "$(own_addr 3)"
+	else
+		ip addr add "$STRANGER/24" dev eth0
+		set -- attack --stranger "$STRANGER"
+	fi
+	/t/smc_evil_link "$@" --connect "$(peer_addr)" --bind "$(own_addr)" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
 	rc=$?
 	report /run/attack
@@ -79,6 +97,10 @@ case_attacks()
 case_good_client()
 {
 	exchange 1 smc smc connects:5 stream:1
+	[ -z "$SERVED" ] || {
+		echo 0 > /proc/net/smc_negcache
+		exchange 2 smc smc connects:5 stream:1
+	}
 }
 
 case_unload()
