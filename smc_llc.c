@@ -238,7 +238,8 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	} else {
 		/* a client only wishes: the deletion itself is the server's request */
 		if (llc->lgr->role == SMC_SERVER) {
-			smc_llc_heal_doom(llc, victim, dl->reason, ordered);
+			smc_llc_heal_doom(llc, victim, dl->reason,
+					  ordered ? SMC_LLC_BY_PEER : SMC_LLC_BY_NEED);
 		} else {
 			/* first: what is to be done for ports would be taken for an order */
 			if (ordered)
@@ -312,8 +313,7 @@ static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_
 			return smc_llc_join_begin(llc, ev);
 		fallthrough;
 	case SMC_LLC_IN_REQ_ADD_LINK:
-		smc_llc_heal_hint(llc, msg->type == SMC_LLC_REQ_ADD_LINK,
-				  ev->behind == SMC_LLC_X_DELETE_LINK);
+		smc_llc_heal_hint(llc, msg->type == SMC_LLC_REQ_ADD_LINK);
 		break;
 	case SMC_LLC_IN_ADD_LINK_RSP:
 	case SMC_LLC_IN_ADD_LINK_CONT:
@@ -361,7 +361,6 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
 		llc->running = smc_llc_flow_exchange(input);
 	} else if (v == SMC_LLC_QUEUE) {
-		ev->behind = llc->running;
 		list_add_tail(&ev->entry, &llc->deferred);
 		llc->nqueued++;	/* the limit holds for both lists */
 	}
@@ -452,7 +451,6 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 	}
 	smc_link_get(link);
 	ev->link = link;
-	ev->behind = SMC_LLC_X_IDLE;
 	ev->len = len;
 	memcpy(ev->buf, buf, len);
 	spin_lock(&llc->lock);

@@ -81,14 +81,23 @@ bool smc_llc_heal_capped(struct smc_llc *llc)
 }
 
 /* An operator, here or there, wants link @num to go; both hosts may say so. llc->lock held. */
-static void lower_cap(struct llc_heal *heal, u8 num)
+static void lower_cap(struct llc_heal *heal, u8 num, enum smc_llc_word word)
 {
 	u8 now = heal->cap ?: heal->most;
 
+	if (word == SMC_LLC_BY_OPERATOR)
+		heal->held = true;
 	if (memchr(heal->unwanted, num, sizeof(heal->unwanted)))
 		return;
 	heal->unwanted[heal->nunwanted++ % SMC_CORE_LINKS] = num;
 	WRITE_ONCE(heal->cap, now > 2 ? now - 1 : 1);
+}
+
+/* As many as the two hosts can have. llc->lock held. */
+static void lift_cap(struct llc_heal *heal)
+{
+	WRITE_ONCE(heal->cap, 0);
+	heal->held = false;
 }
 
 /* Link @num is another one now. llc->lock held. */
@@ -119,25 +128,29 @@ void smc_llc_heal_ports(struct smc_llc *llc)
  * smc_llc_heal_hint() - the client says that it has a port
  * @llc: LLC state
  * @asked: it wants to hear if we have none
- * @late: it has waited for the end of a deletion, and was said before that
  *
  * However often it says so, there is no more than one look per second.
  */
-void smc_llc_heal_hint(struct smc_llc *llc, bool asked, bool late)
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked)
 {
 	/* one of our kind would not say so unless its operator wants it */
 	bool ordered = llc->lgr->peer.marker && smc_llc_heal_capped(llc);
 	unsigned long gap;
+	bool held;
 
 	spin_lock_bh(&llc->lock);
-	/* it cannot know of a removal that it has not been told of */
-	if (ordered && !llc->heal.doomed && !late)
-		WRITE_ONCE(llc->heal.cap, 0);
+	/* any peer can say that it is of our kind: no such word undoes what our operator said */
+	held = ordered && llc->heal.held;
+	if (ordered && !held)
+		lift_cap(&llc->heal);
 	llc->heal.any = true;
 	llc->heal.asked |= asked;
 	gap = llc->heal.last + HEAL_GAP - jiffies;
 	smc_llc_heal_arm(llc, llc->heal.last && gap <= HEAL_GAP ? gap : 0);
 	spin_unlock_bh(&llc->lock);
+	if (held)
+		pr_info_ratelimited("group %08x: the peer wants one more link, but a link was removed here: 'smcctl link add' lets it in\n",
+				    llc->lgr->id);
 }
 
 /**
@@ -284,7 +297,7 @@ void smc_llc_heal_added(struct smc_llc *llc, u8 num)
 	llc->heal.most = max_t(unsigned int, llc->heal.most, usable);
 	/* the server's operator wanted it; here it may have been under way when one was removed */
 	if (llc->lgr->role == SMC_CLIENT && usable > llc->heal.cap)
-		WRITE_ONCE(llc->heal.cap, 0);
+		lift_cap(&llc->heal);
 	llc->heal.again = false;
 	llc->heal.ports = true;
 	smc_llc_heal_arm(llc, HEAL_SOON);
@@ -313,7 +326,7 @@ void smc_llc_heal_rejected(struct smc_llc *llc, bool further)
 void smc_llc_heal_want(struct smc_llc *llc)
 {
 	spin_lock_bh(&llc->lock);
-	WRITE_ONCE(llc->heal.cap, 0);
+	lift_cap(&llc->heal);
 	llc->heal.period = 0;
 	llc->heal.any = true;
 	llc->heal.wanted = true;
@@ -358,7 +371,7 @@ void smc_llc_heal_calm(struct smc_llc *llc, u8 num)
 {
 	spin_lock_bh(&llc->lock);
 	forget(&llc->heal);
-	lower_cap(&llc->heal, num);
+	lower_cap(&llc->heal, num, SMC_LLC_BY_PEER);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -367,21 +380,22 @@ void smc_llc_heal_calm(struct smc_llc *llc, u8 num)
  * @llc: LLC state
  * @link: the link
  * @reason: enum smc_llc_del_reason
- * @ordered: by the operator's word; a client can go by nothing else
+ * @word: whose word it goes by; a client can go by nothing but its operator's
  */
-void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered)
+void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason,
+		       enum smc_llc_word word)
 {
 	u32 slot = link->slot;
 
 	spin_lock_bh(&llc->lock);
-	if (ordered) {
+	if (word != SMC_LLC_BY_NEED) {
 		forget(&llc->heal);
-		lower_cap(&llc->heal, link->num);
+		lower_cap(&llc->heal, link->num, word);
 	} else if (reason == SMC_LLC_DEL_ASYMMETRIC && !test_bit(slot, &llc->heal.doomed)) {
 		less(&llc->heal);
 	}
 	__set_bit(slot, &llc->heal.doomed);
-	__assign_bit(slot, &llc->heal.ordered, ordered);
+	__assign_bit(slot, &llc->heal.ordered, word != SMC_LLC_BY_NEED);
 	llc->heal.nums[slot] = link->num;
 	llc->heal.reason[slot] = reason;
 	smc_llc_heal_arm(llc, 0);

@@ -332,7 +332,7 @@ static void tend_work_fn(struct work_struct *work)
 		return;
 	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
 	if (link) {
-		smc_llc_heal_doom(llc, link, SMC_LLC_DEL_ASYMMETRIC, false);
+		smc_llc_heal_doom(llc, link, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
 		smc_link_put(link);
 	}
 	if (lgr->role == SMC_CLIENT)
@@ -407,7 +407,7 @@ int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
 	else
 		rc = -ENODEV;
 	if (other)
-		smc_llc_heal_doom(lgr->llc, link, SMC_LLC_DEL_OPERATOR, true);
+		smc_llc_heal_doom(lgr->llc, link, SMC_LLC_DEL_OPERATOR, SMC_LLC_BY_OPERATOR);
 	else if (!rc)
 		rc = -EBUSY;
 	if (other)

@@ -27,14 +27,12 @@
  * struct llc_event - a message that arrived
  * @entry: queue, deferred or inbox
  * @link: where it came in; reference
- * @behind: exchange whose end it had to wait for, SMC_LLC_X_IDLE: none
  * @len: bytes
  * @buf: as received
  */
 struct llc_event {
 	struct list_head entry;
 	struct smc_link *link;
-	enum smc_llc_exchange behind;
 	u32 len;
 	u8 buf[];
 };
@@ -106,6 +104,18 @@ struct llc_add {
 };
 
 /**
+ * enum smc_llc_word - whose word a link goes by
+ * @SMC_LLC_BY_NEED: nobody's: it is of no use
+ * @SMC_LLC_BY_PEER: the peer's, which says that its operator wants it
+ * @SMC_LLC_BY_OPERATOR: our operator's
+ */
+enum smc_llc_word {
+	SMC_LLC_BY_NEED,
+	SMC_LLC_BY_PEER,
+	SMC_LLC_BY_OPERATOR,
+};
+
+/**
  * struct llc_heal - links that have to come or go: smc_llc_heal.c, smc_llc_tend.c
  * @work: does it
  * @armed: @work will run at @at
@@ -129,6 +139,7 @@ struct llc_add {
  * @wish_at: per slot: jiffies: when it is told so
  * @most: links that could be used at a time, at most so far
  * @cap: so many are enough, as an operator has removed others; 0 = no such limit
+ * @held: ours was one who did: only ours lifts @cap
  * @unwanted: numbers of the last links that @cap was lowered for; 0: none, or it came back
  * @nunwanted: how many there were, modulo 256
  */
@@ -154,6 +165,7 @@ struct llc_heal {
 	unsigned long wish_at[SMC_CORE_LINKS];
 	u8 most;
 	u8 cap;
+	bool held;
 	u8 unwanted[SMC_CORE_LINKS];
 	u8 nunwanted;
 };
@@ -350,12 +362,13 @@ unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct
 /* smc_llc_heal.c */
 void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay);
 void smc_llc_heal_ports(struct smc_llc *llc);
-void smc_llc_heal_hint(struct smc_llc *llc, bool asked, bool late);
+void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
 void smc_llc_heal_later(struct smc_llc *llc);
 void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link);
 void smc_llc_heal_added(struct smc_llc *llc, u8 num);
 void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
-void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason, bool ordered);
+void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason,
+		       enum smc_llc_word word);
 void smc_llc_heal_want(struct smc_llc *llc);
 void smc_llc_heal_calm(struct smc_llc *llc, u8 num);
 void smc_llc_heal_surplus(struct smc_llc *llc);

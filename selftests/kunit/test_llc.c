@@ -352,11 +352,27 @@ static void llc_ordered_fails(struct kunit *test)
 	end(&p);
 }
 
-/*
- * The link that an operator has removed is not to come back for a word that the client said before
- * it knew; for one that it says afterwards, which its operator wants, it is.
- */
+/* The client's operator removes a link, and wants one again. */
 static void llc_cap_hint(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	smc_llc_heal_added(p.lgr->llc, p.num);
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 1));
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	hear_hint(&p);
+	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 0));
+	end(&p);
+}
+
+/* What our operator has removed comes back by no word of the client, whenever that comes. */
+static void llc_cap_held(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct pair p;
@@ -373,10 +389,30 @@ static void llc_cap_hint(struct kunit *test)
 	hear(&p, true, 0);
 	expect_one_left(test, &p);
 	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	hear_hint(&p);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
-	hear_hint(&p);
-	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 0));
+	smc_llc_heal_want(p.lgr->llc);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 0);
+	KUNIT_EXPECT_FALSE(test, heal_of(&p)->held);
+	end(&p);
+}
+
+/* Both say it of one link: whoever comes first. */
+static void llc_cap_both(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct pair p;
+
+	begin(test, &p, SMC_SERVER, true);
+	smc_llc_heal_added(p.lgr->llc, p.num);
+	hear(&p, false, SMC_LLC_DEL_OPERATOR);
+	smc_llc_heal_doom(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR, SMC_LLC_BY_OPERATOR);
+	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	KUNIT_EXPECT_TRUE(test, heal_of(&p)->held);
+	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	hear(&p, true, 0);
+	expect_one_left(test, &p);
 	end(&p);
 }
 
@@ -476,8 +512,8 @@ static void llc_surplus_server(struct kunit *test)
 	set_running(p.lgr->llc, SMC_LLC_X_RKEY);
 	third = further(test, &p, 3);
 	smc_llc_heal_added(p.lgr->llc, 3);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
 	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
 	set_running(p.lgr->llc, SMC_LLC_X_IDLE);
 	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
@@ -505,7 +541,7 @@ static void llc_surplus_stays(struct kunit *test)
 	third = further(test, &p, 3);
 	/* something is said over it for as long as that may take */
 	WRITE_ONCE(third->last_cdc, jiffies + PATIENCE);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, false);
+	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
 	while (!smc_link_held(third))
 		usleep_range(1000, 2000);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
@@ -532,6 +568,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
 	KUNIT_CASE(llc_cap_hint),
+	KUNIT_CASE(llc_cap_held),
+	KUNIT_CASE(llc_cap_both),
 	KUNIT_CASE(llc_cap_added_server),
 	KUNIT_CASE(llc_cap_added_client),
 	KUNIT_CASE(llc_cap_first),

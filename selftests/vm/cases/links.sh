@@ -551,6 +551,15 @@ order()
 	refused "last link" link del "$(group 1)" "$(link_over rxe0)"
 	refused "no such link that" link del "$(group 1)" 2
 	sync_barrier "one$orders" || exit 1
+	# ... and what the server's has removed by no word that a peer says
+	if [ "$orders" = 2 ]; then
+		[ "$HOST" = 1 ] || /t/smcctl link add "$(group 1)" || fail "not asked for"
+		sleep 4
+		expect_links 1 single
+		dmesg | grep -q 'the peer wants one more link' || [ "$HOST" = 2 ] ||
+			fail "the server's operator is told nothing"
+		sync_barrier "asked$orders" || exit 1
+	fi
 	if [ "$HOST" = "$((orders % 2 + 1))" ]; then
 		/t/smcctl link add "$(group 1)" || fail "not begun"
 	fi
