@@ -70,19 +70,25 @@ static bool post_probe(struct smc_qp *qp)
 	return true;
 }
 
+/* sq_lock held, something is posted. Jiffies since when nothing has finished. */
+static unsigned long silent_since(const struct smc_qp *qp)
+{
+	const struct smc_wr_slot *oldest = list_first_entry(&qp->posted, struct smc_wr_slot, entry);
+
+	return time_after(oldest->since, qp->progress) ? oldest->since : qp->progress;
+}
+
 static void tail_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(to_delayed_work(work), struct smc_qp, tail.work);
 	struct smc_wr_tail *tail = &qp->tail;
-	struct smc_wr_slot *oldest;
 	unsigned long since;
 
 	spin_lock_bh(&qp->sq_lock);
 	tail->armed = false;
-	oldest = list_first_entry_or_null(&qp->posted, struct smc_wr_slot, entry);
-	if (qp->broken || !oldest)
+	if (qp->broken || list_empty(&qp->posted))
 		goto out;
-	since = time_after(oldest->since, qp->progress) ? oldest->since : qp->progress;
+	since = silent_since(qp);
 	if (since != tail->since) {
 		tail->since = since;
 		tail->probes = 0;
@@ -108,9 +114,17 @@ out:
  */
 void smc_wr_tail_arm(struct smc_qp *qp)
 {
+	struct smc_wr_tail *tail = &qp->tail;
+
 	lockdep_assert_held(&qp->sq_lock);
-	if (!qp->tail.armed)
-		arm(qp, patience(qp));
+	if (tail->armed) {
+		if (!tail->probes || silent_since(qp) == tail->since)
+			return;
+		/* the look that is due waits for the answer to a probe, much longer, and has it */
+		tail->probes = 0;
+		cancel_delayed_work(&tail->work);
+	}
+	arm(qp, patience(qp));
 }
 
 /**

@@ -86,6 +86,27 @@ static void probe_goes(void)
 	tm_changes("a probe", &probes, from, 20, 2 * JIFFY_MS);
 }
 
+/* A probe may be lost as well: three of them, each waits twice as long as the one before. */
+static void probe_delays(void)
+{
+	struct ends_pair p = tm_pair();
+	struct tm_count probes;
+	u64 from;
+
+	ends_cut_cable();
+	from = tm_now();
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
+	/* 20 ms, counted from the end of a jiffy */
+	for (int want = 20 + JIFFY_MS, i = 0; i < 3; want *= 2, i++) {
+		probes = tm_count(ENDS_CLIENT, "wr_probes");
+		tm_changes("a probe", &probes, from, want, 2 * JIFFY_MS);
+		from = tm_now();
+	}
+	probes = tm_count(ENDS_CLIENT, "wr_probes");
+	tl_sleep_ms(SECOND);
+	ends_check(tm_value(&probes) == probes.before, "no fourth one");
+}
+
 /* A queue pair that takes no probe takes nothing: its link goes at once. */
 static void probe_refused(void)
 {
@@ -199,6 +220,7 @@ const struct ends_test tm_group_tests[] = {
 	{ "idle_client", idle_client },
 	{ "last_words", last_words },
 	{ "probe", probe_goes },
+	{ "probe_delays", probe_delays },
 	{ "probe_refused", probe_refused },
 	{ "retries", retries },
 	{ "stall", stall },

@@ -18,6 +18,7 @@ extern struct kunit_suite smc_pnet_suite;
 extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
+extern struct kunit_suite smc_wr_tail_suite;
 extern struct kunit_suite smc_zcopy_suite;
 
 #endif

@@ -12,227 +12,54 @@
 #include <smc/stats.h>
 #include <smc/wr.h>
 
-#include "fake_ib.h"
 #include "suites.h"
+#include "wr_env.h"
 
-#define CDC_SLOTS	64
-#define PROBES		3
-#define CTL_SLOTS	(4 + PROBES)
-#define SLOTS		(CDC_SLOTS + CTL_SLOTS)
-#define SIGNAL_EVERY	(SLOTS / 4)
-#define RECVS		192
-
-/**
- * struct wr_test - what one case works with
- * @fake: device
- * @qp: queue pair under test
- * @fqp: the same, seen from below
- * @received: messages delivered
- * @len: bytes of the last one
- * @bytes: the last one
- * @broken: broken upcalls
- * @status: of the first one
- * @slots_free: slots_free upcalls
- * @bad_context: an upcall came with BHs on
- * @poster: task that may hold locks which upcalls take
- * @under_poster: an upcall came inside its call
- * @done: done calls
- * @done_failed: those with an error
- * @last_cookie: cookie of the last slot that was done
- * @last_status: and its status
- * @out_of_order: done calls did not follow the posting order
- */
-struct wr_test {
-	struct fake_ib *fake;
-	struct smc_qp *qp;
-	struct fake_ib_qp *fqp;
-	u32 received;
-	u32 len;
-	u8 bytes[SMC_WR_LLC_MAX];
-	u32 broken;
-	enum ib_wc_status status;
-	u32 slots_free;
-	bool bad_context;
-	struct task_struct *poster;
-	bool under_poster;
-	u32 done;
-	u32 done_failed;
-	u64 last_cookie;
-	enum ib_wc_status last_status;
-	bool out_of_order;
-};
-
-static void on_received(void *ctx, const u8 *buf, u32 len)
-{
-	struct wr_test *t = ctx;
-
-	t->bad_context |= !in_softirq();
-	t->received++;
-	t->len = len;
-	memcpy(t->bytes, buf, min_t(u32, len, sizeof(t->bytes)));
-}
-
-static void on_broken(void *ctx, enum ib_wc_status status)
-{
-	struct wr_test *t = ctx;
-
-	t->bad_context |= !in_softirq();
-	t->under_poster |= current == t->poster;
-	if (!t->broken++)
-		t->status = status;
-}
-
-static void on_slots_free(void *ctx)
-{
-	struct wr_test *t = ctx;
-
-	t->bad_context |= !in_softirq();
-	t->under_poster |= current == t->poster;
-	t->slots_free++;
-}
-
-static const struct smc_wr_events events = {
-	.received = on_received,
-	.broken = on_broken,
-	.slots_free = on_slots_free,
-};
-
-static void on_done(struct smc_wr_slot *slot, enum ib_wc_status status)
-{
-	struct wr_test *t = slot->owner;
-
-	t->bad_context |= !in_softirq();
-	t->out_of_order |= slot->cookie != t->last_cookie + 1;
-	t->last_cookie = slot->cookie;
-	t->last_status = status;
-	t->done_failed += status != IB_WC_SUCCESS;
-	t->done++;
-}
-
-static int wr_init(struct kunit *test)
-{
-	struct wr_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	test->priv = t;
-	t->fake = fake_ib_create(test);
-	return 0;
-}
-
-static void end_qp(struct wr_test *t)
-{
-	smc_wr_qp_drain(t->qp);
-	smc_wr_qp_destroy(t->qp);
-	smc_wr_qp_free(t->qp);
-	t->qp = NULL;
-	t->fqp = NULL;
-}
-
-static void wr_exit(struct kunit *test)
-{
-	struct wr_test *t = test->priv;
-
-	if (!t)
-		return;
-	if (t->qp)
-		end_qp(t);
-	KUNIT_EXPECT_FALSE(test, t->bad_context);
-	KUNIT_EXPECT_FALSE(test, t->out_of_order);
-	fake_ib_destroy(test, t->fake);
-}
-
-static void make_qp(struct kunit *test)
-{
-	struct wr_test *t = test->priv;
-	struct smc_qp *qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &events, t);
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
-	t->qp = qp;
-	t->fqp = fake_ib_qp(qp->qp);
-}
-
-static struct smc_wr_attr good_attr(void)
-{
-	struct smc_wr_attr attr = {
-		.port = 1,
-		.mtu = IB_MTU_1024,
-		.hop_limit = 1,
-		.peer_qpn = 7,
-		.peer_psn = 0xffffff,
-		.psn = 1,
-	};
-
-	fake_ib_gid(&attr.sgid);
-	fake_ib_gid(&attr.dgid);
-	return attr;
-}
-
-/* A queue pair in RTS. */
-static struct wr_test *connected(struct kunit *test)
-{
-	struct wr_test *t = test->priv;
-	struct smc_wr_attr attr = good_attr();
-
-	make_qp(test);
-	KUNIT_ASSERT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
-	KUNIT_ASSERT_EQ(test, t->fqp->state, IB_QPS_RTS);
-	return t;
-}
-
-/* Takes and posts one CDC slot; its cookie counts. */
-static struct smc_wr_slot *post_one(struct kunit *test, u64 cookie, bool signal)
-{
-	struct wr_test *t = test->priv;
-	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
-
-	KUNIT_ASSERT_NOT_NULL(test, slot);
-	slot->done = on_done;
-	slot->owner = t;
-	slot->cookie = cookie;
-	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, signal), 0);
-	return slot;
-}
+#define SIGNAL_EVERY	(WR_ENV_SLOTS / 4)
 
 /* ---- making a queue pair ---- */
 
 static void wr_create(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 
-	make_qp(test);
+	wr_env_make_qp(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
-	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS);
-	KUNIT_EXPECT_EQ(test, t->qp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, WR_ENV_SLOTS);
+	KUNIT_EXPECT_EQ(test, t->qp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->qp->qpn, t->fqp->ib.qp_num);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	/* nothing may be received before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
 	/* room for each slot's SEND and WRITEs, a REG_MR and the drain */
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, SLOTS * (1 + SMC_WR_WRITES_MAX) + 3);
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, RECVS + 1);
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, WR_ENV_SLOTS * (1 + SMC_WR_WRITES_MAX) + 3);
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
+}
+
+static long create_error(struct wr_env *t)
+{
+	return PTR_ERR(smc_wr_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t));
 }
 
 static void wr_create_fails(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	struct fake_ib *fake = t->fake;
-	struct smc_ib_device *sdev = fake->sdev;
 
 	fake->fail_pd = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, create_error(t), -ENOMEM);
 	fake->fail_pd = false;
 	fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, create_error(t), -ENOMEM);
 	fake->fail_cq = false;
 	fake->wr_limit = 10;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, create_error(t), -EINVAL);
 	fake->wr_limit = U32_MAX;
 	fake->fail_modify = IB_QPS_INIT;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)), -EIO);
+	KUNIT_EXPECT_EQ(test, create_error(t), -EIO);
 	fake->fail_modify = -1;
 	fake->ib.attrs.max_qp_wr = 30;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_wr_qp_create(sdev, 1, &init_net, &events, t)),
-			-EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, create_error(t), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
@@ -241,36 +68,36 @@ static void wr_create_fails(struct kunit *test)
 /* Less inline data is asked for, once for all queue pairs of the device. */
 static void wr_create_inline(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 
 	t->fake->sdev->max_inline = 256;
 	t->fake->inline_limit = 100;
-	make_qp(test);
+	wr_env_make_qp(test);
 	KUNIT_EXPECT_EQ(test, t->qp->max_inline, 64);
-	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, WR_ENV_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 64);
-	end_qp(t);
+	wr_env_end_qp(t);
 	t->fake->tries = 0;
-	make_qp(test);
+	wr_env_make_qp(test);
 	KUNIT_EXPECT_EQ(test, t->fake->tries, 1);
 }
 
 /* A device with small queues: fewer slots, inline data is not given up for that. */
 static void wr_create_small(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	struct smc_wr_slot *slot;
 	u32 n = 0;
 
 	t->fake->sdev->max_inline = 256;
 	t->fake->wr_limit = 200;
-	make_qp(test);
-	KUNIT_EXPECT_EQ(test, t->qp->nslots, SLOTS / 2);
+	wr_env_make_qp(test);
+	KUNIT_EXPECT_EQ(test, t->qp->nslots, WR_ENV_SLOTS / 2);
 	KUNIT_EXPECT_EQ(test, t->qp->max_inline, 256);
 	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 256);
 	while ((slot = smc_wr_slot_get(t->qp)))
 		n++;
-	KUNIT_EXPECT_EQ(test, n, SLOTS / 2 - CTL_SLOTS);
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS / 2 - WR_ENV_CTL_SLOTS);
 }
 
 /* As deep as the namespace wants, within what the device has. */
@@ -280,18 +107,18 @@ static void wr_create_depth(struct kunit *test)
 		u32 send, recv, max_cqe, nslots, nrecvs;
 		bool one_sge;
 	} cases[] = {
-		{ 2, 2, 65536, 8 + CTL_SLOTS, 8 },
-		{ 2, 2, 65536, 8 + CTL_SLOTS, 2, .one_sge = true },
-		{ 50, 70, 65536, 200 + CTL_SLOTS, 280 },
-		{ 50, 70, 65536, 200 + CTL_SLOTS, 70, .one_sge = true },
+		{ 2, 2, 65536, 8 + WR_ENV_CTL_SLOTS, 8 },
+		{ 2, 2, 65536, 8 + WR_ENV_CTL_SLOTS, 2, .one_sge = true },
+		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 280 },
+		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 70, .one_sge = true },
 		/* 4096 requests are five for each message, three more, and one for the drain */
 		{ 2048, 2048, 65536, 818, 4095 },
 		/* all of them complete in one queue, a quarter of which is for receives */
 		{ 2048, 2048, 1000, 149, 250 },
 	};
 	struct smc_net *sn = smc_policy_net(&init_net);
-	struct wr_test *t = test->priv;
-	struct smc_wr_attr attr = good_attr();
+	struct wr_env *t = test->priv;
+	struct smc_wr_attr attr = wr_env_attr();
 	struct smc_wr_slot *slot;
 	u32 i, n;
 
@@ -300,7 +127,7 @@ static void wr_create_depth(struct kunit *test)
 		sn->max_recv_wr = cases[i].recv;
 		t->fake->ib.attrs.max_cqe = cases[i].max_cqe;
 		t->fake->sdev->max_recv_sge = 2 - cases[i].one_sge;
-		make_qp(test);
+		wr_env_make_qp(test);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nslots, cases[i].nslots, "case %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
 		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
@@ -309,13 +136,13 @@ static void wr_create_depth(struct kunit *test)
 		for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++) {
 			memset(slot->buf, n, SMC_WR_MSG_LEN);
 			slot->owner = t;
-			slot->done = on_done;
+			slot->done = wr_env_done;
 			slot->cookie = t->last_cookie + n + 1;
 			KUNIT_ASSERT_EQ(test, 0,
 					smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false));
 		}
-		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - CTL_SLOTS, "case %u", i);
-		end_qp(t);
+		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - WR_ENV_CTL_SLOTS, "case %u", i);
+		wr_env_end_qp(t);
 	}
 	sn->max_send_wr = SMC_POLICY_SEND_WR;
 	sn->max_recv_wr = SMC_POLICY_RECV_WR;
@@ -323,75 +150,75 @@ static void wr_create_depth(struct kunit *test)
 
 static void wr_connect_refused(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
-	struct smc_wr_attr attr = good_attr();
+	struct wr_env *t = test->priv;
+	struct smc_wr_attr attr = wr_env_attr();
 
-	make_qp(test);
+	wr_env_make_qp(test);
 	attr.mtu = 0;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
 	attr.mtu = IB_MTU_4096 + 1;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
-	attr = good_attr();
+	attr = wr_env_attr();
 	attr.peer_qpn = 0x1000000;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
-	attr = good_attr();
+	attr = wr_env_attr();
 	attr.peer_psn = 0x1000000;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
 	/* another GID came to our index since it was told to the peer */
-	attr = good_attr();
+	attr = wr_env_attr();
 	attr.sgid.raw[15] ^= 1;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EADDRNOTAVAIL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	/* only good for the end now */
-	attr = good_attr();
+	attr = wr_env_attr();
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
 }
 
 static void wr_connect_fails(struct kunit *test)
 {
 	static const enum ib_qp_state states[] = { IB_QPS_RTR, IB_QPS_RTS };
-	struct wr_test *t = test->priv;
-	struct smc_wr_attr attr = good_attr();
+	struct wr_env *t = test->priv;
+	struct smc_wr_attr attr = wr_env_attr();
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		make_qp(test);
+		wr_env_make_qp(test);
 		t->fake->fail_modify = states[i];
 		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EIO);
 		t->fake->fail_modify = -1;
-		end_qp(t);
+		wr_env_end_qp(t);
 	}
-	make_qp(test);
-	t->fake->fail_recv_after = RECVS / 2;
+	wr_env_make_qp(test);
+	t->fake->fail_recv_after = WR_ENV_RECVS / 2;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS / 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS / 2);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	t->fake->fail_recv_after = -1;
-	end_qp(t);
+	wr_env_end_qp(t);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
 static void wr_connect(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
-	struct smc_wr_attr attr = good_attr();
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_attr attr = wr_env_attr();
 
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 }
 
 /* ---- slots ---- */
 
 static void wr_slots(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
-	struct smc_wr_slot *slots[CDC_SLOTS];
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_slot *slots[WR_ENV_CDC_SLOTS];
 	u32 i, j;
 
-	for (i = 0; i < CDC_SLOTS; i++) {
+	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
 		slots[i] = smc_wr_slot_get(t->qp);
 		KUNIT_ASSERT_NOT_NULL(test, slots[i]);
 		KUNIT_EXPECT_FALSE(test, slots[i]->ctl);
@@ -420,18 +247,18 @@ static void wr_slots(struct kunit *test)
 
 static void wr_slots_ctl(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
-	struct smc_wr_slot *ctl[CTL_SLOTS], *slot;
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_slot *ctl[WR_ENV_CTL_SLOTS], *slot;
 	u32 i;
 
 	/* short messages: LLC's own slots, then those of CDC, the big one last */
-	for (i = 0; i < CTL_SLOTS - 1; i++) {
+	for (i = 0; i < WR_ENV_CTL_SLOTS - 1; i++) {
 		ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, ctl[i]);
 		KUNIT_EXPECT_TRUE(test, ctl[i]->ctl);
 		KUNIT_EXPECT_FALSE(test, ctl[i]->big);
 	}
-	for (i = 0; i < CDC_SLOTS; i++) {
+	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
 		slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, slot);
 		KUNIT_EXPECT_FALSE(test, slot->ctl);
@@ -456,7 +283,7 @@ static void wr_slots_ctl(struct kunit *test)
 /* LLC is told of slots as well; a slot comes without what its last owner left in it. */
 static void wr_slots_ctl_starved(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot, *big = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
 
 	KUNIT_ASSERT_NOT_NULL(test, big);
@@ -470,7 +297,7 @@ static void wr_slots_ctl_starved(struct kunit *test)
 	/* the big one still is the last to be taken */
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), slot);
 	smc_wr_slot_put(slot);
-	slot = post_one(test, 1, true);
+	slot = wr_env_post_one(test, 1, true);
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	KUNIT_ASSERT_PTR_EQ(test, smc_wr_slot_get(t->qp), slot);
@@ -483,7 +310,7 @@ static void wr_slots_ctl_starved(struct kunit *test)
 
 static void wr_post_sizes(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
 	struct smc_wr_write writes[SMC_WR_WRITES_MAX + 1] = { };
 
@@ -506,7 +333,7 @@ static void wr_post_sizes(struct kunit *test)
 /* The WRITEs go first, in order; only the message is signaled. */
 static void wr_post_chain(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
 	struct smc_wr_write writes[SMC_WR_WRITES_MAX];
 	struct fake_ib_wr *wr;
@@ -542,7 +369,7 @@ static void wr_post_chain(struct kunit *test)
 /* From several places: as given, and never inline. */
 static void wr_post_gather(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	struct ib_sge sge[2] = {
 		{ .addr = 0x1000, .length = 10, .lkey = 1 },
 		{ .addr = 0x9000, .length = 20, .lkey = 2 },
@@ -552,7 +379,7 @@ static void wr_post_gather(struct kunit *test)
 	struct fake_ib_wr *wr;
 
 	t->fake->sdev->max_inline = 128;
-	connected(test);
+	wr_env_connected(test);
 	/* the device has no more */
 	KUNIT_EXPECT_EQ(test, t->qp->max_sge, 1);
 	slot = smc_wr_slot_get(t->qp);
@@ -571,7 +398,7 @@ static void wr_post_gather(struct kunit *test)
 /* What fits goes inline: then the address is the CPU's. */
 static void wr_post_inline(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	struct smc_wr_write writes[2] = {
 		{ .laddr = 1, .vaddr = writes, .len = 128 },
 		{ .laddr = 1, .vaddr = writes, .len = 129 },
@@ -580,7 +407,7 @@ static void wr_post_inline(struct kunit *test)
 	struct fake_ib_wr *wr;
 
 	t->fake->sdev->max_inline = 128;
-	connected(test);
+	wr_env_connected(test);
 	KUNIT_ASSERT_EQ(test, t->qp->max_inline, 128);
 	slot = smc_wr_slot_get(t->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
@@ -601,11 +428,11 @@ static void wr_post_inline(struct kunit *test)
 /* A signaled completion retires what was posted before it, in order. */
 static void wr_retire(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u32 i;
 
 	for (i = 1; i <= 5; i++)
-		post_one(test, i, i == 5);
+		wr_env_post_one(test, i, i == 5);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
 	fake_ib_complete(t->fqp, 4, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
@@ -622,32 +449,32 @@ static void wr_retire(struct kunit *test)
 /* Unsignaled slots come back on their own: some are signaled whatever is asked for. */
 static void wr_signal_cadence(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u32 i, signaled = 0;
 
-	for (i = 1; i <= CDC_SLOTS; i++) {
-		post_one(test, i, false);
+	for (i = 1; i <= WR_ENV_CDC_SLOTS; i++) {
+		wr_env_post_one(test, i, false);
 		if (fake_ib_sent(t->fqp, i - 1)->flags & IB_SEND_SIGNALED)
 			signaled++;
 		KUNIT_EXPECT_EQ(test, !!(fake_ib_sent(t->fqp, i - 1)->flags & IB_SEND_SIGNALED),
-				!(i % SIGNAL_EVERY) || i == CDC_SLOTS);
+				!(i % SIGNAL_EVERY) || i == WR_ENV_CDC_SLOTS);
 	}
-	KUNIT_EXPECT_EQ(test, signaled, CDC_SLOTS / SIGNAL_EVERY + 1);
+	KUNIT_EXPECT_EQ(test, signaled, WR_ENV_CDC_SLOTS / SIGNAL_EVERY + 1);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	fake_ib_complete(t->fqp, CDC_SLOTS, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->done, CDC_SLOTS);
+	fake_ib_complete(t->fqp, WR_ENV_CDC_SLOTS, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, WR_ENV_CDC_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	/* the count starts anew after each signal */
 	for (i = 1; i <= SIGNAL_EVERY; i++)
-		post_one(test, CDC_SLOTS + i, i == 3);
+		wr_env_post_one(test, WR_ENV_CDC_SLOTS + i, i == 3);
 	KUNIT_EXPECT_EQ(test, t->qp->unsignaled, SIGNAL_EVERY - 3);
 }
 
 /* Nobody waits for LLC messages to pile up. */
 static void wr_signal_ctl(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 
 	KUNIT_ASSERT_NOT_NULL(test, slot);
@@ -658,15 +485,15 @@ static void wr_signal_ctl(struct kunit *test)
 /* A device that completes a request twice: what was posted meanwhile is not done by that. */
 static void wr_complete_twice(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
-	struct smc_wr_slot *slot = post_one(test, 1, true);
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_slot *slot = wr_env_post_one(test, 1, true);
 	struct ib_wc wc = { .wr_cqe = &slot->cqe, .status = IB_WC_SUCCESS };
 
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	/* takes the same slot: another one is in front of it now */
 	KUNIT_ASSERT_PTR_EQ(test, smc_wr_slot_get(t->qp), slot);
-	post_one(test, 2, false);
+	wr_env_post_one(test, 2, false);
 	slot->cqe.done(t->qp->cq, &wc);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
@@ -676,37 +503,37 @@ static void wr_complete_twice(struct kunit *test)
 /* Long use: no slot is lost, none is given to two. */
 static void wr_slots_churn(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u32 i, n = 0;
 	u64 cookie = 0;
 
 	for (i = 0; i < 20000; i++) {
-		if (i % 7 < 5 && t->fqp->nsends < CDC_SLOTS)
-			post_one(test, ++cookie, !(i % 11));
+		if (i % 7 < 5 && t->fqp->nsends < WR_ENV_CDC_SLOTS)
+			wr_env_post_one(test, ++cookie, !(i % 11));
 		else
 			fake_ib_complete(t->fqp, 1 + i % 9, IB_WC_SUCCESS);
-		if (cookie - t->done == CDC_SLOTS)
-			fake_ib_complete(t->fqp, CDC_SLOTS, IB_WC_SUCCESS);
+		if (cookie - t->done == WR_ENV_CDC_SLOTS)
+			fake_ib_complete(t->fqp, WR_ENV_CDC_SLOTS, IB_WC_SUCCESS);
 	}
-	post_one(test, ++cookie, true);
-	fake_ib_complete(t->fqp, SLOTS, IB_WC_SUCCESS);
+	wr_env_post_one(test, ++cookie, true);
+	fake_ib_complete(t->fqp, WR_ENV_SLOTS, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, cookie);
 	while (smc_wr_slot_get(t->qp))
 		n++;
-	KUNIT_EXPECT_EQ(test, n, CDC_SLOTS);
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_CDC_SLOTS);
 }
 
 /* ---- failure ---- */
 
 static void wr_completion_error(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *held = smc_wr_slot_get(t->qp);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	for (i = 1; i <= 5; i++)
-		post_one(test, i, false);
+		wr_env_post_one(test, i, false);
 	/* the third fails: what came of the two before it nobody can know */
 	fake_ib_complete(t->fqp, 3, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
@@ -730,27 +557,27 @@ static void wr_completion_error(struct kunit *test)
 /* Who was refused before the failure is told of that, not of slots. */
 static void wr_starved_and_broken(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u32 i;
 
-	for (i = 1; i <= CDC_SLOTS; i++)
-		post_one(test, i, false);
+	for (i = 1; i <= WR_ENV_CDC_SLOTS; i++)
+		wr_env_post_one(test, i, false);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	fake_ib_complete(t->fqp, 1, IB_WC_REM_ACCESS_ERR);
 	smc_wr_qp_drain(t->qp);
-	KUNIT_EXPECT_EQ(test, t->done, CDC_SLOTS);
+	KUNIT_EXPECT_EQ(test, t->done, WR_ENV_CDC_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
 }
 
 static void wr_write_error(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_write write = { .len = 5000, .rkey = 1 };
 	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
 
 	KUNIT_ASSERT_NOT_NULL(test, slot);
-	slot->done = on_done;
+	slot->done = wr_env_done;
 	slot->owner = t;
 	slot->cookie = 1;
 	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, false), 0);
@@ -767,13 +594,13 @@ static void wr_write_error(struct kunit *test)
 /* The device may have begun with the WRITEs: they count as posted until the fence. */
 static void wr_writes_refused(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_write write = { .len = 5000, .rkey = 1 };
 	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
 	u64 posts = smc_stats_get(&init_net, SMC_STAT_WR_POSTS);
 
 	KUNIT_ASSERT_NOT_NULL(test, slot);
-	slot->done = on_done;
+	slot->done = wr_env_done;
 	slot->owner = t;
 	slot->cookie = 1;
 	t->fake->fail_post = -ENOMEM;
@@ -792,14 +619,14 @@ static void wr_writes_refused(struct kunit *test)
 
 static void wr_post_refused(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot;
 	int refused, after;
 
-	post_one(test, 1, false);
+	wr_env_post_one(test, 1, false);
 	slot = smc_wr_slot_get(t->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
-	slot->done = on_done;
+	slot->done = wr_env_done;
 	slot->owner = t;
 	t->fake->fail_post = -ENOMEM;
 	/* the caller may hold a lock that the upcall takes */
@@ -828,11 +655,11 @@ static void wr_post_refused(struct kunit *test)
 /* A fence is wanted: nobody is told of the failure that it is for the device. */
 static void wr_fence(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *held = smc_wr_slot_get(t->qp);
 
 	KUNIT_ASSERT_NOT_NULL(test, held);
-	post_one(test, 1, true);
+	wr_env_post_one(test, 1, true);
 	smc_wr_qp_fence(t->qp);
 	smc_wr_qp_fence(t->qp);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_ERR);
@@ -856,10 +683,10 @@ static void wr_fence(struct kunit *test)
 /* Unsignaled slots that nothing follows: done comes with the drain. */
 static void wr_drain_unsignaled(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 
-	post_one(test, 1, false);
-	post_one(test, 2, false);
+	wr_env_post_one(test, 1, false);
+	wr_env_post_one(test, 2, false);
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
 	smc_wr_qp_drain(t->qp);
@@ -872,11 +699,11 @@ static void wr_drain_unsignaled(struct kunit *test)
 /* A device that flushes nothing: the queue pair goes, and everybody hears of his request. */
 static void wr_drain_stuck(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	unsigned long begin = jiffies;
 
-	post_one(test, 1, true);
-	post_one(test, 2, false);
+	wr_env_post_one(test, 1, true);
+	wr_env_post_one(test, 2, false);
 	t->fake->no_flush = true;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
@@ -894,10 +721,10 @@ static void wr_drain_stuck(struct kunit *test)
 /* One that does not even take the marker. */
 static void wr_drain_refused(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	unsigned long begin = jiffies;
 
-	post_one(test, 1, true);
+	wr_env_post_one(test, 1, true);
 	t->fake->no_flush = true;
 	t->fake->fail_recv_after = 0;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
@@ -909,17 +736,17 @@ static void wr_drain_refused(struct kunit *test)
 /* Since when nothing has finished: not the age of what waits behind others. */
 static void wr_waiting(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	unsigned long since = 0, posted;
 
 	t->qp->tail.armed = true;	/* no probe comes between */
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
-	post_one(test, 1, false);
+	wr_env_post_one(test, 1, false);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
 	msleep(50);
 	posted = jiffies;
-	post_one(test, 2, true);
-	post_one(test, 3, true);
+	wr_env_post_one(test, 2, true);
+	wr_env_post_one(test, 3, true);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_waiting(t->qp, &since));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(since, posted));
 	msleep(50);
@@ -933,7 +760,7 @@ static void wr_waiting(struct kunit *test)
 
 static void wr_async_event(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 
 	fake_ib_qp_event(t->fqp, IB_EVENT_COMM_EST);
 	fake_ib_qp_event(t->fqp, IB_EVENT_SQ_DRAINED);
@@ -950,7 +777,7 @@ static void wr_async_event(struct kunit *test)
 
 static struct ib_mr *make_mr(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	struct ib_mr *mr = ib_alloc_mr(t->qp->pd, IB_MR_TYPE_MEM_REG, 4);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mr);
@@ -960,7 +787,7 @@ static struct ib_mr *make_mr(struct kunit *test)
 /* The MR goes between the drain and the end of its PD. */
 static void end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 
 	smc_wr_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, ib_dereg_mr(mr), 0);
@@ -971,7 +798,7 @@ static void end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 
 static void wr_reg(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = make_mr(test);
 
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
@@ -990,7 +817,7 @@ static void wr_reg(struct kunit *test)
 /* Soft-RoCE does nothing behind a LOCAL_INV while it may have to go back. */
 static void wr_reg_barrier(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = make_mr(test);
 	struct fake_ib_wr *wr;
 
@@ -1011,7 +838,7 @@ static void wr_reg_barrier(struct kunit *test)
 
 static void wr_reg_refused(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = make_mr(test);
 
 	t->fake->fail_post = -ENOMEM;
@@ -1025,7 +852,7 @@ static void wr_reg_refused(struct kunit *test)
 /* A device that does not answer: the wait ends, and nothing more is asked of it. */
 static void wr_reg_timeout(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = make_mr(test);
 	unsigned long begin = jiffies;
 
@@ -1054,7 +881,7 @@ static void fill(u8 *buf, u32 len)
 
 static void receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 	u32 recvs = t->fqp->nrecvs;
 	u8 *buf = kunit_kzalloc(test, SMC_WR_LLC_MAX, GFP_KERNEL);
 	u32 i;
@@ -1076,17 +903,17 @@ static const u32 sizes[] = { 44, 1, 63, 64, 65, 0, 255, 4096, 8191, 8192, 8192, 
 
 static void wr_receive(struct kunit *test)
 {
-	connected(test);
+	wr_env_connected(test);
 	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
 }
 
 /* A device without scatter: fewer receives, each of them long. */
 static void wr_receive_one_sge(struct kunit *test)
 {
-	struct wr_test *t = test->priv;
+	struct wr_env *t = test->priv;
 
 	t->fake->sdev->max_recv_sge = 1;
-	connected(test);
+	wr_env_connected(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 48);
 	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_recv_sge, 1);
 	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
@@ -1095,66 +922,66 @@ static void wr_receive_one_sge(struct kunit *test)
 /* Every receive is used once, so that each one's own buffer was right. */
 static void wr_receive_all(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u8 buf[200];
 	u32 i;
 
-	for (i = 0; i < RECVS + 1; i++) {
+	for (i = 0; i < WR_ENV_RECVS + 1; i++) {
 		fill(buf, sizeof(buf));
 		buf[0] = i;
 		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
 		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizeof(buf));
 	}
-	KUNIT_EXPECT_EQ(test, t->received, RECVS + 1);
+	KUNIT_EXPECT_EQ(test, t->received, WR_ENV_RECVS + 1);
 }
 
 /* A device that reports more than it was given room for is not believed. */
 static void wr_receive_lie(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
 
 	fake_ib_receive(t->fqp, buf, sizeof(buf), SMC_WR_LLC_MAX + 1, IB_WC_SUCCESS);
 	fake_ib_receive(t->fqp, buf, sizeof(buf), U32_MAX, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
 /* It uses up a receive that holds some older message: nothing was said anew. */
 static void wr_receive_imm(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u8 buf[SMC_WR_MSG_LEN] = { 0xfe };
 	u32 i;
 
-	for (i = 0; i < RECVS; i++)
+	for (i = 0; i < WR_ENV_RECVS; i++)
 		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
-	for (i = 0; i < RECVS; i++)
+	for (i = 0; i < WR_ENV_RECVS; i++)
 		fake_ib_write_with_imm(t->fqp, SMC_WR_MSG_LEN);
-	KUNIT_EXPECT_EQ(test, t->received, RECVS);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS);
+	KUNIT_EXPECT_EQ(test, t->received, WR_ENV_RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
 static void wr_receive_error(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
 
 	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS - 1);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 1);
 	/* not posted any more, though it was delivered */
 	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, RECVS - 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 2);
 }
 
 static void wr_receive_no_repost(struct kunit *test)
 {
-	struct wr_test *t = connected(test);
+	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
 
 	t->fake->fail_recv_after = 0;
@@ -1162,113 +989,6 @@ static void wr_receive_no_repost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->received, 1);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_GENERAL_ERR);
-}
-
-/* ---- what may have been lost with nothing behind it ---- */
-
-static u64 probes(void)
-{
-	return smc_stats_get(&init_net, SMC_STAT_WR_PROBES);
-}
-
-/* Of 20 to 250 ms; the machine may be busy. */
-static u64 wait_probes(u64 number)
-{
-	int i;
-
-	for (i = 0; i < 500 && probes() < number; i++)
-		msleep(20);
-	/* ... and no more than that */
-	msleep(50);
-	return probes();
-}
-
-static void wr_probe(struct kunit *test)
-{
-	struct wr_test *t = connected(test);
-	u64 before = probes();
-	struct fake_ib_wr *wr;
-
-	post_one(test, 1, false);
-	KUNIT_ASSERT_GE(test, wait_probes(before + 1), before + 1);
-	KUNIT_ASSERT_GE(test, t->fqp->nsends, 2);
-	wr = list_entry(t->fqp->sends.next->next, struct fake_ib_wr, entry);
-	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
-	KUNIT_EXPECT_EQ(test, wr->num_sge, 0);
-	KUNIT_EXPECT_TRUE(test, wr->flags & IB_SEND_SIGNALED);
-	/* it completes: and so has what was posted unsignaled before it */
-	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->done, 1);
-	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
-	KUNIT_EXPECT_FALSE(test, t->out_of_order);
-	KUNIT_EXPECT_EQ(test, t->broken, 0);
-}
-
-static void wr_probe_limit(struct kunit *test)
-{
-	struct wr_test *t = connected(test);
-	u64 before = probes();
-	u32 nsends, i;
-
-	post_one(test, 1, true);
-	KUNIT_EXPECT_EQ(test, wait_probes(before + PROBES), before + PROBES);
-	/* what is posted meanwhile makes no difference */
-	post_one(test, 2, true);
-	msleep(300);
-	KUNIT_EXPECT_EQ(test, probes(), before + PROBES);
-	nsends = t->fqp->nsends;
-	KUNIT_EXPECT_EQ(test, nsends, PROBES + 2);
-	/* something finishes: the rest is looked after once more */
-	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_GE(test, wait_probes(before + PROBES + 1), before + PROBES + 1);
-	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->done, 2);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	/* nothing is posted: nothing is done */
-	before = probes();
-	msleep(300);
-	KUNIT_EXPECT_EQ(test, probes(), before);
-	/* every slot is there again, and a message in a slot of theirs is a message */
-	for (i = 0; i < SLOTS; i++) {
-		struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
-
-		KUNIT_ASSERT_NOT_NULL(test, slot);
-		KUNIT_EXPECT_FALSE(test, slot->probe);
-	}
-}
-
-static void wr_probe_fails(struct kunit *test)
-{
-	struct wr_test *t = connected(test);
-	int i;
-
-	post_one(test, 1, false);
-	t->fake->fail_post = -ENOMEM;
-	for (i = 0; i < 500 && !READ_ONCE(t->broken); i++)
-		msleep(20);
-	t->fake->fail_post = 0;
-	flush_work(&t->qp->kick_work);
-	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	smc_wr_qp_drain(t->qp);
-	KUNIT_EXPECT_EQ(test, t->done, 1);
-	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
-}
-
-/* Behind the fence none goes; one that is under way is flushed. */
-static void wr_probe_fence(struct kunit *test)
-{
-	struct wr_test *t = connected(test);
-	u64 before = probes();
-
-	post_one(test, 1, false);
-	wait_probes(before + 1);
-	smc_wr_qp_drain(t->qp);
-	KUNIT_EXPECT_EQ(test, t->done, 1);
-	before = probes();
-	msleep(300);
-	KUNIT_EXPECT_EQ(test, probes(), before);
-	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
 static struct kunit_case wr_cases[] = {
@@ -1314,16 +1034,12 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_receive_imm),
 	KUNIT_CASE(wr_receive_error),
 	KUNIT_CASE(wr_receive_no_repost),
-	KUNIT_CASE(wr_probe),
-	KUNIT_CASE_SLOW(wr_probe_limit),
-	KUNIT_CASE(wr_probe_fails),
-	KUNIT_CASE(wr_probe_fence),
 	{ }
 };
 
 struct kunit_suite smc_wr_suite = {
 	.name = "smc_wr",
-	.init = wr_init,
-	.exit = wr_exit,
+	.init = wr_env_init,
+	.exit = wr_env_exit,
 	.test_cases = wr_cases,
 };

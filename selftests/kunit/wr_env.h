@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the suites of smc_wr work with: a queue pair on a fake device, and what is told of it. */
+#ifndef _SMC_WR_ENV_H
+#define _SMC_WR_ENV_H
+
+#include <kunit/test.h>
+#include <smc/wr.h>
+
+#include "fake_ib.h"
+
+/* of a queue pair with the namespace's defaults; as many of the reserved ones are for probes */
+#define WR_ENV_PROBES		3
+#define WR_ENV_CDC_SLOTS	64
+#define WR_ENV_CTL_SLOTS	(4 + WR_ENV_PROBES)
+#define WR_ENV_SLOTS		(WR_ENV_CDC_SLOTS + WR_ENV_CTL_SLOTS)
+#define WR_ENV_RECVS		192
+
+/**
+ * struct wr_env - what one case works with
+ * @fake: device
+ * @qp: queue pair under test
+ * @fqp: the same, seen from below
+ * @received: messages delivered
+ * @len: bytes of the last one
+ * @bytes: the last one
+ * @broken: broken upcalls
+ * @status: of the first one
+ * @slots_free: slots_free upcalls
+ * @bad_context: an upcall came with BHs on
+ * @poster: task that may hold locks which upcalls take
+ * @under_poster: an upcall came inside its call
+ * @done: done calls
+ * @done_failed: those with an error
+ * @last_cookie: cookie of the last slot that was done
+ * @last_status: and its status
+ * @out_of_order: done calls did not follow the posting order
+ */
+struct wr_env {
+	struct fake_ib *fake;
+	struct smc_qp *qp;
+	struct fake_ib_qp *fqp;
+	u32 received;
+	u32 len;
+	u8 bytes[SMC_WR_LLC_MAX];
+	u32 broken;
+	enum ib_wc_status status;
+	u32 slots_free;
+	bool bad_context;
+	struct task_struct *poster;
+	bool under_poster;
+	u32 done;
+	u32 done_failed;
+	u64 last_cookie;
+	enum ib_wc_status last_status;
+	bool out_of_order;
+};
+
+extern const struct smc_wr_events wr_env_events;
+
+/* Of a case. */
+int wr_env_init(struct kunit *test);
+void wr_env_exit(struct kunit *test);
+
+/* Of a slot: counted, and its cookie must be the next one. */
+void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status);
+void wr_env_make_qp(struct kunit *test);
+/* The queue pair ends before its case. */
+void wr_env_end_qp(struct wr_env *t);
+/* What a peer may tell. */
+struct smc_wr_attr wr_env_attr(void);
+/* A queue pair in RTS. */
+struct wr_env *wr_env_connected(struct kunit *test);
+/* Takes and posts one CDC slot; its cookie counts. */
+struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal);
+
+#endif
