@@ -68,6 +68,7 @@ struct el_conn;
  * @offered: as server: further link that the latest ADD LINK was about; may be NULL
  * @refused: as server: it was rejected, for this reason
  * @declined: as server: the latest Decline gave this reason
+ * @patience_ms: as server: how long to wait for answers; 0: as long as it may take
  * @keys: of a further link: the server's RMBs there, by their keys on the first one
  * @nkeys: how many
  * @asked: the server asks how far this connection has come; may be NULL
@@ -106,6 +107,7 @@ struct el_link {
 	struct el_link *offered;
 	u8 refused;
 	u32 declined;
+	unsigned int patience_ms;
 	struct smc_llc_rtoken keys[EL_KEYS];
 	unsigned int nkeys;
 	void (*asked)(struct el_conn *c);
@@ -161,7 +163,7 @@ int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t le
 	    u32 key);
 int el_flush(struct el_link *l, unsigned int timeout_ms);
 void el_poll(struct el_link *l);
-u8 *el_rmb(struct el_link *l);
+u8 *el_rmb(const struct el_link *l);
 
 /* evil_peer.c */
 void el_received(struct el_link *l, const u8 *buf, size_t len);
@@ -172,7 +174,7 @@ enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m);
 void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m);
 void el_take_end(struct el_conn *c, const struct smc_clc_accept *a);
 void el_far_up(struct el_link *far, const struct smc_llc_add_link *al);
-void el_far_tell(const struct el_link *l, struct el_link *far, struct smc_llc_add_link *al);
+void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_llc_add_link *al);
 bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_than,
 	      unsigned int timeout_ms);
 void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);

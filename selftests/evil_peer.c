@@ -70,7 +70,7 @@ void el_far_up(struct el_link *far, const struct smc_llc_add_link *al)
  * @far: our end
  * @al: filled in, but for the number; with a list that is valid until the next call
  */
-void el_far_tell(const struct el_link *l, struct el_link *far, struct smc_llc_add_link *al)
+void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_llc_add_link *al)
 {
 	static u8 raw[SMC_LLC_RTOKEN_LEN];
 	const struct smc_llc_rtoken rt = {

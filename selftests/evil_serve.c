@@ -46,10 +46,11 @@ static void poll_all(struct el_env *e, struct el_link *l)
 static bool await_count(struct el_env *e, struct el_link *l, const unsigned int *count,
 			unsigned int more_than)
 {
-	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	struct el_link *group = l->near ?: l;
+	u64 until = tl_now_ns() + (group->patience_ms ?: PATIENCE_MS) * TL_NSEC_PER_MSEC;
 
 	for (;;) {
-		poll_all(e, l->near ?: l);
+		poll_all(e, group);
 		if (*count > more_than)
 			return true;
 		if (tl_now_ns() >= until || l->status != IBV_WC_SUCCESS)

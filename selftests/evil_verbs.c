@@ -16,7 +16,7 @@
 #define MEM_LEN		(RMB_OFF + (size_t)EL_CONNS * EL_ELEM_LEN)
 #define SEND_ID		0x10000
 
-u8 *el_rmb(struct el_link *l)
+u8 *el_rmb(const struct el_link *l)
 {
 	return l->mem + RMB_OFF;
 }

@@ -178,8 +178,9 @@ static void *connect_thread(void *arg)
 	} else {
 		o.smc = diag.mode == TL_MODE_SMCR;
 		o.reason = diag.reason;
-		c = note_conn(fd, el_name_served(tl_addr_port(&own)));
 	}
+	if (o.smc)
+		c = note_conn(fd, el_name_served(tl_addr_port(&own)));
 	conclude(&o);
 	if (c)
 		return conn_thread(c);

@@ -24,6 +24,7 @@
 #define GOOD_PORT	4430
 #define WITNESS_PORT	4440
 #define SERVE_PORT	4450
+#define GOOD_FURTHER	2	/* links of the good client's group, where there are three RNICs */
 #define DEATH_MS	25000	/* by then whoever must die has died */
 #define ALIVE_MS	10000
 
@@ -316,6 +317,18 @@ static bool all_ended(int witness, u64 first0, u64 term0)
 	return false;
 }
 
+/* The good client's group gets its further links meanwhile; those of the attacks are counted. */
+static bool good_has_links(int witness)
+{
+	for (int i = 0; i < 200; i++) {
+		if (el_stat(witness, "link_add") >= GOOD_FURTHER)
+			return true;
+		tl_sleep_ms(100);
+	}
+	ktap_note("the good client's group does not get its links");
+	return false;
+}
+
 static int attack(const struct evil_target *t, int sv)
 {
 	int witness = el_witness_connect(t, tl_addr_port(&t->to) + 1);
@@ -323,7 +336,8 @@ static int attack(const struct evil_target *t, int sv)
 	u64 first0, term0;
 
 	ktap_plan(for_each(t, witness, sv, NULL) + 1);
-	if (witness < 0 || !good_is_well(sv, "before the first case")) {
+	if (witness < 0 || !good_is_well(sv, "before the first case") ||
+	    (serving && !good_has_links(witness))) {
 		printf("Bail out! no witness or no working server\n");
 		return KTAP_FAIL;
 	}
