@@ -294,6 +294,19 @@ static enum smc_llc_input msg_input(struct smc_llc *llc, const struct smc_llc_ms
 	return SMC_LLC_IN_OTHER;
 }
 
+/*
+ * A server gives its first link a number before it offers another one, which must not have the
+ * same. What comes over one queue pair comes in order: it has no excuse.
+ */
+static bool offered_early(struct smc_llc *llc, struct smc_link *link)
+{
+	if (READ_ONCE(llc->fc.link) != link || READ_ONCE(llc->fc.bits) & SMC_LLC_FC_CONFIRM)
+		return false;
+	smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC_BAD);
+	smc_link_fail(link, SMC_LINK_PROTOCOL);
+	return true;
+}
+
 /* The verdict lets @ev through. True: somebody else owns @ev now. */
 static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg,
 		enum smc_llc_input input)
@@ -310,7 +323,7 @@ static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_
 		break;
 	case SMC_LLC_IN_ADD_LINK:
 		if (llc->lgr->role == SMC_CLIENT)
-			return smc_llc_join_begin(llc, ev);
+			return !offered_early(llc, ev->link) && smc_llc_join_begin(llc, ev);
 		fallthrough;
 	case SMC_LLC_IN_REQ_ADD_LINK:
 		smc_llc_heal_hint(llc, msg->type == SMC_LLC_REQ_ADD_LINK);

@@ -476,6 +476,38 @@ static bool first_lies(struct el_env *e)
 	return ok && el_stat(e->witness, "clnt_smc") == smc;
 }
 
+static void offer_first(struct smc_llc_msg *m)
+{
+	(void)m;
+	offer_only(cur, cur->l.num);
+}
+
+/* A further link before the first one is confirmed, under the number that this one gets. */
+static bool early_offer(struct el_env *e)
+{
+	u64 added = el_stat(e->witness, "link_add");
+	struct el_second s;
+	bool ok;
+	int err;
+
+	cur = &s;
+	ok = el_second_open(e, &s);
+	s.l.patience_ms = HASTE_MS;
+	s.l.offered = &s.far;
+	s.l.spoil = offer_first;
+	err = ok ? el_serve_join(e, &s.l, &s.c, 0) : 0;
+	/* two links of one number, if we confirm this one as well */
+	s.far.num = s.l.num;
+	if (ok && s.far.peer_qpn) {
+		ktap_note("the client takes the offer, and %s of its number",
+			  el_serve_confirm(e, &s.far) ? "the first link" : "two links");
+		ok = false;
+	}
+	ok = ok && err && el_stat(e->witness, "link_add") == added;
+	el_second_end(&s);
+	return ok;
+}
+
 /* The answer to DELETE LINK of that number says that there is no such link. */
 static bool no_link(struct el_link *l, u8 num, u32 reason)
 {
@@ -606,6 +638,7 @@ const struct el_case el_served_cases[] = {
 	{ "served_foreign_gid",	foreign_gid,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
 	{ "served_first_lies",	first_lies,	EL_UNHARMED,	"lgr_term", 4, { 0 } },
+	{ "served_early_offer",	early_offer,	EL_UNHARMED,	"rx_llc_bad", 1, { 0 } },
 	{ "served_confirm_again", confirm_again, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_confirm_again_qpn", confirm_again_qpn, EL_LINK_DIES, "link_fail", 1, { 0 } },
 	{ "served_delete_operator", delete_operator, EL_UNHARMED, "link_del", 1, { 0 } },
