@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks by LLC messages. */
+/* Attacks by LLC messages, most of them in both roles. */
 #include <errno.h>
 #include <string.h>
 
@@ -489,3 +489,23 @@ const struct el_case el_llc_cases[] = {
 };
 
 const unsigned int el_nr_llc_cases = TL_ARRAY_SIZE(el_llc_cases);
+
+/* What a server says in another way than a client is in evil_served.c. */
+const struct el_case el_llc_served_cases[] = {
+	{ "served_llc_bad_types", bad_types,	EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
+	{ "served_llc_optional_types", optional_types, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_bad_lengths", bad_lengths, EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
+	{ "served_llc_bad_counts", bad_counts,	EL_UNHARMED,	"rx_llc_bad", 5, { 0 } },
+	{ "served_llc_long_noise", long_noise,	EL_UNHARMED,	"rx_llc", 5, { 0 } },
+	{ "served_llc_delete_unknown_link", delete_unknown_link, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_delete_last_link", delete_last_link, EL_LINK_DIES, "lgr_term", 1, { 0 } },
+	{ "served_llc_delete_all", delete_all,	EL_LINK_DIES,	"lgr_term", 1, { 0 } },
+	{ "served_llc_confirm_rkey_others", confirm_rkey_others, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_confirm_rkey_redirect", confirm_rkey_redirect, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_delete_rkey_unknown", delete_rkey_unknown, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_delete_rkey_in_use", delete_rkey_in_use, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "served_llc_test_link_flood", test_link_flood, EL_WHATEVER, "rx_llc", 65, { 0 } },
+	{ "served_llc_test_link_deaf", test_link_deaf, EL_LINK_DIES, "lgr_term", 1, { 0 } },
+};
+
+const unsigned int el_nr_llc_served_cases = TL_ARRAY_SIZE(el_llc_served_cases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attacks by a peer that takes itself for one of the server's own kind (proto/marker.h), and
- * then breaks what only those may say: it gains nothing by that.
+ * Attacks by a peer that takes itself for one of the module's own kind (proto/marker.h), and
+ * then breaks what only those may say: it gains nothing by that. Most of them in both roles.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,9 +12,18 @@
 #define WAIT_MS		10000
 #define NOBODY		0x77	/* a number that no link has */
 
+/* A client gets its second link without asking. */
+static int offer_second(struct el_env *e, struct el_second *s)
+{
+	if (!e->served)
+		return 0;
+	s->far.num = s->l.num + 1;
+	return el_serve_add(e, &s->l, &s->far);
+}
+
 /*
  * A marked group with two links. The server gives the first connection to the first one, and
- * the second connection to the other one, which has fewer.
+ * the second connection to the other one, which has fewer; and so do we as server.
  */
 static bool begin(struct el_env *e, struct el_second *s)
 {
@@ -24,11 +33,13 @@ static bool begin(struct el_env *e, struct el_second *s)
 	if (!el_second_open(e, s))
 		return false;
 	s->l.marked = true;
-	err = el_join(&s->l, &s->c, 0);
+	err = el_meet(e, &s->l, &s->c, 0);
+	if (!err)
+		err = offer_second(e, s);
 	if (!err && !el_counted(e, &s->l, "link_add", NULL, before))
 		return false;
 	if (!err)
-		err = el_join(&s->l, &s->d, 1);
+		err = el_meet(e, e->served ? &s->far : &s->l, &s->d, 1);
 	if (err)
 		ktap_note("no group: %s", tl_errno_name(-err));
 	if (!err && s->d.link != &s->far) {
@@ -294,10 +305,11 @@ static bool balanced(struct el_env *e, void (*asked)(struct el_conn *c), const c
 	s.l.marked = true;
 	s.l.no_add = true;
 	s.l.asked = asked;
-	ok = ok && !el_join(&s.l, &s.c, 0) && !el_join(&s.l, &s.d, 1) && lives(e, &s.c) &&
+	ok = ok && !el_meet(e, &s.l, &s.c, 0) && !el_meet(e, &s.l, &s.d, 1) && lives(e, &s.c) &&
 	     lives(e, &s.d);
 	s.l.no_add = false;
-	ok = ok && el_counted(e, &s.l, counter, NULL, before) && lives(e, &s.c) && lives(e, &s.d) &&
+	ok = ok && !offer_second(e, &s) && el_counted(e, &s.l, counter, NULL, before) &&
+	     lives(e, &s.c) && lives(e, &s.d) &&
 	     el_tell_send(e->witness, s.c.port, 1000) == 1000 &&
 	     el_tell_send(e->witness, s.d.port, 1000) == 1000 &&
 	     el_await(&s.l, &s.c.heard.prod.off, 999, WAIT_MS) &&
@@ -474,3 +486,17 @@ const struct el_case el_marked_cases[] = {
 };
 
 const unsigned int el_nr_marked_cases = TL_ARRAY_SIZE(el_marked_cases);
+
+const struct el_case el_marked_served_cases[] = {
+	{ "served_marked_works", works,		EL_UNHARMED,	"rx_validation", 2, { 0 } },
+	{ "served_marked_move_lies", move_lies,	EL_UNHARMED,	"rx_validation", 7, { 0 } },
+	{ "served_marked_comes_back", comes_back, EL_UNHARMED,	"link_fail", 1, { 0 } },
+	{ "served_marked_hops",	hops,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_marked_asks",	asks,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_marked_balance_works", balance_works, EL_UNHARMED, "conn_balance", 1, { 0 } },
+	{ "served_marked_balance_deaf", balance_deaf, EL_UNHARMED, "conn_stay", 1, { 0 } },
+	{ "served_marked_balance_lies", balance_lies, EL_UNHARMED, "conn_stay", 1, { 0 } },
+	{ "served_marked_long_rkeys", long_rkeys, EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
+};
+
+const unsigned int el_nr_marked_served_cases = TL_ARRAY_SIZE(el_marked_served_cases);

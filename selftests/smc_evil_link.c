@@ -275,6 +275,8 @@ static const struct {
 	{ el_second_cases, &el_nr_second_cases, false },
 	{ el_marked_cases, &el_nr_marked_cases, false },
 	{ el_served_cases, &el_nr_served_cases, true },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true },
+	{ el_marked_served_cases, &el_nr_marked_served_cases, true },
 };
 
 static bool serving;
