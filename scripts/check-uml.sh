@@ -161,6 +161,15 @@ if [ "$flavour" = debug ] && { want debug-dma || want debug-dma-wr; }; then
 	run debug-dma-wr "${dma_run[@]}" --env CLEAN=bounces --env PLANTS=wr_unmap
 fi
 
+# a peer without receives: Soft-RoCE is never late with telling of messages, this RNIC can be
+if [ "$flavour" = plain ] && want "$p-not-ready"; then
+	dma=$top/build/dma-uml-$kernel
+	selftests/vm/plant-dma.sh "uml-$kernel" "$dma" none || rc=1
+	run "$p-not-ready" --hosts 1 --module ours --add "$dma/t" --script "$cases/dma.sh" \
+		--env "CLEAN=not_ready:300 unload:60" --env PLANTS= --env "PATIENCE=$patience" \
+		--timeout 400
+fi
+
 # what is on the wire
 run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream

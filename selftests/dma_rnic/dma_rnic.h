@@ -34,6 +34,7 @@ enum rnic_counter {
 	RNIC_WRITES,
 	RNIC_WRITE_BYTES,
 	RNIC_REFUSED,
+	RNIC_RNR,
 	RNIC_BOUNCES,
 	RNIC_COUNTERS,
 };
@@ -180,6 +181,7 @@ struct rnic_cqe {
  * @lock: everything here; taken before that of a queue pair
  * @ring: ring of @size completions, @head added, @tail polled
  * @armed: an interrupt is wanted; IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
+ * @late: the interrupt, if it is not to come at once
  */
 struct rnic_cq {
 	struct ib_cq ib;
@@ -189,6 +191,7 @@ struct rnic_cq {
 	u32 head;
 	u32 tail;
 	enum ib_cq_notify_flags armed;
+	struct delayed_work late;
 };
 
 /* wire.c: one request at a time is executed anywhere, with this mutex held */
@@ -210,6 +213,7 @@ void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib
 			 bool solicited, u32 sq_tail);
 
 /* main.c */
+extern unsigned int rnic_moderation;
 bool rnic_port_up(const struct rnic *rnic);
 
 static inline struct rnic *to_rnic(struct ib_device *ib)

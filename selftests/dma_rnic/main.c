@@ -20,12 +20,17 @@ static unsigned int max_inline;
 module_param(max_inline, uint, 0444);
 MODULE_PARM_DESC(max_inline, "bytes a request may carry inline, without DMA (default 0)");
 
+unsigned int rnic_moderation;
+module_param_named(moderation, rnic_moderation, uint, 0644);
+MODULE_PARM_DESC(moderation, "ms from a completion to the interrupt that tells of it (default 0)");
+
 static const struct rdma_stat_desc counter_desc[RNIC_COUNTERS] = {
 	[RNIC_SENT_PKTS].name = "sent_pkts",
 	[RNIC_SENDS].name = "sends",
 	[RNIC_WRITES].name = "writes",
 	[RNIC_WRITE_BYTES].name = "write_bytes",
 	[RNIC_REFUSED].name = "refused",	/* requests, or broken by a request */
+	[RNIC_RNR].name = "rnr",		/* attempts that found no receive at the peer */
 	[RNIC_BOUNCES].name = "bounces",	/* 1: its memory is behind bounce buffers */
 };
 

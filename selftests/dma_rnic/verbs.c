@@ -117,6 +117,23 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 vi
 
 /* ---- completion queues ---- */
 
+/* Handlers must stand hard interrupts, where real devices call them. */
+static void interrupt(struct rnic_cq *cq)
+{
+	unsigned long flags;
+
+	local_bh_disable();
+	local_irq_save(flags);
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	local_irq_restore(flags);
+	local_bh_enable();
+}
+
+static void late_fn(struct work_struct *work)
+{
+	interrupt(container_of(to_delayed_work(work), struct rnic_cq, late));
+}
+
 #ifdef RNIC_HAVE_CQ_ATTRS
 static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		     struct uverbs_attr_bundle *attrs)
@@ -136,13 +153,17 @@ static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!cq->ring)
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
+	INIT_DELAYED_WORK(&cq->late, late_fn);
 	ibcq->cqe = cq->size;
 	return 0;
 }
 
 static int destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	kvfree(to_rnic_cq(ibcq)->ring);
+	struct rnic_cq *cq = to_rnic_cq(ibcq);
+
+	cancel_delayed_work_sync(&cq->late);
+	kvfree(cq->ring);
 	return 0;
 }
 
@@ -184,18 +205,6 @@ static int req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags what)
 	return missed;
 }
 
-/* Handlers must stand hard interrupts, where real devices call them. */
-static void interrupt(struct rnic_cq *cq)
-{
-	unsigned long flags;
-
-	local_bh_disable();
-	local_irq_save(flags);
-	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
-	local_irq_restore(flags);
-	local_bh_enable();
-}
-
 /**
  * rnic_verbs_complete() - add a completion
  * @qp: queue pair
@@ -211,6 +220,7 @@ void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib
 {
 	struct rnic_cq *cq = to_rnic_cq(ibcq);
 	struct rnic_cqe *cqe;
+	unsigned int delay;
 	unsigned long flags;
 	bool full, tell;
 
@@ -231,7 +241,13 @@ void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib
 	/* who sizes a queue too small has to learn of it */
 	if (WARN_ONCE(full, "dma_rnic: completion queue overrun\n"))
 		rnic_count(to_rnic(ibcq->device), RNIC_REFUSED, 1);
-	if (tell)
+	if (!tell)
+		return;
+	/* meanwhile there may be more to tell of: one for all of it */
+	delay = READ_ONCE(rnic_moderation);
+	if (delay)
+		schedule_delayed_work(&cq->late, msecs_to_jiffies(delay));
+	else
 		interrupt(cq);
 }
 

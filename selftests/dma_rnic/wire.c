@@ -277,8 +277,10 @@ static enum ib_wc_status do_send(struct rnic_qp *qp, struct rnic_qp *peer,
 	u32 pos, n, room = 0;
 	int i;
 
-	if (!recv)
+	if (!recv) {
+		rnic_count(qp_rnic(qp), RNIC_RNR, 1);
 		return IB_WC_RNR_RETRY_EXC_ERR;
+	}
 	for (i = 0; i < recv->num_sge; i++)
 		room += recv->sge[i].length;
 	if (send->len > room) {

@@ -6,7 +6,7 @@
 #
 # Usage: plant-dma.sh SERIES OUT [FAULT...]
 #   FAULT	buf_ or wr_ (for smc_buf_map.c, smc_wr.c or smc_wr_qp.c) and sync_for_device, sync_for_cpu or
-#		unmap; default all
+#		unmap; default all; none: the RNIC alone
 # OUT/t gets dma_rnic.ko and a smc-FAULT.ko for each, OUT/ours the modules without a fault.
 set -eu
 
@@ -41,6 +41,7 @@ build()
 cp "$top"/selftests/dma_rnic/* "$out/rnic/"
 build "$out/rnic"
 cp "$out/rnic/dma_rnic.ko" "$out/t/"
+[ "$1" != none ] || exit 0
 
 # A tree of its own: the next fault compiles nothing but the files that differ.
 "$top/scripts/build-modules.sh" -n -o -planted "$series"

@@ -134,6 +134,50 @@ case_counters()
 	expect "fallbacks" "$(awk '/fback/ { n += $2 } END { print n }' /proc/net/smc_stat)" -eq 0
 }
 
+# not_ready RECEIVES: many connections at once, with so many receives for each link. The RNICs tell
+# late of messages that came, as others do that spare interrupts. Leaves in $rnr how often the peer
+# had no receive.
+not_ready()
+{
+	# settings are for groups that are made with them
+	[ ! -d /sys/module/smc ] || unload_smc || fail "the module does not go"
+	load_smc || fail "the module does not load"
+	echo "$1" > /proc/sys/net/smc/smcr_max_recv_wr
+	far sh -c "echo $1 > /proc/sys/net/smc/smcr_max_recv_wr"
+	usleep 50000
+	rnr=$(rnrs)
+	sends=$(($(rxe_counter sends dma0) + $(rxe_counter sends dma1)))
+	echo 20 > /sys/module/dma_rnic/parameters/moderation
+	traffic parallel:64 random:1
+	rc=$?
+	echo 0 > /sys/module/dma_rnic/parameters/moderation
+	usleep 50000
+	rnr=$(($(rnrs) - rnr))
+	sends=$(($(rxe_counter sends dma0) + $(rxe_counter sends dma1) - sends))
+	diag "smcr_max_recv_wr $1: $sends messages, no receive for them $rnr times"
+	expect "exit code of the client" "$rc" -eq 0
+	for name_ in link_fail link_stall lgr_term; do
+		expect "near: $name_" "$(stat_of "$name_")" -eq 0
+		expect "far: $name_" "$(far cat /proc/net/smc_stat |
+			awk -v n="$name_" '$1 == n { print $2 }')" -eq 0
+	done
+}
+
+rnrs()
+{
+	echo "$(($(rxe_counter rnr dma0) + $(rxe_counter rnr dma1)))"
+}
+
+# A peer without receives is asked again until it has some.
+case_not_ready()
+{
+	not_ready 2
+	expect "times without a receive" "$rnr" -gt 10
+	# usually there are more of them than messages that a link may have under way
+	not_ready 48
+	expect "times without a receive, usually" "$rnr" -eq 0
+}
+
 case_unload()
 {
 	unload_smc || fail "the module does not go"
