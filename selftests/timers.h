@@ -10,7 +10,7 @@
 
 #define TM_PORT		4460
 #define JIFFY_MS	10	/* User Mode Linux has no other */
-#define SLACK_MS	(3 * JIFFY_MS)
+#define SLACK_MS	(6 * JIFFY_MS)	/* a group that ends waits for grace periods first */
 #define SECOND	1000ULL
 
 extern const struct ends_test tm_hs_tests[];
