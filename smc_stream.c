@@ -532,10 +532,11 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	if (msg->msg_controllen) {
 		sockcm_init(&cookie, sk);
+		/* what the message asks for; the socket's flags do nothing (kernels before 6.7) */
+		cookie.tsflags = 0;
 		err = sock_cmsg_send(sk, msg, &cookie);
 		/* too late, as for SO_TIMESTAMPING: bytes have no packet that could be stamped */
-		if (!err && cookie.tsflags & ~READ_ONCE(sk->sk_tsflags) &
-			    SOF_TIMESTAMPING_TX_RECORD_MASK)
+		if (!err && cookie.tsflags & SOF_TIMESTAMPING_TX_RECORD_MASK)
 			err = -EOPNOTSUPP;
 		if (err) {
 			release_sock(sk);

@@ -284,8 +284,8 @@ static void inq_left(struct api_env *e)
 	T_EQ(c.n, 0);
 }
 
-/* A send that asks for a time stamp with its bytes. */
-static ssize_t send_stamped(int fd, const void *buf, size_t len)
+/* A send that asks with its bytes for stamps of these kinds, SOF_TIMESTAMPING_TX_*. */
+static ssize_t send_stamped(int fd, const void *buf, size_t len, u32 flags)
 {
 	union {
 		struct cmsghdr h;
@@ -294,7 +294,6 @@ static ssize_t send_stamped(int fd, const void *buf, size_t len)
 		.cmsg_level = SOL_SOCKET, .cmsg_type = SO_TIMESTAMPING_OLD,
 		.cmsg_len = CMSG_LEN(sizeof(u32)),
 	} };
-	const u32 flags = SOF_TIMESTAMPING_TX_SOFTWARE;
 	struct iovec iov = { (void *)buf, len };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
@@ -367,10 +366,14 @@ static void stamp_sent(struct api_env *e)
 	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
 }
 
-/* Asked for over RDMA: it is refused, or, before 6.7, nothing comes of it. */
+/*
+ * Asked for over RDMA: it is refused, or, before 6.7, nothing comes of it. A message that asks for
+ * the same is refused all the same, and one that asks for none is like any other.
+ */
 static void stamp_sent_late(struct api_env *e)
 {
 	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE;
+	char buf[100];
 	int fd, rfd, rc;
 	u64 before;
 
@@ -381,9 +384,20 @@ static void stamp_sent_late(struct api_env *e)
 		T_ERR(rc, EOPNOTSUPP);
 	else
 		T_OK(rc);
-	api_send(fd, SEED, 0, 300);
+	api_send(fd, SEED, 0, 100);
 	if (!api_over_rdma(e, fd))
 		departed(fd, before);
+	tl_fill(SEED, 100, buf, sizeof(buf));
+	before = time_of_day();
+	if (api_over_rdma(e, fd)) {
+		T_ERR(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), EOPNOTSUPP);
+		api_send(fd, SEED, 100, sizeof(buf));
+	} else {
+		T_EQ(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), sizeof(buf));
+		departed(fd, before);
+	}
+	tl_fill(SEED, 200, buf, sizeof(buf));
+	T_EQ(send_stamped(fd, buf, sizeof(buf), 0), sizeof(buf));
 	T_EQ(r_recv(e, rfd, SEED, 0, 300), 300);
 	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
 	T_OK(shutdown(fd, SHUT_WR));
@@ -403,11 +417,11 @@ static void stamp_departure(struct api_env *e)
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &report, sizeof(report)));
 	before = time_of_day();
 	if (api_over_rdma(e, fd)) {
-		T_ERR(send_stamped(fd, buf, sizeof(buf)), EOPNOTSUPP);
+		T_ERR(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), EOPNOTSUPP);
 		T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
 		api_send(fd, SEED, 0, sizeof(buf));
 	} else {
-		T_EQ(send_stamped(fd, buf, sizeof(buf)), sizeof(buf));
+		T_EQ(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), sizeof(buf));
 		departed(fd, before);
 	}
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
