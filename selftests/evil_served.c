@@ -12,6 +12,7 @@
 #define LINKS_SAID	3	/* net.smc.smcr_max_links_per_lgr of the host under attack */
 #define OFFERS		10	/* of links that are never confirmed */
 #define FLOOD		100	/* more messages than a group keeps */
+#define MOMENTS		5	/* to delete a link at */
 #define ORDERS		20	/* of an operator who has no such link */
 
 /* Of the case that runs: what spoils a message is told nothing else. */
@@ -402,6 +403,75 @@ static bool foreign_gid(struct el_env *e)
 	return ok;
 }
 
+/* The connection is to go over a link that is offered and not confirmed: it is no SMC one. */
+static bool join_unconfirmed(struct el_env *e)
+{
+	u64 before = el_stat(e->witness, "link_add_fail");
+	struct el_second s;
+	bool ok = begin(e, &s, 0, false) && !el_serve_offer(e, &s.l, &s.far);
+	int err = ok ? el_serve_join(e, &s.far, &s.d, 1) : 0;
+
+	if (err != -ECONNREFUSED || s.l.declined == SMC_CLC_DECL_SYNC) {
+		ktap_note("%s, Decline %08x", tl_errno_name(-err), s.l.declined);
+		ok = false;
+	}
+	ok = ok && el_counted(e, &s.l, "link_add_fail", NULL, before) && lives(e, &s.c);
+	el_second_end(&s);
+	return ok;
+}
+
+static u8 noise[SMC_LLC_RTOKEN_LEN * SMC_LLC_MAX_RTOKENS];
+
+/* Keys of memory that there is not, and a wrong one of that which the client writes to. */
+static void lie_keys(struct smc_llc_msg *m)
+{
+	struct smc_llc_rtoken rt = {
+		.ref_rkey = cur->l.mr->rkey,
+		.rkey = cur->far.mr->rkey ^ 0x7f00,
+		.vaddr = 0x1000,
+	};
+
+	tl_fill(0xadd, 0, noise, sizeof(noise));
+	smc_llc_put_rtoken(noise, 7, &rt);
+	/* and another one, when that is known */
+	rt.rkey ^= 0xff00;
+	smc_llc_put_rtoken(noise, 8, &rt);
+	m->add_link.rtokens.count = SMC_LLC_MAX_RTOKENS;
+	m->add_link.rtokens.raw = noise;
+}
+
+static bool delete_link(struct el_link *l, u8 num)
+{
+	struct smc_llc_msg m = {
+		.type = SMC_LLC_DELETE_LINK,
+		.version = 2,
+		.delete_link = { .link_num = num, .reason = SMC_LLC_DEL_LOST_PATH },
+	};
+
+	return !el_llc(l, &m);
+}
+
+/*
+ * The link is made, for what is said of memory is found out in use: when the connection has to
+ * go there, what it writes is refused by our RNIC, and the group has no link any more.
+ */
+static bool key_lies(struct el_env *e)
+{
+	static const struct el_case told_so = { .name = "" };
+	u64 gone = el_stat(e->witness, "link_del");
+	struct el_env beside = *e;
+	struct el_second s;
+	bool ok = begin(e, &s, 0, false);
+
+	beside.l = &s.l;
+	s.l.spoil_add = lie_keys;
+	ok = ok && !el_serve_add(e, &s.l, &s.far) && lives(e, &s.c) &&
+	     delete_link(&s.l, s.l.num) && el_counted(e, &s.l, "link_del", NULL, gone) &&
+	     el_tell_send(e->witness, s.c.port, BYTES) > 0 && el_dead(&beside, &s.c, &told_so);
+	el_second_end(&s);
+	return ok;
+}
+
 /* ---- CONFIRM LINK ---- */
 
 static void lie_num(struct smc_llc_msg *m)
@@ -581,6 +651,59 @@ static bool delete_operator(struct el_env *e)
 	return ok;
 }
 
+static void delete_new(struct smc_llc_msg *m)
+{
+	(void)m;
+	delete_link(&cur->l, cur->far.num);
+}
+
+/*
+ * The link that it is adding: before the client can have confirmed it, with that, or when it
+ * takes the link for a good one. It is not made, or it goes; the group stays.
+ */
+static bool deleted(struct el_env *e)
+{
+	bool ok = true;
+
+	for (int i = 0; ok && i < MOMENTS; i++) {
+		u64 before = el_stat(e->witness, "link_add_fail") +
+			     el_stat(e->witness, "link_del");
+		struct el_second s;
+
+		ok = begin(e, &s, 0, false) && !el_serve_offer(e, &s.l, &s.far);
+		s.l.patience_ms = HASTE_MS;
+		if (i == 0)
+			ok = ok && delete_link(&s.l, s.far.num);
+		if (i % 2)
+			s.far.spoil = delete_new;
+		if (i)
+			el_serve_confirm(e, &s.far);
+		if (i && !(i % 2))
+			ok = ok && delete_link(&s.l, s.far.num);
+		ok = ok && el_counted(e, &s.l, "link_add_fail", "link_del", before) &&
+		     lives(e, &s.c);
+		if (!ok)
+			ktap_note("moment %d", i);
+		el_second_end(&s);
+	}
+	return ok;
+}
+
+/* The link that carries the offer, while there is no other one: the end of that group. */
+static bool delete_carrier(struct el_env *e)
+{
+	static const struct el_case told_so = { .name = "" };
+	struct el_env beside = *e;
+	struct el_second s;
+	bool ok = begin(e, &s, 0, false) && !el_serve_offer(e, &s.l, &s.far) &&
+		  delete_link(&s.l, s.l.num);
+
+	beside.l = &s.l;
+	ok = ok && el_dead(&beside, &s.c, &told_so);
+	el_second_end(&s);
+	return ok;
+}
+
 /* ---- the other role's words ---- */
 
 static bool say(struct el_env *e, u8 type, bool response)
@@ -636,12 +759,16 @@ const struct el_case el_served_cases[] = {
 	{ "served_unfinished",	unfinished,	EL_UNHARMED,	"link_add_fail", 2, { 0 } },
 	{ "served_flood",	flood,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 	{ "served_foreign_gid",	foreign_gid,	EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_join_unconfirmed", join_unconfirmed, EL_UNHARMED, "link_add_fail", 1, { 0 } },
+	{ "served_key_lies",	key_lies,	EL_UNHARMED,	"link_fail", 1, { 0 } },
 	{ "served_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
 	{ "served_first_lies",	first_lies,	EL_UNHARMED,	"lgr_term", 4, { 0 } },
 	{ "served_early_offer",	early_offer,	EL_UNHARMED,	"rx_llc_bad", 1, { 0 } },
 	{ "served_confirm_again", confirm_again, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_confirm_again_qpn", confirm_again_qpn, EL_LINK_DIES, "link_fail", 1, { 0 } },
 	{ "served_delete_operator", delete_operator, EL_UNHARMED, "link_del", 1, { 0 } },
+	{ "served_deleted",	deleted,	EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_delete_carrier", delete_carrier, EL_UNHARMED,	"lgr_term", 1, { 0 } },
 	{ "served_request_add_link", request_add_link, EL_LINK_DIES, "rx_llc_bad", 1, { 0 } },
 	{ "served_confirm_link_answer", confirm_link_answer, EL_LINK_DIES, "rx_llc_bad", 1, { 0 } },
 	{ "served_unasked",	unasked,	EL_UNHARMED,	NULL, 0, { 0 } },
