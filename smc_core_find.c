@@ -101,14 +101,15 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
 			found = lgr;
 			break;
 		}
-		/* its first contact is not over, or our end of it has no place yet */
-		*wait = l;
+		/*
+		 * Its first contact is not over, or our end of it has no place yet. Another one
+		 * may have: anybody can begin a first contact in the name of a group of others.
+		 */
+		*wait = *wait || l;
 		*lost |= !l && has_lost(lgr, qpn);
 		if (l)
 			smc_link_put(l);
 		smc_core_put(lgr);
-		if (*wait)
-			break;
 	}
 	mutex_unlock(&smc_core_reg.lock);
 	return found;

@@ -230,7 +230,7 @@ bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	    struct el_report *r);
 u64 el_stat(int witness, const char *name);
 u64 el_held(int witness, const char *kind);
-int el_tell_connect(int witness, const struct tl_addr *at);
+int el_tell_connect(int witness, const struct tl_addr *at, bool knock);
 bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
 long el_tell_send(int witness, unsigned int port, size_t bytes);
 long el_tell_close(int witness, unsigned int port);
@@ -318,6 +318,7 @@ int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int
 /* evil_serve.c: as server */
 int el_serve_open(unsigned int port);
 int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
+int el_serve_claim(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far);
 int el_serve_confirm(struct el_env *e, struct el_link *l);
 int el_serve_add(struct el_env *e, struct el_link *l, struct el_link *far);

@@ -170,7 +170,7 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 
 	el_conn_begin(c, l);
 	tl_addr_set_port(&at, listens_at);
-	err = el_tell_connect(e->witness, &at);
+	err = el_tell_connect(e->witness, &at, false);
 	if (!err)
 		err = take_carrier(e, group, c);
 	if (!err)
@@ -197,6 +197,29 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 		err = -EBADE;
 	}
 	return err;
+}
+
+/**
+ * el_serve_claim() - a first contact in the name of a group that is there, up to the Confirm
+ * @e: case
+ * @l: our end of that group's link
+ * @c: to be set up; what becomes of it nobody is told
+ * @nr: which one of the group it says it is
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_serve_claim(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+{
+	struct tl_addr at = l->t->local;
+	struct smc_clc_accept a;
+	int err;
+
+	el_conn_begin(c, l);
+	tl_addr_set_port(&at, listens_at);
+	err = el_tell_connect(e->witness, &at, true);
+	if (!err)
+		err = take_carrier(e, l, c);
+	return err ?: exchange(l, c, nr, true, &a);
 }
 
 /* ---- links ---- */

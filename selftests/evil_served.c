@@ -578,6 +578,32 @@ static bool early_offer(struct el_env *e)
 	return ok;
 }
 
+/*
+ * Somebody begins a first contact in the name of a group that is there, which takes no more
+ * than to know of it, and stops. The group goes on taking connections, and at once.
+ */
+static bool claims_group(struct el_env *e)
+{
+	struct el_conn claim = { .fd = -1 }, c = { .fd = -1 };
+	u64 made = el_stat(e->witness, "first_contact"), ended = el_stat(e->witness, "lgr_term");
+	int err = el_serve_claim(e, e->l, &claim, 3);
+	bool ok = !err && el_stat(e->witness, "first_contact") == made + 1;
+
+	if (ok)
+		err = el_serve_join(e, e->l, &c, 2);
+	if (ok && !err && el_stat(e->witness, "lgr_term") != ended) {
+		ktap_note("the connection has waited until that one was given up");
+		ok = false;
+	}
+	ok = ok && !err && lives(e, &c);
+	if (err)
+		ktap_note("%s, Decline %08x", tl_errno_name(-err), e->l->declined);
+	el_leave(&claim);
+	el_tell_close(e->witness, c.port);
+	el_leave(&c);
+	return ok;
+}
+
 /* The answer to DELETE LINK of that number says that there is no such link. */
 static bool no_link(struct el_link *l, u8 num, u32 reason)
 {
@@ -764,6 +790,7 @@ const struct el_case el_served_cases[] = {
 	{ "served_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
 	{ "served_first_lies",	first_lies,	EL_UNHARMED,	"lgr_term", 4, { 0 } },
 	{ "served_early_offer",	early_offer,	EL_UNHARMED,	"rx_llc_bad", 1, { 0 } },
+	{ "served_claims_group", claims_group,	EL_UNHARMED,	"clnt_smc", 1, { 0 } },
 	{ "served_confirm_again", confirm_again, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_confirm_again_qpn", confirm_again_qpn, EL_LINK_DIES, "link_fail", 1, { 0 } },
 	{ "served_delete_operator", delete_operator, EL_UNHARMED, "link_del", 1, { 0 } },

@@ -189,11 +189,50 @@ static void *connect_thread(void *arg)
 	return NULL;
 }
 
-/* 0, or an errno: one at a time. */
-static int begin_connect(const char *host, unsigned int port)
+/* Connects, and that is all: whatever comes of it. */
+static void *knock_thread(void *arg)
+{
+	struct tl_addr to = *(struct tl_addr *)arg;
+	int fd;
+
+	free(arg);
+	tl_forget_bad_peers();
+	fd = tl_connect(attempt.p, NULL, &to);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+static int start(void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* 0, or an errno: any number of them. */
+static int begin_knock(const char *host, unsigned int port)
+{
+	struct tl_addr *to = malloc(sizeof(*to));
+	int err = to ? EINVAL : ENOMEM;
+
+	if (to && !tl_addr_parse(to, attempt.p, host, port))
+		err = start(knock_thread, to);
+	if (err)
+		free(to);
+	return err;
+}
+
+/* 0, or an errno: one at a time. */
+static int begin_connect(const char *host, unsigned int port)
+{
 	int err = EBUSY;
 
 	pthread_mutex_lock(&lock);
@@ -204,11 +243,7 @@ static int begin_connect(const char *host, unsigned int port)
 	pthread_mutex_unlock(&lock);
 	if (err)
 		return err;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, connect_thread, NULL);
-	pthread_attr_destroy(&attr);
+	err = start(connect_thread, NULL);
 	if (err)
 		conclude(&(struct el_outcome){ .err = err });
 	return err;
@@ -340,6 +375,8 @@ static void answer(const char *line, char *out)
 		tell_conn(port, bytes, timeout_ms, out);
 	else if (sscanf(line, "connect %127s %u", name, &port) == 2)
 		snprintf(out, LINE, "%d\n", begin_connect(name, port));
+	else if (sscanf(line, "knock %127s %u", name, &port) == 2)
+		snprintf(out, LINE, "%d\n", begin_knock(name, port));
 	else if (sscanf(line, "outcome %u", &timeout_ms) == 1)
 		tell_outcome(timeout_ms, out);
 	else if (sscanf(line, "held %127s", name) == 1)
@@ -490,18 +527,20 @@ u64 el_held(int witness, const char *kind)
  * el_tell_connect() - the application is to connect to us
  * @witness: connection to it
  * @at: our listener
+ * @knock: whatever comes of it; else el_outcome() tells, for one at a time
  *
- * It begins at once; what becomes of it tells el_outcome().
+ * It begins at once.
  *
  * Return: 0 or a negative errno.
  */
-int el_tell_connect(int witness, const struct tl_addr *at)
+int el_tell_connect(int witness, const struct tl_addr *at, bool knock)
 {
 	char line[LINE], host[INET_ADDRSTRLEN];
 
 	if (!inet_ntop(AF_INET, &at->in.sin_addr, host, sizeof(host)))
 		return -errno;
-	snprintf(line, sizeof(line), "connect %s %u\n", host, tl_addr_port(at));
+	snprintf(line, sizeof(line), "%s %s %u\n", knock ? "knock" : "connect", host,
+		 tl_addr_port(at));
 	return ask(witness, line) ? -(int)strtol(line, NULL, 10) : -EIO;
 }
 
