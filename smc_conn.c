@@ -94,20 +94,24 @@ static int reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 	return heard && !conn->shut_pending ? EPIPE : ECONNRESET;
 }
 
-/* Carries out what a step out of @from asks for. */
-static void act(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
+/* What the application is told of the end that a step out of @from leads to. */
+static void report(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 {
-	int reset = reset_errno(conn, from);
+	if (actions & SMC_CONN_ACT_REPORT_RESET)
+		set_err(conn, reset_errno(conn, from));
+	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
+		set_err(conn, conn->cause ?: ECONNABORTED);
+}
+
+/* Carries out what a step asks for besides. */
+static void act(struct smc_conn *conn, u32 actions)
+{
 	u8 flags = 0;
 
 	if (actions & SMC_CONN_ACT_PURGE)
 		purge(conn);
 	if (actions & SMC_CONN_ACT_DISCARD)
 		conn->rx.ring.consumed = conn->rx.ring.produced;
-	if (actions & SMC_CONN_ACT_REPORT_RESET)
-		set_err(conn, reset);
-	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
-		set_err(conn, conn->cause ?: ECONNABORTED);
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
 		conn->timer = false;
 	if (actions & SMC_CONN_ACT_ARM_TIMER)
@@ -157,9 +161,13 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 		if (event != SMC_CONN_EV_TIMEOUT)
 			bits |= SMC_CONN_CHANGED;
 	}
-	/* pairs with smc_conn_state(): who sees the state sees what led to it */
+	report(conn, from, actions);
+	/*
+	 * Pairs with smc_conn_state(): who sees the state sees what led to it. A reader that looks
+	 * now, without our lock, must not take an error for the end of the stream.
+	 */
 	smp_store_release(&conn->state, state);
-	act(conn, from, actions);
+	act(conn, actions);
 	/*
 	 * The A of an aborting end is posted or waits for a slot; either way nothing
 	 * more can be done for it than the timer does, so it counts as sent.
