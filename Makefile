@@ -99,7 +99,7 @@ check-long:
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-programs-all
-	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-stress
+	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on

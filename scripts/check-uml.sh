@@ -87,6 +87,9 @@ aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/a
 	run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 		--env "API=inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6" \
 		--timeout 3000
+# ... and on two processors, which the debug kernel has
+[ ${#runs[@]} -eq 0 ] || run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
+	--script "$cases/api.sh" --env "API=$api" --timeout 1800
 
 # does the bed notice what it must notice?
 [ "$flavour" = coverage ] || aside judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
@@ -305,6 +308,8 @@ for weather in "loss 0.1%" "delay 1ms"; do
 	[ ${#runs[@]} -eq 0 ] || run "$p-flaps-${weather%% *}" --topology netns --links 3 --mtu 9000 \
 		--module ours --script "$cases/failover.sh" "${flap_size[@]}" --env "NETEM=$weather"
 done
+[ ${#runs[@]} -eq 0 ] || run debug-flaps-2cpu --cpus 2 --topology netns --links 2 --mtu 9000 \
+	--module ours --script "$cases/failover.sh" "${flap_size[@]}"
 
 # calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")

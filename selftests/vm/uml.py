@@ -96,6 +96,10 @@ class Uml(Bed):
             # arrays of what was allocated last; and in the memory of the initrd, which it
             # goes on scanning after others have got it, its own records among them.
             cmd += [f"ncpus={opt.cpus}", "slab_debug=F", "retain_initrd"]
+            # ... and with two processors it makes RCU complain while the second one starts, after
+            # which lockdep says nothing any more.
+            if opt.cpus > 1:
+                cmd.append("kmemleak=off")
         if opt.virtual_time:
             # Time stands still while anything can run, so that no tick ever takes the processor
             # from a thread. The one that runs RCU's grace periods starts one after another while

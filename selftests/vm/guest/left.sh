@@ -19,6 +19,7 @@ find_leaks()
 {
 	leaks_=/sys/kernel/debug/kmemleak
 	[ -e "$leaks_" ] || return 0
+	! grep -qw kmemleak=off /proc/cmdline || return 0
 	sleep "$LEAK_AGE"
 	i_=0
 	while [ "$i_" -lt "$LEAK_SCANS" ]; do
