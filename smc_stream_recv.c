@@ -42,25 +42,36 @@ static void wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct 
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/*
- * Nothing was readable: the end of this call, or -EINPROGRESS to wait. @shutdown and
- * @state were read before the ring was, so an EOF that came with data is not early.
- */
-static int recv_end(struct smc_sock *smc, int shutdown, int state, long timeo, bool some)
-{
-	struct sock *sk = smc_sock_sk(smc);
+/* How a stream has ended, as it was before the ring was read: what came with data is not early. */
+struct recv_seen {
+	int shutdown;
+	int err;
+	int state;
+};
 
+static void look_at_end(const struct sock *sk, struct recv_seen *seen)
+{
+	seen->shutdown = READ_ONCE(sk->sk_shutdown);
+	/* pairs with smc_stream_sync(): who sees the shutdown sees its cause */
+	smp_rmb();
+	seen->err = READ_ONCE(sk->sk_err);
+	seen->state = inet_sk_state_load(sk);
+}
+
+/* Nothing was readable: the end of this call, or -EINPROGRESS to wait. */
+static int recv_end(struct smc_sock *smc, const struct recv_seen *seen, long timeo, bool some)
+{
 	if (some) {
-		if (READ_ONCE(sk->sk_err) || shutdown & RCV_SHUTDOWN || state == TCP_CLOSE ||
+		if (seen->err || seen->shutdown & RCV_SHUTDOWN || seen->state == TCP_CLOSE ||
 		    !timeo || signal_pending(current))
 			return 0;
 		return -EINPROGRESS;
 	}
-	if (READ_ONCE(sk->sk_err))
-		return sock_error(sk);
-	if (shutdown & RCV_SHUTDOWN)
+	if (seen->err)
+		return sock_error(smc_sock_sk(smc));
+	if (seen->shutdown & RCV_SHUTDOWN)
 		return 0;
-	if (state == TCP_CLOSE)
+	if (seen->state == TCP_CLOSE)
 		return -ENOTCONN;
 	if (!timeo)
 		return -EAGAIN;
@@ -81,8 +92,9 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		.lend = lend,
 	};
 	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
-	int copied = 0, target, shutdown, state, end;
+	int copied = 0, target, end;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	struct recv_seen seen;
 	ssize_t rc;
 
 	len = min_t(size_t, len, INT_MAX);
@@ -91,8 +103,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		if (smc->conn != conn)
 			return copied ?: -ENOTCONN;
 		smc_stream_sync_if_changed(smc, conn);
-		shutdown = READ_ONCE(sk->sk_shutdown);
-		state = inet_sk_state_load(sk);
+		look_at_end(sk, &seen);
 		call.in_line = sock_flag(sk, SOCK_URGINLINE);
 		/* SIGURG is for a call that sleeps here, too */
 		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
@@ -116,7 +127,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		/* no more comes before something was consumed */
 		if (peek && copied && (call.skip >= smc_rx_reach(conn) || smc_rx_peer_waits(conn)))
 			break;
-		end = recv_end(smc, shutdown, state, timeo, copied);
+		end = recv_end(smc, &seen, timeo, copied);
 		if (end != -EINPROGRESS) {
 			if (!copied)
 				copied = end;
@@ -269,22 +280,22 @@ static int wait_readable(struct smc_sock *smc, long *timeo)
 {
 	const struct smc_rx_call call = {};
 	struct sock *sk = smc_sock_sk(smc);
-	int rc = -ENOTCONN, shutdown, state;
+	struct recv_seen seen;
 	struct smc_conn *conn;
+	int rc = -ENOTCONN;
 
 	lock_sock(sk);
 	conn = smc_stream_conn_get_locked(smc);
 	while (conn && smc->conn == conn) {
 		smc_stream_sync_if_changed(smc, conn);
-		shutdown = READ_ONCE(sk->sk_shutdown);
-		state = inet_sk_state_load(sk);
+		look_at_end(sk, &seen);
 		/* at urgent data a signal ends a call that could read on: not over and over here */
 		if (*timeo && signal_pending(current))
 			rc = sock_intr_errno(*timeo);
 		else if (smc_rx_readable(conn))
 			rc = 1;
 		else
-			rc = recv_end(smc, shutdown, state, *timeo, false);
+			rc = recv_end(smc, &seen, *timeo, false);
 		if (rc != -EINPROGRESS)
 			break;
 		rc = -ENOTCONN;
