@@ -680,10 +680,13 @@ int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 
 	idx = smc_core_rtoken_take(conn->lgr, link->slot, rkey, addr);
 	if (idx < 0)
 		return idx;
-	/* who forgets the keys of a link does so after the fence: what came too late goes here */
+	/*
+	 * Who forgets the keys of a link does so after the fence: what came too late goes here. Not
+	 * the RMB, which others may use over other links.
+	 */
 	smp_mb();
 	if (smc_link_fenced(link)) {
-		smc_core_rtoken_del(conn->lgr, link->slot, rkey);
+		smc_core_rtoken_unset_link(conn->lgr, link->slot, rkey);
 		smc_core_rtoken_release(conn->lgr, idx);
 		return -ECONNABORTED;
 	}

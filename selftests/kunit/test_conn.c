@@ -443,6 +443,34 @@ static void conn_tells_moves(struct kunit *test)
 	end(&e);
 }
 
+/*
+ * A handshake over a link that is lost has nothing to say of the RMB, to which others write: those
+ * that come after it use the keys of other links.
+ */
+static void conn_late_end(struct kunit *test)
+{
+	struct smc_rtoken *rtoken;
+	struct smc_conn *other;
+	bool cancel = false;
+	struct ends e;
+
+	begin(test, &e);
+	rtoken = &e.lgr->rtokens[e.conn->tx.rtoken];
+	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	/* before anybody has forgotten its keys */
+	WRITE_ONCE(e.second->fenced, true);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, PEER_TOKEN + 1, SIZE, 2, 0x22, 0x2000),
+			-ECONNABORTED);
+	WRITE_ONCE(e.second->fenced, false);
+	KUNIT_EXPECT_FALSE(test, rtoken->doomed);
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
+	KUNIT_EXPECT_EQ(test, rtoken->links, BIT(0));
+	smc_conn_close(other, true, 0);
+	smc_conn_put(other);
+	end(&e);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_mute_peer),
 	KUNIT_CASE_SLOW(conn_mute_between),
@@ -456,6 +484,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_own_end),
 	KUNIT_CASE_SLOW(conn_not_heard),
 	KUNIT_CASE(conn_held),
+	KUNIT_CASE(conn_late_end),
 	KUNIT_CASE(conn_abort_rewound),
 	{}
 };
