@@ -202,7 +202,7 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 {
 	struct smc_cdc_msg msg = {
-		.token = conn->tx.peer_token,
+		.token = conn->tx.claim.token,
 		.seq = conn->tx.seq_done,
 		.flags = SMC_CDC_F_FAILOVER,
 		.left = conn->tx.left,
@@ -237,7 +237,7 @@ static u8 state_flags(const struct smc_conn_tx *tx)
 void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	struct smc_cdc_msg msg = { .token = tx->peer_token };
+	struct smc_cdc_msg msg = { .token = tx->claim.token };
 
 	lockdep_assert_held(&conn->lock);
 	msg.seq = ++tx->seq;

@@ -162,6 +162,9 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 			bits |= SMC_CONN_CHANGED;
 	}
 	report(conn, from, actions);
+	/* nothing is written any more, nor will be: the peer may give that memory to another one */
+	if (smc_conn_state_over(state))
+		smc_core_claim_end(conn->lgr, &conn->tx.claim);
 	/*
 	 * Pairs with smc_conn_state(): who sees the state sees what led to it. A reader that looks
 	 * now, without our lock, must not take an error for the end of the stream.
@@ -495,8 +498,10 @@ static void free_conn(struct work_struct *work)
 
 	cancel_delayed_work_sync(&conn->work);
 	smc_zcopy_end(conn);
-	if (conn->tx.rtoken >= 0)
-		smc_core_rtoken_release(lgr, conn->tx.rtoken);
+	/* one that came to nothing has been in no state that is over */
+	smc_core_claim_end(lgr, &conn->tx.claim);
+	if (conn->tx.claim.rtoken >= 0)
+		smc_core_rtoken_release(lgr, conn->tx.claim.rtoken);
 	smc_conn_mem_give(conn);
 	if (room)
 		smc_core_roomy(lgr);
@@ -591,7 +596,8 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 		smc_failover_init(&conn->rx.path, link->slot);
 	conn->net = lgr->net;
 	conn->role = lgr->role;
-	conn->tx.rtoken = -1;
+	INIT_LIST_HEAD(&conn->tx.claim.entry);
+	conn->tx.claim.rtoken = -1;
 	INIT_LIST_HEAD(&conn->tx.runs);
 	INIT_LIST_HEAD(&conn->tx.runs_over);
 	conn->state = SMC_CONN_INIT;
@@ -654,50 +660,55 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 
 /**
  * smc_conn_set_peer() - what the peer told in Accept or Confirm
- * @conn: connection
- * @token: the peer's alert token
- * @size: bytes of its RMBE
- * @index: index of its RMBE, 1-based
- * @rkey: key of its RMB on conn->link
- * @addr: address of its RMB
+ * @conn: connection, in its handshake
+ * @end: see there
+ *
+ * May be tried again after -EADDRINUSE. Does not sleep.
  *
  * Return: 0, -EPROTO for values that cannot be, -ENOSPC when connections write to as
- * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()), -ECONNABORTED (the link
- * is lost, and the key says nothing about another one).
+ * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()), -ENOKEY (the group was never
+ * told of such an RMB), -EADDRINUSE (memory or token of another connection, which the peer may
+ * have seen the end of before us), -ECONNABORTED (the link is lost, and the key says nothing
+ * about another one).
  */
-int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr)
+int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 {
+	struct smc_claim *claim = &conn->tx.claim;
 	struct smc_link *link;
-	u64 end;
-	int idx;
-	int rc;
+	int idx, rc;
+	u64 last;
 
-	if (!index || !smc_ring_size_ok(size) ||
-	    check_add_overflow(addr, (u64)size * index, &end))
+	if (!end->index || !smc_ring_size_ok(end->size) ||
+	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
 	/* it changes behind the handshake only: see link_lost() */
 	link = conn->link;
-	idx = smc_core_rtoken_take(conn->lgr, link->slot, rkey, addr);
-	if (idx < 0)
-		return idx;
+	idx = end->first ? smc_core_rtoken_take(conn->lgr, link->slot, end->rkey, end->addr) :
+			   smc_core_rtoken_take_known(conn->lgr, link->slot, end->rkey, end->addr);
+	rc = idx < 0 ? idx : 0;
 	/*
-	 * Who forgets the keys of a link does so after the fence: what came too late goes here. Not
-	 * the RMB, which others may use over other links.
+	 * Its keys are forgotten behind the fence: one that is not known then is no lie. Of what
+	 * was taken only the reference goes: others may write to that RMB over other links.
 	 */
-	smp_mb();
-	if (smc_link_fenced(link)) {
-		smc_core_rtoken_unset_link(conn->lgr, link->slot, rkey);
+	if (smc_link_fenced(link))
+		rc = -ECONNABORTED;
+	if (!rc) {
+		claim->rtoken = idx;
+		claim->off = (u64)end->size * (end->index - 1);
+		claim->size = end->size;
+		claim->token = end->token;
+		rc = smc_core_claim(conn->lgr, claim);
+	}
+	if (rc) {
+		claim->rtoken = -1;
 		smc_core_rtoken_release(conn->lgr, idx);
-		return -ECONNABORTED;
+		return rc;
 	}
 	spin_lock_bh(&conn->lock);
-	conn->tx.rtoken = idx;
-	conn->tx.peer_token = token;
-	conn->tx.peer_off = (u64)size * (index - 1);
-	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, size,
+	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, end->size,
 			      conn->lgr->peer.marker ? 0 : STRANGER_RESERVE);
 	if (!rc)
-		conn->tx.peer_size = size;
+		conn->tx.peer_size = end->size;
 	spin_unlock_bh(&conn->lock);
 	return rc;
 }

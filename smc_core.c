@@ -696,6 +696,7 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	lgr->next_link_num = 1;
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
+	smc_core_claims_init(&lgr->claims);
 	smc_buf_pool_init(&lgr->pool, net);
 	INIT_DELAYED_WORK(&lgr->idle_work, idle_work_fn);
 	INIT_DELAYED_WORK(&lgr->balance_work, balance_work_fn);

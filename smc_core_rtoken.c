@@ -4,9 +4,8 @@
  * table inside a group, nothing else of it.
  *
  * When the table is full, the RMB that nobody writes to and that was named longest ago makes
- * room. Nobody misses it: the Accept or Confirm of each connection names key and address
- * anew, also of an RMB that was announced long before. Only its keys on further links are
- * lost until the peer tells them again.
+ * room. Nobody misses it: a peer has no more than that either, and what a connection uses
+ * next was announced last.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
@@ -111,6 +110,37 @@ int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
 	return name_rtoken(lgr, slot, rkey, addr, true);
+}
+
+/**
+ * smc_core_rtoken_take_known() - a connection will write to an RMB that was announced
+ * @lgr: group
+ * @slot: its link
+ * @rkey: key on that link, as the Accept or Confirm says
+ * @addr: address of element 0 on that link
+ *
+ * For all but a group's first connection: the RMB stood in its first Accept or Confirm, or came
+ * by CONFIRM RKEY or ADD LINK (RFC 7609 section 3.5.5.2.1), so over the link. A key that
+ * was not told there is not the peer's word: writing with it would end the link.
+ *
+ * Return: index of the entry, for which smc_core_rtoken_release() is owed, -ENOKEY, -EINVAL.
+ */
+int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt;
+	int rc = -ENOKEY;
+
+	if (slot >= SMC_CORE_LINKS)
+		return -EINVAL;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = find_rtoken(lgr, slot, rkey);
+	if (rt && !rt->doomed && rt->addr[slot] == addr) {
+		rt->named = ++lgr->rtoken_names;
+		rt->refs++;
+		rc = rt - lgr->rtokens;
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+	return rc;
 }
 
 /**

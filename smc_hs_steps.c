@@ -501,17 +501,44 @@ u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 	return 0;
 }
 
+/* Of another's? The peer may have seen the end of that one a moment before us. */
+static bool settled(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int *rc)
+{
+	*rc = smc_conn_set_peer(ctx->conn, end);
+	return *rc != -EADDRINUSE || smc_hs_stop_asked(ctx);
+}
+
 /**
  * smc_hs_take_peer_end() - the peer's RMBE from its Accept or Confirm
  * @ctx: handshake with a connection
  * @msg: message, judged
  *
+ * Who sent @msg need not be who the group leads to (decision 0009): what was not told over the
+ * group, or belongs to another connection of it, is refused before anything is written.
+ *
  * Return: 0 or -errno.
  */
 int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 {
-	return smc_conn_set_peer(ctx->conn, msg->token, smc_bsize_to_len(msg->bsize),
-				 msg->rmbe_idx, msg->rkey, msg->vaddr);
+	struct smc_conn_end end = {
+		.token = msg->token, .size = smc_bsize_to_len(msg->bsize),
+		.index = msg->rmbe_idx, .rkey = msg->rkey, .addr = msg->vaddr,
+		.first = ctx->first,
+	};
+	unsigned long deadline = jiffies + T_CLAIM;
+	int rc;
+
+	do {
+		wait_event_timeout(ctx->lgr->claims.wait, settled(ctx, &end, &rc), SMC_CORE_POLL);
+	} while (rc == -EADDRINUSE && !smc_hs_stop_asked(ctx) && time_before(jiffies, deadline));
+	if (rc != -ENOKEY && rc != -EADDRINUSE)
+		return rc;
+	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
+	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
+			    side(ctx), &ctx->peer.carrier, end.rkey, end.index, end.token,
+			    rc == -ENOKEY ? "the group was not told of that memory" :
+					    "another connection has that memory or token");
+	return rc;
 }
 
 /**

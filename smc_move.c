@@ -34,7 +34,7 @@
 /* Is the peer's memory known on @link, and ours to the device? */
 static bool leads_to_peer(const struct smc_conn *conn, const struct smc_link *link)
 {
-	return smc_core_rtoken_known(conn->lgr, conn->tx.rtoken, link->slot) &&
+	return smc_core_rtoken_known(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
 	       smc_buf_lkey(conn->tx.elem.region, link->slot);
 }
 

@@ -91,6 +91,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_RX_LLC]		= "rx_llc",
 	[SMC_STAT_RX_LLC_BAD]		= "rx_llc_bad",
 	[SMC_STAT_CLC_BAD]		= "clc_bad",
+	[SMC_STAT_PEER_END_BAD]		= "peer_end_bad",
 	[SMC_STAT_TX_NOSLOT]		= "tx_noslot",
 	[SMC_STAT_TX_WINDOW_CLOSED]	= "tx_window_closed",
 	[SMC_STAT_LINK_FAIL]		= "link_fail",

@@ -274,12 +274,12 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 
 static struct smc_wr_write *next_write(const struct smc_conn *conn, struct chain *chain, u32 dst)
 {
-	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.rtoken];
+	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.claim.rtoken];
 	struct smc_wr_write *write = &chain->write[chain->n++];
 	u32 slot = conn->link->slot;
 
 	memset(write, 0, sizeof(*write));
-	write->raddr = rtoken->addr[slot] + conn->tx.peer_off + dst;
+	write->raddr = rtoken->addr[slot] + conn->tx.claim.off + dst;
 	write->rkey = rtoken->rkey[slot];
 	return write;
 }

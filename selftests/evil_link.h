@@ -309,9 +309,11 @@ struct el_case {
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
+extern const struct el_case el_ends_cases[], el_ends_served_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
+extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases;
 
 int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 

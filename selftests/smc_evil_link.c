@@ -272,9 +272,11 @@ static const struct {
 	{ el_llc_cases, &el_nr_llc_cases, false },
 	{ el_rdma_cases, &el_nr_rdma_cases, false },
 	{ el_group_cases, &el_nr_group_cases, false },
+	{ el_ends_cases, &el_nr_ends_cases, false },
 	{ el_second_cases, &el_nr_second_cases, false },
 	{ el_marked_cases, &el_nr_marked_cases, false },
 	{ el_served_cases, &el_nr_served_cases, true },
+	{ el_ends_served_cases, &el_nr_ends_served_cases, true },
 	{ el_llc_served_cases, &el_nr_llc_served_cases, true },
 	{ el_marked_served_cases, &el_nr_marked_served_cases, true },
 };

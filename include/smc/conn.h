@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <smc/buf.h>
+#include <smc/core.h>
 #include <smc/meter.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
@@ -64,10 +65,8 @@ enum smc_leave {
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
  * @ring: cursors; valid once @peer_size is set, before that only @ring.size
- * @rtoken: index of the peer's RMB, -1 = not known yet
+ * @claim: the peer's RMBE and token; valid once @peer_size is set, but for @claim.rtoken
  * @peer_size: size of the peer's RMBE, 0 = not known yet
- * @peer_off: offset of the peer's RMBE in its RMB
- * @peer_token: alert token the peer knows this connection by
  * @seq: sequence number of the last CDC built
  * @seq_done: that of the last one known to have reached the peer's RNIC, of those whose
  *	completion is of interest; what a failover validation says
@@ -102,10 +101,8 @@ enum smc_leave {
 struct smc_conn_tx {
 	struct smc_elem elem;
 	struct smc_ring_tx ring;
-	int rtoken;
+	struct smc_claim claim;
 	u32 peer_size;
-	u64 peer_off;
-	u32 peer_token;
 	u16 seq;
 	u16 seq_done;
 	u32 inflight;
@@ -294,12 +291,25 @@ void smc_conn_exit(void);	/* waits until every connection is gone */
  */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 				 u32 rcvbuf, bool announce, const bool *cancel);
-/*
- * What the peer told in Accept/Confirm: token, RMBE size, index, key, address
- * (validated by the caller's parser; the index against nothing: any 1..255).
- * 0, -ENOSPC (rtokens), -EPROTO (index 0, size 0 or overflow).
+/**
+ * struct smc_conn_end - the peer's end of a connection, as its Accept or Confirm says
+ * @token: its alert token
+ * @size: bytes of its RMBE
+ * @index: index of its RMBE, 1-based
+ * @rkey: key of its RMB on the connection's link
+ * @addr: address of its RMB
+ * @first: the group's first connection: nothing has been announced yet
  */
-int smc_conn_set_peer(struct smc_conn *conn, u32 token, u32 size, u8 index, u32 rkey, u64 addr);
+struct smc_conn_end {
+	u32 token;
+	u32 size;
+	u8 index;
+	u32 rkey;
+	u64 addr;
+	bool first;
+};
+
+int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end);
 /* Handshake done: INIT -> ACTIVE; what arrived early becomes readable. */
 void smc_conn_activate(struct smc_conn *conn);
 /* Handshake failed before activation: everything is given back, the RMBE to quarantine if asked. */

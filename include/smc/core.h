@@ -54,6 +54,34 @@ struct smc_rtoken {
 };
 
 /**
+ * struct smc_claim - what of the peer a connection has to itself
+ * @entry: in the group's list, under its lock; empty: nothing is claimed
+ * @rtoken: index of the peer's RMB, -1 = not known yet
+ * @off: where the peer's RMBE begins in it, bytes
+ * @size: bytes of the RMBE
+ * @token: alert token the peer knows the connection by
+ */
+struct smc_claim {
+	struct list_head entry;
+	int rtoken;
+	u64 off;
+	u32 size;
+	u32 token;
+};
+
+/**
+ * struct smc_claims - the claims of a group
+ * @lock: guards @list; leaf, BH off
+ * @list: struct smc_claim, at most one per connection
+ * @wait: for the end of one
+ */
+struct smc_claims {
+	spinlock_t lock;
+	struct list_head list;
+	wait_queue_head_t wait;
+};
+
+/**
  * struct smc_peer - who a group leads to, and how; constant after creation, but for what says
  * otherwise
  * @id: peer ID (8 opaque bytes; zero from v2-only in-tree clients)
@@ -184,6 +212,7 @@ struct smc_lgr_conn_events {
  *	reference (smc_core_rtoken_take()) may read its entry's known links without it
  * @rtoken_names: how often the peer has named an RMB
  * @rtokens: the peer's RMBs
+ * @claims: who writes where in them
  * @pool: our memory
  * @ready: first contact finished: usable for others; under registry lock
  * @dead: no look-up finds it any more; never cleared
@@ -227,6 +256,7 @@ struct smc_lgr {
 	spinlock_t rtoken_lock;		/* see above */
 	u32 rtoken_names;
 	struct smc_rtoken *rtokens;
+	struct smc_claims claims;
 	struct smc_pool pool;
 	bool ready;
 	bool dead;
@@ -377,13 +407,15 @@ void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg),
  * Peer RMBs. add: finds or makes the entry for (@slot, @rkey, @addr) and returns
  * its index; one without connections goes when 255 are known; -ENOSPC when all have
  * some, -EBUSY when @rkey names other memory that a connection still writes to. take:
- * the same for a connection that will write to it until release. del: DELETE RKEY from
- * the peer; -ENOENT unknown, -EBUSY in use by a connection (goes with the last one,
- * unless announced again before).
+ * the same for a connection that will write to it until release. take_known: likewise, if the
+ * peer has announced it over the group; -ENOKEY. del: DELETE RKEY from the peer; -ENOENT
+ * unknown, -EBUSY in use by a connection (goes with the last one, unless announced again
+ * before).
  */
 int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
 int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
+int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 void smc_core_rtoken_release(struct smc_lgr *lgr, int idx);
 /* Is there an entry for one more RMB of the peer? */
 bool smc_core_rtoken_room(struct smc_lgr *lgr);
@@ -396,6 +428,11 @@ void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
 bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot);
 /* The link of @slot is gone, and with it all its keys. */
 void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot);
+
+/* An RMBE and a token of the peer for one connection alone; -EADDRINUSE. */
+void smc_core_claims_init(struct smc_claims *claims);
+int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim);
+void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 
 /*
  * Brings a further queue pair into an empty slot, for ADD LINK. Takes over @path. Adds

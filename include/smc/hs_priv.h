@@ -21,6 +21,7 @@
 #define T_AGAIN		(15 * HZ)	/* TCP alone, with a peer that has just answered */
 #define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
 #define T_GROUP		(5 * HZ)	/* somebody else's first contact with the same peer */
+#define T_CLAIM		(1 * HZ)	/* until we have seen what ended at the peer before */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
 #define T_CONFIRM_AGAIN	(HZ * 3 / 2)	/* server: repeat the request once after this */
 #define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */

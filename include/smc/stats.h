@@ -39,6 +39,7 @@ enum smc_stat {
 	SMC_STAT_RX_LLC,
 	SMC_STAT_RX_LLC_BAD,
 	SMC_STAT_CLC_BAD,		/* malformed CLC messages */
+	SMC_STAT_PEER_END_BAD,		/* Accepts, Confirms: memory not told of, or another's */
 	SMC_STAT_TX_NOSLOT,		/* pushes that found no send slot */
 	SMC_STAT_TX_WINDOW_CLOSED,	/* times the peer was told that its window is closed */
 	SMC_STAT_LINK_FAIL,

@@ -10,6 +10,7 @@ extern struct kunit_suite smc_conn_suite;
 extern struct kunit_suite smc_core_suite;
 extern struct kunit_suite smc_core_set_suite;
 extern struct kunit_suite smc_rtoken_suite;
+extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
 extern struct kunit_suite smc_policy_suite;

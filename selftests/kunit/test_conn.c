@@ -37,7 +37,7 @@ struct ends {
 /* The peer's RMB is known over the link in @slot, too. */
 static void give_key(struct ends *e, u32 slot)
 {
-	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.rtoken];
+	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
 
 	rtoken->rkey[slot] = 0x11 + slot;
 	rtoken->addr[slot] = 0x1000;
@@ -46,6 +46,10 @@ static void give_key(struct ends *e, u32 slot)
 
 static void begin(struct kunit *test, struct ends *e)
 {
+	static const struct smc_conn_end first = {
+		.token = PEER_TOKEN, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
+		.first = true,
+	};
 	bool cancel = false;
 
 	e->lgr = env_group_up(test, SMC_SERVER, 1);
@@ -55,7 +59,7 @@ static void begin(struct kunit *test, struct ends *e)
 	env_bring_up(test, e->second);
 	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
-	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, PEER_TOKEN, SIZE, 1, 0x22, 0x2000), 0);
+	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &first), 0);
 	/* the same RMB of the peer, over the link that stays */
 	give_key(e, 0);
 	smc_conn_activate(e->conn);
@@ -449,23 +453,56 @@ static void conn_tells_moves(struct kunit *test)
  */
 static void conn_late_end(struct kunit *test)
 {
+	struct smc_conn_end ask = {
+		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
 	bool cancel = false;
 	struct ends e;
 
 	begin(test, &e);
-	rtoken = &e.lgr->rtokens[e.conn->tx.rtoken];
+	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
 	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
 	/* before anybody has forgotten its keys */
 	WRITE_ONCE(e.second->fenced, true);
-	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, PEER_TOKEN + 1, SIZE, 2, 0x22, 0x2000),
-			-ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
+	/* ... and when they are: no lie of the peer */
+	ask.rkey = 0x33;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
 	WRITE_ONCE(e.second->fenced, false);
 	KUNIT_EXPECT_FALSE(test, rtoken->doomed);
 	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
-	KUNIT_EXPECT_EQ(test, rtoken->links, BIT(0));
+	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
+	smc_conn_close(other, true, 0);
+	smc_conn_put(other);
+	end(&e);
+}
+
+/* Its neighbour joins the group with memory that is not its own, and then with what is free. */
+static void conn_ends(struct kunit *test)
+{
+	struct smc_conn_end ask = {
+		.token = PEER_TOKEN + 1, .size = SIZE, .index = 1, .rkey = 0x33, .addr = 0x2000,
+	};
+	struct smc_conn *other;
+	bool cancel = false;
+	struct ends e;
+
+	begin(test, &e);
+	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
+	ask.rkey = 0x22;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -EADDRINUSE);
+	KUNIT_EXPECT_EQ(test, other->tx.peer_size, 0);
+	KUNIT_EXPECT_EQ(test, other->tx.claim.rtoken, -1);
+	/* until that one is over, of which the peer hears no sooner than we do */
+	hear(&e, e.second, 1, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
+	smc_conn_activate(other);
 	smc_conn_close(other, true, 0);
 	smc_conn_put(other);
 	end(&e);
@@ -485,6 +522,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(conn_not_heard),
 	KUNIT_CASE(conn_held),
 	KUNIT_CASE(conn_late_end),
+	KUNIT_CASE(conn_ends),
 	KUNIT_CASE(conn_abort_rewound),
 	{}
 };

@@ -162,6 +162,49 @@ static void rtoken_in_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
 }
 
+/* Only what was announced, as it was announced, and not taken back. */
+static void rtoken_take_known(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000), first;
+
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 2, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x2000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 1, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, SMC_CORE_LINKS, 1, 0x1000), -EINVAL);
+	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 1);
+	/* on another link by the key there */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 0x11, 0x1100), a);
+	/* taken back, though some still write to it, and announced again */
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
+	/* what a first contact has named is known as well */
+	first = smc_core_rtoken_take(lgr, 0, 3, 0x3000);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 3, 0x3000), first);
+}
+
+/* One that connections are about to use is not the one that makes room. */
+static void rtoken_known_last(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int i;
+
+	for (i = 0; i < TABLE; i++)
+		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
+	KUNIT_ASSERT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 0, 0), 0);
+	smc_core_rtoken_release(lgr, 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 1);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 1), -ENOKEY);
+}
+
 /* Deleted, then announced again before its last user went: it stays. */
 static void rtoken_doomed_again(struct kunit *test)
 {
@@ -237,6 +280,8 @@ static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_full),
 	KUNIT_CASE(rtoken_makes_room),
 	KUNIT_CASE(rtoken_in_use),
+	KUNIT_CASE(rtoken_take_known),
+	KUNIT_CASE(rtoken_known_last),
 	KUNIT_CASE(rtoken_doomed_again),
 	KUNIT_CASE(rtoken_set_link),
 	KUNIT_CASE(rtoken_forget),

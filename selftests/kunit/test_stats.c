@@ -51,6 +51,7 @@ static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_RX_CDC] = "rx_cdc", [SMC_STAT_RX_CDC_BAD] = "rx_cdc_bad",
 	[SMC_STAT_TX_LLC] = "tx_llc", [SMC_STAT_RX_LLC] = "rx_llc",
 	[SMC_STAT_RX_LLC_BAD] = "rx_llc_bad", [SMC_STAT_CLC_BAD] = "clc_bad",
+	[SMC_STAT_PEER_END_BAD] = "peer_end_bad",
 	[SMC_STAT_TX_NOSLOT] = "tx_noslot", [SMC_STAT_TX_WINDOW_CLOSED] = "tx_window_closed",
 	[SMC_STAT_LINK_FAIL] = "link_fail", [SMC_STAT_LGR_TERM] = "lgr_term",
 	[SMC_STAT_CONN_ABORT] = "conn_abort", [SMC_STAT_RKEY_CONFIRM] = "rkey_confirm",

@@ -124,6 +124,7 @@ case_counters()
 		"$(($(stat_of tx_write_bytes) / 99))" -ge "$(($(stat_of tx_bytes) / 100))"
 	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -le 100
 	expect "malformed CLC" "$(stat_of clc_bad)" -eq 0
+	expect "ends refused" "$(stat_of peer_end_bad)" -eq 0
 }
 
 case_unload()

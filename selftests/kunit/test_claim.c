@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit: what of the peer each connection has to itself, smc_core_claim.c. */
+#include <kunit/test.h>
+#include <smc/core.h>
+
+#include "suites.h"
+
+#define KIB	1024U
+
+static int claim_init(struct kunit *test)
+{
+	struct smc_lgr *lgr = kunit_kzalloc(test, sizeof(*lgr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, lgr);
+	/* all that this file knows of a group */
+	smc_core_claims_init(&lgr->claims);
+	test->priv = lgr;
+	return 0;
+}
+
+static void fill(struct smc_claim *claim, int rtoken, u64 off, u32 size, u32 token)
+{
+	*claim = (struct smc_claim){ .rtoken = rtoken, .off = off, .size = size, .token = token };
+	INIT_LIST_HEAD(&claim->entry);
+}
+
+/* Beside a claim of the second of four elements of 16 KiB in RMB 1. */
+static void claim_memory(struct kunit *test)
+{
+	static const struct {
+		int rtoken;
+		u64 off;
+		u32 size;
+		int rc;
+	} others[] = {
+		{ 1, 16 * KIB, 16 * KIB, -EADDRINUSE },
+		{ 1, 0, 16 * KIB, 0 },
+		{ 1, 32 * KIB, 16 * KIB, 0 },
+		{ 1, 0, 32 * KIB, -EADDRINUSE },	/* ends in it */
+		{ 1, 0, 16 * KIB + 1, -EADDRINUSE },
+		{ 1, 32 * KIB - 1, 16 * KIB, -EADDRINUSE },
+		{ 1, 0, 64 * KIB, -EADDRINUSE },	/* all around */
+		{ 1, 20 * KIB, KIB, -EADDRINUSE },	/* within */
+		{ 2, 16 * KIB, 16 * KIB, 0 },
+		{ 0, 0, 64 * KIB, 0 },
+	};
+	struct smc_claim first, other;
+	struct smc_lgr *lgr = test->priv;
+	size_t i;
+
+	fill(&first, 1, 16 * KIB, 16 * KIB, 100);
+	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		fill(&other, others[i].rtoken, others[i].off, others[i].size, i);
+		KUNIT_EXPECT_EQ_MSG(test, smc_core_claim(lgr, &other), others[i].rc, "%zu", i);
+		KUNIT_EXPECT_EQ(test, list_empty(&other.entry), others[i].rc != 0);
+		smc_core_claim_end(lgr, &other);
+	}
+	smc_core_claim_end(lgr, &first);
+	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->claims.list));
+}
+
+/* A token is one connection's, wherever that writes. */
+static void claim_token(struct kunit *test)
+{
+	struct smc_claim first, other;
+	struct smc_lgr *lgr = test->priv;
+
+	fill(&first, 1, 0, 16 * KIB, 0);
+	fill(&other, 2, 0, 16 * KIB, 0);
+	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
+	other.token = U32_MAX;
+	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), 0);
+	smc_core_claim_end(lgr, &first);
+	smc_core_claim_end(lgr, &other);
+}
+
+/* Whose claim has ended may end it again: others' are not touched. */
+static void claim_ends(struct kunit *test)
+{
+	struct smc_claim first, other;
+	struct smc_lgr *lgr = test->priv;
+
+	fill(&first, 1, 0, 16 * KIB, 1);
+	fill(&other, 1, 0, 16 * KIB, 1);
+	smc_core_claim_end(lgr, &first);
+	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
+	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
+	smc_core_claim_end(lgr, &other);
+	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
+	smc_core_claim_end(lgr, &first);
+	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), 0);
+	smc_core_claim_end(lgr, &first);
+	KUNIT_EXPECT_FALSE(test, list_empty(&lgr->claims.list));
+	smc_core_claim_end(lgr, &other);
+	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->claims.list));
+}
+
+static struct kunit_case claim_cases[] = {
+	KUNIT_CASE(claim_memory),
+	KUNIT_CASE(claim_token),
+	KUNIT_CASE(claim_ends),
+	{ }
+};
+
+struct kunit_suite smc_claim_suite = {
+	.name = "smc_core_claim",
+	.init = claim_init,
+	.test_cases = claim_cases,
+};
