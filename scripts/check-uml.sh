@@ -97,8 +97,11 @@ aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/a
 # what the unit tests cannot take into user space
 ! want "$p-kunit" ||
 	scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
+# (two minutes of deadlines, which the debug kernel has in real time)
+virtual=(--virtual-time)
+[ "$flavour" != debug ] || virtual=()
 run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$ours-kunit" \
-	--script "$cases/kunit.sh" --timeout 400
+	"${virtual[@]}" --script "$cases/kunit.sh" --timeout 400
 
 # verified traffic: ours with ours in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
@@ -221,7 +224,7 @@ run_programs()
 aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
 # the links of groups
-run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+aside run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
 	--module ours --script "$cases/links.sh" --env LINKS_OF=forgets:2400 --timeout 300
 # (the debug kernel takes too long for seventeen RNICs)
@@ -247,7 +250,7 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
 
 # connections that lose a link and go on over another one; then our server has one RNIC, its
 # in-tree client two
-run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
+aside run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
 # three links: two of them go one right after the other
