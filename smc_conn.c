@@ -498,7 +498,7 @@ static void free_conn(struct work_struct *work)
 
 	cancel_delayed_work_sync(&conn->work);
 	smc_zcopy_end(conn);
-	/* one that came to nothing has been in no state that is over */
+	/* its state may have been over before it had anything to claim: the group ended */
 	smc_core_claim_end(lgr, &conn->tx.claim);
 	if (conn->tx.claim.rtoken >= 0)
 		smc_core_rtoken_release(lgr, conn->tx.claim.rtoken);

@@ -502,9 +502,42 @@ static void conn_ends(struct kunit *test)
 	hear(&e, e.second, 1, SMC_CDC_S_ABORT);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
+	/* its handshake comes to nothing, and another one has it */
+	smc_conn_discard(other, true);
+	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	smc_conn_activate(other);
 	smc_conn_close(other, true, 0);
 	smc_conn_put(other);
+	end(&e);
+}
+
+/* The group ends under a handshake, which hears of it later: what it claims then ends with it. */
+static void conn_ends_late(struct kunit *test)
+{
+	struct smc_conn_end ask = {
+		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+	};
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_conn *other;
+	bool cancel = false;
+	struct ends e;
+
+	begin(test, &e);
+	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	rcu_read_lock();
+	smc_conn_lgr_events.terminated(other, SMC_LINK_ADMIN);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	KUNIT_EXPECT_FALSE(test, list_is_singular(&e.lgr->claims.list));
+	smc_conn_discard(other, true);
+	/* its memory goes in a worker */
+	while (!list_is_singular(&e.lgr->claims.list) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->claims.list));
 	end(&e);
 }
 
@@ -523,6 +556,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(conn_held),
 	KUNIT_CASE(conn_late_end),
 	KUNIT_CASE(conn_ends),
+	KUNIT_CASE(conn_ends_late),
 	KUNIT_CASE(conn_abort_rewound),
 	{}
 };
