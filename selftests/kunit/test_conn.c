@@ -44,21 +44,30 @@ static void give_key(struct ends *e, u32 slot)
 	rtoken->links |= BIT(slot);
 }
 
+/* A connection over the second link, of which the peer has not told its end. */
+static struct smc_conn *join(struct kunit *test, struct ends *e)
+{
+	struct smc_conn *conn;
+	bool cancel = false;
+
+	conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	return conn;
+}
+
 static void begin(struct kunit *test, struct ends *e)
 {
 	static const struct smc_conn_end first = {
 		.token = PEER_TOKEN, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
 		.first = true,
 	};
-	bool cancel = false;
 
 	e->lgr = env_group_up(test, SMC_SERVER, 1);
 	e->first = smc_core_link(e->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
-	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
+	e->conn = join(test, e);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &first), 0);
 	/* the same RMB of the peer, over the link that stays */
 	give_key(e, 0);
@@ -458,13 +467,11 @@ static void conn_late_end(struct kunit *test)
 	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
-	bool cancel = false;
 	struct ends e;
 
 	begin(test, &e);
 	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
-	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	other = join(test, &e);
 	/* before anybody has forgotten its keys */
 	WRITE_ONCE(e.second->fenced, true);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
@@ -487,12 +494,10 @@ static void conn_ends(struct kunit *test)
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 1, .rkey = 0x33, .addr = 0x2000,
 	};
 	struct smc_conn *other;
-	bool cancel = false;
 	struct ends e;
 
 	begin(test, &e);
-	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	other = join(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
 	ask.rkey = 0x22;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -EADDRINUSE);
@@ -504,8 +509,7 @@ static void conn_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
 	/* its handshake comes to nothing, and another one has it */
 	smc_conn_discard(other, true);
-	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	other = join(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	smc_conn_activate(other);
 	smc_conn_close(other, true, 0);
@@ -521,12 +525,10 @@ static void conn_ends_late(struct kunit *test)
 	};
 	unsigned long until = jiffies + PATIENCE;
 	struct smc_conn *other;
-	bool cancel = false;
 	struct ends e;
 
 	begin(test, &e);
-	other = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	other = join(test, &e);
 	rcu_read_lock();
 	smc_conn_lgr_events.terminated(other, SMC_LINK_ADMIN);
 	rcu_read_unlock();
