@@ -9,22 +9,10 @@
 
 #include "evil_link.h"
 
-#define OFF_RKEY	41
-#define OFF_INDEX	45
-#define OFF_TOKEN	46
-#define OFF_SIZES	50
-#define OFF_VADDR	52
-
 #define MINE		2	/* element of the connection that lies */
 
 /* Of the case that runs: the connection that somebody else has. */
 static const struct el_conn *victim;
-
-/* A key of nothing: one WRITE with it would end the link. */
-static void untold_key(struct evil_msg *m)
-{
-	smc_put_be32(m->buf + OFF_RKEY, smc_get_be32(m->buf + OFF_RKEY) ^ 0x7f00);
-}
 
 static void other_address(struct evil_msg *m)
 {
@@ -52,7 +40,8 @@ static const struct lie {
 	const char *name;
 	void (*tell)(struct evil_msg *m);
 } lies[] = {
-	{ "a key that was not told", untold_key },
+	/* one WRITE with it would end the link */
+	{ "a key that was not told", el_spoil_rkey },
 	{ "another address", other_address },
 	{ "another's element", taken_element },
 	{ "more than its element", wide_element },

@@ -23,6 +23,17 @@
 #define EL_LLC_TYPES	16
 #define EL_KEYS		8		/* RMBs of the server that are known on a further link */
 
+/* Offsets in Proposal, Accept and Confirm. */
+#define OFF_ID		8
+#define OFF_MAC		32
+#define OFF_QPN		38
+#define OFF_RKEY	41
+#define OFF_INDEX	45
+#define OFF_TOKEN	46
+#define OFF_SIZES	50
+#define OFF_VADDR	52
+#define OFF_PSN		61
+
 /**
  * struct el_seen - LLC messages of one type that the module has sent
  * @count: how many
@@ -172,6 +183,7 @@ void el_leave(struct el_conn *c);
 void el_conn_begin(struct el_conn *c, struct el_link *l);
 enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m);
 void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m);
+void el_spoil_rkey(struct evil_msg *m);
 void el_take_end(struct el_conn *c, const struct smc_clc_accept *a);
 void el_far_up(struct el_link *far, const struct smc_llc_add_link *al);
 void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_llc_add_link *al);

@@ -12,17 +12,6 @@
 
 #include "evil_link.h"
 
-/* Offsets in Proposal, Accept and Confirm. */
-#define OFF_ID		8
-#define OFF_MAC		32
-#define OFF_QPN		38
-#define OFF_RKEY	41
-#define OFF_INDEX	45
-#define OFF_TOKEN	46
-#define OFF_SIZES	50
-#define OFF_VADDR	52
-#define OFF_PSN		61
-
 #define PATIENCE_MS	15000
 
 /* ---- what comes over the link ---- */
@@ -392,6 +381,15 @@ void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
 	smc_put_be24(m->buf + OFF_PSN, l->psn);
 	if (first->spoil_confirm)
 		first->spoil_confirm(m);
+}
+
+/**
+ * el_spoil_rkey() - for spoil_confirm: a key that there is not
+ * @m: Accept or Confirm
+ */
+void el_spoil_rkey(struct evil_msg *m)
+{
+	smc_put_be32(m->buf + OFF_RKEY, smc_get_be32(m->buf + OFF_RKEY) ^ 0x7f00);
 }
 
 /* Over the link that the Accept has named. */

@@ -171,20 +171,15 @@ static bool invalidate(struct el_env *e)
 	return refused(e->l);
 }
 
-static void spoil_rkey(struct evil_msg *m)
-{
-	smc_put_be32(m->buf + 41, smc_get_be32(m->buf + 41) ^ 0x7f00);
-}
-
 static void spoil_vaddr(struct evil_msg *m)
 {
-	smc_put_be64(m->buf + 52, 0x1000);
+	smc_put_be64(m->buf + OFF_VADDR, 0x1000);
 }
 
 /* The server learns of the lie when its application writes. */
 static bool confirm_lies(struct el_env *e)
 {
-	static void (*const lies[])(struct evil_msg *m) = { spoil_rkey, spoil_vaddr };
+	static void (*const lies[])(struct evil_msg *m) = { el_spoil_rkey, spoil_vaddr };
 	static const struct el_case told = { .may_err = { ECONNABORTED, ECONNRESET } };
 	bool ok = true;
 
