@@ -80,18 +80,16 @@ for series in "$@"; do
 	out=$top/build/$release$suffix
 	# a tree of links: objects of different kernels must not meet
 	rm -rf "$out"
-	mkdir -p "$out/proto" "$out/selftests/kunit"
+	mkdir -p "$out"
 	for f in Kbuild Makefile include scripts; do
 		ln -s "$top/$f" "$out/$f"
 	done
-	for f in "$top"/*.c; do
-		ln -s "$f" "$out/"
-	done
-	for f in "$top"/proto/*.c; do
-		ln -s "$f" "$out/proto/"
-	done
-	for f in "$top"/selftests/kunit/*.[ch]; do
-		ln -s "$f" "$out/selftests/kunit/"
+	for f in $("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch]); do
+		case $f in
+		include/*) continue ;;
+		esac
+		mkdir -p "$out/$(dirname "$f")"
+		ln -s "$top/$f" "$out/$f"
 	done
 	ln -s "$(readlink -f "$kdir")" "$out/kdir"
 	arch=

@@ -9,6 +9,9 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top/Documentation" || exit 1
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+"$top/scripts/sources.sh" -c > "$tmp/sources" || exit 1
+sed "s|^|$top/|" "$tmp/sources" > "$tmp/c"
+"$top/scripts/sources.sh" -h | sed "s|^|$top/|" > "$tmp/h"
 n=0
 rc=0
 
@@ -52,19 +55,15 @@ echo "1..18"
 
 # --- files
 
-for f in "$top"/*.c "$top"/proto/*.c; do
-	name=${f#"$top"/}
-	case $name in
-	*.mod.c) continue ;;
-	esac
+while read -r name; do
 	grep -qw -- "${name%.c}" architecture.rst || complain "$name is not named"
-done
+done < "$tmp/sources"
 # a header belongs to the file of its name, or is named itself
-for f in "$top"/include/smc/*.h "$top"/include/smc/proto/*.h; do
+while read -r f; do
 	name=$(basename "$f" .h)
-	[ -e "$top/smc_$name.c" ] || [ -e "$top/$name.c" ] || [ -e "$top/proto/$name.c" ] ||
+	grep -q -- "\(^\|/\|smc_\)$name\.c$" "$tmp/sources" ||
 		grep -q -- "$name\\.h" architecture.rst || complain "$name.h is not named"
-done
+done < "$tmp/h"
 result "architecture.rst names every file of the module"
 
 grep -ow '\(smc_[a-z_]*\|af_smc\)\.c' ./*.rst decisions/*.md | sort -u |
@@ -101,13 +100,13 @@ result "ranks are those of layers.txt"
 
 # --- marks of the data path: "N file", one for each number of "N to M"
 
-grep -o 'data path [0-9][0-9]*\( to [0-9][0-9]*\)\?' "$top"/*.c /dev/null |
+xargs -a "$tmp/c" grep -Ho 'data path [0-9][0-9]*\( to [0-9][0-9]*\)\?' |
 	sed "s|^$top/||; s|:data path | |; s| to | |" |
 	awk '{ last = NF > 2 ? $3 : $2; for (i = $2; i <= last; i++) print i, $1 }' |
 	sort -u > "$tmp/marks"
 awk '/^   \* - [0-9]+$/ { step = $3; next }
 	step != "" && /^     - / {
-		while (match($0, /[a-z_]+\.c/)) {
+		while (match($0, /[a-z_\/]+\.c/)) {
 			print step, substr($0, RSTART, RLENGTH)
 			$0 = substr($0, RSTART + RLENGTH)
 		}
@@ -118,7 +117,7 @@ result "marks of the data path"
 
 # --- functions: defined at the beginning of a line somewhere
 
-cat "$top"/*.c "$top"/proto/*.c "$top"/include/smc/*.h "$top"/include/smc/proto/*.h |
+cat "$tmp/c" "$tmp/h" | xargs cat |
 	sed 's/^#define \(smc_\)/\1/' | grep '^[a-z]' | grep -o '[a-z_0-9]*(' | tr -d '(' | sort -u > "$tmp/defined"
 {
 	literals rfc-map.rst | grep '^[a-z_0-9]*()$'
@@ -244,9 +243,10 @@ result "handshake.rst has every timer"
 
 # the same for all timers, in milliseconds; a test of that name, or a remark
 HZ=1000
+# shellcheck disable=SC2046 # file names without blanks
 sed -n 's/^#define \([A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*HZ[0-9HZ */]*\)).*/\1 \2/p;
 	s/^#define \([A-Z_]*_MS\)[[:blank:]]*\([0-9]*\)[[:blank:]]*\(\/\*.*\)*$/\1 \2/p' \
-	"$top"/*.c "$top"/include/smc/*.h |
+	$(cat "$tmp/c" "$tmp/h") |
 	while read -r name value; do
 		# shellcheck disable=SC2004 # it is an expression with HZ, not a variable
 		echo "$name $(($value))"
@@ -304,8 +304,9 @@ differ trace.h "$tmp/points" troubleshooting.rst "$tmp/named"
 result "troubleshooting.rst has every trace point"
 
 # Reasons that the module can give, with number and text.
+# shellcheck disable=SC2046 # file names without blanks
 sed -n '/^enum smc_clc_reason smc_clc_unsupported/,/^const char/p' "$top/proto/clc_msg.c" |
-	cat - "$top"/smc_*.c "$top/af_smc.c" |
+	cat - $(grep -v '/proto/' "$tmp/c") |
 	grep -o 'SMC_CLC_DECL_[A-Z_0-9]*' | grep -v '_NONE$' | sort -u |
 	while read -r decl; do
 		code=$(sed -n "s/^\t$decl\t*= \(0x[0-9a-f]*\),\$/\1/p" \

@@ -56,9 +56,9 @@ result "shellcheck" $? "$tmp/log"
 
 # --- kernel-doc of the files that belong to the module
 kdoc=$cache/checkpatch/kernel-doc
-# shellcheck disable=SC2046 # file names without blanks
-perl "$kdoc" -none -Werror $(git ls-files 'smc_*.c' 'af_smc.c' 'proto/*.c' 'include/smc/*.h') \
-	> "$tmp/log" 2>&1
+scripts/sources.sh > "$tmp/sources" 2> "$tmp/log"
+result "Kbuild lists every source file" $? "$tmp/log"
+xargs -a "$tmp/sources" perl "$kdoc" -none -Werror > "$tmp/log" 2>&1
 result "kernel-doc" $? "$tmp/log"
 
 # --- builds

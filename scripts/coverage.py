@@ -53,7 +53,7 @@ def is_ours(name):
     path = pathlib.PurePath(name)
     if path.suffix == ".h":
         return name.startswith("include/smc/")
-    return path.suffix == ".c" and (len(path.parts) == 1 or path.parts[0] == "proto")
+    return path.suffix == ".c" and path.parts[0] not in ("selftests", "tools")
 
 
 def source_name(path, folders):
@@ -225,8 +225,8 @@ def judge(coverage, reasons, bad, sources):
 
 def module_sources():
     """All that Kbuild can make a module of."""
-    return [str(p.relative_to(TOP)) for d in (TOP, TOP / "proto") for p in d.glob("*.c")
-            if not p.name.endswith(".mod.c")]
+    return subprocess.run([TOP / "scripts/sources.sh", "-c"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.split()
 
 
 SAMPLE = """
