@@ -89,13 +89,6 @@ awk '/^   \* - [0-9.]+$/ { rank = $3; next }
 		rank = ""
 	}' architecture.rst | sort > "$tmp/table"
 differ scripts/layers.txt "$tmp/layers" architecture.rst "$tmp/table"
-# a header tells the layer of its file
-for f in "$top"/include/smc/*.h; do
-	name=$(basename "$f" .h)
-	said=$(sed -n 's/.*Rank \([0-9]*\)[.;].*/\1/p' "$f" | head -n 1)
-	is=$(awk -v n="$name" '$2 == n || $2 == "smc_" n { print int($1) }' "$tmp/layers")
-	[ "${said:-$is}" = "$is" ] || complain "$name.h says rank $said, layers.txt $is"
-done
 result "ranks are those of layers.txt"
 
 # --- marks of the data path: "N file", one for each number of "N to M"
