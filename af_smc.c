@@ -16,12 +16,12 @@
 #include <net/tcp_states.h>
 #include <smc/accept.h>
 #include <smc/af_smc.h>
+#include <smc/base/fault.h>
+#include <smc/base/rules.h>
+#include <smc/base/settings.h>
 #include <smc/cmsg.h>
-#include <smc/fault.h>
 #include <smc/fback.h>
-#include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
-#include <smc/rules.h>
 #include <smc/sockopt.h>
 #include <smc/stream.h>
 

@@ -19,13 +19,13 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/accept.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
+#include <smc/base/rules.h>
+#include <smc/base/stats.h>
 #include <smc/fback.h>
 #include <smc/limit.h>
 #include <smc/proto/clc_msg.h>
-#include <smc/rules.h>
 #include <smc/sockopt.h>
-#include <smc/stats.h>
 #include <smc/stream.h>
 
 /*

@@ -11,10 +11,10 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/buf.h>
-#include <smc/fault.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
 

@@ -11,8 +11,8 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <smc/base/fault.h>
 #include <smc/buf.h>
-#include <smc/fault.h>
 #include <smc/wr.h>
 
 /*

@@ -9,8 +9,8 @@
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <smc/base/fault.h>
 #include <smc/carrier.h>
-#include <smc/fault.h>
 
 #include <compat/tcp_ack.h>
 

@@ -3,11 +3,11 @@
  * CDC messages: apply a received one to its connection, build the next one.
  * Both run under conn->lock; every check of the wire is in proto/.
  */
+#include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/link.h>
-#include <smc/trace.h>
 
 /**
  * smc_cdc_token() - whose message is it

@@ -12,10 +12,10 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/clc.h>
-#include <smc/fault.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 
 static void trace_sent(const struct sock *sk, const u8 *buf)
 {

@@ -15,17 +15,17 @@
 
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/meter.h>
 #include <smc/move.h>
 #include <smc/rx.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 #include <smc/tx.h>
 #include <smc/zcopy.h>
 

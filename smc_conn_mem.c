@@ -5,6 +5,7 @@
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <smc/base/stats.h>
 #include <smc/buf.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
@@ -12,7 +13,6 @@
 #include <smc/lend.h>
 #include <smc/link.h>
 #include <smc/llc.h>
-#include <smc/stats.h>
 
 /* Others may take what we added. */
 #define TAKE_TRIES	8

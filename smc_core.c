@@ -14,12 +14,12 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/core_priv.h>
-#include <smc/fault.h>
 #include <smc/ib.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 #include <uapi/linux/smc_own.h>
 
 #define ID_STEP		0x100

@@ -2,8 +2,8 @@
 /* Connections of a group: by alert token, and one after the other. */
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <smc/base/fault.h>
 #include <smc/core_priv.h>
-#include <smc/fault.h>
 
 /**
  * smc_core_conn_add() - enter a connection into the token table

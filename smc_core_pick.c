@@ -4,8 +4,8 @@
  * proto/link_pick. Each side chooses for its own direction.
  */
 #include <linux/rcupdate.h>
+#include <smc/base/settings.h>
 #include <smc/core.h>
-#include <smc/policy.h>
 #include <smc/proto/link_pick.h>
 
 /* @own: one of its connections is the one that looks for a link. RCU read side. */

@@ -7,11 +7,11 @@
 #include <linux/splice.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/events.h>
+#include <smc/base/rules.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/fback.h>
-#include <smc/notify.h>
-#include <smc/rules.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 
 /* kTLS and IPV6_ADDRFORM replace the table of a living socket. */
 static const struct proto_ops *carrier_ops(const struct smc_sock *smc)

@@ -13,16 +13,16 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/conn.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/hs_priv.h>
 #include <smc/limit.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 
 /*
  * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear

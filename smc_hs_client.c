@@ -5,15 +5,15 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <net/tcp.h>
+#include <smc/base/rules.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
-#include <smc/policy.h>
 #include <smc/proto/marker.h>
-#include <smc/rules.h>
-#include <smc/stats.h>
 
 static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 {

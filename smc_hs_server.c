@@ -3,14 +3,14 @@
  * The server's side of the rendezvous (RFC 7609 3.5.1, 3.5.2).
  */
 #include <linux/jiffies.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
 #include <smc/pnet.h>
-#include <smc/policy.h>
 #include <smc/proto/marker.h>
-#include <smc/stats.h>
 
 static bool offers_rdma(u8 type)
 {

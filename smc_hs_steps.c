@@ -19,20 +19,20 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 #include <rdma/ib_addr.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/clc.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/hs_priv.h>
 #include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>
 #include <smc/pnet.h>
-#include <smc/policy.h>
 #include <smc/proto/marker.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 
 /* ---- ways to end ------------------------------------------------------------- */
 

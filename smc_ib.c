@@ -15,7 +15,7 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/ib.h>
 #include <smc/pnet_table.h>
 

@@ -14,7 +14,7 @@
 #include <net/sock.h>
 #include <smc/accept.h>
 #include <smc/af_smc.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/inet.h>
 #include <smc/sock.h>
 

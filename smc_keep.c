@@ -14,10 +14,10 @@
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <smc/base/settings.h>
 #include <smc/keep.h>
 #include <smc/link.h>
 #include <smc/llc.h>
-#include <smc/policy.h>
 #include <smc/sock.h>
 
 /**

@@ -13,9 +13,9 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/limit.h>
-#include <smc/policy.h>
 
 #define SHARE	3
 

@@ -14,9 +14,9 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
+#include <smc/base/trace.h>
 #include <smc/link.h>
-#include <smc/trace.h>
 
 #define HOP_LIMIT_DIRECT	1
 #define HOP_LIMIT_ROUTED	64

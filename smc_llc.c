@@ -12,16 +12,16 @@
 
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/buf.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
-#include <smc/policy.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 
 #define QUEUE_MAX	64		/* messages kept per group */
 

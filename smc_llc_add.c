@@ -8,13 +8,13 @@
 
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/buf.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/pnet.h>
-#include <smc/stats.h>
 
 #define INBOX_MAX	8		/* messages kept for the exchange */
 

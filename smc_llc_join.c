@@ -7,11 +7,11 @@
 
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <smc/base/stats.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/pnet.h>
-#include <smc/stats.h>
 
 /**
  * smc_llc_join_begin() - the server offers a link

@@ -6,11 +6,11 @@
 
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <smc/base/stats.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
 #include <smc/pnet.h>
-#include <smc/stats.h>
 
 #define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
 

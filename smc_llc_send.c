@@ -7,11 +7,11 @@
 #include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/slab.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 #include <smc/wr.h>
 
 #define SLOT_TIME	(10 * HZ)	/* free send slot */

@@ -8,10 +8,10 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include <smc/base/settings.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/policy.h>
 #include <smc/wr.h>
 
 #define LOOKS		4	/* per deadline */

@@ -11,9 +11,14 @@
 #include <linux/smc.h>
 #include <net/genetlink.h>
 #include <smc/af_smc.h>
+#include <smc/base/events.h>
+#include <smc/base/fault.h>
+#include <smc/base/rules.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/sysctl.h>
 #include <smc/conn.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/hs.h>
 #include <smc/ib.h>
 #include <smc/inet.h>
@@ -22,13 +27,8 @@
 #include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
-#include <smc/notify.h>
 #include <smc/option.h>
 #include <smc/pnet_table.h>
-#include <smc/policy.h>
-#include <smc/rules.h>
-#include <smc/stats.h>
-#include <smc/sysctl.h>
 #include <smc/zcopy.h>
 
 struct part {

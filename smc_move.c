@@ -9,15 +9,15 @@
  * was. The peer's direction is the business of proto/failover.
  */
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/move.h>
-#include <smc/policy.h>
 #include <smc/proto/link_pick.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 #include <smc/tx.h>
 #include <smc/zcopy.h>
 

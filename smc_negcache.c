@@ -21,7 +21,7 @@
 #include <linux/spinlock.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/negcache.h>
 
 #define PERIOD_MIN	(30 * HZ)

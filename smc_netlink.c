@@ -11,11 +11,11 @@
 #include <linux/utsname.h>
 #include <net/genetlink.h>
 #include <net/sock.h>
-#include <smc/fault.h>
+#include <smc/base/events.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/netlink.h>
 #include <smc/netlink_priv.h>
-#include <smc/notify.h>
-#include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 
 static struct genl_family family;

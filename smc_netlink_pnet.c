@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/smc.h>
 #include <net/genetlink.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/netlink_pnet.h>
 #include <smc/pnet_table.h>
 

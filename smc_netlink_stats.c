@@ -4,11 +4,11 @@
  */
 #include <linux/smc.h>
 #include <net/net_namespace.h>
+#include <smc/base/stats.h>
 #include <smc/core.h>
 #include <smc/netlink_priv.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>
-#include <smc/stats.h>
 
 /* All tables of numbers have this as number of their padding. */
 #define NL_PAD		0

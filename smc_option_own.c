@@ -25,7 +25,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/option.h>
 #include <smc/option_pkt.h>
 #include <smc/proto/tcp_opt.h>

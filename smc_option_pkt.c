@@ -11,7 +11,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/option_pkt.h>
 #include <smc/proto/tcp_opt.h>
 

@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/pnet_table.h>
 
 /**

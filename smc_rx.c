@@ -7,10 +7,10 @@
  */
 #include <linux/uio.h>
 #include <net/net_namespace.h>
+#include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/lend.h>
 #include <smc/rx.h>
-#include <smc/stats.h>
 #include <smc/tx.h>
 
 /* A consumer update that may wait for more reading is sent after this at the latest. */

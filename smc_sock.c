@@ -13,8 +13,8 @@
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
+#include <smc/base/fault.h>
 #include <smc/core.h>
-#include <smc/fault.h>
 #include <smc/keep.h>
 #include <smc/sock.h>
 #include <smc/tx.h>

@@ -13,13 +13,13 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/cmsg.h>
 #include <smc/keep.h>
 #include <smc/meter.h>
-#include <smc/policy.h>
 #include <smc/rx.h>
 #include <smc/sockopt.h>
-#include <smc/stats.h>
 #include <smc/tx.h>
 #include <uapi/linux/smc_own.h>
 

@@ -8,16 +8,16 @@
 #include <compat/zcopy.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/cmsg.h>
-#include <smc/fault.h>
 #include <smc/keep.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/rx.h>
-#include <smc/stats.h>
 #include <smc/stream.h>
 #include <smc/stream_priv.h>
-#include <smc/trace.h>
 #include <smc/tx.h>
 
 /* Queued bytes are still sent for so long after close(). */

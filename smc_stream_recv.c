@@ -8,13 +8,13 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/cmsg.h>
-#include <smc/fault.h>
 #include <smc/rx.h>
-#include <smc/stats.h>
 #include <smc/stream.h>
 #include <smc/stream_priv.h>
-#include <smc/trace.h>
 
 /* ---- recvmsg ----------------------------------------------------------------- */
 

@@ -14,14 +14,14 @@
 #include <linux/err.h>
 #include <linux/uio.h>
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/meter.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
-#include <smc/trace.h>
 #include <smc/tx.h>
 #include <smc/zcopy.h>
 

@@ -12,9 +12,9 @@
 #include <linux/dma-mapping.h>
 #include <linux/jiffies.h>
 #include <linux/timekeeping.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/proto/link_pick.h>
-#include <smc/stats.h>
 #include <smc/wr_priv.h>
 
 #define REG_TIMEOUT		(5 * HZ)

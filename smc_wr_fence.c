@@ -10,7 +10,7 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/jiffies.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 #include <smc/wr.h>
 
 #define FENCE_TIME	(10 * HZ)

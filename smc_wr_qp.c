@@ -17,8 +17,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
-#include <smc/fault.h>
-#include <smc/policy.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/wr_priv.h>
 
 /*

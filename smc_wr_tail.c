@@ -12,8 +12,8 @@
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
-#include <smc/fault.h>
-#include <smc/stats.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/wr_priv.h>
 
 #define TAIL_MIN_MS	20	/* nothing has finished for so long: a probe */

@@ -21,10 +21,10 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <compat/zcopy.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/conn.h>
-#include <smc/fault.h>
 #include <smc/link.h>
-#include <smc/stats.h>
 #include <smc/wr.h>
 #include <smc/zcopy.h>
 

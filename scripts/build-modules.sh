@@ -7,7 +7,7 @@
 # Usage: build-modules.sh [-f] [-g] [-k] [-n] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
 #                are those of selftests/uml/build-kernel.sh
-#   -f           with fault sites (include/smc/fault.h)
+#   -f           with fault sites (include/smc/base/fault.h)
 #   -g           with counters for coverage (scripts/coverage.sh)
 #   -k           with KUnit suites (selftests/kunit)
 #   -n           no debugging information and no BTF: quicker

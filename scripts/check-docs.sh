@@ -258,10 +258,10 @@ differ "the code" "$tmp/timers" timers.rst "$tmp/named"
 	done
 result "timers.rst has every timer"
 
-sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/smc_stats.c" | sort > "$tmp/counters"
+sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/base/stats.c" | sort > "$tmp/counters"
 sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \
 	troubleshooting.rst | sort > "$tmp/named"
-differ smc_stats.c "$tmp/counters" troubleshooting.rst "$tmp/named"
+differ base/stats.c "$tmp/counters" troubleshooting.rst "$tmp/named"
 result "troubleshooting.rst has every counter"
 
 # Trace points, each with its fields in their order.
@@ -291,7 +291,7 @@ awk '
 		if (!class)
 			print what ": " fields
 		what = ""
-	}' "$top/include/smc/trace.h" | sort > "$tmp/points"
+	}' "$top/include/smc/base/trace.h" | sort > "$tmp/points"
 sed -n '/^Trace points$/,$s/^``\(smcr*_[a-z_]*: .*\)``$/\1/p' troubleshooting.rst | sort > "$tmp/named"
 differ trace.h "$tmp/points" troubleshooting.rst "$tmp/named"
 result "troubleshooting.rst has every trace point"

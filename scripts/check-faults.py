@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every call of the kernel that may fail has a fault site (include/smc/fault.h).
+"""Every call of the kernel that may fail has a fault site (include/smc/base/fault.h).
 
 Looks at each function call of the module's files: what allocates, registers,
 creates, or asks the RDMA core or the carrier for something has to stand inside
@@ -44,7 +44,7 @@ EXEMPT = {
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("smc_buf.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("smc_inet.c", "inet_register_protosw"): "does not say whether it did",
-    ("smc_fault.c", "*"): "is not part of the module that users run",
+    ("base/fault.c", "*"): "is not part of the module that users run",
     ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }
 WRAP = re.compile(r"\bsmc_fault_(?:null|ptr|rc)\s*\(")
@@ -94,7 +94,7 @@ def main():
         inside = [(m.end() - 1, closing(t, m.end() - 1)) for m in WRAP.finditer(t)]
         for m in USE.finditer(t):
             site = m.group(1) or m.group(2)
-            if name != "smc_fault.c" and site != "SITES":
+            if name != "base/fault.c" and site != "SITES":
                 used.setdefault(site, []).append(f"{name}:{t.count(chr(10), 0, m.start()) + 1}")
         lines = t.split("\n")
         for c in CALL.finditer(t):
@@ -113,10 +113,10 @@ def main():
                 continue
             bare.append(f"{name}:{n + 1}: {f}() has no fault site")
 
-    header = (TOP / "include/smc/fault.h").read_text()
+    header = (TOP / "include/smc/base/fault.h").read_text()
     enum = re.findall(r"^\tSMC_FAULT_([A-Z]\w*),$", header, flags=re.MULTILINE)
     table = re.findall(r"^\tSITE\(([A-Z]\w*), \"(\w+)\"\),$",
-                       (TOP / "smc_fault.c").read_text(), flags=re.MULTILINE)
+                       (TOP / "base/fault.c").read_text(), flags=re.MULTILINE)
     odd = [f"{s}: in code, not in fault.h" for s in used if s not in enum]
     odd += [f"{s}: in fault.h, not in code" for s in enum if s not in used]
     odd += [f"{s}: in {' and '.join(w)}: one name for each place"

@@ -6,10 +6,10 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/llc.h>
-#include <smc/policy.h>
 
 #include "core_env.h"
 

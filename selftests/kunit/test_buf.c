@@ -8,10 +8,10 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/buf.h>
 #include <smc/lend.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
 #include <smc/wr.h>
 
 #include "fake_ib.h"

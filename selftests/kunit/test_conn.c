@@ -6,11 +6,11 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
+#include <smc/base/stats.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/proto/cdc_msg.h>
-#include <smc/stats.h>
 #include <smc/tx.h>
 
 #include "core_env.h"

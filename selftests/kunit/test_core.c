@@ -13,11 +13,11 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/llc.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
 
 #include "core_env.h"
 #include "suites.h"

@@ -6,12 +6,12 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
+#include <smc/base/stats.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/proto/llc_msg.h>
-#include <smc/stats.h>
 
 #include "core_env.h"
 #include "suites.h"

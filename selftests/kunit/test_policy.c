@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: user EIDs and defaults of smc_policy.c; addresses that smc_pnet.c refuses; PNET IDs. */
+/* KUnit: user EIDs and defaults of base/settings.c; addresses that smc_pnet.c refuses; PNET IDs. */
 #include <kunit/test.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
 #include <smc/pnet.h>
 #include <smc/pnet_table.h>
-#include <smc/policy.h>
 
 #include "suites.h"
 

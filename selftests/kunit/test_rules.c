@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: which rule of smc_rules.c decides, and what stays open while an end is not known. */
+/* KUnit: which rule of base/rules.c decides, and what stays open while an end is not known. */
 #include <kunit/test.h>
 #include <linux/inet.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
-#include <smc/rules.h>
+#include <smc/base/rules.h>
 
 #include "suites.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: counters and fallback reasons of smc_stats.c, and how netlink tells them in pieces. */
+/* KUnit: counters and fallback reasons of base/stats.c, and how netlink tells them in pieces. */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -9,8 +9,8 @@
 #include <linux/time64.h>
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
+#include <smc/base/stats.h>
 #include <smc/netlink_priv.h>
-#include <smc/stats.h>
 
 #include "suites.h"
 

@@ -8,8 +8,8 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
-#include <smc/policy.h>
-#include <smc/stats.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/wr.h>
 
 #include "suites.h"

@@ -6,7 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
-#include <smc/stats.h>
+#include <smc/base/stats.h>
 
 #include "suites.h"
 #include "wr_env.h"

@@ -14,12 +14,12 @@
 #include <linux/u64_stats_sync.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
-#include <smc/stats.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 
 /* the bodies of all trace points: whoever has one stands above */
 #define CREATE_TRACE_POINTS
-#include <smc/trace.h>
+#include <smc/base/trace.h>
 
 struct stats_cpu {
 	u64_stats_t value[SMC_STAT_MAX];

@@ -4,13 +4,13 @@
  * make it fail. Only in debug builds (SMC_FAULT=y); elsewhere the compiler drops
  * all of it. Rank 0.
  */
-#ifndef _SMC_FAULT_H
-#define _SMC_FAULT_H
+#ifndef _SMC_BASE_FAULT_H
+#define _SMC_BASE_FAULT_H
 
 #include <linux/err.h>
 #include <linux/types.h>
 
-/* One for each place in the code. Where a run meets it is said in smc_fault.c. */
+/* One for each place in the code. Where a run meets it is said in base/fault.c. */
 enum smc_fault_site {
 	/* start of the module */
 	SMC_FAULT_STATS_PERNET,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Statistics per namespace, per CPU; fallback reasons. Rank 1. */
-#ifndef _SMC_STATS_H
-#define _SMC_STATS_H
+#ifndef _SMC_BASE_STATS_H
+#define _SMC_BASE_STATS_H
 
 #include <linux/types.h>
 

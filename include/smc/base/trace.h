@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Trace points (events/smc/). Names and fields are stable; Documentation/troubleshooting.rst
- * tells what they mean. Their bodies are in smc_stats.c. The first four are the in-tree
+ * tells what they mean. Their bodies are in base/stats.c. The first four are the in-tree
  * family's, with its fields; what we have to say beyond those comes behind them.
  *
  * @link is the ID of a link in this host: that of its group, as the log has it, plus its
@@ -324,7 +324,7 @@ TRACE_EVENT(smc_conn_resume,
 #endif
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH smc
+#define TRACE_INCLUDE_PATH smc/base
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -17,8 +17,8 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
-#include <smc/rules.h>
+#include <smc/base/fault.h>
+#include <smc/base/rules.h>
 
 /* Between rules that were added without a number, so that others fit in. */
 #define NUM_STEP	10U

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* sysctl net.smc.*: a per-namespace view of struct smc_net. Rank 3. */
-#ifndef _SMC_SYSCTL_H
-#define _SMC_SYSCTL_H
+#ifndef _SMC_BASE_SYSCTL_H
+#define _SMC_BASE_SYSCTL_H
 
 int smc_sysctl_init(void);
 void smc_sysctl_exit(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Per-namespace settings: UEIDs, buffer defaults, limits. Rank 2. */
-#ifndef _SMC_POLICY_H
-#define _SMC_POLICY_H
+#ifndef _SMC_BASE_SETTINGS_H
+#define _SMC_BASE_SETTINGS_H
 
 #include <linux/atomic.h>
 #include <linux/jiffies.h>

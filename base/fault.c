@@ -11,7 +11,7 @@
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
-#include <smc/fault.h>
+#include <smc/base/fault.h>
 
 #define PROC_NAME	"smc_faults"
 

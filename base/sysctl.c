@@ -3,14 +3,14 @@
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
+#include <smc/base/sysctl.h>
 #include <smc/buf.h>
-#include <smc/fault.h>
 #include <smc/limit.h>
-#include <smc/policy.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/link_pick.h>
 #include <smc/proto/link_set.h>
-#include <smc/sysctl.h>
 
 #include <compat/sysctl.h>
 

@@ -7,8 +7,8 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
-#include <smc/policy.h>
+#include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/proto/clc_msg.h>
 
 static unsigned int policy_net_id __read_mostly;

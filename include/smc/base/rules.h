@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The administrator's rules: which connections may be SMC at all. Rank 2. */
-#ifndef _SMC_RULES_H
-#define _SMC_RULES_H
+#ifndef _SMC_BASE_RULES_H
+#define _SMC_BASE_RULES_H
 
 #include <linux/in6.h>
 #include <linux/types.h>

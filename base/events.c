@@ -13,9 +13,9 @@
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include <smc/fault.h>
-#include <smc/notify.h>
-#include <smc/stats.h>
+#include <smc/base/events.h>
+#include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <uapi/linux/smc_own.h>
 
 /* Bytes of attributes that no event exceeds: two names, two addresses, and numbers. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events for who listens by netlink. Rank 1.1. */
-#ifndef _SMC_NOTIFY_H
-#define _SMC_NOTIFY_H
+#ifndef _SMC_BASE_EVENTS_H
+#define _SMC_BASE_EVENTS_H
 
 #include <linux/in6.h>
 #include <linux/types.h>
