@@ -6,13 +6,13 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
 #include <smc/core.h>
 #include <smc/lend.h>
 #include <smc/link.h>
 #include <smc/llc.h>
+#include <smc/rdma/region.h>
 
 /* Others may take what we added. */
 #define TAKE_TRIES	8

@@ -19,7 +19,7 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/core_priv.h>
-#include <smc/ib.h>
+#include <smc/rdma/ib.h>
 #include <uapi/linux/smc_own.h>
 
 #define ID_STEP		0x100

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
 #include <smc/core.h>
-#include <smc/ib.h>
+#include <smc/rdma/ib.h>
 
 struct dev_fact {
 	const struct smc_ib_device *dev;

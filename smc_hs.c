@@ -22,7 +22,7 @@
 #include <smc/limit.h>
 #include <smc/link.h>
 #include <smc/llc.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
 
 /*
  * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear

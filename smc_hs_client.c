@@ -12,8 +12,8 @@
 #include <smc/core.h>
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
-#include <smc/pnet.h>
 #include <smc/proto/marker.h>
+#include <smc/rdma/path.h>
 
 static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 {

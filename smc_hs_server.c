@@ -9,8 +9,8 @@
 #include <smc/core.h>
 #include <smc/hs_priv.h>
 #include <smc/llc.h>
-#include <smc/pnet.h>
 #include <smc/proto/marker.h>
+#include <smc/rdma/path.h>
 
 static bool offers_rdma(u8 type)
 {

@@ -31,8 +31,8 @@
 #include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>
-#include <smc/pnet.h>
 #include <smc/proto/marker.h>
+#include <smc/rdma/path.h>
 
 /* ---- ways to end ------------------------------------------------------------- */
 

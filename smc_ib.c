@@ -2,7 +2,7 @@
 /*
  * RoCE devices: the ib client, one object per ib_device, ports and GIDs.
  *
- * Which of them a connection gets is decided in smc_pnet.c.
+ * Which of them a connection gets is decided in rdma/path.c.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -16,8 +16,8 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <smc/base/fault.h>
-#include <smc/ib.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/ib.h>
+#include <smc/rdma/pnet_table.h>
 
 /* 2 MiB: what one REG_MR of Soft-RoCE takes; more gains nothing elsewhere */
 #define REGION_PAGES_MAX	512

@@ -16,12 +16,12 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/buf.h>
 #include <smc/core.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
+#include <smc/rdma/region.h>
 
 #define QUEUE_MAX	64		/* messages kept per group */
 

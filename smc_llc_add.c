@@ -10,11 +10,11 @@
 #include <linux/slab.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
+#include <smc/rdma/region.h>
 
 #define INBOX_MAX	8		/* messages kept for the exchange */
 

@@ -17,11 +17,11 @@
 #include <linux/minmax.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
 #include <smc/core.h>
 #include <smc/lend.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
+#include <smc/rdma/region.h>
 
 #define GIVE_OFF	(30 * HZ)	/* a look at whether it was switched on */
 #define GIVE_TRIES	3		/* how often a peer is asked about one RMB */

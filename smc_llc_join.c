@@ -11,7 +11,7 @@
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
 
 /**
  * smc_llc_join_begin() - the server offers a link

@@ -10,7 +10,7 @@
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
 
 #define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
 

@@ -6,11 +6,11 @@
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
+#include <smc/rdma/region.h>
 
 #define TURN_TIME	(7 * HZ)	/* start of an exchange that has to wait for another */
 #define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */

@@ -12,7 +12,7 @@
 #include <smc/base/trace.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 
 #define SLOT_TIME	(10 * HZ)	/* free send slot */
 #define POLL_MS		20		/* how often it is looked for */

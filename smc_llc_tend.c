@@ -15,7 +15,7 @@
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
 
 #define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
 #define READY_AGAIN	(3 * HZ)	/* the first contact is not over */

@@ -12,7 +12,7 @@
 #include <smc/core.h>
 #include <smc/link.h>
 #include <smc/llc_priv.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 
 #define LOOKS		4	/* per deadline */
 #define LOOKS_SAME	2	/* before the one that decides */

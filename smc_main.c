@@ -20,7 +20,6 @@
 #include <smc/conn.h>
 #include <smc/core.h>
 #include <smc/hs.h>
-#include <smc/ib.h>
 #include <smc/inet.h>
 #include <smc/limit.h>
 #include <smc/llc.h>
@@ -28,7 +27,8 @@
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
 #include <smc/option.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/ib.h>
+#include <smc/rdma/pnet_table.h>
 #include <smc/zcopy.h>
 
 struct part {

@@ -10,7 +10,7 @@
 #include <net/genetlink.h>
 #include <smc/base/fault.h>
 #include <smc/netlink_pnet.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/pnet_table.h>
 
 /* What stands for the device that an entry is not for. */
 #define NO_NAME		"n/a"

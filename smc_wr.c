@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The work requests on a queue pair; how one is made and ends is in smc_wr_qp.c.
+ * The work requests on a queue pair; how one is made and ends is in rdma/qp.c.
  *
  * Sending: a slot is one SEND with the RDMA WRITEs chained before it. Requests
  * of an RC queue pair complete in posting order, so most slots are posted
@@ -15,7 +15,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/proto/link_pick.h>
-#include <smc/wr_priv.h>
+#include "rdma/internal.h"
 
 #define REG_TIMEOUT		(5 * HZ)
 
@@ -607,7 +607,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		break_qp(qp, IB_WC_GENERAL_ERR);
 }
 
-/* ---- for smc_wr_qp.c ---- */
+/* ---- for rdma/qp.c ---- */
 
 /**
  * smc_wr_setup() - who is told of what a queue pair does

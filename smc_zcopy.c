@@ -25,7 +25,7 @@
 #include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/link.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 #include <smc/zcopy.h>
 
 #define RUN_PAGES	64	/* in one run: no large pieces of memory */

@@ -6,11 +6,11 @@
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
-#include <smc/buf.h>
 #include <smc/limit.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/link_pick.h>
 #include <smc/proto/link_set.h>
+#include <smc/rdma/region.h>
 
 #include <compat/sysctl.h>
 

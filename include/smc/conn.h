@@ -11,7 +11,6 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
-#include <smc/buf.h>
 #include <smc/core.h>
 #include <smc/meter.h>
 #include <smc/proto/cdc_msg.h>
@@ -19,6 +18,7 @@
 #include <smc/proto/cursor.h>
 #include <smc/proto/failover.h>
 #include <smc/proto/urgent.h>
+#include <smc/rdma/region.h>
 #include <smc/stamp.h>
 
 struct smc_link;

@@ -19,9 +19,9 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
-#include <smc/buf.h>
 #include <smc/link.h>
 #include <smc/proto/link_set.h>
+#include <smc/rdma/region.h>
 
 #define SMC_CORE_LINKS		SMC_BUF_LINKS
 static_assert(SMC_CORE_LINKS - 1 == SMC_LINKS_MAX);	/* and the asymmetric one */

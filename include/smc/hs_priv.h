@@ -12,7 +12,7 @@
 #include <smc/clc.h>
 #include <smc/core.h>
 #include <smc/hs.h>
-#include <smc/pnet.h>
+#include <smc/rdma/path.h>
 
 /* Deadlines, in jiffies. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */

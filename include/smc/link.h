@@ -10,9 +10,9 @@
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
-#include <smc/pnet.h>
 #include <smc/proto/link_fsm.h>
-#include <smc/wr.h>
+#include <smc/rdma/path.h>
+#include <smc/rdma/wr.h>
 
 struct smc_link;
 

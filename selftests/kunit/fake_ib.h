@@ -13,8 +13,8 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
-#include <smc/ib.h>
-#include <smc/pnet.h>
+#include <smc/rdma/ib.h>
+#include <smc/rdma/path.h>
 
 struct kunit;
 

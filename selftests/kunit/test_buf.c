@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: region pools, elements, quarantine and mappings: smc_buf.c, smc_buf_map.c. */
+/* KUnit: region pools, elements, quarantine and mappings: rdma/region.c, rdma/region_map.c. */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -10,9 +10,9 @@
 #include <linux/vmalloc.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
 #include <smc/lend.h>
-#include <smc/wr.h>
+#include <smc/rdma/region.h>
+#include <smc/rdma/wr.h>
 
 #include "fake_ib.h"
 #include "suites.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: user EIDs and defaults of base/settings.c; addresses that smc_pnet.c refuses; PNET IDs. */
+/* KUnit: user EIDs and defaults of base/settings.c; addresses that rdma/path.c refuses; PNET IDs. */
 #include <kunit/test.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -7,8 +7,8 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
-#include <smc/pnet.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/path.h>
+#include <smc/rdma/pnet_table.h>
 
 #include "suites.h"
 
@@ -184,7 +184,7 @@ struct kunit_suite smc_policy_suite = {
 	.test_cases = policy_cases,
 };
 
-/* ---- smc_pnet.c ---- */
+/* ---- rdma/path.c ---- */
 
 static void set_ipv4(union ib_gid *gid, u32 addr)
 {
@@ -273,7 +273,7 @@ struct kunit_suite smc_pnet_suite = {
 	.test_cases = pnet_cases,
 };
 
-/* ---- smc_pnet_table.c ---- */
+/* ---- rdma/pnet_table.c ---- */
 
 static void pnet_table_exit(struct kunit *test)
 {

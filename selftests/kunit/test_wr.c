@@ -10,7 +10,7 @@
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 
 #include "suites.h"
 #include "wr_env.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the requests of no bytes of smc_wr_tail.c. */
+/* KUnit: the requests of no bytes of rdma/tail_probe.c. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>

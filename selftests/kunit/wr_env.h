@@ -4,7 +4,7 @@
 #define _SMC_WR_ENV_H
 
 #include <kunit/test.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 
 #include "fake_ib.h"
 

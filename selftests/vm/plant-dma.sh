@@ -5,7 +5,7 @@
 # for each DMA fault that it must find.
 #
 # Usage: plant-dma.sh SERIES OUT [FAULT...]
-#   FAULT	buf_ or wr_ (for smc_buf_map.c, smc_wr.c or smc_wr_qp.c) and sync_for_device, sync_for_cpu or
+#   FAULT	buf_ or wr_ (for rdma/region_map.c, smc_wr.c or rdma/qp.c) and sync_for_device, sync_for_cpu or
 #		unmap; default all; none: the RNIC alone
 # OUT/t gets dma_rnic.ko and a smc-FAULT.ko for each, OUT/ours the modules without a fault.
 set -eu
@@ -48,8 +48,8 @@ cp "$out/rnic/dma_rnic.ko" "$out/t/"
 cp "$top/build/$release-planted/smc.ko" "$top/build/$release-planted/smc_diag.ko" "$out/ours/"
 for fault in "$@"; do
 	case $fault in
-	buf_*)		file=smc_buf_map ;;
-	wr_unmap)	file=smc_wr_qp ;;	# a queue pair's memory goes with that
+	buf_*)		file=rdma/region_map ;;
+	wr_unmap)	file=rdma/qp ;;	# a queue pair's memory goes with that
 	*)		file=smc_wr ;;
 	esac
 	# Rings: whole pages only, so that the test program's requests still come through and

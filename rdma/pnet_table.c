@@ -15,7 +15,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/pnet_table.h>
 
 /**
  * struct slot - an entry in its place

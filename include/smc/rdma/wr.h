@@ -5,8 +5,8 @@
  * Requests of one smc_qp complete in posting order (RC), so only some are
  * signaled: a signaled completion retires every slot posted before it.
  */
-#ifndef _SMC_WR_H
-#define _SMC_WR_H
+#ifndef _SMC_RDMA_WR_H
+#define _SMC_RDMA_WR_H
 
 #include <linux/completion.h>
 #include <linux/list.h>
@@ -16,7 +16,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
-#include <smc/ib.h>
+#include <smc/rdma/ib.h>
 
 #define SMC_WR_MSG_LEN		44	/* CDC and short LLC messages */
 #define SMC_WR_LLC_MAX		8192	/* longest LLC v2 message we accept or send */
@@ -51,7 +51,7 @@ struct smc_wr_events {
  * @ctl: reserved for LLC
  * @posted: on the posted list
  * @signaled: its completion will be told, if it is posted
- * @probe: posted without a message, see smc_wr_tail.c
+ * @probe: posted without a message, see rdma/tail_probe.c
  * @since: jiffies of its post
  * @bytes: of the WRITEs before the message, while it is posted
  * @started: when it was posted, in ns; 0: its own completion was not asked for
@@ -167,7 +167,7 @@ struct smc_wr_tail {
  * @recvs: receive requests
  * @nrecvs: number of them
  * @long_buf: a long message put together; used by the completion handler only
- * @mem: DMA-able pieces of memory, see smc_wr_qp.c
+ * @mem: DMA-able pieces of memory, see rdma/qp.c
  * @nmem: number of them
  * @write_cqe: completion of every WRITE
  * @reg_cqe: completion of a REG_MR
@@ -270,8 +270,8 @@ void smc_wr_qp_destroy(struct smc_qp *qp);
 void smc_wr_qp_free(struct smc_qp *qp);
 
 /*
- * smc_wr_fence.c. Moves the QP to ERR: the peer's WRITEs end here. Process context;
- * idempotent. The others are for smc_wr_qp.c, with qp_mutex held.
+ * rdma/drain.c. Moves the QP to ERR: the peer's WRITEs end here. Process context;
+ * idempotent. The others are for rdma/qp.c, with qp_mutex held.
  */
 void smc_wr_qp_fence(struct smc_qp *qp);
 void smc_wr_fence_begin(struct smc_qp *qp);

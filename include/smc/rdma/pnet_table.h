@@ -3,8 +3,8 @@
  * The PNET IDs that the administrator gave to netdevs and RoCE ports, per namespace.
  * Rank 1.
  */
-#ifndef _SMC_PNET_TABLE_H
-#define _SMC_PNET_TABLE_H
+#ifndef _SMC_RDMA_PNET_TABLE_H
+#define _SMC_RDMA_PNET_TABLE_H
 
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>

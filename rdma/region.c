@@ -3,7 +3,7 @@
  * Memory regions and the pool of a link group.
  *
  * One region is one piece of memory, cut into equal elements, and one MR per link
- * (smc_buf_map.c). A connection takes an element that is registered and
+ * (rdma/region_map.c). A connection takes an element that is registered and
  * announced already; only when none is free a region is added.
  */
 #include <linux/err.h>
@@ -14,7 +14,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/buf.h>
+#include <smc/rdma/region.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
 

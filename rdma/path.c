@@ -20,8 +20,8 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <smc/base/fault.h>
-#include <smc/pnet.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/path.h>
+#include <smc/rdma/pnet_table.h>
 
 #define RESOLVE_MS	1000
 

@@ -2,12 +2,12 @@
 /*
  * Which RoCE port serves a given TCP path, and the path's subnet and VLAN. Rank 3.
  */
-#ifndef _SMC_PNET_H
-#define _SMC_PNET_H
+#ifndef _SMC_RDMA_PATH_H
+#define _SMC_RDMA_PATH_H
 
 #include <linux/types.h>
-#include <smc/ib.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/rdma/ib.h>
 
 struct in6_addr;
 struct net;

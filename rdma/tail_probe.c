@@ -2,7 +2,7 @@
 /*
  * Packets that are lost with nothing behind them. An RNIC says what it misses when a later packet
  * comes, and the sender repeats it at once; where none comes, the sender waits for its timer, a
- * second and more (ACK_TIMEOUT in smc_wr_qp.c), and all connections of the link with it. A shorter
+ * second and more (ACK_TIMEOUT in rdma/qp.c), and all connections of the link with it. A shorter
  * timer would give up links that are silent for a moment, for the retries have an end.
  *
  * So a few requests of no bytes are posted behind what has not finished for a while, as TCP does
@@ -14,7 +14,7 @@
 #include <linux/minmax.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
-#include <smc/wr_priv.h>
+#include "internal.h"
 
 #define TAIL_MIN_MS	20	/* nothing has finished for so long: a probe */
 #define TAIL_MAX_MS	250	/* the same on a path that is slow */

@@ -3,15 +3,15 @@
  * RoCE devices: the ib client, one object per ib_device, ports and GIDs.
  * Rank 2.
  */
-#ifndef _SMC_IB_H
-#define _SMC_IB_H
+#ifndef _SMC_RDMA_IB_H
+#define _SMC_RDMA_IB_H
 
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
-#include <smc/pnet_table.h>
+#include <smc/rdma/pnet_table.h>
 
 struct net;
 struct net_device;

@@ -19,7 +19,7 @@
 #include <rdma/ib_cache.h>
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
-#include <smc/wr_priv.h>
+#include "internal.h"
 
 /*
  * Where completions are handled. Everything here also works with

@@ -12,8 +12,8 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
-#include <smc/buf.h>
-#include <smc/wr.h>
+#include <smc/rdma/region.h>
+#include <smc/rdma/wr.h>
 
 /*
  * A region is mapped for several devices at once. What one of them holds must not be

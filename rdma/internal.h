@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of smc_wr share. Nobody else includes this. */
-#ifndef _SMC_WR_PRIV_H
-#define _SMC_WR_PRIV_H
+#ifndef _SMC_RDMA_INTERNAL_H
+#define _SMC_RDMA_INTERNAL_H
 
 #include <linux/dma-mapping.h>
-#include <smc/wr.h>
+#include <smc/rdma/wr.h>
 
 #define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
 #define SMC_WR_PROBES		3	/* in a row, behind requests that do not finish */
@@ -61,7 +61,7 @@ void smc_wr_setup(struct smc_qp *qp);
 void smc_wr_setup_slot(struct smc_wr_slot *slot);
 void smc_wr_setup_recv(struct smc_wr_recv *recv);
 
-/* smc_wr_tail.c */
+/* rdma/tail_probe.c */
 void smc_wr_tail_arm(struct smc_qp *qp);
 void smc_wr_tail_setup(struct smc_qp *qp);
 void smc_wr_tail_end(struct smc_qp *qp);

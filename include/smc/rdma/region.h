@@ -6,8 +6,8 @@
  * A region is memory cut into equal elements (power of two times 16 KiB),
  * registered once per link (one MR each). RFC 7609 sections 2.1, 4.4.
  */
-#ifndef _SMC_BUF_H
-#define _SMC_BUF_H
+#ifndef _SMC_RDMA_REGION_H
+#define _SMC_RDMA_REGION_H
 
 #include <linux/bitmap.h>
 #include <linux/list.h>
