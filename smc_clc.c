@@ -15,7 +15,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/clc.h>
+#include <smc/tcp/clc.h>
 
 static void trace_sent(const struct sock *sk, const u8 *buf)
 {

@@ -23,7 +23,6 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/clc.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
 #include <smc/core.h>
@@ -33,6 +32,7 @@
 #include <smc/negcache.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>
+#include <smc/tcp/clc.h>
 
 /* ---- ways to end ------------------------------------------------------------- */
 

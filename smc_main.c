@@ -26,9 +26,9 @@
 #include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
-#include <smc/option.h>
 #include <smc/rdma/ib.h>
 #include <smc/rdma/pnet_table.h>
+#include <smc/tcp/option.h>
 #include <smc/zcopy.h>
 
 struct part {

@@ -23,7 +23,7 @@ GCC_ONLY = re.compile(
     r"|--param=.*|-Wunused-but-set-variable")
 
 # Kbuild takes one of the two kinds of the TCP option, and these only for debug builds.
-LEFT_OUT = ("base/fault", "smc_option", "proto/tcp_opt")
+LEFT_OUT = ("base/fault", "tcp/option_", "proto/tcp_opt")
 
 
 def command(cmd_file):

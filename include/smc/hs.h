@@ -10,7 +10,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <smc/carrier.h>
+#include <smc/tcp/clcsock.h>
 
 struct mem_cgroup;
 struct smc_conn;

@@ -9,10 +9,10 @@
 #include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
-#include <smc/clc.h>
 #include <smc/core.h>
 #include <smc/hs.h>
 #include <smc/rdma/path.h>
+#include <smc/tcp/clc.h>
 
 /* Deadlines, in jiffies. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */

@@ -13,9 +13,9 @@
 #include <linux/workqueue.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
-#include <smc/carrier.h>
 #include <smc/conn.h>
 #include <smc/hs.h>
+#include <smc/tcp/clcsock.h>
 
 struct smc_listener;
 

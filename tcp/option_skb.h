@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The SMC option added to a segment that is about to leave; smc_option_pkt.c. Rank 1. */
-#ifndef _SMC_OPTION_PKT_H
-#define _SMC_OPTION_PKT_H
+/* The SMC option added to a segment that is about to leave; tcp/option_skb.c. Rank 1. */
+#ifndef _SMC_TCP_OPTION_SKB_H
+#define _SMC_TCP_OPTION_SKB_H
 
 #include <linux/types.h>
 

@@ -5,10 +5,10 @@
 #include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp.h>
-#include <smc/option.h>
+#include <smc/tcp/option.h>
 
 #if !IS_ENABLED(CONFIG_SMC)
-#error "This kernel's TCP does not know the SMC option: smc_option_own.c is for it."
+#error "This kernel's TCP does not know the SMC option: tcp/option_own.c is for it."
 #endif
 
 static void set_flag(struct sock *sk, bool on)

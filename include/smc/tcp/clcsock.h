@@ -4,15 +4,15 @@
  * connection, elsewhere called clcsock). Creation, SMC TCP option, callbacks,
  * wait queue, borrowed file. Rank 10.
  */
-#ifndef _SMC_CARRIER_H
-#define _SMC_CARRIER_H
+#ifndef _SMC_TCP_CLCSOCK_H
+#define _SMC_TCP_CLCSOCK_H
 
 #include <linux/net.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
-#include <smc/option.h>
+#include <smc/tcp/option.h>
 
 struct file;
 

@@ -3,8 +3,8 @@
  * The SMC option of TCP's SYN and SYN-ACK (RFC 7609 section 3.1): whether this end
  * shows it, whether the peer did. Kbuild chooses the implementation. Rank 2.
  */
-#ifndef _SMC_OPTION_H
-#define _SMC_OPTION_H
+#ifndef _SMC_TCP_OPTION_H
+#define _SMC_TCP_OPTION_H
 
 #include <linux/types.h>
 

@@ -26,9 +26,9 @@
 #include <net/tcp.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
-#include <smc/option.h>
-#include <smc/option_pkt.h>
 #include <smc/proto/tcp_opt.h>
+#include <smc/tcp/option.h>
+#include "option_skb.h"
 
 #if !IS_ENABLED(CONFIG_NETFILTER)
 #error "Without CONFIG_NETFILTER and CONFIG_SMC nothing can put the SMC option into a SYN."

@@ -10,7 +10,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/base/fault.h>
-#include <smc/carrier.h>
+#include <smc/tcp/clcsock.h>
 
 #include <compat/tcp_ack.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One CLC message over the TCP carrier (RFC 7609 A.2). Rank 2. */
-#ifndef _SMC_CLC_H
-#define _SMC_CLC_H
+#ifndef _SMC_TCP_CLC_H
+#define _SMC_TCP_CLC_H
 
 #include <linux/net.h>
 #include <linux/types.h>

@@ -12,8 +12,8 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 #include <smc/base/fault.h>
-#include <smc/option_pkt.h>
 #include <smc/proto/tcp_opt.h>
+#include "option_skb.h"
 
 /* Where the TCP header begins, or -1. */
 static int tcp_offset(struct sk_buff *skb, u8 pf)
