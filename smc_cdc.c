@@ -6,8 +6,8 @@
 #include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 
 /**
  * smc_cdc_token() - whose message is it

@@ -21,8 +21,8 @@
 #include <smc/cdc.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/meter.h>
 #include <smc/move.h>
 #include <smc/rx.h>

@@ -8,9 +8,9 @@
 #include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
-#include <smc/core.h>
 #include <smc/lend.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/llc.h>
 #include <smc/rdma/region.h>
 

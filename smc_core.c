@@ -18,9 +18,9 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/core_priv.h>
 #include <smc/rdma/ib.h>
 #include <uapi/linux/smc_own.h>
+#include "lgr/internal.h"
 
 #define ID_STEP		0x100
 #define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */

@@ -17,10 +17,10 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/conn.h>
-#include <smc/core.h>
 #include <smc/hs_priv.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/limit.h>
-#include <smc/link.h>
 #include <smc/llc.h>
 #include <smc/rdma/path.h>
 

@@ -9,8 +9,8 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn.h>
-#include <smc/core.h>
 #include <smc/hs_priv.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>

@@ -25,8 +25,8 @@
 #include <smc/base/trace.h>
 #include <smc/conn.h>
 #include <smc/conn_mem.h>
-#include <smc/core.h>
 #include <smc/hs_priv.h>
+#include <smc/lgr/lgr.h>
 #include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>

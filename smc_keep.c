@@ -16,7 +16,7 @@
 #include <net/tcp.h>
 #include <smc/base/settings.h>
 #include <smc/keep.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/llc.h>
 #include <smc/sock.h>
 

@@ -16,7 +16,7 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/proto/llc_flow.h>

@@ -10,8 +10,8 @@
 #include <linux/slab.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
 #include <smc/rdma/region.h>

@@ -17,8 +17,8 @@
 #include <linux/minmax.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/core.h>
 #include <smc/lend.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 #include <smc/llc_priv.h>
 #include <smc/rdma/region.h>

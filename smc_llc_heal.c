@@ -7,8 +7,8 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/string.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/llc_priv.h>
 
 #define HEAL_MIN	(3 * HZ)	/* before a link is tried again for the first time */

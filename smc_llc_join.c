@@ -8,8 +8,8 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <smc/base/stats.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
 

@@ -10,7 +10,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/llc_priv.h>
 #include <smc/rdma/wr.h>
 

@@ -9,8 +9,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <smc/base/settings.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/llc_priv.h>
 #include <smc/rdma/wr.h>
 

@@ -18,9 +18,9 @@
 #include <smc/base/stats.h>
 #include <smc/base/sysctl.h>
 #include <smc/conn.h>
-#include <smc/core.h>
 #include <smc/hs.h>
 #include <smc/inet.h>
+#include <smc/lgr/lgr.h>
 #include <smc/limit.h>
 #include <smc/llc.h>
 #include <smc/negcache.h>

@@ -9,7 +9,7 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 #include <smc/conn.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/meter.h>
 
 /* Weights of a new sample, those of RFC 6298. */

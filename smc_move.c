@@ -14,8 +14,8 @@
 #include <smc/base/trace.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/move.h>
 #include <smc/proto/link_pick.h>
 #include <smc/tx.h>

@@ -8,7 +8,7 @@
 #include <linux/pci.h>
 #include <linux/smc.h>
 #include <net/net_namespace.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/netlink_priv.h>
 
 /**

@@ -9,7 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/smc.h>
 #include <net/net_namespace.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/netlink_priv.h>
 
 #define GID_TEXT	40

@@ -7,7 +7,7 @@
  */
 #include <linux/smc.h>
 #include <net/net_namespace.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 #include <smc/netlink_priv.h>
 

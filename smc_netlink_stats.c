@@ -5,7 +5,7 @@
 #include <linux/smc.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/netlink_priv.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>

@@ -14,8 +14,8 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
-#include <smc/core.h>
 #include <smc/keep.h>
+#include <smc/lgr/lgr.h>
 #include <smc/sock.h>
 #include <smc/tx.h>
 

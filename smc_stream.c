@@ -13,7 +13,7 @@
 #include <smc/base/trace.h>
 #include <smc/cmsg.h>
 #include <smc/keep.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/llc.h>
 #include <smc/rx.h>
 #include <smc/stream.h>

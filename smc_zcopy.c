@@ -24,7 +24,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/conn.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
 #include <smc/zcopy.h>
 

@@ -39,7 +39,7 @@ HARMLESS = re.compile(
 )
 # Places where the call cannot fail: (file, call) -> why
 EXEMPT = {
-    ("smc_core_conns.c", "__xa_store"): "replaces the index's mark, needs no memory",
+    ("lgr/conns.c", "__xa_store"): "replaces the index's mark, needs no memory",
     ("tcp/clcsock.c", "kernel_recvmsg"): "only drops what TCP has at hand",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",

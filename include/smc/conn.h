@@ -11,7 +11,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/meter.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>

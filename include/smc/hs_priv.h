@@ -9,8 +9,8 @@
 #include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
-#include <smc/core.h>
 #include <smc/hs.h>
+#include <smc/lgr/lgr.h>
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
 

@@ -13,7 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>

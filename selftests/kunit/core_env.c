@@ -8,7 +8,7 @@
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/conn.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 
 #include "core_env.h"

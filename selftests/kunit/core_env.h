@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 #include "fake_ib.h"
 

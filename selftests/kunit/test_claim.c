@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: what of the peer each connection has to itself, smc_core_claim.c. */
+/* KUnit: what of the peer each connection has to itself, lgr/claim.c. */
 #include <kunit/test.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 #include "suites.h"
 

@@ -9,7 +9,7 @@
 #include <smc/base/stats.h>
 #include <smc/cdc.h>
 #include <smc/conn.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/tx.h>
 

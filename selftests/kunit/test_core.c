@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit: registry, places, link set and the end of groups in two phases (smc_core.c,
- * smc_core_dev.c), with a fake LLC layer above and a fake device below. Groups are in
+ * lgr/device_events.c), with a fake LLC layer above and a fake device below. Groups are in
  * the initial namespace, where there are no others yet: the module was just loaded.
  */
 #include <kunit/test.h>
@@ -16,7 +16,7 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc.h>
 
 #include "core_env.h"

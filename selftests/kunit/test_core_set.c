@@ -2,7 +2,7 @@
 /* Which RNICs a further link would join, as the group tells them apart: smc_core_set. */
 #include <linux/etherdevice.h>
 #include <linux/string.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 #include "core_env.h"
 #include "suites.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: what a link makes of messages and failures, and its end (smc_link.c). */
+/* KUnit: what a link makes of messages and failures, and its end (lgr/link.c). */
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 
 #include "fake_ib.h"
 #include "suites.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the table of the peer's RMBs, smc_core_rtoken.c. */
+/* KUnit: the table of the peer's RMBs, lgr/rtoken.c. */
 #include <kunit/test.h>
 #include <linux/slab.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 #include "suites.h"
 

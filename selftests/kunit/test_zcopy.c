@@ -6,8 +6,8 @@
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <smc/conn.h>
-#include <smc/core.h>
-#include <smc/link.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
 #include <smc/move.h>
 #include <smc/tx.h>
 #include <smc/zcopy.h>

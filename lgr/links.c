@@ -4,7 +4,7 @@
  * phases of leaving it. Why a link goes, and who hears of it, is smc_core.c's.
  */
 #include <linux/rcupdate.h>
-#include <smc/core_priv.h>
+#include "internal.h"
 
 /**
  * smc_core_link() - the link of a slot

@@ -5,7 +5,7 @@
  */
 #include <linux/rcupdate.h>
 #include <smc/base/settings.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/proto/link_pick.h>
 
 /* @own: one of its connections is the one that looks for a link. RCU read side. */

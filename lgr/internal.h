@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files about link groups share: smc_core.c (life, places, loss of links),
- * smc_core_conns.c (connections), smc_core_link.c (the set of links), smc_core_find.c (look-ups,
- * first contacts) and smc_core_tell.c (events for listeners).
+ * lgr/conns.c (connections), lgr/links.c (the set of links), lgr/lookup.c (look-ups,
+ * first contacts) and lgr/events.c (events for listeners).
  * Nobody else includes this.
  */
-#ifndef _SMC_CORE_PRIV_H
-#define _SMC_CORE_PRIV_H
+#ifndef _SMC_LGR_INTERNAL_H
+#define _SMC_LGR_INTERNAL_H
 
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 /**
  * struct smc_core_registry - all groups of the host
@@ -43,16 +43,16 @@ static inline bool smc_core_dead(const struct smc_lgr *lgr)
 bool smc_core_reserve(struct smc_lgr *lgr);
 void smc_core_arm_idle(struct smc_lgr *lgr);
 
-/* smc_core_link.c */
+/* lgr/links.c */
 bool smc_core_has_link(struct smc_lgr *lgr);
 bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);
 void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link);
 struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot);
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num);
 
-/* smc_core_tell.c */
+/* lgr/events.c */
 void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason);
 void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason);
 void smc_core_tell_failover(struct smc_link *link, u32 conns);
 
-#endif /* _SMC_CORE_PRIV_H */
+#endif /* _SMC_LGR_INTERNAL_H */

@@ -3,7 +3,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
-#include <smc/core_priv.h>
+#include "internal.h"
 
 /**
  * smc_core_conn_add() - enter a connection into the token table

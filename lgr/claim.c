@@ -9,7 +9,7 @@
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 /**
  * smc_core_claims_init() - nothing is claimed in a new group

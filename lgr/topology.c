@@ -7,7 +7,7 @@
  * it: an RNIC may have many GIDs.
  */
 #include <linux/string.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 /**
  * struct set - the links of a group

@@ -3,8 +3,8 @@
  * Link groups: registry, link set, rtokens, connection table, termination.
  * Rank 6.
  */
-#ifndef _SMC_CORE_H
-#define _SMC_CORE_H
+#ifndef _SMC_LGR_LGR_H
+#define _SMC_LGR_LGR_H
 
 #include <linux/in6.h>
 #include <linux/jiffies.h>
@@ -19,7 +19,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <smc/proto/link_set.h>
 #include <smc/rdma/region.h>
 
@@ -365,14 +365,14 @@ struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num);
 /* Slot of the link of number @num that may still bring something, or -ENOENT. Any context. */
 int smc_core_open_slot(struct smc_lgr *lgr, u8 num);
 struct smc_link *smc_core_pick_link(struct smc_lgr *lgr);	/* usable, fewest connections */
-/* smc_core_pick.c: for a connection, out of the links in @slots; @own counts it already. */
+/* lgr/link_select.c: for a connection, out of the links in @slots; @own counts it already. */
 struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 				   const struct smc_link *own);
 /* What is known of all links, for proto/link_pick. */
 void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
 /* A further link can be used: connections may go to it. Process context. */
 void smc_core_link_came(struct smc_lgr *lgr);
-/* Listeners hear that connections may use @link; smc_core_tell.c. */
+/* Listeners hear that connections may use @link; lgr/events.c. */
 void smc_core_tell_link_up(struct smc_link *link);
 /* Another usable link than @not, or NULL. */
 struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
@@ -441,7 +441,7 @@ void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
  */
 struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
 
-/* smc_core_set.c: which RNICs the links of a group join */
+/* lgr/topology.c: which RNICs the links of a group join */
 
 /**
  * struct smc_core_end - the peer's end of a link to be

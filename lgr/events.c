@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What becomes of groups and links, for who listens (base/events.c). */
 #include <smc/base/events.h>
-#include <smc/core_priv.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 #include <uapi/linux/smc_own.h>
+#include "internal.h"
 
 static const char *text_of(enum smc_link_reason reason)
 {

@@ -16,7 +16,7 @@
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
 #include <smc/base/trace.h>
-#include <smc/link.h>
+#include <smc/lgr/link.h>
 
 #define HOP_LIMIT_DIRECT	1
 #define HOP_LIMIT_ROUTED	64

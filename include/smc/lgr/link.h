@@ -2,8 +2,8 @@
 /*
  * One link: one RC queue pair to one peer RNIC. Rank 5.
  */
-#ifndef _SMC_LINK_H
-#define _SMC_LINK_H
+#ifndef _SMC_LGR_LINK_H
+#define _SMC_LGR_LINK_H
 
 #include <linux/atomic.h>
 #include <linux/kref.h>
@@ -16,7 +16,7 @@
 
 struct smc_link;
 
-/* Why a link (or a group) ended; strings in smc_link.c. First reason wins. */
+/* Why a link (or a group) ended; strings in lgr/link.c. First reason wins. */
 enum smc_link_reason {
 	SMC_LINK_OK = 0,
 	SMC_LINK_QP_ERROR,		/* queue pair or request failed */
@@ -73,7 +73,7 @@ struct smc_link_events {
  * @mtu: negotiated path MTU (enum ib_mtu)
  * @direct: no IP gateway on the way
  * @qp: queue pair
- * @state: proto/link_fsm state; changes by cmpxchg in smc_link.c only
+ * @state: proto/link_fsm state; changes by cmpxchg in lgr/link.c only
  * @reason: first reason of failure
  * @going: why it is about to go, as the peer knows; SMC_LINK_OK: it is not
  * @fenced: nothing comes over it any more, and every completion has been told; never

@@ -6,7 +6,7 @@
 #include <linux/netdevice.h>
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 #include <smc/rdma/ib.h>
 
 struct dev_fact {

@@ -9,7 +9,7 @@
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
 #include <smc/base/trace.h>
-#include <smc/core_priv.h>
+#include "internal.h"
 
 /*
  * A first contact that a server is having: others of the same peer wait for it

@@ -12,7 +12,7 @@
 #include <linux/lockdep.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <smc/core.h>
+#include <smc/lgr/lgr.h>
 
 /* The entry that @rkey names on @slot. lgr->rtoken_lock held. */
 static struct smc_rtoken *find_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey)
