@@ -11,7 +11,7 @@
 #include <smc/lend.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
 
 /* Others may take what we added. */

@@ -21,7 +21,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/limit.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/rdma/path.h>
 
 /*

@@ -8,7 +8,7 @@
 #include <smc/conn.h>
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>
 

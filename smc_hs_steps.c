@@ -28,7 +28,7 @@
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/limit.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/negcache.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>

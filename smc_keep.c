@@ -17,7 +17,7 @@
 #include <smc/base/settings.h>
 #include <smc/keep.h>
 #include <smc/lgr/link.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/sock.h>
 
 /**

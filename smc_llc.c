@@ -17,11 +17,11 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
-#include <smc/llc_priv.h>
+#include <smc/llc/llc.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
 #include <smc/rdma/region.h>
+#include "llc/internal.h"
 
 #define QUEUE_MAX	64		/* messages kept per group */
 

@@ -22,7 +22,7 @@
 #include <smc/inet.h>
 #include <smc/lgr/lgr.h>
 #include <smc/limit.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>

@@ -8,7 +8,7 @@
 #include <linux/smc.h>
 #include <net/net_namespace.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/netlink_priv.h>
 
 const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {

@@ -14,7 +14,7 @@
 #include <smc/cmsg.h>
 #include <smc/keep.h>
 #include <smc/lgr/link.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/rx.h>
 #include <smc/stream.h>
 #include <smc/stream_priv.h>

@@ -605,7 +605,7 @@ void smc_tx_probe_locked(struct smc_conn *conn)
 	conn->tx.probe_gap = PROBE_MIN;
 }
 
-/* The link is to go, in order, and both sides are silent before: smc_llc_tend.c. */
+/* The link is to go, in order, and both sides are silent before: llc/delete_link.c. */
 static bool held(struct smc_conn *conn)
 {
 	if (!smc_link_held(conn->link))

@@ -9,7 +9,7 @@
 #include <smc/base/settings.h>
 #include <smc/conn.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 
 #include "core_env.h"
 

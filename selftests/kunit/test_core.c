@@ -17,7 +17,7 @@
 #include <smc/base/stats.h>
 #include <smc/conn.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 
 #include "core_env.h"
 #include "suites.h"

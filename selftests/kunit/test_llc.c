@@ -9,9 +9,9 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc.h>
-#include <smc/llc_priv.h>
+#include <smc/llc/llc.h>
 #include <smc/proto/llc_msg.h>
+#include "../../llc/internal.h"
 
 #include "core_env.h"
 #include "suites.h"

@@ -10,8 +10,8 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 /**
  * smc_llc_join_begin() - the server offers a link

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * When the links of a group are looked after: who wants it, and how soon. What is then
- * done is in smc_llc_tend.c.
+ * done is in llc/delete_link.c.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
+#include "internal.h"
 
 #define HEAL_MIN	(3 * HZ)	/* before a link is tried again for the first time */
 #define HEAL_MAX	(300 * HZ)	/* ... and after many in vain */

@@ -11,8 +11,8 @@
 #include <smc/base/settings.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/wr.h>
+#include "internal.h"
 
 #define LOOKS		4	/* per deadline */
 #define LOOKS_SAME	2	/* before the one that decides */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * State of the LLC layer of one group, shared by smc_llc.c (messages, first
- * contact, RMBs), smc_llc_offer.c and smc_llc_join.c (a further link, as server and as
- * client), smc_llc_add.c (what those two share) and smc_llc_send.c (sending).
+ * contact, RMBs), llc/add_link_server.c and llc/add_link_client.c (a further link, as server and as
+ * client), llc/add_link.c (what those two share) and llc/send.c (sending).
  * Nobody else includes this.
  */
-#ifndef _SMC_LLC_PRIV_H
-#define _SMC_LLC_PRIV_H
+#ifndef _SMC_LLC_INTERNAL_H
+#define _SMC_LLC_INTERNAL_H
 
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
+#include <smc/llc/llc.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
 
@@ -116,7 +116,7 @@ enum smc_llc_word {
 };
 
 /**
- * struct llc_heal - links that have to come or go: smc_llc_heal.c, smc_llc_tend.c
+ * struct llc_heal - links that have to come or go: llc/recovery.c, llc/delete_link.c
  * @work: does it
  * @armed: @work will run at @at
  * @at: jiffies
@@ -323,7 +323,7 @@ static inline void llc_arm_test(struct smc_llc *llc, unsigned long delay)
 	spin_unlock_bh(&llc->lock);
 }
 
-/* smc_llc_send.c; process context: may wait for a send slot, 10 s at most */
+/* llc/send.c; process context: may wait for a send slot, 10 s at most */
 void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8 type,
 			  bool response);
 int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg);
@@ -332,7 +332,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 int smc_llc_send_confirm_link(struct smc_link *link, bool response);
 void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response);
 
-/* smc_llc_add.c */
+/* llc/add_link.c */
 
 void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first);
 bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg);
@@ -348,18 +348,18 @@ int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link);
 void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc);
 void smc_llc_add_end(struct smc_llc *llc);
 
-/* smc_llc_offer.c */
+/* llc/add_link_server.c */
 bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool any,
 			struct smc_path *path);
 bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, bool any);
 void smc_llc_offer_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
 void smc_llc_offer_work(struct work_struct *work);
 
-/* smc_llc_watch.c; for test_work */
+/* llc/test_link.c; for test_work */
 struct llc_probe *smc_llc_watch_probe(struct smc_llc *llc, const struct smc_link *link);
 unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link);
 
-/* smc_llc_heal.c */
+/* llc/recovery.c */
 void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay);
 void smc_llc_heal_ports(struct smc_llc *llc);
 void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
@@ -379,11 +379,11 @@ bool smc_llc_heal_wish_later(struct smc_llc *llc, const struct smc_link *link);
 void smc_llc_heal_wish(struct smc_llc *llc);
 void smc_llc_heal_granted(struct smc_llc *llc, u8 num);
 
-/* smc_llc_tend.c */
+/* llc/delete_link.c */
 void smc_llc_tend_init(struct smc_llc *llc);
 void smc_llc_tend_exit(struct smc_llc *llc);
 
-/* smc_llc_rkey.c */
+/* llc/rkey.c */
 void smc_llc_rkey_take(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);
 void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 			 const struct smc_llc_msg *req);
@@ -391,11 +391,11 @@ void smc_llc_rkey_answer(struct smc_llc *llc, const struct smc_link *link,
 			 const struct smc_llc_msg *msg);
 int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
 
-/* smc_llc_give.c */
+/* llc/rmb_withdraw.c */
 void smc_llc_give_init(struct smc_llc *llc);
 void smc_llc_give_exit(struct smc_llc *llc);
 
-/* smc_llc_join.c */
+/* llc/add_link_client.c */
 bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev);
 void smc_llc_join_work(struct work_struct *work);
 

@@ -9,8 +9,8 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 #define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
 

@@ -8,9 +8,9 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc.h>
-#include <smc/llc_priv.h>
+#include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
+#include "internal.h"
 
 #define TURN_TIME	(7 * HZ)	/* start of an exchange that has to wait for another */
 #define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */

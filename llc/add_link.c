@@ -12,9 +12,9 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
 #include <smc/rdma/region.h>
+#include "internal.h"
 
 #define INBOX_MAX	8		/* messages kept for the exchange */
 

@@ -19,9 +19,9 @@
 #include <smc/base/stats.h>
 #include <smc/lend.h>
 #include <smc/lgr/lgr.h>
-#include <smc/llc.h>
-#include <smc/llc_priv.h>
+#include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
+#include "internal.h"
 
 #define GIVE_OFF	(30 * HZ)	/* a look at whether it was switched on */
 #define GIVE_TRIES	3		/* how often a peer is asked about one RMB */

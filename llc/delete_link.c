@@ -5,7 +5,7 @@
  *
  * All of it is one work per group, which may wait for the peer. It is woken by ports that
  * come, by links that went, by the peer's word, and after a failure by time: see
- * smc_llc_heal.c. The server starts the exchanges; a client only says that it has a port.
+ * llc/recovery.c. The server starts the exchanges; a client only says that it has a port.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -14,8 +14,8 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 #define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
 #define READY_AGAIN	(3 * HZ)	/* the first contact is not over */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sending LLC messages. One rank below smc_llc.c and smc_llc_add.c.
+ * Sending LLC messages. One rank below smc_llc.c and llc/add_link.c.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -11,8 +11,8 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/lgr/link.h>
-#include <smc/llc_priv.h>
 #include <smc/rdma/wr.h>
+#include "internal.h"
 
 #define SLOT_TIME	(10 * HZ)	/* free send slot */
 #define POLL_MS		20		/* how often it is looked for */

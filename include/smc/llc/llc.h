@@ -7,8 +7,8 @@
  * a kind runs at a time: a slot with an owner and a deadline, no lock is held
  * while waiting for the peer.
  */
-#ifndef _SMC_LLC_H
-#define _SMC_LLC_H
+#ifndef _SMC_LLC_LLC_H
+#define _SMC_LLC_LLC_H
 
 #include <linux/types.h>
 #include <linux/wait.h>
