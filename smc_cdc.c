@@ -4,10 +4,10 @@
  * Both run under conn->lock; every check of the wire is in proto/.
  */
 #include <smc/base/trace.h>
-#include <smc/cdc.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include "conn/cdc.h"
 
 /**
  * smc_cdc_token() - whose message is it

@@ -10,10 +10,10 @@
 #include <linux/time_types.h>
 #include <net/sock.h>
 #include <smc/cmsg.h>
-#include <smc/conn.h>
-#include <smc/rx.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/timestamp.h>
 #include <smc/sock.h>
-#include <smc/stamp.h>
 
 #include <compat/tstamp.h>
 

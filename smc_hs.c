@@ -16,7 +16,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>

@@ -8,7 +8,7 @@
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>

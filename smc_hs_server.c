@@ -5,7 +5,7 @@
 #include <linux/jiffies.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>

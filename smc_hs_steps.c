@@ -23,8 +23,8 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/conn.h>
-#include <smc/conn_mem.h>
+#include <smc/conn/buffers.h>
+#include <smc/conn/conn.h>
 #include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/limit.h>

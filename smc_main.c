@@ -17,7 +17,8 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/sysctl.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/hs.h>
 #include <smc/inet.h>
 #include <smc/lgr/lgr.h>
@@ -29,7 +30,6 @@
 #include <smc/rdma/ib.h>
 #include <smc/rdma/pnet_table.h>
 #include <smc/tcp/option.h>
-#include <smc/zcopy.h>
 
 struct part {
 	const char *name;

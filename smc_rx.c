@@ -8,10 +8,10 @@
 #include <linux/uio.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
-#include <smc/lend.h>
-#include <smc/rx.h>
-#include <smc/tx.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/splice.h>
+#include <smc/conn/tx.h>
 
 /* A consumer update that may wait for more reading is sent after this at the latest. */
 #define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)

@@ -14,10 +14,10 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/conn/tx.h>
 #include <smc/keep.h>
 #include <smc/lgr/lgr.h>
 #include <smc/sock.h>
-#include <smc/tx.h>
 
 #define TABLE_BITS	8
 #define TABLE_SIZE	BIT(TABLE_BITS)

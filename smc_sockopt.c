@@ -16,11 +16,11 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/cmsg.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tcp_info.h>
+#include <smc/conn/tx.h>
 #include <smc/keep.h>
-#include <smc/meter.h>
-#include <smc/rx.h>
 #include <smc/sockopt.h>
-#include <smc/tx.h>
 #include <uapi/linux/smc_own.h>
 
 /*

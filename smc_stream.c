@@ -12,13 +12,13 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/cmsg.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tx.h>
 #include <smc/keep.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
-#include <smc/rx.h>
 #include <smc/stream.h>
 #include <smc/stream_priv.h>
-#include <smc/tx.h>
 
 /* Queued bytes are still sent for so long after close(). */
 #define LINGER_BACKGROUND	(60 * HZ)

@@ -12,7 +12,7 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/cmsg.h>
-#include <smc/rx.h>
+#include <smc/conn/rx.h>
 #include <smc/stream.h>
 #include <smc/stream_priv.h>
 

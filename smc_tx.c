@@ -17,13 +17,13 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/cdc.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tcp_info.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/meter.h>
-#include <smc/tx.h>
-#include <smc/zcopy.h>
+#include "conn/cdc.h"
 
 #define PROBE_MIN	(HZ / 10)	/* between the first two bytes out of the reserve */
 #define PROBE_MAX	(10 * HZ)	/* ... and between later ones */

@@ -13,7 +13,7 @@
 #include <linux/workqueue.h>
 #include <net/inet_sock.h>
 #include <net/sock.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/hs.h>
 #include <smc/tcp/clcsock.h>
 

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 

@@ -7,11 +7,11 @@
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
-#include <smc/cdc.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
-#include <smc/tx.h>
+#include "../../conn/cdc.h"
 
 #include "core_env.h"
 #include "suites.h"

@@ -15,7 +15,7 @@
 #include <linux/workqueue.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 

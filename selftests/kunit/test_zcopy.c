@@ -5,12 +5,12 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <linux/workqueue.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/move.h>
-#include <smc/tx.h>
-#include <smc/zcopy.h>
+#include "../../conn/failover.h"
 
 #include "core_env.h"
 #include "suites.h"

@@ -6,9 +6,9 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
-#include <smc/conn_mem.h>
-#include <smc/lend.h>
+#include <smc/conn/buffers.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/splice.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>

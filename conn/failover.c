@@ -12,14 +12,14 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/cdc.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/move.h>
 #include <smc/proto/link_pick.h>
-#include <smc/tx.h>
-#include <smc/zcopy.h>
+#include "cdc.h"
+#include "failover.h"
 
 /* For the peer to say that it has heard all; meanwhile the connection is silent. */
 #define HEARD_TIME	(HZ / 2)

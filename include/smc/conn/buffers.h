@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory of a connection, from the pool of its group. Rank 8.2. */
-#ifndef _SMC_CONN_MEM_H
-#define _SMC_CONN_MEM_H
+#ifndef _SMC_CONN_BUFFERS_H
+#define _SMC_CONN_BUFFERS_H
 
 #include <linux/types.h>
 

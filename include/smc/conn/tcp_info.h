@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a connection measures of itself, for TCP_INFO. Rank 7. */
-#ifndef _SMC_METER_H
-#define _SMC_METER_H
+#ifndef _SMC_CONN_TCP_INFO_H
+#define _SMC_CONN_TCP_INFO_H
 
 #include <linux/types.h>
 

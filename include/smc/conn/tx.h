@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Mover: user bytes -> send ring -> peer's RMBE. Rank 8. Never sleeps for space. */
-#ifndef _SMC_TX_H
-#define _SMC_TX_H
+#ifndef _SMC_CONN_TX_H
+#define _SMC_CONN_TX_H
 
 #include <linux/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Mover: RMBE -> user bytes. Rank 8. Never sleeps for data. */
-#ifndef _SMC_RX_H
-#define _SMC_RX_H
+#ifndef _SMC_CONN_RX_H
+#define _SMC_CONN_RX_H
 
 #include <linux/types.h>
 

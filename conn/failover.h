@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Mover: a connection from link to link (RFC 7609 section 4.6). Rank 8. */
-#ifndef _SMC_MOVE_H
-#define _SMC_MOVE_H
+#ifndef _SMC_CONN_FAILOVER_H
+#define _SMC_CONN_FAILOVER_H
 
 #include <linux/types.h>
 

@@ -3,8 +3,8 @@
  * Pages of the application in the stream, sent where they lie. Rank 7.
  * Documentation/decisions/0016-pages-in-the-stream.md
  */
-#ifndef _SMC_ZCOPY_H
-#define _SMC_ZCOPY_H
+#ifndef _SMC_CONN_ZEROCOPY_H
+#define _SMC_CONN_ZEROCOPY_H
 
 #include <linux/types.h>
 

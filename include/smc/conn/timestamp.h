@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* When received bytes arrived, for SO_TIMESTAMP and its like. Rank 7. */
-#ifndef _SMC_STAMP_H
-#define _SMC_STAMP_H
+#ifndef _SMC_CONN_TIMESTAMP_H
+#define _SMC_CONN_TIMESTAMP_H
 
 #include <linux/ktime.h>
 #include <linux/types.h>

@@ -8,9 +8,9 @@
 #include <linux/math64.h>
 #include <linux/tcp.h>
 #include <net/tcp.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tcp_info.h>
 #include <smc/lgr/link.h>
-#include <smc/meter.h>
 
 /* Weights of a new sample, those of RFC 6298. */
 #define RTT_SHIFT	3

@@ -23,10 +23,10 @@
 #include <compat/zcopy.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
-#include <smc/zcopy.h>
 
 #define RUN_PAGES	64	/* in one run: no large pieces of memory */
 #define PAGES_AT_ONCE	16
@@ -343,7 +343,7 @@ bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_
 
 /*
  * Will nobody read it again? Not if it is completed, or thrown away unsent (purge), or if
- * an end has made sending pointless: repeat() in smc_move.c writes nothing again then.
+ * an end has made sending pointless: repeat() in conn/failover.c writes nothing again then.
  */
 static bool is_over(const struct smc_conn *conn, const struct smc_zc_run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* CDC messages: apply a received one, build one to send (RFC 7609 4.x, A.4). Rank 7. */
-#ifndef _SMC_CDC_H
-#define _SMC_CDC_H
+#ifndef _SMC_CONN_CDC_H
+#define _SMC_CONN_CDC_H
 
 #include <linux/types.h>
 

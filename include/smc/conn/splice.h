@@ -3,8 +3,8 @@
  * Pages of RMBEs lent to who reads the stream. Rank 7.
  * Documentation/decisions/0016-pages-in-the-stream.md
  */
-#ifndef _SMC_LEND_H
-#define _SMC_LEND_H
+#ifndef _SMC_CONN_SPLICE_H
+#define _SMC_CONN_SPLICE_H
 
 #include <linux/types.h>
 

@@ -5,8 +5,8 @@
  */
 #include <linux/string.h>
 #include <linux/ktime.h>
-#include <smc/conn.h>
-#include <smc/stamp.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/timestamp.h>
 
 /**
  * smc_stamp_start() - note arrivals from now on

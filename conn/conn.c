@@ -18,16 +18,16 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/cdc.h>
-#include <smc/conn.h>
-#include <smc/conn_mem.h>
+#include <smc/conn/buffers.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tcp_info.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/meter.h>
-#include <smc/move.h>
-#include <smc/rx.h>
-#include <smc/tx.h>
-#include <smc/zcopy.h>
+#include "cdc.h"
+#include "failover.h"
 
 /* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)

@@ -3,23 +3,23 @@
  * One SMC connection: one byte stream over one link group. Rank 9; the struct is
  * shared with its movers smc_tx, smc_rx (8) and smc_cdc (7). No struct sock here.
  */
-#ifndef _SMC_CONN_H
-#define _SMC_CONN_H
+#ifndef _SMC_CONN_CONN_H
+#define _SMC_CONN_CONN_H
 
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
+#include <smc/conn/tcp_info.h>
+#include <smc/conn/timestamp.h>
 #include <smc/lgr/lgr.h>
-#include <smc/meter.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
 #include <smc/proto/cursor.h>
 #include <smc/proto/failover.h>
 #include <smc/proto/urgent.h>
 #include <smc/rdma/region.h>
-#include <smc/stamp.h>
 
 struct smc_link;
 struct smc_lgr;
@@ -53,7 +53,7 @@ struct smc_conn_events {
 	void (*notify)(void *owner, unsigned int bits);
 };
 
-/* How far our direction is with leaving a link that is well (smc_move.c). */
+/* How far our direction is with leaving a link that is well (conn/failover.c). */
 enum smc_leave {
 	SMC_LEAVE_NO,
 	SMC_LEAVE_ASK,		/* a message that asks the peer how far it has come is due */
@@ -345,7 +345,7 @@ bool smc_conn_drained(const struct smc_conn *conn);
 
 static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
 {
-	/* pairs with the release in smc_conn.c's step() */
+	/* pairs with the release in conn/conn.c's step() */
 	return smp_load_acquire(&conn->state);
 }
 

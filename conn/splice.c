@@ -16,8 +16,8 @@
 #include <linux/sizes.h>
 #include <linux/splice.h>
 #include <smc/base/stats.h>
-#include <smc/conn.h>
-#include <smc/lend.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/splice.h>
 
 /* A page that is out when its connection ends keeps an element: of a group no more than this. */
 #define LENT_MAX	SZ_4M
