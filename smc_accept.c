@@ -23,7 +23,7 @@
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
 #include <smc/fback.h>
-#include <smc/limit.h>
+#include <smc/handshake/admission.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/sockopt.h>
 #include <smc/stream.h>

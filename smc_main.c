@@ -19,12 +19,12 @@
 #include <smc/base/sysctl.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/zerocopy.h>
-#include <smc/hs.h>
+#include <smc/handshake/admission.h>
+#include <smc/handshake/handshake.h>
+#include <smc/handshake/negcache.h>
 #include <smc/inet.h>
 #include <smc/lgr/lgr.h>
-#include <smc/limit.h>
 #include <smc/llc/llc.h>
-#include <smc/negcache.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
 #include <smc/rdma/ib.h>

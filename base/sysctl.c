@@ -6,7 +6,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
-#include <smc/limit.h>
+#include <smc/handshake/admission.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/link_pick.h>
 #include <smc/proto/link_set.h>

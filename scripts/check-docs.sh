@@ -223,7 +223,7 @@ result "states.rst is what the tables say"
 
 # "#define T_X (3 * HZ / 2)" stands as "``T_X`` 1.5 s"
 HZ=10
-sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/include/smc/hs_priv.h" |
+sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/handshake/internal.h" |
 	while read -r name value; do
 		# shellcheck disable=SC2004 # it is an expression with HZ, not a variable
 		value=$(($value))
@@ -231,7 +231,7 @@ sed -n 's/^#define \(T_[A-Z_]*\)[[:blank:]]*(\([0-9HZ */]*\)).*/\1 \2/p' "$top/i
 	done | sort > "$tmp/timers"
 # shellcheck disable=SC2016 # backquotes are meant
 sed -n 's/^``\(T_[A-Z_]*\)`` *\([0-9.]*\) s .*/\1 \2/p' handshake.rst | sort > "$tmp/named"
-differ hs_priv.h "$tmp/timers" handshake.rst "$tmp/named"
+differ handshake/internal.h "$tmp/timers" handshake.rst "$tmp/named"
 result "handshake.rst has every timer"
 
 # the same for all timers, in milliseconds; a test of that name, or a remark

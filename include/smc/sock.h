@@ -14,7 +14,7 @@
 #include <net/inet_sock.h>
 #include <net/sock.h>
 #include <smc/conn/conn.h>
-#include <smc/hs.h>
+#include <smc/handshake/handshake.h>
 #include <smc/tcp/clcsock.h>
 
 struct smc_listener;

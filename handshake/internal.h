@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One running handshake, shared by smc_hs.c (work, waits, common steps),
- * smc_hs_client.c and smc_hs_server.c. Nobody else includes this.
+ * One running handshake, shared by handshake/handshake.c (work, waits, common steps),
+ * handshake/client.c and handshake/server.c. Nobody else includes this.
  */
-#ifndef _SMC_HS_PRIV_H
-#define _SMC_HS_PRIV_H
+#ifndef _SMC_HANDSHAKE_INTERNAL_H
+#define _SMC_HANDSHAKE_INTERNAL_H
 
 #include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
-#include <smc/hs.h>
+#include <smc/handshake/handshake.h>
 #include <smc/lgr/lgr.h>
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
@@ -109,7 +109,7 @@ struct smc_hs_ctx {
 	struct smc_hs_result res;
 };
 
-/* smc_hs_steps.c; see the kernel-doc there */
+/* handshake/steps.c; see the kernel-doc there */
 enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
 enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
 void smc_hs_set_host(struct smc_hs *hs);
@@ -138,7 +138,7 @@ void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
 
-/* smc_hs.c */
+/* handshake/handshake.c */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));
 
 #endif

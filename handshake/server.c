@@ -6,11 +6,11 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
-#include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 static bool offers_rdma(u8 type)
 {

@@ -25,14 +25,14 @@
 #include <smc/base/trace.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
-#include <smc/hs_priv.h>
+#include <smc/handshake/admission.h>
+#include <smc/handshake/negcache.h>
 #include <smc/lgr/lgr.h>
-#include <smc/limit.h>
 #include <smc/llc/llc.h>
-#include <smc/negcache.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
+#include "internal.h"
 
 /* ---- ways to end ------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
-#include <smc/limit.h>
+#include <smc/handshake/admission.h>
 
 #define SHARE	3
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Peers with which a rendezvous failed: the next connections are TCP at once. Rank 2. */
-#ifndef _SMC_NEGCACHE_H
-#define _SMC_NEGCACHE_H
+#ifndef _SMC_HANDSHAKE_NEGCACHE_H
+#define _SMC_HANDSHAKE_NEGCACHE_H
 
 #include <linux/in6.h>
 #include <linux/types.h>

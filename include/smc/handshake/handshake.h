@@ -4,8 +4,8 @@
  * (RFC 7609 3.5, C.1-C.7; SMCv2). Rank 11. One work item per handshake, no socket
  * lock, no global lock, one deadline per step, cancelled through smc_hs_cancel().
  */
-#ifndef _SMC_HS_H
-#define _SMC_HS_H
+#ifndef _SMC_HANDSHAKE_HANDSHAKE_H
+#define _SMC_HANDSHAKE_HANDSHAKE_H
 
 #include <linux/types.h>
 #include <linux/wait.h>

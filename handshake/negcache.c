@@ -22,7 +22,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
-#include <smc/negcache.h>
+#include <smc/handshake/negcache.h>
 
 #define PERIOD_MIN	(30 * HZ)
 #define PERIOD_MAX	(600 * HZ)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The rendezvous over a connected carrier: its work, from the start to the result. The steps are
- * in smc_hs_steps.c, their order in smc_hs_client.c and smc_hs_server.c.
+ * in handshake/steps.c, their order in handshake/client.c and handshake/server.c.
  *
  * One work item per handshake on an unbound queue, which a server's enters when the
  * Proposal has arrived. It sleeps only on its own wait queue, which the carrier, the
@@ -17,12 +17,12 @@
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
-#include <smc/hs_priv.h>
+#include <smc/handshake/admission.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/limit.h>
 #include <smc/llc/llc.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 /*
  * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear
@@ -212,7 +212,7 @@ static void first_look(struct work_struct *work)
  * @hs: handshake, zeroed
  * @run: the steps of its side
  *
- * For smc_hs_client.c and smc_hs_server.c.
+ * For handshake/client.c and handshake/server.c.
  */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 {

@@ -3,8 +3,8 @@
  * How many handshakes run at once, and that peer hosts share the places. Rank 2.
  * Documentation/decisions/0008-handshake-limits.md says why so.
  */
-#ifndef _SMC_LIMIT_H
-#define _SMC_LIMIT_H
+#ifndef _SMC_HANDSHAKE_ADMISSION_H
+#define _SMC_HANDSHAKE_ADMISSION_H
 
 #include <linux/types.h>
 

@@ -9,11 +9,11 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
-#include <smc/hs_priv.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 #include <smc/proto/marker.h>
 #include <smc/rdma/path.h>
+#include "internal.h"
 
 static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
 {
