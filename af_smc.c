@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The socket family AF_SMC: who answers which call. TCP mode goes to smc_fback.c, SMC
- * mode to smc_stream.c, listening to smc_accept.c; connecting is here.
+ * The socket family AF_SMC: who answers which call. TCP mode goes to socket/fallback.c, SMC
+ * mode to socket/stream.c, listening to socket/accept.c; connecting is here.
  * Documentation/decisions/0001-falling-back.md tells the modes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -14,16 +14,16 @@
 #include <linux/socket.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
-#include <smc/accept.h>
-#include <smc/af_smc.h>
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
-#include <smc/cmsg.h>
-#include <smc/fback.h>
 #include <smc/proto/clc_msg.h>
-#include <smc/sockopt.h>
-#include <smc/stream.h>
+#include <smc/socket/af_smc.h>
+#include "socket/accept.h"
+#include "socket/cmsg.h"
+#include "socket/fallback.h"
+#include "socket/sockopt.h"
+#include "socket/stream.h"
 
 static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
 {

@@ -9,7 +9,7 @@
 #include <net/inet_sock.h>
 #include <net/netlink.h>
 #include <smc/proto/cdc_msg.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
 
 /**
  * struct dump_state - what lasts from one call of the dump to the next

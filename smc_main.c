@@ -10,7 +10,6 @@
 #include <linux/net.h>
 #include <linux/smc.h>
 #include <net/genetlink.h>
-#include <smc/af_smc.h>
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
@@ -22,13 +21,14 @@
 #include <smc/handshake/admission.h>
 #include <smc/handshake/handshake.h>
 #include <smc/handshake/negcache.h>
-#include <smc/inet.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 #include <smc/netlink.h>
 #include <smc/netlink_pnet.h>
 #include <smc/rdma/ib.h>
 #include <smc/rdma/pnet_table.h>
+#include <smc/socket/af_smc.h>
+#include <smc/socket/inet.h>
 #include <smc/tcp/option.h>
 
 struct part {

@@ -43,7 +43,7 @@ EXEMPT = {
     ("tcp/clcsock.c", "kernel_recvmsg"): "only drops what TCP has at hand",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
-    ("smc_inet.c", "inet_register_protosw"): "does not say whether it did",
+    ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",
     ("base/fault.c", "*"): "is not part of the module that users run",
     ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }

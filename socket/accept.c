@@ -18,15 +18,15 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
-#include <smc/accept.h>
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
-#include <smc/fback.h>
 #include <smc/handshake/admission.h>
 #include <smc/proto/clc_msg.h>
-#include <smc/sockopt.h>
-#include <smc/stream.h>
+#include "accept.h"
+#include "fallback.h"
+#include "sockopt.h"
+#include "stream.h"
 
 /*
  * Children in their handshake, most of them silent: from here on new connections are TCP.

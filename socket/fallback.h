@@ -6,12 +6,12 @@
  * The calls serve sockets in TCP mode without our socket lock, and idle ones
  * (smc_sock_idle()) under it and then with MSG_DONTWAIT or O_NONBLOCK only.
  */
-#ifndef _SMC_FBACK_H
-#define _SMC_FBACK_H
+#ifndef _SMC_SOCKET_FALLBACK_H
+#define _SMC_SOCKET_FALLBACK_H
 
 #include <linux/net.h>
 #include <linux/poll.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
 
 /*
  * TCP for life. Reasons are kept and, when @count, counted (the handshake counts its

@@ -12,11 +12,11 @@
 #include <linux/net.h>
 #include <net/protocol.h>
 #include <net/sock.h>
-#include <smc/accept.h>
-#include <smc/af_smc.h>
 #include <smc/base/fault.h>
-#include <smc/inet.h>
-#include <smc/sock.h>
+#include <smc/socket/af_smc.h>
+#include <smc/socket/inet.h>
+#include <smc/socket/sock.h>
+#include "accept.h"
 
 /* Core has made it an inet socket. */
 static int inet_init_sk(struct sock *sk)

@@ -9,11 +9,11 @@
 #include <linux/tcp.h>
 #include <linux/time_types.h>
 #include <net/sock.h>
-#include <smc/cmsg.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/timestamp.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
+#include "cmsg.h"
 
 #include <compat/tstamp.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SMC mode: the byte stream as a socket. Receiving is in smc_stream_recv.c. */
+/* SMC mode: the byte stream as a socket. Receiving is in socket/recvmsg.c. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
@@ -11,14 +11,14 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/cmsg.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tx.h>
-#include <smc/keep.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
-#include <smc/stream.h>
-#include <smc/stream_priv.h>
+#include "cmsg.h"
+#include "keepalive.h"
+#include "stream.h"
+#include "stream_priv.h"
 
 /* Queued bytes are still sent for so long after close(). */
 #define LINGER_BACKGROUND	(60 * HZ)

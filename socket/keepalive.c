@@ -15,10 +15,10 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/base/settings.h>
-#include <smc/keep.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
+#include "keepalive.h"
 
 /**
  * struct rules - what the options say, in jiffies

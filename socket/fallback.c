@@ -11,7 +11,7 @@
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/fback.h>
+#include "fallback.h"
 
 /* kTLS and IPV6_ADDRFORM replace the table of a living socket. */
 static const struct proto_ops *carrier_ops(const struct smc_sock *smc)

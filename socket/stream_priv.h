@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What smc_stream.c has for smc_stream_recv.c. Nobody else includes this. */
-#ifndef _SMC_STREAM_PRIV_H
-#define _SMC_STREAM_PRIV_H
+/* What socket/stream.c has for socket/recvmsg.c. Nobody else includes this. */
+#ifndef _SMC_SOCKET_STREAM_PRIV_H
+#define _SMC_SOCKET_STREAM_PRIV_H
 
 #include <linux/types.h>
 

@@ -3,8 +3,8 @@
  * The socket family AF_SMC: create and proto_ops. Rank 12.2. What observers need is in
  * smc/sock.h (smc_sock_walk()).
  */
-#ifndef _SMC_AF_SMC_H
-#define _SMC_AF_SMC_H
+#ifndef _SMC_SOCKET_AF_SMC_H
+#define _SMC_SOCKET_AF_SMC_H
 
 #include <linux/net.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Control messages that come with the bytes of a stream, and notices. Rank 11.01. */
-#ifndef _SMC_CMSG_H
-#define _SMC_CMSG_H
+#ifndef _SMC_SOCKET_CMSG_H
+#define _SMC_SOCKET_CMSG_H
 
 #include <linux/ktime.h>
 

@@ -15,13 +15,13 @@
 #include <net/tcp_states.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/cmsg.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/conn/tx.h>
-#include <smc/keep.h>
-#include <smc/sockopt.h>
 #include <uapi/linux/smc_own.h>
+#include "cmsg.h"
+#include "keepalive.h"
+#include "sockopt.h"
 
 /*
  * Flags that SOL_SOCKET options set and that core reads from our sk. Of time stamps only

@@ -3,12 +3,12 @@
  * SMC mode: the byte stream as a socket; blocking, signals, poll, close. Rank 12.
  * Documentation/decisions/0002-socket-identity-and-state.md has the errno table.
  */
-#ifndef _SMC_STREAM_H
-#define _SMC_STREAM_H
+#ifndef _SMC_SOCKET_STREAM_H
+#define _SMC_SOCKET_STREAM_H
 
 #include <linux/net.h>
 #include <linux/poll.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
 
 struct pipe_inode_info;
 

@@ -11,10 +11,10 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/cmsg.h>
 #include <smc/conn/rx.h>
-#include <smc/stream.h>
-#include <smc/stream_priv.h>
+#include "cmsg.h"
+#include "stream.h"
+#include "stream_priv.h"
 
 /* ---- recvmsg ----------------------------------------------------------------- */
 

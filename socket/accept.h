@@ -3,12 +3,12 @@
  * Listening: children of the carrier go through their handshakes to the accept
  * queue. Rank 12.
  */
-#ifndef _SMC_ACCEPT_H
-#define _SMC_ACCEPT_H
+#ifndef _SMC_SOCKET_ACCEPT_H
+#define _SMC_SOCKET_ACCEPT_H
 
 #include <linux/net.h>
 #include <linux/poll.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
 
 int smc_accept_init(void);
 void smc_accept_exit(void);

@@ -3,8 +3,8 @@
  * The SMC socket: the struct, its state rules, its table. Rank 11.
  * Documentation/decisions/0002-socket-identity-and-state.md is the reference.
  */
-#ifndef _SMC_SOCK_H
-#define _SMC_SOCK_H
+#ifndef _SMC_SOCKET_SOCK_H
+#define _SMC_SOCKET_SOCK_H
 
 #include <linux/bitops.h>
 #include <linux/ipv6.h>
@@ -61,7 +61,7 @@ enum smc_sock_flag {
  * @entry: in parent's pending or ready list
  * @carrier_work: the carrier has ended with an error under a running connection
  * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
- * @keep_work: SO_KEEPALIVE and TCP_USER_TIMEOUT (smc_keep.c)
+ * @keep_work: SO_KEEPALIVE and TCP_USER_TIMEOUT (socket/keepalive.c)
  * @keep_asked: questions without an answer; that work's
  * @keep_acked: jiffies of the carrier's last packet that is ours, or of the beginning
  * @keep_since: jiffies of what was heard last before the first of them

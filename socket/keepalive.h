@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SO_KEEPALIVE and TCP_USER_TIMEOUT over RDMA. Rank 10.1. */
-#ifndef _SMC_KEEP_H
-#define _SMC_KEEP_H
+#ifndef _SMC_SOCKET_KEEPALIVE_H
+#define _SMC_SOCKET_KEEPALIVE_H
 
 struct smc_sock;
 

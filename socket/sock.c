@@ -15,9 +15,9 @@
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
 #include <smc/conn/tx.h>
-#include <smc/keep.h>
 #include <smc/lgr/lgr.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
+#include "keepalive.h"
 
 #define TABLE_BITS	8
 #define TABLE_SIZE	BIT(TABLE_BITS)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Socket options and ioctls: carrier first, then our fields. Rank 11. */
-#ifndef _SMC_SOCKOPT_H
-#define _SMC_SOCKOPT_H
+#ifndef _SMC_SOCKET_SOCKOPT_H
+#define _SMC_SOCKET_SOCKOPT_H
 
 #include <linux/net.h>
 #include <linux/socket.h>
 #include <linux/sockptr.h>
-#include <smc/sock.h>
+#include <smc/socket/sock.h>
 
 #ifndef SOL_SMC
 #define SOL_SMC	286
