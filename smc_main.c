@@ -23,8 +23,8 @@
 #include <smc/handshake/negcache.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
-#include <smc/netlink.h>
-#include <smc/netlink_pnet.h>
+#include <smc/netlink/netlink.h>
+#include <smc/netlink/pnet.h>
 #include <smc/rdma/ib.h>
 #include <smc/rdma/pnet_table.h>
 #include <smc/socket/af_smc.h>

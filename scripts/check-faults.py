@@ -45,7 +45,7 @@ EXEMPT = {
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",
     ("base/fault.c", "*"): "is not part of the module that users run",
-    ("smc_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
+    ("netlink/sock_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }
 WRAP = re.compile(r"\bsmc_fault_(?:null|ptr|rc)\s*\(")
 CALL = re.compile(r"(?<![\w.>])([a-z_]\w*)\s*\(")

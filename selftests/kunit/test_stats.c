@@ -10,7 +10,7 @@
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
-#include <smc/netlink_priv.h>
+#include "../../netlink/internal.h"
 
 #include "suites.h"
 

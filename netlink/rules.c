@@ -7,7 +7,7 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/base/rules.h>
-#include <smc/netlink_priv.h>
+#include "internal.h"
 
 /* Beyond what the short form of a range holds. Not const: 6.1 wants it so. */
 static struct netlink_range_validation port_range = { .min = 1, .max = U16_MAX };

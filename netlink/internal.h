@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Answers of the family SMC_GEN_NETLINK, shared by smc_netlink.c, which has the family,
+ * Answers of the family SMC_GEN_NETLINK, shared by netlink/netlink.c, which has the family,
  * and the files that walk the module's objects. Nobody else includes this.
  */
-#ifndef _SMC_NETLINK_PRIV_H
-#define _SMC_NETLINK_PRIV_H
+#ifndef _SMC_NETLINK_INTERNAL_H
+#define _SMC_NETLINK_INTERNAL_H
 
 #include <net/genetlink.h>
 #include <net/sock.h>
@@ -20,14 +20,14 @@
 
 extern const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1];
 
-/* smc_netlink_rules.c */
+/* netlink/rules.c */
 int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info);
 
 extern const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1];
 
-/* smc_netlink_order.c */
+/* netlink/orders.c */
 int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info);

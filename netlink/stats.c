@@ -6,9 +6,9 @@
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
-#include <smc/netlink_priv.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>
+#include "internal.h"
 
 /* All tables of numbers have this as number of their padding. */
 #define NL_PAD		0

@@ -10,7 +10,7 @@
 #include <linux/smc.h>
 #include <net/net_namespace.h>
 #include <smc/lgr/lgr.h>
-#include <smc/netlink_priv.h>
+#include "internal.h"
 
 #define GID_TEXT	40
 

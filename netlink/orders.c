@@ -9,7 +9,7 @@
 #include <net/net_namespace.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
-#include <smc/netlink_priv.h>
+#include "internal.h"
 
 const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
 	[SMC_NETLINK_OWN_LGR_ID] = { .type = NLA_U32 },

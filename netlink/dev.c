@@ -9,7 +9,7 @@
 #include <linux/smc.h>
 #include <net/net_namespace.h>
 #include <smc/lgr/lgr.h>
-#include <smc/netlink_priv.h>
+#include "internal.h"
 
 /**
  * struct dev_pick - the device that comes next

@@ -9,7 +9,7 @@
 #include <linux/smc.h>
 #include <net/genetlink.h>
 #include <smc/base/fault.h>
-#include <smc/netlink_pnet.h>
+#include <smc/netlink/pnet.h>
 #include <smc/rdma/pnet_table.h>
 
 /* What stands for the device that an entry is not for. */

@@ -14,9 +14,9 @@
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
-#include <smc/netlink.h>
-#include <smc/netlink_priv.h>
+#include <smc/netlink/netlink.h>
 #include <smc/proto/clc_msg.h>
+#include "internal.h"
 
 static struct genl_family family;
 
@@ -166,7 +166,7 @@ static int hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* ---- objects and statistics: smc_netlink_lgr.c, _dev.c, _stats.c ------------- */
+/* ---- objects and statistics: netlink/lgr.c, _dev.c, _stats.c ------------- */
 
 static int lgr_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
