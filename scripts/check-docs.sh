@@ -42,6 +42,14 @@ differ()
 	[ -s "$2" ] || complain "nothing found in $1"
 }
 
+# cases FOLDER ARGUMENTS: grep in the test cases of selftests/FOLDER, not in its main programs
+cases()
+{
+	folder=$1
+	shift
+	grep -r --include='*.c' --exclude='smc_*.c' "$@" "$top/selftests/$folder"
+}
+
 # Text between two backquotes, one per line.
 literals()
 {
@@ -128,10 +136,8 @@ while IFS=. read -r suite name more; do
 	case $suite in
 	net)	continue ;;	# a sysctl
 	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
-	api)	grep -q "{ \"$name\"," "$top"/selftests/api_*.c ;;
-	ends|carrier)	grep -q "{ \"$name\"," "$top/selftests/smc_$suite.c" ;;
-	timers)	grep -q "{ \"$name\"," "$top"/selftests/timers_*.c ;;
-	evil)	grep -q "{ \"$name\"," "$top"/selftests/evil_*.c ;;
+	api|evil|timers)	cases "$suite" -q "{ \"$name\"," ;;
+	ends|carrier)	grep -q "{ \"$name\"," "$top"/selftests/*/"smc_$suite.c" ;;
 	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
 	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
 	esac 2>/dev/null || complain "$suite.$name${more:+.$more} does not exist"
@@ -141,7 +147,7 @@ result "tests that rfc-map.rst names exist"
 
 # --- cases named on the page about the socket API: "name" or "name_*"
 
-grep -ho '^	{ "[a-z0-9_]*",' "$top"/selftests/api_*.c | tr -d '\t{", ' | sort -u > "$tmp/cases"
+cases api -ho '^	{ "[a-z0-9_]*",' | tr -d '\t{", ' | sort -u > "$tmp/cases"
 # shellcheck disable=SC2016 # backquotes are meant
 sed -n '/^   \* - What$/,$p' socket-api.rst | grep -o '``[a-z0-9_]*\*\?``' | tr -d '`' |
 	sort -u > "$tmp/named"
@@ -253,7 +259,7 @@ differ "the code" "$tmp/timers" timers.rst "$tmp/named"
 	while read -r test; do
 		case $test in
 		"["*) grep -q "^\* \[${test#?} " timers.rst ;;
-		*) grep -q "{ \"$test\"," "$top"/selftests/timers_*.c ;;
+		*) cases timers -q "{ \"$test\"," ;;
 		esac || complain "timers.rst names a test $test, which does not exist"
 	done
 result "timers.rst has every timer"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "traffic/traffic.h"
 
 #define DEFAULT_PORT	4430
 #define KIB		1024U

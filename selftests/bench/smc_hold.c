@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "traffic/traffic.h"
 
 #define DEFAULT_PORT	4430
 #define MAX_CONNS	20000UL

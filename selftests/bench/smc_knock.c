@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "testlib.h"
+#include "lib/testlib.h"
 
 #define DEFAULT_PORT	4431
 #define DEFAULT_COUNT	200

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Many clients at once (selftests/smc_load.c). Host 1 serves, host 2 has the clients, good
+# Many clients at once (selftests/load/smc_load.c). Host 1 serves, host 2 has the clients, good
 # and bad, the bad ones with addresses of their own: they are other hosts to the server.
 #
 #   LOAD     cases to run, "NAME:TIMEOUT" (default: all)

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * API cases: what was asked of a socket before anybody could know whether it will be SMC or TCP,
+ * and is answered after that.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "lib/uring.h"
+
+#define SEED	733
+
+/* A socket whose connect() is under way; its calls wait. */
+static int connecting(struct api_env *e, void (*prepare)(int fd), int *lfd)
+{
+	struct tl_addr at = e->remote;
+	int fd;
+
+	*lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			 e->proto->protocol));
+	if (prepare)
+		prepare(fd);
+	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
+	T_OK(tl_set_nonblock(fd, false));
+	return fd;
+}
+
+static void ended_well(pid_t pid)
+{
+	int status = -1;
+
+	T_EQ(waitpid(pid, &status, 0), pid);
+	T_EQ(status, 0);
+}
+
+/* A reader that came before there was a connection. */
+static void recv_early(struct api_env *e)
+{
+	int lfd, fd = connecting(e, NULL, &lfd), rfd;
+	pid_t pid = T_OK(fork());
+
+	if (!pid) {
+		api_recv(fd, SEED, 0, 1000);
+		_exit(0);
+	}
+	rfd = T_OK(r_accept(e, lfd));
+	tl_sleep_ms(API_QUIET_MS);
+	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
+	ended_well(pid);
+	api_check_mode(e, fd);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* A writer: its bytes are the first ones. */
+static void send_early(struct api_env *e)
+{
+	int lfd, fd = connecting(e, NULL, &lfd), rfd;
+
+	api_send(fd, SEED, 0, 3000);
+	rfd = T_OK(r_accept(e, lfd));
+	T_EQ(r_recv(e, rfd, SEED, 0, 3000), 3000);
+	api_check_mode(e, fd);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* ---- signals ---- */
+
+static int heard, heard_fd;
+
+static void on_event(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	heard_fd = info->si_fd;
+	__atomic_or_fetch(&heard, 1 << info->si_code, __ATOMIC_RELAXED);
+}
+
+/* Waits for what a signal of that code tells; how many others may have come with it. */
+static int hears(int fd, int code)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * TL_NSEC_PER_MSEC;
+	int got;
+
+	while (!(__atomic_load_n(&heard, __ATOMIC_RELAXED) & 1 << code) && tl_now_ns() < until)
+		tl_sleep_ms(2);
+	tl_sleep_ms(API_QUIET_MS);
+	got = __atomic_exchange_n(&heard, 0, __ATOMIC_RELAXED);
+	T_TRUE(got & 1 << code);
+	T_EQ(heard_fd, fd);
+	return got;
+}
+
+static void tell_by_signal(int fd)
+{
+	struct sigaction sa = { .sa_sigaction = on_event, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+	T_OK(sigaction(SIGRTMIN, &sa, NULL));
+	T_OK(fcntl(fd, F_SETOWN, getpid()));
+	T_OK(fcntl(fd, F_SETSIG, SIGRTMIN));
+	T_OK(fcntl(fd, F_SETFL, T_OK(fcntl(fd, F_GETFL)) | O_ASYNC));
+}
+
+/* O_ASYNC on a new socket: each signal says what happened, and none is of the rendezvous. */
+static void sigio_early(struct api_env *e)
+{
+	int lfd, fd = connecting(e, tell_by_signal, &lfd), rfd;
+	u64 sent;
+
+	rfd = T_OK(r_accept(e, lfd));
+	T_EQ(hears(fd, POLL_OUT), 1 << POLL_OUT);
+	api_check_mode(e, fd);
+	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
+	T_EQ(hears(fd, POLL_IN), 1 << POLL_IN);
+	sent = api_fill(fd, SEED, 0);
+	__atomic_store_n(&heard, 0, __ATOMIC_RELAXED);
+	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
+	T_EQ(hears(fd, POLL_OUT), 1 << POLL_OUT);
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	T_EQ(hears(fd, POLL_IN), 1 << POLL_IN);
+}
+
+/* ---- io_uring ---- */
+
+/* Takes completions of request @want until one of them brings @event. */
+static u32 polled(struct uring *r, u64 want, u32 event)
+{
+	u32 all = 0;
+	u64 who;
+	int res;
+
+	while (!(all & event)) {
+		T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
+		T_EQ(who, want);
+		T_TRUE(res > 0);
+		T_TRUE(r->flags & IORING_CQE_F_MORE);
+		all |= res;
+	}
+	return all;
+}
+
+/* One poll that stays: it was armed when the socket was new. */
+static void uring_poll_early(struct api_env *e)
+{
+	struct io_uring_sqe req = {
+		.opcode = IORING_OP_POLL_ADD, .len = IORING_POLL_ADD_MULTI, .user_data = 7,
+		.poll32_events = POLLIN | POLLOUT | POLLRDHUP,
+	};
+	struct tl_addr at = e->remote;
+	int lfd = T_OK(r_listen_at(e, e->peer, &at, 16)), fd, rfd;
+	struct uring r;
+
+	T_TRUE(uring_open(&r));
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			 e->proto->protocol));
+	req.fd = fd;
+	T_TRUE(uring_submit(&r, &req));
+	T_EQ(polled(&r, 7, POLLHUP), POLLOUT | POLLHUP);
+	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
+	rfd = T_OK(r_accept(e, lfd));
+	T_EQ(polled(&r, 7, POLLOUT), POLLOUT);
+	api_check_mode(e, fd);
+	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
+	polled(&r, 7, POLLIN);
+	api_recv(fd, SEED, 0, 100);
+	T_OK(r_shutdown(e, rfd, SHUT_WR));
+	polled(&r, 7, POLLRDHUP);
+	uring_close(&r);
+}
+
+/* A receive and a send, submitted while connect() was under way. */
+static void uring_calls_early(struct api_env *e)
+{
+	static char out[4000], in[3000];
+	struct io_uring_sqe recv_req = {
+		.opcode = IORING_OP_RECV, .addr = (uintptr_t)in, .len = sizeof(in),
+		.msg_flags = MSG_WAITALL, .user_data = 1,
+	};
+	struct io_uring_sqe send_req = {
+		.opcode = IORING_OP_SEND, .addr = (uintptr_t)out, .len = sizeof(out),
+		.msg_flags = MSG_WAITALL, .user_data = 2,
+	};
+	struct uring r;
+	int lfd, fd, rfd, res = 0;
+	u64 who = 0;
+
+	T_TRUE(uring_open(&r));
+	tl_fill(SEED, 0, out, sizeof(out));
+	fd = connecting(e, NULL, &lfd);
+	recv_req.fd = fd;
+	send_req.fd = fd;
+	T_TRUE(uring_submit(&r, &recv_req));
+	T_TRUE(uring_submit(&r, &send_req));
+	rfd = T_OK(r_accept(e, lfd));
+	T_TRUE(uring_wait(&r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, 2);
+	T_EQ(res, sizeof(out));
+	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(out)), sizeof(out));
+	T_EQ(r_send(e, rfd, SEED, 0, sizeof(in)), sizeof(in));
+	T_TRUE(uring_wait(&r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, 1);
+	T_EQ(res, sizeof(in));
+	T_EQ(tl_check(SEED, 0, in, sizeof(in)), -1);
+	api_check_mode(e, fd);
+	uring_close(&r);
+}
+
+static const struct api_case cases[] = {
+	{ "recv_early",		recv_early,		0 },
+	{ "send_early",		send_early,		0 },
+	{ "sigio_early",	sigio_early,		0 },
+	{ "uring_poll_early",	uring_poll_early,	0 },
+	{ "uring_calls_early",	uring_calls_early,	0 },
+};
+
+const struct api_group api_early_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * API cases: bytes that are sent from the pages in which they lie.
+ *
+ * That they were not copied shows: what is written into such a page before its bytes are sent
+ * is sent. Over RDMA nothing is as long as the reader does not read and its window is used up.
+ */
+#include <fcntl.h>
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <uapi/linux/smc_own.h>
+
+#include "api.h"
+#include "lib/uring.h"
+
+#define SEED	1601
+#define PAGES	((size_t)6 << 20)	/* more than the rings of both sides take */
+#define PIECE	((size_t)65536)
+#define CHANGED	((size_t)4096)
+#define SPARSE	512
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
+
+#define NONE	(-1)	/* no completion is there */
+#define NOBODY	65534
+
+/* younger than the headers */
+#define SEND_ZC_REPORT_USAGE_	0x8
+#define NOTIF_USAGE_ZC_COPIED_	0x80000000U
+
+/* Where the kernel knows that option for TCP alone there is one of our own. */
+static void zerocopy_on(struct api_env *e, int fd)
+{
+	const int on = 1;
+
+	if (e->proto->smc && api_kernel_before(6, 7)) {
+		T_ERR(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)), EOPNOTSUPP);
+		T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, sizeof(on)));
+		return;
+	}
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)));
+}
+
+static int int_option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int val = -1;
+
+	T_OK(getsockopt(fd, level, name, &val, &len));
+	return val;
+}
+
+/* Both names of the option, as far as the kernel has them, say the same. */
+static void check_option(int fd, int want)
+{
+	T_EQ(int_option(fd, SOL_SMC, SMC_OWN_ZEROCOPY), want);
+	T_EQ(int_option(fd, SOL_SOCKET, SO_ZEROCOPY), want);
+}
+
+static void set_own(int fd)
+{
+	const int on = 1, bad = 2;
+
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &bad, sizeof(bad)), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, 1), EINVAL);
+	check_option(fd, 0);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &on, sizeof(on)));
+	check_option(fd, 1);
+}
+
+static u8 *pages(u64 seed)
+{
+	u8 *buf = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	T_TRUE(buf != MAP_FAILED);
+	tl_fill(seed, 0, buf, PAGES);
+	return buf;
+}
+
+/*
+ * The next completions: first of them, last into *@hi. They have to be in order. *@copied: over
+ * RDMA, that those sends were copied.
+ */
+static long long completed(struct api_env *e, int fd, u32 *hi, bool *copied)
+{
+	union {
+		struct cmsghdr align;
+		char room[256];
+	} u;
+	struct msghdr m = { .msg_control = &u, .msg_controllen = sizeof(u) };
+	struct sock_extended_err ee;
+	struct cmsghdr *c;
+
+	if (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+		T_EQ(errno, EAGAIN);
+		return NONE;
+	}
+	T_TRUE(m.msg_flags & MSG_ERRQUEUE);
+	c = CMSG_FIRSTHDR(&m);
+	T_TRUE(c);
+	T_TRUE((c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) ||
+	       (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR));
+	T_EQ(c->cmsg_level, e->local.sa.sa_family == AF_INET6 ? SOL_IPV6 : SOL_IP);
+	/* behind it there is room for an address, which says nothing here */
+	T_EQ(c->cmsg_len, CMSG_LEN(sizeof(ee) + (e->local.sa.sa_family == AF_INET6 ?
+						 sizeof(struct sockaddr_in6) :
+						 sizeof(struct sockaddr_in))));
+	memcpy(&ee, CMSG_DATA(c), sizeof(ee));
+	T_EQ(ee.ee_errno, 0);
+	T_EQ(ee.ee_origin, SO_EE_ORIGIN_ZEROCOPY);
+	*hi = ee.ee_data;
+	*copied = api_over_rdma(e, fd) && ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
+	return ee.ee_info;
+}
+
+/* Completions from *@next up to @limit; over RDMA none of them of a copy, or all. */
+static void await(struct api_env *e, int fd, u32 *next, u32 limit, bool want_copied)
+{
+	bool copied;
+	u32 hi;
+
+	while (*next < limit) {
+		long long lo = completed(e, fd, &hi, &copied);
+
+		if (lo == NONE) {
+			T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
+			continue;
+		}
+		T_EQ(lo, *next);
+		T_TRUE(hi >= lo && hi < limit);
+		T_EQ(copied, want_copied && api_over_rdma(e, fd));
+		*next = hi + 1;
+	}
+}
+
+static void zerocopy_sends(struct api_env *e)
+{
+	static const size_t sizes[] = { 4096, 70001, 2500, 300000, 16384, 5000 };
+	u32 next = 0, sends = 0, hi;
+	u8 *buf = pages(SEED);
+	bool copied;
+	size_t off = 0;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	for (unsigned int i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
+		r_later(e, 0);
+		r_recv(e, rfd, SEED, off, sizes[i]);
+		for (size_t done = 0; done < sizes[i]; sends++)
+			done += T_OK(send(fd, buf + off + done, sizes[i] - done, MSG_ZEROCOPY));
+		T_EQ(r_join(e), sizes[i]);
+		off += sizes[i];
+	}
+	await(e, fd, &next, sends, false);
+	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	T_EQ(api_poll(fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
+	/* not worth it: copied, and told so; a lot at a time, told of together */
+	for (unsigned int i = 0; i < 20; i++, sends++)
+		T_EQ(send(fd, buf + off + i * 100, 100, MSG_ZEROCOPY), 100);
+	await(e, fd, &next, sends, true);
+	T_EQ(r_recv(e, rfd, SEED, off, 2000), 2000);
+	off += 2000;
+	/* by the way of other sends, from several places */
+	for (unsigned int i = 0; i < 40; i++) {
+		struct iovec iov[3] = {
+			{ buf + off, 1000 }, { buf + off + 1000, 3001 }, { buf + off + 4001, 99 },
+		};
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 3 };
+
+		r_later(e, 0);
+		r_recv(e, rfd, SEED, off, 4200);
+		T_EQ(sendmsg(fd, &m, MSG_ZEROCOPY), 4100);
+		T_EQ(send(fd, buf + off + 4100, 100, 0), 100);
+		T_EQ(r_join(e), 4200);
+		off += 4200;
+		sends++;
+	}
+	await(e, fd, &next, sends, false);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* A few bytes of many pages hold none of these: all limits count bytes. */
+static void zerocopy_sparse(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	struct iovec iov[SPARSE];
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = SPARSE };
+	u32 next = 0;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	for (unsigned int i = 0; i < SPARSE; i++) {
+		iov[i] = (struct iovec){ buf + i * 4096UL, 8 };
+		tl_fill(SEED, i * 8, iov[i].iov_base, 8);
+	}
+	T_EQ(sendmsg(fd, &m, MSG_ZEROCOPY), SPARSE * 8);
+	await(e, fd, &next, 1, true);
+	T_EQ(r_recv(e, rfd, SEED, 0, SPARSE * 8), SPARSE * 8);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* Without the option, and without bytes, nobody is told; a send that failed has no number. */
+static void zerocopy_numbers(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 next = 0, hi;
+	bool copied;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
+	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	zerocopy_on(e, fd);
+	T_EQ(send(fd, buf, 0, MSG_ZEROCOPY), 0);
+	T_ERR(send(fd, (void *)4096, 5000, MSG_ZEROCOPY), EFAULT);
+	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 5000, 5000), 5000);
+	await(e, fd, &next, 1, false);
+	T_OK(shutdown(fd, SHUT_WR));
+	T_ERR(send(fd, buf, 5000, MSG_ZEROCOPY | MSG_NOSIGNAL), EPIPE);
+	T_EQ(completed(e, fd, &hi, &copied), NONE);
+}
+
+/* Is there room in a while? That completions are there ends a poll() at once. */
+static bool room_soon(int fd)
+{
+	for (unsigned int i = 0; i < 5 * API_QUIET_MS / 10; i++) {
+		if (api_poll(fd, POLLOUT, 0) & POLLOUT)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Sends until nothing goes any more; bytes, and calls into *@sends. */
+static size_t fill_with(int fd, const u8 *buf, int file, u32 *sends)
+{
+	size_t off = 0;
+
+	T_OK(tl_set_nonblock(fd, true));
+	for (;;) {
+		off_t at = off;
+		ssize_t n;
+
+		T_TRUE(off + PIECE <= PAGES);
+		n = file < 0 ? send(fd, buf + off, PIECE, MSG_ZEROCOPY) :
+			       sendfile(fd, file, &at, PIECE);
+		if (n < 0) {
+			T_TRUE(errno == EAGAIN);
+			if (!room_soon(fd))
+				break;
+			continue;
+		}
+		off += n;
+		++*sends;
+	}
+	T_OK(tl_set_nonblock(fd, false));
+	return off;
+}
+
+/*
+ * Pages stay the kernel's while their bytes may have to be sent. What is written into them
+ * meanwhile is sent.
+ */
+static void zerocopy_held(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 next = 0, sends = 0, hi = 0;
+	bool copied;
+	long long lo;
+	size_t len;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	len = fill_with(fd, buf, -1, &sends);
+	while ((lo = completed(e, fd, &hi, &copied)) != NONE) {
+		T_EQ(lo, next);
+		next = hi + 1;
+	}
+	T_TRUE(next < sends);
+	if (!api_over_rdma(e, fd)) {
+		T_EQ(r_recv(e, rfd, SEED, 0, len), len);
+		await(e, fd, &next, sends, false);
+		return;
+	}
+	tl_fill(SEED + 1, 0, buf + len - CHANGED, CHANGED);
+	T_EQ(r_recv(e, rfd, SEED, 0, len - CHANGED), len - CHANGED);
+	T_EQ(r_recv(e, rfd, SEED + 1, 0, CHANGED), CHANGED);
+	await(e, fd, &next, sends, false);
+}
+
+/* Nobody asks for the completions, and then the memory goes, too: the peer gets all. */
+static void zerocopy_close(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 sends = 0;
+	size_t len;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	len = fill_with(fd, buf, -1, &sends);
+	T_OK(close(fd));
+	T_OK(munmap(buf, PAGES));
+	T_EQ(r_recv(e, rfd, SEED, 0, len), len);
+	T_EQ(r_recv_once(e, rfd, 1), 0);
+	/* ... or nothing any more */
+	buf = pages(SEED);
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	fill_with(fd, buf, -1, &sends);
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+			sizeof(struct linger)));
+	T_OK(close(fd));
+	T_OK(munmap(buf, PAGES));
+	T_TRUE(r_poll(e, rfd, POLLHUP, API_PATIENCE_MS) & POLLHUP);
+}
+
+/* The peer is gone while it had not read: the pages come back. */
+static void zerocopy_reset(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 next = 0, sends = 0, hi = 0;
+	bool copied;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	fill_with(fd, buf, -1, &sends);
+	T_OK(r_close(e, rfd));
+	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & (POLLERR | POLLHUP));
+	for (unsigned int tries = 0; next < sends; tries++) {
+		long long lo = completed(e, fd, &hi, &copied);
+
+		if (lo == NONE) {
+			T_TRUE(tries < API_PATIENCE_MS / 10);
+			usleep(10000);
+			continue;
+		}
+		T_EQ(lo, next);
+		next = hi + 1;
+	}
+}
+
+/* Pages that may not be held count against RLIMIT_MEMLOCK, until they are free again. */
+static void zerocopy_memlock(struct api_env *e)
+{
+	const struct rlimit room = { 65536, 65536 };
+	u8 *buf = pages(SEED);
+	size_t off = 0;
+	u32 next = 0;
+	int fd, rfd;
+
+	api_pair(e, &fd, &rfd);
+	zerocopy_on(e, fd);
+	T_OK(setrlimit(RLIMIT_MEMLOCK, &room));
+	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
+	T_ERR(send(fd, buf, 70000, MSG_ZEROCOPY), ENOBUFS);
+	for (u32 i = 0; i < 10; i++, off += 16384) {
+		T_EQ(send(fd, buf + off, 16384, MSG_ZEROCOPY), 16384);
+		T_EQ(r_recv(e, rfd, SEED, off, 16384), 16384);
+		await(e, fd, &next, i + 1, false);
+	}
+	/* no matter of a send that copies */
+	r_later(e, 0);
+	r_recv(e, rfd, SEED, off, 70000);
+	api_send(fd, SEED, off, 70000);
+	T_EQ(r_join(e), 70000);
+}
+
+/* How many bytes have left from their own pages, in this namespace, by RDMA. */
+static unsigned long long from_pages(void)
+{
+	unsigned long long n = 0;
+	char line[128];
+	FILE *f = fopen("/proc/net/smc_stat", "r");
+
+	T_TRUE(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "tx_zc_bytes %llu", &n) == 1)
+			break;
+	fclose(f);
+	return n;
+}
+
+/*
+ * One zero copy send of io_uring: two completions, of the call and of its pages. Over RDMA the
+ * second one says whether they were copied, on kernels that tell.
+ */
+static void send_zc(const struct api_env *e, struct uring *r, int fd, const u8 *buf, size_t len,
+		    bool copied)
+{
+	bool tells = !api_kernel_before(6, 2);
+	struct io_uring_sqe req = {
+		.opcode = IORING_OP_SEND_ZC,
+		.ioprio = tells ? SEND_ZC_REPORT_USAGE_ : 0,
+		.fd = fd,
+		.addr = (uintptr_t)buf,
+		.len = len,
+		.msg_flags = MSG_WAITALL,
+		.user_data = len,
+	};
+	int res = -1;
+	u64 who = 0;
+
+	T_TRUE(uring_submit(r, &req));
+	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, len);
+	T_EQ(res, len);
+	T_TRUE(r->flags & IORING_CQE_F_MORE && !(r->flags & IORING_CQE_F_NOTIF));
+	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
+	T_EQ(who, len);
+	T_TRUE(r->flags & IORING_CQE_F_NOTIF);
+	if (tells && api_over_rdma(e, fd))
+		T_EQ(!!((u32)res & NOTIF_USAGE_ZC_COPIED_), copied);
+}
+
+static void zerocopy_uring(struct api_env *e)
+{
+	static const size_t sizes[] = { 4096, 70001, 1 << 20 };
+	unsigned long long before = 0;
+	u8 *buf = pages(SEED);
+	struct uring r;
+	size_t off = 0;
+	bool rdma;
+	int fd, rfd;
+
+	T_TRUE(uring_open(&r));
+	api_pair(e, &fd, &rfd);
+	rdma = api_over_rdma(e, fd);
+	if (rdma)
+		before = from_pages();
+	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
+		r_later(e, 0);
+		r_recv(e, rfd, SEED, off, sizes[i]);
+		send_zc(e, &r, fd, buf + off, sizes[i], false);
+		T_EQ(r_join(e), sizes[i]);
+		off += sizes[i];
+	}
+	/* what is left of a call when less than a page is wanted may be copied */
+	if (rdma)
+		T_TRUE(from_pages() - before >= off - off / 16);
+	/* not worth it */
+	before = rdma ? from_pages() : 0;
+	send_zc(e, &r, fd, buf + off, 100, true);
+	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
+	if (rdma)
+		T_EQ(from_pages(), before);
+	uring_close(&r);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* A file's pages: as above, by sendfile(). */
+static void sendfile_held(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u8 other[CHANGED];
+	u32 sends = 0;
+	int fd, rfd, file;
+	size_t len;
+
+	api_pair(e, &fd, &rfd);
+	file = T_OK(memfd_create("smc_api", MFD_CLOEXEC));
+	for (size_t n = 0; n < PAGES;)
+		n += T_OK(write(file, buf + n, PAGES - n));
+	len = fill_with(fd, buf, file, &sends);
+	if (!api_over_rdma(e, fd)) {
+		T_OK(close(file));
+		T_EQ(r_recv(e, rfd, SEED, 0, len), len);
+		return;
+	}
+	tl_fill(SEED + 1, 0, other, CHANGED);
+	T_EQ(pwrite(file, other, CHANGED, len - CHANGED), (ssize_t)CHANGED);
+	/* gone from the file, not from the stream */
+	T_OK(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGES));
+	T_OK(close(file));
+	T_EQ(r_recv(e, rfd, SEED, 0, len - CHANGED), len - CHANGED);
+	T_EQ(r_recv(e, rfd, SEED + 1, 0, CHANGED), CHANGED);
+}
+
+/* A pipe's pages, in pieces of any size, between bytes that are copied. */
+static void splice_mixed(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	size_t off = 0;
+	int fd, rfd, p[2];
+
+	api_pair(e, &fd, &rfd);
+	T_OK(pipe2(p, O_CLOEXEC));
+	r_later(e, 0);
+	r_recv(e, rfd, SEED, 0, (size_t)1 << 20);
+	for (unsigned int i = 0; off < (size_t)1 << 20; i++) {
+		size_t left = ((size_t)1 << 20) - off;
+		size_t n = 1 + (i * 2654435761U >> 8) % (i % 3 ? 700 : 30000);
+		struct iovec iov = { buf + off, n < left ? n : left };
+		ssize_t got;
+
+		if (i % 2) {
+			off += T_OK(send(fd, buf + off, iov.iov_len, 0));
+			continue;
+		}
+		got = T_OK(vmsplice(p[1], &iov, 1, 0));
+		while (got) {
+			ssize_t moved = T_OK(splice(p[0], NULL, fd, NULL, got, 0));
+
+			got -= moved;
+			off += moved;
+		}
+	}
+	T_EQ(r_join(e), 1LL << 20);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* By our own option, before the connection or on its listener; over it, and no longer. */
+static void zerocopy_own(struct api_env *e)
+{
+	u8 *buf = pages(SEED);
+	u32 next = 0, hi;
+	int fd, rfd, off = 0;
+	bool copied;
+
+	if (!e->proto->smc) {
+		fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, 0));
+		T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)), ENOPROTOOPT);
+		return;
+	}
+	api_pair_of(e, set_own, &fd, &rfd);
+	api_check_mode(e, fd);
+	check_option(fd, 1);
+	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
+	await(e, fd, &next, 1, false);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)));
+	check_option(fd, 0);
+	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
+	T_EQ(r_recv(e, rfd, SEED, 5000, 5000), 5000);
+	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
+	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+static const struct api_case cases[] = {
+	{ "zerocopy_own",	zerocopy_own,		API_F_ROLES },
+	{ "zerocopy_sends",	zerocopy_sends,		API_F_ROLES },
+	{ "zerocopy_sparse",	zerocopy_sparse,	0 },
+	{ "zerocopy_numbers",	zerocopy_numbers,	0 },
+	{ "zerocopy_held",	zerocopy_held,		API_F_ROLES },
+	{ "zerocopy_close",	zerocopy_close,		API_F_ROLES },
+	{ "zerocopy_reset",	zerocopy_reset,		0 },
+	{ "zerocopy_memlock",	zerocopy_memlock,	0 },
+	{ "zerocopy_uring",	zerocopy_uring,		API_F_ROLES },
+	{ "sendfile_held",	sendfile_held,		API_F_ROLES },
+	{ "splice_mixed",	splice_mixed,		API_F_ROLES },
+};
+
+const struct api_group api_zcopy_group = { cases, TL_ARRAY_SIZE(cases) };

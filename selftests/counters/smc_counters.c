@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters and sums of memory against what was done: each test does something of which it
+ * is known what it must count, at either end, and nothing else may count. Both ends are those
+ * of ends/ends.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+#include <linux/smc.h>
+#include <uapi/linux/smc_own.h>
+
+#include "ends/ends.h"
+
+#define PORT		4490
+#define COUNTERS	128
+#define ELEM		65536		/* a ring of the default size */
+#define REGION		(8 * ELEM)	/* the first one of a group, and the second: */
+#define SECOND_REGION	(32 * ELEM)
+#define REGIONS		(REGION + SECOND_REGION)
+#define DELAY_MS	100
+
+static const struct tl_proto *smc;
+static int waiting;
+static char buf[2 * ELEM];
+
+/**
+ * struct counters - what /proc/net/smc_stat says
+ * @n: how many
+ * @name: of each
+ * @value: at each end
+ */
+struct counters {
+	unsigned int n;
+	char name[COUNTERS][32];
+	long long value[ENDS_NR][COUNTERS];
+};
+
+/**
+ * struct moved - a counter that is to move
+ * @name: of it; lists end with one without
+ * @by: how much at each end, or ANY
+ */
+struct moved {
+	const char *name;
+	long long by[ENDS_NR];
+};
+
+#define ANY	-1
+#define BOTH(n)	{ [0 ... ENDS_NR - 1] = (n) }
+
+/* Bytes go in messages, whose number is nobody's promise: between them check_messages() decides. */
+static const char * const carriers[] = {
+	"tx_cdc", "rx_cdc", "tx_writes", "wr_posts", "wr_done", "wr_probes", "wakeups",
+};
+
+static void look(struct counters *c)
+{
+	char line[128];
+	FILE *f;
+
+	for (int i = 0; i < ENDS_NR; i++) {
+		ends_enter(i);
+		f = fopen("/proc/thread-self/net/smc_stat", "r");
+		if (!f)
+			ends_die("smc_stat");
+		for (c->n = 0; c->n < COUNTERS && fgets(line, sizeof(line), f); c->n++)
+			if (sscanf(line, "%31s %lld", c->name[c->n], &c->value[i][c->n]) != 2)
+				ends_die(line);
+		fclose(f);
+	}
+	ends_enter(ENDS_CLIENT);
+}
+
+static long long grown(const struct counters *from, const struct counters *to, int end,
+		       const char *name)
+{
+	for (unsigned int i = 0; i < to->n; i++)
+		if (!strcmp(to->name[i], name))
+			return to->value[end][i] - from->value[end][i];
+	ends_check(false, "there is a counter %s", name);
+	return 0;
+}
+
+/* What one end posts is what it counts by kind, and arrives at the other. */
+static void check_messages(const struct counters *from, const struct counters *to)
+{
+	for (int i = 0; i < ENDS_NR; i++) {
+		long long cdc = grown(from, to, i, "tx_cdc"), llc = grown(from, to, i, "tx_llc");
+		long long posts = grown(from, to, i, "wr_posts");
+		long long done = grown(from, to, i, "wr_done");
+
+		ends_check(posts == cdc + llc, "%lld posts at %d: %lld CDC and %lld LLC messages",
+			   posts, i, cdc, llc);
+		ends_check(done <= posts, "%lld completions at %d of %lld posts", done, i, posts);
+		ends_check(grown(from, to, !i, "rx_cdc") == cdc, "%lld CDC messages of %d arrive",
+			   cdc, i);
+		ends_check(grown(from, to, !i, "rx_llc") == llc, "%lld LLC messages of %d arrive",
+			   llc, i);
+	}
+}
+
+static bool is_carrier(const char *name)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(carriers); i++)
+		if (!strcmp(carriers[i], name))
+			return true;
+	return false;
+}
+
+static const struct moved *find(const struct moved *list, const char *name)
+{
+	for (; list->name; list++)
+		if (!strcmp(list->name, name))
+			return list;
+	return NULL;
+}
+
+/* Since @from those of @list have moved so, and no others but by the way. */
+static void check_moved(const struct counters *from, const struct moved *list)
+{
+	static struct counters to;
+
+	/* what is under way */
+	tl_sleep_ms(500);
+	look(&to);
+	for (const struct moved *m = list; m->name; m++)
+		grown(from, &to, ENDS_CLIENT, m->name);
+	for (unsigned int c = 0; c < to.n; c++) {
+		const struct moved *m = find(list, to.name[c]);
+
+		for (int i = 0; i < ENDS_NR; i++) {
+			long long by = to.value[i][c] - from->value[i][c];
+			long long want = m ? m->by[i] : is_carrier(to.name[c]) ? ANY : 0;
+
+			if (by)
+				printf("# %s at %c: %lld\n", to.name[c], "sc"[i], by);
+			ends_check(want == ANY || by == want, "%s at %c moves by %lld: by %lld",
+				   to.name[c], "sc"[i], want, by);
+		}
+	}
+	check_messages(from, &to);
+}
+
+#define CHECK_MOVED(from, ...)	\
+	check_moved(from, (const struct moved []) { __VA_ARGS__, { } })
+
+static void set_sysctl(enum ends_where where, const char *name, const char *value)
+{
+	ends_enter(where);
+	ends_put("/proc/sys/net/smc", name, value);
+	ends_enter(ENDS_CLIENT);
+}
+
+static void set_int(int fd, int level, int name, int val)
+{
+	if (setsockopt(fd, level, name, &val, sizeof(val)))
+		ends_die("setsockopt");
+}
+
+static struct ends_pair pair(void)
+{
+	return ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
+}
+
+/* A connection at rest, and what the counters say then. */
+static struct ends_pair quiet_pair(struct counters *from)
+{
+	struct ends_pair p = pair();
+
+	tl_sleep_ms(1000);
+	look(from);
+	return p;
+}
+
+/* One call each. */
+static void give(const struct ends_pair *p, size_t len, int flags)
+{
+	ssize_t rc = send(p->fd[ENDS_CLIENT], buf, len, flags);
+
+	ends_check(rc == (ssize_t)len, "send() of %zu: %zd", len, rc);
+}
+
+static void take(const struct ends_pair *p, size_t len)
+{
+	ssize_t rc = recv(p->fd[ENDS_SERVER], buf, len, MSG_WAITALL);
+
+	ends_check(rc == (ssize_t)len, "recv() of %zu: %zd", len, rc);
+}
+
+/* ---- calls and bytes ---- */
+
+static void bytes(void)
+{
+	static const size_t sizes[] = { 1, 8192, 8193, 16384, 32768, 99, 7777 };
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+	long long sum = 0;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
+		give(&p, sizes[i], 0);
+		take(&p, sizes[i]);
+		sum += sizes[i];
+	}
+	CHECK_MOVED(&from, { "tx_bytes", { 0, sum } }, { "tx_write_bytes", { 0, sum } },
+		    { "tx_cnt", { 0, TL_ARRAY_SIZE(sizes) } }, { "rx_bytes", { sum, 0 } },
+		    { "rx_cnt", { TL_ARRAY_SIZE(sizes), 0 } });
+}
+
+/*
+ * Each is a message and a completion; the reader is told of it, and the writer of its room. What
+ * little is read the peer is not told.
+ */
+static void messages(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+
+	for (int i = 0; i < 20; i++) {
+		give(&p, 10, 0);
+		tl_sleep_ms(100);
+		take(&p, 10);
+	}
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 200 } }, { "tx_write_bytes", { 0, 200 } },
+		    { "tx_cnt", { 0, 20 } }, { "rx_bytes", { 200, 0 } }, { "rx_cnt", { 20, 0 } },
+		    { "tx_writes", { 0, 20 } }, { "tx_cdc", { 0, 20 } }, { "rx_cdc", { 20, 0 } },
+		    { "wr_posts", { 0, 20 } }, { "wr_done", { 0, 20 } },
+		    { "wakeups", { 20, 20 } });
+}
+
+/* ---- rings ---- */
+
+static void small_rings(void)
+{
+	static struct counters from;
+	struct ends_pair p;
+
+	set_sysctl(ENDS_CLIENT, "wmem", "16384");
+	set_sysctl(ENDS_SERVER, "rmem", "32768");
+	p = quiet_pair(&from);
+	give(&p, 16384, 0);
+	take(&p, 16384);
+	tl_sleep_ms(100);
+	ends_check(send(p.fd[ENDS_CLIENT], buf, 16385, MSG_DONTWAIT) == 16384, "a part");
+	tl_sleep_ms(100);
+	take(&p, 16384);
+	tl_sleep_ms(100);
+	ends_check(send(p.fd[ENDS_CLIENT], buf, 32769, MSG_DONTWAIT) == 16384, "a part");
+	tl_sleep_ms(100);
+	ends_check(recv(p.fd[ENDS_SERVER], buf, 32769, 0) == 16384, "recv()");
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 3 * 16384 } },
+		    { "tx_write_bytes", { 0, 3 * 16384 } },
+		    { "tx_cnt", { 0, 3 } }, { "rx_bytes", { 3 * 16384, 0 } },
+		    { "rx_cnt", { 3, 0 } },
+		    { "tx_small", { 0, 2 } }, { "tx_peer_small", { 0, 1 } },
+		    { "rx_small", { 1, 0 } }, { "tx_full", { 0, 2 } });
+}
+
+static void full_rings(void)
+{
+	static struct counters from, to;
+	struct ends_pair p = quiet_pair(&from);
+	u64 closed, told, opened;
+	long long usecs;
+
+	give(&p, ELEM, 0);
+	tl_sleep_ms(1000);
+	closed = tl_now_ns();
+	give(&p, ELEM, 0);
+	tl_sleep_ms(100);
+	told = tl_now_ns();
+	ends_check(send(p.fd[ENDS_CLIENT], buf, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN,
+		   "no room");
+	tl_sleep_ms(2000);
+	opened = tl_now_ns();
+	take(&p, ELEM);
+	/* what waited fills it again */
+	tl_sleep_ms(500);
+	take(&p, ELEM);
+	tl_sleep_ms(500);
+	look(&to);
+	usecs = grown(&from, &to, ENDS_CLIENT, "window_usecs");
+	printf("# window closed for %lld us\n", usecs);
+	ends_check(usecs >= (long long)(opened - told) / 1000, "so long it was closed");
+	ends_check(usecs <= (long long)(opened - closed) / 1000 + 50000, "not longer");
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 2 * ELEM } },
+		    { "tx_write_bytes", { 0, 2 * ELEM } },
+		    { "tx_cnt", { 0, 3 } }, { "rx_bytes", { 2 * ELEM, 0 } }, { "rx_cnt", { 2, 0 } },
+		    { "tx_full", { 0, 1 } }, { "rx_full", { 2, 0 } },
+		    { "tx_window_closed", { 0, 1 } }, { "window_usecs", { 0, ANY } });
+}
+
+/* ---- special calls ---- */
+
+static void out_of_band(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+	char c;
+
+	give(&p, 3, MSG_OOB);
+	tl_sleep_ms(100);
+	ends_check(recv(p.fd[ENDS_SERVER], &c, 1, MSG_OOB) == 1, "the byte");
+	ends_check(recv(p.fd[ENDS_SERVER], buf, 3, 0) == 2, "those before it");
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 3 } }, { "tx_write_bytes", { 0, 3 } },
+		    { "tx_cnt", { 0, 1 } }, { "rx_bytes", { 3, 0 } }, { "rx_cnt", { 2, 0 } },
+		    { "tx_urgent", { 0, 1 } }, { "rx_urgent", { 1, 0 } });
+}
+
+static void pages(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+	int file, fds[2];
+	off_t off = 0;
+
+	file = memfd_create("counters", MFD_CLOEXEC);
+	if (file < 0 || ftruncate(file, 10000) || pipe2(fds, O_CLOEXEC))
+		ends_die("file and pipe");
+	ends_check(sendfile(p.fd[ENDS_CLIENT], file, &off, 10000) == 10000, "sendfile()");
+	tl_sleep_ms(100);
+	ends_check(splice(p.fd[ENDS_SERVER], NULL, fds[1], NULL, 10000, 0) == 10000, "splice()");
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 10000 } }, { "tx_write_bytes", { 0, 10000 } },
+		    { "tx_cnt", { 0, 1 } }, { "rx_bytes", { 10000, 0 } }, { "rx_cnt", { 1, 0 } },
+		    { "tx_sendpage", { 0, 1 } }, { "rx_splice", { 1, 0 } },
+		    { "tx_zc_bytes", { 0, 10000 } });
+	close(file);
+}
+
+static void zerocopy(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+
+	set_int(p.fd[ENDS_CLIENT], SOL_SOCKET, SO_ZEROCOPY, 1);
+	give(&p, 9000, MSG_ZEROCOPY);
+	take(&p, 9000);
+	tl_sleep_ms(100);
+	give(&p, 77, MSG_ZEROCOPY);
+	take(&p, 77);
+	CHECK_MOVED(&from, { "tx_bytes", { 0, 9077 } }, { "tx_write_bytes", { 0, 9077 } },
+		    { "tx_cnt", { 0, 2 } }, { "rx_bytes", { 9077, 0 } }, { "rx_cnt", { 2, 0 } },
+		    { "tx_zc_bytes", { 0, 9000 } }, { "tx_zc_copied", { 0, 77 } });
+}
+
+static void options(void)
+{
+	static struct counters from;
+	struct ends_pair p = quiet_pair(&from);
+
+	for (int i = 0; i < 3; i++)
+		set_int(p.fd[ENDS_CLIENT], IPPROTO_TCP, TCP_NODELAY, i % 2);
+	for (int i = 0; i < 2; i++)
+		set_int(p.fd[ENDS_SERVER], IPPROTO_TCP, TCP_CORK, i % 2);
+	CHECK_MOVED(&from, { "nodelay", { 0, 3 } }, { "cork", { 2, 0 } });
+}
+
+/* ---- handshakes ---- */
+
+static void check_hist(enum ends_where where, long long usecs);
+
+/* Each message of the client takes its time. */
+static void handshake_time(void)
+{
+	static struct counters from, to;
+	long long usecs[ENDS_NR];
+
+	pair();
+	look(&from);
+	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc add dev vethc root netem delay %dms", DELAY_MS);
+	pair();
+	look(&to);
+	for (int i = 0; i < ENDS_NR; i++) {
+		usecs[i] = grown(&from, &to, i, i ? "clnt_hs_usecs" : "srv_hs_usecs");
+		check_hist(i, usecs[i]);
+	}
+	/* a client waits for the answer to its Proposal, a server for Confirm, and that is all */
+	for (int i = 0; i < ENDS_NR; i++)
+		ends_check(usecs[i] / 1000 >= DELAY_MS && usecs[i] / 1000 <= DELAY_MS + 20,
+			   "a handshake takes a delay: %lld us", usecs[i]);
+}
+
+/* Whoever sends the Confirm is told that there is nobody. */
+static void handshake_reset(void)
+{
+	static struct counters from;
+	int fd;
+
+	ends_run(ENDS_SERVER, "/usr/sbin/nft add table inet f");
+	ends_run(ENDS_SERVER, "/usr/sbin/nft 'add chain inet f in { %s; }'",
+		 "type filter hook input priority 0");
+	/* behind 12 bytes of options: eye-catcher and type 3 */
+	ends_run(ENDS_SERVER, "/usr/sbin/nft add rule inet f in tcp dport %d %s", PORT,
+		 "@th,256,32 0xe2d4c3d9 @th,288,8 3 reject with tcp reset");
+	look(&from);
+	fd = ends_connect(smc, PORT);
+	ends_check(fd == -ECONNRESET, "connect(): %s", fd < 0 ? tl_errno_name(-fd) : "0");
+	tl_sleep_ms(30000);
+	CHECK_MOVED(&from, { "hs_reset", { 0, 1 } }, { "clnt_hs_err", { 0, 1 } },
+		    { "srv_hs_err", { 1, 0 } }, { "first_contact", BOTH(1) },
+		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 2 } },
+		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(1) },
+		    /* of each the other has heard */
+		    { "elem_quarantine", BOTH(1) },
+		    { "rmb_bytes", BOTH(REGION) }, { "rmb_freed", BOTH(REGION) });
+}
+
+/* ---- memory ---- */
+
+#define MEMS	4	/* send rings; RMBEs: in use, pooled, quarantined */
+#define TIMES	16
+
+/**
+ * struct sums - what SMC_GEN_STATS has in tables of its own
+ * @now: memory by kind
+ * @peak: the most there was
+ * @times: handshakes of clients by time
+ * @srv_times: of servers
+ */
+struct sums {
+	u64 now[MEMS], peak[MEMS], times[TIMES], srv_times[TIMES];
+};
+
+static void take_table(const void *attrs, size_t len, u16 table, int n, u64 *values)
+{
+	const void *value;
+	size_t size;
+
+	attrs = tl_genl_attr(attrs, len, table, &len);
+	for (int i = 0; i < n; i++) {
+		value = attrs ? tl_genl_attr(attrs, len, i + 1, &size) : NULL;
+		ends_check(value && size == sizeof(*values), "%d in table %d", i + 1, table);
+		if (value && size == sizeof(*values))
+			memcpy(&values[i], value, size);
+	}
+}
+
+static void take_sums(const void *attrs, size_t len, void *arg)
+{
+	struct sums *s = arg;
+
+	attrs = tl_genl_attr(attrs, len, SMC_GEN_STATS, &len);
+	take_table(attrs, len, SMC_NETLINK_STATS_OWN_MEM_NOW, MEMS, s->now);
+	take_table(attrs, len, SMC_NETLINK_STATS_OWN_MEM_PEAK, MEMS, s->peak);
+	take_table(attrs, len, SMC_NETLINK_STATS_OWN_HS_CLNT, TIMES, s->times);
+	take_table(attrs, len, SMC_NETLINK_STATS_OWN_HS_SRV, TIMES, s->srv_times);
+}
+
+static struct sums sums(enum ends_where where)
+{
+	struct sums s = { };
+
+	ends_enter(where);
+	ends_check(tl_genl_smc(SMC_NETLINK_GET_STATS, true, NULL, 0, take_sums, &s) == 1,
+		   "statistics");
+	ends_enter(ENDS_CLIENT);
+	return s;
+}
+
+static void check_hist(enum ends_where where, long long usecs)
+{
+	struct sums s = sums(where);
+	u64 *times = where == ENDS_CLIENT ? s.times : s.srv_times;
+	int at = 0;
+
+	while (at < TIMES - 1 && usecs > 64LL << at)
+		at++;
+	ends_check(times[at] == 1, "a handshake of %lld us is the one of its time", usecs);
+}
+
+static void check_mem(const char *when, enum ends_where where, u64 send, u64 used, u64 pooled,
+		      u64 kept)
+{
+	const u64 want[MEMS] = { send, used, pooled, kept };
+	struct sums s = sums(where);
+
+	for (int i = 0; i < MEMS; i++) {
+		ends_check(s.now[i] == want[i], "%s: memory %d at %c is %llu: %llu", when, i,
+			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.now[i]);
+		ends_check(s.peak[i] >= s.now[i], "%s: the most of memory %d", when, i);
+	}
+}
+
+static void check_peak(enum ends_where where, u64 send, u64 used, u64 pooled, u64 kept)
+{
+	const u64 want[MEMS] = { send, used, pooled, kept };
+	struct sums s = sums(where);
+
+	for (int i = 0; i < MEMS; i++)
+		ends_check(s.peak[i] == want[i], "most of memory %d at %c is %llu: %llu", i,
+			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.peak[i]);
+}
+
+/* Nine connections, of which eight fit a region; their end; that of their group. */
+static void memory(void)
+{
+	static struct counters from;
+	struct ends_pair p[9];
+
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("at first", i, 0, 0, 0, 0);
+	look(&from);
+	p[0] = pair();
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("with one", i, REGION, ELEM, REGION - ELEM, 0);
+	for (int i = 1; i < 8; i++)
+		p[i] = pair();
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("with eight", i, REGION, REGION, 0, 0);
+	p[8] = pair();
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("with nine", i, REGIONS, REGION + ELEM,
+			  SECOND_REGION - ELEM, 0);
+	for (int i = 0; i < 9; i++)
+		for (int j = 0; j < ENDS_NR; j++)
+			close(p[i].fd[j]);
+	tl_sleep_ms(2000);
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("after them", i, REGIONS, 0, REGIONS, 0);
+	CHECK_MOVED(&from, { "clnt_smc", { 0, 9 } }, { "srv_smc", { 9, 0 } },
+		    { "first_contact", BOTH(1) }, { "link_reject", BOTH(1) },
+		    { "clnt_hs_usecs", { 0, ANY } },
+		    { "srv_hs_usecs", { ANY, 0 } }, { "tx_llc", BOTH(ANY) },
+		    { "rx_llc", BOTH(ANY) }, { "rkey_confirm", BOTH(1) }, { "mr_reg", BOTH(ANY) },
+		    { "tx_buf_alloc", BOTH(2) }, { "rx_buf_alloc", BOTH(2) },
+		    { "tx_buf_reuse", BOTH(7) }, { "rx_buf_reuse", BOTH(7) },
+		    { "rmb_bytes", BOTH(REGIONS) }, { "tx_bytes", BOTH(9) },
+		    { "rx_bytes", BOTH(9) }, { "tx_write_bytes", BOTH(9) }, { "tx_cnt", BOTH(9) },
+		    { "rx_cnt", BOTH(9) });
+	/* nobody has used the group for so long */
+	tl_sleep_ms(700 * 1000);
+	for (int i = 0; i < ENDS_NR; i++) {
+		check_mem("without a group", i, 0, 0, 0, 0);
+		check_peak(i, REGIONS, REGION + ELEM, REGIONS, 0);
+		ends_check(ends_stat(i, "rmb_freed") == REGIONS, "as much was freed");
+	}
+}
+
+/* The answer to its close is lost: the peer may write into it still. */
+static void quarantine(void)
+{
+	struct ends_pair p = pair();
+
+	tl_sleep_ms(1000);
+	ends_put("/sys/module/smc/parameters", "fault", "LOSE_CDC:1+");
+	close(p.fd[ENDS_CLIENT]);
+	tl_sleep_ms(30000);
+	check_mem("while it waits", ENDS_CLIENT, REGION, ELEM, REGION - ELEM, 0);
+	tl_sleep_ms(40000);
+	ends_put("/sys/module/smc/parameters", "fault", "none");
+	check_mem("afterwards", ENDS_CLIENT, REGION, 0, REGION - ELEM, ELEM);
+	check_peak(ENDS_CLIENT, REGION, ELEM, REGION, ELEM);
+	ends_check(ends_stat(ENDS_CLIENT, "elem_quarantine") == 1, "it is counted");
+	close(p.fd[ENDS_SERVER]);
+}
+
+/* ---- all of them ---- */
+
+static void set_up(void)
+{
+	smc = tl_proto_find("smc");
+	waiting = ends_listen(smc, PORT);
+	/* links do not speak by themselves */
+	for (int i = 0; i < ENDS_NR; i++)
+		set_sysctl(i, "smcr_testlink_time", "0");
+}
+
+static const struct ends_test tests[] = {
+	{ "bytes", bytes },
+	{ "messages", messages },
+	{ "small_rings", small_rings },
+	{ "full_rings", full_rings },
+	{ "out_of_band", out_of_band },
+	{ "pages", pages },
+	{ "zerocopy", zerocopy },
+	{ "options", options },
+	{ "handshake_time", handshake_time },
+	{ "handshake_reset", handshake_reset },
+	{ "memory", memory },
+	{ "quarantine", quarantine },
+	{ }
+};
+
+/* smc_counters: the names of all tests; smc_counters NAME: one of them */
+int main(int argc, char **argv)
+{
+	static const struct ends_test *const lists[] = { tests, NULL };
+
+	return ends_main(argc, argv, lists, set_up);
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A hostile server: every behaviour has a port of its own, so that its victims can choose. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <smc/proto/marker.h>
+
+#include "evil.h"
+#include "traffic/traffic.h"
+
+#define PATIENCE_MS	20000
+#define THREAD_STACK	(256U << 10)
+
+/* Longer than any client waits: what comes then comes too late. */
+unsigned int evil_late_ms = 9000;
+
+/* The victim's address family is ours; its GID is made from our own address of the connection. */
+static void own_address(int fd, struct tl_addr *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->len = sizeof(a->ss);
+	getsockname(fd, &a->sa, &a->len);
+}
+
+/* From here on the connection is TCP, served like any other. */
+static void serve_tcp(int fd)
+{
+	const struct trf_server srv = { .proto = tl_proto_find("inet") };
+
+	trf_server_conn(&srv, fd);
+}
+
+static void serve_without_smc(int fd)
+{
+	const struct trf_server srv = {
+		.proto = tl_proto_find("inet"),
+		.tag = EVIL_TAG_NO_SMC,
+	};
+
+	trf_server_conn(&srv, fd);
+}
+
+/*
+ * Reads the victim's Proposal.  One that does not try SMC this time, because
+ * it remembers what we did before, gets an honest server instead and will see
+ * from this that it has proved nothing.
+ *
+ * Returns false if there is nothing more to do, with @fd closed.
+ */
+static bool take_proposal(int fd, struct smc_clc_proposal *p)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	u8 head[SMC_CLC_HEAD_LEN] = { 0 };
+	struct smc_clc_head h;
+	struct evil_msg m;
+	enum evil_end end;
+
+	poll(&pfd, 1, PATIENCE_MS);
+	if (recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == sizeof(head) &&
+	    smc_clc_peek_header(head, &h)) {
+		serve_without_smc(fd);
+		return false;
+	}
+	end = evil_read(fd, PATIENCE_MS, &m);
+	if (end == EVIL_ACCEPT && !smc_clc_parse_proposal(m.buf, m.len, p))
+		return true;
+	if (end == EVIL_DECLINE) {
+		serve_without_smc(fd);
+		return false;
+	}
+	printf("# server: no Proposal: %s\n", evil_end_name(end));
+	close(fd);
+	return false;
+}
+
+static void good_accept(int fd, const struct smc_clc_proposal *p, bool first, struct evil_msg *m)
+{
+	struct tl_addr a;
+
+	own_address(fd, &a);
+	evil_accept(m, &a, p->has_v2 && p->v2.eid_count ? p->v2.eids[0] : NULL, false, first);
+}
+
+/* Waits for the end, so that a victim is never helped out by our closing first. */
+static void wait_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	poll(&p, 1, PATIENCE_MS);
+	close(fd);
+}
+
+/*
+ * What follows an Accept the victim should not have believed: a Decline makes
+ * the connection TCP; a Confirm is left without the link it is about.
+ */
+static void serve_after_accept(int fd)
+{
+	enum evil_end end = evil_read(fd, PATIENCE_MS, NULL);
+
+	if (end == EVIL_ACCEPT)
+		end = evil_read(fd, PATIENCE_MS, NULL);
+	if (end == EVIL_DECLINE)
+		serve_tcp(fd);
+	else
+		close(fd);
+}
+
+/* ---- answers ---- */
+
+static void answer_decline(int fd, unsigned int version, unsigned int pause_ms)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	evil_decline(&m, version, SMC_CLC_DECL_NO_DEV);
+	if (version == 1)
+		memset(m.buf + 8, 0x25, 7);	/* junk for a peer ID: seen from real kernels */
+	if (pause_ms)
+		evil_drip(fd, m.buf, m.len, pause_ms);
+	else
+		evil_write(fd, m.buf, m.len);
+	serve_tcp(fd);
+}
+
+static void decline_v1(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	answer_decline(fd, 1, 0);
+}
+
+static void decline_v2(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	answer_decline(fd, 2, 0);
+}
+
+static void decline_drip(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	answer_decline(fd, 2, 10);
+}
+
+/* The payload stands in the same segment: the client must not swallow a byte of it. */
+static void decline_greeting(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
+	tl_fill(EVIL_GREETING_SEED, 0, m.buf + m.len, EVIL_GREETING_LEN);
+	evil_write(fd, m.buf, m.len + EVIL_GREETING_LEN);
+	serve_tcp(fd);
+}
+
+/* Sends @m instead of an answer and waits. */
+static void answer_with(int fd, const struct evil_msg *m)
+{
+	struct smc_clc_proposal p;
+
+	if (!take_proposal(fd, &p))
+		return;
+	evil_write(fd, m->buf, m->len);
+	wait_end(fd);
+}
+
+static void garbage(int fd, const struct evil_answer *a)
+{
+	struct evil_msg m;
+
+	(void)a;
+	evil_garbage(&m, 0xbad, 200);
+	answer_with(fd, &m);
+}
+
+static void zeros(int fd, const struct evil_answer *a)
+{
+	struct evil_msg m = { .len = 200 };
+
+	(void)a;
+	answer_with(fd, &m);
+}
+
+static void plain_text(int fd, const struct evil_answer *a)
+{
+	static const char line[] = "220 mail.example.org ESMTP\r\n";
+	struct evil_msg m = { .len = sizeof(line) - 1 };
+
+	(void)a;
+	memcpy(m.buf, line, m.len);
+	answer_with(fd, &m);
+}
+
+/* Speaks before it is asked, like many a server that is no SMC one. */
+static void text_at_once(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	evil_write(fd, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", 32);
+	wait_end(fd);
+}
+
+static void proposal_back(int fd, const struct evil_answer *a)
+{
+	struct evil_msg m;
+
+	(void)a;
+	if (evil_read(fd, PATIENCE_MS, &m) == EVIL_ACCEPT)
+		evil_write(fd, m.buf, m.len);
+	wait_end(fd);
+}
+
+static void confirm_for_accept(int fd, const struct evil_answer *a)
+{
+	struct tl_addr own;
+	struct evil_msg m;
+
+	(void)a;
+	own_address(fd, &own);
+	evil_accept(&m, &own, NULL, true, true);
+	answer_with(fd, &m);
+}
+
+static void silent(int fd, const struct evil_answer *a)
+{
+	struct evil_msg m = { .len = 0 };
+
+	(void)a;
+	answer_with(fd, &m);
+}
+
+static void end_at_once(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	close(fd);
+}
+
+static void reset_at_once(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	evil_reset(fd);
+}
+
+static void end_after_proposal(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+
+	(void)a;
+	if (take_proposal(fd, &p))
+		close(fd);
+}
+
+static void reset_after_proposal(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+
+	(void)a;
+	if (take_proposal(fd, &p))
+		evil_reset(fd);
+}
+
+/* ---- Accepts ---- */
+
+/* Sends a good Accept with one field changed, then sees what the victim does. */
+static void accept_changed(int fd, size_t off, unsigned int width, u64 value)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	for (unsigned int i = 0; i < width; i++)
+		m.buf[off + i] = value >> 8 * (width - 1 - i);
+	evil_write(fd, m.buf, m.len);
+	serve_after_accept(fd);
+}
+
+/* The first part of an Accept, then the end of the stream or nothing. */
+static void accept_cut(int fd, bool end)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	evil_write(fd, m.buf, 100);
+	if (end)
+		shutdown(fd, SHUT_WR);
+	wait_end(fd);
+}
+
+#define ACCEPT_WITH(name, off, width, value)					\
+	static void name(int fd, const struct evil_answer *a)			\
+	{									\
+		(void)a;							\
+		accept_changed(fd, off, width, value);			\
+	}
+
+ACCEPT_WITH(accept_eye, 0, 1, 0)
+ACCEPT_WITH(accept_trailer, 159, 1, 0)
+ACCEPT_WITH(accept_type_9, 4, 1, 9)
+ACCEPT_WITH(accept_length_0, 5, 2, 0)
+ACCEPT_WITH(accept_length_159, 5, 2, 159)
+ACCEPT_WITH(accept_length_65535, 5, 2, 65535)
+ACCEPT_WITH(accept_version_0, 7, 1, 0x08)
+ACCEPT_WITH(accept_version_1, 7, 1, 0x18)
+ACCEPT_WITH(accept_version_9, 7, 1, 0x98)
+ACCEPT_WITH(accept_smcd, 7, 1, 0x29)
+ACCEPT_WITH(accept_element_0, 45, 1, 0)
+ACCEPT_WITH(accept_mtu_0, 50, 1, 0x20)
+ACCEPT_WITH(accept_address_wraps, 52, 8, 0xffffffffffff0001ULL)
+ACCEPT_WITH(accept_eid_other, 64, 4, 0x58585858)
+ACCEPT_WITH(accept_release_9, 105, 1, 0x29)
+ACCEPT_WITH(accept_conns_0, 140, 1, 0)
+ACCEPT_WITH(accept_links_200, 141, 1, 200)
+ACCEPT_WITH(accept_gid_zero, 28, 4, 0)
+ACCEPT_WITH(accept_gid_multicast, 28, 4, 0xe0000001)
+/* right in every field; only the queue pair does not exist */
+ACCEPT_WITH(accept_dead_link, 38, 3, 0x666)
+
+/* Version 1, right in every field. A client without RoCE v1 may believe a marked one alone. */
+static void accept_v1(int fd, bool marked)
+{
+	struct smc_clc_proposal p;
+	struct smc_clc_accept acc;
+	struct evil_msg m;
+
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	if (smc_clc_parse_accept(m.buf, m.len, &acc)) {
+		close(fd);
+		return;
+	}
+	acc.version = 1;
+	if (marked)
+		smc_marker_set_v1(&acc);
+	m.len = smc_clc_build_accept(&acc, m.buf, sizeof(m.buf));
+	evil_write(fd, m.buf, m.len);
+	if (marked)
+		serve_after_accept(fd);
+	else if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_DECLINE)
+		serve_tcp(fd);
+	else
+		close(fd);
+}
+
+static void accept_v1_stranger(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_v1(fd, false);
+}
+
+static void accept_v1_dead_link(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_v1(fd, true);
+}
+
+static void accept_cut_end(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_cut(fd, true);
+}
+
+static void accept_cut_silent(int fd, const struct evil_answer *a)
+{
+	(void)a;
+	accept_cut(fd, false);
+}
+
+/* Subsequent contact in a link group that does not exist: the victim must call it out of sync. */
+static void accept_no_group(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, false, &m);
+	evil_write(fd, m.buf, m.len);
+	serve_after_accept(fd);
+}
+
+/* Bytes on the carrier where only a Decline may come. */
+static void accept_then_garbage(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	tl_fill(0xbad, 0, m.buf + m.len, 100);
+	evil_write(fd, m.buf, m.len + 100);
+	wait_end(fd);
+}
+
+static void accept_twice(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	memcpy(m.buf + m.len, m.buf, m.len);
+	evil_write(fd, m.buf, 2 * m.len);
+	wait_end(fd);
+}
+
+/* ---- too late ---- */
+
+static void late_decline(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	tl_sleep_ms(evil_late_ms);
+	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
+	evil_write(fd, m.buf, m.len);
+	serve_tcp(fd);
+}
+
+static void late_accept(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	tl_sleep_ms(evil_late_ms);
+	good_accept(fd, &p, true, &m);
+	evil_write(fd, m.buf, m.len);
+	serve_after_accept(fd);
+}
+
+/* A byte now and then, beyond every deadline. */
+static void drip_for_ever(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	evil_drip(fd, m.buf, m.len, evil_late_ms / 20);
+	wait_end(fd);
+}
+
+/* The Decline that real peers send when their own wait for the link has failed: in time. */
+static void accept_then_decline(int fd, const struct evil_answer *a)
+{
+	struct smc_clc_proposal p;
+	struct evil_msg m;
+
+	(void)a;
+	if (!take_proposal(fd, &p))
+		return;
+	good_accept(fd, &p, true, &m);
+	evil_write(fd, m.buf, m.len);
+	if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_ACCEPT) {
+		evil_decline(&m, 2, SMC_CLC_DECL_TIMEOUT_CL);
+		evil_write(fd, m.buf, m.len);
+	}
+	serve_tcp(fd);
+}
+
+const struct evil_answer evil_answers[] = {
+	{ "decline_v1",			decline_v1,		EVIL_TCP },
+	{ "decline_v2",			decline_v2,		EVIL_TCP },
+	{ "decline_drip",		decline_drip,		EVIL_TCP },
+	{ "decline_greeting",		decline_greeting,	EVIL_GREETING },
+	{ "garbage",			garbage,		EVIL_AGAIN },
+	{ "zeros",			zeros,			EVIL_AGAIN },
+	{ "plain_text",			plain_text,		EVIL_AGAIN },
+	{ "text_at_once",		text_at_once,		EVIL_AGAIN_RUDE },
+	{ "proposal_back",		proposal_back,		EVIL_AGAIN_RUDE },
+	{ "confirm_for_accept",		confirm_for_accept,	EVIL_FAILS },
+	{ "silent",			silent,			EVIL_AGAIN },
+	{ "end_at_once",		end_at_once,		EVIL_AGAIN_RUDE },
+	{ "reset_at_once",		reset_at_once,		EVIL_AGAIN_RUDE },
+	{ "end_after_proposal",		end_after_proposal,	EVIL_AGAIN },
+	{ "reset_after_proposal",	reset_after_proposal,	EVIL_AGAIN },
+	{ "accept_cut_end",		accept_cut_end,		EVIL_FAILS },
+	{ "accept_cut_silent",		accept_cut_silent,	EVIL_FAILS },
+	{ "accept_eye",			accept_eye,		EVIL_AGAIN },
+	{ "accept_trailer",		accept_trailer,		EVIL_FAILS },
+	{ "accept_type_9",		accept_type_9,		EVIL_AGAIN },
+	{ "accept_length_0",		accept_length_0,	EVIL_AGAIN },
+	{ "accept_length_159",		accept_length_159,	EVIL_FAILS },
+	{ "accept_length_65535",	accept_length_65535,	EVIL_AGAIN },
+	{ "accept_version_0",		accept_version_0,	EVIL_AGAIN },
+	{ "late_decline",		late_decline,		EVIL_AGAIN },
+	{ "late_accept",		late_accept,		EVIL_AGAIN },
+	{ "drip_for_ever",		drip_for_ever,		EVIL_FAILS },
+	/* from here on a client may get as far as the fabric, and remember its failure */
+	{ "accept_version_1",		accept_version_1,	EVIL_AGAIN },
+	{ "accept_version_9",		accept_version_9,	EVIL_EITHER },
+	{ "accept_smcd",		accept_smcd,		EVIL_EITHER },
+	{ "accept_element_0",		accept_element_0,	EVIL_EITHER },
+	{ "accept_mtu_0",		accept_mtu_0,		EVIL_EITHER },
+	{ "accept_address_wraps",	accept_address_wraps,	EVIL_EITHER },
+	{ "accept_eid_other",		accept_eid_other,	EVIL_EITHER },
+	{ "accept_release_9",		accept_release_9,	EVIL_EITHER },
+	{ "accept_conns_0",		accept_conns_0,		EVIL_EITHER },
+	{ "accept_links_200",		accept_links_200,	EVIL_EITHER },
+	{ "accept_gid_zero",		accept_gid_zero,	EVIL_EITHER },
+	{ "accept_gid_multicast",	accept_gid_multicast,	EVIL_EITHER },
+	{ "accept_v1_stranger",		accept_v1_stranger,	EVIL_TCP },
+	{ "accept_v1_dead_link",	accept_v1_dead_link,	EVIL_TCP },
+	{ "accept_no_group",		accept_no_group,	EVIL_TCP },
+	{ "accept_dead_link",		accept_dead_link,	EVIL_TCP },
+	{ "accept_then_decline",	accept_then_decline,	EVIL_TCP },
+	{ "accept_then_garbage",	accept_then_garbage,	EVIL_FAILS },
+	{ "accept_twice",		accept_twice,		EVIL_FAILS },
+};
+
+const unsigned int evil_nr_answers = TL_ARRAY_SIZE(evil_answers);
+
+/**
+ * struct task - one victim's connection
+ * @fd: accepted
+ * @answer: what it gets
+ */
+struct task {
+	int fd;
+	const struct evil_answer *answer;
+};
+
+static void *task_thread(void *arg)
+{
+	struct task t = *(struct task *)arg;
+
+	free(arg);
+	t.answer->fn(t.fd, t.answer);
+	return NULL;
+}
+
+static int task_start(int fd, const struct evil_answer *answer, const pthread_attr_t *attr)
+{
+	struct task *t = malloc(sizeof(*t));
+	pthread_t thread;
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct task){ fd, answer };
+	if (!pthread_create(&thread, attr, task_thread, t))
+		return 0;
+	free(t);
+	return -EAGAIN;
+}
+
+/**
+ * evil_server_run() - listen on one port for each answer, for ever
+ * @tcp: plain TCP family
+ * @host: address to bind, NULL for any
+ * @port: the first port
+ *
+ * Return: a negative errno.
+ */
+int evil_server_run(const struct tl_proto *tcp, const char *host, unsigned int port)
+{
+	struct pollfd pfd[TL_ARRAY_SIZE(evil_answers)];
+	pthread_attr_t attr;
+
+	for (unsigned int i = 0; i < evil_nr_answers; i++) {
+		struct tl_addr at;
+
+		if (tl_addr_parse(&at, tcp, host, port + i))
+			return -EINVAL;
+		pfd[i] = (struct pollfd){ .fd = tl_listen(tcp, &at, 64), .events = POLLIN };
+		if (pfd[i].fd < 0)
+			return pfd[i].fd;
+	}
+	printf("# hostile server on ports %u to %u\n", port, port + evil_nr_answers - 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (;;) {
+		if (poll(pfd, evil_nr_answers, -1) < 0 && errno != EINTR)
+			return -errno;
+		for (unsigned int i = 0; i < evil_nr_answers; i++) {
+			int fd;
+
+			if (!(pfd[i].revents & POLLIN))
+				continue;
+			fd = accept4(pfd[i].fd, NULL, NULL, SOCK_CLOEXEC);
+			if (fd >= 0 && task_start(fd, &evil_answers[i], &attr))
+				close(fd);
+		}
+	}
+}

@@ -1,0 +1,934 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attacks of a hostile client on a server, and the proof that the server goes on. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evil.h"
+#include "lib/ktap.h"
+#include "traffic/traffic.h"
+
+#define BIT(e)		(1U << (e))
+#define CLOSED		BIT(EVIL_CLOSED)
+#define REFUSED		(BIT(EVIL_CLOSED) | BIT(EVIL_DECLINE))
+#define ANY		(REFUSED | BIT(EVIL_ACCEPT))
+
+/* Offsets in the Proposal that evil_proposal() builds: version 2 only, one EID. */
+#define P_IP_OFF	38
+#define P_V2_OFF	50
+#define P_EIDS		80
+#define P_ISMS		81
+#define P_FLAGS		83
+#define P_SMCD_OFF	86
+#define P_GID		88
+#define P_CONNS		104
+#define P_LINKS		105
+#define P_EID		120
+#define P_TRAILER	152
+
+/* Offsets in a Confirm. */
+#define C_QPN		38
+#define C_INDEX		45
+#define C_MTU		50
+#define C_VADDR		52
+#define C_EID		64
+#define C_RELEASE	105
+#define C_CONNS		140
+
+/* ---- the well-behaved client ---- */
+
+/**
+ * struct health - report of the well-behaved client
+ * @err: 0 if its stream was right
+ * @alien: requests the server's application got that no client has sent
+ * @what: what failed
+ */
+struct health {
+	int err;
+	u64 alien;
+	char what[160];
+};
+
+static void health_check(const struct trf_client *c, struct health *h)
+{
+	struct trf_outcome out;
+	struct trf_req req;
+	int fd = trf_client_connect(c, &out);
+
+	memset(h, 0, sizeof(*h));
+	if (fd >= 0) {
+		trf_client_req(c, &req, TRF_STREAM);
+		req.io = TRF_IO_POLL;
+		req.wsize = 4096;
+		req.to_server = 20000;
+		req.to_client = 20000;
+		if (!trf_client_stream(c, fd, &req, &out))
+			trf_client_simple(c, fd, TRF_STATS, 0, &out);
+		close(fd);
+	}
+	h->err = out.err;
+	h->alien = out.verdict.bad_off;
+	memcpy(h->what, out.what, sizeof(h->what));
+}
+
+static void health_serve(int fd, void *arg)
+{
+	struct trf_client *c = arg;
+	struct health h;
+	char go;
+
+	while (recv(fd, &go, 1, 0) == 1) {
+		c->seed = tl_mix(c->seed);
+		health_check(c, &h);
+		tl_send_all(fd, &h, sizeof(h));
+	}
+}
+
+/**
+ * evil_health_start() - start the well-behaved client
+ * @t: target; must be called before the option is switched on
+ *
+ * Return: descriptor for evil_health(), or a negative errno.
+ */
+int evil_health_start(const struct evil_target *t)
+{
+	struct trf_client c = {
+		.proto = t->good,
+		.to = t->to,
+		.timeout_ms = t->deadline_ms,
+		.seed = t->seed,
+	};
+
+	return tl_child(health_serve, &c);
+}
+
+/**
+ * evil_health() - does the server still serve, and has its application seen nothing odd?
+ * @health: from evil_health_start()
+ * @when: for the message
+ *
+ * Return: true if all is well.
+ */
+bool evil_health(int health, const char *when)
+{
+	static u64 alien;
+	static bool known;
+	struct health h;
+
+	if (tl_ask(health, &h, sizeof(h))) {
+		ktap_note("%s: the good client is gone", when);
+		return false;
+	}
+	if (h.err) {
+		ktap_note("%s: good client: %s", when, h.what);
+		return false;
+	}
+	if (!known)
+		alien = h.alien;
+	known = true;
+	if (h.alien == alien)
+		return true;
+	ktap_note("%s: the application received %llu strange requests", when,
+		  (unsigned long long)(h.alien - alien));
+	alien = h.alien;
+	return false;
+}
+
+/* ---- tools ---- */
+
+/* After a Decline the connection is plain TCP: a verified stream must run on it. */
+bool evil_tcp_works(int fd, u64 seed)
+{
+	struct trf_client c = {
+		.proto = tl_proto_find("inet"),
+		.timeout_ms = 10000,
+		.seed = tl_mix(seed + fd),
+	};
+	struct trf_outcome out = { .err = 0 };
+	struct trf_req req;
+
+	trf_client_req(&c, &req, TRF_STREAM);
+	req.io = TRF_IO_POLL;
+	req.wsize = 1000;
+	req.to_server = 5000;
+	req.to_client = 5000;
+	if (!trf_client_stream(&c, fd, &req, &out))
+		return true;
+	ktap_note("TCP after Decline: %s", out.what);
+	return false;
+}
+
+/* Waits for the reaction to what was sent, and closes. @allow is a set of BIT(enum evil_end). */
+static bool reaction(const struct evil_target *t, int fd, unsigned int allow)
+{
+	u64 t0 = tl_now_ns();
+	enum evil_end end = evil_read(fd, t->deadline_ms, NULL);
+	bool ok = allow & BIT(end);
+
+	if (!ok)
+		ktap_note("server %s after %llu ms", evil_end_name(end),
+			  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
+	if (ok && end == EVIL_DECLINE)
+		ok = evil_tcp_works(fd, t->seed);
+	if (end == EVIL_ACCEPT)
+		evil_reset(fd);
+	else
+		close(fd);
+	return ok;
+}
+
+static bool attack(const struct evil_target *t, const struct evil_msg *m, unsigned int allow)
+{
+	int fd = evil_connect(t);
+
+	if (fd < 0)
+		return false;
+	evil_write(fd, m->buf, m->len);
+	return reaction(t, fd, allow);
+}
+
+/* ---- spoiled fields ---- */
+
+/**
+ * struct spoil - a wrong value in an otherwise good message
+ * @name: for the note
+ * @off: where
+ * @width: bytes, big endian
+ * @value: what
+ * @allow: set of reactions that are right
+ * @extra: bytes to send behind the message
+ */
+struct spoil {
+	const char *name;
+	u16 off;
+	u8 width;
+	u64 value;
+	unsigned int allow;
+	u8 extra;
+};
+
+static void spoil_apply(const struct spoil *s, struct evil_msg *m)
+{
+	for (unsigned int i = 0; i < s->width; i++)
+		m->buf[s->off + i] = s->value >> 8 * (s->width - 1 - i);
+	memset(m->buf + m->len, 0, s->extra);
+	m->len += s->extra;
+}
+
+static const struct spoil bad_heads[] = {
+	{ "eye catcher",	0, 1, 0xe3,	CLOSED, 0 },
+	{ "type 0",		4, 1, 0,	CLOSED, 0 },
+	{ "type 5",		4, 1, 5,	CLOSED, 0 },
+	{ "type 255",		4, 1, 255,	CLOSED, 0 },
+	{ "type Accept",	4, 1, 2,	REFUSED, 0 },
+	{ "type Confirm",	4, 1, 3,	REFUSED, 0 },
+	{ "length 0",		5, 2, 0,	CLOSED, 0 },
+	{ "length 7",		5, 2, 7,	CLOSED, 0 },
+	{ "length 8",		5, 2, 8,	CLOSED, 0 },
+	{ "length 12",		5, 2, 12,	CLOSED, 0 },
+	{ "length 52",		5, 2, 52,	CLOSED, 0 },
+	{ "length 83",		5, 2, 83,	CLOSED, 0 },
+	{ "length -1",		5, 2, 155,	CLOSED, 0 },
+	{ "length +1",		5, 2, 157,	CLOSED, 1 },
+	{ "length 1025",	5, 2, 1025,	CLOSED, 0 },
+	{ "length 65535",	5, 2, 65535,	CLOSED, 0 },
+	{ "version 0",		7, 1, 0x02,	CLOSED, 0 },
+	{ "version 1",		7, 1, 0x12,	REFUSED, 0 },
+	{ "trailer",		155, 1, 0,	CLOSED, 0 },
+};
+
+/* Layout and lists of the Proposal: wrong ones are malformed, some values merely say no. */
+static const struct spoil bad_bodies[] = {
+	{ "nothing offered",	7, 1, 0x2a,	REFUSED, 0 },
+	{ "v2 offset 0",	P_V2_OFF, 2, 0,	REFUSED, 0 },
+	{ "v2 offset 27",	P_V2_OFF, 2, 27, REFUSED, 0 },
+	{ "v2 offset 29",	P_V2_OFF, 2, 29, REFUSED, 0 },
+	{ "v2 offset 100",	P_V2_OFF, 2, 100, REFUSED, 0 },
+	{ "v2 offset 65535",	P_V2_OFF, 2, 65535, REFUSED, 0 },
+	{ "no EID",		P_EIDS, 1, 0,	REFUSED, 0 },
+	{ "2 EIDs",		P_EIDS, 1, 2,	REFUSED, 0 },
+	{ "8 EIDs",		P_EIDS, 1, 8,	REFUSED, 0 },
+	{ "255 EIDs",		P_EIDS, 1, 255,	REFUSED, 0 },
+	{ "EID of another",	P_EID, 1, 'X',	REFUSED, 0 },
+	{ "EID with NUL",	P_EID, 4, 0,	REFUSED, 0 },
+	{ "0 connections",	P_CONNS, 1, 0,	REFUSED, 0 },
+	{ "15 connections",	P_CONNS, 1, 15,	REFUSED, 0 },
+	{ "0 links",		P_LINKS, 1, 0,	REFUSED, 0 },
+};
+
+/* Whatever the server makes of these, it must answer or close, and go on. */
+static const struct spoil odd_bodies[] = {
+	{ "eye catcher of D",	3, 1, 0xc4,	ANY, 0 },
+	{ "version 3",		7, 1, 0x32,	ANY, 0 },
+	{ "version 15",		7, 1, 0xf2,	ANY, 0 },
+	{ "v1 and v2 both",	7, 1, 0x2f,	ANY, 0 },
+	{ "v2 only D",		7, 1, 0x26,	ANY, 0 },
+	{ "IP offset 40",	P_IP_OFF, 2, 40, ANY, 0 },
+	{ "IP offset 65535",	P_IP_OFF, 2, 65535, ANY, 0 },
+	{ "255 ISM GIDs",	P_ISMS, 1, 255,	ANY, 0 },
+	{ "release 15",		P_FLAGS, 1, 0xf0, ANY, 0 },
+	{ "SEID flag",		P_FLAGS, 1, 0x11, ANY, 0 },
+	{ "SMC-D extension",	P_SMCD_OFF, 2, 65535, ANY, 0 },
+	{ "GID 0.0.0.0",	P_GID + 12, 4, 0, ANY, 0 },
+	{ "GID 127.0.0.1",	P_GID + 12, 4, 0x7f000001, ANY, 0 },
+	{ "GID multicast",	P_GID + 12, 4, 0xe0000001, ANY, 0 },
+	{ "GID broadcast",	P_GID + 12, 4, 0xffffffff, ANY, 0 },
+	{ "GID of nobody",	P_GID + 12, 4, 0xc0000201, ANY, 0 },
+	{ "GID not IPv4",	P_GID, 4, 0x20010db8, ANY, 0 },
+	{ "3 links",		P_LINKS, 1, 255, ANY, 0 },
+};
+
+static bool spoil_all(const struct evil_target *t, const struct spoil *s, unsigned int nr)
+{
+	bool ok = true;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct evil_msg m;
+
+		evil_proposal(&m, &t->local);
+		spoil_apply(&s[i], &m);
+		if (!attack(t, &m, s[i].allow)) {
+			ktap_note("... to a Proposal with: %s", s[i].name);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+static bool proposal_bad_head(const struct evil_target *t)
+{
+	return spoil_all(t, bad_heads, TL_ARRAY_SIZE(bad_heads));
+}
+
+static bool proposal_bad_body(const struct evil_target *t)
+{
+	return spoil_all(t, bad_bodies, TL_ARRAY_SIZE(bad_bodies));
+}
+
+static bool proposal_odd_body(const struct evil_target *t)
+{
+	return spoil_all(t, odd_bodies, TL_ARRAY_SIZE(odd_bodies));
+}
+
+/* The prefix area exists only where version 1 is offered too. */
+static bool proposal_bad_prefixes(const struct evil_target *t)
+{
+	static const struct spoil spoils[] = {
+		{ "9 prefixes",		87, 1, 9,	CLOSED, 0 },
+		{ "255 prefixes",	87, 1, 255,	CLOSED, 0 },
+		{ "1 prefix",		87, 1, 1,	CLOSED, 0 },
+		{ "mask of 33 bits",	84, 1, 33,	REFUSED, 0 },
+		{ "IP offset 39",	P_IP_OFF, 2, 39, REFUSED, 0 },
+		{ "IP offset 65535",	P_IP_OFF, 2, 65535, CLOSED, 0 },
+	};
+	struct smc_clc_proposal p = {
+		.version = 2,
+		.v1_type = SMC_CLC_OFFER_R,
+		.v2_type = SMC_CLC_OFFER_NONE,
+		.v4_net = { 10 },
+		.v4_len = 8,
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
+		struct evil_msg m;
+
+		m.len = smc_clc_build_proposal(&p, m.buf, sizeof(m.buf));
+		if (m.len != 92) {
+			ktap_note("unexpected length of the base");
+			return false;
+		}
+		spoil_apply(&spoils[i], &m);
+		if (!attack(t, &m, spoils[i].allow)) {
+			ktap_note("... to a version 1 offer with: %s", spoils[i].name);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+/* ---- no CLC at all ---- */
+
+static bool garbage(const struct evil_target *t)
+{
+	static const size_t lengths[] = { 8, 9, 44, 100, 156, 1500, 2048 };
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(lengths); i++) {
+		struct evil_msg m;
+
+		evil_garbage(&m, t->seed + i, lengths[i]);
+		ok &= attack(t, &m, CLOSED);
+		memset(m.buf, i & 1 ? 0xff : 0, m.len);
+		ok &= attack(t, &m, CLOSED);
+	}
+	return ok;
+}
+
+static bool plain_text(const struct evil_target *t)
+{
+	static const char * const lines[] = {
+		"GET / HTTP/1.0\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "*1\r\n$4\r\nPING\r\n",
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(lines); i++) {
+		struct evil_msg m = { .len = strlen(lines[i]) };
+
+		memcpy(m.buf, lines[i], m.len);
+		ok &= attack(t, &m, CLOSED);
+	}
+	return ok;
+}
+
+/* A good header that promises as much as it can, and a megabyte that does not fit it. */
+static bool oversized(const struct evil_target *t)
+{
+	struct evil_msg m;
+	int fd = evil_connect(t);
+
+	if (fd < 0)
+		return false;
+	evil_proposal(&m, &t->local);
+	smc_put_be16(m.buf + 5, 65535);
+	evil_write(fd, m.buf, m.len);
+	evil_garbage(&m, t->seed, sizeof(m.buf));
+	for (int i = 0; i < 512; i++) {
+		if (send(fd, m.buf, m.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+	}
+	return reaction(t, fd, CLOSED);
+}
+
+/* ---- pieces ---- */
+
+static const size_t cuts[] = { 0, 1, 7, 8, 9, 39, 40, 80, 120, 152, 155 };
+
+/* Cut short by the end of the stream. */
+static bool truncated_fin(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cuts); i++) {
+		struct evil_msg m;
+		int fd = evil_connect(t);
+
+		if (fd < 0)
+			return false;
+		evil_proposal(&m, &t->local);
+		evil_write(fd, m.buf, cuts[i]);
+		shutdown(fd, SHUT_WR);
+		ok &= reaction(t, fd, CLOSED);
+	}
+	return ok;
+}
+
+static bool truncated_reset(const struct evil_target *t)
+{
+	for (size_t i = 0; i < 4 * TL_ARRAY_SIZE(cuts); i++) {
+		struct evil_msg m;
+		int fd = evil_connect(t);
+
+		if (fd < 0)
+			return false;
+		evil_proposal(&m, &t->local);
+		evil_write(fd, m.buf, cuts[i % TL_ARRAY_SIZE(cuts)]);
+		evil_reset(fd);
+	}
+	return true;
+}
+
+/* A whole Proposal whose sender is gone before the answer. */
+static bool proposal_then_gone(const struct evil_target *t)
+{
+	for (int i = 0; i < 10; i++) {
+		struct evil_msg m;
+		int fd = evil_connect(t);
+
+		if (fd < 0)
+			return false;
+		evil_proposal(&m, &t->local);
+		evil_write(fd, m.buf, m.len);
+		if (i & 1)
+			evil_reset(fd);
+		else
+			close(fd);
+	}
+	return true;
+}
+
+/* Slow but in time: this is no attack, it must be answered. */
+static bool drip(const struct evil_target *t)
+{
+	struct evil_msg m;
+	int fd = evil_connect(t);
+
+	if (fd < 0)
+		return false;
+	evil_proposal(&m, &t->local);
+	if (evil_drip(fd, m.buf, m.len, 2)) {
+		ktap_note("server closed in the middle of a slow Proposal");
+		close(fd);
+		return false;
+	}
+	return reaction(t, fd, BIT(EVIL_ACCEPT) | BIT(EVIL_DECLINE));
+}
+
+/* A byte now and then must not stretch the deadline. */
+static bool drip_for_ever(const struct evil_target *t)
+{
+	u64 t0 = tl_now_ns(), ms;
+	struct evil_msg m;
+	int fd = evil_connect(t);
+	int cut_off;
+
+	if (fd < 0)
+		return false;
+	evil_proposal(&m, &t->local);
+	cut_off = evil_drip(fd, m.buf, m.len, t->deadline_ms / 20);
+	ms = (tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
+	close(fd);
+	if (!cut_off || ms > t->deadline_ms) {
+		ktap_note("server listened for %llu ms", (unsigned long long)ms);
+		return false;
+	}
+	return true;
+}
+
+/* ---- messages out of turn ---- */
+
+static bool decline_first(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (unsigned int version = 1; version <= 2; version++) {
+		struct evil_msg m;
+		int fd = evil_connect(t);
+
+		if (fd < 0)
+			return false;
+		evil_decline(&m, version, SMC_CLC_DECL_NO_DEV);
+		/* in one segment with the first payload: only the message may be taken */
+		send(fd, m.buf, m.len, MSG_MORE | MSG_NOSIGNAL);
+		ok &= evil_tcp_works(fd, t->seed);
+		close(fd);
+	}
+	return ok;
+}
+
+static bool decline_malformed(const struct evil_target *t)
+{
+	struct evil_msg m;
+	bool ok;
+
+	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
+	smc_put_be16(m.buf + 5, SMC_CLC_DECLINE_V1_LEN);
+	ok = attack(t, &m, CLOSED);
+	evil_decline(&m, 1, SMC_CLC_DECL_NO_DEV);
+	smc_put_be16(m.buf + 5, 27);
+	return attack(t, &m, CLOSED) && ok;
+}
+
+static bool accept_first(const struct evil_target *t)
+{
+	struct evil_msg m;
+
+	evil_accept(&m, &t->local, NULL, false, true);
+	return attack(t, &m, REFUSED);
+}
+
+static bool confirm_first(const struct evil_target *t)
+{
+	struct evil_msg m;
+
+	evil_accept(&m, &t->local, NULL, true, true);
+	return attack(t, &m, REFUSED);
+}
+
+/* Proposals of the running case that were declined, and the last diagnosis. */
+static unsigned int declined;
+static u32 declined_why;
+static bool last_declined;
+
+/*
+ * A connection on which the server has accepted our Proposal, or -1.  A server
+ * may well decline for a while after a first contact of ours has failed on the
+ * fabric: that is no fault of its own, but then the case has proved nothing
+ * and counts as skipped.
+ */
+static int accepted(const struct evil_target *t, struct evil_msg *answer)
+{
+	static struct evil_msg spare;
+	struct smc_clc_decline d;
+	struct evil_msg m;
+	enum evil_end end;
+	int fd = evil_connect(t);
+
+	last_declined = false;
+	if (fd < 0)
+		return -1;
+	if (!answer)
+		answer = &spare;
+	evil_proposal(&m, &t->local);
+	evil_write(fd, m.buf, m.len);
+	end = evil_read(fd, t->deadline_ms, answer);
+	if (end == EVIL_ACCEPT)
+		return fd;
+	close(fd);
+	if (end == EVIL_DECLINE && !smc_clc_parse_decline(answer->buf, answer->len, &d)) {
+		last_declined = true;
+		declined_why = d.diag;
+		declined++;
+	} else {
+		ktap_note("good Proposal: server %s", evil_end_name(end));
+	}
+	return -1;
+}
+
+static bool after_accept(const struct evil_target *t, const void *buf, size_t len,
+			 unsigned int allow)
+{
+	int fd = accepted(t, NULL);
+
+	if (fd < 0)
+		return last_declined;
+	evil_write(fd, buf, len);
+	return reaction(t, fd, allow);
+}
+
+static bool proposal_twice(const struct evil_target *t)
+{
+	struct evil_msg m;
+	enum evil_end end;
+	int fd = evil_connect(t);
+
+	if (fd < 0)
+		return false;
+	evil_proposal(&m, &t->local);
+	memcpy(m.buf + m.len, m.buf, m.len);
+	evil_write(fd, m.buf, 2 * m.len);
+	end = evil_read_end(fd, t->deadline_ms);
+	close(fd);
+	if (end != EVIL_CLOSED)
+		ktap_note("server %s", evil_end_name(end));
+	return end == EVIL_CLOSED;
+}
+
+static bool garbage_for_confirm(const struct evil_target *t)
+{
+	struct evil_msg m;
+	bool ok;
+
+	evil_garbage(&m, t->seed, 180);
+	ok = after_accept(t, m.buf, m.len, CLOSED);
+	memset(m.buf, 0, m.len);
+	return after_accept(t, m.buf, m.len, CLOSED) && ok;
+}
+
+static bool proposal_for_confirm(const struct evil_target *t)
+{
+	struct evil_msg m;
+
+	evil_proposal(&m, &t->local);
+	return after_accept(t, m.buf, m.len, CLOSED);
+}
+
+/* Its own Accept, sent back. */
+static bool accept_for_confirm(const struct evil_target *t)
+{
+	struct evil_msg answer;
+	int fd = accepted(t, &answer);
+
+	if (fd < 0)
+		return last_declined;
+	evil_write(fd, answer.buf, answer.len);
+	return reaction(t, fd, CLOSED);
+}
+
+static bool nothing_for_confirm(const struct evil_target *t)
+{
+	return after_accept(t, NULL, 0, CLOSED);
+}
+
+static bool truncated_confirm(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cuts); i++) {
+		struct evil_msg m;
+		int fd = accepted(t, NULL);
+
+		if (fd < 0)
+			return last_declined;
+		evil_accept(&m, &t->local, NULL, true, true);
+		evil_write(fd, m.buf, cuts[i]);
+		shutdown(fd, SHUT_WR);
+		ok &= reaction(t, fd, CLOSED);
+	}
+	return ok;
+}
+
+static bool decline_for_confirm(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (int sync = 0; sync <= 1; sync++) {
+		struct evil_msg m;
+		int fd = accepted(t, NULL);
+
+		if (fd < 0)
+			return last_declined;
+		evil_decline(&m, 2, sync ? SMC_CLC_DECL_SYNC : SMC_CLC_DECL_NO_DEV);
+		if (sync)
+			m.buf[7] |= 0x08;
+		evil_write(fd, m.buf, m.len);
+		ok &= evil_tcp_works(fd, t->seed);
+		close(fd);
+	}
+	return ok;
+}
+
+static bool confirm_bad_fields(const struct evil_target *t)
+{
+	static const struct spoil spoils[] = {
+		{ "element 0",		C_INDEX, 1, 0,		REFUSED, 0 },
+		{ "queue pair 0",	C_QPN, 3, 0,		REFUSED, 0 },
+		{ "MTU 0",		C_MTU, 1, 0x20,		REFUSED, 0 },
+		{ "MTU 15",		C_MTU, 1, 0x2f,		REFUSED, 0 },
+		{ "address wraps",	C_VADDR, 8, 0xffffffffffff0001ULL, REFUSED, 0 },
+		{ "another EID",	C_EID, 1, 'X',		REFUSED, 0 },
+		{ "release 9",		C_RELEASE, 1, 0x29,	REFUSED, 0 },
+		{ "15 connections",	C_CONNS, 1, 15,		REFUSED, 0 },
+		{ "not first contact",	7, 1, 0x20,		REFUSED, 0 },
+		{ "version 1",		7, 1, 0x18,		REFUSED, 0 },
+		{ "200 GIDs",		156, 1, 200,		REFUSED, 0 },
+		{ "trailer",		179, 1, 0,		CLOSED, 0 },
+	};
+	bool ok = true;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
+		struct evil_msg m;
+
+		evil_accept(&m, &t->local, NULL, true, true);
+		spoil_apply(&spoils[i], &m);
+		if (!after_accept(t, m.buf, m.len, spoils[i].allow)) {
+			ktap_note("... to a Confirm with: %s", spoils[i].name);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+/* Right in every field, only that nobody is behind the queue pair it names; and once more. */
+static bool confirm_replayed(const struct evil_target *t)
+{
+	struct evil_msg m;
+	bool ok;
+
+	evil_accept(&m, &t->local, NULL, true, true);
+	ok = after_accept(t, m.buf, m.len, REFUSED);
+	return after_accept(t, m.buf, m.len, REFUSED) && ok;
+}
+
+/* The second copy stands where no CLC message is expected any more. */
+static bool confirm_twice(const struct evil_target *t)
+{
+	struct evil_msg m;
+	enum evil_end end;
+	int fd = accepted(t, NULL);
+
+	if (fd < 0)
+		return last_declined;
+	evil_accept(&m, &t->local, NULL, true, true);
+	memcpy(m.buf + m.len, m.buf, m.len);
+	evil_write(fd, m.buf, 2 * m.len);
+	end = evil_read_end(fd, t->deadline_ms);
+	close(fd);
+	if (!(REFUSED & BIT(end)))
+		ktap_note("server %s", evil_end_name(end));
+	return REFUSED & BIT(end);
+}
+
+/* ---- at random ---- */
+
+/* What goes beyond the announced length would be the next message, or payload after a Decline. */
+static void cut_surplus(struct evil_msg *m)
+{
+	struct smc_clc_head head;
+
+	if (m->len >= SMC_CLC_HEAD_LEN && !smc_clc_peek_header(m->buf, &head) && head.len < m->len)
+		m->len = head.len;
+}
+
+static bool mutation_round(const struct evil_target *t, unsigned int round, bool confirm)
+{
+	struct evil_msg m;
+	enum evil_end end;
+	int fd = confirm ? accepted(t, NULL) : evil_connect(t);
+
+	if (fd < 0)
+		return confirm && last_declined;
+	if (confirm)
+		evil_accept(&m, &t->local, NULL, true, true);
+	else
+		evil_proposal(&m, &t->local);
+	evil_mutate(&m, t->seed + round);
+	cut_surplus(&m);
+	evil_write(fd, m.buf, m.len);
+	shutdown(fd, SHUT_WR);
+	end = evil_read_end(fd, t->deadline_ms);
+	close(fd);
+	if (end == EVIL_CLOSED)
+		return true;
+	ktap_note("round %u (seed %llu): server %s", round,
+		  (unsigned long long)t->seed + round, evil_end_name(end));
+	return false;
+}
+
+static bool mutated_proposals(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (unsigned int i = 0; i < t->rounds; i++)
+		ok &= mutation_round(t, i, false);
+	return ok;
+}
+
+static bool mutated_confirms(const struct evil_target *t)
+{
+	bool ok = true;
+
+	for (unsigned int i = 0; i < t->rounds / 4; i++)
+		ok &= mutation_round(t, i, true);
+	return ok;
+}
+
+static const struct evil_case cases[] = {
+	{ "garbage",			garbage,		false },
+	{ "plain_text",			plain_text,		false },
+	{ "oversized",			oversized,		false },
+	{ "truncated_fin",		truncated_fin,		false },
+	{ "truncated_reset",		truncated_reset,	false },
+	{ "truncated_silent",		evil_truncated_silent,	false },
+	{ "proposal_bad_head",		proposal_bad_head,	false },
+	{ "proposal_bad_body",		proposal_bad_body,	false },
+	{ "proposal_bad_prefixes",	proposal_bad_prefixes,	false },
+	{ "proposal_odd_body",		proposal_odd_body,	false },
+	{ "proposal_version_1",		evil_version_1,		false },
+	{ "proposal_then_gone",		proposal_then_gone,	false },
+	{ "drip",			drip,			false },
+	{ "drip_for_ever",		drip_for_ever,		false },
+	{ "decline_first",		decline_first,		false },
+	{ "decline_malformed",		decline_malformed,	false },
+	{ "accept_first",		accept_first,		false },
+	{ "confirm_first",		confirm_first,		false },
+	{ "mutated_proposals",		mutated_proposals,	false },
+	{ "proposal_twice",		proposal_twice,		true },
+	{ "garbage_for_confirm",	garbage_for_confirm,	true },
+	{ "proposal_for_confirm",	proposal_for_confirm,	true },
+	{ "accept_for_confirm",		accept_for_confirm,	true },
+	{ "nothing_for_confirm",	nothing_for_confirm,	true },
+	{ "truncated_confirm",		truncated_confirm,	true },
+	{ "decline_for_confirm",	decline_for_confirm,	true },
+	{ "confirm_bad_fields",		confirm_bad_fields,	true },
+	{ "confirm_replayed",		confirm_replayed,	true },
+	{ "confirm_twice",		confirm_twice,		true },
+	{ "mutated_confirms",		mutated_confirms,	true },
+};
+
+/* Why the cases that need an Accept cannot run; NULL if they can. */
+static const char *no_accept(const struct evil_target *t)
+{
+	static char why[80];
+	struct smc_clc_decline d;
+	struct evil_msg m, answer;
+	enum evil_end end;
+	int fd = evil_connect(t);
+
+	if (fd < 0)
+		return "no connection";
+	evil_proposal(&m, &t->local);
+	evil_write(fd, m.buf, m.len);
+	end = evil_read(fd, t->deadline_ms, &answer);
+	evil_reset(fd);
+	if (end == EVIL_ACCEPT)
+		return NULL;
+	if (end == EVIL_DECLINE && !smc_clc_parse_decline(answer.buf, answer.len, &d))
+		snprintf(why, sizeof(why), "server declines a good Proposal: %08x", d.diag);
+	else
+		snprintf(why, sizeof(why), "server's answer to a good Proposal: %s",
+			 evil_end_name(end));
+	return why;
+}
+
+static void run_case(struct ktap *k, const struct evil_target *t, const struct evil_case *c,
+		     int health, const char *why)
+{
+	char text[96];
+	bool ok;
+
+	if (c->needs_accept && why) {
+		ktap_skip(k, c->name, why);
+		return;
+	}
+	declined = 0;
+	ok = c->fn(t);
+	ok = evil_health(health, c->name) && ok;
+	if (ok && declined) {
+		snprintf(text, sizeof(text), "%u good Proposals were declined: %08x", declined,
+			 declined_why);
+		ktap_skip(k, c->name, text);
+	} else {
+		ktap_result(k, ok, c->name);
+	}
+}
+
+static bool chosen(const struct evil_target *t, const char *name)
+{
+	return !t->only || strstr(name, t->only);
+}
+
+static unsigned int count(const struct evil_target *t)
+{
+	unsigned int nr = chosen(t, "silent") + chosen(t, "silent_after_proposal");
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++)
+		nr += chosen(t, cases[i].name);
+	return nr;
+}
+
+/**
+ * evil_client_run() - run all attacks
+ * @t: whom
+ * @health: from evil_health_start()
+ * @strict: a skip is a failure
+ *
+ * Return: exit code.
+ */
+int evil_client_run(const struct evil_target *t, int health, bool strict)
+{
+	struct ktap k = { .strict = strict };
+	const char *why;
+
+	ktap_plan(count(t));
+	if (!evil_health(health, "before the first case")) {
+		printf("Bail out! no working server\n");
+		return KTAP_FAIL;
+	}
+	why = no_accept(t);
+	if (chosen(t, "silent"))
+		ktap_result(&k, evil_silent(t, health), "silent");
+	if (chosen(t, "silent_after_proposal") && why)
+		ktap_skip(&k, "silent_after_proposal", why);
+	else if (chosen(t, "silent_after_proposal"))
+		ktap_result(&k, evil_silent_after_proposal(t, health), "silent_after_proposal");
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++) {
+		if (chosen(t, cases[i].name))
+			run_case(&k, t, &cases[i], health, why);
+	}
+	return ktap_exit_code(&k);
+}

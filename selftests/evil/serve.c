@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The hostile peer in the server's role: the module connects to it, because the witness was told
+ * to. Rendezvous, and offers of further links; the rest is the same in both roles.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <smc/proto/marker.h>
+
+#include "link.h"
+
+#define PATIENCE_MS	15000
+#define LINKS		2	/* per group, unless somebody says another number */
+
+static int listener = -1;
+static unsigned int listens_at;
+
+/**
+ * el_serve_open() - listen on all our addresses
+ * @port: there
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_serve_open(unsigned int port)
+{
+	const struct tl_proto *tcp = tl_proto_find("inet");
+	struct tl_addr any;
+
+	if (tl_addr_parse(&any, tcp, NULL, port))
+		return -EINVAL;
+	listens_at = port;
+	listener = tl_listen(tcp, &any, 8);
+	return listener < 0 ? listener : 0;
+}
+
+/* Both groups of the case live while we wait for something in one of them. */
+static void poll_all(struct el_env *e, struct el_link *l)
+{
+	el_poll(e->l);
+	if (l != e->l)
+		el_poll(l);
+}
+
+static bool await_count(struct el_env *e, struct el_link *l, const unsigned int *count,
+			unsigned int more_than)
+{
+	struct el_link *group = l->near ?: l;
+	u64 until = tl_now_ns() + (group->patience_ms ?: PATIENCE_MS) * TL_NSEC_PER_MSEC;
+
+	for (;;) {
+		poll_all(e, group);
+		if (*count > more_than)
+			return true;
+		if (tl_now_ns() >= until || l->status != IBV_WC_SUCCESS)
+			return false;
+		tl_sleep_ms(2);
+	}
+}
+
+/* ---- the rendezvous ---- */
+
+static int take_carrier(struct el_env *e, struct el_link *l, struct el_conn *c)
+{
+	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+	struct tl_addr peer = { .len = sizeof(peer.ss) };
+
+	while (poll(&p, 1, 2) <= 0) {
+		poll_all(e, l);
+		if (tl_now_ns() >= until)
+			return -ETIMEDOUT;
+	}
+	c->fd = accept4(listener, &peer.sa, &peer.len, SOCK_CLOEXEC);
+	if (c->fd < 0)
+		return -errno;
+	tl_set_timeouts(c->fd, PATIENCE_MS);
+	c->port = el_name_served(tl_addr_port(&peer));
+	return 0;
+}
+
+/* The first contact extension may mark us, and says how many links a group may have. */
+static void put_fce(const struct el_link *l, struct evil_msg *m)
+{
+	struct smc_clc_accept a;
+
+	if (smc_clc_parse_accept(m->buf, m->len, &a))
+		return;
+	a.fce.max_links = l->links ?: LINKS;
+	if (l->marked)
+		smc_marker_set_fce(&a.fce);
+	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
+}
+
+/* From the Proposal to the Confirm, @a. */
+static int exchange(struct el_link *l, struct el_conn *c, unsigned int nr, bool first,
+		    struct smc_clc_accept *a)
+{
+	struct smc_clc_proposal p;
+	struct smc_clc_decline d;
+	struct evil_msg m;
+	enum evil_end end = el_await_clc(l, c->fd, &m);
+
+	if (end != EVIL_ACCEPT || smc_clc_parse_proposal(m.buf, m.len, &p) || !p.has_v2) {
+		ktap_note("no Proposal of version 2: client %s", evil_end_name(end));
+		return -EPROTO;
+	}
+	evil_accept(&m, &c->link->t->local, p.v2.eids[0], false, first);
+	if (first)
+		put_fce(l, &m);
+	el_put_end(c, nr, &m);
+	evil_write(c->fd, m.buf, m.len);
+	end = el_await_clc(l, c->fd, &m);
+	if (end == EVIL_DECLINE && !smc_clc_parse_decline(m.buf, m.len, &d))
+		l->declined = d.diag;
+	if (end != EVIL_ACCEPT)
+		return end == EVIL_OPEN ? -ETIMEDOUT : -ECONNREFUSED;
+	return smc_clc_parse_accept(m.buf, m.len, a) ? -EPROTO : 0;
+}
+
+/* As servers do that have none: an offer that cannot be meant. */
+static int offer_nothing(struct el_env *e, struct el_link *l)
+{
+	struct smc_llc_msg m = {
+		.type = SMC_LLC_ADD_LINK,
+		.version = 2,
+		.add_link = { .has_ext = true },
+	};
+	const unsigned int *seen = &l->seen[SMC_LLC_ADD_LINK][1].count;
+	unsigned int before = *seen;
+
+	memcpy(m.add_link.gid, l->gid.raw, SMC_GID_LEN);
+	memcpy(m.add_link.mac, l->mac, SMC_MAC_LEN);
+	return el_llc(l, &m) || !await_count(e, l, seen, before) ? -ETIMEDOUT : 0;
+}
+
+static int first_contact(struct el_env *e, struct el_link *l, const struct smc_clc_accept *a)
+{
+	int err = el_qp_up(l, a);
+
+	l->num = 1;
+	l->agreed = l->links ?: LINKS;
+	if (!err)
+		err = el_serve_confirm(e, l);
+	if (!err)
+		l->established = true;
+	/* both sides know of one link: neither expects a word of a second one */
+	return err || l->agreed == 1 ? err : offer_nothing(e, l);
+}
+
+/**
+ * el_serve_join() - one connection, and the group with it if it is the first
+ * @e: case
+ * @l: our end of the link that the Accept is to name
+ * @c: to be set up
+ * @nr: which one of the group, from 0
+ *
+ * Return: 0, or a negative errno: -ECONNREFUSED when the client declined or closed, -EBADE
+ * when its application has got no connection over RDMA.
+ */
+int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+{
+	struct el_link *group = l->near ?: l;
+	bool first = !group->established;
+	struct tl_addr at = group->t->local;
+	struct el_outcome o;
+	struct smc_clc_accept a;
+	int err;
+
+	el_conn_begin(c, l);
+	tl_addr_set_port(&at, listens_at);
+	err = el_tell_connect(e->witness, &at, false);
+	if (!err)
+		err = take_carrier(e, group, c);
+	if (!err)
+		err = exchange(group, c, nr, first, &a);
+	if (!err) {
+		el_take_end(c, &a);
+		group->conns[nr] = c;
+	}
+	if (!err && first)
+		err = first_contact(e, group, &a);
+	/* connect() returns when we have let go, too */
+	if (err && c->fd >= 0) {
+		close(c->fd);
+		c->fd = -1;
+	}
+	do {
+		poll_all(e, group);
+		if (!el_outcome(e->witness, 20, &o))
+			return -EIO;
+	} while (o.err == EINPROGRESS);
+	if (!err && (o.err || !o.smc)) {
+		ktap_note("connect(): %s, not SMC for reason %08x", tl_errno_name(o.err),
+			  o.reason);
+		err = -EBADE;
+	}
+	return err;
+}
+
+/**
+ * el_serve_claim() - a first contact in the name of a group that is there, up to the Confirm
+ * @e: case
+ * @l: our end of that group's link
+ * @c: to be set up; what becomes of it nobody is told
+ * @nr: which one of the group it says it is
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_serve_claim(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+{
+	struct tl_addr at = l->t->local;
+	struct smc_clc_accept a;
+	int err;
+
+	el_conn_begin(c, l);
+	tl_addr_set_port(&at, listens_at);
+	err = el_tell_connect(e->witness, &at, true);
+	if (!err)
+		err = take_carrier(e, l, c);
+	return err ?: exchange(l, c, nr, true, &a);
+}
+
+/* ---- links ---- */
+
+/**
+ * el_serve_confirm() - CONFIRM LINK over a link, and its answer
+ * @e: case
+ * @l: our end
+ *
+ * Return: 0, -ETIMEDOUT: no answer.
+ */
+int el_serve_confirm(struct el_env *e, struct el_link *l)
+{
+	const unsigned int *seen = &l->seen[SMC_LLC_CONFIRM_LINK][1].count;
+	unsigned int before = *seen;
+	struct smc_llc_msg m = {
+		.type = SMC_LLC_CONFIRM_LINK,
+		.version = 2,
+		.confirm_link = {
+			.no_eyec = true,
+			.qpn = l->qp->qp_num,
+			.link_num = l->num,
+			.link_uid = "evil",
+			.max_links = l->near ? l->near->agreed : l->agreed,
+			.max_conns = SMC_CLC_CONNS_MAX,
+		},
+	};
+
+	memcpy(m.confirm_link.mac, l->mac, SMC_MAC_LEN);
+	memcpy(m.confirm_link.gid, l->gid.raw, SMC_GID_LEN);
+	if (l->spoil)
+		l->spoil(&m);
+	return el_llc(l, &m) || !await_count(e, l, seen, before) ? -ETIMEDOUT : 0;
+}
+
+/**
+ * el_serve_answered() - the client's answer to ADD LINK has come
+ * @l: group
+ * @al: what it says
+ */
+void el_serve_answered(struct el_link *l, const struct smc_llc_add_link *al)
+{
+	l->refused = al->rejected ? al->reason : 0;
+	/* a queue pair is for one link */
+	if (!l->offered || al->rejected || l->offered->peer_qpn)
+		return;
+	el_far_up(l->offered, al);
+}
+
+/**
+ * el_serve_offer() - ADD LINK over the first link, and its answer
+ * @e: case
+ * @l: group
+ * @far: our end of the further link, which has its number
+ *
+ * Return: 0, -ECONNREFUSED: rejected, see @l->refused; -ETIMEDOUT: no answer.
+ */
+int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far)
+{
+	const unsigned int *seen = &l->seen[SMC_LLC_ADD_LINK][1].count;
+	unsigned int before = *seen;
+	struct smc_llc_msg m = {
+		.type = SMC_LLC_ADD_LINK,
+		.version = 2,
+		.add_link = { .link_num = far->num },
+	};
+
+	l->offered = far;
+	el_far_tell(l, far, &m.add_link);
+	if (l->spoil_add)
+		l->spoil_add(&m);
+	if (el_llc(l, &m) || !await_count(e, l, seen, before))
+		return -ETIMEDOUT;
+	return l->refused ? -ECONNREFUSED : 0;
+}
+
+/**
+ * el_serve_add() - a further link, from the offer to where connections may use it
+ * @e: case
+ * @l: group
+ * @far: our end, which has its number
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_serve_add(struct el_env *e, struct el_link *l, struct el_link *far)
+{
+	int err = el_serve_offer(e, l, far);
+
+	if (!err)
+		err = el_serve_confirm(e, far);
+	if (err)
+		ktap_note("link %u: %s, refused for %u, queue pair: %s", far->num,
+			  tl_errno_name(-err), l->refused, ibv_wc_status_str(far->status));
+	return err;
+}

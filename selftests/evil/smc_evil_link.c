@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hostile peer on the fabric, and the application that watches its victim.
+ *
+ *   witness    the application on the host under test, beside `smc_traffic server`
+ *   attack     makes a link group of its own for each case and misuses it, as a client
+ *   serve      the same as a server: the witness connects to it
+ *
+ * Both need a RoCE device, BPF (for the SMC option of their SYNs) and root; serve four of them.
+ * A good client with our module keeps one connection to `smc_traffic server` open all the
+ * time and makes further ones.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "link.h"
+#include "traffic/traffic.h"
+
+#define GOOD_PORT	4430
+#define WITNESS_PORT	4440
+#define SERVE_PORT	4450
+#define GOOD_FURTHER	2	/* links of the good client's group, where there are three RNICs */
+#define DEATH_MS	25000	/* by then whoever must die has died */
+#define ALIVE_MS	10000
+
+/* ---- the well-behaved client ---- */
+
+static struct trf_client good;
+static struct trf_outcome last_out;
+
+static int good_stream(struct trf_client *c, int fd, struct trf_outcome *out)
+{
+	struct trf_req req;
+
+	c->seed = tl_mix(c->seed);
+	trf_client_req(c, &req, TRF_STREAM);
+	req.io = TRF_IO_POLL;
+	req.wsize = 4096;
+	req.to_server = 30000;
+	req.to_client = 30000;
+	return trf_client_stream(c, fd, &req, out);
+}
+
+/*
+ * One process of its own, which must not have the option in its own SYNs: for each
+ * byte it gets it uses its old connection and makes a new one, and tells how that went.
+ */
+static void good_client(int sv, void *arg)
+{
+	struct trf_client *c = arg;
+	struct trf_outcome out;
+	int old = trf_client_connect(c, &out);
+	char go;
+
+	while (recv(sv, &go, 1, 0) == 1) {
+		int fd, err = old < 0 ? old : good_stream(c, old, &out);
+
+		if (!err) {
+			fd = trf_client_connect(c, &out);
+			err = fd < 0 ? fd : good_stream(c, fd, &out);
+			if (fd >= 0)
+				close(fd);
+		}
+		tl_send_all(sv, &out, sizeof(out));
+	}
+}
+
+static bool good_is_well(int sv, const char *when)
+{
+	if (tl_ask(sv, &last_out, sizeof(last_out))) {
+		ktap_note("%s: the good client is gone", when);
+		return false;
+	}
+	if (last_out.err)
+		ktap_note("%s: good client: %s", when, last_out.what);
+	return !last_out.err;
+}
+
+/* ---- judging ---- */
+
+static const char * const state_names[] = { "not there", "alive", "at its end", "dead" };
+
+static void note_report(const char *who, const struct el_report *r)
+{
+	ktap_note("%s: %s, %s, bytes %llu good, %llu zero, %llu alien", who,
+		  state_names[r->state], r->err ? tl_errno_name(r->err) : "no error",
+		  (unsigned long long)r->good, (unsigned long long)r->zero,
+		  (unsigned long long)r->alien);
+}
+
+/**
+ * el_lives() - can the connection still carry bytes?
+ * @e: case
+ * @c: connection
+ *
+ * Return: true if the application has read what was written now.
+ */
+bool el_lives(struct el_env *e, struct el_conn *c)
+{
+	struct el_report r;
+	bool out = !el_write(c, 100) && !el_flush(e->l, ALIVE_MS);
+
+	if (!el_ask(e->witness, c->port, out ? c->good : 0, out ? ALIVE_MS : 0, &r))
+		return false;
+	if (out && r.state == EL_LIVE && r.good == c->good && !r.zero && !r.alien)
+		return true;
+	note_report("should live", &r);
+	if (!out)
+		ktap_note("own queue pair: %s", ibv_wc_status_str(e->l->status));
+	return false;
+}
+
+static bool err_allowed(const struct el_case *k, int err)
+{
+	if (!k->may_err[0])
+		return err == ECONNABORTED;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(k->may_err); i++) {
+		if (k->may_err[i] && k->may_err[i] == err)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * el_dead() - has the application been told, and with a right errno?
+ * @e: case
+ * @c: connection
+ * @k: what is right
+ *
+ * Return: true if so.
+ */
+bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k)
+{
+	struct el_report r;
+
+	/* our side goes on living, and answering, meanwhile */
+	for (u64 until = tl_now_ns() + DEATH_MS * TL_NSEC_PER_MSEC;;) {
+		el_poll(e->l);
+		if (!el_ask(e->witness, c->port, 0, 100, &r))
+			return false;
+		if (r.state == EL_ERROR || tl_now_ns() >= until)
+			break;
+	}
+	if (r.state == EL_ERROR && err_allowed(k, r.err) && !r.alien)
+		return true;
+	note_report("should have died", &r);
+	return false;
+}
+
+static bool judge_whatever(struct el_env *e, struct el_conn *c, const struct el_case *k)
+{
+	struct el_report r;
+
+	el_poll(e->l);
+	if (!el_ask(e->witness, c->port, 0, 2000, &r))
+		return false;
+	if (r.state == EL_ERROR)
+		return err_allowed(k, r.err);
+	return e->l->status == IBV_WC_SUCCESS ? el_lives(e, c) : el_dead(e, c, k);
+}
+
+static bool judge(struct el_env *e, const struct el_case *k)
+{
+	switch (k->fate) {
+	case EL_UNHARMED:
+		return el_lives(e, e->a) && el_lives(e, e->b);
+	case EL_CONN_DIES:
+		return el_dead(e, e->a, k) && el_lives(e, e->b);
+	case EL_LINK_DIES:
+		return el_dead(e, e->a, k) && el_dead(e, e->b, k);
+	case EL_WHATEVER:
+		return judge_whatever(e, e->a, k) && judge_whatever(e, e->b, k);
+	case EL_JUDGED:
+		break;
+	}
+	return true;
+}
+
+/* ---- running ---- */
+
+/* The group ends in order if it still can: the server has no reason to keep it. */
+static void end_group(struct el_env *e)
+{
+	struct smc_llc_msg bye = {
+		.type = SMC_LLC_DELETE_LINK,
+		.version = 2,
+		.delete_link = { .all = true, .orderly = true, .reason = SMC_LLC_DEL_PROGRAM },
+	};
+
+	if (e->l->established && e->l->status == IBV_WC_SUCCESS) {
+		e->l->mute = false;
+		if (!el_llc(e->l, &bye))
+			el_flush(e->l, 2000);
+	}
+	el_tell_close(e->witness, e->a->port);
+	el_tell_close(e->witness, e->b->port);
+	el_leave(e->a);
+	el_leave(e->b);
+	el_close(e->l);
+}
+
+/**
+ * el_meet() - one connection, and the group with it if it is the first
+ * @e: case
+ * @l: group; where we are the server: our end of the link
+ * @c: to be set up
+ * @nr: which one of the group, from 0
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+{
+	return e->served ? el_serve_join(e, l, c, nr) : el_join(l, c, nr);
+}
+
+static bool begin(struct el_env *e)
+{
+	int err = el_open(e->l, e->t);
+
+	if (!err)
+		err = el_meet(e, e->l, e->a, 0);
+	if (!err)
+		err = el_meet(e, e->l, e->b, 1);
+	if (err) {
+		ktap_note("no link group: %s, queue pair: %s", tl_errno_name(-err),
+			  ibv_wc_status_str(e->l->status));
+		return false;
+	}
+	/* whatever is proved later is worth nothing unless honest bytes get through */
+	return el_lives(e, e->a) && el_lives(e, e->b);
+}
+
+static struct tl_addr stranger, third, lonely;
+
+static bool run_one(const struct evil_target *t, int witness, const struct el_case *k, bool served)
+{
+	struct evil_target other = *t, rnic3 = *t, rnic4 = *t;
+	struct el_link l;
+	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
+	struct el_env e = { .t = t, .stranger = &other, .third = &rnic3, .lonely = &rnic4,
+			    .witness = witness, .l = &l, .a = &a, .b = &b, .served = served };
+	u64 before, now;
+	bool ok;
+
+	other.from = stranger;
+	rnic3.local = third;
+	rnic4.local = lonely;
+	ok = begin(&e);
+	before = k->counter ? el_stat(witness, k->counter) : 0;
+	ok = ok && k->fn(&e) && judge(&e, k);
+	now = k->counter ? el_stat(witness, k->counter) : 0;
+	if (ok && now - before < k->least) {
+		ktap_note("counter %s moved by %llu only", k->counter,
+			  (unsigned long long)(now - before));
+		ok = false;
+	}
+	end_group(&e);
+	return ok;
+}
+
+static const struct {
+	const struct el_case *cases;
+	const unsigned int *nr;
+	bool served;
+} tables[] = {
+	{ el_cdc_cases, &el_nr_cdc_cases, false },
+	{ el_llc_cases, &el_nr_llc_cases, false },
+	{ el_rdma_cases, &el_nr_rdma_cases, false },
+	{ el_group_cases, &el_nr_group_cases, false },
+	{ el_ends_cases, &el_nr_ends_cases, false },
+	{ el_second_cases, &el_nr_second_cases, false },
+	{ el_marked_cases, &el_nr_marked_cases, false },
+	{ el_served_cases, &el_nr_served_cases, true },
+	{ el_ends_served_cases, &el_nr_ends_served_cases, true },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true },
+	{ el_marked_served_cases, &el_nr_marked_served_cases, true },
+};
+
+static bool serving;
+
+static unsigned int for_each(const struct evil_target *t, int witness, int sv, struct ktap *k)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(tables); i++) {
+		for (unsigned int j = 0; tables[i].served == serving && j < *tables[i].nr; j++) {
+			const struct el_case *c = &tables[i].cases[j];
+			bool ok;
+
+			if (t->only && !strstr(c->name, t->only))
+				continue;
+			nr++;
+			if (!k)
+				continue;
+			ok = run_one(t, witness, c, serving);
+			ktap_result(k, good_is_well(sv, c->name) && ok, c->name);
+		}
+	}
+	return nr;
+}
+
+/* Each group of ours must have ended at the server, and no more than those. */
+static bool all_ended(int witness, u64 first0, u64 term0)
+{
+	u64 first = 0, term = 0;
+
+	for (int i = 0; i < 200; i++) {
+		first = el_stat(witness, "first_contact") - first0;
+		term = el_stat(witness, "lgr_term") - term0;
+		if (first && first == term)
+			return true;
+		tl_sleep_ms(100);
+	}
+	ktap_note("%llu groups were made, %llu have ended", (unsigned long long)first,
+		  (unsigned long long)term);
+	return false;
+}
+
+/* The good client's group gets its further links meanwhile; those of the attacks are counted. */
+static bool good_has_links(int witness)
+{
+	for (int i = 0; i < 200; i++) {
+		if (el_stat(witness, "link_add") >= GOOD_FURTHER)
+			return true;
+		tl_sleep_ms(100);
+	}
+	ktap_note("the good client's group does not get its links");
+	return false;
+}
+
+static int attack(const struct evil_target *t, int sv)
+{
+	int witness = el_witness_connect(t, tl_addr_port(&t->to) + 1);
+	struct ktap k = { 0 };
+	u64 first0, term0;
+
+	ktap_plan(for_each(t, witness, sv, NULL) + 1);
+	if (witness < 0 || !good_is_well(sv, "before the first case") ||
+	    (serving && !good_has_links(witness))) {
+		printf("Bail out! no witness or no working server\n");
+		return KTAP_FAIL;
+	}
+	tl_set_timeouts(witness, 60000);
+	first0 = el_stat(witness, "first_contact");
+	term0 = el_stat(witness, "lgr_term");
+	for_each(t, witness, sv, &k);
+	ktap_result(&k, all_ended(witness, first0, term0), "all_groups_ended");
+	return ktap_exit_code(&k);
+}
+
+static void bad_usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_evil_link witness [--family F] [--bind ADDR] [--port N]\n"
+		"       smc_evil_link attack|serve --connect ADDR [options]\n"
+		"  --port N      the attacked port (default %u); questions go to the next one\n"
+		"  --good N      port of smc_traffic server (default %u)\n"
+		"  --bind ADDR   own address, which a RoCE device has a GID for\n"
+		"  --stranger ADDR  another own address; serve: that another one has a GID for\n"
+		"  --third ADDR  serve: that a third one has a GID for\n"
+		"  --lonely ADDR serve: that one on another network has a GID for\n"
+		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
+	exit(2);
+}
+
+enum {
+	O_CONNECT = 1, O_BIND, O_STRANGER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR
+};
+
+static const struct option longopts[] = {
+	{ "connect",	required_argument, NULL, O_CONNECT },
+	{ "bind",	required_argument, NULL, O_BIND },
+	{ "stranger",	required_argument, NULL, O_STRANGER },
+	{ "third",	required_argument, NULL, O_THIRD },
+	{ "lonely",	required_argument, NULL, O_LONELY },
+	{ "port",	required_argument, NULL, O_PORT },
+	{ "good",	required_argument, NULL, O_GOOD },
+	{ "family",	required_argument, NULL, O_FAMILY },
+	{ "only",	required_argument, NULL, O_ONLY },
+	{ }
+};
+
+static int attack_main(const char * const val[], unsigned int port)
+{
+	unsigned int good_port = val[O_GOOD] ? strtoul(val[O_GOOD], NULL, 0) : GOOD_PORT;
+	const char *to = val[O_CONNECT];
+	struct evil_target t = {
+		.tcp = tl_proto_find("inet"),
+		.deadline_ms = 20000,
+		.only = val[O_ONLY],
+	};
+	int sv, err;
+
+	if (!to || !val[O_BIND] || !val[O_STRANGER] || tl_addr_parse(&t.to, t.tcp, to, port) ||
+	    tl_addr_parse(&t.local, t.tcp, val[O_BIND], 0) ||
+	    tl_addr_parse(&stranger, t.tcp, val[O_STRANGER], 0) ||
+	    tl_addr_parse(&good.to, good.proto, to, good_port))
+		bad_usage();
+	if (serving && (!val[O_THIRD] || tl_addr_parse(&third, t.tcp, val[O_THIRD], 0) ||
+			!val[O_LONELY] || tl_addr_parse(&lonely, t.tcp, val[O_LONELY], 0)))
+		bad_usage();
+	sv = tl_child(good_client, &good);
+	err = sv < 0 ? sv : evil_option_on();
+	if (!err && serving)
+		err = el_serve_open(SERVE_PORT);
+	if (!err)
+		return attack(&t, sv);
+	printf("Bail out! cannot set the SMC option, or listen: %s\n", tl_errno_name(-err));
+	return KTAP_FAIL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *val[O_NR] = { [O_FAMILY] = "smc" };
+	unsigned int port;
+	int o;
+
+	if (argc < 2)
+		bad_usage();
+	while ((o = getopt_long(argc - 1, argv + 1, "", longopts, NULL)) != -1) {
+		if (o >= O_NR)
+			bad_usage();
+		val[o] = optarg;
+	}
+	port = val[O_PORT] ? strtoul(val[O_PORT], NULL, 0) : WITNESS_PORT;
+	good = (struct trf_client){
+		.proto = tl_proto_find(val[O_FAMILY]),
+		.require = TL_MODE_SMCR,
+		.timeout_ms = 30000,
+		.seed = 1,
+	};
+	if (optind != argc - 1 || !good.proto)
+		bad_usage();
+	signal(SIGPIPE, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	serving = !strcmp(argv[1], "serve");
+	if (serving || !strcmp(argv[1], "attack"))
+		return attack_main(val, port);
+	if (strcmp(argv[1], "witness"))
+		bad_usage();
+	fprintf(stderr, "witness: %s\n",
+		tl_errno_name(-el_witness_run(good.proto, val[O_BIND], port)));
+	return KTAP_FAIL;
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many clients at once against `smc_traffic server` on the other host: what they cost it,
+ * and that nobody waits for them. The order of events is the proof, not times: a good
+ * client is served while all the bad ones still hold what they have.
+ *
+ * --crowd N, at most 100, is the size of each crowd in percent.
+ *
+ *   crowd     100 silent ones, as many slow and as many malformed ones
+ *   fair      server with net.smc.hs_max 16: one host's Proposals, then three hosts'
+ *   limited   server with SMC_LIMIT_HS; silent: another such one
+ *   closed    the listener ends with handshakes in flight; --go FILE: when that exists
+ *   overflow  the server's application does not accept; --go FILE: until that exists
+ *
+ * Needs BPF, and as many --from addresses of this host as a case has bad hosts; root.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evil/evil.h"
+#include "lib/ktap.h"
+#include "traffic/traffic.h"
+
+#define HOSTS		3
+#define CROWD		200
+#define PATIENCE_MS	20000
+#define REFUSED_MS	2500
+#define SETTLE_MS	50
+#define DECL_HS_LIMIT	0x01020000U
+#define DECL_PEER_NO_SMC 0x03010000U
+
+/* net.smc.hs_max of "fair", and what one host and the next ones get of it */
+#define FAIR_MAX	16
+#define FAIR_FIRST	12
+#define FAIR_SECOND	3
+/* with SMC_LIMIT_HS */
+#define LIMITED		32
+
+/**
+ * struct good - what became of the good client
+ * @err: 0 if its stream was right
+ * @mode: enum tl_mode of the server's socket
+ * @reason: of our fallback
+ * @what: what failed
+ */
+struct good {
+	int err;
+	u32 mode;
+	u32 reason;
+	char what[160];
+};
+
+/**
+ * struct crowd - bad clients
+ * @nr: their number
+ * @pfd: one entry each
+ */
+struct crowd {
+	unsigned int nr;
+	struct pollfd pfd[CROWD];
+};
+
+static const struct tl_proto *tcp, *good_proto;
+static struct tl_addr to, from[HOSTS];
+static const char *go_file;
+static int good_fd;
+/* fewer where so many connections take longer than the server waits for their messages */
+static unsigned int each = CROWD / 2;
+
+/* Of a number that goes with --crowd. */
+static unsigned int share(unsigned int nr)
+{
+	return nr * each / (CROWD / 2);
+}
+
+/* ---- the good client: a process that the option is not switched on for ---- */
+
+static void good_run(struct good *g, u64 seed)
+{
+	struct trf_client c = {
+		.proto = good_proto, .to = to, .timeout_ms = PATIENCE_MS, .show_mode = true,
+		.seed = seed,
+	};
+	struct trf_outcome out;
+	struct trf_req req;
+	int fd = trf_client_connect(&c, &out);
+
+	memset(g, 0, sizeof(*g));
+	if (fd >= 0) {
+		trf_client_req(&c, &req, TRF_STREAM);
+		req.io = TRF_IO_POLL;
+		req.wsize = 4096;
+		req.to_server = 20000;
+		req.to_client = 20000;
+		trf_client_stream(&c, fd, &req, &out);
+		close(fd);
+	}
+	g->err = out.err;
+	g->mode = out.verdict.mode;
+	g->reason = out.local.reason;
+	memcpy(g->what, out.what, sizeof(g->what));
+}
+
+static void good_serve(int fd, void *arg)
+{
+	u64 *seed = arg;
+	struct good g;
+	char go;
+
+	while (recv(fd, &go, 1, 0) == 1) {
+		*seed = tl_mix(*seed);
+		good_run(&g, *seed);
+		tl_send_all(fd, &g, sizeof(g));
+	}
+}
+
+/* Served, and by @mode. */
+static bool good_is(enum tl_mode mode, u32 reason, const char *when)
+{
+	struct good g;
+
+	if (tl_ask(good_fd, &g, sizeof(g))) {
+		ktap_note("%s: the good client is gone", when);
+		return false;
+	}
+	ktap_note("%s: good client: %s, reason %08x %s", when, tl_mode_name(g.mode), g.reason,
+		  g.what);
+	return !g.err && g.mode == mode && g.reason == reason;
+}
+
+/* Served by @mode in the end: what others held comes free a moment after they let go of it. */
+static bool good_becomes(enum tl_mode mode, u32 reason, const char *when)
+{
+	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+
+	while (!good_is(mode, reason, when)) {
+		if (tl_now_ns() > until)
+			return false;
+		tl_sleep_ms(50);
+	}
+	return true;
+}
+
+/* ---- bad clients ---- */
+
+static bool crowd_add(struct crowd *c, unsigned int host, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr && c->nr < CROWD; i++) {
+		int fd = tl_connect(tcp, &from[host], &to);
+
+		if (fd < 0) {
+			ktap_note("connect: %s", tl_errno_name(-fd));
+			return false;
+		}
+		tl_set_timeouts(fd, PATIENCE_MS);
+		c->pfd[c->nr++] = (struct pollfd){ .fd = fd, .events = POLLIN | POLLRDHUP };
+	}
+	return true;
+}
+
+/* The first @len bytes of a good Proposal, from number @first on. */
+static void crowd_propose(struct crowd *c, unsigned int host, unsigned int first, size_t len)
+{
+	struct evil_msg m;
+
+	evil_proposal(&m, &from[host]);
+	for (unsigned int i = first; i < c->nr; i++)
+		evil_write(c->pfd[i].fd, m.buf, len < m.len ? len : m.len);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	for (unsigned int i = 0; i < c->nr; i++)
+		evil_reset(c->pfd[i].fd);
+	c->nr = 0;
+}
+
+/* Ended: by FIN or reset. */
+static unsigned int crowd_ended(struct crowd *c, unsigned int first)
+{
+	unsigned int n = 0;
+
+	poll(c->pfd, c->nr, 0);
+	for (unsigned int i = first; i < c->nr; i++)
+		n += !!(c->pfd[i].revents & (POLLRDHUP | POLLHUP | POLLERR));
+	return n;
+}
+
+static bool await_ended(struct crowd *c, unsigned int first, unsigned int nr, unsigned int ms)
+{
+	u64 until = tl_now_ns() + ms * TL_NSEC_PER_MSEC;
+
+	while (crowd_ended(c, first) < nr && tl_now_ns() < until)
+		tl_sleep_ms(10);
+	ktap_note("%u of %u ended", crowd_ended(c, first), c->nr - first);
+	return crowd_ended(c, first) >= nr;
+}
+
+/* Takes Declines out of the crowd, until there are @nr of them; the others stay. */
+static bool await_declines(struct crowd *c, unsigned int nr)
+{
+	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	unsigned int declined = 0, other = 0;
+	struct smc_clc_decline d;
+	struct evil_msg m;
+
+	while (declined < nr && tl_now_ns() < until) {
+		poll(c->pfd, c->nr, 100);
+		for (unsigned int i = 0; i < c->nr; i++) {
+			if (!(c->pfd[i].revents & POLLIN) || !(c->pfd[i].events & POLLIN))
+				continue;
+			/* an Accept is read once and stays one of the crowd */
+			c->pfd[i].events = POLLRDHUP;
+			if (evil_read(c->pfd[i].fd, PATIENCE_MS, &m) != EVIL_DECLINE)
+				continue;
+			if (smc_clc_parse_decline(m.buf, m.len, &d) || d.diag != DECL_HS_LIMIT)
+				other++;
+			declined++;
+			evil_reset(c->pfd[i].fd);
+			c->pfd[i--] = c->pfd[--c->nr];
+		}
+	}
+	ktap_note("%u declined, %u of them not for the limit; %u hold a place", declined, other,
+		  c->nr);
+	return declined == nr && !other;
+}
+
+static bool wait_go(void)
+{
+	u64 until = tl_now_ns() + 60 * TL_NSEC_PER_SEC;
+
+	while (access(go_file, F_OK) && tl_now_ns() < until)
+		tl_sleep_ms(20);
+	return !access(go_file, F_OK);
+}
+
+/* ---- cases ---- */
+
+static bool beside_crowd(void)
+{
+	static struct crowd quiet, loud;
+	struct evil_msg m;
+	bool ok;
+
+	ok = crowd_add(&quiet, 0, each) && crowd_add(&quiet, 1, each) && crowd_add(&loud, 2, each);
+	if (!ok)
+		return false;
+	crowd_propose(&quiet, 1, each, 20);
+	for (unsigned int i = 0; i < loud.nr; i++) {
+		evil_garbage(&m, i + 1, 64);
+		evil_write(loud.pfd[i].fd, m.buf, m.len);
+	}
+	ok = good_is(TL_MODE_SMCR, 0, "beside the crowd");
+	ktap_note("silent and slow ones that have ended before the good one: %u",
+		  crowd_ended(&quiet, 0));
+	ok = !crowd_ended(&quiet, 0) && ok;
+	ok = await_ended(&loud, 0, loud.nr, PATIENCE_MS) && ok;
+	/* and they do end */
+	ok = await_ended(&quiet, 0, quiet.nr, PATIENCE_MS) && ok;
+	crowd_close(&quiet);
+	crowd_close(&loud);
+	return ok;
+}
+
+/*
+ * A greedy host, another, and a last one with one Proposal more than there are places: whichever
+ * of its two is declined, all places are taken then.
+ */
+static bool fair(void)
+{
+	static struct crowd one, more, last;
+	bool ok;
+
+	ok = crowd_add(&one, 0, FAIR_FIRST + share(28));
+	if (!ok)
+		return false;
+	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
+	ok = await_declines(&one, share(28));
+	/* one host cannot have all places */
+	ok = good_is(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
+
+	/* many can; their connections begin before, else they had no option in the SYN-ACK */
+	ok = crowd_add(&more, 1, FAIR_SECOND + share(7)) && crowd_add(&last, 2, 2) && ok;
+	crowd_propose(&more, 1, 0, EVIL_MSG_MAX);
+	ok = await_declines(&more, share(7)) && ok;
+	crowd_propose(&last, 2, 0, EVIL_MSG_MAX);
+	ok = await_declines(&last, 1) && ok;
+	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "all places taken") && ok;
+	ok = !crowd_ended(&one, 0) && !crowd_ended(&more, 0) && !crowd_ended(&last, 0) && ok;
+	crowd_close(&one);
+	crowd_close(&more);
+	crowd_close(&last);
+	return good_becomes(TL_MODE_SMCR, 0, "afterwards") && ok;
+}
+
+static bool limited(void)
+{
+	static struct crowd c;
+	bool ok = true;
+
+	/* not silent, so that none of them is cut off early */
+	for (unsigned int i = 0; ok && i < LIMITED + share(8); i++) {
+		ok = crowd_add(&c, 0, 1);
+		if (ok)
+			crowd_propose(&c, 0, i, EVIL_MSG_MAX);
+	}
+	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "limited") && ok;
+	/* the last ones are TCP, and no application takes a Proposal for a request */
+	ok = crowd_ended(&c, 0) == crowd_ended(&c, LIMITED) && ok;
+	crowd_close(&c);
+	return good_becomes(TL_MODE_SMCR, 0, "no longer") && ok;
+}
+
+/*
+ * More than half of the places, a host with more than a quarter, silent for 3 s. Others come,
+ * many at once: it loses what it has above its share, and no more.
+ */
+static bool beside_silent(void)
+{
+	static struct crowd c, more;
+	const unsigned int silent = LIMITED / 2 + 4, share = LIMITED / 4 - 1;
+	unsigned int ended;
+	bool ok = crowd_add(&c, 0, silent);
+
+	tl_sleep_ms(3300);
+	ok = crowd_add(&more, 1, LIMITED / 4 + 2) && ok;
+	tl_sleep_ms(300);
+	ended = crowd_ended(&c, 0);
+	ktap_note("%u of %u silent ones cut off, %u of %u others", ended, c.nr,
+		  crowd_ended(&more, 0), more.nr);
+	ok = !crowd_ended(&more, 0) && ok;
+	ok = good_is(TL_MODE_SMCR, 0, "beside silent ones") && ok;
+	crowd_close(&c);
+	crowd_close(&more);
+	return ended >= 2 && ended <= silent - share && ok;
+}
+
+static bool closed(void)
+{
+	static struct crowd c;
+	bool ok = crowd_add(&c, 0, share(50)) && crowd_add(&c, 1, share(20));
+
+	crowd_propose(&c, 1, share(50), EVIL_MSG_MAX);
+	tl_sleep_ms(300);
+	ktap_note("ended before the listener: %u", crowd_ended(&c, 0));
+	ok = ok && !crowd_ended(&c, 0);
+	printf("armed\n");
+	fflush(stdout);
+	/* the listener's process is gone then, and with it all it had */
+	ok = wait_go() && ok;
+	ok = await_ended(&c, 0, c.nr, 1000) && ok;
+	crowd_close(&c);
+	return ok;
+}
+
+/* As many as TCP takes in: the same number for both families. */
+static bool overflow(void)
+{
+	static struct pollfd pfd[64];
+	unsigned int nr = 0, done, good = 0;
+
+	for (done = 0; nr < TL_ARRAY_SIZE(pfd); done++) {
+		int fd = tl_socket(good_proto, SOCK_NONBLOCK);
+
+		pfd[nr] = (struct pollfd){ .fd = fd, .events = POLLOUT };
+		if (fd < 0 || (connect(fd, &to.sa, to.len) && errno != EINPROGRESS))
+			return false;
+		/* who is refused hears nothing, however long it waits */
+		if (poll(&pfd[nr++], 1, REFUSED_MS) != 1)
+			break;
+		/* over RDMA the server may end its handshake later, and only then does it count */
+		tl_sleep_ms(SETTLE_MS);
+	}
+	ktap_note("%u connected while nobody accepted", done);
+	printf("armed %u\n", done);
+	fflush(stdout);
+	if (!wait_go())
+		return false;
+	for (unsigned int i = 0; i < nr; i++) {
+		int err = 0;
+		socklen_t len = sizeof(err);
+
+		good += poll(&pfd[i], 1, PATIENCE_MS) == 1 && pfd[i].revents == POLLOUT &&
+			!getsockopt(pfd[i].fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err;
+		close(pfd[i].fd);
+	}
+	ktap_note("%u of %u in the end", good, nr);
+	return done && good == nr;
+}
+
+static const struct {
+	const char *name;
+	bool (*fn)(void);
+	bool bad;
+} cases[] = {
+	{ "crowd",	beside_crowd,	true },
+	{ "fair",	fair,		true },
+	{ "limited",	limited,	true },
+	{ "silent",	beside_silent,	true },
+	{ "closed",	closed,		true },
+	{ "overflow",	overflow,	false },
+};
+
+static void bad_usage(void)
+{
+	fprintf(stderr,
+		"usage: smc_load CASE --connect ADDR [--port N] [--from ADDR]... [--family F]\n"
+		"                [--go FILE] [--crowd N]\n");
+	exit(2);
+}
+
+static const struct option longopts[] = {
+	{ "connect",	required_argument, NULL, 'c' },
+	{ "port",	required_argument, NULL, 'p' },
+	{ "from",	required_argument, NULL, 'f' },
+	{ "family",	required_argument, NULL, 'F' },
+	{ "go",		required_argument, NULL, 'g' },
+	{ "crowd",	required_argument, NULL, 'n' },
+	{ }
+};
+
+static bool run(size_t n)
+{
+	u64 seed = 1;
+	int err;
+
+	if (!cases[n].bad)
+		return cases[n].fn();
+	good_fd = tl_child(good_serve, &seed);
+	err = good_fd < 0 ? good_fd : evil_option_on();
+	if (err) {
+		printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));
+		return false;
+	}
+	return good_is(TL_MODE_SMCR, 0, "before") && cases[n].fn();
+}
+
+int main(int argc, char **argv)
+{
+	const char *host = NULL, *family = "smc";
+	unsigned int port = 4430, nfrom = 0;
+	struct ktap k = { 0 };
+	int o;
+
+	tcp = tl_proto_find("inet");
+	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		switch (o) {
+		case 'c':
+			host = optarg;
+			break;
+		case 'p':
+			port = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			if (nfrom == HOSTS || tl_addr_parse(&from[nfrom++], tcp, optarg, 0))
+				bad_usage();
+			break;
+		case 'F':
+			family = optarg;
+			break;
+		case 'g':
+			go_file = optarg;
+			break;
+		case 'n':
+			each = strtoul(optarg, NULL, 0);
+			break;
+		default:
+			bad_usage();
+		}
+	}
+	good_proto = tl_proto_find(family);
+	if (optind != argc - 1 || !host || !each || each > CROWD / 2 || !good_proto ||
+	    tl_addr_parse(&to, tcp, host, port))
+		bad_usage();
+	signal(SIGPIPE, SIG_IGN);
+	ktap_plan(1);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++) {
+		if (strcmp(cases[i].name, argv[optind]))
+			continue;
+		if (cases[i].bad && nfrom < HOSTS)
+			bad_usage();
+		ktap_result(&k, run(i), cases[i].name);
+		return ktap_exit_code(&k);
+	}
+	bad_usage();
+	return 2;
+}
