@@ -67,7 +67,7 @@ check-unit:
 
 ## check-layers: prove the layering from the object files
 check-layers:
-	@$(TOP)/scripts/check-layers.sh
+	@$(TOP)/scripts/check-layers.py
 
 ## check-vm: the tests in virtual hosts
 check-vm:

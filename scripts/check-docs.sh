@@ -137,7 +137,7 @@ while IFS=. read -r suite name more; do
 	net)	continue ;;	# a sysctl
 	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
 	api|evil|timers)	cases "$suite" -q "{ \"$name\"," ;;
-	ends|carrier)	grep -q "{ \"$name\"," "$top"/selftests/*/"smc_$suite.c" ;;
+	ends|clcsock)	grep -q "{ \"$name\"," "$top"/selftests/*/"smc_$suite.c" ;;
 	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
 	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
 	esac 2>/dev/null || complain "$suite.$name${more:+.$more} does not exist"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Static checks: checkpatch --strict, SPDX lines, shellcheck, headers that compile
-# alone, fault sites, both kernels with gcc (with and without BTF) and sparse, clang's opinion, layers. KTAP.
+# alone, fault sites, both kernels with gcc (with and without BTF) and sparse, clang's opinion,
+# layers, names of functions, words. KTAP.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -86,11 +87,15 @@ result "an unsupported kernel stops the build with one sentence" $? "$tmp/log"
 scripts/check-faults.py > "$tmp/log" 2>&1
 result "every call that may fail has a fault site" $? "$tmp/log"
 
-# --- layers
-scripts/check-layers.sh "$top/build/$release-static" > "$tmp/log" 2>&1
+# --- layers, names of functions, words
+scripts/check-layers.py "$top/build/$release-static" > "$tmp/log" 2>&1
 result "layers" $? "$tmp/log"
-scripts/check-layers.sh "$top/build/$release-sparse" > "$tmp/log" 2>&1
+scripts/check-layers.py "$top/build/$release-sparse" > "$tmp/log" 2>&1
 result "layers, with our own TCP option" $? "$tmp/log"
+scripts/check-names.py > "$tmp/log" 2>&1
+result "names of functions" $? "$tmp/log"
+scripts/check-words.py > "$tmp/log" 2>&1
+result "words that the tree has given up" $? "$tmp/log"
 
 echo "1..$n"
 exit $rc

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests in User Mode Linux: the newest kernel, our module with itself and with the in-tree
-# family, as two instances, as two namespaces of one, and on lo. KTAP, one line per case,
-# prefixed with the name of the run. Each run ends with a search for what is left behind.
+# Tests in User Mode Linux, with the newest kernel: this module with itself and with the in-tree
+# family, in two instances, in two namespaces of one, and on lo. Prints KTAP, one line per case,
+# prefixed with the name of the run. Each run ends with a search for leaks.
 #
 # Usage: check-uml.sh [plain|debug|debug-short|coverage] [RUN...]
 #	(names below; default: plain, all)
 #   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
-#   debug-short  those of them that go through most of the module in the least time
+#   debug-short  the debug runs that cover most of the module in the least time
 #   coverage  as plain, the module built with counters; for coverage.sh
 set -u
 
@@ -67,22 +67,22 @@ debug)
 	p=debug
 	run_options=(--bed uml-debug --mem 1024)
 	patience=90000
-	# what takes time there is packets
+	# packets are what takes time there
 	bulk="stream:4 random:1 pingpong:20 urgent:5 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	mtu=(--mtu 9000)
 	api="smc smc_to_inet ipproto"
 	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
 	;;
 esac
-# the last one is for what runs aside
+# the last processor is for runs in the background
 run_options+=(--core "$(taskset -cp $$ | sed 's/.*: //; s/[^0-9].*//')")
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 	--env "PATIENCE=$patience")
 
-# the socket API, TCP being the norm
-aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
+# the socket API, compared with TCP
+background run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=$api" --timeout 1200
-# the other pairs of families and addresses, if that is asked for: "make check-long"
+# the other pairs of families and addresses, only if named: "make check-long"
 [ ${#runs[@]} -eq 0 ] ||
 	run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 		--env "API=inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6" \
@@ -91,33 +91,33 @@ aside run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/a
 [ ${#runs[@]} -eq 0 ] || run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
 	--script "$cases/api.sh" --env "API=$api" --timeout 1800
 
-# does the bed notice what it must notice?
-[ "$flavour" = coverage ] || aside judge "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
+# does the test bed report planted faults?
+[ "$flavour" = coverage ] || background verify "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
-# what the unit tests cannot take into user space
+# what unit tests in user space cannot reach
 ! want "$p-kunit" ||
 	scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
-# (two minutes of deadlines, which the debug kernel has in real time)
+# (two minutes of deadlines; the debug kernel waits for them in real time)
 virtual=(--virtual-time)
 [ "$flavour" != debug ] || virtual=()
 run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$ours-kunit" \
 	"${virtual[@]}" --script "$cases/kunit.sh" --timeout 400
 
-# verified traffic: ours with ours in all arrangements, and with the in-tree family
+# verified traffic: this module with itself in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
-# by the other door
+# through the other entry point, IPPROTO_SMC
 run "$p-ipproto" --topology netns --module ours "${mtu[@]}" "${traffic[@]}" --env FAMILY=ipproto \
 	--env "TRAFFIC=stream:16 pingpong:50 urgent:5 connects:50 parallel:8"
 run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
 	--timeout 400
-# what programs may rely on, and requests that are none; SEED and ROUNDS from outside
+# the netlink contract, and invalid requests; SEED and ROUNDS come from the environment
 run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
 	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \
 	--timeout 600
 run "$p-contract-intree" --module ours,intree --mtu 9000 --script "$cases/contract_intree.sh" \
 	--add "$tests/smc_contract" --timeout 300
-# programs of other hands that ask by these, too: SMC_TOOLS=FOLDER check-uml.sh plain uml-smc-tools
+# smc-tools over the same interfaces: SMC_TOOLS=FOLDER check-uml.sh plain uml-smc-tools
 smc_tools "$p-smc-tools" --timeout 900
 run "$p-sysctl" --topology lo --hosts 1 --module ours --script "$cases/sysctl.sh" --timeout 400
 run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" \
@@ -127,23 +127,23 @@ run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --tim
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 
-# the module as it is installed: the kernel loads it; with IPv6, and on a host without
+# the module as installed: loaded by the kernel; with IPv6, and on a host without
 run "$p-autoload" --topology lo --hosts 1 --module ours --script "$cases/autoload.sh" --timeout 400
 run "$p-no-ipv6" --topology lo --hosts 1 --module ours --append ipv6.disable=1 \
 	--script "$cases/autoload.sh" --timeout 400
 
-# memory is registered while packets come in another order
+# memory is registered while packets are reordered
 [ "$flavour" = debug ] || run "$p-reordered" --topology netns --mtu 9000 --module ours \
 	--script "$cases/reordered.sh" --timeout 300
 
-# one group serves many; nothing is left behind
+# one group serves many connections; nothing leaks
 run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 
-# a host that loses its module without a word, and what its peer does about its groups
+# a host loses its module without a message; its peer ends the groups
 run "$p-groups-lost" --module ours --script "$cases/groups.sh" --timeout 400
 run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env INTREE=y --timeout 400
 
-# our module and the in-tree one, one after the other and beside each other
+# this module and the in-tree one, one after the other and side by side
 if [ "$flavour" != debug ]; then
 	built=$top/build/$(basename "$(readlink -f \
 		"${SMC_VM_CACHE:-$top/.cache/vm}/kernels/uml-$kernel")")$ours
@@ -156,8 +156,8 @@ run "$p-versions" --topology netns --module ours --script "$cases/versions.sh" -
 run "$p-versions-intree" --module ours,intree --script "$cases/versions.sh" --env INTREE=y \
 	--timeout 300
 
-# every mapping is undone and every call of the DMA API is right; what is not is found. Only the
-# debug kernel can tell.
+# every DMA mapping is undone and every call of the DMA API is correct; planted faults are found.
+# Only the debug kernel checks this.
 if [ "$flavour" = debug ] && { want debug-dma || want debug-dma-wr; }; then
 	dma=$top/build/dma-uml-debug
 	selftests/vm/plant-dma.sh uml-debug "$dma" buf_unmap wr_unmap || rc=1
@@ -167,7 +167,7 @@ if [ "$flavour" = debug ] && { want debug-dma || want debug-dma-wr; }; then
 	run debug-dma-wr "${dma_run[@]}" --env CLEAN=bounces --env PLANTS=wr_unmap
 fi
 
-# a peer without receives: Soft-RoCE is never late with telling of messages, this RNIC can be
+# a peer without receives: this test RNIC can delay completions, Soft-RoCE cannot
 if [ "$flavour" = plain ] && want "$p-not-ready"; then
 	dma=$top/build/dma-uml-$kernel
 	selftests/vm/plant-dma.sh "uml-$kernel" "$dma" none || rc=1
@@ -176,9 +176,9 @@ if [ "$flavour" = plain ] && want "$p-not-ready"; then
 		--timeout 400
 fi
 
-# what is on the wire
+# the packets on the wire
 run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
-judge "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
+verify "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
 
 # peers that cannot be reached over RDMA, in virtual time
 [ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \
@@ -191,16 +191,16 @@ run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 # ... those with a second link
 [ "$flavour" != plain ] || run "$p-evil-second" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env EVIL_ONLY=second --timeout 400
-# ... that takes itself for one of our kind
+# ... that claims to be a native peer
 [ "$flavour" != plain ] || run "$p-evil-marked" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env EVIL_ONLY=marked --timeout 400
-# ... and a hostile server: our module is its client
+# ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
-# many clients at once: who waits for whom, and who gets a place
+# many clients at once: waits and admission
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
-# programs of Debian, unmodified: a few of them; all if that is asked for ("make check-programs")
+# unmodified programs of Debian: a few; all of them by "make check-programs"
 run_programs()
 {
 	local name=$1 programs=$2 tree
@@ -220,22 +220,22 @@ run_programs()
 	run_programs "$p-programs" "redis nginx_reuseport https ssh" "$vm/programs.txt"
 [ ${#runs[@]} -eq 0 ] || ! want "$p-programs-all" ||
 	run_programs "$p-programs-all" "" "$vm/programs.txt" "$vm/programs-all.txt"
-# which RNIC, and devices that change
-aside run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
+# choice of the RNIC, and devices that change
+background run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
 # the links of groups
-aside run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+background run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
 	--module ours --script "$cases/links.sh" --env LINKS_OF=forgets:2400 --timeout 300
 # (the debug kernel takes too long for seventeen RNICs)
 [ "$flavour" = debug ] || run "$p-many-links" --topology netns --module ours \
 	--script "$cases/many_links.sh" --timeout 700
-# an in-tree peer forgets the RMBs that we take back
+# an in-tree peer drops the RMBs that this module withdraws
 run "$p-links-server" --links 2 --module ours,intree --script "$cases/links.sh" \
 	--env INTREE=client --env LINKS_OF=intree_gives_back:120 --timeout 200
 run "$p-links-client" --links 2 --module intree,ours --script "$cases/links.sh" \
 	--env INTREE=server --env LINKS_OF=intree_gives_back:120 --timeout 200
-# what listeners hear of them
+# netlink events about links and groups
 run "$p-events" --topology netns --links 2 --module ours --script "$cases/events.sh" --timeout 500
 [ "$flavour" = debug ] || run "$p-events-storm" --topology lo --hosts 1 --virtual-time \
 	--module ours --script "$cases/events_storm.sh" --timeout 400
@@ -244,30 +244,30 @@ run "$p-links-port-client" --links 2 --module ours,intree --script "$cases/links
 	--env INTREE=client --env "LINKS_OF=intree_port:200 unload:60" --timeout 260
 run "$p-links-port-server" --links 2 --module intree,ours --script "$cases/links.sh" \
 	--env INTREE=server --env "LINKS_OF=intree_port:200 unload:60" --timeout 260
-# (the driver that joins two instances cannot take its link down and up again)
+# (the driver between two instances cannot take its link down and up)
 run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
 	--add "$tests/smc_lend" --timeout 700
 
-# connections that lose a link and go on over another one; then our server has one RNIC, its
-# in-tree client two
-aside run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
+# connections that lose a link and continue over another one; later this module's server has one
+# RNIC and its in-tree client two
+background run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
-# three links: two of them go one right after the other
+# three links, two of them lost in quick succession
 run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
-# two links, while requests read pages that nobody has but they
+# two links, while requests read pages that only they reference
 run "$p-failover-pages" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 removed_2 down_2 stalled_1 stalled_2" --env PAGES=y --env "PATIENCE=$((patience * 2))" \
 	--timeout 700
-# readers that do nothing for an hour of virtual time, on either side, after their link was cut
+# after their link was cut, readers on either side do nothing for an hour of virtual time
 [ "$flavour" = debug ] || run "$p-failover-hour" --topology netns --virtual-time --links 2 --mtu 9000 \
 	--module ours --script "$cases/failover.sh" --env "WAYS=stalled_1 stalled_2" \
 	--env STALL_FOR=3600 --env DELAY=1 --timeout 400
-# ... and for as many seconds as STALL_FOR from outside says, with in-tree peers: "make check-long"
+# ... and for STALL_FOR seconds (from the environment) with in-tree peers: "make check-long"
 if [ -n "${STALL_FOR:-}" ]; then
-	# links that come and go with in-tree peers, whose module does not always unload afterwards
+	# links that appear and disappear with in-tree peers, whose module does not always unload
 	intree="intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180 unload:60"
 	run "$p-links-intree-client" --links 2 --module ours,intree --script "$cases/links.sh" \
 		--env INTREE=client --env ONE_SUBNET=y --env "LINKS_OF=$intree" --timeout 500
@@ -282,22 +282,22 @@ if [ -n "${STALL_FOR:-}" ]; then
 			--env INTREE=server --env "WAYS=$way"
 	done
 fi
-# (not removed_2: an in-tree host that loses a device itself spoils what it sends, see compat.rst)
+# (not removed_2: an in-tree host that loses a device corrupts its own stream, see compat.rst)
 run "$p-failover-intree-silent" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env BRIDGE=1 --env WAYS=silent \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
 run "$p-failover-intree-ordered" --links 2 --mtu 9000 --module ours,intree \
 	--script "$cases/failover.sh" --env INTREE=client --env MIB=32 --env WAYS=ordered_1 \
 	--env "PATIENCE=$((patience * 2))" --timeout 560
-# our client, an in-tree server, two RNICs each (a case each: the in-tree module hangs when a link
-# comes back to a device that is being removed)
-# (the first ones have to run still when the last one has begun)
+# this module's client, an in-tree server, two RNICs each. One run per case, because the in-tree
+# module hangs when a link returns to a device that is being removed. The first transfers must
+# still run when the last one begins.
 for way in removed_2 silent stalled_1 ordered_2; do
 	run "$p-failover-client-$way" --links 2 --mtu 9000 --module intree,ours \
 		--script "$cases/failover.sh" --env INTREE=server --env MIB=32 \
 		--env "WAYS=$way" --env "PATIENCE=$((patience * 2))" --timeout 560
 done
-# links that come and go at random, SEED and FLAPS from outside: "make check-long" for many
+# links that flap at random; SEED and FLAPS come from the environment ("make check-long": many)
 flaps=${FLAPS:-4}
 flap_size=(--env STREAMS=32 --env PINGPONGS=32 --env MIB=4 --timeout $((300 + flaps * 30)))
 [ "$flavour" != debug ] ||
@@ -306,45 +306,45 @@ flap_size+=(--env WAYS=flaps --env "FLAPS=$flaps" --env "LIMIT=$((240 + flaps * 
 	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))")
 run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" "${flap_size[@]}"
-# ... in all weathers, if that is asked for: every packet of every link is late, one in 1000 is lost
-for weather in "loss 0.1%" "delay 1ms"; do
-	[ ${#runs[@]} -eq 0 ] || run "$p-flaps-${weather%% *}" --topology netns --links 3 --mtu 9000 \
-		--module ours --script "$cases/failover.sh" "${flap_size[@]}" --env "NETEM=$weather"
+# ... on bad networks, only if named: every packet is delayed, or one in 1000 is lost
+for netem in "loss 0.1%" "delay 1ms"; do
+	[ ${#runs[@]} -eq 0 ] || run "$p-flaps-${netem%% *}" --topology netns --links 3 --mtu 9000 \
+		--module ours --script "$cases/failover.sh" "${flap_size[@]}" --env "NETEM=$netem"
 done
 [ ${#runs[@]} -eq 0 ] || run debug-flaps-2cpu --cpus 2 --topology netns --links 2 --mtu 9000 \
 	--module ours --script "$cases/failover.sh" "${flap_size[@]}"
 
-# calls that fail one by one: with fault sites, those of our own TCP option in a module of its own
+# calls fail one by one at fault sites; those of the own TCP option in a module of its own
 ends=(--topology lo --hosts 1 --module ours --add "$tests/smc_fault" --add "$tests/smc_timers")
 faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --add "$tests/smc_netlink"
 	--script "$cases/faults.sh")
 if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
-	want "$p-ends" || want "$p-carrier" || want "$p-stress" || want "$p-counters"; then
+	want "$p-ends" || want "$p-clcsock" || want "$p-stress" || want "$p-counters"; then
 	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
-	# how connections end, and what they run over: mostly waiting, here
-	aside run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
+	# how connections end, and their clcsock: these runs mostly wait
+	background run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
 		--timeout 1500
-	aside run "$p-carrier" "${faults[@]}" --script "$cases/carrier.sh" \
-		--add "$tests/smc_carrier" --timeout 900
-	# fewer of them, without virtual time: for leaks and lock order on the way back. Then what the
-	# rest of the kernel allocates while it serves our calls
+	background run "$p-clcsock" "${faults[@]}" --script "$cases/clcsock.sh" \
+		--add "$tests/smc_clcsock" --timeout 900
+	# fewer of them, without virtual time: finds leaks and lock order faults in error paths. Then
+	# failing allocations in the rest of the kernel during this module's calls
 	run "$p-faults" "${faults[@]}" --env FAULT_NTH=1 --env FAULT_FEW=y --timeout 1500
 	run "$p-calls" "${faults[@]}" --script "$cases/calls.sh" --timeout 1500
 else
-	# and every deadline
+	# all of them, and every deadline
 	run "$p-faults" "${faults[@]}" --virtual-time --timeout 900
 	run "$p-timers" "${faults[@]}" --virtual-time --script "$cases/timers.sh" --timeout 300
-	# what is counted
+	# counters
 	run "$p-counters" "${ends[@]}" --ours "$top/build/{kver}$ours-fault" --virtual-time \
 		--script "$cases/counters.sh" --add "$tests/smc_counters" --timeout 200
-	# how connections end, and what they run over; whose the carrier is
+	# how connections end; the clcsock: its end, and to which process it belongs
 	run "$p-ends" "${faults[@]}" --virtual-time --script "$cases/ends.sh" \
 		--add "$tests/smc_ends" --timeout 1200
-	run "$p-carrier" "${faults[@]}" --virtual-time --script "$cases/carrier.sh" \
-		--add "$tests/smc_carrier" --timeout 600
-	# how groups fill up, are shared and end, with both hosts in one instance
+	run "$p-clcsock" "${faults[@]}" --virtual-time --script "$cases/clcsock.sh" \
+		--add "$tests/smc_clcsock" --timeout 600
+	# how groups fill up, are shared and end; both hosts in one instance
 	run "$p-groups" --topology netns --virtual-time --module ours \
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
 		--env FAULT=y --env EVIL=y --add "$tests/smc_evil_link" --timeout 400
@@ -355,19 +355,19 @@ else
 		--env FAULTS=^OPTION_ --timeout 300
 fi
 
-# many connections by all doors, with operations at random: SEED and STRESS_FOR from outside, "make
-# check-long" for ten minutes
+# many connections through all entry points, with random operations: SEED and STRESS_FOR come from
+# the environment ("make check-long": ten minutes)
 stress=(--env "STRESS_FOR=${STRESS_FOR:-20}" --env "PATIENCE=$patience"
 	--timeout $((${STRESS_FOR:-20} * 2 + 400)))
 run "$p-stress" "${faults[@]}" --script "$cases/stress.sh" --mem 1024 --add "$tests/smc_stress" \
 	${SEED:+--env "SEED=$SEED"} "${stress[@]}"
 
-# the TCP option of our own, which this kernel would not need
+# the own TCP option, which this kernel does not need
 [ "$flavour" != coverage ] || run "$p-option" --module ours --timeout 300 \
 	--ours "$top/build/{kver}$ours-fault-own" --script "$cases/option.sh" --env WANT_OPTION=own \
 	--env "OPTION=which agree mapped v6 plain_server plain_client many lost_syn filtered
 		no_room netns saved_syn"
 
-settle
+collect
 echo "1..$n"
 exit "$rc"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests in virtual hosts: our module with itself and with the in-tree family. KTAP,
+# Tests in virtual hosts: this module with itself and with the in-tree family. Prints KTAP,
 # one line per case, prefixed with the name of the run.
 #
 # Usage: check-vm.sh [RUN...]	(names below; default: all)
@@ -26,11 +26,11 @@ out=${SMC_VM_CACHE:-$top/.cache/vm}/out
 traffic=(--script "$cases/traffic.sh" --timeout 900)
 quick="stream:16 random:4 pingpong:20 urgent:10 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
-# the harness itself, with the in-tree family on both hosts
+# the test bed itself, with the in-tree family on both hosts
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
-judge selfcheck "$vm/selfcheck.sh"
+verify selfcheck "$vm/selfcheck.sh"
 
-# verified traffic: ours with ours, and with the in-tree family in both roles
+# verified traffic: this module with itself, and with the in-tree family in both roles
 run ours-1cpu --module ours "${traffic[@]}"
 run ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
 run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
@@ -41,13 +41,13 @@ run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
 run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
 	--env "TRAFFIC=$quick"
 
-# 100 first contacts in a row by an in-tree client, and some by ours
+# 100 first contacts in a row by an in-tree client, and some by this module
 run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 
-# programs that are switched to SMC in the kernel
+# programs that a cgroup program switches to SMC in the kernel
 run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
 
-# programs of Debian, if that is asked for ("make check-programs"); in Go by smc_cgroup
+# programs of Debian, only if named ("make check-programs"); Go programs by smc_cgroup
 if [ ${#runs[@]} -gt 0 ] && { want programs || want programs-6.1; }; then
 	if tree=$(cat "$vm/programs.txt" "$vm/programs-all.txt" | "$vm/tree.sh" programs); then
 		programs=(--module ours --mtu 9000 --mem 1024 --root "$tree" --timeout 1200
@@ -63,7 +63,7 @@ if [ ${#runs[@]} -gt 0 ] && { want programs || want programs-6.1; }; then
 	fi
 fi
 
-# what the examples for trace points say, by bpftrace and perf of Debian; by name only, too
+# the examples for trace points, with bpftrace and perf of Debian; only if named
 if [ ${#runs[@]} -gt 0 ] && want observe; then
 	if tree=$("$vm/tree.sh" debian-12 bpftrace linux-perf < /dev/null); then
 		run observe --links 2 --mtu 9000 --pcap off --mem 1024 --root "$tree" --module ours \
@@ -75,34 +75,34 @@ if [ ${#runs[@]} -gt 0 ] && want observe; then
 	fi
 fi
 
-# our module and the in-tree one, one after the other and beside each other
+# this module and the in-tree one, one after the other and side by side
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
 run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 	--add "$built/smc_diag.ko" --timeout 500
 
-# one group serves many; nothing is left behind
+# one group serves many connections; nothing leaks
 run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
-# the socket API (User Mode Linux has more pairs, and the norm, TCP). On two processors only by name:
-# what it does makes the kernel patch its code, and half of such runs meet the emulator's fault.
+# the socket API (User Mode Linux runs more pairs, and TCP to compare with). On two processors only
+# if named: the tests make the kernel patch its code, and half of such runs meet the emulator's fault.
 api=(--module ours --script "$cases/api.sh" --env "API=smc smc_mapped" --timeout 900)
 run api "${api[@]}"
 [ ${#runs[@]} = 0 ] || run api-2cpu "${api[@]}" --cpus 2
 
-# whatever crosses between CPU and RNIC crosses by the rules of the DMA API; faults are found
+# data passes between CPU and RNIC by the rules of the DMA API; planted faults are found
 dma=$top/build/dma-6.12
 ! want dma || selftests/vm/plant-dma.sh 6.12 "$dma" || rc=1
 run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/ours" \
 	--add "$dma/t" --script "$cases/dma.sh" --timeout 500
 
-# what is on the wire, judged from the packets alone
+# the packets on the wire, checked without the module's help
 run wire-stream --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
-judge wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \
+verify wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \
 	--name stream
 run wire-connects --module ours --script "$cases/wire.sh" --env WIRE=connects --pcap full \
 	--timeout 300
-judge wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 --bytes 1 \
+verify wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 --bytes 1 \
 	--no-confirm-rkey --name connects
 
 # versions 1 and 2, IPv4 and IPv6
@@ -114,41 +114,41 @@ routed=(--router --script "$cases/routed.sh" --timeout 500)
 run routed --module ours "${routed[@]}"
 run routed-intree --module ours,intree "${routed[@]}" --env INTREE=y
 
-# our own TCP option on a kernel that has none, judged by both ends and from the packets
+# the own TCP option on a kernel that has none, checked at both ends and from the packets
 run option-7 --module ours --kernel 7 --script "$cases/option.sh" --env WANT_OPTION=own \
 	--timeout 500
-judge option-7 "$vm/option.py" "$out/option-7/link0.pcap" agree mapped v6 plain_server \
+verify option-7 "$vm/option.py" "$out/option-7/link0.pcap" agree mapped v6 plain_server \
 	plain_client many lost_syn lost_synack repeated filtered cookies fastopen no_room conntrack nat
 
-# ... towards kernels that have one: ours and the in-tree family of 6.12, in both roles
+# ... towards kernels that have one: this module and the in-tree family of 6.12, in both roles
 over=(--script "$cases/option.sh" --timeout 300)
 with="agree mapped v6 many lost_syn nat"
 run option-7-6.12 --module ours --kernel 7,6.12 "${over[@]}" --env "OPTION=$with"
 # shellcheck disable=SC2086 # a list of cases
-judge option-7-6.12 "$vm/option.py" "$out/option-7-6.12/link0.pcap" $with
-# (an in-tree client does without SMC if its peer's address is v4-mapped)
+verify option-7-6.12 "$vm/option.py" "$out/option-7-6.12/link0.pcap" $with
+# (an in-tree client uses TCP if its peer's address is v4-mapped)
 with="agree many lost_syn"
 run option-7-intree --module ours,intree --kernel 7,6.12 "${over[@]}" --env INTREE=client \
 	--env "OPTION=$with"
 # shellcheck disable=SC2086
-judge option-7-intree "$vm/option.py" "$out/option-7-intree/link0.pcap" $with
+verify option-7-intree "$vm/option.py" "$out/option-7-intree/link0.pcap" $with
 with="agree mapped many lost_syn"
 run option-intree-7 --module intree,ours --kernel 6.12,7 "${over[@]}" --env INTREE=server \
 	--env "OPTION=$with"
 # shellcheck disable=SC2086
-judge option-intree-7 "$vm/option.py" "$out/option-intree-7/link0.pcap" $with
+verify option-intree-7 "$vm/option.py" "$out/option-intree-7/link0.pcap" $with
 
-# whose the carrier is, as far as User Mode Linux has not the means
-run carrier-7 --hosts 1 --module ours --kernel 7 --script "$cases/carrier.sh" \
-	--add "$top/selftests/smc_carrier" --env "CARRIER=destroyed destroyed_listener by_cgroup" --timeout 300
+# to which process the clcsock belongs, as far as User Mode Linux cannot show it
+run clcsock-7 --hosts 1 --module ours --kernel 7 --script "$cases/clcsock.sh" \
+	--add "$top/selftests/smc_clcsock" --env "CLCSOCK=destroyed destroyed_listener by_cgroup" --timeout 300
 
-# connections that lose a link and go on over another one, step by step as the trace points say
+# connections that lose a link and continue over another one, step by step, by trace points
 failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh"
 	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
-# ... links that come and go at random (User Mode Linux has them with all transfers): by name only, as
-# they take long, "make check-long"; FLAPS and SEED from outside
+# ... links that flap at random (User Mode Linux runs them with all transfers): only if named, as they
+# take long ("make check-long"); FLAPS and SEED come from the environment
 if [ ${#runs[@]} -gt 0 ]; then
 	flaps=${FLAPS:-4}
 	flap=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh" --env WAYS=flaps
@@ -159,11 +159,11 @@ if [ ${#runs[@]} -gt 0 ]; then
 	run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
 fi
 
-# what trace points say of a connection, a loss and a fallback
+# trace points of a connection, a lost link and a fallback
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
 	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 540
 
-# smc-tools as they are, with our module and with the in-tree one: SMC_TOOLS=FOLDER check-vm.sh smc-tools
+# unmodified smc-tools, with this module and the in-tree one: SMC_TOOLS=FOLDER check-vm.sh smc-tools
 smc_tools smc-tools --mem 768 --timeout 1200
 
 # failures and hostile peers

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All tests, floor by floor. KTAP lines come from the floors; the last line is
-# "N passed, N failed". Exit status 0 only if nothing failed.
+# Runs all tests, one test level after the other. The levels print KTAP; the last line is
+# "N passed, N failed". Exits with 0 only if nothing failed.
 #
-# Usage: check.sh [FLOOR...]	(default: static docs unit tools vm uml)
-#   uml, debug and debug-short (a part of debug) are the floors in User Mode Linux; their
-#   kernels are built while the floors before them run. debug's takes too long for a gate.
-# REPEATS=0: no run is done twice.
+# Usage: check.sh [LEVEL...]	(default: static docs unit tools vm uml)
+#   uml, debug and debug-short (a part of debug) run in User Mode Linux; their kernels are
+#   built while the levels before them run. debug takes too long for a gate.
+# REPEATS=0: no failed run is repeated.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,7 +24,7 @@ mkdir -p "$out"
 	exit 1
 }
 
-# Takes minutes on all cores, which the virtual hosts leave idle for half of the time.
+# The build takes minutes on all cores; the virtual hosts leave them idle half of the time.
 case " $* " in
 *" debug"*" uml "*|*" uml "*" debug"*) flavours="plain debug" ;;
 *" uml "*) flavours=plain ;;
@@ -39,39 +39,39 @@ if [ -n "$flavours" ]; then
 fi
 trap '[ -z "$builder" ] || kill "$builder" 2>/dev/null' EXIT
 
-for floor in "$@"; do
+for level in "$@"; do
 	start=$(date +%s)
-	echo "# ---- $floor"
-	case $floor in
+	echo "# ---- $level"
+	case $level in
 	uml) cmd="$top/scripts/check-uml.sh plain" ;;
-	debug|debug-short) cmd="$top/scripts/check-uml.sh $floor" ;;
+	debug|debug-short) cmd="$top/scripts/check-uml.sh $level" ;;
 	tools) cmd="make -C $top/tools --no-print-directory check" ;;
-	*) cmd=$top/scripts/check-$floor.sh ;;
+	*) cmd=$top/scripts/check-$level.sh ;;
 	esac
-	{ $cmd 2>&1; echo $? > "$out/$floor.rc"; } | tee "$out/$floor.log"
-	rc=$(cat "$out/$floor.rc")
-	# leaf results only: a line that sums up subtests is followed by none of its own
-	ok=$(grep -Ec '^([a-z0-9]+: )?ok ' "$out/$floor.log")
-	bad=$(grep -Ec '^([a-z0-9]+: )?not ok ' "$out/$floor.log")
-	skip=$(grep -Ec '^([a-z0-9]+: )?ok .*# SKIP' "$out/$floor.log")
+	{ $cmd 2>&1; echo $? > "$out/$level.rc"; } | tee "$out/$level.log"
+	rc=$(cat "$out/$level.rc")
+	# subtests are indented or comments: each result counts once
+	ok=$(grep -Ec '^([a-z0-9]+: )?ok ' "$out/$level.log")
+	bad=$(grep -Ec '^([a-z0-9]+: )?not ok ' "$out/$level.log")
+	skip=$(grep -Ec '^([a-z0-9]+: )?ok .*# SKIP' "$out/$level.log")
 	if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then
-		echo "not ok floor $floor: exit status $rc without a failed test"
+		echo "not ok level $level: exit status $rc without a failed test"
 		bad=1
 	fi
 	if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ]; then
-		echo "not ok floor $floor: no test ran"
+		echo "not ok level $level: no test ran"
 		bad=1
 	fi
 	passed=$((passed + ok - skip))
 	failed=$((failed + bad))
 	skipped=$((skipped + skip))
-	echo "# ---- $floor: $((ok - skip)) passed, $bad failed, $skip skipped, $(($(date +%s) - start)) s"
+	echo "# ---- $level: $((ok - skip)) passed, $bad failed, $skip skipped, $(($(date +%s) - start)) s"
 done
 
 [ "$skipped" -eq 0 ] || echo "# $skipped skipped"
-# runs that were done twice (see runs.sh): a defect each, of a test or of the module
-for floor in "$@"; do
-	grep -h '^# flaky ' "$out/$floor.log"
+# Each repeated run (see runs.sh) is a defect, of a test or of the module.
+for level in "$@"; do
+	grep -h '^# flaky ' "$out/$level.log"
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -205,7 +205,7 @@ def stale(coverage, reasons):
         yield f"{name}: {'is reached' if known else 'no such function'}"
 
 
-def judge(coverage, reasons, bad, sources):
+def check_coverage(coverage, reasons, bad, sources):
     unreached = coverage.unreached()
     checks = (
         ("each source file is part of a build that has run", missing(coverage, sources)),
@@ -252,7 +252,7 @@ def sample(folder):
 
 
 def selfcheck():
-    """Does the judgement fail where it has to, and only there?"""
+    """Check that check_coverage() fails where it must, and only there."""
     with tempfile.TemporaryDirectory() as tmp:
         coverage = sample(tmp)
         lists = {}
@@ -269,7 +269,7 @@ def selfcheck():
             ("gone", ["sample.c"], False), ("listed", ["sample.c", "unbuilt.c"], False))
     for number, (name, sources, wanted) in enumerate(rows, 1):
         with contextlib.redirect_stdout(io.StringIO()):
-            good = judge(coverage, *lists[name], sources) == wanted
+            good = check_coverage(coverage, *lists[name], sources) == wanted
         rc |= not good
         print(f"{'ok' if good else 'not ok'} {number} coverage: list {name}, sources {sources}:"
               f" {'passes' if wanted else 'fails'}")
@@ -308,7 +308,7 @@ def main():
     print_gaps(coverage)
     if args.trace:
         write_trace(coverage, args.trace)
-    sys.exit(0 if judge(coverage, *read_reasons(args.reasons), module_sources()) else 1)
+    sys.exit(0 if check_coverage(coverage, *read_reasons(args.reasons), module_sources()) else 1)
 
 
 if __name__ == "__main__":

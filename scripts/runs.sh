@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced by the floors that are made of runs of selftests/vm/vm.py: $top is set, $runs are
-# the names of the runs wanted (none: all). Counts cases in $n, keeps the verdict in $rc.
-# shellcheck disable=SC2034,SC2154 # that is the includer's side
+# Sourced by the test levels that consist of runs of selftests/vm/vm.py. The caller sets $top and
+# $runs, the names of the runs wanted (none: all). This file counts cases in $n and keeps the
+# exit status in $rc.
+# shellcheck disable=SC2034,SC2154 # the caller uses or sets these
 
 n=0
 rc=0
 run_options=()	# for every run
-# runs that may be done once more, of this floor and of those aside; 0: a failure is a failure
+# how many failed runs may be repeated, in the foreground and in the background; 0: none
 : "${REPEATS:=2}"
-coverage=	# folder where runs leave what they reached
+coverage=	# folder where runs leave their coverage data
 
 want()
 {
@@ -23,7 +24,7 @@ want()
 	return 1
 }
 
-# The cases, renumbered over all runs; everything else as comments.
+# renumber NAME LOG: prints the cases with numbers that count over all runs, the rest as comments.
 renumber()
 {
 	local line verdict rest seen=
@@ -45,22 +46,22 @@ renumber()
 	if [ -z "$seen" ]; then
 		n=$((n + 1))
 		rc=1
-		echo "not ok $n $1: it did not start"
+		echo "not ok $n $1: the run did not start"
 	fi
 }
 
-# Did a guest die of a fault of the emulator? The kernel patches its code while it runs, behind a
-# breakpoint that is gone before it counts as done. QEMU without KVM and before release 10 can go on
-# with its own translation of the breakpoint when two processors are at it, and the kernel does not
-# know that one any more: one of about a thousand changes under load (one of 26,000 with release 10).
+# Succeeds if a guest died of a fault of the emulator. The kernel patches running code under a
+# temporary breakpoint. With two processors, QEMU without KVM before release 10 can execute its cached
+# translation of a breakpoint that the kernel has removed already; the kernel then reports an unknown
+# trap. This happens in about one of a thousand patches under load (one of 26,000 with release 10).
 emulator_fault()
 {
 	grep -qE '^# .*, ([2-9]|[1-9][0-9]+) CPU\(s\), tcg$' "$1" &&
 		grep -qE '^not ok .* clean_end # .*console: [^;]*\<int3: 0000 \[#1\]' "$1"
 }
 
-# May a failed run be done once more? What its kernels say, a guest that hangs, a leak and wrong bytes
-# stand. (That a script ended badly is no more than that a case failed.)
+# Succeeds if a failed run may be repeated. A report of a kernel, a hanging guest, a leak and wrong
+# bytes are final. (A script that exits with an error only says that a case failed.)
 repeatable()
 {
 	[ "$REPEATS" -gt 0 ] &&
@@ -68,16 +69,16 @@ repeatable()
 			grep -qE '^not ok .* clean_end # .|EBADMSG|Bad message|that are no request'
 }
 
-# What a run said that is not the last word: all of it as comments, and what failed by name.
+# Prints the output of a run that will be repeated as comments, and its failures by name.
 first_time()
 {
 	sed 's/^/# first time: /' "$2"
 	sed -n "s/^not ok [0-9]* /# flaky $1: /p" "$2"
-	grep -q '^not ok ' "$2" || echo "# flaky $1: it did not start"
+	grep -q '^not ok ' "$2" || echo "# flaky $1: the run did not start"
 }
 
-# run NAME VM_ARGUMENT...: once more when the emulator failed, or something that may have been the
-# machine's; says so. What the first time left behind is kept in out/NAME.first.
+# run NAME VM_ARGUMENT...: repeats the run, and says so, when the emulator failed or repeatable()
+# allows it. The files of the first attempt are kept in out/NAME.first.
 run()
 {
 	local name=$1 log again='' bad='' left
@@ -99,11 +100,11 @@ run()
 			break
 		fi
 		if emulator_fault "$log"; then
-			echo "# $name: a guest met a breakpoint of the kernel's own that was gone: QEMU's fault, once more"
+			echo "# $name: QEMU executed a breakpoint that the kernel had removed: run again"
 		elif repeatable "$log"; then
 			REPEATS=$((REPEATS - 1))
 			first_time "$name" "$log"
-			echo "# $name: once more"
+			echo "# $name: run again"
 		else
 			break
 		fi
@@ -115,8 +116,8 @@ run()
 	rm -f "$log"
 }
 
-# judge NAME COMMAND...: KTAP of a program that looks at what a run left behind
-judge()
+# verify NAME COMMAND...: prints the KTAP of a program that checks the files of a run
+verify()
 {
 	local name=$1 log
 
@@ -128,8 +129,8 @@ judge()
 	rm -f "$log"
 }
 
-# smc_tools NAME VM_ARGUMENT...: the programs of smc-tools in the folder $SMC_TOOLS, where they have been
-# built; by name only, since they are neither Debian's nor ours
+# smc_tools NAME VM_ARGUMENT...: runs the programs of smc-tools, built in the folder $SMC_TOOLS. Only
+# if NAME is asked for: they are neither in Debian nor in this tree.
 smc_tools()
 {
 	local f tree add=()
@@ -154,49 +155,49 @@ smc_tools()
 		--root "$tree" --add "$top/selftests/smc_contract" "${add[@]}"
 }
 
-# aside run|judge NAME ARGUMENT...: on the last processor while others go on, one aside after the
-# other. Its results come with settle.
-asides=()
-aside_lock=
+# background run|verify NAME ARGUMENT...: runs on the last processor while the script goes on. Runs
+# in the background follow one another; collect() waits for them and prints their results.
+background_jobs=()
+background_lock=
 
-# Whoever gives up takes them along.
-aside_end()
+# Kills the runs in the background when the script ends early.
+kill_background()
 {
 	local pid
 
-	for pid in "${asides[@]}"; do
+	for pid in "${background_jobs[@]}"; do
 		pid=${pid%% *}
 		# shellcheck disable=SC2046 # numbers
 		kill $(pgrep -P "$pid") "$pid" 2> /dev/null
 	done
 }
 
-aside()
+background()
 {
 	local log core
 
 	want "$2" || return 0
 	log=$(mktemp)
-	[ -n "$aside_lock" ] || aside_lock=$(mktemp)
+	[ -n "$background_lock" ] || background_lock=$(mktemp)
 	core=$(taskset -cp $$ | sed 's/.*[^0-9]//')
 	(
 		rc=0
 		run_options+=(--core "$core")
-		exec 9> "$aside_lock"
+		exec 9> "$background_lock"
 		flock 9
 		taskset -cp "$core" "$BASHPID" > /dev/null
 		"$@" > "$log"
 		exit "$rc"
 	) &
-	asides+=("$! $log")
-	trap aside_end EXIT
+	background_jobs+=("$! $log")
+	trap kill_background EXIT
 }
 
-settle()
+collect()
 {
 	local pid log line verdict rest
 
-	for line in "${asides[@]}"; do
+	for line in "${background_jobs[@]}"; do
 		pid=${line%% *}
 		log=${line#* }
 		wait "$pid" || rc=1
@@ -213,6 +214,6 @@ settle()
 		done < "$log"
 		rm -f "$log"
 	done
-	[ -z "$aside_lock" ] || rm -f "$aside_lock"
-	asides=()
+	[ -z "$background_lock" ] || rm -f "$background_lock"
+	background_jobs=()
 }

@@ -669,7 +669,7 @@ static const struct ends_test tests[] = {
 	{ }
 };
 
-/* smc_carrier: the names of all tests; smc_carrier NAME: one of them */
+/* smc_clcsock: print the names of all tests; smc_clcsock NAME: run one of them */
 int main(int argc, char **argv)
 {
 	static const struct ends_test *const lists[] = { tests, NULL };
