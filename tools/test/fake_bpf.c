@@ -7,7 +7,7 @@
  * FAKE_OWNER whose it is.
  */
 #define _GNU_SOURCE
-#include "../smc_tools.h"
+#include "smc_tools.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>

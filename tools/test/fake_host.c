@@ -6,7 +6,7 @@
  * the errno number FAKE_CONNECT (0: success). With FAKE_CLOCK time passes in nanosleep() alone.
  */
 #define _GNU_SOURCE
-#include "../smc_tools.h"
+#include "smc_tools.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

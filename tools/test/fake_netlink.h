@@ -3,7 +3,7 @@
 #ifndef SMC_TOOLS_FAKE_NETLINK_H
 #define SMC_TOOLS_FAKE_NETLINK_H
 
-#include "../smc_tools.h"
+#include "smc_tools.h"
 
 #include <libmnl/libmnl.h>
 

@@ -9,7 +9,7 @@
  * SMC sockets; with "own" their module has the same as an option of SOL_SMC.
  */
 #define _GNU_SOURCE
-#include "../smc_tools.h"
+#include "smc_tools.h"
 
 #include <dlfcn.h>
 #include <errno.h>

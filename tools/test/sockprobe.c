@@ -8,7 +8,7 @@
  * in progress, as expected where nothing listens) and the next step follows.
  */
 #define _GNU_SOURCE
-#include "../smc_tools.h"
+#include "smc_tools.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

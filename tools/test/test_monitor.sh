@@ -5,7 +5,7 @@
 # selftests/vm/cases/events.sh.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 

@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
-#include "smc_swap.h"
+#include "swap.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 # Tests of smc_run enable, disable and status, on units below a folder.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 lib=$(pwd)/libsmc_preload.so

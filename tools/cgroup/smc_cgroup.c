@@ -8,7 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "smc_cgroup.h"
-#include "smc_cgroup_prog.h"
+#include "prog.h"
 #include "smc_tools.h"
 
 #include <bpf/bpf.h>

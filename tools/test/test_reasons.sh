@@ -4,7 +4,7 @@
 # smcctl reason: every diagnosis that the module knows has a sentence and a hint.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 header=../include/smc/proto/clc_msg.h

@@ -5,7 +5,7 @@
  * Pure functions without allocation: they run in every program that smc_run starts, in any
  * thread.
  */
-#include "smc_filter.h"
+#include "filter.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -4,7 +4,7 @@
 # The bash completion of smcctl, over the host that test/fake_netlink.so plays.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 # shellcheck source=completion/smcctl
 . completion/smcctl

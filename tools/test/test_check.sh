@@ -4,7 +4,7 @@
 # smcctl check, over the host that test/fake_netlink.so and test/fake_host.so play.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 export FAKE_FAMILY=y FAKE_CONNECT=0

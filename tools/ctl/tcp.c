@@ -2,7 +2,7 @@
 /*
  * smcctl: TCP sockets by sock_diag.
  */
-#include "smcctl_tcp.h"
+#include "tcp.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>

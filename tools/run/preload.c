@@ -12,8 +12,8 @@
  * no care.
  */
 #define _GNU_SOURCE
-#include "smc_filter.h"
-#include "smc_swap.h"
+#include "filter.h"
+#include "swap.h"
 
 #include <uapi/linux/smc_own.h>
 

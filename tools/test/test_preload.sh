@@ -5,7 +5,7 @@
 # plays one below the library; the way back to TCP is tested with the real kernel.
 # shellcheck disable=SC2317,SC2016 # functions are called through expect, code is quoted
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 here=$(pwd)

@@ -2,7 +2,7 @@
 /*
  * smcctl: which way a connection would take.
  */
-#include "smcctl_path.h"
+#include "path.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

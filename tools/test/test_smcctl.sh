@@ -5,7 +5,7 @@
 # where it has no SMC.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 fake=$(pwd)/test/fake_netlink.so

@@ -5,7 +5,7 @@
 # What it does in a kernel is for selftests/vm/cases/cgroup.sh.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 echo "KTAP version 1"

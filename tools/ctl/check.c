@@ -5,7 +5,7 @@
  * First what can be seen from here; then, with a port, one real connection, which carries
  * nothing, and what sock_diag says of it. The peer's part is known from that alone.
  */
-#include "smcctl_path.h"
+#include "path.h"
 #include <smc/proto/clc_msg.h>
 
 #include <arpa/inet.h>

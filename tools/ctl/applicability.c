@@ -5,8 +5,8 @@
  * Connections are summed up by the peer's network and the port of the service. Whether a peer
  * could do its part is not known before it is tried; all that this host knows is.
  */
-#include "smcctl_path.h"
-#include "smcctl_tcp.h"
+#include "path.h"
+#include "tcp.h"
 #include <smc/proto/clc_msg.h>
 
 #include <arpa/inet.h>

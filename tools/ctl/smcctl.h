@@ -90,7 +90,7 @@ struct ctl_column {
 	const char *key;
 };
 
-/* smcctl_out.c */
+/* output.c */
 void ctl_fail(const char *fmt, ...) __printf(1, 2);
 /* What stands before the text of failures: a line of a file */
 void ctl_set_place(const char *place);
@@ -112,21 +112,21 @@ void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols
 			int indent);
 void ctl_print_fields(struct json_object *obj, int indent);
 
-/* smcctl_reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
+/* reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
 
-/* smcctl_num.c */
+/* num.c */
 bool ctl_parse_num(const char *text, int base, unsigned long min, unsigned long max, __u32 *num);
 
-/* smcctl_addr.c */
+/* addr.c */
 bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix);
 bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr);
 
-/* smcctl_file.c */
+/* file.c */
 int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always);
 
-/* smcctl_nl.c */
+/* netlink.c */
 
 /**
  * struct ctl_attr - one attribute to send
@@ -214,7 +214,7 @@ void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr
 void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
 void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
 
-/* Orders about link groups and links: smcctl_order.c */
+/* Orders about link groups and links: order.c */
 int ctl_linkgroup_order(int argc, char **argv);
 int ctl_link_order(int argc, char **argv);
 
@@ -244,7 +244,7 @@ int ctl_stats(const struct ctl_opts *opts);
 /* All statistics as one object; NULL: it failed, and that was said. */
 struct json_object *ctl_stats_read(void);
 int ctl_sock(const struct ctl_opts *opts, int argc, char **argv);
-/* smcctl_kill.c: ends what ctl_sock_read() read; what was ended is appended to @ended. */
+/* kill.c: ends what ctl_sock_read() read; what was ended is appended to @ended. */
 int ctl_sock_kill(struct json_object *socks, struct json_object *ended);
 int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
 int ctl_check(const struct ctl_opts *opts, int argc, char **argv);

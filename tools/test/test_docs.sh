@@ -4,7 +4,7 @@
 # The man pages: well-formed, and every option of the programs is in them.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 echo "KTAP version 1"

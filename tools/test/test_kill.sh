@@ -5,7 +5,7 @@
 # plays. What it does to real sockets is looked at in test/vm_tools.sh.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 export FAKE_NL_KILLED="$tmp/killed"

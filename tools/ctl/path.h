@@ -26,7 +26,7 @@ struct ctl_route {
 	bool gateway;
 };
 
-/* smcctl_route.c */
+/* route.c */
 int ctl_route_find(int family, const void *addr, struct ctl_route *route);
 
 /**
@@ -39,7 +39,7 @@ struct ctl_rnics {
 	struct json_object *pnet;
 };
 
-/* smcctl_rnic.c */
+/* rnic.c */
 int ctl_rnics_read(struct ctl_rnics *rnics);
 int ctl_rnics_read_sysfs(struct ctl_rnics *rnics);
 void ctl_rnics_put(struct ctl_rnics *rnics);

@@ -4,7 +4,7 @@
 # smcctl save and smcctl restore, over the module that test/fake_netlink.so plays.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 fake=$(pwd)/test/fake_netlink.so

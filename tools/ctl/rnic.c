@@ -5,7 +5,7 @@
  * The rules are the module's: a PNET ID, of the netdev or of one below it, decides; without
  * one it is the port of the netdev itself, or of the device below a VLAN.
  */
-#include "smcctl_path.h"
+#include "path.h"
 #include <smc/proto/clc_msg.h>
 
 #include <dirent.h>

@@ -5,7 +5,7 @@
 # The real events are looked at in selftests/vm/cases/trace.sh.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
 echo "KTAP version 1"

@@ -5,7 +5,7 @@
 # test/fake_host.so play.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 export FAKE_CLOCK=y

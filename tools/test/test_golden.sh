@@ -6,7 +6,7 @@
 # these files anew: what git says of them then is what users see change.
 # shellcheck disable=SC2317 # functions are called through expect
 
-cd "$(dirname "$0")" || exit 1
+cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 export FAKE_CLOCK=y FAKE_FAMILY=y FAKE_CONNECT=0
@@ -196,7 +196,7 @@ expect 'each object of smcctl has its files' '' objects_missing
 files_unused()
 {
 	for file in "$golden"/*; do
-		grep -q "\<${file##*/}\>" test_*.sh || echo "${file##*/}"
+		grep -q "\<${file##*/}\>" test/test_*.sh || echo "${file##*/}"
 	done
 }
 expect 'each file is read by a test' '' files_unused
