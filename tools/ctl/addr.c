@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: prefixes of addresses, of both families as one.
+ * smcctl: address prefixes. IPv4 is handled as v4-mapped IPv6.
  */
 #include "smcctl.h"
 
@@ -10,15 +10,15 @@
 #define ALL_BITS 128
 
 /**
- * ctl_parse_prefix() - "10.1.0.0/16", "fd00::/8", or one address
- * @text: that
- * @prefix: what it means
+ * ctl_prefix_parse() - parse an address prefix
+ * @text: "10.1.0.0/16", "fd00::/8", or one address
+ * @prefix: result
  *
- * No bits at all are no prefix, but 0.0.0.0/0 is all of IPv4.
+ * 0.0.0.0/0 is valid and means all of IPv4; ::/0 is not valid.
  *
- * Return: false if it is none.
+ * Return: true if @text is a prefix or an address.
  */
-bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix)
+bool ctl_prefix_parse(const char *text, struct ctl_prefix *prefix)
 {
 	struct in6_addr *in6 = &prefix->addr;
 	const char *slash = strchr(text, '/');
@@ -39,20 +39,20 @@ bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix)
 		return false;
 	}
 	bits = all;
-	if (slash && !ctl_parse_num(slash + 1, 10, all == 32 ? 0 : 1, all, &bits))
+	if (slash && !ctl_num_parse(slash + 1, 10, all == 32 ? 0 : 1, all, &bits))
 		return false;
 	prefix->bits = bits + ALL_BITS - all;
 	return true;
 }
 
 /**
- * ctl_prefix_has() - whether an address is one of these
- * @prefix: as it was parsed
- * @addr: of IPv4 as ::ffff:a.b.c.d
+ * ctl_prefix_contains() - check whether an address has a prefix
+ * @prefix: result of ctl_prefix_parse()
+ * @addr: address, IPv4 as ::ffff:a.b.c.d
  *
- * Return: whether it is.
+ * Return: true if it has.
  */
-bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr)
+bool ctl_prefix_contains(const struct ctl_prefix *prefix, const struct in6_addr *addr)
 {
 	unsigned int bytes = prefix->bits / 8, rest = prefix->bits % 8;
 

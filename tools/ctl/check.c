@@ -2,8 +2,8 @@
 /*
  * smcctl: would a connection to a host use SMC, and if not, why?
  *
- * First what can be seen from here; then, with a port, one real connection, which carries
- * nothing, and what sock_diag says of it. The peer's part is known from that alone.
+ * Checks this host first. With a port it then opens one connection, sends no data, and reads the
+ * result from sock_diag. Only that connection shows what the peer does.
  */
 #include "path.h"
 #include <smc/proto/clc_msg.h>
@@ -23,23 +23,23 @@
 #define NEGCACHE "/proc/net/smc_negcache"
 #define ENABLED "/proc/sys/net/smc/enabled"
 
-/* What becomes of a connection, as far as it is known */
+/* Whether a connection uses SMC */
 enum verdict {
-	VERDICT_COULD,	/* nothing stands against SMC */
+	VERDICT_COULD,	/* nothing on this host prevents SMC */
 	VERDICT_SMC,
 	VERDICT_TCP,
 	VERDICT_UNKNOWN,
 };
 
 /**
- * struct check - one run
+ * struct check - state of one run
  * @opts: command line
- * @steps: what was looked at
- * @addr: peer
- * @ip: its address as text
- * @verdict: so far
- * @code: reason of VERDICT_TCP, 0: another than those of the protocol
- * @peer_code: the peer's
+ * @steps: results of the checks, in order
+ * @addr: address of the peer
+ * @ip: @addr as text
+ * @verdict: verdict so far
+ * @code: diagnosis code for VERDICT_TCP, 0: no code applies
+ * @peer_code: diagnosis code of the peer, 0: none
  */
 struct check {
 	const struct ctl_opts *opts;
@@ -51,43 +51,44 @@ struct check {
 	__u32 peer_code;
 };
 
-static struct json_object *add_step(struct check *c, const char *name, const char *state,
-				    const char *detail)
+static struct json_object *check_add_step(struct check *c, const char *name, const char *state,
+					  const char *detail)
 {
 	struct json_object *step = json_object_new_object();
 
-	ctl_add_str(step, "check", name);
-	ctl_add_str(step, "state", state);
-	ctl_add_str(step, "detail", detail);
+	ctl_json_add_str(step, "check", name);
+	ctl_json_add_str(step, "state", state);
+	ctl_json_add_str(step, "detail", detail);
 	json_object_array_add(c->steps, step);
 	return step;
 }
 
-/* Something that leaves TCP only */
-static void add_no(struct check *c, const char *name, const char *detail, const char *hint)
+/* Add the result of a check that rules out SMC. */
+static void check_add_failure(struct check *c, const char *name, const char *detail,
+			      const char *hint)
 {
-	struct json_object *step = add_step(c, name, "no", detail);
+	struct json_object *step = check_add_step(c, name, "no", detail);
 
 	if (hint)
-		ctl_add_str(step, "hint", hint);
+		ctl_json_add_str(step, "hint", hint);
 	c->verdict = VERDICT_TCP;
 }
 
-static void add_code(struct check *c, const char *name, const char *detail, __u32 code)
+static void check_add_reason(struct check *c, const char *name, const char *detail, __u32 code)
 {
-	add_no(c, name, detail, ctl_reason_hint(code));
+	check_add_failure(c, name, detail, ctl_reason_hint(code));
 	c->code = code;
 }
 
-static const void *ip_of(const struct check *c)
+static const void *check_get_ip(const struct check *c)
 {
 	if (c->addr.ss_family == AF_INET)
 		return &((const struct sockaddr_in *)&c->addr)->sin_addr;
 	return &((const struct sockaddr_in6 *)&c->addr)->sin6_addr;
 }
 
-/* The address as the module keeps it: IPv4 as v4-mapped */
-static struct in6_addr mapped(const struct check *c)
+/* Return the address of the peer as the module prints it, IPv4 as v4-mapped. */
+static struct in6_addr check_get_mapped(const struct check *c)
 {
 	struct in6_addr addr = { 0 };
 
@@ -95,23 +96,23 @@ static struct in6_addr mapped(const struct check *c)
 		return ((const struct sockaddr_in6 *)&c->addr)->sin6_addr;
 	addr.s6_addr[10] = 0xff;
 	addr.s6_addr[11] = 0xff;
-	memcpy(addr.s6_addr + 12, ip_of(c), 4);
+	memcpy(addr.s6_addr + 12, check_get_ip(c), 4);
 	return addr;
 }
 
-static int resolve(struct check *c, const char *host, const char *port)
+static int check_resolve(struct check *c, const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
 	struct addrinfo *list;
 	int err = getaddrinfo(host, port, &hints, &list);
 
 	if (err) {
-		ctl_fail("%s: %s", host, gai_strerror(err));
+		ctl_error("%s: %s", host, gai_strerror(err));
 		return CTL_FAILURE;
 	}
 	memcpy(&c->addr, list->ai_addr, list->ai_addrlen);
 	freeaddrinfo(list);
-	inet_ntop(c->addr.ss_family, ip_of(c), c->ip, sizeof(c->ip));
+	inet_ntop(c->addr.ss_family, check_get_ip(c), c->ip, sizeof(c->ip));
 	return CTL_OK;
 }
 
@@ -123,27 +124,27 @@ static int check_module(struct check *c)
 
 	rc = ctl_info_read(info);
 	if (rc != CTL_OK) {
-		add_no(c, "module", "the SMC module does not answer", "modprobe smc");
+		check_add_failure(c, "module", "the SMC module does not answer", "modprobe smc");
 		json_object_put(info);
 		return rc;
 	}
-	snprintf(text, sizeof(text), "SMC version %s, release %s", ctl_text_of(info, "version"),
-		 ctl_text_of(info, "release"));
-	add_step(c, "module", "ok", text);
+	snprintf(text, sizeof(text), "SMC version %s, release %s", ctl_json_text(info, "version"),
+		 ctl_json_text(info, "release"));
+	check_add_step(c, "module", "ok", text);
 	json_object_put(info);
 	fd = socket(CTL_FAMILY_SMC, SOCK_STREAM, 0);
 	if (fd >= 0) {
 		close(fd);
-		add_step(c, "family", "ok", "programs can make AF_SMC sockets");
+		check_add_step(c, "family", "ok", "programs can make AF_SMC sockets");
 	} else {
 		snprintf(text, sizeof(text), "no AF_SMC socket: %s", strerror(errno));
-		add_no(c, "family", text,
-		       "A filter of system calls, or another module, forbids it.");
+		check_add_failure(c, "family", text,
+				  "A filter of system calls, or another module, forbids it.");
 	}
 	return CTL_OK;
 }
 
-/* Another module than ours does not have this setting. */
+/* Only this module has this setting, the in-tree module lacks it. */
 static void check_enabled(struct check *c)
 {
 	FILE *f = fopen(ENABLED, "r");
@@ -152,7 +153,7 @@ static void check_enabled(struct check *c)
 	if (!f)
 		return;
 	if (fscanf(f, "%d", &enabled) == 1 && !enabled)
-		add_code(c, "enabled", "net.smc.enabled is 0", SMC_CLC_DECL_CONFIG);
+		check_add_reason(c, "enabled", "net.smc.enabled is 0", SMC_CLC_DECL_CONFIG);
 	fclose(f);
 }
 
@@ -168,11 +169,11 @@ static int check_ueid(struct check *c)
 		strcat(text, json_object_get_string(json_object_array_get_idx(names, i)));
 	}
 	if (rc == CTL_OK && n)
-		add_step(c, "ueid", "ok", text);
+		check_add_step(c, "ueid", "ok", text);
 	else if (rc == CTL_OK)
-		ctl_add_str(add_step(c, "ueid", "note",
-				     "none: version 1 alone, within one subnet"), "hint",
-			    ctl_reason_hint(SMC_CLC_DECL_NO_UEID));
+		ctl_json_add_str(check_add_step(c, "ueid", "note",
+						"none: version 1 alone, within one subnet"), "hint",
+				 ctl_reason_hint(SMC_CLC_DECL_NO_UEID));
 	json_object_put(names);
 	return rc;
 }
@@ -185,30 +186,30 @@ static int check_path(struct check *c)
 	__u32 code;
 	int rc;
 
-	rc = ctl_route_find(c->addr.ss_family, ip_of(c), &route);
+	rc = ctl_route_find(c->addr.ss_family, check_get_ip(c), &route);
 	if (rc) {
-		ctl_fail("no route to %s: %s", c->ip, strerror(rc));
+		ctl_error("no route to %s: %s", c->ip, strerror(rc));
 		return CTL_FAILURE;
 	}
 	snprintf(text, sizeof(text), "over %s%s", route.netdev, route.local ? ", this host" :
 		 route.gateway ? ", through a gateway (version 2 only)" : "");
-	add_step(c, "route", "ok", text);
+	check_add_step(c, "route", "ok", text);
 	rc = ctl_rnics_read(&rnics);
 	if (rc == CTL_OK) {
-		code = ctl_rnics_find(&rnics, route.netdev, text, sizeof(text));
+		code = ctl_rnics_find_port(&rnics, route.netdev, text, sizeof(text));
 		if (code)
-			add_code(c, "rnic", text, code);
+			check_add_reason(c, "rnic", text, code);
 		else
-			add_step(c, "rnic", "ok", text);
+			check_add_step(c, "rnic", "ok", text);
 	}
 	ctl_rnics_put(&rnics);
 	return rc;
 }
 
-/* Is the peer left alone because of earlier failures? */
+/* Check whether the module avoids SMC with this peer because of earlier failures. */
 static void check_negcache(struct check *c)
 {
-	struct in6_addr want = mapped(c), addr;
+	struct in6_addr want = check_get_mapped(c), addr;
 	char line[128], ip[INET6_ADDRSTRLEN], text[256];
 	FILE *f = fopen(NEGCACHE, "r");
 	unsigned int code;
@@ -221,10 +222,10 @@ static void check_negcache(struct check *c)
 		    inet_pton(AF_INET6, ip, &addr) != 1 || memcmp(&addr, &want, sizeof(addr)))
 			continue;
 		if (left <= 0)
-			continue;	/* the next connection tries again */
+			continue;	/* expired: the next connection tries SMC */
 		snprintf(text, sizeof(text), "left alone for another %ld s: %s", left,
 			 ctl_reason_sentence(code));
-		add_code(c, "negcache", text, code);
+		check_add_reason(c, "negcache", text, code);
 	}
 	fclose(f);
 }
@@ -238,8 +239,8 @@ static void check_earlier(struct check *c, struct json_object *socks)
 
 	for (i = 0; i < json_object_array_length(socks); i++) {
 		struct json_object *sock = json_object_array_get_idx(socks, i);
-		struct in6_addr want = mapped(c), addr = { 0 };
-		const char *ip = ctl_text_of(sock, "peer_addr");
+		struct in6_addr want = check_get_mapped(c), addr = { 0 };
+		const char *ip = ctl_json_text(sock, "peer_addr");
 
 		addr.s6_addr[10] = 0xff;
 		addr.s6_addr[11] = 0xff;
@@ -248,9 +249,9 @@ static void check_earlier(struct check *c, struct json_object *socks)
 			continue;
 		if (memcmp(&addr, &want, sizeof(addr)))
 			continue;
-		if (!strncmp(ctl_text_of(sock, "mode"), "SMC", 3)) {
+		if (!strncmp(ctl_json_text(sock, "mode"), "SMC", 3)) {
 			smc++;
-		} else if (!strcmp(ctl_text_of(sock, "mode"), "TCP")) {
+		} else if (!strcmp(ctl_json_text(sock, "mode"), "TCP")) {
 			tcp++;
 			last = sock;
 		}
@@ -258,14 +259,14 @@ static void check_earlier(struct check *c, struct json_object *socks)
 	if (!smc && !tcp)
 		return;
 	snprintf(text, sizeof(text), "%u on SMC, %u fell back", smc, tcp);
-	add_step(c, "connections", tcp ? "note" : "ok", text);
+	check_add_step(c, "connections", tcp ? "note" : "ok", text);
 	if (last && json_object_object_get_ex(last, "fallback", &fallback)) {
-		snprintf(text, sizeof(text), "one of them: %s", ctl_text_of(last, "detail"));
-		add_step(c, "fallback", "note", text);
+		snprintf(text, sizeof(text), "one of them: %s", ctl_json_text(last, "detail"));
+		check_add_step(c, "fallback", "note", text);
 	}
 }
 
-static int connect_to(const struct check *c, int *fd)
+static int check_connect(const struct check *c, int *fd)
 {
 	int v6 = c->addr.ss_family == AF_INET6, err = 0, rc;
 	struct pollfd poll_fd = { .events = POLLOUT };
@@ -290,39 +291,39 @@ static int connect_to(const struct check *c, int *fd)
 	return err;
 }
 
-static __u32 code_of(struct json_object *sock, const char *key)
+static __u32 sock_get_reason(struct json_object *sock, const char *key)
 {
 	struct json_object *fallback = NULL;
 
 	if (!json_object_object_get_ex(sock, "fallback", &fallback))
 		return 0;
-	return (__u32)strtoul(ctl_text_of(fallback, key), NULL, 16);
+	return (__u32)strtoul(ctl_json_text(fallback, key), NULL, 16);
 }
 
-static void judge(struct check *c, struct json_object *sock)
+static void check_evaluate(struct check *c, struct json_object *sock)
 {
 	char text[640];
 
-	if (strcmp(ctl_text_of(sock, "mode"), "TCP")) {
-		add_step(c, "peer", "ok", "sent the SMC option and agreed");
-		snprintf(text, sizeof(text), "mode %s, %s", ctl_text_of(sock, "mode"),
-			 ctl_text_of(sock, "detail"));
-		add_step(c, "connection", "ok", text);
+	if (strcmp(ctl_json_text(sock, "mode"), "TCP")) {
+		check_add_step(c, "peer", "ok", "sent the SMC option and agreed");
+		snprintf(text, sizeof(text), "mode %s, %s", ctl_json_text(sock, "mode"),
+			 ctl_json_text(sock, "detail"));
+		check_add_step(c, "connection", "ok", text);
 		c->verdict = VERDICT_SMC;
 		return;
 	}
-	c->code = code_of(sock, "reason");
-	c->peer_code = code_of(sock, "peer_reason");
+	c->code = sock_get_reason(sock, "reason");
+	c->peer_code = sock_get_reason(sock, "peer_reason");
 	if (c->code == SMC_CLC_DECL_PEER_NO_SMC)
-		add_step(c, "peer", "no", "did not send the SMC option");
+		check_add_step(c, "peer", "no", "did not send the SMC option");
 	else if (c->code == SMC_CLC_DECL_PEER)
-		add_step(c, "peer", "no", "sent the SMC option, and declined");
+		check_add_step(c, "peer", "no", "sent the SMC option, and declined");
 	snprintf(text, sizeof(text), "mode TCP: %s", ctl_reason_sentence(c->code));
-	add_code(c, "connection", text, c->code);
+	check_add_reason(c, "connection", text, c->code);
 	if (c->peer_code) {
 		snprintf(text, sizeof(text), "the peer says: %s",
 			 ctl_reason_sentence(c->peer_code));
-		add_no(c, "peer reason", text, ctl_reason_hint(c->peer_code));
+		check_add_failure(c, "peer reason", text, ctl_reason_hint(c->peer_code));
 	}
 }
 
@@ -336,9 +337,9 @@ static int check_connection(struct check *c)
 	size_t i;
 	int fd, rc;
 
-	rc = connect_to(c, &fd);
+	rc = check_connect(c, &fd);
 	if (rc) {
-		ctl_fail("cannot connect to %s: %s", c->ip, strerror(rc));
+		ctl_error("cannot connect to %s: %s", c->ip, strerror(rc));
 		if (fd >= 0)
 			close(fd);
 		return CTL_FAILURE;
@@ -351,20 +352,20 @@ static int check_connection(struct check *c)
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(socks); i++) {
 		struct json_object *s = json_object_array_get_idx(socks, i);
 
-		if (!strcmp(ctl_text_of(s, "inode"), inode))
+		if (!strcmp(ctl_json_text(s, "inode"), inode))
 			sock = s;
 	}
 	if (sock)
-		judge(c, sock);
+		check_evaluate(c, sock);
 	else if (rc == CTL_OK)
 		c->verdict = VERDICT_UNKNOWN;
 	if (rc == CTL_OK && !sock)
-		ctl_fail("the list of sockets lacks the connection: it ended at once");
+		ctl_error("the list of sockets lacks the connection: it ended at once");
 	json_object_put(socks);
 	return sock ? CTL_OK : CTL_FAILURE;
 }
 
-static int run_checks(struct check *c, bool connection)
+static int check_run(struct check *c, bool connection)
 {
 	const struct ctl_opts all = { .port = -1, .local_port = -1, .peer_port = -1 };
 	struct json_object *socks;
@@ -384,13 +385,13 @@ static int run_checks(struct check *c, bool connection)
 	if (rc == CTL_OK)
 		check_earlier(c, socks);
 	json_object_put(socks);
-	/* A verdict of this host alone stands: the connection would show the same. */
+	/* only the connection shows what the peer does */
 	if (rc == CTL_OK && connection)
 		rc = check_connection(c);
 	return rc;
 }
 
-static void print_check(const struct check *c, const char *host)
+static void check_print(const struct check *c, const char *host)
 {
 	static const struct ctl_column cols[] = {
 		{ "CHECK", "check" }, { "STATE", "state" }, { "DETAIL", "detail" },
@@ -403,18 +404,18 @@ static void print_check(const struct check *c, const char *host)
 	};
 	size_t n = json_object_array_length(c->steps), i;
 
-	ctl_print_table(c->steps, cols, ARRAY_SIZE(cols));
+	ctl_table_print(c->steps, cols, ARRAY_SIZE(cols));
 	printf("\n%s: %s (%s).\n", host, words[c->verdict], c->ip);
 	for (i = 0; i < n; i++) {
-		const char *hint = ctl_text_of(json_object_array_get_idx(c->steps, i), "hint");
+		const char *hint = ctl_json_text(json_object_array_get_idx(c->steps, i), "hint");
 
 		if (*hint)
-			printf("%s: %s\n", ctl_text_of(json_object_array_get_idx(c->steps, i),
-						       "check"), hint);
+			printf("%s: %s\n", ctl_json_text(json_object_array_get_idx(c->steps, i),
+							 "check"), hint);
 	}
 }
 
-static void print_check_json(const struct check *c, const char *host, const char *port)
+static void check_print_json(const struct check *c, const char *host, const char *port)
 {
 	static const char * const words[] = {
 		[VERDICT_COULD] = "possible", [VERDICT_SMC] = "smc", [VERDICT_TCP] = "tcp",
@@ -422,21 +423,21 @@ static void print_check_json(const struct check *c, const char *host, const char
 	};
 	struct json_object *obj = json_object_new_object();
 
-	ctl_add_str(obj, "host", host);
-	ctl_add_str(obj, "address", c->ip);
+	ctl_json_add_str(obj, "host", host);
+	ctl_json_add_str(obj, "address", c->ip);
 	if (port)
-		ctl_add_u64(obj, "port", strtoul(port, NULL, 10));
-	ctl_add_str(obj, "verdict", words[c->verdict]);
+		ctl_json_add_u64(obj, "port", strtoul(port, NULL, 10));
+	ctl_json_add_str(obj, "verdict", words[c->verdict]);
 	if (c->verdict == VERDICT_TCP) {
-		ctl_add_reason(obj, "reason", c->code);
-		ctl_add_reason(obj, "peer_reason", c->peer_code);
+		ctl_json_add_reason(obj, "reason", c->code);
+		ctl_json_add_reason(obj, "peer_reason", c->peer_code);
 	}
 	json_object_object_add(obj, "checks", json_object_get(c->steps));
-	ctl_print_json(obj);
+	ctl_json_print(obj);
 	json_object_put(obj);
 }
 
-static bool is_port(const char *text)
+static bool port_is_valid(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
 
@@ -444,35 +445,35 @@ static bool is_port(const char *text)
 }
 
 /**
- * ctl_check() - smcctl check HOST [PORT]
+ * cmd_check() - smcctl check HOST [PORT]
  * @opts: command line
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
- * Return: exit status; CTL_NOTHING: SMC would not be used, or was not.
+ * Return: exit status; CTL_NOTHING: a connection would use TCP, or did use TCP.
  */
-int ctl_check(const struct ctl_opts *opts, int argc, char **argv)
+int cmd_check(const struct ctl_opts *opts, int argc, char **argv)
 {
 	const char *port = argc == 2 ? argv[1] : NULL;
 	struct check c = { .opts = opts };
 	int rc;
 
-	if (argc < 1 || argc > 2 || (port && !is_port(port))) {
-		ctl_fail("check is followed by a host, and a port to connect to if you like");
+	if (argc < 1 || argc > 2 || (port && !port_is_valid(port))) {
+		ctl_error("check is followed by a host, and a port to connect to if you like");
 		return CTL_USAGE;
 	}
-	rc = resolve(&c, argv[0], port);
+	rc = check_resolve(&c, argv[0], port);
 	if (rc != CTL_OK)
 		return rc;
 	c.steps = json_object_new_array();
-	rc = run_checks(&c, port);
-	/* What was found before a failure is worth showing. */
+	rc = check_run(&c, port);
+	/* print also what was found before a failure */
 	if (rc != CTL_OK && c.verdict != VERDICT_TCP)
 		c.verdict = VERDICT_UNKNOWN;
 	if (opts->json)
-		print_check_json(&c, argv[0], port);
+		check_print_json(&c, argv[0], port);
 	else
-		print_check(&c, argv[0]);
+		check_print(&c, argv[0]);
 	json_object_put(c.steps);
 	if (rc != CTL_OK)
 		return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: files that are replaced in one step.
+ * smcctl: replace files atomically.
  */
 #include "smcctl.h"
 
@@ -11,14 +11,16 @@
 #include <unistd.h>
 
 /**
- * ctl_replace_file() - write a file of which readers see the old or the new one
- * @path: its name
- * @writer: writes it, returns an exit status
- * @always: keep what was written also when @writer fails
+ * ctl_file_replace() - replace a file atomically
+ * @path: name of the file
+ * @writer: writes the contents, returns an exit status
+ * @always: replace the file even if @writer fails
  *
- * Return: the status of @writer, or CTL_FAILURE, which was told to the user.
+ * Readers see the old or the new contents, never a part. Prints a message if a system call fails.
+ *
+ * Return: the status of @writer, or CTL_FAILURE if a system call failed.
  */
-int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always)
+int ctl_file_replace(const char *path, int (*writer)(FILE *out), bool always)
 {
 	size_t len = strlen(path) + sizeof(".XXXXXX");
 	char *temp = malloc(len);
@@ -32,7 +34,7 @@ int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always)
 	if (fd >= 0)
 		out = fdopen(fd, "w");
 	if (!out) {
-		ctl_fail("%s: %s", temp, strerror(errno));
+		ctl_error("%s: %s", temp, strerror(errno));
 		free(temp);
 		return CTL_FAILURE;
 	}
@@ -43,7 +45,7 @@ int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always)
 	if (rc != CTL_OK && !always) {
 		unlink(temp);
 	} else if (bad || rename(temp, path)) {
-		ctl_fail("%s: %s", path, strerror(errno));
+		ctl_error("%s: %s", path, strerror(errno));
 		unlink(temp);
 		rc = CTL_FAILURE;
 	}

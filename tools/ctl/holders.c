@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: who keeps the module from being removed.
+ * smcctl: sockets and modules that prevent the module from being unloaded.
  *
- * The kernel knows the sockets of all namespaces and their inode numbers; which processes
- * have descriptors of these is in /proc.
+ * The module lists the sockets of all network namespaces with their inode numbers. /proc shows
+ * which processes have descriptors of these sockets.
  */
 #include "smcctl.h"
 
@@ -18,21 +18,21 @@
 #define HOLDERS	"/proc/net/smc_holders"
 #define MODULES	"/sys/module/smc/holders"
 
-static void add_process(struct json_object *holder, const char *pid, const char *command)
+static void holder_add_process(struct json_object *holder, const char *pid, const char *command)
 {
 	struct json_object *obj = json_object_new_object(), *list = NULL;
-	const char *before = ctl_text_of(holder, "who");
+	const char *before = ctl_json_text(holder, "who");
 	char text[256];
 
-	ctl_add_u64(obj, "pid", strtoul(pid, NULL, 10));
-	ctl_add_str(obj, "command", command);
+	ctl_json_add_u64(obj, "pid", strtoul(pid, NULL, 10));
+	ctl_json_add_str(obj, "command", command);
 	json_object_object_get_ex(holder, "processes", &list);
 	json_object_array_add(list, obj);
 	snprintf(text, sizeof(text), "%.180s%s%s(%s)", before, *before ? " " : "", command, pid);
-	ctl_add_str(holder, "who", text);
+	ctl_json_add_str(holder, "who", text);
 }
 
-static void read_command(const char *pid, char *buf, size_t size)
+static void process_read_command(const char *pid, char *buf, size_t size)
 {
 	char path[280], line[64] = "";
 	FILE *f;
@@ -45,11 +45,11 @@ static void read_command(const char *pid, char *buf, size_t size)
 		fclose(f);
 	}
 	line[strcspn(line, "\n")] = '\0';
-	ctl_clean_str(buf, size, line, strlen(line));
+	ctl_str_clean(buf, size, line, strlen(line));
 }
 
-/* One descriptor of a process: does it stand for one of our sockets? */
-static void match_fd(struct json_object *holders, const char *pid, const char *link)
+/* Add a process to the holders if one of its descriptors, @link, is a listed socket. */
+static void holders_match_fd(struct json_object *holders, const char *pid, const char *link)
 {
 	unsigned long inode;
 	char command[64];
@@ -60,14 +60,14 @@ static void match_fd(struct json_object *holders, const char *pid, const char *l
 	for (i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *h = json_object_array_get_idx(holders, i);
 
-		if (strtoul(ctl_text_of(h, "inode"), NULL, 10) != inode)
+		if (strtoul(ctl_json_text(h, "inode"), NULL, 10) != inode)
 			continue;
-		read_command(pid, command, sizeof(command));
-		add_process(h, pid, command);
+		process_read_command(pid, command, sizeof(command));
+		holder_add_process(h, pid, command);
 	}
 }
 
-static void match_process(struct json_object *holders, const char *pid)
+static void holders_match_process(struct json_object *holders, const char *pid)
 {
 	char path[280], target[64];
 	struct dirent *d;
@@ -78,7 +78,7 @@ static void match_process(struct json_object *holders, const char *pid)
 	len = snprintf(path, sizeof(path), "/proc/%s/fd", pid);
 	dir = opendir(path);
 	if (!dir)
-		return;		/* it has ended */
+		return;		/* the process has ended */
 	while ((d = readdir(dir))) {
 		if (d->d_name[0] == '.')
 			continue;
@@ -87,12 +87,12 @@ static void match_process(struct json_object *holders, const char *pid)
 		if (n <= 0)
 			continue;
 		target[n] = '\0';
-		match_fd(holders, pid, target);
+		holders_match_fd(holders, pid, target);
 	}
 	closedir(dir);
 }
 
-static int find_processes(struct json_object *holders)
+static int holders_find_processes(struct json_object *holders)
 {
 	struct dirent *d;
 	DIR *dir;
@@ -102,12 +102,12 @@ static int find_processes(struct json_object *holders)
 		return errno;
 	while ((d = readdir(dir)))
 		if (isdigit((unsigned char)d->d_name[0]))
-			match_process(holders, d->d_name);
+			holders_match_process(holders, d->d_name);
 	closedir(dir);
 	return 0;
 }
 
-static int read_sockets(struct json_object *holders)
+static int holders_read(struct json_object *holders)
 {
 	unsigned long inode;
 	unsigned int ns, uid;
@@ -123,10 +123,10 @@ static int read_sockets(struct json_object *holders)
 		if (sscanf(line, "%u %lu %u %31s", &ns, &inode, &uid, mode) != 4)
 			continue;	/* the heading */
 		obj = json_object_new_object();
-		ctl_add_u64(obj, "netns", ns);
-		ctl_add_u64(obj, "inode", inode);
-		ctl_add_u64(obj, "uid", uid);
-		ctl_add_str(obj, "mode", mode);
+		ctl_json_add_u64(obj, "netns", ns);
+		ctl_json_add_u64(obj, "inode", inode);
+		ctl_json_add_u64(obj, "uid", uid);
+		ctl_json_add_str(obj, "mode", mode);
 		json_object_object_add(obj, "processes", json_object_new_array());
 		json_object_array_add(holders, obj);
 	}
@@ -134,22 +134,22 @@ static int read_sockets(struct json_object *holders)
 	return 0;
 }
 
-/* A socket may wait for accept(), or be in a message or a ring of io_uring. */
-static void name_rest(struct json_object *holders)
+/* Describe sockets without a process: before accept(), in a message, in an io_uring. */
+static void holders_describe_rest(struct json_object *holders)
 {
 	size_t i;
 
 	for (i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *h = json_object_array_get_idx(holders, i);
 
-		if (*ctl_text_of(h, "who"))
+		if (*ctl_json_text(h, "who"))
 			continue;
-		ctl_add_str(h, "who", strtoul(ctl_text_of(h, "inode"), NULL, 10) ?
-			    "no process: in a message or io_uring" : "not yet accepted");
+		ctl_json_add_str(h, "who", strtoul(ctl_json_text(h, "inode"), NULL, 10) ?
+				 "no process: in a message or io_uring" : "not yet accepted");
 	}
 }
 
-static void print_modules(void)
+static void modules_print(void)
 {
 	struct dirent *d;
 	DIR *dir;
@@ -163,30 +163,36 @@ static void print_modules(void)
 	closedir(dir);
 }
 
-int ctl_holders(const struct ctl_opts *opts)
+/**
+ * cmd_holders() - smcctl holders
+ * @opts: command line
+ *
+ * Return: exit status.
+ */
+int cmd_holders(const struct ctl_opts *opts)
 {
 	static const struct ctl_column cols[] = {
 		{ "NETNS", "netns" }, { "INODE", "inode" }, { "UID", "uid" },
 		{ "MODE", "mode" }, { "PROCESSES", "who" },
 	};
 	struct json_object *holders = json_object_new_array();
-	int err = read_sockets(holders);
+	int err = holders_read(holders);
 
 	if (!err)
-		err = find_processes(holders);
+		err = holders_find_processes(holders);
 	if (!err) {
-		name_rest(holders);
+		holders_describe_rest(holders);
 		if (opts->json) {
-			ctl_print_json(holders);
+			ctl_json_print(holders);
 		} else {
-			ctl_print_table(holders, cols, ARRAY_SIZE(cols));
-			print_modules();
+			ctl_table_print(holders, cols, ARRAY_SIZE(cols));
+			modules_print();
 		}
 	} else if (err == ENOENT) {
-		ctl_fail("no %s: the module is not loaded, or this is not the host's first %s",
-			 HOLDERS, "network namespace");
+		ctl_error("no %s: the module is not loaded, or this is not the host's first %s",
+			  HOLDERS, "network namespace");
 	} else {
-		ctl_fail(HOLDERS ": %s", strerror(err));
+		ctl_error(HOLDERS ": %s", strerror(err));
 	}
 	json_object_put(holders);
 	return err ? CTL_FAILURE : CTL_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: ends AF_SMC sockets by sock_diag.
+ * smcctl: end AF_SMC sockets with sock_diag.
  */
 #include "smcctl.h"
 
@@ -12,8 +12,8 @@
 
 #define FAMILY_SMC 43
 
-/* The cookie is in @id: it is that socket or none. */
-static int destroy(const struct inet_diag_sockid *id)
+/* Destroy a socket. @id has the cookie, so no other socket can match. Return an errno number. */
+static int sock_destroy(const struct inet_diag_sockid *id)
 {
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -28,11 +28,10 @@ static int destroy(const struct inet_diag_sockid *id)
 
 /**
  * ctl_sock_kill() - end sockets
- * @socks: which, from ctl_sock_read()
- * @ended: those that were ended are appended
+ * @socks: sockets, from ctl_sock_read()
+ * @ended: array, sockets that this call ended are appended
  *
- * One that has ended by itself in the meantime is no failure. After a failure, which is told to
- * the user, the others are left alone.
+ * Skips sockets that have ended by themselves. Stops at the first failure, with an error message.
  *
  * Return: exit status.
  */
@@ -44,16 +43,16 @@ int ctl_sock_kill(struct json_object *socks, struct json_object *ended)
 	for (i = 0; i < json_object_array_length(socks); i++) {
 		struct json_object *sock = json_object_array_get_idx(socks, i);
 
-		err = destroy(json_object_get_userdata(sock));
+		err = sock_destroy(json_object_get_userdata(sock));
 		if (err == ENOENT)
 			continue;
 		if (err == EPERM || err == EACCES)
-			ctl_fail("ending sockets needs the right CAP_NET_ADMIN (root)");
+			ctl_error("ending sockets needs the right CAP_NET_ADMIN (root)");
 		else if (err == EOPNOTSUPP)
-			ctl_fail("the loaded smc_diag module does not support ending sockets");
+			ctl_error("the loaded smc_diag module does not support ending sockets");
 		else if (err)
-			ctl_fail("ending the socket %s: %s", ctl_text_of(sock, "inode"),
-				 strerror(err));
+			ctl_error("ending the socket %s: %s", ctl_json_text(sock, "inode"),
+				  strerror(err));
 		if (err)
 			return CTL_FAILURE;
 		json_object_array_add(ended, json_object_get(sock));

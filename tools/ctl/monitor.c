@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: events as they come, one line each.
+ * smcctl: print events as they occur, one line each.
  */
 #include "smcctl.h"
 
@@ -14,9 +14,9 @@
 #include <time.h>
 
 /**
- * struct monitor - one run
+ * struct monitor - state of one run
  * @json: print JSON
- * @left: events to come; 0: without end
+ * @left: number of events before the end, 0: no limit
  */
 struct monitor {
 	bool json;
@@ -42,7 +42,7 @@ static const char *event_name(__u8 cmd)
 	return NULL;
 }
 
-static void add_time(struct json_object *obj)
+static void event_add_time(struct json_object *obj)
 {
 	char day[32], text[64];
 	struct timespec now;
@@ -52,10 +52,10 @@ static void add_time(struct json_object *obj)
 	gmtime_r(&now.tv_sec, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text, sizeof(text), "%s.%03ldZ", day, now.tv_nsec / 1000000);
-	ctl_add_str(obj, "time", text);
+	ctl_json_add_str(obj, "time", text);
 }
 
-static void add_addr(struct json_object *obj, const char *key, const struct nlattr *attr)
+static void event_add_addr(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr addr;
@@ -67,137 +67,140 @@ static void add_addr(struct json_object *obj, const char *key, const struct nlat
 		inet_ntop(AF_INET, &addr.s6_addr[12], text, sizeof(text));
 	else
 		inet_ntop(AF_INET6, &addr, text, sizeof(text));
-	ctl_add_str(obj, key, text);
+	ctl_json_add_str(obj, key, text);
 }
 
-static void add_reason(struct json_object *obj, const char *key, const struct nlattr *attr)
+static void event_add_reason(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	__u64 code;
 
-	if (ctl_attr_uint(attr, &code))
-		ctl_add_reason(obj, key, (__u32)code);
+	if (ctl_nla_get_uint(attr, &code))
+		ctl_json_add_reason(obj, key, (__u32)code);
 }
 
-static struct json_object *read_event(const struct nlmsghdr *nlh, const char *name)
+static struct json_object *event_read(const struct nlmsghdr *nlh, const char *name)
 {
 	const struct nlattr *tb[SMC_NETLINK_EV_MAX + 1];
 	struct json_object *obj = json_object_new_object();
 	__u64 val;
 
-	ctl_parse_genl(nlh, tb, SMC_NETLINK_EV_MAX);
-	add_time(obj);
-	ctl_add_str(obj, "event", name);
-	ctl_copy_uint(obj, "net_cookie", tb[SMC_NETLINK_EV_NET_COOKIE]);
-	if (ctl_attr_uint(tb[SMC_NETLINK_EV_LGR_ID], &val))
-		ctl_add_hex32(obj, "group", (__u32)val);
-	if (ctl_attr_uint(tb[SMC_NETLINK_EV_ROLE], &val))
-		ctl_add_str(obj, "role", val ? "server" : "client");
-	add_addr(obj, "local_addr", tb[SMC_NETLINK_EV_LOCAL]);
-	ctl_copy_uint(obj, "local_port", tb[SMC_NETLINK_EV_LOCAL_PORT]);
-	add_addr(obj, "peer_addr", tb[SMC_NETLINK_EV_PEER]);
-	ctl_copy_uint(obj, "peer_port", tb[SMC_NETLINK_EV_PEER_PORT]);
-	ctl_copy_uint(obj, "link", tb[SMC_NETLINK_EV_LINK_ID]);
-	ctl_copy_str(obj, "device", tb[SMC_NETLINK_EV_IB_DEV]);
-	ctl_copy_uint(obj, "port", tb[SMC_NETLINK_EV_IB_PORT]);
-	ctl_copy_uint(obj, "connections", tb[SMC_NETLINK_EV_CONNS]);
-	ctl_copy_str(obj, "why", tb[SMC_NETLINK_EV_REASON]);
-	add_reason(obj, "reason", tb[SMC_NETLINK_EV_OWN_RSN]);
-	add_reason(obj, "peer_reason", tb[SMC_NETLINK_EV_PEER_RSN]);
-	ctl_copy_uint(obj, "untold", tb[SMC_NETLINK_EV_UNTOLD]);
+	ctl_nla_parse_genl(nlh, tb, SMC_NETLINK_EV_MAX);
+	event_add_time(obj);
+	ctl_json_add_str(obj, "event", name);
+	ctl_json_copy_uint(obj, "net_cookie", tb[SMC_NETLINK_EV_NET_COOKIE]);
+	if (ctl_nla_get_uint(tb[SMC_NETLINK_EV_LGR_ID], &val))
+		ctl_json_add_hex32(obj, "group", (__u32)val);
+	if (ctl_nla_get_uint(tb[SMC_NETLINK_EV_ROLE], &val))
+		ctl_json_add_str(obj, "role", val ? "server" : "client");
+	event_add_addr(obj, "local_addr", tb[SMC_NETLINK_EV_LOCAL]);
+	ctl_json_copy_uint(obj, "local_port", tb[SMC_NETLINK_EV_LOCAL_PORT]);
+	event_add_addr(obj, "peer_addr", tb[SMC_NETLINK_EV_PEER]);
+	ctl_json_copy_uint(obj, "peer_port", tb[SMC_NETLINK_EV_PEER_PORT]);
+	ctl_json_copy_uint(obj, "link", tb[SMC_NETLINK_EV_LINK_ID]);
+	ctl_json_copy_str(obj, "device", tb[SMC_NETLINK_EV_IB_DEV]);
+	ctl_json_copy_uint(obj, "port", tb[SMC_NETLINK_EV_IB_PORT]);
+	ctl_json_copy_uint(obj, "connections", tb[SMC_NETLINK_EV_CONNS]);
+	ctl_json_copy_str(obj, "why", tb[SMC_NETLINK_EV_REASON]);
+	event_add_reason(obj, "reason", tb[SMC_NETLINK_EV_OWN_RSN]);
+	event_add_reason(obj, "peer_reason", tb[SMC_NETLINK_EV_PEER_RSN]);
+	ctl_json_copy_uint(obj, "untold", tb[SMC_NETLINK_EV_UNTOLD]);
 	return obj;
 }
 
-static void print_end(struct json_object *event, const char *addr, const char *port)
+static void event_print_addr(struct json_object *event, const char *addr, const char *port)
 {
-	const char *text = ctl_text_of(event, addr);
+	const char *text = ctl_json_text(event, addr);
 
-	printf(strchr(text, ':') ? " [%s]:%s" : " %s:%s", text, ctl_text_of(event, port));
+	printf(strchr(text, ':') ? " [%s]:%s" : " %s:%s", text, ctl_json_text(event, port));
 }
 
-static void print_fallback(struct json_object *event)
+static void event_print_fallback(struct json_object *event)
 {
-	printf(" %s", ctl_text_of(event, "role"));
-	print_end(event, "local_addr", "local_port");
-	print_end(event, "peer_addr", "peer_port");
-	printf(" %s (%s)", ctl_text_of(event, "reason"), ctl_text_of(event, "reason_text"));
-	if (strcmp(ctl_text_of(event, "peer_reason_text"), "none"))
-		printf(", peer %s (%s)", ctl_text_of(event, "peer_reason"),
-		       ctl_text_of(event, "peer_reason_text"));
+	printf(" %s", ctl_json_text(event, "role"));
+	event_print_addr(event, "local_addr", "local_port");
+	event_print_addr(event, "peer_addr", "peer_port");
+	printf(" %s (%s)", ctl_json_text(event, "reason"), ctl_json_text(event, "reason_text"));
+	if (strcmp(ctl_json_text(event, "peer_reason_text"), "none"))
+		printf(", peer %s (%s)", ctl_json_text(event, "peer_reason"),
+		       ctl_json_text(event, "peer_reason_text"));
 }
 
-static void print_group(struct json_object *event)
+static void event_print_group(struct json_object *event)
 {
-	const char *why = ctl_text_of(event, "why"), *conns = ctl_text_of(event, "connections");
+	const char *why = ctl_json_text(event, "why"), *conns = ctl_json_text(event, "connections");
 
-	printf(" %s %s, peer %s", ctl_text_of(event, "group"), ctl_text_of(event, "role"),
-	       ctl_text_of(event, "peer_addr"));
-	if (*ctl_text_of(event, "device"))
-		printf(", link %s on %s port %s", ctl_text_of(event, "link"),
-		       ctl_text_of(event, "device"), ctl_text_of(event, "port"));
+	printf(" %s %s, peer %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"),
+	       ctl_json_text(event, "peer_addr"));
+	if (*ctl_json_text(event, "device"))
+		printf(", link %s on %s port %s", ctl_json_text(event, "link"),
+		       ctl_json_text(event, "device"), ctl_json_text(event, "port"));
 	if (*conns)
 		printf(", %s connections go on", conns);
 	if (*why)
 		printf(" (%s)", why);
 }
 
-static void print_event(struct json_object *event)
+static void event_print(struct json_object *event)
 {
-	const char *untold = ctl_text_of(event, "untold");
+	const char *untold = ctl_json_text(event, "untold");
 
-	printf("%s %-11s", ctl_text_of(event, "time"), ctl_text_of(event, "event"));
-	if (*ctl_text_of(event, "group"))
-		print_group(event);
-	else if (*ctl_text_of(event, "reason"))
-		print_fallback(event);
+	printf("%s %-11s", ctl_json_text(event, "time"), ctl_json_text(event, "event"));
+	if (*ctl_json_text(event, "group"))
+		event_print_group(event);
+	else if (*ctl_json_text(event, "reason"))
+		event_print_fallback(event);
 	if (*untold)
 		printf(", and %s before it", untold);
 	putchar('\n');
 }
 
-/* Whoever reads has gone, or the disk is full: main() says so. */
-static bool told(struct monitor *monitor, struct json_object *event)
+/*
+ * Print an event and release it. Return false if the output failed: the reader has gone or the disk
+ * is full. main() prints the error message.
+ */
+static bool event_write(struct monitor *monitor, struct json_object *event)
 {
 	if (monitor->json)
 		puts(json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));
 	else
-		print_event(event);
+		event_print(event);
 	json_object_put(event);
 	return !fflush(stdout) && !ferror(stdout);
 }
 
-static int on_event(const struct nlmsghdr *nlh, void *data)
+static int monitor_event_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
 	const char *name = event_name(genl->cmd);
 	struct monitor *monitor = data;
 
-	/* a newer module's */
+	/* an event of a newer module */
 	if (!name)
 		return MNL_CB_OK;
-	if (!told(monitor, read_event(nlh, name)) || (monitor->left && !--monitor->left))
+	if (!event_write(monitor, event_read(nlh, name)) || (monitor->left && !--monitor->left))
 		return MNL_CB_STOP;
 	return MNL_CB_OK;
 }
 
-static int on_lost(void *data)
+static int monitor_lost_cb(void *data)
 {
 	struct json_object *event = json_object_new_object();
 
-	add_time(event);
-	ctl_add_str(event, "event", "lost");
-	return told(data, event) ? MNL_CB_OK : MNL_CB_STOP;
+	event_add_time(event);
+	ctl_json_add_str(event, "event", "lost");
+	return event_write(data, event) ? MNL_CB_OK : MNL_CB_STOP;
 }
 
 /**
- * ctl_monitor() - smcctl monitor [COUNT]
+ * cmd_monitor() - smcctl monitor [COUNT]
  * @opts: command line
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
- * Return: exit status; without a count it does not return but for a failure.
+ * Return: exit status. Without a count it returns only after a failure.
  */
-int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv)
+int cmd_monitor(const struct ctl_opts *opts, int argc, char **argv)
 {
 	static const char * const groups[] = {
 		SMC_NETLINK_OWN_EVENTS_NAME, SMC_NETLINK_OWN_FBACKS_NAME,
@@ -205,8 +208,8 @@ int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv)
 	static const struct ctl_genl_req req = { .what = "events" };
 	struct monitor monitor = { .json = opts->json };
 	const struct ctl_listener listener = {
-		.groups = groups, .num = ARRAY_SIZE(groups), .cb = on_event, .lost = on_lost,
-		.data = &monitor,
+		.groups = groups, .num = ARRAY_SIZE(groups), .cb = monitor_event_cb,
+		.lost = monitor_lost_cb, .data = &monitor,
 	};
 	int err;
 
@@ -214,14 +217,14 @@ int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv)
 		if (strspn(argv[0], "0123456789") == strlen(argv[0]) && strlen(argv[0]) <= 9)
 			monitor.left = strtoul(argv[0], NULL, 10);
 		if (argc > 1 || !monitor.left) {
-			ctl_fail("monitor is followed by COUNT, or nothing");
+			ctl_error("monitor is followed by COUNT, or nothing");
 			return CTL_USAGE;
 		}
 	}
 	err = ctl_genl_listen(&listener);
 	if (err == ENODEV)
-		ctl_fail("the smc module has been unloaded");
+		ctl_error("the smc module has been unloaded");
 	else if (err)
-		ctl_genl_failed(&req, err);
+		ctl_genl_print_error(&req, err);
 	return err ? CTL_FAILURE : CTL_OK;
 }

@@ -19,11 +19,11 @@
 #define BUFFER_SIZE 65536
 #define ANSWER_SECONDS 10
 
-static bool pretended;
-static char kernel_words[256];	/* of the last error; empty: none */
+static bool dry_run;
+static char kernel_text[256];	/* extended ACK text of the last error, "": none */
 
-/* A dump that fails half-way ends with a "done" message that carries the error. */
-static int on_done(const struct nlmsghdr *nlh, void *data)
+/* A dump that fails half-way ends with NLMSG_DONE, which carries the error. */
+static int done_cb(const struct nlmsghdr *nlh, void *data)
 {
 	__s32 err;
 
@@ -37,13 +37,13 @@ static int on_done(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_ERROR;
 }
 
-/* What the kernel says of an error, behind the request that it may repeat. */
-static void keep_words(const struct nlmsghdr *nlh, const struct nlmsgerr *err)
+/* Keep the extended ACK text of an error. It follows the request, which the kernel may echo. */
+static void error_keep_text(const struct nlmsghdr *nlh, const struct nlmsgerr *err)
 {
 	size_t skip = sizeof(*err);
 	const struct nlattr *attr;
 
-	kernel_words[0] = '\0';
+	kernel_text[0] = '\0';
 	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
 		return;
 	if (!(nlh->nlmsg_flags & NLM_F_CAPPED) && err->msg.nlmsg_len > sizeof(err->msg))
@@ -52,11 +52,11 @@ static void keep_words(const struct nlmsghdr *nlh, const struct nlmsgerr *err)
 		return;
 	mnl_attr_for_each(attr, nlh, (unsigned int)skip) {
 		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
-			ctl_attr_str(attr, kernel_words, sizeof(kernel_words));
+			ctl_nla_get_str(attr, kernel_text, sizeof(kernel_text));
 	}
 }
 
-static int on_error(const struct nlmsghdr *nlh, void *data)
+static int error_cb(const struct nlmsghdr *nlh, void *data)
 {
 	struct nlmsgerr err;
 
@@ -66,17 +66,17 @@ static int on_error(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_ERROR;
 	}
 	memcpy(&err, mnl_nlmsg_get_payload(nlh), sizeof(err));
-	keep_words(nlh, &err);
+	error_keep_text(nlh, &err);
 	if (!err.error)
 		return MNL_CB_STOP;
 	errno = err.error < 0 ? -err.error : err.error;
 	return MNL_CB_ERROR;
 }
 
-static int exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
+static int nl_exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {
-	/* libmnl's own handlers are not used for types within this table, set or not. */
-	static mnl_cb_t control[] = { [NLMSG_ERROR] = on_error, [NLMSG_DONE] = on_done };
+	/* libmnl uses its own handlers only for types beyond this table */
+	static mnl_cb_t control[] = { [NLMSG_ERROR] = error_cb, [NLMSG_DONE] = done_cb };
 	static char buf[BUFFER_SIZE] __aligned(NLMSG_ALIGNTO);
 	unsigned int portid = mnl_socket_get_portid(nl);
 	int rc;
@@ -98,16 +98,16 @@ static int exchange(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, vo
 	return rc < 0 ? errno : 0;
 }
 
-static struct mnl_socket *open_netlink(int bus)
+static struct mnl_socket *nl_open(int bus)
 {
 	struct mnl_socket *nl = mnl_socket_open2(bus, SOCK_CLOEXEC);
-	/* The kernel answers at once: a missing answer is a fault, not a reason to wait. */
+	/* the kernel answers at once, so a missing answer is an error */
 	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
 	int one = 1, saved;
 
 	if (!nl)
 		return NULL;
-	/* nothing is lost without it but words */
+	/* optional: gives texts for errors */
 	mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, &one, sizeof(one));
 	if (setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &limit,
 		       sizeof(limit)) == 0 && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) == 0)
@@ -118,7 +118,7 @@ static struct mnl_socket *open_netlink(int bus)
 	return NULL;
 }
 
-static struct nlmsghdr *genl_header(void *buf, __u16 type, __u16 flags, __u8 cmd)
+static struct nlmsghdr *genl_put_header(void *buf, __u16 type, __u16 flags, __u8 cmd)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
@@ -130,94 +130,94 @@ static struct nlmsghdr *genl_header(void *buf, __u16 type, __u16 flags, __u8 cmd
 	return nlh;
 }
 
-static int on_family(const struct nlmsghdr *nlh, void *data)
+static int family_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[CTRL_ATTR_MAX + 1];
 	__u16 *family = data;
 	__u64 id;
 
-	ctl_parse_genl(nlh, tb, CTRL_ATTR_MAX);
-	if (ctl_attr_uint(tb[CTRL_ATTR_FAMILY_ID], &id))
+	ctl_nla_parse_genl(nlh, tb, CTRL_ATTR_MAX);
+	if (ctl_nla_get_uint(tb[CTRL_ATTR_FAMILY_ID], &id))
 		*family = (__u16)id;
 	return MNL_CB_OK;
 }
 
-static int ask_family(struct mnl_socket *nl, const char *name, mnl_cb_t cb, void *data)
+static int family_request(struct mnl_socket *nl, const char *name, mnl_cb_t cb, void *data)
 {
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
 	struct nlmsghdr *nlh;
 
-	nlh = genl_header(buf, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	nlh = genl_put_header(buf, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
-	return exchange(nl, nlh, cb, data);
+	return nl_exchange(nl, nlh, cb, data);
 }
 
-static int find_family(struct mnl_socket *nl, const char *name, __u16 *family)
+static int family_find(struct mnl_socket *nl, const char *name, __u16 *family)
 {
 	int err;
 
 	*family = 0;
-	err = ask_family(nl, name, on_family, family);
+	err = family_request(nl, name, family_cb, family);
 	if (!err && !*family)
 		err = ENOENT;
-	/* Told apart from an ENOENT that a command may give. */
+	/* ENOENT can also be the result of a command */
 	return err == ENOENT ? ESRCH : err;
 }
 
 /**
- * struct groups - multicast groups of a family
- * @listener: what is wanted of which ones
- * @family: number of the family
- * @id: theirs; 0: there is no such group
+ * struct mcast - multicast groups of SMC_GEN_NETLINK
+ * @listener: names of the groups, and the receiver of the events
+ * @family: identifier of the family
+ * @id: identifiers of the groups, in the order of the names; 0: the family lacks the group
  */
-struct groups {
+struct mcast {
 	const struct ctl_listener *listener;
 	__u16 family;
 	__u32 id[CTL_LISTEN_MAX];
 };
 
-static void take_group(const struct nlattr *nest, struct groups *groups)
+static void mcast_parse_group(const struct nlattr *nest, struct mcast *mcast)
 {
 	const struct nlattr *tb[CTRL_ATTR_MCAST_GRP_MAX + 1];
 	char name[GENL_NAMSIZ];
 	size_t i;
 	__u64 id;
 
-	ctl_parse_nest(nest, tb, CTRL_ATTR_MCAST_GRP_MAX);
-	if (!ctl_attr_str(tb[CTRL_ATTR_MCAST_GRP_NAME], name, sizeof(name)) ||
-	    !ctl_attr_uint(tb[CTRL_ATTR_MCAST_GRP_ID], &id))
+	ctl_nla_parse_nested(nest, tb, CTRL_ATTR_MCAST_GRP_MAX);
+	if (!ctl_nla_get_str(tb[CTRL_ATTR_MCAST_GRP_NAME], name, sizeof(name)) ||
+	    !ctl_nla_get_uint(tb[CTRL_ATTR_MCAST_GRP_ID], &id))
 		return;
-	for (i = 0; i < groups->listener->num; i++)
-		if (!strcmp(name, groups->listener->groups[i]))
-			groups->id[i] = (__u32)id;
+	for (i = 0; i < mcast->listener->num; i++)
+		if (!strcmp(name, mcast->listener->groups[i]))
+			mcast->id[i] = (__u32)id;
 }
 
-static int on_groups(const struct nlmsghdr *nlh, void *data)
+static int mcast_groups_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[CTRL_ATTR_MAX + 1], *attr;
-	struct groups *groups = data;
+	struct mcast *mcast = data;
 
-	ctl_parse_genl(nlh, tb, CTRL_ATTR_MAX);
+	ctl_nla_parse_genl(nlh, tb, CTRL_ATTR_MAX);
 	if (tb[CTRL_ATTR_MCAST_GROUPS])
 		mnl_attr_for_each_nested(attr, tb[CTRL_ATTR_MCAST_GROUPS])
-			take_group(attr, groups);
-	return on_family(nlh, &groups->family);
+			mcast_parse_group(attr, mcast);
+	return family_cb(nlh, &mcast->family);
 }
 
-/* The groups, and last of all that in which the kernel says that the family goes. */
-static int join(struct mnl_socket *nl, struct groups *groups)
+/* Join the groups, and last the one that reports when the family is unregistered. */
+static int mcast_join(struct mnl_socket *nl, struct mcast *mcast)
 {
-	int err = ask_family(nl, SMC_GENL_FAMILY_NAME, on_groups, groups);
+	int err = family_request(nl, SMC_GENL_FAMILY_NAME, mcast_groups_cb, mcast);
 	__u32 control = GENL_ID_CTRL;
 	size_t i;
 
 	if (err)
 		return err == ENOENT ? ESRCH : err;
-	for (i = 0; i < groups->listener->num; i++) {
-		if (!groups->id[i])
+	for (i = 0; i < mcast->listener->num; i++) {
+		if (!mcast->id[i])
 			err = EOPNOTSUPP;
-		else if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &groups->id[i],
-					       sizeof(groups->id[i])))
+		else if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &mcast->id[i],
+					       sizeof(mcast->id[i])))
 			err = errno;
 		if (err)
 			return err;
@@ -227,37 +227,46 @@ static int join(struct mnl_socket *nl, struct groups *groups)
 	return 0;
 }
 
-static int on_event(const struct nlmsghdr *nlh, void *data)
+static int event_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
-	const struct groups *groups = data;
+	const struct mcast *mcast = data;
 	__u16 gone = 0;
 
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*genl))
 		return MNL_CB_OK;
-	if (nlh->nlmsg_type == groups->family)
-		return groups->listener->cb(nlh, groups->listener->data);
+	if (nlh->nlmsg_type == mcast->family)
+		return mcast->listener->cb(nlh, mcast->listener->data);
 	if (nlh->nlmsg_type != GENL_ID_CTRL || genl->cmd != CTRL_CMD_DELFAMILY)
 		return MNL_CB_OK;
-	on_family(nlh, &gone);
-	if (gone != groups->family)
+	family_cb(nlh, &gone);
+	if (gone != mcast->family)
 		return MNL_CB_OK;
 	errno = ENODEV;
 	return MNL_CB_ERROR;
 }
 
+/**
+ * ctl_genl_listen() - receive events of SMC_GEN_NETLINK
+ * @listener: names of the multicast groups, and callbacks
+ *
+ * Returns when a callback asks for it, or with an error.
+ *
+ * Return: 0, or an errno number: ESRCH without the module, EOPNOTSUPP if the module lacks one of
+ * the groups, ENODEV if the module was unloaded.
+ */
 int ctl_genl_listen(const struct ctl_listener *listener)
 {
 	static char buf[BUFFER_SIZE] __aligned(NLMSG_ALIGNTO);
-	struct groups groups = { .listener = listener };
+	struct mcast mcast = { .listener = listener };
 	struct timeval no_limit = { 0 };
 	struct mnl_socket *nl;
 	int err, rc = MNL_CB_OK;
 
-	nl = open_netlink(NETLINK_GENERIC);
+	nl = nl_open(NETLINK_GENERIC);
 	if (!nl)
 		return errno;
-	err = join(nl, &groups);
+	err = mcast_join(nl, &mcast);
 	if (!err && setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &no_limit,
 			       sizeof(no_limit)))
 		err = errno;
@@ -269,7 +278,7 @@ int ctl_genl_listen(const struct ctl_listener *listener)
 		else if (len <= 0)
 			err = len ? errno : ENODATA;
 		else
-			rc = mnl_cb_run(buf, (size_t)len, 0, 0, on_event, &groups);
+			rc = mnl_cb_run(buf, (size_t)len, 0, 0, event_cb, &mcast);
 		if (rc < 0)
 			err = errno;
 	}
@@ -277,11 +286,24 @@ int ctl_genl_listen(const struct ctl_listener *listener)
 	return err;
 }
 
-void ctl_pretend(bool on)
+/**
+ * ctl_genl_set_dry_run() - skip requests that change something
+ * @on: from now on, such requests are not sent and succeed
+ */
+void ctl_genl_set_dry_run(bool on)
 {
-	pretended = on;
+	dry_run = on;
 }
 
+/**
+ * ctl_genl_run() - send a request to a generic netlink family
+ * @req: request
+ * @cb: called for each answer, may be NULL
+ * @data: argument of @cb
+ *
+ * Return: 0, or an errno number for ctl_genl_print_error(): ESRCH if the kernel lacks the family,
+ * EOPNOTSUPP if the family lacks the command.
+ */
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 {
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
@@ -292,14 +314,14 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 	size_t i;
 	int err;
 
-	if (pretended && !req->dump)
+	if (dry_run && !req->dump)
 		return 0;
-	nl = open_netlink(NETLINK_GENERIC);
+	nl = nl_open(NETLINK_GENERIC);
 	if (!nl)
 		return errno;
-	err = find_family(nl, name, &family);
+	err = family_find(nl, name, &family);
 	if (!err) {
-		nlh = genl_header(buf, family, req->dump ? NLM_F_DUMP : NLM_F_ACK, req->cmd);
+		nlh = genl_put_header(buf, family, req->dump ? NLM_F_DUMP : NLM_F_ACK, req->cmd);
 		if (req->str_attr)
 			mnl_attr_put_strz(nlh, req->str_attr, req->str);
 		for (i = 0; i < req->num_attrs; i++) {
@@ -316,50 +338,92 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
 			else
 				mnl_attr_put_u8(nlh, a->type, (__u8)a->num);
 		}
-		err = exchange(nl, nlh, cb, data);
+		err = nl_exchange(nl, nlh, cb, data);
 	}
 	mnl_socket_close(nl);
 	return err;
 }
 
-void ctl_genl_failed(const struct ctl_genl_req *req, int err)
+/**
+ * ctl_genl_print_error() - print why a request failed
+ * @req: request
+ * @err: what ctl_genl_run() returned for it
+ *
+ * Prints the kernel's own text if it has sent one. Call this before the next request.
+ */
+void ctl_genl_print_error(const struct ctl_genl_req *req, int err)
 {
-	if (*kernel_words && err != ESRCH) {
-		ctl_fail("%s: %s", req->what, kernel_words);
+	if (*kernel_text && err != ESRCH) {
+		ctl_error("%s: %s", req->what, kernel_text);
 		return;
 	}
 	switch (err) {
 	case ESRCH:
-		ctl_fail("this kernel has no %s: load the smc module (modprobe smc)",
-			 req->family ? req->family : SMC_GENL_FAMILY_NAME);
+		ctl_error("this kernel has no %s: load the smc module (modprobe smc)",
+			  req->family ? req->family : SMC_GENL_FAMILY_NAME);
 		break;
 	case EOPNOTSUPP:
-		ctl_fail("the loaded smc module does not support %s", req->what);
+		ctl_error("the loaded smc module does not support %s", req->what);
 		break;
 	case EPERM:
 	case EACCES:
-		ctl_fail("%s needs the right CAP_NET_ADMIN (root)", req->what);
+		ctl_error("%s needs the right CAP_NET_ADMIN (root)", req->what);
 		break;
 	case EINTR:
-		ctl_fail("%s changed while it was read: try again", req->what);
+		ctl_error("%s changed while it was read: try again", req->what);
 		break;
 	default:
-		ctl_fail("%s: %s", req->what, strerror(err));
+		ctl_error("%s: %s", req->what, strerror(err));
 	}
 }
 
+/**
+ * ctl_genl_request() - send a request to a generic netlink family, report a failure
+ * @req: request
+ * @cb: called for each answer, may be NULL
+ * @data: argument of @cb
+ *
+ * Return: CTL_OK, or CTL_FAILURE after an error message.
+ */
+int ctl_genl_request(const struct ctl_genl_req *req, mnl_cb_t cb, void *data)
+{
+	int err = ctl_genl_run(req, cb, data);
+
+	if (err)
+		ctl_genl_print_error(req, err);
+	return err ? CTL_FAILURE : CTL_OK;
+}
+
+/**
+ * ctl_nl_run() - send one netlink request
+ * @bus: NETLINK_*
+ * @nlh: request
+ * @cb: called for each answer, may be NULL; MNL_CB_STOP ends the exchange
+ * @data: argument of @cb
+ *
+ * Return: 0 or an errno number.
+ */
 int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data)
 {
-	struct mnl_socket *nl = open_netlink(bus);
+	struct mnl_socket *nl = nl_open(bus);
 	int err;
 
 	if (!nl)
 		return errno;
-	err = exchange(nl, nlh, cb, data);
+	err = nl_exchange(nl, nlh, cb, data);
 	mnl_socket_close(nl);
 	return err;
 }
 
+/**
+ * ctl_diag_run() - dump sockets with sock_diag
+ * @req: request of the family, such as struct smc_diag_req
+ * @len: size of @req
+ * @cb: called for each socket
+ * @data: argument of @cb
+ *
+ * Return: 0 or an errno number; ENOENT if the kernel has no sock_diag for the family.
+ */
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
 {
 	char buf[1024] __aligned(NLMSG_ALIGNTO);
@@ -371,7 +435,13 @@ int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data)
 	return ctl_nl_run(NETLINK_SOCK_DIAG, nlh, cb, data);
 }
 
-void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max)
+/**
+ * ctl_nla_parse_genl() - index the attributes of a generic netlink message
+ * @nlh: message
+ * @tb: result, @max + 1 entries by type; NULL where absent; the last of duplicates wins
+ * @max: greatest type; others are ignored
+ */
+void ctl_nla_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max)
 {
 	const struct nlattr *attr;
 
@@ -384,7 +454,13 @@ void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsign
 	}
 }
 
-void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigned int max)
+/**
+ * ctl_nla_parse_nested() - index the attributes within an attribute
+ * @nest: outer attribute, NULL: @tb is empty
+ * @tb: result, as for ctl_nla_parse_genl()
+ * @max: greatest type; others are ignored
+ */
+void ctl_nla_parse_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned int max)
 {
 	const struct nlattr *attr;
 
@@ -397,7 +473,14 @@ void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigne
 	}
 }
 
-bool ctl_attr_uint(const struct nlattr *attr, __u64 *val)
+/**
+ * ctl_nla_get_uint() - read an unsigned integer of 1, 2, 4 or 8 bytes
+ * @attr: attribute, may be NULL
+ * @val: result
+ *
+ * Return: false if the attribute is absent or of another size.
+ */
+bool ctl_nla_get_uint(const struct nlattr *attr, __u64 *val)
 {
 	if (!attr)
 		return false;
@@ -412,14 +495,21 @@ bool ctl_attr_uint(const struct nlattr *attr, __u64 *val)
 		*val = mnl_attr_get_u32(attr);
 		return true;
 	case 8:
-		/* libmnl copies: 8-byte values may be aligned to 4 only. */
+		/* libmnl copies it: the value may be aligned to 4 bytes only */
 		*val = mnl_attr_get_u64(attr);
 		return true;
 	}
 	return false;
 }
 
-void ctl_clean_str(char *buf, size_t size, const void *from, size_t len)
+/**
+ * ctl_str_clean() - copy a string for output
+ * @buf: result: trailing blanks are cut, unprintable bytes are '?'
+ * @size: size of @buf; a longer string is cut
+ * @from: string, may lack a terminating zero
+ * @len: size of @from
+ */
+void ctl_str_clean(char *buf, size_t size, const void *from, size_t len)
 {
 	const unsigned char *src = from;
 	size_t i;
@@ -431,39 +521,65 @@ void ctl_clean_str(char *buf, size_t size, const void *from, size_t len)
 	buf[i] = '\0';
 }
 
-bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size)
+/**
+ * ctl_nla_get_str() - read a string for output
+ * @attr: attribute, may be NULL
+ * @buf: result, as of ctl_str_clean()
+ * @size: size of @buf
+ *
+ * Return: false if the attribute is absent.
+ */
+bool ctl_nla_get_str(const struct nlattr *attr, char *buf, size_t size)
 {
 	if (!attr)
 		return false;
-	ctl_clean_str(buf, size, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));
+	ctl_str_clean(buf, size, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));
 	return true;
 }
 
-void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr)
+/**
+ * ctl_json_copy_uint() - copy an unsigned integer into an object
+ * @obj: object
+ * @key: name of the member, not added if the attribute is absent or of a wrong size
+ * @attr: attribute, may be NULL
+ */
+void ctl_json_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	__u64 val;
 
-	if (ctl_attr_uint(attr, &val))
-		ctl_add_u64(obj, key, val);
+	if (ctl_nla_get_uint(attr, &val))
+		ctl_json_add_u64(obj, key, val);
 }
 
-void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr)
+/**
+ * ctl_json_copy_str() - copy a string into an object
+ * @obj: object
+ * @key: name of the member, not added if the attribute is absent
+ * @attr: attribute, may be NULL
+ */
+void ctl_json_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	char text[256];
 
-	if (ctl_attr_str(attr, text, sizeof(text)))
-		ctl_add_str(obj, key, text);
+	if (ctl_nla_get_str(attr, text, sizeof(text)))
+		ctl_json_add_str(obj, key, text);
 }
 
-void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr)
+/**
+ * ctl_json_copy_netdev() - copy an interface index into an object, as a name
+ * @obj: object
+ * @key: name of the member, not added if the attribute is absent or 0
+ * @attr: attribute, may be NULL
+ */
+void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
 	char name[IF_NAMESIZE];
 	__u64 index;
 
-	if (!ctl_attr_uint(attr, &index) || !index)
+	if (!ctl_nla_get_uint(attr, &index) || !index)
 		return;
-	/* The number stays when the device is in another network namespace. */
+	/* a device in another network namespace has no name here */
 	if (!if_indextoname((unsigned int)index, name))
 		snprintf(name, sizeof(name), "if%u", (unsigned int)index);
-	ctl_add_str(obj, key, name);
+	ctl_json_add_str(obj, key, name);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: numbers that people type.
+ * smcctl: numbers on the command line.
  */
 #include "smcctl.h"
 
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 
 /**
- * ctl_parse_num() - a number and nothing else; it begins with a digit of its base
- * @text: that
- * @base: as strtoul() has it
- * @min: least one that is meant
- * @max: greatest one
- * @num: result, also of numbers that are not meant
+ * ctl_num_parse() - parse a number
+ * @text: the number and nothing else; starts with a digit of @base, so no sign and no blank
+ * @base: as for strtoul()
+ * @min: smallest valid number
+ * @max: greatest valid number
+ * @num: result, set also if the number is out of range
  *
- * Return: false if it is none, or another.
+ * Return: true if @text is a number from @min to @max.
  */
-bool ctl_parse_num(const char *text, int base, unsigned long min, unsigned long max, __u32 *num)
+bool ctl_num_parse(const char *text, int base, unsigned long min, unsigned long max, __u32 *num)
 {
 	unsigned long val;
 	char *end;

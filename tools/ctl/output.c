@@ -22,12 +22,20 @@ static const char *fail_place = "";
 static bool colored;
 static bool list_was_empty;
 
-void ctl_set_place(const char *place)
+/**
+ * ctl_error_set_place() - set the prefix of error messages
+ * @place: for example "FILE:LINE: "; "" for none. Not copied.
+ */
+void ctl_error_set_place(const char *place)
 {
 	fail_place = place;
 }
 
-void ctl_use_color(enum ctl_color when)
+/**
+ * ctl_color_set() - choose whether tables use colour
+ * @when: always, never, or only on a terminal that can show it
+ */
+void ctl_color_set(enum ctl_color when)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -36,17 +44,34 @@ void ctl_use_color(enum ctl_color when)
 		   !(no_color && *no_color) && term && strcmp(term, "dumb"));
 }
 
-void ctl_note_list(struct json_object *array)
+/**
+ * ctl_list_note() - remember whether a list that is printed is empty
+ * @array: the list
+ *
+ * For ctl_list_was_empty(). Everything that prints a list calls this.
+ */
+void ctl_list_note(struct json_object *array)
 {
 	list_was_empty = !json_object_array_length(array);
 }
 
+/**
+ * ctl_list_was_empty() - check the list that was printed last
+ *
+ * Return: true if it was empty, false also if none was printed.
+ */
 bool ctl_list_was_empty(void)
 {
 	return list_was_empty;
 }
 
-void ctl_fail(const char *fmt, ...)
+/**
+ * ctl_error() - print an error message to standard error
+ * @fmt: format as for printf()
+ *
+ * Flushes standard output first, so that both streams stay in order.
+ */
+void ctl_error(const char *fmt, ...)
 {
 	va_list args;
 
@@ -58,46 +83,108 @@ void ctl_fail(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-const char *ctl_text_of(struct json_object *obj, const char *key)
+/**
+ * ctl_json_text() - return a member of an object as text
+ * @obj: object
+ * @key: name of the member
+ *
+ * Return: the text, which belongs to @obj, or "" if there is no such member.
+ */
+const char *ctl_json_text(struct json_object *obj, const char *key)
 {
 	struct json_object *val = NULL;
 
 	return json_object_object_get_ex(obj, key, &val) ? json_object_get_string(val) : "";
 }
 
-void ctl_add_str(struct json_object *obj, const char *key, const char *val)
+/**
+ * ctl_json_member() - return a member of an object
+ * @obj: object, may be NULL
+ * @key: name of the member
+ *
+ * Return: the member, which belongs to @obj, or NULL if there is none.
+ */
+struct json_object *ctl_json_member(struct json_object *obj, const char *key)
+{
+	struct json_object *val = NULL;
+
+	return obj && json_object_object_get_ex(obj, key, &val) ? val : NULL;
+}
+
+/**
+ * ctl_json_u64() - return a member of an object as a number
+ * @obj: object, may be NULL
+ * @key: name of the member
+ *
+ * Return: the number, or 0 if there is no such member.
+ */
+__u64 ctl_json_u64(struct json_object *obj, const char *key)
+{
+	struct json_object *val = ctl_json_member(obj, key);
+
+	return val ? json_object_get_uint64(val) : 0;
+}
+
+/**
+ * ctl_json_add_str() - add a string to an object
+ * @obj: object
+ * @key: name of the member, replaced if it exists
+ * @val: string, is copied
+ */
+void ctl_json_add_str(struct json_object *obj, const char *key, const char *val)
 {
 	json_object_object_add(obj, key, json_object_new_string(val));
 }
 
-void ctl_add_u64(struct json_object *obj, const char *key, __u64 val)
+/**
+ * ctl_json_add_u64() - add a number to an object
+ * @obj: object
+ * @key: name of the member, replaced if it exists
+ * @val: number
+ */
+void ctl_json_add_u64(struct json_object *obj, const char *key, __u64 val)
 {
 	json_object_object_add(obj, key, json_object_new_uint64(val));
 }
 
-void ctl_add_hex32(struct json_object *obj, const char *key, __u32 val)
+/**
+ * ctl_json_add_hex32() - add an identifier to an object, as a string such as "0x00000100"
+ * @obj: object
+ * @key: name of the member, replaced if it exists
+ * @val: identifier
+ */
+void ctl_json_add_hex32(struct json_object *obj, const char *key, __u32 val)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "0x%08x", val);
-	ctl_add_str(obj, key, text);
+	ctl_json_add_str(obj, key, text);
 }
 
-/* Two members: the code as people find it in captures, and what it means */
-void ctl_add_reason(struct json_object *obj, const char *key, __u32 code)
+/**
+ * ctl_json_add_reason() - add a diagnosis code to an object
+ * @obj: object
+ * @key: name of the member with the code; the member with its text is called @key_text
+ * @code: diagnosis code of a CLC Decline, 0: none
+ */
+void ctl_json_add_reason(struct json_object *obj, const char *key, __u32 code)
 {
 	char text_key[64];
 
-	ctl_add_hex32(obj, key, code);
+	ctl_json_add_hex32(obj, key, code);
 	snprintf(text_key, sizeof(text_key), "%s_text", key);
-	ctl_add_str(obj, text_key, code ? smc_clc_reason_str(code) : "none");
+	ctl_json_add_str(obj, text_key, code ? smc_clc_reason_str(code) : "none");
 }
 
-void ctl_print_json(struct json_object *obj)
+/**
+ * ctl_json_print() - print an object or a list as JSON
+ * @obj: object or array
+ */
+void ctl_json_print(struct json_object *obj)
 {
 	if (json_object_is_type(obj, json_type_array)) {
-		ctl_note_list(obj);
-		/* json-c would break an empty list over two lines. */
+		ctl_list_note(obj);
+		/* json-c prints an empty list on two lines */
 		if (list_was_empty) {
 			puts("[]");
 			return;
@@ -107,7 +194,7 @@ void ctl_print_json(struct json_object *obj)
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-static const char *cell(struct json_object *row, const char *key)
+static const char *cell_text(struct json_object *row, const char *key)
 {
 	struct json_object *val = NULL;
 	const char *dot = strchr(key, '.');
@@ -125,8 +212,8 @@ static const char *cell(struct json_object *row, const char *key)
 	return *json_object_get_string(val) ? json_object_get_string(val) : "-";
 }
 
-/* What is as it should be is green, what somebody may want to look at is yellow. */
-static const char *color_of(const struct ctl_column *col, const char *text)
+/* Return the colour of a cell: green for a good state, yellow for one worth a look, or NULL. */
+static const char *cell_color(const struct ctl_column *col, const char *text)
 {
 	static const struct {
 		const char *word;
@@ -147,25 +234,34 @@ static const char *color_of(const struct ctl_column *col, const char *text)
 	return NULL;
 }
 
-static void print_row(struct json_object *row, const struct ctl_column *cols, size_t num,
+static void row_print(struct json_object *row, const struct ctl_column *cols, size_t num,
 		      const int *width, int indent)
 {
 	size_t i;
 
 	printf("%*s", indent, "");
 	for (i = 0; i < num; i++) {
-		const char *text = row ? cell(row, cols[i].key) : cols[i].title;
-		const char *color = row ? color_of(&cols[i], text) : colored ? BOLD : NULL;
+		const char *text = row ? cell_text(row, cols[i].key) : cols[i].title;
+		const char *color = row ? cell_color(&cols[i], text) : colored ? BOLD : NULL;
 
-		/* No blanks at the end of a line */
+		/* no trailing blanks */
 		printf("%s%s%s%*s", color ? color : "", text, color ? PLAIN : "",
 		       i + 1 < num ? width[i] + 2 - (int)strlen(text) : 0, "");
 	}
 	putchar('\n');
 }
 
-void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols, size_t num,
-			int indent)
+/**
+ * ctl_table_print_indented() - print a table as a part of other output
+ * @array: rows, objects
+ * @cols: columns
+ * @num: number of @cols, at most MAX_COLUMNS
+ * @indent: number of blanks before each line
+ *
+ * Unlike ctl_table_print() this does not affect ctl_list_was_empty().
+ */
+void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
+			      int indent)
 {
 	size_t rows = json_object_array_length(array);
 	int width[MAX_COLUMNS];
@@ -177,24 +273,30 @@ void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols
 		width[i] = (int)strlen(cols[i].title);
 		for (r = 0; r < rows; r++) {
 			struct json_object *row = json_object_array_get_idx(array, r);
-			int len = (int)strlen(cell(row, cols[i].key));
+			int len = (int)strlen(cell_text(row, cols[i].key));
 
 			if (len > width[i])
 				width[i] = len;
 		}
 	}
-	print_row(NULL, cols, num, width, indent);
+	row_print(NULL, cols, num, width, indent);
 	for (r = 0; r < rows; r++)
-		print_row(json_object_array_get_idx(array, r), cols, num, width, indent);
+		row_print(json_object_array_get_idx(array, r), cols, num, width, indent);
 }
 
-void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num)
+/**
+ * ctl_table_print() - print a table
+ * @array: rows, objects
+ * @cols: columns
+ * @num: number of @cols, at most MAX_COLUMNS
+ */
+void ctl_table_print(struct json_object *array, const struct ctl_column *cols, size_t num)
 {
-	ctl_note_list(array);
-	ctl_print_table_at(array, cols, num, 0);
+	ctl_list_note(array);
+	ctl_table_print_indented(array, cols, num, 0);
 }
 
-static void print_name(const char *key, int indent)
+static void field_print_name(const char *key, int indent)
 {
 	int width = 32 - indent;
 
@@ -202,8 +304,12 @@ static void print_name(const char *key, int indent)
 	       width - (int)strlen(key) : 0, "");
 }
 
-/* An object as lines "name: value", inner objects indented */
-void ctl_print_fields(struct json_object *obj, int indent)
+/**
+ * ctl_fields_print() - print an object as lines "name: value"
+ * @obj: object; inner objects and lists of objects are indented
+ * @indent: number of blanks before each line
+ */
+void ctl_fields_print(struct json_object *obj, int indent)
 {
 	json_object_object_foreach(obj, key, val) {
 		size_t i;
@@ -211,18 +317,18 @@ void ctl_print_fields(struct json_object *obj, int indent)
 		switch (json_object_get_type(val)) {
 		case json_type_object:
 			printf("%*s%s:\n", indent, "", key);
-			ctl_print_fields(val, indent + 2);
+			ctl_fields_print(val, indent + 2);
 			break;
 		case json_type_array:
 			printf("%*s%s:\n", indent, "", key);
 			for (i = 0; i < json_object_array_length(val); i++) {
-				ctl_print_fields(json_object_array_get_idx(val, i), indent + 2);
+				ctl_fields_print(json_object_array_get_idx(val, i), indent + 2);
 				if (i + 1 < json_object_array_length(val))
 					putchar('\n');
 			}
 			break;
 		default:
-			print_name(key, indent);
+			field_print_name(key, indent);
 			puts(json_object_get_string(val));
 		}
 	}

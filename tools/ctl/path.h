@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smcctl: the path to a peer, and whether SMC could take it.
+ * smcctl: route to a peer, and the RoCE port for it.
  */
 #ifndef SMC_TOOLS_SMCCTL_PATH_H
 #define SMC_TOOLS_SMCCTL_PATH_H
@@ -13,11 +13,11 @@
 #define CTL_FAMILY_SMC 43
 
 /**
- * struct ctl_route - a route
- * @ifindex: device
- * @netdev: its name
- * @local: the address is one of this host
- * @gateway: not on the same link
+ * struct ctl_route - route to a peer
+ * @ifindex: index of the network device
+ * @netdev: name of the network device
+ * @local: the address belongs to this host
+ * @gateway: the route has a gateway
  */
 struct ctl_route {
 	unsigned int ifindex;
@@ -30,9 +30,9 @@ struct ctl_route {
 int ctl_route_find(int family, const void *addr, struct ctl_route *route);
 
 /**
- * struct ctl_rnics - what connections choose their RoCE port from
- * @ports: as of smcctl device
- * @pnet: as of smcctl pnet
+ * struct ctl_rnics - RoCE ports and PNET IDs that connections can use
+ * @ports: array, as "smcctl device" prints it
+ * @pnet: array, as "smcctl pnet" prints it
  */
 struct ctl_rnics {
 	struct json_object *ports;
@@ -43,6 +43,7 @@ struct ctl_rnics {
 int ctl_rnics_read(struct ctl_rnics *rnics);
 int ctl_rnics_read_sysfs(struct ctl_rnics *rnics);
 void ctl_rnics_put(struct ctl_rnics *rnics);
-__u32 ctl_rnics_find(const struct ctl_rnics *rnics, const char *netdev, char *text, size_t size);
+__u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, char *text,
+			  size_t size);
 
 #endif /* SMC_TOOLS_SMCCTL_PATH_H */

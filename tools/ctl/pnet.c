@@ -14,14 +14,14 @@
 #define ID_MAX		16
 #define NETDEV_MAX	15
 #define IBDEV_MAX	63
-#define NO_PORT		255	/* of an entry for a netdev */
+#define NO_PORT		255	/* port of an entry for a netdev */
 
 /**
- * struct pnet_line - what the user wants to add
+ * struct pnet_line - entry to add
  * @id: PNET ID
- * @netdev: name, NULL for none
- * @ibdev: name or PCI ID, NULL for none
- * @port: of @ibdev
+ * @netdev: name of the network device, NULL: none
+ * @ibdev: name or PCI ID of the RoCE device, "": none
+ * @port: port of @ibdev
  */
 struct pnet_line {
 	const char *id;
@@ -30,36 +30,39 @@ struct pnet_line {
 	__u8 port;
 };
 
-static int on_entry(const struct nlmsghdr *nlh, void *data)
+static int pnet_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_PNETID_MAX + 1];
 	struct json_object *obj = json_object_new_object();
 	__u64 port;
 
-	ctl_parse_genl(nlh, tb, SMC_PNETID_MAX);
+	ctl_nla_parse_genl(nlh, tb, SMC_PNETID_MAX);
 	json_object_array_add(data, obj);
-	ctl_copy_str(obj, "pnetid", tb[SMC_PNETID_NAME]);
-	/* the device that an entry is not for is "n/a" there */
-	if (ctl_attr_uint(tb[SMC_PNETID_IBPORT], &port) && port != NO_PORT) {
-		ctl_copy_str(obj, "device", tb[SMC_PNETID_IBNAME]);
-		ctl_add_u64(obj, "port", port);
+	ctl_json_copy_str(obj, "pnetid", tb[SMC_PNETID_NAME]);
+	/* an entry has one device; the name of the other one is "n/a" */
+	if (ctl_nla_get_uint(tb[SMC_PNETID_IBPORT], &port) && port != NO_PORT) {
+		ctl_json_copy_str(obj, "device", tb[SMC_PNETID_IBNAME]);
+		ctl_json_add_u64(obj, "port", port);
 	} else {
-		ctl_copy_str(obj, "netdev", tb[SMC_PNETID_ETHNAME]);
+		ctl_json_copy_str(obj, "netdev", tb[SMC_PNETID_ETHNAME]);
 	}
 	return MNL_CB_OK;
 }
 
+/**
+ * ctl_pnet_read() - read the PNET table
+ * @entries: array, entries are appended
+ *
+ * Return: exit status; an error message was printed for a failure.
+ */
 int ctl_pnet_read(struct json_object *entries)
 {
 	static const struct ctl_genl_req req = {
 		.family = SMCR_GENL_FAMILY_NAME, .cmd = SMC_PNETID_GET,
 		.what = "the PNET table", .dump = true,
 	};
-	int err = ctl_genl_run(&req, on_entry, entries);
 
-	if (err)
-		ctl_genl_failed(&req, err);
-	return err ? CTL_FAILURE : CTL_OK;
+	return ctl_genl_request(&req, pnet_cb, entries);
 }
 
 static int pnet_show(const struct ctl_opts *opts)
@@ -72,15 +75,15 @@ static int pnet_show(const struct ctl_opts *opts)
 	int rc = ctl_pnet_read(entries);
 
 	if (rc == CTL_OK && opts->json)
-		ctl_print_json(entries);
+		ctl_json_print(entries);
 	else if (rc == CTL_OK)
-		ctl_print_table(entries, cols, ARRAY_SIZE(cols));
+		ctl_table_print(entries, cols, ARRAY_SIZE(cols));
 	json_object_put(entries);
 	return rc;
 }
 
-/* Says what is wrong before the kernel can only say EINVAL. */
-static const char *id_fault(const char *id)
+/* Return what is wrong with a PNET ID, or NULL. The kernel would only return EINVAL. */
+static const char *pnetid_find_fault(const char *id)
 {
 	size_t i;
 
@@ -94,8 +97,8 @@ static const char *id_fault(const char *id)
 	return NULL;
 }
 
-/* "rxe0" or "rxe0/2" */
-static bool parse_ibdev(const char *text, struct pnet_line *line)
+/* Parse "rxe0" or "rxe0/2". */
+static bool ibdev_parse(const char *text, struct pnet_line *line)
 {
 	const char *slash = strrchr(text, '/');
 	size_t len = slash ? (size_t)(slash - text) : strlen(text);
@@ -113,20 +116,20 @@ static bool parse_ibdev(const char *text, struct pnet_line *line)
 	return true;
 }
 
-/* Pairs of a word and a name, each word once. */
-static bool parse_devices(int argc, char **argv, struct pnet_line *line)
+/* Parse "netdev NAME" and "ibdev NAME[/PORT]", each at most once. */
+static bool devices_parse(int argc, char **argv, struct pnet_line *line)
 {
 	for (; argc >= 2; argc -= 2, argv += 2) {
 		if (!strcmp(argv[0], "netdev") && !line->netdev &&
 		    strlen(argv[1]) <= NETDEV_MAX)
 			line->netdev = argv[1];
-		else if (strcmp(argv[0], "ibdev") || *line->ibdev || !parse_ibdev(argv[1], line))
+		else if (strcmp(argv[0], "ibdev") || *line->ibdev || !ibdev_parse(argv[1], line))
 			return false;
 	}
 	return !argc && (line->netdev || *line->ibdev);
 }
 
-static int change(struct ctl_genl_req *req, const char *id)
+static int pnet_modify(struct ctl_genl_req *req, const char *id)
 {
 	int err = ctl_genl_run(req, NULL, NULL);
 
@@ -134,19 +137,19 @@ static int change(struct ctl_genl_req *req, const char *id)
 	case 0:
 		return CTL_OK;
 	case EEXIST:
-		ctl_fail("one of the devices has another PNET ID, or all have %s already", id);
+		ctl_error("one of the devices has another PNET ID, or all have %s already", id);
 		break;
 	case ENOENT:
-		ctl_fail("there is no PNET ID %s", id);
+		ctl_error("there is no PNET ID %s", id);
 		break;
 	case EINVAL:
-		ctl_fail("the kernel does not accept these names");
+		ctl_error("the kernel does not accept these names");
 		break;
 	case ENOSPC:
-		ctl_fail("the PNET table is full");
+		ctl_error("the PNET table is full");
 		break;
 	default:
-		ctl_genl_failed(req, err);
+		ctl_genl_print_error(req, err);
 	}
 	return CTL_FAILURE;
 }
@@ -160,8 +163,8 @@ static int pnet_add(int argc, char **argv)
 		.what = "changing the PNET table", .attrs = attrs,
 	};
 
-	if (!parse_devices(argc - 1, argv + 1, &line)) {
-		ctl_fail("pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both");
+	if (!devices_parse(argc - 1, argv + 1, &line)) {
+		ctl_error("pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both");
 		return CTL_USAGE;
 	}
 	attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_PNETID_NAME, .str = line.id };
@@ -174,7 +177,7 @@ static int pnet_add(int argc, char **argv)
 		attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_PNETID_IBPORT,
 							    .num = line.port };
 	}
-	return change(&req, line.id);
+	return pnet_modify(&req, line.id);
 }
 
 static int pnet_del(const char *id)
@@ -185,7 +188,7 @@ static int pnet_del(const char *id)
 		.what = "changing the PNET table", .attrs = &attr, .num_attrs = 1,
 	};
 
-	return change(&req, id);
+	return pnet_modify(&req, id);
 }
 
 static int pnet_flush(void)
@@ -195,10 +198,18 @@ static int pnet_flush(void)
 		.what = "flushing the PNET table",
 	};
 
-	return change(&req, "");
+	return pnet_modify(&req, "");
 }
 
-int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv)
+/**
+ * cmd_pnet() - smcctl pnet [show], add ID DEVICE..., del ID, flush
+ * @opts: command line, NULL except for show
+ * @argc: number of words
+ * @argv: words behind the name of the object
+ *
+ * Return: exit status.
+ */
+int cmd_pnet(const struct ctl_opts *opts, int argc, char **argv)
 {
 	const char *fault;
 
@@ -207,12 +218,12 @@ int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv)
 	if (argc == 1 && !strcmp(argv[0], "flush"))
 		return pnet_flush();
 	if (argc < 2 || (strcmp(argv[0], "add") && (argc > 2 || strcmp(argv[0], "del")))) {
-		ctl_fail("pnet is followed by: show, add ID DEVICE..., del ID or flush");
+		ctl_error("pnet is followed by: show, add ID DEVICE..., del ID or flush");
 		return CTL_USAGE;
 	}
-	fault = id_fault(argv[1]);
+	fault = pnetid_find_fault(argv[1]);
 	if (fault) {
-		ctl_fail("'%s' is no PNET ID: %s", argv[1], fault);
+		ctl_error("'%s' is no PNET ID: %s", argv[1], fault);
 		return CTL_USAGE;
 	}
 	if (!strcmp(argv[0], "add"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: why connections are TCP, in sentences, and what to do about it.
+ * smcctl: what each fallback reason means, and what to do about it.
  *
- * The short texts of lists are those of the protocol code, see smc_clc_reason_str().
+ * The short texts in lists come from the protocol code, see smc_clc_reason_str().
  */
 #include "smcctl.h"
 #include <smc/proto/clc_msg.h>
@@ -18,10 +18,10 @@
 #define SMCD_HINT "Nothing to do for SMC-R; SMC-D is not supported here."
 
 /**
- * struct reason - one diagnosis
- * @code: as on the wire
- * @sentence: what has happened
- * @hint: what an administrator can do; parts of one text
+ * struct reason - one diagnosis code
+ * @code: code as in a CLC Decline
+ * @sentence: what happened
+ * @hint: what an administrator can do; the parts are joined by blanks
  */
 struct reason {
 	__u32 code;
@@ -29,7 +29,7 @@ struct reason {
 	const char *hint[HINT_PARTS];
 };
 
-/* Ordered by code. test_reasons.sh compares with enum smc_clc_reason. */
+/* Ordered by code. test_reasons.sh compares this table with enum smc_clc_reason. */
 static const struct reason reasons[] = {
 	{ SMC_CLC_DECL_MEM,
 	  "There was no memory for buffers, or the limit of a memory cgroup was reached.",
@@ -126,8 +126,8 @@ static const struct reason reasons[] = {
 	  { "Do without it where SMC is wanted; af_smc(7) names these options." } },
 	{ SMC_CLC_DECL_PREFIX,
 	  "Only version 1 was possible, and the hosts are not in one IP subnet.",
-	  { "Version 2 does not mind: give both hosts the same user EID (smcctl ueid add), or",
-	    "equal prefix lengths." } },
+	  { "Version 2 works between subnets: give both hosts the same user EID (smcctl ueid add),",
+	    "or equal prefix lengths." } },
 	{ SMC_CLC_DECL_VLAN_LOOKUP,
 	  "The VLAN of the connection could not be found.",
 	  { "Check the VLAN device of the route: ip -d link." } },
@@ -166,7 +166,7 @@ static const struct reason reasons[] = {
 	  { REPORT_HINT } },
 	{ SMC_CLC_DECL_LINK_READY,
 	  "The queue pair could not be made ready.",
-	  { "dmesg tells the RDMA device's error; check the MTU of the netdev and that the link",
+	  { "See dmesg for the RDMA device's error; check the MTU of the netdev and that the link",
 	    "stays up." } },
 	{ SMC_CLC_DECL_BUF_REG,
 	  "A buffer could not be registered, here or with the peer.",
@@ -174,7 +174,7 @@ static const struct reason reasons[] = {
 	    "and of locked memory." } },
 };
 
-static const struct reason *find(__u32 code)
+static const struct reason *reason_find(__u32 code)
 {
 	size_t i;
 
@@ -184,16 +184,28 @@ static const struct reason *find(__u32 code)
 	return NULL;
 }
 
+/**
+ * ctl_reason_sentence() - return what a diagnosis code means
+ * @code: code, may be unknown
+ *
+ * Return: one sentence.
+ */
 const char *ctl_reason_sentence(__u32 code)
 {
-	const struct reason *r = find(code);
+	const struct reason *r = reason_find(code);
 
 	return r ? r->sentence : "A code of another system, or of a newer module.";
 }
 
+/**
+ * ctl_reason_hint() - return what an administrator can do about a diagnosis code
+ * @code: code, may be unknown
+ *
+ * Return: text, valid until the next call.
+ */
 const char *ctl_reason_hint(__u32 code)
 {
-	const struct reason *r = find(code);
+	const struct reason *r = reason_find(code);
 	static char text[512];
 	size_t i, len = 0;
 
@@ -205,51 +217,51 @@ const char *ctl_reason_hint(__u32 code)
 	return text;
 }
 
-static struct json_object *describe(__u32 code)
+static struct json_object *reason_describe(__u32 code)
 {
 	struct json_object *obj = json_object_new_object();
 
-	ctl_add_reason(obj, "reason", code);
-	ctl_add_str(obj, "sentence", ctl_reason_sentence(code));
-	ctl_add_str(obj, "hint", ctl_reason_hint(code));
+	ctl_json_add_reason(obj, "reason", code);
+	ctl_json_add_str(obj, "sentence", ctl_reason_sentence(code));
+	ctl_json_add_str(obj, "hint", ctl_reason_hint(code));
 	return obj;
 }
 
-static void print_reason(struct json_object *obj)
+static void reason_print(struct json_object *obj)
 {
-	printf("%s  %s\n", ctl_text_of(obj, "reason"), ctl_text_of(obj, "reason_text"));
-	printf("  %s\n", ctl_text_of(obj, "sentence"));
-	printf("  %s\n", ctl_text_of(obj, "hint"));
+	printf("%s  %s\n", ctl_json_text(obj, "reason"), ctl_json_text(obj, "reason_text"));
+	printf("  %s\n", ctl_json_text(obj, "sentence"));
+	printf("  %s\n", ctl_json_text(obj, "hint"));
 }
 
 /**
- * ctl_reason() - smcctl reason [CODE]
+ * cmd_reason() - smcctl reason [CODE]
  * @opts: command line
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
- * Return: exit status; CTL_NOTHING for a code that is not known.
+ * Return: exit status; CTL_NOTHING for an unknown code.
  */
-int ctl_reason(const struct ctl_opts *opts, int argc, char **argv)
+int cmd_reason(const struct ctl_opts *opts, int argc, char **argv)
 {
 	struct json_object *list;
 	size_t i;
 	__u32 code;
 
 	/* People copy codes from captures: hexadecimal, with or without 0x. */
-	if (argc > 1 || (argc && !ctl_parse_num(argv[0], 16, 1, 0xffffffff, &code))) {
-		ctl_fail("reason is followed by a code such as 0x03030000, or nothing");
+	if (argc > 1 || (argc && !ctl_num_parse(argv[0], 16, 1, 0xffffffff, &code))) {
+		ctl_error("reason is followed by a code such as 0x03030000, or nothing");
 		return CTL_USAGE;
 	}
 	list = json_object_new_array();
 	if (argc)
-		json_object_array_add(list, describe(code));
+		json_object_array_add(list, reason_describe(code));
 	for (i = 0; !argc && i < ARRAY_SIZE(reasons); i++)
-		json_object_array_add(list, describe(reasons[i].code));
+		json_object_array_add(list, reason_describe(reasons[i].code));
 	if (opts->json)
-		ctl_print_json(list);
+		ctl_json_print(list);
 	for (i = 0; !opts->json && i < json_object_array_length(list); i++)
-		print_reason(json_object_array_get_idx(list, i));
+		reason_print(json_object_array_get_idx(list, i));
 	json_object_put(list);
-	return argc && !find(code) ? CTL_NOTHING : CTL_OK;
+	return argc && !reason_find(code) ? CTL_NOTHING : CTL_OK;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: the RoCE port that a connection over a netdev would get.
+ * smcctl: find the RoCE port that a connection over a netdev would use.
  *
- * The rules are the module's: a PNET ID, of the netdev or of one below it, decides; without
- * one it is the port of the netdev itself, or of the device below a VLAN.
+ * Follows the rules of the module: if the netdev or a device below it has a PNET ID, the port has
+ * the same PNET ID. Without a PNET ID it is the port of the netdev itself, or of the device below
+ * a VLAN.
  */
 #include "path.h"
 #include <smc/proto/clc_msg.h>
@@ -15,19 +16,19 @@
 
 #define SYSFS "/sys/class/infiniband"
 #define MAX_GIDS 256
-#define MAX_DEVICES 32	/* at and below a netdev */
+#define MAX_DEVICES 32	/* a netdev and those below it */
 
 /**
- * struct stack - a netdev and what is below it, the upper ones first
- * @num: number of names
- * @name: names
+ * struct stack - a netdev and the devices below it, upper ones first
+ * @num: number of devices
+ * @name: names of the devices
  */
 struct stack {
 	int num;
 	char name[MAX_DEVICES][IF_NAMESIZE];
 };
 
-static bool is_known(const struct stack *stack, const char *name)
+static bool stack_contains(const struct stack *stack, const char *name)
 {
 	int i;
 
@@ -37,13 +38,13 @@ static bool is_known(const struct stack *stack, const char *name)
 	return false;
 }
 
-static void push(struct stack *stack, const char *name)
+static void stack_push(struct stack *stack, const char *name)
 {
-	if (stack->num < MAX_DEVICES && strlen(name) < IF_NAMESIZE && !is_known(stack, name))
+	if (stack->num < MAX_DEVICES && strlen(name) < IF_NAMESIZE && !stack_contains(stack, name))
 		snprintf(stack->name[stack->num++], IF_NAMESIZE, "%s", name);
 }
 
-static void fill(struct stack *stack, const char *netdev)
+static void stack_fill(struct stack *stack, const char *netdev)
 {
 	char path[64];
 	struct dirent *d;
@@ -51,19 +52,19 @@ static void fill(struct stack *stack, const char *netdev)
 	int i;
 
 	stack->num = 0;
-	push(stack, netdev);
+	stack_push(stack, netdev);
 	for (i = 0; i < stack->num; i++) {
 		snprintf(path, sizeof(path), "/sys/class/net/%s", stack->name[i]);
 		dir = opendir(path);
 		while (dir && (d = readdir(dir)))
 			if (!strncmp(d->d_name, "lower_", 6))
-				push(stack, d->d_name + 6);
+				stack_push(stack, d->d_name + 6);
 		if (dir)
 			closedir(dir);
 	}
 }
 
-static bool is_vlan(const char *netdev)
+static bool netdev_is_vlan(const char *netdev)
 {
 	char path[64], line[64];
 	bool vlan = false;
@@ -78,7 +79,7 @@ static bool is_vlan(const char *netdev)
 	return vlan;
 }
 
-static const char *id_of(const struct ctl_rnics *rnics, const struct stack *stack)
+static const char *stack_find_pnetid(const struct ctl_rnics *rnics, const struct stack *stack)
 {
 	size_t n = json_object_array_length(rnics->pnet), k;
 	int i;
@@ -87,15 +88,15 @@ static const char *id_of(const struct ctl_rnics *rnics, const struct stack *stac
 		for (k = 0; k < n; k++) {
 			struct json_object *e = json_object_array_get_idx(rnics->pnet, k);
 
-			if (!strcmp(ctl_text_of(e, "netdev"), stack->name[i]))
-				return ctl_text_of(e, "pnetid");
+			if (!strcmp(ctl_json_text(e, "netdev"), stack->name[i]))
+				return ctl_json_text(e, "pnetid");
 		}
 	}
 	return NULL;
 }
 
-/* The first active port whose member @key is @value, else an inactive one, else NULL. */
-static struct json_object *find_port(const struct ctl_rnics *rnics, const char *key,
+/* Return the first active port whose member @key is @value, else an inactive one, else NULL. */
+static struct json_object *port_find(const struct ctl_rnics *rnics, const char *key,
 				     const char *value)
 {
 	size_t n = json_object_array_length(rnics->ports), i;
@@ -104,9 +105,9 @@ static struct json_object *find_port(const struct ctl_rnics *rnics, const char *
 	for (i = 0; i < n; i++) {
 		struct json_object *port = json_object_array_get_idx(rnics->ports, i);
 
-		if (strcasecmp(ctl_text_of(port, key), value))
+		if (strcasecmp(ctl_json_text(port, key), value))
 			continue;
-		if (!strcmp(ctl_text_of(port, "state"), "active"))
+		if (!strcmp(ctl_json_text(port, "state"), "active"))
 			return port;
 		if (!found)
 			found = port;
@@ -114,61 +115,63 @@ static struct json_object *find_port(const struct ctl_rnics *rnics, const char *
 	return found;
 }
 
-static __u32 tell_port(struct json_object *port, __u32 none, const char *how, const char *what,
-		       char *text, size_t size)
+/* Describe @port in @text. Return SMC_CLC_DECL_NONE if it is active, else @none. */
+static __u32 port_describe(struct json_object *port, __u32 none, const char *how, const char *what,
+			   char *text, size_t size)
 {
 	if (!port) {
 		snprintf(text, size, "no RoCE port %s %s", how, what);
 		return none;
 	}
-	if (strcmp(ctl_text_of(port, "state"), "active")) {
+	if (strcmp(ctl_json_text(port, "state"), "active")) {
 		snprintf(text, size, "port %s of %s, %s %s, is not active",
-			 ctl_text_of(port, "port"), ctl_text_of(port, "device"), how, what);
+			 ctl_json_text(port, "port"), ctl_json_text(port, "device"), how, what);
 		return none;
 	}
-	snprintf(text, size, "port %s of %s, %s %s", ctl_text_of(port, "port"),
-		 ctl_text_of(port, "device"), how, what);
+	snprintf(text, size, "port %s of %s, %s %s", ctl_json_text(port, "port"),
+		 ctl_json_text(port, "device"), how, what);
 	return SMC_CLC_DECL_NONE;
 }
 
 /**
- * ctl_rnics_find() - the port for a connection
- * @rnics: what there is
- * @netdev: device of the route
- * @text: what was found, or not
- * @size: its size
+ * ctl_rnics_find_port() - find the RoCE port for connections over a netdev
+ * @rnics: RoCE ports and PNET IDs
+ * @netdev: network device of the route
+ * @text: set to a description of the port, or of why there is none
+ * @size: size of @text
  *
- * Return: SMC_CLC_DECL_NONE, or the reason for which such a connection would fall back.
+ * Return: SMC_CLC_DECL_NONE, or the reason why such a connection would fall back.
  */
-__u32 ctl_rnics_find(const struct ctl_rnics *rnics, const char *netdev, char *text, size_t size)
+__u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, char *text,
+			  size_t size)
 {
 	struct json_object *port;
 	struct stack stack;
 	const char *id;
 	int i;
 
-	fill(&stack, netdev);
-	id = id_of(rnics, &stack);
+	stack_fill(&stack, netdev);
+	id = stack_find_pnetid(rnics, &stack);
 	if (id)
-		return tell_port(find_port(rnics, "pnetid", id), SMC_CLC_DECL_NO_DEV_PNETID,
-				 "with PNET ID", id, text, size);
-	port = find_port(rnics, "netdev", netdev);
-	if (!port && stack.num > 1 && is_vlan(netdev))
-		port = find_port(rnics, "netdev", stack.name[1]);
+		return port_describe(port_find(rnics, "pnetid", id), SMC_CLC_DECL_NO_DEV_PNETID,
+				     "with PNET ID", id, text, size);
+	port = port_find(rnics, "netdev", netdev);
+	if (!port && stack.num > 1 && netdev_is_vlan(netdev))
+		port = port_find(rnics, "netdev", stack.name[1]);
 	for (i = 1; !port && i < stack.num; i++) {
-		if (!find_port(rnics, "netdev", stack.name[i]))
+		if (!port_find(rnics, "netdev", stack.name[i]))
 			continue;
 		snprintf(text, size, "the RoCE port of %s is only below %s", stack.name[i], netdev);
 		return SMC_CLC_DECL_DEV_BELOW;
 	}
-	return tell_port(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size);
+	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size);
 }
 
 /**
- * ctl_rnics_read() - ask the module for ports and PNET IDs
- * @rnics: filled in; to be given to ctl_rnics_put() in any case
+ * ctl_rnics_read() - read RoCE ports and PNET IDs from the module
+ * @rnics: result; the caller passes it to ctl_rnics_put(), also after a failure
  *
- * Return: CTL_OK, or CTL_FAILURE, which was told to the user.
+ * Return: CTL_OK, or CTL_FAILURE after an error message.
  */
 int ctl_rnics_read(struct ctl_rnics *rnics)
 {
@@ -180,7 +183,7 @@ int ctl_rnics_read(struct ctl_rnics *rnics)
 	return rc == CTL_OK ? ctl_pnet_read(rnics->pnet) : rc;
 }
 
-static void read_word(const char *path, char *word, size_t size)
+static void sysfs_read_word(const char *path, char *word, size_t size)
 {
 	FILE *f = fopen(path, "r");
 
@@ -192,36 +195,36 @@ static void read_word(const char *path, char *word, size_t size)
 	word[strcspn(word, "\n")] = '\0';
 }
 
-/* Netdevs of a port: GIDs tell them, each as often as it has addresses. */
-static void add_netdevs(struct json_object *ports, const char *device, const char *port)
+/* Append a port once per netdev. The GID table names a netdev once per address. */
+static void port_add_netdevs(struct json_object *ports, const char *device, const char *port)
 {
 	char path[512], state[32], netdev[IF_NAMESIZE + 1], last[IF_NAMESIZE + 1] = "";
 	struct json_object *obj;
 	int gid;
 
 	snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/state", device, port);
-	read_word(path, state, sizeof(state));
+	sysfs_read_word(path, state, sizeof(state));
 	for (gid = 0; gid < MAX_GIDS; gid++) {
 		snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/gid_attrs/ndevs/%d", device,
 			 port, gid);
-		read_word(path, netdev, sizeof(netdev));
+		sysfs_read_word(path, netdev, sizeof(netdev));
 		if (!*netdev || !strcmp(netdev, last))
 			continue;
 		snprintf(last, sizeof(last), "%s", netdev);
 		obj = json_object_new_object();
-		ctl_add_str(obj, "device", device);
-		ctl_add_str(obj, "port", port);
-		ctl_add_str(obj, "netdev", netdev);
-		ctl_add_str(obj, "state", strstr(state, "ACTIVE") ? "active" : "inactive");
+		ctl_json_add_str(obj, "device", device);
+		ctl_json_add_str(obj, "port", port);
+		ctl_json_add_str(obj, "netdev", netdev);
+		ctl_json_add_str(obj, "state", strstr(state, "ACTIVE") ? "active" : "inactive");
 		json_object_array_add(ports, obj);
 	}
 }
 
 /**
- * ctl_rnics_read_sysfs() - as ctl_rnics_read(), on a host where the module is not loaded
- * @rnics: filled in; to be given to ctl_rnics_put()
+ * ctl_rnics_read_sysfs() - read RoCE ports from sysfs, for hosts without the module
+ * @rnics: result, without PNET IDs; the caller passes it to ctl_rnics_put()
  *
- * Return: CTL_OK; no RNIC is no failure.
+ * Return: CTL_OK, also if there is no RNIC.
  */
 int ctl_rnics_read_sysfs(struct ctl_rnics *rnics)
 {
@@ -239,7 +242,7 @@ int ctl_rnics_read_sysfs(struct ctl_rnics *rnics)
 		ports = opendir(path);
 		while (ports && (p = readdir(ports)))
 			if (p->d_name[0] != '.')
-				add_netdevs(rnics->ports, d->d_name, p->d_name);
+				port_add_netdevs(rnics->ports, d->d_name, p->d_name);
 		if (ports)
 			closedir(ports);
 	}
@@ -249,8 +252,8 @@ int ctl_rnics_read_sysfs(struct ctl_rnics *rnics)
 }
 
 /**
- * ctl_rnics_put() - undo ctl_rnics_read()
- * @rnics: what was read
+ * ctl_rnics_put() - release the result of ctl_rnics_read()
+ * @rnics: ports and PNET IDs
  */
 void ctl_rnics_put(struct ctl_rnics *rnics)
 {

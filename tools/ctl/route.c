@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: which way a connection would take.
+ * smcctl: route to a peer.
  */
 #include "path.h"
 
@@ -9,7 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-static int on_route(const struct nlmsghdr *nlh, void *data)
+static int route_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *attr;
 	struct ctl_route *route = data;
@@ -23,7 +23,7 @@ static int on_route(const struct nlmsghdr *nlh, void *data)
 	memcpy(&rtm, mnl_nlmsg_get_payload(nlh), sizeof(rtm));
 	route->local = rtm.rtm_type == RTN_LOCAL;
 	mnl_attr_for_each(attr, nlh, sizeof(rtm)) {
-		if (mnl_attr_get_type(attr) == RTA_OIF && ctl_attr_uint(attr, &oif))
+		if (mnl_attr_get_type(attr) == RTA_OIF && ctl_nla_get_uint(attr, &oif))
 			route->ifindex = (unsigned int)oif;
 		if (mnl_attr_get_type(attr) == RTA_GATEWAY || mnl_attr_get_type(attr) == RTA_VIA)
 			route->gateway = true;
@@ -32,10 +32,10 @@ static int on_route(const struct nlmsghdr *nlh, void *data)
 }
 
 /**
- * ctl_route_find() - the route to an address
+ * ctl_route_find() - find the route to an address
  * @family: AF_INET or AF_INET6
  * @addr: 4 or 16 bytes
- * @route: filled in
+ * @route: result
  *
  * Return: 0 or an errno number, such as ENETUNREACH.
  */
@@ -53,7 +53,7 @@ int ctl_route_find(int family, const void *addr, struct ctl_route *route)
 	rtm->rtm_family = (unsigned char)family;
 	rtm->rtm_dst_len = (unsigned char)(len * 8);
 	mnl_attr_put(nlh, RTA_DST, len, addr);
-	err = ctl_nl_run(NETLINK_ROUTE, nlh, on_route, route);
+	err = ctl_nl_run(NETLINK_ROUTE, nlh, route_cb, route);
 	if (!err && (!route->ifindex || !if_indextoname(route->ifindex, route->netdev)))
 		err = ENODEV;
 	return err;

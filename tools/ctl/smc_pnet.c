@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl under the name smc_pnet: the PNET table with the options and columns that users of
- * smc-tools know.
+ * smcctl called as smc_pnet: the PNET table with the options and columns of that program of
+ * smc-tools.
  */
 #include "smcctl.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-static void usage(FILE *out)
+static void smc_pnet_print_usage(FILE *out)
 {
 	fputs("Usage: smc_pnet [-s [ID] | -f | -d ID | -a ID {-I NETDEV | -D IBDEV [-P PORT]}]\n"
 	      "  -a, --add ID            give devices this PNET ID\n"
@@ -25,8 +25,8 @@ static void usage(FILE *out)
 	      "  -v, --version           version\n", out);
 }
 
-/* Four words each; 255 is the port of an entry that has none. */
-static int show(const char *id)
+/* Print four words per entry: ID, netdev, device, port. The port of a netdev is 255. */
+static int table_show(const char *id)
 {
 	struct json_object *entries = json_object_new_array();
 	int rc = ctl_pnet_read(entries);
@@ -34,20 +34,20 @@ static int show(const char *id)
 
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(entries); i++) {
 		struct json_object *e = json_object_array_get_idx(entries, i);
-		bool ib = *ctl_text_of(e, "device");
+		bool ib = *ctl_json_text(e, "device");
 
-		if (id && strcasecmp(id, ctl_text_of(e, "pnetid")))
+		if (id && strcasecmp(id, ctl_json_text(e, "pnetid")))
 			continue;
-		printf("%s %s %s %s\n", ctl_text_of(e, "pnetid"),
-		       ib ? "n/a" : ctl_text_of(e, "netdev"),
-		       ib ? ctl_text_of(e, "device") : "n/a",
-		       ib ? ctl_text_of(e, "port") : "255");
+		printf("%s %s %s %s\n", ctl_json_text(e, "pnetid"),
+		       ib ? "n/a" : ctl_json_text(e, "netdev"),
+		       ib ? ctl_json_text(e, "device") : "n/a",
+		       ib ? ctl_json_text(e, "port") : "255");
 	}
 	json_object_put(entries);
 	return rc;
 }
 
-static int add(char *id, char *netdev, const char *ibdev, const char *port)
+static int entry_add(char *id, char *netdev, const char *ibdev, const char *port)
 {
 	char *words[6] = { "add", id }, device[80];
 	int num = 2;
@@ -61,17 +61,17 @@ static int add(char *id, char *netdev, const char *ibdev, const char *port)
 		words[num++] = "ibdev";
 		words[num++] = device;
 	}
-	return ctl_pnet(NULL, num, words);
+	return cmd_pnet(NULL, num, words);
 }
 
 /**
- * ctl_smc_pnet() - smcctl under the name smc_pnet
+ * smc_pnet_main() - smcctl called as smc_pnet
  * @argc: number of arguments
- * @argv: arguments, the name of the program first
+ * @argv: arguments, starting with the name of the program
  *
  * Return: exit status.
  */
-int ctl_smc_pnet(int argc, char **argv)
+int smc_pnet_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "add", required_argument, NULL, 'a' }, { "delete", required_argument, NULL, 'd' },
@@ -82,7 +82,7 @@ int ctl_smc_pnet(int argc, char **argv)
 		{ "version", no_argument, NULL, 'v' }, { 0 },
 	};
 	char *id = NULL, *netdev = NULL, *ibdev = NULL, *port = NULL;
-	int c, order = 0;
+	int c, command = 0;
 
 	while ((c = getopt_long(argc, argv, "a:d:sfI:D:P:hv", options, NULL)) != -1) {
 		switch (c) {
@@ -90,10 +90,10 @@ int ctl_smc_pnet(int argc, char **argv)
 		case 'd':
 		case 's':
 		case 'f':
-			/* one of them */
-			if (order)
+			/* only one of these options */
+			if (command)
 				goto wrong;
-			order = c;
+			command = c;
 			id = optarg;
 			break;
 		case 'I':
@@ -106,7 +106,7 @@ int ctl_smc_pnet(int argc, char **argv)
 			port = optarg;
 			break;
 		case 'h':
-			usage(stdout);
+			smc_pnet_print_usage(stdout);
 			return CTL_OK;
 		case 'v':
 			puts("smc_pnet of smcctl " SMC_TOOLS_VERSION);
@@ -115,19 +115,19 @@ int ctl_smc_pnet(int argc, char **argv)
 			goto wrong;
 		}
 	}
-	if (order == 's' && optind < argc)
+	if (command == 's' && optind < argc)
 		id = argv[optind++];
-	if (optind < argc || (order != 'a' && (netdev || ibdev || port)) || (port && !ibdev) ||
-	    (order == 'a' && !netdev && !ibdev))
+	if (optind < argc || (command != 'a' && (netdev || ibdev || port)) || (port && !ibdev) ||
+	    (command == 'a' && !netdev && !ibdev))
 		goto wrong;
-	if (order == 'a')
-		return add(id, netdev, ibdev, port);
-	if (order == 'd')
-		return ctl_pnet(NULL, 2, (char *[]){ "del", id });
-	if (order == 'f')
-		return ctl_pnet(NULL, 1, (char *[]){ "flush" });
-	return show(id);
+	if (command == 'a')
+		return entry_add(id, netdev, ibdev, port);
+	if (command == 'd')
+		return cmd_pnet(NULL, 2, (char *[]){ "del", id });
+	if (command == 'f')
+		return cmd_pnet(NULL, 1, (char *[]){ "flush" });
+	return table_show(id);
 wrong:
-	usage(stderr);
+	smc_pnet_print_usage(stderr);
 	return CTL_USAGE;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: show and set what the SMC module knows. See smcctl(8).
+ * smcctl: show the state of the SMC module and change its settings. See smcctl(8).
  */
 #define _GNU_SOURCE
 #include "smcctl.h"
@@ -17,25 +17,25 @@
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
 static const char doc[] =
-	"Show sockets, link groups, devices, statistics of SMC; set UEIDs, PNET IDs, links.\vObjects:\n"
-	"  info                 version and abilities of the module\n"
-	"  sock                 sockets: state, mode, addresses, why TCP: show, kill [WHICH]\n"
+	"Show sockets, links and statistics of SMC; set UEIDs, PNET IDs, rules.\vObjects:\n"
+	"  info                 version and features of the module\n"
+	"  sock                 sockets, with fallback reasons: show, kill [WHICH]\n"
 	"  linkgroup            link groups: show, del GROUP [now]\n"
 	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
 	"  device               RoCE devices\n"
 	"  stats                statistics, with the reasons of fallbacks\n"
-	"  watch                rates, one line each SECONDS: [SECONDS [COUNT]]\n"
-	"  monitor              groups, links, failovers, fallbacks as they come: [COUNT]\n"
+	"  watch                rates, one line every SECONDS: [SECONDS [COUNT]]\n"
+	"  monitor              events of groups, links, fallbacks as they occur: [COUNT]\n"
 	"  prometheus           statistics for node_exporter's textfile collector\n"
-	"  reason               what a reason of fallbacks means, and what to do: [CODE]\n"
-	"  check                why SMC would be used or not: HOST [PORT]\n"
+	"  reason               what a fallback reason means, and what to do: [CODE]\n"
+	"  check                whether a connection would use SMC, or why not: HOST [PORT]\n"
 	"  applicability        how much of the TCP traffic could use SMC: [SECONDS]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs of devices: show, add ID DEVICE..., del ID, flush\n"
-	"  policy               rules which connections may be SMC: show, add, del, flush\n"
+	"  policy               rules which connections may use SMC: show, add, del, flush\n"
 	"  save                 write UEIDs and PNET IDs to FILE\n"
-	"  restore              set what FILE has\n"
+	"  restore              apply the settings in FILE\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).";
 
@@ -46,9 +46,9 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "prometheus: replace FILE in one step", 1 },
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
 	{ "verbose", 'v', NULL, 0, "sock: also cursors, buffer sizes, GIDs", 1 },
-	{ "port", 'p', "PORT", 0, "sock: this port on either side", 1 },
-	{ "local-port", 'l', "PORT", 0, "sock: this local port", 1 },
-	{ "peer-port", 'r', "PORT", 0, "sock: this port of the peer", 1 },
+	{ "port", 'p', "PORT", 0, "sock: only with this local or peer port", 1 },
+	{ "local-port", 'l', "PORT", 0, "sock: only with this local port", 1 },
+	{ "peer-port", 'r', "PORT", 0, "sock: only with this peer port", 1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 },
 };
@@ -60,7 +60,7 @@ struct command_line {
 	char *words[MAX_WORDS];
 };
 
-static int parse_port(const char *text, struct argp_state *state)
+static int port_parse(const char *text, struct argp_state *state)
 {
 	size_t digits = strspn(text, "0123456789");
 	long port;
@@ -74,7 +74,7 @@ static int parse_port(const char *text, struct argp_state *state)
 	return (int)port;
 }
 
-static void parse_color(const char *text, struct argp_state *state)
+static void color_parse(const char *text, struct argp_state *state)
 {
 	static const char * const words[] = {
 		[CTL_COLOR_AUTO] = "auto", [CTL_COLOR_ALWAYS] = "always",
@@ -84,14 +84,14 @@ static void parse_color(const char *text, struct argp_state *state)
 
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		if (!strcmp(text, words[i])) {
-			ctl_use_color(i);
+			ctl_color_set(i);
 			return;
 		}
 	}
 	argp_failure(state, CTL_USAGE, 0, "'%s' is none of auto, always, never", text);
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static error_t option_parse(int key, char *arg, struct argp_state *state)
 {
 	struct command_line *line = state->input;
 
@@ -103,7 +103,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		line->opts.exit_empty = true;
 		return 0;
 	case KEY_COLOR:
-		parse_color(arg, state);
+		color_parse(arg, state);
 		return 0;
 	case 'o':
 		line->opts.output = arg;
@@ -117,15 +117,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		line->sock_option = "--verbose";
 		return 0;
 	case 'p':
-		line->opts.port = parse_port(arg, state);
+		line->opts.port = port_parse(arg, state);
 		line->sock_option = "--port";
 		return 0;
 	case 'l':
-		line->opts.local_port = parse_port(arg, state);
+		line->opts.local_port = port_parse(arg, state);
 		line->sock_option = "--local-port";
 		return 0;
 	case 'r':
-		line->opts.peer_port = parse_port(arg, state);
+		line->opts.peer_port = port_parse(arg, state);
 		line->sock_option = "--peer-port";
 		return 0;
 	case 'h':
@@ -141,43 +141,43 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* An object has @run, or @show if it has nothing but a list to show. */
+/* @show: the object has no command but "show". Else NULL, and @run takes the command. */
 static const struct {
 	const char *name;
 	int (*run)(const struct ctl_opts *opts, int argc, char **argv);
 	int (*show)(const struct ctl_opts *opts);
 } objects[] = {
-	{ "info", NULL, ctl_info },
-	{ "sock", ctl_sock, NULL },
-	{ "linkgroup", ctl_linkgroup, NULL },
-	{ "link", ctl_link, NULL },
-	{ "device", NULL, ctl_device },
-	{ "stats", NULL, ctl_stats },
-	{ "watch", ctl_watch, NULL },
-	{ "monitor", ctl_monitor, NULL },
-	{ "prometheus", NULL, ctl_prometheus },
-	{ "reason", ctl_reason, NULL },
-	{ "check", ctl_check, NULL },
-	{ "applicability", ctl_applicability, NULL },
-	{ "holders", NULL, ctl_holders },
-	{ "ueid", ctl_ueid, NULL },
-	{ "pnet", ctl_pnet, NULL },
-	{ "policy", ctl_policy, NULL },
-	{ "save", ctl_save, NULL },
-	{ "restore", ctl_restore, NULL },
+	{ "info", NULL, cmd_info },
+	{ "sock", cmd_sock, NULL },
+	{ "linkgroup", cmd_linkgroup, NULL },
+	{ "link", cmd_link, NULL },
+	{ "device", NULL, cmd_device },
+	{ "stats", NULL, cmd_stats },
+	{ "watch", cmd_watch, NULL },
+	{ "monitor", cmd_monitor, NULL },
+	{ "prometheus", NULL, cmd_prometheus },
+	{ "reason", cmd_reason, NULL },
+	{ "check", cmd_check, NULL },
+	{ "applicability", cmd_applicability, NULL },
+	{ "holders", NULL, cmd_holders },
+	{ "ueid", cmd_ueid, NULL },
+	{ "pnet", cmd_pnet, NULL },
+	{ "policy", cmd_policy, NULL },
+	{ "save", cmd_save, NULL },
+	{ "restore", cmd_restore, NULL },
 };
 
-static int run_object(struct command_line *line)
+static int object_run(struct command_line *line)
 {
 	const char *name = line->words[0];
 	size_t i;
 
 	if (line->sock_option && strcmp(name, "sock")) {
-		ctl_fail("option %s belongs to sock", line->sock_option);
+		ctl_error("option %s belongs to sock", line->sock_option);
 		return CTL_USAGE;
 	}
 	if (line->opts.output && strcmp(name, "prometheus")) {
-		ctl_fail("option --output belongs to prometheus");
+		ctl_error("option --output belongs to prometheus");
 		return CTL_USAGE;
 	}
 	for (i = 0; i < ARRAY_SIZE(objects); i++) {
@@ -186,20 +186,20 @@ static int run_object(struct command_line *line)
 		if (objects[i].run)
 			return objects[i].run(&line->opts, line->num - 1, line->words + 1);
 		if (line->num > 2 || (line->num == 2 && strcmp(line->words[1], "show"))) {
-			ctl_fail("%s takes no argument '%s'", name, line->words[line->num - 1]);
+			ctl_error("%s takes no argument '%s'", name, line->words[line->num - 1]);
 			return CTL_USAGE;
 		}
 		return objects[i].show(&line->opts);
 	}
-	ctl_fail("unknown object '%s', see smcctl --help", name);
+	ctl_error("unknown object '%s', see smcctl --help", name);
 	return CTL_USAGE;
 }
 
-/* A full disk or a closed pipe must not look like success. */
-static int finished(int rc)
+/* Flush standard output: a full disk or a closed pipe is a failure. Return the exit status. */
+static int output_finish(int rc)
 {
 	if (rc == CTL_OK && (fflush(stdout) || ferror(stdout))) {
-		ctl_fail("cannot write the output");
+		ctl_error("cannot write the output");
 		return CTL_FAILURE;
 	}
 	return rc;
@@ -208,7 +208,7 @@ static int finished(int rc)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse_option,
+		.options = options, .parser = option_parse,
 		.args_doc = "OBJECT [COMMAND [NAME...]]", .doc = doc,
 	};
 	struct command_line line = {
@@ -217,19 +217,19 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (!strcmp(program_invocation_short_name, "smcss"))
-		return finished(ctl_smcss(argc, argv));
+		return output_finish(smcss_main(argc, argv));
 	if (!strcmp(program_invocation_short_name, "smc_pnet"))
-		return finished(ctl_smc_pnet(argc, argv));
+		return output_finish(smc_pnet_main(argc, argv));
 	if (!strcmp(program_invocation_short_name, "smcr"))
-		return finished(ctl_smcr(argc, argv));
+		return output_finish(smcr_main(argc, argv));
 	argp_err_exit_status = CTL_USAGE;
-	ctl_use_color(CTL_COLOR_AUTO);
+	ctl_color_set(CTL_COLOR_AUTO);
 	argp_parse(&argp, argc, argv, 0, NULL, &line);
 	if (!line.num) {
-		ctl_fail("no object given, see smcctl --help");
+		ctl_error("no object given, see smcctl --help");
 		return CTL_USAGE;
 	}
-	rc = finished(run_object(&line));
+	rc = output_finish(object_run(&line));
 	if (rc == CTL_OK && line.opts.exit_empty && ctl_list_was_empty())
 		rc = CTL_NOTHING;
 	return rc;

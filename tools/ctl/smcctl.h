@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smcctl: what its files share.
+ * smcctl: declarations shared by its files.
  *
- * Each command reads netlink messages into JSON objects; these are printed as they are or, by
- * a list of columns, as a table. So both forms always show the same facts.
+ * Each command reads netlink messages into JSON objects, and prints these as JSON or, by a list
+ * of columns, as a table. So both forms always show the same facts.
  */
 #ifndef SMC_TOOLS_SMCCTL_H
 #define SMC_TOOLS_SMCCTL_H
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <uapi/linux/smc_own.h>
 
-/* Attributes that came with Linux 6.12 and that older headers lack */
+/* Attributes of Linux 6.12 that older headers lack */
 #define CTL_LGR_R_SNDBUF_ALLOC	12
 #define CTL_LGR_R_RMB_ALLOC	13
 #define CTL_LGR_R_V2_MAX_CONNS	2
@@ -28,11 +28,12 @@
 #define CTL_STATS_T_TX_RMB_USAGE	21
 #define CTL_STATS_T_MAX		21
 
+/* Exit codes */
 enum {
 	CTL_OK = 0,
 	CTL_FAILURE = 1,
 	CTL_USAGE = 2,
-	CTL_NOTHING = 3,	/* no failure: the answer is "none", or "no" */
+	CTL_NOTHING = 3,	/* not a failure: the answer is "none", or "no" */
 };
 
 /* When to use colour */
@@ -43,9 +44,9 @@ enum ctl_color {
 };
 
 /**
- * struct ctl_prefix - addresses that begin alike
- * @addr: one of them, of IPv4 as ::ffff:a.b.c.d
- * @bits: that they have in common
+ * struct ctl_prefix - an address prefix
+ * @addr: an address with this prefix; an IPv4 address is v4-mapped (::ffff:a.b.c.d)
+ * @bits: length of the prefix, of the 128 bits of @addr
  */
 struct ctl_prefix {
 	struct in6_addr addr;
@@ -55,16 +56,16 @@ struct ctl_prefix {
 /**
  * struct ctl_opts - command line
  * @json: print JSON
- * @exit_empty: an empty list is CTL_NOTHING
+ * @exit_empty: exit with CTL_NOTHING if the list is empty
  * @output: prometheus: file to write, NULL: standard output
- * @all: sock: also sockets without connection
- * @verbose: sock: cursors and buffer sizes as well
- * @port: sock: only this port on either side, -1 for all
- * @local_port: sock: only this own port, -1 for all
- * @peer_port: sock: only this port of the peer, -1 for all
- * @local: sock: only these own addresses, NULL for all
- * @peer: sock: only these addresses of the peer, NULL for all
- * @inode: sock: only the socket with this inode number, 0 for all
+ * @all: sock: also sockets without a connection
+ * @verbose: sock: also cursors and buffer sizes
+ * @port: sock: local or peer port, -1: any
+ * @local_port: sock: local port, -1: any
+ * @peer_port: sock: port of the peer, -1: any
+ * @local: sock: prefix of the local address, NULL: any
+ * @peer: sock: prefix of the peer's address, NULL: any
+ * @inode: sock: inode number of the socket, 0: any
  */
 struct ctl_opts {
 	bool json;
@@ -91,51 +92,48 @@ struct ctl_column {
 };
 
 /* output.c */
-void ctl_fail(const char *fmt, ...) __printf(1, 2);
-/* What stands before the text of failures: a line of a file */
-void ctl_set_place(const char *place);
-void ctl_use_color(enum ctl_color when);
-/* Told of each list that is printed, by whatever prints it. */
-void ctl_note_list(struct json_object *array);
-/* The list that was printed last was empty. */
+void ctl_error(const char *fmt, ...) __printf(1, 2);
+void ctl_error_set_place(const char *place);
+void ctl_color_set(enum ctl_color when);
+void ctl_list_note(struct json_object *array);
 bool ctl_list_was_empty(void);
-/* The text of a member, "" when it is not there */
-const char *ctl_text_of(struct json_object *obj, const char *key);
-void ctl_add_str(struct json_object *obj, const char *key, const char *val);
-void ctl_add_u64(struct json_object *obj, const char *key, __u64 val);
-void ctl_add_hex32(struct json_object *obj, const char *key, __u32 val);
-void ctl_add_reason(struct json_object *obj, const char *key, __u32 code);
-void ctl_print_json(struct json_object *obj);
-void ctl_print_table(struct json_object *array, const struct ctl_column *cols, size_t num);
-/* Part of other output, indented; says nothing about emptiness */
-void ctl_print_table_at(struct json_object *array, const struct ctl_column *cols, size_t num,
-			int indent);
-void ctl_print_fields(struct json_object *obj, int indent);
+const char *ctl_json_text(struct json_object *obj, const char *key);
+struct json_object *ctl_json_member(struct json_object *obj, const char *key);
+__u64 ctl_json_u64(struct json_object *obj, const char *key);
+void ctl_json_add_str(struct json_object *obj, const char *key, const char *val);
+void ctl_json_add_u64(struct json_object *obj, const char *key, __u64 val);
+void ctl_json_add_hex32(struct json_object *obj, const char *key, __u32 val);
+void ctl_json_add_reason(struct json_object *obj, const char *key, __u32 code);
+void ctl_json_print(struct json_object *obj);
+void ctl_table_print(struct json_object *array, const struct ctl_column *cols, size_t num);
+void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
+			      int indent);
+void ctl_fields_print(struct json_object *obj, int indent);
 
-/* reason.c: of a diagnosis code, also an unknown one. A hint holds until the next. */
+/* reason.c */
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
 
 /* num.c */
-bool ctl_parse_num(const char *text, int base, unsigned long min, unsigned long max, __u32 *num);
+bool ctl_num_parse(const char *text, int base, unsigned long min, unsigned long max, __u32 *num);
 
 /* addr.c */
-bool ctl_parse_prefix(const char *text, struct ctl_prefix *prefix);
-bool ctl_prefix_has(const struct ctl_prefix *prefix, const struct in6_addr *addr);
+bool ctl_prefix_parse(const char *text, struct ctl_prefix *prefix);
+bool ctl_prefix_contains(const struct ctl_prefix *prefix, const struct in6_addr *addr);
 
 /* file.c */
-int ctl_replace_file(const char *path, int (*writer)(FILE *out), bool always);
+int ctl_file_replace(const char *path, int (*writer)(FILE *out), bool always);
 
 /* netlink.c */
 
 /**
  * struct ctl_attr - one attribute to send
- * @type: its number
- * @str: its value, sent with its final zero; NULL: @num is it
- * @num: a number
- * @bin: bytes as they are; NULL: none
- * @size: bytes of @bin; of @num: 4, else 1
- * @flag: it has no value
+ * @type: attribute type
+ * @str: value, sent with its terminating zero; NULL: the value is @bin, nothing or @num
+ * @num: value as a number
+ * @bin: value as raw bytes, NULL: none
+ * @size: number of bytes of @bin; for @num, 4 sends a u32, anything else a u8
+ * @flag: send no value
  */
 struct ctl_attr {
 	__u16 type;
@@ -148,14 +146,14 @@ struct ctl_attr {
 
 /**
  * struct ctl_genl_req - one request to a generic netlink family
- * @family: its name, NULL for SMC_GEN_NETLINK
+ * @family: name of the family, NULL: SMC_GEN_NETLINK
  * @cmd: SMC_NETLINK_* or SMC_PNETID_*
- * @what: what the user asked for, for messages: "the list of devices"
- * @dump: many answers
- * @str_attr: attribute with a string to send, 0 for none
- * @str: that string, sent with its final zero
+ * @what: what the user asked for, for error messages: "the list of devices"
+ * @dump: send NLM_F_DUMP and expect many answers
+ * @str_attr: type of an attribute with the string @str, 0: none
+ * @str: value of @str_attr, sent with its terminating zero
  * @attrs: further attributes
- * @num_attrs: their number
+ * @num_attrs: number of @attrs
  */
 struct ctl_genl_req {
 	const char *family;
@@ -168,24 +166,20 @@ struct ctl_genl_req {
 	size_t num_attrs;
 };
 
-/*
- * Return 0 or an errno number; ctl_genl_failed() words it for the user, in the kernel's own
- * words where it has some.
- */
 int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
-/* From now on requests that change something succeed and do nothing, or not */
-void ctl_pretend(bool on);
-void ctl_genl_failed(const struct ctl_genl_req *req, int err);
+int ctl_genl_request(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
+void ctl_genl_print_error(const struct ctl_genl_req *req, int err);
+void ctl_genl_set_dry_run(bool on);
 
 #define CTL_LISTEN_MAX 2
 
 /**
- * struct ctl_listener - who wants to hear of events
- * @groups: names of multicast groups of SMC_GEN_NETLINK, up to CTL_LISTEN_MAX
- * @num: their number
- * @cb: told of each event; MNL_CB_STOP ends it
- * @lost: told that some were lost; likewise
- * @data: for both
+ * struct ctl_listener - receiver of events
+ * @groups: names of multicast groups of SMC_GEN_NETLINK, at most CTL_LISTEN_MAX
+ * @num: number of @groups
+ * @cb: called for each event; MNL_CB_STOP ends the listening
+ * @lost: called when the kernel dropped events; MNL_CB_STOP ends the listening
+ * @data: argument of @cb and @lost
  */
 struct ctl_listener {
 	const char *const *groups;
@@ -195,70 +189,62 @@ struct ctl_listener {
 	void *data;
 };
 
-/* Until it is stopped: 0, or an errno number: ENODEV when the module goes. */
 int ctl_genl_listen(const struct ctl_listener *listener);
-/* One request, the kernel's answers to @cb, which may end them with MNL_CB_STOP */
 int ctl_nl_run(int bus, struct nlmsghdr *nlh, mnl_cb_t cb, void *data);
 int ctl_diag_run(const void *req, size_t len, mnl_cb_t cb, void *data);
 
-/* Attributes: entries of @tb are NULL where absent; later duplicates win. */
-void ctl_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max);
-void ctl_parse_nest(const struct nlattr *nest, const struct nlattr **tb, unsigned int max);
-/* Unsigned integer of 1, 2, 4 or 8 bytes; false when absent or of another size. */
-bool ctl_attr_uint(const struct nlattr *attr, __u64 *val);
-/* Trailing blanks are cut, unprintable bytes become '?'. */
-bool ctl_attr_str(const struct nlattr *attr, char *buf, size_t size);
-void ctl_clean_str(char *buf, size_t size, const void *from, size_t len);
-/* Adds the attribute under @key when it is there. */
-void ctl_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr);
-void ctl_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
-void ctl_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_nla_parse_genl(const struct nlmsghdr *nlh, const struct nlattr **tb, unsigned int max);
+void ctl_nla_parse_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned int max);
+bool ctl_nla_get_uint(const struct nlattr *attr, __u64 *val);
+bool ctl_nla_get_str(const struct nlattr *attr, char *buf, size_t size);
+void ctl_str_clean(char *buf, size_t size, const void *from, size_t len);
+void ctl_json_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_json_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
 
-/* Orders about link groups and links: order.c */
-int ctl_linkgroup_order(int argc, char **argv);
-int ctl_link_order(int argc, char **argv);
-
-/* Commands: return an exit status. @argc and @argv are what follows the name of the object. */
-int ctl_info(const struct ctl_opts *opts);
-int ctl_linkgroup(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_link(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_device(const struct ctl_opts *opts);
-int ctl_ueid(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_policy(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_pnet(const struct ctl_opts *opts, int argc, char **argv);
-/*
- * What these commands show, appended to an array or put into an object. A failure is told to
- * the user.
- */
-bool ctl_have_module(void);
+/* Readers, which several commands use: genl.c, pnet.c, policy.c, sock.c, stats.c */
+bool ctl_module_is_loaded(void);
 int ctl_info_read(struct json_object *info);
 int ctl_device_read(struct json_object *ports);
 int ctl_ueid_read(struct json_object *names);
-int ctl_pnet_read(struct json_object *entries);
-int ctl_policy_read(struct json_object *rules, bool *known);
-/* Each one has its struct inet_diag_sockid as json-c's user data. */
-int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 int ctl_linkgroup_read(struct json_object *groups);
 int ctl_link_read(struct json_object *links);
-int ctl_stats(const struct ctl_opts *opts);
-/* All statistics as one object; NULL: it failed, and that was said. */
+int ctl_pnet_read(struct json_object *entries);
+int ctl_policy_read(struct json_object *rules, bool *known);
+int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
-int ctl_sock(const struct ctl_opts *opts, int argc, char **argv);
-/* kill.c: ends what ctl_sock_read() read; what was ended is appended to @ended. */
-int ctl_sock_kill(struct json_object *socks, struct json_object *ended);
-int ctl_reason(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_check(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_monitor(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_watch(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_prometheus(const struct ctl_opts *opts);
-int ctl_applicability(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_save(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_restore(const struct ctl_opts *opts, int argc, char **argv);
-int ctl_holders(const struct ctl_opts *opts);
 
-/* The program under other names, with the whole command line */
-int ctl_smcss(int argc, char **argv);
-int ctl_smc_pnet(int argc, char **argv);
-int ctl_smcr(int argc, char **argv);
+/* modify.c, kill.c */
+int ctl_linkgroup_modify(int argc, char **argv);
+int ctl_link_modify(int argc, char **argv);
+int ctl_sock_kill(struct json_object *socks, struct json_object *ended);
+
+/*
+ * Commands, one per object of the command line. @argc and @argv are the words behind the name of
+ * the object. Each returns an exit status.
+ */
+int cmd_info(const struct ctl_opts *opts);
+int cmd_linkgroup(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_link(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_device(const struct ctl_opts *opts);
+int cmd_ueid(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_policy(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_pnet(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_stats(const struct ctl_opts *opts);
+int cmd_sock(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_reason(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_check(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_monitor(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_watch(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_prometheus(const struct ctl_opts *opts);
+int cmd_applicability(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_save(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_restore(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_holders(const struct ctl_opts *opts);
+
+/* The programs of smc-tools that smcctl acts as when called by their names: whole command line */
+int smcss_main(int argc, char **argv);
+int smc_pnet_main(int argc, char **argv);
+int smcr_main(int argc, char **argv);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl under the name smcr: link groups, links, devices and UEIDs with the words and columns
- * that users of smc-tools know, and whose columns their scripts count. What it has no columns of
- * its own for is shown as under the own name.
+ * smcctl called as smcr: link groups, links, devices and UEIDs with the words and columns of that
+ * program of smc-tools. Scripts count these columns. Other objects are printed as by smcctl.
  */
 #include "smcctl.h"
 
@@ -14,13 +13,13 @@
 
 /**
  * struct smcr - command line
- * @details: how much is told, 0 to 2
- * @links: links instead of groups
- * @group: these alone, with any last byte; 0 and !@one: all
- * @one: @group counts
- * @type: groups of this type alone, or devices; NULL: of any
- * @netdev: what goes over this one alone, NULL: over any
- * @ibdev: likewise
+ * @details: number of -d options
+ * @links: print links instead of groups
+ * @group: identifier of a group, whose last byte is ignored; only with @one
+ * @one: print only @group
+ * @type: print only groups of this type, NULL: any
+ * @netdev: print only objects of this network device, NULL: any
+ * @ibdev: print only objects of this RoCE device, NULL: any
  */
 struct smcr {
 	unsigned int details;
@@ -32,7 +31,7 @@ struct smcr {
 	const char *ibdev;
 };
 
-static void usage(FILE *out)
+static void smcr_print_usage(FILE *out)
 {
 	fputs("Usage: smcr [-d | -dd] OBJECT [COMMAND]\n"
 	      "  linkgroup [show | link-show] [GROUP | type TYPE | netdev NETDEV | ibdev IBDEV]\n"
@@ -40,35 +39,35 @@ static void usage(FILE *out)
 	      "  ueid [show | add NAME | del NAME | flush]\n"
 	      "  info\n"
 	      "  stats [show | json]\n"
-	      "  -d, --details    more columns; twice: GIDs, too\n"
-	      "  -a, --absolute   taken, and nothing else: counters are never set back\n"
+	      "  -d, --details    more columns; twice: also GIDs\n"
+	      "  -a, --absolute   ignored: counters are never reset\n"
 	      "  -h, --help       this text\n"
 	      "  -v, --version    version\n"
-	      "Words may be cut short.\n", out);
+	      "Words may be abbreviated.\n", out);
 }
 
-static bool is(const char *word, const char *whole)
+static bool word_matches(const char *word, const char *whole)
 {
 	return *word && !strncmp(word, whole, strlen(word));
 }
 
-static __u32 hex_of(struct json_object *obj, const char *key)
+static __u32 json_to_hex(struct json_object *obj, const char *key)
 {
-	return (__u32)strtoul(ctl_text_of(obj, key), NULL, 16);
+	return (__u32)strtoul(ctl_json_text(obj, key), NULL, 16);
 }
 
-static const char *yes_or_no(struct json_object *obj, const char *key)
+static const char *json_to_yes_no(struct json_object *obj, const char *key)
 {
-	return strcmp(ctl_text_of(obj, key), "true") ? "No" : "Yes";
+	return strcmp(ctl_json_text(obj, key), "true") ? "No" : "Yes";
 }
 
-static const char *role_of(struct json_object *group)
+static const char *group_get_role(struct json_object *group)
 {
-	return strcmp(ctl_text_of(group, "role"), "server") ? "CLNT" : "SERV";
+	return strcmp(ctl_json_text(group, "role"), "server") ? "CLNT" : "SERV";
 }
 
-/* A word of smcctl's in smcr's; itself if there is none. */
-static const char *word_for(const char *word)
+/* Translate a word of smcctl to that of smcr; return other words unchanged. */
+static const char *word_translate(const char *word)
 {
 	static const char * const words[][2] = {
 		/* types of groups */
@@ -88,32 +87,32 @@ static const char *word_for(const char *word)
 	return word;
 }
 
-static const char *type_of(struct json_object *group)
+static const char *group_get_type(struct json_object *group)
 {
-	return word_for(ctl_text_of(group, "type"));
+	return word_translate(ctl_json_text(group, "type"));
 }
 
-static bool wanted(const struct smcr *s, struct json_object *group)
+static bool group_is_wanted(const struct smcr *s, struct json_object *group)
 {
-	return (!s->one || (hex_of(group, "id") & ~0xffu) == (s->group & ~0xffu)) &&
-	       (!s->type || !strcasecmp(s->type, type_of(group)));
+	return (!s->one || (json_to_hex(group, "id") & ~0xffu) == (s->group & ~0xffu)) &&
+	       (!s->type || !strcasecmp(s->type, group_get_type(group)));
 }
 
-static bool wanted_link(const struct smcr *s, struct json_object *link)
+static bool link_is_wanted(const struct smcr *s, struct json_object *link)
 {
-	return (!s->netdev || !strcmp(s->netdev, ctl_text_of(link, "netdev"))) &&
-	       (!s->ibdev || !strcmp(s->ibdev, ctl_text_of(link, "device")));
+	return (!s->netdev || !strcmp(s->netdev, ctl_json_text(link, "netdev"))) &&
+	       (!s->ibdev || !strcmp(s->ibdev, ctl_json_text(link, "device")));
 }
 
 /* ---- link groups ---- */
 
-static void print_field(const char *name, const char *text, const char *unit)
+static void field_print(const char *name, const char *text, const char *unit)
 {
 	printf("%-9s: %s%s\n", name, text, unit);
 }
 
-/* What a group of version 1 has not is not there. */
-static void print_group_at_length(struct json_object *group)
+/* A group of version 1 lacks some of the fields. */
+static void group_print_details(struct json_object *group)
 {
 	static const char * const fields[][2] = {
 		{ "Version", "version" }, { "Peer-Rel", "release" }, { "Peer-Host", "peer_host" },
@@ -121,40 +120,40 @@ static void print_group_at_length(struct json_object *group)
 	struct json_object *val;
 	size_t i;
 
-	printf("%-9s: %08x\n", "LG-ID", hex_of(group, "id"));
-	print_field("LG-Role", role_of(group), "");
-	print_field("LG-Type", type_of(group), "");
-	printf("%-9s: %x\n", "VLAN", atoi(ctl_text_of(group, "vlan")));
-	print_field("PNET-ID", ctl_text_of(group, "pnetid"), "");
+	printf("%-9s: %08x\n", "LG-ID", json_to_hex(group, "id"));
+	field_print("LG-Role", group_get_role(group), "");
+	field_print("LG-Type", group_get_type(group), "");
+	printf("%-9s: %x\n", "VLAN", atoi(ctl_json_text(group, "vlan")));
+	field_print("PNET-ID", ctl_json_text(group, "pnetid"), "");
 	for (i = 0; i < ARRAY_SIZE(fields); i++)
 		if (json_object_object_get_ex(group, fields[i][1], &val))
-			print_field(fields[i][0], json_object_get_string(val), "");
+			field_print(fields[i][0], json_object_get_string(val), "");
 	if (json_object_object_get_ex(group, "peer_os", &val))
-		print_field("Peer-OS", word_for(json_object_get_string(val)), "");
+		field_print("Peer-OS", word_translate(json_object_get_string(val)), "");
 	if (json_object_object_get_ex(group, "direct", &val))
-		print_field("Direct", yes_or_no(group, "direct"), "");
+		field_print("Direct", json_to_yes_no(group, "direct"), "");
 	if (json_object_object_get_ex(group, "eid", &val))
-		print_field("EID", json_object_get_string(val), "");
-	print_field("#Conns", ctl_text_of(group, "connections"), "");
-	print_field("Sndbuf", ctl_text_of(group, "sndbuf_bytes"), " B");
-	print_field("RMB", ctl_text_of(group, "rmb_bytes"), " B");
+		field_print("EID", json_object_get_string(val), "");
+	field_print("#Conns", ctl_json_text(group, "connections"), "");
+	field_print("Sndbuf", ctl_json_text(group, "sndbuf_bytes"), " B");
+	field_print("RMB", ctl_json_text(group, "rmb_bytes"), " B");
 }
 
-static void print_group(const struct smcr *s, struct json_object *group, bool first)
+static void group_print(const struct smcr *s, struct json_object *group, bool first)
 {
 	if (s->details) {
 		if (!first)
 			putchar('\n');
-		print_group_at_length(group);
+		group_print_details(group);
 		return;
 	}
-	printf("%08x %-8s %-8s %#4x  %6s  %s\n", hex_of(group, "id"), role_of(group),
-	       type_of(group), atoi(ctl_text_of(group, "vlan")), ctl_text_of(group, "connections"),
-	       ctl_text_of(group, "pnetid"));
+	printf("%08x %-8s %-8s %#4x  %6s  %s\n", json_to_hex(group, "id"), group_get_role(group),
+	       group_get_type(group), atoi(ctl_json_text(group, "vlan")),
+	       ctl_json_text(group, "connections"), ctl_json_text(group, "pnetid"));
 }
 
-/* Groups at length have none. */
-static void print_heading(const struct smcr *s)
+/* Groups with details have no heading. */
+static void smcr_print_heading(const struct smcr *s)
 {
 	if (!s->links && !s->details)
 		printf("%-8s %-8s %-8s %-5s %-7s %s\n", "LG-ID", "LG-Role", "LG-Type", "VLAN",
@@ -170,38 +169,40 @@ static void print_heading(const struct smcr *s)
 	putchar('\n');
 }
 
-static void print_link(const struct smcr *s, struct json_object *group, struct json_object *link)
+static void link_print(const struct smcr *s, struct json_object *group, struct json_object *link)
 {
-	printf("%08x %-8s %-8s %-15s %-15s %6s", hex_of(group, "id"), role_of(group),
-	       type_of(group), ctl_text_of(link, "netdev"), word_for(ctl_text_of(link, "state")),
-	       ctl_text_of(link, "connections"));
+	printf("%08x %-8s %-8s %-15s %-15s %6s", json_to_hex(group, "id"), group_get_role(group),
+	       group_get_type(group), ctl_json_text(link, "netdev"),
+	       word_translate(ctl_json_text(link, "state")), ctl_json_text(link, "connections"));
 	if (s->details)
-		printf("  %08x  %08x  %-8s  %4s", hex_of(link, "uid"), hex_of(link, "peer_uid"),
-		       ctl_text_of(link, "device"), ctl_text_of(link, "port"));
+		printf("  %08x  %08x  %-8s  %4s", json_to_hex(link, "uid"),
+		       json_to_hex(link, "peer_uid"), ctl_json_text(link, "device"),
+		       ctl_json_text(link, "port"));
 	if (s->details > 1)
-		printf("  %-40s  %s", ctl_text_of(link, "gid"), ctl_text_of(link, "peer_gid"));
+		printf("  %-40s  %s", ctl_json_text(link, "gid"), ctl_json_text(link, "peer_gid"));
 	putchar('\n');
 }
 
-/* The links of a group: they are printed, or counted. */
-static size_t links_of(const struct smcr *s, struct json_object *group, struct json_object *links,
-		       bool print)
+/* Return the number of links of a group that match the command line; print them if @print. */
+static size_t links_print(const struct smcr *s, struct json_object *group,
+			  struct json_object *links, bool print)
 {
 	size_t i, num = 0;
 
 	for (i = 0; i < json_object_array_length(links); i++) {
 		struct json_object *link = json_object_array_get_idx(links, i);
 
-		if (hex_of(link, "group") != hex_of(group, "id") || !wanted_link(s, link))
+		if (json_to_hex(link, "group") != json_to_hex(group, "id") ||
+		    !link_is_wanted(s, link))
 			continue;
 		if (print)
-			print_link(s, group, link);
+			link_print(s, group, link);
 		num++;
 	}
 	return num;
 }
 
-static int linkgroups(const struct smcr *s)
+static int linkgroups_print(const struct smcr *s)
 {
 	struct json_object *groups = json_object_new_array(), *links = json_object_new_array();
 	int rc = ctl_linkgroup_read(groups);
@@ -211,15 +212,15 @@ static int linkgroups(const struct smcr *s)
 	if (rc == CTL_OK)
 		rc = ctl_link_read(links);
 	if (rc == CTL_OK)
-		print_heading(s);
+		smcr_print_heading(s);
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(groups); i++) {
 		struct json_object *group = json_object_array_get_idx(groups, i);
 		bool any = !s->netdev && !s->ibdev;
 
-		if (!wanted(s, group) || (!links_of(s, group, links, s->links) && !any) ||
-		    s->links)
+		if (!group_is_wanted(s, group) ||
+		    (!links_print(s, group, links, s->links) && !any) || s->links)
 			continue;
-		print_group(s, group, first);
+		group_print(s, group, first);
 		first = false;
 	}
 	json_object_put(groups);
@@ -229,7 +230,7 @@ static int linkgroups(const struct smcr *s)
 
 /* ---- devices ---- */
 
-static int devices(const struct smcr *s)
+static int devices_print(const struct smcr *s)
 {
 	struct json_object *ports = json_object_new_array();
 	int rc = ctl_device_read(ports);
@@ -244,22 +245,22 @@ static int devices(const struct smcr *s)
 	}
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(ports); i++) {
 		struct json_object *p = json_object_array_get_idx(ports, i);
-		bool active = !strcmp(ctl_text_of(p, "state"), "active");
+		bool active = !strcmp(ctl_json_text(p, "state"), "active");
 		char type[16];
 
-		if (!wanted_link(s, p))
+		if (!link_is_wanted(s, p))
 			continue;
-		/* one without a PCI function has no number either */
-		snprintf(type, sizeof(type), "%#x", atoi(ctl_text_of(p, "pci_device")));
-		printf("%-15s %-8s %4s  %8s  %-13s  %3s  ", ctl_text_of(p, "netdev"),
-		       ctl_text_of(p, "device"), ctl_text_of(p, "port"),
-		       active ? "ACTIVE" : "INACTIVE", type, yes_or_no(p, "critical"));
+		/* 0 for a device without a PCI function */
+		snprintf(type, sizeof(type), "%#x", atoi(ctl_json_text(p, "pci_device")));
+		printf("%-15s %-8s %4s  %8s  %-13s  %3s  ", ctl_json_text(p, "netdev"),
+		       ctl_json_text(p, "device"), ctl_json_text(p, "port"),
+		       active ? "ACTIVE" : "INACTIVE", type, json_to_yes_no(p, "critical"));
 		if (s->details)
-			printf(" %04x  %-12s  %04x  ", atoi(ctl_text_of(p, "pci_fid")),
-			       ctl_text_of(p, "pci"), atoi(ctl_text_of(p, "pci_chid")));
-		printf(" %5s   %s%s\n", ctl_text_of(p, "links"),
-		       strcmp(ctl_text_of(p, "pnetid_by_user"), "true") ? "" : "*",
-		       ctl_text_of(p, "pnetid"));
+			printf(" %04x  %-12s  %04x  ", atoi(ctl_json_text(p, "pci_fid")),
+			       ctl_json_text(p, "pci"), atoi(ctl_json_text(p, "pci_chid")));
+		printf(" %5s   %s%s\n", ctl_json_text(p, "links"),
+		       strcmp(ctl_json_text(p, "pnetid_by_user"), "true") ? "" : "*",
+		       ctl_json_text(p, "pnetid"));
 	}
 	json_object_put(ports);
 	return rc;
@@ -267,72 +268,72 @@ static int devices(const struct smcr *s)
 
 /* ---- words ---- */
 
-/* "type TYPE" and the like, or a group: false: it is none of them. */
-static bool parse_filter(struct smcr *s, int argc, char **argv)
+/* Parse nothing, a group, or "type TYPE" and the like. Return false for anything else. */
+static bool filter_parse(struct smcr *s, int argc, char **argv)
 {
 	if (!argc)
 		return true;
 	if (argc == 1)
-		return s->one = ctl_parse_num(argv[0], 16, 0, 0xffffffff, &s->group);
+		return s->one = ctl_num_parse(argv[0], 16, 0, 0xffffffff, &s->group);
 	if (argc != 2)
 		return false;
-	if (is(argv[0], "type"))
+	if (word_matches(argv[0], "type"))
 		s->type = argv[1];
-	else if (is(argv[0], "netdev"))
+	else if (word_matches(argv[0], "netdev"))
 		s->netdev = argv[1];
-	else if (is(argv[0], "ibdev"))
+	else if (word_matches(argv[0], "ibdev"))
 		s->ibdev = argv[1];
 	else
 		return false;
 	return true;
 }
 
-static int wrong(void)
+static int usage_fail(void)
 {
-	usage(stderr);
+	smcr_print_usage(stderr);
 	return CTL_USAGE;
 }
 
-static int run(struct smcr *s, int argc, char **argv)
+static int smcr_run(struct smcr *s, int argc, char **argv)
 {
 	struct ctl_opts opts = { .port = -1, .local_port = -1, .peer_port = -1 };
 	const char *object = argc ? argv[0] : "";
 	const char *word = argc > 1 ? argv[1] : "";
-	bool show = is(word, "show") || is(word, "all");
+	bool show = word_matches(word, "show") || word_matches(word, "all");
 
-	if (is(object, "help")) {
-		usage(stdout);
+	if (word_matches(object, "help")) {
+		smcr_print_usage(stdout);
 		return CTL_OK;
 	}
-	if (is(object, "linkgroup")) {
-		s->links = is(word, "link-show");
+	if (word_matches(object, "linkgroup")) {
+		s->links = word_matches(word, "link-show");
 		argc -= 1 + (show || s->links);
 		argv += 1 + (show || s->links);
-		return parse_filter(s, argc, argv) ? linkgroups(s) : wrong();
+		return filter_parse(s, argc, argv) ? linkgroups_print(s) : usage_fail();
 	}
-	if (is(object, "device"))
-		return parse_filter(s, argc - 1 - show, argv + 1 + show) && !s->one && !s->type ?
-			devices(s) : wrong();
-	if (is(object, "ueid"))
-		return ctl_ueid(&opts, show ? 0 : argc - 1, argv + 1);
-	opts.json = is(object, "stats") && is(word, "json");
+	if (word_matches(object, "device"))
+		return filter_parse(s, argc - 1 - show, argv + 1 + show) && !s->one && !s->type ?
+			devices_print(s) : usage_fail();
+	if (word_matches(object, "ueid"))
+		return cmd_ueid(&opts, show ? 0 : argc - 1, argv + 1);
+	opts.json = word_matches(object, "stats") && word_matches(word, "json");
 	if (argc > 1 + (show || opts.json))
-		return wrong();
-	if (is(object, "info"))
-		return ctl_info(&opts);
-	if (is(object, "stats"))
-		return ctl_stats(&opts);
-	return wrong();
+		return usage_fail();
+	if (word_matches(object, "info"))
+		return cmd_info(&opts);
+	if (word_matches(object, "stats"))
+		return cmd_stats(&opts);
+	return usage_fail();
 }
 
 /**
- * ctl_smcr() - smcctl under the name smcr
+ * smcr_main() - smcctl called as smcr
  * @argc: number of arguments
- * @argv: arguments, the name of the program first
+ * @argv: arguments, starting with the name of the program
  *
  * Return: exit status.
  */
-int ctl_smcr(int argc, char **argv)
+int smcr_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "details", no_argument, NULL, 'd' }, { "absolute", no_argument, NULL, 'a' },
@@ -350,14 +351,14 @@ int ctl_smcr(int argc, char **argv)
 			s.details++;
 			break;
 		case 'h':
-			usage(stdout);
+			smcr_print_usage(stdout);
 			return CTL_OK;
 		case 'v':
 			puts("smcr of smcctl " SMC_TOOLS_VERSION);
 			return CTL_OK;
 		default:
-			return wrong();
+			return usage_fail();
 		}
 	}
-	return run(&s, argc - optind, argv + optind);
+	return smcr_run(&s, argc - optind, argv + optind);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl under the name smcss: sockets with the options and columns that users of smc-tools
- * know, and whose columns their scripts count.
+ * smcctl called as smcss: sockets with the options and columns of that program of smc-tools.
+ * Scripts count these columns.
  */
 #include "smcctl.h"
 
@@ -14,11 +14,11 @@
 
 /**
  * struct smcss - command line
- * @listening: listening sockets alone
- * @debug: cursors and sizes
- * @smcd: sockets of SMC-D alone
- * @smcr: sockets of SMC-R alone, with their link
- * @wide: addresses are not cut
+ * @listening: only listening sockets
+ * @debug: print cursors and buffer sizes
+ * @smcd: only sockets of SMC-D
+ * @smcr: only sockets of SMC-R, with their link
+ * @wide: do not cut addresses
  */
 struct smcss {
 	bool listening;
@@ -28,19 +28,13 @@ struct smcss {
 	bool wide;
 };
 
-static struct json_object *member(struct json_object *obj, const char *key)
+/* Return a member as a number; it may be a string such as "0x80". */
+static unsigned long long json_to_num(struct json_object *obj, const char *key)
 {
-	struct json_object *val = NULL;
-
-	return obj && json_object_object_get_ex(obj, key, &val) ? val : NULL;
+	return obj ? strtoull(ctl_json_text(obj, key), NULL, 0) : 0;
 }
 
-static unsigned long long number(struct json_object *obj, const char *key)
-{
-	return obj ? strtoull(ctl_text_of(obj, key), NULL, 0) : 0;
-}
-
-static void print_heading(const struct smcss *s)
+static void smcss_print_heading(const struct smcss *s)
 {
 	static const char * const debug[] = {
 		"Shutd", "Token   ", "Sndbuf  ", "Rcvbuf  ", "Peerbuf ", "rxprod-Cursor",
@@ -56,24 +50,24 @@ static void print_heading(const struct smcss *s)
 	if (s->smcr)
 		printf(" %-4s %-15s %-4s %-6s %-40s %s", "Role", "IB-device", "Port", "Linkid",
 		       "GID", "Peer-GID");
-	/* of such sockets there are none that could have them */
+	/* the module has no SMC-D sockets, so the heading has no rows */
 	if (s->smcd)
 		printf(" %-16s %-16s %-16s %-16s Linkid", "GID", "Token", "Peer-GID", "Peer-Token");
 	putchar('\n');
 }
 
-/* What is cut is the address: people and scripts look for the port. */
-static void print_addr(const struct smcss *s, struct json_object *sock, const char *end,
-		       int width)
+/* Cut the address if it is too long, but never the port, which people and scripts need. */
+static void sock_print_addr(const struct smcss *s, struct json_object *sock, const char *end,
+			    int width)
 {
 	char key[16], addr[64], text[80];
 	const char *port;
 	size_t room;
 
 	snprintf(key, sizeof(key), "%s_addr", end);
-	snprintf(addr, sizeof(addr), "%s", ctl_text_of(sock, key));
+	snprintf(addr, sizeof(addr), "%s", ctl_json_text(sock, key));
 	snprintf(key, sizeof(key), "%s_port", end);
-	port = ctl_text_of(sock, key);
+	port = ctl_json_text(sock, key);
 	room = ADDR_WIDTH - strlen(":") - strlen(port);
 	if (!s->wide && strlen(addr) > room)
 		memcpy(addr + room - strlen(".."), "..", sizeof(".."));
@@ -81,98 +75,99 @@ static void print_addr(const struct smcss *s, struct json_object *sock, const ch
 	printf(" %-*s", width, text);
 }
 
-static void print_cursor(struct json_object *conn, const char *key)
+static void conn_print_cursor(struct json_object *conn, const char *key)
 {
-	struct json_object *cursor = member(conn, key);
+	struct json_object *cursor = ctl_json_member(conn, key);
 
-	printf(" %04llx:%08llx", number(cursor, "wrap"), number(cursor, "count"));
+	printf(" %04llx:%08llx", json_to_num(cursor, "wrap"), json_to_num(cursor, "count"));
 }
 
-static void print_flags(struct json_object *conn, const char *a, const char *b)
+static void conn_print_flags(struct json_object *conn, const char *a, const char *b)
 {
-	printf(" %02llx:%02llx  ", number(conn, a), number(conn, b));
+	printf(" %02llx:%02llx  ", json_to_num(conn, a), json_to_num(conn, b));
 }
 
-static void print_debug(struct json_object *sock)
+static void sock_print_debug(struct json_object *sock)
 {
-	struct json_object *conn = member(sock, "connection");
-	unsigned long long shut = number(sock, "shutdown");
+	struct json_object *conn = ctl_json_member(sock, "connection");
+	unsigned long long shut = json_to_num(sock, "shutdown");
 
-	/* the ways that are shut */
+	/* the directions that are shut down */
 	printf("  %c-%c", shut & 1 ? 'R' : '<', shut & 2 ? 'W' : '>');
 	if (!conn)
 		return;
-	printf(" %08llx %08llx %08llx %08llx", number(conn, "token"), number(conn, "sndbuf_size"),
-	       number(conn, "rmbe_size"), number(conn, "peer_rmbe_size"));
-	print_cursor(conn, "rx_prod");
-	print_cursor(conn, "rx_cons");
-	print_flags(conn, "rx_prod_flags", "rx_conn_state_flags");
-	print_cursor(conn, "tx_prod");
-	print_cursor(conn, "tx_cons");
-	print_flags(conn, "tx_prod_flags", "tx_conn_state_flags");
-	print_cursor(conn, "tx_prep");
-	print_cursor(conn, "tx_sent");
-	print_cursor(conn, "tx_fin");
+	printf(" %08llx %08llx %08llx %08llx", json_to_num(conn, "token"),
+	       json_to_num(conn, "sndbuf_size"), json_to_num(conn, "rmbe_size"),
+	       json_to_num(conn, "peer_rmbe_size"));
+	conn_print_cursor(conn, "rx_prod");
+	conn_print_cursor(conn, "rx_cons");
+	conn_print_flags(conn, "rx_prod_flags", "rx_conn_state_flags");
+	conn_print_cursor(conn, "tx_prod");
+	conn_print_cursor(conn, "tx_cons");
+	conn_print_flags(conn, "tx_prod_flags", "tx_conn_state_flags");
+	conn_print_cursor(conn, "tx_prep");
+	conn_print_cursor(conn, "tx_sent");
+	conn_print_cursor(conn, "tx_fin");
 }
 
-static void print_link(struct json_object *sock)
+static void sock_print_link(struct json_object *sock)
 {
-	struct json_object *link = member(sock, "link");
+	struct json_object *link = ctl_json_member(sock, "link");
 
 	if (!link)
 		return;
 	printf(" %-4s %-15s %02llx   %02llx     %-40s %s",
-	       strcmp(ctl_text_of(link, "role"), "server") ? "CLNT" : "SERV",
-	       ctl_text_of(link, "device"), number(link, "port"), number(link, "id"),
-	       ctl_text_of(link, "gid"), ctl_text_of(link, "peer_gid"));
+	       strcmp(ctl_json_text(link, "role"), "server") ? "CLNT" : "SERV",
+	       ctl_json_text(link, "device"), json_to_num(link, "port"), json_to_num(link, "id"),
+	       ctl_json_text(link, "gid"), ctl_json_text(link, "peer_gid"));
 }
 
-/* The reasons of both sides, as people look them up */
-static void print_mode(struct json_object *sock)
+/* Print the mode, for TCP with the fallback reasons of both sides. */
+static void sock_print_mode(struct json_object *sock)
 {
-	struct json_object *fallback = member(sock, "fallback");
+	struct json_object *fallback = ctl_json_member(sock, "fallback");
 
 	if (!fallback) {
-		printf(" %-4s", ctl_text_of(sock, "mode"));
+		printf(" %-4s", ctl_json_text(sock, "mode"));
 		return;
 	}
-	printf(" TCP %s", ctl_text_of(fallback, "reason"));
-	if (number(fallback, "peer_reason"))
-		printf("/%s", ctl_text_of(fallback, "peer_reason"));
+	printf(" TCP %s", ctl_json_text(fallback, "reason"));
+	if (json_to_num(fallback, "peer_reason"))
+		printf("/%s", ctl_json_text(fallback, "peer_reason"));
 }
 
-/* A closed one has none any more, and of TCP nothing else is known. */
-static void print_connection(const struct smcss *s, struct json_object *sock)
+/* A closed socket has no connection; of a TCP connection only the reasons are known. */
+static void sock_print_connection(const struct smcss *s, struct json_object *sock)
 {
-	if (!strcmp(ctl_text_of(sock, "state"), "CLOSED"))
+	if (!strcmp(ctl_json_text(sock, "state"), "CLOSED"))
 		return;
-	print_mode(sock);
-	if (s->debug && !member(sock, "fallback"))
-		print_debug(sock);
+	sock_print_mode(sock);
+	if (s->debug && !ctl_json_member(sock, "fallback"))
+		sock_print_debug(sock);
 	if (s->smcr)
-		print_link(sock);
+		sock_print_link(sock);
 }
 
-static void print_sock(const struct smcss *s, struct json_object *sock)
+static void sock_print(const struct smcss *s, struct json_object *sock)
 {
-	const char *state = ctl_text_of(sock, "state"), *mode = ctl_text_of(sock, "mode");
+	const char *state = ctl_json_text(sock, "state"), *mode = ctl_json_text(sock, "mode");
 	bool listens = !strcmp(state, "LISTEN");
 
 	if ((s->listening && !listens) || (s->smcd && strcmp(mode, "SMCD")) ||
 	    (s->smcr && strcmp(mode, "SMCR")))
 		return;
-	printf("%-14s %05llu %07llu", state, number(sock, "uid"), number(sock, "inode"));
+	printf("%-14s %05llu %07llu", state, json_to_num(sock, "uid"), json_to_num(sock, "inode"));
 	if (strcmp(state, "INIT"))
-		print_addr(s, sock, "local", listens ? 0 : ADDR_WIDTH);
+		sock_print_addr(s, sock, "local", listens ? 0 : ADDR_WIDTH);
 	if (strcmp(state, "INIT") && !listens) {
-		print_addr(s, sock, "peer", ADDR_WIDTH);
-		printf(" %04llx", number(sock, "ifindex"));
-		print_connection(s, sock);
+		sock_print_addr(s, sock, "peer", ADDR_WIDTH);
+		printf(" %04llx", json_to_num(sock, "ifindex"));
+		sock_print_connection(s, sock);
 	}
 	putchar('\n');
 }
 
-static void usage(FILE *out)
+static void smcss_print_usage(FILE *out)
 {
 	fputs("Usage: smcss [-adlDRW]\n"
 	      "  -a, --all        also listening and new sockets\n"
@@ -186,13 +181,13 @@ static void usage(FILE *out)
 }
 
 /**
- * ctl_smcss() - smcctl under the name smcss
+ * smcss_main() - smcctl called as smcss
  * @argc: number of arguments
- * @argv: arguments, the name of the program first
+ * @argv: arguments, starting with the name of the program
  *
  * Return: exit status.
  */
-int ctl_smcss(int argc, char **argv)
+int smcss_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "all", no_argument, NULL, 'a' }, { "listening", no_argument, NULL, 'l' },
@@ -229,26 +224,26 @@ int ctl_smcss(int argc, char **argv)
 			s.wide = true;
 			break;
 		case 'h':
-			usage(stdout);
+			smcss_print_usage(stdout);
 			return CTL_OK;
 		case 'v':
 			puts("smcss of smcctl " SMC_TOOLS_VERSION);
 			return CTL_OK;
 		default:
-			usage(stderr);
+			smcss_print_usage(stderr);
 			return CTL_USAGE;
 		}
 	}
 	if (optind < argc || (s.smcd && s.smcr) || (s.listening && (s.smcd || s.smcr))) {
-		usage(stderr);
+		smcss_print_usage(stderr);
 		return CTL_USAGE;
 	}
 	socks = json_object_new_array();
 	rc = ctl_sock_read(&opts, socks);
 	if (rc == CTL_OK)
-		print_heading(&s);
+		smcss_print_heading(&s);
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(socks); i++)
-		print_sock(&s, json_object_array_get_idx(socks, i));
+		sock_print(&s, json_object_array_get_idx(socks, i));
 	json_object_put(socks);
 	return rc;
 }

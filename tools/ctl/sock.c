@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: AF_SMC sockets by sock_diag.
+ * smcctl: AF_SMC sockets, from sock_diag.
  */
 #include "smcctl.h"
 
@@ -15,7 +15,7 @@
 #define FAMILY_SMC 43
 #define EXT(attr) (1 << ((attr) - 1))
 
-/* diag_state; the numbers are those of <linux/tcp.h> for 1..12 and SMC's own from 20 */
+/* diag_state: 1 to 12 as in <net/tcp_states.h>, 20 and above specific to SMC */
 enum {
 	STATE_ACTIVE = 1,
 	STATE_INIT = 2,
@@ -72,8 +72,8 @@ static const char *mode_name(unsigned int mode)
 	return "unknown";
 }
 
-/* Copies at most @size bytes; a kernel with a shorter structure leaves zeros. */
-static bool copy_struct(void *to, size_t size, const struct nlattr *attr)
+/* Copy at most @size bytes. If the structure of the kernel is shorter, the rest is zero. */
+static bool attr_copy(void *to, size_t size, const struct nlattr *attr)
 {
 	size_t len;
 
@@ -85,129 +85,129 @@ static bool copy_struct(void *to, size_t size, const struct nlattr *attr)
 	return true;
 }
 
-static bool is_ipv6(const __be32 *addr)
+static bool addr_is_ipv6(const __be32 *addr)
 {
 	return addr[1] || addr[2] || addr[3];
 }
 
-static void add_endpoint(struct json_object *obj, const char *name, const __be32 *addr,
-			 bool ipv6, __be16 port)
+static void sock_add_addr(struct json_object *obj, const char *name, const __be32 *addr,
+			  bool ipv6, __be16 port)
 {
 	char ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16], key[32];
 
 	inet_ntop(ipv6 ? AF_INET6 : AF_INET, addr, ip, sizeof(ip));
 	snprintf(key, sizeof(key), "%s_addr", name);
-	ctl_add_str(obj, key, ip);
+	ctl_json_add_str(obj, key, ip);
 	snprintf(key, sizeof(key), "%s_port", name);
-	ctl_add_u64(obj, key, ntohs(port));
+	ctl_json_add_u64(obj, key, ntohs(port));
 	snprintf(text, sizeof(text), ipv6 ? "[%s]:%u" : "%s:%u", ip, ntohs(port));
-	ctl_add_str(obj, name, text);
+	ctl_json_add_str(obj, name, text);
 }
 
-static void add_cursor(struct json_object *obj, const char *key, struct smc_diag_cursor cursor)
+static void conn_add_cursor(struct json_object *obj, const char *key, struct smc_diag_cursor cursor)
 {
 	struct json_object *inner = json_object_new_object();
 
-	ctl_add_u64(inner, "wrap", cursor.wrap);
-	ctl_add_u64(inner, "count", cursor.count);
+	ctl_json_add_u64(inner, "wrap", cursor.wrap);
+	ctl_json_add_u64(inner, "count", cursor.count);
 	json_object_object_add(obj, key, inner);
 }
 
-static void add_flags(struct json_object *obj, const char *key, __u8 flags)
+static void conn_add_flags(struct json_object *obj, const char *key, __u8 flags)
 {
 	char text[8];
 
 	snprintf(text, sizeof(text), "0x%02x", flags);
-	ctl_add_str(obj, key, text);
+	ctl_json_add_str(obj, key, text);
 }
 
-static void add_conninfo(struct json_object *sock, const struct nlattr *attr)
+static void sock_add_conn(struct json_object *sock, const struct nlattr *attr)
 {
 	struct smc_diag_conninfo info;
 	struct json_object *obj;
 
-	if (!copy_struct(&info, sizeof(info), attr))
+	if (!attr_copy(&info, sizeof(info), attr))
 		return;
 	obj = json_object_new_object();
 	json_object_object_add(sock, "connection", obj);
-	ctl_add_hex32(obj, "token", info.token);
-	ctl_add_u64(obj, "sndbuf_size", info.sndbuf_size);
-	ctl_add_u64(obj, "rmbe_size", info.rmbe_size);
-	ctl_add_u64(obj, "peer_rmbe_size", info.peer_rmbe_size);
-	add_cursor(obj, "rx_prod", info.rx_prod);
-	add_cursor(obj, "rx_cons", info.rx_cons);
-	add_cursor(obj, "tx_prod", info.tx_prod);
-	add_cursor(obj, "tx_cons", info.tx_cons);
-	add_cursor(obj, "tx_prep", info.tx_prep);
-	add_cursor(obj, "tx_sent", info.tx_sent);
-	add_cursor(obj, "tx_fin", info.tx_fin);
-	add_flags(obj, "rx_prod_flags", info.rx_prod_flags);
-	add_flags(obj, "rx_conn_state_flags", info.rx_conn_state_flags);
-	add_flags(obj, "tx_prod_flags", info.tx_prod_flags);
-	add_flags(obj, "tx_conn_state_flags", info.tx_conn_state_flags);
+	ctl_json_add_hex32(obj, "token", info.token);
+	ctl_json_add_u64(obj, "sndbuf_size", info.sndbuf_size);
+	ctl_json_add_u64(obj, "rmbe_size", info.rmbe_size);
+	ctl_json_add_u64(obj, "peer_rmbe_size", info.peer_rmbe_size);
+	conn_add_cursor(obj, "rx_prod", info.rx_prod);
+	conn_add_cursor(obj, "rx_cons", info.rx_cons);
+	conn_add_cursor(obj, "tx_prod", info.tx_prod);
+	conn_add_cursor(obj, "tx_cons", info.tx_cons);
+	conn_add_cursor(obj, "tx_prep", info.tx_prep);
+	conn_add_cursor(obj, "tx_sent", info.tx_sent);
+	conn_add_cursor(obj, "tx_fin", info.tx_fin);
+	conn_add_flags(obj, "rx_prod_flags", info.rx_prod_flags);
+	conn_add_flags(obj, "rx_conn_state_flags", info.rx_conn_state_flags);
+	conn_add_flags(obj, "tx_prod_flags", info.tx_prod_flags);
+	conn_add_flags(obj, "tx_conn_state_flags", info.tx_conn_state_flags);
 }
 
-static void add_lgrinfo(struct json_object *sock, const struct nlattr *attr, char *detail,
-			size_t size)
+static void sock_add_link(struct json_object *sock, const struct nlattr *attr, char *detail,
+			  size_t size)
 {
 	struct smc_diag_lgrinfo info;
 	struct json_object *obj;
 	char name[64];
 
-	if (!copy_struct(&info, sizeof(info), attr))
+	if (!attr_copy(&info, sizeof(info), attr))
 		return;
 	obj = json_object_new_object();
 	json_object_object_add(sock, "link", obj);
-	ctl_add_str(obj, "role", info.role ? "server" : "client");
-	ctl_add_u64(obj, "id", info.lnk[0].link_id);
-	ctl_clean_str(name, sizeof(name), info.lnk[0].ibname, sizeof(info.lnk[0].ibname));
-	ctl_add_str(obj, "device", name);
-	ctl_add_u64(obj, "port", info.lnk[0].ibport);
+	ctl_json_add_str(obj, "role", info.role ? "server" : "client");
+	ctl_json_add_u64(obj, "id", info.lnk[0].link_id);
+	ctl_str_clean(name, sizeof(name), info.lnk[0].ibname, sizeof(info.lnk[0].ibname));
+	ctl_json_add_str(obj, "device", name);
+	ctl_json_add_u64(obj, "port", info.lnk[0].ibport);
 	snprintf(detail, size, "%s, link %u on %.40s port %u", info.role ? "server" : "client",
 		 info.lnk[0].link_id, name, info.lnk[0].ibport);
-	ctl_clean_str(name, sizeof(name), info.lnk[0].gid, sizeof(info.lnk[0].gid));
-	ctl_add_str(obj, "gid", name);
-	ctl_clean_str(name, sizeof(name), info.lnk[0].peer_gid, sizeof(info.lnk[0].peer_gid));
-	ctl_add_str(obj, "peer_gid", name);
+	ctl_str_clean(name, sizeof(name), info.lnk[0].gid, sizeof(info.lnk[0].gid));
+	ctl_json_add_str(obj, "gid", name);
+	ctl_str_clean(name, sizeof(name), info.lnk[0].peer_gid, sizeof(info.lnk[0].peer_gid));
+	ctl_json_add_str(obj, "peer_gid", name);
 }
 
-static void add_fallback(struct json_object *sock, const struct nlattr *attr, char *detail,
-			 size_t size)
+static void sock_add_fallback(struct json_object *sock, const struct nlattr *attr, char *detail,
+			      size_t size)
 {
 	struct smc_diag_fallback fb;
 	struct json_object *obj;
 	int len;
 
-	if (!copy_struct(&fb, sizeof(fb), attr))
+	if (!attr_copy(&fb, sizeof(fb), attr))
 		return;
 	obj = json_object_new_object();
 	json_object_object_add(sock, "fallback", obj);
-	ctl_add_reason(obj, "reason", fb.reason);
-	ctl_add_reason(obj, "peer_reason", fb.peer_diagnosis);
-	len = snprintf(detail, size, "%s (%s)", ctl_text_of(obj, "reason_text"),
-		       ctl_text_of(obj, "reason"));
+	ctl_json_add_reason(obj, "reason", fb.reason);
+	ctl_json_add_reason(obj, "peer_reason", fb.peer_diagnosis);
+	len = snprintf(detail, size, "%s (%s)", ctl_json_text(obj, "reason_text"),
+		       ctl_json_text(obj, "reason"));
 	if (fb.peer_diagnosis && len > 0 && (size_t)len < size)
 		snprintf(detail + len, size - (size_t)len, ", peer: %s (%s)",
-			 ctl_text_of(obj, "peer_reason_text"), ctl_text_of(obj, "peer_reason"));
+			 ctl_json_text(obj, "peer_reason_text"), ctl_json_text(obj, "peer_reason"));
 }
 
-static void add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
+static void sock_add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
 {
-	bool ipv6 = is_ipv6(msg->id.idiag_src) || is_ipv6(msg->id.idiag_dst);
+	bool ipv6 = addr_is_ipv6(msg->id.idiag_src) || addr_is_ipv6(msg->id.idiag_dst);
 	char name[IF_NAMESIZE];
 
-	ctl_add_str(obj, "state", state_name(msg->diag_state));
-	ctl_add_str(obj, "mode", mode_name(msg->diag_mode));
-	add_endpoint(obj, "local", msg->id.idiag_src, ipv6, msg->id.idiag_sport);
-	add_endpoint(obj, "peer", msg->id.idiag_dst, ipv6, msg->id.idiag_dport);
+	ctl_json_add_str(obj, "state", state_name(msg->diag_state));
+	ctl_json_add_str(obj, "mode", mode_name(msg->diag_mode));
+	sock_add_addr(obj, "local", msg->id.idiag_src, ipv6, msg->id.idiag_sport);
+	sock_add_addr(obj, "peer", msg->id.idiag_dst, ipv6, msg->id.idiag_dport);
 	if (msg->id.idiag_if && if_indextoname(msg->id.idiag_if, name))
-		ctl_add_str(obj, "netdev", name);
-	ctl_add_u64(obj, "ifindex", msg->id.idiag_if);
-	ctl_add_u64(obj, "uid", msg->diag_uid);
-	ctl_add_u64(obj, "inode", msg->diag_inode);
+		ctl_json_add_str(obj, "netdev", name);
+	ctl_json_add_u64(obj, "ifindex", msg->id.idiag_if);
+	ctl_json_add_u64(obj, "uid", msg->diag_uid);
+	ctl_json_add_u64(obj, "inode", msg->diag_inode);
 }
 
-static bool is_among(const struct ctl_prefix *prefix, const __be32 *addr, bool ipv6)
+static bool addr_matches(const struct ctl_prefix *prefix, const __be32 *addr, bool ipv6)
 {
 	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 
@@ -217,12 +217,12 @@ static bool is_among(const struct ctl_prefix *prefix, const __be32 *addr, bool i
 		memcpy(&in6, addr, sizeof(in6));
 	else
 		memcpy(&in6.s6_addr[12], addr, sizeof(*addr));
-	return ctl_prefix_has(prefix, &in6);
+	return ctl_prefix_contains(prefix, &in6);
 }
 
-static bool is_wanted(const struct ctl_opts *opts, const struct smc_diag_msg *msg)
+static bool sock_is_wanted(const struct ctl_opts *opts, const struct smc_diag_msg *msg)
 {
-	bool ipv6 = is_ipv6(msg->id.idiag_src) || is_ipv6(msg->id.idiag_dst);
+	bool ipv6 = addr_is_ipv6(msg->id.idiag_src) || addr_is_ipv6(msg->id.idiag_dst);
 	int local = ntohs(msg->id.idiag_sport), peer = ntohs(msg->id.idiag_dport);
 
 	if (!opts->all && (msg->diag_state == STATE_INIT || msg->diag_state == STATE_LISTEN))
@@ -231,12 +231,12 @@ static bool is_wanted(const struct ctl_opts *opts, const struct smc_diag_msg *ms
 	       (opts->local_port < 0 || opts->local_port == local) &&
 	       (opts->peer_port < 0 || opts->peer_port == peer) &&
 	       (!opts->inode || opts->inode == msg->diag_inode) &&
-	       is_among(opts->local, msg->id.idiag_src, ipv6) &&
-	       is_among(opts->peer, msg->id.idiag_dst, ipv6);
+	       addr_matches(opts->local, msg->id.idiag_src, ipv6) &&
+	       addr_matches(opts->peer, msg->id.idiag_dst, ipv6);
 }
 
-/* Who wants to do something to it needs what the kernel calls it. */
-static void keep_id(struct json_object *obj, const struct inet_diag_sockid *id)
+/* Keep the kernel's identifier of a socket, for ctl_sock_kill(). */
+static void sock_keep_id(struct json_object *obj, const struct inet_diag_sockid *id)
 {
 	struct inet_diag_sockid *copy = malloc(sizeof(*copy));
 
@@ -246,7 +246,7 @@ static void keep_id(struct json_object *obj, const struct inet_diag_sockid *id)
 	json_object_set_userdata(obj, copy, json_object_free_userdata);
 }
 
-static int on_sock(const struct nlmsghdr *nlh, void *data)
+static int sock_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_DIAG_MAX + 1] = { NULL };
 	const struct nlattr *attr;
@@ -261,7 +261,7 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_ERROR;
 	}
 	memcpy(&msg, mnl_nlmsg_get_payload(nlh), sizeof(msg));
-	if (!is_wanted(dump->opts, &msg))
+	if (!sock_is_wanted(dump->opts, &msg))
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, nlh, sizeof(msg)) {
 		if (mnl_attr_get_type(attr) <= SMC_DIAG_MAX)
@@ -269,19 +269,19 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 	}
 	obj = json_object_new_object();
 	json_object_array_add(dump->socks, obj);
-	keep_id(obj, &msg.id);
-	add_identity(obj, &msg);
-	if (ctl_attr_uint(tb[SMC_DIAG_SHUTDOWN], &val))
-		ctl_add_u64(obj, "shutdown", val);
+	sock_keep_id(obj, &msg.id);
+	sock_add_identity(obj, &msg);
+	if (ctl_nla_get_uint(tb[SMC_DIAG_SHUTDOWN], &val))
+		ctl_json_add_u64(obj, "shutdown", val);
 	if (msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP)
-		add_fallback(obj, tb[SMC_DIAG_FALLBACK], detail, sizeof(detail));
-	add_lgrinfo(obj, tb[SMC_DIAG_LGRINFO], detail, sizeof(detail));
-	add_conninfo(obj, tb[SMC_DIAG_CONNINFO]);
-	ctl_add_str(obj, "detail", detail);
+		sock_add_fallback(obj, tb[SMC_DIAG_FALLBACK], detail, sizeof(detail));
+	sock_add_link(obj, tb[SMC_DIAG_LGRINFO], detail, sizeof(detail));
+	sock_add_conn(obj, tb[SMC_DIAG_CONNINFO]);
+	ctl_json_add_str(obj, "detail", detail);
 	return MNL_CB_OK;
 }
 
-static void print_verbose(struct json_object *socks)
+static void socks_print_verbose(struct json_object *socks)
 {
 	static const struct ctl_column cols[] = {
 		{ "STATE", "state" }, { "MODE", "mode" }, { "LOCAL", "local" },
@@ -289,26 +289,26 @@ static void print_verbose(struct json_object *socks)
 	};
 	size_t i;
 
-	ctl_note_list(socks);
+	ctl_list_note(socks);
 	for (i = 0; i < json_object_array_length(socks); i++) {
 		struct json_object *sock = json_object_array_get_idx(socks, i);
 		size_t c;
 
 		for (c = 0; c < ARRAY_SIZE(cols); c++) {
-			const char *text = ctl_text_of(sock, cols[c].key);
+			const char *text = ctl_json_text(sock, cols[c].key);
 
-			/* No blanks at the end of a line */
+			/* no trailing blanks */
 			printf("%s%s", c && *text ? "  " : "", text);
 		}
 		printf("\n");
-		/* Shown in the line above */
+		/* printed in the line above */
 		for (c = 0; c < ARRAY_SIZE(cols); c++)
 			json_object_object_del(sock, cols[c].key);
-		ctl_print_fields(sock, 2);
+		ctl_fields_print(sock, 2);
 	}
 }
 
-static void print_socks(const struct ctl_opts *opts, struct json_object *socks)
+static void socks_print(const struct ctl_opts *opts, struct json_object *socks)
 {
 	static const struct ctl_column cols[] = {
 		{ "STATE", "state" }, { "UID", "uid" }, { "INODE", "inode" },
@@ -317,13 +317,20 @@ static void print_socks(const struct ctl_opts *opts, struct json_object *socks)
 	};
 
 	if (opts->json)
-		ctl_print_json(socks);
+		ctl_json_print(socks);
 	else if (opts->verbose)
-		print_verbose(socks);
+		socks_print_verbose(socks);
 	else
-		ctl_print_table(socks, cols, ARRAY_SIZE(cols));
+		ctl_table_print(socks, cols, ARRAY_SIZE(cols));
 }
 
+/**
+ * ctl_sock_read() - read AF_SMC sockets
+ * @opts: conditions that the sockets meet
+ * @socks: array, sockets are appended; each has its struct inet_diag_sockid as user data
+ *
+ * Return: exit status; an error message was printed for a failure.
+ */
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 {
 	struct smc_diag_req req = {
@@ -332,22 +339,22 @@ int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 			    EXT(SMC_DIAG_SHUTDOWN) | EXT(SMC_DIAG_FALLBACK),
 	};
 	struct sock_dump dump = { .opts = opts, .socks = socks };
-	int err = ctl_diag_run(&req, sizeof(req), on_sock, &dump);
+	int err = ctl_diag_run(&req, sizeof(req), sock_cb, &dump);
 
 	if (err == ENOENT)
-		ctl_fail("this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)");
+		ctl_error("this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)");
 	else if (err == EINTR)
-		ctl_fail("the list of sockets changed while it was read: try again");
+		ctl_error("the list of sockets changed while it was read: try again");
 	else if (err)
-		ctl_fail("the list of sockets: %s", strerror(err));
+		ctl_error("the list of sockets: %s", strerror(err));
 	return err ? CTL_FAILURE : CTL_OK;
 }
 
 /**
- * struct filter - which sockets are meant
- * @opts: what comes of it
- * @local: own addresses
- * @peer: those of the peer
+ * struct filter - conditions on sockets
+ * @opts: command line, completed by the conditions
+ * @local: prefix of the local address
+ * @peer: prefix of the peer's address
  */
 struct filter {
 	struct ctl_opts opts;
@@ -355,29 +362,29 @@ struct filter {
 	struct ctl_prefix peer;
 };
 
-/* False: it is none, or there already. */
-static bool take_condition(struct filter *f, const char *word, const char *value)
+/* Parse one condition. Return false if it is invalid or given twice. */
+static bool filter_parse_condition(struct filter *f, const char *word, const char *value)
 {
 	if (!strcmp(word, "inode"))
-		return !f->opts.inode && ctl_parse_num(value, 10, 1, 0xffffffff, &f->opts.inode);
+		return !f->opts.inode && ctl_num_parse(value, 10, 1, 0xffffffff, &f->opts.inode);
 	if (!strcmp(word, "local") && !f->opts.local) {
 		f->opts.local = &f->local;
-		return ctl_parse_prefix(value, &f->local);
+		return ctl_prefix_parse(value, &f->local);
 	}
 	if (!strcmp(word, "peer") && !f->opts.peer) {
 		f->opts.peer = &f->peer;
-		return ctl_parse_prefix(value, &f->peer);
+		return ctl_prefix_parse(value, &f->peer);
 	}
 	return false;
 }
 
-static bool is_filtered(const struct ctl_opts *opts)
+static bool filter_is_set(const struct ctl_opts *opts)
 {
 	return opts->inode || opts->local || opts->peer || opts->port >= 0 ||
 	       opts->local_port >= 0 || opts->peer_port >= 0;
 }
 
-static int run(const struct ctl_opts *opts, bool kill)
+static int socks_run(const struct ctl_opts *opts, bool kill)
 {
 	struct json_object *socks = json_object_new_array(), *ended = json_object_new_array();
 	int rc = ctl_sock_read(opts, socks);
@@ -385,39 +392,39 @@ static int run(const struct ctl_opts *opts, bool kill)
 
 	if (known && kill)
 		rc = ctl_sock_kill(socks, ended);
-	/* Those that were ended before a failure are told, too. */
+	/* after a failure, print the sockets that were ended before it */
 	if (known && (rc == CTL_OK || json_object_array_length(ended)))
-		print_socks(opts, kill ? ended : socks);
+		socks_print(opts, kill ? ended : socks);
 	json_object_put(socks);
 	json_object_put(ended);
 	return rc;
 }
 
 /**
- * ctl_sock() - smcctl sock [show | kill] [inode N] [local PREFIX] [peer PREFIX]
+ * cmd_sock() - smcctl sock [show | kill] [inode N] [local PREFIX] [peer PREFIX]
  * @opts: command line
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
  * Return: exit status.
  */
-int ctl_sock(const struct ctl_opts *opts, int argc, char **argv)
+int cmd_sock(const struct ctl_opts *opts, int argc, char **argv)
 {
 	bool kill = argc && !strcmp(argv[0], "kill");
 	struct filter filter = { .opts = *opts };
 	int i = argc && (kill || !strcmp(argv[0], "show"));
 
 	for (; i < argc; i += 2) {
-		if (i + 1 < argc && take_condition(&filter, argv[i], argv[i + 1]))
+		if (i + 1 < argc && filter_parse_condition(&filter, argv[i], argv[i + 1]))
 			continue;
-		ctl_fail("sock is followed by: show or kill, %s",
-			 "and each once: inode N, local PREFIX, peer PREFIX");
+		ctl_error("sock is followed by: show or kill, %s",
+			  "and each once: inode N, local PREFIX, peer PREFIX");
 		return CTL_USAGE;
 	}
-	if (kill && !is_filtered(&filter.opts)) {
-		ctl_fail("sock kill needs to be told which: %s",
-			 "--port, --local-port, --peer-port, inode, local or peer");
+	if (kill && !filter_is_set(&filter.opts)) {
+		ctl_error("sock kill needs a condition: %s",
+			  "--port, --local-port, --peer-port, inode, local or peer");
 		return CTL_USAGE;
 	}
-	return run(&filter.opts, kill);
+	return socks_run(&filter.opts, kill);
 }

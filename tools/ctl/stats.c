@@ -64,7 +64,7 @@ static const struct counter llc_counters[] = {
 	{ 7, "test_link" }, { 8, "confirm_rkey_continuation" }, { 9, "delete_rkey" },
 };
 
-/* The rest, which took longer, is the last one. */
+/* Handshakes by time; the last counter has those that took longer. */
 static const struct counter time_counters[] = {
 	{ 1, "up_to_64_us" }, { 2, "up_to_128_us" }, { 3, "up_to_256_us" },
 	{ 4, "up_to_512_us" }, { 5, "up_to_1024_us" }, { 6, "up_to_2048_us" },
@@ -79,7 +79,7 @@ static const struct counter memory_counters[] = {
 	{ 4, "rmb_quarantined_bytes" },
 };
 
-/* Tables of our own module, which another one does not have */
+/* Tables of this module, which the in-tree one lacks */
 static const struct {
 	int attr;
 	const char *key;
@@ -99,18 +99,18 @@ static const struct {
 	  ARRAY_SIZE(memory_counters) },
 };
 
-static void copy_counters(struct json_object *obj, const struct nlattr **tb,
+static void counters_copy(struct json_object *obj, const struct nlattr **tb,
 			  const struct counter *counters, size_t num)
 {
 	size_t i;
 
 	for (i = 0; i < num; i++)
-		ctl_copy_uint(obj, counters[i].key, tb[counters[i].attr]);
+		ctl_json_copy_uint(obj, counters[i].key, tb[counters[i].attr]);
 }
 
-/* Any of the inner tables may be missing. */
-static void add_nest(struct json_object *obj, const char *key, const struct nlattr *nest,
-		     unsigned int max, const struct counter *counters, size_t num)
+/* Add a table of counters, if there is one. */
+static void stats_add_table(struct json_object *obj, const char *key, const struct nlattr *nest,
+			    unsigned int max, const struct counter *counters, size_t num)
 {
 	const struct nlattr *tb[SMC_NLA_STATS_PLOAD_MAX + SMC_NLA_STATS_RMB_MAX + 1];
 	struct json_object *inner;
@@ -119,11 +119,11 @@ static void add_nest(struct json_object *obj, const char *key, const struct nlat
 		return;
 	inner = json_object_new_object();
 	json_object_object_add(obj, key, inner);
-	ctl_parse_nest(nest, tb, max);
-	copy_counters(inner, tb, counters, num);
+	ctl_nla_parse_nested(nest, tb, max);
+	counters_copy(inner, tb, counters, num);
 }
 
-static void add_tech(struct json_object *stats, const char *key, const struct nlattr *nest)
+static void stats_add_tech(struct json_object *stats, const char *key, const struct nlattr *nest)
 {
 	const struct nlattr *tb[CTL_STATS_T_MAX + 1];
 	struct json_object *obj;
@@ -132,97 +132,97 @@ static void add_tech(struct json_object *stats, const char *key, const struct nl
 		return;
 	obj = json_object_new_object();
 	json_object_object_add(stats, key, obj);
-	ctl_parse_nest(nest, tb, CTL_STATS_T_MAX);
-	copy_counters(obj, tb, tech_counters, ARRAY_SIZE(tech_counters));
-	add_nest(obj, "rx_buffers", tb[SMC_NLA_STATS_T_RX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
-		 buffer_counters, ARRAY_SIZE(buffer_counters));
-	add_nest(obj, "tx_buffers", tb[SMC_NLA_STATS_T_TX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
-		 buffer_counters, ARRAY_SIZE(buffer_counters));
-	add_nest(obj, "rx_buffer_sizes", tb[SMC_NLA_STATS_T_RX_RMB_SIZE],
-		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
-	add_nest(obj, "tx_buffer_sizes", tb[SMC_NLA_STATS_T_TX_RMB_SIZE],
-		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
-	add_nest(obj, "rx_request_sizes", tb[SMC_NLA_STATS_T_RXPLOAD_SIZE],
-		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
-	add_nest(obj, "tx_request_sizes", tb[SMC_NLA_STATS_T_TXPLOAD_SIZE],
-		 SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	ctl_nla_parse_nested(nest, tb, CTL_STATS_T_MAX);
+	counters_copy(obj, tb, tech_counters, ARRAY_SIZE(tech_counters));
+	stats_add_table(obj, "rx_buffers", tb[SMC_NLA_STATS_T_RX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
+			buffer_counters, ARRAY_SIZE(buffer_counters));
+	stats_add_table(obj, "tx_buffers", tb[SMC_NLA_STATS_T_TX_RMB_STATS], SMC_NLA_STATS_RMB_MAX,
+			buffer_counters, ARRAY_SIZE(buffer_counters));
+	stats_add_table(obj, "rx_buffer_sizes", tb[SMC_NLA_STATS_T_RX_RMB_SIZE],
+			SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	stats_add_table(obj, "tx_buffer_sizes", tb[SMC_NLA_STATS_T_TX_RMB_SIZE],
+			SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	stats_add_table(obj, "rx_request_sizes", tb[SMC_NLA_STATS_T_RXPLOAD_SIZE],
+			SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
+	stats_add_table(obj, "tx_request_sizes", tb[SMC_NLA_STATS_T_TXPLOAD_SIZE],
+			SMC_NLA_STATS_PLOAD_MAX, size_counters, ARRAY_SIZE(size_counters));
 }
 
-static int on_stats(const struct nlmsghdr *nlh, void *data)
+static int stats_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NETLINK_STATS_OWN_MAX + 1];
 	size_t i;
 
-	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
-	ctl_parse_nest(top[SMC_GEN_STATS], tb, SMC_NETLINK_STATS_OWN_MAX);
-	ctl_copy_uint(data, "client_handshake_errors", tb[SMC_NLA_STATS_CLNT_HS_ERR_CNT]);
-	ctl_copy_uint(data, "server_handshake_errors", tb[SMC_NLA_STATS_SRV_HS_ERR_CNT]);
-	add_tech(data, "smcr", tb[SMC_NLA_STATS_SMCR_TECH]);
-	add_tech(data, "smcd", tb[SMC_NLA_STATS_SMCD_TECH]);
+	ctl_nla_parse_genl(nlh, top, SMC_GEN_MAX);
+	ctl_nla_parse_nested(top[SMC_GEN_STATS], tb, SMC_NETLINK_STATS_OWN_MAX);
+	ctl_json_copy_uint(data, "client_handshake_errors", tb[SMC_NLA_STATS_CLNT_HS_ERR_CNT]);
+	ctl_json_copy_uint(data, "server_handshake_errors", tb[SMC_NLA_STATS_SRV_HS_ERR_CNT]);
+	stats_add_tech(data, "smcr", tb[SMC_NLA_STATS_SMCR_TECH]);
+	stats_add_tech(data, "smcd", tb[SMC_NLA_STATS_SMCD_TECH]);
 	for (i = 0; i < ARRAY_SIZE(own_tables); i++)
-		add_nest(data, own_tables[i].key, tb[own_tables[i].attr], own_tables[i].num,
-			 own_tables[i].counters, own_tables[i].num);
+		stats_add_table(data, own_tables[i].key, tb[own_tables[i].attr], own_tables[i].num,
+				own_tables[i].counters, own_tables[i].num);
 	return MNL_CB_OK;
 }
 
-/* The two totals come with the first reason only. */
-static int on_fallback(const struct nlmsghdr *nlh, void *data)
+/* Only the message of the first reason has the two totals. */
+static int fallback_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_FBACK_STATS_MAX + 1];
 	struct json_object *reasons = NULL, *obj;
 	__u64 side, code, count;
 
-	ctl_parse_genl(nlh, top, SMC_GEN_MAX);
-	ctl_parse_nest(top[SMC_GEN_FBACK_STATS], tb, SMC_NLA_FBACK_STATS_MAX);
-	ctl_copy_uint(data, "client", tb[SMC_NLA_FBACK_STATS_CLNT_CNT]);
-	ctl_copy_uint(data, "server", tb[SMC_NLA_FBACK_STATS_SRV_CNT]);
-	if (!ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_RSN_CODE], &code) ||
-	    !ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_RSN_CNT], &count) ||
-	    !ctl_attr_uint(tb[SMC_NLA_FBACK_STATS_TYPE], &side))
+	ctl_nla_parse_genl(nlh, top, SMC_GEN_MAX);
+	ctl_nla_parse_nested(top[SMC_GEN_FBACK_STATS], tb, SMC_NLA_FBACK_STATS_MAX);
+	ctl_json_copy_uint(data, "client", tb[SMC_NLA_FBACK_STATS_CLNT_CNT]);
+	ctl_json_copy_uint(data, "server", tb[SMC_NLA_FBACK_STATS_SRV_CNT]);
+	if (!ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_RSN_CODE], &code) ||
+	    !ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_RSN_CNT], &count) ||
+	    !ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_TYPE], &side))
 		return MNL_CB_OK;
 	if (!json_object_object_get_ex(data, "reasons", &reasons))
 		return MNL_CB_ERROR;
 	obj = json_object_new_object();
-	ctl_add_str(obj, "side", side ? "server" : "client");
-	ctl_add_reason(obj, "reason", (__u32)code);
-	ctl_add_u64(obj, "count", count);
+	ctl_json_add_str(obj, "side", side ? "server" : "client");
+	ctl_json_add_reason(obj, "reason", (__u32)code);
+	ctl_json_add_u64(obj, "count", count);
 	json_object_array_add(reasons, obj);
 	return MNL_CB_OK;
 }
 
-/* Another module does not have them: then there is no such member. */
-static int on_counter(const struct nlmsghdr *nlh, void *data)
+/* The in-tree module lacks these counters: then there is no such member. */
+static int counter_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_NETLINK_COUNTER_MAX + 1];
 	struct json_object *counters = NULL;
 	__u64 val;
 
-	ctl_parse_genl(nlh, tb, SMC_NETLINK_COUNTER_MAX);
+	ctl_nla_parse_genl(nlh, tb, SMC_NETLINK_COUNTER_MAX);
 	if (!tb[SMC_NETLINK_COUNTER_NAME] ||
 	    mnl_attr_validate(tb[SMC_NETLINK_COUNTER_NAME], MNL_TYPE_NUL_STRING) < 0 ||
-	    !ctl_attr_uint(tb[SMC_NETLINK_COUNTER_VALUE], &val))
+	    !ctl_nla_get_uint(tb[SMC_NETLINK_COUNTER_VALUE], &val))
 		return MNL_CB_OK;
 	if (!json_object_object_get_ex(data, "counters", &counters)) {
 		counters = json_object_new_object();
 		json_object_object_add(data, "counters", counters);
 	}
-	ctl_add_u64(counters, mnl_attr_get_str(tb[SMC_NETLINK_COUNTER_NAME]), val);
+	ctl_json_add_u64(counters, mnl_attr_get_str(tb[SMC_NETLINK_COUNTER_NAME]), val);
 	return MNL_CB_OK;
 }
 
-static bool all_zero(struct json_object *obj)
+static bool json_is_zero(struct json_object *obj)
 {
 	json_object_object_foreach(obj, key, val) {
 		(void)key;
-		if (json_object_is_type(val, json_type_object) ? !all_zero(val) :
+		if (json_object_is_type(val, json_type_object) ? !json_is_zero(val) :
 		    json_object_get_int64(val) != 0)
 			return false;
 	}
 	return true;
 }
 
-/* For people: the part about SMC-D, which few machines have, only when it says something */
-static void print_stats(struct json_object *stats)
+/* Print the statistics as text; omit SMC-D, which few machines have, if it is all zero. */
+static void stats_print(struct json_object *stats)
 {
 	static const struct ctl_column cols[] = {
 		{ "SIDE", "side" }, { "COUNT", "count" }, { "REASON", "reason" },
@@ -230,24 +230,29 @@ static void print_stats(struct json_object *stats)
 	};
 	struct json_object *part = NULL, *fallbacks = NULL, *reasons = NULL;
 
-	if (json_object_object_get_ex(stats, "smcd", &part) && all_zero(part))
+	if (json_object_object_get_ex(stats, "smcd", &part) && json_is_zero(part))
 		json_object_object_del(stats, "smcd");
-	/* These last: it is what most people look for. */
+	/* fallbacks last: most users look for these */
 	fallbacks = json_object_get(json_object_object_get(stats, "fallbacks"));
 	json_object_object_del(stats, "fallbacks");
-	ctl_print_fields(stats, 0);
+	ctl_fields_print(stats, 0);
 	reasons = json_object_get(json_object_object_get(fallbacks, "reasons"));
 	json_object_object_del(fallbacks, "reasons");
 	printf("fallbacks:\n");
-	ctl_print_fields(fallbacks, 2);
+	ctl_fields_print(fallbacks, 2);
 	if (json_object_array_length(reasons)) {
-		ctl_print_table_at(reasons, cols, ARRAY_SIZE(cols), 2);
+		ctl_table_print_indented(reasons, cols, ARRAY_SIZE(cols), 2);
 		printf("  (smcctl reason CODE tells what to do)\n");
 	}
 	json_object_put(reasons);
 	json_object_put(fallbacks);
 }
 
+/**
+ * ctl_stats_read() - read all statistics
+ *
+ * Return: an object that the caller releases with json_object_put(); NULL after an error message.
+ */
 struct json_object *ctl_stats_read(void)
 {
 	static const struct ctl_genl_req req = {
@@ -264,39 +269,45 @@ struct json_object *ctl_stats_read(void)
 	const struct ctl_genl_req *failed = &req;
 	int err;
 
-	/* No message at all means that nothing fell back. */
+	/* the kernel sends no message if nothing fell back */
 	json_object_object_add(stats, "fallbacks", fallback);
-	ctl_add_u64(fallback, "client", 0);
-	ctl_add_u64(fallback, "server", 0);
+	ctl_json_add_u64(fallback, "client", 0);
+	ctl_json_add_u64(fallback, "server", 0);
 	json_object_object_add(fallback, "reasons", json_object_new_array());
-	err = ctl_genl_run(&req, on_stats, stats);
+	err = ctl_genl_run(&req, stats_cb, stats);
 	if (!err) {
 		failed = &fb_req;
-		err = ctl_genl_run(&fb_req, on_fallback, fallback);
+		err = ctl_genl_run(&fb_req, fallback_cb, fallback);
 	}
 	if (!err) {
 		failed = &own_req;
-		err = ctl_genl_run(&own_req, on_counter, stats);
+		err = ctl_genl_run(&own_req, counter_cb, stats);
 		if (err == EOPNOTSUPP)
 			err = 0;
 	}
 	if (!err)
 		return stats;
-	ctl_genl_failed(failed, err);
+	ctl_genl_print_error(failed, err);
 	json_object_put(stats);
 	return NULL;
 }
 
-int ctl_stats(const struct ctl_opts *opts)
+/**
+ * cmd_stats() - smcctl stats
+ * @opts: command line
+ *
+ * Return: exit status.
+ */
+int cmd_stats(const struct ctl_opts *opts)
 {
 	struct json_object *stats = ctl_stats_read();
 
 	if (!stats)
 		return CTL_FAILURE;
 	if (opts->json)
-		ctl_print_json(stats);
+		ctl_json_print(stats);
 	else
-		print_stats(stats);
+		stats_print(stats);
 	json_object_put(stats);
 	return CTL_OK;
 }

@@ -16,7 +16,7 @@
 #define STATE_CLOSE_WAIT 8
 #define STATE_LISTEN 10
 
-static void copy_addr(struct in6_addr *to, int family, const __be32 *from)
+static void addr_copy(struct in6_addr *to, int family, const __be32 *from)
 {
 	memset(to, 0, sizeof(*to));
 	if (family == AF_INET6) {
@@ -28,7 +28,7 @@ static void copy_addr(struct in6_addr *to, int family, const __be32 *from)
 	memcpy(to->s6_addr + 12, from, 4);
 }
 
-static struct ctl_tcp *append(struct ctl_tcps *list)
+static struct ctl_tcp *socks_append(struct ctl_tcps *list)
 {
 	if (list->num == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
@@ -40,7 +40,7 @@ static struct ctl_tcp *append(struct ctl_tcps *list)
 	return &list->sock[list->num++];
 }
 
-static int on_sock(const struct nlmsghdr *nlh, void *data)
+static int tcp_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *attr;
 	struct inet_diag_msg msg;
@@ -53,21 +53,21 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_ERROR;
 	}
 	memcpy(&msg, mnl_nlmsg_get_payload(nlh), sizeof(msg));
-	sock = append(data);
+	sock = socks_append(data);
 	sock->listens = msg.idiag_state == STATE_LISTEN;
-	copy_addr(&sock->local, msg.idiag_family, msg.id.idiag_src);
-	copy_addr(&sock->peer, msg.idiag_family, msg.id.idiag_dst);
+	addr_copy(&sock->local, msg.idiag_family, msg.id.idiag_src);
+	addr_copy(&sock->peer, msg.idiag_family, msg.id.idiag_dst);
 	sock->local_port = ntohs(msg.id.idiag_sport);
 	sock->peer_port = ntohs(msg.id.idiag_dport);
 	mnl_attr_for_each(attr, nlh, sizeof(msg)) {
 		if (mnl_attr_get_type(attr) != INET_DIAG_INFO)
 			continue;
-		/* an older kernel tells less */
+		/* older kernels send a shorter structure */
 		memset(&info, 0, sizeof(info));
 		len = mnl_attr_get_payload_len(attr);
 		memcpy(&info, mnl_attr_get_payload(attr),
 		       len < sizeof(info) ? len : sizeof(info));
-		/* Acknowledged bytes would count the SYN as one. */
+		/* tcpi_bytes_acked would count the SYN as one byte */
 		sock->sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
 		sock->received = info.tcpi_bytes_received;
 	}
@@ -75,10 +75,10 @@ static int on_sock(const struct nlmsghdr *nlh, void *data)
 }
 
 /**
- * ctl_tcp_read() - all listening and connected TCP sockets of this namespace
- * @list: filled in; to be given to ctl_tcp_put() in any case
+ * ctl_tcp_read() - read all listening and connected TCP sockets of this network namespace
+ * @list: result; the caller passes it to ctl_tcp_put(), also after a failure
  *
- * Return: CTL_OK, or CTL_FAILURE, which was told to the user.
+ * Return: CTL_OK, or CTL_FAILURE after an error message.
  */
 int ctl_tcp_read(struct ctl_tcps *list)
 {
@@ -94,11 +94,11 @@ int ctl_tcp_read(struct ctl_tcps *list)
 	memset(list, 0, sizeof(*list));
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
 		req.sdiag_family = (__u8)families[i];
-		err = ctl_diag_run(&req, sizeof(req), on_sock, list);
+		err = ctl_diag_run(&req, sizeof(req), tcp_cb, list);
 		if (err == ENOENT)
-			ctl_fail("this kernel cannot list TCP sockets: modprobe tcp_diag");
+			ctl_error("this kernel cannot list TCP sockets: modprobe tcp_diag");
 		else if (err)
-			ctl_fail("the list of TCP sockets: %s", strerror(err));
+			ctl_error("the list of TCP sockets: %s", strerror(err));
 		if (err)
 			return CTL_FAILURE;
 	}
@@ -106,8 +106,8 @@ int ctl_tcp_read(struct ctl_tcps *list)
 }
 
 /**
- * ctl_tcp_put() - undo ctl_tcp_read()
- * @list: what was read
+ * ctl_tcp_put() - release the result of ctl_tcp_read()
+ * @list: list of sockets
  */
 void ctl_tcp_put(struct ctl_tcps *list)
 {

@@ -10,14 +10,14 @@
 #include <netinet/in.h>
 
 /**
- * struct ctl_tcp - one socket
- * @listens: it has no peer
- * @local: own address, IPv4 as v4-mapped
- * @peer: likewise
- * @local_port: own port
- * @peer_port: peer's
- * @sent: bytes that were sent, each once
- * @received: bytes that came
+ * struct ctl_tcp - one TCP socket
+ * @listens: it is a listening socket, so it has no peer
+ * @local: local address, IPv4 as v4-mapped
+ * @peer: address of the peer, IPv4 as v4-mapped
+ * @local_port: local port
+ * @peer_port: port of the peer
+ * @sent: number of bytes sent, without retransmissions
+ * @received: number of bytes received
  */
 struct ctl_tcp {
 	bool listens;
@@ -30,10 +30,10 @@ struct ctl_tcp {
 };
 
 /**
- * struct ctl_tcps - many
+ * struct ctl_tcps - list of TCP sockets
  * @sock: array
- * @num: how many
- * @room: how many fit
+ * @num: number of entries in use
+ * @room: number of entries allocated
  */
 struct ctl_tcps {
 	struct ctl_tcp *sock;

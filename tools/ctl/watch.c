@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: rates, one line per interval.
+ * smcctl: print rates, one line per interval.
  */
 #include "smcctl.h"
 
@@ -15,9 +15,9 @@
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 86400.0
 
-/* What is counted; the table and the JSON output are in this order. */
+/* Rates, in the order of the table and of the JSON output */
 enum {
-	NEW,		/* connections made on SMC */
+	NEW,		/* connections that use SMC */
 	FALLBACKS,
 	ERRORS,
 	TX_BYTES,
@@ -28,11 +28,11 @@ enum {
 };
 
 /**
- * struct sample - one look
- * @when: seconds of the monotonic clock
- * @groups: link groups
- * @conns: their connections
- * @value: sums
+ * struct sample - counters at one time
+ * @when: time of the sample, seconds of the monotonic clock
+ * @groups: number of link groups
+ * @conns: number of connections in the link groups
+ * @value: counters
  */
 struct sample {
 	double when;
@@ -41,30 +41,23 @@ struct sample {
 	__u64 value[RATES];
 };
 
-static __u64 number(struct json_object *obj, const char *key)
-{
-	struct json_object *val = NULL;
-
-	return json_object_object_get_ex(obj, key, &val) ? json_object_get_uint64(val) : 0;
-}
-
-static void add_tech(struct sample *s, struct json_object *stats, const char *key)
+static void sample_add_tech(struct sample *s, struct json_object *stats, const char *key)
 {
 	struct json_object *tech = NULL;
 
 	if (!json_object_object_get_ex(stats, key, &tech))
 		return;
-	s->value[NEW] += number(tech, "client_v1_connections") +
-			 number(tech, "client_v2_connections") +
-			 number(tech, "server_v1_connections") +
-			 number(tech, "server_v2_connections");
-	s->value[TX_BYTES] += number(tech, "tx_bytes");
-	s->value[RX_BYTES] += number(tech, "rx_bytes");
-	s->value[TX_REQUESTS] += number(tech, "tx_requests");
-	s->value[RX_REQUESTS] += number(tech, "rx_requests");
+	s->value[NEW] += ctl_json_u64(tech, "client_v1_connections") +
+			 ctl_json_u64(tech, "client_v2_connections") +
+			 ctl_json_u64(tech, "server_v1_connections") +
+			 ctl_json_u64(tech, "server_v2_connections");
+	s->value[TX_BYTES] += ctl_json_u64(tech, "tx_bytes");
+	s->value[RX_BYTES] += ctl_json_u64(tech, "rx_bytes");
+	s->value[TX_REQUESTS] += ctl_json_u64(tech, "tx_requests");
+	s->value[RX_REQUESTS] += ctl_json_u64(tech, "rx_requests");
 }
 
-static int take(struct sample *s)
+static int sample_take(struct sample *s)
 {
 	struct json_object *groups = json_object_new_array(), *fallbacks = NULL, *stats;
 	struct timespec now;
@@ -80,21 +73,23 @@ static int take(struct sample *s)
 	if (rc == CTL_OK) {
 		s->groups = json_object_array_length(groups);
 		for (i = 0; i < s->groups; i++)
-			s->conns += number(json_object_array_get_idx(groups, i), "connections");
-		add_tech(s, stats, "smcr");
-		add_tech(s, stats, "smcd");
+			s->conns += ctl_json_u64(json_object_array_get_idx(groups, i),
+						 "connections");
+		sample_add_tech(s, stats, "smcr");
+		sample_add_tech(s, stats, "smcd");
 		json_object_object_get_ex(stats, "fallbacks", &fallbacks);
-		s->value[FALLBACKS] = number(fallbacks, "client") + number(fallbacks, "server");
-		s->value[ERRORS] = number(stats, "client_handshake_errors") +
-				   number(stats, "server_handshake_errors");
+		s->value[FALLBACKS] = ctl_json_u64(fallbacks, "client") +
+				      ctl_json_u64(fallbacks, "server");
+		s->value[ERRORS] = ctl_json_u64(stats, "client_handshake_errors") +
+				   ctl_json_u64(stats, "server_handshake_errors");
 	}
 	json_object_put(stats);
 	json_object_put(groups);
 	return rc;
 }
 
-/* A counter that went back began anew: the module was loaded again. */
-static double rate(const struct sample *from, const struct sample *to, int i)
+/* A counter that decreased started from 0: the module was loaded again. */
+static double sample_get_rate(const struct sample *from, const struct sample *to, int i)
 {
 	__u64 base = to->value[i] < from->value[i] ? 0 : from->value[i];
 	double seconds = to->when - from->when;
@@ -102,8 +97,8 @@ static double rate(const struct sample *from, const struct sample *to, int i)
 	return seconds > 0 ? (double)(to->value[i] - base) / seconds : 0;
 }
 
-/* Four digits at most: 999, 1.2k, 56M */
-static const char *short_number(double val, char *buf, size_t size)
+/* Format a number in at most four characters: 999, 1.2k, 56M. */
+static const char *number_format(double val, char *buf, size_t size)
 {
 	static const char units[] = " kMGTP";
 	size_t unit = 0;
@@ -120,7 +115,7 @@ static const char *short_number(double val, char *buf, size_t size)
 	return buf;
 }
 
-static void print_heading(void)
+static void watch_print_heading(void)
 {
 	static const char * const titles[] = {
 		"GROUPS", "CONNS", "NEW/s", "TCP/s", "ERR/s", "TX-B/s", "RX-B/s", "TX-OP/s",
@@ -133,19 +128,19 @@ static void print_heading(void)
 	putchar('\n');
 }
 
-static void print_line(const struct sample *from, const struct sample *to)
+static void watch_print_line(const struct sample *from, const struct sample *to)
 {
 	char text[32];
 	int i;
 
 	printf("%7llu %7llu", (unsigned long long)to->groups, (unsigned long long)to->conns);
 	for (i = 0; i < RATES; i++)
-		printf(" %7s", short_number(rate(from, to, i), text, sizeof(text)));
+		printf(" %7s", number_format(sample_get_rate(from, to, i), text, sizeof(text)));
 	putchar('\n');
 }
 
-/* One object on one line, for programs that read as it comes */
-static void print_line_json(const struct sample *from, const struct sample *to)
+/* Print one object per line, for programs that read the output continuously. */
+static void watch_print_json(const struct sample *from, const struct sample *to)
 {
 	static const char * const keys[RATES] = {
 		"connections_per_second", "fallbacks_per_second", "handshake_errors_per_second",
@@ -159,10 +154,10 @@ static void print_line_json(const struct sample *from, const struct sample *to)
 	snprintf(text, sizeof(text), "%.3f", to->when - from->when);
 	json_object_object_add(obj, "seconds",
 			       json_object_new_double_s(to->when - from->when, text));
-	ctl_add_u64(obj, "linkgroups", to->groups);
-	ctl_add_u64(obj, "connections", to->conns);
+	ctl_json_add_u64(obj, "linkgroups", to->groups);
+	ctl_json_add_u64(obj, "connections", to->conns);
 	for (i = 0; i < RATES; i++) {
-		double val = rate(from, to, i);
+		double val = sample_get_rate(from, to, i);
 
 		snprintf(text, sizeof(text), "%.3f", val);
 		json_object_object_add(obj, keys[i], json_object_new_double_s(val, text));
@@ -171,7 +166,7 @@ static void print_line_json(const struct sample *from, const struct sample *to)
 	json_object_put(obj);
 }
 
-static void pause_for(double seconds)
+static void watch_pause(double seconds)
 {
 	struct timespec t = { .tv_sec = (time_t)seconds };
 
@@ -180,7 +175,7 @@ static void pause_for(double seconds)
 		;
 }
 
-static bool parse_args(int argc, char **argv, double *seconds, unsigned long *count)
+static bool watch_parse_args(int argc, char **argv, double *seconds, unsigned long *count)
 {
 	char *end;
 
@@ -202,37 +197,37 @@ static bool parse_args(int argc, char **argv, double *seconds, unsigned long *co
 }
 
 /**
- * ctl_watch() - smcctl watch [SECONDS [COUNT]]
+ * cmd_watch() - smcctl watch [SECONDS [COUNT]]
  * @opts: command line
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
- * Return: exit status; without a count it does not return but for a failure.
+ * Return: exit status. Without a count it returns only after a failure.
  */
-int ctl_watch(const struct ctl_opts *opts, int argc, char **argv)
+int cmd_watch(const struct ctl_opts *opts, int argc, char **argv)
 {
 	struct sample before, now;
 	unsigned long count = 0, n;
 	double seconds = 1;
 	int rc;
 
-	if (!parse_args(argc, argv, &seconds, &count)) {
-		ctl_fail("watch is followed by: SECONDS (0.1 to 86400) and COUNT, or nothing");
+	if (!watch_parse_args(argc, argv, &seconds, &count)) {
+		ctl_error("watch is followed by: SECONDS (0.1 to 86400) and COUNT, or nothing");
 		return CTL_USAGE;
 	}
-	rc = take(&before);
+	rc = sample_take(&before);
 	for (n = 0; rc == CTL_OK && (!count || n < count); n++) {
-		pause_for(seconds);
-		rc = take(&now);
+		watch_pause(seconds);
+		rc = sample_take(&now);
 		if (rc != CTL_OK)
 			break;
 		if (opts->json)
-			print_line_json(&before, &now);
+			watch_print_json(&before, &now);
 		else if (n % HEADING_EVERY == 0)
-			print_heading();
+			watch_print_heading();
 		if (!opts->json)
-			print_line(&before, &now);
-		/* Whoever reads has gone, or the disk is full. */
+			watch_print_line(&before, &now);
+		/* the reader has gone or the disk is full */
 		if (fflush(stdout) || ferror(stdout))
 			break;
 		before = now;

@@ -74,7 +74,7 @@ smcctl: ending the socket 4793: Device or resource busy' killed normal sock kill
 expect 'one cannot be ended: those before are told' '40001 ' \
 	listed sock kill local 10.0.0.1
 : >"$FAKE_NL_KILLED"
-expect_usage 'all' 'smcctl: sock kill needs to be told which: *' ctl normal -a sock kill
+expect_usage 'all' 'smcctl: sock kill needs a condition: *' ctl normal -a sock kill
 expect 'all: none is ended' '' cat "$FAKE_NL_KILLED"
 expect 'without right' 'status 1
 smcctl: ending sockets needs the right CAP_NET_ADMIN (root)' killed denied -r 40001 sock kill

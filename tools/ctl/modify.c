@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: orders about link groups and links.
+ * smcctl: add and remove links, end link groups.
  */
 #include "smcctl.h"
 
@@ -12,23 +12,14 @@ static struct ctl_attr group_attr(__u32 id)
 	return (struct ctl_attr){ .type = SMC_NETLINK_OWN_LGR_ID, .num = id, .size = 4 };
 }
 
-static int run(struct ctl_genl_req *req)
-{
-	int err = ctl_genl_run(req, NULL, NULL);
-
-	if (err)
-		ctl_genl_failed(req, err);
-	return err ? CTL_FAILURE : CTL_OK;
-}
-
 /**
- * ctl_linkgroup_order() - smcctl linkgroup del GROUP [now]
+ * ctl_linkgroup_modify() - smcctl linkgroup del GROUP [now]
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
  * Return: exit status.
  */
-int ctl_linkgroup_order(int argc, char **argv)
+int ctl_linkgroup_modify(int argc, char **argv)
 {
 	struct ctl_attr attrs[2];
 	struct ctl_genl_req req = {
@@ -39,28 +30,28 @@ int ctl_linkgroup_order(int argc, char **argv)
 
 	if (argc < 2 || argc > 3 || strcmp(argv[0], "del") ||
 	    (argc == 3 && strcmp(argv[2], "now"))) {
-		ctl_fail("linkgroup is followed by: show or del GROUP [now]");
+		ctl_error("linkgroup is followed by: show or del GROUP [now]");
 		return CTL_USAGE;
 	}
-	if (!ctl_parse_num(argv[1], 0, 0, 0xffffffff, &id)) {
-		ctl_fail("'%s' is no identifier of a link group", argv[1]);
+	if (!ctl_num_parse(argv[1], 0, 0, 0xffffffff, &id)) {
+		ctl_error("'%s' is no identifier of a link group", argv[1]);
 		return CTL_USAGE;
 	}
 	attrs[0] = group_attr(id);
 	if (argc == 3)
 		attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_NETLINK_OWN_NOW,
 							    .flag = true };
-	return run(&req);
+	return ctl_genl_request(&req, NULL, NULL);
 }
 
 /**
- * ctl_link_order() - smcctl link add GROUP, del GROUP LINK
+ * ctl_link_modify() - smcctl link add GROUP, del GROUP LINK
  * @argc: number of words
- * @argv: what follows the name of the object
+ * @argv: words behind the name of the object
  *
  * Return: exit status.
  */
-int ctl_link_order(int argc, char **argv)
+int ctl_link_modify(int argc, char **argv)
 {
 	struct ctl_attr attrs[2];
 	struct ctl_genl_req req = { .attrs = attrs, .num_attrs = 1 };
@@ -73,20 +64,20 @@ int ctl_link_order(int argc, char **argv)
 		req.cmd = SMC_NETLINK_OWN_DEL_LINK;
 		req.what = "removing a link";
 	} else {
-		ctl_fail("link is followed by: show, add GROUP or del GROUP LINK");
+		ctl_error("link is followed by: show, add GROUP or del GROUP LINK");
 		return CTL_USAGE;
 	}
-	if (!ctl_parse_num(argv[1], 0, 0, 0xffffffff, &id)) {
-		ctl_fail("'%s' is no identifier of a link group", argv[1]);
+	if (!ctl_num_parse(argv[1], 0, 0, 0xffffffff, &id)) {
+		ctl_error("'%s' is no identifier of a link group", argv[1]);
 		return CTL_USAGE;
 	}
-	if (argc == 3 && !ctl_parse_num(argv[2], 0, 1, 255, &num)) {
-		ctl_fail("'%s' is no link number", argv[2]);
+	if (argc == 3 && !ctl_num_parse(argv[2], 0, 1, 255, &num)) {
+		ctl_error("'%s' is no link number", argv[2]);
 		return CTL_USAGE;
 	}
 	attrs[0] = group_attr(id);
 	if (argc == 3)
 		attrs[req.num_attrs++] = (struct ctl_attr){ .type = SMC_NETLINK_OWN_LINK_ID,
 							    .num = num };
-	return run(&req);
+	return ctl_genl_request(&req, NULL, NULL);
 }
