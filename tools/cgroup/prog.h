@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smc_cgroup.bpf.c, compiled, as it is built into smc_cgroup.
+ * The compiled smc_cgroup.bpf.c, which is a part of smc_cgroup.
  */
 #ifndef SMC_CGROUP_PROG_H
 #define SMC_CGROUP_PROG_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What smc_cgroup has in the kernel: in a cgroup or on the whole host, socket() for a TCP socket
- * makes one of IPPROTO_SMC.
+ * BPF programs of smc_cgroup: in a cgroup or on the whole host, socket() for a TCP socket opens a
+ * socket of IPPROTO_SMC.
  *
- * The kernel asks only in the system call, so sockets of its own are never among them. While no
- * module serves the protocol the request stays as it is, else socket() would fail: whoever comes
- * and goes is seen where it signs on and off.
+ * The kernel calls the hook only in the system call, so its own sockets are never converted. While
+ * no module serves IPPROTO_SMC, requests stay unchanged, else socket() would fail: the other
+ * programs track when a module registers and unregisters the protocol.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -17,7 +17,7 @@
 #define SOCK_TYPE_MASK 0xf
 #define IPPROTO_TCP 6
 
-/* As much of the kernel's as is read; where it is there the loader finds out. */
+/* The members that are read; the loader relocates them to those of the running kernel (CO-RE). */
 struct inet_protosw {
 	unsigned short type;
 	unsigned short protocol;
@@ -37,19 +37,19 @@ struct {
 	__type(value, struct smc_cgroup_state);
 } state SEC(".maps");
 
-static struct smc_cgroup_state *the_state(void)
+static struct smc_cgroup_state *state_get(void)
 {
 	__u32 key = 0;
 
 	return bpf_map_lookup_elem(&state, &key);
 }
 
-/* 0: as the program asked */
+/* Return the protocol to use, 0: the protocol that the program asked for. */
 SEC("fmod_ret/update_socket_protocol")
 int switch_protocol(__u64 *ctx)
 {
 	int family = (int)ctx[0], type = (int)ctx[1], protocol = (int)ctx[2];
-	struct smc_cgroup_state *now = the_state();
+	struct smc_cgroup_state *now = state_get();
 
 	if (!now || (type & SOCK_TYPE_MASK) != SOCK_STREAM)
 		return 0;
@@ -62,7 +62,7 @@ int switch_protocol(__u64 *ctx)
 	return IPPROTO_SMC;
 }
 
-static int is_smc(const struct inet_protosw *sw)
+static int protosw_is_smc(const struct inet_protosw *sw)
 {
 	return sw->type == SOCK_STREAM && sw->protocol == IPPROTO_SMC;
 }
@@ -70,9 +70,9 @@ static int is_smc(const struct inet_protosw *sw)
 SEC("fexit/inet_register_protosw")
 int registered(__u64 *ctx)
 {
-	struct smc_cgroup_state *now = the_state();
+	struct smc_cgroup_state *now = state_get();
 
-	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+	if (now && protosw_is_smc((const struct inet_protosw *)ctx[0]))
 		now->inet = 1;
 	return 0;
 }
@@ -80,9 +80,9 @@ int registered(__u64 *ctx)
 SEC("fexit/inet6_register_protosw")
 int registered6(__u64 *ctx)
 {
-	struct smc_cgroup_state *now = the_state();
+	struct smc_cgroup_state *now = state_get();
 
-	if (now && !(int)ctx[1] && is_smc((const struct inet_protosw *)ctx[0]))
+	if (now && !(int)ctx[1] && protosw_is_smc((const struct inet_protosw *)ctx[0]))
 		now->inet6 = 1;
 	return 0;
 }
@@ -90,9 +90,9 @@ int registered6(__u64 *ctx)
 SEC("fentry/inet_unregister_protosw")
 int unregistered(__u64 *ctx)
 {
-	struct smc_cgroup_state *now = the_state();
+	struct smc_cgroup_state *now = state_get();
 
-	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+	if (now && protosw_is_smc((const struct inet_protosw *)ctx[0]))
 		now->inet = 0;
 	return 0;
 }
@@ -100,12 +100,12 @@ int unregistered(__u64 *ctx)
 SEC("fentry/inet6_unregister_protosw")
 int unregistered6(__u64 *ctx)
 {
-	struct smc_cgroup_state *now = the_state();
+	struct smc_cgroup_state *now = state_get();
 
-	if (now && is_smc((const struct inet_protosw *)ctx[0]))
+	if (now && protosw_is_smc((const struct inet_protosw *)ctx[0]))
 		now->inet6 = 0;
 	return 0;
 }
 
-/* The kernel lends its functions to programs under this license only. */
+/* The kernel accepts these programs only with a GPL-compatible license. */
 char program_license[] SEC("license") = "GPL";

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smc_cgroup: has the kernel make SMC sockets of the TCP sockets that the processes of a cgroup,
- * or all processes, ask for. See smc_cgroup(8).
+ * smc_cgroup: make the kernel open SMC sockets where the processes of a cgroup, or all processes,
+ * ask for TCP sockets. See smc_cgroup(8).
  *
- * What it starts are the programs of smc_cgroup.bpf.c. They live on without the loader, by names
- * in the BPF file system: a folder for each cgroup, named by its number, or "host".
+ * This program loads the BPF programs of smc_cgroup.bpf.c and pins them in the BPF file system, so
+ * that they stay attached after it exits: in one folder per cgroup, named by the identifier of the
+ * cgroup, or "host".
  */
 #define _GNU_SOURCE
 #include "smc_cgroup.h"
@@ -37,7 +38,7 @@
 #define STATE "state"
 #define SWITCH "switch_protocol"
 #define LOCK_TRIES 100
-#define FILEID_KERNFS 0xfe	/* handle of a cgroup: its number, 64 bits */
+#define FILEID_KERNFS 0xfe	/* type of the file handle of a cgroup: its 64-bit identifier */
 
 /* Exit codes besides 0 */
 enum {
@@ -46,7 +47,7 @@ enum {
 	RC_NONE = 3,
 };
 
-/* The function each program hooks; the one that switches comes last. */
+/* The BPF programs and the functions they hook. SWITCH, which converts sockets, is last. */
 static const struct {
 	const char *program, *hook;
 } programs[] = {
@@ -58,10 +59,10 @@ static const struct {
 };
 
 /**
- * struct target - whose sockets are meant
- * @pin: folder of its programs
- * @title: how it is called towards the user
- * @fd: the cgroup, or -1 for the host
+ * struct target - the cgroup, or the host, whose sockets are converted
+ * @pin: folder of the pinned programs
+ * @title: name for messages
+ * @fd: descriptor of the cgroup, -1 for the host
  */
 struct target {
 	char pin[64];
@@ -71,7 +72,7 @@ struct target {
 
 static bool debug;
 
-static int __printf(1, 2) fail(const char *format, ...)
+static int __printf(1, 2) err_msg(const char *format, ...)
 {
 	va_list args;
 
@@ -83,33 +84,33 @@ static int __printf(1, 2) fail(const char *format, ...)
 	return RC_FAILED;
 }
 
-static int say(enum libbpf_print_level level, const char *format, va_list args)
+static int libbpf_msg_print(enum libbpf_print_level level, const char *format, va_list args)
 {
 	if (!debug || level == LIBBPF_DEBUG)
 		return 0;
 	return vfprintf(stderr, format, args);
 }
 
-static bool is_on(const char *path, unsigned long magic)
+static bool path_is_on(const char *path, unsigned long magic)
 {
 	struct statfs fs;
 
 	return !statfs(path, &fs) && (unsigned long)fs.f_type == magic;
 }
 
-static const char *cgroup_mount(void)
+static const char *cgroup_find_mount(void)
 {
 	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		if (is_on(places[i], CGROUP2_SUPER_MAGIC))
+		if (path_is_on(places[i], CGROUP2_SUPER_MAGIC))
 			return places[i];
 	}
 	return NULL;
 }
 
-static unsigned long long cgroup_number(int fd)
+static unsigned long long cgroup_get_id(int fd)
 {
 	struct {
 		struct file_handle head;
@@ -124,15 +125,18 @@ static unsigned long long cgroup_number(int fd)
 	return number;
 }
 
-/* Writes how a cgroup is called below the mount; false, and ESTALE, if it is gone. */
-static bool cgroup_name(const char *text, char *name, size_t size)
+/*
+ * Set @name to the path of a cgroup below the mount. @text is its identifier. Return false with
+ * errno set if that fails: ESTALE if the cgroup was removed.
+ */
+static bool cgroup_find_name(const char *text, char *name, size_t size)
 {
 	struct {
 		struct file_handle head;
 		unsigned char bytes[sizeof(unsigned long long)];
 	} handle = { .head.handle_bytes = sizeof(handle.bytes), .head.handle_type = FILEID_KERNFS };
 	unsigned long long number = strtoull(text, NULL, 10);
-	const char *mount = cgroup_mount();
+	const char *mount = cgroup_find_mount();
 	char link[64], path[PATH_MAX];
 	int root, fd;
 	ssize_t len;
@@ -158,9 +162,9 @@ static bool cgroup_name(const char *text, char *name, size_t size)
 	return true;
 }
 
-static int find_target(const char *cgroup, struct target *target)
+static int target_find(const char *cgroup, struct target *target)
 {
-	const char *mount = cgroup_mount();
+	const char *mount = cgroup_find_mount();
 	char path[PATH_MAX], number[24];
 
 	target->fd = -1;
@@ -170,23 +174,24 @@ static int find_target(const char *cgroup, struct target *target)
 		return 0;
 	}
 	if (!mount)
-		return fail("no cgroups of version 2: no cgroup2 file system at /sys/fs/cgroup");
-	if (cgroup[0] == '/' && is_on(cgroup, CGROUP2_SUPER_MAGIC))
+		return err_msg("no cgroups of version 2: no cgroup2 file system at /sys/fs/cgroup");
+	if (cgroup[0] == '/' && path_is_on(cgroup, CGROUP2_SUPER_MAGIC))
 		snprintf(path, sizeof(path), "%s", cgroup);
 	else
 		snprintf(path, sizeof(path), "%s/%s", mount, cgroup);
 	target->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (target->fd < 0)
-		return fail("cgroup %s: %s", path, strerror(errno));
-	snprintf(number, sizeof(number), "%llu", cgroup_number(target->fd));
+		return err_msg("cgroup %s: %s", path, strerror(errno));
+	snprintf(number, sizeof(number), "%llu", cgroup_get_id(target->fd));
 	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/%s", number);
-	if (!cgroup_name(number, target->title, sizeof(target->title)))
-		return fail("cgroup %s: its number cannot be found out: %s", path, strerror(errno));
+	if (!cgroup_find_name(number, target->title, sizeof(target->title)))
+		return err_msg("cgroup %s: its number cannot be found out: %s", path,
+			       strerror(errno));
 	return 0;
 }
 
-/* As the programs would ask; the kernel may load a module for it. */
-static int try_family(int family)
+/* Open an SMC socket. The kernel may load a module for it. Return 0 or a negative errno. */
+static int family_try(int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SMC);
 
@@ -196,82 +201,83 @@ static int try_family(int family)
 	return 0;
 }
 
-static bool has_function(const struct btf *types, const char *name)
+static bool btf_has_function(const struct btf *types, const char *name)
 {
 	return btf__find_by_name_kind(types, name, BTF_KIND_FUNC) > 0;
 }
 
-/* Also leaves out what a kernel without IPv6 has no place for. */
-static int check_kernel(struct bpf_object *obj)
+/* Check the features of the kernel. Disable programs whose hook a kernel without IPv6 lacks. */
+static int kernel_check(struct bpf_object *obj)
 {
 	struct btf *types = btf__load_vmlinux_btf();
 	struct bpf_program *prog;
 	size_t i;
 
 	if (!types)
-		return fail("the kernel has no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)");
-	if (!has_function(types, "update_socket_protocol")) {
+		return err_msg("the kernel has no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF)");
+	if (!btf_has_function(types, "update_socket_protocol")) {
 		btf__free(types);
-		return fail("the kernel lacks what this needs: Linux 6.6 or later, CONFIG_MPTCP");
+		return err_msg("the kernel lacks what this needs: %s",
+			       "Linux 6.6 or later, CONFIG_MPTCP");
 	}
 	for (i = 0; i < ARRAY_SIZE(programs); i++) {
 		prog = bpf_object__find_program_by_name(obj, programs[i].program);
-		bpf_program__set_autoload(prog, has_function(types, programs[i].hook));
+		bpf_program__set_autoload(prog, btf_has_function(types, programs[i].hook));
 	}
 	btf__free(types);
 	return 0;
 }
 
-static int check_bpffs(void)
+static int bpffs_check(void)
 {
-	if (is_on(BPF_DIR, BPF_FS_MAGIC))
+	if (path_is_on(BPF_DIR, BPF_FS_MAGIC))
 		return 0;
-	return fail("no BPF file system at " BPF_DIR ": mount -t bpf none " BPF_DIR);
+	return err_msg("no BPF file system at " BPF_DIR ": mount -t bpf none " BPF_DIR);
 }
 
-static int check_protocol(void)
+static int protocol_check(void)
 {
-	int rc = try_family(AF_INET);
+	int rc = family_try(AF_INET);
 
 	if (!rc)
 		return 0;
 	if (rc == -EPROTONOSUPPORT || rc == -ESOCKTNOSUPPORT)
-		return fail("no module serves IPPROTO_SMC: load smc.ko first");
-	return fail("the kernel refuses sockets of IPPROTO_SMC: %s", strerror(-rc));
+		return err_msg("no module serves IPPROTO_SMC: load smc.ko first");
+	return err_msg("the kernel refuses sockets of IPPROTO_SMC: %s", strerror(-rc));
 }
 
 /*
- * One at a time, until the program ends: what another one is about to start looks like what one has
- * left behind that died. On a BPF file system that everybody may write to the folder can be
- * somebody else's, who could move what is in it out of our sight.
+ * Serialize instances of this program, until it exits: pins of a start in progress look like those
+ * of an instance that died. Refuse a folder of another user: on a BPF file system that everybody
+ * may write to, its owner could rename the pins.
  */
-static int lock_pins(void)
+static int pins_lock(void)
 {
 	struct stat st;
 	int i, fd;
 
 	for (i = 0; i < LOCK_TRIES; i++) {
 		if (mkdir(PIN_DIR, 0700) && errno != EEXIST)
-			return fail("cannot make " PIN_DIR ": %s", strerror(errno));
+			return err_msg("cannot make " PIN_DIR ": %s", strerror(errno));
 		fd = open(PIN_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
 			continue;
 		if (fd < 0 || fstat(fd, &st))
-			return fail(PIN_DIR ": %s", strerror(errno));
+			return err_msg(PIN_DIR ": %s", strerror(errno));
 		if (st.st_uid != geteuid())
-			return fail(PIN_DIR " is not ours: remove it");
+			return err_msg(PIN_DIR " is not ours: remove it");
 		if (flock(fd, LOCK_EX) || fstat(fd, &st))
-			return fail(PIN_DIR ": %s", strerror(errno));
+			return err_msg(PIN_DIR ": %s", strerror(errno));
 		if (st.st_nlink)
 			return 0;
-		/* who had the lock has removed it, for it was empty */
+		/* the previous owner of the lock has removed the empty folder */
 		close(fd);
 	}
-	return fail(PIN_DIR " does not stay");
+	return err_msg(PIN_DIR " does not stay");
 }
 
-/* Takes a folder of programs away, as far as it is there. */
-static int unpin(const char *pin)
+/* Remove a folder of pinned programs, even an incomplete one. Return 0 or a negative errno. */
+static int pins_remove(const char *pin)
 {
 	struct smc_cgroup_state none = {};
 	char path[128];
@@ -279,14 +285,14 @@ static int unpin(const char *pin)
 	size_t i;
 	int fd;
 
-	/* The kernel detaches them a moment later, but from here on they do nothing. */
+	/* the kernel detaches the programs later, but an empty state disables them at once */
 	snprintf(path, sizeof(path), "%s/" STATE, pin);
 	fd = bpf_obj_get(path);
 	if (fd >= 0) {
 		bpf_map_update_elem(fd, &key, &none, BPF_ANY);
 		close(fd);
 	}
-	/* The one that switches first: the others are what makes it safe. */
+	/* SWITCH first: it depends on the others, which track the module */
 	for (i = ARRAY_SIZE(programs); i-- > 0;) {
 		snprintf(path, sizeof(path), "%s/%s", pin, programs[i].program);
 		if (unlink(path) && errno != ENOENT)
@@ -300,7 +306,7 @@ static int unpin(const char *pin)
 	return 0;
 }
 
-static bool is_started(const char *pin)
+static bool pins_started(const char *pin)
 {
 	char path[PATH_MAX];
 
@@ -308,8 +314,8 @@ static bool is_started(const char *pin)
 	return !access(path, F_OK);
 }
 
-/* Those of cgroups that are gone serve nobody; not those that we may not look at, or cannot. */
-static void sweep(void)
+/* Remove the pins of removed cgroups. Keep those of cgroups that cannot be checked. */
+static void pins_sweep(void)
 {
 	char name[PATH_MAX], pin[512];
 	struct dirent *entry;
@@ -317,27 +323,27 @@ static void sweep(void)
 
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, HOST) ||
-		    cgroup_name(entry->d_name, name, sizeof(name)) || errno != ESTALE)
+		    cgroup_find_name(entry->d_name, name, sizeof(name)) || errno != ESTALE)
 			continue;
 		snprintf(pin, sizeof(pin), PIN_DIR "/%s", entry->d_name);
-		unpin(pin);
+		pins_remove(pin);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static int load_programs(struct bpf_object *obj)
+static int programs_load(struct bpf_object *obj)
 {
 	int rc = bpf_object__load(obj);
 
 	if (!rc)
 		return 0;
 	if (rc == -EPERM || rc == -EACCES)
-		return fail("not permitted: BPF programs take root (or CAP_BPF, CAP_PERFMON)");
-	return fail("the kernel refuses the program: %s (--debug says why)", strerror(-rc));
+		return err_msg("not permitted: BPF programs take root (or CAP_BPF, CAP_PERFMON)");
+	return err_msg("the kernel refuses the program: %s (--debug says why)", strerror(-rc));
 }
 
-static int pin_program(struct bpf_object *obj, const char *name, const char *pin)
+static int program_pin(struct bpf_object *obj, const char *name, const char *pin)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
 	struct bpf_link *link;
@@ -348,14 +354,15 @@ static int pin_program(struct bpf_object *obj, const char *name, const char *pin
 		return 0;
 	link = bpf_program__attach(prog);
 	if (!link)
-		return fail("the kernel does not take the program %s: %s", name, strerror(errno));
+		return err_msg("the kernel does not take the program %s: %s", name,
+			       strerror(errno));
 	snprintf(path, sizeof(path), "%s/%s", pin, name);
 	rc = bpf_link__pin(link, path);
 	bpf_link__destroy(link);
-	return rc ? fail("cannot make %s: %s", path, strerror(-rc)) : 0;
+	return rc ? err_msg("cannot make %s: %s", path, strerror(-rc)) : 0;
 }
 
-static int attach(struct bpf_object *obj, const struct target *target)
+static int target_attach(struct bpf_object *obj, const struct target *target)
 {
 	struct bpf_map *state = bpf_object__find_map_by_name(obj, STATE);
 	struct smc_cgroup_state now = { .host = target->fd < 0 };
@@ -366,65 +373,65 @@ static int attach(struct bpf_object *obj, const struct target *target)
 	int rc;
 
 	if (target->fd >= 0 && bpf_map_update_elem(cgroups, &key, &target->fd, BPF_ANY))
-		return fail("cgroup %s: %s", target->title, strerror(errno));
+		return err_msg("cgroup %s: %s", target->title, strerror(errno));
 	snprintf(path, sizeof(path), "%s/" STATE, target->pin);
 	rc = bpf_map__pin(state, path);
 	if (rc)
-		return fail("cannot make %s: %s", path, strerror(-rc));
+		return err_msg("cannot make %s: %s", path, strerror(-rc));
 	for (i = 0; i < ARRAY_SIZE(programs) - 1; i++) {
-		if (pin_program(obj, programs[i].program, target->pin))
+		if (program_pin(obj, programs[i].program, target->pin))
 			return RC_FAILED;
 	}
-	now.inet = !try_family(AF_INET);
-	now.inet6 = !try_family(AF_INET6);
+	now.inet = !family_try(AF_INET);
+	now.inet6 = !family_try(AF_INET6);
 	if (bpf_map_update_elem(bpf_map__fd(state), &key, &now, BPF_ANY))
-		return fail("cannot write %s: %s", path, strerror(errno));
-	/* The module may have gone in between; from here on that is seen. */
-	if (check_protocol() || (now.inet6 && try_family(AF_INET6)))
+		return err_msg("cannot write %s: %s", path, strerror(errno));
+	/* the module may have been unloaded before the programs could track that */
+	if (protocol_check() || (now.inet6 && family_try(AF_INET6)))
 		return RC_FAILED;
-	return pin_program(obj, SWITCH, target->pin);
+	return program_pin(obj, SWITCH, target->pin);
 }
 
-/* Behind lock_pins(). */
-static int start_locked(struct bpf_object *obj, const struct target *target)
+/* Start a target; the caller holds the lock of pins_lock(). */
+static int target_start_locked(struct bpf_object *obj, const struct target *target)
 {
 	int rc;
 
-	sweep();
-	if (is_started(target->pin)) {
+	pins_sweep();
+	if (pins_started(target->pin)) {
 		printf("%s: already started\n", target->title);
 		return 0;
 	}
-	rc = unpin(target->pin);
+	rc = pins_remove(target->pin);
 	if (!rc && mkdir(target->pin, 0700))
 		rc = -errno;
 	if (rc)
-		return fail("cannot make %s: %s", target->pin, strerror(-rc));
-	rc = attach(obj, target);
+		return err_msg("cannot make %s: %s", target->pin, strerror(-rc));
+	rc = target_attach(obj, target);
 	if (rc)
-		unpin(target->pin);
+		pins_remove(target->pin);
 	return rc;
 }
 
-static int start(const struct target *target)
+static int target_start(const struct target *target)
 {
 	struct bpf_object *obj = bpf_object__open_mem(smc_cgroup_prog, smc_cgroup_prog_size, NULL);
 	int rc;
 
 	if (!obj)
-		return fail("cannot read the program: %s", strerror(errno));
-	rc = check_kernel(obj);
+		return err_msg("cannot read the program: %s", strerror(errno));
+	rc = kernel_check(obj);
 	if (!rc)
-		rc = check_bpffs();
+		rc = bpffs_check();
 	if (!rc)
-		rc = check_protocol();
+		rc = protocol_check();
 	if (!rc)
-		rc = load_programs(obj);
+		rc = programs_load(obj);
 	if (!rc)
-		rc = lock_pins();
+		rc = pins_lock();
 	if (!rc) {
-		rc = start_locked(obj, target);
-		/* unless there is something in it */
+		rc = target_start_locked(obj, target);
+		/* fails if there are other targets */
 		if (rc)
 			rmdir(PIN_DIR);
 	}
@@ -432,40 +439,40 @@ static int start(const struct target *target)
 	return rc;
 }
 
-static int stop(const struct target *target)
+static int target_stop(const struct target *target)
 {
-	int rc = check_bpffs();
+	int rc = bpffs_check();
 	bool started;
 
 	if (!rc)
-		rc = lock_pins();
+		rc = pins_lock();
 	if (rc)
 		return rc;
-	started = is_started(target->pin);
-	rc = unpin(target->pin);
+	started = pins_started(target->pin);
+	rc = pins_remove(target->pin);
 	if (rc)
-		return fail("cannot remove %s: %s", target->pin, strerror(-rc));
-	sweep();
+		return err_msg("cannot remove %s: %s", target->pin, strerror(-rc));
+	pins_sweep();
 	rmdir(PIN_DIR);
 	if (started)
 		return 0;
-	fail("%s: was not started", target->title);
+	err_msg("%s: was not started", target->title);
 	return RC_NONE;
 }
 
-/* False: the one that switches is not there, whatever else a loader that died has left. */
-static bool show(const char *name)
+/* Print the status of a target. Return false if SWITCH is missing: a loader died half-way. */
+static bool target_show(const char *name)
 {
 	struct smc_cgroup_state now;
 	char title[PATH_MAX] = HOST, path[512];
 	__u32 key = 0;
 	int fd;
 
-	if (strcmp(name, HOST) && !cgroup_name(name, title, sizeof(title)))
+	if (strcmp(name, HOST) && !cgroup_find_name(name, title, sizeof(title)))
 		snprintf(title, sizeof(title), "cgroup %s, %s", name,
 			 errno == ESTALE ? "removed" : strerror(errno));
 	snprintf(path, sizeof(path), PIN_DIR "/%s", name);
-	if (!is_started(path)) {
+	if (!pins_started(path)) {
 		printf("%s: a start was broken off, new TCP sockets stay TCP\n", title);
 		return false;
 	}
@@ -484,7 +491,7 @@ static bool show(const char *name)
 	return true;
 }
 
-static int status(const char *cgroup)
+static int targets_show(const char *cgroup)
 {
 	struct dirent *entry;
 	struct target target;
@@ -492,22 +499,22 @@ static int status(const char *cgroup)
 	DIR *dir;
 
 	if (cgroup) {
-		if (find_target(cgroup, &target))
+		if (target_find(cgroup, &target))
 			return RC_FAILED;
-		if (!is_started(target.pin)) {
+		if (!pins_started(target.pin)) {
 			printf("%s: not started\n", target.title);
 			return RC_NONE;
 		}
-		show(strrchr(target.pin, '/') + 1);
+		target_show(strrchr(target.pin, '/') + 1);
 		return 0;
 	}
 	dir = opendir(PIN_DIR);
 	if (!dir && errno != ENOENT)
-		return fail(PIN_DIR ": %s", strerror(errno));
+		return err_msg(PIN_DIR ": %s", strerror(errno));
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		started |= show(entry->d_name);
+		started |= target_show(entry->d_name);
 		any = true;
 	}
 	if (dir)
@@ -517,25 +524,25 @@ static int status(const char *cgroup)
 	return started ? 0 : RC_NONE;
 }
 
-static void usage(FILE *out)
+static void usage_print(FILE *out)
 {
 	fputs("Usage: smc_cgroup [OPTION] start|stop|status [CGROUP]\n"
-	      "Have the kernel make SMC sockets of the TCP sockets that the processes of CGROUP, or\n"
-	      "without it all processes of the host, ask for from now on.\n"
+	      "Convert new TCP sockets of the processes of CGROUP to SMC sockets, in the kernel.\n"
+	      "Without CGROUP, convert those of all processes of the host.\n"
 	      "\n"
-	      "  start         begin, until stop or the next boot\n"
-	      "  stop          new sockets are TCP sockets again; those that are there stay\n"
-	      "  status        where it was started; exit status 3 if nowhere\n"
+	      "  start         convert new sockets, until stop or the next boot\n"
+	      "  stop          open TCP sockets again; existing SMC sockets do not change\n"
+	      "  status        list what was started; exit status 3 if nothing was\n"
 	      "\n"
-	      "  -d, --debug   say on stderr what libbpf and the kernel say\n"
+	      "  -d, --debug   print messages of libbpf and of the kernel on stderr\n"
 	      "  -h, --help    show this text\n"
 	      "  -V, --version show the version\n"
 	      "\n"
-	      "CGROUP is a folder of the cgroup2 file system, as path or below its root:\n"
+	      "CGROUP is a folder of the cgroup2 file system, as a path or relative to its root:\n"
 	      "smc_cgroup start system.slice/redis-server.service\n", out);
 }
 
-static int usage_error(const char *what, const char *word)
+static int usage_fail(const char *what, const char *word)
 {
 	fprintf(stderr, "smc_cgroup: %s%s (see smc_cgroup --help)\n", what, word);
 	return RC_USAGE;
@@ -551,28 +558,28 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--debug")) {
 			debug = true;
 		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
-			usage(stdout);
+			usage_print(stdout);
 			return 0;
 		} else if (!strcmp(argv[i], "-V") || !strcmp(argv[i], "--version")) {
 			puts("smc_cgroup " SMC_TOOLS_VERSION);
 			return 0;
 		} else {
-			return usage_error("unknown option ", argv[i]);
+			return usage_fail("unknown option ", argv[i]);
 		}
 	}
 	if (i == argc)
-		return usage_error("start, stop or status?", "");
+		return usage_fail("start, stop or status?", "");
 	word = argv[i++];
 	if (argc - i > 1)
-		return usage_error("one cgroup at a time, not also ", argv[i + 1]);
+		return usage_fail("one cgroup at a time, not also ", argv[i + 1]);
 	if (i < argc && !argv[i][0])
-		return usage_error("the name of the cgroup is empty", "");
-	libbpf_set_print(say);
+		return usage_fail("the name of the cgroup is empty", "");
+	libbpf_set_print(libbpf_msg_print);
 	if (!strcmp(word, "status"))
-		return status(argv[i]);
+		return targets_show(argv[i]);
 	if (strcmp(word, "start") && strcmp(word, "stop"))
-		return usage_error("start, stop or status, not ", word);
-	if (find_target(argv[i], &target))
+		return usage_fail("start, stop or status, not ", word);
+	if (target_find(argv[i], &target))
 		return RC_FAILED;
-	return strcmp(word, "start") ? stop(&target) : start(&target);
+	return strcmp(word, "start") ? target_stop(&target) : target_start(&target);
 }

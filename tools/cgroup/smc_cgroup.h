@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smc_cgroup: what the program in the kernel and its loader both know.
+ * smc_cgroup: declarations shared by the BPF programs and their loader.
  */
 #ifndef SMC_CGROUP_H
 #define SMC_CGROUP_H
@@ -12,10 +12,10 @@
 #endif
 
 /**
- * struct smc_cgroup_state - value of the map "state", which has one
- * @host: every process is meant, whatever its cgroup is
- * @inet: there is a module that makes AF_INET sockets of IPPROTO_SMC
- * @inet6: the same for AF_INET6
+ * struct smc_cgroup_state - the only value of the map "state"
+ * @host: convert sockets of all processes, not only of one cgroup
+ * @inet: a module serves IPPROTO_SMC in AF_INET
+ * @inet6: a module serves IPPROTO_SMC in AF_INET6
  */
 struct smc_cgroup_state {
 	__u32 host;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's names for attributes of the compiler, and a few helpers, in user space.
+ * Macros of the kernel for user space: attributes of the compiler, ARRAY_SIZE().
  */
 #ifndef SMC_TOOLS_H
 #define SMC_TOOLS_H
@@ -21,7 +21,7 @@
 #define __aligned(bytes) SMC_ATTR(aligned(bytes))
 #endif
 
-/* Seen by programs although the library hides its symbols */
+/* Exported from a library that is built with -fvisibility=hidden */
 #define SMC_EXPORTED SMC_ATTR(visibility("default"))
 
 #endif /* SMC_TOOLS_H */

@@ -2,8 +2,8 @@
 /*
  * Port and address rules of smc_run.
  *
- * Pure functions without allocation: they run in every program that smc_run starts, in any
- * thread.
+ * These functions run in any thread of every program that smc_run starts. So they allocate no
+ * memory and have no state.
  */
 #include "filter.h"
 
@@ -15,22 +15,22 @@
 
 #define RULE_TEXT_MAX 128
 
-/* An address to be judged, v4-mapped IPv6 already turned into IPv4 */
+/* An address to check; v4-mapped IPv6 is converted to IPv4 */
 struct endpoint {
 	sa_family_t family;
 	__u16 port;
 	__u8 addr[16];
 };
 
-static bool is_v4_mapped(const __u8 *addr)
+static bool addr_is_v4_mapped(const __u8 *addr)
 {
 	static const __u8 prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 	return memcmp(addr, prefix, sizeof(prefix)) == 0;
 }
 
-/* Digits only: strtoul alone would take blanks, signs and an empty string. */
-static int parse_number(const char *s, unsigned long max, unsigned long *out)
+/* Parse digits only; strtoul() alone accepts blanks, signs and an empty string. */
+static int number_parse(const char *s, unsigned long max, unsigned long *out)
 {
 	size_t digits = strspn(s, "0123456789");
 	unsigned long v;
@@ -44,17 +44,17 @@ static int parse_number(const char *s, unsigned long max, unsigned long *out)
 	return 0;
 }
 
-static int parse_port(struct smc_filter_rule *r, char *s)
+static int rule_parse_port(struct smc_filter_rule *r, char *s)
 {
 	char *dash = strchr(s, '-');
 	unsigned long lo, hi;
 
 	if (dash)
 		*dash++ = '\0';
-	if (parse_number(s, 65535, &lo) < 0)
+	if (number_parse(s, 65535, &lo) < 0)
 		return -1;
 	hi = lo;
-	if (dash && parse_number(dash, 65535, &hi) < 0)
+	if (dash && number_parse(dash, 65535, &hi) < 0)
 		return -1;
 	if (lo == 0 || hi < lo)
 		return -1;
@@ -64,7 +64,7 @@ static int parse_port(struct smc_filter_rule *r, char *s)
 	return 0;
 }
 
-static int parse_addr(struct smc_filter_rule *r, char *s)
+static int rule_parse_addr(struct smc_filter_rule *r, char *s)
 {
 	char *slash = strchr(s, '/');
 	unsigned long plen;
@@ -80,9 +80,9 @@ static int parse_addr(struct smc_filter_rule *r, char *s)
 	} else {
 		return -1;
 	}
-	if (slash && parse_number(slash, plen, &plen) < 0)
+	if (slash && number_parse(slash, plen, &plen) < 0)
 		return -1;
-	if (r->family == AF_INET6 && plen >= 96 && is_v4_mapped(r->addr)) {
+	if (r->family == AF_INET6 && plen >= 96 && addr_is_v4_mapped(r->addr)) {
 		memmove(r->addr, r->addr + 12, 4);
 		r->family = AF_INET;
 		plen -= 96;
@@ -92,7 +92,7 @@ static int parse_addr(struct smc_filter_rule *r, char *s)
 	return 0;
 }
 
-static int parse_on(struct smc_filter_rule *r, const char *s)
+static int rule_parse_on(struct smc_filter_rule *r, const char *s)
 {
 	if (!strcmp(s, "connect"))
 		r->ops = SMC_FILTER_CONNECT;
@@ -103,7 +103,7 @@ static int parse_on(struct smc_filter_rule *r, const char *s)
 	return 0;
 }
 
-static const char *parse_condition(struct smc_filter_rule *r, char *cond)
+static const char *rule_parse_condition(struct smc_filter_rule *r, char *cond)
 {
 	char *value = strchr(cond, '=');
 
@@ -113,23 +113,23 @@ static const char *parse_condition(struct smc_filter_rule *r, char *cond)
 	if (!strcmp(cond, "port")) {
 		if (r->has_port)
 			return "port= is given twice";
-		return parse_port(r, value) ? "port= needs N or N-M within 1..65535" : NULL;
+		return rule_parse_port(r, value) ? "port= needs N or N-M within 1..65535" : NULL;
 	}
 	if (!strcmp(cond, "addr")) {
 		if (r->has_addr)
 			return "addr= is given twice";
-		return parse_addr(r, value) ?
+		return rule_parse_addr(r, value) ?
 			"addr= needs an IPv4 or IPv6 address, with /BITS for a network" : NULL;
 	}
 	if (!strcmp(cond, "on")) {
 		if (r->ops)
 			return "on= is given twice";
-		return parse_on(r, value) ? "on= needs connect or listen" : NULL;
+		return rule_parse_on(r, value) ? "on= needs connect or listen" : NULL;
 	}
 	return "a condition is port=, addr= or on=";
 }
 
-static const char *parse_rule(struct smc_filter_rule *r, const char *text, size_t len)
+static const char *rule_parse(struct smc_filter_rule *r, const char *text, size_t len)
 {
 	char buf[RULE_TEXT_MAX];
 	char *next = buf;
@@ -141,7 +141,7 @@ static const char *parse_rule(struct smc_filter_rule *r, const char *text, size_
 	memcpy(buf, text, len);
 	buf[len] = '\0';
 	while ((cond = strsep(&next, ","))) {
-		const char *why = parse_condition(r, cond);
+		const char *why = rule_parse_condition(r, cond);
 
 		if (why)
 			return why;
@@ -151,6 +151,16 @@ static const char *parse_rule(struct smc_filter_rule *r, const char *text, size_
 	return NULL;
 }
 
+/**
+ * smc_filter_parse() - parse the text form of a filter
+ * @f: result, undefined after an error
+ * @text: rules separated by ';'. A rule is '+' (include) or '-' (exclude), then conditions
+ *	separated by ',': port=N, port=N-M, addr=ADDRESS, addr=ADDRESS/BITS, on=connect, on=listen
+ * @err: set to one sentence that says what is wrong
+ * @errlen: size of @err
+ *
+ * Return: 0, or -1 with @err set.
+ */
 int smc_filter_parse(struct smc_filter *f, const char *text, char *err, size_t errlen)
 {
 	f->num = 0;
@@ -164,7 +174,7 @@ int smc_filter_parse(struct smc_filter *f, const char *text, char *err, size_t e
 			return -1;
 		}
 		if (*text == '+' || *text == '-') {
-			why = parse_rule(&f->rules[f->num], text + 1, len - 1);
+			why = rule_parse(&f->rules[f->num], text + 1, len - 1);
 			f->rules[f->num].include = *text == '+';
 		} else {
 			why = "it does not begin with + or -";
@@ -185,13 +195,13 @@ int smc_filter_parse(struct smc_filter *f, const char *text, char *err, size_t e
 	return 0;
 }
 
-static bool read_endpoint(struct endpoint *ep, const struct sockaddr *sa, socklen_t len)
+static bool endpoint_read(struct endpoint *ep, const struct sockaddr *sa, socklen_t len)
 {
 	struct sockaddr_in6 v6;
 	struct sockaddr_in v4;
 	sa_family_t family;
 
-	/* The program's buffer may be short or badly aligned: copy before looking. */
+	/* the buffer of the program may be short or misaligned, so copy it */
 	if (!sa || len < sizeof(family))
 		return false;
 	memcpy(&family, &sa->sa_family, sizeof(family));
@@ -202,11 +212,11 @@ static bool read_endpoint(struct endpoint *ep, const struct sockaddr *sa, sockle
 		memcpy(ep->addr, &v4.sin_addr, 4);
 		return true;
 	}
-	/* Without sin6_scope_id the kernel accepts the address as well (RFC 2133). */
+	/* the kernel accepts an address without sin6_scope_id (RFC 2133) */
 	if (family == AF_INET6 && len >= offsetof(struct sockaddr_in6, sin6_scope_id)) {
 		memcpy(&v6, sa, offsetof(struct sockaddr_in6, sin6_scope_id));
 		ep->port = ntohs(v6.sin6_port);
-		if (is_v4_mapped(v6.sin6_addr.s6_addr)) {
+		if (addr_is_v4_mapped(v6.sin6_addr.s6_addr)) {
 			ep->family = AF_INET;
 			memcpy(ep->addr, v6.sin6_addr.s6_addr + 12, 4);
 		} else {
@@ -218,14 +228,21 @@ static bool read_endpoint(struct endpoint *ep, const struct sockaddr *sa, sockle
 	return false;
 }
 
+/**
+ * smc_filter_port() - return the port of an IPv4 or IPv6 address
+ * @sa: address
+ * @len: length of @sa
+ *
+ * Return: the port in host byte order, 0 if there is none.
+ */
 __u16 smc_filter_port(const struct sockaddr *sa, socklen_t len)
 {
 	struct endpoint ep;
 
-	return read_endpoint(&ep, sa, len) ? ep.port : 0;
+	return endpoint_read(&ep, sa, len) ? ep.port : 0;
 }
 
-static bool prefix_equal(const __u8 *a, const __u8 *b, unsigned int bits)
+static bool addr_has_prefix(const __u8 *a, const __u8 *b, unsigned int bits)
 {
 	unsigned int bytes = bits / 8;
 	__u8 mask = bits % 8 ? (__u8)(0xff << (8 - bits % 8)) : 0;
@@ -240,11 +257,21 @@ static bool rule_matches(const struct smc_filter_rule *r, const struct endpoint 
 	if (r->has_port && (ep->port < r->port_lo || ep->port > r->port_hi))
 		return false;
 	if (r->has_addr &&
-	    (r->family != ep->family || !prefix_equal(r->addr, ep->addr, r->plen)))
+	    (r->family != ep->family || !addr_has_prefix(r->addr, ep->addr, r->plen)))
 		return false;
 	return true;
 }
 
+/**
+ * smc_filter_wants_smc() - check whether a socket may use SMC for an address
+ * @f: rules
+ * @op: call that the program makes
+ * @sa: address of the peer (connect) or local address (listen)
+ * @len: length of @sa, as the program passed it
+ *
+ * Return: true for SMC, false for TCP. True if the address is neither IPv4 nor IPv6: the kernel
+ * will return the error.
+ */
 bool smc_filter_wants_smc(const struct smc_filter *f, enum smc_filter_op op,
 			  const struct sockaddr *sa, socklen_t len)
 {
@@ -252,7 +279,7 @@ bool smc_filter_wants_smc(const struct smc_filter *f, enum smc_filter_op op,
 	struct endpoint ep;
 	size_t i;
 
-	if (!read_endpoint(&ep, sa, len))
+	if (!endpoint_read(&ep, sa, len))
 		return true;
 	for (i = 0; i < f->num; i++) {
 		const struct smc_filter_rule *r = &f->rules[i];
@@ -261,7 +288,7 @@ bool smc_filter_wants_smc(const struct smc_filter *f, enum smc_filter_op op,
 			continue;
 		if (rule_matches(r, &ep))
 			return r->include;
-		/* Whoever lists what may use SMC means that nothing else may. */
+		/* an include rule excludes everything that no rule matches */
 		if (r->include)
 			smc_unless_matched = false;
 	}

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libsmc_preload.so: unmodified programs on SMC stream sockets.
+ * libsmc_preload.so: run unmodified programs on SMC stream sockets.
  *
- * Loaded by smc_run through LD_PRELOAD. TCP sockets become SMC sockets in socket(), by whichever
- * of the kernel's two doors is open: IPPROTO_SMC, else AF_SMC. bind(), listen() and connect()
- * apply the port and address rules; getsockopt() keeps telling the program that it has the TCP
- * socket it asked for; setsockopt() has SO_ZEROCOPY on kernels that refuse it to such a socket.
+ * smc_run loads this library with LD_PRELOAD. Its wrappers do this:
  *
- * There is no table of descriptors: whether one is an SMC socket is asked from the kernel each
- * time (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and descriptors passed from elsewhere need
- * no care.
+ * socket()                     opens an SMC socket instead of a TCP socket, through the first entry
+ *                              point that the kernel has: IPPROTO_SMC, else AF_SMC
+ * bind(), listen(), connect()  apply the port and address rules
+ * getsockopt()                 reports the family and protocol that the program asked for
+ * setsockopt()                 provides SO_ZEROCOPY on kernels that refuse it to SMC sockets
+ *
+ * The library keeps no table of descriptors. It asks the kernel each time whether a descriptor is
+ * an SMC socket (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and received descriptors need no care.
  */
 #define _GNU_SOURCE
 #include "filter.h"
@@ -39,17 +41,15 @@
 #ifndef SOL_SMC
 #define SOL_SMC 286
 #endif
-/* An enum where the C library has it */
+/* IPPROTO_SMC, which newer C libraries define as an enum */
 #define PROTO_SMC 256
-/* tcpi_state of an idle socket; linux/tcp.h has no name for it */
+/* tcpi_state of an idle socket; linux/tcp.h does not name it */
 #define TCP_STATE_CLOSE 7
-/* After "not available" the kernel is not asked again at that door for this long: each question
- * may start modprobe.
- */
+/* Pause before an entry point that failed is tried again: each attempt may start modprobe */
 #define RETRY_SECONDS 30
 #define MAX_BUFFER (INT_MAX / 2)
 
-/* Under other C names, since the C library's prototypes have argument types of its own. */
+/* Own C names, since the prototypes of the C library have other argument types */
 int smc_wrap_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
 int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len) __asm__("bind") SMC_EXPORTED;
 int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -60,40 +60,41 @@ int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 int smc_wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	__asm__("setsockopt") SMC_EXPORTED;
 
-/* The ways to an SMC socket, in the order in which they are tried. */
-enum door {
-	DOOR_PROTOCOL,	/* socket(AF_INET or AF_INET6, SOCK_STREAM, IPPROTO_SMC) */
-	DOOR_FAMILY,	/* socket(AF_SMC, SOCK_STREAM, 0 or 1) */
-	DOORS
+/* Entry points of the kernel for SMC sockets, in the order in which they are tried */
+enum entry {
+	ENTRY_PROTOCOL,	/* socket(AF_INET or AF_INET6, SOCK_STREAM, IPPROTO_SMC) */
+	ENTRY_FAMILY,	/* socket(AF_SMC, SOCK_STREAM, 0 or 1) */
+	ENTRIES
 };
 
-static const char *const door_names[DOORS] = { "IPPROTO_SMC", "AF_SMC" };
+static const char *const entry_names[ENTRIES] = { "IPPROTO_SMC", "AF_SMC" };
 
 /**
- * struct preload - everything the library knows; constant after setup() but for the atomics
+ * struct preload - state of the library; only the atomics change after preload_setup()
  * @calls: next socket(), getsockopt() and bind() in the chain
  * @connect: next connect()
  * @listen: next listen()
  * @setsockopt: next setsockopt()
- * @use: which doors may be tried
- * @debug: say what happens to each socket
- * @rcvbuf: SO_RCVBUF for each SMC socket, 0 = the module's default
- * @sndbuf: the same for SO_SNDBUF
+ * @use: entry points that may be tried
+ * @debug: print a message about each socket
+ * @rcvbuf: SO_RCVBUF for each SMC socket, 0: the default of the module
+ * @sndbuf: SO_SNDBUF for each SMC socket, 0: the default of the module
  * @filter: rules of -x and -i
- * @stderr_dev: device of the program's first stderr
- * @stderr_ino: its inode
- * @got_rcvbuf: what getsockopt(SO_RCVBUF) said after @rcvbuf had been set
- * @got_sndbuf: the same for @sndbuf
- * @retry_at: per door and family: until when (seconds, monotonic clock) it is not tried
- * @warned_tcp: the warning about TCP instead of SMC was given
- * @warned_size: the warning about buffer sizes was given
+ * @stderr_dev: device of stderr when the program started
+ * @stderr_ino: inode of stderr when the program started
+ * @got_rcvbuf: SO_RCVBUF as the kernel reported it after @rcvbuf was set
+ * @got_sndbuf: SO_SNDBUF as the kernel reported it after @sndbuf was set
+ * @retry_at: earliest time of the next attempt, seconds of the monotonic clock, by entry point and
+ *	by family (0: AF_INET, 1: AF_INET6)
+ * @warned_tcp: the warning about TCP instead of SMC was printed
+ * @warned_size: the warning about buffer sizes was printed
  */
 static struct preload {
 	struct smc_swap_calls calls;
 	int (*connect)(int fd, const struct sockaddr *addr, socklen_t len);
 	int (*listen)(int fd, int backlog);
 	int (*setsockopt)(int fd, int level, int name, const void *val, socklen_t len);
-	bool use[DOORS];
+	bool use[ENTRIES];
 	bool debug;
 	int rcvbuf;
 	int sndbuf;
@@ -102,7 +103,7 @@ static struct preload {
 	ino_t stderr_ino;
 	atomic_int got_rcvbuf;
 	atomic_int got_sndbuf;
-	atomic_long retry_at[DOORS][2];
+	atomic_long retry_at[ENTRIES][2];
 	atomic_bool warned_tcp;
 	atomic_bool warned_size;
 } pre;
@@ -110,11 +111,11 @@ static struct preload {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * A daemon closes its stderr and number 2 may now be a socket or a data file: write only to what
- * was stderr when the program began.
+ * Print a message. A daemon closes stderr, and descriptor 2 may then be a socket or a data file:
+ * write only to the file that was stderr when the program started.
  */
 __printf(1, 2)
-static void say(const char *fmt, ...)
+static void msg_print(const char *fmt, ...)
 {
 	int saved = errno;
 	struct stat st;
@@ -140,15 +141,15 @@ out:
 	errno = saved;
 }
 
-#define debug(...)                                                             \
-	do {                                                                   \
-		if (pre.debug)                                                 \
-			say(__VA_ARGS__);                                      \
+#define msg_debug(...)				\
+	do {					\
+		if (pre.debug)			\
+			msg_print(__VA_ARGS__);	\
 	} while (0)
 
-/* A setting that cannot be understood must not be ignored: the user believes it is in force. */
+/* End the program: an invalid setting must not be ignored, as the user relies on it. */
 __noreturn __printf(1, 2)
-static void refuse(const char *fmt, ...)
+static void setting_refuse(const char *fmt, ...)
 {
 	va_list args;
 
@@ -160,7 +161,7 @@ static void refuse(const char *fmt, ...)
 	_exit(2);
 }
 
-static int read_size(const char *name)
+static int env_read_size(const char *name)
 {
 	const char *text = getenv(name);
 	unsigned long size;
@@ -168,48 +169,48 @@ static int read_size(const char *name)
 	if (!text || !*text)
 		return 0;
 	if (text[strspn(text, "0123456789")] || strlen(text) > 10)
-		refuse("%s needs a number of bytes, not '%s'", name, text);
+		setting_refuse("%s needs a number of bytes, not '%s'", name, text);
 	size = strtoul(text, NULL, 10);
 	if (size > MAX_BUFFER)
-		refuse("%s is greater than %d", name, MAX_BUFFER);
+		setting_refuse("%s is greater than %d", name, MAX_BUFFER);
 	return size;
 }
 
-static void read_family(void)
+static void env_read_family(void)
 {
 	const char *text = getenv("SMC_SOCK_FAMILY");
 	bool any = !text || !*text || !strcmp(text, "auto");
 
-	pre.use[DOOR_PROTOCOL] = any || !strcmp(text, "inet");
-	pre.use[DOOR_FAMILY] = any || !strcmp(text, "smc");
-	if (!pre.use[DOOR_PROTOCOL] && !pre.use[DOOR_FAMILY])
-		refuse("SMC_SOCK_FAMILY is auto, inet or smc, not '%s'", text);
+	pre.use[ENTRY_PROTOCOL] = any || !strcmp(text, "inet");
+	pre.use[ENTRY_FAMILY] = any || !strcmp(text, "smc");
+	if (!pre.use[ENTRY_PROTOCOL] && !pre.use[ENTRY_FAMILY])
+		setting_refuse("SMC_SOCK_FAMILY is auto, inet or smc, not '%s'", text);
 }
 
-static void read_environment(void)
+static void env_read(void)
 {
 	const char *text = getenv("SMC_DEBUG");
 	char why[256];
 
 	pre.debug = text && *text && strcmp(text, "0");
-	read_family();
-	pre.rcvbuf = read_size("SMC_RCVBUF");
-	pre.sndbuf = read_size("SMC_SNDBUF");
+	env_read_family();
+	pre.rcvbuf = env_read_size("SMC_RCVBUF");
+	pre.sndbuf = env_read_size("SMC_SNDBUF");
 	text = getenv("SMC_RUN_FILTER");
 	if (text && smc_filter_parse(&pre.filter, text, why, sizeof(why)) < 0)
-		refuse("%s", why);
+		setting_refuse("%s", why);
 }
 
-static void *next_symbol(const char *name)
+static void *symbol_find_next(const char *name)
 {
 	void *sym = dlsym(RTLD_NEXT, name);
 
 	if (!sym)
-		refuse("no %s() found behind the preloaded library", name);
+		setting_refuse("no %s() found behind the preloaded library", name);
 	return sym;
 }
 
-static void setup(void)
+static void preload_setup(void)
 {
 	int saved = errno;
 	struct stat st;
@@ -218,32 +219,35 @@ static void setup(void)
 		pre.stderr_dev = st.st_dev;
 		pre.stderr_ino = st.st_ino;
 	}
-	*(void **)&pre.calls.socket = next_symbol("socket");
-	*(void **)&pre.calls.getsockopt = next_symbol("getsockopt");
-	*(void **)&pre.calls.bind = next_symbol("bind");
-	*(void **)&pre.connect = next_symbol("connect");
-	*(void **)&pre.listen = next_symbol("listen");
-	*(void **)&pre.setsockopt = next_symbol("setsockopt");
-	read_environment();
+	*(void **)&pre.calls.socket = symbol_find_next("socket");
+	*(void **)&pre.calls.getsockopt = symbol_find_next("getsockopt");
+	*(void **)&pre.calls.bind = symbol_find_next("bind");
+	*(void **)&pre.connect = symbol_find_next("connect");
+	*(void **)&pre.listen = symbol_find_next("listen");
+	*(void **)&pre.setsockopt = symbol_find_next("setsockopt");
+	env_read();
 	errno = saved;
 }
 
-/* Not only a constructor: constructors of other libraries run earlier and may open sockets. */
-static void ready(void)
+/*
+ * Each wrapper calls this, since constructors of other libraries may open sockets before the
+ * constructor of this library runs.
+ */
+static void preload_init(void)
 {
-	pthread_once(&once, setup);
+	pthread_once(&once, preload_setup);
 }
 
 __attribute__((constructor))
-static void loaded(void)
+static void preload_construct(void)
 {
-	ready();
-	/* smc_run asks whether the settings are good before it starts the program. */
+	preload_init();
+	/* smc_run only checks the settings, before it starts the program */
 	if (getenv("SMC_RUN_CHECK"))
 		_exit(0);
 }
 
-static int int_option(int fd, int name)
+static int sock_get_option(int fd, int name)
 {
 	socklen_t len = sizeof(int);
 	int val = -1;
@@ -251,23 +255,23 @@ static int int_option(int fd, int name)
 	return pre.calls.getsockopt(fd, SOL_SOCKET, name, &val, &len) ? -1 : val;
 }
 
-/* The family of an SMC socket's addresses, AF_INET or AF_INET6; -1 for any other descriptor. */
-static int smc_family(int fd)
+/* Return the address family of an SMC socket, AF_INET or AF_INET6; -1 for other descriptors. */
+static int smc_sock_get_family(int fd)
 {
 	int saved = errno;
-	int domain = int_option(fd, SO_DOMAIN);
+	int domain = sock_get_option(fd, SO_DOMAIN);
 	int family = -1;
 
 	if (domain == AF_SMC)
-		family = int_option(fd, SO_PROTOCOL) == 1 ? AF_INET6 : AF_INET;
+		family = sock_get_option(fd, SO_PROTOCOL) == 1 ? AF_INET6 : AF_INET;
 	else if ((domain == AF_INET || domain == AF_INET6) &&
-		 int_option(fd, SO_PROTOCOL) == PROTO_SMC)
+		 sock_get_option(fd, SO_PROTOCOL) == PROTO_SMC)
 		family = domain;
 	errno = saved;
 	return family;
 }
 
-static long now(void)
+static long clock_get_seconds(void)
 {
 	struct timespec ts;
 
@@ -275,7 +279,7 @@ static long now(void)
 	return ts.tv_sec;
 }
 
-static bool smc_module_loaded(void)
+static bool smc_module_is_loaded(void)
 {
 	FILE *f = fopen("/proc/net/protocols", "re");
 	bool found = false;
@@ -289,12 +293,12 @@ static bool smc_module_loaded(void)
 	return found;
 }
 
-static const char *advice(int err)
+static const char *error_get_advice(int err)
 {
 	switch (err) {
 	case EAFNOSUPPORT:
-		/* systemd's filter answers like a kernel without the family */
-		if (smc_module_loaded())
+		/* RestrictAddressFamilies= of systemd returns the same error */
+		if (smc_module_is_loaded())
 			return "the service's RestrictAddressFamilies= must allow AF_SMC";
 		return "load the smc module (modprobe smc)";
 	case EPERM:
@@ -306,30 +310,30 @@ static const char *advice(int err)
 	case ENFILE:
 		return "the system is short of resources";
 	case EPROTONOSUPPORT:
-		if (!smc_module_loaded())
+		if (!smc_module_is_loaded())
 			return "load the smc module (modprobe smc)";
 		break;
 	}
 	return "check that the loaded smc module fits this kernel (dmesg)";
 }
 
-static bool is_transient(int err)
+static bool error_is_transient(int err)
 {
 	return err == ENOMEM || err == ENOBUFS || err == EMFILE || err == ENFILE || err == EINTR;
 }
 
-static void note_failure(int err, enum door door)
+static void fallback_warn(int err, enum entry entry)
 {
 	int saved = errno;
 
 	if (!atomic_exchange(&pre.warned_tcp, true))
-		say("no SMC, using TCP: socket(%s): %s; %s", door_names[door], strerror(err),
-		    advice(err));
+		msg_print("no SMC, using TCP: socket(%s): %s; %s", entry_names[entry],
+			  strerror(err), error_get_advice(err));
 	errno = saved;
 }
 
-/* FORCE is not bound by net.core.?mem_max but needs CAP_NET_ADMIN. */
-static void set_size(int fd, int size, int force, int plain, atomic_int *got, const char *what)
+/* Set a buffer size. @force is not limited by net.core.?mem_max but needs CAP_NET_ADMIN. */
+static void sock_set_size(int fd, int size, int force, int plain, atomic_int *got, const char *what)
 {
 	socklen_t len = sizeof(int);
 	int have = 0;
@@ -341,83 +345,84 @@ static void set_size(int fd, int size, int force, int plain, atomic_int *got, co
 	if (pre.calls.getsockopt(fd, SOL_SOCKET, plain, &have, &len))
 		return;
 	atomic_store(got, have);
-	/* The kernel reports twice the size that was set. */
+	/* the kernel reports twice the size that was set */
 	if (have / 2 < size && !atomic_exchange(&pre.warned_size, true))
-		say("the %s buffer is %d bytes, not %d: raise net.core.%s or run as root",
-		    what, have / 2, size, plain == SO_RCVBUF ? "rmem_max" : "wmem_max");
+		msg_print("the %s buffer is %d bytes, not %d: raise net.core.%s or run as root",
+			  what, have / 2, size, plain == SO_RCVBUF ? "rmem_max" : "wmem_max");
 }
 
-static int open_at(enum door door, int domain, int type)
+static int entry_open(enum entry entry, int domain, int type)
 {
-	if (door == DOOR_PROTOCOL)
+	if (entry == ENTRY_PROTOCOL)
 		return pre.calls.socket(domain, type, PROTO_SMC);
 	return pre.calls.socket(AF_SMC, type, domain == AF_INET6);
 }
 
 /*
- * Tries the doors; -1 if there is no SMC socket. *@last is the last one that was asked, DOORS if
- * none, and errno its answer.
+ * Open an SMC socket through the first entry point that works. Return -1 if none does; *@last is
+ * then the last entry point tried and errno its error. *@last is ENTRIES if none was tried.
  */
-static int open_smc(int domain, int type, enum door *last)
+static int smc_sock_open(int domain, int type, enum entry *last)
 {
-	long second = now();
+	long second = clock_get_seconds();
 	int fd;
 
-	*last = DOORS;
-	for (enum door door = 0; door < DOORS; door++) {
-		atomic_long *retry_at = &pre.retry_at[door][domain == AF_INET6];
+	*last = ENTRIES;
+	for (enum entry entry = 0; entry < ENTRIES; entry++) {
+		atomic_long *retry_at = &pre.retry_at[entry][domain == AF_INET6];
 
-		if (!pre.use[door] || second < atomic_load(retry_at))
+		if (!pre.use[entry] || second < atomic_load(retry_at))
 			continue;
-		*last = door;
-		fd = open_at(door, domain, type);
-		/* behind the other door it would be the same */
-		if (fd >= 0 || is_transient(errno))
+		*last = entry;
+		fd = entry_open(entry, domain, type);
+		/* the other entry point would fail in the same way */
+		if (fd >= 0 || error_is_transient(errno))
 			return fd;
 		atomic_store(retry_at, second + RETRY_SECONDS);
-		debug("no socket(%s): %s", door_names[door], strerror(errno));
+		msg_debug("no socket(%s): %s", entry_names[entry], strerror(errno));
 	}
 	return -1;
 }
 
-static int open_instead(int domain, int type, int protocol)
+static int sock_open(int domain, int type, int protocol)
 {
 	const char *family = domain == AF_INET6 ? "AF_INET6" : "AF_INET";
 	int saved = errno;
-	enum door door;
+	enum entry entry;
 	int fd, err;
 
-	fd = open_smc(domain, type, &door);
+	fd = smc_sock_open(domain, type, &entry);
 	if (fd >= 0) {
-		set_size(fd, pre.rcvbuf, SO_RCVBUFFORCE, SO_RCVBUF, &pre.got_rcvbuf, "receive");
-		set_size(fd, pre.sndbuf, SO_SNDBUFFORCE, SO_SNDBUF, &pre.got_sndbuf, "send");
-		debug("socket(%s) = %d uses %s", family, fd, door_names[door]);
+		sock_set_size(fd, pre.rcvbuf, SO_RCVBUFFORCE, SO_RCVBUF, &pre.got_rcvbuf,
+			      "receive");
+		sock_set_size(fd, pre.sndbuf, SO_SNDBUFFORCE, SO_SNDBUF, &pre.got_sndbuf, "send");
+		msg_debug("socket(%s) = %d uses %s", family, fd, entry_names[entry]);
 		errno = saved;
 		return fd;
 	}
 	err = errno;
 	errno = saved;
 	fd = pre.calls.socket(domain, type, protocol);
-	/* When TCP fails as well (no IPv6, no descriptor left) the cause is not SMC. */
-	if (fd >= 0 && door != DOORS) {
-		note_failure(err, door);
-		debug("socket(%s) = %d uses TCP: %s", family, fd, strerror(err));
+	/* if TCP fails as well (no IPv6, no descriptor left), SMC is not the cause */
+	if (fd >= 0 && entry != ENTRIES) {
+		fallback_warn(err, entry);
+		msg_debug("socket(%s) = %d uses TCP: %s", family, fd, strerror(err));
 	}
 	return fd;
 }
 
 int smc_wrap_socket(int domain, int type, int protocol)
 {
-	ready();
+	preload_init();
 	if ((domain != AF_INET && domain != AF_INET6) ||
 	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != SOCK_STREAM ||
 	    (protocol != 0 && protocol != IPPROTO_TCP))
 		return pre.calls.socket(domain, type, protocol);
-	return open_instead(domain, type, protocol);
+	return sock_open(domain, type, protocol);
 }
 
-/* Only a socket that is neither connected nor connecting nor listening may be replaced. */
-static bool is_idle(int fd)
+/* Check that a socket may be replaced: not connected, not connecting, not listening. */
+static bool sock_is_idle(int fd)
 {
 	struct sockaddr_storage peer;
 	socklen_t len = sizeof(peer);
@@ -438,23 +443,23 @@ static bool is_idle(int fd)
 }
 
 /*
- * Make the socket TCP if a rule says so. Fails rather than let a connection use SMC that the
- * user wants to be TCP.
+ * Replace an SMC socket by a TCP socket if a rule says so. If that fails, the call of the program
+ * fails: a connection that must be TCP never uses SMC.
  */
-static int apply_filter(int fd, enum smc_filter_op op, const struct sockaddr *addr, socklen_t len)
+static int filter_apply(int fd, enum smc_filter_op op, const struct sockaddr *addr, socklen_t len)
 {
 	int saved = errno;
-	int family = smc_family(fd);
+	int family = smc_sock_get_family(fd);
 
-	if (family < 0 || smc_filter_wants_smc(&pre.filter, op, addr, len) || !is_idle(fd))
+	if (family < 0 || smc_filter_wants_smc(&pre.filter, op, addr, len) || !sock_is_idle(fd))
 		goto out;
 	if (smc_swap_to_tcp(fd, family, atomic_load(&pre.got_rcvbuf),
 			    atomic_load(&pre.got_sndbuf), &pre.calls) < 0) {
-		debug("socket %d cannot become TCP as a rule demands: %s", fd, strerror(errno));
+		msg_debug("socket %d cannot become TCP as a rule demands: %s", fd, strerror(errno));
 		return -1;
 	}
-	debug("socket %d, %s port %u: TCP by rule", fd,
-	      op == SMC_FILTER_CONNECT ? "connect to" : "local", smc_filter_port(addr, len));
+	msg_debug("socket %d, %s port %u: TCP by rule", fd,
+		  op == SMC_FILTER_CONNECT ? "connect to" : "local", smc_filter_port(addr, len));
 out:
 	errno = saved;
 	return 0;
@@ -462,18 +467,18 @@ out:
 
 int smc_wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	ready();
-	/* Port 0 says nothing yet: listen() or connect() will decide. */
+	preload_init();
+	/* with port 0 the rules are applied by listen() or connect() */
 	if (pre.filter.num && smc_filter_port(addr, len) &&
-	    apply_filter(fd, SMC_FILTER_LISTEN, addr, len) < 0)
+	    filter_apply(fd, SMC_FILTER_LISTEN, addr, len) < 0)
 		return -1;
 	return pre.calls.bind(fd, addr, len);
 }
 
 int smc_wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	ready();
-	if (pre.filter.num && apply_filter(fd, SMC_FILTER_CONNECT, addr, len) < 0)
+	preload_init();
+	if (pre.filter.num && filter_apply(fd, SMC_FILTER_CONNECT, addr, len) < 0)
 		return -1;
 	return pre.connect(fd, addr, len);
 }
@@ -484,9 +489,9 @@ int smc_wrap_listen(int fd, int backlog)
 	socklen_t len = sizeof(local);
 	int saved = errno;
 
-	ready();
+	preload_init();
 	if (pre.filter.num && getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
-	    apply_filter(fd, SMC_FILTER_LISTEN, (struct sockaddr *)&local, len) < 0)
+	    filter_apply(fd, SMC_FILTER_LISTEN, (struct sockaddr *)&local, len) < 0)
 		return -1;
 	errno = saved;
 	return pre.listen(fd, backlog);
@@ -496,35 +501,34 @@ int smc_wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
 	int family, answer, rc;
 
-	ready();
+	preload_init();
 	rc = pre.calls.getsockopt(fd, level, name, val, len);
 	if (rc || level != SOL_SOCKET || (name != SO_DOMAIN && name != SO_PROTOCOL))
 		return rc;
-	family = smc_family(fd);
+	family = smc_sock_get_family(fd);
 	if (family < 0)
 		return rc;
 	answer = name == SO_DOMAIN ? family : IPPROTO_TCP;
-	/* The kernel has already cut the length to that of an int and found the buffer good. */
+	/* the kernel has checked the buffer and limited *len to the size of an int */
 	memcpy(val, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
 	return rc;
 }
 
 /*
- * Kernels before 6.7 refuse SO_ZEROCOPY to what they do not know as TCP, without a word to the
- * module, which has the same by an option of its own. Others, and the in-tree module, which has no
- * such option, have answered for good.
+ * Kernels before 6.7 refuse SO_ZEROCOPY (EOPNOTSUPP) to sockets that are not TCP, before they call
+ * the module. Then try SMC_OWN_ZEROCOPY, which does the same; the in-tree module lacks it.
  */
 int smc_wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	int rc;
 
-	ready();
+	preload_init();
 	rc = pre.setsockopt(fd, level, name, val, len);
 	if (!rc || errno != EOPNOTSUPP || level != SOL_SOCKET || name != SO_ZEROCOPY ||
-	    smc_family(fd) < 0)
+	    smc_sock_get_family(fd) < 0)
 		return rc;
 	rc = pre.setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, val, len);
-	/* a module without it says so in its own way: the program hears what it has asked for */
+	/* a module without the option: return the error of SO_ZEROCOPY */
 	if (rc && errno != EINVAL && errno != EFAULT)
 		errno = EOPNOTSUPP;
 	return rc;

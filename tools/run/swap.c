@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Replace an idle AF_SMC socket by a plain TCP socket under the same descriptor.
+ * Replace an idle SMC socket by a TCP socket under the same descriptor.
  *
- * socket() does not know the peer yet, so a rule about addresses can only be applied when the
- * program binds, listens or connects. By then it may have set flags and options and may have
- * put the descriptor into an epoll set; all of this is read back from the kernel. Nothing is
- * remembered in the library, hence nothing can be out of date after fork, dup or exec.
+ * The peer is not known in socket(), so a rule about addresses is applied when the program calls
+ * bind(), listen() or connect(). By then the program may have set flags and options, and may have
+ * added the descriptor to an epoll set. All of this is read back from the kernel: the library keeps
+ * no state that fork, dup or exec could make stale.
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -23,7 +23,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Numbers that the C library's headers of Debian 12 lack */
+/* Options that the C library headers of Debian 12 lack */
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
 #endif
@@ -41,7 +41,7 @@ struct sockopt_id {
 	int name;
 };
 
-/* Options a program may have set before bind or connect; the size comes from the kernel. */
+/* Options a program may set before bind() or connect(); the kernel returns their sizes */
 static const struct sockopt_id carried_options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR },
 	{ SOL_SOCKET, SO_REUSEPORT },
@@ -115,7 +115,7 @@ struct epoll_entry {
 	struct epoll_event ev;
 };
 
-static void copy_option(int from, int to, const struct sockopt_id *id,
+static void option_copy(int from, int to, const struct sockopt_id *id,
 			const struct smc_swap_calls *calls)
 {
 	char want[OPT_VALUE_MAX], have[OPT_VALUE_MAX];
@@ -126,17 +126,17 @@ static void copy_option(int from, int to, const struct sockopt_id *id,
 	if (calls->getsockopt(from, id->level, id->name, want, &want_len) ||
 	    calls->getsockopt(to, id->level, id->name, have, &have_len))
 		return;
-	/* Setting a default again can need a right that the program does not have. */
+	/* setting even a default value can need a privilege that the program lacks */
 	if (want_len == have_len && !memcmp(want, have, want_len))
 		return;
 	setsockopt(to, id->level, id->name, want, want_len);
 }
 
 /*
- * Buffer sizes differ by default between SMC and TCP, and a fixed size switches TCP's automatic
- * tuning off: carry over only what the program itself has fixed.
+ * Copy a buffer size unless it is @ignore. The defaults of SMC and TCP differ, and a fixed size
+ * turns off the automatic tuning of TCP: so copy only a size that the program itself has set.
  */
-static void copy_buffer_size(int from, int to, int name, int ignore,
+static void buffer_size_copy(int from, int to, int name, int ignore,
 			     const struct smc_swap_calls *calls)
 {
 	socklen_t len = sizeof(int);
@@ -144,12 +144,12 @@ static void copy_buffer_size(int from, int to, int name, int ignore,
 
 	if (calls->getsockopt(from, SOL_SOCKET, name, &size, &len) || size == ignore)
 		return;
-	/* The kernel doubles the size that is set. */
+	/* the kernel doubles the size that is set */
 	size /= 2;
 	setsockopt(to, SOL_SOCKET, name, &size, sizeof(size));
 }
 
-static void copy_options(int from, int to, int domain, int auto_rcvbuf, int auto_sndbuf,
+static void options_copy(int from, int to, int domain, int auto_rcvbuf, int auto_sndbuf,
 			 const struct smc_swap_calls *calls)
 {
 	socklen_t len = sizeof(int);
@@ -157,21 +157,21 @@ static void copy_options(int from, int to, int domain, int auto_rcvbuf, int auto
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(carried_options); i++)
-		copy_option(from, to, &carried_options[i], calls);
+		option_copy(from, to, &carried_options[i], calls);
 	if (domain == AF_INET6) {
 		for (i = 0; i < ARRAY_SIZE(carried_options_v6); i++)
-			copy_option(from, to, &carried_options_v6[i], calls);
+			option_copy(from, to, &carried_options_v6[i], calls);
 	}
 	if (calls->getsockopt(from, SOL_SOCKET, SO_BUF_LOCK, &locks, &len))
 		return;
 	if (locks & BUF_LOCK_RCV)
-		copy_buffer_size(from, to, SO_RCVBUF, auto_rcvbuf, calls);
+		buffer_size_copy(from, to, SO_RCVBUF, auto_rcvbuf, calls);
 	if (locks & BUF_LOCK_SND)
-		copy_buffer_size(from, to, SO_SNDBUF, auto_sndbuf, calls);
+		buffer_size_copy(from, to, SO_SNDBUF, auto_sndbuf, calls);
 }
 
-/* O_NONBLOCK, O_ASYNC and who gets SIGIO and SIGURG belong to the file, not to the number. */
-static void copy_file_state(int from, int to)
+/* Copy O_NONBLOCK, O_ASYNC and the owner of SIGIO and SIGURG, which belong to the open file. */
+static void file_state_copy(int from, int to)
 {
 	struct f_owner_ex owner;
 	int flags, sig;
@@ -186,7 +186,7 @@ static void copy_file_state(int from, int to)
 		fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
 }
 
-static int epoll_read_entry(int epfd, int fd, struct epoll_entry *entry)
+static int epoll_entry_read(int epfd, int fd, struct epoll_entry *entry)
 {
 	unsigned long long data;
 	unsigned int events;
@@ -212,8 +212,8 @@ static int epoll_read_entry(int epfd, int fd, struct epoll_entry *entry)
 	return found;
 }
 
-/* Which epoll sets of this process hold the descriptor? The kernel tells. */
-static size_t epoll_find(int fd, struct epoll_entry *entries, size_t max)
+/* Find the epoll sets of this process that contain a descriptor. Return their number. */
+static size_t epoll_entries_find(int fd, struct epoll_entry *entries, size_t max)
 {
 	struct dirent *ent;
 	size_t num = 0;
@@ -229,19 +229,33 @@ static size_t epoll_find(int fd, struct epoll_entry *entries, size_t max)
 
 		if (len != sizeof(epoll_name) - 1 || memcmp(target, epoll_name, len))
 			continue;
-		num += epoll_read_entry(atoi(ent->d_name), fd, &entries[num]);
+		num += epoll_entry_read(atoi(ent->d_name), fd, &entries[num]);
 	}
 	closedir(dir);
 	return num;
 }
 
-static bool has_port(const struct sockaddr_storage *addr)
+static bool addr_has_port(const struct sockaddr_storage *addr)
 {
-	/* The port is at the same place in both families. */
+	/* sin_port and sin6_port have the same offset */
 	return (addr->ss_family == AF_INET || addr->ss_family == AF_INET6) &&
 	       ((const struct sockaddr_in6 *)addr)->sin6_port != 0;
 }
 
+/**
+ * smc_swap_to_tcp() - replace an idle SMC socket by a TCP socket
+ * @fd: descriptor; the socket must not be connected, connecting or listening
+ * @domain: AF_INET or AF_INET6
+ * @auto_rcvbuf: SO_RCVBUF as set by smc_run, which is not copied; 0: smc_run has not set it
+ * @auto_sndbuf: SO_SNDBUF as set by smc_run, which is not copied; 0: smc_run has not set it
+ * @calls: the calls behind the wrappers
+ *
+ * Copies descriptor and file flags, the owner of signals, the common socket options and the local
+ * address, and registers the new socket in the epoll sets of this process that had the old one.
+ *
+ * Return: 0, or -1 with errno. After an error of bind() the descriptor is a TCP socket, after any
+ * other error it is unchanged.
+ */
 int smc_swap_to_tcp(int fd, int domain, int auto_rcvbuf, int auto_sndbuf,
 		    const struct smc_swap_calls *calls)
 {
@@ -257,13 +271,13 @@ int smc_swap_to_tcp(int fd, int domain, int auto_rcvbuf, int auto_sndbuf,
 	tcp = calls->socket(domain, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 	if (tcp < 0)
 		return -1;
-	copy_options(fd, tcp, domain, auto_rcvbuf, auto_sndbuf, calls);
-	copy_file_state(fd, tcp);
+	options_copy(fd, tcp, domain, auto_rcvbuf, auto_sndbuf, calls);
+	file_state_copy(fd, tcp);
 	if (getsockname(fd, (struct sockaddr *)&local, &local_len))
 		local.ss_family = AF_UNSPEC;
 
-	num = epoll_find(fd, entries, EPOLL_SETS_MAX);
-	/* Out of the sets first: a duplicate of the descriptor would keep the old entry. */
+	num = epoll_entries_find(fd, entries, EPOLL_SETS_MAX);
+	/* remove the old entries first: a duplicate of the descriptor would keep them alive */
 	for (i = 0; i < num; i++)
 		epoll_ctl(entries[i].epfd, EPOLL_CTL_DEL, fd, NULL);
 	if (dup3(tcp, fd, fd_flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0) {
@@ -277,8 +291,8 @@ int smc_swap_to_tcp(int fd, int domain, int auto_rcvbuf, int auto_sndbuf,
 	close(tcp);
 	for (i = 0; i < num; i++)
 		epoll_ctl(entries[i].epfd, EPOLL_CTL_ADD, fd, &entries[i].ev);
-	/* The old socket is closed and its port free; a wildcard without port was never bound. */
-	if (has_port(&local) && calls->bind(fd, (struct sockaddr *)&local, local_len))
+	/* the old socket is closed, its port is free; without a port it was not bound */
+	if (addr_has_port(&local) && calls->bind(fd, (struct sockaddr *)&local, local_len))
 		return -1;
 	return 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libsmc_verify.so: how each connection of a program travelled, said at its exit.
+ * libsmc_verify.so: report at exit which connections of a program used SMC.
  *
- * Loaded by smc_run --verify behind libsmc_preload.so. When the program closes a connected stream
- * socket, or exits with it, the kernel's list of SMC sockets (sock_diag) is asked for that inode.
+ * smc_run --verify loads this library behind libsmc_preload.so. When the program closes a connected
+ * stream socket, or exits with it open, the library looks up its inode in sock_diag.
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -31,34 +31,34 @@
 #define FAMILY_SMC 43
 #define PROTO_SMC 256
 #define DIAG_BY_FAMILY 20
-#define ROOM 65536
+#define BUFFER_SIZE 65536
 #define EXT(attr) (1 << ((attr) - 1))
 
 int smc_verify_close(int fd) __asm__("close") SMC_EXPORTED;
 
 /**
- * struct seen - one connection
- * @next: the one seen after it
- * @inode: of the socket
- * @smc: it was SMC-R
- * @text: what to say of it
+ * struct conn - one connection
+ * @next: next connection, in the order of closing
+ * @inode: inode number of the socket
+ * @smc: the connection used SMC-R
+ * @text: line of the report
  */
-struct seen {
-	struct seen *next;
+struct conn {
+	struct conn *next;
 	ino_t inode;
 	bool smc;
 	char text[400];
 };
 
 /**
- * struct asked - a question to the kernel
- * @inode: of the socket
- * @found: the kernel lists it
- * @msg: its entry
- * @fback: why it is TCP
- * @link: where it runs
+ * struct diag_query - look-up of a socket in sock_diag
+ * @inode: inode number of the socket
+ * @found: the kernel lists the socket
+ * @msg: entry of the socket
+ * @fback: why the connection uses TCP
+ * @link: link of the connection
  */
-struct asked {
+struct diag_query {
 	ino_t inode;
 	bool found;
 	struct smc_diag_msg msg;
@@ -69,37 +69,37 @@ struct asked {
 static struct {
 	int (*close)(int fd);
 	int (*getsockopt)(int fd, int level, int name, void *val, socklen_t *len);
-	struct seen *seen, **last;
+	struct conn *conns, **last;
 	struct stat err;
 	pthread_mutex_t lock;
-} ver = { .last = &ver.seen, .lock = PTHREAD_MUTEX_INITIALIZER };
+} ver = { .last = &ver.conns, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What the parent has seen it will say itself. */
-static void forked(void)
+/* After fork(), forget the connections of the parent, which reports them itself. */
+static void verify_reset(void)
 {
-	ver.seen = NULL;
-	ver.last = &ver.seen;
+	ver.conns = NULL;
+	ver.last = &ver.conns;
 	pthread_mutex_init(&ver.lock, NULL);
 }
 
-static void setup(void)
+static void verify_setup(void)
 {
 	*(void **)&ver.close = dlsym(RTLD_NEXT, "close");
 	*(void **)&ver.getsockopt = dlsym(RTLD_NEXT, "getsockopt");
 	if (fstat(STDERR_FILENO, &ver.err))
 		ver.err.st_ino = 0;
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, verify_reset);
 }
 
 __attribute__((constructor))
-static void ready(void)
+static void verify_init(void)
 {
-	pthread_once(&once, setup);
+	pthread_once(&once, verify_setup);
 }
 
-static int int_option(int fd, int name)
+static int sock_get_option(int fd, int name)
 {
 	socklen_t len = sizeof(int);
 	int val = -1;
@@ -107,48 +107,48 @@ static int int_option(int fd, int name)
 	return ver.getsockopt(fd, SOL_SOCKET, name, &val, &len) ? -1 : val;
 }
 
-static void copy(void *to, size_t size, const struct nlattr *attr)
+static void attr_copy(void *to, size_t size, const struct nlattr *attr)
 {
 	size_t len = mnl_attr_get_payload_len(attr);
 
 	memcpy(to, mnl_attr_get_payload(attr), len < size ? len : size);
 }
 
-static int on_sock(const struct nlmsghdr *nlh, void *data)
+static int diag_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct smc_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *attr;
-	struct asked *ask = data;
+	struct diag_query *query = data;
 
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg) || msg->diag_inode != ask->inode)
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg) || msg->diag_inode != query->inode)
 		return MNL_CB_OK;
-	ask->found = true;
-	ask->msg = *msg;
+	query->found = true;
+	query->msg = *msg;
 	mnl_attr_for_each(attr, nlh, sizeof(*msg)) {
 		if (mnl_attr_get_type(attr) == SMC_DIAG_FALLBACK)
-			copy(&ask->fback, sizeof(ask->fback), attr);
+			attr_copy(&query->fback, sizeof(query->fback), attr);
 		else if (mnl_attr_get_type(attr) == SMC_DIAG_LGRINFO)
-			copy(&ask->link, sizeof(ask->link), attr);
+			attr_copy(&query->link, sizeof(query->link), attr);
 	}
 	return MNL_CB_OK;
 }
 
-/* False: the kernel does not answer, errno says why. */
-static bool ask_kernel(struct asked *ask)
+/* Look up a socket. Return false if the query failed, with errno set. */
+static bool diag_query_run(struct diag_query *query)
 {
 	struct smc_diag_req req = {
 		.diag_family = FAMILY_SMC,
 		.diag_ext = EXT(SMC_DIAG_FALLBACK) | EXT(SMC_DIAG_LGRINFO),
 	};
-	struct timeval patience = { .tv_sec = 2 };
+	struct timeval timeout = { .tv_sec = 2 };
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
-	char *buf = malloc(ROOM);
+	char *buf = malloc(BUFFER_SIZE);
 	struct nlmsghdr *nlh;
 	int n = -1, saved;
 
 	if (!nl || !buf)
 		goto out;
-	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	nlh = mnl_nlmsg_put_header(buf);
 	nlh->nlmsg_type = DIAG_BY_FAMILY;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -156,9 +156,9 @@ static bool ask_kernel(struct asked *ask)
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
 		goto out;
 	do {
-		n = mnl_socket_recvfrom(nl, buf, ROOM);
+		n = mnl_socket_recvfrom(nl, buf, BUFFER_SIZE);
 		if (n > 0)
-			n = mnl_cb_run(buf, n, 0, 0, on_sock, ask);
+			n = mnl_cb_run(buf, n, 0, 0, diag_cb, query);
 	} while (n > 0);
 out:
 	saved = errno;
@@ -169,7 +169,7 @@ out:
 	return n >= 0;
 }
 
-static const char *address(const struct sockaddr_storage *ss, char *text, size_t size)
+static const char *addr_format(const struct sockaddr_storage *ss, char *text, size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
@@ -185,80 +185,80 @@ static const char *address(const struct sockaddr_storage *ss, char *text, size_t
 	return text;
 }
 
-static void describe(bool smc, struct seen *s)
+static void conn_describe(struct conn *conn, bool smc)
 {
-	struct asked ask = { .inode = s->inode };
-	size_t at = strlen(s->text), room = sizeof(s->text) - at;
-	char *text = s->text + at;
+	struct diag_query query = { .inode = conn->inode };
+	size_t at = strlen(conn->text), room = sizeof(conn->text) - at;
+	char *text = conn->text + at;
 
 	if (!smc) {
 		snprintf(text, room, "TCP, not an SMC socket: by a rule, or no SMC module");
-	} else if (!ask_kernel(&ask)) {
+	} else if (!diag_query_run(&query)) {
 		snprintf(text, room, "not known: sock_diag: %s", strerror(errno));
-	} else if (!ask.found) {
+	} else if (!query.found) {
 		snprintf(text, room, "not known: the kernel does not list it");
-	} else if (ask.msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP) {
-		at = snprintf(text, room, "TCP: %s (%08x)", smc_clc_reason_str(ask.fback.reason),
-			      ask.fback.reason);
-		if (ask.fback.peer_diagnosis && at < room)
+	} else if (query.msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP) {
+		at = snprintf(text, room, "TCP: %s (%08x)", smc_clc_reason_str(query.fback.reason),
+			      query.fback.reason);
+		if (query.fback.peer_diagnosis && at < room)
 			snprintf(text + at, room - at, ", peer: %s (%08x)",
-				 smc_clc_reason_str(ask.fback.peer_diagnosis),
-				 ask.fback.peer_diagnosis);
+				 smc_clc_reason_str(query.fback.peer_diagnosis),
+				 query.fback.peer_diagnosis);
 	} else {
-		s->smc = true;
-		snprintf(text, room, "SMC-R, %s%s%.*s", ask.link.role ? "server" : "client",
-			 ask.link.lnk[0].ibname[0] ? ", on " : "",
-			 (int)sizeof(ask.link.lnk[0].ibname), ask.link.lnk[0].ibname);
+		conn->smc = true;
+		snprintf(text, room, "SMC-R, %s%s%.*s", query.link.role ? "server" : "client",
+			 query.link.lnk[0].ibname[0] ? ", on " : "",
+			 (int)sizeof(query.link.lnk[0].ibname), query.link.lnk[0].ibname);
 	}
 }
 
-/* A connection is going, or still there at the end. */
-static void look_at(int fd)
+/* Record a descriptor that is closed, or open at exit, if it is a connected stream socket. */
+static void conn_record(int fd)
 {
 	struct sockaddr_storage local, peer;
 	socklen_t llen = sizeof(local), plen = sizeof(peer);
 	int saved = errno, domain, protocol;
 	char from[64], to[64];
-	struct seen *s, *old;
+	struct conn *conn, *old;
 	struct stat st;
 
-	domain = int_option(fd, SO_DOMAIN);
-	protocol = int_option(fd, SO_PROTOCOL);
+	domain = sock_get_option(fd, SO_DOMAIN);
+	protocol = sock_get_option(fd, SO_PROTOCOL);
 	if ((domain != AF_INET && domain != AF_INET6 && domain != FAMILY_SMC) ||
-	    int_option(fd, SO_TYPE) != SOCK_STREAM || fstat(fd, &st) ||
+	    sock_get_option(fd, SO_TYPE) != SOCK_STREAM || fstat(fd, &st) ||
 	    getpeername(fd, (struct sockaddr *)&peer, &plen) ||
 	    getsockname(fd, (struct sockaddr *)&local, &llen))
 		goto out;
-	s = calloc(1, sizeof(*s));
-	if (!s)
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
 		goto out;
-	s->inode = st.st_ino;
-	snprintf(s->text, sizeof(s->text), "%s to %s: ", address(&local, from, sizeof(from)),
-		 address(&peer, to, sizeof(to)));
-	describe(domain == FAMILY_SMC || protocol == PROTO_SMC, s);
+	conn->inode = st.st_ino;
+	snprintf(conn->text, sizeof(conn->text), "%s to %s: ",
+		 addr_format(&local, from, sizeof(from)), addr_format(&peer, to, sizeof(to)));
+	conn_describe(conn, domain == FAMILY_SMC || protocol == PROTO_SMC);
 	pthread_mutex_lock(&ver.lock);
-	/* a duplicate of a descriptor */
-	for (old = ver.seen; old && old->inode != s->inode; old = old->next)
+	/* a duplicate of the descriptor has the same inode */
+	for (old = ver.conns; old && old->inode != conn->inode; old = old->next)
 		;
-	if (!old || strcmp(old->text, s->text)) {
-		*ver.last = s;
-		ver.last = &s->next;
-		s = NULL;
+	if (!old || strcmp(old->text, conn->text)) {
+		*ver.last = conn;
+		ver.last = &conn->next;
+		conn = NULL;
 	}
 	pthread_mutex_unlock(&ver.lock);
-	free(s);
+	free(conn);
 out:
 	errno = saved;
 }
 
 int smc_verify_close(int fd)
 {
-	ready();
-	look_at(fd);
+	verify_init();
+	conn_record(fd);
 	return ver.close(fd);
 }
 
-static void look_at_all(void)
+static void conns_record_open(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *d;
@@ -267,26 +267,26 @@ static void look_at_all(void)
 		return;
 	while ((d = readdir(dir)))
 		if (d->d_name[0] != '.' && atoi(d->d_name) != dirfd(dir))
-			look_at(atoi(d->d_name));
+			conn_record(atoi(d->d_name));
 	closedir(dir);
 }
 
 __attribute__((destructor))
-static void verdict(void)
+static void verify_report(void)
 {
 	unsigned int nr = 0, smc = 0;
-	const struct seen *s;
+	const struct conn *conn;
 	struct stat st;
 
-	look_at_all();
-	/* a daemon's second descriptor may be anything */
-	if (!ver.seen || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
+	conns_record_open();
+	/* descriptor 2 of a daemon may be another file */
+	if (!ver.conns || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
 	    st.st_ino != ver.err.st_ino)
 		return;
-	for (s = ver.seen; s; s = s->next) {
-		dprintf(STDERR_FILENO, "smc_run[%ld]: %s\n", (long)getpid(), s->text);
+	for (conn = ver.conns; conn; conn = conn->next) {
+		dprintf(STDERR_FILENO, "smc_run[%ld]: %s\n", (long)getpid(), conn->text);
 		nr++;
-		smc += s->smc;
+		smc += conn->smc;
 	}
 	dprintf(STDERR_FILENO, "smc_run[%ld]: %u of %u connections by SMC-R\n", (long)getpid(), smc,
 		nr);
