@@ -102,7 +102,7 @@ static struct json_object *verdict_new(const char *verdict, __u32 code, const ch
 	return obj;
 }
 
-/* Return what this host knows about connections to a peer; the verdict belongs to @r. */
+/* Return the verdict of this host on connections to a peer; it belongs to @r. */
 static struct json_object *report_get_peer_verdict(struct report *r, const struct in6_addr *peer)
 {
 	char ip[INET6_ADDRSTRLEN], text[256];

@@ -321,7 +321,7 @@ static void check_evaluate(struct check *c, struct json_object *sock)
 	snprintf(text, sizeof(text), "mode TCP: %s", ctl_reason_sentence(c->code));
 	check_add_reason(c, "connection", text, c->code);
 	if (c->peer_code) {
-		snprintf(text, sizeof(text), "the peer says: %s",
+		snprintf(text, sizeof(text), "the peer reported: %s",
 			 ctl_reason_sentence(c->peer_code));
 		check_add_failure(c, "peer reason", text, ctl_reason_hint(c->peer_code));
 	}

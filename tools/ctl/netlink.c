@@ -250,7 +250,7 @@ static int event_cb(const struct nlmsghdr *nlh, void *data)
  * ctl_genl_listen() - receive events of SMC_GEN_NETLINK
  * @listener: names of the multicast groups, and callbacks
  *
- * Returns when a callback asks for it, or with an error.
+ * Returns when a callback returns MNL_CB_STOP, or with an error.
  *
  * Return: 0, or an errno number: ESRCH without the module, EOPNOTSUPP if the module lacks one of
  * the groups, ENODEV if the module was unloaded.

@@ -14,7 +14,7 @@
 	"Let UDP port 4791 through between the hosts, in both directions, and check", \
 	"that the path carries packets of the netdev's MTU."
 #define HINT_PARTS 3
-#define REPORT_HINT "Keep what dmesg says of smc on both hosts and report it."
+#define REPORT_HINT "Save the smc messages in dmesg of both hosts and report them."
 #define SMCD_HINT "Nothing to do for SMC-R; SMC-D is not supported here."
 
 /**
@@ -52,7 +52,7 @@ static const struct reason reasons[] = {
 	  "SMC is switched off, or a message named a path MTU that does not exist.",
 	  { "On the host that gave this reason: sysctl net.smc.enabled=1." } },
 	{ SMC_CLC_DECL_RULE,
-	  "The administrator's rules say that this connection is to be TCP.",
+	  "A rule of the administrator demands TCP for this connection.",
 	  { "On the host that gave this reason: smcctl policy shows the rules, and which of them",
 	    "decide." } },
 	{ SMC_CLC_DECL_PEER_NO_SMC,
@@ -83,14 +83,14 @@ static const struct reason reasons[] = {
 	  "The peer wants SMC-Dv2, and there is no device for it.",
 	  { SMCD_HINT } },
 	{ SMC_CLC_DECL_NO_V2_EXT,
-	  "The offer says version 2 but lacks the part that describes it.",
+	  "The Proposal is of version 2 but lacks the version 2 extension.",
 	  { "A fault of the peer, or it has no user EID: smcctl ueid add SMCV2-DEFAULT-UEID",
 	    "there." } },
 	{ SMC_CLC_DECL_NO_V2_D_EXT,
-	  "The offer of SMC-Dv2 lacks the part that describes it.",
+	  "The Proposal for SMC-Dv2 lacks the SMC-Dv2 extension.",
 	  { SMCD_HINT } },
 	{ SMC_CLC_DECL_NO_SEID,
-	  "The offer of SMC-Dv2 names no system EID.",
+	  "The Proposal for SMC-Dv2 names no system EID.",
 	  { SMCD_HINT } },
 	{ SMC_CLC_DECL_NO_DEV_D_V2,
 	  "There is no device for SMC-Dv2.",
@@ -156,7 +156,7 @@ static const struct reason reasons[] = {
 	  "One host has lost the link group that the other still uses.",
 	  { "Passes by itself: the next connection makes a new group." } },
 	{ SMC_CLC_DECL_PEER,
-	  "The peer declined; its own reason says why.",
+	  "The peer declined for a reason of its own.",
 	  { "Look at the peer's reason (smcctl sock, behind peer:)." } },
 	{ SMC_CLC_DECL_INTERNAL,
 	  "Something failed that should not fail.",

@@ -242,7 +242,7 @@ static void stats_print(struct json_object *stats)
 	ctl_fields_print(fallbacks, 2);
 	if (json_object_array_length(reasons)) {
 		ctl_table_print_indented(reasons, cols, ARRAY_SIZE(cols), 2);
-		printf("  (smcctl reason CODE tells what to do)\n");
+		printf("  (smcctl reason CODE shows what to do)\n");
 	}
 	json_object_put(reasons);
 	json_object_put(fallbacks);

@@ -10,8 +10,9 @@
  * getsockopt()                 reports the family and protocol that the program asked for
  * setsockopt()                 provides SO_ZEROCOPY on kernels that refuse it to SMC sockets
  *
- * The library keeps no table of descriptors. It asks the kernel each time whether a descriptor is
- * an SMC socket (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and received descriptors need no care.
+ * The library keeps no table of descriptors. Each time, it queries the kernel whether a descriptor
+ * is an SMC socket (SO_DOMAIN, SO_PROTOCOL), so fork, dup, exec and received descriptors need no
+ * care.
  */
 #define _GNU_SOURCE
 #include "filter.h"

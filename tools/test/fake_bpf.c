@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The host that smc_cgroup finds, as a library below it. FAKE_LACKS names what is not there: btf,
- * hook, bpffs, cgroup2. FAKE_SOCKET is the errno number that sockets of IPPROTO_SMC get, FAKE_LOAD
- * the one that loading the programs ends with; nothing is ever loaded. FAKE_PINS is the folder of
- * what was started, FAKE_HANDLE the errno number with which its cgroups cannot be opened,
- * FAKE_OWNER whose it is.
+ * Fake host for tests of smc_cgroup, a library preloaded into it. Settings in the environment:
+ *   FAKE_LACKS   what the host lacks: btf, hook, bpffs, cgroup2
+ *   FAKE_SOCKET  errno of sockets of IPPROTO_SMC
+ *   FAKE_LOAD    errno of loading the BPF programs, which are never loaded
+ *   FAKE_PINS    folder that stands for /sys/fs/bpf/smc_cgroup
+ *   FAKE_HANDLE  errno of opening the cgroups named in FAKE_PINS
+ *   FAKE_OWNER   user identifier of the owner of all files
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -28,11 +30,11 @@
 
 int fake_statfs(const char *path, struct statfs *fs) __asm__("statfs") SMC_EXPORTED;
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
-struct btf *fake_types(void)
+struct btf *fake_load_vmlinux_btf(void)
 	__asm__("btf__load_vmlinux_btf") SMC_EXPORTED;
-__s32 fake_find(const struct btf *types, const char *name, __u32 kind)
+__s32 fake_btf_find(const struct btf *types, const char *name, __u32 kind)
 	__asm__("btf__find_by_name_kind") SMC_EXPORTED;
-int fake_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
+int fake_object_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
 int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
@@ -44,14 +46,14 @@ int fake_open_handle(int mount, struct file_handle *handle, int flags)
 
 #define PINS "/sys/fs/bpf/smc_cgroup"
 
-static bool lacks(const char *what)
+static bool host_lacks(const char *what)
 {
 	const char *list = getenv("FAKE_LACKS");
 
 	return list && strstr(list, what);
 }
 
-static int number(const char *name)
+static int env_get_number(const char *name)
 {
 	const char *text = getenv(name);
 
@@ -61,19 +63,19 @@ static int number(const char *name)
 int fake_statfs(const char *path, struct statfs *fs)
 {
 	memset(fs, 0, sizeof(*fs));
-	if (!strcmp(path, "/sys/fs/bpf") && !lacks("bpffs"))
+	if (!strcmp(path, "/sys/fs/bpf") && !host_lacks("bpffs"))
 		fs->f_type = BPF_FS_MAGIC;
-	if (!strcmp(path, "/sys/fs/cgroup") && !lacks("cgroup2"))
+	if (!strcmp(path, "/sys/fs/cgroup") && !host_lacks("cgroup2"))
 		fs->f_type = CGROUP2_SUPER_MAGIC;
 	return 0;
 }
 
-/* Whoever gets one only closes it. */
+/* The caller only closes the socket, so any socket will do. */
 int fake_socket(int domain, int type, int protocol)
 {
 	int fds[2];
 
-	errno = number("FAKE_SOCKET");
+	errno = env_get_number("FAKE_SOCKET");
 	if (errno || protocol != 256 || (domain != AF_INET && domain != AF_INET6))
 		return -1;
 	if (socketpair(AF_UNIX, type, 0, fds))
@@ -81,31 +83,32 @@ int fake_socket(int domain, int type, int protocol)
 	return fds[0];
 }
 
-struct btf *fake_types(void)
+struct btf *fake_load_vmlinux_btf(void)
 {
-	if (lacks("btf")) {
+	if (host_lacks("btf")) {
 		errno = ENOENT;
 		return NULL;
 	}
 	return btf__new_empty();
 }
 
-__s32 fake_find(const struct btf *types, const char *name, __u32 kind)
+__s32 fake_btf_find(const struct btf *types, const char *name, __u32 kind)
 {
 	(void)types;
-	if (kind != BTF_KIND_FUNC || (lacks("hook") && !strcmp(name, "update_socket_protocol")))
+	if (kind != BTF_KIND_FUNC ||
+	    (host_lacks("hook") && !strcmp(name, "update_socket_protocol")))
 		return -ENOENT;
 	return 1;
 }
 
-int fake_load(struct bpf_object *obj)
+int fake_object_load(struct bpf_object *obj)
 {
 	(void)obj;
-	return -number("FAKE_LOAD");
+	return -env_get_number("FAKE_LOAD");
 }
 
-/* A name below the folder of what was started, in FAKE_PINS; others are not touched here. */
-static const char *below_pins(const char *path, char *buf, size_t size)
+/* Translate a path below PINS to FAKE_PINS. Return a missing path for all others. */
+static const char *pins_get_path(const char *path, char *buf, size_t size)
 {
 	const char *pins = getenv("FAKE_PINS");
 
@@ -120,7 +123,7 @@ DIR *fake_opendir(const char *path)
 	DIR *(*next)(const char *path) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
 	char buf[PATH_MAX];
 
-	return next(below_pins(path, buf, sizeof(buf)));
+	return next(pins_get_path(path, buf, sizeof(buf)));
 }
 
 int fake_rmdir(const char *path)
@@ -128,7 +131,7 @@ int fake_rmdir(const char *path)
 	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
 	char buf[PATH_MAX];
 
-	return next(below_pins(path, buf, sizeof(buf)));
+	return next(pins_get_path(path, buf, sizeof(buf)));
 }
 
 int fake_access(const char *path, int mode)
@@ -138,10 +141,10 @@ int fake_access(const char *path, int mode)
 	char buf[PATH_MAX];
 
 	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
-		    below_pins(path, buf, sizeof(buf)), mode);
+		    pins_get_path(path, buf, sizeof(buf)), mode);
 }
 
-/* There is the folder of what was started; nothing can be made in it. */
+/* PINS exists if FAKE_PINS is set; nothing can be created in it. */
 int fake_mkdir(const char *path, mode_t mode)
 {
 	(void)mode;
@@ -161,10 +164,9 @@ int fake_open(const char *path, int flags, ...)
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
 	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
-		    below_pins(path, buf, sizeof(buf)), flags, mode);
+		    pins_get_path(path, buf, sizeof(buf)), flags, mode);
 }
 
-/* FAKE_OWNER: a number that is not ours */
 int fake_fstat(int fd, struct stat *st)
 {
 	int (*next)(int fd, struct stat *st) =
@@ -172,7 +174,7 @@ int fake_fstat(int fd, struct stat *st)
 	int rc = next(fd, st);
 
 	if (!rc && getenv("FAKE_OWNER"))
-		st->st_uid = number("FAKE_OWNER");
+		st->st_uid = env_get_number("FAKE_OWNER");
 	return rc;
 }
 
@@ -181,6 +183,6 @@ int fake_open_handle(int mount, struct file_handle *handle, int flags)
 	(void)mount;
 	(void)handle;
 	(void)flags;
-	errno = number("FAKE_HANDLE");
+	errno = env_get_number("FAKE_HANDLE");
 	return -1;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink side of an SMC module: what can be changed.
+ * Fake SMC module: netlink commands that change settings.
  *
- * FAKE_NL_UEIDS names the file that keeps the list of UEIDs, FAKE_NL_PNET one that gets a line
- * for each change of the PNET table.
+ * FAKE_NL_UEIDS names the file with the list of UEIDs, FAKE_NL_PNET a file that gets a line for
+ * each change of the PNET table.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -22,7 +22,7 @@
 
 /* --- UEIDs, kept in a file as lines of 32 characters --- */
 
-static int load_ueids(char names[][SMC_MAX_EID_LEN + 2])
+static int ueids_load(char names[][SMC_MAX_EID_LEN + 2])
 {
 	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "r");
 	int num = 0;
@@ -34,7 +34,7 @@ static int load_ueids(char names[][SMC_MAX_EID_LEN + 2])
 	return num;
 }
 
-static void save_ueids(char names[][SMC_MAX_EID_LEN + 2], int num)
+static void ueids_save(char names[][SMC_MAX_EID_LEN + 2], int num)
 {
 	FILE *f = fopen(getenv("FAKE_NL_UEIDS"), "w");
 	int i;
@@ -46,32 +46,42 @@ static void save_ueids(char names[][SMC_MAX_EID_LEN + 2], int num)
 	fclose(f);
 }
 
-void fake_ueids(void)
+/**
+ * fake_ueids_dump() - answer with the list of UEIDs
+ */
+void fake_ueids_dump(void)
 {
 	char names[MAX_UEIDS][SMC_MAX_EID_LEN + 2];
-	int i, num = load_ueids(names);
+	int i, num = ueids_load(names);
 	struct nlmsghdr *nlh;
 
 	for (i = 0; i < num; i++) {
 		names[i][SMC_MAX_EID_LEN] = '\0';
-		nlh = fake_start_genl(SMC_NETLINK_DUMP_UEID);
+		nlh = fake_genl_start(SMC_NETLINK_DUMP_UEID);
 		mnl_attr_put_strz(nlh, SMC_NLA_EID_TABLE_ENTRY, names[i]);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 	}
-	fake_done();
+	fake_done_put();
 }
 
-int fake_change_ueids(const struct nlmsghdr *req, int cmd)
+/**
+ * fake_ueids_change() - change the list of UEIDs
+ * @req: request
+ * @cmd: command of the request
+ *
+ * Return: 0 or a negative errno.
+ */
+int fake_ueids_change(const struct nlmsghdr *req, int cmd)
 {
 	char names[MAX_UEIDS + 1][SMC_MAX_EID_LEN + 2];
 	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
-	int i, num = load_ueids(names);
+	int i, num = ueids_load(names);
 
 	if (cmd == SMC_NETLINK_FLUSH_UEID) {
-		save_ueids(names, 0);
+		ueids_save(names, 0);
 		return 0;
 	}
-	/* The in-tree module wants all 32 characters and the zero. */
+	/* the in-tree module requires all 32 characters and the terminating zero */
 	if (!mnl_attr_ok(attr, (int)(mnl_nlmsg_get_payload_len(req) - sizeof(struct genlmsghdr))) ||
 	    mnl_attr_get_type(attr) != SMC_NLA_EID_TABLE_ENTRY ||
 	    mnl_attr_get_payload_len(attr) != SMC_MAX_EID_LEN + 1 ||
@@ -87,32 +97,32 @@ int fake_change_ueids(const struct nlmsghdr *req, int cmd)
 		if (num == MAX_UEIDS)
 			return -ERANGE;
 		snprintf(names[num], sizeof(names[num]), "%s\n", mnl_attr_get_str(attr));
-		save_ueids(names, num + 1);
+		ueids_save(names, num + 1);
 		return 0;
 	}
 	if (i == num)
 		return -ENOENT;
 	memmove(names[i], names[i + 1], (size_t)(num - i) * sizeof(names[0]));
-	save_ueids(names, num - 1);
+	ueids_save(names, num - 1);
 	return 0;
 }
 
-/* --- PNET IDs: a fixed table; changes are judged by what they ask for --- */
+/* --- PNET IDs: a fixed table; a change has no effect, its result depends on its text --- */
 
-static void put_pnet(const char *id, const char *eth, const char *ib, __u8 port)
+static void pnet_put(const char *id, const char *eth, const char *ib, __u8 port)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_PNETID_GET);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_PNETID_GET);
 
 	nlh->nlmsg_type = PNET_FAMILY_ID;
 	mnl_attr_put_strz(nlh, SMC_PNETID_NAME, id);
 	mnl_attr_put_strz(nlh, SMC_PNETID_ETHNAME, eth);
 	mnl_attr_put_strz(nlh, SMC_PNETID_IBNAME, ib);
 	mnl_attr_put_u8(nlh, SMC_PNETID_IBPORT, port);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-/* What was sent, as text: "ID eth ib port", "-" for what is absent. */
-static void describe_pnet(const struct nlmsghdr *req, char *text, size_t size)
+/* Format the attributes of a request: "ID eth ib port", "-" for absent ones. */
+static void pnet_describe(const struct nlmsghdr *req, char *text, size_t size)
 {
 	const char *part[SMC_PNETID_MAX + 1] = { "", "-", "-", "-", "-" };
 	const struct nlattr *attr;
@@ -129,7 +139,7 @@ static void describe_pnet(const struct nlmsghdr *req, char *text, size_t size)
 	snprintf(text, size, "%s %s %s %s", part[1], part[2], part[3], part[4]);
 }
 
-static int change_pnet(const struct nlmsghdr *req, int cmd)
+static int pnet_change(const struct nlmsghdr *req, int cmd)
 {
 	static const struct {
 		int cmd;
@@ -148,7 +158,7 @@ static int change_pnet(const struct nlmsghdr *req, int cmd)
 	char text[256];
 	size_t i;
 
-	describe_pnet(req, text, sizeof(text));
+	pnet_describe(req, text, sizeof(text));
 	if (getenv("FAKE_NL_PNET")) {
 		FILE *f = fopen(getenv("FAKE_NL_PNET"), "a");
 
@@ -164,35 +174,46 @@ static int change_pnet(const struct nlmsghdr *req, int cmd)
 	return -EINVAL;
 }
 
-void fake_pnet(const struct nlmsghdr *req, int cmd)
+/**
+ * fake_pnet_answer() - answer a request about the PNET table
+ * @req: request
+ * @cmd: command of the request
+ */
+void fake_pnet_answer(const struct nlmsghdr *req, int cmd)
 {
 	if (cmd != SMC_PNETID_GET) {
-		fake_result(NLMSG_ERROR, change_pnet(req, cmd));
+		fake_result_put(NLMSG_ERROR, pnet_change(req, cmd));
 		return;
 	}
 	if (!fake_is("empty")) {
-		put_pnet("NET1", "eth0", "n/a", 255);
-		put_pnet(fake_is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
+		pnet_put("NET1", "eth0", "n/a", 255);
+		pnet_put(fake_is("lonely") ? "NET2" : "NET1", "n/a", "rxe0", 1);
 	}
-	fake_done();
+	fake_done_put();
 }
 
-/* --- orders about groups and links, judged by what they ask for --- */
+/* --- changes of groups and links: no effect, the result depends on the attributes --- */
 
-/* An error in words; an old kernel repeats the whole request before them. */
-static void put_words(const struct nlmsghdr *req, int err, const char *words)
+/* Answer with an error and an extended ACK text; an old kernel echoes the request before it. */
+static void error_put(const struct nlmsghdr *req, int err, const char *words)
 {
 	size_t more = fake_is("old") ? req->nlmsg_len - sizeof(*req) : 0;
-	struct nlmsghdr *nlh = fake_start(NLMSG_ERROR, NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
+	struct nlmsghdr *nlh = fake_msg_start(NLMSG_ERROR,
+					      NLM_F_ACK_TLVS | (more ? 0 : NLM_F_CAPPED));
 	struct nlmsgerr *body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body) + more);
 
 	body->error = err;
 	memcpy(&body->msg, req, sizeof(*req) + more);
 	mnl_attr_put_strz(nlh, NLMSGERR_ATTR_MSG, words);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-void fake_order(const struct nlmsghdr *req, int cmd)
+/**
+ * fake_link_modify() - answer a request to change groups or links
+ * @req: request
+ * @cmd: command of the request
+ */
+void fake_link_modify(const struct nlmsghdr *req, int cmd)
 {
 	static const struct {
 		int cmd;
@@ -220,17 +241,17 @@ void fake_order(const struct nlmsghdr *req, int cmd)
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (known[i].cmd != cmd || strcmp(known[i].text, text))
 			continue;
-		fake_result(NLMSG_ERROR, 0);
+		fake_result_put(NLMSG_ERROR, 0);
 		return;
 	}
-	put_words(req, -ENOENT, text);
+	error_put(req, -ENOENT, text);
 }
 
 /* --- rules --- */
 
-static void put_rule(unsigned int num, int deny)
+static void rule_put(unsigned int num, int deny)
 {
-	struct nlmsghdr *nlh = fake_start_genl(OWN_GET_RULES);
+	struct nlmsghdr *nlh = fake_genl_start(OWN_GET_RULES);
 	struct in6_addr net4, net6;
 
 	inet_pton(AF_INET6, "::ffff:10.1.0.0", &net4);
@@ -248,11 +269,18 @@ static void put_rule(unsigned int num, int deny)
 		mnl_attr_put_u32(nlh, 10, 8999);
 	}
 	mnl_attr_put_u64(nlh, 11, 12345678901ULL);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-/* Says in words what it was asked for; into $FAKE_NL_RULES, if that is set, and does it. */
-void fake_change_rules(const struct nlmsghdr *req, int cmd)
+/**
+ * fake_rules_change() - answer a request to change the rules
+ * @req: request
+ * @cmd: command of the request
+ *
+ * Logs the attributes to $FAKE_NL_RULES and succeeds. Without that variable, returns them as the
+ * text of an error.
+ */
+void fake_rules_change(const struct nlmsghdr *req, int cmd)
 {
 	const char *path = getenv("FAKE_NL_RULES");
 	FILE *log = path ? fopen(path, "a") : NULL;
@@ -275,16 +303,19 @@ void fake_change_rules(const struct nlmsghdr *req, int cmd)
 	if (log) {
 		fprintf(log, "%s%s\n", cmd == OWN_FLUSH_RULES ? "flush" : "add", text);
 		fclose(log);
-		fake_result(NLMSG_ERROR, 0);
+		fake_result_put(NLMSG_ERROR, 0);
 	} else if (!strcmp(text, " 2=1")) {
-		fake_result(NLMSG_ERROR, 0);
+		fake_result_put(NLMSG_ERROR, 0);
 	} else {
-		put_words(req, cmd == OWN_FLUSH_RULES ? -EBUSY : -EINVAL, text);
+		error_put(req, cmd == OWN_FLUSH_RULES ? -EBUSY : -EINVAL, text);
 	}
 }
 
-void fake_rules(void)
+/**
+ * fake_rules_dump() - answer with the list of rules, without its end
+ */
+void fake_rules_dump(void)
 {
-	put_rule(10, 1);
-	put_rule(4000000000U, 0);
+	rule_put(10, 1);
+	rule_put(4000000000U, 0);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The netlink side of a host: what listeners hear, and then that the module goes. */
+/* Fake SMC module: events, and at the end the unloading of the module. */
 #include "fake_netlink.h"
 
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <uapi/linux/smc_own.h>
 
-static void put_addr(struct nlmsghdr *nlh, __u16 type, const char *text)
+static void addr_put(struct nlmsghdr *nlh, __u16 type, const char *text)
 {
 	__u8 addr[16];
 
@@ -14,9 +14,9 @@ static void put_addr(struct nlmsghdr *nlh, __u16 type, const char *text)
 	mnl_attr_put(nlh, type, sizeof(addr), addr);
 }
 
-static struct nlmsghdr *start(__u8 cmd)
+static struct nlmsghdr *event_start(__u8 cmd)
 {
-	struct nlmsghdr *nlh = fake_start_genl(cmd);
+	struct nlmsghdr *nlh = fake_genl_start(cmd);
 
 	nlh->nlmsg_flags = 0;
 	nlh->nlmsg_seq = 0;
@@ -24,13 +24,13 @@ static struct nlmsghdr *start(__u8 cmd)
 	return nlh;
 }
 
-static void put_group(__u8 cmd, __u8 link, const char *reason, __u32 untold)
+static void event_put_group(__u8 cmd, __u8 link, const char *reason, __u32 untold)
 {
-	struct nlmsghdr *nlh = start(cmd);
+	struct nlmsghdr *nlh = event_start(cmd);
 
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_LGR_ID, 0x100);
 	mnl_attr_put_u8(nlh, SMC_NETLINK_EV_ROLE, 1);
-	put_addr(nlh, SMC_NETLINK_EV_PEER, "::ffff:10.0.0.2");
+	addr_put(nlh, SMC_NETLINK_EV_PEER, "::ffff:10.0.0.2");
 	if (reason)
 		mnl_attr_put_strz(nlh, SMC_NETLINK_EV_REASON, reason);
 	if (link) {
@@ -42,43 +42,47 @@ static void put_group(__u8 cmd, __u8 link, const char *reason, __u32 untold)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_CONNS, 3);
 	if (untold)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_fallback(__u32 own, __u32 peer, __u32 untold)
+static void event_put_fallback(__u32 own, __u32 peer, __u32 untold)
 {
-	struct nlmsghdr *nlh = start(SMC_NETLINK_OWN_EV_FBACK);
+	struct nlmsghdr *nlh = event_start(SMC_NETLINK_OWN_EV_FBACK);
 
 	mnl_attr_put_u8(nlh, SMC_NETLINK_EV_ROLE, 0);
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_OWN_RSN, own);
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_PEER_RSN, peer);
-	put_addr(nlh, SMC_NETLINK_EV_LOCAL, "fd00::1");
+	addr_put(nlh, SMC_NETLINK_EV_LOCAL, "fd00::1");
 	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_LOCAL_PORT, 40000);
-	put_addr(nlh, SMC_NETLINK_EV_PEER, "fd00::2");
+	addr_put(nlh, SMC_NETLINK_EV_PEER, "fd00::2");
 	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_PEER_PORT, 80);
 	if (untold)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-void fake_events(__u16 family)
+/**
+ * fake_events_put() - send all events, then the unloading of the module
+ * @family: identifier of the family
+ */
+void fake_events_put(__u16 family)
 {
 	struct nlmsghdr *nlh;
 	struct genlmsghdr *genl;
 
-	put_group(SMC_NETLINK_OWN_EV_LGR_BEGIN, 0, NULL, 0);
-	put_group(SMC_NETLINK_OWN_EV_LINK_UP, 1, NULL, 0);
-	/* a newer module's */
-	fake_finish(start(200));
-	put_group(SMC_NETLINK_OWN_EV_LINK_LOST, 1, "port down", 0);
-	put_group(SMC_NETLINK_OWN_EV_FAILOVER, 1, "port down", 0);
-	put_fallback(0x03010000, 0, 0);
-	put_fallback(0x05000000, 0x03030000, 12);
-	put_group(SMC_NETLINK_OWN_EV_LGR_END, 0, "idle", 5);
-	nlh = fake_start(GENL_ID_CTRL, 0);
+	event_put_group(SMC_NETLINK_OWN_EV_LGR_BEGIN, 0, NULL, 0);
+	event_put_group(SMC_NETLINK_OWN_EV_LINK_UP, 1, NULL, 0);
+	/* an event of a newer module */
+	fake_msg_finish(event_start(200));
+	event_put_group(SMC_NETLINK_OWN_EV_LINK_LOST, 1, "port down", 0);
+	event_put_group(SMC_NETLINK_OWN_EV_FAILOVER, 1, "port down", 0);
+	event_put_fallback(0x03010000, 0, 0);
+	event_put_fallback(0x05000000, 0x03030000, 12);
+	event_put_group(SMC_NETLINK_OWN_EV_LGR_END, 0, "idle", 5);
+	nlh = fake_msg_start(GENL_ID_CTRL, 0);
 	nlh->nlmsg_seq = 0;
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 	genl->cmd = CTRL_CMD_DELFAMILY;
 	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID, family);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What smcctl sees of a host beside netlink, as a library below it: the files that the module
- * has in /proc and RNICs in /sys, which are taken from the directory FAKE_PROC; names of network
- * devices; with FAKE_FAMILY AF_SMC sockets, which are TCP sockets; and connect(), which ends with
- * the errno number FAKE_CONNECT (0: success). With FAKE_CLOCK time passes in nanosleep() alone.
+ * Fake host for tests of smcctl, a library preloaded into it: everything but netlink. It provides
+ * the names of network devices. Settings in the environment:
+ *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs in /sys
+ *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
+ *   FAKE_CONNECT  errno of connect(), 0: success
+ *   FAKE_CLOCK    the clock advances only in nanosleep()
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -37,8 +39,8 @@ int fake_nanosleep(const struct timespec *want, struct timespec *left)
 
 static struct timespec fake_now = { .tv_sec = 1000 };
 
-/* Where a path is on the host that is played */
-static const char *place(const char *path, char *own, size_t size)
+/* Translate a path to FAKE_PROC. Return other paths unchanged. */
+static const char *path_translate(const char *path, char *own, size_t size)
 {
 	static const struct {
 		const char *prefix;
@@ -65,7 +67,7 @@ FILE *fake_fopen(const char *path, const char *mode)
 	char own[4096];
 
 	*(void **)&real = dlsym(RTLD_NEXT, "fopen");
-	return real(place(path, own, sizeof(own)), mode);
+	return real(path_translate(path, own, sizeof(own)), mode);
 }
 
 DIR *fake_opendir(const char *path)
@@ -74,7 +76,7 @@ DIR *fake_opendir(const char *path)
 	char own[4096];
 
 	*(void **)&real = dlsym(RTLD_NEXT, "opendir");
-	return real(place(path, own, sizeof(own)));
+	return real(path_translate(path, own, sizeof(own)));
 }
 
 char *fake_indextoname(unsigned int index, char *name)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink side of a host, as far as it is not SMC: TCP sockets and routes.
+ * Fake host: TCP sockets and routes, from netlink.
  *
  *   127.0.0.0/8    this host, lo
- *   10.0.0.0/16    lo, directly: the netdev of the RoCE port that fake_netlink.c has
+ *   10.0.0.0/16    lo, directly: the netdev of the RoCE port in fake_netlink.c
  *   10.1.0.0/16    eth7, through a gateway
  *   10.2.0.0/16    eth0, which has a PNET ID in fake_netlink.c
  *   fd00::/16      lo, directly
- *   all else       none
- * Names of devices are in fake_host.c.
+ *   others         no route
+ * fake_host.c has the names of the devices.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -34,7 +34,11 @@ static const struct {
 	{ { 0xfd, 0 }, RTN_UNICAST, 1, 0 },
 };
 
-void fake_route(const struct nlmsghdr *req)
+/**
+ * fake_route_answer() - answer a request for a route
+ * @req: request
+ */
+void fake_route_answer(const struct nlmsghdr *req)
 {
 	const struct nlattr *attr;
 	unsigned char dst[16] = { 0 };
@@ -50,16 +54,16 @@ void fake_route(const struct nlmsghdr *req)
 		if (!memcmp(routes[i].prefix, dst, sizeof(routes[i].prefix)))
 			break;
 	if (i == ARRAY_SIZE(routes)) {
-		fake_result(NLMSG_ERROR, -ENETUNREACH);
+		fake_result_put(NLMSG_ERROR, -ENETUNREACH);
 		return;
 	}
-	nlh = fake_start(RTM_NEWROUTE, 0);
+	nlh = fake_msg_start(RTM_NEWROUTE, 0);
 	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
 	rtm->rtm_type = routes[i].type;
 	mnl_attr_put_u32(nlh, RTA_OIF, routes[i].oif);
 	if (routes[i].gateway)
 		mnl_attr_put(nlh, RTA_GATEWAY, 4, dst);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
 #define LISTEN 10
@@ -76,7 +80,7 @@ static const struct {
 } sockets[] = {
 	{ AF_INET, "0.0.0.0", 6379, "0.0.0.0", 0, LISTEN, 0, 0 },
 	{ AF_INET, "0.0.0.0", 22, "0.0.0.0", 0, LISTEN, 0, 0 },
-	/* the first three are AF_SMC sockets in fake_netlink.c, too */
+	/* fake_socks.c has the first three as AF_SMC sockets */
 	{ AF_INET, "10.0.0.1", 6379, "10.0.0.2", 40001, 1, 300, 700 },
 	{ AF_INET6, "fd00::1", 443, "fd00::2", 50000, 1, 1000, 1000 },
 	{ AF_INET6, "::ffff:10.0.0.1", 80, "::ffff:10.0.0.3", 50001, 8, 1, 2 },
@@ -88,7 +92,11 @@ static const struct {
 	{ AF_INET, "10.0.0.1", 50103, "10.9.0.1", 80, 1, 1, 1 },
 };
 
-void fake_tcp(int family)
+/**
+ * fake_tcp_dump() - answer with the list of TCP sockets, without its end
+ * @family: AF_INET or AF_INET6
+ */
+void fake_tcp_dump(int family)
 {
 	static __u64 grown;
 	struct inet_diag_msg *msg;
@@ -107,7 +115,7 @@ void fake_tcp(int family)
 
 		if (sockets[i].family != family || fake_is("empty"))
 			continue;
-		nlh = fake_start(20, NLM_F_MULTI);
+		nlh = fake_msg_start(20, NLM_F_MULTI);
 		msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
 		msg->idiag_family = (__u8)family;
 		msg->idiag_state = (__u8)sockets[i].state;
@@ -115,10 +123,10 @@ void fake_tcp(int family)
 		inet_pton(family, sockets[i].peer, msg->id.idiag_dst);
 		msg->id.idiag_sport = htons(sockets[i].local_port);
 		msg->id.idiag_dport = htons(sockets[i].peer_port);
-		/* listeners have none, and an old kernel a shorter one */
+		/* listeners have no tcp_info, an old kernel has a shorter one */
 		if (sockets[i].state != LISTEN)
 			mnl_attr_put(nlh, INET_DIAG_INFO, fake_is("old") ? 100 : sizeof(info),
 				     &info);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 	}
 }

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink side of an SMC module, as a library below smcctl.
+ * Fake SMC module for tests of smcctl, a library preloaded into it.
  *
- * sendto() on a netlink socket prepares the answer, recvmsg() hands it out message by message.
- * FAKE_NL selects what the module is like:
- *   normal     groups, links, devices, statistics, sockets as Linux 6.12 sends them
- *   old        without the attributes that came after 6.1
- *   empty      nothing but the end of each list
- *   nofamily   no module
- *   unknown    module that knows no command
- *   denied     no right
- *   short      structures and numbers of wrong sizes, attributes missing, strings without end
- *   doneerror  lists that end with an error
- *   lonely     no port with the PNET ID that a netdev has; ports are inactive
- *   growing    statistics of connections grow by 5000 each time they are asked for
- *   reloaded   they begin anew after the first time
- *   tiny       sock_diag messages shorter than their fixed part
- *   lossy      listeners have lost the first events
- *   deaf       no multicast groups
- *   long       a socket whose addresses are long
+ * sendto() on a netlink socket prepares the answer, recvmsg() returns it message by message.
+ * FAKE_NL selects the kind of module:
+ *   normal     groups, links, devices, statistics and sockets as Linux 6.12 sends them
+ *   old        lacks the attributes that came after 6.1
+ *   empty      all lists are empty
+ *   nofamily   the module is not loaded
+ *   unknown    the module supports no command
+ *   denied     the caller has no privileges
+ *   short      structures and numbers have wrong sizes, attributes are missing, strings lack
+ *              the terminating zero
+ *   doneerror  lists end with an error
+ *   lonely     no port has the PNET ID of a netdev; ports are inactive
+ *   growing    statistics of connections grow by 5000 with each request
+ *   reloaded   statistics are reset after the first request
+ *   tiny       sock_diag messages are shorter than their fixed part
+ *   lossy      the first events are lost
+ *   deaf       the family has no multicast groups
+ *   long       a socket has long addresses
  *
- * What can be changed is in fake_change.c, sockets in fake_socks.c, events in fake_events.c, all
- * that is not SMC in fake_inet.c.
+ * Other parts: changes in fake_change.c, sockets in fake_socks.c, events in fake_events.c, TCP and
+ * routes in fake_inet.c.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -45,7 +46,7 @@
 #define NEW_V2_MAX_CONNS 2
 #define NEW_V2_MAX_LINKS 3
 #define NEW_STATS_RX_USAGE 20
-/* our own module */
+/* attributes of this module only */
 #define OWN_LINK_AGE 128
 #define OWN_LINK_MOVES 129
 
@@ -59,8 +60,15 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 static char answer[65536] __aligned(8);
 static size_t answer_len, answer_pos;
 static __u32 seq;
-static int joined, heard;	/* multicast groups, and whether their events were told */
+static int joined;	/* number of multicast groups */
+static int delivered;	/* events: 0: none, 1: the loss, 2: all */
 
+/**
+ * fake_is() - check the kind of module
+ * @what: a value of FAKE_NL
+ *
+ * Return: true if FAKE_NL is @what.
+ */
 int fake_is(const char *what)
 {
 	const char *kind = getenv("FAKE_NL");
@@ -68,7 +76,7 @@ int fake_is(const char *what)
 	return !strcmp(kind ? kind : "normal", what);
 }
 
-static int is_netlink(int fd)
+static int fd_is_netlink(int fd)
 {
 	socklen_t len = sizeof(int);
 	int domain = 0;
@@ -76,7 +84,7 @@ static int is_netlink(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_NETLINK;
 }
 
-static int protocol_of(int fd)
+static int fd_get_protocol(int fd)
 {
 	socklen_t len = sizeof(int);
 	int protocol = -1;
@@ -85,7 +93,14 @@ static int protocol_of(int fd)
 	return protocol;
 }
 
-struct nlmsghdr *fake_start(__u16 type, __u16 flags)
+/**
+ * fake_msg_start() - begin a message of the answer
+ * @type: nlmsg_type
+ * @flags: nlmsg_flags
+ *
+ * Return: the message; the caller adds its contents and calls fake_msg_finish().
+ */
+struct nlmsghdr *fake_msg_start(__u16 type, __u16 flags)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(answer + answer_len);
 
@@ -95,14 +110,24 @@ struct nlmsghdr *fake_start(__u16 type, __u16 flags)
 	return nlh;
 }
 
-void fake_finish(const struct nlmsghdr *nlh)
+/**
+ * fake_msg_finish() - end a message of the answer
+ * @nlh: message, from fake_msg_start()
+ */
+void fake_msg_finish(const struct nlmsghdr *nlh)
 {
 	answer_len += MNL_ALIGN(nlh->nlmsg_len);
 }
 
-struct nlmsghdr *fake_start_genl(__u8 cmd)
+/**
+ * fake_genl_start() - begin a message of SMC_GEN_NETLINK
+ * @cmd: command
+ *
+ * Return: as fake_msg_start().
+ */
+struct nlmsghdr *fake_genl_start(__u8 cmd)
 {
-	struct nlmsghdr *nlh = fake_start(FAMILY_ID, NLM_F_MULTI);
+	struct nlmsghdr *nlh = fake_msg_start(FAMILY_ID, NLM_F_MULTI);
 	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 
 	genl->cmd = cmd;
@@ -110,9 +135,14 @@ struct nlmsghdr *fake_start_genl(__u8 cmd)
 	return nlh;
 }
 
-void fake_result(__u16 type, int err)
+/**
+ * fake_result_put() - add the result of a request to the answer
+ * @type: NLMSG_DONE or NLMSG_ERROR
+ * @err: 0 or a negative errno
+ */
+void fake_result_put(__u16 type, int err)
 {
-	struct nlmsghdr *nlh = fake_start(type, 0);
+	struct nlmsghdr *nlh = fake_msg_start(type, 0);
 	struct nlmsgerr *body;
 
 	if (type == NLMSG_DONE) {
@@ -121,15 +151,18 @@ void fake_result(__u16 type, int err)
 		body = mnl_nlmsg_put_extra_header(nlh, sizeof(*body));
 		body->error = err;
 	}
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-void fake_done(void)
+/**
+ * fake_done_put() - add the end of a list to the answer
+ */
+void fake_done_put(void)
 {
-	fake_result(NLMSG_DONE, fake_is("doneerror") ? -EMSGSIZE : 0);
+	fake_result_put(NLMSG_DONE, fake_is("doneerror") ? -EMSGSIZE : 0);
 }
 
-static void put_multicast_groups(struct nlmsghdr *nlh)
+static void mcast_groups_put(struct nlmsghdr *nlh)
 {
 	static const char * const names[] = { "events", "fallbacks", "later" };
 	struct nlattr *all = mnl_attr_nest_start(nlh, CTRL_ATTR_MCAST_GROUPS), *nest;
@@ -144,7 +177,7 @@ static void put_multicast_groups(struct nlmsghdr *nlh)
 	mnl_attr_nest_end(nlh, all);
 }
 
-static void put_family(const struct nlmsghdr *req)
+static void family_put(const struct nlmsghdr *req)
 {
 	const struct nlattr *attr = mnl_nlmsg_get_payload_offset(req, sizeof(struct genlmsghdr));
 	const char *name = mnl_attr_get_str(attr);
@@ -152,54 +185,54 @@ static void put_family(const struct nlmsghdr *req)
 	struct genlmsghdr *genl;
 
 	if (fake_is("nofamily")) {
-		fake_result(NLMSG_ERROR, -ENOENT);
+		fake_result_put(NLMSG_ERROR, -ENOENT);
 		return;
 	}
-	nlh = fake_start(GENL_ID_CTRL, 0);
+	nlh = fake_msg_start(GENL_ID_CTRL, 0);
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 	genl->cmd = CTRL_CMD_NEWFAMILY;
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, name);
 	mnl_attr_put_u16(nlh, CTRL_ATTR_FAMILY_ID,
 			 strcmp(name, SMCR_GENL_FAMILY_NAME) ? FAMILY_ID : PNET_FAMILY_ID);
 	if (!fake_is("deaf"))
-		put_multicast_groups(nlh);
-	fake_finish(nlh);
-	fake_result(NLMSG_ERROR, 0);
+		mcast_groups_put(nlh);
+	fake_msg_finish(nlh);
+	fake_result_put(NLMSG_ERROR, 0);
 }
 
-static void put_info(void)
+static void info_put(void)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_SYS_INFO);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_SYS_INFO);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_SYS_INFO);
 
 	mnl_attr_put_u8(nlh, SMC_NLA_SYS_VER, 2);
 	mnl_attr_put_u8(nlh, SMC_NLA_SYS_REL, 1);
 	mnl_attr_put_u8(nlh, SMC_NLA_SYS_IS_ISM_V2, 0);
 	mnl_attr_put_u8(nlh, SMC_NLA_SYS_IS_SMCR_V2, 1);
-	/* The kernel pads host names with blanks; control bytes must not reach a terminal. */
+	/* the kernel pads host names with blanks; control bytes must not reach a terminal */
 	mnl_attr_put_strz(nlh, SMC_NLA_SYS_LOCAL_HOST, "host\033a   ");
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_hs_limitation(void)
+static void hs_limit_put(void)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_DUMP_HS_LIMITATION);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_DUMP_HS_LIMITATION);
 
 	mnl_attr_put_u8(nlh, SMC_NLA_HS_LIMITATION_ENABLED, 1);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_group(__u32 id)
+static void group_put(__u32 id)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_LGR_SMCR);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_LGR_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LGR_SMCR), *inner;
 
 	if (fake_is("short")) {
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_ID, 3, "abc");
 		mnl_attr_put(nlh, SMC_NLA_LGR_R_PNETID, 5, "NOEND");
 		mnl_attr_nest_end(nlh, nest);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 		return;
 	}
 	mnl_attr_put_u32(nlh, SMC_NLA_LGR_R_ID, id);
@@ -230,12 +263,12 @@ static void put_group(__u32 id)
 	}
 	mnl_attr_nest_end(nlh, inner);
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_link(__u8 id, __u32 state)
+static void link_put(__u8 id, __u32 state)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_LINK_SMCR);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_LINK_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_LINK_SMCR);
 
 	mnl_attr_put_u8(nlh, SMC_NLA_LINK_ID, id);
@@ -253,12 +286,12 @@ static void put_link(__u8 id, __u32 state)
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, "0000:0000:0000:0000:0000:ffff:0a00:0001");
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, "0000:0000:0000:0000:0000:ffff:0a00:0002");
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_device(void)
+static void device_put(void)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_DEV_SMCR);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_DEV_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_DEV_SMCR), *port;
 
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_IS_CRIT, 0);
@@ -275,11 +308,11 @@ static void put_device(void)
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 0);
 	mnl_attr_nest_end(nlh, port);
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-/* Each value is that of the table and its own number: 1280001, 1280002, ... */
-static void put_own_stats(struct nlmsghdr *nlh)
+/* Each value is the number of the table and of the attribute: 1280001, 1280002, ... */
+static void own_stats_put(struct nlmsghdr *nlh)
 {
 	static const int sizes[] = { 4, 4, 9, 9, 16, 16, 4, 4 };
 	struct nlattr *nest;
@@ -294,9 +327,9 @@ static void put_own_stats(struct nlmsghdr *nlh)
 	}
 }
 
-static void put_stats(void)
+static void stats_put(void)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_STATS);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_STATS);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_STATS), *tech, *inner;
 	static __u64 grown;
 	int i;
@@ -328,14 +361,14 @@ static void put_stats(void)
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 5);
 	mnl_attr_put_u64(nlh, SMC_NLA_STATS_SRV_HS_ERR_CNT, 6);
 	if (fake_is("normal"))
-		put_own_stats(nlh);
+		own_stats_put(nlh);
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
+static void fallback_put(__u8 side, __u32 reason, __u16 count, int first)
 {
-	struct nlmsghdr *nlh = fake_start_genl(SMC_NETLINK_GET_FBACK_STATS);
+	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_FBACK_STATS);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_FBACK_STATS);
 
 	mnl_attr_put_u8(nlh, SMC_NLA_FBACK_STATS_TYPE, side);
@@ -346,11 +379,11 @@ static void put_fallback(__u8 side, __u32 reason, __u16 count, int first)
 	mnl_attr_put_u32(nlh, SMC_NLA_FBACK_STATS_RSN_CODE, reason);
 	mnl_attr_put_u16(nlh, SMC_NLA_FBACK_STATS_RSN_CNT, count);
 	mnl_attr_nest_end(nlh, nest);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
-/* Those of the file smc_stat in FAKE_PROC; without it the module is another one. */
-static int put_counters(void)
+/* Counters from the file smc_stat in FAKE_PROC; without it, act as the in-tree module. */
+static int counters_put(void)
 {
 	const char *dir = getenv("FAKE_PROC");
 	unsigned long long val;
@@ -363,87 +396,87 @@ static int put_counters(void)
 	if (!f)
 		return -EOPNOTSUPP;
 	while (fscanf(f, "%63[a-z0-9_] %llu ", name, &val) == 2) {
-		nlh = fake_start_genl(OWN_GET_COUNTERS);
+		nlh = fake_genl_start(OWN_GET_COUNTERS);
 		mnl_attr_put_strz(nlh, 1, name);
 		mnl_attr_put_u64(nlh, 2, val);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 	}
 	fclose(f);
 	return 0;
 }
 
-static void put_answer(const struct nlmsghdr *req)
+static void answer_put(const struct nlmsghdr *req)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(req);
 	int cmd = genl->cmd;
 
 	if (req->nlmsg_type == GENL_ID_CTRL) {
-		put_family(req);
+		family_put(req);
 		return;
 	}
 	if (req->nlmsg_type == DIAG_BY_FAMILY) {
-		fake_socks(req);
+		fake_socks_answer(req);
 		return;
 	}
 	if (req->nlmsg_type == DIAG_DESTROY) {
-		fake_kill(req);
+		fake_sock_kill(req);
 		return;
 	}
 	if ((cmd == SMC_NETLINK_DUMP_HS_LIMITATION || cmd == OWN_GET_RULES) && fake_is("old")) {
-		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
+		fake_result_put(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}
 	if (fake_is("unknown") || fake_is("denied")) {
-		fake_result(NLMSG_ERROR, fake_is("denied") ? -EPERM : -EOPNOTSUPP);
+		fake_result_put(NLMSG_ERROR, fake_is("denied") ? -EPERM : -EOPNOTSUPP);
 		return;
 	}
-	if (cmd == OWN_GET_COUNTERS && req->nlmsg_type != PNET_FAMILY_ID && put_counters()) {
-		fake_result(NLMSG_ERROR, -EOPNOTSUPP);
+	if (cmd == OWN_GET_COUNTERS && req->nlmsg_type != PNET_FAMILY_ID && counters_put()) {
+		fake_result_put(NLMSG_ERROR, -EOPNOTSUPP);
 		return;
 	}
 	if (req->nlmsg_type == PNET_FAMILY_ID) {
-		fake_pnet(req, cmd);
+		fake_pnet_answer(req, cmd);
 		return;
 	}
 	if (cmd >= SMC_NETLINK_ADD_UEID && cmd <= SMC_NETLINK_FLUSH_UEID) {
-		fake_result(NLMSG_ERROR, fake_change_ueids(req, cmd));
+		fake_result_put(NLMSG_ERROR, fake_ueids_change(req, cmd));
 		return;
 	}
 	if (cmd >= OWN_ADD_LINK && cmd <= OWN_DEL_LGR) {
-		fake_order(req, cmd);
+		fake_link_modify(req, cmd);
 		return;
 	}
 	if (cmd >= OWN_ADD_RULE && cmd <= OWN_FLUSH_RULES) {
-		fake_change_rules(req, cmd);
+		fake_rules_change(req, cmd);
 		return;
 	}
 	if (cmd == SMC_NETLINK_DUMP_UEID) {
-		fake_ueids();
+		fake_ueids_dump();
 		return;
 	}
 	if (!fake_is("empty")) {
 		if (cmd == SMC_NETLINK_GET_SYS_INFO)
-			put_info();
+			info_put();
 		if (cmd == SMC_NETLINK_DUMP_HS_LIMITATION)
-			put_hs_limitation();
+			hs_limit_put();
 		if (cmd == SMC_NETLINK_GET_LGR_SMCR || cmd == SMC_NETLINK_GET_LINK_SMCR)
-			put_group(0x00000100);
+			group_put(0x00000100);
 		if (cmd == SMC_NETLINK_GET_LINK_SMCR) {
-			put_link(1, 3);
-			put_link(2, 77);
+			link_put(1, 3);
+			link_put(2, 77);
 		}
 		if (cmd == SMC_NETLINK_GET_DEV_SMCR)
-			put_device();
+			device_put();
 		if (cmd == OWN_GET_RULES)
-			fake_rules();
+			fake_rules_dump();
 		if (cmd == SMC_NETLINK_GET_STATS)
-			put_stats();
+			stats_put();
 		if (cmd == SMC_NETLINK_GET_FBACK_STATS) {
-			put_fallback(1, 0x03030000, 3, 1);
-			put_fallback(0, 0x12345678, 9, 0);
+			fallback_put(1, 0x03030000, 3, 1);
+			fallback_put(0, 0x12345678, 9, 0);
 		}
 	}
-	fake_done();
+	fake_done_put();
 }
 
 ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
@@ -454,26 +487,26 @@ ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct
 	const struct nlmsghdr *req = buf;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "sendto");
-	if (!is_netlink(fd))
+	if (!fd_is_netlink(fd))
 		return real(fd, buf, len, flags, to, tolen);
 	answer_len = 0;
 	answer_pos = 0;
 	seq = req->nlmsg_seq;
-	if (protocol_of(fd) == NETLINK_ROUTE)
-		fake_route(req);
+	if (fd_get_protocol(fd) == NETLINK_ROUTE)
+		fake_route_answer(req);
 	else
-		put_answer(req);
+		answer_put(req);
 	return (ssize_t)len;
 }
 
-/* The two groups, and the one in which families come and go; there is no other one. */
+/* Accept the two multicast groups, and the one that reports changes of families. */
 int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	int (*real)(int fd, int level, int name, const void *val, socklen_t len);
 	__u32 group;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "setsockopt");
-	if (!is_netlink(fd) || level != SOL_NETLINK || name != NETLINK_ADD_MEMBERSHIP)
+	if (!fd_is_netlink(fd) || level != SOL_NETLINK || name != NETLINK_ADD_MEMBERSHIP)
 		return real(fd, level, name, val, len);
 	memcpy(&group, val, sizeof(group));
 	if (group != FIRST_GROUP && group != FIRST_GROUP + 1 && group != GENL_ID_CTRL)
@@ -482,23 +515,23 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	return 0;
 }
 
-/* What the listener of all three hears; true: it has lost something. */
-static int next_events(void)
+/* Prepare the events for a listener of all three groups. Return true if events are lost. */
+static int events_fetch(void)
 {
-	int lost = fake_is("lossy") && !heard;
+	int lost = fake_is("lossy") && !delivered;
 
 	answer_len = 0;
 	answer_pos = 0;
-	if (!lost && heard < 2) {
-		fake_events(FAMILY_ID);
-		heard = 2;
+	if (!lost && delivered < 2) {
+		fake_events_put(FAMILY_ID);
+		delivered = 2;
 	}
 	if (lost)
-		heard = 1;
+		delivered = 1;
 	return lost;
 }
 
-/* One message per call: the tool must cope with lists in many pieces. */
+/* Return one message per call: the tool must handle lists in many pieces. */
 ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t (*real)(int fd, struct msghdr *msg, int flags);
@@ -507,9 +540,9 @@ ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 	size_t len;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "recvmsg");
-	if (!is_netlink(fd))
+	if (!fd_is_netlink(fd))
 		return real(fd, msg, flags);
-	if (answer_pos >= answer_len && joined == 3 && next_events()) {
+	if (answer_pos >= answer_len && joined == 3 && events_fetch()) {
 		errno = ENOBUFS;
 		return -1;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The netlink side of a host: what its files share. */
+/* Fake host and SMC module: declarations shared by the parts that answer netlink requests. */
 #ifndef SMC_TOOLS_FAKE_NETLINK_H
 #define SMC_TOOLS_FAKE_NETLINK_H
 
@@ -10,7 +10,7 @@
 #define PNET_FAMILY_ID 0x23
 #define DIAG_BY_FAMILY 20
 #define DIAG_DESTROY 21
-/* our own module */
+/* commands of this module only */
 #define OWN_ADD_LINK 128
 #define OWN_DEL_LINK 129
 #define OWN_DEL_LGR 130
@@ -19,32 +19,31 @@
 #define OWN_GET_RULES 134
 #define OWN_GET_COUNTERS 135
 
-struct nlmsghdr *fake_start(__u16 type, __u16 flags);
-struct nlmsghdr *fake_start_genl(__u8 cmd);
-void fake_finish(const struct nlmsghdr *nlh);
-void fake_result(__u16 type, int err);
-void fake_done(void);
+struct nlmsghdr *fake_msg_start(__u16 type, __u16 flags);
+struct nlmsghdr *fake_genl_start(__u8 cmd);
+void fake_msg_finish(const struct nlmsghdr *nlh);
+void fake_result_put(__u16 type, int err);
+void fake_done_put(void);
 
-/* FAKE_NL is this */
 int fake_is(const char *what);
 
-/* fake_change.c: answers to commands */
-void fake_ueids(void);
-int fake_change_ueids(const struct nlmsghdr *req, int cmd);
-void fake_pnet(const struct nlmsghdr *req, int cmd);
-void fake_order(const struct nlmsghdr *req, int cmd);
-void fake_rules(void);
-void fake_change_rules(const struct nlmsghdr *req, int cmd);
+/* fake_change.c */
+void fake_ueids_dump(void);
+int fake_ueids_change(const struct nlmsghdr *req, int cmd);
+void fake_pnet_answer(const struct nlmsghdr *req, int cmd);
+void fake_link_modify(const struct nlmsghdr *req, int cmd);
+void fake_rules_dump(void);
+void fake_rules_change(const struct nlmsghdr *req, int cmd);
 
-/* fake_events.c: all there are */
-void fake_events(__u16 family);
+/* fake_events.c */
+void fake_events_put(__u16 family);
 
 /* fake_socks.c */
-void fake_socks(const struct nlmsghdr *req);
-void fake_kill(const struct nlmsghdr *req);
+void fake_socks_answer(const struct nlmsghdr *req);
+void fake_sock_kill(const struct nlmsghdr *req);
 
-/* fake_inet.c: routes, TCP sockets of a family but for the end of the list */
-void fake_route(const struct nlmsghdr *req);
-void fake_tcp(int family);
+/* fake_inet.c */
+void fake_route_answer(const struct nlmsghdr *req);
+void fake_tcp_dump(int family);
 
 #endif /* SMC_TOOLS_FAKE_NETLINK_H */

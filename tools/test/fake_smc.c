@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A kernel with SMC for the tests of libsmc_preload.so, as a library below it.
+ * Fake kernel with SMC for tests of libsmc_preload.so, a library preloaded behind it.
  *
- * An SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL answer as a
- * kernel with AF_SMC and IPPROTO_SMC does. FAKE_SMC_ERRNO makes socket(AF_SMC) fail,
- * FAKE_IPPROTO_ERRNO one with IPPROTO_SMC; FAKE_SMC_LOG names a file that gets a line per call.
- * FAKE_SMC_MAXBUF plays net.core.?mem_max. FAKE_SMC_OLD plays a kernel that refuses SO_ZEROCOPY to
- * SMC sockets; with "own" their module has the same as an option of SOL_SMC.
+ * An SMC socket is a TCP socket whose inode is remembered; SO_DOMAIN and SO_PROTOCOL return the
+ * values of a kernel with AF_SMC and IPPROTO_SMC. Settings in the environment:
+ *   FAKE_SMC_ERRNO      errno of socket(AF_SMC)
+ *   FAKE_IPPROTO_ERRNO  errno of socket(..., IPPROTO_SMC)
+ *   FAKE_SMC_LOG        file that gets a line per call
+ *   FAKE_SMC_MAXBUF     value of net.core.?mem_max
+ *   FAKE_SMC_OLD        the kernel refuses SO_ZEROCOPY to SMC sockets; "own": the module has
+ *                       SMC_OWN_ZEROCOPY
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -40,10 +43,10 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	__asm__("setsockopt") SMC_EXPORTED;
 int fake_smc_protocol(int fd) __asm__("fake_smc_protocol") SMC_EXPORTED;
 
-/* Inode * 4 + door * 2 + IPv6; an inode is used again only after its socket is gone */
+/* Inode * 4 + (IPPROTO_SMC) * 2 + (IPv6); an inode is reused only after its socket is gone */
 static atomic_ulong known[MAX_SOCKETS];
 
-static void *next(const char *name)
+static void *symbol_find_next(const char *name)
 {
 	void *sym = dlsym(RTLD_NEXT, name);
 
@@ -52,7 +55,7 @@ static void *next(const char *name)
 	return sym;
 }
 
-static void note(const char *fmt, int a, int b, int c)
+static void log_write(const char *fmt, int a, int b, int c)
 {
 	const char *path = getenv("FAKE_SMC_LOG");
 	char line[128];
@@ -69,7 +72,7 @@ static void note(const char *fmt, int a, int b, int c)
 	close(fd);
 }
 
-static atomic_ulong *find(int fd, int want_free)
+static atomic_ulong *entry_find(int fd, int want_free)
 {
 	struct stat st;
 	size_t i;
@@ -93,15 +96,15 @@ static atomic_ulong *find(int fd, int want_free)
 
 int fake_smc_protocol(int fd)
 {
-	atomic_ulong *entry = find(fd, 0);
+	atomic_ulong *entry = entry_find(fd, 0);
 
-	/* 0 and 1: AF_SMC; 2 and 3: IPPROTO_SMC. Entry 0 means forgotten */
+	/* 0 and 1: AF_SMC; 2 and 3: IPPROTO_SMC. An entry of 0 is free */
 	return entry ? (int)(atomic_load(entry) & 3) : -1;
 }
 
-static void remember(int fd, int protocol)
+static void sock_remember(int fd, int protocol)
 {
-	atomic_ulong *entry = find(fd, 1);
+	atomic_ulong *entry = entry_find(fd, 1);
 	struct stat st;
 
 	if (!entry || fstat(fd, &st))
@@ -109,9 +112,9 @@ static void remember(int fd, int protocol)
 	atomic_store(entry, st.st_ino * 4 + (unsigned long)protocol);
 }
 
-static void forget(int fd)
+static void sock_forget(int fd)
 {
-	atomic_ulong *entry = find(fd, 0);
+	atomic_ulong *entry = entry_find(fd, 0);
 
 	if (entry)
 		atomic_store(entry, 0);
@@ -120,26 +123,26 @@ static void forget(int fd)
 int fake_socket(int domain, int type, int protocol)
 {
 	int (*real)(int domain, int type, int protocol);
-	int door = domain != FAKE_AF_SMC;
-	const char *err = getenv(door ? "FAKE_IPPROTO_ERRNO" : "FAKE_SMC_ERRNO");
+	int ipproto = domain != FAKE_AF_SMC;
+	const char *err = getenv(ipproto ? "FAKE_IPPROTO_ERRNO" : "FAKE_SMC_ERRNO");
 	int fd, ipv6;
 
-	*(void **)&real = next("socket");
-	note("socket %d %d %d\n", domain, type, protocol);
-	if (door && protocol != FAKE_IPPROTO_SMC) {
+	*(void **)&real = symbol_find_next("socket");
+	log_write("socket %d %d %d\n", domain, type, protocol);
+	if (ipproto && protocol != FAKE_IPPROTO_SMC) {
 		fd = real(domain, type, protocol);
 		if (fd >= 0)
-			forget(fd);
+			sock_forget(fd);
 		return fd;
 	}
 	if (err) {
 		errno = atoi(err);
 		return -1;
 	}
-	ipv6 = door ? domain == AF_INET6 : protocol;
+	ipv6 = ipproto ? domain == AF_INET6 : protocol;
 	fd = real(ipv6 ? AF_INET6 : AF_INET, type, IPPROTO_TCP);
 	if (fd >= 0)
-		remember(fd, door * 2 + ipv6);
+		sock_remember(fd, ipproto * 2 + ipv6);
 	return fd;
 }
 
@@ -148,12 +151,12 @@ int fake_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	int (*real)(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 	int child;
 
-	*(void **)&real = next("accept4");
+	*(void **)&real = symbol_find_next("accept4");
 	child = real(fd, addr, len, flags);
 	if (child >= 0) {
-		forget(child);
+		sock_forget(child);
 		if (fake_smc_protocol(fd) >= 0)
-			remember(child, fake_smc_protocol(fd));
+			sock_remember(child, fake_smc_protocol(fd));
 	}
 	return child;
 }
@@ -169,7 +172,7 @@ int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	int protocol = fake_smc_protocol(fd);
 	int rc;
 
-	*(void **)&real = next("getsockopt");
+	*(void **)&real = symbol_find_next("getsockopt");
 	rc = real(fd, level, name, val, len);
 	if (rc || protocol < 0 || level != SOL_SOCKET || *len < sizeof(int))
 		return rc;
@@ -187,10 +190,10 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	bool own = level == FAKE_SOL_SMC && name == FAKE_OWN_ZEROCOPY;
 	int value;
 
-	*(void **)&real = next("setsockopt");
+	*(void **)&real = symbol_find_next("setsockopt");
 	if (old && fake_smc_protocol(fd) >= 0 &&
 	    (own || (level == SOL_SOCKET && name == SO_ZEROCOPY))) {
-		note("setsockopt %d %d %d\n", level, name, *(const int *)val);
+		log_write("setsockopt %d %d %d\n", level, name, *(const int *)val);
 		if (own && !strcmp(old, "own"))
 			return real(fd, SOL_SOCKET, SO_ZEROCOPY, val, len);
 		errno = own ? ENOPROTOOPT : EOPNOTSUPP;
@@ -200,7 +203,7 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		value = *(const int *)val;
 		if (name == SO_RCVBUF || name == SO_SNDBUF || name == SO_RCVBUFFORCE ||
 		    name == SO_SNDBUFFORCE)
-			note("setsockopt %d %d %d\n", fake_smc_protocol(fd) >= 0, name, value);
+			log_write("setsockopt %d %d %d\n", fake_smc_protocol(fd) >= 0, name, value);
 		if (max && (name == SO_RCVBUFFORCE || name == SO_SNDBUFFORCE)) {
 			errno = EPERM;
 			return -1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink side of smc_diag: AF_SMC sockets.
+ * Fake smc_diag: AF_SMC sockets.
  *
- * With FAKE_OWN_SOCK, "smc" or "REASON PEER-REASON", the list has the process's own stream
- * sockets as well. Into the file FAKE_NL_KILLED goes a line for each socket that was ended.
+ * With FAKE_OWN_SOCK, "smc" or "REASON PEER-REASON", the list includes the stream sockets of this
+ * process. The file FAKE_NL_KILLED gets a line for each socket that was ended.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -20,14 +20,14 @@
 
 #define FIRST_INODE 4711
 #define COOKIE 0xc00c1e
-/* This one ends by itself before anybody can end it; that one cannot be ended. */
+/* Ports of a socket that ends by itself before it is ended, and of one that cannot be ended */
 #define GONE_PORT 50001
 #define STUCK_PORT 82
 
-static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int sport,
+static struct nlmsghdr *sock_start(__u8 state, __u8 mode, const char *src, int sport,
 				   const char *dst, int dport)
 {
-	struct nlmsghdr *nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
+	struct nlmsghdr *nlh = fake_msg_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 	struct smc_diag_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));
 	int family = strchr(src, ':') ? AF_INET6 : AF_INET;
 
@@ -45,16 +45,16 @@ static struct nlmsghdr *start_sock(__u8 state, __u8 mode, const char *src, int s
 	return nlh;
 }
 
-static void put_fallback_reasons(struct nlmsghdr *nlh, __u32 own, __u32 peer)
+static void reasons_put(struct nlmsghdr *nlh, __u32 own, __u32 peer)
 {
 	struct smc_diag_fallback fb = { .reason = own, .peer_diagnosis = peer };
 
 	mnl_attr_put(nlh, SMC_DIAG_FALLBACK, sizeof(fb), &fb);
 }
 
-static void put_smcr_sock(__u8 ext)
+static void smcr_sock_put(__u8 ext)
 {
-	struct nlmsghdr *nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
+	struct nlmsghdr *nlh = sock_start(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
 					  40001);
 	struct smc_diag_conninfo conn = {
 		.token = 0xbeef0001, .sndbuf_size = 65536, .rmbe_size = 131072,
@@ -68,23 +68,23 @@ static void put_smcr_sock(__u8 ext)
 
 	lgr.lnk[0].link_id = 3;
 	lgr.lnk[0].ibport = 1;
-	/* Without room for a zero at the end */
+	/* fill the array, without a terminating zero */
 	memset(lgr.lnk[0].ibname, 'x', sizeof(lgr.lnk[0].ibname));
 	if (!fake_is("short"))
 		memcpy(lgr.lnk[0].ibname, "rxe0", 5);
 	memcpy(lgr.lnk[0].gid, "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
 	memcpy(lgr.lnk[0].peer_gid, "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
 	mnl_attr_put_u8(nlh, SMC_DIAG_SHUTDOWN, 2);
-	put_fallback_reasons(nlh, 0, 0);
+	reasons_put(nlh, 0, 0);
 	if (ext & 1)
 		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, fake_is("short") ? 12 : sizeof(conn), &conn);
 	if (ext & 2)
 		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
-	fake_finish(nlh);
+	fake_msg_finish(nlh);
 }
 
 /* The stream sockets of this process, as a connection to 10.0.0.77 */
-static void put_own_socks(void)
+static void own_socks_put(void)
 {
 	const char *what = getenv("FAKE_OWN_SOCK");
 	int smc = what && !strcmp(what, "smc"), fd, type;
@@ -100,56 +100,60 @@ static void put_own_socks(void)
 		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_STREAM ||
 		    fstat(fd, &st))
 			continue;
-		nlh = start_sock(1, smc ? SMC_DIAG_MODE_SMCR : SMC_DIAG_MODE_FALLBACK_TCP,
+		nlh = sock_start(1, smc ? SMC_DIAG_MODE_SMCR : SMC_DIAG_MODE_FALLBACK_TCP,
 				 "10.0.0.1", 40000 + fd, "10.0.0.77", 7);
 		((struct smc_diag_msg *)mnl_nlmsg_get_payload(nlh))->diag_inode = st.st_ino;
-		put_fallback_reasons(nlh, own, peer);
-		fake_finish(nlh);
+		reasons_put(nlh, own, peer);
+		fake_msg_finish(nlh);
 	}
 }
 
-void fake_socks(const struct nlmsghdr *req)
+/**
+ * fake_socks_answer() - answer a request for a list of sockets
+ * @req: request
+ */
+void fake_socks_answer(const struct nlmsghdr *req)
 {
 	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
 	struct nlmsghdr *nlh;
 
 	if (diag->diag_family == AF_INET || diag->diag_family == AF_INET6) {
-		fake_tcp(diag->diag_family);
-		fake_done();
+		fake_tcp_dump(diag->diag_family);
+		fake_done_put();
 		return;
 	}
 	if (fake_is("nofamily") || diag->diag_family != 43) {
-		fake_result(NLMSG_ERROR, -ENOENT);
+		fake_result_put(NLMSG_ERROR, -ENOENT);
 		return;
 	}
-	put_own_socks();
+	own_socks_put();
 	if (fake_is("tiny")) {
-		nlh = fake_start(DIAG_BY_FAMILY, NLM_F_MULTI);
+		nlh = fake_msg_start(DIAG_BY_FAMILY, NLM_F_MULTI);
 		memset(mnl_nlmsg_put_extra_header(nlh, 8), 0, 8);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 	} else if (fake_is("long")) {
-		nlh = start_sock(1, SMC_DIAG_MODE_SMCR, "2001:db8:1111:2222::3333", 443,
+		nlh = sock_start(1, SMC_DIAG_MODE_SMCR, "2001:db8:1111:2222::3333", 443,
 				 "2001:db8:1111::9", 50000);
-		fake_finish(nlh);
+		fake_msg_finish(nlh);
 	} else if (!fake_is("empty")) {
-		put_smcr_sock(diag->diag_ext);
-		nlh = start_sock(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
-		put_fallback_reasons(nlh, 0x05000000, 0x03030000);
-		fake_finish(nlh);
-		nlh = start_sock(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
+		smcr_sock_put(diag->diag_ext);
+		nlh = sock_start(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
+		reasons_put(nlh, 0x05000000, 0x03030000);
+		fake_msg_finish(nlh);
+		nlh = sock_start(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
 				 "::ffff:10.0.0.3", 50001);
-		put_fallback_reasons(nlh, 0x03010000, 0);
-		fake_finish(nlh);
-		nlh = start_sock(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
-		fake_finish(nlh);
-		nlh = start_sock(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
-		fake_finish(nlh);
+		reasons_put(nlh, 0x03010000, 0);
+		fake_msg_finish(nlh);
+		nlh = sock_start(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
+		fake_msg_finish(nlh);
+		nlh = sock_start(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
+		fake_msg_finish(nlh);
 	}
-	fake_done();
+	fake_done_put();
 }
 
-/* Told is of a socket alone that is named as the list names it. */
-static int kill_sock(const struct inet_diag_sockid *id)
+/* End a socket, which must be identified exactly as in the list. Return 0 or a negative errno. */
+static int sock_kill(const struct inet_diag_sockid *id)
 {
 	static const struct {
 		const char *src;
@@ -193,7 +197,11 @@ static int kill_sock(const struct inet_diag_sockid *id)
 	return 0;
 }
 
-void fake_kill(const struct nlmsghdr *req)
+/**
+ * fake_sock_kill() - answer a request to end a socket
+ * @req: request
+ */
+void fake_sock_kill(const struct nlmsghdr *req)
 {
 	const struct smc_diag_req *diag = mnl_nlmsg_get_payload(req);
 	int err;
@@ -204,6 +212,6 @@ void fake_kill(const struct nlmsghdr *req)
 		 !(req->nlmsg_flags & NLM_F_ACK))
 		err = -EINVAL;
 	else
-		err = kill_sock(&diag->id);
-	fake_result(NLMSG_ERROR, err);
+		err = sock_kill(&diag->id);
+	fake_result_put(NLMSG_ERROR, err);
 }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# KTAP output for shell tests. SMC_TEST_NO_SKIP=1 turns a skip into a failure.
+# KTAP output for shell tests. With SMC_TEST_NO_SKIP=1 a skipped test is a failure.
 
 ktap_nr=0
 ktap_failed=0
 ktap_log=$(mktemp)
 
-# Prints the result line of a case: ktap_result STATUS NAME [WHY, lines]
+# ktap_result STATUS NAME [DETAILS]: print the result line of a test, and for a failure the details
 ktap_result()
 {
 	ktap_nr=$((ktap_nr + 1))
@@ -20,6 +20,7 @@ ktap_result()
 	fi
 }
 
+# ktap_skip NAME REASON
 ktap_skip()
 {
 	if [ "${SMC_TEST_NO_SKIP:-0}" = 1 ]; then
@@ -30,7 +31,7 @@ ktap_skip()
 	echo "ok $ktap_nr $1 # SKIP $2"
 }
 
-# expect NAME WANTED COMMAND...: the output of COMMAND (both streams) must be WANTED
+# expect NAME EXPECTED COMMAND...: the output of COMMAND (both streams) must be EXPECTED
 expect()
 {
 	ktap_name=$1
@@ -45,7 +46,7 @@ got: $ktap_got"
 	fi
 }
 
-# expect_match NAME PATTERN COMMAND...: a shell pattern for the output
+# expect_match NAME PATTERN COMMAND...: the output must match a shell pattern
 expect_match()
 {
 	ktap_name=$1
@@ -60,7 +61,7 @@ got: $ktap_got" ;;
 	esac
 }
 
-# expect_rc NAME STATUS COMMAND...: exit status only
+# expect_rc NAME STATUS COMMAND...: check only the exit status
 expect_rc()
 {
 	ktap_name=$1
@@ -76,7 +77,7 @@ $(cat "$ktap_log")"
 	fi
 }
 
-# expect_usage NAME PATTERN COMMAND...: status 2, nothing on stdout, one line on stderr
+# expect_usage NAME PATTERN COMMAND...: status 2, nothing on stdout, one line on stderr that matches
 expect_usage()
 {
 	ktap_name=$1
@@ -100,7 +101,7 @@ got status $ktap_rc, stdout '$ktap_out', stderr: $ktap_got"
 	fi
 }
 
-# The plan comes last, which KTAP allows; a script that dies early prints none.
+# Print the plan and exit. KTAP allows the plan at the end; a script that dies early prints none.
 ktap_done()
 {
 	echo "1..$ktap_nr"

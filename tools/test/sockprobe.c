@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program with TCP sockets that does what its arguments say and prints what it sees.
+ * Test program with TCP sockets: performs the steps in its arguments and prints their results.
  *
- * Each argument is a step, "name,arg,arg". Steps work on the current socket; "other" exchanges
- * it with a second one. The first step that fails prints "name: reason" and ends with 1, unless
- * it is written "try,name,...": then a failure is printed (but for a connect that is refused or
- * in progress, as expected where nothing listens) and the next step follows.
+ * Each argument is a step, "name,arg,arg". Steps use the current socket; "other" exchanges it with
+ * a second one. The first step that fails prints "name: reason" and ends the program with status 1.
+ * With "try,name,..." the program prints the failure (except a connect that is refused or in
+ * progress, as expected if nothing listens) and continues.
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -40,7 +40,7 @@ struct step {
 	int (*run)(int argc, char **argv);
 };
 
-static int int_option(int fd, int level, int name)
+static int sock_get_option(int fd, int level, int name)
 {
 	socklen_t len = sizeof(int);
 	int v = -1;
@@ -51,10 +51,10 @@ static int int_option(int fd, int level, int name)
 }
 
 /*
- * What the kernel, or the fake one, says without the library in between: 0 and 1 are AF_SMC, 2 and
- * 3 IPPROTO_SMC
+ * Return the kind of a socket, as the kernel or the fake kernel reports it, bypassing the library:
+ * 0 and 1: AF_SMC, 2 and 3: IPPROTO_SMC, -1: not an SMC socket.
  */
-static int kernel_protocol(int fd)
+static int sock_get_kernel_protocol(int fd)
 {
 	socklen_t len = sizeof(int);
 	int (*fake)(int fd);
@@ -100,12 +100,13 @@ static int step_new(int argc, char **argv)
 static int step_show(int argc, char **argv)
 {
 	static const char *const names[] = { "tcp", "smc0", "smc1", "ipproto", "ipproto6" };
-	const char *kernel = names[1 + kernel_protocol(cur)];
+	const char *kernel = names[1 + sock_get_kernel_protocol(cur)];
 
 	(void)argc;
 	(void)argv;
 	printf("%s domain=%d protocol=%d nonblock=%d cloexec=%d\n", kernel,
-	       int_option(cur, SOL_SOCKET, SO_DOMAIN), int_option(cur, SOL_SOCKET, SO_PROTOCOL),
+	       sock_get_option(cur, SOL_SOCKET, SO_DOMAIN),
+	       sock_get_option(cur, SOL_SOCKET, SO_PROTOCOL),
 	       !!(fcntl(cur, F_GETFL) & O_NONBLOCK), !!(fcntl(cur, F_GETFD) & FD_CLOEXEC));
 	return 0;
 }
@@ -114,11 +115,11 @@ static int step_mode(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts(kernel_protocol(cur) >= 0 ? "smc" : "tcp");
+	puts(sock_get_kernel_protocol(cur) >= 0 ? "smc" : "tcp");
 	return 0;
 }
 
-/* A buffer shorter than an int: the answer is cut, the bytes behind it stay. */
+/* Pass a buffer shorter than an int: the result is cut, the bytes behind it do not change. */
 static int step_shortopt(int argc, char **argv)
 {
 	unsigned char buf[4] = { 0xee, 0xee, 0xee, 0xee };
@@ -132,7 +133,7 @@ static int step_shortopt(int argc, char **argv)
 	return 0;
 }
 
-static socklen_t make_addr(struct sockaddr_storage *ss, const char *text, const char *port)
+static socklen_t addr_make(struct sockaddr_storage *ss, const char *text, const char *port)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
@@ -155,14 +156,14 @@ static int step_bind(int argc, char **argv)
 {
 	struct sockaddr_storage ss;
 
-	return argc < 3 ? -1 : bind(cur, (void *)&ss, make_addr(&ss, argv[1], argv[2]));
+	return argc < 3 ? -1 : bind(cur, (void *)&ss, addr_make(&ss, argv[1], argv[2]));
 }
 
 static int step_connect(int argc, char **argv)
 {
 	struct sockaddr_storage ss;
 
-	return argc < 3 ? -1 : connect(cur, (void *)&ss, make_addr(&ss, argv[1], argv[2]));
+	return argc < 3 ? -1 : connect(cur, (void *)&ss, addr_make(&ss, argv[1], argv[2]));
 }
 
 static int step_listen(int argc, char **argv)
@@ -174,7 +175,7 @@ static int step_listen(int argc, char **argv)
 	(void)argv;
 	if (listen(cur, 16) || getsockname(cur, (struct sockaddr *)&local, &len))
 		return -1;
-	/* At the same place in sockaddr_in */
+	/* sin_port has the same offset */
 	server_port = local.sin6_port;
 	return 0;
 }
@@ -226,7 +227,7 @@ static int step_dup(int argc, char **argv)
 	return cur < 0 ? -1 : 0;
 }
 
-/* A duplicate stays open, the current number goes on. */
+/* Keep a duplicate open, continue with the current descriptor. */
 static int step_dupkeep(int argc, char **argv)
 {
 	(void)argc;
@@ -256,7 +257,7 @@ static int step_get(int argc, char **argv)
 {
 	if (argc < 3)
 		return -1;
-	printf("%d\n", int_option(cur, atoi(argv[1]), atoi(argv[2])));
+	printf("%d\n", sock_get_option(cur, atoi(argv[1]), atoi(argv[2])));
 	return 0;
 }
 
@@ -317,7 +318,7 @@ static int step_localport(int argc, char **argv)
 	return 0;
 }
 
-/* Is the local port the one that was remembered by "keepport"? */
+/* keepport: remember the local port; keepport,check: compare with the remembered port */
 static in_port_t kept_port;
 
 static int step_keepport(int argc, char **argv)
@@ -354,7 +355,7 @@ static int step_recv(int argc, char **argv)
 	return 0;
 }
 
-/* Goes on in the child, the parent hands on its result. */
+/* Continue in the child; the parent returns its exit status. */
 static int step_fork(int argc, char **argv)
 {
 	int status;
@@ -371,7 +372,7 @@ static int step_fork(int argc, char **argv)
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
 }
 
-static void *open_many(void *arg)
+static void *thread_open_sockets(void *arg)
 {
 	int i, *bad = arg;
 
@@ -379,7 +380,7 @@ static void *open_many(void *arg)
 		int fd = socket(i & 1 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
 		int want = i & 1 ? AF_INET6 : AF_INET;
 
-		if (fd < 0 || int_option(fd, SOL_SOCKET, SO_DOMAIN) != want)
+		if (fd < 0 || sock_get_option(fd, SOL_SOCKET, SO_DOMAIN) != want)
 			(*bad)++;
 		if (fd >= 0)
 			close(fd);
@@ -396,7 +397,7 @@ static int step_threads(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	for (i = 0; i < NUM_THREADS; i++) {
-		if (pthread_create(&threads[i], NULL, open_many, &bad[i]))
+		if (pthread_create(&threads[i], NULL, thread_open_sockets, &bad[i]))
 			return -1;
 	}
 	for (i = 0; i < NUM_THREADS; i++) {
@@ -407,7 +408,7 @@ static int step_threads(int argc, char **argv)
 	return 0;
 }
 
-/* As a daemon does: number 2 becomes a file that must not get messages. */
+/* Like a daemon, reopen descriptor 2 as a file, which must not get messages. */
 static int step_stderr_to(int argc, char **argv)
 {
 	int fd;
@@ -459,7 +460,7 @@ static const struct step steps[] = {
 	{ "maxfiles", step_maxfiles }, { "file", step_file },
 };
 
-static int run_step(char *text)
+static int step_run(char *text)
 {
 	bool may_fail = !strncmp(text, "try,", 4);
 	char *argv[MAX_ARGS];
@@ -488,6 +489,6 @@ int main(int argc, char **argv)
 	int i, rc = 0;
 
 	for (i = 1; i < argc && !rc; i++)
-		rc = run_step(argv[i]);
+		rc = step_run(argv[i]);
 	return rc;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl applicability, over the host that test/fake_netlink.so and test/fake_host.so play.
+# smcctl applicability, on the fake host of test/fake_netlink.so and test/fake_host.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -9,13 +9,13 @@ cd "$(dirname "$0")/.." || exit 1
 . test/fakes.sh
 export FAKE_CLOCK=y
 
-# why KIND NETWORK PORT: verdict and reason
+# why KIND NETWORK PORT: print verdict and reason
 why()
 {
 	ctl "$1" applicability | tr -s ' ' | sed -n "s#^$2 $3 [a-z]* [0-9]* [0-9]* [0-9]* ##p"
 }
 
-# Sum of a verdict as JSON: "CONNECTIONS BYTES"
+# sum KIND VERDICT: print the sum in the JSON output, "CONNECTIONS BYTES"
 sum()
 {
 	ctl "$1" -j applicability | tr -d ' \n' |
@@ -35,14 +35,14 @@ expect 'sums as JSON: fallback' '2 2003' sum normal fallback
 expect 'sums as JSON: no' '2 302' sum normal no
 expect 'sums as JSON: local' '1 110' sum normal local
 expect 'the RNIC is down' 'no port 1 of rxe0, of netdev lo, is not active' why lonely 10.0.0.0/24 5432
-expect 'an older kernel tells no bytes' '3 0' sum old possible
+expect 'an older kernel reports no bytes' '3 0' sum old possible
 expect_rc 'nothing: status 0' 0 ctl empty applicability
 expect_rc 'nothing, -e: status 3' 3 ctl empty -e applicability
 expect 'nothing: sums' '0 0' sum empty possible
-# The bytes sent grow by 100 in between; what was there before does not count.
+# The bytes sent grow by 100 during the measurement; earlier bytes do not count.
 expect 'during a second' '10.0.0.0/24 5432 client 2 200 0 possible' sh -c "FAKE_NL=growing \
 	LD_PRELOAD='$fake' ./smcctl applicability 1 | tr -s ' ' | sed -n 's/\(.* 5432 .*\) port.*/\1/p'"
-# --- without the module: RNICs by sysfs ---
+# --- without the module: RNICs from sysfs ---
 expect 'no module, no RNIC' 'no no RoCE port of netdev lo' why nofamily 10.0.0.0/24 6379
 port=$FAKE_PROC/infiniband/mlx5_0/ports/1
 mkdir -p "$port/gid_attrs/ndevs"

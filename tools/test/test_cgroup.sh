@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smc_cgroup: what it says when something is missing, over the host that test/fake_bpf.so plays.
-# What it does in a kernel is for selftests/vm/cases/cgroup.sh.
+# smc_cgroup: messages if a requirement is missing, on the fake host of test/fake_bpf.so.
+# selftests/vm/cases/cgroup.sh tests it with a real kernel.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -14,7 +14,7 @@ if [ ! -x smc_cgroup ]; then
 	ktap_done
 fi
 
-# on LACKS SOCKET_ERRNO LOAD_ERRNO ARGUMENT...
+# on LACKS SOCKET_ERRNO LOAD_ERRNO ARGUMENT...: run smc_cgroup on a host
 on()
 {
 	lacks=$1
@@ -34,7 +34,7 @@ expect_usage 'empty cgroup' 'smc_cgroup: the name of the cgroup is empty *' ./sm
 expect_match 'help' 'Usage: smc_cgroup *' ./smc_cgroup --help
 expect 'version' "$(./smc_run --version | sed 's/smc_run/smc_cgroup/')" ./smc_cgroup -V
 
-# --- what is missing; each has one sentence, and 1 ---
+# --- missing requirements: one sentence each, and status 1 ---
 ENOMEM=12
 EACCES=13
 EINVAL=22
@@ -70,7 +70,7 @@ expect 'no cgroup2' \
 expect 'no such cgroup' \
 	'smc_cgroup: cgroup /sys/fs/cgroup/there/is/none: No such file or directory' \
 	on '' 0 $EINVAL start there/is/none
-expect 'what is no cgroup is looked for below the mount' \
+expect 'a path that is no cgroup is tried below the mount' \
 	'smc_cgroup: cgroup /sys/fs/cgroup//proc/self: No such file or directory' \
 	on '' 0 $EINVAL stop /proc/self
 for lacking in btf hook bpffs; do
@@ -79,41 +79,41 @@ done
 expect_rc 'exit status without a module' 1 on '' $EPROTONOSUPPORT $EINVAL start
 expect_rc 'exit status without privileges' 1 on '' 0 $EPERM start
 
-# --- what was started for other cgroups is taken away with these alone ---
+# --- pins of other cgroups are removed only if the cgroup was removed ---
 ESTALE=116
 pins=$(mktemp -d) || exit 1
 trap 'rm -rf "$pins"' EXIT
-# swept ERRNO: what is left of two, while one more is started, if their cgroups cannot be opened
+# swept ERRNO: start one target; print which pins of two cgroups remain if opening these fails
 swept()
 {
 	mkdir -p "$pins/4711" "$pins/4712"
 	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 start 2>/dev/null
-	# the folder itself goes with the last of them
+	# the folder is removed with its last entry
 	ls "$pins" 2>/dev/null
 }
-expect 'cgroups that may not be looked at' '4711
+expect 'cgroups that cannot be checked' '4711
 4712' swept $EPERM
 expect 'cgroups that are gone' '' swept $ESTALE
-# named ERRNO: what status calls one
+# named ERRNO: print the name in the output of status, if opening the cgroup fails
 named()
 {
 	mkdir -p "$pins/4711"
 	: > "$pins/4711/switch_protocol"
 	FAKE_PINS=$pins FAKE_HANDLE=$1 on '' 0 0 status | sed 's/: unknown.*//'
 }
-expect 'status of one that may not be looked at' \
+expect 'status of one that cannot be checked' \
 	'cgroup 4711, Operation not permitted' named $EPERM
 expect 'status of one that is gone' 'cgroup 4711, removed' named $ESTALE
 
-# --- the folder of what was started ---
+# --- the folder of the pins ---
 not_ours()
 {
 	FAKE_PINS=$pins FAKE_OWNER=4711 on '' 0 0 "$@"
 }
-expect 'the folder is somebody else'"'"'s' \
+expect 'the folder belongs to another user' \
 	'smc_cgroup: /sys/fs/bpf/smc_cgroup is not ours: remove it' not_ours start
 expect 'the same: stop' 'smc_cgroup: /sys/fs/bpf/smc_cgroup is not ours: remove it' not_ours stop
-# held: somebody else starts something, and goes on a second later
+# held: another instance holds the lock for a second
 held()
 {
 	flock "$pins" sleep 1 &
@@ -128,7 +128,7 @@ held()
 expect 'one after the other' 'waits
 free' held
 
-# --- a loader that died has left some of its programs, but not the one that switches ---
+# --- a loader died: some programs are pinned, but not switch_protocol ---
 broken_off()
 {
 	rm -rf "$pins/4711"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl check, over the host that test/fake_netlink.so and test/fake_host.so play.
+# smcctl check, on the fake host of test/fake_netlink.so and test/fake_host.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 export FAKE_FAMILY=y FAKE_CONNECT=0
 printf '%-32s\n' SMCV2-DEFAULT-UEID >"$FAKE_NL_UEIDS"
 
-# check KIND ARGUMENT...
+# check KIND ARGUMENT...: print the output of smcctl check, repeated blanks as one
 check()
 {
 	kind=$1
@@ -18,7 +18,7 @@ check()
 	ctl "$kind" check "$@" | tr -s ' '
 }
 
-# state KIND CHECK ARGUMENT...: the line of one check
+# state KIND CHECK ARGUMENT...: print the line of one check
 state()
 {
 	kind=$1
@@ -110,7 +110,7 @@ expect_match 'why' 'note one of them: peer did not indicate SMC*' state normal f
 expect 'none' '' state normal connections 10.0.0.9
 
 # --- with a connection ---
-own() # own WHAT COMMAND...
+own() # own FAKE_OWN_SOCK COMMAND...
 {
 	FAKE_OWN_SOCK=$1
 	export FAKE_OWN_SOCK
@@ -131,8 +131,8 @@ expect 'peer without SMC' 'no did not send the SMC option' \
 	own '0x03010000 0' state normal peer 10.0.0.77 7
 expect_match 'peer without SMC: what to do' '*connection: On the peer: load the module*' \
 	own '0x03010000 0' check normal 10.0.0.77 7
-expect 'declined: the peer says why' \
-	'no the peer says: The two hosts have no user EID in common.' \
+expect 'declined: the reason of the peer' \
+	'no the peer reported: The two hosts have no user EID in common.' \
 	own '0x05000000 0x03030008' state normal 'peer reason' 10.0.0.77 7
 expect_match 'declined: what to do' '*peer reason: Both hosts need one*' \
 	own '0x05000000 0x03030008' check normal 10.0.0.77 7

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The bash completion of smcctl, over the host that test/fake_netlink.so plays.
+# The bash completion of smcctl, with the fake module of test/fake_netlink.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -18,7 +18,7 @@ printf '#!/bin/sh\nexec env FAKE_NL=normal LD_PRELOAD=%s %s/smcctl "$@"\n' "$fak
 	>"$tmp/smcctl"
 chmod +x "$tmp/smcctl"
 
-# completed WORD...: what the last word can become, on one line
+# completed WORD...: print the completions of the last word, on one line
 completed()
 {
 	COMP_WORDS=("$tmp/smcctl" "$@")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl save and smcctl restore, over the module that test/fake_netlink.so plays.
+# smcctl save and smcctl restore, with the fake module of test/fake_netlink.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -13,7 +13,7 @@ trap 'rm -rf "$tmp"' EXIT
 export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet" FAKE_NL_RULES="$tmp/rules"
 conf=$tmp/smc.conf
 
-# ctl KIND ARGUMENT...
+# ctl KIND ARGUMENT...: run smcctl with a kind of module
 ctl()
 {
 	kind=$1
@@ -21,7 +21,7 @@ ctl()
 	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
 }
 
-# has UEID...: the module starts with these, and with no change of PNET IDs and rules
+# has UEID...: set the UEIDs of the module, clear the logs of PNET IDs and rules
 has()
 {
 	: >"$FAKE_NL_UEIDS"
@@ -35,7 +35,7 @@ ueids()
 	tr -d ' ' <"$FAKE_NL_UEIDS" | tr '\n' ' '
 }
 
-# restored KIND LINE...: output of restore of a file with these lines, and its status
+# restored KIND LINE...: restore a file with these lines; print the output and the status
 restored()
 {
 	kind=$1
@@ -89,7 +89,7 @@ has
 expect 'there and back' '' sh -c "sed -i /eth0/d '$conf'; FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl restore '$conf'"
 expect 'there and back: UEIDs' 'A.ONE B ' ueids
-# 1 number, 2 action, 3-6 local, 7-10 remote
+# attributes: 1 number, 2 action, 3-6 local, 7-10 remote
 expect 'there and back: rules' 'flush
 add 2=1 1=10 3=::ffff:10.1.0.0 4=112 5=443 6=443 7=fd00:: 8=8 9=8000 10=8999
 add 2=0 1=4000000000' cat "$FAKE_NL_RULES"
@@ -98,7 +98,7 @@ expect 'comments and blanks' 'status 0' restored normal '# all' '' '   ' \
 	'	pnet   add net1  netdev eth0 # a comment'
 expect 'comments and blanks: what was not named stays' 'KEPT ' ueids
 
-# --- badly written: nothing is done ---
+# --- syntax errors: nothing changes ---
 bad() # bad TEXT LINE
 {
 	has KEPT
@@ -117,7 +117,7 @@ bad 'pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both' 'pnet 
 bad "too many words at '17'" 'ueid 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17'
 bad 'the line is too long' "# $(printf '%01100d' 0)"
 
-# --- what the kernel refuses ---
+# --- errors of the kernel ---
 has
 expect 'restore: one line fails, the others count' \
 	'smcctl: smc.conf:2: one of the devices has another PNET ID, or all have NET2 already
@@ -134,7 +134,7 @@ expect_usage 'save to two' 'smcctl: save is followed by*' ctl normal save a b
 expect_usage 'restore without file' 'smcctl: restore is followed by*' ctl normal restore
 
 # --- units ---
-# what "make install" writes, with the program where it is now
+# the units as "make install" writes them, with smcctl in this folder
 for unit in systemd/*; do
 	sed "s#@SBINDIR@#$(pwd)#" "$unit" >"$tmp/${unit#systemd/}"
 done
@@ -148,7 +148,7 @@ for unit in smc-restore.service smc-prometheus.service smc-prometheus.timer; do
 	if command -v systemd-analyze >/dev/null; then
 		verified()
 		{
-			# it may complain of other units
+			# there may be messages about other units
 			systemd-analyze verify --man=no "$tmp/$unit" 2>&1 | grep smc-
 		}
 		expect "$unit is well written" '' verified
@@ -156,7 +156,7 @@ for unit in smc-restore.service smc-prometheus.service smc-prometheus.timer; do
 		ktap_skip "$unit is well written" 'no systemd-analyze'
 	fi
 done
-# starts UNIT: what it does here
+# starts UNIT: print the arguments of smcctl in ExecStart=
 starts()
 {
 	sed -n "s#^ExecStart=$(pwd)/smcctl ##p" "$tmp/$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The man pages: well-formed, and every option of the programs is in them.
+# The man pages: the format is valid, and every option of the programs is documented.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -19,10 +19,10 @@ for page in man/*.[78]; do
 	fi
 done
 
-# undocumented PAGE PROGRAM: options of --help that the page lacks
+# undocumented PAGE PROGRAM: print the options of --help that the page lacks
 undocumented()
 {
-	# Hyphens are written \- in the pages
+	# hyphens are written \- in the pages
 	text=$(sed 's/\\-/-/g' "$1")
 	"$2" --help | grep -o -- '--[a-z][a-z-]*' | sort -u | while read -r option; do
 		case $text in

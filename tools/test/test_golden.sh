@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What smcctl prints, whole, of the host that test/fake_netlink.so and test/fake_host.so play:
-# each object as text and as JSON, byte by byte as in test/golden. "test_golden.sh update" writes
-# these files anew: what git says of them then is what users see change.
+# The whole output of smcctl for each object, as text and as JSON, on the fake host of
+# test/fake_netlink.so and test/fake_host.so: must equal the files in test/golden.
+# "test_golden.sh update" rewrites these files: git diff then shows what changes for users.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -12,18 +12,18 @@ cd "$(dirname "$0")/.." || exit 1
 export FAKE_CLOCK=y FAKE_FAMILY=y FAKE_CONNECT=0
 golden=test/golden
 update=${1:-}
-# Nothing of the caller's has a say.
+# Do not depend on the environment of the caller.
 unset FAKE_OWN_SOCK COLUMNS
 export LC_ALL=C
 
 printf '%-32s\n' SMCV2-DEFAULT-UEID A.SECOND >"$FAKE_NL_UEIDS"
 printf 'conn_move 5\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\n' >"$FAKE_PROC/smc_stat"
-# No process has sockets of these numbers.
+# No process has sockets with these inode numbers.
 printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
 	>"$FAKE_PROC/smc_holders"
 mkdir -p "$FAKE_PROC/smc/holders/smc_diag"
 
-# The same bytes from every json-c; an object per line stays one.
+# Normalize JSON from stdin, since versions of json-c differ; one object per line stays so.
 canonical()
 {
 	case $1 in
@@ -32,7 +32,7 @@ canonical()
 	esac
 }
 
-# compared FILE: the standard input is what it has
+# compared FILE: compare stdin with a golden file, or rewrite the file
 compared()
 {
 	if [ "$update" = update ]; then
@@ -42,7 +42,7 @@ compared()
 	fi && echo same
 }
 
-# printed FORM KIND ARGUMENT...: both streams and the status if it is not 0, JSON in one form
+# printed FORM KIND ARGUMENT...: print both streams, JSON normalized, and the status if it is not 0
 printed()
 {
 	form=$1
@@ -74,7 +74,7 @@ command -v python3 >/dev/null || {
 	exit 1
 }
 
-# file, kind of module, what is asked for
+# columns: file, kind of module, arguments
 while read -r file kind words; do
 	case $file in
 	*.txt) form=text ;;
@@ -130,7 +130,7 @@ policy.json normal policy
 save.txt normal save -
 END
 
-# Orders have little to say; what they say, and their status, in one transcript.
+# Commands that change something print little: one transcript has their output and status.
 orders()
 {
 	while read -r words; do
@@ -174,7 +174,7 @@ transcript()
 }
 expect 'orders.txt' same transcript
 
-# An object that comes later has a file here, too: text and, where there is JSON, JSON.
+# Print the files that an object of smcctl lacks: text and, if it has JSON output, JSON.
 objects_missing()
 {
 	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
@@ -192,7 +192,7 @@ objects_missing()
 }
 expect 'each object of smcctl has its files' '' objects_missing
 
-# A file that no test reads would say nothing.
+# Print the golden files that no test uses.
 files_unused()
 {
 	for file in "$golden"/*; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl sock with conditions, and smcctl sock kill, over the module that test/fake_netlink.so
-# plays. What it does to real sockets is looked at in test/vm_tools.sh.
+# smcctl sock with conditions, and smcctl sock kill, with the fake module of test/fake_netlink.so.
+# test/vm_tools.sh tests it with real sockets.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.." || exit 1
 . test/fakes.sh
 export FAKE_NL_KILLED="$tmp/killed"
 
-# killed KIND ARGUMENT...: what the module was told to end (own port, peer's), what the tool says,
-# its status
+# killed KIND ARGUMENT...: print the sockets that the module ended (local port-peer port), the
+# status and the messages of smcctl
 killed()
 {
 	kind=$1
@@ -24,7 +24,7 @@ killed()
 	cat "$tmp/err"
 }
 
-# listed ARGUMENT...: ports of the peers in JSON
+# listed ARGUMENT...: print the ports of the peers in the JSON output
 listed()
 {
 	ctl normal -j "$@" 2>/dev/null | sed -n 's/^ *"peer_port": *\([0-9]*\),*$/\1/p' | tr '\n' ' '
@@ -56,7 +56,7 @@ for words in 'inode' 'inode 0' 'inode x' 'inode 4294967296' 'inode 1 inode 1' 'p
 	expect_usage "sock $words" 'smcctl: sock is followed by: *' ctl normal sock $words
 done
 
-# --- they are ended ---
+# --- sockets are ended ---
 expect 'by inode' '443-50000 status 0' killed normal sock kill inode 54711
 expect 'the answer has those' '50000 ' listed sock kill inode 54711
 expect 'by port of either side: no listener' '6379-40001 status 0' killed normal -p 6379 sock kill
@@ -65,13 +65,13 @@ expect 'by port of either side: with listener' '6379-40001 6379-0 status 0' \
 expect 'by own port' '443-50000 status 0' killed normal -l 443 sock kill
 expect 'by port of the peer' '443-50000 status 0' killed normal -r 50000 sock kill
 expect 'by address' '6379-40001 status 0' killed normal -l 6379 sock kill peer 10.0.0.2
-expect 'nobody' 'status 0' killed normal sock kill peer 10.7.7.7
-expect_rc 'nobody, -e: status 3' 3 ctl normal -e sock kill peer 10.7.7.7
+expect 'no socket' 'status 0' killed normal sock kill peer 10.7.7.7
+expect_rc 'no socket, -e: status 3' 3 ctl normal -e sock kill peer 10.7.7.7
 expect 'it has ended by itself' 'status 0' killed normal -r 50001 sock kill
-expect 'it has ended by itself: it is not told' '[]' ctl normal -j -r 50001 sock kill
+expect 'it has ended by itself: it is not listed' '[]' ctl normal -j -r 50001 sock kill
 expect 'one cannot be ended: those before are' '6379-40001 status 1
 smcctl: ending the socket 4793: Device or resource busy' killed normal sock kill local 10.0.0.1
-expect 'one cannot be ended: those before are told' '40001 ' \
+expect 'one cannot be ended: those before are listed' '40001 ' \
 	listed sock kill local 10.0.0.1
 : >"$FAKE_NL_KILLED"
 expect_usage 'all' 'smcctl: sock kill needs a condition: *' ctl normal -a sock kill

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl monitor, over the host that test/fake_netlink.so plays. Real events are looked at in
-# selftests/vm/cases/events.sh.
+# smcctl monitor, on the fake host of test/fake_netlink.so. selftests/vm/cases/events.sh tests it
+# with real events.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 . test/fakes.sh
 
-# without the time
+# lines KIND ARGUMENT...: print the output of smcctl without the times
 lines()
 {
 	ctl "$@" 2>/dev/null | sed 's/^[-0-9]*T[0-9:.]*Z //'
 }
 
-# values KEY KIND [COUNT]
+# values KEY KIND [COUNT]: print the values of a key in the JSON output
 values()
 {
 	key=$1
@@ -45,7 +45,7 @@ expect 'as JSON: events' \
 expect 'as JSON: reasons' '0x03010000 0x05000000 ' values reason normal 7
 expect 'as JSON: reasons of the peer' '0x00000000 0x03030000 ' values peer_reason normal 7
 expect 'as JSON: connections' '3 ' values connections normal 7
-expect 'as JSON: not told' '12 5 ' values untold normal 7
+expect 'as JSON: dropped events' '12 5 ' values untold normal 7
 expect 'some were lost' 'lost group begin ' values event lossy 1
 expect 'some were lost, as text' 'lost       
 group begin 0x00000100 server, peer 10.0.0.2' lines lossy monitor 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl under names of smc-tools, over the module that test/fake_netlink.so plays.
+# smcctl called by the names of smc-tools, with the fake module of test/fake_netlink.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -15,7 +15,7 @@ ln -s "$(pwd)/smcctl" "$tmp/smcss"
 ln -s "$(pwd)/smcctl" "$tmp/smc_pnet"
 ln -s "$(pwd)/smcctl" "$tmp/smcr"
 
-# as KIND NAME ARGUMENT...
+# as KIND NAME ARGUMENT...: run smcctl by a name
 as()
 {
 	kind=$1
@@ -24,7 +24,7 @@ as()
 	FAKE_NL=$kind LD_PRELOAD=$fake "$tmp/$name" "$@"
 }
 
-# golden FILE KIND NAME ARGUMENT...
+# golden FILE KIND NAME ARGUMENT...: compare the output with a golden file
 golden()
 {
 	file=$1
@@ -32,7 +32,7 @@ golden()
 	as "$@" | diff "test/golden/$file" - && echo same
 }
 
-# column N KIND NAME ARGUMENT...: as scripts read it
+# column N KIND NAME ARGUMENT...: print a column, like scripts do
 column()
 {
 	nr=$1
@@ -87,7 +87,7 @@ expect 'smc_pnet -s ID' "$table" as normal smc_pnet -s net1
 expect 'smc_pnet -s of another' '' as normal smc_pnet -s NET2
 expect 'smc_pnet, empty' '' as empty smc_pnet
 expect_rc 'smc_pnet, empty: status 0' 0 as empty smc_pnet
-# order WANTED ARGUMENT...: what the module was told
+# order ARGUMENT...: run smc_pnet; print the request that the module received
 order()
 {
 	: >"$FAKE_NL_PNET"
@@ -119,7 +119,7 @@ expect 'smcr device' same golden smcr-device.txt normal smcr device
 expect 'smcr -d device' same golden smcr-device-d.txt normal smcr --details dev show
 expect 'smcr linkgroup: role, type' 'SERV ' column 2 normal smcr linkgroup
 expect 'smcr link-show: states' 'LINK_ACTIVE unknown ' column 5 normal smcr l l
-# groups CONDITION...: that it leaves
+# groups CONDITION...: print the groups that match
 groups()
 {
 	column 1 normal smcr linkgroup "$@" | tr -d ' '
@@ -144,7 +144,7 @@ ueids()
 		as normal smcr ueid del FIRST.1 && as normal smcr ueid show
 }
 expect 'smcr ueid' 'SECOND' ueids
-# own ARGUMENT...: what it prints under its own name
+# own ARGUMENT...: run smcctl by its own name
 own()
 {
 	FAKE_NL=normal LD_PRELOAD=$fake ./smcctl "$@"
@@ -158,7 +158,7 @@ for words in '' bogus 'linkgroup bogus' 'device 100' 'linkgroup type' 'info x' -
 	expect_rc "smcr $words: status 2" 2 as normal smcr $words
 done
 
-# --- what is installed ---
+# --- installed files ---
 make -s install DESTDIR="$tmp/root" PREFIX=/usr SMC_TOOLS_NAMES=y >"$tmp/install.log" 2>&1
 links()
 {

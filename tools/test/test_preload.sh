@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of smc_run and libsmc_preload.so. A kernel with SMC is not needed: test/fake_smc.so
-# plays one below the library; the way back to TCP is tested with the real kernel.
+# Tests of smc_run and libsmc_preload.so. These need no kernel with SMC: test/fake_smc.so, preloaded
+# behind the library, acts as one. The fallback to TCP sockets is tested with the real kernel.
 # shellcheck disable=SC2317,SC2016 # functions are called through expect, code is quoted
 
 cd "$(dirname "$0")/.." || exit 1
@@ -23,20 +23,21 @@ for f in "$lib" "$fake" "$probe"; do
 	fi
 done
 
-# The preload library over the fake kernel
+# with_fake COMMAND...: preload the library and the fake kernel
 with_fake()
 {
 	LD_PRELOAD="$lib:$fake" "$@"
 }
 
-# The same, and only one door is to be tried: inet or smc
-at_door()
+# with_entry ENTRY COMMAND...: the same, with only one entry point: inet or smc
+with_entry()
 {
-	door=$1
+	entry=$1
 	shift
-	SMC_SOCK_FAMILY=$door LD_PRELOAD="$lib:$fake" "$@"
+	SMC_SOCK_FAMILY=$entry LD_PRELOAD="$lib:$fake" "$@"
 }
 
+# filtered RULES COMMAND...: the same, with rules
 filtered()
 {
 	rules=$1
@@ -53,10 +54,10 @@ expect 'AF_INET becomes IPPROTO_SMC, looks like TCP' "ipproto $tcp4 nonblock=0 c
 	with_fake "$probe" new,4 show
 expect 'AF_INET6 becomes IPPROTO_SMC, looks like TCP' "ipproto6 $tcp6 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,6 show
-expect 'by the other door: AF_SMC 0, looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=0" \
-	at_door smc "$probe" new,4 show
-expect 'by the other door: AF_SMC 1, looks like TCP' "smc1 $tcp6 nonblock=0 cloexec=0" \
-	at_door smc "$probe" new,6 show
+expect 'by the other entry point: AF_SMC 0, looks like TCP' "smc0 $tcp4 nonblock=0 cloexec=0" \
+	with_entry smc "$probe" new,4 show
+expect 'by the other entry point: AF_SMC 1, looks like TCP' "smc1 $tcp6 nonblock=0 cloexec=0" \
+	with_entry smc "$probe" new,6 show
 expect 'protocol IPPROTO_TCP is converted' "ipproto $tcp4 nonblock=0 cloexec=0" \
 	with_fake "$probe" new,4,proto=6 show
 expect 'SOCK_NONBLOCK and SOCK_CLOEXEC are kept' "ipproto $tcp4 nonblock=1 cloexec=1" \
@@ -86,14 +87,14 @@ log=$tmp/log
 FAKE_SMC_LOG=$log with_fake "$probe" new,4,nonblock >/dev/null
 expect 'one kernel call per socket' 'socket 2 2049 256' cat "$log"
 
-# --- the other door ---
+# --- the other entry point ---
 no_ipproto()
 {
 	rm -f "$log"
 	FAKE_IPPROTO_ERRNO=$1 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,4 show
 }
 expect 'a kernel without IPPROTO_SMC: AF_SMC' "smc0 $tcp4 nonblock=0 cloexec=0" no_ipproto 93
-expect 'it is not asked again at once' 'socket 2 1 256
+expect 'it is not tried again at once' 'socket 2 1 256
 socket 43 1 0
 socket 43 1 0' cat "$log"
 expect 'an IPPROTO_SMC that is forbidden: AF_SMC' "smc0 $tcp4 nonblock=0 cloexec=0" no_ipproto 13
@@ -103,17 +104,17 @@ no_family()
 	FAKE_SMC_ERRNO=97 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,6 show
 }
 expect 'a sandbox without AF_SMC' "ipproto6 $tcp6 nonblock=0 cloexec=0" no_family
-expect 'where it is not even asked for' 'socket 2 1 256
+expect 'where it is not even tried' 'socket 2 1 256
 socket 10 1 256' cat "$log"
 neither()
 {
 	rm -f "$log"
 	FAKE_IPPROTO_ERRNO=93 FAKE_SMC_ERRNO=$1 FAKE_SMC_LOG=$log with_fake "$probe" new,4 new,4 show
 }
-expect_match 'no door: TCP, and what the last one said' \
+expect_match 'no entry point: TCP, and the error of the last one' \
 	"smc_run\[*\]: no SMC, using TCP: socket(AF_SMC): Address family *(modprobe smc)*
 tcp $tcp4 nonblock=0 cloexec=0" neither 97
-expect 'none is asked again at once' 'socket 2 1 256
+expect 'none is tried again at once' 'socket 2 1 256
 socket 43 1 0
 socket 2 1 0
 socket 2 1 0' cat "$log"
@@ -122,14 +123,14 @@ short_of()
 	rm -f "$log"
 	FAKE_IPPROTO_ERRNO=105 FAKE_SMC_LOG=$log with_fake "$probe" new,4 show
 }
-expect_match 'no memory at one door: the other is not tried' \
+expect_match 'no memory at one entry point: the other is not tried' \
 	"smc_run\[*\]: no SMC, using TCP: socket(IPPROTO_SMC): No buffer space*resources*
 tcp $tcp4 nonblock=0 cloexec=0" short_of
 expect 'not tried indeed' 'socket 2 1 256
 socket 2 1 0' cat "$log"
 only_inet()
 {
-	FAKE_IPPROTO_ERRNO=93 at_door inet "$probe" new,4 show
+	FAKE_IPPROTO_ERRNO=93 with_entry inet "$probe" new,4 show
 }
 expect_match 'IPPROTO_SMC or nothing' \
 	"smc_run\[*\]: no SMC, using TCP: socket(IPPROTO_SMC): Protocol not supported*
@@ -138,7 +139,7 @@ tcp $tcp4 nonblock=0 cloexec=0" only_inet
 # --- retried as TCP ---
 no_smc()
 {
-	FAKE_SMC_ERRNO=$1 at_door smc "$probe" new,4 new,6 new,4 show
+	FAKE_SMC_ERRNO=$1 with_entry smc "$probe" new,4 new,6 new,4 show
 }
 
 warn='smc_run\[*\]: no SMC, using TCP: socket(AF_SMC): '
@@ -156,7 +157,7 @@ one_warning()
 expect 'one warning for three sockets' 1 one_warning
 rm -f "$log"
 FAKE_SMC_LOG=$log no_smc 97 >/dev/null 2>&1
-expect 'after EAFNOSUPPORT the kernel is not asked at once again' \
+expect 'after EAFNOSUPPORT it is not tried again at once' \
 	'socket 43 1 0
 socket 2 1 0
 socket 43 1 1
@@ -169,7 +170,7 @@ expect 'no descriptor left: the error of TCP, no warning' 'new: Too many open fi
 	with_fake "$probe" maxfiles,3 new,4
 quiet_daemon()
 {
-	FAKE_SMC_ERRNO=97 at_door smc "$probe" "stderr,$tmp/data" new,4 mode
+	FAKE_SMC_ERRNO=97 with_entry smc "$probe" "stderr,$tmp/data" new,4 mode
 	wc -c <"$tmp/data"
 }
 expect 'no warning into what is no longer stderr' 'tcp
@@ -200,15 +201,15 @@ calls()
 	grep setsockopt "$log"
 }
 expect 'SO_ZEROCOPY by the option of our own' 1 old_kernel own 1 new,4
-expect 'which is asked second' 'setsockopt 1 60 1
+expect 'which is tried second' 'setsockopt 1 60 1
 setsockopt 286 129 1' calls
 expect 'the same for IPv6' 1 old_kernel own 1 new,6
 expect 'and off again' 0 old_kernel own 0 new,4
 expect 'what is no good value is none' 'set: Invalid argument' old_kernel own 2 new,4
-expect 'a module without it: as the kernel has said' 'set: Operation not supported' \
+expect 'a module without it: the error of the kernel' 'set: Operation not supported' \
 	old_kernel none 1 new,4
-expect 'by the other door' 1 env SMC_SOCK_FAMILY=smc FAKE_SMC_OLD=own LD_PRELOAD="$lib:$fake" \
-	"$probe" new,4 set,1,60,1 get,1,60
+expect 'by the other entry point' 1 env SMC_SOCK_FAMILY=smc FAKE_SMC_OLD=own \
+	LD_PRELOAD="$lib:$fake" "$probe" new,4 set,1,60,1 get,1,60
 
 # --- buffer sizes ---
 sizes_log()
@@ -229,12 +230,12 @@ limited()
 {
 	FAKE_SMC_MAXBUF=20000 SMC_RCVBUF=131072 with_fake "$probe" new,4 new,4
 }
-expect_match 'a limited buffer size is said once' \
+expect_match 'a limited buffer size is reported once' \
 	'smc_run\[*\]: the receive buffer is 20000 bytes, not 131072: raise net.core.rmem_max or run as root' \
 	limited
 
 # --- rules ---
-# rule NAME RULES WANTED STEPS...
+# rule NAME RULES EXPECTED STEPS...
 rule()
 {
 	name=$1
@@ -244,8 +245,8 @@ rule()
 	expect "rule: $name" "$wanted" filtered "$rules" "$probe" "$@"
 }
 
-# judged NAME RULES smc|tcp ADDRESS PORT: nothing listens there, the connect is judged all the same
-judged()
+# connect_rule NAME RULES smc|tcp ADDRESS PORT: check the rules of a connect() without a listener
+connect_rule()
 {
 	name=$1
 	rules=$2
@@ -255,28 +256,28 @@ judged()
 	expect "rule: $name" "$wanted" filtered "$rules" "$probe" "new,$family,nonblock" \
 		"try,connect,$4,$5" mode
 }
-judged 'port excluded' '-port=9' tcp 127.0.0.1 9
-judged 'other port' '-port=9' smc 127.0.0.1 10
-judged 'first of a port range' '-port=9-12' tcp 127.0.0.1 9
-judged 'last of a port range' '-port=9-12' tcp 127.0.0.1 12
-judged 'behind a port range' '-port=9-12' smc 127.0.0.1 13
-judged 'network excluded' '-addr=127.1.0.0/16' tcp 127.1.2.3 9
-judged 'beside the network' '-addr=127.1.0.0/16' smc 127.2.0.1 9
-judged 'odd prefix length, inside' '-addr=127.64.0.0/10' tcp 127.127.0.1 9
-judged 'odd prefix length, outside' '-addr=127.64.0.0/10' smc 127.128.0.1 9
-judged 'one address' '-addr=127.0.0.1' tcp 127.0.0.1 9
-judged 'both conditions must hold' '-port=9,addr=127.0.0.1' smc 127.0.0.1 10
-judged 'IPv4 rule takes v4-mapped peers' '-addr=127.0.0.0/8' tcp ::ffff:127.0.0.1 9
-judged 'v4-mapped rule takes IPv4 peers' '-addr=::ffff:127.0.0.0/104' tcp 127.0.0.1 9
-judged 'IPv6 rule' '-addr=::/64' tcp ::1 9
-judged '::/0 does not take IPv4' '-addr=::/0' smc 127.0.0.1 9
-judged 'included' '+port=9' smc 127.0.0.1 9
-judged 'not included' '+port=9' tcp 127.0.0.1 10
-judged 'first match decides' '-port=9;+addr=127.0.0.0/8' tcp 127.0.0.1 9
-judged 'first match decides, other order' '+addr=127.0.0.0/8;-port=9' smc 127.0.0.1 9
-judged 'on=listen does not concern connect' '-on=listen' smc 127.0.0.1 9
-judged 'on=connect' '-on=connect' tcp 127.0.0.1 9
-judged 'include for listen leaves connect alone' '+on=listen,port=80' smc 127.0.0.1 9
+connect_rule 'port excluded' '-port=9' tcp 127.0.0.1 9
+connect_rule 'other port' '-port=9' smc 127.0.0.1 10
+connect_rule 'first of a port range' '-port=9-12' tcp 127.0.0.1 9
+connect_rule 'last of a port range' '-port=9-12' tcp 127.0.0.1 12
+connect_rule 'behind a port range' '-port=9-12' smc 127.0.0.1 13
+connect_rule 'network excluded' '-addr=127.1.0.0/16' tcp 127.1.2.3 9
+connect_rule 'beside the network' '-addr=127.1.0.0/16' smc 127.2.0.1 9
+connect_rule 'odd prefix length, inside' '-addr=127.64.0.0/10' tcp 127.127.0.1 9
+connect_rule 'odd prefix length, outside' '-addr=127.64.0.0/10' smc 127.128.0.1 9
+connect_rule 'one address' '-addr=127.0.0.1' tcp 127.0.0.1 9
+connect_rule 'both conditions must hold' '-port=9,addr=127.0.0.1' smc 127.0.0.1 10
+connect_rule 'IPv4 rule takes v4-mapped peers' '-addr=127.0.0.0/8' tcp ::ffff:127.0.0.1 9
+connect_rule 'v4-mapped rule takes IPv4 peers' '-addr=::ffff:127.0.0.0/104' tcp 127.0.0.1 9
+connect_rule 'IPv6 rule' '-addr=::/64' tcp ::1 9
+connect_rule '::/0 does not take IPv4' '-addr=::/0' smc 127.0.0.1 9
+connect_rule 'included' '+port=9' smc 127.0.0.1 9
+connect_rule 'not included' '+port=9' tcp 127.0.0.1 10
+connect_rule 'first match decides' '-port=9;+addr=127.0.0.0/8' tcp 127.0.0.1 9
+connect_rule 'first match decides, other order' '+addr=127.0.0.0/8;-port=9' smc 127.0.0.1 9
+connect_rule 'on=listen does not concern connect' '-on=listen' smc 127.0.0.1 9
+connect_rule 'on=connect' '-on=connect' tcp 127.0.0.1 9
+connect_rule 'include for listen leaves connect alone' '+on=listen,port=80' smc 127.0.0.1 9
 free_port=$("$probe" new,4 bind,127.0.0.1,0 localport)
 rule 'bind to an excluded port' "-port=$free_port" tcp new,4 "bind,127.0.0.1,$free_port" mode
 rule 'bind to another port' '-port=9' smc new,4 "bind,127.0.0.1,$free_port" mode
@@ -370,11 +371,11 @@ expect 'options of the program stay its own' '-d -r' ./smc_run echo -d -r
 expect 'no SMC_RUN_CHECK left for the program' '' ./smc_run sh -c 'echo "$SMC_RUN_CHECK"'
 expect_usage 'bad SMC_RCVBUF from outside' "smc_run: SMC_RCVBUF needs a number*" \
 	env SMC_RCVBUF=x ./smc_run true
-expect_match '-d tells about each socket' 'smc_run\[*\]: socket(AF_INET) = * uses *' \
+expect_match '-d prints a message about each socket' 'smc_run\[*\]: socket(AF_INET) = * uses *' \
 	env LD_PRELOAD="$fake" FAKE_SMC_ERRNO=1 ./smc_run -d "$probe" new,4
 expect '-f reaches the library' 'smc' ./smc_run -f smc sh -c 'echo "$SMC_SOCK_FAMILY"'
 expect '--family, too' 'inet' ./smc_run --family=inet sh -c 'echo "$SMC_SOCK_FAMILY"'
-expect_match '-d tells which door' 'smc_run\[*\]: socket(AF_INET) = 3 uses IPPROTO_SMC' \
+expect_match '-d prints the entry point' 'smc_run\[*\]: socket(AF_INET) = 3 uses IPPROTO_SMC' \
 	with_fake env SMC_DEBUG=1 "$probe" new,4
 expect_usage 'bad family' "smc_run: option -f needs auto, inet or smc, not 'tcp'" \
 	./smc_run -f tcp true
@@ -383,7 +384,7 @@ expect_usage 'bad SMC_SOCK_FAMILY from outside' "smc_run: SMC_SOCK_FAMILY is aut
 
 # --- --verify ---
 ver=$here/libsmc_verify.so
-# What is said at the end, without process and port numbers
+# verified RULES STEPS...: print the report at exit, without process and port numbers
 verified()
 {
 	rules=$1
@@ -400,11 +401,11 @@ expect '--verify: a TCP connection, both ends' \
 	'smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
 smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
 smc_run[]: 0 of 2 connections by SMC-R' verified_pair '-addr=127.0.0.0/8'
-expect '--verify: nothing to say without connections' '' verified '' new,4
-expect_match '--verify: an SMC socket, of which this kernel knows nothing' \
+expect '--verify: no output without connections' '' verified '' new,4
+expect_match '--verify: an SMC socket that this kernel does not list' \
 	'smc_run\[\]: 127.0.0.1:N to 127.0.0.1:N: not known: *
 smc_run\[\]: 0 of 2 connections by SMC-R' verified_pair ''
-# each has a line, and none takes room on the stack
+# each connection has a line, and none uses the stack
 verified_many()
 {
 	prlimit --stack=65536 env LD_PRELOAD="$ver" "$probe" new,4 bind,127.0.0.1,0 listen \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl watch and smcctl prometheus, over the host that test/fake_netlink.so and
-# test/fake_host.so play.
+# smcctl watch and smcctl prometheus, on the fake host of test/fake_netlink.so and
+# test/fake_host.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -15,7 +15,7 @@ squeezed()
 	"$@" | tr -s ' '
 }
 
-# Values of a key in watch's JSON output
+# rates KIND KEY ARGUMENT...: print the values of a key in the JSON output of watch
 rates()
 {
 	kind=$1
@@ -63,7 +63,8 @@ golden()
 }
 printf 'conn_move 5\ntx_again_bytes 77\nwindow_usecs 61000042\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\nunknown 1\n' >"$FAKE_PROC/smc_stat"
 expect 'prometheus' same golden normal prometheus.prom
-# Each family of samples has its HELP and TYPE right before it, once, and values are numbers.
+# faults KIND: print violations of the format: each metric has HELP and TYPE once, right before its
+# samples, and the values are numbers.
 faults()
 {
 	ctl "$1" prometheus | awk '
@@ -113,7 +114,7 @@ mkdir "$tmp/dir.prom"
 expect_rc 'prometheus -o: onto a directory: status 1' 1 ctl normal -o "$tmp/dir.prom" prometheus
 expect 'prometheus -o: onto a directory: nothing is left' '' sh -c "ls $tmp/dir.prom.* 2>/dev/null"
 expect_rc 'prometheus -o: no module: status 1' 1 ctl nofamily -o "$out" prometheus
-expect 'prometheus -o: no module: the file says so' 'smc_up 0' sh -c "grep -v '^#' $out"
+expect 'prometheus -o: no module: the file reports it' 'smc_up 0' sh -c "grep -v '^#' $out"
 expect_usage 'prometheus -j' 'smcctl: prometheus has a format*' ctl normal -j prometheus
 expect_usage '-o elsewhere' 'smcctl: option --output belongs*' ctl normal -o "$out" info
 ktap_done

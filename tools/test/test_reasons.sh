@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl reason: every diagnosis that the module knows has a sentence and a hint.
+# smcctl reason: every diagnosis code of the module has a sentence and a hint.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -9,13 +9,13 @@ cd "$(dirname "$0")/.." || exit 1
 
 header=../include/smc/proto/clc_msg.h
 
-# The codes of enum smc_clc_reason, without that of "none"
+# Print the codes of enum smc_clc_reason, except the one of "none"
 known_codes()
 {
 	sed -n 's/^\tSMC_CLC_DECL_[A-Z0-9_]*[\t ]*= \(0x[0-9a-f]*\),$/\1/p' "$header"
 }
 
-# Everything that looks like one, however it is written: the expression above must miss none.
+# Print the number of names in the enum, however they are written: known_codes must find them all.
 number_of_names()
 {
 	sed -n '/^enum smc_clc_reason {/,/^};/p' "$header" | grep -c 'SMC_CLC_DECL_'
@@ -26,7 +26,7 @@ listed()
 	./smcctl reason | sed -n 's/^\(0x[0-9a-f]*\)  .*/\1/p'
 }
 
-# without TEXT: codes whose description has the text
+# with_text TEXT: print the codes whose description has the text
 with_text()
 {
 	for code in $(known_codes); do
@@ -34,7 +34,7 @@ with_text()
 	done
 }
 
-# Codes that do not have exactly three lines, the last two of them sentences
+# Print the codes that do not have exactly three lines, the last two of them sentences
 incomplete()
 {
 	for code in $(known_codes); do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of smcctl over test/fake_netlink.so, which plays the module; and over the real kernel
-# where it has no SMC.
+# Tests of smcctl with test/fake_netlink.so, a fake module, and with the real kernel if that has no
+# SMC.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -23,7 +23,7 @@ for f in smcctl "$fake" "$host"; do
 	fi
 done
 
-# ctl KIND ARGUMENT...
+# ctl KIND ARGUMENT...: run smcctl with a kind of module
 ctl()
 {
 	kind=$1
@@ -31,13 +31,13 @@ ctl()
 	FAKE_NL=$kind LD_PRELOAD="$fake $host" ./smcctl "$@"
 }
 
-# Blanks in a row count as one
+# Print repeated blanks of the output as one
 squeezed()
 {
 	"$@" | tr -s ' '
 }
 
-# field KIND KEY ARGUMENT...: values of a key in the JSON output, in order
+# field KIND KEY ARGUMENT...: print the values of a key in the JSON output, in order
 field()
 {
 	kind=$1
@@ -105,7 +105,7 @@ expect 'stats as JSON: no tables of our own elsewhere' '' field old proposal sta
 expect 'stats: handshake errors' '5' field normal client_handshake_errors stats
 expect 'stats: reasons of fallbacks' '"0x03030000"
 "0x12345678"' field normal reason stats
-expect 'stats: reasons in words' '"no SMC device"
+expect 'stats: reasons as text' '"no SMC device"
 "unknown reason"' field normal reason_text stats
 expect 'stats: sides' '"server"
 "client"' field normal side stats
@@ -129,7 +129,7 @@ expect 'stats as text: fallbacks are a table' 'fallbacks:
  SIDE COUNT REASON MEANING
  server 3 0x03030000 no SMC device
  client 9 0x12345678 unknown reason
- (smcctl reason CODE tells what to do)' fallback_lines normal
+ (smcctl reason CODE shows what to do)' fallback_lines normal
 expect 'stats as text: no fallbacks, no table' 'fallbacks:
  client: 0
  server: 0' fallback_lines empty
@@ -274,8 +274,8 @@ expect 'policy list is the same' '10
 expect 'policy as JSON: ports' '"8000-8999"' field normal remote_port policy show
 expect 'no rule: heading only' 'RULE ACTION LOCAL PORT REMOTE PORT CONNECTIONS' \
 	squeezed ctl empty policy
-expect_rc 'no rule: status 3 if asked for' 3 ctl empty -e policy
-# the fake says what it was sent: 2 action, 3-6 local, 7-10 remote
+expect_rc 'no rule, -e: status 3' 3 ctl empty -e policy
+# the fake returns the attributes: 1 number, 2 action, 3-6 local, 7-10 remote
 expect 'policy add' '' ctl normal policy add deny
 added()
 {
@@ -309,16 +309,16 @@ for words in 'del' 'flush now' 'show me' 'foo'; do
 	expect_usage "policy $words" 'smcctl: policy is followed by*' ctl normal policy $words
 done
 
-# --- orders about link groups and links ---
+# --- changes of link groups and links ---
 expect 'link add' '' ctl normal link add 0x00000100
 expect 'link add, decimal' '' ctl normal link add 256
 expect 'link del' '' ctl normal link del 0x00000100 2
 expect 'linkgroup del' '' ctl normal linkgroup del 0x100
 expect 'linkgroup del now' '' ctl normal linkgroup del 0x200 now
-expect "link add: the kernel's words" 'smcctl: adding a link: 7 0 0' ctl normal link add 7
-expect "link del: the kernel's words" 'smcctl: removing a link: 256 255 0' \
+expect "link add: the kernel's text" 'smcctl: adding a link: 7 0 0' ctl normal link add 7
+expect "link del: the kernel's text" 'smcctl: removing a link: 256 255 0' \
 	ctl normal link del 0x100 255
-expect 'linkgroup del: the words behind the whole request' \
+expect 'linkgroup del: the text behind the whole request' \
 	'smcctl: removing a link group: 7 0 1' ctl old linkgroup del 7 now
 expect_rc 'link add: status 1' 1 ctl normal link add 7
 expect 'link add to another module' \
@@ -341,7 +341,7 @@ for num in x 0 256 +1; do
 	expect_usage "link del 1 '$num'" "smcctl: '$num' is no link number*" ctl normal link del 1 "$num"
 done
 
-# --- nothing is not failure ---
+# --- an empty list is not a failure ---
 for object in linkgroup link device sock ueid pnet; do
 	expect_rc "$object, empty: status 0" 0 ctl empty "$object"
 	expect_rc "$object -e, empty: status 3" 3 ctl empty -e "$object"
@@ -367,7 +367,7 @@ expect 'colour of a mode' "${esc}[32mSMCR${esc}[0m server," sh -c "
 	tr -s ' ' | sed -n '2s/.*40001 \(.*server,\).*/\1/p'"
 expect_usage 'colour sometimes' "*'sometimes' is none of*" ctl normal --color=sometimes info
 if command -v script >/dev/null; then
-	# on_terminal ENVIRONMENT...: number of lines with colour
+	# on_terminal ENVIRONMENT...: print the number of lines with colour
 	on_terminal()
 	{
 		env TERM=xterm "$@" FAKE_NL=normal script -qec \
@@ -401,7 +401,7 @@ for object in info linkgroup link device stats ueid; do
 	expect "$object without module" \
 		'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
 		ctl nofamily "$object"
-	expect_match "$object not known to the module" \
+	expect_match "$object not supported by the module" \
 		'smcctl: the loaded smc module does not support *' ctl unknown "$object"
 	expect_rc "$object fails with status 1" 1 ctl unknown "$object"
 	expect_rc "$object: an error at the end of the list" 1 ctl doneerror "$object"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The examples for trace points: each event that they name is one of the module, and has the fields.
-# The real events are looked at in selftests/vm/cases/trace.sh.
+# The examples for trace points: the module has each event and each field that they use.
+# selftests/vm/cases/trace.sh tests them with real events.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -13,7 +13,7 @@ echo "KTAP version 1"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# "event field" for each field of each event of the module, "event ." for the event itself
+# lines "event field" for each field of each event of the module, "event ." for the event itself
 tr '\n' ' ' < ../include/smc/trace.h | sed 's/TRACE_EVENT(/\n&/g; s/DECLARE_EVENT_CLASS(/\n&/g; s/DEFINE_EVENT(/\n&/g' |
 awk '
 	match($0, /^[A-Z_]+\([a-z_]+/) {
@@ -44,8 +44,8 @@ awk '
 		}
 	}' > "$tmp/known"
 
-# the same of an example for bpftrace
-wanted()
+# used FILE: print the same for the events and fields that a bpftrace script uses
+used()
 {
 	awk '
 		/^tracepoint:smc:/ { event = $1; sub(/^tracepoint:smc:/, "", event); print event, "." }
@@ -58,10 +58,10 @@ wanted()
 		}' "$1" | sort -u
 }
 
-# what of it the module does not have
-strange()
+# unknown FILE: print those that the module lacks
+unknown()
 {
-	wanted "$1" | grep -vxFf "$tmp/known"
+	used "$1" | grep -vxFf "$tmp/known"
 }
 
 known_events()
@@ -78,9 +78,9 @@ shell_events()
 expect 'events of the module, as the documentation has them' \
 	"$(grep -c '^``smcr*_[a-z_]*: ' ../Documentation/troubleshooting.rst)" known_events
 expect 'smc_trace: events' '' shell_events
-expect 'smc_times.bt: events and fields' '' strange smc_times.bt
+expect 'smc_times.bt: events and fields' '' unknown smc_times.bt
 printf 'tracepoint:smc:smc_hs_end { @[args->nothing] = count(); }\ntracepoint:smc:smc_no { }\n' > "$tmp/bad.bt"
 expect 'what there is not is found' 'smc_hs_end nothing
-smc_no .' strange "$tmp/bad.bt"
+smc_no .' unknown "$tmp/bad.bt"
 
 ktap_done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests of smc_run enable, disable and status, on units below a folder.
+# Tests of smc_run enable, disable and status, with units below a temporary folder.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -16,7 +16,7 @@ etc=$tmp/etc/systemd/system
 vendor=$tmp/usr/lib/systemd/system
 mkdir -p "$etc" "$vendor" "$tmp/run/systemd/system"
 
-# unit FILE LINE...
+# unit FILE LINE...: write a unit file
 unit()
 {
 	file=$1
@@ -35,7 +35,7 @@ dropin()
 	cat "$etc/$1.service.d/zz-smc_run.conf"
 }
 
-# What the drop-in of unit $1 says after the first two lines
+# Print the drop-in of unit $1 without its first two lines
 settings()
 {
 	dropin "$1" | sed 1,2d
@@ -104,12 +104,12 @@ units enable many@one > "$tmp/out"
 expect 'an instance of a template' "Environment=\"LD_PRELOAD=/a.so:$lib\"" settings many@one
 unit "$vendor/act.service" '[Service]'
 unit "$vendor/act.socket" '[Socket]'
-expect_match 'socket activation is said' 'smc_run: the sockets that act.socket opens stay TCP*' \
-	units enable act
+expect_match 'warning about socket activation' \
+	'smc_run: the sockets that act.socket opens stay TCP*' units enable act
 unit "$vendor/jail.service" '[Service]' 'RootDirectory=/srv/jail'
-expect_match 'a root of its own is said' 'smc_run: jail.service has a root of its own*' \
+expect_match 'warning about a root of its own' 'smc_run: jail.service has a root of its own*' \
 	units enable jail
-expect_match 'a library in the build tree is said' 'smc_run: services may not see *' \
+expect_match 'warning about a library in the build tree' 'smc_run: services may not see *' \
 	./smc_run --root "$tmp" enable plain
 
 expect_rc 'no such unit: 1' 1 ./smc_run --root "$tmp" enable nobody

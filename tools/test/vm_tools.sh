@@ -16,7 +16,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# The value of a key in smcctl's JSON output, without quotes
+# json_values KEY ARGUMENT...: print the values of a key in JSON output of smcctl, without quotes
 json_values()
 {
 	key_=$1
@@ -29,6 +29,7 @@ listening()
 	/t/smcctl sock -al "$1" | grep -q LISTEN
 }
 
+# same NAME VALUE EXPECTED
 same()
 {
 	[ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"
@@ -53,12 +54,12 @@ case_identity()
 	same 'nothing on stderr' "$(/t/smc_run /t/sockprobe new,4 new,6 2>&1)" ''
 }
 
-# seen_otherwise SIDE ROLE SHORT: the one connection in what smcss prints, and its carrier in
+# check_smcss SIDE ROLE SHORT: the connection in the output of smcss, and its TCP connection in
 # INET_DIAG, by the same addresses
-seen_otherwise()
+check_smcss()
 {
 	ln -sf /t/smcctl /tmp/smcss
-	# busybox's awk takes numbers with leading zeros for octal
+	# awk of busybox takes numbers with leading zeros for octal
 	same 'smcss -R' "$(/tmp/smcss -RW | sed '1d; s/ 0*\([1-9]\)/ \1/g' |
 		awk '{ print $1, $3, $4, $5, $7, $8, $9, $10, $11 }')" \
 		"ACTIVE $(json_values inode sock "$1" "$PORT") $(json_values local sock "$1" "$PORT") $(
@@ -71,7 +72,7 @@ seen_otherwise()
 		"$([ "$2" = client ] || echo "LISTEN 0.0.0.0:$PORT")"
 	same 'smcss -a' "$(/tmp/smcss -a | sed 1d | wc -l)" \
 		$(($(/tmp/smcss | sed 1d | wc -l) + $(/tmp/smcss -l | sed 1d | wc -l)))
-	same 'its carrier' "$(/t/smcctl applicability |
+	same 'its TCP connection' "$(/t/smcctl applicability |
 		awk -v port="$PORT" '$2 == port { print $3, $4, $7 }')" \
 		"$2 1 smc"
 }
@@ -90,7 +91,7 @@ case_transfer()
 		same 'mode at the server' "$(json_values mode sock -l "$PORT")" SMCR
 		same 'role at the server' "$(json_values role sock -l "$PORT")" server
 		same 'device' "$(json_values device sock -l "$PORT")" rxe0
-		seen_otherwise -l server SERV
+		check_smcss -l server SERV
 		touch /tmp/go
 		wait "$server" || fail "server: $(cat /tmp/server)"
 		same 'server' "$(cat /tmp/server)" "ipproto $AS_TCP4 nonblock=0 cloexec=1
@@ -107,7 +108,7 @@ ping"
 		/t/smcctl sock -v
 		same 'mode at the client' "$(json_values mode sock -r "$PORT")" SMCR
 		same 'role at the client' "$(json_values role sock -r "$PORT")" client
-		seen_otherwise -r client CLNT
+		check_smcss -r client CLNT
 		touch /tmp/go
 		wait "$client" || fail "client: $(cat /tmp/client)"
 		same 'client' "$(cat /tmp/client)" "ipproto $AS_TCP4 nonblock=0 cloexec=0
@@ -116,8 +117,8 @@ pong"
 	sync_barrier end
 }
 
-# Two connections, of which the client's host ends one, and a listener. "file,/" is a wait for
-# nothing, which writes what was printed.
+# Two connections, of which the host of the client ends one, and a listener. "file,/" does not wait,
+# but flushes the output.
 case_kill()
 {
 	killed=$((PORT + 6)) kept=$((PORT + 7)) alone=$((PORT + 8))
@@ -156,7 +157,7 @@ case_kill()
 		same 'not by another address' "$(json_values mode sock -r "$killed")" SMCR
 		same 'ended' "$(json_values peer_port -r "$killed" sock kill peer "$(peer_addr)")" "$killed"
 		wait_for 10 grep -q recv "/tmp/client.$killed" || fail "the killed one goes on"
-		# not ECONNRESET, although the peer's answer may come before this host knows
+		# not ECONNRESET, although the answer of the peer may arrive before the socket has ended
 		same 'client' "$(cat "/tmp/client.$killed")" 'hello
 recv: Software caused connection abort'
 		sync_signal killed
@@ -167,7 +168,7 @@ recv: Software caused connection abort'
 	sync_barrier end
 }
 
-# What --verify says of a connection by SMC-R, at both ends, and of one to a TCP server
+# The report of --verify for an SMC-R connection, at both ends, and for one to a TCP server
 case_verify()
 {
 	if [ "$HOST" = 1 ]; then
@@ -209,7 +210,7 @@ established()
 	[ "$(json_values peer_port sock -r "$PORT")" = "$PORT" ]
 }
 
-# Server with SMC, client forbidden to use it
+# A server with SMC, and a client that must not use SMC
 case_rules()
 {
 	if [ "$HOST" = 1 ]; then
@@ -230,7 +231,7 @@ pong"
 	sync_barrier end
 }
 
-# A real AF_SMC socket replaced: options, epoll set, local port (this host alone)
+# A real SMC socket is replaced: options, epoll set, local port (within one host)
 case_replaced()
 {
 	excluded="/t/smc_run -x port=9 -x on=listen /t/sockprobe"
@@ -270,15 +271,15 @@ case_sizes()
 # SO_ZEROCOPY: also where the kernel refuses it to SMC sockets
 case_zerocopy()
 {
-	for door in inet smc; do
-		same "$door" "$(/t/smc_run -f "$door" /t/sockprobe new,6 get,1,60 set,1,60,1 get,1,60 \
+	for entry in inet smc; do
+		same "$entry" "$(/t/smc_run -f "$entry" /t/sockprobe new,6 get,1,60 set,1,60,1 get,1,60 \
 			show 2>&1)" "0
 1
-$(/t/smc_run -f "$door" /t/sockprobe new,6 show)"
+$(/t/smc_run -f "$entry" /t/sockprobe new,6 show)"
 	done
 }
 
-# After case_transfer there was traffic, and the group is kept for a while.
+# Runs after case_transfer: there was traffic, and the group still exists.
 case_dumps()
 {
 	/t/smcctl linkgroup || fail "smcctl linkgroup"
@@ -293,7 +294,7 @@ case_dumps()
 	[ -n "$(json_values reason_text stats)" ] || fail "no reason, but a fallback in case_rules"
 }
 
-# status WANTED COMMAND...: its exit status, its output on the console
+# status EXPECTED COMMAND...: check the exit status, print the output
 status()
 {
 	want_=$1
@@ -303,7 +304,7 @@ status()
 	[ "$got_" = "$want_" ] || fail "$*: status $got_, not $want_"
 }
 
-# A server with SMC and one without; what the other host finds out about them
+# A server with SMC and one without; smcctl check on the other host
 case_check()
 {
 	if [ "$HOST" = 1 ]; then
@@ -331,7 +332,7 @@ case_check()
 	sync_barrier end
 }
 
-# A TCP connection of a program that does not use SMC, between hosts that could
+# A TCP connection of a program that does not use SMC, between hosts that support SMC
 case_applicability()
 {
 	if [ "$HOST" = 1 ]; then
