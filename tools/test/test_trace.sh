@@ -14,7 +14,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 # lines "event field" for each field of each event of the module, "event ." for the event itself
-tr '\n' ' ' < ../include/smc/trace.h | sed 's/TRACE_EVENT(/\n&/g; s/DECLARE_EVENT_CLASS(/\n&/g; s/DEFINE_EVENT(/\n&/g' |
+tr '\n' ' ' < ../include/smc/base/trace.h | sed 's/TRACE_EVENT(/\n&/g; s/DECLARE_EVENT_CLASS(/\n&/g; s/DEFINE_EVENT(/\n&/g' |
 awk '
 	match($0, /^[A-Z_]+\([a-z_]+/) {
 		name = substr($0, 1, RLENGTH)
