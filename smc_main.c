@@ -31,18 +31,18 @@
 #include <smc/socket/inet.h>
 #include <smc/tcp/option.h>
 
-struct part {
+struct main_subsystem {
 	const char *name;
 	int (*init)(void);
 	void (*exit)(void);
 };
 
-static int __init ib_init(void)
+static int __init main_ib_init(void)
 {
 	return smc_ib_init(&smc_core_ib_events);
 }
 
-static int __init core_init(void)
+static int __init main_lgr_init(void)
 {
 	smc_core_set_ctl_events(&smc_llc_events);
 	smc_core_set_conn_events(&smc_conn_lgr_events);
@@ -54,7 +54,7 @@ static int __init core_init(void)
  * tell their peers. The family comes last, with its second door, and goes first: with it
  * users and peers come in.
  */
-static const struct part parts[] = {
+static const struct main_subsystem main_subsystems[] = {
 #ifdef SMC_FAULT
 	{ "fault sites", smc_fault_init, smc_fault_exit },
 #endif
@@ -69,8 +69,8 @@ static const struct part parts[] = {
 	{ "zero copy", smc_zcopy_init, smc_zcopy_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },
-	{ "RDMA devices", ib_init, smc_ib_exit },
-	{ "link groups", core_init, smc_core_exit },
+	{ "RDMA devices", main_ib_init, smc_ib_exit },
+	{ "link groups", main_lgr_init, smc_core_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "PNET table's netlink", smc_netlink_pnet_init, smc_netlink_pnet_exit },
@@ -79,22 +79,22 @@ static const struct part parts[] = {
 	{ "IPPROTO_SMC", smc_inet_init, smc_inet_exit },
 };
 
-static void stop(int n)
+static void main_stop_subsystems(int n)
 {
 	while (n-- > 0)
-		parts[n].exit();
+		main_subsystems[n].exit();
 }
 
 static int __init smc_main_init(void)
 {
 	int i, rc;
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		rc = parts[i].init();
+	for (i = 0; i < ARRAY_SIZE(main_subsystems); i++) {
+		rc = main_subsystems[i].init();
 		if (rc) {
-			pr_err("%s could not be started (%d)%s\n", parts[i].name, rc,
+			pr_err("%s could not be started (%d)%s\n", main_subsystems[i].name, rc,
 			       rc == -EEXIST ? ": another SMC module is loaded" : "");
-			stop(i);
+			main_stop_subsystems(i);
 			return rc;
 		}
 	}
@@ -103,7 +103,7 @@ static int __init smc_main_init(void)
 
 static void __exit smc_main_exit(void)
 {
-	stop(ARRAY_SIZE(parts));
+	main_stop_subsystems(ARRAY_SIZE(main_subsystems));
 	rcu_barrier();
 }
 

@@ -21,35 +21,35 @@
 /* Bytes of attributes that no event exceeds: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
 /* Events that a namespace tells of in a second: a host that loses an RNIC has one per link */
-static const int told_max[SMC_NOTIFY_GROUPS] = {
+static const int event_rate_max[SMC_NOTIFY_GROUPS] = {
 	[SMC_NOTIFY_EVENTS] = 128,
 	[SMC_NOTIFY_FBACKS] = 64,
 };
 
 /**
- * struct told - what a namespace tells to one multicast group
+ * struct event_rate - what a namespace tells to one multicast group
  * @lock: guards the rest; leaf, BH off
  * @since: jiffies, begin of the present second
  * @n: events in it
- * @untold: events that were left out since the last one
+ * @suppressed: events suppressed since the last one that was sent
  */
-struct told {
-	spinlock_t lock; /* since, n, untold */
+struct event_rate {
+	spinlock_t lock; /* since, n, suppressed */
 	unsigned long since;
 	int n;
-	u32 untold;
+	u32 suppressed;
 };
 
 /**
- * struct notify_net - what a namespace tells
- * @told: per multicast group
+ * struct event_net - what a namespace tells
+ * @rates: per multicast group
  */
-struct notify_net {
-	struct told told[SMC_NOTIFY_GROUPS];
+struct event_net {
+	struct event_rate rates[SMC_NOTIFY_GROUPS];
 };
 
-static unsigned int notify_net_id __read_mostly;
-static const struct genl_family __rcu *notify_family;
+static unsigned int event_net_id __read_mostly;
+static const struct genl_family __rcu *event_family;
 
 /**
  * smc_notify_wanted() - does anybody listen?
@@ -66,14 +66,14 @@ bool smc_notify_wanted(enum smc_notify_group group)
 	bool wanted;
 
 	rcu_read_lock();
-	family = rcu_dereference(notify_family);
+	family = rcu_dereference(event_family);
 	wanted = family && genl_has_listeners(family, &init_net, group);
 	rcu_read_unlock();
 	return wanted;
 }
 
 /* Under rcu_read_lock(). NULL: no memory. */
-static struct sk_buff *begin(const struct genl_family *family, u8 cmd, void **hdr)
+static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd, void **hdr)
 {
 	struct sk_buff *skb;
 
@@ -86,8 +86,8 @@ static struct sk_buff *begin(const struct genl_family *family, u8 cmd, void **hd
 }
 
 /* Takes over @skb; NULL: there was no memory for it. */
-static void finish(const struct genl_family *family, struct net *net, struct sk_buff *skb,
-		   void *hdr, enum smc_notify_group group)
+static void event_msg_send(const struct genl_family *family, struct net *net, struct sk_buff *skb,
+			   void *hdr, enum smc_notify_group group)
 {
 	if (!skb) {
 		smc_stats_inc(net, SMC_STAT_EVENT_LOST);
@@ -104,27 +104,28 @@ static void finish(const struct genl_family *family, struct net *net, struct sk_
  * say. What it does not tell by this is counted; the first of them is told as a loss, since
  * nobody knows when the next event comes.
  */
-static bool may_tell(const struct genl_family *family, struct net *net,
-		     enum smc_notify_group group, u32 *untold)
+static bool event_rate_check(const struct genl_family *family, struct net *net,
+			     enum smc_notify_group group, u32 *suppressed)
 {
-	struct told *told = &((struct notify_net *)net_generic(net, notify_net_id))->told[group];
-	bool tell, first = false;
+	struct event_net *en = net_generic(net, event_net_id);
+	struct event_rate *rate = &en->rates[group];
+	bool allowed, first = false;
 
-	spin_lock_bh(&told->lock);
-	if (time_after_eq(jiffies, told->since + HZ)) {
-		told->since = jiffies;
-		told->n = 0;
+	spin_lock_bh(&rate->lock);
+	if (time_after_eq(jiffies, rate->since + HZ)) {
+		rate->since = jiffies;
+		rate->n = 0;
 	}
-	tell = told->n < told_max[group];
-	if (tell) {
-		told->n++;
-		*untold = told->untold;
-		told->untold = 0;
+	allowed = rate->n < event_rate_max[group];
+	if (allowed) {
+		rate->n++;
+		*suppressed = rate->suppressed;
+		rate->suppressed = 0;
 	} else {
-		first = !told->untold++;
+		first = !rate->suppressed++;
 	}
-	spin_unlock_bh(&told->lock);
-	if (tell)
+	spin_unlock_bh(&rate->lock);
+	if (allowed)
 		return true;
 	smc_stats_inc(net, SMC_STAT_EVENT_UNTOLD);
 	if (!first)
@@ -136,8 +137,8 @@ static bool may_tell(const struct genl_family *family, struct net *net,
 	return false;
 }
 
-static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_notify_lgr *ev,
-		   u32 untold)
+static int event_put_lgr(struct sk_buff *skb, const struct net *net,
+			 const struct smc_notify_lgr *ev, u32 suppressed)
 {
 	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
 			      SMC_NETLINK_EV_PAD) ||
@@ -145,7 +146,7 @@ static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->role) ||
 	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
 	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)) ||
-	    (untold && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, untold)))
+	    (suppressed && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, suppressed)))
 		return -EMSGSIZE;
 	if (!ev->ib_dev)
 		return 0;
@@ -159,18 +160,18 @@ static int put_lgr(struct sk_buff *skb, const struct net *net, const struct smc_
 }
 
 /* @to: namespace of the listeners, @net: that of the group; under rcu_read_lock(). */
-static void tell_lgr(const struct genl_family *family, struct net *to, const struct net *net,
-		     const struct smc_notify_lgr *ev, u32 untold)
+static void event_send_lgr(const struct genl_family *family, struct net *to, const struct net *net,
+			   const struct smc_notify_lgr *ev, u32 suppressed)
 {
 	struct sk_buff *skb;
 	void *hdr;
 
-	skb = begin(family, ev->cmd, &hdr);
-	if (skb && WARN_ON_ONCE(put_lgr(skb, net, ev, untold))) {
+	skb = event_msg_begin(family, ev->cmd, &hdr);
+	if (skb && WARN_ON_ONCE(event_put_lgr(skb, net, ev, suppressed))) {
 		nlmsg_free(skb);
 		skb = NULL;
 	}
-	finish(family, to, skb, hdr, SMC_NOTIFY_EVENTS);
+	event_msg_send(family, to, skb, hdr, SMC_NOTIFY_EVENTS);
 }
 
 /**
@@ -183,21 +184,21 @@ static void tell_lgr(const struct genl_family *family, struct net *to, const str
 void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
 {
 	const struct genl_family *family;
-	u32 untold;
+	u32 suppressed;
 
 	rcu_read_lock();
-	family = rcu_dereference(notify_family);
+	family = rcu_dereference(event_family);
 	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS) &&
-	    may_tell(family, net, SMC_NOTIFY_EVENTS, &untold)) {
-		tell_lgr(family, net, net, ev, untold);
+	    event_rate_check(family, net, SMC_NOTIFY_EVENTS, &suppressed)) {
+		event_send_lgr(family, net, net, ev, suppressed);
 		if (!net_eq(net, &init_net))
-			tell_lgr(family, &init_net, net, ev, untold);
+			event_send_lgr(family, &init_net, net, ev, suppressed);
 	}
 	rcu_read_unlock();
 }
 
-static int put_fback(struct sk_buff *skb, const struct net *net,
-		     const struct smc_notify_fback *ev, u32 untold)
+static int event_put_fallback(struct sk_buff *skb, const struct net *net,
+			      const struct smc_notify_fback *ev, u32 suppressed)
 {
 	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
 			      SMC_NETLINK_EV_PAD) ||
@@ -208,26 +209,26 @@ static int put_fback(struct sk_buff *skb, const struct net *net,
 	    nla_put_u16(skb, SMC_NETLINK_EV_LOCAL_PORT, ev->local_port) ||
 	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
 	    nla_put_u16(skb, SMC_NETLINK_EV_PEER_PORT, ev->peer_port) ||
-	    (untold && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, untold)))
+	    (suppressed && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, suppressed)))
 		return -EMSGSIZE;
 	return 0;
 }
 
-static void tell_fback(const struct genl_family *family, struct net *net,
-		       const struct smc_notify_fback *ev)
+static void event_send_fallback(const struct genl_family *family, struct net *net,
+				const struct smc_notify_fback *ev)
 {
 	struct sk_buff *skb;
-	u32 untold;
+	u32 suppressed;
 	void *hdr;
 
-	if (!may_tell(family, net, SMC_NOTIFY_FBACKS, &untold))
+	if (!event_rate_check(family, net, SMC_NOTIFY_FBACKS, &suppressed))
 		return;
-	skb = begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
-	if (skb && WARN_ON_ONCE(put_fback(skb, net, ev, untold))) {
+	skb = event_msg_begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
+	if (skb && WARN_ON_ONCE(event_put_fallback(skb, net, ev, suppressed))) {
 		nlmsg_free(skb);
 		skb = NULL;
 	}
-	finish(family, net, skb, hdr, SMC_NOTIFY_FBACKS);
+	event_msg_send(family, net, skb, hdr, SMC_NOTIFY_FBACKS);
 }
 
 /**
@@ -242,9 +243,9 @@ void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev)
 	const struct genl_family *family;
 
 	rcu_read_lock();
-	family = rcu_dereference(notify_family);
+	family = rcu_dereference(event_family);
 	if (family && genl_has_listeners(family, net, SMC_NOTIFY_FBACKS))
-		tell_fback(family, net, ev);
+		event_send_fallback(family, net, ev);
 	rcu_read_unlock();
 }
 
@@ -254,7 +255,7 @@ void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev)
  */
 void smc_notify_open(const struct genl_family *family)
 {
-	rcu_assign_pointer(notify_family, family);
+	rcu_assign_pointer(event_family, family);
 }
 
 /**
@@ -264,26 +265,26 @@ void smc_notify_open(const struct genl_family *family)
  */
 void smc_notify_close(void)
 {
-	RCU_INIT_POINTER(notify_family, NULL);
+	RCU_INIT_POINTER(event_family, NULL);
 	synchronize_rcu();
 }
 
-static int __net_init notify_net_init(struct net *net)
+static int __net_init event_net_init(struct net *net)
 {
-	struct notify_net *nn = net_generic(net, notify_net_id);
+	struct event_net *en = net_generic(net, event_net_id);
 	int i;
 
 	for (i = 0; i < SMC_NOTIFY_GROUPS; i++) {
-		spin_lock_init(&nn->told[i].lock);
-		nn->told[i].since = jiffies;
+		spin_lock_init(&en->rates[i].lock);
+		en->rates[i].since = jiffies;
 	}
 	return 0;
 }
 
-static struct pernet_operations notify_net_ops = {
-	.init = notify_net_init,
-	.id = &notify_net_id,
-	.size = sizeof(struct notify_net),
+static struct pernet_operations event_net_ops = {
+	.init = event_net_init,
+	.id = &event_net_id,
+	.size = sizeof(struct event_net),
 };
 
 /**
@@ -293,7 +294,7 @@ static struct pernet_operations notify_net_ops = {
  */
 int __init smc_notify_init(void)
 {
-	return smc_fault_rc(NOTIFY_PERNET, -ENOMEM, register_pernet_subsys(&notify_net_ops));
+	return smc_fault_rc(NOTIFY_PERNET, -ENOMEM, register_pernet_subsys(&event_net_ops));
 }
 
 /**
@@ -301,5 +302,5 @@ int __init smc_notify_init(void)
  */
 void smc_notify_exit(void)
 {
-	unregister_pernet_subsys(&notify_net_ops);
+	unregister_pernet_subsys(&event_net_ops);
 }

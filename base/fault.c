@@ -16,7 +16,7 @@
 #define PROC_NAME	"smc_faults"
 
 /**
- * struct site - one place where a call may be made to fail
+ * struct fault_site_state - one place where a call may be made to fail
  * @name: as in the enum
  * @when: what a test has to do to come by: load the module, make a namespace, plug in
  *	a device, change settings as administrator, run connections, meet a peer whose RNIC is
@@ -26,7 +26,7 @@
  * @due: arrivals until it fires; 0: not armed
  * @stays: fires from then on each time
  */
-struct site {
+struct fault_site_state {
 	const char *name;
 	const char *when;
 	atomic_t hits;
@@ -38,9 +38,9 @@ struct site {
 /* in the order of the enum: scripts/check-faults.py looks after that */
 #define SITE(id, is)	{ .name = #id, .when = is }
 
-static bool report;	/* tell the log at the end */
+static bool fault_report;	/* tell the log at the end */
 
-static struct site sites[] = {
+static struct fault_site_state fault_sites[] = {
 	SITE(STATS_PERNET, "load"),
 	SITE(NOTIFY_PERNET, "load"),
 	SITE(PNETID_PERNET, "load"),
@@ -177,7 +177,7 @@ static struct site sites[] = {
 	SITE(LOSE_RECV, "lose"),
 };
 
-static_assert(ARRAY_SIZE(sites) == SMC_FAULT_SITES);
+static_assert(ARRAY_SIZE(fault_sites) == SMC_FAULT_SITES);
 
 /**
  * smc_fault_hit() - the code comes by a site
@@ -189,7 +189,7 @@ static_assert(ARRAY_SIZE(sites) == SMC_FAULT_SITES);
  */
 bool smc_fault_hit(enum smc_fault_site id)
 {
-	struct site *s = &sites[id];
+	struct fault_site_state *s = &fault_sites[id];
 	int due;
 
 	atomic_inc(&s->hits);
@@ -206,20 +206,20 @@ bool smc_fault_hit(enum smc_fault_site id)
 	return true;
 }
 
-static void disarm_all(void)
+static void fault_disarm_all(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(sites); i++) {
-		WRITE_ONCE(sites[i].stays, false);
-		atomic_set(&sites[i].due, 0);
-		atomic_set(&sites[i].hits, 0);
-		atomic_set(&sites[i].fired, 0);
+	for (i = 0; i < ARRAY_SIZE(fault_sites); i++) {
+		WRITE_ONCE(fault_sites[i].stays, false);
+		atomic_set(&fault_sites[i].due, 0);
+		atomic_set(&fault_sites[i].hits, 0);
+		atomic_set(&fault_sites[i].fired, 0);
 	}
 }
 
 /* "SITE:N" fires at the Nth arrival from now on, "SITE:N+" at all later ones too. */
-static int arm(char *word)
+static int fault_site_arm(char *word)
 {
 	char *nth = strchr(word, ':');
 	bool stays = false;
@@ -236,11 +236,11 @@ static int arm(char *word)
 	}
 	if (kstrtouint(nth, 10, &n) || !n || n > INT_MAX)
 		return -EINVAL;
-	for (i = 0; i < ARRAY_SIZE(sites); i++) {
-		if (strcmp(sites[i].name, word))
+	for (i = 0; i < ARRAY_SIZE(fault_sites); i++) {
+		if (strcmp(fault_sites[i].name, word))
 			continue;
-		WRITE_ONCE(sites[i].stays, stays);
-		atomic_set(&sites[i].due, n);
+		WRITE_ONCE(fault_sites[i].stays, stays);
+		atomic_set(&fault_sites[i].due, n);
 		return 0;
 	}
 	return -ENOENT;
@@ -250,7 +250,7 @@ static int arm(char *word)
  * Words between blanks or commas. "none" forgets what was armed and counted; "report"
  * has the table in the log when the module goes, with what its end came by.
  */
-static int fault_set(const char *val, const struct kernel_param *kp)
+static int fault_param_set(const char *val, const struct kernel_param *kp)
 {
 	char *words, *rest, *word;
 	int rc = 0;
@@ -261,30 +261,30 @@ static int fault_set(const char *val, const struct kernel_param *kp)
 	rest = strim(words);
 	while (!rc && (word = strsep(&rest, ", "))) {
 		if (!strcmp(word, "none"))
-			disarm_all();
+			fault_disarm_all();
 		else if (!strcmp(word, "report"))
-			report = true;
+			fault_report = true;
 		else if (*word)
-			rc = arm(word);
+			rc = fault_site_arm(word);
 	}
 	kfree(words);
 	return rc;
 }
 
-static const struct kernel_param_ops fault_ops = {
-	.set = fault_set,
+static const struct kernel_param_ops fault_param_ops = {
+	.set = fault_param_set,
 };
 
-module_param_cb(fault, &fault_ops, NULL, 0200);
+module_param_cb(fault, &fault_param_ops, NULL, 0200);
 MODULE_PARM_DESC(fault, "make calls fail: SITE:N or SITE:N+, see /proc/" PROC_NAME);
 
-static int show_sites(struct seq_file *seq, void *v)
+static int fault_sites_show(struct seq_file *seq, void *v)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(sites); i++)
-		seq_printf(seq, "%s %s %d %d\n", sites[i].name, sites[i].when,
-			   atomic_read(&sites[i].hits), atomic_read(&sites[i].fired));
+	for (i = 0; i < ARRAY_SIZE(fault_sites); i++)
+		seq_printf(seq, "%s %s %d %d\n", fault_sites[i].name, fault_sites[i].when,
+			   atomic_read(&fault_sites[i].hits), atomic_read(&fault_sites[i].fired));
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int show_sites(struct seq_file *seq, void *v)
  */
 int __init smc_fault_init(void)
 {
-	return proc_create_single(PROC_NAME, 0444, NULL, show_sites) ? 0 : -ENOMEM;
+	return proc_create_single(PROC_NAME, 0444, NULL, fault_sites_show) ? 0 : -ENOMEM;
 }
 
 /** smc_fault_exit() - undo smc_fault_init() */
@@ -303,8 +303,8 @@ void smc_fault_exit(void)
 {
 	unsigned int i;
 
-	for (i = 0; report && i < ARRAY_SIZE(sites); i++)
-		pr_info("fault site: %s %s %d %d\n", sites[i].name, sites[i].when,
-			atomic_read(&sites[i].hits), atomic_read(&sites[i].fired));
+	for (i = 0; fault_report && i < ARRAY_SIZE(fault_sites); i++)
+		pr_info("fault site: %s %s %d %d\n", fault_sites[i].name, fault_sites[i].when,
+			atomic_read(&fault_sites[i].hits), atomic_read(&fault_sites[i].fired));
 	remove_proc_entry(PROC_NAME, NULL);
 }

@@ -24,13 +24,13 @@
 #define NUM_STEP	10U
 
 /**
- * struct entry - one rule
+ * struct rules_entry - one rule
  * @node: in the list, in the order of numbers
  * @rule: the rule
  * @hits: connections that it decided
  * @rcu: readers hold no lock
  */
-struct entry {
+struct rules_entry {
 	struct list_head node;
 	struct smc_rules_rule rule;
 	atomic64_t hits;
@@ -38,30 +38,30 @@ struct entry {
 };
 
 /**
- * struct rules - those of one namespace
+ * struct rules_net - those of one namespace
  * @mutex: one writer; leaf
- * @list: struct entry; changed under @mutex, read under RCU
+ * @list: struct rules_entry; changed under @mutex, read under RCU
  * @count: their number, under @mutex
  */
-struct rules {
+struct rules_net {
 	struct mutex mutex;	/* see above */
 	struct list_head list;
 	u32 count;
 };
 
-static unsigned int rules_id __read_mostly;
+static unsigned int rules_net_id __read_mostly;
 
-static struct rules *rules_of(const struct net *net)
+static struct rules_net *rules_of_net(const struct net *net)
 {
-	return net_generic(net, rules_id);
+	return net_generic(net, rules_net_id);
 }
 
 /* ---- matching ---------------------------------------------------------------- */
 
 /* Does one end fit? OPEN: it depends on what is not known yet. */
-enum fit { FIT_NO, FIT_OPEN, FIT_YES };
+enum rules_fit { FIT_NO, FIT_OPEN, FIT_YES };
 
-static enum fit fit_addr(const struct smc_rules_end *want, const struct in6_addr *addr)
+static enum rules_fit rules_fit_addr(const struct smc_rules_end *want, const struct in6_addr *addr)
 {
 	if (!want->plen)
 		return FIT_YES;
@@ -73,7 +73,7 @@ static enum fit fit_addr(const struct smc_rules_end *want, const struct in6_addr
 	return ipv6_prefix_equal(&want->addr, addr, want->plen) ? FIT_YES : FIT_NO;
 }
 
-static enum fit fit_port(const struct smc_rules_end *want, u16 port)
+static enum rules_fit rules_fit_port(const struct smc_rules_end *want, u16 port)
 {
 	if (!want->port && want->last == U16_MAX)
 		return FIT_YES;
@@ -82,12 +82,13 @@ static enum fit fit_port(const struct smc_rules_end *want, u16 port)
 	return port >= want->port && port <= want->last ? FIT_YES : FIT_NO;
 }
 
-static enum fit fit_rule(const struct smc_rules_rule *rule, const struct smc_rules_path *path)
+static enum rules_fit rules_fit_path(const struct smc_rules_rule *rule,
+				     const struct smc_rules_path *path)
 {
-	enum fit a = min(fit_addr(&rule->local, &path->local.addr),
-			 fit_port(&rule->local, path->local.port));
-	enum fit b = min(fit_addr(&rule->remote, &path->remote.addr),
-			 fit_port(&rule->remote, path->remote.port));
+	enum rules_fit a = min(rules_fit_addr(&rule->local, &path->local.addr),
+			       rules_fit_port(&rule->local, path->local.port));
+	enum rules_fit b = min(rules_fit_addr(&rule->remote, &path->remote.addr),
+			       rules_fit_port(&rule->remote, path->remote.port));
 
 	return min(a, b);
 }
@@ -129,13 +130,13 @@ void smc_rules_path(const struct sock *sk, struct smc_rules_path *path)
  */
 bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool count)
 {
-	struct entry *e;
+	struct rules_entry *e;
 	bool deny = false;
-	enum fit fit;
+	enum rules_fit fit;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(e, &rules_of(net)->list, node) {
-		fit = fit_rule(&e->rule, path);
+	list_for_each_entry_rcu(e, &rules_of_net(net)->list, node) {
+		fit = rules_fit_path(&e->rule, path);
 		if (fit == FIT_NO)
 			continue;
 		if (fit == FIT_YES) {
@@ -151,20 +152,21 @@ bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool cou
 
 /* ---- the administrator ------------------------------------------------------- */
 
-static bool end_valid(const struct smc_rules_end *end)
+static bool rules_end_is_valid(const struct smc_rules_end *end)
 {
 	return end->plen <= 128 && end->port <= end->last;
 }
 
 /* Gives it a number if it has none; *@pos is what it goes before. r->mutex held. */
-static int find_place(struct rules *r, struct smc_rules_rule *rule, struct list_head **pos)
+static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
+			    struct list_head **pos)
 {
-	struct entry *e;
+	struct rules_entry *e;
 	u32 last = 0;
 
 	if (!rule->num) {
 		if (!list_empty(&r->list))
-			last = list_last_entry(&r->list, struct entry, node)->rule.num;
+			last = list_last_entry(&r->list, struct rules_entry, node)->rule.num;
 		if (check_add_overflow(last, NUM_STEP, &rule->num))
 			return -ENOSPC;
 	}
@@ -192,19 +194,19 @@ static int find_place(struct rules *r, struct smc_rules_rule *rule, struct list_
  */
 int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 {
-	struct rules *r = rules_of(net);
+	struct rules_net *r = rules_of_net(net);
 	struct list_head *pos;
-	struct entry *new;
+	struct rules_entry *new;
 	int rc;
 
-	if (!end_valid(&rule->local) || !end_valid(&rule->remote))
+	if (!rules_end_is_valid(&rule->local) || !rules_end_is_valid(&rule->remote))
 		return -EINVAL;
 	new = smc_fault_null(RULE, kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT));
 	if (!new)
 		return -ENOMEM;
 	new->rule = *rule;
 	mutex_lock(&r->mutex);
-	rc = find_place(r, &new->rule, &pos);
+	rc = rules_find_place(r, &new->rule, &pos);
 	if (!rc) {
 		list_add_tail_rcu(&new->node, pos);
 		r->count++;
@@ -216,7 +218,7 @@ int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 }
 
 /* r->mutex held, or nobody else is left. */
-static void remove(struct rules *r, struct entry *e)
+static void rules_entry_remove(struct rules_net *r, struct rules_entry *e)
 {
 	list_del_rcu(&e->node);
 	r->count--;
@@ -232,15 +234,15 @@ static void remove(struct rules *r, struct entry *e)
  */
 int smc_rules_del(struct net *net, u32 num)
 {
-	struct rules *r = rules_of(net);
-	struct entry *e;
+	struct rules_net *r = rules_of_net(net);
+	struct rules_entry *e;
 	int rc = -ENOENT;
 
 	mutex_lock(&r->mutex);
 	list_for_each_entry(e, &r->list, node) {
 		if (e->rule.num != num)
 			continue;
-		remove(r, e);
+		rules_entry_remove(r, e);
 		rc = 0;
 		break;
 	}
@@ -254,12 +256,12 @@ int smc_rules_del(struct net *net, u32 num)
  */
 void smc_rules_flush(struct net *net)
 {
-	struct rules *r = rules_of(net);
-	struct entry *e, *next;
+	struct rules_net *r = rules_of_net(net);
+	struct rules_entry *e, *next;
 
 	mutex_lock(&r->mutex);
 	list_for_each_entry_safe(e, next, &r->list, node)
-		remove(r, e);
+		rules_entry_remove(r, e);
 	mutex_unlock(&r->mutex);
 }
 
@@ -274,11 +276,11 @@ void smc_rules_flush(struct net *net)
  */
 bool smc_rules_get(struct net *net, u32 from, struct smc_rules_rule *rule, u64 *hits)
 {
-	struct entry *e;
+	struct rules_entry *e;
 	bool found = false;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(e, &rules_of(net)->list, node) {
+	list_for_each_entry_rcu(e, &rules_of_net(net)->list, node) {
 		if (e->rule.num < from)
 			continue;
 		*rule = e->rule;
@@ -294,7 +296,7 @@ bool smc_rules_get(struct net *net, u32 from, struct smc_rules_rule *rule, u64 *
 
 static int __net_init rules_net_init(struct net *net)
 {
-	struct rules *r = rules_of(net);
+	struct rules_net *r = rules_of_net(net);
 
 	mutex_init(&r->mutex);
 	INIT_LIST_HEAD(&r->list);
@@ -309,8 +311,8 @@ static void __net_exit rules_net_exit(struct net *net)
 static struct pernet_operations rules_net_ops = {
 	.init = rules_net_init,
 	.exit = rules_net_exit,
-	.id = &rules_id,
-	.size = sizeof(struct rules),
+	.id = &rules_net_id,
+	.size = sizeof(struct rules_net),
 };
 
 /**

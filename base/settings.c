@@ -11,13 +11,14 @@
 #include <smc/base/settings.h>
 #include <smc/proto/clc_msg.h>
 
-static unsigned int policy_net_id __read_mostly;
+static unsigned int settings_net_id __read_mostly;
 
 /*
  * Active from the start so that two hosts of ours need no configuration; it goes
  * when the administrator adds an EID of his own or flushes the table.
  */
-static const char ueid_default[SMC_POLICY_UEID_LEN + 1] = "SMCV2-DEFAULT-UEID              ";
+static const char settings_default_ueid[SMC_POLICY_UEID_LEN + 1] =
+	"SMCV2-DEFAULT-UEID              ";
 
 /**
  * smc_policy_net() - settings of a namespace
@@ -27,7 +28,7 @@ static const char ueid_default[SMC_POLICY_UEID_LEN + 1] = "SMCV2-DEFAULT-UEID   
  */
 struct smc_net *smc_policy_net(struct net *net)
 {
-	return net_generic(net, policy_net_id);
+	return net_generic(net, settings_net_id);
 }
 
 /**
@@ -44,7 +45,7 @@ u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UE
 
 	spin_lock_bh(&sn->lock);
 	if (sn->ueid_default) {
-		memcpy(out[0], ueid_default, SMC_POLICY_UEID_LEN);
+		memcpy(out[0], settings_default_ueid, SMC_POLICY_UEID_LEN);
 		n = 1;
 	} else {
 		n = sn->nueids;
@@ -82,18 +83,18 @@ bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN
 }
 
 /* Not isupper(), which knows letters beyond ASCII. */
-static bool upper_or_digit(u8 c)
+static bool ueid_char_is_alnum(u8 c)
 {
 	return (c >= 'A' && c <= 'Z') || isdigit(c);
 }
 
 /* A-Z 0-9 . - with an alphanumeric first character, then only blanks. */
-static bool ueid_valid(const u8 *ueid)
+static bool ueid_is_valid(const u8 *ueid)
 {
 	bool blanks = false;
 	int i;
 
-	if (!upper_or_digit(ueid[0]))
+	if (!ueid_char_is_alnum(ueid[0]))
 		return false;
 	for (i = 0; i < SMC_POLICY_UEID_LEN; i++) {
 		if (ueid[i] == ' ') {
@@ -102,7 +103,7 @@ static bool ueid_valid(const u8 *ueid)
 		}
 		if (blanks)
 			return false;
-		if (!upper_or_digit(ueid[i]) && ueid[i] != '.' && ueid[i] != '-')
+		if (!ueid_char_is_alnum(ueid[i]) && ueid[i] != '.' && ueid[i] != '-')
 			return false;
 		if (i && ueid[i] == '.' && ueid[i - 1] == '.')
 			return false;
@@ -134,7 +135,7 @@ int smc_policy_ueid_add(struct net *net, const u8 *ueid)
 	struct smc_net *sn = smc_policy_net(net);
 	int rc = 0;
 
-	if (!ueid_valid(ueid))
+	if (!ueid_is_valid(ueid))
 		return -EINVAL;
 	spin_lock_bh(&sn->lock);
 	if (ueid_find(sn, ueid) >= 0) {
@@ -168,7 +169,7 @@ int smc_policy_ueid_del(struct net *net, const u8 *ueid)
 		sn->nueids--;
 		memmove(sn->ueids[i], sn->ueids[i + 1],
 			(sn->nueids - i) * SMC_POLICY_UEID_LEN);
-	} else if (sn->ueid_default && !memcmp(ueid, ueid_default, SMC_POLICY_UEID_LEN)) {
+	} else if (sn->ueid_default && !memcmp(ueid, settings_default_ueid, SMC_POLICY_UEID_LEN)) {
 		sn->ueid_default = false;
 	} else {
 		rc = -ENOENT;
@@ -191,7 +192,7 @@ void smc_policy_ueid_flush(struct net *net)
 	spin_unlock_bh(&sn->lock);
 }
 
-static int __net_init policy_net_init(struct net *net)
+static int __net_init settings_net_init(struct net *net)
 {
 	struct smc_net *sn = smc_policy_net(net);
 
@@ -216,9 +217,9 @@ static int __net_init policy_net_init(struct net *net)
 	return 0;
 }
 
-static struct pernet_operations policy_net_ops = {
-	.init = policy_net_init,
-	.id = &policy_net_id,
+static struct pernet_operations settings_net_ops = {
+	.init = settings_net_init,
+	.id = &settings_net_id,
 	.size = sizeof(struct smc_net),
 };
 
@@ -229,7 +230,7 @@ static struct pernet_operations policy_net_ops = {
  */
 int __init smc_policy_init(void)
 {
-	return smc_fault_rc(POLICY_PERNET, -ENOMEM, register_pernet_subsys(&policy_net_ops));
+	return smc_fault_rc(POLICY_PERNET, -ENOMEM, register_pernet_subsys(&settings_net_ops));
 }
 
 /**
@@ -237,5 +238,5 @@ int __init smc_policy_init(void)
  */
 void smc_policy_exit(void)
 {
-	unregister_pernet_subsys(&policy_net_ops);
+	unregister_pernet_subsys(&settings_net_ops);
 }

@@ -29,7 +29,7 @@ struct stats_cpu {
 	struct u64_stats_sync sync;
 };
 
-struct fback {
+struct stats_fallback {
 	u32 reason;
 	u16 count;
 };
@@ -55,7 +55,7 @@ struct stats_net {
 	struct stats_cpu __percpu *cpu;
 	struct stats_mem mem[SMC_MEMS];
 	spinlock_t lock;
-	struct fback fback[2][SMC_STATS_FBACK_SLOTS];
+	struct stats_fallback fback[2][SMC_STATS_FBACK_SLOTS];
 };
 
 static unsigned int stats_net_id __read_mostly;
@@ -148,27 +148,27 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 };
 
-static struct stats_net *stats_net(struct net *net)
+static struct stats_net *stats_of_net(struct net *net)
 {
 	return net_generic(net, stats_net_id);
 }
 
 /* @offset: of the counter in struct stats_cpu */
-static void add(struct net *net, size_t offset, u64 n)
+static void stats_add_at(struct net *net, size_t offset, u64 n)
 {
 	struct stats_cpu *cpu;
 	unsigned long flags;
 
-	cpu = get_cpu_ptr(stats_net(net)->cpu);
+	cpu = get_cpu_ptr(stats_of_net(net)->cpu);
 	flags = u64_stats_update_begin_irqsave(&cpu->sync);
 	u64_stats_add((u64_stats_t *)((char *)cpu + offset), n);
 	u64_stats_update_end_irqrestore(&cpu->sync, flags);
-	put_cpu_ptr(stats_net(net)->cpu);
+	put_cpu_ptr(stats_of_net(net)->cpu);
 }
 
-static u64 sum(struct net *net, size_t offset)
+static u64 stats_sum_at(struct net *net, size_t offset)
 {
-	struct stats_net *sn = stats_net(net);
+	struct stats_net *sn = stats_of_net(net);
 	u64 all = 0;
 	int i;
 
@@ -196,7 +196,7 @@ static u64 sum(struct net *net, size_t offset)
  */
 void smc_stats_add(struct net *net, enum smc_stat stat, u64 n)
 {
-	add(net, offsetof(struct stats_cpu, value[stat]), n);
+	stats_add_at(net, offsetof(struct stats_cpu, value[stat]), n);
 }
 EXPORT_SYMBOL_GPL(smc_stats_add);
 
@@ -209,7 +209,7 @@ EXPORT_SYMBOL_GPL(smc_stats_add);
  */
 u64 smc_stats_get(struct net *net, enum smc_stat stat)
 {
-	return sum(net, offsetof(struct stats_cpu, value[stat]));
+	return stats_sum_at(net, offsetof(struct stats_cpu, value[stat]));
 }
 
 /**
@@ -226,7 +226,7 @@ void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 
 	if (bytes > SZ_8K)
 		i = min_t(unsigned int, ilog2(bytes - 1) - ilog2(SZ_8K) + 1, SMC_STATS_SIZES - 1);
-	add(net, offsetof(struct stats_cpu, sizes[hist][i]), 1);
+	stats_add_at(net, offsetof(struct stats_cpu, sizes[hist][i]), 1);
 }
 
 /**
@@ -239,7 +239,7 @@ void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
  */
 u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i)
 {
-	return sum(net, offsetof(struct stats_cpu, sizes[hist][i]));
+	return stats_sum_at(net, offsetof(struct stats_cpu, sizes[hist][i]));
 }
 
 /**
@@ -253,7 +253,7 @@ u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i
 void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 {
 	if (type && type <= SMC_STATS_TYPES)
-		add(net, offsetof(struct stats_cpu, msgs[way][type - 1]), 1);
+		stats_add_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]), 1);
 }
 
 /**
@@ -266,7 +266,7 @@ void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type)
  */
 u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type)
 {
-	return sum(net, offsetof(struct stats_cpu, msgs[way][type - 1]));
+	return stats_sum_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]));
 }
 
 /**
@@ -284,7 +284,7 @@ void smc_stats_handshake(struct net *net, bool server, u64 ns)
 
 	if (us > 64)
 		i = min_t(unsigned int, ilog2(us - 1) - ilog2(64) + 1, SMC_STATS_TIMES - 1);
-	add(net, offsetof(struct stats_cpu, times[server][i]), 1);
+	stats_add_at(net, offsetof(struct stats_cpu, times[server][i]), 1);
 	smc_stats_add(net, server ? SMC_STAT_SRV_HS_USECS : SMC_STAT_CLNT_HS_USECS, us);
 }
 
@@ -298,7 +298,7 @@ void smc_stats_handshake(struct net *net, bool server, u64 ns)
  */
 u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i)
 {
-	return sum(net, offsetof(struct stats_cpu, times[server][i]));
+	return stats_sum_at(net, offsetof(struct stats_cpu, times[server][i]));
 }
 
 /**
@@ -311,7 +311,7 @@ u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i)
  */
 void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes)
 {
-	struct stats_mem *mem = &stats_net(net)->mem[what];
+	struct stats_mem *mem = &stats_of_net(net)->mem[what];
 	s64 now = atomic64_add_return(bytes, &mem->now);
 	s64 peak = atomic64_read(&mem->peak);
 
@@ -328,7 +328,7 @@ void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes)
  */
 u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what)
 {
-	return atomic64_read(&stats_net(net)->mem[what].now);
+	return atomic64_read(&stats_of_net(net)->mem[what].now);
 }
 
 /**
@@ -340,7 +340,7 @@ u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what)
  */
 u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what)
 {
-	return atomic64_read(&stats_net(net)->mem[what].peak);
+	return atomic64_read(&stats_of_net(net)->mem[what].peak);
 }
 
 /**
@@ -364,8 +364,8 @@ const char *smc_stats_name(enum smc_stat stat)
  */
 void smc_stats_fallback(struct net *net, bool server, u32 reason)
 {
-	struct stats_net *sn = stats_net(net);
-	struct fback *f = sn->fback[server];
+	struct stats_net *sn = stats_of_net(net);
+	struct stats_fallback *f = sn->fback[server];
 	int i;
 
 	smc_stats_inc(net, server ? SMC_STAT_SRV_FBACK : SMC_STAT_CLNT_FBACK);
@@ -393,7 +393,7 @@ void smc_stats_fallback(struct net *net, bool server, u32 reason)
  */
 bool smc_stats_fallback_get(struct net *net, bool server, int i, u32 *reason, u16 *count)
 {
-	struct stats_net *sn = stats_net(net);
+	struct stats_net *sn = stats_of_net(net);
 	bool used;
 
 	spin_lock_bh(&sn->lock);
@@ -405,7 +405,7 @@ bool smc_stats_fallback_get(struct net *net, bool server, int i, u32 *reason, u1
 }
 
 /* /proc/net/smc_stat: a line "name value" per counter, for scripts and tests. */
-static int stat_show(struct seq_file *seq, void *v)
+static int stats_show(struct seq_file *seq, void *v)
 {
 	struct net *net = seq_file_single_net(seq);
 	enum smc_stat i;
@@ -417,7 +417,7 @@ static int stat_show(struct seq_file *seq, void *v)
 
 static int __net_init stats_net_init(struct net *net)
 {
-	struct stats_net *sn = stats_net(net);
+	struct stats_net *sn = stats_of_net(net);
 	int i;
 
 	spin_lock_init(&sn->lock);
@@ -427,7 +427,7 @@ static int __net_init stats_net_init(struct net *net)
 	for_each_possible_cpu(i)
 		u64_stats_init(&per_cpu_ptr(sn->cpu, i)->sync);
 	if (!smc_fault_null(STATS_PROC, proc_create_net_single("smc_stat", 0444, net->proc_net,
-							       stat_show, NULL)) &&
+							       stats_show, NULL)) &&
 	    IS_ENABLED(CONFIG_PROC_FS)) {
 		free_percpu(sn->cpu);
 		return -ENOMEM;
@@ -438,7 +438,7 @@ static int __net_init stats_net_init(struct net *net)
 static void __net_exit stats_net_exit(struct net *net)
 {
 	remove_proc_entry("smc_stat", net->proc_net);
-	free_percpu(stats_net(net)->cpu);
+	free_percpu(stats_of_net(net)->cpu);
 }
 
 static struct pernet_operations stats_net_ops = {

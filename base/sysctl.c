@@ -30,7 +30,7 @@ static int hs_max_max = SMC_LIMIT_TOTAL;
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
 
 /* @data holds offsets into struct smc_net; each namespace gets a copy. */
-static const struct ctl_table template[] = {
+static const struct ctl_table sysctl_template[] = {
 	{
 		.procname = "enabled",
 		.data = SMC_NET_DATA(enabled),
@@ -195,7 +195,7 @@ static const struct ctl_table template[] = {
 	},
 };
 
-#define ENTRIES	ARRAY_SIZE(template)
+#define ENTRIES	ARRAY_SIZE(sysctl_template)
 
 static int __net_init sysctl_net_init(struct net *net)
 {
@@ -207,9 +207,9 @@ static int __net_init sysctl_net_init(struct net *net)
 	table = smc_fault_null(SYSCTL_TABLE, kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL));
 	if (!table)
 		return -ENOMEM;
-	memcpy(table, template, sizeof(template));
+	memcpy(table, sysctl_template, sizeof(sysctl_template));
 	for (i = 0; i < ENTRIES; i++)
-		table[i].data = (u8 *)sn + (uintptr_t)template[i].data;
+		table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
 	sn->sysctl_table = table;
 	sn->sysctl = smc_fault_null(SYSCTL_NET,
 				    smc_compat_register_net_sysctl(net, "net/smc", table, ENTRIES));

@@ -16,17 +16,18 @@
 #define OFF_CONS_OFF	20
 #define OFF_FLAGS	24
 #define OFF_STATE	25
-#define OFF_LEFT	26	/* these are not of the RFC */
-#define OFF_MOVE	27
-#define OFF_MORE	28
-#define OFF_PAST_ORD	29
-#define OFF_HEARD	30
-#define OFF_PAST	32	/* SMC_CDC_PAST of them */
+#define OFF_PREV_LINK	26	/* these are not of the RFC */
+#define OFF_MOVE_COUNT	27
+#define OFF_EXT	28
+#define OFF_OLDER_ORDERLY	29
+#define OFF_ACK_SEQ	30
+#define OFF_OLDER_LINKS	32	/* SMC_CDC_PAST of them */
 
-#define MORE_OF_F	SMC_CDC_M_ORDERLY
-#define PAST_BITS	((1U << SMC_CDC_PAST) - 1)
+#define MORE_IN_VALIDATION	SMC_CDC_M_ORDERLY
+#define MORE_ELSEWHERE		(SMC_CDC_M_ALL & ~MORE_IN_VALIDATION)
+#define OLDER_LINKS_MASK	((1U << SMC_CDC_PAST) - 1)
 
-static bool is_cdc(const u8 *buf, size_t len)
+static bool cdc_msg_has_header(const u8 *buf, size_t len)
 {
 	return len == SMC_CDC_LEN && buf[OFF_TYPE] == SMC_CDC_TYPE &&
 	       buf[OFF_LEN] == SMC_CDC_LEN;
@@ -34,7 +35,7 @@ static bool is_cdc(const u8 *buf, size_t len)
 
 int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token)
 {
-	if (!is_cdc(buf, len))
+	if (!cdc_msg_has_header(buf, len))
 		return -EPROTO;
 	*token = smc_get_be32(buf + OFF_TOKEN);
 	return 0;
@@ -45,7 +46,7 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 {
 	bool failover;
 
-	if (!is_cdc(buf, len))
+	if (!cdc_msg_has_header(buf, len))
 		return -EPROTO;
 	/* F announces that the cursors mean nothing, so they are not judged. */
 	failover = buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
@@ -58,11 +59,11 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	out->token = smc_get_be32(buf + OFF_TOKEN);
 	if (failover) {
 		out->flags = SMC_CDC_F_FAILOVER;
-		out->left = buf[OFF_LEFT];
-		out->move = buf[OFF_MOVE];
-		out->more = buf[OFF_MORE] & MORE_OF_F;
-		out->past_orderly = buf[OFF_PAST_ORD] & PAST_BITS;
-		memcpy(out->past, buf + OFF_PAST, sizeof(out->past));
+		out->left = buf[OFF_PREV_LINK];
+		out->move = buf[OFF_MOVE_COUNT];
+		out->more = buf[OFF_EXT] & MORE_IN_VALIDATION;
+		out->past_orderly = buf[OFF_OLDER_ORDERLY] & OLDER_LINKS_MASK;
+		memcpy(out->past, buf + OFF_OLDER_LINKS, sizeof(out->past));
 		return 0;
 	}
 	out->prod.wrap = smc_get_be16(buf + OFF_PROD_WRAP);
@@ -71,19 +72,19 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	out->cons.off = smc_get_be32(buf + OFF_CONS_OFF);
 	out->flags = buf[OFF_FLAGS] & SMC_CDC_F_ALL;
 	out->state = buf[OFF_STATE] & SMC_CDC_S_ALL;
-	out->more = buf[OFF_MORE] & SMC_CDC_M_ALL & ~MORE_OF_F;
+	out->more = buf[OFF_EXT] & MORE_ELSEWHERE;
 	if (out->more & SMC_CDC_M_HEARD)
-		out->heard = smc_get_be16(buf + OFF_HEARD);
+		out->heard = smc_get_be16(buf + OFF_ACK_SEQ);
 	return 0;
 }
 
 bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
 {
-	return is_cdc(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
+	return cdc_msg_has_header(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 }
 
 /* Nothing of what only a failover validation tells. */
-static bool tells_no_moves(const struct smc_cdc_msg *in)
+static bool cdc_msg_has_no_moves(const struct smc_cdc_msg *in)
 {
 	u8 i, any = in->left | in->move | in->past_orderly;
 
@@ -92,7 +93,7 @@ static bool tells_no_moves(const struct smc_cdc_msg *in)
 	return !any;
 }
 
-static bool failover_is_bare(const struct smc_cdc_msg *in)
+static bool cdc_msg_is_bare_validation(const struct smc_cdc_msg *in)
 {
 	return in->flags == SMC_CDC_F_FAILOVER && !in->state &&
 	       !in->prod.wrap && !in->prod.off &&
@@ -103,13 +104,13 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 {
 	if ((in->flags & ~SMC_CDC_F_ALL) || (in->state & ~SMC_CDC_S_ALL))
 		return -EINVAL;
-	if ((in->flags & SMC_CDC_F_FAILOVER) && !failover_is_bare(in))
+	if ((in->flags & SMC_CDC_F_FAILOVER) && !cdc_msg_is_bare_validation(in))
 		return -EINVAL;
-	if (!(in->flags & SMC_CDC_F_FAILOVER) && !tells_no_moves(in))
+	if (!(in->flags & SMC_CDC_F_FAILOVER) && !cdc_msg_has_no_moves(in))
 		return -EINVAL;
-	if (in->past_orderly & ~PAST_BITS)
+	if (in->past_orderly & ~OLDER_LINKS_MASK)
 		return -EINVAL;
-	if (in->more & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_OF_F : SMC_CDC_M_ALL & ~MORE_OF_F))
+	if (in->more & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_IN_VALIDATION : MORE_ELSEWHERE))
 		return -EINVAL;
 	if (in->heard && !(in->more & SMC_CDC_M_HEARD))
 		return -EINVAL;
@@ -127,11 +128,11 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 	smc_put_be32(buf + OFF_CONS_OFF, in->cons.off);
 	buf[OFF_FLAGS] = in->flags;
 	buf[OFF_STATE] = in->state;
-	buf[OFF_LEFT] = in->left;
-	buf[OFF_MOVE] = in->move;
-	buf[OFF_MORE] = in->more;
-	buf[OFF_PAST_ORD] = in->past_orderly;
-	smc_put_be16(buf + OFF_HEARD, in->heard);
-	memcpy(buf + OFF_PAST, in->past, sizeof(in->past));
+	buf[OFF_PREV_LINK] = in->left;
+	buf[OFF_MOVE_COUNT] = in->move;
+	buf[OFF_EXT] = in->more;
+	buf[OFF_OLDER_ORDERLY] = in->past_orderly;
+	smc_put_be16(buf + OFF_ACK_SEQ, in->heard);
+	memcpy(buf + OFF_OLDER_LINKS, in->past, sizeof(in->past));
 	return SMC_CDC_LEN;
 }

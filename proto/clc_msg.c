@@ -91,19 +91,19 @@
 #define DEC_OS		20
 #define DEC_EXTRA	24
 
-static bool is_eye(const u8 *p)
+static bool clc_msg_is_eyecatcher(const u8 *p)
 {
 	u32 eye = smc_get_be32(p);
 
 	return eye == EYE_SMCR || eye == EYE_SMCD;
 }
 
-static bool is_rdma(const struct smc_clc_head *h)
+static bool clc_msg_is_smcr(const struct smc_clc_head *h)
 {
 	return !h->smcd && (h->flags & FLAG_OFFER) == SMC_CLC_OFFER_R;
 }
 
-static void length_range(const struct smc_clc_head *h, u16 *min, u16 *max)
+static void clc_msg_length_range(const struct smc_clc_head *h, u16 *min, u16 *max)
 {
 	*max = SMC_CLC_MAX_LEN;
 	switch (h->type) {
@@ -117,7 +117,7 @@ static void length_range(const struct smc_clc_head *h, u16 *min, u16 *max)
 		break;
 	case SMC_CLC_ACCEPT:
 	case SMC_CLC_CONFIRM:
-		if (!is_rdma(h)) {
+		if (!clc_msg_is_smcr(h)) {
 			*min = ACC_D_MIN;
 		} else if (h->version == 1) {
 			*min = SMC_CLC_ACCEPT_V1_LEN;
@@ -152,9 +152,9 @@ int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
 	};
 	u16 min, max;
 
-	if (!is_eye(buf) || !h.version)
+	if (!clc_msg_is_eyecatcher(buf) || !h.version)
 		return -EPROTO;
-	length_range(&h, &min, &max);
+	clc_msg_length_range(&h, &min, &max);
 	if (h.len < min || h.len > max)
 		return -EPROTO;
 	*head = h;
@@ -162,16 +162,16 @@ int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
 }
 
 /* What every parser asks first: the frame of the message is right. */
-static int check_frame(const u8 *buf, size_t len, struct smc_clc_head *h)
+static int clc_msg_check_frame(const u8 *buf, size_t len, struct smc_clc_head *h)
 {
 	if (len < SMC_CLC_HEAD_LEN || smc_clc_peek_header(buf, h))
 		return -EPROTO;
-	if (len != h->len || !is_eye(buf + len - SMC_CLC_TRAILER_LEN))
+	if (len != h->len || !clc_msg_is_eyecatcher(buf + len - SMC_CLC_TRAILER_LEN))
 		return -EPROTO;
 	return 0;
 }
 
-static void put_frame(u8 *buf, size_t len, u8 type, u8 flags)
+static void clc_msg_put_frame(u8 *buf, size_t len, u8 type, u8 flags)
 {
 	memset(buf, 0, len);
 	smc_put_be32(buf, EYE_SMCR);
@@ -184,7 +184,7 @@ static void put_frame(u8 *buf, size_t len, u8 type, u8 flags)
 /* Proposal */
 
 /* Where the variable parts of a Proposal are; 0 for a part that is missing. */
-struct layout {
+struct clc_msg_layout {
 	size_t prefix;
 	size_t ext;
 };
@@ -193,7 +193,7 @@ struct layout {
  * The prefix area starts at @at. Returns its length, 0 if it is malformed or
  * does not end before @end.
  */
-static size_t check_prefixes(const u8 *buf, size_t at, size_t end)
+static size_t clc_msg_check_prefixes(const u8 *buf, size_t at, size_t end)
 {
 	size_t n, i;
 
@@ -210,8 +210,8 @@ static size_t check_prefixes(const u8 *buf, size_t at, size_t end)
 	return PFX_V6 + PFX_ENTRY * n;
 }
 
-/* As check_prefixes(), for the version 2 extension. */
-static size_t check_ext(const u8 *buf, size_t at, size_t end, u8 v2_type)
+/* As clc_msg_check_prefixes(), for the version 2 extension. */
+static size_t clc_msg_check_v2_ext(const u8 *buf, size_t at, size_t end, u8 v2_type)
 {
 	size_t len, eids, gids, d_off;
 
@@ -232,7 +232,7 @@ static size_t check_ext(const u8 *buf, size_t at, size_t end, u8 v2_type)
 	return at + len > end ? 0 : len;
 }
 
-static bool find_v1_parts(const u8 *buf, size_t end, struct layout *l)
+static bool clc_msg_find_v1_parts(const u8 *buf, size_t end, struct clc_msg_layout *l)
 {
 	size_t skip = smc_get_be16(buf + PROP_IP_OFF);
 	size_t plen;
@@ -241,11 +241,11 @@ static bool find_v1_parts(const u8 *buf, size_t end, struct layout *l)
 	    (buf[OFF_FLAGS] & 0x03) == SMC_CLC_OFFER_NONE)
 		return false;
 	l->prefix = PROP_BASE + skip;
-	plen = check_prefixes(buf, l->prefix, end);
+	plen = clc_msg_check_prefixes(buf, l->prefix, end);
 	return plen && l->prefix + plen == end;
 }
 
-static bool find_v2_parts(const u8 *buf, size_t end, struct layout *l)
+static bool clc_msg_find_v2_parts(const u8 *buf, size_t end, struct clc_msg_layout *l)
 {
 	u8 v1_type = buf[OFF_FLAGS] & 0x03;
 	u8 v2_type = (buf[OFF_FLAGS] >> 2) & 0x03;
@@ -255,7 +255,7 @@ static bool find_v2_parts(const u8 *buf, size_t end, struct layout *l)
 	if (v1_type != SMC_CLC_OFFER_NONE) {
 		if (smc_get_be16(buf + PROP_IP_OFF) != PROP_AREA)
 			return false;
-		n = check_prefixes(buf, at, end);
+		n = clc_msg_check_prefixes(buf, at, end);
 		if (!n)
 			return false;
 		l->prefix = at;
@@ -266,7 +266,7 @@ static bool find_v2_parts(const u8 *buf, size_t end, struct layout *l)
 	if (v2_type != SMC_CLC_OFFER_NONE && v2_off) {
 		if (PROP_V2_ORIGIN + v2_off != at)
 			return false;
-		n = check_ext(buf, at, end, v2_type);
+		n = clc_msg_check_v2_ext(buf, at, end, v2_type);
 		if (!n)
 			return false;
 		l->ext = at;
@@ -275,7 +275,7 @@ static bool find_v2_parts(const u8 *buf, size_t end, struct layout *l)
 	return at == end;
 }
 
-static void get_prefixes(const u8 *p, struct smc_clc_proposal *out)
+static void clc_msg_get_prefixes(const u8 *p, struct smc_clc_proposal *out)
 {
 	u8 i;
 
@@ -289,7 +289,7 @@ static void get_prefixes(const u8 *p, struct smc_clc_proposal *out)
 	}
 }
 
-static void get_ext(const u8 *p, struct smc_clc_v2_offer *v2)
+static void clc_msg_get_v2_ext(const u8 *p, struct smc_clc_v2_offer *v2)
 {
 	v2->eid_count = p[EXT_EIDS];
 	v2->release = p[EXT_FLAGS] >> 4;
@@ -303,17 +303,17 @@ static void get_ext(const u8 *p, struct smc_clc_v2_offer *v2)
 int smc_clc_parse_proposal(const u8 *buf, size_t len,
 			   struct smc_clc_proposal *out)
 {
-	struct layout l = { 0, 0 };
+	struct clc_msg_layout l = { 0, 0 };
 	struct smc_clc_head h;
 	size_t end;
 
-	if (check_frame(buf, len, &h) || h.type != SMC_CLC_PROPOSAL)
+	if (clc_msg_check_frame(buf, len, &h) || h.type != SMC_CLC_PROPOSAL)
 		return -EPROTO;
 	end = len - SMC_CLC_TRAILER_LEN;
 	if (h.version == 1) {
-		if (!find_v1_parts(buf, end, &l))
+		if (!clc_msg_find_v1_parts(buf, end, &l))
 			return -EPROTO;
-	} else if (!find_v2_parts(buf, end, &l)) {
+	} else if (!clc_msg_find_v2_parts(buf, end, &l)) {
 		/* Later versions may be arranged in another way. */
 		return h.version == 2 ? -EPROTO : -EOPNOTSUPP;
 	}
@@ -332,15 +332,15 @@ int smc_clc_parse_proposal(const u8 *buf, size_t len,
 		       sizeof(out->vendor_opt));
 	}
 	if (l.prefix)
-		get_prefixes(buf + l.prefix, out);
+		clc_msg_get_prefixes(buf + l.prefix, out);
 	if (l.ext) {
 		out->has_v2 = true;
-		get_ext(buf + l.ext, &out->v2);
+		clc_msg_get_v2_ext(buf + l.ext, &out->v2);
 	}
 	return 0;
 }
 
-static bool proposal_is_valid(const struct smc_clc_proposal *in)
+static bool clc_msg_proposal_is_valid(const struct smc_clc_proposal *in)
 {
 	bool offers_v2 = in->v2_type == SMC_CLC_OFFER_R;
 	u8 i;
@@ -370,7 +370,7 @@ static bool proposal_is_valid(const struct smc_clc_proposal *in)
 	return true;
 }
 
-static void put_prefixes(const struct smc_clc_proposal *in, u8 *p)
+static void clc_msg_put_prefixes(const struct smc_clc_proposal *in, u8 *p)
 {
 	u8 i;
 
@@ -384,7 +384,7 @@ static void put_prefixes(const struct smc_clc_proposal *in, u8 *p)
 	}
 }
 
-static void put_ext(const struct smc_clc_v2_offer *v2, u8 *p)
+static void clc_msg_put_v2_ext(const struct smc_clc_v2_offer *v2, u8 *p)
 {
 	p[EXT_EIDS] = v2->eid_count;
 	p[EXT_FLAGS] = (u8)(v2->release << 4);
@@ -401,7 +401,7 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 	size_t prefix = PROP_BASE, ext, len;
 	u8 flags;
 
-	if (!proposal_is_valid(in))
+	if (!clc_msg_proposal_is_valid(in))
 		return -EINVAL;
 	if (in->version == 2)
 		prefix += PROP_AREA;
@@ -417,7 +417,7 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 	flags = (u8)(in->version << 4 | in->v1_type);
 	if (in->version == 2)
 		flags |= (u8)(in->v2_type << 2);
-	put_frame(buf, len, SMC_CLC_PROPOSAL, flags);
+	clc_msg_put_frame(buf, len, SMC_CLC_PROPOSAL, flags);
 	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
 	memcpy(buf + PROP_GID, in->gid, SMC_GID_LEN);
 	memcpy(buf + PROP_MAC, in->mac, SMC_MAC_LEN);
@@ -427,11 +427,11 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 	}
 	if (in->v1_type != SMC_CLC_OFFER_NONE) {
 		smc_put_be16(buf + PROP_IP_OFF, (u16)(prefix - PROP_BASE));
-		put_prefixes(in, buf + prefix);
+		clc_msg_put_prefixes(in, buf + prefix);
 	}
 	if (in->has_v2) {
 		smc_put_be16(buf + PROP_V2_OFF, (u16)(ext - PROP_V2_ORIGIN));
-		put_ext(&in->v2, buf + ext);
+		clc_msg_put_v2_ext(&in->v2, buf + ext);
 	}
 	return (int)len;
 }
@@ -439,25 +439,25 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 /* Accept and Confirm */
 
 /* The element named must exist, and must not wrap around the address space. */
-static bool element_is_sane(u8 idx, u8 bsize, u64 vaddr)
+static bool clc_msg_rmbe_is_valid(u8 idx, u8 bsize, u64 vaddr)
 {
 	u64 span = (u64)smc_bsize_to_len(bsize) * idx;
 
 	return idx && vaddr + (span - 1) >= vaddr;
 }
 
-static int check_accept(const u8 *buf, size_t len, struct smc_clc_head *h)
+static int clc_msg_check_accept(const u8 *buf, size_t len, struct smc_clc_head *h)
 {
 	size_t need;
 
-	if (check_frame(buf, len, h))
+	if (clc_msg_check_frame(buf, len, h))
 		return -EPROTO;
 	if (h->type != SMC_CLC_ACCEPT && h->type != SMC_CLC_CONFIRM)
 		return -EPROTO;
-	if (h->version > 2 || !is_rdma(h))
+	if (h->version > 2 || !clc_msg_is_smcr(h))
 		return -EOPNOTSUPP;
-	if (!element_is_sane(buf[ACC_INDEX], buf[ACC_SIZE_MTU] >> 4,
-			     smc_get_be64(buf + ACC_VADDR)))
+	if (!clc_msg_rmbe_is_valid(buf[ACC_INDEX], buf[ACC_SIZE_MTU] >> 4,
+				   smc_get_be64(buf + ACC_VADDR)))
 		return -EPROTO;
 	if (h->version == 1 || !(h->flags & FLAG_FIRST))
 		return 0;
@@ -474,7 +474,7 @@ static int check_accept(const u8 *buf, size_t len, struct smc_clc_head *h)
 	return 0;
 }
 
-static void get_fce(const u8 *p, struct smc_clc_fce *fce)
+static void clc_msg_get_fce(const u8 *p, struct smc_clc_fce *fce)
 {
 	fce->direct = p[FCE_DIRECT] & 0x80;
 	fce->os = p[FCE_OS_REL] >> 4;
@@ -491,7 +491,7 @@ int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 	struct smc_clc_head h;
 	int rc;
 
-	rc = check_accept(buf, len, &h);
+	rc = clc_msg_check_accept(buf, len, &h);
 	if (rc)
 		return rc;
 
@@ -519,7 +519,7 @@ int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 	memcpy(out->eid, buf + ACC_EID, SMC_EID_LEN);
 	if (!out->first_contact)
 		return 0;
-	get_fce(buf + ACC_FCE, &out->fce);
+	clc_msg_get_fce(buf + ACC_FCE, &out->fce);
 	if (!out->is_confirm)
 		return 0;
 	out->gid_count = buf[ACC_GID_COUNT];
@@ -529,7 +529,7 @@ int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 	return 0;
 }
 
-static bool accept_is_valid(const struct smc_clc_accept *in)
+static bool clc_msg_accept_is_valid(const struct smc_clc_accept *in)
 {
 	if (in->version != 1 && in->version != 2)
 		return false;
@@ -537,7 +537,7 @@ static bool accept_is_valid(const struct smc_clc_accept *in)
 		return false;
 	if (in->qpn > 0xffffff || in->psn > 0xffffff)
 		return false;
-	if (!element_is_sane(in->rmbe_idx, in->bsize, in->vaddr))
+	if (!clc_msg_rmbe_is_valid(in->rmbe_idx, in->bsize, in->vaddr))
 		return false;
 	if (in->version == 1 || !in->first_contact)
 		return true;
@@ -546,7 +546,7 @@ static bool accept_is_valid(const struct smc_clc_accept *in)
 	return !in->is_confirm || in->gid_count <= SMC_CLC_MAX_GIDS;
 }
 
-static size_t accept_len(const struct smc_clc_accept *in)
+static size_t clc_msg_accept_len(const struct smc_clc_accept *in)
 {
 	if (in->version == 1)
 		return SMC_CLC_ACCEPT_V1_LEN;
@@ -558,7 +558,7 @@ static size_t accept_len(const struct smc_clc_accept *in)
 	       SMC_CLC_TRAILER_LEN;
 }
 
-static void put_fce(const struct smc_clc_fce *fce, u8 *p)
+static void clc_msg_put_fce(const struct smc_clc_fce *fce, u8 *p)
 {
 	p[FCE_DIRECT] = fce->direct ? 0x80 : 0;
 	p[FCE_OS_REL] = (u8)(fce->os << 4 | fce->release);
@@ -573,15 +573,15 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 {
 	size_t len;
 
-	if (!accept_is_valid(in))
+	if (!clc_msg_accept_is_valid(in))
 		return -EINVAL;
-	len = accept_len(in);
+	len = clc_msg_accept_len(in);
 	if (cap < len)
 		return -ENOSPC;
 
-	put_frame(buf, len, in->is_confirm ? SMC_CLC_CONFIRM : SMC_CLC_ACCEPT,
-		  (u8)(in->version << 4 |
-		       (in->first_contact ? FLAG_FIRST : 0)));
+	clc_msg_put_frame(buf, len, in->is_confirm ? SMC_CLC_CONFIRM : SMC_CLC_ACCEPT,
+			  (u8)(in->version << 4 |
+			       (in->first_contact ? FLAG_FIRST : 0)));
 	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
 	memcpy(buf + ACC_GID, in->gid, SMC_GID_LEN);
 	memcpy(buf + ACC_MAC, in->mac, SMC_MAC_LEN);
@@ -601,7 +601,7 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 	memcpy(buf + ACC_EID, in->eid, SMC_EID_LEN);
 	if (!in->first_contact)
 		return (int)len;
-	put_fce(&in->fce, buf + ACC_FCE);
+	clc_msg_put_fce(&in->fce, buf + ACC_FCE);
 	if (in->is_confirm) {
 		buf[ACC_GID_COUNT] = in->gid_count;
 		memcpy(buf + ACC_GIDS, in->gids,
@@ -618,7 +618,7 @@ int smc_clc_parse_decline(const u8 *buf, size_t len,
 	struct smc_clc_head h;
 	int i;
 
-	if (check_frame(buf, len, &h) || h.type != SMC_CLC_DECLINE)
+	if (clc_msg_check_frame(buf, len, &h) || h.type != SMC_CLC_DECLINE)
 		return -EPROTO;
 
 	memset(out, 0, sizeof(*out));
@@ -647,8 +647,8 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 	if (cap < len)
 		return -ENOSPC;
 
-	put_frame(buf, len, SMC_CLC_DECLINE,
-		  (u8)(in->version << 4 | (in->out_of_sync ? FLAG_SYNC : 0)));
+	clc_msg_put_frame(buf, len, SMC_CLC_DECLINE,
+			  (u8)(in->version << 4 | (in->out_of_sync ? FLAG_SYNC : 0)));
 	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
 	smc_put_be32(buf + DEC_DIAG, in->diag);
 	if (in->version == 2) {
@@ -671,7 +671,7 @@ bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len)
 }
 
 /* Copies the first @len bits of @size bytes, the others become zero. */
-static void copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
+static void clc_msg_copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
 {
 	u8 bytes = len / 8, bits = len % 8;
 
@@ -683,7 +683,7 @@ static void copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
 
 void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
-	copy_prefix(p->v4_net, addr, len, sizeof(p->v4_net));
+	clc_msg_copy_prefix(p->v4_net, addr, len, sizeof(p->v4_net));
 	p->v4_len = len;
 }
 
@@ -696,7 +696,7 @@ bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 	if (p->v6_count == SMC_CLC_MAX_PREFIX6)
 		return false;
 	entry = &p->v6[p->v6_count++];
-	copy_prefix(entry->addr, addr, len, sizeof(entry->addr));
+	clc_msg_copy_prefix(entry->addr, addr, len, sizeof(entry->addr));
 	entry->len = len;
 	return true;
 }
@@ -712,7 +712,7 @@ bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 
 	if (smc_clc_same_prefix(p->v4_net, addr, len))
 		return true;
 	/* read literally, the RFC has the client send the mask, which no subnet equals */
-	copy_prefix(mask, ones, len, sizeof(mask));
+	clc_msg_copy_prefix(mask, ones, len, sizeof(mask));
 	return !memcmp(p->v4_net, mask, sizeof(mask)) &&
 	       smc_clc_same_prefix(client, addr, len);
 }
@@ -736,16 +736,16 @@ enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head)
 	return SMC_CLC_DECL_MODE;
 }
 
-static bool offers_rdma(u8 type)
+static bool clc_msg_offers_smcr(u8 type)
 {
 	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
 }
 
 enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p)
 {
-	if (offers_rdma(p->v1_type))
+	if (clc_msg_offers_smcr(p->v1_type))
 		return SMC_CLC_DECL_NONE;
-	if (!offers_rdma(p->v2_type))
+	if (!clc_msg_offers_smcr(p->v2_type))
 		return SMC_CLC_DECL_MODE;
 	if (!p->has_v2)
 		return SMC_CLC_DECL_NO_V2_EXT;

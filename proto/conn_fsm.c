@@ -20,12 +20,12 @@
 #include <smc/proto/conn_fsm.h>
 
 /**
- * struct cell - what an event does in a state
+ * struct conn_fsm_cell - what an event does in a state
  * @actions: SMC_CONN_ACT_*
  * @next: state afterwards
  * @legal: set in every cell that is filled in
  */
-struct cell {
+struct conn_fsm_cell {
 	u32 actions;
 	u8 next;
 	bool legal;
@@ -61,7 +61,7 @@ struct cell {
 /* This end gives up, the peer never said that it is done with our element. */
 #define GIVE_UP			(PURGE | RESET_TCP | QUARANTINE)
 
-static const struct cell table[SMC_CONN_STATES][SMC_CONN_EVENTS] = {
+static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENTS] = {
 	/* The peer may be ahead of us: its CDCs can overtake the CLC Confirm. */
 	[SMC_CONN_INIT] = {
 		EV(ESTABLISHED)		= GO(ACTIVE, UP),
@@ -266,11 +266,11 @@ void smc_conn_fsm_row(enum smc_conn_state state, enum smc_conn_event event,
 	row->next = state;
 	row->actions = 0;
 	if ((unsigned int)state >= SMC_CONN_STATES || (unsigned int)event >= SMC_CONN_EVENTS ||
-	    !table[state][event].legal)
+	    !conn_fsm_table[state][event].legal)
 		return;
 	row->legal = true;
-	row->next = (enum smc_conn_state)table[state][event].next;
-	row->actions = table[state][event].actions;
+	row->next = (enum smc_conn_state)conn_fsm_table[state][event].next;
+	row->actions = conn_fsm_table[state][event].actions;
 }
 
 /**
@@ -398,12 +398,12 @@ bool smc_conn_state_over(enum smc_conn_state state)
 }
 
 /**
- * struct name - the names of a state
+ * struct conn_state_name - the names of a state
  * @own: as in this table
  * @rfc: as in RFC 7609 figures 22 and 23; in capitals as sock_diag users know it
  * @diag: number in sock_diag
  */
-struct name {
+struct conn_state_name {
 	const char *own;
 	const char *rfc;
 	u8 diag;
@@ -412,7 +412,7 @@ struct name {
 #define NAME(state, suffix)						\
 	{ .own = #state suffix, .rfc = #state, .diag = SMC_DIAG_STATE_##state }
 
-static const struct name names[SMC_CONN_STATES] = {
+static const struct conn_state_name conn_state_names[SMC_CONN_STATES] = {
 	[SMC_CONN_INIT]			= NAME(INIT, ""),
 	[SMC_CONN_ACTIVE]		= NAME(ACTIVE, ""),
 	[SMC_CONN_PEERCLOSEWAIT1_D]	= NAME(PEERCLOSEWAIT1, "_D"),
@@ -438,7 +438,7 @@ static const struct name names[SMC_CONN_STATES] = {
  */
 const char *smc_conn_state_str(enum smc_conn_state state)
 {
-	return (unsigned int)state < SMC_CONN_STATES ? names[state].own : "?";
+	return (unsigned int)state < SMC_CONN_STATES ? conn_state_names[state].own : "?";
 }
 
 /**
@@ -449,7 +449,7 @@ const char *smc_conn_state_str(enum smc_conn_state state)
  */
 const char *smc_conn_state_rfc_str(enum smc_conn_state state)
 {
-	return (unsigned int)state < SMC_CONN_STATES ? names[state].rfc : "?";
+	return (unsigned int)state < SMC_CONN_STATES ? conn_state_names[state].rfc : "?";
 }
 
 /**
@@ -460,7 +460,8 @@ const char *smc_conn_state_rfc_str(enum smc_conn_state state)
  */
 u8 smc_conn_state_diag(enum smc_conn_state state)
 {
-	return (unsigned int)state < SMC_CONN_STATES ? names[state].diag : SMC_DIAG_STATE_CLOSED;
+	return (unsigned int)state < SMC_CONN_STATES ? conn_state_names[state].diag :
+						       SMC_DIAG_STATE_CLOSED;
 }
 
 /**
@@ -504,7 +505,7 @@ const char *smc_conn_event_str(enum smc_conn_event event)
 	return "?";
 }
 
-static const char * const action_names[SMC_CONN_ACTIONS] = {
+static const char * const conn_action_names[SMC_CONN_ACTIONS] = {
 	"HOLD", "PURGE", "DISCARD", "SEND_DONE", "SEND_CLOSE", "SEND_ABORT",
 	"RESET_CARRIER", "CLOSE_CARRIER", "REPORT_UP", "REPORT_EOF", "REPORT_PEER_CLOSED",
 	"REPORT_RESET", "REPORT_ABORTED", "ARM_TIMER", "CANCEL_TIMER", "RELEASE",
@@ -523,6 +524,6 @@ const char *smc_conn_action_str(u32 bit)
 
 	for (i = 0; i < SMC_CONN_ACTIONS; i++)
 		if (bit == 1u << i)
-			return action_names[i];
+			return conn_action_names[i];
 	return "?";
 }

@@ -7,26 +7,26 @@
  */
 #include <smc/proto/cursor.h>
 
-static u32 min_u32(u32 a, u32 b)
+static u32 ring_min(u32 a, u32 b)
 {
 	return a < b ? a : b;
 }
 
-static u64 max_u64(u64 a, u64 b)
+static u64 ring_max(u64 a, u64 b)
 {
 	return a > b ? a : b;
 }
 
-static u32 ring_off(u64 pos, u32 size)
+static u32 ring_offset(u64 pos, u32 size)
 {
 	return (u32)pos & (size - 1);
 }
 
 /* One run of the ring as at most two contiguous parts. */
-static unsigned int ring_spans(u64 pos, u32 len, u32 size, struct smc_span out[2])
+static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_span out[2])
 {
-	u32 off = ring_off(pos, size);
-	u32 first = min_u32(len, size - off);
+	u32 off = ring_offset(pos, size);
+	u32 first = ring_min(len, size - off);
 
 	if (!len)
 		return 0;
@@ -58,7 +58,7 @@ bool smc_ring_size_ok(u32 size)
  */
 void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor)
 {
-	cursor->off = ring_off(pos, size);
+	cursor->off = ring_offset(pos, size);
 	cursor->wrap = (u16)(pos >> __builtin_ctz(size));
 }
 
@@ -142,7 +142,7 @@ u32 smc_ring_tx_free(const struct smc_ring_tx *tx)
  */
 unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct smc_span out[2])
 {
-	return ring_spans(tx->prepared, min_u32(want, smc_ring_tx_free(tx)), tx->size, out);
+	return ring_fill_spans(tx->prepared, ring_min(want, smc_ring_tx_free(tx)), tx->size, out);
 }
 
 /**
@@ -183,7 +183,7 @@ u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx)
 }
 
 /* What is free in the peer's element, reserve included. */
-static u32 peer_room(const struct smc_ring_tx *tx)
+static u32 ring_tx_peer_room(const struct smc_ring_tx *tx)
 {
 	return tx->peer_size - (u32)(tx->sent - tx->peer_consumed);
 }
@@ -196,7 +196,7 @@ static u32 peer_room(const struct smc_ring_tx *tx)
  */
 u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
 {
-	u32 room = peer_room(tx);
+	u32 room = ring_tx_peer_room(tx);
 
 	return room > tx->reserve ? room - tx->reserve : 0;
 }
@@ -232,9 +232,9 @@ bool smc_ring_tx_drained(const struct smc_ring_tx *tx)
  * reserve. A reader asleep is not woken by an urgent byte, so this one is not
  * left behind for a probe of its own if it can be avoided.
  */
-static u32 probe_len(const struct smc_ring_tx *tx, u64 stop)
+static u32 ring_tx_probe_len(const struct smc_ring_tx *tx, u64 stop)
 {
-	u32 room = peer_room(tx);
+	u32 room = ring_tx_peer_room(tx);
 
 	if (!tx->ask || !room)
 		return 0;
@@ -247,13 +247,13 @@ static u32 probe_len(const struct smc_ring_tx *tx, u64 stop)
  * is the only one that the window takes, for more window (flag B stands), or for none where
  * there is a reserve.
  */
-static u32 keep_company(const struct smc_ring_tx *tx, u32 len, u32 max_bytes)
+static u32 ring_tx_pair_urgent(const struct smc_ring_tx *tx, u32 len, u32 max_bytes)
 {
 	if (len > 1)
 		return len - 1;
 	if (!smc_ring_tx_window(tx) || max_bytes < 2)
 		return len;
-	return peer_room(tx) > 1 ? 2 : 0;
+	return ring_tx_peer_room(tx) > 1 ? 2 : 0;
 }
 
 /**
@@ -281,17 +281,17 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 	if (stop < tx->prepared)
 		left = (u32)(stop - tx->sent);
 	if (!limit)
-		limit = probe_len(tx, stop);
-	left = min_u32(left, min_u32(limit, max_bytes));
+		limit = ring_tx_probe_len(tx, stop);
+	left = ring_min(left, ring_min(limit, max_bytes));
 	if (left && stop - tx->sent - left == 1)
-		left = keep_company(tx, left, max_bytes);
+		left = ring_tx_pair_urgent(tx, left, max_bytes);
 	while (left) {
 		struct smc_write_piece *piece = &out[n++];
 
-		piece->src = ring_off(pos, tx->size);
-		piece->dst = ring_off(pos, tx->peer_size);
-		piece->len = min_u32(left, min_u32(tx->size - piece->src,
-						   tx->peer_size - piece->dst));
+		piece->src = ring_offset(pos, tx->size);
+		piece->dst = ring_offset(pos, tx->peer_size);
+		piece->len = ring_min(left, ring_min(tx->size - piece->src,
+						     tx->peer_size - piece->dst));
 		pos += piece->len;
 		left -= piece->len;
 	}
@@ -307,11 +307,11 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
  */
 int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len)
 {
-	if (len > smc_ring_tx_unsent(tx) || len > peer_room(tx))
+	if (len > smc_ring_tx_unsent(tx) || len > ring_tx_peer_room(tx))
 		return -EINVAL;
 	tx->sent += len;
 	tx->posted = tx->sent;
-	tx->sent_max = max_u64(tx->sent_max, tx->sent);
+	tx->sent_max = ring_max(tx->sent_max, tx->sent);
 	return 0;
 }
 
@@ -320,7 +320,7 @@ int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len)
  * includes bytes which the peer confirmed before they were written again, for
  * which no completion will ever come.
  */
-static void settle(struct smc_ring_tx *tx)
+static void ring_tx_settle(struct smc_ring_tx *tx)
 {
 	if (tx->completed != tx->posted)
 		return;
@@ -345,7 +345,7 @@ bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos)
 	if (epoch != tx->epoch || pos <= tx->completed || pos > tx->posted)
 		return false;
 	tx->completed = pos;
-	settle(tx);
+	ring_tx_settle(tx);
 	return true;
 }
 
@@ -369,8 +369,8 @@ int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 		/* rewound, but the peer had got it and has even read it */
 		tx->sent = pos;
 		/* purged since: nothing is behind that */
-		tx->prepared = max_u64(tx->prepared, pos);
-		settle(tx);
+		tx->prepared = ring_max(tx->prepared, pos);
+		ring_tx_settle(tx);
 	}
 	return rc;
 }
@@ -396,7 +396,7 @@ void smc_ring_tx_heard(struct smc_ring_tx *tx)
  */
 void smc_ring_tx_rewind(struct smc_ring_tx *tx)
 {
-	tx->sent = max_u64(tx->completed, tx->peer_consumed);
+	tx->sent = ring_max(tx->completed, tx->peer_consumed);
 	tx->posted = tx->sent;
 	tx->completed = tx->sent;
 	tx->epoch++;
@@ -456,7 +456,7 @@ unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
 
 	if (skip >= readable)
 		return 0;
-	return ring_spans(rx->consumed + skip, min_u32(want, readable - skip), rx->size, out);
+	return ring_fill_spans(rx->consumed + skip, ring_min(want, readable - skip), rx->size, out);
 }
 
 /**
@@ -475,7 +475,7 @@ int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 }
 
 /* What the peer may be told to write over: the consumer cursor. */
-static u64 rx_cursor(const struct smc_ring_rx *rx)
+static u64 ring_rx_cursor_pos(const struct smc_ring_rx *rx)
 {
 	return rx->given < rx->lent ? rx->given : rx->consumed;
 }
@@ -494,7 +494,7 @@ int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 {
 	if (!len || len > smc_ring_rx_readable(rx))
 		return -EINVAL;
-	rx->given = rx_cursor(rx);
+	rx->given = ring_rx_cursor_pos(rx);
 	rx->consumed += len;
 	rx->lent = rx->consumed;
 	return 0;
@@ -512,7 +512,7 @@ u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off)
 {
 	if (rx->given >= rx->lent)
 		return 0;
-	*off = ring_off(rx->given, rx->size);
+	*off = ring_offset(rx->given, rx->size);
 	return (u32)(rx->lent - rx->given);
 }
 
@@ -539,7 +539,7 @@ int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len)
  */
 u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
 {
-	return (u32)(rx->consumed - rx_cursor(rx));
+	return (u32)(rx->consumed - ring_rx_cursor_pos(rx));
 }
 
 /**
@@ -573,7 +573,7 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
 }
 
 /* See smc_ring_rx_update(), if the consumer cursor were at @cursor. */
-static enum smc_update update_at(const struct smc_ring_rx *rx, u64 cursor)
+static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
 {
 	u32 gain = (u32)(cursor - rx->told);
 	u32 seen = rx->size - (u32)(rx->produced - rx->told);
@@ -611,11 +611,11 @@ static enum smc_update update_at(const struct smc_ring_rx *rx, u64 cursor)
  */
 enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 {
-	u64 cursor = rx_cursor(rx);
+	u64 cursor = ring_rx_cursor_pos(rx);
 
 	if (rx->force || (rx->force_at && cursor >= rx->force_at))
 		return SMC_UPDATE_NOW;
-	return update_at(rx, cursor);
+	return ring_rx_update_at(rx, cursor);
 }
 
 /**
@@ -627,7 +627,7 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 {
 	return rx->given < rx->lent && (rx->force || rx->force_at ||
-					update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
+					ring_rx_update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
 }
 
 /**
@@ -636,7 +636,7 @@ bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
  */
 void smc_ring_rx_told(struct smc_ring_rx *rx)
 {
-	rx->told = rx_cursor(rx);
+	rx->told = ring_rx_cursor_pos(rx);
 	/*
 	 * An update was wanted whatever the window, and some of what was consumed is out: this one
 	 * does not say all that it was wanted for. The one that does is due when that is back.
@@ -667,7 +667,7 @@ void smc_ring_rx_force(struct smc_ring_rx *rx)
  */
 void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor)
 {
-	smc_cursor_from_pos(rx_cursor(rx), rx->size, cursor);
+	smc_cursor_from_pos(ring_rx_cursor_pos(rx), rx->size, cursor);
 }
 
 /**

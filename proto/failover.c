@@ -26,7 +26,7 @@ void smc_failover_init_any(struct smc_failover_rx *rx)
 	rx->move = (u8)-1;
 }
 
-static struct smc_failover_late *find_late(struct smc_failover_rx *rx, u8 slot)
+static struct smc_failover_late *failover_rx_find_parked(struct smc_failover_rx *rx, u8 slot)
 {
 	u8 i;
 
@@ -36,7 +36,8 @@ static struct smc_failover_late *find_late(struct smc_failover_rx *rx, u8 slot)
 	return NULL;
 }
 
-static void keep(struct smc_failover_late *late, const u8 *buf, const struct smc_cdc_msg *msg)
+static void failover_rx_park_msg(struct smc_failover_late *late, const u8 *buf,
+				 const struct smc_cdc_msg *msg)
 {
 	if (msg->flags & SMC_CDC_F_FAILOVER) {
 		if (!late->validation || (s16)(msg->seq - late->seq) > 0)
@@ -58,7 +59,8 @@ static void keep(struct smc_failover_late *late, const u8 *buf, const struct smc
 }
 
 /* A further link, as number @at of those the peer has gone to. */
-static struct smc_failover_late *add_late(struct smc_failover_rx *rx, u8 at, u8 slot, u8 move)
+static struct smc_failover_late *failover_rx_add_link(struct smc_failover_rx *rx, u8 at, u8 slot,
+						      u8 move)
 {
 	struct smc_failover_late *late = &rx->late[at];
 
@@ -73,15 +75,15 @@ static struct smc_failover_late *add_late(struct smc_failover_rx *rx, u8 at, u8 
 }
 
 /* The peer says which of its moves led it to @slot. False: there is no room. */
-static bool put_in_order(struct smc_failover_rx *rx, u8 slot, u8 move)
+static bool failover_rx_order_link(struct smc_failover_rx *rx, u8 slot, u8 move)
 {
 	struct smc_failover_late *late;
 	u8 at = 0;
 
-	if (rx->slot == slot || find_late(rx, slot))
+	if (rx->slot == slot || failover_rx_find_parked(rx, slot))
 		return true;
 	if (rx->slot != SMC_FAILOVER_NOWHERE && (s8)(move - rx->move) < 0) {
-		late = add_late(rx, 0, rx->slot, rx->move);
+		late = failover_rx_add_link(rx, 0, rx->slot, rx->move);
 		if (!late)
 			return false;
 		late->proven = !rx->fresh;
@@ -92,11 +94,11 @@ static bool put_in_order(struct smc_failover_rx *rx, u8 slot, u8 move)
 	}
 	while (at < rx->nlate && (s8)(move - rx->late[at].move) > 0)
 		at++;
-	return add_late(rx, at, slot, move);
+	return failover_rx_add_link(rx, at, slot, move);
 }
 
 /* All but the last one: the peer has left them. */
-static u32 left_links(const struct smc_failover_rx *rx)
+static u32 failover_rx_left_links(const struct smc_failover_rx *rx)
 {
 	u32 slots = 0;
 	u8 i;
@@ -110,14 +112,14 @@ static u32 left_links(const struct smc_failover_rx *rx)
 }
 
 /* The turn of the first of the links the peer has gone to. */
-static void pop_late(struct smc_failover_rx *rx)
+static void failover_rx_pop_link(struct smc_failover_rx *rx)
 {
 	rx->nlate--;
 	memmove(&rx->late[0], &rx->late[1], rx->nlate * sizeof(rx->late[0]));
 }
 
 /* Nothing was put aside so far, or it would have been taken. */
-static void next_link(struct smc_failover_rx *rx, u8 slot)
+static void failover_rx_next_link(struct smc_failover_rx *rx, u8 slot)
 {
 	if (!rx->nlate) {
 		rx->slot = slot;
@@ -128,11 +130,12 @@ static void next_link(struct smc_failover_rx *rx, u8 slot)
 	rx->fresh = !rx->late[0].proven;
 	rx->slot = rx->late[0].slot;
 	rx->move = rx->late[0].move;
-	pop_late(rx);
+	failover_rx_pop_link(rx);
 }
 
 /* It is @msg's turn: is it the first over its link, and does nothing tell what came before? */
-static enum smc_failover_verdict take(struct smc_failover_rx *rx, const struct smc_cdc_msg *msg)
+static enum smc_failover_verdict failover_rx_take_msg(struct smc_failover_rx *rx,
+						      const struct smc_cdc_msg *msg)
 {
 	bool fresh = rx->fresh;
 
@@ -142,24 +145,25 @@ static enum smc_failover_verdict take(struct smc_failover_rx *rx, const struct s
 }
 
 /* Did the peer leave a link in order? @ago: moves that it has made since. */
-static bool was_orderly(const struct smc_cdc_msg *msg, u8 ago)
+static bool failover_rx_was_orderly(const struct smc_cdc_msg *msg, u8 ago)
 {
 	return ago ? msg->past_orderly & 1U << (ago - 1) : msg->more & SMC_CDC_M_ORDERLY;
 }
 
 /* The peer says that it has left the link whose messages are handled, and that it was well. */
-static bool left_in_order(const struct smc_failover_rx *rx, const struct smc_cdc_msg *msg)
+static bool failover_rx_left_orderly(const struct smc_failover_rx *rx,
+				     const struct smc_cdc_msg *msg)
 {
 	u8 ago = msg->move - 1 - rx->move;
 
 	if (!msg->left || rx->nlate || rx->slot == SMC_FAILOVER_NOWHERE)
 		return false;
-	return ago < SMC_FAILOVER_PAST && was_orderly(msg, ago);
+	return ago < SMC_FAILOVER_PAST && failover_rx_was_orderly(msg, ago);
 }
 
 /* Where the peer has been since we saw it last. False: there is no room, or it does not say. */
-static bool put_past(struct smc_failover_rx *rx, u8 slot, const u8 *past,
-		     const struct smc_cdc_msg *msg)
+static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, const u8 *past,
+					  const struct smc_cdc_msg *msg)
 {
 	u8 ago, move;
 
@@ -168,14 +172,15 @@ static bool put_past(struct smc_failover_rx *rx, u8 slot, const u8 *past,
 	for (ago = SMC_FAILOVER_PAST; ago--; ) {
 		move = msg->move - 1 - ago;
 		/* of one that is fenced, or was left in order, nothing is to come */
-		if (past[ago] == SMC_FAILOVER_NOWHERE || past[ago] == slot || was_orderly(msg, ago))
+		if (past[ago] == SMC_FAILOVER_NOWHERE || past[ago] == slot ||
+		    failover_rx_was_orderly(msg, ago))
 			continue;
 		if (ago && (s8)(move - rx->move) <= 0)
 			continue;
-		if (!put_in_order(rx, past[ago], move))
+		if (!failover_rx_order_link(rx, past[ago], move))
 			return false;
 	}
-	return put_in_order(rx, slot, msg->move);
+	return failover_rx_order_link(rx, slot, msg->move);
 }
 
 /**
@@ -197,21 +202,21 @@ int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, cons
 	struct smc_failover_late *late;
 
 	*doubt = 0;
-	if (left_in_order(rx, msg))
+	if (failover_rx_left_orderly(rx, msg))
 		rx->slot = SMC_FAILOVER_NOWHERE;
-	if (msg->left && !put_past(rx, slot, past, msg))
+	if (msg->left && !failover_rx_order_older_links(rx, slot, past, msg))
 		return -ENOSPC;
 	if (rx->slot == SMC_FAILOVER_NOWHERE)
-		next_link(rx, slot);
+		failover_rx_next_link(rx, slot);
 	if (rx->slot == slot)
-		return take(rx, msg);
-	late = find_late(rx, slot);
+		return failover_rx_take_msg(rx, msg);
+	late = failover_rx_find_parked(rx, slot);
 	if (!late)
-		late = add_late(rx, rx->nlate, slot, rx->move + rx->nlate + 1);
-	*doubt = left_links(rx);
+		late = failover_rx_add_link(rx, rx->nlate, slot, rx->move + rx->nlate + 1);
+	*doubt = failover_rx_left_links(rx);
 	if (!late)
 		return -ENOSPC;
-	keep(late, buf, msg);
+	failover_rx_park_msg(late, buf, msg);
 	return SMC_FAILOVER_KEPT;
 }
 
@@ -224,7 +229,7 @@ int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, cons
  */
 void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot)
 {
-	struct smc_failover_late *late = find_late(rx, slot);
+	struct smc_failover_late *late = failover_rx_find_parked(rx, slot);
 
 	if (rx->slot == slot)
 		rx->slot = SMC_FAILOVER_NOWHERE;
@@ -267,7 +272,7 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 			rx->fresh = !late->proven;
 		}
 		rx->move = late->move;
-		pop_late(rx);
+		failover_rx_pop_link(rx);
 	}
 	return false;
 }

@@ -13,18 +13,18 @@
 #include <smc/proto/link_fsm.h>
 
 /**
- * struct cell - what an event does in a state
+ * struct link_fsm_cell - what an event does in a state
  * @actions: SMC_LINK_ACT_*
  * @next: state afterwards
  * @roles: bit mask of the roles in which the event can happen
  */
-struct cell {
+struct link_fsm_cell {
 	u16 actions;
 	u8 next;
 	u8 roles;
 };
 
-/* Bits of &cell.roles, by role. */
+/* Bits of &link_fsm_cell.roles, by role. */
 #define SERVER		0x1
 #define CLIENT		0x2
 
@@ -41,7 +41,7 @@ struct cell {
 #define ANSWER		SMC_LINK_ACT_SEND_CONFIRM_RSP
 #define UP		(SMC_LINK_ACT_REPORT_ACTIVE | CANCEL)
 
-static const struct cell table[SMC_LINK_STATES][SMC_LINK_EVENTS] = {
+static const struct link_fsm_cell link_fsm_table[SMC_LINK_STATES][SMC_LINK_EVENTS] = {
 	[SMC_LINK_UNUSED] = {
 		EV(CREATED)	= GO(INIT, 0),
 		EV(FAIL)	= GO(DEAD, LOST | SMC_LINK_ACT_RELEASE),
@@ -119,7 +119,7 @@ static const struct cell table[SMC_LINK_STATES][SMC_LINK_EVENTS] = {
 void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 		      enum smc_link_event event, struct smc_link_row *row)
 {
-	const struct cell *cell;
+	const struct link_fsm_cell *cell;
 
 	row->legal = false;
 	row->next = state;
@@ -127,7 +127,7 @@ void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 	if ((unsigned int)role >= SMC_LINK_ROLES || (unsigned int)state >= SMC_LINK_STATES ||
 	    (unsigned int)event >= SMC_LINK_EVENTS)
 		return;
-	cell = &table[state][event];
+	cell = &link_fsm_table[state][event];
 	if (!(cell->roles & (1 << role)))
 		return;
 	row->legal = true;
@@ -277,7 +277,7 @@ const char *smc_link_event_str(enum smc_link_event event)
 	return "?";
 }
 
-static const char * const action_names[SMC_LINK_ACTIONS] = {
+static const char * const link_action_names[SMC_LINK_ACTIONS] = {
 	"MODIFY_RTS", "SEND_CONFIRM", "SEND_CONFIRM_RSP", "ARM_TIMER", "CANCEL_TIMER",
 	"REPORT_ACTIVE", "REPORT_LOST", "FENCE", "RELEASE",
 };
@@ -294,6 +294,6 @@ const char *smc_link_action_str(u32 bit)
 
 	for (i = 0; i < SMC_LINK_ACTIONS; i++)
 		if (bit == 1u << i)
-			return action_names[i];
+			return link_action_names[i];
 	return "?";
 }

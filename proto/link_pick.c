@@ -9,7 +9,7 @@
 /* Latencies that differ by less than a part of this are equal: else all would go one way. */
 #define SLACK	8
 
-static u64 least(enum smc_link_policy policy, const struct smc_link_load *load, u32 n)
+static u64 link_pick_min(enum smc_link_policy policy, const struct smc_link_load *load, u32 n)
 {
 	u64 min = ~(u64)0, value;
 	u32 i;
@@ -27,7 +27,8 @@ static u64 least(enum smc_link_policy policy, const struct smc_link_load *load, 
 	return min;
 }
 
-static bool good(enum smc_link_policy policy, const struct smc_link_load *load, u64 min)
+static bool link_load_is_best(enum smc_link_policy policy, const struct smc_link_load *load,
+			      u64 min)
 {
 	if (!load->usable)
 		return false;
@@ -45,7 +46,7 @@ static bool good(enum smc_link_policy policy, const struct smc_link_load *load, 
 }
 
 /* The next one after @last. */
-static int by_turn(const struct smc_link_load *load, u32 n, u32 last)
+static int link_pick_round_robin(const struct smc_link_load *load, u32 n, u32 last)
 {
 	u32 i, at;
 
@@ -75,10 +76,10 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
 	u32 i;
 
 	if (n && policy == SMC_LINK_BY_TURN)
-		return by_turn(load, n, last);
-	min = least(policy, load, n);
+		return link_pick_round_robin(load, n, last);
+	min = link_pick_min(policy, load, n);
 	for (i = 0; i < n; i++)
-		if (good(policy, &load[i], min) &&
+		if (link_load_is_best(policy, &load[i], min) &&
 		    (best < 0 || load[i].conns < load[best].conns))
 			best = (int)i;
 	return best;
@@ -108,8 +109,9 @@ int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *loa
 	to = smc_link_pick(policy, load, n, 0);
 	if (to < 0 || to == (int)from || !load[from].conns)
 		return -1;
-	min = least(policy, load, n);
-	if (policy == SMC_LINK_BY_LATENCY && load[from].usable && !good(policy, &load[from], min))
+	min = link_pick_min(policy, load, n);
+	if (policy == SMC_LINK_BY_LATENCY && load[from].usable &&
+	    !link_load_is_best(policy, &load[from], min))
 		return to;
 	return load[to].conns + 1 < load[from].conns ? to : -1;
 }

@@ -12,31 +12,31 @@
  */
 #include <smc/proto/link_set.h>
 
-#define NOBODY	(~(u32)0)
+#define NO_LINK	(~(u32)0)
 
-static bool share(const struct smc_link_ends *a, const struct smc_link_ends *b)
+static bool link_ends_share_rnic(const struct smc_link_ends *a, const struct smc_link_ends *b)
 {
 	return a->own == b->own || a->peer == b->peer;
 }
 
 /* With how many others, but for @but, does one share an RNIC? */
-static u32 partners(const struct smc_link_ends *set, u32 n, const struct smc_link_ends *one,
-		    u32 but)
+static u32 link_set_count_partners(const struct smc_link_ends *set, u32 n,
+				   const struct smc_link_ends *one, u32 but)
 {
 	u32 i, found = 0;
 
 	for (i = 0; i < n; i++)
-		found += i != but && &set[i] != one && share(&set[i], one);
+		found += i != but && &set[i] != one && link_ends_share_rnic(&set[i], one);
 	return found;
 }
 
 /* Has each link, but for @but, RNICs of its own? */
-static bool apart(const struct smc_link_ends *set, u32 n, u32 but)
+static bool link_set_is_disjoint(const struct smc_link_ends *set, u32 n, u32 but)
 {
 	u32 i;
 
 	for (i = 0; i < n; i++)
-		if (i != but && partners(set, n, &set[i], but))
+		if (i != but && link_set_count_partners(set, n, &set[i], but))
 			return false;
 	return true;
 }
@@ -54,7 +54,7 @@ enum smc_link_set_type smc_link_set_type(const struct smc_link_ends *set, u32 n)
 
 	if (n < 2)
 		return n ? SMC_LINKS_SINGLE : SMC_LINKS_NONE;
-	if (apart(set, n, NOBODY))
+	if (link_set_is_disjoint(set, n, NO_LINK))
 		return SMC_LINKS_SYMMETRIC;
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
@@ -64,23 +64,24 @@ enum smc_link_set_type smc_link_set_type(const struct smc_link_ends *set, u32 n)
 }
 
 /* The one link of @set that shares an RNIC with @further; NOBODY if there is not just one. */
-static u32 only_partner(const struct smc_link_ends *set, u32 n,
-			const struct smc_link_ends *further)
+static u32 link_set_single_partner(const struct smc_link_ends *set, u32 n,
+				   const struct smc_link_ends *further)
 {
-	u32 i, found = NOBODY;
+	u32 i, found = NO_LINK;
 
 	for (i = 0; i < n; i++) {
-		if (!share(&set[i], further))
+		if (!link_ends_share_rnic(&set[i], further))
 			continue;
-		if (found != NOBODY)
-			return NOBODY;
+		if (found != NO_LINK)
+			return NO_LINK;
 		found = i;
 	}
 	return found;
 }
 
 /* Is one end of @further at an RNIC that no link uses? */
-static bool adds_rnic(const struct smc_link_ends *set, u32 n, const struct smc_link_ends *further)
+static bool link_set_adds_rnic(const struct smc_link_ends *set, u32 n,
+			       const struct smc_link_ends *further)
 {
 	bool own = false, peer = false;
 	u32 i;
@@ -104,30 +105,30 @@ static bool adds_rnic(const struct smc_link_ends *set, u32 n, const struct smc_l
 enum smc_link_fit smc_link_set_fit(const struct smc_link_ends *set, u32 n,
 				   const struct smc_link_ends *further, u32 max)
 {
-	bool asym = !apart(set, n, NOBODY);
+	bool asym = !link_set_is_disjoint(set, n, NO_LINK);
 	u32 sym = asym ? n - 1 : n, i, other;
 
 	for (i = 0; i < n; i++)
 		if (set[i].own == further->own && set[i].peer == further->peer)
 			return SMC_LINK_FIT_PARALLEL;
-	if (!asym && partners(set, n, further, NOBODY)) {
+	if (!asym && link_set_count_partners(set, n, further, NO_LINK)) {
 		if (max > 1 && n == 1)
 			return SMC_LINK_FIT_ASYM;
-		if (max > SMC_LINKS_REDUNDANT && adds_rnic(set, n, further))
+		if (max > SMC_LINKS_REDUNDANT && link_set_adds_rnic(set, n, further))
 			return SMC_LINK_FIT_ASYM;
 	}
 	if (sym >= max)
 		return SMC_LINK_FIT_FULL;
-	if (!partners(set, n, further, NOBODY))
+	if (!link_set_count_partners(set, n, further, NO_LINK))
 		return SMC_LINK_FIT_SYM;
-	other = only_partner(set, n, further);
-	if (other != NOBODY && asym && apart(set, n, other))
+	other = link_set_single_partner(set, n, further);
+	if (other != NO_LINK && asym && link_set_is_disjoint(set, n, other))
 		return SMC_LINK_FIT_SYM;
 	return SMC_LINK_FIT_USELESS;
 }
 
 /* Has each of the two RNICs of @set[@at] another link? */
-static bool replaced(const struct smc_link_ends *set, u32 n, u32 at)
+static bool link_set_is_replaced(const struct smc_link_ends *set, u32 n, u32 at)
 {
 	bool own = false, peer = false;
 	u32 i;
@@ -155,8 +156,8 @@ int smc_link_set_surplus(const struct smc_link_ends *set, u32 n, u32 max)
 	if (n < 3)
 		return -1;
 	for (i = 0; i < n; i++) {
-		p = partners(set, n, &set[i], NOBODY);
-		if (max > SMC_LINKS_REDUNDANT && !replaced(set, n, i))
+		p = link_set_count_partners(set, n, &set[i], NO_LINK);
+		if (max > SMC_LINKS_REDUNDANT && !link_set_is_replaced(set, n, i))
 			p = 0;
 		if (p && p >= most) {
 			most = p;

@@ -34,7 +34,7 @@
 	[SMC_LLC_DO_##name]
 
 /* Columns: IDLE, FIRST, ADD_LINK, DELETE_LINK, RKEY */
-static const u8 server[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
+static const u8 llc_flow_server[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 	IN(TEST_LINK)		= { A, A, A, A, A },
 	IN(TEST_LINK_RSP)	= { A, A, A, A, A },
 	IN(CONFIRM_LINK)	= { V, V, V, V, V },
@@ -61,7 +61,7 @@ static const u8 server[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 };
 
 /* Columns: IDLE, FIRST, ADD_LINK, DELETE_LINK, RKEY */
-static const u8 client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
+static const u8 llc_flow_client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 	IN(TEST_LINK)		= { A, A, A, A, A },
 	IN(TEST_LINK_RSP)	= { A, A, A, A, A },
 	IN(CONFIRM_LINK)	= { A, J, J, Q, Q },
@@ -103,8 +103,8 @@ enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange 
 
 	if ((unsigned int)running >= SMC_LLC_EXCHANGES || (unsigned int)input >= SMC_LLC_INPUTS)
 		return SMC_LLC_DROP;
-	verdict = (enum smc_llc_verdict)(role == SMC_LLC_SERVER ? server[input][running] :
-								   client[input][running]);
+	verdict = (enum smc_llc_verdict)(role == SMC_LLC_SERVER ? llc_flow_server[input][running] :
+								  llc_flow_client[input][running]);
 	if (verdict == SMC_LLC_REFUSE && (quirks & SMC_LLC_QUIRK_NO_RETRY))
 		return SMC_LLC_PASS;
 	return verdict;

@@ -71,7 +71,7 @@
 #define TL_DATA		4
 
 /* Which types exist in which version. */
-static bool type_exists(u8 type, u8 version)
+static bool llc_msg_type_exists(u8 type, u8 version)
 {
 	switch (type) {
 	case SMC_LLC_CONFIRM_LINK:
@@ -90,7 +90,7 @@ static bool type_exists(u8 type, u8 version)
 	return false;
 }
 
-static void split_type(u8 first, u8 *type, u8 *version)
+static void llc_msg_split_type(u8 first, u8 *type, u8 *version)
 {
 	*version = (first & 0xf0) == V2_TYPE ? 2 : 1;
 	*type = *version == 2 ? first & 0x0f : first;
@@ -102,8 +102,8 @@ enum smc_llc_class smc_llc_classify(u8 first)
 
 	if (first == SMC_CDC_TYPE)
 		return SMC_LLC_CLASS_CDC;
-	split_type(first, &type, &version);
-	if (type_exists(type, version))
+	llc_msg_split_type(first, &type, &version);
+	if (llc_msg_type_exists(type, version))
 		return SMC_LLC_CLASS_LLC;
 	if ((first & 0xc0) == 0x80)
 		return SMC_LLC_CLASS_OPTIONAL;
@@ -112,14 +112,14 @@ enum smc_llc_class smc_llc_classify(u8 first)
 
 /* Entries of lists */
 
-static void get_rtoken(const u8 *p, struct smc_llc_rtoken *out)
+static void llc_msg_get_rtoken(const u8 *p, struct smc_llc_rtoken *out)
 {
 	out->ref_rkey = smc_get_be32(p);
 	out->rkey = smc_get_be32(p + 4);
 	out->vaddr = smc_get_be64(p + 8);
 }
 
-static void put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
+static void llc_msg_put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
 {
 	smc_put_be32(p, in->ref_rkey);
 	smc_put_be32(p + 4, in->rkey);
@@ -129,12 +129,12 @@ static void put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
 void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
 			struct smc_llc_rtoken *out)
 {
-	get_rtoken(list->raw + (size_t)SMC_LLC_RTOKEN_LEN * i, out);
+	llc_msg_get_rtoken(list->raw + (size_t)SMC_LLC_RTOKEN_LEN * i, out);
 }
 
 void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in)
 {
-	put_rtoken(raw + (size_t)SMC_LLC_RTOKEN_LEN * i, in);
+	llc_msg_put_rtoken(raw + (size_t)SMC_LLC_RTOKEN_LEN * i, in);
 }
 
 u32 smc_llc_get_rkey(const struct smc_llc_list *list, u16 i)
@@ -157,13 +157,13 @@ void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid)
 	memcpy(raw + (size_t)SMC_GID_LEN * i, gid, SMC_GID_LEN);
 }
 
-static void set_list(struct smc_llc_list *list, const u8 *raw, size_t count)
+static void llc_msg_set_list(struct smc_llc_list *list, const u8 *raw, size_t count)
 {
 	list->count = (u16)count;
 	list->raw = count ? raw : NULL;
 }
 
-static void get_other(const u8 *p, struct smc_llc_rkey *out, u8 n)
+static void llc_msg_get_link_rkeys(const u8 *p, struct smc_llc_rkey *out, u8 n)
 {
 	for (; n; n--, p += OTHER_LEN, out++) {
 		out->link_num = p[0];
@@ -172,7 +172,7 @@ static void get_other(const u8 *p, struct smc_llc_rkey *out, u8 n)
 	}
 }
 
-static void put_other(u8 *p, const struct smc_llc_rkey *in, u8 n)
+static void llc_msg_put_link_rkeys(u8 *p, const struct smc_llc_rkey *in, u8 n)
 {
 	for (; n; n--, p += OTHER_LEN, in++) {
 		p[0] = in->link_num;
@@ -181,14 +181,14 @@ static void put_other(u8 *p, const struct smc_llc_rkey *in, u8 n)
 	}
 }
 
-static u8 at_most(u8 n, u8 limit)
+static u8 llc_msg_clamp_count(u8 n, u8 limit)
 {
 	return n < limit ? n : limit;
 }
 
 /* Parsing: one judge for all messages, then one reader for each. */
 
-static bool add_link_is_sane(const u8 *buf, size_t len, u8 version)
+static bool llc_msg_add_link_is_valid(const u8 *buf, size_t len, u8 version)
 {
 	if (version == 1)
 		return true;
@@ -200,7 +200,7 @@ static bool add_link_is_sane(const u8 *buf, size_t len, u8 version)
 	       len / SMC_LLC_RTOKEN_LEN <= SMC_LLC_MAX_RTOKENS;
 }
 
-static bool delete_rkey_is_sane(const u8 *buf, size_t len, u8 version)
+static bool llc_msg_delete_rkey_is_valid(const u8 *buf, size_t len, u8 version)
 {
 	size_t count = buf[DR_COUNT];
 
@@ -214,7 +214,7 @@ static bool delete_rkey_is_sane(const u8 *buf, size_t len, u8 version)
 }
 
 /* The list of other links is in the message; what follows it is padding. */
-static bool confirm_rkey_is_sane(const u8 *buf, size_t len, u8 version)
+static bool llc_msg_confirm_rkey_is_valid(const u8 *buf, size_t len, u8 version)
 {
 	u8 others = buf[CR_OTHERS];
 
@@ -222,25 +222,25 @@ static bool confirm_rkey_is_sane(const u8 *buf, size_t len, u8 version)
 	       len >= CR_OTHER + (size_t)OTHER_LEN * smc_llc_crkey_here(version, others);
 }
 
-static bool body_is_sane(const u8 *buf, size_t len, u8 type, u8 version)
+static bool llc_msg_body_is_valid(const u8 *buf, size_t len, u8 type, u8 version)
 {
 	switch (type) {
 	case SMC_LLC_ADD_LINK:
-		return add_link_is_sane(buf, len, version);
+		return llc_msg_add_link_is_valid(buf, len, version);
 	case SMC_LLC_REQ_ADD_LINK:
 		return len >= SMC_LLC_GIDS_OFF +
 			      (size_t)SMC_GID_LEN * buf[RL_COUNT];
 	case SMC_LLC_CONFIRM_RKEY:
-		return confirm_rkey_is_sane(buf, len, version);
+		return llc_msg_confirm_rkey_is_valid(buf, len, version);
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		return buf[CR_OTHERS] <= SMC_LLC_MAX_OTHER;
 	case SMC_LLC_DELETE_RKEY:
-		return delete_rkey_is_sane(buf, len, version);
+		return llc_msg_delete_rkey_is_valid(buf, len, version);
 	}
 	return true;
 }
 
-static int check_msg(const u8 *buf, size_t len, u8 *type, u8 *version)
+static int llc_msg_check(const u8 *buf, size_t len, u8 *type, u8 *version)
 {
 	if (len < SMC_LINK_MSG_LEN)
 		return -EPROTO;
@@ -254,17 +254,17 @@ static int check_msg(const u8 *buf, size_t len, u8 *type, u8 *version)
 	case SMC_LLC_CLASS_UNKNOWN:
 		return -EOPNOTSUPP;
 	}
-	split_type(buf[OFF_TYPE], type, version);
+	llc_msg_split_type(buf[OFF_TYPE], type, version);
 	if (*version == 1) {
 		if (len != SMC_LLC_V1_LEN || buf[OFF_LEN] != SMC_LLC_V1_LEN)
 			return -EPROTO;
 	} else if (len > SMC_LLC_V2_MAX_LEN) {
 		return -EPROTO;
 	}
-	return body_is_sane(buf, len, *type, *version) ? 0 : -EPROTO;
+	return llc_msg_body_is_valid(buf, len, *type, *version) ? 0 : -EPROTO;
 }
 
-static void get_confirm_link(const u8 *buf, struct smc_llc_confirm_link *m)
+static void llc_msg_get_confirm_link(const u8 *buf, struct smc_llc_confirm_link *m)
 {
 	m->no_eyec = buf[OFF_FLAGS] & FLAG_NO_EYEC;
 	memcpy(m->mac, buf + CL_MAC, SMC_MAC_LEN);
@@ -276,8 +276,8 @@ static void get_confirm_link(const u8 *buf, struct smc_llc_confirm_link *m)
 	m->max_conns = buf[CL_CONNS];
 }
 
-static void get_add_link(const u8 *buf, size_t len, u8 version,
-			 struct smc_llc_add_link *m)
+static void llc_msg_get_add_link(const u8 *buf, size_t len, u8 version,
+				 struct smc_llc_add_link *m)
 {
 	m->rejected = buf[OFF_FLAGS] & FLAG_REJECTED;
 	/* Reserved unless rejected, and the length's second byte in version 2. */
@@ -295,23 +295,23 @@ static void get_add_link(const u8 *buf, size_t len, u8 version,
 	m->has_ext = true;
 	m->direct = buf[AL_DIRECT] & 0x80;
 	memcpy(m->target_gid, buf + AL_TARGET, SMC_GID_LEN);
-	set_list(&m->rtokens, buf + SMC_LLC_RTOKENS_OFF,
-		 (len - SMC_LLC_RTOKENS_OFF) / SMC_LLC_RTOKEN_LEN);
+	llc_msg_set_list(&m->rtokens, buf + SMC_LLC_RTOKENS_OFF,
+			 (len - SMC_LLC_RTOKENS_OFF) / SMC_LLC_RTOKEN_LEN);
 }
 
-static void get_add_link_cont(const u8 *buf, struct smc_llc_add_link_cont *m)
+static void llc_msg_get_add_link_cont(const u8 *buf, struct smc_llc_add_link_cont *m)
 {
 	u8 i, n;
 
 	m->link_num = buf[AC_NUM];
 	m->left = buf[AC_LEFT];
-	n = at_most(m->left, SMC_LLC_CONT_PAIRS);
+	n = llc_msg_clamp_count(m->left, SMC_LLC_CONT_PAIRS);
 	for (i = 0; i < n; i++)
-		get_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
-			   &m->pairs[i]);
+		llc_msg_get_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
+				   &m->pairs[i]);
 }
 
-static void get_delete_link(const u8 *buf, struct smc_llc_delete_link *m)
+static void llc_msg_get_delete_link(const u8 *buf, struct smc_llc_delete_link *m)
 {
 	m->all = buf[OFF_FLAGS] & FLAG_ALL;
 	m->orderly = buf[OFF_FLAGS] & FLAG_ORDERLY;
@@ -319,42 +319,42 @@ static void get_delete_link(const u8 *buf, struct smc_llc_delete_link *m)
 	m->reason = smc_get_be32(buf + DL_REASON);
 }
 
-static void get_req_add_link(const u8 *buf, struct smc_llc_req_add_link *m)
+static void llc_msg_get_req_add_link(const u8 *buf, struct smc_llc_req_add_link *m)
 {
 	m->rejected = buf[OFF_FLAGS] & FLAG_REJECTED;
 	if (m->rejected)
 		m->reason = buf[OFF_FLAGS] & MASK_REASON;
-	set_list(&m->gids, buf + SMC_LLC_GIDS_OFF, buf[RL_COUNT]);
+	llc_msg_set_list(&m->gids, buf + SMC_LLC_GIDS_OFF, buf[RL_COUNT]);
 }
 
-static void get_confirm_rkey(const u8 *buf, u8 version, struct smc_llc_confirm_rkey *m)
+static void llc_msg_get_confirm_rkey(const u8 *buf, u8 version, struct smc_llc_confirm_rkey *m)
 {
 	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
 	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
 	m->others = buf[CR_OTHERS];
 	m->rkey = smc_get_be32(buf + CR_RKEY);
 	m->vaddr = smc_get_be64(buf + CR_VADDR);
-	get_other(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
+	llc_msg_get_link_rkeys(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
 }
 
-static void get_confirm_rkey_cont(const u8 *buf,
-				  struct smc_llc_confirm_rkey_cont *m)
+static void llc_msg_get_confirm_rkey_cont(const u8 *buf,
+					  struct smc_llc_confirm_rkey_cont *m)
 {
 	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
 	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
 	m->left = buf[CR_OTHERS];
-	get_other(buf + CC_OTHER, m->other,
-		  at_most(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+	llc_msg_get_link_rkeys(buf + CC_OTHER, m->other,
+			       llc_msg_clamp_count(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
 }
 
-static void get_delete_rkey(const u8 *buf, size_t len,
-			    struct smc_llc_delete_rkey *m)
+static void llc_msg_get_delete_rkey(const u8 *buf, size_t len,
+				    struct smc_llc_delete_rkey *m)
 {
 	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
 	m->count = buf[DR_COUNT];
 	m->err = buf[DR_ERR];
 	if (len >= SMC_LLC_RKEYS_OFF + (size_t)SMC_LLC_RKEY_LEN * m->count)
-		set_list(&m->rkeys, buf + SMC_LLC_RKEYS_OFF, m->count);
+		llc_msg_set_list(&m->rkeys, buf + SMC_LLC_RKEYS_OFF, m->count);
 }
 
 int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
@@ -362,7 +362,7 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 	u8 type, version;
 	int rc;
 
-	rc = check_msg(buf, len, &type, &version);
+	rc = llc_msg_check(buf, len, &type, &version);
 	if (rc)
 		return rc;
 
@@ -372,28 +372,28 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 	out->response = buf[OFF_FLAGS] & FLAG_RESPONSE;
 	switch (type) {
 	case SMC_LLC_CONFIRM_LINK:
-		get_confirm_link(buf, &out->confirm_link);
+		llc_msg_get_confirm_link(buf, &out->confirm_link);
 		break;
 	case SMC_LLC_ADD_LINK:
-		get_add_link(buf, len, version, &out->add_link);
+		llc_msg_get_add_link(buf, len, version, &out->add_link);
 		break;
 	case SMC_LLC_ADD_LINK_CONT:
-		get_add_link_cont(buf, &out->add_link_cont);
+		llc_msg_get_add_link_cont(buf, &out->add_link_cont);
 		break;
 	case SMC_LLC_DELETE_LINK:
-		get_delete_link(buf, &out->delete_link);
+		llc_msg_get_delete_link(buf, &out->delete_link);
 		break;
 	case SMC_LLC_REQ_ADD_LINK:
-		get_req_add_link(buf, &out->req_add_link);
+		llc_msg_get_req_add_link(buf, &out->req_add_link);
 		break;
 	case SMC_LLC_CONFIRM_RKEY:
-		get_confirm_rkey(buf, version, &out->confirm_rkey);
+		llc_msg_get_confirm_rkey(buf, version, &out->confirm_rkey);
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
-		get_confirm_rkey_cont(buf, &out->confirm_rkey_cont);
+		llc_msg_get_confirm_rkey_cont(buf, &out->confirm_rkey_cont);
 		break;
 	case SMC_LLC_DELETE_RKEY:
-		get_delete_rkey(buf, len, &out->delete_rkey);
+		llc_msg_get_delete_rkey(buf, len, &out->delete_rkey);
 		break;
 	case SMC_LLC_TEST_LINK:
 		memcpy(out->test_link.data, buf + TL_DATA,
@@ -405,7 +405,7 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 
 /* Building: one judge for all messages, then one writer for each. */
 
-static int add_link_len(const struct smc_llc_add_link *m, u8 version)
+static int llc_msg_add_link_len(const struct smc_llc_add_link *m, u8 version)
 {
 	if (m->qpn > 0xffffff || m->psn > 0xffffff || m->mtu > 15)
 		return -EINVAL;
@@ -422,7 +422,7 @@ static int add_link_len(const struct smc_llc_add_link *m, u8 version)
 	return SMC_LLC_RTOKENS_OFF + SMC_LLC_RTOKEN_LEN * m->rtokens.count;
 }
 
-static int req_add_link_len(const struct smc_llc_req_add_link *m)
+static int llc_msg_req_add_link_len(const struct smc_llc_req_add_link *m)
 {
 	int len = SMC_LLC_GIDS_OFF + SMC_GID_LEN * m->gids.count;
 
@@ -433,7 +433,7 @@ static int req_add_link_len(const struct smc_llc_req_add_link *m)
 	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
 }
 
-static int confirm_rkey_len(const struct smc_llc_confirm_rkey *m, u8 version)
+static int llc_msg_confirm_rkey_len(const struct smc_llc_confirm_rkey *m, u8 version)
 {
 	int len = CR_OTHER + OTHER_LEN * smc_llc_crkey_here(version, m->others);
 
@@ -442,8 +442,8 @@ static int confirm_rkey_len(const struct smc_llc_confirm_rkey *m, u8 version)
 	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
 }
 
-static int delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 version,
-			   bool response)
+static int llc_msg_delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 version,
+				   bool response)
 {
 	int len = SMC_LLC_RKEYS_OFF + SMC_LLC_RKEY_LEN * m->count;
 
@@ -461,29 +461,29 @@ static int delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 version,
 
 int smc_llc_len(const struct smc_llc_msg *in)
 {
-	if (!type_exists(in->type, in->version))
+	if (!llc_msg_type_exists(in->type, in->version))
 		return -EINVAL;
 	switch (in->type) {
 	case SMC_LLC_CONFIRM_LINK:
 		return in->confirm_link.qpn > 0xffffff ? -EINVAL :
 							 SMC_LINK_MSG_LEN;
 	case SMC_LLC_ADD_LINK:
-		return add_link_len(&in->add_link, in->version);
+		return llc_msg_add_link_len(&in->add_link, in->version);
 	case SMC_LLC_REQ_ADD_LINK:
-		return req_add_link_len(&in->req_add_link);
+		return llc_msg_req_add_link_len(&in->req_add_link);
 	case SMC_LLC_CONFIRM_RKEY:
-		return confirm_rkey_len(&in->confirm_rkey, in->version);
+		return llc_msg_confirm_rkey_len(&in->confirm_rkey, in->version);
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		return in->confirm_rkey_cont.left > SMC_LLC_MAX_OTHER ?
 			       -EINVAL : SMC_LINK_MSG_LEN;
 	case SMC_LLC_DELETE_RKEY:
-		return delete_rkey_len(&in->delete_rkey, in->version,
-				       in->response);
+		return llc_msg_delete_rkey_len(&in->delete_rkey, in->version,
+					       in->response);
 	}
 	return SMC_LINK_MSG_LEN;
 }
 
-static void put_confirm_link(u8 *buf, const struct smc_llc_confirm_link *m)
+static void llc_msg_put_confirm_link(u8 *buf, const struct smc_llc_confirm_link *m)
 {
 	if (m->no_eyec)
 		buf[OFF_FLAGS] |= FLAG_NO_EYEC;
@@ -496,7 +496,7 @@ static void put_confirm_link(u8 *buf, const struct smc_llc_confirm_link *m)
 	buf[CL_CONNS] = m->max_conns;
 }
 
-static void put_add_link(u8 *buf, u8 version, const struct smc_llc_add_link *m)
+static void llc_msg_put_add_link(u8 *buf, u8 version, const struct smc_llc_add_link *m)
 {
 	if (m->rejected)
 		buf[OFF_FLAGS] |= FLAG_REJECTED;
@@ -514,18 +514,18 @@ static void put_add_link(u8 *buf, u8 version, const struct smc_llc_add_link *m)
 	smc_put_le16(buf + AL_COUNT, m->rtokens.count);
 }
 
-static void put_add_link_cont(u8 *buf, const struct smc_llc_add_link_cont *m)
+static void llc_msg_put_add_link_cont(u8 *buf, const struct smc_llc_add_link_cont *m)
 {
-	u8 i, n = at_most(m->left, SMC_LLC_CONT_PAIRS);
+	u8 i, n = llc_msg_clamp_count(m->left, SMC_LLC_CONT_PAIRS);
 
 	buf[AC_NUM] = m->link_num;
 	buf[AC_LEFT] = m->left;
 	for (i = 0; i < n; i++)
-		put_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
-			   &m->pairs[i]);
+		llc_msg_put_rtoken(buf + AC_PAIRS + SMC_LLC_RTOKEN_LEN * i,
+				   &m->pairs[i]);
 }
 
-static void put_delete_link(u8 *buf, const struct smc_llc_delete_link *m)
+static void llc_msg_put_delete_link(u8 *buf, const struct smc_llc_delete_link *m)
 {
 	if (m->all)
 		buf[OFF_FLAGS] |= FLAG_ALL;
@@ -535,7 +535,7 @@ static void put_delete_link(u8 *buf, const struct smc_llc_delete_link *m)
 	smc_put_be32(buf + DL_REASON, m->reason);
 }
 
-static void put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
+static void llc_msg_put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
 {
 	if (m->rejected)
 		buf[OFF_FLAGS] |= FLAG_REJECTED;
@@ -543,7 +543,7 @@ static void put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
 	buf[RL_COUNT] = (u8)m->gids.count;
 }
 
-static void put_confirm_rkey(u8 *buf, u8 version, const struct smc_llc_confirm_rkey *m)
+static void llc_msg_put_confirm_rkey(u8 *buf, u8 version, const struct smc_llc_confirm_rkey *m)
 {
 	if (m->negative)
 		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
@@ -552,22 +552,22 @@ static void put_confirm_rkey(u8 *buf, u8 version, const struct smc_llc_confirm_r
 	buf[CR_OTHERS] = m->others;
 	smc_put_be32(buf + CR_RKEY, m->rkey);
 	smc_put_be64(buf + CR_VADDR, m->vaddr);
-	put_other(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
+	llc_msg_put_link_rkeys(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
 }
 
-static void put_confirm_rkey_cont(u8 *buf,
-				  const struct smc_llc_confirm_rkey_cont *m)
+static void llc_msg_put_confirm_rkey_cont(u8 *buf,
+					  const struct smc_llc_confirm_rkey_cont *m)
 {
 	if (m->negative)
 		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
 	if (m->retry)
 		buf[OFF_FLAGS] |= FLAG_RETRY;
 	buf[CR_OTHERS] = m->left;
-	put_other(buf + CC_OTHER, m->other,
-		  at_most(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+	llc_msg_put_link_rkeys(buf + CC_OTHER, m->other,
+			       llc_msg_clamp_count(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
 }
 
-static void put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m)
+static void llc_msg_put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m)
 {
 	if (m->negative)
 		buf[OFF_FLAGS] |= FLAG_NEGATIVE;
@@ -580,7 +580,7 @@ static void put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m)
  * elsewhere, and clearing the rest must not destroy them. Returns where the
  * list starts and, in @bytes, how long it is.
  */
-static size_t place_list(const struct smc_llc_msg *in, u8 *buf, size_t *bytes)
+static size_t llc_msg_place_list(const struct smc_llc_msg *in, u8 *buf, size_t *bytes)
 {
 	const struct smc_llc_list *list = NULL;
 	size_t off = 0, entry = 0;
@@ -606,11 +606,11 @@ static size_t place_list(const struct smc_llc_msg *in, u8 *buf, size_t *bytes)
 	return off;
 }
 
-static void put_header(const struct smc_llc_msg *in, u8 *buf, size_t len)
+static void llc_msg_put_header(const struct smc_llc_msg *in, u8 *buf, size_t len)
 {
 	size_t bytes, off;
 
-	off = place_list(in, buf, &bytes);
+	off = llc_msg_place_list(in, buf, &bytes);
 	if (bytes) {
 		memset(buf, 0, off);
 		memset(buf + off + bytes, 0, len - off - bytes);
@@ -637,31 +637,31 @@ int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 	if (cap < (size_t)len)
 		return -ENOSPC;
 
-	put_header(in, buf, (size_t)len);
+	llc_msg_put_header(in, buf, (size_t)len);
 	switch (in->type) {
 	case SMC_LLC_CONFIRM_LINK:
-		put_confirm_link(buf, &in->confirm_link);
+		llc_msg_put_confirm_link(buf, &in->confirm_link);
 		break;
 	case SMC_LLC_ADD_LINK:
-		put_add_link(buf, in->version, &in->add_link);
+		llc_msg_put_add_link(buf, in->version, &in->add_link);
 		break;
 	case SMC_LLC_ADD_LINK_CONT:
-		put_add_link_cont(buf, &in->add_link_cont);
+		llc_msg_put_add_link_cont(buf, &in->add_link_cont);
 		break;
 	case SMC_LLC_DELETE_LINK:
-		put_delete_link(buf, &in->delete_link);
+		llc_msg_put_delete_link(buf, &in->delete_link);
 		break;
 	case SMC_LLC_REQ_ADD_LINK:
-		put_req_add_link(buf, &in->req_add_link);
+		llc_msg_put_req_add_link(buf, &in->req_add_link);
 		break;
 	case SMC_LLC_CONFIRM_RKEY:
-		put_confirm_rkey(buf, in->version, &in->confirm_rkey);
+		llc_msg_put_confirm_rkey(buf, in->version, &in->confirm_rkey);
 		break;
 	case SMC_LLC_CONFIRM_RKEY_CONT:
-		put_confirm_rkey_cont(buf, &in->confirm_rkey_cont);
+		llc_msg_put_confirm_rkey_cont(buf, &in->confirm_rkey_cont);
 		break;
 	case SMC_LLC_DELETE_RKEY:
-		put_delete_rkey(buf, &in->delete_rkey);
+		llc_msg_put_delete_rkey(buf, &in->delete_rkey);
 		break;
 	case SMC_LLC_TEST_LINK:
 		memcpy(buf + TL_DATA, in->test_link.data,
@@ -693,7 +693,7 @@ bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qp
 int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num)
 {
-	u8 n = at_most(cont->left, SMC_LLC_CONT_PAIRS);
+	u8 n = llc_msg_clamp_count(cont->left, SMC_LLC_CONT_PAIRS);
 
 	if (cont->link_num != link_num || (told->begun && cont->left > told->left))
 		return -EPROTO;

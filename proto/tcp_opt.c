@@ -15,7 +15,7 @@ enum {
 #define EXP_FASTOPEN	0xf989
 
 /* One whole option of @len bytes. */
-static unsigned int look_at(const u8 *opt, size_t len, u32 id)
+static unsigned int tcp_opt_classify(const u8 *opt, size_t len, u32 id)
 {
 	switch (opt[0]) {
 	case KIND_MD5:
@@ -51,7 +51,7 @@ unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos)
 		n = opts[i + 1];
 		if (n < 2 || n > len - i)
 			return found | SMC_TCP_OPT_F_BAD;
-		here = look_at(opts + i, n, id);
+		here = tcp_opt_classify(opts + i, n, id);
 		if (here & SMC_TCP_OPT_F_SMC && !(found & SMC_TCP_OPT_F_SMC))
 			*pos = i;
 		found |= here;

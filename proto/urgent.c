@@ -104,7 +104,7 @@ void smc_urgent_tx_consumed(struct smc_urgent_tx *u, u64 consumed)
 	}
 }
 
-static bool is_here(const struct smc_urgent_rx *u)
+static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
 {
 	return u->state == SMC_URGENT_VALID || u->state == SMC_URGENT_READ;
 }
@@ -123,7 +123,7 @@ static bool is_here(const struct smc_urgent_rx *u)
  */
 unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed)
 {
-	bool known = is_here(u) && u->pos == produced;
+	bool known = urgent_rx_is_present(u) && u->pos == produced;
 	unsigned int found;
 
 	if (flags & SMC_CDC_F_URG_PRESENT) {
@@ -139,7 +139,8 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
 	}
 	if (flags & SMC_CDC_F_URG_PENDING) {
 		/* the writer goes on when the last one is consumed, and not before */
-		if (u->state == SMC_URGENT_PENDING || (is_here(u) && consumed < u->pos))
+		if (u->state == SMC_URGENT_PENDING ||
+		    (urgent_rx_is_present(u) && consumed < u->pos))
 			return 0;
 		u->state = SMC_URGENT_PENDING;
 		return SMC_URGENT_SIGNAL;
@@ -162,7 +163,7 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
  */
 bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line)
 {
-	if (in_line || !is_here(u) || u->hole || consumed != u->pos - 1)
+	if (in_line || !urgent_rx_is_present(u) || u->hole || consumed != u->pos - 1)
 		return false;
 	u->hole = true;
 	return true;
@@ -177,7 +178,7 @@ bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line)
  */
 bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed)
 {
-	if (!is_here(u) || consumed < u->pos + u->hole)
+	if (!urgent_rx_is_present(u) || consumed < u->pos + u->hole)
 		return false;
 	u->state = SMC_URGENT_NONE;
 	return !u->hole;
@@ -192,7 +193,7 @@ bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed)
  */
 bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed)
 {
-	return is_here(u) && consumed == u->pos - !u->hole;
+	return urgent_rx_is_present(u) && consumed == u->pos - !u->hole;
 }
 
 /**
@@ -205,7 +206,7 @@ bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed)
  */
 bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line)
 {
-	return is_here(u) && !u->hole && !in_line && pos == u->pos - 1;
+	return urgent_rx_is_present(u) && !u->hole && !in_line && pos == u->pos - 1;
 }
 
 /**
@@ -221,7 +222,7 @@ u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, boo
 {
 	u64 mark = u->pos - !u->hole;
 
-	if (!is_here(u) || pos > mark)
+	if (!urgent_rx_is_present(u) || pos > mark)
 		return ~(u32)0;
 	if (pos < mark)
 		return mark - pos < ~(u32)0 ? (u32)(mark - pos) : ~(u32)0;
@@ -237,7 +238,7 @@ u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, boo
  */
 bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced)
 {
-	return is_here(u) && !u->hole && u->pos == produced;
+	return urgent_rx_is_present(u) && !u->hole && u->pos == produced;
 }
 
 /**
@@ -250,7 +251,7 @@ bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced)
  */
 bool smc_urgent_rx_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line)
 {
-	return in_line && is_here(u) && u->hole && consumed == u->pos;
+	return in_line && urgent_rx_is_present(u) && u->hole && consumed == u->pos;
 }
 
 /**

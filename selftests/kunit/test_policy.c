@@ -18,7 +18,7 @@
 static const char default_ueid[] = "SMCV2-DEFAULT-UEID";
 
 /* Blank padded, in one of a few buffers in turn. */
-static const u8 *ueid(const char *name)
+static const u8 *ueid_pad(const char *name)
 {
 	static u8 bufs[8][LEN];
 	static unsigned int next;
@@ -29,18 +29,18 @@ static const u8 *ueid(const char *name)
 	return buf;
 }
 
-static int add(const char *name)
+static int ueid_add(const char *name)
 {
-	return smc_policy_ueid_add(&init_net, ueid(name));
+	return smc_policy_ueid_add(&init_net, ueid_pad(name));
 }
 
-static int del(const char *name)
+static int ueid_del(const char *name)
 {
-	return smc_policy_ueid_del(&init_net, ueid(name));
+	return smc_policy_ueid_del(&init_net, ueid_pad(name));
 }
 
 /* As a namespace begins. */
-static void reset(struct kunit *test)
+static void policy_reset(struct kunit *test)
 {
 	smc_policy_ueid_flush(&init_net);
 	smc_policy_net(&init_net)->ueid_default = true;
@@ -48,72 +48,72 @@ static void reset(struct kunit *test)
 
 static int policy_init(struct kunit *test)
 {
-	reset(test);
+	policy_reset(test);
 	return 0;
 }
 
-static void expect_ueids(struct kunit *test, u32 n, const char * const *names)
+static void ueids_expect(struct kunit *test, u32 n, const char * const *names)
 {
 	u8 out[TABLE][LEN];
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, smc_policy_ueids(&init_net, out), n);
 	for (i = 0; i < n; i++)
-		KUNIT_EXPECT_MEMEQ(test, out[i], ueid(names[i]), LEN);
+		KUNIT_EXPECT_MEMEQ(test, out[i], ueid_pad(names[i]), LEN);
 }
 
 #define EXPECT_UEIDS(test, ...) do {						\
 	static const char * const names_[] = { __VA_ARGS__ };			\
 										\
-	expect_ueids(test, ARRAY_SIZE(names_), names_);				\
+	ueids_expect(test, ARRAY_SIZE(names_), names_);				\
 } while (0)
 
 static void policy_default_ueid(struct kunit *test)
 {
 	EXPECT_UEIDS(test, default_ueid);
 	/* the administrator's first one takes its place */
-	KUNIT_EXPECT_EQ(test, add("A"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("A"), 0);
 	EXPECT_UEIDS(test, "A");
-	KUNIT_EXPECT_EQ(test, del("A"), 0);
-	expect_ueids(test, 0, NULL);
+	KUNIT_EXPECT_EQ(test, ueid_del("A"), 0);
+	ueids_expect(test, 0, NULL);
 	/* and it does not come back on its own */
-	KUNIT_EXPECT_EQ(test, del(default_ueid), -ENOENT);
-	KUNIT_EXPECT_EQ(test, add(default_ueid), 0);
+	KUNIT_EXPECT_EQ(test, ueid_del(default_ueid), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
-	reset(test);
-	KUNIT_EXPECT_EQ(test, del(default_ueid), 0);
-	expect_ueids(test, 0, NULL);
-	reset(test);
+	policy_reset(test);
+	KUNIT_EXPECT_EQ(test, ueid_del(default_ueid), 0);
+	ueids_expect(test, 0, NULL);
+	policy_reset(test);
 	smc_policy_ueid_flush(&init_net);
-	expect_ueids(test, 0, NULL);
+	ueids_expect(test, 0, NULL);
 	/* added while it stands, it is one, and an ordinary one */
-	reset(test);
-	KUNIT_EXPECT_EQ(test, add(default_ueid), 0);
+	policy_reset(test);
+	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
-	KUNIT_EXPECT_EQ(test, add(default_ueid), -EEXIST);
-	KUNIT_EXPECT_EQ(test, add("B"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), -EEXIST);
+	KUNIT_EXPECT_EQ(test, ueid_add("B"), 0);
 	EXPECT_UEIDS(test, default_ueid, "B");
 }
 
 static void policy_ueid_table(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, add("A"), 0);
-	KUNIT_EXPECT_EQ(test, add("B"), 0);
-	KUNIT_EXPECT_EQ(test, add("C"), 0);
-	KUNIT_EXPECT_EQ(test, add("D"), 0);
-	KUNIT_EXPECT_EQ(test, add("E"), -ERANGE);
-	KUNIT_EXPECT_EQ(test, add("B"), -EEXIST);
+	KUNIT_EXPECT_EQ(test, ueid_add("A"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("B"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("C"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("D"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("E"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, ueid_add("B"), -EEXIST);
 	EXPECT_UEIDS(test, "A", "B", "C", "D");
-	KUNIT_EXPECT_EQ(test, del("E"), -ENOENT);
-	KUNIT_EXPECT_EQ(test, del("D"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_del("E"), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ueid_del("D"), 0);
 	EXPECT_UEIDS(test, "A", "B", "C");
-	KUNIT_EXPECT_EQ(test, add("E"), 0);
-	KUNIT_EXPECT_EQ(test, del("A"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_add("E"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_del("A"), 0);
 	EXPECT_UEIDS(test, "B", "C", "E");
-	KUNIT_EXPECT_EQ(test, del("C"), 0);
+	KUNIT_EXPECT_EQ(test, ueid_del("C"), 0);
 	EXPECT_UEIDS(test, "B", "E");
 	smc_policy_ueid_flush(&init_net);
-	expect_ueids(test, 0, NULL);
+	ueids_expect(test, 0, NULL);
 }
 
 static void policy_ueid_syntax(struct kunit *test)
@@ -130,29 +130,29 @@ static void policy_ueid_syntax(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		smc_policy_ueid_flush(&init_net);
-		KUNIT_EXPECT_EQ_MSG(test, add(good[i]), 0, "'%s'", good[i]);
+		KUNIT_EXPECT_EQ_MSG(test, ueid_add(good[i]), 0, "'%s'", good[i]);
 	}
 	smc_policy_ueid_flush(&init_net);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ_MSG(test, add(bad[i]), -EINVAL, "row %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, ueid_add(bad[i]), -EINVAL, "row %d", i);
 	KUNIT_EXPECT_EQ(test, smc_policy_ueid_add(&init_net, raw), -EINVAL);
-	expect_ueids(test, 0, NULL);
+	ueids_expect(test, 0, NULL);
 }
 
 static void policy_ueid_match(struct kunit *test)
 {
 	u8 peer[3][LEN], out[LEN];
 
-	memcpy(peer[0], ueid("X"), LEN);
-	memcpy(peer[1], ueid("C"), LEN);
-	memcpy(peer[2], ueid("B"), LEN);
+	memcpy(peer[0], ueid_pad("X"), LEN);
+	memcpy(peer[1], ueid_pad("C"), LEN);
+	memcpy(peer[2], ueid_pad("B"), LEN);
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
-	add("A");
-	add("B");
-	add("C");
+	ueid_add("A");
+	ueid_add("B");
+	ueid_add("C");
 	/* the peer's order counts */
 	KUNIT_EXPECT_TRUE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
-	KUNIT_EXPECT_MEMEQ(test, out, ueid("C"), LEN);
+	KUNIT_EXPECT_MEMEQ(test, out, ueid_pad("C"), LEN);
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 1, out));
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 0, out));
 	smc_policy_ueid_flush(&init_net);
@@ -180,7 +180,7 @@ static struct kunit_case policy_cases[] = {
 struct kunit_suite smc_policy_suite = {
 	.name = "smc_policy",
 	.init = policy_init,
-	.exit = reset,
+	.exit = policy_reset,
 	.test_cases = policy_cases,
 };
 

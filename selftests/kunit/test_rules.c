@@ -8,7 +8,7 @@
 
 #include "suites.h"
 
-static struct in6_addr in6(struct kunit *test, const char *text)
+static struct in6_addr addr_in6(struct kunit *test, const char *text)
 {
 	struct in6_addr addr = {};
 	__be32 v4;
@@ -23,38 +23,40 @@ static struct in6_addr in6(struct kunit *test, const char *text)
 }
 
 /* @plen as an administrator says it: of 32 for IPv4. */
-static struct smc_rules_end end(struct kunit *test, const char *addr, u8 plen, u16 port, u16 last)
+static struct smc_rules_end end_of(struct kunit *test, const char *addr, u8 plen, u16 port,
+				   u16 last)
 {
-	struct smc_rules_end e = { .addr = in6(test, addr), .port = port, .last = last };
+	struct smc_rules_end e = { .addr = addr_in6(test, addr), .port = port, .last = last };
 
 	if (*addr)
 		e.plen = ipv6_addr_v4mapped(&e.addr) ? plen + 96 : plen;
 	return e;
 }
 
-static struct smc_rules_end any(void)
+static struct smc_rules_end end_any(void)
 {
 	return (struct smc_rules_end){ .last = U16_MAX };
 }
 
-static int add(u32 num, bool deny, struct smc_rules_end local, struct smc_rules_end remote)
+static int rule_add(u32 num, bool deny, struct smc_rules_end local, struct smc_rules_end remote)
 {
 	struct smc_rules_rule rule = { .num = num, .deny = deny, .local = local, .remote = remote };
 
 	return smc_rules_add(&init_net, &rule);
 }
 
-static bool deny(struct kunit *test, const char *laddr, u16 lport, const char *raddr, u16 rport)
+static bool path_denied(struct kunit *test, const char *laddr, u16 lport, const char *raddr,
+			u16 rport)
 {
 	struct smc_rules_path path = {
-		.local = { .addr = in6(test, laddr), .port = lport },
-		.remote = { .addr = in6(test, raddr), .port = rport },
+		.local = { .addr = addr_in6(test, laddr), .port = lport },
+		.remote = { .addr = addr_in6(test, raddr), .port = rport },
 	};
 
 	return smc_rules_deny(&init_net, &path, true);
 }
 
-static u64 hits(u32 num)
+static u64 rule_hits(u32 num)
 {
 	struct smc_rules_rule rule;
 	u64 n;
@@ -70,83 +72,89 @@ static void rules_exit(struct kunit *test)
 static void rules_prefix(struct kunit *test)
 {
 	/* a rule per prefix: deny by the first bits, up to the last one */
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "10.1.0.0", 16, 0, U16_MAX)));
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "fd00:8000::", 17, 0, U16_MAX)));
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, end(test, "10.9.9.9", 32, 0, U16_MAX), any()));
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "8000::", 1, 0, U16_MAX)));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.1", 1, "10.1.255.255", 2));
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.0.0.1", 1, "10.2.0.0", 2));
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.1.0.1", 1, "10.0.0.1", 2));
-	KUNIT_EXPECT_TRUE(test, deny(test, "fd01::1", 1, "fd00:8000::1", 2));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.9.9.9", 1, "10.0.0.1", 2));
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.9.9.8", 1, "10.0.0.1", 2));
-	KUNIT_EXPECT_TRUE(test, deny(test, "::1", 1, "ffff::1", 2));
-	KUNIT_EXPECT_FALSE(test, deny(test, "::1", 1, "7fff::1", 2));
-	KUNIT_EXPECT_EQ(test, hits(10), 1);
-	KUNIT_EXPECT_EQ(test, hits(20), 1);
-	KUNIT_EXPECT_EQ(test, hits(30), 1);
-	KUNIT_EXPECT_EQ(test, hits(40), 1);
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
+					  end_of(test, "10.1.0.0", 16, 0, U16_MAX)));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
+					  end_of(test, "fd00:8000::", 17, 0, U16_MAX)));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_of(test, "10.9.9.9", 32, 0, U16_MAX),
+					  end_any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
+					  end_of(test, "8000::", 1, 0, U16_MAX)));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.1", 1, "10.1.255.255", 2));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 1, "10.2.0.0", 2));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.1.0.1", 1, "10.0.0.1", 2));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "fd01::1", 1, "fd00:8000::1", 2));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.9.9.9", 1, "10.0.0.1", 2));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.9.9.8", 1, "10.0.0.1", 2));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "::1", 1, "ffff::1", 2));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "::1", 1, "7fff::1", 2));
+	KUNIT_EXPECT_EQ(test, rule_hits(10), 1);
+	KUNIT_EXPECT_EQ(test, rule_hits(20), 1);
+	KUNIT_EXPECT_EQ(test, rule_hits(30), 1);
+	KUNIT_EXPECT_EQ(test, rule_hits(40), 1);
 }
 
 /* All of IPv4 is no part of a short IPv6 prefix, nor the other way round. */
 static void rules_families(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "0.0.0.0", 0, 0, U16_MAX)));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.1", 1, "10.0.0.2", 2));
-	KUNIT_EXPECT_FALSE(test, deny(test, "::1", 1, "::2", 2));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
+					  end_of(test, "0.0.0.0", 0, 0, U16_MAX)));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.1", 1, "10.0.0.2", 2));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "::1", 1, "::2", 2));
 	smc_rules_flush(&init_net);
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "::", 1, 0, U16_MAX)));
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.0.0.1", 1, "10.0.0.2", 2));
-	KUNIT_EXPECT_TRUE(test, deny(test, "::1", 1, "::2", 2));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(), end_of(test, "::", 1, 0, U16_MAX)));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 1, "10.0.0.2", 2));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "::1", 1, "::2", 2));
 }
 
 static void rules_ports(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, end(test, "", 0, 80, 80), any()));
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), end(test, "", 0, 8000, U16_MAX)));
-	KUNIT_EXPECT_TRUE(test, deny(test, "::1", 80, "::2", 1));
-	KUNIT_EXPECT_FALSE(test, deny(test, "::1", 79, "::2", 80));
-	KUNIT_EXPECT_FALSE(test, deny(test, "::1", 81, "::2", 7999));
-	KUNIT_EXPECT_TRUE(test, deny(test, "::1", 81, "::2", 8000));
-	KUNIT_EXPECT_TRUE(test, deny(test, "::1", 81, "::2", U16_MAX));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_of(test, "", 0, 80, 80), end_any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(), end_of(test, "", 0, 8000, U16_MAX)));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "::1", 80, "::2", 1));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "::1", 79, "::2", 80));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "::1", 81, "::2", 7999));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "::1", 81, "::2", 8000));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "::1", 81, "::2", U16_MAX));
 }
 
 static void rules_first(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, add(30, true, any(), any()));
-	KUNIT_EXPECT_EQ(test, 0, add(10, true, any(), end(test, "10.0.0.0", 8, 1, 9)));
-	KUNIT_EXPECT_EQ(test, 0, add(20, false, any(), end(test, "10.0.0.0", 8, 0, U16_MAX)));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.1", 1, "10.0.0.2", 9));
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.0.0.1", 1, "10.0.0.2", 10));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.1", 1, "11.0.0.2", 10));
-	KUNIT_EXPECT_EQ(test, hits(10), 1);
-	KUNIT_EXPECT_EQ(test, hits(20), 1);
-	KUNIT_EXPECT_EQ(test, hits(30), 1);
+	KUNIT_EXPECT_EQ(test, 0, rule_add(30, true, end_any(), end_any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(10, true, end_any(), end_of(test, "10.0.0.0", 8, 1, 9)));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(20, false, end_any(),
+					  end_of(test, "10.0.0.0", 8, 0, U16_MAX)));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.1", 1, "10.0.0.2", 9));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 1, "10.0.0.2", 10));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.1", 1, "11.0.0.2", 10));
+	KUNIT_EXPECT_EQ(test, rule_hits(10), 1);
+	KUNIT_EXPECT_EQ(test, rule_hits(20), 1);
+	KUNIT_EXPECT_EQ(test, rule_hits(30), 1);
 	KUNIT_EXPECT_EQ(test, smc_rules_del(&init_net, 20), 0);
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.1", 1, "10.0.0.2", 10));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.1", 1, "10.0.0.2", 10));
 	KUNIT_EXPECT_EQ(test, smc_rules_del(&init_net, 20), -ENOENT);
 }
 
 /* Before all is known a rule that wants the rest leaves it open, whatever stands behind it. */
 static void rules_open(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, 0, add(0, false, end(test, "10.0.0.1", 32, 0, U16_MAX),
-				     end(test, "", 0, 443, 443)));
-	KUNIT_EXPECT_EQ(test, 0, add(0, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, false, end_of(test, "10.0.0.1", 32, 0, U16_MAX),
+					  end_of(test, "", 0, 443, 443)));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(), end_any()));
 	/* not known, and it matters */
-	KUNIT_EXPECT_FALSE(test, deny(test, "", 0, "10.0.0.2", 443));
-	KUNIT_EXPECT_EQ(test, hits(10), 0);
-	KUNIT_EXPECT_EQ(test, hits(20), 0);
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "", 0, "10.0.0.2", 443));
+	KUNIT_EXPECT_EQ(test, rule_hits(10), 0);
+	KUNIT_EXPECT_EQ(test, rule_hits(20), 0);
 	/* not known, and it does not matter */
-	KUNIT_EXPECT_TRUE(test, deny(test, "", 0, "10.0.0.2", 444));
-	KUNIT_EXPECT_EQ(test, hits(20), 1);
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "", 0, "10.0.0.2", 444));
+	KUNIT_EXPECT_EQ(test, rule_hits(20), 1);
 	/* a listener's SYN */
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.0.0.1", 80, "", 0));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.3", 80, "", 0));
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 80, "", 0));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.3", 80, "", 0));
 	/* known */
-	KUNIT_EXPECT_FALSE(test, deny(test, "10.0.0.1", 80, "10.0.0.2", 443));
-	KUNIT_EXPECT_TRUE(test, deny(test, "10.0.0.3", 80, "10.0.0.2", 443));
-	KUNIT_EXPECT_EQ(test, hits(10), 1);
+	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 80, "10.0.0.2", 443));
+	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.3", 80, "10.0.0.2", 443));
+	KUNIT_EXPECT_EQ(test, rule_hits(10), 1);
 }
 
 static void rules_limits(struct kunit *test)
@@ -155,22 +163,23 @@ static void rules_limits(struct kunit *test)
 	u64 n;
 	u32 i;
 
-	KUNIT_EXPECT_EQ(test, -EINVAL, add(0, true, any(), end(test, "", 0, 9, 8)));
-	KUNIT_EXPECT_EQ(test, -EINVAL, add(0, true, end(test, "::", 129, 0, U16_MAX), any()));
+	KUNIT_EXPECT_EQ(test, -EINVAL, rule_add(0, true, end_any(), end_of(test, "", 0, 9, 8)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, rule_add(0, true, end_of(test, "::", 129, 0, U16_MAX),
+						end_any()));
 	KUNIT_EXPECT_FALSE(test, smc_rules_get(&init_net, 0, &rule, &n));
 	for (i = 0; i < SMC_RULES_MAX; i++)
-		KUNIT_ASSERT_EQ(test, 0, add(0, true, any(), any()));
-	KUNIT_EXPECT_EQ(test, -ENOSPC, add(0, true, any(), any()));
-	KUNIT_EXPECT_EQ(test, -EEXIST, add(10, true, any(), any()));
+		KUNIT_ASSERT_EQ(test, 0, rule_add(0, true, end_any(), end_any()));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, rule_add(0, true, end_any(), end_any()));
+	KUNIT_EXPECT_EQ(test, -EEXIST, rule_add(10, true, end_any(), end_any()));
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 10));
-	KUNIT_EXPECT_EQ(test, 0, add(U32_MAX, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(U32_MAX, true, end_any(), end_any()));
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 20));
 	/* no number is left behind the last one */
-	KUNIT_EXPECT_EQ(test, -ENOSPC, add(0, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, rule_add(0, true, end_any(), end_any()));
 	/* ... whoever has that which an overflow would make of it */
-	KUNIT_EXPECT_EQ(test, 0, add(9, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, 0, rule_add(9, true, end_any(), end_any()));
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 30));
-	KUNIT_EXPECT_EQ(test, -ENOSPC, add(0, true, any(), any()));
+	KUNIT_EXPECT_EQ(test, -ENOSPC, rule_add(0, true, end_any(), end_any()));
 	KUNIT_EXPECT_TRUE(test, smc_rules_get(&init_net, 31, &rule, &n));
 	KUNIT_EXPECT_EQ(test, rule.num, 40);
 }

@@ -82,7 +82,7 @@ static void stats_names(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, smc_stats_name(SMC_STAT_MAX), "unknown");
 }
 
-static int count_fn(void *arg)
+static int stats_count_thread(void *arg)
 {
 	int i;
 
@@ -102,7 +102,7 @@ static void stats_parallel(struct kunit *test)
 
 	for (i = 0; i < THREADS; i++) {
 		init_completion(&done[i]);
-		task = kthread_run(count_fn, &done[i], "smc_count%d", i);
+		task = kthread_run(stats_count_thread, &done[i], "smc_count%d", i);
 		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
 		if (IS_ERR(task))
 			break;
@@ -200,7 +200,7 @@ static void stats_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_stats_mem_peak(&init_net, what), peak);
 }
 
-static int find_reason(bool server, u32 wanted, u16 *count)
+static int stats_find_reason(bool server, u32 wanted, u16 *count)
 {
 	u32 reason;
 	int i;
@@ -229,23 +229,23 @@ static void stats_fallback(struct kunit *test)
 	smc_stats_fallback(&init_net, false, REASON);
 	smc_stats_fallback(&init_net, false, 0);
 	smc_stats_fallback(&init_net, false, REASON);
-	KUNIT_EXPECT_EQ(test, find_reason(false, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 2);
-	KUNIT_EXPECT_EQ(test, find_reason(false, 0, &count), 1);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(false, 0, &count), 1);
 	KUNIT_EXPECT_EQ(test, count, 1);
 	/* the sides do not mix */
-	KUNIT_EXPECT_EQ(test, find_reason(true, REASON, &count), -1);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), -1);
 	smc_stats_fallback(&init_net, true, REASON);
-	KUNIT_EXPECT_EQ(test, find_reason(true, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 1);
 	/* 36 reasons; later ones are in the sum only */
 	for (i = 2; i < SMC_STATS_FBACK_SLOTS + 5; i++)
 		smc_stats_fallback(&init_net, false, REASON + i);
-	KUNIT_EXPECT_EQ(test, find_reason(false, REASON + SMC_STATS_FBACK_SLOTS - 1, &count),
+	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON + SMC_STATS_FBACK_SLOTS - 1, &count),
 			SMC_STATS_FBACK_SLOTS - 1);
-	KUNIT_EXPECT_EQ(test, find_reason(false, REASON + SMC_STATS_FBACK_SLOTS, &count), -1);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON + SMC_STATS_FBACK_SLOTS, &count), -1);
 	smc_stats_fallback(&init_net, false, REASON);
-	KUNIT_EXPECT_EQ(test, find_reason(false, REASON, &count), 0);
+	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 3);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK) - clnt,
 			3 + SMC_STATS_FBACK_SLOTS + 5 - 2 + 1);
@@ -260,7 +260,7 @@ static void stats_fallback_full(struct kunit *test)
 
 	for (i = 0; i < U16_MAX + 10; i++)
 		smc_stats_fallback(&init_net, true, REASON + 1);
-	KUNIT_EXPECT_GE(test, find_reason(true, REASON + 1, &count), 0);
+	KUNIT_EXPECT_GE(test, stats_find_reason(true, REASON + 1, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, U16_MAX);
 }
 
@@ -289,7 +289,7 @@ struct pieces {
 };
 
 /* One piece, with as much room as @size, as netlink makes it; result: what the dump says. */
-static int one_piece(struct kunit *test, struct pieces *p, unsigned int size)
+static int pieces_read_one(struct kunit *test, struct pieces *p, unsigned int size)
 {
 	struct sk_buff *skb = alloc_skb(size, GFP_KERNEL);
 	const struct nlmsghdr *nlh;
@@ -309,7 +309,7 @@ static int one_piece(struct kunit *test, struct pieces *p, unsigned int size)
 }
 
 /* All of them; result: how many pieces had something in them. */
-static int all_pieces(struct kunit *test, struct pieces *p, unsigned int size)
+static int pieces_read_all(struct kunit *test, struct pieces *p, unsigned int size)
 {
 	int n = 0, rc;
 
@@ -318,7 +318,7 @@ static int all_pieces(struct kunit *test, struct pieces *p, unsigned int size)
 	p->cb.skb = p->request;
 	p->cb.nlh = &p->nlh;
 	do {
-		rc = one_piece(test, p, size);
+		rc = pieces_read_one(test, p, size);
 		n += rc > 0;
 	} while (rc > 0 && n < PIECES_MAX);
 	KUNIT_EXPECT_EQ(test, rc, 0);
@@ -328,7 +328,7 @@ static int all_pieces(struct kunit *test, struct pieces *p, unsigned int size)
 
 static int told[2][SMC_STATS_FBACK_SLOTS], sums, strange;
 
-static void take_fback(struct kunit *test, const struct nlmsghdr *nlh)
+static void pieces_take_fallback(struct kunit *test, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *nest = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_GEN_FBACK_STATS);
 	const struct nlattr *type, *reason, *count;
@@ -344,7 +344,7 @@ static void take_fback(struct kunit *test, const struct nlmsghdr *nlh)
 	sums += !!nla_find_nested(nest, SMC_NLA_FBACK_STATS_SRV_CNT);
 	sums += !!nla_find_nested(nest, SMC_NLA_FBACK_STATS_CLNT_CNT);
 	server = nla_get_u8(type);
-	i = find_reason(server, nla_get_u32(reason), &want);
+	i = stats_find_reason(server, nla_get_u32(reason), &want);
 	if (i < 0 || nla_get_u16(count) != want)
 		strange++;
 	else
@@ -354,7 +354,7 @@ static void take_fback(struct kunit *test, const struct nlmsghdr *nlh)
 /* Each reason once, however small the pieces are, and the sums in the first message alone. */
 static void stats_fallback_pieces(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_fback, .take = take_fback };
+	struct pieces p = { .dump = smc_netlink_dump_fback, .take = pieces_take_fallback };
 	int server, i, used = 0;
 	u32 reason;
 	u16 count;
@@ -362,7 +362,7 @@ static void stats_fallback_pieces(struct kunit *test)
 	memset(told, 0, sizeof(told));
 	sums = 0;
 	strange = 0;
-	KUNIT_EXPECT_GT(test, all_pieces(test, &p, SMALL), 5);
+	KUNIT_EXPECT_GT(test, pieces_read_all(test, &p, SMALL), 5);
 	KUNIT_EXPECT_EQ(test, sums, 2);
 	KUNIT_EXPECT_EQ(test, strange, 0);
 	for (server = 0; server < 2; server++) {
@@ -378,7 +378,7 @@ static void stats_fallback_pieces(struct kunit *test)
 
 static int counters;
 
-static void take_counter(struct kunit *test, const struct nlmsghdr *nlh)
+static void pieces_take_counter(struct kunit *test, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *name = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_NETLINK_COUNTER_NAME);
 	const struct nlattr *value = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_NETLINK_COUNTER_VALUE);
@@ -391,14 +391,14 @@ static void take_counter(struct kunit *test, const struct nlmsghdr *nlh)
 
 static void stats_counter_pieces(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_counters, .take = take_counter };
+	struct pieces p = { .dump = smc_netlink_dump_counters, .take = pieces_take_counter };
 
 	counters = 0;
-	KUNIT_EXPECT_GT(test, all_pieces(test, &p, SMALL), 5);
+	KUNIT_EXPECT_GT(test, pieces_read_all(test, &p, SMALL), 5);
 	KUNIT_EXPECT_EQ(test, counters, SMC_STAT_MAX);
 }
 
-static void take_stats(struct kunit *test, const struct nlmsghdr *nlh)
+static void pieces_take_stats(struct kunit *test, const struct nlmsghdr *nlh)
 {
 	const struct nlattr *nest = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_GEN_STATS);
 
@@ -410,10 +410,10 @@ static void take_stats(struct kunit *test, const struct nlmsghdr *nlh)
 /* One message, in the least room that netlink gives on any machine. */
 static void stats_message(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_stats, .take = take_stats };
+	struct pieces p = { .dump = smc_netlink_dump_stats, .take = pieces_take_stats };
 
 	counters = 0;
-	KUNIT_EXPECT_EQ(test, all_pieces(test, &p, SKB_WITH_OVERHEAD(4096)), 1);
+	KUNIT_EXPECT_EQ(test, pieces_read_all(test, &p, SKB_WITH_OVERHEAD(4096)), 1);
 	KUNIT_EXPECT_EQ(test, counters, 1);
 }
 
