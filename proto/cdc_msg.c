@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CDC messages: wire format and the checks that need nothing but the message
- * and the sizes of the two rings.
+ * CDC messages (RFC 7609 A.4): parse, check and build their 44 bytes.
+ *
+ * A check here needs the message and the sizes of the two elements only. Whether a cursor fits the
+ * ones before it is checked by the rings (cursor.c).
  */
 #include <smc/proto/cdc_msg.h>
 
-/* Offsets, RFC 7609 figure 41. */
+/* Offsets, RFC 7609 figure 41. Bytes from 26 on are reserved there and used by native peers. */
 #define OFF_TYPE	0
 #define OFF_LEN		1
 #define OFF_SEQ		2
@@ -16,13 +18,14 @@
 #define OFF_CONS_OFF	20
 #define OFF_FLAGS	24
 #define OFF_STATE	25
-#define OFF_PREV_LINK	26	/* these are not of the RFC */
+#define OFF_PREV_LINK	26
 #define OFF_MOVE_COUNT	27
 #define OFF_EXT	28
 #define OFF_OLDER_ORDERLY	29
 #define OFF_ACK_SEQ	30
-#define OFF_OLDER_LINKS	32	/* SMC_CDC_PAST of them */
+#define OFF_OLDER_LINKS	32	/* SMC_CDC_PAST bytes */
 
+/* Extension flags that a failover validation may have, and those of any other message. */
 #define MORE_IN_VALIDATION	SMC_CDC_M_ORDERLY
 #define MORE_ELSEWHERE		(SMC_CDC_M_ALL & ~MORE_IN_VALIDATION)
 #define OLDER_LINKS_MASK	((1U << SMC_CDC_PAST) - 1)
@@ -33,6 +36,17 @@ static bool cdc_msg_has_header(const u8 *buf, size_t len)
 	       buf[OFF_LEN] == SMC_CDC_LEN;
 }
 
+/**
+ * smc_cdc_msg_token() - Return the alert token of a message
+ * @buf: received message
+ * @len: its length, from the completion
+ * @token: set to the alert token on success
+ *
+ * The receiver looks up the connection by token first, because smc_cdc_msg_parse() needs the sizes
+ * of the connection's rings. Any context.
+ *
+ * Return: 0, or -EPROTO if this is no CDC message of 44 bytes.
+ */
 int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token)
 {
 	if (!cdc_msg_has_header(buf, len))
@@ -41,6 +55,19 @@ int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token)
 	return 0;
 }
 
+/**
+ * smc_cdc_msg_parse() - Parse and check a message
+ * @buf: received message
+ * @len: its length, from the completion
+ * @my_size: bytes of the receiver's own RMBE, bounds the producer cursor
+ * @peer_size: bytes of the sender's RMBE, bounds the consumer cursor
+ * @out: filled in on success, untouched otherwise
+ *
+ * Checks the message alone; smc_ring_tx_peer() and smc_ring_rx_peer() check whether the cursors fit
+ * the ones before. Any context.
+ *
+ * Return: 0, or -EPROTO.
+ */
 int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 		      struct smc_cdc_msg *out)
 {
@@ -48,7 +75,7 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 
 	if (!cdc_msg_has_header(buf, len))
 		return -EPROTO;
-	/* F announces that the cursors mean nothing, so they are not judged. */
+	/* Cursors are undefined in a failover validation: do not check them. */
 	failover = buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 	if (!failover && (smc_get_be32(buf + OFF_PROD_OFF) >= my_size ||
 			  smc_get_be32(buf + OFF_CONS_OFF) >= peer_size))
@@ -78,12 +105,19 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	return 0;
 }
 
+/**
+ * smc_cdc_msg_is_validation() - Check whether a message is a failover validation
+ * @buf: received message
+ * @len: its length, from the completion
+ *
+ * Return: true if it is a CDC message with flag F.
+ */
 bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
 {
 	return cdc_msg_has_header(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 }
 
-/* Nothing of what only a failover validation tells. */
+/* None of the fields is set that describe moves, which only a failover validation has. */
 static bool cdc_msg_has_no_moves(const struct smc_cdc_msg *in)
 {
 	u8 i, any = in->left | in->move | in->past_orderly;
@@ -100,6 +134,15 @@ static bool cdc_msg_is_bare_validation(const struct smc_cdc_msg *in)
 	       !in->cons.wrap && !in->cons.off;
 }
 
+/**
+ * smc_cdc_msg_build() - Build a message
+ * @in: contents; the caller guarantees that cursors are in range
+ * @buf: output buffer
+ * @cap: bytes of @buf
+ *
+ * Return: SMC_CDC_LEN, -ENOSPC if @cap is too small, or -EINVAL for undefined flags or for fields
+ * that this kind of message (failover validation or other) does not have.
+ */
 int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 {
 	if ((in->flags & ~SMC_CDC_F_ALL) || (in->state & ~SMC_CDC_S_ALL))

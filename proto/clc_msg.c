@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CLC messages: wire format. Each parser first judges the whole message and
- * only then fills the caller's structure, so that an error leaves it as it
- * was and no second copy of these rather large structures is needed.
+ * CLC messages (RFC 7609 A.2, SMC versions 2 and 2.1): parsers, builders and checks.
+ *
+ * Each parser checks the whole message before it fills the caller's structure: on error the
+ * structure is unchanged, and no second copy of it is needed (smc_clc_proposal has about 500
+ * bytes).
  */
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/marker.h>
@@ -18,14 +20,14 @@
 
 #define FLAG_FIRST	0x08	/* Accept, Confirm */
 #define FLAG_SYNC	0x08	/* Decline */
-#define FLAG_OFFER	0x03	/* Accept, Confirm: transport chosen */
+#define FLAG_OFFER	0x03	/* Accept, Confirm: chosen transport, enum smc_clc_offer */
 
 /* Proposal */
 #define PROP_GID	16
 #define PROP_MAC	32
 #define PROP_IP_OFF	38	/* counted from the byte after the field */
 #define PROP_BASE	40
-#define PROP_AREA	40	/* bytes of the area that version 2 inserts */
+#define PROP_AREA	40	/* bytes that version 2 inserts before the prefix area */
 #define PROP_V2_OFF	50	/* counted from the byte after the field */
 #define PROP_V2_ORIGIN	52
 #define PROP_OUI	52
@@ -49,7 +51,7 @@
 #define EXT_FEATURES	26
 #define EXT_BASE	40
 
-/* What SMC-D appends to that extension */
+/* SMC-D part at the end of that extension */
 #define EXT_D_BASE	48
 #define EXT_D_ENTRY	10
 #define EXT_D_MAX	8
@@ -67,7 +69,7 @@
 #define ACC_INDEX	45
 #define ACC_TOKEN	46
 #define ACC_SIZE_MTU	50
-#define ACC_RSV0	51	/* reserved by the RFC, see marker.h */
+#define ACC_RSV0	51	/* reserved in the RFC, see marker.h */
 #define ACC_VADDR	52
 #define ACC_RSV1	60	/* as ACC_RSV0 */
 #define ACC_PSN		61
@@ -75,7 +77,7 @@
 #define ACC_FCE		104
 #define ACC_GID_COUNT	156
 #define ACC_GIDS	160
-#define ACC_D_MIN	48	/* shortest form of SMC-D */
+#define ACC_D_MIN	48	/* shortest SMC-D form */
 
 /* First contact extension, relative */
 #define FCE_DIRECT	0
@@ -135,12 +137,21 @@ static void clc_msg_length_range(const struct smc_clc_head *h, u16 *min, u16 *ma
 		}
 		break;
 	default:
-		/* An empty range: the type is unknown. */
+		/* Unknown type: an empty range. */
 		*min = SMC_CLC_MAX_LEN;
 		*max = 0;
 	}
 }
 
+/**
+ * smc_clc_peek_header() - Parse and check the first eight bytes of a message
+ * @buf: SMC_CLC_HEAD_LEN bytes
+ * @head: filled in on success, untouched otherwise
+ *
+ * Return: 0, or -EPROTO for a wrong eye catcher, version 0, an unknown type, or a length that no
+ * message of this type and version can have. An accepted length is at least SMC_CLC_DECLINE_V1_LEN
+ * and at most SMC_CLC_MAX_LEN.
+ */
 int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
 {
 	struct smc_clc_head h = {
@@ -161,7 +172,7 @@ int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
 	return 0;
 }
 
-/* What every parser asks first: the frame of the message is right. */
+/* Check what all messages have in common: header, length and trailing eye catcher. */
 static int clc_msg_check_frame(const u8 *buf, size_t len, struct smc_clc_head *h)
 {
 	if (len < SMC_CLC_HEAD_LEN || smc_clc_peek_header(buf, h))
@@ -183,15 +194,15 @@ static void clc_msg_put_frame(u8 *buf, size_t len, u8 type, u8 flags)
 
 /* Proposal */
 
-/* Where the variable parts of a Proposal are; 0 for a part that is missing. */
+/* Offsets of the variable parts of a Proposal; 0 for a missing part. */
 struct clc_msg_layout {
 	size_t prefix;
 	size_t ext;
 };
 
 /*
- * The prefix area starts at @at. Returns its length, 0 if it is malformed or
- * does not end before @end.
+ * Check the prefix area that starts at @at. Returns its length, or 0 if it is malformed or extends
+ * beyond @end.
  */
 static size_t clc_msg_check_prefixes(const u8 *buf, size_t at, size_t end)
 {
@@ -210,7 +221,7 @@ static size_t clc_msg_check_prefixes(const u8 *buf, size_t at, size_t end)
 	return PFX_V6 + PFX_ENTRY * n;
 }
 
-/* As clc_msg_check_prefixes(), for the version 2 extension. */
+/* Same as clc_msg_check_prefixes() for the version 2 extension. */
 static size_t clc_msg_check_v2_ext(const u8 *buf, size_t at, size_t end, u8 v2_type)
 {
 	size_t len, eids, gids, d_off;
@@ -262,7 +273,7 @@ static bool clc_msg_find_v2_parts(const u8 *buf, size_t end, struct clc_msg_layo
 		at += n;
 	}
 	v2_off = smc_get_be16(buf + PROP_V2_OFF);
-	/* Zero says that the extension is missing, which ends in a Decline. */
+	/* Zero: the extension is missing. smc_clc_check_proposal() declines that. */
 	if (v2_type != SMC_CLC_OFFER_NONE && v2_off) {
 		if (PROP_V2_ORIGIN + v2_off != at)
 			return false;
@@ -300,6 +311,15 @@ static void clc_msg_get_v2_ext(const u8 *p, struct smc_clc_v2_offer *v2)
 	memcpy(v2->eids, p + EXT_BASE, (size_t)SMC_EID_LEN * v2->eid_count);
 }
 
+/**
+ * smc_clc_parse_proposal() - Parse and check a Proposal
+ * @buf: received message
+ * @len: bytes received; must equal the length in the header
+ * @out: filled in on success, untouched otherwise
+ *
+ * Return: 0, -EPROTO if malformed, or -EOPNOTSUPP for a version above 2 with an unknown layout; see
+ * clc_msg.h for how the caller answers these.
+ */
 int smc_clc_parse_proposal(const u8 *buf, size_t len,
 			   struct smc_clc_proposal *out)
 {
@@ -314,7 +334,7 @@ int smc_clc_parse_proposal(const u8 *buf, size_t len,
 		if (!clc_msg_find_v1_parts(buf, end, &l))
 			return -EPROTO;
 	} else if (!clc_msg_find_v2_parts(buf, end, &l)) {
-		/* Later versions may be arranged in another way. */
+		/* Later versions may have another layout. */
 		return h.version == 2 ? -EPROTO : -EOPNOTSUPP;
 	}
 
@@ -351,7 +371,7 @@ static bool clc_msg_proposal_is_valid(const struct smc_clc_proposal *in)
 		return false;
 	if (in->v2_type != SMC_CLC_OFFER_R && in->v2_type != SMC_CLC_OFFER_NONE)
 		return false;
-	/* Something has to be offered, and version 1 knows only version 1. */
+	/* Offer something, and version 2 only in a message of version 2. */
 	if (in->v1_type == SMC_CLC_OFFER_NONE &&
 	    (in->v2_type == SMC_CLC_OFFER_NONE || in->version == 1))
 		return false;
@@ -395,6 +415,15 @@ static void clc_msg_put_v2_ext(const struct smc_clc_v2_offer *v2, u8 *p)
 	memcpy(p + EXT_BASE, v2->eids, (size_t)SMC_EID_LEN * v2->eid_count);
 }
 
+/**
+ * smc_clc_build_proposal() - Build a Proposal
+ * @in: contents; version 1 or 2, SMC-R only
+ * @buf: output buffer
+ * @cap: bytes of @buf; SMC_CLC_BUILD_MAX always suffices
+ *
+ * Return: length of the message, -ENOSPC if @cap is too small, or -EINVAL if @in cannot be
+ * expressed or must not be sent.
+ */
 int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 			   size_t cap)
 {
@@ -438,7 +467,7 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 
 /* Accept and Confirm */
 
-/* The element named must exist, and must not wrap around the address space. */
+/* The RMBE must exist (indices start at 1) and must not wrap around the address space. */
 static bool clc_msg_rmbe_is_valid(u8 idx, u8 bsize, u64 vaddr)
 {
 	u64 span = (u64)smc_bsize_to_len(bsize) * idx;
@@ -462,7 +491,7 @@ static int clc_msg_check_accept(const u8 *buf, size_t len, struct smc_clc_head *
 	if (h->version == 1 || !(h->flags & FLAG_FIRST))
 		return 0;
 
-	/* The frame guarantees 108 bytes; the parts after them are ours. */
+	/* clc_msg_check_frame() guarantees 108 bytes; check the length of the rest here. */
 	need = SMC_CLC_ACCEPT_FCE_LEN;
 	if (h->type == SMC_CLC_CONFIRM)
 		need = ACC_GIDS + SMC_CLC_TRAILER_LEN;
@@ -486,6 +515,14 @@ static void clc_msg_get_fce(const u8 *p, struct smc_clc_fce *fce)
 	memcpy(fce->vendor_opt, p + FCE_VENDOR, sizeof(fce->vendor_opt));
 }
 
+/**
+ * smc_clc_parse_accept() - Parse and check an Accept or a Confirm
+ * @buf: received message
+ * @len: bytes received; must equal the length in the header
+ * @out: filled in on success (@out->is_confirm says which of the two), untouched otherwise
+ *
+ * Return: 0, -EPROTO if malformed, or -EOPNOTSUPP for a version above 2 or for SMC-D.
+ */
 int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 {
 	struct smc_clc_head h;
@@ -569,6 +606,15 @@ static void clc_msg_put_fce(const struct smc_clc_fce *fce, u8 *p)
 	memcpy(p + FCE_VENDOR, fce->vendor_opt, sizeof(fce->vendor_opt));
 }
 
+/**
+ * smc_clc_build_accept() - Build an Accept or a Confirm
+ * @in: contents; version 1 or 2, SMC-R only
+ * @buf: output buffer
+ * @cap: bytes of @buf; SMC_CLC_BUILD_MAX always suffices
+ *
+ * Return: length of the message, -ENOSPC if @cap is too small, or -EINVAL if @in cannot be
+ * expressed or must not be sent.
+ */
 int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 {
 	size_t len;
@@ -612,6 +658,14 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 
 /* Decline */
 
+/**
+ * smc_clc_parse_decline() - Parse and check a Decline
+ * @buf: received message
+ * @len: bytes received; must equal the length in the header
+ * @out: filled in on success, untouched otherwise
+ *
+ * Return: 0, or -EPROTO if malformed.
+ */
 int smc_clc_parse_decline(const u8 *buf, size_t len,
 			  struct smc_clc_decline *out)
 {
@@ -634,6 +688,15 @@ int smc_clc_parse_decline(const u8 *buf, size_t len,
 	return 0;
 }
 
+/**
+ * smc_clc_build_decline() - Build a Decline
+ * @in: contents; version 1 or 2
+ * @buf: output buffer
+ * @cap: bytes of @buf; SMC_CLC_BUILD_MAX always suffices
+ *
+ * Return: length of the message, -ENOSPC if @cap is too small, or -EINVAL if @in cannot be
+ * expressed.
+ */
 int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 			  size_t cap)
 {
@@ -659,8 +722,16 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 	return (int)len;
 }
 
-/* IP prefixes */
+/* IP prefixes of version 1. Addresses have 4 or 16 bytes in network order, lengths are in bits. */
 
+/**
+ * smc_clc_same_prefix() - Compare the first bits of two addresses
+ * @a: address
+ * @b: address
+ * @len: bits to compare, at most 32 (IPv4) or 128 (IPv6)
+ *
+ * Return: true if they are equal.
+ */
 bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len)
 {
 	u8 bytes = len / 8, bits = len % 8;
@@ -670,7 +741,7 @@ bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len)
 	return !bits || !((a[bytes] ^ b[bytes]) >> (8 - bits));
 }
 
-/* Copies the first @len bits of @size bytes, the others become zero. */
+/* Copy the first @len bits of @size bytes and clear the others. */
 static void clc_msg_copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
 {
 	u8 bytes = len / 8, bits = len % 8;
@@ -681,12 +752,28 @@ static void clc_msg_copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
 		to[bytes] = from[bytes] & (u8)(0xff00 >> bits);
 }
 
+/**
+ * smc_clc_set_prefix4() - Client: set the IPv4 subnet of a Proposal
+ * @p: Proposal that is being filled in
+ * @addr: address of the client's interface, 4 bytes
+ * @len: its prefix length, at most 32
+ */
 void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	clc_msg_copy_prefix(p->v4_net, addr, len, sizeof(p->v4_net));
 	p->v4_len = len;
 }
 
+/**
+ * smc_clc_add_prefix6() - Client: add an IPv6 prefix to a Proposal
+ * @p: Proposal that is being filled in
+ * @addr: address of the client's interface, 16 bytes
+ * @len: its prefix length, at most 128; 0 adds nothing
+ *
+ * Adds a prefix only once.
+ *
+ * Return: false if the list is full.
+ */
 bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	struct smc_clc_prefix6 *entry;
@@ -701,6 +788,18 @@ bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 	return true;
 }
 
+/**
+ * smc_clc_match_prefix4() - Server: check whether an interface is in the client's IPv4 subnet
+ * @p: Proposal
+ * @addr: address of the interface, 4 bytes
+ * @len: its prefix length, at most 32
+ * @client: the client's address on the TCP connection, 4 bytes
+ *
+ * Accepts two readings of the field: the network address, which all known peers send, and the
+ * subnet mask, which the RFC describes.
+ *
+ * Return: true if it is.
+ */
 bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
 			   const u8 *client)
 {
@@ -711,12 +810,20 @@ bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 
 		return false;
 	if (smc_clc_same_prefix(p->v4_net, addr, len))
 		return true;
-	/* read literally, the RFC has the client send the mask, which no subnet equals */
+	/* The RFC, read literally, has the client send the mask; no subnet equals a mask. */
 	clc_msg_copy_prefix(mask, ones, len, sizeof(mask));
 	return !memcmp(p->v4_net, mask, sizeof(mask)) &&
 	       smc_clc_same_prefix(client, addr, len);
 }
 
+/**
+ * smc_clc_match_prefix6() - Server: check whether a prefix is among the client's IPv6 prefixes
+ * @p: Proposal
+ * @addr: address of the interface, 16 bytes
+ * @len: its prefix length, at most 128; 0 never matches
+ *
+ * Return: true if it is.
+ */
 bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	u8 i;
@@ -727,8 +834,14 @@ bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 
 	return false;
 }
 
-/* What is well formed but not for us */
+/* Well-formed messages that must be declined */
 
+/**
+ * smc_clc_unsupported() - Return the reason to decline after -EOPNOTSUPP of a parser
+ * @head: header of the message
+ *
+ * Return: the reason, never SMC_CLC_DECL_NONE.
+ */
 enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head)
 {
 	if (head->version > 2)
@@ -741,6 +854,13 @@ static bool clc_msg_offers_smcr(u8 type)
 	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
 }
 
+/**
+ * smc_clc_check_proposal() - Check whether a Proposal offers SMC-R
+ * @p: from smc_clc_parse_proposal()
+ *
+ * Return: SMC_CLC_DECL_NONE if @p offers SMC-R in version 1, or in version 2 with an extension that
+ * lists at least one EID; else the reason to decline.
+ */
 enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p)
 {
 	if (clc_msg_offers_smcr(p->v1_type))
@@ -752,9 +872,18 @@ enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p)
 	return p->v2.eid_count ? SMC_CLC_DECL_NONE : SMC_CLC_DECL_NO_UEID;
 }
 
+/**
+ * smc_clc_check_accept() - Check the enumerated values and limits of an Accept or a Confirm
+ * @a: from smc_clc_parse_accept()
+ *
+ * Does not compare with the Proposal: the caller has to find a known release or limit that was not
+ * offered.
+ *
+ * Return: SMC_CLC_DECL_NONE or the reason to decline.
+ */
 enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a)
 {
-	/* On later contacts the queue pair exists and the code has no use. */
+	/* Subsequent contact: the queue pair exists, the MTU code is not used. */
 	if (!a->first_contact)
 		return SMC_CLC_DECL_NONE;
 	if (a->mtu < SMC_MTU_256 || a->mtu > SMC_MTU_4096)
@@ -773,6 +902,12 @@ enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a)
 	return SMC_CLC_DECL_NONE;
 }
 
+/**
+ * smc_clc_reason_str() - Return a short text for a diagnosis code
+ * @reason: any diagnosis code, also a peer's
+ *
+ * Return: a constant string, "unknown reason" for codes without a text.
+ */
 const char *smc_clc_reason_str(u32 reason)
 {
 	switch ((enum smc_clc_reason)reason) {

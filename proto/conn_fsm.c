@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connection states as a table, see conn_fsm.h.
+ * Connection states as a table (RFC 7609 section 4.8); conn_fsm.h describes states and events.
  *
  * Where the RFC leaves a choice:
  *
- * - Flags stand in every CDC, so the same peer event again is no news. What a
- *   peer can never do is to write after D or to take C back.
- * - An end that has sent C may not abort any more (figure 23), so an end that
- *   aborts after the peer's C does not wait for the peer's A: it goes to
- *   PROCESSABORT. For the same reason C answers A when the two cross.
- * - Whoever has sent C does not send A: it leaves when the peer is done or
- *   when its timer fires.
- * - Our element is free when the peer has said C or A; else it is quarantined
- *   (section 4.4.2), because the peer may still write to it.
- * - The peer's C is answered in the end, whatever our application does: there is
- *   nothing that it could still send, and the peer keeps element and place for it.
- *   To the application nothing changes by that.
+ * - Each CDC message repeats the state flags, so a repeated peer event is not an error. The peer
+ *   violates the protocol when it writes after D or takes C back.
+ * - An end that has sent C can no longer abort (figure 23). An end that aborts after the peer's C
+ *   therefore does not wait for the peer's A but goes to PROCESSABORT. For the same reason C
+ *   answers A when the two cross.
+ * - An end that has sent C does not send A: it ends when the peer is done or when its timer fires.
+ * - Our RMBE is free when the peer has sent C or A; otherwise it is quarantined (section 4.4.2),
+ *   because the peer may still write to it.
+ * - The peer's C is always answered, whatever the local application does: the application cannot
+ *   send anything more, and the peer keeps its RMBE and its place in the link group until then. The
+ *   application does not notice.
  */
 #include <smc/proto/conn_fsm.h>
 
 /**
- * struct conn_fsm_cell - what an event does in a state
+ * struct conn_fsm_cell - Effect of an event in a state
  * @actions: SMC_CONN_ACT_*
  * @next: state afterwards
- * @legal: set in every cell that is filled in
+ * @legal: true in every cell that is filled in
  */
 struct conn_fsm_cell {
 	u32 actions;
@@ -51,18 +50,18 @@ struct conn_fsm_cell {
 #define FREE			(SMC_CONN_ACT_RELEASE | SMC_CONN_ACT_ELEMENT_FREE)
 #define QUARANTINE		(SMC_CONN_ACT_RELEASE | SMC_CONN_ACT_ELEMENT_QUARANTINE)
 
-/* A goes out: nothing more is written, and this does not take for ever. */
+/* Send A: write nothing more, and limit the wait for the peer. */
 #define SEND_ABORT		(SMC_CONN_ACT_SEND_ABORT | PURGE | ARM)
-/* Both ends are done in good order. */
+/* Both ends have closed in good order. */
 #define ORDERLY			(SMC_CONN_ACT_CLOSE_CARRIER | FREE)
 
-/* Our application may take its time with what it has, the peer shall not wait for that. */
+/* Answer the peer's C although the application still has to read: the peer need not wait for it. */
 #define ANSWER_CLOSE		(SEND_CLOSE | FREE)
-/* This end gives up, the peer never said that it is done with our element. */
+/* This end gives up; the peer never confirmed that it is done with our RMBE. */
 #define GIVE_UP			(PURGE | RESET_TCP | QUARANTINE)
 
 static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENTS] = {
-	/* The peer may be ahead of us: its CDCs can overtake the CLC Confirm. */
+	/* CDC messages of the peer can overtake the CLC Confirm: hold their events. */
 	[SMC_CONN_INIT] = {
 		EV(ESTABLISHED)		= GO(ACTIVE, UP),
 		EV(CLOSE)		= GO(CLOSED, GIVE_UP),
@@ -87,7 +86,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(PEER_CLOSED_EARLY)	= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | RESET),
 		EV(PEER_ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | RESET),
 	},
-	/* No timer: the application still reads, as in TCP's half close. */
+	/* No timer: the application can still read, as after a half close in TCP. */
 	[SMC_CONN_PEERCLOSEWAIT1_D] = {
 		EV(SHUT_WR)		= GO(PEERCLOSEWAIT1_D, 0),
 		EV(CLOSE)		= GO(PEERCLOSEWAIT1_C, SEND_CLOSE | ARM),
@@ -136,10 +135,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY),
 		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | FREE),
 	},
-	/*
-	 * The peer is done and gone from here on, in the three states with its
-	 * C: a reset of its TCP connection is only the rest of its close.
-	 */
+	/* Three states after the peer's C: a reset of TCP is only the rest of its close. */
 	[SMC_CONN_APPFINCLOSEWAIT] = {
 		EV(SHUT_WR)		= GO(APPFINCLOSEWAIT, 0),
 		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
@@ -207,7 +203,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY),
 		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | FREE),
 	},
-	/* "will ignore any other activity" (4.8.2), except what ends the wait. */
+	/* Section 4.8.2: ignore any activity except what ends the wait. */
 	[SMC_CONN_PEERABORTWAIT] = {
 		EV(SHUT_WR)		= GO(PEERABORTWAIT, 0),
 		EV(CLOSE)		= GO(PEERABORTWAIT, 0),
@@ -236,7 +232,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(PEER_CLOSED_EARLY)	= GO(PROCESSABORT, 0),
 		EV(PEER_ABORT)		= GO(PROCESSABORT, 0),
 	},
-	/* Whatever was on its way when the connection ended comes to nothing. */
+	/* Late events of a closed connection have no effect. */
 	[SMC_CONN_CLOSED] = {
 		EV(SHUT_WR)		= GO(CLOSED, 0),
 		EV(CLOSE)		= GO(CLOSED, 0),
@@ -254,10 +250,10 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 };
 
 /**
- * smc_conn_fsm_row() - read one cell of the table
+ * smc_conn_fsm_row() - Read one cell of the table
  * @state: state
  * @event: event
- * @row: set to what the event does there; an illegal one leaves the state
+ * @row: set to the effect of @event; an illegal event does not change the state
  */
 void smc_conn_fsm_row(enum smc_conn_state state, enum smc_conn_event event,
 		      struct smc_conn_row *row)
@@ -274,13 +270,15 @@ void smc_conn_fsm_row(enum smc_conn_state state, enum smc_conn_event event,
 }
 
 /**
- * smc_conn_fsm_step() - an event happened
+ * smc_conn_fsm_step() - Apply an event to a state
  * @state: state, changed on success
  * @event: event
- * @actions: set to what has to be done now, 0 on error
+ * @actions: set to the actions that the caller has to do now (SMC_CONN_ACT_*), 0 on error
  *
- * Return: 0; -EPROTO if the peer did what it must not (the caller steps with
- * ABORT then); -EINVAL for an impossible local event.
+ * The caller serialises steps of one connection.
+ *
+ * Return: 0; -EPROTO if the peer violates the protocol (the caller then steps with
+ * SMC_CONN_EV_ABORT); -EINVAL for an impossible local event.
  */
 int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32 *actions)
 {
@@ -295,13 +293,13 @@ int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32
 }
 
 /**
- * smc_conn_fsm_event() - event that the state flags of a CDC stand for
- * @done: D
- * @closed: C
- * @aborted: A
- * @unsent: data of ours is not yet written to the peer
+ * smc_conn_fsm_event() - Return the event that the state flags of a CDC message stand for
+ * @done: flag D
+ * @closed: flag C
+ * @aborted: flag A
+ * @unsent: this end has data that is not yet written to the peer
  *
- * New data in the same CDC comes first, as SMC_CONN_EV_PEER_DATA.
+ * If the same message announces new data, the caller steps with SMC_CONN_EV_PEER_DATA before.
  *
  * Return: the strongest event, or SMC_CONN_EV_NONE if no flag is set.
  */
@@ -315,10 +313,10 @@ enum smc_conn_event smc_conn_fsm_event(bool done, bool closed, bool aborted, boo
 }
 
 /**
- * smc_conn_event_from_peer() - who is responsible for an event
+ * smc_conn_event_from_peer() - Check whether an event comes from the peer
  * @event: event
  *
- * Return: true if it comes out of a CDC message.
+ * Return: true for an event of a CDC message, false for a local one.
  */
 bool smc_conn_event_from_peer(enum smc_conn_event event)
 {
@@ -326,7 +324,7 @@ bool smc_conn_event_from_peer(enum smc_conn_event event)
 }
 
 /**
- * smc_conn_state_may_send() - may new user data be written to the peer
+ * smc_conn_state_may_send() - Check whether new user data may be written to the peer
  * @state: state
  *
  * Return: true if so.
@@ -337,10 +335,10 @@ bool smc_conn_state_may_send(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_may_recv() - may new data of the peer reach the application
+ * smc_conn_state_may_recv() - Check whether new data of the peer is for the application
  * @state: state
  *
- * Return: true if so.
+ * Return: true if so; otherwise new data is discarded or a protocol violation.
  */
 bool smc_conn_state_may_recv(enum smc_conn_state state)
 {
@@ -349,11 +347,11 @@ bool smc_conn_state_may_recv(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_may_cdc() - may a CDC be sent that no action asks for
+ * smc_conn_state_may_cdc() - Check whether a CDC message may be sent without an action
  * @state: state
  *
- * C and A are the last message of an end; before the rendezvous is complete
- * there is nothing to say.
+ * Before the handshake is complete there is nothing to send, and the message with C or A is the
+ * last one of an end.
  *
  * Return: true if so.
  */
@@ -383,11 +381,11 @@ bool smc_conn_state_may_cdc(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_over() - is all activity of the peer to be ignored
+ * smc_conn_state_over() - Check whether all activity of the peer is ignored
  * @state: state
  *
- * What it wrote before may still be read; whatever it says of later bytes is not taken over
- * (section 4.8.2).
+ * The application may still read what the peer wrote before; cursors of later messages are not
+ * taken over (section 4.8.2).
  *
  * Return: true if so.
  */
@@ -398,9 +396,9 @@ bool smc_conn_state_over(enum smc_conn_state state)
 }
 
 /**
- * struct conn_state_name - the names of a state
- * @own: as in this table
- * @rfc: as in RFC 7609 figures 22 and 23; in capitals as sock_diag users know it
+ * struct conn_state_name - Names of a state
+ * @own: name in this table
+ * @rfc: name in RFC 7609 figures 22 and 23, in capitals as in sock_diag
  * @diag: number in sock_diag
  */
 struct conn_state_name {
@@ -431,10 +429,10 @@ static const struct conn_state_name conn_state_names[SMC_CONN_STATES] = {
 };
 
 /**
- * smc_conn_state_str() - name in this table
+ * smc_conn_state_str() - Return the name of a state
  * @state: state
  *
- * Return: constant string.
+ * Return: constant string, with the suffix _D or _C of a split state.
  */
 const char *smc_conn_state_str(enum smc_conn_state state)
 {
@@ -442,7 +440,7 @@ const char *smc_conn_state_str(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_rfc_str() - name of the RFC
+ * smc_conn_state_rfc_str() - Return the RFC's name of a state
  * @state: state
  *
  * Return: constant string.
@@ -453,7 +451,7 @@ const char *smc_conn_state_rfc_str(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_diag() - number of the state in sock_diag
+ * smc_conn_state_diag() - Return the number of a state in sock_diag
  * @state: state
  *
  * Return: SMC_DIAG_STATE_*.
@@ -465,7 +463,7 @@ u8 smc_conn_state_diag(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_event_str() - name of an event
+ * smc_conn_event_str() - Return the name of an event
  * @event: event
  *
  * Return: constant string.
@@ -513,7 +511,7 @@ static const char * const conn_action_names[SMC_CONN_ACTIONS] = {
 };
 
 /**
- * smc_conn_action_str() - name of an action
+ * smc_conn_action_str() - Return the name of an action
  * @bit: exactly one of SMC_CONN_ACT_*
  *
  * Return: constant string.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ring cursors and the write plan, see cursor.h.
+ * Ring cursors and the plan of RDMA WRITEs (RFC 7609 sections 4.3, 4.5.1, 4.6); cursor.h describes
+ * the positions.
  *
- * Every size is a power of two, so that no division is needed: 32-bit
- * kernels have none for 64-bit positions.
+ * Every ring size is a power of two, so that no 64-bit division is needed, which 32-bit kernels do
+ * not have.
  */
 #include <smc/proto/cursor.h>
 
@@ -22,7 +23,7 @@ static u32 ring_offset(u64 pos, u32 size)
 	return (u32)pos & (size - 1);
 }
 
-/* One run of the ring as at most two contiguous parts. */
+/* Split one run of the ring into at most two contiguous parts. */
 static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_span out[2])
 {
 	u32 off = ring_offset(pos, size);
@@ -40,7 +41,7 @@ static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_span 
 }
 
 /**
- * smc_ring_size_ok() - check a ring size
+ * smc_ring_size_ok() - Check a ring size
  * @size: bytes
  *
  * Return: true for a power of two that the protocol can announce.
@@ -51,7 +52,7 @@ bool smc_ring_size_ok(u32 size)
 }
 
 /**
- * smc_cursor_from_pos() - wire form of a position
+ * smc_cursor_from_pos() - Convert a position to wire form
  * @pos: position in the stream
  * @size: size of the ring that the cursor points into
  * @cursor: set to the wire form
@@ -63,19 +64,18 @@ void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor)
 }
 
 /**
- * smc_cursor_advance() - take a cursor of the peer over
+ * smc_cursor_advance() - Convert a cursor of the peer to a position and check it
  * @cur: position known so far
- * @limit: furthest position that the peer may have reached, at most @size away
+ * @limit: furthest position that the peer may have reached, at most @size after @cur
  * @size: size of the ring that the cursor points into
  * @wire: the cursor
- * @pos: set to the new position, to @cur if there is nothing new
+ * @pos: set to the new position, to @cur if the cursor is not newer
  *
- * The wire form names a position modulo 65536 rings. Of the positions it can
- * mean, one is at or after @cur; it counts if it does not pass @limit. Up to
- * one ring before @cur is what a failover repeats, and is ignored. Everything
- * else has never been valid.
+ * The wire form names a position modulo 65536 rings. The candidate at or after @cur counts if it is
+ * not beyond @limit. A failover can repeat cursors up to one ring before @cur; these are ignored.
+ * No other cursor can be valid.
  *
- * Return: enum smc_cursor_move, or -EPROTO with @pos untouched.
+ * Return: enum smc_cursor_move, or -EPROTO with @pos unchanged.
  */
 int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor *wire, u64 *pos)
 {
@@ -102,13 +102,13 @@ int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor
 }
 
 /**
- * smc_ring_tx_init() - start of a connection, send side
- * @tx: to be set up
+ * smc_ring_tx_init() - Set up the send side of a connection
+ * @tx: send side
  * @size: bytes of the send ring
- * @peer_size: bytes of the peer's element
- * @reserve: bytes of it to leave unused, less than @peer_size
+ * @peer_size: bytes of the peer's RMBE
+ * @reserve: bytes of the peer's RMBE to leave unused, less than @peer_size
  *
- * Return: 0, or -EINVAL for sizes that no ring has.
+ * Return: 0, or -EINVAL for invalid ring sizes.
  */
 int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve)
 {
@@ -122,7 +122,7 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
 }
 
 /**
- * smc_ring_tx_free() - room for the user's bytes in the send ring
+ * smc_ring_tx_free() - Return the free space of the send ring
  * @tx: send side
  *
  * Return: bytes.
@@ -133,9 +133,9 @@ u32 smc_ring_tx_free(const struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_spans() - where the user's next bytes go
+ * smc_ring_tx_spans() - Find the place of the user's next bytes in the send ring
  * @tx: send side
- * @want: bytes the user has
+ * @want: bytes that the user has
  * @out: filled with at most two parts, together min(@want, free) bytes
  *
  * Return: number of parts, 0 if the ring is full.
@@ -146,11 +146,11 @@ unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct sm
 }
 
 /**
- * smc_ring_tx_prepare() - bytes were copied into the send ring
+ * smc_ring_tx_prepare() - Account for bytes that were copied into the send ring
  * @tx: send side
- * @len: how many
+ * @len: number of bytes
  *
- * Return: 0, or -EINVAL if there was no room for so many.
+ * Return: 0, or -EINVAL if they exceed the free space.
  */
 int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 {
@@ -161,10 +161,10 @@ int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 }
 
 /**
- * smc_ring_tx_purge() - what was not sent is not sent any more
+ * smc_ring_tx_purge() - Drop all bytes that are not sent
  * @tx: send side
  *
- * After smc_ring_tx_rewind() that is also what was sent over the link before.
+ * After smc_ring_tx_rewind() these include the bytes that were sent over the previous link.
  */
 void smc_ring_tx_purge(struct smc_ring_tx *tx)
 {
@@ -172,7 +172,7 @@ void smc_ring_tx_purge(struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_unsent() - bytes that wait for a WRITE
+ * smc_ring_tx_unsent() - Return how much waits for a WRITE
  * @tx: send side
  *
  * Return: bytes.
@@ -182,14 +182,14 @@ u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx)
 	return (u32)(tx->prepared - tx->sent);
 }
 
-/* What is free in the peer's element, reserve included. */
+/* Free bytes in the peer's RMBE, reserve included. */
 static u32 ring_tx_peer_room(const struct smc_ring_tx *tx)
 {
 	return tx->peer_size - (u32)(tx->sent - tx->peer_consumed);
 }
 
 /**
- * smc_ring_tx_window() - bytes that may be written to the peer in normal operation
+ * smc_ring_tx_window() - Return how much may be written to the peer in normal operation
  * @tx: send side
  *
  * Return: bytes, 0 if the window is closed.
@@ -202,10 +202,10 @@ u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_blocked() - is the writer blocked (flag B)
+ * smc_ring_tx_blocked() - Check whether the writer is blocked (flag B)
  * @tx: send side
  *
- * To be asked after smc_ring_tx_sent(), for the CDC that goes with the WRITEs.
+ * Call it after smc_ring_tx_sent(), for the CDC message that follows the WRITEs.
  *
  * Return: true if more is queued than the window takes.
  */
@@ -215,7 +215,7 @@ bool smc_ring_tx_blocked(const struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_drained() - has the peer's RNIC acknowledged everything
+ * smc_ring_tx_drained() - Check whether the peer's RNIC has acknowledged everything
  * @tx: send side
  *
  * Return: true if nothing is queued or in flight.
@@ -226,11 +226,10 @@ bool smc_ring_tx_drained(const struct smc_ring_tx *tx)
 }
 
 /*
- * After a link change the window may be open in truth and closed only because
- * the update that said so was lost. A peer that does not repeat it speaks when
- * its reader gets something to read, so one byte at a time comes out of the
- * reserve. A reader asleep is not woken by an urgent byte, so this one is not
- * left behind for a probe of its own if it can be avoided.
+ * After a link change the window may be closed only because the update that opened it was lost. A
+ * peer that does not repeat the update sends its cursor when its reader gets data, so write one
+ * byte at a time from the reserve. An urgent byte does not wake a sleeping reader: send it together
+ * with the byte before it, if possible.
  */
 static u32 ring_tx_probe_len(const struct smc_ring_tx *tx, u64 stop)
 {
@@ -242,10 +241,10 @@ static u32 ring_tx_probe_len(const struct smc_ring_tx *tx, u64 stop)
 }
 
 /*
- * An urgent byte that comes alone can be missed for ever: in-tree readers pass it on the way to
- * the next byte, which does not come before that. So the byte before it waits for it; if that
- * is the only one that the window takes, for more window (flag B stands), or for none where
- * there is a reserve.
+ * In-tree readers miss an urgent byte that arrives alone: they skip it on the way to the next byte,
+ * which does not follow before the urgent byte is consumed. So hold back the byte before the urgent
+ * one, to send both together. If the window takes only that byte, wait for more window (flag B is
+ * set) or use the reserve.
  */
 static u32 ring_tx_pair_urgent(const struct smc_ring_tx *tx, u32 len, u32 max_bytes)
 {
@@ -257,14 +256,14 @@ static u32 ring_tx_pair_urgent(const struct smc_ring_tx *tx, u32 len, u32 max_by
 }
 
 /**
- * smc_ring_tx_plan() - which WRITEs to post next
+ * smc_ring_tx_plan() - Plan the next WRITEs
  * @tx: send side
  * @stop: position not to pass: one past an urgent byte, or SMC_PLAN_NO_STOP
- * @max_bytes: no more than this
+ * @max_bytes: upper limit of the sum
  * @out: filled with at most SMC_PLAN_PIECES pieces in stream order
  *
- * The byte before @stop is not left alone if there is another before it. Changes nothing:
- * smc_ring_tx_sent() takes the sum of the pieces over.
+ * Does not separate the byte before @stop from the one before it. Changes nothing; the caller
+ * reports posted WRITEs to smc_ring_tx_sent().
  *
  * Return: number of pieces, 0 if there is nothing to write or no window.
  */
@@ -299,11 +298,11 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 }
 
 /**
- * smc_ring_tx_sent() - WRITEs were posted
+ * smc_ring_tx_sent() - Account for posted WRITEs
  * @tx: send side
- * @len: bytes, as planned
+ * @len: sum of the planned pieces
  *
- * Return: 0, or -EINVAL if no plan can have covered so many.
+ * Return: 0, or -EINVAL if no plan can have covered so many bytes.
  */
 int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len)
 {
@@ -316,9 +315,8 @@ int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len)
 }
 
 /*
- * With no WRITE in flight all before the send position is done with. That
- * includes bytes which the peer confirmed before they were written again, for
- * which no completion will ever come.
+ * With no WRITE in flight, all bytes before the send position are completed. These include bytes
+ * that the peer consumed before they were written again, for which no completion will ever arrive.
  */
 static void ring_tx_settle(struct smc_ring_tx *tx)
 {
@@ -329,14 +327,13 @@ static void ring_tx_settle(struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_complete() - WRITEs were acknowledged by the peer's RNIC
+ * smc_ring_tx_complete() - Account for WRITEs acknowledged by the peer's RNIC
  * @tx: send side
  * @epoch: &smc_ring_tx.epoch when they were posted
  * @pos: &smc_ring_tx.sent after they were posted
  *
- * A success that is reported after the connection was moved to another link
- * is ignored: the same bytes are on their way again, and their memory is in
- * use again.
+ * A completion that arrives after the connection moved to another link is ignored: the same bytes
+ * are queued again, and their memory is in use again.
  *
  * Return: true if space became free in the send ring.
  */
@@ -350,12 +347,12 @@ bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos)
 }
 
 /**
- * smc_ring_tx_peer() - take the consumer cursor of a CDC over
+ * smc_ring_tx_peer() - Take over the consumer cursor of a CDC message
  * @tx: send side
  * @wire: the cursor
  *
- * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer
- * claims to have consumed what was never written.
+ * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer claims to have consumed
+ * bytes that were never written.
  */
 int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 {
@@ -366,9 +363,9 @@ int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 		return rc;
 	tx->peer_consumed = pos;
 	if (pos > tx->sent) {
-		/* rewound, but the peer had got it and has even read it */
+		/* Rewound, but the peer had received and consumed these bytes. */
 		tx->sent = pos;
-		/* purged since: nothing is behind that */
+		/* Purged since: nothing follows. */
 		tx->prepared = ring_max(tx->prepared, pos);
 		ring_tx_settle(tx);
 	}
@@ -376,10 +373,11 @@ int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 }
 
 /**
- * smc_ring_tx_heard() - a CDC other than a validation came over the present link
+ * smc_ring_tx_heard() - Note that a CDC message arrived over the present link
  * @tx: send side
  *
- * Such a CDC carries the peer's cursor: nothing is lost any more.
+ * Not for a failover validation: only other messages carry the peer's consumer cursor, so that no
+ * update can be missing any more.
  */
 void smc_ring_tx_heard(struct smc_ring_tx *tx)
 {
@@ -387,12 +385,12 @@ void smc_ring_tx_heard(struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_rewind() - the connection moved to another link
+ * smc_ring_tx_rewind() - Prepare retransmission after a move to another link
  * @tx: send side
  *
- * What was posted and not acknowledged has to be written again (RFC 7609
- * section 4.6.2), except what the peer has read. The queue pair of the old
- * link has to be in ERR before; its completions belong to the old epoch.
+ * Bytes that were posted but not acknowledged are written again (RFC 7609 section 4.6.2), except
+ * those that the peer has consumed. The caller has brought the queue pair of the previous link to
+ * ERR; completions of it belong to the old epoch.
  */
 void smc_ring_tx_rewind(struct smc_ring_tx *tx)
 {
@@ -404,7 +402,7 @@ void smc_ring_tx_rewind(struct smc_ring_tx *tx)
 }
 
 /**
- * smc_ring_tx_cursor() - producer cursor for a CDC
+ * smc_ring_tx_cursor() - Return the producer cursor for a CDC message
  * @tx: send side
  * @cursor: set to the wire form
  */
@@ -414,11 +412,11 @@ void smc_ring_tx_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cur
 }
 
 /**
- * smc_ring_rx_init() - start of a connection, receive side
- * @rx: to be set up
- * @size: bytes of our element
+ * smc_ring_rx_init() - Set up the receive side of a connection
+ * @rx: receive side
+ * @size: bytes of our RMBE
  *
- * Return: 0, or -EINVAL for a size that no ring has.
+ * Return: 0, or -EINVAL for an invalid ring size.
  */
 int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size)
 {
@@ -430,7 +428,7 @@ int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size)
 }
 
 /**
- * smc_ring_rx_readable() - bytes that wait for the application
+ * smc_ring_rx_readable() - Return how much waits for the application
  * @rx: receive side
  *
  * Return: bytes.
@@ -441,10 +439,10 @@ u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_spans() - where the application's next bytes are
+ * smc_ring_rx_spans() - Find the application's next bytes in the RMBE
  * @rx: receive side
- * @skip: leave out so many first (for a peek)
- * @want: bytes the application has room for
+ * @skip: bytes to skip first (for MSG_PEEK)
+ * @want: bytes that the application has room for
  * @out: filled with at most two parts
  *
  * Return: number of parts, 0 if there is nothing to read.
@@ -460,11 +458,11 @@ unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
 }
 
 /**
- * smc_ring_rx_consume() - bytes were copied to the application
+ * smc_ring_rx_consume() - Account for bytes copied to the application
  * @rx: receive side
- * @len: how many
+ * @len: number of bytes
  *
- * Return: 0, or -EINVAL if there are not so many.
+ * Return: 0, or -EINVAL if fewer are readable.
  */
 int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 {
@@ -474,21 +472,21 @@ int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 	return 0;
 }
 
-/* What the peer may be told to write over: the consumer cursor. */
+/* Position of the consumer cursor: the peer may overwrite all before it. */
 static u64 ring_rx_cursor_pos(const struct smc_ring_rx *rx)
 {
 	return rx->given < rx->lent ? rx->given : rx->consumed;
 }
 
 /**
- * smc_ring_rx_lend() - bytes were handed to the application where they lie
+ * smc_ring_rx_lend() - Lend the next bytes to the application in place
  * @rx: receive side
- * @len: how many, the next ones
+ * @len: number of bytes
  *
- * They are consumed, but the peer must not write over them, nor over what is consumed
- * behind them, before they were given back.
+ * The bytes are consumed, but the peer must not overwrite them, nor bytes consumed after them,
+ * until smc_ring_rx_give_back().
  *
- * Return: 0, or -EINVAL if there are not so many.
+ * Return: 0, or -EINVAL if fewer are readable.
  */
 int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 {
@@ -501,12 +499,11 @@ int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 }
 
 /**
- * smc_ring_rx_out() - what has to come back next
+ * smc_ring_rx_out() - Return the span of lent bytes
  * @rx: receive side
- * @off: set to where in the ring the first byte is that is out
+ * @off: set to the ring offset of the first lent byte, unchanged if none is lent
  *
- * Return: bytes up to the last one that is out, copied ones between them included; 0: none
- * is.
+ * Return: bytes up to the last lent byte, copied bytes in between included; 0 if none is lent.
  */
 u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off)
 {
@@ -517,11 +514,11 @@ u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off)
 }
 
 /**
- * smc_ring_rx_give_back() - the first of the bytes that were out are back
+ * smc_ring_rx_give_back() - Account for returned bytes, the first ones of those lent
  * @rx: receive side
- * @len: how many
+ * @len: number of bytes
  *
- * Return: 0, or -EINVAL if not so many were out.
+ * Return: 0, or -EINVAL if fewer were lent.
  */
 int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len)
 {
@@ -532,10 +529,10 @@ int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len)
 }
 
 /**
- * smc_ring_rx_held() - how much of the ring the peer cannot have because bytes are out
+ * smc_ring_rx_held() - Return how much of the ring lent bytes withhold from the peer
  * @rx: receive side
  *
- * Return: bytes that are consumed and not behind the consumer cursor.
+ * Return: consumed bytes that are not behind the consumer cursor.
  */
 u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
 {
@@ -543,24 +540,24 @@ u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_peer() - take the producer cursor and the flags of a CDC over
+ * smc_ring_rx_peer() - Take over the producer cursor and the flags of a CDC message
  * @rx: receive side
  * @wire: the cursor
  * @blocked: flag B
  * @asks: flag R
  *
- * Only to be called for a CDC whose sequence number is not old: its flags
- * replace those known, even where the cursor is a repetition.
+ * Call it only if the sequence number of the message is not old: its flags replace the known ones,
+ * even if the cursor is repeated.
  *
- * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer
- * claims to have written over what is not read yet.
+ * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer claims to have
+ * overwritten unread bytes.
  */
 int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
 		     bool asks)
 {
 	/*
-	 * The peer may write up to a ring after what it was told, and no
-	 * further. @told can be ahead of what reached it, never behind.
+	 * The peer may write at most one ring beyond the last consumer cursor that it received,
+	 * which is never beyond the last one that was posted.
 	 */
 	u64 limit = rx->told + rx->size;
 	int rc = smc_cursor_advance(rx->produced, limit, rx->size, wire, &rx->produced);
@@ -572,7 +569,7 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
 	return rc;
 }
 
-/* See smc_ring_rx_update(), if the consumer cursor were at @cursor. */
+/* Same as smc_ring_rx_update() without @force, with the consumer cursor at @cursor. */
 static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
 {
 	u32 gain = (u32)(cursor - rx->told);
@@ -589,23 +586,20 @@ static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 curso
 }
 
 /**
- * smc_ring_rx_update() - does the consumer cursor need a CDC of its own
+ * smc_ring_rx_update() - Check whether the consumer cursor needs a CDC message of its own
  * @rx: receive side
  *
- * RFC 7609 section 4.5.1, refined. While the peer can write, an update pays
- * when it sees less than half the ring and gains a part of it (here an eighth;
- * the RFC has a tenth). When the peer says B the RFC wants one for every read,
- * which makes a reader of small records pay a message per record and the peer
- * answer with as small a WRITE. Here B asks at once when an eighth is gained,
- * or when nothing is left to read: both ends are then idle, and waiting for any
- * share of the ring is what makes streams stutter. In between it asks soon,
- * since the reader may read on, but may as well wait for what the peer cannot
- * send. A peer that sees next to no window counts as blocked: it may have
- * filled the ring to the byte, and got more to send when it had no CDC left to
- * say B in.
+ * RFC 7609 section 4.5.1, refined. While the peer can write, an update pays when the peer sees less
+ * than half of the ring free and gains a part of it (an eighth here, a tenth in the RFC). With flag
+ * B the RFC wants an update for each read: a reader of small records would send a message per
+ * record, and the peer would answer with an equally small WRITE. Here, with B, an update is due at
+ * once when an eighth is gained or nothing is left to read: then both ends are idle, and waiting
+ * for any share of the ring would make the stream stutter. In between an update is due soon,
+ * because the reader is likely to read on. A peer that sees almost no window counts as blocked: it
+ * may have filled the ring exactly and got more to send when it had no CDC message left for B.
  *
- * So whenever the peer cannot go on and anything was consumed, an update is
- * due now or soon. A caller without a timer has to treat SOON as NOW.
+ * So whenever the peer is blocked and anything was consumed, an update is due now or soon. A caller
+ * without a timer has to treat SOON as NOW.
  *
  * Return: enum smc_update.
  */
@@ -619,10 +613,10 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_starved() - does the peer need what is out?
+ * smc_ring_rx_starved() - Check whether the peer needs the bytes that are lent
  * @rx: receive side
  *
- * Return: true if it would be told of the bytes that are out, were they back.
+ * Return: true if returning all lent bytes would make an update due.
  */
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 {
@@ -631,15 +625,15 @@ bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_told() - a CDC with the present consumer cursor was posted
+ * smc_ring_rx_told() - Note that a CDC message with the present consumer cursor was posted
  * @rx: receive side
  */
 void smc_ring_rx_told(struct smc_ring_rx *rx)
 {
 	rx->told = ring_rx_cursor_pos(rx);
 	/*
-	 * An update was wanted whatever the window, and some of what was consumed is out: this one
-	 * does not say all that it was wanted for. The one that does is due when that is back.
+	 * A forced update has to cover all bytes consumed so far. Lent bytes keep the cursor
+	 * behind: another update is due when they are back.
 	 */
 	if (rx->force && rx->told < rx->consumed)
 		rx->force_at = rx->consumed;
@@ -649,11 +643,11 @@ void smc_ring_rx_told(struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_force() - tell the cursor again whatever the peer knows
+ * smc_ring_rx_force() - Make an update due regardless of the window
  * @rx: receive side
  *
- * After a link change, because the last update may be lost; and after urgent
- * data was read, because the peer waits for that (RFC 7609 section 4.7.5).
+ * After a link change, because the last update may be lost; and after urgent data was read, because
+ * the peer waits for that (RFC 7609 section 4.7.5).
  */
 void smc_ring_rx_force(struct smc_ring_rx *rx)
 {
@@ -661,7 +655,7 @@ void smc_ring_rx_force(struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_cursor() - consumer cursor for a CDC
+ * smc_ring_rx_cursor() - Return the consumer cursor for a CDC message
  * @rx: receive side
  * @cursor: set to the wire form
  */
@@ -671,8 +665,8 @@ void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cur
 }
 
 /**
- * smc_cursor_move_str() - name for logs and tests
- * @move: outcome of taking a cursor over
+ * smc_cursor_move_str() - Return the name of an outcome, for logs and tests
+ * @move: outcome of taking over a cursor
  *
  * Return: constant string.
  */
@@ -690,8 +684,8 @@ const char *smc_cursor_move_str(enum smc_cursor_move move)
 }
 
 /**
- * smc_update_str() - name for logs and tests
- * @update: whether an update is due
+ * smc_update_str() - Return the name of an urgency, for logs and tests
+ * @update: urgency of a consumer cursor update
  *
  * Return: constant string.
  */

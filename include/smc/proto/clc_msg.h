@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * CLC messages: the rendezvous over the TCP carrier (RFC 7609 A.2, and the
- * version 2 and 2.1 extensions).
+ * CLC messages: the handshake over the TCP connection (RFC 7609 A.2, extensions of SMC versions 2
+ * and 2.1).
  *
- * How a receiver proceeds: read exactly SMC_CLC_HEAD_LEN bytes, call
- * smc_clc_peek_header(), read head.len bytes in total, call the parser for
- * head.type. Nothing beyond head.len belongs to the message.
+ * Receiving: read exactly SMC_CLC_HEAD_LEN bytes, call smc_clc_peek_header(), read head.len bytes
+ * in total, call the parser for head.type. Bytes beyond head.len are not part of the message.
  *
- * What the parsers return:
+ * Parsers return:
  *   0            *out is filled in
- *   -EPROTO      malformed: the TCP connection has to be reset (RFC 7609 C.6)
- *   -EOPNOTSUPP  well formed as far as this code can know, but a version or
- *                transport whose layout it does not know: answer with the
- *                Decline that smc_clc_unsupported() names and fall back
- * On error *out is left as it was.
+ *   -EPROTO      malformed: reset the TCP connection (RFC 7609 C.6)
+ *   -EOPNOTSUPP  apparently well formed, but of a version or transport with an unknown layout:
+ *                decline with the reason from smc_clc_unsupported() and fall back
+ * On error *out is unchanged.
  *
- * Unknown values that do not change the layout (the path MTU code, a release,
- * a Proposal version above 2) are kept in *out. smc_clc_check_accept() and
- * smc_clc_check_proposal() tell whether one of them asks for a Decline.
+ * Parsers keep unknown values that do not change the layout (the path MTU code, a release, a
+ * Proposal version above 2). smc_clc_check_accept() and smc_clc_check_proposal() find those that
+ * require a Decline.
  */
 #ifndef SMC_PROTO_CLC_MSG_H
 #define SMC_PROTO_CLC_MSG_H
@@ -28,20 +26,19 @@
 #define SMC_CLC_TRAILER_LEN	4
 
 /*
- * The largest message accepted. The largest Proposal has 652 bytes (eight of
- * each list), the largest Confirm that is known 292; the rest is room for
- * longer Confirms of systems this code has not met.
+ * The longest message accepted. The longest Proposal has 652 bytes (eight entries in each list),
+ * the longest known Confirm 292; the rest is room for longer Confirms of unknown implementations.
  */
 #define SMC_CLC_MAX_LEN		1024
 
-/* The largest messages that the builders make; for sizing send buffers. */
+/* The longest message that the builders make, for sizing send buffers. */
 #define SMC_CLC_BUILD_MAX	524
 
 #define SMC_CLC_MAX_PREFIX6	8
 #define SMC_CLC_MAX_EIDS	8
 #define SMC_CLC_MAX_GIDS	8
 
-/* Lengths that are fixed. */
+/* Fixed lengths. */
 #define SMC_CLC_ACCEPT_V1_LEN	68
 #define SMC_CLC_ACCEPT_V2_LEN	108
 #define SMC_CLC_ACCEPT_FCE_LEN	160
@@ -55,7 +52,7 @@ enum smc_clc_type {
 	SMC_CLC_DECLINE		= 4,
 };
 
-/* Which transports a Proposal offers, per version; or which one was chosen. */
+/* Transports that a Proposal offers, for one version; or the chosen transport. */
 enum smc_clc_offer {
 	SMC_CLC_OFFER_R		= 0,
 	SMC_CLC_OFFER_D		= 1,
@@ -80,27 +77,27 @@ enum smc_clc_os {
 	SMC_CLC_OS_UNKNOWN	= 15,
 };
 
-/* Releases of version 2. Release 1 is called v2.1 and brings the limits. */
+/* Releases of version 2. Release 1 is called v2.1 and adds the limits of a link group. */
 #define SMC_CLC_RELEASE_0	0
 #define SMC_CLC_RELEASE_1	1
 
 /*
- * What v2.1 allows for the negotiated limits of a link group; between two of ours there may
- * be more links, see marker.h.
+ * Range of the negotiated limits of a link group in v2.1. Native peers can negotiate more links,
+ * see marker.h.
  */
 #define SMC_CLC_CONNS_MIN	16
 #define SMC_CLC_CONNS_MAX	255
 #define SMC_CLC_LINKS_MIN	1
 #define SMC_CLC_LINKS_MAX	2
 
-/* Bit of the feature mask: emulated ISM, of no meaning for RDMA. */
+/* Bit of the feature mask: emulated ISM, meaningless for RDMA. */
 #define SMC_CLC_FEATURE_EMULATED_ISM	0x0001
 
 /*
- * Diagnosis of a Decline that this implementation sends.
+ * Diagnosis codes of the Declines that this implementation sends.
  *
- * Other systems have codes of their own, so what is received stays a plain
- * u32. A reason is never an errno, and the other way round.
+ * Foreign peers have codes of their own, so a received code stays a plain u32. A reason is never
+ * used as an errno, nor an errno as a reason.
  */
 enum smc_clc_reason {
 	SMC_CLC_DECL_NONE		= 0,
@@ -126,7 +123,7 @@ enum smc_clc_reason {
 	SMC_CLC_DECL_RELEASE		= 0x03030009,
 	SMC_CLC_DECL_MAX_CONNS		= 0x0303000a,
 	SMC_CLC_DECL_MAX_LINKS		= 0x0303000b,
-	/* the numbers from 0x...8001 on are our own */
+	/* numbers from 0x...8001 on are defined by this implementation */
 	SMC_CLC_DECL_NO_DEV_PNETID	= 0x03038001,
 	SMC_CLC_DECL_DEV_BELOW		= 0x03038002,
 	SMC_CLC_DECL_MODE		= 0x03040000,
@@ -150,11 +147,11 @@ enum smc_clc_reason {
 };
 
 /**
- * struct smc_clc_head - what the first eight bytes say
+ * struct smc_clc_head - First eight bytes of a message
  * @type: enum smc_clc_type
  * @version: 1 .. 15
- * @flags: low four bits of byte 7, whose meaning depends on @type
- * @smcd: the eye catcher is the one of SMC-D
+ * @flags: low four bits of byte 7; their meaning depends on @type
+ * @smcd: the eye catcher is that of SMC-D
  * @len: bytes of the whole message
  */
 struct smc_clc_head {
@@ -166,7 +163,7 @@ struct smc_clc_head {
 };
 
 /**
- * struct smc_clc_prefix6 - one IPv6 prefix of the client's interface
+ * struct smc_clc_prefix6 - One IPv6 prefix of the client's interface
  * @addr: prefix, host bits zero
  * @len: significant bits, at most 128
  */
@@ -176,13 +173,13 @@ struct smc_clc_prefix6 {
 };
 
 /**
- * struct smc_clc_v2_offer - the version 2 extension of a Proposal
- * @release: enumerated, the server answers with the smaller of the two
+ * struct smc_clc_v2_offer - Version 2 extension of a Proposal
+ * @release: highest release of the client; the server answers with the smaller of the two
  * @gid: RoCEv2 GID of the client's preferred port
  * @max_conns: v2.1: connections per link group, else 0
  * @max_links: v2.1: links per link group, else 0
  * @features: v2.1: feature mask, else 0
- * @eid_count: how many entries of @eids are valid
+ * @eid_count: number of valid entries in @eids
  * @eids: user EIDs, blank padded
  */
 struct smc_clc_v2_offer {
@@ -196,26 +193,26 @@ struct smc_clc_v2_offer {
 };
 
 /**
- * struct smc_clc_proposal - a client offers SMC
- * @version: 1: the form of the RFC; 2 and above: with the 40 byte area.
- *	A version above 2 is kept; the server answers with version 2
- * @v1_type: enum smc_clc_offer, what is offered with version 1
- * @v2_type: enum smc_clc_offer, what is offered with version 2
+ * struct smc_clc_proposal - Proposal: a client offers SMC
+ * @version: 1: the form of the RFC; 2 and above: with the 40 byte area. A parser keeps a version
+ *	above 2; the server answers with version 2
+ * @v1_type: enum smc_clc_offer, offered with version 1
+ * @v2_type: enum smc_clc_offer, offered with version 2
  * @peer_id: the client's; all zero from some peers that offer only version 2
- * @gid: RoCEv1 GID of the preferred port; as @peer_id
- * @mac: MAC of the preferred port; as @peer_id
+ * @gid: RoCEv1 GID of the preferred port; zero as @peer_id
+ * @mac: MAC of the preferred port; zero as @peer_id
  * @vendor_oui: v2.1, zero when unused, see marker.h
  * @vendor_opt: v2.1, zero when unused, see marker.h
- * @v4_net: network address and prefix length of the client's interface, all
- *	zero for IPv6. Valid only if @v1_type is not SMC_CLC_OFFER_NONE
- * @v4_len: see @v4_net
- * @v6_count: how many entries of @v6 are valid
+ * @v4_net: network address of the client's interface, all zero for IPv6. Valid only if @v1_type is
+ *	not SMC_CLC_OFFER_NONE
+ * @v4_len: prefix length of @v4_net
+ * @v6_count: number of valid entries in @v6
  * @v6: IPv6 prefixes of the client's interface
- * @has_v2: @v2 is valid. Not every Proposal that offers version 2 does it
+ * @has_v2: @v2 is valid; false in some Proposals that offer version 2
  * @v2: version 2 extension
  *
- * The parts that only concern SMC-D are checked and then forgotten. About 500
- * bytes: think twice before putting one on a kernel stack.
+ * Parsers check the parts that concern SMC-D and drop them. About 500 bytes: too large for most
+ * kernel stacks.
  */
 struct smc_clc_proposal {
 	u8 version;
@@ -235,11 +232,11 @@ struct smc_clc_proposal {
 };
 
 /**
- * struct smc_clc_fce - first contact extension of Accept and Confirm, version 2
+ * struct smc_clc_fce - First contact extension of Accept and Confirm, version 2
  * @direct: the sender reaches the peer without an IP gateway
  * @os: enum smc_clc_os
  * @release: the negotiated release
- * @hostname: blank padded, for people
+ * @hostname: blank padded, informational
  * @max_conns: v2.1: negotiated connections per link group, else 0
  * @max_links: v2.1: negotiated links per link group, else 0
  * @features: v2.1: negotiated features, else 0
@@ -257,33 +254,31 @@ struct smc_clc_fce {
 };
 
 /**
- * struct smc_clc_accept - an Accept, or a Confirm, for SMC-R
- * @is_confirm: which of the two
+ * struct smc_clc_accept - Accept or Confirm for SMC-R
+ * @is_confirm: Confirm, else Accept
  * @version: 1 or 2
- * @first_contact: a link group has to be created. Real clients also set it in
- *	a Confirm; a version 2 Confirm needs it to announce @fce and @gids
+ * @first_contact: a link group has to be created. Known clients also set it in a Confirm; a version
+ *	2 Confirm needs it to announce @fce and @gids
  * @peer_id: sender's
- * @gid: sender's, of the link used
- * @mac: sender's, of the link used
+ * @gid: sender's, of the link
+ * @mac: sender's, of the link
  * @qpn: sender's queue pair, 24 bits
- * @rkey: of the RMB, on the link used
- * @rmbe_idx: element of the RMB, counted from 1; a parser never delivers 0
- * @token: alert token, opaque, to be put in CDC messages for this connection
- * @bsize: code of the element size, see smc_bsize_to_len(); all 16 are valid
+ * @rkey: of the RMB, on the link
+ * @rmbe_idx: index of the RMBE in the RMB, from 1 on; a parser never delivers 0
+ * @token: alert token, opaque, for CDC messages of this connection
+ * @bsize: code of the RMBE size, see smc_bsize_to_len(); all 16 values are valid
  * @mtu: enum smc_mtu, may be an unknown code
- * @vaddr: address of the RMB, not of the element. The element's end is known
- *	not to wrap around the address space
+ * @vaddr: address of the RMB, not of the RMBE. The parser has checked that the RMBE does not wrap
+ *	around the address space
  * @psn: initial packet sequence number of the sender, 24 bits
- * @reserved: version 1: the two single bytes that the RFC leaves unused, zero from
- *	all peers known, see marker.h
- * @eid: version 2: the EID the server chose
+ * @reserved: version 1: the two single bytes that the RFC leaves unused, zero from foreign peers,
+ *	see marker.h
+ * @eid: version 2: the EID that the server chose
  * @fce: version 2 first contact only
  * @gid_count: version 2 first contact Confirm only: entries in @gids
- * @gids: GIDs the client could use for links. A parser keeps the first
- *	SMC_CLC_MAX_GIDS
+ * @gids: GIDs that the client can use for links. A parser keeps the first SMC_CLC_MAX_GIDS
  *
- * What does not exist in a form is zero after parsing and not looked at when
- * building.
+ * Fields that a form does not have are zero after parsing and ignored when building.
  */
 struct smc_clc_accept {
 	bool is_confirm;
@@ -308,11 +303,11 @@ struct smc_clc_accept {
 };
 
 /**
- * struct smc_clc_decline - no SMC for this connection
+ * struct smc_clc_decline - Decline: no SMC for this connection
  * @version: of the message; above 1 the long form
- * @out_of_sync: the sender lost the link group that the peer relies on
- * @peer_id: for people only: may be zero or junk
- * @diag: why; enum smc_clc_reason or a code of another system
+ * @out_of_sync: the sender has lost the link group that the peer uses
+ * @peer_id: informational: may be zero or junk
+ * @diag: reason; enum smc_clc_reason or a code of a foreign peer
  * @os: long form: enum smc_clc_os
  * @extra: long form: further codes
  */
@@ -325,99 +320,35 @@ struct smc_clc_decline {
 	u32 extra[4];
 };
 
-/**
- * smc_clc_peek_header() - judge a message by its first eight bytes
- * @buf: SMC_CLC_HEAD_LEN bytes
- * @head: filled in on success
- *
- * Return: 0, or -EPROTO for a wrong eye catcher, version 0, an unknown type,
- * or a length that no message of this type and version can have. A length
- * that passes is at least SMC_CLC_DECLINE_V1_LEN, at most SMC_CLC_MAX_LEN.
- */
 int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head);
 
-/* @len is what was received and must equal the length in the header. */
 int smc_clc_parse_proposal(const u8 *buf, size_t len,
 			   struct smc_clc_proposal *out);
-/* Takes Accept and Confirm; look at out->is_confirm. */
 int smc_clc_parse_accept(const u8 *buf, size_t len,
 			 struct smc_clc_accept *out);
 int smc_clc_parse_decline(const u8 *buf, size_t len,
 			  struct smc_clc_decline *out);
 
-/*
- * Builders return the length, -ENOSPC if @cap is too small, or -EINVAL if
- * the structure holds what cannot be expressed or may not be sent. Only the
- * forms this implementation has a use for can be built: versions 1 and 2,
- * SMC-R.
- */
 int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 			   size_t cap);
 int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap);
 int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 			  size_t cap);
 
-/*
- * IP prefixes of version 1. Addresses are 4 or 16 bytes in network order, @len counts
- * bits and is at most 32 or 128.
- */
 bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len);
-/* Client: the subnet of @addr. */
 void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len);
-/* Client: one more prefix, unless it is there; false if there is no room. */
 bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len);
 
-/**
- * smc_clc_match_prefix4() - server: is an interface in the client's subnet
- * @p: Proposal
- * @addr: address of the interface
- * @len: its prefix length
- * @client: the client's address on the TCP path
- *
- * The field is taken as what all peers known put there, the network address, and
- * also as what the RFC calls it, the subnet mask.
- *
- * Return: true if so.
- */
 bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
 			   const u8 *client);
-/* Server: is (@addr, @len) among the client's IPv6 prefixes? */
 bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len);
 
-/**
- * smc_clc_unsupported() - the Decline for a parser's -EOPNOTSUPP
- * @head: header of the message that was refused
- *
- * Return: the reason, never SMC_CLC_DECL_NONE.
- */
 enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head);
 
-/**
- * smc_clc_check_proposal() - does a parsed Proposal offer anything for us
- * @p: from smc_clc_parse_proposal()
- *
- * Return: SMC_CLC_DECL_NONE if it offers SMC-R in version 1, or in version 2
- * with an extension that names at least one EID; else the reason to decline.
- */
 enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p);
 
-/**
- * smc_clc_check_accept() - are all enumerated values of an Accept known
- * @a: from smc_clc_parse_accept()
- *
- * Does not compare with what was proposed: a release or limit that is known
- * but was not offered is for the caller to find.
- *
- * Return: SMC_CLC_DECL_NONE or the reason to decline.
- */
 enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a);
 
-/**
- * smc_clc_reason_str() - short text for people
- * @reason: any diagnosis code, also a peer's
- *
- * Return: a constant string, "unknown reason" for codes without a text.
- */
 const char *smc_clc_reason_str(u32 reason);
 
 #endif

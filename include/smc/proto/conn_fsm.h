@@ -2,15 +2,14 @@
 /*
  * Connection states (RFC 7609 section 4.8, figures 22 and 23).
  *
- * The RFC's state names do not say whether PeerDoneWriting or
- * PeerConnectionClosed was exchanged, although the next step depends on it.
- * Here the states concerned are split, _D (done writing) and _C (closed), so
- * that the table needs no conditions; smc_conn_state_rfc_str() and
- * smc_conn_state_diag() give the coarser names back.
+ * The RFC's state names do not say whether PeerDoneWriting or PeerConnectionClosed was exchanged,
+ * although the next step depends on it. These states are split here, _D (done writing) and _C
+ * (closed), so that the table needs no conditions; smc_conn_state_rfc_str() and
+ * smc_conn_state_diag() return the RFC's names.
  *
- * Local events are raised when they can take effect: SHUT_WR and CLOSE when
- * all data is written and completed (until then the caller keeps the RFC's
- * "pending close" itself), CLOSE only with nothing unread.
+ * The caller raises a local event when it can take effect: SHUT_WR and CLOSE when all data is
+ * written and completed (until then the caller keeps the RFC's "pending close" itself), CLOSE also
+ * only when nothing is unread.
  */
 #ifndef SMC_PROTO_CONN_FSM_H
 #define SMC_PROTO_CONN_FSM_H
@@ -18,65 +17,65 @@
 #include <smc/proto/types.h>
 
 enum smc_conn_state {
-	SMC_CONN_INIT,		/* rendezvous under way */
+	SMC_CONN_INIT,		/* CLC handshake under way */
 	SMC_CONN_ACTIVE,
 	SMC_CONN_PEERCLOSEWAIT1_D, /* we sent D, nothing from the peer */
 	SMC_CONN_PEERCLOSEWAIT1_C, /* we sent C, nothing from the peer */
 	SMC_CONN_PEERCLOSEWAIT2_D, /* we sent D first, then the peer sent D */
-	SMC_CONN_PEERCLOSEWAIT2_C, /* we sent C, the peer D */
-	SMC_CONN_APPFINCLOSEWAIT, /* we sent D, the peer C: only our C is missing */
-	SMC_CONN_APPCLOSEWAIT1_D, /* the peer sent D, we nothing */
-	SMC_CONN_APPCLOSEWAIT1_C, /* the peer sent C, we nothing */
+	SMC_CONN_PEERCLOSEWAIT2_C, /* we sent C, the peer sent D */
+	SMC_CONN_APPFINCLOSEWAIT, /* we sent D, the peer sent C: only our C is missing */
+	SMC_CONN_APPCLOSEWAIT1_D, /* the peer sent D, we sent nothing */
+	SMC_CONN_APPCLOSEWAIT1_C, /* the peer sent C, we sent nothing */
 	SMC_CONN_APPCLOSEWAIT2_D, /* the peer sent D first, then we sent D */
-	SMC_CONN_APPCLOSEWAIT2_C, /* the peer sent C, we D */
-	SMC_CONN_PEERFINCLOSEWAIT, /* the peer sent D, we C: only its C is missing */
-	SMC_CONN_PEERABORTWAIT,	/* we sent A, waiting for the peer's */
-	SMC_CONN_PROCESSABORT,	/* the peer is gone, our A is on its way */
+	SMC_CONN_APPCLOSEWAIT2_C, /* the peer sent C, we sent D */
+	SMC_CONN_PEERFINCLOSEWAIT, /* the peer sent D, we sent C: only the peer's C is missing */
+	SMC_CONN_PEERABORTWAIT,	/* we sent A and wait for the peer's A */
+	SMC_CONN_PROCESSABORT,	/* the peer has aborted, our A is being sent */
 	SMC_CONN_CLOSED,
 	SMC_CONN_STATES		/* number of states */
 };
 
 enum smc_conn_event {
-	SMC_CONN_EV_ESTABLISHED, /* rendezvous complete */
-	SMC_CONN_EV_SHUT_WR,	/* application is done writing, all data completed */
+	SMC_CONN_EV_ESTABLISHED, /* CLC handshake complete */
+	SMC_CONN_EV_SHUT_WR,	/* application has shut down writing, all data completed */
 	SMC_CONN_EV_CLOSE,	/* application closed, all data completed, nothing unread */
 	SMC_CONN_EV_ABORT,	/* closed with unread data, drain time-out, protocol error */
 	SMC_CONN_EV_ABORT_SENT,	/* our A completed, with or without success */
 	SMC_CONN_EV_TIMEOUT,	/* the timer of a waiting state fired */
 	SMC_CONN_EV_CARRIER_RST, /* TCP connection was reset */
-	SMC_CONN_EV_GROUP_LOST,	/* no usable link is left, or the group was terminated */
+	SMC_CONN_EV_GROUP_LOST,	/* link group without a usable link, or terminated */
 	SMC_CONN_EV_PEER_DATA,	/* producer cursor advanced */
 	SMC_CONN_EV_PEER_DONE,	/* D without C */
-	SMC_CONN_EV_PEER_CLOSED, /* C, and we have nothing unsent */
-	SMC_CONN_EV_PEER_CLOSED_EARLY, /* C while data of ours is not yet written */
+	SMC_CONN_EV_PEER_CLOSED, /* C while all our data is written */
+	SMC_CONN_EV_PEER_CLOSED_EARLY, /* C while some of our data is not yet written */
 	SMC_CONN_EV_PEER_ABORT,	/* A */
 	SMC_CONN_EVENTS,	/* number of events */
-	SMC_CONN_EV_NONE = SMC_CONN_EVENTS, /* nothing to step */
+	SMC_CONN_EV_NONE = SMC_CONN_EVENTS, /* no event */
 };
 
-/* What the caller has to do after a step, in the order of the bits. */
-#define SMC_CONN_ACT_HOLD		0x00001	/* not now: repeat the event after ESTABLISHED */
+/* Actions that the caller has to do after a step, in the order of the bits. */
+#define SMC_CONN_ACT_HOLD		0x00001	/* repeat the event after ESTABLISHED */
 #define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent data, no more WRITEs */
-#define SMC_CONN_ACT_DISCARD		0x00004	/* nobody will read what just came: drop it */
-#define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; D stands in all later ones */
+#define SMC_CONN_ACT_DISCARD		0x00004	/* drop the new data, it will not be read */
+#define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; all later CDCs repeat D */
 #define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC, no WRITE after it */
 #define SMC_CONN_ACT_SEND_ABORT		0x00020	/* CDC with A: the last CDC, no WRITE after it */
 #define SMC_CONN_ACT_RESET_CARRIER	0x00040	/* RST on the TCP connection */
 #define SMC_CONN_ACT_CLOSE_CARRIER	0x00080	/* FIN on the TCP connection */
 #define SMC_CONN_ACT_REPORT_UP		0x00100	/* socket is connected */
-#define SMC_CONN_ACT_REPORT_EOF		0x00200	/* end of file after what is readable */
-#define SMC_CONN_ACT_REPORT_PEER_CLOSED	0x00400	/* nobody reads there: EPIPE for writers */
-#define SMC_CONN_ACT_REPORT_RESET	0x00800	/* ECONNRESET: the peer did it */
-#define SMC_CONN_ACT_REPORT_ABORTED	0x01000	/* ECONNABORTED: this end or the fabric did it */
-#define SMC_CONN_ACT_ARM_TIMER		0x02000	/* do not wait for the peer for ever */
+#define SMC_CONN_ACT_REPORT_EOF		0x00200	/* end of file after the readable data */
+#define SMC_CONN_ACT_REPORT_PEER_CLOSED	0x00400	/* peer reads no more: EPIPE for writers */
+#define SMC_CONN_ACT_REPORT_RESET	0x00800	/* ECONNRESET: caused by the peer */
+#define SMC_CONN_ACT_REPORT_ABORTED	0x01000	/* ECONNABORTED: caused by this end or the fabric */
+#define SMC_CONN_ACT_ARM_TIMER		0x02000	/* limit the wait for the peer */
 #define SMC_CONN_ACT_CANCEL_TIMER	0x04000
-#define SMC_CONN_ACT_RELEASE		0x08000	/* take the token out of service, leave the group */
-#define SMC_CONN_ACT_ELEMENT_FREE	0x10000	/* peer confirmed: our element may be used again */
-#define SMC_CONN_ACT_ELEMENT_QUARANTINE	0x20000	/* peer never confirmed: it may still write to it */
+#define SMC_CONN_ACT_RELEASE		0x08000	/* release the token, remove it from the group */
+#define SMC_CONN_ACT_ELEMENT_FREE	0x10000	/* peer confirmed: our RMBE may be reused */
+#define SMC_CONN_ACT_ELEMENT_QUARANTINE	0x20000	/* peer never confirmed: it may still write */
 #define SMC_CONN_ACTIONS		18	/* number of action bits */
 
 /**
- * struct smc_conn_row - one cell of the table, for tests and documentation
+ * struct smc_conn_row - One cell of the table, for tests and documentation
  * @legal: false: the event is a protocol violation (peer) or a bug (local)
  * @next: state after the event
  * @actions: SMC_CONN_ACT_*
@@ -104,7 +103,7 @@ u8 smc_conn_state_diag(enum smc_conn_state state);
 const char *smc_conn_event_str(enum smc_conn_event event);
 const char *smc_conn_action_str(u32 bit);
 
-/* State numbers of sock_diag (smc_diag_msg.diag_state); LISTEN is no connection's. */
+/* State numbers of sock_diag (smc_diag_msg.diag_state); a connection never has LISTEN. */
 #define SMC_DIAG_STATE_ACTIVE		1
 #define SMC_DIAG_STATE_INIT		2
 #define SMC_DIAG_STATE_CLOSED		7

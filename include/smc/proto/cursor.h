@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ring cursors and the write plan (RFC 7609 sections 4.3, 4.5.1, 4.6).
+ * Ring cursors and the plan of RDMA WRITEs (RFC 7609 sections 4.3, 4.5.1, 4.6).
  *
- * On the wire a cursor is an offset into a ring and a 16-bit count of wraps.
- * In the host every cursor is a position in the byte stream: a u64 that starts
- * at 0 and only grows (only the send position can step back, in a failover).
- * All invariants are then plain comparisons:
+ * On the wire a cursor is a ring offset and a 16-bit count of wraps. In the host every cursor is a
+ * position in the byte stream: a u64 that starts at 0 and only grows (only the send position can
+ * step back, in a failover). All invariants are plain comparisons:
  *
  *   send ring     completed <= sent <= prepared <= completed + size
  *   peer's ring   peer_consumed <= sent_max <= peer_consumed + peer_size
  *   receive ring  consumed <= produced <= told + size, told <= consumed
- *                 and while something is lent  told <= given < lent <= consumed
+ *                 while bytes are lent  told <= given < lent <= consumed
  *
- * Nothing here locks. The caller changes a ring under the lock of its
- * connection; who may read single positions without it is the caller's rule.
+ * No locks here. The caller changes a ring under the lock of its connection and decides which
+ * single positions may be read without it.
  */
 #ifndef SMC_PROTO_CURSOR_H
 #define SMC_PROTO_CURSOR_H
@@ -24,23 +23,23 @@
 #define SMC_RING_MAX		(SMC_RMBE_SIZE_MIN << 15)
 
 /*
- * A run is no longer than the smaller of the two rings, and where the bigger
- * one wraps the smaller one does too: it is cut once at most.
+ * A plan is not longer than the smaller ring, and where the bigger ring wraps the smaller one
+ * wraps, too: at most one cut.
  */
 #define SMC_PLAN_PIECES		2
 
-/* For smc_ring_tx_plan(): nothing in the stream has to wait. */
+/* For smc_ring_tx_plan(): no position to stop at. */
 #define SMC_PLAN_NO_STOP	(~(u64)0)
 
-/* Good outcomes of taking a cursor over; the bad one is -EPROTO. */
+/* Outcomes of taking over a cursor; -EPROTO is the bad one. */
 enum smc_cursor_move {
 	SMC_CURSOR_SAME = 0,	/* nothing new */
 	SMC_CURSOR_NEWER = 1,	/* position advanced */
-	SMC_CURSOR_STALE = 2,	/* older than what is known: ignored */
+	SMC_CURSOR_STALE = 2,	/* older than the known position: ignored */
 };
 
 /**
- * struct smc_span - a contiguous part of one local ring
+ * struct smc_span - Contiguous part of a local ring
  * @off: offset in the ring
  * @len: bytes
  */
@@ -50,9 +49,9 @@ struct smc_span {
 };
 
 /**
- * struct smc_write_piece - one RDMA WRITE: contiguous in both rings
+ * struct smc_write_piece - One RDMA WRITE: contiguous in both rings
  * @src: offset in the send ring
- * @dst: offset in the peer's element
+ * @dst: offset in the peer's RMBE
  * @len: bytes
  */
 struct smc_write_piece {
@@ -62,22 +61,21 @@ struct smc_write_piece {
 };
 
 /**
- * struct smc_ring_tx - send side of a connection
- * @prepared: end of what the user has copied into the send ring
- * @sent: next byte to WRITE; this is the producer cursor told to the peer
- * @sent_max: highest @sent ever; a rewind does not take it back, and the peer
- *	may confirm up to here
+ * struct smc_ring_tx - Send side of a connection
+ * @prepared: end of the bytes that the user has copied into the send ring
+ * @sent: next byte to WRITE; the producer cursor in CDC messages
+ * @sent_max: highest @sent ever; a rewind does not lower it, and the peer may confirm up to here
  * @posted: end of the last WRITE posted in this epoch
- * @completed: all before it is acknowledged by the peer's RNIC; its space in
- *	the send ring is free again
- * @peer_consumed: what the peer's application has read, from its CDCs
- * @epoch: number of rewinds; a completion of an older epoch says nothing
+ * @completed: all bytes before it are acknowledged by the peer's RNIC; their space in the send ring
+ *	is free
+ * @peer_consumed: position that the peer's application has read up to, from its CDC messages
+ * @epoch: number of rewinds; completions of older epochs are ignored
  * @size: bytes of the send ring, a power of two
- * @peer_size: bytes of the peer's element
- * @reserve: bytes of the peer's element kept unused in normal operation, for
- *	peers that do not repeat a consumer update lost with a link
- * @ask: the link changed and no CDC has come over the new one: the update
- *	request flag R stands in every CDC, and the reserve may be used
+ * @peer_size: bytes of the peer's RMBE
+ * @reserve: bytes of the peer's RMBE kept unused in normal operation, for peers that do not repeat
+ *	a consumer cursor update that was lost with a link
+ * @ask: the link changed and no CDC message has arrived over the new one: every CDC message has
+ *	flag R (update requested), and the reserve may be used
  */
 struct smc_ring_tx {
 	u64 prepared;
@@ -94,18 +92,17 @@ struct smc_ring_tx {
 };
 
 /**
- * struct smc_ring_rx - receive side of a connection
- * @produced: end of what the peer has written, from its CDCs
- * @consumed: what the application has read; the consumer cursor, unless bytes are out
- * @given: while bytes are out: the first of them; the consumer cursor then
- * @lent: end of what the application was lent, where it lies; bytes are out if that is
- *	beyond @given
- * @told: the consumer cursor in the last CDC that was posted
- * @size: bytes of our element
- * @peer_blocked: B of the last CDC: the peer has data and no window
- * @peer_asks: R of the last CDC: the peer wants our cursor
- * @force: an update is due whatever the window (link changed, urgent data read)
- * @force_at: the same once the consumer cursor has come there; 0: not
+ * struct smc_ring_rx - Receive side of a connection
+ * @produced: end of what the peer has written, from its CDC messages
+ * @consumed: end of what the application has read; the consumer cursor, unless bytes are lent
+ * @given: while bytes are lent: the first lent byte, which is then the consumer cursor
+ * @lent: end of the bytes lent in place; bytes are lent if it is beyond @given
+ * @told: consumer cursor in the last CDC message that was posted
+ * @force_at: make an update due when the consumer cursor gets there; 0: unset
+ * @size: bytes of our RMBE
+ * @peer_blocked: flag B of the last CDC message: the peer has data and no window
+ * @peer_asks: flag R of the last CDC message: the peer requests our cursor
+ * @force: an update is due regardless of the window (link changed, urgent data read)
  */
 struct smc_ring_rx {
 	u64 produced;
@@ -120,9 +117,9 @@ struct smc_ring_rx {
 	bool force;
 };
 
-/* Does the consumer cursor need a CDC of its own? */
+/* Urgency of a CDC message for the consumer cursor alone. */
 enum smc_update {
-	SMC_UPDATE_NONE = 0,	/* piggyback on the next CDC is enough */
+	SMC_UPDATE_NONE = 0,	/* the next CDC message for another reason is enough */
 	SMC_UPDATE_SOON = 1,	/* send unless more is read within about a millisecond */
 	SMC_UPDATE_NOW = 2,	/* send at once */
 };
