@@ -569,7 +569,7 @@ int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, 
 	return rc;
 }
 
-/* Same as smc_ring_rx_update() without @force, with the consumer cursor at @cursor. */
+/* Same as smc_ring_rx_update() without forced updates, for a consumer cursor at @cursor. */
 static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
 {
 	u32 gain = (u32)(cursor - rx->told);

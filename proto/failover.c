@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Over which link the peer of a connection writes, see failover.h.
+ * Order of messages when the peer of a connection moves between links; failover.h describes the
+ * rules.
  */
 #include <smc/proto/failover.h>
 
 /**
- * smc_failover_init() - start of a connection
- * @rx: to be set up
- * @slot: slot of the link both sides begin with
+ * smc_failover_init() - Set up the state of a new connection
+ * @rx: state
+ * @slot: slot of the link that both sides start with
  */
 void smc_failover_init(struct smc_failover_rx *rx, u8 slot)
 {
@@ -16,13 +17,13 @@ void smc_failover_init(struct smc_failover_rx *rx, u8 slot)
 }
 
 /**
- * smc_failover_init_any() - start of a connection whose peer begins where it wants
- * @rx: to be set up
+ * smc_failover_init_any() - Set up the state of a new connection whose peer may start with any link
+ * @rx: state
  */
 void smc_failover_init_any(struct smc_failover_rx *rx)
 {
 	smc_failover_init(rx, SMC_FAILOVER_NOWHERE);
-	/* the one it begins with has number 0 */
+	/* The move to the first link has number 0. */
 	rx->move = (u8)-1;
 }
 
@@ -58,7 +59,9 @@ static void failover_rx_park_msg(struct smc_failover_late *late, const u8 *buf,
 	memcpy(late->msg, buf, SMC_CDC_LEN);
 }
 
-/* A further link, as number @at of those the peer has gone to. */
+/*
+ * Insert a link at position @at of the links that the peer has moved to. NULL if there is no room.
+ */
 static struct smc_failover_late *failover_rx_add_link(struct smc_failover_rx *rx, u8 at, u8 slot,
 						      u8 move)
 {
@@ -74,7 +77,7 @@ static struct smc_failover_late *failover_rx_add_link(struct smc_failover_rx *rx
 	return late;
 }
 
-/* The peer says which of its moves led it to @slot. False: there is no room. */
+/* Record that move number @move led the peer to @slot. False if there is no room. */
 static bool failover_rx_order_link(struct smc_failover_rx *rx, u8 slot, u8 move)
 {
 	struct smc_failover_late *late;
@@ -97,7 +100,7 @@ static bool failover_rx_order_link(struct smc_failover_rx *rx, u8 slot, u8 move)
 	return failover_rx_add_link(rx, at, slot, move);
 }
 
-/* All but the last one: the peer has left them. */
+/* Bit mask of all links but the last one: the peer has left these. */
 static u32 failover_rx_left_links(const struct smc_failover_rx *rx)
 {
 	u32 slots = 0;
@@ -111,14 +114,17 @@ static u32 failover_rx_left_links(const struct smc_failover_rx *rx)
 	return slots;
 }
 
-/* The turn of the first of the links the peer has gone to. */
+/* Remove the first of the parked links. */
 static void failover_rx_pop_link(struct smc_failover_rx *rx)
 {
 	rx->nlate--;
 	memmove(&rx->late[0], &rx->late[1], rx->nlate * sizeof(rx->late[0]));
 }
 
-/* Nothing was put aside so far, or it would have been taken. */
+/*
+ * Switch to the next link. Without parked links this is @slot: a parked message would have been
+ * taken.
+ */
 static void failover_rx_next_link(struct smc_failover_rx *rx, u8 slot)
 {
 	if (!rx->nlate) {
@@ -133,7 +139,7 @@ static void failover_rx_next_link(struct smc_failover_rx *rx, u8 slot)
 	failover_rx_pop_link(rx);
 }
 
-/* It is @msg's turn: is it the first over its link, and does nothing tell what came before? */
+/* Handle @msg now; FIRST if it is the first one over its link and no validation precedes it. */
 static enum smc_failover_verdict failover_rx_take_msg(struct smc_failover_rx *rx,
 						      const struct smc_cdc_msg *msg)
 {
@@ -144,13 +150,13 @@ static enum smc_failover_verdict failover_rx_take_msg(struct smc_failover_rx *rx
 							     SMC_FAILOVER_TAKE;
 }
 
-/* Did the peer leave a link in order? @ago: moves that it has made since. */
+/* Did the peer leave a link by an orderly move? @ago: number of later moves of the peer. */
 static bool failover_rx_was_orderly(const struct smc_cdc_msg *msg, u8 ago)
 {
 	return ago ? msg->past_orderly & 1U << (ago - 1) : msg->more & SMC_CDC_M_ORDERLY;
 }
 
-/* The peer says that it has left the link whose messages are handled, and that it was well. */
+/* Does @msg say that the peer left the current link by an orderly move? */
 static bool failover_rx_left_orderly(const struct smc_failover_rx *rx,
 				     const struct smc_cdc_msg *msg)
 {
@@ -161,7 +167,10 @@ static bool failover_rx_left_orderly(const struct smc_failover_rx *rx,
 	return ago < SMC_FAILOVER_PAST && failover_rx_was_orderly(msg, ago);
 }
 
-/* Where the peer has been since we saw it last. False: there is no room, or it does not say. */
+/*
+ * Record the links that the peer has used since the last known move. False if there is no room, or
+ * if @msg does not list all of them.
+ */
 static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, const u8 *past,
 					  const struct smc_cdc_msg *msg)
 {
@@ -171,7 +180,7 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
 		return false;
 	for (ago = SMC_FAILOVER_PAST; ago--; ) {
 		move = msg->move - 1 - ago;
-		/* of one that is fenced, or was left in order, nothing is to come */
+		/* Nothing follows over a link that is fenced or was left by an orderly move. */
 		if (past[ago] == SMC_FAILOVER_NOWHERE || past[ago] == slot ||
 		    failover_rx_was_orderly(msg, ago))
 			continue;
@@ -184,17 +193,19 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
 }
 
 /**
- * smc_failover_input() - a message came
- * @rx: where the peer writes
- * @slot: slot of the link it came over, which is not fenced yet
- * @past: slots of the SMC_FAILOVER_PAST links that @msg says were left, the last one first;
- *	SMC_FAILOVER_NOWHERE for those that are fenced, or that it does not name
+ * smc_failover_input() - Decide what to do with a received message
+ * @rx: state
+ * @slot: slot of the link that it arrived on, which is not fenced yet
+ * @past: slots of the SMC_FAILOVER_PAST links that @msg lists as left, the latest first;
+ *	SMC_FAILOVER_NOWHERE for links that are fenced or not listed
  * @buf: the message
- * @msg: the same, parsed; its left and more are 0 if the peer is not of our kind
- * @doubt: set to the slots, a bit each, of links that the peer has left and that are to
- *	be fenced
+ * @msg: the same, parsed; @msg->left and @msg->more are 0 from a foreign peer
+ * @doubt: set to a bit mask of the slots of links that the peer has left and that the caller has to
+ *	fence
  *
- * Return: enum smc_failover_verdict, or -ENOSPC: too many moves at once.
+ * The caller serialises calls for one connection.
+ *
+ * Return: enum smc_failover_verdict, or -ENOSPC if too many moves are pending.
  */
 int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
 		       const struct smc_cdc_msg *msg, u32 *doubt)
@@ -221,11 +232,11 @@ int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, cons
 }
 
 /**
- * smc_failover_fenced() - nothing comes over a link any more
- * @rx: where the peer writes
- * @slot: slot of the link; all its messages were given to smc_failover_input()
+ * smc_failover_fenced() - Note that a link is fenced: no message arrives over it any more
+ * @rx: state
+ * @slot: slot of the link; all its messages have been given to smc_failover_input()
  *
- * smc_failover_next() may have something afterwards.
+ * The caller then calls smc_failover_next() until it returns false.
  */
 void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot)
 {
@@ -238,11 +249,11 @@ void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot)
 }
 
 /**
- * smc_failover_next() - the next message that was put aside
- * @rx: where the peer writes
+ * smc_failover_next() - Return the next parked message that can be handled
+ * @rx: state
  * @out: filled in if there is one
  *
- * Return: false if there is none whose turn has come.
+ * Return: false if there is none.
  */
 bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 {
@@ -278,14 +289,14 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 }
 
 /**
- * smc_failover_gap() - were messages lost with the link before
- * @last: number of the last message that was handled, 0 = none came
- * @first: number of the first one over another link, where no validation came before
+ * smc_failover_gap() - Check whether messages were lost with the previous link
+ * @last: number of the last handled message, 0 = none
+ * @first: number of the first message over another link, without a validation before it
  *
- * Each message says all that the ones before it said, so a gap does no harm unless @first
- * tells of bytes: who is to say that all of them were written over this link?
+ * Each message repeats all that the ones before it said, so a gap is harmless unless @first
+ * announces data: then nothing proves that all of these bytes were written over this link.
  *
- * Return: true if so.
+ * Return: true if messages are missing.
  */
 bool smc_failover_gap(u16 last, u16 first)
 {
@@ -293,14 +304,14 @@ bool smc_failover_gap(u16 last, u16 first)
 }
 
 /**
- * smc_failover_seq_due() - is it time to see how far our messages have come
+ * smc_failover_seq_due() - Check whether the arrival of the next message has to be noticed
  * @seq: number of the message that is about to be sent
- * @done: number of the last one known to have arrived
+ * @done: number of the last message known to have arrived
  *
- * Numbers have 16 bits, and the peer compares the one in a validation with the last that
- * it has seen: a number that is too old looks like one to come.
+ * Sequence numbers have 16 bits, and the peer compares the one in a validation with the last one
+ * that it received: a number that is too old looks like a future one.
  *
- * Return: true if the arrival of this one has to be noticed.
+ * Return: true if the sender has to request a completion of this message.
  */
 bool smc_failover_seq_due(u16 seq, u16 done)
 {
@@ -308,7 +319,7 @@ bool smc_failover_seq_due(u16 seq, u16 done)
 }
 
 /**
- * smc_failover_verdict_str() - name for logs and tests
+ * smc_failover_verdict_str() - Return the name of a verdict, for logs and tests
  * @verdict: outcome of a message
  *
  * Return: constant string.

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Link states as a table, see link_fsm.h.
+ * Link states as a table; link_fsm.h describes states and events.
  *
- * The queue pair of the server goes to RTS by itself, the one of the client
- * when CONFIRM LINK has come (RFC 7609 section 3.5.1); that request is also
- * what tells a client on an added link that the server is ready.
+ * The server brings its queue pair to RTS on its own, the client when CONFIRM LINK has arrived (RFC
+ * 7609 section 3.5.1); on an added link that request also tells the client that the server is
+ * ready.
  *
- * CONFIRM LINK may come twice: a server repeats it, because some clients drop
- * one that comes before they listen. A second request is answered again, a
- * second response is no news.
+ * CONFIRM LINK may arrive twice: a server repeats it, because some clients drop one that arrives
+ * before they accept it. A second request is answered again, a second response is ignored.
  */
 #include <smc/proto/link_fsm.h>
 
 /**
- * struct link_fsm_cell - what an event does in a state
+ * struct link_fsm_cell - Effect of an event in a state
  * @actions: SMC_LINK_ACT_*
  * @next: state afterwards
  * @roles: bit mask of the roles in which the event can happen
@@ -24,7 +23,7 @@ struct link_fsm_cell {
 	u8 roles;
 };
 
-/* Bits of &link_fsm_cell.roles, by role. */
+/* Bits of &link_fsm_cell.roles; the bit number is enum smc_link_role. */
 #define SERVER		0x1
 #define CLIENT		0x2
 
@@ -47,13 +46,13 @@ static const struct link_fsm_cell link_fsm_table[SMC_LINK_STATES][SMC_LINK_EVENT
 		EV(FAIL)	= GO(DEAD, LOST | SMC_LINK_ACT_RELEASE),
 		EV(DELETE)	= GO(DEAD, LOST | SMC_LINK_ACT_RELEASE),
 	},
-	/* No receive is posted yet, still the queue pair is taken down one way only. */
+	/* No receive is posted yet; drain anyway, so that there is only one way to take it down. */
 	[SMC_LINK_INIT] = {
 		EV(QP_RTR)	= GO(READY, ARM),
 		EV(FAIL)	= GO(DRAINING, LOST | FENCE),
 		EV(DELETE)	= GO(DRAINING, LOST | FENCE),
 	},
-	/* Server: goes on to RTS when it knows that the client is in RTR. */
+	/* The server goes to RTS once the client is known to be in RTR. */
 	[SMC_LINK_READY] = {
 		EV(QP_RTS)	= ROLE(SERVER, CONFIRMING, SMC_LINK_ACT_SEND_CONFIRM),
 		EV(CONFIRM_REQ)	= ROLE(CLIENT, CONFIRMING, SMC_LINK_ACT_MODIFY_RTS | ANSWER),
@@ -88,7 +87,7 @@ static const struct link_fsm_cell link_fsm_table[SMC_LINK_STATES][SMC_LINK_EVENT
 		EV(DELETE)	= GO(DELETING, 0),
 		EV(MOVED)	= GO(DRAINING, FENCE),
 	},
-	/* Completions of before may still name any event. */
+	/* Late completions may still raise any event. */
 	[SMC_LINK_DRAINING] = {
 		EV(QP_RTR)	= GO(DRAINING, 0),
 		EV(QP_RTS)	= GO(DRAINING, 0),
@@ -110,11 +109,11 @@ static const struct link_fsm_cell link_fsm_table[SMC_LINK_STATES][SMC_LINK_EVENT
 };
 
 /**
- * smc_link_fsm_row() - read one cell of the table
+ * smc_link_fsm_row() - Read one cell of the table
  * @role: our role in the link group
  * @state: state
  * @event: event
- * @row: set to what the event does there; an illegal one leaves the state
+ * @row: set to the effect of @event; an illegal event does not change the state
  */
 void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 		      enum smc_link_event event, struct smc_link_row *row)
@@ -136,14 +135,16 @@ void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 }
 
 /**
- * smc_link_fsm_step() - an event happened
+ * smc_link_fsm_step() - Apply an event to a state
  * @role: our role in the link group
  * @state: state, changed on success
  * @event: event
- * @actions: set to what has to be done now, 0 on error
+ * @actions: set to the actions that the caller has to do now (SMC_LINK_ACT_*), 0 on error
  *
- * Return: 0; -EPROTO for a CONFIRM LINK that the peer must not send (now, or
- * in its role); -EINVAL for an impossible local event.
+ * The caller serialises steps of one link.
+ *
+ * Return: 0; -EPROTO for a CONFIRM LINK that the peer must not send (now, or in its role); -EINVAL
+ * for an impossible local event.
  */
 int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 		      enum smc_link_event event, u32 *actions)
@@ -160,7 +161,7 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 }
 
 /**
- * smc_link_state_usable() - may connections be put on the link
+ * smc_link_state_usable() - Check whether connections may use the link
  * @state: state
  *
  * Return: true if so.
@@ -171,10 +172,10 @@ bool smc_link_state_usable(enum smc_link_state state)
 }
 
 /**
- * smc_link_state_may_recv() - are messages of the link to be looked at
+ * smc_link_state_may_recv() - Check whether messages of the link are handled
  * @state: state
  *
- * Not after the fence: what was received in time was handled in time.
+ * False after the fence: messages received before it have been handled by then.
  *
  * Return: true if so.
  */
@@ -184,7 +185,7 @@ bool smc_link_state_may_recv(enum smc_link_state state)
 }
 
 /**
- * smc_link_state_shown() - a state in numbers of the user interface
+ * smc_link_state_shown() - Return the number of a state in the user interface
  * @state: state
  *
  * Return: SMC_LINK_SHOWN_*.
@@ -210,7 +211,7 @@ u32 smc_link_state_shown(enum smc_link_state state)
 }
 
 /**
- * smc_link_state_str() - name of a state
+ * smc_link_state_str() - Return the name of a state
  * @state: state
  *
  * Return: constant string.
@@ -241,7 +242,7 @@ const char *smc_link_state_str(enum smc_link_state state)
 }
 
 /**
- * smc_link_event_str() - name of an event
+ * smc_link_event_str() - Return the name of an event
  * @event: event
  *
  * Return: constant string.
@@ -283,7 +284,7 @@ static const char * const link_action_names[SMC_LINK_ACTIONS] = {
 };
 
 /**
- * smc_link_action_str() - name of an action
+ * smc_link_action_str() - Return the name of an action
  * @bit: exactly one of SMC_LINK_ACT_*
  *
  * Return: constant string.

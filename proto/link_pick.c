@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Which link a connection is to send over, see link_pick.h.
- */
+/* Choice of the link that a connection sends over; link_pick.h describes the policies. */
 #include <smc/proto/link_pick.h>
 
-#define WEIGHT	8	/* of what was measured before, in parts of a new sample */
+#define WEIGHT	8	/* of the smoothed latency; a new sample counts one part of this */
 
-/* Latencies that differ by less than a part of this are equal: else all would go one way. */
+/* Latencies less than 1/SLACK apart count as equal: otherwise all connections use one link. */
 #define SLACK	8
 
+/* Smallest measure of all usable links; the largest value if there is none. */
 static u64 link_pick_min(enum smc_link_policy policy, const struct smc_link_load *load, u32 n)
 {
 	u64 min = ~(u64)0, value;
@@ -17,7 +16,7 @@ static u64 link_pick_min(enum smc_link_policy policy, const struct smc_link_load
 	for (i = 0; i < n; i++) {
 		if (!load[i].usable)
 			continue;
-		/* who has not been measured is as good as the best */
+		/* A link without a measurement counts as good as the best. */
 		if (policy == SMC_LINK_BY_LATENCY && !load[i].latency)
 			continue;
 		value = policy == SMC_LINK_BY_BYTES ? load[i].bytes : load[i].latency;
@@ -45,7 +44,7 @@ static bool link_load_is_best(enum smc_link_policy policy, const struct smc_link
 	return true;
 }
 
-/* The next one after @last. */
+/* Next usable link after @last. */
 static int link_pick_round_robin(const struct smc_link_load *load, u32 n, u32 last)
 {
 	u32 i, at;
@@ -59,15 +58,15 @@ static int link_pick_round_robin(const struct smc_link_load *load, u32 n, u32 la
 }
 
 /**
- * smc_link_pick() - choose a link
- * @policy: by what
+ * smc_link_pick() - Choose a link for a new connection
+ * @policy: policy
  * @load: links
- * @n: how many
- * @last: the one that was picked last, for SMC_LINK_BY_TURN
+ * @n: number of links
+ * @last: last chosen link, for SMC_LINK_BY_TURN
  *
- * Of those that are equally good the one with the fewest connections, and then the first.
+ * Of equally good links, choose the one with the fewest connections, then the first.
  *
- * Return: index of the link, negative: none is usable.
+ * Return: index of the link, negative if none is usable.
  */
 int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load, u32 n, u32 last)
 {
@@ -86,16 +85,16 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
 }
 
 /**
- * smc_link_better() - is another link worth a connection's move
- * @policy: by what
+ * smc_link_better() - Find a link that is worth moving a connection to
+ * @policy: policy
  * @load: links
- * @n: how many
- * @from: the one that it sends over, which counts it; below @n
+ * @n: number of links
+ * @from: current link of the connection, which is counted there; below @n
  *
- * Who carries out what this says, connection by connection, comes to an end: no link gets
- * more connections than the one that loses them keeps, but from one that is slow.
+ * Repeated moves by this function come to an end: no link gets more connections than the link that
+ * loses them keeps, unless the latter is slow.
  *
- * Return: index of the other link, negative: it stays.
+ * Return: index of the other link, negative: do not move.
  */
 int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
 		    u32 from)
@@ -103,7 +102,7 @@ int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *loa
 	u64 min;
 	int to;
 
-	/* whose turn it is does not matter to those that have had theirs */
+	/* Round robin is for new connections only. */
 	if (policy == SMC_LINK_BY_TURN)
 		policy = SMC_LINK_BY_CONNS;
 	to = smc_link_pick(policy, load, n, 0);
@@ -117,11 +116,11 @@ int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *loa
 }
 
 /**
- * smc_link_smooth() - one more measurement
- * @latency: what was known, 0: nothing
- * @sample: what was measured
+ * smc_link_smooth() - Add a sample to a smoothed latency
+ * @latency: smoothed latency, 0: no sample so far
+ * @sample: new sample, in the same unit
  *
- * Return: what is known now, not 0.
+ * Return: new smoothed latency, at least 1, as 0 means no sample.
  */
 u32 smc_link_smooth(u32 latency, u64 sample)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which RNICs the links of a group join, see link_set.h.
+ * RNICs of the links of a group, and the use of one more link; link_set.h describes the types.
  *
- * An asymmetric link is made while it is the only way to a second link; whether it is
- * the first or the second of the two that share an RNIC cannot be told, and need not be:
- * a link that shares an RNIC with just one of them is as good as symmetric, since either
- * can go for it.
+ * An asymmetric link is made while it is the only way to get a second link. Which of the two links
+ * that share an RNIC is the asymmetric one cannot be decided and need not be: a link that shares an
+ * RNIC with just one of them is as good as symmetric, since either of the two can be removed for
+ * it.
  *
- * Groups that may have more than two symmetric links also get an asymmetric one for an RNIC
- * that has no counterpart, and keep it until each of its RNICs has another link.
+ * Groups with a limit of more than two symmetric links also get an asymmetric one for an RNIC
+ * without a counterpart, and keep it until each of its RNICs has another link.
  */
 #include <smc/proto/link_set.h>
 
@@ -19,7 +19,7 @@ static bool link_ends_share_rnic(const struct smc_link_ends *a, const struct smc
 	return a->own == b->own || a->peer == b->peer;
 }
 
-/* With how many others, but for @but, does one share an RNIC? */
+/* Number of links, except link @but, that share an RNIC with @one. */
 static u32 link_set_count_partners(const struct smc_link_ends *set, u32 n,
 				   const struct smc_link_ends *one, u32 but)
 {
@@ -30,7 +30,7 @@ static u32 link_set_count_partners(const struct smc_link_ends *set, u32 n,
 	return found;
 }
 
-/* Has each link, but for @but, RNICs of its own? */
+/* Does each link, except link @but, have RNICs of its own? */
 static bool link_set_is_disjoint(const struct smc_link_ends *set, u32 n, u32 but)
 {
 	u32 i;
@@ -42,9 +42,9 @@ static bool link_set_is_disjoint(const struct smc_link_ends *set, u32 n, u32 but
 }
 
 /**
- * smc_link_set_type() - what kind of redundancy a group has
+ * smc_link_set_type() - Return the kind of redundancy that the links of a group give
  * @set: its links
- * @n: how many
+ * @n: number of links
  *
  * Return: the type.
  */
@@ -63,7 +63,7 @@ enum smc_link_set_type smc_link_set_type(const struct smc_link_ends *set, u32 n)
 	return SMC_LINKS_ASYM_PEER;
 }
 
-/* The one link of @set that shares an RNIC with @further; NOBODY if there is not just one. */
+/* The only link of @set that shares an RNIC with @further; NO_LINK if there are none or several. */
 static u32 link_set_single_partner(const struct smc_link_ends *set, u32 n,
 				   const struct smc_link_ends *further)
 {
@@ -94,13 +94,13 @@ static bool link_set_adds_rnic(const struct smc_link_ends *set, u32 n,
 }
 
 /**
- * smc_link_set_fit() - what a further link would be
- * @set: the links that are there
- * @n: how many
- * @further: its RNICs
- * @max: symmetric links that were negotiated; an asymmetric one does not count
+ * smc_link_set_fit() - Classify one more link
+ * @set: existing links of the group
+ * @n: number of links
+ * @further: RNICs of the new link
+ * @max: negotiated number of symmetric links; an asymmetric one does not count
  *
- * Return: see the enum.
+ * Return: see enum smc_link_fit.
  */
 enum smc_link_fit smc_link_set_fit(const struct smc_link_ends *set, u32 n,
 				   const struct smc_link_ends *further, u32 max)
@@ -127,7 +127,7 @@ enum smc_link_fit smc_link_set_fit(const struct smc_link_ends *set, u32 n,
 	return SMC_LINK_FIT_USELESS;
 }
 
-/* Has each of the two RNICs of @set[@at] another link? */
+/* Does each of the two RNICs of @set[@at] have another link? */
 static bool link_set_is_replaced(const struct smc_link_ends *set, u32 n, u32 at)
 {
 	bool own = false, peer = false;
@@ -141,12 +141,12 @@ static bool link_set_is_replaced(const struct smc_link_ends *set, u32 n, u32 at)
 }
 
 /**
- * smc_link_set_surplus() - the asymmetric link that is no longer needed
- * @set: the links, the oldest first
- * @n: how many
- * @max: symmetric links that were negotiated
+ * smc_link_set_surplus() - Find a redundant asymmetric link
+ * @set: links of the group, the oldest first
+ * @n: number of links
+ * @max: negotiated number of symmetric links
  *
- * Return: its index, negative: there is none.
+ * Return: its index, negative if there is none.
  */
 int smc_link_set_surplus(const struct smc_link_ends *set, u32 n, u32 max)
 {
@@ -168,7 +168,7 @@ int smc_link_set_surplus(const struct smc_link_ends *set, u32 n, u32 max)
 }
 
 /**
- * smc_link_set_type_str() - name of a type
+ * smc_link_set_type_str() - Return the name of a type
  * @type: type
  *
  * Return: constant string.

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose turn it is on the LLC level, see llc_flow.h.
+ * Serialisation of LLC exchanges as tables; llc_flow.h describes inputs and verdicts.
  *
- * One table per role, since the server is in control of the configuration:
- * only it starts exchanges that change the link set, and a client's ADD LINK
- * and DELETE LINK are wishes (RFC 7609 section 3.5.5.3).
+ * One table per role, since the server controls the configuration: only the server starts exchanges
+ * that change the set of links; ADD LINK and DELETE LINK of a client are requests to it (RFC 7609
+ * section 3.5.5.3).
  *
  * Where the RFC leaves a choice:
  *
- * - "CONFIRM LINK from the peer that did not start the current CONFIRM LINK
- *   exchange" (3.5.5.3.3) can only reach a client, which queues it. With
- *   nothing running it is the server's repetition, answered at once.
- * - A server's RKEY request is answered at once by the client whatever runs:
- *   the server knows what runs, it started it.
- * - Answers nobody can wait for are dropped, not punished: they may answer a
- *   request that was given up.
+ * - "CONFIRM LINK from the peer that did not start the current CONFIRM LINK exchange" (3.5.5.3.3)
+ *   can only reach a client, which queues it. With no exchange running it is a repetition by the
+ *   server, answered at once.
+ * - The client answers an RKEY request of the server at once, whatever runs: the server started
+ *   what runs, and takes it into account.
+ * - Responses without a pending request are dropped and not treated as violations: they may answer
+ *   a request that was given up.
  */
 #include <smc/proto/llc_flow.h>
 
@@ -39,7 +39,7 @@ static const u8 llc_flow_server[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 	IN(TEST_LINK_RSP)	= { A, A, A, A, A },
 	IN(CONFIRM_LINK)	= { V, V, V, V, V },
 	IN(CONFIRM_LINK_RSP)	= { D, J, J, D, D },
-	/* a hint that comes while it cannot be followed is kept in mind */
+	/* Queue a client's request that cannot be followed now. */
 	IN(ADD_LINK)		= { R, A, A, Q, Q },
 	IN(ADD_LINK_RSP)	= { D, J, J, D, D },
 	IN(ADD_LINK_CONT)	= { V, V, V, V, V },
@@ -77,7 +77,7 @@ static const u8 llc_flow_client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 	IN(DELETE_LINK_ALL)	= { T, T, T, T, T },
 	IN(DELETE_LINK_RSP)	= { D, D, D, D, D },
 	IN(RKEY)		= { A, A, A, A, A },
-	/* the exchange that a PREEMPT put aside gets its answer under another */
+	/* A preempted RKEY exchange gets its response while another exchange runs. */
 	IN(RKEY_RSP)		= { D, D, J, J, J },
 	IN(OTHER)		= { D, D, D, D, D },
 	DO(TEST_LINK)		= { A, A, A, A, A },
@@ -88,11 +88,13 @@ static const u8 llc_flow_client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 };
 
 /**
- * smc_llc_flow() - decide about a message or a wish
+ * smc_llc_flow() - Decide about a received message or a local request
  * @role: our role in the link group
- * @running: what is in the slot of the link group
- * @input: message that came, or what we want to send
+ * @running: exchange in the slot of the link group
+ * @input: received message, or message that we want to send
  * @quirks: SMC_LLC_QUIRK_* of the peer
+ *
+ * The caller serialises calls for one link group.
  *
  * Return: the verdict.
  */
@@ -111,10 +113,10 @@ enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange 
 }
 
 /**
- * smc_llc_input_from_peer() - who is responsible for an input
- * @input: message or wish
+ * smc_llc_input_from_peer() - Check whether an input is a received message
+ * @input: received message or local request
  *
- * Return: true if it is a message that was received.
+ * Return: true if it was received.
  */
 bool smc_llc_input_from_peer(enum smc_llc_input input)
 {
@@ -122,7 +124,7 @@ bool smc_llc_input_from_peer(enum smc_llc_input input)
 }
 
 /**
- * smc_llc_flow_exchange() - what fills the slot after RUN or PREEMPT
+ * smc_llc_flow_exchange() - Return the exchange that fills the slot after RUN or PREEMPT
  * @input: the input that got the verdict
  *
  * Return: the exchange, SMC_LLC_X_IDLE for an input that starts none.
@@ -162,7 +164,7 @@ enum smc_llc_exchange smc_llc_flow_exchange(enum smc_llc_input input)
 }
 
 /**
- * smc_llc_role_str() - name of a role
+ * smc_llc_role_str() - Return the name of a role
  * @role: role
  *
  * Return: constant string.
@@ -181,7 +183,7 @@ const char *smc_llc_role_str(enum smc_llc_role role)
 }
 
 /**
- * smc_llc_exchange_str() - name of an exchange
+ * smc_llc_exchange_str() - Return the name of an exchange
  * @exchange: exchange
  *
  * Return: constant string.
@@ -206,8 +208,8 @@ const char *smc_llc_exchange_str(enum smc_llc_exchange exchange)
 }
 
 /**
- * smc_llc_input_str() - name of an input
- * @input: message or wish
+ * smc_llc_input_str() - Return the name of an input
+ * @input: received message or local request
  *
  * Return: constant string.
  */
@@ -265,7 +267,7 @@ const char *smc_llc_input_str(enum smc_llc_input input)
 }
 
 /**
- * smc_llc_verdict_str() - name of a verdict
+ * smc_llc_verdict_str() - Return the name of a verdict
  * @verdict: verdict
  *
  * Return: constant string.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LLC messages: wire format. Version 1 messages have 44 bytes; version 2
- * uses the same layouts behind another type byte and a 16-bit length, and
- * lets four messages grow beyond 44 bytes.
+ * LLC messages (RFC 7609 A.3, SMC version 2): parsers, builders and checks.
+ *
+ * Version 1 messages have 44 bytes. Version 2 uses the same layouts with another type byte and a
+ * 16-bit length, and has four messages that can be longer than 44 bytes.
  */
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>
@@ -11,7 +12,7 @@
 
 #define OFF_TYPE	0
 #define OFF_LEN		1
-#define OFF_REASON	2	/* version 1 only: part of the length in 2 */
+#define OFF_REASON	2	/* version 1 only; in version 2 part of the length */
 #define OFF_FLAGS	3
 
 #define FLAG_RESPONSE	0x80
@@ -20,7 +21,7 @@
 #define FLAG_ORDERLY	0x20	/* DELETE LINK */
 #define FLAG_NEGATIVE	0x20	/* CONFIRM RKEY, DELETE RKEY */
 #define FLAG_RETRY	0x10	/* CONFIRM RKEY */
-#define FLAG_NO_EYEC	0x03	/* CONFIRM LINK; one of the two suffices */
+#define FLAG_NO_EYEC	0x03	/* CONFIRM LINK; either bit suffices */
 #define MASK_REASON	0x0f
 
 /* CONFIRM LINK */
@@ -32,7 +33,7 @@
 #define CL_LINKS	34
 #define CL_CONNS	35
 
-/* ADD LINK; two reserved bytes stand before the GID, unlike in the RFC */
+/* ADD LINK; known peers have two reserved bytes before the GID, unlike the RFC */
 #define AL_MAC		4
 #define AL_GID		12
 #define AL_QPN		28
@@ -70,7 +71,7 @@
 /* TEST LINK */
 #define TL_DATA		4
 
-/* Which types exist in which version. */
+/* Does a type exist in a version? */
 static bool llc_msg_type_exists(u8 type, u8 version)
 {
 	switch (type) {
@@ -96,6 +97,12 @@ static void llc_msg_split_type(u8 first, u8 *type, u8 *version)
 	*type = *version == 2 ? first & 0x0f : first;
 }
 
+/**
+ * smc_llc_classify() - Classify a message received on a queue pair
+ * @first: first byte of the message
+ *
+ * Return: class of the message.
+ */
 enum smc_llc_class smc_llc_classify(u8 first)
 {
 	u8 type, version;
@@ -110,7 +117,7 @@ enum smc_llc_class smc_llc_classify(u8 first)
 	return SMC_LLC_CLASS_UNKNOWN;
 }
 
-/* Entries of lists */
+/* Entries of lists. A list may be too long to copy it, so entries are accessed in wire form. */
 
 static void llc_msg_get_rtoken(const u8 *p, struct smc_llc_rtoken *out)
 {
@@ -126,32 +133,70 @@ static void llc_msg_put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
 	smc_put_be64(p + 8, in->vaddr);
 }
 
+/**
+ * smc_llc_get_rtoken() - Read an entry of the rtokens of ADD LINK
+ * @list: the list
+ * @i: index, below @list->count
+ * @out: filled in
+ */
 void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
 			struct smc_llc_rtoken *out)
 {
 	llc_msg_get_rtoken(list->raw + (size_t)SMC_LLC_RTOKEN_LEN * i, out);
 }
 
+/**
+ * smc_llc_put_rtoken() - Write an entry of the rtokens of ADD LINK
+ * @raw: start of the list
+ * @i: index
+ * @in: the entry
+ */
 void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in)
 {
 	llc_msg_put_rtoken(raw + (size_t)SMC_LLC_RTOKEN_LEN * i, in);
 }
 
+/**
+ * smc_llc_get_rkey() - Read an entry of the rkeys of DELETE RKEY
+ * @list: the list
+ * @i: index, below @list->count
+ *
+ * Return: the rkey.
+ */
 u32 smc_llc_get_rkey(const struct smc_llc_list *list, u16 i)
 {
 	return smc_get_be32(list->raw + (size_t)SMC_LLC_RKEY_LEN * i);
 }
 
+/**
+ * smc_llc_put_rkey() - Write an entry of the rkeys of DELETE RKEY
+ * @raw: start of the list
+ * @i: index
+ * @rkey: the rkey
+ */
 void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey)
 {
 	smc_put_be32(raw + (size_t)SMC_LLC_RKEY_LEN * i, rkey);
 }
 
+/**
+ * smc_llc_get_gid() - Find an entry of the GIDs of REQUEST ADD LINK
+ * @list: the list
+ * @i: index, below @list->count
+ *
+ * Return: the GID, inside the list.
+ */
 const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i)
 {
 	return list->raw + (size_t)SMC_GID_LEN * i;
 }
 
+/**
+ * smc_llc_put_gid() - Write an entry of the GIDs of REQUEST ADD LINK
+ * @raw: start of the list
+ * @i: index
+ * @gid: the GID
+ */
 void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid)
 {
 	memcpy(raw + (size_t)SMC_GID_LEN * i, gid, SMC_GID_LEN);
@@ -186,13 +231,13 @@ static u8 llc_msg_clamp_count(u8 n, u8 limit)
 	return n < limit ? n : limit;
 }
 
-/* Parsing: one judge for all messages, then one reader for each. */
+/* Parsing: check the message, then read it with the function of its type. */
 
 static bool llc_msg_add_link_is_valid(const u8 *buf, size_t len, u8 version)
 {
 	if (version == 1)
 		return true;
-	/* A rejection may be short, and then has nothing behind byte 44. */
+	/* A rejection may be short; it then has no extension. */
 	if (len < SMC_LLC_RTOKENS_OFF)
 		return buf[OFF_FLAGS] & FLAG_REJECTED;
 	len -= SMC_LLC_RTOKENS_OFF;
@@ -208,12 +253,12 @@ static bool llc_msg_delete_rkey_is_valid(const u8 *buf, size_t len, u8 version)
 		return false;
 	if (version == 1)
 		return count <= SMC_LLC_MAX_RKEYS_V1;
-	/* Responses of version 2 may leave the list out. */
+	/* Responses of version 2 may lack the list. */
 	return (buf[OFF_FLAGS] & FLAG_RESPONSE) ||
 	       len >= SMC_LLC_RKEYS_OFF + SMC_LLC_RKEY_LEN * count;
 }
 
-/* The list of other links is in the message; what follows it is padding. */
+/* The message must contain the whole list of other links; bytes after it are padding. */
 static bool llc_msg_confirm_rkey_is_valid(const u8 *buf, size_t len, u8 version)
 {
 	u8 others = buf[CR_OTHERS];
@@ -280,7 +325,7 @@ static void llc_msg_get_add_link(const u8 *buf, size_t len, u8 version,
 				 struct smc_llc_add_link *m)
 {
 	m->rejected = buf[OFF_FLAGS] & FLAG_REJECTED;
-	/* Reserved unless rejected, and the length's second byte in version 2. */
+	/* The byte is reserved unless rejected, and part of the length in version 2. */
 	if (m->rejected)
 		m->reason = buf[version == 1 ? OFF_REASON : OFF_FLAGS] &
 			    MASK_REASON;
@@ -357,6 +402,17 @@ static void llc_msg_get_delete_rkey(const u8 *buf, size_t len,
 		llc_msg_set_list(&m->rkeys, buf + SMC_LLC_RKEYS_OFF, m->count);
 }
 
+/**
+ * smc_llc_parse() - Parse and check a message
+ * @buf: received message
+ * @len: its length, from the completion
+ * @out: filled in on success, untouched otherwise. Lists point into @buf
+ *
+ * Any context.
+ *
+ * Return: 0; -EPROTO if malformed or a CDC message; -ENOMSG for an unknown type that may be
+ * dropped; -EOPNOTSUPP for an unknown type that the sender relies on.
+ */
 int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 {
 	u8 type, version;
@@ -403,7 +459,7 @@ int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 	return 0;
 }
 
-/* Building: one judge for all messages, then one writer for each. */
+/* Building: check the contents, then write them with the function of the type. */
 
 static int llc_msg_add_link_len(const struct smc_llc_add_link *m, u8 version)
 {
@@ -412,7 +468,7 @@ static int llc_msg_add_link_len(const struct smc_llc_add_link *m, u8 version)
 	if (m->reason > MASK_REASON || (m->reason && !m->rejected))
 		return -EINVAL;
 	if (!m->has_ext) {
-		/* Version 1 never has it, version 2 only a rejection not. */
+		/* Version 1 never has the extension; in version 2 only rejections lack it. */
 		if (m->rtokens.count || (version == 2 && !m->rejected))
 			return -EINVAL;
 		return SMC_LINK_MSG_LEN;
@@ -459,6 +515,12 @@ static int llc_msg_delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 versi
 	return len > SMC_LINK_MSG_LEN ? len : SMC_LINK_MSG_LEN;
 }
 
+/**
+ * smc_llc_len() - Return the length of a message to build
+ * @in: contents
+ *
+ * Return: bytes, or -EINVAL for contents that cannot be expressed.
+ */
 int smc_llc_len(const struct smc_llc_msg *in)
 {
 	if (!llc_msg_type_exists(in->type, in->version))
@@ -576,9 +638,8 @@ static void llc_msg_put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m
 }
 
 /*
- * Lists go in first: they may lie in @buf already, at their place or
- * elsewhere, and clearing the rest must not destroy them. Returns where the
- * list starts and, in @bytes, how long it is.
+ * Put the list into place first: it may be in @buf already, at its place or elsewhere, and clearing
+ * the rest must not destroy it. Returns the offset of the list, and its length in @bytes.
  */
 static size_t llc_msg_place_list(const struct smc_llc_msg *in, u8 *buf, size_t *bytes)
 {
@@ -628,6 +689,16 @@ static void llc_msg_put_header(const struct smc_llc_msg *in, u8 *buf, size_t len
 		buf[OFF_FLAGS] = FLAG_RESPONSE;
 }
 
+/**
+ * smc_llc_build() - Build a message
+ * @in: contents
+ * @buf: output buffer
+ * @cap: bytes of @buf; SMC_LLC_V1_LEN suffices for messages without long lists, and for CONFIRM
+ *	RKEY with at most three links
+ *
+ * Return: length of the message, -ENOSPC if @cap is too small, or -EINVAL for contents that cannot
+ * be expressed.
+ */
 int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 {
 	int len = smc_llc_len(in);
@@ -671,11 +742,25 @@ int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 	return len;
 }
 
+/**
+ * smc_llc_mtu_known() - Check the path MTU code of ADD LINK
+ * @mtu: from the message
+ *
+ * Return: true for a value of enum smc_mtu.
+ */
 bool smc_llc_mtu_known(u8 mtu)
 {
 	return mtu >= SMC_MTU_256 && mtu <= SMC_MTU_4096;
 }
 
+/**
+ * smc_llc_offer_flaw() - Client: check whether an ADD LINK can lead to a link
+ * @al: the server's request
+ *
+ * A server without a second link to offer sends an MTU code of 0.
+ *
+ * Return: 0, or enum smc_llc_reject to answer with.
+ */
 u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
 {
 	if (!smc_llc_mtu_known(al->mtu))
@@ -683,6 +768,17 @@ u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
 	return al->rejected || !al->link_num || !al->qpn ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 }
 
+/**
+ * smc_llc_confirms() - Check whether CONFIRM LINK comes from the expected end of a link
+ * @cl: the request or response
+ * @link_num: number of the link; 0: the message assigns it
+ * @qpn: queue pair of that end
+ * @gid: its GID
+ *
+ * The caller checks the limits of the group in the message.
+ *
+ * Return: true if so.
+ */
 bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
 		      const u8 gid[SMC_GID_LEN])
 {
@@ -690,6 +786,18 @@ bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qp
 	       !memcmp(cl->gid, gid, SMC_GID_LEN);
 }
 
+/**
+ * smc_llc_told_more() - Take the next ADD LINK CONTINUATION of the peer
+ * @told: state of the exchange, all zero before the first message
+ * @cont: the message
+ * @link_num: number of the new link
+ *
+ * The count of remaining rtokens must not grow from message to message, so that no peer can extend
+ * the exchange forever.
+ *
+ * Return: number of valid entries of @cont->pairs; -EPROTO for another link or a count that has
+ * grown.
+ */
 int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num)
 {
@@ -702,6 +810,12 @@ int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_c
 	return n;
 }
 
+/**
+ * smc_llc_type_str() - Return a short text for a message type
+ * @type: enum smc_llc_type, without the bit of version 2
+ *
+ * Return: constant string, NULL for an unknown type.
+ */
 const char *smc_llc_type_str(u8 type)
 {
 	switch ((enum smc_llc_type)type) {

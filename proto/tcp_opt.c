@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The SMC option among the options of a TCP header, see tcp_opt.h. */
+/* The SMC option among the options of a TCP header (RFC 7609 A.1). */
 #include <smc/proto/tcp_opt.h>
 
 enum {
@@ -11,10 +11,10 @@ enum {
 	KIND_EXP	= 254,
 };
 
-/* Experimental kind of Fast Open: a 16-bit identifier. */
+/* Identifier of Fast Open in its experimental form. */
 #define EXP_FASTOPEN	0xf989
 
-/* One whole option of @len bytes. */
+/* Classify one complete option of @len bytes. */
 static unsigned int tcp_opt_classify(const u8 *opt, size_t len, u32 id)
 {
 	switch (opt[0]) {
@@ -34,6 +34,17 @@ static unsigned int tcp_opt_classify(const u8 *opt, size_t len, u32 id)
 	}
 }
 
+/**
+ * smc_tcp_opt_scan() - Scan the options of a TCP header
+ * @opts: first byte after the fixed header
+ * @len: bytes up to the end of the header
+ * @id: identifier to look for: SMC_TCP_OPT_ID, or the one that replaces it
+ * @pos: set to the offset of the kind byte of the first match, unchanged without a match
+ *
+ * The bytes may be a peer's: every length is checked. Any context.
+ *
+ * Return: bit mask of SMC_TCP_OPT_F_*.
+ */
 unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos)
 {
 	unsigned int found = 0, here;
@@ -60,6 +71,10 @@ unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos)
 	return found;
 }
 
+/**
+ * smc_tcp_opt_put() - Write the option, preceded by two NOPs
+ * @p: output, SMC_TCP_OPT_ROOM bytes
+ */
 void smc_tcp_opt_put(u8 *p)
 {
 	smc_put_be32(p, SMC_TCP_OPT_WORD);

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Urgent data, see urgent.h.
+ * Urgent data of a connection; urgent.h describes the protocol.
  *
- * The peer may say anything: what it says of a byte decides only how the bytes it has
- * written itself are read.
+ * The peer's flags are untrusted: they only affect how bytes that the peer wrote itself are read.
  */
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/cursor.h>
 #include <smc/proto/urgent.h>
 
 /**
- * smc_urgent_tx_mark() - the last byte in the send ring is urgent
+ * smc_urgent_tx_mark() - Mark the last byte in the send ring as urgent
  * @u: writer
- * @prepared: end of the send ring, 1 at least
- * @sent_max: furthest position the peer was ever told of
+ * @prepared: end of the send ring, at least 1
+ * @sent_max: furthest position ever announced to the peer
  *
- * Of a byte that the peer has not been told of nothing is left but a byte.
+ * An earlier urgent byte that was not announced yet becomes an ordinary byte.
  */
 void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
 {
@@ -28,11 +27,11 @@ void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
 }
 
 /**
- * smc_urgent_tx_take() - how many bytes of a message with an urgent one to take into the ring
- * @len: those of the message that are left, the last one is urgent
- * @room: how many can be taken
+ * smc_urgent_tx_take() - Return how many bytes of a message to copy into the send ring
+ * @len: remaining bytes of the message, the last one is urgent
+ * @room: free space of the send ring
  *
- * All but the last would be on their way before that one: it has company, see
+ * Never leaves the urgent byte alone for the next copy, because it must not be sent alone, see
  * smc_ring_tx_plan().
  *
  * Return: bytes; 0 only if @room is 0.
@@ -45,10 +44,10 @@ u32 smc_urgent_tx_take(u64 len, u32 room)
 }
 
 /**
- * smc_urgent_tx_stop() - how far may be written
+ * smc_urgent_tx_stop() - Return the position that writing must not pass
  * @u: writer
  *
- * Return: for smc_ring_tx_plan().
+ * Return: value for smc_ring_tx_plan().
  */
 u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u)
 {
@@ -56,13 +55,13 @@ u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u)
 }
 
 /**
- * smc_urgent_tx_flags() - P and U of the next CDC
+ * smc_urgent_tx_flags() - Return flags P and U for the next CDC message
  * @u: writer
- * @sent: producer cursor in it
- * @again: say it until the byte was consumed
+ * @sent: producer cursor in the message
+ * @again: repeat the flags until the byte is consumed
  *
- * The RFC's flags stand until then. An in-tree reader takes P without news as a further byte
- * to come, and forgets the one that is there: it is told once.
+ * The RFC repeats the flags. An in-tree reader takes a repeated P for one more urgent byte and
+ * forgets the present one: announce each byte once to such a peer.
  *
  * Return: SMC_CDC_F_* bits.
  */
@@ -78,11 +77,12 @@ u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again)
 }
 
 /**
- * smc_urgent_tx_rewind() - what was said may be lost
+ * smc_urgent_tx_rewind() - Repeat the announcement if it may be lost
  * @u: writer
- * @sent: the producer cursor that the peer is known to have
+ * @sent: producer cursor that the peer is known to have
  *
- * With the cursor behind the byte it has got U: an in-tree reader must not hear it twice.
+ * With a cursor behind the urgent byte the peer has received U, and an in-tree reader must not
+ * receive it twice.
  */
 void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 {
@@ -90,9 +90,9 @@ void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 }
 
 /**
- * smc_urgent_tx_consumed() - the peer has read on
+ * smc_urgent_tx_consumed() - Note that the peer has consumed bytes
  * @u: writer
- * @consumed: its position
+ * @consumed: position of the peer's consumer cursor
  */
 void smc_urgent_tx_consumed(struct smc_urgent_tx *u, u64 consumed)
 {
@@ -110,14 +110,14 @@ static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
 }
 
 /**
- * smc_urgent_rx_told() - take P and U of a CDC over
+ * smc_urgent_rx_told() - Take over flags P and U of a CDC message
  * @u: reader
  * @flags: SMC_CDC_F_* bits
- * @produced: position of its producer cursor
- * @consumed: what the application has read
+ * @produced: position of the producer cursor in the message
+ * @consumed: position that the application has read up to
  *
- * A peer that goes to another link repeats what it said: a byte that is known, or was
- * consumed, is not urgent once more.
+ * A peer that moves to another link repeats its flags: a byte that is already known or consumed
+ * does not become urgent again.
  *
  * Return: SMC_URGENT_* bits; with ARRIVED the caller fills in the byte.
  */
@@ -138,7 +138,7 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
 		return found;
 	}
 	if (flags & SMC_CDC_F_URG_PENDING) {
-		/* the writer goes on when the last one is consumed, and not before */
+		/* The writer stops until the present byte is consumed: no new one can follow. */
 		if (u->state == SMC_URGENT_PENDING ||
 		    (urgent_rx_is_present(u) && consumed < u->pos))
 			return 0;
@@ -151,12 +151,12 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
 }
 
 /**
- * smc_urgent_rx_skip() - has the stream come to a byte that is not in line?
+ * smc_urgent_rx_skip() - Take an out-of-band byte out of the stream if it is next
  * @u: reader
- * @consumed: what the application has read
- * @in_line: it wants the byte in the stream (SO_OOBINLINE)
+ * @consumed: position that the application has read up to
+ * @in_line: SO_OOBINLINE: the application reads the byte in the stream
  *
- * The byte is kept, and the writer is not to wait for an application that does not ask for
+ * The byte is kept for MSG_OOB. The peer's writer must not wait for an application that never reads
  * it.
  *
  * Return: true if the caller has to consume one byte now.
@@ -170,11 +170,11 @@ bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line)
 }
 
 /**
- * smc_urgent_rx_consumed() - the application has read on
+ * smc_urgent_rx_consumed() - Note that the application has read bytes
  * @u: reader
- * @consumed: its position
+ * @consumed: position that it has read up to
  *
- * Return: true if an urgent byte was among what was read, for which the writer waits.
+ * Return: true if an urgent byte was among them, for which the peer's writer waits.
  */
 bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed)
 {
@@ -185,11 +185,12 @@ bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed)
 }
 
 /**
- * smc_urgent_rx_at_mark() - is the next byte the first one behind urgent data?
+ * smc_urgent_rx_at_mark() - Check whether the stream is at the urgent mark (SIOCATMARK)
  * @u: reader
- * @consumed: what the application has read
+ * @consumed: position that the application has read up to
  *
- * Return: what SIOCATMARK says.
+ * Return: true if the next byte is the urgent one, or the first one after an urgent byte that was
+ * taken out of the stream.
  */
 bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed)
 {
@@ -197,12 +198,12 @@ bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed)
 }
 
 /**
- * smc_urgent_rx_in_way() - is the next byte one that is left out?
+ * smc_urgent_rx_in_way() - Check whether the next byte is an urgent one to be skipped
  * @u: reader
- * @pos: position of the next byte, ahead of what was consumed if it is only looked at
+ * @pos: position of the next byte; beyond the consumed bytes for MSG_PEEK
  * @in_line: see smc_urgent_rx_skip()
  *
- * Return: true if it is.
+ * Return: true if so.
  */
 bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line)
 {
@@ -210,13 +211,13 @@ bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line)
 }
 
 /**
- * smc_urgent_rx_room() - how many bytes may be read at once
+ * smc_urgent_rx_room() - Return how many bytes may be read at once
  * @u: reader
- * @pos: position of the first
+ * @pos: position of the first byte
  * @in_line: see smc_urgent_rx_skip()
- * @some: the call has read something before: it ends at the mark
+ * @some: the receive call has read bytes before: it ends at the mark
  *
- * Return: bytes, 0 at the end of a call.
+ * Return: bytes, 0 if the call has to end.
  */
 u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, bool some)
 {
@@ -230,11 +231,11 @@ u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, boo
 }
 
 /**
- * smc_urgent_rx_stops() - does the writer wait for bytes that are here to be consumed?
+ * smc_urgent_rx_stops() - Check whether the peer's writer waits for readable bytes to be consumed
  * @u: reader
  * @produced: position of its last producer cursor
  *
- * Return: true if no more will come before that.
+ * Return: true if the peer sends no more before that.
  */
 bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced)
 {
@@ -242,12 +243,12 @@ bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced)
 }
 
 /**
- * smc_urgent_rx_held() - was the next byte taken out of the stream, and is wanted in it?
+ * smc_urgent_rx_held() - Check whether the next byte was taken out and is now wanted in the stream
  * @u: reader
- * @consumed: what the application has read
- * @in_line: see smc_urgent_rx_skip(); an application may decide late
+ * @consumed: position that the application has read up to
+ * @in_line: see smc_urgent_rx_skip(); an application may set it late
  *
- * Return: true if it is.
+ * Return: true if so.
  */
 bool smc_urgent_rx_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line)
 {
@@ -255,7 +256,7 @@ bool smc_urgent_rx_held(const struct smc_urgent_rx *u, u64 consumed, bool in_lin
 }
 
 /**
- * smc_urgent_rx_passed() - a byte that was held has been read in line
+ * smc_urgent_rx_passed() - Note that a byte that was taken out has been read in the stream
  * @u: reader
  */
 void smc_urgent_rx_passed(struct smc_urgent_rx *u)
@@ -264,12 +265,12 @@ void smc_urgent_rx_passed(struct smc_urgent_rx *u)
 }
 
 /**
- * smc_urgent_rx_take() - the byte for recv() with MSG_OOB
+ * smc_urgent_rx_take() - Read the urgent byte with MSG_OOB
  * @u: reader
- * @peek: it stays
- * @byte: set to it
+ * @peek: MSG_PEEK: keep it
+ * @byte: set to the byte
  *
- * Return: 0, -EAGAIN if it is on its way, -EINVAL if there is none.
+ * Return: 0, -EAGAIN if it has not arrived yet, -EINVAL if there is none.
  */
 int smc_urgent_rx_take(struct smc_urgent_rx *u, bool peek, u8 *byte)
 {

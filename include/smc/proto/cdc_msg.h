@@ -84,12 +84,9 @@ struct smc_cdc_msg {
 };
 
 int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token);
-
 int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 		      struct smc_cdc_msg *out);
-
 bool smc_cdc_msg_is_validation(const u8 *buf, size_t len);
-
 int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap);
 
 #endif

@@ -321,7 +321,6 @@ struct smc_clc_decline {
 };
 
 int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head);
-
 int smc_clc_parse_proposal(const u8 *buf, size_t len,
 			   struct smc_clc_proposal *out);
 int smc_clc_parse_accept(const u8 *buf, size_t len,
@@ -338,17 +337,13 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len);
 void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len);
 bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len);
-
 bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
 			   const u8 *client);
 bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len);
 
 enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head);
-
 enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p);
-
 enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a);
-
 const char *smc_clc_reason_str(u32 reason);
 
 #endif

@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Over which link the peer of a connection writes (RFC 7609 section 4.6).
+ * Order of messages when the peer of a connection moves between links (RFC 7609 section 4.6).
  *
- * The peer may go on over another link at any time, and does not ask. Two things make
- * it dangerous to follow it at once. WRITEs over the link it left may still come, until
- * our end of that link is fenced: by then they must not meet newer bytes at their
- * place. And messages that came over it in time may not have been looked at yet, when
- * a failover validation asks for the last of them.
+ * The peer may move to another link at any time without asking. Following it at once is dangerous
+ * for two reasons. RDMA WRITEs over the previous link can still arrive until our end of that link
+ * is fenced; until then newer bytes must not be in their place. And messages that arrived over the
+ * previous link in time may not be handled yet when a failover validation names the last of them.
  *
- * So what comes over another link is put aside until the link before is fenced, which
- * is to be done at once. Nobody learns meanwhile that those bytes were read, so the
- * peer cannot write over them; and when the validation is looked at, all that came
- * before it has been.
+ * So messages over another link are parked until the previous link is fenced, which the caller
+ * starts at once. Meanwhile no consumption of these bytes is acknowledged, so the peer cannot
+ * overwrite them; and when the validation is checked, all messages before it have been handled.
  *
- * A message says all that the ones before it said, so of each link only the latest is
- * kept. Links are independent of each other: what came over one may be looked at later
- * than what followed over the next one, and over a link that was soon lost nothing may come
- * at all. So a validation of our kind says which link was left, how often the connection has
- * moved, and the same of the moves before. Without that, the peer is taken to come
- * from where it was seen last, which is right where there are no more than two links, as
- * with peers of other kinds.
+ * A message repeats all that the ones before it said, so only the latest one of each link is
+ * parked. Links are independent of each other: messages of one link may be handled later than those
+ * that followed over the next link, and over a link that failed soon nothing may arrive at all. So
+ * the validation of a native peer contains the number of the previous link, the number of moves of
+ * the connection, and the same for earlier moves. Without these the peer is assumed to come from
+ * the last known link, which is right if there are at most two links, as with foreign peers.
  *
- * A peer of another kind may also go on without a validation, as in-tree peers do with
- * connections that are half closed. Then the numbers of its messages are all there is: the
- * first one over the other link has to follow the last one over the link before, or some were
- * lost, and with them perhaps bytes.
+ * A foreign peer may also move without a validation: in-tree peers do that for half closed
+ * connections. Then only the sequence numbers help: the first message over the new link has to
+ * follow the last one over the previous link, otherwise some were lost, and perhaps data with them.
  *
- * A peer of our kind may also leave a link that is well. It first stops, asks how far
- * we have come, and goes when we have said that nothing is left to be heard, and its RNIC
- * that nothing is under way. Then there is nothing to wait for, and the link stays.
- * Nothing here locks.
+ * A native peer may also leave a working link (orderly move): it first stops sending, asks for the
+ * number of the last handled message, and moves when all its messages are acknowledged and its RNIC
+ * has nothing in flight. Then there is nothing to wait for, and the previous link is not fenced.
+ *
+ * No locks here.
  */
 #ifndef SMC_PROTO_FAILOVER_H
 #define SMC_PROTO_FAILOVER_H
@@ -37,37 +34,39 @@
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/types.h>
 
-/* Moves that may be under way at a time: a group may lose all links but one at once. */
+/* Moves that can be pending at a time: a group may lose all links but one at once. */
 #define SMC_FAILOVER_LATE	8
 
-/* No link: the one before is fenced, any other may be the next. */
+/* No link: the previous one is fenced, any other one may be the next. */
 #define SMC_FAILOVER_NOWHERE	0xff
 
-/* Moves that a validation tells of: the last one, and those before it. */
+/* Moves that a validation lists: the last one and those before it. */
 #define SMC_FAILOVER_PAST	(1 + SMC_CDC_PAST)
 
-/* Messages that may go before the arrival of one is noticed: a part of half their numbers. */
+/*
+ * Messages that may be sent before the arrival of one is noticed: a part of half the number space.
+ */
 #define SMC_FAILOVER_SEQ_OLD	0x2000
 
-/* Outcomes of a message; the bad one is -ENOSPC. */
+/* Outcomes of a message; -ENOSPC is the bad one. */
 enum smc_failover_verdict {
-	SMC_FAILOVER_TAKE = 0,	/* to be handled now */
-	SMC_FAILOVER_KEPT = 1,	/* put aside; smc_failover_next() gives it back */
-	SMC_FAILOVER_FIRST = 2,	/* now; the first over its link, and no validation came before */
+	SMC_FAILOVER_TAKE = 0,	/* handle it now */
+	SMC_FAILOVER_KEPT = 1,	/* parked; smc_failover_next() returns it later */
+	SMC_FAILOVER_FIRST = 2,	/* handle it now; first one over its link, without a validation */
 };
 
 /**
- * struct smc_failover_late - what came over one link before it was that link's turn
+ * struct smc_failover_late - Parked messages of one link
  * @slot: slot of the link
  * @move: number of the move to it
- * @fenced: the link is fenced already: a later one may have its slot
- * @validation: a failover validation came
- * @message: another message came
- * @proven: a validation came, whether it is still here or not
- * @unproven: a message came before any validation
- * @seq: sequence number in the validation, the highest one
- * @msg_seq: sequence number of the message kept
- * @first_seq: of the first one, if @unproven
+ * @fenced: the link is fenced; a later link may use its slot
+ * @validation: a failover validation is parked
+ * @message: another message is parked
+ * @proven: a validation has arrived, whether still parked or not
+ * @unproven: a message arrived before any validation
+ * @seq: highest sequence number in a validation
+ * @msg_seq: sequence number of @msg
+ * @first_seq: sequence number of the first message, if @unproven
  * @first: its producer cursor
  * @msg: the latest message
  */
@@ -87,12 +86,12 @@ struct smc_failover_late {
 };
 
 /**
- * struct smc_failover_rx - where the peer writes
+ * struct smc_failover_rx - Link that the peer of a connection sends over
  * @slot: slot of the link whose messages are handled, or SMC_FAILOVER_NOWHERE
- * @move: number of the move to it, or of the last one to a link that is fenced
- * @fresh: the peer went to @slot, and nothing has come over it
- * @nlate: how many of @late are in use
- * @late: links the peer has gone to since, in that order
+ * @move: number of the move to that link, or of the last move to a fenced link
+ * @fresh: no message has arrived over @slot since the peer moved there
+ * @nlate: number of used entries of @late
+ * @late: links that the peer has moved to since, in that order
  */
 struct smc_failover_rx {
 	u8 slot;
@@ -103,14 +102,14 @@ struct smc_failover_rx {
 };
 
 /**
- * struct smc_failover_msg - a message whose turn has come
- * @slot: slot of the link it came over
- * @validation: a failover validation, of which only @seq counts
+ * struct smc_failover_msg - Parked message that can be handled
+ * @slot: slot of the link that it arrived on
+ * @validation: it is a failover validation, of which only @seq is valid
  * @seq: its sequence number
- * @unproven: no validation came before the first message over that link
- * @first_seq: the number of that one, if @unproven
+ * @unproven: no validation preceded the first message over that link
+ * @first_seq: sequence number of that first message, if @unproven
  * @first: its producer cursor
- * @msg: otherwise: the message
+ * @msg: the message, unless @validation
  */
 struct smc_failover_msg {
 	u8 slot;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * States of one link, from its queue pair's creation to its last reference.
+ * States of one link, from the creation of its queue pair to its last reference.
  *
- * A link carries user data in ACTIVE only. It may receive from READY on. A
- * failing link is fenced first (queue pair to ERR), so that no WRITE delayed
- * in the fabric can land later, and released when it has drained.
+ * A link carries user data in ACTIVE only, and may receive from READY on. A failing link is fenced
+ * first (queue pair to ERR), so that no WRITE delayed in the fabric can land later, and released
+ * when it has drained.
  */
 #ifndef SMC_PROTO_LINK_FSM_H
 #define SMC_PROTO_LINK_FSM_H
@@ -17,24 +17,24 @@ enum smc_link_state {
 	SMC_LINK_READY,		/* queue pair in RTR, receives posted */
 	SMC_LINK_CONFIRMING,	/* queue pair in RTS, CONFIRM LINK under way */
 	SMC_LINK_ACTIVE,	/* usable for connections */
-	SMC_LINK_DELETING,	/* orderly: takes no new connections, moves the others */
+	SMC_LINK_DELETING,	/* orderly removal: no new connections, others are moved */
 	SMC_LINK_DRAINING,	/* queue pair in ERR, waiting for its last completion */
-	SMC_LINK_DEAD,		/* only references are left */
+	SMC_LINK_DEAD,		/* waiting for its last reference */
 	SMC_LINK_STATES
 };
 
 enum smc_link_event {
 	SMC_LINK_EV_CREATED,	/* queue pair exists */
 	SMC_LINK_EV_QP_RTR,	/* peer's attributes set, receives posted */
-	SMC_LINK_EV_QP_RTS,	/* able to send; the server's CONFIRM LINK goes out now */
-	SMC_LINK_EV_CONFIRM_REQ, /* CONFIRM LINK request came (client) */
-	SMC_LINK_EV_CONFIRM_RSP, /* CONFIRM LINK response came (server) */
+	SMC_LINK_EV_QP_RTS,	/* able to send; the server now sends CONFIRM LINK */
+	SMC_LINK_EV_CONFIRM_REQ, /* CONFIRM LINK request received (client) */
+	SMC_LINK_EV_CONFIRM_RSP, /* CONFIRM LINK response received (server) */
 	SMC_LINK_EV_RSP_SENT,	/* our CONFIRM LINK response completed (client) */
 	SMC_LINK_EV_TIMEOUT,	/* CONFIRM LINK or TEST LINK not answered */
-	SMC_LINK_EV_FAIL,	/* completion error, port or device gone */
-	SMC_LINK_EV_DELETE,	/* DELETE LINK exchange names this link */
-	SMC_LINK_EV_MOVED,	/* no connection is left on it */
-	SMC_LINK_EV_DRAINED,	/* last completion seen */
+	SMC_LINK_EV_FAIL,	/* completion error, port or device removed */
+	SMC_LINK_EV_DELETE,	/* DELETE LINK exchange for this link */
+	SMC_LINK_EV_MOVED,	/* the last connection has moved to another link */
+	SMC_LINK_EV_DRAINED,	/* last completion polled */
 	SMC_LINK_EVENTS
 };
 
@@ -44,20 +44,20 @@ enum smc_link_role {
 	SMC_LINK_ROLES
 };
 
-/* In the order in which they are to be done. */
+/* Actions that the caller has to do after a step, in the order of the bits. */
 #define SMC_LINK_ACT_MODIFY_RTS		0x001	/* bring the queue pair to RTS */
 #define SMC_LINK_ACT_SEND_CONFIRM	0x002	/* CONFIRM LINK request */
 #define SMC_LINK_ACT_SEND_CONFIRM_RSP	0x004	/* CONFIRM LINK response */
 #define SMC_LINK_ACT_ARM_TIMER		0x008
 #define SMC_LINK_ACT_CANCEL_TIMER	0x010
 #define SMC_LINK_ACT_REPORT_ACTIVE	0x020	/* link usable */
-#define SMC_LINK_ACT_REPORT_LOST	0x040	/* link not usable any more: move or abort */
+#define SMC_LINK_ACT_REPORT_LOST	0x040	/* link unusable: move or abort connections */
 #define SMC_LINK_ACT_FENCE		0x080	/* queue pair to ERR */
 #define SMC_LINK_ACT_RELEASE		0x100	/* drop the creator's reference */
 #define SMC_LINK_ACTIONS		9	/* number of action bits */
 
 /**
- * struct smc_link_row - one cell of the table, for tests and documentation
+ * struct smc_link_row - One cell of the table, for tests and documentation
  * @legal: false: protocol violation (CONFIRM LINK from the peer) or a bug
  * @next: state after the event
  * @actions: SMC_LINK_ACT_*
@@ -76,7 +76,7 @@ void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
 bool smc_link_state_usable(enum smc_link_state state);
 bool smc_link_state_may_recv(enum smc_link_state state);
 
-/* Numbers of the user interface: netlink, trace points. */
+/* Link states in the user interface: netlink, trace points. */
 enum {
 	SMC_LINK_SHOWN_UNUSED,
 	SMC_LINK_SHOWN_INACTIVE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which of the links of a group a connection is to send over (RFC 7609 section 2.3: how
- * they are balanced is up to each side).
+ * Choice of the link of a group that a connection sends over (RFC 7609 section 2.3: each side
+ * balances its connections as it likes).
  */
 #ifndef SMC_PROTO_LINK_PICK_H
 #define SMC_PROTO_LINK_PICK_H
@@ -11,18 +11,18 @@
 /* Values of the sysctl net.smc.smcr_link_policy. */
 enum smc_link_policy {
 	SMC_LINK_BY_CONNS,	/* fewest connections */
-	SMC_LINK_BY_TURN,	/* one after the other */
-	SMC_LINK_BY_BYTES,	/* fewest bytes under way */
+	SMC_LINK_BY_TURN,	/* round robin */
+	SMC_LINK_BY_BYTES,	/* fewest bytes in flight */
 	SMC_LINK_BY_LATENCY,	/* shortest time from a request to its completion */
 	SMC_LINK_POLICIES
 };
 
 /**
- * struct smc_link_load - what is known of one link
+ * struct smc_link_load - Load of one link
  * @usable: it may be picked
  * @conns: connections that send over it
  * @bytes: bytes of WRITEs that have not completed
- * @latency: time from a request to its completion, smoothed; 0: not known yet
+ * @latency: time from posting a request to its completion, smoothed; 0: no sample
  */
 struct smc_link_load {
 	bool usable;

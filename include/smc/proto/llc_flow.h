@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Serialisation of LLC exchanges and their collisions (RFC 7609 section
- * 3.5.5.3; recovery in C.7).
+ * Serialisation of LLC exchanges and their collisions (RFC 7609 section 3.5.5.3; recovery in C.7).
  *
- * A link group has one slot for the exchange that changes its configuration.
- * smc_llc_flow() says what happens to a message that came, or to a local wish
- * to send one, given what is in the slot. It decides only whose turn it is;
- * the contents of messages are not its concern.
+ * A link group has one slot for the exchange that changes its configuration. smc_llc_flow() decides
+ * what happens to a received message, or to a local request to send one, given the exchange in the
+ * slot. It does not check the contents of messages.
  */
 #ifndef SMC_PROTO_LLC_FLOW_H
 #define SMC_PROTO_LLC_FLOW_H
@@ -19,7 +17,7 @@ enum smc_llc_role {
 	SMC_LLC_ROLES
 };
 
-/* What is in the slot. */
+/* Exchange in the slot of a link group. */
 enum smc_llc_exchange {
 	SMC_LLC_X_IDLE,
 	SMC_LLC_X_FIRST,	/* first contact: CONFIRM LINK of link 1, then ADD LINK */
@@ -30,12 +28,12 @@ enum smc_llc_exchange {
 };
 
 enum smc_llc_input {
-	/* received; RKEY stands for CONFIRM RKEY and DELETE RKEY */
+	/* received messages; RKEY stands for CONFIRM RKEY and DELETE RKEY */
 	SMC_LLC_IN_TEST_LINK,
 	SMC_LLC_IN_TEST_LINK_RSP,
 	SMC_LLC_IN_CONFIRM_LINK,
 	SMC_LLC_IN_CONFIRM_LINK_RSP,
-	SMC_LLC_IN_ADD_LINK,	/* from a client: only the hint that it could */
+	SMC_LLC_IN_ADD_LINK,	/* from a client: request to the server to add a link */
 	SMC_LLC_IN_ADD_LINK_RSP, /* accepted or rejected */
 	SMC_LLC_IN_ADD_LINK_CONT,
 	SMC_LLC_IN_ADD_LINK_CONT_RSP,
@@ -48,34 +46,34 @@ enum smc_llc_input {
 	SMC_LLC_IN_RKEY,
 	SMC_LLC_IN_RKEY_RSP,
 	SMC_LLC_IN_OTHER,	/* unknown type */
-	/* local wishes */
+	/* local requests to send */
 	SMC_LLC_DO_TEST_LINK,
-	SMC_LLC_DO_ADD_LINK,	/* server: start; client: the hint that it could */
-	SMC_LLC_DO_DELETE_LINK,	/* server: start; client: ask the server to */
+	SMC_LLC_DO_ADD_LINK,	/* server: start; client: request to the server */
+	SMC_LLC_DO_DELETE_LINK,	/* server: start; client: request to the server */
 	SMC_LLC_DO_DELETE_LINK_ALL,
 	SMC_LLC_DO_RKEY,
 	SMC_LLC_INPUTS
 };
 
 enum smc_llc_verdict {
-	SMC_LLC_RUN,		/* takes the slot and starts now */
-	SMC_LLC_PREEMPT,	/* takes the slot now; what ran waits for its answer beside it,
-				 * and is done again afterwards when that is negative
+	SMC_LLC_RUN,		/* take the slot and start now */
+	SMC_LLC_PREEMPT,	/* take the slot now; the exchange that ran waits for its response
+				 * in parallel, and is repeated afterwards if that is negative
 				 */
-	SMC_LLC_JOIN,		/* belongs to an exchange that waits for it; nobody waits: drop */
-	SMC_LLC_PASS,		/* act or answer at once, the slot does not matter */
-	SMC_LLC_QUEUE,		/* again when the slot is free */
-	SMC_LLC_REFUSE,		/* answer negatively: the peer has to do it again later */
+	SMC_LLC_JOIN,		/* pass to the exchange that waits for it, drop if none does */
+	SMC_LLC_PASS,		/* act or answer at once, regardless of the slot */
+	SMC_LLC_QUEUE,		/* decide again when the slot is free */
+	SMC_LLC_REFUSE,		/* answer negatively: the peer has to repeat it later */
 	SMC_LLC_DROP,		/* ignore silently */
-	SMC_LLC_TERMINATE,	/* whole group goes now, whatever runs */
-	SMC_LLC_VIOLATION,	/* no conforming peer sends this to our role: drop, count */
+	SMC_LLC_TERMINATE,	/* terminate the group now, whatever runs */
+	SMC_LLC_VIOLATION,	/* no conforming peer sends this to our role: drop and count */
 	SMC_LLC_VERDICTS
 };
 
 /*
- * The peer does not repeat a refused CONFIRM RKEY but fails the connection:
- * where the RFC says refuse, take the RMB over although the new link's rkey
- * may be missing. Such a peer names the RMB again in its ADD LINK rtokens.
+ * The peer does not repeat a refused CONFIRM RKEY but fails the connection: where the RFC says
+ * refuse, accept the RMB although the rkey of the new link may be missing. Such a peer lists the
+ * RMB again in the rtokens of its ADD LINK.
  */
 #define SMC_LLC_QUIRK_NO_RETRY	0x1
 

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * LLC messages: control of links and of memory registrations, sent over the
- * links themselves (RFC 7609 A.3, and the version 2 forms).
+ * LLC messages: control of links and of memory registrations, sent over the links themselves (RFC
+ * 7609 A.3, and the version 2 forms).
  *
- * The version of a link group decides which forms are used; struct
- * smc_llc_msg.version says which form a message has, and a receiver drops
- * those that are not of its group's version.
+ * The version of a link group decides which forms are used; smc_llc_msg.version is the form of a
+ * message, and a receiver drops messages that do not have its group's version.
  *
- * Byte order. Two fields of version 2 have no common byte order in practice:
- * the 16-bit length and the number of rtokens in ADD LINK. Documents say
- * network order, the in-tree family uses the order of its machine. The parser
- * therefore believes neither: it uses the length of the completion. The
- * builder writes both fields little-endian, which a little-endian in-tree
- * peer needs for the rtoken count, and which any peer that goes by the
- * completion accepts.
+ * Byte order: two fields of version 2 have no common byte order in practice, the 16-bit length and
+ * the number of rtokens in ADD LINK. Documents say network order, the in-tree family uses the order
+ * of its machine. The parser therefore ignores both and uses the length from the completion. The
+ * builder writes both little-endian: a little-endian in-tree peer needs that for the rtoken count,
+ * and any peer that uses the length from the completion accepts it.
  *
- * More than three links. CONFIRM RKEY of version 1 goes on in CONFIRM RKEY CONTINUATION.
- * Version 2 has none, as it knows no such groups: there CONFIRM RKEY is as long as its list
- * of links, which only groups between two of ours have
+ * More than three links: CONFIRM RKEY of version 1 is continued by CONFIRM RKEY CONTINUATION.
+ * Version 2 has no such message, since it has no such groups: there CONFIRM RKEY is as long as its
+ * list of links, which only groups between two native peers have
  * (Documentation/decisions/0013-more-than-two-links.md).
  */
 #ifndef SMC_PROTO_LLC_MSG_H
@@ -35,9 +32,9 @@
 #define SMC_LLC_MAX_OTHER	8	/* other links of a group */
 #define SMC_LLC_CONT_PAIRS	2	/* rtokens in one ADD LINK CONT */
 #define SMC_LLC_CRKEY_PAIRS	2	/* other links in one CONFIRM RKEY of 44 bytes */
-#define SMC_LLC_CRKEY_CONT_PAIRS 3	/* ... in one CONFIRM RKEY CONT */
+#define SMC_LLC_CRKEY_CONT_PAIRS 3	/* other links in one CONFIRM RKEY CONT */
 
-/* Version 2 puts 0x20 in front of these. */
+/* Message types; on the wire version 2 adds 0x20. */
 enum smc_llc_type {
 	SMC_LLC_CONFIRM_LINK		= 1,
 	SMC_LLC_ADD_LINK		= 2,
@@ -50,13 +47,13 @@ enum smc_llc_type {
 	SMC_LLC_DELETE_RKEY		= 9,
 };
 
-/* Why an ADD LINK is rejected. */
+/* Reasons to reject ADD LINK. */
 enum smc_llc_reject {
 	SMC_LLC_REJ_NO_ALT_PATH	= 1,
 	SMC_LLC_REJ_MTU		= 2,
 };
 
-/* Why a link is deleted; the last two stand in responses. */
+/* Reasons of DELETE LINK; the last two are for responses. */
 enum smc_llc_del_reason {
 	SMC_LLC_DEL_LOST_PATH		= 0x00010000,
 	SMC_LLC_DEL_OPERATOR		= 0x00020000,
@@ -67,19 +64,19 @@ enum smc_llc_del_reason {
 	SMC_LLC_DEL_NO_GROUP		= 0x00200000,
 };
 
-/* What the first byte of a message on a queue pair announces. */
+/* Classes of messages on a queue pair, by their first byte. */
 enum smc_llc_class {
-	SMC_LLC_CLASS_LLC,	/* an LLC type this code knows */
+	SMC_LLC_CLASS_LLC,	/* LLC message of a known type */
 	SMC_LLC_CLASS_CDC,
-	SMC_LLC_CLASS_OPTIONAL,	/* unknown, the sender expects it may be dropped */
-	SMC_LLC_CLASS_UNKNOWN,	/* unknown, the sender relies on it */
+	SMC_LLC_CLASS_OPTIONAL,	/* unknown, may be dropped */
+	SMC_LLC_CLASS_UNKNOWN,	/* unknown, and the sender relies on it */
 };
 
 /**
- * struct smc_llc_rtoken - an RMB on the link carrying the message, and on a new one
- * @ref_rkey: its rkey on the link that carries the message
- * @rkey: its rkey on the new link
- * @vaddr: its address on the new link
+ * struct smc_llc_rtoken - RMB on the link that carries the message, and on a new link
+ * @ref_rkey: rkey on the link that carries the message
+ * @rkey: rkey on the new link
+ * @vaddr: address on the new link
  */
 struct smc_llc_rtoken {
 	u32 ref_rkey;
@@ -88,10 +85,10 @@ struct smc_llc_rtoken {
 };
 
 /**
- * struct smc_llc_rkey - an RMB on one named link
- * @link_num: the link
- * @rkey: the RMB's rkey there
- * @vaddr: the RMB's address there
+ * struct smc_llc_rkey - RMB on one named link
+ * @link_num: number of the link
+ * @rkey: rkey on that link
+ * @vaddr: address on that link
  */
 struct smc_llc_rkey {
 	u8 link_num;
@@ -100,19 +97,17 @@ struct smc_llc_rkey {
 };
 
 /**
- * struct smc_llc_list - a list that is too long to be copied around
+ * struct smc_llc_list - List that is too long to be copied
  * @count: number of entries
- * @raw: entries in wire form. A parser makes it point into the message, so it
- *	is valid as long as that is. For a builder it may point anywhere, also
- *	at its place in the buffer that the message is built in. NULL if
- *	@count is 0
+ * @raw: entries in wire form. A parser makes it point into the message, which must outlive it. For
+ *	a builder it may point anywhere, also at its place in the output buffer. NULL if @count is 0
  */
 struct smc_llc_list {
 	u16 count;
 	const u8 *raw;
 };
 
-/* Bytes of an entry, and where the list starts in its message. */
+/* Bytes of an entry, and offset of the list in its message. */
 #define SMC_LLC_RTOKEN_LEN	16
 #define SMC_LLC_RTOKENS_OFF	72
 #define SMC_LLC_GIDS_OFF	28
@@ -120,14 +115,14 @@ struct smc_llc_list {
 #define SMC_LLC_RKEYS_OFF	8
 
 /**
- * struct smc_llc_confirm_link - prove that a link works
- * @no_eyec: no eye catcher in the sender's RMBEs. This implementation
- *	requires it and always sets it, as all peers known do
+ * struct smc_llc_confirm_link - CONFIRM LINK: prove that a link works
+ * @no_eyec: no eye catcher in the sender's RMBEs. This implementation requires it and always sets
+ *	it, as all known peers do
  * @mac: sender's
  * @gid: sender's
  * @qpn: sender's
- * @link_num: given by the server
- * @link_uid: sender's name for the link, opaque
+ * @link_num: assigned by the server
+ * @link_uid: sender's identifier of the link, opaque
  * @max_links: of the group
  * @max_conns: of the group, v2.1 only
  */
@@ -143,18 +138,18 @@ struct smc_llc_confirm_link {
 };
 
 /**
- * struct smc_llc_add_link - set up one more link
- * @rejected: in a response: no
+ * struct smc_llc_add_link - ADD LINK: set up one more link
+ * @rejected: in a response: the link is rejected
  * @reason: enum smc_llc_reject, other values possible
  * @mac: sender's, on the new link
  * @gid: sender's, on the new link
- * @qpn: sender's, on the new link. 0 if a version 1 client merely asks
+ * @qpn: sender's, on the new link; 0 if a version 1 client only requests a link
  * @link_num: of the new link
  * @mtu: enum smc_mtu, other values possible
  * @psn: sender's initial packet sequence number
- * @has_ext: version 2: the fields below exist. Only a rejection lacks them
- * @direct: version 2: peer is reachable without an IP gateway
- * @target_gid: version 2: of no known use
+ * @has_ext: version 2: the fields below are valid; only a rejection lacks them
+ * @direct: version 2: the peer is reachable without an IP gateway
+ * @target_gid: version 2: no known use
  * @rtokens: version 2: all RMBs of the sender
  */
 struct smc_llc_add_link {
@@ -173,9 +168,9 @@ struct smc_llc_add_link {
 };
 
 /**
- * struct smc_llc_add_link_cont - RMBs of the sender on the new link
+ * struct smc_llc_add_link_cont - ADD LINK CONTINUATION: RMBs of the sender on the new link
  * @link_num: the new link
- * @left: rtokens still to be told, those in this message included
+ * @left: remaining rtokens, including those in this message
  * @pairs: the first min(@left, SMC_LLC_CONT_PAIRS) are valid, others zero
  */
 struct smc_llc_add_link_cont {
@@ -185,10 +180,10 @@ struct smc_llc_add_link_cont {
 };
 
 /**
- * struct smc_llc_delete_link - take a link, or all, out of use
+ * struct smc_llc_delete_link - DELETE LINK: remove one link or all links
  * @all: the whole group
  * @orderly: not because of an error
- * @link_num: which one, 0 with @all
+ * @link_num: number of the link, 0 with @all
  * @reason: enum smc_llc_del_reason, other values possible
  */
 struct smc_llc_delete_link {
@@ -199,10 +194,10 @@ struct smc_llc_delete_link {
 };
 
 /**
- * struct smc_llc_req_add_link - a version 2 client asks for a further link
- * @rejected: in a response: no
+ * struct smc_llc_req_add_link - REQUEST ADD LINK: a version 2 client requests one more link
+ * @rejected: in a response: the request is rejected
  * @reason: enum smc_llc_reject, other values possible
- * @gids: GIDs the client could use; none in a short response
+ * @gids: GIDs that the client can use; none in a short response
  */
 struct smc_llc_req_add_link {
 	bool rejected;
@@ -211,14 +206,14 @@ struct smc_llc_req_add_link {
 };
 
 /**
- * struct smc_llc_confirm_rkey - announce a new RMB
+ * struct smc_llc_confirm_rkey - CONFIRM RKEY: announce a new RMB
  * @negative: in a response: refused
- * @retry: in a negative response: try again when the configuration is done
+ * @retry: in a negative response: repeat when the configuration change is complete
  * @rkey: on the link that carries the message
  * @vaddr: on the link that carries the message
- * @others: number of other links to be told, up to SMC_LLC_MAX_OTHER
- * @other: the first smc_llc_crkey_here() are valid, others zero when parsed and not looked
- *	at when built
+ * @others: number of other links to announce it on, up to SMC_LLC_MAX_OTHER
+ * @other: the first smc_llc_crkey_here() are valid; the others are zero when parsed and ignored
+ *	when building
  */
 struct smc_llc_confirm_rkey {
 	bool negative;
@@ -230,11 +225,11 @@ struct smc_llc_confirm_rkey {
 };
 
 /**
- * smc_llc_crkey_here() - how many of the other links a CONFIRM RKEY names itself
+ * smc_llc_crkey_here() - Return how many other links a CONFIRM RKEY contains itself
  * @version: of the message
- * @others: links to be told
+ * @others: other links to announce
  *
- * Return: the number; the others follow in CONFIRM RKEY CONT, in version 1 alone.
+ * Return: the number; in version 1 the remaining ones follow in CONFIRM RKEY CONT.
  */
 static inline u8 smc_llc_crkey_here(u8 version, u8 others)
 {
@@ -242,10 +237,10 @@ static inline u8 smc_llc_crkey_here(u8 version, u8 others)
 }
 
 /**
- * struct smc_llc_confirm_rkey_cont - more links for a CONFIRM RKEY
+ * struct smc_llc_confirm_rkey_cont - CONFIRM RKEY CONTINUATION: more links for a CONFIRM RKEY
  * @negative: as in CONFIRM RKEY
  * @retry: as in CONFIRM RKEY
- * @left: links still to be told, those in this message included
+ * @left: remaining links, including those in this message
  * @other: the first min(@left, SMC_LLC_CRKEY_CONT_PAIRS) are valid, others zero
  */
 struct smc_llc_confirm_rkey_cont {
@@ -256,13 +251,13 @@ struct smc_llc_confirm_rkey_cont {
 };
 
 /**
- * struct smc_llc_delete_rkey - RMBs that are no more
- * @negative: in a response: not all were known
- * @err: in a response. Version 1: mask, 0x80 is the first rkey. Version 2:
- *	number of rkeys that were not known
- * @count: number of rkeys, never 0. In a version 2 response this may be more
- *	than the message has room for; @rkeys is empty then
- * @rkeys: as known on the link that carries the message
+ * struct smc_llc_delete_rkey - DELETE RKEY: withdraw RMBs
+ * @negative: in a response: some rkeys were unknown
+ * @err: in a response. Version 1: bit mask of unknown rkeys, 0x80 is the first one. Version 2:
+ *	number of unknown rkeys
+ * @count: number of rkeys, never 0. In a version 2 response it may exceed the room in the message;
+ *	@rkeys is empty then
+ * @rkeys: rkeys on the link that carries the message
  *
  * For building, @rkeys.count must be @count; or 0 in a version 2 response.
  */
@@ -274,7 +269,7 @@ struct smc_llc_delete_rkey {
 };
 
 /**
- * struct smc_llc_test_link - is the link alive
+ * struct smc_llc_test_link - TEST LINK: check that the link works
  * @data: returned by the peer
  */
 struct smc_llc_test_link {
@@ -282,10 +277,10 @@ struct smc_llc_test_link {
 };
 
 /**
- * struct smc_llc_msg - one LLC message
+ * struct smc_llc_msg - One LLC message
  * @type: enum smc_llc_type, selects the member of the union
  * @version: 1 or 2
- * @response: not a request
+ * @response: response, else request
  * @confirm_link: for SMC_LLC_CONFIRM_LINK
  * @add_link: for SMC_LLC_ADD_LINK
  * @add_link_cont: for SMC_LLC_ADD_LINK_CONT
@@ -313,46 +308,11 @@ struct smc_llc_msg {
 	};
 };
 
-/**
- * smc_llc_classify() - demultiplex what arrives on a queue pair
- * @first: first byte of the message
- *
- * Return: what has to be done with it.
- */
 enum smc_llc_class smc_llc_classify(u8 first);
-
-/**
- * smc_llc_parse() - read and check a message
- * @buf: received message
- * @len: its length as the completion tells it
- * @out: filled in on success, untouched otherwise. Lists point into @buf
- *
- * Return: 0; -EPROTO if malformed or a CDC message; -ENOMSG for an unknown
- * type that may be dropped; -EOPNOTSUPP for an unknown type that should have
- * been understood.
- */
 int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out);
-
-/**
- * smc_llc_build() - write a message
- * @in: what it says
- * @buf: where to
- * @cap: room there; SMC_LLC_V1_LEN suffices for everything without long lists, and for
- *	CONFIRM RKEY about no more than three links
- *
- * Return: the length, -ENOSPC, or -EINVAL for what cannot be expressed.
- */
 int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap);
-
-/**
- * smc_llc_len() - bytes that a message needs
- * @in: what it says
- *
- * Return: the length, or -EINVAL as smc_llc_build().
- */
 int smc_llc_len(const struct smc_llc_msg *in);
 
-/* Entries of lists: @i must be below the list's count. */
 void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
 			struct smc_llc_rtoken *out);
 void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in);
@@ -361,62 +321,23 @@ void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey);
 const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i);
 void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid);
 
-/**
- * smc_llc_mtu_known() - does a path MTU of ADD LINK mean anything?
- * @mtu: from the message
- *
- * Return: true for those of enum smc_mtu.
- */
 bool smc_llc_mtu_known(u8 mtu);
-
-/**
- * smc_llc_offer_flaw() - client: may an ADD LINK lead to a link at all?
- * @al: the server's request
- *
- * Return: 0, or the enum smc_llc_reject to answer. A server that has no second link to offer
- * says so by an MTU of 0.
- */
 u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al);
-
-/**
- * smc_llc_confirms() - does CONFIRM LINK, or its answer, come from the end that was named before?
- * @cl: the message
- * @link_num: of the link; 0: the message gives it
- * @qpn: queue pair of that end
- * @gid: its GID
- *
- * Whatever else it says of the group is for the receiver to judge.
- *
- * Return: true if so.
- */
 bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
 		      const u8 gid[SMC_GID_LEN]);
 
 /**
- * struct smc_llc_told - what the peer has told by ADD LINK CONTINUATION
- * @begun: how many rtokens it has
- * @left: how many of them it has still to tell
+ * struct smc_llc_told - Receiver's state of the ADD LINK CONTINUATION messages of the peer
+ * @begun: the first message has arrived, @left is valid
+ * @left: rtokens that the peer still has to send
  */
 struct smc_llc_told {
 	bool begun;
 	u8 left;
 };
 
-/**
- * smc_llc_told_more() - take the next ADD LINK CONTINUATION
- * @told: all zero before the first one
- * @cont: the message
- * @link_num: the new link
- *
- * The count goes down with each message, to 0, and stays there: no peer can make the exchange
- * last for ever.
- *
- * Return: how many of @cont->pairs are valid; -EPROTO: another link, or a count that has grown.
- */
 int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num);
-
-/* Short text for a type, for people; NULL for unknown ones. */
 const char *smc_llc_type_str(u8 type);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The marker by which this implementation recognises itself.
+ * Recognition of native peers, which run this implementation.
  *
- * It consists of an OUI from the locally administered range (nobody owns it;
- * it merely is improbable elsewhere) and a version byte, and is sent in
- *   the vendor area of the Proposal: OUI, then the version as first option, flags as
- *   second, links per group as third;
- *   the vendor options of the first contact extension: OUI, then the version;
- *   an Accept of version 1, which has no such area, but only in answer to a marked
- *   Proposal: first byte of the OUI and version, in the two single reserved bytes.
- * The in-tree family sends zeros there and ignores what it receives.
+ * The marker consists of an OUI from the locally administered range (unassigned, and improbable
+ * elsewhere) and a version byte. It is sent in
+ *   - the vendor area of the Proposal: OUI, then the version as first option, flags as second,
+ *     links per group as third;
+ *   - the vendor options of the first contact extension: OUI, then the version;
+ *   - an Accept of version 1, which has no such area, only in answer to a marked Proposal: first
+ *     byte of the OUI and version, in the two single reserved bytes.
+ * The in-tree family sends zeros there and ignores received values.
  *
- * Nothing trusts the marker: any peer can send it, so it may select what is
- * tried or shown, never what is left unchecked.
+ * The marker is not authenticated, any peer can send it. So it may select what is tried or shown,
+ * but never what is left unchecked.
  */
 #ifndef SMC_PROTO_MARKER_H
 #define SMC_PROTO_MARKER_H
@@ -24,19 +24,12 @@
 #define SMC_MARKER_OUI1		0x53
 #define SMC_MARKER_OUI2		0x4d
 
-/*
- * Links per group. A peer of our kind that says nothing of them, and every other one, has as
- * many as release 1 of version 2 allows. A Proposal says them here, since its own field is
- * looked at by others too. The answer stands in the first contact extension, whose marker
- * allows for more; in version 1 in the server's CONFIRM LINK.
- */
-
-/* Zero is reserved for "no marker". */
+/* Zero means "no marker", a foreign peer. */
 #define SMC_MARKER_VERSION	1
 
 /*
- * Flag of a Proposal: the GID for version 1 is one of RoCE v2, since the client has no
- * other; a server of another kind would take it for one of RoCE v1.
+ * Flag of a Proposal: the GID for version 1 is a RoCE v2 GID, because the client has no other. A
+ * foreign server would take it for a RoCE v1 GID.
  */
 #define SMC_MARKER_V1_OVER_V2	0x01
 
@@ -54,7 +47,7 @@ static inline bool smc_marker_is_oui(const u8 *p)
 }
 
 /**
- * smc_marker_set_proposal() - mark a Proposal of version 2 as ours
+ * smc_marker_set_proposal() - Put the marker into a Proposal of version 2
  * @p: Proposal about to be built
  */
 static inline void smc_marker_set_proposal(struct smc_clc_proposal *p)
@@ -65,10 +58,10 @@ static inline void smc_marker_set_proposal(struct smc_clc_proposal *p)
 }
 
 /**
- * smc_marker_of_proposal() - which marker version a Proposal carries
+ * smc_marker_of_proposal() - Return the marker version in a Proposal
  * @p: parsed Proposal
  *
- * Return: the peer's marker version, 0 if there is no marker.
+ * Return: the peer's marker version, 0 for a foreign peer.
  */
 static inline u8 smc_marker_of_proposal(const struct smc_clc_proposal *p)
 {
@@ -76,7 +69,7 @@ static inline u8 smc_marker_of_proposal(const struct smc_clc_proposal *p)
 }
 
 /**
- * smc_marker_set_v1_over_v2() - version 1 is offered over RoCE v2
+ * smc_marker_set_v1_over_v2() - Offer version 1 over RoCE v2
  * @p: marked Proposal about to be built
  */
 static inline void smc_marker_set_v1_over_v2(struct smc_clc_proposal *p)
@@ -85,7 +78,7 @@ static inline void smc_marker_set_v1_over_v2(struct smc_clc_proposal *p)
 }
 
 /**
- * smc_marker_v1_over_v2() - is version 1 offered over RoCE v2
+ * smc_marker_v1_over_v2() - Check whether version 1 is offered over RoCE v2
  * @p: parsed Proposal
  *
  * Return: true if so.
@@ -96,9 +89,13 @@ static inline bool smc_marker_v1_over_v2(const struct smc_clc_proposal *p)
 }
 
 /**
- * smc_marker_set_links() - how many links per group the client can have
+ * smc_marker_set_links() - Offer a number of links per group
  * @p: marked Proposal about to be built
  * @links: up to SMC_LINKS_MAX
+ *
+ * The Proposal's own field is also read by foreign servers, so larger numbers are sent here. The
+ * server answers in the first contact extension, where a marker permits more than
+ * SMC_CLC_LINKS_MAX; in version 1 in its CONFIRM LINK.
  */
 static inline void smc_marker_set_links(struct smc_clc_proposal *p, u8 links)
 {
@@ -106,10 +103,10 @@ static inline void smc_marker_set_links(struct smc_clc_proposal *p, u8 links)
 }
 
 /**
- * smc_marker_links() - how many links per group the client can have
+ * smc_marker_links() - Return the number of links per group that the client offers
  * @p: parsed Proposal
  *
- * Return: 1..SMC_LINKS_MAX, 0 if it does not say.
+ * Return: 1..SMC_LINKS_MAX; 0 if not given, as by foreign peers: SMC_CLC_LINKS_MAX then applies.
  */
 static inline u8 smc_marker_links(const struct smc_clc_proposal *p)
 {
@@ -119,7 +116,7 @@ static inline u8 smc_marker_links(const struct smc_clc_proposal *p)
 }
 
 /**
- * smc_marker_set_v1() - mark an Accept of version 1 as ours
+ * smc_marker_set_v1() - Put the marker into an Accept of version 1
  * @a: Accept about to be built, in answer to a marked Proposal
  */
 static inline void smc_marker_set_v1(struct smc_clc_accept *a)
@@ -129,10 +126,10 @@ static inline void smc_marker_set_v1(struct smc_clc_accept *a)
 }
 
 /**
- * smc_marker_of_v1() - which marker version an Accept of version 1 carries
+ * smc_marker_of_v1() - Return the marker version in an Accept of version 1
  * @a: parsed Accept
  *
- * Return: the peer's marker version, 0 if there is no marker.
+ * Return: the peer's marker version, 0 for a foreign peer.
  */
 static inline u8 smc_marker_of_v1(const struct smc_clc_accept *a)
 {
@@ -140,7 +137,7 @@ static inline u8 smc_marker_of_v1(const struct smc_clc_accept *a)
 }
 
 /**
- * smc_marker_set_fce() - mark a first contact extension as ours
+ * smc_marker_set_fce() - Put the marker into a first contact extension
  * @fce: extension about to be built
  */
 static inline void smc_marker_set_fce(struct smc_clc_fce *fce)
@@ -150,10 +147,10 @@ static inline void smc_marker_set_fce(struct smc_clc_fce *fce)
 }
 
 /**
- * smc_marker_of_fce() - which marker version a first contact extension carries
+ * smc_marker_of_fce() - Return the marker version in a first contact extension
  * @fce: parsed extension; all zero if the message had none
  *
- * Return: the peer's marker version, 0 if there is no marker.
+ * Return: the peer's marker version, 0 for a foreign peer.
  */
 static inline u8 smc_marker_of_fce(const struct smc_clc_fce *fce)
 {
@@ -161,7 +158,8 @@ static inline u8 smc_marker_of_fce(const struct smc_clc_fce *fce)
 }
 
 /**
- * smc_marker_fce_links_max() - how many links a first contact extension may speak of
+ * smc_marker_fce_links_max() - Return the largest number of links a first contact extension may
+ * have
  * @fce: parsed extension
  *
  * Return: the number.

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few things the pure protocol code needs from its surroundings.
+ * Environment of the protocol code in proto/: integer types, field lengths, byte order.
  *
- * Everything below proto/ is compiled as part of the kernel module, of the
- * user-space unit tests and of the fuzzers. Wire formats are read and written
- * one byte at a time, so neither the byte order nor the alignment rules of
- * the machine matter, and no packed structure has to exist.
+ * proto/ is compiled as part of the kernel module, of the user-space unit tests and of the fuzzers.
+ * Wire formats are read and written byte by byte, so that neither the byte order nor the alignment
+ * rules of the machine matter, and no packed structures are needed.
  */
 #ifndef SMC_PROTO_TYPES_H
 #define SMC_PROTO_TYPES_H
@@ -42,17 +41,17 @@ typedef __s64 s64;
 #define SMC_EID_LEN		32
 #define SMC_HOSTNAME_LEN	32
 
-/* First byte of a message received on a queue pair that is a CDC message. */
+/* First byte of a CDC message. */
 #define SMC_CDC_TYPE		0xfe
-/* LLC v1 messages and CDC messages have this length, LLC v2 at least this. */
+/* Length of LLC v1 and CDC messages, minimum length of LLC v2 messages. */
 #define SMC_LINK_MSG_LEN	44
 
-/* The smallest RMB element; the code in Accept and Confirm doubles it. */
+/* Smallest RMBE; each step of the size code in Accept and Confirm doubles it. */
 #define SMC_RMBE_SIZE_MIN	16384U
 
 /**
- * smc_bsize_to_len() - bytes of an RMB element
- * @bsize: the code from Accept or Confirm; only four bits exist on the wire
+ * smc_bsize_to_len() - Convert the size code of an RMBE to bytes
+ * @bsize: code from Accept or Confirm; the wire has only four bits
  *
  * Return: 16 KiB to 512 MiB.
  */
@@ -106,7 +105,7 @@ static inline void smc_put_be64(u8 *p, u64 v)
 	smc_put_be32(p + 4, (u32)v);
 }
 
-/* LLC v2 has two little-endian fields, see llc_msg.h. */
+/* For two little-endian fields of LLC v2, see llc_msg.h. */
 static inline u16 smc_get_le16(const u8 *p)
 {
 	return (u16)(p[0] | (p[1] << 8));

@@ -2,13 +2,12 @@
 /*
  * Urgent data (RFC 7609 sections 4.7.5 and 4.7.6).
  *
- * One byte of the stream is urgent, the last one of a send with MSG_OOB. The writer says P
- * from then on, and U with the producer cursor that points behind the byte; then it writes
- * nothing until the peer has consumed it. The reader gets the byte out of band, or finds it
- * in line, and can tell where in the stream it was: that is the mark. What an application
- * sees of it is what TCP shows.
+ * One byte of the stream is urgent, the last one of a send with MSG_OOB. From then on the writer
+ * sets flag P, and flag U in the CDC message whose producer cursor points behind the byte; then it
+ * writes nothing until the peer has consumed the byte. The reader gets the byte out of band or in
+ * the stream, and can find its position, the mark. Applications see what TCP shows.
  *
- * Positions are those of cursor.h. Not thread-safe, nothing sleeps or allocates.
+ * Positions are those of cursor.h. No locks here, nothing sleeps or allocates.
  */
 #ifndef SMC_PROTO_URGENT_H
 #define SMC_PROTO_URGENT_H
@@ -16,11 +15,12 @@
 #include <smc/proto/types.h>
 
 /**
- * struct smc_urgent_tx - what the writer has to say
+ * struct smc_urgent_tx - Urgent state of the writer
  * @pos: position behind the urgent byte that the peer has not consumed, 0 if there is none
- * @next: that of a later one, 0 if there is none; of several only the last counts, as on TCP
- * @told: U was said of @pos, and nothing since makes it necessary to repeat that
- * @due: P has not been said of it
+ * @next: position behind a later one, 0 if there is none; of several only the last counts, as in
+ *	TCP
+ * @told: U was sent for @pos and need not be repeated
+ * @due: no CDC message has been built since @pos became the urgent position: send P
  */
 struct smc_urgent_tx {
 	u64 pos;
@@ -31,16 +31,16 @@ struct smc_urgent_tx {
 
 enum smc_urgent_state {
 	SMC_URGENT_NONE,
-	SMC_URGENT_PENDING,	/* P: it will come */
-	SMC_URGENT_VALID,	/* it is there, and was not read out of band */
-	SMC_URGENT_READ,	/* it was; the stream has not gone past the mark */
+	SMC_URGENT_PENDING,	/* P received: the byte will follow */
+	SMC_URGENT_VALID,	/* the byte has arrived and was not read out of band */
+	SMC_URGENT_READ,	/* read out of band; the stream has not passed the mark */
 };
 
 /**
- * struct smc_urgent_rx - what the reader knows
- * @state: see there
- * @pos: position behind the byte; in VALID and READ
- * @byte: the byte, the caller's to fill in when it arrives
+ * struct smc_urgent_rx - Urgent state of the reader
+ * @state: enum smc_urgent_state
+ * @pos: position behind the byte; valid in VALID and READ
+ * @byte: the byte; filled in by the caller when it arrives
  * @hole: the byte was taken out of the stream: it is consumed, and the mark is where it was
  */
 struct smc_urgent_rx {
@@ -50,9 +50,9 @@ struct smc_urgent_rx {
 	bool hole;
 };
 
-/* What smc_urgent_rx_told() found. */
-#define SMC_URGENT_SIGNAL	0x1	/* new to the application: SIGURG */
-#define SMC_URGENT_ARRIVED	0x2	/* the byte before the producer cursor is it */
+/* Result of smc_urgent_rx_told(). */
+#define SMC_URGENT_SIGNAL	0x1	/* new urgent data: send SIGURG */
+#define SMC_URGENT_ARRIVED	0x2	/* the byte before the producer cursor is urgent */
 
 void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max);
 u32 smc_urgent_tx_take(u64 len, u32 room);
