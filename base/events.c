@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events for who listens by netlink (<linux/smc_own.h>): built where they happen, also by
- * callers that may not sleep, and sent at once. Nobody waits for a listener; what one has no
- * room for, or we no memory, is lost to it, and its next receive says so.
+ * Events for netlink listeners (<linux/smc_own.h>): built and sent where they happen, also by
+ * callers that may not sleep.
  *
- * Of fallbacks there may be one per connection, and a peer can make groups come and go: who
- * listens hears of a number per second, and how many there were between them.
+ * Nothing waits for a listener. If its queue is full, or memory is short, the event is lost and its
+ * next receive fails with ENOBUFS.
+ *
+ * A host may have one fallback per connection, and a peer can create and end link groups at will,
+ * so the rate of events per namespace is limited; suppressed events are counted and their number is
+ * reported.
  */
 #include <linux/jiffies.h>
 #include <linux/rcupdate.h>
@@ -18,18 +21,18 @@
 #include <smc/base/stats.h>
 #include <uapi/linux/smc_own.h>
 
-/* Bytes of attributes that no event exceeds: two names, two addresses, and numbers. */
+/* Upper limit of the attributes of an event: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
-/* Events that a namespace tells of in a second: a host that loses an RNIC has one per link */
+/* Events per namespace and second; a host that loses an RNIC has one event per link. */
 static const int event_rate_max[SMC_NOTIFY_GROUPS] = {
 	[SMC_NOTIFY_EVENTS] = 128,
 	[SMC_NOTIFY_FBACKS] = 64,
 };
 
 /**
- * struct event_rate - what a namespace tells to one multicast group
- * @lock: guards the rest; leaf, BH off
- * @since: jiffies, begin of the present second
+ * struct event_rate - Rate limit of one multicast group in a namespace
+ * @lock: protects the other members; leaf, BH off
+ * @since: jiffies, start of the present second
  * @n: events in it
  * @suppressed: events suppressed since the last one that was sent
  */
@@ -41,7 +44,7 @@ struct event_rate {
 };
 
 /**
- * struct event_net - what a namespace tells
+ * struct event_net - Events of one namespace
  * @rates: per multicast group
  */
 struct event_net {
@@ -52,11 +55,11 @@ static unsigned int event_net_id __read_mostly;
 static const struct genl_family __rcu *event_family;
 
 /**
- * smc_notify_wanted() - does anybody listen?
- * @group: to this
+ * smc_notify_wanted() - Check whether a multicast group has listeners
+ * @group: multicast group
  *
- * Any context. Costs two loads when nobody does. Netlink counts the listeners of all
- * namespaces together.
+ * Saves callers the work of collecting an event. Any context; costs two loads without listeners.
+ * Netlink counts the listeners of all namespaces together.
  *
  * Return: true if so.
  */
@@ -72,7 +75,7 @@ bool smc_notify_wanted(enum smc_notify_group group)
 	return wanted;
 }
 
-/* Under rcu_read_lock(). NULL: no memory. */
+/* Under rcu_read_lock(). NULL if there is no memory. */
 static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd, void **hdr)
 {
 	struct sk_buff *skb;
@@ -85,7 +88,7 @@ static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd,
 	return NULL;
 }
 
-/* Takes over @skb; NULL: there was no memory for it. */
+/* Consumes @skb; NULL: there was no memory for it. */
 static void event_msg_send(const struct genl_family *family, struct net *net, struct sk_buff *skb,
 			   void *hdr, enum smc_notify_group group)
 {
@@ -95,14 +98,14 @@ static void event_msg_send(const struct genl_family *family, struct net *net, st
 		return;
 	}
 	genlmsg_end(skb, hdr);
-	/* that one of them, or all, had no room, they hear themselves */
+	/* Ignore errors: listeners without room get ENOBUFS themselves. */
 	genlmsg_multicast_netns(family, net, skb, 0, group, GFP_ATOMIC);
 }
 
 /*
- * May @net tell of one more? Then *@untold is how many were not told before it, which it is to
- * say. What it does not tell by this is counted; the first of them is told as a loss, since
- * nobody knows when the next event comes.
+ * May @net send one more event? If so, set *@suppressed to the number of events suppressed before
+ * it, which it has to report. Otherwise count the event. The first suppressed event is reported as
+ * a loss at once, because the next event may take long.
  */
 static bool event_rate_check(const struct genl_family *family, struct net *net,
 			     enum smc_notify_group group, u32 *suppressed)
@@ -131,7 +134,7 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 	if (!first)
 		return false;
 	genl_set_err(family, net, 0, group, -ENOBUFS);
-	/* the initial namespace hears of all groups */
+	/* The initial namespace receives the events of all namespaces. */
 	if (group == SMC_NOTIFY_EVENTS && !net_eq(net, &init_net))
 		genl_set_err(family, &init_net, 0, group, -ENOBUFS);
 	return false;
@@ -159,7 +162,7 @@ static int event_put_lgr(struct sk_buff *skb, const struct net *net,
 	return nla_put_u32(skb, SMC_NETLINK_EV_CONNS, ev->conns);
 }
 
-/* @to: namespace of the listeners, @net: that of the group; under rcu_read_lock(). */
+/* @to: namespace of the listeners, @net: that of the link group. Under rcu_read_lock(). */
 static void event_send_lgr(const struct genl_family *family, struct net *to, const struct net *net,
 			   const struct smc_notify_lgr *ev, u32 suppressed)
 {
@@ -175,11 +178,12 @@ static void event_send_lgr(const struct genl_family *family, struct net *to, con
 }
 
 /**
- * smc_notify_lgr() - something has happened to a group
+ * smc_notify_lgr() - Send an event of a link group
  * @net: namespace of the group
- * @ev: what
+ * @ev: the event
  *
- * Softirq or process context.
+ * Listeners in @net and in the initial namespace receive it. Softirq or process context. Errors are
+ * counted, see event_lost and event_untold in /proc/net/smc_stat.
  */
 void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
 {
@@ -232,9 +236,9 @@ static void event_send_fallback(const struct genl_family *family, struct net *ne
 }
 
 /**
- * smc_notify_fback() - a socket is TCP for life
- * @net: its namespace
- * @ev: why
+ * smc_notify_fback() - Send an event about a fallback to TCP
+ * @net: namespace of the socket
+ * @ev: the event
  *
  * Softirq or process context.
  */
@@ -250,8 +254,10 @@ void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev)
 }
 
 /**
- * smc_notify_open() - events can be sent
- * @family: registered, with its multicast groups
+ * smc_notify_open() - Enable events
+ * @family: generic netlink family, registered with its multicast groups
+ *
+ * The caller calls smc_notify_close() before it unregisters @family.
  */
 void smc_notify_open(const struct genl_family *family)
 {
@@ -259,9 +265,9 @@ void smc_notify_open(const struct genl_family *family)
 }
 
 /**
- * smc_notify_close() - no event is sent any more
+ * smc_notify_close() - Disable events
  *
- * Process context, sleeps. The family may be unregistered afterwards.
+ * Process context, sleeps. No event uses the family afterwards.
  */
 void smc_notify_close(void)
 {
@@ -288,7 +294,7 @@ static struct pernet_operations event_net_ops = {
 };
 
 /**
- * smc_notify_init() - set up the limits of all namespaces
+ * smc_notify_init() - Set up the rate limits of all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
@@ -298,7 +304,7 @@ int __init smc_notify_init(void)
 }
 
 /**
- * smc_notify_exit() - undo smc_notify_init()
+ * smc_notify_exit() - Undo smc_notify_init()
  */
 void smc_notify_exit(void)
 {

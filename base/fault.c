@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault sites of debug builds: counted, listed in /proc/smc_faults, armed by the
- * module parameter "fault", also before the module starts.
+ * Fault injection in debug builds (SMC_FAULT=y): each call that may fail is a named fault site.
+ *
+ * Sites are counted, listed in /proc/smc_faults, and armed by the module parameter "fault", also at
+ * load time.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -16,15 +18,15 @@
 #define PROC_NAME	"smc_faults"
 
 /**
- * struct fault_site_state - one place where a call may be made to fail
- * @name: as in the enum
- * @when: what a test has to do to come by: load the module, make a namespace, plug in
- *	a device, change settings as administrator, run connections, meet a peer whose RNIC is
- *	silent, have our own TCP option, lose something on the way to the peer
- * @hits: how often the code came by
- * @fired: how often it was made to fail
+ * struct fault_site_state - One place where a call can be made to fail
+ * @name: as in enum smc_fault_site
+ * @when: what a test has to do to reach the site: load the module, make a namespace, plug in a
+ *	device, change settings as administrator, run connections, use a peer with a silent RNIC,
+ *	build with our own TCP option, lose messages on the way to the peer
+ * @hits: number of arrivals
+ * @fired: number of forced failures
  * @due: arrivals until it fires; 0: not armed
- * @stays: fires from then on each time
+ * @stays: fires on each arrival from then on
  */
 struct fault_site_state {
 	const char *name;
@@ -35,10 +37,10 @@ struct fault_site_state {
 	bool stays;
 };
 
-/* in the order of the enum: scripts/check-faults.py looks after that */
+/* In the order of the enum, checked by scripts/check-faults.py. */
 #define SITE(id, is)	{ .name = #id, .when = is }
 
-static bool fault_report;	/* tell the log at the end */
+static bool fault_report;	/* log the table when the module is unloaded */
 
 static struct fault_site_state fault_sites[] = {
 	SITE(STATS_PERNET, "load"),
@@ -180,12 +182,12 @@ static struct fault_site_state fault_sites[] = {
 static_assert(ARRAY_SIZE(fault_sites) == SMC_FAULT_SITES);
 
 /**
- * smc_fault_hit() - the code comes by a site
+ * smc_fault_hit() - Count an arrival at a site
  * @id: site
  *
  * Any context.
  *
- * Return: true if the call is to fail.
+ * Return: true if the call has to fail.
  */
 bool smc_fault_hit(enum smc_fault_site id)
 {
@@ -200,7 +202,7 @@ bool smc_fault_hit(enum smc_fault_site id)
 		return false;
 	if (READ_ONCE(s->stays))
 		atomic_set(&s->due, 1);
-	/* the log outlives the module */
+	/* The log is still there when the module is gone. */
 	if (atomic_inc_return(&s->fired) == 1)
 		pr_info("fault: %s\n", s->name);
 	return true;
@@ -218,7 +220,7 @@ static void fault_disarm_all(void)
 	}
 }
 
-/* "SITE:N" fires at the Nth arrival from now on, "SITE:N+" at all later ones too. */
+/* "SITE:N" fires at the Nth arrival from now on, "SITE:N+" at all later ones, too. */
 static int fault_site_arm(char *word)
 {
 	char *nth = strchr(word, ':');
@@ -247,8 +249,8 @@ static int fault_site_arm(char *word)
 }
 
 /*
- * Words between blanks or commas. "none" forgets what was armed and counted; "report"
- * has the table in the log when the module goes, with what its end came by.
+ * Words separated by blanks or commas. "none" disarms all sites and clears the counts; "report"
+ * logs the table at unload, with the sites that unloading reached.
  */
 static int fault_param_set(const char *val, const struct kernel_param *kp)
 {
@@ -289,7 +291,7 @@ static int fault_sites_show(struct seq_file *seq, void *v)
 }
 
 /**
- * smc_fault_init() - list the sites: name, when, hits, fired
+ * smc_fault_init() - Create /proc/smc_faults: name, when, hits, fired
  *
  * Return: 0 or -ENOMEM.
  */
@@ -298,7 +300,9 @@ int __init smc_fault_init(void)
 	return proc_create_single(PROC_NAME, 0444, NULL, fault_sites_show) ? 0 : -ENOMEM;
 }
 
-/** smc_fault_exit() - undo smc_fault_init() */
+/**
+ * smc_fault_exit() - Undo smc_fault_init()
+ */
 void smc_fault_exit(void)
 {
 	unsigned int i;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The administrator's rules of a namespace: which connections may be SMC.
+ * Rules of the administrator, per namespace: which connections may use SMC.
  *
- * They are asked early, so that a connection that is to stay TCP costs nothing, and again when
- * both ends are known, because a client's own address and port mostly come with its SYN and a
- * listener knows its clients only from theirs. Early, a rule that wants what is not known
- * leaves the question open.
+ * A connection is checked twice. Early, so that a connection that stays TCP costs nothing; and
+ * again when both ends are known, because a client usually gets its own address and port with its
+ * SYN, and a listener learns its clients only from their SYNs. In the early check a rule that needs
+ * an unknown value leaves the decision open.
  */
 #include <linux/atomic.h>
 #include <linux/list.h>
@@ -20,15 +20,15 @@
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 
-/* Between rules that were added without a number, so that others fit in. */
+/* Gap between rules added without a number, so that others fit in. */
 #define NUM_STEP	10U
 
 /**
- * struct rules_entry - one rule
- * @node: in the list, in the order of numbers
+ * struct rules_entry - One rule
+ * @node: in the list, ordered by number
  * @rule: the rule
- * @hits: connections that it decided
- * @rcu: readers hold no lock
+ * @hits: number of connections that it decided
+ * @rcu: for freeing; readers use RCU
  */
 struct rules_entry {
 	struct list_head node;
@@ -38,13 +38,13 @@ struct rules_entry {
 };
 
 /**
- * struct rules_net - those of one namespace
- * @mutex: one writer; leaf
+ * struct rules_net - Rules of one namespace
+ * @mutex: serialises writers; leaf
  * @list: struct rules_entry; changed under @mutex, read under RCU
- * @count: their number, under @mutex
+ * @count: number of rules, under @mutex
  */
 struct rules_net {
-	struct mutex mutex;	/* see above */
+	struct mutex mutex;	/* writers of list and count */
 	struct list_head list;
 	u32 count;
 };
@@ -58,7 +58,10 @@ static struct rules_net *rules_of_net(const struct net *net)
 
 /* ---- matching ---------------------------------------------------------------- */
 
-/* Does one end fit? OPEN: it depends on what is not known yet. */
+/*
+ * Result of matching a rule; OPEN: it depends on values that are not known yet. The minimum of two
+ * results is their conjunction.
+ */
 enum rules_fit { FIT_NO, FIT_OPEN, FIT_YES };
 
 static enum rules_fit rules_fit_addr(const struct smc_rules_end *want, const struct in6_addr *addr)
@@ -67,7 +70,7 @@ static enum rules_fit rules_fit_addr(const struct smc_rules_end *want, const str
 		return FIT_YES;
 	if (ipv6_addr_any(addr))
 		return FIT_OPEN;
-	/* a short IPv6 prefix must not take IPv4 in by way of its mapped form */
+	/* A short IPv6 prefix must not match IPv4 addresses in mapped form. */
 	if (ipv6_addr_v4mapped(&want->addr) != ipv6_addr_v4mapped(addr))
 		return FIT_NO;
 	return ipv6_prefix_equal(&want->addr, addr, want->plen) ? FIT_YES : FIT_NO;
@@ -94,9 +97,11 @@ static enum rules_fit rules_fit_path(const struct smc_rules_rule *rule,
 }
 
 /**
- * smc_rules_path() - both ends of a TCP socket, as far as it knows them
- * @sk: the socket; not locked
- * @path: result
+ * smc_rules_path() - Get both ends of a TCP socket, as far as they are known
+ * @sk: socket, bound, listening or connected; not locked
+ * @path: result; unknown values are zero
+ *
+ * Any context.
  */
 void smc_rules_path(const struct sock *sk, struct smc_rules_path *path)
 {
@@ -119,14 +124,16 @@ void smc_rules_path(const struct sock *sk, struct smc_rules_path *path)
 }
 
 /**
- * smc_rules_deny() - must a connection stay TCP
+ * smc_rules_deny() - Check whether a connection must stay TCP
  * @net: namespace
- * @path: what is known of it
- * @count: the connection is decided with this: the rule counts it
+ * @path: known part of the connection's path
+ * @count: final decision, with the whole path: the rule that matches counts it. Set once per
+ *	connection
  *
  * Any context.
  *
- * Return: true if so. False without a rule that says so, or if that is not known yet.
+ * Return: true if a rule denies SMC, whatever the unknown values are. False if no rule does, or if
+ * that is not known yet.
  */
 bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool count)
 {
@@ -150,14 +157,14 @@ bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool cou
 	return deny;
 }
 
-/* ---- the administrator ------------------------------------------------------- */
+/* ---- configuration ----------------------------------------------------------- */
 
 static bool rules_end_is_valid(const struct smc_rules_end *end)
 {
 	return end->plen <= 128 && end->port <= end->last;
 }
 
-/* Gives it a number if it has none; *@pos is what it goes before. r->mutex held. */
+/* Set *@pos to the list entry to insert @rule before, and number @rule if it has no number. */
 static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
 			    struct list_head **pos)
 {
@@ -183,14 +190,14 @@ static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
 }
 
 /**
- * smc_rules_add() - a new rule
+ * smc_rules_add() - Add a rule
  * @net: namespace
- * @rule: the rule; its number may be 0: behind all others
+ * @rule: the rule; number 0: after all others
  *
- * Connections that are SMC already stay so.
+ * Existing SMC connections are not affected. Process context, sleeps.
  *
- * Return: 0, -EINVAL, -EEXIST (the number is taken), -ENOSPC (too many, or no number behind
- * the last one), -ENOMEM.
+ * Return: 0, -EINVAL, -EEXIST (the number is used), -ENOSPC (SMC_RULES_MAX rules, or no number
+ * after the last one), -ENOMEM.
  */
 int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 {
@@ -217,7 +224,7 @@ int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 	return rc;
 }
 
-/* r->mutex held, or nobody else is left. */
+/* Caller holds @r->mutex. */
 static void rules_entry_remove(struct rules_net *r, struct rules_entry *e)
 {
 	list_del_rcu(&e->node);
@@ -226,9 +233,11 @@ static void rules_entry_remove(struct rules_net *r, struct rules_entry *e)
 }
 
 /**
- * smc_rules_del() - a rule goes
+ * smc_rules_del() - Delete a rule
  * @net: namespace
  * @num: its number
+ *
+ * Process context, sleeps.
  *
  * Return: 0 or -ENOENT.
  */
@@ -251,8 +260,10 @@ int smc_rules_del(struct net *net, u32 num)
 }
 
 /**
- * smc_rules_flush() - all of them go
+ * smc_rules_flush() - Delete all rules
  * @net: namespace
+ *
+ * Process context, sleeps.
  */
 void smc_rules_flush(struct net *net)
 {
@@ -266,13 +277,15 @@ void smc_rules_flush(struct net *net)
 }
 
 /**
- * smc_rules_get() - one rule, to be shown
+ * smc_rules_get() - Read the first rule with a number of at least @from
  * @net: namespace
- * @from: its number, or a lower one
+ * @from: lowest number
  * @rule: result
- * @hits: connections that it decided
+ * @hits: number of connections that it decided
  *
- * Return: false if there is none with @from or above.
+ * Any context.
+ *
+ * Return: false if there is none.
  */
 bool smc_rules_get(struct net *net, u32 from, struct smc_rules_rule *rule, u64 *hits)
 {
@@ -316,7 +329,7 @@ static struct pernet_operations rules_net_ops = {
 };
 
 /**
- * smc_rules_init() - every namespace begins without a rule
+ * smc_rules_init() - Set up the rules of all namespaces: none
  *
  * Return: 0 or -ENOMEM.
  */
@@ -326,7 +339,7 @@ int __init smc_rules_init(void)
 }
 
 /**
- * smc_rules_exit() - undo smc_rules_init()
+ * smc_rules_exit() - Undo smc_rules_init()
  */
 void smc_rules_exit(void)
 {

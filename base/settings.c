@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Per-namespace settings. Writers are netlink and sysctl, readers the handshake
- * and the group layer.
+ * Settings of a namespace: user EIDs (UEIDs) and the values of the sysctls.
+ *
+ * Written by netlink and sysctl, read by the handshake and by link groups.
  */
 #include <linux/ctype.h>
 #include <linux/string.h>
@@ -14,15 +15,17 @@
 static unsigned int settings_net_id __read_mostly;
 
 /*
- * Active from the start so that two hosts of ours need no configuration; it goes
- * when the administrator adds an EID of his own or flushes the table.
+ * Active from the start, so that two native hosts need no configuration. Removed when the
+ * administrator adds a UEID or flushes the table.
  */
 static const char settings_default_ueid[SMC_POLICY_UEID_LEN + 1] =
 	"SMCV2-DEFAULT-UEID              ";
 
 /**
- * smc_policy_net() - settings of a namespace
+ * smc_policy_net() - Return the settings of a namespace
  * @net: namespace
+ *
+ * Any context. Most members are read and written without a lock.
  *
  * Return: never NULL while @net lives.
  */
@@ -32,11 +35,13 @@ struct smc_net *smc_policy_net(struct net *net)
 }
 
 /**
- * smc_policy_ueids() - the active user EIDs
+ * smc_policy_ueids() - Copy the active UEIDs
  * @net: namespace
- * @out: filled in
+ * @out: filled in; the built-in default is included if active
  *
- * Return: how many entries of @out are valid.
+ * Any context but hardirq.
+ *
+ * Return: number of valid entries in @out.
  */
 u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN])
 {
@@ -56,11 +61,11 @@ u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UE
 }
 
 /**
- * smc_policy_ueid_match() - choose the EID both sides have
+ * smc_policy_ueid_match() - Choose a UEID that both sides have
  * @net: namespace
  * @peer: the peer's list
  * @n: entries in @peer
- * @out: the first of @peer that is active here
+ * @out: set to the first entry of @peer that is active here
  *
  * Return: false if there is none.
  */
@@ -82,13 +87,13 @@ bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN
 	return false;
 }
 
-/* Not isupper(), which knows letters beyond ASCII. */
+/* Not isupper(), which accepts letters beyond ASCII. */
 static bool ueid_char_is_alnum(u8 c)
 {
 	return (c >= 'A' && c <= 'Z') || isdigit(c);
 }
 
-/* A-Z 0-9 . - with an alphanumeric first character, then only blanks. */
+/* A-Z 0-9 . - with an alphanumeric first character and no "..", then blanks only. */
 static bool ueid_is_valid(const u8 *ueid)
 {
 	bool blanks = false;
@@ -122,11 +127,11 @@ static int ueid_find(const struct smc_net *sn, const u8 *ueid)
 }
 
 /**
- * smc_policy_ueid_add() - the administrator adds a user EID
+ * smc_policy_ueid_add() - Add a UEID
  * @net: namespace
  * @ueid: 32 bytes, blank padded
  *
- * The first one replaces the built-in default.
+ * The first added UEID replaces the built-in default.
  *
  * Return: 0, -EINVAL for bad syntax, -EEXIST, -ERANGE if the table is full.
  */
@@ -151,11 +156,11 @@ int smc_policy_ueid_add(struct net *net, const u8 *ueid)
 }
 
 /**
- * smc_policy_ueid_del() - the administrator removes a user EID
+ * smc_policy_ueid_del() - Delete a UEID
  * @net: namespace
- * @ueid: 32 bytes, blank padded
+ * @ueid: 32 bytes, blank padded; may be the built-in default
  *
- * Return: 0 or -ENOENT. The built-in default can be removed by name too.
+ * Return: 0 or -ENOENT.
  */
 int smc_policy_ueid_del(struct net *net, const u8 *ueid)
 {
@@ -179,7 +184,7 @@ int smc_policy_ueid_del(struct net *net, const u8 *ueid)
 }
 
 /**
- * smc_policy_ueid_flush() - the administrator wants no user EID at all
+ * smc_policy_ueid_flush() - Delete all UEIDs, the built-in default included
  * @net: namespace
  */
 void smc_policy_ueid_flush(struct net *net)
@@ -224,7 +229,7 @@ static struct pernet_operations settings_net_ops = {
 };
 
 /**
- * smc_policy_init() - give every namespace its settings
+ * smc_policy_init() - Set up the settings of all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
@@ -234,7 +239,7 @@ int __init smc_policy_init(void)
 }
 
 /**
- * smc_policy_exit() - undo smc_policy_init()
+ * smc_policy_exit() - Undo smc_policy_init()
  */
 void smc_policy_exit(void)
 {

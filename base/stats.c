@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics per namespace: per-CPU counters without locks, and the table of
- * fallback reasons under a leaf spinlock (fallbacks are rare).
+ * Statistics per namespace: lock-free per-CPU counters, histograms, memory in use, and a table of
+ * fallback reasons, which are rare, under a leaf spinlock. This file also holds the trace points.
  */
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -17,7 +17,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 
-/* the bodies of all trace points: whoever has one stands above */
+/* Instantiate all trace points here: every object that uses one may depend on this one. */
 #define CREATE_TRACE_POINTS
 #include <smc/base/trace.h>
 
@@ -35,9 +35,9 @@ struct stats_fallback {
 };
 
 /**
- * struct stats_mem - memory of one kind; changes with connections and regions only
+ * struct stats_mem - Memory of one kind; changes with connections and regions only
  * @now: bytes
- * @peak: the most there were
+ * @peak: maximum so far
  */
 struct stats_mem {
 	atomic64_t now;
@@ -45,10 +45,10 @@ struct stats_mem {
 };
 
 /**
- * struct stats_net - statistics of one namespace
+ * struct stats_net - Statistics of one namespace
  * @cpu: counters
  * @mem: memory by kind
- * @lock: guards @fback; leaf, BH off
+ * @lock: protects @fback; leaf, BH off
  * @fback: [0] client side, [1] server side; a slot with count 0 is free
  */
 struct stats_net {
@@ -153,7 +153,7 @@ static struct stats_net *stats_of_net(struct net *net)
 	return net_generic(net, stats_net_id);
 }
 
-/* @offset: of the counter in struct stats_cpu */
+/* @offset: offset of the counter in struct stats_cpu. Any context. */
 static void stats_add_at(struct net *net, size_t offset, u64 n)
 {
 	struct stats_cpu *cpu;
@@ -187,10 +187,10 @@ static u64 stats_sum_at(struct net *net, size_t offset)
 }
 
 /**
- * smc_stats_add() - count
+ * smc_stats_add() - Add to a counter
  * @net: namespace
- * @stat: which counter
- * @n: how much
+ * @stat: counter
+ * @n: amount
  *
  * Any context.
  */
@@ -201,11 +201,11 @@ void smc_stats_add(struct net *net, enum smc_stat stat, u64 n)
 EXPORT_SYMBOL_GPL(smc_stats_add);
 
 /**
- * smc_stats_get() - sum over all CPUs
+ * smc_stats_get() - Return the value of a counter
  * @net: namespace
- * @stat: which counter
+ * @stat: counter
  *
- * Return: the value, a snapshot.
+ * Return: sum over all CPUs, a snapshot.
  */
 u64 smc_stats_get(struct net *net, enum smc_stat stat)
 {
@@ -213,10 +213,10 @@ u64 smc_stats_get(struct net *net, enum smc_stat stat)
 }
 
 /**
- * smc_stats_size() - count a call or a buffer by its size
+ * smc_stats_size() - Count a call or a buffer by its size
  * @net: namespace
- * @hist: what it is
- * @bytes: its size
+ * @hist: histogram
+ * @bytes: size
  *
  * Any context.
  */
@@ -230,10 +230,10 @@ void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 }
 
 /**
- * smc_stats_size_get() - how many were of a size
+ * smc_stats_size_get() - Return a value of a size histogram
  * @net: namespace
- * @hist: which ones
- * @i: size: up to 8 KiB << @i; the last one has no limit
+ * @hist: histogram
+ * @i: size class: up to 8 KiB << @i; the last one has no limit
  *
  * Return: the number, a snapshot.
  */
@@ -243,10 +243,10 @@ u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i
 }
 
 /**
- * smc_stats_msg() - count a message by its type
+ * smc_stats_msg() - Count a message by its type
  * @net: namespace
- * @way: which protocol, and which way it goes
- * @type: its type; others than 1 to SMC_STATS_TYPES are not counted
+ * @way: protocol and direction
+ * @type: message type; other types than 1 to SMC_STATS_TYPES are not counted
  *
  * Any context.
  */
@@ -257,9 +257,9 @@ void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 }
 
 /**
- * smc_stats_msg_get() - how many were of a type
+ * smc_stats_msg_get() - Return the number of messages of a type
  * @net: namespace
- * @way: which ones
+ * @way: protocol and direction
  * @type: 1 to SMC_STATS_TYPES
  *
  * Return: the number, a snapshot.
@@ -270,10 +270,10 @@ u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type)
 }
 
 /**
- * smc_stats_handshake() - a handshake ended on SMC
+ * smc_stats_handshake() - Count a handshake that ended on SMC by its duration
  * @net: namespace
  * @server: side
- * @ns: how long it took
+ * @ns: duration in nanoseconds
  *
  * Any context.
  */
@@ -289,10 +289,10 @@ void smc_stats_handshake(struct net *net, bool server, u64 ns)
 }
 
 /**
- * smc_stats_handshake_get() - how many took so long
+ * smc_stats_handshake_get() - Return a value of the histogram of handshake durations
  * @net: namespace
  * @server: side
- * @i: time: up to 64 us << @i; the last one has no limit
+ * @i: time class: up to 64 us << @i; the last one has no limit
  *
  * Return: the number, a snapshot.
  */
@@ -302,10 +302,10 @@ u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i)
 }
 
 /**
- * smc_stats_mem() - memory comes or goes
+ * smc_stats_mem() - Account for memory
  * @net: namespace
  * @what: kind
- * @bytes: how much; below 0: it goes
+ * @bytes: bytes added; negative: removed
  *
  * Any context.
  */
@@ -320,7 +320,7 @@ void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes)
 }
 
 /**
- * smc_stats_mem_now() - memory
+ * smc_stats_mem_now() - Return the memory in use
  * @net: namespace
  * @what: kind
  *
@@ -332,7 +332,7 @@ u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what)
 }
 
 /**
- * smc_stats_mem_peak() - the most memory there was
+ * smc_stats_mem_peak() - Return the maximum of the memory in use
  * @net: namespace
  * @what: kind
  *
@@ -344,8 +344,8 @@ u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what)
 }
 
 /**
- * smc_stats_name() - stable name of a counter
- * @stat: which counter
+ * smc_stats_name() - Return the stable name of a counter
+ * @stat: counter
  *
  * Return: a constant string.
  */
@@ -355,12 +355,12 @@ const char *smc_stats_name(enum smc_stat stat)
 }
 
 /**
- * smc_stats_fallback() - count one fallback by reason
+ * smc_stats_fallback() - Count a fallback by reason
  * @net: namespace
  * @server: side
  * @reason: diagnosis code, our own or the peer's
  *
- * A reason that finds no free slot is only counted in the sum.
+ * If no slot is free for @reason, only the sum counts it. Any context but hardirq.
  */
 void smc_stats_fallback(struct net *net, bool server, u32 reason)
 {
@@ -382,7 +382,7 @@ void smc_stats_fallback(struct net *net, bool server, u32 reason)
 }
 
 /**
- * smc_stats_fallback_get() - read one slot of the reason table
+ * smc_stats_fallback_get() - Read a slot of the table of fallback reasons
  * @net: namespace
  * @server: side
  * @i: slot, 0 .. SMC_STATS_FBACK_SLOTS - 1
@@ -449,7 +449,7 @@ static struct pernet_operations stats_net_ops = {
 };
 
 /**
- * smc_stats_init() - set up the statistics of all namespaces
+ * smc_stats_init() - Set up the statistics of all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
@@ -459,7 +459,7 @@ int __init smc_stats_init(void)
 }
 
 /**
- * smc_stats_exit() - undo smc_stats_init()
+ * smc_stats_exit() - Undo smc_stats_init()
  */
 void smc_stats_exit(void)
 {

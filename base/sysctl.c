@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sysctl net.smc.*: a per-namespace view of struct smc_net. */
+/* sysctl net.smc.*: a view of struct smc_net in each namespace. */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
@@ -29,7 +29,7 @@ static int hs_max_max = SMC_LIMIT_TOTAL;
 
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
 
-/* @data holds offsets into struct smc_net; each namespace gets a copy. */
+/* .data holds offsets into struct smc_net; each namespace gets a copy with addresses. */
 static const struct ctl_table sysctl_template[] = {
 	{
 		.procname = "enabled",
@@ -203,7 +203,7 @@ static int __net_init sysctl_net_init(struct net *net)
 	struct ctl_table *table;
 	size_t i;
 
-	/* one empty entry more: older kernels end the table by it */
+	/* One more, empty entry: it ends the table in older kernels. */
 	table = smc_fault_null(SYSCTL_TABLE, kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL));
 	if (!table)
 		return -ENOMEM;
@@ -234,7 +234,7 @@ static struct pernet_operations sysctl_net_ops = {
 };
 
 /**
- * smc_sysctl_init() - net.smc in every namespace
+ * smc_sysctl_init() - Register net.smc in all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
@@ -244,7 +244,7 @@ int __init smc_sysctl_init(void)
 }
 
 /**
- * smc_sysctl_exit() - undo smc_sysctl_init()
+ * smc_sysctl_exit() - Undo smc_sysctl_init()
  */
 void smc_sysctl_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registering a table: with a size since register_net_sysctl_sz() exists; before,
- * an empty entry ends the table.
+ * register_net_sysctl_sz() takes the number of entries; before it existed, an empty entry ended the
+ * table.
  */
 #ifndef _SMC_COMPAT_SYSCTL_H
 #define _SMC_COMPAT_SYSCTL_H
@@ -9,6 +9,7 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 
+/* Register a table of @entries entries, followed by an empty one. */
 static inline struct ctl_table_header *
 smc_compat_register_net_sysctl(struct net *net, const char *path, struct ctl_table *table,
 			       size_t entries)

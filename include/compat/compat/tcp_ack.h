@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A bare ACK; later kernels want to know which flags it is to have. */
+/* Send a bare ACK; newer kernels take its flags as a parameter. */
 #ifndef _SMC_COMPAT_TCP_ACK_H
 #define _SMC_COMPAT_TCP_ACK_H
 
 #include <net/tcp.h>
 
-/* Socket lock held. */
+/* The caller holds the socket lock. */
 static inline void smc_compat_tcp_ack(struct sock *sk)
 {
 #ifdef SMC_HAVE_TCP_ACK_FLAGS

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The times that SO_TIMESTAMPING reports: struct timespec64, later ktime_t. */
+/* Time stamps for SO_TIMESTAMPING: ktime_t in newer kernels, struct timespec64 before. */
 #ifndef _SMC_COMPAT_TSTAMP_H
 #define _SMC_COMPAT_TSTAMP_H
 
 #include <linux/ktime.h>
 #include <linux/socket.h>
 
-/* The software stamp is the first one. */
+/* Set the software time stamp, which is the first of the array. */
 static inline void smc_compat_tstamp(struct scm_timestamping_internal *tss, ktime_t at)
 {
 #ifdef SMC_HAVE_KTIME_TSTAMPS

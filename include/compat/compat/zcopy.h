@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Notifications of MSG_ZEROCOPY: a callback until 6.9; memory of devices since 6.16. */
+/* Notifications of MSG_ZEROCOPY: a callback until 6.9; a parameter for device memory since 6.16. */
 #ifndef _SMC_COMPAT_ZCOPY_H
 #define _SMC_COMPAT_ZCOPY_H
 
 #include <linux/skbuff.h>
 
-/* For the next number of @sk, locked; one reference. NULL: no memory, or a limit. */
+/*
+ * Allocate the next notification of @sk, with one reference. NULL: no memory, or a limit is
+ * reached. The caller holds the socket lock.
+ */
 static inline struct ubuf_info *compat_zerocopy_alloc(struct sock *sk, size_t size)
 {
 #ifdef SMC_HAVE_ZEROCOPY_DEVMEM
@@ -16,8 +19,8 @@ static inline struct ubuf_info *compat_zerocopy_alloc(struct sock *sk, size_t si
 }
 
 /*
- * Drops a reference; @zerocopy: what it stands for was not copied. io_uring believes that only if
- * there is an @skb, and looks no further at it.
+ * Drop a reference; @zerocopy: the bytes were not copied. io_uring reports that only if @skb is not
+ * NULL, and does not access it further.
  */
 static inline void compat_zerocopy_put(struct sk_buff *skb, struct ubuf_info *uarg, bool zerocopy)
 {

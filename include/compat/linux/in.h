@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* IPPROTO_SMC has a name since 6.11; the number was always within the limits of socket(). */
+/* IPPROTO_SMC is defined since 6.11; socket() accepted the number before that, too. */
 #ifndef _SMC_COMPAT_LINUX_IN_H
 #define _SMC_COMPAT_LINUX_IN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bind() and connect() take a type of their own since 6.19; before, struct sockaddr.
- * Pages come with this flag since 6.5; before, by a call of their own.
+ * Since 6.19 bind() and connect() take struct sockaddr_unsized; before, struct sockaddr. Since 6.5
+ * sendmsg() takes pages with MSG_SPLICE_PAGES; before, sendpage() did.
  */
 #ifndef _SMC_COMPAT_LINUX_SOCKET_H
 #define _SMC_COMPAT_LINUX_SOCKET_H

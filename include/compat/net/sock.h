@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The owner of a socket is read with sk_uid() since 6.17; before, straight from the struct. */
+/* sk_uid() returns the owner of a socket since 6.17; before, read the member. */
 #ifndef _SMC_COMPAT_NET_SOCK_H
 #define _SMC_COMPAT_NET_SOCK_H
 

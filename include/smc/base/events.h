@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events for who listens by netlink. Rank 1.1. */
+/* Events for netlink listeners. */
 #ifndef _SMC_BASE_EVENTS_H
 #define _SMC_BASE_EVENTS_H
 
@@ -9,20 +9,20 @@
 struct genl_family;
 struct net;
 
-/* The multicast groups, in the order in which the family has them. */
+/* Multicast groups, in the order of the family's array. */
 enum smc_notify_group { SMC_NOTIFY_EVENTS, SMC_NOTIFY_FBACKS, SMC_NOTIFY_GROUPS };
 
 /**
- * struct smc_notify_lgr - an event of a group
- * @cmd: SMC_NETLINK_OWN_EV_*, but for fallbacks
+ * struct smc_notify_lgr - Event of a link group
+ * @cmd: SMC_NETLINK_OWN_EV_*, except the one of fallbacks
  * @id: of the group
  * @role: 1: server
- * @peer: its address on the TCP path
- * @reason: for people, NULL: none
- * @ib_dev: name of the RNIC of the link; NULL: it is not about a link
- * @ib_port: its port
+ * @peer: the peer's address on the TCP connection
+ * @reason: text for users, NULL: none
+ * @ib_dev: name of the RNIC of the link; NULL: the event is not about a link
+ * @ib_port: port of the link
  * @link: number of the link
- * @conns: of a failover: connections that go on
+ * @conns: failover: number of connections that moved to other links
  */
 struct smc_notify_lgr {
 	u8 cmd;
@@ -37,13 +37,13 @@ struct smc_notify_lgr {
 };
 
 /**
- * struct smc_notify_fback - a socket is TCP for life
+ * struct smc_notify_fback - Event of a fallback: the socket uses TCP until it is closed
  * @server: side
  * @own_rsn: our diagnosis code
  * @peer_rsn: the peer's, 0: none
- * @local: own address, IPv4 in its mapped form
- * @peer: likewise
- * @local_port: in host order
+ * @local: local address, IPv4 in mapped form
+ * @peer: the peer's address, likewise
+ * @local_port: in host byte order
  * @peer_port: likewise
  */
 struct smc_notify_fback {
@@ -59,13 +59,10 @@ struct smc_notify_fback {
 int smc_notify_init(void);
 void smc_notify_exit(void);
 
-/* From the registration of the family on, until before its end. */
 void smc_notify_open(const struct genl_family *family);
 void smc_notify_close(void);
 
-/* Does anybody listen, here or elsewhere? Else there is no need to collect anything. */
 bool smc_notify_wanted(enum smc_notify_group group);
-/* Softirq or process context. */
 void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev);
 void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev);
 

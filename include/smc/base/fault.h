@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fault sites: every call of the kernel that may fail, by name, so that a test can
- * make it fail. Only in debug builds (SMC_FAULT=y); elsewhere the compiler drops
- * all of it. Rank 0.
+ * Fault sites: each call of the kernel that may fail has a name, so that a test can make it fail.
+ * In debug builds only (SMC_FAULT=y); otherwise the compiler drops all of it.
  */
 #ifndef _SMC_BASE_FAULT_H
 #define _SMC_BASE_FAULT_H
@@ -10,9 +9,9 @@
 #include <linux/err.h>
 #include <linux/types.h>
 
-/* One for each place in the code. Where a run meets it is said in base/fault.c. */
+/* One for each place in the code. base/fault.c says how a test reaches it. */
 enum smc_fault_site {
-	/* start of the module */
+	/* loading the module */
 	SMC_FAULT_STATS_PERNET,
 	SMC_FAULT_NOTIFY_PERNET,
 	SMC_FAULT_PNETID_PERNET,
@@ -153,7 +152,7 @@ enum smc_fault_site {
 	SMC_FAULT_OPTION_MARK,
 	SMC_FAULT_OPTION_ROOM,
 
-	/* what is lost without an error: for tests of deadlines */
+	/* messages and completions lost without an error: for tests of deadlines */
 	SMC_FAULT_LOSE_CLC,
 	SMC_FAULT_LOSE_LLC,
 	SMC_FAULT_LOSE_CDC,
@@ -174,15 +173,15 @@ static inline bool smc_fault_hit(enum smc_fault_site site)
 }
 #endif
 
-/* A call that returns memory, or NULL. */
+/* Wrap a call that returns memory or NULL. */
 #define smc_fault_null(site, call) \
 	(smc_fault_hit(SMC_FAULT_##site) ? NULL : (call))
 
-/* A call that returns an object, or ERR_PTR(). */
+/* Wrap a call that returns an object or ERR_PTR(). */
 #define smc_fault_ptr(site, err, call) \
 	(smc_fault_hit(SMC_FAULT_##site) ? ERR_PTR(err) : (call))
 
-/* Any other call: @bad is what it returns when it fails. */
+/* Wrap any other call; @bad is its result on failure. */
 #define smc_fault_rc(site, bad, call) \
 	(smc_fault_hit(SMC_FAULT_##site) ? (bad) : (call))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The administrator's rules: which connections may be SMC at all. Rank 2. */
+/* Rules of the administrator: which connections may use SMC. */
 #ifndef _SMC_BASE_RULES_H
 #define _SMC_BASE_RULES_H
 
@@ -9,15 +9,15 @@
 struct net;
 struct sock;
 
-/* Rules of one namespace. */
+/* Maximum number of rules in a namespace. */
 #define SMC_RULES_MAX	1024
 
 /**
- * struct smc_rules_end - what a rule wants of one end of a connection
+ * struct smc_rules_end - Condition of a rule for one end of a connection
  * @addr: address, IPv4 as v4-mapped
- * @plen: bits of @addr that count, of 128; 0: any address, also of the other family
+ * @plen: significant bits of @addr, of 128; 0: any address of any family
  * @port: first port
- * @last: last one
+ * @last: last port
  */
 struct smc_rules_end {
 	struct in6_addr addr;
@@ -27,11 +27,11 @@ struct smc_rules_end {
 };
 
 /**
- * struct smc_rules_rule - one rule
- * @num: its place: the rule with the lowest number that matches decides
- * @deny: connections stay TCP; else they may be SMC
+ * struct smc_rules_rule - One rule
+ * @num: position: the matching rule with the lowest number decides
+ * @deny: connections stay TCP; otherwise they may use SMC
  * @local: our end
- * @remote: the peer's
+ * @remote: the peer's end
  */
 struct smc_rules_rule {
 	u32 num;
@@ -41,7 +41,7 @@ struct smc_rules_rule {
 };
 
 /**
- * struct smc_rules_point - what is known of one end of a connection
+ * struct smc_rules_point - Known values of one end of a connection
  * @addr: address, IPv4 as v4-mapped; unspecified: not known yet
  * @port: port, 0: not known yet
  */
@@ -51,9 +51,9 @@ struct smc_rules_point {
 };
 
 /**
- * struct smc_rules_path - what is known of a connection
+ * struct smc_rules_path - Known values of a connection
  * @local: our end
- * @remote: the peer's
+ * @remote: the peer's end
  */
 struct smc_rules_path {
 	struct smc_rules_point local;
@@ -63,19 +63,12 @@ struct smc_rules_path {
 int smc_rules_init(void);
 void smc_rules_exit(void);
 
-/* What a TCP socket knows: bound, listening or connected. Any context. */
 void smc_rules_path(const struct sock *sk, struct smc_rules_path *path);
-/*
- * True: the connection must not be SMC, whatever is not known of it yet. @count: this is
- * the decision, to be counted; asked once for a connection, with all of its path. Any context.
- */
 bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool count);
 
-/* Administrator. @num 0: behind all others. -EINVAL, -EEXIST, -ENOSPC, -ENOMEM, -ENOENT. */
 int smc_rules_add(struct net *net, const struct smc_rules_rule *rule);
 int smc_rules_del(struct net *net, u32 num);
 void smc_rules_flush(struct net *net);
-/* The first rule whose number is @from or above; false: there is none. */
 bool smc_rules_get(struct net *net, u32 from, struct smc_rules_rule *rule, u64 *hits);
 
 #endif

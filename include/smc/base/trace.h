@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trace points (events/smc/). Names and fields are stable; Documentation/troubleshooting.rst
- * tells what they mean. Their bodies are in base/stats.c. The first four are the in-tree
- * family's, with its fields; what we have to say beyond those comes behind them.
+ * Trace points (events/smc/). Names and fields are stable and described in
+ * Documentation/troubleshooting.rst. base/stats.c instantiates them. The first four are those of
+ * the in-tree family with its fields; additional fields follow these.
  *
- * @link is the ID of a link in this host: that of its group, as the log has it, plus its
- * number. @token is our alert token of the connection, @clcsk the socket of its carrier.
+ * @link is the ID of a link in this host: the ID of its group, as in the log, plus its number.
+ * @token is our alert token of the connection, @clcsk the socket of its TCP connection.
  */
 #ifndef _SMC_TRACE_GROUP
 #define _SMC_TRACE_GROUP
 
-/* What becomes of a group, for smc_group_state. */
+/* States of a link group, for smc_group_state. */
 enum smc_trace_group {
 	SMC_TRACE_GROUP_CREATED = 1,	/* first contact is under way */
-	SMC_TRACE_GROUP_READY,		/* others may join */
-	SMC_TRACE_GROUP_RETIRED,	/* ... no more: it ends with its last connection */
-	SMC_TRACE_GROUP_DEAD,		/* it is being taken down */
-	SMC_TRACE_GROUP_GONE,		/* memory given back */
+	SMC_TRACE_GROUP_READY,		/* takes further connections */
+	SMC_TRACE_GROUP_RETIRED,	/* phased out: ends with its last connection */
+	SMC_TRACE_GROUP_DEAD,		/* is being terminated */
+	SMC_TRACE_GROUP_GONE,		/* freed */
 };
 
-/* Longest name of an RNIC; the name may change while it is copied. */
+/* Maximum length of an RNIC's name; the name may change while it is copied. */
 #define SMC_TRACE_NAME	63
 
 #endif
@@ -35,10 +35,10 @@ enum smc_trace_group {
 #include <linux/types.h>
 #include <smc/proto/cdc_msg.h>
 
-/* ---- those of the in-tree family ---- */
+/* ---- trace points of the in-tree family ---- */
 
 /*
- * The socket is TCP from here on. @fallback_rsn: our diagnosis code; @peer_rsn: that of the
+ * The socket uses TCP from here on. @fallback_rsn: our diagnosis code; @peer_rsn: that of the
  * peer's Decline, or 0.
  */
 TRACE_EVENT(smc_switch_to_fallback,
@@ -57,7 +57,7 @@ TRACE_EVENT(smc_switch_to_fallback,
 		      __entry->peer_rsn)
 );
 
-/* A call has taken or given @len bytes; @name: RNIC that our direction uses. */
+/* A call has sent or received @len bytes; @name: RNIC that the connection sends over. */
 DECLARE_EVENT_CLASS(smc_call,
 		    TP_PROTO(const void *smc, u64 net_cookie, size_t len, const char *rnic,
 			     u32 token),
@@ -87,8 +87,8 @@ DEFINE_EVENT(smc_call, smc_rx_recvmsg,
 );
 
 /*
- * A link that connections could use has failed. @state: the in-tree number, as netlink
- * shows it; @location: who found it out.
+ * A usable link has failed. @state: the in-tree number, as in netlink; @location: code that found
+ * the failure.
  */
 TRACE_EVENT(smcr_link_down,
 	    TP_PROTO(const void *lnk, const void *lgr, u64 net_cookie, int state,
@@ -138,8 +138,8 @@ DEFINE_EVENT(smc_clc, smc_clc_rx,
 );
 
 /*
- * A handshake is over. @outcome: enum smc_hs_outcome; @err: errno; @token, @link: of the
- * connection, or 0.
+ * End of a handshake. @outcome: enum smc_hs_outcome; @err: errno; @token, @link: of the connection,
+ * or 0.
  */
 TRACE_EVENT(smc_hs_end,
 	    TP_PROTO(const void *clcsk, bool server, int outcome, int err, u32 own, u32 peer,
@@ -163,7 +163,7 @@ TRACE_EVENT(smc_hs_end,
 
 /* ---- states ---- */
 
-/* @from, @to: enum smc_conn_state; @event: enum smc_conn_event that led there. */
+/* @from, @to: enum smc_conn_state; @event: enum smc_conn_event. */
 TRACE_EVENT(smc_conn_state,
 	    TP_PROTO(u32 token, u32 link, int from, int to, int event),
 	    TP_ARGS(token, link, from, to, event),
@@ -178,7 +178,7 @@ TRACE_EVENT(smc_conn_state,
 		      __entry->link, __entry->from, __entry->to, __entry->event)
 );
 
-/* @from, @to: enum smc_link_state; from INIT on. */
+/* @from, @to: enum smc_link_state; starts with INIT. */
 TRACE_EVENT(smc_link_state,
 	    TP_PROTO(u32 link, int from, int to),
 	    TP_ARGS(link, from, to),
@@ -217,19 +217,19 @@ DECLARE_EVENT_CLASS(smc_llc,
 			      __entry->response)
 );
 
-/* About to be posted. */
+/* Before it is posted. */
 DEFINE_EVENT(smc_llc, smc_llc_tx,
 	     TP_PROTO(u32 link, u8 type, bool response),
 	     TP_ARGS(link, type, response)
 );
 
-/* Well-formed, and about to be handled. */
+/* Well formed, before it is handled. */
 DEFINE_EVENT(smc_llc, smc_llc_rx,
 	     TP_PROTO(u32 link, u8 type, bool response),
 	     TP_ARGS(link, type, response)
 );
 
-/* A CDC message: offsets of its cursors and how often they wrapped; both bytes of flags. */
+/* A CDC message: offsets and wrap counts of its cursors, and both bytes of flags. */
 DECLARE_EVENT_CLASS(smc_cdc,
 		    TP_PROTO(u32 token, u32 link, const struct smc_cdc_msg *msg),
 		    TP_ARGS(token, link, msg),
@@ -252,13 +252,13 @@ DECLARE_EVENT_CLASS(smc_cdc,
 			      __entry->state)
 );
 
-/* About to be posted, with the data before it. */
+/* Before it is posted, together with the data before it. */
 DEFINE_EVENT(smc_cdc, smc_cdc_tx,
 	     TP_PROTO(u32 token, u32 link, const struct smc_cdc_msg *msg),
 	     TP_ARGS(token, link, msg)
 );
 
-/* Well-formed, and for a connection we have. */
+/* Well formed, and for an existing connection. */
 DEFINE_EVENT(smc_cdc, smc_cdc_rx,
 	     TP_PROTO(u32 token, u32 link, const struct smc_cdc_msg *msg),
 	     TP_ARGS(token, link, msg)
@@ -278,7 +278,7 @@ TRACE_EVENT(smc_link_fail,
 		      __entry->reason)
 );
 
-/* Its queue pair is brought to ERR. */
+/* The queue pair of a failed link is being brought to ERR. */
 TRACE_EVENT(smc_fence_begin,
 	    TP_PROTO(u32 link),
 	    TP_ARGS(link),
@@ -287,7 +287,7 @@ TRACE_EVENT(smc_fence_begin,
 	    TP_printk("link=%08x", __entry->link)
 );
 
-/* The device is silent; @rc: 0, or -ETIMEDOUT if the queue pair had to go for that. */
+/* The fence is complete; @rc: 0, or -ETIMEDOUT if the queue pair had to be destroyed for that. */
 TRACE_EVENT(smc_fence_end,
 	    TP_PROTO(u32 link, int rc),
 	    TP_ARGS(link, rc),
@@ -309,7 +309,7 @@ TRACE_EVENT(smc_conn_move,
 		      __entry->to)
 );
 
-/* The first RDMA WRITEs of a connection since it moved were posted. */
+/* The first RDMA WRITEs of a connection after a move were posted. */
 TRACE_EVENT(smc_conn_resume,
 	    TP_PROTO(u32 token, u32 link, u32 bytes),
 	    TP_ARGS(token, link, bytes),
