@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Composition root: which part starts in which order, and who hears from whom.
- * Known by nobody.
+ * Module entry point: starts and stops the subsystems and connects their callback tables.
+ *
+ * The module implements the socket family AF_SMC (and IPPROTO_SMC) over RDMA, SMC-R of RFC 7609
+ * with the extensions of versions 2 and 2.1. Its folders are layers; each one uses only those
+ * before it:
+ *
+ *   proto      message formats and state tables, free of kernel dependencies
+ *   base       settings, sysctls, rules, statistics, trace points, events, fault injection
+ *   rdma       RNICs, ports, PNET IDs, paths, queue pairs, memory regions (smc_ib.c, smc_wr.c)
+ *   tcp        the in-kernel TCP socket (clcsock), CLC transfer, the TCP option (smc_clc.c)
+ *   lgr        link groups, links, rtokens (smc_core.c)
+ *   llc        control messages of a link group: links and RMBs (smc_llc.c)
+ *   conn       connections: CDC messages, data, failover (smc_cdc.c, smc_tx.c, smc_rx.c)
+ *   handshake  CLC handshake of client and server, its limits and its negative cache
+ *   socket     socket calls, accepting, fallback to TCP (af_smc.c)
+ *   netlink    generic netlink: dumps, commands, configuration
+ *
+ * Upward information passes through const tables of callbacks, which this file connects: RDMA
+ * device events reach link groups (smc_core_ib_events), link groups report to LLC (smc_llc_events)
+ * and to connections (smc_conn_lgr_events).
+ *
+ * main_subsystems[] is the order of starting; stopping reverses it. A subsystem starts after those
+ * it uses. Link groups start after the RDMA devices, so that at the end they are terminated first
+ * and can still notify their peers. Netlink and the socket families start last and stop first,
+ * because users and peers enter through them. If a start fails, the subsystems started before are
+ * stopped again.
+ *
+ * See Documentation/architecture.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -31,6 +57,12 @@
 #include <smc/socket/inet.h>
 #include <smc/tcp/option.h>
 
+/**
+ * struct main_subsystem - One entry of the start order
+ * @name: for the log
+ * @init: start it; 0 or -errno
+ * @exit: undo @init; never called if @init failed
+ */
 struct main_subsystem {
 	const char *name;
 	int (*init)(void);
@@ -49,11 +81,7 @@ static int __init main_lgr_init(void)
 	return smc_core_init();
 }
 
-/*
- * Lower parts first; link groups after the devices, so that at the end they can still
- * tell their peers. The family comes last, with its second door, and goes first: with it
- * users and peers come in.
- */
+/* In the order of starting. */
 static const struct main_subsystem main_subsystems[] = {
 #ifdef SMC_FAULT
 	{ "fault sites", smc_fault_init, smc_fault_exit },
@@ -79,6 +107,7 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "IPPROTO_SMC", smc_inet_init, smc_inet_exit },
 };
 
+/* Stop the first @n subsystems, the last one first. */
 static void main_stop_subsystems(int n)
 {
 	while (n-- > 0)
@@ -104,6 +133,7 @@ static int __init smc_main_init(void)
 static void __exit smc_main_exit(void)
 {
 	main_stop_subsystems(ARRAY_SIZE(main_subsystems));
+	/* Wait for RCU callbacks into the module's text. */
 	rcu_barrier();
 }
 

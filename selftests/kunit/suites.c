@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The suites run when the module has been loaded, before anybody uses it. */
+/* Registration of the suites. They run when the module is loaded, before it is used. */
 #include "suites.h"
 
 kunit_test_suites(&smc_stats_suite, &smc_policy_suite, &smc_rules_suite,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The KUnit suites; registered in suites.c. */
+/* KUnit suites, registered in suites.c. */
 #ifndef _SMC_SUITES_H
 #define _SMC_SUITES_H
 

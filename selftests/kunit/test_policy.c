@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: user EIDs and defaults of base/settings.c; addresses that rdma/path.c refuses; PNET IDs. */
+/* KUnit: UEIDs and times of base/settings.c; addresses that rdma/path.c refuses; PNET IDs. */
 #include <kunit/test.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -17,7 +17,7 @@
 
 static const char default_ueid[] = "SMCV2-DEFAULT-UEID";
 
-/* Blank padded, in one of a few buffers in turn. */
+/* Pad a name with blanks; uses a few buffers in turn. */
 static const u8 *ueid_pad(const char *name)
 {
 	static u8 bufs[8][LEN];
@@ -39,7 +39,7 @@ static int ueid_del(const char *name)
 	return smc_policy_ueid_del(&init_net, ueid_pad(name));
 }
 
-/* As a namespace begins. */
+/* Restore the state of a new namespace. */
 static void policy_reset(struct kunit *test)
 {
 	smc_policy_ueid_flush(&init_net);
@@ -71,12 +71,12 @@ static void ueids_expect(struct kunit *test, u32 n, const char * const *names)
 static void policy_default_ueid(struct kunit *test)
 {
 	EXPECT_UEIDS(test, default_ueid);
-	/* the administrator's first one takes its place */
+	/* The first added UEID replaces the default. */
 	KUNIT_EXPECT_EQ(test, ueid_add("A"), 0);
 	EXPECT_UEIDS(test, "A");
 	KUNIT_EXPECT_EQ(test, ueid_del("A"), 0);
 	ueids_expect(test, 0, NULL);
-	/* and it does not come back on its own */
+	/* The default does not come back on its own. */
 	KUNIT_EXPECT_EQ(test, ueid_del(default_ueid), -ENOENT);
 	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
@@ -86,7 +86,7 @@ static void policy_default_ueid(struct kunit *test)
 	policy_reset(test);
 	smc_policy_ueid_flush(&init_net);
 	ueids_expect(test, 0, NULL);
-	/* added while it stands, it is one, and an ordinary one */
+	/* Added while it is active, the default becomes an ordinary entry, not a second one. */
 	policy_reset(test);
 	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
@@ -150,7 +150,7 @@ static void policy_ueid_match(struct kunit *test)
 	ueid_add("A");
 	ueid_add("B");
 	ueid_add("C");
-	/* the peer's order counts */
+	/* The peer's order decides. */
 	KUNIT_EXPECT_TRUE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
 	KUNIT_EXPECT_MEMEQ(test, out, ueid_pad("C"), LEN);
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 1, out));
@@ -159,7 +159,7 @@ static void policy_ueid_match(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
 }
 
-/* Times of the settings are times for a timer, however long. */
+/* The longest time is still valid for a timer. */
 static void policy_jiffies(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, smc_policy_jiffies(0), 0UL);

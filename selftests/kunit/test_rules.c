@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: which rule of base/rules.c decides, and what stays open while an end is not known. */
+/* KUnit: which rule of base/rules.c decides, and what stays open while one end is unknown. */
 #include <kunit/test.h>
 #include <linux/inet.h>
 #include <net/ipv6.h>
@@ -22,7 +22,7 @@ static struct in6_addr addr_in6(struct kunit *test, const char *text)
 	return addr;
 }
 
-/* @plen as an administrator says it: of 32 for IPv4. */
+/* @plen as administrators write it: of 32 bits for IPv4. */
 static struct smc_rules_end end_of(struct kunit *test, const char *addr, u8 plen, u16 port,
 				   u16 last)
 {
@@ -71,7 +71,7 @@ static void rules_exit(struct kunit *test)
 
 static void rules_prefix(struct kunit *test)
 {
-	/* a rule per prefix: deny by the first bits, up to the last one */
+	/* One rule per prefix: the last significant bit counts, later ones do not. */
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
 					  end_of(test, "10.1.0.0", 16, 0, U16_MAX)));
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
@@ -94,7 +94,7 @@ static void rules_prefix(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rule_hits(40), 1);
 }
 
-/* All of IPv4 is no part of a short IPv6 prefix, nor the other way round. */
+/* A short IPv6 prefix does not match IPv4 addresses, nor the other way round. */
 static void rules_families(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(),
@@ -135,23 +135,23 @@ static void rules_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rules_del(&init_net, 20), -ENOENT);
 }
 
-/* Before all is known a rule that wants the rest leaves it open, whatever stands behind it. */
+/* A rule that needs an unknown value leaves the decision open, whatever the rules after it say. */
 static void rules_open(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, false, end_of(test, "10.0.0.1", 32, 0, U16_MAX),
 					  end_of(test, "", 0, 443, 443)));
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, true, end_any(), end_any()));
-	/* not known, and it matters */
+	/* An unknown value matters. */
 	KUNIT_EXPECT_FALSE(test, path_denied(test, "", 0, "10.0.0.2", 443));
 	KUNIT_EXPECT_EQ(test, rule_hits(10), 0);
 	KUNIT_EXPECT_EQ(test, rule_hits(20), 0);
-	/* not known, and it does not matter */
+	/* An unknown value does not matter. */
 	KUNIT_EXPECT_TRUE(test, path_denied(test, "", 0, "10.0.0.2", 444));
 	KUNIT_EXPECT_EQ(test, rule_hits(20), 1);
-	/* a listener's SYN */
+	/* Listener: the peer is unknown. */
 	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 80, "", 0));
 	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.3", 80, "", 0));
-	/* known */
+	/* All values are known. */
 	KUNIT_EXPECT_FALSE(test, path_denied(test, "10.0.0.1", 80, "10.0.0.2", 443));
 	KUNIT_EXPECT_TRUE(test, path_denied(test, "10.0.0.3", 80, "10.0.0.2", 443));
 	KUNIT_EXPECT_EQ(test, rule_hits(10), 1);
@@ -174,9 +174,9 @@ static void rules_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 10));
 	KUNIT_EXPECT_EQ(test, 0, rule_add(U32_MAX, true, end_any(), end_any()));
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 20));
-	/* no number is left behind the last one */
+	/* No number is left after the last one. */
 	KUNIT_EXPECT_EQ(test, -ENOSPC, rule_add(0, true, end_any(), end_any()));
-	/* ... whoever has that which an overflow would make of it */
+	/* Same if a rule has the number that an overflow would produce. */
 	KUNIT_EXPECT_EQ(test, 0, rule_add(9, true, end_any(), end_any()));
 	KUNIT_EXPECT_EQ(test, 0, smc_rules_del(&init_net, 30));
 	KUNIT_EXPECT_EQ(test, -ENOSPC, rule_add(0, true, end_any(), end_any()));

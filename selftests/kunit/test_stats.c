@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: counters and fallback reasons of base/stats.c, and how netlink tells them in pieces. */
+/*
+ * KUnit: counters and fallback reasons of base/stats.c, and their netlink dumps in several
+ * messages.
+ */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -33,7 +36,7 @@ static void stats_add(struct kunit *test)
 				i + (1ULL << 33) + (i == SMC_STAT_TX_CDC));
 }
 
-/* Scripts know counters by name: what each name stands for does not change. */
+/* Scripts read counters by name: the meaning of a name must not change. */
 static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_CLNT_SMC] = "clnt_smc", [SMC_STAT_SRV_SMC] = "srv_smc",
 	[SMC_STAT_CLNT_V1] = "clnt_smc_v1", [SMC_STAT_SRV_V1] = "srv_smc_v1",
@@ -92,7 +95,7 @@ static int stats_count_thread(void *arg)
 	return 0;
 }
 
-/* Nothing is lost when all count at once. */
+/* Concurrent increments are not lost. */
 static void stats_parallel(struct kunit *test)
 {
 	u64 before = smc_stats_get(&init_net, SMC_STAT_RX_CDC);
@@ -114,7 +117,7 @@ static void stats_parallel(struct kunit *test)
 			(u64)started * ROUNDS);
 }
 
-/* Each class ends with its own power of two. */
+/* Each size class includes its power of two. */
 static void stats_sizes(struct kunit *test)
 {
 	const enum smc_stats_hist hist = SMC_HIST_RX_BUF;
@@ -136,7 +139,7 @@ static void stats_sizes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0), beside);
 }
 
-/* By type, and nothing else: types from the wire may be any. */
+/* Counted by type; invalid types, which the wire may contain, are ignored. */
 static void stats_msgs(struct kunit *test)
 {
 	u64 before[SMC_MSGS][SMC_STATS_TYPES];
@@ -159,7 +162,7 @@ static void stats_msgs(struct kunit *test)
 					(type == way + 1) + (type == SMC_STATS_TYPES));
 }
 
-/* Each class ends with its own power of two, in microseconds; the sum is to the microsecond. */
+/* Each time class includes its power of two in microseconds; the sum is exact. */
 static void stats_handshakes(struct kunit *test)
 {
 	u64 sum = smc_stats_get(&init_net, SMC_STAT_SRV_HS_USECS), want = 0;
@@ -213,8 +216,8 @@ static int stats_find_reason(bool server, u32 wanted, u16 *count)
 }
 
 /*
- * Fills the tables of the initial namespace, which has no handshakes yet: the module
- * was loaded a moment ago.
+ * Fills the tables of the initial namespace, which has had no handshakes yet because the module was
+ * just loaded.
  */
 static void stats_fallback(struct kunit *test)
 {
@@ -225,7 +228,7 @@ static void stats_fallback(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_FALSE(test, smc_stats_fallback_get(&init_net, false, 0, &reason, &count));
-	/* the first slot has reason 0 while unused; 0 is a reason like others */
+	/* An unused slot has reason 0, but 0 is also a valid reason. */
 	smc_stats_fallback(&init_net, false, REASON);
 	smc_stats_fallback(&init_net, false, 0);
 	smc_stats_fallback(&init_net, false, REASON);
@@ -233,12 +236,12 @@ static void stats_fallback(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 2);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, 0, &count), 1);
 	KUNIT_EXPECT_EQ(test, count, 1);
-	/* the sides do not mix */
+	/* The sides are separate. */
 	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), -1);
 	smc_stats_fallback(&init_net, true, REASON);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 1);
-	/* 36 reasons; later ones are in the sum only */
+	/* 36 reasons; later ones are counted in the sum only. */
 	for (i = 2; i < SMC_STATS_FBACK_SLOTS + 5; i++)
 		smc_stats_fallback(&init_net, false, REASON + i);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON + SMC_STATS_FBACK_SLOTS - 1, &count),
@@ -252,7 +255,7 @@ static void stats_fallback(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_SRV_FBACK) - srv, 1);
 }
 
-/* A count that is full stays: it must not begin again and look unused. */
+/* A count saturates: after a wrap the slot would look unused. */
 static void stats_fallback_full(struct kunit *test)
 {
 	u16 count;
@@ -264,20 +267,20 @@ static void stats_fallback_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, U16_MAX);
 }
 
-/* ---- lists in pieces ---- */
+/* ---- dumps in pieces ---- */
 
-#define SMALL		300	/* room for some of the messages */
+#define SMALL		300	/* bytes of an skb that holds only some of the messages */
 #define PIECES_MAX	100
 
 static const struct genl_family family = { .id = GENL_MIN_ID, .version = 1 };
 
 /**
- * struct pieces - a list as netlink reads it
- * @dump: that tells it
- * @take: called with each message
+ * struct pieces - A dump that is read in pieces
+ * @dump: function under test
+ * @take: called for each message
  * @cb: state of the dump
- * @nlh: request
- * @request: likewise
+ * @nlh: header of the request
+ * @request: the request
  */
 struct pieces {
 	int (*dump)(struct sk_buff *skb, struct netlink_callback *cb,
@@ -288,7 +291,10 @@ struct pieces {
 	struct sk_buff *request;
 };
 
-/* One piece, with as much room as @size, as netlink makes it; result: what the dump says. */
+/*
+ * Read one piece into an skb with @size bytes of room, as netlink does. Returns the result of the
+ * dump.
+ */
 static int pieces_read_one(struct kunit *test, struct pieces *p, unsigned int size)
 {
 	struct sk_buff *skb = alloc_skb(size, GFP_KERNEL);
@@ -308,7 +314,7 @@ static int pieces_read_one(struct kunit *test, struct pieces *p, unsigned int si
 	return rc;
 }
 
-/* All of them; result: how many pieces had something in them. */
+/* Read all pieces. Returns the number of pieces that were not empty. */
 static int pieces_read_all(struct kunit *test, struct pieces *p, unsigned int size)
 {
 	int n = 0, rc;
@@ -351,7 +357,7 @@ static void pieces_take_fallback(struct kunit *test, const struct nlmsghdr *nlh)
 		told[server][i]++;
 }
 
-/* Each reason once, however small the pieces are, and the sums in the first message alone. */
+/* Each reason once, even in small pieces, and the sums in the first message only. */
 static void stats_fallback_pieces(struct kunit *test)
 {
 	struct pieces p = { .dump = smc_netlink_dump_fback, .take = pieces_take_fallback };
@@ -407,7 +413,7 @@ static void pieces_take_stats(struct kunit *test, const struct nlmsghdr *nlh)
 	counters++;
 }
 
-/* One message, in the least room that netlink gives on any machine. */
+/* One message fits in the smallest skb that netlink uses on any machine. */
 static void stats_message(struct kunit *test)
 {
 	struct pieces p = { .dump = smc_netlink_dump_stats, .take = pieces_take_stats };
