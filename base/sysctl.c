@@ -6,15 +6,14 @@
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
-#include <smc/handshake/admission.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/link_pick.h>
 #include <smc/proto/link_set.h>
-#include <smc/rdma/region.h>
+#include <smc/proto/types.h>
 
 #include <compat/sysctl.h>
 
-static int buf_min = SMC_BUF_MIN_SIZE;
+static int buf_min = SMC_RMBE_SIZE_MIN;
 static int buf_max = INT_MAX / 2;
 static int conns_min = SMC_CLC_CONNS_MIN;
 static int conns_max = SMC_CLC_CONNS_MAX;
@@ -25,7 +24,7 @@ static int stall_max = SMC_POLICY_STALL_MAX;
 static int link_policy_max = SMC_LINK_POLICIES - 1;
 static int wr_min = SMC_POLICY_WR_MIN;
 static int wr_max = SMC_POLICY_WR_MAX;
-static int hs_max_max = SMC_LIMIT_TOTAL;
+static int hs_max_max = SMC_POLICY_HS_TOTAL;
 
 #define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
 
@@ -195,7 +194,7 @@ static const struct ctl_table sysctl_template[] = {
 	},
 };
 
-#define ENTRIES	ARRAY_SIZE(sysctl_template)
+#define SYSCTL_ENTRIES	ARRAY_SIZE(sysctl_template)
 
 static int __net_init sysctl_net_init(struct net *net)
 {
@@ -204,15 +203,17 @@ static int __net_init sysctl_net_init(struct net *net)
 	size_t i;
 
 	/* One more, empty entry: it ends the table in older kernels. */
-	table = smc_fault_null(SYSCTL_TABLE, kcalloc(ENTRIES + 1, sizeof(*table), GFP_KERNEL));
+	table = smc_fault_null(SYSCTL_TABLE,
+			       kcalloc(SYSCTL_ENTRIES + 1, sizeof(*table), GFP_KERNEL));
 	if (!table)
 		return -ENOMEM;
 	memcpy(table, sysctl_template, sizeof(sysctl_template));
-	for (i = 0; i < ENTRIES; i++)
+	for (i = 0; i < SYSCTL_ENTRIES; i++)
 		table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
 	sn->sysctl_table = table;
 	sn->sysctl = smc_fault_null(SYSCTL_NET,
-				    smc_compat_register_net_sysctl(net, "net/smc", table, ENTRIES));
+				    smc_compat_register_net_sysctl(net, "net/smc", table,
+								   SYSCTL_ENTRIES));
 	if (!sn->sysctl) {
 		kfree(table);
 		return -ENOMEM;

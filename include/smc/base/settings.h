@@ -49,8 +49,12 @@ struct net;
 /* Values of net.smc.smcr_buf_type, also reported by netlink. The module treats MIXED as PHYS. */
 enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SMC_BUF_TYPES };
 
-/* Default of net.smc.hs_max. */
+/*
+ * Default and maximum of net.smc.hs_max; the maximum is also the limit for one side of all
+ * namespaces together.
+ */
 #define SMC_POLICY_HS_MAX	256
+#define SMC_POLICY_HS_TOTAL	448
 
 /**
  * struct smc_net - Settings of a namespace

@@ -7,12 +7,13 @@
 #define _SMC_HANDSHAKE_ADMISSION_H
 
 #include <linux/types.h>
+#include <smc/base/settings.h>
 
 struct in6_addr;
 struct net;
 
 /* Handshakes of one side that may run at once, in all namespaces together. */
-#define SMC_LIMIT_TOTAL		448
+#define SMC_LIMIT_TOTAL		SMC_POLICY_HS_TOTAL
 
 #define SMC_LIMIT_ROWS		2
 #define SMC_LIMIT_BUCKETS	256

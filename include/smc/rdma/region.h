@@ -18,13 +18,14 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
+#include <smc/proto/types.h>
 
 struct net;
 struct smc_qp;
 
 #define SMC_BUF_LINKS		9	/* link slots of a group: 8 symmetric + 1 asymmetric */
 #define SMC_BUF_ELEMS_MAX	255	/* RMBEs per RMB: the wire has 8 bits, from 1 on */
-#define SMC_BUF_MIN_SIZE	16384
+#define SMC_BUF_MIN_SIZE	SMC_RMBE_SIZE_MIN
 #define SMC_BUF_REGIONS_MAX	255	/* RMBs per group and side */
 
 enum smc_buf_kind { SMC_BUF_RMB, SMC_BUF_SND, SMC_BUF_KINDS };
