@@ -75,7 +75,7 @@ bool smc_notify_wanted(enum smc_notify_group group)
 	return wanted;
 }
 
-/* Under rcu_read_lock(). NULL if there is no memory. */
+/* NULL if there is no memory. The caller holds rcu_read_lock(). */
 static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd, void **hdr)
 {
 	struct sk_buff *skb;

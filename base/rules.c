@@ -9,6 +9,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/rculist.h>
@@ -171,6 +172,7 @@ static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
 	struct rules_entry *e;
 	u32 last = 0;
 
+	lockdep_assert_held(&r->mutex);
 	if (!rule->num) {
 		if (!list_empty(&r->list))
 			last = list_last_entry(&r->list, struct rules_entry, node)->rule.num;
@@ -224,9 +226,9 @@ int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
 	return rc;
 }
 
-/* Caller holds @r->mutex. */
 static void rules_entry_remove(struct rules_net *r, struct rules_entry *e)
 {
+	lockdep_assert_held(&r->mutex);
 	list_del_rcu(&e->node);
 	r->count--;
 	kfree_rcu(e, rcu);

@@ -5,6 +5,7 @@
  * Written by netlink and sysctl, read by the handshake and by link groups.
  */
 #include <linux/ctype.h>
+#include <linux/lockdep.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -120,6 +121,7 @@ static int ueid_find(const struct smc_net *sn, const u8 *ueid)
 {
 	u32 i;
 
+	lockdep_assert_held(&sn->lock);
 	for (i = 0; i < sn->nueids; i++)
 		if (!memcmp(sn->ueids[i], ueid, SMC_POLICY_UEID_LEN))
 			return i;
