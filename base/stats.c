@@ -29,7 +29,7 @@ struct stats_cpu {
 	struct u64_stats_sync sync;
 };
 
-struct stats_fallback {
+struct stats_reason {
 	u32 reason;
 	u16 count;
 };
@@ -55,7 +55,7 @@ struct stats_net {
 	struct stats_cpu __percpu *cpu;
 	struct stats_mem mem[SMC_MEMS];
 	spinlock_t lock;
-	struct stats_fallback fback[2][SMC_STATS_FBACK_SLOTS];
+	struct stats_reason fback[2][SMC_STATS_FBACK_SLOTS];
 };
 
 static unsigned int stats_net_id __read_mostly;
@@ -365,7 +365,7 @@ const char *smc_stats_name(enum smc_stat stat)
 void smc_stats_fallback(struct net *net, bool server, u32 reason)
 {
 	struct stats_net *sn = stats_of_net(net);
-	struct stats_fallback *f = sn->fback[server];
+	struct stats_reason *f = sn->fback[server];
 	int i;
 
 	smc_stats_inc(net, server ? SMC_STAT_SRV_FBACK : SMC_STAT_CLNT_FBACK);
