@@ -29,12 +29,12 @@ static const u8 *ueid_pad(const char *name)
 	return buf;
 }
 
-static int ueid_add(const char *name)
+static int policy_add(const char *name)
 {
 	return smc_policy_ueid_add(&init_net, ueid_pad(name));
 }
 
-static int ueid_del(const char *name)
+static int policy_del(const char *name)
 {
 	return smc_policy_ueid_del(&init_net, ueid_pad(name));
 }
@@ -72,45 +72,45 @@ static void policy_default_ueid(struct kunit *test)
 {
 	EXPECT_UEIDS(test, default_ueid);
 	/* The first added UEID replaces the default. */
-	KUNIT_EXPECT_EQ(test, ueid_add("A"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("A"), 0);
 	EXPECT_UEIDS(test, "A");
-	KUNIT_EXPECT_EQ(test, ueid_del("A"), 0);
+	KUNIT_EXPECT_EQ(test, policy_del("A"), 0);
 	ueids_expect(test, 0, NULL);
 	/* The default does not come back on its own. */
-	KUNIT_EXPECT_EQ(test, ueid_del(default_ueid), -ENOENT);
-	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
+	KUNIT_EXPECT_EQ(test, policy_del(default_ueid), -ENOENT);
+	KUNIT_EXPECT_EQ(test, policy_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
 	policy_reset(test);
-	KUNIT_EXPECT_EQ(test, ueid_del(default_ueid), 0);
+	KUNIT_EXPECT_EQ(test, policy_del(default_ueid), 0);
 	ueids_expect(test, 0, NULL);
 	policy_reset(test);
 	smc_policy_ueid_flush(&init_net);
 	ueids_expect(test, 0, NULL);
 	/* Added while it is active, the default becomes an ordinary entry, not a second one. */
 	policy_reset(test);
-	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), 0);
+	KUNIT_EXPECT_EQ(test, policy_add(default_ueid), 0);
 	EXPECT_UEIDS(test, default_ueid);
-	KUNIT_EXPECT_EQ(test, ueid_add(default_ueid), -EEXIST);
-	KUNIT_EXPECT_EQ(test, ueid_add("B"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add(default_ueid), -EEXIST);
+	KUNIT_EXPECT_EQ(test, policy_add("B"), 0);
 	EXPECT_UEIDS(test, default_ueid, "B");
 }
 
 static void policy_ueid_table(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, ueid_add("A"), 0);
-	KUNIT_EXPECT_EQ(test, ueid_add("B"), 0);
-	KUNIT_EXPECT_EQ(test, ueid_add("C"), 0);
-	KUNIT_EXPECT_EQ(test, ueid_add("D"), 0);
-	KUNIT_EXPECT_EQ(test, ueid_add("E"), -ERANGE);
-	KUNIT_EXPECT_EQ(test, ueid_add("B"), -EEXIST);
+	KUNIT_EXPECT_EQ(test, policy_add("A"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("B"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("C"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("D"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("E"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, policy_add("B"), -EEXIST);
 	EXPECT_UEIDS(test, "A", "B", "C", "D");
-	KUNIT_EXPECT_EQ(test, ueid_del("E"), -ENOENT);
-	KUNIT_EXPECT_EQ(test, ueid_del("D"), 0);
+	KUNIT_EXPECT_EQ(test, policy_del("E"), -ENOENT);
+	KUNIT_EXPECT_EQ(test, policy_del("D"), 0);
 	EXPECT_UEIDS(test, "A", "B", "C");
-	KUNIT_EXPECT_EQ(test, ueid_add("E"), 0);
-	KUNIT_EXPECT_EQ(test, ueid_del("A"), 0);
+	KUNIT_EXPECT_EQ(test, policy_add("E"), 0);
+	KUNIT_EXPECT_EQ(test, policy_del("A"), 0);
 	EXPECT_UEIDS(test, "B", "C", "E");
-	KUNIT_EXPECT_EQ(test, ueid_del("C"), 0);
+	KUNIT_EXPECT_EQ(test, policy_del("C"), 0);
 	EXPECT_UEIDS(test, "B", "E");
 	smc_policy_ueid_flush(&init_net);
 	ueids_expect(test, 0, NULL);
@@ -130,11 +130,11 @@ static void policy_ueid_syntax(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		smc_policy_ueid_flush(&init_net);
-		KUNIT_EXPECT_EQ_MSG(test, ueid_add(good[i]), 0, "'%s'", good[i]);
+		KUNIT_EXPECT_EQ_MSG(test, policy_add(good[i]), 0, "'%s'", good[i]);
 	}
 	smc_policy_ueid_flush(&init_net);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ_MSG(test, ueid_add(bad[i]), -EINVAL, "row %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, policy_add(bad[i]), -EINVAL, "row %d", i);
 	KUNIT_EXPECT_EQ(test, smc_policy_ueid_add(&init_net, raw), -EINVAL);
 	ueids_expect(test, 0, NULL);
 }
@@ -147,9 +147,9 @@ static void policy_ueid_match(struct kunit *test)
 	memcpy(peer[1], ueid_pad("C"), LEN);
 	memcpy(peer[2], ueid_pad("B"), LEN);
 	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
-	ueid_add("A");
-	ueid_add("B");
-	ueid_add("C");
+	policy_add("A");
+	policy_add("B");
+	policy_add("C");
 	/* The peer's order decides. */
 	KUNIT_EXPECT_TRUE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
 	KUNIT_EXPECT_MEMEQ(test, out, ueid_pad("C"), LEN);
