@@ -100,7 +100,7 @@ static bool failover_rx_order_link(struct smc_failover_rx *rx, u8 slot, u8 move)
 	return failover_rx_add_link(rx, at, slot, move);
 }
 
-/* Bit mask of all links but the last one: the peer has left these. */
+/* Bit mask of all links but the last one: the peer has moved away from these. */
 static u32 failover_rx_left_links(const struct smc_failover_rx *rx)
 {
 	u32 slots = 0;
@@ -293,7 +293,7 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
  * @last: number of the last handled message, 0 = none
  * @first: number of the first message over another link, without a validation before it
  *
- * Each message repeats all that the ones before it said, so a gap is harmless unless @first
+ * Each message repeats the state of the ones before it, so a gap is harmless unless @first
  * announces data: then nothing proves that all of these bytes were written over this link.
  *
  * Return: true if messages are missing.

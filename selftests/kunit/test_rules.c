@@ -135,7 +135,7 @@ static void rules_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rules_del(&init_net, 20), -ENOENT);
 }
 
-/* A rule that needs an unknown value leaves the decision open, whatever the rules after it say. */
+/* A rule that needs an unknown value leaves the decision open, whatever rules follow. */
 static void rules_open(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, rule_add(0, false, end_of(test, "10.0.0.1", 32, 0, U16_MAX),

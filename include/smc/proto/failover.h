@@ -11,7 +11,7 @@
  * starts at once. Meanwhile no consumption of these bytes is acknowledged, so the peer cannot
  * overwrite them; and when the validation is checked, all messages before it have been handled.
  *
- * A message repeats all that the ones before it said, so only the latest one of each link is
+ * A message repeats the state of the ones before it, so only the latest one of each link is
  * parked. Links are independent of each other: messages of one link may be handled later than those
  * that followed over the next link, and over a link that failed soon nothing may arrive at all. So
  * the validation of a native peer contains the number of the previous link, the number of moves of

@@ -2,8 +2,8 @@
 /*
  * Extensions of the module beyond <linux/smc.h>: socket options, and commands, attributes and
  * multicast groups of the generic netlink family SMC_GEN_NETLINK. Numbers of options, of commands,
- * and of attributes in messages of <linux/smc.h> start at 128; programs that only know
- * <linux/smc.h> ignore them. Numbers are stable; additions get new numbers.
+ * and of attributes in messages of <linux/smc.h> start at 128; programs written for <linux/smc.h>
+ * alone ignore them. Numbers are stable; additions get new numbers.
  */
 #ifndef _UAPI_LINUX_SMC_OWN_H
 #define _UAPI_LINUX_SMC_OWN_H
@@ -20,7 +20,7 @@
 
 /*
  * SOL_SMC, int, 0 or 1: same as SO_ZEROCOPY of SOL_SOCKET, which also returns the value set here.
- * For kernels before 6.7, where the core refuses SO_ZEROCOPY for protocols that it does not know.
+ * For kernels before 6.7, where the core accepts SO_ZEROCOPY for a fixed list of protocols only.
  */
 #define SMC_OWN_ZEROCOPY			129
 
