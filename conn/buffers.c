@@ -8,7 +8,6 @@
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
-#include <smc/conn/splice.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>

@@ -17,7 +17,6 @@
 #include <linux/minmax.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn/splice.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 #include <smc/rdma/region.h>

@@ -486,6 +486,106 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 	elem->addr = NULL;
 }
 
+/* ---- elements given back while pages of them are lent ---- */
+
+/* Return true if a reader still holds a page of the element. */
+static bool elem_is_lent(const struct smc_elem *elem)
+{
+	bool lent = false;
+	u32 off;
+
+	if (!READ_ONCE(elem->region->lends))
+		return false;
+	for (off = 0; off < elem->size && !lent; off += PAGE_SIZE)
+		lent = smc_buf_page_out(elem->addr + off);
+	smp_mb();	/* pairs with put_page(): the reader of a returned page has read it */
+	return lent;
+}
+
+/* Free the elements of a region whose pages are all back; true if there was one. */
+static bool region_reap_lent(struct smc_region *region)
+{
+	struct smc_elem elem;
+	bool some = false;
+	u32 i;
+
+	lockdep_assert_held(&region->pool->mutex);	/* the region stays */
+	for_each_set_bit(i, region->lent, region->nelem) {
+		elem.region = region;
+		elem.index = i + 1;
+		elem.size = region->elem_size;
+		elem.addr = region->vaddr + (size_t)i * elem.size;
+		if (elem_is_lent(&elem))
+			continue;
+		spin_lock_bh(&region->pool->lock);
+		__clear_bit(i, region->lent);
+		WRITE_ONCE(region->pool->lent, region->pool->lent - elem.size);
+		spin_unlock_bh(&region->pool->lock);
+		smc_buf_give(region->pool, &elem, false);
+		some = true;
+	}
+	return some;
+}
+
+static bool pool_reap_lent(struct smc_pool *pool)
+{
+	struct smc_region *region;
+	bool some = false;
+
+	list_for_each_entry(region, &pool->regions[SMC_BUF_RMB], entry)
+		some |= region_reap_lent(region);
+	return some;
+}
+
+/**
+ * smc_lend_give() - Give back an RMBE, pages of which may be lent
+ * @pool: pool of the element
+ * @elem: element, not empty; empty afterwards
+ * @quarantine: the peer may still write into the element: it stays out of use
+ *
+ * If pages of the element are lent, the element stays out of use and counts in pool->lent. A later
+ * call of this function or of smc_lend_reap() frees it when its pages are back. Process context.
+ */
+void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
+{
+	/* Only try: the mutex may be held for seconds while a device registers memory. */
+	if (READ_ONCE(pool->lent) && mutex_trylock(&pool->mutex)) {
+		pool_reap_lent(pool);
+		mutex_unlock(&pool->mutex);
+	}
+	if (quarantine || !elem_is_lent(elem)) {
+		smc_buf_give(pool, elem, quarantine);
+		return;
+	}
+	spin_lock_bh(&pool->lock);
+	__set_bit(elem->index - 1, elem->region->lent);
+	WRITE_ONCE(pool->lent, pool->lent + elem->size);
+	spin_unlock_bh(&pool->lock);
+	elem->region = NULL;
+	elem->addr = NULL;
+}
+
+/**
+ * smc_lend_reap() - Free the elements that were given back lent and whose pages are back
+ * @pool: pool
+ *
+ * Process context; takes pool->mutex, which may be held while a device registers memory.
+ *
+ * Return: true if at least one element was freed.
+ */
+bool smc_lend_reap(struct smc_pool *pool)
+{
+	bool some;
+
+	/* Avoid the mutex in the common case. */
+	if (!READ_ONCE(pool->lent))
+		return false;
+	mutex_lock(&pool->mutex);
+	some = pool_reap_lent(pool);
+	mutex_unlock(&pool->mutex);
+	return some;
+}
+
 /**
  * smc_buf_pool_destroy() - free all regions
  * @pool: pool of a group without links and connections

@@ -10,7 +10,6 @@
 #include <linux/vmalloc.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn/splice.h>
 #include <smc/rdma/region.h>
 #include <smc/rdma/wr.h>
 

@@ -9,8 +9,6 @@
 #include <linux/types.h>
 
 struct smc_conn;
-struct smc_elem;
-struct smc_pool;
 struct smc_span;
 struct splice_pipe_desc;
 
@@ -19,10 +17,5 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 			     struct splice_pipe_desc *spd);
 /* True: something is back. Has the connection's work look again if the peer needs more. */
 bool smc_lend_look_locked(struct smc_conn *conn, bool timed);
-
-/* smc_buf_give() of an element that may be lent: it is given later then. Sleeps. */
-void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
-/* True: such an element is free now. Sleeps. */
-bool smc_lend_reap(struct smc_pool *pool);
 
 #endif

@@ -192,6 +192,9 @@ void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 le
  */
 void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 
+void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
+bool smc_lend_reap(struct smc_pool *pool);
+
 /* The page at an address in a region. */
 static inline struct page *smc_buf_page(const void *addr)
 {
