@@ -33,17 +33,17 @@ static const struct smc_ib_events *ib_events;
 /* two random bytes, then a MAC; the MAC is zero until a port was up */
 static u8 peer_id[8];
 
-static u8 last_port(const struct smc_ib_device *dev)
+static u8 ib_last_port(const struct smc_ib_device *dev)
 {
 	return min_t(u32, rdma_end_port(dev->ibdev), U8_MAX);
 }
 
-static u8 first_port(const struct smc_ib_device *dev)
+static u8 ib_first_port(const struct smc_ib_device *dev)
 {
 	return rdma_start_port(dev->ibdev);
 }
 
-static bool port_suits(const struct smc_ib_device *dev, u8 port)
+static bool port_is_roce(const struct smc_ib_device *dev, u8 port)
 {
 	return rdma_is_port_valid(dev->ibdev, port) &&
 	       rdma_protocol_roce(dev->ibdev, port);
@@ -78,7 +78,7 @@ void smc_ib_device_pin(struct smc_ib_device *dev)
 	kref_get(&dev->mem);
 }
 
-static void free_device(struct kref *ref)
+static void ib_device_free(struct kref *ref)
 {
 	kfree(container_of(ref, struct smc_ib_device, mem));
 }
@@ -91,10 +91,10 @@ static void free_device(struct kref *ref)
  */
 void smc_ib_device_unpin(struct smc_ib_device *dev)
 {
-	kref_put(&dev->mem, free_device);
+	kref_put(&dev->mem, ib_device_free);
 }
 
-static void release_device(struct kref *ref)
+static void ib_device_release(struct kref *ref)
 {
 	struct smc_ib_device *dev = container_of(ref, struct smc_ib_device, ref);
 
@@ -109,7 +109,7 @@ static void release_device(struct kref *ref)
  */
 void smc_ib_device_put(struct smc_ib_device *dev)
 {
-	kref_put(&dev->ref, release_device);
+	kref_put(&dev->ref, ib_device_release);
 }
 
 /**
@@ -125,14 +125,14 @@ bool smc_ib_port_active(struct smc_ib_device *dev, u8 port)
 {
 	enum ib_port_state state;
 
-	if (!port_suits(dev, port) ||
+	if (!port_is_roce(dev, port) ||
 	    smc_fault_rc(IB_PORT_STATE, -EIO,
 			 ib_get_cached_port_state(dev->ibdev, port, &state)))
 		return false;
 	return state == IB_PORT_ACTIVE;
 }
 
-static int fill_gid(const struct smc_ib_device *dev, const struct ib_gid_attr *attr,
+static int gid_fill(const struct smc_ib_device *dev, const struct ib_gid_attr *attr,
 		    const struct net_device *ndev, struct smc_ib_gid *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -146,15 +146,15 @@ static int fill_gid(const struct smc_ib_device *dev, const struct ib_gid_attr *a
 	return out->mtu ? 0 : -ENODEV;
 }
 
-static const struct ib_gid_attr *find_attr(const struct smc_ib_device *dev, u8 port,
-					   struct net_device *ndev, const union ib_gid *gid,
-					   enum ib_gid_type type)
+static const struct ib_gid_attr *gid_find_attr(const struct smc_ib_device *dev, u8 port,
+					       struct net_device *ndev, const union ib_gid *gid,
+					       enum ib_gid_type type)
 {
 	return smc_fault_ptr(IB_GID, -ENOENT,
 			     rdma_find_gid_by_port(dev->ibdev, gid, type, port, ndev));
 }
 
-static const struct ib_gid_attr *attr_at(const struct smc_ib_device *dev, u8 port, int index)
+static const struct ib_gid_attr *gid_get_attr(const struct smc_ib_device *dev, u8 port, int index)
 {
 	return smc_fault_ptr(IB_FIRST_GID, -ENODATA, rdma_get_gid_attr(dev->ibdev, port, index));
 }
@@ -178,12 +178,12 @@ int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 	int rc;
 
 	out->mtu = 0;
-	if (!port_suits(dev, port))
+	if (!port_is_roce(dev, port))
 		return -ENODEV;
-	attr = find_attr(dev, port, ndev, gid, IB_GID_TYPE_ROCE_UDP_ENCAP);
+	attr = gid_find_attr(dev, port, ndev, gid, IB_GID_TYPE_ROCE_UDP_ENCAP);
 	if (IS_ERR(attr))
 		return -ENODEV;
-	rc = fill_gid(dev, attr, ndev, out);
+	rc = gid_fill(dev, attr, ndev, out);
 	rdma_put_gid_attr(attr);
 	return rc;
 }
@@ -208,15 +208,15 @@ int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *nd
 	int len, i;
 
 	out->mtu = 0;
-	if (!port_suits(dev, port) || !rdma_protocol_roce_eth_encap(dev->ibdev, port))
+	if (!port_is_roce(dev, port) || !rdma_protocol_roce_eth_encap(dev->ibdev, port))
 		return -ENODEV;
 	len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
 	for (i = 0; i < len && rc; i++) {
-		attr = attr_at(dev, port, i);
+		attr = gid_get_attr(dev, port, i);
 		if (IS_ERR(attr))
 			continue;
 		if (attr->gid_type == IB_GID_TYPE_ROCE && rcu_access_pointer(attr->ndev) == ndev)
-			rc = fill_gid(dev, attr, ndev, out);
+			rc = gid_fill(dev, attr, ndev, out);
 		rdma_put_gid_attr(attr);
 	}
 	return rc;
@@ -242,10 +242,10 @@ bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *nd
 	struct smc_ib_gid now;
 	bool same;
 
-	attr = find_attr(dev, port, ndev, &gid->gid, type);
+	attr = gid_find_attr(dev, port, ndev, &gid->gid, type);
 	if (IS_ERR(attr))
 		return false;
-	same = attr->index == gid->index && !fill_gid(dev, attr, ndev, &now) &&
+	same = attr->index == gid->index && !gid_fill(dev, attr, ndev, &now) &&
 	       ether_addr_equal(now.mac, gid->mac);
 	rdma_put_gid_attr(attr);
 	return same;
@@ -273,11 +273,11 @@ bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 	bool stop = false;
 	int len, i;
 
-	if (!port_suits(dev, port))
+	if (!port_is_roce(dev, port))
 		return false;
 	len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
 	for (i = 0; i < len && !stop; i++) {
-		attr = attr_at(dev, port, i);
+		attr = gid_get_attr(dev, port, i);
 		if (IS_ERR(attr))
 			continue;
 		rcu_read_lock();
@@ -288,7 +288,7 @@ bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 			ndev = NULL;
 		rcu_read_unlock();
 		if (ndev) {
-			stop = !fill_gid(dev, attr, ndev, &gid) && fn(ndev, &gid, arg);
+			stop = !gid_fill(dev, attr, ndev, &gid) && fn(ndev, &gid, arg);
 			dev_put(ndev);
 		}
 		rdma_put_gid_attr(attr);
@@ -316,8 +316,8 @@ void smc_ib_walk_ports(struct net *net,
 	list_for_each_entry(dev, &devices, entry) {
 		if (!rdma_dev_access_netns(dev->ibdev, net))
 			continue;
-		for (p = first_port(dev); p <= last_port(dev) && !stop; p++)
-			stop = port_suits(dev, p) && fn(dev, p, arg);
+		for (p = ib_first_port(dev); p <= ib_last_port(dev) && !stop; p++)
+			stop = port_is_roce(dev, p) && fn(dev, p, arg);
 		if (stop)
 			break;
 	}
@@ -325,7 +325,7 @@ void smc_ib_walk_ports(struct net *net,
 }
 
 /* The netdev of a port, with a reference; NULL: none, or this kernel does not say. */
-static struct net_device *port_netdev(struct smc_ib_device *dev, u8 port)
+static struct net_device *port_get_netdev(struct smc_ib_device *dev, u8 port)
 {
 #ifdef SMC_HAVE_IB_DEVICE_GET_NETDEV
 	return ib_device_get_netdev(dev->ibdev, port);
@@ -347,7 +347,7 @@ static struct net_device *port_netdev(struct smc_ib_device *dev, u8 port)
  */
 int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 {
-	struct net_device *own = port_netdev(dev, port);
+	struct net_device *own = port_get_netdev(dev, port);
 	const struct ib_gid_attr *attr;
 	int ifindex = 0;
 
@@ -357,7 +357,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 		return ifindex;
 	}
 	/* its GIDs belong to that one, or to what is above it */
-	attr = attr_at(dev, port, 0);
+	attr = gid_get_attr(dev, port, 0);
 	if (IS_ERR(attr))
 		return 0;
 	rcu_read_lock();
@@ -382,7 +382,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
  */
 bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
-	struct net_device *own = port_netdev(dev, port);
+	struct net_device *own = port_get_netdev(dev, port);
 	bool same = own == ndev;
 
 #ifndef SMC_HAVE_IB_DEVICE_GET_NETDEV
@@ -411,7 +411,7 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
  */
 bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
-	struct net_device *own = port_netdev(dev, port);
+	struct net_device *own = port_get_netdev(dev, port);
 	bool below = false;
 
 	rcu_read_lock();
@@ -456,7 +456,7 @@ void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX])
 }
 
 /* MAC of the netdev behind the port's first GID; false if it has none. */
-static bool port_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
+static bool port_get_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 {
 	int len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
 	const struct ib_gid_attr *attr;
@@ -464,7 +464,7 @@ static bool port_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 	int i;
 
 	for (i = 0; i < len; i++) {
-		attr = attr_at(dev, port, i);
+		attr = gid_get_attr(dev, port, i);
 		if (IS_ERR(attr))
 			continue;
 		found = !smc_fault_rc(IB_FIRST_MAC, -EINVAL,
@@ -476,7 +476,7 @@ static bool port_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 	return false;
 }
 
-static void find_peer_mac(void)
+static void ib_find_peer_mac(void)
 {
 	struct smc_ib_device *dev;
 	u8 mac[ETH_ALEN];
@@ -484,8 +484,8 @@ static void find_peer_mac(void)
 
 	lockdep_assert_held(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
-		for (p = first_port(dev); p <= last_port(dev); p++) {
-			if (smc_ib_port_active(dev, p) && port_mac(dev, p, mac)) {
+		for (p = ib_first_port(dev); p <= ib_last_port(dev); p++) {
+			if (smc_ib_port_active(dev, p) && port_get_mac(dev, p, mac)) {
 				memcpy(peer_id + 2, mac, ETH_ALEN);
 				return;
 			}
@@ -503,19 +503,19 @@ void smc_ib_peer_id(u8 id[8])
 {
 	mutex_lock(&devices_lock);
 	if (is_zero_ether_addr(peer_id + 2))
-		find_peer_mac();
+		ib_find_peer_mac();
 	memcpy(id, peer_id, sizeof(peer_id));
 	mutex_unlock(&devices_lock);
 }
 
 /* ---- the ib client ---- */
 
-static void all_ports_inactive(struct smc_ib_device *dev)
+static void ib_ports_set_inactive(struct smc_ib_device *dev)
 {
 	unsigned int p;
 
-	for (p = first_port(dev); p <= last_port(dev); p++)
-		if (port_suits(dev, p))
+	for (p = ib_first_port(dev); p <= ib_last_port(dev); p++)
+		if (port_is_roce(dev, p))
 			ib_events->port_inactive(dev, p);
 }
 
@@ -523,19 +523,19 @@ static void all_ports_inactive(struct smc_ib_device *dev)
  * Runs in a work of the RDMA core, after its caches were updated. @dev stays: the
  * handler is unregistered, which waits for us, before remove drops its reference.
  */
-static void device_event(struct ib_event_handler *handler, struct ib_event *event)
+static void ib_device_event(struct ib_event_handler *handler, struct ib_event *event)
 {
 	struct smc_ib_device *dev = container_of(handler, struct smc_ib_device, event_handler);
 	u32 port = event->element.port_num;
 
 	if (event->event == IB_EVENT_DEVICE_FATAL) {
-		all_ports_inactive(dev);
+		ib_ports_set_inactive(dev);
 		return;
 	}
 	if (event->event != IB_EVENT_PORT_ACTIVE && event->event != IB_EVENT_PORT_ERR &&
 	    event->event != IB_EVENT_GID_CHANGE)
 		return;
-	if (port > U8_MAX || !port_suits(dev, port))
+	if (port > U8_MAX || !port_is_roce(dev, port))
 		return;
 	if (event->event == IB_EVENT_PORT_ACTIVE)
 		ib_events->port_active(dev, port);
@@ -546,7 +546,7 @@ static void device_event(struct ib_event_handler *handler, struct ib_event *even
 }
 
 /* Largest path MTU that every port of use takes; 0 if there is no such port. */
-static u8 ports_max_mtu(struct ib_device *ibdev)
+static u8 ib_ports_max_mtu(struct ib_device *ibdev)
 {
 	struct ib_port_attr attr;
 	u8 mtu = 0;
@@ -563,7 +563,7 @@ static u8 ports_max_mtu(struct ib_device *ibdev)
 
 static struct ib_client smc_client;
 
-static int add_device(struct ib_device *ibdev)
+static int ib_client_add(struct ib_device *ibdev)
 {
 	struct smc_ib_device *dev;
 	unsigned int p;
@@ -573,7 +573,7 @@ static int add_device(struct ib_device *ibdev)
 	    !(ibdev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS) ||
 	    !ibdev->attrs.max_fast_reg_page_list_len)
 		return -EOPNOTSUPP;
-	max_mtu = ports_max_mtu(ibdev);
+	max_mtu = ib_ports_max_mtu(ibdev);
 	if (!max_mtu)
 		return -EOPNOTSUPP;
 
@@ -591,13 +591,13 @@ static int add_device(struct ib_device *ibdev)
 	dev->max_recv_sge = ibdev->attrs.max_recv_sge;
 	ib_set_client_data(ibdev, &smc_client, dev);
 
-	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, device_event);
+	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ib_device_event);
 	ib_register_event_handler(&dev->event_handler);
 	mutex_lock(&devices_lock);
 	dev->num = ++devices_made;
 	list_add_tail(&dev->entry, &devices);
 	mutex_unlock(&devices_lock);
-	for (p = first_port(dev); p <= last_port(dev); p++)
+	for (p = ib_first_port(dev); p <= ib_last_port(dev); p++)
 		if (smc_ib_port_active(dev, p))
 			ib_events->port_active(dev, p);
 	return 0;
@@ -608,7 +608,7 @@ static int add_device(struct ib_device *ibdev)
  * a reference: links (device_gone makes their groups fail them), and handshakes with
  * a path in hand, whose waits have deadlines. None of them needs this thread.
  */
-static void remove_device(struct ib_device *ibdev, void *client_data)
+static void ib_client_remove(struct ib_device *ibdev, void *client_data)
 {
 	struct smc_ib_device *dev = client_data;
 
@@ -624,7 +624,7 @@ static void remove_device(struct ib_device *ibdev, void *client_data)
 }
 
 /* What the PNET table says of a device goes on to be said of it. */
-static void rename_device(struct ib_device *ibdev, void *client_data)
+static void ib_client_rename(struct ib_device *ibdev, void *client_data)
 {
 	struct smc_ib_device *dev = client_data;
 	char old[IB_DEVICE_NAME_MAX];
@@ -643,30 +643,30 @@ static void rename_device(struct ib_device *ibdev, void *client_data)
 
 static struct ib_client smc_client = {
 	.name = "smc",
-	.add = add_device,
-	.remove = remove_device,
-	.rename = rename_device,
+	.add = ib_client_add,
+	.remove = ib_client_remove,
+	.rename = ib_client_rename,
 };
 
 /* ---- the MTU of netdevs ---- */
 
-static void mtu_work_fn(struct work_struct *work)
+static void ib_mtu_work_fn(struct work_struct *work)
 {
 	ib_events->mtu_changed();
 }
 
-static DECLARE_WORK(mtu_work, mtu_work_fn);
+static DECLARE_WORK(ib_mtu_work, ib_mtu_work_fn);
 
 /* Under RTNL: groups are looked at from a work. */
-static int netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+static int ib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	if (event == NETDEV_CHANGEMTU)
-		schedule_work(&mtu_work);
+		schedule_work(&ib_mtu_work);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block netdev_nb = {
-	.notifier_call = netdev_event,
+static struct notifier_block ib_netdev_nb = {
+	.notifier_call = ib_netdev_event,
 };
 
 /**
@@ -681,13 +681,13 @@ int smc_ib_init(const struct smc_ib_events *events)
 
 	ib_events = events;
 	get_random_bytes(peer_id, 2);
-	rc = smc_fault_rc(IB_NOTIFIER, -ENOMEM, register_netdevice_notifier(&netdev_nb));
+	rc = smc_fault_rc(IB_NOTIFIER, -ENOMEM, register_netdevice_notifier(&ib_netdev_nb));
 	if (rc)
 		return rc;
 	rc = smc_fault_rc(IB_CLIENT, -ENOMEM, ib_register_client(&smc_client));
 	if (rc) {
-		unregister_netdevice_notifier(&netdev_nb);
-		cancel_work_sync(&mtu_work);
+		unregister_netdevice_notifier(&ib_netdev_nb);
+		cancel_work_sync(&ib_mtu_work);
 	}
 	return rc;
 }
@@ -699,8 +699,8 @@ int smc_ib_init(const struct smc_ib_events *events)
  */
 void smc_ib_exit(void)
 {
-	unregister_netdevice_notifier(&netdev_nb);
-	cancel_work_sync(&mtu_work);
+	unregister_netdevice_notifier(&ib_netdev_nb);
+	cancel_work_sync(&ib_mtu_work);
 	ib_unregister_client(&smc_client);
 	/* links drop their device in an RCU callback, which may not have returned yet */
 	rcu_barrier();

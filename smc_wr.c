@@ -22,14 +22,14 @@
 /* ---- failure ---- */
 
 /* No lock held. Only the first call tells, and none after a local fence. */
-static void break_qp(struct smc_qp *qp, enum ib_wc_status status)
+static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
 {
 	bool first;
 
 	spin_lock_bh(&qp->sq_lock);
-	first = !qp->told;
+	first = !qp->broken_reported;
 	qp->broken = true;
-	qp->told = true;
+	qp->broken_reported = true;
 	spin_unlock_bh(&qp->sq_lock);
 	if (!first)
 		return;
@@ -41,13 +41,13 @@ static void break_qp(struct smc_qp *qp, enum ib_wc_status status)
 }
 
 /* Upcalls for those who found something under a lock or in hard interrupt. */
-static void kick_work_fn(struct work_struct *work)
+static void qp_upcall_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
 
-	if (test_and_clear_bit(SMC_WR_KICK_BROKEN, &qp->kick))
-		break_qp(qp, IB_WC_FATAL_ERR);
-	if (test_and_clear_bit(SMC_WR_KICK_SLOTS, &qp->kick)) {
+	if (test_and_clear_bit(SMC_QP_UPCALL_BROKEN, &qp->kick))
+		qp_break(qp, IB_WC_FATAL_ERR);
+	if (test_and_clear_bit(SMC_QP_UPCALL_SLOTS, &qp->kick)) {
 		local_bh_disable();
 		qp->events->slots_free(qp->ctx);
 		local_bh_enable();
@@ -55,13 +55,13 @@ static void kick_work_fn(struct work_struct *work)
 }
 
 /**
- * smc_wr_event() - an asynchronous event of the queue pair
+ * smc_qp_event() - an asynchronous event of the queue pair
  * @event: event
  * @ctx: queue pair
  *
  * Some drivers call this in hard interrupt.
  */
-void smc_wr_event(struct ib_event *event, void *ctx)
+void smc_qp_event(struct ib_event *event, void *ctx)
 {
 	struct smc_qp *qp = ctx;
 
@@ -69,7 +69,7 @@ void smc_wr_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		smc_wr_kick(qp, SMC_WR_KICK_BROKEN);
+		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 		break;
 	default:
 		break;
@@ -79,7 +79,7 @@ void smc_wr_event(struct ib_event *event, void *ctx)
 /* ---- sending ---- */
 
 /* sq_lock held */
-static void slot_to_free(struct smc_wr_slot *slot)
+static void wr_slot_release(struct smc_wr_slot *slot)
 {
 	struct smc_qp *qp = slot->qp;
 
@@ -91,7 +91,7 @@ static void slot_to_free(struct smc_wr_slot *slot)
 }
 
 /**
- * smc_wr_retire() - retire posted slots, in their order
+ * smc_wr_complete() - retire posted slots, in their order
  * @qp: queue pair
  * @last: the last of them; NULL: all
  * @status: what became of them
@@ -99,7 +99,7 @@ static void slot_to_free(struct smc_wr_slot *slot)
  * On an error the unsignaled ones before it have most likely succeeded, but nobody said so:
  * they get the error too, and their owner must treat them as unknown.
  */
-void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status)
+void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status)
 {
 	struct smc_wr_slot *slot, *next;
 	LIST_HEAD(retired);
@@ -123,7 +123,7 @@ void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 	}
 	qp->progress = jiffies;
 	if (!list_empty(&qp->posted) && !qp->broken)
-		smc_wr_tail_arm(qp);
+		smc_tail_arm(qp);
 	spin_unlock(&qp->sq_lock);
 
 	list_for_each_entry(slot, &retired, entry)
@@ -132,7 +132,7 @@ void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 
 	spin_lock(&qp->sq_lock);
 	list_for_each_entry_safe(slot, next, &retired, entry)
-		slot_to_free(slot);
+		wr_slot_release(slot);
 	starved = qp->starved && !qp->broken;
 	qp->starved = false;
 	spin_unlock(&qp->sq_lock);
@@ -141,7 +141,7 @@ void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_statu
 	local_bh_enable();
 }
 
-static void send_done(struct ib_cq *cq, struct ib_wc *wc)
+static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_slot *slot = container_of(wc->wr_cqe, struct smc_wr_slot, cqe);
 	enum ib_wc_status status = wc->status;
@@ -151,23 +151,23 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
 	}
 	if (status != IB_WC_SUCCESS)
-		break_qp(slot->qp, status);
-	smc_wr_retire(slot->qp, slot, status);
+		qp_break(slot->qp, status);
+	smc_wr_complete(slot->qp, slot, status);
 }
 
 /*
  * WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. Likewise for
  * the barrier before a REG_MR.
  */
-static void write_done(struct ib_cq *cq, struct ib_wc *wc)
+static void wr_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, write_cqe);
 
 	if (wc->status != IB_WC_SUCCESS)
-		break_qp(qp, wc->status);
+		qp_break(qp, wc->status);
 }
 
-static struct smc_wr_slot *take_slot(struct smc_wr_slot *slot)
+static struct smc_wr_slot *wr_slot_take(struct smc_wr_slot *slot)
 {
 	list_del_init(&slot->entry);
 	slot->probe = false;
@@ -193,7 +193,7 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 	if (!qp->broken) {
 		slot = list_first_entry_or_null(&qp->free, struct smc_wr_slot, entry);
 		if (slot)
-			take_slot(slot);
+			wr_slot_take(slot);
 		else
 			qp->starved = true;
 	}
@@ -229,7 +229,7 @@ struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
 	if (len <= SMC_WR_MSG_LEN && (!slot || slot->big) && !list_empty(&qp->free))
 		slot = list_first_entry(&qp->free, struct smc_wr_slot, entry);
 	if (slot)
-		take_slot(slot);
+		wr_slot_take(slot);
 	else
 		qp->starved = true;
 out:
@@ -249,10 +249,10 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
 	struct smc_qp *qp = slot->qp;
 
 	spin_lock_bh(&qp->sq_lock);
-	slot_to_free(slot);
+	wr_slot_release(slot);
 	if (qp->starved && !qp->broken) {
 		qp->starved = false;
-		smc_wr_kick(qp, SMC_WR_KICK_SLOTS);
+		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_SLOTS);
 	}
 	spin_unlock_bh(&qp->sq_lock);
 }
@@ -262,13 +262,13 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
  * would never come back. The last free one always is: who is refused after it was
  * taken will be told.
  */
-static bool must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
+static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
 {
 	return slot->ctl || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
 }
 
-static void fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
-		       struct ib_rdma_wr *wr, struct ib_sge *sge)
+static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
+			  struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
 	bool copy = !write->nsge && write->len <= qp->max_inline;
 
@@ -285,8 +285,8 @@ static void fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 	wr->rkey = write->rkey;
 }
 
-static void fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *wr,
-		      struct ib_sge *sge)
+static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *wr,
+			 struct ib_sge *sge)
 {
 	struct smc_qp *qp = slot->qp;
 	bool copy = len <= qp->max_inline;
@@ -338,14 +338,14 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		rc = -ENOTCONN;
 		goto out;
 	}
-	fill_send(slot, len, &send_wr, &sge[nwrites]);
+	wr_fill_send(slot, len, &send_wr, &sge[nwrites]);
 	first = &send_wr;
 	for (i = nwrites - 1; i >= 0; i--) {
-		fill_write(qp, &writes[i], &write_wr[i], &sge[i]);
+		wr_fill_write(qp, &writes[i], &write_wr[i], &sge[i]);
 		write_wr[i].wr.next = first;
 		first = &write_wr[i].wr;
 	}
-	signal = signal || must_signal(qp, slot);
+	signal = signal || wr_slot_must_signal(qp, slot);
 	if (signal)
 		send_wr.send_flags |= IB_SEND_SIGNALED;
 	/* before it can be completed; nobody asks for the others' */
@@ -354,7 +354,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	if (rc) {
 		/* part of it may be under way: nothing may follow */
 		qp->broken = true;
-		smc_wr_kick(qp, SMC_WR_KICK_BROKEN);
+		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 		/* ... and the device may read what the WRITEs are of, until it is fenced */
 		if (!nwrites)
 			goto out;
@@ -374,7 +374,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	qp->bytes += slot->bytes;
 	list_add_tail(&slot->entry, &qp->posted);
 	if (!qp->broken)
-		smc_wr_tail_arm(qp);
+		smc_tail_arm(qp);
 out:
 	spin_unlock_bh(&qp->sq_lock);
 	return rc;
@@ -443,7 +443,7 @@ void smc_wr_qp_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
 
 /* ---- memory registration ---- */
 
-static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
+static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	enum ib_wc_status status = smc_fault_rc(WC_REG, IB_WC_MW_BIND_ERR, wc->status);
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, reg_cqe);
@@ -454,7 +454,7 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	smp_store_release(&qp->reg_pending, false);	/* the result is valid */
 	wake_up(&qp->wait);
 	if (status != IB_WC_SUCCESS)
-		break_qp(qp, status);
+		qp_break(qp, status);
 }
 
 /*
@@ -462,12 +462,12 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
  * on its own behind that one it does again. A REG_MR fails then, for the region is valid, and the
  * queue pair breaks.
  */
-static bool repeats_local(const struct smc_qp *qp)
+static bool qp_replays_local(const struct smc_qp *qp)
 {
 	return qp->dev->ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
-static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
+static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 {
 	struct ib_reg_wr wr = {
 		.wr = {
@@ -486,7 +486,7 @@ static int post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 		.opcode = IB_WR_LOCAL_INV,
 		.ex.invalidate_rkey = wr.key,
 	};
-	struct ib_send_wr *first = repeats_local(qp) ? &barrier : &wr.wr;
+	struct ib_send_wr *first = qp_replays_local(qp) ? &barrier : &wr.wr;
 	int rc = -ENOTCONN;
 
 	spin_lock_bh(&qp->sq_lock);
@@ -516,13 +516,13 @@ int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
 	int rc;
 
 	mutex_lock(&qp->reg_mutex);
-	rc = post_reg(qp, mr, access);
+	rc = mr_post_reg(qp, mr, access);
 	if (rc)
 		goto out;
 	/* acquire: the result is read after it */
 	if (!wait_event_timeout(qp->wait, !smp_load_acquire(&qp->reg_pending), REG_TIMEOUT)) {
 		rc = -ETIMEDOUT;	/* still pending: no other may be posted */
-		break_qp(qp, IB_WC_RESP_TIMEOUT_ERR);
+		qp_break(qp, IB_WC_RESP_TIMEOUT_ERR);
 	} else if (qp->reg_status != IB_WC_SUCCESS) {
 		rc = -EIO;
 	}
@@ -564,7 +564,7 @@ int smc_wr_post_recv(struct smc_wr_recv *recv)
 }
 
 /* The message in one piece. @len was checked. */
-static const u8 *gather(const struct smc_wr_recv *recv, u32 len)
+static const u8 *wr_recv_gather(const struct smc_wr_recv *recv, u32 len)
 {
 	struct smc_qp *qp = recv->qp;
 
@@ -580,7 +580,7 @@ static const u8 *gather(const struct smc_wr_recv *recv, u32 len)
 }
 
 /* data path 7: hand the message up, then post the receive again */
-static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
+static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);
 	enum ib_wc_status status = smc_fault_rc(WC_RECV, IB_WC_LOC_PROT_ERR, wc->status);
@@ -589,13 +589,13 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	int rc = 0;
 
 	if (status != IB_WC_SUCCESS) {
-		break_qp(qp, status);
+		qp_break(qp, status);
 		return;
 	}
 	local_bh_disable();
 	/* a WRITE with immediate data uses up a receive, too, whose buffer holds an old message */
 	if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
-		qp->events->received(qp->ctx, gather(recv, wc->byte_len), wc->byte_len);
+		qp->events->received(qp->ctx, wr_recv_gather(recv, wc->byte_len), wc->byte_len);
 
 	/* not after the fence: a receive behind the marker of the drain would outlive it */
 	spin_lock(&qp->sq_lock);
@@ -604,37 +604,37 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock(&qp->sq_lock);
 	local_bh_enable();
 	if (rc)
-		break_qp(qp, IB_WC_GENERAL_ERR);
+		qp_break(qp, IB_WC_GENERAL_ERR);
 }
 
 /* ---- for rdma/qp.c ---- */
 
 /**
- * smc_wr_setup() - who is told of what a queue pair does
+ * smc_wr_init_qp() - who is told of what a queue pair does
  * @qp: queue pair in the making
  */
-void smc_wr_setup(struct smc_qp *qp)
+void smc_wr_init_qp(struct smc_qp *qp)
 {
-	INIT_WORK(&qp->kick_work, kick_work_fn);
-	smc_wr_tail_setup(qp);
-	qp->write_cqe.done = write_done;
-	qp->reg_cqe.done = reg_done;
+	INIT_WORK(&qp->kick_work, qp_upcall_work_fn);
+	smc_tail_init(qp);
+	qp->write_cqe.done = wr_write_done;
+	qp->reg_cqe.done = mr_reg_done;
 }
 
 /**
- * smc_wr_setup_slot() - and of the end of its messages
+ * smc_wr_init_slot() - and of the end of its messages
  * @slot: slot in the making
  */
-void smc_wr_setup_slot(struct smc_wr_slot *slot)
+void smc_wr_init_slot(struct smc_wr_slot *slot)
 {
-	slot->cqe.done = send_done;
+	slot->cqe.done = wr_send_done;
 }
 
 /**
- * smc_wr_setup_recv() - and of messages that come
+ * smc_wr_init_recv() - and of messages that come
  * @recv: receive request in the making
  */
-void smc_wr_setup_recv(struct smc_wr_recv *recv)
+void smc_wr_init_recv(struct smc_wr_recv *recv)
 {
-	recv->cqe.done = recv_done;
+	recv->cqe.done = wr_recv_done;
 }

@@ -15,9 +15,9 @@
 
 #define FENCE_TIME	(10 * HZ)
 
-static void marker_done(struct ib_cq *cq, struct ib_wc *wc)
+static void drain_marker_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct smc_wr_marker *marker = container_of(wc->wr_cqe, struct smc_wr_marker, cqe);
+	struct smc_drain_marker *marker = container_of(wc->wr_cqe, struct smc_drain_marker, cqe);
 
 	complete(&marker->done);
 }
@@ -33,7 +33,7 @@ void smc_wr_fence_begin(struct smc_qp *qp)
 	lockdep_assert_held(&qp->qp_mutex);
 	spin_lock_bh(&qp->sq_lock);
 	qp->broken = true;
-	qp->told = true;
+	qp->broken_reported = true;
 	spin_unlock_bh(&qp->sq_lock);
 	/* who refuses is asked again: by the drain */
 	if (qp->qp && !smc_fault_hit(SMC_FAULT_QP_ERR))
@@ -53,7 +53,7 @@ void smc_wr_qp_fence(struct smc_qp *qp)
 	mutex_unlock(&qp->qp_mutex);
 }
 
-static int post_markers(struct smc_qp *qp)
+static int drain_post_markers(struct smc_qp *qp)
 {
 	struct ib_rdma_wr send = { .wr.opcode = IB_WR_RDMA_WRITE };
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -61,7 +61,7 @@ static int post_markers(struct smc_qp *qp)
 	int rc, i;
 
 	for (i = 0; i < ARRAY_SIZE(qp->markers); i++) {
-		qp->markers[i].cqe.done = marker_done;
+		qp->markers[i].cqe.done = drain_marker_done;
 		init_completion(&qp->markers[i].done);
 	}
 	send.wr.wr_cqe = &qp->markers[0].cqe;
@@ -74,7 +74,7 @@ static int post_markers(struct smc_qp *qp)
 	return rc;
 }
 
-static bool markers_done(struct smc_qp *qp)
+static bool drain_wait_markers(struct smc_qp *qp)
 {
 	long left = FENCE_TIME;
 	int i;
@@ -89,7 +89,7 @@ static bool markers_done(struct smc_qp *qp)
  * message among that is lost, as if the peer's RNIC had never been told of it; if the peer
  * was, its validation finds out.
  */
-static void destroy_instead(struct smc_qp *qp)
+static void drain_destroy_qp(struct smc_qp *qp)
 {
 	ib_destroy_qp(qp->qp);
 	qp->qp = NULL;
@@ -111,8 +111,8 @@ int smc_wr_fence_flush(struct smc_qp *qp)
 	int rc;
 
 	lockdep_assert_held(&qp->qp_mutex);
-	rc = post_markers(qp);
-	if (!rc && markers_done(qp))
+	rc = drain_post_markers(qp);
+	if (!rc && drain_wait_markers(qp))
 		return 0;
 	/* a driver may know how to flush for a device that is out of order, not say if it did */
 	if (rc && ops->drain_sq && ops->drain_rq)
@@ -120,6 +120,6 @@ int smc_wr_fence_flush(struct smc_qp *qp)
 	else
 		pr_warn_ratelimited("%s: queue pair %u is not flushed\n", qp->dev->ibdev->name,
 				    qp->qpn);
-	destroy_instead(qp);
+	drain_destroy_qp(qp);
 	return -ETIMEDOUT;
 }

@@ -7,11 +7,11 @@
 #include <smc/rdma/wr.h>
 
 #define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
-#define SMC_WR_PROBES		3	/* in a row, behind requests that do not finish */
+#define SMC_TAIL_PROBES		3	/* in a row, behind requests that do not finish */
 
 /* bits of smc_qp.kick */
-#define SMC_WR_KICK_BROKEN	0
-#define SMC_WR_KICK_SLOTS	1
+#define SMC_QP_UPCALL_BROKEN	0
+#define SMC_QP_UPCALL_SLOTS	1
 
 /**
  * struct smc_wr_mem - a piece of DMA-able memory
@@ -48,22 +48,22 @@ struct smc_wr_recv {
 };
 
 /* Any context; @qp is not destroyed yet, which cancels the work. */
-static inline void smc_wr_kick(struct smc_qp *qp, int what)
+static inline void smc_qp_defer_upcall(struct smc_qp *qp, int what)
 {
 	set_bit(what, &qp->kick);
 	schedule_work(&qp->kick_work);
 }
 
-void smc_wr_event(struct ib_event *event, void *ctx);
-void smc_wr_retire(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
+void smc_qp_event(struct ib_event *event, void *ctx);
+void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
 int smc_wr_post_recv(struct smc_wr_recv *recv);
-void smc_wr_setup(struct smc_qp *qp);
-void smc_wr_setup_slot(struct smc_wr_slot *slot);
-void smc_wr_setup_recv(struct smc_wr_recv *recv);
+void smc_wr_init_qp(struct smc_qp *qp);
+void smc_wr_init_slot(struct smc_wr_slot *slot);
+void smc_wr_init_recv(struct smc_wr_recv *recv);
 
 /* rdma/tail_probe.c */
-void smc_wr_tail_arm(struct smc_qp *qp);
-void smc_wr_tail_setup(struct smc_qp *qp);
-void smc_wr_tail_end(struct smc_qp *qp);
+void smc_tail_arm(struct smc_qp *qp);
+void smc_tail_init(struct smc_qp *qp);
+void smc_tail_stop(struct smc_qp *qp);
 
 #endif

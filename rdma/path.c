@@ -27,7 +27,7 @@
 
 /* ---- VLAN and subnets of a TCP path ---- */
 
-static int vlan_of(struct net_device *ndev, struct netdev_nested_priv *priv)
+static int path_read_vlan(struct net_device *ndev, struct netdev_nested_priv *priv)
 {
 	if (!is_vlan_dev(ndev))
 		return 0;
@@ -47,28 +47,29 @@ u16 smc_pnet_vlan(struct net_device *ndev)
 	struct netdev_nested_priv priv = { .data = &vlan };
 
 	rcu_read_lock();
-	if (!vlan_of(ndev, &priv))
-		netdev_walk_all_lower_dev_rcu(ndev, vlan_of, &priv);
+	if (!path_read_vlan(ndev, &priv))
+		netdev_walk_all_lower_dev_rcu(ndev, path_read_vlan, &priv);
 	rcu_read_unlock();
 	return vlan;
 }
 
 /**
- * struct prefix_walk - what the walks over addresses are for
+ * struct path_prefix_walk - what the walks over addresses are for
  * @p: Proposal being written or judged
  * @addr: the client's address on the TCP path; IPv4 as 4 bytes
  * @other: an address of the netdev that is walked, likewise
  */
-struct prefix_walk {
+struct path_prefix_walk {
 	struct smc_clc_proposal *p;
 	const u8 *addr;
 	const u8 *other;
 };
 
-typedef bool (*prefix_fn)(const struct prefix_walk *w, const u8 *addr, u8 len);
+typedef bool (*path_prefix_fn)(const struct path_prefix_walk *w, const u8 *addr, u8 len);
 
 /* Calls @fn for each IPv4 address of @ndev until it returns true, which is returned. */
-static bool walk4(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+static bool path_walk_addrs4(struct net_device *ndev, path_prefix_fn fn,
+			     const struct path_prefix_walk *w)
 {
 	const struct in_ifaddr *ifa;
 	struct in_device *in_dev;
@@ -88,7 +89,8 @@ static bool walk4(struct net_device *ndev, prefix_fn fn, const struct prefix_wal
 }
 
 /* As walk4(). Link-local addresses are left out: they are in no subnet. */
-static bool walk6(struct net_device *ndev, prefix_fn fn, const struct prefix_walk *w)
+static bool path_walk_addrs6(struct net_device *ndev, path_prefix_fn fn,
+			     const struct path_prefix_walk *w)
 {
 	const struct inet6_ifaddr *ifa;
 	struct inet6_dev *in6_dev;
@@ -111,22 +113,23 @@ static bool walk6(struct net_device *ndev, prefix_fn fn, const struct prefix_wal
 	return found;
 }
 
-static bool has_both(const struct prefix_walk *w, const u8 *addr, u8 len)
+static bool path_prefix_has_both(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	return smc_clc_same_prefix(addr, w->addr, len) && smc_clc_same_prefix(addr, w->other, len);
 }
 
 /* Is @addr in that subnet of @ndev in which @own is, too? */
-static bool same_subnet(struct net_device *ndev, const struct in6_addr *own,
-			const struct in6_addr *addr)
+static bool path_same_subnet(struct net_device *ndev, const struct in6_addr *own,
+			     const struct in6_addr *addr)
 {
 	bool v4 = ipv6_addr_v4mapped(own);
-	struct prefix_walk w = {
+	struct path_prefix_walk w = {
 		.addr = addr->s6_addr + (v4 ? 12 : 0),
 		.other = own->s6_addr + (v4 ? 12 : 0),
 	};
 
-	return v4 ? walk4(ndev, has_both, &w) : walk6(ndev, has_both, &w);
+	return v4 ? path_walk_addrs4(ndev, path_prefix_has_both, &w) :
+		    path_walk_addrs6(ndev, path_prefix_has_both, &w);
 }
 
 /**
@@ -143,7 +146,7 @@ void smc_pnet_path_put(struct smc_path *path)
 /* ---- the local port ---- */
 
 /* How well a port suits a TCP path. */
-enum fit {
+enum path_fit {
 	FIT_NONE,
 	FIT_V1,		/* RoCE v1 alone */
 	FIT_ROUTED,	/* a GID of the address's family */
@@ -152,7 +155,7 @@ enum fit {
 };
 
 /**
- * struct search - for the port of one TCP path
+ * struct path_search - for the port of one TCP path
  * @net: namespace
  * @ndev: netdev of the path
  * @real: the same without VLAN devices
@@ -165,7 +168,7 @@ enum fit {
  * @best: how well the result suits
  * @below: there is an RNIC below @ndev that belongs to another netdev
  */
-struct search {
+struct path_search {
 	struct net *net;
 	struct net_device *ndev;
 	struct net_device *real;
@@ -175,13 +178,13 @@ struct search {
 	bool named;
 	struct smc_path *path;
 	struct smc_ib_gids *gids;
-	enum fit best;
+	enum path_fit best;
 	bool below;
 };
 
 /* True: it cannot get better. */
-static bool offer(struct search *s, struct smc_ib_device *dev, u8 port,
-		  const struct smc_ib_gids *gids, enum fit fit)
+static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8 port,
+			    const struct smc_ib_gids *gids, enum path_fit fit)
 {
 	if (fit <= s->best)
 		return false;
@@ -200,10 +203,10 @@ static bool offer(struct search *s, struct smc_ib_device *dev, u8 port,
  * RNICs below them, and whether what comes in for such an address reaches that RNIC is
  * not to be seen from here. The administrator can say so, by PNET ID.
  */
-static bool by_route(struct smc_ib_device *dev, u8 port, void *arg)
+static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	struct smc_ib_gids gids;
-	struct search *s = arg;
+	struct path_search *s = arg;
 	union ib_gid addr;
 	int rc2, rc1;
 
@@ -217,26 +220,26 @@ static bool by_route(struct smc_ib_device *dev, u8 port, void *arg)
 	}
 	if (!smc_ib_port_active(dev, port))
 		return false;
-	return offer(s, dev, port, &gids, !rc2 ? FIT_ADDRESS : !rc1 ? FIT_V1 : FIT_NONE);
+	return path_offer_port(s, dev, port, &gids, !rc2 ? FIT_ADDRESS : !rc1 ? FIT_V1 : FIT_NONE);
 }
 
 /**
- * struct id_walk - the PNET ID of a netdev from those below
+ * struct path_pnetid_walk - the PNET ID of a netdev from those below
  * @net: namespace
  * @id: result
  * @level: how far up @id was found, 0 = nowhere
  * @clash: another one was found as far up
  */
-struct id_walk {
+struct path_pnetid_walk {
 	struct net *net;
 	char id[SMC_PNET_ID_LEN + 1];
 	int level;
 	bool clash;
 };
 
-static int id_of_lower(struct net_device *ndev, struct netdev_nested_priv *priv)
+static int path_lower_pnetid(struct net_device *ndev, struct netdev_nested_priv *priv)
 {
-	struct id_walk *w = (struct id_walk *)priv->data;
+	struct path_pnetid_walk *w = (struct path_pnetid_walk *)priv->data;
 	char id[SMC_PNET_ID_LEN + 1];
 
 	if (ndev->lower_level < w->level || !smc_pnet_table_netdev(w->net, ndev, id))
@@ -255,16 +258,16 @@ static int id_of_lower(struct net_device *ndev, struct netdev_nested_priv *priv)
  * Its own ID, else that of the highest one below it: a VLAN or a bond is on the network
  * of the devices that it is made of. Different IDs side by side say nothing.
  */
-static bool netdev_pnetid(struct net *net, struct net_device *ndev,
-			  char id[SMC_PNET_ID_LEN + 1])
+static bool path_netdev_pnetid(struct net *net, struct net_device *ndev,
+			       char id[SMC_PNET_ID_LEN + 1])
 {
-	struct id_walk w = { .net = net };
+	struct path_pnetid_walk w = { .net = net };
 	struct netdev_nested_priv priv = { .data = &w };
 
 	if (smc_pnet_table_netdev(net, ndev, id))
 		return true;
 	rcu_read_lock();
-	netdev_walk_all_lower_dev_rcu(ndev, id_of_lower, &priv);
+	netdev_walk_all_lower_dev_rcu(ndev, path_lower_pnetid, &priv);
 	rcu_read_unlock();
 	if (!w.level || w.clash)
 		return false;
@@ -273,21 +276,21 @@ static bool netdev_pnetid(struct net *net, struct net_device *ndev,
 }
 
 /**
- * struct gid_search - in one port of the PNET ID
+ * struct path_gid_search - in one port of the PNET ID
  * @s: the search
  * @all: the port itself has the ID, so its GIDs need not
  * @gids: the best of both kinds so far
  * @fit: of @gids
  */
-struct gid_search {
-	const struct search *s;
+struct path_gid_search {
+	const struct path_search *s;
 	bool all;
 	struct smc_ib_gids gids;
-	enum fit fit;
+	enum path_fit fit;
 };
 
-static enum fit fit_of_v2(const struct search *s, struct net_device *ndev,
-			  const struct smc_ib_gid *gid)
+static enum path_fit path_gid_fit_v2(const struct path_search *s, struct net_device *ndev,
+				     const struct smc_ib_gid *gid)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)gid->gid.raw;
 	int scope = ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
@@ -298,17 +301,17 @@ static enum fit fit_of_v2(const struct search *s, struct net_device *ndev,
 		return FIT_ADDRESS;
 	if (scope)	/* of use to none but its like */
 		return ipv6_addr_type(s->saddr) & IPV6_ADDR_LINKLOCAL ? FIT_SUBNET : FIT_NONE;
-	return same_subnet(ndev, addr, s->saddr) ? FIT_SUBNET : FIT_ROUTED;
+	return path_same_subnet(ndev, addr, s->saddr) ? FIT_SUBNET : FIT_ROUTED;
 }
 
-static bool try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
+static bool path_try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
 {
-	struct gid_search *g = arg;
-	const struct search *s = g->s;
+	struct path_gid_search *g = arg;
+	const struct path_search *s = g->s;
 	char id[SMC_PNET_ID_LEN + 1];
-	enum fit fit;
+	enum path_fit fit;
 
-	if (!g->all && (!netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
+	if (!g->all && (!path_netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
 		return false;
 	if (gid->roce_v1) {
 		/* version 1 stays within one VLAN */
@@ -316,7 +319,7 @@ static bool try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void 
 			g->gids.v1 = *gid;
 		return false;
 	}
-	fit = fit_of_v2(s, ndev, gid);
+	fit = path_gid_fit_v2(s, ndev, gid);
 	if (fit > g->fit) {
 		g->gids.v2 = *gid;
 		g->fit = fit;
@@ -324,10 +327,10 @@ static bool try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void 
 	return false;
 }
 
-static bool by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)
+static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)
 {
-	struct search *s = arg;
-	struct gid_search g = { .s = s };
+	struct path_search *s = arg;
+	struct path_gid_search g = { .s = s };
 	char id[SMC_PNET_ID_LEN + 1];
 
 	if (!smc_ib_port_active(dev, port))
@@ -335,10 +338,10 @@ static bool by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)
 	g.all = smc_ib_pnetid(dev, port, s->net, id);
 	if (g.all ? strcmp(id, s->id) : s->named)
 		return false;
-	smc_ib_walk_gids(dev, port, s->net, try_gid, &g);
+	smc_ib_walk_gids(dev, port, s->net, path_try_gid, &g);
 	if (!g.fit && g.gids.v1.mtu)
 		g.fit = FIT_V1;
-	return offer(s, dev, port, &g.gids, g.fit);
+	return path_offer_port(s, dev, port, &g.gids, g.fit);
 }
 
 /**
@@ -356,7 +359,9 @@ static bool by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)
 u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids)
 {
-	struct search s = { .net = net, .ndev = ndev, .saddr = saddr, .path = path, .gids = gids };
+	struct path_search s = {
+		.net = net, .ndev = ndev, .saddr = saddr, .path = path, .gids = gids,
+	};
 
 	memset(path, 0, sizeof(*path));
 	memset(gids, 0, sizeof(*gids));
@@ -364,11 +369,11 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
 		return SMC_CLC_DECL_NO_DEV;
 	s.real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
 	s.vlan = smc_pnet_vlan(ndev);
-	if (netdev_pnetid(net, ndev, s.id)) {
+	if (path_netdev_pnetid(net, ndev, s.id)) {
 		s.named = smc_pnet_table_has_port(net, s.id);
-		smc_ib_walk_ports(net, by_pnetid, &s);
+		smc_ib_walk_ports(net, path_try_port_by_pnetid, &s);
 	} else {
-		smc_ib_walk_ports(net, by_route, &s);
+		smc_ib_walk_ports(net, path_try_port_by_route, &s);
 	}
 	strscpy(path->pnetid, s.id, sizeof(path->pnetid));
 	if (path->dev)
@@ -381,7 +386,7 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
 /* ---- further ports ---- */
 
 /**
- * struct further - search for the local end of a further link
+ * struct path_add_search - search for the local end of a further link
  * @want: what it has to be
  * @path: the best one so far
  * @score: of that
@@ -393,7 +398,7 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
  * @vlan: VLAN that the group's links are on, which need not be the TCP path's
  * @vrf: likewise, ifindex of the master
  */
-struct further {
+struct path_add_search {
 	const struct smc_pnet_further *want;
 	struct smc_path *path;
 	unsigned int score;
@@ -407,7 +412,7 @@ struct further {
 };
 
 /* False: the netdev of the group's link has gone. */
-static bool look_at_network(struct further *f)
+static bool path_read_network(struct path_add_search *f)
 {
 	const struct smc_pnet_further *want = f->want;
 	struct net_device *ndev;
@@ -423,8 +428,8 @@ static bool look_at_network(struct further *f)
 }
 
 /* Is a netdev on the network that links of the group are on? */
-static bool same_network(const struct further *f, struct net_device *ndev,
-			 const struct smc_ib_gid *gid)
+static bool path_same_network(const struct path_add_search *f, struct net_device *ndev,
+			      const struct smc_ib_gid *gid)
 {
 	const struct smc_pnet_further *want = f->want;
 	const struct in6_addr *like = (const struct in6_addr *)want->like->gid.gid.raw;
@@ -433,22 +438,22 @@ static bool same_network(const struct further *f, struct net_device *ndev,
 	if (smc_pnet_vlan(ndev) != f->vlan)
 		return false;
 	if (want->like->pnetid[0])
-		return f->all || (netdev_pnetid(want->net, ndev, id) &&
+		return f->all || (path_netdev_pnetid(want->net, ndev, id) &&
 				  !strcmp(id, want->like->pnetid));
 	/* who has an ID is on another one, and the same subnet of another VRF is another one */
-	if (netdev_pnetid(want->net, ndev, id) || l3mdev_master_ifindex(ndev) != f->vrf ||
+	if (path_netdev_pnetid(want->net, ndev, id) || l3mdev_master_ifindex(ndev) != f->vrf ||
 	    !smc_ib_port_on(f->dev, f->port, is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev))
 		return false;
 	if (gid->roce_v1)
-		return same_subnet(ndev, want->carrier, want->carrier);
-	return same_subnet(ndev, (const struct in6_addr *)gid->gid.raw, like);
+		return path_same_subnet(ndev, want->carrier, want->carrier);
+	return path_same_subnet(ndev, (const struct in6_addr *)gid->gid.raw, like);
 }
 
 /*
  * Of equal ports one by chance: the network of one may be dead in a way that nobody has noticed,
  * and it must not keep the others out.
  */
-static bool better(struct further *f, unsigned int score)
+static bool path_is_better(struct path_add_search *f, unsigned int score)
 {
 	if (score > f->score)
 		f->equals = 1;
@@ -459,9 +464,9 @@ static bool better(struct further *f, unsigned int score)
 	return f->equals == 1 || !(get_random_u32() % f->equals);
 }
 
-static bool further_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
+static bool path_try_add_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
 {
-	struct further *f = arg;
+	struct path_add_search *f = arg;
 	const struct smc_path *like = f->want->like;
 	const union ib_gid *to = f->want->to ?: &like->gid.gid;
 	const struct in6_addr *addr = (const struct in6_addr *)gid->gid.raw;
@@ -479,11 +484,11 @@ static bool further_gid(struct net_device *ndev, const struct smc_ib_gid *gid, v
 	/* an RNIC keeps its name: by another GID it could be taken for another one */
 	if (same && memcmp(&gid->gid, &like->gid.gid, sizeof(gid->gid)))
 		return false;
-	if (!same && !same_network(f, ndev, gid))
+	if (!same && !path_same_network(f, ndev, gid))
 		return false;
-	near = gid->roce_v1 || ipv6_addr_type(addr) & local || same_subnet(ndev, addr, other);
+	near = gid->roce_v1 || ipv6_addr_type(addr) & local || path_same_subnet(ndev, addr, other);
 	score = 2 * f->worth + near;
-	if (!better(f, score))
+	if (!path_is_better(f, score))
 		return false;
 	smc_pnet_path_put(f->path);
 	smc_ib_device_get(f->dev);
@@ -494,9 +499,9 @@ static bool further_gid(struct net_device *ndev, const struct smc_ib_gid *gid, v
 	return false;
 }
 
-static bool further_port(struct smc_ib_device *dev, u8 port, void *arg)
+static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
-	struct further *f = arg;
+	struct path_add_search *f = arg;
 	const struct smc_pnet_further *want = f->want;
 	char id[SMC_PNET_ID_LEN + 1];
 
@@ -510,7 +515,7 @@ static bool further_port(struct smc_ib_device *dev, u8 port, void *arg)
 		return false;
 	f->dev = dev;
 	f->port = port;
-	smc_ib_walk_gids(dev, port, want->net, further_gid, f);
+	smc_ib_walk_gids(dev, port, want->net, path_try_add_gid, f);
 	return false;
 }
 
@@ -527,11 +532,11 @@ static bool further_port(struct smc_ib_device *dev, u8 port, void *arg)
  */
 int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *path)
 {
-	struct further f = { .want = want, .path = path };
+	struct path_add_search f = { .want = want, .path = path };
 
 	memset(path, 0, sizeof(*path));
-	if (look_at_network(&f))
-		smc_ib_walk_ports(want->net, further_port, &f);
+	if (path_read_network(&f))
+		smc_ib_walk_ports(want->net, path_try_add_port, &f);
 	if (!path->dev)
 		return -ENODEV;
 	strscpy(path->pnetid, want->like->pnetid, sizeof(path->pnetid));
@@ -571,29 +576,29 @@ bool smc_pnet_path_unpark(struct smc_path *path)
 }
 
 /**
- * struct resolution - one address resolution under way
+ * struct path_resolution - one address resolution under way
  * @done: completed by its callback
  * @addr: result
  * @status: result code, 0 or -errno
  */
-struct resolution {
+struct path_resolution {
 	struct completion done;
 	struct rdma_dev_addr addr;
 	int status;
 };
 
-static void resolved(int status, struct sockaddr *src, struct rdma_dev_addr *addr,
-		     void *context)
+static void path_resolve_done(int status, struct sockaddr *src, struct rdma_dev_addr *addr,
+			      void *context)
 {
-	struct resolution *r = context;
+	struct path_resolution *r = context;
 
 	r->status = status;
 	complete(&r->done);
 }
 
 /* The RDMA core ends every resolution after RESOLVE_MS: the wait needs no limit. */
-static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *dgid,
-		       struct resolution *r)
+static int path_resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *dgid,
+			    struct path_resolution *r)
 {
 	union {
 		struct sockaddr sa;
@@ -609,8 +614,8 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 	r->addr.net = &init_net;
 	init_completion(&r->done);
 	rc = smc_fault_rc(PNET_RESOLVE, -ENOMEM,
-			  rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS, resolved, true,
-					  r));
+			  rdma_resolve_ip(&src.sa, &dst.sa, &r->addr, RESOLVE_MS,
+					  path_resolve_done, true, r));
 	if (rc)
 		return rc;
 	wait_for_completion(&r->done);
@@ -618,7 +623,7 @@ static int resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *
 }
 
 /* Is @gid an address that a RoCE v2 packet may go to? */
-static bool is_host(const struct in6_addr *gid)
+static bool gid_is_unicast(const struct in6_addr *gid)
 {
 	__be32 v4 = gid->s6_addr32[3];
 
@@ -645,7 +650,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 	const struct in6_addr *peer = (const struct in6_addr *)peer_gid->raw;
 	const struct in6_addr *own = (const struct in6_addr *)path->gid.gid.raw;
 	const struct ib_gid_attr *sgid_attr;
-	struct resolution r;
+	struct path_resolution r;
 	int rc;
 
 	if (path->gid.roce_v1) {
@@ -658,7 +663,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		*direct = true;
 		return 0;
 	}
-	if (!is_host(peer) || ipv6_addr_v4mapped(peer) != ipv6_addr_v4mapped(own))
+	if (!gid_is_unicast(peer) || ipv6_addr_v4mapped(peer) != ipv6_addr_v4mapped(own))
 		return -EHOSTUNREACH;
 
 	sgid_attr = smc_fault_ptr(PNET_GID, -ENODATA,
@@ -669,7 +674,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 	if (memcmp(sgid_attr->gid.raw, path->gid.gid.raw, sizeof(sgid_attr->gid.raw)))
 		rc = -EHOSTUNREACH;	/* the address went meanwhile */
 	else
-		rc = resolve_gid(sgid_attr, peer_gid, &r);
+		rc = path_resolve_gid(sgid_attr, peer_gid, &r);
 	rdma_put_gid_attr(sgid_attr);
 	if (rc)
 		return rc == -ETIMEDOUT ? rc : -EHOSTUNREACH;
@@ -682,7 +687,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 
 /* ---- what version 1 asks of the TCP path ---- */
 
-static bool put4(const struct prefix_walk *w, const u8 *addr, u8 len)
+static bool path_put_prefix4(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	if (!smc_clc_same_prefix(addr, w->addr, len))
 		return false;
@@ -691,7 +696,7 @@ static bool put4(const struct prefix_walk *w, const u8 *addr, u8 len)
 }
 
 /* All of them: the server has to find one in common. */
-static bool put6(const struct prefix_walk *w, const u8 *addr, u8 len)
+static bool path_put_prefix6(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	return !smc_clc_add_prefix6(w->p, addr, len);
 }
@@ -707,20 +712,20 @@ static bool put6(const struct prefix_walk *w, const u8 *addr, u8 len)
 bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
 			   struct smc_clc_proposal *p)
 {
-	struct prefix_walk w = { .p = p, .addr = saddr->s6_addr + 12 };
+	struct path_prefix_walk w = { .p = p, .addr = saddr->s6_addr + 12 };
 
 	if (ipv6_addr_v4mapped(saddr))
-		return walk4(ndev, put4, &w);
-	walk6(ndev, put6, &w);
+		return path_walk_addrs4(ndev, path_put_prefix4, &w);
+	path_walk_addrs6(ndev, path_put_prefix6, &w);
 	return p->v6_count;
 }
 
-static bool match4(const struct prefix_walk *w, const u8 *addr, u8 len)
+static bool path_match_prefix4(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	return smc_clc_match_prefix4(w->p, addr, len, w->addr);
 }
 
-static bool match6(const struct prefix_walk *w, const u8 *addr, u8 len)
+static bool path_match_prefix6(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	return smc_clc_match_prefix6(w->p, addr, len);
 }
@@ -736,7 +741,8 @@ static bool match6(const struct prefix_walk *w, const u8 *addr, u8 len)
 bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
 			     struct smc_clc_proposal *p)
 {
-	struct prefix_walk w = { .p = p, .addr = daddr->s6_addr + 12 };
+	struct path_prefix_walk w = { .p = p, .addr = daddr->s6_addr + 12 };
 
-	return ipv6_addr_v4mapped(daddr) ? walk4(ndev, match4, &w) : walk6(ndev, match6, &w);
+	return ipv6_addr_v4mapped(daddr) ? path_walk_addrs4(ndev, path_match_prefix4, &w) :
+					   path_walk_addrs6(ndev, path_match_prefix6, &w);
 }

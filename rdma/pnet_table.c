@@ -18,12 +18,12 @@
 #include <smc/rdma/pnet_table.h>
 
 /**
- * struct slot - an entry in its place
+ * struct pnet_slot - an entry in its place
  * @node: in the table, in the order in which they were made
  * @num: from 1 on, in that order
  * @e: the entry
  */
-struct slot {
+struct pnet_slot {
 	struct list_head node;
 	unsigned long num;
 	struct smc_pnet_entry e;
@@ -45,7 +45,7 @@ struct pnet_table {
 
 static unsigned int pnet_table_id __read_mostly;
 
-static struct pnet_table *table_of(const struct net *net)
+static struct pnet_table *pnet_table_get(const struct net *net)
 {
 	return net_generic(net, pnet_table_id);
 }
@@ -81,9 +81,9 @@ int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
 
 /* ---- look-ups, under the lock ---- */
 
-static struct slot *find_port(struct pnet_table *t, const char *name, u8 port)
+static struct pnet_slot *pnet_slot_by_port(struct pnet_table *t, const char *name, u8 port)
 {
-	struct slot *s;
+	struct pnet_slot *s;
 
 	list_for_each_entry(s, &t->slots, node)
 		if (s->e.port == port && !strcmp(s->e.name, name))
@@ -91,9 +91,9 @@ static struct slot *find_port(struct pnet_table *t, const char *name, u8 port)
 	return NULL;
 }
 
-static struct slot *find_ifindex(struct pnet_table *t, int ifindex)
+static struct pnet_slot *pnet_slot_by_ifindex(struct pnet_table *t, int ifindex)
 {
-	struct slot *s;
+	struct pnet_slot *s;
 
 	list_for_each_entry(s, &t->slots, node)
 		if (!s->e.port && s->e.ifindex == ifindex)
@@ -102,9 +102,9 @@ static struct slot *find_ifindex(struct pnet_table *t, int ifindex)
 }
 
 /* The entry that waits for a netdev of this name. */
-static struct slot *find_waiting(struct pnet_table *t, const char *name)
+static struct pnet_slot *pnet_slot_waiting(struct pnet_table *t, const char *name)
 {
-	struct slot *s;
+	struct pnet_slot *s;
 
 	list_for_each_entry(s, &t->slots, node)
 		if (!s->e.port && !s->e.ifindex && !strcmp(s->e.name, name))
@@ -112,7 +112,7 @@ static struct slot *find_waiting(struct pnet_table *t, const char *name)
 	return NULL;
 }
 
-static void drop(struct pnet_table *t, struct slot *s)
+static void pnet_slot_drop(struct pnet_table *t, struct pnet_slot *s)
 {
 	list_del(&s->node);
 	t->count--;
@@ -121,9 +121,9 @@ static void drop(struct pnet_table *t, struct slot *s)
 
 /* ---- the administrator ---- */
 
-static struct slot *new_slot(const char *id, const char *name, u8 port)
+static struct pnet_slot *pnet_slot_alloc(const char *id, const char *name, u8 port)
 {
-	struct slot *s = smc_fault_null(PNETID_ENTRY, kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT));
+	struct pnet_slot *s = smc_fault_null(PNETID_ENTRY, kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT));
 
 	if (!s)
 		return NULL;
@@ -134,10 +134,10 @@ static struct slot *new_slot(const char *id, const char *name, u8 port)
 }
 
 /* Which netdev is meant, if there is one; and which entry that has already. */
-static struct slot *bind_netdev(struct net *net, struct pnet_table *t, struct slot *s)
+static struct pnet_slot *pnet_slot_bind(struct net *net, struct pnet_table *t, struct pnet_slot *s)
 {
 	const struct net_device *ndev;
-	struct slot *old;
+	struct pnet_slot *old;
 
 	rcu_read_lock();
 	ndev = dev_get_by_name_rcu(net, s->e.name);
@@ -145,16 +145,17 @@ static struct slot *bind_netdev(struct net *net, struct pnet_table *t, struct sl
 		s->e.ifindex = ndev->ifindex;
 		/* it may have been called by one of its alternative names */
 		strscpy(s->e.name, ndev->name, sizeof(s->e.name));
-		old = find_ifindex(t, ndev->ifindex);
+		old = pnet_slot_by_ifindex(t, ndev->ifindex);
 	} else {
-		old = find_waiting(t, s->e.name);
+		old = pnet_slot_waiting(t, s->e.name);
 	}
 	rcu_read_unlock();
 	return old;
 }
 
 /* Takes over *@fresh unless @old is there. 1: entered, 0: is there, -EEXIST: with another ID. */
-static int enter(struct pnet_table *t, struct slot **fresh, const struct slot *old)
+static int pnet_slot_enter(struct pnet_table *t, struct pnet_slot **fresh,
+			   const struct pnet_slot *old)
 {
 	if (old)
 		return strcmp(old->e.id, (*fresh)->e.id) ? -EEXIST : 0;
@@ -165,27 +166,27 @@ static int enter(struct pnet_table *t, struct slot **fresh, const struct slot *o
 	return 1;
 }
 
-static int enter_both(struct net *net, struct slot **eth, struct slot **ib)
+static int pnet_table_enter(struct net *net, struct pnet_slot **eth, struct pnet_slot **ib)
 {
-	struct pnet_table *t = table_of(net);
-	struct slot *old_eth = NULL, *old_ib = NULL;
+	struct pnet_table *t = pnet_table_get(net);
+	struct pnet_slot *old_eth = NULL, *old_ib = NULL;
 	int done = 0;
 
 	lockdep_assert_held(&t->lock);
 	if (t->count + !!*eth + !!*ib > SMC_PNET_TABLE_MAX)
 		return -ENOSPC;
 	if (*eth)
-		old_eth = bind_netdev(net, t, *eth);
+		old_eth = pnet_slot_bind(net, t, *eth);
 	if (*ib)
-		old_ib = find_port(t, (*ib)->e.name, (*ib)->e.port);
+		old_ib = pnet_slot_by_port(t, (*ib)->e.name, (*ib)->e.port);
 	/* both or none: a network by half is a surprise */
 	if ((old_eth && strcmp(old_eth->e.id, (*eth)->e.id)) ||
 	    (old_ib && strcmp(old_ib->e.id, (*ib)->e.id)))
 		return -EEXIST;
 	if (*eth)
-		done |= enter(t, eth, old_eth);
+		done |= pnet_slot_enter(t, eth, old_eth);
 	if (*ib)
-		done |= enter(t, ib, old_ib);
+		done |= pnet_slot_enter(t, ib, old_ib);
 	return done ? 0 : -EEXIST;
 }
 
@@ -204,8 +205,8 @@ static int enter_both(struct net *net, struct slot **eth, struct slot **ib)
  */
 int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port)
 {
-	struct slot *eth_slot = NULL, *ib_slot = NULL;
-	struct pnet_table *t = table_of(net);
+	struct pnet_slot *eth_slot = NULL, *ib_slot = NULL;
+	struct pnet_table *t = pnet_table_get(net);
 	int rc = -ENOMEM;
 
 	if ((eth && !dev_valid_name(eth)) ||
@@ -213,12 +214,12 @@ int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const c
 		    port > SMC_PNET_PORTS_MAX)))
 		return -EINVAL;
 	if (eth)
-		eth_slot = new_slot(id, eth, 0);
+		eth_slot = pnet_slot_alloc(id, eth, 0);
 	if (ib)
-		ib_slot = new_slot(id, ib, port);
+		ib_slot = pnet_slot_alloc(id, ib, port);
 	if ((!eth || eth_slot) && (!ib || ib_slot)) {
 		spin_lock_bh(&t->lock);
-		rc = enter_both(net, &eth_slot, &ib_slot);
+		rc = pnet_table_enter(net, &eth_slot, &ib_slot);
 		spin_unlock_bh(&t->lock);
 	}
 	kfree(eth_slot);
@@ -227,17 +228,17 @@ int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const c
 }
 
 /* Drops the entries of @id, or all. */
-static int drop_all(struct net *net, const char *id)
+static int pnet_table_drop(struct net *net, const char *id)
 {
-	struct pnet_table *t = table_of(net);
-	struct slot *s, *next;
+	struct pnet_table *t = pnet_table_get(net);
+	struct pnet_slot *s, *next;
 	int rc = -ENOENT;
 
 	spin_lock_bh(&t->lock);
 	list_for_each_entry_safe(s, next, &t->slots, node) {
 		if (id && strcmp(s->e.id, id))
 			continue;
-		drop(t, s);
+		pnet_slot_drop(t, s);
 		rc = 0;
 	}
 	spin_unlock_bh(&t->lock);
@@ -253,7 +254,7 @@ static int drop_all(struct net *net, const char *id)
  */
 int smc_pnet_table_del(struct net *net, const char *id)
 {
-	return drop_all(net, id);
+	return pnet_table_drop(net, id);
 }
 
 /**
@@ -262,7 +263,7 @@ int smc_pnet_table_del(struct net *net, const char *id)
  */
 void smc_pnet_table_flush(struct net *net)
 {
-	drop_all(net, NULL);
+	pnet_table_drop(net, NULL);
 }
 
 /**
@@ -279,9 +280,9 @@ void smc_pnet_table_flush(struct net *net)
 bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
 			 struct smc_pnet_entry *out)
 {
-	struct pnet_table *t = table_of(net);
+	struct pnet_table *t = pnet_table_get(net);
 	bool found = false;
-	struct slot *s;
+	struct pnet_slot *s;
 
 	spin_lock_bh(&t->lock);
 	list_for_each_entry(s, &t->slots, node) {
@@ -311,13 +312,13 @@ bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
 bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
 			   char id[SMC_PNET_ID_LEN + 1])
 {
-	struct pnet_table *t = table_of(net);
-	const struct slot *s;
+	struct pnet_table *t = pnet_table_get(net);
+	const struct pnet_slot *s;
 
 	if (!READ_ONCE(t->count) || !net_eq(dev_net(ndev), net))
 		return false;
 	spin_lock_bh(&t->lock);
-	s = find_ifindex(t, ndev->ifindex);
+	s = pnet_slot_by_ifindex(t, ndev->ifindex);
 	if (s)
 		strscpy(id, s->e.id, SMC_PNET_ID_LEN + 1);
 	spin_unlock_bh(&t->lock);
@@ -339,15 +340,15 @@ bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
 bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, u8 port,
 			 char id[SMC_PNET_ID_LEN + 1])
 {
-	struct pnet_table *t = table_of(net);
-	const struct slot *s;
+	struct pnet_table *t = pnet_table_get(net);
+	const struct pnet_slot *s;
 
 	if (!READ_ONCE(t->count) || !port)
 		return false;
 	spin_lock_bh(&t->lock);
-	s = find_port(t, name, port);
+	s = pnet_slot_by_port(t, name, port);
 	if (!s && parent)
-		s = find_port(t, parent, port);
+		s = pnet_slot_by_port(t, parent, port);
 	if (s)
 		strscpy(id, s->e.id, SMC_PNET_ID_LEN + 1);
 	spin_unlock_bh(&t->lock);
@@ -363,9 +364,9 @@ bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, 
  */
 bool smc_pnet_table_has_port(struct net *net, const char *id)
 {
-	struct pnet_table *t = table_of(net);
+	struct pnet_table *t = pnet_table_get(net);
 	bool found = false;
-	struct slot *s;
+	struct pnet_slot *s;
 
 	spin_lock_bh(&t->lock);
 	list_for_each_entry(s, &t->slots, node)
@@ -386,76 +387,76 @@ bool smc_pnet_table_has_port(struct net *net, const char *id)
  */
 void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to)
 {
-	struct pnet_table *t = table_of(net);
-	struct slot *s, *waiting;
+	struct pnet_table *t = pnet_table_get(net);
+	struct pnet_slot *s, *waiting;
 	u8 port;
 
 	spin_lock_bh(&t->lock);
 	for (port = 1; port <= SMC_PNET_PORTS_MAX; port++) {
-		s = find_port(t, from, port);
+		s = pnet_slot_by_port(t, from, port);
 		if (!s)
 			continue;
-		waiting = find_port(t, to, port);
+		waiting = pnet_slot_by_port(t, to, port);
 		if (waiting)
-			drop(t, waiting);
+			pnet_slot_drop(t, waiting);
 		strscpy(s->e.name, to, sizeof(s->e.name));
 	}
 	spin_unlock_bh(&t->lock);
 }
 
-static void netdev_named(struct pnet_table *t, const struct net_device *ndev)
+static void pnet_netdev_named(struct pnet_table *t, const struct net_device *ndev)
 {
-	struct slot *s, *waiting;
+	struct pnet_slot *s, *waiting;
 
 	spin_lock_bh(&t->lock);
-	s = find_ifindex(t, ndev->ifindex);
-	waiting = find_waiting(t, ndev->name);
+	s = pnet_slot_by_ifindex(t, ndev->ifindex);
+	waiting = pnet_slot_waiting(t, ndev->name);
 	if (s) {
 		strscpy(s->e.name, ndev->name, sizeof(s->e.name));
 		if (waiting)
-			drop(t, waiting);
+			pnet_slot_drop(t, waiting);
 	} else if (waiting) {
 		waiting->e.ifindex = ndev->ifindex;
 	}
 	spin_unlock_bh(&t->lock);
 }
 
-static void netdev_gone(struct pnet_table *t, const struct net_device *ndev)
+static void pnet_netdev_gone(struct pnet_table *t, const struct net_device *ndev)
 {
-	struct slot *s;
+	struct pnet_slot *s;
 
 	spin_lock_bh(&t->lock);
-	s = find_ifindex(t, ndev->ifindex);
+	s = pnet_slot_by_ifindex(t, ndev->ifindex);
 	if (s)
 		s->e.ifindex = 0;
 	spin_unlock_bh(&t->lock);
 }
 
 /* Under RTNL. */
-static int netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+static int pnet_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
-	struct pnet_table *t = table_of(dev_net(ndev));
+	struct pnet_table *t = pnet_table_get(dev_net(ndev));
 
 	switch (event) {
 	case NETDEV_REGISTER:
 	case NETDEV_CHANGENAME:
-		netdev_named(t, ndev);
+		pnet_netdev_named(t, ndev);
 		break;
 	case NETDEV_UNREGISTER:
-		netdev_gone(t, ndev);
+		pnet_netdev_gone(t, ndev);
 		break;
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block netdev_nb = {
-	.notifier_call = netdev_event,
+static struct notifier_block pnet_netdev_nb = {
+	.notifier_call = pnet_netdev_event,
 };
 
 static int __net_init pnet_table_net_init(struct net *net)
 {
-	struct pnet_table *t = table_of(net);
+	struct pnet_table *t = pnet_table_get(net);
 
 	spin_lock_init(&t->lock);
 	INIT_LIST_HEAD(&t->slots);
@@ -486,7 +487,7 @@ int __init smc_pnet_table_init(void)
 	rc = smc_fault_rc(PNETID_PERNET, -ENOMEM, register_pernet_subsys(&pnet_table_net_ops));
 	if (rc)
 		return rc;
-	rc = smc_fault_rc(PNETID_NOTIFIER, -ENOMEM, register_netdevice_notifier(&netdev_nb));
+	rc = smc_fault_rc(PNETID_NOTIFIER, -ENOMEM, register_netdevice_notifier(&pnet_netdev_nb));
 	if (rc)
 		unregister_pernet_subsys(&pnet_table_net_ops);
 	return rc;
@@ -497,6 +498,6 @@ int __init smc_pnet_table_init(void)
  */
 void smc_pnet_table_exit(void)
 {
-	unregister_netdevice_notifier(&netdev_nb);
+	unregister_netdevice_notifier(&pnet_netdev_nb);
 	unregister_pernet_subsys(&pnet_table_net_ops);
 }

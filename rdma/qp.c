@@ -28,7 +28,7 @@
 #define POLL_CONTEXT		IB_POLL_SOFTIRQ
 
 #define BATCHES			4	/* a batch waits for its completion, others are filled */
-#define CTL_SLOTS		(4 + SMC_WR_PROBES)	/* the last of them is the big one */
+#define CTL_SLOTS		(4 + SMC_TAIL_PROBES)	/* the last of them is the big one */
 #define SLOTS_MIN		(CTL_SLOTS + 8)
 #define EXTRA_WRS		3	/* REG_MR with its barrier, and the marker of the drain */
 /* As long in a queue as the bytes that devices have room for inline */
@@ -54,7 +54,7 @@
 /* ---- creation ---- */
 
 /* Memory that smc_wr_qp_destroy() unmaps and smc_wr_qp_free() frees. */
-static struct smc_wr_mem *get_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
+static struct smc_wr_mem *qp_alloc_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
 {
 	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
 
@@ -71,7 +71,7 @@ static struct smc_wr_mem *get_mem(struct smc_qp *qp, u32 len, enum dma_data_dire
 	return mem->mapped ? mem : NULL;
 }
 
-static int create_slots(struct smc_qp *qp)
+static int qp_create_slots(struct smc_qp *qp)
 {
 	struct smc_wr_mem *big, *small = NULL;
 	struct smc_wr_slot *slot;
@@ -79,17 +79,17 @@ static int create_slots(struct smc_qp *qp)
 
 	qp->slots = smc_fault_null(QP_SLOTS,
 				   kvcalloc(qp->nslots, sizeof(*qp->slots), GFP_KERNEL));
-	big = get_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
+	big = qp_alloc_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
 	if (!qp->slots || !big)
 		return -ENOMEM;
 	for (i = 0; i < qp->nslots; i++) {
 		if (!(i % PIECE_MSGS))
-			small = get_mem(qp, PIECE_MSGS * MSG_STRIDE, DMA_TO_DEVICE);
+			small = qp_alloc_mem(qp, PIECE_MSGS * MSG_STRIDE, DMA_TO_DEVICE);
 		if (!small)
 			return -ENOMEM;
 		slot = &qp->slots[i];
 		slot->qp = qp;
-		smc_wr_setup_slot(slot);
+		smc_wr_init_slot(slot);
 		slot->big = i == qp->nslots - 1;
 		slot->ctl = i >= qp->nslots - CTL_SLOTS;
 		slot->buf = slot->big ? big->addr : small->addr + i % PIECE_MSGS * MSG_STRIDE;
@@ -99,7 +99,7 @@ static int create_slots(struct smc_qp *qp)
 	return 0;
 }
 
-static int create_recvs(struct smc_qp *qp)
+static int qp_create_recvs(struct smc_qp *qp)
 {
 	bool two = qp->dev->max_recv_sge >= 2;
 	struct smc_wr_mem *spill[SPILLS] = { NULL };
@@ -113,18 +113,18 @@ static int create_recvs(struct smc_qp *qp)
 	if (!qp->recvs || !qp->long_buf)
 		return -ENOMEM;
 	for (i = 0; two && i < SPILLS; i++) {
-		spill[i] = get_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
+		spill[i] = qp_alloc_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
 		if (!spill[i])
 			return -ENOMEM;
 	}
 	for (i = 0; i < qp->nrecvs; i++) {
 		recv = &qp->recvs[i];
-		smc_wr_setup_recv(recv);
+		smc_wr_init_recv(recv);
 		recv->qp = qp;
 		recv->len = two ? RECV_LEN : SMC_WR_LLC_MAX;
 		if (!two || !(i % PIECE_MSGS))
-			mem = get_mem(qp, two ? PIECE_MSGS * RECV_LEN : SMC_WR_LLC_MAX,
-				      DMA_FROM_DEVICE);
+			mem = qp_alloc_mem(qp, two ? PIECE_MSGS * RECV_LEN : SMC_WR_LLC_MAX,
+					   DMA_FROM_DEVICE);
 		if (!mem)
 			return -ENOMEM;
 		recv->buf = two ? mem->addr + i % PIECE_MSGS * RECV_LEN : mem->addr;
@@ -136,7 +136,7 @@ static int create_recvs(struct smc_qp *qp)
 }
 
 /* One gather element first, then less inline data, then fewer slots, until the device accepts. */
-static int create_verbs_qp(struct smc_qp *qp)
+static int qp_create_ib_qp(struct smc_qp *qp)
 {
 	u32 sges = clamp_t(int, qp->dev->ibdev->attrs.max_send_sge, 1, GATHER_MAX);
 	u32 wanted = qp->nslots;
@@ -145,7 +145,7 @@ static int create_verbs_qp(struct smc_qp *qp)
 
 	for (;;) {
 		memset(&init, 0, sizeof(init));
-		init.event_handler = smc_wr_event;
+		init.event_handler = smc_qp_event;
 		init.qp_context = qp;
 		init.send_cq = qp->cq;
 		init.recv_cq = qp->cq;
@@ -186,7 +186,7 @@ static int create_verbs_qp(struct smc_qp *qp)
  * told of in batches, so there is room for several of them; and likewise for what the peer
  * sends meanwhile, where that is cheap.
  */
-static int set_depth(struct smc_qp *qp, const struct smc_net *sn)
+static int qp_set_depth(struct smc_qp *qp, const struct smc_net *sn)
 {
 	const struct ib_device_attr *attrs = &qp->dev->ibdev->attrs;
 	u32 max_wr = max_t(int, attrs->max_qp_wr, EXTRA_WRS);
@@ -203,7 +203,7 @@ static int set_depth(struct smc_qp *qp, const struct smc_net *sn)
 	return qp->nslots < SLOTS_MIN ? -EOPNOTSUPP : 0;
 }
 
-static int create_verbs(struct smc_qp *qp, u8 port)
+static int qp_create_verbs(struct smc_qp *qp, u8 port)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
@@ -226,7 +226,7 @@ static int create_verbs(struct smc_qp *qp, u8 port)
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	qp->cq = cq;
-	rc = create_verbs_qp(qp);
+	rc = qp_create_ib_qp(qp);
 	if (rc)
 		return rc;
 	return smc_fault_rc(QP_INIT, -EINVAL,
@@ -268,20 +268,20 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 	mutex_init(&qp->reg_mutex);
 	init_waitqueue_head(&qp->wait);
 	qp->progress = jiffies;
-	smc_wr_setup(qp);
+	smc_wr_init_qp(qp);
 
-	rc = set_depth(qp, smc_policy_net(net));
+	rc = qp_set_depth(qp, smc_policy_net(net));
 	if (!rc)
-		rc = create_verbs(qp, port);
+		rc = qp_create_verbs(qp, port);
 	if (rc)
 		goto fail;
 	/* for the slots and the big one; then spills and the receives, or one per receive */
 	n = DIV_ROUND_UP(qp->nslots, PIECE_MSGS) + 1;
 	n += dev->max_recv_sge >= 2 ? SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
 	qp->mem = smc_fault_null(QP_MEM, kvcalloc(n, sizeof(*qp->mem), GFP_KERNEL));
-	rc = qp->mem ? create_slots(qp) : -ENOMEM;
+	rc = qp->mem ? qp_create_slots(qp) : -ENOMEM;
 	if (!rc)
-		rc = create_recvs(qp);
+		rc = qp_create_recvs(qp);
 	if (rc)
 		goto fail;
 	return qp;
@@ -293,7 +293,7 @@ fail:
 
 /* ---- states ---- */
 
-static int modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
+static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 {
 	struct ib_qp_attr qpa = {
 		.qp_state = IB_QPS_RTR,
@@ -327,7 +327,7 @@ static int modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	return rc;
 }
 
-static int modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
+static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
 {
 	struct ib_qp_attr qpa = {
 		.qp_state = IB_QPS_RTS,
@@ -371,9 +371,9 @@ int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	for (i = 0; i < qp->nrecvs && !rc; i++)
 		rc = smc_wr_post_recv(&qp->recvs[i]);
 	if (!rc)
-		rc = modify_to_rtr(qp, attr);
+		rc = qp_modify_to_rtr(qp, attr);
 	if (!rc)
-		rc = modify_to_rts(qp, attr);
+		rc = qp_modify_to_rts(qp, attr);
 	mutex_unlock(&qp->qp_mutex);
 	return rc;
 }
@@ -399,7 +399,7 @@ int smc_wr_qp_drain(struct smc_qp *qp)
 	qp->receiving = false;
 	mutex_unlock(&qp->qp_mutex);
 	/* what succeeded unsignaled and was not followed by a signaled one */
-	smc_wr_retire(qp, NULL, IB_WC_WR_FLUSH_ERR);
+	smc_wr_complete(qp, NULL, IB_WC_WR_FLUSH_ERR);
 	return rc;
 }
 
@@ -424,7 +424,7 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 	if (qp->cq)
 		ib_free_cq(qp->cq);
 	qp->cq = NULL;
-	smc_wr_tail_end(qp);
+	smc_tail_stop(qp);
 	cancel_work_sync(&qp->kick_work);
 	for (i = 0; i < qp->nmem; i++) {
 		mem = &qp->mem[i];

@@ -74,7 +74,7 @@ u8 smc_buf_size_code(u32 size)
  * A small group stays small, a busy one gets bigger and bigger regions, a full one
  * has an element for each of its connections and no more.
  */
-static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
+static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
 {
 	const struct smc_region *region;
 	u32 have = 0;
@@ -93,7 +93,7 @@ static u32 elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32
 }
 
 /* Memory of RMBs, under the ceiling of the namespace; whatever they are used for. */
-static bool charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+static bool pool_charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
 {
 	struct smc_net *sn = smc_policy_net(pool->net);
 	u64 max = (u64)READ_ONCE(sn->rmb_max) << 10;
@@ -109,7 +109,7 @@ static bool charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
 	return true;
 }
 
-static void uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+static void pool_uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
 {
 	if (kind != SMC_BUF_RMB)
 		return;
@@ -171,17 +171,17 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
 	}
-	nelem = min(nelem, elems_wanted(pool, kind, size));
+	nelem = min(nelem, pool_elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
 		rc = -EDQUOT;
-		if (!charge(pool, kind, (u64)nelem * size))
+		if (!pool_charge(pool, kind, (u64)nelem * size))
 			continue;
 		rc = -ENOMEM;
 		region->vaddr = smc_fault_null(REGION_MEM,
 					       region_mem_alloc(pool, (size_t)nelem * size));
 		if (region->vaddr)
 			break;
-		uncharge(pool, kind, (u64)nelem * size);
+		pool_uncharge(pool, kind, (u64)nelem * size);
 	}
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
@@ -216,7 +216,7 @@ void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
 }
 
 /* A region goes, whatever its elements are; pool->lock held. */
-static void count_freed(const struct smc_region *region)
+static void region_count_freed(const struct smc_region *region)
 {
 	u32 bad = bitmap_weight(region->quarantined, region->nelem);
 	u32 used = bitmap_weight(region->used, region->nelem) - bad;
@@ -233,8 +233,8 @@ static void count_freed(const struct smc_region *region)
 }
 
 /* From one kind to another; that of send rings is one. */
-static void count_moved(const struct smc_region *region, enum smc_stats_mem from,
-			enum smc_stats_mem to)
+static void elem_count_moved(const struct smc_region *region, enum smc_stats_mem from,
+			     enum smc_stats_mem to)
 {
 	s64 size = region->elem_size;
 
@@ -245,7 +245,7 @@ static void count_moved(const struct smc_region *region, enum smc_stats_mem from
 }
 
 /* An element, but not what of it is lent and goes on being read. */
-static void wipe(const struct smc_region *region, u32 i)
+static void elem_wipe(const struct smc_region *region, u32 i)
 {
 	u8 *addr = region->vaddr + (size_t)i * region->elem_size;
 	u32 off, piece;
@@ -258,14 +258,14 @@ static void wipe(const struct smc_region *region, u32 i)
 }
 
 /* pool->mutex held, or nobody else is left. Not mapped any more. */
-static void free_region(struct smc_region *region)
+static void region_destroy(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
 	u32 i;
 
 	spin_lock_bh(&pool->lock);
 	list_del(&region->entry);
-	count_freed(region);
+	region_count_freed(region);
 	pool->nregions[region->kind]--;
 	pool->bytes[region->kind] -= (u64)region->nelem * region->elem_size;
 	pool->quarantined -= (u64)bitmap_weight(region->quarantined, region->nelem) *
@@ -275,9 +275,9 @@ static void free_region(struct smc_region *region)
 	spin_unlock_bh(&pool->lock);
 	/* elements returned are zero already: the rest must not leave either */
 	for_each_set_bit(i, region->used, region->nelem)
-		wipe(region, i);
+		elem_wipe(region, i);
 	region_mem_free(region->vaddr, (size_t)region->nelem * region->elem_size);
-	uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
+	pool_uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
 	kfree(region);
 }
 
@@ -293,7 +293,7 @@ void smc_buf_region_free(struct smc_region *region)
 
 	mutex_lock(&pool->mutex);
 	smc_buf_unmap_all_locked(region);
-	free_region(region);
+	region_destroy(region);
 	mutex_unlock(&pool->mutex);
 }
 
@@ -402,7 +402,7 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
 		if (i >= region->nelem)
 			continue;
 		__set_bit(i, region->used);
-		count_moved(region, SMC_MEM_RMB_POOLED, SMC_MEM_RMB_USED);
+		elem_count_moved(region, SMC_MEM_RMB_POOLED, SMC_MEM_RMB_USED);
 		out->region = region;
 		out->index = i + 1;
 		out->size = size;
@@ -470,7 +470,7 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 		spin_lock_bh(&pool->lock);
 		__set_bit(elem->index - 1, region->quarantined);
 		pool->quarantined += elem->size;
-		count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_QUARANTINE);
+		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_QUARANTINE);
 		spin_unlock_bh(&pool->lock);
 	} else {
 		memset(elem->addr, 0, elem->size);
@@ -478,7 +478,7 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 			smc_buf_sync_for_device(elem, slot, 0, elem->size);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
-		count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
+		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
 		region->since = jiffies;
 		spin_unlock_bh(&pool->lock);
 	}
@@ -601,7 +601,7 @@ void smc_buf_pool_destroy(struct smc_pool *pool)
 	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
 		list_for_each_entry_safe(region, next, &pool->regions[kind], entry) {
 			WARN_ON_ONCE(smc_buf_unmap_all_locked(region));
-			free_region(region);
+			region_destroy(region);
 		}
 	}
 	mutex_unlock(&pool->mutex);

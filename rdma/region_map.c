@@ -23,7 +23,7 @@
 #define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
- * struct smc_buf_dma - a region as mapped for one device
+ * struct smc_mapping_dma - a region as mapped for one device
  * @ibdev: device
  * @users: links over it; pool->mutex held
  * @sgt: pages and their DMA addresses
@@ -33,7 +33,7 @@
  * One for all links over a device: with a second one, what a page holds for the device
  * would depend on the link, and nobody could tell which of both a sync is for.
  */
-struct smc_buf_dma {
+struct smc_mapping_dma {
 	struct ib_device *ibdev;
 	unsigned int users;
 	struct sg_table sgt;
@@ -42,23 +42,24 @@ struct smc_buf_dma {
 };
 
 /**
- * struct smc_buf_mapping - a region as mapped for one link
+ * struct smc_mapping - a region as mapped for one link
  * @entry: while it waits for the grace period
  * @qp: the link's queue pair
  * @mr: memory region; its keys name the region
  * @dma: mapping for the link's device
  */
-struct smc_buf_mapping {
+struct smc_mapping {
 	struct list_head entry;
 	struct smc_qp *qp;
 	struct ib_mr *mr;
-	struct smc_buf_dma *dma;
+	struct smc_mapping_dma *dma;
 };
 
 /* ---- cache maintenance ---- */
 
 /* Of a device that needs it. */
-static void sync_dma(const struct smc_buf_dma *d, size_t pos, size_t len, bool for_device)
+static void mapping_dma_sync(const struct smc_mapping_dma *d, size_t pos, size_t len,
+			     bool for_device)
 {
 	dma_addr_t addr;
 	size_t piece;
@@ -73,27 +74,27 @@ static void sync_dma(const struct smc_buf_dma *d, size_t pos, size_t len, bool f
 	}
 }
 
-static void sync_pages(const struct smc_region *region, u32 slot, size_t pos, size_t len,
-		       bool for_device)
+static void region_sync(const struct smc_region *region, u32 slot, size_t pos, size_t len,
+			bool for_device)
 {
-	const struct smc_buf_mapping *m;
+	const struct smc_mapping *m;
 
 	rcu_read_lock();
 	m = rcu_dereference(region->maps[slot].mapping);
 	if (m && !ib_uses_virt_dma(m->dma->ibdev))
-		sync_dma(m->dma, pos, len, for_device);
+		mapping_dma_sync(m->dma, pos, len, for_device);
 	rcu_read_unlock();
 }
 
 /* ---- mappings ---- */
 
-static struct smc_buf_mapping *get_mapping(const struct smc_region *region, u32 slot)
+static struct smc_mapping *mapping_get(const struct smc_region *region, u32 slot)
 {
 	return rcu_dereference_protected(region->maps[slot].mapping,
 					 lockdep_is_held(&region->pool->mutex));
 }
 
-static int map_pages(const struct smc_region *region, struct smc_buf_dma *d)
+static int mapping_dma_map(const struct smc_region *region, struct smc_mapping_dma *d)
 {
 	struct sg_dma_page_iter iter;
 	struct scatterlist *sg;
@@ -120,19 +121,19 @@ static int map_pages(const struct smc_region *region, struct smc_buf_dma *d)
 		if (i < region->npages)
 			d->addr[i++] = sg_page_iter_dma_address(&iter);
 	/* an element may hold bytes already: a link was added */
-	sync_dma(d, 0, (size_t)region->npages << PAGE_SHIFT, true);
+	mapping_dma_sync(d, 0, (size_t)region->npages << PAGE_SHIFT, true);
 	return 0;
 }
 
 /* Of another link over the same device, or NULL. */
-static struct smc_buf_dma *find_dma(const struct smc_region *region,
-				    const struct ib_device *ibdev)
+static struct smc_mapping_dma *mapping_dma_find(const struct smc_region *region,
+						const struct ib_device *ibdev)
 {
-	const struct smc_buf_mapping *m;
+	const struct smc_mapping *m;
 	u32 slot;
 
 	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
-		m = get_mapping(region, slot);
+		m = mapping_get(region, slot);
 		if (m && m->dma->ibdev == ibdev)
 			return m->dma;
 	}
@@ -140,10 +141,11 @@ static struct smc_buf_dma *find_dma(const struct smc_region *region,
 }
 
 /* The region as @ibdev sees it, for one link more. */
-static struct smc_buf_dma *get_dma(const struct smc_region *region, struct ib_device *ibdev)
+static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
+					       struct ib_device *ibdev)
 {
 	u32 naddr = ib_uses_virt_dma(ibdev) ? 0 : region->npages;
-	struct smc_buf_dma *d = find_dma(region, ibdev);
+	struct smc_mapping_dma *d = mapping_dma_find(region, ibdev);
 	int rc;
 
 	if (d) {
@@ -157,7 +159,7 @@ static struct smc_buf_dma *get_dma(const struct smc_region *region, struct ib_de
 	d->users = 1;
 	/* we write into RMBs too: zeroes between two connections */
 	d->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
-	rc = map_pages(region, d);
+	rc = mapping_dma_map(region, d);
 	if (rc) {
 		kvfree(d);
 		return ERR_PTR(rc);
@@ -166,7 +168,7 @@ static struct smc_buf_dma *get_dma(const struct smc_region *region, struct ib_de
 }
 
 /* No reader is left: pool->mutex held, a grace period after the mapping was hidden. */
-static void put_dma(struct smc_buf_dma *d)
+static void mapping_dma_put(struct smc_mapping_dma *d)
 {
 	if (--d->users)
 		return;
@@ -175,7 +177,7 @@ static void put_dma(struct smc_buf_dma *d)
 	kvfree(d);
 }
 
-static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
+static int mapping_create_mr(const struct smc_region *region, struct smc_mapping *m)
 {
 	int n;
 
@@ -193,9 +195,9 @@ static int make_mr(const struct smc_region *region, struct smc_buf_mapping *m)
 	return n < 0 ? n : -EINVAL;
 }
 
-static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
+static int region_map_locked(struct smc_region *region, u32 slot, struct smc_qp *qp)
 {
-	struct smc_buf_mapping *m = get_mapping(region, slot);
+	struct smc_mapping *m = mapping_get(region, slot);
 	int rc;
 
 	lockdep_assert_held(&region->pool->mutex);
@@ -207,27 +209,27 @@ static int map_region(struct smc_region *region, u32 slot, struct smc_qp *qp)
 	if (!m)
 		return -ENOMEM;
 	m->qp = qp;
-	m->dma = get_dma(region, qp->dev->ibdev);
+	m->dma = mapping_dma_get(region, qp->dev->ibdev);
 	if (IS_ERR(m->dma)) {
 		rc = PTR_ERR(m->dma);
 		goto free;
 	}
-	rc = make_mr(region, m);
+	rc = mapping_create_mr(region, m);
 	if (rc)
 		goto put;
 	WRITE_ONCE(region->maps[slot].registered, false);
 	rcu_assign_pointer(region->maps[slot].mapping, m);
 	return 0;
 put:
-	put_dma(m->dma);
+	mapping_dma_put(m->dma);
 free:
 	kfree(m);
 	return rc;
 }
 
-static int register_region(struct smc_region *region, u32 slot)
+static int region_register_locked(struct smc_region *region, u32 slot)
 {
-	struct smc_buf_mapping *m = get_mapping(region, slot);
+	struct smc_mapping *m = mapping_get(region, slot);
 	int access = IB_ACCESS_LOCAL_WRITE;
 	int rc;
 
@@ -245,9 +247,9 @@ static int register_region(struct smc_region *region, u32 slot)
 }
 
 /* First half of unmapping, collected in @hidden: no new user finds the mapping. */
-static void hide_mapping(struct smc_region *region, u32 slot, struct list_head *hidden)
+static void mapping_hide(struct smc_region *region, u32 slot, struct list_head *hidden)
 {
-	struct smc_buf_mapping *m = get_mapping(region, slot);
+	struct smc_mapping *m = mapping_get(region, slot);
 
 	if (!m)
 		return;
@@ -257,25 +259,25 @@ static void hide_mapping(struct smc_region *region, u32 slot, struct list_head *
 }
 
 /* Second half: one grace period for all of them. */
-static void free_hidden(struct list_head *hidden)
+static void mapping_free_hidden(struct list_head *hidden)
 {
-	struct smc_buf_mapping *m, *next;
+	struct smc_mapping *m, *next;
 
 	if (!list_empty(hidden))
 		synchronize_rcu();
 	list_for_each_entry_safe(m, next, hidden, entry) {
 		ib_dereg_mr(m->mr);
-		put_dma(m->dma);
+		mapping_dma_put(m->dma);
 		kfree(m);
 	}
 }
 
-static void unmap_region(struct smc_region *region, u32 slot)
+static void region_unmap_locked(struct smc_region *region, u32 slot)
 {
 	LIST_HEAD(hidden);
 
-	hide_mapping(region, slot, &hidden);
-	free_hidden(&hidden);
+	mapping_hide(region, slot, &hidden);
+	mapping_free_hidden(&hidden);
 }
 
 /**
@@ -294,7 +296,7 @@ int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
 	int rc;
 
 	mutex_lock(&region->pool->mutex);
-	rc = map_region(region, slot, qp);
+	rc = region_map_locked(region, slot, qp);
 	mutex_unlock(&region->pool->mutex);
 	return rc;
 }
@@ -313,7 +315,7 @@ int smc_buf_register(struct smc_region *region, u32 slot)
 	int rc;
 
 	mutex_lock(&region->pool->mutex);
-	rc = register_region(region, slot);
+	rc = region_register_locked(region, slot);
 	mutex_unlock(&region->pool->mutex);
 	return rc;
 }
@@ -328,7 +330,7 @@ int smc_buf_register(struct smc_region *region, u32 slot)
 void smc_buf_unmap(struct smc_region *region, u32 slot)
 {
 	mutex_lock(&region->pool->mutex);
-	unmap_region(region, slot);
+	region_unmap_locked(region, slot);
 	mutex_unlock(&region->pool->mutex);
 }
 
@@ -347,9 +349,9 @@ bool smc_buf_unmap_all_locked(struct smc_region *region)
 	u32 slot;
 
 	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
-		hide_mapping(region, slot, &hidden);
+		mapping_hide(region, slot, &hidden);
 	some = !list_empty(&hidden);
-	free_hidden(&hidden);
+	mapping_free_hidden(&hidden);
 	return some;
 }
 
@@ -373,7 +375,7 @@ int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
 	mutex_lock(&pool->mutex);
 	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry) {
-			rc = map_region(region, slot, qp);
+			rc = region_map_locked(region, slot, qp);
 			if (rc)
 				break;
 		}
@@ -397,7 +399,7 @@ int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
 	mutex_lock(&pool->mutex);
 	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry) {
-			rc = register_region(region, slot);
+			rc = region_register_locked(region, slot);
 			if (rc)
 				break;
 		}
@@ -422,9 +424,9 @@ void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
 	mutex_lock(&pool->mutex);
 	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry)
-			hide_mapping(region, slot, &hidden);
+			mapping_hide(region, slot, &hidden);
 	}
-	free_hidden(&hidden);
+	mapping_free_hidden(&hidden);
 	mutex_unlock(&pool->mutex);
 }
 
@@ -439,7 +441,7 @@ void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
  */
 u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
 {
-	const struct smc_buf_mapping *m;
+	const struct smc_mapping *m;
 	u32 key;
 
 	rcu_read_lock();
@@ -458,7 +460,7 @@ u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
  */
 u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
 {
-	const struct smc_buf_mapping *m;
+	const struct smc_mapping *m;
 	u32 key;
 
 	rcu_read_lock();
@@ -477,7 +479,7 @@ u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
  */
 u64 smc_buf_iova(const struct smc_region *region, u32 slot)
 {
-	const struct smc_buf_mapping *m;
+	const struct smc_mapping *m;
 	u64 iova;
 
 	rcu_read_lock();
@@ -516,7 +518,7 @@ u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
  */
 void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {
-	sync_pages(elem->region, slot, elem_offset(elem) + off, len, true);
+	region_sync(elem->region, slot, elem_offset(elem) + off, len, true);
 }
 
 /**
@@ -530,5 +532,5 @@ void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32
  */
 void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {
-	sync_pages(elem->region, slot, elem_offset(elem) + off, len, false);
+	region_sync(elem->region, slot, elem_offset(elem) + off, len, false);
 }

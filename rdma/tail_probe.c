@@ -20,7 +20,7 @@
 #define TAIL_MAX_MS	250	/* the same on a path that is slow */
 
 /* Twice what a request usually takes. */
-static unsigned long patience(const struct smc_qp *qp)
+static unsigned long tail_probe_delay(const struct smc_qp *qp)
 {
 	u32 ms = clamp_t(u32, qp->latency / (NSEC_PER_MSEC / 2), TAIL_MIN_MS, TAIL_MAX_MS);
 
@@ -29,14 +29,14 @@ static unsigned long patience(const struct smc_qp *qp)
 }
 
 /* sq_lock held */
-static void arm(struct smc_qp *qp, unsigned long delay)
+static void tail_schedule(struct smc_qp *qp, unsigned long delay)
 {
 	qp->tail.armed = true;
 	schedule_delayed_work(&qp->tail.work, delay);
 }
 
 /* sq_lock held. True: one more is under way. */
-static bool post_probe(struct smc_qp *qp)
+static bool tail_post_probe(struct smc_qp *qp)
 {
 	struct smc_wr_slot *slot = list_first_entry_or_null(&qp->free_ctl, struct smc_wr_slot,
 							    entry);
@@ -53,7 +53,7 @@ static bool post_probe(struct smc_qp *qp)
 	wr.wr.wr_cqe = &slot->cqe;
 	if (smc_fault_rc(POST_PROBE, -ENOMEM, ib_post_send(qp->qp, &wr.wr, NULL))) {
 		qp->broken = true;
-		smc_wr_kick(qp, SMC_WR_KICK_BROKEN);
+		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 		return false;
 	}
 	smc_stats_inc(qp->net, SMC_STAT_WR_PROBES);
@@ -71,7 +71,7 @@ static bool post_probe(struct smc_qp *qp)
 }
 
 /* sq_lock held, something is posted. Jiffies since when nothing has finished. */
-static unsigned long silent_since(const struct smc_qp *qp)
+static unsigned long tail_silent_since(const struct smc_qp *qp)
 {
 	const struct smc_wr_slot *oldest = list_first_entry(&qp->posted, struct smc_wr_slot, entry);
 
@@ -81,68 +81,68 @@ static unsigned long silent_since(const struct smc_qp *qp)
 static void tail_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(to_delayed_work(work), struct smc_qp, tail.work);
-	struct smc_wr_tail *tail = &qp->tail;
+	struct smc_tail *tail = &qp->tail;
 	unsigned long since;
 
 	spin_lock_bh(&qp->sq_lock);
 	tail->armed = false;
 	if (qp->broken || list_empty(&qp->posted))
 		goto out;
-	since = silent_since(qp);
+	since = tail_silent_since(qp);
 	if (since != tail->since) {
 		tail->since = since;
 		tail->probes = 0;
-		tail->due = since + patience(qp);
+		tail->due = since + tail_probe_delay(qp);
 	}
 	if (time_before(jiffies, tail->due)) {
-		arm(qp, tail->due - jiffies);
-	} else if (tail->probes < SMC_WR_PROBES && post_probe(qp)) {
+		tail_schedule(qp, tail->due - jiffies);
+	} else if (tail->probes < SMC_TAIL_PROBES && tail_post_probe(qp)) {
 		tail->probes++;
 		/* it may be lost as well */
-		tail->due = jiffies + (patience(qp) << tail->probes);
-		arm(qp, tail->due - jiffies);
+		tail->due = jiffies + (tail_probe_delay(qp) << tail->probes);
+		tail_schedule(qp, tail->due - jiffies);
 	}
 out:
 	spin_unlock_bh(&qp->sq_lock);
 }
 
 /**
- * smc_wr_tail_arm() - look after what was posted, should it not finish
+ * smc_tail_arm() - look after what was posted, should it not finish
  * @qp: queue pair with posted requests, not broken, sq_lock held
  *
  * Any context but hard interrupt.
  */
-void smc_wr_tail_arm(struct smc_qp *qp)
+void smc_tail_arm(struct smc_qp *qp)
 {
-	struct smc_wr_tail *tail = &qp->tail;
+	struct smc_tail *tail = &qp->tail;
 
 	lockdep_assert_held(&qp->sq_lock);
 	if (tail->armed) {
-		if (!tail->probes || silent_since(qp) == tail->since)
+		if (!tail->probes || tail_silent_since(qp) == tail->since)
 			return;
 		/* the look that is due waits for the answer to a probe, much longer, and has it */
 		tail->probes = 0;
 		cancel_delayed_work(&tail->work);
 	}
-	arm(qp, patience(qp));
+	tail_schedule(qp, tail_probe_delay(qp));
 }
 
 /**
- * smc_wr_tail_setup() - a queue pair in the making
+ * smc_tail_init() - a queue pair in the making
  * @qp: queue pair
  */
-void smc_wr_tail_setup(struct smc_qp *qp)
+void smc_tail_init(struct smc_qp *qp)
 {
 	INIT_DELAYED_WORK(&qp->tail.work, tail_work_fn);
 }
 
 /**
- * smc_wr_tail_end() - nobody looks any more
+ * smc_tail_stop() - nobody looks any more
  * @qp: fenced queue pair
  *
  * Process context.
  */
-void smc_wr_tail_end(struct smc_qp *qp)
+void smc_tail_stop(struct smc_qp *qp)
 {
 	cancel_delayed_work_sync(&qp->tail.work);
 }

@@ -31,16 +31,16 @@ struct smc_qp;
 enum smc_buf_kind { SMC_BUF_RMB, SMC_BUF_SND, SMC_BUF_KINDS };
 
 struct smc_pool;
-struct smc_buf_mapping;
+struct smc_mapping;
 
 /**
- * struct smc_buf_map - a region as seen by one link
+ * struct smc_region_link - a region as seen by one link
  * @mapping: MR and DMA addresses; NULL when not mapped; RCU, because posting goes
  *	on while a failed link is taken down
  * @registered: REG_MR has completed
  */
-struct smc_buf_map {
-	struct smc_buf_mapping __rcu *mapping;
+struct smc_region_link {
+	struct smc_mapping __rcu *mapping;
 	bool registered;
 };
 
@@ -81,7 +81,7 @@ struct smc_region {
 	DECLARE_BITMAP(quarantined, SMC_BUF_ELEMS_MAX);
 	DECLARE_BITMAP(lent, SMC_BUF_ELEMS_MAX);
 	bool lends;
-	struct smc_buf_map maps[SMC_BUF_LINKS];
+	struct smc_region_link maps[SMC_BUF_LINKS];
 };
 
 /**

@@ -111,24 +111,24 @@ struct smc_wr_recv;
 struct smc_wr_mem;
 
 /**
- * struct smc_wr_marker - the last request of a queue
+ * struct smc_drain_marker - the last request of a queue
  * @cqe: its completion
  * @done: it came, and so did those before it
  */
-struct smc_wr_marker {
+struct smc_drain_marker {
 	struct ib_cqe cqe;
 	struct completion done;
 };
 
 /**
- * struct smc_wr_tail - requests that may have been lost with nothing behind them
+ * struct smc_tail - requests that may have been lost with nothing behind them
  * @work: looks whether requests finish
  * @armed: it is due
  * @since: jiffies since when none has finished, as of the last look
  * @due: jiffies when the next probe goes, if none has finished then
  * @probes: those posted since @since
  */
-struct smc_wr_tail {
+struct smc_tail {
 	struct delayed_work work;
 	bool armed;
 	unsigned long since;
@@ -161,7 +161,7 @@ struct smc_wr_tail {
  * @latency: ns from a post to its completion, smoothed; 0: none has completed
  * @starved: somebody was refused a slot
  * @broken: first failure seen, or fenced: nothing is posted any more
- * @told: events->broken was called, or the failure is wanted (fence)
+ * @broken_reported: events->broken was called, or the failure is wanted (fence)
  * @receiving: receives were posted: the end needs a drain
  * @slots: all slots
  * @recvs: receive requests
@@ -208,7 +208,7 @@ struct smc_qp {
 	u32 latency;
 	bool starved;
 	bool broken;
-	bool told;
+	bool broken_reported;
 	bool receiving;
 	struct smc_wr_slot *slots;
 	struct smc_wr_recv *recvs;
@@ -222,8 +222,8 @@ struct smc_qp {
 	bool reg_pending;
 	enum ib_wc_status reg_status;
 	wait_queue_head_t wait;
-	struct smc_wr_marker markers[2];
-	struct smc_wr_tail tail;
+	struct smc_drain_marker markers[2];
+	struct smc_tail tail;
 	unsigned long kick;
 	struct work_struct kick_work;
 };
