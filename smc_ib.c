@@ -1,8 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RoCE devices: the ib client, one object per ib_device, ports and GIDs.
+ * RoCE devices: the ib client, ports, GIDs, and the peer ID of this host.
  *
- * Which of them a connection gets is decided in rdma/path.c.
+ * Entry point of rdma/, together with smc_wr.c. This file says which RNICs exist and what their
+ * ports can do. rdma/path.c chooses the port for a TCP path, rdma/pnet_table.c keeps the
+ * administrator's PNET IDs, smc_wr.c and rdma/qp.c run the queue pairs, and rdma/region.c the
+ * memory that is registered on them. Nothing here refers to links or link groups; what happens
+ * to a device is reported through struct smc_ib_events.
+ *
+ * Objects: struct smc_ib_device is made by the add callback of the ib client for each device that
+ * has a RoCE port and fast registration (IB_DEVICE_MEM_MGT_EXTENSIONS). All of them are in the
+ * list "devices". A port is a pair of device and port number. GIDs are not kept: each look-up
+ * reads the GID table of the RDMA core.
+ *
+ * References: an smc_ib_device has two counts.
+ *  - ref counts the users of the verbs device: the list, paths, and links until their shutdown.
+ *    ib_client_remove() takes the device out of the list, reports device_gone, and waits until the
+ *    last ref is put. So holders of a ref must put it without waiting for a peer; a path that
+ *    has to wait for one drops its ref and pins the object for that time
+ *    (smc_pnet_path_park()).
+ *  - mem counts the users of the object alone. A link that was shut down may be kept by an open
+ *    socket; its device can still be named (smc_ib_name()), but not used.
+ *
+ * Locks: devices_lock (mutex) protects the list, the setting of dev->dead and the peer ID. It is
+ * held while smc_ib_walk_ports() calls back, so that the callback can take a ref. names_lock (leaf
+ * spinlock) protects the names, which an administrator can change at any time.
+ *
+ * Contexts: device and port events come from work items of the RDMA core, removal from the thread
+ * that removes the device, netdev notifications under RTNL. The upcalls must not wait for RTNL, and
+ * functions of this file that upcalls use read the caches of the RDMA core instead of asking the
+ * driver, which may take RTNL. A change of a netdev's MTU is therefore passed on by a work item.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -19,18 +46,18 @@
 #include <smc/rdma/ib.h>
 #include <smc/rdma/pnet_table.h>
 
-/* 2 MiB: what one REG_MR of Soft-RoCE takes; more gains nothing elsewhere */
+/* What one REG_MR of Soft-RoCE covers: 2 MiB. Larger regions gain nothing on other devices. */
 #define REGION_PAGES_MAX	512
-/* what a small write needs; each send request of a queue pair pays for it */
+/* Enough for a small WRITE. Each send request of a queue pair takes this much more memory. */
 #define INLINE_MAX		256
 
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 static unsigned long devices_made;	/* under devices_lock */
-static DEFINE_SPINLOCK(names_lock);	/* names of devices; leaf */
+static DEFINE_SPINLOCK(names_lock);	/* smc_ib_device.name; leaf */
 static const struct smc_ib_events *ib_events;
 
-/* two random bytes, then a MAC; the MAC is zero until a port was up */
+/* Two random bytes and a MAC, which is zero until a port was active; under devices_lock. */
 static u8 peer_id[8];
 
 static u8 ib_last_port(const struct smc_ib_device *dev)
@@ -50,8 +77,10 @@ static bool port_is_roce(const struct smc_ib_device *dev, u8 port)
 }
 
 /**
- * smc_ib_device_get() - take a further reference
- * @dev: device, a reference of which is held
+ * smc_ib_device_get() - Take a further reference on the verbs device
+ * @dev: device on which the caller holds a reference
+ *
+ * Any context.
  */
 void smc_ib_device_get(struct smc_ib_device *dev)
 {
@@ -59,10 +88,12 @@ void smc_ib_device_get(struct smc_ib_device *dev)
 }
 
 /**
- * smc_ib_device_get_unless_zero() - use a device again
- * @dev: device, pinned
+ * smc_ib_device_get_unless_zero() - Take a reference on a verbs device that may be gone
+ * @dev: device, pinned by the caller
  *
- * Return: false if the verbs device is going or gone.
+ * Any context.
+ *
+ * Return: false if the verbs device is gone, or is only waited for until it goes.
  */
 bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev)
 {
@@ -70,8 +101,10 @@ bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev)
 }
 
 /**
- * smc_ib_device_pin() - keep the object, whatever happens to the verbs device
- * @dev: device, a reference of which is held
+ * smc_ib_device_pin() - Keep the object beyond the removal of the verbs device
+ * @dev: device on which the caller holds a reference
+ *
+ * Any context.
  */
 void smc_ib_device_pin(struct smc_ib_device *dev)
 {
@@ -84,8 +117,8 @@ static void ib_device_free(struct kref *ref)
 }
 
 /**
- * smc_ib_device_unpin() - undo smc_ib_device_pin()
- * @dev: device
+ * smc_ib_device_unpin() - Undo smc_ib_device_pin()
+ * @dev: device; not valid afterwards unless a reference or another pin is held
  *
  * Any context.
  */
@@ -98,14 +131,14 @@ static void ib_device_release(struct kref *ref)
 {
 	struct smc_ib_device *dev = container_of(ref, struct smc_ib_device, ref);
 
-	complete(&dev->released);	/* remove_device() goes on */
+	complete(&dev->released);	/* ib_client_remove() goes on */
 }
 
 /**
- * smc_ib_device_put() - drop a reference
- * @dev: device
+ * smc_ib_device_put() - Drop a reference on the verbs device
+ * @dev: device; the verbs device may go with the last reference
  *
- * Any context. After the last one the ib_device may go.
+ * Any context.
  */
 void smc_ib_device_put(struct smc_ib_device *dev)
 {
@@ -113,13 +146,13 @@ void smc_ib_device_put(struct smc_ib_device *dev)
 }
 
 /**
- * smc_ib_port_active() - can a port send and receive
- * @dev: device
- * @port: port number
+ * smc_ib_port_active() - Check whether a port can send and receive
+ * @dev: device, with a reference or in the list
+ * @port: port number; may be invalid
  *
- * Asks the cache of the RDMA core: asking the driver may wait for RTNL.
+ * Reads the cache of the RDMA core, because asking the driver may wait for RTNL.
  *
- * Return: true if so.
+ * Return: true if the port is a RoCE port in state ACTIVE.
  */
 bool smc_ib_port_active(struct smc_ib_device *dev, u8 port)
 {
@@ -160,7 +193,7 @@ static const struct ib_gid_attr *gid_get_attr(const struct smc_ib_device *dev, u
 }
 
 /**
- * smc_ib_find_gid() - the RoCE v2 GID of an address
+ * smc_ib_find_gid() - Find the RoCE v2 GID of an address
  * @dev: device
  * @port: port number
  * @ndev: netdev that has the address
@@ -169,7 +202,7 @@ static const struct ib_gid_attr *gid_get_attr(const struct smc_ib_device *dev, u
  *
  * Process context.
  *
- * Return: 0, or -ENODEV if the port has no such GID.
+ * Return: 0, or -ENODEV if the port has no such GID or its netdev no usable MTU or MAC.
  */
 int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		    const union ib_gid *gid, struct smc_ib_gid *out)
@@ -189,16 +222,16 @@ int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 }
 
 /**
- * smc_ib_find_gid_v1() - a RoCE v1 GID of a netdev
+ * smc_ib_find_gid_v1() - Find a RoCE v1 GID of a netdev
  * @dev: device
  * @port: port number
- * @ndev: netdev, a VLAN device for a GID with its tag
- * @out: the first one; @out->mtu is 0 if there is none
+ * @ndev: netdev; a VLAN device for a GID with its tag
+ * @out: the first such GID; @out->mtu is 0 if there is none
  *
  * RoCE v1 does not leave the Ethernet segment, so any GID of the netdev will do.
  * Process context.
  *
- * Return: 0, or -ENODEV.
+ * Return: 0 or -ENODEV.
  */
 int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		       struct smc_ib_gid *out)
@@ -223,16 +256,16 @@ int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *nd
 }
 
 /**
- * smc_ib_gid_stands() - is a GID still what it was
+ * smc_ib_gid_stands() - Check whether a GID is still valid
  * @dev: device
  * @port: port number
- * @ndev: netdev it was found for
- * @gid: from one of the look-ups above
+ * @ndev: netdev of the GID
+ * @gid: result of an earlier look-up
  *
+ * The queue pair of the peer sends to the GID's MAC, and ours refers to its index.
  * Process context.
  *
- * Return: true if it has the same place in the table, and its netdev the same MAC: the
- * peer's queue pair sends to that.
+ * Return: true if the GID has the same index as before and its netdev the same MAC.
  */
 bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		       const struct smc_ib_gid *gid)
@@ -252,11 +285,11 @@ bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *nd
 }
 
 /**
- * smc_ib_walk_gids() - look at the GIDs of a port that have a netdev
+ * smc_ib_walk_gids() - Call a function for each GID of a port that has a netdev
  * @dev: device
  * @port: port number
- * @net: namespace; netdevs of others are left out
- * @fn: called with a reference on @ndev; may sleep; true stops
+ * @net: namespace; GIDs with netdevs of other namespaces are skipped
+ * @fn: called with a reference on @ndev held; may sleep; returns true to stop
  * @arg: for @fn
  *
  * Process context.
@@ -297,10 +330,10 @@ bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 }
 
 /**
- * smc_ib_walk_ports() - look at all ports that a namespace may use, device by device as they came
+ * smc_ib_walk_ports() - Call a function for each RoCE port that a namespace may use
  * @net: namespace
- * @fn: called for each RoCE port, active or not, with the list of devices locked; may
- *	sleep, and take a reference of the device; true stops
+ * @fn: called for each port, active or not, in the order in which the devices were added, with
+ *	devices_lock held; may sleep and take a reference on @dev; returns true to stop
  * @arg: for @fn
  *
  * Process context.
@@ -324,7 +357,10 @@ void smc_ib_walk_ports(struct net *net,
 	mutex_unlock(&devices_lock);
 }
 
-/* The netdev of a port, with a reference; NULL: none, or this kernel does not say. */
+/*
+ * Return the netdev of a port, with a reference. NULL: the port has none, or this kernel does not
+ * tell.
+ */
 static struct net_device *port_get_netdev(struct smc_ib_device *dev, u8 port)
 {
 #ifdef SMC_HAVE_IB_DEVICE_GET_NETDEV
@@ -337,13 +373,13 @@ static struct net_device *port_get_netdev(struct smc_ib_device *dev, u8 port)
 }
 
 /**
- * smc_ib_port_ifindex() - the netdev of a port, for people
+ * smc_ib_port_ifindex() - Return the ifindex of a port's netdev, for display
  * @dev: device
  * @port: port number
  *
  * Process context.
  *
- * Return: its index, 0: none.
+ * Return: the ifindex; 0: the port has no netdev.
  */
 int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 {
@@ -356,7 +392,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 		dev_put(own);
 		return ifindex;
 	}
-	/* its GIDs belong to that one, or to what is above it */
+	/* The GIDs belong to the port's netdev or to an upper device of it. */
 	attr = gid_get_attr(dev, port, 0);
 	if (IS_ERR(attr))
 		return 0;
@@ -370,15 +406,17 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 }
 
 /**
- * smc_ib_port_on() - is a netdev that of a port
+ * smc_ib_port_on() - Check whether a netdev is that of a port
  * @dev: device
  * @port: port number
  * @ndev: netdev, no VLAN device
  *
- * So what the RNIC sends and receives is what @ndev does. A GID table tells less: it
- * has the addresses of bonds and bridges, too.
+ * If so, the RNIC sends and receives on the network of @ndev. The GID table does not prove that,
+ * because it also holds the addresses of bonds and bridges above the port's netdev. Where the
+ * driver does not report the netdev, a device without lower devices is taken for it.
+ * Process context.
  *
- * Return: true if so.
+ * Return: true if @ndev is the netdev of the port.
  */
 bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
@@ -387,11 +425,11 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 
 #ifndef SMC_HAVE_IB_DEVICE_GET_NETDEV
 	if (!own) {
-		/* devices of other drivers may be over the same netdev */
+		/* RDMA devices of other drivers may share the netdev. */
 		struct ib_device *ibdev =
 			ib_device_get_by_netdev(ndev, dev->ibdev->ops.driver_id);
 
-		/* drivers may be silent about it: a device with others below is an upper one */
+		/* The driver may not tell: then take any netdev that is no upper device. */
 		same = ibdev ? ibdev == dev->ibdev : list_empty(&ndev->adj_list.lower);
 		if (ibdev)
 			ib_device_put(ibdev);
@@ -402,12 +440,14 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 }
 
 /**
- * smc_ib_port_below() - is the netdev of a port somewhere below another one
+ * smc_ib_port_below() - Check whether the netdev of a port is below another netdev
  * @dev: device
  * @port: port number
  * @ndev: bond, bridge, VLAN device ...
  *
- * Return: true if so; false also where this kernel does not say.
+ * Process context.
+ *
+ * Return: true if so; false also if this kernel does not tell the port's netdev.
  */
 bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
@@ -423,13 +463,15 @@ bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *nd
 }
 
 /**
- * smc_ib_pnetid() - the PNET ID that a port itself was given
+ * smc_ib_pnetid() - Return the PNET ID that was assigned to a port itself
  * @dev: device
  * @port: port number
- * @net: namespace of the administrator
+ * @net: namespace whose PNET table applies
  * @id: result
  *
- * Return: false if it has none.
+ * The entry names the device or its parent (PCI ID). Any context but hard interrupt.
+ *
+ * Return: false if the port has no PNET ID.
  */
 bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
 		   char id[SMC_PNET_ID_LEN + 1])
@@ -442,7 +484,7 @@ bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
 }
 
 /**
- * smc_ib_name() - what a device is called
+ * smc_ib_name() - Copy the name of a device
  * @dev: device, pinned
  * @name: result
  *
@@ -455,7 +497,7 @@ void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX])
 	spin_unlock_bh(&names_lock);
 }
 
-/* MAC of the netdev behind the port's first GID; false if it has none. */
+/* Get the MAC of the netdev behind the port's first GID; false if there is none. */
 static bool port_get_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 {
 	int len = dev->ibdev->port_data[port].immutable.gid_tbl_len;
@@ -471,7 +513,7 @@ static bool port_get_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 				      rdma_read_gid_l2_fields(attr, NULL, mac)) &&
 			!is_zero_ether_addr(mac);
 		rdma_put_gid_attr(attr);
-		return found;	/* tables are long and, behind this one, mostly empty */
+		return found;	/* tables are long, and further entries are mostly empty */
 	}
 	return false;
 }
@@ -494,10 +536,11 @@ static void ib_find_peer_mac(void)
 }
 
 /**
- * smc_ib_peer_id() - our peer ID, RFC 7609 appendix A.1.1
+ * smc_ib_peer_id() - Return our peer ID, RFC 7609 appendix A.1.1
  * @id: result
  *
- * Once it contains a MAC it never changes. Process context.
+ * Two random bytes and the MAC of the first port that was active. As soon as the ID contains a
+ * MAC it never changes. Process context.
  */
 void smc_ib_peer_id(u8 id[8])
 {
@@ -520,8 +563,8 @@ static void ib_ports_set_inactive(struct smc_ib_device *dev)
 }
 
 /*
- * Runs in a work of the RDMA core, after its caches were updated. @dev stays: the
- * handler is unregistered, which waits for us, before remove drops its reference.
+ * Runs in a work item of the RDMA core, after the core updated its caches. @dev is valid:
+ * ib_client_remove() unregisters this handler, which waits for it, before it drops its reference.
  */
 static void ib_device_event(struct ib_event_handler *handler, struct ib_event *event)
 {
@@ -545,7 +588,7 @@ static void ib_device_event(struct ib_event_handler *handler, struct ib_event *e
 		ib_events->gid_changed(dev, port);
 }
 
-/* Largest path MTU that every port of use takes; 0 if there is no such port. */
+/* Return the largest path MTU that all RoCE ports support; 0: there is no such port. */
 static u8 ib_ports_max_mtu(struct ib_device *ibdev)
 {
 	struct ib_port_attr attr;
@@ -604,9 +647,9 @@ static int ib_client_add(struct ib_device *ibdev)
 }
 
 /*
- * The device must not go while verbs objects of ours are on it. Who may still hold
- * a reference: links (device_gone makes their groups fail them), and handshakes with
- * a path in hand, whose waits have deadlines. None of them needs this thread.
+ * All verbs objects must be gone when this function returns. Other holders of a reference are
+ * links, whose groups fail them on device_gone, and handshakes with a path, whose waits have
+ * deadlines. None of them needs this thread to go on.
  */
 static void ib_client_remove(struct ib_device *ibdev, void *client_data)
 {
@@ -623,7 +666,7 @@ static void ib_client_remove(struct ib_device *ibdev, void *client_data)
 	smc_ib_device_unpin(dev);
 }
 
-/* What the PNET table says of a device goes on to be said of it. */
+/* The entries of the PNET table follow the device to its new name. */
 static void ib_client_rename(struct ib_device *ibdev, void *client_data)
 {
 	struct smc_ib_device *dev = client_data;
@@ -657,7 +700,7 @@ static void ib_mtu_work_fn(struct work_struct *work)
 
 static DECLARE_WORK(ib_mtu_work, ib_mtu_work_fn);
 
-/* Under RTNL: groups are looked at from a work. */
+/* Called under RTNL, for which the upcall must not wait: hence the work item. */
 static int ib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	if (event == NETDEV_CHANGEMTU)
@@ -670,8 +713,10 @@ static struct notifier_block ib_netdev_nb = {
 };
 
 /**
- * smc_ib_init() - begin to use RoCE devices
- * @events: table of the group layer; called from here on, also before return
+ * smc_ib_init() - Begin to use RoCE devices
+ * @events: upcalls; called from here on, also before this function returns
+ *
+ * Process context.
  *
  * Return: 0 or -errno.
  */
@@ -693,15 +738,16 @@ int smc_ib_init(const struct smc_ib_events *events)
 }
 
 /**
- * smc_ib_exit() - stop using RoCE devices
+ * smc_ib_exit() - Stop using RoCE devices
  *
- * Waits for the removal from every device, that is for the last link.
+ * Waits for the removal from every device, that is until the last link is shut down.
+ * Process context.
  */
 void smc_ib_exit(void)
 {
 	unregister_netdevice_notifier(&ib_netdev_nb);
 	cancel_work_sync(&ib_mtu_work);
 	ib_unregister_client(&smc_client);
-	/* links drop their device in an RCU callback, which may not have returned yet */
+	/* Links unpin their device in an RCU callback. */
 	rcu_barrier();
 }

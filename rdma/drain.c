@@ -11,7 +11,7 @@
 
 #include <linux/jiffies.h>
 #include <smc/base/fault.h>
-#include <smc/rdma/wr.h>
+#include "internal.h"
 
 #define FENCE_TIME	(10 * HZ)
 

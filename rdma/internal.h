@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of smc_wr share. Nobody else includes this. */
+/* Shared by smc_wr.c and the files of queue pairs in rdma/: qp, drain, tail_probe. */
 #ifndef _SMC_RDMA_INTERNAL_H
 #define _SMC_RDMA_INTERNAL_H
 
 #include <linux/dma-mapping.h>
 #include <smc/rdma/wr.h>
 
+/* Send requests that one slot may post: its WRITEs and the SEND. */
 #define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
-#define SMC_TAIL_PROBES		3	/* in a row, behind requests that do not finish */
+/* Probes posted in a row without progress, see rdma/tail_probe.c. */
+#define SMC_TAIL_PROBES		3
 
-/* bits of smc_qp.kick */
+/* Bits of smc_qp.kick: upcalls that are due from kick_work. */
 #define SMC_QP_UPCALL_BROKEN	0
 #define SMC_QP_UPCALL_SLOTS	1
 
@@ -18,8 +20,8 @@
  * @addr: CPU address
  * @dma: DMA address
  * @len: bytes
- * @dir: direction it is mapped for
- * @mapped: it is
+ * @dir: direction of the mapping
+ * @mapped: @dma is valid
  */
 struct smc_wr_mem {
 	void *addr;
@@ -32,11 +34,12 @@ struct smc_wr_mem {
 /**
  * struct smc_wr_recv - one receive request
  * @cqe: its completion
- * @qp: owner
- * @buf: first bytes of the message, or all of it
+ * @qp: queue pair
+ * @buf: the first @len bytes of a message
  * @dma: DMA address of @buf
  * @len: bytes at @buf
- * @spill: where longer messages continue; NULL if @buf takes all
+ * @spill: memory for the rest of longer messages, shared with other receive requests;
+ *	NULL if @buf takes the longest message
  */
 struct smc_wr_recv {
 	struct ib_cqe cqe;
@@ -47,19 +50,27 @@ struct smc_wr_recv {
 	struct smc_wr_mem *spill;
 };
 
-/* Any context; @qp is not destroyed yet, which cancels the work. */
-static inline void smc_qp_defer_upcall(struct smc_qp *qp, int what)
+/*
+ * Make an upcall from a work item: for callers under a lock or in hard interrupt. @upcall is
+ * SMC_QP_UPCALL_*. Any context, until smc_wr_qp_destroy(), which cancels the work.
+ */
+static inline void smc_qp_defer_upcall(struct smc_qp *qp, int upcall)
 {
-	set_bit(what, &qp->kick);
+	set_bit(upcall, &qp->kick);
 	schedule_work(&qp->kick_work);
 }
 
+/* smc_wr.c */
 void smc_qp_event(struct ib_event *event, void *ctx);
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
 int smc_wr_post_recv(struct smc_wr_recv *recv);
 void smc_wr_init_qp(struct smc_qp *qp);
 void smc_wr_init_slot(struct smc_wr_slot *slot);
 void smc_wr_init_recv(struct smc_wr_recv *recv);
+
+/* rdma/drain.c */
+void smc_wr_fence_begin(struct smc_qp *qp);
+int smc_wr_fence_flush(struct smc_qp *qp);
 
 /* rdma/tail_probe.c */
 void smc_tail_arm(struct smc_qp *qp);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The PNET IDs that the administrator gave to netdevs and RoCE ports, per namespace.
- * Rank 1.
- */
+/* The PNET IDs that the administrator assigned to netdevs and RoCE ports, per namespace. */
 #ifndef _SMC_RDMA_PNET_TABLE_H
 #define _SMC_RDMA_PNET_TABLE_H
 
@@ -13,17 +10,15 @@ struct net;
 struct net_device;
 
 #define SMC_PNET_ID_LEN		16
-/* Entries of one namespace. */
-#define SMC_PNET_TABLE_MAX	1024
-/* Ports of a device that can have an entry: what the netlink interface defines. */
-#define SMC_PNET_PORTS_MAX	2
+#define SMC_PNET_TABLE_MAX	1024	/* entries per namespace */
+#define SMC_PNET_PORTS_MAX	2	/* ports per device that the netlink interface can name */
 
 /**
- * struct smc_pnet_entry - one line of the table: the PNET ID of a netdev or a RoCE port
+ * struct smc_pnet_entry - the PNET ID of a netdev or a RoCE port
  * @id: PNET ID
- * @name: the device's name; of a RoCE device also the name of its parent (PCI ID)
- * @port: RoCE port number, 0 = the entry is for a netdev
- * @ifindex: netdev that has the entry, 0 = there is none with this name yet
+ * @name: name of the netdev; or of the RoCE device or its parent (PCI ID)
+ * @port: RoCE port number; 0: the entry is for a netdev
+ * @ifindex: netdev that the entry is bound to; 0: no netdev of this name exists yet
  */
 struct smc_pnet_entry {
 	char id[SMC_PNET_ID_LEN + 1];
@@ -35,25 +30,18 @@ struct smc_pnet_entry {
 int smc_pnet_table_init(void);
 void smc_pnet_table_exit(void);
 
-/* The form in which IDs are kept and compared: -EINVAL if @text is none. */
 int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1]);
-
-/* Administrator; @id is parsed, @eth or @ib may be NULL. Errors: see the definition. */
 int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port);
 int smc_pnet_table_del(struct net *net, const char *id);
 void smc_pnet_table_flush(struct net *net);
-/* Copies the entry behind *@pos; with @id only its entries count. False: there is none. */
 bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
 			 struct smc_pnet_entry *out);
 
-/* The ID that a device itself was given. False if it has none. */
 bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
 			   char id[SMC_PNET_ID_LEN + 1]);
 bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, u8 port,
 			 char id[SMC_PNET_ID_LEN + 1]);
-/* Was any RoCE port given this ID? */
 bool smc_pnet_table_has_port(struct net *net, const char *id);
-/* A RoCE device of this namespace has got another name. */
 void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to);
 
 #endif
