@@ -536,7 +536,7 @@ static void ib_find_peer_mac(void)
 }
 
 /**
- * smc_ib_peer_id() - Return our peer ID, RFC 7609 appendix A.1.1
+ * smc_ib_peer_id() - Return our peer ID, RFC 7609 appendix A.2.1
  * @id: result
  *
  * Two random bytes and the MAC of the first port that was active. As soon as the ID contains a

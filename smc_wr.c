@@ -1,10 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The work requests on a queue pair; how one is made and ends is in rdma/qp.c.
+ * Work requests on a queue pair: sending, receiving, memory registration.
  *
- * Sending: a slot is one SEND with the RDMA WRITEs chained before it. Requests
- * of an RC queue pair complete in posting order, so most slots are posted
- * unsignaled, and a completion retires all slots up to its own.
+ * Entry point of rdma/, together with smc_ib.c. rdma/qp.c creates, connects and destroys queue
+ * pairs, rdma/drain.c empties them, rdma/tail_probe.c posts probes for lost packets. The owner
+ * of a queue pair is a link; it learns what happens through struct smc_wr_events.
+ *
+ * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
+ * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_ctl() takes a free slot,
+ * smc_wr_post() posts it, smc_wr_slot_put() gives it back unposted. A few slots are reserved for
+ * LLC, so that CDC messages cannot keep LLC from answering; one of those is big enough for a long
+ * LLC message. Requests of an RC queue pair complete in posting order, so most slots are posted
+ * unsignaled, and a signaled completion completes all slots up to its own (smc_wr_complete()). A
+ * slot is signaled if the caller asks for it, if it is an LLC slot, or if too many unsignaled
+ * ones have piled up. WRITEs are never signaled: a WRITE completion is a failure.
+ *
+ * Ownership: a slot belongs to the caller from get to post or put. From a successful post to
+ * completion it belongs to the queue pair, which calls slot->done exactly once and then frees the
+ * slot. When the queue pair breaks, the slots that are still posted complete at the latest in
+ * smc_wr_qp_drain(). The memory of slots and buffers is freed in smc_wr_qp_free() only: callers
+ * that reach the queue pair through a link may call the slot functions until then, and get no
+ * slots or -ENOTCONN.
+ *
+ * Receive queue: all receives are posted before RTR, and each is posted again right after its
+ * message was delivered. A message is valid during events->received only.
+ *
+ * Registration: one REG_MR at a time, waited for by smc_wr_reg_mr(). It uses the send queue, which
+ * has room for it besides the slots.
+ *
+ * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
+ * is posted afterwards, and events->broken is called once. The link then fences and drains.
+ *
+ * Contexts: completions are handled in softirq (see POLL_CONTEXT in rdma/qp.c). Slots are taken,
+ * posted and put in any context but hard interrupt, also under conn->lock. Upcalls are made
+ * with BHs off and without a lock of this file. Functions that are called under locks of the
+ * caller, or in hard interrupt, leave the upcall to a work item (smc_qp_defer_upcall()).
+ *
+ * Locks: qp->sq_lock (spinlock, BHs off, inside conn->lock) protects posting, the slot lists
+ * and qp->broken. qp->qp_mutex serialises state changes of the verbs object, qp->reg_mutex
+ * registrations; none of the two is taken inside the other.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -21,7 +55,7 @@
 
 /* ---- failure ---- */
 
-/* No lock held. Only the first call tells, and none after a local fence. */
+/* Call without locks. Only the first failure is reported, and none after a fence. */
 static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
 {
 	bool first;
@@ -40,7 +74,7 @@ static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
 	local_bh_enable();
 }
 
-/* Upcalls for those who found something under a lock or in hard interrupt. */
+/* Upcalls on behalf of contexts that cannot make them, see smc_qp_defer_upcall(). */
 static void qp_upcall_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
@@ -55,11 +89,11 @@ static void qp_upcall_work_fn(struct work_struct *work)
 }
 
 /**
- * smc_qp_event() - an asynchronous event of the queue pair
+ * smc_qp_event() - Handle an asynchronous event of a queue pair
  * @event: event
  * @ctx: queue pair
  *
- * Some drivers call this in hard interrupt.
+ * Any context; some drivers call this in hard interrupt.
  */
 void smc_qp_event(struct ib_event *event, void *ctx)
 {
@@ -78,7 +112,7 @@ void smc_qp_event(struct ib_event *event, void *ctx)
 
 /* ---- sending ---- */
 
-/* sq_lock held */
+/* Put a slot into its free list, the big one at the end. */
 static void wr_slot_release(struct smc_wr_slot *slot)
 {
 	struct smc_qp *qp = slot->qp;
@@ -91,13 +125,14 @@ static void wr_slot_release(struct smc_wr_slot *slot)
 }
 
 /**
- * smc_wr_complete() - retire posted slots, in their order
+ * smc_wr_complete() - Complete posted slots in posting order
  * @qp: queue pair
- * @last: the last of them; NULL: all
- * @status: what became of them
+ * @last: last slot to complete; NULL: all. Nothing happens if it is not posted.
+ * @status: result
  *
- * On an error the unsignaled ones before it have most likely succeeded, but nobody said so:
- * they get the error too, and their owner must treat them as unknown.
+ * Calls done of each slot and frees the slots. On an error, unsignaled slots before @last have most
+ * likely succeeded, but there is no proof: they complete with the error, too, and their owners must
+ * treat the result as unknown. Softirq or process context, no lock of this file held.
  */
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status)
 {
@@ -156,8 +191,8 @@ static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * WRITEs are never signaled: this is always a failure. Their slot's SEND is flushed. Likewise for
- * the barrier before a REG_MR.
+ * Only called on failure, as WRITEs and the barrier before a REG_MR are unsignaled. The slot of a
+ * failed WRITE completes when its SEND is flushed.
  */
 static void wr_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -177,13 +212,13 @@ static struct smc_wr_slot *wr_slot_take(struct smc_wr_slot *slot)
 }
 
 /**
- * smc_wr_slot_get() - take a slot for a CDC message
- * @qp: queue pair; not destroyed, or destroyed and not yet freed
+ * smc_wr_slot_get() - Take a free slot for a CDC message
+ * @qp: queue pair; may be destroyed, but not freed
  *
  * Any context but hard interrupt.
  *
- * Return: the slot; to be posted or put. NULL: none is free (then
- * events->slots_free will be called), or the queue pair is broken.
+ * Return: the slot, to be posted or put. NULL: no slot is free (then events->slots_free is called
+ * when one is), or the queue pair is broken.
  */
 struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 {
@@ -202,13 +237,15 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_slot_get_ctl() - take a slot for an LLC message
- * @qp: as in smc_wr_slot_get()
+ * smc_wr_slot_get_ctl() - Take a free slot for an LLC message
+ * @qp: queue pair; may be destroyed, but not freed
  * @len: bytes of the message
  *
- * Short messages may also use a CDC slot; the big slot is their last resort.
+ * A short message may take a CDC slot if no short LLC slot is free, and the big slot if no other
+ * slot is. Any context but hard interrupt.
  *
- * Return: as smc_wr_slot_get().
+ * Return: the slot, to be posted or put. NULL: no slot is free (then events->slots_free is called
+ * when one is), the queue pair is broken, or @len is too large.
  */
 struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
 {
@@ -219,7 +256,7 @@ struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
 	spin_lock_bh(&qp->sq_lock);
 	if (qp->broken)
 		goto out;
-	/* the big slot stands last */
+	/* The big slot is the last in the list. */
 	if (!list_empty(&qp->free_ctl) && len > SMC_WR_MSG_LEN)
 		slot = list_last_entry(&qp->free_ctl, struct smc_wr_slot, entry);
 	else if (!list_empty(&qp->free_ctl))
@@ -238,11 +275,11 @@ out:
 }
 
 /**
- * smc_wr_slot_put() - give back a slot that was not posted
+ * smc_wr_slot_put() - Give back a slot that was not posted
  * @slot: slot
  *
- * Any context but hard interrupt; the caller may hold a lock that
- * events->slots_free takes: it is called from a work.
+ * Any context but hard interrupt. The caller may hold a lock that events->slots_free takes: that
+ * upcall is made from a work item.
  */
 void smc_wr_slot_put(struct smc_wr_slot *slot)
 {
@@ -258,9 +295,9 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
 }
 
 /*
- * A slot is signaled now and then even if nobody cares about it, else the slots
- * would never come back. The last free one always is: who is refused after it was
- * taken will be told.
+ * Signal some slots even if no caller asks for it, or the others would never be freed. The last
+ * free slot always is: its completion lets events->slots_free reach a caller that gets no slot
+ * after it.
  */
 static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
 {
@@ -305,18 +342,20 @@ static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *w
 }
 
 /**
- * smc_wr_post() - post WRITEs and the message that tells of them
+ * smc_wr_post() - Post RDMA WRITEs and the message that announces them
  * @slot: slot, with the message in its buffer
  * @len: bytes of the message
- * @writes: RDMA WRITEs to be done before the message is delivered
+ * @writes: RDMA WRITEs, executed before the message is delivered
  * @nwrites: number of them, up to SMC_WR_WRITES_MAX
- * @signal: the caller wants slot->done soon; otherwise it comes with a later slot's
+ * @signal: request a completion of this slot; otherwise the slot completes with a later one
  *
- * Any context but hard interrupt, conn->lock may be held.
+ * All requests go with one ib_post_send(). Any context but hard interrupt; conn->lock may be held.
  *
- * Return: 0, or -errno: then the slot is still the caller's. If the queue pair
- * refused the request, events->broken is called from a work; with WRITEs it counts as
- * posted, and slot->done comes with the fence.
+ * Return: 0, -EINVAL (sizes), -ENOTCONN (queue pair broken), or the error of the device. After an
+ * error the caller still owns the slot. If the device refuses the post, the queue pair breaks and
+ * events->broken is called from a work item. A refused post with WRITEs returns 0, because the
+ * device may have begun with them: the slot counts as posted, and slot->done is called by the
+ * drain.
  */
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal)
@@ -348,14 +387,14 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	signal = signal || wr_slot_must_signal(qp, slot);
 	if (signal)
 		send_wr.send_flags |= IB_SEND_SIGNALED;
-	/* before it can be completed; nobody asks for the others' */
+	/* Read the clock before the post: the request may complete at once. */
 	started = signal ? ktime_get_ns() : 0;
 	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (rc) {
-		/* part of it may be under way: nothing may follow */
+		/* The device may have taken part of the chain: post nothing after it. */
 		qp->broken = true;
 		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
-		/* ... and the device may read what the WRITEs are of, until it is fenced */
+		/* Until the fence, the device may also read the memory of the WRITEs. */
 		if (!nwrites)
 			goto out;
 		signal = false;
@@ -381,11 +420,13 @@ out:
 }
 
 /**
- * smc_wr_qp_idle() - has everything completed
+ * smc_wr_qp_idle() - Check whether all requests have completed
  * @qp: queue pair
  *
- * Return: true if no request is unfinished. A slot posted without a signal counts
- * as unfinished until a later one completes.
+ * Any context but hard interrupt.
+ *
+ * Return: true if no slot is posted and no REG_MR is pending. A slot that was posted unsignaled
+ * counts as posted until a later one completes.
  */
 bool smc_wr_qp_idle(struct smc_qp *qp)
 {
@@ -398,15 +439,16 @@ bool smc_wr_qp_idle(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_waiting() - is the device to tell of a request
+ * smc_wr_qp_waiting() - Check whether the device owes a completion, and for how long
  * @qp: queue pair
- * @since: out: jiffies since when none has finished, while one was unfinished
+ * @since: out, if true: jiffies of the last completion, or of the post of the oldest signaled slot
+ *	if that is later
  *
- * However long the queue, the count begins anew with each completion: a queue pair that is
- * slow does not look like one that is stuck. What was posted unsignaled, and nothing
- * signaled behind it, may be long done.
+ * Each completion restarts the time, so a slow queue pair with a long queue does not look stuck.
+ * Unsignaled slots with no signaled one behind them do not count: they may have been executed long
+ * ago. Any context but hard interrupt.
  *
- * Return: false if no completion is due.
+ * Return: true if a signaled slot is posted.
  */
 bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since)
 {
@@ -426,10 +468,10 @@ bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since)
 }
 
 /**
- * smc_wr_qp_load() - how busy is a queue pair
+ * smc_wr_qp_load() - Report how busy a queue pair is
  * @qp: queue pair
- * @bytes: out: of WRITEs that have not completed
- * @latency: out: ns from a post to its completion, smoothed; 0: none has completed
+ * @bytes: out: total length of the WRITEs that have not completed
+ * @latency: out: ns from post to completion, smoothed; 0: nothing measured yet
  *
  * Any context but hard interrupt.
  */
@@ -451,16 +493,16 @@ static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (smc_fault_hit(SMC_FAULT_LOSE_REG))
 		return;
 	qp->reg_status = status;
-	smp_store_release(&qp->reg_pending, false);	/* the result is valid */
+	smp_store_release(&qp->reg_pending, false);	/* publishes reg_status */
 	wake_up(&qp->wait);
 	if (status != IB_WC_SUCCESS)
 		qp_break(qp, status);
 }
 
 /*
- * A retry takes Soft-RoCE back to the oldest request that is not acknowledged, and what it did
- * on its own behind that one it does again. A REG_MR fails then, for the region is valid, and the
- * queue pair breaks.
+ * On a retransmission Soft-RoCE goes back to the oldest unacknowledged request and executes the
+ * local requests behind it once more. A repeated REG_MR fails, as the region is valid by then, and
+ * breaks the queue pair. Local requests there need a barrier.
  */
 static bool qp_replays_local(const struct smc_qp *qp)
 {
@@ -479,7 +521,10 @@ static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 		.key = access & IB_ACCESS_REMOTE_WRITE ? mr->rkey : mr->lkey,
 		.access = access,
 	};
-	/* it waits there until all before it is acknowledged; to free what is free does nothing */
+	/*
+	 * Soft-RoCE delays a LOCAL_INV until all requests before it are acknowledged. The key is
+	 * not valid yet, so the LOCAL_INV does nothing else.
+	 */
 	struct ib_send_wr barrier = {
 		.next = &wr.wr,
 		.wr_cqe = &qp->write_cqe,
@@ -501,15 +546,15 @@ static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 }
 
 /**
- * smc_wr_reg_mr() - register a memory region
+ * smc_wr_reg_mr() - Register a memory region and wait for the result
  * @qp: queue pair in RTS
- * @mr: region, mapped, of the same PD, not registered
+ * @mr: region of the same PD, mapped and not registered; must stay until return
  * @access: IB_ACCESS_*
  *
- * Process context; waits for the device, at most 5 s. The caller sees to it that
- * @mr stays until return.
+ * Process context; waits for the device for up to 5 s. Takes qp->reg_mutex.
  *
- * Return: 0, -ENOTCONN (queue pair broken), -EIO, -ETIMEDOUT (broken now).
+ * Return: 0, -ENOTCONN (queue pair broken), -EIO (failed: broken now), -ETIMEDOUT (broken now),
+ * or the error of the post.
  */
 int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
 {
@@ -519,9 +564,9 @@ int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
 	rc = mr_post_reg(qp, mr, access);
 	if (rc)
 		goto out;
-	/* acquire: the result is read after it */
+	/* Pairs with mr_reg_done(): reg_status is read afterwards. */
 	if (!wait_event_timeout(qp->wait, !smp_load_acquire(&qp->reg_pending), REG_TIMEOUT)) {
-		rc = -ETIMEDOUT;	/* still pending: no other may be posted */
+		rc = -ETIMEDOUT;	/* reg_pending stays: qp_break() stops further posts */
 		qp_break(qp, IB_WC_RESP_TIMEOUT_ERR);
 	} else if (qp->reg_status != IB_WC_SUCCESS) {
 		rc = -EIO;
@@ -534,10 +579,12 @@ out:
 /* ---- receiving ---- */
 
 /**
- * smc_wr_post_recv() - post a receive
- * @recv: receive request
+ * smc_wr_post_recv() - Post a receive request
+ * @recv: receive request, not posted
  *
- * Return: 0 or -errno.
+ * Any context but hard interrupt.
+ *
+ * Return: 0, or the error of the device.
  */
 int smc_wr_post_recv(struct smc_wr_recv *recv)
 {
@@ -563,7 +610,7 @@ int smc_wr_post_recv(struct smc_wr_recv *recv)
 	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, &wr, NULL));
 }
 
-/* The message in one piece. @len was checked. */
+/* Return the message in one piece. @len was checked against the memory of @recv. */
 static const u8 *wr_recv_gather(const struct smc_wr_recv *recv, u32 len)
 {
 	struct smc_qp *qp = recv->qp;
@@ -579,7 +626,7 @@ static const u8 *wr_recv_gather(const struct smc_wr_recv *recv, u32 len)
 	return qp->long_buf;
 }
 
-/* data path 7: hand the message up, then post the receive again */
+/* data path 7: deliver the message, then post the receive again */
 static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);
@@ -593,11 +640,11 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	local_bh_disable();
-	/* a WRITE with immediate data uses up a receive, too, whose buffer holds an old message */
+	/* A WRITE with immediate data consumes a receive, whose buffer holds an old message. */
 	if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
 		qp->events->received(qp->ctx, wr_recv_gather(recv, wc->byte_len), wc->byte_len);
 
-	/* not after the fence: a receive behind the marker of the drain would outlive it */
+	/* Not after a fence: the receive would be behind the drain marker and outlive the drain. */
 	spin_lock(&qp->sq_lock);
 	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
 		rc = smc_wr_post_recv(recv);
@@ -607,11 +654,11 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		qp_break(qp, IB_WC_GENERAL_ERR);
 }
 
-/* ---- for rdma/qp.c ---- */
+/* ---- set-up, for rdma/qp.c ---- */
 
 /**
- * smc_wr_init_qp() - who is told of what a queue pair does
- * @qp: queue pair in the making
+ * smc_wr_init_qp() - Set the completion handlers and work items of a queue pair
+ * @qp: queue pair that is being created
  */
 void smc_wr_init_qp(struct smc_qp *qp)
 {
@@ -622,8 +669,8 @@ void smc_wr_init_qp(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_init_slot() - and of the end of its messages
- * @slot: slot in the making
+ * smc_wr_init_slot() - Set the completion handler of a slot
+ * @slot: slot of a queue pair that is being created
  */
 void smc_wr_init_slot(struct smc_wr_slot *slot)
 {
@@ -631,8 +678,8 @@ void smc_wr_init_slot(struct smc_wr_slot *slot)
 }
 
 /**
- * smc_wr_init_recv() - and of messages that come
- * @recv: receive request in the making
+ * smc_wr_init_recv() - Set the completion handler of a receive request
+ * @recv: receive request of a queue pair that is being created
  */
 void smc_wr_init_recv(struct smc_wr_recv *recv)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fence of a queue pair: nothing goes over it any more, and all that went has been told.
+ * Fence and drain of a queue pair: afterwards the device touches no memory of the queue pair, and
+ * every request has completed.
  *
- * A queue pair in ERR flushes what is posted. A marker behind it in each queue says when that
- * is over; ib_drain_qp() does the same, but waits without limit, and connections wait with it
- * before they go on over another link. A device that does not flush in time loses the queue
- * pair: behind ib_destroy_qp() it touches no memory either.
+ * A queue pair in ERR flushes what is posted. A marker at the end of each queue shows when that is
+ * done. ib_drain_qp() does the same, but waits without limit, and connections wait for the drain
+ * before they continue over another link. If a device does not flush in time, the queue pair is
+ * destroyed: after ib_destroy_qp() the device touches no memory either.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -23,8 +24,10 @@ static void drain_marker_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * smc_wr_fence_begin() - nobody posts any more, and flushed requests tell no one
- * @qp: queue pair, qp_mutex held
+ * smc_wr_fence_begin() - Stop posting, and move a queue pair to ERR
+ * @qp: queue pair; may be destroyed, but not freed; qp_mutex held
+ *
+ * events->broken is not called for failures that the fence causes. Process context.
  */
 void smc_wr_fence_begin(struct smc_qp *qp)
 {
@@ -35,16 +38,16 @@ void smc_wr_fence_begin(struct smc_qp *qp)
 	qp->broken = true;
 	qp->broken_reported = true;
 	spin_unlock_bh(&qp->sq_lock);
-	/* who refuses is asked again: by the drain */
+	/* Errors are ignored: the drain tries again. */
 	if (qp->qp && !smc_fault_hit(SMC_FAULT_QP_ERR))
 		ib_modify_qp(qp->qp, &attr, IB_QP_STATE);
 }
 
 /**
- * smc_wr_qp_fence() - stop the peer's WRITEs
- * @qp: queue pair
+ * smc_wr_qp_fence() - Stop the peer's WRITEs
+ * @qp: queue pair; may be destroyed, but not freed
  *
- * Moves it to ERR. Process context; may be repeated, also during and after the end.
+ * Moves the queue pair to ERR, which rejects the peer's requests. Idempotent. Process context.
  */
 void smc_wr_qp_fence(struct smc_qp *qp)
 {
@@ -85,9 +88,9 @@ static bool drain_wait_markers(struct smc_qp *qp)
 }
 
 /*
- * The completion queue goes as well: handlers of what it still holds must not run later. A
- * message among that is lost, as if the peer's RNIC had never been told of it; if the peer
- * was, its validation finds out.
+ * The CQ is freed, too: its completion handlers must not run later. Messages that are still in it
+ * are lost although the peer's RNIC has got an acknowledgment. If so, the failover
+ * validation of the peer (RFC 7609 section 4.6.1) detects the loss.
  */
 static void drain_destroy_qp(struct smc_qp *qp)
 {
@@ -98,12 +101,12 @@ static void drain_destroy_qp(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_fence_flush() - wait until the device is silent
- * @qp: fenced queue pair, qp_mutex held, with receives posted
+ * smc_wr_fence_flush() - Wait until the device has completed everything
+ * @qp: fenced queue pair with receives posted; qp_mutex held
  *
- * Process context. Waits for the device, at most 10 s.
+ * Process context; waits for the device for up to 10 s.
  *
- * Return: 0, or -ETIMEDOUT if the device had to be silenced by the end of the queue pair.
+ * Return: 0, or -ETIMEDOUT if the queue pair and its CQ had to be destroyed instead.
  */
 int smc_wr_fence_flush(struct smc_qp *qp)
 {
@@ -114,7 +117,10 @@ int smc_wr_fence_flush(struct smc_qp *qp)
 	rc = drain_post_markers(qp);
 	if (!rc && drain_wait_markers(qp))
 		return 0;
-	/* a driver may know how to flush for a device that is out of order, not say if it did */
+	/*
+	 * Drivers with drain operations can flush even if the device is out of order and refuses
+	 * the markers, but they do not report whether that succeeded.
+	 */
 	if (rc && ops->drain_sq && ops->drain_rq)
 		ib_drain_qp(qp->qp);
 	else

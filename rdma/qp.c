@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue pair: how it is made, its states and its end.
+ * Creation, states and destruction of a queue pair; see smc_wr.c for its work requests.
  *
- * Receiving: a message is 44 bytes, but a v2 LLC message may be long at any
- * time, and a receive that is too small for it kills the queue pair. So each
- * receive has a small buffer of its own and continues in one of a few spill
- * buffers. Those are shared: a long message is overwritten if SPILLS more long
- * ones arrive before it was looked at. An honest peer serialises its LLC
- * exchanges and never comes near that; a lying one garbles its own messages,
+ * Receive buffers: a message usually has 44 bytes, but a long LLC v2 message may arrive at any
+ * time, and a receive that is too small for it breaks the queue pair. So each receive has a small
+ * buffer of its own and continues in one of SPILLS shared buffers. A long message is overwritten
+ * if SPILLS further long ones arrive before it is handled. A correct peer serialises its LLC
+ * exchanges and never gets close to that. A misbehaving peer corrupts its own messages only,
  * which are checked after they were copied out.
  */
 #define pr_fmt(fmt) "smc: " fmt
@@ -22,29 +21,30 @@
 #include "internal.h"
 
 /*
- * Where completions are handled. Everything here also works with
- * IB_POLL_WORKQUEUE: upcalls turn BHs off themselves.
+ * Where completions are handled. The code also works with IB_POLL_WORKQUEUE: it turns BHs off
+ * around upcalls.
  */
 #define POLL_CONTEXT		IB_POLL_SOFTIRQ
 
-#define BATCHES			4	/* a batch waits for its completion, others are filled */
-#define CTL_SLOTS		(4 + SMC_TAIL_PROBES)	/* the last of them is the big one */
+/* Sets of max_send_wr slots: one set waits for its completion, others can be filled. */
+#define BATCHES			4
+#define CTL_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
 #define SLOTS_MIN		(CTL_SLOTS + 8)
-#define EXTRA_WRS		3	/* REG_MR with its barrier, and the marker of the drain */
-/* As long in a queue as the bytes that devices have room for inline */
+#define EXTRA_WRS		3	/* REG_MR with its barrier, and the drain marker */
+/* As large in a send queue as the inline data that devices have room for. */
 #define GATHER_MAX		16
 
 #define RECV_LEN		64
 #define SPILLS			4
 #define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
 
-#define MSG_STRIDE		64	/* a message and its alignment */
-#define PIECE_MSGS		64	/* messages in one piece of memory: no large pieces */
+#define MSG_STRIDE		64	/* a message, aligned */
+#define PIECE_MSGS		64	/* messages per allocation, to avoid large ones */
 
 /*
- * 4.096 us << 18 for each of 6 retries is about 7.5 s. A retry count of 7 would
- * mean "for ever" to Soft-RoCE; for RNR that is wanted: it is the flow control of
- * CDC messages.
+ * The ACK timeout, 4.096 us << 18, is about 1.1 s. With 6 retries the peer's RNIC is given up after
+ * about 7.5 s. Soft-RoCE takes a retry count of 7 for "without limit". For RNR, 7 is without limit
+ * everywhere, as wanted: RNR is the flow control of messages.
  */
 #define ACK_TIMEOUT		18
 #define ACK_RETRIES		6
@@ -53,7 +53,7 @@
 
 /* ---- creation ---- */
 
-/* Memory that smc_wr_qp_destroy() unmaps and smc_wr_qp_free() frees. */
+/* Allocate memory that smc_wr_qp_destroy() unmaps and smc_wr_qp_free() frees. */
 static struct smc_wr_mem *qp_alloc_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
 {
 	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
@@ -129,13 +129,16 @@ static int qp_create_recvs(struct smc_qp *qp)
 			return -ENOMEM;
 		recv->buf = two ? mem->addr + i % PIECE_MSGS * RECV_LEN : mem->addr;
 		recv->dma = two ? mem->dma + i % PIECE_MSGS * RECV_LEN : mem->dma;
-		/* consecutive receives spill into different buffers */
+		/* Neighbouring receives use different spill buffers. */
 		recv->spill = spill[i % SPILLS];
 	}
 	return 0;
 }
 
-/* One gather element first, then less inline data, then fewer slots, until the device accepts. */
+/*
+ * Reduce the request until the device accepts it: first to one gather element, then to less
+ * inline data, then to fewer slots.
+ */
 static int qp_create_ib_qp(struct smc_qp *qp)
 {
 	u32 sges = clamp_t(int, qp->dev->ibdev->attrs.max_send_sge, 1, GATHER_MAX);
@@ -150,7 +153,7 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 		init.send_cq = qp->cq;
 		init.recv_cq = qp->cq;
 		init.cap.max_send_wr = qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS;
-		init.cap.max_recv_wr = qp->nrecvs + 1;	/* the marker of the drain */
+		init.cap.max_recv_wr = qp->nrecvs + 1;	/* the drain marker */
 		init.cap.max_send_sge = sges;
 		init.cap.max_recv_sge = min_t(u32, qp->dev->max_recv_sge, 2);
 		init.cap.max_inline_data = max_inline;
@@ -174,7 +177,8 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 		}
 	}
 	if (qp->nslots == wanted)
-		WRITE_ONCE(qp->dev->max_inline, max_inline);	/* tried once per device */
+		/* Later queue pairs of the device start here. */
+		WRITE_ONCE(qp->dev->max_inline, max_inline);
 	qp->max_inline = min(max_inline, init.cap.max_inline_data);
 	qp->max_sge = clamp_t(u32, init.cap.max_send_sge, 1, sges);
 	qp->qpn = qp->qp->qp_num;
@@ -182,9 +186,9 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 }
 
 /*
- * The depth of the queues: what the namespace wants, as far as the device goes. Requests are
- * told of in batches, so there is room for several of them; and likewise for what the peer
- * sends meanwhile, where that is cheap.
+ * Set the queue lengths: those of the namespace (net.smc.*), within the limits of the device.
+ * Slots complete in batches, so there are several times as many; and likewise receives for what
+ * the peer sends meanwhile, if their buffers are small.
  */
 static int qp_set_depth(struct smc_qp *qp, const struct smc_net *sn)
 {
@@ -195,7 +199,7 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_net *sn)
 
 	if (qp->dev->max_recv_sge >= 2)
 		recvs *= BATCHES;
-	/* every request fits in the completion queue: a flush completes unsignaled ones too */
+	/* A flush completes unsignaled requests, too: every request needs a place in the CQ. */
 	qp->nrecvs = min3(recvs, max_wr - 1, max_cqe / 4);
 	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * BATCHES + CTL_SLOTS,
 			  (max_wr - EXTRA_WRS) / SMC_WR_SLOT_WRS,
@@ -235,16 +239,17 @@ static int qp_create_verbs(struct smc_qp *qp, u8 port)
 }
 
 /**
- * smc_wr_qp_create() - make a queue pair
+ * smc_wr_qp_create() - Create a queue pair with its PD, CQ, slots and buffers
  * @dev: device; the caller keeps a reference until smc_wr_qp_destroy()
  * @port: port number
- * @net: namespace whose settings say how long its queues are
- * @events: upward table; not called before smc_wr_qp_connect()
+ * @net: namespace whose settings give the queue lengths; outlives the queue pair
+ * @events: upcalls; none is made before smc_wr_qp_connect()
  * @ctx: for @events
  *
  * Process context.
  *
- * Return: the queue pair, in INIT, or ERR_PTR.
+ * Return: the queue pair in INIT, to be ended with smc_wr_qp_drain(), smc_wr_qp_destroy() and
+ * smc_wr_qp_free(); or ERR_PTR, -EOPNOTSUPP if the queues of the device are too short.
  */
 struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
 				const struct smc_wr_events *events, void *ctx)
@@ -275,7 +280,7 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 		rc = qp_create_verbs(qp, port);
 	if (rc)
 		goto fail;
-	/* for the slots and the big one; then spills and the receives, or one per receive */
+	/* Slots and the big one; then spills and small receives, or one long buffer per receive. */
 	n = DIV_ROUND_UP(qp->nslots, PIECE_MSGS) + 1;
 	n += dev->max_recv_sge >= 2 ? SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
 	qp->mem = smc_fault_null(QP_MEM, kvcalloc(n, sizeof(*qp->mem), GFP_KERNEL));
@@ -315,7 +320,7 @@ static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	rdma_ah_set_port_num(&qpa.ah_attr, attr->port);
 	rdma_ah_set_sl(&qpa.ah_attr, 0);
 	memcpy(qpa.ah_attr.roce.dmac, attr->dmac, sizeof(attr->dmac));
-	/* from here on the address handle owns sgid_attr */
+	/* From here on the address handle owns sgid_attr. */
 	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, 0, sgid_attr);
 	if (!memcmp(sgid_attr->gid.raw, attr->sgid.raw, sizeof(attr->sgid.raw)))
 		rc = smc_fault_rc(QP_RTR, -EINVAL,
@@ -345,14 +350,16 @@ static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
 }
 
 /**
- * smc_wr_qp_connect() - INIT -> RTR -> RTS
+ * smc_wr_qp_connect() - Move a queue pair from INIT over RTR to RTS
  * @qp: queue pair in INIT
- * @attr: both ends; what the peer told is checked here as far as verbs need it
+ * @attr: both ends; values from the peer are checked here as far as verbs require
  *
- * Receives are posted before RTR, so the first message of the peer finds one. Both
- * ends go on to RTS at once: that only enables sending. Process context.
+ * Posts all receives before RTR, so that the peer's first message finds one. Both ends may go on to
+ * RTS at once, as RTS only allows to send. Process context.
  *
- * Return: 0 or -errno; after an error the queue pair is only good for the end.
+ * Return: 0, -EINVAL (values of the peer), -ENOTCONN (connected already, broken or destroyed),
+ * -EADDRNOTAVAIL (another GID is at our index), or the error of the device. After any error but
+ * -EINVAL the queue pair can only be drained and destroyed.
  */
 int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
 {
@@ -379,14 +386,14 @@ int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
 }
 
 /**
- * smc_wr_qp_drain() - fence, and wait for the last completion
- * @qp: queue pair
+ * smc_wr_qp_drain() - Fence a queue pair and wait until all requests have completed
+ * @qp: queue pair; may be destroyed, but not freed
  *
- * On return the device is silent, no upcall runs or will run but that of a work
- * which smc_wr_qp_destroy() cancels, and done was called for every slot posted.
- * Process context. Waits for the device, which flushes a queue pair in ERR, at most 10 s.
+ * On return the device accesses no memory of the queue pair, done was called for every slot posted,
+ * and no upcall runs or will run, but for one from the work item that smc_wr_qp_destroy()
+ * cancels. Idempotent. Process context; waits for the device for up to 10 s.
  *
- * Return: 0, or -ETIMEDOUT: it did not, and the queue pair is destroyed.
+ * Return: 0, or -ETIMEDOUT if the verbs queue pair had to be destroyed for that.
  */
 int smc_wr_qp_drain(struct smc_qp *qp)
 {
@@ -398,17 +405,17 @@ int smc_wr_qp_drain(struct smc_qp *qp)
 		rc = smc_wr_fence_flush(qp);
 	qp->receiving = false;
 	mutex_unlock(&qp->qp_mutex);
-	/* what succeeded unsignaled and was not followed by a signaled one */
+	/* Slots that were posted unsignaled and succeeded, with no signaled one behind them. */
 	smc_wr_complete(qp, NULL, IB_WC_WR_FLUSH_ERR);
 	return rc;
 }
 
 /**
- * smc_wr_qp_destroy() - end the verbs objects
- * @qp: drained queue pair, no MR of its PD is left
+ * smc_wr_qp_destroy() - Destroy the verbs objects and unmap the buffers
+ * @qp: drained queue pair; no MR of its PD is left
  *
- * Slots may still be taken (none is given), held, posted (refused) and put.
- * Process context.
+ * The slot functions may still be called: smc_wr_slot_get() gets none, smc_wr_post() is refused,
+ * and slots can be put. Process context.
  */
 void smc_wr_qp_destroy(struct smc_qp *qp)
 {
@@ -438,8 +445,8 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_free() - free the memory of a destroyed queue pair
- * @qp: queue pair; nobody can find it or holds a slot any more
+ * smc_wr_qp_free() - Free the memory of a destroyed queue pair
+ * @qp: queue pair that no caller can reach, and no slot of which is held
  *
  * Any context.
  */

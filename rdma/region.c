@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions and the pool of a link group.
+ * Regions, their elements, and the pool of a link group (RFC 7609 sections 2.1, 4.4).
  *
- * One region is one piece of memory, cut into equal elements, and one MR per link
- * (rdma/region_map.c). A connection takes an element that is registered and
- * announced already; only when none is free a region is added.
+ * A region is one allocation, cut into elements of equal size, and registered once per link
+ * (rdma/region_map.c). A connection takes an element of a region that is already registered and
+ * announced. Only if none is free, a region is added to the pool.
+ *
+ * States of a region: allocated (unpublished) -> published -> taken out of use when idle
+ * (smc_buf_park()) -> freed or published again. An RMB whose rkeys the peer has not forgotten is
+ * withdrawn in between (smc_buf_shelve(), smc_buf_unshelve()).
+ *
+ * States of an element: free -> taken -> zeroed and free again. If the peer may still write into
+ * it, it stays in quarantine until the region is freed. If a reader of the stream still holds
+ * pages of it, it stays unavailable until they are back.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -19,18 +27,18 @@
 #define ELEM_SIZE_MAX	(512 * 1024)
 
 /*
- * Charged to the cgroup for whose connection a region is added; the others of the group
- * use it too. A limit is not worth a victim: without a region the connection is TCP.
+ * Charged to the cgroup of the connection for which a region is added, although others of the
+ * group will use it, too. No OOM kill for it: without a region the connection falls back to TCP.
  */
 #define REGION_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* In one piece only if there is one: nothing is moved or written out for it. */
+/* One physical piece only if it is available without reclaim or compaction. */
 #define PIECE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /**
- * smc_buf_pool_init() - make an empty pool
+ * smc_buf_pool_init() - Initialise an empty pool
  * @pool: pool
- * @net: namespace that its RMBs are counted against; outlives the pool
+ * @net: namespace whose settings apply; outlives the pool
  */
 void smc_buf_pool_init(struct smc_pool *pool, struct net *net)
 {
@@ -47,10 +55,10 @@ void smc_buf_pool_init(struct smc_pool *pool, struct net *net)
 }
 
 /**
- * smc_buf_round() - element size for a wish
- * @bytes: wanted
+ * smc_buf_round() - Return the element size for a requested buffer size
+ * @bytes: requested
  *
- * Return: the next power of two between 16 KiB and 512 KiB.
+ * Return: the next power of two, at least 16 KiB and at most 512 KiB.
  */
 u32 smc_buf_round(u32 bytes)
 {
@@ -58,10 +66,10 @@ u32 smc_buf_round(u32 bytes)
 }
 
 /**
- * smc_buf_size_code() - an element size as told on the wire
+ * smc_buf_size_code() - Return the compressed notation of an element size (RFC 7609 appendix A.2.3)
  * @size: result of smc_buf_round()
  *
- * Return: n, where 16 KiB << n is @size.
+ * Return: n, where @size is 16 KiB << n.
  */
 u8 smc_buf_size_code(u32 size)
 {
@@ -71,8 +79,8 @@ u8 smc_buf_size_code(u32 size)
 /* ---- regions ---- */
 
 /*
- * A small group stays small, a busy one gets bigger and bigger regions, a full one
- * has an element for each of its connections and no more.
+ * Number of elements of the next region: the first regions are small, later ones double what the
+ * group has, up to one element for each connection of a full group.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
 {
@@ -89,10 +97,10 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind
 		return 32;
 	if (have < SMC_BUF_ELEMS_MAX)
 		return min_t(u32, have, SMC_BUF_ELEMS_MAX - have);
-	return 32;	/* in place of elements in quarantine */
+	return 32;	/* replaces elements in quarantine */
 }
 
-/* Memory of RMBs, under the ceiling of the namespace; whatever they are used for. */
+/* Charge an RMB to the limit of the namespace; true for other kinds. */
 static bool pool_charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
 {
 	struct smc_net *sn = smc_policy_net(pool->net);
@@ -117,7 +125,7 @@ static void pool_uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 byt
 	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
 }
 
-/* Zeroed. The pages of both kinds are counted one by one, as smc_buf_page_out() wants. */
+/* Allocate zeroed memory without compound pages, see smc_buf_page_out(). */
 static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes)
 {
 	void *mem = NULL;
@@ -137,16 +145,18 @@ static void region_mem_free(void *mem, size_t bytes)
 }
 
 /**
- * smc_buf_region_alloc() - add an unpublished region to a pool
+ * smc_buf_region_alloc() - Add an unpublished region to a pool
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size, from smc_buf_round()
  * @max_pages: pages that one MR of the link's device can cover
  *
- * Process context.
+ * The region has as many elements as @max_pages and the size of the group allow, and fewer
+ * if memory is short. It is not mapped, and smc_buf_take() does not see it; but it is in the pool,
+ * so that links that come and go meanwhile map and unmap it. Process context.
  *
- * Return: the region; to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size
- * impossible here), -ENOSPC (too many regions), -EDQUOT (net.smc.smcr_max_rmb_kb).
+ * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
+ * here), -ENOSPC (SMC_BUF_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb).
  */
 struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind kind,
 					u32 size, u32 max_pages)
@@ -202,9 +212,9 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 }
 
 /**
- * smc_buf_region_publish() - let connections take elements
+ * smc_buf_region_publish() - Let connections take elements of a region
  * @pool: pool
- * @region: region, mapped on the links, announced if it is an RMB
+ * @region: unpublished region, mapped and registered on the links; an RMB also announced
  */
 void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
 {
@@ -215,7 +225,7 @@ void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
 	spin_unlock_bh(&pool->lock);
 }
 
-/* A region goes, whatever its elements are; pool->lock held. */
+/* Subtract a region from the statistics, whatever its elements are used for. */
 static void region_count_freed(const struct smc_region *region)
 {
 	u32 bad = bitmap_weight(region->quarantined, region->nelem);
@@ -232,7 +242,7 @@ static void region_count_freed(const struct smc_region *region)
 	smc_stats_mem(net, SMC_MEM_RMB_POOLED, -size * (region->nelem - bad - used));
 }
 
-/* From one kind to another; that of send rings is one. */
+/* Move an RMBE between two kinds of the statistics; send rings have only one. */
 static void elem_count_moved(const struct smc_region *region, enum smc_stats_mem from,
 			     enum smc_stats_mem to)
 {
@@ -244,7 +254,7 @@ static void elem_count_moved(const struct smc_region *region, enum smc_stats_mem
 	smc_stats_mem(region->pool->net, to, size);
 }
 
-/* An element, but not what of it is lent and goes on being read. */
+/* Zero element @i, but for pages that are lent and may still be read. */
 static void elem_wipe(const struct smc_region *region, u32 i)
 {
 	u8 *addr = region->vaddr + (size_t)i * region->elem_size;
@@ -257,7 +267,7 @@ static void elem_wipe(const struct smc_region *region, u32 i)
 	}
 }
 
-/* pool->mutex held, or nobody else is left. Not mapped any more. */
+/* The region is unmapped, and no element is used any more. Needs pool->mutex. */
 static void region_destroy(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
@@ -273,7 +283,7 @@ static void region_destroy(struct smc_region *region)
 	WRITE_ONCE(pool->lent, pool->lent - (size_t)bitmap_weight(region->lent, region->nelem) *
 				 region->elem_size);
 	spin_unlock_bh(&pool->lock);
-	/* elements returned are zero already: the rest must not leave either */
+	/* Free elements are zero. Zero the others, too, before the pages leave. */
 	for_each_set_bit(i, region->used, region->nelem)
 		elem_wipe(region, i);
 	region_mem_free(region->vaddr, (size_t)region->nelem * region->elem_size);
@@ -282,10 +292,10 @@ static void region_destroy(struct smc_region *region)
 }
 
 /**
- * smc_buf_region_free() - take back smc_buf_region_alloc()
+ * smc_buf_region_free() - Unmap a region on all links and free it
  * @region: region, not published
  *
- * Process context.
+ * Waits for one RCU grace period if it was mapped. Process context.
  */
 void smc_buf_region_free(struct smc_region *region)
 {
@@ -297,18 +307,18 @@ void smc_buf_region_free(struct smc_region *region)
 	mutex_unlock(&pool->mutex);
 }
 
-/* ---- give-back ---- */
+/* ---- idle regions ---- */
 
 /**
- * smc_buf_park() - take an idle region out of use
+ * smc_buf_park() - Take an idle region out of use
  * @pool: pool
  * @kind: RMB or send region
- * @age: jiffies for which it has had no element in use
+ * @age: jiffies for which all its elements must have been free
  *
- * The youngest of them; one region stays for the next connection. Elements in quarantine
- * are in use.
+ * Takes the youngest such region. The last published region of the kind stays for the next
+ * connection. Elements in quarantine count as used. Any context but hard interrupt.
  *
- * Return: the region, to be freed, published again or shelved; NULL: there is none.
+ * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.
  */
 struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long age)
 {
@@ -333,10 +343,11 @@ struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, u
 }
 
 /**
- * smc_buf_shelve() - keep an RMB that the peer may still know
- * @region: region, parked or taken off the shelf
+ * smc_buf_shelve() - Withdraw an RMB whose rkeys the peer may still know
+ * @region: region from smc_buf_park() or smc_buf_unshelve()
  *
- * It stays registered, and serves again once it was announced again.
+ * The region stays registered, and no element of it is handed out. It can be used again after it
+ * was announced again. Any context but hard interrupt.
  */
 void smc_buf_shelve(struct smc_region *region)
 {
@@ -349,13 +360,15 @@ void smc_buf_shelve(struct smc_region *region)
 }
 
 /**
- * smc_buf_unshelve() - take an RMB off the shelf
+ * smc_buf_unshelve() - Take over a withdrawn region
  * @pool: pool
  * @kind: RMB or send region
- * @size: element size, 0: any
- * @asked: only one about which the peer was asked less often
+ * @size: element size; 0: any
+ * @asked: take only a region with fewer refused DELETE RKEY requests (&smc_region.asked)
  *
- * Return: the region, to be freed, published again or shelved; NULL: there is none.
+ * Any context but hard interrupt.
+ *
+ * Return: the region, to be freed, published or withdrawn again by the caller; NULL: none.
  */
 struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kind, u32 size,
 				    u8 asked)
@@ -378,15 +391,16 @@ struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kin
 /* ---- elements ---- */
 
 /**
- * smc_buf_take() - take a free element
+ * smc_buf_take() - Take a free element
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size, exactly
- * @out: result; all bytes are zero
+ * @out: result; all bytes are zero. To be returned with smc_lend_give() (RMBEs) or
+ *	smc_buf_give().
  *
- * Any context.
+ * Any context but hard interrupt.
  *
- * Return: 0, or -ENOENT if a region must be added.
+ * Return: 0, or -ENOENT if no element is free.
  */
 int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out)
 {
@@ -415,15 +429,15 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
 }
 
 /**
- * smc_buf_grow_begin() - become the one who adds regions of a kind
+ * smc_buf_grow_begin() - Become the only caller that adds regions of a kind to a pool
  * @pool: pool
  * @kind: RMB or send region
- * @timeout: jiffies to wait for somebody else who is at it
+ * @timeout: jiffies to wait if another caller is adding a region
  *
  * Process context.
  *
- * Return: true if the caller may add regions, until smc_buf_grow_end(). False:
- * another one did, or tried to, or is still at it.
+ * Return: true if the caller may add regions, until smc_buf_grow_end(). False: another caller
+ * succeeded or failed meanwhile, or has not finished after @timeout.
  */
 bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long timeout)
 {
@@ -439,9 +453,9 @@ bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned 
 }
 
 /**
- * smc_buf_grow_end() - whoever waits for a region may look again
+ * smc_buf_grow_end() - Undo smc_buf_grow_begin() and wake the callers that wait there
  * @pool: pool
- * @kind: as given to smc_buf_grow_begin()
+ * @kind: as for smc_buf_grow_begin()
  */
 void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind)
 {
@@ -452,12 +466,13 @@ void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind)
 }
 
 /**
- * smc_buf_give() - give an element back
+ * smc_buf_give() - Zero an element and make it available again
  * @pool: pool
- * @elem: element; empty afterwards; may be empty
- * @quarantine: the peer may still write into it: it stays out of use
+ * @elem: element, no page of which is lent; may be empty, is empty afterwards
+ * @quarantine: the peer did not confirm the close and may still write into the element: do not
+ *	zero it, and keep it out of use until its region is freed
  *
- * Zeroes it (RFC 7609 section 4.4.1), so: process context.
+ * RFC 7609 section 4.4.1. Process context: zeroing may take a while.
  */
 void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 {
@@ -539,12 +554,12 @@ static bool pool_reap_lent(struct smc_pool *pool)
 
 /**
  * smc_lend_give() - Give back an RMBE, pages of which may be lent
- * @pool: pool of the element
+ * @pool: pool
  * @elem: element, not empty; empty afterwards
- * @quarantine: the peer may still write into the element: it stays out of use
+ * @quarantine: as for smc_buf_give()
  *
- * If pages of the element are lent, the element stays out of use and counts in pool->lent. A later
- * call of this function or of smc_lend_reap() frees it when its pages are back. Process context.
+ * An element with lent pages stays out of use and counts in pool->lent. The next call of this
+ * function or of smc_lend_reap() makes it available if its pages are back by then. Process context.
  */
 void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 {
@@ -566,12 +581,12 @@ void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 }
 
 /**
- * smc_lend_reap() - Free the elements that were given back lent and whose pages are back
+ * smc_lend_reap() - Make elements available that were given back lent and whose pages are back
  * @pool: pool
  *
- * Process context; takes pool->mutex, which may be held while a device registers memory.
+ * Takes pool->mutex, which may be held while a device registers memory. Process context.
  *
- * Return: true if at least one element was freed.
+ * Return: true if there was such an element.
  */
 bool smc_lend_reap(struct smc_pool *pool)
 {
@@ -587,8 +602,8 @@ bool smc_lend_reap(struct smc_pool *pool)
 }
 
 /**
- * smc_buf_pool_destroy() - free all regions
- * @pool: pool of a group without links and connections
+ * smc_buf_pool_destroy() - Free all regions
+ * @pool: pool of a group without links (no region is mapped) and connections
  *
  * Process context.
  */

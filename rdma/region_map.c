@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions as the devices know them: mappings, registration, keys, caches.
+ * Mappings of regions: DMA mapping per device, MR per link, keys, cache maintenance.
  *
- * Posting looks up keys and DMA addresses of a link slot at any time, so a mapping
- * is reached by RCU and freed after a grace period. Whatever changes mappings runs
- * in process context under pool->mutex.
+ * Posting reads the keys and addresses of a link slot at any time, so a mapping is reached by
+ * RCU and freed after a grace period. Mappings change in process context under pool->mutex.
  */
 #include <linux/dma-mapping.h>
 #include <linux/err.h>
@@ -16,22 +15,22 @@
 #include <smc/rdma/wr.h>
 
 /*
- * A region is mapped for several devices at once. What one of them holds must not be
- * taken for all of the region when it is unmapped: bytes cross over only where a sync
- * says so.
+ * A region is mapped for several devices at once. Without this, unmapping it for one device
+ * could copy the bounce buffer of that device over the whole region. Bytes are copied only by
+ * explicit syncs.
  */
 #define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
- * struct smc_mapping_dma - a region as mapped for one device
+ * struct smc_mapping_dma - DMA mapping of a region for one device
  * @ibdev: device
- * @users: links over it; pool->mutex held
+ * @users: mappings (links) that share it; under pool->mutex
  * @sgt: pages and their DMA addresses
- * @dir: direction they are mapped for
- * @addr: DMA address of each page; absent if the device needs no maintenance
+ * @dir: DMA direction
+ * @addr: DMA address of each page; absent if the device needs no cache maintenance
  *
- * One for all links over a device: with a second one, what a page holds for the device
- * would depend on the link, and nobody could tell which of both a sync is for.
+ * All links over a device share one DMA mapping: with two, a bounce buffer of each would hold
+ * other data, and a sync would need to know which one to use.
  */
 struct smc_mapping_dma {
 	struct ib_device *ibdev;
@@ -42,11 +41,11 @@ struct smc_mapping_dma {
 };
 
 /**
- * struct smc_mapping - a region as mapped for one link
- * @entry: while it waits for the grace period
- * @qp: the link's queue pair
- * @mr: memory region; its keys name the region
- * @dma: mapping for the link's device
+ * struct smc_mapping - a region mapped for one link
+ * @entry: in the list of mappings that wait for the grace period
+ * @qp: queue pair of the link
+ * @mr: memory region with the keys
+ * @dma: DMA mapping for the device of the link
  */
 struct smc_mapping {
 	struct list_head entry;
@@ -57,7 +56,7 @@ struct smc_mapping {
 
 /* ---- cache maintenance ---- */
 
-/* Of a device that needs it. */
+/* Only for devices that need cache maintenance (!ib_uses_virt_dma()). */
 static void mapping_dma_sync(const struct smc_mapping_dma *d, size_t pos, size_t len,
 			     bool for_device)
 {
@@ -120,12 +119,12 @@ static int mapping_dma_map(const struct smc_region *region, struct smc_mapping_d
 	for_each_sgtable_dma_page(&d->sgt, &iter, 0)
 		if (i < region->npages)
 			d->addr[i++] = sg_page_iter_dma_address(&iter);
-	/* an element may hold bytes already: a link was added */
+	/* Elements may hold data already, if the link was added to the group later. */
 	mapping_dma_sync(d, 0, (size_t)region->npages << PAGE_SHIFT, true);
 	return 0;
 }
 
-/* Of another link over the same device, or NULL. */
+/* Return the DMA mapping that another link over the same device has, or NULL. */
 static struct smc_mapping_dma *mapping_dma_find(const struct smc_region *region,
 						const struct ib_device *ibdev)
 {
@@ -140,7 +139,7 @@ static struct smc_mapping_dma *mapping_dma_find(const struct smc_region *region,
 	return NULL;
 }
 
-/* The region as @ibdev sees it, for one link more. */
+/* Return the DMA mapping for a device with a further user; ERR_PTR on error. */
 static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
 					       struct ib_device *ibdev)
 {
@@ -157,7 +156,7 @@ static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
 		return ERR_PTR(-ENOMEM);
 	d->ibdev = ibdev;
 	d->users = 1;
-	/* we write into RMBs too: zeroes between two connections */
+	/* The CPU writes into RMBEs, too: it zeroes them between two connections. */
 	d->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	rc = mapping_dma_map(region, d);
 	if (rc) {
@@ -167,7 +166,7 @@ static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
 	return d;
 }
 
-/* No reader is left: pool->mutex held, a grace period after the mapping was hidden. */
+/* Needs pool->mutex. A grace period has passed since the mapping was hidden. */
 static void mapping_dma_put(struct smc_mapping_dma *d)
 {
 	if (--d->users)
@@ -190,7 +189,7 @@ static int mapping_create_mr(const struct smc_region *region, struct smc_mapping
 				      PAGE_SIZE));
 	if (n == m->dma->sgt.nents)
 		return 0;
-	/* fewer: the device cannot have all of it as one region */
+	/* fewer elements were mapped: the device cannot cover the region with one MR */
 	ib_dereg_mr(m->mr);
 	return n < 0 ? n : -EINVAL;
 }
@@ -246,7 +245,7 @@ static int region_register_locked(struct smc_region *region, u32 slot)
 	return rc;
 }
 
-/* First half of unmapping, collected in @hidden: no new user finds the mapping. */
+/* Begin unmapping: no new reader finds the mapping, which is moved to @hidden. */
 static void mapping_hide(struct smc_region *region, u32 slot, struct list_head *hidden)
 {
 	struct smc_mapping *m = mapping_get(region, slot);
@@ -258,7 +257,7 @@ static void mapping_hide(struct smc_region *region, u32 slot, struct list_head *
 	list_add_tail(&m->entry, hidden);
 }
 
-/* Second half: one grace period for all of them. */
+/* Finish unmapping: free all of @hidden after one grace period. */
 static void mapping_free_hidden(struct list_head *hidden)
 {
 	struct smc_mapping *m, *next;
@@ -281,15 +280,16 @@ static void region_unmap_locked(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_map() - make a region known to a link's device
+ * smc_buf_map() - Map a region for a link: DMA-map it and create the MR
  * @region: region
- * @slot: the link's slot
- * @qp: the link's queue pair; the caller sees to it that it is not destroyed meanwhile
+ * @slot: link slot
+ * @qp: queue pair of the link; must not be destroyed during the call
  *
- * The keys are known afterwards, and valid after smc_buf_register(). Nothing
- * happens if it was mapped. Process context.
+ * The keys are known afterwards, and valid after smc_buf_register(). Nothing happens if the
+ * region is mapped there already. Process context.
  *
- * Return: 0 or -errno.
+ * Return: 0, -EBUSY (mapped for another queue pair), -ENOTCONN (queue pair broken), or another
+ * -errno.
  */
 int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
 {
@@ -302,13 +302,14 @@ int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
 }
 
 /**
- * smc_buf_register() - make the keys of a mapped region valid
+ * smc_buf_register() - Make the keys of a mapped region valid (REG_MR)
  * @region: region
  * @slot: slot of a link in RTS
  *
- * Nothing happens if they are. Process context, waits for the device up to 5 s.
+ * Nothing happens if they are valid. The peer may write into RMBs only. Process context; waits
+ * for the device for up to 5 s.
  *
- * Return: 0, -ENOTCONN (not mapped or queue pair broken), or as smc_wr_reg_mr().
+ * Return: 0, -ENOTCONN (not mapped, or queue pair broken), or as smc_wr_reg_mr().
  */
 int smc_buf_register(struct smc_region *region, u32 slot)
 {
@@ -321,11 +322,12 @@ int smc_buf_register(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_unmap() - undo smc_buf_map()
+ * smc_buf_unmap() - Undo smc_buf_map()
  * @region: region
- * @slot: slot of a link, drained, or on which the region was not yet used
+ * @slot: slot of a link that is drained, or over which the region was not used yet
  *
- * Process context.
+ * Nothing happens if the region is not mapped there. Waits for one RCU grace period. Process
+ * context.
  */
 void smc_buf_unmap(struct smc_region *region, u32 slot)
 {
@@ -335,12 +337,12 @@ void smc_buf_unmap(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_unmap_all_locked() - undo smc_buf_map() on every link
+ * smc_buf_unmap_all_locked() - Undo smc_buf_map() on every link
  * @region: region; pool->mutex held
  *
- * Process context. Waits for one RCU grace period.
+ * Waits for one RCU grace period. Process context.
  *
- * Return: true if it was mapped on any.
+ * Return: true if it was mapped on any link.
  */
 bool smc_buf_unmap_all_locked(struct smc_region *region)
 {
@@ -358,14 +360,15 @@ bool smc_buf_unmap_all_locked(struct smc_region *region)
 /* ---- all regions ---- */
 
 /**
- * smc_buf_pool_map() - make all regions known to a new link's device
+ * smc_buf_pool_map() - Map all regions for a new link
  * @pool: pool
- * @slot: the link's slot
+ * @slot: slot of the link
  * @qp: its queue pair
  *
- * After an error some are mapped: the link has to go, with smc_buf_pool_unmap().
+ * After an error some regions are mapped: the caller gives the link up and calls
+ * smc_buf_pool_unmap(). Process context.
  *
- * Return: 0 or -errno.
+ * Return: 0 or -errno, see smc_buf_map().
  */
 int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
 {
@@ -385,11 +388,13 @@ int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
 }
 
 /**
- * smc_buf_pool_register() - register what is mapped on a link
+ * smc_buf_pool_register() - Register all regions on a new link
  * @pool: pool
- * @slot: slot of a link in RTS
+ * @slot: slot of a link in RTS, for which all regions are mapped
  *
- * Return: 0 or the first -errno.
+ * Process context; waits for the device.
+ *
+ * Return: 0 or the first -errno, see smc_buf_register().
  */
 int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
 {
@@ -409,11 +414,11 @@ int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
 }
 
 /**
- * smc_buf_pool_unmap() - a link goes
+ * smc_buf_pool_unmap() - Unmap all regions for a link that goes down
  * @pool: pool
- * @slot: its slot; its queue pair is drained and not yet destroyed
+ * @slot: slot of the link; its queue pair is drained, and not destroyed yet
  *
- * Process context. Waits for one RCU grace period.
+ * Waits for one RCU grace period. Process context.
  */
 void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
 {
@@ -433,11 +438,13 @@ void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
 /* ---- keys ---- */
 
 /**
- * smc_buf_rkey() - key by which the peer writes into a region
+ * smc_buf_rkey() - Return the key with which the peer writes into a region
  * @region: region
  * @slot: link slot
  *
- * Return: the key, 0 if the region is not mapped there.
+ * Any context.
+ *
+ * Return: the key; 0: the region is not mapped there.
  */
 u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
 {
@@ -452,11 +459,13 @@ u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_lkey() - key by which our device reads a region
+ * smc_buf_lkey() - Return the key with which our device reads a region
  * @region: region
  * @slot: link slot
  *
- * Return: the key, 0 if the region is not mapped there.
+ * Any context.
+ *
+ * Return: the key; 0: the region is not mapped there.
  */
 u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
 {
@@ -471,11 +480,13 @@ u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_iova() - address of the first element, under either key
+ * smc_buf_iova() - Return the address of the first element for both keys
  * @region: region
  * @slot: link slot
  *
- * Return: the address, 0 if the region is not mapped there.
+ * Any context.
+ *
+ * Return: the address; 0: the region is not mapped there.
  */
 u64 smc_buf_iova(const struct smc_region *region, u32 slot)
 {
@@ -495,12 +506,14 @@ static size_t elem_offset(const struct smc_elem *elem)
 }
 
 /**
- * smc_buf_elem_iova() - address of a byte of an element
+ * smc_buf_elem_iova() - Return the address of a byte of an element for both keys
  * @elem: element
  * @slot: link slot
  * @off: offset in the element
  *
- * Return: the address; without meaning if the region is not mapped there.
+ * Any context.
+ *
+ * Return: the address; meaningless if the region is not mapped there.
  */
 u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
 {
@@ -508,13 +521,14 @@ u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
 }
 
 /**
- * smc_buf_sync_for_device() - the CPU has written, the device will read
+ * smc_buf_sync_for_device() - Make bytes that the CPU wrote visible to the device
  * @elem: element
- * @slot: link slot
+ * @slot: slot of the link whose device will read them
  * @off: offset in the element
- * @len: bytes, not beyond the element
+ * @len: bytes, not beyond the end of the element
  *
- * Any context.
+ * Does nothing where the region is not mapped, or for devices that need no cache maintenance. RNICs
+ * behind an IOMMU or swiotlb do. Any context.
  */
 void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {
@@ -522,13 +536,13 @@ void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32
 }
 
 /**
- * smc_buf_sync_for_cpu() - the device has written, the CPU will read
+ * smc_buf_sync_for_cpu() - Make bytes that the device wrote visible to the CPU
  * @elem: element
- * @slot: slot of the link over which it came
+ * @slot: slot of the link over which they came
  * @off: offset in the element
- * @len: bytes, not beyond the element
+ * @len: bytes, not beyond the end of the element
  *
- * Any context.
+ * See smc_buf_sync_for_device(). Any context.
  */
 void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {

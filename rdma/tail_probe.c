@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that are lost with nothing behind them. An RNIC says what it misses when a later packet
- * comes, and the sender repeats it at once; where none comes, the sender waits for its timer, a
- * second and more (ACK_TIMEOUT in rdma/qp.c), and all connections of the link with it. A shorter
- * timer would give up links that are silent for a moment, for the retries have an end.
+ * Tail loss probes: recovery from packets that are lost with no packet behind them.
  *
- * So a few requests of no bytes are posted behind what has not finished for a while, as TCP does
- * with its tail loss probes (RFC 8985, section 7). They are RDMA WRITEs: a receive of the peer's is
- * not taken, and without bytes neither address nor RKey is looked at (IBA, C9-88). The peer's
- * software hears nothing of it.
+ * A receiving RNIC reports a gap when a later packet arrives, and the sender repeats the lost
+ * packet at once. Without a later packet, the sender waits for its timer, which is a second or
+ * more (ACK_TIMEOUT in rdma/qp.c), and all connections of the link wait with it. A shorter
+ * timer would end links that are silent only for a moment, because the number of retries is
+ * limited.
+ *
+ * So up to three requests without data are posted behind requests that make no progress, like the
+ * tail loss probes of TCP (RFC 8985, section 7). They are RDMA WRITEs of length zero: these
+ * consume no receive of the peer, and neither their address nor their RKey is checked (IBA,
+ * C9-88). The software of the peer does not notice them.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -16,26 +19,25 @@
 #include <smc/base/stats.h>
 #include "internal.h"
 
-#define TAIL_MIN_MS	20	/* nothing has finished for so long: a probe */
-#define TAIL_MAX_MS	250	/* the same on a path that is slow */
+#define TAIL_MIN_MS	20	/* time without progress before a probe, at least */
+#define TAIL_MAX_MS	250	/* ... at most, on slow paths */
 
-/* Twice what a request usually takes. */
+/* Return twice the usual latency of a request, within limits, in jiffies. */
 static unsigned long tail_probe_delay(const struct smc_qp *qp)
 {
 	u32 ms = clamp_t(u32, qp->latency / (NSEC_PER_MSEC / 2), TAIL_MIN_MS, TAIL_MAX_MS);
 
-	/* the moment from which it counts may be the end of a jiffy */
+	/* Add one: the start of the interval may be the end of a jiffy. */
 	return msecs_to_jiffies(ms) + 1;
 }
 
-/* sq_lock held */
 static void tail_schedule(struct smc_qp *qp, unsigned long delay)
 {
 	qp->tail.armed = true;
 	schedule_delayed_work(&qp->tail.work, delay);
 }
 
-/* sq_lock held. True: one more is under way. */
+/* Post a probe in a free LLC slot. False: no slot is free, or the queue pair broke. */
 static bool tail_post_probe(struct smc_qp *qp)
 {
 	struct smc_wr_slot *slot = list_first_entry_or_null(&qp->free_ctl, struct smc_wr_slot,
@@ -47,7 +49,7 @@ static bool tail_post_probe(struct smc_qp *qp)
 		},
 	};
 
-	/* the big one is for LLC messages that need it */
+	/* The big slot is kept for LLC messages that need it. */
 	if (!slot || slot->big)
 		return false;
 	wr.wr.wr_cqe = &slot->cqe;
@@ -70,7 +72,7 @@ static bool tail_post_probe(struct smc_qp *qp)
 	return true;
 }
 
-/* sq_lock held, something is posted. Jiffies since when nothing has finished. */
+/* Return the jiffies of the last progress. At least one slot is posted. */
 static unsigned long tail_silent_since(const struct smc_qp *qp)
 {
 	const struct smc_wr_slot *oldest = list_first_entry(&qp->posted, struct smc_wr_slot, entry);
@@ -98,7 +100,7 @@ static void tail_work_fn(struct work_struct *work)
 		tail_schedule(qp, tail->due - jiffies);
 	} else if (tail->probes < SMC_TAIL_PROBES && tail_post_probe(qp)) {
 		tail->probes++;
-		/* it may be lost as well */
+		/* Back off, as the probe may be lost, too. */
 		tail->due = jiffies + (tail_probe_delay(qp) << tail->probes);
 		tail_schedule(qp, tail->due - jiffies);
 	}
@@ -107,8 +109,8 @@ out:
 }
 
 /**
- * smc_tail_arm() - look after what was posted, should it not finish
- * @qp: queue pair with posted requests, not broken, sq_lock held
+ * smc_tail_arm() - Have probes posted if what is posted makes no progress
+ * @qp: queue pair with posted slots, not broken; sq_lock held
  *
  * Any context but hard interrupt.
  */
@@ -120,7 +122,10 @@ void smc_tail_arm(struct smc_qp *qp)
 	if (tail->armed) {
 		if (!tail->probes || tail_silent_since(qp) == tail->since)
 			return;
-		/* the look that is due waits for the answer to a probe, much longer, and has it */
+		/*
+		 * There was progress since the probes: the scheduled work, which backed off, would
+		 * be too late for new requests.
+		 */
 		tail->probes = 0;
 		cancel_delayed_work(&tail->work);
 	}
@@ -128,8 +133,8 @@ void smc_tail_arm(struct smc_qp *qp)
 }
 
 /**
- * smc_tail_init() - a queue pair in the making
- * @qp: queue pair
+ * smc_tail_init() - Initialise probing for a queue pair
+ * @qp: queue pair that is being created
  */
 void smc_tail_init(struct smc_qp *qp)
 {
@@ -137,7 +142,7 @@ void smc_tail_init(struct smc_qp *qp)
 }
 
 /**
- * smc_tail_stop() - nobody looks any more
+ * smc_tail_stop() - Stop probing and wait for the work item
  * @qp: fenced queue pair
  *
  * Process context.
