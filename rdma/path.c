@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which RoCE port serves a given TCP path, what lies towards the peer's GID, and in
- * which subnet and VLAN the path is. The rules of the choice are in
- * Documentation/handshake.rst.
+ * The RoCE port that serves a TCP path, and the first hop to the GID of a peer; also the VLAN and
+ * the IP prefixes of the TCP path, which SMC-R version 1 compares. Ports are chosen for a
+ * connection (smc_pnet_find_path()) and for a further link of a group (smc_pnet_find_further()).
+ * The rules of the choice are in Documentation/handshake.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -36,10 +37,12 @@ static int path_read_vlan(struct net_device *ndev, struct netdev_nested_priv *pr
 }
 
 /**
- * smc_pnet_vlan() - the VLAN of a TCP path
- * @ndev: its netdev; the first VLAN device from there downwards counts
+ * smc_pnet_vlan() - Return the VLAN of a TCP path
+ * @ndev: netdev of the path
  *
- * Return: VLAN ID, 0 = none.
+ * The first VLAN device counts, from @ndev downwards. Any context but hard interrupt.
+ *
+ * Return: VLAN ID; 0: none.
  */
 u16 smc_pnet_vlan(struct net_device *ndev)
 {
@@ -54,10 +57,10 @@ u16 smc_pnet_vlan(struct net_device *ndev)
 }
 
 /**
- * struct path_prefix_walk - what the walks over addresses are for
- * @p: Proposal being written or judged
+ * struct path_prefix_walk - argument of walks over the addresses of a netdev
+ * @p: Proposal that is written or checked
  * @addr: the client's address on the TCP path; IPv4 as 4 bytes
- * @other: an address of the netdev that is walked, likewise
+ * @other: another address, likewise, for path_prefix_has_both()
  */
 struct path_prefix_walk {
 	struct smc_clc_proposal *p;
@@ -67,7 +70,7 @@ struct path_prefix_walk {
 
 typedef bool (*path_prefix_fn)(const struct path_prefix_walk *w, const u8 *addr, u8 len);
 
-/* Calls @fn for each IPv4 address of @ndev until it returns true, which is returned. */
+/* Call @fn for each IPv4 address of @ndev until it returns true. True: it did. */
 static bool path_walk_addrs4(struct net_device *ndev, path_prefix_fn fn,
 			     const struct path_prefix_walk *w)
 {
@@ -88,7 +91,7 @@ static bool path_walk_addrs4(struct net_device *ndev, path_prefix_fn fn,
 	return found;
 }
 
-/* As walk4(). Link-local addresses are left out: they are in no subnet. */
+/* Likewise for IPv6, but for link-local addresses, which are in no subnet. */
 static bool path_walk_addrs6(struct net_device *ndev, path_prefix_fn fn,
 			     const struct path_prefix_walk *w)
 {
@@ -118,7 +121,7 @@ static bool path_prefix_has_both(const struct path_prefix_walk *w, const u8 *add
 	return smc_clc_same_prefix(addr, w->addr, len) && smc_clc_same_prefix(addr, w->other, len);
 }
 
-/* Is @addr in that subnet of @ndev in which @own is, too? */
+/* Return true if a subnet of @ndev has both @own and @addr. */
 static bool path_same_subnet(struct net_device *ndev, const struct in6_addr *own,
 			     const struct in6_addr *addr)
 {
@@ -133,8 +136,10 @@ static bool path_same_subnet(struct net_device *ndev, const struct in6_addr *own
 }
 
 /**
- * smc_pnet_path_put() - give a path back
+ * smc_pnet_path_put() - Drop the device reference of a path
  * @path: path; may be empty, is empty afterwards
+ *
+ * Any context.
  */
 void smc_pnet_path_put(struct smc_path *path)
 {
@@ -143,30 +148,31 @@ void smc_pnet_path_put(struct smc_path *path)
 	path->dev = NULL;
 }
 
-/* ---- the local port ---- */
+/* ---- the port for a connection ---- */
 
-/* How well a port suits a TCP path. */
+/* How well a port suits a TCP path; larger is better. */
 enum path_fit {
 	FIT_NONE,
-	FIT_V1,		/* RoCE v1 alone */
-	FIT_ROUTED,	/* a GID of the address's family */
-	FIT_SUBNET,	/* ... in its subnet */
-	FIT_ADDRESS,	/* the address itself */
+	FIT_V1,		/* a RoCE v1 GID only */
+	FIT_ROUTED,	/* a GID of the same address family */
+	FIT_SUBNET,	/* a GID in the subnet of the source address */
+	FIT_ADDRESS,	/* the source address is a GID */
 };
 
 /**
- * struct path_search - for the port of one TCP path
+ * struct path_search - search for the port of one TCP path
  * @net: namespace
  * @ndev: netdev of the path
- * @real: the same without VLAN devices
+ * @real: its real device if it is a VLAN device, else @ndev
  * @saddr: source address: IPv6, or IPv4-mapped
- * @vlan: VLAN of the path, 0 = none
- * @id: PNET ID of @ndev, empty = by route
- * @named: there are RoCE ports that were given @id: others need not apply
+ * @vlan: VLAN of the path; 0: none
+ * @id: PNET ID of @ndev; empty: search by route
+ * @named: some RoCE port itself was assigned @id: ports that match by a GID's netdev do not
+ *	count
  * @path: result: device and port
  * @gids: result
  * @best: how well the result suits
- * @below: there is an RNIC below @ndev that belongs to another netdev
+ * @below: an RNIC is below @ndev, but its own netdev is another one
  */
 struct path_search {
 	struct net *net;
@@ -182,7 +188,7 @@ struct path_search {
 	bool below;
 };
 
-/* True: it cannot get better. */
+/* Take a port if it is better than the best one so far. True: no port can be better. */
 static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8 port,
 			    const struct smc_ib_gids *gids, enum path_fit fit)
 {
@@ -198,10 +204,10 @@ static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8
 }
 
 /*
- * The port whose netdev is that of the route. Not one that only has the address in its
- * GID table: the RDMA core puts addresses of bonds, bridges and the like into the tables of
- * RNICs below them, and whether what comes in for such an address reaches that RNIC is
- * not to be seen from here. The administrator can say so, by PNET ID.
+ * Offer the port whose own netdev is that of the route. A port that only has the address in its GID
+ * table does not count: the RDMA core also enters the addresses of bonds, bridges etc. into the
+ * tables of RNICs below them, and the packets for such an address may not reach that RNIC. The
+ * administrator can assert that they do with a PNET ID.
  */
 static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg)
 {
@@ -214,7 +220,7 @@ static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg
 	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &gids.v2);
 	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &gids.v1);
 	if (!smc_ib_port_on(dev, port, s->real)) {
-		/* also while its port is down: that would not help */
+		/* Even if the port is inactive: activating it would not help. */
 		s->below |= !rc2 || !rc1 || smc_ib_port_below(dev, port, s->ndev);
 		return false;
 	}
@@ -224,11 +230,11 @@ static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg
 }
 
 /**
- * struct path_pnetid_walk - the PNET ID of a netdev from those below
+ * struct path_pnetid_walk - search for the PNET ID of a netdev among its lower devices
  * @net: namespace
  * @id: result
- * @level: how far up @id was found, 0 = nowhere
- * @clash: another one was found as far up
+ * @level: level of the device that has @id; 0: none found
+ * @clash: devices of that level have different IDs
  */
 struct path_pnetid_walk {
 	struct net *net;
@@ -255,8 +261,9 @@ static int path_lower_pnetid(struct net_device *ndev, struct netdev_nested_priv 
 }
 
 /*
- * Its own ID, else that of the highest one below it: a VLAN or a bond is on the network
- * of the devices that it is made of. Different IDs side by side say nothing.
+ * Get the PNET ID of a netdev: its own, or else that of the highest device below it, because a VLAN
+ * device or a bond is on the network of its lower devices. Different IDs on one level are
+ * ambiguous: then there is none.
  */
 static bool path_netdev_pnetid(struct net *net, struct net_device *ndev,
 			       char id[SMC_PNET_ID_LEN + 1])
@@ -276,11 +283,11 @@ static bool path_netdev_pnetid(struct net *net, struct net_device *ndev,
 }
 
 /**
- * struct path_gid_search - in one port of the PNET ID
- * @s: the search
- * @all: the port itself has the ID, so its GIDs need not
- * @gids: the best of both kinds so far
- * @fit: of @gids
+ * struct path_gid_search - search for GIDs in one port
+ * @s: search for the port
+ * @all: the port itself has the PNET ID, so the netdevs of its GIDs need not have it
+ * @gids: best GIDs of both kinds so far
+ * @fit: how well @gids suit
  */
 struct path_gid_search {
 	const struct path_search *s;
@@ -299,7 +306,7 @@ static enum path_fit path_gid_fit_v2(const struct path_search *s, struct net_dev
 		return FIT_NONE;
 	if (ndev == s->ndev && ipv6_addr_equal(addr, s->saddr))
 		return FIT_ADDRESS;
-	if (scope)	/* of use to none but its like */
+	if (scope)	/* reaches link-local addresses only */
 		return ipv6_addr_type(s->saddr) & IPV6_ADDR_LINKLOCAL ? FIT_SUBNET : FIT_NONE;
 	return path_same_subnet(ndev, addr, s->saddr) ? FIT_SUBNET : FIT_ROUTED;
 }
@@ -314,7 +321,7 @@ static bool path_try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, 
 	if (!g->all && (!path_netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
 		return false;
 	if (gid->roce_v1) {
-		/* version 1 stays within one VLAN */
+		/* Version 1 requires both ends in one VLAN. */
 		if ((!g->gids.v1.mtu || ndev == s->ndev) && smc_pnet_vlan(ndev) == s->vlan)
 			g->gids.v1 = *gid;
 		return false;
@@ -345,16 +352,18 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
 }
 
 /**
- * smc_pnet_find_path() - the local port for a connection
+ * smc_pnet_find_path() - Choose the local port for a connection
  * @net: namespace
  * @ndev: netdev through which the TCP connection leaves
  * @saddr: its source address: IPv6, or IPv4-mapped
- * @path: result, but for the GID; its device reference then belongs to the caller
- * @gids: the GIDs to choose from when the version is known
+ * @path: result. The caller owns the reference on @path->dev, and sets @path->gid to one of
+ *	@gids as soon as the SMC version is known.
+ * @gids: result
  *
- * Process context.
+ * If @ndev has a PNET ID, choose among the ports with that ID, else take the port whose netdev it
+ * is. Process context.
  *
- * Return: 0, or the reason to decline.
+ * Return: 0, or the reason to decline (SMC_CLC_DECL_*); then @path->dev is NULL.
  */
 u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids)
@@ -383,20 +392,20 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
 	return s.below ? SMC_CLC_DECL_DEV_BELOW : SMC_CLC_DECL_NO_DEV;
 }
 
-/* ---- further ports ---- */
+/* ---- the port for a further link ---- */
 
 /**
  * struct path_add_search - search for the local end of a further link
- * @want: what it has to be
- * @path: the best one so far
- * @score: of that
- * @equals: ports that are as good, itself included
- * @dev: port that is looked at
- * @port: likewise
- * @worth: what it is worth
- * @all: the port itself has the PNET ID, so its GIDs need not
- * @vlan: VLAN that the group's links are on, which need not be the TCP path's
- * @vrf: likewise, ifindex of the master
+ * @want: requirements
+ * @path: best path so far
+ * @score: score of @path
+ * @equals: number of ports with that score, including the one of @path
+ * @dev: device that is being checked
+ * @port: port that is being checked
+ * @worth: its value
+ * @all: the port itself has the PNET ID, so the netdevs of its GIDs need not have it
+ * @vlan: VLAN of the group's links; may differ from that of the TCP path
+ * @vrf: their VRF (ifindex of the master); likewise
  */
 struct path_add_search {
 	const struct smc_pnet_further *want;
@@ -411,7 +420,7 @@ struct path_add_search {
 	int vrf;
 };
 
-/* False: the netdev of the group's link has gone. */
+/* Read the VLAN and VRF of the group's links. False: the netdev of the existing link is gone. */
 static bool path_read_network(struct path_add_search *f)
 {
 	const struct smc_pnet_further *want = f->want;
@@ -427,7 +436,7 @@ static bool path_read_network(struct path_add_search *f)
 	return ndev;
 }
 
-/* Is a netdev on the network that links of the group are on? */
+/* Check whether a netdev is on the network of the group's links. */
 static bool path_same_network(const struct path_add_search *f, struct net_device *ndev,
 			      const struct smc_ib_gid *gid)
 {
@@ -440,7 +449,10 @@ static bool path_same_network(const struct path_add_search *f, struct net_device
 	if (want->like->pnetid[0])
 		return f->all || (path_netdev_pnetid(want->net, ndev, id) &&
 				  !strcmp(id, want->like->pnetid));
-	/* who has an ID is on another one, and the same subnet of another VRF is another one */
+	/*
+	 * Without a PNET ID: a netdev that has one is on another network, and so is the same subnet
+	 * in another VRF.
+	 */
 	if (path_netdev_pnetid(want->net, ndev, id) || l3mdev_master_ifindex(ndev) != f->vrf ||
 	    !smc_ib_port_on(f->dev, f->port, is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev))
 		return false;
@@ -450,8 +462,8 @@ static bool path_same_network(const struct path_add_search *f, struct net_device
 }
 
 /*
- * Of equal ports one by chance: the network of one may be dead in a way that nobody has noticed,
- * and it must not keep the others out.
+ * Choose among equal ports at random: a fixed choice could hit a port with an undetected network
+ * failure each time, and keep the other ports from being tried.
  */
 static bool path_is_better(struct path_add_search *f, unsigned int score)
 {
@@ -481,7 +493,7 @@ static bool path_try_add_gid(struct net_device *ndev, const struct smc_ib_gid *g
 	    (ipv6_addr_v4mapped(addr) != ipv6_addr_v4mapped(other) ||
 	     (ipv6_addr_type(addr) & local) != (ipv6_addr_type(other) & local)))
 		return false;
-	/* an RNIC keeps its name: by another GID it could be taken for another one */
+	/* Keep the GID of an RNIC: by another GID the peer could take it for another RNIC. */
 	if (same && memcmp(&gid->gid, &like->gid.gid, sizeof(gid->gid)))
 		return false;
 	if (!same && !path_same_network(f, ndev, gid))
@@ -520,13 +532,13 @@ static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 }
 
 /**
- * smc_pnet_find_further() - the local port for a further link of a group
- * @want: what it has to be
- * @path: result
+ * smc_pnet_find_further() - Choose the local port for a further link of a group
+ * @want: requirements
+ * @path: result; the caller owns its device reference
  *
- * On the network that the group's links are on: ports of their PNET ID; without one,
- * those in the same IP subnet. A GID in the subnet of the peer's is preferred. Process
- * context.
+ * Candidates are the ports on the network of the group's links: those with their PNET ID, or
+ * without one those in the same IP subnet. A GID in the subnet of the peer's GID is preferred.
+ * Process context.
  *
  * Return: 0, or -ENODEV; then @path is empty.
  */
@@ -543,14 +555,14 @@ int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *
 	return 0;
 }
 
-/* ---- the way to the peer ---- */
+/* ---- waiting for the peer; the first hop ---- */
 
 /**
- * smc_pnet_path_park() - let the device of a path go if it must
+ * smc_pnet_path_park() - Exchange the device reference of a path for a pin
  * @path: path
  *
- * For waits for a peer: whoever removes a device waits for all references to it.
- * smc_pnet_path_unpark() has to follow.
+ * For the time of a wait for the peer: the removal of a device waits for all references, and
+ * must not wait for a peer. smc_pnet_path_unpark() must follow. Any context.
  */
 void smc_pnet_path_park(struct smc_path *path)
 {
@@ -559,10 +571,12 @@ void smc_pnet_path_park(struct smc_path *path)
 }
 
 /**
- * smc_pnet_path_unpark() - undo smc_pnet_path_park()
- * @path: path; empty afterwards if its device has gone
+ * smc_pnet_path_unpark() - Undo smc_pnet_path_park()
+ * @path: path; empty afterwards if its device is gone
  *
- * Return: false if so.
+ * Any context.
+ *
+ * Return: false if the device is gone.
  */
 bool smc_pnet_path_unpark(struct smc_path *path)
 {
@@ -576,10 +590,10 @@ bool smc_pnet_path_unpark(struct smc_path *path)
 }
 
 /**
- * struct path_resolution - one address resolution under way
+ * struct path_resolution - one address resolution in progress
  * @done: completed by its callback
  * @addr: result
- * @status: result code, 0 or -errno
+ * @status: 0 or -errno
  */
 struct path_resolution {
 	struct completion done;
@@ -596,7 +610,7 @@ static void path_resolve_done(int status, struct sockaddr *src, struct rdma_dev_
 	complete(&r->done);
 }
 
-/* The RDMA core ends every resolution after RESOLVE_MS: the wait needs no limit. */
+/* The RDMA core ends each resolution after RESOLVE_MS, so the wait needs no timeout. */
 static int path_resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_gid *dgid,
 			    struct path_resolution *r)
 {
@@ -610,7 +624,7 @@ static int path_resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_
 	rdma_gid2ip(&dst.sa, dgid);
 	memset(r, 0, sizeof(*r));
 	r->addr.sgid_attr = sgid_attr;
-	/* not NULL; replaced by the namespace of the GID's netdev */
+	/* Must not be NULL; the core replaces it by the namespace of the GID's netdev. */
 	r->addr.net = &init_net;
 	init_completion(&r->done);
 	rc = smc_fault_rc(PNET_RESOLVE, -ENOMEM,
@@ -622,7 +636,7 @@ static int path_resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_
 	return r->status;
 }
 
-/* Is @gid an address that a RoCE v2 packet may go to? */
+/* Return true if RoCE v2 packets can be sent to @gid. */
 static bool gid_is_unicast(const struct in6_addr *gid)
 {
 	__be32 v4 = gid->s6_addr32[3];
@@ -633,16 +647,16 @@ static bool gid_is_unicast(const struct in6_addr *gid)
 }
 
 /**
- * smc_pnet_resolve() - MAC of the first hop towards a peer GID
+ * smc_pnet_resolve() - Get the MAC of the first hop to the GID of a peer
  * @path: local end
- * @peer_gid: peer's GID, as the peer told it
- * @mac: in: the peer's own MAC, as it told it; out: result
- * @direct: set to whether no IP gateway lies between
+ * @peer_gid: GID that the peer sent
+ * @mac: in: MAC that the peer sent; out: result
+ * @direct: out: true if no IP gateway is in between
  *
- * A RoCE v1 path has no gateway and no neighbour table: the peer's word is taken.
- * Process context, sleeps up to about a second.
+ * A RoCE v1 path has neither gateways nor a neighbour table: the MAC from the peer is used.
+ * Process context; sleeps for up to about a second.
  *
- * Return: 0, -EHOSTUNREACH (other family, no unicast address, or no route), -ETIMEDOUT.
+ * Return: 0, -EHOSTUNREACH (other address family, no unicast address, or no route), -ETIMEDOUT.
  */
 int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct)
@@ -658,7 +672,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		return is_valid_ether_addr(mac) ? 0 : -EHOSTUNREACH;
 	}
 	if (ipv6_addr_equal(peer, own)) {
-		/* to ourselves: there is no neighbour to ask */
+		/* The peer is this host: there is no neighbour entry. */
 		ether_addr_copy(mac, path->gid.mac);
 		*direct = true;
 		return 0;
@@ -672,7 +686,7 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 	if (IS_ERR(sgid_attr))
 		return -EHOSTUNREACH;
 	if (memcmp(sgid_attr->gid.raw, path->gid.gid.raw, sizeof(sgid_attr->gid.raw)))
-		rc = -EHOSTUNREACH;	/* the address went meanwhile */
+		rc = -EHOSTUNREACH;	/* the GID changed meanwhile */
 	else
 		rc = path_resolve_gid(sgid_attr, peer_gid, &r);
 	rdma_put_gid_attr(sgid_attr);
@@ -680,12 +694,12 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		return rc == -ETIMEDOUT ? rc : -EHOSTUNREACH;
 
 	ether_addr_copy(mac, r.addr.dst_dev_addr);
-	/* the core notes the network type only where the route has a gateway */
+	/* The core sets an IP network type only if the route has a gateway. */
 	*direct = r.addr.network != RDMA_NETWORK_IPV4 && r.addr.network != RDMA_NETWORK_IPV6;
 	return 0;
 }
 
-/* ---- what version 1 asks of the TCP path ---- */
+/* ---- IP prefixes of the TCP path, for version 1 ---- */
 
 static bool path_put_prefix4(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
@@ -695,19 +709,21 @@ static bool path_put_prefix4(const struct path_prefix_walk *w, const u8 *addr, u
 	return true;
 }
 
-/* All of them: the server has to find one in common. */
+/* Add all prefixes: the server looks for one in common. */
 static bool path_put_prefix6(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
 	return !smc_clc_add_prefix6(w->p, addr, len);
 }
 
 /**
- * smc_pnet_put_prefixes() - tell the IP prefixes of the TCP path
- * @ndev: its netdev
- * @saddr: the client's address on it: IPv6, or IPv4-mapped
+ * smc_pnet_put_prefixes() - Write the IP prefixes of the TCP path into a Proposal
+ * @ndev: netdev of the path
+ * @saddr: address of the client on it: IPv6, or IPv4-mapped
  * @p: Proposal; its prefix members are set
  *
- * Return: false if there is no prefix to tell, so version 1 cannot be offered.
+ * Process context.
+ *
+ * Return: false if there is no prefix, so that version 1 cannot be offered.
  */
 bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
 			   struct smc_clc_proposal *p)
@@ -731,12 +747,14 @@ static bool path_match_prefix6(const struct path_prefix_walk *w, const u8 *addr,
 }
 
 /**
- * smc_pnet_match_prefixes() - is the client in a subnet of the TCP path
- * @ndev: its netdev
- * @daddr: the client's address: IPv6, or IPv4-mapped
- * @p: its Proposal
+ * smc_pnet_match_prefixes() - Check whether the client is in a subnet of the TCP path
+ * @ndev: netdev of the path
+ * @daddr: address of the client: IPv6, or IPv4-mapped
+ * @p: Proposal of the client
  *
- * Return: true if so.
+ * Process context.
+ *
+ * Return: true if a prefix of the Proposal is one of @ndev and has the client's address.
  */
 bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
 			     struct smc_clc_proposal *p)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The PNET table: which netdevs and RoCE ports the administrator says are on the same
- * physical network. Per namespace. Entries are made by name, for devices that need not
- * exist yet. An entry follows its device when that is renamed, since the cable does not
- * change; when the device goes, the entry waits for the next one of that name. Nothing
- * here holds a device.
+ * The PNET table: the netdevs and RoCE ports that, according to the administrator, are on the same
+ * physical network. One table per namespace. Entries are made by name, also for devices that do not
+ * exist yet. An entry follows its device when the device is renamed, as the cable stays the same.
+ * When the device goes, the entry waits for the next device of that name. The table holds no
+ * references on devices.
  */
 #include <linux/ctype.h>
 #include <linux/list.h>
@@ -18,9 +18,9 @@
 #include <smc/rdma/pnet_table.h>
 
 /**
- * struct pnet_slot - an entry in its place
- * @node: in the table, in the order in which they were made
- * @num: from 1 on, in that order
+ * struct pnet_slot - an entry in the table
+ * @node: in the list of the table, in order of creation
+ * @num: sequence number, from 1 on
  * @e: the entry
  */
 struct pnet_slot {
@@ -31,13 +31,13 @@ struct pnet_slot {
 
 /**
  * struct pnet_table - entries of one namespace
- * @lock: guards all; leaf, BH off
- * @slots: at most one per netdev, and one per name and port of RoCE devices
- * @count: how many there are
- * @made: @num of the last one that was made
+ * @lock: protects all members; leaf, BHs off
+ * @slots: at most one per netdev, and one per RoCE device name and port
+ * @count: number of them
+ * @made: last &pnet_slot.num that was assigned
  */
 struct pnet_table {
-	spinlock_t lock;	/* see above */
+	spinlock_t lock;
 	struct list_head slots;
 	u32 count;
 	unsigned long made;
@@ -51,11 +51,11 @@ static struct pnet_table *pnet_table_get(const struct net *net)
 }
 
 /**
- * smc_pnet_table_parse() - the form in which PNET IDs are kept and compared
- * @text: as somebody wrote it
- * @id: result: 1 to 16 letters and digits, capitals
+ * smc_pnet_table_parse() - Convert a PNET ID into the form that is stored and compared
+ * @text: input; blanks before and after the ID are ignored
+ * @id: result: 1 to 16 digits and capital letters
  *
- * Blanks around it do not count.
+ * Any context.
  *
  * Return: 0 or -EINVAL.
  */
@@ -66,7 +66,7 @@ int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
 	while (*text == ' ')
 		text++;
 	for (; *text && *text != ' '; text++) {
-		/* not isalnum(), which knows letters beyond ASCII */
+		/* isalnum() alone accepts letters beyond ASCII. */
 		if (n == SMC_PNET_ID_LEN || !isascii(*text) || !isalnum(*text))
 			return -EINVAL;
 		id[n++] = toupper(*text);
@@ -79,7 +79,7 @@ int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
 	return 0;
 }
 
-/* ---- look-ups, under the lock ---- */
+/* ---- look-ups, with the lock held ---- */
 
 static struct pnet_slot *pnet_slot_by_port(struct pnet_table *t, const char *name, u8 port)
 {
@@ -101,7 +101,7 @@ static struct pnet_slot *pnet_slot_by_ifindex(struct pnet_table *t, int ifindex)
 	return NULL;
 }
 
-/* The entry that waits for a netdev of this name. */
+/* Find the unbound entry for a netdev name. */
 static struct pnet_slot *pnet_slot_waiting(struct pnet_table *t, const char *name)
 {
 	struct pnet_slot *s;
@@ -133,7 +133,10 @@ static struct pnet_slot *pnet_slot_alloc(const char *id, const char *name, u8 po
 	return s;
 }
 
-/* Which netdev is meant, if there is one; and which entry that has already. */
+/*
+ * Bind an entry that is being made to the netdev of its name, if that exists. Return the entry that
+ * the netdev, or the name, has already.
+ */
 static struct pnet_slot *pnet_slot_bind(struct net *net, struct pnet_table *t, struct pnet_slot *s)
 {
 	const struct net_device *ndev;
@@ -143,7 +146,7 @@ static struct pnet_slot *pnet_slot_bind(struct net *net, struct pnet_table *t, s
 	ndev = dev_get_by_name_rcu(net, s->e.name);
 	if (ndev) {
 		s->e.ifindex = ndev->ifindex;
-		/* it may have been called by one of its alternative names */
+		/* The administrator may have used an alternative name. */
 		strscpy(s->e.name, ndev->name, sizeof(s->e.name));
 		old = pnet_slot_by_ifindex(t, ndev->ifindex);
 	} else {
@@ -153,7 +156,7 @@ static struct pnet_slot *pnet_slot_bind(struct net *net, struct pnet_table *t, s
 	return old;
 }
 
-/* Takes over *@fresh unless @old is there. 1: entered, 0: is there, -EEXIST: with another ID. */
+/* Enter *@fresh and clear it, unless @old exists. Return 1, 0 (same ID), -EEXIST (another ID). */
 static int pnet_slot_enter(struct pnet_table *t, struct pnet_slot **fresh,
 			   const struct pnet_slot *old)
 {
@@ -179,7 +182,7 @@ static int pnet_table_enter(struct net *net, struct pnet_slot **eth, struct pnet
 		old_eth = pnet_slot_bind(net, t, *eth);
 	if (*ib)
 		old_ib = pnet_slot_by_port(t, (*ib)->e.name, (*ib)->e.port);
-	/* both or none: a network by half is a surprise */
+	/* Enter both or none. */
 	if ((old_eth && strcmp(old_eth->e.id, (*eth)->e.id)) ||
 	    (old_ib && strcmp(old_ib->e.id, (*ib)->e.id)))
 		return -EEXIST;
@@ -191,17 +194,17 @@ static int pnet_table_enter(struct net *net, struct pnet_slot **eth, struct pnet
 }
 
 /**
- * smc_pnet_table_add() - give a netdev, a RoCE port or both a PNET ID
+ * smc_pnet_table_add() - Assign a PNET ID to a netdev, a RoCE port, or both
  * @net: namespace
  * @id: from smc_pnet_table_parse()
- * @eth: name of a netdev, present or not; may be NULL
- * @ib: name of a RoCE device, present or not, or its PCI ID; may be NULL
+ * @eth: name of a netdev, which need not exist; may be NULL
+ * @ib: name of a RoCE device, which need not exist, or its PCI ID; may be NULL
  * @port: port of @ib, from 1
  *
  * Process context.
  *
- * Return: 0, -EINVAL (name or port), -EEXIST (one of the two has another ID, or there is
- * nothing new), -ENOSPC (table full), -ENOMEM.
+ * Return: 0, -EINVAL (name or port), -EEXIST (one of the two has another ID, or both have this
+ * one), -ENOSPC (table full), -ENOMEM.
  */
 int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port)
 {
@@ -227,7 +230,7 @@ int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const c
 	return rc;
 }
 
-/* Drops the entries of @id, or all. */
+/* Drop the entries with this ID; NULL: all. */
 static int pnet_table_drop(struct net *net, const char *id)
 {
 	struct pnet_table *t = pnet_table_get(net);
@@ -246,9 +249,11 @@ static int pnet_table_drop(struct net *net, const char *id)
 }
 
 /**
- * smc_pnet_table_del() - forget a PNET ID
+ * smc_pnet_table_del() - Drop all entries with a PNET ID
  * @net: namespace
  * @id: from smc_pnet_table_parse()
+ *
+ * Any context but hard interrupt.
  *
  * Return: 0 or -ENOENT.
  */
@@ -258,8 +263,10 @@ int smc_pnet_table_del(struct net *net, const char *id)
 }
 
 /**
- * smc_pnet_table_flush() - forget all PNET IDs
+ * smc_pnet_table_flush() - Drop all entries of a namespace
  * @net: namespace
+ *
+ * Any context but hard interrupt.
  */
 void smc_pnet_table_flush(struct net *net)
 {
@@ -267,13 +274,14 @@ void smc_pnet_table_flush(struct net *net)
 }
 
 /**
- * smc_pnet_table_next() - look at the table, entry by entry
+ * smc_pnet_table_next() - Get the next entry of a namespace
  * @net: namespace
- * @pos: where it is: 0 at first; moves on to the entry that was found
- * @id: the entries of this ID only; NULL: all
- * @out: the next entry
+ * @pos: position: 0 for the first call; set to that of the entry found
+ * @id: only entries with this ID; NULL: all
+ * @out: the entry
  *
- * Whatever comes and goes between two calls, what stays is found once.
+ * If entries are made or dropped between two calls, the others are still found exactly once.
+ * Any context but hard interrupt.
  *
  * Return: false if there is none.
  */
@@ -297,15 +305,15 @@ bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
 	return found;
 }
 
-/* ---- who asks ---- */
+/* ---- look-ups by device ---- */
 
 /**
- * smc_pnet_table_netdev() - the PNET ID of a netdev itself
- * @net: namespace
- * @ndev: netdev; of another namespace: it has none here
+ * smc_pnet_table_netdev() - Get the PNET ID that was assigned to a netdev itself
+ * @net: namespace; a netdev of another one has no PNET ID here
+ * @ndev: netdev
  * @id: result
  *
- * Any context but hard interrupts.
+ * Any context but hard interrupt.
  *
  * Return: false if it has none.
  */
@@ -326,14 +334,14 @@ bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
 }
 
 /**
- * smc_pnet_table_port() - the PNET ID of a RoCE port
+ * smc_pnet_table_port() - Get the PNET ID that was assigned to a RoCE port itself
  * @net: namespace
  * @name: name of its device
- * @parent: name of the device below that (PCI), NULL if there is none
- * @port: number
+ * @parent: name of the parent device (PCI ID), NULL if there is none
+ * @port: port number
  * @id: result
  *
- * Any context but hard interrupts.
+ * Any context but hard interrupt.
  *
  * Return: false if it has none.
  */
@@ -356,11 +364,13 @@ bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, 
 }
 
 /**
- * smc_pnet_table_has_port() - is there an entry for a RoCE port
+ * smc_pnet_table_has_port() - Check whether any RoCE port has a PNET ID
  * @net: namespace
- * @id: with this PNET ID
+ * @id: PNET ID
  *
- * Return: true if so.
+ * Any context but hard interrupt.
+ *
+ * Return: true if there is an entry for a RoCE port with @id.
  */
 bool smc_pnet_table_has_port(struct net *net, const char *id)
 {
@@ -375,15 +385,16 @@ bool smc_pnet_table_has_port(struct net *net, const char *id)
 	return found;
 }
 
-/* ---- devices come, go, and change their names ---- */
+/* ---- devices that appear, disappear or are renamed ---- */
 
 /**
- * smc_pnet_table_rename_port() - a RoCE device has got another name
- * @net: namespace that sees it
+ * smc_pnet_table_rename_port() - Follow a RoCE device to its new name
+ * @net: namespace that sees the device
  * @from: old name
  * @to: new name
  *
- * What waited for a device of the new name has one with an ID already: it is dropped.
+ * Entries that waited for a device of the new name are dropped where the device has one already.
+ * Any context but hard interrupt.
  */
 void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to)
 {
@@ -432,7 +443,7 @@ static void pnet_netdev_gone(struct pnet_table *t, const struct net_device *ndev
 	spin_unlock_bh(&t->lock);
 }
 
-/* Under RTNL. */
+/* Called under RTNL. */
 static int pnet_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
@@ -476,7 +487,9 @@ static struct pernet_operations pnet_table_net_ops = {
 };
 
 /**
- * smc_pnet_table_init() - an empty table for each namespace
+ * smc_pnet_table_init() - Create an empty table for each namespace
+ *
+ * Process context.
  *
  * Return: 0 or -errno.
  */
@@ -494,7 +507,9 @@ int __init smc_pnet_table_init(void)
 }
 
 /**
- * smc_pnet_table_exit() - undo smc_pnet_table_init()
+ * smc_pnet_table_exit() - Undo smc_pnet_table_init()
+ *
+ * Process context.
  */
 void smc_pnet_table_exit(void)
 {

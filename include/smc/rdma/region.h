@@ -119,8 +119,8 @@ struct smc_elem {
 struct smc_pool {
 	struct net *net;
 	u8 buf_type;
-	struct mutex mutex;		/* see above */
-	spinlock_t lock;		/* see above */
+	struct mutex mutex;
+	spinlock_t lock;
 	struct list_head regions[SMC_BUF_KINDS];
 	u32 nregions[SMC_BUF_KINDS];
 	u64 bytes[SMC_BUF_KINDS];

@@ -196,8 +196,8 @@ struct smc_qp {
 
 	struct ib_qp *qp;
 	struct ib_cq *cq;
-	struct mutex qp_mutex;		/* see above */
-	spinlock_t sq_lock;		/* see above */
+	struct mutex qp_mutex;
+	spinlock_t sq_lock;
 	struct list_head free;
 	struct list_head free_ctl;
 	struct list_head posted;
@@ -218,7 +218,7 @@ struct smc_qp {
 	u32 nmem;
 	struct ib_cqe write_cqe;
 	struct ib_cqe reg_cqe;
-	struct mutex reg_mutex;		/* see above */
+	struct mutex reg_mutex;
 	bool reg_pending;
 	enum ib_wc_status reg_status;
 	wait_queue_head_t wait;
