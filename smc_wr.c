@@ -304,6 +304,14 @@ static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slo
 	return slot->ctl || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
 }
 
+/* The requests of one slot, linked for ib_post_send(). */
+struct wr_chain {
+	struct ib_rdma_wr writes[SMC_WR_WRITES_MAX];
+	struct ib_send_wr send;
+	struct ib_sge sge[SMC_WR_SLOT_WRS];
+	struct ib_send_wr *first;
+};
+
 static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 			  struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
@@ -341,6 +349,53 @@ static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *w
 		ib_dma_sync_single_for_device(qp->dev->ibdev, slot->dma, len, DMA_TO_DEVICE);
 }
 
+/* Build the chain: the WRITEs in their order, then the message. */
+static void wr_chain_build(struct wr_chain *chain, struct smc_wr_slot *slot, u32 len,
+			   const struct smc_wr_write *writes, int nwrites)
+{
+	int i;
+
+	wr_fill_send(slot, len, &chain->send, &chain->sge[nwrites]);
+	chain->first = &chain->send;
+	for (i = nwrites - 1; i >= 0; i--) {
+		wr_fill_write(slot->qp, &writes[i], &chain->writes[i], &chain->sge[i]);
+		chain->writes[i].wr.next = chain->first;
+		chain->first = &chain->writes[i].wr;
+	}
+}
+
+/*
+ * Post a chain and enter its slot into the posted list. @bytes is the total length of its WRITEs.
+ * Return 0, or the error of the device: then the slot is not posted.
+ */
+static int wr_chain_post(struct wr_chain *chain, struct smc_wr_slot *slot, u32 bytes, bool signal)
+{
+	struct smc_qp *qp = slot->qp;
+	u64 started;
+	int rc;
+
+	lockdep_assert_held(&qp->sq_lock);
+	if (signal)
+		chain->send.send_flags |= IB_SEND_SIGNALED;
+	/* Read the clock before the post: the request may complete at once. */
+	started = signal ? ktime_get_ns() : 0;
+	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, chain->first, NULL));
+	if (!rc) {
+		smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
+		smc_wr_slot_enter_posted(slot, bytes, signal, started);
+		smc_tail_arm(qp);
+		return 0;
+	}
+	/* The device may have taken part of the chain: post nothing after it. */
+	qp->broken = true;
+	smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
+	if (chain->first == &chain->send)
+		return rc;
+	/* Until the fence, the device may also read the memory of the WRITEs. */
+	smc_wr_slot_enter_posted(slot, bytes, false, 0);
+	return 0;
+}
+
 /**
  * smc_wr_post() - Post RDMA WRITEs and the message that announces them
  * @slot: slot, with the message in its buffer
@@ -360,61 +415,23 @@ static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *w
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal)
 {
-	struct ib_rdma_wr write_wr[SMC_WR_WRITES_MAX];
-	struct ib_sge sge[SMC_WR_SLOT_WRS];
 	struct smc_qp *qp = slot->qp;
-	struct ib_send_wr send_wr;
-	struct ib_send_wr *first;
-	u64 started;
-	int rc, i;
+	struct wr_chain chain;
+	int rc = -ENOTCONN;
+	u32 bytes = 0;
+	int i;
 
 	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
 	    len > (slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN))
 		return -EINVAL;
+	for (i = 0; i < nwrites; i++)
+		bytes += writes[i].len;
 
 	spin_lock_bh(&qp->sq_lock);
-	if (qp->broken) {
-		rc = -ENOTCONN;
-		goto out;
+	if (!qp->broken) {
+		wr_chain_build(&chain, slot, len, writes, nwrites);
+		rc = wr_chain_post(&chain, slot, bytes, signal || wr_slot_must_signal(qp, slot));
 	}
-	wr_fill_send(slot, len, &send_wr, &sge[nwrites]);
-	first = &send_wr;
-	for (i = nwrites - 1; i >= 0; i--) {
-		wr_fill_write(qp, &writes[i], &write_wr[i], &sge[i]);
-		write_wr[i].wr.next = first;
-		first = &write_wr[i].wr;
-	}
-	signal = signal || wr_slot_must_signal(qp, slot);
-	if (signal)
-		send_wr.send_flags |= IB_SEND_SIGNALED;
-	/* Read the clock before the post: the request may complete at once. */
-	started = signal ? ktime_get_ns() : 0;
-	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
-	if (rc) {
-		/* The device may have taken part of the chain: post nothing after it. */
-		qp->broken = true;
-		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
-		/* Until the fence, the device may also read the memory of the WRITEs. */
-		if (!nwrites)
-			goto out;
-		signal = false;
-		started = 0;
-		rc = 0;
-	} else {
-		smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
-	}
-	qp->unsignaled = signal ? 0 : qp->unsignaled + 1;
-	slot->posted = true;
-	slot->signaled = signal;
-	slot->since = jiffies;
-	slot->started = started;
-	for (i = 0, slot->bytes = 0; i < nwrites; i++)
-		slot->bytes += writes[i].len;
-	qp->bytes += slot->bytes;
-	list_add_tail(&slot->entry, &qp->posted);
-	if (!qp->broken)
-		smc_tail_arm(qp);
-out:
 	spin_unlock_bh(&qp->sq_lock);
 	return rc;
 }

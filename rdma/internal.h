@@ -4,6 +4,8 @@
 #define _SMC_RDMA_INTERNAL_H
 
 #include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <smc/rdma/wr.h>
 
 /* Send requests that one slot may post: its WRITEs and the SEND. */
@@ -58,6 +60,26 @@ static inline void smc_qp_defer_upcall(struct smc_qp *qp, int upcall)
 {
 	set_bit(upcall, &qp->kick);
 	schedule_work(&qp->kick_work);
+}
+
+/*
+ * Enter a slot that was just posted into the posted list. @bytes is the total length of its WRITEs,
+ * @started the ktime of the post in ns, 0 if its latency is not to be measured.
+ */
+static inline void smc_wr_slot_enter_posted(struct smc_wr_slot *slot, u32 bytes, bool signaled,
+					    u64 started)
+{
+	struct smc_qp *qp = slot->qp;
+
+	lockdep_assert_held(&qp->sq_lock);
+	slot->posted = true;
+	slot->signaled = signaled;
+	slot->since = jiffies;
+	slot->started = started;
+	slot->bytes = bytes;
+	qp->bytes += bytes;
+	qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
+	list_add_tail(&slot->entry, &qp->posted);
 }
 
 /* smc_wr.c */

@@ -59,16 +59,11 @@ static bool tail_post_probe(struct smc_qp *qp)
 		return false;
 	}
 	smc_stats_inc(qp->net, SMC_STAT_WR_PROBES);
-	list_move_tail(&slot->entry, &qp->posted);
+	list_del(&slot->entry);
 	slot->done = NULL;
 	slot->owner = NULL;
-	slot->posted = true;
-	slot->signaled = true;
 	slot->probe = true;
-	slot->since = jiffies;
-	slot->started = 0;
-	slot->bytes = 0;
-	qp->unsignaled = 0;
+	smc_wr_slot_enter_posted(slot, 0, true, 0);
 	return true;
 }
 
