@@ -79,12 +79,13 @@ int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
 	return 0;
 }
 
-/* ---- look-ups, with the lock held ---- */
+/* ---- look-ups ---- */
 
 static struct pnet_slot *pnet_slot_by_port(struct pnet_table *t, const char *name, u8 port)
 {
 	struct pnet_slot *s;
 
+	lockdep_assert_held(&t->lock);
 	list_for_each_entry(s, &t->slots, node)
 		if (s->e.port == port && !strcmp(s->e.name, name))
 			return s;
@@ -95,6 +96,7 @@ static struct pnet_slot *pnet_slot_by_ifindex(struct pnet_table *t, int ifindex)
 {
 	struct pnet_slot *s;
 
+	lockdep_assert_held(&t->lock);
 	list_for_each_entry(s, &t->slots, node)
 		if (!s->e.port && s->e.ifindex == ifindex)
 			return s;
@@ -106,6 +108,7 @@ static struct pnet_slot *pnet_slot_waiting(struct pnet_table *t, const char *nam
 {
 	struct pnet_slot *s;
 
+	lockdep_assert_held(&t->lock);
 	list_for_each_entry(s, &t->slots, node)
 		if (!s->e.port && !s->e.ifindex && !strcmp(s->e.name, name))
 			return s;
@@ -114,6 +117,7 @@ static struct pnet_slot *pnet_slot_waiting(struct pnet_table *t, const char *nam
 
 static void pnet_slot_drop(struct pnet_table *t, struct pnet_slot *s)
 {
+	lockdep_assert_held(&t->lock);
 	list_del(&s->node);
 	t->count--;
 	kfree(s);

@@ -233,6 +233,7 @@ static void region_count_freed(const struct smc_region *region)
 	struct net *net = region->pool->net;
 	s64 size = region->elem_size;
 
+	lockdep_assert_held(&region->pool->lock);
 	if (region->kind == SMC_BUF_SND) {
 		smc_stats_mem(net, SMC_MEM_SND, -size * region->nelem);
 		return;
@@ -248,6 +249,7 @@ static void elem_count_moved(const struct smc_region *region, enum smc_stats_mem
 {
 	s64 size = region->elem_size;
 
+	lockdep_assert_held(&region->pool->lock);
 	if (region->kind != SMC_BUF_RMB)
 		return;
 	smc_stats_mem(region->pool->net, from, -size);
@@ -267,12 +269,13 @@ static void elem_wipe(const struct smc_region *region, u32 i)
 	}
 }
 
-/* The region is unmapped, and no element is used any more. Needs pool->mutex. */
+/* The region is unmapped, and no element is used any more. */
 static void region_destroy(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
 	u32 i;
 
+	lockdep_assert_held(&pool->mutex);
 	spin_lock_bh(&pool->lock);
 	list_del(&region->entry);
 	region_count_freed(region);
@@ -547,6 +550,7 @@ static bool pool_reap_lent(struct smc_pool *pool)
 	struct smc_region *region;
 	bool some = false;
 
+	lockdep_assert_held(&pool->mutex);
 	list_for_each_entry(region, &pool->regions[SMC_BUF_RMB], entry)
 		some |= region_reap_lent(region);
 	return some;

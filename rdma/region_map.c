@@ -166,7 +166,7 @@ static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
 	return d;
 }
 
-/* Needs pool->mutex. A grace period has passed since the mapping was hidden. */
+/* Under pool->mutex. A grace period has passed since the mapping was hidden. */
 static void mapping_dma_put(struct smc_mapping_dma *d)
 {
 	if (--d->users)
@@ -350,6 +350,7 @@ bool smc_buf_unmap_all_locked(struct smc_region *region)
 	bool some;
 	u32 slot;
 
+	lockdep_assert_held(&region->pool->mutex);
 	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
 		mapping_hide(region, slot, &hidden);
 	some = !list_empty(&hidden);

@@ -33,6 +33,7 @@ static unsigned long tail_probe_delay(const struct smc_qp *qp)
 
 static void tail_schedule(struct smc_qp *qp, unsigned long delay)
 {
+	lockdep_assert_held(&qp->sq_lock);
 	qp->tail.armed = true;
 	schedule_delayed_work(&qp->tail.work, delay);
 }
@@ -49,6 +50,7 @@ static bool tail_post_probe(struct smc_qp *qp)
 		},
 	};
 
+	lockdep_assert_held(&qp->sq_lock);
 	/* The big slot is kept for LLC messages that need it. */
 	if (!slot || slot->big)
 		return false;
