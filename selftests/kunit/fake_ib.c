@@ -33,12 +33,12 @@ struct fake_wc {
 	struct ib_wc wc;
 };
 
-static struct fake_ib *to_fake(struct ib_device *ib)
+static struct fake_ib *fake_ib_of(struct ib_device *ib)
 {
 	return container_of(ib, struct fake_ib, ib);
 }
 
-static struct fake_cq *to_cq(struct ib_cq *ib)
+static struct fake_cq *fake_cq_of(struct ib_cq *ib)
 {
 	return container_of(ib, struct fake_cq, ib);
 }
@@ -46,10 +46,10 @@ static struct fake_cq *to_cq(struct ib_cq *ib)
 /* ---- completions ---- */
 
 /* fake->lock held. @len and @opcode are of a receive. */
-static void add_recv_wc(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status,
-			u32 len, enum ib_wc_opcode opcode)
+static void fake_cq_add_recv(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status,
+			     u32 len, enum ib_wc_opcode opcode)
 {
-	struct fake_cq *cq = to_cq(qp->ib.send_cq);
+	struct fake_cq *cq = fake_cq_of(qp->ib.send_cq);
 	struct fake_wc *wc = kzalloc(sizeof(*wc), GFP_ATOMIC);
 
 	if (WARN_ON(!wc))
@@ -63,13 +63,13 @@ static void add_recv_wc(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_st
 }
 
 /* The same of a send. */
-static void add_wc(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status)
+static void fake_cq_add_send(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status)
 {
-	add_recv_wc(qp, cqe, status, 0, IB_WC_SEND);
+	fake_cq_add_recv(qp, cqe, status, 0, IB_WC_SEND);
 }
 
 /* Without a lock: the handler runs when BHs are on again. */
-static void ring(struct fake_ib_qp *qp)
+static void fake_cq_notify(struct fake_ib_qp *qp)
 {
 	struct ib_cq *cq = qp->ib.send_cq;
 
@@ -79,7 +79,7 @@ static void ring(struct fake_ib_qp *qp)
 }
 
 /* fake->lock held */
-static void take_out(struct fake_ib_qp *qp, struct fake_ib_wr *wr, bool recv)
+static void fake_qp_drop_wr(struct fake_ib_qp *qp, struct fake_ib_wr *wr, bool recv)
 {
 	list_del(&wr->entry);
 	if (recv)
@@ -90,24 +90,24 @@ static void take_out(struct fake_ib_qp *qp, struct fake_ib_wr *wr, bool recv)
 }
 
 /* fake->lock held */
-static void flush(struct fake_ib_qp *qp)
+static void fake_qp_flush(struct fake_ib_qp *qp)
 {
 	struct fake_ib_wr *wr, *next;
 
 	list_for_each_entry_safe(wr, next, &qp->sends, entry) {
-		add_wc(qp, wr->cqe, IB_WC_WR_FLUSH_ERR);
-		take_out(qp, wr, false);
+		fake_cq_add_send(qp, wr->cqe, IB_WC_WR_FLUSH_ERR);
+		fake_qp_drop_wr(qp, wr, false);
 	}
 	list_for_each_entry_safe(wr, next, &qp->recvs, entry) {
-		add_wc(qp, wr->cqe, IB_WC_WR_FLUSH_ERR);
-		take_out(qp, wr, true);
+		fake_cq_add_send(qp, wr->cqe, IB_WC_WR_FLUSH_ERR);
+		fake_qp_drop_wr(qp, wr, true);
 	}
 }
 
 static int fake_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 {
-	struct fake_ib *fake = to_fake(ib->device);
-	struct fake_cq *cq = to_cq(ib);
+	struct fake_ib *fake = fake_ib_of(ib->device);
+	struct fake_cq *cq = fake_cq_of(ib);
 	struct fake_wc *done;
 	unsigned long flags;
 	int n = 0;
@@ -125,19 +125,19 @@ static int fake_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 
 static int fake_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	unsigned long flags;
 	bool missed;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	missed = !list_empty(&to_cq(ib)->done);
+	missed = !list_empty(&fake_cq_of(ib)->done);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return missed;
 }
 
 /* ---- posting ---- */
 
-static struct fake_ib_wr *copy_send(const struct ib_send_wr *wr)
+static struct fake_ib_wr *fake_wr_copy_send(const struct ib_send_wr *wr)
 {
 	struct fake_ib_wr *copy = kzalloc(sizeof(*copy), GFP_ATOMIC);
 
@@ -157,9 +157,9 @@ static struct fake_ib_wr *copy_send(const struct ib_send_wr *wr)
 }
 
 /* fake->lock held; true: it is done already */
-static bool register_now(struct fake_ib_qp *qp, const struct ib_send_wr *wr)
+static bool fake_mr_register_now(struct fake_ib_qp *qp, const struct ib_send_wr *wr)
 {
-	struct fake_ib *fake = to_fake(qp->ib.device);
+	struct fake_ib *fake = fake_ib_of(qp->ib.device);
 
 	if (wr->opcode != IB_WR_REG_MR)
 		return false;
@@ -168,18 +168,18 @@ static bool register_now(struct fake_ib_qp *qp, const struct ib_send_wr *wr)
 	fake->last_reg_access = reg_wr(wr)->access;
 	if (fake->reg == FAKE_IB_REG_HOLD)
 		return false;
-	add_wc(qp, wr->wr_cqe,
-	       fake->reg == FAKE_IB_REG_OK ? IB_WC_SUCCESS : IB_WC_LOC_QP_OP_ERR);
+	fake_cq_add_send(qp, wr->wr_cqe,
+			 fake->reg == FAKE_IB_REG_OK ? IB_WC_SUCCESS : IB_WC_LOC_QP_OP_ERR);
 	return true;
 }
 
 static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	struct fake_ib_wr *copy;
-	bool tell = false;
+	bool notify = false;
 	unsigned long flags;
 	int rc = 0;
 
@@ -190,15 +190,15 @@ static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	for (; wr && !rc; wr = wr->next) {
 		*bad = wr;
 		if (qp->state == IB_QPS_ERR && !fake->no_flush) {
-			add_wc(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
-			tell = true;
+			fake_cq_add_send(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
+			notify = true;
 			continue;
 		}
-		if (register_now(qp, wr)) {
-			tell = true;
+		if (fake_mr_register_now(qp, wr)) {
+			notify = true;
 			continue;
 		}
-		copy = copy_send(wr);
+		copy = fake_wr_copy_send(wr);
 		if (!copy) {
 			rc = -ENOMEM;
 			break;
@@ -207,26 +207,26 @@ static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		qp->nsends++;
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
-	if (tell)
-		ring(qp);
+	if (notify)
+		fake_cq_notify(qp);
 	return rc;
 }
 
 static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 			  const struct ib_recv_wr **bad)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	struct fake_ib_wr *copy;
-	bool tell = false;
+	bool notify = false;
 	unsigned long flags;
 	int rc = 0;
 
 	*bad = wr;
 	spin_lock_irqsave(&fake->lock, flags);
 	if (qp->state == IB_QPS_ERR && !fake->no_flush) {
-		add_wc(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
-		tell = true;
+		fake_cq_add_send(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
+		notify = true;
 		goto out;
 	}
 	if (!fake->fail_recv_after) {
@@ -247,8 +247,8 @@ static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	qp->nrecvs++;
 out:
 	spin_unlock_irqrestore(&fake->lock, flags);
-	if (tell)
-		ring(qp);
+	if (notify)
+		fake_cq_notify(qp);
 	return rc;
 }
 
@@ -256,7 +256,7 @@ out:
 
 static int fake_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 
 	if (fake->fail_pd)
 		return -ENOMEM;
@@ -266,18 +266,18 @@ static int fake_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 
 static int fake_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	atomic_dec(&to_fake(ib->device)->npd);
+	atomic_dec(&fake_ib_of(ib->device)->npd);
 	return 0;
 }
 
 static int fake_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 			  struct uverbs_attr_bundle *attrs)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 
 	if (fake->fail_cq)
 		return -ENOMEM;
-	INIT_LIST_HEAD(&to_cq(ib)->done);
+	INIT_LIST_HEAD(&fake_cq_of(ib)->done);
 	ib->cqe = attr->cqe;
 	atomic_inc(&fake->ncq);
 	return 0;
@@ -287,15 +287,15 @@ static int fake_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct fake_wc *wc, *next;
 
-	list_for_each_entry_safe(wc, next, &to_cq(ib)->done, entry)
+	list_for_each_entry_safe(wc, next, &fake_cq_of(ib)->done, entry)
 		kfree(wc);
-	atomic_dec(&to_fake(ib->device)->ncq);
+	atomic_dec(&fake_ib_of(ib->device)->ncq);
 	return 0;
 }
 
 static int fake_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 
 	fake->tries++;
@@ -314,7 +314,7 @@ static int fake_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct
 static int fake_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 			  struct ib_udata *udata)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	unsigned long flags;
 
@@ -325,23 +325,23 @@ static int fake_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	spin_lock_irqsave(&fake->lock, flags);
 	qp->state = attr->qp_state;
 	if (qp->state == IB_QPS_ERR && !fake->no_flush)
-		flush(qp);
+		fake_qp_flush(qp);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	if (attr->qp_state == IB_QPS_ERR)
-		ring(qp);
+		fake_cq_notify(qp);
 	return 0;
 }
 
 static int fake_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
-	struct fake_ib *fake = to_fake(ib->device);
+	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	struct fake_ib_wr *wr, *next;
 
 	list_for_each_entry_safe(wr, next, &qp->sends, entry)
-		take_out(qp, wr, false);
+		fake_qp_drop_wr(qp, wr, false);
 	list_for_each_entry_safe(wr, next, &qp->recvs, entry)
-		take_out(qp, wr, true);
+		fake_qp_drop_wr(qp, wr, true);
 	if (fake->last_qp == qp)
 		fake->last_qp = NULL;
 	atomic_dec(&fake->nqp);
@@ -350,7 +350,7 @@ static int fake_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 static struct ib_mr *fake_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 {
-	struct fake_ib *fake = to_fake(pd->device);
+	struct fake_ib *fake = fake_ib_of(pd->device);
 	struct fake_mr *mr;
 
 	if (!fake->fail_mr_after)
@@ -371,7 +371,7 @@ static int fake_mr_page(struct ib_mr *ib, u64 addr)
 {
 	struct fake_mr *mr = container_of(ib, struct fake_mr, ib);
 
-	if (mr->npages == to_fake(ib->device)->mr_pages)
+	if (mr->npages == fake_ib_of(ib->device)->mr_pages)
 		return -ENOMEM;
 	mr->npages++;
 	return 0;
@@ -385,7 +385,7 @@ static int fake_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, u
 
 static int fake_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
-	atomic_dec(&to_fake(ib->device)->nmr);
+	atomic_dec(&fake_ib_of(ib->device)->nmr);
 	kfree(container_of(ib, struct fake_mr, ib));
 	return 0;
 }
@@ -469,7 +469,7 @@ static const struct ib_device_ops fake_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, fake_ib_qp, ib),
 };
 
-static struct smc_ib_device *make_sdev(struct kunit *test, struct fake_ib *fake)
+static struct smc_ib_device *fake_ib_make_sdev(struct kunit *test, struct fake_ib *fake)
 {
 	struct smc_ib_device *sdev = kzalloc(sizeof(*sdev), GFP_KERNEL);
 
@@ -509,7 +509,7 @@ struct fake_ib *fake_ib_create(struct kunit *test)
 	if (rc)
 		ib_dealloc_device(&fake->ib);
 	KUNIT_ASSERT_EQ(test, rc, 0);
-	fake->sdev = make_sdev(test, fake);
+	fake->sdev = fake_ib_make_sdev(test, fake);
 	return fake;
 }
 
@@ -547,28 +547,28 @@ void fake_ib_path(struct fake_ib *fake, struct smc_path *path)
 
 void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status)
 {
-	struct fake_ib *fake = to_fake(qp->ib.device);
-	enum ib_wc_status mine;
+	struct fake_ib *fake = fake_ib_of(qp->ib.device);
+	enum ib_wc_status result;
 	struct fake_ib_wr *wr;
 	unsigned long flags;
 
 	spin_lock_irqsave(&fake->lock, flags);
 	for (; n && !list_empty(&qp->sends); n--) {
 		wr = list_first_entry(&qp->sends, struct fake_ib_wr, entry);
-		mine = n == 1 ? status : IB_WC_SUCCESS;
-		if (mine != IB_WC_SUCCESS || wr->flags & IB_SEND_SIGNALED)
-			add_wc(qp, wr->cqe, mine);
-		take_out(qp, wr, false);
+		result = n == 1 ? status : IB_WC_SUCCESS;
+		if (result != IB_WC_SUCCESS || wr->flags & IB_SEND_SIGNALED)
+			fake_cq_add_send(qp, wr->cqe, result);
+		fake_qp_drop_wr(qp, wr, false);
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
-	ring(qp);
+	fake_cq_notify(qp);
 }
 
 /* @buf goes into the oldest receive, which completes with the other arguments. */
-static void complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
-			  enum ib_wc_status status, enum ib_wc_opcode opcode)
+static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
+				  enum ib_wc_status status, enum ib_wc_opcode opcode)
 {
-	struct fake_ib *fake = to_fake(qp->ib.device);
+	struct fake_ib *fake = fake_ib_of(qp->ib.device);
 	struct fake_ib_wr *wr;
 	unsigned long flags;
 	u32 piece;
@@ -584,22 +584,22 @@ static void complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 l
 		bytes -= piece;
 	}
 	if (wr) {
-		add_recv_wc(qp, wr->cqe, status, len, opcode);
-		take_out(qp, wr, true);
+		fake_cq_add_recv(qp, wr->cqe, status, len, opcode);
+		fake_qp_drop_wr(qp, wr, true);
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
-	ring(qp);
+	fake_cq_notify(qp);
 }
 
 void fake_ib_receive(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 		     enum ib_wc_status status)
 {
-	complete_recv(qp, buf, bytes, len, status, IB_WC_RECV);
+	fake_qp_complete_recv(qp, buf, bytes, len, status, IB_WC_RECV);
 }
 
 void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len)
 {
-	complete_recv(qp, NULL, 0, len, IB_WC_SUCCESS, IB_WC_RECV_RDMA_WITH_IMM);
+	fake_qp_complete_recv(qp, NULL, 0, len, IB_WC_SUCCESS, IB_WC_RECV_RDMA_WITH_IMM);
 }
 
 void fake_ib_qp_event(struct fake_ib_qp *qp, enum ib_event_type type)

@@ -33,22 +33,22 @@ struct buf_test {
 	struct smc_qp *qps[QPS];
 };
 
-static void ignore_received(void *ctx, const u8 *buf, u32 len)
+static void buf_ignore_received(void *ctx, const u8 *buf, u32 len)
 {
 }
 
-static void ignore_broken(void *ctx, enum ib_wc_status status)
+static void buf_ignore_broken(void *ctx, enum ib_wc_status status)
 {
 }
 
-static void ignore_slots(void *ctx)
+static void buf_ignore_slots(void *ctx)
 {
 }
 
-static const struct smc_wr_events ignore = {
-	.received = ignore_received,
-	.broken = ignore_broken,
-	.slots_free = ignore_slots,
+static const struct smc_wr_events buf_ignore_events = {
+	.received = buf_ignore_received,
+	.broken = buf_ignore_broken,
+	.slots_free = buf_ignore_slots,
 };
 
 static int buf_init(struct kunit *test)
@@ -61,7 +61,7 @@ static int buf_init(struct kunit *test)
 	return 0;
 }
 
-static void end_qp(struct buf_test *t, u32 slot)
+static void buf_end_qp(struct buf_test *t, u32 slot)
 {
 	smc_wr_qp_drain(t->qps[slot]);
 	smc_buf_pool_unmap(&t->pool, slot);
@@ -79,7 +79,7 @@ static void buf_exit(struct kunit *test)
 		return;
 	for (i = 0; i < QPS; i++)
 		if (t->qps[i])
-			end_qp(t, i);
+			buf_end_qp(t, i);
 	smc_buf_pool_destroy(&t->pool);
 	for (i = 0; i < SMC_BUF_KINDS; i++) {
 		KUNIT_EXPECT_EQ(test, t->pool.nregions[i], 0);
@@ -95,7 +95,7 @@ static void buf_exit(struct kunit *test)
 }
 
 /* The queue pair of link slot @slot, connected. */
-static struct smc_qp *link_qp(struct kunit *test, u32 slot)
+static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
 {
 	struct smc_wr_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
 	struct buf_test *t = test->priv;
@@ -105,7 +105,7 @@ static struct smc_qp *link_qp(struct kunit *test, u32 slot)
 		t->fake = fake_ib_create(test);
 	if (t->qps[slot])
 		return t->qps[slot];
-	qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &ignore, NULL);
+	qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &buf_ignore_events, NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qps[slot] = qp;
 	fake_ib_gid(&attr.sgid);
@@ -114,8 +114,8 @@ static struct smc_qp *link_qp(struct kunit *test, u32 slot)
 	return qp;
 }
 
-static struct smc_region *add_region(struct kunit *test, enum smc_buf_kind kind, u32 size,
-				     bool publish)
+static struct smc_region *buf_add_region(struct kunit *test, enum smc_buf_kind kind, u32 size,
+					 bool publish)
 {
 	struct buf_test *t = test->priv;
 	struct smc_region *region = smc_buf_region_alloc(&t->pool, kind, size, PAGES);
@@ -126,7 +126,7 @@ static struct smc_region *add_region(struct kunit *test, enum smc_buf_kind kind,
 	return region;
 }
 
-static bool all_zero(const void *p, size_t len)
+static bool buf_is_zero(const void *p, size_t len)
 {
 	return !memchr_inv(p, 0, len);
 }
@@ -191,7 +191,7 @@ static void buf_growth(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		region = add_region(test, rows[i].kind, rows[i].size, false);
+		region = buf_add_region(test, rows[i].kind, rows[i].size, false);
 		KUNIT_EXPECT_EQ(test, region->nelem, rows[i].nelem);
 		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
 				(u64)rows[i].nelem * rows[i].size);
@@ -228,15 +228,15 @@ static void buf_index_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, n, have);
 }
 
-struct grower {
+struct buf_grower {
 	struct smc_pool *pool;
 	struct completion done;
 	bool mine;
 };
 
-static int grow_fn(void *arg)
+static int buf_grow_fn(void *arg)
 {
-	struct grower *g = arg;
+	struct buf_grower *g = arg;
 
 	g->mine = smc_buf_grow_begin(g->pool, SMC_BUF_RMB, 10 * HZ);
 	complete(&g->done);
@@ -247,7 +247,7 @@ static int grow_fn(void *arg)
 static void buf_grow(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	static struct grower g;
+	static struct buf_grower g;
 	struct task_struct *task;
 	bool woken;
 
@@ -259,7 +259,7 @@ static void buf_grow(struct kunit *test)
 	g.pool = &t->pool;
 	g.mine = true;
 	init_completion(&g.done);
-	task = kthread_run(grow_fn, &g, "smc_grower");
+	task = kthread_run(buf_grow_fn, &g, "smc_grower");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
 	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
@@ -287,10 +287,10 @@ static void buf_regions_max(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4)),
 			-ENOSPC);
 	/* the other side has a count of its own */
-	add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
 	smc_buf_region_free(last);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], SMC_BUF_REGIONS_MAX - 1);
-	add_region(test, SMC_BUF_SND, SZ_16K, false);
+	buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
 }
 
 /* ---- elements ---- */
@@ -298,7 +298,7 @@ static void buf_regions_max(struct kunit *test)
 static void buf_take(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
 	struct smc_elem elems[8], extra = { };
 	int i;
 
@@ -313,7 +313,7 @@ static void buf_take(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, elems[i].index, i + 1);
 		KUNIT_EXPECT_EQ(test, elems[i].size, SZ_32K);
 		KUNIT_EXPECT_PTR_EQ(test, elems[i].addr, region->vaddr + i * SZ_32K);
-		KUNIT_EXPECT_TRUE(test, all_zero(elems[i].addr, SZ_32K));
+		KUNIT_EXPECT_TRUE(test, buf_is_zero(elems[i].addr, SZ_32K));
 		memset(elems[i].addr, i + 1, SZ_32K);
 	}
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
@@ -325,7 +325,7 @@ static void buf_take(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[4].addr, 5, SZ_32K));
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), 0);
 	KUNIT_EXPECT_EQ(test, extra.index, 4);
-	KUNIT_EXPECT_TRUE(test, all_zero(extra.addr, SZ_32K));
+	KUNIT_EXPECT_TRUE(test, buf_is_zero(extra.addr, SZ_32K));
 }
 
 /* A second look at an element that was given back does nothing. */
@@ -336,7 +336,7 @@ static void buf_give_twice(struct kunit *test)
 
 	smc_buf_give(&t->pool, &elem, false);
 	smc_buf_give(&t->pool, &elem, true);
-	add_region(test, SMC_BUF_SND, SZ_16K, true);
+	buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
 	smc_buf_give(&t->pool, &elem, false);
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &other), 0);
@@ -351,7 +351,7 @@ static void buf_give_twice(struct kunit *test)
 static void buf_quarantine(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
 	struct smc_elem elem;
 	void *addr;
 	u32 i;
@@ -381,7 +381,7 @@ static void buf_quarantine(struct kunit *test)
 /* Bytes of a connection that never gave its element back go no further. */
 static void buf_free_cleans(struct kunit *test)
 {
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 	struct buf_test *t = test->priv;
 	struct smc_elem elems[2];
 	struct page *pages[2];
@@ -396,7 +396,7 @@ static void buf_free_cleans(struct kunit *test)
 	smc_buf_give(&t->pool, &elems[1], true);
 	smc_buf_region_free(region);
 	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_TRUE(test, all_zero(page_address(pages[i]), PAGE_SIZE));
+		KUNIT_EXPECT_TRUE(test, buf_is_zero(page_address(pages[i]), PAGE_SIZE));
 		put_page(pages[i]);
 	}
 }
@@ -414,16 +414,16 @@ static void buf_types(struct kunit *test)
 
 	for (type = 0; type < SMC_BUF_TYPES; type++) {
 		WRITE_ONCE(sn->buf_type, type);
-		region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+		region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 		/* a pool keeps its own */
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
 		smc_buf_region_free(region);
 		smc_buf_pool_destroy(&t->pool);
 		smc_buf_pool_init(&t->pool, &init_net);
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
-		region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+		region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_BUF_TYPE_VIRT);
-		KUNIT_EXPECT_TRUE(test, all_zero(region->vaddr, region->nelem * SZ_16K));
+		KUNIT_EXPECT_TRUE(test, buf_is_zero(region->vaddr, region->nelem * SZ_16K));
 		for (i = 0; i < region->npages; i++)
 			KUNIT_EXPECT_FALSE(test, smc_buf_page_out(region->vaddr + i * PAGE_SIZE));
 		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
@@ -440,7 +440,7 @@ static void buf_types(struct kunit *test)
 /* An element with a page that is out is nobody's; what is out keeps what is in it. */
 static void buf_lent(struct kunit *test)
 {
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
 	struct buf_test *t = test->priv;
 	struct smc_elem elem, other;
 	struct page *page, *behind;
@@ -472,7 +472,7 @@ static void buf_lent(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
-	KUNIT_EXPECT_TRUE(test, all_zero(addr, SZ_64K));
+	KUNIT_EXPECT_TRUE(test, buf_is_zero(addr, SZ_64K));
 	/* nothing is out */
 	smc_lend_give(&t->pool, &elem, false);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
@@ -497,8 +497,8 @@ static void buf_lent(struct kunit *test)
 static void buf_two_regions(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *first = add_region(test, SMC_BUF_SND, SZ_16K, true);
-	struct smc_region *second = add_region(test, SMC_BUF_SND, SZ_16K, true);
+	struct smc_region *first = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
+	struct smc_region *second = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
 	struct smc_elem elem, keep;
 	u32 i;
 
@@ -514,7 +514,7 @@ static void buf_two_regions(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
 }
 
-struct churn {
+struct buf_churn_worker {
 	struct smc_pool *pool;
 	struct completion done;
 	u8 mark;
@@ -523,9 +523,9 @@ struct churn {
 	u32 refused;
 };
 
-static int churn_fn(void *arg)
+static int buf_churn_fn(void *arg)
 {
-	struct churn *c = arg;
+	struct buf_churn_worker *c = arg;
 	struct smc_elem elem;
 	int i;
 
@@ -534,7 +534,7 @@ static int churn_fn(void *arg)
 			c->refused++;
 			continue;
 		}
-		c->dirty |= !all_zero(elem.addr, 512);
+		c->dirty |= !buf_is_zero(elem.addr, 512);
 		memset(elem.addr, c->mark, 512);
 		cond_resched();
 		c->shared |= !!memchr_inv(elem.addr, c->mark, 512);
@@ -548,8 +548,8 @@ static int churn_fn(void *arg)
 static void buf_churn(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct churn *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct buf_churn_worker *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 	struct task_struct *task;
 	int i, started = 0;
 
@@ -558,7 +558,7 @@ static void buf_churn(struct kunit *test)
 		c[i].pool = &t->pool;
 		c[i].mark = i + 1;
 		init_completion(&c[i].done);
-		task = kthread_run(churn_fn, &c[i], "smc_churn%d", i);
+		task = kthread_run(buf_churn_fn, &c[i], "smc_churn%d", i);
 		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
 		if (IS_ERR(task))
 			break;
@@ -579,8 +579,8 @@ static void buf_churn(struct kunit *test)
 static void buf_map(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0), *other = link_qp(test, 1);
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_qp *qp = buf_link_qp(test, 0), *other = buf_link_qp(test, 1);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
 	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
@@ -611,9 +611,9 @@ static void buf_map(struct kunit *test)
 static void buf_register(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
-	struct smc_region *rmb = add_region(test, SMC_BUF_RMB, SZ_16K, false);
-	struct smc_region *snd = add_region(test, SMC_BUF_SND, SZ_16K, false);
+	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct smc_region *rmb = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_region *snd = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
 
 	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
@@ -637,9 +637,9 @@ static void buf_register(struct kunit *test)
 static void buf_register_fails(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
-	struct smc_region *a = add_region(test, SMC_BUF_RMB, SZ_16K, false);
-	struct smc_region *b = add_region(test, SMC_BUF_SND, SZ_16K, false);
+	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct smc_region *a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_region *b = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
 
 	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
 	t->fake->reg = FAKE_IB_REG_ERROR;
@@ -657,8 +657,8 @@ static void buf_register_fails(struct kunit *test)
 static void buf_map_fails(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
 
 	t->fake->fail_mr_after = 0;
 	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), -ENOMEM);
@@ -677,14 +677,14 @@ static void buf_map_fails(struct kunit *test)
 static void buf_pool_map(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_qp *qp = buf_link_qp(test, 0);
 	struct smc_region *regions[4];
 	int i;
 
-	regions[0] = add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	regions[1] = add_region(test, SMC_BUF_RMB, SZ_32K, false);
-	regions[2] = add_region(test, SMC_BUF_SND, SZ_16K, true);
-	regions[3] = add_region(test, SMC_BUF_SND, SZ_16K, false);
+	regions[0] = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	regions[1] = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	regions[2] = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
+	regions[3] = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
 	t->fake->fail_mr_after = 2;
 	KUNIT_EXPECT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 2);
@@ -699,7 +699,7 @@ static void buf_pool_map(struct kunit *test)
 	/* unpublished ones take their MRs with them */
 	smc_buf_region_free(regions[3]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 3);
-	end_qp(t, 0);
+	buf_end_qp(t, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_FALSE(test, regions[i]->maps[0].registered);
@@ -711,8 +711,8 @@ static void buf_pool_map(struct kunit *test)
 static void buf_sync(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
-	struct smc_region *region = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
@@ -727,17 +727,17 @@ static void buf_sync(struct kunit *test)
 /* ---- give-back ---- */
 
 /* The youngest idle one goes, never the last that connections can use, nor one in use. */
-static void buf_park(struct kunit *test)
+static void buf_take_idle(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_region *a, *b, *c;
 	struct smc_elem ea, eb;
 
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	a = add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	b = add_region(test, SMC_BUF_RMB, SZ_64K, true);
-	c = add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	b = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	c = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
 	/* not of the other kind, not one that is being announced, none before its time */
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_SND, 0));
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, HZ * 1000));
@@ -762,17 +762,17 @@ static void buf_park(struct kunit *test)
 }
 
 /* What the peer did not let go stays, and serves again. */
-static void buf_shelf(struct kunit *test)
+static void buf_withdraw(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_qp *qp = link_qp(test, 0);
+	struct smc_qp *qp = buf_link_qp(test, 0);
 	struct smc_region *a, *b;
 	struct smc_elem elem;
 	u32 mrs;
 
-	add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	a = add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	b = add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	b = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
 	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
 	mrs = atomic_read(&t->fake->nmr);
@@ -804,7 +804,7 @@ static void buf_shelf(struct kunit *test)
 }
 
 /* RMBs stay below the ceiling, quarantine and all; send regions do not count. */
-static void buf_ceiling(struct kunit *test)
+static void buf_rmb_limit(struct kunit *test)
 {
 	struct smc_net *sn = smc_policy_net(&init_net);
 	struct buf_test *t = test->priv;
@@ -857,9 +857,9 @@ static struct kunit_case buf_cases[] = {
 	KUNIT_CASE(buf_register_fails),
 	KUNIT_CASE(buf_map_fails),
 	KUNIT_CASE(buf_pool_map),
-	KUNIT_CASE(buf_park),
-	KUNIT_CASE(buf_shelf),
-	KUNIT_CASE(buf_ceiling),
+	KUNIT_CASE(buf_take_idle),
+	KUNIT_CASE(buf_withdraw),
+	KUNIT_CASE(buf_rmb_limit),
 	KUNIT_CASE(buf_sync),
 	{ }
 };

@@ -36,7 +36,7 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
 }
 
-static long create_error(struct wr_env *t)
+static long wr_create_error(struct wr_env *t)
 {
 	return PTR_ERR(smc_wr_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t));
 }
@@ -47,19 +47,19 @@ static void wr_create_fails(struct kunit *test)
 	struct fake_ib *fake = t->fake;
 
 	fake->fail_pd = true;
-	KUNIT_EXPECT_EQ(test, create_error(t), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, wr_create_error(t), -ENOMEM);
 	fake->fail_pd = false;
 	fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, create_error(t), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, wr_create_error(t), -ENOMEM);
 	fake->fail_cq = false;
 	fake->wr_limit = 10;
-	KUNIT_EXPECT_EQ(test, create_error(t), -EINVAL);
+	KUNIT_EXPECT_EQ(test, wr_create_error(t), -EINVAL);
 	fake->wr_limit = U32_MAX;
 	fake->fail_modify = IB_QPS_INIT;
-	KUNIT_EXPECT_EQ(test, create_error(t), -EIO);
+	KUNIT_EXPECT_EQ(test, wr_create_error(t), -EIO);
 	fake->fail_modify = -1;
 	fake->ib.attrs.max_qp_wr = 30;
-	KUNIT_EXPECT_EQ(test, create_error(t), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, wr_create_error(t), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
@@ -426,7 +426,7 @@ static void wr_post_inline(struct kunit *test)
 /* ---- completions ---- */
 
 /* A signaled completion retires what was posted before it, in order. */
-static void wr_retire(struct kunit *test)
+static void wr_complete_batch(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	u32 i;
@@ -775,7 +775,7 @@ static void wr_async_event(struct kunit *test)
 
 /* ---- registration ---- */
 
-static struct ib_mr *make_mr(struct kunit *test)
+static struct ib_mr *wr_make_mr(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
 	struct ib_mr *mr = ib_alloc_mr(t->qp->pd, IB_MR_TYPE_MEM_REG, 4);
@@ -785,7 +785,7 @@ static struct ib_mr *make_mr(struct kunit *test)
 }
 
 /* The MR goes between the drain and the end of its PD. */
-static void end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
+static void wr_end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 {
 	struct wr_env *t = test->priv;
 
@@ -799,7 +799,7 @@ static void end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 static void wr_reg(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct ib_mr *mr = make_mr(test);
+	struct ib_mr *mr = wr_make_mr(test);
 
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, mr->lkey);
@@ -811,14 +811,14 @@ static void wr_reg(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
-	end_qp_with_mr(test, mr);
+	wr_end_qp_with_mr(test, mr);
 }
 
 /* Soft-RoCE does nothing behind a LOCAL_INV while it may have to go back. */
 static void wr_reg_barrier(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct ib_mr *mr = make_mr(test);
+	struct ib_mr *mr = wr_make_mr(test);
 	struct fake_ib_wr *wr;
 
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
@@ -833,27 +833,27 @@ static void wr_reg_barrier(struct kunit *test)
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	t->fake->ib.ops.driver_id = RDMA_DRIVER_UNKNOWN;
-	end_qp_with_mr(test, mr);
+	wr_end_qp_with_mr(test, mr);
 }
 
 static void wr_reg_refused(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct ib_mr *mr = make_mr(test);
+	struct ib_mr *mr = wr_make_mr(test);
 
 	t->fake->fail_post = -ENOMEM;
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
 	t->fake->fail_post = 0;
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
-	end_qp_with_mr(test, mr);
+	wr_end_qp_with_mr(test, mr);
 }
 
 /* A device that does not answer: the wait ends, and nothing more is asked of it. */
 static void wr_reg_timeout(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct ib_mr *mr = make_mr(test);
+	struct ib_mr *mr = wr_make_mr(test);
 	unsigned long begin = jiffies;
 
 	t->fake->reg = FAKE_IB_REG_HOLD;
@@ -866,12 +866,12 @@ static void wr_reg_timeout(struct kunit *test)
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	end_qp_with_mr(test, mr);
+	wr_end_qp_with_mr(test, mr);
 }
 
 /* ---- receiving ---- */
 
-static void fill(u8 *buf, u32 len)
+static void wr_fill_pattern(u8 *buf, u32 len)
 {
 	u32 i;
 
@@ -879,7 +879,7 @@ static void fill(u8 *buf, u32 len)
 		buf[i] = i * 7 + len;
 }
 
-static void receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
+static void wr_receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
 {
 	struct wr_env *t = test->priv;
 	u32 recvs = t->fqp->nrecvs;
@@ -888,7 +888,7 @@ static void receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	for (i = 0; i < n; i++) {
-		fill(buf, sizes[i]);
+		wr_fill_pattern(buf, sizes[i]);
 		memset(t->bytes, 0, sizeof(t->bytes));
 		fake_ib_receive(t->fqp, buf, sizes[i], sizes[i], IB_WC_SUCCESS);
 		KUNIT_EXPECT_EQ(test, t->received, i + 1);
@@ -904,7 +904,7 @@ static const u32 sizes[] = { 44, 1, 63, 64, 65, 0, 255, 4096, 8191, 8192, 8192, 
 static void wr_receive(struct kunit *test)
 {
 	wr_env_connected(test);
-	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
 }
 
 /* A device without scatter: fewer receives, each of them long. */
@@ -916,7 +916,7 @@ static void wr_receive_one_sge(struct kunit *test)
 	wr_env_connected(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 48);
 	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_recv_sge, 1);
-	receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
 }
 
 /* Every receive is used once, so that each one's own buffer was right. */
@@ -927,7 +927,7 @@ static void wr_receive_all(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < WR_ENV_RECVS + 1; i++) {
-		fill(buf, sizeof(buf));
+		wr_fill_pattern(buf, sizeof(buf));
 		buf[0] = i;
 		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
 		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizeof(buf));
@@ -936,7 +936,7 @@ static void wr_receive_all(struct kunit *test)
 }
 
 /* A device that reports more than it was given room for is not believed. */
-static void wr_receive_lie(struct kunit *test)
+static void wr_receive_bad_length(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
@@ -1007,7 +1007,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_post_chain),
 	KUNIT_CASE(wr_post_inline),
 	KUNIT_CASE(wr_post_gather),
-	KUNIT_CASE(wr_retire),
+	KUNIT_CASE(wr_complete_batch),
 	KUNIT_CASE(wr_signal_cadence),
 	KUNIT_CASE(wr_signal_ctl),
 	KUNIT_CASE(wr_complete_twice),
@@ -1030,7 +1030,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_receive),
 	KUNIT_CASE(wr_receive_one_sge),
 	KUNIT_CASE(wr_receive_all),
-	KUNIT_CASE(wr_receive_lie),
+	KUNIT_CASE(wr_receive_bad_length),
 	KUNIT_CASE(wr_receive_imm),
 	KUNIT_CASE(wr_receive_error),
 	KUNIT_CASE(wr_receive_no_repost),

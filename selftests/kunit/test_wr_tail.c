@@ -16,39 +16,39 @@
 #define STEP_MS		50
 #define STEPS		12
 
-static u64 probes(void)
+static u64 wr_tail_probes(void)
 {
 	return smc_stats_get(&init_net, SMC_STAT_WR_PROBES);
 }
 
 /* The machine may be busy. */
-static u64 wait_probes(u64 number)
+static u64 wr_tail_wait_probes(u64 number)
 {
 	int i;
 
-	for (i = 0; i < 500 && probes() < number; i++)
+	for (i = 0; i < 500 && wr_tail_probes() < number; i++)
 		msleep(20);
-	return probes();
+	return wr_tail_probes();
 }
 
 /* For longer than the first probe takes on any path. */
-static void expect_no_probe(struct kunit *test)
+static void wr_tail_expect_none(struct kunit *test)
 {
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 
 	msleep(SLOW_MS + 50);
-	KUNIT_EXPECT_EQ(test, probes(), before);
+	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
 }
 
 static void wr_tail_probe(struct kunit *test)
 {
 	u64 done = smc_stats_get(&init_net, SMC_STAT_WR_DONE);
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 	struct fake_ib_wr *wr;
 
 	wr_env_post_one(test, 1, false);
-	KUNIT_ASSERT_GE(test, wait_probes(before + 1), before + 1);
+	KUNIT_ASSERT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 	wr = fake_ib_sent(t->fqp, 1);
 	KUNIT_ASSERT_NOT_NULL(test, wr);
 	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
@@ -68,24 +68,24 @@ static void wr_tail_probe(struct kunit *test)
 static void wr_tail_limit(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 	u32 i;
 
 	wr_env_post_one(test, 1, true);
-	KUNIT_EXPECT_EQ(test, wait_probes(before + WR_ENV_PROBES), before + WR_ENV_PROBES);
+	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + WR_ENV_PROBES), before + WR_ENV_PROBES);
 	/* what is posted meanwhile makes no difference */
 	wr_env_post_one(test, 2, true);
-	expect_no_probe(test);
+	wr_tail_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, WR_ENV_PROBES + 2);
 	/* something finishes: the rest is looked after once more */
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	before += WR_ENV_PROBES;
-	KUNIT_EXPECT_GE(test, wait_probes(before + 1), before + 1);
+	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	/* nothing is posted: nothing is done */
-	expect_no_probe(test);
+	wr_tail_expect_none(test);
 	/* every slot is there again, and a message in a slot of theirs is a message */
 	for (i = 0; i < WR_ENV_SLOTS; i++) {
 		struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
@@ -100,7 +100,7 @@ static void wr_tail_slots(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *ctl[WR_ENV_CTL_SLOTS];
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 	u32 i;
 
 	for (i = 0; i < WR_ENV_CTL_SLOTS - 1; i++) {
@@ -109,21 +109,21 @@ static void wr_tail_slots(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, ctl[i]->ctl);
 	}
 	wr_env_post_one(test, 1, true);
-	expect_no_probe(test);
+	wr_tail_expect_none(test);
 	ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
 	KUNIT_EXPECT_NOT_NULL(test, ctl[i]);
 	/* one is back: it is used, once */
 	smc_wr_slot_put(ctl[0]);
 	wr_env_post_one(test, 2, true);
-	KUNIT_EXPECT_EQ(test, wait_probes(before + 1), before + 1);
-	expect_no_probe(test);
+	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + 1), before + 1);
+	wr_tail_expect_none(test);
 	fake_ib_complete(t->fqp, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), ctl[0]);
 }
 
 /* False: the machine was busy, and it was not so steady. @posted: before. */
-static bool finish_steadily(struct kunit *test, u64 posted)
+static bool wr_tail_finish_steadily(struct kunit *test, u64 posted)
 {
 	struct wr_env *t = test->priv;
 	unsigned long last = jiffies;
@@ -146,28 +146,28 @@ static bool finish_steadily(struct kunit *test, u64 posted)
 static void wr_tail_progress(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 posted = 0, before = probes();
+	u64 posted = 0, before = wr_tail_probes();
 
-	while (!finish_steadily(test, posted)) {
+	while (!wr_tail_finish_steadily(test, posted)) {
 		posted += STEPS + 1;
 		KUNIT_ASSERT_LT(test, posted, 20 * (STEPS + 1));
 		fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
-		before = probes();
+		before = wr_tail_probes();
 	}
-	KUNIT_EXPECT_EQ(test, probes(), before);
+	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 1);
-	KUNIT_EXPECT_GE(test, wait_probes(before + 1), before + 1);
+	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 }
 
 /* A probe's answer is waited for longer than another request; what comes later is not. */
 static void wr_tail_anew(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 
 	t->qp->latency = LATENCY_MS * NSEC_PER_MSEC;
 	wr_env_post_one(test, 1, false);
-	KUNIT_ASSERT_GE(test, wait_probes(before + 2), before + 2);
+	KUNIT_ASSERT_GE(test, wr_tail_wait_probes(before + 2), before + 2);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_ASSERT_TRUE(test, smc_wr_qp_idle(t->qp));
 	wr_env_post_one(test, 2, false);
@@ -179,7 +179,7 @@ static void wr_tail_anew(struct kunit *test)
 static void wr_tail_fails(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 	int i;
 
 	wr_env_post_one(test, 1, false);
@@ -189,7 +189,7 @@ static void wr_tail_fails(struct kunit *test)
 	t->fake->fail_post = 0;
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_EQ(test, probes(), before);
+	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	smc_wr_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
@@ -206,7 +206,7 @@ static void wr_tail_broken(struct kunit *test)
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
-	expect_no_probe(test);
+	wr_tail_expect_none(test);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
 
@@ -214,13 +214,13 @@ static void wr_tail_broken(struct kunit *test)
 static void wr_tail_fence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = probes();
+	u64 before = wr_tail_probes();
 
 	wr_env_post_one(test, 1, false);
-	wait_probes(before + 1);
+	wr_tail_wait_probes(before + 1);
 	smc_wr_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
-	expect_no_probe(test);
+	wr_tail_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 

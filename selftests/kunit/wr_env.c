@@ -7,7 +7,7 @@
 
 #include "wr_env.h"
 
-static void on_received(void *ctx, const u8 *buf, u32 len)
+static void wr_env_on_received(void *ctx, const u8 *buf, u32 len)
 {
 	struct wr_env *t = ctx;
 
@@ -17,7 +17,7 @@ static void on_received(void *ctx, const u8 *buf, u32 len)
 	memcpy(t->bytes, buf, min_t(u32, len, sizeof(t->bytes)));
 }
 
-static void on_broken(void *ctx, enum ib_wc_status status)
+static void wr_env_on_broken(void *ctx, enum ib_wc_status status)
 {
 	struct wr_env *t = ctx;
 
@@ -27,7 +27,7 @@ static void on_broken(void *ctx, enum ib_wc_status status)
 		t->status = status;
 }
 
-static void on_slots_free(void *ctx)
+static void wr_env_on_slots_free(void *ctx)
 {
 	struct wr_env *t = ctx;
 
@@ -37,9 +37,9 @@ static void on_slots_free(void *ctx)
 }
 
 const struct smc_wr_events wr_env_events = {
-	.received = on_received,
-	.broken = on_broken,
-	.slots_free = on_slots_free,
+	.received = wr_env_on_received,
+	.broken = wr_env_on_broken,
+	.slots_free = wr_env_on_slots_free,
 };
 
 void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status)
