@@ -45,7 +45,7 @@ static struct fake_cq *fake_cq_of(struct ib_cq *ib)
 
 /* ---- completions ---- */
 
-/* fake->lock held. @len and @opcode are of a receive. */
+/* Add a receive completion to the CQ. fake->lock is held. */
 static void fake_cq_add_recv(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status,
 			     u32 len, enum ib_wc_opcode opcode)
 {
@@ -62,13 +62,13 @@ static void fake_cq_add_recv(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_
 	list_add_tail(&wc->entry, &cq->done);
 }
 
-/* The same of a send. */
+/* Add a send completion to the CQ, likewise. */
 static void fake_cq_add_send(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status)
 {
 	fake_cq_add_recv(qp, cqe, status, 0, IB_WC_SEND);
 }
 
-/* Without a lock: the handler runs when BHs are on again. */
+/* Call the completion handler, which runs when BHs are on again. fake->lock is not held. */
 static void fake_cq_notify(struct fake_ib_qp *qp)
 {
 	struct ib_cq *cq = qp->ib.send_cq;
@@ -78,7 +78,7 @@ static void fake_cq_notify(struct fake_ib_qp *qp)
 	local_bh_enable();
 }
 
-/* fake->lock held */
+/* Take a request off its queue. fake->lock is held. */
 static void fake_qp_drop_wr(struct fake_ib_qp *qp, struct fake_ib_wr *wr, bool recv)
 {
 	list_del(&wr->entry);
@@ -89,7 +89,7 @@ static void fake_qp_drop_wr(struct fake_ib_qp *qp, struct fake_ib_wr *wr, bool r
 	kfree(wr);
 }
 
-/* fake->lock held */
+/* Flush all requests. fake->lock is held. */
 static void fake_qp_flush(struct fake_ib_qp *qp)
 {
 	struct fake_ib_wr *wr, *next;
@@ -148,7 +148,7 @@ static struct fake_ib_wr *fake_wr_copy_send(const struct ib_send_wr *wr)
 	copy->flags = wr->send_flags;
 	copy->num_sge = min(wr->num_sge, FAKE_IB_SGES);
 	memcpy(copy->sge, wr->sg_list, copy->num_sge * sizeof(copy->sge[0]));
-	/* the marker of a drain is a WRITE without memory */
+	/* the drain marker is a WRITE without memory */
 	if (wr->opcode == IB_WR_RDMA_WRITE && wr->num_sge) {
 		copy->raddr = rdma_wr(wr)->remote_addr;
 		copy->rkey = rdma_wr(wr)->rkey;
@@ -156,7 +156,7 @@ static struct fake_ib_wr *fake_wr_copy_send(const struct ib_send_wr *wr)
 	return copy;
 }
 
-/* fake->lock held; true: it is done already */
+/* Complete a REG_MR at once. False: no REG_MR, or to be held. fake->lock is held. */
 static bool fake_mr_register_now(struct fake_ib_qp *qp, const struct ib_send_wr *wr)
 {
 	struct fake_ib *fake = fake_ib_of(qp->ib.device);
@@ -360,7 +360,7 @@ static struct ib_mr *fake_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 m
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	/* so that nobody can take one key for the other */
+	/* different keys, so that a mix-up is noticed */
 	mr->ib.lkey = fake->next_key++;
 	mr->ib.rkey = mr->ib.lkey | 0x80000000;
 	atomic_inc(&fake->nmr);
@@ -417,7 +417,7 @@ static int fake_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *
 	return 0;
 }
 
-/* Such a port has a GID table without a netdev, and neither MADs nor P_Keys. */
+/* Ports for raw packets have a GID table without a netdev, and neither MADs nor P_Keys. */
 static int fake_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *fixed)
 {
 	fixed->gid_tbl_len = 1;
@@ -430,6 +430,7 @@ static enum rdma_link_layer fake_link_layer(struct ib_device *ib, u32 port)
 	return IB_LINK_LAYER_ETHERNET;
 }
 
+/* Return the only GID of the device. */
 void fake_ib_gid(union ib_gid *gid)
 {
 	ipv6_addr_set_v4mapped(cpu_to_be32(ADDRESS), (struct in6_addr *)gid->raw);
@@ -487,6 +488,7 @@ static struct smc_ib_device *fake_ib_make_sdev(struct kunit *test, struct fake_i
 	return sdev;
 }
 
+/* Create the device; to be destroyed with fake_ib_destroy(). */
 struct fake_ib *fake_ib_create(struct kunit *test)
 {
 	struct fake_ib *fake = ib_alloc_device(fake_ib, ib);
@@ -513,18 +515,19 @@ struct fake_ib *fake_ib_create(struct kunit *test)
 	return fake;
 }
 
+/* Destroy the device and check that no object and no reference on it is left. */
 void fake_ib_destroy(struct kunit *test, struct fake_ib *fake)
 {
 	if (!fake)
 		return;
 	smc_ib_device_put(fake->sdev);
-	/* who still has a reference would use a device that is gone */
+	/* A reference that is left would be used on a device that is gone. */
 	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&fake->sdev->released, HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nmr), 0);
-	/* links unpin it in an RCU callback */
+	/* Links unpin the device in an RCU callback. */
 	rcu_barrier();
 	KUNIT_EXPECT_EQ(test, kref_read(&fake->sdev->mem), 1);
 	smc_ib_device_unpin(fake->sdev);
@@ -532,6 +535,7 @@ void fake_ib_destroy(struct kunit *test, struct fake_ib *fake)
 	ib_dealloc_device(&fake->ib);
 }
 
+/* Return a path over the device, with a reference on it. */
 void fake_ib_path(struct fake_ib *fake, struct smc_path *path)
 {
 	memset(path, 0, sizeof(*path));
@@ -543,8 +547,13 @@ void fake_ib_path(struct fake_ib *fake, struct smc_path *path)
 	path->gid.mac[0] = 2;
 }
 
-/* ---- what the suites do with it ---- */
+/* ---- commands of the suites ---- */
 
+/*
+ * Complete the oldest @n send requests: the last one with @status, the others successfully.
+ * Successful requests are reported only if they are signaled. The completions have been handled on
+ * return.
+ */
 void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status)
 {
 	struct fake_ib *fake = fake_ib_of(qp->ib.device);
@@ -564,7 +573,7 @@ void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status)
 	fake_cq_notify(qp);
 }
 
-/* @buf goes into the oldest receive, which completes with the other arguments. */
+/* Copy @buf into the oldest receive and complete it with the other arguments. */
 static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 				  enum ib_wc_status status, enum ib_wc_opcode opcode)
 {
@@ -578,7 +587,7 @@ static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 byte
 	wr = list_first_entry_or_null(&qp->recvs, struct fake_ib_wr, entry);
 	for (i = 0; wr && i < wr->num_sge && bytes; i++) {
 		piece = min(bytes, wr->sge[i].length);
-		/* no DMA device: the address is the CPU's */
+		/* without DMA mapping the address is a CPU address */
 		memcpy((void *)(uintptr_t)wr->sge[i].addr, buf, piece);
 		buf += piece;
 		bytes -= piece;
@@ -591,17 +600,20 @@ static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 byte
 	fake_cq_notify(qp);
 }
 
+/* Deliver @bytes bytes into the oldest receive, and report @len, which may be another number. */
 void fake_ib_receive(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 		     enum ib_wc_status status)
 {
 	fake_qp_complete_recv(qp, buf, bytes, len, status, IB_WC_RECV);
 }
 
+/* Consume the oldest receive by a WRITE of @len bytes with immediate data. */
 void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len)
 {
 	fake_qp_complete_recv(qp, NULL, 0, len, IB_WC_SUCCESS, IB_WC_RECV_RDMA_WITH_IMM);
 }
 
+/* Raise an asynchronous event of the queue pair. */
 void fake_ib_qp_event(struct fake_ib_qp *qp, enum ib_event_type type)
 {
 	struct ib_event event = {
@@ -613,6 +625,7 @@ void fake_ib_qp_event(struct fake_ib_qp *qp, enum ib_event_type type)
 	qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
+/* Return the @i-th send request that has not completed, oldest first; NULL: none. */
 struct fake_ib_wr *fake_ib_sent(struct fake_ib_qp *qp, u32 i)
 {
 	struct fake_ib_wr *wr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: region pools, elements, quarantine and mappings: rdma/region.c, rdma/region_map.c. */
+/* KUnit: regions, elements, pools and mappings: rdma/region.c, rdma/region_map.c. */
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -22,10 +22,10 @@
 #define CHURN_ROUNDS	2000
 
 /**
- * struct buf_test - what one case works with
+ * struct buf_test - state of one test case
  * @pool: pool under test
  * @fake: device
- * @qps: queue pairs to map regions on; made on demand
+ * @qps: queue pairs on which regions are mapped; created on demand
  */
 struct buf_test {
 	struct smc_pool pool;
@@ -86,7 +86,7 @@ static void buf_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.bytes[i], 0);
 	}
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
-	/* and in the statistics; nobody else has any */
+	/* the statistics are empty, too: there is no other pool */
 	for (i = 0; i < SMC_MEMS; i++)
 		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, i), 0);
 	smc_policy_net(&init_net)->rmb_max = 0;
@@ -94,7 +94,7 @@ static void buf_exit(struct kunit *test)
 	fake_ib_destroy(test, t->fake);
 }
 
-/* The queue pair of link slot @slot, connected. */
+/* Return the queue pair of link slot @slot, in RTS. */
 static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
 {
 	struct smc_wr_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
@@ -170,7 +170,7 @@ static void buf_alloc_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
 }
 
-/* Regions of one size grow; other sizes and the other kind do not count. */
+/* Regions of one size grow; regions of other sizes and the other kind do not count. */
 static void buf_growth(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -182,9 +182,9 @@ static void buf_growth(struct kunit *test)
 		{ SMC_BUF_RMB, SZ_16K, 8 }, { SMC_BUF_SND, SZ_16K, 8 },
 		{ SMC_BUF_RMB, SZ_32K, 8 }, { SMC_BUF_RMB, SZ_16K, 32 },
 		{ SMC_BUF_RMB, SZ_16K, 32 }, { SMC_BUF_RMB, SZ_16K, 72 },
-		/* an element for each connection that a group may have, then few at a time */
+		/* up to one element for each connection of a full group, then few at a time */
 		{ SMC_BUF_RMB, SZ_16K, 111 }, { SMC_BUF_RMB, SZ_16K, 32 },
-		/* as much as one MR takes */
+		/* limited by the pages of one MR */
 		{ SMC_BUF_RMB, SZ_512K, 4 },
 	};
 	struct smc_region *region;
@@ -203,7 +203,7 @@ static void buf_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], bytes);
 }
 
-/* An index on the wire has 8 bits. */
+/* The index of an RMBE has 8 bits on the wire. */
 static void buf_index_fits(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -243,7 +243,7 @@ static int buf_grow_fn(void *arg)
 	return 0;
 }
 
-/* One adds a region, the others wait for it instead of adding their own. */
+/* One caller adds a region; others wait for it instead of adding their own. */
 static void buf_grow(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -252,7 +252,7 @@ static void buf_grow(struct kunit *test)
 	bool woken;
 
 	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB, 0));
-	/* the other kind is another matter */
+	/* independent of the other kind */
 	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_SND, 0));
 	smc_buf_grow_end(&t->pool, SMC_BUF_SND);
 	memset(&g, 0, sizeof(g));
@@ -263,7 +263,7 @@ static void buf_grow(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
 	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
-	/* woken, long before it would give up; it must not outlive the pool */
+	/* Woken long before its timeout. The thread must not outlive the pool. */
 	woken = wait_for_completion_timeout(&g.done, 5 * HZ);
 	KUNIT_EXPECT_TRUE(test, woken);
 	if (!woken)
@@ -286,7 +286,7 @@ static void buf_regions_max(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4)),
 			-ENOSPC);
-	/* the other side has a count of its own */
+	/* the other kind has a count of its own */
 	buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
 	smc_buf_region_free(last);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], SMC_BUF_REGIONS_MAX - 1);
@@ -317,7 +317,7 @@ static void buf_take(struct kunit *test)
 		memset(elems[i].addr, i + 1, SZ_32K);
 	}
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
-	/* nothing was left behind in the neighbours */
+	/* neighbouring elements are not touched */
 	smc_buf_give(&t->pool, &elems[3], false);
 	KUNIT_EXPECT_NULL(test, elems[3].region);
 	KUNIT_EXPECT_NULL(test, elems[3].addr);
@@ -328,7 +328,7 @@ static void buf_take(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, buf_is_zero(extra.addr, SZ_32K));
 }
 
-/* A second look at an element that was given back does nothing. */
+/* Giving back an empty element does nothing. */
 static void buf_give_twice(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -347,7 +347,7 @@ static void buf_give_twice(struct kunit *test)
 	KUNIT_EXPECT_NE(test, elem.index, other.index);
 }
 
-/* What the peer may still write to is neither cleaned nor handed out. */
+/* An element that the peer may still write into is neither zeroed nor handed out. */
 static void buf_quarantine(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -366,19 +366,19 @@ static void buf_quarantine(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.quarantined, (i + 1) * (u64)SZ_64K);
 		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, SMC_MEM_RMB_QUARANTINE),
 				(i + 1) * (u64)SZ_64K);
-		/* nobody writes there: a late WRITE of the peer would be lost among ours */
+		/* not written either */
 		KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x55, SZ_64K));
 	}
 	for (i = 3; i < region->nelem; i++)
 		KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
-	/* only the end of the region brings the bytes back */
+	/* only the end of the region frees the bytes */
 	smc_buf_region_free(region);
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
 }
 
-/* Bytes of a connection that never gave its element back go no further. */
+/* The data of elements that were not given back is zeroed when the region is freed. */
 static void buf_free_cleans(struct kunit *test)
 {
 	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
@@ -401,7 +401,7 @@ static void buf_free_cleans(struct kunit *test)
 	}
 }
 
-/* The administrator's choice holds for pools made since, and does not spoil what is in them. */
+/* net.smc.smcr_buf_type applies to pools created afterwards; all types work. */
 static void buf_types(struct kunit *test)
 {
 	struct smc_net *sn = smc_policy_net(&init_net);
@@ -415,7 +415,7 @@ static void buf_types(struct kunit *test)
 	for (type = 0; type < SMC_BUF_TYPES; type++) {
 		WRITE_ONCE(sn->buf_type, type);
 		region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-		/* a pool keeps its own */
+		/* an existing pool keeps its type */
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
 		smc_buf_region_free(region);
 		smc_buf_pool_destroy(&t->pool);
@@ -437,7 +437,7 @@ static void buf_types(struct kunit *test)
 	WRITE_ONCE(sn->buf_type, before);
 }
 
-/* An element with a page that is out is nobody's; what is out keeps what is in it. */
+/* An element with a lent page is unavailable, and its data stays for the reader. */
 static void buf_lent(struct kunit *test)
 {
 	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
@@ -473,11 +473,11 @@ static void buf_lent(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
 	KUNIT_EXPECT_TRUE(test, buf_is_zero(addr, SZ_64K));
-	/* nothing is out */
+	/* no page is lent */
 	smc_lend_give(&t->pool, &elem, false);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
-	/* the region goes before the page, and an element is in quarantine whatever is out */
+	/* The region is freed before the page is back; quarantine applies to lent elements, too. */
 	behind = smc_buf_page(other.addr);
 	get_page(behind);
 	smc_lend_give(&t->pool, &other, false);
@@ -508,7 +508,7 @@ static void buf_two_regions(struct kunit *test)
 	}
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &keep), 0);
 	KUNIT_EXPECT_PTR_EQ(test, keep.region, second);
-	/* old ones first, so that new regions can fall empty */
+	/* Elements of old regions are taken first, so that new regions become idle. */
 	smc_buf_give(&t->pool, &elem, false);
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
@@ -544,7 +544,7 @@ static int buf_churn_fn(void *arg)
 	return 0;
 }
 
-/* Several takers at once: an element has one owner, and it comes clean. */
+/* With several concurrent callers, an element has one owner and is zero when taken. */
 static void buf_churn(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -568,7 +568,7 @@ static void buf_churn(struct kunit *test)
 		wait_for_completion(&c[i].done);
 		KUNIT_EXPECT_FALSE(test, c[i].shared);
 		KUNIT_EXPECT_FALSE(test, c[i].dirty);
-		/* there are more elements than takers */
+		/* there are more elements than callers */
 		KUNIT_EXPECT_EQ(test, c[i].refused, 0);
 	}
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->used, region->nelem));
@@ -590,7 +590,7 @@ static void buf_map(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
-	/* a link that came into the slot of one not yet gone */
+	/* the slot of a link that is not gone yet */
 	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, other), -EBUSY);
 	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 1, other), 0);
 	KUNIT_EXPECT_NE(test, smc_buf_rkey(region, 0), smc_buf_rkey(region, 1));
@@ -607,7 +607,7 @@ static void buf_map(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
 }
 
-/* The peer may write into RMBs, and into nothing else. */
+/* The peer may write into RMBs only. */
 static void buf_register(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -623,11 +623,11 @@ static void buf_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_buf_register(snd, 0), 0);
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_buf_lkey(snd, 0));
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_access, IB_ACCESS_LOCAL_WRITE);
-	/* once is enough */
+	/* a second registration does nothing */
 	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
 	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
-	/* mapped anew, the key is a new one: not valid before it was registered */
+	/* mapped again: the new key must be registered */
 	smc_buf_unmap(rmb, 0);
 	KUNIT_ASSERT_EQ(test, smc_buf_map(rmb, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
@@ -653,7 +653,7 @@ static void buf_register_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_buf_map(a, 0, qp), -ENOTCONN);
 }
 
-/* Each step of mapping fails in turn; nothing is left behind. */
+/* Each step of mapping fails in turn; nothing is left over. */
 static void buf_map_fails(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -673,7 +673,7 @@ static void buf_map_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
 }
 
-/* A new link learns all regions, those of connections and those being made. */
+/* A new link gets all regions, published or not. */
 static void buf_pool_map(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -696,7 +696,7 @@ static void buf_pool_map(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 4);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_TRUE(test, regions[i]->maps[0].registered);
-	/* unpublished ones take their MRs with them */
+	/* freeing an unpublished region frees its MRs */
 	smc_buf_region_free(regions[3]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 3);
 	buf_end_qp(t, 0);
@@ -707,7 +707,7 @@ static void buf_pool_map(struct kunit *test)
 	}
 }
 
-/* Maintenance of what is not mapped, or needs none, is no fault. */
+/* Syncs are allowed where the region is not mapped or the device needs none. */
 static void buf_sync(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -724,9 +724,9 @@ static void buf_sync(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elem.addr, 9, elem.size));
 }
 
-/* ---- give-back ---- */
+/* ---- idle regions ---- */
 
-/* The youngest idle one goes, never the last that connections can use, nor one in use. */
+/* The youngest idle region is taken out of use, but never the last published one. */
 static void buf_take_idle(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -738,7 +738,7 @@ static void buf_take_idle(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
 	b = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
 	c = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
-	/* not of the other kind, not one that is being announced, none before its time */
+	/* not of the other kind, not an unpublished one, none before its time */
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_SND, 0));
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, HZ * 1000));
 	smc_buf_region_free(c);
@@ -747,12 +747,12 @@ static void buf_take_idle(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
 	smc_buf_give(&t->pool, &ea, false);
 	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
-	/* nobody gets an element of it */
+	/* no element of it is handed out */
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), -ENOENT);
 	smc_buf_region_publish(&t->pool, a);
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), 0);
 	smc_buf_give(&t->pool, &ea, false);
-	/* the peer may still write into it */
+	/* in quarantine: not idle */
 	smc_buf_give(&t->pool, &eb, true);
 	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
@@ -761,7 +761,7 @@ static void buf_take_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->published);
 }
 
-/* What the peer did not let go stays, and serves again. */
+/* A region whose rkeys the peer did not forget stays registered, and can be published again. */
 static void buf_withdraw(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -783,12 +783,12 @@ static void buf_withdraw(struct kunit *test)
 	smc_buf_shelve(b);
 	KUNIT_ASSERT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
 	smc_buf_shelve(a);
-	/* registered, and out of use */
+	/* registered, but out of use */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs);
 	KUNIT_EXPECT_TRUE(test, b->maps[0].registered);
 	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
 	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	/* by size, by how often the peer was asked, of its kind, once */
+	/* selected by kind, size and number of requests; returned once */
 	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_SND, SZ_64K, U8_MAX));
 	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_32K, U8_MAX));
 	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 1));
@@ -803,7 +803,7 @@ static void buf_withdraw(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs - 1);
 }
 
-/* RMBs stay below the ceiling, quarantine and all; send regions do not count. */
+/* The RMBs of a namespace stay below its limit, including quarantine; send regions do not count. */
 static void buf_rmb_limit(struct kunit *test)
 {
 	struct smc_net *sn = smc_policy_net(&init_net);
@@ -812,7 +812,7 @@ static void buf_rmb_limit(struct kunit *test)
 	struct smc_elem elem;
 
 	sn->rmb_max = 5 * 16;
-	/* eight are wanted: halved until they fit */
+	/* eight elements are wanted, and halved until they fit */
 	region = smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_EXPECT_EQ(test, region->nelem, 4);
@@ -824,12 +824,12 @@ static void buf_rmb_limit(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
 	smc_buf_region_free(snd);
-	/* what nobody may use still takes its place */
+	/* quarantined elements still count */
 	smc_buf_region_publish(&t->pool, region);
 	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
 	smc_buf_give(&t->pool, &elem, true);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
-	/* lowered below what there is: that stays, nothing comes */
+	/* A limit below the current use prevents new regions only. */
 	sn->rmb_max = 16;
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
 			PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: slots, completions, registration and receiving of smc_wr.c. */
+/* KUnit: queue pairs and work requests: smc_wr.c, rdma/qp.c, rdma/drain.c. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -17,7 +17,7 @@
 
 #define SIGNAL_EVERY	(WR_ENV_SLOTS / 4)
 
-/* ---- making a queue pair ---- */
+/* ---- creating a queue pair ---- */
 
 static void wr_create(struct kunit *test)
 {
@@ -29,9 +29,9 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->qp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->qp->qpn, t->fqp->ib.qp_num);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	/* nothing may be received before the peer is known */
+	/* no receives before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
-	/* room for each slot's SEND and WRITEs, a REG_MR and the drain */
+	/* room for the SEND and WRITEs of each slot, a REG_MR and the drain marker */
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, WR_ENV_SLOTS * (1 + SMC_WR_WRITES_MAX) + 3);
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
 }
@@ -65,7 +65,7 @@ static void wr_create_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
 }
 
-/* Less inline data is asked for, once for all queue pairs of the device. */
+/* Less inline data is requested if the device refuses; later queue pairs do not retry. */
 static void wr_create_inline(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -82,7 +82,7 @@ static void wr_create_inline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fake->tries, 1);
 }
 
-/* A device with small queues: fewer slots, inline data is not given up for that. */
+/* If the queues of the device are short, the slots are reduced, not the inline data. */
 static void wr_create_small(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -100,7 +100,7 @@ static void wr_create_small(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS / 2 - WR_ENV_CTL_SLOTS);
 }
 
-/* As deep as the namespace wants, within what the device has. */
+/* The queue lengths are those of the namespace, within the limits of the device. */
 static void wr_create_depth(struct kunit *test)
 {
 	static const struct {
@@ -111,9 +111,9 @@ static void wr_create_depth(struct kunit *test)
 		{ 2, 2, 65536, 8 + WR_ENV_CTL_SLOTS, 2, .one_sge = true },
 		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 280 },
 		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 70, .one_sge = true },
-		/* 4096 requests are five for each message, three more, and one for the drain */
+		/* 4096 requests: five for each slot, three more, and one receive for the drain */
 		{ 2048, 2048, 65536, 818, 4095 },
-		/* all of them complete in one queue, a quarter of which is for receives */
+		/* all of them complete in one CQ, a quarter of which is for receives */
 		{ 2048, 2048, 1000, 149, 250 },
 	};
 	struct smc_net *sn = smc_policy_net(&init_net);
@@ -132,7 +132,7 @@ static void wr_create_depth(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
 		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
 		KUNIT_EXPECT_EQ_MSG(test, t->fqp->nrecvs, cases[i].nrecvs, "case %u", i);
-		/* each of them can be filled, also where a piece of memory ends */
+		/* every slot can be filled, also at the end of a piece of memory */
 		for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++) {
 			memset(slot->buf, n, SMC_WR_MSG_LEN);
 			slot->owner = t;
@@ -166,12 +166,12 @@ static void wr_connect_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
-	/* another GID came to our index since it was told to the peer */
+	/* Another GID is at our index since the peer got the first one. */
 	attr = wr_env_attr();
 	attr.sgid.raw[15] ^= 1;
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EADDRNOTAVAIL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
-	/* only good for the end now */
+	/* The queue pair can only be destroyed now. */
 	attr = wr_env_attr();
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
 }
@@ -230,7 +230,7 @@ static void wr_slots(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
-	/* who was refused hears of the first one that comes back, once, and not inside put */
+	/* Only the first slot that becomes free is reported, and not from within put. */
 	t->poster = current;
 	smc_wr_slot_put(slots[0]);
 	t->poster = NULL;
@@ -251,7 +251,7 @@ static void wr_slots_ctl(struct kunit *test)
 	struct smc_wr_slot *ctl[WR_ENV_CTL_SLOTS], *slot;
 	u32 i;
 
-	/* short messages: LLC's own slots, then those of CDC, the big one last */
+	/* Short messages take LLC slots first, then CDC slots, then the big one. */
 	for (i = 0; i < WR_ENV_CTL_SLOTS - 1; i++) {
 		ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, ctl[i]);
@@ -269,7 +269,7 @@ static void wr_slots_ctl(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, slot->big);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
-	/* each goes back to where it belongs */
+	/* Each slot returns to its own list. */
 	smc_wr_slot_put(slot);
 	smc_wr_slot_put(ctl[0]);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
@@ -280,7 +280,7 @@ static void wr_slots_ctl(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX), slot);
 }
 
-/* LLC is told of slots as well; a slot comes without what its last owner left in it. */
+/* LLC callers are notified of free slots, too. A slot comes without values of its last owner. */
 static void wr_slots_ctl_starved(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -294,7 +294,7 @@ static void wr_slots_ctl_starved(struct kunit *test)
 	smc_wr_slot_put(big);
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
-	/* the big one still is the last to be taken */
+	/* The big slot still is the last to be taken. */
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), slot);
 	smc_wr_slot_put(slot);
 	slot = wr_env_post_one(test, 1, true);
@@ -330,7 +330,7 @@ static void wr_post_sizes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_ib_sent(t->fqp, 0)->sge[0].length, SMC_WR_LLC_MAX);
 }
 
-/* The WRITEs go first, in order; only the message is signaled. */
+/* The WRITEs are posted first, in order; only the message is signaled. */
 static void wr_post_chain(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -366,7 +366,7 @@ static void wr_post_chain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, t->qp->pd->local_dma_lkey);
 }
 
-/* From several places: as given, and never inline. */
+/* A WRITE with several gather elements is posted as given, and never inline. */
 static void wr_post_gather(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -380,7 +380,7 @@ static void wr_post_gather(struct kunit *test)
 
 	t->fake->sdev->max_inline = 128;
 	wr_env_connected(test);
-	/* the device has no more */
+	/* limit of the device */
 	KUNIT_EXPECT_EQ(test, t->qp->max_sge, 1);
 	slot = smc_wr_slot_get(t->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
@@ -395,7 +395,7 @@ static void wr_post_gather(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slot->bytes, 30);
 }
 
-/* What fits goes inline: then the address is the CPU's. */
+/* Short data is sent inline, with CPU addresses. */
 static void wr_post_inline(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -425,7 +425,7 @@ static void wr_post_inline(struct kunit *test)
 
 /* ---- completions ---- */
 
-/* A signaled completion retires what was posted before it, in order. */
+/* A signaled completion completes all slots posted before it, in order. */
 static void wr_complete_batch(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -441,12 +441,12 @@ static void wr_complete_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 5);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	/* nobody was refused: nobody is told */
+	/* No caller was refused a slot, so no upcall. */
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
-/* Unsignaled slots come back on their own: some are signaled whatever is asked for. */
+/* Some slots are signaled even if no caller asks for it, so that unsignaled slots become free. */
 static void wr_signal_cadence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -465,13 +465,13 @@ static void wr_signal_cadence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, WR_ENV_CDC_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	/* the count starts anew after each signal */
+	/* The count restarts after each signal. */
 	for (i = 1; i <= SIGNAL_EVERY; i++)
 		wr_env_post_one(test, WR_ENV_CDC_SLOTS + i, i == 3);
 	KUNIT_EXPECT_EQ(test, t->qp->unsignaled, SIGNAL_EVERY - 3);
 }
 
-/* Nobody waits for LLC messages to pile up. */
+/* LLC messages are always signaled. */
 static void wr_signal_ctl(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -482,7 +482,7 @@ static void wr_signal_ctl(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_ib_sent(t->fqp, 0)->flags & IB_SEND_SIGNALED);
 }
 
-/* A device that completes a request twice: what was posted meanwhile is not done by that. */
+/* A request that the device completes twice does not complete slots posted in between. */
 static void wr_complete_twice(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -491,7 +491,7 @@ static void wr_complete_twice(struct kunit *test)
 
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
-	/* takes the same slot: another one is in front of it now */
+	/* Take the same slot; another one is posted before it. */
 	KUNIT_ASSERT_PTR_EQ(test, smc_wr_slot_get(t->qp), slot);
 	wr_env_post_one(test, 2, false);
 	slot->cqe.done(t->qp->cq, &wc);
@@ -500,7 +500,7 @@ static void wr_complete_twice(struct kunit *test)
 	smc_wr_slot_put(slot);
 }
 
-/* Long use: no slot is lost, none is given to two. */
+/* In long use no slot is lost or handed out twice. */
 static void wr_slots_churn(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -534,7 +534,7 @@ static void wr_completion_error(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	for (i = 1; i <= 5; i++)
 		wr_env_post_one(test, i, false);
-	/* the third fails: what came of the two before it nobody can know */
+	/* The third fails; the result of the two before it is unknown. */
 	fake_ib_complete(t->fqp, 3, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_RETRY_EXC_ERR);
@@ -549,12 +549,12 @@ static void wr_completion_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 5);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	/* nobody would get anything by it */
+	/* no upcall, as no slot can be taken */
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 }
 
-/* Who was refused before the failure is told of that, not of slots. */
+/* A caller that was refused a slot before the failure gets no slots_free. */
 static void wr_starved_and_broken(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -584,14 +584,14 @@ static void wr_write_error(struct kunit *test)
 	fake_ib_complete(t->fqp, 1, IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_REM_ACCESS_ERR);
-	/* its message is still posted, and flushed */
+	/* the message of the WRITE is still posted */
 	KUNIT_EXPECT_EQ(test, t->done, 0);
 	smc_wr_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 }
 
-/* The device may have begun with the WRITEs: they count as posted until the fence. */
+/* Refused WRITEs count as posted until the fence, as the device may have begun with them. */
 static void wr_writes_refused(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -606,7 +606,7 @@ static void wr_writes_refused(struct kunit *test)
 	t->fake->fail_post = -ENOMEM;
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, &write, 1, true), 0);
 	t->fake->fail_post = 0;
-	/* ... not in the statistics: there will be no completion */
+	/* ... but not in the statistics, as there is no completion */
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_WR_POSTS), posts);
 	flush_work(&t->qp->kick_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
@@ -629,9 +629,9 @@ static void wr_post_refused(struct kunit *test)
 	slot->done = wr_env_done;
 	slot->owner = t;
 	t->fake->fail_post = -ENOMEM;
-	/* the caller may hold a lock that the upcall takes */
+	/* The caller may hold a lock that the upcall takes. */
 	t->poster = current;
-	/* nothing may follow, not even before the work that tells of it has run */
+	/* No further post succeeds, even before the upcall. */
 	preempt_disable();
 	refused = smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true);
 	t->fake->fail_post = 0;
@@ -647,12 +647,12 @@ static void wr_post_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(slot);
 	smc_wr_qp_drain(t->qp);
-	/* done is for what was posted only */
+	/* done is called for posted slots only */
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 }
 
-/* A fence is wanted: nobody is told of the failure that it is for the device. */
+/* The failures that a fence causes are not reported. */
 static void wr_fence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -671,7 +671,7 @@ static void wr_fence(struct kunit *test)
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_FATAL);
 	smc_wr_qp_destroy(t->qp);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
-	/* a link that is gone can still be found for a moment */
+	/* A link that is shut down can still be found for a moment. */
 	smc_wr_qp_fence(t->qp);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
@@ -680,7 +680,7 @@ static void wr_fence(struct kunit *test)
 	t->qp = NULL;
 }
 
-/* Unsignaled slots that nothing follows: done comes with the drain. */
+/* Unsignaled slots with no signaled one behind them complete in the drain. */
 static void wr_drain_unsignaled(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -696,7 +696,7 @@ static void wr_drain_unsignaled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 }
 
-/* A device that flushes nothing: the queue pair goes, and everybody hears of his request. */
+/* If the device does not flush, the queue pair is destroyed, and all slots complete. */
 static void wr_drain_stuck(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -712,13 +712,13 @@ static void wr_drain_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
-	/* once is enough */
+	/* A second drain does nothing. */
 	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), 0);
 	smc_wr_qp_fence(t->qp);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 }
 
-/* One that does not even take the marker. */
+/* A device that refuses the drain marker. */
 static void wr_drain_refused(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -733,13 +733,13 @@ static void wr_drain_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 }
 
-/* Since when nothing has finished: not the age of what waits behind others. */
+/* The time counts from the last completion, not from the post of a request in the queue. */
 static void wr_waiting(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	unsigned long since = 0, posted;
 
-	t->qp->tail.armed = true;	/* no probe comes between */
+	t->qp->tail.armed = true;	/* prevent probes */
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
 	wr_env_post_one(test, 1, false);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
@@ -784,7 +784,7 @@ static struct ib_mr *wr_make_mr(struct kunit *test)
 	return mr;
 }
 
-/* The MR goes between the drain and the end of its PD. */
+/* The MR must be freed after the drain and before the PD. */
 static void wr_end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 {
 	struct wr_env *t = test->priv;
@@ -814,7 +814,7 @@ static void wr_reg(struct kunit *test)
 	wr_end_qp_with_mr(test, mr);
 }
 
-/* Soft-RoCE does nothing behind a LOCAL_INV while it may have to go back. */
+/* On Soft-RoCE, a LOCAL_INV before the REG_MR delays it until no retransmission is possible. */
 static void wr_reg_barrier(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -849,7 +849,7 @@ static void wr_reg_refused(struct kunit *test)
 	wr_end_qp_with_mr(test, mr);
 }
 
-/* A device that does not answer: the wait ends, and nothing more is asked of it. */
+/* If the device does not complete a REG_MR, the wait ends and the queue pair is broken. */
 static void wr_reg_timeout(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -862,7 +862,7 @@ static void wr_reg_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
-	/* the answer after all, into the end */
+	/* A late completion does no harm. */
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
@@ -894,7 +894,7 @@ static void wr_receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
 		KUNIT_EXPECT_EQ(test, t->received, i + 1);
 		KUNIT_EXPECT_EQ(test, t->len, sizes[i]);
 		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizes[i]);
-		/* posted again */
+		/* the receive was posted again */
 		KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, recvs);
 	}
 }
@@ -907,7 +907,7 @@ static void wr_receive(struct kunit *test)
 	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
 }
 
-/* A device without scatter: fewer receives, each of them long. */
+/* Devices with one scatter element get fewer receives, each with a long buffer. */
 static void wr_receive_one_sge(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -919,7 +919,7 @@ static void wr_receive_one_sge(struct kunit *test)
 	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
 }
 
-/* Every receive is used once, so that each one's own buffer was right. */
+/* Use every receive, to check the buffer of each. */
 static void wr_receive_all(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -935,7 +935,7 @@ static void wr_receive_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->received, WR_ENV_RECVS + 1);
 }
 
-/* A device that reports more than it was given room for is not believed. */
+/* A message with an invalid length from the device is dropped. */
 static void wr_receive_bad_length(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -948,7 +948,7 @@ static void wr_receive_bad_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
-/* It uses up a receive that holds some older message: nothing was said anew. */
+/* The receive that such a WRITE consumes holds an old message, which is not delivered again. */
 static void wr_receive_imm(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -974,7 +974,7 @@ static void wr_receive_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 1);
-	/* not posted any more, though it was delivered */
+	/* The message is delivered, but the receive is not posted again. */
 	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the requests of no bytes of rdma/tail_probe.c. */
+/* KUnit: tail loss probes: rdma/tail_probe.c. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -11,8 +11,8 @@
 #include "suites.h"
 #include "wr_env.h"
 
-#define LATENCY_MS	50	/* of a path that is slow: a probe goes after twice as much */
-#define SLOW_MS		250	/* for no path is it more than that */
+#define LATENCY_MS	50	/* of a slow path: probes are posted after twice as long */
+#define SLOW_MS		250	/* longest time until the first probe */
 #define STEP_MS		50
 #define STEPS		12
 
@@ -21,7 +21,7 @@ static u64 wr_tail_probes(void)
 	return smc_stats_get(&init_net, SMC_STAT_WR_PROBES);
 }
 
-/* The machine may be busy. */
+/* Wait generously, as the machine may be busy. */
 static u64 wr_tail_wait_probes(u64 number)
 {
 	int i;
@@ -31,7 +31,7 @@ static u64 wr_tail_wait_probes(u64 number)
 	return wr_tail_probes();
 }
 
-/* For longer than the first probe takes on any path. */
+/* Wait longer than until the first probe on any path. */
 static void wr_tail_expect_none(struct kunit *test)
 {
 	u64 before = wr_tail_probes();
@@ -54,13 +54,13 @@ static void wr_tail_probe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
 	KUNIT_EXPECT_EQ(test, wr->num_sge, 0);
 	KUNIT_EXPECT_TRUE(test, wr->flags & IB_SEND_SIGNALED);
-	/* it completes: and so has what was posted unsignaled before it */
+	/* The completion of the probe completes the unsignaled slot before it. */
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
 	KUNIT_EXPECT_FALSE(test, t->out_of_order);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
-	/* no completion of a message, and how long messages take it does not tell */
+	/* A probe does not count as message, nor in the latency. */
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_WR_DONE), done);
 	KUNIT_EXPECT_EQ(test, t->qp->latency, 0);
 }
@@ -73,20 +73,20 @@ static void wr_tail_limit(struct kunit *test)
 
 	wr_env_post_one(test, 1, true);
 	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + WR_ENV_PROBES), before + WR_ENV_PROBES);
-	/* what is posted meanwhile makes no difference */
+	/* further posts do not restart the probes */
 	wr_env_post_one(test, 2, true);
 	wr_tail_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, WR_ENV_PROBES + 2);
-	/* something finishes: the rest is looked after once more */
+	/* progress does */
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	before += WR_ENV_PROBES;
 	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	/* nothing is posted: nothing is done */
+	/* no probes while nothing is posted */
 	wr_tail_expect_none(test);
-	/* every slot is there again, and a message in a slot of theirs is a message */
+	/* All slots are free again. A message in a slot that a probe used is no probe. */
 	for (i = 0; i < WR_ENV_SLOTS; i++) {
 		struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 
@@ -95,7 +95,7 @@ static void wr_tail_limit(struct kunit *test)
 	}
 }
 
-/* LLC messages come first, those that need the big slot above all. */
+/* Probes take free LLC slots only, and never the big one. */
 static void wr_tail_slots(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -112,7 +112,7 @@ static void wr_tail_slots(struct kunit *test)
 	wr_tail_expect_none(test);
 	ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
 	KUNIT_EXPECT_NOT_NULL(test, ctl[i]);
-	/* one is back: it is used, once */
+	/* one LLC slot is free: it is used for one probe */
 	smc_wr_slot_put(ctl[0]);
 	wr_env_post_one(test, 2, true);
 	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + 1), before + 1);
@@ -122,7 +122,10 @@ static void wr_tail_slots(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), ctl[0]);
 }
 
-/* False: the machine was busy, and it was not so steady. @posted: before. */
+/*
+ * Complete slots at regular intervals; @posted slots were posted before. False: the machine was too
+ * busy for regular intervals.
+ */
 static bool wr_tail_finish_steadily(struct kunit *test, u64 posted)
 {
 	struct wr_env *t = test->priv;
@@ -142,7 +145,7 @@ static bool wr_tail_finish_steadily(struct kunit *test, u64 posted)
 	return steady;
 }
 
-/* The last one has waited for long, but others have finished. */
+/* No probe as long as other slots complete, even if the last one has waited for long. */
 static void wr_tail_progress(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -159,7 +162,7 @@ static void wr_tail_progress(struct kunit *test)
 	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 }
 
-/* A probe's answer is waited for longer than another request; what comes later is not. */
+/* The back-off after a probe does not apply to requests posted after its completion. */
 static void wr_tail_anew(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -196,7 +199,7 @@ static void wr_tail_fails(struct kunit *test)
 	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
 }
 
-/* It has failed, and is not fenced yet. */
+/* No probe on a broken queue pair that is not fenced yet. */
 static void wr_tail_broken(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -210,7 +213,7 @@ static void wr_tail_broken(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
 
-/* Behind the fence none goes; one that is under way is flushed. */
+/* No probe after a drain; a posted probe is flushed. */
 static void wr_tail_fence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
@@ -224,7 +227,7 @@ static void wr_tail_fence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
-/* The end does not wait until somebody looks. */
+/* Destruction cancels the work item. */
 static void wr_tail_end(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);

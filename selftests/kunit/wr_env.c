@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The surroundings of smc_wr in its suites, see wr_env.h. */
+/* Test environment of the work request suites, see wr_env.h. */
 #include <kunit/test.h>
 #include <linux/preempt.h>
 #include <linux/string.h>
@@ -42,6 +42,7 @@ const struct smc_wr_events wr_env_events = {
 	.slots_free = wr_env_on_slots_free,
 };
 
+/* smc_wr_slot.done of the suites: counts, and expects cookies in sequence. */
 void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
 	struct wr_env *t = slot->owner;
@@ -54,6 +55,7 @@ void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	t->done++;
 }
 
+/* Init function of a suite. */
 int wr_env_init(struct kunit *test)
 {
 	struct wr_env *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -64,6 +66,7 @@ int wr_env_init(struct kunit *test)
 	return 0;
 }
 
+/* Drain and free the queue pair, if a case does so before its end. */
 void wr_env_end_qp(struct wr_env *t)
 {
 	smc_wr_qp_drain(t->qp);
@@ -73,6 +76,7 @@ void wr_env_end_qp(struct wr_env *t)
 	t->fqp = NULL;
 }
 
+/* Exit function of a suite. */
 void wr_env_exit(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -86,6 +90,7 @@ void wr_env_exit(struct kunit *test)
 	fake_ib_destroy(test, t->fake);
 }
 
+/* Create the queue pair, in INIT. */
 void wr_env_make_qp(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -96,6 +101,7 @@ void wr_env_make_qp(struct kunit *test)
 	t->fqp = fake_ib_qp(qp->qp);
 }
 
+/* Return valid parameters of a peer. */
 struct smc_wr_attr wr_env_attr(void)
 {
 	struct smc_wr_attr attr = {
@@ -112,6 +118,7 @@ struct smc_wr_attr wr_env_attr(void)
 	return attr;
 }
 
+/* Create the queue pair and move it to RTS. */
 struct wr_env *wr_env_connected(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
@@ -123,6 +130,7 @@ struct wr_env *wr_env_connected(struct kunit *test)
 	return t;
 }
 
+/* Take and post one CDC slot. Cookies count from 1. */
 struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal)
 {
 	struct wr_env *t = test->priv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the suites of smc_wr work with: a queue pair on a fake device, and what is told of it. */
+/* Test environment of the work request suites: a queue pair on a fake device, and its upcalls. */
 #ifndef _SMC_WR_ENV_H
 #define _SMC_WR_ENV_H
 
@@ -8,7 +8,7 @@
 
 #include "fake_ib.h"
 
-/* of a queue pair with the namespace's defaults; as many of the reserved ones are for probes */
+/* Queue lengths with the default settings of a namespace; the LLC slots include the probes'. */
 #define WR_ENV_PROBES		3
 #define WR_ENV_CDC_SLOTS	64
 #define WR_ENV_CTL_SLOTS	(4 + WR_ENV_PROBES)
@@ -16,23 +16,23 @@
 #define WR_ENV_RECVS		192
 
 /**
- * struct wr_env - what one case works with
+ * struct wr_env - state of one test case
  * @fake: device
  * @qp: queue pair under test
- * @fqp: the same, seen from below
- * @received: messages delivered
- * @len: bytes of the last one
- * @bytes: the last one
+ * @fqp: the same queue pair in the fake device
+ * @received: received upcalls
+ * @len: bytes of the last message
+ * @bytes: the last message
  * @broken: broken upcalls
- * @status: of the first one
+ * @status: status of the first one
  * @slots_free: slots_free upcalls
- * @bad_context: an upcall came with BHs on
+ * @bad_context: an upcall or done call came with BHs on
  * @poster: task that may hold locks which upcalls take
- * @under_poster: an upcall came inside its call
+ * @under_poster: an upcall came from within a call of that task
  * @done: done calls
- * @done_failed: those with an error
+ * @done_failed: done calls with an error
  * @last_cookie: cookie of the last slot that was done
- * @last_status: and its status
+ * @last_status: its status
  * @out_of_order: done calls did not follow the posting order
  */
 struct wr_env {
@@ -57,20 +57,13 @@ struct wr_env {
 
 extern const struct smc_wr_events wr_env_events;
 
-/* Of a case. */
 int wr_env_init(struct kunit *test);
 void wr_env_exit(struct kunit *test);
-
-/* Of a slot: counted, and its cookie must be the next one. */
 void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status);
 void wr_env_make_qp(struct kunit *test);
-/* The queue pair ends before its case. */
 void wr_env_end_qp(struct wr_env *t);
-/* What a peer may tell. */
 struct smc_wr_attr wr_env_attr(void);
-/* A queue pair in RTS. */
 struct wr_env *wr_env_connected(struct kunit *test);
-/* Takes and posts one CDC slot; its cookie counts. */
 struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * DMA faults for dma.sh to find: included before one source file of smc.ko, in a
- * build of its own (plant-dma.sh), it takes one kind of DMA call away from that file,
- * if it is a sync only for pieces of PLANT_FROM bytes and more.
+ * DMA bugs that vm/cases/dma.sh must detect. In a build of its own (plant-dma.sh), this header is
+ * included before one source file of smc.ko and removes one kind of DMA call from it: of
+ * syncs, only those of at least PLANT_FROM bytes.
  */
 #include <rdma/ib_verbs.h>
 
@@ -29,5 +29,5 @@ do { \
 #error "which fault?"
 #endif
 
-/* the source file has its own */
+/* The source file defines its own. */
 #undef pr_fmt
