@@ -79,9 +79,9 @@ static void qp_upcall_work_fn(struct work_struct *work)
 {
 	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
 
-	if (test_and_clear_bit(SMC_QP_UPCALL_BROKEN, &qp->kick))
+	if (test_and_clear_bit(SMC_QP_UPCALL_BROKEN, &qp->upcalls))
 		qp_break(qp, IB_WC_FATAL_ERR);
-	if (test_and_clear_bit(SMC_QP_UPCALL_SLOTS, &qp->kick)) {
+	if (test_and_clear_bit(SMC_QP_UPCALL_SLOTS, &qp->upcalls)) {
 		local_bh_disable();
 		qp->events->slots_free(qp->ctx);
 		local_bh_enable();
@@ -119,9 +119,9 @@ static void wr_slot_release(struct smc_wr_slot *slot)
 
 	lockdep_assert_held(&qp->sq_lock);
 	if (slot->big)
-		list_add_tail(&slot->entry, &qp->free_ctl);
+		list_add_tail(&slot->entry, &qp->free_llc);
 	else
-		list_add(&slot->entry, slot->ctl ? &qp->free_ctl : &qp->free);
+		list_add(&slot->entry, slot->llc ? &qp->free_llc : &qp->free);
 }
 
 /**
@@ -257,10 +257,10 @@ struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
 	if (qp->broken)
 		goto out;
 	/* The big slot is the last in the list. */
-	if (!list_empty(&qp->free_ctl) && len > SMC_WR_MSG_LEN)
-		slot = list_last_entry(&qp->free_ctl, struct smc_wr_slot, entry);
-	else if (!list_empty(&qp->free_ctl))
-		slot = list_first_entry(&qp->free_ctl, struct smc_wr_slot, entry);
+	if (!list_empty(&qp->free_llc) && len > SMC_WR_MSG_LEN)
+		slot = list_last_entry(&qp->free_llc, struct smc_wr_slot, entry);
+	else if (!list_empty(&qp->free_llc))
+		slot = list_first_entry(&qp->free_llc, struct smc_wr_slot, entry);
 	if (slot && len > SMC_WR_MSG_LEN && !slot->big)
 		slot = NULL;
 	if (len <= SMC_WR_MSG_LEN && (!slot || slot->big) && !list_empty(&qp->free))
@@ -301,7 +301,7 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
  */
 static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
 {
-	return slot->ctl || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
+	return slot->llc || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
 }
 
 /* The requests of one slot, linked for ib_post_send(). */

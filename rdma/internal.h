@@ -13,7 +13,7 @@
 /* Probes posted in a row without progress, see rdma/tail_probe.c. */
 #define SMC_TAIL_PROBES		3
 
-/* Bits of smc_qp.kick: upcalls that are due from kick_work. */
+/* Bits of smc_qp.upcalls: upcalls that are due from kick_work. */
 #define SMC_QP_UPCALL_BROKEN	0
 #define SMC_QP_UPCALL_SLOTS	1
 
@@ -58,7 +58,7 @@ struct smc_wr_recv {
  */
 static inline void smc_qp_defer_upcall(struct smc_qp *qp, int upcall)
 {
-	set_bit(upcall, &qp->kick);
+	set_bit(upcall, &qp->upcalls);
 	schedule_work(&qp->kick_work);
 }
 

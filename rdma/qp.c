@@ -28,8 +28,8 @@
 
 /* Sets of max_send_wr slots: one set waits for its completion, others can be filled. */
 #define BATCHES			4
-#define CTL_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
-#define SLOTS_MIN		(CTL_SLOTS + 8)
+#define LLC_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
+#define SLOTS_MIN		(LLC_SLOTS + 8)
 #define EXTRA_WRS		3	/* REG_MR with its barrier, and the drain marker */
 /* As large in a send queue as the inline data that devices have room for. */
 #define GATHER_MAX		16
@@ -91,10 +91,10 @@ static int qp_create_slots(struct smc_qp *qp)
 		slot->qp = qp;
 		smc_wr_init_slot(slot);
 		slot->big = i == qp->nslots - 1;
-		slot->ctl = i >= qp->nslots - CTL_SLOTS;
+		slot->llc = i >= qp->nslots - LLC_SLOTS;
 		slot->buf = slot->big ? big->addr : small->addr + i % PIECE_MSGS * MSG_STRIDE;
 		slot->dma = slot->big ? big->dma : small->dma + i % PIECE_MSGS * MSG_STRIDE;
-		list_add_tail(&slot->entry, slot->ctl ? &qp->free_ctl : &qp->free);
+		list_add_tail(&slot->entry, slot->llc ? &qp->free_llc : &qp->free);
 	}
 	return 0;
 }
@@ -201,7 +201,7 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_net *sn)
 		recvs *= BATCHES;
 	/* A flush completes unsignaled requests, too: every request needs a place in the CQ. */
 	qp->nrecvs = min3(recvs, max_wr - 1, max_cqe / 4);
-	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * BATCHES + CTL_SLOTS,
+	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * BATCHES + LLC_SLOTS,
 			  (max_wr - EXTRA_WRS) / SMC_WR_SLOT_WRS,
 			  (max_cqe - EXTRA_WRS - qp->nrecvs - 1) / SMC_WR_SLOT_WRS);
 	return qp->nslots < SLOTS_MIN ? -EOPNOTSUPP : 0;
@@ -268,7 +268,7 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 	qp->net = net;
 	spin_lock_init(&qp->sq_lock);
 	INIT_LIST_HEAD(&qp->free);
-	INIT_LIST_HEAD(&qp->free_ctl);
+	INIT_LIST_HEAD(&qp->free_llc);
 	INIT_LIST_HEAD(&qp->posted);
 	mutex_init(&qp->reg_mutex);
 	init_waitqueue_head(&qp->wait);

@@ -41,7 +41,7 @@ static void tail_schedule(struct smc_qp *qp, unsigned long delay)
 /* Post a probe in a free LLC slot. False: no slot is free, or the queue pair broke. */
 static bool tail_post_probe(struct smc_qp *qp)
 {
-	struct smc_wr_slot *slot = list_first_entry_or_null(&qp->free_ctl, struct smc_wr_slot,
+	struct smc_wr_slot *slot = list_first_entry_or_null(&qp->free_llc, struct smc_wr_slot,
 							    entry);
 	struct ib_rdma_wr wr = {
 		.wr = {

@@ -97,7 +97,7 @@ static void wr_create_small(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 256);
 	while ((slot = smc_wr_slot_get(t->qp)))
 		n++;
-	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS / 2 - WR_ENV_CTL_SLOTS);
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS / 2 - WR_ENV_LLC_SLOTS);
 }
 
 /* The queue lengths are those of the namespace, within the limits of the device. */
@@ -107,10 +107,10 @@ static void wr_create_depth(struct kunit *test)
 		u32 send, recv, max_cqe, nslots, nrecvs;
 		bool one_sge;
 	} cases[] = {
-		{ 2, 2, 65536, 8 + WR_ENV_CTL_SLOTS, 8 },
-		{ 2, 2, 65536, 8 + WR_ENV_CTL_SLOTS, 2, .one_sge = true },
-		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 280 },
-		{ 50, 70, 65536, 200 + WR_ENV_CTL_SLOTS, 70, .one_sge = true },
+		{ 2, 2, 65536, 8 + WR_ENV_LLC_SLOTS, 8 },
+		{ 2, 2, 65536, 8 + WR_ENV_LLC_SLOTS, 2, .one_sge = true },
+		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 280 },
+		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 70, .one_sge = true },
 		/* 4096 requests: five for each slot, three more, and one receive for the drain */
 		{ 2048, 2048, 65536, 818, 4095 },
 		/* all of them complete in one CQ, a quarter of which is for receives */
@@ -141,7 +141,7 @@ static void wr_create_depth(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, 0,
 					smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false));
 		}
-		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - WR_ENV_CTL_SLOTS, "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - WR_ENV_LLC_SLOTS, "case %u", i);
 		wr_env_end_qp(t);
 	}
 	sn->max_send_wr = SMC_POLICY_SEND_WR;
@@ -221,7 +221,7 @@ static void wr_slots(struct kunit *test)
 	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
 		slots[i] = smc_wr_slot_get(t->qp);
 		KUNIT_ASSERT_NOT_NULL(test, slots[i]);
-		KUNIT_EXPECT_FALSE(test, slots[i]->ctl);
+		KUNIT_EXPECT_FALSE(test, slots[i]->llc);
 		KUNIT_EXPECT_NULL(test, slots[i]->done);
 		KUNIT_EXPECT_NULL(test, slots[i]->owner);
 		for (j = 0; j < i; j++)
@@ -245,23 +245,23 @@ static void wr_slots(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 }
 
-static void wr_slots_ctl(struct kunit *test)
+static void wr_slots_llc(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_slot *ctl[WR_ENV_CTL_SLOTS], *slot;
+	struct smc_wr_slot *llc[WR_ENV_LLC_SLOTS], *slot;
 	u32 i;
 
 	/* Short messages take LLC slots first, then CDC slots, then the big one. */
-	for (i = 0; i < WR_ENV_CTL_SLOTS - 1; i++) {
-		ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
-		KUNIT_ASSERT_NOT_NULL(test, ctl[i]);
-		KUNIT_EXPECT_TRUE(test, ctl[i]->ctl);
-		KUNIT_EXPECT_FALSE(test, ctl[i]->big);
+	for (i = 0; i < WR_ENV_LLC_SLOTS - 1; i++) {
+		llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		KUNIT_ASSERT_NOT_NULL(test, llc[i]);
+		KUNIT_EXPECT_TRUE(test, llc[i]->llc);
+		KUNIT_EXPECT_FALSE(test, llc[i]->big);
 	}
 	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
 		slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, slot);
-		KUNIT_EXPECT_FALSE(test, slot->ctl);
+		KUNIT_EXPECT_FALSE(test, slot->llc);
 	}
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
@@ -271,9 +271,9 @@ static void wr_slots_ctl(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
 	/* Each slot returns to its own list. */
 	smc_wr_slot_put(slot);
-	smc_wr_slot_put(ctl[0]);
+	smc_wr_slot_put(llc[0]);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), ctl[0]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), llc[0]);
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN + 1), slot);
 	smc_wr_slot_put(slot);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX + 1));
@@ -281,7 +281,7 @@ static void wr_slots_ctl(struct kunit *test)
 }
 
 /* LLC callers are notified of free slots, too. A slot comes without values of its last owner. */
-static void wr_slots_ctl_starved(struct kunit *test)
+static void wr_slots_llc_starved(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot, *big = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
@@ -472,7 +472,7 @@ static void wr_signal_cadence(struct kunit *test)
 }
 
 /* LLC messages are always signaled. */
-static void wr_signal_ctl(struct kunit *test)
+static void wr_signal_llc(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
@@ -1001,15 +1001,15 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_connect_fails),
 	KUNIT_CASE(wr_connect),
 	KUNIT_CASE(wr_slots),
-	KUNIT_CASE(wr_slots_ctl),
-	KUNIT_CASE(wr_slots_ctl_starved),
+	KUNIT_CASE(wr_slots_llc),
+	KUNIT_CASE(wr_slots_llc_starved),
 	KUNIT_CASE(wr_post_sizes),
 	KUNIT_CASE(wr_post_chain),
 	KUNIT_CASE(wr_post_inline),
 	KUNIT_CASE(wr_post_gather),
 	KUNIT_CASE(wr_complete_batch),
 	KUNIT_CASE(wr_signal_cadence),
-	KUNIT_CASE(wr_signal_ctl),
+	KUNIT_CASE(wr_signal_llc),
 	KUNIT_CASE(wr_complete_twice),
 	KUNIT_CASE(wr_slots_churn),
 	KUNIT_CASE(wr_completion_error),

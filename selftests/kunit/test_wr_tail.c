@@ -99,27 +99,27 @@ static void wr_tail_limit(struct kunit *test)
 static void wr_tail_slots(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_slot *ctl[WR_ENV_CTL_SLOTS];
+	struct smc_wr_slot *llc[WR_ENV_LLC_SLOTS];
 	u64 before = wr_tail_probes();
 	u32 i;
 
-	for (i = 0; i < WR_ENV_CTL_SLOTS - 1; i++) {
-		ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
-		KUNIT_ASSERT_NOT_NULL(test, ctl[i]);
-		KUNIT_ASSERT_TRUE(test, ctl[i]->ctl);
+	for (i = 0; i < WR_ENV_LLC_SLOTS - 1; i++) {
+		llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		KUNIT_ASSERT_NOT_NULL(test, llc[i]);
+		KUNIT_ASSERT_TRUE(test, llc[i]->llc);
 	}
 	wr_env_post_one(test, 1, true);
 	wr_tail_expect_none(test);
-	ctl[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
-	KUNIT_EXPECT_NOT_NULL(test, ctl[i]);
+	llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+	KUNIT_EXPECT_NOT_NULL(test, llc[i]);
 	/* one LLC slot is free: it is used for one probe */
-	smc_wr_slot_put(ctl[0]);
+	smc_wr_slot_put(llc[0]);
 	wr_env_post_one(test, 2, true);
 	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + 1), before + 1);
 	wr_tail_expect_none(test);
 	fake_ib_complete(t->fqp, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), ctl[0]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), llc[0]);
 }
 
 /*

@@ -48,7 +48,7 @@ struct smc_wr_events {
  * @buf: the message, DMA-able: SMC_WR_MSG_LEN bytes, or SMC_WR_LLC_MAX if @big
  * @dma: DMA address of @buf
  * @big: the slot can carry a long LLC message
- * @ctl: reserved for LLC messages and probes
+ * @llc: reserved for LLC messages and probes
  * @posted: in the posted list
  * @signaled: the device reports the completion of the SEND
  * @probe: posted as a tail probe, without a message (rdma/tail_probe.c)
@@ -71,7 +71,7 @@ struct smc_wr_slot {
 	u8 *buf;
 	u64 dma;
 	bool big;
-	bool ctl;
+	bool llc;
 	bool posted;
 	bool signaled;
 	bool probe;
@@ -152,7 +152,7 @@ struct smc_tail {
  * @qp_mutex: serialises state changes and destruction of @qp
  * @sq_lock: protects posting, the slot lists and @broken; BHs off
  * @free: free slots for CDC
- * @free_ctl: free slots reserved for LLC; the big one is the last
+ * @free_llc: free slots reserved for LLC; the big one is the last
  * @posted: posted slots, in posting order
  * @unsignaled: slots posted since the last signaled one
  * @progress: jiffies when slots last completed
@@ -177,7 +177,7 @@ struct smc_tail {
  * @wait: woken when the REG_MR completes
  * @markers: drain markers of the send and the receive queue
  * @tail: tail loss probing; all but its work item is under @sq_lock
- * @kick: upcalls that @kick_work has to make, SMC_QP_UPCALL_*
+ * @upcalls: upcalls that @kick_work has to make, SMC_QP_UPCALL_*
  * @kick_work: makes upcalls on behalf of contexts that cannot
  *
  * Members after @ctx are private to smc_wr.c and rdma/. The struct, its slots and their
@@ -199,7 +199,7 @@ struct smc_qp {
 	struct mutex qp_mutex;
 	spinlock_t sq_lock;
 	struct list_head free;
-	struct list_head free_ctl;
+	struct list_head free_llc;
 	struct list_head posted;
 	u32 unsignaled;
 	unsigned long progress;
@@ -224,7 +224,7 @@ struct smc_qp {
 	wait_queue_head_t wait;
 	struct smc_drain_marker markers[2];
 	struct smc_tail tail;
-	unsigned long kick;
+	unsigned long upcalls;
 	struct work_struct kick_work;
 };
 
