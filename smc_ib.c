@@ -359,7 +359,7 @@ void smc_ib_walk_ports(struct net *net,
 
 /*
  * Return the netdev of a port, with a reference. NULL: the port has none, or this kernel does not
- * tell.
+ * report it.
  */
 static struct net_device *port_get_netdev(struct smc_ib_device *dev, u8 port)
 {
@@ -429,7 +429,7 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 		struct ib_device *ibdev =
 			ib_device_get_by_netdev(ndev, dev->ibdev->ops.driver_id);
 
-		/* The driver may not tell: then take any netdev that is no upper device. */
+		/* The driver may not report it: then take any netdev that is no upper device. */
 		same = ibdev ? ibdev == dev->ibdev : list_empty(&ndev->adj_list.lower);
 		if (ibdev)
 			ib_device_put(ibdev);
@@ -447,7 +447,7 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
  *
  * Process context.
  *
- * Return: true if so; false also if this kernel does not tell the port's netdev.
+ * Return: true if so; false also if this kernel does not report the port's netdev.
  */
 bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {

@@ -137,7 +137,7 @@ static void wr_slot_release(struct smc_wr_slot *slot)
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status)
 {
 	struct smc_wr_slot *slot, *next;
-	LIST_HEAD(retired);
+	LIST_HEAD(completed);
 	bool starved;
 
 	local_bh_disable();
@@ -150,7 +150,7 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 	if (last && status == IB_WC_SUCCESS && last->started)
 		qp->latency = smc_link_smooth(qp->latency, ktime_get_ns() - last->started);
 	list_for_each_entry_safe(slot, next, &qp->posted, entry) {
-		list_move_tail(&slot->entry, &retired);
+		list_move_tail(&slot->entry, &completed);
 		slot->posted = false;
 		qp->bytes -= slot->bytes;
 		if (slot == last)
@@ -161,12 +161,12 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 		smc_tail_arm(qp);
 	spin_unlock(&qp->sq_lock);
 
-	list_for_each_entry(slot, &retired, entry)
+	list_for_each_entry(slot, &completed, entry)
 		if (slot->done)
 			slot->done(slot, status);
 
 	spin_lock(&qp->sq_lock);
-	list_for_each_entry_safe(slot, next, &retired, entry)
+	list_for_each_entry_safe(slot, next, &completed, entry)
 		wr_slot_release(slot);
 	starved = qp->starved && !qp->broken;
 	qp->starved = false;

@@ -363,7 +363,7 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
  * If @ndev has a PNET ID, choose among the ports with that ID, else take the port whose netdev it
  * is. Process context.
  *
- * Return: 0, or the reason to decline (SMC_CLC_DECL_*); then @path->dev is NULL.
+ * Return: 0, or the reason code of the Decline; then @path->dev is NULL.
  */
 u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
 		       struct smc_path *path, struct smc_ib_gids *gids)

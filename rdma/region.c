@@ -545,7 +545,7 @@ static bool region_reap_lent(struct smc_region *region)
 	return some;
 }
 
-static bool pool_reap_lent(struct smc_pool *pool)
+static bool pool_reap_lent_locked(struct smc_pool *pool)
 {
 	struct smc_region *region;
 	bool some = false;
@@ -569,7 +569,7 @@ void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 {
 	/* Only try: the mutex may be held for seconds while a device registers memory. */
 	if (READ_ONCE(pool->lent) && mutex_trylock(&pool->mutex)) {
-		pool_reap_lent(pool);
+		pool_reap_lent_locked(pool);
 		mutex_unlock(&pool->mutex);
 	}
 	if (quarantine || !elem_is_lent(elem)) {
@@ -600,7 +600,7 @@ bool smc_lend_reap(struct smc_pool *pool)
 	if (!READ_ONCE(pool->lent))
 		return false;
 	mutex_lock(&pool->mutex);
-	some = pool_reap_lent(pool);
+	some = pool_reap_lent_locked(pool);
 	mutex_unlock(&pool->mutex);
 	return some;
 }
