@@ -86,18 +86,15 @@ literals ./*.rst | grep -E '^(scripts|selftests|tools|include|proto|Documentatio
 	done
 result "files that pages name exist"
 
-# --- layers
+# --- layers: the page has a section or row for each folder, in the order of layers.txt
 
-grep -v '^#' "$top/scripts/layers.txt" |
-	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort > "$tmp/layers"
-awk '/^   \* - [0-9.]+$/ { rank = $3; next }
-	rank != "" && /^     - / {
-		for (i = 2; i <= NF; i++)
-			print rank, $i
-		rank = ""
-	}' architecture.rst | sort > "$tmp/table"
-differ scripts/layers.txt "$tmp/layers" architecture.rst "$tmp/table"
-result "ranks are those of layers.txt"
+sed -n 's/^\([a-z]*\):.*|.*/\1/p' "$top/scripts/layers.txt" > "$tmp/layers"
+sed 's|/.*||; s|^smc_.*||; s|^af_smc.*||' "$tmp/sources" | sort -u | sed '/^$/d' > "$tmp/folders"
+grep -vx main "$tmp/layers" | sort > "$tmp/listed"
+differ scripts/layers.txt "$tmp/listed" "the sources" "$tmp/folders"
+sed -n 's/^   \* - \([a-z]*\)\/.*/\1/p' architecture.rst | uniq > "$tmp/rows"
+grep -vx main "$tmp/layers" | diff - "$tmp/rows" >> "$tmp/bad"
+result "architecture.rst goes through the layers in their order"
 
 # --- marks of the data path: "N file", one for each number of "N to M"
 
