@@ -23,12 +23,12 @@
 #include <smc/rdma/region.h>
 #include "llc/internal.h"
 
-#define QUEUE_MAX	64		/* messages kept per group */
+#define LLC_QUEUE_MAX	64		/* messages kept per group */
 
 /* ---- first contact ---- */
 
 /* Both sides agreed to one link: neither expects the ADD LINK phase. */
-static bool one_link(const struct smc_llc *llc)
+static bool llc_fc_has_one_link(const struct smc_llc *llc)
 {
 	return llc->lgr->peer.max_links == 1;
 }
@@ -40,7 +40,7 @@ static bool one_link(const struct smc_llc *llc)
  */
 void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 
 	spin_lock_bh(&llc->lock);
 	llc->fc.link = link;
@@ -60,7 +60,7 @@ void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
  */
 unsigned int smc_llc_fc_bits(struct smc_link *link)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	unsigned int bits = READ_ONCE(llc->fc.bits);
 
 	return llc_link_broken(link) ? bits | SMC_LLC_FC_BROKEN : bits;
@@ -76,7 +76,7 @@ unsigned int smc_llc_fc_bits(struct smc_link *link)
  */
 int smc_llc_fc_confirm_link(struct smc_link *link)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	bool client = llc->lgr->role == SMC_CLIENT;
 	int rc = 0;
 
@@ -93,7 +93,7 @@ int smc_llc_fc_confirm_link(struct smc_link *link)
 	if (rc)
 		return rc;
 	rc = smc_llc_send_confirm_link(link, client);
-	if (!rc && client && one_link(llc)) {
+	if (!rc && client && llc_fc_has_one_link(llc)) {
 		spin_lock_bh(&llc->lock);
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 		spin_unlock_bh(&llc->lock);
@@ -109,17 +109,17 @@ int smc_llc_fc_confirm_link(struct smc_link *link)
  */
 int smc_llc_fc_add_link(struct smc_link *link)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	int rc = 0;
 
 	spin_lock_bh(&llc->lock);
 	if (llc->dead) {
 		rc = -ECONNABORTED;
-	} else if (one_link(llc)) {
+	} else if (llc_fc_has_one_link(llc)) {
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	} else if (!llc->add.active) {
 		/* a client that had to be asked twice may miss the first ADD LINK too */
-		smc_llc_offer_begin(llc, link, llc->fc.sent > 1 ? 2 : 1);
+		smc_add_link_server_begin(llc, link, llc->fc.sent > 1 ? 2 : 1);
 	}
 	spin_unlock_bh(&llc->lock);
 	return rc;
@@ -133,7 +133,7 @@ int smc_llc_fc_add_link(struct smc_link *link)
  */
 void smc_llc_fc_end(struct smc_link *link)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 
 	spin_lock_bh(&llc->lock);
 	if (llc->fc.link == link) {
@@ -142,10 +142,10 @@ void smc_llc_fc_end(struct smc_link *link)
 		if (llc->running == SMC_LLC_X_FIRST && llc->add.active)
 			llc->running = SMC_LLC_X_ADD_LINK;
 		else if (llc->running == SMC_LLC_X_FIRST)
-			llc_end_turn(llc);
+			llc_turn_end(llc);
 	}
 	spin_unlock_bh(&llc->lock);
-	llc_arm_test(llc, 0);
+	llc_test_link_arm(llc, 0);
 }
 
 /* ---- acting on messages; llc->work, in order of arrival ---- */
@@ -155,7 +155,7 @@ void smc_llc_fc_end(struct smc_link *link)
  * wants fewer (RFC 7609 section 2.2.2). Only before anybody has asked: llc->lock held, the
  * first contact goes on when it is released.
  */
-static void agree_on_links(struct smc_llc *llc, const struct smc_llc_confirm_link *cl)
+static void llc_fc_agree_max_links(struct smc_llc *llc, const struct smc_llc_confirm_link *cl)
 {
 	struct smc_peer *peer = &llc->lgr->peer;
 	u8 most = peer->max_links;
@@ -167,7 +167,7 @@ static void agree_on_links(struct smc_llc *llc, const struct smc_llc_confirm_lin
 	WRITE_ONCE(peer->max_links, min(most, cl->max_links));
 }
 
-static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
+static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
 			    const struct smc_llc_msg *msg)
 {
 	const struct smc_llc_confirm_link *cl = &msg->confirm_link;
@@ -186,7 +186,7 @@ static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 		if (!msg->response)
 			WRITE_ONCE(link->num, cl->link_num);
 		link->peer_uid = smc_get_be32(cl->link_uid);
-		agree_on_links(llc, cl);
+		llc_fc_agree_max_links(llc, cl);
 		llc_fc_set(llc, SMC_LLC_FC_CONFIRM |
 				(cl->no_eyec ? 0 : SMC_LLC_FC_EYECATCHER));
 	}
@@ -195,13 +195,13 @@ static void on_confirm_link(struct smc_llc *llc, struct smc_link *link,
 		smc_llc_send_confirm_link(link, true);
 }
 
-static void client_deletes(struct smc_llc *llc, struct smc_link *victim)
+static void delete_link_remove_on_client(struct smc_llc *llc, struct smc_link *victim)
 {
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 	smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
 }
 
-static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
+static void delete_link_receive(struct smc_llc *llc, struct smc_link *link,
 			   const struct smc_llc_msg *msg)
 {
 	const struct smc_llc_delete_link *dl = &msg->delete_link;
@@ -213,12 +213,12 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	if (adding)
 		llc->add.aborted = true;	/* add_work takes it away */
 	spin_unlock_bh(&llc->lock);
-	smc_llc_heal_granted(llc, dl->link_num);
+	smc_delete_link_cancel_request(llc, dl->link_num);
 	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
 	if (!victim) {
 		/* ours may have failed because the server's has gone */
 		if (!adding && llc->lgr->role == SMC_CLIENT && dl->reason == SMC_LLC_DEL_OPERATOR)
-			smc_llc_heal_calm(llc, dl->link_num);
+			smc_recovery_delete_ordered(llc, dl->link_num);
 		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK,
 					 true);
 		wake_up_all(&llc->wait);
@@ -238,24 +238,24 @@ static void on_delete_link(struct smc_llc *llc, struct smc_link *link,
 	} else {
 		/* a client only wishes: the deletion itself is the server's request */
 		if (llc->lgr->role == SMC_SERVER) {
-			smc_llc_heal_doom(llc, victim, dl->reason,
-					  ordered ? SMC_LLC_BY_PEER : SMC_LLC_BY_NEED);
+			smc_delete_link_schedule(llc, victim, dl->reason,
+					  ordered ? LLC_DELETE_BY_PEER : LLC_DELETE_UNORDERED);
 		} else {
 			/* first: what is to be done for ports would be taken for an order */
 			if (ordered)
-				smc_llc_heal_calm(llc, dl->link_num);
+				smc_recovery_delete_ordered(llc, dl->link_num);
 			else if (dl->reason == SMC_LLC_DEL_ASYMMETRIC)
-				smc_llc_heal_surplus(llc);
-			client_deletes(llc, victim);
+				smc_recovery_redundant_removed(llc);
+			delete_link_remove_on_client(llc, victim);
 		}
 		if (dl->reason == SMC_LLC_DEL_LOST_PATH)
-			smc_llc_heal_later(llc);
+			smc_recovery_retry_later(llc);
 		smc_link_put(other);
 	}
 	smc_link_put(victim);
 }
 
-static void on_test_link(struct smc_link *link, const struct smc_llc_msg *req)
+static void test_link_answer(struct smc_link *link, const struct smc_llc_msg *req)
 {
 	struct smc_llc_msg msg = *req;
 
@@ -263,7 +263,7 @@ static void on_test_link(struct smc_link *link, const struct smc_llc_msg *req)
 	smc_llc_send_msg(link, &msg);
 }
 
-static enum smc_llc_input msg_input(struct smc_llc *llc, const struct smc_llc_msg *msg)
+static enum smc_llc_input llc_msg_classify(struct smc_llc *llc, const struct smc_llc_msg *msg)
 {
 	bool rsp = msg->response;
 
@@ -298,7 +298,7 @@ static enum smc_llc_input msg_input(struct smc_llc *llc, const struct smc_llc_ms
  * A server gives its first link a number before it offers another one, which must not have the
  * same. What comes over one queue pair comes in order: it has no excuse.
  */
-static bool offered_early(struct smc_llc *llc, struct smc_link *link)
+static bool llc_add_link_check_early(struct smc_llc *llc, struct smc_link *link)
 {
 	if (READ_ONCE(llc->fc.link) != link || READ_ONCE(llc->fc.bits) & SMC_LLC_FC_CONFIRM)
 		return false;
@@ -308,45 +308,45 @@ static bool offered_early(struct smc_llc *llc, struct smc_link *link)
 }
 
 /* The verdict lets @ev through. True: somebody else owns @ev now. */
-static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg,
+static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg,
 		enum smc_llc_input input)
 {
 	switch (input) {
 	case SMC_LLC_IN_CONFIRM_LINK_RSP:
 		if (READ_ONCE(llc->fc.link) != ev->link)
-			return smc_llc_add_take(llc, ev, msg);
+			return smc_add_link_take_msg(llc, ev, msg);
 		fallthrough;
 	case SMC_LLC_IN_CONFIRM_LINK:
 		if (READ_ONCE(llc->fc.link) != ev->link && ev->link->num == READ_ONCE(llc->add.num))
-			return smc_llc_add_take(llc, ev, msg);
-		on_confirm_link(llc, ev->link, msg);
+			return smc_add_link_take_msg(llc, ev, msg);
+		llc_confirm_link_receive(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_ADD_LINK:
 		if (llc->lgr->role == SMC_CLIENT)
-			return !offered_early(llc, ev->link) && smc_llc_join_begin(llc, ev);
+			return !llc_add_link_check_early(llc, ev->link) && smc_add_link_client_begin(llc, ev);
 		fallthrough;
 	case SMC_LLC_IN_REQ_ADD_LINK:
-		smc_llc_heal_hint(llc, msg->type == SMC_LLC_REQ_ADD_LINK);
+		smc_recovery_peer_request(llc, msg->type == SMC_LLC_REQ_ADD_LINK);
 		break;
 	case SMC_LLC_IN_ADD_LINK_RSP:
 	case SMC_LLC_IN_ADD_LINK_CONT:
 	case SMC_LLC_IN_ADD_LINK_CONT_RSP:
-		return smc_llc_add_take(llc, ev, msg);
+		return smc_add_link_take_msg(llc, ev, msg);
 	case SMC_LLC_IN_DELETE_LINK:
 	case SMC_LLC_IN_DELETE_LINK_NEW:
-		on_delete_link(llc, ev->link, msg);
+		delete_link_receive(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_DELETE_LINK_RSP:
-		smc_llc_heal_answer(llc, msg->delete_link.link_num);
+		smc_delete_link_take_response(llc, msg->delete_link.link_num);
 		break;
 	case SMC_LLC_IN_RKEY:
-		smc_llc_rkey_take(llc, ev->link, msg);
+		smc_rkey_receive(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_RKEY_RSP:
-		smc_llc_rkey_answer(llc, ev->link, msg);
+		smc_rkey_take_response(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_TEST_LINK:
-		on_test_link(ev->link, msg);
+		test_link_answer(ev->link, msg);
 		break;
 	default:
 		break;	/* answers whose arrival is all that counts, or that nobody awaits */
@@ -355,7 +355,7 @@ static bool act(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_
 }
 
 /* True: @ev has another owner now. */
-static bool handle(struct smc_llc *llc, struct llc_event *ev)
+static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
 {
 	struct smc_lgr *lgr = llc->lgr;
 	enum smc_llc_verdict v;
@@ -368,7 +368,7 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
 		return false;
 	}
-	input = msg_input(llc, &msg);
+	input = llc_msg_classify(llc, &msg);
 	spin_lock_bh(&llc->lock);
 	v = llc_verdict(llc, input);
 	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
@@ -382,22 +382,22 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 	switch (v) {
 	case SMC_LLC_RUN:
 	case SMC_LLC_PREEMPT:
-		kept = act(llc, ev, &msg, input);
+		kept = llc_event_dispatch(llc, ev, &msg, input);
 		if (kept && input == SMC_LLC_IN_ADD_LINK)
 			break;	/* the turn went along */
 		spin_lock_bh(&llc->lock);
-		llc_end_turn(llc);
+		llc_turn_end(llc);
 		spin_unlock_bh(&llc->lock);
 		break;
 	case SMC_LLC_JOIN:
 	case SMC_LLC_PASS:
-		kept = act(llc, ev, &msg, input);
+		kept = llc_event_dispatch(llc, ev, &msg, input);
 		break;
 	case SMC_LLC_QUEUE:
 		kept = true;
 		break;
 	case SMC_LLC_REFUSE:
-		smc_llc_rkey_refuse(llc, ev->link, &msg);
+		smc_rkey_refuse(llc, ev->link, &msg);
 		break;
 	case SMC_LLC_TERMINATE:
 		smc_core_terminate(lgr, SMC_LINK_PEER_DELETED);
@@ -415,7 +415,7 @@ static bool handle(struct smc_llc *llc, struct llc_event *ev)
 	return kept;
 }
 
-static void work_fn(struct work_struct *work)
+static void llc_queue_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(work, struct smc_llc, work);
 	struct llc_event *ev;
@@ -431,12 +431,12 @@ static void work_fn(struct work_struct *work)
 		spin_unlock_bh(&llc->lock);
 		if (!ev)
 			return;
-		if (!handle(llc, ev))
-			llc_free_event(ev);
+		if (!llc_event_process(llc, ev))
+			llc_event_free(ev);
 	}
 }
 
-static void count_received(const struct smc_link *link, const u8 *buf, u32 len)
+static void llc_msg_count(const struct smc_link *link, const u8 *buf, u32 len)
 {
 	const struct smc_lgr *lgr = link->lgr;
 	struct smc_llc_msg msg;
@@ -449,13 +449,13 @@ static void count_received(const struct smc_link *link, const u8 *buf, u32 len)
 }
 
 /* A message came in; softirq. */
-static void on_message(struct smc_link *link, const u8 *buf, u32 len)
+static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	struct llc_event *ev = NULL;
 	bool flood = false;
 
-	count_received(link, buf, len);
+	llc_msg_count(link, buf, len);
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
 		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
 	if (!ev) {
@@ -467,7 +467,7 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 	ev->len = len;
 	memcpy(ev->buf, buf, len);
 	spin_lock(&llc->lock);
-	flood = llc->nqueued >= QUEUE_MAX;
+	flood = llc->nqueued >= LLC_QUEUE_MAX;
 	if (!llc->dead && !flood) {
 		list_add_tail(&ev->entry, &llc->queue);
 		llc->nqueued++;
@@ -476,7 +476,7 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 	}
 	spin_unlock(&llc->lock);
 	if (ev)
-		llc_free_event(ev);
+		llc_event_free(ev);
 	if (flood)
 		smc_core_terminate(llc->lgr, SMC_LINK_PROTOCOL);
 }
@@ -484,7 +484,7 @@ static void on_message(struct smc_link *link, const u8 *buf, u32 len)
 /* ---- TEST LINK ---- */
 
 /* Looks after the link of one slot; returns in how many jiffies it wants to again. */
-static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
+static unsigned long test_link_probe(struct smc_llc *llc, struct llc_probe *probe,
 				struct smc_link *link, unsigned long silence)
 {
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_timeout);
@@ -511,7 +511,7 @@ static unsigned long probe_link(struct smc_llc *llc, struct llc_probe *probe,
 	return patience;
 }
 
-static void test_work_fn(struct work_struct *work)
+static void test_link_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
@@ -533,19 +533,19 @@ static void test_work_fn(struct work_struct *work)
 		if (!link)
 			continue;
 		if (smc_link_usable(link)) {
-			probe = smc_llc_watch_probe(llc, link);
-			t = smc_llc_watch(llc, probe, link);
+			probe = smc_test_link_get_probe(llc, link);
+			t = smc_test_link_check_stall(llc, probe, link);
 			next = min(next, t);
-			t = probe_link(llc, probe, link, silence);
+			t = test_link_probe(llc, probe, link, silence);
 			next = min(next, t);
 		}
 		smc_link_put(link);
 	}
-	llc_arm_test(llc, max(next, 1UL));
+	llc_test_link_arm(llc, max(next, 1UL));
 }
 
 /* Who may be gone: see smc_llc_suspect(). */
-struct suspicion {
+struct test_link_target {
 	struct net *net;
 	const union ib_gid *gid;
 };
@@ -568,9 +568,9 @@ void smc_llc_probe(struct smc_lgr *lgr)
 	spin_unlock_bh(&llc->lock);
 }
 
-static int suspect_one(struct smc_lgr *lgr, void *arg)
+static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
 {
-	const struct suspicion *s = arg;
+	const struct test_link_target *s = arg;
 
 	/* one in its first contact is of the present */
 	if (lgr->net != s->net || !lgr->ready || READ_ONCE(lgr->dead) ||
@@ -591,9 +591,9 @@ static int suspect_one(struct smc_lgr *lgr, void *arg)
  */
 void smc_llc_suspect(struct net *net, const union ib_gid *gid)
 {
-	struct suspicion s = { .net = net, .gid = gid };
+	struct test_link_target s = { .net = net, .gid = gid };
 
-	smc_core_for_each(suspect_one, &s);
+	smc_core_for_each(test_link_probe_matching, &s);
 }
 
 /* ---- facts from the group ---- */
@@ -622,7 +622,7 @@ void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly)
 	smc_link_put(link);
 }
 
-static int lgr_init(struct smc_lgr *lgr)
+static int llc_lgr_init(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc;
 
@@ -636,17 +636,17 @@ static int lgr_init(struct smc_lgr *lgr)
 	INIT_LIST_HEAD(&llc->deferred);
 	INIT_LIST_HEAD(&llc->add.inbox);
 	init_waitqueue_head(&llc->wait);
-	INIT_WORK(&llc->work, work_fn);
+	INIT_WORK(&llc->work, llc_queue_work);
 	INIT_WORK(&llc->add_work,
-		  lgr->role == SMC_SERVER ? smc_llc_offer_work : smc_llc_join_work);
-	INIT_DELAYED_WORK(&llc->test_work, test_work_fn);
+		  lgr->role == SMC_SERVER ? smc_add_link_server_work : smc_add_link_client_work);
+	INIT_DELAYED_WORK(&llc->test_work, test_link_work);
 	smc_llc_tend_init(llc);
 	smc_llc_give_init(llc);
 	lgr->llc = llc;
 	return 0;
 }
 
-static void lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
+static void llc_lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 {
 	struct smc_llc *llc = lgr->llc;
 	bool adding;
@@ -657,11 +657,11 @@ static void lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	spin_unlock_bh(&llc->lock);
 	/* one that is being set up is add_work's to announce; of one that was to go both know */
 	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->going))
-		smc_llc_heal_lost(llc, link);
+		smc_delete_link_report_lost(llc, link);
 }
 
 /* Last words to the peer, where a link may still carry them. */
-static void announce_end(struct smc_lgr *lgr)
+static void llc_lgr_announce_end(struct smc_lgr *lgr)
 {
 	switch (lgr->reason) {
 	case SMC_LINK_PEER_DELETED:
@@ -698,9 +698,9 @@ static void announce_end(struct smc_lgr *lgr)
 
 /*
  * Who waits for the peer sees dead and leaves; works end here. What is queued by
- * on_message() afterwards is dropped at once.
+ * llc_msg_receive() afterwards is dropped at once.
  */
-static void lgr_terminated(struct smc_lgr *lgr)
+static void llc_lgr_terminated(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc = lgr->llc;
 
@@ -715,35 +715,35 @@ static void lgr_terminated(struct smc_lgr *lgr)
 		/* it had not begun */
 		smc_link_put(llc->add.first);
 		if (llc->add.request)
-			llc_free_event(llc->add.request);
+			llc_event_free(llc->add.request);
 	}
 	cancel_delayed_work_sync(&llc->test_work);
 	smc_llc_give_exit(llc);
-	announce_end(lgr);
+	llc_lgr_announce_end(lgr);
 
-	llc_free_events(&llc->queue);
-	llc_free_events(&llc->deferred);
-	llc_free_events(&llc->add.inbox);
+	llc_events_free(&llc->queue);
+	llc_events_free(&llc->deferred);
+	llc_events_free(&llc->add.inbox);
 }
 
-static void lgr_ports_changed(struct smc_lgr *lgr)
+static void llc_lgr_ports_changed(struct smc_lgr *lgr)
 {
-	smc_llc_heal_ports(lgr->llc);
+	smc_recovery_ports_changed(lgr->llc);
 }
 
-static void lgr_release(struct smc_lgr *lgr)
+static void llc_lgr_release(struct smc_lgr *lgr)
 {
 	kfree(lgr->llc);
 	lgr->llc = NULL;
 }
 
 const struct smc_lgr_ctl_events smc_llc_events = {
-	.init = lgr_init,
-	.message = on_message,
-	.link_lost = lgr_link_lost,
-	.ports_changed = lgr_ports_changed,
-	.terminated = lgr_terminated,
-	.release = lgr_release,
+	.init = llc_lgr_init,
+	.message = llc_msg_receive,
+	.link_lost = llc_lgr_link_lost,
+	.ports_changed = llc_lgr_ports_changed,
+	.terminated = llc_lgr_terminated,
+	.release = llc_lgr_release,
 };
 
 /**

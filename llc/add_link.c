@@ -19,28 +19,28 @@
 #define INBOX_MAX	8		/* messages kept for the exchange */
 
 /**
- * struct told - rtokens on their way in ADD LINK CONTINUATION
+ * struct add_link_rtokens - rtokens on their way in ADD LINK CONTINUATION
  * @list: ours
  * @sent: how many of them were told
  * @peer: the peer's
  */
-struct told {
+struct add_link_rtokens {
 	struct smc_llc_list list;
 	u16 sent;
 	struct smc_llc_told peer;
 };
 
-static bool is_client(const struct smc_llc *llc)
+static bool add_link_is_client(const struct smc_llc *llc)
 {
 	return llc_role(llc) == SMC_LLC_CLIENT;
 }
 
 /**
- * smc_llc_add_begin() - start the exchange
+ * smc_add_link_begin() - start the exchange
  * @llc: LLC state; llc->lock held, no exchange runs, the group is not dead
  * @first: link that is to carry it
  */
-void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first)
+void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first)
 {
 	struct llc_add *add = &llc->add;
 
@@ -56,7 +56,7 @@ void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first)
 }
 
 /* What the client says to the offer. llc->lock held. */
-static void take_answer(struct smc_llc *llc, bool rejected)
+static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 {
 	struct llc_add *add = &llc->add;
 
@@ -69,19 +69,19 @@ static void take_answer(struct smc_llc *llc, bool rejected)
 	} else {
 		/* nothing can follow: let the next exchange begin */
 		add->rejected = true;
-		llc_end_turn(llc);
+		llc_turn_end(llc);
 	}
 }
 
 /**
- * smc_llc_add_take() - hand a message to the exchange, if it waits
+ * smc_add_link_take_msg() - hand a message to the exchange, if it waits
  * @llc: LLC state
  * @ev: message
  * @msg: the same, parsed
  *
  * Return: true: @ev belongs to the exchange now.
  */
-bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg)
+bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg)
 {
 	struct llc_add *add = &llc->add;
 	bool taken = false;
@@ -91,7 +91,7 @@ bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct sm
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	if (add->active && !add->rejected && add->ninbox < INBOX_MAX) {
 		if (msg->type == SMC_LLC_ADD_LINK && ev->link == add->first)
-			take_answer(llc, msg->add_link.rejected);
+			add_link_take_answer(llc, msg->add_link.rejected);
 		list_add_tail(&ev->entry, &add->inbox);
 		add->ninbox++;
 		taken = true;
@@ -102,7 +102,7 @@ bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct sm
 }
 
 /**
- * smc_llc_add_wait() - wait for a message of the exchange
+ * smc_add_link_wait_msg() - wait for a message of the exchange
  * @llc: LLC state
  * @link: link on which it has to come
  * @type: which
@@ -113,7 +113,7 @@ bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct sm
  *
  * Return: the message, to be freed; NULL: none by then, or the exchange is over.
  */
-struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u8 type,
+struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *link, u8 type,
 				   unsigned long time, struct smc_llc_msg *msg)
 {
 	unsigned long end = jiffies + time;
@@ -134,7 +134,7 @@ struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u
 		    msg->type == type)
 			return ev;
 		if (ev) {
-			llc_free_event(ev);
+			llc_event_free(ev);
 			continue;
 		}
 		left = end - jiffies;
@@ -151,7 +151,7 @@ struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u
  * Our RMBs as known on the new link; @ref carries the exchange: how the peer knows them.
  * Returns memory that @list lies in, to be freed; may be NULL.
  */
-static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
+static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 			const struct smc_link *link, struct smc_llc_list *list)
 {
 	struct smc_llc_rtoken rt;
@@ -186,7 +186,7 @@ static u8 *list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 }
 
 /* An unknown RMB is no reason to give the link up: it may be on its way out. */
-static void store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
+static void add_link_store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
 			 const struct smc_link *link, const struct smc_llc_rtoken *rt)
 {
 	smc_core_rtoken_set_link(lgr, ref->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
@@ -197,13 +197,13 @@ static void store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
  * link would be one without a way to the peer's memory. And when @link itself has gone, what
  * was stored came after its keys had been forgotten.
  */
-static bool names_gone(const struct smc_link *ref, const struct smc_link *link)
+static bool add_link_rtokens_stale(const struct smc_link *ref, const struct smc_link *link)
 {
 	return llc_link_broken(ref) || llc_link_broken(link);
 }
 
 /**
- * smc_llc_add_store() - the peer's RMBs as known on the new link
+ * smc_add_link_store_rtokens() - the peer's RMBs as known on the new link
  * @lgr: group
  * @ref: link that carries the exchange
  * @link: new link
@@ -211,7 +211,7 @@ static bool names_gone(const struct smc_link *ref, const struct smc_link *link)
  *
  * Return: 0, -ECONNABORTED.
  */
-int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
+int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 		      const struct smc_link *link, const struct smc_llc_list *list)
 {
 	struct smc_llc_rtoken rt;
@@ -219,20 +219,20 @@ int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
 
 	for (i = 0; i < list->count; i++) {
 		smc_llc_get_rtoken(list, i, &rt);
-		store_rtoken(lgr, ref, link, &rt);
+		add_link_store_rtoken(lgr, ref, link, &rt);
 	}
-	return names_gone(ref, link) ? -ECONNABORTED : 0;
+	return add_link_rtokens_stale(ref, link) ? -ECONNABORTED : 0;
 }
 
 /* Version 1: tells the next of our rtokens. */
-static int send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
-		     struct told *told)
+static int add_link_send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
+		     struct add_link_rtokens *told)
 {
 	struct smc_llc_add_link_cont *cont;
 	struct smc_llc_msg msg;
 	int i;
 
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK_CONT, is_client(llc));
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK_CONT, add_link_is_client(llc));
 	cont = &msg.add_link_cont;
 	cont->link_num = link->num;
 	cont->left = told->list.count - told->sent;
@@ -242,20 +242,20 @@ static int send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link 
 }
 
 /* Version 1: takes the next of the peer's. */
-static int take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
-		     struct told *told, const struct smc_llc_add_link_cont *cont)
+static int add_link_take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
+		     struct add_link_rtokens *told, const struct smc_llc_add_link_cont *cont)
 {
 	int i, n = smc_llc_told_more(&told->peer, cont, link->num);
 
 	if (n < 0)
 		return n;
 	for (i = 0; i < n; i++)
-		store_rtoken(llc->lgr, ref, link, &cont->pairs[i]);
-	return names_gone(ref, link) ? -ECONNABORTED : 0;
+		add_link_store_rtoken(llc->lgr, ref, link, &cont->pairs[i]);
+	return add_link_rtokens_stale(ref, link) ? -ECONNABORTED : 0;
 }
 
 /**
- * smc_llc_add_exchange() - version 1: both sides tell their rtokens
+ * smc_add_link_exchange_rtokens() - version 1: both sides tell their rtokens
  * @llc: LLC state
  * @ref: link that carries the exchange
  * @link: new link
@@ -264,41 +264,41 @@ static int take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link 
  *
  * Return: 0, -EPROTO, -ETIMEDOUT, -ECONNABORTED.
  */
-int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
+int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
 {
-	const bool client = is_client(llc);
+	const bool client = add_link_is_client(llc);
 	struct smc_llc_msg msg;
-	struct told told = {};
+	struct add_link_rtokens told = {};
 	struct llc_event *ev;
 	int rc = 0;
 	u8 *raw;
 
-	raw = list_rtokens(llc->lgr, ref, link, &told.list);
+	raw = add_link_list_rtokens(llc->lgr, ref, link, &told.list);
 	do {
 		if (!client)
-			rc = send_cont(llc, ref, link, &told);
+			rc = add_link_send_cont(llc, ref, link, &told);
 		if (rc)
 			break;
-		ev = smc_llc_add_wait(llc, ref, SMC_LLC_ADD_LINK_CONT, LLC_RSP_TIME, &msg);
+		ev = smc_add_link_wait_msg(llc, ref, SMC_LLC_ADD_LINK_CONT, LLC_RSP_TIME, &msg);
 		if (!ev) {
 			rc = -ETIMEDOUT;
 			break;
 		}
-		rc = take_cont(llc, ref, link, &told, &msg.add_link_cont);
-		llc_free_event(ev);
+		rc = add_link_take_cont(llc, ref, link, &told, &msg.add_link_cont);
+		llc_event_free(ev);
 		if (!rc && client)
-			rc = send_cont(llc, ref, link, &told);
+			rc = add_link_send_cont(llc, ref, link, &told);
 	} while (!rc && (told.sent < told.list.count || told.peer.left));
 	kfree(raw);
 	return rc;
 }
 
 /* ADD LINK about a new link, without rtokens: the server's offer, the client's acceptance. */
-static void fill(struct smc_llc *llc, struct smc_llc_msg *msg, const struct smc_path *path,
+static void add_link_fill(struct smc_llc *llc, struct smc_llc_msg *msg, const struct smc_path *path,
 		 const struct smc_link *link)
 {
 	struct smc_llc_add_link *al = &msg->add_link;
-	const bool client = is_client(llc);
+	const bool client = add_link_is_client(llc);
 
 	smc_llc_send_prepare(llc, msg, SMC_LLC_ADD_LINK, client);
 	memcpy(al->mac, path->gid.mac, sizeof(al->mac));
@@ -318,22 +318,22 @@ static void fill(struct smc_llc *llc, struct smc_llc_msg *msg, const struct smc_
 }
 
 /**
- * smc_llc_add_send() - the server offers a link, the client accepts it
+ * smc_add_link_send() - the server offers a link, the client accepts it
  * @llc: LLC state
  * @ref: link that carries the exchange
  * @link: new link; NULL: server: there is none, but the client has to hear something
  *
  * Return: as smc_llc_send_msg().
  */
-int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
+int smc_add_link_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
 {
 	struct smc_llc_msg msg;
 	u8 *raw = NULL;
 	int rc;
 
-	fill(llc, &msg, link ? &link->path : &ref->path, link);
+	add_link_fill(llc, &msg, link ? &link->path : &ref->path, link);
 	if (link && msg.version > 1)
-		raw = list_rtokens(llc->lgr, ref, link, &msg.add_link.rtokens);
+		raw = add_link_list_rtokens(llc->lgr, ref, link, &msg.add_link.rtokens);
 	rc = smc_llc_send_msg(ref, &msg);
 	kfree(raw);
 	return rc;
@@ -344,7 +344,7 @@ int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link 
  * are usable. Both change under the mutex, so none is forgotten. @then_activate: connections
  * may use it from then on.
  */
-static int register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
+static int add_link_register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
 {
 	int rc;
 
@@ -359,13 +359,13 @@ static int register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then
 }
 
 /**
- * smc_llc_add_connect() - bring the new link up to the peer's end
+ * smc_add_link_connect() - bring the new link up to the peer's end
  * @link: new link
  * @al: what the peer says of its end, judged
  *
  * Return: 0 or -errno.
  */
-int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al)
+int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *al)
 {
 	struct smc_lgr *lgr = link->lgr;
 	int rc;
@@ -385,25 +385,25 @@ int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al
 		rc = -EHOSTUNREACH;
 	if (!rc)
 		rc = smc_link_connect(link);
-	return rc ?: register_memory(lgr, link, false);
+	return rc ?: add_link_register_memory(lgr, link, false);
 }
 
 /**
- * smc_llc_add_await_confirm() - wait for CONFIRM LINK, or its answer, over the new link
+ * smc_add_link_await_confirm() - wait for CONFIRM LINK, or its answer, over the new link
  * @llc: LLC state
  * @link: new link
  *
  * Return: 0, -ETIMEDOUT, -EPROTO: another end than the one that ADD LINK named, or one that
  * wants eye catchers.
  */
-int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link)
+int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link)
 {
 	const struct smc_llc_confirm_link *cl;
 	struct smc_llc_msg msg;
 	struct llc_event *ev;
 	int rc = 0;
 
-	ev = smc_llc_add_wait(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
+	ev = smc_add_link_wait_msg(llc, link, SMC_LLC_CONFIRM_LINK, LLC_CONFIRM_TIME, &msg);
 	if (!ev)
 		return -ETIMEDOUT;
 	cl = &msg.confirm_link;
@@ -411,12 +411,12 @@ int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link)
 		link->peer_uid = smc_get_be32(cl->link_uid);
 	else
 		rc = -EPROTO;
-	llc_free_event(ev);
+	llc_event_free(ev);
 	return rc;
 }
 
 /**
- * smc_llc_add_commit() - the new link becomes one like the others
+ * smc_add_link_commit() - the new link becomes one like the others
  * @llc: LLC state
  * @link: new link
  *
@@ -424,11 +424,11 @@ int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link)
  *
  * Return: 0; -ECANCELED: the peer has deleted it; another -errno.
  */
-int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link)
+int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc;
 
-	rc = register_memory(llc->lgr, link, true);
+	rc = add_link_register_memory(llc->lgr, link, true);
 	if (rc)
 		return rc;
 	spin_lock_bh(&llc->lock);
@@ -438,56 +438,56 @@ int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link)
 		llc->add.num = 0;
 	spin_unlock_bh(&llc->lock);
 	if (!rc) {
-		llc_arm_test(llc, 0);
+		llc_test_link_arm(llc, 0);
 		smc_core_link_came(llc->lgr);
 	}
 	return rc;
 }
 
 /**
- * smc_llc_add_result() - count and tell what became of a link that both sides wanted
+ * smc_add_link_report_result() - count and tell what became of a link that both sides wanted
  * @llc: LLC state
  * @link: new link; NULL: there is none
  * @rc: 0 or -errno
  */
-void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc)
+void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link, int rc)
 {
 	enum smc_link_set_type type = smc_core_type(llc->lgr);
 	struct net *net = llc->lgr->net;
 
 	smc_stats_inc(net, rc ? SMC_STAT_LINK_ADD_FAIL : SMC_STAT_LINK_ADD);
 	if (rc)
-		smc_llc_heal_later(llc);
+		smc_recovery_retry_later(llc);
 	else
-		smc_llc_heal_added(llc, link->num);
+		smc_recovery_link_added(llc, link->num);
 	if (!rc && (type == SMC_LINKS_ASYM_LOCAL || type == SMC_LINKS_ASYM_PEER))
 		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
 	pr_info_ratelimited("group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
 			    rc ? "not added" : smc_link_set_type_str(type), rc);
 	/* its loss may have been noticed while it was ours alone */
 	if (!rc && llc_link_broken(link))
-		smc_llc_heal_lost(llc, link);
+		smc_delete_link_report_lost(llc, link);
 }
 
 /**
- * smc_llc_add_end() - the exchange is over
+ * smc_add_link_end() - the exchange is over
  * @llc: LLC state
  *
  * Last thing that add_work does.
  */
-void smc_llc_add_end(struct smc_llc *llc)
+void smc_add_link_end(struct smc_llc *llc)
 {
 	struct smc_link *first;
 
 	spin_lock_bh(&llc->lock);
 	first = llc->add.first;
-	llc_free_events(&llc->add.inbox);
+	llc_events_free(&llc->add.inbox);
 	llc->add.ninbox = 0;
 	llc->add.num = 0;
 	llc->add.active = false;
 	llc->add.first = NULL;
 	if (llc->running == SMC_LLC_X_ADD_LINK && !llc->add.rejected)
-		llc_end_turn(llc);
+		llc_turn_end(llc);
 	spin_unlock_bh(&llc->lock);
 	smc_link_put(first);
 }

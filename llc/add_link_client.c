@@ -14,7 +14,7 @@
 #include "internal.h"
 
 /**
- * smc_llc_join_begin() - the server offers a link
+ * smc_add_link_client_begin() - the server offers a link
  * @llc: LLC state
  * @ev: its ADD LINK
  *
@@ -22,7 +22,7 @@
  *
  * Return: true: @ev belongs to the exchange now, and the turn with it.
  */
-bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev)
+bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 {
 	bool begun = false;
 
@@ -33,7 +33,7 @@ bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev)
 	/* one that is under way already: the server asks again */
 	if (!llc->add.active && !llc->dead) {
 		llc->add.request = ev;
-		smc_llc_add_begin(llc, ev->link);
+		smc_add_link_begin(llc, ev->link);
 		begun = true;
 	}
 	spin_unlock_bh(&llc->lock);
@@ -41,7 +41,7 @@ bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev)
 }
 
 /* What @arg, the server's end, and one of our ports would make. */
-static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
+static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	const struct smc_llc *llc = arg;
 
@@ -49,7 +49,7 @@ static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
 }
 
 /* Our end of the new link, with all that the server said in order. 0 or a reason to refuse. */
-static u8 judge(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path)
+static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
 	struct smc_pnet_further want = {
@@ -57,7 +57,7 @@ static u8 judge(struct smc_llc *llc, const struct smc_llc_add_link *al, struct s
 		.like = &llc->add.first->path,
 		.carrier = &lgr->peer.carrier,
 		.to = (const union ib_gid *)al->gid,
-		.worth = port_worth,
+		.worth = add_link_client_rate_port,
 		.arg = llc,
 	};
 	u8 flaw;
@@ -73,7 +73,7 @@ static u8 judge(struct smc_llc *llc, const struct smc_llc_add_link *al, struct s
 }
 
 /* The request comes back with a reason. */
-static void reject(struct smc_llc *llc, const struct smc_llc_msg *req, u8 reason)
+static void add_link_client_reject(struct smc_llc *llc, const struct smc_llc_msg *req, u8 reason)
 {
 	struct smc_llc_msg msg = *req;
 
@@ -87,15 +87,15 @@ static void reject(struct smc_llc *llc, const struct smc_llc_msg *req, u8 reason
 }
 
 /* CONFIRM LINK over the new link. Its answer goes first: the link is the server's until then. */
-static int confirm_link(struct smc_llc *llc, struct smc_link *link)
+static int add_link_client_confirm(struct smc_llc *llc, struct smc_link *link)
 {
-	int rc = smc_llc_add_await_confirm(llc, link);
+	int rc = smc_add_link_await_confirm(llc, link);
 
 	return rc ?: smc_llc_send_confirm_link(link, true);
 }
 
 /* From the queue pair to the answer: 0, or the server has heard nothing yet. */
-static int prepare(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path,
+static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path,
 		   struct smc_link **link)
 {
 	int rc;
@@ -109,35 +109,35 @@ static int prepare(struct smc_llc *llc, const struct smc_llc_add_link *al, struc
 	spin_lock_bh(&llc->lock);
 	llc->add.num = al->link_num;
 	spin_unlock_bh(&llc->lock);
-	rc = smc_llc_add_connect(*link, al);
+	rc = smc_add_link_connect(*link, al);
 	if (!rc)
-		rc = smc_llc_add_store(llc->lgr, llc->add.first, *link, &al->rtokens);
+		rc = smc_add_link_store_rtokens(llc->lgr, llc->add.first, *link, &al->rtokens);
 	return rc;
 }
 
 /* From the answer to a link that connections may use. */
-static int finish(struct smc_llc *llc, struct smc_link *link)
+static int add_link_client_finish(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc;
 
-	rc = smc_llc_add_send(llc, llc->add.first, link);
+	rc = smc_add_link_send(llc, llc->add.first, link);
 	if (!rc && llc->lgr->peer.version == 1)
-		rc = smc_llc_add_exchange(llc, llc->add.first, link);
+		rc = smc_add_link_exchange_rtokens(llc, llc->add.first, link);
 	if (!rc)
-		rc = confirm_link(llc, link);
+		rc = add_link_client_confirm(llc, link);
 	if (!rc)
-		rc = smc_llc_add_commit(llc, link);
+		rc = smc_add_link_commit(llc, link);
 	return rc;
 }
 
 /**
- * smc_llc_join_work() - the exchange
+ * smc_add_link_client_work() - the exchange
  * @work: llc->add_work
  *
  * When it fails after our answer, the server hears that the link will not do: it may have
  * one by then.
  */
-void smc_llc_join_work(struct work_struct *work)
+void smc_add_link_client_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(work, struct smc_llc, add_work);
 	struct llc_event *request = llc->add.request;
@@ -151,17 +151,17 @@ void smc_llc_join_work(struct work_struct *work)
 	if (smc_llc_parse(request->buf, request->len, &req))
 		goto out;
 	llc->add.until = jiffies + LLC_ADD_TIME;
-	reason = judge(llc, &req.add_link, &path);
+	reason = add_link_client_check(llc, &req.add_link, &path);
 	if (!reason) {
-		rc = prepare(llc, &req.add_link, &path, &link);
+		rc = add_link_client_prepare(llc, &req.add_link, &path, &link);
 		reason = rc ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 	}
 	if (reason)
-		reject(llc, &req, reason);
+		add_link_client_reject(llc, &req, reason);
 	else
-		rc = finish(llc, link);
+		rc = add_link_client_finish(llc, link);
 	if (link)
-		smc_llc_add_result(llc, link, rc);
+		smc_add_link_report_result(llc, link, rc);
 	if (!reason && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH, false);
 	if (link && rc)
@@ -170,6 +170,6 @@ void smc_llc_join_work(struct work_struct *work)
 		smc_link_put(link);
 out:
 	llc->add.request = NULL;
-	llc_free_event(request);
-	smc_llc_add_end(llc);
+	llc_event_free(request);
+	smc_add_link_end(llc);
 }

@@ -12,22 +12,22 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
-#define AGAIN_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
+#define REPEAT_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
 
 /**
- * struct choice - of our end
+ * struct add_link_ports - of our end
  * @lgr: group
  * @any: a port that the group uses already would do
  */
-struct choice {
+struct add_link_ports {
 	struct smc_lgr *lgr;
 	bool any;
 };
 
 /* What a port is worth whose link would lead to an RNIC of the peer that is not known yet. */
-static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
+static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
-	const struct choice *choice = arg;
+	const struct add_link_ports *choice = arg;
 
 	if (!choice->any && smc_core_uses_port(choice->lgr, dev, port))
 		return 0;
@@ -35,7 +35,7 @@ static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
 }
 
 /**
- * smc_llc_offer_path() - our end of a link to an RNIC of the peer that is not known yet
+ * smc_add_link_find_path() - our end of a link to an RNIC of the peer that is not known yet
  * @llc: LLC state
  * @first: a link of the group
  * @any: a port that the group uses already will do, if the peer has a second RNIC
@@ -43,22 +43,22 @@ static unsigned int port_worth(struct smc_ib_device *dev, u8 port, void *arg)
  *
  * Return: true if there is one; @path is then the caller's.
  */
-bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool any,
+bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any,
 			struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
-	struct choice choice = { .lgr = lgr, .any = any };
+	struct add_link_ports choice = { .lgr = lgr, .any = any };
 	struct smc_pnet_further want = {
 		.net = lgr->net,
 		.like = &first->path,
 		.carrier = &lgr->peer.carrier,
-		.worth = port_worth,
+		.worth = add_link_rate_port,
 		.arg = &choice,
 	};
 
 	if (!smc_pnet_find_further(&want, path))
 		return true;
-	if (!port_worth(first->path.dev, first->path.port, &choice) ||
+	if (!add_link_rate_port(first->path.dev, first->path.port, &choice) ||
 	    !smc_ib_device_get_unless_zero(first->path.dev))
 		return false;
 	*path = first->path;
@@ -66,17 +66,17 @@ bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool 
 }
 
 /**
- * smc_llc_offer_possible() - is there an end for a further link
+ * smc_add_link_is_possible() - is there an end for a further link
  * @llc: LLC state
  * @first: a link of the group
- * @any: as in smc_llc_offer_path()
+ * @any: as in smc_add_link_find_path()
  *
  * Return: true if so.
  */
-bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, bool any)
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any)
 {
 	struct smc_path path;
-	bool found = smc_llc_offer_path(llc, first, any, &path);
+	bool found = smc_add_link_find_path(llc, first, any, &path);
 
 	if (found)
 		smc_pnet_path_put(&path);
@@ -84,28 +84,28 @@ bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, b
 }
 
 /**
- * smc_llc_offer_begin() - start the exchange
+ * smc_add_link_server_begin() - start the exchange
  * @llc: LLC state; llc->lock held, no exchange runs
  * @first: link that is to carry it
  * @tries: requests to send
  */
-void smc_llc_offer_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries)
+void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries)
 {
 	lockdep_assert_held(&llc->lock);
 	llc->add.tries = tries;
-	smc_llc_add_begin(llc, first);
+	smc_add_link_begin(llc, first);
 }
 
 /*
  * The request names the queue pair, so it exists before the client has a say. @shared: its
  * port is that of another link.
  */
-static struct smc_link *make_link(struct smc_llc *llc, const struct smc_link *first, bool *shared)
+static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct smc_link *first, bool *shared)
 {
 	struct smc_link *link;
 	struct smc_path path;
 
-	if (!smc_llc_offer_path(llc, first, true, &path))
+	if (!smc_add_link_find_path(llc, first, true, &path))
 		return NULL;
 	*shared = smc_core_uses_port(llc->lgr, path.dev, path.port);
 	link = smc_core_add_link(llc->lgr, &path, 0);
@@ -117,7 +117,7 @@ static struct smc_link *make_link(struct smc_llc *llc, const struct smc_link *fi
 }
 
 /* What the client says about its end of the new link. */
-static int judge_end(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
+static int add_link_server_check(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
 		     const struct smc_link *link)
 {
 	struct smc_core_end end = { .gid = al->gid, .mac = al->mac };
@@ -134,35 +134,35 @@ static int judge_end(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
 }
 
 /* CONFIRM LINK over the new link. */
-static int confirm_link(struct smc_llc *llc, struct smc_link *link)
+static int add_link_server_confirm(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc = smc_llc_send_confirm_link(link, false);
 
-	return rc ?: smc_llc_add_await_confirm(llc, link);
+	return rc ?: smc_add_link_await_confirm(llc, link);
 }
 
 /* The client wants the link. */
-static int finish(struct smc_llc *llc, struct smc_link *first, struct smc_link *link,
+static int add_link_server_finish(struct smc_llc *llc, struct smc_link *first, struct smc_link *link,
 		  const struct smc_llc_msg *rsp)
 {
 	int rc;
 
-	rc = judge_end(llc->lgr, &rsp->add_link, link);
+	rc = add_link_server_check(llc->lgr, &rsp->add_link, link);
 	if (!rc)
-		rc = smc_llc_add_connect(link, &rsp->add_link);
+		rc = smc_add_link_connect(link, &rsp->add_link);
 	if (rc)
 		return rc;
-	rc = smc_llc_add_store(llc->lgr, first, link, &rsp->add_link.rtokens);
+	rc = smc_add_link_store_rtokens(llc->lgr, first, link, &rsp->add_link.rtokens);
 	if (!rc && rsp->version == 1)
-		rc = smc_llc_add_exchange(llc, first, link);
+		rc = smc_add_link_exchange_rtokens(llc, first, link);
 	if (!rc)
-		rc = confirm_link(llc, link);
+		rc = add_link_server_confirm(llc, link);
 	if (!rc)
-		rc = smc_llc_add_commit(llc, link);
+		rc = smc_add_link_commit(llc, link);
 	return rc;
 }
 
-static bool hopeless(const struct smc_llc *llc, const struct smc_link *first)
+static bool add_link_server_must_stop(const struct smc_llc *llc, const struct smc_link *first)
 {
 	return READ_ONCE(llc->dead) || llc_link_broken(first);
 }
@@ -171,7 +171,7 @@ static bool hopeless(const struct smc_llc *llc, const struct smc_link *first)
  * Nobody's first contact has to wait for the client to set its end up. Others are told to
  * have begun when they answer, as they may have missed the request.
  */
-static void let_go(struct smc_llc *llc, const struct smc_link *first)
+static void add_link_server_release_fc(struct smc_llc *llc, const struct smc_link *first)
 {
 	if (!llc->lgr->peer.marker)
 		return;
@@ -185,7 +185,7 @@ static void let_go(struct smc_llc *llc, const struct smc_link *first)
  * Sends ADD LINK and waits for what the client says; NULL: nothing, or no. @shared: the
  * port is that of another link.
  */
-static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
+static struct llc_event *add_link_server_offer(struct smc_llc *llc, struct smc_link *first,
 				    struct smc_link *link, bool shared, struct smc_llc_msg *rsp)
 {
 	struct llc_event *ev;
@@ -193,30 +193,30 @@ static struct llc_event *offer_link(struct smc_llc *llc, struct smc_link *first,
 
 	for (i = 0; i < llc->add.tries; i++) {
 		if (i)
-			wait_event_timeout(llc->wait, hopeless(llc, first), AGAIN_TIME);
-		if (hopeless(llc, first) || smc_llc_add_send(llc, first, link))
+			wait_event_timeout(llc->wait, add_link_server_must_stop(llc, first), REPEAT_TIME);
+		if (add_link_server_must_stop(llc, first) || smc_add_link_send(llc, first, link))
 			return NULL;
 		llc->add.until = jiffies + LLC_ADD_TIME;
-		let_go(llc, first);
-		ev = smc_llc_add_wait(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
+		add_link_server_release_fc(llc, first);
+		ev = smc_add_link_wait_msg(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
 		if (ev && rsp->add_link.rejected) {
 			smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_REJECT);
-			smc_llc_heal_rejected(llc, link && !shared);
-			llc_free_event(ev);
+			smc_recovery_link_rejected(llc, link && !shared);
+			llc_event_free(ev);
 			return NULL;
 		}
 		if (ev)
 			return ev;
 	}
-	smc_llc_heal_later(llc);
+	smc_recovery_retry_later(llc);
 	return NULL;
 }
 
 /**
- * smc_llc_offer_work() - the exchange
+ * smc_add_link_server_work() - the exchange
  * @work: llc->add_work
  */
-void smc_llc_offer_work(struct work_struct *work)
+void smc_add_link_server_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(work, struct smc_llc, add_work);
 	struct smc_link *first = llc->add.first;
@@ -226,17 +226,17 @@ void smc_llc_offer_work(struct work_struct *work)
 	bool shared = false;
 	int rc = -ENODEV;
 
-	link = make_link(llc, first, &shared);
+	link = add_link_server_make(llc, first, &shared);
 	spin_lock_bh(&llc->lock);
 	llc->add.num = link ? link->num : 0;
 	spin_unlock_bh(&llc->lock);
 
-	ev = offer_link(llc, first, link, shared, &rsp);
+	ev = add_link_server_offer(llc, first, link, shared, &rsp);
 	if (ev && link)
-		rc = finish(llc, first, link, &rsp);
+		rc = add_link_server_finish(llc, first, link, &rsp);
 	if (ev) {
-		smc_llc_add_result(llc, link, rc);
-		llc_free_event(ev);
+		smc_add_link_report_result(llc, link, rc);
+		llc_event_free(ev);
 	}
 	if (ev && link && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(first, link->num, SMC_LLC_DEL_LOST_PATH, false);
@@ -244,5 +244,5 @@ void smc_llc_offer_work(struct work_struct *work)
 		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
 	if (link)
 		smc_link_put(link);
-	smc_llc_add_end(llc);
+	smc_add_link_end(llc);
 }

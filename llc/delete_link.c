@@ -19,14 +19,14 @@
 
 #define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
 #define READY_AGAIN	(3 * HZ)	/* the first contact is not over */
-#define STILL_TIME	(HZ / 10)	/* no connection has said anything for so long */
-#define STILL_MAX	(1 * HZ)	/* ... and it has to go, whatever comes */
+#define QUIET_TIME	(HZ / 10)	/* no connection has said anything for so long */
+#define QUIET_MAX	(1 * HZ)	/* ... and it has to go, whatever comes */
 #define ACK_TIME	(HZ / 20)	/* the peer knows what our RNIC has acknowledged */
 
 /* ---- DELETE LINK, server ---- */
 
 /* llc->lock held */
-static bool get_turn(struct smc_llc *llc, enum smc_llc_input wish)
+static bool recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish)
 {
 	bool mine;
 
@@ -36,12 +36,12 @@ static bool get_turn(struct smc_llc *llc, enum smc_llc_input wish)
 	if (mine)
 		llc->running = smc_llc_flow_exchange(wish);
 	else
-		smc_llc_heal_arm(llc, TURN_AGAIN);
+		smc_recovery_arm(llc, TURN_AGAIN);
 	return mine;
 }
 
 /* Is @link the asymmetric link that is no longer needed? */
-static bool is_surplus(struct smc_lgr *lgr, const struct smc_link *link)
+static bool delete_link_is_redundant(struct smc_lgr *lgr, const struct smc_link *link)
 {
 	struct smc_link *surplus = smc_core_surplus(lgr);
 
@@ -51,7 +51,7 @@ static bool is_surplus(struct smc_lgr *lgr, const struct smc_link *link)
 }
 
 /* Over @other. True: the client has answered. */
-static bool tell_deletion(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
+static bool delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
 {
 	bool deleted;
 
@@ -70,7 +70,7 @@ static bool tell_deletion(struct smc_llc *llc, struct smc_link *other, u8 num, u
 }
 
 /* Our end of it, at once. @cause: what its connections hear. */
-static void end_link(struct smc_llc *llc, struct smc_link *victim, u32 reason,
+static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 		     enum smc_link_reason cause)
 {
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
@@ -79,17 +79,17 @@ static void end_link(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 	smc_core_del_link(victim, cause);
 }
 
-static bool stands_still(const struct smc_link *link, unsigned long since)
+static bool delete_link_is_quiet(const struct smc_link *link, unsigned long since)
 {
 	unsigned long last = READ_ONCE(link->last_cdc);
 
 	if (time_before(last, since))
 		last = since;
-	return time_after_eq(jiffies, last + STILL_TIME);
+	return time_after_eq(jiffies, last + QUIET_TIME);
 }
 
 /* For @time, or less if there is nothing to wait for any more. */
-static void wait_for_link(struct smc_llc *llc, const struct smc_link *link, unsigned long time)
+static void delete_link_wait(struct smc_llc *llc, const struct smc_link *link, unsigned long time)
 {
 	wait_event_timeout(llc->wait, READ_ONCE(llc->dead) || llc_link_broken(link), time);
 }
@@ -98,14 +98,14 @@ static void wait_for_link(struct smc_llc *llc, const struct smc_link *link, unsi
  * The connections of @link say nothing over it, so their peers come to the end of what they may
  * write, or of what they have to say without an answer.
  */
-static void make_still(struct smc_llc *llc, struct smc_link *link)
+static void delete_link_quiesce(struct smc_llc *llc, struct smc_link *link)
 {
-	unsigned long since = jiffies, end = since + STILL_MAX;
+	unsigned long since = jiffies, end = since + QUIET_MAX;
 
 	smc_link_hold(link, true);
-	while (!stands_still(link, since) && time_before(jiffies, end) &&
+	while (!delete_link_is_quiet(link, since) && time_before(jiffies, end) &&
 	       !READ_ONCE(llc->dead) && !llc_link_broken(link))
-		wait_for_link(llc, link, STILL_TIME / 4 ?: 1);
+		delete_link_wait(llc, link, QUIET_TIME / 4 ?: 1);
 }
 
 /*
@@ -115,23 +115,23 @@ static void make_still(struct smc_llc *llc, struct smc_link *link)
  * end goes before it hears of it. But of a link that ends so it repeats nothing but the bytes of
  * connections open in both directions: so before that nothing is to be under way.
  */
-static void end_and_tell(struct smc_llc *llc, struct smc_link *victim, u32 reason)
+static void delete_link_remove_first(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
 	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC;
 	struct smc_link *other;
 
-	make_still(llc, victim);
+	delete_link_quiesce(llc, victim);
 	other = smc_core_other_link(llc->lgr, victim);
 	/* another one may have gone meanwhile */
-	if (!other || (surplus && !is_surplus(llc->lgr, victim))) {
+	if (!other || (surplus && !delete_link_is_redundant(llc->lgr, victim))) {
 		smc_link_hold(victim, false);
 		if (other)
 			smc_link_put(other);
 		return;
 	}
-	end_link(llc, victim, reason, SMC_LINK_ADMIN);
-	wait_for_link(llc, other, ACK_TIME);
-	tell_deletion(llc, other, victim->num, reason);
+	delete_link_remove(llc, victim, reason, SMC_LINK_ADMIN);
+	delete_link_wait(llc, other, ACK_TIME);
+	delete_link_exchange(llc, other, victim->num, reason);
 	smc_link_put(other);
 }
 
@@ -140,15 +140,15 @@ static void end_and_tell(struct smc_llc *llc, struct smc_link *victim, u32 reaso
  * We have the turn, so no link comes; but one that the victim is to go for may be lost at
  * any time. @ordered: not by the client's wish.
  */
-static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
+static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
 {
 	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC, spare = surplus || ordered;
 	struct smc_link *other;
 
-	if (surplus && !is_surplus(llc->lgr, victim))
+	if (surplus && !delete_link_is_redundant(llc->lgr, victim))
 		return;
 	if (spare && !llc->lgr->peer.marker) {
-		end_and_tell(llc, victim, reason);
+		delete_link_remove_first(llc, victim, reason);
 		return;
 	}
 	other = smc_core_other_link(llc->lgr, victim);
@@ -156,7 +156,7 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 		/* the client's end goes when it has answered */
 		if (spare)
 			smc_link_going(victim, SMC_LINK_ADMIN);
-		spare &= !tell_deletion(llc, other, victim->num, reason);
+		spare &= !delete_link_exchange(llc, other, victim->num, reason);
 		smc_link_put(other);
 		other = smc_core_other_link(llc->lgr, victim);
 	}
@@ -167,7 +167,7 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
 			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
-	end_link(llc, victim, reason,
+	delete_link_remove(llc, victim, reason,
 		 surplus || ordered ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
 	smc_link_put(other);
 }
@@ -176,13 +176,13 @@ static void delete_one(struct smc_llc *llc, struct smc_link *victim, u32 reason,
  * Client: the server has the last word, and says it by a DELETE LINK of its own. One of
  * another kind is to find out by itself, as with a link that was lost.
  */
-static void ask_deletion(struct smc_llc *llc, struct smc_link *victim, u32 reason)
+static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
 	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
 
 	if (!other)
 		return;
-	if (smc_llc_heal_wish_later(llc, victim)) {
+	if (smc_delete_link_request_later(llc, victim)) {
 		smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 		smc_core_del_link(victim, SMC_LINK_ADMIN);
 	} else {
@@ -192,21 +192,21 @@ static void ask_deletion(struct smc_llc *llc, struct smc_link *victim, u32 reaso
 }
 
 /* llc->lock held; a client's wish is for any time. */
-static bool may_delete(struct smc_llc *llc)
+static bool delete_link_take_turn(struct smc_llc *llc)
 {
-	return llc->lgr->role == SMC_CLIENT || get_turn(llc, SMC_LLC_DO_DELETE_LINK);
+	return llc->lgr->role == SMC_CLIENT || recovery_take_turn(llc, SMC_LLC_DO_DELETE_LINK);
 }
 
-static void go_for_it(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
+static void delete_link_start(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
 {
 	if (llc->lgr->role == SMC_CLIENT)
-		ask_deletion(llc, victim, reason);
+		delete_link_ask_server(llc, victim, reason);
 	else
-		delete_one(llc, victim, reason, ordered);
+		delete_link_run(llc, victim, reason, ordered);
 }
 
 /* True: none is left. */
-static bool delete_doomed(struct smc_llc *llc)
+static bool delete_link_run_scheduled(struct smc_llc *llc)
 {
 	struct smc_link *victim;
 	bool mine, ordered;
@@ -217,7 +217,7 @@ static bool delete_doomed(struct smc_llc *llc)
 		if (!test_bit(slot, &llc->heal.doomed))
 			continue;
 		spin_lock_bh(&llc->lock);
-		mine = may_delete(llc);
+		mine = delete_link_take_turn(llc);
 		if (mine)
 			__clear_bit(slot, &llc->heal.doomed);
 		ordered = test_bit(slot, &llc->heal.ordered);
@@ -229,12 +229,12 @@ static bool delete_doomed(struct smc_llc *llc)
 		victim = smc_core_link(llc->lgr, slot);
 		/* the slot may have another one by now */
 		if (victim && victim->num == num)
-			go_for_it(llc, victim, reason, ordered);
+			delete_link_start(llc, victim, reason, ordered);
 		if (victim)
 			smc_link_put(victim);
 		spin_lock_bh(&llc->lock);
 		if (llc->lgr->role == SMC_SERVER && llc->running == SMC_LLC_X_DELETE_LINK)
-			llc_end_turn(llc);
+			llc_turn_end(llc);
 		spin_unlock_bh(&llc->lock);
 	}
 	return true;
@@ -243,7 +243,7 @@ static bool delete_doomed(struct smc_llc *llc)
 /* ---- a further link ---- */
 
 /* Version 2 wants to hear that the client's port is of no use. */
-static void refuse_hint(struct smc_llc *llc, struct smc_link *link)
+static void add_link_refuse_request(struct smc_llc *llc, struct smc_link *link)
 {
 	struct smc_llc_msg msg;
 
@@ -252,7 +252,7 @@ static void refuse_hint(struct smc_llc *llc, struct smc_link *link)
 }
 
 /* The server has decided. @any: over a port that the group uses, too. */
-static void offer(struct smc_llc *llc, struct smc_link *first, bool any)
+static void add_link_try_offer(struct smc_llc *llc, struct smc_link *first, bool any)
 {
 	bool possible, asked;
 
@@ -262,25 +262,25 @@ static void offer(struct smc_llc *llc, struct smc_link *first, bool any)
 	asked = llc->heal.asked;
 	llc->heal.asked = false;
 	spin_unlock_bh(&llc->lock);
-	possible = llc->lgr->peer.max_links > 1 && !smc_llc_heal_capped(llc) &&
-		   smc_llc_offer_possible(llc, first, any);
+	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
+		   smc_add_link_is_possible(llc, first, any);
 	if (!possible) {
 		if (asked)
-			refuse_hint(llc, first);
+			add_link_refuse_request(llc, first);
 		return;
 	}
 	spin_lock_bh(&llc->lock);
 	/* nobody is to come between, the end of the group least of all */
-	if (get_turn(llc, SMC_LLC_DO_ADD_LINK)) {
+	if (recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK)) {
 		llc->heal.any = false;
 		llc->heal.ports = false;
-		smc_llc_offer_begin(llc, first, 1);
+		smc_add_link_server_begin(llc, first, 1);
 	}
 	spin_unlock_bh(&llc->lock);
 }
 
 /* The client has a port that the group does not use: the server hears of it. */
-static void hint(struct smc_llc *llc, struct smc_link *first)
+static void add_link_request(struct smc_llc *llc, struct smc_link *first)
 {
 	struct smc_llc_msg msg;
 	u8 gids[SMC_GID_LEN];
@@ -296,7 +296,7 @@ static void hint(struct smc_llc *llc, struct smc_link *first)
 	wanted = llc->heal.wanted;
 	llc->heal.wanted = false;
 	spin_unlock_bh(&llc->lock);
-	if (!smc_llc_offer_path(llc, first, wanted, &path))
+	if (!smc_add_link_find_path(llc, first, wanted, &path))
 		return;
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
 	if (msg.version > 1) {
@@ -311,10 +311,10 @@ static void hint(struct smc_llc *llc, struct smc_link *first)
 	smc_pnet_path_put(&path);
 	smc_llc_send_msg(first, &msg);
 	if (asked)
-		smc_llc_heal_later(llc);
+		smc_recovery_retry_later(llc);
 }
 
-static void tend_work_fn(struct work_struct *work)
+static void recovery_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, heal.work);
 	struct smc_lgr *lgr = llc->lgr;
@@ -326,26 +326,26 @@ static void tend_work_fn(struct work_struct *work)
 	any = llc->heal.any;
 	ports = llc->heal.ports;
 	if (!READ_ONCE(lgr->ready))
-		smc_llc_heal_arm(llc, READY_AGAIN);
+		smc_recovery_arm(llc, READY_AGAIN);
 	spin_unlock_bh(&llc->lock);
 	if (READ_ONCE(llc->dead) || !READ_ONCE(lgr->ready))
 		return;
 	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
 	if (link) {
-		smc_llc_heal_doom(llc, link, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
+		smc_delete_link_schedule(llc, link, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 		smc_link_put(link);
 	}
 	if (lgr->role == SMC_CLIENT)
-		smc_llc_heal_wish(llc);
-	if (!delete_doomed(llc))
+		smc_delete_link_send_requests(llc);
+	if (!delete_link_run_scheduled(llc))
 		return;
 	link = any || ports ? smc_core_pick_link(lgr) : NULL;
 	if (!link)
 		return;
 	if (lgr->role == SMC_SERVER)
-		offer(llc, link, any);
-	else if (lgr->peer.max_links > 1 && !smc_llc_heal_capped(llc))
-		hint(llc, link);
+		add_link_try_offer(llc, link, any);
+	else if (lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc))
+		add_link_request(llc, link);
 	smc_link_put(link);
 }
 
@@ -373,11 +373,11 @@ int smc_llc_tend_add(struct smc_lgr *lgr)
 	first = smc_core_pick_link(lgr);
 	if (!first)
 		return -ENOENT;
-	possible = smc_llc_offer_possible(lgr->llc, first, true);
+	possible = smc_add_link_is_possible(lgr->llc, first, true);
 	smc_link_put(first);
 	if (!possible)
-		return smc_llc_heal_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
-	smc_llc_heal_want(lgr->llc);
+		return smc_recovery_count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
+	smc_recovery_add_ordered(lgr->llc);
 	return 0;
 }
 
@@ -407,7 +407,7 @@ int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
 	else
 		rc = -ENODEV;
 	if (other)
-		smc_llc_heal_doom(lgr->llc, link, SMC_LLC_DEL_OPERATOR, SMC_LLC_BY_OPERATOR);
+		smc_delete_link_schedule(lgr->llc, link, SMC_LLC_DEL_OPERATOR, LLC_DELETE_BY_OPERATOR);
 	else if (!rc)
 		rc = -EBUSY;
 	if (other)
@@ -422,7 +422,7 @@ int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
  */
 void smc_llc_tend_init(struct smc_llc *llc)
 {
-	INIT_DELAYED_WORK(&llc->heal.work, tend_work_fn);
+	INIT_DELAYED_WORK(&llc->heal.work, recovery_work);
 }
 
 /**

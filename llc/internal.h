@@ -105,14 +105,14 @@ struct llc_add {
 
 /**
  * enum smc_llc_word - whose word a link goes by
- * @SMC_LLC_BY_NEED: nobody's: it is of no use
- * @SMC_LLC_BY_PEER: the peer's, which says that its operator wants it
- * @SMC_LLC_BY_OPERATOR: our operator's
+ * @LLC_DELETE_UNORDERED: nobody's: it is of no use
+ * @LLC_DELETE_BY_PEER: the peer's, which says that its operator wants it
+ * @LLC_DELETE_BY_OPERATOR: our operator's
  */
 enum smc_llc_word {
-	SMC_LLC_BY_NEED,
-	SMC_LLC_BY_PEER,
-	SMC_LLC_BY_OPERATOR,
+	LLC_DELETE_UNORDERED,
+	LLC_DELETE_BY_PEER,
+	LLC_DELETE_BY_OPERATOR,
 };
 
 /**
@@ -216,12 +216,12 @@ struct llc_probe {
  * @cont: see there; touched by @work only
  * @probes: see there; touched by @test_work only
  * @suspect: the peer may be gone: @test_work probes at once; under @lock
- * @give_mute: DELETE RKEY was not answered: none is sent any more; touched by @give_work only
+ * @withdraw_mute: DELETE RKEY was not answered: none is sent any more; touched by @withdraw_work only
  * @wait: whatever changed: turn, answers, death
  * @work: acts on @queue
  * @add_work: see struct llc_add
  * @test_work: looks after the links: TEST LINK, requests that do not finish
- * @give_work: gives idle regions back
+ * @withdraw_work: gives idle regions back
  */
 struct smc_llc {
 	struct smc_lgr *lgr;
@@ -238,12 +238,12 @@ struct smc_llc {
 	struct llc_cont cont;
 	struct llc_probe probes[SMC_CORE_LINKS];
 	bool suspect;
-	bool give_mute;
+	bool withdraw_mute;
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;
 	struct delayed_work test_work;
-	struct delayed_work give_work;
+	struct delayed_work withdraw_work;
 };
 
 /*
@@ -253,7 +253,7 @@ struct smc_llc {
 extern struct workqueue_struct *smc_llc_wq;
 extern struct workqueue_struct *smc_llc_wait_wq;
 
-static inline struct smc_llc *llc_of_link(const struct smc_link *link)
+static inline struct smc_llc *llc_from_link(const struct smc_link *link)
 {
 	const struct smc_lgr *lgr = link->lgr;
 
@@ -278,23 +278,23 @@ static inline bool llc_link_broken(const struct smc_link *link)
 	return atomic_read(&link->reason) != SMC_LINK_OK;
 }
 
-static inline void llc_free_event(struct llc_event *ev)
+static inline void llc_event_free(struct llc_event *ev)
 {
 	smc_link_put(ev->link);
 	kfree(ev);
 }
 
-static inline void llc_free_events(struct list_head *list)
+static inline void llc_events_free(struct list_head *list)
 {
 	struct llc_event *ev, *tmp;
 
 	list_for_each_entry_safe(ev, tmp, list, entry)
-		llc_free_event(ev);
+		llc_event_free(ev);
 	INIT_LIST_HEAD(list);
 }
 
 /* The running exchange is over. llc->lock held. */
-static inline void llc_end_turn(struct smc_llc *llc)
+static inline void llc_turn_end(struct smc_llc *llc)
 {
 	lockdep_assert_held(&llc->lock);
 	llc->running = llc->rkey.busy ? SMC_LLC_X_RKEY : SMC_LLC_X_IDLE;
@@ -315,7 +315,7 @@ static inline void llc_fc_set(struct smc_llc *llc, unsigned int bits)
 }
 
 /* Makes TEST LINK look at the links after @delay. */
-static inline void llc_arm_test(struct smc_llc *llc, unsigned long delay)
+static inline void llc_test_link_arm(struct smc_llc *llc, unsigned long delay)
 {
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead)
@@ -334,69 +334,69 @@ void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool re
 
 /* llc/add_link.c */
 
-void smc_llc_add_begin(struct smc_llc *llc, struct smc_link *first);
-bool smc_llc_add_take(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg);
-struct llc_event *smc_llc_add_wait(struct smc_llc *llc, struct smc_link *link, u8 type,
+void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first);
+bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg);
+struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *link, u8 type,
 				   unsigned long time, struct smc_llc_msg *msg);
-int smc_llc_add_store(struct smc_lgr *lgr, const struct smc_link *ref,
+int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 		      const struct smc_link *link, const struct smc_llc_list *list);
-int smc_llc_add_exchange(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
-int smc_llc_add_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
-int smc_llc_add_connect(struct smc_link *link, const struct smc_llc_add_link *al);
-int smc_llc_add_await_confirm(struct smc_llc *llc, struct smc_link *link);
-int smc_llc_add_commit(struct smc_llc *llc, struct smc_link *link);
-void smc_llc_add_result(struct smc_llc *llc, const struct smc_link *link, int rc);
-void smc_llc_add_end(struct smc_llc *llc);
+int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
+int smc_add_link_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
+int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *al);
+int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link);
+int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link);
+void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link, int rc);
+void smc_add_link_end(struct smc_llc *llc);
 
 /* llc/add_link_server.c */
-bool smc_llc_offer_path(struct smc_llc *llc, const struct smc_link *first, bool any,
+bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any,
 			struct smc_path *path);
-bool smc_llc_offer_possible(struct smc_llc *llc, const struct smc_link *first, bool any);
-void smc_llc_offer_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
-void smc_llc_offer_work(struct work_struct *work);
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any);
+void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
+void smc_add_link_server_work(struct work_struct *work);
 
 /* llc/test_link.c; for test_work */
-struct llc_probe *smc_llc_watch_probe(struct smc_llc *llc, const struct smc_link *link);
-unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link);
+struct llc_probe *smc_test_link_get_probe(struct smc_llc *llc, const struct smc_link *link);
+unsigned long smc_test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link);
 
 /* llc/recovery.c */
-void smc_llc_heal_arm(struct smc_llc *llc, unsigned long delay);
-void smc_llc_heal_ports(struct smc_llc *llc);
-void smc_llc_heal_hint(struct smc_llc *llc, bool asked);
-void smc_llc_heal_later(struct smc_llc *llc);
-void smc_llc_heal_lost(struct smc_llc *llc, const struct smc_link *link);
-void smc_llc_heal_added(struct smc_llc *llc, u8 num);
-void smc_llc_heal_rejected(struct smc_llc *llc, bool further);
-void smc_llc_heal_doom(struct smc_llc *llc, const struct smc_link *link, u32 reason,
+void smc_recovery_arm(struct smc_llc *llc, unsigned long delay);
+void smc_recovery_ports_changed(struct smc_llc *llc);
+void smc_recovery_peer_request(struct smc_llc *llc, bool asked);
+void smc_recovery_retry_later(struct smc_llc *llc);
+void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link);
+void smc_recovery_link_added(struct smc_llc *llc, u8 num);
+void smc_recovery_link_rejected(struct smc_llc *llc, bool further);
+void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
 		       enum smc_llc_word word);
-void smc_llc_heal_want(struct smc_llc *llc);
-void smc_llc_heal_calm(struct smc_llc *llc, u8 num);
-void smc_llc_heal_surplus(struct smc_llc *llc);
-unsigned int smc_llc_heal_usable(struct smc_lgr *lgr);
-bool smc_llc_heal_capped(struct smc_llc *llc);
-void smc_llc_heal_answer(struct smc_llc *llc, u8 num);
-bool smc_llc_heal_wish_later(struct smc_llc *llc, const struct smc_link *link);
-void smc_llc_heal_wish(struct smc_llc *llc);
-void smc_llc_heal_granted(struct smc_llc *llc, u8 num);
+void smc_recovery_add_ordered(struct smc_llc *llc);
+void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num);
+void smc_recovery_redundant_removed(struct smc_llc *llc);
+unsigned int smc_recovery_count_usable(struct smc_lgr *lgr);
+bool smc_recovery_is_capped(struct smc_llc *llc);
+void smc_delete_link_take_response(struct smc_llc *llc, u8 num);
+bool smc_delete_link_request_later(struct smc_llc *llc, const struct smc_link *link);
+void smc_delete_link_send_requests(struct smc_llc *llc);
+void smc_delete_link_cancel_request(struct smc_llc *llc, u8 num);
 
 /* llc/delete_link.c */
 void smc_llc_tend_init(struct smc_llc *llc);
 void smc_llc_tend_exit(struct smc_llc *llc);
 
 /* llc/rkey.c */
-void smc_llc_rkey_take(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);
-void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
+void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);
+void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 			 const struct smc_llc_msg *req);
-void smc_llc_rkey_answer(struct smc_llc *llc, const struct smc_link *link,
+void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
 			 const struct smc_llc_msg *msg);
-int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
+int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
 
 /* llc/rmb_withdraw.c */
 void smc_llc_give_init(struct smc_llc *llc);
 void smc_llc_give_exit(struct smc_llc *llc);
 
 /* llc/add_link_client.c */
-bool smc_llc_join_begin(struct smc_llc *llc, struct llc_event *ev);
-void smc_llc_join_work(struct work_struct *work);
+bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev);
+void smc_add_link_client_work(struct work_struct *work);
 
 #endif

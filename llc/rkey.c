@@ -18,7 +18,7 @@
 /* ---- our own requests about RMBs ---- */
 
 /* Waits for the turn of an RKEY exchange. */
-static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
+static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
 			 unsigned long end)
 {
 	bool mine = false;
@@ -47,18 +47,18 @@ static int get_rkey_turn(struct smc_llc *llc, struct smc_link *link, const bool 
 	}
 }
 
-static void put_rkey_turn(struct smc_llc *llc)
+static void rkey_end_turn(struct smc_llc *llc)
 {
 	spin_lock_bh(&llc->lock);
 	llc->rkey.busy = false;
 	if (llc->running == SMC_LLC_X_RKEY)
-		llc_end_turn(llc);
+		llc_turn_end(llc);
 	else
 		wake_up_all(&llc->wait);
 	spin_unlock_bh(&llc->lock);
 }
 
-static void await_rkey_rsp(struct smc_llc *llc, struct smc_link *link, const bool *cancel)
+static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, const bool *cancel)
 {
 	unsigned long end = jiffies + LLC_RSP_TIME;
 
@@ -71,7 +71,7 @@ static void await_rkey_rsp(struct smc_llc *llc, struct smc_link *link, const boo
 }
 
 /* The key by which an answer is known to be that to this request. */
-static u32 about(const struct smc_llc_msg *msg)
+static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 {
 	switch ((enum smc_llc_type)msg->type) {
 	case SMC_LLC_CONFIRM_RKEY:
@@ -87,7 +87,7 @@ static u32 about(const struct smc_llc_msg *msg)
 }
 
 /* One request and its answer, with the turn. -EAGAIN: the peer asks to be asked later. */
-static int ask(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg,
+static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg,
 	       const bool *cancel)
 {
 	struct llc_rkey *x = &llc->rkey;
@@ -95,14 +95,14 @@ static int ask(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_
 
 	spin_lock_bh(&llc->lock);
 	x->type = msg->type;
-	x->rkey = about(msg);
+	x->rkey = rkey_of_msg(msg);
 	x->link = link;
 	x->done = false;
 	spin_unlock_bh(&llc->lock);
 	rc = smc_llc_send_msg(link, msg);
 	if (rc)
 		return rc;
-	await_rkey_rsp(llc, link, cancel);
+	rkey_await_response(llc, link, cancel);
 	spin_lock_bh(&llc->lock);
 	if (x->done && x->negative)
 		rc = x->retry ? -EAGAIN : -EPERM;
@@ -115,7 +115,7 @@ static int ask(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_
 }
 
 /* Version 1: the links that CONFIRM RKEY had no room for, @left of them from @other on. */
-static int ask_cont(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_rkey *other,
+static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_rkey *other,
 		    u8 left, const bool *cancel)
 {
 	struct smc_llc_confirm_rkey_cont *cc;
@@ -129,7 +129,7 @@ static int ask_cont(struct smc_llc *llc, struct smc_link *link, const struct smc
 		n = min_t(u8, left, SMC_LLC_CRKEY_CONT_PAIRS);
 		cc->left = left;
 		memcpy(cc->other, other, n * sizeof(*other));
-		rc = ask(llc, link, &msg, cancel);
+		rc = rkey_request(llc, link, &msg, cancel);
 		if (rc)
 			return rc;
 	}
@@ -137,25 +137,25 @@ static int ask_cont(struct smc_llc *llc, struct smc_link *link, const struct smc
 }
 
 /* All that the peer has to hear of an RMB, in one turn. */
-static int rkey_exchange(struct smc_llc *llc, struct smc_link *link,
+static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
 			 const struct smc_llc_msg *msg, const bool *cancel)
 {
 	const struct smc_llc_confirm_rkey *cr = &msg->confirm_rkey;
 	u8 here = smc_llc_crkey_here(msg->version, cr->others);
 	int rc;
 
-	rc = get_rkey_turn(llc, link, cancel, jiffies + TURN_TIME);
+	rc = rkey_take_turn(llc, link, cancel, jiffies + TURN_TIME);
 	if (rc)
 		return rc;
-	rc = ask(llc, link, msg, cancel);
+	rc = rkey_request(llc, link, msg, cancel);
 	if (!rc)
-		rc = ask_cont(llc, link, cr->other + here, cr->others - here, cancel);
-	put_rkey_turn(llc);
+		rc = rkey_request_cont(llc, link, cr->other + here, cr->others - here, cancel);
+	rkey_end_turn(llc);
 	return rc;
 }
 
 /* The keys of @region on the other links of the group. */
-static void list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
+static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
 			     const struct smc_region *region,
 			     struct smc_llc_confirm_rkey *cr)
 {
@@ -180,7 +180,7 @@ static void list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
 }
 
 /* Is @num one of the links that an RMB was named for? */
-static bool named(const struct smc_llc_confirm_rkey *cr, const struct smc_link *link, u8 num)
+static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, const struct smc_link *link, u8 num)
 {
 	int i;
 
@@ -194,7 +194,7 @@ static bool named(const struct smc_llc_confirm_rkey *cr, const struct smc_link *
  * Has a link become usable meanwhile? It was added while the request was under way, so what
  * the peer heard of our RMBs in that exchange meant nothing to it in this case.
  */
-static bool link_missed(struct smc_lgr *lgr, const struct smc_link *link,
+static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 			const struct smc_llc_confirm_rkey *cr)
 {
 	struct smc_link *l;
@@ -205,7 +205,7 @@ static bool link_missed(struct smc_lgr *lgr, const struct smc_link *link,
 		l = smc_core_link(lgr, slot);
 		if (!l)
 			continue;
-		missed |= smc_link_usable(l) && !named(cr, link, l->num);
+		missed |= smc_link_usable(l) && !rkey_is_announced(cr, link, l->num);
 		smc_link_put(l);
 	}
 	return missed;
@@ -236,16 +236,16 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 		if (mapped) {
 			msg.confirm_rkey.rkey = smc_buf_rkey(region, link->slot);
 			msg.confirm_rkey.vaddr = smc_buf_iova(region, link->slot);
-			list_other_links(lgr, link, region, &msg.confirm_rkey);
+			rkey_list_other_links(lgr, link, region, &msg.confirm_rkey);
 		}
 		mutex_unlock(&lgr->mutex);
 		if (!mapped)
 			return -ECONNABORTED;	/* the link went meanwhile */
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
-		rc = rkey_exchange(llc, link, &msg, cancel);
+		rc = rkey_confirm_exchange(llc, link, &msg, cancel);
 		if (rc == -EAGAIN)
 			schedule_timeout_uninterruptible(RETRY_TIME);
-		else if (rc || !link_missed(lgr, link, &msg.confirm_rkey))
+		else if (rc || !rkey_missed_link(lgr, link, &msg.confirm_rkey))
 			return rc;
 		if (time_after_eq(jiffies, end))
 			return rc ? -EPERM : 0;
@@ -253,7 +253,7 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 }
 
 /**
- * smc_llc_rkey_delete() - take an RMB back and wait for the answer
+ * smc_rkey_delete() - take an RMB back and wait for the answer
  * @lgr: group
  * @region: RMB, no element of which is in use, nor will be
  *
@@ -262,7 +262,7 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
  * Return: 0: the peer does not know it any more; -EAGAIN: it was not asked; -EPERM: it says
  * no; -ETIMEDOUT, -ECONNABORTED: it may have forgotten it.
  */
-int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
+int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 {
 	struct smc_link *link = smc_core_pick_link(lgr);
 	struct smc_llc *llc = lgr->llc;
@@ -274,15 +274,15 @@ int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 	if (!link)
 		return rc;
 	if (READ_ONCE(region->maps[link->slot].registered) &&
-	    !get_rkey_turn(llc, link, &never, jiffies + TURN_TIME)) {
+	    !rkey_take_turn(llc, link, &never, jiffies + TURN_TIME)) {
 		smc_llc_send_prepare(llc, &msg, SMC_LLC_DELETE_RKEY, false);
 		smc_llc_put_rkey(raw, 0, smc_buf_rkey(region, link->slot));
 		msg.delete_rkey.count = 1;
 		msg.delete_rkey.rkeys.raw = raw;
 		msg.delete_rkey.rkeys.count = 1;
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_DELETE);
-		rc = ask(llc, link, &msg, &never);
-		put_rkey_turn(llc);
+		rc = rkey_request(llc, link, &msg, &never);
+		rkey_end_turn(llc);
 	}
 	smc_link_put(link);
 	return rc;
@@ -290,7 +290,7 @@ int smc_llc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 
 /* ---- the peer's; llc->work, in order of arrival ---- */
 
-static int store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
+static int rkey_store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
 			     const struct smc_llc_rkey *others, u32 n)
 {
 	struct smc_link *l;
@@ -312,7 +312,7 @@ static int store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
 	return rc;
 }
 
-static void on_confirm_rkey(struct smc_llc *llc, struct smc_link *link,
+static void rkey_confirm_receive(struct smc_llc *llc, struct smc_link *link,
 			    const struct smc_llc_msg *req)
 {
 	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
@@ -324,7 +324,7 @@ static void on_confirm_rkey(struct smc_llc *llc, struct smc_link *link,
 	if (cr->others <= READ_ONCE(llc->lgr->peer.max_links))
 		rc = smc_core_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
 	if (rc >= 0)
-		rc = store_other_links(llc, link->slot, cr->rkey, cr->other, here);
+		rc = rkey_store_other_links(llc, link->slot, cr->rkey, cr->other, here);
 	/* gone before its keys were forgotten, or after: the slot may be another link's by now */
 	if (llc_link_broken(link)) {
 		smc_core_rtoken_del(llc->lgr, link->slot, cr->rkey);
@@ -339,7 +339,7 @@ static void on_confirm_rkey(struct smc_llc *llc, struct smc_link *link,
 	smc_llc_send_msg(link, &msg);
 }
 
-static void on_confirm_rkey_cont(struct smc_llc *llc, struct smc_link *link,
+static void rkey_confirm_cont_receive(struct smc_llc *llc, struct smc_link *link,
 				 const struct smc_llc_msg *req)
 {
 	const struct smc_llc_confirm_rkey_cont *cc = &req->confirm_rkey_cont;
@@ -348,7 +348,7 @@ static void on_confirm_rkey_cont(struct smc_llc *llc, struct smc_link *link,
 	int rc = -EPROTO;
 
 	if (llc->cont.left && llc->cont.left == cc->left && llc->cont.slot == link->slot) {
-		rc = store_other_links(llc, llc->cont.slot, llc->cont.rkey, cc->other, n);
+		rc = rkey_store_other_links(llc, llc->cont.slot, llc->cont.rkey, cc->other, n);
 		llc->cont.left = rc ? 0 : llc->cont.left - n;
 	}
 	msg.response = true;
@@ -357,7 +357,7 @@ static void on_confirm_rkey_cont(struct smc_llc *llc, struct smc_link *link,
 	smc_llc_send_msg(link, &msg);
 }
 
-static void on_delete_rkey(struct smc_llc *llc, struct smc_link *link,
+static void rkey_delete_receive(struct smc_llc *llc, struct smc_link *link,
 			   const struct smc_llc_msg *req, bool refuse)
 {
 	const struct smc_llc_list *rkeys = &req->delete_rkey.rkeys;
@@ -382,28 +382,28 @@ static void on_delete_rkey(struct smc_llc *llc, struct smc_link *link,
 }
 
 /**
- * smc_llc_rkey_take() - the peer announces an RMB, or takes some back
+ * smc_rkey_receive() - the peer announces an RMB, or takes some back
  * @llc: LLC state
  * @link: link that carried the request
  * @msg: request
  */
-void smc_llc_rkey_take(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg)
+void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg)
 {
 	if (msg->type == SMC_LLC_CONFIRM_RKEY)
-		on_confirm_rkey(llc, link, msg);
+		rkey_confirm_receive(llc, link, msg);
 	else if (msg->type == SMC_LLC_CONFIRM_RKEY_CONT)
-		on_confirm_rkey_cont(llc, link, msg);
+		rkey_confirm_cont_receive(llc, link, msg);
 	else if (msg->type == SMC_LLC_DELETE_RKEY)
-		on_delete_rkey(llc, link, msg, false);
+		rkey_delete_receive(llc, link, msg, false);
 }
 
 /**
- * smc_llc_rkey_refuse() - the peer has to ask again later
+ * smc_rkey_refuse() - the peer has to ask again later
  * @llc: LLC state
  * @link: link that carried the request
  * @req: request, also one that needs no answer
  */
-void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
+void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 			 const struct smc_llc_msg *req)
 {
 	struct smc_llc_msg msg = *req;
@@ -421,7 +421,7 @@ void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 		smc_llc_send_msg(link, &msg);
 		break;
 	case SMC_LLC_DELETE_RKEY:
-		on_delete_rkey(llc, link, req, true);
+		rkey_delete_receive(llc, link, req, true);
 		break;
 	default:
 		break;
@@ -429,12 +429,12 @@ void smc_llc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 }
 
 /**
- * smc_llc_rkey_answer() - the peer answers a request about an RMB
+ * smc_rkey_take_response() - the peer answers a request about an RMB
  * @llc: LLC state
  * @link: link that carried it
  * @msg: answer
  */
-void smc_llc_rkey_answer(struct smc_llc *llc, const struct smc_link *link,
+void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
 			 const struct smc_llc_msg *msg)
 {
 	struct llc_rkey *x = &llc->rkey;
@@ -454,7 +454,7 @@ void smc_llc_rkey_answer(struct smc_llc *llc, const struct smc_link *link,
 	 * A late answer to a request that was given up names another key; that to a DELETE RKEY
 	 * need not, but after such a one there is none any more over the same link.
 	 */
-	if (x->busy && x->type == msg->type && x->rkey == about(msg) &&
+	if (x->busy && x->type == msg->type && x->rkey == rkey_of_msg(msg) &&
 	    (x->link == link || msg->type != SMC_LLC_DELETE_RKEY)) {
 		x->negative = negative;
 		x->retry = retry;

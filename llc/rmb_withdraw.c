@@ -22,27 +22,27 @@
 #include <smc/rdma/region.h>
 #include "internal.h"
 
-#define GIVE_OFF	(30 * HZ)	/* a look at whether it was switched on */
-#define GIVE_TRIES	3		/* how often a peer is asked about one RMB */
+#define WITHDRAW_OFF	(30 * HZ)	/* a look at whether it was switched on */
+#define WITHDRAW_TRIES	3		/* how often a peer is asked about one RMB */
 
-static int give_secs(const struct smc_llc *llc)
+static int llc_withdraw_secs(const struct smc_llc *llc)
 {
 	return READ_ONCE(smc_policy_net(llc->lgr->net)->buf_idle);
 }
 
 /* Twice in that time is often enough. llc->lock held. */
-static void arm(struct smc_llc *llc)
+static void llc_withdraw_arm(struct smc_llc *llc)
 {
-	unsigned long delay = max(give_secs(llc) * (unsigned long)HZ / 2, (unsigned long)HZ);
+	unsigned long delay = max(llc_withdraw_secs(llc) * (unsigned long)HZ / 2, (unsigned long)HZ);
 
 	lockdep_assert_held(&llc->lock);
-	if (!give_secs(llc))
-		delay = GIVE_OFF;
+	if (!llc_withdraw_secs(llc))
+		delay = WITHDRAW_OFF;
 	if (!llc->dead)
-		queue_delayed_work(smc_llc_wait_wq, &llc->give_work, delay);
+		queue_delayed_work(smc_llc_wait_wq, &llc->withdraw_work, delay);
 }
 
-static void give_region(struct smc_lgr *lgr, struct smc_region *region)
+static void llc_withdraw_region(struct smc_lgr *lgr, struct smc_region *region)
 {
 	smc_buf_region_free(region);
 	smc_stats_inc(lgr->net, SMC_STAT_REGION_GIVE);
@@ -50,13 +50,13 @@ static void give_region(struct smc_lgr *lgr, struct smc_region *region)
 }
 
 /* True: the peer has forgotten it, and it is gone. */
-static bool give_rmb(struct smc_llc *llc, struct smc_region *region, bool shelved)
+static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, bool shelved)
 {
 	struct smc_lgr *lgr = llc->lgr;
-	int rc = smc_llc_rkey_delete(lgr, region);
+	int rc = smc_rkey_delete(lgr, region);
 
 	if (!rc) {
-		give_region(lgr, region);
+		llc_withdraw_region(lgr, region);
 		return true;
 	}
 	if (rc == -EAGAIN && !shelved) {
@@ -67,12 +67,12 @@ static bool give_rmb(struct smc_llc *llc, struct smc_region *region, bool shelve
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_KEPT);
 		region->asked++;
 	}
-	llc->give_mute |= rc == -ETIMEDOUT;
+	llc->withdraw_mute |= rc == -ETIMEDOUT;
 	smc_buf_shelve(region);
 	return false;
 }
 
-static void give_idle(struct smc_llc *llc, unsigned long age)
+static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 {
 	struct smc_pool *pool = &llc->lgr->pool;
 	struct smc_region *region;
@@ -80,19 +80,19 @@ static void give_idle(struct smc_llc *llc, unsigned long age)
 	if (smc_lend_reap(pool))
 		smc_core_roomy(llc->lgr);
 	while ((region = smc_buf_park(pool, SMC_BUF_SND, age)))
-		give_region(llc->lgr, region);
-	if (llc->give_mute)
+		llc_withdraw_region(llc->lgr, region);
+	if (llc->withdraw_mute)
 		return;
 	while ((region = smc_buf_park(pool, SMC_BUF_RMB, age)))
-		if (!give_rmb(llc, region, false))
+		if (!llc_withdraw_rmb(llc, region, false))
 			return;
-	region = smc_buf_unshelve(pool, SMC_BUF_RMB, 0, GIVE_TRIES);
+	region = smc_buf_unshelve(pool, SMC_BUF_RMB, 0, WITHDRAW_TRIES);
 	if (region)
-		give_rmb(llc, region, true);
+		llc_withdraw_rmb(llc, region, true);
 }
 
 /* Is there anything that could be given back? */
-static bool grown(struct smc_pool *pool)
+static bool llc_withdraw_possible(struct smc_pool *pool)
 {
 	bool yes;
 
@@ -102,16 +102,16 @@ static bool grown(struct smc_pool *pool)
 	return yes;
 }
 
-static void give_work_fn(struct work_struct *work)
+static void llc_withdraw_work(struct work_struct *work)
 {
-	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, give_work);
+	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, withdraw_work);
 	struct smc_lgr *lgr = llc->lgr;
-	int secs = give_secs(llc);
+	int secs = llc_withdraw_secs(llc);
 
 	if (secs && READ_ONCE(lgr->ready) && !READ_ONCE(llc->dead))
-		give_idle(llc, secs * (unsigned long)HZ);
+		llc_withdraw_idle(llc, secs * (unsigned long)HZ);
 	/* who adds one later arms this work */
-	if (grown(&lgr->pool))
+	if (llc_withdraw_possible(&lgr->pool))
 		smc_llc_give_later(lgr);
 }
 
@@ -126,7 +126,7 @@ void smc_llc_give_later(struct smc_lgr *lgr)
 	struct smc_llc *llc = lgr->llc;
 
 	spin_lock_bh(&llc->lock);
-	arm(llc);
+	llc_withdraw_arm(llc);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -136,7 +136,7 @@ void smc_llc_give_later(struct smc_lgr *lgr)
  */
 void smc_llc_give_init(struct smc_llc *llc)
 {
-	INIT_DELAYED_WORK(&llc->give_work, give_work_fn);
+	INIT_DELAYED_WORK(&llc->withdraw_work, llc_withdraw_work);
 }
 
 /**
@@ -145,5 +145,5 @@ void smc_llc_give_init(struct smc_llc *llc)
  */
 void smc_llc_give_exit(struct smc_llc *llc)
 {
-	cancel_delayed_work_sync(&llc->give_work);
+	cancel_delayed_work_sync(&llc->withdraw_work);
 }

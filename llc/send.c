@@ -31,17 +31,17 @@ struct llc_sent {
 	struct completion done;
 };
 
-static void free_sent(struct kref *ref)
+static void llc_sent_free(struct kref *ref)
 {
 	kfree(container_of(ref, struct llc_sent, ref));
 }
 
-static void sent_done(struct smc_wr_slot *slot, enum ib_wc_status status)
+static void llc_sent_complete(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
 	struct llc_sent *sent = slot->owner;
 
 	complete(&sent->done);
-	kref_put(&sent->ref, free_sent);
+	kref_put(&sent->ref, llc_sent_free);
 }
 
 /**
@@ -61,9 +61,9 @@ void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8
 }
 
 /* Process context: waits for a slot as long as there is hope. */
-static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned long limit)
+static struct smc_wr_slot *llc_slot_get(struct smc_link *link, u32 len, unsigned long limit)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	unsigned long start = jiffies;
 	struct smc_wr_slot *slot;
 
@@ -95,7 +95,7 @@ static struct smc_wr_slot *get_slot(struct smc_link *link, u32 len, unsigned lon
 int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		       unsigned long slot_time, unsigned long sent_time)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	struct llc_sent *sent = NULL;
 	struct smc_wr_slot *slot;
 	int len, rc;
@@ -103,7 +103,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 	len = smc_llc_len(msg);
 	if (len < 0)
 		return len;
-	slot = get_slot(link, len, slot_time);
+	slot = llc_slot_get(link, len, slot_time);
 	if (!slot) {
 		smc_link_fail(link, SMC_LINK_QP_ERROR);
 		return -ECONNABORTED;
@@ -120,7 +120,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		kref_init(&sent->ref);
 		kref_get(&sent->ref);
 		init_completion(&sent->done);
-		slot->done = sent_done;
+		slot->done = llc_sent_complete;
 		slot->owner = sent;
 	}
 	trace_smc_llc_tx(link->uid, msg->type, msg->response);
@@ -135,7 +135,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 	smc_stats_msg(llc->lgr->net, SMC_MSGS_LLC_TX, msg->type);
 	if (sent) {
 		wait_for_completion_timeout(&sent->done, sent_time);
-		kref_put(&sent->ref, free_sent);
+		kref_put(&sent->ref, llc_sent_free);
 	}
 	return 0;
 }
@@ -163,7 +163,7 @@ int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg)
  */
 int smc_llc_send_confirm_link(struct smc_link *link, bool response)
 {
-	struct smc_llc *llc = llc_of_link(link);
+	struct smc_llc *llc = llc_from_link(link);
 	const struct smc_peer *peer = &llc->lgr->peer;
 	struct smc_llc_confirm_link *cl;
 	struct smc_llc_msg msg;
@@ -193,7 +193,7 @@ void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool re
 {
 	struct smc_llc_msg msg;
 
-	smc_llc_send_prepare(llc_of_link(link), &msg, SMC_LLC_DELETE_LINK, response);
+	smc_llc_send_prepare(llc_from_link(link), &msg, SMC_LLC_DELETE_LINK, response);
 	msg.delete_link.link_num = num;
 	msg.delete_link.reason = reason;
 	msg.delete_link.orderly = true;	/* real peers say so for lost links too */

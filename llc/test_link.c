@@ -14,11 +14,11 @@
 #include <smc/rdma/wr.h>
 #include "internal.h"
 
-#define LOOKS		4	/* per deadline */
-#define LOOKS_SAME	2	/* before the one that decides */
+#define CHECKS		4	/* per deadline */
+#define CHECKS_SAME	2	/* before the one that decides */
 
 /**
- * smc_llc_watch_probe() - what is known of a link
+ * smc_test_link_get_probe() - what is known of a link
  * @llc: LLC state
  * @link: usable link
  *
@@ -26,7 +26,7 @@
  *
  * Return: its place; empty for a link that is new in its slot.
  */
-struct llc_probe *smc_llc_watch_probe(struct smc_llc *llc, const struct smc_link *link)
+struct llc_probe *smc_test_link_get_probe(struct smc_llc *llc, const struct smc_link *link)
 {
 	struct llc_probe *probe = &llc->probes[link->slot];
 
@@ -42,12 +42,12 @@ struct llc_probe *smc_llc_watch_probe(struct smc_llc *llc, const struct smc_link
  * time, has had no chance to see the completion. So the same request has to be found in
  * several looks, with time for completions between them.
  */
-static void count_look(struct llc_probe *probe, unsigned long since, unsigned long limit)
+static void test_link_count_check(struct llc_probe *probe, unsigned long since, unsigned long limit)
 {
 	if (probe->stuck != since) {
 		probe->stuck = since;
 		probe->looks = 0;
-	} else if (time_after_eq(jiffies, probe->looked + limit / (2 * LOOKS))) {
+	} else if (time_after_eq(jiffies, probe->looked + limit / (2 * CHECKS))) {
 		probe->looks++;
 	} else {
 		return;
@@ -56,7 +56,7 @@ static void count_look(struct llc_probe *probe, unsigned long since, unsigned lo
 }
 
 /**
- * smc_llc_watch() - does a link finish its requests
+ * smc_test_link_check_stall() - does a link finish its requests
  * @llc: LLC state
  * @probe: what is known of it
  * @link: usable link
@@ -67,7 +67,7 @@ static void count_look(struct llc_probe *probe, unsigned long since, unsigned lo
  *
  * Return: in how many jiffies it wants to look again.
  */
-unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link)
+unsigned long smc_test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link)
 {
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->stall_time);
 	unsigned long limit = secs * (unsigned long)HZ, since;
@@ -76,12 +76,12 @@ unsigned long smc_llc_watch(struct smc_llc *llc, struct llc_probe *probe, struct
 		return MAX_JIFFY_OFFSET;
 	if (!smc_wr_qp_waiting(link->qp, &since)) {
 		probe->looks = 0;
-		return limit / LOOKS;
+		return limit / CHECKS;
 	}
-	count_look(probe, since, limit);
+	test_link_count_check(probe, since, limit);
 	if (time_before(jiffies, since + limit))
-		return min(since + limit - jiffies, limit / LOOKS);
-	if (probe->looks >= LOOKS_SAME)
+		return min(since + limit - jiffies, limit / CHECKS);
+	if (probe->looks >= CHECKS_SAME)
 		smc_link_fail(link, SMC_LINK_STALLED);
-	return limit / LOOKS;
+	return limit / CHECKS;
 }

@@ -20,7 +20,7 @@
 #define QUIET_MS	300	/* by then a work that has something to say has said it */
 
 /**
- * struct pair - what a case works with
+ * struct llc_pair - what a case works with
  * @lgr: group of two links
  * @first: the one that stays, with a reference
  * @second: the one that goes, with a reference
@@ -28,7 +28,7 @@
  * @failed: link_fail when it began
  * @deleted: link_del then
  */
-struct pair {
+struct llc_pair {
 	struct smc_lgr *lgr;
 	struct smc_link *first;
 	struct smc_link *second;
@@ -37,7 +37,7 @@ struct pair {
 	u64 deleted;
 };
 
-static void begin(struct kunit *test, struct pair *p, enum smc_role role, bool marker)
+static void llc_pair_begin(struct kunit *test, struct llc_pair *p, enum smc_role role, bool marker)
 {
 	p->lgr = env_group_up(test, role, 1);
 	p->lgr->peer.marker = marker;
@@ -54,23 +54,23 @@ static void begin(struct kunit *test, struct pair *p, enum smc_role role, bool m
 	p->deleted = smc_stats_get(&init_net, SMC_STAT_LINK_DEL);
 }
 
-static void end(struct pair *p)
+static void llc_pair_end(struct llc_pair *p)
 {
 	smc_link_put(p->second);
 	smc_link_put(p->first);
 }
 
-static u64 failed(const struct pair *p)
+static u64 llc_pair_count_failed(const struct llc_pair *p)
 {
 	return smc_stats_get(&init_net, SMC_STAT_LINK_FAIL) - p->failed;
 }
 
-static u64 deleted(const struct pair *p)
+static u64 llc_pair_count_deleted(const struct llc_pair *p)
 {
 	return smc_stats_get(&init_net, SMC_STAT_LINK_DEL) - p->deleted;
 }
 
-static const struct llc_heal *heal_of(const struct pair *p)
+static const struct llc_heal *llc_pair_heal(const struct llc_pair *p)
 {
 	const struct smc_llc *llc = p->lgr->llc;
 
@@ -78,7 +78,7 @@ static const struct llc_heal *heal_of(const struct pair *p)
 }
 
 /* How many DELETE LINK of one kind were said over @first, and the last of them. */
-static u32 said(const struct pair *p, bool response, struct smc_llc_msg *last)
+static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
 {
 	struct fake_ib_qp *qp = fake_ib_qp(p->first->qp->qp);
 	struct fake_ib_wr *wr;
@@ -96,16 +96,16 @@ static u32 said(const struct pair *p, bool response, struct smc_llc_msg *last)
 	return n;
 }
 
-static bool wait_said(const struct pair *p, bool response, struct smc_llc_msg *last)
+static bool llc_pair_wait_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
 {
 	unsigned long until = jiffies + PATIENCE;
 
-	while (!said(p, response, last) && time_before(jiffies, until))
+	while (!llc_pair_count_sent(p, response, last) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
-	return said(p, response, last);
+	return llc_pair_count_sent(p, response, last);
 }
 
-static bool wait_gone(const struct pair *p)
+static bool llc_pair_wait_gone(const struct llc_pair *p)
 {
 	unsigned long until = jiffies + PATIENCE;
 	struct smc_link *link;
@@ -120,17 +120,17 @@ static bool wait_gone(const struct pair *p)
 	return false;
 }
 
-static bool wait_deleted(const struct pair *p)
+static bool llc_pair_wait_deleted(const struct llc_pair *p)
 {
 	unsigned long until = jiffies + PATIENCE;
 
-	while (!deleted(p) && time_before(jiffies, until))
+	while (!llc_pair_count_deleted(p) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
-	return deleted(p);
+	return llc_pair_count_deleted(p);
 }
 
 /* The peer says it over @first. */
-static void hear_msg(const struct pair *p, const struct smc_llc_msg *msg)
+static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg *msg)
 {
 	u8 buf[128];
 	int len = smc_llc_build(msg, buf, sizeof(buf));
@@ -144,7 +144,7 @@ static void hear_msg(const struct pair *p, const struct smc_llc_msg *msg)
 }
 
 /* The peer says DELETE LINK of the link @num. */
-static void hear(const struct pair *p, bool response, u32 reason)
+static void llc_pair_receive_delete(const struct llc_pair *p, bool response, u32 reason)
 {
 	struct smc_llc_msg msg = {
 		.type = SMC_LLC_DELETE_LINK,
@@ -153,11 +153,11 @@ static void hear(const struct pair *p, bool response, u32 reason)
 		.delete_link = { .link_num = p->num, .reason = reason, .orderly = true },
 	};
 
-	hear_msg(p, &msg);
+	llc_pair_receive(p, &msg);
 }
 
 /* The client says that it has a port. */
-static void hear_hint(const struct pair *p)
+static void llc_pair_receive_request(const struct llc_pair *p)
 {
 	u8 gid[SMC_GID_LEN] = { 0xfe, 0x80 };
 	struct smc_llc_msg msg = {
@@ -166,11 +166,11 @@ static void hear_hint(const struct pair *p)
 		.req_add_link = { .gids = { .raw = gid, .count = 1 } },
 	};
 
-	hear_msg(p, &msg);
+	llc_pair_receive(p, &msg);
 }
 
 /* One more, which the operator's word is not about; with a reference. */
-static struct smc_link *further(struct kunit *test, const struct pair *p, u8 num)
+static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_pair *p, u8 num)
 {
 	struct smc_link *link = env_add_link(test, p->lgr);
 
@@ -179,322 +179,322 @@ static struct smc_link *further(struct kunit *test, const struct pair *p, u8 num
 	return link;
 }
 
-static u8 cap_of(const struct pair *p)
+static u8 llc_pair_cap(const struct llc_pair *p)
 {
-	return READ_ONCE(heal_of(p)->cap);
+	return READ_ONCE(llc_pair_heal(p)->cap);
 }
 
-static bool wait_cap(const struct pair *p, u8 cap)
+static bool llc_pair_wait_cap(const struct llc_pair *p, u8 cap)
 {
 	unsigned long until = jiffies + PATIENCE;
 
-	while (cap_of(p) != cap && time_before(jiffies, until))
+	while (llc_pair_cap(p) != cap && time_before(jiffies, until))
 		usleep_range(1000, 2000);
-	return cap_of(p) == cap;
+	return llc_pair_cap(p) == cap;
 }
 
-static void expect_one_left(struct kunit *test, const struct pair *p)
+static void llc_pair_expect_one_left(struct kunit *test, const struct llc_pair *p)
 {
-	KUNIT_EXPECT_TRUE(test, wait_gone(p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(p));
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(p->lgr->dead));
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->first));
 }
 
 /* It fails here: a server deletes it, a client of our kind asks for that, both at once. */
-static void lose(struct kunit *test, enum smc_role role)
+static void llc_run_lost(struct kunit *test, enum smc_role role)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, role, true);
+	llc_pair_begin(test, &p, role, true);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
-	expect_one_left(test, &p);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_EXPECT_FALSE(test, msg.delete_link.all);
-	KUNIT_EXPECT_EQ(test, failed(&p), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 1);
 	/* and something is done for another one */
-	KUNIT_EXPECT_TRUE(test, heal_of(&p)->armed && heal_of(&p)->again);
+	KUNIT_EXPECT_TRUE(test, llc_pair_heal(&p)->armed && llc_pair_heal(&p)->again);
 	/* the answer of one that has lost it as well, or has it still */
-	hear(&p, true, role == SMC_SERVER ? SMC_LLC_DEL_NO_LINK : 0);
+	llc_pair_receive_delete(&p, true, role == SMC_SERVER ? SMC_LLC_DEL_NO_LINK : 0);
 	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 1);
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(p.lgr->dead));
-	end(&p);
+	llc_pair_end(&p);
 }
 
 static void llc_lost_server(struct kunit *test)
 {
-	lose(test, SMC_SERVER);
+	llc_run_lost(test, SMC_SERVER);
 }
 
 static void llc_lost_client(struct kunit *test)
 {
-	lose(test, SMC_CLIENT);
+	llc_run_lost(test, SMC_CLIENT);
 }
 
 /* A server of another kind hears of it later, and not at all if it finds out by itself. */
 static void llc_lost_stranger(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_CLIENT, false);
+	llc_pair_begin(test, &p, SMC_CLIENT, false);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
-	expect_one_left(test, &p);
+	llc_pair_expect_one_left(test, &p);
 	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 0);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->wishes[p.second->slot], p.num);
-	hear(&p, false, SMC_LLC_DEL_LOST_PATH);
-	KUNIT_EXPECT_TRUE(test, wait_said(&p, true, &msg));
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->wishes[p.second->slot], p.num);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_NO_LINK);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->wishes[p.second->slot], 0);
-	end(&p);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->wishes[p.second->slot], 0);
+	llc_pair_end(&p);
 }
 
 /* The server deletes it: answered first, and no failure, though its end may go before ours. */
 static void llc_deleted_client(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_CLIENT, true);
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, true, &msg));
+	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, 0);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
-	expect_one_left(test, &p);
+	llc_pair_expect_one_left(test, &p);
 	/* it waits a moment for its answer to get out */
-	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
 	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, failed(&p), 0);
-	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
 	/* nothing is asked for that has been done */
-	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 0);
-	end(&p);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
+	llc_pair_end(&p);
 }
 
 /* A server that gives numbers again deletes one, makes one, and deletes that: each counts. */
 static void llc_deleted_again(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_CLIENT, true);
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, true, &msg));
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 1);
+	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 1);
 	smc_link_put(p.second);
 	p.second = env_add_link(test, p.lgr);
 	WRITE_ONCE(p.second->num, p.num);
 	env_bring_up(test, p.second);
-	smc_llc_add_result(p.lgr->llc, p.second, 0);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 0);
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(heal_of(&p)->cap), 1);
-	end(&p);
+	smc_add_link_report_result(p.lgr->llc, p.second, 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 0);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 1);
+	llc_pair_end(&p);
 }
 
 /* A client has lost it: the server deletes it, and ends its own end when that is answered. */
 static void llc_wish_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
-	hear(&p, false, SMC_LLC_DEL_LOST_PATH);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
-	KUNIT_EXPECT_EQ(test, failed(&p), 0);
-	end(&p);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	llc_pair_end(&p);
 }
 
 /* The operator's word at a server: its end breaks as the client's goes, before its answer came. */
 static void llc_ordered_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, true);
 	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_OPERATOR);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
 	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, failed(&p), 0);
-	KUNIT_EXPECT_EQ(test, deleted(&p), 1);
-	KUNIT_EXPECT_EQ(test, said(&p, false, &msg), 1);
-	end(&p);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 1);
+	llc_pair_end(&p);
 }
 
 /* What fails by itself meanwhile is a failure. */
 static void llc_ordered_fails(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, true);
 	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, failed(&p), 1);
-	end(&p);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 1);
+	llc_pair_end(&p);
 }
 
 /* The client's operator removes a link, and wants one again. */
 static void llc_cap_hint(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
-	smc_llc_heal_added(p.lgr->llc, p.num);
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 1));
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
-	hear_hint(&p);
-	KUNIT_EXPECT_TRUE(test, wait_cap(&p, 0));
-	end(&p);
+	llc_pair_begin(test, &p, SMC_SERVER, true);
+	smc_recovery_link_added(p.lgr->llc, p.num);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_cap(&p, 1));
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
+	llc_pair_receive_request(&p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_cap(&p, 0));
+	llc_pair_end(&p);
 }
 
 /* What our operator has removed comes back by no word of the client, whenever that comes. */
 static void llc_cap_held(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
-	smc_llc_heal_added(p.lgr->llc, p.num);
+	llc_pair_begin(test, &p, SMC_SERVER, true);
+	smc_recovery_link_added(p.lgr->llc, p.num);
 	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	/* before the deletion has begun, or when it is under way */
-	hear_hint(&p);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
-	hear_hint(&p);
+	llc_pair_receive_request(&p);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	llc_pair_receive_request(&p);
 	msleep(QUIET_MS);
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
-	hear_hint(&p);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
+	llc_pair_receive_request(&p);
 	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
-	smc_llc_heal_want(p.lgr->llc);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 0);
-	KUNIT_EXPECT_FALSE(test, heal_of(&p)->held);
-	end(&p);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
+	smc_recovery_add_ordered(p.lgr->llc);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 0);
+	KUNIT_EXPECT_FALSE(test, llc_pair_heal(&p)->held);
+	llc_pair_end(&p);
 }
 
 /* Both say it of one link: whoever comes first. */
 static void llc_cap_both(struct kunit *test)
 {
 	struct smc_llc_msg msg;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
-	smc_llc_heal_added(p.lgr->llc, p.num);
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	smc_llc_heal_doom(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR, SMC_LLC_BY_OPERATOR);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
-	KUNIT_EXPECT_TRUE(test, heal_of(&p)->held);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	end(&p);
+	llc_pair_begin(test, &p, SMC_SERVER, true);
+	smc_recovery_link_added(p.lgr->llc, p.num);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	smc_delete_link_schedule(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR, LLC_DELETE_BY_OPERATOR);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
+	KUNIT_EXPECT_TRUE(test, llc_pair_heal(&p)->held);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	llc_pair_end(&p);
 }
 
 /*
  * A link that was under way when another one was removed is no operator's word; to a client it says
  * what the server wants.
  */
-static void add_after(struct kunit *test, enum smc_role role, u8 cap)
+static void llc_run_cap_added(struct kunit *test, enum smc_role role, u8 cap)
 {
 	struct smc_llc_msg msg;
 	struct smc_link *link;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, role, true);
-	smc_llc_heal_added(p.lgr->llc, p.num);
+	llc_pair_begin(test, &p, role, true);
+	smc_recovery_link_added(p.lgr->llc, p.num);
 	if (role == SMC_SERVER) {
 		KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
-		KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
-		hear(&p, true, 0);
+		KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+		llc_pair_receive_delete(&p, true, 0);
 	} else {
-		hear(&p, false, SMC_LLC_DEL_OPERATOR);
+		llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	}
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_TRUE(test, wait_deleted(&p));
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
-	link = further(test, &p, 3);
-	smc_llc_heal_added(p.lgr->llc, 3);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), cap);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
+	link = llc_pair_add_link(test, &p, 3);
+	smc_recovery_link_added(p.lgr->llc, 3);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), cap);
 	smc_link_put(link);
-	end(&p);
+	llc_pair_end(&p);
 }
 
 static void llc_cap_added_server(struct kunit *test)
 {
-	add_after(test, SMC_SERVER, 1);
+	llc_run_cap_added(test, SMC_SERVER, 1);
 }
 
 static void llc_cap_added_client(struct kunit *test)
 {
-	add_after(test, SMC_CLIENT, 0);
+	llc_run_cap_added(test, SMC_CLIENT, 0);
 }
 
 /* A client has noted it before the link ends, by which its ports may be looked at again. */
 static void llc_cap_first(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_CLIENT, true);
-	smc_llc_heal_added(p.lgr->llc, p.num);
+	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	smc_recovery_link_added(p.lgr->llc, p.num);
 	/* its end takes a while, then */
 	env->fake->no_flush = true;
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	KUNIT_EXPECT_TRUE(test, wait_gone(&p));
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(&p));
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	KUNIT_EXPECT_FALSE(test, smc_link_fenced(p.second));
 	env->fake->no_flush = false;
-	end(&p);
+	llc_pair_end(&p);
 }
 
 /* An asymmetric link that goes when a symmetric one has come was none that an operator leaves. */
 static void llc_surplus_client(struct kunit *test)
 {
 	struct smc_link *third;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_CLIENT, true);
-	third = further(test, &p, 3);
-	smc_llc_heal_added(p.lgr->llc, 3);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 3);
-	hear(&p, false, SMC_LLC_DEL_ASYMMETRIC);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
+	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	third = llc_pair_add_link(test, &p, 3);
+	smc_recovery_link_added(p.lgr->llc, 3);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 3);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_ASYMMETRIC);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
 	p.num = 3;
-	hear(&p, false, SMC_LLC_DEL_OPERATOR);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, cap_of(&p), 1);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	smc_link_put(third);
-	end(&p);
+	llc_pair_end(&p);
 }
 
-static void set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
+static void llc_set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
 {
 	spin_lock_bh(&llc->lock);
 	llc->running = exchange;
@@ -506,25 +506,25 @@ static void llc_surplus_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct smc_link *third;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, true);
-	set_running(p.lgr->llc, SMC_LLC_X_RKEY);
-	third = further(test, &p, 3);
-	smc_llc_heal_added(p.lgr->llc, 3);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
-	set_running(p.lgr->llc, SMC_LLC_X_IDLE);
-	KUNIT_ASSERT_TRUE(test, wait_said(&p, false, &msg));
+	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_set_running(p.lgr->llc, SMC_LLC_X_RKEY);
+	third = llc_pair_add_link(test, &p, 3);
+	smc_recovery_link_added(p.lgr->llc, 3);
+	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
+	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
+	llc_set_running(p.lgr->llc, SMC_LLC_X_IDLE);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, 3);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_ASYMMETRIC);
 	p.num = 3;
-	hear(&p, true, 0);
-	expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, heal_of(&p)->most, 2);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
 	smc_link_put(third);
-	end(&p);
+	llc_pair_end(&p);
 }
 
 /*
@@ -535,27 +535,27 @@ static void llc_surplus_stays(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct smc_link *third;
-	struct pair p;
+	struct llc_pair p;
 
-	begin(test, &p, SMC_SERVER, false);
-	third = further(test, &p, 3);
+	llc_pair_begin(test, &p, SMC_SERVER, false);
+	third = llc_pair_add_link(test, &p, 3);
 	/* something is said over it for as long as that may take */
 	WRITE_ONCE(third->last_cdc, jiffies + PATIENCE);
-	smc_llc_heal_doom(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, SMC_LLC_BY_NEED);
+	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 	while (!smc_link_held(third))
 		usleep_range(1000, 2000);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
-	expect_one_left(test, &p);
+	llc_pair_expect_one_left(test, &p);
 	msleep(1000 + QUIET_MS);
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(third));
 	KUNIT_EXPECT_FALSE(test, smc_link_held(third));
-	KUNIT_EXPECT_EQ(test, deleted(&p), 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 0);
 	/* the one that was lost, and no other */
-	KUNIT_ASSERT_LE(test, said(&p, false, &msg), 1);
-	if (said(&p, false, &msg))
+	KUNIT_ASSERT_LE(test, llc_pair_count_sent(&p, false, &msg), 1);
+	if (llc_pair_count_sent(&p, false, &msg))
 		KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	smc_link_put(third);
-	end(&p);
+	llc_pair_end(&p);
 }
 
 static struct kunit_case cases[] = {
