@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LLC exchanges of a link group (RFC 7609 sections 3.5.5 and A.3).
+ * LLC layer of a link group (RFC 7609 sections 3.5.5, A.3 and C.7): entry point of llc/.
  *
- * Messages are copied in softirq and queued; one work per group acts on them in
- * order. Whose turn it is says proto/llc_flow. Exchanges in which the peer makes
- * us wait run elsewhere, so that this work never waits for the peer: in the
- * caller of smc_llc_rkey_confirm(), in the handshake (first contact), and in
- * add_work (further links).
+ * Exchanges
+ *
+ *	An exchange is a request and its response, or a sequence of them:
+ *
+ *	first contact	CONFIRM LINK over the first link, then ADD LINK. Driven by the
+ *			handshake through smc_llc_fc_*().
+ *	ADD LINK	ADD LINK, its response, ADD LINK CONTINUATION (version 1), CONFIRM LINK
+ *			over the new link: llc/add_link.c, add_link_server.c, add_link_client.c.
+ *	DELETE LINK	started by the server; a client's DELETE LINK is a request to start the
+ *			exchange: llc/delete_link.c.
+ *	RKEY		CONFIRM RKEY or DELETE RKEY of this host: llc/rkey.c.
+ *
+ *	TEST LINK (llc/test_link.c), RKEY requests of the peer, and "delete all links" need no
+ *	turn.
+ *
+ * Turn
+ *
+ *	Exchanges that change the configuration of a group run one at a time: smc_llc.running has
+ *	the turn. The tables of proto/llc_flow.c give a verdict for each received message and for
+ *	each exchange that this host wishes to start: run now, wait for the turn, refuse, drop or
+ *	end the group. A message that waits for the turn is moved to smc_llc.deferred;
+ *	llc_turn_end() puts it back at the head of the queue. An exchange of this host that has
+ *	to wait tries again (llc/recovery.c, llc/rkey.c).
+ *
+ * Works and queues
+ *
+ *	llc_msg_receive() copies a message in softirq and appends it to smc_llc.queue. smc_llc.work
+ *	processes the queue in order of arrival and never waits for the peer. Code that waits for
+ *	the peer runs elsewhere: in the callers of smc_llc_rkey_confirm(), in the handshake, in
+ *	add_work (messages are handed over through llc_add.inbox), in recovery_work and in
+ *	withdraw_work. They wait on smc_llc.wait, each with a deadline, and stop when the group dies
+ *	or the link breaks. The timers are in llc/timers.c, together with the two work queues: one
+ *	for works that wait for the peer, one for those that do not.
+ *
+ * Locks
+ *
+ *	smc_llc.lock guards the state. It is a leaf, taken with BH off, and not held while a message
+ *	is sent. Nothing is held while waiting for the peer. lgr->mutex protects the link set and
+ *	the regions while rtokens are collected or regions registered.
+ *
+ * References and end
+ *
+ *	lgr->llc lives as long as the group. Each queued message has a reference on its link. When
+ *	the group dies, llc_lgr_terminated() sets smc_llc.dead, wakes all waiters, cancels the
+ *	works and announces the end to the peer; from then on messages are dropped.
+ *
+ * Deadlines are listed in Documentation/timers.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -20,23 +62,24 @@
 #include <smc/llc/llc.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
-#include <smc/rdma/region.h>
 #include "llc/internal.h"
 
-#define LLC_QUEUE_MAX	64		/* messages kept per group */
+#define LLC_QUEUE_MAX	64		/* messages queued per group */
 
 /* ---- first contact ---- */
 
-/* Both sides agreed to one link: neither expects the ADD LINK phase. */
+/* With one negotiated link there is no ADD LINK phase. */
 static bool llc_fc_has_one_link(const struct smc_llc *llc)
 {
 	return llc->lgr->peer.max_links == 1;
 }
 
 /**
- * smc_llc_fc_begin() - arm the first contact
+ * smc_llc_fc_begin() - start the first contact
  * @link: first link
- * @wq: woken whenever smc_llc_fc_bits() changes
+ * @wq: wait queue of the handshake, woken whenever smc_llc_fc_bits() changes
+ *
+ * Must be called before the peer can send. Any context.
  */
 void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
 {
@@ -53,8 +96,10 @@ void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
 }
 
 /**
- * smc_llc_fc_bits() - what has happened in the first contact
+ * smc_llc_fc_bits() - return the state of the first contact
  * @link: first link
+ *
+ * Any context, no lock.
  *
  * Return: SMC_LLC_FC_* bits.
  */
@@ -67,12 +112,14 @@ unsigned int smc_llc_fc_bits(struct smc_link *link)
 }
 
 /**
- * smc_llc_fc_confirm_link() - server: (re)send CONFIRM LINK; client: answer it
+ * smc_llc_fc_confirm_link() - send CONFIRM LINK: the server's request, the client's response
  * @link: first link
  *
- * Process context.
+ * A server may repeat the request. Repetitions that a client receives after its response are
+ * answered by this layer. The handshake activates the link. Process context; waits for a send
+ * slot.
  *
- * Return: 0, -ECONNABORTED, -ENOTCONN (client: there is no request).
+ * Return: 0; -ECONNABORTED: link or group failed; -ENOTCONN: client: no request has arrived.
  */
 int smc_llc_fc_confirm_link(struct smc_link *link)
 {
@@ -102,10 +149,14 @@ int smc_llc_fc_confirm_link(struct smc_link *link)
 }
 
 /**
- * smc_llc_fc_add_link() - server: start the ADD LINK exchange
+ * smc_llc_fc_add_link() - server: start the ADD LINK exchange of the first contact
  * @link: first link
  *
- * Return: 0 or -ECONNABORTED.
+ * Returns at once; add_work sends the request. On a client this layer answers it. With one
+ * negotiated link there is no exchange: SMC_LLC_FC_ADD_LINK is set at once, on both sides
+ * (client: by smc_llc_fc_confirm_link()).
+ *
+ * Return: 0; -ECONNABORTED: the group is dead.
  */
 int smc_llc_fc_add_link(struct smc_link *link)
 {
@@ -118,7 +169,7 @@ int smc_llc_fc_add_link(struct smc_link *link)
 	} else if (llc_fc_has_one_link(llc)) {
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	} else if (!llc->add.active) {
-		/* a client that had to be asked twice may miss the first ADD LINK too */
+		/* a client that missed a CONFIRM LINK may miss the first ADD LINK too */
 		smc_add_link_server_begin(llc, link, llc->fc.sent > 1 ? 2 : 1);
 	}
 	spin_unlock_bh(&llc->lock);
@@ -126,10 +177,11 @@ int smc_llc_fc_add_link(struct smc_link *link)
 }
 
 /**
- * smc_llc_fc_end() - the first contact is over, well or not
+ * smc_llc_fc_end() - end the first contact, successful or not
  * @link: first link
  *
- * The wait queue is not touched after return.
+ * The wait queue is not used after return. May be called twice, and without
+ * smc_llc_fc_begin(). Any context.
  */
 void smc_llc_fc_end(struct smc_link *link)
 {
@@ -145,21 +197,20 @@ void smc_llc_fc_end(struct smc_link *link)
 			llc_turn_end(llc);
 	}
 	spin_unlock_bh(&llc->lock);
-	llc_test_link_arm(llc, 0);
+	smc_llc_timer_link_up(llc);
 }
 
-/* ---- acting on messages; llc->work, in order of arrival ---- */
-
 /*
- * Version 1, two of ours: the server says how many links there may be, the client agrees or
- * wants fewer (RFC 7609 section 2.2.2). Only before anybody has asked: llc->lock held, the
- * first contact goes on when it is released.
+ * Version 1, native peer: the server announces the number of links per group, the client agrees
+ * or lowers it (RFC 7609 section 2.2.2). The handshake reads the number only after llc->lock is
+ * released.
  */
 static void llc_fc_agree_max_links(struct smc_llc *llc, const struct smc_llc_confirm_link *cl)
 {
 	struct smc_peer *peer = &llc->lgr->peer;
 	u8 most = peer->max_links;
 
+	lockdep_assert_held(&llc->lock);
 	if (peer->version > 1 || !peer->marker || !cl->max_links)
 		return;
 	if (llc->lgr->role == SMC_CLIENT)
@@ -167,13 +218,15 @@ static void llc_fc_agree_max_links(struct smc_llc *llc, const struct smc_llc_con
 	WRITE_ONCE(peer->max_links, min(most, cl->max_links));
 }
 
+/* ---- received messages; smc_llc.work, in order of arrival ---- */
+
 static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
-			    const struct smc_llc_msg *msg)
+				     const struct smc_llc_msg *msg)
 {
 	const struct smc_llc_confirm_link *cl = &msg->confirm_link;
 	bool again = false;
 
-	/* who is at the other end was told over TCP: another one has no business here */
+	/* QP number and GID must be those that the peer sent in its CLC message */
 	if (!smc_llc_confirms(cl, msg->response ? link->num : 0, link->peer_qpn,
 			      link->peer_gid.raw)) {
 		smc_link_fail(link, SMC_LINK_PROTOCOL);
@@ -193,74 +246,6 @@ static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
 	spin_unlock_bh(&llc->lock);
 	if (again)
 		smc_llc_send_confirm_link(link, true);
-}
-
-static void delete_link_remove_on_client(struct smc_llc *llc, struct smc_link *victim)
-{
-	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-	smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
-}
-
-static void delete_link_receive(struct smc_llc *llc, struct smc_link *link,
-			   const struct smc_llc_msg *msg)
-{
-	const struct smc_llc_delete_link *dl = &msg->delete_link;
-	struct smc_link *victim, *other;
-	bool adding, ordered;
-
-	spin_lock_bh(&llc->lock);
-	adding = dl->link_num && dl->link_num == llc->add.num;
-	if (adding)
-		llc->add.aborted = true;	/* add_work takes it away */
-	spin_unlock_bh(&llc->lock);
-	smc_delete_link_cancel_request(llc, dl->link_num);
-	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
-	if (!victim) {
-		/* ours may have failed because the server's has gone */
-		if (!adding && llc->lgr->role == SMC_CLIENT && dl->reason == SMC_LLC_DEL_OPERATOR)
-			smc_recovery_delete_ordered(llc, dl->link_num);
-		smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK,
-					 true);
-		wake_up_all(&llc->wait);
-		return;
-	}
-	if (llc->lgr->role == SMC_CLIENT) {
-		/* the server's end goes when it hears this */
-		smc_link_going(victim, SMC_LINK_PEER_DELETED);
-		smc_llc_send_delete_link(link, dl->link_num, 0, true);
-	}
-	other = smc_core_other_link(llc->lgr, victim);
-	ordered = dl->reason == SMC_LLC_DEL_OPERATOR;
-	if (!other) {
-		/* an operator who wishes a link away does not mean the group */
-		if (llc->lgr->role == SMC_CLIENT || !ordered)
-			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
-	} else {
-		/* a client only wishes: the deletion itself is the server's request */
-		if (llc->lgr->role == SMC_SERVER) {
-			smc_delete_link_schedule(llc, victim, dl->reason,
-					  ordered ? LLC_DELETE_BY_PEER : LLC_DELETE_UNORDERED);
-		} else {
-			/* first: what is to be done for ports would be taken for an order */
-			if (ordered)
-				smc_recovery_delete_ordered(llc, dl->link_num);
-			else if (dl->reason == SMC_LLC_DEL_ASYMMETRIC)
-				smc_recovery_redundant_removed(llc);
-			delete_link_remove_on_client(llc, victim);
-		}
-		if (dl->reason == SMC_LLC_DEL_LOST_PATH)
-			smc_recovery_retry_later(llc);
-		smc_link_put(other);
-	}
-	smc_link_put(victim);
-}
-
-static void test_link_answer(struct smc_link *link, const struct smc_llc_msg *req)
-{
-	struct smc_llc_msg msg = *req;
-
-	msg.response = true;
-	smc_llc_send_msg(link, &msg);
 }
 
 static enum smc_llc_input llc_msg_classify(struct smc_llc *llc, const struct smc_llc_msg *msg)
@@ -295,8 +280,8 @@ static enum smc_llc_input llc_msg_classify(struct smc_llc *llc, const struct smc
 }
 
 /*
- * A server gives its first link a number before it offers another one, which must not have the
- * same. What comes over one queue pair comes in order: it has no excuse.
+ * A server numbers its first link in CONFIRM LINK, before it offers another link, which must have
+ * another number. A QP delivers in order, so an offer that comes first is a protocol error.
  */
 static bool llc_add_link_check_early(struct smc_llc *llc, struct smc_link *link)
 {
@@ -307,34 +292,47 @@ static bool llc_add_link_check_early(struct smc_llc *llc, struct smc_link *link)
 	return true;
 }
 
-/* The verdict lets @ev through. True: somebody else owns @ev now. */
-static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg,
-		enum smc_llc_input input)
+/* For the first link, or for the link that is being added. */
+static bool llc_confirm_link_dispatch(struct smc_llc *llc, struct llc_event *ev,
+				      const struct smc_llc_msg *msg)
+{
+	if (READ_ONCE(llc->fc.link) != ev->link &&
+	    (msg->response || ev->link->num == READ_ONCE(llc->add.num)))
+		return smc_add_link_take_msg(llc, ev, msg);
+	llc_confirm_link_receive(llc, ev->link, msg);
+	return false;
+}
+
+/* Client: the server offers a link. Server: the client requests a link. */
+static bool llc_add_link_dispatch(struct smc_llc *llc, struct llc_event *ev)
+{
+	if (llc->lgr->role == SMC_CLIENT)
+		return !llc_add_link_check_early(llc, ev->link) &&
+		       smc_add_link_client_begin(llc, ev);
+	smc_recovery_peer_request(llc, false);
+	return false;
+}
+
+/* Act on @ev, whose turn it is. Return true if @ev was handed over to another owner. */
+static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev,
+			       const struct smc_llc_msg *msg, enum smc_llc_input input)
 {
 	switch (input) {
-	case SMC_LLC_IN_CONFIRM_LINK_RSP:
-		if (READ_ONCE(llc->fc.link) != ev->link)
-			return smc_add_link_take_msg(llc, ev, msg);
-		fallthrough;
 	case SMC_LLC_IN_CONFIRM_LINK:
-		if (READ_ONCE(llc->fc.link) != ev->link && ev->link->num == READ_ONCE(llc->add.num))
-			return smc_add_link_take_msg(llc, ev, msg);
-		llc_confirm_link_receive(llc, ev->link, msg);
-		break;
+	case SMC_LLC_IN_CONFIRM_LINK_RSP:
+		return llc_confirm_link_dispatch(llc, ev, msg);
 	case SMC_LLC_IN_ADD_LINK:
-		if (llc->lgr->role == SMC_CLIENT)
-			return !llc_add_link_check_early(llc, ev->link) && smc_add_link_client_begin(llc, ev);
-		fallthrough;
-	case SMC_LLC_IN_REQ_ADD_LINK:
-		smc_recovery_peer_request(llc, msg->type == SMC_LLC_REQ_ADD_LINK);
-		break;
+		return llc_add_link_dispatch(llc, ev);
 	case SMC_LLC_IN_ADD_LINK_RSP:
 	case SMC_LLC_IN_ADD_LINK_CONT:
 	case SMC_LLC_IN_ADD_LINK_CONT_RSP:
 		return smc_add_link_take_msg(llc, ev, msg);
+	case SMC_LLC_IN_REQ_ADD_LINK:
+		smc_recovery_peer_request(llc, true);
+		break;
 	case SMC_LLC_IN_DELETE_LINK:
 	case SMC_LLC_IN_DELETE_LINK_NEW:
-		delete_link_receive(llc, ev->link, msg);
+		smc_delete_link_receive(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_DELETE_LINK_RSP:
 		smc_delete_link_take_response(llc, msg->delete_link.link_num);
@@ -346,56 +344,77 @@ static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev, const 
 		smc_rkey_take_response(llc, ev->link, msg);
 		break;
 	case SMC_LLC_IN_TEST_LINK:
-		test_link_answer(ev->link, msg);
+		smc_test_link_answer(ev->link, msg);
 		break;
 	default:
-		break;	/* answers whose arrival is all that counts, or that nobody awaits */
+		break;	/* responses: only their arrival counts, or none is expected */
 	}
 	return false;
 }
 
-/* True: @ev has another owner now. */
-static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
-{
-	struct smc_lgr *lgr = llc->lgr;
-	enum smc_llc_verdict v;
-	enum smc_llc_input input;
-	struct smc_llc_msg msg;
-	bool kept = false;
+/* ---- verdicts ---- */
 
-	if (smc_llc_parse(ev->buf, ev->len, &msg) || msg.version != lgr->peer.version) {
-		/* unknown types too: real peers drop them, whatever the sender expects */
-		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
-		return false;
-	}
-	input = llc_msg_classify(llc, &msg);
+/* Ask proto/llc_flow, and take the turn or defer @ev accordingly. */
+static enum smc_llc_verdict llc_event_decide(struct smc_llc *llc, struct llc_event *ev,
+					     enum smc_llc_input input)
+{
+	enum smc_llc_verdict v;
+
 	spin_lock_bh(&llc->lock);
 	v = llc_verdict(llc, input);
 	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
 		llc->running = smc_llc_flow_exchange(input);
 	} else if (v == SMC_LLC_QUEUE) {
 		list_add_tail(&ev->entry, &llc->deferred);
-		llc->nqueued++;	/* the limit holds for both lists */
+		llc->nqueued++;	/* the limit applies to both lists */
 	}
 	spin_unlock_bh(&llc->lock);
+	return v;
+}
 
-	switch (v) {
+/* @ev has the turn. The ADD LINK exchange of a client keeps it, other messages give it back. */
+static bool llc_event_run(struct smc_llc *llc, struct llc_event *ev,
+			  const struct smc_llc_msg *msg, enum smc_llc_input input)
+{
+	bool kept = llc_event_dispatch(llc, ev, msg, input);
+
+	if (kept && input == SMC_LLC_IN_ADD_LINK)
+		return true;
+	spin_lock_bh(&llc->lock);
+	llc_turn_end(llc);
+	spin_unlock_bh(&llc->lock);
+	return kept;
+}
+
+static void llc_event_violate(struct smc_lgr *lgr, enum smc_llc_input input)
+{
+	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
+	pr_info_ratelimited("group %08x: unexpected %s\n", lgr->id, smc_llc_input_str(input));
+	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+}
+
+/* Process a received message. Return true if @ev was handed over to another owner. */
+static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
+{
+	struct smc_lgr *lgr = llc->lgr;
+	enum smc_llc_input input;
+	struct smc_llc_msg msg;
+
+	if (smc_llc_parse(ev->buf, ev->len, &msg) || msg.version != lgr->peer.version) {
+		/* includes unknown types: real peers drop them, too, optional or not */
+		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
+		return false;
+	}
+	input = llc_msg_classify(llc, &msg);
+	switch (llc_event_decide(llc, ev, input)) {
 	case SMC_LLC_RUN:
 	case SMC_LLC_PREEMPT:
-		kept = llc_event_dispatch(llc, ev, &msg, input);
-		if (kept && input == SMC_LLC_IN_ADD_LINK)
-			break;	/* the turn went along */
-		spin_lock_bh(&llc->lock);
-		llc_turn_end(llc);
-		spin_unlock_bh(&llc->lock);
-		break;
+		return llc_event_run(llc, ev, &msg, input);
 	case SMC_LLC_JOIN:
 	case SMC_LLC_PASS:
-		kept = llc_event_dispatch(llc, ev, &msg, input);
-		break;
+		return llc_event_dispatch(llc, ev, &msg, input);
 	case SMC_LLC_QUEUE:
-		kept = true;
-		break;
+		return true;
 	case SMC_LLC_REFUSE:
 		smc_rkey_refuse(llc, ev->link, &msg);
 		break;
@@ -403,17 +422,16 @@ static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
 		smc_core_terminate(lgr, SMC_LINK_PEER_DELETED);
 		break;
 	case SMC_LLC_VIOLATION:
-		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
-		pr_info_ratelimited("group %08x: unexpected %s\n", lgr->id,
-				    smc_llc_input_str(input));
-		smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+		llc_event_violate(lgr, input);
 		break;
 	case SMC_LLC_DROP:
 	case SMC_LLC_VERDICTS:
 		break;
 	}
-	return kept;
+	return false;
 }
+
+/* ---- queue ---- */
 
 static void llc_queue_work(struct work_struct *work)
 {
@@ -448,7 +466,7 @@ static void llc_msg_count(const struct smc_link *link, const u8 *buf, u32 len)
 	trace_smc_llc_rx(link->uid, msg.type, msg.response);
 }
 
-/* A message came in; softirq. */
+/* Queue a received message; softirq. A peer that floods the queue loses the group. */
 static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_llc *llc = llc_from_link(link);
@@ -481,146 +499,38 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 		smc_core_terminate(llc->lgr, SMC_LINK_PROTOCOL);
 }
 
-/* ---- TEST LINK ---- */
+/* ---- recovery ---- */
 
-/* Looks after the link of one slot; returns in how many jiffies it wants to again. */
-static unsigned long test_link_probe(struct smc_llc *llc, struct llc_probe *probe,
-				struct smc_link *link, unsigned long silence)
+/* Delete links that are scheduled for that, then add a link if there is a reason to try. */
+static void llc_recovery_work(struct work_struct *work)
 {
-	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_timeout);
-	unsigned long patience = smc_policy_jiffies(secs);
-	unsigned long last = READ_ONCE(link->last_rx), due;
-	struct smc_llc_msg msg;
-
-	if (probe->waiting && time_after_eq(last, probe->sent))
-		probe->waiting = false;
-	if (probe->waiting) {
-		due = probe->sent + patience;
-		if (time_before(jiffies, due))
-			return due - jiffies;
-		smc_link_fail(link, SMC_LINK_TEST_TIMEOUT);
-		return silence;
-	}
-	due = last + silence;
-	if (time_before(jiffies, due))
-		return due - jiffies;
-	probe->sent = jiffies;
-	probe->waiting = true;
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, false);
-	smc_llc_send_msg(link, &msg);
-	return patience;
-}
-
-static void test_link_work(struct work_struct *work)
-{
-	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
-	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
-	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
-	struct llc_probe *probe;
+	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, recovery_work);
+	struct smc_lgr *lgr = llc->lgr;
 	struct smc_link *link;
-	u32 slot;
+	bool any_port, ports;
 
-	if (secs > 0)
-		silence = smc_policy_jiffies(secs);
-	next = min(silence, 30UL * HZ);	/* off: it may be turned on */
-	spin_lock_bh(&llc->lock);
-	if (llc->suspect)
-		silence = 0;
-	llc->suspect = false;
-	spin_unlock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(llc->lgr, slot);
-		if (!link)
-			continue;
-		if (smc_link_usable(link)) {
-			probe = smc_test_link_get_probe(llc, link);
-			t = smc_test_link_check_stall(llc, probe, link);
-			next = min(next, t);
-			t = test_link_probe(llc, probe, link, silence);
-			next = min(next, t);
-		}
+	if (!smc_recovery_begin(llc, &any_port, &ports))
+		return;
+	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
+	if (link) {
+		smc_delete_link_schedule(llc, link, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 		smc_link_put(link);
 	}
-	llc_test_link_arm(llc, max(next, 1UL));
-}
-
-/* Who may be gone: see smc_llc_suspect(). */
-struct test_link_target {
-	struct net *net;
-	const union ib_gid *gid;
-};
-
-/**
- * smc_llc_probe() - is the peer still there?
- * @lgr: group
- *
- * Asks over every link at once; one that does not answer in time ends. Any context.
- */
-void smc_llc_probe(struct smc_lgr *lgr)
-{
-	struct smc_llc *llc = lgr->llc;
-
-	spin_lock_bh(&llc->lock);
-	if (!llc->dead) {
-		llc->suspect = true;
-		mod_delayed_work(smc_llc_wq, &llc->test_work, 0);
-	}
-	spin_unlock_bh(&llc->lock);
-}
-
-static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
-{
-	const struct test_link_target *s = arg;
-
-	/* one in its first contact is of the present */
-	if (lgr->net != s->net || !lgr->ready || READ_ONCE(lgr->dead) ||
-	    memcmp(&lgr->peer.gid, s->gid, sizeof(*s->gid)))
-		return 0;
-	smc_llc_probe(lgr);
-	return 0;
-}
-
-/**
- * smc_llc_suspect() - somebody at a GID begins anew
- * @net: namespace
- * @gid: peer GID
- *
- * A peer that lost power or its module without a word comes back under another peer
- * ID, or under the same one, which is zero for some. A stranger can say so too: hence
- * the groups that lead there are asked, not ended. Process context.
- */
-void smc_llc_suspect(struct net *net, const union ib_gid *gid)
-{
-	struct test_link_target s = { .net = net, .gid = gid };
-
-	smc_core_for_each(test_link_probe_matching, &s);
-}
-
-/* ---- facts from the group ---- */
-
-/**
- * smc_llc_delete_all() - tell the peer that the group ends
- * @lgr: group
- * @reason: enum smc_llc_del_reason
- * @orderly: not because of an error
- *
- * Best effort; waits a moment for the message to get out. Process context.
- */
-void smc_llc_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly)
-{
-	struct smc_link *link = smc_core_pick_link(lgr);
-	struct smc_llc_msg msg;
-
+	if (lgr->role == SMC_CLIENT)
+		smc_delete_link_send_requests(llc);
+	if (!smc_delete_link_run_scheduled(llc))
+		return;
+	link = any_port || ports ? smc_core_pick_link(lgr) : NULL;
 	if (!link)
 		return;
-	smc_llc_send_prepare(lgr->llc, &msg, SMC_LLC_DELETE_LINK, false);
-	msg.delete_link.all = true;
-	msg.delete_link.orderly = orderly;
-	msg.delete_link.reason = reason;
-	/* best effort: the queue pair goes next */
-	smc_llc_send_timed(link, &msg, LLC_SENT_TIME, LLC_SENT_TIME);
+	if (lgr->role == SMC_SERVER)
+		smc_add_link_server_offer(llc, link, any_port);
+	else if (lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc))
+		smc_add_link_client_request(llc, link);
 	smc_link_put(link);
 }
+
+/* ---- events of the group ---- */
 
 static int llc_lgr_init(struct smc_lgr *lgr)
 {
@@ -639,9 +549,9 @@ static int llc_lgr_init(struct smc_lgr *lgr)
 	INIT_WORK(&llc->work, llc_queue_work);
 	INIT_WORK(&llc->add_work,
 		  lgr->role == SMC_SERVER ? smc_add_link_server_work : smc_add_link_client_work);
-	INIT_DELAYED_WORK(&llc->test_work, test_link_work);
-	smc_llc_tend_init(llc);
-	smc_llc_give_init(llc);
+	INIT_DELAYED_WORK(&llc->recovery_work, llc_recovery_work);
+	INIT_DELAYED_WORK(&llc->test_work, smc_test_link_work);
+	INIT_DELAYED_WORK(&llc->withdraw_work, smc_llc_withdraw_work);
 	lgr->llc = llc;
 	return 0;
 }
@@ -655,33 +565,33 @@ static void llc_lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	spin_lock_bh(&llc->lock);
 	adding = llc->add.num == link->num;
 	spin_unlock_bh(&llc->lock);
-	/* one that is being set up is add_work's to announce; of one that was to go both know */
+	/* add_work reports the new link; both hosts know of a link that was being deleted */
 	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->going))
 		smc_delete_link_report_lost(llc, link);
 }
 
-/* Last words to the peer, where a link may still carry them. */
+/* Send the last message to the peer, if a link may still carry it. */
 static void llc_lgr_announce_end(struct smc_lgr *lgr)
 {
 	switch (lgr->reason) {
 	case SMC_LINK_PEER_DELETED:
-		/* a client that has ended the group hears it from its server */
+		/* a client that requests the end of the group expects the server's DELETE LINK */
 		if (lgr->role == SMC_SERVER)
-			smc_llc_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
+			smc_llc_send_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
 		break;
 	case SMC_LINK_IDLE:
 	case SMC_LINK_NET_EXIT:
-		smc_llc_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
+		smc_llc_send_delete_all(lgr, SMC_LLC_DEL_PROGRAM, true);
 		break;
 	case SMC_LINK_ADMIN:
-		smc_llc_delete_all(lgr, SMC_LLC_DEL_OPERATOR, true);
+		smc_llc_send_delete_all(lgr, SMC_LLC_DEL_OPERATOR, true);
 		break;
 	case SMC_LINK_PROTOCOL:
 	case SMC_LINK_OUT_OF_SYNC:
-		smc_llc_delete_all(lgr, SMC_LLC_DEL_PROTOCOL, false);
+		smc_llc_send_delete_all(lgr, SMC_LLC_DEL_PROTOCOL, false);
 		break;
 	case SMC_LINK_SETUP_FAILED:
-		smc_llc_delete_all(lgr, SMC_LLC_DEL_LOST_PATH, false);
+		smc_llc_send_delete_all(lgr, SMC_LLC_DEL_LOST_PATH, false);
 		break;
 	case SMC_LINK_OK:
 	case SMC_LINK_QP_ERROR:
@@ -692,14 +602,11 @@ static void llc_lgr_announce_end(struct smc_lgr *lgr)
 	case SMC_LINK_TEST_TIMEOUT:
 	case SMC_LINK_STALLED:
 	case SMC_LINK_PEER_MOVED:
-		break;		/* nothing gets through */
+		break;		/* no message gets through */
 	}
 }
 
-/*
- * Who waits for the peer sees dead and leaves; works end here. What is queued by
- * llc_msg_receive() afterwards is dropped at once.
- */
+/* Messages that llc_msg_receive() gets from now on are dropped at once. */
 static void llc_lgr_terminated(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc = lgr->llc;
@@ -709,16 +616,15 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 	llc_fc_set(llc, SMC_LLC_FC_BROKEN);
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
+	/* the first two start add_work */
 	cancel_work_sync(&llc->work);
-	smc_llc_tend_exit(llc);		/* begins exchanges, as llc->work does */
+	smc_llc_timer_stop(llc);
 	if (cancel_work_sync(&llc->add_work)) {
-		/* it had not begun */
+		/* add_work did not run: free what it would have freed */
 		smc_link_put(llc->add.first);
 		if (llc->add.request)
 			llc_event_free(llc->add.request);
 	}
-	cancel_delayed_work_sync(&llc->test_work);
-	smc_llc_give_exit(llc);
 	llc_lgr_announce_end(lgr);
 
 	llc_events_free(&llc->queue);
@@ -746,8 +652,10 @@ const struct smc_lgr_ctl_events smc_llc_events = {
 	.release = llc_lgr_release,
 };
 
+/* ---- module ---- */
+
 /**
- * smc_llc_init() - set up
+ * smc_llc_init() - create the work queues
  *
  * Return: 0 or -ENOMEM.
  */
@@ -765,7 +673,9 @@ int smc_llc_init(void)
 }
 
 /**
- * smc_llc_exit() - undo smc_llc_init(); all groups are gone
+ * smc_llc_exit() - destroy the work queues
+ *
+ * No group exists any more.
  */
 void smc_llc_exit(void)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The exchange that adds a link to a group (RFC 7609 sections 3.5.1.6, 3.5.5.1.1 and
- * 3.5.5.2.3): what both sides do. Each side runs it in a work of its own, since the
- * other one makes it wait.
+ * ADD LINK, the exchange that adds a link to a group (RFC 7609 sections 3.5.1.6, 3.5.5.1.1 and
+ * 3.5.5.2.3): the steps that server and client have in common. The sequence of each role is in
+ * add_link_server.c and add_link_client.c; it runs in smc_llc.add_work, because it waits for
+ * the peer.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -16,13 +17,13 @@
 #include <smc/rdma/region.h>
 #include "internal.h"
 
-#define INBOX_MAX	8		/* messages kept for the exchange */
+#define INBOX_MAX	8		/* messages queued for the exchange */
 
 /**
- * struct add_link_rtokens - rtokens on their way in ADD LINK CONTINUATION
- * @list: ours
- * @sent: how many of them were told
- * @peer: the peer's
+ * struct add_link_rtokens - rtokens exchanged in ADD LINK CONTINUATION
+ * @list: rtokens of this host
+ * @sent: number of them that were sent
+ * @peer: progress of the peer
  */
 struct add_link_rtokens {
 	struct smc_llc_list list;
@@ -30,15 +31,122 @@ struct add_link_rtokens {
 	struct smc_llc_told peer;
 };
 
+/**
+ * struct add_link_ports - which ports of this host are eligible for a further link
+ * @lgr: group
+ * @any_port: ports that the group uses already are eligible, too
+ */
+struct add_link_ports {
+	struct smc_lgr *lgr;
+	bool any_port;
+};
+
 static bool add_link_is_client(const struct smc_llc *llc)
 {
 	return llc_role(llc) == SMC_LLC_CLIENT;
 }
 
+/* ---- our end of a further link ---- */
+
+/* Rate a port for a link to an RNIC of the peer that is not known yet. */
+static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	const struct add_link_ports *ports = arg;
+
+	if (!ports->any_port && smc_core_uses_port(ports->lgr, dev, port))
+		return 0;
+	return smc_core_worth(ports->lgr, dev, port, NULL);
+}
+
 /**
- * smc_add_link_begin() - start the exchange
- * @llc: LLC state; llc->lock held, no exchange runs, the group is not dead
- * @first: link that is to carry it
+ * smc_add_link_find_path() - choose our end of a link to an RNIC of the peer not known yet
+ * @llc: LLC state
+ * @first: a link of the group
+ * @any_port: a port that the group uses already is acceptable, if the peer has a second RNIC
+ * @path: result
+ *
+ * Process context.
+ *
+ * Return: true if there is one; the caller must release @path with smc_pnet_path_put().
+ */
+bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any_port,
+			    struct smc_path *path)
+{
+	struct smc_lgr *lgr = llc->lgr;
+	struct add_link_ports ports = { .lgr = lgr, .any_port = any_port };
+	struct smc_pnet_further want = {
+		.net = lgr->net,
+		.like = &first->path,
+		.carrier = &lgr->peer.carrier,
+		.worth = add_link_rate_port,
+		.arg = &ports,
+	};
+
+	if (!smc_pnet_find_further(&want, path))
+		return true;
+	if (!add_link_rate_port(first->path.dev, first->path.port, &ports) ||
+	    !smc_ib_device_get_unless_zero(first->path.dev))
+		return false;
+	*path = first->path;
+	return true;
+}
+
+/**
+ * smc_add_link_is_possible() - check whether this host has an end for a further link
+ * @llc: LLC state
+ * @first: a link of the group
+ * @any_port: see smc_add_link_find_path()
+ *
+ * Process context.
+ *
+ * Return: true if so.
+ */
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port)
+{
+	struct smc_path path;
+	bool found = smc_add_link_find_path(llc, first, any_port, &path);
+
+	if (found)
+		smc_pnet_path_put(&path);
+	return found;
+}
+
+/**
+ * smc_llc_tend_add() - add a link by order of the operator
+ * @lgr: group
+ *
+ * A server offers a link, a client requests one from the server. Returns at once; the peer's
+ * decision is not reported. Process context.
+ *
+ * Return: 0; -EAGAIN: the first contact is not over; -ENOSPC: the group has as many links as
+ * negotiated; -ENODEV: no port of this host is suitable; -ENOENT: the group ends.
+ */
+int smc_llc_tend_add(struct smc_lgr *lgr)
+{
+	struct smc_link *first;
+	bool possible;
+
+	if (!READ_ONCE(lgr->ready))
+		return -EAGAIN;
+	if (lgr->peer.max_links < 2)
+		return -ENOSPC;
+	first = smc_core_pick_link(lgr);
+	if (!first)
+		return -ENOENT;
+	possible = smc_add_link_is_possible(lgr->llc, first, true);
+	smc_link_put(first);
+	if (!possible)
+		return smc_recovery_count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
+	smc_recovery_add_ordered(lgr->llc);
+	return 0;
+}
+
+/* ---- messages of the exchange ---- */
+
+/**
+ * smc_add_link_begin() - start the ADD LINK exchange
+ * @llc: LLC state; llc->lock held, no ADD LINK exchange runs, the group is not dead
+ * @first: link that carries the exchange; add_work holds a reference
  */
 void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first)
 {
@@ -55,7 +163,7 @@ void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first)
 	queue_work(smc_llc_wait_wq, &llc->add_work);
 }
 
-/* What the client says to the offer. llc->lock held. */
+/* Server: the client accepted or rejected the link. */
 static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 {
 	struct llc_add *add = &llc->add;
@@ -64,22 +172,24 @@ static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 	if (!rejected) {
 		add->accepted = true;
 	} else if (add->accepted) {
-		/* add_work is in the midst of it, and has the turn until it is through */
+		/* add_work is setting the link up, and keeps the turn until it has finished */
 		add->aborted = true;
 	} else {
-		/* nothing can follow: let the next exchange begin */
+		/* nothing follows: the next exchange may begin */
 		add->rejected = true;
 		llc_turn_end(llc);
 	}
 }
 
 /**
- * smc_add_link_take_msg() - hand a message to the exchange, if it waits
+ * smc_add_link_take_msg() - hand a received message over to the exchange, if one runs
  * @llc: LLC state
  * @ev: message
- * @msg: the same, parsed
+ * @msg: the same message, parsed
  *
- * Return: true: @ev belongs to the exchange now.
+ * smc_llc.work.
+ *
+ * Return: true if the exchange owns @ev now.
  */
 bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg)
 {
@@ -104,17 +214,18 @@ bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const stru
 /**
  * smc_add_link_wait_msg() - wait for a message of the exchange
  * @llc: LLC state
- * @link: link on which it has to come
- * @type: which
- * @time: jiffies, within those that the exchange has
- * @msg: result: the message, parsed
+ * @link: link that must receive the message
+ * @type: enum smc_llc_type of the message
+ * @time: jiffies to wait, limited by the deadline of the exchange (llc_add.until)
+ * @msg: result: the message, parsed; lists in it point into the returned event
  *
- * Others that come are thrown away.
+ * Other messages that arrive meanwhile are dropped. add_work.
  *
- * Return: the message, to be freed; NULL: none by then, or the exchange is over.
+ * Return: the message, to be freed with llc_event_free(). NULL: timeout, or the exchange was
+ * aborted, the link broken or the group terminated.
  */
 struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *link, u8 type,
-				   unsigned long time, struct smc_llc_msg *msg)
+					unsigned long time, struct smc_llc_msg *msg)
 {
 	unsigned long end = jiffies + time;
 	struct llc_event *ev;
@@ -147,12 +258,14 @@ struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *li
 	}
 }
 
+/* ---- rtokens ---- */
+
 /*
- * Our RMBs as known on the new link; @ref carries the exchange: how the peer knows them.
- * Returns memory that @list lies in, to be freed; may be NULL.
+ * List our RMBs with their rkeys on the new @link and, as reference, on @ref, which carries the
+ * exchange. Return the memory that @list points into, to be freed; may be NULL.
  */
 static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
-			const struct smc_link *link, struct smc_llc_list *list)
+				 const struct smc_link *link, struct smc_llc_list *list)
 {
 	struct smc_llc_rtoken rt;
 	struct smc_region *region;
@@ -168,7 +281,7 @@ static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref
 	list_for_each_entry(region, &lgr->pool.regions[SMC_BUF_RMB], entry) {
 		if (list->count == SMC_LLC_MAX_RTOKENS)
 			break;
-		/* the peer has been asked to forget it */
+		/* withdrawn: DELETE RKEY was sent for it */
 		if (region->shelved)
 			continue;
 		if (!rcu_access_pointer(region->maps[ref->slot].mapping) ||
@@ -185,17 +298,16 @@ static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref
 	return raw;
 }
 
-/* An unknown RMB is no reason to give the link up: it may be on its way out. */
+/* An unknown RMB is not an error: the peer may be deleting it. */
 static void add_link_store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
-			 const struct smc_link *link, const struct smc_llc_rtoken *rt)
+				  const struct smc_link *link, const struct smc_llc_rtoken *rt)
 {
 	smc_core_rtoken_set_link(lgr, ref->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
 }
 
 /*
- * What an RMB is called on @ref says nothing any more when that has gone meanwhile: the new
- * link would be one without a way to the peer's memory. And when @link itself has gone, what
- * was stored came after its keys had been forgotten.
+ * If @ref broke meanwhile, its rkeys no longer identify the peer's RMBs, and the new link would
+ * have no rtokens. If @link broke, rtokens may have been stored after its rtokens were removed.
  */
 static bool add_link_rtokens_stale(const struct smc_link *ref, const struct smc_link *link)
 {
@@ -203,16 +315,18 @@ static bool add_link_rtokens_stale(const struct smc_link *ref, const struct smc_
 }
 
 /**
- * smc_add_link_store_rtokens() - the peer's RMBs as known on the new link
+ * smc_add_link_store_rtokens() - store the peer's rtokens for the new link
  * @lgr: group
  * @ref: link that carries the exchange
  * @link: new link
- * @list: from the message
+ * @list: rtokens in the message
  *
- * Return: 0, -ECONNABORTED.
+ * RFC 7609 section 3.5.5.2.3. Any context.
+ *
+ * Return: 0; -ECONNABORTED: @ref or @link is broken.
  */
 int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
-		      const struct smc_link *link, const struct smc_llc_list *list)
+			       const struct smc_link *link, const struct smc_llc_list *list)
 {
 	struct smc_llc_rtoken rt;
 	u16 i;
@@ -224,9 +338,9 @@ int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 	return add_link_rtokens_stale(ref, link) ? -ECONNABORTED : 0;
 }
 
-/* Version 1: tells the next of our rtokens. */
+/* Version 1: send the next rtokens. */
 static int add_link_send_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
-		     struct add_link_rtokens *told)
+			      struct add_link_rtokens *rtokens)
 {
 	struct smc_llc_add_link_cont *cont;
 	struct smc_llc_msg msg;
@@ -235,17 +349,18 @@ static int add_link_send_cont(struct smc_llc *llc, struct smc_link *ref, struct 
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK_CONT, add_link_is_client(llc));
 	cont = &msg.add_link_cont;
 	cont->link_num = link->num;
-	cont->left = told->list.count - told->sent;
-	for (i = 0; i < SMC_LLC_CONT_PAIRS && told->sent < told->list.count; i++)
-		smc_llc_get_rtoken(&told->list, told->sent++, &cont->pairs[i]);
+	cont->left = rtokens->list.count - rtokens->sent;
+	for (i = 0; i < SMC_LLC_CONT_PAIRS && rtokens->sent < rtokens->list.count; i++)
+		smc_llc_get_rtoken(&rtokens->list, rtokens->sent++, &cont->pairs[i]);
 	return smc_llc_send_msg(ref, &msg);
 }
 
-/* Version 1: takes the next of the peer's. */
+/* Version 1: store the next rtokens of the peer. */
 static int add_link_take_cont(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link,
-		     struct add_link_rtokens *told, const struct smc_llc_add_link_cont *cont)
+			      struct add_link_rtokens *rtokens,
+			      const struct smc_llc_add_link_cont *cont)
 {
-	int i, n = smc_llc_told_more(&told->peer, cont, link->num);
+	int i, n = smc_llc_told_more(&rtokens->peer, cont, link->num);
 
 	if (n < 0)
 		return n;
@@ -255,28 +370,30 @@ static int add_link_take_cont(struct smc_llc *llc, struct smc_link *ref, struct 
 }
 
 /**
- * smc_add_link_exchange_rtokens() - version 1: both sides tell their rtokens
+ * smc_add_link_exchange_rtokens() - version 1: exchange rtokens by ADD LINK CONTINUATION
  * @llc: LLC state
  * @ref: link that carries the exchange
  * @link: new link
  *
- * In turns, until both have told all. The server begins.
+ * Server and client send in turns, until both have sent all their rtokens. The server begins.
+ * add_work.
  *
- * Return: 0, -EPROTO, -ETIMEDOUT, -ECONNABORTED.
+ * Return: 0; -EPROTO: invalid message; -ETIMEDOUT: no message in time; -ECONNABORTED: @ref or
+ * @link is broken.
  */
 int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
 {
 	const bool client = add_link_is_client(llc);
 	struct smc_llc_msg msg;
-	struct add_link_rtokens told = {};
+	struct add_link_rtokens rtokens = {};
 	struct llc_event *ev;
 	int rc = 0;
 	u8 *raw;
 
-	raw = add_link_list_rtokens(llc->lgr, ref, link, &told.list);
+	raw = add_link_list_rtokens(llc->lgr, ref, link, &rtokens.list);
 	do {
 		if (!client)
-			rc = add_link_send_cont(llc, ref, link, &told);
+			rc = add_link_send_cont(llc, ref, link, &rtokens);
 		if (rc)
 			break;
 		ev = smc_add_link_wait_msg(llc, ref, SMC_LLC_ADD_LINK_CONT, LLC_RSP_TIME, &msg);
@@ -284,18 +401,20 @@ int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref, str
 			rc = -ETIMEDOUT;
 			break;
 		}
-		rc = add_link_take_cont(llc, ref, link, &told, &msg.add_link_cont);
+		rc = add_link_take_cont(llc, ref, link, &rtokens, &msg.add_link_cont);
 		llc_event_free(ev);
 		if (!rc && client)
-			rc = add_link_send_cont(llc, ref, link, &told);
-	} while (!rc && (told.sent < told.list.count || told.peer.left));
+			rc = add_link_send_cont(llc, ref, link, &rtokens);
+	} while (!rc && (rtokens.sent < rtokens.list.count || rtokens.peer.left));
 	kfree(raw);
 	return rc;
 }
 
-/* ADD LINK about a new link, without rtokens: the server's offer, the client's acceptance. */
+/* ---- steps ---- */
+
+/* Fill in ADD LINK without rtokens: the server's offer, or the client's acceptance. */
 static void add_link_fill(struct smc_llc *llc, struct smc_llc_msg *msg, const struct smc_path *path,
-		 const struct smc_link *link)
+			  const struct smc_link *link)
 {
 	struct smc_llc_add_link *al = &msg->add_link;
 	const bool client = add_link_is_client(llc);
@@ -304,7 +423,7 @@ static void add_link_fill(struct smc_llc *llc, struct smc_llc_msg *msg, const st
 	memcpy(al->mac, path->gid.mac, sizeof(al->mac));
 	memcpy(al->gid, path->gid.gid.raw, sizeof(al->gid));
 	if (link) {
-		/* without one the MTU stays 0, which everybody refuses */
+		/* without a link the MTU stays 0, which all clients reject */
 		al->mtu = client ? link->mtu : path->gid.mtu;
 		al->qpn = link->qp->qpn;
 		al->link_num = link->num;
@@ -318,12 +437,15 @@ static void add_link_fill(struct smc_llc *llc, struct smc_llc_msg *msg, const st
 }
 
 /**
- * smc_add_link_send() - the server offers a link, the client accepts it
+ * smc_add_link_send() - send ADD LINK: the server's offer, or the client's acceptance
  * @llc: LLC state
  * @ref: link that carries the exchange
- * @link: new link; NULL: server: there is none, but the client has to hear something
+ * @link: new link; NULL: server: there is none, but the first contact of the client waits for
+ *	ADD LINK
  *
- * Return: as smc_llc_send_msg().
+ * Process context, see smc_llc_send_msg().
+ *
+ * Return: see smc_llc_send_msg().
  */
 int smc_add_link_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link)
 {
@@ -340,9 +462,9 @@ int smc_add_link_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link
 }
 
 /*
- * Regions made while the link is set up are mapped on it, but registered only on links that
- * are usable. Both change under the mutex, so none is forgotten. @then_activate: connections
- * may use it from then on.
+ * Register all regions on @link. A region that is added while the link is set up is mapped on
+ * the link, but registered only on usable links. Both change under the mutex, so no region is
+ * missed. @then_activate: also make the link usable for connections.
  */
 static int add_link_register_memory(struct smc_lgr *lgr, struct smc_link *link, bool then_activate)
 {
@@ -359,11 +481,14 @@ static int add_link_register_memory(struct smc_lgr *lgr, struct smc_link *link, 
 }
 
 /**
- * smc_add_link_connect() - bring the new link up to the peer's end
+ * smc_add_link_connect() - connect the new link to the peer's end and register our memory
  * @link: new link
- * @al: what the peer says of its end, judged
+ * @al: the peer's ADD LINK, checked by the caller
  *
- * Return: 0 or -errno.
+ * Process context; waits for neighbour resolution and for the device.
+ *
+ * Return: 0 or -errno; -ENODEV: the device is gone; -EHOSTUNREACH: version 1, and the peer is
+ * not on the same subnet.
  */
 int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *al)
 {
@@ -375,12 +500,12 @@ int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *a
 	link->peer_qpn = al->qpn;
 	link->peer_psn = al->psn;
 	link->mtu = min_t(u8, link->path.gid.mtu, al->mtu);
-	/* a link that fails meanwhile lets its device go, and this waits for a neighbour */
+	/* a link that fails during the wait releases its device reference */
 	if (!smc_ib_device_get_unless_zero(link->path.dev))
 		return -ENODEV;
 	rc = smc_pnet_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
 	smc_ib_device_put(link->path.dev);
-	/* version 1 knows no gateway */
+	/* version 1 cannot use a gateway */
 	if (!rc && lgr->peer.version == 1 && !link->direct)
 		rc = -EHOSTUNREACH;
 	if (!rc)
@@ -389,12 +514,14 @@ int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *a
 }
 
 /**
- * smc_add_link_await_confirm() - wait for CONFIRM LINK, or its answer, over the new link
+ * smc_add_link_await_confirm() - wait for CONFIRM LINK, or its response, over the new link
  * @llc: LLC state
  * @link: new link
  *
- * Return: 0, -ETIMEDOUT, -EPROTO: another end than the one that ADD LINK named, or one that
- * wants eye catchers.
+ * add_work.
+ *
+ * Return: 0; -ETIMEDOUT; -EPROTO: the message does not match the peer's end as named in ADD
+ * LINK, or the peer requires eye catchers.
  */
 int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link)
 {
@@ -416,13 +543,14 @@ int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link)
 }
 
 /**
- * smc_add_link_commit() - the new link becomes one like the others
+ * smc_add_link_commit() - activate the new link; add_work is no longer responsible for it
  * @llc: LLC state
  * @link: new link
  *
- * Until then add_work takes it away if the peer deletes it, and announces that it was lost.
+ * Before this call, add_work removes the link if the peer deletes it, and reports its loss.
  *
- * Return: 0; -ECANCELED: the peer has deleted it; another -errno.
+ * Return: 0; -ECANCELED: the peer has deleted the link; another -errno: memory registration
+ * failed.
  */
 int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 {
@@ -438,17 +566,19 @@ int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 		llc->add.num = 0;
 	spin_unlock_bh(&llc->lock);
 	if (!rc) {
-		llc_test_link_arm(llc, 0);
+		smc_llc_timer_link_up(llc);
 		smc_core_link_came(llc->lgr);
 	}
 	return rc;
 }
 
 /**
- * smc_add_link_report_result() - count and tell what became of a link that both sides wanted
+ * smc_add_link_report_result() - count and log the result of an accepted offer
  * @llc: LLC state
  * @link: new link; NULL: there is none
  * @rc: 0 or -errno
+ *
+ * Informs recovery. Process context, see smc_llc_send_msg().
  */
 void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link, int rc)
 {
@@ -464,16 +594,16 @@ void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link
 		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
 	pr_info_ratelimited("group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
 			    rc ? "not added" : smc_link_set_type_str(type), rc);
-	/* its loss may have been noticed while it was ours alone */
+	/* a loss before smc_add_link_commit() was not reported yet */
 	if (!rc && llc_link_broken(link))
 		smc_delete_link_report_lost(llc, link);
 }
 
 /**
- * smc_add_link_end() - the exchange is over
+ * smc_add_link_end() - end the ADD LINK exchange and give the turn back
  * @llc: LLC state
  *
- * Last thing that add_work does.
+ * Last call of add_work.
  */
 void smc_add_link_end(struct smc_llc *llc)
 {

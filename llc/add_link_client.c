@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Client: accepts a further link that the server offers, or not (RFC 7609 sections
- * 3.5.1.6, 3.5.5.1.1 and C.8).
+ * ADD LINK exchange of a client: requests a link from the server, accepts or rejects the link
+ * that the server offers (RFC 7609 sections 3.5.1.6, 3.5.5.1.1, 3.5.5.1.2 and C.8). Counterpart:
+ * add_link_server.c.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -14,23 +15,66 @@
 #include "internal.h"
 
 /**
- * smc_add_link_client_begin() - the server offers a link
+ * smc_add_link_client_request() - send the server a request for a link
  * @llc: LLC state
- * @ev: its ADD LINK
+ * @first: link that carries the request
  *
- * From llc->work, which never waits for the server.
+ * REQUEST ADD LINK, version 1: ADD LINK; names the best eligible port of this host. Nothing is
+ * sent if there is no eligible port. While a lost link is to be recovered, the request is
+ * repeated later. Recovery work; see smc_llc_send_msg().
+ */
+void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first)
+{
+	struct llc_recovery *rec = &llc->recovery;
+	struct smc_llc_msg msg;
+	u8 gids[SMC_GID_LEN];
+	struct smc_path path;
+	bool retry, ordered;
+
+	retry = rec->retry;
+	spin_lock_bh(&llc->lock);
+	smc_recovery_note_attempt(llc);
+	rec->any_port = false;
+	rec->ports = false;
+	ordered = rec->ordered;
+	rec->ordered = false;
+	spin_unlock_bh(&llc->lock);
+	if (!smc_add_link_find_path(llc, first, ordered, &path))
+		return;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
+	if (msg.version > 1) {
+		msg.type = SMC_LLC_REQ_ADD_LINK;
+		smc_llc_put_gid(gids, 0, path.gid.gid.raw);
+		msg.req_add_link.gids.raw = gids;
+		msg.req_add_link.gids.count = 1;
+	} else {
+		memcpy(msg.add_link.gid, path.gid.gid.raw, sizeof(msg.add_link.gid));
+		memcpy(msg.add_link.mac, path.gid.mac, sizeof(msg.add_link.mac));
+	}
+	smc_pnet_path_put(&path);
+	smc_llc_send_msg(first, &msg);
+	if (retry)
+		smc_recovery_retry_later(llc);
+}
+
+/**
+ * smc_add_link_client_begin() - start the exchange: the server offers a link
+ * @llc: LLC state
+ * @ev: the server's ADD LINK
  *
- * Return: true: @ev belongs to the exchange now, and the turn with it.
+ * Called by smc_llc.work, which never waits for the server.
+ *
+ * Return: true if the exchange owns @ev and the turn now.
  */
 bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 {
 	bool begun = false;
 
 	spin_lock_bh(&llc->lock);
-	/* the rest does not concern the connection that made the group */
+	/* the connection of the first contact need not wait for the link */
 	if (llc->fc.link == ev->link)
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
-	/* one that is under way already: the server asks again */
+	/* drop @ev if an exchange runs already: the server repeats the offer */
 	if (!llc->add.active && !llc->dead) {
 		llc->add.request = ev;
 		smc_add_link_begin(llc, ev->link);
@@ -40,7 +84,7 @@ bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 	return begun;
 }
 
-/* What @arg, the server's end, and one of our ports would make. */
+/* Rate a port for a link to the server's end. */
 static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	const struct smc_llc *llc = arg;
@@ -48,8 +92,9 @@ static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port
 	return smc_core_worth(llc->lgr, dev, port, &llc->add.end);
 }
 
-/* Our end of the new link, with all that the server said in order. 0 or a reason to refuse. */
-static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path)
+/* Check the offer and choose our end. Return 0 or the reason to reject (SMC_LLC_REJ_*). */
+static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_link *al,
+				struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
 	struct smc_pnet_further want = {
@@ -72,7 +117,7 @@ static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_li
 	return smc_pnet_find_further(&want, path) ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 }
 
-/* The request comes back with a reason. */
+/* Reject the offer: return the request with a reason. */
 static void add_link_client_reject(struct smc_llc *llc, const struct smc_llc_msg *req, u8 reason)
 {
 	struct smc_llc_msg msg = *req;
@@ -86,7 +131,7 @@ static void add_link_client_reject(struct smc_llc *llc, const struct smc_llc_msg
 	smc_llc_send_msg(llc->add.first, &msg);
 }
 
-/* CONFIRM LINK over the new link. Its answer goes first: the link is the server's until then. */
+/* The server uses the link only after our response: send that before the link is committed. */
 static int add_link_client_confirm(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc = smc_add_link_await_confirm(llc, link);
@@ -94,9 +139,9 @@ static int add_link_client_confirm(struct smc_llc *llc, struct smc_link *link)
 	return rc ?: smc_llc_send_confirm_link(link, true);
 }
 
-/* From the queue pair to the answer: 0, or the server has heard nothing yet. */
-static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add_link *al, struct smc_path *path,
-		   struct smc_link **link)
+/* Create and connect the link, before the response. An error is reported by a rejection. */
+static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add_link *al,
+				   struct smc_path *path, struct smc_link **link)
 {
 	int rc;
 
@@ -115,7 +160,7 @@ static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add
 	return rc;
 }
 
-/* From the answer to a link that connections may use. */
+/* Send the response and make the link usable. */
 static int add_link_client_finish(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc;
@@ -131,11 +176,11 @@ static int add_link_client_finish(struct smc_llc *llc, struct smc_link *link)
 }
 
 /**
- * smc_add_link_client_work() - the exchange
- * @work: llc->add_work
+ * smc_add_link_client_work() - run the ADD LINK exchange of a client
+ * @work: smc_llc.add_work
  *
- * When it fails after our answer, the server hears that the link will not do: it may have
- * one by then.
+ * If the exchange fails after the response, DELETE LINK is sent, because the server may
+ * consider the link usable by then.
  */
 void smc_add_link_client_work(struct work_struct *work)
 {
@@ -147,7 +192,7 @@ void smc_add_link_client_work(struct work_struct *work)
 	int rc = -ENODEV;
 	u8 reason;
 
-	/* it has passed once already */
+	/* cannot fail: smc_llc.work has parsed it */
 	if (smc_llc_parse(request->buf, request->len, &req))
 		goto out;
 	llc->add.until = jiffies + LLC_ADD_TIME;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Server: offers the client a further link (RFC 7609 sections 3.5.1.6 and 3.5.5.1.1).
+ * ADD LINK exchange of a server: offers the client a further link (RFC 7609 sections 3.5.1.6 and
+ * 3.5.5.1.1). Counterpart: add_link_client.c.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -12,82 +13,57 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
-#define REPEAT_TIME	(3 * HZ)	/* ADD LINK unanswered after a repeated CONFIRM LINK */
+#define REPEAT_TIME	(3 * HZ)	/* before an unanswered ADD LINK is repeated */
 
-/**
- * struct add_link_ports - of our end
- * @lgr: group
- * @any: a port that the group uses already would do
- */
-struct add_link_ports {
-	struct smc_lgr *lgr;
-	bool any;
-};
-
-/* What a port is worth whose link would lead to an RNIC of the peer that is not known yet. */
-static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
+/* Version 2: respond to REQUEST ADD LINK that no link will be offered. */
+static void add_link_server_refuse(struct smc_llc *llc, struct smc_link *link)
 {
-	const struct add_link_ports *choice = arg;
+	struct smc_llc_msg msg;
 
-	if (!choice->any && smc_core_uses_port(choice->lgr, dev, port))
-		return 0;
-	return smc_core_worth(choice->lgr, dev, port, NULL);
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
+	smc_llc_send_msg(link, &msg);
 }
 
 /**
- * smc_add_link_find_path() - our end of a link to an RNIC of the peer that is not known yet
+ * smc_add_link_server_offer() - offer the client a further link, if one is possible
  * @llc: LLC state
- * @first: a link of the group
- * @any: a port that the group uses already will do, if the peer has a second RNIC
- * @path: result
+ * @first: link that carries the exchange
+ * @any_port: the link may use a port that the group uses already
  *
- * Return: true if there is one; @path is then the caller's.
+ * Otherwise answers the client's REQUEST ADD LINK, if there was one. Recovery work.
  */
-bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any,
-			struct smc_path *path)
+void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool any_port)
 {
-	struct smc_lgr *lgr = llc->lgr;
-	struct add_link_ports choice = { .lgr = lgr, .any = any };
-	struct smc_pnet_further want = {
-		.net = lgr->net,
-		.like = &first->path,
-		.carrier = &lgr->peer.carrier,
-		.worth = add_link_rate_port,
-		.arg = &choice,
-	};
+	struct llc_recovery *rec = &llc->recovery;
+	bool possible, respond;
 
-	if (!smc_pnet_find_further(&want, path))
-		return true;
-	if (!add_link_rate_port(first->path.dev, first->path.port, &choice) ||
-	    !smc_ib_device_get_unless_zero(first->path.dev))
-		return false;
-	*path = first->path;
-	return true;
+	spin_lock_bh(&llc->lock);
+	smc_recovery_note_attempt(llc);
+	respond = rec->respond;
+	rec->respond = false;
+	spin_unlock_bh(&llc->lock);
+	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
+		   smc_add_link_is_possible(llc, first, any_port);
+	if (!possible) {
+		if (respond)
+			add_link_server_refuse(llc, first);
+		return;
+	}
+	spin_lock_bh(&llc->lock);
+	/* one critical section: the group must not die between taking the turn and begin */
+	if (smc_recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK)) {
+		rec->any_port = false;
+		rec->ports = false;
+		smc_add_link_server_begin(llc, first, 1);
+	}
+	spin_unlock_bh(&llc->lock);
 }
 
 /**
- * smc_add_link_is_possible() - is there an end for a further link
- * @llc: LLC state
- * @first: a link of the group
- * @any: as in smc_add_link_find_path()
- *
- * Return: true if so.
- */
-bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any)
-{
-	struct smc_path path;
-	bool found = smc_add_link_find_path(llc, first, any, &path);
-
-	if (found)
-		smc_pnet_path_put(&path);
-	return found;
-}
-
-/**
- * smc_add_link_server_begin() - start the exchange
- * @llc: LLC state; llc->lock held, no exchange runs
- * @first: link that is to carry it
- * @tries: requests to send
+ * smc_add_link_server_begin() - start the ADD LINK exchange of a server
+ * @llc: LLC state; llc->lock held, no ADD LINK exchange runs, the group is not dead
+ * @first: link that carries the exchange
+ * @tries: maximum number of requests; 2 if the client may have missed the first request
  */
 void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries)
 {
@@ -97,10 +73,11 @@ void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsi
 }
 
 /*
- * The request names the queue pair, so it exists before the client has a say. @shared: its
- * port is that of another link.
+ * Create the new link. The request contains the QP number, so the QP is created before the client
+ * decides. @shared: result: the port is used by another link.
  */
-static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct smc_link *first, bool *shared)
+static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct smc_link *first,
+					     bool *shared)
 {
 	struct smc_link *link;
 	struct smc_path path;
@@ -111,14 +88,14 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 	link = smc_core_add_link(llc->lgr, &path, 0);
 	if (IS_ERR(link))
 		return NULL;
-	/* until the client says what its end is */
+	/* assumed until the client has named its end */
 	link->direct = first->direct;
 	return link;
 }
 
-/* What the client says about its end of the new link. */
+/* Check the client's end of the new link. */
 static int add_link_server_check(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
-		     const struct smc_link *link)
+				 const struct smc_link *link)
 {
 	struct smc_core_end end = { .gid = al->gid, .mac = al->mac };
 
@@ -133,7 +110,6 @@ static int add_link_server_check(struct smc_lgr *lgr, const struct smc_llc_add_l
 	}
 }
 
-/* CONFIRM LINK over the new link. */
 static int add_link_server_confirm(struct smc_llc *llc, struct smc_link *link)
 {
 	int rc = smc_llc_send_confirm_link(link, false);
@@ -141,9 +117,9 @@ static int add_link_server_confirm(struct smc_llc *llc, struct smc_link *link)
 	return rc ?: smc_add_link_await_confirm(llc, link);
 }
 
-/* The client wants the link. */
-static int add_link_server_finish(struct smc_llc *llc, struct smc_link *first, struct smc_link *link,
-		  const struct smc_llc_msg *rsp)
+/* The client has accepted the link: set it up. */
+static int add_link_server_finish(struct smc_llc *llc, struct smc_link *first,
+				  struct smc_link *link, const struct smc_llc_msg *rsp)
 {
 	int rc;
 
@@ -168,8 +144,8 @@ static bool add_link_server_must_stop(const struct smc_llc *llc, const struct sm
 }
 
 /*
- * Nobody's first contact has to wait for the client to set its end up. Others are told to
- * have begun when they answer, as they may have missed the request.
+ * Native client: do not let the first contact wait for the client to set up its end. With a
+ * foreign client, which may have missed the request, the first contact waits for the response.
  */
 static void add_link_server_release_fc(struct smc_llc *llc, const struct smc_link *first)
 {
@@ -182,18 +158,20 @@ static void add_link_server_release_fc(struct smc_llc *llc, const struct smc_lin
 }
 
 /*
- * Sends ADD LINK and waits for what the client says; NULL: nothing, or no. @shared: the
- * port is that of another link.
+ * Send ADD LINK and wait for the response. @shared: the port is used by another link. Return NULL
+ * if the client rejects the link or does not respond.
  */
-static struct llc_event *add_link_server_offer(struct smc_llc *llc, struct smc_link *first,
-				    struct smc_link *link, bool shared, struct smc_llc_msg *rsp)
+static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc_link *first,
+						 struct smc_link *link, bool shared,
+						 struct smc_llc_msg *rsp)
 {
 	struct llc_event *ev;
 	unsigned int i;
 
 	for (i = 0; i < llc->add.tries; i++) {
 		if (i)
-			wait_event_timeout(llc->wait, add_link_server_must_stop(llc, first), REPEAT_TIME);
+			wait_event_timeout(llc->wait, add_link_server_must_stop(llc, first),
+					   REPEAT_TIME);
 		if (add_link_server_must_stop(llc, first) || smc_add_link_send(llc, first, link))
 			return NULL;
 		llc->add.until = jiffies + LLC_ADD_TIME;
@@ -213,8 +191,11 @@ static struct llc_event *add_link_server_offer(struct smc_llc *llc, struct smc_l
 }
 
 /**
- * smc_add_link_server_work() - the exchange
- * @work: llc->add_work
+ * smc_add_link_server_work() - run the ADD LINK exchange of a server
+ * @work: smc_llc.add_work
+ *
+ * If the exchange fails after the client's response, DELETE LINK is sent, unless the client has
+ * given the link up itself.
  */
 void smc_add_link_server_work(struct work_struct *work)
 {
@@ -231,7 +212,7 @@ void smc_add_link_server_work(struct work_struct *work)
 	llc->add.num = link ? link->num : 0;
 	spin_unlock_bh(&llc->lock);
 
-	ev = add_link_server_offer(llc, first, link, shared, &rsp);
+	ev = add_link_server_request(llc, first, link, shared, &rsp);
 	if (ev && link)
 		rc = add_link_server_finish(llc, first, link, &rsp);
 	if (ev) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a group gets back the links that it lost, and loses those that somebody wants gone
- * (RFC 7609 sections 3.5.5.1 and C.8).
+ * DELETE LINK for one link: lost links, redundant asymmetric links, and links that an operator
+ * removes (RFC 7609 sections 3.5.5.1.3, 3.5.5.1.4 and C.8). Only the server starts the exchange. A
+ * client's DELETE LINK is a request that the server answers with an exchange of its own.
  *
- * All of it is one work per group, which may wait for the peer. It is woken by ports that
- * come, by links that went, by the peer's word, and after a failure by time: see
- * llc/recovery.c. The server starts the exchanges; a client only says that it has a port.
+ * Deletions of this host are scheduled per link slot and run by the recovery work, which may
+ * wait for the peer. Received messages are processed by smc_llc.work.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -14,64 +14,47 @@
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/rdma/path.h>
 #include "internal.h"
 
-#define TURN_AGAIN	(HZ / 5)	/* another exchange has the turn */
-#define READY_AGAIN	(3 * HZ)	/* the first contact is not over */
-#define QUIET_TIME	(HZ / 10)	/* no connection has said anything for so long */
-#define QUIET_MAX	(1 * HZ)	/* ... and it has to go, whatever comes */
-#define ACK_TIME	(HZ / 20)	/* the peer knows what our RNIC has acknowledged */
+#define REQUEST_TIME	(40 * HZ)	/* for a foreign server to detect a lost link itself */
+#define QUIET_TIME	(HZ / 10)	/* no CDC message for so long: the link is quiet */
+#define QUIET_MAX	(1 * HZ)	/* the link is removed even if it is not quiet */
+#define ACK_TIME	(HZ / 20)	/* the peer has processed what our RNIC acknowledged */
 
-/* ---- DELETE LINK, server ---- */
+/* ---- server: the exchange ---- */
 
-/* llc->lock held */
-static bool recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish)
-{
-	bool mine;
-
-	lockdep_assert_held(&llc->lock);
-	mine = !llc->dead && !llc->add.active &&
-	       smc_llc_flow(llc_role(llc), llc->running, wish, 0) == SMC_LLC_RUN;
-	if (mine)
-		llc->running = smc_llc_flow_exchange(wish);
-	else
-		smc_recovery_arm(llc, TURN_AGAIN);
-	return mine;
-}
-
-/* Is @link the asymmetric link that is no longer needed? */
+/* Check whether @link is the asymmetric link that is no longer needed. */
 static bool delete_link_is_redundant(struct smc_lgr *lgr, const struct smc_link *link)
 {
-	struct smc_link *surplus = smc_core_surplus(lgr);
+	struct smc_link *redundant = smc_core_surplus(lgr);
 
-	if (surplus)
-		smc_link_put(surplus);
-	return surplus == link;
+	if (redundant)
+		smc_link_put(redundant);
+	return redundant == link;
 }
 
-/* Over @other. True: the client has answered. */
+/* Send DELETE LINK for link @num over @other. Return true if the client has answered in time. */
 static bool delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
 {
-	bool deleted;
+	bool answered;
 
 	spin_lock_bh(&llc->lock);
-	llc->heal.deleting = num;
-	llc->heal.deleted = false;
+	llc->delete.pending = num;
+	llc->delete.answered = false;
 	spin_unlock_bh(&llc->lock);
 	smc_llc_send_delete_link(other, num, reason, false);
-	wait_event_timeout(llc->wait, READ_ONCE(llc->heal.deleted) || READ_ONCE(llc->dead) ||
+	wait_event_timeout(llc->wait, READ_ONCE(llc->delete.answered) || READ_ONCE(llc->dead) ||
 			   llc_link_broken(other), LLC_RSP_TIME);
 	spin_lock_bh(&llc->lock);
-	llc->heal.deleting = 0;
-	deleted = llc->heal.deleted;
+	llc->delete.pending = 0;
+	answered = llc->delete.answered;
 	spin_unlock_bh(&llc->lock);
-	return deleted;
+	return answered;
 }
 
-/* Our end of it, at once. @cause: what its connections hear. */
+/* Remove our end of @victim now; its connections are given @cause. */
 static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32 reason,
-		     enum smc_link_reason cause)
+			       enum smc_link_reason cause)
 {
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
@@ -88,15 +71,15 @@ static bool delete_link_is_quiet(const struct smc_link *link, unsigned long sinc
 	return time_after_eq(jiffies, last + QUIET_TIME);
 }
 
-/* For @time, or less if there is nothing to wait for any more. */
+/* Wait for @time, or until the group is dead or the link broken. */
 static void delete_link_wait(struct smc_llc *llc, const struct smc_link *link, unsigned long time)
 {
 	wait_event_timeout(llc->wait, READ_ONCE(llc->dead) || llc_link_broken(link), time);
 }
 
 /*
- * The connections of @link say nothing over it, so their peers come to the end of what they may
- * write, or of what they have to say without an answer.
+ * Hold the connections of @link, so that they send nothing over it. Their peers soon run out of
+ * receive window, or of messages to send without an answer.
  */
 static void delete_link_quiesce(struct smc_llc *llc, struct smc_link *link)
 {
@@ -109,21 +92,23 @@ static void delete_link_quiesce(struct smc_llc *llc, struct smc_link *link)
 }
 
 /*
- * In order, with a client of another kind. An in-tree one that hears of the deletion goes back to
- * the last byte acknowledged at once, while the link still works, and counts the room of what is
- * acknowledged after that twice: its application overwrites bytes that have not gone out. So our
- * end goes before it hears of it. But of a link that ends so it repeats nothing but the bytes of
- * connections open in both directions: so before that nothing is to be under way.
+ * Orderly removal with a foreign client: remove our end before sending DELETE LINK.
+ *
+ * An in-tree client that receives DELETE LINK while the link still works goes back to the last
+ * acknowledged byte at once, and counts the space of bytes acknowledged later twice: its
+ * application overwrites bytes that have not been sent. If instead the link ends first, this
+ * client repeats only the bytes of connections that are open in both directions. Therefore the
+ * link is quiesced before, so that nothing is in flight.
  */
 static void delete_link_remove_first(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
-	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC;
+	bool redundant = reason == SMC_LLC_DEL_ASYMMETRIC;
 	struct smc_link *other;
 
 	delete_link_quiesce(llc, victim);
 	other = smc_core_other_link(llc->lgr, victim);
-	/* another one may have gone meanwhile */
-	if (!other || (surplus && !delete_link_is_redundant(llc->lgr, victim))) {
+	/* another link may have been lost meanwhile: keep this one */
+	if (!other || (redundant && !delete_link_is_redundant(llc->lgr, victim))) {
 		smc_link_hold(victim, false);
 		if (other)
 			smc_link_put(other);
@@ -136,45 +121,126 @@ static void delete_link_remove_first(struct smc_llc *llc, struct smc_link *victi
 }
 
 /*
- * The client has to answer before the queue pair goes; one that does not loses it anyway.
- * We have the turn, so no link comes; but one that the victim is to go for may be lost at
- * any time. @ordered: not by the client's wish.
+ * Run the exchange for @victim. The client has to answer before the queue pair is destroyed; if
+ * it does not answer, the link is removed anyway. The caller has the turn, so no link is added
+ * meanwhile, but the link that makes @victim redundant may be lost at any time. @ordered: by an
+ * operator.
  */
 static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
 {
-	bool surplus = reason == SMC_LLC_DEL_ASYMMETRIC, spare = surplus || ordered;
+	bool redundant = reason == SMC_LLC_DEL_ASYMMETRIC, orderly = redundant || ordered;
+	bool keep_last = orderly;
 	struct smc_link *other;
 
-	if (surplus && !delete_link_is_redundant(llc->lgr, victim))
+	if (redundant && !delete_link_is_redundant(llc->lgr, victim))
 		return;
-	if (spare && !llc->lgr->peer.marker) {
+	if (orderly && !llc->lgr->peer.marker) {
 		delete_link_remove_first(llc, victim, reason);
 		return;
 	}
 	other = smc_core_other_link(llc->lgr, victim);
 	if (other) {
-		/* the client's end goes when it has answered */
-		if (spare)
+		/* the client removes its end when it has answered: this is no failure */
+		if (orderly)
 			smc_link_going(victim, SMC_LINK_ADMIN);
-		spare &= !delete_link_exchange(llc, other, victim->num, reason);
+		keep_last &= !delete_link_exchange(llc, other, victim->num, reason);
 		smc_link_put(other);
 		other = smc_core_other_link(llc->lgr, victim);
 	}
 	if (!other) {
-		/* the last one: what this means is for the group to decide */
+		/* @victim is the last link: keep it, or end the group */
 		smc_link_going(victim, SMC_LINK_OK);
-		if (!spare)
+		if (!keep_last)
 			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
-	delete_link_remove(llc, victim, reason,
-		 surplus || ordered ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
+	delete_link_remove(llc, victim, reason, orderly ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
 	smc_link_put(other);
 }
 
+/* ---- client: requests to the server ---- */
+
 /*
- * Client: the server has the last word, and says it by a DELETE LINK of its own. One of
- * another kind is to find out by itself, as with a link that was lost.
+ * If the server is foreign, let it detect the loss of @link itself, and request the deletion
+ * only after 40 s.
+ *
+ * An in-tree server that receives DELETE LINK while its end still tries to send waits, with the
+ * turn of all its exchanges, until the send has succeeded or failed. Soft-RoCE never fails it:
+ * the server hangs. A server that detects the loss itself (retries of the QP, TEST LINK) ends
+ * the queue pair first. Native servers do not have this problem.
+ *
+ * Return true if the request was postponed.
+ */
+static bool delete_link_postpone_request(struct smc_llc *llc, const struct smc_link *link)
+{
+	struct llc_delete *del = &llc->delete;
+
+	if (llc->lgr->role != SMC_CLIENT || llc->lgr->peer.marker)
+		return false;
+	spin_lock_bh(&llc->lock);
+	del->requests[link->slot] = link->num;
+	del->request_at[link->slot] = jiffies + REQUEST_TIME;
+	smc_llc_timer_recovery_due(llc, REQUEST_TIME);
+	spin_unlock_bh(&llc->lock);
+	return true;
+}
+
+/* Take a postponed request that is due. Return the link number, 0 if none is due. */
+static u8 delete_link_next_request(struct smc_llc *llc)
+{
+	struct llc_delete *del = &llc->delete;
+	u8 num = 0;
+	u32 slot;
+
+	spin_lock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS && !num; slot++) {
+		if (!del->requests[slot])
+			continue;
+		if (time_before(jiffies, del->request_at[slot])) {
+			smc_llc_timer_recovery_due(llc, del->request_at[slot] - jiffies);
+			continue;
+		}
+		num = del->requests[slot];
+		del->requests[slot] = 0;
+	}
+	spin_unlock_bh(&llc->lock);
+	return num;
+}
+
+/* The server deletes link @num: drop the postponed request for it. */
+static void delete_link_cancel_request(struct smc_llc *llc, u8 num)
+{
+	u32 slot;
+
+	spin_lock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++)
+		if (llc->delete.requests[slot] == num)
+			llc->delete.requests[slot] = 0;
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_delete_link_send_requests() - client: send the postponed requests that are due
+ * @llc: LLC state
+ *
+ * These are about lost links that the server has not deleted by itself in time. Process
+ * context, see smc_llc_send_msg().
+ */
+void smc_delete_link_send_requests(struct smc_llc *llc)
+{
+	struct smc_link *link = smc_core_pick_link(llc->lgr);
+	u8 num;
+
+	if (!link)
+		return;
+	for (num = delete_link_next_request(llc); num; num = delete_link_next_request(llc))
+		smc_llc_send_delete_link(link, num, SMC_LLC_DEL_LOST_PATH, false);
+	smc_link_put(link);
+}
+
+/*
+ * Request the deletion of @victim from the server, which answers with its own DELETE LINK. With
+ * a foreign server remove our end instead; the server detects this like a loss.
  */
 static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
@@ -182,7 +248,7 @@ static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim,
 
 	if (!other)
 		return;
-	if (smc_delete_link_request_later(llc, victim)) {
+	if (delete_link_postpone_request(llc, victim)) {
 		smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 		smc_core_del_link(victim, SMC_LINK_ADMIN);
 	} else {
@@ -191,13 +257,46 @@ static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim,
 	smc_link_put(other);
 }
 
-/* llc->lock held; a client's wish is for any time. */
-static bool delete_link_take_turn(struct smc_llc *llc)
+/* ---- deletions of this host; recovery work ---- */
+
+/**
+ * smc_delete_link_schedule() - have a link deleted by the recovery work
+ * @llc: LLC state
+ * @link: link
+ * @reason: enum smc_llc_del_reason
+ * @order: whose order; a client deletes links only if its operator orders it
+ *
+ * Any context.
+ */
+void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
+			      enum llc_delete_order order)
 {
-	return llc->lgr->role == SMC_CLIENT || recovery_take_turn(llc, SMC_LLC_DO_DELETE_LINK);
+	bool ordered = order != LLC_DELETE_UNORDERED;
+	struct llc_delete *del = &llc->delete;
+	u32 slot = link->slot;
+
+	spin_lock_bh(&llc->lock);
+	if (ordered)
+		smc_recovery_delete_ordered(llc, link->num, order);
+	else if (reason == SMC_LLC_DEL_ASYMMETRIC && !test_bit(slot, &del->scheduled))
+		smc_recovery_redundant_removed(llc);
+	__set_bit(slot, &del->scheduled);
+	__assign_bit(slot, &del->ordered, ordered);
+	del->nums[slot] = link->num;
+	del->reasons[slot] = reason;
+	smc_llc_timer_recovery_due(llc, 0);
+	spin_unlock_bh(&llc->lock);
 }
 
-static void delete_link_start(struct smc_llc *llc, struct smc_link *victim, u32 reason, bool ordered)
+/* A client's request needs no turn. */
+static bool delete_link_take_turn(struct smc_llc *llc)
+{
+	lockdep_assert_held(&llc->lock);
+	return llc->lgr->role == SMC_CLIENT || smc_recovery_take_turn(llc, SMC_LLC_DO_DELETE_LINK);
+}
+
+static void delete_link_start(struct smc_llc *llc, struct smc_link *victim, u32 reason,
+			      bool ordered)
 {
 	if (llc->lgr->role == SMC_CLIENT)
 		delete_link_ask_server(llc, victim, reason);
@@ -205,29 +304,38 @@ static void delete_link_start(struct smc_llc *llc, struct smc_link *victim, u32 
 		delete_link_run(llc, victim, reason, ordered);
 }
 
-/* True: none is left. */
-static bool delete_link_run_scheduled(struct smc_llc *llc)
+/**
+ * smc_delete_link_run_scheduled() - delete the scheduled links, one after the other
+ * @llc: LLC state
+ *
+ * Recovery work; waits for the peer.
+ *
+ * Return: true if all are done. False if another exchange has the turn: the recovery work
+ * runs again.
+ */
+bool smc_delete_link_run_scheduled(struct smc_llc *llc)
 {
+	struct llc_delete *del = &llc->delete;
 	struct smc_link *victim;
-	bool mine, ordered;
+	bool taken, ordered;
 	u32 slot, reason;
 	u8 num;
 
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		if (!test_bit(slot, &llc->heal.doomed))
+		if (!test_bit(slot, &del->scheduled))
 			continue;
 		spin_lock_bh(&llc->lock);
-		mine = delete_link_take_turn(llc);
-		if (mine)
-			__clear_bit(slot, &llc->heal.doomed);
-		ordered = test_bit(slot, &llc->heal.ordered);
-		reason = llc->heal.reason[slot];
-		num = llc->heal.nums[slot];
+		taken = delete_link_take_turn(llc);
+		if (taken)
+			__clear_bit(slot, &del->scheduled);
+		ordered = test_bit(slot, &del->ordered);
+		reason = del->reasons[slot];
+		num = del->nums[slot];
 		spin_unlock_bh(&llc->lock);
-		if (!mine)
+		if (!taken)
 			return false;
 		victim = smc_core_link(llc->lgr, slot);
-		/* the slot may have another one by now */
+		/* another link may have the slot by now */
 		if (victim && victim->num == num)
 			delete_link_start(llc, victim, reason, ordered);
 		if (victim)
@@ -240,157 +348,40 @@ static bool delete_link_run_scheduled(struct smc_llc *llc)
 	return true;
 }
 
-/* ---- a further link ---- */
-
-/* Version 2 wants to hear that the client's port is of no use. */
-static void add_link_refuse_request(struct smc_llc *llc, struct smc_link *link)
-{
-	struct smc_llc_msg msg;
-
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
-	smc_llc_send_msg(link, &msg);
-}
-
-/* The server has decided. @any: over a port that the group uses, too. */
-static void add_link_try_offer(struct smc_llc *llc, struct smc_link *first, bool any)
-{
-	bool possible, asked;
-
-	spin_lock_bh(&llc->lock);
-	llc->heal.last = jiffies ?: 1;
-	llc->heal.tried = true;
-	asked = llc->heal.asked;
-	llc->heal.asked = false;
-	spin_unlock_bh(&llc->lock);
-	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
-		   smc_add_link_is_possible(llc, first, any);
-	if (!possible) {
-		if (asked)
-			add_link_refuse_request(llc, first);
-		return;
-	}
-	spin_lock_bh(&llc->lock);
-	/* nobody is to come between, the end of the group least of all */
-	if (recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK)) {
-		llc->heal.any = false;
-		llc->heal.ports = false;
-		smc_add_link_server_begin(llc, first, 1);
-	}
-	spin_unlock_bh(&llc->lock);
-}
-
-/* The client has a port that the group does not use: the server hears of it. */
-static void add_link_request(struct smc_llc *llc, struct smc_link *first)
-{
-	struct smc_llc_msg msg;
-	u8 gids[SMC_GID_LEN];
-	struct smc_path path;
-	bool asked, wanted;
-
-	asked = llc->heal.again;
-	spin_lock_bh(&llc->lock);
-	llc->heal.last = jiffies ?: 1;
-	llc->heal.tried = true;
-	llc->heal.any = false;
-	llc->heal.ports = false;
-	wanted = llc->heal.wanted;
-	llc->heal.wanted = false;
-	spin_unlock_bh(&llc->lock);
-	if (!smc_add_link_find_path(llc, first, wanted, &path))
-		return;
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
-	if (msg.version > 1) {
-		msg.type = SMC_LLC_REQ_ADD_LINK;
-		smc_llc_put_gid(gids, 0, path.gid.gid.raw);
-		msg.req_add_link.gids.raw = gids;
-		msg.req_add_link.gids.count = 1;
-	} else {
-		memcpy(msg.add_link.gid, path.gid.gid.raw, sizeof(msg.add_link.gid));
-		memcpy(msg.add_link.mac, path.gid.mac, sizeof(msg.add_link.mac));
-	}
-	smc_pnet_path_put(&path);
-	smc_llc_send_msg(first, &msg);
-	if (asked)
-		smc_recovery_retry_later(llc);
-}
-
-static void recovery_work(struct work_struct *work)
-{
-	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, heal.work);
-	struct smc_lgr *lgr = llc->lgr;
-	struct smc_link *link;
-	bool any, ports;
-
-	spin_lock_bh(&llc->lock);
-	llc->heal.armed = false;
-	any = llc->heal.any;
-	ports = llc->heal.ports;
-	if (!READ_ONCE(lgr->ready))
-		smc_recovery_arm(llc, READY_AGAIN);
-	spin_unlock_bh(&llc->lock);
-	if (READ_ONCE(llc->dead) || !READ_ONCE(lgr->ready))
-		return;
-	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
-	if (link) {
-		smc_delete_link_schedule(llc, link, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
-		smc_link_put(link);
-	}
-	if (lgr->role == SMC_CLIENT)
-		smc_delete_link_send_requests(llc);
-	if (!delete_link_run_scheduled(llc))
-		return;
-	link = any || ports ? smc_core_pick_link(lgr) : NULL;
-	if (!link)
-		return;
-	if (lgr->role == SMC_SERVER)
-		add_link_try_offer(llc, link, any);
-	else if (lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc))
-		add_link_request(llc, link);
-	smc_link_put(link);
-}
-
-/* ---- the operator's word ---- */
+/* ---- events ---- */
 
 /**
- * smc_llc_tend_add() - the operator wants one more link
- * @lgr: group
+ * smc_delete_link_report_lost() - a usable link has failed: report it to the peer
+ * @llc: LLC state
+ * @link: failed link
  *
- * A server offers it, a client tells the server that it has a port. Returns at once: what the
- * peer says to it cannot be known here. Process context.
- *
- * Return: 0, -EAGAIN: the first contact is not over; -ENOSPC: as many links as were agreed
- * upon; -ENODEV: no port of ours leads to a further one; -ENOENT: the group ends.
+ * Sends DELETE LINK over another link and schedules recovery. A foreign server is given time
+ * to detect the loss itself. The answer is not awaited. Process context, see
+ * smc_llc_send_msg().
  */
-int smc_llc_tend_add(struct smc_lgr *lgr)
+void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link)
 {
-	struct smc_link *first;
-	bool possible;
+	struct smc_link *other = smc_core_other_link(llc->lgr, link);
 
-	if (!READ_ONCE(lgr->ready))
-		return -EAGAIN;
-	if (lgr->peer.max_links < 2)
-		return -ENOSPC;
-	first = smc_core_pick_link(lgr);
-	if (!first)
-		return -ENOENT;
-	possible = smc_add_link_is_possible(lgr->llc, first, true);
-	smc_link_put(first);
-	if (!possible)
-		return smc_recovery_count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
-	smc_recovery_add_ordered(lgr->llc);
-	return 0;
+	if (!other)
+		return;
+	smc_recovery_retry_later(llc);
+	if (!delete_link_postpone_request(llc, link))
+		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
+	smc_link_put(other);
 }
 
 /**
- * smc_llc_tend_delete() - the operator wants a link to go
+ * smc_llc_tend_delete() - delete a link by order of the operator
  * @lgr: group
- * @num: its number
+ * @num: link number
  *
- * The server deletes it, a client asks for that; the link's connections go on over another
- * one. It does not come back but by an operator's word. Returns at once. Process context.
+ * The server deletes the link, a client requests this from the server. The link's connections
+ * move to another link. The link is added again only by order of an operator. Returns at
+ * once. Process context.
  *
- * Return: 0, -EAGAIN: the first contact is not over; -ENODEV: no such link, or it cannot be
- * used; -EBUSY: it is the only one that can be used.
+ * Return: 0; -EAGAIN: the first contact is not over; -ENODEV: no such link, or it is not
+ * usable; -EBUSY: it is the only usable link.
  */
 int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
 {
@@ -407,7 +398,8 @@ int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
 	else
 		rc = -ENODEV;
 	if (other)
-		smc_delete_link_schedule(lgr->llc, link, SMC_LLC_DEL_OPERATOR, LLC_DELETE_BY_OPERATOR);
+		smc_delete_link_schedule(lgr->llc, link, SMC_LLC_DEL_OPERATOR,
+					 LLC_DELETE_BY_OPERATOR);
 	else if (!rc)
 		rc = -EBUSY;
 	if (other)
@@ -416,20 +408,132 @@ int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
 	return rc;
 }
 
-/**
- * smc_llc_tend_init() - set up
- * @llc: LLC state
- */
-void smc_llc_tend_init(struct smc_llc *llc)
+/* ---- received messages; smc_llc.work ---- */
+
+/* Abort the ADD LINK exchange if @num is the link that it adds: add_work removes the link. */
+static bool delete_link_abort_add(struct smc_llc *llc, u8 num)
 {
-	INIT_DELAYED_WORK(&llc->heal.work, recovery_work);
+	bool adding;
+
+	spin_lock_bh(&llc->lock);
+	adding = num && num == llc->add.num;
+	if (adding)
+		llc->add.aborted = true;
+	spin_unlock_bh(&llc->lock);
+	return adding;
+}
+
+/* The operator of the peer removed link @num: do not re-add it. */
+static void delete_link_note_order(struct smc_llc *llc, u8 num)
+{
+	spin_lock_bh(&llc->lock);
+	smc_recovery_delete_ordered(llc, num, LLC_DELETE_BY_PEER);
+	spin_unlock_bh(&llc->lock);
+}
+
+/* Client: the server deletes @victim. */
+static void delete_link_receive_order(struct smc_llc *llc, struct smc_link *link,
+				      struct smc_link *victim,
+				      const struct smc_llc_delete_link *dl)
+{
+	struct smc_link *other;
+
+	/* the server removes its end when it receives the answer: this is no failure */
+	smc_link_going(victim, SMC_LINK_PEER_DELETED);
+	smc_llc_send_delete_link(link, dl->link_num, 0, true);
+	other = smc_core_other_link(llc->lgr, victim);
+	if (!other) {
+		smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+		return;
+	}
+	/*
+	 * Before the removal: a link requested for changed ports after it would pass for an order
+	 * of our operator at the server.
+	 */
+	if (dl->reason == SMC_LLC_DEL_OPERATOR) {
+		delete_link_note_order(llc, dl->link_num);
+	} else if (dl->reason == SMC_LLC_DEL_ASYMMETRIC) {
+		spin_lock_bh(&llc->lock);
+		smc_recovery_redundant_removed(llc);
+		spin_unlock_bh(&llc->lock);
+	}
+	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
+	smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
+	if (dl->reason == SMC_LLC_DEL_LOST_PATH)
+		smc_recovery_retry_later(llc);
+	smc_link_put(other);
+}
+
+/* Server: the client requests the deletion of @victim. */
+static void delete_link_receive_request(struct smc_llc *llc, struct smc_link *victim,
+					const struct smc_llc_delete_link *dl)
+{
+	bool ordered = dl->reason == SMC_LLC_DEL_OPERATOR;
+	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
+
+	if (!other) {
+		/* an operator's order is about one link, never about the group */
+		if (!ordered)
+			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+		return;
+	}
+	smc_delete_link_schedule(llc, victim, dl->reason,
+				 ordered ? LLC_DELETE_BY_PEER : LLC_DELETE_UNORDERED);
+	if (dl->reason == SMC_LLC_DEL_LOST_PATH)
+		smc_recovery_retry_later(llc);
+	smc_link_put(other);
+}
+
+/* The link does not exist here, or is being added. */
+static void delete_link_answer_unknown(struct smc_llc *llc, struct smc_link *link,
+				       const struct smc_llc_delete_link *dl, bool adding)
+{
+	/* our end of the link may have failed because the server removed its end */
+	if (!adding && llc->lgr->role == SMC_CLIENT && dl->reason == SMC_LLC_DEL_OPERATOR)
+		delete_link_note_order(llc, dl->link_num);
+	smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK, true);
+	wake_up_all(&llc->wait);
 }
 
 /**
- * smc_llc_tend_exit() - the group is dead
+ * smc_delete_link_receive() - process DELETE LINK for one link
  * @llc: LLC state
+ * @link: link that received the message
+ * @msg: request
+ *
+ * Process context, see smc_llc_send_msg(); RFC 7609 sections
+ * 3.5.5.1.3 and 3.5.5.1.4.
  */
-void smc_llc_tend_exit(struct smc_llc *llc)
+void smc_delete_link_receive(struct smc_llc *llc, struct smc_link *link,
+			     const struct smc_llc_msg *msg)
 {
-	cancel_delayed_work_sync(&llc->heal.work);
+	const struct smc_llc_delete_link *dl = &msg->delete_link;
+	bool adding = delete_link_abort_add(llc, dl->link_num);
+	struct smc_link *victim;
+
+	delete_link_cancel_request(llc, dl->link_num);
+	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
+	if (!victim) {
+		delete_link_answer_unknown(llc, link, dl, adding);
+		return;
+	}
+	if (llc->lgr->role == SMC_CLIENT)
+		delete_link_receive_order(llc, link, victim, dl);
+	else
+		delete_link_receive_request(llc, victim, dl);
+	smc_link_put(victim);
+}
+
+/**
+ * smc_delete_link_take_response() - server: the client answered DELETE LINK
+ * @llc: LLC state
+ * @num: link number in the response
+ */
+void smc_delete_link_take_response(struct smc_llc *llc, u8 num)
+{
+	spin_lock_bh(&llc->lock);
+	if (num && num == llc->delete.pending)
+		llc->delete.answered = true;
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * State of the LLC layer of one group, shared by smc_llc.c (messages, first
- * contact, RMBs), llc/add_link_server.c and llc/add_link_client.c (a further link, as server and as
- * client), llc/add_link.c (what those two share) and llc/send.c (sending).
- * Nobody else includes this.
+ * State of the LLC layer of one group, private to smc_llc.c and llc/.
  */
 #ifndef _SMC_LLC_INTERNAL_H
 #define _SMC_LLC_INTERNAL_H
@@ -18,17 +15,17 @@
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
 
-#define LLC_RSP_TIME	(2 * HZ)	/* answers in general */
-#define LLC_SENT_TIME	(HZ / 2)	/* last words before the queue pair goes */
+#define LLC_RSP_TIME	(2 * HZ)	/* response to most requests */
+#define LLC_SENT_TIME	(HZ / 2)	/* completion of the last message before the QP goes */
 #define LLC_CONFIRM_TIME (5 * HZ)	/* CONFIRM LINK of a further link */
-#define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a link that can be used */
+#define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a usable link */
 
 /**
- * struct llc_event - a message that arrived
- * @entry: queue, deferred or inbox
- * @link: where it came in; reference
- * @len: bytes
- * @buf: as received
+ * struct llc_event - a received message
+ * @entry: in smc_llc.queue, smc_llc.deferred or llc_add.inbox
+ * @link: link that received the message; reference
+ * @len: bytes in @buf
+ * @buf: message as received
  */
 struct llc_event {
 	struct list_head entry;
@@ -42,8 +39,8 @@ struct llc_event {
  * @link: first link, NULL = no first contact runs
  * @wq: wait queue of the handshake
  * @bits: SMC_LLC_FC_*
- * @answered: client: CONFIRM LINK was answered: answer its repetitions
- * @sent: server: CONFIRM LINK requests sent
+ * @answered: client: CONFIRM LINK was answered; LLC answers its repetitions
+ * @sent: server: number of CONFIRM LINK requests sent
  */
 struct llc_fc {
 	struct smc_link *link;
@@ -54,14 +51,14 @@ struct llc_fc {
 };
 
 /**
- * struct llc_rkey - our own CONFIRM RKEY or DELETE RKEY
- * @busy: one has the turn
- * @type: which
- * @rkey: key it is about; the answer repeats it, but for DELETE RKEY of version 2
- * @link: over which it was sent; compared only
- * @done: answered
- * @negative: the answer says no
- * @retry: the answer says later
+ * struct llc_rkey - CONFIRM RKEY (CONT) or DELETE RKEY request of this host
+ * @busy: a request has the turn
+ * @type: enum smc_llc_type of the request
+ * @rkey: rkey in the request; the response repeats it, except DELETE RKEY of version 2
+ * @link: link that carried the request; only compared
+ * @done: the response has arrived
+ * @negative: the response is negative
+ * @retry: the response asks for a retry
  */
 struct llc_rkey {
 	bool busy;
@@ -74,19 +71,20 @@ struct llc_rkey {
 };
 
 /**
- * struct llc_add - the exchange that adds a link, run by add_work
- * @active: from the start of @add_work to its end
- * @rejected: server: the peer does not want the link: nothing will follow
- * @accepted: server: the peer wants the link
- * @aborted: the peer deleted the new link, or refused it after all, before it was committed
- * @tries: server: requests to send before giving up
- * @until: jiffies: no message of the exchange is awaited after that; @add_work alone
+ * struct llc_add - ADD LINK exchange
+ * @active: from the start of smc_llc.add_work to its end
+ * @rejected: server: the client rejected the link; the exchange has ended
+ * @accepted: server: the client accepted the link
+ * @aborted: the peer deleted the new link, or rejected it after accepting it, before it was
+ *	committed
+ * @tries: server: number of ADD LINK requests before giving up
+ * @until: jiffies: deadline of the whole exchange; used by smc_llc.add_work only
  * @first: link that carries the exchange; reference
  * @request: client: the server's ADD LINK
- * @end: client: the server's end as @request says, for @add_work alone
- * @num: number of the new link, 0 = there is none, or it is one like the others by now
- * @inbox: what came for @add_work
- * @ninbox: number of them
+ * @end: client: the server's end as in @request; used by smc_llc.add_work only
+ * @num: number of the new link; 0 = no new link, or it is committed
+ * @inbox: messages for smc_llc.add_work
+ * @ninbox: length of @inbox
  */
 struct llc_add {
 	bool active;
@@ -104,77 +102,89 @@ struct llc_add {
 };
 
 /**
- * enum smc_llc_word - whose word a link goes by
- * @LLC_DELETE_UNORDERED: nobody's: it is of no use
- * @LLC_DELETE_BY_PEER: the peer's, which says that its operator wants it
- * @LLC_DELETE_BY_OPERATOR: our operator's
+ * enum llc_delete_order - which operator ordered the removal of a link
+ * @LLC_DELETE_UNORDERED: none: the link is lost or redundant
+ * @LLC_DELETE_BY_PEER: the peer reports an order of its operator
+ * @LLC_DELETE_BY_OPERATOR: the operator of this host
  */
-enum smc_llc_word {
+enum llc_delete_order {
 	LLC_DELETE_UNORDERED,
 	LLC_DELETE_BY_PEER,
 	LLC_DELETE_BY_OPERATOR,
 };
 
 /**
- * struct llc_heal - links that have to come or go: llc/recovery.c, llc/delete_link.c
- * @work: does it
- * @armed: @work will run at @at
- * @at: jiffies
- * @period: back-off after the last failure, 0 = none so far
- * @tried: there was an attempt since @period became longer
- * @last: jiffies of the last attempt, 0 = none so far
- * @any: a link over a port that the group uses already would do
- * @asked: server: the client's REQUEST ADD LINK is to be answered if there is no port
- * @ports: our ports have changed
- * @again: redundancy was lost, or could not be had: keep trying
- * @wanted: client: the operator wants a link: any port is worth a word
- * @doomed: bit per slot: links to be deleted; client: by the server, once it is asked
- * @ordered: bit per slot: of those, what the operator wants; never the group's last one
- * @nums: per slot: their numbers
- * @reason: per slot: why, enum smc_llc_del_reason
- * @deleting: number of the link in our DELETE LINK, 0 = none
- * @deleted: the client has answered that
- * @wishes: per slot: client: number of the lost link that the server is to delete if it
- *	does not do so by itself, 0 = none
- * @wish_at: per slot: jiffies: when it is told so
- * @most: links that could be used at a time, at most so far
- * @cap: so many are enough, as an operator has removed others; 0 = no such limit
- * @held: ours was one who did: only ours lifts @cap
- * @unwanted: numbers of the last links that @cap was lowered for; 0: none, or it came back
- * @nunwanted: how many there were, modulo 256
+ * struct llc_delete - DELETE LINK exchanges: llc/delete_link.c
+ * @scheduled: bit per slot: link to be deleted; client: by the server, which must be asked
+ * @ordered: bit per slot: the deletion was ordered by an operator; such an order never removes
+ *	the last link of a group
+ * @nums: per slot: link number, if @scheduled
+ * @reasons: per slot: enum smc_llc_del_reason, if @scheduled
+ * @pending: server: link number in the unanswered DELETE LINK request, 0 = none
+ * @answered: server: the client has answered that request
+ * @requests: per slot: client: number of a lost link that a foreign server should delete
+ *	unless it detects the loss itself, 0 = none
+ * @request_at: per slot: jiffies: when the request is sent
  */
-struct llc_heal {
-	struct delayed_work work;
+struct llc_delete {
+	unsigned long scheduled;
+	unsigned long ordered;
+	u8 nums[SMC_CORE_LINKS];
+	u32 reasons[SMC_CORE_LINKS];
+	u8 pending;
+	bool answered;
+	u8 requests[SMC_CORE_LINKS];
+	unsigned long request_at[SMC_CORE_LINKS];
+};
+
+/**
+ * struct llc_recovery - attempts to add a link: llc/recovery.c
+ * @armed: smc_llc.recovery_work will run at @at
+ * @at: jiffies
+ * @period: back-off after the last failure, jiffies; 0 = no failure so far
+ * @tried: there was an attempt since @period was last increased
+ * @last: jiffies of the last attempt, 0 = none so far
+ * @any_port: a link over a port that the group uses already is acceptable
+ * @respond: server: REQUEST ADD LINK needs a response if no link is offered
+ * @ports: ports of this host have changed
+ * @retry: a link was lost or could not be added: keep trying
+ * @ordered: client: the operator ordered a link: request it for any port
+ */
+struct llc_recovery {
 	bool armed;
 	unsigned long at;
 	unsigned long period;
 	bool tried;
 	unsigned long last;
-	bool any;
-	bool asked;
+	bool any_port;
+	bool respond;
 	bool ports;
-	bool again;
-	bool wanted;
-	unsigned long doomed;
-	unsigned long ordered;
-	u8 nums[SMC_CORE_LINKS];
-	u32 reason[SMC_CORE_LINKS];
-	u8 deleting;
-	bool deleted;
-	u8 wishes[SMC_CORE_LINKS];
-	unsigned long wish_at[SMC_CORE_LINKS];
-	u8 most;
-	u8 cap;
-	bool held;
-	u8 unwanted[SMC_CORE_LINKS];
-	u8 nunwanted;
+	bool retry;
+	bool ordered;
 };
 
 /**
- * struct llc_cont - CONFIRM RKEY that announced a CONFIRM RKEY CONT
- * @left: links still to be told
- * @slot: link it came in on
- * @rkey: key on that link
+ * struct llc_link_cap - limit on the number of links, set by operators: llc/recovery.c
+ * @most: maximum number of links that were usable at the same time
+ * @max: no link is added by itself while so many are usable; 0 = no limit
+ * @held: the operator of this host lowered @max: only this operator lifts the limit
+ * @removed: numbers of the last links that lowered @max; 0 = unused, or the number is in use
+ *	again
+ * @nremoved: number of entries ever written to @removed, modulo 256
+ */
+struct llc_link_cap {
+	u8 most;
+	u8 max;
+	bool held;
+	u8 removed[SMC_CORE_LINKS];
+	u8 nremoved;
+};
+
+/**
+ * struct llc_cont - received CONFIRM RKEY that announced a CONFIRM RKEY CONT
+ * @left: number of links not announced yet
+ * @slot: slot of the link that received the CONFIRM RKEY
+ * @rkey: rkey on that link
  */
 struct llc_cont {
 	u8 left;
@@ -183,44 +193,48 @@ struct llc_cont {
 };
 
 /**
- * struct llc_probe - what is known of the link of one slot
- * @link: compared only, never followed
- * @sent: jiffies of TEST LINK
- * @waiting: it is unanswered
- * @stuck: since when no request has finished, when that was last looked at
- * @looked: jiffies of that
- * @looks: how often the same was seen before, in looks that are apart
+ * struct llc_probe - checks of the link in one slot: llc/test_link.c
+ * @link: only compared, never dereferenced
+ * @sent: jiffies of the last TEST LINK request
+ * @waiting: that request is unanswered
+ * @stalled: at the last check: since when the oldest request is the next to complete, jiffies
+ * @checked: jiffies of that check
+ * @checks: number of earlier checks, far enough apart, with the same @stalled
  */
 struct llc_probe {
 	const struct smc_link *link;
 	unsigned long sent;
 	bool waiting;
-	unsigned long stuck;
-	unsigned long looked;
-	u32 looks;
+	unsigned long stalled;
+	unsigned long checked;
+	u32 checks;
 };
 
 /**
  * struct smc_llc - LLC state of a group
- * @lgr: group; outlives this
- * @lock: guards everything up to @heal, but for what says otherwise; leaf, BH off
- * @dead: the group was terminated
- * @running: the exchange that has the turn
- * @queue: messages to act on
+ * @lgr: group; outlives this structure
+ * @lock: guards the members up to and including @cap, unless stated otherwise, and @suspect;
+ *	leaf, BH off
+ * @dead: the group is terminated
+ * @running: exchange that has the turn
+ * @queue: messages to process
  * @deferred: messages that wait for the turn
- * @nqueued: length of both
- * @fc: see there
- * @rkey: see there
- * @add: see there
- * @heal: see there
- * @cont: see there; touched by @work only
- * @probes: see there; touched by @test_work only
- * @suspect: the peer may be gone: @test_work probes at once; under @lock
- * @withdraw_mute: DELETE RKEY was not answered: none is sent any more; touched by @withdraw_work only
- * @wait: whatever changed: turn, answers, death
- * @work: acts on @queue
- * @add_work: see struct llc_add
- * @test_work: looks after the links: TEST LINK, requests that do not finish
+ * @nqueued: length of both lists
+ * @fc: first contact
+ * @rkey: request of this host about an RMB
+ * @add: ADD LINK exchange
+ * @delete: DELETE LINK exchanges
+ * @recovery: attempts to add a link
+ * @cap: limit on the number of links
+ * @cont: CONFIRM RKEY that is continued; used by @work only
+ * @probes: per slot; used by @test_work only
+ * @suspect: the peer may be gone: @test_work sends TEST LINK at once
+ * @withdraw_mute: DELETE RKEY was not answered: send no other; used by @withdraw_work only
+ * @wait: woken when the turn changes, a response arrives or the group dies
+ * @work: processes @queue
+ * @add_work: runs the ADD LINK exchange
+ * @recovery_work: deletes and adds links
+ * @test_work: TEST LINK, and requests that do not complete
  * @withdraw_work: gives idle regions back
  */
 struct smc_llc {
@@ -234,7 +248,9 @@ struct smc_llc {
 	struct llc_fc fc;
 	struct llc_rkey rkey;
 	struct llc_add add;
-	struct llc_heal heal;
+	struct llc_delete delete;
+	struct llc_recovery recovery;
+	struct llc_link_cap cap;
 	struct llc_cont cont;
 	struct llc_probe probes[SMC_CORE_LINKS];
 	bool suspect;
@@ -242,17 +258,16 @@ struct smc_llc {
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;
+	struct delayed_work recovery_work;
 	struct delayed_work test_work;
 	struct delayed_work withdraw_work;
 };
 
-/*
- * For works that wait for no peer's answer, and for those that do: however many groups have
- * a peer that keeps silent, what others answer has to be taken.
- */
+/* See llc/timers.c. */
 extern struct workqueue_struct *smc_llc_wq;
 extern struct workqueue_struct *smc_llc_wait_wq;
 
+/* LLC state of the group of @link. */
 static inline struct smc_llc *llc_from_link(const struct smc_link *link)
 {
 	const struct smc_lgr *lgr = link->lgr;
@@ -267,7 +282,7 @@ static inline enum smc_llc_role llc_role(const struct smc_llc *llc)
 
 static inline enum smc_llc_verdict llc_verdict(const struct smc_llc *llc, enum smc_llc_input input)
 {
-	/* only a peer of our kind is known to ask again when it is put off */
+	/* a foreign peer may fail the connection instead of repeating a refused CONFIRM RKEY */
 	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
 
 	return smc_llc_flow(llc_role(llc), READ_ONCE(llc->running), input, quirks);
@@ -293,19 +308,19 @@ static inline void llc_events_free(struct list_head *list)
 	INIT_LIST_HEAD(list);
 }
 
-/* The running exchange is over. llc->lock held. */
+/* End the running exchange and process the messages that waited for the turn. */
 static inline void llc_turn_end(struct smc_llc *llc)
 {
 	lockdep_assert_held(&llc->lock);
 	llc->running = llc->rkey.busy ? SMC_LLC_X_RKEY : SMC_LLC_X_IDLE;
-	/* what waited for the turn came before what is still queued */
+	/* the deferred messages arrived before those in the queue */
 	list_splice_init(&llc->deferred, &llc->queue);
 	if (!llc->dead && !list_empty(&llc->queue))
 		queue_work(smc_llc_wq, &llc->work);
 	wake_up_all(&llc->wait);
 }
 
-/* llc->lock held */
+/* Set SMC_LLC_FC_* bits and wake the handshake. */
 static inline void llc_fc_set(struct smc_llc *llc, unsigned int bits)
 {
 	lockdep_assert_held(&llc->lock);
@@ -314,16 +329,14 @@ static inline void llc_fc_set(struct smc_llc *llc, unsigned int bits)
 		wake_up_all(llc->fc.wq);
 }
 
-/* Makes TEST LINK look at the links after @delay. */
-static inline void llc_test_link_arm(struct smc_llc *llc, unsigned long delay)
-{
-	spin_lock_bh(&llc->lock);
-	if (!llc->dead)
-		queue_delayed_work(smc_llc_wq, &llc->test_work, delay);
-	spin_unlock_bh(&llc->lock);
-}
+/* llc/timers.c */
+void smc_llc_timer_recovery_due(struct smc_llc *llc, unsigned long delay);
+void smc_llc_timer_link_up(struct smc_llc *llc);
+void smc_llc_timer_test_due(struct smc_llc *llc, unsigned long delay);
+void smc_llc_timer_peer_suspected(struct smc_llc *llc);
+void smc_llc_timer_stop(struct smc_llc *llc);
 
-/* llc/send.c; process context: may wait for a send slot, 10 s at most */
+/* llc/send.c */
 void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8 type,
 			  bool response);
 int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg);
@@ -331,16 +344,46 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		       unsigned long slot_time, unsigned long sent_time);
 int smc_llc_send_confirm_link(struct smc_link *link, bool response);
 void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response);
+void smc_llc_send_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);
+
+/* llc/recovery.c */
+unsigned int smc_recovery_count_usable(struct smc_lgr *lgr);
+bool smc_recovery_is_capped(struct smc_llc *llc);
+bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports);
+bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish);
+void smc_recovery_note_attempt(struct smc_llc *llc);
+void smc_recovery_ports_changed(struct smc_llc *llc);
+void smc_recovery_peer_request(struct smc_llc *llc, bool respond);
+void smc_recovery_retry_later(struct smc_llc *llc);
+void smc_recovery_link_added(struct smc_llc *llc, u8 num);
+void smc_recovery_link_rejected(struct smc_llc *llc, bool new_port);
+void smc_recovery_add_ordered(struct smc_llc *llc);
+void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num, enum llc_delete_order order);
+void smc_recovery_redundant_removed(struct smc_llc *llc);
+
+/* llc/delete_link.c */
+void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
+			      enum llc_delete_order order);
+bool smc_delete_link_run_scheduled(struct smc_llc *llc);
+void smc_delete_link_send_requests(struct smc_llc *llc);
+void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link);
+void smc_delete_link_receive(struct smc_llc *llc, struct smc_link *link,
+			     const struct smc_llc_msg *msg);
+void smc_delete_link_take_response(struct smc_llc *llc, u8 num);
 
 /* llc/add_link.c */
-
+bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any_port,
+			    struct smc_path *path);
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port);
 void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first);
-bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const struct smc_llc_msg *msg);
+bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev,
+			   const struct smc_llc_msg *msg);
 struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *link, u8 type,
-				   unsigned long time, struct smc_llc_msg *msg);
+					unsigned long time, struct smc_llc_msg *msg);
 int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
-		      const struct smc_link *link, const struct smc_llc_list *list);
-int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
+			       const struct smc_link *link, const struct smc_llc_list *list);
+int smc_add_link_exchange_rtokens(struct smc_llc *llc, struct smc_link *ref,
+				  struct smc_link *link);
 int smc_add_link_send(struct smc_llc *llc, struct smc_link *ref, struct smc_link *link);
 int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *al);
 int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link);
@@ -349,54 +392,27 @@ void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link
 void smc_add_link_end(struct smc_llc *llc);
 
 /* llc/add_link_server.c */
-bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any,
-			struct smc_path *path);
-bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any);
+void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool any_port);
 void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
 void smc_add_link_server_work(struct work_struct *work);
 
-/* llc/test_link.c; for test_work */
-struct llc_probe *smc_test_link_get_probe(struct smc_llc *llc, const struct smc_link *link);
-unsigned long smc_test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link);
-
-/* llc/recovery.c */
-void smc_recovery_arm(struct smc_llc *llc, unsigned long delay);
-void smc_recovery_ports_changed(struct smc_llc *llc);
-void smc_recovery_peer_request(struct smc_llc *llc, bool asked);
-void smc_recovery_retry_later(struct smc_llc *llc);
-void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link);
-void smc_recovery_link_added(struct smc_llc *llc, u8 num);
-void smc_recovery_link_rejected(struct smc_llc *llc, bool further);
-void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
-		       enum smc_llc_word word);
-void smc_recovery_add_ordered(struct smc_llc *llc);
-void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num);
-void smc_recovery_redundant_removed(struct smc_llc *llc);
-unsigned int smc_recovery_count_usable(struct smc_lgr *lgr);
-bool smc_recovery_is_capped(struct smc_llc *llc);
-void smc_delete_link_take_response(struct smc_llc *llc, u8 num);
-bool smc_delete_link_request_later(struct smc_llc *llc, const struct smc_link *link);
-void smc_delete_link_send_requests(struct smc_llc *llc);
-void smc_delete_link_cancel_request(struct smc_llc *llc, u8 num);
-
-/* llc/delete_link.c */
-void smc_llc_tend_init(struct smc_llc *llc);
-void smc_llc_tend_exit(struct smc_llc *llc);
+/* llc/add_link_client.c */
+void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first);
+bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev);
+void smc_add_link_client_work(struct work_struct *work);
 
 /* llc/rkey.c */
 void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);
-void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
-			 const struct smc_llc_msg *req);
+void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *req);
 void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
-			 const struct smc_llc_msg *msg);
+			    const struct smc_llc_msg *msg);
 int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
 
 /* llc/rmb_withdraw.c */
-void smc_llc_give_init(struct smc_llc *llc);
-void smc_llc_give_exit(struct smc_llc *llc);
+void smc_llc_withdraw_work(struct work_struct *work);
 
-/* llc/add_link_client.c */
-bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev);
-void smc_add_link_client_work(struct work_struct *work);
+/* llc/test_link.c */
+void smc_test_link_answer(struct smc_link *link, const struct smc_llc_msg *req);
+void smc_test_link_work(struct work_struct *work);
 
 #endif

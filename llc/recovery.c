@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When the links of a group are looked after: who wants it, and how soon. What is then
- * done is in llc/delete_link.c.
+ * Recovery of lost links: decides whether and when a group tries to add a link (RFC 7609
+ * sections 3.5.5.1 and C.8). Attempts are triggered by changed ports, by lost links, by the
+ * peer, by the operator, and after a failure by a back-off timer. Operators who remove links
+ * set a limit that recovery respects.
+ *
+ * The attempts are made by llc_recovery_work() in smc_llc.c.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -11,42 +15,29 @@
 #include <smc/lgr/link.h>
 #include "internal.h"
 
-#define RECOVERY_MIN	(3 * HZ)	/* before a link is tried again for the first time */
-#define RECOVERY_MAX	(300 * HZ)	/* ... and after many in vain */
-#define RECOVERY_FORGET	(600 * HZ)	/* no attempt for so long: what was before is forgotten */
-#define RECOVERY_SOON	(HZ / 4)	/* what belongs together has come by then */
-#define RECOVERY_GAP	(1 * HZ)	/* between two attempts, whoever asks */
-#define REQUEST_TIME	(40 * HZ)	/* for a server to find out by itself that a link is lost */
+#define RECOVERY_MIN	(3 * HZ)	/* back-off after the first failure */
+#define RECOVERY_MAX	(300 * HZ)	/* back-off after many failures */
+#define RECOVERY_FORGET	(600 * HZ)	/* no attempt for so long resets the back-off */
+#define RECOVERY_SOON	(HZ / 4)	/* collects events that belong together */
+#define RECOVERY_GAP	(1 * HZ)	/* between attempts requested by the client */
+#define READY_AGAIN	(3 * HZ)	/* check whether the first contact is over */
+#define TURN_AGAIN	(HZ / 5)	/* check whether the other exchange is over */
 
-/**
- * smc_recovery_arm() - look after the links soon
- * @llc: LLC state; llc->lock held
- * @delay: not later than after so many jiffies
- */
-void smc_recovery_arm(struct smc_llc *llc, unsigned long delay)
-{
-	struct llc_heal *heal = &llc->heal;
-	unsigned long at = jiffies + delay;
-
-	lockdep_assert_held(&llc->lock);
-	if (llc->dead || (heal->armed && time_before_eq(heal->at, at)))
-		return;
-	heal->armed = true;
-	heal->at = at;
-	mod_delayed_work(smc_llc_wait_wq, &heal->work, delay);
-}
-
-/* Many groups lose a link at once: they need not come back at once. */
+/* Add up to a quarter: many groups lose a link at once, and should not recover at once. */
 static unsigned long recovery_spread_delay(unsigned long delay)
 {
 	return delay + get_random_u32() % (delay / 4 + 1);
 }
 
+/* ---- limit on the number of links ---- */
+
 /**
- * smc_recovery_count_usable() - links of a group that can be used
+ * smc_recovery_count_usable() - count the usable links of a group
  * @lgr: group
  *
- * Return: how many.
+ * Any context.
+ *
+ * Return: number of links.
  */
 unsigned int smc_recovery_count_usable(struct smc_lgr *lgr)
 {
@@ -65,52 +56,112 @@ unsigned int smc_recovery_count_usable(struct smc_lgr *lgr)
 }
 
 /**
- * smc_recovery_is_capped() - has the group as many links as the operators have left it
+ * smc_recovery_is_capped() - check the limit that operators have set by removing links
  * @llc: LLC state
  *
- * What changes on either host does not bring back a link that was removed by an operator's
- * word; one that was lost besides comes back.
+ * Recovery does not bring back a link that an operator removed, but does bring back a link
+ * that was lost besides. Any context, without llc->lock.
  *
- * Return: true if there is to be no further one but by such a word.
+ * Return: true if a further link needs an operator's order.
  */
 bool smc_recovery_is_capped(struct smc_llc *llc)
 {
-	u8 cap = READ_ONCE(llc->heal.cap);
+	u8 max = READ_ONCE(llc->cap.max);
 
-	return cap && smc_recovery_count_usable(llc->lgr) >= cap;
+	return max && smc_recovery_count_usable(llc->lgr) >= max;
 }
 
-/* An operator, here or there, wants link @num to go; both hosts may say so. llc->lock held. */
-static void recovery_cap_lower(struct llc_heal *heal, u8 num, enum smc_llc_word word)
+/* An operator ordered the removal of link @num. Both hosts may report the same order. */
+static void recovery_cap_lower(struct llc_link_cap *cap, u8 num, enum llc_delete_order order)
 {
-	u8 now = heal->cap ?: heal->most;
+	u8 now = cap->max ?: cap->most;
 
-	if (word == LLC_DELETE_BY_OPERATOR)
-		heal->held = true;
-	if (memchr(heal->unwanted, num, sizeof(heal->unwanted)))
+	if (order == LLC_DELETE_BY_OPERATOR)
+		cap->held = true;
+	if (memchr(cap->removed, num, sizeof(cap->removed)))
 		return;
-	heal->unwanted[heal->nunwanted++ % SMC_CORE_LINKS] = num;
-	WRITE_ONCE(heal->cap, now > 2 ? now - 1 : 1);
+	cap->removed[cap->nremoved++ % SMC_CORE_LINKS] = num;
+	WRITE_ONCE(cap->max, now > 2 ? now - 1 : 1);
 }
 
-/* As many as the two hosts can have. llc->lock held. */
-static void recovery_cap_lift(struct llc_heal *heal)
+static void recovery_cap_lift(struct llc_link_cap *cap)
 {
-	WRITE_ONCE(heal->cap, 0);
-	heal->held = false;
+	WRITE_ONCE(cap->max, 0);
+	cap->held = false;
 }
 
-/* Link @num is another one now. llc->lock held. */
-static void recovery_cap_forget_num(struct llc_heal *heal, u8 num)
+/* Link number @num is in use again: its next removal lowers the limit again. */
+static void recovery_cap_forget_num(struct llc_link_cap *cap, u8 num)
 {
-	u8 *was = memchr(heal->unwanted, num, sizeof(heal->unwanted));
+	u8 *was = memchr(cap->removed, num, sizeof(cap->removed));
 
 	if (was)
 		*was = 0;
 }
 
+/* ---- attempts ---- */
+
 /**
- * smc_recovery_ports_changed() - our ports or GIDs have changed
+ * smc_recovery_begin() - start a run of the recovery work
+ * @llc: LLC state
+ * @any_port: result: a link over a port that the group uses already is acceptable
+ * @ports: result: ports of this host have changed
+ *
+ * While the first contact runs, the work is postponed by 3 s.
+ *
+ * Return: false if there is nothing to do now.
+ */
+bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports)
+{
+	struct smc_lgr *lgr = llc->lgr;
+
+	spin_lock_bh(&llc->lock);
+	llc->recovery.armed = false;
+	*any_port = llc->recovery.any_port;
+	*ports = llc->recovery.ports;
+	if (!READ_ONCE(lgr->ready))
+		smc_llc_timer_recovery_due(llc, READY_AGAIN);
+	spin_unlock_bh(&llc->lock);
+	return !READ_ONCE(llc->dead) && READ_ONCE(lgr->ready);
+}
+
+/**
+ * smc_recovery_take_turn() - take the turn for an exchange, or run the recovery work again
+ * @llc: LLC state; llc->lock held
+ * @wish: SMC_LLC_DO_* that starts the exchange
+ *
+ * Return: true if the caller has the turn, to be given back with llc_turn_end(). False if
+ * another exchange has it; the recovery work runs again after 200 ms.
+ */
+bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish)
+{
+	bool taken;
+
+	lockdep_assert_held(&llc->lock);
+	taken = !llc->dead && !llc->add.active &&
+		smc_llc_flow(llc_role(llc), llc->running, wish, 0) == SMC_LLC_RUN;
+	if (taken)
+		llc->running = smc_llc_flow_exchange(wish);
+	else
+		smc_llc_timer_recovery_due(llc, TURN_AGAIN);
+	return taken;
+}
+
+/**
+ * smc_recovery_note_attempt() - record an attempt to add a link
+ * @llc: LLC state; llc->lock held
+ */
+void smc_recovery_note_attempt(struct smc_llc *llc)
+{
+	lockdep_assert_held(&llc->lock);
+	llc->recovery.last = jiffies ?: 1;
+	llc->recovery.tried = true;
+}
+
+/* ---- events that trigger attempts ---- */
+
+/**
+ * smc_recovery_ports_changed() - ports or GIDs of this host have changed
  * @llc: LLC state
  *
  * Any context.
@@ -118,35 +169,37 @@ static void recovery_cap_forget_num(struct llc_heal *heal, u8 num)
 void smc_recovery_ports_changed(struct smc_llc *llc)
 {
 	spin_lock_bh(&llc->lock);
-	llc->heal.period = 0;
-	llc->heal.ports = true;
-	smc_recovery_arm(llc, recovery_spread_delay(RECOVERY_SOON));
+	llc->recovery.period = 0;
+	llc->recovery.ports = true;
+	smc_llc_timer_recovery_due(llc, recovery_spread_delay(RECOVERY_SOON));
 	spin_unlock_bh(&llc->lock);
 }
 
 /**
- * smc_recovery_peer_request() - the client says that it has a port
+ * smc_recovery_peer_request() - server: the client requests a link
  * @llc: LLC state
- * @asked: it wants to hear if we have none
+ * @respond: the client expects a response if no link is offered (REQUEST ADD LINK)
  *
- * However often it says so, there is no more than one look per second.
+ * There is at most one attempt per second, however often the client requests. A request lifts
+ * the limit on the number of links only if a native peer sends it (which does so only if
+ * ordered by its operator), and if the limit was not set by the operator of this host: any
+ * peer can claim to be native.
  */
-void smc_recovery_peer_request(struct smc_llc *llc, bool asked)
+void smc_recovery_peer_request(struct smc_llc *llc, bool respond)
 {
-	/* one of our kind would not say so unless its operator wants it */
 	bool ordered = llc->lgr->peer.marker && smc_recovery_is_capped(llc);
+	struct llc_recovery *rec = &llc->recovery;
 	unsigned long gap;
 	bool held;
 
 	spin_lock_bh(&llc->lock);
-	/* any peer can say that it is of our kind: no such word undoes what our operator said */
-	held = ordered && llc->heal.held;
+	held = ordered && llc->cap.held;
 	if (ordered && !held)
-		recovery_cap_lift(&llc->heal);
-	llc->heal.any = true;
-	llc->heal.asked |= asked;
-	gap = llc->heal.last + RECOVERY_GAP - jiffies;
-	smc_recovery_arm(llc, llc->heal.last && gap <= RECOVERY_GAP ? gap : 0);
+		recovery_cap_lift(&llc->cap);
+	rec->any_port = true;
+	rec->respond |= respond;
+	gap = rec->last + RECOVERY_GAP - jiffies;
+	smc_llc_timer_recovery_due(llc, rec->last && gap <= RECOVERY_GAP ? gap : 0);
 	spin_unlock_bh(&llc->lock);
 	if (held)
 		pr_info_ratelimited("group %08x: the peer wants one more link, but a link was removed here: 'smcctl link add' lets it in\n",
@@ -154,264 +207,120 @@ void smc_recovery_peer_request(struct smc_llc *llc, bool asked)
 }
 
 /**
- * smc_recovery_retry_later() - a link was lost, or could not be made
+ * smc_recovery_retry_later() - a link was lost or could not be added: try again after a while
  * @llc: LLC state
  *
- * Again after a while, longer after each attempt: links that are lost together are one reason.
- * A link that is lost after a long time in which all was well is like the first one.
+ * The delay doubles with each attempt, from 3 s to 300 s; links that are lost together count
+ * once. It starts anew if the last attempt was more than 600 s ago. Any context.
  */
 void smc_recovery_retry_later(struct smc_llc *llc)
 {
-	struct llc_heal *heal = &llc->heal;
+	struct llc_recovery *rec = &llc->recovery;
 
 	spin_lock_bh(&llc->lock);
-	heal->any = true;
-	heal->again = true;
-	/* well beyond RECOVERY_MAX: it is not that attempts fail, there was no need for one */
-	if (heal->last && time_after(jiffies, heal->last + RECOVERY_FORGET))
-		heal->period = 0;
-	if (heal->tried || !heal->period)
-		heal->period = clamp_t(unsigned long, 2 * heal->period, RECOVERY_MIN, RECOVERY_MAX);
-	heal->tried = false;
-	smc_recovery_arm(llc, recovery_spread_delay(heal->period));
+	rec->any_port = true;
+	rec->retry = true;
+	/* RECOVERY_FORGET is well beyond RECOVERY_MAX: no attempt was needed for a long time */
+	if (rec->last && time_after(jiffies, rec->last + RECOVERY_FORGET))
+		rec->period = 0;
+	if (rec->tried || !rec->period)
+		rec->period = clamp_t(unsigned long, 2 * rec->period, RECOVERY_MIN,
+				      RECOVERY_MAX);
+	rec->tried = false;
+	smc_llc_timer_recovery_due(llc, recovery_spread_delay(rec->period));
 	spin_unlock_bh(&llc->lock);
 }
 
 /**
- * smc_delete_link_request_later() - client: leave it to the server to discover that a link is gone
+ * smc_recovery_link_added() - a link was added
  * @llc: LLC state
- * @link: the link
+ * @num: link number, possibly that of a link which an operator removed
  *
- * An in-tree server that hears of a lost link while its end of it still tries to send waits,
- * with the turn of all its exchanges, until that has succeeded or failed. Soft-RoCE never
- * fails: the server hangs. One that finds out by itself (its retries, TEST LINK) ends the
- * queue pair first. Ours are not like that.
- *
- * Return: true if it has to be so; the server hears of it later.
- */
-bool smc_delete_link_request_later(struct smc_llc *llc, const struct smc_link *link)
-{
-	struct llc_heal *heal = &llc->heal;
-
-	if (llc->lgr->role != SMC_CLIENT || llc->lgr->peer.marker)
-		return false;
-	spin_lock_bh(&llc->lock);
-	heal->wishes[link->slot] = link->num;
-	heal->wish_at[link->slot] = jiffies + REQUEST_TIME;
-	smc_recovery_arm(llc, REQUEST_TIME);
-	spin_unlock_bh(&llc->lock);
-	return true;
-}
-
-/* One of them whose time has come; 0: none, or not yet. */
-static u8 delete_link_next_request(struct smc_llc *llc)
-{
-	struct llc_heal *heal = &llc->heal;
-	u8 num = 0;
-	u32 slot;
-
-	spin_lock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS && !num; slot++) {
-		if (!heal->wishes[slot])
-			continue;
-		if (time_before(jiffies, heal->wish_at[slot])) {
-			smc_recovery_arm(llc, heal->wish_at[slot] - jiffies);
-			continue;
-		}
-		num = heal->wishes[slot];
-		heal->wishes[slot] = 0;
-	}
-	spin_unlock_bh(&llc->lock);
-	return num;
-}
-
-/**
- * smc_delete_link_send_requests() - client: name the lost links that the server has not deleted by now
- * @llc: LLC state
- *
- * Process context, as smc_llc_send_msg().
- */
-void smc_delete_link_send_requests(struct smc_llc *llc)
-{
-	struct smc_link *link = smc_core_pick_link(llc->lgr);
-	u8 num;
-
-	if (!link)
-		return;
-	for (num = delete_link_next_request(llc); num; num = delete_link_next_request(llc))
-		smc_llc_send_delete_link(link, num, SMC_LLC_DEL_LOST_PATH, false);
-	smc_link_put(link);
-}
-
-/**
- * smc_delete_link_cancel_request() - client: the server deletes a link
- * @llc: LLC state
- * @num: number of the link
- */
-void smc_delete_link_cancel_request(struct smc_llc *llc, u8 num)
-{
-	u32 slot;
-
-	spin_lock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++)
-		if (llc->heal.wishes[slot] == num)
-			llc->heal.wishes[slot] = 0;
-	spin_unlock_bh(&llc->lock);
-}
-
-/**
- * smc_delete_link_report_lost() - a link that could be used has failed
- * @llc: LLC state
- * @link: the link
- *
- * The peer hears of it over another one, a server of another kind later. Process context, as
- * smc_llc_send_msg().
- */
-void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link)
-{
-	struct smc_link *other = smc_core_other_link(llc->lgr, link);
-
-	if (!other)
-		return;
-	smc_recovery_retry_later(llc);
-	/* server: the deletion; client: the wish; the answer changes nothing */
-	if (!smc_delete_link_request_later(llc, link))
-		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
-	smc_link_put(other);
-}
-
-/**
- * smc_recovery_link_added() - a link was made
- * @llc: LLC state
- * @num: its number, which may have been that of one that an operator removed
- *
- * There may be one more to make, or one that is no longer needed. The period stays: a link
- * that is lost over and over again is not made over and over again.
+ * Runs the recovery work: a further link may be possible, or a link may be redundant now. The
+ * back-off stays, so that a link that is lost again and again is added less and less often.
+ * Process context.
  */
 void smc_recovery_link_added(struct smc_llc *llc, u8 num)
 {
 	unsigned int usable = smc_recovery_count_usable(llc->lgr);
+	struct llc_link_cap *cap = &llc->cap;
 
 	spin_lock_bh(&llc->lock);
-	recovery_cap_forget_num(&llc->heal, num);
-	llc->heal.most = max_t(unsigned int, llc->heal.most, usable);
-	/* the server's operator wanted it; here it may have been under way when one was removed */
-	if (llc->lgr->role == SMC_CLIENT && usable > llc->heal.cap)
-		recovery_cap_lift(&llc->heal);
-	llc->heal.again = false;
-	llc->heal.ports = true;
-	smc_recovery_arm(llc, RECOVERY_SOON);
+	recovery_cap_forget_num(cap, num);
+	cap->most = max_t(unsigned int, cap->most, usable);
+	/*
+	 * The server's operator ordered this link. On a server the exchange may have begun before
+	 * a link was removed, so a new link does not lift the limit.
+	 */
+	if (llc->lgr->role == SMC_CLIENT && usable > cap->max)
+		recovery_cap_lift(cap);
+	llc->recovery.retry = false;
+	llc->recovery.ports = true;
+	smc_llc_timer_recovery_due(llc, RECOVERY_SOON);
 	spin_unlock_bh(&llc->lock);
 }
 
 /**
- * smc_recovery_link_rejected() - the client refused a link
+ * smc_recovery_link_rejected() - server: the client rejected a link
  * @llc: LLC state
- * @further: it was to be over a port that the group does not use
+ * @new_port: the link was offered over a port that the group does not use
  *
- * It will say when that changes; unless it is the way between the ports that fails.
+ * Try again only if the path between the ports may be at fault, or if a link was lost before;
+ * otherwise the client requests a link when it has a port.
  */
-void smc_recovery_link_rejected(struct smc_llc *llc, bool further)
+void smc_recovery_link_rejected(struct smc_llc *llc, bool new_port)
 {
-	if (further || READ_ONCE(llc->heal.again))
+	if (new_port || READ_ONCE(llc->recovery.retry))
 		smc_recovery_retry_later(llc);
 }
 
 /**
- * smc_recovery_add_ordered() - the operator wants one more link
+ * smc_recovery_add_ordered() - the operator of this host orders a link: try at once
  * @llc: LLC state
  *
- * At once, however often it has failed.
+ * Lifts the limit on the number of links and resets the back-off. Any context.
  */
 void smc_recovery_add_ordered(struct smc_llc *llc)
 {
 	spin_lock_bh(&llc->lock);
-	recovery_cap_lift(&llc->heal);
-	llc->heal.period = 0;
-	llc->heal.any = true;
-	llc->heal.wanted = true;
-	smc_recovery_arm(llc, 0);
+	recovery_cap_lift(&llc->cap);
+	llc->recovery.period = 0;
+	llc->recovery.any_port = true;
+	llc->recovery.ordered = true;
+	smc_llc_timer_recovery_due(llc, 0);
 	spin_unlock_bh(&llc->lock);
 }
 
-static void recovery_forget_reasons(struct llc_heal *heal)
+/**
+ * smc_recovery_delete_ordered() - an operator orders the removal of a link
+ * @llc: LLC state; llc->lock held
+ * @num: link number; the link may have failed already
+ * @order: whose order
+ *
+ * Do not re-add the link: cancel pending attempts and lower the limit on the number of links.
+ */
+void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num, enum llc_delete_order order)
 {
-	heal->any = false;
-	heal->ports = false;
-	heal->again = false;
-	heal->wanted = false;
-}
+	struct llc_recovery *rec = &llc->recovery;
 
-/* The group never had so many links but for a moment. llc->lock held. */
-static void recovery_most_decrement(struct llc_heal *heal)
-{
-	if (heal->most > 1)
-		heal->most--;
+	lockdep_assert_held(&llc->lock);
+	rec->any_port = false;
+	rec->ports = false;
+	rec->retry = false;
+	rec->ordered = false;
+	recovery_cap_lower(&llc->cap, num, order);
 }
 
 /**
- * smc_recovery_redundant_removed() - client: an asymmetric link goes, since a symmetric one has come
- * @llc: LLC state
+ * smc_recovery_redundant_removed() - a redundant asymmetric link is removed
+ * @llc: LLC state; llc->lock held
+ *
+ * The limit on the number of links is computed without this link, which existed only until
+ * a symmetric link was added.
  */
 void smc_recovery_redundant_removed(struct smc_llc *llc)
 {
-	spin_lock_bh(&llc->lock);
-	recovery_most_decrement(&llc->heal);
-	spin_unlock_bh(&llc->lock);
-}
-
-/**
- * smc_recovery_delete_ordered() - the operator of the peer has removed a link
- * @llc: LLC state
- * @num: its number; our end may have failed by then
- *
- * It is not to be back, be it for the sake of what was to be done before.
- */
-void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num)
-{
-	spin_lock_bh(&llc->lock);
-	recovery_forget_reasons(&llc->heal);
-	recovery_cap_lower(&llc->heal, num, LLC_DELETE_BY_PEER);
-	spin_unlock_bh(&llc->lock);
-}
-
-/**
- * smc_delete_link_schedule() - a link has to go
- * @llc: LLC state
- * @link: the link
- * @reason: enum smc_llc_del_reason
- * @word: whose word it goes by; a client can go by nothing but its operator's
- */
-void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
-		       enum smc_llc_word word)
-{
-	u32 slot = link->slot;
-
-	spin_lock_bh(&llc->lock);
-	if (word != LLC_DELETE_UNORDERED) {
-		recovery_forget_reasons(&llc->heal);
-		recovery_cap_lower(&llc->heal, link->num, word);
-	} else if (reason == SMC_LLC_DEL_ASYMMETRIC && !test_bit(slot, &llc->heal.doomed)) {
-		recovery_most_decrement(&llc->heal);
-	}
-	__set_bit(slot, &llc->heal.doomed);
-	__assign_bit(slot, &llc->heal.ordered, word != LLC_DELETE_UNORDERED);
-	llc->heal.nums[slot] = link->num;
-	llc->heal.reason[slot] = reason;
-	smc_recovery_arm(llc, 0);
-	spin_unlock_bh(&llc->lock);
-}
-
-/**
- * smc_delete_link_take_response() - the client answers our DELETE LINK
- * @llc: LLC state
- * @num: number of the link
- */
-void smc_delete_link_take_response(struct smc_llc *llc, u8 num)
-{
-	spin_lock_bh(&llc->lock);
-	if (num && num == llc->heal.deleting)
-		llc->heal.deleted = true;
-	spin_unlock_bh(&llc->lock);
-	wake_up_all(&llc->wait);
+	lockdep_assert_held(&llc->lock);
+	if (llc->cap.most > 1)
+		llc->cap.most--;
 }

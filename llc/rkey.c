@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RMBs that are announced and taken back: our own ones and the peer's (RFC 7609 sections
- * 3.5.5.2.1 and 3.5.5.2.2).
+ * CONFIRM RKEY and DELETE RKEY: announces and withdraws RMBs, those of this host and those of
+ * the peer (RFC 7609 sections 3.5.5.2.1 and 3.5.5.2.2). Requests of this host take the turn; the
+ * caller waits for the response. Requests of the peer are processed by smc_llc.work.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -12,19 +13,22 @@
 #include <smc/rdma/region.h>
 #include "internal.h"
 
-#define TURN_TIME	(7 * HZ)	/* start of an exchange that has to wait for another */
-#define RETRY_TIME	(HZ / 10)	/* between CONFIRM RKEYs the peer put off */
+#define TURN_TIME	(7 * HZ)	/* to get the turn while another exchange runs */
+#define RETRY_TIME	(HZ / 10)	/* before a refused CONFIRM RKEY is repeated */
 
-/* ---- our own requests about RMBs ---- */
+/* ---- requests of this host ---- */
 
-/* Waits for the turn of an RKEY exchange. */
+/*
+ * Wait for the turn of an RKEY exchange, until @end or until @cancel is set. Return 0,
+ * -ECANCELED, -ECONNABORTED or -ETIMEDOUT.
+ */
 static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
-			 unsigned long end)
+			  unsigned long end)
 {
 	bool mine = false;
 
 	for (;;) {
-		/* in time: the peer keeps what it is told, and nobody would take it back */
+		/* cancel before the request: no code would withdraw the RMB at the peer */
 		if (READ_ONCE(*cancel))
 			return -ECANCELED;
 		spin_lock_bh(&llc->lock);
@@ -62,7 +66,7 @@ static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, cons
 {
 	unsigned long end = jiffies + LLC_RSP_TIME;
 
-	/* once in any case: a peer that lives answers, and others can use the region then */
+	/* wait at least once: if the peer responds, other connections can use the region */
 	do {
 		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
 				   llc_link_broken(link), SMC_CORE_POLL);
@@ -70,7 +74,7 @@ static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, cons
 		 !READ_ONCE(*cancel) && time_before(jiffies, end));
 }
 
-/* The key by which an answer is known to be that to this request. */
+/* Return the rkey by which a response is matched with its request. */
 static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 {
 	switch ((enum smc_llc_type)msg->type) {
@@ -79,16 +83,16 @@ static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 	case SMC_LLC_CONFIRM_RKEY_CONT:
 		return msg->confirm_rkey_cont.other[0].rkey;
 	case SMC_LLC_DELETE_RKEY:
-		/* the answer of version 2 may come without the list */
+		/* in version 2 the response may come without the list */
 		return msg->version > 1 ? 0 : smc_llc_get_rkey(&msg->delete_rkey.rkeys, 0);
 	default:
 		return 0;
 	}
 }
 
-/* One request and its answer, with the turn. -EAGAIN: the peer asks to be asked later. */
+/* Send a request and wait for the response. The caller has the turn. -EAGAIN: retry later. */
 static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg,
-	       const bool *cancel)
+			const bool *cancel)
 {
 	struct llc_rkey *x = &llc->rkey;
 	int rc;
@@ -114,9 +118,9 @@ static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct
 	return rc;
 }
 
-/* Version 1: the links that CONFIRM RKEY had no room for, @left of them from @other on. */
-static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_rkey *other,
-		    u8 left, const bool *cancel)
+/* Version 1: send the @left links from @other on, which CONFIRM RKEY had no room for. */
+static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link,
+			     const struct smc_llc_rkey *other, u8 left, const bool *cancel)
 {
 	struct smc_llc_confirm_rkey_cont *cc;
 	struct smc_llc_msg msg;
@@ -136,9 +140,9 @@ static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link, const s
 	return 0;
 }
 
-/* All that the peer has to hear of an RMB, in one turn. */
+/* Announce an RMB, in one turn. */
 static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
-			 const struct smc_llc_msg *msg, const bool *cancel)
+				 const struct smc_llc_msg *msg, const bool *cancel)
 {
 	const struct smc_llc_confirm_rkey *cr = &msg->confirm_rkey;
 	u8 here = smc_llc_crkey_here(msg->version, cr->others);
@@ -154,16 +158,15 @@ static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
 	return rc;
 }
 
-/* The keys of @region on the other links of the group. */
+/* List the rkeys of @region on the other usable links of the group. */
 static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *link,
-			     const struct smc_region *region,
-			     struct smc_llc_confirm_rkey *cr)
+				  const struct smc_region *region, struct smc_llc_confirm_rkey *cr)
 {
 	struct smc_llc_rkey *other;
 	struct smc_link *l;
 	u32 slot;
 
-	/* all there may be; if @link has gone and another one has its slot, this ends in nothing */
+	/* room for all; if another link has the slot of @link now, the exchange fails anyway */
 	static_assert(SMC_CORE_LINKS - 1 <= SMC_LLC_MAX_OTHER);
 	for (slot = 0; slot < SMC_CORE_LINKS && cr->others < SMC_LLC_MAX_OTHER; slot++) {
 		l = smc_core_link(lgr, slot);
@@ -179,8 +182,9 @@ static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *li
 	}
 }
 
-/* Is @num one of the links that an RMB was named for? */
-static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, const struct smc_link *link, u8 num)
+/* Check whether the RMB was announced for link @num. */
+static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, const struct smc_link *link,
+			      u8 num)
 {
 	int i;
 
@@ -191,11 +195,11 @@ static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, const struc
 }
 
 /*
- * Has a link become usable meanwhile? It was added while the request was under way, so what
- * the peer heard of our RMBs in that exchange meant nothing to it in this case.
+ * Check whether a link became usable during the exchange. The peer did not know the RMB yet when
+ * it received our rtokens in that link's ADD LINK exchange, so it dropped the one of this RMB.
  */
 static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
-			const struct smc_llc_confirm_rkey *cr)
+			     const struct smc_llc_confirm_rkey *cr)
 {
 	struct smc_link *l;
 	bool missed = false;
@@ -212,13 +216,19 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 }
 
 /**
- * smc_llc_rkey_confirm() - announce an RMB and wait for the answer
+ * smc_llc_rkey_confirm() - announce an RMB by CONFIRM RKEY and wait for the response
  * @lgr: group
- * @link: link to say it on
+ * @link: link that carries the request
  * @region: RMB, mapped and registered on @link
- * @cancel: set: give up
+ * @cancel: give up when this becomes true; polled every 100 ms
  *
- * Return: 0, -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
+ * Waits up to 7 s for the turn, and up to 2 s for the response to each message: one; in version 1
+ * with many links up to three. Repeats the request, for up to 7 s from the call, if the peer asks
+ * for a retry or if a link was added meanwhile. Process context, lgr->mutex not held; RFC 7609
+ * section 3.5.5.2.1.
+ *
+ * Return: 0; -ETIMEDOUT: no turn or no response; -EPERM: negative response; -ECONNABORTED: link
+ * or group failed; -ECANCELED: @cancel was set.
  */
 int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
 			 const bool *cancel)
@@ -240,7 +250,7 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 		}
 		mutex_unlock(&lgr->mutex);
 		if (!mapped)
-			return -ECONNABORTED;	/* the link went meanwhile */
+			return -ECONNABORTED;	/* the link is gone */
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
 		rc = rkey_confirm_exchange(llc, link, &msg, cancel);
 		if (rc == -EAGAIN)
@@ -253,14 +263,14 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 }
 
 /**
- * smc_rkey_delete() - take an RMB back and wait for the answer
+ * smc_rkey_delete() - withdraw an RMB by DELETE RKEY and wait for the response
  * @lgr: group
- * @region: RMB, no element of which is in use, nor will be
+ * @region: RMB without elements in use, not handed out any more
  *
- * One per message, as in-tree peers have it.
+ * Each message names one RMB, as in-tree peers do. Process context; RFC 7609 section 3.5.5.2.2.
  *
- * Return: 0: the peer does not know it any more; -EAGAIN: it was not asked; -EPERM: it says
- * no; -ETIMEDOUT, -ECONNABORTED: it may have forgotten it.
+ * Return: 0: the peer has deleted the rkey; -EAGAIN: no request was sent; -EPERM: negative
+ * response; -ETIMEDOUT, -ECONNABORTED: unknown.
  */
 int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 {
@@ -288,23 +298,23 @@ int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 	return rc;
 }
 
-/* ---- the peer's; llc->work, in order of arrival ---- */
+/* ---- requests of the peer; smc_llc.work, in order of arrival ---- */
 
 static int rkey_store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
-			     const struct smc_llc_rkey *others, u32 n)
+				  const struct smc_llc_rkey *others, u32 n)
 {
 	struct smc_link *l;
 	int rc = 0;
 	u32 i;
 
 	for (i = 0; i < n && !rc; i++) {
-		/* a link that has just gone needs no key */
+		/* a link that is gone needs no rkey */
 		l = smc_core_link_by_num(llc->lgr, others[i].link_num);
 		if (!l)
 			continue;
 		rc = smc_core_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
 					      others[i].vaddr);
-		/* gone meanwhile: the slot may be another link's by now */
+		/* the link broke meanwhile: another link may have the slot by now */
 		if (!rc && llc_link_broken(l))
 			smc_core_rtoken_unset_link(llc->lgr, l->slot, others[i].rkey);
 		smc_link_put(l);
@@ -313,19 +323,19 @@ static int rkey_store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
 }
 
 static void rkey_confirm_receive(struct smc_llc *llc, struct smc_link *link,
-			    const struct smc_llc_msg *req)
+				 const struct smc_llc_msg *req)
 {
 	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
 	u8 here = smc_llc_crkey_here(req->version, cr->others);
 	struct smc_llc_msg msg = *req;
 	int rc = -EPROTO;
 
-	/* the symmetric links that were agreed upon, and one more: all but the one it came over */
+	/* all links but @link: the negotiated symmetric links and an asymmetric one */
 	if (cr->others <= READ_ONCE(llc->lgr->peer.max_links))
 		rc = smc_core_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
 	if (rc >= 0)
 		rc = rkey_store_other_links(llc, link->slot, cr->rkey, cr->other, here);
-	/* gone before its keys were forgotten, or after: the slot may be another link's by now */
+	/* the link broke, maybe after its rtokens were removed: another link may have the slot */
 	if (llc_link_broken(link)) {
 		smc_core_rtoken_del(llc->lgr, link->slot, cr->rkey);
 		return;
@@ -340,7 +350,7 @@ static void rkey_confirm_receive(struct smc_llc *llc, struct smc_link *link,
 }
 
 static void rkey_confirm_cont_receive(struct smc_llc *llc, struct smc_link *link,
-				 const struct smc_llc_msg *req)
+				      const struct smc_llc_msg *req)
 {
 	const struct smc_llc_confirm_rkey_cont *cc = &req->confirm_rkey_cont;
 	struct smc_llc_msg msg = *req;
@@ -358,7 +368,7 @@ static void rkey_confirm_cont_receive(struct smc_llc *llc, struct smc_link *link
 }
 
 static void rkey_delete_receive(struct smc_llc *llc, struct smc_link *link,
-			   const struct smc_llc_msg *req, bool refuse)
+				const struct smc_llc_msg *req, bool refuse)
 {
 	const struct smc_llc_list *rkeys = &req->delete_rkey.rkeys;
 	struct smc_llc_msg msg = *req;
@@ -382,10 +392,12 @@ static void rkey_delete_receive(struct smc_llc *llc, struct smc_link *link,
 }
 
 /**
- * smc_rkey_receive() - the peer announces an RMB, or takes some back
+ * smc_rkey_receive() - process CONFIRM RKEY (CONT) or DELETE RKEY of the peer
  * @llc: LLC state
- * @link: link that carried the request
+ * @link: link that received the request
  * @msg: request
+ *
+ * smc_llc.work; see smc_llc_send_msg().
  */
 void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg)
 {
@@ -398,13 +410,14 @@ void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct s
 }
 
 /**
- * smc_rkey_refuse() - the peer has to ask again later
+ * smc_rkey_refuse() - refuse a request of the peer, which has to repeat it later
  * @llc: LLC state
- * @link: link that carried the request
- * @req: request, also one that needs no answer
+ * @link: link that received the request
+ * @req: request; requests other than CONFIRM RKEY (CONT) and DELETE RKEY get no response
+ *
+ * smc_llc.work; see smc_llc_send_msg().
  */
-void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
-			 const struct smc_llc_msg *req)
+void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *req)
 {
 	struct smc_llc_msg msg = *req;
 
@@ -429,13 +442,15 @@ void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link,
 }
 
 /**
- * smc_rkey_take_response() - the peer answers a request about an RMB
+ * smc_rkey_take_response() - process the peer's response to an RKEY request
  * @llc: LLC state
- * @link: link that carried it
- * @msg: answer
+ * @link: link that received the response
+ * @msg: response
+ *
+ * Wakes the waiting caller of smc_llc_rkey_confirm() or smc_rkey_delete(). smc_llc.work.
  */
 void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
-			 const struct smc_llc_msg *msg)
+			    const struct smc_llc_msg *msg)
 {
 	struct llc_rkey *x = &llc->rkey;
 	bool negative, retry = false;
@@ -451,8 +466,8 @@ void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
 	}
 	spin_lock_bh(&llc->lock);
 	/*
-	 * A late answer to a request that was given up names another key; that to a DELETE RKEY
-	 * need not, but after such a one there is none any more over the same link.
+	 * A late response to an abandoned request names another rkey. The response to DELETE RKEY
+	 * may name none, but after an abandoned DELETE RKEY no other is sent over the same link.
 	 */
 	if (x->busy && x->type == msg->type && x->rkey == rkey_of_msg(msg) &&
 	    (x->link == link || msg->type != SMC_LLC_DELETE_RKEY)) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Idle regions are given back: send regions at once, RMBs when the peer has forgotten their
- * keys (DELETE RKEY, RFC 7609 section 3.5.5.2.2).
+ * Gives idle regions back: send regions at once, RMBs after the peer has confirmed DELETE RKEY
+ * (RFC 7609 section 3.5.5.2.2).
  *
- * A group grows with its connections, region by region. What nobody has used for
- * net.smc.smcr_buf_idle_time goes again, but for one region of each kind. As long as the peer
- * has not said that it does not know an RMB any more, it may write into it: so one that it
- * does not let go stays registered, out of use, and is the first to be announced again when
- * the group grows. It may be asked again later: a server that is in the midst of something
- * else puts us off.
+ * A group grows with its connections, region by region. A region that was not used for
+ * net.smc.smcr_buf_idle_time is freed, except for one region of each kind. Until the peer has
+ * confirmed that an rkey is deleted, it may write into the RMB. So an RMB whose deletion fails
+ * stays registered but is not handed out (withdrawn); it is the first to be announced again
+ * when the group grows. The deletion may be repeated later, because a server that runs another
+ * exchange refuses it.
  *
- * A peer that does not answer at all is not asked again. Which request an answer is about
- * cannot be told in version 2, so a late one might be taken for that to the next.
+ * A peer that does not respond at all is sent no further DELETE RKEY: the response of version 2
+ * does not name the rkey, so a late response could be taken for that to the next request.
  */
 #include <linux/jiffies.h>
-#include <linux/minmax.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
@@ -22,25 +21,7 @@
 #include <smc/rdma/region.h>
 #include "internal.h"
 
-#define WITHDRAW_OFF	(30 * HZ)	/* a look at whether it was switched on */
-#define WITHDRAW_TRIES	3		/* how often a peer is asked about one RMB */
-
-static int llc_withdraw_secs(const struct smc_llc *llc)
-{
-	return READ_ONCE(smc_policy_net(llc->lgr->net)->buf_idle);
-}
-
-/* Twice in that time is often enough. llc->lock held. */
-static void llc_withdraw_arm(struct smc_llc *llc)
-{
-	unsigned long delay = max(llc_withdraw_secs(llc) * (unsigned long)HZ / 2, (unsigned long)HZ);
-
-	lockdep_assert_held(&llc->lock);
-	if (!llc_withdraw_secs(llc))
-		delay = WITHDRAW_OFF;
-	if (!llc->dead)
-		queue_delayed_work(smc_llc_wait_wq, &llc->withdraw_work, delay);
-}
+#define WITHDRAW_TRIES	3		/* DELETE RKEY requests for one RMB */
 
 static void llc_withdraw_region(struct smc_lgr *lgr, struct smc_region *region)
 {
@@ -49,8 +30,8 @@ static void llc_withdraw_region(struct smc_lgr *lgr, struct smc_region *region)
 	smc_core_roomy(lgr);
 }
 
-/* True: the peer has forgotten it, and it is gone. */
-static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, bool shelved)
+/* Return true if the peer has confirmed the deletion; the RMB is freed then. */
+static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, bool withdrawn)
 {
 	struct smc_lgr *lgr = llc->lgr;
 	int rc = smc_rkey_delete(lgr, region);
@@ -59,7 +40,7 @@ static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, boo
 		llc_withdraw_region(lgr, region);
 		return true;
 	}
-	if (rc == -EAGAIN && !shelved) {
+	if (rc == -EAGAIN && !withdrawn) {
 		smc_buf_region_publish(&lgr->pool, region);
 		return false;
 	}
@@ -72,6 +53,7 @@ static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, boo
 	return false;
 }
 
+/* @age: jiffies without use. */
 static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 {
 	struct smc_pool *pool = &llc->lgr->pool;
@@ -91,59 +73,32 @@ static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 		llc_withdraw_rmb(llc, region, true);
 }
 
-/* Is there anything that could be given back? */
+/* The last region of a kind is never given back. */
 static bool llc_withdraw_possible(struct smc_pool *pool)
 {
-	bool yes;
+	bool possible;
 
 	spin_lock_bh(&pool->lock);
-	yes = pool->nregions[SMC_BUF_RMB] > 1 || pool->nregions[SMC_BUF_SND] > 1;
+	possible = pool->nregions[SMC_BUF_RMB] > 1 || pool->nregions[SMC_BUF_SND] > 1;
 	spin_unlock_bh(&pool->lock);
-	return yes;
+	return possible;
 }
 
-static void llc_withdraw_work(struct work_struct *work)
+/**
+ * smc_llc_withdraw_work() - give the idle regions of a group back
+ * @work: smc_llc.withdraw_work
+ *
+ * Waits for the peer. Runs again later if there are regions that could become idle; otherwise
+ * the timer is armed when the next region is added.
+ */
+void smc_llc_withdraw_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, withdraw_work);
 	struct smc_lgr *lgr = llc->lgr;
-	int secs = llc_withdraw_secs(llc);
+	int secs = READ_ONCE(smc_policy_net(lgr->net)->buf_idle);
 
 	if (secs && READ_ONCE(lgr->ready) && !READ_ONCE(llc->dead))
 		llc_withdraw_idle(llc, secs * (unsigned long)HZ);
-	/* who adds one later arms this work */
 	if (llc_withdraw_possible(&lgr->pool))
 		smc_llc_give_later(lgr);
-}
-
-/**
- * smc_llc_give_later() - a region was added
- * @lgr: group
- *
- * Any context.
- */
-void smc_llc_give_later(struct smc_lgr *lgr)
-{
-	struct smc_llc *llc = lgr->llc;
-
-	spin_lock_bh(&llc->lock);
-	llc_withdraw_arm(llc);
-	spin_unlock_bh(&llc->lock);
-}
-
-/**
- * smc_llc_give_init() - set up
- * @llc: LLC state
- */
-void smc_llc_give_init(struct smc_llc *llc)
-{
-	INIT_DELAYED_WORK(&llc->withdraw_work, llc_withdraw_work);
-}
-
-/**
- * smc_llc_give_exit() - the group is dead
- * @llc: LLC state
- */
-void smc_llc_give_exit(struct smc_llc *llc)
-{
-	cancel_delayed_work_sync(&llc->withdraw_work);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sending LLC messages. One rank below smc_llc.c and llc/add_link.c.
+ * Sends LLC messages: waits for a send slot, builds the message, posts it. For the last message
+ * before a queue pair is destroyed the completion is awaited, too.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -10,21 +11,19 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
 #include "internal.h"
 
-#define SLOT_TIME	(10 * HZ)	/* free send slot */
-#define POLL_MS		20		/* how often it is looked for */
-#define LINKS_OFFERED	2		/* links per group as told to peers without negotiation */
-
-struct workqueue_struct *smc_llc_wq;
-struct workqueue_struct *smc_llc_wait_wq;
+#define SLOT_TIME	(10 * HZ)	/* for a free send slot */
+#define POLL_MS		20		/* between polls for a free send slot */
+#define LINKS_OFFERED	2		/* links per group, announced without negotiation */
 
 /**
- * struct llc_sent - lets a sender wait for the completion
- * @ref: the sender, and the request while it is posted
- * @done: completed
+ * struct llc_sent - completion of a message
+ * @ref: one reference of the sender, one of the posted work request
+ * @done: the work request has completed
  */
 struct llc_sent {
 	struct kref ref;
@@ -45,11 +44,11 @@ static void llc_sent_complete(struct smc_wr_slot *slot, enum ib_wc_status status
 }
 
 /**
- * smc_llc_send_prepare() - an empty message of the group's version
+ * smc_llc_send_prepare() - initialize a message of the group's version
  * @llc: LLC state
- * @msg: out
+ * @msg: result
  * @type: enum smc_llc_type
- * @response: not a request
+ * @response: response, not request
  */
 void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8 type,
 			  bool response)
@@ -60,7 +59,7 @@ void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8
 	msg->response = response;
 }
 
-/* Process context: waits for a slot as long as there is hope. */
+/* Wait for a send slot, at most @limit jiffies. Return NULL on timeout or if the link is broken. */
 static struct smc_wr_slot *llc_slot_get(struct smc_link *link, u32 len, unsigned long limit)
 {
 	struct smc_llc *llc = llc_from_link(link);
@@ -73,7 +72,7 @@ static struct smc_wr_slot *llc_slot_get(struct smc_link *link, u32 len, unsigned
 		slot = smc_wr_slot_get_ctl(link->qp, len);
 		if (slot)
 			return slot;
-		/* the end of the group waits for whoever is in here */
+		/* the termination of the group waits for the caller */
 		if (READ_ONCE(llc->dead))
 			limit = min_t(unsigned long, limit, LLC_SENT_TIME);
 		if (time_after(jiffies, start + limit))
@@ -83,14 +82,16 @@ static struct smc_wr_slot *llc_slot_get(struct smc_link *link, u32 len, unsigned
 }
 
 /**
- * smc_llc_send_timed() - send a message within limits
+ * smc_llc_send_timed() - send a message with given deadlines
  * @link: link
  * @msg: message
  * @slot_time: jiffies to wait for a send slot
- * @sent_time: jiffies to wait for the completion, 0 = do not: for messages behind
- *	which the queue pair goes
+ * @sent_time: jiffies to wait for the completion, 0 = do not wait; for messages after which
+ *	the queue pair is destroyed
  *
- * Return: as smc_llc_send_msg().
+ * Process context, no lock held. A link without a free send slot in time fails.
+ *
+ * Return: see smc_llc_send_msg(). A missing completion is no error.
  */
 int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		       unsigned long slot_time, unsigned long sent_time)
@@ -145,9 +146,9 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
  * @link: link
  * @msg: message
  *
- * Process context; waits for a send slot. A link that has none for 10 s fails.
+ * Process context, no lock held. Waits up to 10 s for a send slot; without one the link fails.
  *
- * Return: 0, -ECONNABORTED, or what smc_llc_len() says of the message.
+ * Return: 0; -ECONNABORTED: the link is broken; an error of smc_llc_len() or smc_llc_build().
  */
 int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg)
 {
@@ -155,11 +156,13 @@ int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg)
 }
 
 /**
- * smc_llc_send_confirm_link() - send CONFIRM LINK about this very link
+ * smc_llc_send_confirm_link() - send CONFIRM LINK for a link over that link
  * @link: link
- * @response: not a request
+ * @response: response, not request
  *
- * Return: as smc_llc_send_msg().
+ * Process context, see smc_llc_send_msg(); RFC 7609 section A.3.1.
+ *
+ * Return: see smc_llc_send_msg().
  */
 int smc_llc_send_confirm_link(struct smc_link *link, bool response)
 {
@@ -177,17 +180,19 @@ int smc_llc_send_confirm_link(struct smc_link *link, bool response)
 	cl->link_num = link->num;
 	smc_put_be32(cl->link_uid, link->uid);
 	cl->max_links = peer->max_links ? peer->max_links : LINKS_OFFERED;
-	/* only release 1 knows the field */
+	/* the field exists only in release 1 */
 	cl->max_conns = peer->version > 1 && peer->release ? peer->max_conns : 0;
 	return smc_llc_send_msg(link, &msg);
 }
 
 /**
- * smc_llc_send_delete_link() - send DELETE LINK of one link
- * @link: link that carries it
- * @num: link it is about
- * @reason: enum smc_llc_del_reason, 0 in a good response
- * @response: not a request
+ * smc_llc_send_delete_link() - send DELETE LINK for one link
+ * @link: link that carries the message
+ * @num: number of the link to delete
+ * @reason: enum smc_llc_del_reason, 0 in a positive response
+ * @response: response, not request; waits for the completion
+ *
+ * Best effort. Process context, see smc_llc_send_msg(); RFC 7609 section A.3.4.
  */
 void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response)
 {
@@ -196,7 +201,31 @@ void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool re
 	smc_llc_send_prepare(llc_from_link(link), &msg, SMC_LLC_DELETE_LINK, response);
 	msg.delete_link.link_num = num;
 	msg.delete_link.reason = reason;
-	msg.delete_link.orderly = true;	/* real peers say so for lost links too */
-	/* the link may be shut down right behind an answer */
+	msg.delete_link.orderly = true;	/* real peers set it for lost links, too */
+	/* the link may be shut down right after a response */
 	smc_llc_send_timed(link, &msg, SLOT_TIME, response ? LLC_SENT_TIME : 0);
+}
+
+/**
+ * smc_llc_send_delete_all() - send DELETE LINK for all links: the group ends
+ * @lgr: group
+ * @reason: enum smc_llc_del_reason
+ * @orderly: the group does not end because of an error
+ *
+ * Best effort, no response is expected. Waits up to 0.5 s for the completion, because the queue
+ * pair is destroyed next. Process context.
+ */
+void smc_llc_send_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly)
+{
+	struct smc_link *link = smc_core_pick_link(lgr);
+	struct smc_llc_msg msg;
+
+	if (!link)
+		return;
+	smc_llc_send_prepare(lgr->llc, &msg, SMC_LLC_DELETE_LINK, false);
+	msg.delete_link.all = true;
+	msg.delete_link.orderly = orderly;
+	msg.delete_link.reason = reason;
+	smc_llc_send_timed(link, &msg, LLC_SENT_TIME, LLC_SENT_TIME);
+	smc_link_put(link);
 }

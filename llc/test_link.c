@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that do not finish. A queue pair gives up when the peer's RNIC is silent, but not
- * while that answers "receiver not ready", for which the retries have no end: they are the
- * flow control of messages. A peer that never posts a receive again would hold up whatever
- * is sent to it for ever, and if it goes on sending, TEST LINK sees nothing of that.
+ * Checks of the links of a group: TEST LINK (RFC 7609 sections 4.5.3 and A.3.8), and requests that
+ * do not complete.
+ *
+ * TEST LINK is sent over a link that has received nothing for net.smc.smcr_testlink_time; the
+ * link fails if nothing arrives within net.smc.smcr_testlink_timeout.
+ *
+ * A queue pair gives up when the peer's RNIC is silent, but not while that RNIC answers
+ * "receiver not ready": these retries are unlimited, since they are the flow control of
+ * messages. A peer that posts no receive any more would block the sender forever, and TEST LINK
+ * does not detect this if the peer keeps sending. So a link also fails if its oldest request
+ * does not complete for net.smc.smcr_stall_time.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -14,19 +21,11 @@
 #include <smc/rdma/wr.h>
 #include "internal.h"
 
-#define CHECKS		4	/* per deadline */
-#define CHECKS_SAME	2	/* before the one that decides */
+#define CHECKS		4	/* per net.smc.smcr_stall_time */
+#define CHECKS_SAME	2	/* with the same result before the check that decides */
 
-/**
- * smc_test_link_get_probe() - what is known of a link
- * @llc: LLC state
- * @link: usable link
- *
- * For test_work.
- *
- * Return: its place; empty for a link that is new in its slot.
- */
-struct llc_probe *smc_test_link_get_probe(struct smc_llc *llc, const struct smc_link *link)
+/* Return the probe of @link, cleared if the link is new in its slot. test_work only. */
+static struct llc_probe *test_link_get_probe(struct smc_llc *llc, const struct smc_link *link)
 {
 	struct llc_probe *probe = &llc->probes[link->slot];
 
@@ -38,36 +37,31 @@ struct llc_probe *smc_test_link_get_probe(struct smc_llc *llc, const struct smc_
 }
 
 /*
- * The clock alone does not tell: a host that was suspended, or got no processor for a long
- * time, has had no chance to see the completion. So the same request has to be found in
- * several looks, with time for completions between them.
+ * The clock alone proves nothing: a host that was suspended, or had no CPU for a long time, could
+ * not process the completion. So several checks must find the same request, with time for
+ * completions in between.
  */
-static void test_link_count_check(struct llc_probe *probe, unsigned long since, unsigned long limit)
+static void test_link_count_check(struct llc_probe *probe, unsigned long since,
+				  unsigned long limit)
 {
-	if (probe->stuck != since) {
-		probe->stuck = since;
-		probe->looks = 0;
-	} else if (time_after_eq(jiffies, probe->looked + limit / (2 * CHECKS))) {
-		probe->looks++;
+	if (probe->stalled != since) {
+		probe->stalled = since;
+		probe->checks = 0;
+	} else if (time_after_eq(jiffies, probe->checked + limit / (2 * CHECKS))) {
+		probe->checks++;
 	} else {
 		return;
 	}
-	probe->looked = jiffies;
+	probe->checked = jiffies;
 }
 
-/**
- * smc_test_link_check_stall() - does a link finish its requests
- * @llc: LLC state
- * @probe: what is known of it
- * @link: usable link
- *
- * For test_work. Fails a link whose oldest request has been the next to finish for longer
- * than net.smc.smcr_stall_time: with each completion that counts anew, so a long queue of a
- * slow link does no harm.
- *
- * Return: in how many jiffies it wants to look again.
+/*
+ * Fail @link if its oldest request has been the next to complete for longer than
+ * net.smc.smcr_stall_time. The time starts anew with each completion, so a long queue of a slow
+ * link does no harm. Return the jiffies until the next check.
  */
-unsigned long smc_test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe, struct smc_link *link)
+static unsigned long test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe,
+					   struct smc_link *link)
 {
 	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->stall_time);
 	unsigned long limit = secs * (unsigned long)HZ, since;
@@ -75,13 +69,149 @@ unsigned long smc_test_link_check_stall(struct smc_llc *llc, struct llc_probe *p
 	if (!secs)
 		return MAX_JIFFY_OFFSET;
 	if (!smc_wr_qp_waiting(link->qp, &since)) {
-		probe->looks = 0;
+		probe->checks = 0;
 		return limit / CHECKS;
 	}
 	test_link_count_check(probe, since, limit);
 	if (time_before(jiffies, since + limit))
 		return min(since + limit - jiffies, limit / CHECKS);
-	if (probe->looks >= CHECKS_SAME)
+	if (probe->checks >= CHECKS_SAME)
 		smc_link_fail(link, SMC_LINK_STALLED);
 	return limit / CHECKS;
+}
+
+/*
+ * Send TEST LINK if @link has received nothing for @silence jiffies; fail the link if nothing has
+ * arrived in time. Return the jiffies until the next check.
+ */
+static unsigned long test_link_probe(struct smc_llc *llc, struct llc_probe *probe,
+				     struct smc_link *link, unsigned long silence)
+{
+	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_timeout);
+	unsigned long timeout = smc_policy_jiffies(secs);
+	unsigned long last = READ_ONCE(link->last_rx), due;
+	struct smc_llc_msg msg;
+
+	if (probe->waiting && time_after_eq(last, probe->sent))
+		probe->waiting = false;
+	if (probe->waiting) {
+		due = probe->sent + timeout;
+		if (time_before(jiffies, due))
+			return due - jiffies;
+		smc_link_fail(link, SMC_LINK_TEST_TIMEOUT);
+		return silence;
+	}
+	due = last + silence;
+	if (time_before(jiffies, due))
+		return due - jiffies;
+	probe->sent = jiffies;
+	probe->waiting = true;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, false);
+	smc_llc_send_msg(link, &msg);
+	return timeout;
+}
+
+/**
+ * smc_test_link_work() - check all usable links of a group
+ * @work: smc_llc.test_work
+ *
+ * Runs again when the next check is due, at least every 30 s, so that a setting that was
+ * switched on takes effect.
+ */
+void smc_test_link_work(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
+	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
+	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
+	struct llc_probe *probe;
+	struct smc_link *link;
+	u32 slot;
+
+	if (secs > 0)
+		silence = smc_policy_jiffies(secs);
+	next = min(silence, 30UL * HZ);
+	spin_lock_bh(&llc->lock);
+	if (llc->suspect)
+		silence = 0;
+	llc->suspect = false;
+	spin_unlock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = smc_core_link(llc->lgr, slot);
+		if (!link)
+			continue;
+		if (smc_link_usable(link)) {
+			probe = test_link_get_probe(llc, link);
+			t = test_link_check_stall(llc, probe, link);
+			next = min(next, t);
+			t = test_link_probe(llc, probe, link, silence);
+			next = min(next, t);
+		}
+		smc_link_put(link);
+	}
+	smc_llc_timer_test_due(llc, max(next, 1UL));
+}
+
+/**
+ * smc_test_link_answer() - answer TEST LINK
+ * @link: link that received the request
+ * @req: request; the response repeats its user data
+ *
+ * Process context, see smc_llc_send_msg().
+ */
+void smc_test_link_answer(struct smc_link *link, const struct smc_llc_msg *req)
+{
+	struct smc_llc_msg msg = *req;
+
+	msg.response = true;
+	smc_llc_send_msg(link, &msg);
+}
+
+/**
+ * smc_llc_probe() - send TEST LINK over each link of a group now
+ * @lgr: group
+ *
+ * A link that receives nothing within net.smc.smcr_testlink_timeout fails. Any context.
+ */
+void smc_llc_probe(struct smc_lgr *lgr)
+{
+	smc_llc_timer_peer_suspected(lgr->llc);
+}
+
+/**
+ * struct test_link_target - argument of test_link_probe_matching()
+ * @net: namespace
+ * @gid: peer GID
+ */
+struct test_link_target {
+	struct net *net;
+	const union ib_gid *gid;
+};
+
+/* Groups in their first contact are new and need no check. */
+static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
+{
+	const struct test_link_target *t = arg;
+
+	if (lgr->net != t->net || !lgr->ready || READ_ONCE(lgr->dead) ||
+	    memcmp(&lgr->peer.gid, t->gid, sizeof(*t->gid)))
+		return 0;
+	smc_llc_probe(lgr);
+	return 0;
+}
+
+/**
+ * smc_llc_suspect() - the peer at a GID starts a first contact: check its older groups
+ * @net: namespace
+ * @gid: peer GID
+ *
+ * A peer that lost power, or its module, returns with another peer ID, or with the same one,
+ * which is zero for some peers. Any host can forge such a first contact, so the groups are not
+ * ended: TEST LINK is sent over each of their links at once, whatever
+ * net.smc.smcr_testlink_time says. Process context.
+ */
+void smc_llc_suspect(struct net *net, const union ib_gid *gid)
+{
+	struct test_link_target t = { .net = net, .gid = gid };
+
+	smc_core_for_each(test_link_probe_matching, &t);
 }

@@ -70,11 +70,9 @@ static u64 llc_pair_count_deleted(const struct llc_pair *p)
 	return smc_stats_get(&init_net, SMC_STAT_LINK_DEL) - p->deleted;
 }
 
-static const struct llc_heal *llc_pair_heal(const struct llc_pair *p)
+static const struct smc_llc *llc_pair_llc(const struct llc_pair *p)
 {
-	const struct smc_llc *llc = p->lgr->llc;
-
-	return &llc->heal;
+	return p->lgr->llc;
 }
 
 /* How many DELETE LINK of one kind were said over @first, and the last of them. */
@@ -181,7 +179,7 @@ static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_p
 
 static u8 llc_pair_cap(const struct llc_pair *p)
 {
-	return READ_ONCE(llc_pair_heal(p)->cap);
+	return READ_ONCE(llc_pair_llc(p)->cap.max);
 }
 
 static bool llc_pair_wait_cap(const struct llc_pair *p, u8 cap)
@@ -215,7 +213,7 @@ static void llc_run_lost(struct kunit *test, enum smc_role role)
 	KUNIT_EXPECT_FALSE(test, msg.delete_link.all);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 1);
 	/* and something is done for another one */
-	KUNIT_EXPECT_TRUE(test, llc_pair_heal(&p)->armed && llc_pair_heal(&p)->again);
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.armed && llc_pair_llc(&p)->recovery.retry);
 	/* the answer of one that has lost it as well, or has it still */
 	llc_pair_receive_delete(&p, true, role == SMC_SERVER ? SMC_LLC_DEL_NO_LINK : 0);
 	msleep(QUIET_MS);
@@ -245,11 +243,11 @@ static void llc_lost_stranger(struct kunit *test)
 	llc_pair_expect_one_left(test, &p);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->wishes[p.second->slot], p.num);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->delete.requests[p.second->slot], p.num);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_NO_LINK);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->wishes[p.second->slot], 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->delete.requests[p.second->slot], 0);
 	llc_pair_end(&p);
 }
 
@@ -286,16 +284,16 @@ static void llc_deleted_again(struct kunit *test)
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	llc_pair_expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_llc(&p)->cap.max), 1);
 	smc_link_put(p.second);
 	p.second = env_add_link(test, p.lgr);
 	WRITE_ONCE(p.second->num, p.num);
 	env_bring_up(test, p.second);
 	smc_add_link_report_result(p.lgr->llc, p.second, 0);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_llc(&p)->cap.max), 0);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	llc_pair_expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_heal(&p)->cap), 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(llc_pair_llc(&p)->cap.max), 1);
 	llc_pair_end(&p);
 }
 
@@ -394,7 +392,7 @@ static void llc_cap_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	smc_recovery_add_ordered(p.lgr->llc);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 0);
-	KUNIT_EXPECT_FALSE(test, llc_pair_heal(&p)->held);
+	KUNIT_EXPECT_FALSE(test, llc_pair_llc(&p)->cap.held);
 	llc_pair_end(&p);
 }
 
@@ -409,7 +407,7 @@ static void llc_cap_both(struct kunit *test)
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	smc_delete_link_schedule(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR, LLC_DELETE_BY_OPERATOR);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
-	KUNIT_EXPECT_TRUE(test, llc_pair_heal(&p)->held);
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->cap.held);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	llc_pair_receive_delete(&p, true, 0);
 	llc_pair_expect_one_left(test, &p);
@@ -482,10 +480,10 @@ static void llc_surplus_client(struct kunit *test)
 	llc_pair_begin(test, &p, SMC_CLIENT, true);
 	third = llc_pair_add_link(test, &p, 3);
 	smc_recovery_link_added(p.lgr->llc, 3);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 3);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->cap.most, 3);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_ASYMMETRIC);
 	llc_pair_expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->cap.most, 2);
 	p.num = 3;
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	llc_pair_expect_one_left(test, &p);
@@ -514,7 +512,7 @@ static void llc_surplus_server(struct kunit *test)
 	smc_recovery_link_added(p.lgr->llc, 3);
 	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->cap.most, 2);
 	llc_set_running(p.lgr->llc, SMC_LLC_X_IDLE);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, 3);
@@ -522,7 +520,7 @@ static void llc_surplus_server(struct kunit *test)
 	p.num = 3;
 	llc_pair_receive_delete(&p, true, 0);
 	llc_pair_expect_one_left(test, &p);
-	KUNIT_EXPECT_EQ(test, llc_pair_heal(&p)->most, 2);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->cap.most, 2);
 	smc_link_put(third);
 	llc_pair_end(&p);
 }
