@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One of two links goes, as LLC sees it: what the peer is told over the other one, and what is
- * done about what it says. The layers above the group are the real ones.
+ * LLC of a group with two or three links of which one is lost or deleted: which messages are sent
+ * over the other link, and how received messages are handled. The layers above the group are real,
+ * the RNIC is a fake.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -16,17 +17,17 @@
 #include "core_env.h"
 #include "suites.h"
 
-#define PATIENCE	(10 * HZ)
-#define QUIET_MS	300	/* by then a work that has something to say has said it */
+#define WAIT_MAX	(10 * HZ)
+#define QUIET_MS	300	/* for works that have nothing to send */
 
 /**
- * struct llc_pair - what a case works with
- * @lgr: group of two links
- * @first: the one that stays, with a reference
- * @second: the one that goes, with a reference
- * @num: number of @second
- * @failed: link_fail when it began
- * @deleted: link_del then
+ * struct llc_pair - a group with two links
+ * @lgr: group
+ * @first: link that stays; reference
+ * @second: link that is lost or deleted; reference
+ * @num: number of the link that received messages are about: @second, unless a case changes it
+ * @failed: counter link_fail when the case began
+ * @deleted: counter link_del when the case began
  */
 struct llc_pair {
 	struct smc_lgr *lgr;
@@ -43,7 +44,7 @@ static void llc_pair_begin(struct kunit *test, struct llc_pair *p, enum smc_role
 	p->lgr->peer.marker = marker;
 	p->first = smc_core_link(p->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, p->first);
-	/* a client has it from the server */
+	/* a client gets the number from the server */
 	WRITE_ONCE(p->first->num, 1);
 	p->second = env_add_link(test, p->lgr);
 	WRITE_ONCE(p->second->num, 2);
@@ -75,7 +76,7 @@ static const struct smc_llc *llc_pair_llc(const struct llc_pair *p)
 	return p->lgr->llc;
 }
 
-/* How many DELETE LINK of one kind were said over @first, and the last of them. */
+/* Count the DELETE LINK requests or responses sent over @first; @last is the last of them. */
 static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
 {
 	struct fake_ib_qp *qp = fake_ib_qp(p->first->qp->qp);
@@ -96,7 +97,7 @@ static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct s
 
 static bool llc_pair_wait_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
 {
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long until = jiffies + WAIT_MAX;
 
 	while (!llc_pair_count_sent(p, response, last) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
@@ -105,7 +106,7 @@ static bool llc_pair_wait_sent(const struct llc_pair *p, bool response, struct s
 
 static bool llc_pair_wait_gone(const struct llc_pair *p)
 {
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long until = jiffies + WAIT_MAX;
 	struct smc_link *link;
 
 	do {
@@ -120,14 +121,14 @@ static bool llc_pair_wait_gone(const struct llc_pair *p)
 
 static bool llc_pair_wait_deleted(const struct llc_pair *p)
 {
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long until = jiffies + WAIT_MAX;
 
 	while (!llc_pair_count_deleted(p) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	return llc_pair_count_deleted(p);
 }
 
-/* The peer says it over @first. */
+/* The peer sends @msg over @first. */
 static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg *msg)
 {
 	u8 buf[128];
@@ -141,7 +142,7 @@ static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg 
 	local_bh_enable();
 }
 
-/* The peer says DELETE LINK of the link @num. */
+/* The peer sends DELETE LINK for link @num. */
 static void llc_pair_receive_delete(const struct llc_pair *p, bool response, u32 reason)
 {
 	struct smc_llc_msg msg = {
@@ -154,7 +155,7 @@ static void llc_pair_receive_delete(const struct llc_pair *p, bool response, u32
 	llc_pair_receive(p, &msg);
 }
 
-/* The client says that it has a port. */
+/* The client sends REQUEST ADD LINK. */
 static void llc_pair_receive_request(const struct llc_pair *p)
 {
 	u8 gid[SMC_GID_LEN] = { 0xfe, 0x80 };
@@ -167,7 +168,7 @@ static void llc_pair_receive_request(const struct llc_pair *p)
 	llc_pair_receive(p, &msg);
 }
 
-/* One more, which the operator's word is not about; with a reference. */
+/* Add a usable link with number @num. Return it with a reference. */
 static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_pair *p, u8 num)
 {
 	struct smc_link *link = env_add_link(test, p->lgr);
@@ -184,7 +185,7 @@ static u8 llc_pair_cap(const struct llc_pair *p)
 
 static bool llc_pair_wait_cap(const struct llc_pair *p, u8 cap)
 {
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long until = jiffies + WAIT_MAX;
 
 	while (llc_pair_cap(p) != cap && time_before(jiffies, until))
 		usleep_range(1000, 2000);
@@ -198,7 +199,7 @@ static void llc_pair_expect_one_left(struct kunit *test, const struct llc_pair *
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->first));
 }
 
-/* It fails here: a server deletes it, a client of our kind asks for that, both at once. */
+/* The link fails: a server deletes it at once, a client asks a native server at once to do so. */
 static void llc_run_lost(struct kunit *test, enum smc_role role)
 {
 	struct smc_llc_msg msg;
@@ -212,9 +213,10 @@ static void llc_run_lost(struct kunit *test, enum smc_role role)
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_EXPECT_FALSE(test, msg.delete_link.all);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 1);
-	/* and something is done for another one */
-	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.armed && llc_pair_llc(&p)->recovery.retry);
-	/* the answer of one that has lost it as well, or has it still */
+	/* recovery is scheduled */
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.armed &&
+			  llc_pair_llc(&p)->recovery.retry);
+	/* the response of a peer that has lost the link, too, or still has it */
 	llc_pair_receive_delete(&p, true, role == SMC_SERVER ? SMC_LLC_DEL_NO_LINK : 0);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 1);
@@ -232,8 +234,8 @@ static void llc_lost_client(struct kunit *test)
 	llc_run_lost(test, SMC_CLIENT);
 }
 
-/* A server of another kind hears of it later, and not at all if it finds out by itself. */
-static void llc_lost_stranger(struct kunit *test)
+/* A foreign server gets the request later, and not at all if it detects the loss itself. */
+static void llc_lost_foreign(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct llc_pair p;
@@ -251,7 +253,7 @@ static void llc_lost_stranger(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* The server deletes it: answered first, and no failure, though its end may go before ours. */
+/* The server deletes the link, and its end may go first: the response comes first, no failure. */
 static void llc_deleted_client(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -264,17 +266,17 @@ static void llc_deleted_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, 0);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
 	llc_pair_expect_one_left(test, &p);
-	/* it waits a moment for its answer to get out */
+	/* the client waits until its response has been sent */
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
-	/* nothing is asked for that has been done */
+	/* no request for what has been done already */
 	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
 	llc_pair_end(&p);
 }
 
-/* A server that gives numbers again deletes one, makes one, and deletes that: each counts. */
+/* A server that reuses link numbers deletes, adds and deletes a link: each deletion counts. */
 static void llc_deleted_again(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -297,8 +299,8 @@ static void llc_deleted_again(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* A client has lost it: the server deletes it, and ends its own end when that is answered. */
-static void llc_wish_server(struct kunit *test)
+/* The client lost the link: the server sends DELETE LINK and removes its end when answered. */
+static void llc_request_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct llc_pair p;
@@ -314,7 +316,7 @@ static void llc_wish_server(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* The operator's word at a server: its end breaks as the client's goes, before its answer came. */
+/* Operator's order at a server: its end breaks when the client's goes, before the response. */
 static void llc_ordered_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -334,7 +336,7 @@ static void llc_ordered_server(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* What fails by itself meanwhile is a failure. */
+/* A link that fails for another reason meanwhile counts as a failure. */
 static void llc_ordered_fails(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -350,7 +352,7 @@ static void llc_ordered_fails(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* The client's operator removes a link, and wants one again. */
+/* The client's operator removes a link, and orders one again. */
 static void llc_cap_hint(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -369,7 +371,7 @@ static void llc_cap_hint(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* What our operator has removed comes back by no word of the client, whenever that comes. */
+/* The limit set by the operator of this host is not lifted by a client's request at any time. */
 static void llc_cap_held(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -379,7 +381,7 @@ static void llc_cap_held(struct kunit *test)
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
-	/* before the deletion has begun, or when it is under way */
+	/* request before the deletion begins, and while it runs */
 	llc_pair_receive_request(&p);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	llc_pair_receive_request(&p);
@@ -396,7 +398,7 @@ static void llc_cap_held(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* Both say it of one link: whoever comes first. */
+/* Both operators order the removal of the same link: it counts once. */
 static void llc_cap_both(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -405,7 +407,8 @@ static void llc_cap_both(struct kunit *test)
 	llc_pair_begin(test, &p, SMC_SERVER, true);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
-	smc_delete_link_schedule(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR, LLC_DELETE_BY_OPERATOR);
+	smc_delete_link_schedule(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR,
+				 LLC_DELETE_BY_OPERATOR);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->cap.held);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
@@ -415,8 +418,8 @@ static void llc_cap_both(struct kunit *test)
 }
 
 /*
- * A link that was under way when another one was removed is no operator's word; to a client it says
- * what the server wants.
+ * A link is added after another one was removed. On a server the exchange may have begun before, so
+ * the limit stays; a client takes the link for an order of the server's operator.
  */
 static void llc_run_cap_added(struct kunit *test, enum smc_role role, u8 cap)
 {
@@ -453,7 +456,7 @@ static void llc_cap_added_client(struct kunit *test)
 	llc_run_cap_added(test, SMC_CLIENT, 0);
 }
 
-/* A client has noted it before the link ends, by which its ports may be looked at again. */
+/* A client lowers the limit before the link ends, which may trigger recovery. */
 static void llc_cap_first(struct kunit *test)
 {
 	struct core_env *env = test->priv;
@@ -461,7 +464,7 @@ static void llc_cap_first(struct kunit *test)
 
 	llc_pair_begin(test, &p, SMC_CLIENT, true);
 	smc_recovery_link_added(p.lgr->llc, p.num);
-	/* its end takes a while, then */
+	/* the end of the link takes a while */
 	env->fake->no_flush = true;
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(&p));
@@ -471,8 +474,8 @@ static void llc_cap_first(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* An asymmetric link that goes when a symmetric one has come was none that an operator leaves. */
-static void llc_surplus_client(struct kunit *test)
+/* A redundant asymmetric link that is deleted does not count for the operator's limit. */
+static void llc_redundant_client(struct kunit *test)
 {
 	struct smc_link *third;
 	struct llc_pair p;
@@ -499,8 +502,8 @@ static void llc_set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
 	spin_unlock_bh(&llc->lock);
 }
 
-/* ... and is not taken off twice when it has to wait for its turn. */
-static void llc_surplus_server(struct kunit *test)
+/* The same on a server: it is subtracted only once if the deletion has to wait for the turn. */
+static void llc_redundant_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct smc_link *third;
@@ -526,10 +529,10 @@ static void llc_surplus_server(struct kunit *test)
 }
 
 /*
- * With a peer of another kind a link stands still before it goes. When another one is lost
- * meanwhile it is needed, and stays.
+ * With a foreign peer a link is quiesced before it is removed. If another link is lost meanwhile,
+ * this link is not redundant any more, and stays.
  */
-static void llc_surplus_stays(struct kunit *test)
+static void llc_redundant_stays(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct smc_link *third;
@@ -537,8 +540,8 @@ static void llc_surplus_stays(struct kunit *test)
 
 	llc_pair_begin(test, &p, SMC_SERVER, false);
 	third = llc_pair_add_link(test, &p, 3);
-	/* something is said over it for as long as that may take */
-	WRITE_ONCE(third->last_cdc, jiffies + PATIENCE);
+	/* keep the link from getting quiet */
+	WRITE_ONCE(third->last_cdc, jiffies + WAIT_MAX);
 	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 	while (!smc_link_held(third))
 		usleep_range(1000, 2000);
@@ -548,7 +551,7 @@ static void llc_surplus_stays(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(third));
 	KUNIT_EXPECT_FALSE(test, smc_link_held(third));
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 0);
-	/* the one that was lost, and no other */
+	/* only for the lost link */
 	KUNIT_ASSERT_LE(test, llc_pair_count_sent(&p, false, &msg), 1);
 	if (llc_pair_count_sent(&p, false, &msg))
 		KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
@@ -559,10 +562,10 @@ static void llc_surplus_stays(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_server),
 	KUNIT_CASE(llc_lost_client),
-	KUNIT_CASE(llc_lost_stranger),
+	KUNIT_CASE(llc_lost_foreign),
 	KUNIT_CASE(llc_deleted_client),
 	KUNIT_CASE(llc_deleted_again),
-	KUNIT_CASE(llc_wish_server),
+	KUNIT_CASE(llc_request_server),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
 	KUNIT_CASE(llc_cap_hint),
@@ -571,9 +574,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_cap_added_server),
 	KUNIT_CASE(llc_cap_added_client),
 	KUNIT_CASE(llc_cap_first),
-	KUNIT_CASE(llc_surplus_client),
-	KUNIT_CASE(llc_surplus_server),
-	KUNIT_CASE_SLOW(llc_surplus_stays),
+	KUNIT_CASE(llc_redundant_client),
+	KUNIT_CASE(llc_redundant_server),
+	KUNIT_CASE_SLOW(llc_redundant_stays),
 	{}
 };
 
