@@ -14,14 +14,14 @@
  *			exchange: llc/delete_link.c.
  *	RKEY		CONFIRM RKEY or DELETE RKEY of this host: llc/rkey.c.
  *
- *	TEST LINK (llc/test_link.c), RKEY requests of the peer, and "delete all links" need no
- *	turn.
+ *	TEST LINK (llc/test_link.c) and "delete all links" are processed at once. RKEY requests of
+ *	the peer take no turn, but a server refuses them while its own exchange changes the links.
  *
  * Turn
  *
  *	Exchanges that change the configuration of a group run one at a time: smc_llc.running has
  *	the turn. The tables of proto/llc_flow.c give a verdict for each received message and for
- *	each exchange that this host wishes to start: run now, wait for the turn, refuse, drop or
+ *	each exchange that this host is about to start: run now, wait for the turn, refuse, drop or
  *	end the group. A message that waits for the turn is moved to smc_llc.deferred;
  *	llc_turn_end() puts it back at the head of the queue. An exchange of this host that has
  *	to wait tries again (llc/recovery.c, llc/rkey.c).
@@ -29,11 +29,12 @@
  * Works and queues
  *
  *	llc_msg_receive() copies a message in softirq and appends it to smc_llc.queue. smc_llc.work
- *	processes the queue in order of arrival and never waits for the peer. Code that waits for
- *	the peer runs elsewhere: in the callers of smc_llc_rkey_confirm(), in the handshake, in
- *	add_work (messages are handed over through llc_add.inbox), in recovery_work and in
- *	withdraw_work. They wait on smc_llc.wait, each with a deadline, and stop when the group dies
- *	or the link breaks. The timers are in llc/timers.c, together with the two work queues: one
+ *	processes the queue in order of arrival. It may wait for a send slot, but not for a message
+ *	of the peer. Code that waits for the peer runs elsewhere: in the callers of
+ *	smc_llc_rkey_confirm(), in the handshake (on its own wait queue), in add_work (messages
+ *	are handed over through llc_add.inbox), in recovery_work and in withdraw_work. All but
+ *	the handshake wait on smc_llc.wait, each with a deadline, and stop when the group dies or
+ *	the link breaks. The timers are in llc/timers.c, together with the two work queues: one
  *	for works that wait for the peer, one for those that do not.
  *
  * Locks

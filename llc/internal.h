@@ -350,7 +350,7 @@ void smc_llc_send_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);
 unsigned int smc_recovery_count_usable(struct smc_lgr *lgr);
 bool smc_recovery_is_capped(struct smc_llc *llc);
 bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports);
-bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish);
+bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input input);
 void smc_recovery_note_attempt(struct smc_llc *llc);
 void smc_recovery_ports_changed(struct smc_llc *llc);
 void smc_recovery_peer_request(struct smc_llc *llc, bool respond);

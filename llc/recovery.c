@@ -128,20 +128,20 @@ bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports)
 /**
  * smc_recovery_take_turn() - take the turn for an exchange, or run the recovery work again
  * @llc: LLC state; llc->lock held
- * @wish: SMC_LLC_DO_* that starts the exchange
+ * @input: SMC_LLC_DO_* that starts the exchange
  *
  * Return: true if the caller has the turn, to be given back with llc_turn_end(). False if
  * another exchange has it; the recovery work runs again after 200 ms.
  */
-bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input wish)
+bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input input)
 {
 	bool taken;
 
 	lockdep_assert_held(&llc->lock);
 	taken = !llc->dead && !llc->add.active &&
-		smc_llc_flow(llc_role(llc), llc->running, wish, 0) == SMC_LLC_RUN;
+		smc_llc_flow(llc_role(llc), llc->running, input, 0) == SMC_LLC_RUN;
 	if (taken)
-		llc->running = smc_llc_flow_exchange(wish);
+		llc->running = smc_llc_flow_exchange(input);
 	else
 		smc_llc_timer_recovery_due(llc, TURN_AGAIN);
 	return taken;
