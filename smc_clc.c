@@ -17,7 +17,7 @@
 #include <smc/base/trace.h>
 #include <smc/tcp/clc.h>
 
-static void trace_sent(const struct sock *sk, const u8 *buf)
+static void clc_trace_tx(const struct sock *sk, const u8 *buf)
 {
 	struct smc_clc_head head;
 
@@ -34,7 +34,7 @@ static void trace_sent(const struct sock *sk, const u8 *buf)
  * Return: 0, -EAGAIN if not all of it fitted into the send queue (fatal for the
  * handshake: the peer would see half a message), or the carrier's error.
  */
-int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
+int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
@@ -44,7 +44,7 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 
 	/* before the peer can answer */
 	if (trace_smc_clc_tx_enabled())
-		trace_sent(carrier->sk, buf);
+		clc_trace_tx(clcsock->sk, buf);
 	if (smc_fault_hit(SMC_FAULT_LOSE_CLC))
 		return 0;
 	/*
@@ -52,14 +52,14 @@ int smc_clc_send(struct socket *carrier, const u8 *buf, u32 len)
 	 * is none of its doing, and we wait for its death, which may wait for this handshake.
 	 */
 	noreclaim = memalloc_noreclaim_save();
-	rc = smc_fault_rc(CLC_SEND, -ENOBUFS, kernel_sendmsg(carrier, &msg, &vec, 1, len));
+	rc = smc_fault_rc(CLC_SEND, -ENOBUFS, kernel_sendmsg(clcsock, &msg, &vec, 1, len));
 	memalloc_noreclaim_restore(noreclaim);
 	if (rc < 0)
 		return rc;
 	if (rc != len)
 		return -EAGAIN;
 	if (!smc_clc_peek_header(buf, &head))
-		smc_stats_msg(sock_net(carrier->sk), SMC_MSGS_CLC_TX, head.type);
+		smc_stats_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_TX, head.type);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ void smc_clc_rx_reset(struct smc_clc_rx *rx)
 	rx->want = 0;
 }
 
-static int take(struct socket *carrier, struct smc_clc_rx *rx, u32 end)
+static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
 {
 	while (rx->have < end) {
 		struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
@@ -84,7 +84,7 @@ static int take(struct socket *carrier, struct smc_clc_rx *rx, u32 end)
 		int rc;
 
 		rc = smc_fault_rc(CLC_RECV, -ENOMEM,
-				  kernel_recvmsg(carrier, &msg, &vec, 1, vec.iov_len,
+				  kernel_recvmsg(clcsock, &msg, &vec, 1, vec.iov_len,
 						 MSG_DONTWAIT));
 		if (rc == -EAGAIN)
 			return 0;
@@ -106,13 +106,13 @@ static int take(struct socket *carrier, struct smc_clc_rx *rx, u32 end)
  * it cannot be a CLC message, -ENOTCONN for EOF before its first byte,
  * -ECONNRESET for EOF inside, or the carrier's error.
  */
-int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
+int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx)
 {
 	struct smc_clc_head head;
 	int rc;
 
 	if (!rx->want) {
-		rc = take(carrier, rx, SMC_CLC_HEAD_LEN);
+		rc = clc_rx_fill(clcsock, rx, SMC_CLC_HEAD_LEN);
 		if (rc <= 0)
 			return rc;
 		rc = smc_clc_peek_header(rx->buf, &head);
@@ -120,16 +120,16 @@ int smc_clc_recv(struct socket *carrier, struct smc_clc_rx *rx)
 			return rc;
 		rx->want = head.len;
 	}
-	rc = take(carrier, rx, rx->want);
+	rc = clc_rx_fill(clcsock, rx, rx->want);
 	if (rc == 1 && !smc_clc_peek_header(rx->buf, &head)) {
-		trace_smc_clc_rx(carrier->sk, head.type, head.version, head.len);
-		smc_stats_msg(sock_net(carrier->sk), SMC_MSGS_CLC_RX, head.type);
+		trace_smc_clc_rx(clcsock->sk, head.type, head.version, head.len);
+		smc_stats_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_RX, head.type);
 	}
 	return rc;
 }
 
 /* The beginning of what has arrived, without taking it; socket locked. */
-static u32 peek(struct sock *sk, u8 *buf, u32 len)
+static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 {
 	u32 seq = tcp_sk(sk)->copied_seq, have = 0;
 	struct sk_buff *skb;
@@ -168,7 +168,7 @@ bool smc_clc_whole(struct sock *sk)
 
 	lock_sock(sk);
 	whole = sk->sk_err || sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
-	if (!whole && peek(sk, buf, sizeof(buf)) == sizeof(buf))
+	if (!whole && clc_peek(sk, buf, sizeof(buf)) == sizeof(buf))
 		whole = smc_clc_peek_header(buf, &head) || tcp_inq(sk) >= head.len;
 	release_sock(sk);
 	return whole;

@@ -17,23 +17,23 @@
 #include <smc/base/settings.h>
 #include <smc/handshake/admission.h>
 
-#define SHARE	3
+#define ADMISSION_SHARE	3
 
 /**
  * struct limit_net - the places of one namespace
  * @lock: guards @side; leaf, BH off
  * @side: [0] client, [1] server
  */
-struct limit_net {
+struct admission_net {
 	spinlock_t lock;	/* see above */
 	struct smc_limit side[2];
 };
 
-static unsigned int limit_net_id __read_mostly;
+static unsigned int admission_net_id __read_mostly;
 /* the key keeps peers from choosing addresses that share a counter with somebody else's */
-static siphash_key_t host_key __ro_after_init;
+static siphash_key_t admission_host_key __ro_after_init;
 /* places in use, all namespaces; [0] client, [1] server */
-static atomic_t total[2];
+static atomic_t admission_total[2];
 
 /**
  * smc_limit_host() - name of a peer host
@@ -48,10 +48,10 @@ u64 smc_limit_host(const struct in6_addr *peer)
 	struct in6_addr host __aligned(SIPHASH_ALIGNMENT) = {};
 
 	memcpy(&host, peer, len);
-	return siphash(&host, sizeof(host), &host_key);
+	return siphash(&host, sizeof(host), &admission_host_key);
 }
 
-static unsigned int bucket(u64 host, int row)
+static unsigned int admission_bucket(u64 host, int row)
 {
 	return (host >> (32 * row)) % SMC_LIMIT_BUCKETS;
 }
@@ -67,7 +67,7 @@ void smc_limit_add(struct smc_limit *l, u64 host)
 
 	WRITE_ONCE(l->used, l->used + 1);
 	for (i = 0; i < SMC_LIMIT_ROWS; i++)
-		l->by_host[i][bucket(host, i)]++;
+		l->by_host[i][admission_bucket(host, i)]++;
 }
 
 /**
@@ -81,7 +81,7 @@ void smc_limit_del(struct smc_limit *l, u64 host)
 
 	WRITE_ONCE(l->used, l->used - 1);
 	for (i = 0; i < SMC_LIMIT_ROWS; i++)
-		l->by_host[i][bucket(host, i)]--;
+		l->by_host[i][admission_bucket(host, i)]--;
 }
 
 /**
@@ -93,7 +93,7 @@ void smc_limit_del(struct smc_limit *l, u64 host)
  */
 u32 smc_limit_by_host(const struct smc_limit *l, u64 host)
 {
-	return min(l->by_host[0][bucket(host, 0)], l->by_host[1][bucket(host, 1)]);
+	return min(l->by_host[0][admission_bucket(host, 0)], l->by_host[1][admission_bucket(host, 1)]);
 }
 
 /**
@@ -113,23 +113,23 @@ bool smc_limit_any(const struct smc_limit *l, u32 n)
 	return false;
 }
 
-static bool fair(u32 mine, u32 used, u32 max)
+static bool admission_is_fair(u32 mine, u32 used, u32 max)
 {
-	return used < max && mine < SHARE * (max - used);
+	return used < max && mine < ADMISSION_SHARE * (max - used);
 }
 
-static struct limit_net *limit_net(const struct net *net)
+static struct admission_net *admission_net_of(const struct net *net)
 {
-	return net_generic(net, limit_net_id);
+	return net_generic(net, admission_net_id);
 }
 
 /* May the namespace have one more? Its own limit, and its share of the module's. */
-static bool net_room(struct net *net, const struct smc_limit *l, bool server)
+static bool admission_net_has_room(struct net *net, const struct smc_limit *l, bool server)
 {
 	u32 used = READ_ONCE(l->used);
 
 	return used < READ_ONCE(smc_policy_net(net)->hs_max) &&
-	       fair(used, atomic_read(&total[server]), SMC_LIMIT_TOTAL);
+	       admission_is_fair(used, atomic_read(&admission_total[server]), SMC_LIMIT_TOTAL);
 }
 
 /**
@@ -142,14 +142,14 @@ static bool net_room(struct net *net, const struct smc_limit *l, bool server)
  */
 bool smc_limit_begin(struct net *net, bool server, u64 host)
 {
-	struct limit_net *ln = limit_net(net);
+	struct admission_net *ln = admission_net_of(net);
 	struct smc_limit *l = &ln->side[server];
 	bool ok;
 
 	spin_lock_bh(&ln->lock);
-	ok = net_room(net, l, server) &&
-	     fair(smc_limit_by_host(l, host), l->used, READ_ONCE(smc_policy_net(net)->hs_max)) &&
-	     atomic_add_unless(&total[server], 1, SMC_LIMIT_TOTAL);
+	ok = admission_net_has_room(net, l, server) &&
+	     admission_is_fair(smc_limit_by_host(l, host), l->used, READ_ONCE(smc_policy_net(net)->hs_max)) &&
+	     atomic_add_unless(&admission_total[server], 1, SMC_LIMIT_TOTAL);
 	if (ok)
 		smc_limit_add(l, host);
 	spin_unlock_bh(&ln->lock);
@@ -164,12 +164,12 @@ bool smc_limit_begin(struct net *net, bool server, u64 host)
  */
 void smc_limit_end(struct net *net, bool server, u64 host)
 {
-	struct limit_net *ln = limit_net(net);
+	struct admission_net *ln = admission_net_of(net);
 
 	spin_lock_bh(&ln->lock);
 	smc_limit_del(&ln->side[server], host);
 	spin_unlock_bh(&ln->lock);
-	atomic_dec(&total[server]);
+	atomic_dec(&admission_total[server]);
 }
 
 /**
@@ -183,19 +183,19 @@ void smc_limit_end(struct net *net, bool server, u64 host)
  */
 bool smc_limit_full(struct net *net, bool server)
 {
-	return !net_room(net, &limit_net(net)->side[server], server);
+	return !admission_net_has_room(net, &admission_net_of(net)->side[server], server);
 }
 
-static int __net_init limit_net_init(struct net *net)
+static int __net_init admission_net_init(struct net *net)
 {
-	spin_lock_init(&limit_net(net)->lock);
+	spin_lock_init(&admission_net_of(net)->lock);
 	return 0;
 }
 
-static struct pernet_operations limit_net_ops = {
-	.init = limit_net_init,
-	.id = &limit_net_id,
-	.size = sizeof(struct limit_net),
+static struct pernet_operations admission_net_ops = {
+	.init = admission_net_init,
+	.id = &admission_net_id,
+	.size = sizeof(struct admission_net),
 };
 
 /**
@@ -205,8 +205,8 @@ static struct pernet_operations limit_net_ops = {
  */
 int __init smc_limit_init(void)
 {
-	get_random_bytes(&host_key, sizeof(host_key));
-	return smc_fault_rc(LIMIT_PERNET, -ENOMEM, register_pernet_subsys(&limit_net_ops));
+	get_random_bytes(&admission_host_key, sizeof(admission_host_key));
+	return smc_fault_rc(LIMIT_PERNET, -ENOMEM, register_pernet_subsys(&admission_net_ops));
 }
 
 /**
@@ -214,5 +214,5 @@ int __init smc_limit_init(void)
  */
 void smc_limit_exit(void)
 {
-	unregister_pernet_subsys(&limit_net_ops);
+	unregister_pernet_subsys(&admission_net_ops);
 }

@@ -15,39 +15,39 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
-static enum smc_hs_next client_carrier(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 {
-	struct smc_carrier *carrier = ctx->hs->carrier;
+	struct smc_carrier *clcsock = ctx->hs->carrier;
 	struct smc_rules_path path;
 	int err;
 
-	if (smc_hs_stop_asked(ctx))
+	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-	if (smc_carrier_state(carrier) == TCP_CLOSE ||
-	    smc_carrier_state(carrier) == TCP_SYN_SENT) {
+	if (smc_carrier_state(clcsock) == TCP_CLOSE ||
+	    smc_carrier_state(clcsock) == TCP_SYN_SENT) {
 		/* TCP itself failed: its error is the application's, without a log line */
 		err = -sock_error(ctx->sk);
 		ctx->res.outcome = SMC_HS_FAIL;
 		ctx->res.err = err ?: ECONNREFUSED;
-		ctx->no_hs = true;
+		ctx->tcp_failed = true;
 		return HS_END;
 	}
 	smc_rules_path(ctx->sk, &path);
 	if (smc_rules_deny(ctx->net, &path, true))
 		ctx->hs->force_tcp = SMC_CLC_DECL_RULE;
 	if (ctx->hs->force_tcp) {
-		ctx->option = smc_carrier_peer_option(carrier);
+		ctx->option_agreed = smc_carrier_peer_option(clcsock);
 		return smc_hs_decline(ctx, ctx->hs->force_tcp);
 	}
-	if (!smc_carrier_peer_option(carrier))
+	if (!smc_carrier_peer_option(clcsock))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_PEER_NO_SMC);
-	ctx->option = true;
+	ctx->option_agreed = true;
 	smc_hs_set_host(ctx->hs);
 	return HS_GO;
 }
 
 /* Version 2: any peer with an EID in common. */
-static void offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
+static void client_offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 {
 	struct smc_net *sn = smc_policy_net(ctx->net);
 
@@ -67,7 +67,7 @@ static void offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
  * Version 1: any peer in our subnet, over RoCE v1. A port that has RoCE v2 alone is
  * offered to a server of our kind.
  */
-static void offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
+static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 {
 	const struct smc_ib_gid *gid = ctx->gids.v1.mtu ? &ctx->gids.v1 : &ctx->gids.v2;
 
@@ -91,9 +91,9 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	smc_ib_peer_id(p->peer_id);
 	smc_marker_set_proposal(p);
 	smc_marker_set_links(p, READ_ONCE(smc_policy_net(ctx->net)->max_links));
-	offer_v2(ctx, p);
-	offer_v1(ctx, p);
-	smc_hs_drop_netdev(ctx);
+	client_offer_v2(ctx, p);
+	client_offer_v1(ctx, p);
+	smc_hs_put_netdev(ctx);
 	if (p->v1_type == SMC_CLC_OFFER_NONE && p->v2_type == SMC_CLC_OFFER_NONE)
 		return smc_hs_decline(ctx, p->v2.eid_count ? SMC_CLC_DECL_NO_DEV_R :
 							     SMC_CLC_DECL_NO_UEID);
@@ -104,11 +104,11 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	ctx->began = ktime_get_ns();
 	rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
 	if (rc)
-		return smc_hs_clc_error(ctx, rc);
+		return smc_hs_fail_clc(ctx, rc);
 	return HS_GO;
 }
 
-static bool eid_offered(const struct smc_hs_ctx *ctx, const u8 *eid)
+static bool client_offers_eid(const struct smc_hs_ctx *ctx, const u8 *eid)
 {
 	int i;
 
@@ -119,14 +119,14 @@ static bool eid_offered(const struct smc_hs_ctx *ctx, const u8 *eid)
 }
 
 /* An Accept of version 2 must stay within the offer. 0 or the reason to decline. */
-static u32 judge_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
+static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
 	const struct smc_clc_v2_offer *offer = &ctx->proposal.v2;
 	u8 links = offer->max_links;
 
 	if (!ctx->proposal.has_v2)
 		return SMC_CLC_DECL_VERSION;
-	if (!eid_offered(ctx, a->eid))
+	if (!client_offers_eid(ctx, a->eid))
 		return SMC_CLC_DECL_NO_UEID;
 	ctx->path.gid = ctx->gids.v2;
 	memcpy(ctx->peer.eid, a->eid, SMC_EID_LEN);
@@ -144,7 +144,7 @@ static u32 judge_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 }
 
 /* The same for version 1, which has nothing to negotiate. */
-static u32 judge_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
+static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
 	if (ctx->proposal.v1_type != SMC_CLC_OFFER_R)
 		return SMC_CLC_DECL_VERSION;
@@ -157,7 +157,7 @@ static u32 judge_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 }
 
 /* Judges the Accept and copies what it says about the peer. */
-static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *a = &ctx->accept;
 	u32 reason;
@@ -167,12 +167,12 @@ static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
-		return smc_hs_clc_error(ctx, -EPROTO);
+		return smc_hs_fail_clc(ctx, -EPROTO);
 	ctx->version = a->version;
 	ctx->peer.version = a->version;
 	reason = smc_clc_check_accept(a);
 	if (!reason)
-		reason = a->version == 1 ? judge_v1(ctx, a) : judge_v2(ctx, a);
+		reason = a->version == 1 ? client_check_v1(ctx, a) : client_check_v2(ctx, a);
 	if (reason)
 		return smc_hs_decline(ctx, reason);
 
@@ -184,7 +184,7 @@ static enum smc_hs_next client_accept(struct smc_hs_ctx *ctx)
 }
 
 /* What the first contact extension says; zero, and so the defaults, in version 1. */
-static void take_fce(struct smc_hs_ctx *ctx)
+static void client_take_fce(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_fce *fce = &ctx->accept.fce;
 
@@ -197,14 +197,14 @@ static void take_fce(struct smc_hs_ctx *ctx)
 	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
 }
 
-static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
 	u32 reason;
 	int rc;
 
-	take_fce(ctx);
-	reason = smc_hs_next_hop(ctx, &direct);
+	client_take_fce(ctx);
+	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (!reason && ctx->peer.version > 1 && direct != ctx->accept.fce.direct)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
 	if (reason)
@@ -214,24 +214,24 @@ static enum smc_hs_next client_first(struct smc_hs_ctx *ctx)
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)
-		return smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
-	if (smc_hs_take_peer_end(ctx, &ctx->accept))
+		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
+	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
-	return smc_hs_ready_link(ctx, &ctx->accept);
+	return smc_hs_connect_link(ctx, &ctx->accept);
 }
 
-static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 {
 	struct smc_lgr *lgr;
 	int rc;
 
-	lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_GROUP,
+	lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_CONTACT,
 				   &ctx->hs->cancelled, &ctx->link);
 	if (!IS_ERR(lgr)) {
 		ctx->lgr = lgr;
 		ctx->reserved = true;
 	}
-	if (smc_hs_stop_asked(ctx))
+	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (lgr == ERR_PTR(-ENOENT)) {
 		/* whatever else leads there may be of the past as well */
@@ -243,18 +243,18 @@ static enum smc_hs_next client_subsequent(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	rc = smc_hs_create_conn(ctx);
 	if (rc)
-		return smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_BUF_REG);
-	if (smc_hs_take_peer_end(ctx, &ctx->accept))
+		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG);
+	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return HS_GO;
 }
 
 /* CONFIRM LINK and the ADD LINK phase of the client. */
-static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 {
 	enum smc_hs_llc w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK);
 
-	if (smc_hs_confirmed(ctx, w))
+	if (smc_hs_finish_confirm_link(ctx, w))
 		return HS_END;
 	/* from here on a Decline of ours could cross the server's success */
 	if (smc_llc_fc_confirm_link(ctx->link))
@@ -264,12 +264,12 @@ static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
-		smc_hs_avoid(ctx, SMC_CLC_DECL_TIMEOUT_AL);
+		smc_hs_cache_failure(ctx, SMC_CLC_DECL_TIMEOUT_AL);
 		return smc_hs_fail(ctx, ETIMEDOUT,
 				   "neither ADD LINK nor Decline after CONFIRM LINK");
 	case HS_LLC_BROKEN:
 		/* a server that never heard us declines soon: the connection lives on as TCP */
-		smc_hs_avoid(ctx, SMC_CLC_DECL_LINK_READY);
+		smc_hs_cache_failure(ctx, SMC_CLC_DECL_LINK_READY);
 		smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_ADD_LINK_CLNT);
 		return HS_END;
 	case HS_LLC_ENDED:
@@ -284,7 +284,7 @@ static enum smc_hs_next client_llc(struct smc_hs_ctx *ctx)
  * its application has got our Proposal, and whatever applications do about such bytes is the
  * answer: they close, complain, wait for more or send them back.
  */
-static bool is_stranger(const struct smc_hs_ctx *ctx)
+static bool client_peer_is_foreign(const struct smc_hs_ctx *ctx)
 {
 	switch (ctx->clc_err) {
 	case -EPROTO:
@@ -298,7 +298,7 @@ static bool is_stranger(const struct smc_hs_ctx *ctx)
 	}
 }
 
-static bool tcp_decided(struct smc_hs_ctx *ctx)
+static bool client_tcp_is_decided(struct smc_hs_ctx *ctx)
 {
 	int state = smc_carrier_state(ctx->hs->carrier);
 
@@ -309,25 +309,25 @@ static bool tcp_decided(struct smc_hs_ctx *ctx)
  * This TCP connection is of no use to the application any more; it gets one without SMC
  * instead of an error. The peer is remembered: it will do the same the next time.
  */
-static enum smc_hs_next client_again(struct smc_hs_ctx *ctx)
+static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 {
-	struct smc_carrier *carrier = ctx->hs->carrier;
+	struct smc_carrier *clcsock = ctx->hs->carrier;
 	int rc;
 
-	ctx->option = false;
-	rc = smc_carrier_again(carrier);
+	ctx->option_agreed = false;
+	rc = smc_carrier_again(clcsock);
 	if (rc && rc != -EINPROGRESS)
 		return smc_hs_fail(ctx, -rc, "no second attempt of TCP");
-	wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) || tcp_decided(ctx), T_AGAIN);
-	if (smc_hs_stop_asked(ctx))
+	wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) || client_tcp_is_decided(ctx), T_RECONNECT);
+	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-	if (!tcp_decided(ctx))
+	if (!client_tcp_is_decided(ctx))
 		return smc_hs_fail(ctx, ETIMEDOUT, "TCP does not connect again in time");
-	if (smc_carrier_state(carrier) == TCP_CLOSE) {
+	if (smc_carrier_state(clcsock) == TCP_CLOSE) {
 		rc = -sock_error(ctx->sk);
 		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "TCP does not connect again");
 	}
-	smc_hs_avoid(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+	smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	smc_stats_inc(ctx->net, SMC_STAT_HS_AGAIN);
 	return smc_hs_decline(ctx, SMC_CLC_DECL_STRANGER);
 }
@@ -337,12 +337,12 @@ static enum smc_hs_next client_again(struct smc_hs_ctx *ctx)
  * has spoken SMC before: then there is a group with it, or another handshake has made one in
  * the meantime.
  */
-static unsigned long accept_patience(struct smc_hs_ctx *ctx)
+static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 {
 	unsigned long deadline = jiffies + T_ACCEPT;
 
-	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) ||
-				     smc_carrier_readable(ctx->hs->carrier), T_STRANGER) &&
+	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
+				     smc_carrier_readable(ctx->hs->carrier), T_FOREIGN) &&
 	    !smc_core_knows(ctx->net, &ctx->daddr))
 		return 0;
 	return max_t(long, deadline - jiffies, 0);
@@ -350,23 +350,23 @@ static unsigned long accept_patience(struct smc_hs_ctx *ctx)
 
 static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 {
-	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, accept_patience(ctx)))
+	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, client_accept_timeout(ctx)))
 		return HS_GO;
-	if (ctx->res.outcome != SMC_HS_FAIL || smc_hs_stop_asked(ctx))
+	if (ctx->res.outcome != SMC_HS_FAIL || smc_hs_is_cancelled(ctx))
 		return HS_END;
-	if (is_stranger(ctx))
-		return client_again(ctx);
+	if (client_peer_is_foreign(ctx))
+		return client_reconnect(ctx);
 	if (ctx->clc_err == -ETIMEDOUT)
-		smc_hs_avoid(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+		smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	return HS_END;
 }
 
 static void client_run(struct smc_hs_ctx *ctx)
 {
-	if (client_carrier(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
-	    client_propose(ctx) || client_await_accept(ctx) || client_accept(ctx))
+	if (client_check_tcp(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
+	    client_propose(ctx) || client_await_accept(ctx) || client_take_accept(ctx))
 		return;
-	if (ctx->first ? client_first(ctx) : client_subsequent(ctx))
+	if (ctx->first ? client_join_first(ctx) : client_join_subsequent(ctx))
 		return;
 	if (smc_hs_fill_accept(ctx, &ctx->confirm, true))
 		return;
@@ -375,7 +375,7 @@ static void client_run(struct smc_hs_ctx *ctx)
 		return;
 	}
 	smc_clc_rx_reset(&ctx->rx);
-	if (ctx->first && client_llc(ctx))
+	if (ctx->first && client_run_llc(ctx))
 		return;
 	smc_hs_succeed(ctx);
 }

@@ -36,17 +36,17 @@ static_assert(HS_WORKERS > SMC_LIMIT_TOTAL);
 static struct workqueue_struct *hs_wq;
 static struct workqueue_struct *hs_client_wq;
 /* For what never waits. */
-static struct workqueue_struct *hs_look_wq;
+static struct workqueue_struct *hs_poll_wq;
 
 /* ---- the work ---------------------------------------------------------------- */
 
 /* Gives back whatever a handshake that did not end on SMC still owns. */
-static void undo(struct smc_hs_ctx *ctx)
+static void hs_undo(struct smc_hs_ctx *ctx)
 {
-	if (ctx->fc)
+	if (ctx->llc_armed)
 		smc_llc_fc_end(ctx->link);
 	if (ctx->conn)
-		smc_conn_discard(ctx->conn, ctx->told);
+		smc_conn_discard(ctx->conn, ctx->rmbe_announced);
 	if (ctx->res.outcome != SMC_HS_SMC && ctx->first && ctx->lgr)
 		smc_core_terminate(ctx->lgr, SMC_LINK_SETUP_FAILED);
 	if (ctx->creator)
@@ -58,14 +58,14 @@ static void undo(struct smc_hs_ctx *ctx)
 			smc_core_unreserve(ctx->lgr);
 		smc_core_put(ctx->lgr);
 	}
-	if (smc_hs_take_path(ctx))
+	if (smc_hs_unpark_path(ctx))
 		smc_pnet_path_put(&ctx->path);
-	smc_hs_drop_netdev(ctx);
-	if (ctx->counted)
+	smc_hs_put_netdev(ctx);
+	if (ctx->admitted)
 		smc_limit_end(ctx->net, ctx->hs->server, ctx->hs->host);
 }
 
-static void count(const struct smc_hs_ctx *ctx)
+static void hs_count_outcome(const struct smc_hs_ctx *ctx)
 {
 	bool server = ctx->hs->server;
 	const struct smc_hs_result *res = &ctx->res;
@@ -81,16 +81,16 @@ static void count(const struct smc_hs_ctx *ctx)
 		smc_stats_fallback(ctx->net, server, res->own_reason);
 		break;
 	case SMC_HS_FAIL:
-		if (!ctx->no_hs && res->err == ECONNRESET)
+		if (!ctx->tcp_failed && res->err == ECONNRESET)
 			smc_stats_inc(ctx->net, SMC_STAT_HS_RESET);
-		if (!ctx->no_hs)
+		if (!ctx->tcp_failed)
 			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_HS_ERR :
 							    SMC_STAT_CLNT_HS_ERR);
 		break;
 	}
 }
 
-static void trace_end(const struct smc_hs_ctx *ctx)
+static void hs_trace_end(const struct smc_hs_ctx *ctx)
 {
 	const struct smc_hs_result *res = &ctx->res;
 	bool smc = res->outcome == SMC_HS_SMC;
@@ -124,10 +124,10 @@ static void hs_work(struct work_struct *work)
 	old = set_active_memcg(hs->memcg);
 	hs->run(ctx);
 	set_active_memcg(old);
-	count(ctx);
+	hs_count_outcome(ctx);
 	if (trace_smc_hs_end_enabled())
-		trace_end(ctx);
-	undo(ctx);
+		hs_trace_end(ctx);
+	hs_undo(ctx);
 	res = ctx->res;
 	kfree(ctx);
 	smc_carrier_unhook(hs->carrier);
@@ -139,7 +139,7 @@ static void hs_work(struct work_struct *work)
  * Once: true for the first caller. Under the lock, so that who comes second finds the
  * work queued and can flush it.
  */
-static bool claim(struct smc_hs *hs, bool queue)
+static bool hs_claim_start(struct smc_hs *hs, bool queue)
 {
 	unsigned long flags;
 	bool first;
@@ -152,24 +152,24 @@ static bool claim(struct smc_hs *hs, bool queue)
 	return first;
 }
 
-static void start(struct smc_hs *hs)
+static void hs_queue_work(struct smc_hs *hs)
 {
-	claim(hs, true);
+	hs_claim_start(hs, true);
 }
 
 /* Have first_work look, unless the work is queued: then nobody may queue that any more. */
-static void look(struct smc_hs *hs)
+static void hs_poll_proposal(struct smc_hs *hs)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&hs->wait.lock, flags);
 	if (!test_bit(0, &hs->started))
-		mod_delayed_work(hs_look_wq, &hs->first_work, 0);
+		mod_delayed_work(hs_poll_wq, &hs->first_work, 0);
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
 }
 
 /* Carrier callback; softirq or process context: only wakes or queues. */
-static void carrier_changed(void *owner)
+static void hs_clcsock_changed(void *owner)
 {
 	struct smc_hs *hs = owner;
 	int state;
@@ -180,31 +180,31 @@ static void carrier_changed(void *owner)
 	}
 	if (hs->server) {
 		if (smc_carrier_readable(hs->carrier))
-			look(hs);
+			hs_poll_proposal(hs);
 		return;
 	}
 	state = smc_carrier_state(hs->carrier);
 	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV)
-		start(hs);
+		hs_queue_work(hs);
 }
 
-static const struct smc_carrier_events carrier_events = {
-	.changed = carrier_changed,
+static const struct smc_carrier_events hs_clcsock_events = {
+	.changed = hs_clcsock_changed,
 };
 
 /*
  * So a client that says nothing, or drips, costs no worker that waits for it. When its
  * time is over the work finds that.
  */
-static void first_look(struct work_struct *work)
+static void hs_proposal_work(struct work_struct *work)
 {
 	struct smc_hs *hs = container_of(to_delayed_work(work), struct smc_hs, first_work);
 	long left = hs->deadline - jiffies;
 
 	if (left <= 0 || smc_clc_whole(hs->carrier->sock->sk))
-		start(hs);
+		hs_queue_work(hs);
 	else
-		queue_delayed_work(hs_look_wq, &hs->first_work, left);
+		queue_delayed_work(hs_poll_wq, &hs->first_work, left);
 }
 
 /**
@@ -219,7 +219,7 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 	hs->run = run;
 	init_waitqueue_head(&hs->wait);
 	INIT_WORK(&hs->work, hs_work);
-	INIT_DELAYED_WORK(&hs->first_work, first_look);
+	INIT_DELAYED_WORK(&hs->first_work, hs_proposal_work);
 	hs->cancelled = false;
 	hs->started = 0;
 }
@@ -235,14 +235,14 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 void smc_hs_start(struct smc_hs *hs)
 {
 	if (!hs->server) {
-		smc_carrier_hook(hs->carrier, &carrier_events, hs);
-		carrier_changed(hs);
+		smc_carrier_hook(hs->carrier, &hs_clcsock_events, hs);
+		hs_clcsock_changed(hs);
 		return;
 	}
 	hs->deadline = jiffies + T_CLC;
-	smc_carrier_hook(hs->carrier, &carrier_events, hs);
+	smc_carrier_hook(hs->carrier, &hs_clcsock_events, hs);
 	/* a reset may have ended it already, and the carrier is then gone: look at @hs alone */
-	look(hs);
+	hs_poll_proposal(hs);
 }
 
 /**
@@ -254,7 +254,7 @@ void smc_hs_start(struct smc_hs *hs)
 void smc_hs_cancel(struct smc_hs *hs)
 {
 	WRITE_ONCE(hs->cancelled, true);
-	start(hs);
+	hs_queue_work(hs);
 	wake_up(&hs->wait);
 }
 
@@ -267,7 +267,7 @@ void smc_hs_cancel(struct smc_hs *hs)
 void smc_hs_cancel_sync(struct smc_hs *hs)
 {
 	WRITE_ONCE(hs->cancelled, true);
-	if (!claim(hs, false)) {
+	if (!hs_claim_start(hs, false)) {
 		wake_up(&hs->wait);
 		flush_work(&hs->work);
 		return;
@@ -313,10 +313,10 @@ bool smc_hs_evict(struct smc_hs *hs)
 	return evict;
 }
 
-static void free_queues(void)
+static void hs_destroy_queues(void)
 {
-	if (hs_look_wq)
-		destroy_workqueue(hs_look_wq);
+	if (hs_poll_wq)
+		destroy_workqueue(hs_poll_wq);
 	if (hs_client_wq)
 		destroy_workqueue(hs_client_wq);
 	if (hs_wq)
@@ -336,10 +336,10 @@ int __init smc_hs_init(void)
 
 	hs_wq = smc_fault_null(HS_WQ, alloc_workqueue("smc_hs", flags, n));
 	hs_client_wq = smc_fault_null(HS_CLIENT_WQ, alloc_workqueue("smc_hs_client", flags, n));
-	hs_look_wq = smc_fault_null(HS_LOOK_WQ, alloc_workqueue("smc_hs_look", flags, 0));
-	if (hs_wq && hs_client_wq && hs_look_wq)
+	hs_poll_wq = smc_fault_null(HS_LOOK_WQ, alloc_workqueue("smc_hs_look", flags, 0));
+	if (hs_wq && hs_client_wq && hs_poll_wq)
 		return 0;
-	free_queues();
+	hs_destroy_queues();
 	return -ENOMEM;
 }
 
@@ -348,5 +348,5 @@ int __init smc_hs_init(void)
  */
 void smc_hs_exit(void)
 {
-	free_queues();
+	hs_destroy_queues();
 }

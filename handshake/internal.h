@@ -17,13 +17,13 @@
 /* Deadlines, in jiffies. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */
 #define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
-#define T_STRANGER	(6 * HZ)	/* a word of a host that no group leads to */
-#define T_AGAIN		(15 * HZ)	/* TCP alone, with a peer that has just answered */
+#define T_FOREIGN	(6 * HZ)	/* a word of a host that no group leads to */
+#define T_RECONNECT		(15 * HZ)	/* TCP alone, with a peer that has just answered */
 #define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
-#define T_GROUP		(5 * HZ)	/* somebody else's first contact with the same peer */
+#define T_CONTACT		(5 * HZ)	/* somebody else's first contact with the same peer */
 #define T_CLAIM		(1 * HZ)	/* until we have seen what ended at the peer before */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
-#define T_CONFIRM_AGAIN	(HZ * 3 / 2)	/* server: repeat the request once after this */
+#define T_CONFIRM_RETRY	(HZ * 3 / 2)	/* server: repeat the request once after this */
 #define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */
 #define T_ADD_LINK_CLNT	(5 * HZ)	/* client: the first ADD LINK, or a Decline */
 
@@ -96,15 +96,15 @@ struct smc_hs_ctx {
 	struct smc_lgr *lgr;
 	struct smc_link *link;
 	struct smc_conn *conn;
-	bool counted;
+	bool admitted;
 	bool first;
 	bool reserved;
-	bool told;
-	bool fc;
+	bool rmbe_announced;
+	bool llc_armed;
 	bool eof;
-	bool option;
+	bool option_agreed;
 	int clc_err;
-	bool no_hs;
+	bool tcp_failed;
 	u8 version;
 	struct smc_hs_result res;
 };
@@ -114,29 +114,29 @@ enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
 enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
 void smc_hs_set_host(struct smc_hs *hs);
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
-u32 smc_hs_reason_of(int err, u32 otherwise);
-bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx);
-enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc);
+u32 smc_hs_errno_reason(int err, u32 otherwise);
+bool smc_hs_is_cancelled(const struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc);
 enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
 				  unsigned long timeout);
 enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
-void smc_hs_drop_netdev(struct smc_hs_ctx *ctx);
-bool smc_hs_take_path(struct smc_hs_ctx *ctx);
+void smc_hs_put_netdev(struct smc_hs_ctx *ctx);
+bool smc_hs_unpark_path(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg,
 				    bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
-u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct);
-int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
+u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct);
+int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
-enum smc_hs_next smc_hs_no_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
-enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
+enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
+enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 				   const struct smc_clc_accept *peer_end);
-void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason);
+void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
-enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
+enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
 
 /* handshake/handshake.c */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));

@@ -30,7 +30,7 @@
 #define PROBE_TIME	(60 * HZ)
 
 /**
- * struct entry - one peer
+ * struct negcache_entry - one peer
  * @node: in the table
  * @age: in the list, the one added to longest ago first
  * @peer: address, IPv4 as v4-mapped
@@ -40,7 +40,7 @@
  * @probing: one connection has leave to try
  * @rcu: readers look without a lock
  */
-struct entry {
+struct negcache_entry {
 	struct rhash_head node;
 	struct list_head age;
 	struct in6_addr peer;
@@ -67,22 +67,22 @@ struct negcache {
 
 static unsigned int negcache_id __read_mostly;
 
-static const struct rhashtable_params params = {
+static const struct rhashtable_params negcache_params = {
 	.key_len = sizeof(struct in6_addr),
-	.key_offset = offsetof(struct entry, peer),
-	.head_offset = offsetof(struct entry, node),
+	.key_offset = offsetof(struct negcache_entry, peer),
+	.head_offset = offsetof(struct negcache_entry, node),
 	.automatic_shrinking = true,
 };
 
-static struct negcache *negcache(const struct net *net)
+static struct negcache *negcache_of(const struct net *net)
 {
 	return net_generic(net, negcache_id);
 }
 
 /* nc->lock held */
-static void forget(struct negcache *nc, struct entry *e)
+static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
 {
-	rhashtable_remove_fast(&nc->table, &e->node, params);
+	rhashtable_remove_fast(&nc->table, &e->node, negcache_params);
 	list_del(&e->age);
 	WRITE_ONCE(nc->count, nc->count - 1);
 	kfree_rcu(e, rcu);
@@ -100,19 +100,19 @@ static void forget(struct negcache *nc, struct entry *e)
  */
 u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 {
-	struct negcache *nc = negcache(net);
-	struct entry *e;
+	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *e;
 	u32 reason = 0;
 
 	if (!READ_ONCE(nc->count))
 		return 0;
 	rcu_read_lock();
-	if (!rhashtable_lookup_fast(&nc->table, peer, params)) {
+	if (!rhashtable_lookup_fast(&nc->table, peer, negcache_params)) {
 		rcu_read_unlock();
 		return 0;
 	}
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
 	if (e && time_before(jiffies, e->until)) {
 		reason = e->reason;
 	} else if (e) {
@@ -125,13 +125,13 @@ u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 }
 
 /* A new entry, by the caller's memory; nc->lock held. */
-static bool insert(struct negcache *nc, struct entry *e)
+static bool negcache_insert(struct negcache *nc, struct negcache_entry *e)
 {
 	if (smc_fault_rc(NEGCACHE_INSERT, -ENOMEM,
-			 rhashtable_insert_fast(&nc->table, &e->node, params)))
+			 rhashtable_insert_fast(&nc->table, &e->node, negcache_params)))
 		return false;
 	if (nc->count >= SMC_NEGCACHE_MAX)
-		forget(nc, list_first_entry(&nc->age, struct entry, age));
+		negcache_remove(nc, list_first_entry(&nc->age, struct negcache_entry, age));
 	list_add_tail(&e->age, &nc->age);
 	WRITE_ONCE(nc->count, nc->count + 1);
 	return true;
@@ -147,15 +147,15 @@ static bool insert(struct negcache *nc, struct entry *e)
  */
 void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
 {
-	struct negcache *nc = negcache(net);
-	struct entry *fresh, *e;
+	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *fresh, *e;
 
 	fresh = smc_fault_null(NEGCACHE_ENTRY, kzalloc(sizeof(*fresh), GFP_KERNEL));
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
 	if (!e && fresh) {
 		fresh->peer = *peer;
-		if (insert(nc, fresh)) {
+		if (negcache_insert(nc, fresh)) {
 			e = fresh;
 			fresh = NULL;
 		}
@@ -181,34 +181,34 @@ void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
  */
 void smc_negcache_del(struct net *net, const struct in6_addr *peer)
 {
-	struct negcache *nc = negcache(net);
-	struct entry *e;
+	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *e;
 
 	if (!READ_ONCE(nc->count))
 		return;
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, params);
+	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
 	if (e)
-		forget(nc, e);
+		negcache_remove(nc, e);
 	spin_unlock_bh(&nc->lock);
 }
 
 /* ---- what an administrator sees ---------------------------------------------- */
 
-static void flush(struct negcache *nc)
+static void negcache_flush(struct negcache *nc)
 {
-	struct entry *e, *next;
+	struct negcache_entry *e, *next;
 
 	spin_lock_bh(&nc->lock);
 	list_for_each_entry_safe(e, next, &nc->age, age)
-		forget(nc, e);
+		negcache_remove(nc, e);
 	spin_unlock_bh(&nc->lock);
 }
 
-static int cache_show(struct seq_file *seq, void *v)
+static int negcache_seq_show(struct seq_file *seq, void *v)
 {
-	struct negcache *nc = negcache(seq_file_single_net(seq));
-	struct entry *e;
+	struct negcache *nc = negcache_of(seq_file_single_net(seq));
+	struct negcache_entry *e;
 
 	seq_puts(seq, "peer reason seconds_left period probing\n");
 	spin_lock_bh(&nc->lock);
@@ -222,29 +222,29 @@ static int cache_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-static int cache_write(struct file *file, char *buf, size_t len)
+static int negcache_seq_write(struct file *file, char *buf, size_t len)
 {
 	struct net *net = seq_file_single_net(file->private_data);
 
 	if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
-	flush(negcache(net));
+	negcache_flush(negcache_of(net));
 	return 0;
 }
 
 static int __net_init negcache_net_init(struct net *net)
 {
-	struct negcache *nc = negcache(net);
+	struct negcache *nc = negcache_of(net);
 	int rc;
 
 	spin_lock_init(&nc->lock);
 	INIT_LIST_HEAD(&nc->age);
-	rc = smc_fault_rc(NEGCACHE_TABLE, -ENOMEM, rhashtable_init(&nc->table, &params));
+	rc = smc_fault_rc(NEGCACHE_TABLE, -ENOMEM, rhashtable_init(&nc->table, &negcache_params));
 	if (rc)
 		return rc;
 	if (!smc_fault_null(NEGCACHE_PROC,
 			    proc_create_net_single_write("smc_negcache", 0644, net->proc_net,
-							 cache_show, cache_write, NULL)) &&
+							 negcache_seq_show, negcache_seq_write, NULL)) &&
 	    IS_ENABLED(CONFIG_PROC_FS)) {
 		rhashtable_destroy(&nc->table);
 		return -ENOMEM;
@@ -254,10 +254,10 @@ static int __net_init negcache_net_init(struct net *net)
 
 static void __net_exit negcache_net_exit(struct net *net)
 {
-	struct negcache *nc = negcache(net);
+	struct negcache *nc = negcache_of(net);
 
 	remove_proc_entry("smc_negcache", net->proc_net);
-	flush(nc);
+	negcache_flush(nc);
 	rhashtable_destroy(&nc->table);
 }
 

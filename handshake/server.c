@@ -12,30 +12,30 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
-static bool offers_rdma(u8 type)
+static bool server_is_offered_rdma(u8 type)
 {
 	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
 }
 
 /* Takes the Proposal apart. */
-static enum smc_hs_next server_proposal(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 {
 	u32 reason;
 	int rc;
 
-	ctx->option = true;
+	ctx->option_agreed = true;
 	ctx->version = ctx->head.version > 1 ? 2 : 1;
 	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.want, &ctx->proposal);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
-		return smc_hs_clc_error(ctx, -EPROTO);
+		return smc_hs_fail_clc(ctx, -EPROTO);
 	reason = smc_clc_check_proposal(&ctx->proposal);
 	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
 }
 
 /* The limits of release 1 are the smaller ones of both sides. */
-static u32 negotiate(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
+static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
 {
 	u8 links = smc_marker_links(&ctx->proposal) ?:
 		   min_t(u8, offer->max_links, SMC_CLC_LINKS_MAX);
@@ -55,11 +55,11 @@ static u32 negotiate(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offe
 }
 
 /* Is version 2 possible: an EID and a device? 0 or the reason why not. */
-static u32 judge_v2(struct smc_hs_ctx *ctx)
+static u32 server_check_v2(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_proposal *p = &ctx->proposal;
 
-	if (!offers_rdma(p->v2_type))
+	if (!server_is_offered_rdma(p->v2_type))
 		return SMC_CLC_DECL_VERSION;
 	if (!p->has_v2)
 		return SMC_CLC_DECL_NO_V2_EXT;
@@ -69,11 +69,11 @@ static u32 judge_v2(struct smc_hs_ctx *ctx)
 }
 
 /* Is version 1 possible: one subnet and a device of the client's kind? */
-static u32 judge_v1(struct smc_hs_ctx *ctx)
+static u32 server_check_v1(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_proposal *p = &ctx->proposal;
 
-	if (!offers_rdma(p->v1_type))
+	if (!server_is_offered_rdma(p->v1_type))
 		return SMC_CLC_DECL_VERSION;
 	if (!smc_pnet_match_prefixes(ctx->ndev, &ctx->daddr, p))
 		return SMC_CLC_DECL_PREFIX;
@@ -85,7 +85,7 @@ static u32 judge_v1(struct smc_hs_ctx *ctx)
  * Version 2 before version 1. When neither is possible, the client hears what stands
  * against the better one that it offers.
  */
-static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_proposal *p = &ctx->proposal;
 	struct smc_peer *peer = &ctx->peer;
@@ -96,18 +96,18 @@ static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
 	peer->marker = smc_marker_of_proposal(p);
 	peer->max_conns = SMC_CLC_CONNS_MAX;
 	peer->max_links = SMC_CLC_LINKS_MAX;
-	reason2 = judge_v2(ctx);
+	reason2 = server_check_v2(ctx);
 	if (!reason2) {
 		peer->version = 2;
 		ctx->path.gid = ctx->gids.v2;
 		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
 		/* limits that do not meet end it: version 1 is not there to evade them */
-		reason2 = negotiate(ctx, &p->v2);
+		reason2 = server_negotiate_limits(ctx, &p->v2);
 		return reason2 ? smc_hs_decline(ctx, reason2) : HS_GO;
 	}
-	reason1 = judge_v1(ctx);
+	reason1 = server_check_v1(ctx);
 	if (reason1)
-		return smc_hs_decline(ctx, offers_rdma(p->v2_type) ? reason2 : reason1);
+		return smc_hs_decline(ctx, server_is_offered_rdma(p->v2_type) ? reason2 : reason1);
 	peer->version = 1;
 	/* the client hears of it in CONFIRM LINK */
 	if (smc_marker_links(p))
@@ -119,7 +119,7 @@ static enum smc_hs_next server_version(struct smc_hs_ctx *ctx)
 }
 
 /* Existing group, or the right to make one. */
-static int join_group(struct smc_hs_ctx *ctx, unsigned long deadline)
+static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 {
 	int rc;
 
@@ -136,7 +136,7 @@ static int join_group(struct smc_hs_ctx *ctx, unsigned long deadline)
 }
 
 /* The group has as many RMBs as it may have, none of them with room: another one. */
-static void pass_group(struct smc_hs_ctx *ctx)
+static void server_skip_group(struct smc_hs_ctx *ctx)
 {
 	smc_core_crowded(ctx->lgr);
 	smc_core_unreserve(ctx->lgr);
@@ -148,46 +148,46 @@ static void pass_group(struct smc_hs_ctx *ctx)
 }
 
 /* 0 or the reason to decline */
-static u32 new_group(struct smc_hs_ctx *ctx)
+static u32 server_create_group(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
 	u32 reason;
 	int rc;
 
-	reason = smc_hs_next_hop(ctx, &direct);
+	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (reason)
 		return reason;
 	smc_llc_suspect(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
-	return rc ? smc_hs_reason_of(rc, SMC_CLC_DECL_INTERNAL) : 0;
+	return rc ? smc_hs_errno_reason(rc, SMC_CLC_DECL_INTERNAL) : 0;
 }
 
 /* Existing group or first contact, then the connection in it. */
-static enum smc_hs_next server_group(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_join_group(struct smc_hs_ctx *ctx)
 {
-	unsigned long deadline = jiffies + T_GROUP;
+	unsigned long deadline = jiffies + T_CONTACT;
 	u32 reason;
 	int rc;
 
 	do {
-		rc = join_group(ctx, deadline);
-		if (smc_hs_stop_asked(ctx))
+		rc = server_begin_contact(ctx, deadline);
+		if (smc_hs_is_cancelled(ctx))
 			return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 		if (rc)
-			return smc_hs_decline(ctx, smc_hs_reason_of(rc, SMC_CLC_DECL_NO_LINK));
-		reason = ctx->first ? new_group(ctx) : 0;
+			return smc_hs_decline(ctx, smc_hs_errno_reason(rc, SMC_CLC_DECL_NO_LINK));
+		reason = ctx->first ? server_create_group(ctx) : 0;
 		if (reason)
 			return smc_hs_decline(ctx, reason);
 		rc = smc_hs_create_conn(ctx);
 		if (rc != -ENOSPC || ctx->first)
 			break;
-		pass_group(ctx);
+		server_skip_group(ctx);
 	} while (time_before(jiffies, deadline));
-	return rc ? smc_hs_no_conn(ctx, rc, SMC_CLC_DECL_BUF_REG) : HS_GO;
+	return rc ? smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG) : HS_GO;
 }
 
 /* Does a first contact's Confirm agree with the Accept? 0 or the reason to decline. */
-static u32 judge_confirm(const struct smc_peer *peer, const struct smc_clc_accept *c)
+static u32 server_check_first_confirm(const struct smc_peer *peer, const struct smc_clc_accept *c)
 {
 	u32 reason = smc_clc_check_accept(c);
 
@@ -208,7 +208,7 @@ static u32 judge_confirm(const struct smc_peer *peer, const struct smc_clc_accep
  * The first contact flag of a Confirm is reserved in version 1, and not always set: it
  * becomes what we know it to be.
  */
-static bool answers_accept(const struct smc_hs_ctx *ctx, struct smc_clc_accept *c)
+static bool server_confirm_matches(const struct smc_hs_ctx *ctx, struct smc_clc_accept *c)
 {
 	if (c->version != ctx->peer.version)
 		return false;
@@ -220,14 +220,14 @@ static bool answers_accept(const struct smc_hs_ctx *ctx, struct smc_clc_accept *
 }
 
 /* Who the client is stands in the Confirm, and the group is there already. */
-static void take_name(struct smc_peer *peer, const struct smc_clc_fce *fce)
+static void server_take_host(struct smc_peer *peer, const struct smc_clc_fce *fce)
 {
 	WRITE_ONCE(peer->os, fce->os);
 	/* only observers look at it: they may see half of a name */
 	data_race(memcpy(peer->host, fce->hostname, SMC_HOSTNAME_LEN));
 }
 
-static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *c = &ctx->confirm;
 	u32 reason;
@@ -237,19 +237,19 @@ static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
-		return smc_hs_clc_error(ctx, -EPROTO);
-	if (!answers_accept(ctx, c)) {
+		return smc_hs_fail_clc(ctx, -EPROTO);
+	if (!server_confirm_matches(ctx, c)) {
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
 		return smc_hs_fail(ctx, ECONNRESET, "Confirm does not answer the Accept");
 	}
 	if (ctx->first) {
-		reason = judge_confirm(&ctx->peer, c);
+		reason = server_check_first_confirm(&ctx->peer, c);
 		if (reason)
 			return smc_hs_decline(ctx, reason);
 		if (c->version > 1)
-			take_name(&ctx->lgr->peer, &c->fce);
+			server_take_host(&ctx->lgr->peer, &c->fce);
 	}
-	if (smc_hs_take_peer_end(ctx, c)) {
+	if (smc_hs_set_peer_rmbe(ctx, c)) {
 		/* after a subsequent Accept nothing may be declined (wire rules) */
 		if (ctx->first)
 			return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
@@ -259,17 +259,17 @@ static enum smc_hs_next server_confirm(struct smc_hs_ctx *ctx)
 }
 
 /* CONFIRM LINK, repeated once for clients that drop an early one, then ADD LINK. */
-static enum smc_hs_next server_llc(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 {
 	enum smc_hs_llc w;
 
 	smc_clc_rx_reset(&ctx->rx);
 	if (smc_llc_fc_confirm_link(ctx->link))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
-	w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_AGAIN);
+	w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_RETRY);
 	if (w == HS_LLC_TIMEOUT && !smc_llc_fc_confirm_link(ctx->link))
-		w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK - T_CONFIRM_AGAIN);
-	if (smc_hs_confirmed(ctx, w))
+		w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK - T_CONFIRM_RETRY);
+	if (smc_hs_finish_confirm_link(ctx, w))
 		return HS_END;
 
 	/* the client is in: no way back; an unanswered ADD LINK is no failure */
@@ -294,13 +294,13 @@ static enum smc_hs_next server_llc(struct smc_hs_ctx *ctx)
  * so of many at once the last Confirm takes long. The peer gets the longer time as
  * long as its link shows that it is at work.
  */
-static enum smc_hs_next await_confirm(struct smc_hs_ctx *ctx)
+static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 {
 	unsigned long end = jiffies + T_CONFIRM_BUSY;
 
 	smc_clc_rx_reset(&ctx->rx);
 	for (;;) {
-		long left = wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) ||
+		long left = wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
 				smc_carrier_readable(ctx->hs->carrier), T_CLC);
 
 		if (left || ctx->first || time_after_eq(jiffies, end) ||
@@ -319,18 +319,18 @@ static void server_run(struct smc_hs_ctx *ctx)
 
 	/* the time a silent client took before its first byte counts */
 	left = max_t(long, hs->deadline - jiffies, 0);
-	ctx->option = true;
+	ctx->option_agreed = true;
 	ctx->version = 1;
-	if (smc_hs_await_clc(ctx, SMC_CLC_PROPOSAL, left) || server_proposal(ctx))
+	if (smc_hs_await_clc(ctx, SMC_CLC_PROPOSAL, left) || server_take_proposal(ctx))
 		return;
 	if (hs->force_tcp) {
 		smc_hs_decline(ctx, hs->force_tcp);
 		return;
 	}
-	if (smc_hs_admit(ctx) || smc_hs_find_path(ctx) || server_version(ctx))
+	if (smc_hs_admit(ctx) || smc_hs_find_path(ctx) || server_choose_version(ctx))
 		return;
-	smc_hs_drop_netdev(ctx);
-	if (server_group(ctx))
+	smc_hs_put_netdev(ctx);
+	if (server_join_group(ctx))
 		return;
 	if (smc_hs_fill_accept(ctx, &ctx->accept, false))
 		return;
@@ -338,9 +338,9 @@ static void server_run(struct smc_hs_ctx *ctx)
 		smc_hs_fail(ctx, ECONNRESET, "Accept could not be sent");
 		return;
 	}
-	if (await_confirm(ctx) || server_confirm(ctx))
+	if (server_await_confirm(ctx) || server_take_confirm(ctx))
 		return;
-	if (ctx->first && (smc_hs_ready_link(ctx, &ctx->confirm) || server_llc(ctx)))
+	if (ctx->first && (smc_hs_connect_link(ctx, &ctx->confirm) || server_run_llc(ctx)))
 		return;
 	smc_hs_succeed(ctx);
 }

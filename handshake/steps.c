@@ -36,7 +36,7 @@
 
 /* ---- ways to end ------------------------------------------------------------- */
 
-static const char *side(const struct smc_hs_ctx *ctx)
+static const char *hs_side_name(const struct smc_hs_ctx *ctx)
 {
 	return ctx->hs->server ? "server" : "client";
 }
@@ -55,7 +55,7 @@ enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why)
 {
 	ctx->res.outcome = SMC_HS_FAIL;
 	ctx->res.err = err;
-	pr_info_ratelimited("%s handshake with %pI6c reset: %s (errno %d)\n", side(ctx),
+	pr_info_ratelimited("%s handshake with %pI6c reset: %s (errno %d)\n", hs_side_name(ctx),
 			    &ctx->peer.gid, why, err);
 	return HS_END;
 }
@@ -81,7 +81,7 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
 
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = reason;
-	if (!ctx->option)
+	if (!ctx->option_agreed)
 		return HS_END;
 	smc_ib_peer_id(decline.peer_id);
 	rc = smc_clc_build_decline(&decline, ctx->buf, sizeof(ctx->buf));
@@ -112,14 +112,14 @@ void smc_hs_set_host(struct smc_hs *hs)
  */
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx)
 {
-	ctx->counted = smc_limit_begin(ctx->net, ctx->hs->server, ctx->hs->host);
-	if (ctx->counted)
+	ctx->admitted = smc_limit_begin(ctx->net, ctx->hs->server, ctx->hs->host);
+	if (ctx->admitted)
 		return HS_GO;
 	smc_stats_inc(ctx->net, SMC_STAT_HS_LIMITED);
 	return smc_hs_decline(ctx, SMC_CLC_DECL_HS_LIMIT);
 }
 
-static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
+static enum smc_hs_next hs_take_decline(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_decline decline;
 
@@ -129,13 +129,13 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;
 	ctx->res.peer_reason = decline.diag;
 	/* the link was there, and the peer could not use it */
-	if (ctx->fc)
-		smc_hs_avoid(ctx, decline.diag);
+	if (ctx->llc_armed)
+		smc_hs_cache_failure(ctx, decline.diag);
 	/*
 	 * Who declines writes nothing to the RMBE we named, and nobody else knows of it: no
 	 * quarantine, or declining would use up a group's memory.
 	 */
-	ctx->told = false;
+	ctx->rmbe_announced = false;
 	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
 		smc_core_retire(ctx->lgr, SMC_LINK_OUT_OF_SYNC);
 		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);
@@ -150,7 +150,7 @@ static enum smc_hs_next peer_declined(struct smc_hs_ctx *ctx)
  *
  * Return: diagnosis code.
  */
-u32 smc_hs_reason_of(int err, u32 otherwise)
+u32 smc_hs_errno_reason(int err, u32 otherwise)
 {
 	switch (err) {
 	case -ENOMEM:
@@ -170,7 +170,7 @@ u32 smc_hs_reason_of(int err, u32 otherwise)
  *
  * Return: true if so.
  */
-bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx)
+bool smc_hs_is_cancelled(const struct smc_hs_ctx *ctx)
 {
 	return READ_ONCE(ctx->hs->cancelled);
 }
@@ -182,7 +182,7 @@ bool smc_hs_stop_asked(const struct smc_hs_ctx *ctx)
  *
  * Return: HS_END.
  */
-enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc)
+enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc)
 {
 	ctx->clc_err = rc;
 	switch (rc) {
@@ -202,7 +202,7 @@ enum smc_hs_next smc_hs_clc_error(struct smc_hs_ctx *ctx, int rc)
  * @may_close the peer's FIN is no end: its side of the handshake may be over already
  * and its application gone, while what it sent over the link is still on its way up.
  */
-static int poll_clc(struct smc_hs_ctx *ctx, bool may_close)
+static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 {
 	int rc = smc_clc_recv(ctx->hs->carrier->sock, &ctx->rx);
 
@@ -215,7 +215,7 @@ static int poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 	if (rc > 0)
 		rc = smc_clc_peek_header(ctx->rx.buf, &ctx->head) ?: 1;
 	if (rc < 0) {
-		smc_hs_clc_error(ctx, rc);
+		smc_hs_fail_clc(ctx, rc);
 		return -1;
 	}
 	return 1;
@@ -241,9 +241,9 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 	for (;;) {
 		long left = deadline - jiffies;
 
-		if (smc_hs_stop_asked(ctx))
+		if (smc_hs_is_cancelled(ctx))
 			return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-		rc = poll_clc(ctx, false);
+		rc = hs_poll_clc(ctx, false);
 		if (rc < 0)
 			return HS_END;
 		if (rc > 0)
@@ -252,11 +252,11 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 			ctx->clc_err = -ETIMEDOUT;
 			return smc_hs_fail(ctx, ETIMEDOUT, "no answer in time");
 		}
-		wait_event_idle_timeout(ctx->hs->wait, smc_hs_stop_asked(ctx) ||
+		wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
 					smc_carrier_readable(ctx->hs->carrier), left);
 	}
 	if (ctx->head.type == SMC_CLC_DECLINE)
-		return peer_declined(ctx);
+		return hs_take_decline(ctx);
 	if (ctx->head.type != type) {
 		ctx->clc_err = -EPROTO;
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
@@ -285,19 +285,19 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 		long left = deadline - jiffies;
 		int rc;
 
-		if (smc_hs_stop_asked(ctx)) {
+		if (smc_hs_is_cancelled(ctx)) {
 			smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 			return HS_LLC_ENDED;
 		}
 		bits = smc_llc_fc_bits(ctx->link);
 		if (bits & want)
 			return HS_LLC_SEEN;
-		rc = ctx->eof ? 0 : poll_clc(ctx, true);
+		rc = ctx->eof ? 0 : hs_poll_clc(ctx, true);
 		if (rc < 0)
 			return HS_LLC_ENDED;
 		if (rc > 0) {
 			if (ctx->head.type == SMC_CLC_DECLINE)
-				peer_declined(ctx);
+				hs_take_decline(ctx);
 			else
 				smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
 			return HS_LLC_ENDED;
@@ -307,7 +307,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 		if (left <= 0)
 			return HS_LLC_TIMEOUT;
 		wait_event_idle_timeout(ctx->hs->wait,
-					smc_hs_stop_asked(ctx) ||
+					smc_hs_is_cancelled(ctx) ||
 					(smc_llc_fc_bits(ctx->link) & (want | SMC_LLC_FC_BROKEN)) ||
 					(!ctx->eof && smc_carrier_readable(ctx->hs->carrier)),
 					left);
@@ -317,7 +317,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 /* ---- common steps ------------------------------------------------------------ */
 
 /* Both ends of the TCP path; IPv4 in its mapped form. */
-static bool carrier_addrs(struct smc_hs_ctx *ctx)
+static bool hs_get_addrs(struct smc_hs_ctx *ctx)
 {
 	struct sock *sk = ctx->sk;
 
@@ -347,7 +347,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	bool ipsec;
 	u32 reason;
 
-	if (!carrier_addrs(ctx))
+	if (!hs_get_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
 	ctx->peer.carrier = ctx->daddr;
 	dst = sk_dst_get(ctx->sk);
@@ -375,7 +375,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
  * smc_hs_drop_netdev() - the netdev of the TCP path may go
  * @ctx: handshake
  */
-void smc_hs_drop_netdev(struct smc_hs_ctx *ctx)
+void smc_hs_put_netdev(struct smc_hs_ctx *ctx)
 {
 	if (ctx->ndev)
 		netdev_put(ctx->ndev, &ctx->ndev_tracker);
@@ -388,7 +388,7 @@ void smc_hs_drop_netdev(struct smc_hs_ctx *ctx)
  *
  * Return: false if it is not there any more.
  */
-bool smc_hs_take_path(struct smc_hs_ctx *ctx)
+bool smc_hs_unpark_path(struct smc_hs_ctx *ctx)
 {
 	if (ctx->parked) {
 		ctx->parked = false;
@@ -397,7 +397,7 @@ bool smc_hs_take_path(struct smc_hs_ctx *ctx)
 	return ctx->has_path;
 }
 
-static void fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bool direct)
+static void hs_fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bool direct)
 {
 	size_t n = strnlen(init_utsname()->nodename, SMC_HOSTNAME_LEN);
 
@@ -454,7 +454,7 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	memcpy(msg->eid, ctx->peer.eid, SMC_EID_LEN);
 	if (!ctx->first)
 		return HS_GO;
-	fill_fce(&msg->fce, &ctx->peer, link->direct);
+	hs_fill_fce(&msg->fce, &ctx->peer, link->direct);
 	if (confirm) {
 		msg->gid_count = 1;
 		memcpy(msg->gids[0], link->path.gid.gid.raw, SMC_GID_LEN);
@@ -475,7 +475,7 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 
 	if (rc < 0)
 		return rc;
-	ctx->told = true;
+	ctx->rmbe_announced = true;
 	return smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
 }
 
@@ -489,9 +489,9 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
  *
  * Return: 0, or the reason to decline.
  */
-u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct)
+u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 {
-	if (!smc_hs_take_path(ctx))
+	if (!smc_hs_unpark_path(ctx))
 		return SMC_CLC_DECL_NO_DEV;
 	if (smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
 		return SMC_CLC_DECL_NO_ROUTE;
@@ -502,10 +502,10 @@ u32 smc_hs_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 }
 
 /* Of another's? The peer may have seen the end of that one a moment before us. */
-static bool settled(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int *rc)
+static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int *rc)
 {
 	*rc = smc_conn_set_peer(ctx->conn, end);
-	return *rc != -EADDRINUSE || smc_hs_stop_asked(ctx);
+	return *rc != -EADDRINUSE || smc_hs_is_cancelled(ctx);
 }
 
 /**
@@ -518,7 +518,7 @@ static bool settled(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int 
  *
  * Return: 0 or -errno.
  */
-int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
+int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 {
 	struct smc_conn_end end = {
 		.token = msg->token, .size = smc_bsize_to_len(msg->bsize),
@@ -529,13 +529,13 @@ int smc_hs_take_peer_end(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 	int rc;
 
 	do {
-		wait_event_timeout(ctx->lgr->claims.wait, settled(ctx, &end, &rc), SMC_CORE_POLL);
-	} while (rc == -EADDRINUSE && !smc_hs_stop_asked(ctx) && time_before(jiffies, deadline));
+		wait_event_timeout(ctx->lgr->claims.wait, hs_try_set_peer(ctx, &end, &rc), SMC_CORE_POLL);
+	} while (rc == -EADDRINUSE && !smc_hs_is_cancelled(ctx) && time_before(jiffies, deadline));
 	if (rc != -ENOKEY && rc != -EADDRINUSE)
 		return rc;
 	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
 	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
-			    side(ctx), &ctx->peer.carrier, end.rkey, end.index, end.token,
+			    hs_side_name(ctx), &ctx->peer.carrier, end.rkey, end.index, end.token,
 			    rc == -ENOKEY ? "the group was not told of that memory" :
 					    "another connection has that memory or token");
 	return rc;
@@ -598,11 +598,11 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
  *
  * Return: HS_END.
  */
-enum smc_hs_next smc_hs_no_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise)
+enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise)
 {
-	if (smc_hs_stop_asked(ctx))
+	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-	return smc_hs_decline(ctx, smc_hs_reason_of(err, otherwise));
+	return smc_hs_decline(ctx, smc_hs_errno_reason(err, otherwise));
 }
 
 /**
@@ -612,7 +612,7 @@ enum smc_hs_next smc_hs_no_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise)
  *
  * Return: HS_GO, or HS_END after a Decline.
  */
-enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
+enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 				   const struct smc_clc_accept *peer_end)
 {
 	struct smc_link *link = ctx->link;
@@ -625,7 +625,7 @@ enum smc_hs_next smc_hs_ready_link(struct smc_hs_ctx *ctx,
 	if (smc_conn_mem_register(ctx->conn))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_BUF_REG);
 	smc_llc_fc_begin(link, &ctx->hs->wait);
-	ctx->fc = true;
+	ctx->llc_armed = true;
 	return HS_GO;
 }
 
@@ -651,7 +651,7 @@ u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
  * Only the client remembers: it is the one whose application waited. A server that
  * did would let one bad program speak for all others of its host.
  */
-void smc_hs_avoid(struct smc_hs_ctx *ctx, u32 reason)
+void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
 {
 	struct in6_addr peer;
 
@@ -671,9 +671,9 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 {
 	struct in6_addr peer;
 
-	if (ctx->fc) {
+	if (ctx->llc_armed) {
 		smc_llc_fc_end(ctx->link);
-		ctx->fc = false;
+		ctx->llc_armed = false;
 	}
 	if (!ctx->hs->server) {
 		smc_carrier_peer_addr(ctx->hs->carrier, &peer);
@@ -695,13 +695,13 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
  *
  * Return: HS_GO when the link is confirmed.
  */
-enum smc_hs_next smc_hs_confirmed(struct smc_hs_ctx *ctx, enum smc_hs_llc w)
+enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w)
 {
 	switch (w) {
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
-		smc_hs_avoid(ctx, SMC_CLC_DECL_TIMEOUT_CL);
+		smc_hs_cache_failure(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 	case HS_LLC_BROKEN:
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);

@@ -14,7 +14,7 @@
 
 #include <compat/tcp_ack.h>
 
-static struct smc_carrier_callbacks defaults;
+static struct smc_carrier_callbacks clcsock_tcp_callbacks;
 
 /* ---- callbacks --------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static struct smc_carrier_callbacks defaults;
  * False: the hook is gone (or was never ours, on a child that copied it), or the
  * word belongs to somebody else by now: a psock marks it with a flag of its own.
  */
-static bool tell_owner(struct sock *sk)
+static bool clcsock_notify_owner(struct sock *sk)
 {
 	struct smc_carrier *c = NULL;
 	uintptr_t data;
@@ -41,31 +41,31 @@ static bool tell_owner(struct sock *sk)
  * While hooked, the socket's own callbacks are left out: they would announce
  * handshake messages to sleepers of the application's wait queue.
  */
-static void carrier_state_change(struct sock *sk)
+static void clcsock_state_change(struct sock *sk)
 {
-	if (!tell_owner(sk))
-		defaults.state_change(sk);
+	if (!clcsock_notify_owner(sk))
+		clcsock_tcp_callbacks.state_change(sk);
 }
 
-static void carrier_data_ready(struct sock *sk)
+static void clcsock_data_ready(struct sock *sk)
 {
-	if (!tell_owner(sk))
-		defaults.data_ready(sk);
+	if (!clcsock_notify_owner(sk))
+		clcsock_tcp_callbacks.data_ready(sk);
 }
 
-static void carrier_write_space(struct sock *sk)
+static void clcsock_write_space(struct sock *sk)
 {
-	if (!tell_owner(sk))
-		defaults.write_space(sk);
+	if (!clcsock_notify_owner(sk))
+		clcsock_tcp_callbacks.write_space(sk);
 }
 
-static void carrier_error_report(struct sock *sk)
+static void clcsock_error_report(struct sock *sk)
 {
-	if (!tell_owner(sk))
-		defaults.error_report(sk);
+	if (!clcsock_notify_owner(sk))
+		clcsock_tcp_callbacks.error_report(sk);
 }
 
-static void save_callbacks(const struct sock *sk, struct smc_carrier_callbacks *cb)
+static void clcsock_save_callbacks(const struct sock *sk, struct smc_carrier_callbacks *cb)
 {
 	cb->state_change = sk->sk_state_change;
 	cb->data_ready = sk->sk_data_ready;
@@ -74,20 +74,20 @@ static void save_callbacks(const struct sock *sk, struct smc_carrier_callbacks *
 }
 
 /* Only what is still ours: kTLS and others stack their own on top. */
-static void restore_callbacks(struct sock *sk, const struct smc_carrier_callbacks *cb)
+static void clcsock_restore_callbacks(struct sock *sk, const struct smc_carrier_callbacks *cb)
 {
-	if (sk->sk_state_change == carrier_state_change)
+	if (sk->sk_state_change == clcsock_state_change)
 		sk->sk_state_change = cb->state_change;
-	if (sk->sk_data_ready == carrier_data_ready)
+	if (sk->sk_data_ready == clcsock_data_ready)
 		sk->sk_data_ready = cb->data_ready;
-	if (sk->sk_write_space == carrier_write_space)
+	if (sk->sk_write_space == clcsock_write_space)
 		sk->sk_write_space = cb->write_space;
-	if (sk->sk_error_report == carrier_error_report)
+	if (sk->sk_error_report == clcsock_error_report)
 		sk->sk_error_report = cb->error_report;
 }
 
 /* TCP tells of data only from SO_RCVLOWAT on, and a message of ours is short. */
-static void park_rcvlowat(struct smc_carrier *c)
+static void clcsock_park_rcvlowat(struct smc_carrier *c)
 {
 	struct sock *sk = c->sock->sk;
 
@@ -118,14 +118,14 @@ bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *ev
 			ok = false;
 			goto out;
 		}
-		save_callbacks(sk, &c->saved);
-		sk->sk_state_change = carrier_state_change;
-		sk->sk_data_ready = carrier_data_ready;
-		sk->sk_write_space = carrier_write_space;
-		sk->sk_error_report = carrier_error_report;
+		clcsock_save_callbacks(sk, &c->saved);
+		sk->sk_state_change = clcsock_state_change;
+		sk->sk_data_ready = clcsock_data_ready;
+		sk->sk_write_space = clcsock_write_space;
+		sk->sk_error_report = clcsock_error_report;
 		/* a socket cloned from this one must not find us */
 		__rcu_assign_sk_user_data_with_flags(sk, c, SK_USER_DATA_NOCOPY);
-		park_rcvlowat(c);
+		clcsock_park_rcvlowat(c);
 		c->hooked = true;
 	}
 	c->events = events;
@@ -149,7 +149,7 @@ void smc_carrier_unhook(struct smc_carrier *c)
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (c->hooked) {
-		restore_callbacks(sk, &c->saved);
+		clcsock_restore_callbacks(sk, &c->saved);
 		rcu_assign_sk_user_data(sk, NULL);
 		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
 		c->hooked = false;
@@ -167,7 +167,7 @@ void smc_carrier_unhook(struct smc_carrier *c)
  */
 const struct smc_carrier_callbacks *smc_carrier_defaults(void)
 {
-	return &defaults;
+	return &clcsock_tcp_callbacks;
 }
 
 /**
@@ -193,7 +193,7 @@ int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
 	if (!rc)
 		rc = sk->sk_rcvlowat;
 	if (rc > 0 && c->hooked)
-		park_rcvlowat(c);
+		clcsock_park_rcvlowat(c);
 	release_sock(sk);
 	return rc;
 }
@@ -217,7 +217,7 @@ void smc_carrier_ack(struct smc_carrier *c)
 /* ---- creation and release ---------------------------------------------------- */
 
 /* TCP's timers outlive close(): a socket made for the kernel must pin its namespace too. */
-static void pin_net(struct sock *sk, struct net *net)
+static void clcsock_pin_net(struct sock *sk, struct net *net)
 {
 #ifdef SMC_HAVE_SK_NET_REFCNT_UPGRADE
 	sk_net_refcnt_upgrade(sk);
@@ -248,7 +248,7 @@ int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int k
 		return rc;
 	}
 	if (kern)
-		pin_net(c->sock->sk, net);
+		clcsock_pin_net(c->sock->sk, net);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier
  * raising all accounts and giving back the one that had it before. With bottom halves off it
  * counts beyond the limit, as TCP's does, and nobody is killed for it.
  */
-static void charge_child(struct sock *sk, const struct sock *parent)
+static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 {
 #ifdef CONFIG_MEMCG
 	struct mem_cgroup *memcg = parent->sk_memcg;
@@ -331,9 +331,9 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 	/* a child copies what its parent had when the SYN came */
 	sk = child->sock->sk;
 	write_lock_bh(&sk->sk_callback_lock);
-	restore_callbacks(sk, &defaults);
+	clcsock_restore_callbacks(sk, &clcsock_tcp_callbacks);
 	write_unlock_bh(&sk->sk_callback_lock);
-	charge_child(sk, c->sock->sk);
+	clcsock_charge_child(sk, c->sock->sk);
 	smc_option_accepted(&child->option, sk, &c->option);
 	return 0;
 }
@@ -389,7 +389,7 @@ void smc_carrier_abort(struct smc_carrier *c, int err)
 }
 
 /* The peer's address, also when the connection has ended. */
-static int peer_sockaddr(const struct sock *sk, struct sockaddr_storage *addr)
+static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage *addr)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
 	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
@@ -424,7 +424,7 @@ int smc_carrier_again(struct smc_carrier *c)
 	int len, rc;
 
 	smc_carrier_withdraw_option(c);
-	len = peer_sockaddr(sock->sk, &to);
+	len = clcsock_peer_sockaddr(sock->sk, &to);
 	rc = READ_ONCE(sock->ops)->connect(sock, (void *)&none, sizeof(struct sockaddr),
 					   O_NONBLOCK);
 	if (rc)
@@ -560,7 +560,7 @@ int __init smc_carrier_learn(void)
 			  sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock));
 	if (rc)
 		return rc;
-	save_callbacks(sock->sk, &defaults);
+	clcsock_save_callbacks(sock->sk, &clcsock_tcp_callbacks);
 	sock_release(sock);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #error "This kernel's TCP does not know the SMC option: tcp/option_own.c is for it."
 #endif
 
-static void set_flag(struct sock *sk, bool on)
+static void option_set_syn_smc(struct sock *sk, bool on)
 {
 	lock_sock(sk);
 	tcp_sk(sk)->syn_smc = on;
@@ -25,7 +25,7 @@ static void set_flag(struct sock *sk, bool on)
  */
 void smc_option_offer(struct smc_option *o, struct sock *sk)
 {
-	set_flag(sk, true);
+	option_set_syn_smc(sk, true);
 }
 
 /*
@@ -34,20 +34,20 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
  * is still there, and so are we. But a socket that listens no more may connect, and then
  * its sk_user_data is the carrier's; core's pointer to us had gone before that.
  */
-static bool hs_congested(const struct sock *sk)
+static bool option_gate_is_shut(const struct sock *sk)
 {
 	/* before the look at core's pointer; pairs with gate_clear() */
 	uintptr_t data = (uintptr_t)smp_load_acquire(&sk->sk_user_data);
 	const struct smc_option_gate *gate;
 
-	if (READ_ONCE(tcp_sk(sk)->smc_hs_congested) != hs_congested ||
+	if (READ_ONCE(tcp_sk(sk)->smc_hs_congested) != option_gate_is_shut ||
 	    (data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
 		return false;
 	gate = (const struct smc_option_gate *)(data & SK_USER_DATA_PTRMASK);
 	return gate && gate->shut(gate, sk);
 }
 
-static void gate_set(struct smc_option *o, struct sock *sk, const struct smc_option_gate *gate)
+static void option_gate_set(struct smc_option *o, struct sock *sk, const struct smc_option_gate *gate)
 {
 	write_lock_bh(&sk->sk_callback_lock);
 	if (!o->gate && !sk->sk_user_data) {
@@ -55,12 +55,12 @@ static void gate_set(struct smc_option *o, struct sock *sk, const struct smc_opt
 		__rcu_assign_sk_user_data_with_flags(sk, (void *)gate, SK_USER_DATA_NOCOPY);
 		o->gate = gate;
 		/* who finds the call finds the gate */
-		smp_store_release(&tcp_sk(sk)->smc_hs_congested, hs_congested);
+		smp_store_release(&tcp_sk(sk)->smc_hs_congested, option_gate_is_shut);
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void gate_clear(struct smc_option *o, struct sock *sk)
+static void option_gate_clear(struct smc_option *o, struct sock *sk)
 {
 	write_lock_bh(&sk->sk_callback_lock);
 	if (o->gate) {
@@ -80,8 +80,8 @@ static void gate_clear(struct smc_option *o, struct sock *sk)
 void smc_option_answer(struct smc_option *o, struct sock *sk,
 		       const struct smc_option_gate *gate)
 {
-	gate_set(o, sk, gate);
-	set_flag(sk, true);
+	option_gate_set(o, sk, gate);
+	option_set_syn_smc(sk, true);
 }
 
 /**
@@ -91,8 +91,8 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
-	set_flag(sk, false);
-	gate_clear(o, sk);
+	option_set_syn_smc(sk, false);
+	option_gate_clear(o, sk);
 }
 
 /**

@@ -35,11 +35,11 @@
 #endif
 
 /* A SYN that stays unanswered goes without the option from this retransmission on. */
-#define SYN_TRIES	3
-#define MARK_BITS	10
-#define SYN_LOCK_BITS	6
+#define OPTION_SYN_TRIES	3
+#define OPTION_ENTRY_BITS	10
+#define OPTION_SYN_LOCK_BITS	6
 /* What a carrier's icsk_af_ops can be: IPv4, IPv6, IPv6 with a v4-mapped peer; a reserve. */
-#define OPS_COPIES	4
+#define OPTION_OPS_COPIES	4
 
 /**
  * struct smc_option_mark - a carrier that shows the option
@@ -54,7 +54,7 @@
  *
  * All but @node change under the carrier's socket lock.
  */
-struct smc_option_mark {
+struct smc_option_entry {
 	struct hlist_node node;
 	struct sock *sk;
 	bool answers;
@@ -70,7 +70,7 @@ struct smc_option_mark {
  * @orig: TCP's own; written last, then constant
  * @ops: what the carrier gets
  */
-struct ops_copy {
+struct option_ops {
 	const struct inet_connection_sock_af_ops *orig;
 	struct inet_connection_sock_af_ops ops;
 };
@@ -80,65 +80,65 @@ struct ops_copy {
  * @up: the hooks are registered; changes under hooks_mutex
  */
 struct option_net {
-	bool up;
+	bool registered;
 };
 
-static DEFINE_HASHTABLE(marks, MARK_BITS);
-static DEFINE_SPINLOCK(marks_lock);
-static struct ops_copy copies[OPS_COPIES];
-static DEFINE_SPINLOCK(copies_lock);
-static spinlock_t syn_locks[1 << SYN_LOCK_BITS];
-static DEFINE_MUTEX(hooks_mutex);
+static DEFINE_HASHTABLE(option_entries, OPTION_ENTRY_BITS);
+static DEFINE_SPINLOCK(option_entries_lock);
+static struct option_ops option_ops_copies[OPTION_OPS_COPIES];
+static DEFINE_SPINLOCK(option_ops_lock);
+static spinlock_t option_syn_locks[1 << OPTION_SYN_LOCK_BITS];
+static DEFINE_MUTEX(option_hooks_mutex);
 static unsigned int option_net_id;
 /*
  * Stands in place of SMC_TCP_OPT_ID in a saved SYN that was answered. Random, so that
  * no peer can send it.
  */
-static u32 answered_id __ro_after_init;
+static u32 option_answered_id __ro_after_init;
 
 /* Under RCU. */
-static struct smc_option_mark *mark_of(const struct sock *sk)
+static struct smc_option_entry *option_entry_find(const struct sock *sk)
 {
-	struct smc_option_mark *m;
+	struct smc_option_entry *e;
 
-	hash_for_each_possible_rcu(marks, m, node, (unsigned long)sk) {
-		if (m->sk == sk)
-			return m;
+	hash_for_each_possible_rcu(option_entries, e, node, (unsigned long)sk) {
+		if (e->sk == sk)
+			return e;
 	}
 	return NULL;
 }
 
 /* ---- calls of the carrier ---------------------------------------------------- */
 
-static struct ops_copy *copy_at(const struct inet_connection_sock_af_ops *ops)
+static struct option_ops *option_ops_find(const struct inet_connection_sock_af_ops *ops)
 {
 	int i;
 
-	for (i = 0; i < OPS_COPIES; i++) {
-		if (ops == &copies[i].ops)
-			return &copies[i];
+	for (i = 0; i < OPTION_OPS_COPIES; i++) {
+		if (ops == &option_ops_copies[i].ops)
+			return &option_ops_copies[i];
 	}
 	return NULL;
 }
 
 static const struct inet_connection_sock_af_ops *
-original(const struct inet_connection_sock_af_ops *ops)
+option_ops_original(const struct inet_connection_sock_af_ops *ops)
 {
-	const struct ops_copy *copy = copy_at(ops);
+	const struct option_ops *copy = option_ops_find(ops);
 
 	return copy ? copy->orig : ops;
 }
 
 /* Socket locked. Only what is still ours: IPV6_ADDRFORM sets another. */
-static void give_ops_back(struct sock *sk)
+static void option_ops_restore(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
-	WRITE_ONCE(icsk->icsk_af_ops, original(icsk->icsk_af_ops));
+	WRITE_ONCE(icsk->icsk_af_ops, option_ops_original(icsk->icsk_af_ops));
 }
 
 /* Options of the TCP header that begins at @th; its length was checked by core. */
-static bool header_has(const struct tcphdr *th, u32 id)
+static bool option_is_in_header(const struct tcphdr *th, u32 id)
 {
 	const u8 *opts = (const u8 *)(th + 1);
 	unsigned int found;
@@ -154,19 +154,19 @@ static bool header_has(const struct tcphdr *th, u32 id)
  * Core calls this with the SYN-ACK once all its checks of it are done, the socket locked;
  * and later, rarely, with other segments.
  */
-static void own_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
+static void option_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
-	struct smc_option_mark *m;
+	struct smc_option_entry *e;
 
-	original(READ_ONCE(inet_csk(sk)->icsk_af_ops))->sk_rx_dst_set(sk, skb);
+	option_ops_original(READ_ONCE(inet_csk(sk)->icsk_af_ops))->sk_rx_dst_set(sk, skb);
 	if (!th->syn || !th->ack)
 		return;
-	give_ops_back(sk);
+	option_ops_restore(sk);
 	rcu_read_lock();
-	m = mark_of(sk);
-	if (m && m->sent)
-		m->agreed = header_has(th, SMC_TCP_OPT_ID);
+	e = option_entry_find(sk);
+	if (e && e->sent)
+		e->agreed = option_is_in_header(th, SMC_TCP_OPT_ID);
 	rcu_read_unlock();
 }
 
@@ -175,19 +175,19 @@ static void own_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
  * on another CPU may be reading it: the lock keeps it in the request so long. (The initial
  * sequence number stays the same when a request moves to another listener.)
  */
-static spinlock_t *syn_lock(const struct request_sock *req)
+static spinlock_t *option_syn_lock(const struct request_sock *req)
 {
-	return &syn_locks[hash_32(tcp_rsk(req)->snt_isn, SYN_LOCK_BITS)];
+	return &option_syn_locks[hash_32(tcp_rsk(req)->snt_isn, OPTION_SYN_LOCK_BITS)];
 }
 
-static struct sock *own_syn_recv_sock(const struct sock *sk, struct sk_buff *skb,
+static struct sock *option_syn_recv_sock(const struct sock *sk, struct sk_buff *skb,
 				      struct request_sock *req, struct dst_entry *dst,
 				      struct request_sock *req_unhash, bool *own_req,
 				      void (*init)(struct sock *newsk, const struct sock *sk))
 {
 	const struct inet_connection_sock_af_ops *orig =
-		original(READ_ONCE(inet_csk(sk)->icsk_af_ops));
-	spinlock_t *lock = syn_lock(req);
+		option_ops_original(READ_ONCE(inet_csk(sk)->icsk_af_ops));
+	spinlock_t *lock = option_syn_lock(req);
 	struct sock *child;
 
 	spin_lock_bh(lock);
@@ -195,43 +195,43 @@ static struct sock *own_syn_recv_sock(const struct sock *sk, struct sk_buff *skb
 	spin_unlock_bh(lock);
 	/* it comes locked, and copies its listener */
 	if (child)
-		give_ops_back(child);
+		option_ops_restore(child);
 	return child;
 }
 
-static void copy_fill(struct ops_copy *copy, const struct inet_connection_sock_af_ops *orig)
+static void option_ops_fill(struct option_ops *copy, const struct inet_connection_sock_af_ops *orig)
 {
 	copy->ops = *orig;
-	copy->ops.sk_rx_dst_set = own_rx_dst_set;
-	copy->ops.syn_recv_sock = own_syn_recv_sock;
+	copy->ops.sk_rx_dst_set = option_rx_dst_set;
+	copy->ops.syn_recv_sock = option_syn_recv_sock;
 	/* who finds it finds it complete */
 	smp_store_release(&copy->orig, orig);
 }
 
-static struct ops_copy *copy_of(const struct inet_connection_sock_af_ops *orig)
+static struct option_ops *option_ops_get(const struct inet_connection_sock_af_ops *orig)
 {
-	struct ops_copy *copy, *end = copies + OPS_COPIES;
+	struct option_ops *copy, *end = option_ops_copies + OPTION_OPS_COPIES;
 
-	spin_lock_bh(&copies_lock);
-	for (copy = copies; copy < end; copy++) {
+	spin_lock_bh(&option_ops_lock);
+	for (copy = option_ops_copies; copy < end; copy++) {
 		if (!copy->orig)
-			copy_fill(copy, orig);
+			option_ops_fill(copy, orig);
 		if (copy->orig == orig)
 			break;
 	}
-	spin_unlock_bh(&copies_lock);
+	spin_unlock_bh(&option_ops_lock);
 	return copy < end ? copy : NULL;
 }
 
 /* Socket locked. */
-static bool take_ops(struct sock *sk)
+static bool option_ops_install(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	struct ops_copy *copy;
+	struct option_ops *copy;
 
-	if (copy_at(icsk->icsk_af_ops))
+	if (option_ops_find(icsk->icsk_af_ops))
 		return true;
-	copy = copy_of(icsk->icsk_af_ops);
+	copy = option_ops_get(icsk->icsk_af_ops);
 	if (!copy)
 		return false;
 	WRITE_ONCE(icsk->icsk_af_ops, &copy->ops);
@@ -241,20 +241,20 @@ static bool take_ops(struct sock *sk)
 /* ---- packets on their way out ------------------------------------------------ */
 
 /* The socket is locked: by connect() or by TCP's timer. */
-static void syn_out(struct sk_buff *skb, const struct nf_hook_state *state)
+static void option_add_to_syn(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = skb->sk;
-	struct smc_option_mark *m = mark_of(sk);
+	struct smc_option_entry *e = option_entry_find(sk);
 
-	if (!m || inet_csk(sk)->icsk_retransmits >= SYN_TRIES)
+	if (!e || inet_csk(sk)->icsk_retransmits >= OPTION_SYN_TRIES)
 		return;
 	/* connect() to a v4-mapped peer has replaced what was there before */
-	if (take_ops(sk) && smc_option_pkt_add(skb, state->pf, false))
-		m->sent = true;
+	if (option_ops_install(sk) && smc_option_skb_add(skb, state->pf, false))
+		e->sent = true;
 }
 
 /* The options of a saved SYN. */
-static u8 *saved_options(struct saved_syn *saved, size_t *len)
+static u8 *option_get_saved_syn(struct saved_syn *saved, size_t *len)
 {
 	if (!saved || saved->tcp_hdrlen < sizeof(struct tcphdr))
 		return NULL;
@@ -263,7 +263,7 @@ static u8 *saved_options(struct saved_syn *saved, size_t *len)
 }
 
 /* The option with @id, and nothing that forbids an answer. */
-static bool only_smc(const u8 *opts, size_t len, u32 id, size_t *pos)
+static bool option_is_answerable(const u8 *opts, size_t len, u32 id, size_t *pos)
 {
 	return (smc_tcp_opt_scan(opts, len, id, pos) & ~SMC_TCP_OPT_F_END) == SMC_TCP_OPT_F_SMC;
 }
@@ -272,18 +272,18 @@ static bool only_smc(const u8 *opts, size_t len, u32 id, size_t *pos)
  * Both ends must come to the same answer however many SYN-ACKs there are. So the first
  * decides: with the option, or never; and what it decided stands in the saved SYN.
  */
-static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *state,
+static unsigned int option_answer_syn(struct sk_buff *skb, const struct nf_hook_state *state,
 			   struct request_sock *req, const struct smc_option_gate *gate)
 {
 	bool answered = false;
 	size_t len, pos;
 	u8 *opts;
 
-	opts = saved_options(req->saved_syn, &len);
+	opts = option_get_saved_syn(req->saved_syn, &len);
 	if (!opts)
 		return NF_ACCEPT;
-	if (!only_smc(opts, len, SMC_TCP_OPT_ID, &pos)) {
-		answered = only_smc(opts, len, answered_id, &pos);
+	if (!option_is_answerable(opts, len, SMC_TCP_OPT_ID, &pos)) {
+		answered = option_is_answerable(opts, len, option_answered_id, &pos);
 		if (!answered)
 			return NF_ACCEPT;
 	}
@@ -291,8 +291,8 @@ static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *stat
 		smc_tcp_opt_set_id(opts, pos, 0);
 		return NF_ACCEPT;
 	}
-	if (smc_option_pkt_add(skb, state->pf, true)) {
-		smc_tcp_opt_set_id(opts, pos, answered_id);
+	if (smc_option_skb_add(skb, state->pf, true)) {
+		smc_tcp_opt_set_id(opts, pos, option_answered_id);
 		return NF_ACCEPT;
 	}
 	if (answered)
@@ -301,24 +301,24 @@ static unsigned int answer(struct sk_buff *skb, const struct nf_hook_state *stat
 	return NF_ACCEPT;
 }
 
-static unsigned int syn_ack_out(struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int option_add_to_syn_ack(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct request_sock *req = inet_reqsk(skb->sk);
-	const struct smc_option_mark *m = mark_of(READ_ONCE(req->rsk_listener));
+	const struct smc_option_entry *e = option_entry_find(READ_ONCE(req->rsk_listener));
 	unsigned int verdict;
 	spinlock_t *lock;
 
-	if (!m)
+	if (!e)
 		return NF_ACCEPT;
-	lock = syn_lock(req);
+	lock = option_syn_lock(req);
 	spin_lock_bh(lock);
-	verdict = answer(skb, state, req, READ_ONCE(m->gate));
+	verdict = option_answer_syn(skb, state, req, READ_ONCE(e->gate));
 	spin_unlock_bh(lock);
 	return verdict;
 }
 
 /* Under RCU. skb->sk, not state->sk: that is a listener for cookies, too. */
-static unsigned int option_out(void *priv, struct sk_buff *skb,
+static unsigned int option_hook_packet(void *priv, struct sk_buff *skb,
 			       const struct nf_hook_state *state)
 {
 	const struct sock *sk = skb->sk;
@@ -327,24 +327,24 @@ static unsigned int option_out(void *priv, struct sk_buff *skb,
 		return NF_ACCEPT;
 	switch (READ_ONCE(sk->sk_state)) {
 	case TCP_SYN_SENT:
-		syn_out(skb, state);
+		option_add_to_syn(skb, state);
 		return NF_ACCEPT;
 	case TCP_NEW_SYN_RECV:
-		return syn_ack_out(skb, state);
+		return option_add_to_syn_ack(skb, state);
 	default:
 		return NF_ACCEPT;
 	}
 }
 
 /* First, so that the host's filters and connection tracking see what goes out. */
-static const struct nf_hook_ops hooks[] = {
+static const struct nf_hook_ops option_hooks[] = {
 	{
-		.hook = option_out,
+		.hook = option_hook_packet,
 		.pf = NFPROTO_IPV4,
 		.hooknum = NF_INET_LOCAL_OUT,
 		.priority = NF_IP_PRI_FIRST,
 	}, {
-		.hook = option_out,
+		.hook = option_hook_packet,
 		.pf = NFPROTO_IPV6,
 		.hooknum = NF_INET_LOCAL_OUT,
 		.priority = NF_IP6_PRI_FIRST,
@@ -352,43 +352,43 @@ static const struct nf_hook_ops hooks[] = {
 };
 
 /* Only namespaces with a carrier pay for the hooks. */
-static int hooks_up(struct net *net)
+static int option_register_hooks(struct net *net)
 {
 	struct option_net *on = net_generic(net, option_net_id);
 	int rc = 0;
 
-	if (READ_ONCE(on->up))
+	if (READ_ONCE(on->registered))
 		return 0;
-	mutex_lock(&hooks_mutex);
-	if (!on->up) {
+	mutex_lock(&option_hooks_mutex);
+	if (!on->registered) {
 		rc = smc_fault_rc(OPTION_HOOKS, -ENOMEM,
-				  nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks)));
-		WRITE_ONCE(on->up, !rc);
+				  nf_register_net_hooks(net, option_hooks, ARRAY_SIZE(option_hooks)));
+		WRITE_ONCE(on->registered, !rc);
 	}
-	mutex_unlock(&hooks_mutex);
+	mutex_unlock(&option_hooks_mutex);
 	return rc;
 }
 
 /* ---- carriers ---------------------------------------------------------------- */
 
 /* The carrier's mark, new if it has none; socket locked on return. */
-static struct smc_option_mark *mark_get(struct smc_option *o, struct sock *sk)
+static struct smc_option_entry *option_entry_get(struct smc_option *o, struct sock *sk)
 {
-	struct smc_option_mark *m = NULL;
+	struct smc_option_entry *e = NULL;
 
-	if (!hooks_up(sock_net(sk)))
-		m = smc_fault_null(OPTION_MARK, kzalloc(sizeof(*m), GFP_KERNEL));
+	if (!option_register_hooks(sock_net(sk)))
+		e = smc_fault_null(OPTION_MARK, kzalloc(sizeof(*e), GFP_KERNEL));
 	lock_sock(sk);
-	if (o->mark || !m) {
-		kfree(m);
-		return o->mark;
+	if (o->entry || !e) {
+		kfree(e);
+		return o->entry;
 	}
-	m->sk = sk;
-	spin_lock(&marks_lock);
-	hash_add_rcu(marks, &m->node, (unsigned long)sk);
-	spin_unlock(&marks_lock);
-	o->mark = m;
-	return m;
+	e->sk = sk;
+	spin_lock(&option_entries_lock);
+	hash_add_rcu(option_entries, &e->node, (unsigned long)sk);
+	spin_unlock(&option_entries_lock);
+	o->entry = e;
+	return e;
 }
 
 /**
@@ -398,11 +398,11 @@ static struct smc_option_mark *mark_get(struct smc_option *o, struct sock *sk)
  */
 void smc_option_offer(struct smc_option *o, struct sock *sk)
 {
-	struct smc_option_mark *m = mark_get(o, sk);
+	struct smc_option_entry *e = option_entry_get(o, sk);
 
-	if (m) {
-		m->sent = false;
-		m->agreed = false;
+	if (e) {
+		e->sent = false;
+		e->agreed = false;
 	}
 	release_sock(sk);
 }
@@ -416,14 +416,14 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 void smc_option_answer(struct smc_option *o, struct sock *sk,
 		       const struct smc_option_gate *gate)
 {
-	struct smc_option_mark *m = mark_get(o, sk);
+	struct smc_option_entry *e = option_entry_get(o, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (m && !m->answers && take_ops(sk)) {
-		m->answers = true;
+	if (e && !e->answers && option_ops_install(sk)) {
+		e->answers = true;
 		/* it was filled in long ago: see smc_option_gate */
-		smp_store_release(&m->gate, gate);
-		m->save_syn = tp->save_syn;
+		smp_store_release(&e->gate, gate);
+		e->save_syn = tp->save_syn;
 		tp->save_syn = tp->save_syn ?: 1;
 	}
 	release_sock(sk);
@@ -436,19 +436,19 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
-	struct smc_option_mark *m;
+	struct smc_option_entry *e;
 
 	lock_sock(sk);
-	m = o->mark;
-	if (m) {
-		give_ops_back(sk);
-		if (m->answers)
-			tcp_sk(sk)->save_syn = m->save_syn;
-		spin_lock(&marks_lock);
-		hash_del_rcu(&m->node);
-		spin_unlock(&marks_lock);
-		o->mark = NULL;
-		kfree_rcu(m, rcu);
+	e = o->entry;
+	if (e) {
+		option_ops_restore(sk);
+		if (e->answers)
+			tcp_sk(sk)->save_syn = e->save_syn;
+		spin_lock(&option_entries_lock);
+		hash_del_rcu(&e->node);
+		spin_unlock(&option_entries_lock);
+		o->entry = NULL;
+		kfree_rcu(e, rcu);
 	}
 	release_sock(sk);
 }
@@ -464,16 +464,16 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 void smc_option_accepted(struct smc_option *o, struct sock *sk,
 			 const struct smc_option *parent)
 {
-	const struct smc_option_mark *listener = READ_ONCE(parent->mark);
+	const struct smc_option_entry *listener = READ_ONCE(parent->entry);
 	struct tcp_sock *tp = tcp_sk(sk);
 	unsigned int found = 0;
 	size_t len, pos;
 	u8 *opts;
 
 	lock_sock(sk);
-	opts = saved_options(tp->saved_syn, &len);
+	opts = option_get_saved_syn(tp->saved_syn, &len);
 	if (opts)
-		found = smc_tcp_opt_scan(opts, len, answered_id, &pos);
+		found = smc_tcp_opt_scan(opts, len, option_answered_id, &pos);
 	if (found & SMC_TCP_OPT_F_SMC) {
 		smc_tcp_opt_set_id(opts, pos, SMC_TCP_OPT_ID);
 		o->agreed = true;
@@ -499,7 +499,7 @@ bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 
 	/* TCP is ESTABLISHED a moment before it shows us the SYN-ACK */
 	lock_sock(sk);
-	agreed = o->agreed || (o->mark && o->mark->agreed);
+	agreed = o->agreed || (o->entry && o->entry->agreed);
 	release_sock(sk);
 	return agreed;
 }
@@ -516,8 +516,8 @@ void smc_option_save_syn(struct smc_option *o, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	lock_sock(sk);
-	if (o->mark && o->mark->answers) {
-		WRITE_ONCE(o->mark->save_syn, tp->save_syn);
+	if (o->entry && o->entry->answers) {
+		WRITE_ONCE(o->entry->save_syn, tp->save_syn);
 		tp->save_syn = tp->save_syn ?: 1;
 	}
 	release_sock(sk);
@@ -535,8 +535,8 @@ int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
 	int val = -1;
 
 	lock_sock(sk);
-	if (o->mark && o->mark->answers)
-		val = o->mark->save_syn;
+	if (o->entry && o->entry->answers)
+		val = o->entry->save_syn;
 	release_sock(sk);
 	return val;
 }
@@ -547,8 +547,8 @@ static void __net_exit option_net_exit(struct net *net)
 {
 	const struct option_net *on = net_generic(net, option_net_id);
 
-	if (on->up)
-		nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+	if (on->registered)
+		nf_unregister_net_hooks(net, option_hooks, ARRAY_SIZE(option_hooks));
 }
 
 static struct pernet_operations option_net_ops = {
@@ -567,11 +567,11 @@ int __init smc_option_init(void)
 	int i;
 
 	/* no ARRAY_SIZE(): with one processor alone a lock has no size */
-	for (i = 0; i < 1 << SYN_LOCK_BITS; i++)
-		spin_lock_init(&syn_locks[i]);
+	for (i = 0; i < 1 << OPTION_SYN_LOCK_BITS; i++)
+		spin_lock_init(&option_syn_locks[i]);
 	do {
-		answered_id = get_random_u32();
-	} while (!answered_id || answered_id == SMC_TCP_OPT_ID);
+		option_answered_id = get_random_u32();
+	} while (!option_answered_id || option_answered_id == SMC_TCP_OPT_ID);
 	return smc_fault_rc(OPTION_PERNET, -ENOMEM, register_pernet_subsys(&option_net_ops));
 }
 

@@ -16,7 +16,7 @@
 #include "option_skb.h"
 
 /* Where the TCP header begins, or -1. */
-static int tcp_offset(struct sk_buff *skb, u8 pf)
+static int option_skb_tcp_offset(struct sk_buff *skb, u8 pf)
 {
 	const struct iphdr *iph;
 	__be16 frag;
@@ -46,7 +46,7 @@ static int tcp_offset(struct sk_buff *skb, u8 pf)
  * The whole segment is the TCP header at @off: with data it would be Fast Open, whose
  * SYN-ACKs do not all come from a request that remembers the SYN.
  */
-static bool bare_syn(struct sk_buff *skb, int off, bool ack)
+static bool option_skb_is_bare_syn(struct sk_buff *skb, int off, bool ack)
 {
 	const struct tcphdr *th;
 	unsigned int len;
@@ -63,7 +63,7 @@ static bool bare_syn(struct sk_buff *skb, int off, bool ack)
  * The checksum of what changed. Mostly the device sums up the segment and only the length
  * in the pseudo header counts; the other calls do nothing then.
  */
-static void fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len, __be16 old_word)
+static void option_skb_fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len, __be16 old_word)
 {
 	__be16 new_word = ((const __be16 *)th)[6];
 
@@ -77,7 +77,7 @@ static void fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len, __
 }
 
 /* Headers move down, the option takes the place in between. There is room. */
-static void insert(struct sk_buff *skb, u8 pf, int off, int len)
+static void option_skb_insert(struct sk_buff *skb, u8 pf, int off, int len)
 {
 	struct tcphdr *th;
 	__be16 old_word;
@@ -91,7 +91,7 @@ static void insert(struct sk_buff *skb, u8 pf, int off, int len)
 	old_word = ((const __be16 *)th)[6];
 	th->doff += SMC_TCP_OPT_ROOM / 4;
 	smc_tcp_opt_put((u8 *)th + len);
-	fix_checksum(skb, th, len, old_word);
+	option_skb_fix_checksum(skb, th, len, old_word);
 	if (pf == NFPROTO_IPV4) {
 		ip_hdr(skb)->tot_len = htons(skb->len);
 		ip_send_check(ip_hdr(skb));
@@ -110,14 +110,14 @@ static void insert(struct sk_buff *skb, u8 pf, int off, int len)
  *
  * Return: true if the packet has the option now.
  */
-bool smc_option_pkt_add(struct sk_buff *skb, u8 pf, bool ack)
+bool smc_option_skb_add(struct sk_buff *skb, u8 pf, bool ack)
 {
-	int off = tcp_offset(skb, pf), len;
+	int off = option_skb_tcp_offset(skb, pf), len;
 	const struct tcphdr *th;
 	unsigned int found;
 	size_t pos;
 
-	if (off < 0 || !bare_syn(skb, off, ack))
+	if (off < 0 || !option_skb_is_bare_syn(skb, off, ack))
 		return false;
 	th = (const struct tcphdr *)(skb->data + off);
 	len = th->doff * 4;
@@ -130,6 +130,6 @@ bool smc_option_pkt_add(struct sk_buff *skb, u8 pf, bool ack)
 		return false;
 	if (smc_fault_rc(OPTION_ROOM, -ENOMEM, skb_cow_head(skb, SMC_TCP_OPT_ROOM)))
 		return false;
-	insert(skb, pf, off, len);
+	option_skb_insert(skb, pf, off, len);
 	return true;
 }

@@ -11,6 +11,6 @@ struct sk_buff;
  * Adds the option to a SYN (or SYN-ACK: @ack) as LOCAL_OUT of protocol family @pf sees it.
  * False: nothing was changed. True: it has the option. Pointers into @skb are stale then.
  */
-bool smc_option_pkt_add(struct sk_buff *skb, u8 pf, bool ack);
+bool smc_option_skb_add(struct sk_buff *skb, u8 pf, bool ack);
 
 #endif

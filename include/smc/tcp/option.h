@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-struct smc_option_mark;
+struct smc_option_entry;
 struct sock;
 
 /**
@@ -29,7 +29,7 @@ struct smc_option_gate {
  *	carrier's sk_callback_lock
  */
 struct smc_option {
-	struct smc_option_mark *mark;
+	struct smc_option_entry *entry;
 	bool agreed;
 	const struct smc_option_gate *gate;
 };
