@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One CLC message over the TCP carrier.
+ * Send and receive CLC messages over the clcsock (RFC 7609 section A.2). Entry point of tcp/.
  *
- * Nothing here sleeps in the carrier: its wait queue belongs to the application.
- * Bytes are taken in two steps, header first, so that what follows the message
- * (the next one, or user data after a Decline) stays in the carrier.
+ * Every SMC socket owns an in-kernel TCP socket, the clcsock (struct smc_carrier, tcp/clcsock.c).
+ * The folder tcp/ has three parts:
+ *
+ * - tcp/clcsock.c creates, accepts and closes the clcsock. While a handshake runs, or while the
+ *   connection uses RDMA, the four callbacks of the TCP socket are hooked: they call
+ *   smc_carrier_events.changed() instead of waking the application.
+ * - tcp/option_core.c or tcp/option_own.c puts the SMC option into SYN and SYN-ACK and reports
+ *   whether both ends sent it (RFC 7609 section 3.1). Kbuild selects one of them: the first with
+ *   CONFIG_SMC, the second where core TCP does not have the option.
+ * - This file moves one CLC message (Proposal, Accept, Confirm, Decline) between a buffer and the
+ *   TCP byte stream. proto/clc_msg.c builds and parses the messages.
+ *
+ * A message is received in two steps, first the header and then the rest, and never a byte more.
+ * What follows the message stays in the TCP receive queue: the next CLC message, or application
+ * data after a Decline.
+ *
+ * Sending and receiving never sleep on the clcsock's wait queue (MSG_DONTWAIT), because the
+ * clcsock shares the wait queue of the application's socket. The handshake has its own wait
+ * queue (smc_hs.wait), which changed() wakes.
+ *
+ * Locks, outermost first: the clcsock's socket lock, its sk_callback_lock, then the spinlocks
+ * of tcp/option_own.c. This file takes the socket lock, in smc_clc_whole() and inside
+ * kernel_sendmsg() and kernel_recvmsg(). No function of this file takes a reference: the
+ * caller keeps the clcsock alive.
  */
 #include <linux/errno.h>
 #include <linux/sched/mm.h>
@@ -26,13 +47,16 @@ static void clc_trace_tx(const struct sock *sk, const u8 *buf)
 }
 
 /**
- * smc_clc_send() - send a finished message
- * @carrier: connected TCP socket
+ * smc_clc_send() - send one complete CLC message
+ * @clcsock: connected TCP socket
  * @buf: message
- * @len: its length
+ * @len: length in bytes
  *
- * Return: 0, -EAGAIN if not all of it fitted into the send queue (fatal for the
- * handshake: the peer would see half a message), or the carrier's error.
+ * Process context. Does not wait for space: a CLC message fits an empty send queue. The trace
+ * point is hit before the peer can answer.
+ *
+ * Return: 0; -EAGAIN if only a part of the message fitted into the send queue (fatal for the
+ * handshake, the peer would receive half a message); or the error of the TCP socket.
  */
 int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
 {
@@ -42,14 +66,13 @@ int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
 	unsigned int noreclaim;
 	int rc;
 
-	/* before the peer can answer */
 	if (trace_smc_clc_tx_enabled())
 		clc_trace_tx(clcsock->sk, buf);
 	if (smc_fault_hit(SMC_FAULT_LOSE_CLC))
 		return 0;
 	/*
-	 * TCP charges the socket's cgroup. At its limit a process of it would be killed for what
-	 * is none of its doing, and we wait for its death, which may wait for this handshake.
+	 * TCP charges the memory to the socket's cgroup. At the limit, direct reclaim could start
+	 * the OOM killer on a process of that cgroup, whose exit may wait for this handshake.
 	 */
 	noreclaim = memalloc_noreclaim_save();
 	rc = smc_fault_rc(CLC_SEND, -ENOBUFS, kernel_sendmsg(clcsock, &msg, &vec, 1, len));
@@ -64,8 +87,10 @@ int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
 }
 
 /**
- * smc_clc_rx_reset() - begin the next message
+ * smc_clc_rx_reset() - prepare to receive the next message
  * @rx: receive state
+ *
+ * The previous message in @rx->buf is discarded. The caller serialises access to @rx.
  */
 void smc_clc_rx_reset(struct smc_clc_rx *rx)
 {
@@ -73,6 +98,7 @@ void smc_clc_rx_reset(struct smc_clc_rx *rx)
 	rx->want = 0;
 }
 
+/* Receive until @rx holds @end bytes. 1: it does; 0: more to come; or -errno. */
 static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
 {
 	while (rx->have < end) {
@@ -98,13 +124,16 @@ static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
 }
 
 /**
- * smc_clc_recv() - take what has arrived of the current message
- * @carrier: connected TCP socket
- * @rx: receive state
+ * smc_clc_recv() - receive as much of the current message as has arrived
+ * @clcsock: connected TCP socket
+ * @rx: receive state; call smc_clc_rx_reset() between messages
  *
- * Return: 1 when the message is complete, 0 when more has to come, -EPROTO when
- * it cannot be a CLC message, -ENOTCONN for EOF before its first byte,
- * -ECONNRESET for EOF inside, or the carrier's error.
+ * Process context, does not wait. Reads no byte beyond the message.
+ *
+ * Return: 1 when @rx->buf holds the complete message, of @rx->want bytes; 0 when more bytes have
+ * to arrive; -EPROTO when the bytes are no CLC message (wrong eye catcher, impossible length);
+ * -ENOTCONN for EOF before the first byte; -ECONNRESET for EOF inside the message; or the error
+ * of the TCP socket.
  */
 int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx)
 {
@@ -128,7 +157,7 @@ int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx)
 	return rc;
 }
 
-/* The beginning of what has arrived, without taking it; socket locked. */
+/* Copy up to @len unread bytes without consuming them. Return: number of bytes copied. */
 static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 {
 	u32 seq = tcp_sk(sk)->copied_seq, have = 0;
@@ -137,7 +166,7 @@ static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 	skb_queue_walk(&sk->sk_receive_queue, skb) {
 		u32 off = seq - TCP_SKB_CB(skb)->seq, n;
 
-		/* something that was read already and is still there */
+		/* read already, but still queued */
 		if (off >= skb->len)
 			continue;
 		n = min(skb->len - off, len - have);
@@ -152,13 +181,14 @@ static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 }
 
 /**
- * smc_clc_whole() - can the first message be judged?
- * @sk: carrier, from which nothing was read yet
+ * smc_clc_whole() - check whether the first message can be received without waiting
+ * @sk: clcsock from which nothing has been read yet
  *
- * Process context. Not a read with MSG_PEEK: that would move the user's SO_PEEK_OFF.
+ * Process context, takes the socket lock. Reads nothing. MSG_PEEK cannot be used, because it
+ * moves the application's SO_PEEK_OFF.
  *
- * Return: true if all of it is there, or what is there is no CLC message, or nothing
- * more will come.
+ * Return: true if the message is complete, or cannot be a CLC message, or no more bytes will
+ * arrive (error, FIN, closed).
  */
 bool smc_clc_whole(struct sock *sk)
 {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The carrier: the in-kernel TCP socket under every SMC socket. */
+/*
+ * The clcsock: the in-kernel TCP socket of every SMC socket. It carries the CLC messages, stays
+ * open without data while the connection uses RDMA, and carries the data after a fallback.
+ * This file creates, accepts and closes clcsocks, hooks their callbacks, and shares the wait
+ * queue and the file of the application's socket with them.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/fs.h>
@@ -19,8 +24,9 @@ static struct smc_carrier_callbacks clcsock_tcp_callbacks;
 /* ---- callbacks --------------------------------------------------------------- */
 
 /*
- * False: the hook is gone (or was never ours, on a child that copied it), or the
- * word belongs to somebody else by now: a psock marks it with a flag of its own.
+ * Return false if the caller has to run TCP's own callback: the hook was removed, or @sk is an
+ * accepted child that copied the callbacks of its listener, or sk_user_data belongs to another
+ * user (a BPF psock, which sets a flag of its own).
  */
 static bool clcsock_notify_owner(struct sock *sk)
 {
@@ -38,8 +44,8 @@ static bool clcsock_notify_owner(struct sock *sk)
 }
 
 /*
- * While hooked, the socket's own callbacks are left out: they would announce
- * handshake messages to sleepers of the application's wait queue.
+ * A hooked clcsock does not run TCP's own callbacks: they would wake the application for CLC
+ * messages.
  */
 static void clcsock_state_change(struct sock *sk)
 {
@@ -73,7 +79,7 @@ static void clcsock_save_callbacks(const struct sock *sk, struct smc_carrier_cal
 	cb->error_report = sk->sk_error_report;
 }
 
-/* Only what is still ours: kTLS and others stack their own on top. */
+/* Restore only callbacks that are still ours: kTLS and others replace them with their own. */
 static void clcsock_restore_callbacks(struct sock *sk, const struct smc_carrier_callbacks *cb)
 {
 	if (sk->sk_state_change == clcsock_state_change)
@@ -86,7 +92,7 @@ static void clcsock_restore_callbacks(struct sock *sk, const struct smc_carrier_
 		sk->sk_error_report = cb->error_report;
 }
 
-/* TCP tells of data only from SO_RCVLOWAT on, and a message of ours is short. */
+/* TCP calls sk_data_ready only from SO_RCVLOWAT bytes on, and CLC messages are short. */
 static void clcsock_park_rcvlowat(struct smc_carrier *c)
 {
 	struct sock *sk = c->sock->sk;
@@ -96,14 +102,16 @@ static void clcsock_park_rcvlowat(struct smc_carrier *c)
 }
 
 /**
- * smc_carrier_hook() - be told about changes of the carrier
- * @c: carrier
- * @events: upward table
- * @owner: for @events
+ * smc_carrier_hook() - replace the callbacks of the TCP socket
+ * @c: clcsock, hooked or not
+ * @events: table to call when the TCP socket changes
+ * @owner: argument for @events
  *
- * Process context. Changes that came before are not told: look once after.
+ * Sets SO_RCVLOWAT to 1 until smc_carrier_unhook(). If the callbacks are hooked already, only
+ * @events and @owner change. Earlier changes are not reported: the caller checks the state of
+ * the socket once after this call. Process context, takes the socket lock.
  *
- * Return: false if somebody else (a BPF psock) owns the socket's sk_user_data.
+ * Return: true, or false if another user (a BPF psock) owns the socket's sk_user_data.
  */
 bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *events,
 		      void *owner)
@@ -123,7 +131,7 @@ bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *ev
 		sk->sk_data_ready = clcsock_data_ready;
 		sk->sk_write_space = clcsock_write_space;
 		sk->sk_error_report = clcsock_error_report;
-		/* a socket cloned from this one must not find us */
+		/* NOCOPY: a socket cloned from this one must not inherit the pointer */
 		__rcu_assign_sk_user_data_with_flags(sk, c, SK_USER_DATA_NOCOPY);
 		clcsock_park_rcvlowat(c);
 		c->hooked = true;
@@ -137,10 +145,11 @@ out:
 }
 
 /**
- * smc_carrier_unhook() - stop being told
- * @c: carrier, hooked or not
+ * smc_carrier_unhook() - restore the callbacks of the TCP socket
+ * @c: clcsock, hooked or not
  *
- * Process context. After return no changed() runs and none will.
+ * Also restores SO_RCVLOWAT. After return no smc_carrier_events.changed() runs, and none will.
+ * Process context, takes the socket lock.
  */
 void smc_carrier_unhook(struct smc_carrier *c)
 {
@@ -161,9 +170,9 @@ void smc_carrier_unhook(struct smc_carrier *c)
 }
 
 /**
- * smc_carrier_defaults() - callbacks of an untouched TCP socket
+ * smc_carrier_defaults() - return the callbacks of an unmodified TCP socket
  *
- * Return: constant table.
+ * Return: constant table, filled in by smc_carrier_learn().
  */
 const struct smc_carrier_callbacks *smc_carrier_defaults(void)
 {
@@ -171,13 +180,14 @@ const struct smc_carrier_callbacks *smc_carrier_defaults(void)
 }
 
 /**
- * smc_carrier_set_rcvlowat() - SO_RCVLOWAT for the application's bytes
- * @c: carrier, hooked or not
+ * smc_carrier_set_rcvlowat() - set SO_RCVLOWAT of the application's data
+ * @c: clcsock, hooked or not
  * @val: bytes
  *
- * While hooked it is only kept, until smc_carrier_unhook(). Process context.
+ * Does not apply to CLC messages: on a hooked clcsock the value takes effect in
+ * smc_carrier_unhook(). Process context, takes the socket lock.
  *
- * Return: what it became, or as setsockopt().
+ * Return: the resulting value, or -errno of setsockopt().
  */
 int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
 {
@@ -199,10 +209,12 @@ int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
 }
 
 /**
- * smc_carrier_ack() - let whoever watches the TCP path see that the connection lives
- * @c: carrier
+ * smc_carrier_ack() - send a TCP ACK without data
+ * @c: clcsock
  *
- * A bare ACK, which the peer does not answer. Process context.
+ * No data flows over TCP while the connection uses RDMA, so a periodic ACK keeps the connection's
+ * state alive in firewalls and NATs. The peer does not answer it. Process context, takes the
+ * socket lock.
  */
 void smc_carrier_ack(struct smc_carrier *c)
 {
@@ -216,7 +228,7 @@ void smc_carrier_ack(struct smc_carrier *c)
 
 /* ---- creation and release ---------------------------------------------------- */
 
-/* TCP's timers outlive close(): a socket made for the kernel must pin its namespace too. */
+/* TCP timers outlive close(), so a kernel socket has to hold a reference on its namespace too. */
 static void clcsock_pin_net(struct sock *sk, struct net *net)
 {
 #ifdef SMC_HAVE_SK_NET_REFCNT_UPGRADE
@@ -229,13 +241,16 @@ static void clcsock_pin_net(struct sock *sk, struct net *net)
 }
 
 /**
- * smc_carrier_create() - create a TCP socket in the caller's context
- * @c: carrier without a socket
+ * smc_carrier_create() - create the TCP socket
+ * @c: clcsock without a TCP socket
  * @net: namespace
  * @family: AF_INET or AF_INET6
- * @kern: as given to our own create: cgroup, credentials and LSM as the caller's
+ * @kern: nonzero for a kernel socket; as passed to the create() of the SMC socket
  *
- * Return: 0 or the errno of socket(2).
+ * The TCP socket gets the cgroup, the credentials and the LSM label of the calling process.
+ * Process context. The caller closes it by smc_carrier_release().
+ *
+ * Return: 0, or -errno as socket(2).
  */
 int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int kern)
 {
@@ -253,9 +268,12 @@ int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int k
 }
 
 /**
- * smc_carrier_create_child() - an unconnected shell for the listener's ops->accept()
- * @child: carrier without a socket
- * @listener: listening carrier
+ * smc_carrier_create_child() - create an empty socket for ops->accept() of a listener
+ * @child: clcsock without a TCP socket
+ * @listener: listening clcsock
+ *
+ * The new socket has no struct sock yet; it holds a reference on the module that owns the
+ * listener's proto_ops. Process context, in the context (cgroup, LSM) of the accepting process.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -276,10 +294,12 @@ int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier
 }
 
 /*
- * TCP charges whoever calls accept() for the child's memory; here that is a worker, which is in
- * no cgroup. So the listener's is charged: what the child has received already as well, by
- * raising all accounts and giving back the one that had it before. With bottom halves off it
- * counts beyond the limit, as TCP's does, and nobody is killed for it.
+ * TCP charges the memory of an accepted child to the cgroup of the task that calls accept(). Here
+ * that is a worker, which is in no cgroup, so the child is charged to the cgroup of its listener.
+ * For what the child has received already, __sk_mem_schedule() charges TCP's account and the
+ * cgroup, then __sk_mem_reclaim() without a cgroup takes it from TCP's account, which had it
+ * before. With BH disabled the charge may exceed the limit, as TCP's own charge does, and does
+ * not start the OOM killer.
  */
 static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 {
@@ -309,13 +329,14 @@ static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 }
 
 /**
- * smc_carrier_accept() - take one child of a listening carrier
- * @c: listening carrier
- * @child: carrier without a socket
+ * smc_carrier_accept() - accept one child of a listening clcsock
+ * @c: listening clcsock
+ * @child: clcsock without a TCP socket; receives the child
  *
- * Process context, does not block.
+ * The child is not hooked, and charged to the cgroup of the listener. Process context, does not
+ * block. The caller closes the child by smc_carrier_release().
  *
- * Return: 0, -EAGAIN when there is none, or another errno.
+ * Return: 0, -EAGAIN when no child is queued, or another -errno.
  */
 int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 {
@@ -328,7 +349,7 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 		child->sock = NULL;
 		return rc;
 	}
-	/* a child copies what its parent had when the SYN came */
+	/* the child copied the callbacks that its listener had when the SYN arrived */
 	sk = child->sock->sk;
 	write_lock_bh(&sk->sk_callback_lock);
 	clcsock_restore_callbacks(sk, &clcsock_tcp_callbacks);
@@ -339,12 +360,13 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 }
 
 /**
- * smc_carrier_release() - close the carrier
- * @c: carrier, with or without a socket
- * @reset: RST instead of FIN
+ * smc_carrier_release() - close the TCP socket
+ * @c: clcsock, with or without a TCP socket
+ * @reset: send RST instead of FIN
  *
- * Process context, sleeps (SO_LINGER of the carrier). Nothing of the application is
- * referred to by the TCP socket afterwards, however long it lingers.
+ * Restores callbacks, wait queue and file first: the TCP socket, which may live on in TCP
+ * states such as FIN_WAIT, refers to nothing of the application or of this module. Process
+ * context, may sleep for SO_LINGER.
  */
 void smc_carrier_release(struct smc_carrier *c, bool reset)
 {
@@ -364,11 +386,11 @@ void smc_carrier_release(struct smc_carrier *c, bool reset)
 }
 
 /**
- * smc_carrier_abort() - end the TCP connection as a reset would
- * @c: carrier
- * @err: positive errno that the socket reports, if it has not failed by itself
+ * smc_carrier_abort() - end the TCP connection as if the peer had reset it
+ * @c: clcsock
+ * @err: positive errno for the socket to report, unless TCP has reported an error itself
  *
- * Process context. What was received is dropped: it may be handshake messages.
+ * Received bytes are dropped, because they may be CLC messages. Process context.
  */
 void smc_carrier_abort(struct smc_carrier *c, int err)
 {
@@ -383,12 +405,12 @@ void smc_carrier_abort(struct smc_carrier *c, int err)
 		if (kernel_recvmsg(c->sock, &msg, &vec, 1, sizeof(junk), MSG_DONTWAIT) <= 0)
 			break;
 	}
-	/* the read above may have taken the error */
+	/* kernel_recvmsg() may have consumed the error */
 	if (!READ_ONCE(c->sock->sk->sk_err))
 		WRITE_ONCE(c->sock->sk->sk_err, err);
 }
 
-/* The peer's address, also when the connection has ended. */
+/* Fill in the peer's address, also after the connection has ended. Return: its length. */
 static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage *addr)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
@@ -409,13 +431,13 @@ static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage 
 }
 
 /**
- * smc_carrier_again() - a new TCP connection with the same peer, without the option
- * @c: carrier; nobody else uses it
+ * smc_carrier_again() - connect again to the same peer, without the SMC option
+ * @c: clcsock, used by the caller only
  *
- * The one before ends with a reset; what it has received is gone. Options and a bound
- * address stay. Process context.
+ * Resets the current connection; what it has received is lost. Socket options and a bound
+ * address are kept. Process context.
  *
- * Return: -EINPROGRESS, or another result of a connect() that does not wait.
+ * Return: -EINPROGRESS, or another result of a non-blocking connect().
  */
 int smc_carrier_again(struct smc_carrier *c)
 {
@@ -435,11 +457,11 @@ int smc_carrier_again(struct smc_carrier *c)
 /* ---- shared with the application's socket ------------------------------------ */
 
 /**
- * smc_carrier_share() - let the carrier wake the application's sleepers
- * @c: carrier
- * @app: application's socket; outlives this until smc_carrier_unshare()
+ * smc_carrier_share() - let the clcsock use the application's wait queue, inode number and file
+ * @c: clcsock; no task may sleep on its wait queue
+ * @app: the application's socket; must stay alive until smc_carrier_unshare()
  *
- * Nobody may be asleep in the carrier. Process context.
+ * Process context, takes the socket lock.
  */
 void smc_carrier_share(struct smc_carrier *c, struct socket *app)
 {
@@ -450,17 +472,17 @@ void smc_carrier_share(struct smc_carrier *c, struct socket *app)
 	rcu_assign_pointer(sk->sk_wq, &app->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	/* socket inodes are not hashed; tools find the process by this number */
+	/* tools find the process by the inode number; socket inodes are not hashed */
 	SOCK_INODE(c->sock)->i_ino = SOCK_INODE(app)->i_ino;
 	if (app->file)
 		smc_carrier_lend_file(c, app->file);
 }
 
 /**
- * smc_carrier_unshare() - give the carrier its own wait queue, and the file back
- * @c: carrier
+ * smc_carrier_unshare() - give the clcsock its own wait queue, and no file
+ * @c: clcsock; no task may sleep on its wait queue
  *
- * Nobody may be asleep in the carrier. Process context.
+ * Process context, takes the socket lock.
  */
 void smc_carrier_unshare(struct smc_carrier *c)
 {
@@ -469,18 +491,18 @@ void smc_carrier_unshare(struct smc_carrier *c)
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_pointer(sk->sk_wq, &c->sock->wq);
-	/* SIGURG reads the file under this lock or the socket's */
+	/* the sender of SIGURG reads the file under this lock or the socket lock */
 	WRITE_ONCE(c->sock->file, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
 
 /**
- * smc_carrier_lend_file() - let TCP see the application's file
- * @c: carrier
- * @file: file of the application's socket, NULL = none yet
+ * smc_carrier_lend_file() - set the file of the clcsock
+ * @c: clcsock
+ * @file: file of the application's socket, or NULL if it has none yet
  *
- * No reference is taken: smc_carrier_unshare() comes before the file goes.
+ * Takes no reference: the caller calls smc_carrier_unshare() before the file is released.
  */
 void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
 {
@@ -491,14 +513,14 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
 /* ---- state ------------------------------------------------------------------- */
 
 /**
- * smc_carrier_ipsec() - do IPsec policies cover what we send on the connection?
- * @c: carrier
- * @dst: its route
+ * smc_carrier_ipsec() - check whether IPsec policies apply to what we send on the connection
+ * @c: clcsock
+ * @dst: route of the connection, reference held by the caller
  *
- * What the RNIC sends passes by them (RFC 7609 section 5.5). One side's answer is enough for
- * both directions: the peer asks the same about what it sends.
+ * Data sent by the RNIC bypasses IPsec, so such a connection has to stay TCP (RFC 7609 section
+ * 5.5). Only our direction is checked here; the peer checks the other one.
  *
- * Return: true if so.
+ * Return: true if a policy of the socket or of the route applies.
  */
 bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst)
 {
@@ -513,9 +535,9 @@ bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst)
 }
 
 /**
- * smc_carrier_peer_addr() - the address of the peer
- * @c: connecting or connected carrier
- * @peer: set to it, IPv4 as v4-mapped
+ * smc_carrier_peer_addr() - return the peer's IP address
+ * @c: connecting or connected clcsock
+ * @peer: out: the address, IPv4 as v4-mapped
  */
 void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer)
 {
@@ -528,10 +550,12 @@ void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer)
 }
 
 /**
- * smc_carrier_readable() - would a read return something now?
- * @c: carrier
+ * smc_carrier_readable() - check whether a read would return without waiting
+ * @c: clcsock
  *
- * Return: true for queued bytes, FIN or an error.
+ * Any context, lockless.
+ *
+ * Return: true for queued bytes, FIN, an error or a closed connection.
  */
 bool smc_carrier_readable(const struct smc_carrier *c)
 {
@@ -545,9 +569,9 @@ bool smc_carrier_readable(const struct smc_carrier *c)
 /* ---- module ------------------------------------------------------------------ */
 
 /**
- * smc_carrier_learn() - remember what an untouched TCP socket's callbacks are
+ * smc_carrier_learn() - read the callbacks of an unmodified TCP socket
  *
- * Before the first carrier.
+ * Called once, when the module starts, before the first clcsock is created.
  *
  * Return: 0 or -errno.
  */

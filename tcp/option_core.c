@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The SMC option where core TCP has it (CONFIG_SMC): a flag per socket asks for it. */
+/*
+ * The SMC option where core TCP implements it (CONFIG_SMC): tcp_sock.syn_smc requests the option,
+ * and tcp_sock.smc_hs_congested lets a listener refuse it. The alternative is tcp/option_own.c.
+ */
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/tcp.h>
@@ -19,9 +22,11 @@ static void option_set_syn_smc(struct sock *sk, bool on)
 }
 
 /**
- * smc_option_offer() - have the SYN carry the option
+ * smc_option_offer() - send the option in the SYN
  * @o: not used
- * @sk: carrier, before connect()
+ * @sk: clcsock, before connect(), not locked
+ *
+ * Process context.
  */
 void smc_option_offer(struct smc_option *o, struct sock *sk)
 {
@@ -29,14 +34,15 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 }
 
 /*
- * Core asks this for a SYN with the option. A listener has no callbacks of ours, so its
- * sk_user_data is free for the gate. That it was withdrawn meanwhile does not matter: it
- * is still there, and so are we. But a socket that listens no more may connect, and then
- * its sk_user_data is the carrier's; core's pointer to us had gone before that.
+ * Core calls this for a SYN with the option, under RCU. The clcsock of a listener is not hooked,
+ * so its sk_user_data can point to the gate. If the option is withdrawn meanwhile, the gate and
+ * this module still exist until a grace period has passed. A socket that has stopped listening
+ * may connect, and its sk_user_data then points to the clcsock; smc_hs_congested was cleared
+ * before that.
  */
 static bool option_gate_is_shut(const struct sock *sk)
 {
-	/* before the look at core's pointer; pairs with gate_clear() */
+	/* read before smc_hs_congested; pairs with option_gate_clear() */
 	uintptr_t data = (uintptr_t)smp_load_acquire(&sk->sk_user_data);
 	const struct smc_option_gate *gate;
 
@@ -47,14 +53,15 @@ static bool option_gate_is_shut(const struct sock *sk)
 	return gate && gate->shut(gate, sk);
 }
 
-static void option_gate_set(struct smc_option *o, struct sock *sk, const struct smc_option_gate *gate)
+static void option_gate_set(struct smc_option *o, struct sock *sk,
+			    const struct smc_option_gate *gate)
 {
 	write_lock_bh(&sk->sk_callback_lock);
 	if (!o->gate && !sk->sk_user_data) {
-		/* children do not copy it */
+		/* NOCOPY: children do not inherit the pointer */
 		__rcu_assign_sk_user_data_with_flags(sk, (void *)gate, SK_USER_DATA_NOCOPY);
 		o->gate = gate;
-		/* who finds the call finds the gate */
+		/* a CPU that reads the function pointer must see the gate */
 		smp_store_release(&tcp_sk(sk)->smc_hs_congested, option_gate_is_shut);
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -72,10 +79,13 @@ static void option_gate_clear(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_answer() - have SYN-ACKs answer the option
- * @o: of @sk
- * @sk: carrier, before listen()
- * @gate: who may say no
+ * smc_option_answer() - answer the option in SYN-ACKs
+ * @o: state of @sk
+ * @sk: clcsock, before listen(), not locked
+ * @gate: decides for each SYN; the caller keeps it until a grace period after
+ *	smc_option_withdraw()
+ *
+ * A SYN-ACK carries the option if the SYN did and @gate is not shut. Process context.
  */
 void smc_option_answer(struct smc_option *o, struct sock *sk,
 		       const struct smc_option_gate *gate)
@@ -85,9 +95,11 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
 }
 
 /**
- * smc_option_withdraw() - neither from now on
- * @o: of @sk
- * @sk: carrier
+ * smc_option_withdraw() - stop sending the option in SYN and SYN-ACK
+ * @o: state of @sk
+ * @sk: clcsock, not yet closed, not locked
+ *
+ * May be called twice. Process context.
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
@@ -96,27 +108,28 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_accepted() - core has copied its flag, and the call for the gate
+ * smc_option_accepted() - take over the option state of an accepted clcsock
  * @o: not used
- * @sk: accepted carrier
+ * @sk: accepted clcsock, which no other context uses yet
  * @parent: not used
+ *
+ * Core has copied syn_smc and smc_hs_congested from the listener. Process context.
  */
 void smc_option_accepted(struct smc_option *o, struct sock *sk,
 			 const struct smc_option *parent)
 {
-	/* it might listen itself one day, and we be gone */
+	/* the socket might listen itself one day, when this module has been unloaded */
 	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
 }
 
 /**
- * smc_option_agreed() - did the peer send the option too?
+ * smc_option_agreed() - check whether both ends sent the option
  * @o: not used
- * @sk: connected or accepted carrier
+ * @sk: connected or accepted clcsock
  *
- * Core clears the flag when the peer's SYN or SYN-ACK lacked the option, and with
- * syncookies.
+ * Core clears syn_smc when the peer's SYN or SYN-ACK lacked the option, and with syncookies.
  *
- * Return: true if it did.
+ * Return: true if the SYN and the SYN-ACK carried the option.
  */
 bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 {
@@ -124,20 +137,20 @@ bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_save_syn() - nothing: core does not need TCP_SAVE_SYN
+ * smc_option_save_syn() - do nothing: core's option does not use TCP_SAVE_SYN
  * @o: not used
- * @sk: carrier
+ * @sk: clcsock
  */
 void smc_option_save_syn(struct smc_option *o, struct sock *sk)
 {
 }
 
 /**
- * smc_option_saves_syn() - TCP_SAVE_SYN as the user set it
+ * smc_option_saves_syn() - return the application's TCP_SAVE_SYN
  * @o: not used
- * @sk: carrier
+ * @sk: clcsock
  *
- * Return: -1: ask TCP.
+ * Return: -1: TCP has the value.
  */
 int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
 {
@@ -145,7 +158,9 @@ int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_init() - let TCP send and recognise the SMC option
+ * smc_option_init() - enable the SMC option in core TCP
+ *
+ * Called when the module starts, before the first clcsock.
  *
  * Return: 0.
  */
@@ -155,11 +170,16 @@ int __init smc_option_init(void)
 	return 0;
 }
 
-/** smc_option_exit() - no SYN carries the option any more */
+/**
+ * smc_option_exit() - disable the SMC option in core TCP
+ *
+ * Called when the module stops, after the last clcsock. Waits until no SYN that is being
+ * processed can call option_gate_is_shut().
+ */
 void smc_option_exit(void)
 {
 	static_branch_disable(&tcp_have_smc);
-	/* a SYN may be asking a listener that has just gone */
+	/* a SYN may still be calling the gate of a listener that was closed just before */
 	synchronize_net();
 }
 

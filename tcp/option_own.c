@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The SMC option where core TCP does not know it: added to SYN and SYN-ACK on their way
- * out, read from what core keeps of the peer's. Documentation/decisions/0007-own-tcp-option.md
- * says why so.
+ * The SMC option where core TCP does not implement it. A netfilter hook adds the option to
+ * outgoing SYNs and SYN-ACKs. A client reads the peer's option from the SYN-ACK, in a replaced
+ * sk_rx_dst_set(); a server reads it from the SYN that core keeps for TCP_SAVE_SYN. The reasons
+ * are in Documentation/decisions/0007-own-tcp-option.md. The alternative is tcp/option_core.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,25 +35,25 @@
 #error "Without CONFIG_NETFILTER and CONFIG_SMC nothing can put the SMC option into a SYN."
 #endif
 
-/* A SYN that stays unanswered goes without the option from this retransmission on. */
+/* From this retransmission on a SYN goes without the option. */
 #define OPTION_SYN_TRIES	3
 #define OPTION_ENTRY_BITS	10
 #define OPTION_SYN_LOCK_BITS	6
-/* What a carrier's icsk_af_ops can be: IPv4, IPv6, IPv6 with a v4-mapped peer; a reserve. */
+/* Values that icsk_af_ops of a clcsock can have: IPv4, IPv6, v4-mapped IPv6; one in reserve. */
 #define OPTION_OPS_COPIES	4
 
 /**
- * struct smc_option_mark - a carrier that shows the option
- * @node: in @marks
- * @sk: the carrier
- * @answers: it listens: TCP_SAVE_SYN is ours
- * @gate: who may say no then; set once, under RCU
- * @sent: the last connect() had the option in a SYN
- * @agreed: and the SYN-ACK had it too
- * @save_syn: TCP_SAVE_SYN as its user set it
- * @rcu: readers of the table
+ * struct smc_option_entry - a clcsock that sends the option
+ * @node: entry in option_entries
+ * @sk: TCP socket of the clcsock
+ * @answers: the clcsock is a listener: TCP_SAVE_SYN is set by us
+ * @gate: listener: decides whether to answer a SYN; set once, read under RCU
+ * @sent: a SYN of the last connect() carried the option
+ * @agreed: @sent, and the SYN-ACK carried the option
+ * @save_syn: listener: TCP_SAVE_SYN as the application set it
+ * @rcu: for readers of the table
  *
- * All but @node change under the carrier's socket lock.
+ * All members but @node change under the socket lock of @sk.
  */
 struct smc_option_entry {
 	struct hlist_node node;
@@ -66,9 +67,11 @@ struct smc_option_entry {
 };
 
 /**
- * struct ops_copy - a carrier's calls, with two of ours
- * @orig: TCP's own; written last, then constant
- * @ops: what the carrier gets
+ * struct option_ops - a copy of TCP's icsk_af_ops with two functions replaced
+ * @orig: TCP's own table; written last, then constant
+ * @ops: the table that a clcsock uses instead
+ *
+ * Copies are never freed, because core reads icsk_af_ops without a lock.
  */
 struct option_ops {
 	const struct inet_connection_sock_af_ops *orig;
@@ -76,8 +79,8 @@ struct option_ops {
 };
 
 /**
- * struct option_net - what a namespace has of ours
- * @up: the hooks are registered; changes under hooks_mutex
+ * struct option_net - per-namespace state
+ * @registered: the netfilter hooks are registered; changes under option_hooks_mutex
  */
 struct option_net {
 	bool registered;
@@ -91,12 +94,12 @@ static spinlock_t option_syn_locks[1 << OPTION_SYN_LOCK_BITS];
 static DEFINE_MUTEX(option_hooks_mutex);
 static unsigned int option_net_id;
 /*
- * Stands in place of SMC_TCP_OPT_ID in a saved SYN that was answered. Random, so that
- * no peer can send it.
+ * Replaces SMC_TCP_OPT_ID in a saved SYN when the SYN-ACK carried the option. Random, so that no
+ * peer can send it.
  */
 static u32 option_answered_id __ro_after_init;
 
-/* Under RCU. */
+/* Return the entry of @sk, or NULL. Caller holds rcu_read_lock(). */
 static struct smc_option_entry *option_entry_find(const struct sock *sk)
 {
 	struct smc_option_entry *e;
@@ -108,7 +111,7 @@ static struct smc_option_entry *option_entry_find(const struct sock *sk)
 	return NULL;
 }
 
-/* ---- calls of the carrier ---------------------------------------------------- */
+/* ---- replaced icsk_af_ops ---------------------------------------------------- */
 
 static struct option_ops *option_ops_find(const struct inet_connection_sock_af_ops *ops)
 {
@@ -129,7 +132,7 @@ option_ops_original(const struct inet_connection_sock_af_ops *ops)
 	return copy ? copy->orig : ops;
 }
 
-/* Socket locked. Only what is still ours: IPV6_ADDRFORM sets another. */
+/* Restore TCP's table, unless IPV6_ADDRFORM has set another one. Socket locked. */
 static void option_ops_restore(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -137,7 +140,7 @@ static void option_ops_restore(struct sock *sk)
 	WRITE_ONCE(icsk->icsk_af_ops, option_ops_original(icsk->icsk_af_ops));
 }
 
-/* Options of the TCP header that begins at @th; its length was checked by core. */
+/* Check for the option with @id in the TCP header @th, whose length core has checked. */
 static bool option_is_in_header(const struct tcphdr *th, u32 id)
 {
 	const u8 *opts = (const u8 *)(th + 1);
@@ -151,8 +154,8 @@ static bool option_is_in_header(const struct tcphdr *th, u32 id)
 }
 
 /*
- * Core calls this with the SYN-ACK once all its checks of it are done, the socket locked;
- * and later, rarely, with other segments.
+ * Core calls this with the SYN-ACK after it has verified the segment, and, rarely, later with
+ * other segments. Socket locked.
  */
 static void option_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 {
@@ -171,9 +174,10 @@ static void option_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 }
 
 /*
- * The saved SYN moves from the request to the child. A SYN-ACK that is being sent again
- * on another CPU may be reading it: the lock keeps it in the request so long. (The initial
- * sequence number stays the same when a request moves to another listener.)
+ * The saved SYN moves from the request to the child, while another CPU that retransmits the
+ * SYN-ACK may be reading it. This lock keeps the saved SYN in the request meanwhile. It is chosen
+ * by the initial sequence number, which stays the same when a request migrates to another
+ * listener.
  */
 static spinlock_t *option_syn_lock(const struct request_sock *req)
 {
@@ -181,9 +185,9 @@ static spinlock_t *option_syn_lock(const struct request_sock *req)
 }
 
 static struct sock *option_syn_recv_sock(const struct sock *sk, struct sk_buff *skb,
-				      struct request_sock *req, struct dst_entry *dst,
-				      struct request_sock *req_unhash, bool *own_req,
-				      void (*init)(struct sock *newsk, const struct sock *sk))
+					 struct request_sock *req, struct dst_entry *dst,
+					 struct request_sock *req_unhash, bool *own_req,
+					 void (*init)(struct sock *newsk, const struct sock *sk))
 {
 	const struct inet_connection_sock_af_ops *orig =
 		option_ops_original(READ_ONCE(inet_csk(sk)->icsk_af_ops));
@@ -193,21 +197,23 @@ static struct sock *option_syn_recv_sock(const struct sock *sk, struct sk_buff *
 	spin_lock_bh(lock);
 	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash, own_req, init);
 	spin_unlock_bh(lock);
-	/* it comes locked, and copies its listener */
+	/* the child is returned locked, with a copy of its listener's icsk_af_ops */
 	if (child)
 		option_ops_restore(child);
 	return child;
 }
 
-static void option_ops_fill(struct option_ops *copy, const struct inet_connection_sock_af_ops *orig)
+static void option_ops_fill(struct option_ops *copy,
+			    const struct inet_connection_sock_af_ops *orig)
 {
 	copy->ops = *orig;
 	copy->ops.sk_rx_dst_set = option_rx_dst_set;
 	copy->ops.syn_recv_sock = option_syn_recv_sock;
-	/* who finds it finds it complete */
+	/* a CPU that finds the copy must see it complete */
 	smp_store_release(&copy->orig, orig);
 }
 
+/* Return the copy of @orig, made on first use, or NULL when all copies are in use. */
 static struct option_ops *option_ops_get(const struct inet_connection_sock_af_ops *orig)
 {
 	struct option_ops *copy, *end = option_ops_copies + OPTION_OPS_COPIES;
@@ -223,7 +229,7 @@ static struct option_ops *option_ops_get(const struct inet_connection_sock_af_op
 	return copy < end ? copy : NULL;
 }
 
-/* Socket locked. */
+/* Make @sk use a copy of its icsk_af_ops. Socket locked. */
 static bool option_ops_install(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -238,9 +244,9 @@ static bool option_ops_install(struct sock *sk)
 	return true;
 }
 
-/* ---- packets on their way out ------------------------------------------------ */
+/* ---- outgoing packets -------------------------------------------------------- */
 
-/* The socket is locked: by connect() or by TCP's timer. */
+/* The socket is locked by connect() or by TCP's timer. */
 static void option_add_to_syn(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = skb->sk;
@@ -248,12 +254,12 @@ static void option_add_to_syn(struct sk_buff *skb, const struct nf_hook_state *s
 
 	if (!e || inet_csk(sk)->icsk_retransmits >= OPTION_SYN_TRIES)
 		return;
-	/* connect() to a v4-mapped peer has replaced what was there before */
+	/* not earlier: connect() to a v4-mapped peer replaces icsk_af_ops */
 	if (option_ops_install(sk) && smc_option_skb_add(skb, state->pf, false))
 		e->sent = true;
 }
 
-/* The options of a saved SYN. */
+/* Return the TCP options of a saved SYN and their length, or NULL. */
 static u8 *option_get_saved_syn(struct saved_syn *saved, size_t *len)
 {
 	if (!saved || saved->tcp_hdrlen < sizeof(struct tcphdr))
@@ -262,18 +268,20 @@ static u8 *option_get_saved_syn(struct saved_syn *saved, size_t *len)
 	return saved->data + saved->mac_hdrlen + saved->network_hdrlen + sizeof(struct tcphdr);
 }
 
-/* The option with @id, and nothing that forbids an answer. */
+/* Check for the option with @id, without another option that forbids an answer. */
 static bool option_is_answerable(const u8 *opts, size_t len, u32 id, size_t *pos)
 {
 	return (smc_tcp_opt_scan(opts, len, id, pos) & ~SMC_TCP_OPT_F_END) == SMC_TCP_OPT_F_SMC;
 }
 
 /*
- * Both ends must come to the same answer however many SYN-ACKs there are. So the first
- * decides: with the option, or never; and what it decided stands in the saved SYN.
+ * Both ends must come to the same result however often the SYN-ACK is sent. So the first SYN-ACK
+ * decides, and the decision is stored in the saved SYN: the identifier becomes option_answered_id
+ * if the first SYN-ACK carried the option, and 0 if it did not. A later SYN-ACK that cannot carry
+ * the option although the first one did is dropped; TCP sends it again.
  */
 static unsigned int option_answer_syn(struct sk_buff *skb, const struct nf_hook_state *state,
-			   struct request_sock *req, const struct smc_option_gate *gate)
+				      struct request_sock *req, const struct smc_option_gate *gate)
 {
 	bool answered = false;
 	size_t len, pos;
@@ -317,9 +325,9 @@ static unsigned int option_add_to_syn_ack(struct sk_buff *skb, const struct nf_h
 	return verdict;
 }
 
-/* Under RCU. skb->sk, not state->sk: that is a listener for cookies, too. */
+/* Runs under RCU. skb->sk, because with syncookies state->sk is the listener. */
 static unsigned int option_hook_packet(void *priv, struct sk_buff *skb,
-			       const struct nf_hook_state *state)
+				       const struct nf_hook_state *state)
 {
 	const struct sock *sk = skb->sk;
 
@@ -336,7 +344,7 @@ static unsigned int option_hook_packet(void *priv, struct sk_buff *skb,
 	}
 }
 
-/* First, so that the host's filters and connection tracking see what goes out. */
+/* First in LOCAL_OUT, so that the host's filters and connection tracking see the final packet. */
 static const struct nf_hook_ops option_hooks[] = {
 	{
 		.hook = option_hook_packet,
@@ -351,7 +359,7 @@ static const struct nf_hook_ops option_hooks[] = {
 	},
 };
 
-/* Only namespaces with a carrier pay for the hooks. */
+/* Register the hooks in @net on first use: only namespaces with a clcsock pay for them. */
 static int option_register_hooks(struct net *net)
 {
 	struct option_net *on = net_generic(net, option_net_id);
@@ -362,16 +370,17 @@ static int option_register_hooks(struct net *net)
 	mutex_lock(&option_hooks_mutex);
 	if (!on->registered) {
 		rc = smc_fault_rc(OPTION_HOOKS, -ENOMEM,
-				  nf_register_net_hooks(net, option_hooks, ARRAY_SIZE(option_hooks)));
+				  nf_register_net_hooks(net, option_hooks,
+							ARRAY_SIZE(option_hooks)));
 		WRITE_ONCE(on->registered, !rc);
 	}
 	mutex_unlock(&option_hooks_mutex);
 	return rc;
 }
 
-/* ---- carriers ---------------------------------------------------------------- */
+/* ---- option state of a clcsock ----------------------------------------------- */
 
-/* The carrier's mark, new if it has none; socket locked on return. */
+/* Return the entry of @sk, created on first use, or NULL. The socket is locked on return. */
 static struct smc_option_entry *option_entry_get(struct smc_option *o, struct sock *sk)
 {
 	struct smc_option_entry *e = NULL;
@@ -392,9 +401,11 @@ static struct smc_option_entry *option_entry_get(struct smc_option *o, struct so
 }
 
 /**
- * smc_option_offer() - have the SYN carry the option
- * @o: of @sk
- * @sk: carrier, before connect()
+ * smc_option_offer() - send the option in the SYN
+ * @o: state of @sk
+ * @sk: clcsock, before connect(), not locked
+ *
+ * Without memory the SYN goes without the option. Process context.
  */
 void smc_option_offer(struct smc_option *o, struct sock *sk)
 {
@@ -408,10 +419,14 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_answer() - have SYN-ACKs answer the option
- * @o: of @sk
- * @sk: carrier, before listen()
- * @gate: who may say no
+ * smc_option_answer() - answer the option in SYN-ACKs
+ * @o: state of @sk
+ * @sk: clcsock, before listen(), not locked
+ * @gate: decides for each SYN; the caller keeps it until a grace period after
+ *	smc_option_withdraw()
+ *
+ * A SYN-ACK carries the option if the SYN did and @gate is not shut. Without memory no SYN-ACK
+ * does. Process context.
  */
 void smc_option_answer(struct smc_option *o, struct sock *sk,
 		       const struct smc_option_gate *gate)
@@ -421,7 +436,7 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
 
 	if (e && !e->answers && option_ops_install(sk)) {
 		e->answers = true;
-		/* it was filled in long ago: see smc_option_gate */
+		/* a CPU that reads the pointer must see the caller's *gate */
 		smp_store_release(&e->gate, gate);
 		e->save_syn = tp->save_syn;
 		tp->save_syn = tp->save_syn ?: 1;
@@ -430,9 +445,11 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
 }
 
 /**
- * smc_option_withdraw() - neither from now on
- * @o: of @sk
- * @sk: carrier
+ * smc_option_withdraw() - stop sending the option in SYN and SYN-ACK
+ * @o: state of @sk
+ * @sk: clcsock, not yet closed, not locked
+ *
+ * Restores icsk_af_ops and the application's TCP_SAVE_SYN. May be called twice. Process context.
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
@@ -454,12 +471,13 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_accepted() - what became of the option of an accepted carrier
- * @o: of @sk
- * @sk: accepted carrier, which nobody else has seen
- * @parent: of the listener, which is not withdrawn meanwhile
+ * smc_option_accepted() - take over the option state of an accepted clcsock
+ * @o: state of @sk
+ * @sk: accepted clcsock, which no other context uses yet, not locked
+ * @parent: state of the listener, which is not withdrawn meanwhile
  *
- * The user of the socket finds the saved SYN as the peer sent it, if it asked for one.
+ * Restores the saved SYN as the peer sent it, and frees it if the application has not set
+ * TCP_SAVE_SYN. Process context.
  */
 void smc_option_accepted(struct smc_option *o, struct sock *sk,
 			 const struct smc_option *parent)
@@ -487,17 +505,19 @@ void smc_option_accepted(struct smc_option *o, struct sock *sk,
 }
 
 /**
- * smc_option_agreed() - did both ends send the option?
- * @o: of @sk
- * @sk: connected or accepted carrier
+ * smc_option_agreed() - check whether both ends sent the option
+ * @o: state of @sk
+ * @sk: connected or accepted clcsock, not locked
  *
- * Return: true if they did.
+ * Process context.
+ *
+ * Return: true if the SYN and the SYN-ACK carried the option.
  */
 bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 {
 	bool agreed;
 
-	/* TCP is ESTABLISHED a moment before it shows us the SYN-ACK */
+	/* with the lock: TCP is ESTABLISHED shortly before it calls option_rx_dst_set() */
 	lock_sock(sk);
 	agreed = o->agreed || (o->entry && o->entry->agreed);
 	release_sock(sk);
@@ -505,11 +525,11 @@ bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_save_syn() - the user has set TCP_SAVE_SYN
- * @o: of @sk
- * @sk: carrier
+ * smc_option_save_syn() - record that the application has set TCP_SAVE_SYN
+ * @o: state of @sk
+ * @sk: clcsock, not locked
  *
- * A listener goes on saving, for us.
+ * A listener that answers the option keeps saving SYNs in any case. Process context.
  */
 void smc_option_save_syn(struct smc_option *o, struct sock *sk)
 {
@@ -524,11 +544,13 @@ void smc_option_save_syn(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_saves_syn() - TCP_SAVE_SYN as the user set it
- * @o: of @sk
- * @sk: carrier
+ * smc_option_saves_syn() - return the application's TCP_SAVE_SYN
+ * @o: state of @sk
+ * @sk: clcsock, not locked
  *
- * Return: the value, or -1 if TCP knows it.
+ * Process context.
+ *
+ * Return: the value, or -1 if TCP has it.
  */
 int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
 {
@@ -558,7 +580,9 @@ static struct pernet_operations option_net_ops = {
 };
 
 /**
- * smc_option_init() - be ready for carriers
+ * smc_option_init() - initialise the option state of all namespaces
+ *
+ * Called when the module starts, before the first clcsock.
  *
  * Return: 0 or -errno.
  */
@@ -566,7 +590,7 @@ int __init smc_option_init(void)
 {
 	int i;
 
-	/* no ARRAY_SIZE(): with one processor alone a lock has no size */
+	/* no ARRAY_SIZE(): on uniprocessor kernels spinlock_t is empty */
 	for (i = 0; i < 1 << OPTION_SYN_LOCK_BITS; i++)
 		spin_lock_init(&option_syn_locks[i]);
 	do {
@@ -575,11 +599,15 @@ int __init smc_option_init(void)
 	return smc_fault_rc(OPTION_PERNET, -ENOMEM, register_pernet_subsys(&option_net_ops));
 }
 
-/** smc_option_exit() - no carrier is left; no packet meets us any more */
+/**
+ * smc_option_exit() - unregister the hooks of all namespaces
+ *
+ * Called when the module stops, after the last clcsock. On return no packet is inside the hook.
+ */
 void smc_option_exit(void)
 {
 	unregister_pernet_subsys(&option_net_ops);
-	/* a packet of anybody may be on its way through the hook */
+	/* a packet of any socket may still be inside the hook */
 	synchronize_net();
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The SMC option added to a TCP segment that is about to leave. */
+/*
+ * Insert the SMC option into an outgoing SYN or SYN-ACK: find and check the TCP header, make room,
+ * and correct lengths and checksums. Used by tcp/option_own.c.
+ */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/kernel.h>
@@ -15,7 +18,7 @@
 #include <smc/proto/tcp_opt.h>
 #include "option_skb.h"
 
-/* Where the TCP header begins, or -1. */
+/* Return the offset of the TCP header, or -1. */
 static int option_skb_tcp_offset(struct sk_buff *skb, u8 pf)
 {
 	const struct iphdr *iph;
@@ -43,8 +46,8 @@ static int option_skb_tcp_offset(struct sk_buff *skb, u8 pf)
 }
 
 /*
- * The whole segment is the TCP header at @off: with data it would be Fast Open, whose
- * SYN-ACKs do not all come from a request that remembers the SYN.
+ * Check that the segment consists of nothing but the TCP header at @off. A SYN with data is Fast
+ * Open, and not all SYN-ACKs of Fast Open come from a request that keeps the saved SYN.
  */
 static bool option_skb_is_bare_syn(struct sk_buff *skb, int off, bool ack)
 {
@@ -60,10 +63,11 @@ static bool option_skb_is_bare_syn(struct sk_buff *skb, int off, bool ack)
 }
 
 /*
- * The checksum of what changed. Mostly the device sums up the segment and only the length
- * in the pseudo header counts; the other calls do nothing then.
+ * Correct the TCP checksum. With CHECKSUM_PARTIAL, the usual case, the device sums up the segment,
+ * and only the length in the pseudo header has to change; the other calls then do nothing.
  */
-static void option_skb_fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len, __be16 old_word)
+static void option_skb_fix_checksum(struct sk_buff *skb, struct tcphdr *th, int old_len,
+				    __be16 old_word)
 {
 	__be16 new_word = ((const __be16 *)th)[6];
 
@@ -76,7 +80,7 @@ static void option_skb_fix_checksum(struct sk_buff *skb, struct tcphdr *th, int 
 	inet_proto_csum_replace4(&th->check, skb, 0, htonl(SMC_TCP_OPT_ID), false);
 }
 
-/* Headers move down, the option takes the place in between. There is room. */
+/* Move the headers into the headroom, which is large enough, and append the option to them. */
 static void option_skb_insert(struct sk_buff *skb, u8 pf, int off, int len)
 {
 	struct tcphdr *th;
@@ -87,7 +91,7 @@ static void option_skb_insert(struct sk_buff *skb, u8 pf, int off, int len)
 	skb_reset_network_header(skb);
 	skb_set_transport_header(skb, off);
 	th = tcp_hdr(skb);
-	/* data offset and flags */
+	/* the word with data offset and flags */
 	old_word = ((const __be16 *)th)[6];
 	th->doff += SMC_TCP_OPT_ROOM / 4;
 	smc_tcp_opt_put((u8 *)th + len);
@@ -101,14 +105,17 @@ static void option_skb_insert(struct sk_buff *skb, u8 pf, int off, int len)
 }
 
 /**
- * smc_option_pkt_add() - add the option
- * @skb: packet in LOCAL_OUT
- * @pf: NFPROTO_IPV4 or NFPROTO_IPV6
- * @ack: it is to be a SYN-ACK, else a SYN
+ * smc_option_skb_add() - add the SMC option to a SYN or SYN-ACK
+ * @skb: packet in netfilter's LOCAL_OUT
+ * @pf: protocol family, NFPROTO_IPV4 or NFPROTO_IPV6
+ * @ack: the packet has to be a SYN-ACK, otherwise a SYN
  *
- * Any context. With a VRF a packet passes here twice.
+ * A packet that has the option already is left as it is: with a VRF a packet passes LOCAL_OUT
+ * twice. The option is not added to a segment with data, or if the TCP header or the MTU of the
+ * route has no room for it. Any context.
  *
- * Return: true if the packet has the option now.
+ * Return: true if the packet has the option now; pointers into @skb are then stale. False if
+ * nothing was changed.
  */
 bool smc_option_skb_add(struct sk_buff *skb, u8 pf, bool ack)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The carrier: the in-kernel TCP socket under every SMC socket (RFC: the TCP
- * connection, elsewhere called clcsock). Creation, SMC TCP option, callbacks,
- * wait queue, borrowed file. Rank 10.
+ * The clcsock: the in-kernel TCP socket of every SMC socket (RFC 7609: "the TCP connection").
+ * Creation, SMC option, callbacks, wait queue and file.
  */
 #ifndef _SMC_TCP_CLCSOCK_H
 #define _SMC_TCP_CLCSOCK_H
@@ -17,9 +16,9 @@
 struct file;
 
 /**
- * struct smc_carrier_events - facts about the carrier
- * @changed: data, space, error or state changed; softirq or process context, under
- *	the carrier's sk_callback_lock (read); must only wake or queue
+ * struct smc_carrier_events - upcall of a hooked clcsock
+ * @changed: data, space, error or state changed. Softirq or process context, under the clcsock's
+ *	sk_callback_lock (read). May only wake a task or queue work
  */
 struct smc_carrier_events {
 	void (*changed)(void *owner);
@@ -40,17 +39,17 @@ struct smc_carrier_callbacks {
 };
 
 /**
- * struct smc_carrier - a carrier and what was replaced in it
- * @sock: TCP socket, NULL when none
- * @events: upward table, NULL = nobody listens
- * @owner: for @events
+ * struct smc_carrier - a clcsock and what was replaced in its TCP socket
+ * @sock: TCP socket, NULL when there is none
+ * @events: table to call while hooked, NULL when not hooked
+ * @owner: argument for @events
  * @saved: the TCP socket's own callbacks, while hooked
- * @hooked: the callbacks are ours
- * @rcvlowat: the user's SO_RCVLOWAT, while hooked
- * @option: who sent the SMC option
+ * @hooked: the callbacks of the TCP socket are ours
+ * @rcvlowat: the application's SO_RCVLOWAT, while hooked
+ * @option: state of the SMC option
  *
- * sk_user_data points here while the callbacks are ours; both change together
- * under the carrier's sk_callback_lock.
+ * While hooked, sk_user_data of the TCP socket points here. The callbacks and sk_user_data change
+ * together under the sk_callback_lock of the TCP socket.
  */
 struct smc_carrier {
 	struct socket *sock;
@@ -62,75 +61,96 @@ struct smc_carrier {
 	struct smc_option option;
 };
 
-/* Learns TCP's own callbacks; before the first carrier. */
 int smc_carrier_learn(void);
-
-/* Creates a TCP socket of @family in the caller's context (cgroup, creds, LSM). */
 int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int kern);
-/* An unconnected shell for ops->accept() of @listener in the caller's context. */
 int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier *listener);
-/* Accepts one child of the listening @c without blocking. -EAGAIN when none. */
 int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child);
-/* Closes; the callbacks are restored first. @reset: RST instead of FIN. Sleeps. */
 void smc_carrier_release(struct smc_carrier *c, bool reset);
 
-/*
- * Hooks the callbacks, or only changes @events and @owner when they are hooked.
- * False: somebody else (a BPF psock) owns the socket. Process context.
- */
 bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *events,
 		      void *owner);
-/* After return no changed() runs and none will. Process context. */
 void smc_carrier_unhook(struct smc_carrier *c);
-/* SO_RCVLOWAT, which does not hold for messages of ours. The value, or -errno. */
 int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val);
-/* One packet of no consequence, for firewalls on the way. Process context. */
 void smc_carrier_ack(struct smc_carrier *c);
-/* What a TCP socket has when nobody replaced anything. */
 const struct smc_carrier_callbacks *smc_carrier_defaults(void);
 
-/* Shares @app's wait queue and inode number; unshare gives its own queue back. Sleeps. */
 void smc_carrier_share(struct smc_carrier *c, struct socket *app);
 void smc_carrier_unshare(struct smc_carrier *c);
-/* Lends the application's file, without a reference; smc_carrier_unshare() ends that. */
 void smc_carrier_lend_file(struct smc_carrier *c, struct file *file);
 
-/* Ends the TCP connection for @err as a reset would, and drops what was received. */
 void smc_carrier_abort(struct smc_carrier *c, int err);
 int smc_carrier_again(struct smc_carrier *c);
 
-/* The SYN of the connect() that follows carries the SMC option. Process context. */
+void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer);
+bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst);
+bool smc_carrier_readable(const struct smc_carrier *c);
+
+/**
+ * smc_carrier_offer_option() - send the SMC option in the SYN of the next connect()
+ * @c: unconnected clcsock
+ *
+ * Process context.
+ */
 static inline void smc_carrier_offer_option(struct smc_carrier *c)
 {
 	smc_option_offer(&c->option, c->sock->sk);
 }
 
-/* The SYN-ACKs of the listen() that follows answer it, unless @gate is shut. */
+/**
+ * smc_carrier_answer_option() - send the SMC option in the SYN-ACKs of the next listen()
+ * @c: clcsock that does not listen yet
+ * @gate: decides for each SYN whether to answer the option; see smc_option_answer()
+ *
+ * Process context.
+ */
 static inline void smc_carrier_answer_option(struct smc_carrier *c,
 					     const struct smc_option_gate *gate)
 {
 	smc_option_answer(&c->option, c->sock->sk, gate);
 }
 
-/* No SYN and no SYN-ACK carries it any more. */
+/**
+ * smc_carrier_withdraw_option() - stop sending the SMC option in SYN and SYN-ACK
+ * @c: clcsock
+ *
+ * Process context.
+ */
 static inline void smc_carrier_withdraw_option(struct smc_carrier *c)
 {
 	smc_option_withdraw(&c->option, c->sock->sk);
 }
 
-/* After TCP's handshake: did both ends send the option? Process context. */
+/**
+ * smc_carrier_peer_option() - check whether both ends sent the SMC option
+ * @c: clcsock whose TCP handshake is complete
+ *
+ * Process context.
+ *
+ * Return: true if the SYN and the SYN-ACK carried the option.
+ */
 static inline bool smc_carrier_peer_option(const struct smc_carrier *c)
 {
 	return smc_option_agreed(&c->option, c->sock->sk);
 }
 
-/* TCP state and pending error without taking the socket lock. */
+/**
+ * smc_carrier_state() - return the TCP state without taking the socket lock
+ * @c: clcsock
+ *
+ * Return: TCP_ESTABLISHED etc.
+ */
 static inline int smc_carrier_state(const struct smc_carrier *c)
 {
 	return inet_sk_state_load(c->sock->sk);
 }
 
-/* Does the application want to know when bytes arrive? It may, where core does not tell us. */
+/**
+ * smc_carrier_stamps() - check whether the application wants receive timestamps
+ * @c: clcsock
+ *
+ * Return: true if it does. Always true on kernels without SOCK_CUSTOM_SOCKOPT, where the module
+ * does not see setsockopt(SO_TIMESTAMP).
+ */
 static inline bool smc_carrier_stamps(const struct smc_carrier *c)
 {
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT
@@ -139,13 +159,5 @@ static inline bool smc_carrier_stamps(const struct smc_carrier *c)
 	return true;
 #endif
 }
-
-/* Address of the peer, IPv4 as v4-mapped. */
-void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer);
-/* Must its bytes stay on TCP for the sake of IPsec? @dst: its route. */
-bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst);
-
-/* Bytes queued for reading (or FIN, or error): the handshake looks before it reads. */
-bool smc_carrier_readable(const struct smc_carrier *c);
 
 #endif
