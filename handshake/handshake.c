@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rendezvous over a connected carrier: its work, from the start to the result. The steps are
- * in handshake/steps.c, their order in handshake/client.c and handshake/server.c.
+ * The rendezvous (RFC 7609 section 3.5, appendix C; SMC version 2): two ends that are connected
+ * by TCP agree on SMC-R or fall back to TCP. Entry point of handshake/. This file runs a
+ * handshake: work items, start, cancellation, release of what is left.
  *
- * One work item per handshake on an unbound queue, which a server's enters when the
- * Proposal has arrived. It sleeps only on its own wait queue, which the carrier, the
- * LLC layer and smc_hs_cancel() wake; every step has a deadline; no socket lock and no
- * global lock is held.
+ * Objects. struct smc_hs is one handshake, embedded in its socket. struct smc_hs_ctx exists
+ * while the work runs; it holds the messages and all references that the handshake has taken.
+ *
+ * Files. client.c and server.c have the steps of one side in their order. steps.c has the steps
+ * that both sides share, wait.c the waits for CLC messages and for the LLC layer, result.c the
+ * ways in which a handshake ends. admission.c limits how many handshakes run at once, negcache.c
+ * remembers servers with which a handshake ran into a deadline.
+ *
+ * Steps. A step returns HS_GO or HS_END. At HS_END, smc_hs_ctx.res says what the connection
+ * becomes: SMC, TCP, or dead with an errno. At the end hs_work() releases what the context still
+ * owns (hs_undo()) and calls smc_hs.done(), once.
+ *
+ * Queues. Each handshake is one work item on an unbound work queue, smc_hs_client or smc_hs
+ * (servers): servers that do not answer our clients must not delay our own server. The work of a
+ * client is queued when TCP's connect() has ended. The work of a server is queued when the whole
+ * Proposal has arrived, or its time is over; smc_hs.first_work, on a third work queue that never
+ * waits, checks that. So a connect() without an answer and a silent client cost no worker.
+ *
+ * Waiting. The work sleeps only on smc_hs.wait, or in a lower layer, never on the clcsock's wait
+ * queue. The clcsock's callbacks, the LLC layer and smc_hs_cancel() wake smc_hs.wait. Every wait
+ * has a deadline (T_* in internal.h).
+ *
+ * Locks. The work holds no socket lock and no global lock. smc_hs.started changes under the lock
+ * of smc_hs.wait, which may be taken under the clcsock's sk_callback_lock.
+ *
+ * References. The owner keeps smc_hs alive until done() has been called, or cancels it with
+ * smc_hs_cancel_sync(). The clcsock is hooked from smc_hs_start() until just before done().
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -25,22 +49,22 @@
 #include "internal.h"
 
 /*
- * At most SMC_LIMIT_TOTAL of one side sleep; the others are for those that only hear
- * that they may not. More than that is not to be had everywhere.
+ * At most SMC_LIMIT_TOTAL handshakes of one side sleep. The remaining workers only send Declines.
+ * Some kernels limit max_active to 512.
  */
 #define HS_WORKERS	512
 
 static_assert(HS_WORKERS > SMC_LIMIT_TOTAL);
 
-/* One for each side: servers that do not answer our clients must not hold up our servers. */
+/* One queue per side: servers that do not answer our clients must not delay our own server. */
 static struct workqueue_struct *hs_wq;
 static struct workqueue_struct *hs_client_wq;
-/* For what never waits. */
+/* For smc_hs.first_work, which never waits. */
 static struct workqueue_struct *hs_poll_wq;
 
 /* ---- the work ---------------------------------------------------------------- */
 
-/* Gives back whatever a handshake that did not end on SMC still owns. */
+/* Release what the context still owns. After SMC_HS_SMC the connection belongs to res.conn. */
 static void hs_undo(struct smc_hs_ctx *ctx)
 {
 	if (ctx->llc_armed)
@@ -108,7 +132,7 @@ static void hs_work(struct work_struct *work)
 	struct smc_hs_result res;
 	struct smc_hs_ctx *ctx;
 
-	/* before anything that can end in done(): the timer would outlive the owner */
+	/* before done(): the timer must not outlive the owner */
 	cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
@@ -131,13 +155,13 @@ static void hs_work(struct work_struct *work)
 	res = ctx->res;
 	kfree(ctx);
 	smc_carrier_unhook(hs->carrier);
-	/* the owner may free hs as soon as done() has dropped its reference */
+	/* the owner may free hs inside done() */
 	hs->done(hs, &res);
 }
 
 /*
- * Once: true for the first caller. Under the lock, so that who comes second finds the
- * work queued and can flush it.
+ * Mark the handshake as started and optionally queue its work. Return true for the first caller.
+ * Both happen under the lock, so that the second caller finds the work queued and can flush it.
  */
 static bool hs_claim_start(struct smc_hs *hs, bool queue)
 {
@@ -157,7 +181,7 @@ static void hs_queue_work(struct smc_hs *hs)
 	hs_claim_start(hs, true);
 }
 
-/* Have first_work look, unless the work is queued: then nobody may queue that any more. */
+/* Queue first_work at once. Not after the work was queued: hs_work() has then cancelled it. */
 static void hs_poll_proposal(struct smc_hs *hs)
 {
 	unsigned long flags;
@@ -168,7 +192,7 @@ static void hs_poll_proposal(struct smc_hs *hs)
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
 }
 
-/* Carrier callback; softirq or process context: only wakes or queues. */
+/* Upcall of the clcsock in softirq or process context: only wakes the work or queues it. */
 static void hs_clcsock_changed(void *owner)
 {
 	struct smc_hs *hs = owner;
@@ -193,8 +217,8 @@ static const struct smc_carrier_events hs_clcsock_events = {
 };
 
 /*
- * So a client that says nothing, or drips, costs no worker that waits for it. When its
- * time is over the work finds that.
+ * Server: queue the work when the first message is complete. A silent or slow client so costs no
+ * worker. After the deadline the work is queued too, and finds the time-out.
  */
 static void hs_proposal_work(struct work_struct *work)
 {
@@ -208,11 +232,11 @@ static void hs_proposal_work(struct work_struct *work)
 }
 
 /**
- * smc_hs_setup() - initialise the private members
+ * smc_hs_setup() - initialise the private members of a handshake
  * @hs: handshake, zeroed
- * @run: the steps of its side
+ * @run: runs the steps of one side
  *
- * For handshake/client.c and handshake/server.c.
+ * Called by smc_hs_client_setup() and smc_hs_server_setup().
  */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 {
@@ -225,12 +249,14 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 }
 
 /**
- * smc_hs_start() - begin a handshake
- * @hs: set up, carrier connecting or connected (client), or accepted (server)
+ * smc_hs_start() - start a handshake
+ * @hs: handshake, set up by smc_hs_client_setup() or smc_hs_server_setup()
  *
- * Process context. The work of a client is queued once TCP has decided, so a
- * connect() into the void costs no worker. That of a server is queued when the Proposal
- * has arrived: a silent client costs no worker either, and ends at the deadline.
+ * Client: connect() of the clcsock was called, and may still be in progress; the work is queued
+ * when TCP has connected or failed. Server: the clcsock is an accepted child whose SYN carried
+ * the SMC option; the work is queued when the Proposal is complete, or T_CLC is over.
+ *
+ * Process context. smc_hs.done() may be called before this function returns.
  */
 void smc_hs_start(struct smc_hs *hs)
 {
@@ -241,15 +267,16 @@ void smc_hs_start(struct smc_hs *hs)
 	}
 	hs->deadline = jiffies + T_CLC;
 	smc_carrier_hook(hs->carrier, &hs_clcsock_events, hs);
-	/* a reset may have ended it already, and the carrier is then gone: look at @hs alone */
+	/* a reset may have ended the handshake and released the clcsock already: use only @hs */
 	hs_poll_proposal(hs);
 }
 
 /**
- * smc_hs_cancel() - ask a handshake to end
+ * smc_hs_cancel() - cancel a handshake without waiting for its end
  * @hs: started handshake
  *
- * Any context; done() follows, unless it has run already.
+ * The handshake ends with SMC_HS_FAIL and ECONNABORTED, unless another result comes first. done()
+ * is called in any case. Any context.
  */
 void smc_hs_cancel(struct smc_hs *hs)
 {
@@ -259,10 +286,11 @@ void smc_hs_cancel(struct smc_hs *hs)
 }
 
 /**
- * smc_hs_cancel_sync() - end a handshake and wait
- * @hs: set up, started or not
+ * smc_hs_cancel_sync() - cancel a handshake and wait for its end
+ * @hs: handshake that was set up, started or not
  *
- * Process context, not from done(). On return done() has returned or never runs.
+ * On return done() has returned, or will never be called because the work had not been queued.
+ * Process context, not from done().
  */
 void smc_hs_cancel_sync(struct smc_hs *hs)
 {
@@ -272,18 +300,20 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 		flush_work(&hs->work);
 		return;
 	}
-	/* nobody queues it any more */
+	/* the work was not queued, and first_work cannot be queued again */
 	cancel_delayed_work_sync(&hs->first_work);
 	if (hs->carrier && hs->carrier->sock)
 		smc_carrier_unhook(hs->carrier);
 }
 
 /**
- * smc_hs_older() - how long has a server been waiting for the Proposal
+ * smc_hs_older() - check how long ago a server's handshake was started
  * @hs: started handshake of a server
  * @age: jiffies
  *
- * Return: true if for @age or longer.
+ * Any context.
+ *
+ * Return: true if it was started @age jiffies ago or earlier.
  */
 bool smc_hs_older(const struct smc_hs *hs, unsigned long age)
 {
@@ -291,12 +321,12 @@ bool smc_hs_older(const struct smc_hs *hs, unsigned long age)
 }
 
 /**
- * smc_hs_evict() - end a handshake whose Proposal is overdue
+ * smc_hs_evict() - cancel a server's handshake that still waits for the Proposal
  * @hs: started handshake of a server
  *
- * Any context. One that has just begun goes on.
+ * A handshake whose work is queued already continues. Any context.
  *
- * Return: true if it ends for that.
+ * Return: true if the handshake was cancelled.
  */
 bool smc_hs_evict(struct smc_hs *hs)
 {
@@ -326,17 +356,19 @@ static void hs_destroy_queues(void)
 /**
  * smc_hs_init() - create the work queues
  *
+ * Called when the module starts.
+ *
  * Return: 0 or -ENOMEM.
  */
 int __init smc_hs_init(void)
 {
 	const unsigned int flags = WQ_UNBOUND | WQ_HIGHPRI;
-	/* some kernels divide them among the nodes */
+	/* some kernels divide max_active among the NUMA nodes */
 	int n = min_t(int, HS_WORKERS * num_possible_nodes(), WQ_MAX_ACTIVE);
 
 	hs_wq = smc_fault_null(HS_WQ, alloc_workqueue("smc_hs", flags, n));
 	hs_client_wq = smc_fault_null(HS_CLIENT_WQ, alloc_workqueue("smc_hs_client", flags, n));
-	hs_poll_wq = smc_fault_null(HS_LOOK_WQ, alloc_workqueue("smc_hs_look", flags, 0));
+	hs_poll_wq = smc_fault_null(HS_LOOK_WQ, alloc_workqueue("smc_hs_poll", flags, 0));
 	if (hs_wq && hs_client_wq && hs_poll_wq)
 		return 0;
 	hs_destroy_queues();
@@ -344,7 +376,7 @@ int __init smc_hs_init(void)
 }
 
 /**
- * smc_hs_exit() - undo smc_hs_init(); no handshake is left
+ * smc_hs_exit() - destroy the work queues; no handshake may be left
  */
 void smc_hs_exit(void)
 {

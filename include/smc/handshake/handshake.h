@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rendezvous: client and server handshake over a connected carrier
- * (RFC 7609 3.5, C.1-C.7; SMCv2). Rank 11. One work item per handshake, no socket
- * lock, no global lock, one deadline per step, cancelled through smc_hs_cancel().
+ * The rendezvous: client and server handshake over a connected clcsock (RFC 7609 section 3.5,
+ * appendix C.1 to C.7; SMC version 2).
  */
 #ifndef _SMC_HANDSHAKE_HANDSHAKE_H
 #define _SMC_HANDSHAKE_HANDSHAKE_H
@@ -17,20 +16,26 @@ struct smc_conn;
 struct smc_hs;
 struct smc_hs_ctx;
 
+/**
+ * enum smc_hs_outcome - what a handshake makes of the connection
+ * @SMC_HS_SMC: the connection uses RDMA; smc_hs_result.conn is active
+ * @SMC_HS_TCP: the connection is plain TCP; the reasons say why
+ * @SMC_HS_FAIL: the connection is dead; smc_hs_result.err is the errno
+ */
 enum smc_hs_outcome {
-	SMC_HS_SMC,		/* @conn is active */
-	SMC_HS_TCP,		/* plain TCP from here on; reasons say why */
-	SMC_HS_FAIL,		/* the connection is dead; @err */
+	SMC_HS_SMC,
+	SMC_HS_TCP,
+	SMC_HS_FAIL,
 };
 
 /**
- * struct smc_hs_result - how a handshake ended
- * @outcome: see there
- * @conn: SMC: the connection, one reference for the receiver
- * @err: FAIL: positive errno for the application (ECONNREFUSED, ECONNRESET,
- *	ETIMEDOUT, EHOSTUNREACH, ...)
- * @own_reason: TCP: our diagnosis code, 0 = none
- * @peer_reason: TCP: the code in the peer's Decline, 0 = none
+ * struct smc_hs_result - result of a handshake
+ * @outcome: what the connection becomes
+ * @conn: SMC_HS_SMC: the connection, with one reference for the receiver of the result
+ * @err: SMC_HS_FAIL: positive errno for the application (ECONNREFUSED, ECONNRESET, ETIMEDOUT,
+ *	EHOSTUNREACH, ...)
+ * @own_reason: SMC_HS_TCP: our diagnosis code, 0 = none
+ * @peer_reason: SMC_HS_TCP: the diagnosis code of the peer's Decline, 0 = none
  */
 struct smc_hs_result {
 	enum smc_hs_outcome outcome;
@@ -42,29 +47,27 @@ struct smc_hs_result {
 
 /**
  * struct smc_hs - one handshake, embedded in its socket
- * @carrier: the TCP connection; hooked by smc_hs from start to done
+ * @carrier: the TCP connection; hooked from smc_hs_start() until @done is called
  * @net: namespace
- * @server: role, set by the setup
- * @sndbuf: wanted send ring bytes
- * @rcvbuf: wanted RMBE bytes
- * @memcg: whose limit the connection's memory counts against, NULL = nobody's; lives as
- *	long as @owner
- * @force_tcp: reason to stay TCP decided beforehand (TCP_FASTOPEN, ...), 0 = none
- * @done: called once from the work (process context, no locks) unless the
- *	handshake was cancelled before it started. The callee owns @res->conn. The
- *	smc_hs may be freed from within done's consequences only after @work ended:
- *	owners cancel_work_sync() through smc_hs_cancel() or hold a reference that
- *	done drops.
- * @run: the steps of its side, set by the setup
+ * @server: which side we are; set by smc_hs_client_setup() or smc_hs_server_setup()
+ * @sndbuf: requested size of the send ring in bytes
+ * @rcvbuf: requested size of the RMBE in bytes
+ * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
+ * @force_tcp: reason to use TCP that was found beforehand (TCP_FASTOPEN, a rule), 0 = none
+ * @done: called exactly once, from @work in process context without locks, unless
+ *	smc_hs_cancel_sync() came before @work was queued. The callee owns the reference on
+ *	@conn of the result. The owner holds a reference on its socket until done() drops it,
+ *	or waits with smc_hs_cancel_sync() before it frees the smc_hs
+ * @run: runs the steps of this side; set by the setup
  * @owner: for @done
- * @host: the peer host, see smc_limit_host(); known once TCP is connected
- * @wait: the work sleeps here; woken by carrier and LLC events and cancel
- * @work: the handshake
- * @first_work: server: looks whether the first message is there, or the time for it over
- * @cancelled: stop as soon as possible; done() is still called (FAIL, ECONNABORTED)
- * @evicted: for its owner: smc_hs_evict() has ended it
- * @deadline: server: jiffies by which the Proposal must be complete
- * @started: bit 0: the work was queued, or never will be; changes under the lock of @wait
+ * @host: ID of the peer host, see smc_limit_host(); set when TCP is connected
+ * @wait: @work sleeps here; woken by the clcsock, the LLC layer and smc_hs_cancel()
+ * @work: runs the handshake
+ * @first_work: server: checks whether the Proposal is complete or @deadline is over
+ * @cancelled: end the handshake as soon as possible, with SMC_HS_FAIL and ECONNABORTED
+ * @evicted: used by the owner: smc_hs_evict() has cancelled the handshake
+ * @deadline: server: time in jiffies by which the Proposal must be complete
+ * @started: bit 0: @work was queued, or will never be; changes under the lock of @wait
  */
 struct smc_hs {
 	struct smc_carrier *carrier;
@@ -90,24 +93,13 @@ struct smc_hs {
 int smc_hs_init(void);
 void smc_hs_exit(void);
 
-/* Initialise the private members; role and steps are those of one side. */
 void smc_hs_client_setup(struct smc_hs *hs);
 void smc_hs_server_setup(struct smc_hs *hs);
-/*
- * Client: the carrier's connect() was begun (EINPROGRESS or done); the work waits for
- * ESTABLISHED itself, as long as TCP tries. Server: @hs->carrier is an accepted child
- * whose SYN carried the option; the work is queued when the Proposal has arrived.
- */
 void smc_hs_start(struct smc_hs *hs);
-/* Any context: asks a running handshake to end; does not wait. */
 void smc_hs_cancel(struct smc_hs *hs);
-/* Server: has it been started @age jiffies ago, or before? */
-bool smc_hs_older(const struct smc_hs *hs, unsigned long age);
-/* Server: cancels if there is no whole Proposal yet. Any context. */
-bool smc_hs_evict(struct smc_hs *hs);
-/* Process context: cancels and waits until done() has returned or will never run. */
 void smc_hs_cancel_sync(struct smc_hs *hs);
-/* Reason not to try a rendezvous with this address at all, 0 = try. Any context. */
+bool smc_hs_older(const struct smc_hs *hs, unsigned long age);
+bool smc_hs_evict(struct smc_hs *hs);
 u32 smc_hs_refused(struct net *net, const struct in6_addr *peer);
 
 #endif
