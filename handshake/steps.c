@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rendezvous: how a handshake ends, its waits, and the steps that client and server share.
- * How a step can end is kept out of integers: a step returns HS_GO or HS_END, and at HS_END the
- * result in the context says what the connection becomes.
+ * How a handshake ends: as SMC, as TCP after a Decline, or by a reset.
  *
- * What falls back and what resets: RFC 7609 C.1 - C.7. A local failure, a Decline
- * and an unknown enumerated value fall back while a Decline may still be sent; a
- * CLC time-out and a malformed CLC message reset. First contact deviates: an LLC
- * step that fails or times out is answered with a Decline where both ends can still
- * agree on it (Documentation/rfc-map.rst).
+ * RFC 7609 appendix C.1 to C.7 says what falls back and what resets. A local failure, a Decline
+ * of the peer and an unknown enumerated value fall back to TCP while a Decline can still be sent;
+ * a CLC time-out and a malformed CLC message reset the connection. First contact deviates from
+ * the RFC: a failure or time-out of an LLC step is answered with a Decline as long as both ends
+ * can still agree on TCP (Documentation/rfc-map.rst, decision 0005).
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -34,20 +32,19 @@
 #include <smc/tcp/clc.h>
 #include "internal.h"
 
-/* ---- ways to end ------------------------------------------------------------- */
-
 static const char *hs_side_name(const struct smc_hs_ctx *ctx)
 {
 	return ctx->hs->server ? "server" : "client";
 }
 
 /**
- * smc_hs_fail() - the connection dies
+ * smc_hs_fail() - end the handshake with a reset of the connection
  * @ctx: handshake
  * @err: positive errno for the application
- * @why: for the log
+ * @why: cause, for the log
  *
- * For when it cannot be known what the peer's application would see.
+ * For cases where the two ends cannot agree on TCP any more: the peer's application might read
+ * CLC messages, or the peer might use RDMA.
  *
  * Return: HS_END.
  */
@@ -61,11 +58,12 @@ enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why)
 }
 
 /**
- * smc_hs_decline() - plain TCP by our decision
+ * smc_hs_decline() - end the handshake with a fallback to TCP
  * @ctx: handshake
- * @reason: diagnosis code
+ * @reason: our diagnosis code, SMC_CLC_DECL_*
  *
- * Tells the peer when it expects a CLC message.
+ * Sends a Decline (RFC 7609 section A.2.5) if both ends sent the SMC option. If the Decline
+ * cannot be sent, the connection is reset. Process context.
  *
  * Return: HS_END.
  */
@@ -93,8 +91,8 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
 }
 
 /**
- * smc_hs_set_host() - note who the peer is
- * @hs: handshake with a connected carrier
+ * smc_hs_set_host() - set the ID of the peer host
+ * @hs: handshake with a connected clcsock
  */
 void smc_hs_set_host(struct smc_hs *hs)
 {
@@ -105,10 +103,12 @@ void smc_hs_set_host(struct smc_hs *hs)
 }
 
 /**
- * smc_hs_admit() - a place among the handshakes that run at once
- * @ctx: handshake that is about to cost something
+ * smc_hs_admit() - take one of the places for concurrent handshakes
+ * @ctx: handshake, before it uses memory or the RNIC
  *
- * Return: HS_GO, or HS_END after a Decline.
+ * The place is given back when the handshake ends (decision 0008).
+ *
+ * Return: HS_GO, or HS_END after a Decline because no place is free for this peer host.
  */
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx)
 {
@@ -128,12 +128,12 @@ static enum smc_hs_next hs_take_decline(struct smc_hs_ctx *ctx)
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;
 	ctx->res.peer_reason = decline.diag;
-	/* the link was there, and the peer could not use it */
+	/* the peer declined after link setup had begun: the path over the RNIC does not work */
 	if (ctx->llc_armed)
 		smc_hs_cache_failure(ctx, decline.diag);
 	/*
-	 * Who declines writes nothing to the RMBE we named, and nobody else knows of it: no
-	 * quarantine, or declining would use up a group's memory.
+	 * A peer that declines does not write to our RMBE, and no other peer has its address. So
+	 * the RMBE is not quarantined; otherwise Declines could use up the memory of a group.
 	 */
 	ctx->rmbe_announced = false;
 	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
@@ -144,11 +144,11 @@ static enum smc_hs_next hs_take_decline(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_reason_of() - what the LLC or memory layer reported, as a diagnosis code
+ * smc_hs_errno_reason() - convert an errno of a lower layer to a diagnosis code
  * @err: -errno
- * @otherwise: for whatever has no code of its own
+ * @otherwise: diagnosis code for errors without a code of their own
  *
- * Return: diagnosis code.
+ * Return: diagnosis code, SMC_CLC_DECL_*.
  */
 u32 smc_hs_errno_reason(int err, u32 otherwise)
 {
@@ -165,7 +165,7 @@ u32 smc_hs_errno_reason(int err, u32 otherwise)
 /* ---- waiting ----------------------------------------------------------------- */
 
 /**
- * smc_hs_stop_asked() - was the handshake cancelled
+ * smc_hs_is_cancelled() - check whether the handshake was cancelled
  * @ctx: handshake
  *
  * Return: true if so.
@@ -176,9 +176,9 @@ bool smc_hs_is_cancelled(const struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_clc_error() - the carrier broke or said something the protocol has no place for
+ * smc_hs_fail_clc() - reset the connection after an error of the CLC exchange
  * @ctx: handshake
- * @rc: what smc_clc_recv(), smc_clc_send() or a parser said
+ * @rc: -errno of smc_clc_recv(), smc_clc_send() or a parser
  *
  * Return: HS_END.
  */
@@ -198,9 +198,10 @@ enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc)
 }
 
 /*
- * Takes a message in if one is there. 1: complete, 0: not yet, -1: ended. With
- * @may_close the peer's FIN is no end: its side of the handshake may be over already
- * and its application gone, while what it sent over the link is still on its way up.
+ * Receive what has arrived of the next message. 1: complete, 0: not yet, -1: the handshake ended.
+ * With @may_close the peer's FIN does not end the handshake: the peer may have completed the
+ * handshake and its application may have closed already, while its LLC messages have not been
+ * processed here yet.
  */
 static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 {
@@ -222,15 +223,16 @@ static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 }
 
 /**
- * smc_hs_await_clc() - wait for the next CLC message
+ * smc_hs_await_clc() - wait for a CLC message
  * @ctx: handshake
- * @type: which
+ * @type: expected type
  * @timeout: jiffies
  *
- * A Decline is accepted wherever another message is expected (RFC A.2.5). What has
- * arrived of the message already is in @ctx->rx: it is the caller's to reset.
+ * A Decline is accepted in place of any other message (RFC 7609 section A.2.5) and ends the
+ * handshake. A part of the message may be in @ctx->rx already; the caller calls
+ * smc_clc_rx_reset() before the next message. Process context.
  *
- * Return: HS_GO when the message is in @ctx->rx.
+ * Return: HS_GO when the message is in @ctx->rx, or HS_END.
  */
 enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
 				  unsigned long timeout)
@@ -266,14 +268,14 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 }
 
 /**
- * smc_hs_await_llc() - wait for the LLC layer
+ * smc_hs_await_llc() - wait for an LLC message of the first contact
  * @ctx: handshake, first contact
  * @want: SMC_LLC_FC_* bits, any of which ends the wait
  * @timeout: jiffies
  *
- * Meanwhile a Decline may come over the carrier: the peer may give up as well.
+ * Also handles a Decline that arrives over TCP meanwhile. Process context.
  *
- * Return: what happened.
+ * Return: HS_LLC_*; at HS_LLC_ENDED @ctx->res is set.
  */
 enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout)
@@ -316,7 +318,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 
 /* ---- common steps ------------------------------------------------------------ */
 
-/* Both ends of the TCP path; IPv4 in its mapped form. */
+/* Set the addresses of both ends of the TCP path, IPv4 as v4-mapped. */
 static bool hs_get_addrs(struct smc_hs_ctx *ctx)
 {
 	struct sock *sk = ctx->sk;
@@ -333,13 +335,13 @@ static bool hs_get_addrs(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_find_path() - local RoCE port for the TCP path
- * @ctx: handshake
+ * smc_hs_find_path() - choose the local RoCE port for the TCP path
+ * @ctx: handshake with a connected clcsock
  *
- * The netdev stays held until smc_hs_drop_netdev(), the RoCE device does not: a peer
- * that is waited for could else keep somebody from removing it.
+ * Declines if IPsec applies to the connection. Holds the netdev until smc_hs_put_netdev(). The
+ * RoCE device is not held: otherwise a peer that does not answer could delay its removal.
  *
- * Return: HS_GO when @ctx->path is set.
+ * Return: HS_GO when @ctx->path is set, or HS_END after a Decline.
  */
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 {
@@ -353,7 +355,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);
-	/* a device that goes takes its reference out of the dst, after a grace period */
+	/* a netdev that is unregistered leaves dst->dev only after a grace period */
 	rcu_read_lock();
 	ctx->ndev = READ_ONCE(dst->dev);
 	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_ATOMIC);
@@ -372,8 +374,8 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_drop_netdev() - the netdev of the TCP path may go
- * @ctx: handshake
+ * smc_hs_put_netdev() - release the netdev of the TCP path
+ * @ctx: handshake, with or without the reference
  */
 void smc_hs_put_netdev(struct smc_hs_ctx *ctx)
 {
@@ -383,10 +385,10 @@ void smc_hs_put_netdev(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_take_path() - the device of the path again
+ * smc_hs_unpark_path() - take the reference on the device of the path again
  * @ctx: handshake
  *
- * Return: false if it is not there any more.
+ * Return: true if @ctx->path is held, false if there is no path or its device was removed.
  */
 bool smc_hs_unpark_path(struct smc_hs_ctx *ctx)
 {
@@ -415,12 +417,12 @@ static void hs_fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bo
 }
 
 /**
- * smc_hs_fill_accept() - our end of the connection, for Accept or Confirm
+ * smc_hs_fill_accept() - fill in an Accept or Confirm with our end of the connection
  * @ctx: handshake with a connection
- * @msg: result
- * @confirm: a Confirm
+ * @msg: out: the message
+ * @confirm: a Confirm, otherwise an Accept
  *
- * Return: HS_GO, or HS_END after a Decline: the link has gone, and the keys with it.
+ * Return: HS_GO, or HS_END after a Decline because the link was lost and its rkey with it.
  */
 enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accept *msg,
 				    bool confirm)
@@ -441,7 +443,7 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	msg->token = ctx->conn->token;
 	msg->bsize = smc_buf_size_code(elem->size);
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
-	/* after the key: while there is an address, that was one */
+	/* read after the rkey: if the address is valid, the rkey was valid too */
 	msg->vaddr = smc_buf_iova(elem->region, link->slot);
 	if (!msg->vaddr || smc_fault_hit(SMC_FAULT_HS_KEYS))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
@@ -467,7 +469,9 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
  * @ctx: handshake
  * @msg: message
  *
- * Return: 0 or -errno. In both cases the peer may know our RMBE.
+ * From here on the peer may write to our RMBE, also after an error.
+ *
+ * Return: 0 or -errno.
  */
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 {
@@ -480,14 +484,14 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 }
 
 /**
- * smc_hs_next_hop() - where packets to the peer's GID go
- * @ctx: handshake with path and peer; the peer's MAC becomes that of the first hop, the
- *	path is held from now on
- * @direct: out: no IP gateway on the way
+ * smc_hs_resolve_next_hop() - resolve the MAC of the first hop towards the peer's GID
+ * @ctx: handshake with path and peer; @ctx->path is held from now on
+ * @direct: out: no IP gateway on the path
  *
- * Our own neighbour table is a better witness than the peer's message.
+ * Sets @ctx->peer.mac from our neighbour table, which is more reliable than the MAC in the peer's
+ * message. Process context, sleeps.
  *
- * Return: 0, or the reason to decline.
+ * Return: 0, or the diagnosis code to decline with.
  */
 u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 {
@@ -495,13 +499,16 @@ u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 		return SMC_CLC_DECL_NO_DEV;
 	if (smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
 		return SMC_CLC_DECL_NO_ROUTE;
-	/* version 1 knows no gateway */
+	/* version 1 does not support gateways */
 	if (ctx->peer.version == 1 && !*direct)
 		return SMC_CLC_DECL_NOT_DIRECT;
 	return 0;
 }
 
-/* Of another's? The peer may have seen the end of that one a moment before us. */
+/*
+ * Set the peer's end of the connection. Return false to try again: another connection has the
+ * RMBE or the token, and the peer may have seen its end shortly before us.
+ */
 static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int *rc)
 {
 	*rc = smc_conn_set_peer(ctx->conn, end);
@@ -509,12 +516,14 @@ static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_end *e
 }
 
 /**
- * smc_hs_take_peer_end() - the peer's RMBE from its Accept or Confirm
+ * smc_hs_set_peer_rmbe() - take the peer's RMBE and alert token from its Accept or Confirm
  * @ctx: handshake with a connection
- * @msg: message, judged
+ * @msg: checked message
  *
- * Who sent @msg need not be who the group leads to (decision 0009): what was not told over the
- * group, or belongs to another connection of it, is refused before anything is written.
+ * The sender of @msg need not be the peer that the group leads to (decision 0009). So an RMB that
+ * was not announced over the group, and an RMBE or token of another connection, are refused
+ * before anything is written to them. Waits up to T_CLAIM for the other connection to end.
+ * Process context.
  *
  * Return: 0 or -errno.
  */
@@ -529,23 +538,26 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 	int rc;
 
 	do {
-		wait_event_timeout(ctx->lgr->claims.wait, hs_try_set_peer(ctx, &end, &rc), SMC_CORE_POLL);
+		wait_event_timeout(ctx->lgr->claims.wait, hs_try_set_peer(ctx, &end, &rc),
+				   SMC_CORE_POLL);
 	} while (rc == -EADDRINUSE && !smc_hs_is_cancelled(ctx) && time_before(jiffies, deadline));
 	if (rc != -ENOKEY && rc != -EADDRINUSE)
 		return rc;
 	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
 	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
 			    hs_side_name(ctx), &ctx->peer.carrier, end.rkey, end.index, end.token,
-			    rc == -ENOKEY ? "the group was not told of that memory" :
-					    "another connection has that memory or token");
+			    rc == -ENOKEY ? "that RMB was not announced over the group" :
+					    "another connection has that RMBE or token");
 	return rc;
 }
 
 /**
- * smc_hs_create_group() - the group of a first contact with its one link
- * @ctx: handshake with path and peer; the path is used up
- * @role: ours
- * @direct: no IP gateway on the way
+ * smc_hs_create_group() - create the link group of a first contact and its first link
+ * @ctx: handshake with path and peer; the group takes over @ctx->path, also on failure
+ * @role: our link group role
+ * @direct: no IP gateway on the path
+ *
+ * @ctx holds a reference on the group and on the link afterwards, and a reserved place.
  *
  * Return: 0 or -errno.
  */
@@ -553,7 +565,7 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 {
 	struct smc_lgr *lgr;
 
-	ctx->has_path = false;	/* the group takes it over, in failure too */
+	ctx->has_path = false;	/* the group takes it over, also on failure */
 	lgr = smc_core_create(ctx->net, role, &ctx->peer, &ctx->path);
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
@@ -570,10 +582,12 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 }
 
 /**
- * smc_hs_create_conn() - the connection, in the place reserved for it
+ * smc_hs_create_conn() - create the connection in the place reserved for it
  * @ctx: handshake with group and link
  *
- * Return: 0 or -errno.
+ * Process context, may wait for memory. @ctx holds a reference on the connection afterwards.
+ *
+ * Return: 0 or -errno; -ENOSPC: the group cannot have more RMBs.
  */
 int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 {
@@ -591,10 +605,12 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_no_conn() - there is no memory for the connection, or it is not wanted any more
+ * smc_hs_decline_conn() - decline because group or connection could not be created
  * @ctx: handshake
- * @err: what smc_hs_create_conn() or smc_hs_create_group() said
- * @otherwise: reason for whatever has none of its own
+ * @err: -errno of smc_hs_create_conn() or smc_hs_create_group()
+ * @otherwise: diagnosis code for errors without a code of their own
+ *
+ * If the handshake was cancelled, the connection fails instead.
  *
  * Return: HS_END.
  */
@@ -606,9 +622,12 @@ enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherw
 }
 
 /**
- * smc_hs_ready_link() - first contact: queue pair to RTS, regions registered, LLC armed
- * @ctx: handshake
+ * smc_hs_connect_link() - connect the first link of a new group
+ * @ctx: handshake, first contact, with a connection
  * @peer_end: the peer's Accept or Confirm
+ *
+ * Moves the queue pair to RTS, registers the regions of the connection and starts the LLC
+ * exchange of the first contact. Process context, sleeps.
  *
  * Return: HS_GO, or HS_END after a Decline.
  */
@@ -630,11 +649,13 @@ enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 }
 
 /**
- * smc_hs_refused() - is there a reason not to try at all
+ * smc_hs_refused() - check whether a rendezvous may be tried at all
  * @net: namespace
  * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
  *
- * Return: the reason to stay TCP, 0 to try.
+ * Any context. See smc_negcache_check() for its side effect.
+ *
+ * Return: 0 to try, or the diagnosis code for using TCP.
  */
 u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
 {
@@ -644,12 +665,12 @@ u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
 }
 
 /**
- * smc_hs_avoid() - leave the peer alone for a while
+ * smc_hs_cache_failure() - remember the server in the negative cache
  * @ctx: handshake that ran into a deadline
- * @reason: to be told for the connections that are not tried
+ * @reason: diagnosis code for the connections that use TCP because of this
  *
- * Only the client remembers: it is the one whose application waited. A server that
- * did would let one bad program speak for all others of its host.
+ * Does nothing on a server: only the client's application has waited, and one misbehaving
+ * program would make the server refuse SMC to all programs of that host. Process context.
  */
 void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
 {
@@ -662,8 +683,10 @@ void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
 }
 
 /**
- * smc_hs_succeed() - the end: SMC
- * @ctx: handshake
+ * smc_hs_succeed() - end the handshake with SMC
+ * @ctx: handshake with a connection
+ *
+ * Activates the connection and moves the reference on it to the result.
  *
  * Return: HS_END.
  */
@@ -687,13 +710,13 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_confirmed() - judge what the wait for CONFIRM LINK brought
- * @ctx: handshake
- * @w: result of the wait
+ * smc_hs_finish_confirm_link() - evaluate the wait for CONFIRM LINK
+ * @ctx: handshake, first contact
+ * @w: result of smc_hs_await_llc()
  *
- * Both sides may still decline here.
+ * Activates the link. Both sides can still decline at this point.
  *
- * Return: HS_GO when the link is confirmed.
+ * Return: HS_GO when the link is confirmed, or HS_END.
  */
 enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w)
 {
