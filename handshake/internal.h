@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One running handshake, shared by handshake/handshake.c (work, waits, common steps),
- * handshake/client.c and handshake/server.c. Nobody else includes this.
+ * The context of a running handshake, its timers, and the functions that the files of handshake/
+ * share. Private to handshake/.
  */
 #ifndef _SMC_HANDSHAKE_INTERNAL_H
 #define _SMC_HANDSHAKE_INTERNAL_H
@@ -14,62 +14,72 @@
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
 
-/* Deadlines, in jiffies. */
+/* Deadlines in jiffies; see "Timers" in Documentation/handshake.rst. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */
 #define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
-#define T_FOREIGN	(6 * HZ)	/* a word of a host that no group leads to */
-#define T_RECONNECT		(15 * HZ)	/* TCP alone, with a peer that has just answered */
-#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group shows that the peer lives */
-#define T_CONTACT		(5 * HZ)	/* somebody else's first contact with the same peer */
-#define T_CLAIM		(1 * HZ)	/* until we have seen what ended at the peer before */
+#define T_FOREIGN	(6 * HZ)	/* first byte of a host that no group leads to */
+#define T_RECONNECT	(15 * HZ)	/* second TCP connection, without the SMC option */
+#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while messages arrive over the group's link */
+#define T_CONTACT	(5 * HZ)	/* first contact of another handshake with the same peer */
+#define T_CLAIM		(1 * HZ)	/* end of the connection that had the RMBE or token before */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
-#define T_CONFIRM_RETRY	(HZ * 3 / 2)	/* server: repeat the request once after this */
+#define T_CONFIRM_RETRY	(HZ * 3 / 2)	/* server: repeat the CONFIRM LINK request once */
 #define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */
 #define T_ADD_LINK_CLNT	(5 * HZ)	/* client: the first ADD LINK, or a Decline */
 
-/* How a step ends; at HS_END the result in the context says what becomes of it all. */
+/**
+ * enum smc_hs_next - result of a step
+ * @HS_GO: continue with the next step
+ * @HS_END: the handshake is over; smc_hs_ctx.res is set
+ */
 enum smc_hs_next { HS_GO, HS_END };
 
-/* How a wait for the LLC layer ends; HS_LLC_ENDED: the handshake did. */
+/**
+ * enum smc_hs_llc - result of a wait for the LLC layer
+ * @HS_LLC_SEEN: the LLC message has arrived
+ * @HS_LLC_TIMEOUT: the time is over
+ * @HS_LLC_BROKEN: the link or the group failed
+ * @HS_LLC_ENDED: the handshake is over; smc_hs_ctx.res is set
+ */
 enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
 
 /**
- * struct smc_hs_ctx - one running handshake
+ * struct smc_hs_ctx - a running handshake
  * @hs: the handshake
  * @net: namespace
- * @began: ns; client: the Proposal goes, server: it has come
- * @sk: the carrier's sock
- * @rx: CLC message being received
- * @head: header of the last complete one
- * @proposal: server: the client's Proposal
- * @accept: server: what was sent; client: what was received
- * @confirm: the other of the two
- * @buf: CLC message being sent
- * @ndev: netdev of the TCP path, reference held; not while a peer is waited for
+ * @began: start time in ns; client: before the Proposal is sent, server: after it has arrived
+ * @sk: TCP socket of the clcsock
+ * @rx: CLC message that is being received
+ * @head: header of the last complete CLC message
+ * @proposal: the Proposal; client: as sent, server: as received
+ * @accept: the Accept; server: as sent, client: as received
+ * @confirm: the Confirm; client: as sent, server: as received
+ * @buf: CLC message that is being sent
+ * @ndev: netdev of the TCP path, reference held; NULL while the peer is waited for
  * @ndev_tracker: for @ndev
- * @path: local RoCE port; owned here while @has_path; its GID when the version is known
- * @has_path: see there
- * @parked: @path is ours, but its device may go (smc_pnet_path_park())
- * @gids: what the port has for either version
- * @saddr: local address of the TCP path: IPv6, or IPv4-mapped
- * @daddr: the peer's
- * @peer: who the group leads to
- * @contact: server: answer of the group registry
- * @creator: server: contact_done() is owed
+ * @path: local RoCE port; its GID is set when the version is known
+ * @has_path: @path holds a reference on its device
+ * @parked: @path is set but does not hold its device (smc_pnet_path_park())
+ * @gids: GIDs of the port for version 1 and version 2
+ * @saddr: our address on the TCP path, IPv4 as v4-mapped
+ * @daddr: the peer's address on the TCP path, IPv4 as v4-mapped
+ * @peer: peer of the group, as the CLC messages name it
+ * @contact: server: result of smc_core_contact_begin()
+ * @creator: server: smc_core_contact_done() has to be called
  * @lgr: group, reference held
  * @link: link, reference held
  * @conn: connection, reference held
- * @counted: a place of smc_limit is ours
+ * @admitted: smc_limit_end() has to be called
  * @first: first contact
- * @reserved: a place in @lgr is reserved and not used up
- * @told: the peer knows our RMBE
- * @fc: LLC first contact is armed
- * @eof: the peer sent FIN while LLC was waited for
- * @option: CLC messages may be exchanged: a fall back needs a Decline
- * @clc_err: why no CLC message came, -errno
- * @no_hs: TCP itself failed: no handshake began, none is counted
- * @version: version for our Decline
- * @res: how it ends
+ * @reserved: a place in @lgr is reserved for @conn and not used yet
+ * @rmbe_announced: an Accept or Confirm with our RMBE was sent
+ * @llc_armed: smc_llc_fc_begin() was called, smc_llc_fc_end() has to be
+ * @eof: the peer sent FIN while the handshake waited for LLC
+ * @option_agreed: both ends sent the SMC option: a fallback needs a Decline
+ * @clc_err: -errno of the CLC exchange, why no CLC message arrived
+ * @tcp_failed: TCP did not connect: the handshake did not begin and is not counted
+ * @version: version of our Decline
+ * @res: result
  */
 struct smc_hs_ctx {
 	struct smc_hs *hs;
@@ -109,18 +119,31 @@ struct smc_hs_ctx {
 	struct smc_hs_result res;
 };
 
-/* handshake/steps.c; see the kernel-doc there */
+static inline bool smc_hs_is_cancelled(const struct smc_hs_ctx *ctx)
+{
+	return READ_ONCE(ctx->hs->cancelled);
+}
+
+/* handshake/result.c */
+const char *smc_hs_side_name(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why);
-enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
-void smc_hs_set_host(struct smc_hs *hs);
-enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
-u32 smc_hs_errno_reason(int err, u32 otherwise);
-bool smc_hs_is_cancelled(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc);
+enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
+u32 smc_hs_errno_reason(int err, u32 otherwise);
+enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
+enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx);
+void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason);
+enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
+
+/* handshake/wait.c */
 enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
 				  unsigned long timeout);
 enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
+
+/* handshake/steps.c */
+void smc_hs_set_host(struct smc_hs *hs);
+enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_put_netdev(struct smc_hs_ctx *ctx);
 bool smc_hs_unpark_path(struct smc_hs_ctx *ctx);
@@ -131,11 +154,8 @@ u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct);
 int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
-enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
 enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
-				   const struct smc_clc_accept *peer_end);
-void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason);
-enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
+				     const struct smc_clc_accept *peer_end);
 enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
 
 /* handshake/handshake.c */

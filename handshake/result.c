@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a handshake ends: as SMC, as TCP after a Decline, or by a reset.
+ *
+ * RFC 7609 appendix C.1 to C.7 says what falls back and what resets. A local failure, a Decline
+ * of the peer and an unknown enumerated value fall back to TCP while a Decline can still be sent;
+ * a CLC time-out and a malformed CLC message reset the connection. First contact deviates from
+ * the RFC: a failure or time-out of an LLC step is answered with a Decline as long as both ends
+ * can still agree on TCP (Documentation/rfc-map.rst, decision 0005).
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <linux/printk.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/conn/conn.h>
+#include <smc/handshake/negcache.h>
+#include <smc/lgr/lgr.h>
+#include <smc/llc/llc.h>
+#include <smc/rdma/ib.h>
+#include <smc/tcp/clc.h>
+#include "internal.h"
+
+/**
+ * smc_hs_side_name() - return the name of our side, for the log
+ * @ctx: handshake
+ *
+ * Return: "server" or "client".
+ */
+const char *smc_hs_side_name(const struct smc_hs_ctx *ctx)
+{
+	return ctx->hs->server ? "server" : "client";
+}
+
+/**
+ * smc_hs_fail() - end the handshake with a reset of the connection
+ * @ctx: handshake
+ * @err: positive errno for the application
+ * @why: cause, for the log
+ *
+ * For cases where the two ends cannot agree on TCP any more: the peer's application might read
+ * CLC messages, or the peer might use RDMA.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why)
+{
+	ctx->res.outcome = SMC_HS_FAIL;
+	ctx->res.err = err;
+	pr_info_ratelimited("%s handshake with %pI6c reset: %s (errno %d)\n", smc_hs_side_name(ctx),
+			    &ctx->peer.gid, why, err);
+	return HS_END;
+}
+
+/**
+ * smc_hs_fail_clc() - reset the connection after an error of the CLC exchange
+ * @ctx: handshake
+ * @rc: -errno of smc_clc_recv(), smc_clc_send() or a parser
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc)
+{
+	ctx->clc_err = rc;
+	switch (rc) {
+	case -EPROTO:
+		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
+		return smc_hs_fail(ctx, ECONNRESET, "not a CLC message");
+	case -ENOTCONN:
+	case -ECONNRESET:
+		return smc_hs_fail(ctx, ECONNRESET, "peer closed the TCP connection");
+	default:
+		return smc_hs_fail(ctx, -rc, "TCP connection failed");
+	}
+}
+
+/**
+ * smc_hs_decline() - end the handshake with a fallback to TCP
+ * @ctx: handshake
+ * @reason: our diagnosis code, SMC_CLC_DECL_*
+ *
+ * Sends a Decline (RFC 7609 section A.2.5) if both ends sent the SMC option. If the Decline
+ * cannot be sent, the connection is reset. Process context.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
+{
+	struct smc_clc_decline decline = {
+		.version = ctx->version,
+		.out_of_sync = reason == SMC_CLC_DECL_SYNC,
+		.diag = reason,
+		.os = SMC_CLC_OS_LINUX,
+	};
+	int rc;
+
+	ctx->res.outcome = SMC_HS_TCP;
+	ctx->res.own_reason = reason;
+	if (!ctx->option_agreed)
+		return HS_END;
+	smc_ib_peer_id(decline.peer_id);
+	rc = smc_clc_build_decline(&decline, ctx->buf, sizeof(ctx->buf));
+	if (rc > 0)
+		rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+	if (rc < 0)
+		return smc_hs_fail(ctx, ECONNRESET, "Decline could not be sent");
+	return HS_END;
+}
+
+/**
+ * smc_hs_errno_reason() - convert an errno of a lower layer to a diagnosis code
+ * @err: -errno
+ * @otherwise: diagnosis code for errors without a code of their own
+ *
+ * Return: diagnosis code, SMC_CLC_DECL_*.
+ */
+u32 smc_hs_errno_reason(int err, u32 otherwise)
+{
+	switch (err) {
+	case -ENOMEM:
+		return SMC_CLC_DECL_MEM;
+	case -EDQUOT:
+		return SMC_CLC_DECL_RMB_LIMIT;
+	default:
+		return otherwise;
+	}
+}
+
+/**
+ * smc_hs_decline_conn() - decline because group or connection could not be created
+ * @ctx: handshake
+ * @err: -errno of smc_hs_create_conn() or smc_hs_create_group()
+ * @otherwise: diagnosis code for errors without a code of their own
+ *
+ * If the handshake was cancelled, the connection fails instead.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise)
+{
+	if (smc_hs_is_cancelled(ctx))
+		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+	return smc_hs_decline(ctx, smc_hs_errno_reason(err, otherwise));
+}
+
+/**
+ * smc_hs_take_decline() - end the handshake with the Decline that the peer has sent
+ * @ctx: handshake; the message is in @ctx->rx
+ *
+ * The connection falls back to TCP. If the peer reports "out of sync", it does not have the group
+ * of a subsequent contact any more: the group is phased out, and all groups that lead to the
+ * peer's GID are tested (RFC 7609 section A.2.5). A malformed Decline resets the connection.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
+{
+	struct smc_clc_decline decline;
+
+	if (smc_clc_parse_decline(ctx->rx.buf, ctx->rx.want, &decline))
+		return smc_hs_fail(ctx, ECONNRESET, "malformed Decline");
+	ctx->res.outcome = SMC_HS_TCP;
+	ctx->res.own_reason = SMC_CLC_DECL_PEER;
+	ctx->res.peer_reason = decline.diag;
+	/* the peer declined after link setup had begun: the path over the RNIC does not work */
+	if (ctx->llc_armed)
+		smc_hs_cache_failure(ctx, decline.diag);
+	/*
+	 * A peer that declines does not write to our RMBE, and no other peer has its address. So
+	 * the RMBE is not quarantined; otherwise Declines could use up the memory of a group.
+	 */
+	ctx->rmbe_announced = false;
+	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
+		smc_core_retire(ctx->lgr, SMC_LINK_OUT_OF_SYNC);
+		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);
+	}
+	return HS_END;
+}
+
+/**
+ * smc_hs_cache_failure() - remember the server in the negative cache
+ * @ctx: handshake that ran into a deadline
+ * @reason: diagnosis code for the connections that use TCP because of this
+ *
+ * Does nothing on a server: only the client's application has waited, and one misbehaving
+ * program would make the server refuse SMC to all programs of that host. Process context.
+ */
+void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
+{
+	struct in6_addr peer;
+
+	if (ctx->hs->server)
+		return;
+	smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+	smc_negcache_add(ctx->net, &peer, reason);
+}
+
+/**
+ * smc_hs_succeed() - end the handshake with SMC
+ * @ctx: handshake with a connection
+ *
+ * Activates the connection and moves the reference on it to the result.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
+{
+	struct in6_addr peer;
+
+	if (ctx->llc_armed) {
+		smc_llc_fc_end(ctx->link);
+		ctx->llc_armed = false;
+	}
+	if (!ctx->hs->server) {
+		smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+		smc_negcache_del(ctx->net, &peer);
+	}
+	smc_conn_activate(ctx->conn);
+	ctx->res.outcome = SMC_HS_SMC;
+	ctx->res.conn = ctx->conn;
+	ctx->conn = NULL;
+	return HS_END;
+}
+
+/**
+ * smc_hs_refused() - check whether a rendezvous may be tried at all
+ * @net: namespace
+ * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
+ *
+ * Any context. See smc_negcache_check() for its side effect.
+ *
+ * Return: 0 to try, or the diagnosis code for using TCP.
+ */
+u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
+{
+	if (!READ_ONCE(smc_policy_net(net)->enabled))
+		return SMC_CLC_DECL_CONFIG;
+	return peer ? smc_negcache_check(net, peer) : 0;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The waits of a handshake for CLC messages and for the LLC layer. Each has a deadline, ends when
+ * the handshake is cancelled, and handles a Decline of the peer (RFC 7609 section A.2.5).
+ */
+#include <linux/jiffies.h>
+#include <linux/wait.h>
+#include <smc/base/stats.h>
+#include <smc/llc/llc.h>
+#include <smc/tcp/clc.h>
+#include "internal.h"
+
+/*
+ * Receive what has arrived of the next message. 1: complete, 0: not yet, -1: the handshake ended.
+ * With @may_close the peer's FIN does not end the handshake: the peer may have completed the
+ * handshake and its application may have closed already, while its LLC messages have not been
+ * processed here yet.
+ */
+static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
+{
+	int rc = smc_clc_recv(ctx->hs->carrier->sock, &ctx->rx);
+
+	if (!rc)
+		return 0;
+	if (rc == -ENOTCONN && may_close) {
+		ctx->eof = true;
+		return 0;
+	}
+	if (rc > 0)
+		rc = smc_clc_peek_header(ctx->rx.buf, &ctx->head) ?: 1;
+	if (rc < 0) {
+		smc_hs_fail_clc(ctx, rc);
+		return -1;
+	}
+	return 1;
+}
+
+/**
+ * smc_hs_await_clc() - wait for a CLC message
+ * @ctx: handshake
+ * @type: expected type
+ * @timeout: jiffies
+ *
+ * A Decline is accepted in place of any other message (RFC 7609 section A.2.5) and ends the
+ * handshake. A part of the message may be in @ctx->rx already; the caller calls
+ * smc_clc_rx_reset() before the next message. Process context.
+ *
+ * Return: HS_GO when the message is in @ctx->rx, or HS_END.
+ */
+enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
+				  unsigned long timeout)
+{
+	unsigned long deadline = jiffies + timeout;
+	int rc;
+
+	for (;;) {
+		long left = deadline - jiffies;
+
+		if (smc_hs_is_cancelled(ctx))
+			return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+		rc = hs_poll_clc(ctx, false);
+		if (rc < 0)
+			return HS_END;
+		if (rc > 0)
+			break;
+		if (left <= 0) {
+			ctx->clc_err = -ETIMEDOUT;
+			return smc_hs_fail(ctx, ETIMEDOUT, "no answer in time");
+		}
+		wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
+					smc_carrier_readable(ctx->hs->carrier), left);
+	}
+	if (ctx->head.type == SMC_CLC_DECLINE)
+		return smc_hs_take_decline(ctx);
+	if (ctx->head.type != type) {
+		ctx->clc_err = -EPROTO;
+		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
+		return smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
+	}
+	return HS_GO;
+}
+
+/**
+ * smc_hs_await_llc() - wait for an LLC message of the first contact
+ * @ctx: handshake, first contact
+ * @want: SMC_LLC_FC_* bits, any of which ends the wait
+ * @timeout: jiffies
+ *
+ * Also handles a Decline that arrives over TCP meanwhile. Process context.
+ *
+ * Return: HS_LLC_*; at HS_LLC_ENDED @ctx->res is set.
+ */
+enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
+				 unsigned long timeout)
+{
+	unsigned long deadline = jiffies + timeout;
+	unsigned int bits;
+
+	for (;;) {
+		long left = deadline - jiffies;
+		int rc;
+
+		if (smc_hs_is_cancelled(ctx)) {
+			smc_hs_fail(ctx, ECONNABORTED, "cancelled");
+			return HS_LLC_ENDED;
+		}
+		bits = smc_llc_fc_bits(ctx->link);
+		if (bits & want)
+			return HS_LLC_SEEN;
+		rc = ctx->eof ? 0 : hs_poll_clc(ctx, true);
+		if (rc < 0)
+			return HS_LLC_ENDED;
+		if (rc > 0) {
+			if (ctx->head.type == SMC_CLC_DECLINE)
+				smc_hs_take_decline(ctx);
+			else
+				smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
+			return HS_LLC_ENDED;
+		}
+		if (bits & SMC_LLC_FC_BROKEN)
+			return HS_LLC_BROKEN;
+		if (left <= 0)
+			return HS_LLC_TIMEOUT;
+		wait_event_idle_timeout(ctx->hs->wait,
+					smc_hs_is_cancelled(ctx) ||
+					(smc_llc_fc_bits(ctx->link) & (want | SMC_LLC_FC_BROKEN)) ||
+					(!ctx->eof && smc_carrier_readable(ctx->hs->carrier)),
+					left);
+	}
+}
