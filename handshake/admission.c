@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Places for handshakes: so many for the module (its workers), so many for a namespace,
- * and within each nobody may hold more than three times what is free. So whoever comes
- * alone gets three quarters, and there is always something left for the next one.
+ * Limits the number of concurrent handshakes: SMC_LIMIT_TOTAL places per side for the module (its
+ * workers), net.smc.hs_max places per side for a network namespace. A namespace may use at most
+ * three times the module's free places, and a peer host at most three times the namespace's free
+ * places. So a single host gets 75 %, and a place is always left for the next host.
+ * Documentation/decisions/0008-handshake-limits.md has the reasons.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
@@ -17,11 +19,12 @@
 #include <smc/base/settings.h>
 #include <smc/handshake/admission.h>
 
+/* A user of places may have this many times the number of free places. */
 #define ADMISSION_SHARE	3
 
 /**
- * struct limit_net - the places of one namespace
- * @lock: guards @side; leaf, BH off
+ * struct admission_net - the places of one namespace
+ * @lock: protects @side; innermost, BH disabled
  * @side: [0] client, [1] server
  */
 struct admission_net {
@@ -30,20 +33,22 @@ struct admission_net {
 };
 
 static unsigned int admission_net_id __read_mostly;
-/* the key keeps peers from choosing addresses that share a counter with somebody else's */
+/* Random key: peers cannot choose addresses that share a counter with another host. */
 static siphash_key_t admission_host_key __ro_after_init;
-/* places in use, all namespaces; [0] client, [1] server */
+/* Places in use in all namespaces; [0] client, [1] server. */
 static atomic_t admission_total[2];
 
 /**
- * smc_limit_host() - name of a peer host
+ * smc_limit_host() - return the ID of a peer host
  * @peer: its address, IPv4 as v4-mapped
  *
- * Return: the name.
+ * A host is an IPv4 address or an IPv6 /64. Any context.
+ *
+ * Return: keyed hash of the host.
  */
 u64 smc_limit_host(const struct in6_addr *peer)
 {
-	/* who has one IPv6 address has the other 2^64 of the subnet as well */
+	/* a host with one IPv6 address can use all 2^64 addresses of its /64 */
 	size_t len = ipv6_addr_v4mapped(peer) ? sizeof(*peer) : sizeof(*peer) / 2;
 	struct in6_addr host __aligned(SIPHASH_ALIGNMENT) = {};
 
@@ -57,9 +62,9 @@ static unsigned int admission_bucket(u64 host, int row)
 }
 
 /**
- * smc_limit_add() - one place more in use
- * @l: limit
- * @host: by whom
+ * smc_limit_add() - count one more place in use
+ * @l: counters; the caller holds the lock that protects them
+ * @host: host that uses the place, see smc_limit_host()
  */
 void smc_limit_add(struct smc_limit *l, u64 host)
 {
@@ -72,8 +77,8 @@ void smc_limit_add(struct smc_limit *l, u64 host)
 
 /**
  * smc_limit_del() - undo smc_limit_add()
- * @l: limit
- * @host: the same
+ * @l: counters; the caller holds the lock that protects them
+ * @host: same as in smc_limit_add()
  */
 void smc_limit_del(struct smc_limit *l, u64 host)
 {
@@ -85,23 +90,24 @@ void smc_limit_del(struct smc_limit *l, u64 host)
 }
 
 /**
- * smc_limit_by_host() - how many places has this host
- * @l: limit
+ * smc_limit_by_host() - return the number of places that a host uses
+ * @l: counters; the caller holds the lock that protects them
  * @host: see smc_limit_host()
  *
- * Return: never too few; too many if others share both of its counters.
+ * Return: the number, or more if other hosts share both counters of @host.
  */
 u32 smc_limit_by_host(const struct smc_limit *l, u64 host)
 {
-	return min(l->by_host[0][admission_bucket(host, 0)], l->by_host[1][admission_bucket(host, 1)]);
+	return min(l->by_host[0][admission_bucket(host, 0)],
+		   l->by_host[1][admission_bucket(host, 1)]);
 }
 
 /**
- * smc_limit_any() - may there be a host with so many places
- * @l: limit
- * @n: how many
+ * smc_limit_any() - check whether a host may use a number of places
+ * @l: counters; the caller holds the lock that protects them
+ * @n: number of places
  *
- * Return: false: there is none. True: perhaps.
+ * Return: false if no host uses @n places or more, true if one may.
  */
 bool smc_limit_any(const struct smc_limit *l, u32 n)
 {
@@ -113,6 +119,7 @@ bool smc_limit_any(const struct smc_limit *l, u32 n)
 	return false;
 }
 
+/* Whether a user of @mine of the @used places may take one more: at most 3x the free ones. */
 static bool admission_is_fair(u32 mine, u32 used, u32 max)
 {
 	return used < max && mine < ADMISSION_SHARE * (max - used);
@@ -123,7 +130,7 @@ static struct admission_net *admission_net_of(const struct net *net)
 	return net_generic(net, admission_net_id);
 }
 
-/* May the namespace have one more? Its own limit, and its share of the module's. */
+/* Check the namespace's own limit and its share of the module's places. */
 static bool admission_net_has_room(struct net *net, const struct smc_limit *l, bool server)
 {
 	u32 used = READ_ONCE(l->used);
@@ -133,12 +140,15 @@ static bool admission_net_has_room(struct net *net, const struct smc_limit *l, b
 }
 
 /**
- * smc_limit_begin() - a place for a handshake
+ * smc_limit_begin() - take a place for a handshake
  * @net: namespace
- * @server: side
- * @host: the peer's
+ * @server: our side is the server
+ * @host: peer host, see smc_limit_host()
  *
- * Return: true: it is taken, and smc_limit_end() is owed.
+ * Any context but hard interrupts.
+ *
+ * Return: true if the place was taken; the caller calls smc_limit_end(). False if no place is free
+ * for this host.
  */
 bool smc_limit_begin(struct net *net, bool server, u64 host)
 {
@@ -148,7 +158,8 @@ bool smc_limit_begin(struct net *net, bool server, u64 host)
 
 	spin_lock_bh(&ln->lock);
 	ok = admission_net_has_room(net, l, server) &&
-	     admission_is_fair(smc_limit_by_host(l, host), l->used, READ_ONCE(smc_policy_net(net)->hs_max)) &&
+	     admission_is_fair(smc_limit_by_host(l, host), l->used,
+			       READ_ONCE(smc_policy_net(net)->hs_max)) &&
 	     atomic_add_unless(&admission_total[server], 1, SMC_LIMIT_TOTAL);
 	if (ok)
 		smc_limit_add(l, host);
@@ -157,10 +168,10 @@ bool smc_limit_begin(struct net *net, bool server, u64 host)
 }
 
 /**
- * smc_limit_end() - give a place back
- * @net: as at smc_limit_begin()
- * @server: the same
- * @host: the same
+ * smc_limit_end() - give back the place of a handshake
+ * @net: namespace
+ * @server: same as in smc_limit_begin()
+ * @host: same as in smc_limit_begin()
  */
 void smc_limit_end(struct net *net, bool server, u64 host)
 {
@@ -173,13 +184,13 @@ void smc_limit_end(struct net *net, bool server, u64 host)
 }
 
 /**
- * smc_limit_full() - is there no place even for a host that has none
+ * smc_limit_full() - check whether no place is free for any host
  * @net: namespace
- * @server: side
+ * @server: our side is the server
  *
- * Any context; a snapshot.
+ * Any context, lockless; the result may be outdated.
  *
- * Return: true if so.
+ * Return: true if not even a host without a place would get one.
  */
 bool smc_limit_full(struct net *net, bool server)
 {
@@ -199,7 +210,9 @@ static struct pernet_operations admission_net_ops = {
 };
 
 /**
- * smc_limit_init() - be ready to count in all namespaces
+ * smc_limit_init() - create the counters of all namespaces
+ *
+ * Called when the module starts.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -210,7 +223,7 @@ int __init smc_limit_init(void)
 }
 
 /**
- * smc_limit_exit() - undo smc_limit_init(); no handshake is left
+ * smc_limit_exit() - undo smc_limit_init(); no handshake may be left
  */
 void smc_limit_exit(void)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The client's side of the rendezvous (RFC 7609 3.5.1, 3.5.2).
+ * The steps of a client's handshake (RFC 7609 sections 3.5.1 and 3.5.2): check of the TCP
+ * connection, Proposal, Accept, first or subsequent contact, Confirm, LLC. Includes the second
+ * TCP connection to foreign hosts that only echo the SMC option.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -15,6 +17,7 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
+/* TCP has connected or failed: apply the rules, and check that the peer sent the SMC option. */
 static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 {
 	struct smc_carrier *clcsock = ctx->hs->carrier;
@@ -25,7 +28,7 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (smc_carrier_state(clcsock) == TCP_CLOSE ||
 	    smc_carrier_state(clcsock) == TCP_SYN_SENT) {
-		/* TCP itself failed: its error is the application's, without a log line */
+		/* the application gets TCP's error; not a failed handshake, so nothing is logged */
 		err = -sock_error(ctx->sk);
 		ctx->res.outcome = SMC_HS_FAIL;
 		ctx->res.err = err ?: ECONNREFUSED;
@@ -46,7 +49,7 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* Version 2: any peer with an EID in common. */
+/* Offer version 2, if we have a user EID and a RoCE v2 GID. */
 static void client_offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 {
 	struct smc_net *sn = smc_policy_net(ctx->net);
@@ -64,14 +67,14 @@ static void client_offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 }
 
 /*
- * Version 1: any peer in our subnet, over RoCE v1. A port that has RoCE v2 alone is
- * offered to a server of our kind.
+ * Offer version 1, if the netdev has an IP prefix. The GID is a RoCE v1 GID if the port has one.
+ * A port with RoCE v2 only offers its RoCE v2 GID, which only native peers accept (decision 0006).
  */
 static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 {
 	const struct smc_ib_gid *gid = ctx->gids.v1.mtu ? &ctx->gids.v1 : &ctx->gids.v2;
 
-	/* valid in every Proposal: the server learns the MAC from it */
+	/* always set: the server takes our MAC from here also for version 2 */
 	memcpy(p->mac, gid->mac, SMC_MAC_LEN);
 	p->v1_type = SMC_CLC_OFFER_NONE;
 	if (!smc_pnet_put_prefixes(ctx->ndev, &ctx->saddr, p))
@@ -82,6 +85,7 @@ static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 		smc_marker_set_v1_over_v2(p);
 }
 
+/* Send the Proposal, with both versions where possible. Releases the netdev. */
 static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_proposal *p = &ctx->proposal;
@@ -118,7 +122,7 @@ static bool client_offers_eid(const struct smc_hs_ctx *ctx, const u8 *eid)
 	return false;
 }
 
-/* An Accept of version 2 must stay within the offer. 0 or the reason to decline. */
+/* Check an Accept of version 2 against our offer. 0, or the diagnosis code to decline with. */
 static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
 	const struct smc_clc_v2_offer *offer = &ctx->proposal.v2;
@@ -143,20 +147,20 @@ static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 	return 0;
 }
 
-/* The same for version 1, which has nothing to negotiate. */
+/* Check an Accept of version 1, which negotiates nothing. 0, or the diagnosis code. */
 static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
 	if (ctx->proposal.v1_type != SMC_CLC_OFFER_R)
 		return SMC_CLC_DECL_VERSION;
 	ctx->path.gid = ctx->gids.v1.mtu ? ctx->gids.v1 : ctx->gids.v2;
 	ctx->peer.marker = smc_marker_of_v1(a);
-	/* a stranger has taken our GID for one of RoCE v1 */
+	/* a foreign peer takes our RoCE v2 GID for a RoCE v1 GID */
 	if (!ctx->path.gid.roce_v1 && !ctx->peer.marker)
 		return SMC_CLC_DECL_NO_DEV_R;
 	return 0;
 }
 
-/* Judges the Accept and copies what it says about the peer. */
+/* Parse and check the Accept, and copy version, ID, GID and MAC of the peer. */
 static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *a = &ctx->accept;
@@ -183,7 +187,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* What the first contact extension says; zero, and so the defaults, in version 1. */
+/* Take over the first contact extension. In version 1 it is zero, which selects the defaults. */
 static void client_take_fce(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_fce *fce = &ctx->accept.fce;
@@ -197,6 +201,7 @@ static void client_take_fce(struct smc_hs_ctx *ctx)
 	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
 }
 
+/* First contact: create group and connection, and connect the link. */
 static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
@@ -220,6 +225,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 	return smc_hs_connect_link(ctx, &ctx->accept);
 }
 
+/* Subsequent contact: find the group and link that the Accept names, and create the connection. */
 static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 {
 	struct smc_lgr *lgr;
@@ -234,11 +240,11 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (lgr == ERR_PTR(-ENOENT)) {
-		/* whatever else leads there may be of the past as well */
+		/* other groups that lead to this GID may be stale too */
 		smc_llc_suspect(ctx->net, &ctx->peer.gid);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_SYNC);
 	}
-	/* it is there, so its other connections must not suffer: no word of sync */
+	/* the group exists: do not report "out of sync", its other connections may be fine */
 	if (IS_ERR(lgr))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	rc = smc_hs_create_conn(ctx);
@@ -249,14 +255,14 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* CONFIRM LINK and the ADD LINK phase of the client. */
+/* First contact: CONFIRM LINK, then wait for ADD LINK. */
 static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 {
 	enum smc_hs_llc w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK);
 
 	if (smc_hs_finish_confirm_link(ctx, w))
 		return HS_END;
-	/* from here on a Decline of ours could cross the server's success */
+	/* no Decline from here on: with our response the server completes the handshake */
 	if (smc_llc_fc_confirm_link(ctx->link))
 		return smc_hs_fail(ctx, ECONNRESET, "CONFIRM LINK response could not be sent");
 
@@ -268,7 +274,7 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 		return smc_hs_fail(ctx, ETIMEDOUT,
 				   "neither ADD LINK nor Decline after CONFIRM LINK");
 	case HS_LLC_BROKEN:
-		/* a server that never heard us declines soon: the connection lives on as TCP */
+		/* a server that did not receive our response declines, and both ends use TCP */
 		smc_hs_cache_failure(ctx, SMC_CLC_DECL_LINK_READY);
 		smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_ADD_LINK_CLNT);
 		return HS_END;
@@ -280,9 +286,9 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 }
 
 /*
- * Has the peer, or something on the way, echoed the TCP option without speaking SMC? Then
- * its application has got our Proposal, and whatever applications do about such bytes is the
- * answer: they close, complain, wait for more or send them back.
+ * Check whether the host does not support SMC, although the host or a middlebox has echoed the TCP
+ * option. The server's application has then received our Proposal, and has closed the connection,
+ * sent an error message, waited for more, or echoed the bytes (decision 0011).
  */
 static bool client_peer_is_foreign(const struct smc_hs_ctx *ctx)
 {
@@ -306,8 +312,9 @@ static bool client_tcp_is_decided(struct smc_hs_ctx *ctx)
 }
 
 /*
- * This TCP connection is of no use to the application any more; it gets one without SMC
- * instead of an error. The peer is remembered: it will do the same the next time.
+ * The server's application has read our Proposal, so this TCP connection is unusable. Connect
+ * again without the SMC option instead of reporting an error, and remember the server in the
+ * negative cache, because it will do the same the next time.
  */
 static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 {
@@ -318,7 +325,9 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 	rc = smc_carrier_again(clcsock);
 	if (rc && rc != -EINPROGRESS)
 		return smc_hs_fail(ctx, -rc, "no second attempt of TCP");
-	wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) || client_tcp_is_decided(ctx), T_RECONNECT);
+	wait_event_idle_timeout(ctx->hs->wait,
+				smc_hs_is_cancelled(ctx) || client_tcp_is_decided(ctx),
+				T_RECONNECT);
 	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (!client_tcp_is_decided(ctx))
@@ -333,9 +342,9 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 }
 
 /*
- * How long the Accept may take. A host that says nothing at all is a busy server only if it
- * has spoken SMC before: then there is a group with it, or another handshake has made one in
- * the meantime.
+ * Return how long to wait for the Accept. A host that has sent nothing after T_FOREIGN may be a
+ * busy server only if a group leads to it, possibly one that another handshake has created
+ * meanwhile; it then gets the rest of T_ACCEPT.
  */
 static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 {
@@ -348,6 +357,7 @@ static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 	return max_t(long, deadline - jiffies, 0);
 }
 
+/* Wait for the Accept. Connect again without the option if the host does not support SMC. */
 static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 {
 	if (!smc_hs_await_clc(ctx, SMC_CLC_ACCEPT, client_accept_timeout(ctx)))
@@ -361,6 +371,7 @@ static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 	return HS_END;
 }
 
+/* The steps of a client in their order. */
 static void client_run(struct smc_hs_ctx *ctx)
 {
 	if (client_check_tcp(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
@@ -381,8 +392,8 @@ static void client_run(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_client_setup() - prepare the client's handshake
- * @hs: handshake, zeroed
+ * smc_hs_client_setup() - initialise a client's handshake
+ * @hs: handshake, zeroed but for the members that its owner sets
  */
 void smc_hs_client_setup(struct smc_hs *hs)
 {

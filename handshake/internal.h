@@ -19,9 +19,9 @@
 #define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
 #define T_FOREIGN	(6 * HZ)	/* first byte of a host that no group leads to */
 #define T_RECONNECT	(15 * HZ)	/* second TCP connection, without the SMC option */
-#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while messages arrive over the group's link */
-#define T_CONTACT	(5 * HZ)	/* first contact of another handshake with the same peer */
-#define T_CLAIM		(1 * HZ)	/* end of the connection that had the RMBE or token before */
+#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group's link receives messages */
+#define T_CONTACT	(5 * HZ)	/* another handshake's first contact with the peer */
+#define T_CLAIM		(1 * HZ)	/* end of the connection that has the RMBE or token */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
 #define T_CONFIRM_RETRY	(HZ * 3 / 2)	/* server: repeat the CONFIRM LINK request once */
 #define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */

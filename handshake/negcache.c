@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Negative cache: peers with which a rendezvous ran into a deadline.
+ * Negative cache: servers with which a handshake ran into a deadline.
  *
- * A host that takes part in the handshake but cannot be reached over its RNIC (UDP
- * 4791 filtered, say) costs every new connection a deadline. So for a while
- * connections to it, and from it, are TCP without an attempt: 30 s at first, twice
- * as long after each failure in a row, 10 min at most. Then one connection is the
- * probe; others stay TCP until its end is known. Success forgets the peer.
+ * A server that supports SMC but cannot be reached over its RNIC, for example because UDP port
+ * 4791 is filtered, delays every new connection by a deadline. So our connections to it use TCP
+ * without a handshake for some time: 30 s at first, twice as long after each further failure in a
+ * row, 10 min at most. After that one connection tries again (the probe); all others use TCP until
+ * its result is known. A success removes the server from the cache.
  *
- * Keyed by the address of the TCP connection, the only name of a peer that is known
- * before anything is sent. /proc/net/smc_negcache shows the entries; whatever is
- * written to it by an administrator of the namespace empties the cache.
+ * The key is the IP address of the TCP connection, because nothing else of the server is known
+ * before anything is sent. /proc/net/smc_negcache shows the entries; a write to it, which needs
+ * CAP_NET_ADMIN in the namespace, empties the cache.
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
@@ -26,19 +26,19 @@
 
 #define PERIOD_MIN	(30 * HZ)
 #define PERIOD_MAX	(600 * HZ)
-/* A probe has ended one way or the other by then: longer than all its deadlines. */
+/* A probe is over by then: longer than the deadlines of a handshake together. */
 #define PROBE_TIME	(60 * HZ)
 
 /**
- * struct negcache_entry - one peer
- * @node: in the table
- * @age: in the list, the one added to longest ago first
- * @peer: address, IPv4 as v4-mapped
- * @reason: of the last failure
- * @period: how long the peer was left alone last, jiffies
- * @until: end of that, or of the probe
- * @probing: one connection has leave to try
- * @rcu: readers look without a lock
+ * struct negcache_entry - one server
+ * @node: entry in negcache.table
+ * @age: entry in negcache.age
+ * @peer: IP address, IPv4 as v4-mapped
+ * @reason: diagnosis code of the last failure
+ * @period: how long the server is avoided after the last failure, in jiffies
+ * @until: end of that time, or of the probe
+ * @probing: one connection may try a handshake
+ * @rcu: the table is read under RCU
  */
 struct negcache_entry {
 	struct rhash_head node;
@@ -52,11 +52,11 @@ struct negcache_entry {
 };
 
 /**
- * struct negcache - the peers of one namespace
- * @table: by address; changed under @lock, read under RCU
- * @lock: guards @age, @count and the members of entries; leaf, BH off
- * @age: all entries
- * @count: their number
+ * struct negcache - the negative cache of one namespace
+ * @table: entries by address; changed under @lock, read under RCU
+ * @lock: protects @age, @count and the members of entries; innermost, BH disabled
+ * @age: all entries, the least recently failed first
+ * @count: number of entries
  */
 struct negcache {
 	struct rhashtable table;
@@ -79,7 +79,6 @@ static struct negcache *negcache_of(const struct net *net)
 	return net_generic(net, negcache_id);
 }
 
-/* nc->lock held */
 static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
 {
 	rhashtable_remove_fast(&nc->table, &e->node, negcache_params);
@@ -89,14 +88,15 @@ static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
 }
 
 /**
- * smc_negcache_check() - may a rendezvous with this peer be tried
+ * smc_negcache_check() - check whether a handshake with a server may be tried
  * @net: namespace
- * @peer: its address
+ * @peer: IP address of the server, IPv4 as v4-mapped
  *
- * When the time is over the first caller gets leave to try, for all others the peer
- * stays cached until the outcome is told by smc_negcache_add() or smc_negcache_del().
+ * When the time of an entry is over, the first caller gets 0 and becomes the probe. All others get
+ * the reason until smc_negcache_add() or smc_negcache_del() reports the result of the probe, or
+ * PROBE_TIME is over. Any context.
  *
- * Return: 0, or the reason of the last failure.
+ * Return: 0 to try, or the diagnosis code of the last failure: use TCP.
  */
 u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 {
@@ -124,7 +124,7 @@ u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 	return reason;
 }
 
-/* A new entry, by the caller's memory; nc->lock held. */
+/* Insert a new entry; a full cache drops the entry whose last failure is the oldest. */
 static bool negcache_insert(struct negcache *nc, struct negcache_entry *e)
 {
 	if (smc_fault_rc(NEGCACHE_INSERT, -ENOMEM,
@@ -138,12 +138,12 @@ static bool negcache_insert(struct negcache *nc, struct negcache_entry *e)
 }
 
 /**
- * smc_negcache_add() - a rendezvous with this peer failed
+ * smc_negcache_add() - record that a handshake with a server failed
  * @net: namespace
- * @peer: its address
- * @reason: diagnosis code, what smc_negcache_check() returns from now on
+ * @peer: IP address of the server, IPv4 as v4-mapped
+ * @reason: diagnosis code, returned by smc_negcache_check() from now on
  *
- * Process context. Without memory the peer is not remembered, that is all.
+ * Without memory the server is not remembered. Process context.
  */
 void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
 {
@@ -160,7 +160,7 @@ void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
 			fresh = NULL;
 		}
 	}
-	/* one that began before the peer was cached says nothing new */
+	/* a handshake that began before the server was cached is no further failure */
 	if (e && (!e->period || e->probing)) {
 		e->period = clamp_t(unsigned long, 2 * e->period, PERIOD_MIN, PERIOD_MAX);
 		e->until = jiffies + e->period;
@@ -173,9 +173,9 @@ void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
 }
 
 /**
- * smc_negcache_del() - a rendezvous with this peer succeeded
+ * smc_negcache_del() - record that a handshake with a server succeeded
  * @net: namespace
- * @peer: its address
+ * @peer: IP address of the server, IPv4 as v4-mapped
  *
  * Any context.
  */
@@ -193,7 +193,7 @@ void smc_negcache_del(struct net *net, const struct in6_addr *peer)
 	spin_unlock_bh(&nc->lock);
 }
 
-/* ---- what an administrator sees ---------------------------------------------- */
+/* ---- /proc/net/smc_negcache -------------------------------------------------- */
 
 static void negcache_flush(struct negcache *nc)
 {
@@ -244,7 +244,8 @@ static int __net_init negcache_net_init(struct net *net)
 		return rc;
 	if (!smc_fault_null(NEGCACHE_PROC,
 			    proc_create_net_single_write("smc_negcache", 0644, net->proc_net,
-							 negcache_seq_show, negcache_seq_write, NULL)) &&
+							 negcache_seq_show, negcache_seq_write,
+							 NULL)) &&
 	    IS_ENABLED(CONFIG_PROC_FS)) {
 		rhashtable_destroy(&nc->table);
 		return -ENOMEM;
@@ -269,7 +270,9 @@ static struct pernet_operations negcache_net_ops = {
 };
 
 /**
- * smc_negcache_init() - set up the negative cache of all namespaces
+ * smc_negcache_init() - create the negative cache of all namespaces
+ *
+ * Called when the module starts.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -279,7 +282,7 @@ int __init smc_negcache_init(void)
 }
 
 /**
- * smc_negcache_exit() - undo smc_negcache_init()
+ * smc_negcache_exit() - destroy the negative cache of all namespaces
  */
 void smc_negcache_exit(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The server's side of the rendezvous (RFC 7609 3.5.1, 3.5.2).
+ * The steps of a server's handshake (RFC 7609 sections 3.5.1 and 3.5.2): Proposal, choice of the
+ * version, link group, Accept, Confirm, LLC.
  */
 #include <linux/jiffies.h>
 #include <smc/base/settings.h>
@@ -17,7 +18,7 @@ static bool server_is_offered_rdma(u8 type)
 	return type == SMC_CLC_OFFER_R || type == SMC_CLC_OFFER_BOTH;
 }
 
-/* Takes the Proposal apart. */
+/* Parse the Proposal. */
 static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 {
 	u32 reason;
@@ -34,7 +35,7 @@ static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
 }
 
-/* The limits of release 1 are the smaller ones of both sides. */
+/* Negotiate release and limits, the smaller ones of both sides. 0, or the diagnosis code. */
 static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
 {
 	u8 links = smc_marker_links(&ctx->proposal) ?:
@@ -54,7 +55,7 @@ static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_
 	return 0;
 }
 
-/* Is version 2 possible: an EID and a device? 0 or the reason why not. */
+/* Check whether version 2 is possible: common EID, RoCE v2 GID. 0, or the diagnosis code. */
 static u32 server_check_v2(struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_proposal *p = &ctx->proposal;
@@ -68,7 +69,10 @@ static u32 server_check_v2(struct smc_hs_ctx *ctx)
 	return ctx->gids.v2.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
 }
 
-/* Is version 1 possible: one subnet and a device of the client's kind? */
+/*
+ * Check whether version 1 is possible: common IP prefix, and a GID of the RoCE version that the
+ * client uses. 0, or the diagnosis code.
+ */
 static u32 server_check_v1(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_proposal *p = &ctx->proposal;
@@ -82,8 +86,8 @@ static u32 server_check_v1(struct smc_hs_ctx *ctx)
 }
 
 /*
- * Version 2 before version 1. When neither is possible, the client hears what stands
- * against the better one that it offers.
+ * Choose the version, 2 before 1. If neither is possible, the Decline has the diagnosis code of
+ * the higher version that the client offers.
  */
 static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 {
@@ -101,7 +105,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 		peer->version = 2;
 		ctx->path.gid = ctx->gids.v2;
 		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
-		/* limits that do not meet end it: version 1 is not there to evade them */
+		/* incompatible limits decline: version 1 must not be used to evade them */
 		reason2 = server_negotiate_limits(ctx, &p->v2);
 		return reason2 ? smc_hs_decline(ctx, reason2) : HS_GO;
 	}
@@ -109,7 +113,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	if (reason1)
 		return smc_hs_decline(ctx, server_is_offered_rdma(p->v2_type) ? reason2 : reason1);
 	peer->version = 1;
-	/* the client hears of it in CONFIRM LINK */
+	/* CONFIRM LINK sends the number to the client */
 	if (smc_marker_links(p))
 		peer->max_links = min(READ_ONCE(smc_policy_net(ctx->net)->max_links),
 				      smc_marker_links(p));
@@ -118,7 +122,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* Existing group, or the right to make one. */
+/* Find a group for this client with a free place, or become the creator of a new one. */
 static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 {
 	int rc;
@@ -135,7 +139,10 @@ static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 	return 0;
 }
 
-/* The group has as many RMBs as it may have, none of them with room: another one. */
+/*
+ * The group has its maximum number of RMBs and no free RMBE. Mark it as out of regions, so that
+ * the next search returns another group, and release it.
+ */
 static void server_skip_group(struct smc_hs_ctx *ctx)
 {
 	smc_core_crowded(ctx->lgr);
@@ -147,7 +154,7 @@ static void server_skip_group(struct smc_hs_ctx *ctx)
 	ctx->lgr = NULL;
 }
 
-/* 0 or the reason to decline */
+/* First contact: create the group. 0, or the diagnosis code to decline with. */
 static u32 server_create_group(struct smc_hs_ctx *ctx)
 {
 	bool direct = true;
@@ -162,7 +169,7 @@ static u32 server_create_group(struct smc_hs_ctx *ctx)
 	return rc ? smc_hs_errno_reason(rc, SMC_CLC_DECL_INTERNAL) : 0;
 }
 
-/* Existing group or first contact, then the connection in it. */
+/* Find or create the group, and create the connection in it. */
 static enum smc_hs_next server_join_group(struct smc_hs_ctx *ctx)
 {
 	unsigned long deadline = jiffies + T_CONTACT;
@@ -186,7 +193,7 @@ static enum smc_hs_next server_join_group(struct smc_hs_ctx *ctx)
 	return rc ? smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG) : HS_GO;
 }
 
-/* Does a first contact's Confirm agree with the Accept? 0 or the reason to decline. */
+/* Check the Confirm of a first contact against the Accept. 0, or the diagnosis code. */
 static u32 server_check_first_confirm(const struct smc_peer *peer, const struct smc_clc_accept *c)
 {
 	u32 reason = smc_clc_check_accept(c);
@@ -205,8 +212,8 @@ static u32 server_check_first_confirm(const struct smc_peer *peer, const struct 
 }
 
 /*
- * The first contact flag of a Confirm is reserved in version 1, and not always set: it
- * becomes what we know it to be.
+ * Check that the Confirm answers the Accept. In version 1 the first contact flag of a Confirm is
+ * reserved, and some peers do not set it: it is set here to the real value.
  */
 static bool server_confirm_matches(const struct smc_hs_ctx *ctx, struct smc_clc_accept *c)
 {
@@ -219,14 +226,15 @@ static bool server_confirm_matches(const struct smc_hs_ctx *ctx, struct smc_clc_
 	return c->first_contact == ctx->first && !memcmp(c->eid, ctx->peer.eid, SMC_EID_LEN);
 }
 
-/* Who the client is stands in the Confirm, and the group is there already. */
+/* Take over OS and host name of the client; only the Confirm has them, and the group exists. */
 static void server_take_host(struct smc_peer *peer, const struct smc_clc_fce *fce)
 {
 	WRITE_ONCE(peer->os, fce->os);
-	/* only observers look at it: they may see half of a name */
+	/* informational; readers may see a part of the name */
 	data_race(memcpy(peer->host, fce->hostname, SMC_HOSTNAME_LEN));
 }
 
+/* Parse and check the Confirm, and take over the client's RMBE. */
 static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *c = &ctx->confirm;
@@ -250,7 +258,7 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 			server_take_host(&ctx->lgr->peer, &c->fce);
 	}
 	if (smc_hs_set_peer_rmbe(ctx, c)) {
-		/* after a subsequent Accept nothing may be declined (wire rules) */
+		/* a server must not decline after a subsequent Accept: the client uses SMC then */
 		if (ctx->first)
 			return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 		return smc_hs_fail(ctx, ECONNRESET, "the client's RMB cannot be taken");
@@ -258,7 +266,7 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
-/* CONFIRM LINK, repeated once for clients that drop an early one, then ADD LINK. */
+/* First contact: CONFIRM LINK, repeated once for clients that drop an early one; ADD LINK. */
 static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 {
 	enum smc_hs_llc w;
@@ -272,7 +280,7 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 	if (smc_hs_finish_confirm_link(ctx, w))
 		return HS_END;
 
-	/* the client is in: no way back; an unanswered ADD LINK is no failure */
+	/* the client uses SMC now, so no Decline; an unanswered ADD LINK is no failure */
 	if (smc_llc_fc_add_link(ctx->link))
 		return smc_hs_fail(ctx, ECONNRESET, "ADD LINK could not be sent");
 	switch (smc_hs_await_llc(ctx, SMC_LLC_FC_ADD_LINK, T_ADD_LINK_SRV)) {
@@ -290,9 +298,9 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 }
 
 /*
- * In-tree clients finish one handshake at a time and hold all others back meanwhile,
- * so of many at once the last Confirm takes long. The peer gets the longer time as
- * long as its link shows that it is at work.
+ * Wait for the Confirm. In-tree clients complete one handshake at a time, so with many
+ * concurrent handshakes the last Confirm takes long. In a subsequent contact the wait is extended
+ * to T_CONFIRM_BUSY as long as messages arrive over the group's link.
  */
 static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 {
@@ -307,17 +315,18 @@ static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 		    time_after(jiffies, READ_ONCE(ctx->link->last_rx) + T_CLC))
 			break;
 	}
-	/* whatever is there now is all there will be, but for the rest of one message */
+	/* wait only for the rest of a message that has begun to arrive */
 	return smc_hs_await_clc(ctx, SMC_CLC_CONFIRM,
 				smc_carrier_readable(ctx->hs->carrier) ? T_CLC : 0);
 }
 
+/* The steps of a server in their order. */
 static void server_run(struct smc_hs_ctx *ctx)
 {
 	struct smc_hs *hs = ctx->hs;
 	long left;
 
-	/* the time a silent client took before its first byte counts */
+	/* T_CLC began when the child was accepted */
 	left = max_t(long, hs->deadline - jiffies, 0);
 	ctx->option_agreed = true;
 	ctx->version = 1;
@@ -346,8 +355,8 @@ static void server_run(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_server_setup() - prepare the server's handshake
- * @hs: handshake, zeroed but for what its owner sets
+ * smc_hs_server_setup() - initialise a server's handshake
+ * @hs: handshake with an accepted clcsock, zeroed but for the members that its owner sets
  */
 void smc_hs_server_setup(struct smc_hs *hs)
 {

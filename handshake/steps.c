@@ -279,7 +279,8 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 		return rc;
 	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
 	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
-			    smc_hs_side_name(ctx), &ctx->peer.carrier, end.rkey, end.index, end.token,
+			    smc_hs_side_name(ctx), &ctx->peer.carrier, end.rkey, end.index,
+			    end.token,
 			    rc == -ENOKEY ? "that RMB was not announced over the group" :
 					    "another connection has that RMBE or token");
 	return rc;
@@ -349,7 +350,7 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
  * Return: HS_GO, or HS_END after a Decline.
  */
 enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
-				   const struct smc_clc_accept *peer_end)
+				     const struct smc_clc_accept *peer_end)
 {
 	struct smc_link *link = ctx->link;
 
