@@ -163,6 +163,7 @@ static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 	u32 seq = tcp_sk(sk)->copied_seq, have = 0;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	skb_queue_walk(&sk->sk_receive_queue, skb) {
 		u32 off = seq - TCP_SKB_CB(skb)->seq, n;
 

@@ -14,6 +14,7 @@
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/proc_fs.h>
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
@@ -81,6 +82,7 @@ static struct negcache *negcache_of(const struct net *net)
 
 static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
 {
+	lockdep_assert_held(&nc->lock);
 	rhashtable_remove_fast(&nc->table, &e->node, negcache_params);
 	list_del(&e->age);
 	WRITE_ONCE(nc->count, nc->count - 1);
@@ -127,6 +129,7 @@ u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
 /* Insert a new entry; a full cache drops the entry whose last failure is the oldest. */
 static bool negcache_insert(struct negcache *nc, struct negcache_entry *e)
 {
+	lockdep_assert_held(&nc->lock);
 	if (smc_fault_rc(NEGCACHE_INSERT, -ENOMEM,
 			 rhashtable_insert_fast(&nc->table, &e->node, negcache_params)))
 		return false;

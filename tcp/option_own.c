@@ -132,11 +132,12 @@ option_ops_original(const struct inet_connection_sock_af_ops *ops)
 	return copy ? copy->orig : ops;
 }
 
-/* Restore TCP's table, unless IPV6_ADDRFORM has set another one. Socket locked. */
+/* Restore TCP's table, unless IPV6_ADDRFORM has set another one. */
 static void option_ops_restore(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
+	sock_owned_by_me(sk);
 	WRITE_ONCE(icsk->icsk_af_ops, option_ops_original(icsk->icsk_af_ops));
 }
 
@@ -229,12 +230,13 @@ static struct option_ops *option_ops_get(const struct inet_connection_sock_af_op
 	return copy < end ? copy : NULL;
 }
 
-/* Make @sk use a copy of its icsk_af_ops. Socket locked. */
+/* Make @sk use a copy of its icsk_af_ops. */
 static bool option_ops_install(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct option_ops *copy;
 
+	sock_owned_by_me(sk);
 	if (option_ops_find(icsk->icsk_af_ops))
 		return true;
 	copy = option_ops_get(icsk->icsk_af_ops);
