@@ -77,7 +77,7 @@ enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc)
 /**
  * smc_hs_decline() - end the handshake with a fallback to TCP
  * @ctx: handshake
- * @reason: our diagnosis code, SMC_CLC_DECL_*
+ * @reason: our diagnosis code
  *
  * Sends a Decline (RFC 7609 section A.2.5) if both ends sent the SMC option. If the Decline
  * cannot be sent, the connection is reset. Process context.
@@ -112,7 +112,7 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
  * @err: -errno
  * @otherwise: diagnosis code for errors without a code of their own
  *
- * Return: diagnosis code, SMC_CLC_DECL_*.
+ * Return: diagnosis code.
  */
 u32 smc_hs_errno_reason(int err, u32 otherwise)
 {
