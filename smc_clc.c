@@ -94,18 +94,18 @@ int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
  */
 void smc_clc_rx_reset(struct smc_clc_rx *rx)
 {
-	rx->have = 0;
-	rx->want = 0;
+	rx->received = 0;
+	rx->len = 0;
 }
 
 /* Receive until @rx holds @end bytes. 1: it does; 0: more to come; or -errno. */
 static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
 {
-	while (rx->have < end) {
+	while (rx->received < end) {
 		struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
 		struct kvec vec = {
-			.iov_base = rx->buf + rx->have,
-			.iov_len = end - rx->have,
+			.iov_base = rx->buf + rx->received,
+			.iov_len = end - rx->received,
 		};
 		int rc;
 
@@ -117,8 +117,8 @@ static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
 		if (rc < 0)
 			return rc;
 		if (!rc)
-			return rx->have ? -ECONNRESET : -ENOTCONN;
-		rx->have += rc;
+			return rx->received ? -ECONNRESET : -ENOTCONN;
+		rx->received += rc;
 	}
 	return 1;
 }
@@ -130,7 +130,7 @@ static int clc_rx_fill(struct socket *clcsock, struct smc_clc_rx *rx, u32 end)
  *
  * Process context, does not wait. Reads no byte beyond the message.
  *
- * Return: 1 when @rx->buf holds the complete message, of @rx->want bytes; 0 when more bytes have
+ * Return: 1 when @rx->buf holds the complete message of @rx->len bytes; 0 when more bytes have
  * to arrive; -EPROTO when the bytes are no CLC message (wrong eye catcher, impossible length);
  * -ENOTCONN for EOF before the first byte; -ECONNRESET for EOF inside the message; or the error
  * of the TCP socket.
@@ -140,16 +140,16 @@ int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx)
 	struct smc_clc_head head;
 	int rc;
 
-	if (!rx->want) {
+	if (!rx->len) {
 		rc = clc_rx_fill(clcsock, rx, SMC_CLC_HEAD_LEN);
 		if (rc <= 0)
 			return rc;
 		rc = smc_clc_peek_header(rx->buf, &head);
 		if (rc)
 			return rc;
-		rx->want = head.len;
+		rx->len = head.len;
 	}
-	rc = clc_rx_fill(clcsock, rx, rx->want);
+	rc = clc_rx_fill(clcsock, rx, rx->len);
 	if (rc == 1 && !smc_clc_peek_header(rx->buf, &head)) {
 		trace_smc_clc_rx(clcsock->sk, head.type, head.version, head.len);
 		smc_stats_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_RX, head.type);

@@ -167,7 +167,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 	u32 reason;
 	int rc;
 
-	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.want, a);
+	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, a);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
@@ -294,11 +294,11 @@ static bool client_peer_is_foreign(const struct smc_hs_ctx *ctx)
 {
 	switch (ctx->clc_err) {
 	case -EPROTO:
-		return !ctx->rx.want || ctx->head.type == SMC_CLC_PROPOSAL;
+		return !ctx->rx.len || ctx->head.type == SMC_CLC_PROPOSAL;
 	case -ETIMEDOUT:
 	case -ECONNRESET:
 	case -ENOTCONN:
-		return !ctx->rx.want;
+		return !ctx->rx.len;
 	default:
 		return false;
 	}

@@ -157,7 +157,7 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_decline decline;
 
-	if (smc_clc_parse_decline(ctx->rx.buf, ctx->rx.want, &decline))
+	if (smc_clc_parse_decline(ctx->rx.buf, ctx->rx.len, &decline))
 		return smc_hs_fail(ctx, ECONNRESET, "malformed Decline");
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;

@@ -26,7 +26,7 @@ static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 
 	ctx->option_agreed = true;
 	ctx->version = ctx->head.version > 1 ? 2 : 1;
-	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.want, &ctx->proposal);
+	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.len, &ctx->proposal);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)
@@ -241,7 +241,7 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 	u32 reason;
 	int rc;
 
-	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.want, c);
+	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, c);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
 	if (rc)

@@ -12,13 +12,13 @@ int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len);
 /**
  * struct smc_clc_rx - a CLC message that is being received
  * @buf: the bytes received so far
- * @have: number of bytes in @buf
- * @want: length of the whole message in bytes; 0 until the header is complete
+ * @received: number of bytes in @buf
+ * @len: length of the whole message in bytes; 0 until the header is complete
  */
 struct smc_clc_rx {
 	u8 buf[SMC_CLC_MAX_LEN];
-	u32 have;
-	u32 want;
+	u32 received;
+	u32 len;
 };
 
 int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx);
