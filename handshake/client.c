@@ -324,17 +324,17 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 	ctx->option_agreed = false;
 	rc = smc_carrier_again(clcsock);
 	if (rc && rc != -EINPROGRESS)
-		return smc_hs_fail(ctx, -rc, "no second attempt of TCP");
+		return smc_hs_fail(ctx, -rc, "second TCP connection not started");
 	wait_event_idle_timeout(ctx->hs->wait,
 				smc_hs_is_cancelled(ctx) || client_tcp_is_decided(ctx),
 				T_RECONNECT);
 	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (!client_tcp_is_decided(ctx))
-		return smc_hs_fail(ctx, ETIMEDOUT, "TCP does not connect again in time");
+		return smc_hs_fail(ctx, ETIMEDOUT, "second TCP connection timed out");
 	if (smc_carrier_state(clcsock) == TCP_CLOSE) {
 		rc = -sock_error(ctx->sk);
-		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "TCP does not connect again");
+		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "second TCP connection failed");
 	}
 	smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	smc_stats_inc(ctx->net, SMC_STAT_HS_AGAIN);

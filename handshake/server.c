@@ -261,7 +261,7 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 		/* a server must not decline after a subsequent Accept: the client uses SMC then */
 		if (ctx->first)
 			return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
-		return smc_hs_fail(ctx, ECONNRESET, "the client's RMB cannot be taken");
+		return smc_hs_fail(ctx, ECONNRESET, "the client's RMBE is refused");
 	}
 	return HS_GO;
 }
