@@ -37,8 +37,8 @@ bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct s
 				  conn->tx.peer_size ?: SMC_RMBE_SIZE_MIN, msg);
 }
 
-static void trace_received(const struct smc_conn *conn, const struct smc_link *link,
-			   const u8 *buf, u32 len)
+static void cdc_trace_received(const struct smc_conn *conn, const struct smc_link *link,
+			       const u8 *buf, u32 len)
 {
 	struct smc_cdc_msg msg;
 
@@ -58,7 +58,7 @@ static void trace_received(const struct smc_conn *conn, const struct smc_link *l
 void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf, u32 len)
 {
 	if (trace_smc_cdc_rx_enabled())
-		trace_received(conn, link, buf, len);
+		cdc_trace_received(conn, link, buf, len);
 }
 
 /**
@@ -96,7 +96,7 @@ bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cu
 	       smc_ring_rx_peer(&ring, prod, false, false) == SMC_CURSOR_NEWER;
 }
 
-static unsigned int take_consumer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+static unsigned int cdc_apply_consumer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	int rc;
 
@@ -110,7 +110,7 @@ static unsigned int take_consumer(struct smc_conn *conn, const struct smc_cdc_ms
 	return rc == SMC_CURSOR_NEWER ? SMC_CDC_WINDOW : 0;
 }
 
-static unsigned int take_producer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 	unsigned int bits = 0, urgent;
@@ -141,14 +141,14 @@ static unsigned int take_producer(struct smc_conn *conn, const struct smc_cdc_ms
 }
 
 /* What a peer of our kind says that wants to leave a link, or hears that we do. */
-static unsigned int take_more(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+static unsigned int cdc_apply_native(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	unsigned int bits = 0;
 
 	if (!conn->lgr->peer.marker)
 		return 0;
 	if (msg->more & SMC_CDC_M_ASK) {
-		conn->rx.asked = true;
+		conn->rx.answer_due = true;
 		bits |= SMC_CDC_ASKED;
 	}
 	if (msg->more & SMC_CDC_M_HEARD && msg->heard == conn->tx.seq)
@@ -180,7 +180,8 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 		return 0;
 	rx->seen = true;
 	rx->seq = msg.seq;
-	bits = take_consumer(conn, &msg) | take_producer(conn, &msg) | take_more(conn, &msg);
+	bits = cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
+	       cdc_apply_native(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
 	rx->peer_state |= msg.state;
 	if (fresh & SMC_CDC_S_DONE)
@@ -219,7 +220,7 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 }
 
 /* D says that nothing follows: not while bytes have to be written again. */
-static u8 state_flags(const struct smc_conn_tx *tx)
+static u8 cdc_state_flags(const struct smc_conn_tx *tx)
 {
 	if (tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT) || !smc_ring_tx_unsent(&tx->ring))
 		return tx->state;
@@ -250,9 +251,9 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
 	msg.flags |= smc_urgent_tx_flags(&tx->urg, tx->ring.sent, conn->lgr->peer.marker);
 	tx->state |= tx->state_due;
-	msg.state = state_flags(tx);
+	msg.state = cdc_state_flags(tx);
 	if (tx->state_due & msg.state) {
-		tx->state_open = true;
+		tx->state_unacked = true;
 		tx->state_seq = tx->seq;
 	}
 	tx->state_due &= ~msg.state;
@@ -260,10 +261,10 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	tx->cons_due = false;
 	if (tx->leave == SMC_LEAVE_ASK)
 		msg.more |= SMC_CDC_M_ASK;
-	if (conn->rx.asked) {
+	if (conn->rx.answer_due) {
 		msg.more |= SMC_CDC_M_HEARD;
 		msg.heard = conn->rx.seq;
-		conn->rx.asked = false;
+		conn->rx.answer_due = false;
 	}
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);

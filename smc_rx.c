@@ -16,7 +16,7 @@
 /* A consumer update that may wait for more reading is sent after this at the latest. */
 #define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
 /* The peer may keep back so much of our RMBE. */
-#define PEER_RESERVE	64
+#define RX_PEER_RESERVE	64
 
 /**
  * smc_rx_readable() - bytes that wait for the application
@@ -56,8 +56,8 @@ void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 }
 
 /* data path 12: copy out of the RMBE */
-static ssize_t copy_out(struct smc_conn *conn, const struct smc_span *span, int n,
-			struct iov_iter *to)
+static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, int n,
+			   struct iov_iter *to)
 {
 	ssize_t done = 0;
 	int i;
@@ -94,7 +94,7 @@ void smc_rx_update_locked(struct smc_conn *conn)
 		break;
 	}
 	if (smc_ring_rx_starved(&conn->rx.ring))
-		smc_conn_kick_by(conn, conn->rx.look_gap);
+		smc_conn_kick_by(conn, conn->rx.poll_gap);
 }
 
 /**
@@ -111,7 +111,7 @@ void smc_rx_look_locked(struct smc_conn *conn, bool timed)
 }
 
 /* Bytes were read; conn->lock held. */
-static void consumed(struct smc_conn *conn, size_t len)
+static void rx_consume(struct smc_conn *conn, size_t len)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
@@ -125,7 +125,7 @@ static void consumed(struct smc_conn *conn, size_t len)
 		smc_rx_update_locked(conn);
 }
 
-static void skip_urgent(struct smc_conn *conn, bool in_line)
+static void rx_skip_urgent_locked(struct smc_conn *conn, bool in_line)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
@@ -133,7 +133,7 @@ static void skip_urgent(struct smc_conn *conn, bool in_line)
 	    !smc_urgent_rx_skip(&rx->urg, rx->ring.consumed, in_line))
 		return;
 	smc_ring_rx_force(&rx->ring);
-	consumed(conn, 1);
+	rx_consume(conn, 1);
 }
 
 /**
@@ -147,7 +147,7 @@ static void skip_urgent(struct smc_conn *conn, bool in_line)
 void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line)
 {
 	spin_lock_bh(&conn->lock);
-	skip_urgent(conn, in_line);
+	rx_skip_urgent_locked(conn, in_line);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -226,7 +226,7 @@ bool smc_rx_peer_waits(struct smc_conn *conn)
 }
 
 /* The next byte, if smc_rx_held(); @pass: the stream goes past it. */
-static bool held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 *byte)
+static bool rx_get_held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 *byte)
 {
 	struct smc_urgent_rx *urg = &conn->rx.urg;
 	bool held;
@@ -253,21 +253,22 @@ bool smc_rx_held(struct smc_conn *conn, bool in_line)
 {
 	u8 byte;
 
-	return held_byte(conn, in_line, false, &byte);
+	return rx_get_held_byte(conn, in_line, false, &byte);
 }
 
 /* It left the stream before the application said that it wants it there. */
-static ssize_t read_held(struct smc_conn *conn, struct iov_iter *to, struct smc_rx_call *call)
+static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
+				 struct smc_rx_call *call)
 {
 	u8 byte;
 
-	if (!held_byte(conn, call->in_line, false, &byte))
+	if (!rx_get_held_byte(conn, call->in_line, false, &byte))
 		return 0;
 	if (to && copy_to_iter(&byte, 1, to) != 1)
 		return -EFAULT;
 	/* what could not be copied stays; another one may have come since, and is not this one */
 	if (!call->peek)
-		held_byte(conn, call->in_line, true, &byte);
+		rx_get_held_byte(conn, call->in_line, true, &byte);
 	call->some = true;
 	return 1;
 }
@@ -308,14 +309,14 @@ u32 smc_rx_reach(struct smc_conn *conn)
 	u32 n;
 
 	spin_lock_bh(&conn->lock);
-	n = smc_ring_rx_held(&conn->rx.ring) + PEER_RESERVE;
+	n = smc_ring_rx_held(&conn->rx.ring) + RX_PEER_RESERVE;
 	spin_unlock_bh(&conn->lock);
 	return conn->rx.ring.size - min(n, conn->rx.ring.size);
 }
 
 /* Hands bytes out where they lie; conn->lock held. */
-static ssize_t lend(struct smc_conn *conn, const struct smc_span *span, int n,
-		    struct smc_rx_call *call)
+static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_span *span, int n,
+			      struct smc_rx_call *call)
 {
 	ssize_t rc = smc_lend_take_locked(conn, span, n, call->lend);
 
@@ -352,7 +353,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	if (call->skip > rx->ring.size)
 		return -EAGAIN;
 	if (!call->some && !call->skip && !call->lend) {
-		rc = read_held(conn, to, call);
+		rc = rx_read_held_byte(conn, to, call);
 		if (rc)
 			return rc;
 	}
@@ -362,7 +363,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	spin_lock_bh(&conn->lock);
 	smc_rx_look_locked(conn, false);
 	if (!call->peek || !call->some)
-		skip_urgent(conn, call->in_line);
+		rx_skip_urgent_locked(conn, call->in_line);
 	if (call->peek && !call->some &&
 	    smc_urgent_rx_in_way(&rx->urg, rx->ring.consumed + call->skip, call->in_line))
 		call->skip++;
@@ -370,7 +371,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 				  call->some);
 	n = smc_ring_rx_spans(&rx->ring, call->skip, min3(len, (size_t)rx->ring.size, (size_t)room),
 			      span);
-	rc = n && call->lend ? lend(conn, span, n, call) : 0;
+	rc = n && call->lend ? rx_lend_locked(conn, span, n, call) : 0;
 	spin_unlock_bh(&conn->lock);
 	if (n && call->lend)
 		return rc;
@@ -378,7 +379,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		return 0;
 	if (!n)
 		return -EAGAIN;
-	rc = copy_out(conn, span, n, to);
+	rc = rx_copy_out(conn, span, n, to);
 	if (rc <= 0)
 		return rc;
 	call->some = true;
@@ -387,9 +388,9 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		return rc;
 	}
 	spin_lock_bh(&conn->lock);
-	consumed(conn, rc);
+	rx_consume(conn, rc);
 	/* the application may read no more for now: the writer goes on */
-	skip_urgent(conn, call->in_line);
+	rx_skip_urgent_locked(conn, call->in_line);
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
 	return rc;

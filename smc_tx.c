@@ -28,21 +28,21 @@
 #define PROBE_MIN	(HZ / 10)	/* between the first two bytes out of the reserve */
 #define PROBE_MAX	(10 * HZ)	/* ... and between later ones */
 
-#define GATHERS		32		/* gather elements of the WRITEs of one post */
+#define TX_SGES		32		/* gather elements of the WRITEs of one post */
 /* For less room than this no pages are taken: soon there is more. */
-#define PAGES_MIN	4096
+#define TX_PAGES_MIN	4096
 
 /**
- * struct chain - WRITEs of one post
+ * struct tx_chain - WRITEs of one post
  * @write: the WRITEs
  * @n: their number
  * @sge: gather elements of those that have several
  * @nsge: their number
  */
-struct chain {
+struct tx_chain {
 	struct smc_wr_write write[SMC_WR_WRITES_MAX];
 	u32 n;
-	struct ib_sge sge[GATHERS];
+	struct ib_sge sge[TX_SGES];
 	u32 nsge;
 };
 
@@ -90,19 +90,19 @@ size_t smc_tx_unsent(const struct smc_conn *conn)
 }
 
 /* Copied at a time, so that copying the next piece overlaps with sending this one. */
-static u32 copy_max(const struct smc_conn *conn)
+static u32 tx_copy_max(const struct smc_conn *conn)
 {
 	return max_t(u32, conn->tx.ring.size / 4, SMC_BUF_MIN_SIZE);
 }
 
 /* Posted at a time: each costs a CDC and a completion, one alone would stop the flow. */
-static u32 post_max(const struct smc_conn *conn)
+static u32 tx_post_max(const struct smc_conn *conn)
 {
 	return max_t(u32, conn->tx.ring.size / 2, SMC_BUF_MIN_SIZE);
 }
 
 /* @len more bytes are there to be sent; conn->lock held. */
-static void prepared(struct smc_conn *conn, u32 len, bool more, bool urgent)
+static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool urgent)
 {
 	if (smc_ring_tx_drained(&conn->tx.ring))
 		conn->meter.queued_at = jiffies;
@@ -140,7 +140,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		spin_unlock_bh(&conn->lock);
 		return -EPIPE;
 	}
-	take = min_t(size_t, len, copy_max(conn));
+	take = min_t(size_t, len, tx_copy_max(conn));
 	if (urgent)
 		take = smc_urgent_tx_take(len, min_t(u32, take, smc_ring_tx_free(&conn->tx.ring)));
 	n = smc_ring_tx_spans(&conn->tx.ring, take, span);
@@ -162,7 +162,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	spin_lock_bh(&conn->lock);
 	/* an abort in between has purged the ring: the next call reports it */
 	if (smc_conn_state_may_send(conn->state))
-		prepared(conn, done, more || done < len, urgent && done == len);
+		tx_prepare_locked(conn, done, more || done < len, urgent && done == len);
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
 	return done;
@@ -192,9 +192,9 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 		spin_unlock_bh(&conn->lock);
 		return -EPIPE;
 	}
-	room = min(smc_ring_tx_free(&conn->tx.ring), copy_max(conn));
+	room = min(smc_ring_tx_free(&conn->tx.ring), tx_copy_max(conn));
 	spin_unlock_bh(&conn->lock);
-	if (room < min_t(size_t, len, PAGES_MIN))
+	if (room < min_t(size_t, len, TX_PAGES_MIN))
 		return -EAGAIN;
 
 	/* data path 2: nobody else takes room */
@@ -207,7 +207,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	if (smc_conn_state_may_send(conn->state)) {
 		smc_zcopy_add_locked(conn, run);
 		run = NULL;
-		prepared(conn, done, more || done < len, false);
+		tx_prepare_locked(conn, done, more || done < len, false);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (run)
@@ -220,7 +220,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
  * Is all that we said over this link heard by the peer, and is nothing under way? Our RNIC
  * knows of the WRITEs, which it might do again, the peer of the messages.
  */
-static void check_leave(struct smc_conn *conn)
+static void tx_check_move(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 
@@ -238,11 +238,11 @@ void smc_tx_heard_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->tx.heard = true;
-	check_leave(conn);
+	tx_check_move(conn);
 }
 
 /* data path 13: the peer's RNIC has it (or the queue pair broke) */
-static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
+static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
 	struct smc_conn *conn = slot->owner;
 	struct smc_conn_note note;
@@ -255,15 +255,15 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 		completed = conn->tx.ring.completed;
 		conn->tx.seq_done = slot->seq;
 		if ((s16)(slot->seq - conn->tx.state_seq) >= 0)
-			conn->tx.state_open = false;
+			conn->tx.state_unacked = false;
 		if (smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
 			bits = SMC_CONN_WRITABLE;
 		smc_meter_done(conn, slot->started, completed);
-		check_leave(conn);
+		tx_check_move(conn);
 	}
 	smc_zcopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || conn->close_pending || conn->leaving)
+	if (conn->shut_pending || conn->close_pending || conn->releasing)
 		smc_conn_kick(conn, 0);
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
@@ -272,7 +272,8 @@ static void data_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	smc_conn_put(conn);
 }
 
-static struct smc_wr_write *next_write(const struct smc_conn *conn, struct chain *chain, u32 dst)
+static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
+					       struct tx_chain *chain, u32 dst)
 {
 	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.claim.rtoken];
 	struct smc_wr_write *write = &chain->write[chain->n++];
@@ -285,8 +286,8 @@ static struct smc_wr_write *next_write(const struct smc_conn *conn, struct chain
 }
 
 /* data path 4: pieces of the plan as WRITEs of this link */
-static u32 fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
-		       struct chain *chain)
+static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+			  struct tx_chain *chain)
 {
 	const struct smc_elem *elem = &conn->tx.elem;
 	u32 slot = conn->link->slot;
@@ -295,7 +296,7 @@ static u32 fill_writes(struct smc_conn *conn, const struct smc_write_piece *piec
 	int i;
 
 	for (i = 0; i < n; i++) {
-		out = next_write(conn, chain, piece[i].dst);
+		out = tx_chain_add_write(conn, chain, piece[i].dst);
 		out->laddr = smc_buf_elem_iova(elem, slot, piece[i].src);
 		out->vaddr = elem->addr + piece[i].src;
 		out->lkey = smc_buf_lkey(elem->region, slot);
@@ -307,7 +308,7 @@ static u32 fill_writes(struct smc_conn *conn, const struct smc_write_piece *piec
 }
 
 /* A gather element for what lies at @pos, which would be at @src in the ring. */
-static u32 gather(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sge *sge)
+static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sge *sge)
 {
 	const struct smc_elem *elem = &conn->tx.elem;
 	u32 slot = conn->link->slot;
@@ -327,7 +328,7 @@ static u32 gather(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sg
  * The plan does not leave an urgent byte alone, which an in-tree reader can miss; a chain that
  * ends before the plan does must not either.
  */
-static u32 keep_company(const struct smc_conn *conn, struct chain *chain, u32 sum)
+static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u32 sum)
 {
 	struct smc_wr_write *last;
 
@@ -343,9 +344,9 @@ static u32 keep_company(const struct smc_conn *conn, struct chain *chain, u32 su
 	return sum - 1;
 }
 
-/* As fill_writes(), as far as the chain goes, where not all of the bytes are in the ring. */
-static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
-			 struct chain *chain)
+/* As tx_fill_writes(), as far as the chain goes, where not all of the bytes are in the ring. */
+static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+			    struct tx_chain *chain)
 {
 	u32 max = conn->link->qp->max_sge, sum = 0, done, len;
 	struct smc_wr_write *out;
@@ -353,14 +354,14 @@ static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *pi
 
 	for (i = 0; i < n; i++) {
 		for (done = 0; done < piece[i].len; done += out->len) {
-			if (chain->n == SMC_WR_WRITES_MAX || chain->nsge == GATHERS)
-				return keep_company(conn, chain, sum);
-			out = next_write(conn, chain, piece[i].dst + done);
+			if (chain->n == SMC_WR_WRITES_MAX || chain->nsge == TX_SGES)
+				return tx_pair_urgent(conn, chain, sum);
+			out = tx_chain_add_write(conn, chain, piece[i].dst + done);
 			out->sge = &chain->sge[chain->nsge];
 			while (done + out->len < piece[i].len && out->nsge < max &&
-			       chain->nsge < GATHERS) {
-				len = gather(conn, conn->tx.ring.sent + sum,
-					     piece[i].src + done + out->len,
+			       chain->nsge < TX_SGES) {
+				len = tx_fill_sge(conn, conn->tx.ring.sent + sum,
+						  piece[i].src + done + out->len,
 					     piece[i].len - done - out->len,
 					     &chain->sge[chain->nsge++]);
 				out->nsge++;
@@ -373,7 +374,7 @@ static u32 gather_writes(struct smc_conn *conn, const struct smc_write_piece *pi
 }
 
 /* Less than this waits for the completion of what is in flight. */
-static u32 cork_below(const struct smc_conn *conn)
+static u32 tx_cork_limit(const struct smc_conn *conn)
 {
 	u32 limit = READ_ONCE(smc_policy_net(conn->net)->autocorking);
 
@@ -381,7 +382,7 @@ static u32 cork_below(const struct smc_conn *conn)
 }
 
 /* May queued bytes go now, or do they wait for company? */
-static bool data_ready(const struct smc_conn *conn, bool more)
+static bool tx_data_ready(const struct smc_conn *conn, bool more)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 	u32 unsent = smc_ring_tx_unsent(&tx->ring);
@@ -390,7 +391,7 @@ static bool data_ready(const struct smc_conn *conn, bool more)
 		return false;
 	if (tx->urg.pos)
 		return true;
-	if (tx->inflight && unsent < cork_below(conn))
+	if (tx->inflight && unsent < tx_cork_limit(conn))
 		return false;
 	if (more && unsent < tx->ring.size / 4 &&
 	    !conn->shut_pending && !conn->close_pending)
@@ -398,7 +399,7 @@ static bool data_ready(const struct smc_conn *conn, bool more)
 	return true;
 }
 
-static bool cdc_due(const struct smc_conn *conn)
+static bool tx_cdc_due(const struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 	u32 unsent = smc_ring_tx_unsent(&tx->ring);
@@ -412,7 +413,7 @@ static bool cdc_due(const struct smc_conn *conn)
 }
 
 /* A slot of our link; none: smc_tx_retry() goes on. */
-static struct smc_wr_slot *get_slot(struct smc_conn *conn)
+static struct smc_wr_slot *tx_get_slot(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot;
 
@@ -427,13 +428,13 @@ static struct smc_wr_slot *get_slot(struct smc_conn *conn)
 }
 
 /* The first message on a link the connection has moved to. False: not yet. */
-static bool validated(struct smc_conn *conn)
+static bool tx_send_validation(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot;
 
 	if (!conn->tx.validate)
 		return true;
-	slot = get_slot(conn);
+	slot = tx_get_slot(conn);
 	if (!slot)
 		return false;
 	smc_cdc_build_validation(conn, slot->buf);
@@ -451,15 +452,15 @@ static bool validated(struct smc_conn *conn)
  * Is the completion of the message just built of interest? Of data, of flags that are new,
  * and now and then of any: the number of the last one is what a validation says.
  */
-static bool watched(const struct smc_conn_tx *tx, bool data)
+static bool tx_needs_completion(const struct smc_conn_tx *tx, bool data)
 {
-	return data || (tx->state_open && tx->state_seq == tx->seq) ||
+	return data || (tx->state_unacked && tx->state_seq == tx->seq) ||
 	       smc_failover_seq_due(tx->seq, tx->seq_done);
 }
 
-static void watch(struct smc_conn *conn, struct smc_wr_slot *slot)
+static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
 {
-	slot->done = data_done;
+	slot->done = tx_send_done;
 	slot->owner = conn;
 	slot->cookie = conn->tx.ring.sent;
 	slot->epoch = conn->tx.ring.epoch;
@@ -472,10 +473,10 @@ static void watch(struct smc_conn *conn, struct smc_wr_slot *slot)
  * WRITEs to post next. The reserve in the peer's memory is spent byte by byte with growing
  * pauses: until the peer has left the lost link, too, what the byte makes it say goes there.
  */
-static int plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
+static int tx_plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop(&tx->urg), post_max(conn), piece);
+	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop(&tx->urg), tx_post_max(conn), piece);
 
 	if (!n || smc_ring_tx_window(&tx->ring) || time_after_eq(jiffies, tx->probe_at))
 		return n;
@@ -483,7 +484,7 @@ static int plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
 	return 0;
 }
 
-static void take_writes(struct smc_conn_tx *tx, u32 len)
+static void tx_advance_sent(struct smc_conn_tx *tx, u32 len)
 {
 	if (!smc_ring_tx_window(&tx->ring)) {
 		tx->probe_at = jiffies + tx->probe_gap;
@@ -511,37 +512,37 @@ void smc_tx_window_locked(struct smc_conn *conn)
 }
 
 /* data path 3 to 5: one slot, one chain, one post. False: stop pushing. */
-static bool push_one(struct smc_conn *conn, bool more)
+static bool tx_push_one(struct smc_conn *conn, bool more)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
 	struct smc_wr_slot *slot;
-	struct chain chain;
+	struct tx_chain chain;
 	bool signal;
 	u32 len = 0;
 	int n = 0;
 
-	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && data_ready(conn, more))
-		n = plan_writes(conn, piece);
-	if (!n && !cdc_due(conn))
+	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && tx_data_ready(conn, more))
+		n = tx_plan_writes(conn, piece);
+	if (!n && !tx_cdc_due(conn))
 		return false;
-	if (!validated(conn))
+	if (!tx_send_validation(conn))
 		return false;
-	slot = get_slot(conn);
+	slot = tx_get_slot(conn);
 	if (!slot)
 		return false;
 	chain.n = 0;
 	chain.nsge = 0;
 	if (n && smc_zcopy_none(conn))
-		len = fill_writes(conn, piece, n, &chain);
+		len = tx_fill_writes(conn, piece, n, &chain);
 	else if (n)
-		len = gather_writes(conn, piece, n, &chain);
+		len = tx_gather_writes(conn, piece, n, &chain);
 	if (n)
-		take_writes(tx, len);
+		tx_advance_sent(tx, len);
 	smc_cdc_build(conn, slot->buf);
-	signal = watched(tx, n);
+	signal = tx_needs_completion(tx, n);
 	if (signal)
-		watch(conn, slot);
+		tx_watch_completion(conn, slot);
 	if (smc_wr_post(slot, SMC_CDC_LEN, chain.write, chain.n, signal)) {
 		/* the link is broken and says so on its own: all is said again on another one */
 		smc_wr_slot_put(slot);
@@ -569,17 +570,17 @@ static bool push_one(struct smc_conn *conn, bool more)
  * The last message over a link that is to be left; it says whatever else is due. The peer
  * is to answer, and our RNIC to tell.
  */
-static void ask_to_leave(struct smc_conn *conn)
+static void tx_ask_move(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	struct smc_wr_slot *slot = get_slot(conn);
+	struct smc_wr_slot *slot = tx_get_slot(conn);
 
 	if (!slot)
 		return;
 	smc_cdc_build(conn, slot->buf);
-	watch(conn, slot);
+	tx_watch_completion(conn, slot);
 	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, true)) {
-		/* as in push_one() */
+		/* as in tx_push_one() */
 		smc_wr_slot_put(slot);
 		tx->inflight--;
 		smc_zcopy_settle_later_locked(conn);
@@ -606,7 +607,7 @@ void smc_tx_probe_locked(struct smc_conn *conn)
 }
 
 /* The link is to go, in order, and both sides are silent before: llc/delete_link.c. */
-static bool held(struct smc_conn *conn)
+static bool tx_link_held(struct smc_conn *conn)
 {
 	if (!smc_link_held(conn->link))
 		return false;
@@ -627,12 +628,12 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 {
 	lockdep_assert_held(&conn->lock);
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
-	    conn->state == SMC_CONN_INIT || held(conn))
+	    conn->state == SMC_CONN_INIT || tx_link_held(conn))
 		return;
 	if (conn->tx.leave == SMC_LEAVE_ASK)
-		ask_to_leave(conn);
+		tx_ask_move(conn);
 	/* who leaves is silent until it has gone, or stays */
-	while (!conn->tx.leave && push_one(conn, more))
+	while (!conn->tx.leave && tx_push_one(conn, more))
 		;
 }
 
@@ -692,7 +693,7 @@ bool smc_tx_retry(struct smc_conn *conn)
 		conn->tx.waiting = false;
 		smc_tx_push_locked(conn, false);
 		/* the last message of these ends something: the work sees to it */
-		if (conn->leaving || conn->state == SMC_CONN_PROCESSABORT)
+		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT)
 			smc_conn_kick(conn, 0);
 	}
 	served = !conn->tx.waiting;

@@ -19,12 +19,12 @@
 #define TAKE_TIME	(10 * HZ)
 
 /**
- * struct supply - how a connection in the making gets memory
+ * struct conn_supply - how a connection in the making gets memory
  * @announce: new regions are registered and announced at once
  * @cancel: set: the connection is not wanted any more
  * @deadline: jiffies
  */
-struct supply {
+struct conn_supply {
 	bool announce;
 	const bool *cancel;
 	unsigned long deadline;
@@ -34,8 +34,8 @@ struct supply {
  * A region on one of the links of the group. One that is on its way out does without, or its
  * end would be that of the connection that needs the region: unless that begins on it.
  */
-static int bring_to_link(struct smc_conn *conn, struct smc_region *region, struct smc_link *link,
-			 bool announce)
+static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
+			       struct smc_link *link, bool announce)
 {
 	int rc;
 
@@ -55,8 +55,8 @@ static int bring_to_link(struct smc_conn *conn, struct smc_region *region, struc
  * A further region: mapped on every link, registered, announced, then published. Rather one
  * that the peer did not let go when we did not need it: if it does not take it now, it stays.
  */
-static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
-		const struct supply *supply)
+static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+			  const struct conn_supply *supply)
 {
 	struct smc_link *link = conn->link;
 	struct smc_lgr *lgr = conn->lgr;
@@ -79,7 +79,7 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 		other = smc_core_link(lgr, slot);
 		if (!other)
 			continue;
-		rc = bring_to_link(conn, region, other, supply->announce);
+		rc = conn_region_to_link(conn, region, other, supply->announce);
 		smc_link_put(other);
 	}
 	mutex_unlock(&lgr->mutex);
@@ -103,8 +103,8 @@ static int grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
  * One connection at a time adds regions of a kind: those that meet an empty pool at
  * the same moment wait for it instead of adding a region each.
  */
-static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
-		     const struct supply *supply, struct smc_elem *elem)
+static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+			  const struct conn_supply *supply, struct smc_elem *elem)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
 	bool grower = false, grown = false;
@@ -122,7 +122,7 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 			/* either way the pool may have changed: look again */
 			grower = smc_buf_grow_begin(pool, kind, SMC_CORE_POLL);
 		else
-			rc = tries-- ? grow(conn, kind, size, supply) : -ENOMEM;
+			rc = tries-- ? conn_pool_grow(conn, kind, size, supply) : -ENOMEM;
 		if (rc && rc != -ENOENT)
 			break;
 		grown = grown || !rc;
@@ -154,13 +154,14 @@ static int take_elem(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 int smc_conn_mem_take(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 		      const bool *cancel)
 {
-	struct supply supply = { .announce = announce, .cancel = cancel,
+	struct conn_supply supply = { .announce = announce, .cancel = cancel,
 				 .deadline = jiffies + TAKE_TIME };
 	int rc;
 
-	rc = take_elem(conn, SMC_BUF_SND, smc_buf_round(sndbuf), &supply, &conn->tx.elem);
+	rc = conn_elem_take(conn, SMC_BUF_SND, smc_buf_round(sndbuf), &supply, &conn->tx.elem);
 	if (!rc)
-		rc = take_elem(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), &supply, &conn->rx.elem);
+		rc = conn_elem_take(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), &supply,
+				    &conn->rx.elem);
 	return rc;
 }
 

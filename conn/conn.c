@@ -8,7 +8,7 @@
  *    smc_core_conn_del() comes first, and the memory is freed by RCU;
  *  - data carrying requests: each holds a reference; the queue pair completes or
  *    flushes every one of them;
- *  - the delayed work: leave() runs inside it, and it is never queued again once
+ *  - the delayed work: conn_unregister() runs inside it, and it is never queued again once
  *    @left is set and the last reference is gone (free_work cancels it).
  */
 #define pr_fmt(fmt) "smc: " fmt
@@ -49,7 +49,7 @@ static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
 
 /* ---- state ------------------------------------------------------------------- */
 
-static void set_err(struct smc_conn *conn, int err)
+static void conn_set_err(struct smc_conn *conn, int err)
 {
 	if (!conn->err)
 		WRITE_ONCE(conn->err, err);
@@ -57,7 +57,7 @@ static void set_err(struct smc_conn *conn, int err)
 }
 
 /* As with TCP's RST: what was not sent is dropped, what has come can be read. */
-static void purge(struct smc_conn *conn)
+static void conn_purge_tx(struct smc_conn *conn)
 {
 	smc_ring_tx_purge(&conn->tx.ring);
 	conn->tx.urg = (struct smc_urgent_tx){};
@@ -67,16 +67,16 @@ static void purge(struct smc_conn *conn)
 }
 
 /* How long the state that a step leads to may last. */
-static unsigned long timeout_of(u32 actions)
+static unsigned long conn_state_timeout(u32 actions)
 {
 	if (actions & SMC_CONN_ACT_SEND_ABORT)
 		return ABORT_TIMEOUT;
 	return actions & SMC_CONN_ACT_SEND_CLOSE ? CLOSE_TIMEOUT : ANSWER_TIMEOUT;
 }
 
-static void arm(struct smc_conn *conn, unsigned long timeout)
+static void conn_arm_deadline(struct smc_conn *conn, unsigned long timeout)
 {
-	conn->timer = true;
+	conn->deadline_armed = true;
 	conn->deadline = jiffies + timeout;
 	smc_conn_kick_by(conn, timeout);
 }
@@ -85,7 +85,7 @@ static void arm(struct smc_conn *conn, unsigned long timeout)
  * As TCP: after the peer's FIN, which C is as well, a reset is a broken pipe, unless we are
  * through, too. D may come with the A, for want of a slot before.
  */
-static int reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
+static int conn_reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 {
 	bool heard = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
 		     (from == SMC_CONN_ACTIVE &&
@@ -95,27 +95,27 @@ static int reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 }
 
 /* What the application is told of the end that a step out of @from leads to. */
-static void report(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
+static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 {
 	if (actions & SMC_CONN_ACT_REPORT_RESET)
-		set_err(conn, reset_errno(conn, from));
+		conn_set_err(conn, conn_reset_errno(conn, from));
 	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
-		set_err(conn, conn->cause ?: ECONNABORTED);
+		conn_set_err(conn, conn->cause ?: ECONNABORTED);
 }
 
 /* Carries out what a step asks for besides. */
-static void act(struct smc_conn *conn, u32 actions)
+static void conn_do_actions(struct smc_conn *conn, u32 actions)
 {
 	u8 flags = 0;
 
 	if (actions & SMC_CONN_ACT_PURGE)
-		purge(conn);
+		conn_purge_tx(conn);
 	if (actions & SMC_CONN_ACT_DISCARD)
 		conn->rx.ring.consumed = conn->rx.ring.produced;
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
-		conn->timer = false;
+		conn->deadline_armed = false;
 	if (actions & SMC_CONN_ACT_ARM_TIMER)
-		arm(conn, timeout_of(actions));
+		conn_arm_deadline(conn, conn_state_timeout(actions));
 	if (actions & SMC_CONN_ACT_SEND_DONE)
 		flags |= SMC_CDC_S_DONE;
 	if (actions & SMC_CONN_ACT_SEND_CLOSE)
@@ -127,7 +127,7 @@ static void act(struct smc_conn *conn, u32 actions)
 	if (flags)
 		smc_tx_send_flags_locked(conn, flags);
 	if (actions & SMC_CONN_ACT_RELEASE) {
-		conn->leaving = true;
+		conn->releasing = true;
 		conn->deadline = jiffies + LEAVE_TIMEOUT;
 		smc_conn_kick(conn, 0);
 	}
@@ -138,7 +138,7 @@ static void act(struct smc_conn *conn, u32 actions)
  * Returns SMC_CONN_* bits to tell upward: nothing if the state stays, as it does for
  * nearly every message with data.
  */
-static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
+static unsigned int conn_step(struct smc_conn *conn, enum smc_conn_event event)
 {
 	enum smc_conn_state from = conn->state, state = from;
 	unsigned int bits = 0;
@@ -151,7 +151,7 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 		pr_info_ratelimited("connection %08x: peer event %s in state %s, aborted\n",
 				    conn->token, smc_conn_event_str(event),
 				    smc_conn_state_str(from));
-		return step(conn, SMC_CONN_EV_ABORT);
+		return conn_step(conn, SMC_CONN_EV_ABORT);
 	}
 	if (rc)
 		return 0;
@@ -161,7 +161,7 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 		if (event != SMC_CONN_EV_TIMEOUT)
 			bits |= SMC_CONN_CHANGED;
 	}
-	report(conn, from, actions);
+	conn_report_end(conn, from, actions);
 	/* nothing is written any more, nor will be: the peer may give that memory to another one */
 	if (smc_conn_state_over(state))
 		smc_core_claim_end(conn->lgr, &conn->tx.claim);
@@ -170,32 +170,32 @@ static unsigned int step(struct smc_conn *conn, enum smc_conn_event event)
 	 * now, without our lock, must not take an error for the end of the stream.
 	 */
 	smp_store_release(&conn->state, state);
-	act(conn, actions);
+	conn_do_actions(conn, actions);
 	/*
 	 * The A of an aborting end is posted or waits for a slot; either way nothing
 	 * more can be done for it than the timer does, so it counts as sent.
 	 */
 	if (actions & SMC_CONN_ACT_SEND_ABORT && !conn->tx.state_due)
-		bits |= step(conn, SMC_CONN_EV_ABORT_SENT);
+		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
 	return bits;
 }
 
 /* Local shutdown and close take effect once the send ring allows it. */
-static unsigned int advance(struct smc_conn *conn)
+static unsigned int conn_advance_close(struct smc_conn *conn)
 {
 	unsigned int bits = 0;
 
 	if (conn->shut_pending && !smc_ring_tx_unsent(&conn->tx.ring)) {
 		conn->shut_pending = false;
-		bits |= step(conn, SMC_CONN_EV_SHUT_WR);
+		bits |= conn_step(conn, SMC_CONN_EV_SHUT_WR);
 	}
 	if (conn->close_pending) {
 		if (smc_ring_tx_drained(&conn->tx.ring)) {
 			conn->close_pending = false;
-			bits |= step(conn, SMC_CONN_EV_CLOSE);
+			bits |= conn_step(conn, SMC_CONN_EV_CLOSE);
 		} else if (time_after_eq(jiffies, conn->deadline)) {
 			conn->close_pending = false;
-			bits |= step(conn, SMC_CONN_EV_ABORT);
+			bits |= conn_step(conn, SMC_CONN_EV_ABORT);
 		} else {
 			smc_conn_kick_by(conn, conn->deadline - jiffies);
 		}
@@ -205,7 +205,7 @@ static unsigned int advance(struct smc_conn *conn)
 
 /* ---- facts from below -------------------------------------------------------- */
 
-static enum smc_conn_event peer_event(const struct smc_conn *conn)
+static enum smc_conn_event conn_peer_event(const struct smc_conn *conn)
 {
 	u8 state = conn->rx.peer_state;
 
@@ -214,7 +214,7 @@ static enum smc_conn_event peer_event(const struct smc_conn *conn)
 }
 
 /* A failover validation was judged; conn->lock held. */
-static unsigned int validated(struct smc_conn *conn, unsigned int got)
+static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int got)
 {
 	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
 	if (!(got & SMC_CDC_BAD)) {
@@ -225,23 +225,23 @@ static unsigned int validated(struct smc_conn *conn, unsigned int got)
 	smc_stats_inc(conn->net, SMC_STAT_VALIDATION_BAD);
 	pr_info_ratelimited("connection %08x: bytes were lost with a link, aborted\n",
 			    conn->token);
-	return step(conn, SMC_CONN_EV_ABORT);
+	return conn_step(conn, SMC_CONN_EV_ABORT);
 }
 
 /* The peer went on over another link, and what it wrote before is not all there. */
-static unsigned int missing(struct smc_conn *conn)
+static unsigned int conn_abort_gap(struct smc_conn *conn)
 {
 	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
 	pr_info_ratelimited("connection %08x: messages were lost with a link, aborted\n",
 			    conn->token);
-	return step(conn, SMC_CONN_EV_ABORT);
+	return conn_step(conn, SMC_CONN_EV_ABORT);
 }
 
 /*
  * The peer wants to leave its link, and waits for our word. If each waits for the other's, a
  * client goes later, or not at all.
  */
-static void answer(struct smc_conn *conn)
+static void conn_answer_move(struct smc_conn *conn)
 {
 	if (!smc_conn_state_may_cdc(conn->state))
 		return;
@@ -253,7 +253,7 @@ static void answer(struct smc_conn *conn)
 }
 
 /* data path 9 to 11; conn->lock held */
-static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
+static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
 	u32 had = smc_ring_rx_readable(&conn->rx.ring);
 	u64 completed = conn->tx.ring.completed;
@@ -261,18 +261,18 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 	unsigned int bits = 0;
 
 	if (got & SMC_CDC_VALIDATE)
-		return validated(conn, got);
+		return conn_check_validation(conn, got);
 	if (got & SMC_CDC_BAD) {
 		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
 		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
 				    conn->token);
-		return step(conn, SMC_CONN_EV_ABORT);
+		return conn_step(conn, SMC_CONN_EV_ABORT);
 	}
 	if (got & SMC_CDC_DATA) {
 		smc_meter_in(conn, true);
 		smc_rx_arrived_locked(conn, slot, had);
 		smc_stamp_arrived_locked(conn, had);
-		bits |= step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+		bits |= conn_step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
 	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
@@ -281,18 +281,18 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 		bits |= SMC_CONN_MARK | SMC_CONN_READABLE;
 	}
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
-		bits |= step(conn, peer_event(conn)) | SMC_CONN_READABLE;
+		bits |= conn_step(conn, conn_peer_event(conn)) | SMC_CONN_READABLE;
 	smc_rx_look_locked(conn, false);
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_locked(conn);
 	if (got & SMC_CDC_HEARD)
 		smc_tx_heard_locked(conn);
 	if (got & SMC_CDC_ASKED)
-		answer(conn);
+		conn_answer_move(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
 		smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending)
-		bits |= advance(conn);
+		bits |= conn_advance_close(conn);
 	/* bytes that a lost link carried: their arrival is known from the peer alone */
 	if (conn->tx.ring.completed != completed) {
 		smc_zcopy_settle_later_locked(conn);
@@ -302,26 +302,27 @@ static unsigned int handle(struct smc_conn *conn, u32 slot, const u8 *buf, u32 l
 }
 
 /* What came over @link; conn->lock held. */
-static unsigned int input(struct smc_conn *conn, struct smc_link *link, const u8 *buf, u32 len)
+static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
+				   u32 len)
 {
 	smc_meter_in(conn, false);
 	smc_cdc_trace(conn, link, buf, len);
 	switch (smc_move_input_locked(conn, link, buf, len)) {
 	case SMC_FAILOVER_TAKE:
-		return handle(conn, link->slot, buf, len);
+		return conn_handle_cdc(conn, link->slot, buf, len);
 	case SMC_FAILOVER_KEPT:
-		return 0;	/* until link_lost() */
+		return 0;	/* until conn_on_link_lost() */
 	case -ENODATA:
-		return missing(conn);
+		return conn_abort_gap(conn);
 	default:
 		pr_info_ratelimited("connection %08x: the peer goes from link to link, aborted\n",
 				    conn->token);
-		return step(conn, SMC_CONN_EV_ABORT);
+		return conn_step(conn, SMC_CONN_EV_ABORT);
 	}
 }
 
 /* softirq, under rcu_read_lock() */
-static void cdc_received(struct smc_link *link, const u8 *buf, u32 len)
+static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_lgr *lgr = link->lgr;
 	struct smc_conn_note note;
@@ -339,7 +340,7 @@ static void cdc_received(struct smc_link *link, const u8 *buf, u32 len)
 	if (!conn)
 		goto bad;	/* closed meanwhile, or a lie: nobody's business */
 	spin_lock_bh(&conn->lock);
-	smc_conn_note_take(conn, input(conn, link, buf, len), &note);
+	smc_conn_note_take(conn, conn_input_cdc(conn, link, buf, len), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 	smc_conn_put(conn);
@@ -348,7 +349,7 @@ bad:
 	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
 }
 
-static bool hold(void *conn)
+static bool conn_try_get(void *conn)
 {
 	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
 }
@@ -357,68 +358,68 @@ static bool hold(void *conn)
  * The walk may come upon one that is being freed: its work must not be queued again.
  * One that has to wait again took the last slot, and is the first next time.
  */
-static bool retry_one(void *arg, void *link)
+static bool conn_retry_tx(void *arg, void *link)
 {
 	struct smc_conn *conn = arg;
 	bool served;
 
-	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !hold(conn))
+	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !conn_try_get(conn))
 		return true;
 	served = smc_tx_retry(conn);
 	smc_conn_put(conn);
 	return served;
 }
 
-static void slots_free(struct smc_link *link)
+static void conn_on_slots_free(struct smc_link *link)
 {
-	smc_core_walk_conns(link->lgr, retry_one, link);
+	smc_core_walk_conns(link->lgr, conn_retry_tx, link);
 }
 
-static void put(void *conn)
+static void conn_on_put(void *conn)
 {
 	smc_conn_put(conn);
 }
 
 /* Nothing can be sent any more; conn->lock held. */
-static unsigned int lost(struct smc_conn *conn)
+static unsigned int conn_lose_group(struct smc_conn *conn)
 {
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
 	conn->tx.leave = SMC_LEAVE_NO;
 	/* CLOSED before, and only a missing slot for the last message kept it */
-	if (conn->leaving)
+	if (conn->releasing)
 		smc_conn_kick(conn, 0);
-	return step(conn, SMC_CONN_EV_GROUP_LOST);
+	return conn_step(conn, SMC_CONN_EV_GROUP_LOST);
 }
 
 /* A link that ends because nothing comes back, in one way or another. */
-static bool unanswered(enum smc_link_reason reason)
+static bool conn_reason_unanswered(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
 	       reason == SMC_LINK_STALLED;
 }
 
-static void group_lost(struct smc_conn *conn, enum smc_link_reason reason)
+static void conn_terminate(struct smc_conn *conn, enum smc_link_reason reason)
 {
 	struct smc_conn_note note;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->asked && unanswered(reason))
+	if (conn->asked && conn_reason_unanswered(reason))
 		conn->cause = ETIMEDOUT;
-	smc_conn_note_take(conn, lost(conn), &note);
+	smc_conn_note_take(conn, conn_lose_group(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 }
 
 /* Our direction leaves its link, which is fenced; conn->lock held. */
-static unsigned int move(struct smc_conn *conn)
+static unsigned int conn_failover(struct smc_conn *conn)
 {
 	switch (smc_move_locked(conn)) {
 	case -ENOKEY:
 		pr_info_ratelimited("connection %08x: no way to the peer's memory is left, aborted\n",
 				    conn->token);
-		return step(conn, SMC_CONN_EV_ABORT);
+		return conn_step(conn, SMC_CONN_EV_ABORT);
 	case -ENETDOWN:
 		return 0;	/* the last link is going, too: the end of the group follows */
 	default:
@@ -427,18 +428,18 @@ static unsigned int move(struct smc_conn *conn)
 }
 
 /* What the peer has sent over the link it went to; conn->lock held. */
-static unsigned int catch_up(struct smc_conn *conn)
+static unsigned int conn_replay_kept(struct smc_conn *conn)
 {
 	struct smc_failover_msg msg;
 	unsigned int bits = 0;
 
 	while (smc_failover_next(&conn->rx.path, &msg)) {
 		if (msg.validation)
-			bits |= validated(conn, smc_cdc_validate(conn, msg.seq));
+			bits |= conn_check_validation(conn, smc_cdc_validate(conn, msg.seq));
 		else if (msg.unproven && smc_cdc_gap(conn, msg.first_seq, &msg.first))
-			bits |= missing(conn);
+			bits |= conn_abort_gap(conn);
 		else
-			bits |= handle(conn, msg.slot, msg.msg, SMC_CDC_LEN);
+			bits |= conn_handle_cdc(conn, msg.slot, msg.msg, SMC_CDC_LEN);
 	}
 	return bits;
 }
@@ -447,7 +448,7 @@ static unsigned int catch_up(struct smc_conn *conn)
  * Every connection of the group: the peer may write over a link that we do not. What is
  * still in its handshake moves when that is done: smc_conn_activate().
  */
-static void link_lost(void *arg, struct smc_link *link)
+static void conn_on_link_lost(void *arg, struct smc_link *link)
 {
 	struct smc_conn *conn = arg;
 	struct smc_conn_note note;
@@ -461,8 +462,8 @@ static void link_lost(void *arg, struct smc_link *link)
 	 */
 	if (conn->state != SMC_CONN_INIT && conn->tx.peer_size && !conn->tx.stopped &&
 	    smc_link_fenced(conn->link))
-		bits |= move(conn) | SMC_CONN_WRITABLE;
-	bits |= catch_up(conn);
+		bits |= conn_failover(conn) | SMC_CONN_WRITABLE;
+	bits |= conn_replay_kept(conn);
 	smc_move_caught_up_locked(conn);
 	smc_conn_note_take(conn, bits, &note);
 	/* an end may have waited for the link */
@@ -471,25 +472,25 @@ static void link_lost(void *arg, struct smc_link *link)
 	smc_conn_note_send(&note);
 }
 
-static void terminated(void *conn, enum smc_link_reason reason)
+static void conn_on_terminated(void *conn, enum smc_link_reason reason)
 {
-	group_lost(conn, reason);
+	conn_terminate(conn, reason);
 }
 
 const struct smc_lgr_conn_events smc_conn_lgr_events = {
-	.message = cdc_received,
-	.slots_free = slots_free,
-	.hold = hold,
-	.put = put,
-	.link_lost = link_lost,
+	.message = conn_on_message,
+	.slots_free = conn_on_slots_free,
+	.hold = conn_try_get,
+	.put = conn_on_put,
+	.link_lost = conn_on_link_lost,
 	.balance = smc_move_balance,
-	.terminated = terminated,
+	.terminated = conn_on_terminated,
 };
 
 /* ---- release ----------------------------------------------------------------- */
 
 /* The last reference is gone: process context. */
-static void free_conn(struct work_struct *work)
+static void conn_free_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(work, struct smc_conn, free_work);
 	struct smc_lgr *lgr = conn->lgr;
@@ -514,7 +515,7 @@ static void free_conn(struct work_struct *work)
 }
 
 /* Out of the token table; drops the table's reference. Once. */
-static void leave(struct smc_conn *conn)
+static void conn_unregister(struct smc_conn *conn)
 {
 	smc_core_conn_del(conn->lgr, conn->token);
 	smc_conn_put(conn);
@@ -524,19 +525,19 @@ static void leave(struct smc_conn *conn)
  * Is the last message out? It may have to be said again: the peer would wait for it. Who
  * does not acknowledge it in time can wait.
  */
-static bool may_leave(struct smc_conn *conn)
+static bool conn_may_unregister(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 	/* what could not even be posted waits longer: the link itself will end by then */
 	unsigned long end = conn->deadline + (tx->state_due ? CLOSE_TIMEOUT : 0);
 
-	if (tx->stopped || (!tx->state_due && !tx->state_open) || time_after_eq(jiffies, end))
+	if (tx->stopped || (!tx->state_due && !tx->state_unacked) || time_after_eq(jiffies, end))
 		return true;
 	smc_conn_kick(conn, end - jiffies);
 	return false;
 }
 
-static void conn_work(struct work_struct *work)
+static void conn_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
 	struct smc_conn_note note;
@@ -544,16 +545,16 @@ static void conn_work(struct work_struct *work)
 	bool gone = false;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->timer && time_after_eq(jiffies, conn->deadline)) {
-		conn->timer = false;
+	if (conn->deadline_armed && time_after_eq(jiffies, conn->deadline)) {
+		conn->deadline_armed = false;
 		conn->tx.state_due = 0;
-		bits |= step(conn, SMC_CONN_EV_TIMEOUT);
-	} else if (conn->timer) {
+		bits |= conn_step(conn, SMC_CONN_EV_TIMEOUT);
+	} else if (conn->deadline_armed) {
 		smc_conn_kick(conn, conn->deadline - jiffies);
 	}
 	if (smc_move_unheard_locked(conn))
-		bits |= missing(conn);
-	bits |= advance(conn);
+		bits |= conn_abort_gap(conn);
+	bits |= conn_advance_close(conn);
 	smc_move_leave_locked(conn);
 	smc_rx_look_locked(conn, true);
 	if (smc_conn_state_may_cdc(conn->state) &&
@@ -562,15 +563,15 @@ static void conn_work(struct work_struct *work)
 	smc_tx_push_locked(conn, false);
 	/* an A that had to wait for a slot is out now */
 	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
-		bits |= step(conn, SMC_CONN_EV_ABORT_SENT);
-	gone = conn->leaving && !conn->left && may_leave(conn);
-	conn->left |= gone;
+		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
+	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
+	conn->unregistered |= gone;
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 	smc_zcopy_flush(conn);
 	if (gone)
-		leave(conn);
+		conn_unregister(conn);
 }
 
 /* ---- creation ---------------------------------------------------------------- */
@@ -599,18 +600,18 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
 	conn->tx.claim.rtoken = -1;
 	INIT_LIST_HEAD(&conn->tx.runs);
-	INIT_LIST_HEAD(&conn->tx.runs_over);
+	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
 	smc_meter_init(conn);
 	conn->wq = conn_wq;
-	INIT_DELAYED_WORK(&conn->work, conn_work);
-	INIT_WORK(&conn->free_work, free_conn);
+	INIT_DELAYED_WORK(&conn->work, conn_work_fn);
+	INIT_WORK(&conn->free_work, conn_free_work_fn);
 	atomic_inc(&conns_alive);
 	return conn;
 }
 
 /* The link may have been lost, and connections told, before we were one of them. */
-static void check_path(struct smc_conn *conn)
+static void conn_check_fenced(struct smc_conn *conn)
 {
 	smp_mb();	/* pairs with smc_link_fence() */
 	if (!smc_link_fenced(conn->link))
@@ -649,7 +650,7 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 		smc_conn_get(conn);	/* for the token table */
 		rc = smc_core_conn_add(lgr, conn, &conn->token);
 		if (!rc) {
-			check_path(conn);
+			conn_check_fenced(conn);
 			return conn;
 		}
 		smc_conn_put(conn);
@@ -681,7 +682,7 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 	if (!end->index || !smc_ring_size_ok(end->size) ||
 	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
-	/* it changes behind the handshake only: see link_lost() */
+	/* it changes behind the handshake only: see conn_on_link_lost() */
 	link = conn->link;
 	idx = end->first ? smc_core_rtoken_take(conn->lgr, link->slot, end->rkey, end->addr) :
 			   smc_core_rtoken_take_known(conn->lgr, link->slot, end->rkey, end->addr);
@@ -726,14 +727,14 @@ void smc_conn_activate(struct smc_conn *conn)
 	unsigned int bits;
 
 	spin_lock_bh(&conn->lock);
-	bits = step(conn, SMC_CONN_EV_ESTABLISHED);
+	bits = conn_step(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
-		bits |= step(conn, peer_event(conn));
-	/* the group may have ended meanwhile, or the link be lost, which link_lost() left to us */
+		bits |= conn_step(conn, conn_peer_event(conn));
+	/* the group may have ended meanwhile, or the link be lost, which conn_on_link_lost() left to us */
 	if (conn->tx.stopped)
-		bits |= lost(conn);
+		bits |= conn_lose_group(conn);
 	else if (smc_link_fenced(conn->link))
-		bits |= move(conn);
+		bits |= conn_failover(conn);
 	else
 		smc_move_first_locked(conn);
 	smc_conn_note_take(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
@@ -750,7 +751,7 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 {
 	spin_lock_bh(&conn->lock);
 	if (conn->state == SMC_CONN_INIT)
-		step(conn, SMC_CONN_EV_CLOSE);
+		conn_step(conn, SMC_CONN_EV_CLOSE);
 	conn->tx.stopped = true;
 	conn->quarantine = quarantine;
 	spin_unlock_bh(&conn->lock);
@@ -802,7 +803,7 @@ void smc_conn_shutdown(struct smc_conn *conn)
 	spin_lock_bh(&conn->lock);
 	conn->shut_pending = true;
 	smc_tx_push_locked(conn, false);
-	smc_conn_note_take(conn, advance(conn), &note);
+	smc_conn_note_take(conn, conn_advance_close(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
 }
@@ -818,14 +819,14 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 	spin_lock_bh(&conn->lock);
 	if (abort) {
 		conn->shut_pending = false;
-		step(conn, SMC_CONN_EV_ABORT);
+		conn_step(conn, SMC_CONN_EV_ABORT);
 	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
 		/* the time to linger takes the place of the one after which we would answer */
-		conn->timer = false;
+		conn->deadline_armed = false;
 		conn->close_pending = true;
 		conn->deadline = jiffies + linger;
 		smc_tx_push_locked(conn, false);
-		advance(conn);
+		conn_advance_close(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 }
@@ -842,7 +843,7 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 	spin_lock_bh(&conn->lock);
 	if (err != ECONNRESET)
 		conn->cause = err;
-	smc_conn_note_take(conn, step(conn, err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
+	smc_conn_note_take(conn, conn_step(conn, err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
 								SMC_CONN_EV_ABORT), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);

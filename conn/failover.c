@@ -32,14 +32,14 @@
 #define LEAVE_MAX	16
 
 /* Is the peer's memory known on @link, and ours to the device? */
-static bool leads_to_peer(const struct smc_conn *conn, const struct smc_link *link)
+static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
 {
 	return smc_core_rtoken_known(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
 	       smc_buf_lkey(conn->tx.elem.region, link->slot);
 }
 
 /* The links that do, a bit per slot. */
-static unsigned long ways_to_peer(const struct smc_conn *conn)
+static unsigned long conn_reachable_slots(const struct smc_conn *conn)
 {
 	unsigned long slots = 0;
 	struct smc_link *link;
@@ -49,7 +49,7 @@ static unsigned long ways_to_peer(const struct smc_conn *conn)
 		link = smc_core_link(conn->lgr, slot);
 		if (!link)
 			continue;
-		if (leads_to_peer(conn, link))
+		if (conn_link_reaches_peer(conn, link))
 			__set_bit(slot, &slots);
 		smc_link_put(link);
 	}
@@ -57,9 +57,9 @@ static unsigned long ways_to_peer(const struct smc_conn *conn)
 }
 
 /* A usable link, rather one that leads to the peer's memory. */
-static struct smc_link *pick_link(const struct smc_conn *conn, bool *leads)
+static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 {
-	unsigned long slots = ways_to_peer(conn);
+	unsigned long slots = conn_reachable_slots(conn);
 	struct smc_link *link = smc_core_pick_for(conn->lgr, slots, NULL);
 
 	*leads = link;
@@ -67,7 +67,7 @@ static struct smc_link *pick_link(const struct smc_conn *conn, bool *leads)
 }
 
 /* The connection counts for @link now, whose reference it takes over. */
-static void change_link(struct smc_conn *conn, struct smc_link *link)
+static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 {
 	struct smc_link *old = conn->link;
 
@@ -78,7 +78,7 @@ static void change_link(struct smc_conn *conn, struct smc_link *link)
 }
 
 /* What the next validation tells of moves. */
-static void note_move(struct smc_conn_tx *tx, u8 left)
+static void conn_record_move(struct smc_conn_tx *tx, u8 left)
 {
 	memmove(tx->past + 1, tx->past, sizeof(tx->past) - 1);
 	tx->past[0] = tx->left;
@@ -88,12 +88,12 @@ static void note_move(struct smc_conn_tx *tx, u8 left)
 	tx->orderly = false;
 }
 
-static void use_link(struct smc_conn *conn, struct smc_link *link)
+static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
 	if (conn->lgr->peer.marker)
-		note_move(&conn->tx, conn->link->num);
-	change_link(conn, link);
+		conn_record_move(&conn->tx, conn->link->num);
+	conn_change_link(conn, link);
 	conn->tx.resuming = true;
 	conn->tx.leave = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
@@ -103,7 +103,7 @@ static void use_link(struct smc_conn *conn, struct smc_link *link)
 }
 
 /* What the link before may have lost of what we said. */
-static void repeat(struct smc_conn *conn)
+static void conn_rewind_tx(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 	u64 sent = tx->ring.sent;
@@ -121,7 +121,7 @@ static void repeat(struct smc_conn *conn)
 		smc_ring_rx_force(&conn->rx.ring);
 		tx->cons_due = true;
 	}
-	if (tx->state_open)
+	if (tx->state_unacked)
 		tx->state_due |= tx->state;
 }
 
@@ -139,9 +139,9 @@ void smc_move_first_locked(struct smc_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (conn->role != SMC_CLIENT || !conn->lgr->peer.marker || conn->tx.seq)
 		return;
-	link = smc_core_pick_for(conn->lgr, ways_to_peer(conn), conn->link);
+	link = smc_core_pick_for(conn->lgr, conn_reachable_slots(conn), conn->link);
 	if (link && link != conn->link)
-		change_link(conn, link);
+		conn_change_link(conn, link);
 	else if (link)
 		smc_link_put(link);
 }
@@ -158,11 +158,11 @@ int smc_move_locked(struct smc_conn *conn)
 	bool leads;
 
 	lockdep_assert_held(&conn->lock);
-	link = pick_link(conn, &leads);
+	link = conn_pick_link(conn, &leads);
 	if (!link)
 		return -ENETDOWN;
-	use_link(conn, link);
-	repeat(conn);
+	conn_use_link(conn, link);
+	conn_rewind_tx(conn);
 	if (!leads)
 		return -ENOKEY;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_MOVE);
@@ -193,14 +193,14 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	link = tx->leave == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->leave_to) : NULL;
 	tx->leave = SMC_LEAVE_NO;
 	/* a link that has failed meanwhile is left in the other way */
-	if (!link || link == conn->link || !smc_link_usable(link) || !leads_to_peer(conn, link) ||
-	    !smc_link_usable(conn->link)) {
+	if (!link || link == conn->link || !smc_link_usable(link) ||
+	    !conn_link_reaches_peer(conn, link) || !smc_link_usable(conn->link)) {
 		smc_stats_inc(conn->net, SMC_STAT_CONN_STAY);
 		if (link)
 			smc_link_put(link);
 		return;
 	}
-	use_link(conn, link);
+	conn_use_link(conn, link);
 	tx->orderly = true;
 	tx->resuming = false;
 	tx->validate = true;
@@ -211,13 +211,13 @@ void smc_move_leave_locked(struct smc_conn *conn)
 }
 
 /**
- * struct balance - a walk over the connections of a group
+ * struct balance_walk - a walk over the connections of a group
  * @lgr: group
  * @policy: of its namespace
  * @load: its links, as they will be when those that were begun with have moved
  * @begun: how many
  */
-struct balance {
+struct balance_walk {
 	struct smc_lgr *lgr;
 	enum smc_link_policy policy;
 	struct smc_link_load load[SMC_CORE_LINKS];
@@ -225,7 +225,7 @@ struct balance {
 };
 
 /* Nothing but the stream itself is going on. conn->lock held. */
-static bool may_leave(const struct smc_conn *conn)
+static bool conn_may_move(const struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 
@@ -235,16 +235,16 @@ static bool may_leave(const struct smc_conn *conn)
 	       smc_link_usable(conn->link);
 }
 
-static void balance_locked(struct smc_conn *conn, struct balance *b)
+static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 	u32 from = conn->link->slot;
 	int to;
 
-	if (!may_leave(conn))
+	if (!conn_may_move(conn))
 		return;
 	to = smc_link_better(b->policy, b->load, SMC_CORE_LINKS, from);
-	if (to < 0 || !(ways_to_peer(conn) & BIT(to)))
+	if (to < 0 || !(conn_reachable_slots(conn) & BIT(to)))
 		return;
 	b->load[from].conns--;
 	b->load[to].conns++;
@@ -258,10 +258,10 @@ static void balance_locked(struct smc_conn *conn, struct balance *b)
 }
 
 /* Those that are silent already. */
-static bool count_leaving(void *arg, void *balance)
+static bool balance_count_conn(void *arg, void *balance)
 {
 	struct smc_conn *conn = arg;
-	struct balance *b = balance;
+	struct balance_walk *b = balance;
 
 	if (!kref_get_unless_zero(&conn->ref))
 		return true;
@@ -275,15 +275,15 @@ static bool count_leaving(void *arg, void *balance)
 	return true;
 }
 
-static bool balance_one(void *arg, void *balance)
+static bool balance_try_conn(void *arg, void *balance)
 {
 	struct smc_conn *conn = arg;
-	struct balance *b = balance;
+	struct balance_walk *b = balance;
 
 	if (!kref_get_unless_zero(&conn->ref))
 		return true;
 	spin_lock_bh(&conn->lock);
-	balance_locked(conn, b);
+	conn_begin_move(conn, b);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_put(conn);
 	return b->begun < LEAVE_MAX;
@@ -300,19 +300,19 @@ static bool balance_one(void *arg, void *balance)
 bool smc_move_balance(struct smc_lgr *lgr)
 {
 	struct smc_net *policy = smc_policy_net(lgr->net);
-	struct balance b = { .lgr = lgr };
+	struct balance_walk b = { .lgr = lgr };
 
 	if (!lgr->peer.marker || !READ_ONCE(policy->balance))
 		return false;
 	b.policy = READ_ONCE(policy->link_policy);
 	smc_core_link_loads(lgr, b.load);
-	smc_core_walk_conns(lgr, count_leaving, &b);
-	smc_core_walk_conns(lgr, balance_one, &b);
+	smc_core_walk_conns(lgr, balance_count_conn, &b);
+	smc_core_walk_conns(lgr, balance_try_conn, &b);
 	return b.begun;
 }
 
 /* Slots of the links a peer of our kind says it has left, of those that are of importance still. */
-static void left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 *slots)
+static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 *slots)
 {
 	int ago, slot;
 	u8 num;
@@ -332,7 +332,7 @@ static void left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 
  * Before a slot named by a connection gets another link, the connection is told that the
  * one it means is fenced; hence conn->lock.
  */
-static void fail_links(const struct smc_conn *conn, u32 slots)
+static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 {
 	struct smc_link *link;
 	u32 slot;
@@ -365,23 +365,23 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
-	conn->rx.speak_by = 0;
+	conn->rx.silence_deadline = 0;
 	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
 	    !smc_cdc_msg_is_validation(buf, len))
 		return SMC_FAILOVER_TAKE;
 	/* what is no message is found to be none in its turn, which is now */
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_FAILOVER_TAKE;
-	left_slots(conn, &msg, past);
+	conn_left_slots(conn, &msg, past);
 	rc = smc_failover_input(&conn->rx.path, link->slot, past, buf, &msg, &doubt);
-	fail_links(conn, doubt);
+	conn_fail_links(conn, doubt);
 	if (rc == SMC_FAILOVER_FIRST)
 		return smc_cdc_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
 	return rc;
 }
 
 /* Has the peer said that it is through? */
-static bool is_through(const struct smc_conn *conn)
+static bool conn_peer_ended(const struct smc_conn *conn)
 {
 	/* one of another kind that has ended its direction need not say anything any more */
 	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
@@ -390,12 +390,12 @@ static bool is_through(const struct smc_conn *conn)
 }
 
 /* May what is lost have been the last that the peer had to say? */
-static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link)
+static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct smc_link *link)
 {
 	const struct smc_conn_rx *rx = &conn->rx;
 
 	/* it may have gone on already */
-	if (is_through(conn) || rx->path.nlate)
+	if (conn_peer_ended(conn) || rx->path.nlate)
 		return false;
 	/* nor one that has heard of our end: it moves without a word, and may write later */
 	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
@@ -404,9 +404,9 @@ static bool may_be_mute(const struct smc_conn *conn, const struct smc_link *link
 	return rx->path.slot == link->slot;
 }
 
-static void await_word(struct smc_conn *conn)
+static void conn_await_peer(struct smc_conn *conn)
 {
-	conn->rx.speak_by = (jiffies + SPEAK_TIME) ?: 1;
+	conn->rx.silence_deadline = (jiffies + SPEAK_TIME) ?: 1;
 	smc_conn_kick_by(conn, SPEAK_TIME);
 }
 
@@ -422,10 +422,10 @@ static void await_word(struct smc_conn *conn)
 void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
 {
 	lockdep_assert_held(&conn->lock);
-	if (link->late && may_be_mute(conn, link))
-		await_word(conn);
+	if (link->late && conn_peer_may_be_silent(conn, link))
+		conn_await_peer(conn);
 	else if (link->late)
-		conn->rx.words_lost = true;
+		conn->rx.msgs_lost = true;
 	smc_failover_fenced(&conn->rx.path, link->slot);
 }
 
@@ -443,11 +443,11 @@ void smc_move_caught_up_locked(struct smc_conn *conn)
 	struct smc_conn_rx *rx = &conn->rx;
 
 	lockdep_assert_held(&conn->lock);
-	if (!rx->words_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NOWHERE)
+	if (!rx->msgs_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NOWHERE)
 		return;
-	rx->words_lost = false;
-	if (conn->lgr->peer.marker && !rx->speak_by && !is_through(conn))
-		await_word(conn);
+	rx->msgs_lost = false;
+	if (conn->lgr->peer.marker && !rx->silence_deadline && !conn_peer_ended(conn))
+		conn_await_peer(conn);
 }
 
 /**
@@ -463,12 +463,12 @@ bool smc_move_unheard_locked(struct smc_conn *conn)
 	struct smc_conn_rx *rx = &conn->rx;
 
 	lockdep_assert_held(&conn->lock);
-	if (!rx->speak_by || !smc_conn_state_may_cdc(conn->state))
+	if (!rx->silence_deadline || !smc_conn_state_may_cdc(conn->state))
 		return false;
-	if (time_before(jiffies, rx->speak_by)) {
-		smc_conn_kick_by(conn, rx->speak_by - jiffies);
+	if (time_before(jiffies, rx->silence_deadline)) {
+		smc_conn_kick_by(conn, rx->silence_deadline - jiffies);
 		return false;
 	}
-	rx->speak_by = 0;
+	rx->silence_deadline = 0;
 	return true;
 }

@@ -28,7 +28,7 @@
  * Where pages are larger than elements a page is not one connection's alone. The writer of
  * urgent data waits until its byte is given back: nothing is lent that would keep it.
  */
-static bool may_lend(const struct smc_conn *conn, const struct smc_span *span, int n)
+static bool splice_may_lend(const struct smc_conn *conn, const struct smc_span *span, int n)
 {
 	u32 bytes = 0, pages = 0;
 	int i;
@@ -44,8 +44,8 @@ static bool may_lend(const struct smc_conn *conn, const struct smc_span *span, i
 }
 
 /* What of @span the descriptor has room for; bytes. */
-static u32 take_span(struct smc_conn *conn, const struct smc_span *span,
-		     struct splice_pipe_desc *spd)
+static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
+			    struct splice_pipe_desc *spd)
 {
 	struct partial_page *part;
 	struct page *page;
@@ -80,15 +80,15 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 	int i;
 
 	lockdep_assert_held(&conn->lock);
-	if (!may_lend(conn, span, n))
+	if (!splice_may_lend(conn, span, n))
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++)
-		done += take_span(conn, &span[i], spd);
+		done += splice_take_span(conn, &span[i], spd);
 	/* the spans are of what is readable, and the lock was not let go */
 	if (done)
 		WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
 	WRITE_ONCE(conn->rx.elem.region->lends, true);
-	conn->rx.look_gap = LOOK_GAP_MIN;
+	conn->rx.poll_gap = LOOK_GAP_MIN;
 	smc_stats_add(conn->net, SMC_STAT_RX_LEND_PAGES, spd->nr_pages - had);
 	return done;
 }
@@ -118,9 +118,9 @@ bool smc_lend_look_locked(struct smc_conn *conn, bool timed)
 	if (!smc_ring_rx_starved(&rx->ring))
 		return some;
 	if (some)
-		rx->look_gap = LOOK_GAP_MIN;
+		rx->poll_gap = LOOK_GAP_MIN;
 	else if (timed)
-		rx->look_gap = min(2 * rx->look_gap, (unsigned long)LOOK_GAP_MAX);
-	smc_conn_kick_by(conn, rx->look_gap);
+		rx->poll_gap = min(2 * rx->poll_gap, (unsigned long)LOOK_GAP_MAX);
+	smc_conn_kick_by(conn, rx->poll_gap);
 	return some;
 }

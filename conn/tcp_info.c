@@ -62,7 +62,7 @@ void smc_meter_in(struct smc_conn *conn, bool bytes)
 	m->received_at = jiffies;
 }
 
-static void take_sample(struct smc_meter *m, u64 sample)
+static void tcpinfo_add_rtt(struct smc_meter *m, u64 sample)
 {
 	s64 off;
 
@@ -81,7 +81,7 @@ static void take_sample(struct smc_meter *m, u64 sample)
 }
 
 /* Over a round trip or more; what came before a pause does not count. */
-static void take_rate(struct smc_conn *conn, u64 now, u64 started, u64 before)
+static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64 before)
 {
 	struct smc_meter *m = &conn->meter;
 	u64 completed = conn->tx.ring.completed;
@@ -115,22 +115,22 @@ void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
 		m->delivered++;
 		m->queued_at = jiffies;
 	}
-	take_sample(m, now - started);
-	take_rate(conn, now, started, completed_before);
+	tcpinfo_add_rtt(m, now - started);
+	tcpinfo_update_rate(conn, now, started, completed_before);
 }
 
-static u32 msecs_since(unsigned long then)
+static u32 tcpinfo_msecs_since(unsigned long then)
 {
 	return jiffies_to_msecs(jiffies - then);
 }
 
-static u32 usecs(u64 ns)
+static u32 tcpinfo_usecs(u64 ns)
 {
 	return clamp_t(u64, div_u64(ns, NSEC_PER_USEC), 1, U32_MAX);
 }
 
 /* Sizes: a packet of the RNIC is what TCP has segments for. */
-static void fill_sizes(const struct smc_conn *conn, struct tcp_info *info)
+static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *info)
 {
 	const struct smc_ring_tx *tx = &conn->tx.ring;
 	const struct smc_ring_rx *rx = &conn->rx.ring;
@@ -163,14 +163,14 @@ void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info)
 	const struct smc_meter *m = &conn->meter;
 
 	lockdep_assert_held(&conn->lock);
-	fill_sizes(conn, info);
-	info->tcpi_last_data_sent = msecs_since(m->sent_at);
-	info->tcpi_last_data_recv = msecs_since(m->received_at);
-	info->tcpi_last_ack_recv = msecs_since(m->heard_at);
+	tcpinfo_fill_sizes(conn, info);
+	info->tcpi_last_data_sent = tcpinfo_msecs_since(m->sent_at);
+	info->tcpi_last_data_recv = tcpinfo_msecs_since(m->received_at);
+	info->tcpi_last_ack_recv = tcpinfo_msecs_since(m->heard_at);
 	if (m->rtt) {
-		info->tcpi_rtt = usecs(m->rtt);
-		info->tcpi_rttvar = usecs(m->rttvar);
-		info->tcpi_min_rtt = usecs(m->rtt_min);
+		info->tcpi_rtt = tcpinfo_usecs(m->rtt);
+		info->tcpi_rttvar = tcpinfo_usecs(m->rttvar);
+		info->tcpi_min_rtt = tcpinfo_usecs(m->rtt_min);
 	}
 	info->tcpi_bytes_acked = conn->tx.ring.completed;
 	info->tcpi_bytes_received = conn->rx.ring.produced;

@@ -20,7 +20,7 @@ void smc_stamp_start(struct smc_conn *conn)
 }
 
 /* Who reads may still ask for the time of its last byte, so that one's arrival stays. */
-static void forget_read(struct smc_stamps *s, u64 consumed)
+static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
 {
 	u8 gone = 0;
 
@@ -43,7 +43,7 @@ void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
 	lockdep_assert_held(&conn->lock);
 	if (!s->on)
 		return;
-	forget_read(s, ring->consumed);
+	timestamp_drop_read(s, ring->consumed);
 	if (!s->n)
 		s->from = ring->consumed + had;
 	/* as in TCP's queue what comes last gives its time to what it is put together with */

@@ -28,8 +28,8 @@
 #include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
 
-#define RUN_PAGES	64	/* in one run: no large pieces of memory */
-#define PAGES_AT_ONCE	16
+#define ZEROCOPY_RUN_PAGES	64	/* in one run: no large pieces of memory */
+#define ZEROCOPY_BATCH		16
 
 /**
  * struct smc_zc_page - part of a run
@@ -68,16 +68,16 @@ struct smc_zc_run {
 };
 
 /* Where a completion wants the packet that has left: there is none. */
-static struct sk_buff *no_packet;
+static struct sk_buff *zerocopy_no_skb;
 
 /* ---- from the application ---- */
 
 /* Pages of slabs have no references of their own. Those that are next, not all there are. */
-static bool pages_ok(const struct iov_iter *from)
+static bool zerocopy_pages_ok(const struct iov_iter *from)
 {
 	const struct bio_vec *bv = from->bvec;
 	size_t at = bv->bv_offset + from->iov_offset;
-	size_t end = at + min_t(size_t, bv->bv_len - from->iov_offset, PAGES_AT_ONCE * PAGE_SIZE);
+	size_t end = at + min_t(size_t, bv->bv_len - from->iov_offset, ZEROCOPY_BATCH * PAGE_SIZE);
 	size_t i;
 
 	for (i = at / PAGE_SIZE; i < DIV_ROUND_UP(end, PAGE_SIZE); i++)
@@ -87,19 +87,19 @@ static bool pages_ok(const struct iov_iter *from)
 }
 
 /* Some more pages; bytes, 0 or -errno if there are none. */
-static ssize_t take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max)
+static ssize_t zerocopy_take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max)
 {
-	struct page *pages[PAGES_AT_ONCE];
+	struct page *pages[ZEROCOPY_BATCH];
 	struct smc_zc_page *p;
 	size_t start, left;
 	ssize_t got;
 	u32 i;
 
-	if (iov_iter_is_bvec(from) && !pages_ok(from))
+	if (iov_iter_is_bvec(from) && !zerocopy_pages_ok(from))
 		return -EOPNOTSUPP;
 	got = smc_fault_rc(ZC_PAGES, -EFAULT,
 			   iov_iter_get_pages2(from, pages, iov_iter_count(from),
-					       min_t(u32, max - run->npages, PAGES_AT_ONCE),
+					       min_t(u32, max - run->npages, ZEROCOPY_BATCH),
 					       &start));
 	for (i = 0, left = max_t(ssize_t, got, 0); left; i++) {
 		p = &run->page[run->npages++];
@@ -112,7 +112,7 @@ static ssize_t take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max
 	return got;
 }
 
-static void put_pages(struct smc_zc_run *run)
+static void zerocopy_put_pages(struct smc_zc_run *run)
 {
 	while (run->npages)
 		put_page(run->page[--run->npages].page);
@@ -139,12 +139,12 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 	if (IS_ENABLED(CONFIG_HIGHMEM) || !(user_backed_iter(from) || iov_iter_is_bvec(from)))
 		return ERR_PTR(-EOPNOTSUPP);
 	iov_iter_truncate(from, len);
-	max = iov_iter_npages(from, RUN_PAGES);
+	max = iov_iter_npages(from, ZEROCOPY_RUN_PAGES);
 	run = smc_fault_null(ZC_RUN, kzalloc(struct_size(run, page, max), GFP_KERNEL_ACCOUNT));
 	if (!run)
 		rc = -ENOMEM;
 	while (run && run->npages < max && iov_iter_count(from)) {
-		rc = take_pages(run, from, max);
+		rc = zerocopy_take_pages(run, from, max);
 		if (rc <= 0)
 			break;
 		run->len += rc;
@@ -152,7 +152,7 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 	iov_iter_reexpand(from, iov_iter_count(from) + rest);
 	if (run && run->len < run->npages * SMC_CONN_PAGE_BYTES) {
 		iov_iter_revert(from, run->len);
-		put_pages(run);
+		zerocopy_put_pages(run);
 		run->len = 0;
 		rc = -EOPNOTSUPP;
 	}
@@ -185,9 +185,9 @@ u32 smc_zcopy_len(const struct smc_zc_run *run)
  */
 void smc_zcopy_free(struct smc_zc_run *run)
 {
-	put_pages(run);
+	zerocopy_put_pages(run);
 	if (run->uarg)
-		compat_zerocopy_put(no_packet, run->uarg, !run->copied);
+		compat_zerocopy_put(zerocopy_no_skb, run->uarg, !run->copied);
 	kfree(run);
 }
 
@@ -216,20 +216,20 @@ bool smc_zcopy_none(const struct smc_conn *conn)
 	return list_empty(&conn->tx.runs);
 }
 
-static void unmap_pages(struct smc_zc_run *run, struct ib_device *ibdev, u32 n)
+static void zerocopy_unmap_pages(struct smc_zc_run *run, struct ib_device *ibdev, u32 n)
 {
 	while (n--)
 		ib_dma_unmap_page(ibdev, run->page[n].dma, run->page[n].len, DMA_TO_DEVICE);
 }
 
-static void unmap_run(struct smc_zc_run *run)
+static void zerocopy_unmap_run(struct smc_zc_run *run)
 {
 	if (run->ibdev)
-		unmap_pages(run, run->ibdev, run->npages);
+		zerocopy_unmap_pages(run, run->ibdev, run->npages);
 	run->ibdev = NULL;
 }
 
-static bool map_run(struct smc_zc_run *run, struct ib_device *ibdev)
+static bool zerocopy_map_run(struct smc_zc_run *run, struct ib_device *ibdev)
 {
 	struct smc_zc_page *p;
 	u32 i;
@@ -243,21 +243,21 @@ static bool map_run(struct smc_zc_run *run, struct ib_device *ibdev)
 			break;
 	}
 	if (i < run->npages) {
-		unmap_pages(run, ibdev, i);
+		zerocopy_unmap_pages(run, ibdev, i);
 		return false;
 	}
 	run->ibdev = ibdev;
 	return true;
 }
 
-static void over(struct smc_conn *conn, struct smc_zc_run *run)
+static void zerocopy_end_run(struct smc_conn *conn, struct smc_zc_run *run)
 {
-	unmap_run(run);
-	list_move_tail(&run->entry, &conn->tx.runs_over);
+	zerocopy_unmap_run(run);
+	list_move_tail(&run->entry, &conn->tx.runs_done);
 }
 
 /* Bytes @off .. @off + @len of a page to position @pos of the ring. */
-static void copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from, u32 len)
+static void zerocopy_copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from, u32 len)
 {
 	u32 size = conn->tx.ring.size;
 	u32 at = (u32)pos & (size - 1);
@@ -271,7 +271,7 @@ static void copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from, u32 len
  * The device cannot have the pages. What of the run is completed already has no room in the
  * ring any more: there is something else by now.
  */
-static void move_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
+static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 {
 	u64 pos = run->pos;
 	u32 i, skip;
@@ -281,18 +281,18 @@ static void move_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 
 		skip = pos < conn->tx.ring.completed ?
 		       min_t(u64, conn->tx.ring.completed - pos, p->len) : 0;
-		copy_to_ring(conn, pos + skip, page_address(p->page) + p->off + skip,
-			     p->len - skip);
+		zerocopy_copy_to_ring(conn, pos + skip, page_address(p->page) + p->off + skip,
+				      p->len - skip);
 		pos += p->len;
 	}
 	run->copied = true;
 	smc_stats_add(conn->net, SMC_STAT_TX_ZC_COPIED, run->len);
-	over(conn, run);
+	zerocopy_end_run(conn, run);
 	smc_conn_kick(conn, 0);
 }
 
 /* The run that has the byte at @pos, or the first one behind it. */
-static struct smc_zc_run *find_run(const struct smc_conn *conn, u64 pos)
+static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos)
 {
 	struct smc_zc_run *run;
 
@@ -320,16 +320,16 @@ bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_
 
 	lockdep_assert_held(&conn->lock);
 	for (;;) {
-		run = find_run(conn, pos);
+		run = zerocopy_find_run(conn, pos);
 		if (!run)
 			return false;
 		if (pos < run->pos) {
 			*len = min_t(u64, *len, run->pos - pos);
 			return false;
 		}
-		if (run->ibdev || map_run(run, qp->dev->ibdev))
+		if (run->ibdev || zerocopy_map_run(run, qp->dev->ibdev))
 			break;
-		move_to_ring(conn, run);
+		zerocopy_run_to_ring(conn, run);
 	}
 	skip = pos - run->pos;
 	for (p = run->page; skip >= p->len; p++)
@@ -345,7 +345,7 @@ bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_
  * Will nobody read it again? Not if it is completed, or thrown away unsent (purge), or if
  * an end has made sending pointless: repeat() in conn/failover.c writes nothing again then.
  */
-static bool is_over(const struct smc_conn *conn, const struct smc_zc_run *run)
+static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zc_run *run)
 {
 	const struct smc_ring_tx *ring = &conn->tx.ring;
 
@@ -365,10 +365,10 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(run, next, &conn->tx.runs, entry) {
-		if (is_over(conn, run))
-			over(conn, run);
+		if (zerocopy_run_over(conn, run))
+			zerocopy_end_run(conn, run);
 		else if (!conn->tx.inflight)
-			unmap_run(run);
+			zerocopy_unmap_run(run);
 	}
 }
 
@@ -381,7 +381,7 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
 void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 {
 	smc_zcopy_settle_locked(conn);
-	if (!list_empty(&conn->tx.runs_over))
+	if (!list_empty(&conn->tx.runs_done))
 		smc_conn_kick(conn, 0);
 }
 
@@ -398,10 +398,10 @@ void smc_zcopy_flush(struct smc_conn *conn)
 	struct smc_zc_run *run, *next;
 	LIST_HEAD(list);
 
-	if (list_empty_careful(&conn->tx.runs_over))
+	if (list_empty_careful(&conn->tx.runs_done))
 		return;
 	spin_lock_bh(&conn->lock);
-	list_splice_init(&conn->tx.runs_over, &list);
+	list_splice_init(&conn->tx.runs_done, &list);
 	spin_unlock_bh(&conn->lock);
 	list_for_each_entry_safe(run, next, &list, entry)
 		smc_zcopy_free(run);
@@ -418,7 +418,7 @@ void smc_zcopy_end(struct smc_conn *conn)
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry_safe(run, next, &conn->tx.runs, entry) {
 		WARN_ON_ONCE(run->ibdev);
-		over(conn, run);
+		zerocopy_end_run(conn, run);
 	}
 	spin_unlock_bh(&conn->lock);
 	smc_zcopy_flush(conn);
@@ -431,12 +431,12 @@ void smc_zcopy_end(struct smc_conn *conn)
  */
 int __init smc_zcopy_init(void)
 {
-	no_packet = smc_fault_null(ZC_PACKET, alloc_skb(0, GFP_KERNEL));
-	return no_packet ? 0 : -ENOMEM;
+	zerocopy_no_skb = smc_fault_null(ZC_PACKET, alloc_skb(0, GFP_KERNEL));
+	return zerocopy_no_skb ? 0 : -ENOMEM;
 }
 
 /** smc_zcopy_exit() - undo smc_zcopy_init(); no connection is left */
 void smc_zcopy_exit(void)
 {
-	kfree_skb(no_packet);
+	kfree_skb(zerocopy_no_skb);
 }

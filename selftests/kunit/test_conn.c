@@ -21,13 +21,13 @@
 #define PATIENCE	(5 * HZ)
 
 /**
- * struct ends - what a case works with
+ * struct conn_env - what a case works with
  * @lgr: group of two links
  * @first: the link that stays, with a reference
  * @second: the one that the connection uses, with a reference
  * @conn: the connection
  */
-struct ends {
+struct conn_env {
 	struct smc_lgr *lgr;
 	struct smc_link *first;
 	struct smc_link *second;
@@ -35,7 +35,7 @@ struct ends {
 };
 
 /* The peer's RMB is known over the link in @slot, too. */
-static void give_key(struct ends *e, u32 slot)
+static void conn_env_add_key(struct conn_env *e, u32 slot)
 {
 	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
 
@@ -45,7 +45,7 @@ static void give_key(struct ends *e, u32 slot)
 }
 
 /* A connection over the second link, of which the peer has not told its end. */
-static struct smc_conn *join(struct kunit *test, struct ends *e)
+static struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 {
 	struct smc_conn *conn;
 	bool cancel = false;
@@ -55,7 +55,7 @@ static struct smc_conn *join(struct kunit *test, struct ends *e)
 	return conn;
 }
 
-static void begin(struct kunit *test, struct ends *e)
+static void conn_env_begin(struct kunit *test, struct conn_env *e)
 {
 	static const struct smc_conn_end first = {
 		.token = PEER_TOKEN, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
@@ -67,14 +67,14 @@ static void begin(struct kunit *test, struct ends *e)
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
-	e->conn = join(test, e);
+	e->conn = conn_env_create_conn(test, e);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &first), 0);
 	/* the same RMB of the peer, over the link that stays */
-	give_key(e, 0);
+	conn_env_add_key(e, 0);
 	smc_conn_activate(e->conn);
 }
 
-static void end(struct ends *e)
+static void conn_env_end(struct conn_env *e)
 {
 	smc_conn_close(e->conn, true, 0);
 	smc_conn_put(e->conn);
@@ -83,7 +83,7 @@ static void end(struct ends *e)
 }
 
 /* The link goes, and its device keeps back what had come if it is not to flush. */
-static void lose_link(struct kunit *test, struct ends *e, bool flush)
+static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flush)
 {
 	struct core_env *env = test->priv;
 
@@ -94,7 +94,7 @@ static void lose_link(struct kunit *test, struct ends *e, bool flush)
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
 }
 
-static void hear_msg(struct ends *e, struct smc_link *link, struct smc_cdc_msg *msg)
+static void conn_env_receive_msg(struct conn_env *e, struct smc_link *link, struct smc_cdc_msg *msg)
 {
 	u8 buf[SMC_CDC_LEN];
 
@@ -106,24 +106,24 @@ static void hear_msg(struct ends *e, struct smc_link *link, struct smc_cdc_msg *
 }
 
 /* The peer's message number @seq, over @link. */
-static void hear(struct ends *e, struct smc_link *link, u16 seq, u8 state)
+static void conn_env_receive(struct conn_env *e, struct smc_link *link, u16 seq, u8 state)
 {
 	struct smc_cdc_msg msg = { .seq = seq, .state = state };
 
-	hear_msg(e, link, &msg);
+	conn_env_receive_msg(e, link, &msg);
 }
 
 /* The time is over, as far as the connection can tell. */
-static void let_time_pass(struct smc_conn *conn)
+static void conn_expire_silence(struct smc_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	if (conn->rx.speak_by)
-		conn->rx.speak_by = jiffies - 1 ?: 1;
+	if (conn->rx.silence_deadline)
+		conn->rx.silence_deadline = jiffies - 1 ?: 1;
 	spin_unlock_bh(&conn->lock);
 	smc_conn_kick(conn, 0);
 }
 
-static bool wait_for_state_change(const struct smc_conn *conn)
+static bool conn_wait_state_change(const struct smc_conn *conn)
 {
 	unsigned long until = jiffies + PATIENCE;
 
@@ -133,196 +133,196 @@ static bool wait_for_state_change(const struct smc_conn *conn)
 }
 
 /* Whoever reads is not left waiting when the last words of the peer may be what was lost. */
-static void conn_mute_peer(struct kunit *test)
+static void conn_peer_silent(struct kunit *test)
 {
 	u64 gaps = smc_stats_get(&init_net, SMC_STAT_MOVE_GAP);
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	hear(&e, e.second, 1, 0);
-	lose_link(test, &e, false);
+	conn_env_begin(test, &e);
+	conn_env_receive(&e, e.second, 1, 0);
+	conn_env_lose_link(test, &e, false);
 	/* not at once: the peer has a minute to go on over the other link */
-	KUNIT_EXPECT_TRUE(test, e.conn->rx.speak_by);
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
 	smc_conn_kick(e.conn, 0);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	let_time_pass(e.conn);
-	KUNIT_EXPECT_TRUE(test, wait_for_state_change(e.conn));
+	conn_expire_silence(e.conn);
+	KUNIT_EXPECT_TRUE(test, conn_wait_state_change(e.conn));
 	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MOVE_GAP), gaps + 1);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* A third link, which messages are lost with; then the one that the peer was heard over goes. */
-static void lose_two(struct kunit *test, struct ends *e)
+static void conn_env_lose_third(struct kunit *test, struct conn_env *e)
 {
 	struct core_env *env = test->priv;
 	struct smc_link *third = env_add_link(test, e->lgr);
 
 	env_bring_up(test, third);
-	hear(e, e->second, 1, 0);
+	conn_env_receive(e, e->second, 1, 0);
 	env->fake->no_flush = true;
 	smc_core_del_link(third, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	smc_link_put(third);
 	/* the peer is on the second one for all we know */
-	KUNIT_EXPECT_FALSE(test, e->conn->rx.speak_by);
+	KUNIT_EXPECT_FALSE(test, e->conn->rx.silence_deadline);
 }
 
 /* The peer may have gone from the one to the other, and said its last words there. */
-static void conn_mute_between(struct kunit *test)
+static void conn_peer_silent_between(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	e.lgr->peer.marker = true;
-	lose_two(test, &e);
-	lose_link(test, &e, true);
-	KUNIT_EXPECT_TRUE(test, e.conn->rx.speak_by);
+	conn_env_lose_third(test, &e);
+	conn_env_lose_link(test, &e, true);
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
 	/* it has not */
-	hear(&e, e.first, 2, 0);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	let_time_pass(e.conn);
+	conn_env_receive(&e, e.first, 2, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_expire_silence(e.conn);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	end(&e);
+	conn_env_end(&e);
 }
 
-static void conn_mute_after_two(struct kunit *test)
+static void conn_peer_silent_after_two(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	e.lgr->peer.marker = true;
-	lose_two(test, &e);
-	lose_link(test, &e, true);
-	let_time_pass(e.conn);
-	KUNIT_EXPECT_TRUE(test, wait_for_state_change(e.conn));
+	conn_env_lose_third(test, &e);
+	conn_env_lose_link(test, &e, true);
+	conn_expire_silence(e.conn);
+	KUNIT_EXPECT_TRUE(test, conn_wait_state_change(e.conn));
 	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* One that said it was through has nothing more to say. */
-static void conn_mute_through(struct kunit *test)
+static void conn_peer_ended_not_silent(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	e.lgr->peer.marker = true;
-	lose_two(test, &e);
-	hear(&e, e.second, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
+	conn_env_lose_third(test, &e);
+	conn_env_receive(&e, e.second, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
 	smc_core_del_link(e.second, SMC_LINK_ADMIN);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	end(&e);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_env_end(&e);
 }
 
 /* One that is heard over the other link is there. */
-static void conn_peer_heard(struct kunit *test)
+static void conn_peer_resumed(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	hear(&e, e.second, 1, 0);
-	lose_link(test, &e, false);
-	hear(&e, e.first, 2, 0);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	let_time_pass(e.conn);
+	conn_env_begin(test, &e);
+	conn_env_receive(&e, e.second, 1, 0);
+	conn_env_lose_link(test, &e, false);
+	conn_env_receive(&e, e.first, 2, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_expire_silence(e.conn);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* Nothing is in doubt if the device has flushed, nor if the peer had said that it is through. */
-static void conn_no_doubt(struct kunit *test)
+static void conn_flushed_not_silent(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	lose_link(test, &e, true);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	end(&e);
+	conn_env_begin(test, &e);
+	conn_env_lose_link(test, &e, true);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_env_end(&e);
 }
 
 static void conn_peer_done(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	hear(&e, e.second, 1, SMC_CDC_S_DONE);
+	conn_env_begin(test, &e);
+	conn_env_receive(&e, e.second, 1, SMC_CDC_S_DONE);
 	env->fake->no_flush = true;
 	smc_core_del_link(e.second, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	end(&e);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_env_end(&e);
 }
 
 /* One of another kind that has heard our end need not say anything while it has no answer. */
 static void conn_own_end(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	hear(&e, e.second, 1, 0);
+	conn_env_begin(test, &e);
+	conn_env_receive(&e, e.second, 1, 0);
 	spin_lock_bh(&e.conn->lock);
 	e.conn->tx.state |= SMC_CDC_S_DONE;
 	spin_unlock_bh(&e.conn->lock);
-	lose_link(test, &e, false);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	end(&e);
+	conn_env_lose_link(test, &e, false);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_env_end(&e);
 }
 
 /* One that has said nothing so far may have chosen another link. */
-static void conn_not_heard(struct kunit *test)
+static void conn_nothing_received(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	smc_failover_init_any(&e.conn->rx.path);
-	lose_link(test, &e, false);
-	KUNIT_EXPECT_FALSE(test, e.conn->rx.speak_by);
-	end(&e);
+	conn_env_lose_link(test, &e, false);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
+	conn_env_end(&e);
 }
 
-static void more_links(struct kunit *test, struct ends *e, int n)
+static void conn_env_add_links(struct kunit *test, struct conn_env *e, int n)
 {
 	while (n--) {
 		struct smc_link *link = env_add_link(test, e->lgr);
 
 		env_bring_up(test, link);
-		give_key(e, link->slot);
+		conn_env_add_key(e, link->slot);
 		smc_link_put(link);
 	}
 }
 
-static u32 sends(const struct smc_link *link)
+static u32 link_count_sends(const struct smc_link *link)
 {
 	return fake_ib_qp(link->qp->qp)->nsends;
 }
 
 /* Nothing is said over a link that is to go in order; what was to be said is not forgotten. */
-static void conn_held(struct kunit *test)
+static void conn_link_held(struct kunit *test)
 {
-	struct ends e;
+	struct conn_env e;
 	u32 before;
 
-	begin(test, &e);
-	before = sends(e.second);
+	conn_env_begin(test, &e);
+	before = link_count_sends(e.second);
 	smc_link_hold(e.second, true);
 	spin_lock_bh(&e.conn->lock);
 	smc_tx_consumer_update_locked(e.conn);
 	spin_unlock_bh(&e.conn->lock);
-	KUNIT_EXPECT_EQ(test, sends(e.second), before);
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before);
 	smc_link_hold(e.second, false);
-	KUNIT_EXPECT_EQ(test, sends(e.second), before + 1);
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before + 1);
 	/* over another link nobody holds it back */
 	smc_link_hold(e.second, true);
-	lose_link(test, &e, true);
-	KUNIT_EXPECT_GE(test, sends(e.first), 1);
-	end(&e);
+	conn_env_lose_link(test, &e, true);
+	KUNIT_EXPECT_GE(test, link_count_sends(e.first), 1);
+	conn_env_end(&e);
 }
 
-static u32 writes(const struct smc_link *link)
+static u32 link_count_writes(const struct smc_link *link)
 {
 	struct fake_ib_wr *wr;
 	u32 i, n = 0;
@@ -339,30 +339,30 @@ static u32 writes(const struct smc_link *link)
 static void conn_abort_rewound(struct kunit *test)
 {
 	struct smc_cdc_msg msg = { .seq = 1, .cons.off = 700 };
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	spin_lock_bh(&e.conn->lock);
 	smc_ring_tx_prepare(&e.conn->tx.ring, 1000);
 	smc_tx_push_locked(e.conn, false);
 	spin_unlock_bh(&e.conn->lock);
-	KUNIT_EXPECT_EQ(test, writes(e.second), 1);
+	KUNIT_EXPECT_EQ(test, link_count_writes(e.second), 1);
 	smc_link_hold(e.first, true);
-	lose_link(test, &e, true);
+	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 0);
 	smc_conn_abort(e.conn, ECONNABORTED);
-	hear_msg(&e, e.first, &msg);
+	conn_env_receive_msg(&e, e.first, &msg);
 	KUNIT_EXPECT_EQ(test, smc_ring_tx_unsent(&e.conn->tx.ring), 0);
-	KUNIT_EXPECT_EQ(test, sends(e.first), 0);
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 0);
 	smc_link_hold(e.first, false);
 	/* the validation and the A */
-	KUNIT_EXPECT_EQ(test, sends(e.first), 2);
-	KUNIT_EXPECT_EQ(test, writes(e.first), 0);
-	end(&e);
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 2);
+	KUNIT_EXPECT_EQ(test, link_count_writes(e.first), 0);
+	conn_env_end(&e);
 }
 
 /* Has the peer said it over a link whose turn has come? */
-static bool is_done(struct smc_conn *conn)
+static bool conn_peer_is_done(struct smc_conn *conn)
 {
 	bool done;
 
@@ -382,18 +382,18 @@ static void conn_waits_for_all(struct kunit *test)
 	struct smc_link *left[3];
 	unsigned long until;
 	u8 buf[SMC_CDC_LEN];
-	struct ends e;
+	struct conn_env e;
 	int i;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	e.lgr->peer.marker = true;
-	more_links(test, &e, 2);
+	conn_env_add_links(test, &e, 2);
 	for (i = 0; i < ARRAY_SIZE(left); i++) {
 		left[i] = smc_core_link(e.lgr, 1 + i);
 		KUNIT_ASSERT_NOT_NULL(test, left[i]);
 	}
 	KUNIT_ASSERT_PTR_EQ(test, left[0], e.second);
-	hear(&e, e.second, 1, 0);
+	conn_env_receive(&e, e.second, 1, 0);
 	msg.token = e.conn->token;
 	msg.left = left[2]->num;
 	msg.past[0] = left[1]->num;
@@ -402,38 +402,38 @@ static void conn_waits_for_all(struct kunit *test)
 	rcu_read_lock();
 	smc_conn_lgr_events.message(e.first, buf, sizeof(buf));
 	rcu_read_unlock();
-	hear(&e, e.first, 2, SMC_CDC_S_DONE);
+	conn_env_receive(&e, e.first, 2, SMC_CDC_S_DONE);
 	for (i = 0; i < ARRAY_SIZE(left); i++)
 		KUNIT_EXPECT_EQ(test, atomic_read(&left[i]->reason), SMC_LINK_PEER_MOVED);
 	/* not one of them is less than fenced when it is its turn */
 	until = jiffies + PATIENCE;
-	while (!is_done(e.conn) && time_before(jiffies, until)) {
+	while (!conn_peer_is_done(e.conn) && time_before(jiffies, until)) {
 		for (i = 0; i < ARRAY_SIZE(left) && smc_link_fenced(left[i]); i++)
 			;
-		KUNIT_EXPECT_TRUE(test, i == ARRAY_SIZE(left) || !is_done(e.conn));
+		KUNIT_EXPECT_TRUE(test, i == ARRAY_SIZE(left) || !conn_peer_is_done(e.conn));
 		usleep_range(100, 200);
 	}
-	KUNIT_EXPECT_TRUE(test, is_done(e.conn));
+	KUNIT_EXPECT_TRUE(test, conn_peer_is_done(e.conn));
 	for (i = 0; i < ARRAY_SIZE(left); i++) {
 		KUNIT_EXPECT_TRUE(test, smc_link_fenced(left[i]));
 		smc_link_put(left[i]);
 	}
 	KUNIT_EXPECT_EQ(test, e.conn->err, 0);
 	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* A peer of our kind hears of every move, also of one that was told nothing before. */
-static void conn_tells_moves(struct kunit *test)
+static void conn_announces_moves(struct kunit *test)
 {
 	struct smc_cdc_msg msg;
 	u8 nums[2], buf[SMC_CDC_LEN];
-	struct ends e;
+	struct conn_env e;
 	int i;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	e.lgr->peer.marker = true;
-	more_links(test, &e, 2);
+	conn_env_add_links(test, &e, 2);
 	for (i = 0; i < 2; i++) {
 		struct smc_link *link = e.conn->link;
 
@@ -441,7 +441,7 @@ static void conn_tells_moves(struct kunit *test)
 		nums[i] = link->num;
 		smc_core_del_link(link, SMC_LINK_ADMIN);
 		KUNIT_EXPECT_PTR_NE(test, e.conn->link, link);
-		KUNIT_EXPECT_GE(test, sends(e.conn->link), 2);
+		KUNIT_EXPECT_GE(test, link_count_sends(e.conn->link), 2);
 		smc_link_put(link);
 	}
 	spin_lock_bh(&e.conn->lock);
@@ -453,25 +453,25 @@ static void conn_tells_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg.past[1], 0);
 	KUNIT_EXPECT_EQ(test, msg.move, 2);
 	KUNIT_EXPECT_EQ(test, msg.more | msg.past_orderly, 0);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /*
  * A handshake over a link that is lost has nothing to say of the RMB, to which others write: those
  * that come after it use the keys of other links.
  */
-static void conn_late_end(struct kunit *test)
+static void conn_peer_end_late(struct kunit *test)
 {
 	struct smc_conn_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
+	conn_env_begin(test, &e);
 	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
-	other = join(test, &e);
+	other = conn_env_create_conn(test, &e);
 	/* before anybody has forgotten its keys */
 	WRITE_ONCE(e.second->fenced, true);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
@@ -484,51 +484,51 @@ static void conn_late_end(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
 	smc_conn_close(other, true, 0);
 	smc_conn_put(other);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* Its neighbour joins the group with memory that is not its own, and then with what is free. */
-static void conn_ends(struct kunit *test)
+static void conn_peer_end_taken(struct kunit *test)
 {
 	struct smc_conn_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 1, .rkey = 0x33, .addr = 0x2000,
 	};
 	struct smc_conn *other;
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	other = join(test, &e);
+	conn_env_begin(test, &e);
+	other = conn_env_create_conn(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
 	ask.rkey = 0x22;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -EADDRINUSE);
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, 0);
 	KUNIT_EXPECT_EQ(test, other->tx.claim.rtoken, -1);
 	/* until that one is over, of which the peer hears no sooner than we do */
-	hear(&e, e.second, 1, SMC_CDC_S_ABORT);
+	conn_env_receive(&e, e.second, 1, SMC_CDC_S_ABORT);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
 	/* its handshake comes to nothing, and another one has it */
 	smc_conn_discard(other, true);
-	other = join(test, &e);
+	other = conn_env_create_conn(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	smc_conn_activate(other);
 	smc_conn_close(other, true, 0);
 	smc_conn_put(other);
-	end(&e);
+	conn_env_end(&e);
 }
 
 /* The group ends under a handshake, which hears of it later: what it claims then ends with it. */
-static void conn_ends_late(struct kunit *test)
+static void conn_peer_end_after_group(struct kunit *test)
 {
 	struct smc_conn_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	unsigned long until = jiffies + PATIENCE;
 	struct smc_conn *other;
-	struct ends e;
+	struct conn_env e;
 
-	begin(test, &e);
-	other = join(test, &e);
+	conn_env_begin(test, &e);
+	other = conn_env_create_conn(test, &e);
 	rcu_read_lock();
 	smc_conn_lgr_events.terminated(other, SMC_LINK_ADMIN);
 	rcu_read_unlock();
@@ -540,25 +540,25 @@ static void conn_ends_late(struct kunit *test)
 	while (!list_is_singular(&e.lgr->claims.list) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->claims.list));
-	end(&e);
+	conn_env_end(&e);
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE_SLOW(conn_mute_peer),
-	KUNIT_CASE_SLOW(conn_mute_between),
-	KUNIT_CASE_SLOW(conn_mute_after_two),
-	KUNIT_CASE(conn_tells_moves),
+static struct kunit_case conn_cases[] = {
+	KUNIT_CASE_SLOW(conn_peer_silent),
+	KUNIT_CASE_SLOW(conn_peer_silent_between),
+	KUNIT_CASE_SLOW(conn_peer_silent_after_two),
+	KUNIT_CASE(conn_announces_moves),
 	KUNIT_CASE(conn_waits_for_all),
-	KUNIT_CASE_SLOW(conn_mute_through),
-	KUNIT_CASE_SLOW(conn_peer_heard),
-	KUNIT_CASE(conn_no_doubt),
+	KUNIT_CASE_SLOW(conn_peer_ended_not_silent),
+	KUNIT_CASE_SLOW(conn_peer_resumed),
+	KUNIT_CASE(conn_flushed_not_silent),
 	KUNIT_CASE_SLOW(conn_peer_done),
 	KUNIT_CASE_SLOW(conn_own_end),
-	KUNIT_CASE_SLOW(conn_not_heard),
-	KUNIT_CASE(conn_held),
-	KUNIT_CASE(conn_late_end),
-	KUNIT_CASE(conn_ends),
-	KUNIT_CASE(conn_ends_late),
+	KUNIT_CASE_SLOW(conn_nothing_received),
+	KUNIT_CASE(conn_link_held),
+	KUNIT_CASE(conn_peer_end_late),
+	KUNIT_CASE(conn_peer_end_taken),
+	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE(conn_abort_rewound),
 	{}
 };
@@ -567,5 +567,5 @@ struct kunit_suite smc_conn_suite = {
 	.name = "smc_conn",
 	.init = env_init,
 	.exit = env_exit,
-	.test_cases = cases,
+	.test_cases = conn_cases,
 };

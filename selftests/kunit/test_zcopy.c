@@ -19,13 +19,13 @@
 #define RING	SZ_64K
 
 /**
- * struct stream - a connection that only has what its sending direction needs
+ * struct zerocopy_env - a connection that only has what its sending direction needs
  * @conn: it
  * @page: lies in the stream
  * @vec: pieces of it
  * @seen: its references before
  */
-struct stream {
+struct zerocopy_env {
 	struct smc_conn conn;
 	struct page *page;
 	struct bio_vec vec[PAGES];
@@ -33,7 +33,7 @@ struct stream {
 };
 
 /* @n pieces of @len bytes each, as many pages for who takes them. */
-static struct iov_iter pieces(struct stream *s, u32 n, u32 len)
+static struct iov_iter zerocopy_env_iter(struct zerocopy_env *s, u32 n, u32 len)
 {
 	struct iov_iter iter;
 	u32 i;
@@ -45,9 +45,9 @@ static struct iov_iter pieces(struct stream *s, u32 n, u32 len)
 }
 
 /* What a failed case leaves may still be in use: it stays. */
-static struct stream *stream(struct kunit *test)
+static struct zerocopy_env *zerocopy_env_alloc(struct kunit *test)
 {
-	struct stream *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct zerocopy_env *s = kzalloc(sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->page = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -56,7 +56,7 @@ static struct stream *stream(struct kunit *test)
 	return s;
 }
 
-static void stream_free(struct kunit *test, struct stream *s)
+static void zerocopy_env_free(struct kunit *test, struct zerocopy_env *s)
 {
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
 	__free_page(s->page);
@@ -66,8 +66,8 @@ static void stream_free(struct kunit *test, struct stream *s)
 /* A run is worth its pages, or the bytes are to be copied: nothing was taken. */
 static void zcopy_sparse(struct kunit *test)
 {
-	struct stream *s = stream(test);
-	struct iov_iter iter = pieces(s, PAGES, 511);
+	struct zerocopy_env *s = zerocopy_env_alloc(test);
+	struct iov_iter iter = zerocopy_env_iter(s, PAGES, 511);
 	struct smc_zc_run *run;
 
 	run = smc_zcopy_take(&iter, iov_iter_count(&iter), NULL);
@@ -77,31 +77,31 @@ static void zcopy_sparse(struct kunit *test)
 	if (!IS_ERR(run))
 		smc_zcopy_free(run);
 	/* part of it, and all of what is worth it */
-	iter = pieces(s, PAGES, 16);
+	iter = zerocopy_env_iter(s, PAGES, 16);
 	run = smc_zcopy_take(&iter, 100, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(run), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), PAGES * 16);
 	if (!IS_ERR(run))
 		smc_zcopy_free(run);
-	iter = pieces(s, PAGES, 512);
+	iter = zerocopy_env_iter(s, PAGES, 512);
 	run = smc_zcopy_take(&iter, iov_iter_count(&iter), NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, run);
 	KUNIT_EXPECT_EQ(test, smc_zcopy_len(run), PAGES * 512);
 	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), 0);
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen + PAGES);
 	smc_zcopy_free(run);
-	stream_free(test, s);
+	zerocopy_env_free(test, s);
 }
 
-static void work_fn(struct work_struct *work)
+static void zerocopy_env_work_fn(struct work_struct *work)
 {
 }
 
 /* In a group of its own, whose first link is the connection's; written to whole rings. */
-static struct stream *stream_in(struct kunit *test, struct smc_lgr *lgr)
+static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lgr *lgr)
 {
 	struct smc_link *link = smc_core_link(lgr, 0);
-	struct stream *s = stream(test);
+	struct zerocopy_env *s = zerocopy_env_alloc(test);
 	struct smc_conn *conn = &s->conn;
 	struct smc_region *region;
 
@@ -109,8 +109,8 @@ static struct stream *stream_in(struct kunit *test, struct smc_lgr *lgr)
 	kref_init(&conn->ref);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->tx.runs);
-	INIT_LIST_HEAD(&conn->tx.runs_over);
-	INIT_DELAYED_WORK(&conn->work, work_fn);
+	INIT_LIST_HEAD(&conn->tx.runs_done);
+	INIT_DELAYED_WORK(&conn->work, zerocopy_env_work_fn);
 	conn->wq = alloc_workqueue("smc_kunit", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, conn->wq);
 	conn->net = &init_net;
@@ -133,7 +133,7 @@ static struct stream *stream_in(struct kunit *test, struct smc_lgr *lgr)
 }
 
 /* The group ends, and with it all requests. */
-static void stream_end(struct kunit *test, struct stream *s)
+static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 {
 	struct smc_conn *conn = &s->conn;
 
@@ -147,7 +147,7 @@ static void stream_end(struct kunit *test, struct stream *s)
 	smc_buf_give(&conn->lgr->pool, &conn->tx.elem, false);
 	atomic_dec(&conn->link->nconns);
 	smc_link_put(conn->link);
-	stream_free(test, s);
+	zerocopy_env_free(test, s);
 }
 
 /* The link fails when the peer has read all, but its RNIC has not said that it has got it. */
@@ -155,9 +155,9 @@ static void zcopy_read_at_failover(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *second = env_add_link(test, lgr);
-	struct stream *s = stream_in(test, lgr);
+	struct zerocopy_env *s = zerocopy_env_begin(test, lgr);
 	struct smc_conn *conn = &s->conn;
-	struct iov_iter iter = pieces(s, 2, PAGE_SIZE);
+	struct iov_iter iter = zerocopy_env_iter(s, 2, PAGE_SIZE);
 	struct smc_link *first = conn->link;
 
 	env_bring_up(test, second);
@@ -179,11 +179,11 @@ static void zcopy_read_at_failover(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
 	smc_link_put(first);
 	smc_link_put(second);
-	stream_end(test, s);
+	zerocopy_env_end(test, s);
 }
 
 /* Bytes of the WRITEs before the next message; *@i moves on behind that. */
-static u32 next_post(struct fake_ib_qp *qp, u32 *i)
+static u32 zerocopy_next_post(struct fake_ib_qp *qp, u32 *i)
 {
 	struct fake_ib_wr *wr;
 	u32 sum = 0;
@@ -202,10 +202,10 @@ static u32 next_post(struct fake_ib_qp *qp, u32 *i)
 static void zcopy_urgent_company(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
-	struct stream *s = stream_in(test, lgr);
+	struct zerocopy_env *s = zerocopy_env_begin(test, lgr);
 	struct smc_conn *conn = &s->conn;
 	struct fake_ib_qp *qp = fake_ib_qp(conn->link->qp->qp);
-	struct iov_iter iter = pieces(s, SMC_WR_WRITES_MAX, 4096);
+	struct iov_iter iter = zerocopy_env_iter(s, SMC_WR_WRITES_MAX, 4096);
 	struct kvec byte = { .iov_base = "!", .iov_len = 1 };
 	u32 i = 0;
 
@@ -218,10 +218,10 @@ static void zcopy_urgent_company(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, conn->tx.inflight, 0);
 	conn->tx.leave = SMC_LEAVE_NO;
 	smc_tx_push(conn, false);
-	KUNIT_EXPECT_EQ(test, next_post(qp, &i), 4 * 4096 - 1);
-	KUNIT_EXPECT_EQ(test, next_post(qp, &i), 2);
+	KUNIT_EXPECT_EQ(test, zerocopy_next_post(qp, &i), 4 * 4096 - 1);
+	KUNIT_EXPECT_EQ(test, zerocopy_next_post(qp, &i), 2);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 2);
-	stream_end(test, s);
+	zerocopy_env_end(test, s);
 }
 
 static struct kunit_case zcopy_cases[] = {

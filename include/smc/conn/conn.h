@@ -78,7 +78,7 @@ enum smc_leave {
  * @stopped: the group is gone: nothing is posted any more, ever
  * @state_due: SMC_CDC_S_* to be sent (kept over a missing slot)
  * @state: SMC_CDC_S_* already sent: repeated in every later CDC
- * @state_open: the last of @state has not reached the peer's RNIC for all we know
+ * @state_unacked: the last of @state has not reached the peer's RNIC for all we know
  * @state_seq: sequence number of the CDC that said it first
  * @validate: the link changed: before anything else a failover validation is due
  * @left: number of the link before, for a peer of our kind
@@ -94,7 +94,7 @@ enum smc_leave {
  * @heard: the peer has handled our last message
  * @urg: urgent data of ours
  * @runs: bytes that are not in @elem, by position, until they are completed
- * @runs_over: those to be given back once the lock is free
+ * @runs_done: those to be given back once the lock is free
  * @probe_at: jiffies: not before that another byte goes out of the reserve
  * @probe_gap: jiffies from the next one to the one after it
  */
@@ -113,7 +113,7 @@ struct smc_conn_tx {
 	bool stopped;
 	u8 state_due;
 	u8 state;
-	bool state_open;
+	bool state_unacked;
 	u16 state_seq;
 	bool validate;
 	u8 left;
@@ -129,7 +129,7 @@ struct smc_conn_tx {
 	bool heard;
 	struct smc_urgent_tx urg;
 	struct list_head runs;
-	struct list_head runs_over;
+	struct list_head runs_done;
 	unsigned long probe_at;
 	unsigned long probe_gap;
 };
@@ -142,12 +142,12 @@ struct smc_conn_tx {
  * @seq: last sequence number seen
  * @seen: at least one CDC was received
  * @peer_state: SMC_CDC_S_* of the peer, accumulated
- * @asked: the next message is to say how far we have come
- * @speak_by: jiffies: the peer is to be heard until then, or its last words are lost; 0: no doubt
- * @words_lost: a link lost messages that the peer may have gone to without being heard of
+ * @answer_due: the next message is to say how far we have come
+ * @silence_deadline: jiffies: the peer is to be heard until then, or its last words are lost; 0: no doubt
+ * @msgs_lost: a link lost messages that the peer may have gone to without being heard of
  * @urg: urgent data of the peer
  * @stamps: when it arrived, if that is wanted
- * @look_gap: jiffies until a look at whether what is lent is back, if the peer needs it
+ * @poll_gap: jiffies until a look at whether what is lent is back, if the peer needs it
  */
 struct smc_conn_rx {
 	struct smc_elem elem;
@@ -156,12 +156,12 @@ struct smc_conn_rx {
 	u16 seq;
 	bool seen;
 	u8 peer_state;
-	bool asked;
-	unsigned long speak_by;
-	bool words_lost;
+	bool answer_due;
+	unsigned long silence_deadline;
+	bool msgs_lost;
 	struct smc_urgent_rx urg;
 	struct smc_stamps stamps;
-	unsigned long look_gap;
+	unsigned long poll_gap;
 };
 
 /**
@@ -187,11 +187,11 @@ struct smc_conn_rx {
  * @wq: queue of @work and @free_work
  * @shut_pending: local shutdown waits for the send ring to be written
  * @close_pending: local close waits for the send ring to be completed
- * @timer: a waiting state is bounded by @deadline
- * @leaving: CLOSED was reached: out of the token table as soon as all is sent
- * @left: taken out
+ * @deadline_armed: a waiting state is bounded by @deadline
+ * @releasing: CLOSED was reached: out of the token table as soon as all is sent
+ * @unregistered: taken out
  * @quarantine: the peer may still write into our RMBE
- * @deadline: jiffies: end of a waiting state, of lingering or of @leaving
+ * @deadline: jiffies: end of a waiting state, of lingering or of @releasing
  * @work: deferred progress: closing, timers, late consumer updates
  * @free_work: final release in process context
  * @rcu: look-ups by token may still see the object
@@ -216,9 +216,9 @@ struct smc_conn {
 	struct workqueue_struct *wq;
 	bool shut_pending;
 	bool close_pending;
-	bool timer;
-	bool leaving;
-	bool left;
+	bool deadline_armed;
+	bool releasing;
+	bool unregistered;
 	bool quarantine;
 	unsigned long deadline;
 	struct delayed_work work;
