@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CDC messages: apply a received one to its connection, build the next one.
- * Both run under conn->lock; every check of the wire is in proto/.
+ * CDC messages of a connection (RFC 7609 sections 4.5 to 4.8 and appendix A.4).
+ *
+ * A CDC message is a SEND of 44 bytes. It announces what its sender has written into the
+ * receiver's RMBE (producer cursor), how far the sender has read its own RMBE (consumer cursor),
+ * and the state of the connection (D, C, A). smc_cdc_build() makes one from the present state,
+ * smc_cdc_apply() applies one that was received. Layout, range checks and cursor arithmetic are
+ * pure functions in proto/cdc_msg.c, proto/cursor.c and proto/urgent.c; nothing here sends, wakes
+ * or aborts: smc_cdc_apply() returns bits, and conn/conn.c acts on them.
+ *
+ * Path of a message. Out: smc_tx.c takes a send slot of the link, calls smc_cdc_build() on the
+ * buffer of that slot and posts the WRITEs and the SEND in one chain. In: smc_wr.c receives it in
+ * softirq, lgr/link.c finds that it is a CDC, conn/conn.c finds the connection by the alert token
+ * (smc_cdc_token()), conn/failover.c decides whether the message may be applied now or only when
+ * the previous link of the peer is fenced, then smc_cdc_apply() runs.
+ *
+ * Each message states everything anew: cursors and flags are absolute, so a lost or repeated
+ * message needs no repair. Sequence numbers only serve to drop messages that are older than the
+ * last one applied, and to detect losses after the peer has changed its link (RFC 7609
+ * section 4.6.1): the failover validation names the last message whose SEND completed, and a
+ * receiver that has not got this message has lost bytes (smc_cdc_validate()). A foreign peer may
+ * change its link without a validation; then smc_cdc_gap() looks for missing sequence numbers.
+ *
+ * Two native peers use reserved bytes of the message: the validation lists the previous links of
+ * the sender, and an orderly move asks for, and gets, an acknowledgment of the last message
+ * (decision 0014).
+ *
+ * Locks: all functions but smc_cdc_token() need conn->lock. Context: softirq or process; nothing
+ * sleeps.
  */
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
@@ -10,12 +36,14 @@
 #include "conn/cdc.h"
 
 /**
- * smc_cdc_token() - whose message is it
+ * smc_cdc_token() - Read the alert token of a received message
  * @buf: received message
- * @len: its length
+ * @len: its length in bytes
  * @token: set to the alert token
  *
- * Return: false if it is no CDC message.
+ * Needs no lock: the connection is not known yet.
+ *
+ * Return: false if this is no CDC message.
  */
 bool smc_cdc_token(const u8 *buf, u32 len, u32 *token)
 {
@@ -23,13 +51,17 @@ bool smc_cdc_token(const u8 *buf, u32 len, u32 *token)
 }
 
 /**
- * smc_cdc_parse() - read a message
- * @conn: its connection, conn->lock held
+ * smc_cdc_parse() - Parse a received message
+ * @conn: connection that the message belongs to
  * @buf: received message
- * @len: its length
- * @msg: filled in
+ * @len: its length in bytes
+ * @msg: filled in on success
  *
- * Return: false if it is malformed.
+ * Checks that the cursors lie inside the two rings. Before the peer's RMBE size is known the
+ * smallest size is assumed. Whether the cursors fit the previous ones is left to smc_cdc_apply().
+ *
+ * Context: Caller holds conn->lock.
+ * Return: false if the message is malformed.
  */
 bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg)
 {
@@ -47,13 +79,15 @@ static void cdc_trace_received(const struct smc_conn *conn, const struct smc_lin
 }
 
 /**
- * smc_cdc_trace() - a message came
- * @conn: its connection, conn->lock held
- * @link: over which
+ * smc_cdc_trace() - Pass a received message to its trace point
+ * @conn: connection that the message belongs to
+ * @link: link that it came over
  * @buf: received message
- * @len: its length
+ * @len: its length in bytes
  *
- * For the trace point, before anything is done about it.
+ * Called before the message has any effect. Malformed messages are not traced.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf, u32 len)
 {
@@ -62,13 +96,15 @@ void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, con
 }
 
 /**
- * smc_cdc_validate() - judge a failover validation
- * @conn: its connection, conn->lock held; the link that the peer has left is fenced
- * @seq: sequence number in it
+ * smc_cdc_validate() - Check a failover validation of the peer
+ * @conn: connection; the previous link of the peer is fenced
+ * @seq: sequence number in the validation
  *
- * What the peer takes for written is complete only if the CDC that told of it arrived
- * here (RFC 7609 section 4.6.1).
+ * The peer counts all messages up to @seq as received, as their SENDs completed, and does not
+ * write their bytes again. If one of them did not arrive here, its bytes are lost (RFC 7609
+ * section 4.6.1).
  *
+ * Context: Caller holds conn->lock.
  * Return: SMC_CDC_VALIDATE, with SMC_CDC_BAD if bytes are lost.
  */
 unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
@@ -79,14 +115,15 @@ unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
 }
 
 /**
- * smc_cdc_gap() - are bytes missing before the first message over another link
- * @conn: its connection, conn->lock held; the link that the peer has left is fenced
- * @first: the message's number
+ * smc_cdc_gap() - Check for lost bytes before the first message over another link
+ * @conn: connection; the previous link of the peer is fenced
+ * @first: sequence number of that message
  * @prod: its producer cursor
  *
- * For a peer that sent no validation before.
+ * For a foreign peer that changed its link and sent no validation.
  *
- * Return: true if messages are missing, and since the last one that came bytes were written.
+ * Context: Caller holds conn->lock.
+ * Return: true if messages are missing and @prod announces bytes beyond the last message applied.
  */
 bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod)
 {
@@ -100,7 +137,7 @@ static unsigned int cdc_apply_consumer(struct smc_conn *conn, const struct smc_c
 {
 	int rc;
 
-	if (!conn->tx.peer_size)	/* before the Confirm: nothing can have been read */
+	if (!conn->tx.peer_size)	/* before the Confirm: the peer cannot have read anything */
 		return msg->cons.wrap || msg->cons.off ? SMC_CDC_BAD : 0;
 	rc = smc_ring_tx_peer(&conn->tx.ring, &msg->cons);
 	if (rc < 0)
@@ -116,7 +153,7 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	unsigned int bits = 0, urgent;
 	int rc;
 
-	/* bytes behind a gap must not reach the reader of those before it */
+	/* aborted over a gap: bytes behind the gap must not reach the reader */
 	if (smc_conn_state_over(conn->state))
 		return 0;
 	rc = smc_ring_rx_peer(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
@@ -128,7 +165,7 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 			return SMC_CDC_BAD;
 		bits |= SMC_CDC_DATA;
 	}
-	/* P and U are about the cursor beside them: a repetition says nothing new */
+	/* P and U refer to the cursor in the same message: ignore them in a repeated one */
 	urgent = rc == SMC_CURSOR_STALE ? 0 :
 		 smc_urgent_rx_told(&rx->urg, msg->flags, rx->ring.produced, rx->ring.consumed);
 	if (urgent & SMC_URGENT_SIGNAL)
@@ -140,7 +177,7 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	return bits;
 }
 
-/* What a peer of our kind says that wants to leave a link, or hears that we do. */
+/* Apply what only a native peer sends: request and acknowledgment of an orderly move. */
 static unsigned int cdc_apply_native(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	unsigned int bits = 0;
@@ -149,20 +186,25 @@ static unsigned int cdc_apply_native(struct smc_conn *conn, const struct smc_cdc
 		return 0;
 	if (msg->more & SMC_CDC_M_ASK) {
 		conn->rx.answer_due = true;
-		bits |= SMC_CDC_ASKED;
+		bits |= SMC_CDC_ACK_REQUEST;
 	}
 	if (msg->more & SMC_CDC_M_HEARD && msg->heard == conn->tx.seq)
-		bits |= SMC_CDC_HEARD;
+		bits |= SMC_CDC_ACKED;
 	return bits;
 }
 
 /**
- * smc_cdc_apply() - take a received CDC over
- * @conn: its connection, conn->lock held
- * @buf: message
- * @len: its length
+ * smc_cdc_apply() - Apply a received message to its connection
+ * @conn: connection
+ * @buf: received message
+ * @len: its length in bytes
  *
- * Return: SMC_CDC_* bits, 0 for a message without news.
+ * Takes over cursors, flags and state bits. Messages older than the last one have no effect,
+ * except that a failover validation is always checked.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: SMC_CDC_* bits, 0 if nothing changed; SMC_CDC_BAD if the message is malformed or its
+ * cursors are impossible: the caller aborts the connection.
  */
 unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 {
@@ -194,11 +236,15 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 }
 
 /**
- * smc_cdc_build_validation() - what begins a connection's stay on another link
- * @conn: connection, conn->lock held
- * @buf: SMC_CDC_LEN bytes
+ * smc_cdc_build_validation() - Build a failover validation
+ * @conn: connection whose link has changed
+ * @buf: SMC_CDC_LEN bytes, filled in
  *
- * It has no number of its own (RFC 7609 section 4.6.1).
+ * The first message over the new link (RFC 7609 section 4.6.1). It has no sequence number of its
+ * own but names the last message whose SEND completed. For a native peer it also names the
+ * previous links of this direction, because validations themselves may be lost with a link.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 {
@@ -212,14 +258,14 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 
 	if (conn->tx.orderly)
 		msg.more |= SMC_CDC_M_ORDERLY;
-	/* links that may have been lost before the peer heard that we went there */
+	/* validations over these links may have been lost with them */
 	memcpy(msg.past, conn->tx.past, sizeof(msg.past));
 	msg.past_orderly = conn->tx.past_orderly;
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }
 
-/* D says that nothing follows: not while bytes have to be written again. */
+/* D ends the byte stream: hold it back while bytes have to be written again. */
 static u8 cdc_state_flags(const struct smc_conn_tx *tx)
 {
 	if (tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT) || !smc_ring_tx_unsent(&tx->ring))
@@ -228,12 +274,16 @@ static u8 cdc_state_flags(const struct smc_conn_tx *tx)
 }
 
 /**
- * smc_cdc_build() - the next CDC of a connection
- * @conn: connection, conn->lock held
- * @buf: SMC_CDC_LEN bytes
+ * smc_cdc_build() - Build the next CDC message
+ * @conn: connection
+ * @buf: SMC_CDC_LEN bytes, filled in
  *
- * Says everything that is due: cursors, B, P, U, R, and the state flags, which stand in
- * every message once set.
+ * Takes the next sequence number and includes everything that is due: both cursors, the flags B,
+ * P, U and R, the state bits, which stay set in every later message, and towards a native peer
+ * request and acknowledgment of an orderly move. The caller posts the message; if that fails the
+ * link is broken, and a failover repeats all of it.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 {

@@ -1,9 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mover: RMBE -> user bytes.
+ * Receiving direction of a connection: RMBE -> user bytes.
  *
- * The peer's RNIC writes between consumed and its window, we read between consumed
- * and produced: the two never touch the same bytes, so copying needs no lock.
+ * Path of a byte. The peer's RNIC writes it into the RMBE and then delivers a CDC message that
+ * announces it; a reliable connection keeps this order. conn/conn.c applies the message
+ * (smc_cdc_apply() moves the producer cursor), calls smc_rx_arrived_locked(), which makes the bytes
+ * visible to the CPU, and notifies the socket. recvmsg() or splice() calls smc_rx_read(), which
+ * copies the bytes out of the RMBE or lends their pages (conn/splice.c), and moves the consumer
+ * cursor. smc_rx_update_locked() decides whether the peer is sent the consumer cursor at once,
+ * after about a millisecond, or with the next CDC (RFC 7609 section 4.5.1).
+ *
+ * Positions of the RMBE (proto/cursor.h): the application reads from consumed to produced; the peer
+ * writes from produced to the end of its window, which is one ring beyond the consumer cursor that
+ * it was last sent. The two never touch the same bytes, so copying needs no lock.
+ *
+ * Lent pages: a page in a pipe or socket buffer keeps the consumer cursor back until its last
+ * reference is dropped. No callback reports this, so smc_rx_look_locked() polls: in each read, with
+ * each CDC, and from the connection's work if the peer needs the room.
+ *
+ * Urgent data (RFC 7609 section 4.7.5, proto/urgent.c): the byte is saved when it arrives. When all
+ * bytes before it are read it leaves the stream, unless SO_OOBINLINE is set, because the writer
+ * sends nothing beyond it until it is consumed. If SO_OOBINLINE is set after that, the saved byte
+ * is read in line: it is then "held" outside the ring.
+ *
+ * Locks: conn->lock protects all of struct smc_conn_rx. smc_rx_read() takes it twice, before and
+ * after copying; one reader at a time (socket lock). Context: the *_locked() functions run in
+ * softirq or process context, the others in process context. Nothing here sleeps for data.
  */
 #include <linux/uio.h>
 #include <net/net_namespace.h>
@@ -13,17 +35,18 @@
 #include <smc/conn/splice.h>
 #include <smc/conn/tx.h>
 
-/* A consumer update that may wait for more reading is sent after this at the latest. */
+/* A consumer update that may wait for further reads is sent after this time. */
 #define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
-/* The peer may keep back so much of our RMBE. */
+/* Bytes of our RMBE that a peer may keep unused at most. */
 #define RX_PEER_RESERVE	64
 
 /**
- * smc_rx_readable() - bytes that wait for the application
+ * smc_rx_readable() - Return the bytes that wait for the application
  * @conn: connection
  *
- * Return: a snapshot, without a lock. A 32-bit host may see a torn position for a
- * moment; the caller looks again when it reads.
+ * Context: Any; a snapshot without a lock. On 32-bit hosts a position may be torn for a moment; the
+ * caller checks again when it reads.
+ * Return: bytes.
  */
 size_t smc_rx_readable(const struct smc_conn *conn)
 {
@@ -34,13 +57,15 @@ size_t smc_rx_readable(const struct smc_conn *conn)
 }
 
 /**
- * smc_rx_arrived_locked() - a CDC has announced bytes
- * @conn: connection, conn->lock held
- * @slot: slot of the link it came over, which is the one the bytes came over
+ * smc_rx_arrived_locked() - Make bytes visible that a CDC has announced
+ * @conn: connection
+ * @slot: slot of the link that the CDC and the bytes came over
  * @had: bytes that were readable before
  *
- * Now and not when they are read: by then the link may be gone, or another one's copy
- * of the element be older.
+ * Syncs the bytes for the CPU on arrival, not when they are read: by then the link and its mapping
+ * may be gone, or a bounce buffer of another link may hold older contents.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 {
@@ -55,7 +80,7 @@ void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 		smc_stats_inc(conn->net, SMC_STAT_RX_FULL);
 }
 
-/* data path 12: copy out of the RMBE */
+/* data path 12: copy out of the RMBE; without @to discard */
 static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, int n,
 			   struct iov_iter *to)
 {
@@ -75,11 +100,13 @@ static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, i
 }
 
 /**
- * smc_rx_update_locked() - tell the peer what was read if RFC 7609 section 4.5.1 asks for it
- * @conn: connection, conn->lock held
+ * smc_rx_update_locked() - Send the consumer cursor if RFC 7609 section 4.5.1 asks for it
+ * @conn: connection
  *
- * After reading, and after a CDC: the peer may say only then that it is blocked. What it needs may
- * be lent: this may be the last that is heard of either end before it is back.
+ * Called after reading and after a CDC, since the peer may report only then that it is blocked. If
+ * the room that the peer needs is lent, starts to poll the lent pages: no other event may follow.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_rx_update_locked(struct smc_conn *conn)
 {
@@ -98,11 +125,13 @@ void smc_rx_update_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_rx_look_locked() - is what was lent back?
- * @conn: connection, conn->lock held
- * @timed: it was time to look
+ * smc_rx_look_locked() - Poll lent pages
+ * @conn: connection
+ * @timed: called by the connection's work: increase the interval if no page is back
  *
- * Nobody tells when it is. If the peer needs it the connection's work looks again.
+ * Moves the consumer cursor over pages that are back, and updates the peer.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_rx_look_locked(struct smc_conn *conn, bool timed)
 {
@@ -110,15 +139,15 @@ void smc_rx_look_locked(struct smc_conn *conn, bool timed)
 		smc_rx_update_locked(conn);
 }
 
-/* Bytes were read; conn->lock held. */
+/* Move the consumer cursor by @len bytes that were read; conn->lock held. */
 static void rx_consume(struct smc_conn *conn, size_t len)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
-	/* a close may have discarded what came: then nobody cares */
+	/* the bytes were discarded by a close meanwhile */
 	if (smc_ring_rx_consume(&rx->ring, len))
 		return;
-	/* the writer waits for this after an urgent byte (section 4.7.5) */
+	/* the writer waits for this cursor after an urgent byte (section 4.7.5) */
 	if (smc_urgent_rx_consumed(&rx->urg, rx->ring.consumed))
 		smc_ring_rx_force(&rx->ring);
 	if (smc_conn_state_may_cdc(conn->state))
@@ -137,12 +166,14 @@ static void rx_skip_urgent_locked(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_skip_urgent() - take an urgent byte out of the stream
+ * smc_rx_skip_urgent() - Take an urgent byte out of the stream
  * @conn: connection
- * @in_line: it is to stay
+ * @in_line: SO_OOBINLINE: leave it in the stream
  *
- * If all before it was read: it is kept for recv() with MSG_OOB, and the writer goes on,
- * which it must even if the application never asks for the byte.
+ * Only if all bytes before it are read. The byte stays available for recv() with MSG_OOB. The
+ * writer can continue, even if the application never reads the byte.
+ *
+ * Context: Takes conn->lock.
  */
 void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line)
 {
@@ -152,8 +183,12 @@ void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_urgent_locked() - an urgent byte has arrived
- * @conn: connection, conn->lock held; behind smc_rx_arrived_locked()
+ * smc_rx_urgent_locked() - Save the urgent byte that has arrived
+ * @conn: connection
+ *
+ * Called after smc_rx_arrived_locked().
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_rx_urgent_locked(struct smc_conn *conn)
 {
@@ -165,12 +200,13 @@ void smc_rx_urgent_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_rx_take_urgent() - the urgent byte, out of band
+ * smc_rx_take_urgent() - Read the urgent byte out of band (recv() with MSG_OOB)
  * @conn: connection
- * @peek: it stays
- * @byte: set to it
+ * @peek: leave it available
+ * @byte: set to the byte
  *
- * Return: 0, -EAGAIN if it is on its way, -EINVAL if there is none.
+ * Context: Takes conn->lock.
+ * Return: 0, -EAGAIN if the byte is announced but has not arrived, -EINVAL if there is none.
  */
 int smc_rx_take_urgent(struct smc_conn *conn, bool peek, u8 *byte)
 {
@@ -183,10 +219,11 @@ int smc_rx_take_urgent(struct smc_conn *conn, bool peek, u8 *byte)
 }
 
 /**
- * smc_rx_urgent() - is an urgent byte there that was not read out of band?
+ * smc_rx_urgent() - Return whether an urgent byte waits to be read out of band
  * @conn: connection
  *
- * Return: a snapshot without a lock, for EPOLLPRI.
+ * Context: Any; a snapshot without a lock, for EPOLLPRI.
+ * Return: true if so.
  */
 bool smc_rx_urgent(const struct smc_conn *conn)
 {
@@ -194,9 +231,10 @@ bool smc_rx_urgent(const struct smc_conn *conn)
 }
 
 /**
- * smc_rx_at_mark() - SIOCATMARK
+ * smc_rx_at_mark() - Return whether the read position is at the urgent mark (SIOCATMARK)
  * @conn: connection
  *
+ * Context: Takes conn->lock.
  * Return: true if the next byte is the first one behind urgent data.
  */
 bool smc_rx_at_mark(struct smc_conn *conn)
@@ -210,10 +248,12 @@ bool smc_rx_at_mark(struct smc_conn *conn)
 }
 
 /**
- * smc_rx_peer_waits() - does the writer wait for the reader to come to urgent data?
+ * smc_rx_peer_waits() - Return whether the writer waits for urgent data to be read
  * @conn: connection
  *
- * Return: true if nothing more comes before what is here was consumed, however little.
+ * Context: Takes conn->lock.
+ * Return: true if nothing more arrives until all bytes in the RMBE are consumed, however few they
+ * are.
  */
 bool smc_rx_peer_waits(struct smc_conn *conn)
 {
@@ -225,7 +265,7 @@ bool smc_rx_peer_waits(struct smc_conn *conn)
 	return waits;
 }
 
-/* The next byte, if smc_rx_held(); @pass: the stream goes past it. */
+/* Get the held byte, see smc_rx_held(). @pass: the reader has passed it. */
 static bool rx_get_held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 *byte)
 {
 	struct smc_urgent_rx *urg = &conn->rx.urg;
@@ -243,11 +283,12 @@ static bool rx_get_held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 
 }
 
 /**
- * smc_rx_held() - is there a byte that is not in the ring?
+ * smc_rx_held() - Return whether the next byte is held outside the ring
  * @conn: connection
- * @in_line: urgent bytes are wanted in the stream
+ * @in_line: SO_OOBINLINE is set
  *
- * Return: true if the next byte is an urgent one that had left the stream.
+ * Context: Takes conn->lock.
+ * Return: true if the next byte in line is an urgent one that has left the stream.
  */
 bool smc_rx_held(struct smc_conn *conn, bool in_line)
 {
@@ -256,7 +297,7 @@ bool smc_rx_held(struct smc_conn *conn, bool in_line)
 	return rx_get_held_byte(conn, in_line, false, &byte);
 }
 
-/* It left the stream before the application said that it wants it there. */
+/* Read the held byte: it left the stream before the application set SO_OOBINLINE. */
 static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 				 struct smc_rx_call *call)
 {
@@ -266,7 +307,10 @@ static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 		return 0;
 	if (to && copy_to_iter(&byte, 1, to) != 1)
 		return -EFAULT;
-	/* what could not be copied stays; another one may have come since, and is not this one */
+	/*
+	 * Pass it only after the copy succeeded; if a new urgent byte has arrived, it is not
+	 * passed.
+	 */
 	if (!call->peek)
 		rx_get_held_byte(conn, call->in_line, true, &byte);
 	call->some = true;
@@ -274,11 +318,12 @@ static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 }
 
 /**
- * smc_rx_inq() - SIOCINQ
+ * smc_rx_inq() - Return the bytes that can be read (SIOCINQ)
  * @conn: connection
- * @in_line: urgent bytes count
+ * @in_line: SO_OOBINLINE is set: urgent bytes count
  *
- * Return: bytes that can be read, up to urgent data if there is any.
+ * Context: Takes conn->lock.
+ * Return: bytes up to urgent data, if there is any.
  */
 size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
 {
@@ -297,12 +342,14 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_reach() - how much can wait to be read at most
+ * smc_rx_reach() - Return how many bytes can become readable without any being read
  * @conn: connection
  *
- * Not what is lent, and not what the peer keeps back: who waits for more waits for ever.
+ * Excludes lent bytes and what the peer may keep unused: a reader that waits for more would wait
+ * for ever.
  *
- * Return: bytes; a snapshot.
+ * Context: Takes conn->lock; a snapshot.
+ * Return: bytes.
  */
 u32 smc_rx_reach(struct smc_conn *conn)
 {
@@ -314,7 +361,7 @@ u32 smc_rx_reach(struct smc_conn *conn)
 	return conn->rx.ring.size - min(n, conn->rx.ring.size);
 }
 
-/* Hands bytes out where they lie; conn->lock held. */
+/* Lend the pages of the next bytes; conn->lock held. */
 static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_span *span, int n,
 			      struct smc_rx_call *call)
 {
@@ -330,16 +377,17 @@ static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_span *span
 }
 
 /**
- * smc_rx_read() - move bytes to the application
+ * smc_rx_read() - Move bytes to the application
  * @conn: connection
- * @to: where to; NULL discards
- * @len: at most
- * @call: what the call goes by
+ * @to: destination; NULL discards (MSG_TRUNC)
+ * @len: maximum number of bytes
+ * @call: state of the reading call
  *
- * One caller at a time (socket lock).
+ * The peer is sent the consumer cursor when RFC 7609 section 4.5.1 asks for it.
  *
- * Return: bytes, 0 if @call has come to urgent data or can lend no more, and ends there,
- * -EAGAIN if there is nothing, -EFAULT, -EOPNOTSUPP if these bytes are not to be lent.
+ * Context: Process; takes conn->lock. One caller at a time (socket lock).
+ * Return: bytes; 0 if the call ends here, at urgent data or because @call can lend no more; -EAGAIN
+ * if there is nothing to read; -EFAULT; -EOPNOTSUPP if these bytes cannot be lent.
  */
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call)
@@ -357,7 +405,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		if (rc)
 			return rc;
 	}
-	/* that byte is in no page of the ring */
+	/* the held byte is in no page of the ring */
 	if (call->lend && !call->some && smc_rx_held(conn, call->in_line))
 		return -EOPNOTSUPP;
 	spin_lock_bh(&conn->lock);
@@ -389,7 +437,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	}
 	spin_lock_bh(&conn->lock);
 	rx_consume(conn, rc);
-	/* the application may read no more for now: the writer goes on */
+	/* the application may stop reading here: let the writer continue */
 	rx_skip_urgent_locked(conn, call->in_line);
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mover: user bytes -> send ring -> peer's RMBE.
+ * Sending direction of a connection: user bytes -> send ring -> the peer's RMBE.
  *
- * Who owns a byte of the send ring: from the copy (prepared) until the request that
- * carries it is retired with success (completed) it belongs to us; the connection
- * is held by each data carrying request in flight, so the ring outlives them. Between
- * sent and completed the RNIC may read it at any time.
+ * Path of a byte. sendmsg() (socket/stream.c) calls smc_tx_write(), which copies the byte into the
+ * send ring without a lock, or smc_tx_write_pages(), which leaves it in a page of the application
+ * (conn/zerocopy.c) and only reserves its room in the ring. Then smc_tx_push_locked() posts as
+ * much as the peer's window allows: tx_push_one() takes a send slot of the link, turns the plan of
+ * proto/cursor.c into at most SMC_WR_WRITES_MAX RDMA WRITEs, adds a CDC message (smc_cdc.c) and
+ * posts the whole chain. tx_send_done() runs when the RNIC of the peer has acknowledged it: ring
+ * space becomes free and the next bytes are posted.
  *
- * Coalescing: while earlier data is unfinished, less than half a ring waits for
- * the completion, which pushes again. Without it every small write would cost a
- * WRITE, a CDC and two interrupts.
+ * Positions of the ring (proto/cursor.h): completed <= sent <= prepared. Bytes from prepared to
+ * completed + size are free and belong to the one writer. From the copy until the completion the
+ * bytes belong to this file, and between sent and completed the RNIC may read them at any time.
+ * After a change of the link conn/failover.c rewinds sent, so bytes may be posted twice.
+ *
+ * What is posted, and when. Nothing is posted before the peer's RMBE is known, while the link is
+ * not usable or held for an orderly removal, or after the group has ended (tx.stopped). On a new
+ * link a failover validation goes first. While earlier data is in flight, less than half a ring
+ * (net.smc.autocorking_size) waits for its completion, which pushes again: otherwise each small
+ * write would cost a WRITE, a CDC and two interrupts. Messages without data (consumer update, B,
+ * P, D, C, A) do not wait. If no send slot is free, tx.waiting is set and smc_tx_retry() continues
+ * when the link has slots again.
+ *
+ * During an orderly move to another link (conn/failover.c, decision 0014) one last message is sent
+ * over the old link, then nothing until the peer has acknowledged this message and all requests
+ * have completed.
+ *
+ * Locks: conn->lock protects all of struct smc_conn_tx, and is held while posting; qp->sq_lock is
+ * taken inside it. Copying user bytes needs no lock, but only one writer at a time (socket lock).
+ * Context: smc_tx_write*() in process context; everything else also in softirq (completions,
+ * received CDCs). Nothing here sleeps for space or for the peer.
+ *
+ * References: each request whose completion is of interest holds a reference on the connection, so
+ * the send ring lives until the RNIC is done with it.
  */
 #include <linux/err.h>
 #include <linux/uio.h>
@@ -25,18 +49,18 @@
 #include <smc/lgr/link.h>
 #include "conn/cdc.h"
 
-#define PROBE_MIN	(HZ / 10)	/* between the first two bytes out of the reserve */
-#define PROBE_MAX	(10 * HZ)	/* ... and between later ones */
+#define PROBE_MIN	(HZ / 10)	/* before the second byte out of the reserve */
+#define PROBE_MAX	(10 * HZ)	/* ... and before later ones, at most */
 
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
-/* For less room than this no pages are taken: soon there is more. */
+/* With less room than this pages are not taken: more room comes soon. */
 #define TX_PAGES_MIN	4096
 
 /**
  * struct tx_chain - WRITEs of one post
  * @write: the WRITEs
  * @n: their number
- * @sge: gather elements of those that have several
+ * @sge: gather elements of WRITEs that have several
  * @nsge: their number
  */
 struct tx_chain {
@@ -47,10 +71,11 @@ struct tx_chain {
 };
 
 /**
- * smc_tx_space() - room in the send ring
+ * smc_tx_space() - Return the free room in the send ring
  * @conn: connection
  *
- * Return: bytes, a snapshot without a lock.
+ * Context: Any; a snapshot without a lock.
+ * Return: bytes that smc_tx_write() would take now.
  */
 size_t smc_tx_space(const struct smc_conn *conn)
 {
@@ -62,24 +87,26 @@ size_t smc_tx_space(const struct smc_conn *conn)
 }
 
 /**
- * smc_tx_queued() - bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
+ * smc_tx_queued() - Return the bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
  * @conn: connection
  *
- * Return: bytes, a snapshot without a lock.
+ * Context: Any; a snapshot without a lock.
+ * Return: bytes.
  */
 size_t smc_tx_queued(const struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 
-	smp_rmb();	/* the one that is behind first: the other can only be further */
+	smp_rmb();	/* completed is read first: prepared can only be further ahead */
 	return READ_ONCE(conn->tx.ring.prepared) - completed;
 }
 
 /**
- * smc_tx_unsent() - bytes not yet posted (SIOCOUTQNSD)
+ * smc_tx_unsent() - Return the bytes that are not posted yet (SIOCOUTQNSD)
  * @conn: connection
  *
- * Return: bytes, a snapshot without a lock.
+ * Context: Any; a snapshot without a lock.
+ * Return: bytes.
  */
 size_t smc_tx_unsent(const struct smc_conn *conn)
 {
@@ -89,19 +116,19 @@ size_t smc_tx_unsent(const struct smc_conn *conn)
 	return READ_ONCE(conn->tx.ring.prepared) - sent;
 }
 
-/* Copied at a time, so that copying the next piece overlaps with sending this one. */
+/* Bytes copied per call: copying the next piece overlaps with sending this one. */
 static u32 tx_copy_max(const struct smc_conn *conn)
 {
 	return max_t(u32, conn->tx.ring.size / 4, SMC_BUF_MIN_SIZE);
 }
 
-/* Posted at a time: each costs a CDC and a completion, one alone would stop the flow. */
+/* Bytes per post: each costs a CDC and a completion, but a single post would stall the flow. */
 static u32 tx_post_max(const struct smc_conn *conn)
 {
 	return max_t(u32, conn->tx.ring.size / 2, SMC_BUF_MIN_SIZE);
 }
 
-/* @len more bytes are there to be sent; conn->lock held. */
+/* Account for @len new bytes of the stream and post what may go; conn->lock held. */
 static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool urgent)
 {
 	if (smc_ring_tx_drained(&conn->tx.ring))
@@ -114,18 +141,18 @@ static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool ur
 }
 
 /**
- * smc_tx_write() - copy user bytes into the send ring and post what may go
+ * smc_tx_write() - Copy user bytes into the send ring and post what may go
  * @conn: connection
  * @from: user bytes
- * @len: how many
- * @more: more will follow soon beyond @len: small amounts may wait
- * @urgent: the last of the bytes is (MSG_OOB)
+ * @len: number of bytes
+ * @more: more bytes beyond @len follow soon: small amounts may wait
+ * @urgent: the last of the @len bytes is urgent (MSG_OOB), if it is taken
  *
- * Takes at most a quarter ring a call: the caller calls again for the rest. One
- * caller at a time (socket lock).
+ * Takes at most a quarter of the ring; the caller calls again for the rest.
  *
- * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state
- * allows no more sending.
+ * Context: Process; takes conn->lock. One caller at a time (socket lock). Never sleeps for space.
+ * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state allows no more
+ * sending.
  */
 ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 		     bool urgent)
@@ -148,7 +175,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	if (!n)
 		return -EAGAIN;
 
-	/* data path 2: the free part of the ring is ours alone, no lock while copying */
+	/* data path 2: only this writer uses the free part of the ring, so copy without a lock */
 	for (i = 0; i < n; i++) {
 		size_t got = copy_from_iter(conn->tx.elem.addr + span[i].off, span[i].len, from);
 
@@ -160,7 +187,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		return -EFAULT;
 
 	spin_lock_bh(&conn->lock);
-	/* an abort in between has purged the ring: the next call reports it */
+	/* an abort meanwhile has purged the ring; the next call returns the error */
 	if (smc_conn_state_may_send(conn->state))
 		tx_prepare_locked(conn, done, more || done < len, urgent && done == len);
 	spin_unlock_bh(&conn->lock);
@@ -169,16 +196,18 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 }
 
 /**
- * smc_tx_write_pages() - take user bytes into the stream where they lie, and post what may go
+ * smc_tx_write_pages() - Send user bytes from the pages that they lie in
  * @conn: connection
  * @from: user bytes
- * @len: how many
+ * @len: number of bytes
  * @more: as in smc_tx_write()
- * @uarg: to be told when the pages are free, or NULL
+ * @uarg: notified when the pages are free, or NULL
  *
- * They take up room in the ring nevertheless. One caller at a time (socket lock).
+ * The bytes use room of the ring nevertheless. None of them is urgent.
  *
- * Return: as smc_tx_write(), or another -errno: the bytes have to be copied.
+ * Context: As smc_tx_write().
+ * Return: as smc_tx_write(); -EOPNOTSUPP, -ENOMEM or -EFAULT if the bytes have to be copied
+ * instead.
  */
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 			   struct ubuf_info *uarg)
@@ -197,7 +226,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	if (room < min_t(size_t, len, TX_PAGES_MIN))
 		return -EAGAIN;
 
-	/* data path 2: nobody else takes room */
+	/* data path 2: only this writer takes room */
 	run = smc_zcopy_take(from, min_t(size_t, len, room), uarg);
 	if (IS_ERR(run))
 		return PTR_ERR(run);
@@ -217,8 +246,8 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 }
 
 /*
- * Is all that we said over this link heard by the peer, and is nothing under way? Our RNIC
- * knows of the WRITEs, which it might do again, the peer of the messages.
+ * Allow an orderly move once nothing is outstanding on the old link: our RNIC has completed the
+ * WRITEs, which it could otherwise repeat, and the peer has acknowledged the last message.
  */
 static void tx_check_move(struct smc_conn *conn)
 {
@@ -231,8 +260,12 @@ static void tx_check_move(struct smc_conn *conn)
 }
 
 /**
- * smc_tx_heard_locked() - the peer has handled our last message
- * @conn: connection, conn->lock held
+ * smc_tx_heard_locked() - The peer has acknowledged our last message
+ * @conn: connection
+ *
+ * Part of an orderly move.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_tx_heard_locked(struct smc_conn *conn)
 {
@@ -241,7 +274,7 @@ void smc_tx_heard_locked(struct smc_conn *conn)
 	tx_check_move(conn);
 }
 
-/* data path 13: the peer's RNIC has it (or the queue pair broke) */
+/* data path 13: acknowledged by the peer's RNIC, or flushed because the queue pair broke */
 static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
 	struct smc_conn *conn = slot->owner;
@@ -285,7 +318,7 @@ static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
 	return write;
 }
 
-/* data path 4: pieces of the plan as WRITEs of this link */
+/* data path 4: turn the pieces of the plan into WRITEs over this link; all bytes are in the ring */
 static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
 			  struct tx_chain *chain)
 {
@@ -307,7 +340,10 @@ static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_write_piece *p
 	return sum;
 }
 
-/* A gather element for what lies at @pos, which would be at @src in the ring. */
+/*
+ * Fill one gather element with bytes from position @pos, offset @src of the ring. Returns the
+ * number of bytes, at most @len: they lie in a page or in the ring.
+ */
 static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sge *sge)
 {
 	const struct smc_elem *elem = &conn->tx.elem;
@@ -325,8 +361,8 @@ static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct 
 }
 
 /*
- * The plan does not leave an urgent byte alone, which an in-tree reader can miss; a chain that
- * ends before the plan does must not either.
+ * The plan never leaves an urgent byte alone, because an in-tree reader can miss it. Keep that when
+ * the chain ends before the plan does: shorten it by one byte, which then goes with the urgent one.
  */
 static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u32 sum)
 {
@@ -344,7 +380,7 @@ static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u
 	return sum - 1;
 }
 
-/* As tx_fill_writes(), as far as the chain goes, where not all of the bytes are in the ring. */
+/* As tx_fill_writes() where bytes also lie in pages; ends early when the chain is full. */
 static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
 			    struct tx_chain *chain)
 {
@@ -373,7 +409,7 @@ static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_write_piece 
 	return sum;
 }
 
-/* Less than this waits for the completion of what is in flight. */
+/* Fewer bytes than this wait for the completion of what is in flight. */
 static u32 tx_cork_limit(const struct smc_conn *conn)
 {
 	u32 limit = READ_ONCE(smc_policy_net(conn->net)->autocorking);
@@ -381,7 +417,7 @@ static u32 tx_cork_limit(const struct smc_conn *conn)
 	return min_t(u32, limit, conn->tx.ring.size / 2);
 }
 
-/* May queued bytes go now, or do they wait for company? */
+/* Return whether queued bytes are posted now; otherwise they wait for more bytes. */
 static bool tx_data_ready(const struct smc_conn *conn, bool more)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
@@ -405,19 +441,19 @@ static bool tx_cdc_due(const struct smc_conn *conn)
 	u32 unsent = smc_ring_tx_unsent(&tx->ring);
 	u8 flags = tx->state_due;
 
-	/* what has to be written again comes before the D, which goes with the last of it */
+	/* bytes to be written again go first; D goes with the last of them */
 	if (unsent && !(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)))
 		flags &= ~SMC_CDC_S_DONE;
 	return tx->cons_due || flags || tx->urg.due ||
 	       (!tx->told_blocked && unsent && !smc_ring_tx_window(&tx->ring));
 }
 
-/* A slot of our link; none: smc_tx_retry() goes on. */
+/* Take a send slot of the link. Without one, tx.waiting stays set and smc_tx_retry() continues. */
 static struct smc_wr_slot *tx_get_slot(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot;
 
-	/* first: who frees one right behind the refusal looks for us */
+	/* Set before trying, so that a slot freed right after a failure triggers a retry. */
 	WRITE_ONCE(conn->tx.waiting, true);
 	slot = smc_wr_slot_get(conn->link->qp);
 	if (slot)
@@ -427,7 +463,7 @@ static struct smc_wr_slot *tx_get_slot(struct smc_conn *conn)
 	return slot;
 }
 
-/* The first message on a link the connection has moved to. False: not yet. */
+/* Send the failover validation if one is due. Returns false if it has to wait. */
 static bool tx_send_validation(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot;
@@ -449,8 +485,9 @@ static bool tx_send_validation(struct smc_conn *conn)
 }
 
 /*
- * Is the completion of the message just built of interest? Of data, of flags that are new,
- * and now and then of any: the number of the last one is what a validation says.
+ * Return whether the completion of the message just built is needed: for data, for state bits not
+ * acknowledged yet, and now and then for any message, since a failover validation names the last
+ * message that completed.
  */
 static bool tx_needs_completion(const struct smc_conn_tx *tx, bool data)
 {
@@ -470,8 +507,9 @@ static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
 }
 
 /*
- * WRITEs to post next. The reserve in the peer's memory is spent byte by byte with growing
- * pauses: until the peer has left the lost link, too, what the byte makes it say goes there.
+ * Plan the next WRITEs. While the window is closed, the reserve in the peer's RMBE is used byte by
+ * byte with growing pauses: as long as the peer still sends over the failed link, its replies to
+ * such a byte are lost.
  */
 static int tx_plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
 {
@@ -494,8 +532,12 @@ static void tx_advance_sent(struct smc_conn_tx *tx, u32 len)
 }
 
 /**
- * smc_tx_window_locked() - how long is the peer's window closed
- * @conn: connection, conn->lock held; the peer was told that it is, or is not, or will be
+ * smc_tx_window_locked() - Account for how long the peer's window is closed
+ * @conn: connection
+ *
+ * Called when tx.told_blocked may have changed.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_tx_window_locked(struct smc_conn *conn)
 {
@@ -511,7 +553,7 @@ void smc_tx_window_locked(struct smc_conn *conn)
 	}
 }
 
-/* data path 3 to 5: one slot, one chain, one post. False: stop pushing. */
+/* data path 3 to 5: one slot, one chain, one post. Returns false to stop pushing. */
 static bool tx_push_one(struct smc_conn *conn, bool more)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
@@ -544,7 +586,7 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 	if (signal)
 		tx_watch_completion(conn, slot);
 	if (smc_wr_post(slot, SMC_CDC_LEN, chain.write, chain.n, signal)) {
-		/* the link is broken and says so on its own: all is said again on another one */
+		/* The link is broken and reports that itself; failover repeats everything. */
 		smc_wr_slot_put(slot);
 		if (signal) {
 			tx->inflight--;
@@ -567,8 +609,8 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 }
 
 /*
- * The last message over a link that is to be left; it says whatever else is due. The peer
- * is to answer, and our RNIC to tell.
+ * Send the last message before an orderly move, with everything else that is due. The peer is to
+ * acknowledge it, and our RNIC is to complete it.
  */
 static void tx_ask_move(struct smc_conn *conn)
 {
@@ -595,10 +637,12 @@ static void tx_ask_move(struct smc_conn *conn)
 }
 
 /**
- * smc_tx_probe_locked() - the next byte out of the reserve may go at once
- * @conn: connection, conn->lock held
+ * smc_tx_probe_locked() - Allow the next byte out of the reserve at once
+ * @conn: connection
  *
- * We have gone to another link, or the peer says that it has.
+ * Called after this or the peer's direction has moved to another link.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_tx_probe_locked(struct smc_conn *conn)
 {
@@ -606,13 +650,16 @@ void smc_tx_probe_locked(struct smc_conn *conn)
 	conn->tx.probe_gap = PROBE_MIN;
 }
 
-/* The link is to go, in order, and both sides are silent before: llc/delete_link.c. */
+/*
+ * Return whether the link is held: before an orderly removal of a link (llc/delete_link.c) both
+ * sides stop sending over it.
+ */
 static bool tx_link_held(struct smc_conn *conn)
 {
 	if (!smc_link_held(conn->link))
 		return false;
 	WRITE_ONCE(conn->tx.waiting, true);
-	smp_mb();	/* pairs with smc_link_hold(), which looks for who waits */
+	smp_mb();	/* pairs with smc_link_hold(), which retries waiting connections */
 	if (smc_link_held(conn->link))
 		return true;
 	conn->tx.waiting = false;
@@ -620,9 +667,14 @@ static bool tx_link_held(struct smc_conn *conn)
 }
 
 /**
- * smc_tx_push_locked() - post what may go
- * @conn: connection, conn->lock held
- * @more: the caller will push again soon
+ * smc_tx_push_locked() - Post what may go
+ * @conn: connection
+ * @more: the caller will push again soon: small amounts may wait
+ *
+ * Posts from sent to prepared as far as the peer's window allows, with all flags and consumer
+ * updates that are due.
+ *
+ * Context: Any; caller holds conn->lock.
  */
 void smc_tx_push_locked(struct smc_conn *conn, bool more)
 {
@@ -632,17 +684,17 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 		return;
 	if (conn->tx.leave == SMC_LEAVE_ASK)
 		tx_ask_move(conn);
-	/* who leaves is silent until it has gone, or stays */
+	/* during an orderly move nothing else is sent */
 	while (!conn->tx.leave && tx_push_one(conn, more))
 		;
 }
 
 /**
- * smc_tx_push() - post what may go
+ * smc_tx_push() - Post what may go
  * @conn: connection
  * @more: the caller will push again soon: small amounts may wait
  *
- * Any context.
+ * Context: Any; takes conn->lock.
  */
 void smc_tx_push(struct smc_conn *conn, bool more)
 {
@@ -652,8 +704,10 @@ void smc_tx_push(struct smc_conn *conn, bool more)
 }
 
 /**
- * smc_tx_consumer_update_locked() - tell the peer what was read
- * @conn: connection, conn->lock held
+ * smc_tx_consumer_update_locked() - Send the consumer cursor to the peer
+ * @conn: connection
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_tx_consumer_update_locked(struct smc_conn *conn)
 {
@@ -662,25 +716,28 @@ void smc_tx_consumer_update_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_tx_send_flags_locked() - send D, C or A as soon as possible
- * @conn: connection, conn->lock held
+ * smc_tx_send_flags_locked() - Send D, C or A as soon as possible
+ * @conn: connection
  * @flags: SMC_CDC_S_*
+ *
+ * Ends an orderly move that has not happened yet.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
 {
 	conn->tx.state_due |= flags;
-	/* these do not wait until we have gone to another link: we stay */
+	/* an end does not wait for the move: stay on this link */
 	conn->tx.leave = SMC_LEAVE_NO;
 	smc_tx_push_locked(conn, false);
 }
 
 /**
- * smc_tx_retry() - the link has slots again
+ * smc_tx_retry() - Push again when the link has send slots
  * @conn: connection
  *
- * Softirq.
- *
- * Return: false if it has to wait again.
+ * Context: Softirq or process; takes conn->lock.
+ * Return: false if the connection has to wait again.
  */
 bool smc_tx_retry(struct smc_conn *conn)
 {
@@ -692,7 +749,7 @@ bool smc_tx_retry(struct smc_conn *conn)
 	if (conn->tx.waiting) {
 		conn->tx.waiting = false;
 		smc_tx_push_locked(conn, false);
-		/* the last message of these ends something: the work sees to it */
+		/* this may have been the last message: let the worker end the connection */
 		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT)
 			smc_conn_kick(conn, 0);
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of a connection: a send ring and an RMBE out of the pool of its group, which grows
- * when they are not there.
+ * Memory of a connection: a send ring and an RMBE out of the pool of its group. If no element of
+ * the size is free, the pool grows by a region, which is mapped and registered on every link and,
+ * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -13,15 +14,15 @@
 #include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
 
-/* Others may take what we added. */
+/* Attempts: another connection may take an element of the region that this one has added. */
 #define TAKE_TRIES	8
-/* ... or add something: so long a connection waits for its memory, whoever brings it. */
+/* A connection waits this long for memory, whichever connection adds it. */
 #define TAKE_TIME	(10 * HZ)
 
 /**
- * struct conn_supply - how a connection in the making gets memory
+ * struct conn_supply - conditions under which a new connection gets memory
  * @announce: new regions are registered and announced at once
- * @cancel: set: the connection is not wanted any more
+ * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
 struct conn_supply {
@@ -31,8 +32,8 @@ struct conn_supply {
 };
 
 /*
- * A region on one of the links of the group. One that is on its way out does without, or its
- * end would be that of the connection that needs the region: unless that begins on it.
+ * Map a region for one link of the group, and register it if it is announced at once. An error on
+ * a link that is ending is ignored, unless the new connection uses this link.
  */
 static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 			       struct smc_link *link, bool announce)
@@ -40,7 +41,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 	int rc;
 
 	rc = smc_buf_map(region, link->slot, link->qp);
-	/* one that is still being set up registers when it becomes usable */
+	/* a link that is being set up registers all regions when it becomes usable */
 	if (!rc && announce && smc_link_usable(link)) {
 		rc = smc_buf_register(region, link->slot);
 		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
@@ -52,8 +53,8 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 }
 
 /*
- * A further region: mapped on every link, registered, announced, then published. Rather one
- * that the peer did not let go when we did not need it: if it does not take it now, it stays.
+ * Add a region: map it on every link, register, announce, publish. Prefer one that was withdrawn
+ * and that the peer did not release; if the peer refuses it now, it stays withdrawn.
  */
 static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 			  const struct conn_supply *supply)
@@ -100,8 +101,8 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 }
 
 /*
- * One connection at a time adds regions of a kind: those that meet an empty pool at
- * the same moment wait for it instead of adding a region each.
+ * Take an element. Only one connection at a time adds regions of a kind: others that find the pool
+ * empty at the same moment wait for it instead of adding a region each.
  */
 static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
 			  const struct conn_supply *supply, struct smc_elem *elem)
@@ -119,7 +120,7 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 		else if (time_after_eq(jiffies, supply->deadline))
 			rc = -ETIMEDOUT;
 		else if (!grower)
-			/* either way the pool may have changed: look again */
+			/* whether this waited or not, the pool may have changed: try again */
 			grower = smc_buf_grow_begin(pool, kind, SMC_CORE_POLL);
 		else
 			rc = tries-- ? conn_pool_grow(conn, kind, size, supply) : -ENOMEM;
@@ -140,16 +141,17 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 }
 
 /**
- * smc_conn_mem_take() - a send ring and an RMBE for a new connection
- * @conn: connection that nobody else knows
- * @sndbuf: wanted send ring bytes
- * @rcvbuf: wanted RMBE bytes
- * @announce: subsequent contact: new regions are registered and announced at once
- * @cancel: set: give up
+ * smc_conn_mem_take() - Take a send ring and an RMBE for a new connection
+ * @conn: connection that no other context knows
+ * @sndbuf: wanted bytes of the send ring
+ * @rcvbuf: wanted bytes of the RMBE
+ * @announce: subsequent contact: register new regions and announce them to the peer at once
+ * @cancel: give up when set by another context
  *
- * Process context, sleeps. After an error it may have one of them.
+ * After an error the connection may have one of the two; smc_conn_mem_give() returns it.
  *
- * Return: 0 or -errno.
+ * Context: Process, sleeps; takes lgr->mutex.
+ * Return: 0; -ENOMEM, -ETIMEDOUT, -ECANCELED, or an error of the registration or of CONFIRM RKEY.
  */
 int smc_conn_mem_take(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 		      const bool *cancel)
@@ -166,10 +168,12 @@ int smc_conn_mem_take(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announ
 }
 
 /**
- * smc_conn_mem_give() - undo smc_conn_mem_take()
- * @conn: connection that nobody has a reference on; may have none or one of them
+ * smc_conn_mem_give() - Give send ring and RMBE back to the pool
+ * @conn: connection without references; may have none, one or both
  *
- * Process context.
+ * An RMBE whose close the peer did not confirm goes to quarantine.
+ *
+ * Context: Process.
  */
 void smc_conn_mem_give(struct smc_conn *conn)
 {
@@ -185,11 +189,10 @@ void smc_conn_mem_give(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_mem_register() - first contact: register the regions
- * @conn: connection
+ * smc_conn_mem_register() - Register the regions of a first contact
+ * @conn: connection whose queue pair is in RTS
  *
- * Process context; the queue pair is in RTS.
- *
+ * Context: Process, sleeps; takes lgr->mutex.
  * Return: 0 or -errno.
  */
 int smc_conn_mem_register(struct smc_conn *conn)

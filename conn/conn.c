@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One SMC connection: creation, the only caller of proto/conn_fsm, closing, release.
+ * One SMC connection: creation, states and closing (the only caller of proto/conn_fsm.c), events of
+ * the group, and release.
  *
- * Who may still be inside when a connection goes, and why each comes out:
- *  - the socket or the handshake: holds a reference until it puts it;
- *  - CDC receivers: find the object by token under RCU and take a reference;
- *    smc_core_conn_del() comes first, and the memory is freed by RCU;
- *  - data carrying requests: each holds a reference; the queue pair completes or
- *    flushes every one of them;
- *  - the delayed work: conn_unregister() runs inside it, and it is never queued again once
- *    @left is set and the last reference is gone (free_work cancels it).
+ * Who may still use a connection when it is freed, and why not:
+ *  - the socket or the handshake holds a reference until it puts it;
+ *  - CDC receivers find the connection by token under RCU and take a reference;
+ *    smc_core_conn_del() comes first, and the memory is freed after a grace period;
+ *  - each request whose completion is of interest holds a reference; the queue pair completes or
+ *    flushes every request;
+ *  - the delayed work calls conn_unregister() itself, and is not queued again once @unregistered
+ *    is set and the last reference is gone; free_work cancels it.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -29,18 +30,18 @@
 #include "cdc.h"
 #include "failover.h"
 
-/* A peer that never answers our C or A is waited for so long (TCP: FIN_WAIT2). */
+/* The peer does not answer our C or A: give up after this time (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)
 #define ABORT_TIMEOUT	(5 * HZ)
-/* Its C is answered after so long, if our application has not closed: well before it gives up. */
+/* The peer has closed and our application has not: answer C well before the peer gives up. */
 #define ANSWER_TIMEOUT	(30 * HZ)
-/* For the last message to be acknowledged: a link that fails until then may take it along. */
+/* Time for the last message to be acknowledged: a link that fails before could lose it. */
 #define LEAVE_TIMEOUT	(2 * HZ)
 
-/* Bytes of an in-tree peer's ring kept back for a failover (architecture: data path). */
+/* Bytes of a foreign peer's RMBE kept unused for a failover (proto/cursor.h). */
 #define STRANGER_RESERVE	16
 
-/* Charged to the owner's cgroup. At its limit the connection is TCP, nobody is killed. */
+/* Charged to the owner's cgroup; at its limit the connection falls back to TCP without OOM kill. */
 #define CONN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 static struct workqueue_struct *conn_wq;
@@ -56,7 +57,7 @@ static void conn_set_err(struct smc_conn *conn, int err)
 	smc_stats_inc(conn->net, SMC_STAT_CONN_ABORT);
 }
 
-/* As with TCP's RST: what was not sent is dropped, what has come can be read. */
+/* As TCP after RST: drop what was not sent; received bytes stay readable. */
 static void conn_purge_tx(struct smc_conn *conn)
 {
 	smc_ring_tx_purge(&conn->tx.ring);
@@ -66,7 +67,7 @@ static void conn_purge_tx(struct smc_conn *conn)
 	conn->close_pending = false;
 }
 
-/* How long the state that a step leads to may last. */
+/* Return how long the state that @actions lead to may last. */
 static unsigned long conn_state_timeout(u32 actions)
 {
 	if (actions & SMC_CONN_ACT_SEND_ABORT)
@@ -82,19 +83,20 @@ static void conn_arm_deadline(struct smc_conn *conn, unsigned long timeout)
 }
 
 /*
- * As TCP: after the peer's FIN, which C is as well, a reset is a broken pipe, unless we are
- * through, too. D may come with the A, for want of a slot before.
+ * Return the errno of a reset. As on TCP, a reset after the peer's FIN (here D or C) is EPIPE,
+ * unless our side has shut down, too. D may come in the same message as A if no send slot was free
+ * before.
  */
 static int conn_reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
 {
-	bool heard = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
+	bool peer_ended = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
 		     (from == SMC_CONN_ACTIVE &&
 		      conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
 
-	return heard && !conn->shut_pending ? EPIPE : ECONNRESET;
+	return peer_ended && !conn->shut_pending ? EPIPE : ECONNRESET;
 }
 
-/* What the application is told of the end that a step out of @from leads to. */
+/* Set the error that the application gets for the end that a step out of @from leads to. */
 static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 {
 	if (actions & SMC_CONN_ACT_REPORT_RESET)
@@ -103,7 +105,7 @@ static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32
 		conn_set_err(conn, conn->cause ?: ECONNABORTED);
 }
 
-/* Carries out what a step asks for besides. */
+/* Carry out the actions of a step, except reports. */
 static void conn_do_actions(struct smc_conn *conn, u32 actions)
 {
 	u8 flags = 0;
@@ -134,9 +136,9 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 }
 
 /*
- * One event; conn->lock held. A peer event out of place is a protocol violation.
- * Returns SMC_CONN_* bits to tell upward: nothing if the state stays, as it does for
- * nearly every message with data.
+ * Apply one event to the state; conn->lock held. A peer event that the state does not allow is a
+ * protocol violation and aborts. Returns SMC_CONN_* bits for the owner, 0 if the state stays, as
+ * it does for nearly every message with data.
  */
 static unsigned int conn_step(struct smc_conn *conn, enum smc_conn_event event)
 {
@@ -157,30 +159,30 @@ static unsigned int conn_step(struct smc_conn *conn, enum smc_conn_event event)
 		return 0;
 	if (state != from) {
 		trace_smc_conn_state(conn->token, conn->link->uid, from, state, event);
-		/* what only time has ended looks to the application as it did before */
+		/* a time-out is no news for the application */
 		if (event != SMC_CONN_EV_TIMEOUT)
 			bits |= SMC_CONN_CHANGED;
 	}
 	conn_report_end(conn, from, actions);
-	/* nothing is written any more, nor will be: the peer may give that memory to another one */
+	/* Nothing is written to the peer's RMBE any more: the peer may assign it anew. */
 	if (smc_conn_state_over(state))
 		smc_core_claim_end(conn->lgr, &conn->tx.claim);
 	/*
-	 * Pairs with smc_conn_state(): who sees the state sees what led to it. A reader that looks
-	 * now, without our lock, must not take an error for the end of the stream.
+	 * Pairs with smc_conn_state(): a reader without the lock that sees the state must also see
+	 * the error, or it would take it for the end of the stream.
 	 */
 	smp_store_release(&conn->state, state);
 	conn_do_actions(conn, actions);
 	/*
-	 * The A of an aborting end is posted or waits for a slot; either way nothing
-	 * more can be done for it than the timer does, so it counts as sent.
+	 * The A that ends the connection is posted or waits for a slot. In either case only the
+	 * timer can do more, so A counts as sent.
 	 */
 	if (actions & SMC_CONN_ACT_SEND_ABORT && !conn->tx.state_due)
 		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
 	return bits;
 }
 
-/* Local shutdown and close take effect once the send ring allows it. */
+/* Let a local shutdown or close take effect when the send ring allows it. */
 static unsigned int conn_advance_close(struct smc_conn *conn)
 {
 	unsigned int bits = 0;
@@ -203,7 +205,7 @@ static unsigned int conn_advance_close(struct smc_conn *conn)
 	return bits;
 }
 
-/* ---- facts from below -------------------------------------------------------- */
+/* ---- events of the group ----------------------------------------------------- */
 
 static enum smc_conn_event conn_peer_event(const struct smc_conn *conn)
 {
@@ -213,7 +215,7 @@ static enum smc_conn_event conn_peer_event(const struct smc_conn *conn)
 				  state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
 }
 
-/* A failover validation was judged; conn->lock held. */
+/* Act on the result of checking a failover validation; conn->lock held. */
 static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int got)
 {
 	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
@@ -228,7 +230,7 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
 	return conn_step(conn, SMC_CONN_EV_ABORT);
 }
 
-/* The peer went on over another link, and what it wrote before is not all there. */
+/* Abort: the peer moved to another link and messages before that are missing. */
 static unsigned int conn_abort_gap(struct smc_conn *conn)
 {
 	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
@@ -238,8 +240,8 @@ static unsigned int conn_abort_gap(struct smc_conn *conn)
 }
 
 /*
- * The peer wants to leave its link, and waits for our word. If each waits for the other's, a
- * client goes later, or not at all.
+ * Acknowledge the peer's last message before its orderly move. If both sides wait for each other's
+ * acknowledgment, the client gives up its own move; a later walk may try again.
  */
 static void conn_answer_move(struct smc_conn *conn)
 {
@@ -252,7 +254,7 @@ static void conn_answer_move(struct smc_conn *conn)
 	conn->tx.cons_due = true;
 }
 
-/* data path 9 to 11; conn->lock held */
+/* data path 9 to 11: apply one message and act on it; conn->lock held */
 static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
 	u32 had = smc_ring_rx_readable(&conn->rx.ring);
@@ -285,15 +287,15 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	smc_rx_look_locked(conn, false);
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_locked(conn);
-	if (got & SMC_CDC_HEARD)
+	if (got & SMC_CDC_ACKED)
 		smc_tx_heard_locked(conn);
-	if (got & SMC_CDC_ASKED)
+	if (got & SMC_CDC_ACK_REQUEST)
 		conn_answer_move(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
 		smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending)
 		bits |= conn_advance_close(conn);
-	/* bytes that a lost link carried: their arrival is known from the peer alone */
+	/* only the peer can tell that bytes of a failed link have arrived */
 	if (conn->tx.ring.completed != completed) {
 		smc_zcopy_settle_later_locked(conn);
 		bits |= SMC_CONN_WRITABLE;
@@ -301,7 +303,7 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	return bits;
 }
 
-/* What came over @link; conn->lock held. */
+/* Handle a message that came over @link, now or when its turn comes; conn->lock held. */
 static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
 				   u32 len)
 {
@@ -315,13 +317,13 @@ static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link,
 	case -ENODATA:
 		return conn_abort_gap(conn);
 	default:
-		pr_info_ratelimited("connection %08x: the peer goes from link to link, aborted\n",
+		pr_info_ratelimited("connection %08x: the peer changes links too often, aborted\n",
 				    conn->token);
 		return conn_step(conn, SMC_CONN_EV_ABORT);
 	}
 }
 
-/* softirq, under rcu_read_lock() */
+/* Upcall: a CDC message; softirq, under rcu_read_lock(). */
 static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_lgr *lgr = link->lgr;
@@ -338,7 +340,7 @@ static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 		conn = NULL;
 	rcu_read_unlock();
 	if (!conn)
-		goto bad;	/* closed meanwhile, or a lie: nobody's business */
+		goto bad;	/* Connection gone or bogus token: drop. */
 	spin_lock_bh(&conn->lock);
 	smc_conn_note_take(conn, conn_input_cdc(conn, link, buf, len), &note);
 	spin_unlock_bh(&conn->lock);
@@ -355,8 +357,9 @@ static bool conn_try_get(void *conn)
 }
 
 /*
- * The walk may come upon one that is being freed: its work must not be queued again.
- * One that has to wait again took the last slot, and is the first next time.
+ * Push one connection that waits for slots of @link. The walk may meet a connection that is being
+ * freed, whose work must not be queued again. False ends the walk: this connection took the last
+ * slot, and is the first next time.
  */
 static bool conn_retry_tx(void *arg, void *link)
 {
@@ -380,20 +383,20 @@ static void conn_on_put(void *conn)
 	smc_conn_put(conn);
 }
 
-/* Nothing can be sent any more; conn->lock held. */
+/* Stop sending for good: the group has ended; conn->lock held. */
 static unsigned int conn_lose_group(struct smc_conn *conn)
 {
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
 	conn->tx.leave = SMC_LEAVE_NO;
-	/* CLOSED before, and only a missing slot for the last message kept it */
+	/* CLOSED already, and only a missing slot kept the last message */
 	if (conn->releasing)
 		smc_conn_kick(conn, 0);
 	return conn_step(conn, SMC_CONN_EV_GROUP_LOST);
 }
 
-/* A link that ends because nothing comes back, in one way or another. */
+/* Return whether a link ended because the peer did not answer. */
 static bool conn_reason_unanswered(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
@@ -412,22 +415,22 @@ static void conn_terminate(struct smc_conn *conn, enum smc_link_reason reason)
 	smc_conn_note_send(&note);
 }
 
-/* Our direction leaves its link, which is fenced; conn->lock held. */
+/* Move our direction away from its fenced link; conn->lock held. */
 static unsigned int conn_failover(struct smc_conn *conn)
 {
 	switch (smc_move_locked(conn)) {
 	case -ENOKEY:
-		pr_info_ratelimited("connection %08x: no way to the peer's memory is left, aborted\n",
+		pr_info_ratelimited("connection %08x: no link to the peer's RMBE is left, aborted\n",
 				    conn->token);
 		return conn_step(conn, SMC_CONN_EV_ABORT);
 	case -ENETDOWN:
-		return 0;	/* the last link is going, too: the end of the group follows */
+		return 0;	/* the last link goes, too: the group ends next */
 	default:
 		return 0;
 	}
 }
 
-/* What the peer has sent over the link it went to; conn->lock held. */
+/* Handle the messages kept until the previous link of the peer was fenced; conn->lock held. */
 static unsigned int conn_replay_kept(struct smc_conn *conn)
 {
 	struct smc_failover_msg msg;
@@ -445,8 +448,8 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 }
 
 /*
- * Every connection of the group: the peer may write over a link that we do not. What is
- * still in its handshake moves when that is done: smc_conn_activate().
+ * Upcall, for every connection of the group, because the peer may write over a link that this
+ * direction does not use. A connection in its handshake moves in smc_conn_activate().
  */
 static void conn_on_link_lost(void *arg, struct smc_link *link)
 {
@@ -457,8 +460,8 @@ static void conn_on_link_lost(void *arg, struct smc_link *link)
 	spin_lock_bh(&conn->lock);
 	smc_move_fenced_locked(conn, link);
 	/*
-	 * Not only @link: no other one may have been usable when its own was lost. Without
-	 * the peer's end the handshake still counts on the link, whatever the state.
+	 * Check our link, which need not be @link: no other one may have been usable when ours was
+	 * lost. Without the peer's RMBE the handshake still relies on the link.
 	 */
 	if (conn->state != SMC_CONN_INIT && conn->tx.peer_size && !conn->tx.stopped &&
 	    smc_link_fenced(conn->link))
@@ -466,7 +469,7 @@ static void conn_on_link_lost(void *arg, struct smc_link *link)
 	bits |= conn_replay_kept(conn);
 	smc_move_caught_up_locked(conn);
 	smc_conn_note_take(conn, bits, &note);
-	/* an end may have waited for the link */
+	/* an end of the connection may have waited for the link */
 	smc_conn_kick(conn, 0);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
@@ -489,17 +492,17 @@ const struct smc_lgr_conn_events smc_conn_lgr_events = {
 
 /* ---- release ----------------------------------------------------------------- */
 
-/* The last reference is gone: process context. */
+/* Free a connection after its last reference is dropped; process context. */
 static void conn_free_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(work, struct smc_conn, free_work);
 	struct smc_lgr *lgr = conn->lgr;
-	/* what one that found no room had got is no room either */
+	/* elements of a failed creation do not count as free regions */
 	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
 	smc_zcopy_end(conn);
-	/* its state may have been over before it had anything to claim: the group ended */
+	/* if the group ended before the peer's RMBE was claimed, the state did not end the claim */
 	smc_core_claim_end(lgr, &conn->tx.claim);
 	if (conn->tx.claim.rtoken >= 0)
 		smc_core_rtoken_release(lgr, conn->tx.claim.rtoken);
@@ -514,7 +517,7 @@ static void conn_free_work_fn(struct work_struct *work)
 		wake_up(&conns_gone);
 }
 
-/* Out of the token table; drops the table's reference. Once. */
+/* Remove from the token table and drop the table's reference; once. */
 static void conn_unregister(struct smc_conn *conn)
 {
 	smc_core_conn_del(conn->lgr, conn->token);
@@ -522,13 +525,13 @@ static void conn_unregister(struct smc_conn *conn)
 }
 
 /*
- * Is the last message out? It may have to be said again: the peer would wait for it. Who
- * does not acknowledge it in time can wait.
+ * Return whether the connection may be removed: its last message is acknowledged, or its time is
+ * over. A lost message has to be repeated, because the peer waits for it.
  */
 static bool conn_may_unregister(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
-	/* what could not even be posted waits longer: the link itself will end by then */
+	/* if it could not even be posted wait longer: the link itself will end by then */
 	unsigned long end = conn->deadline + (tx->state_due ? CLOSE_TIMEOUT : 0);
 
 	if (tx->stopped || (!tx->state_due && !tx->state_unacked) || time_after_eq(jiffies, end))
@@ -561,7 +564,7 @@ static void conn_work_fn(struct work_struct *work)
 	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
 		conn->tx.cons_due = true;
 	smc_tx_push_locked(conn, false);
-	/* an A that had to wait for a slot is out now */
+	/* an A that had waited for a slot is posted now */
 	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
 		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
 	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
@@ -590,7 +593,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	smc_link_get(link);
 	atomic_inc(&link->nconns);
 	conn->link = link;
-	/* a client of our kind chooses for its direction, see smc_move_first_locked() */
+	/* a native client chooses the link of its own direction, see smc_move_first_locked() */
 	if (lgr->role == SMC_SERVER && lgr->peer.marker)
 		smc_failover_init_any(&conn->rx.path);
 	else
@@ -610,7 +613,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	return conn;
 }
 
-/* The link may have been lost, and connections told, before we were one of them. */
+/* The link may have been lost before the connection was in the table and got the upcall. */
 static void conn_check_fenced(struct smc_conn *conn)
 {
 	smp_mb();	/* pairs with smc_link_fence() */
@@ -622,18 +625,21 @@ static void conn_check_fenced(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_create() - a new connection in a group
- * @lgr: group with a place reserved for it
- * @link: link to use
- * @sndbuf: wanted send ring bytes
- * @rcvbuf: wanted RMBE bytes
- * @announce: subsequent contact: new regions are registered and announced at once
- * @cancel: set: give up
+ * smc_conn_create() - Create a connection in a group
+ * @lgr: group with a place reserved for this connection
+ * @link: link to use; the connection takes a reference of its own
+ * @sndbuf: wanted bytes of the send ring; rounded
+ * @rcvbuf: wanted bytes of the RMBE; rounded
+ * @announce: subsequent contact: register new regions and announce them by CONFIRM RKEY at once; on
+ *	first contact smc_conn_mem_register() registers them later
+ * @cancel: give up when set by another context
  *
- * Process context, sleeps.
+ * Takes a send ring and an RMBE from the pool of the group, which grows if none is free, and enters
+ * the connection into the token table. The reserved place is used up on success only.
  *
- * Return: the connection with one reference for the caller, or ERR_PTR; then the
- * place in the group is still reserved.
+ * Context: Process, sleeps.
+ * Return: the connection with one reference for the caller, or ERR_PTR: -ENOMEM, -ENOSPC,
+ * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
  */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 				 u32 rcvbuf, bool announce, const bool *cancel)
@@ -660,17 +666,18 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 }
 
 /**
- * smc_conn_set_peer() - what the peer told in Accept or Confirm
- * @conn: connection, in its handshake
- * @end: see there
+ * smc_conn_set_peer() - Set the peer's end of a connection
+ * @conn: connection in its handshake
+ * @end: RMBE and token from the peer's Accept or Confirm
  *
- * May be tried again after -EADDRINUSE. Does not sleep.
+ * May be tried again after -EADDRINUSE.
  *
- * Return: 0, -EPROTO for values that cannot be, -ENOSPC when connections write to as
- * many RMBs as a group may know, -EBUSY (see smc_core_rtoken_add()), -ENOKEY (the group was never
- * told of such an RMB), -EADDRINUSE (memory or token of another connection, which the peer may
- * have seen the end of before us), -ECONNABORTED (the link is lost, and the key says nothing
- * about another one).
+ * Context: Process, does not sleep; takes conn->lock.
+ * Return: 0; -EPROTO for impossible values; -ENOSPC if the group's connections write to as many
+ * RMBs as it can hold; -EBUSY, see smc_core_rtoken_add(); -ENOKEY if the peer has not announced
+ * this RMB to the group; -EADDRINUSE if RMBE or token belong to another connection, whose end the
+ * peer may have seen before us; -ECONNABORTED if the link is lost, and with it the meaning of the
+ * key.
  */
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 {
@@ -682,14 +689,14 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 	if (!end->index || !smc_ring_size_ok(end->size) ||
 	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
-	/* it changes behind the handshake only: see conn_on_link_lost() */
+	/* The link changes only after the handshake, see conn_on_link_lost(). */
 	link = conn->link;
 	idx = end->first ? smc_core_rtoken_take(conn->lgr, link->slot, end->rkey, end->addr) :
 			   smc_core_rtoken_take_known(conn->lgr, link->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
 	/*
-	 * Its keys are forgotten behind the fence: one that is not known then is no lie. Of what
-	 * was taken only the reference goes: others may write to that RMB over other links.
+	 * Keys of a link are dropped after its fence, so an unknown key is no violation then. Only
+	 * the reference goes: other connections may write to that RMB over other links.
 	 */
 	if (smc_link_fenced(link))
 		rc = -ECONNABORTED;
@@ -715,11 +722,12 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 }
 
 /**
- * smc_conn_activate() - the handshake is done
- * @conn: connection
+ * smc_conn_activate() - Complete the handshake of a connection
+ * @conn: connection whose peer is set
  *
- * INIT to ACTIVE; whatever the peer has said early (RFC 7609 section 3.5.2.4) takes
- * effect now.
+ * INIT to ACTIVE. What the peer has sent early (RFC 7609 section 3.5.2.4) takes effect now.
+ *
+ * Context: Process; takes conn->lock, calls the owner without it.
  */
 void smc_conn_activate(struct smc_conn *conn)
 {
@@ -730,7 +738,9 @@ void smc_conn_activate(struct smc_conn *conn)
 	bits = conn_step(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= conn_step(conn, conn_peer_event(conn));
-	/* the group may have ended meanwhile, or the link be lost, which conn_on_link_lost() left to us */
+	/*
+	 * the group may have ended meanwhile, or the link be lost: conn_on_link_lost() skipped us
+	 */
 	if (conn->tx.stopped)
 		bits |= conn_lose_group(conn);
 	else if (smc_link_fenced(conn->link))
@@ -743,9 +753,11 @@ void smc_conn_activate(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_discard() - the handshake failed before activation
- * @conn: connection; the caller's reference goes with it
- * @quarantine: the peer knows our RMBE
+ * smc_conn_discard() - Drop a connection whose handshake failed before activation
+ * @conn: connection; the caller's reference is dropped
+ * @quarantine: the peer knows our RMBE: keep it out of use until the group ends
+ *
+ * Context: Any; takes conn->lock.
  */
 void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 {
@@ -761,12 +773,14 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 /* ---- the owner --------------------------------------------------------------- */
 
 /**
- * smc_conn_attach() - who is told about this connection
+ * smc_conn_attach() - Set the owner that is notified of events
  * @conn: connection
  * @events: table
- * @owner: for @events
+ * @owner: passed to @events
  *
- * Something may have happened before: the caller looks once itself afterwards.
+ * Events may have happened before: the caller checks the state itself afterwards.
+ *
+ * Context: Takes conn->lock.
  */
 void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner)
 {
@@ -777,10 +791,12 @@ void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events
 }
 
 /**
- * smc_conn_detach() - nobody is told any more
+ * smc_conn_detach() - Stop notifying the owner
  * @conn: connection
  *
- * A notification that is under way holds its own reference on the owner.
+ * A notification that runs already holds its own reference on the owner.
+ *
+ * Context: Takes conn->lock.
  */
 void smc_conn_detach(struct smc_conn *conn)
 {
@@ -791,10 +807,12 @@ void smc_conn_detach(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_shutdown() - local shutdown(SHUT_WR)
+ * smc_conn_shutdown() - Shut the sending direction down (shutdown(SHUT_WR))
  * @conn: connection
  *
  * D follows the last byte.
+ *
+ * Context: Takes conn->lock, calls the owner without it.
  */
 void smc_conn_shutdown(struct smc_conn *conn)
 {
@@ -809,10 +827,14 @@ void smc_conn_shutdown(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_close() - local close
+ * smc_conn_close() - Close a connection
  * @conn: connection, detached
- * @abort: A at once (unread data, SO_LINGER 0) instead of C after the last byte
- * @linger: jiffies that queued bytes have to get out
+ * @abort: send A at once (unread data, SO_LINGER 0) instead of C after the last byte
+ * @linger: jiffies that queued bytes have to be sent
+ *
+ * Returns at once; the caller may put its reference right after.
+ *
+ * Context: Takes conn->lock.
  */
 void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 {
@@ -821,7 +843,7 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 		conn->shut_pending = false;
 		conn_step(conn, SMC_CONN_EV_ABORT);
 	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
-		/* the time to linger takes the place of the one after which we would answer */
+		/* the time to linger replaces ANSWER_TIMEOUT */
 		conn->deadline_armed = false;
 		conn->close_pending = true;
 		conn->deadline = jiffies + linger;
@@ -832,9 +854,11 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 }
 
 /**
- * smc_conn_abort() - the carrier was reset, or something local failed
+ * smc_conn_abort() - Abort a connection: the clcsock was reset, or a local failure
  * @conn: connection
- * @err: errno for the application; ECONNRESET says that the peer did it
+ * @err: errno for the application; ECONNRESET if the peer reset the clcsock
+ *
+ * Context: Takes conn->lock, calls the owner without it.
  */
 void smc_conn_abort(struct smc_conn *conn, int err)
 {
@@ -850,10 +874,13 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 }
 
 /**
- * smc_conn_drained() - has everything written reached the peer's RNIC
+ * smc_conn_drained() - Return whether the peer's RNIC has acknowledged all bytes
  * @conn: connection
  *
- * Return: true if so, also when the connection is dead and nothing is left to send.
+ * For SO_LINGER.
+ *
+ * Context: Any; a snapshot without a lock.
+ * Return: true if so, or if nothing can be sent any more.
  */
 bool smc_conn_drained(const struct smc_conn *conn)
 {
@@ -862,7 +889,7 @@ bool smc_conn_drained(const struct smc_conn *conn)
 }
 
 /**
- * smc_conn_init() - set up
+ * smc_conn_init() - Set up connections
  *
  * Return: 0 or -ENOMEM.
  */
@@ -873,9 +900,11 @@ int __init smc_conn_init(void)
 }
 
 /**
- * smc_conn_exit() - wait for the last connection and undo smc_conn_init()
+ * smc_conn_exit() - Wait for the last connection to be freed, and undo smc_conn_init()
  *
- * Sockets are gone and groups are terminated, so each connection has been told.
+ * All sockets are gone and all groups terminated before, so each connection is ending.
+ *
+ * Context: Process, sleeps.
  */
 void smc_conn_exit(void)
 {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mover: a connection from link to link.
+ * Links of a connection (RFC 7609 section 4.6): which one our direction uses, and over which one
+ * the peer writes. The two directions move independently.
  *
- * Each direction moves on its own. Ours begins again on another link when the one it
- * used has left the group, which happens after its queue pair was fenced and drained:
- * no request of it reads the send ring any more, and every completion has been counted.
- * What was not acknowledged is written again, after a validation message that says what
- * was. The peer's direction is the business of proto/failover.
+ * Failover: our direction continues over another link when its link has left the group. By then
+ * the queue pair is fenced and drained: no request reads the send ring any more, and every
+ * completion is counted. A validation message names what was acknowledged; everything else is
+ * written again.
+ *
+ * Orderly move (decision 0014, native peers only): a link has come, and net.smc.smcr_balance lets
+ * connections move to it from a link that works.
+ *
+ * The peer's direction: proto/failover.c decides when a message is applied.
  */
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
@@ -21,24 +26,24 @@
 #include "cdc.h"
 #include "failover.h"
 
-/* For the peer to say that it has heard all; meanwhile the connection is silent. */
+/* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
 #define HEARD_TIME	(HZ / 2)
 /*
- * For a peer to be heard over another link. It finds out by itself that the one before is gone,
- * which takes up to 40 s.
+ * For a peer to be heard over another link. It has to find out by itself that the previous one is
+ * gone, which takes up to 40 s.
  */
 #define SPEAK_TIME	(60 * HZ)
-/* So many leave a link at a time. */
+/* Connections of a group that begin an orderly move in one walk. */
 #define LEAVE_MAX	16
 
-/* Is the peer's memory known on @link, and ours to the device? */
+/* Return whether the peer's RMB is known on @link, and our send region to its device. */
 static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
 {
 	return smc_core_rtoken_known(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
 	       smc_buf_lkey(conn->tx.elem.region, link->slot);
 }
 
-/* The links that do, a bit per slot. */
+/* Return the links over which the peer's RMBE can be written, a bit per slot. */
 static unsigned long conn_reachable_slots(const struct smc_conn *conn)
 {
 	unsigned long slots = 0;
@@ -56,7 +61,7 @@ static unsigned long conn_reachable_slots(const struct smc_conn *conn)
 	return slots;
 }
 
-/* A usable link, rather one that leads to the peer's memory. */
+/* Pick a usable link, preferably one over which the peer's RMBE can be written (@leads). */
 static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 {
 	unsigned long slots = conn_reachable_slots(conn);
@@ -66,7 +71,7 @@ static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 	return link ?: smc_core_pick_for(conn->lgr, ~slots, NULL);
 }
 
-/* The connection counts for @link now, whose reference it takes over. */
+/* Change the link of our direction; takes over the caller's reference on @link. */
 static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 {
 	struct smc_link *old = conn->link;
@@ -77,7 +82,7 @@ static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 	smc_link_put(old);
 }
 
-/* What the next validation tells of moves. */
+/* Remember the link that we move away from, for the next validation. */
 static void conn_record_move(struct smc_conn_tx *tx, u8 left)
 {
 	memmove(tx->past + 1, tx->past, sizeof(tx->past) - 1);
@@ -97,24 +102,24 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 	conn->tx.resuming = true;
 	conn->tx.leave = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
-	/* it is told again over the other link */
+	/* B is announced again over the new link */
 	conn->tx.told_blocked = false;
 	smc_tx_window_locked(conn);
 }
 
-/* What the link before may have lost of what we said. */
+/* Prepare to send again what may have been lost with the previous link. */
 static void conn_rewind_tx(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 	u64 sent = tx->ring.sent;
 
-	/* who never said anything has nothing to be validated, but one of our kind counts moves */
+	/* without any message there is nothing to validate, but a native peer counts moves */
 	tx->validate = conn->lgr->peer.marker || tx->seq || tx->seq_done || tx->ring.sent_max;
-	/* else all is written, or nobody wants it, and the peer's memory may be another's */
+	/* else all is written or discarded, and the peer's RMBE may belong to another connection */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
-		/* what the peer has read is completed, and no completion will say so */
+		/* bytes that the peer has read are complete, and no completion follows */
 		smc_zcopy_settle_later_locked(conn);
 		smc_tx_probe_locked(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
@@ -126,11 +131,13 @@ static void conn_rewind_tx(struct smc_conn *conn)
 }
 
 /**
- * smc_move_first_locked() - client: over which link our direction begins
- * @conn: connection whose handshake is done, conn->lock held; nothing was sent
+ * smc_move_first_locked() - Choose the first link of a client's direction
+ * @conn: connection whose handshake is complete; nothing was sent
  *
- * The server has chosen one for its own direction, and so named it. One of our kind lets us
- * begin over any other; others would take that for a failover.
+ * The Accept names the link that the server has chosen for its own direction. A native server lets
+ * the client begin over any other link; a foreign one would take that for a failover.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_move_first_locked(struct smc_conn *conn)
 {
@@ -147,10 +154,13 @@ void smc_move_first_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_move_locked() - our direction leaves its link
- * @conn: connection behind its handshake, conn->lock held; conn->link is fenced
+ * smc_move_locked() - Fail over: move our direction to another link
+ * @conn: connection after its handshake; conn->link is fenced
  *
- * Return: 0, -ENOKEY or -ENETDOWN, see the header.
+ * Context: Caller holds conn->lock.
+ * Return: 0 if the connection sends again over another link; -ENOKEY if it is on another link over
+ * which the peer's RMBE cannot be written, only messages be sent; -ENETDOWN if no other link is
+ * usable: nothing has changed.
  */
 int smc_move_locked(struct smc_conn *conn)
 {
@@ -173,10 +183,13 @@ int smc_move_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_move_leave_locked() - our direction goes to a better link, if it may by now
- * @conn: connection, conn->lock held
+ * smc_move_leave_locked() - Complete an orderly move, or give it up
+ * @conn: connection
  *
- * Whatever becomes of it, what waited can be pushed if it is over. Process context.
+ * Called by the connection's work. Moves if the peer has acknowledged the last message, gives up if
+ * the time is over, else waits on. Afterwards the caller pushes what has waited.
+ *
+ * Context: Process; caller holds conn->lock.
  */
 void smc_move_leave_locked(struct smc_conn *conn)
 {
@@ -192,7 +205,7 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	}
 	link = tx->leave == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->leave_to) : NULL;
 	tx->leave = SMC_LEAVE_NO;
-	/* a link that has failed meanwhile is left in the other way */
+	/* the own link or the new one may have failed meanwhile: failover handles that */
 	if (!link || link == conn->link || !smc_link_usable(link) ||
 	    !conn_link_reaches_peer(conn, link) || !smc_link_usable(conn->link)) {
 		smc_stats_inc(conn->net, SMC_STAT_CONN_STAY);
@@ -204,18 +217,18 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	tx->orderly = true;
 	tx->resuming = false;
 	tx->validate = true;
-	/* something to follow the validation: the peer learns at once where we are */
+	/* a message after the validation tells the peer at once which link is used */
 	tx->cons_due = true;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
 	atomic_inc(&link->moves);
 }
 
 /**
- * struct balance_walk - a walk over the connections of a group
+ * struct balance_walk - state of a walk over the connections of a group
  * @lgr: group
- * @policy: of its namespace
- * @load: its links, as they will be when those that were begun with have moved
- * @begun: how many
+ * @policy: link policy of its namespace
+ * @load: connections per link, counting each moving connection for its new link
+ * @begun: orderly moves begun in this walk
  */
 struct balance_walk {
 	struct smc_lgr *lgr;
@@ -224,7 +237,7 @@ struct balance_walk {
 	u32 begun;
 };
 
-/* Nothing but the stream itself is going on. conn->lock held. */
+/* Return whether an orderly move may begin: the connection only transfers data. Lock held. */
 static bool conn_may_move(const struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
@@ -257,7 +270,7 @@ static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 	smc_tx_push_locked(conn, false);
 }
 
-/* Those that are silent already. */
+/* Count connections that are moving for their new link. */
 static bool balance_count_conn(void *arg, void *balance)
 {
 	struct smc_conn *conn = arg;
@@ -290,12 +303,14 @@ static bool balance_try_conn(void *arg, void *balance)
 }
 
 /**
- * smc_move_balance() - connections go to a link that came, as far as the policy wants it
+ * smc_move_balance() - Begin orderly moves to a link that has come
  * @lgr: group
  *
- * Some at a time: they are silent meanwhile. Process context.
+ * Begins at most LEAVE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
+ * send nothing meanwhile.
  *
- * Return: true if it has to be called again, a moment later.
+ * Context: Process; takes conn->lock of each connection.
+ * Return: true if the caller is to call again a moment later.
  */
 bool smc_move_balance(struct smc_lgr *lgr)
 {
@@ -311,7 +326,7 @@ bool smc_move_balance(struct smc_lgr *lgr)
 	return b.begun;
 }
 
-/* Slots of the links a peer of our kind says it has left, of those that are of importance still. */
+/* Find the slots of the previous links that a native peer names, as far as they still matter. */
 static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 *slots)
 {
 	int ago, slot;
@@ -329,8 +344,8 @@ static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg
 }
 
 /*
- * Before a slot named by a connection gets another link, the connection is told that the
- * one it means is fenced; hence conn->lock.
+ * Fail the links that the peer has left. conn->lock is held because a slot may only get another
+ * link after the connections that refer to it have been notified of the fence.
  */
 static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 {
@@ -347,14 +362,18 @@ static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 }
 
 /**
- * smc_move_input_locked() - over which link does the peer write
- * @conn: connection, conn->lock held
- * @link: link a message came over
- * @buf: the message
- * @len: its length
+ * smc_move_input_locked() - Decide whether a received message is applied now
+ * @conn: connection
+ * @link: link that the message came over
+ * @buf: message
+ * @len: its length in bytes
  *
- * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_KEPT, -ENOSPC if the peer moves too fast, or
- * -ENODATA if bytes were lost with the link before.
+ * A message over another link than before is kept until the previous link of the peer is fenced;
+ * links that the peer has left are failed here.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_KEPT, -ENOSPC if the peer moves too fast, or -ENODATA if
+ * bytes were lost with the previous link.
  */
 int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
 			  u32 len)
@@ -369,7 +388,7 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
 	    !smc_cdc_msg_is_validation(buf, len))
 		return SMC_FAILOVER_TAKE;
-	/* what is no message is found to be none in its turn, which is now */
+	/* malformed: smc_cdc_apply() will reject it */
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_FAILOVER_TAKE;
 	conn_left_slots(conn, &msg, past);
@@ -380,27 +399,27 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	return rc;
 }
 
-/* Has the peer said that it is through? */
+/* Return whether the peer has ended the connection, so that it need not send anything more. */
 static bool conn_peer_ended(const struct smc_conn *conn)
 {
-	/* one of another kind that has ended its direction need not say anything any more */
+	/* a foreign peer that has ended its direction may be silent from then on */
 	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
 
 	return conn->rx.peer_state & over;
 }
 
-/* May what is lost have been the last that the peer had to say? */
+/* Return whether messages lost with @link may have been the last ones of the peer. */
 static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct smc_link *link)
 {
 	const struct smc_conn_rx *rx = &conn->rx;
 
-	/* it may have gone on already */
+	/* nothing more is expected, or the peer is on another link already */
 	if (conn_peer_ended(conn) || rx->path.nlate)
 		return false;
-	/* nor one that has heard of our end: it moves without a word, and may write later */
+	/* a foreign peer that got our D, C or A moves without a message, and may write later */
 	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
 		return false;
-	/* who has said nothing so far may be on any link */
+	/* a peer that has sent nothing so far may use any link */
 	return rx->path.slot == link->slot;
 }
 
@@ -411,13 +430,16 @@ static void conn_await_peer(struct smc_conn *conn)
 }
 
 /**
- * smc_move_fenced_locked() - nothing comes over a link any more
- * @conn: connection, conn->lock held
+ * smc_move_fenced_locked() - A link is fenced: nothing comes over it any more
+ * @conn: connection
  * @link: the link
  *
- * If the device did not flush, messages that its RNIC has acknowledged may be lost. A peer that
- * goes on over another link says what it takes for heard; one that had ended the connection
- * says nothing any more, and a reader would wait for ever.
+ * If the device did not flush the queue pair, messages that its RNIC has acknowledged may be lost.
+ * A peer that continues over another link sends a validation, which detects that. But a peer that
+ * had ended the connection sends nothing more, and a reader would wait for ever: so a deadline is
+ * set until which the peer must be heard.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
 {
@@ -430,13 +452,15 @@ void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
 }
 
 /**
- * smc_move_caught_up_locked() - all was handled that came over links that are fenced
- * @conn: connection, conn->lock held
+ * smc_move_caught_up_locked() - All messages of fenced links are handled
+ * @conn: connection
  *
- * A link that lost messages may have been one that the peer had gone to, and was not heard of
- * there. That matters when the link goes where it was heard last: it is on another one, and
- * if it does not say so, what it said is lost. One of our kind says of every move; others
- * have no third link.
+ * The peer may have moved to a link that lost messages before one of them was received there. This
+ * matters when the link where the peer was last seen is fenced, too: the peer is then on another
+ * link, and if it sends no validation its messages are lost. A native peer sends one for each move;
+ * a foreign one has no third link.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_move_caught_up_locked(struct smc_conn *conn)
 {
@@ -451,12 +475,11 @@ void smc_move_caught_up_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_move_unheard_locked() - is the peer silent since messages of it may have been lost?
- * @conn: connection, conn->lock held
+ * smc_move_unheard_locked() - Check the deadline set by smc_move_fenced_locked()
+ * @conn: connection
  *
- * Process context.
- *
- * Return: true, once, if it has been for too long.
+ * Context: Process; caller holds conn->lock.
+ * Return: true, once, if the peer has been silent for too long.
  */
 bool smc_move_unheard_locked(struct smc_conn *conn)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of RMBEs lent to who reads the stream.
+ * Pages of the RMBE lent to the reader (splice() with SMC_OWN_SPLICE_LEND, decision 0016).
  *
- * A page that is lent has a reference more, and who reads it has nothing else of ours: no
- * callback, no memory of the connection, the group or the module. So it may stay out for as
- * long as it likes, go on to another pipe or socket, and outlive all of these. vfree() of its
- * region leaves it to who has the last reference.
+ * Each lent page holds one extra reference; the reader pins nothing else: no callback, no memory of
+ * the connection, the group or the module. So a page may be kept for as long as the reader likes,
+ * go on to another pipe or socket, and outlive all of these: vfree() of the region leaves it to the
+ * holder of the last reference.
  *
- * Until it is back the consumer cursor stays before its bytes (smc_ring_rx_lend()), and when the
- * connection ends before that, its element is nobody's. That a page is back nobody says: its
- * count is looked at by the next reading call or message, and where the peer needs the room, by
- * the connection's work.
+ * Until the page is returned the consumer cursor stays before its bytes (smc_ring_rx_lend()). If
+ * the connection ends before that, its element stays out of use. No event reports that a page is
+ * returned: its reference count is polled by the next read or message and, where the peer needs the
+ * room, by the connection's work.
  */
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -19,14 +19,16 @@
 #include <smc/conn/conn.h>
 #include <smc/conn/splice.h>
 
-/* A page that is out when its connection ends keeps an element: of a group no more than this. */
+/* A page still lent when its connection ends blocks an element: limit the bytes per group. */
 #define LENT_MAX	SZ_4M
 #define LOOK_GAP_MIN	max_t(unsigned long, HZ / 1000, 1)
 #define LOOK_GAP_MAX	(HZ / 10)
 
 /*
- * Where pages are larger than elements a page is not one connection's alone. The writer of
- * urgent data waits until its byte is given back: nothing is lent that would keep it.
+ * Return whether bytes may be lent. Where pages are larger than elements, a page belongs to several
+ * connections. While urgent data is pending the writer waits for its byte to be consumed, so
+ * nothing is lent that would delay that. Pages must hold enough bytes each, see
+ * SMC_CONN_PAGE_BYTES.
  */
 static bool splice_may_lend(const struct smc_conn *conn, const struct smc_span *span, int n)
 {
@@ -43,7 +45,7 @@ static bool splice_may_lend(const struct smc_conn *conn, const struct smc_span *
 	return bytes >= pages * SMC_CONN_PAGE_BYTES;
 }
 
-/* What of @span the descriptor has room for; bytes. */
+/* Add pages of @span to @spd as long as it has room; returns bytes. */
 static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
 			    struct splice_pipe_desc *spd)
 {
@@ -64,13 +66,16 @@ static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
 }
 
 /**
- * smc_lend_take_locked() - lend the next bytes of the stream
- * @conn: connection, conn->lock held
- * @span: where they are
+ * smc_lend_take_locked() - Lend the next bytes of the stream
+ * @conn: connection
+ * @span: parts of the RMBE that hold the bytes
  * @n: number of parts
- * @spd: gets the pages, behind those that it has
+ * @spd: gets the pages, after those that it has; each with a reference for the reader
  *
- * Return: bytes, which are consumed; 0: @spd is full; -EOPNOTSUPP: they have to be copied.
+ * The bytes count as consumed by the application.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: bytes; 0 if @spd is full; -EOPNOTSUPP if the bytes have to be copied.
  */
 ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span, int n,
 			     struct splice_pipe_desc *spd)
@@ -84,7 +89,7 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++)
 		done += splice_take_span(conn, &span[i], spd);
-	/* the spans are of what is readable, and the lock was not let go */
+	/* the spans are readable bytes, and the lock was not dropped */
 	if (done)
 		WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
 	WRITE_ONCE(conn->rx.elem.region->lends, true);
@@ -94,10 +99,13 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 }
 
 /**
- * smc_lend_look_locked() - is what was lent back?
- * @conn: connection, conn->lock held
- * @timed: it was time to look: next time later, if nothing is
+ * smc_lend_look_locked() - Poll lent pages
+ * @conn: connection
+ * @timed: called by the connection's work: increase the interval if no page is returned
  *
+ * If the peer needs the room, queues the connection's work to poll again.
+ *
+ * Context: Caller holds conn->lock.
  * Return: true if the consumer cursor has moved.
  */
 bool smc_lend_look_locked(struct smc_conn *conn, bool timed)
@@ -114,7 +122,7 @@ bool smc_lend_look_locked(struct smc_conn *conn, bool timed)
 		some = true;
 	}
 	if (some)
-		smp_mb();	/* pairs with put_page(): who let go has read before */
+		smp_mb();	/* pairs with put_page(): the reader is done before the peer writes */
 	if (!smc_ring_rx_starved(&rx->ring))
 		return some;
 	if (some)

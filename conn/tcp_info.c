@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a connection measures of itself, and TCP_INFO made of that. A segment is a message: the
- * receiver sees no WRITEs. Acknowledgments are those of the peer's RNIC.
+ * Counters and times of a connection, and TCP_INFO filled from them. A TCP segment corresponds to a
+ * CDC message, since the receiver does not see WRITEs; a TCP acknowledgment to one of the peer's
+ * RNIC.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -12,13 +13,13 @@
 #include <smc/conn/tcp_info.h>
 #include <smc/lgr/link.h>
 
-/* Weights of a new sample, those of RFC 6298. */
+/* Weights of a new sample as in RFC 6298. */
 #define RTT_SHIFT	3
 #define RTTVAR_SHIFT	2
 
 /**
- * smc_meter_init() - a connection begins
- * @conn: connection, nobody else's yet
+ * smc_meter_init() - Start the times of a new connection
+ * @conn: connection that no other context knows
  */
 void smc_meter_init(struct smc_conn *conn)
 {
@@ -28,9 +29,11 @@ void smc_meter_init(struct smc_conn *conn)
 }
 
 /**
- * smc_meter_out() - a message was posted
- * @conn: connection, conn->lock held
- * @bytes: that went before it
+ * smc_meter_out() - Count a posted message
+ * @conn: connection
+ * @bytes: bytes of the WRITEs before it
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_meter_out(struct smc_conn *conn, u32 bytes)
 {
@@ -45,9 +48,11 @@ void smc_meter_out(struct smc_conn *conn, u32 bytes)
 }
 
 /**
- * smc_meter_in() - a message came
- * @conn: connection, conn->lock held
- * @bytes: it announced some
+ * smc_meter_in() - Count a received message
+ * @conn: connection
+ * @bytes: false on arrival of any message, true in a second call if it announced bytes
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_meter_in(struct smc_conn *conn, bool bytes)
 {
@@ -66,7 +71,7 @@ static void tcpinfo_add_rtt(struct smc_meter *m, u64 sample)
 {
 	s64 off;
 
-	/* a clock that stands still is no news */
+	/* Clamp to 1: 0 means no sample. */
 	sample = max_t(u64, sample, 1);
 	if (!m->rtt || sample < m->rtt_min)
 		m->rtt_min = sample;
@@ -80,7 +85,7 @@ static void tcpinfo_add_rtt(struct smc_meter *m, u64 sample)
 	m->rttvar += ((s64)abs(off) - (s64)m->rttvar) / (1 << RTTVAR_SHIFT);
 }
 
-/* Over a round trip or more; what came before a pause does not count. */
+/* Measure the delivery rate over at least one round trip; pauses are left out. */
 static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64 before)
 {
 	struct smc_meter *m = &conn->meter;
@@ -100,10 +105,12 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 }
 
 /**
- * smc_meter_done() - the peer's RNIC has acknowledged a request
- * @conn: connection, conn->lock held; the request counts no longer as in flight
- * @started: when it was posted, in ns
- * @completed_before: end of what was acknowledged before
+ * smc_meter_done() - Count a request that the peer's RNIC has acknowledged
+ * @conn: connection; conn->tx.inflight does not count the request any more
+ * @started: time of its post in ns
+ * @completed_before: conn->tx.ring.completed before this completion
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
 {
@@ -129,7 +136,7 @@ static u32 tcpinfo_usecs(u64 ns)
 	return clamp_t(u64, div_u64(ns, NSEC_PER_USEC), 1, U32_MAX);
 }
 
-/* Sizes: a packet of the RNIC is what TCP has segments for. */
+/* Sizes: the MTU of the link stands for the segment size. */
 static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *info)
 {
 	const struct smc_ring_tx *tx = &conn->tx.ring;
@@ -146,7 +153,7 @@ static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *inf
 	info->tcpi_rcv_space = rx->size;
 	info->tcpi_unacked = conn->tx.inflight;
 	info->tcpi_notsent_bytes = smc_ring_tx_unsent(tx);
-	/* counted from what is acknowledged, as TCP's */
+	/* as on TCP counted from what is acknowledged */
 	info->tcpi_snd_wnd = smc_ring_tx_window(tx) + (u32)(tx->sent - tx->completed);
 #ifdef SMC_HAVE_TCPI_RCV_WND
 	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx) - smc_ring_rx_held(rx);
@@ -154,9 +161,11 @@ static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *inf
 }
 
 /**
- * smc_meter_tcp_info() - TCP_INFO of a connection
- * @conn: connection, conn->lock held
- * @info: what has no meaning over RDMA is left as it is
+ * smc_meter_tcp_info() - Fill TCP_INFO of a connection
+ * @conn: connection
+ * @info: fields without a meaning over RDMA keep their values
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When received bytes arrived: when the message came that announced them, since nobody sees
- * the WRITEs before it. Only noted for a socket that has asked for time stamps.
+ * Receive time stamps: bytes get the time at which the CDC message arrived that announced them,
+ * since the host does not see the WRITEs before it. Recorded only for sockets that asked for time
+ * stamps.
  */
 #include <linux/string.h>
 #include <linux/ktime.h>
@@ -9,8 +10,10 @@
 #include <smc/conn/timestamp.h>
 
 /**
- * smc_stamp_start() - note arrivals from now on
+ * smc_stamp_start() - Record arrival times from now on
  * @conn: connection
+ *
+ * Context: Takes conn->lock.
  */
 void smc_stamp_start(struct smc_conn *conn)
 {
@@ -19,7 +22,7 @@ void smc_stamp_start(struct smc_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-/* Who reads may still ask for the time of its last byte, so that one's arrival stays. */
+/* Drop arrivals of bytes that were read, but for the last one: a reader may ask for it later. */
 static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
 {
 	u8 gone = 0;
@@ -31,9 +34,11 @@ static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
 }
 
 /**
- * smc_stamp_arrived_locked() - a CDC has announced bytes
- * @conn: connection, conn->lock held
+ * smc_stamp_arrived_locked() - Record that a CDC has announced bytes
+ * @conn: connection
  * @had: bytes that were readable before
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
 {
@@ -46,18 +51,22 @@ void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
 	timestamp_drop_read(s, ring->consumed);
 	if (!s->n)
 		s->from = ring->consumed + had;
-	/* as in TCP's queue what comes last gives its time to what it is put together with */
+	/*
+	 * if the log is full, the last entry takes the newest time, as with coalesced segments on
+	 * TCP
+	 */
 	if (s->n < SMC_STAMPS)
 		s->n++;
 	s->log[s->n - 1] = (struct smc_stamp){ ring->produced, ktime_get_real() };
 }
 
 /**
- * smc_stamp_of() - when did a byte arrive
+ * smc_stamp_of() - Return the arrival time of a byte
  * @conn: connection
- * @ahead: the byte is the last one before the one that is so far ahead of the read position
+ * @ahead: the byte is number @ahead, counted from 1, from the read position
  *
- * Return: time of day, 0 if it came before arrivals were noted.
+ * Context: Takes conn->lock.
+ * Return: time of day, 0 if the byte arrived before recording was started.
  */
 ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of the application in the stream.
+ * Zero-copy sending: pages of the application in the stream (decision 0016).
  *
- * A run of bytes of the stream may lie in pages of somebody else (MSG_ZEROCOPY, sendfile(),
- * splice()) instead of the send ring, of which it takes up room nevertheless: positions,
- * windows and the end of a WRITE mean the same for it. So bytes that could not be left where
- * they are find room in the ring at any time.
+ * A run is a range of the stream whose bytes lie in pages outside the send ring (MSG_ZEROCOPY,
+ * sendfile(), splice()). It uses room of the ring nevertheless, so that positions, windows and the
+ * end of a WRITE mean the same as for copied bytes, and bytes that a device cannot read from their
+ * pages can be copied to the ring at any time.
  *
- * Lifetime: a run holds references on its pages until all of it is completed, which is behind
- * the furthest point to which a link change can rewind, or until the connection will send
- * nothing any more and no request is unfinished. It is mapped for the device of the present
- * link as long as requests may read it: from its first post to the moment at which none is
- * unfinished. A link is drained before it is left or ends, so no mapping outlives its device.
+ * Lifetime: a run holds references on its pages until all its bytes are completed, that is, not
+ * written again by any failover, or until the connection sends nothing more and no request is in
+ * flight. It is mapped for the device of the present link from its first post until no request of
+ * the connection is in flight. A link is drained before a connection moves away and before it ends,
+ * so no mapping outlives its device.
  */
 #include <linux/bvec.h>
 #include <linux/err.h>
@@ -28,14 +28,14 @@
 #include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
 
-#define ZEROCOPY_RUN_PAGES	64	/* in one run: no large pieces of memory */
+#define ZEROCOPY_RUN_PAGES	64	/* pages of one run: keeps allocations small */
 #define ZEROCOPY_BATCH		16
 
 /**
- * struct smc_zc_page - part of a run
+ * struct smc_zc_page - one piece of a run
  * @page: reference held
  * @dma: address for the device, while the run is mapped
- * @off: first byte in the page
+ * @off: offset of the first byte in the page
  * @len: bytes
  */
 struct smc_zc_page {
@@ -46,15 +46,15 @@ struct smc_zc_page {
 };
 
 /**
- * struct smc_zc_run - bytes of the stream that lie in pages
- * @entry: in the connection's list, by position, or among those that are over
+ * struct smc_zc_run - range of the stream whose bytes lie in pages
+ * @entry: in conn->tx.runs, ordered by position, or in conn->tx.runs_done
  * @pos: position in the stream
  * @len: bytes
- * @npages: parts
- * @uarg: reference held; told when the pages are free; NULL: nobody is
- * @ibdev: device it is mapped for; NULL: it is not
- * @copied: its bytes have moved to the ring
- * @page: the parts
+ * @npages: number of pieces
+ * @uarg: reference held; notified when the pages are free; may be NULL
+ * @ibdev: device that the run is mapped for, or NULL
+ * @copied: the bytes were copied to the ring
+ * @page: the pieces
  */
 struct smc_zc_run {
 	struct list_head entry;
@@ -67,12 +67,12 @@ struct smc_zc_run {
 	struct smc_zc_page page[];
 };
 
-/* Where a completion wants the packet that has left: there is none. */
+/* Passed to zero-copy completions, which want the skb that was sent: here there is none. */
 static struct sk_buff *zerocopy_no_skb;
 
-/* ---- from the application ---- */
+/* ---- pages of the application ---- */
 
-/* Pages of slabs have no references of their own. Those that are next, not all there are. */
+/* Check for pages without reference counts (slab) among those taken next. */
 static bool zerocopy_pages_ok(const struct iov_iter *from)
 {
 	const struct bio_vec *bv = from->bvec;
@@ -86,7 +86,7 @@ static bool zerocopy_pages_ok(const struct iov_iter *from)
 	return true;
 }
 
-/* Some more pages; bytes, 0 or -errno if there are none. */
+/* Take further pages; returns bytes, 0 or -errno if there are none. */
 static ssize_t zerocopy_take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max)
 {
 	struct page *pages[ZEROCOPY_BATCH];
@@ -119,14 +119,16 @@ static void zerocopy_put_pages(struct smc_zc_run *run)
 }
 
 /**
- * smc_zcopy_take() - get hold of the pages of the next bytes
- * @from: bytes of the application, or pages that were given to us
- * @len: at most so many
- * @uarg: to be told when the pages are free, or NULL
+ * smc_zcopy_take() - Take the pages of the next bytes
+ * @from: bytes of the application, or pages passed by the caller
+ * @len: maximum number of bytes
+ * @uarg: notified when the pages are free, or NULL; the run takes a reference
  *
- * Process context. May take less than @len.
+ * May take less than @len.
  *
- * Return: the run, or ERR_PTR(), @from where it was: the bytes are to be copied.
+ * Context: Process, sleeps.
+ * Return: the run with references on its pages, or ERR_PTR with @from unchanged if the bytes have
+ * to be copied: -EOPNOTSUPP, -ENOMEM, -EFAULT.
  */
 struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_info *uarg)
 {
@@ -135,7 +137,7 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 	ssize_t rc = 0;
 	u32 max;
 
-	/* the CPU must be able to copy them later, in any context */
+	/* the CPU must be able to copy the bytes later, in any context */
 	if (IS_ENABLED(CONFIG_HIGHMEM) || !(user_backed_iter(from) || iov_iter_is_bvec(from)))
 		return ERR_PTR(-EOPNOTSUPP);
 	iov_iter_truncate(from, len);
@@ -167,7 +169,7 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 }
 
 /**
- * smc_zcopy_len() - length of a run
+ * smc_zcopy_len() - Return the length of a run
  * @run: run
  *
  * Return: bytes.
@@ -178,10 +180,12 @@ u32 smc_zcopy_len(const struct smc_zc_run *run)
 }
 
 /**
- * smc_zcopy_free() - let go of a run
- * @run: run that is not in a list, and not mapped
+ * smc_zcopy_free() - Free a run
+ * @run: run that is in no list and not mapped
  *
- * Any context but hard interrupt, no lock held: the application may be told.
+ * Drops its pages and notifies the application.
+ *
+ * Context: Any but hard interrupt; no lock held.
  */
 void smc_zcopy_free(struct smc_zc_run *run)
 {
@@ -191,12 +195,14 @@ void smc_zcopy_free(struct smc_zc_run *run)
 	kfree(run);
 }
 
-/* ---- in the stream ---- */
+/* ---- runs in the stream ---- */
 
 /**
- * smc_zcopy_add_locked() - a run is what follows in the stream
- * @conn: connection, conn->lock held
- * @run: run; for its bytes there is room in the ring, which the caller takes next
+ * smc_zcopy_add_locked() - Append a run to the stream
+ * @conn: connection
+ * @run: run; the ring has room for its bytes, which the caller takes next
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_zcopy_add_locked(struct smc_conn *conn, struct smc_zc_run *run)
 {
@@ -206,10 +212,11 @@ void smc_zcopy_add_locked(struct smc_conn *conn, struct smc_zc_run *run)
 }
 
 /**
- * smc_zcopy_none() - is all of the stream in the ring?
- * @conn: connection, conn->lock held
+ * smc_zcopy_none() - Return whether all bytes of the stream lie in the send ring
+ * @conn: connection
  *
- * Return: true if so.
+ * Context: Caller holds conn->lock.
+ * Return: true if there is no run.
  */
 bool smc_zcopy_none(const struct smc_conn *conn)
 {
@@ -256,7 +263,7 @@ static void zerocopy_end_run(struct smc_conn *conn, struct smc_zc_run *run)
 	list_move_tail(&run->entry, &conn->tx.runs_done);
 }
 
-/* Bytes @off .. @off + @len of a page to position @pos of the ring. */
+/* Copy @len bytes at @from to stream position @pos of the ring. */
 static void zerocopy_copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from, u32 len)
 {
 	u32 size = conn->tx.ring.size;
@@ -268,8 +275,8 @@ static void zerocopy_copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from
 }
 
 /*
- * The device cannot have the pages. What of the run is completed already has no room in the
- * ring any more: there is something else by now.
+ * Copy a run to the ring because the device cannot map its pages. Bytes that are completed are
+ * skipped: their room in the ring holds later bytes by now.
  */
 static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 {
@@ -291,7 +298,7 @@ static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 	smc_conn_kick(conn, 0);
 }
 
-/* The run that has the byte at @pos, or the first one behind it. */
+/* Find the run with the byte at @pos, or the first one behind it. */
 static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos)
 {
 	struct smc_zc_run *run;
@@ -303,13 +310,16 @@ static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos
 }
 
 /**
- * smc_zcopy_piece_locked() - where the bytes at a position are
- * @conn: connection with a usable link, conn->lock held; a request follows at once
- * @pos: position, not yet posted, or rewound
- * @len: at most so many bytes; set to how many lie there in one piece
- * @sge: filled if they lie in a page
+ * smc_zcopy_piece_locked() - Find out where the bytes at a position lie
+ * @conn: connection with a usable link; a request for the bytes follows at once
+ * @pos: position, not posted yet or rewound
+ * @len: maximum number of bytes; set to the number that lies there in one piece
+ * @sge: filled in if the bytes lie in a page
  *
- * Return: false if they are in the send ring.
+ * Maps the run for the device of the link. If that fails the run is copied to the ring.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: false if the bytes lie in the send ring.
  */
 bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge)
 {
@@ -342,8 +352,8 @@ bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_
 }
 
 /*
- * Will nobody read it again? Not if it is completed, or thrown away unsent (purge), or if
- * an end has made sending pointless: repeat() in conn/failover.c writes nothing again then.
+ * Return whether no request will read the run again: its bytes are completed, or discarded unsent
+ * (purge), or the connection has ended, so that a failover writes nothing again.
  */
 static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zc_run *run)
 {
@@ -354,10 +364,13 @@ static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zc_r
 }
 
 /**
- * smc_zcopy_settle_locked() - positions have moved, or a request has ended
- * @conn: connection, conn->lock held
+ * smc_zcopy_settle_locked() - Set finished runs aside and unmap what no request reads
+ * @conn: connection
  *
- * smc_zcopy_flush() has to follow.
+ * Called when positions have moved or a request has completed. The caller calls smc_zcopy_flush()
+ * after dropping the lock.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_zcopy_settle_locked(struct smc_conn *conn)
 {
@@ -373,10 +386,12 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_zcopy_settle_later_locked() - the same where nobody can flush
- * @conn: connection, conn->lock held
+ * smc_zcopy_settle_later_locked() - As smc_zcopy_settle_locked(), flushed by the connection's work
+ * @conn: connection
  *
- * The connection's work flushes, if there is anything to be given back.
+ * For callers that cannot flush.
+ *
+ * Context: Caller holds conn->lock.
  */
 void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 {
@@ -385,13 +400,13 @@ void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 		smc_conn_kick(conn, 0);
 }
 
-/* ---- and out of it ---- */
+/* ---- end of runs ---- */
 
 /**
- * smc_zcopy_flush() - give back what was put aside
- * @conn: connection, conn->lock not held
+ * smc_zcopy_flush() - Free the runs that were set aside
+ * @conn: connection
  *
- * Any context but hard interrupt.
+ * Context: Any but hard interrupt; no lock held; takes conn->lock.
  */
 void smc_zcopy_flush(struct smc_conn *conn)
 {
@@ -408,8 +423,10 @@ void smc_zcopy_flush(struct smc_conn *conn)
 }
 
 /**
- * smc_zcopy_end() - give back all
- * @conn: connection that nobody has a reference on, so no request either: nothing is mapped
+ * smc_zcopy_end() - Free all runs
+ * @conn: connection without references, so without requests: no run is mapped
+ *
+ * Context: Process.
  */
 void smc_zcopy_end(struct smc_conn *conn)
 {
@@ -425,7 +442,7 @@ void smc_zcopy_end(struct smc_conn *conn)
 }
 
 /**
- * smc_zcopy_init() - set up
+ * smc_zcopy_init() - Set up zero-copy sending
  *
  * Return: 0 or -ENOMEM.
  */
@@ -435,7 +452,7 @@ int __init smc_zcopy_init(void)
 	return zerocopy_no_skb ? 0 : -ENOMEM;
 }
 
-/** smc_zcopy_exit() - undo smc_zcopy_init(); no connection is left */
+/** smc_zcopy_exit() - Undo smc_zcopy_init(); no connection exists any more */
 void smc_zcopy_exit(void)
 {
 	kfree_skb(zerocopy_no_skb);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections whose link ends, over a device that does not say what has become of it: the
- * layers above the group are the real ones.
+ * Connections whose link ends or is held, and the peer's end of a connection. The layers from
+ * lgr/ up to conn/ are the real ones; the RDMA device is a fake that may drop completions when a
+ * queue pair is flushed.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -21,10 +22,10 @@
 #define PATIENCE	(5 * HZ)
 
 /**
- * struct conn_env - what a case works with
+ * struct conn_env - state of one case
  * @lgr: group of two links
- * @first: the link that stays, with a reference
- * @second: the one that the connection uses, with a reference
+ * @first: link that stays, with a reference
+ * @second: link that the connection uses, with a reference
  * @conn: the connection
  */
 struct conn_env {
@@ -34,7 +35,7 @@ struct conn_env {
 	struct smc_conn *conn;
 };
 
-/* The peer's RMB is known over the link in @slot, too. */
+/* Make the peer's RMB known over the link in @slot, too. */
 static void conn_env_add_key(struct conn_env *e, u32 slot)
 {
 	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
@@ -44,7 +45,7 @@ static void conn_env_add_key(struct conn_env *e, u32 slot)
 	rtoken->links |= BIT(slot);
 }
 
-/* A connection over the second link, of which the peer has not told its end. */
+/* Create a connection over the second link; the peer's end is not set. */
 static struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 {
 	struct smc_conn *conn;
@@ -69,7 +70,7 @@ static void conn_env_begin(struct kunit *test, struct conn_env *e)
 	env_bring_up(test, e->second);
 	e->conn = conn_env_create_conn(test, e);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &first), 0);
-	/* the same RMB of the peer, over the link that stays */
+	/* the same RMB of the peer over the first link */
 	conn_env_add_key(e, 0);
 	smc_conn_activate(e->conn);
 }
@@ -82,7 +83,7 @@ static void conn_env_end(struct conn_env *e)
 	smc_link_put(e->first);
 }
 
-/* The link goes, and its device keeps back what had come if it is not to flush. */
+/* Delete the second link; without @flush its device drops what had arrived. */
 static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flush)
 {
 	struct core_env *env = test->priv;
@@ -105,7 +106,7 @@ static void conn_env_receive_msg(struct conn_env *e, struct smc_link *link, stru
 	rcu_read_unlock();
 }
 
-/* The peer's message number @seq, over @link. */
+/* Receive the peer's message number @seq over @link. */
 static void conn_env_receive(struct conn_env *e, struct smc_link *link, u16 seq, u8 state)
 {
 	struct smc_cdc_msg msg = { .seq = seq, .state = state };
@@ -113,7 +114,7 @@ static void conn_env_receive(struct conn_env *e, struct smc_link *link, u16 seq,
 	conn_env_receive_msg(e, link, &msg);
 }
 
-/* The time is over, as far as the connection can tell. */
+/* Let the silence deadline expire now. */
 static void conn_expire_silence(struct smc_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
@@ -132,7 +133,7 @@ static bool conn_wait_state_change(const struct smc_conn *conn)
 	return smc_conn_state(conn) != SMC_CONN_ACTIVE;
 }
 
-/* Whoever reads is not left waiting when the last words of the peer may be what was lost. */
+/* The last messages of the peer may be lost: a reader does not wait for ever. */
 static void conn_peer_silent(struct kunit *test)
 {
 	u64 gaps = smc_stats_get(&init_net, SMC_STAT_MOVE_GAP);
@@ -141,7 +142,7 @@ static void conn_peer_silent(struct kunit *test)
 	conn_env_begin(test, &e);
 	conn_env_receive(&e, e.second, 1, 0);
 	conn_env_lose_link(test, &e, false);
-	/* not at once: the peer has a minute to go on over the other link */
+	/* not at once: the peer has a minute to continue over the other link */
 	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
 	smc_conn_kick(e.conn, 0);
 	msleep(50);
@@ -153,7 +154,7 @@ static void conn_peer_silent(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* A third link, which messages are lost with; then the one that the peer was heard over goes. */
+/* Add a third link and lose messages with it. */
 static void conn_env_lose_third(struct kunit *test, struct conn_env *e)
 {
 	struct core_env *env = test->priv;
@@ -165,11 +166,11 @@ static void conn_env_lose_third(struct kunit *test, struct conn_env *e)
 	smc_core_del_link(third, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	smc_link_put(third);
-	/* the peer is on the second one for all we know */
+	/* the peer was last seen on the second link */
 	KUNIT_EXPECT_FALSE(test, e->conn->rx.silence_deadline);
 }
 
-/* The peer may have gone from the one to the other, and said its last words there. */
+/* The peer may have moved from the second to the third link and sent its last messages there. */
 static void conn_peer_silent_between(struct kunit *test)
 {
 	struct conn_env e;
@@ -179,7 +180,7 @@ static void conn_peer_silent_between(struct kunit *test)
 	conn_env_lose_third(test, &e);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
-	/* it has not */
+	/* it did not */
 	conn_env_receive(&e, e.first, 2, 0);
 	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
 	conn_expire_silence(e.conn);
@@ -202,7 +203,7 @@ static void conn_peer_silent_after_two(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* One that said it was through has nothing more to say. */
+/* A peer that has ended the connection sends nothing more. */
 static void conn_peer_ended_not_silent(struct kunit *test)
 {
 	struct conn_env e;
@@ -216,7 +217,7 @@ static void conn_peer_ended_not_silent(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* One that is heard over the other link is there. */
+/* A message over the other link ends the doubt. */
 static void conn_peer_resumed(struct kunit *test)
 {
 	struct conn_env e;
@@ -232,7 +233,7 @@ static void conn_peer_resumed(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* Nothing is in doubt if the device has flushed, nor if the peer had said that it is through. */
+/* No message can be lost if the device has flushed. */
 static void conn_flushed_not_silent(struct kunit *test)
 {
 	struct conn_env e;
@@ -257,7 +258,7 @@ static void conn_peer_done(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* One of another kind that has heard our end need not say anything while it has no answer. */
+/* A foreign peer that has got our D may be silent until it answers. */
 static void conn_own_end(struct kunit *test)
 {
 	struct conn_env e;
@@ -272,7 +273,7 @@ static void conn_own_end(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* One that has said nothing so far may have chosen another link. */
+/* A peer that has sent nothing so far may use any link. */
 static void conn_nothing_received(struct kunit *test)
 {
 	struct conn_env e;
@@ -300,7 +301,7 @@ static u32 link_count_sends(const struct smc_link *link)
 	return fake_ib_qp(link->qp->qp)->nsends;
 }
 
-/* Nothing is said over a link that is to go in order; what was to be said is not forgotten. */
+/* Nothing is sent over a held link; what is due is sent when it is released. */
 static void conn_link_held(struct kunit *test)
 {
 	struct conn_env e;
@@ -315,7 +316,7 @@ static void conn_link_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before);
 	smc_link_hold(e.second, false);
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before + 1);
-	/* over another link nobody holds it back */
+	/* another link is not held */
 	smc_link_hold(e.second, true);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_GE(test, link_count_sends(e.first), 1);
@@ -333,8 +334,8 @@ static u32 link_count_writes(const struct smc_link *link)
 }
 
 /*
- * What was sent over a lost link is aborted before it was sent again, and the A has to wait: what
- * the peer then says it has read of it makes no further bytes.
+ * The connection is aborted after a failover has rewound the ring, while A waits for the link: what
+ * the peer then reports as read must not count as new bytes.
  */
 static void conn_abort_rewound(struct kunit *test)
 {
@@ -361,7 +362,7 @@ static void conn_abort_rewound(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* Has the peer said it over a link whose turn has come? */
+/* Return whether D has been applied. */
 static bool conn_peer_is_done(struct smc_conn *conn)
 {
 	bool done;
@@ -373,8 +374,8 @@ static bool conn_peer_is_done(struct smc_conn *conn)
 }
 
 /*
- * The peer has lost three links in a row, and over two of them nothing came: what it wrote there
- * may come still. All three are fenced before anything is taken that came over the next one.
+ * The peer has lost three links in a row, and nothing came over two of them: WRITEs over these may
+ * still arrive. All three are fenced before a message over the next link is applied.
  */
 static void conn_waits_for_all(struct kunit *test)
 {
@@ -405,7 +406,7 @@ static void conn_waits_for_all(struct kunit *test)
 	conn_env_receive(&e, e.first, 2, SMC_CDC_S_DONE);
 	for (i = 0; i < ARRAY_SIZE(left); i++)
 		KUNIT_EXPECT_EQ(test, atomic_read(&left[i]->reason), SMC_LINK_PEER_MOVED);
-	/* not one of them is less than fenced when it is its turn */
+	/* all links are fenced before D is applied */
 	until = jiffies + PATIENCE;
 	while (!conn_peer_is_done(e.conn) && time_before(jiffies, until)) {
 		for (i = 0; i < ARRAY_SIZE(left) && smc_link_fenced(left[i]); i++)
@@ -423,7 +424,7 @@ static void conn_waits_for_all(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* A peer of our kind hears of every move, also of one that was told nothing before. */
+/* A native peer is sent every move, even if nothing was sent before the move. */
 static void conn_announces_moves(struct kunit *test)
 {
 	struct smc_cdc_msg msg;
@@ -457,8 +458,8 @@ static void conn_announces_moves(struct kunit *test)
 }
 
 /*
- * A handshake over a link that is lost has nothing to say of the RMB, to which others write: those
- * that come after it use the keys of other links.
+ * A handshake over a failed link must not invalidate the RMB, which other connections use over
+ * other links.
  */
 static void conn_peer_end_late(struct kunit *test)
 {
@@ -472,10 +473,10 @@ static void conn_peer_end_late(struct kunit *test)
 	conn_env_begin(test, &e);
 	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
 	other = conn_env_create_conn(test, &e);
-	/* before anybody has forgotten its keys */
+	/* the keys of the link are still known */
 	WRITE_ONCE(e.second->fenced, true);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
-	/* ... and when they are: no lie of the peer */
+	/* ... and when they are dropped: no violation of the peer */
 	ask.rkey = 0x33;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
 	WRITE_ONCE(e.second->fenced, false);
@@ -487,7 +488,7 @@ static void conn_peer_end_late(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* Its neighbour joins the group with memory that is not its own, and then with what is free. */
+/* Another connection names an RMB not announced, an RMBE in use, then a free one. */
 static void conn_peer_end_taken(struct kunit *test)
 {
 	struct smc_conn_end ask = {
@@ -503,11 +504,11 @@ static void conn_peer_end_taken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -EADDRINUSE);
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, 0);
 	KUNIT_EXPECT_EQ(test, other->tx.claim.rtoken, -1);
-	/* until that one is over, of which the peer hears no sooner than we do */
+	/* free when the first connection has ended, which the peer may know before us */
 	conn_env_receive(&e, e.second, 1, SMC_CDC_S_ABORT);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
-	/* its handshake comes to nothing, and another one has it */
+	/* the handshake fails, and another connection gets the RMBE */
 	smc_conn_discard(other, true);
 	other = conn_env_create_conn(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
@@ -517,7 +518,7 @@ static void conn_peer_end_taken(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* The group ends under a handshake, which hears of it later: what it claims then ends with it. */
+/* The group ends during a handshake: an RMBE claimed after that is released with the connection. */
 static void conn_peer_end_after_group(struct kunit *test)
 {
 	struct smc_conn_end ask = {
@@ -536,7 +537,7 @@ static void conn_peer_end_after_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_FALSE(test, list_is_singular(&e.lgr->claims.list));
 	smc_conn_discard(other, true);
-	/* its memory goes in a worker */
+	/* the connection is freed in a worker */
 	while (!list_is_singular(&e.lgr->claims.list) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->claims.list));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pages in the stream: which are taken, how they are posted, when they are given back. */
+/* Zero-copy sending: which pages are taken, how runs are posted, when they are freed. */
 #include <linux/bvec.h>
 #include <linux/gfp.h>
 #include <linux/slab.h>
@@ -19,11 +19,11 @@
 #define RING	SZ_64K
 
 /**
- * struct zerocopy_env - a connection that only has what its sending direction needs
- * @conn: it
- * @page: lies in the stream
+ * struct zerocopy_env - a connection with only its sending direction
+ * @conn: connection
+ * @page: page whose bytes are sent
  * @vec: pieces of it
- * @seen: its references before
+ * @seen: references of @page before the case
  */
 struct zerocopy_env {
 	struct smc_conn conn;
@@ -32,7 +32,7 @@ struct zerocopy_env {
 	int seen;
 };
 
-/* @n pieces of @len bytes each, as many pages for who takes them. */
+/* Return an iterator of @n pieces of @len bytes each; each piece counts as a page. */
 static struct iov_iter zerocopy_env_iter(struct zerocopy_env *s, u32 n, u32 len)
 {
 	struct iov_iter iter;
@@ -44,7 +44,7 @@ static struct iov_iter zerocopy_env_iter(struct zerocopy_env *s, u32 n, u32 len)
 	return iter;
 }
 
-/* What a failed case leaves may still be in use: it stays. */
+/* Not freed by a failed case, which may still use it. */
 static struct zerocopy_env *zerocopy_env_alloc(struct kunit *test)
 {
 	struct zerocopy_env *s = kzalloc(sizeof(*s), GFP_KERNEL);
@@ -63,8 +63,8 @@ static void zerocopy_env_free(struct kunit *test, struct zerocopy_env *s)
 	kfree(s);
 }
 
-/* A run is worth its pages, or the bytes are to be copied: nothing was taken. */
-static void zcopy_sparse(struct kunit *test)
+/* Pages with few bytes are not taken: the bytes are to be copied. */
+static void zerocopy_sparse(struct kunit *test)
 {
 	struct zerocopy_env *s = zerocopy_env_alloc(test);
 	struct iov_iter iter = zerocopy_env_iter(s, PAGES, 511);
@@ -76,7 +76,7 @@ static void zcopy_sparse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
 	if (!IS_ERR(run))
 		smc_zcopy_free(run);
-	/* part of it, and all of what is worth it */
+	/* part of sparse pieces, then dense ones */
 	iter = zerocopy_env_iter(s, PAGES, 16);
 	run = smc_zcopy_take(&iter, 100, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(run), -EOPNOTSUPP);
@@ -97,7 +97,7 @@ static void zerocopy_env_work_fn(struct work_struct *work)
 {
 }
 
-/* In a group of its own, whose first link is the connection's; written to whole rings. */
+/* Set up a connection over the first link of its own group, with whole rings free. */
 static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lgr *lgr)
 {
 	struct smc_link *link = smc_core_link(lgr, 0);
@@ -132,7 +132,7 @@ static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lg
 	return s;
 }
 
-/* The group ends, and with it all requests. */
+/* End the group and with it all requests. */
 static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 {
 	struct smc_conn *conn = &s->conn;
@@ -150,8 +150,8 @@ static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 	zerocopy_env_free(test, s);
 }
 
-/* The link fails when the peer has read all, but its RNIC has not said that it has got it. */
-static void zcopy_read_at_failover(struct kunit *test)
+/* The link fails when the peer has read all bytes but no completion has arrived. */
+static void zerocopy_read_at_failover(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *second = env_add_link(test, lgr);
@@ -169,9 +169,9 @@ static void zcopy_read_at_failover(struct kunit *test)
 	smc_core_del_link(first, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
 	smc_zcopy_flush(conn);
-	/* nobody has said yet that it will not be written again */
+	/* the bytes may still have to be written again */
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen + 2);
-	/* no key of the peer is known: that we could go on is not what is looked at */
+	/* the peer's keys are not known over the other link, which does not matter here */
 	spin_lock_bh(&conn->lock);
 	KUNIT_EXPECT_EQ(test, smc_move_locked(conn), -ENOKEY);
 	spin_unlock_bh(&conn->lock);
@@ -182,7 +182,7 @@ static void zcopy_read_at_failover(struct kunit *test)
 	zerocopy_env_end(test, s);
 }
 
-/* Bytes of the WRITEs before the next message; *@i moves on behind that. */
+/* Return the bytes of the WRITEs before the next message; moves @i behind it. */
 static u32 zerocopy_next_post(struct fake_ib_qp *qp, u32 *i)
 {
 	struct fake_ib_wr *wr;
@@ -198,8 +198,8 @@ static u32 zerocopy_next_post(struct fake_ib_qp *qp, u32 *i)
 	}
 }
 
-/* A post that takes no more pieces does not leave an urgent byte alone either. */
-static void zcopy_urgent_company(struct kunit *test)
+/* A chain that is full does not leave an urgent byte alone either. */
+static void zerocopy_urgent_not_alone(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct zerocopy_env *s = zerocopy_env_begin(test, lgr);
@@ -209,7 +209,7 @@ static void zcopy_urgent_company(struct kunit *test)
 	struct kvec byte = { .iov_base = "!", .iov_len = 1 };
 	u32 i = 0;
 
-	/* a gather element per WRITE is all that the device has */
+	/* the device has one gather element per WRITE */
 	KUNIT_ASSERT_EQ(test, conn->link->qp->max_sge, 1);
 	conn->tx.leave = SMC_LEAVE_WAIT;
 	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 4 * 4096, false, NULL), 4 * 4096);
@@ -224,10 +224,10 @@ static void zcopy_urgent_company(struct kunit *test)
 	zerocopy_env_end(test, s);
 }
 
-static struct kunit_case zcopy_cases[] = {
-	KUNIT_CASE(zcopy_sparse),
-	KUNIT_CASE(zcopy_urgent_company),
-	KUNIT_CASE(zcopy_read_at_failover),
+static struct kunit_case zerocopy_cases[] = {
+	KUNIT_CASE(zerocopy_sparse),
+	KUNIT_CASE(zerocopy_urgent_not_alone),
+	KUNIT_CASE(zerocopy_read_at_failover),
 	{ }
 };
 
@@ -237,5 +237,5 @@ struct kunit_suite smc_zcopy_suite = {
 	.suite_exit = env_end,
 	.init = env_init,
 	.exit = env_exit,
-	.test_cases = zcopy_cases,
+	.test_cases = zerocopy_cases,
 };

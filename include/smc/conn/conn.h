@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One SMC connection: one byte stream over one link group. Rank 9; the struct is
- * shared with its movers smc_tx, smc_rx (8) and smc_cdc (7). No struct sock here.
+ * One SMC connection: one byte stream over one link group. The structure is shared by smc_cdc.c,
+ * smc_tx.c, smc_rx.c and the files in conn/; there is no struct sock in this layer.
  */
 #ifndef _SMC_CONN_CONN_H
 #define _SMC_CONN_CONN_H
@@ -27,24 +27,24 @@ struct smc_conn;
 struct net;
 
 /*
- * Pages that are sent from, or lent, have so many bytes each on average; fewer are copied. The ring
- * limits bytes, RLIMIT_MEMLOCK counts them, and each of them might hold a whole page, and memory of
- * ours for that.
+ * Average number of bytes per page below which bytes are copied, not sent from or lent in their
+ * pages: ring and RLIMIT_MEMLOCK count bytes, but each page is pinned whole and costs memory of
+ * the module.
  */
 #define SMC_CONN_PAGE_BYTES	512
 
-/* facts told upward, as bits of one call */
+/* events for the owner, bits of one notification */
 #define SMC_CONN_READABLE	0x01	/* bytes arrived */
-#define SMC_CONN_WRITABLE	0x02	/* send ring space came back */
-#define SMC_CONN_CHANGED	0x04	/* fsm state changed: EOF, reset, closed; re-read it */
+#define SMC_CONN_WRITABLE	0x02	/* room in the send ring became free */
+#define SMC_CONN_CHANGED	0x04	/* state changed: EOF, reset, closed; read it again */
 #define SMC_CONN_URGENT		0x08	/* urgent data announced: SIGURG */
-#define SMC_CONN_MARK		0x10	/* its byte has arrived: smc_rx_skip_urgent() */
+#define SMC_CONN_MARK		0x10	/* the urgent byte has arrived: smc_rx_skip_urgent() */
 
 /**
- * struct smc_conn_events - what a connection tells its socket (rank 12)
- * @hold: takes a reference on @owner; called under conn->lock; never fails
- * @put: drops it; no lock held
- * @notify: bits above; any context incl. softirq, no lock of ours held; a hint:
+ * struct smc_conn_events - how a connection notifies its owner, the socket
+ * @hold: take a reference on @owner; under conn->lock; never fails
+ * @put: drop it; no lock held
+ * @notify: SMC_CONN_* bits; any context including softirq, no lock of this layer held; only a hint:
  *	may come twice, late or in any order
  */
 struct smc_conn_events {
@@ -53,50 +53,50 @@ struct smc_conn_events {
 	void (*notify)(void *owner, unsigned int bits);
 };
 
-/* How far our direction is with leaving a link that is well (conn/failover.c). */
+/* Orderly move of our direction away from a link that works (conn/failover.c). */
 enum smc_leave {
 	SMC_LEAVE_NO,
-	SMC_LEAVE_ASK,		/* a message that asks the peer how far it has come is due */
-	SMC_LEAVE_WAIT,		/* it is under way: nothing else is posted */
-	SMC_LEAVE_GO,		/* the peer has heard all: the work moves us */
+	SMC_LEAVE_ASK,		/* the message that requests an acknowledgment is due */
+	SMC_LEAVE_WAIT,		/* it is sent: nothing else is posted */
+	SMC_LEAVE_GO,		/* acknowledged: the work changes the link */
 };
 
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
  * @ring: cursors; valid once @peer_size is set, before that only @ring.size
- * @claim: the peer's RMBE and token; valid once @peer_size is set, but for @claim.rtoken
- * @peer_size: size of the peer's RMBE, 0 = not known yet
+ * @claim: the peer's RMBE and token; valid once @peer_size is set, @claim.rtoken always
+ * @peer_size: bytes of the peer's RMBE, 0: not known yet
  * @seq: sequence number of the last CDC built
- * @seq_done: that of the last one known to have reached the peer's RNIC, of those whose
- *	completion is of interest; what a failover validation says
- * @inflight: requests with data or new flags, posted and not retired
- * @waiting: refused a slot; smc_tx_retry() pushes again
+ * @seq_done: sequence number of the last CDC known to have reached the peer's RNIC, of those whose
+ *	completion is of interest; named by a failover validation
+ * @inflight: posted requests whose completion is awaited
+ * @waiting: no send slot was free, or the link is held: smc_tx_retry() pushes again
  * @told_blocked: the last CDC carried B
- * @blocked_at: ns since boot when the first one of these did; 0: none
- * @cons_due: a consumer update must be sent (kept over a missing slot)
- * @stopped: the group is gone: nothing is posted any more, ever
- * @state_due: SMC_CDC_S_* to be sent (kept over a missing slot)
- * @state: SMC_CDC_S_* already sent: repeated in every later CDC
- * @state_unacked: the last of @state has not reached the peer's RNIC for all we know
- * @state_seq: sequence number of the CDC that said it first
- * @validate: the link changed: before anything else a failover validation is due
- * @left: number of the link before, for a peer of our kind
+ * @blocked_at: ns since boot of the first CDC of these; 0: none
+ * @cons_due: a consumer update must be sent (kept while no slot is free)
+ * @stopped: the group has ended: nothing is posted any more
+ * @state_due: SMC_CDC_S_* to be sent (kept while no slot is free)
+ * @state: SMC_CDC_S_* sent: repeated in every later CDC
+ * @state_unacked: the last bit of @state may not have reached the peer's RNIC
+ * @state_seq: sequence number of the first CDC with that bit
+ * @validate: the link changed: a failover validation goes before anything else
+ * @left: number of the previous link, for a native peer
  * @moves: how often the link changed
  * @resuming: nothing was written since then
- * @orderly: the last change was no failure: nothing was under way
- * @past: numbers of the links before @left, the last one first, for a peer of our kind
- * @past_orderly: a bit for each of them: @orderly of the move that left it
- * @leave: see there
- * @leave_to: slot of the link to go to
- * @leave_by: jiffies: if the peer has not answered by then, we stay
- * @leave_round: lgr->balance_round of the last attempt to leave
- * @heard: the peer has handled our last message
- * @urg: urgent data of ours
+ * @orderly: the last change was an orderly move
+ * @past: numbers of the links before @left, the latest first, for a native peer
+ * @past_orderly: a bit for each of them: it was left by an orderly move
+ * @leave: state of an orderly move
+ * @leave_to: slot of the link to move to
+ * @leave_by: jiffies: give up if the peer has not acknowledged by then
+ * @leave_round: lgr->balance_round of the last attempt
+ * @heard: the peer has acknowledged our last message
+ * @urg: our urgent data
  * @runs: bytes that are not in @elem, by position, until they are completed
- * @runs_done: those to be given back once the lock is free
- * @probe_at: jiffies: not before that another byte goes out of the reserve
- * @probe_gap: jiffies from the next one to the one after it
+ * @runs_done: finished runs, freed once the lock is dropped
+ * @probe_at: jiffies before which no byte goes out of the reserve
+ * @probe_gap: jiffies between the next such byte and the one after it
  */
 struct smc_conn_tx {
 	struct smc_elem elem;
@@ -138,16 +138,17 @@ struct smc_conn_tx {
  * struct smc_conn_rx - receiving direction; under conn->lock
  * @elem: our RMBE
  * @ring: cursors
- * @path: over which link the peer writes
- * @seq: last sequence number seen
+ * @path: link over which the peer writes
+ * @seq: last sequence number received
  * @seen: at least one CDC was received
- * @peer_state: SMC_CDC_S_* of the peer, accumulated
- * @answer_due: the next message is to say how far we have come
- * @silence_deadline: jiffies: the peer is to be heard until then, or its last words are lost; 0: no doubt
- * @msgs_lost: a link lost messages that the peer may have gone to without being heard of
+ * @peer_state: SMC_CDC_S_* received so far
+ * @answer_due: the next CDC acknowledges the peer's last message (orderly move)
+ * @silence_deadline: jiffies until which the peer must be heard, because its last messages may be
+ *	lost; 0: none
+ * @msgs_lost: a link lost messages, and the peer may have moved to it unnoticed
  * @urg: urgent data of the peer
- * @stamps: when it arrived, if that is wanted
- * @poll_gap: jiffies until a look at whether what is lent is back, if the peer needs it
+ * @stamps: arrival times, if the socket wants them
+ * @poll_gap: jiffies until lent pages are polled, if the peer needs the room
  */
 struct smc_conn_rx {
 	struct smc_elem elem;
@@ -166,35 +167,33 @@ struct smc_conn_rx {
 
 /**
  * struct smc_conn - one connection
- * @ref: owner (handshake, then socket), token table, each data carrying request
- *	in flight, queued work
- * @lock: everything below unless said otherwise; BH off; taken in softirq
+ * @ref: owner (handshake, then socket), token table, requests whose completion is awaited
+ * @lock: protects everything below unless said otherwise; BH off; taken in softirq
  * @lgr: group; reference held from creation to the final release
- * @link: link our direction uses; reference held; changes under @lock, behind the
- *	handshake only
+ * @link: link of our direction; reference held; changes under @lock, only after the handshake
  * @token: our alert token; constant
  * @net: namespace for statistics; lives as long as the group
  * @role: enum smc_role
- * @tx: see there
- * @rx: see there
- * @meter: under @lock
- * @state: state of proto/conn_fsm; written under @lock, read with smp_load_acquire()
- * @err: errno of the abort (ECONNRESET, ECONNABORTED, @cause), 0 = none; first one wins
- * @cause: errno of an abort from here, 0 = ECONNABORTED
- * @asked: the peer was asked whether it lives, and has not answered
- * @events: upward table, NULL when detached
- * @owner: for @events
+ * @tx: sending direction
+ * @rx: receiving direction
+ * @meter: counters and times
+ * @state: state of proto/conn_fsm.c; written under @lock, read by smc_conn_state()
+ * @err: errno of the abort (ECONNRESET, EPIPE, ECONNABORTED or @cause), 0: none; set once
+ * @cause: errno of a local abort, 0: ECONNABORTED
+ * @asked: a keepalive probe is not answered yet
+ * @events: table of the owner, NULL when detached
+ * @owner: passed to @events
  * @wq: queue of @work and @free_work
- * @shut_pending: local shutdown waits for the send ring to be written
- * @close_pending: local close waits for the send ring to be completed
- * @deadline_armed: a waiting state is bounded by @deadline
- * @releasing: CLOSED was reached: out of the token table as soon as all is sent
- * @unregistered: taken out
+ * @shut_pending: local shutdown waits until all bytes are sent
+ * @close_pending: local close waits until all bytes are acknowledged
+ * @deadline_armed: @deadline bounds the present state
+ * @releasing: CLOSED was reached: unregister as soon as the last message is sent
+ * @unregistered: removed from the token table
  * @quarantine: the peer may still write into our RMBE
  * @deadline: jiffies: end of a waiting state, of lingering or of @releasing
  * @work: deferred progress: closing, timers, late consumer updates
  * @free_work: final release in process context
- * @rcu: look-ups by token may still see the object
+ * @rcu: readers of the token table may still see the object
  */
 struct smc_conn {
 	struct kref ref;
@@ -227,8 +226,8 @@ struct smc_conn {
 };
 
 /**
- * struct smc_conn_note - facts collected under conn->lock, told after it
- * @events: upward table, NULL = nothing to tell
+ * struct smc_conn_note - notification collected under conn->lock, sent after it
+ * @events: table of the owner, NULL: nothing to send
  * @owner: reference held
  * @bits: SMC_CONN_* bits
  */
@@ -238,7 +237,14 @@ struct smc_conn_note {
 	unsigned int bits;
 };
 
-/* conn->lock held; the note then holds a reference on the owner. */
+/**
+ * smc_conn_note_take() - Prepare a notification of the owner
+ * @conn: connection
+ * @bits: SMC_CONN_*; 0: nothing to send
+ * @note: filled in; holds a reference on the owner until smc_conn_note_send()
+ *
+ * Context: Caller holds conn->lock.
+ */
 static inline void smc_conn_note_take(struct smc_conn *conn, unsigned int bits,
 				      struct smc_conn_note *note)
 {
@@ -250,7 +256,12 @@ static inline void smc_conn_note_take(struct smc_conn *conn, unsigned int bits,
 	note->events->hold(note->owner);
 }
 
-/* No lock held. */
+/**
+ * smc_conn_note_send() - Send a notification to the owner
+ * @note: from smc_conn_note_take()
+ *
+ * Context: No lock held.
+ */
 static inline void smc_conn_note_send(const struct smc_conn_note *note)
 {
 	if (!note->events)
@@ -259,13 +270,25 @@ static inline void smc_conn_note_send(const struct smc_conn_note *note)
 	note->events->put(note->owner);
 }
 
-/* Has the work look again; any context. */
+/**
+ * smc_conn_kick() - Run the connection's work after a delay
+ * @conn: connection
+ * @delay: jiffies; replaces an earlier delay
+ *
+ * Context: Any.
+ */
 static inline void smc_conn_kick(struct smc_conn *conn, unsigned long delay)
 {
 	mod_delayed_work(conn->wq, &conn->work, delay);
 }
 
-/* The same, but a look that is due earlier stays. */
+/**
+ * smc_conn_kick_by() - Run the connection's work after a delay at the latest
+ * @conn: connection
+ * @delay: jiffies; work that is due earlier stays
+ *
+ * Context: Any.
+ */
 static inline void smc_conn_kick_by(struct smc_conn *conn, unsigned long delay)
 {
 	const struct timer_list *timer = &conn->work.timer;
@@ -278,27 +301,18 @@ static inline void smc_conn_kick_by(struct smc_conn *conn, unsigned long delay)
 extern const struct smc_lgr_conn_events smc_conn_lgr_events;
 
 int smc_conn_init(void);
-void smc_conn_exit(void);	/* waits until every connection is gone */
+void smc_conn_exit(void);
 
-/*
- * Creates a connection in @lgr on @link (an own reference is taken), takes send
- * ring and RMBE (sizes are rounded) and registers the token. If no clean element
- * is free a new region is allocated, mapped and, when @announce (subsequent
- * contact), registered and announced by CONFIRM RKEY; on first contact
- * registration is done later by smc_conn_mem_register(). Uses up the reserved place of
- * the group in success only. Sleeps, until @cancel is set. ERR_PTR: -ENOMEM, -ENOSPC,
- * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
- */
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 				 u32 rcvbuf, bool announce, const bool *cancel);
 /**
- * struct smc_conn_end - the peer's end of a connection, as its Accept or Confirm says
+ * struct smc_conn_end - the peer's end of a connection, from its Accept or Confirm
  * @token: its alert token
  * @size: bytes of its RMBE
- * @index: index of its RMBE, 1-based
+ * @index: index of its RMBE in the RMB, 1-based
  * @rkey: key of its RMB on the connection's link
  * @addr: address of its RMB
- * @first: the group's first connection: nothing has been announced yet
+ * @first: first connection of the group: no RMB has been announced yet
  */
 struct smc_conn_end {
 	u32 token;
@@ -310,42 +324,38 @@ struct smc_conn_end {
 };
 
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end);
-/* Handshake done: INIT -> ACTIVE; what arrived early becomes readable. */
 void smc_conn_activate(struct smc_conn *conn);
-/* Handshake failed before activation: everything is given back, the RMBE to quarantine if asked. */
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 
 void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner);
-/* No notify runs after return with @owner newly; those running hold a reference of owner. */
 void smc_conn_detach(struct smc_conn *conn);
 static inline void smc_conn_get(struct smc_conn *conn)
 {
 	kref_get(&conn->ref);
 }
 
-/* Any context, conn->lock held or not: the last put only queues the release. */
+/**
+ * smc_conn_put() - Drop a reference
+ * @conn: connection
+ *
+ * The last one only queues the release.
+ *
+ * Context: Any, with or without conn->lock.
+ */
 static inline void smc_conn_put(struct smc_conn *conn)
 {
 	if (refcount_dec_and_test(&conn->ref.refcount))
 		queue_work(conn->wq, &conn->free_work);
 }
 
-/* Local shutdown(SHUT_WR): D follows the last byte. */
 void smc_conn_shutdown(struct smc_conn *conn);
-/*
- * Local close. @abort: A instead of C (unread data, SO_LINGER 0). Otherwise
- * queued bytes are still sent, for at most @linger jiffies. Returns at once;
- * detach first. The caller's reference may be put right after.
- */
 void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger);
-/* Carrier reset or local failure: abort, @err becomes conn->err. */
 void smc_conn_abort(struct smc_conn *conn, int err);
-/* All bytes written have been sent and completed (for SO_LINGER waits). */
 bool smc_conn_drained(const struct smc_conn *conn);
 
 static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
 {
-	/* pairs with the release in conn/conn.c's step() */
+	/* pairs with the release in conn_step() */
 	return smp_load_acquire(&conn->state);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a connection measures of itself, for TCP_INFO. Rank 7. */
+/* Counters and times of a connection for TCP_INFO, see conn/tcp_info.c. */
 #ifndef _SMC_CONN_TCP_INFO_H
 #define _SMC_CONN_TCP_INFO_H
 
@@ -9,24 +9,24 @@ struct smc_conn;
 struct tcp_info;
 
 /**
- * struct smc_meter - counts and times of one connection; under conn->lock
- * @written: bytes of all WRITEs, those that were done again after a failover included
+ * struct smc_meter - counters and times of one connection; under conn->lock
+ * @written: bytes of all WRITEs, including those repeated after a failover
  * @out: CDC messages posted
- * @data_out: those that bytes went before
- * @delivered: and which the peer's RNIC has acknowledged
+ * @data_out: CDC messages posted behind WRITEs
+ * @delivered: of these, acknowledged by the peer's RNIC
  * @in: CDC messages received
- * @data_in: those that announced bytes
- * @queued_at: jiffies since when the oldest byte that is not acknowledged has waited, or
- *	since when it has been the oldest
+ * @data_in: CDC messages received that announced bytes
+ * @queued_at: jiffies since when the oldest byte not acknowledged has waited, or has been
+ *	the oldest
  * @sent_at: jiffies of the last post of bytes
  * @received_at: jiffies of the last arrival of bytes
- * @heard_at: jiffies of the last acknowledgment or message
- * @rtt: ns from a post to its acknowledgment, smoothed as TCP does; 0: no sample yet
- * @rttvar: how far samples are off, smoothed
- * @rtt_min: the smallest sample
- * @since: ns; when the measurement of @rate began; 0: nothing was under way
- * @from: stream position that was acknowledged then
- * @rate: bytes per second that were acknowledged lately
+ * @heard_at: jiffies of the last acknowledgment or message of the peer
+ * @rtt: ns from a post to its acknowledgment, smoothed as on TCP; 0: no sample yet
+ * @rttvar: mean deviation of @rtt in ns
+ * @rtt_min: smallest sample in ns
+ * @since: ns; start of the measurement of @rate; 0: nothing was in flight
+ * @from: stream position acknowledged at @since
+ * @rate: bytes per second acknowledged lately
  */
 struct smc_meter {
 	u64 written;
@@ -47,15 +47,10 @@ struct smc_meter {
 	u64 rate;
 };
 
-/* All with conn->lock held, but for the first. */
 void smc_meter_init(struct smc_conn *conn);
-/* A message was posted, behind so many bytes. */
 void smc_meter_out(struct smc_conn *conn, u32 bytes);
-/* One came. */
 void smc_meter_in(struct smc_conn *conn, bool bytes);
-/* One of which the completion was wanted was acknowledged; posted at @started, ns. */
 void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before);
-/* What TCP_INFO says of a connection, over what stands in @info. */
 void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* When received bytes arrived, for SO_TIMESTAMP and its like. Rank 7. */
+/* Arrival times of received bytes for SO_TIMESTAMP and SO_TIMESTAMPING, see conn/timestamp.c. */
 #ifndef _SMC_CONN_TIMESTAMP_H
 #define _SMC_CONN_TIMESTAMP_H
 
@@ -8,7 +8,7 @@
 
 struct smc_conn;
 
-/* Arrivals that are told apart; more of them that nobody has read count as one. */
+/* Arrivals recorded separately; further ones are merged into the last. */
 #define SMC_STAMPS	16
 
 /**
@@ -22,11 +22,11 @@ struct smc_stamp {
 };
 
 /**
- * struct smc_stamps - arrivals that were not read yet, and the last one that was; under conn->lock
- * @on: they are noted
- * @n: so many
- * @from: stream position where the first one began
- * @log: in order
+ * struct smc_stamps - arrivals of unread bytes, and of the last byte read; under conn->lock
+ * @on: arrivals are recorded
+ * @n: number of entries
+ * @from: stream position of the first byte of the first entry
+ * @log: entries in order of the stream
  */
 struct smc_stamps {
 	bool on;
@@ -35,11 +35,8 @@ struct smc_stamps {
 	struct smc_stamp log[SMC_STAMPS];
 };
 
-/* From now on. Takes conn->lock. */
 void smc_stamp_start(struct smc_conn *conn);
-/* A CDC has announced bytes behind the @had ones; conn->lock held. */
 void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had);
-/* Of the last byte before the one @ahead of the read position; 0: not noted. Takes conn->lock. */
 ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead);
 
 #endif
