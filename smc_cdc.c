@@ -2,25 +2,25 @@
 /*
  * CDC messages of a connection (RFC 7609 sections 4.5 to 4.8 and appendix A.4).
  *
- * A CDC message is a SEND of 44 bytes. It announces what its sender has written into the
- * receiver's RMBE (producer cursor), how far the sender has read its own RMBE (consumer cursor),
- * and the state of the connection (D, C, A). smc_cdc_build() makes one from the present state,
- * smc_cdc_apply() applies one that was received. Layout, range checks and cursor arithmetic are
- * pure functions in proto/cdc_msg.c, proto/cursor.c and proto/urgent.c; nothing here sends, wakes
- * or aborts: smc_cdc_apply() returns bits, and conn/conn.c acts on them.
+ * A CDC message is a SEND of 44 bytes. It announces what its sender has written into the receiver's
+ * RMBE (producer cursor), how far the sender has read its own RMBE (consumer cursor), and the state
+ * of the connection (D, C, A). smc_cdc_build() makes one from the present state, smc_cdc_apply()
+ * applies one that was received. Layout, range checks and cursor arithmetic are pure functions in
+ * proto/cdc_msg.c, proto/cursor.c and proto/urgent.c; nothing here sends, wakes or aborts:
+ * smc_cdc_apply() returns bits, and conn/lgr_events.c acts on them.
  *
  * Path of a message. Out: smc_tx.c takes a send slot of the link, calls smc_cdc_build() on the
  * buffer of that slot and posts the WRITEs and the SEND in one chain. In: smc_wr.c receives it in
- * softirq, lgr/link.c finds that it is a CDC, conn/conn.c finds the connection by the alert token
- * (smc_cdc_token()), conn/failover.c decides whether the message may be applied now or only when
- * the previous link of the peer is fenced, then smc_cdc_apply() runs.
+ * softirq, lgr/link.c finds that it is a CDC, conn/lgr_events.c finds the connection by the alert
+ * token (smc_cdc_token()), conn/failover.c decides whether the message may be applied now or only
+ * when the previous link of the peer is fenced, then smc_cdc_apply() runs.
  *
  * Each message states everything anew: cursors and flags are absolute, so a lost or repeated
  * message needs no repair. Sequence numbers only serve to drop messages that are older than the
- * last one applied, and to detect losses after the peer has changed its link (RFC 7609
- * section 4.6.1): the failover validation names the last message whose SEND completed, and a
- * receiver that has not got this message has lost bytes (smc_cdc_validate()). A foreign peer may
- * change its link without a validation; then smc_cdc_gap() looks for missing sequence numbers.
+ * last one applied, and to detect losses after the peer has changed its link (RFC 7609 section
+ * 4.6.1): the failover validation names the last message whose SEND completed, and a receiver that
+ * has not got this message has lost bytes (smc_cdc_validate()). A foreign peer may change its link
+ * without a validation; then smc_cdc_gap() looks for missing sequence numbers.
  *
  * Two native peers use reserved bytes of the message: the validation lists the previous links of
  * the sender, and an orderly move asks for, and gets, an acknowledgment of the last message

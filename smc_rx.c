@@ -3,7 +3,7 @@
  * Receiving direction of a connection: RMBE -> user bytes.
  *
  * Path of a byte. The peer's RNIC writes it into the RMBE and then delivers a CDC message that
- * announces it; a reliable connection keeps this order. conn/conn.c applies the message
+ * announces it; a reliable connection keeps this order. conn/lgr_events.c applies the message
  * (smc_cdc_apply() moves the producer cursor), calls smc_rx_arrived_locked(), which makes the bytes
  * visible to the CPU, and notifies the socket. recvmsg() or splice() calls smc_rx_read(), which
  * copies the bytes out of the RMBE or lends their pages (conn/splice.c), and moves the consumer
@@ -27,6 +27,8 @@
  * after copying; one reader at a time (socket lock). Context: the *_locked() functions run in
  * softirq or process context, the others in process context. Nothing here sleeps for data.
  */
+#include <linux/ktime.h>
+#include <linux/string.h>
 #include <linux/uio.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
@@ -34,9 +36,8 @@
 #include <smc/conn/rx.h>
 #include <smc/conn/splice.h>
 #include <smc/conn/tx.h>
+#include "conn/timers.h"
 
-/* A consumer update that may wait for further reads is sent after this time. */
-#define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
 /* Bytes of our RMBE that a peer may keep unused at most. */
 #define RX_PEER_RESERVE	64
 
@@ -115,13 +116,13 @@ void smc_rx_update_locked(struct smc_conn *conn)
 		smc_tx_consumer_update_locked(conn);
 		break;
 	case SMC_UPDATE_SOON:
-		smc_conn_kick_by(conn, UPDATE_DELAY);
+		smc_conn_timer_update_delayed(conn);
 		break;
 	case SMC_UPDATE_NONE:
 		break;
 	}
 	if (smc_ring_rx_starved(&conn->rx.ring))
-		smc_conn_kick_by(conn, conn->rx.poll_gap);
+		smc_conn_timer_pages_needed(conn);
 }
 
 /**
@@ -442,4 +443,86 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	spin_unlock_bh(&conn->lock);
 	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
 	return rc;
+}
+
+/*
+ * Receive time stamps: bytes get the time at which the CDC message arrived that announced them,
+ * since the host does not see the WRITEs before it. Recorded only for sockets that asked for time
+ * stamps.
+ */
+
+/**
+ * smc_stamp_start() - Record arrival times from now on
+ * @conn: connection
+ *
+ * Context: Takes conn->lock.
+ */
+void smc_stamp_start(struct smc_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	conn->rx.stamps.on = true;
+	spin_unlock_bh(&conn->lock);
+}
+
+/* Drop arrivals of bytes that were read, but for the last one: a reader may ask for it later. */
+static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
+{
+	u8 gone = 0;
+
+	while (gone < s->n && s->log[gone].end < consumed)
+		s->from = s->log[gone++].end;
+	s->n -= gone;
+	memmove(s->log, s->log + gone, s->n * sizeof(s->log[0]));
+}
+
+/**
+ * smc_stamp_arrived_locked() - Record that a CDC has announced bytes
+ * @conn: connection
+ * @had: bytes that were readable before
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
+{
+	const struct smc_ring_rx *ring = &conn->rx.ring;
+	struct smc_stamps *s = &conn->rx.stamps;
+
+	lockdep_assert_held(&conn->lock);
+	if (!s->on)
+		return;
+	timestamp_drop_read(s, ring->consumed);
+	if (!s->n)
+		s->from = ring->consumed + had;
+	/*
+	 * if the log is full, the last entry takes the newest time, as with coalesced segments on
+	 * TCP
+	 */
+	if (s->n < SMC_STAMPS)
+		s->n++;
+	s->log[s->n - 1] = (struct smc_stamp){ ring->produced, ktime_get_real() };
+}
+
+/**
+ * smc_stamp_of() - Return the arrival time of a byte
+ * @conn: connection
+ * @ahead: the byte is number @ahead, counted from 1, from the read position
+ *
+ * Context: Takes conn->lock.
+ * Return: time of day, 0 if the byte arrived before recording was started.
+ */
+ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead)
+{
+	const struct smc_stamps *s = &conn->rx.stamps;
+	ktime_t at = 0;
+	u64 end;
+	u8 i;
+
+	spin_lock_bh(&conn->lock);
+	end = conn->rx.ring.consumed + ahead;
+	for (i = 0; i < s->n && s->log[i].end < end; i++)
+		;
+	if (i < s->n && end > s->from)
+		at = s->log[i].at;
+	spin_unlock_bh(&conn->lock);
+	return at;
 }

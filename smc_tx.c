@@ -48,9 +48,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include "conn/cdc.h"
-
-#define PROBE_MIN	(HZ / 10)	/* before the second byte out of the reserve */
-#define PROBE_MAX	(10 * HZ)	/* ... and before later ones, at most */
+#include "conn/timers.h"
 
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
 /* With less room than this pages are not taken: more room comes soon. */
@@ -256,7 +254,7 @@ static void tx_check_move(struct smc_conn *conn)
 	if (tx->leave != SMC_LEAVE_WAIT || !tx->heard || tx->inflight || tx->seq_done != tx->seq)
 		return;
 	tx->leave = SMC_LEAVE_GO;
-	smc_conn_kick(conn, 0);
+	smc_conn_queue_work(conn);
 }
 
 /**
@@ -297,7 +295,7 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	smc_zcopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending || conn->releasing)
-		smc_conn_kick(conn, 0);
+		smc_conn_queue_work(conn);
 	smc_conn_note_take(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_note_send(&note);
@@ -516,19 +514,16 @@ static int tx_plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
 	struct smc_conn_tx *tx = &conn->tx;
 	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop(&tx->urg), tx_post_max(conn), piece);
 
-	if (!n || smc_ring_tx_window(&tx->ring) || time_after_eq(jiffies, tx->probe_at))
+	if (!n || smc_ring_tx_window(&tx->ring) || smc_conn_timer_probe_due(conn))
 		return n;
-	smc_conn_kick_by(conn, tx->probe_at - jiffies);
 	return 0;
 }
 
-static void tx_advance_sent(struct smc_conn_tx *tx, u32 len)
+static void tx_advance_sent(struct smc_conn *conn, u32 len)
 {
-	if (!smc_ring_tx_window(&tx->ring)) {
-		tx->probe_at = jiffies + tx->probe_gap;
-		tx->probe_gap = min_t(unsigned long, 2 * tx->probe_gap, PROBE_MAX);
-	}
-	smc_ring_tx_sent(&tx->ring, len);
+	if (!smc_ring_tx_window(&conn->tx.ring))
+		smc_conn_timer_probe_sent(conn);
+	smc_ring_tx_sent(&conn->tx.ring, len);
 }
 
 /**
@@ -580,7 +575,7 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 	else if (n)
 		len = tx_gather_writes(conn, piece, n, &chain);
 	if (n)
-		tx_advance_sent(tx, len);
+		tx_advance_sent(conn, len);
 	smc_cdc_build(conn, slot->buf);
 	signal = tx_needs_completion(tx, n);
 	if (signal)
@@ -634,20 +629,6 @@ static void tx_ask_move(struct smc_conn *conn)
 	smc_tx_window_locked(conn);
 	tx->heard = false;
 	tx->leave = SMC_LEAVE_WAIT;
-}
-
-/**
- * smc_tx_probe_locked() - Allow the next byte out of the reserve at once
- * @conn: connection
- *
- * Called after this or the peer's direction has moved to another link.
- *
- * Context: Caller holds conn->lock.
- */
-void smc_tx_probe_locked(struct smc_conn *conn)
-{
-	conn->tx.probe_at = jiffies;
-	conn->tx.probe_gap = PROBE_MIN;
 }
 
 /*
@@ -751,7 +732,7 @@ bool smc_tx_retry(struct smc_conn *conn)
 		smc_tx_push_locked(conn, false);
 		/* this may have been the last message: let the worker end the connection */
 		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT)
-			smc_conn_kick(conn, 0);
+			smc_conn_queue_work(conn);
 	}
 	served = !conn->tx.waiting;
 	spin_unlock_bh(&conn->lock);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One SMC connection: creation, states and closing (the only caller of proto/conn_fsm.c), events of
- * the group, and release.
+ * Life of a connection: creation, the peer's end, its owner, its work, release.
  *
  * Who may still use a connection when it is freed, and why not:
  *  - the socket or the handshake holds a reference until it puts it;
@@ -12,13 +11,9 @@
  *  - the delayed work calls conn_unregister() itself, and is not queued again once @unregistered
  *    is set and the last reference is gone; free_work cancels it.
  */
-#define pr_fmt(fmt) "smc: " fmt
-
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
-#include <smc/base/trace.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
@@ -27,19 +22,12 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include "cdc.h"
 #include "failover.h"
-
-/* The peer does not answer our C or A: give up after this time (TCP: FIN_WAIT2). */
-#define CLOSE_TIMEOUT	(60 * HZ)
-#define ABORT_TIMEOUT	(5 * HZ)
-/* The peer has closed and our application has not: answer C well before the peer gives up. */
-#define ANSWER_TIMEOUT	(30 * HZ)
-/* Time for the last message to be acknowledged: a link that fails before could lose it. */
-#define LEAVE_TIMEOUT	(2 * HZ)
+#include "state.h"
+#include "timers.h"
 
 /* Bytes of a foreign peer's RMBE kept unused for a failover (proto/cursor.h). */
-#define STRANGER_RESERVE	16
+#define FOREIGN_RESERVE	16
 
 /* Charged to the owner's cgroup; at its limit the connection falls back to TCP without OOM kill. */
 #define CONN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -47,448 +35,6 @@
 static struct workqueue_struct *conn_wq;
 static atomic_t conns_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
-
-/* ---- state ------------------------------------------------------------------- */
-
-static void conn_set_err(struct smc_conn *conn, int err)
-{
-	if (!conn->err)
-		WRITE_ONCE(conn->err, err);
-	smc_stats_inc(conn->net, SMC_STAT_CONN_ABORT);
-}
-
-/* As TCP after RST: drop what was not sent; received bytes stay readable. */
-static void conn_purge_tx(struct smc_conn *conn)
-{
-	smc_ring_tx_purge(&conn->tx.ring);
-	conn->tx.urg = (struct smc_urgent_tx){};
-	smc_zcopy_settle_later_locked(conn);
-	conn->shut_pending = false;
-	conn->close_pending = false;
-}
-
-/* Return how long the state that @actions lead to may last. */
-static unsigned long conn_state_timeout(u32 actions)
-{
-	if (actions & SMC_CONN_ACT_SEND_ABORT)
-		return ABORT_TIMEOUT;
-	return actions & SMC_CONN_ACT_SEND_CLOSE ? CLOSE_TIMEOUT : ANSWER_TIMEOUT;
-}
-
-static void conn_arm_deadline(struct smc_conn *conn, unsigned long timeout)
-{
-	conn->deadline_armed = true;
-	conn->deadline = jiffies + timeout;
-	smc_conn_kick_by(conn, timeout);
-}
-
-/*
- * Return the errno of a reset. As on TCP, a reset after the peer's FIN (here D or C) is EPIPE,
- * unless our side has shut down, too. D may come in the same message as A if no send slot was free
- * before.
- */
-static int conn_reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
-{
-	bool peer_ended = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
-		     (from == SMC_CONN_ACTIVE &&
-		      conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
-
-	return peer_ended && !conn->shut_pending ? EPIPE : ECONNRESET;
-}
-
-/* Set the error that the application gets for the end that a step out of @from leads to. */
-static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
-{
-	if (actions & SMC_CONN_ACT_REPORT_RESET)
-		conn_set_err(conn, conn_reset_errno(conn, from));
-	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
-		conn_set_err(conn, conn->cause ?: ECONNABORTED);
-}
-
-/* Carry out the actions of a step, except reports. */
-static void conn_do_actions(struct smc_conn *conn, u32 actions)
-{
-	u8 flags = 0;
-
-	if (actions & SMC_CONN_ACT_PURGE)
-		conn_purge_tx(conn);
-	if (actions & SMC_CONN_ACT_DISCARD)
-		conn->rx.ring.consumed = conn->rx.ring.produced;
-	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
-		conn->deadline_armed = false;
-	if (actions & SMC_CONN_ACT_ARM_TIMER)
-		conn_arm_deadline(conn, conn_state_timeout(actions));
-	if (actions & SMC_CONN_ACT_SEND_DONE)
-		flags |= SMC_CDC_S_DONE;
-	if (actions & SMC_CONN_ACT_SEND_CLOSE)
-		flags |= SMC_CDC_S_CLOSED;
-	if (actions & SMC_CONN_ACT_SEND_ABORT)
-		flags |= SMC_CDC_S_ABORT;
-	if (actions & SMC_CONN_ACT_ELEMENT_QUARANTINE)
-		conn->quarantine = true;
-	if (flags)
-		smc_tx_send_flags_locked(conn, flags);
-	if (actions & SMC_CONN_ACT_RELEASE) {
-		conn->releasing = true;
-		conn->deadline = jiffies + LEAVE_TIMEOUT;
-		smc_conn_kick(conn, 0);
-	}
-}
-
-/*
- * Apply one event to the state; conn->lock held. A peer event that the state does not allow is a
- * protocol violation and aborts. Returns SMC_CONN_* bits for the owner, 0 if the state stays, as
- * it does for nearly every message with data.
- */
-static unsigned int conn_step(struct smc_conn *conn, enum smc_conn_event event)
-{
-	enum smc_conn_state from = conn->state, state = from;
-	unsigned int bits = 0;
-	u32 actions;
-	int rc;
-
-	lockdep_assert_held(&conn->lock);
-	rc = smc_conn_fsm_step(&state, event, &actions);
-	if (rc == -EPROTO) {
-		pr_info_ratelimited("connection %08x: peer event %s in state %s, aborted\n",
-				    conn->token, smc_conn_event_str(event),
-				    smc_conn_state_str(from));
-		return conn_step(conn, SMC_CONN_EV_ABORT);
-	}
-	if (rc)
-		return 0;
-	if (state != from) {
-		trace_smc_conn_state(conn->token, conn->link->uid, from, state, event);
-		/* a time-out is no news for the application */
-		if (event != SMC_CONN_EV_TIMEOUT)
-			bits |= SMC_CONN_CHANGED;
-	}
-	conn_report_end(conn, from, actions);
-	/* Nothing is written to the peer's RMBE any more: the peer may assign it anew. */
-	if (smc_conn_state_over(state))
-		smc_core_claim_end(conn->lgr, &conn->tx.claim);
-	/*
-	 * Pairs with smc_conn_state(): a reader without the lock that sees the state must also see
-	 * the error, or it would take it for the end of the stream.
-	 */
-	smp_store_release(&conn->state, state);
-	conn_do_actions(conn, actions);
-	/*
-	 * The A that ends the connection is posted or waits for a slot. In either case only the
-	 * timer can do more, so A counts as sent.
-	 */
-	if (actions & SMC_CONN_ACT_SEND_ABORT && !conn->tx.state_due)
-		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
-	return bits;
-}
-
-/* Let a local shutdown or close take effect when the send ring allows it. */
-static unsigned int conn_advance_close(struct smc_conn *conn)
-{
-	unsigned int bits = 0;
-
-	if (conn->shut_pending && !smc_ring_tx_unsent(&conn->tx.ring)) {
-		conn->shut_pending = false;
-		bits |= conn_step(conn, SMC_CONN_EV_SHUT_WR);
-	}
-	if (conn->close_pending) {
-		if (smc_ring_tx_drained(&conn->tx.ring)) {
-			conn->close_pending = false;
-			bits |= conn_step(conn, SMC_CONN_EV_CLOSE);
-		} else if (time_after_eq(jiffies, conn->deadline)) {
-			conn->close_pending = false;
-			bits |= conn_step(conn, SMC_CONN_EV_ABORT);
-		} else {
-			smc_conn_kick_by(conn, conn->deadline - jiffies);
-		}
-	}
-	return bits;
-}
-
-/* ---- events of the group ----------------------------------------------------- */
-
-static enum smc_conn_event conn_peer_event(const struct smc_conn *conn)
-{
-	u8 state = conn->rx.peer_state;
-
-	return smc_conn_fsm_event(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
-				  state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
-}
-
-/* Act on the result of checking a failover validation; conn->lock held. */
-static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int got)
-{
-	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
-	if (!(got & SMC_CDC_BAD)) {
-		smc_tx_probe_locked(conn);
-		smc_tx_push_locked(conn, false);
-		return 0;
-	}
-	smc_stats_inc(conn->net, SMC_STAT_VALIDATION_BAD);
-	pr_info_ratelimited("connection %08x: bytes were lost with a link, aborted\n",
-			    conn->token);
-	return conn_step(conn, SMC_CONN_EV_ABORT);
-}
-
-/* Abort: the peer moved to another link and messages before that are missing. */
-static unsigned int conn_abort_gap(struct smc_conn *conn)
-{
-	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
-	pr_info_ratelimited("connection %08x: messages were lost with a link, aborted\n",
-			    conn->token);
-	return conn_step(conn, SMC_CONN_EV_ABORT);
-}
-
-/*
- * Acknowledge the peer's last message before its orderly move. If both sides wait for each other's
- * acknowledgment, the client gives up its own move; a later walk may try again.
- */
-static void conn_answer_move(struct smc_conn *conn)
-{
-	if (!smc_conn_state_may_cdc(conn->state))
-		return;
-	if (conn->role == SMC_CLIENT && conn->tx.leave && conn->tx.leave != SMC_LEAVE_GO) {
-		conn->tx.leave = SMC_LEAVE_NO;
-		conn->tx.leave_round--;
-	}
-	conn->tx.cons_due = true;
-}
-
-/* data path 9 to 11: apply one message and act on it; conn->lock held */
-static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
-{
-	u32 had = smc_ring_rx_readable(&conn->rx.ring);
-	u64 completed = conn->tx.ring.completed;
-	unsigned int got = smc_cdc_apply(conn, buf, len);
-	unsigned int bits = 0;
-
-	if (got & SMC_CDC_VALIDATE)
-		return conn_check_validation(conn, got);
-	if (got & SMC_CDC_BAD) {
-		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
-		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
-				    conn->token);
-		return conn_step(conn, SMC_CONN_EV_ABORT);
-	}
-	if (got & SMC_CDC_DATA) {
-		smc_meter_in(conn, true);
-		smc_rx_arrived_locked(conn, slot, had);
-		smc_stamp_arrived_locked(conn, had);
-		bits |= conn_step(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
-	}
-	if (got & SMC_CDC_URGENT)
-		bits |= SMC_CONN_URGENT;
-	if (got & SMC_CDC_URGENT_BYTE) {
-		smc_rx_urgent_locked(conn);
-		bits |= SMC_CONN_MARK | SMC_CONN_READABLE;
-	}
-	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
-		bits |= conn_step(conn, conn_peer_event(conn)) | SMC_CONN_READABLE;
-	smc_rx_look_locked(conn, false);
-	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
-		smc_rx_update_locked(conn);
-	if (got & SMC_CDC_ACKED)
-		smc_tx_heard_locked(conn);
-	if (got & SMC_CDC_ACK_REQUEST)
-		conn_answer_move(conn);
-	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
-		smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || conn->close_pending)
-		bits |= conn_advance_close(conn);
-	/* only the peer can tell that bytes of a failed link have arrived */
-	if (conn->tx.ring.completed != completed) {
-		smc_zcopy_settle_later_locked(conn);
-		bits |= SMC_CONN_WRITABLE;
-	}
-	return bits;
-}
-
-/* Handle a message that came over @link, now or when its turn comes; conn->lock held. */
-static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
-				   u32 len)
-{
-	smc_meter_in(conn, false);
-	smc_cdc_trace(conn, link, buf, len);
-	switch (smc_move_input_locked(conn, link, buf, len)) {
-	case SMC_FAILOVER_TAKE:
-		return conn_handle_cdc(conn, link->slot, buf, len);
-	case SMC_FAILOVER_KEPT:
-		return 0;	/* until conn_on_link_lost() */
-	case -ENODATA:
-		return conn_abort_gap(conn);
-	default:
-		pr_info_ratelimited("connection %08x: the peer changes links too often, aborted\n",
-				    conn->token);
-		return conn_step(conn, SMC_CONN_EV_ABORT);
-	}
-}
-
-/* Upcall: a CDC message; softirq, under rcu_read_lock(). */
-static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
-{
-	struct smc_lgr *lgr = link->lgr;
-	struct smc_conn_note note;
-	struct smc_conn *conn;
-	u32 token;
-
-	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC);
-	if (!smc_cdc_token(buf, len, &token))
-		goto bad;
-	rcu_read_lock();
-	conn = smc_core_conn_find(lgr, token);
-	if (conn && !kref_get_unless_zero(&conn->ref))
-		conn = NULL;
-	rcu_read_unlock();
-	if (!conn)
-		goto bad;	/* Connection gone or bogus token: drop. */
-	spin_lock_bh(&conn->lock);
-	smc_conn_note_take(conn, conn_input_cdc(conn, link, buf, len), &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-	smc_conn_put(conn);
-	return;
-bad:
-	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
-}
-
-static bool conn_try_get(void *conn)
-{
-	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
-}
-
-/*
- * Push one connection that waits for slots of @link. The walk may meet a connection that is being
- * freed, whose work must not be queued again. False ends the walk: this connection took the last
- * slot, and is the first next time.
- */
-static bool conn_retry_tx(void *arg, void *link)
-{
-	struct smc_conn *conn = arg;
-	bool served;
-
-	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !conn_try_get(conn))
-		return true;
-	served = smc_tx_retry(conn);
-	smc_conn_put(conn);
-	return served;
-}
-
-static void conn_on_slots_free(struct smc_link *link)
-{
-	smc_core_walk_conns(link->lgr, conn_retry_tx, link);
-}
-
-static void conn_on_put(void *conn)
-{
-	smc_conn_put(conn);
-}
-
-/* Stop sending for good: the group has ended; conn->lock held. */
-static unsigned int conn_lose_group(struct smc_conn *conn)
-{
-	conn->tx.stopped = true;
-	conn->tx.state_due = 0;
-	conn->tx.waiting = false;
-	conn->tx.leave = SMC_LEAVE_NO;
-	/* CLOSED already, and only a missing slot kept the last message */
-	if (conn->releasing)
-		smc_conn_kick(conn, 0);
-	return conn_step(conn, SMC_CONN_EV_GROUP_LOST);
-}
-
-/* Return whether a link ended because the peer did not answer. */
-static bool conn_reason_unanswered(enum smc_link_reason reason)
-{
-	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
-	       reason == SMC_LINK_STALLED;
-}
-
-static void conn_terminate(struct smc_conn *conn, enum smc_link_reason reason)
-{
-	struct smc_conn_note note;
-
-	spin_lock_bh(&conn->lock);
-	if (conn->asked && conn_reason_unanswered(reason))
-		conn->cause = ETIMEDOUT;
-	smc_conn_note_take(conn, conn_lose_group(conn), &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-}
-
-/* Move our direction away from its fenced link; conn->lock held. */
-static unsigned int conn_failover(struct smc_conn *conn)
-{
-	switch (smc_move_locked(conn)) {
-	case -ENOKEY:
-		pr_info_ratelimited("connection %08x: no link to the peer's RMBE is left, aborted\n",
-				    conn->token);
-		return conn_step(conn, SMC_CONN_EV_ABORT);
-	case -ENETDOWN:
-		return 0;	/* the last link goes, too: the group ends next */
-	default:
-		return 0;
-	}
-}
-
-/* Handle the messages kept until the previous link of the peer was fenced; conn->lock held. */
-static unsigned int conn_replay_kept(struct smc_conn *conn)
-{
-	struct smc_failover_msg msg;
-	unsigned int bits = 0;
-
-	while (smc_failover_next(&conn->rx.path, &msg)) {
-		if (msg.validation)
-			bits |= conn_check_validation(conn, smc_cdc_validate(conn, msg.seq));
-		else if (msg.unproven && smc_cdc_gap(conn, msg.first_seq, &msg.first))
-			bits |= conn_abort_gap(conn);
-		else
-			bits |= conn_handle_cdc(conn, msg.slot, msg.msg, SMC_CDC_LEN);
-	}
-	return bits;
-}
-
-/*
- * Upcall, for every connection of the group, because the peer may write over a link that this
- * direction does not use. A connection in its handshake moves in smc_conn_activate().
- */
-static void conn_on_link_lost(void *arg, struct smc_link *link)
-{
-	struct smc_conn *conn = arg;
-	struct smc_conn_note note;
-	unsigned int bits = 0;
-
-	spin_lock_bh(&conn->lock);
-	smc_move_fenced_locked(conn, link);
-	/*
-	 * Check our link, which need not be @link: no other one may have been usable when ours was
-	 * lost. Without the peer's RMBE the handshake still relies on the link.
-	 */
-	if (conn->state != SMC_CONN_INIT && conn->tx.peer_size && !conn->tx.stopped &&
-	    smc_link_fenced(conn->link))
-		bits |= conn_failover(conn) | SMC_CONN_WRITABLE;
-	bits |= conn_replay_kept(conn);
-	smc_move_caught_up_locked(conn);
-	smc_conn_note_take(conn, bits, &note);
-	/* an end of the connection may have waited for the link */
-	smc_conn_kick(conn, 0);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-}
-
-static void conn_on_terminated(void *conn, enum smc_link_reason reason)
-{
-	conn_terminate(conn, reason);
-}
-
-const struct smc_lgr_conn_events smc_conn_lgr_events = {
-	.message = conn_on_message,
-	.slots_free = conn_on_slots_free,
-	.hold = conn_try_get,
-	.put = conn_on_put,
-	.link_lost = conn_on_link_lost,
-	.balance = smc_move_balance,
-	.terminated = conn_on_terminated,
-};
 
 /* ---- release ----------------------------------------------------------------- */
 
@@ -531,15 +77,12 @@ static void conn_unregister(struct smc_conn *conn)
 static bool conn_may_unregister(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
-	/* if it could not even be posted wait longer: the link itself will end by then */
-	unsigned long end = conn->deadline + (tx->state_due ? CLOSE_TIMEOUT : 0);
 
-	if (tx->stopped || (!tx->state_due && !tx->state_unacked) || time_after_eq(jiffies, end))
-		return true;
-	smc_conn_kick(conn, end - jiffies);
-	return false;
+	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
+	       smc_conn_timer_last_msg_expired(conn);
 }
 
+/* Deferred progress: all timers (timers.c), closing, updates; queued for any of them. */
 static void conn_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
@@ -548,16 +91,13 @@ static void conn_work_fn(struct work_struct *work)
 	bool gone = false;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->deadline_armed && time_after_eq(jiffies, conn->deadline)) {
-		conn->deadline_armed = false;
+	if (smc_conn_timer_state_expired(conn)) {
 		conn->tx.state_due = 0;
-		bits |= conn_step(conn, SMC_CONN_EV_TIMEOUT);
-	} else if (conn->deadline_armed) {
-		smc_conn_kick(conn, conn->deadline - jiffies);
+		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_TIMEOUT);
 	}
 	if (smc_move_unheard_locked(conn))
-		bits |= conn_abort_gap(conn);
-	bits |= conn_advance_close(conn);
+		bits |= smc_conn_abort_gap_locked(conn);
+	bits |= smc_conn_advance_close_locked(conn);
 	smc_move_leave_locked(conn);
 	smc_rx_look_locked(conn, true);
 	if (smc_conn_state_may_cdc(conn->state) &&
@@ -566,7 +106,7 @@ static void conn_work_fn(struct work_struct *work)
 	smc_tx_push_locked(conn, false);
 	/* an A that had waited for a slot is posted now */
 	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
-		bits |= conn_step(conn, SMC_CONN_EV_ABORT_SENT);
+		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
 	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
 	conn->unregistered |= gone;
 	smc_conn_note_take(conn, bits, &note);
@@ -714,63 +254,14 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 	}
 	spin_lock_bh(&conn->lock);
 	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, end->size,
-			      conn->lgr->peer.marker ? 0 : STRANGER_RESERVE);
+			      conn->lgr->peer.marker ? 0 : FOREIGN_RESERVE);
 	if (!rc)
 		conn->tx.peer_size = end->size;
 	spin_unlock_bh(&conn->lock);
 	return rc;
 }
 
-/**
- * smc_conn_activate() - Complete the handshake of a connection
- * @conn: connection whose peer is set
- *
- * INIT to ACTIVE. What the peer has sent early (RFC 7609 section 3.5.2.4) takes effect now.
- *
- * Context: Process; takes conn->lock, calls the owner without it.
- */
-void smc_conn_activate(struct smc_conn *conn)
-{
-	struct smc_conn_note note;
-	unsigned int bits;
-
-	spin_lock_bh(&conn->lock);
-	bits = conn_step(conn, SMC_CONN_EV_ESTABLISHED);
-	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
-		bits |= conn_step(conn, conn_peer_event(conn));
-	/*
-	 * the group may have ended meanwhile, or the link be lost: conn_on_link_lost() skipped us
-	 */
-	if (conn->tx.stopped)
-		bits |= conn_lose_group(conn);
-	else if (smc_link_fenced(conn->link))
-		bits |= conn_failover(conn);
-	else
-		smc_move_first_locked(conn);
-	smc_conn_note_take(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-}
-
-/**
- * smc_conn_discard() - Drop a connection whose handshake failed before activation
- * @conn: connection; the caller's reference is dropped
- * @quarantine: the peer knows our RMBE: keep it out of use until the group ends
- *
- * Context: Any; takes conn->lock.
- */
-void smc_conn_discard(struct smc_conn *conn, bool quarantine)
-{
-	spin_lock_bh(&conn->lock);
-	if (conn->state == SMC_CONN_INIT)
-		conn_step(conn, SMC_CONN_EV_CLOSE);
-	conn->tx.stopped = true;
-	conn->quarantine = quarantine;
-	spin_unlock_bh(&conn->lock);
-	smc_conn_put(conn);
-}
-
-/* ---- the owner --------------------------------------------------------------- */
+/* ---- owner ------------------------------------------------------------------- */
 
 /**
  * smc_conn_attach() - Set the owner that is notified of events
@@ -806,87 +297,7 @@ void smc_conn_detach(struct smc_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-/**
- * smc_conn_shutdown() - Shut the sending direction down (shutdown(SHUT_WR))
- * @conn: connection
- *
- * D follows the last byte.
- *
- * Context: Takes conn->lock, calls the owner without it.
- */
-void smc_conn_shutdown(struct smc_conn *conn)
-{
-	struct smc_conn_note note;
-
-	spin_lock_bh(&conn->lock);
-	conn->shut_pending = true;
-	smc_tx_push_locked(conn, false);
-	smc_conn_note_take(conn, conn_advance_close(conn), &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-}
-
-/**
- * smc_conn_close() - Close a connection
- * @conn: connection, detached
- * @abort: send A at once (unread data, SO_LINGER 0) instead of C after the last byte
- * @linger: jiffies that queued bytes have to be sent
- *
- * Returns at once; the caller may put its reference right after.
- *
- * Context: Takes conn->lock.
- */
-void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
-{
-	spin_lock_bh(&conn->lock);
-	if (abort) {
-		conn->shut_pending = false;
-		conn_step(conn, SMC_CONN_EV_ABORT);
-	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
-		/* the time to linger replaces ANSWER_TIMEOUT */
-		conn->deadline_armed = false;
-		conn->close_pending = true;
-		conn->deadline = jiffies + linger;
-		smc_tx_push_locked(conn, false);
-		conn_advance_close(conn);
-	}
-	spin_unlock_bh(&conn->lock);
-}
-
-/**
- * smc_conn_abort() - Abort a connection: the clcsock was reset, or a local failure
- * @conn: connection
- * @err: errno for the application; ECONNRESET if the peer reset the clcsock
- *
- * Context: Takes conn->lock, calls the owner without it.
- */
-void smc_conn_abort(struct smc_conn *conn, int err)
-{
-	struct smc_conn_note note;
-
-	spin_lock_bh(&conn->lock);
-	if (err != ECONNRESET)
-		conn->cause = err;
-	smc_conn_note_take(conn, conn_step(conn, err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
-								SMC_CONN_EV_ABORT), &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-}
-
-/**
- * smc_conn_drained() - Return whether the peer's RNIC has acknowledged all bytes
- * @conn: connection
- *
- * For SO_LINGER.
- *
- * Context: Any; a snapshot without a lock.
- * Return: true if so, or if nothing can be sent any more.
- */
-bool smc_conn_drained(const struct smc_conn *conn)
-{
-	return READ_ONCE(conn->tx.ring.completed) == READ_ONCE(conn->tx.ring.prepared) ||
-	       READ_ONCE(conn->tx.stopped);
-}
+/* ---- module ------------------------------------------------------------------ */
 
 /**
  * smc_conn_init() - Set up connections

@@ -25,16 +25,10 @@
 #include <smc/proto/link_pick.h>
 #include "cdc.h"
 #include "failover.h"
+#include "timers.h"
 
-/* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
-#define HEARD_TIME	(HZ / 2)
-/*
- * For a peer to be heard over another link. It has to find out by itself that the previous one is
- * gone, which takes up to 40 s.
- */
-#define SPEAK_TIME	(60 * HZ)
 /* Connections of a group that begin an orderly move in one walk. */
-#define LEAVE_MAX	16
+#define BALANCE_MAX	16
 
 /* Return whether the peer's RMB is known on @link, and our send region to its device. */
 static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
@@ -121,7 +115,7 @@ static void conn_rewind_tx(struct smc_conn *conn)
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
 		/* bytes that the peer has read are complete, and no completion follows */
 		smc_zcopy_settle_later_locked(conn);
-		smc_tx_probe_locked(conn);
+		smc_conn_timer_probe_allowed(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
 		smc_ring_rx_force(&conn->rx.ring);
 		tx->cons_due = true;
@@ -199,10 +193,8 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (!tx->leave)
 		return;
-	if (tx->leave != SMC_LEAVE_GO && time_before(jiffies, tx->leave_by)) {
-		smc_conn_kick_by(conn, tx->leave_by - jiffies);
+	if (tx->leave != SMC_LEAVE_GO && !smc_conn_timer_move_expired(conn))
 		return;
-	}
 	link = tx->leave == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->leave_to) : NULL;
 	tx->leave = SMC_LEAVE_NO;
 	/* the own link or the new one may have failed meanwhile: failover handles that */
@@ -264,9 +256,8 @@ static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 	b->begun++;
 	tx->leave_round = b->lgr->balance_round;
 	tx->leave_to = to;
-	tx->leave_by = jiffies + HEARD_TIME;
 	tx->leave = SMC_LEAVE_ASK;
-	smc_conn_kick_by(conn, HEARD_TIME);
+	smc_conn_timer_move_begun(conn);
 	smc_tx_push_locked(conn, false);
 }
 
@@ -299,14 +290,14 @@ static bool balance_try_conn(void *arg, void *balance)
 	conn_begin_move(conn, b);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_put(conn);
-	return b->begun < LEAVE_MAX;
+	return b->begun < BALANCE_MAX;
 }
 
 /**
  * smc_move_balance() - Begin orderly moves to a link that has come
  * @lgr: group
  *
- * Begins at most LEAVE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
+ * Begins at most BALANCE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
  * send nothing meanwhile.
  *
  * Context: Process; takes conn->lock of each connection.
@@ -384,7 +375,7 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
-	conn->rx.silence_deadline = 0;
+	smc_conn_timer_peer_heard(conn);
 	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
 	    !smc_cdc_msg_is_validation(buf, len))
 		return SMC_FAILOVER_TAKE;
@@ -423,12 +414,6 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
 	return rx->path.slot == link->slot;
 }
 
-static void conn_await_peer(struct smc_conn *conn)
-{
-	conn->rx.silence_deadline = (jiffies + SPEAK_TIME) ?: 1;
-	smc_conn_kick_by(conn, SPEAK_TIME);
-}
-
 /**
  * smc_move_fenced_locked() - A link is fenced: nothing comes over it any more
  * @conn: connection
@@ -445,7 +430,7 @@ void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
 {
 	lockdep_assert_held(&conn->lock);
 	if (link->late && conn_peer_may_be_silent(conn, link))
-		conn_await_peer(conn);
+		smc_conn_timer_msgs_lost(conn);
 	else if (link->late)
 		conn->rx.msgs_lost = true;
 	smc_failover_fenced(&conn->rx.path, link->slot);
@@ -471,7 +456,7 @@ void smc_move_caught_up_locked(struct smc_conn *conn)
 		return;
 	rx->msgs_lost = false;
 	if (conn->lgr->peer.marker && !rx->silence_deadline && !conn_peer_ended(conn))
-		conn_await_peer(conn);
+		smc_conn_timer_msgs_lost(conn);
 }
 
 /**
@@ -483,15 +468,6 @@ void smc_move_caught_up_locked(struct smc_conn *conn)
  */
 bool smc_move_unheard_locked(struct smc_conn *conn)
 {
-	struct smc_conn_rx *rx = &conn->rx;
-
 	lockdep_assert_held(&conn->lock);
-	if (!rx->silence_deadline || !smc_conn_state_may_cdc(conn->state))
-		return false;
-	if (time_before(jiffies, rx->silence_deadline)) {
-		smc_conn_kick_by(conn, rx->silence_deadline - jiffies);
-		return false;
-	}
-	rx->silence_deadline = 0;
-	return true;
+	return smc_conn_state_may_cdc(conn->state) && smc_conn_timer_silence_expired(conn);
 }

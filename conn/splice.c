@@ -18,11 +18,10 @@
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/splice.h>
+#include "timers.h"
 
 /* A page still lent when its connection ends blocks an element: limit the bytes per group. */
 #define LENT_MAX	SZ_4M
-#define LOOK_GAP_MIN	max_t(unsigned long, HZ / 1000, 1)
-#define LOOK_GAP_MAX	(HZ / 10)
 
 /*
  * Return whether bytes may be lent. Where pages are larger than elements, a page belongs to several
@@ -93,7 +92,7 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 	if (done)
 		WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
 	WRITE_ONCE(conn->rx.elem.region->lends, true);
-	conn->rx.poll_gap = LOOK_GAP_MIN;
+	smc_conn_timer_pages_lent(conn);
 	smc_stats_add(conn->net, SMC_STAT_RX_LEND_PAGES, spd->nr_pages - had);
 	return done;
 }
@@ -122,13 +121,8 @@ bool smc_lend_look_locked(struct smc_conn *conn, bool timed)
 		some = true;
 	}
 	if (some)
-		smp_mb();	/* pairs with put_page(): the reader is done before the peer writes */
-	if (!smc_ring_rx_starved(&rx->ring))
-		return some;
-	if (some)
-		rx->poll_gap = LOOK_GAP_MIN;
-	else if (timed)
-		rx->poll_gap = min(2 * rx->poll_gap, (unsigned long)LOOK_GAP_MAX);
-	smc_conn_kick_by(conn, rx->poll_gap);
+		smp_mb();	/* pairs with put_page(): all reads come before a WRITE */
+	if (smc_ring_rx_starved(&rx->ring))
+		smc_conn_timer_pages_polled(conn, some, timed);
 	return some;
 }

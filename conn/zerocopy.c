@@ -27,6 +27,7 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/link.h>
 #include <smc/rdma/wr.h>
+#include "timers.h"
 
 #define ZEROCOPY_RUN_PAGES	64	/* pages of one run: keeps allocations small */
 #define ZEROCOPY_BATCH		16
@@ -295,7 +296,7 @@ static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 	run->copied = true;
 	smc_stats_add(conn->net, SMC_STAT_TX_ZC_COPIED, run->len);
 	zerocopy_end_run(conn, run);
-	smc_conn_kick(conn, 0);
+	smc_conn_queue_work(conn);
 }
 
 /* Find the run with the byte at @pos, or the first one behind it. */
@@ -397,7 +398,7 @@ void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 {
 	smc_zcopy_settle_locked(conn);
 	if (!list_empty(&conn->tx.runs_done))
-		smc_conn_kick(conn, 0);
+		smc_conn_queue_work(conn);
 }
 
 /* ---- end of runs ---- */

@@ -15,6 +15,7 @@
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
 #include <smc/handshake/admission.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>

@@ -11,7 +11,6 @@
 #include <net/sock.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
-#include <smc/conn/timestamp.h>
 #include <smc/socket/sock.h>
 #include "cmsg.h"
 

@@ -13,6 +13,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
 #include "../../conn/cdc.h"
+#include "../../conn/timers.h"
 
 #include "core_env.h"
 #include "suites.h"
@@ -121,7 +122,7 @@ static void conn_expire_silence(struct smc_conn *conn)
 	if (conn->rx.silence_deadline)
 		conn->rx.silence_deadline = jiffies - 1 ?: 1;
 	spin_unlock_bh(&conn->lock);
-	smc_conn_kick(conn, 0);
+	smc_conn_queue_work(conn);
 }
 
 static bool conn_wait_state_change(const struct smc_conn *conn)
@@ -144,7 +145,7 @@ static void conn_peer_silent(struct kunit *test)
 	conn_env_lose_link(test, &e, false);
 	/* not at once: the peer has a minute to continue over the other link */
 	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
-	smc_conn_kick(e.conn, 0);
+	smc_conn_queue_work(e.conn);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
 	conn_expire_silence(e.conn);

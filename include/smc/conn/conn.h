@@ -7,12 +7,12 @@
 #define _SMC_CONN_CONN_H
 
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <smc/conn/tcp_info.h>
-#include <smc/conn/timestamp.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
@@ -132,6 +132,33 @@ struct smc_conn_tx {
 	struct list_head runs_done;
 	unsigned long probe_at;
 	unsigned long probe_gap;
+};
+
+/* Arrivals recorded separately; further ones are merged into the last. */
+#define SMC_STAMPS	16
+
+/**
+ * struct smc_stamp - one arrival
+ * @end: stream position behind its last byte
+ * @at: time of day
+ */
+struct smc_stamp {
+	u64 end;
+	ktime_t at;
+};
+
+/**
+ * struct smc_stamps - arrivals of unread bytes, and of the last byte read; under conn->lock
+ * @on: arrivals are recorded
+ * @n: number of entries
+ * @from: stream position of the first byte of the first entry
+ * @log: entries in order of the stream
+ */
+struct smc_stamps {
+	bool on;
+	u8 n;
+	u64 from;
+	struct smc_stamp log[SMC_STAMPS];
 };
 
 /**
@@ -270,34 +297,6 @@ static inline void smc_conn_note_send(const struct smc_conn_note *note)
 	note->events->put(note->owner);
 }
 
-/**
- * smc_conn_kick() - Run the connection's work after a delay
- * @conn: connection
- * @delay: jiffies; replaces an earlier delay
- *
- * Context: Any.
- */
-static inline void smc_conn_kick(struct smc_conn *conn, unsigned long delay)
-{
-	mod_delayed_work(conn->wq, &conn->work, delay);
-}
-
-/**
- * smc_conn_kick_by() - Run the connection's work after a delay at the latest
- * @conn: connection
- * @delay: jiffies; work that is due earlier stays
- *
- * Context: Any.
- */
-static inline void smc_conn_kick_by(struct smc_conn *conn, unsigned long delay)
-{
-	const struct timer_list *timer = &conn->work.timer;
-
-	if (!delayed_work_pending(&conn->work) ||
-	    (timer_pending(timer) && time_after(READ_ONCE(timer->expires), jiffies + delay)))
-		smc_conn_kick(conn, delay);
-}
-
 extern const struct smc_lgr_conn_events smc_conn_lgr_events;
 
 int smc_conn_init(void);
@@ -355,7 +354,7 @@ bool smc_conn_drained(const struct smc_conn *conn);
 
 static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
 {
-	/* pairs with the release in conn_step() */
+	/* pairs with the release in smc_conn_step_locked() */
 	return smp_load_acquire(&conn->state);
 }
 

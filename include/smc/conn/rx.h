@@ -3,6 +3,7 @@
 #ifndef _SMC_CONN_RX_H
 #define _SMC_CONN_RX_H
 
+#include <linux/ktime.h>
 #include <linux/types.h>
 
 struct iov_iter;
@@ -40,5 +41,9 @@ bool smc_rx_urgent(const struct smc_conn *conn);
 void smc_rx_urgent_locked(struct smc_conn *conn);
 void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had);
 void smc_rx_update_locked(struct smc_conn *conn);
+
+void smc_stamp_start(struct smc_conn *conn);
+void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had);
+ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead);
 
 #endif

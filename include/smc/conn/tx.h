@@ -18,7 +18,6 @@ size_t smc_tx_space(const struct smc_conn *conn);
 size_t smc_tx_queued(const struct smc_conn *conn);
 size_t smc_tx_unsent(const struct smc_conn *conn);
 void smc_tx_push(struct smc_conn *conn, bool more);
-void smc_tx_probe_locked(struct smc_conn *conn);
 void smc_tx_window_locked(struct smc_conn *conn);
 void smc_tx_push_locked(struct smc_conn *conn, bool more);
 void smc_tx_consumer_update_locked(struct smc_conn *conn);

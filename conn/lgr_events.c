@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events that a group passes to its connections (struct smc_lgr_conn_events): a CDC message has
+ * come, send slots are free, a link is lost, the group has ended.
+ *
+ * Each handler takes conn->lock, changes the connection, collects the bits for the owner together
+ * with a reference on it, drops the lock and then notifies the owner.
+ */
+#define pr_fmt(fmt) "smc: " fmt
+
+#include <net/net_namespace.h>
+#include <smc/base/stats.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tcp_info.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/zerocopy.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
+#include "cdc.h"
+#include "failover.h"
+#include "state.h"
+#include "timers.h"
+
+/* Act on the result of checking a failover validation; conn->lock held. */
+static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int got)
+{
+	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
+	if (!(got & SMC_CDC_BAD)) {
+		smc_conn_timer_probe_allowed(conn);
+		smc_tx_push_locked(conn, false);
+		return 0;
+	}
+	smc_stats_inc(conn->net, SMC_STAT_VALIDATION_BAD);
+	pr_info_ratelimited("connection %08x: bytes were lost with a link, aborted\n",
+			    conn->token);
+	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+}
+
+/*
+ * Acknowledge the peer's last message before its orderly move. If both sides wait for each other's
+ * acknowledgment, the client gives up its own move; a later walk may try again.
+ */
+static void conn_answer_move(struct smc_conn *conn)
+{
+	if (!smc_conn_state_may_cdc(conn->state))
+		return;
+	if (conn->role == SMC_CLIENT && conn->tx.leave && conn->tx.leave != SMC_LEAVE_GO) {
+		conn->tx.leave = SMC_LEAVE_NO;
+		conn->tx.leave_round--;
+	}
+	conn->tx.cons_due = true;
+}
+
+/* data path 9 to 11: apply one message and act on it; conn->lock held */
+static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
+{
+	u32 had = smc_ring_rx_readable(&conn->rx.ring);
+	u64 completed = conn->tx.ring.completed;
+	unsigned int got = smc_cdc_apply(conn, buf, len);
+	unsigned int bits = 0;
+
+	if (got & SMC_CDC_VALIDATE)
+		return conn_check_validation(conn, got);
+	if (got & SMC_CDC_BAD) {
+		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
+		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
+				    conn->token);
+		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+	}
+	if (got & SMC_CDC_DATA) {
+		smc_meter_in(conn, true);
+		smc_rx_arrived_locked(conn, slot, had);
+		smc_stamp_arrived_locked(conn, had);
+		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+	}
+	if (got & SMC_CDC_URGENT)
+		bits |= SMC_CONN_URGENT;
+	if (got & SMC_CDC_URGENT_BYTE) {
+		smc_rx_urgent_locked(conn);
+		bits |= SMC_CONN_MARK | SMC_CONN_READABLE;
+	}
+	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
+		bits |= smc_conn_apply_peer_state_locked(conn) | SMC_CONN_READABLE;
+	smc_rx_look_locked(conn, false);
+	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
+		smc_rx_update_locked(conn);
+	if (got & SMC_CDC_ACKED)
+		smc_tx_heard_locked(conn);
+	if (got & SMC_CDC_ACK_REQUEST)
+		conn_answer_move(conn);
+	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
+		smc_tx_push_locked(conn, false);
+	if (conn->shut_pending || conn->close_pending)
+		bits |= smc_conn_advance_close_locked(conn);
+	/* only the peer can tell that bytes of a failed link have arrived */
+	if (conn->tx.ring.completed != completed) {
+		smc_zcopy_settle_later_locked(conn);
+		bits |= SMC_CONN_WRITABLE;
+	}
+	return bits;
+}
+
+/* Handle a message that came over @link, now or when its turn comes; conn->lock held. */
+static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
+				   u32 len)
+{
+	smc_meter_in(conn, false);
+	smc_cdc_trace(conn, link, buf, len);
+	switch (smc_move_input_locked(conn, link, buf, len)) {
+	case SMC_FAILOVER_TAKE:
+		return conn_handle_cdc(conn, link->slot, buf, len);
+	case SMC_FAILOVER_KEPT:
+		return 0;	/* until conn_on_link_lost() */
+	case -ENODATA:
+		return smc_conn_abort_gap_locked(conn);
+	default:
+		pr_info_ratelimited("connection %08x: the peer changes links too often, aborted\n",
+				    conn->token);
+		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+	}
+}
+
+/* Upcall: a CDC message; softirq, under rcu_read_lock(). */
+static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
+{
+	struct smc_lgr *lgr = link->lgr;
+	struct smc_conn_note note;
+	struct smc_conn *conn;
+	u32 token;
+
+	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC);
+	if (!smc_cdc_token(buf, len, &token))
+		goto bad;
+	rcu_read_lock();
+	conn = smc_core_conn_find(lgr, token);
+	if (conn && !kref_get_unless_zero(&conn->ref))
+		conn = NULL;
+	rcu_read_unlock();
+	if (!conn)
+		goto bad;	/* Connection gone or bogus token: drop. */
+	spin_lock_bh(&conn->lock);
+	smc_conn_note_take(conn, conn_input_cdc(conn, link, buf, len), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+	smc_conn_put(conn);
+	return;
+bad:
+	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
+}
+
+static bool conn_try_get(void *conn)
+{
+	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
+}
+
+/*
+ * Push one connection that waits for slots of @link. The walk may meet a connection that is being
+ * freed, whose work must not be queued again. False ends the walk: this connection took the last
+ * slot, and is the first next time.
+ */
+static bool conn_retry_tx(void *arg, void *link)
+{
+	struct smc_conn *conn = arg;
+	bool served;
+
+	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !conn_try_get(conn))
+		return true;
+	served = smc_tx_retry(conn);
+	smc_conn_put(conn);
+	return served;
+}
+
+static void conn_on_slots_free(struct smc_link *link)
+{
+	smc_core_walk_conns(link->lgr, conn_retry_tx, link);
+}
+
+static void conn_on_put(void *conn)
+{
+	smc_conn_put(conn);
+}
+
+/* Handle the messages kept until the previous link of the peer was fenced; conn->lock held. */
+static unsigned int conn_replay_kept(struct smc_conn *conn)
+{
+	struct smc_failover_msg msg;
+	unsigned int bits = 0;
+
+	while (smc_failover_next(&conn->rx.path, &msg)) {
+		if (msg.validation)
+			bits |= conn_check_validation(conn, smc_cdc_validate(conn, msg.seq));
+		else if (msg.unproven && smc_cdc_gap(conn, msg.first_seq, &msg.first))
+			bits |= smc_conn_abort_gap_locked(conn);
+		else
+			bits |= conn_handle_cdc(conn, msg.slot, msg.msg, SMC_CDC_LEN);
+	}
+	return bits;
+}
+
+/*
+ * Upcall, for every connection of the group, because the peer may write over a link that this
+ * direction does not use. A connection in its handshake moves in smc_conn_activate().
+ */
+static void conn_on_link_lost(void *arg, struct smc_link *link)
+{
+	struct smc_conn *conn = arg;
+	struct smc_conn_note note;
+	unsigned int bits = 0;
+
+	spin_lock_bh(&conn->lock);
+	smc_move_fenced_locked(conn, link);
+	/*
+	 * Check our link, which need not be @link: no other one may have been usable when ours was
+	 * lost. Without the peer's RMBE the handshake still relies on the link.
+	 */
+	if (conn->state != SMC_CONN_INIT && conn->tx.peer_size && !conn->tx.stopped &&
+	    smc_link_fenced(conn->link))
+		bits |= smc_conn_fail_over_locked(conn) | SMC_CONN_WRITABLE;
+	bits |= conn_replay_kept(conn);
+	smc_move_caught_up_locked(conn);
+	smc_conn_note_take(conn, bits, &note);
+	/* an end of the connection may have waited for the link */
+	smc_conn_queue_work(conn);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+/* Return whether a link ended because the peer did not answer. */
+static bool conn_reason_unanswered(enum smc_link_reason reason)
+{
+	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
+	       reason == SMC_LINK_STALLED;
+}
+
+/* Upcall: the group has ended; process context. */
+static void conn_on_terminated(void *arg, enum smc_link_reason reason)
+{
+	struct smc_conn *conn = arg;
+	struct smc_conn_note note;
+
+	spin_lock_bh(&conn->lock);
+	if (conn->asked && conn_reason_unanswered(reason))
+		conn->cause = ETIMEDOUT;
+	smc_conn_note_take(conn, smc_conn_lose_group_locked(conn), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_note_send(&note);
+}
+
+const struct smc_lgr_conn_events smc_conn_lgr_events = {
+	.message = conn_on_message,
+	.slots_free = conn_on_slots_free,
+	.hold = conn_try_get,
+	.put = conn_on_put,
+	.link_lost = conn_on_link_lost,
+	.balance = smc_move_balance,
+	.terminated = conn_on_terminated,
+};

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timers of a connection. All share its delayed work (conn_work_fn() in conn/conn.c), which checks
+ * all deadlines each time it runs, for whatever reason. Functions are named after the event that
+ * starts or stops a timer; those named *_expired() and *_due() check one, and queue the work again
+ * if its time has not come.
+ *
+ *   timer            started by                       when it expires
+ *   ---------------  -------------------------------  -----------------------------------------
+ *   state            a state that waits for the peer  SMC_CONN_EV_TIMEOUT
+ *                    or for our application's close
+ *   linger           close() with queued bytes        the connection is aborted
+ *   last message     CLOSED                           the connection is unregistered
+ *   consumer update  a read that frees little room    the consumer cursor is sent
+ *   lent pages       the peer needs room that is      the pages are polled, later and later
+ *                    lent to a reader
+ *   probe            a byte out of the reserve        the next byte may go out of it
+ *   move             an orderly move                  the connection stays on its link
+ *   silence          messages may be lost with a link the connection is aborted
+ *
+ * State, linger and last message share conn->deadline: one follows the other.
+ *
+ * Context of all functions: softirq or process; caller holds conn->lock, unless said otherwise.
+ */
+#include <linux/jiffies.h>
+#include <linux/workqueue.h>
+#include "timers.h"
+
+/* The peer does not answer our C or A: give up after this time (TCP: FIN_WAIT2). */
+#define CLOSE_TIMEOUT	(60 * HZ)
+#define ABORT_TIMEOUT	(5 * HZ)
+/* The peer has closed and our application has not: answer C well before the peer gives up. */
+#define ANSWER_TIMEOUT	(30 * HZ)
+/* Time for the last message to be acknowledged: a link that fails before could lose it. */
+#define LAST_MSG_TIME	(2 * HZ)
+/* A consumer update that may wait for further reads is sent after this time. */
+#define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
+/* Between two polls of lent pages. */
+#define LENT_POLL_MIN	max_t(unsigned long, HZ / 1000, 1)
+#define LENT_POLL_MAX	(HZ / 10)
+/* Between the first two bytes out of the reserve, and between later ones at most. */
+#define PROBE_MIN	(HZ / 10)
+#define PROBE_MAX	(10 * HZ)
+/* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
+#define MOVE_ACK_TIME	(HZ / 2)
+/*
+ * For a message of the peer over another link. The peer has to find out by itself that the previous
+ * one is gone, which takes up to 40 s.
+ */
+#define SILENCE_TIME	(60 * HZ)
+
+static void conn_queue_work_in(struct smc_conn *conn, unsigned long delay)
+{
+	mod_delayed_work(conn->wq, &conn->work, delay);
+}
+
+/* Work that is due earlier stays as it is. */
+static void conn_queue_work_within(struct smc_conn *conn, unsigned long delay)
+{
+	const struct timer_list *timer = &conn->work.timer;
+
+	if (!delayed_work_pending(&conn->work) ||
+	    (timer_pending(timer) && time_after(READ_ONCE(timer->expires), jiffies + delay)))
+		conn_queue_work_in(conn, delay);
+}
+
+/**
+ * smc_conn_queue_work() - Run the connection's work now
+ * @conn: connection
+ *
+ * Context: Any, with or without conn->lock.
+ */
+void smc_conn_queue_work(struct smc_conn *conn)
+{
+	conn_queue_work_in(conn, 0);
+}
+
+/**
+ * smc_conn_timer_state_entered() - A state has begun that may last only so long
+ * @conn: connection
+ * @actions: SMC_CONN_ACT_* of the step into the state
+ */
+void smc_conn_timer_state_entered(struct smc_conn *conn, u32 actions)
+{
+	unsigned long timeout = ANSWER_TIMEOUT;
+
+	if (actions & SMC_CONN_ACT_SEND_ABORT)
+		timeout = ABORT_TIMEOUT;
+	else if (actions & SMC_CONN_ACT_SEND_CLOSE)
+		timeout = CLOSE_TIMEOUT;
+	conn->deadline_armed = true;
+	conn->deadline = jiffies + timeout;
+	conn_queue_work_within(conn, timeout);
+}
+
+/**
+ * smc_conn_timer_state_left() - The state with a time limit has ended
+ * @conn: connection
+ */
+void smc_conn_timer_state_left(struct smc_conn *conn)
+{
+	conn->deadline_armed = false;
+}
+
+/**
+ * smc_conn_timer_state_expired() - Check the time limit of the state
+ * @conn: connection
+ *
+ * Return: true, once, if it has passed.
+ */
+bool smc_conn_timer_state_expired(struct smc_conn *conn)
+{
+	if (!conn->deadline_armed)
+		return false;
+	if (time_after_eq(jiffies, conn->deadline)) {
+		conn->deadline_armed = false;
+		return true;
+	}
+	conn_queue_work_in(conn, conn->deadline - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_close_begun() - The application has closed while bytes are queued
+ * @conn: connection
+ * @linger: jiffies that the bytes have to be sent
+ *
+ * Replaces ANSWER_TIMEOUT.
+ */
+void smc_conn_timer_close_begun(struct smc_conn *conn, unsigned long linger)
+{
+	conn->deadline_armed = false;
+	conn->deadline = jiffies + linger;
+}
+
+/**
+ * smc_conn_timer_linger_expired() - Check the time for queued bytes after a close
+ * @conn: connection with such bytes
+ *
+ * Return: true if it has passed.
+ */
+bool smc_conn_timer_linger_expired(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->deadline))
+		return true;
+	conn_queue_work_within(conn, conn->deadline - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_closed() - CLOSED was reached: only the last message has to be acknowledged
+ * @conn: connection
+ */
+void smc_conn_timer_closed(struct smc_conn *conn)
+{
+	conn->deadline = jiffies + LAST_MSG_TIME;
+	conn_queue_work_in(conn, 0);
+}
+
+/**
+ * smc_conn_timer_last_msg_expired() - Check the time for the last message
+ * @conn: connection in CLOSED whose last message is not acknowledged
+ *
+ * A message that could not even be posted has more time: the link itself will end by then.
+ *
+ * Return: true if the time has passed.
+ */
+bool smc_conn_timer_last_msg_expired(struct smc_conn *conn)
+{
+	unsigned long end = conn->deadline + (conn->tx.state_due ? CLOSE_TIMEOUT : 0);
+
+	if (time_after_eq(jiffies, end))
+		return true;
+	conn_queue_work_in(conn, end - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_update_delayed() - A consumer update may wait for further reads
+ * @conn: connection
+ */
+void smc_conn_timer_update_delayed(struct smc_conn *conn)
+{
+	conn_queue_work_within(conn, UPDATE_DELAY);
+}
+
+/**
+ * smc_conn_timer_pages_lent() - Pages of the RMBE were lent
+ * @conn: connection
+ *
+ * The next poll will be soon. It is not started before the peer needs the room.
+ */
+void smc_conn_timer_pages_lent(struct smc_conn *conn)
+{
+	conn->rx.poll_gap = LENT_POLL_MIN;
+}
+
+/**
+ * smc_conn_timer_pages_needed() - The peer needs room that is lent
+ * @conn: connection
+ */
+void smc_conn_timer_pages_needed(struct smc_conn *conn)
+{
+	conn_queue_work_within(conn, conn->rx.poll_gap);
+}
+
+/**
+ * smc_conn_timer_pages_polled() - Lent pages were polled, and the peer needs more of them
+ * @conn: connection
+ * @returned: some were returned: poll again soon
+ * @timed: the poll was timed: if nothing was returned, poll less often
+ */
+void smc_conn_timer_pages_polled(struct smc_conn *conn, bool returned, bool timed)
+{
+	if (returned)
+		conn->rx.poll_gap = LENT_POLL_MIN;
+	else if (timed)
+		conn->rx.poll_gap = min(2 * conn->rx.poll_gap, (unsigned long)LENT_POLL_MAX);
+	conn_queue_work_within(conn, conn->rx.poll_gap);
+}
+
+/**
+ * smc_conn_timer_probe_allowed() - This or the peer's direction has moved to another link
+ * @conn: connection
+ *
+ * The next byte out of the reserve may go at once.
+ */
+void smc_conn_timer_probe_allowed(struct smc_conn *conn)
+{
+	conn->tx.probe_at = jiffies;
+	conn->tx.probe_gap = PROBE_MIN;
+}
+
+/**
+ * smc_conn_timer_probe_due() - Check whether a byte may go out of the reserve
+ * @conn: connection
+ *
+ * Return: true if so.
+ */
+bool smc_conn_timer_probe_due(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->tx.probe_at))
+		return true;
+	conn_queue_work_within(conn, conn->tx.probe_at - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_probe_sent() - A byte out of the reserve was sent
+ * @conn: connection
+ */
+void smc_conn_timer_probe_sent(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+
+	tx->probe_at = jiffies + tx->probe_gap;
+	tx->probe_gap = min_t(unsigned long, 2 * tx->probe_gap, PROBE_MAX);
+}
+
+/**
+ * smc_conn_timer_move_begun() - An orderly move has begun
+ * @conn: connection
+ */
+void smc_conn_timer_move_begun(struct smc_conn *conn)
+{
+	conn->tx.leave_by = jiffies + MOVE_ACK_TIME;
+	conn_queue_work_within(conn, MOVE_ACK_TIME);
+}
+
+/**
+ * smc_conn_timer_move_expired() - Check the time for the peer's acknowledgment
+ * @conn: connection in an orderly move
+ *
+ * Return: true if it has passed.
+ */
+bool smc_conn_timer_move_expired(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->tx.leave_by))
+		return true;
+	conn_queue_work_within(conn, conn->tx.leave_by - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_msgs_lost() - A link may have lost the last messages of the peer
+ * @conn: connection
+ */
+void smc_conn_timer_msgs_lost(struct smc_conn *conn)
+{
+	conn->rx.silence_deadline = (jiffies + SILENCE_TIME) ?: 1;
+	conn_queue_work_within(conn, SILENCE_TIME);
+}
+
+/**
+ * smc_conn_timer_silence_expired() - Check whether the peer was silent for too long
+ * @conn: connection
+ *
+ * Return: true, once, if so.
+ */
+bool smc_conn_timer_silence_expired(struct smc_conn *conn)
+{
+	if (!conn->rx.silence_deadline)
+		return false;
+	if (time_before(jiffies, conn->rx.silence_deadline)) {
+		conn_queue_work_within(conn, conn->rx.silence_deadline - jiffies);
+		return false;
+	}
+	conn->rx.silence_deadline = 0;
+	return true;
+}
