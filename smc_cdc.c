@@ -252,15 +252,15 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 		.token = conn->tx.claim.token,
 		.seq = conn->tx.seq_done,
 		.flags = SMC_CDC_F_FAILOVER,
-		.left = conn->tx.left,
-		.move = conn->tx.left ? conn->tx.moves : 0,
+		.left = conn->tx.move.prev,
+		.move = conn->tx.move.prev ? conn->tx.move.count : 0,
 	};
 
-	if (conn->tx.orderly)
+	if (conn->tx.move.orderly)
 		msg.more |= SMC_CDC_M_ORDERLY;
 	/* validations over these links may have been lost with them */
-	memcpy(msg.past, conn->tx.past, sizeof(msg.past));
-	msg.past_orderly = conn->tx.past_orderly;
+	memcpy(msg.past, conn->tx.move.past, sizeof(msg.past));
+	msg.past_orderly = conn->tx.move.past_orderly;
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }
@@ -309,7 +309,7 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	tx->state_due &= ~msg.state;
 	smc_ring_rx_told(&conn->rx.ring);
 	tx->cons_due = false;
-	if (tx->leave == SMC_LEAVE_ASK)
+	if (tx->move.state == SMC_LEAVE_ASK)
 		msg.more |= SMC_CDC_M_ASK;
 	if (conn->rx.answer_due) {
 		msg.more |= SMC_CDC_M_HEARD;

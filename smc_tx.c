@@ -251,9 +251,10 @@ static void tx_check_move(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 
-	if (tx->leave != SMC_LEAVE_WAIT || !tx->heard || tx->inflight || tx->seq_done != tx->seq)
+	if (tx->move.state != SMC_LEAVE_WAIT || !tx->move.acked || tx->inflight ||
+	    tx->seq_done != tx->seq)
 		return;
-	tx->leave = SMC_LEAVE_GO;
+	tx->move.state = SMC_LEAVE_GO;
 	smc_conn_queue_work(conn);
 }
 
@@ -268,7 +269,7 @@ static void tx_check_move(struct smc_conn *conn)
 void smc_tx_heard_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	conn->tx.heard = true;
+	conn->tx.move.acked = true;
 	tx_check_move(conn);
 }
 
@@ -466,7 +467,7 @@ static bool tx_send_validation(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot;
 
-	if (!conn->tx.validate)
+	if (!conn->tx.move.validate)
 		return true;
 	slot = tx_get_slot(conn);
 	if (!slot)
@@ -476,7 +477,7 @@ static bool tx_send_validation(struct smc_conn *conn)
 		smc_wr_slot_put(slot);
 		return false;
 	}
-	conn->tx.validate = false;
+	conn->tx.move.validate = false;
 	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_VALIDATION);
 	return true;
@@ -594,9 +595,9 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	smc_tx_window_locked(conn);
 	if (n) {
-		if (tx->resuming)
+		if (tx->move.resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
-		tx->resuming = false;
+		tx->move.resuming = false;
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, chain.n);
 	}
@@ -627,8 +628,8 @@ static void tx_ask_move(struct smc_conn *conn)
 	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	smc_tx_window_locked(conn);
-	tx->heard = false;
-	tx->leave = SMC_LEAVE_WAIT;
+	tx->move.acked = false;
+	tx->move.state = SMC_LEAVE_WAIT;
 }
 
 /*
@@ -663,10 +664,10 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
 	    conn->state == SMC_CONN_INIT || tx_link_held(conn))
 		return;
-	if (conn->tx.leave == SMC_LEAVE_ASK)
+	if (conn->tx.move.state == SMC_LEAVE_ASK)
 		tx_ask_move(conn);
 	/* during an orderly move nothing else is sent */
-	while (!conn->tx.leave && tx_push_one(conn, more))
+	while (!conn->tx.move.state && tx_push_one(conn, more))
 		;
 }
 
@@ -709,7 +710,7 @@ void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
 {
 	conn->tx.state_due |= flags;
 	/* an end does not wait for the move: stay on this link */
-	conn->tx.leave = SMC_LEAVE_NO;
+	conn->tx.move.state = SMC_LEAVE_NO;
 	smc_tx_push_locked(conn, false);
 }
 

@@ -77,24 +77,24 @@ static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 }
 
 /* Remember the link that we move away from, for the next validation. */
-static void conn_record_move(struct smc_conn_tx *tx, u8 left)
+static void conn_record_move(struct smc_conn_move *move, u8 prev)
 {
-	memmove(tx->past + 1, tx->past, sizeof(tx->past) - 1);
-	tx->past[0] = tx->left;
-	tx->past_orderly = (tx->past_orderly << 1 | tx->orderly) & (BIT(SMC_CDC_PAST) - 1);
-	tx->left = left;
-	tx->moves++;
-	tx->orderly = false;
+	memmove(move->past + 1, move->past, sizeof(move->past) - 1);
+	move->past[0] = move->prev;
+	move->past_orderly = (move->past_orderly << 1 | move->orderly) & (BIT(SMC_CDC_PAST) - 1);
+	move->prev = prev;
+	move->count++;
+	move->orderly = false;
 }
 
 static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
 	if (conn->lgr->peer.marker)
-		conn_record_move(&conn->tx, conn->link->num);
+		conn_record_move(&conn->tx.move, conn->link->num);
 	conn_change_link(conn, link);
-	conn->tx.resuming = true;
-	conn->tx.leave = SMC_LEAVE_NO;
+	conn->tx.move.resuming = true;
+	conn->tx.move.state = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
 	/* B is announced again over the new link */
 	conn->tx.told_blocked = false;
@@ -108,7 +108,7 @@ static void conn_rewind_tx(struct smc_conn *conn)
 	u64 sent = tx->ring.sent;
 
 	/* without any message there is nothing to validate, but a native peer counts moves */
-	tx->validate = conn->lgr->peer.marker || tx->seq || tx->seq_done || tx->ring.sent_max;
+	tx->move.validate = conn->lgr->peer.marker || tx->seq || tx->seq_done || tx->ring.sent_max;
 	/* else all is written or discarded, and the peer's RMBE may belong to another connection */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
@@ -191,12 +191,12 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	struct smc_link *link;
 
 	lockdep_assert_held(&conn->lock);
-	if (!tx->leave)
+	if (!tx->move.state)
 		return;
-	if (tx->leave != SMC_LEAVE_GO && !smc_conn_timer_move_expired(conn))
+	if (tx->move.state != SMC_LEAVE_GO && !smc_conn_timer_move_expired(conn))
 		return;
-	link = tx->leave == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->leave_to) : NULL;
-	tx->leave = SMC_LEAVE_NO;
+	link = tx->move.state == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->move.to) : NULL;
+	tx->move.state = SMC_LEAVE_NO;
 	/* the own link or the new one may have failed meanwhile: failover handles that */
 	if (!link || link == conn->link || !smc_link_usable(link) ||
 	    !conn_link_reaches_peer(conn, link) || !smc_link_usable(conn->link)) {
@@ -206,9 +206,9 @@ void smc_move_leave_locked(struct smc_conn *conn)
 		return;
 	}
 	conn_use_link(conn, link);
-	tx->orderly = true;
-	tx->resuming = false;
-	tx->validate = true;
+	tx->move.orderly = true;
+	tx->move.resuming = false;
+	tx->move.validate = true;
 	/* a message after the validation tells the peer at once which link is used */
 	tx->cons_due = true;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
@@ -235,8 +235,8 @@ static bool conn_may_move(const struct smc_conn *conn)
 	const struct smc_conn_tx *tx = &conn->tx;
 
 	return conn->state == SMC_CONN_ACTIVE && !conn->shut_pending && !conn->close_pending &&
-	       tx->peer_size && !tx->stopped && !tx->validate && !tx->leave &&
-	       tx->leave_round != READ_ONCE(conn->lgr->balance_round) &&
+	       tx->peer_size && !tx->stopped && !tx->move.validate && !tx->move.state &&
+	       tx->move.round != READ_ONCE(conn->lgr->balance_round) &&
 	       smc_link_usable(conn->link);
 }
 
@@ -254,9 +254,9 @@ static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 	b->load[from].conns--;
 	b->load[to].conns++;
 	b->begun++;
-	tx->leave_round = b->lgr->balance_round;
-	tx->leave_to = to;
-	tx->leave = SMC_LEAVE_ASK;
+	tx->move.round = b->lgr->balance_round;
+	tx->move.to = to;
+	tx->move.state = SMC_LEAVE_ASK;
 	smc_conn_timer_move_begun(conn);
 	smc_tx_push_locked(conn, false);
 }
@@ -270,9 +270,9 @@ static bool balance_count_conn(void *arg, void *balance)
 	if (!kref_get_unless_zero(&conn->ref))
 		return true;
 	spin_lock_bh(&conn->lock);
-	if (conn->tx.leave && b->load[conn->link->slot].conns) {
+	if (conn->tx.move.state && b->load[conn->link->slot].conns) {
 		b->load[conn->link->slot].conns--;
-		b->load[conn->tx.leave_to].conns++;
+		b->load[conn->tx.move.to].conns++;
 	}
 	spin_unlock_bh(&conn->lock);
 	smc_conn_put(conn);

@@ -43,11 +43,13 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
  */
 static void conn_answer_move(struct smc_conn *conn)
 {
+	struct smc_conn_move *move = &conn->tx.move;
+
 	if (!smc_conn_state_may_cdc(conn->state))
 		return;
-	if (conn->role == SMC_CLIENT && conn->tx.leave && conn->tx.leave != SMC_LEAVE_GO) {
-		conn->tx.leave = SMC_LEAVE_NO;
-		conn->tx.leave_round--;
+	if (conn->role == SMC_CLIENT && move->state && move->state != SMC_LEAVE_GO) {
+		move->state = SMC_LEAVE_NO;
+		move->round--;
 	}
 	conn->tx.cons_due = true;
 }

@@ -213,7 +213,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
-	conn->tx.leave = SMC_LEAVE_NO;
+	conn->tx.move.state = SMC_LEAVE_NO;
 	/* CLOSED already, and only a missing slot kept the last message */
 	if (conn->releasing)
 		smc_conn_queue_work(conn);

@@ -263,7 +263,7 @@ void smc_conn_timer_probe_sent(struct smc_conn *conn)
  */
 void smc_conn_timer_move_begun(struct smc_conn *conn)
 {
-	conn->tx.leave_by = jiffies + MOVE_ACK_TIME;
+	conn->tx.move.deadline = jiffies + MOVE_ACK_TIME;
 	conn_queue_work_within(conn, MOVE_ACK_TIME);
 }
 
@@ -275,9 +275,9 @@ void smc_conn_timer_move_begun(struct smc_conn *conn)
  */
 bool smc_conn_timer_move_expired(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->tx.leave_by))
+	if (time_after_eq(jiffies, conn->tx.move.deadline))
 		return true;
-	conn_queue_work_within(conn, conn->tx.leave_by - jiffies);
+	conn_queue_work_within(conn, conn->tx.move.deadline - jiffies);
 	return false;
 }
 

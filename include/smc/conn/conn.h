@@ -62,6 +62,36 @@ enum smc_leave {
 };
 
 /**
+ * struct smc_conn_move - changes of the link of our direction; under conn->lock
+ * @validate: the link has changed: a failover validation goes before anything else
+ * @prev: number of the previous link, for a native peer
+ * @count: how often the link has changed, modulo 256
+ * @resuming: nothing was written since the last failover
+ * @orderly: the last change was an orderly move
+ * @past: numbers of the links before @prev, the latest first, for a native peer
+ * @past_orderly: a bit for each of @past: it was left by an orderly move
+ * @state: state of an orderly move
+ * @to: slot of the link to move to
+ * @deadline: jiffies: stay if the peer has not acknowledged by then
+ * @round: lgr->balance_round of the last attempt
+ * @acked: the peer has acknowledged our last message
+ */
+struct smc_conn_move {
+	bool validate;
+	u8 prev;
+	u8 count;
+	bool resuming;
+	bool orderly;
+	u8 past[SMC_CDC_PAST];
+	u8 past_orderly;
+	enum smc_leave state;
+	u8 to;
+	unsigned long deadline;
+	u32 round;
+	bool acked;
+};
+
+/**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
  * @ring: cursors; valid once @peer_size is set, before that only @ring.size
@@ -80,18 +110,7 @@ enum smc_leave {
  * @state: SMC_CDC_S_* sent: repeated in every later CDC
  * @state_unacked: the last bit of @state may not have reached the peer's RNIC
  * @state_seq: sequence number of the first CDC with that bit
- * @validate: the link changed: a failover validation goes before anything else
- * @left: number of the previous link, for a native peer
- * @moves: how often the link changed
- * @resuming: nothing was written since then
- * @orderly: the last change was an orderly move
- * @past: numbers of the links before @left, the latest first, for a native peer
- * @past_orderly: a bit for each of them: it was left by an orderly move
- * @leave: state of an orderly move
- * @leave_to: slot of the link to move to
- * @leave_by: jiffies: give up if the peer has not acknowledged by then
- * @leave_round: lgr->balance_round of the last attempt
- * @heard: the peer has acknowledged our last message
+ * @move: changes of the link of this direction
  * @urg: our urgent data
  * @runs: bytes that are not in @elem, by position, until they are completed
  * @runs_done: finished runs, freed once the lock is dropped
@@ -115,18 +134,7 @@ struct smc_conn_tx {
 	u8 state;
 	bool state_unacked;
 	u16 state_seq;
-	bool validate;
-	u8 left;
-	u8 moves;
-	bool resuming;
-	bool orderly;
-	u8 past[SMC_CDC_PAST];
-	u8 past_orderly;
-	enum smc_leave leave;
-	u8 leave_to;
-	unsigned long leave_by;
-	u32 leave_round;
-	bool heard;
+	struct smc_conn_move move;
 	struct smc_urgent_tx urg;
 	struct list_head runs;
 	struct list_head runs_done;
