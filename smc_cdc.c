@@ -309,7 +309,7 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	tx->state_due &= ~msg.state;
 	smc_ring_rx_told(&conn->rx.ring);
 	tx->cons_due = false;
-	if (tx->move.state == SMC_LEAVE_ASK)
+	if (tx->move.state == SMC_MOVE_ASK)
 		msg.more |= SMC_CDC_M_ASK;
 	if (conn->rx.answer_due) {
 		msg.more |= SMC_CDC_M_HEARD;

@@ -48,6 +48,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include "conn/cdc.h"
+#include "conn/move.h"
 #include "conn/timers.h"
 
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
@@ -243,36 +244,6 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	return done;
 }
 
-/*
- * Allow an orderly move once nothing is outstanding on the old link: our RNIC has completed the
- * WRITEs, which it could otherwise repeat, and the peer has acknowledged the last message.
- */
-static void tx_check_move(struct smc_conn *conn)
-{
-	struct smc_conn_tx *tx = &conn->tx;
-
-	if (tx->move.state != SMC_LEAVE_WAIT || !tx->move.acked || tx->inflight ||
-	    tx->seq_done != tx->seq)
-		return;
-	tx->move.state = SMC_LEAVE_GO;
-	smc_conn_queue_work(conn);
-}
-
-/**
- * smc_tx_heard_locked() - The peer has acknowledged our last message
- * @conn: connection
- *
- * Part of an orderly move.
- *
- * Context: Caller holds conn->lock.
- */
-void smc_tx_heard_locked(struct smc_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	conn->tx.move.acked = true;
-	tx_check_move(conn);
-}
-
 /* data path 13: acknowledged by the peer's RNIC, or flushed because the queue pair broke */
 static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
@@ -291,7 +262,7 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 		if (smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
 			bits = SMC_CONN_WRITABLE;
 		smc_meter_done(conn, slot->started, completed);
-		tx_check_move(conn);
+		smc_conn_move_check_drained_locked(conn);
 	}
 	smc_zcopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
@@ -628,8 +599,7 @@ static void tx_ask_move(struct smc_conn *conn)
 	smc_meter_out(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	smc_tx_window_locked(conn);
-	tx->move.acked = false;
-	tx->move.state = SMC_LEAVE_WAIT;
+	smc_conn_move_step_locked(conn, SMC_MOVE_EV_SENT);
 }
 
 /*
@@ -664,10 +634,10 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
 	    conn->state == SMC_CONN_INIT || tx_link_held(conn))
 		return;
-	if (conn->tx.move.state == SMC_LEAVE_ASK)
+	if (conn->tx.move.state == SMC_MOVE_ASK)
 		tx_ask_move(conn);
 	/* during an orderly move nothing else is sent */
-	while (!conn->tx.move.state && tx_push_one(conn, more))
+	while (conn->tx.move.state == SMC_MOVE_IDLE && tx_push_one(conn, more))
 		;
 }
 
@@ -710,7 +680,7 @@ void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
 {
 	conn->tx.state_due |= flags;
 	/* an end does not wait for the move: stay on this link */
-	conn->tx.move.state = SMC_LEAVE_NO;
+	smc_conn_move_step_locked(conn, SMC_MOVE_EV_END);
 	smc_tx_push_locked(conn, false);
 }
 

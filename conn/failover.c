@@ -25,6 +25,7 @@
 #include <smc/proto/link_pick.h>
 #include "cdc.h"
 #include "failover.h"
+#include "move.h"
 #include "timers.h"
 
 /* Connections of a group that begin an orderly move in one walk. */
@@ -76,25 +77,13 @@ static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 	smc_link_put(old);
 }
 
-/* Remember the link that we move away from, for the next validation. */
-static void conn_record_move(struct smc_conn_move *move, u8 prev)
-{
-	memmove(move->past + 1, move->past, sizeof(move->past) - 1);
-	move->past[0] = move->prev;
-	move->past_orderly = (move->past_orderly << 1 | move->orderly) & (BIT(SMC_CDC_PAST) - 1);
-	move->prev = prev;
-	move->count++;
-	move->orderly = false;
-}
-
 static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
 	if (conn->lgr->peer.marker)
-		conn_record_move(&conn->tx.move, conn->link->num);
+		smc_conn_move_record_locked(conn, conn->link->num);
 	conn_change_link(conn, link);
 	conn->tx.move.resuming = true;
-	conn->tx.move.state = SMC_LEAVE_NO;
 	conn->tx.waiting = false;
 	/* B is announced again over the new link */
 	conn->tx.told_blocked = false;
@@ -165,6 +154,7 @@ int smc_move_locked(struct smc_conn *conn)
 	link = conn_pick_link(conn, &leads);
 	if (!link)
 		return -ENETDOWN;
+	smc_conn_move_step_locked(conn, SMC_MOVE_EV_LOST);
 	conn_use_link(conn, link);
 	conn_rewind_tx(conn);
 	if (!leads)
@@ -176,28 +166,12 @@ int smc_move_locked(struct smc_conn *conn)
 	return 0;
 }
 
-/**
- * smc_move_leave_locked() - Complete an orderly move, or give it up
- * @conn: connection
- *
- * Called by the connection's work. Moves if the peer has acknowledged the last message, gives up if
- * the time is over, else waits on. Afterwards the caller pushes what has waited.
- *
- * Context: Process; caller holds conn->lock.
- */
-void smc_move_leave_locked(struct smc_conn *conn)
+/* Change the link in an orderly move, unless one of the two has failed: then failover does. */
+static void conn_change_link_orderly(struct smc_conn *conn)
 {
+	struct smc_link *link = smc_core_link(conn->lgr, conn->tx.move.to);
 	struct smc_conn_tx *tx = &conn->tx;
-	struct smc_link *link;
 
-	lockdep_assert_held(&conn->lock);
-	if (!tx->move.state)
-		return;
-	if (tx->move.state != SMC_LEAVE_GO && !smc_conn_timer_move_expired(conn))
-		return;
-	link = tx->move.state == SMC_LEAVE_GO ? smc_core_link(conn->lgr, tx->move.to) : NULL;
-	tx->move.state = SMC_LEAVE_NO;
-	/* the own link or the new one may have failed meanwhile: failover handles that */
 	if (!link || link == conn->link || !smc_link_usable(link) ||
 	    !conn_link_reaches_peer(conn, link) || !smc_link_usable(conn->link)) {
 		smc_stats_inc(conn->net, SMC_STAT_CONN_STAY);
@@ -213,6 +187,26 @@ void smc_move_leave_locked(struct smc_conn *conn)
 	tx->cons_due = true;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
 	atomic_inc(&link->moves);
+}
+
+/**
+ * smc_move_leave_locked() - Complete an orderly move, or give it up
+ * @conn: connection
+ *
+ * Called by the connection's work. Changes the link if nothing is outstanding on the old one, gives
+ * up if the time is over, else waits on. Afterwards the caller pushes what has waited.
+ *
+ * Context: Process; caller holds conn->lock.
+ */
+void smc_move_leave_locked(struct smc_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->tx.move.state == SMC_MOVE_IDLE)
+		return;
+	if (smc_conn_move_step_locked(conn, SMC_MOVE_EV_WORK) & SMC_MOVE_ACT_CHANGE_LINK)
+		conn_change_link_orderly(conn);
+	else if (smc_conn_timer_move_expired(conn))
+		smc_conn_move_step_locked(conn, SMC_MOVE_EV_EXPIRED);
 }
 
 /**
@@ -235,7 +229,8 @@ static bool conn_may_move(const struct smc_conn *conn)
 	const struct smc_conn_tx *tx = &conn->tx;
 
 	return conn->state == SMC_CONN_ACTIVE && !conn->shut_pending && !conn->close_pending &&
-	       tx->peer_size && !tx->stopped && !tx->move.validate && !tx->move.state &&
+	       tx->peer_size && !tx->stopped && !tx->move.validate &&
+	       tx->move.state == SMC_MOVE_IDLE &&
 	       tx->move.round != READ_ONCE(conn->lgr->balance_round) &&
 	       smc_link_usable(conn->link);
 }
@@ -256,9 +251,8 @@ static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 	b->begun++;
 	tx->move.round = b->lgr->balance_round;
 	tx->move.to = to;
-	tx->move.state = SMC_LEAVE_ASK;
-	smc_conn_timer_move_begun(conn);
-	smc_tx_push_locked(conn, false);
+	if (smc_conn_move_step_locked(conn, SMC_MOVE_EV_BEGIN) & SMC_MOVE_ACT_SEND_REQUEST)
+		smc_tx_push_locked(conn, false);
 }
 
 /* Count connections that are moving for their new link. */
@@ -270,7 +264,7 @@ static bool balance_count_conn(void *arg, void *balance)
 	if (!kref_get_unless_zero(&conn->ref))
 		return true;
 	spin_lock_bh(&conn->lock);
-	if (conn->tx.move.state && b->load[conn->link->slot].conns) {
+	if (conn->tx.move.state != SMC_MOVE_IDLE && b->load[conn->link->slot].conns) {
 		b->load[conn->link->slot].conns--;
 		b->load[conn->tx.move.to].conns++;
 	}

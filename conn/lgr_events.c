@@ -19,6 +19,7 @@
 #include <smc/lgr/link.h>
 #include "cdc.h"
 #include "failover.h"
+#include "move.h"
 #include "state.h"
 #include "timers.h"
 
@@ -43,14 +44,10 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
  */
 static void conn_answer_move(struct smc_conn *conn)
 {
-	struct smc_conn_move *move = &conn->tx.move;
-
 	if (!smc_conn_state_may_cdc(conn->state))
 		return;
-	if (conn->role == SMC_CLIENT && move->state && move->state != SMC_LEAVE_GO) {
-		move->state = SMC_LEAVE_NO;
-		move->round--;
-	}
+	if (conn->role == SMC_CLIENT)
+		smc_conn_move_step_locked(conn, SMC_MOVE_EV_YIELD);
 	conn->tx.cons_due = true;
 }
 
@@ -88,7 +85,7 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_locked(conn);
 	if (got & SMC_CDC_ACKED)
-		smc_tx_heard_locked(conn);
+		smc_conn_move_step_locked(conn, SMC_MOVE_EV_ACKED);
 	if (got & SMC_CDC_ACK_REQUEST)
 		conn_answer_move(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)

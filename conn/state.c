@@ -14,6 +14,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include "failover.h"
+#include "move.h"
 #include "state.h"
 #include "timers.h"
 
@@ -213,7 +214,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
-	conn->tx.move.state = SMC_LEAVE_NO;
+	smc_conn_move_step_locked(conn, SMC_MOVE_EV_LOST);
 	/* CLOSED already, and only a missing slot kept the last message */
 	if (conn->releasing)
 		smc_conn_queue_work(conn);

@@ -211,12 +211,12 @@ static void zerocopy_urgent_not_alone(struct kunit *test)
 
 	/* the device has one gather element per WRITE */
 	KUNIT_ASSERT_EQ(test, conn->link->qp->max_sge, 1);
-	conn->tx.move.state = SMC_LEAVE_WAIT;
+	conn->tx.move.state = SMC_MOVE_WAIT;
 	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 4 * 4096, false, NULL), 4 * 4096);
 	iov_iter_kvec(&iter, ITER_SOURCE, &byte, 1, 1);
 	KUNIT_ASSERT_EQ(test, smc_tx_write(conn, &iter, 1, false, true), 1);
 	KUNIT_ASSERT_EQ(test, conn->tx.inflight, 0);
-	conn->tx.move.state = SMC_LEAVE_NO;
+	conn->tx.move.state = SMC_MOVE_IDLE;
 	smc_tx_push(conn, false);
 	KUNIT_EXPECT_EQ(test, zerocopy_next_post(qp, &i), 4 * 4096 - 1);
 	KUNIT_EXPECT_EQ(test, zerocopy_next_post(qp, &i), 2);

@@ -11,6 +11,7 @@
 #include <smc/proto/conn_fsm.h>
 #include <smc/proto/link_fsm.h>
 #include <smc/proto/llc_flow.h>
+#include <smc/proto/move_fsm.h>
 
 static void rst_title(FILE *out, const char *title, char line)
 {
@@ -109,6 +110,34 @@ static void rst_link(FILE *out)
 	}
 }
 
+static void rst_move(FILE *out)
+{
+	unsigned int s, e;
+
+	rst_title(out, "Orderly move", '=');
+	fprintf(out,
+		"A connection changes the link of its sending direction although the present link\n"
+		"works; between native peers only. An event that is not listed for a state is a bug.\n\n");
+	for (s = 0; s < SMC_MOVE_STATES; s++) {
+		rst_title(out, smc_move_state_str((enum smc_move_state)s), '-');
+		rst_table(out, "20 20 60");
+		fprintf(out, "   * - Event\n     - Next\n     - Actions\n");
+		for (e = 0; e < SMC_MOVE_EVENTS; e++) {
+			struct smc_move_row row;
+
+			smc_move_fsm_row((enum smc_move_state)s, (enum smc_move_event)e, &row);
+			if (!row.legal)
+				continue;
+			fprintf(out, "   * - %s\n     - %s\n     - ",
+				smc_move_event_str((enum smc_move_event)e),
+				row.next == (enum smc_move_state)s ? "stays" :
+				smc_move_state_str(row.next));
+			rst_actions(out, row.actions, smc_move_action_str);
+		}
+		fprintf(out, "\n");
+	}
+}
+
 static void rst_llc(FILE *out)
 {
 	unsigned int r, i, x;
@@ -147,6 +176,7 @@ static void states_rst(FILE *out)
 	rst_title(out, "State tables", '#');
 	rst_conn(out);
 	rst_link(out);
+	rst_move(out);
 	rst_llc(out);
 }
 

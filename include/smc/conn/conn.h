@@ -18,6 +18,7 @@
 #include <smc/proto/conn_fsm.h>
 #include <smc/proto/cursor.h>
 #include <smc/proto/failover.h>
+#include <smc/proto/move_fsm.h>
 #include <smc/proto/urgent.h>
 #include <smc/rdma/region.h>
 
@@ -53,14 +54,6 @@ struct smc_conn_events {
 	void (*notify)(void *owner, unsigned int bits);
 };
 
-/* Orderly move of our direction away from a link that works (conn/failover.c). */
-enum smc_leave {
-	SMC_LEAVE_NO,
-	SMC_LEAVE_ASK,		/* the message that requests an acknowledgment is due */
-	SMC_LEAVE_WAIT,		/* it is sent: nothing else is posted */
-	SMC_LEAVE_GO,		/* acknowledged: the work changes the link */
-};
-
 /**
  * struct smc_conn_move - changes of the link of our direction; under conn->lock
  * @validate: the link has changed: a failover validation goes before anything else
@@ -70,11 +63,10 @@ enum smc_leave {
  * @orderly: the last change was an orderly move
  * @past: numbers of the links before @prev, the latest first, for a native peer
  * @past_orderly: a bit for each of @past: it was left by an orderly move
- * @state: state of an orderly move
+ * @state: state of an orderly move (proto/move_fsm.h); changes in conn/move.c only
  * @to: slot of the link to move to
  * @deadline: jiffies: stay if the peer has not acknowledged by then
  * @round: lgr->balance_round of the last attempt
- * @acked: the peer has acknowledged our last message
  */
 struct smc_conn_move {
 	bool validate;
@@ -84,11 +76,10 @@ struct smc_conn_move {
 	bool orderly;
 	u8 past[SMC_CDC_PAST];
 	u8 past_orderly;
-	enum smc_leave state;
+	enum smc_move_state state;
 	u8 to;
 	unsigned long deadline;
 	u32 round;
-	bool acked;
 };
 
 /**

@@ -22,7 +22,6 @@ void smc_tx_window_locked(struct smc_conn *conn);
 void smc_tx_push_locked(struct smc_conn *conn, bool more);
 void smc_tx_consumer_update_locked(struct smc_conn *conn);
 void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags);
-void smc_tx_heard_locked(struct smc_conn *conn);
 bool smc_tx_retry(struct smc_conn *conn);
 
 #endif
