@@ -65,6 +65,7 @@ bool smc_cdc_token(const u8 *buf, u32 len, u32 *token)
  */
 bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg)
 {
+	lockdep_assert_held(&conn->lock);
 	return !smc_cdc_msg_parse(buf, len, conn->rx.ring.size,
 				  conn->tx.peer_size ?: SMC_RMBE_SIZE_MIN, msg);
 }
@@ -109,6 +110,7 @@ void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, con
  */
 unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
 {
+	lockdep_assert_held(&conn->lock);
 	if ((s16)(seq - conn->rx.seq) > 0)
 		return SMC_CDC_VALIDATE | SMC_CDC_BAD;
 	return SMC_CDC_VALIDATE;
@@ -129,6 +131,7 @@ bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cu
 {
 	struct smc_ring_rx ring = conn->rx.ring;
 
+	lockdep_assert_held(&conn->lock);
 	return smc_failover_gap(conn->rx.seq, first) &&
 	       smc_ring_rx_peer(&ring, prod, false, false) == SMC_CURSOR_NEWER;
 }
@@ -256,6 +259,7 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 		.move = conn->tx.move.prev ? conn->tx.move.count : 0,
 	};
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->tx.move.orderly)
 		msg.more |= SMC_CDC_M_ORDERLY;
 	/* validations over these links may have been lost with them */

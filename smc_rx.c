@@ -111,6 +111,7 @@ static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, i
  */
 void smc_rx_update_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	switch (smc_ring_rx_update(&conn->rx.ring)) {
 	case SMC_UPDATE_NOW:
 		smc_tx_consumer_update_locked(conn);
@@ -136,6 +137,7 @@ void smc_rx_update_locked(struct smc_conn *conn)
  */
 void smc_rx_look_locked(struct smc_conn *conn, bool timed)
 {
+	lockdep_assert_held(&conn->lock);
 	if (smc_conn_state_may_cdc(conn->state) && smc_lend_look_locked(conn, timed))
 		smc_rx_update_locked(conn);
 }

@@ -510,6 +510,7 @@ void smc_tx_window_locked(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 
+	lockdep_assert_held(&conn->lock);
 	if (tx->told_blocked && !tx->blocked_at) {
 		tx->blocked_at = ktime_get_ns();
 		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
@@ -663,6 +664,7 @@ void smc_tx_push(struct smc_conn *conn, bool more)
  */
 void smc_tx_consumer_update_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	conn->tx.cons_due = true;
 	smc_tx_push_locked(conn, false);
 }
@@ -678,6 +680,7 @@ void smc_tx_consumer_update_locked(struct smc_conn *conn)
  */
 void smc_tx_send_flags_locked(struct smc_conn *conn, u8 flags)
 {
+	lockdep_assert_held(&conn->lock);
 	conn->tx.state_due |= flags;
 	/* an end does not wait for the move: stay on this link */
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_END);

@@ -55,6 +55,7 @@ void smc_conn_move_record_locked(struct smc_conn *conn, u8 prev)
 {
 	struct smc_conn_move *move = &conn->tx.move;
 
+	lockdep_assert_held(&conn->lock);
 	memmove(move->past + 1, move->past, sizeof(move->past) - 1);
 	move->past[0] = move->prev;
 	move->past_orderly = (move->past_orderly << 1 | move->orderly) & (BIT(SMC_CDC_PAST) - 1);

@@ -154,6 +154,7 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
 {
 	unsigned int bits = 0;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->shut_pending && !smc_ring_tx_unsent(&conn->tx.ring)) {
 		conn->shut_pending = false;
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_SHUT_WR);
@@ -182,6 +183,7 @@ unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn)
 	u8 state = conn->rx.peer_state;
 	enum smc_conn_event event;
 
+	lockdep_assert_held(&conn->lock);
 	event = smc_conn_fsm_event(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
 				   state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
 	return smc_conn_step_locked(conn, event);
@@ -196,6 +198,7 @@ unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn)
  */
 unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
 	pr_info_ratelimited("connection %08x: messages were lost with a link, aborted\n",
 			    conn->token);
@@ -211,6 +214,7 @@ unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn)
  */
 unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	conn->tx.stopped = true;
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
@@ -232,6 +236,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
  */
 unsigned int smc_conn_fail_over_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	switch (smc_move_locked(conn)) {
 	case -ENOKEY:
 		pr_info_ratelimited("connection %08x: no link to the peer's RMBE is left, aborted\n",

@@ -39,6 +39,7 @@ void smc_meter_out(struct smc_conn *conn, u32 bytes)
 {
 	struct smc_meter *m = &conn->meter;
 
+	lockdep_assert_held(&conn->lock);
 	m->out++;
 	if (!bytes)
 		return;
@@ -58,6 +59,7 @@ void smc_meter_in(struct smc_conn *conn, bool bytes)
 {
 	struct smc_meter *m = &conn->meter;
 
+	lockdep_assert_held(&conn->lock);
 	if (!bytes) {
 		m->in++;
 		m->heard_at = jiffies;
@@ -117,6 +119,7 @@ void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
 	struct smc_meter *m = &conn->meter;
 	u64 now = ktime_get_ns();
 
+	lockdep_assert_held(&conn->lock);
 	m->heard_at = jiffies;
 	if (conn->tx.ring.completed > completed_before) {
 		m->delivered++;

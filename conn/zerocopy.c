@@ -396,6 +396,7 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
  */
 void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
 	smc_zcopy_settle_locked(conn);
 	if (!list_empty(&conn->tx.runs_done))
 		smc_conn_queue_work(conn);
