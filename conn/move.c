@@ -53,7 +53,7 @@ u32 smc_conn_move_step_locked(struct smc_conn *conn, enum smc_move_event event)
  */
 void smc_conn_move_record_locked(struct smc_conn *conn, u8 prev)
 {
-	struct smc_conn_move *move = &conn->tx.move;
+	struct smc_conn_tx_move *move = &conn->tx.move;
 
 	lockdep_assert_held(&conn->lock);
 	memmove(move->past + 1, move->past, sizeof(move->past) - 1);

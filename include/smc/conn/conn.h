@@ -55,7 +55,7 @@ struct smc_conn_events {
 };
 
 /**
- * struct smc_conn_move - changes of the link of our direction; under conn->lock
+ * struct smc_conn_tx_move - changes of the link of our direction; under conn->lock
  * @validate: the link has changed: a failover validation goes before anything else
  * @prev: number of the previous link, for a native peer
  * @count: how often the link has changed, modulo 256
@@ -68,7 +68,7 @@ struct smc_conn_events {
  * @deadline: jiffies: stay if the peer has not acknowledged by then
  * @round: lgr->balance_round of the last attempt
  */
-struct smc_conn_move {
+struct smc_conn_tx_move {
 	bool validate;
 	u8 prev;
 	u8 count;
@@ -125,7 +125,7 @@ struct smc_conn_tx {
 	u8 state;
 	bool state_unacked;
 	u16 state_seq;
-	struct smc_conn_move move;
+	struct smc_conn_tx_move move;
 	struct smc_urgent_tx urg;
 	struct list_head runs;
 	struct list_head runs_done;
