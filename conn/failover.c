@@ -369,7 +369,7 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
-	smc_conn_timer_peer_heard(conn);
+	smc_conn_timer_peer_seen(conn);
 	if (conn->rx.path.slot == link->slot && !conn->rx.path.fresh &&
 	    !smc_cdc_msg_is_validation(buf, len))
 		return SMC_FAILOVER_TAKE;
@@ -416,7 +416,7 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
  * If the device did not flush the queue pair, messages that its RNIC has acknowledged may be lost.
  * A peer that continues over another link sends a validation, which detects that. But a peer that
  * had ended the connection sends nothing more, and a reader would wait for ever: so a deadline is
- * set until which the peer must be heard.
+ * set until which a message of the peer must arrive.
  *
  * Context: Caller holds conn->lock.
  */

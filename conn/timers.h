@@ -35,12 +35,12 @@ void smc_conn_timer_msgs_lost(struct smc_conn *conn);
 bool smc_conn_timer_silence_expired(struct smc_conn *conn);
 
 /**
- * smc_conn_timer_peer_heard() - A message of the peer has come: it is not silent
+ * smc_conn_timer_peer_seen() - A message of the peer has come: it is not silent
  * @conn: connection
  *
  * Context: Caller holds conn->lock.
  */
-static inline void smc_conn_timer_peer_heard(struct smc_conn *conn)
+static inline void smc_conn_timer_peer_seen(struct smc_conn *conn)
 {
 	conn->rx.silence_deadline = 0;
 }

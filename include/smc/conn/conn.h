@@ -169,8 +169,8 @@ struct smc_stamps {
  * @seen: at least one CDC was received
  * @peer_state: SMC_CDC_S_* received so far
  * @answer_due: the next CDC acknowledges the peer's last message (orderly move)
- * @silence_deadline: jiffies until which the peer must be heard, because its last messages may be
- *	lost; 0: none
+ * @silence_deadline: jiffies until which the peer must send something, because its last
+ *	messages may be lost; 0: none
  * @msgs_lost: a link lost messages, and the peer may have moved to it unnoticed
  * @urg: urgent data of the peer
  * @stamps: arrival times, if the socket wants them
