@@ -23,11 +23,11 @@
 #include "lgr/internal.h"
 
 #define ID_STEP		0x100
-#define COMPLAIN_TIME	(30 * HZ)	/* before a wait without limit says so */
+#define EXIT_WARN_TIME	(30 * HZ)	/* before a wait without limit says so */
 #define BALANCE_DELAY	HZ		/* from a new link to the first move to it */
 #define BALANCE_PAUSE	(HZ / 10)	/* between two walks over the connections */
 #define BALANCE_WALKS	64		/* at most, for a new link */
-#define PARTING_MS	200		/* between DELETE LINK and silence */
+#define LINGER_MS	200		/* between DELETE LINK and silence */
 
 struct smc_core_registry smc_core_reg = {
 	.lock = __MUTEX_INITIALIZER(smc_core_reg.lock),
@@ -35,21 +35,21 @@ struct smc_core_registry smc_core_reg = {
 	.wait = __WAIT_QUEUE_HEAD_INITIALIZER(smc_core_reg.wait),
 };
 
-static atomic_t last_id;
-static bool closing;			/* under the registry's lock */
-static struct workqueue_struct *core_wq;
-static const struct smc_lgr_ctl_events *ctl_events;
-static const struct smc_lgr_conn_events *conn_events;
+static atomic_t lgr_last_id;
+static bool registry_closing;			/* under the registry's lock */
+static struct workqueue_struct *lgr_wq;
+static const struct smc_lgr_ctl_events *lgr_ctl_events;
+static const struct smc_lgr_conn_events *lgr_conn_events;
 
-static void queue_with_ref(struct smc_lgr *lgr, struct work_struct *work)
+static void lgr_queue_work(struct smc_lgr *lgr, struct work_struct *work)
 {
 	smc_core_get(lgr);
-	if (!queue_work(core_wq, work))
+	if (!queue_work(lgr_wq, work))
 		smc_core_put(lgr);
 }
 
 /* Marks the group dead; true for the first caller, who has to queue its end. */
-static bool mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
+static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	if (reason == SMC_LINK_OK)
 		reason = SMC_LINK_ADMIN;
@@ -63,7 +63,7 @@ static bool mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 
 /* ---- connection places and idleness ---- */
 
-static void cancel_idle(struct smc_lgr *lgr)
+static void lgr_idle_cancel(struct smc_lgr *lgr)
 {
 	if (cancel_delayed_work(&lgr->idle_work))
 		smc_core_put(lgr);
@@ -77,25 +77,25 @@ static void cancel_idle(struct smc_lgr *lgr)
  */
 void smc_core_arm_idle(struct smc_lgr *lgr)
 {
-	struct smc_net *policy;
+	struct smc_net *settings;
 	int secs;
 
 	if (smc_core_dead(lgr))
 		return;
-	policy = smc_policy_net(lgr->net);
-	secs = lgr->role == SMC_SERVER ? READ_ONCE(policy->idle_server) :
-					 READ_ONCE(policy->idle_client);
+	settings = smc_policy_net(lgr->net);
+	secs = lgr->role == SMC_SERVER ? READ_ONCE(settings->idle_server) :
+					 READ_ONCE(settings->idle_client);
 	if (READ_ONCE(lgr->retired))
 		secs = 0;	/* nobody will use it again */
 	smc_core_get(lgr);
-	if (mod_delayed_work(core_wq, &lgr->idle_work, smc_policy_jiffies(secs)))
+	if (mod_delayed_work(lgr_wq, &lgr->idle_work, smc_policy_jiffies(secs)))
 		smc_core_put(lgr);	/* the one that was queued had its own reference */
 	/* the end may have cancelled it just before: it would hold the group for minutes */
 	if (smc_core_dead(lgr))
-		cancel_idle(lgr);
+		lgr_idle_cancel(lgr);
 }
 
-static u32 max_places(const struct smc_lgr *lgr)
+static u32 lgr_max_conns(const struct smc_lgr *lgr)
 {
 	/* a client follows its server, which counts */
 	if (lgr->role == SMC_CLIENT || !lgr->peer.max_conns)
@@ -115,13 +115,13 @@ bool smc_core_reserve(struct smc_lgr *lgr)
 
 	xa_lock_bh(&lgr->conns);
 	if (!smc_core_dead(lgr) && !lgr->retired &&
-	    lgr->nconns + lgr->reserved < max_places(lgr)) {
+	    lgr->nconns + lgr->reserved < lgr_max_conns(lgr)) {
 		lgr->reserved++;
 		ok = true;
 	}
 	xa_unlock_bh(&lgr->conns);
 	if (ok)
-		cancel_idle(lgr);
+		lgr_idle_cancel(lgr);
 	return ok;
 }
 
@@ -189,7 +189,7 @@ void smc_core_roomy(struct smc_lgr *lgr)
 		WRITE_ONCE(lgr->crowded, false);
 }
 
-static void idle_work_fn(struct work_struct *work)
+static void lgr_idle_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, idle_work);
 	bool first = false;
@@ -198,29 +198,29 @@ static void idle_work_fn(struct work_struct *work)
 	mutex_lock(&smc_core_reg.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
-		first = mark_dead(lgr, lgr->retired ?: SMC_LINK_IDLE);
+		first = lgr_mark_dead(lgr, lgr->retired ?: SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
 	mutex_unlock(&smc_core_reg.lock);
 	if (first)
-		queue_with_ref(lgr, &lgr->term_work);
+		lgr_queue_work(lgr, &lgr->term_work);
 	smc_core_put(lgr);
 }
 
 /* ---- upcalls of links ---- */
 
-static void link_llc(struct smc_link *link, const u8 *buf, u32 len)
+static void lgr_handle_llc(struct smc_link *link, const u8 *buf, u32 len)
 {
-	ctl_events->message(link, buf, len);
+	lgr_ctl_events->message(link, buf, len);
 }
 
-static void link_cdc(struct smc_link *link, const u8 *buf, u32 len)
+static void lgr_handle_cdc(struct smc_link *link, const u8 *buf, u32 len)
 {
 	rcu_read_lock();
-	conn_events->message(link, buf, len);
+	lgr_conn_events->message(link, buf, len);
 	rcu_read_unlock();
 }
 
-static void link_lost(struct smc_link *link, enum smc_link_reason reason)
+static void lgr_handle_link_failed(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_lgr *lgr = link->lgr;
 
@@ -233,27 +233,27 @@ static void link_lost(struct smc_link *link, enum smc_link_reason reason)
 			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);
 	}
 	set_bit(link->slot, &lgr->lost);
-	queue_with_ref(lgr, &lgr->fail_work);
+	lgr_queue_work(lgr, &lgr->fail_work);
 }
 
-static void link_slots_free(struct smc_link *link)
+static void lgr_handle_slots_free(struct smc_link *link)
 {
 	rcu_read_lock();
-	conn_events->slots_free(link);
+	lgr_conn_events->slots_free(link);
 	rcu_read_unlock();
 }
 
-static const struct smc_link_events link_events = {
-	.llc = link_llc,
-	.cdc = link_cdc,
-	.lost = link_lost,
-	.slots_free = link_slots_free,
+static const struct smc_link_events lgr_link_events = {
+	.llc = lgr_handle_llc,
+	.cdc = lgr_handle_cdc,
+	.lost = lgr_handle_link_failed,
+	.slots_free = lgr_handle_slots_free,
 };
 
 /* ---- link set ---- */
 
 /* Calls @fn for each connection, with a reference, in process context. */
-static void tell_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
+static void lgr_notify_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
 {
 	struct smc_core_entry *entry;
 	unsigned long i;
@@ -262,30 +262,30 @@ static void tell_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), v
 	rcu_read_lock();
 	xa_for_each(&lgr->conns, i, entry) {
 		conn = entry->conn;
-		if (!conn_events->hold(conn))
+		if (!lgr_conn_events->hold(conn))
 			continue;
 		rcu_read_unlock();
 		fn(conn, arg);
-		conn_events->put(conn);
+		lgr_conn_events->put(conn);
 		rcu_read_lock();
 	}
 	rcu_read_unlock();
 }
 
-static void tell_link_lost(void *conn, void *arg)
+static void lgr_notify_conn_lost(void *conn, void *arg)
 {
-	conn_events->link_lost(conn, arg);
+	lgr_conn_events->link_lost(conn, arg);
 }
 
-static void tell_terminated(void *conn, void *arg)
+static void lgr_notify_conn_end(void *conn, void *arg)
 {
 	const struct smc_lgr *lgr = arg;
 
-	conn_events->terminated(conn, lgr->reason);
+	lgr_conn_events->terminated(conn, lgr->reason);
 }
 
 /* For people. Two at once may mix up: each field is true of one of them. */
-static void note_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
+static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	WRITE_ONCE(lgr->loss.reason, reason);
 	WRITE_ONCE(lgr->loss.at, ktime_get_boottime_seconds());
@@ -296,7 +296,7 @@ static void note_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
  * What its connections write again over another link must not be met by anything that is
  * still on its way over this one, nor be read once more by our RNIC.
  */
-static void fence_link(struct smc_lgr *lgr, struct smc_link *link)
+static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
 {
 	enum smc_link_reason reason = atomic_read(&link->reason);
 
@@ -305,14 +305,14 @@ static void fence_link(struct smc_lgr *lgr, struct smc_link *link)
 	if (reason == SMC_LINK_SETUP_FAILED)
 		return;
 	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
-	note_loss(lgr, reason);
+	lgr_record_loss(lgr, reason);
 	/* two may go at a time, each for the sake of the other */
 	if (!smc_core_has_link(lgr))
 		smc_core_terminate(lgr, reason);
 }
 
 /* Takes the link of @slot out of the set if it is lost, and others are left; true: it was. */
-static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
+static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
 {
 	enum smc_link_reason reason;
 	struct smc_link *link;
@@ -336,11 +336,11 @@ static bool unlink_lost(struct smc_lgr *lgr, u32 slot)
 }
 
 /* Those that end a handshake at the same time are counted with the others. */
-static void leave_link(struct smc_lgr *lgr, struct smc_link *link)
+static void lgr_failover_conns(struct smc_lgr *lgr, struct smc_link *link)
 {
 	u32 moves = atomic_read(&lgr->moves);
 
-	tell_conns(lgr, tell_link_lost, link);
+	lgr_notify_conns(lgr, lgr_notify_conn_lost, link);
 	/* else they end with the group */
 	if (!smc_core_dead(lgr))
 		smc_core_tell_failover(link, atomic_read(&lgr->moves) - moves);
@@ -353,7 +353,7 @@ static void leave_link(struct smc_lgr *lgr, struct smc_link *link)
  * came over one, and is looked at after what came over another, the bytes must not be gone.
  * Returns the slots, each of which has to be retired.
  */
-static unsigned long leave_links(struct smc_lgr *lgr, unsigned long slots)
+static unsigned long lgr_failover_links(struct smc_lgr *lgr, unsigned long slots)
 {
 	unsigned long todo = slots;
 	u32 slot;
@@ -361,22 +361,22 @@ static unsigned long leave_links(struct smc_lgr *lgr, unsigned long slots)
 	lockdep_assert_held(&lgr->leave_mutex);
 	for (;;) {
 		for (slot = 0; slot < SMC_CORE_LINKS && !smc_core_dead(lgr); slot++)
-			if (unlink_lost(lgr, slot))
+			if (lgr_unlink_failed(lgr, slot))
 				todo |= BIT(slot);
 		if (!todo)
 			break;
 		slots |= todo;
 		for_each_set_bit(slot, &todo, SMC_CORE_LINKS)
-			fence_link(lgr, smc_core_leaving(lgr, slot));
+			lgr_fence_link(lgr, smc_core_leaving(lgr, slot));
 		todo = 0;
 	}
 	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
-		leave_link(lgr, smc_core_leaving(lgr, slot));
+		lgr_failover_conns(lgr, smc_core_leaving(lgr, slot));
 	return slots;
 }
 
 /* LLC hears of it, which may wait for a send slot: other links may be lost meanwhile. */
-static void retire_later(struct smc_lgr *lgr, unsigned long slots)
+static void lgr_queue_removal(struct smc_lgr *lgr, unsigned long slots)
 {
 	u32 slot;
 
@@ -384,7 +384,7 @@ static void retire_later(struct smc_lgr *lgr, unsigned long slots)
 		return;
 	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
 		set_bit(slot, &lgr->left);
-	queue_with_ref(lgr, &lgr->retire_work);
+	lgr_queue_work(lgr, &lgr->retire_work);
 }
 
 /**
@@ -404,29 +404,29 @@ void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 	if (smc_core_unlink(lgr, link)) {
 		smc_link_fail(link, reason);
 		smc_core_tell_link_lost(link, atomic_read(&link->reason));
-		slots = leave_links(lgr, BIT(link->slot));
+		slots = lgr_failover_links(lgr, BIT(link->slot));
 	}
 	mutex_unlock(&lgr->leave_mutex);
 	if (!slots)
 		return;
-	retire_later(lgr, slots & ~BIT(link->slot));
+	lgr_queue_removal(lgr, slots & ~BIT(link->slot));
 	smc_core_retire_link(lgr, link);
 }
 
-static void fail_work_fn(struct work_struct *work)
+static void lgr_failover_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, fail_work);
 	unsigned long slots;
 
 	mutex_lock(&lgr->leave_mutex);
-	slots = leave_links(lgr, 0);
+	slots = lgr_failover_links(lgr, 0);
 	mutex_unlock(&lgr->leave_mutex);
-	retire_later(lgr, slots);
+	lgr_queue_removal(lgr, slots);
 	smc_core_put(lgr);
 }
 
 /* Links that were lost and that connections have left. */
-static void retire_lost(struct smc_lgr *lgr)
+static void lgr_remove_failed(struct smc_lgr *lgr)
 {
 	struct smc_link *link;
 	u32 slot;
@@ -436,44 +436,44 @@ static void retire_lost(struct smc_lgr *lgr)
 			continue;
 		link = smc_core_leaving(lgr, slot);
 		if (!smc_core_dead(lgr))
-			ctl_events->link_lost(lgr, link);
+			lgr_ctl_events->link_lost(lgr, link);
 		smc_core_retire_link(lgr, link);
 	}
 }
 
-static void retire_work_fn(struct work_struct *work)
+static void lgr_removal_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, retire_work);
 
-	retire_lost(lgr);
+	lgr_remove_failed(lgr);
 	smc_core_put(lgr);
 }
 
 /* ---- connections go to a link that came ---- */
 
-static void cancel_balance(struct smc_lgr *lgr)
+static void lgr_balance_cancel(struct smc_lgr *lgr)
 {
 	if (cancel_delayed_work(&lgr->balance_work))
 		smc_core_put(lgr);
 }
 
-static void arm_balance(struct smc_lgr *lgr, unsigned long delay)
+static void lgr_balance_arm(struct smc_lgr *lgr, unsigned long delay)
 {
 	smc_core_get(lgr);
-	if (mod_delayed_work(core_wq, &lgr->balance_work, delay))
+	if (mod_delayed_work(lgr_wq, &lgr->balance_work, delay))
 		smc_core_put(lgr);
 	/* as in smc_core_arm_idle() */
 	if (smc_core_dead(lgr))
-		cancel_balance(lgr);
+		lgr_balance_cancel(lgr);
 }
 
-static void balance_work_fn(struct work_struct *work)
+static void lgr_balance_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, balance_work);
 
-	if (!smc_core_dead(lgr) && lgr->balance_left && conn_events->balance(lgr)) {
+	if (!smc_core_dead(lgr) && lgr->balance_left && lgr_conn_events->balance(lgr)) {
 		lgr->balance_left--;
-		arm_balance(lgr, BALANCE_PAUSE);
+		lgr_balance_arm(lgr, BALANCE_PAUSE);
 	}
 	smc_core_put(lgr);
 }
@@ -491,7 +491,7 @@ void smc_core_link_came(struct smc_lgr *lgr)
 		return;
 	WRITE_ONCE(lgr->balance_round, lgr->balance_round + 1);
 	WRITE_ONCE(lgr->balance_left, BALANCE_WALKS);
-	arm_balance(lgr, BALANCE_DELAY);
+	lgr_balance_arm(lgr, BALANCE_DELAY);
 }
 
 /**
@@ -525,7 +525,7 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 		smc_pnet_path_put(path);
 		return ERR_PTR(rc);
 	}
-	link = smc_link_create(lgr, lgr->net, slot, path, &link_events);
+	link = smc_link_create(lgr, lgr->net, slot, path, &lgr_link_events);
 	if (IS_ERR(link)) {
 		mutex_unlock(&lgr->mutex);
 		return link;
@@ -560,12 +560,12 @@ void smc_core_get(struct smc_lgr *lgr)
 	kref_get(&lgr->ref);
 }
 
-static void lgr_released(struct kref *ref)
+static void lgr_release(struct kref *ref)
 {
 	struct smc_lgr *lgr = container_of(ref, struct smc_lgr, ref);
 
 	/* the last reference may go in softirq, the memory cannot */
-	queue_work(core_wq, &lgr->free_work);
+	queue_work(lgr_wq, &lgr->free_work);
 }
 
 /**
@@ -574,7 +574,7 @@ static void lgr_released(struct kref *ref)
  */
 void smc_core_put(struct smc_lgr *lgr)
 {
-	kref_put(&lgr->ref, lgr_released);
+	kref_put(&lgr->ref, lgr_release);
 }
 
 static void lgr_free(struct smc_lgr *lgr)
@@ -586,11 +586,11 @@ static void lgr_free(struct smc_lgr *lgr)
 	kfree(lgr);
 }
 
-static void free_work_fn(struct work_struct *work)
+static void lgr_free_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, free_work);
 
-	ctl_events->release(lgr);
+	lgr_ctl_events->release(lgr);
 	smc_buf_pool_destroy(&lgr->pool);
 	/* last, since smc_core_net_exit() takes its absence as the end */
 	mutex_lock(&smc_core_reg.lock);
@@ -611,8 +611,8 @@ static void free_work_fn(struct work_struct *work)
  */
 void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
-	if (mark_dead(lgr, reason))
-		queue_with_ref(lgr, &lgr->term_work);
+	if (lgr_mark_dead(lgr, reason))
+		lgr_queue_work(lgr, &lgr->term_work);
 }
 
 /*
@@ -625,7 +625,7 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
  * - works of the LLC layer: waited for inside the upcall;
  * - completions: end with the drain of the queue pairs.
  */
-static void term_work_fn(struct work_struct *work)
+static void lgr_term_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, term_work);
 	struct smc_link *link;
@@ -635,26 +635,26 @@ static void term_work_fn(struct work_struct *work)
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
 	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_END, lgr->reason);
 	smc_core_reg_changed();
-	cancel_idle(lgr);
-	cancel_balance(lgr);
+	lgr_idle_cancel(lgr);
+	lgr_balance_cancel(lgr);
 
 	/* whoever adds a connection or a link after this point sees lgr->dead */
 	xa_lock_bh(&lgr->conns);
 	xa_unlock_bh(&lgr->conns);
-	tell_conns(lgr, tell_terminated, lgr);
-	ctl_events->terminated(lgr);
+	lgr_notify_conns(lgr, lgr_notify_conn_end, lgr);
+	lgr_ctl_events->terminated(lgr);
 	if (cancel_work_sync(&lgr->fail_work))
 		smc_core_put(lgr);
 	if (cancel_work_sync(&lgr->retire_work))
 		smc_core_put(lgr);
-	retire_lost(lgr);
+	lgr_remove_failed(lgr);
 	/*
 	 * The peer has been told. A peer with infinite retries would otherwise wait
 	 * for ever for our RNIC's answer to what it has in flight (in-tree: a worker
 	 * stuck in D state).
 	 */
 	if (smc_core_has_link(lgr))
-		msleep(PARTING_MS);
+		msleep(LINGER_MS);
 
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);
@@ -688,7 +688,7 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	INIT_LIST_HEAD(&lgr->entry);
 	lgr->net = net;
 	lgr->net_cookie = net->net_cookie;
-	lgr->id = (u32)atomic_add_return(ID_STEP, &last_id);
+	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	lgr->role = role;
 	lgr->peer = *peer;
 	mutex_init(&lgr->leave_mutex);
@@ -698,21 +698,21 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_core_claims_init(&lgr->claims);
 	smc_buf_pool_init(&lgr->pool, net);
-	INIT_DELAYED_WORK(&lgr->idle_work, idle_work_fn);
-	INIT_DELAYED_WORK(&lgr->balance_work, balance_work_fn);
-	INIT_WORK(&lgr->term_work, term_work_fn);
-	INIT_WORK(&lgr->fail_work, fail_work_fn);
-	INIT_WORK(&lgr->retire_work, retire_work_fn);
-	INIT_WORK(&lgr->free_work, free_work_fn);
+	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
+	INIT_DELAYED_WORK(&lgr->balance_work, lgr_balance_work_fn);
+	INIT_WORK(&lgr->term_work, lgr_term_work_fn);
+	INIT_WORK(&lgr->fail_work, lgr_failover_work_fn);
+	INIT_WORK(&lgr->retire_work, lgr_removal_work_fn);
+	INIT_WORK(&lgr->free_work, lgr_free_work_fn);
 	return lgr;
 }
 
 /* The first link, in slot 0. Takes over @path. Nobody else knows the group yet. */
-static int first_link(struct smc_lgr *lgr, struct smc_path *path)
+static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 {
 	struct smc_link *link;
 
-	link = smc_link_create(lgr, lgr->net, 0, path, &link_events);
+	link = smc_link_create(lgr, lgr->net, 0, path, &lgr_link_events);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
 	if (lgr->role == SMC_SERVER)
@@ -724,7 +724,7 @@ static int first_link(struct smc_lgr *lgr, struct smc_path *path)
 }
 
 /* The newest first: whoever walks the list in parts goes by the ID. Registry lock held. */
-static void enlist(struct smc_lgr *lgr)
+static void registry_insert(struct smc_lgr *lgr)
 {
 	struct smc_lgr *older;
 
@@ -755,14 +755,14 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	lgr = lgr_alloc(net, role, peer);
 	if (!lgr)
 		goto err_path;
-	rc = ctl_events->init(lgr);
+	rc = lgr_ctl_events->init(lgr);
 	if (rc)
 		goto err_lgr;
 	smc_ib_device_get(dev);	/* to look at it after the path was given away */
-	rc = first_link(lgr, path);
+	rc = lgr_add_first_link(lgr, path);
 	if (rc) {
 		smc_ib_device_put(dev);
-		ctl_events->release(lgr);
+		lgr_ctl_events->release(lgr);
 		lgr_free(lgr);
 		return ERR_PTR(rc);
 	}
@@ -771,8 +771,8 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
 	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
 	mutex_lock(&smc_core_reg.lock);
-	enlist(lgr);
-	if (closing)
+	registry_insert(lgr);
+	if (registry_closing)
 		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
 	mutex_unlock(&smc_core_reg.lock);
 	/* device_gone may have walked the list before the group was on it */
@@ -813,10 +813,10 @@ int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 	return rc;
 }
 
-static int tell_ports(struct smc_lgr *lgr, void *arg)
+static int lgr_notify_ports(struct smc_lgr *lgr, void *arg)
 {
 	if (!smc_core_dead(lgr))
-		ctl_events->ports_changed(lgr);
+		lgr_ctl_events->ports_changed(lgr);
 	return 0;
 }
 
@@ -827,7 +827,7 @@ static int tell_ports(struct smc_lgr *lgr, void *arg)
  */
 void smc_core_ports_changed(void)
 {
-	smc_core_for_each(tell_ports, NULL);
+	smc_core_for_each(lgr_notify_ports, NULL);
 }
 
 /* ---- begin and end ---- */
@@ -838,7 +838,7 @@ void smc_core_ports_changed(void)
  */
 void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events)
 {
-	ctl_events = events;
+	lgr_ctl_events = events;
 }
 
 /**
@@ -847,11 +847,11 @@ void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events)
  */
 void smc_core_set_conn_events(const struct smc_lgr_conn_events *events)
 {
-	conn_events = events;
+	lgr_conn_events = events;
 }
 
 /* Terminates the groups of @net (NULL: all); false when none is left. */
-static bool terminate_groups(const struct net *net)
+static bool registry_terminate(const struct net *net)
 {
 	struct smc_lgr *lgr;
 	bool any = false;
@@ -878,23 +878,23 @@ static bool terminate_groups(const struct net *net)
  */
 void smc_core_net_exit(struct net *net)
 {
-	unsigned long complain = jiffies + COMPLAIN_TIME;
+	unsigned long warn_at = jiffies + EXIT_WARN_TIME;
 	int seq;
 
 	/* without limit: groups and their connections point to the namespace */
 	for (;;) {
 		seq = atomic_read(&smc_core_reg.seq);
-		if (!terminate_groups(net))
+		if (!registry_terminate(net))
 			return;
-		if (time_after(jiffies, complain)) {
+		if (time_after(jiffies, warn_at)) {
 			pr_warn("still waiting for link groups to end\n");
-			complain = jiffies + COMPLAIN_TIME;
+			warn_at = jiffies + EXIT_WARN_TIME;
 		}
 		wait_event_timeout(smc_core_reg.wait, atomic_read(&smc_core_reg.seq) != seq, HZ);
 	}
 }
 
-static struct pernet_operations core_net_ops = {
+static struct pernet_operations lgr_net_ops = {
 	.exit = smc_core_net_exit,
 };
 
@@ -907,12 +907,12 @@ int smc_core_init(void)
 {
 	int rc;
 
-	core_wq = smc_fault_null(CORE_WQ, alloc_workqueue("smc_core", WQ_UNBOUND, 0));
-	if (!core_wq)
+	lgr_wq = smc_fault_null(CORE_WQ, alloc_workqueue("smc_core", WQ_UNBOUND, 0));
+	if (!lgr_wq)
 		return -ENOMEM;
-	rc = smc_fault_rc(CORE_PERNET, -ENOMEM, register_pernet_subsys(&core_net_ops));
+	rc = smc_fault_rc(CORE_PERNET, -ENOMEM, register_pernet_subsys(&lgr_net_ops));
 	if (rc)
-		destroy_workqueue(core_wq);
+		destroy_workqueue(lgr_wq);
 	return rc;
 }
 
@@ -922,10 +922,10 @@ int smc_core_init(void)
 void smc_core_exit(void)
 {
 	mutex_lock(&smc_core_reg.lock);
-	closing = true;
+	registry_closing = true;
 	mutex_unlock(&smc_core_reg.lock);
 	smc_core_net_exit(NULL);
-	unregister_pernet_subsys(&core_net_ops);
-	destroy_workqueue(core_wq);
+	unregister_pernet_subsys(&lgr_net_ops);
+	destroy_workqueue(lgr_wq);
 	rcu_barrier();		/* entries of the token tables */
 }

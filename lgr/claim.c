@@ -23,7 +23,7 @@ void smc_core_claims_init(struct smc_claims *claims)
 }
 
 /* Would the one write where the other does, or be taken for it? */
-static bool collide(const struct smc_claim *a, const struct smc_claim *b)
+static bool claim_conflicts(const struct smc_claim *a, const struct smc_claim *b)
 {
 	return a->token == b->token ||
 	       (a->rtoken == b->rtoken && a->off < b->off + b->size && b->off < a->off + a->size);
@@ -45,7 +45,7 @@ int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim)
 
 	spin_lock_bh(&lgr->claims.lock);
 	list_for_each_entry(other, &lgr->claims.list, entry) {
-		if (collide(other, claim)) {
+		if (claim_conflicts(other, claim)) {
 			rc = -EADDRINUSE;
 			break;
 		}

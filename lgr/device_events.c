@@ -9,14 +9,14 @@
 #include <smc/lgr/lgr.h>
 #include <smc/rdma/ib.h>
 
-struct dev_fact {
+struct device_event {
 	const struct smc_ib_device *dev;
 	u8 port;			/* 0 = every port */
 	enum smc_link_reason reason;
 };
 
 /* Is the GID of @link still what it was when its queue pair was made? */
-static bool gid_stands(const struct smc_lgr *lgr, const struct smc_link *link)
+static bool link_gid_valid(const struct smc_lgr *lgr, const struct smc_link *link)
 {
 	const struct smc_path *path = &link->path;
 	struct net_device *ndev;
@@ -34,7 +34,7 @@ static bool gid_stands(const struct smc_lgr *lgr, const struct smc_link *link)
  * Do full packets of @link still leave? What fails otherwise is the first large transfer, by
  * its retries, while all else goes on.
  */
-static bool mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link)
+static bool link_mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link)
 {
 	struct net_device *ndev;
 	bool ok;
@@ -47,7 +47,7 @@ static bool mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link)
 	return ok;
 }
 
-static int mtu_fact(struct smc_lgr *lgr, void *arg)
+static int lgr_check_mtu(struct smc_lgr *lgr, void *arg)
 {
 	struct smc_link *link;
 	u32 slot;
@@ -56,16 +56,16 @@ static int mtu_fact(struct smc_lgr *lgr, void *arg)
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		if (!mtu_fits(lgr, link))
+		if (!link_mtu_fits(lgr, link))
 			smc_link_fail(link, SMC_LINK_MTU);
 		smc_link_put(link);
 	}
 	return 0;
 }
 
-static int device_fact(struct smc_lgr *lgr, void *arg)
+static int lgr_check_device(struct smc_lgr *lgr, void *arg)
 {
-	const struct dev_fact *fact = arg;
+	const struct device_event *event = arg;
 	struct smc_link *link;
 	u32 slot;
 
@@ -73,51 +73,51 @@ static int device_fact(struct smc_lgr *lgr, void *arg)
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		if (link->path.dev == fact->dev &&
-		    (!fact->port || link->path.port == fact->port) &&
-		    (fact->reason != SMC_LINK_GID_CHANGED || !gid_stands(lgr, link)))
-			smc_link_fail(link, fact->reason);
+		if (link->path.dev == event->dev &&
+		    (!event->port || link->path.port == event->port) &&
+		    (event->reason != SMC_LINK_GID_CHANGED || !link_gid_valid(lgr, link)))
+			smc_link_fail(link, event->reason);
 		smc_link_put(link);
 	}
 	return 0;
 }
 
-static void port_active(struct smc_ib_device *dev, u8 port)
+static void lgr_handle_port_active(struct smc_ib_device *dev, u8 port)
 {
 	smc_core_ports_changed();
 }
 
-static void port_inactive(struct smc_ib_device *dev, u8 port)
+static void lgr_handle_port_inactive(struct smc_ib_device *dev, u8 port)
 {
-	struct dev_fact fact = { .dev = dev, .port = port, .reason = SMC_LINK_PORT_DOWN };
+	struct device_event event = { .dev = dev, .port = port, .reason = SMC_LINK_PORT_DOWN };
 
-	smc_core_for_each(device_fact, &fact);
+	smc_core_for_each(lgr_check_device, &event);
 }
 
-static void gid_changed(struct smc_ib_device *dev, u8 port)
+static void lgr_handle_gid_changed(struct smc_ib_device *dev, u8 port)
 {
-	struct dev_fact fact = { .dev = dev, .port = port, .reason = SMC_LINK_GID_CHANGED };
+	struct device_event event = { .dev = dev, .port = port, .reason = SMC_LINK_GID_CHANGED };
 
-	smc_core_for_each(device_fact, &fact);
+	smc_core_for_each(lgr_check_device, &event);
 	smc_core_ports_changed();
 }
 
-static void device_gone(struct smc_ib_device *dev)
+static void lgr_handle_device_gone(struct smc_ib_device *dev)
 {
-	struct dev_fact fact = { .dev = dev, .reason = SMC_LINK_DEVICE_GONE };
+	struct device_event event = { .dev = dev, .reason = SMC_LINK_DEVICE_GONE };
 
-	smc_core_for_each(device_fact, &fact);
+	smc_core_for_each(lgr_check_device, &event);
 }
 
-static void mtu_changed(void)
+static void lgr_handle_mtu_changed(void)
 {
-	smc_core_for_each(mtu_fact, NULL);
+	smc_core_for_each(lgr_check_mtu, NULL);
 }
 
 const struct smc_ib_events smc_core_ib_events = {
-	.port_active = port_active,
-	.port_inactive = port_inactive,
-	.gid_changed = gid_changed,
-	.device_gone = device_gone,
-	.mtu_changed = mtu_changed,
+	.port_active = lgr_handle_port_active,
+	.port_inactive = lgr_handle_port_inactive,
+	.gid_changed = lgr_handle_gid_changed,
+	.device_gone = lgr_handle_device_gone,
+	.mtu_changed = lgr_handle_mtu_changed,
 };

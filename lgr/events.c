@@ -5,12 +5,12 @@
 #include <uapi/linux/smc_own.h>
 #include "internal.h"
 
-static const char *text_of(enum smc_link_reason reason)
+static const char *link_reason_text(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_OK ? NULL : smc_link_reason_str(reason);
 }
 
-static void tell(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
+static void lgr_send_event(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
 {
 	ev->id = lgr->id;
 	ev->role = lgr->role;
@@ -28,13 +28,13 @@ static void tell(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
  */
 void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason)
 {
-	struct smc_notify_lgr ev = { .cmd = cmd, .reason = text_of(reason) };
+	struct smc_notify_lgr ev = { .cmd = cmd, .reason = link_reason_text(reason) };
 
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS))
-		tell(lgr, &ev);
+		lgr_send_event(lgr, &ev);
 }
 
-static void tell_link(struct smc_link *link, struct smc_notify_lgr *ev)
+static void link_send_event(struct smc_link *link, struct smc_notify_lgr *ev)
 {
 	char name[IB_DEVICE_NAME_MAX];
 
@@ -42,7 +42,7 @@ static void tell_link(struct smc_link *link, struct smc_notify_lgr *ev)
 	ev->ib_dev = name;
 	ev->ib_port = link->path.port;
 	ev->link = READ_ONCE(link->num);
-	tell(link->lgr, ev);
+	lgr_send_event(link->lgr, ev);
 }
 
 /**
@@ -57,7 +57,7 @@ void smc_core_tell_link_up(struct smc_link *link)
 
 	/* one that has failed meanwhile was told to be lost */
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && smc_link_usable(link))
-		tell_link(link, &ev);
+		link_send_event(link, &ev);
 }
 
 /**
@@ -70,12 +70,12 @@ void smc_core_tell_link_up(struct smc_link *link)
 void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_notify_lgr ev = {
-		.cmd = SMC_NETLINK_OWN_EV_LINK_LOST, .reason = text_of(reason),
+		.cmd = SMC_NETLINK_OWN_EV_LINK_LOST, .reason = link_reason_text(reason),
 	};
 
 	/* one that never came up is nobody's loss */
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
-		tell_link(link, &ev);
+		link_send_event(link, &ev);
 }
 
 /**
@@ -89,9 +89,9 @@ void smc_core_tell_failover(struct smc_link *link, u32 conns)
 {
 	struct smc_notify_lgr ev = {
 		.cmd = SMC_NETLINK_OWN_EV_FAILOVER, .conns = conns,
-		.reason = text_of(atomic_read(&link->reason)),
+		.reason = link_reason_text(atomic_read(&link->reason)),
 	};
 
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
-		tell_link(link, &ev);
+		link_send_event(link, &ev);
 }

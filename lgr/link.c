@@ -30,7 +30,7 @@
  * our role, so the server's way through the table is the one for both; who sends
  * and who answers CONFIRM LINK is the business of the LLC layer.
  */
-static int step(struct smc_link *link, enum smc_link_event event)
+static int link_change_state(struct smc_link *link, enum smc_link_event event)
 {
 	int old = atomic_read(&link->state);
 	enum smc_link_state state;
@@ -100,7 +100,7 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
  * A failed link may have more to say until it is fenced: its peer counts on what our RNIC
  * has acknowledged when it goes on over another link. LLC has to do with the link itself.
  */
-static bool may_recv(const struct smc_link *link, u8 type)
+static bool link_may_recv(const struct smc_link *link, u8 type)
 {
 	enum smc_link_state state = atomic_read(&link->state);
 
@@ -109,11 +109,11 @@ static bool may_recv(const struct smc_link *link, u8 type)
 }
 
 /* data path 8: CDC or LLC, the first byte tells */
-static void received(void *ctx, const u8 *buf, u32 len)
+static void link_handle_recv(void *ctx, const u8 *buf, u32 len)
 {
 	struct smc_link *link = ctx;
 
-	if (!len || !may_recv(link, buf[0]))
+	if (!len || !link_may_recv(link, buf[0]))
 		return;
 	if (smc_fault_hit(buf[0] == SMC_CDC_TYPE ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
 		return;
@@ -129,12 +129,12 @@ static void received(void *ctx, const u8 *buf, u32 len)
 	rcu_read_unlock();
 }
 
-static void broken(void *ctx, enum ib_wc_status status)
+static void link_handle_qp_error(void *ctx, enum ib_wc_status status)
 {
 	smc_link_fail(ctx, SMC_LINK_QP_ERROR);
 }
 
-static void slots_free(void *ctx)
+static void link_notify_slots_free(void *ctx)
 {
 	struct smc_link *link = ctx;
 
@@ -143,10 +143,10 @@ static void slots_free(void *ctx)
 	rcu_read_unlock();
 }
 
-static const struct smc_wr_events wr_events = {
-	.received = received,
-	.broken = broken,
-	.slots_free = slots_free,
+static const struct smc_wr_events link_wr_events = {
+	.received = link_handle_recv,
+	.broken = link_handle_qp_error,
+	.slots_free = link_notify_slots_free,
 };
 
 /* ---- life ---- */
@@ -184,7 +184,7 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 	link->psn = get_random_u32() & 0xffffff;
 	link->mtu = link->path.gid.mtu;
 	link->last_rx = jiffies;
-	qp = smc_wr_qp_create(link->path.dev, link->path.port, net, &wr_events, link);
+	qp = smc_wr_qp_create(link->path.dev, link->path.port, net, &link_wr_events, link);
 	if (IS_ERR(qp)) {
 		smc_pnet_path_put(&link->path);
 		kfree(link);
@@ -192,7 +192,7 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 	}
 	smc_ib_device_pin(link->path.dev);
 	link->qp = qp;
-	step(link, SMC_LINK_EV_CREATED);
+	link_change_state(link, SMC_LINK_EV_CREATED);
 	return link;
 }
 
@@ -216,7 +216,7 @@ bool smc_link_get_unless_zero(struct smc_link *link)
 	return kref_get_unless_zero(&link->ref);
 }
 
-static void free_link(struct rcu_head *rcu)
+static void link_free(struct rcu_head *rcu)
 {
 	struct smc_link *link = container_of(rcu, struct smc_link, rcu);
 
@@ -225,14 +225,14 @@ static void free_link(struct rcu_head *rcu)
 	kfree(link);
 }
 
-static void release_link(struct kref *ref)
+static void link_release(struct kref *ref)
 {
 	struct smc_link *link = container_of(ref, struct smc_link, ref);
 
 	/* never freed rather than freed under the device */
 	if (WARN_ON_ONCE(atomic_read(&link->state) != SMC_LINK_DEAD))
 		return;
-	call_rcu(&link->rcu, free_link);
+	call_rcu(&link->rcu, link_free);
 }
 
 /**
@@ -243,7 +243,7 @@ static void release_link(struct kref *ref)
  */
 void smc_link_put(struct smc_link *link)
 {
-	kref_put(&link->ref, release_link);
+	kref_put(&link->ref, link_release);
 }
 
 /**
@@ -271,13 +271,13 @@ int smc_link_connect(struct smc_link *link)
 
 	ether_addr_copy(attr.dmac, link->peer_mac);
 	/* first of all: the peer's first message may be faster than our return from RTR */
-	rc = step(link, SMC_LINK_EV_QP_RTR);
+	rc = link_change_state(link, SMC_LINK_EV_QP_RTR);
 	if (rc)
 		return rc;
 	rc = smc_wr_qp_connect(link->qp, &attr);
 	if (rc)
 		return rc;
-	return step(link, SMC_LINK_EV_QP_RTS);
+	return link_change_state(link, SMC_LINK_EV_QP_RTS);
 }
 
 /**
@@ -290,7 +290,7 @@ void smc_link_activate(struct smc_link *link)
 {
 	/* 0 says that it never was: what a host has in its first second is of the next one */
 	WRITE_ONCE(link->since, max_t(time64_t, ktime_get_boottime_seconds(), 1));
-	step(link, SMC_LINK_EV_CONFIRM_RSP);
+	link_change_state(link, SMC_LINK_EV_CONFIRM_RSP);
 }
 
 /**
@@ -317,7 +317,7 @@ void smc_link_hold(struct smc_link *link, bool hold)
 	if (hold)
 		return;
 	smp_mb();	/* pairs with held() in smc_tx.c: it sees this, or we see that it waits */
-	slots_free(link);
+	link_notify_slots_free(link);
 }
 
 /**
@@ -334,7 +334,7 @@ void smc_link_going(struct smc_link *link, enum smc_link_reason reason)
 }
 
 /* Nothing has happened to the link itself. */
-static bool in_order(enum smc_link_reason reason)
+static bool link_reason_orderly(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_IDLE || reason == SMC_LINK_NET_EXIT || reason == SMC_LINK_ADMIN;
 }
@@ -356,8 +356,8 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return;
 	trace_smc_link_fail(link->uid, link->qp->qpn, reason);
-	step(link, SMC_LINK_EV_FAIL);
-	if (used && !in_order(reason))
+	link_change_state(link, SMC_LINK_EV_FAIL);
+	if (used && !link_reason_orderly(reason))
 		trace_smcr_link_down(link, link->lgr, link->net_cookie,
 				     smc_link_state_shown(atomic_read(&link->state)),
 				     link->path.dev->name, __builtin_return_address(0),
@@ -379,7 +379,7 @@ int smc_link_fence(struct smc_link *link)
 
 	/* without a failure: the flush that follows is none */
 	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
-	step(link, SMC_LINK_EV_FAIL);
+	link_change_state(link, SMC_LINK_EV_FAIL);
 	if (!link->fenced)
 		trace_smc_fence_begin(link->uid);
 	rc = smc_wr_qp_drain(link->qp);
@@ -413,5 +413,5 @@ void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *lin
 	smc_wr_qp_destroy(link->qp);
 	/* sockets may keep the link, but not the device: its removal waits for this */
 	smc_ib_device_put(link->path.dev);
-	step(link, SMC_LINK_EV_DRAINED);
+	link_change_state(link, SMC_LINK_EV_DRAINED);
 }

@@ -9,7 +9,7 @@
 #include <smc/proto/link_pick.h>
 
 /* @own: one of its connections is the one that looks for a link. RCU read side. */
-static void get_load(struct smc_link *link, bool own, struct smc_link_load *load)
+static void link_get_load(struct smc_link *link, bool own, struct smc_link_load *load)
 {
 	u32 conns = atomic_read(&link->nconns);
 
@@ -33,24 +33,24 @@ void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = rcu_dereference(lgr->links[slot]);
 		if (link)
-			get_load(link, false, &load[slot]);
+			link_get_load(link, false, &load[slot]);
 	}
 	rcu_read_unlock();
 }
 
 /* A link that is to go is as good as none, unless there is no other. */
-static int pick(enum smc_link_policy policy, struct smc_link_load *load, unsigned long held,
-		u32 last)
+static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load,
+			 unsigned long quiesced, u32 last)
 {
 	u32 slot;
 	int at;
 
-	for_each_set_bit(slot, &held, SMC_CORE_LINKS)
+	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
 		load[slot].usable = false;
 	at = smc_link_pick(policy, load, SMC_CORE_LINKS, last);
 	if (at >= 0)
 		return at;
-	for_each_set_bit(slot, &held, SMC_CORE_LINKS)
+	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
 		load[slot].usable = true;
 	return smc_link_pick(policy, load, SMC_CORE_LINKS, last);
 }
@@ -71,7 +71,7 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 	enum smc_link_policy policy = READ_ONCE(smc_policy_net(lgr->net)->link_policy);
 	struct smc_link_load load[SMC_CORE_LINKS] = { };
 	struct smc_link *link = NULL;
-	unsigned long held = 0;
+	unsigned long quiesced = 0;
 	u32 slot;
 	int at;
 
@@ -80,11 +80,11 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 		link = rcu_dereference(lgr->links[slot]);
 		if (!link)
 			continue;
-		get_load(link, link == own, &load[slot]);
+		link_get_load(link, link == own, &load[slot]);
 		if (load[slot].usable && smc_link_held(link))
-			__set_bit(slot, &held);
+			__set_bit(slot, &quiesced);
 	}
-	at = pick(policy, load, held, READ_ONCE(lgr->last_pick));
+	at = lgr_pick_slot(policy, load, quiesced, READ_ONCE(lgr->last_pick));
 	link = at < 0 ? NULL : rcu_dereference(lgr->links[at]);
 	/* it may have gone meanwhile: as if it went a moment later */
 	if (link && !smc_link_get_unless_zero(link))

@@ -80,7 +80,7 @@ int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
 	return found;
 }
 
-static struct smc_link *best_link(struct smc_lgr *lgr, const struct smc_link *not)
+static struct smc_link *lgr_find_least_used_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
 	struct smc_link *best = NULL, *link;
 	u32 slot;
@@ -109,7 +109,7 @@ static struct smc_link *best_link(struct smc_lgr *lgr, const struct smc_link *no
  */
 struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
 {
-	return best_link(lgr, NULL);
+	return lgr_find_least_used_link(lgr, NULL);
 }
 
 /**
@@ -121,7 +121,7 @@ struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
  */
 struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
-	return best_link(lgr, not);
+	return lgr_find_least_used_link(lgr, not);
 }
 
 /**
@@ -163,7 +163,7 @@ bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link)
 	return mine;
 }
 
-static void unmap_link(struct smc_link *link)
+static void link_unmap_regions(struct smc_link *link)
 {
 	struct smc_lgr *lgr = link->lgr;
 
@@ -185,7 +185,7 @@ void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link)
 {
 	u32 slot = link->slot;
 
-	smc_link_shutdown(link, unmap_link);
+	smc_link_shutdown(link, link_unmap_regions);
 	RCU_INIT_POINTER(lgr->leaving[slot], NULL);
 	smc_core_rtoken_forget_slot(lgr, slot);
 	smc_link_put(link);
@@ -209,7 +209,7 @@ struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot)
 }
 
 /* Server: numbers count up, 0 and those in use are left out. lgr->mutex held. */
-static u8 next_link_num(struct smc_lgr *lgr)
+static u8 lgr_next_link_num(struct smc_lgr *lgr)
 {
 	struct smc_link *link;
 	u8 num;
@@ -238,7 +238,7 @@ u8 smc_core_take_num(struct smc_lgr *lgr, u8 num)
 	struct smc_link *link;
 
 	if (!num)
-		return next_link_num(lgr);
+		return lgr_next_link_num(lgr);
 	link = smc_core_link_by_num(lgr, num);
 	if (!link)
 		return num;

@@ -15,16 +15,16 @@
  * A first contact that a server is having: others of the same peer wait for it
  * instead of making a second group.
  */
-struct pending_contact {
+struct contact_pending_entry {
 	struct list_head entry;
 	struct net *net;
 	struct smc_peer peer;
 };
 
-static LIST_HEAD(pending_contacts);	/* under the registry's lock */
+static LIST_HEAD(contacts_pending);	/* under the registry's lock */
 
 /* Waits for a change since @seq was read, but no longer than @deadline or a poll. */
-static void reg_sleep(int seq, unsigned long deadline)
+static void registry_sleep(int seq, unsigned long deadline)
 {
 	long left = deadline - jiffies;
 
@@ -37,14 +37,14 @@ static void reg_sleep(int seq, unsigned long deadline)
 /* ---- clients ---- */
 
 /* Is @link where a server's Accept says the connection has to go? */
-static bool link_leads_to(const struct smc_link *link, u32 qpn, const union ib_gid *gid)
+static bool link_matches_accept(const struct smc_link *link, u32 qpn, const union ib_gid *gid)
 {
 	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, gid, sizeof(*gid)) &&
 	       atomic_read(&link->reason) == SMC_LINK_OK;
 }
 
 /* The link of a live group that leads to (@qpn, @gid); with a reference. */
-static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
+static struct smc_link *lgr_get_accept_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
 {
 	struct smc_link *link;
 	u32 slot;
@@ -53,7 +53,7 @@ static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		if (link_leads_to(link, qpn, gid))
+		if (link_matches_accept(link, qpn, gid))
 			return link;
 		smc_link_put(link);
 	}
@@ -61,7 +61,7 @@ static struct smc_link *client_link(struct smc_lgr *lgr, u32 qpn, const union ib
 }
 
 /* Did @qpn lead over a link that is lost? The server need not know that yet. */
-static bool has_lost(struct smc_lgr *lgr, u32 qpn)
+static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 {
 	struct smc_link *link;
 	bool found = false;
@@ -80,7 +80,7 @@ static bool has_lost(struct smc_lgr *lgr, u32 qpn)
 	return found;
 }
 
-static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *peer, u32 qpn,
+static struct smc_lgr *registry_find_client(struct net *net, const struct smc_peer *peer, u32 qpn,
 				     struct smc_link **link, bool *wait, bool *lost)
 {
 	struct smc_lgr *lgr, *found = NULL;
@@ -95,7 +95,7 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
 		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
-		l = client_link(lgr, qpn, &peer->gid);
+		l = lgr_get_accept_link(lgr, qpn, &peer->gid);
 		if (l && lgr->ready && smc_link_usable(l) && smc_core_reserve(lgr)) {
 			*link = l;
 			found = lgr;
@@ -106,7 +106,7 @@ static struct smc_lgr *lookup_client(struct net *net, const struct smc_peer *pee
 		 * may have: anybody can begin a first contact in the name of a group of others.
 		 */
 		*wait = *wait || l;
-		*lost |= !l && has_lost(lgr, qpn);
+		*lost |= !l && lgr_had_link(lgr, qpn);
 		if (l)
 			smc_link_put(l);
 		smc_core_put(lgr);
@@ -138,7 +138,7 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
 
 	for (;;) {
 		seq = atomic_read(&smc_core_reg.seq);
-		lgr = lookup_client(net, peer, peer_qpn, link, &wait, &lost);
+		lgr = registry_find_client(net, peer, peer_qpn, link, &wait, &lost);
 		if (lgr)
 			return lgr;
 		if (!wait)
@@ -147,7 +147,7 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
 			return ERR_PTR(-ECANCELED);
 		if (time_after_eq(jiffies, deadline))
 			return ERR_PTR(-ETIMEDOUT);
-		reg_sleep(seq, deadline);
+		registry_sleep(seq, deadline);
 	}
 }
 
@@ -157,7 +157,7 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
  * Do both describe the same host, spoken to in the same way? Under another TCP address
  * it counts as another one: decision 0009.
  */
-static bool same_peer(const struct smc_peer *a, const struct smc_peer *b)
+static bool peer_matches(const struct smc_peer *a, const struct smc_peer *b)
 {
 	return a->version == b->version && a->release == b->release && a->vlan == b->vlan &&
 	       !memcmp(a->id, b->id, sizeof(a->id)) &&
@@ -170,7 +170,7 @@ static bool same_peer(const struct smc_peer *a, const struct smc_peer *b)
  * over other ports may be on networks of their own, and may be what an administrator
  * wants new connections to leave.
  */
-static bool uses_port(struct smc_lgr *lgr, const struct smc_path *own)
+static bool lgr_has_port_link(struct smc_lgr *lgr, const struct smc_path *own)
 {
 	struct smc_link *link;
 	bool found = !own;
@@ -188,17 +188,17 @@ static bool uses_port(struct smc_lgr *lgr, const struct smc_path *own)
 }
 
 /* Registry lock held. */
-static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *peer,
+static struct smc_lgr *registry_find_server(struct net *net, const struct smc_peer *peer,
 				     const struct smc_path *own, struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 
 	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready ||
-		    smc_core_dead(lgr) || READ_ONCE(lgr->crowded) || !same_peer(&lgr->peer, peer) ||
-		    !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
+		    smc_core_dead(lgr) || READ_ONCE(lgr->crowded) ||
+		    !peer_matches(&lgr->peer, peer) || !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
 			continue;
-		*link = uses_port(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
+		*link = lgr_has_port_link(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
 		if (*link && smc_core_reserve(lgr))
 			return lgr;
 		if (*link)
@@ -210,12 +210,12 @@ static struct smc_lgr *lookup_server(struct net *net, const struct smc_peer *pee
 }
 
 /* Registry lock held. */
-static bool contact_pending(struct net *net, const struct smc_peer *peer)
+static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 {
-	struct pending_contact *p;
+	struct contact_pending_entry *p;
 
-	list_for_each_entry(p, &pending_contacts, entry)
-		if (p->net == net && same_peer(&p->peer, peer))
+	list_for_each_entry(p, &contacts_pending, entry)
+		if (p->net == net && peer_matches(&p->peer, peer))
 			return true;
 	return false;
 }
@@ -235,7 +235,7 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 			   const struct smc_path *own, unsigned long deadline,
 			   const bool *cancel, struct smc_contact *contact)
 {
-	struct pending_contact *p;
+	struct contact_pending_entry *p;
 	int seq;
 
 	memset(contact, 0, sizeof(*contact));
@@ -247,9 +247,9 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	for (;;) {
 		seq = atomic_read(&smc_core_reg.seq);
 		mutex_lock(&smc_core_reg.lock);
-		contact->lgr = lookup_server(net, peer, own, &contact->link);
-		if (!contact->lgr && !contact_pending(net, peer)) {
-			list_add(&p->entry, &pending_contacts);
+		contact->lgr = registry_find_server(net, peer, own, &contact->link);
+		if (!contact->lgr && !contact_is_pending(net, peer)) {
+			list_add(&p->entry, &contacts_pending);
 			contact->entry = p;
 		}
 		mutex_unlock(&smc_core_reg.lock);
@@ -263,12 +263,12 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 			kfree(p);
 			return time_after_eq(jiffies, deadline) ? -ETIMEDOUT : -ECANCELED;
 		}
-		reg_sleep(seq, deadline);
+		registry_sleep(seq, deadline);
 	}
 }
 
 /* Others may join; the registry's lock is held. */
-static void mark_ready(struct smc_lgr *lgr)
+static void lgr_mark_ready(struct smc_lgr *lgr)
 {
 	lgr->ready = true;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_READY, SMC_LINK_OK);
@@ -281,13 +281,13 @@ static void mark_ready(struct smc_lgr *lgr)
  */
 void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 {
-	struct pending_contact *p = contact->entry;
+	struct contact_pending_entry *p = contact->entry;
 
 	mutex_lock(&smc_core_reg.lock);
 	if (p)
 		list_del(&p->entry);
 	if (lgr)
-		mark_ready(lgr);
+		lgr_mark_ready(lgr);
 	mutex_unlock(&smc_core_reg.lock);
 	contact->entry = NULL;
 	kfree(p);
@@ -301,7 +301,7 @@ void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 void smc_core_ready(struct smc_lgr *lgr)
 {
 	mutex_lock(&smc_core_reg.lock);
-	mark_ready(lgr);
+	lgr_mark_ready(lgr);
 	mutex_unlock(&smc_core_reg.lock);
 	smc_core_reg_changed();
 }

@@ -15,7 +15,7 @@
 #include <smc/lgr/lgr.h>
 
 /* The entry that @rkey names on @slot. lgr->rtoken_lock held. */
-static struct smc_rtoken *find_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey)
+static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
 	struct smc_rtoken *rt;
 
@@ -26,7 +26,7 @@ static struct smc_rtoken *find_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	return NULL;
 }
 
-static void set_rtoken(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
+static void rtoken_set_key(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 {
 	rt->rkey[slot] = rkey;
 	rt->addr[slot] = addr;
@@ -34,7 +34,7 @@ static void set_rtoken(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 }
 
 /* An entry without a key, NULL if all are held. lgr->rtoken_lock held. */
-static struct smc_rtoken *new_rtoken(struct smc_lgr *lgr)
+static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 {
 	struct smc_rtoken *rt, *oldest = NULL;
 
@@ -51,7 +51,7 @@ static struct smc_rtoken *new_rtoken(struct smc_lgr *lgr)
 }
 
 /* The entry of an RMB, with one more reference if @hold. */
-static int name_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold)
+static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold)
 {
 	struct smc_rtoken *rt;
 	int rc = -ENOSPC;
@@ -59,7 +59,7 @@ static int name_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool h
 	if (slot >= SMC_CORE_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = find_rtoken(lgr, slot, rkey);
+	rt = rtoken_find(lgr, slot, rkey);
 	if (rt && rt->addr[slot] != addr && rt->refs) {
 		rc = -EBUSY;
 		goto out;
@@ -67,14 +67,14 @@ static int name_rtoken(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool h
 	if (rt && rt->addr[slot] != addr)
 		memset(rt, 0, sizeof(*rt));	/* a new RMB under an old key */
 	if (!rt)
-		rt = new_rtoken(lgr);
+		rt = rtoken_alloc(lgr);
 	if (!rt)
 		goto out;
 	rt->used = true;
 	rt->doomed = false;
 	rt->named = ++lgr->rtoken_names;
 	rt->refs += hold;
-	set_rtoken(rt, slot, rkey, addr);
+	rtoken_set_key(rt, slot, rkey, addr);
 	rc = rt - lgr->rtokens;
 out:
 	spin_unlock_bh(&lgr->rtoken_lock);
@@ -95,7 +95,7 @@ out:
  */
 int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
-	return name_rtoken(lgr, slot, rkey, addr, false);
+	return rtoken_find_or_add(lgr, slot, rkey, addr, false);
 }
 
 /**
@@ -109,7 +109,7 @@ int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
  */
 int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
-	return name_rtoken(lgr, slot, rkey, addr, true);
+	return rtoken_find_or_add(lgr, slot, rkey, addr, true);
 }
 
 /**
@@ -133,7 +133,7 @@ int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr
 	if (slot >= SMC_CORE_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = find_rtoken(lgr, slot, rkey);
+	rt = rtoken_find(lgr, slot, rkey);
 	if (rt && !rt->doomed && rt->addr[slot] == addr) {
 		rt->named = ++lgr->rtoken_names;
 		rt->refs++;
@@ -183,15 +183,15 @@ int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u3
 	if (slot >= SMC_CORE_LINKS || ref_slot >= SMC_CORE_LINKS || slot == ref_slot)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = find_rtoken(lgr, ref_slot, ref_rkey);
-	other = find_rtoken(lgr, slot, rkey);
+	rt = rtoken_find(lgr, ref_slot, ref_rkey);
+	other = rtoken_find(lgr, slot, rkey);
 	if (rt && other && other != rt) {
 		rc = -EBUSY;	/* one key for two RMBs */
 	} else if (rt && rt->refs && rt->links & BIT(slot) &&
 		   (rt->rkey[slot] != rkey || rt->addr[slot] != addr)) {
 		rc = -EBUSY;
 	} else if (rt) {
-		set_rtoken(rt, slot, rkey, addr);
+		rtoken_set_key(rt, slot, rkey, addr);
 		rc = 0;
 	}
 	spin_unlock_bh(&lgr->rtoken_lock);
@@ -209,7 +209,7 @@ void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	struct smc_rtoken *rt;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = find_rtoken(lgr, slot, rkey);
+	rt = rtoken_find(lgr, slot, rkey);
 	if (rt) {
 		rt->links &= ~BIT(slot);
 		rt->rkey[slot] = 0;
@@ -236,7 +236,7 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	if (slot >= SMC_CORE_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = find_rtoken(lgr, slot, rkey);
+	rt = rtoken_find(lgr, slot, rkey);
 	if (!rt) {
 		rc = -ENOENT;
 	} else if (rt->refs) {

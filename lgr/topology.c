@@ -10,44 +10,44 @@
 #include <smc/lgr/lgr.h>
 
 /**
- * struct set - the links of a group
+ * struct topology - the links of a group
  * @n: how many
  * @link: each with a reference, the oldest first
  * @ends: RNICs of each
  */
-struct set {
+struct topology {
 	u32 n;
 	struct smc_link *link[SMC_CORE_LINKS];
 	struct smc_link_ends ends[SMC_CORE_LINKS];
 };
 
-static bool is_port(const struct smc_link *link, const struct smc_ib_device *dev, u8 port)
+static bool link_uses_port(const struct smc_link *link, const struct smc_ib_device *dev, u8 port)
 {
 	return link->path.dev == dev && link->path.port == port;
 }
 
-static bool is_peer(const struct smc_link *link, const struct smc_core_end *end)
+static bool link_leads_to(const struct smc_link *link, const struct smc_core_end *end)
 {
 	return !memcmp(link->peer_gid.raw, end->gid, sizeof(link->peer_gid)) ||
 	       (link->direct && !memcmp(link->peer_mac, end->mac, sizeof(link->peer_mac)));
 }
 
 /* The number of an RNIC is the place of the first link that has it; else a new one. */
-static void number_ends(const struct set *set, const struct smc_ib_device *dev, u8 port,
+static void topology_number_ends(const struct topology *topo, const struct smc_ib_device *dev, u8 port,
 			const struct smc_core_end *to, struct smc_link_ends *ends)
 {
 	u32 i;
 
-	for (i = 0; i < set->n && !is_port(set->link[i], dev, port); i++)
+	for (i = 0; i < topo->n && !link_uses_port(topo->link[i], dev, port); i++)
 		;
 	ends->own = i;
-	for (i = 0; i < set->n && !(to && is_peer(set->link[i], to)); i++)
+	for (i = 0; i < topo->n && !(to && link_leads_to(topo->link[i], to)); i++)
 		;
 	ends->peer = i;
 }
 
 /* Links whose peer is known and that have not failed. */
-static bool counts(const struct smc_link *link)
+static bool link_in_topology(const struct smc_link *link)
 {
 	static const union ib_gid none;
 
@@ -55,55 +55,55 @@ static bool counts(const struct smc_link *link)
 	       memcmp(&link->peer_gid, &none, sizeof(none));
 }
 
-static void get_set(struct smc_lgr *lgr, struct set *set)
+static void topology_get(struct smc_lgr *lgr, struct topology *topo)
 {
 	struct smc_core_end to;
 	struct smc_link *link;
 	u32 slot, i;
 
-	set->n = 0;
+	topo->n = 0;
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		if (!counts(link)) {
+		if (!link_in_topology(link)) {
 			smc_link_put(link);
 			continue;
 		}
 		/* numbers wrap, but not within the few that are in use at once */
-		for (i = set->n++; i && (s8)(link->num - set->link[i - 1]->num) < 0; i--)
-			set->link[i] = set->link[i - 1];
-		set->link[i] = link;
+		for (i = topo->n++; i && (s8)(link->num - topo->link[i - 1]->num) < 0; i--)
+			topo->link[i] = topo->link[i - 1];
+		topo->link[i] = link;
 	}
-	for (i = 0; i < set->n; i++) {
-		to.gid = set->link[i]->peer_gid.raw;
-		to.mac = set->link[i]->peer_mac;
-		number_ends(set, set->link[i]->path.dev, set->link[i]->path.port, &to,
-			    &set->ends[i]);
+	for (i = 0; i < topo->n; i++) {
+		to.gid = topo->link[i]->peer_gid.raw;
+		to.mac = topo->link[i]->peer_mac;
+		topology_number_ends(topo, topo->link[i]->path.dev, topo->link[i]->path.port, &to,
+			    &topo->ends[i]);
 	}
 }
 
 /* Without those that are being set up: they may never come. */
-static void get_usable(struct smc_lgr *lgr, struct set *set)
+static void topology_get_usable(struct smc_lgr *lgr, struct topology *topo)
 {
 	u32 i, n = 0;
 
-	get_set(lgr, set);
-	for (i = 0; i < set->n; i++) {
-		if (smc_link_usable(set->link[i])) {
-			set->link[n] = set->link[i];
-			set->ends[n++] = set->ends[i];
+	topology_get(lgr, topo);
+	for (i = 0; i < topo->n; i++) {
+		if (smc_link_usable(topo->link[i])) {
+			topo->link[n] = topo->link[i];
+			topo->ends[n++] = topo->ends[i];
 		} else {
-			smc_link_put(set->link[i]);
+			smc_link_put(topo->link[i]);
 		}
 	}
-	set->n = n;
+	topo->n = n;
 }
 
-static void put_set(struct set *set)
+static void topology_put(struct topology *topo)
 {
-	while (set->n)
-		smc_link_put(set->link[--set->n]);
+	while (topo->n)
+		smc_link_put(topo->link[--topo->n]);
 }
 
 /**
@@ -125,18 +125,18 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
 	struct smc_link_ends further;
 	enum smc_link_fit fit, spare = SMC_LINK_FIT_FULL;
 	unsigned int worth = 0;
-	struct set set;
+	struct topology topo;
 
-	get_set(lgr, &set);
-	number_ends(&set, dev, port, to, &further);
-	fit = smc_link_set_fit(set.ends, set.n, &further, lgr->peer.max_links);
-	if (fit == SMC_LINK_FIT_FULL && !to && set.n) {
-		further.peer = set.ends[0].peer;
-		spare = smc_link_set_fit(set.ends, set.n, &further, lgr->peer.max_links);
+	topology_get(lgr, &topo);
+	topology_number_ends(&topo, dev, port, to, &further);
+	fit = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
+	if (fit == SMC_LINK_FIT_FULL && !to && topo.n) {
+		further.peer = topo.ends[0].peer;
+		spare = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
 	}
 	switch (spare == SMC_LINK_FIT_ASYM ? spare : fit) {
 	case SMC_LINK_FIT_SYM:
-		worth = set.n && further.own == set.ends[0].own ? 2 : 3;
+		worth = topo.n && further.own == topo.ends[0].own ? 2 : 3;
 		break;
 	case SMC_LINK_FIT_ASYM:
 		worth = spare == SMC_LINK_FIT_ASYM ? 2 : 1;
@@ -147,7 +147,7 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
 	case SMC_LINK_FITS:
 		break;
 	}
-	put_set(&set);
+	topology_put(&topo);
 	return worth;
 }
 
@@ -167,12 +167,12 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
 {
 	struct smc_link_ends further;
 	enum smc_link_fit fit;
-	struct set set;
+	struct topology topo;
 
-	get_set(lgr, &set);
-	number_ends(&set, dev, port, to, &further);
-	fit = smc_link_set_fit(set.ends, set.n, &further, lgr->peer.max_links);
-	put_set(&set);
+	topology_get(lgr, &topo);
+	topology_number_ends(&topo, dev, port, to, &further);
+	fit = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
+	topology_put(&topo);
 	return fit;
 }
 
@@ -189,13 +189,13 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
 bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port)
 {
 	bool found = false;
-	struct set set;
+	struct topology topo;
 	u32 i;
 
-	get_set(lgr, &set);
-	for (i = 0; i < set.n; i++)
-		found |= is_port(set.link[i], dev, port);
-	put_set(&set);
+	topology_get(lgr, &topo);
+	for (i = 0; i < topo.n; i++)
+		found |= link_uses_port(topo.link[i], dev, port);
+	topology_put(&topo);
 	return found;
 }
 
@@ -210,11 +210,11 @@ bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8
 enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
 {
 	enum smc_link_set_type type;
-	struct set set;
+	struct topology topo;
 
-	get_usable(lgr, &set);
-	type = smc_link_set_type(set.ends, set.n);
-	put_set(&set);
+	topology_get_usable(lgr, &topo);
+	type = smc_link_set_type(topo.ends, topo.n);
+	topology_put(&topo);
 	return type;
 }
 
@@ -229,15 +229,15 @@ enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
 struct smc_link *smc_core_surplus(struct smc_lgr *lgr)
 {
 	struct smc_link *link = NULL;
-	struct set set;
+	struct topology topo;
 	int at;
 
-	get_usable(lgr, &set);
-	at = smc_link_set_surplus(set.ends, set.n, lgr->peer.max_links);
+	topology_get_usable(lgr, &topo);
+	at = smc_link_set_surplus(topo.ends, topo.n, lgr->peer.max_links);
 	if (at >= 0) {
-		link = set.link[at];
+		link = topo.link[at];
 		smc_link_get(link);
 	}
-	put_set(&set);
+	topology_put(&topo);
 	return link;
 }
