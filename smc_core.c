@@ -1,10 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Link groups: their life, places for connections, the loss of links, termination.
+ * Link groups (RFC 7609 section 2.2): creation, failover between links, termination.
+ * The entry point of lgr/.
  *
- * A group is born by smc_core_create() and dies by smc_core_terminate(), which
- * may be called anywhere and only marks the group and queues its term_work. All
- * that takes time happens there; the memory goes with the last reference.
+ * Objects. A link group (struct smc_lgr) is what this host shares with one peer: up to
+ * SMC_CORE_LINKS links, the pool of registered regions that the peer writes into, the table of the
+ * peer's RMBs (rtokens), and the connections, which are found by their alert tokens. A link
+ * (struct smc_link) is one RC queue pair. The registry lists all groups of the host, terminating
+ * ones included. The files: lgr/link.c one link; lgr/links.c the set of links; lgr/conns.c
+ * connections and places; lgr/rtoken.c the peer's memory; lgr/lookup.c which group a handshake
+ * gets; lgr/topology.c which RNICs the links connect; lgr/device_events.c device events.
+ *
+ * Upward calls. The LLC layer and the connection layer register one table each
+ * (smc_core_set_ctl_events(), smc_core_set_conn_events()). Connections are void pointers here;
+ * a reference is taken by the hold callback.
+ *
+ * Work. All works run on one unbound queue, and each queued work holds a reference on its group:
+ * - fail_work: moves connections away from failed links;
+ * - retire_work: reports the failed links to LLC, then destroys them;
+ * - balance_work: moves connections to a link that became usable;
+ * - idle_work: terminates a group some time after its last connection ended;
+ * - term_work: terminates the group, once;
+ * - free_work: frees the group after the last reference, which may be dropped in softirq.
+ *
+ * Lock order (Documentation/locking.rst): registry lock, lgr->leave_mutex, lgr->mutex, the lock of
+ * lgr->conns, rtoken_lock and claims.lock. The first three are mutexes and are never held while
+ * waiting for the peer. The link set is read under RCU; a reader that sleeps takes a reference on
+ * the link. Reserving a place needs the registry lock, so the idle work cannot terminate a group
+ * that a handshake is joining.
+ *
+ * References. A group has one reference for its life, which term_work drops, one for each
+ * connection in the table, each connection object, each handshake and each queued work.
+ * A link has one reference for its slot and one for each connection, work or caller that uses it.
+ *
+ * End of a link, in two phases. smc_link_fail() records the reason in any context and queues
+ * fail_work. fail_work takes all failed links out of the set, fences them and notifies the
+ * connections, which continue on other links. Then retire_work tells LLC, unmaps the regions and
+ * destroys the queue pair. Without another usable link, the group is terminated instead.
+ *
+ * End of a group, in two phases. smc_core_terminate() marks the group dead in any context: no
+ * look-up returns it any more. term_work then aborts the connections, lets LLC announce the end,
+ * and destroys the links. The memory is freed with the last reference.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -23,11 +59,11 @@
 #include "lgr/internal.h"
 
 #define ID_STEP		0x100
-#define EXIT_WARN_TIME	(30 * HZ)	/* before a wait without limit says so */
-#define BALANCE_DELAY	HZ		/* from a new link to the first move to it */
+#define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
+#define BALANCE_DELAY	HZ		/* from a new link to the first move */
 #define BALANCE_PAUSE	(HZ / 10)	/* between two walks over the connections */
-#define BALANCE_WALKS	64		/* at most, for a new link */
-#define LINGER_MS	200		/* between DELETE LINK and silence */
+#define BALANCE_WALKS	64		/* limit for each new link */
+#define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
 
 struct smc_core_registry smc_core_reg = {
 	.lock = __MUTEX_INITIALIZER(smc_core_reg.lock),
@@ -36,7 +72,7 @@ struct smc_core_registry smc_core_reg = {
 };
 
 static atomic_t lgr_last_id;
-static bool registry_closing;			/* under the registry's lock */
+static bool registry_closing;		/* under smc_core_reg.lock */
 static struct workqueue_struct *lgr_wq;
 static const struct smc_lgr_ctl_events *lgr_ctl_events;
 static const struct smc_lgr_conn_events *lgr_conn_events;
@@ -48,7 +84,7 @@ static void lgr_queue_work(struct smc_lgr *lgr, struct work_struct *work)
 		smc_core_put(lgr);
 }
 
-/* Marks the group dead; true for the first caller, who has to queue its end. */
+/* Mark the group dead. True for the first caller, which must then queue term_work. */
 static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	if (reason == SMC_LINK_OK)
@@ -56,12 +92,12 @@ static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 	if (cmpxchg(&lgr->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return false;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_DEAD, reason);
-	/* pairs with the reads under the lock of lgr->conns and under lgr->mutex */
+	/* Pairs with the reads under the lock of lgr->conns and under lgr->mutex. */
 	smp_store_release(&lgr->dead, true);
 	return true;
 }
 
-/* ---- connection places and idleness ---- */
+/* ---- idle groups and connection places ---- */
 
 static void lgr_idle_cancel(struct smc_lgr *lgr)
 {
@@ -70,10 +106,11 @@ static void lgr_idle_cancel(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_arm_idle() - a group without connections ends some time later
+ * smc_core_arm_idle() - start the idle timer of a group without connections
  * @lgr: group
  *
- * Any context.
+ * The timer runs for the idle_server or idle_client setting of the namespace; for a group
+ * that is being phased out, it expires at once. Any context.
  */
 void smc_core_arm_idle(struct smc_lgr *lgr)
 {
@@ -86,28 +123,30 @@ void smc_core_arm_idle(struct smc_lgr *lgr)
 	secs = lgr->role == SMC_SERVER ? READ_ONCE(settings->idle_server) :
 					 READ_ONCE(settings->idle_client);
 	if (READ_ONCE(lgr->retired))
-		secs = 0;	/* nobody will use it again */
+		secs = 0;	/* no connection can join */
 	smc_core_get(lgr);
 	if (mod_delayed_work(lgr_wq, &lgr->idle_work, smc_policy_jiffies(secs)))
-		smc_core_put(lgr);	/* the one that was queued had its own reference */
-	/* the end may have cancelled it just before: it would hold the group for minutes */
+		smc_core_put(lgr);	/* the queued work had its own reference */
+	/* Termination may just have cancelled the timer, which would pin the group for minutes. */
 	if (smc_core_dead(lgr))
 		lgr_idle_cancel(lgr);
 }
 
 static u32 lgr_max_conns(const struct smc_lgr *lgr)
 {
-	/* a client follows its server, which counts */
+	/* The server enforces the limit; the client accepts what the server assigns. */
 	if (lgr->role == SMC_CLIENT || !lgr->peer.max_conns)
 		return SMC_CORE_CONNS_MAX;
 	return min_t(u32, lgr->peer.max_conns, SMC_CORE_CONNS_MAX);
 }
 
 /**
- * smc_core_reserve() - a place for a connection
- * @lgr: group, found under the registry's lock, which is still held
+ * smc_core_reserve() - reserve a place for a connection
+ * @lgr: group; the caller found it under the registry lock and still holds that lock
  *
- * Return: true if there was one; see smc_core_conn_add(), smc_core_unreserve().
+ * The place is used up by smc_core_conn_add() or given back by smc_core_unreserve().
+ *
+ * Return: true if the group had a free place and takes connections.
  */
 bool smc_core_reserve(struct smc_lgr *lgr)
 {
@@ -126,10 +165,10 @@ bool smc_core_reserve(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_unreserve() - give back a reserved connection place unused
+ * smc_core_unreserve() - give back a reserved place that was not used
  * @lgr: group
  *
- * The reference of the handshake stays.
+ * Does not drop the handshake's reference on the group. Any context.
  */
 void smc_core_unreserve(struct smc_lgr *lgr)
 {
@@ -145,13 +184,13 @@ void smc_core_unreserve(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_retire() - nobody is to use a group any more
+ * smc_core_retire() - phase out a group
  * @lgr: group
- * @reason: why; the first one stays
+ * @reason: why the group will end; the first reason stays
  *
- * The peer does not know it, as it or somebody who pretends to be it says, or the operator
- * wants it to end: connections that the group has may be well. It takes no more of them and
- * ends with the last one, at once if it has none.
+ * The group takes no more connections and ends with its last one, or at once if it has none.
+ * Called when a Decline says that the peer does not know the group (such a Decline may be
+ * forged, so existing connections stay), and by the operator. Any context.
  */
 void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
@@ -169,10 +208,10 @@ void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
 }
 
 /**
- * smc_core_crowded() - no region can be added to a group
- * @lgr: server's group
+ * smc_core_crowded() - note that no region can be added to a group
+ * @lgr: group of a server
  *
- * Further connections go to another group until smc_core_roomy().
+ * Further connections of this peer go to another group until smc_core_roomy().
  */
 void smc_core_crowded(struct smc_lgr *lgr)
 {
@@ -180,7 +219,7 @@ void smc_core_crowded(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_roomy() - an element of a group came back
+ * smc_core_roomy() - note that an element of a group became free
  * @lgr: group
  */
 void smc_core_roomy(struct smc_lgr *lgr)
@@ -194,7 +233,7 @@ static void lgr_idle_work_fn(struct work_struct *work)
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, idle_work);
 	bool first = false;
 
-	/* places are reserved under the registry lock, so none is while this decides */
+	/* Places are reserved under the registry lock, so none is added during this check. */
 	mutex_lock(&smc_core_reg.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
@@ -206,7 +245,7 @@ static void lgr_idle_work_fn(struct work_struct *work)
 	smc_core_put(lgr);
 }
 
-/* ---- upcalls of links ---- */
+/* ---- events of links ---- */
 
 static void lgr_handle_llc(struct smc_link *link, const u8 *buf, u32 len)
 {
@@ -224,7 +263,7 @@ static void lgr_handle_link_failed(struct smc_link *link, enum smc_link_reason r
 {
 	struct smc_lgr *lgr = link->lgr;
 
-	/* taken out of use by somebody who does the rest: no failure */
+	/* Another path already took the link out of the set and handles it: not a failure. */
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
 	if (!smc_core_dead(lgr) && reason != READ_ONCE(link->going)) {
@@ -250,9 +289,9 @@ static const struct smc_link_events lgr_link_events = {
 	.slots_free = lgr_handle_slots_free,
 };
 
-/* ---- link set ---- */
+/* ---- failover: connections leave failed links ---- */
 
-/* Calls @fn for each connection, with a reference, in process context. */
+/* Call @fn for each connection of the group, with a reference on it. Process context. */
 static void lgr_notify_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
 {
 	struct smc_core_entry *entry;
@@ -284,7 +323,7 @@ static void lgr_notify_conn_end(void *conn, void *arg)
 	lgr_conn_events->terminated(conn, lgr->reason);
 }
 
-/* For people. Two at once may mix up: each field is true of one of them. */
+/* Informational. Concurrent losses may mix their fields. */
 static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	WRITE_ONCE(lgr->loss.reason, reason);
@@ -293,8 +332,8 @@ static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 }
 
 /*
- * What its connections write again over another link must not be met by anything that is
- * still on its way over this one, nor be read once more by our RNIC.
+ * Fence a link before its connections retransmit over another one: late WRITEs of the peer must
+ * not overwrite retransmitted data, and our RNIC must not read a send ring again.
  */
 static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
 {
@@ -306,12 +345,15 @@ static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
 		return;
 	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
 	lgr_record_loss(lgr, reason);
-	/* two may go at a time, each for the sake of the other */
+	/* Two links may fail at once, each because the other was still usable. */
 	if (!smc_core_has_link(lgr))
 		smc_core_terminate(lgr, reason);
 }
 
-/* Takes the link of @slot out of the set if it is lost, and others are left; true: it was. */
+/*
+ * Take the link of @slot out of the set if it failed and another link is usable. Without another
+ * one, terminate the group. Return true if the link was taken out.
+ */
 static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
 {
 	enum smc_link_reason reason;
@@ -335,23 +377,27 @@ static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
 	return mine;
 }
 
-/* Those that end a handshake at the same time are counted with the others. */
+/*
+ * Move the connections of @link to other links. The reported number includes connections that
+ * moved for another reason meanwhile.
+ */
 static void lgr_failover_conns(struct smc_lgr *lgr, struct smc_link *link)
 {
 	u32 moves = atomic_read(&lgr->moves);
 
 	lgr_notify_conns(lgr, lgr_notify_conn_lost, link);
-	/* else they end with the group */
+	/* else they were aborted with the group */
 	if (!smc_core_dead(lgr))
 		smc_core_tell_failover(link, atomic_read(&lgr->moves) - moves);
 }
 
 /*
- * Connections leave the links of @slots, which the caller has taken out of the set, and all
- * that are lost: those too that are found to be so while others are fenced, as the peer has
- * gone on from them. No connection is told before, and none of the links goes before: of what
- * came over one, and is looked at after what came over another, the bytes must not be gone.
- * Returns the slots, each of which has to be retired.
+ * Fence the links of @slots, which the caller has taken out of the set, and all failed links, then
+ * move their connections. Repeats until no further link has failed, since the peer may move on
+ * while a fence waits. All links are fenced before the first connection is notified, and none is
+ * destroyed before the last one: a CDC message of one link may be processed after messages of
+ * another link, and its data must still be in the RMB.
+ * Returns the slots of all these links; the caller must remove them.
  */
 static unsigned long lgr_failover_links(struct smc_lgr *lgr, unsigned long slots)
 {
@@ -375,7 +421,10 @@ static unsigned long lgr_failover_links(struct smc_lgr *lgr, unsigned long slots
 	return slots;
 }
 
-/* LLC hears of it, which may wait for a send slot: other links may be lost meanwhile. */
+/*
+ * Remove the links of @slots in a work: LLC may wait for a send slot, and further links may fail
+ * meanwhile.
+ */
 static void lgr_queue_removal(struct smc_lgr *lgr, unsigned long slots)
 {
 	u32 slot;
@@ -388,11 +437,13 @@ static void lgr_queue_removal(struct smc_lgr *lgr, unsigned long slots)
 }
 
 /**
- * smc_core_del_link() - take a link out of use
+ * smc_core_del_link() - take a link out of the set and destroy it
  * @link: link; the caller has a reference, which stays
  * @reason: why
  *
- * Its connections are told. Process context, sleeps.
+ * The connections are notified (link_lost). The LLC layer is not: LLC is the caller, after
+ * DELETE LINK or when the setup of @link failed. Does nothing if the link is already being
+ * removed. Process context, sleeps.
  */
 void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 {
@@ -400,7 +451,7 @@ void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
 	unsigned long slots = 0;
 
 	mutex_lock(&lgr->leave_mutex);
-	/* else the group's failure or end came first and does the rest */
+	/* If false, failure handling or termination came first and does the rest. */
 	if (smc_core_unlink(lgr, link)) {
 		smc_link_fail(link, reason);
 		smc_core_tell_link_lost(link, atomic_read(&link->reason));
@@ -425,7 +476,7 @@ static void lgr_failover_work_fn(struct work_struct *work)
 	smc_core_put(lgr);
 }
 
-/* Links that were lost and that connections have left. */
+/* Report failed links, which the connections have left, to LLC and destroy them. */
 static void lgr_remove_failed(struct smc_lgr *lgr)
 {
 	struct smc_link *link;
@@ -449,7 +500,7 @@ static void lgr_removal_work_fn(struct work_struct *work)
 	smc_core_put(lgr);
 }
 
-/* ---- connections go to a link that came ---- */
+/* ---- balancing: connections move to a new link ---- */
 
 static void lgr_balance_cancel(struct smc_lgr *lgr)
 {
@@ -462,7 +513,7 @@ static void lgr_balance_arm(struct smc_lgr *lgr, unsigned long delay)
 	smc_core_get(lgr);
 	if (mod_delayed_work(lgr_wq, &lgr->balance_work, delay))
 		smc_core_put(lgr);
-	/* as in smc_core_arm_idle() */
+	/* see smc_core_arm_idle() */
 	if (smc_core_dead(lgr))
 		lgr_balance_cancel(lgr);
 }
@@ -479,11 +530,11 @@ static void lgr_balance_work_fn(struct work_struct *work)
 }
 
 /**
- * smc_core_link_came() - a further link can be used
+ * smc_core_link_came() - let connections move to a link that became usable
  * @lgr: group
  *
- * A moment later connections may go to it: by then the peer can use it, too, and a link that
- * flaps has gone again.
+ * Starts after BALANCE_DELAY: by then the peer can use the link too, and a flapping link has
+ * failed again. Does nothing if the setting is off. Process context.
  */
 void smc_core_link_came(struct smc_lgr *lgr)
 {
@@ -495,14 +546,17 @@ void smc_core_link_came(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_add_link() - one more link for a group
+ * smc_core_add_link() - add a link to a group, for ADD LINK
  * @lgr: group
- * @path: local end; taken over
- * @num: client: its number, as the server says; server: 0
+ * @path: local end; taken over, on error too
+ * @num: client: link number that the server assigned; server: 0 for the next number
  *
- * Queue pair in INIT, all regions mapped. Process context, sleeps.
+ * Enters the link into a free slot of the set, with its queue pair in INIT, and maps all
+ * regions for it. Process context, sleeps. RFC 7609 section 3.5.5.1.1.
  *
- * Return: the link with a reference for the caller, or ERR_PTR.
+ * Return: the link with a reference for the caller, or ERR_PTR: -ENOSPC (no free slot), -EEXIST
+ * (@num is in use), -ECONNABORTED (group is dead), -ENODEV (device removed), -ENOMEM and errors
+ * of the device.
  */
 struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num)
 {
@@ -533,14 +587,14 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 	link->num = num;
 	link->uid = lgr->id + num;
 	__set_bit(slot, &lgr->slots);
-	smc_link_get(link);	/* the caller's */
-	/* keys that were told for the slot's last link, but too late */
+	smc_link_get(link);	/* for the caller */
+	/* Drop keys that the peer announced too late for the previous link of this slot. */
 	smc_core_rtoken_forget_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
 	rc = smc_buf_pool_map(&lgr->pool, slot, link->qp);
 	mutex_unlock(&lgr->mutex);
 	if (READ_ONCE(link->path.dev->dead))
-		rc = -ENODEV;	/* the device went by before the link could be found */
+		rc = -ENODEV;	/* device removal ran before the link was in the set */
 	if (rc) {
 		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
 		smc_link_put(link);
@@ -549,10 +603,10 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 	return link;
 }
 
-/* ---- life of a group ---- */
+/* ---- references, creation and end of a group ---- */
 
 /**
- * smc_core_get() - take a reference
+ * smc_core_get() - take a reference on a group
  * @lgr: group
  */
 void smc_core_get(struct smc_lgr *lgr)
@@ -564,13 +618,15 @@ static void lgr_release(struct kref *ref)
 {
 	struct smc_lgr *lgr = container_of(ref, struct smc_lgr, ref);
 
-	/* the last reference may go in softirq, the memory cannot */
+	/* The last reference may be dropped in softirq, but freeing sleeps. */
 	queue_work(lgr_wq, &lgr->free_work);
 }
 
 /**
- * smc_core_put() - drop a reference; any context
+ * smc_core_put() - drop a reference on a group
  * @lgr: group
+ *
+ * Any context; freeing is done by a work.
  */
 void smc_core_put(struct smc_lgr *lgr)
 {
@@ -592,7 +648,7 @@ static void lgr_free_work_fn(struct work_struct *work)
 
 	lgr_ctl_events->release(lgr);
 	smc_buf_pool_destroy(&lgr->pool);
-	/* last, since smc_core_net_exit() takes its absence as the end */
+	/* Last: smc_core_net_exit() waits until no group is listed. */
 	mutex_lock(&smc_core_reg.lock);
 	list_del(&lgr->entry);
 	mutex_unlock(&smc_core_reg.lock);
@@ -602,12 +658,11 @@ static void lgr_free_work_fn(struct work_struct *work)
 }
 
 /**
- * smc_core_terminate() - end a group
- * @lgr: group
- * @reason: why; the first one wins
+ * smc_core_terminate() - terminate a group
+ * @lgr: group; the caller has a reference
+ * @reason: why; the first reason stays
  *
- * The one entrance to teardown. Any context; only marks and schedules. The caller
- * has a reference.
+ * The only way to end a group. Marks the group dead and queues term_work. Any context.
  */
 void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
@@ -616,14 +671,14 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 }
 
 /*
- * The end of a group. Who may still be inside, and why each comes out:
- * - look-ups: they see dead and pass by;
- * - handshakes and connections with a reference: their waits in the LLC layer end
- *   with its terminated upcall, their posts with the queue pairs, and what they
- *   use stays until they put the reference;
- * - fail_work and retire_work: waited for; they never wait for this one;
- * - works of the LLC layer: waited for inside the upcall;
- * - completions: end with the drain of the queue pairs.
+ * Terminate a group. Users that may still be inside, and why each one leaves:
+ * - look-ups skip a dead group;
+ * - handshakes and connections with a reference: their waits in the LLC layer end with its
+ *   terminated upcall, their posts fail once the queue pairs are gone, and the objects they use
+ *   stay until they drop the reference;
+ * - fail_work and retire_work are waited for; they never wait for term_work;
+ * - works of the LLC layer are waited for inside the upcall;
+ * - completions end when the queue pairs are drained.
  */
 static void lgr_term_work_fn(struct work_struct *work)
 {
@@ -638,7 +693,7 @@ static void lgr_term_work_fn(struct work_struct *work)
 	lgr_idle_cancel(lgr);
 	lgr_balance_cancel(lgr);
 
-	/* whoever adds a connection or a link after this point sees lgr->dead */
+	/* A connection or link added after this point sees lgr->dead. */
 	xa_lock_bh(&lgr->conns);
 	xa_unlock_bh(&lgr->conns);
 	lgr_notify_conns(lgr, lgr_notify_conn_end, lgr);
@@ -649,9 +704,9 @@ static void lgr_term_work_fn(struct work_struct *work)
 		smc_core_put(lgr);
 	lgr_remove_failed(lgr);
 	/*
-	 * The peer has been told. A peer with infinite retries would otherwise wait
-	 * for ever for our RNIC's answer to what it has in flight (in-tree: a worker
-	 * stuck in D state).
+	 * DELETE LINK has been sent. Keep the queue pairs for a moment, so that our RNIC
+	 * acknowledges what the peer has in flight. A peer with infinite retries would otherwise
+	 * wait for ever (the in-tree implementation: with a worker in D state).
 	 */
 	if (smc_core_has_link(lgr))
 		msleep(LINGER_MS);
@@ -666,8 +721,8 @@ static void lgr_term_work_fn(struct work_struct *work)
 		}
 		smc_link_put(link);
 	}
-	smc_core_put(lgr);	/* its life */
-	smc_core_put(lgr);	/* this work's */
+	smc_core_put(lgr);	/* of its life */
+	smc_core_put(lgr);	/* of this work */
 }
 
 static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
@@ -707,7 +762,7 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	return lgr;
 }
 
-/* The first link, in slot 0. Takes over @path. Nobody else knows the group yet. */
+/* Create the first link, in slot 0. Takes over @path. The group is not in the registry yet. */
 static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 {
 	struct smc_link *link;
@@ -723,7 +778,7 @@ static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 	return 0;
 }
 
-/* The newest first: whoever walks the list in parts goes by the ID. Registry lock held. */
+/* Insert the group, newest first: readers that walk the list in parts continue by ID. */
 static void registry_insert(struct smc_lgr *lgr)
 {
 	struct smc_lgr *older;
@@ -735,15 +790,19 @@ static void registry_insert(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_create() - a group for a first contact
+ * smc_core_create() - create a group for a first contact
  * @net: namespace
  * @role: client or server
- * @peer: who, and how; copied
- * @path: local end of the first link; taken over
+ * @peer: the peer, copied
+ * @path: local end of the first link; taken over, on error too
  *
- * Process context, sleeps.
+ * The group has one link in slot 0, with its queue pair in INIT; a server's link has its number
+ * already. The group is not ready: look-ups do not return it before smc_core_contact_done() or
+ * smc_core_ready(). If the first contact fails, the caller terminates the group with
+ * SMC_LINK_SETUP_FAILED and drops its reference. Process context, sleeps.
  *
- * Return: the group with one reference and one reserved place, or ERR_PTR.
+ * Return: the group with one reference and one reserved place, or ERR_PTR: -ENOMEM or an error
+ * of the device.
  */
 struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 				const struct smc_peer *peer, struct smc_path *path)
@@ -758,7 +817,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	rc = lgr_ctl_events->init(lgr);
 	if (rc)
 		goto err_lgr;
-	smc_ib_device_get(dev);	/* to look at it after the path was given away */
+	smc_ib_device_get(dev);	/* the path is given away, and dev->dead is read below */
 	rc = lgr_add_first_link(lgr, path);
 	if (rc) {
 		smc_ib_device_put(dev);
@@ -766,7 +825,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 		lgr_free(lgr);
 		return ERR_PTR(rc);
 	}
-	smc_core_get(lgr);	/* the caller's; the first one ends with term_work */
+	smc_core_get(lgr);	/* for the caller; term_work drops the first one */
 	lgr->reserved = 1;
 	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
 	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
@@ -775,7 +834,7 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 	if (registry_closing)
 		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
 	mutex_unlock(&smc_core_reg.lock);
-	/* device_gone may have walked the list before the group was on it */
+	/* The device may have been removed before the group was listed. */
 	if (READ_ONCE(dev->dead))
 		smc_core_terminate(lgr, SMC_LINK_DEVICE_GONE);
 	smc_ib_device_put(dev);
@@ -789,11 +848,13 @@ err_path:
 }
 
 /**
- * smc_core_for_each() - walk all groups, dying ones included
- * @fn: called under the registry lock; may sleep; non-zero stops
+ * smc_core_for_each() - walk all groups, newest first, terminating ones included
+ * @fn: called under the registry lock; may sleep; non-zero ends the walk
  * @arg: for @fn
  *
- * Return: what @fn returned last.
+ * Process context. A group that terminates has lgr->dead set.
+ *
+ * Return: the last return value of @fn.
  */
 int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 {
@@ -821,20 +882,20 @@ static int lgr_notify_ports(struct smc_lgr *lgr, void *arg)
 }
 
 /**
- * smc_core_ports_changed() - ports or GIDs of this host came
+ * smc_core_ports_changed() - report new ports or GIDs of this host to all groups
  *
- * Process context.
+ * The LLC layer may then add links. Process context.
  */
 void smc_core_ports_changed(void)
 {
 	smc_core_for_each(lgr_notify_ports, NULL);
 }
 
-/* ---- begin and end ---- */
+/* ---- module and namespace ---- */
 
 /**
- * smc_core_set_ctl_events() - who hears of groups and links
- * @events: table; before the first group
+ * smc_core_set_ctl_events() - register the table of the LLC layer
+ * @events: table; must be set before the first group exists
  */
 void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events)
 {
@@ -842,15 +903,15 @@ void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events)
 }
 
 /**
- * smc_core_set_conn_events() - who hears for connections
- * @events: table; before the first group
+ * smc_core_set_conn_events() - register the table of the connection layer
+ * @events: table; must be set before the first group exists
  */
 void smc_core_set_conn_events(const struct smc_lgr_conn_events *events)
 {
 	lgr_conn_events = events;
 }
 
-/* Terminates the groups of @net (NULL: all); false when none is left. */
+/* Terminate the groups of @net (NULL: all groups). Return false if there is none. */
 static bool registry_terminate(const struct net *net)
 {
 	struct smc_lgr *lgr;
@@ -871,17 +932,17 @@ static bool registry_terminate(const struct net *net)
 }
 
 /**
- * smc_core_net_exit() - end the groups of a namespace and wait for it
- * @net: namespace, NULL: all
+ * smc_core_net_exit() - terminate the groups of a namespace and wait for them
+ * @net: namespace; NULL: all, which must be done before the layers above exit
  *
- * Returns when the last of them is freed, its connections included.
+ * Returns when the last group, its connections included, is freed. Process context, sleeps.
  */
 void smc_core_net_exit(struct net *net)
 {
 	unsigned long warn_at = jiffies + EXIT_WARN_TIME;
 	int seq;
 
-	/* without limit: groups and their connections point to the namespace */
+	/* No time limit: groups and their connections point to the namespace. */
 	for (;;) {
 		seq = atomic_read(&smc_core_reg.seq);
 		if (!registry_terminate(net))
@@ -899,7 +960,7 @@ static struct pernet_operations lgr_net_ops = {
 };
 
 /**
- * smc_core_init() - set up
+ * smc_core_init() - initialize the link group layer
  *
  * Return: 0 or -errno.
  */
@@ -917,7 +978,7 @@ int smc_core_init(void)
 }
 
 /**
- * smc_core_exit() - end whatever is left and undo smc_core_init()
+ * smc_core_exit() - terminate all groups, wait for them, and undo smc_core_init()
  */
 void smc_core_exit(void)
 {
@@ -927,5 +988,5 @@ void smc_core_exit(void)
 	smc_core_net_exit(NULL);
 	unregister_pernet_subsys(&lgr_net_ops);
 	destroy_workqueue(lgr_wq);
-	rcu_barrier();		/* entries of the token tables */
+	rcu_barrier();		/* of kfree_rcu() in the token tables */
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What of the peer each connection of a group has to itself: an RMBE and an alert token
- * (RFC 7609 sections 4.4.1 and 4.4.2). Both are named by a message on the carrier, which need
- * not come from the host that the group leads to (decision 0009): without a look at the
- * others, one connection could be made to write into the memory of another. Rank 6: knows
- * the claims inside a group, nothing else of it.
+ * Exclusive claims: each connection of a group has an RMBE of the peer and an alert token to itself
+ * (RFC 7609 sections 4.4.1 and 4.4.2). Both come in a CLC message, which any host on the TCP path
+ * can send (decision 0009): without this check, one connection could be made to write into the
+ * memory of another.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -12,8 +11,8 @@
 #include <smc/lgr/lgr.h>
 
 /**
- * smc_core_claims_init() - nothing is claimed in a new group
- * @claims: of the group
+ * smc_core_claims_init() - initialize the claims of a new group
+ * @claims: claims of the group
  */
 void smc_core_claims_init(struct smc_claims *claims)
 {
@@ -22,7 +21,7 @@ void smc_core_claims_init(struct smc_claims *claims)
 	init_waitqueue_head(&claims->wait);
 }
 
-/* Would the one write where the other does, or be taken for it? */
+/* Return true if both claims have the same token or overlapping memory. */
 static bool claim_conflicts(const struct smc_claim *a, const struct smc_claim *b)
 {
 	return a->token == b->token ||
@@ -30,13 +29,13 @@ static bool claim_conflicts(const struct smc_claim *a, const struct smc_claim *b
 }
 
 /**
- * smc_core_claim() - a connection is to write to an RMBE of the peer
+ * smc_core_claim() - claim an RMBE and an alert token of the peer for a connection
  * @lgr: group
- * @claim: filled in but for @entry, in no list
+ * @claim: all members but @entry are set, and it is in no list
  *
- * Any context. smc_core_claim_end() is owed if it is granted.
+ * Any context. The caller must call smc_core_claim_end() after success.
  *
- * Return: 0, or -EADDRINUSE: another connection has claimed a part of that memory, or the token.
+ * Return: 0, or -EADDRINUSE if another connection has claimed the token or a part of the memory.
  */
 int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim)
 {
@@ -57,12 +56,12 @@ int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim)
 }
 
 /**
- * smc_core_claim_end() - others may have what a connection has claimed
+ * smc_core_claim_end() - end a claim
  * @lgr: group
- * @claim: granted or not, may have ended before
+ * @claim: claim, granted or not; may have ended before
  *
- * The connection keeps its reference on the RMB, and may still say its last words to the
- * token. Any context.
+ * Other connections may claim the RMBE and the token from now on. The connection keeps its
+ * reference on the RMB and may still send its last CDC messages to the token. Any context.
  */
 void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim)
 {

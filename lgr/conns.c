@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Connections of a group: by alert token, and one after the other. */
+/* Connections of a group: the table of alert tokens (RFC 7609 section 4.4.1), and walks over it. */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
 #include "internal.h"
 
 /**
- * smc_core_conn_add() - enter a connection into the token table
+ * smc_core_conn_add() - add a connection to the token table
  * @lgr: group
- * @conn: connection
- * @token: out: its alert token
+ * @conn: connection; must stay valid for an RCU grace period after smc_core_conn_del()
+ * @token: out: its alert token, never 0
  *
- * Uses up a reserved place and takes a group reference. Process context.
+ * Uses up a reserved place and takes a reference on the group. Process context.
  *
- * Return: 0, -ENOMEM, -ENOSPC, -ECONNABORTED; then the place stays reserved.
+ * Return: 0, -ENOMEM, -ENOSPC (table full), -ECONNABORTED (group dead). After an error the place
+ * stays reserved.
  */
 int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 {
@@ -26,7 +27,7 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 		return -ENOMEM;
 	entry->conn = conn;
 	xa_lock_bh(&lgr->conns);
-	/* the index first: walks must not see a connection that is then refused */
+	/* Reserve the index first: walks must not see a connection that is then refused. */
 	rc = smc_fault_rc(CONN_INDEX, -ENOMEM,
 			  __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX),
 				     GFP_KERNEL));
@@ -35,10 +36,12 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 		rc = -ECONNABORTED;
 	}
 	if (!rc) {
-		/* the generation tells a late message for the last owner of the index */
+		/*
+		 * The random generation exposes late messages to the previous owner of the index.
+		 */
 		*token = get_random_u32() << 8 | index;
 		entry->token = *token;
-		/* in place of the index's mark: needs no memory */
+		/* Replaces the reserved entry, so it needs no memory. */
 		__xa_store(&lgr->conns, index, entry, GFP_ATOMIC);
 		lgr->nconns++;
 		if (lgr->reserved)
@@ -54,11 +57,12 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 }
 
 /**
- * smc_core_conn_del() - take a connection out of the token table
+ * smc_core_conn_del() - remove a connection from the token table
  * @lgr: group
  * @token: its alert token
  *
- * Puts the group reference; look-ups may still run for an RCU grace period.
+ * Drops the reference of the table on the group. Look-ups may still return the connection for an
+ * RCU grace period. Any context.
  */
 void smc_core_conn_del(struct smc_lgr *lgr, u32 token)
 {
@@ -82,13 +86,13 @@ void smc_core_conn_del(struct smc_lgr *lgr, u32 token)
 }
 
 /**
- * smc_core_conn_find() - the connection of an alert token
+ * smc_core_conn_find() - look up the connection of an alert token
  * @lgr: group
- * @token: from the wire
+ * @token: token from the wire
  *
- * Under rcu_read_lock().
+ * Context: under rcu_read_lock().
  *
- * Return: connection, or NULL.
+ * Return: connection, or NULL if none has exactly this token.
  */
 void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 {
@@ -102,11 +106,11 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 /**
  * smc_core_walk_conns() - walk the connections of a group
  * @lgr: group
- * @fn: called under rcu_read_lock(); may not sleep; false ends the walk
+ * @fn: called under rcu_read_lock(); must not sleep; false ends the walk
  * @arg: for @fn
  *
- * Begins with the connection at which the last walk was ended, so that those with
- * a low index do not always come first.
+ * Starts with the connection at which the previous walk was ended, so that low indices do not
+ * always come first. Any context.
  */
 void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg)
 {

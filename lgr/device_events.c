@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What facts about RoCE devices mean for the links of groups. One rank above
- * smc_core.c.
- */
+/* What device events mean for the links of groups: port state, GIDs, removal, MTU. */
 #include <linux/netdevice.h>
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
@@ -11,11 +8,11 @@
 
 struct device_event {
 	const struct smc_ib_device *dev;
-	u8 port;			/* 0 = every port */
+	u8 port;			/* 0: all ports */
 	enum smc_link_reason reason;
 };
 
-/* Is the GID of @link still what it was when its queue pair was made? */
+/* Return true if the GID of @link is still what it was when its queue pair was created. */
 static bool link_gid_valid(const struct smc_lgr *lgr, const struct smc_link *link)
 {
 	const struct smc_path *path = &link->path;
@@ -31,8 +28,8 @@ static bool link_gid_valid(const struct smc_lgr *lgr, const struct smc_link *lin
 }
 
 /*
- * Do full packets of @link still leave? What fails otherwise is the first large transfer, by
- * its retries, while all else goes on.
+ * Return true if the netdev's MTU still covers the path MTU of @link. Otherwise the first large
+ * transfer would fail by its retries, while small messages still pass.
  */
 static bool link_mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link)
 {
@@ -41,7 +38,7 @@ static bool link_mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link
 
 	ndev = dev_get_by_index(lgr->net, link->path.gid.ifindex);
 	if (!ndev)
-		return true;	/* its GID goes as well */
+		return true;	/* the GID change reports that */
 	ok = link->mtu <= iboe_get_mtu(READ_ONCE(ndev->mtu));
 	dev_put(ndev);
 	return ok;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What becomes of groups and links, for who listens (base/events.c). */
+/* Netlink events about groups and links (base/events.c). */
 #include <smc/base/events.h>
 #include <smc/lgr/link.h>
 #include <uapi/linux/smc_own.h>
@@ -19,10 +19,10 @@ static void lgr_send_event(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
 }
 
 /**
- * smc_core_tell_group() - a group begins or ends
+ * smc_core_tell_group() - report that a group begins or ends
  * @lgr: group
  * @cmd: SMC_NETLINK_OWN_EV_LGR_*
- * @reason: why; SMC_LINK_OK: nothing has happened
+ * @reason: why it ends; SMC_LINK_OK: no reason is reported
  *
  * Process context.
  */
@@ -46,7 +46,7 @@ static void link_send_event(struct smc_link *link, struct smc_notify_lgr *ev)
 }
 
 /**
- * smc_core_tell_link_up() - connections may use a link
+ * smc_core_tell_link_up() - report that connections may use a link
  * @link: link
  *
  * Process context.
@@ -55,13 +55,13 @@ void smc_core_tell_link_up(struct smc_link *link)
 {
 	struct smc_notify_lgr ev = { .cmd = SMC_NETLINK_OWN_EV_LINK_UP };
 
-	/* one that has failed meanwhile was told to be lost */
+	/* not if it failed meanwhile: the loss has been reported */
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && smc_link_usable(link))
 		link_send_event(link, &ev);
 }
 
 /**
- * smc_core_tell_link_lost() - they may not any more
+ * smc_core_tell_link_lost() - report that connections may no longer use a link
  * @link: link
  * @reason: why
  *
@@ -73,15 +73,15 @@ void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason)
 		.cmd = SMC_NETLINK_OWN_EV_LINK_LOST, .reason = link_reason_text(reason),
 	};
 
-	/* one that never came up is nobody's loss */
+	/* not if it never was usable */
 	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
 		link_send_event(link, &ev);
 }
 
 /**
- * smc_core_tell_failover() - connections have left a link
+ * smc_core_tell_failover() - report that connections moved from a link to others
  * @link: link, fenced
- * @conns: how many go on over others
+ * @conns: number of connections that moved
  *
  * Process context.
  */

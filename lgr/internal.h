@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files about link groups share: smc_core.c (life, places, loss of links),
- * lgr/conns.c (connections), lgr/links.c (the set of links), lgr/lookup.c (look-ups,
- * first contacts) and lgr/events.c (events for listeners).
- * Nobody else includes this.
+ * Private to smc_core.c and lgr/: the registry of groups, and functions that no other folder uses.
  */
 #ifndef _SMC_LGR_INTERNAL_H
 #define _SMC_LGR_INTERNAL_H
@@ -15,10 +12,10 @@
 
 /**
  * struct smc_core_registry - all groups of the host
- * @lock: sleeps, is never held while waiting for a peer
- * @groups: the newest first, dying ones included
+ * @lock: guards @groups and smc_lgr.ready; sleeps; never held while waiting for a peer
+ * @groups: newest first, terminating ones included
  * @wait: for changes
- * @seq: moves when waiters should look again
+ * @seq: incremented when waiters should check again
  */
 struct smc_core_registry {
 	struct mutex lock;
@@ -43,14 +40,12 @@ static inline bool smc_core_dead(const struct smc_lgr *lgr)
 bool smc_core_reserve(struct smc_lgr *lgr);
 void smc_core_arm_idle(struct smc_lgr *lgr);
 
-/* lgr/links.c */
 bool smc_core_has_link(struct smc_lgr *lgr);
 bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);
 void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link);
 struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot);
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num);
 
-/* lgr/events.c */
 void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason);
 void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason);
 void smc_core_tell_failover(struct smc_link *link, u32 conns);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One link: one RC queue pair to one peer RNIC.
+ * A link: one RC queue pair to one RNIC of the peer (RFC 7609 section 2.2).
  *
- * A link ends in two phases. smc_link_fail() only notes the reason and tells the
- * group, from any context. The group then unlinks it and calls
- * smc_link_shutdown() from a work. The memory goes with the last reference.
+ * A link ends in two phases. smc_link_fail() records the reason and notifies the group, in any
+ * context. The group takes the link out of its set and calls smc_link_shutdown() from a work. The
+ * memory is freed with the last reference.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -21,14 +21,14 @@
 #define HOP_LIMIT_DIRECT	1
 #define HOP_LIMIT_ROUTED	64
 
-/* The two bits that say what to do with an unknown LLC message, RFC 7609 appendix A.3 */
+/* The two bits that tell how to treat an unknown LLC message, RFC 7609 appendix A.3 */
 #define TYPE_CLASS		0xc0
 #define TYPE_CLASS_LLC		0x00
 
 /*
- * One step in the table. Our queue pair goes to RTS together with RTR, whatever
- * our role, so the server's way through the table is the one for both; who sends
- * and who answers CONFIRM LINK is the business of the LLC layer.
+ * Apply one event to the state of @link. Both roles use the server's column of the table: our
+ * queue pair enters RTS together with RTR whatever our role is, and the LLC layer decides which
+ * side sends and which answers CONFIRM LINK.
  */
 static int link_change_state(struct smc_link *link, enum smc_link_event event)
 {
@@ -43,17 +43,17 @@ static int link_change_state(struct smc_link *link, enum smc_link_event event)
 		if (rc)
 			return rc;
 	} while (!atomic_try_cmpxchg(&link->state, &old, state));
-	/* before that it has no ID */
+	/* the link gets its ID after creation */
 	if (state != (enum smc_link_state)old && event != SMC_LINK_EV_CREATED)
 		trace_smc_link_state(link->uid, old, state);
 	return 0;
 }
 
 /**
- * smc_link_reason_str() - a reason for people
+ * smc_link_reason_str() - return the text of a reason
  * @reason: reason
  *
- * Return: constant string.
+ * Return: constant string, for logs and netlink.
  */
 const char *smc_link_reason_str(enum smc_link_reason reason)
 {
@@ -94,11 +94,11 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 	return "?";
 }
 
-/* ---- what the queue pair tells ---- */
+/* ---- events of the queue pair ---- */
 
 /*
- * A failed link may have more to say until it is fenced: its peer counts on what our RNIC
- * has acknowledged when it goes on over another link. LLC has to do with the link itself.
+ * A failed link still accepts CDC until it is fenced: when the peer moves on to another link, it
+ * relies on what our RNIC has acknowledged. LLC messages concern the link itself and are dropped.
  */
 static bool link_may_recv(const struct smc_link *link, u8 type)
 {
@@ -108,7 +108,7 @@ static bool link_may_recv(const struct smc_link *link, u8 type)
 	       (type == SMC_CDC_TYPE && state == SMC_LINK_DRAINING);
 }
 
-/* data path 8: CDC or LLC, the first byte tells */
+/* data path 8: the first byte distinguishes CDC and LLC */
 static void link_handle_recv(void *ctx, const u8 *buf, u32 len)
 {
 	struct smc_link *link = ctx;
@@ -125,7 +125,7 @@ static void link_handle_recv(void *ctx, const u8 *buf, u32 len)
 		link->events->cdc(link, buf, len);
 	else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC)
 		link->events->llc(link, buf, len);
-	/* else an optional message of a later version: to be ignored */
+	/* else an optional message of a later version, which must be ignored */
 	rcu_read_unlock();
 }
 
@@ -149,19 +149,19 @@ static const struct smc_wr_events link_wr_events = {
 	.slots_free = link_notify_slots_free,
 };
 
-/* ---- life ---- */
+/* ---- creation and references ---- */
 
 /**
- * smc_link_create() - make a link
+ * smc_link_create() - create a link
  * @lgr: its group, for the callee of @events; stays until smc_link_shutdown()
  * @net: namespace of the group
  * @slot: its slot in the group
- * @path: local end; taken over, also on error
+ * @path: local end; taken over and emptied, on error too
  * @events: upward table; not called before smc_link_connect()
  *
- * Process context.
+ * The link has a queue pair in INIT and a random first PSN. Process context.
  *
- * Return: the link, in INIT, with one reference; or ERR_PTR.
+ * Return: the link with one reference, or ERR_PTR.
  */
 struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct smc_path *path,
 				 const struct smc_link_events *events)
@@ -197,8 +197,8 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 }
 
 /**
- * smc_link_get() - take a further reference
- * @link: link, a reference of which is held
+ * smc_link_get() - take a reference on a link
+ * @link: link; the caller has a reference already
  */
 void smc_link_get(struct smc_link *link)
 {
@@ -206,10 +206,10 @@ void smc_link_get(struct smc_link *link)
 }
 
 /**
- * smc_link_get_unless_zero() - take a reference of a link found under RCU
+ * smc_link_get_unless_zero() - take a reference on a link found under RCU
  * @link: link
  *
- * Return: false if it is on its way out.
+ * Return: false if the last reference is gone.
  */
 bool smc_link_get_unless_zero(struct smc_link *link)
 {
@@ -229,17 +229,17 @@ static void link_release(struct kref *ref)
 {
 	struct smc_link *link = container_of(ref, struct smc_link, ref);
 
-	/* never freed rather than freed under the device */
+	/* Not shut down: leak the link rather than free it while the device uses it. */
 	if (WARN_ON_ONCE(atomic_read(&link->state) != SMC_LINK_DEAD))
 		return;
 	call_rcu(&link->rcu, link_free);
 }
 
 /**
- * smc_link_put() - drop a reference
- * @link: link; shut down, if this is the last reference
+ * smc_link_put() - drop a reference on a link
+ * @link: link
  *
- * Any context.
+ * Any context. smc_link_shutdown() must come before the last put. Frees by RCU.
  */
 void smc_link_put(struct smc_link *link)
 {
@@ -247,12 +247,12 @@ void smc_link_put(struct smc_link *link)
 }
 
 /**
- * smc_link_connect() - bring the queue pair up
+ * smc_link_connect() - bring the queue pair to RTR and RTS
  * @link: link in INIT, with peer_gid, peer_mac, peer_qpn, peer_psn, mtu and direct set
  *
- * Process context.
+ * Process context, sleeps. After an error the caller must call smc_link_fail().
  *
- * Return: 0 or -errno; then the link must be failed.
+ * Return: 0 or -errno.
  */
 int smc_link_connect(struct smc_link *link)
 {
@@ -270,7 +270,7 @@ int smc_link_connect(struct smc_link *link)
 	int rc;
 
 	ether_addr_copy(attr.dmac, link->peer_mac);
-	/* first of all: the peer's first message may be faster than our return from RTR */
+	/* Before the verbs call: the peer's first message may arrive before we return from RTR. */
 	rc = link_change_state(link, SMC_LINK_EV_QP_RTR);
 	if (rc)
 		return rc;
@@ -281,23 +281,23 @@ int smc_link_connect(struct smc_link *link)
 }
 
 /**
- * smc_link_activate() - CONFIRM LINK is done
+ * smc_link_activate() - make a link usable after CONFIRM LINK
  * @link: connected link
  *
- * From here on connections may use it, unless it has failed meanwhile.
+ * Connections may use it from now on, unless it failed meanwhile. RFC 7609 section 3.5.1.5.
  */
 void smc_link_activate(struct smc_link *link)
 {
-	/* 0 says that it never was: what a host has in its first second is of the next one */
+	/* Clamp to 1: 0 means that the link never was usable. */
 	WRITE_ONCE(link->since, max_t(time64_t, ktime_get_boottime_seconds(), 1));
 	link_change_state(link, SMC_LINK_EV_CONFIRM_RSP);
 }
 
 /**
- * smc_link_usable() - may connections use the link
+ * smc_link_usable() - check whether connections may use a link
  * @link: link
  *
- * Return: true if so; it may end at any time.
+ * Return: true if so; the link may fail at any time.
  */
 bool smc_link_usable(const struct smc_link *link)
 {
@@ -305,46 +305,48 @@ bool smc_link_usable(const struct smc_link *link)
 }
 
 /**
- * smc_link_hold() - connections say nothing over a link for a while
+ * smc_link_hold() - stop or resume sending of connections over a link
  * @link: link
- * @hold: false: they may again
+ * @hold: true: connections must not send; false: they may again
  *
- * Messages of the link itself go on. Not from within a completion.
+ * LLC messages are not affected. Resuming raises events->slots_free, so that connections that
+ * were refused try again. Not from within a completion.
  */
 void smc_link_hold(struct smc_link *link, bool hold)
 {
 	WRITE_ONCE(link->held, hold);
 	if (hold)
 		return;
-	smp_mb();	/* pairs with held() in smc_tx.c: it sees this, or we see that it waits */
+	smp_mb();	/* pairs with smc_tx.c: the sender sees this, or we see it wait */
 	link_notify_slots_free(link);
 }
 
 /**
- * smc_link_going() - both ends are about to be taken out of use
+ * smc_link_going() - note that both sides are about to remove a link
  * @link: link
- * @reason: why; SMC_LINK_OK: it stays after all
+ * @reason: reason of the removal; SMC_LINK_OK: the link stays after all
  *
- * Before the peer hears of it: its end may go first, and ours breaks if something is under way.
- * Or its connections do, to another link.
+ * Called before the peer is asked. The peer may destroy its queue pair, or move its
+ * connections, before we remove ours; smc_link_fail() then uses @reason, and it is no failure.
  */
 void smc_link_going(struct smc_link *link, enum smc_link_reason reason)
 {
 	WRITE_ONCE(link->going, reason);
 }
 
-/* Nothing has happened to the link itself. */
+/* True if the link ends in an orderly way, not by a failure. */
 static bool link_reason_orderly(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_IDLE || reason == SMC_LINK_NET_EXIT || reason == SMC_LINK_ADMIN;
 }
 
 /**
- * smc_link_fail() - the one entrance to failure
+ * smc_link_fail() - fail a link
  * @link: link
- * @reason: why; the first one stays
+ * @reason: why; the first reason stays
  *
- * Any context. Raises events->lost once, unless the link is shut down in order.
+ * The only way to fail a link. Any context, never sleeps. Raises events->lost once, unless the
+ * link is already being shut down.
  */
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
@@ -366,18 +368,21 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 }
 
 /**
- * smc_link_fence() - nothing goes over a link any more
- * @link: link, not found by look-ups of the group any more; a reference is held
+ * smc_link_fence() - stop all traffic of a link
+ * @link: link that is out of the group's set; the caller has a reference
  *
- * Process context; waits for the device, not for the peer.
+ * First half of the second phase: brings the queue pair to ERR and drains it. On return no message
+ * arrives any more, all received messages have been delivered, and the done callback of every
+ * posted slot has run. Process context; waits for the device, not for the peer.
  *
- * Return: 0, or -ETIMEDOUT if the device did not do its part and lost the queue pair.
+ * Return: 0, or -ETIMEDOUT if the device did not flush in time: the queue pair was destroyed, and
+ * messages that the device held are lost.
  */
 int smc_link_fence(struct smc_link *link)
 {
 	int rc;
 
-	/* without a failure: the flush that follows is none */
+	/* Set a reason first, so that flushed requests do not count as a failure. */
 	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
 	link_change_state(link, SMC_LINK_EV_FAIL);
 	if (!link->fenced)
@@ -386,24 +391,25 @@ int smc_link_fence(struct smc_link *link)
 	if (!link->fenced)
 		trace_smc_fence_end(link->uid, rc);
 	if (rc)
-		link->late = true;	/* for who sees it fenced */
+		link->late = true;	/* read after smc_link_fenced() */
 	smp_store_release(&link->fenced, true);	/* pairs with smc_link_fenced() */
-	/* who enters the group's tables is told of it, or sees it: one of the two */
+	/* A new connection is notified by the group's walk, or sees ->fenced. */
 	smp_mb();
 	return rc;
 }
 
 /**
- * smc_link_shutdown() - the end of a link
- * @link: link, not found by look-ups of the group any more; a reference is held
- * @unmap: called when the device is silent and regions can be unmapped; or NULL
+ * smc_link_shutdown() - shut down a link
+ * @link: link that is out of the group's set; the caller has a reference
+ * @unmap: called after the drain and before the PD is destroyed, to unmap the regions of the
+ *	slot; may be NULL
  *
- * Process context; once.
+ * Second phase of the end: fence, unmap, destroy the queue pair, put the device. Process
+ * context, sleeps; called once.
  *
- * Still inside may be: completions, which end with the drain; callers with a
- * reference between taking and posting a slot, whose post is refused; another
- * fence, which waits for us or finds no queue pair. The slots' memory stays until
- * their references are gone.
+ * May still be inside: completions, which end with the drain; callers that have taken a slot and
+ * not posted it, whose post is refused; another fence, which waits for this one or finds no
+ * queue pair. The slots' memory stays until the last reference on the link is gone.
  */
 void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link))
 {
@@ -411,7 +417,7 @@ void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *lin
 	if (unmap)
 		unmap(link);
 	smc_wr_qp_destroy(link->qp);
-	/* sockets may keep the link, but not the device: its removal waits for this */
+	/* Connections may keep the link, but not the device: its removal waits for this put. */
 	smc_ib_device_put(link->path.dev);
 	link_change_state(link, SMC_LINK_EV_DRAINED);
 }

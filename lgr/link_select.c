@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which link of a group a connection sends over: what is known of the links, for
+ * Which link of a group a connection sends over: collects the load of the links for
  * proto/link_pick. Each side chooses for its own direction.
  */
 #include <linux/rcupdate.h>
@@ -8,7 +8,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/proto/link_pick.h>
 
-/* @own: one of its connections is the one that looks for a link. RCU read side. */
+/* Fill in the load of a link. @own: do not count the connection that looks for a link. */
 static void link_get_load(struct smc_link *link, bool own, struct smc_link_load *load)
 {
 	u32 conns = atomic_read(&link->nconns);
@@ -19,9 +19,11 @@ static void link_get_load(struct smc_link *link, bool own, struct smc_link_load 
 }
 
 /**
- * smc_core_link_loads() - what is known of the links of a group
+ * smc_core_link_loads() - collect the load of all links of a group
  * @lgr: group
- * @load: filled in, SMC_CORE_LINKS of them, by slot
+ * @load: out: SMC_CORE_LINKS entries, indexed by slot
+ *
+ * Any context but hard interrupt.
  */
 void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 {
@@ -38,7 +40,7 @@ void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 	rcu_read_unlock();
 }
 
-/* A link that is to go is as good as none, unless there is no other. */
+/* Pick a link that is not held; if there is none, pick a held one. */
 static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load,
 			 unsigned long quiesced, u32 last)
 {
@@ -56,10 +58,10 @@ static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load
 }
 
 /**
- * smc_core_pick_for() - the link for a connection, by the policy of the namespace
+ * smc_core_pick_for() - pick the link for a connection by the link policy of the namespace
  * @lgr: group
- * @slots: bit per slot: links that would do
- * @own: link that counts the connection already, or NULL
+ * @slots: bit per slot: candidate links
+ * @own: link that already counts this connection, or NULL
  *
  * Any context but hard interrupt.
  *
@@ -86,7 +88,7 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 	}
 	at = lgr_pick_slot(policy, load, quiesced, READ_ONCE(lgr->last_pick));
 	link = at < 0 ? NULL : rcu_dereference(lgr->links[at]);
-	/* it may have gone meanwhile: as if it went a moment later */
+	/* the last reference may be gone: no different from a failure a moment later */
 	if (link && !smc_link_get_unless_zero(link))
 		link = NULL;
 	rcu_read_unlock();

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The set of links of a group: who is in which slot, under which number, and the two
- * phases of leaving it. Why a link goes, and who hears of it, is smc_core.c's.
+ * The set of links of a group: slots, link numbers (RFC 7609 section 2.2.4), look-up, and removal
+ * in two phases. Why a link is removed, and which layers are notified, is decided in smc_core.c.
  */
 #include <linux/rcupdate.h>
 #include "internal.h"
 
 /**
- * smc_core_link() - the link of a slot
+ * smc_core_link() - look up the link of a slot
  * @lgr: group
  * @slot: slot
+ *
+ * Any context.
  *
  * Return: the link with a reference, or NULL.
  */
@@ -28,9 +30,11 @@ struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot)
 }
 
 /**
- * smc_core_link_by_num() - the link of a number on the wire
+ * smc_core_link_by_num() - look up a link by its number on the wire
  * @lgr: group
- * @num: link number; 0 never names a link
+ * @num: link number; 0 is never valid
+ *
+ * Any context.
  *
  * Return: the link with a reference, or NULL.
  */
@@ -51,12 +55,12 @@ struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
 }
 
 /**
- * smc_core_open_slot() - where may messages of a link still come from
+ * smc_core_open_slot() - find the slot from which messages of a link may still come
  * @lgr: group
  * @num: link number from the wire
  *
- * Other than smc_core_link_by_num() it finds a link that is being shut down, until that is
- * fenced: connections are told later.
+ * Unlike smc_core_link_by_num(), this also finds a link that was taken out of the set, until it
+ * is fenced: connections are notified later. Any context.
  *
  * Return: slot, or -ENOENT.
  */
@@ -100,10 +104,10 @@ static struct smc_link *lgr_find_least_used_link(struct smc_lgr *lgr, const stru
 }
 
 /**
- * smc_core_pick_link() - a link that can be used
+ * smc_core_pick_link() - pick a link for a message of the group
  * @lgr: group
  *
- * For what is no connection; see smc_core_pick_for().
+ * For connections, see smc_core_pick_for(). Any context.
  *
  * Return: the usable link with the fewest connections, with a reference, or NULL.
  */
@@ -113,11 +117,13 @@ struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_other_link() - a second way to the peer
+ * smc_core_other_link() - pick a link other than a given one
  * @lgr: group
- * @not: the link not wanted
+ * @not: link to exclude
  *
- * Return: a usable link with a reference, or NULL.
+ * Any context.
+ *
+ * Return: the usable link with the fewest connections, with a reference, or NULL.
  */
 struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
@@ -125,10 +131,12 @@ struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link 
 }
 
 /**
- * smc_core_has_link() - can anything be sent to the peer?
+ * smc_core_has_link() - check whether a group has a usable link
  * @lgr: group
  *
- * Return: true if a link can be used.
+ * Any context.
+ *
+ * Return: true if so.
  */
 bool smc_core_has_link(struct smc_lgr *lgr)
 {
@@ -144,7 +152,10 @@ bool smc_core_has_link(struct smc_lgr *lgr)
  * @lgr: group
  * @link: link
  *
- * Return: true: the caller is the one to shut it down, and calls smc_core_retire_link().
+ * Process context, takes lgr->mutex.
+ *
+ * Return: true if the link was in the set: the caller must shut it down and then call
+ * smc_core_retire_link().
  */
 bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link)
 {
@@ -155,7 +166,10 @@ bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link)
 	if (mine) {
 		WRITE_ONCE(lgr->gone[link->slot], link->peer_qpn);
 		rcu_assign_pointer(lgr->leaving[link->slot], link);
-		/* who does not see it here any more sees it there: smc_core_open_slot() */
+		/*
+		 * Pairs with smc_core_open_slot(): NULL in ->links implies that ->leaving is
+		 * visible.
+		 */
 		smp_wmb();
 		RCU_INIT_POINTER(lgr->links[link->slot], NULL);
 	}
@@ -173,13 +187,14 @@ static void link_unmap_regions(struct smc_link *link)
 }
 
 /**
- * smc_core_retire_link() - second phase of removing a link
+ * smc_core_retire_link() - shut down a link that is out of the set, and free its slot
  * @lgr: group
- * @link: what the caller has unlinked
+ * @link: link for which smc_core_unlink() returned true
  *
- * Still inside may be: readers of the link set with a reference (see the reason, or their
- * posts are refused), completions of the queue pair (end with the drain). Puts the reference
- * of the link set.
+ * Drops the reference of the link set. Process context, sleeps.
+ *
+ * May still be inside: callers with a reference on the link (they see its reason, or their posts
+ * are refused); completions of the queue pair (they end with the drain).
  */
 void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link)
 {
@@ -195,20 +210,21 @@ void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link)
 }
 
 /**
- * smc_core_leaving() - the link that left a slot
+ * smc_core_leaving() - return the link that was taken out of a slot
  * @lgr: group
  * @slot: slot
  *
- * Only for who took it out of the set and has not retired it yet.
+ * Only for the caller that has taken the link out of the set and not called
+ * smc_core_retire_link() yet.
  *
- * Return: the link.
+ * Return: the link, without a further reference.
  */
 struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot)
 {
 	return rcu_dereference_protected(lgr->leaving[slot], true);
 }
 
-/* Server: numbers count up, 0 and those in use are left out. lgr->mutex held. */
+/* Server: return the next link number. Numbers count up, skipping 0 and those in use. */
 static u8 lgr_next_link_num(struct smc_lgr *lgr)
 {
 	struct smc_link *link;
@@ -227,11 +243,13 @@ static u8 lgr_next_link_num(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_take_num() - the number of a link to be
- * @lgr: group, its mutex held
- * @num: client: as the server says; server: 0
+ * smc_core_take_num() - assign the number of a new link
+ * @lgr: group
+ * @num: client: number that the server assigned; server: 0 for the next number
  *
- * Return: the number, 0: @num is in use.
+ * Called with lgr->mutex held.
+ *
+ * Return: the number, or 0 if @num is in use.
  */
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num)
 {

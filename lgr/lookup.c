@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The group that a connection goes to: the one that a server's Accept names, the one
- * that serves a client, or the right to make it.
+ * Which group a handshake uses. A client finds the group that the server's Accept names. A server
+ * finds a group that serves the client, or the handshake gets the right to create one: only one
+ * first contact per peer runs at a time, the others wait for it.
  */
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -12,8 +13,8 @@
 #include "internal.h"
 
 /*
- * A first contact that a server is having: others of the same peer wait for it
- * instead of making a second group.
+ * A first contact of a server. Handshakes with the same peer wait for it instead of creating a
+ * second group.
  */
 struct contact_pending_entry {
 	struct list_head entry;
@@ -21,9 +22,9 @@ struct contact_pending_entry {
 	struct smc_peer peer;
 };
 
-static LIST_HEAD(contacts_pending);	/* under the registry's lock */
+static LIST_HEAD(contacts_pending);	/* under smc_core_reg.lock */
 
-/* Waits for a change since @seq was read, but no longer than @deadline or a poll. */
+/* Wait until the registry has changed since @seq, at most until @deadline or the next poll. */
 static void registry_sleep(int seq, unsigned long deadline)
 {
 	long left = deadline - jiffies;
@@ -36,14 +37,14 @@ static void registry_sleep(int seq, unsigned long deadline)
 
 /* ---- clients ---- */
 
-/* Is @link where a server's Accept says the connection has to go? */
+/* Return true if @link has the queue pair and GID that the server's Accept names. */
 static bool link_matches_accept(const struct smc_link *link, u32 qpn, const union ib_gid *gid)
 {
 	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, gid, sizeof(*gid)) &&
 	       atomic_read(&link->reason) == SMC_LINK_OK;
 }
 
-/* The link of a live group that leads to (@qpn, @gid); with a reference. */
+/* Return the link of @lgr that the Accept names, with a reference, or NULL. */
 static struct smc_link *lgr_get_accept_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
 {
 	struct smc_link *link;
@@ -60,7 +61,7 @@ static struct smc_link *lgr_get_accept_link(struct smc_lgr *lgr, u32 qpn, const 
 	return NULL;
 }
 
-/* Did @qpn lead over a link that is lost? The server need not know that yet. */
+/* Return true if @qpn belonged to a link that failed. The server may not have noticed yet. */
 static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 {
 	struct smc_link *link;
@@ -70,7 +71,7 @@ static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 	for (slot = 0; qpn && slot < SMC_CORE_LINKS && !found; slot++) {
 		link = smc_core_link(lgr, slot);
 		if (link) {
-			/* failed, and still in the set */
+			/* failed, but still in the set */
 			found = link->peer_qpn == qpn && !smc_link_usable(link);
 			smc_link_put(link);
 		}
@@ -102,8 +103,9 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 			break;
 		}
 		/*
-		 * Its first contact is not over, or our end of it has no place yet. Another one
-		 * may have: anybody can begin a first contact in the name of a group of others.
+		 * The group is still in its first contact, or has no free place here yet. Keep
+		 * looking: any host can begin a first contact under the ID of another host, so a
+		 * further group may match.
 		 */
 		*wait = *wait || l;
 		*lost |= !l && lgr_had_link(lgr, qpn);
@@ -116,17 +118,19 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 }
 
 /**
- * smc_core_find_client() - the group a server refers to in a subsequent contact
+ * smc_core_find_client() - find the group that a server names in a subsequent contact
  * @net: namespace
- * @peer: ID, GID and version of the Accept
- * @peer_qpn: queue pair number in the Accept
- * @deadline: jiffies: how long to wait for a first contact that is under way, or for
- *	a place: the server counts a connection as gone before we do
- * @cancel: set: give up; may be NULL
- * @link: out: the link, with a reference
+ * @peer: peer ID, GID and version of the Accept
+ * @peer_qpn: queue pair number of the Accept
+ * @deadline: jiffies; how long to wait while the group is in its first contact or has no free
+ *	place (the server counts a connection as closed before the client does)
+ * @cancel: the wait ends when it is set; polled every SMC_CORE_POLL; may be NULL
+ * @link: out: the usable link with this GID and queue pair number, with a reference
  *
- * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT: out of
- * sync, -ENOLINK: the link is lost, but not its group, -ETIMEDOUT, -ECANCELED.
+ * RFC 7609 section 3.5.2. Process context, sleeps.
+ *
+ * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT (no such group:
+ * out of sync), -ENOLINK (the link has failed, its group has not), -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
 				     unsigned long deadline, const bool *cancel,
@@ -154,8 +158,8 @@ struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *pee
 /* ---- servers: first contacts, one at a time per peer ---- */
 
 /*
- * Do both describe the same host, spoken to in the same way? Under another TCP address
- * it counts as another one: decision 0009.
+ * Return true if both describe the same host and the same protocol version. Another TCP address
+ * counts as another host (decision 0009).
  */
 static bool peer_matches(const struct smc_peer *a, const struct smc_peer *b)
 {
@@ -166,9 +170,8 @@ static bool peer_matches(const struct smc_peer *a, const struct smc_peer *b)
 }
 
 /*
- * Has the group a usable link over the port that the connection's path leads to? Groups
- * over other ports may be on networks of their own, and may be what an administrator
- * wants new connections to leave.
+ * Return true if @lgr has a usable link over the port of the connection's path. Groups over other
+ * ports may be on separate networks, or an administrator may be moving connections off these ports.
  */
 static bool lgr_has_port_link(struct smc_lgr *lgr, const struct smc_path *own)
 {
@@ -196,7 +199,8 @@ static struct smc_lgr *registry_find_server(struct net *net, const struct smc_pe
 	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready ||
 		    smc_core_dead(lgr) || READ_ONCE(lgr->crowded) ||
-		    !peer_matches(&lgr->peer, peer) || !smc_core_rtoken_room(lgr) || !kref_get_unless_zero(&lgr->ref))
+		    !peer_matches(&lgr->peer, peer) || !smc_core_rtoken_room(lgr) ||
+		    !kref_get_unless_zero(&lgr->ref))
 			continue;
 		*link = lgr_has_port_link(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
 		if (*link && smc_core_reserve(lgr))
@@ -221,13 +225,16 @@ static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 }
 
 /**
- * smc_core_contact_begin() - the group that serves a client, or the right to make it
+ * smc_core_contact_begin() - find the group that serves a client, or reserve the right to create it
  * @net: namespace
- * @peer: the client
- * @own: device and port of the connection's path; NULL: any will do
- * @deadline: jiffies: how long to wait for the first contact of another handshake
- * @cancel: set: give up; may be NULL
- * @contact: out
+ * @peer: the client; compared are ID, GID, TCP address, version, release and VLAN
+ * @own: device and port of the connection's path; the group must have a usable link over
+ *	them; NULL: any link will do
+ * @deadline: jiffies; how long to wait for the first contact of another handshake
+ * @cancel: the wait ends when it is set; polled every SMC_CORE_POLL; may be NULL
+ * @contact: out: the group, or the right to create one, see struct smc_contact
+ *
+ * Process context, sleeps.
  *
  * Return: 0, -ENOMEM, -ETIMEDOUT or -ECANCELED.
  */
@@ -267,7 +274,7 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	}
 }
 
-/* Others may join; the registry's lock is held. */
+/* Let further handshakes join @lgr. */
 static void lgr_mark_ready(struct smc_lgr *lgr)
 {
 	lgr->ready = true;
@@ -275,9 +282,11 @@ static void lgr_mark_ready(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_contact_done() - the creator has finished
- * @contact: from smc_core_contact_begin()
- * @lgr: group that is ready, NULL: it failed
+ * smc_core_contact_done() - finish the first contact of a server
+ * @contact: from smc_core_contact_begin(), which made the caller the creator
+ * @lgr: the group, which becomes ready; NULL: the first contact failed
+ *
+ * Wakes waiting handshakes. The caller keeps its reference on @lgr. Process context.
  */
 void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 {
@@ -295,8 +304,10 @@ void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_ready() - client: the first contact has finished well
- * @lgr: group
+ * smc_core_ready() - finish the first contact of a client
+ * @lgr: group, which becomes ready
+ *
+ * Wakes waiting handshakes. Process context.
  */
 void smc_core_ready(struct smc_lgr *lgr)
 {
@@ -307,13 +318,13 @@ void smc_core_ready(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_knows() - does a group lead to this host?
+ * smc_core_knows() - check whether a group leads to a host
  * @net: namespace
- * @carrier: the host's address on the TCP path, IPv4 in its mapped form
+ * @carrier: the host's TCP address, IPv4 as v4-mapped
  *
- * One in its first contact will do. Process context.
+ * A group in its first contact counts. Process context.
  *
- * Return: true if so: the host speaks SMC.
+ * Return: true if so, which means that the host supports SMC.
  */
 bool smc_core_knows(struct net *net, const struct in6_addr *carrier)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The peer's RMBs of a link group, per link (RFC 7609 section 4.4.2). Rank 6: knows the
- * table inside a group, nothing else of it.
+ * The rtokens of a group: key and address of each RMB of the peer, per link (RFC 7609 section
+ * 4.4.2).
  *
- * When the table is full, the RMB that nobody writes to and that was named longest ago makes
- * room. Nobody misses it: a peer has no more than that either, and what a connection uses
- * next was announced last.
+ * When the table is full, the RMB that no connection writes to and that was announced longest ago
+ * is replaced. That loses nothing: a peer has no more RMBs than the table has entries, and a
+ * connection uses an RMB that was announced recently.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <smc/lgr/lgr.h>
 
-/* The entry that @rkey names on @slot. lgr->rtoken_lock held. */
+/* Return the entry that @rkey names on the link of @slot, or NULL. */
 static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
 	struct smc_rtoken *rt;
@@ -33,7 +33,7 @@ static void rtoken_set_key(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 	rt->links |= BIT(slot);
 }
 
-/* An entry without a key, NULL if all are held. lgr->rtoken_lock held. */
+/* Return an entry without keys, or NULL if connections write to all of them. */
 static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 {
 	struct smc_rtoken *rt, *oldest = NULL;
@@ -50,7 +50,7 @@ static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 	return oldest;
 }
 
-/* The entry of an RMB, with one more reference if @hold. */
+/* Find or add the entry of an RMB; take a reference on it if @hold. */
 static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold)
 {
 	struct smc_rtoken *rt;
@@ -82,16 +82,17 @@ out:
 }
 
 /**
- * smc_core_rtoken_add() - the peer has an RMB
+ * smc_core_rtoken_add() - add an RMB that the peer announced
  * @lgr: group
- * @slot: link it is known on
+ * @slot: slot of the link on which it was announced
  * @rkey: key on that link
  * @addr: address of element 0 on that link
  *
- * The same RMB again is the same entry.
+ * The same RMB again returns the same entry. In a full table, the RMB without connections that
+ * was announced longest ago is replaced. Any context.
  *
- * Return: index of the entry, -ENOSPC (connections write to all that are known), -EBUSY
- * (@rkey names other memory that a connection still writes to), -EINVAL.
+ * Return: index of the entry, -ENOSPC (connections write to all known RMBs), -EBUSY (@rkey names
+ * other memory that a connection still writes to), -EINVAL (bad slot).
  */
 int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
@@ -99,13 +100,16 @@ int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 }
 
 /**
- * smc_core_rtoken_take() - a connection will write to an RMB of the peer
+ * smc_core_rtoken_take() - add an RMB of the peer and take a reference for a connection
  * @lgr: group
- * @slot: its link
- * @rkey: key on that link, as the Accept or Confirm says
+ * @slot: slot of the connection's link
+ * @rkey: key on that link, from the Accept or Confirm
  * @addr: address of element 0 on that link
  *
- * Return: as smc_core_rtoken_add(); smc_core_rtoken_release() is owed for an index.
+ * For the first connection of a group. The caller must call smc_core_rtoken_release() after
+ * success. Any context.
+ *
+ * Return: as smc_core_rtoken_add().
  */
 int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
@@ -113,17 +117,18 @@ int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 }
 
 /**
- * smc_core_rtoken_take_known() - a connection will write to an RMB that was announced
+ * smc_core_rtoken_take_known() - take a reference on an announced RMB for a connection
  * @lgr: group
- * @slot: its link
- * @rkey: key on that link, as the Accept or Confirm says
+ * @slot: slot of the connection's link
+ * @rkey: key on that link, from the Accept or Confirm
  * @addr: address of element 0 on that link
  *
- * For all but a group's first connection: the RMB stood in its first Accept or Confirm, or came
- * by CONFIRM RKEY or ADD LINK (RFC 7609 section 3.5.5.2.1), so over the link. A key that
- * was not told there is not the peer's word: writing with it would end the link.
+ * For all connections of a group but the first: the peer must have announced the RMB over the
+ * group before, in its first Accept or Confirm, by CONFIRM RKEY or by ADD LINK (RFC 7609 section
+ * 3.5.5.2.1). Any other key may be forged, and a WRITE with it would break the link.
+ * The caller must call smc_core_rtoken_release() after success. Any context.
  *
- * Return: index of the entry, for which smc_core_rtoken_release() is owed, -ENOKEY, -EINVAL.
+ * Return: index of the entry, -ENOKEY (not announced, or deleted), -EINVAL (bad slot).
  */
 int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
@@ -144,11 +149,12 @@ int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr
 }
 
 /**
- * smc_core_rtoken_room() - is there an entry for one more RMB of the peer
+ * smc_core_rtoken_room() - check whether the table has room for one more RMB
  * @lgr: group
  *
- * Return: true if so: connections write to fewer than may be known. It may be taken at
- * any time.
+ * Any context. The room may be taken at any time.
+ *
+ * Return: true if connections write to fewer RMBs than the table has entries.
  */
 bool smc_core_rtoken_room(struct smc_lgr *lgr)
 {
@@ -164,15 +170,17 @@ bool smc_core_rtoken_room(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_rtoken_set_link() - keys of an RMB on a further link
+ * smc_core_rtoken_set_link() - add the keys of an RMB on a further link
  * @lgr: group
- * @ref_slot: link on which it is known
- * @ref_rkey: key there
- * @slot: further link
- * @rkey: key there
- * @addr: address there
+ * @ref_slot: slot of a link on which the RMB is known
+ * @ref_rkey: key on that link
+ * @slot: slot of the further link
+ * @rkey: key on the further link
+ * @addr: address on the further link
  *
- * Return: 0, -ENOENT, -EBUSY (contradicts what is in use), -EINVAL.
+ * For ADD LINK and CONFIRM RKEY, RFC 7609 section 3.5.5.2. Any context.
+ *
+ * Return: 0, -ENOENT (RMB unknown), -EBUSY (contradicts keys that are in use), -EINVAL (bad slot).
  */
 int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			     u32 rkey, u64 addr)
@@ -201,8 +209,10 @@ int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u3
 /**
  * smc_core_rtoken_unset_link() - undo smc_core_rtoken_set_link()
  * @lgr: group
- * @slot: further link
- * @rkey: key there
+ * @slot: slot of the further link
+ * @rkey: key on the further link
+ *
+ * Any context.
  */
 void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
@@ -221,12 +231,15 @@ void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 }
 
 /**
- * smc_core_rtoken_del() - the peer takes an RMB back
+ * smc_core_rtoken_del() - delete an RMB that the peer withdraws by DELETE RKEY
  * @lgr: group
- * @slot: link that carried the message
- * @rkey: key on it
+ * @slot: slot of the link that carried the message
+ * @rkey: key on that link
  *
- * Return: 0, -ENOENT, -EBUSY (goes with its last connection), -EINVAL.
+ * RFC 7609 section 3.5.5.2.2. Any context.
+ *
+ * Return: 0, -ENOENT (unknown), -EBUSY (connections write to it: deleted with the last one, unless
+ * announced again before), -EINVAL (bad slot).
  */
 int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
@@ -240,7 +253,7 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	if (!rt) {
 		rc = -ENOENT;
 	} else if (rt->refs) {
-		/* a lie, or our close has not finished: the queue pair decides */
+		/* Misbehaving peer, or our close is not finished: the RNIC will decide. */
 		rt->doomed = true;
 		rc = -EBUSY;
 	} else {
@@ -251,9 +264,11 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 }
 
 /**
- * smc_core_rtoken_release() - a connection writes to it no more
+ * smc_core_rtoken_release() - drop the reference of a connection on an RMB
  * @lgr: group
- * @idx: index of the entry
+ * @idx: index of the entry; ignored if invalid
+ *
+ * Any context.
  */
 void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
 {
@@ -269,12 +284,14 @@ void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
 }
 
 /**
- * smc_core_rtoken_known() - can an RMB be written to over a link
+ * smc_core_rtoken_known() - check whether an RMB can be written over a link
  * @lgr: group
- * @idx: index of its entry, of which a reference is held
+ * @idx: index of the entry; the caller has a reference on it
  * @slot: slot of the link
  *
- * Return: true if its key there is known.
+ * Any context.
+ *
+ * Return: true if its key on that link is known.
  */
 bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot)
 {
@@ -289,9 +306,11 @@ bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot)
 }
 
 /**
- * smc_core_rtoken_forget_slot() - a link is gone, and with it all its keys
+ * smc_core_rtoken_forget_slot() - drop all keys of a removed link
  * @lgr: group
  * @slot: slot of the link
+ *
+ * Any context.
  */
 void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot)
 {

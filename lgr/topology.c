@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which RNICs the links of a group join, as numbers for proto/link_set. One rank above
- * smc_core.c.
+ * Which RNICs the links of a group connect, as numbers for proto/link_set.
  *
- * An RNIC of ours is a port. One of the peer's is a GID, or a MAC where no gateway hides
- * it: an RNIC may have many GIDs.
+ * A local RNIC is a port. An RNIC of the peer is a MAC, or a GID if a gateway hides the MAC:
+ * an RNIC may have many GIDs.
  */
 #include <linux/string.h>
 #include <smc/lgr/lgr.h>
 
 /**
  * struct topology - the links of a group
- * @n: how many
- * @link: each with a reference, the oldest first
- * @ends: RNICs of each
+ * @n: number of links
+ * @link: the links, oldest first, each with a reference
+ * @ends: the RNICs of each link, numbered
  */
 struct topology {
 	u32 n;
@@ -32,9 +31,10 @@ static bool link_leads_to(const struct smc_link *link, const struct smc_core_end
 	       (link->direct && !memcmp(link->peer_mac, end->mac, sizeof(link->peer_mac)));
 }
 
-/* The number of an RNIC is the place of the first link that has it; else a new one. */
-static void topology_number_ends(const struct topology *topo, const struct smc_ib_device *dev, u8 port,
-			const struct smc_core_end *to, struct smc_link_ends *ends)
+/* Number an RNIC by the index of the first link that uses it; a new RNIC gets the next number. */
+static void topology_number_ends(const struct topology *topo, const struct smc_ib_device *dev,
+				 u8 port, const struct smc_core_end *to,
+				 struct smc_link_ends *ends)
 {
 	u32 i;
 
@@ -46,7 +46,7 @@ static void topology_number_ends(const struct topology *topo, const struct smc_i
 	ends->peer = i;
 }
 
-/* Links whose peer is known and that have not failed. */
+/* Return true for links that have not failed and whose peer is known. */
 static bool link_in_topology(const struct smc_link *link)
 {
 	static const union ib_gid none;
@@ -70,7 +70,7 @@ static void topology_get(struct smc_lgr *lgr, struct topology *topo)
 			smc_link_put(link);
 			continue;
 		}
-		/* numbers wrap, but not within the few that are in use at once */
+		/* Link numbers wrap, but not within the few that are in use at once. */
 		for (i = topo->n++; i && (s8)(link->num - topo->link[i - 1]->num) < 0; i--)
 			topo->link[i] = topo->link[i - 1];
 		topo->link[i] = link;
@@ -79,11 +79,11 @@ static void topology_get(struct smc_lgr *lgr, struct topology *topo)
 		to.gid = topo->link[i]->peer_gid.raw;
 		to.mac = topo->link[i]->peer_mac;
 		topology_number_ends(topo, topo->link[i]->path.dev, topo->link[i]->path.port, &to,
-			    &topo->ends[i]);
+				     &topo->ends[i]);
 	}
 }
 
-/* Without those that are being set up: they may never come. */
+/* Get the usable links only: the setup of the others may fail. */
 static void topology_get_usable(struct smc_lgr *lgr, struct topology *topo)
 {
 	u32 i, n = 0;
@@ -107,17 +107,18 @@ static void topology_put(struct topology *topo)
 }
 
 /**
- * smc_core_worth() - what a port of ours is worth as end of a further link
+ * smc_core_worth() - rate a local port as end of a further link
  * @lgr: group
- * @dev: our device
- * @port: port of it
- * @to: the peer's end; NULL: an RNIC that no link leads to
+ * @dev: local device
+ * @port: port of @dev
+ * @to: the peer's end; NULL: an RNIC of the peer that no link uses yet
  *
- * A link that takes the place of another one had better not take that of the oldest, which
- * has the most connections. Where a symmetric link has no room, the peer may still choose an
- * RNIC that has one already: for a port of ours that has none. Process context.
+ * A link that replaces another one should not use the port of the oldest link, which has the most
+ * connections. Where a symmetric link has no room, the peer may still choose an RNIC that is
+ * in use, which gives an asymmetric link for an unused local port. Process context.
+ * RFC 7609 section 3.5.5.1.1.
  *
- * Return: the more the better, 0 = nothing.
+ * Return: rating, higher is better; 0: no link should be made.
  */
 unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
 			    const struct smc_core_end *to)
@@ -152,15 +153,15 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
 }
 
 /**
- * smc_core_fit() - what a further link would be
+ * smc_core_fit() - classify a further link
  * @lgr: group
- * @dev: our device
- * @port: port of it
+ * @dev: local device
+ * @port: port of @dev
  * @to: the peer's end
  *
  * Process context.
  *
- * Return: see the enum.
+ * Return: symmetric, asymmetric, parallel, ..., see enum smc_link_fit.
  */
 enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
 			       const struct smc_core_end *to)
@@ -177,14 +178,14 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
 }
 
 /**
- * smc_core_uses_port() - has a group a link over a port of ours
+ * smc_core_uses_port() - check whether a link of a group uses a local port
  * @lgr: group
- * @dev: our device
- * @port: port of it
+ * @dev: local device
+ * @port: port of @dev
  *
- * Process context.
+ * Links in setup count once their peer is known. Process context.
  *
- * Return: true if so; links that are being set up count if their other end is known.
+ * Return: true if so.
  */
 bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port)
 {
@@ -200,12 +201,12 @@ bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8
 }
 
 /**
- * smc_core_type() - what kind of redundancy a group has
+ * smc_core_type() - return the kind of redundancy that a group has
  * @lgr: group
  *
- * Links that are being set up do not count. Process context.
+ * Only usable links count. Process context.
  *
- * Return: see the enum.
+ * Return: see enum smc_link_set_type.
  */
 enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
 {
@@ -219,12 +220,12 @@ enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_surplus() - the asymmetric link that is no longer needed
+ * smc_core_surplus() - find the redundant asymmetric link of a group
  * @lgr: group
  *
- * Links that are being set up do not count. Process context.
+ * Only usable links count. Process context.
  *
- * Return: the link with a reference, or NULL.
+ * Return: the link that symmetric ones have made redundant, with a reference, or NULL.
  */
 struct smc_link *smc_core_surplus(struct smc_lgr *lgr)
 {
