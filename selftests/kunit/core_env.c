@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The surroundings of the group layer in its suite, see core_env.h. */
+/* Environment of the group layer in its suites, see core_env.h. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -15,24 +15,24 @@
 
 #define PATIENCE	(20 * HZ)
 
-/* Upcalls do not say which case they belong to; there is one at a time. */
+/* Upcalls carry no pointer to the case; one case runs at a time. */
 static struct core_env *current_env;
 
-/* ---- the LLC layer ---- */
+/* ---- fake LLC layer ---- */
 
-static int on_init(struct smc_lgr *lgr)
+static int fake_llc_init(struct smc_lgr *lgr)
 {
 	if (!current_env->init_rc)
 		current_env->inits++;
 	return current_env->init_rc;
 }
 
-static void on_message(struct smc_link *link, const u8 *buf, u32 len)
+static void fake_llc_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	current_env->messages++;
 }
 
-static void on_link_lost(struct smc_lgr *lgr, struct smc_link *link)
+static void fake_llc_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 {
 	struct smc_link *found = smc_core_link(lgr, link->slot);
 
@@ -44,54 +44,55 @@ static void on_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 		usleep_range(1000, 2000);
 }
 
-static void on_terminated(struct smc_lgr *lgr)
+static void fake_llc_terminated(struct smc_lgr *lgr)
 {
-	current_env->conns_at_terminated = current_env->conns_told;
+	current_env->conns_at_terminated = current_env->conns_aborted;
 	current_env->qps_at_terminated = atomic_read(&current_env->fake->nqp);
-	smp_store_release(&current_env->terminated, current_env->terminated + 1); /* facts first */
+	/* after the members above */
+	smp_store_release(&current_env->terminated, current_env->terminated + 1);
 }
 
-static void on_release(struct smc_lgr *lgr)
+static void fake_llc_release(struct smc_lgr *lgr)
 {
 	WRITE_ONCE(current_env->releases, current_env->releases + 1);
 }
 
-static void on_ports_changed(struct smc_lgr *lgr)
+static void fake_llc_ports_changed(struct smc_lgr *lgr)
 {
 }
 
-static const struct smc_lgr_ctl_events ctl_events = {
-	.init = on_init,
-	.message = on_message,
-	.link_lost = on_link_lost,
-	.ports_changed = on_ports_changed,
-	.terminated = on_terminated,
-	.release = on_release,
+static const struct smc_lgr_ctl_events fake_llc_events = {
+	.init = fake_llc_init,
+	.message = fake_llc_message,
+	.link_lost = fake_llc_link_lost,
+	.ports_changed = fake_llc_ports_changed,
+	.terminated = fake_llc_terminated,
+	.release = fake_llc_release,
 };
 
-/* ---- connections ---- */
+/* ---- fake connections ---- */
 
-static void on_conn_message(struct smc_link *link, const u8 *buf, u32 len)
+static void fake_conn_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 }
 
-static void on_slots_free(struct smc_link *link)
+static void fake_conn_slots_free(struct smc_link *link)
 {
 }
 
-static bool on_hold(void *ptr)
+static bool fake_conn_hold(void *ptr)
 {
 	struct fake_conn *conn = ptr;
 
 	return refcount_inc_not_zero(&conn->ref);
 }
 
-static void on_put(void *ptr)
+static void fake_conn_put(void *ptr)
 {
 	env_conn_put(ptr);
 }
 
-static void on_conn_link_lost(void *ptr, struct smc_link *link)
+static void fake_conn_link_lost(void *ptr, struct smc_link *link)
 {
 	struct fake_conn *conn = ptr;
 	struct smc_link *other;
@@ -101,7 +102,7 @@ static void on_conn_link_lost(void *ptr, struct smc_link *link)
 	conn->lost_unfenced |= !smc_link_fenced(link);
 	if (!conn->link_lost)
 		conn->lost_qps = atomic_read(&current_env->fake->nqp);
-	conn->lost_known |= READ_ONCE(conn->lgr->lost);
+	conn->lost_in_set |= READ_ONCE(conn->lgr->lost);
 	rcu_read_lock();
 	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
 		other = rcu_dereference(conn->lgr->leaving[slot]);
@@ -111,24 +112,24 @@ static void on_conn_link_lost(void *ptr, struct smc_link *link)
 	WRITE_ONCE(conn->link_lost, conn->link_lost + 1);
 }
 
-static void on_conn_terminated(void *ptr, enum smc_link_reason reason)
+static void fake_conn_terminated(void *ptr, enum smc_link_reason reason)
 {
 	struct fake_conn *conn = ptr;
 
 	conn->terminated++;
 	conn->reason = reason;
-	current_env->conns_told++;
-	if (!conn->stays)
+	current_env->conns_aborted++;
+	if (!conn->keep)
 		env_conn_leave(conn);
 }
 
-static const struct smc_lgr_conn_events conn_events = {
-	.message = on_conn_message,
-	.slots_free = on_slots_free,
-	.hold = on_hold,
-	.put = on_put,
-	.link_lost = on_conn_link_lost,
-	.terminated = on_conn_terminated,
+static const struct smc_lgr_conn_events fake_conn_events = {
+	.message = fake_conn_message,
+	.slots_free = fake_conn_slots_free,
+	.hold = fake_conn_hold,
+	.put = fake_conn_put,
+	.link_lost = fake_conn_link_lost,
+	.terminated = fake_conn_terminated,
 };
 
 struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr)
@@ -147,9 +148,9 @@ struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr)
 
 void env_conn_leave(struct fake_conn *conn)
 {
-	if (conn->left)
+	if (conn->removed)
 		return;
-	conn->left = true;
+	conn->removed = true;
 	smc_core_conn_del(conn->lgr, conn->token);
 }
 
@@ -237,33 +238,33 @@ void env_drop(struct core_env *env, struct smc_lgr *lgr)
 
 /* ---- waiting ---- */
 
-static int count_group(struct smc_lgr *lgr, void *arg)
+static int env_count_group(struct smc_lgr *lgr, void *arg)
 {
 	(*(u32 *)arg)++;
 	return 0;
 }
 
-/* Those that are being freed are not counted: env_wait_count() looks at releases too. */
+/* Does not count groups that are being freed; env_wait_count() checks releases too. */
 u32 env_count(void)
 {
 	u32 n = 0;
 
-	smc_core_for_each(count_group, &n);
+	smc_core_for_each(env_count_group, &n);
 	return n;
 }
 
 #define WAIT_FOR(condition) ({							\
 	unsigned long end_ = jiffies + PATIENCE;				\
-	bool came_;								\
+	bool true_;								\
 										\
-	while (!(came_ = (condition)) && time_before(jiffies, end_))		\
+	while (!(true_ = (condition)) && time_before(jiffies, end_))		\
 		usleep_range(1000, 2000);					\
-	came_;									\
+	true_;									\
 })
 
 bool env_wait(const u32 *counter, u32 value)
 {
-	return WAIT_FOR(smp_load_acquire(counter) >= value);	/* what led to it too */
+	return WAIT_FOR(smp_load_acquire(counter) >= value);	/* see fake_llc_terminated() */
 }
 
 bool env_wait_count(u32 n)
@@ -286,12 +287,12 @@ bool env_wait_refs(struct core_env *env, u32 n)
 	return WAIT_FOR(kref_read(&env->fake->sdev->ref) == n);
 }
 
-/* ---- begin and end ---- */
+/* ---- suite and case ---- */
 
 int env_begin(struct kunit_suite *suite)
 {
-	smc_core_set_ctl_events(&ctl_events);
-	smc_core_set_conn_events(&conn_events);
+	smc_core_set_ctl_events(&fake_llc_events);
+	smc_core_set_conn_events(&fake_conn_events);
 	return 0;
 }
 
@@ -303,22 +304,22 @@ void env_end(struct kunit_suite *suite)
 
 int env_init(struct kunit *test)
 {
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct core_env *env = kunit_kzalloc(test, sizeof(*env), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, env);
-	env->idle_client = policy->idle_client;
-	env->idle_server = policy->idle_server;
+	env->idle_client = settings->idle_client;
+	env->idle_server = settings->idle_server;
 	env->fake = fake_ib_create(test);
 	current_env = env;
 	test->priv = env;
 	return 0;
 }
 
-/* Ends what the case has left, which must be all there is. */
+/* Terminate the remaining groups of the case; no others may exist. */
 void env_exit(struct kunit *test)
 {
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct core_env *env = test->priv;
 	int i;
 
@@ -330,9 +331,9 @@ void env_exit(struct kunit *test)
 		smc_core_terminate(env->lgrs[i], SMC_LINK_ADMIN);
 		env_drop(env, env->lgrs[i]);
 	}
-	policy->idle_client = env->idle_client;
-	policy->idle_server = env->idle_server;
-	/* without a limit from here on, so not if a group has not gone */
+	settings->idle_client = env->idle_client;
+	settings->idle_server = env->idle_server;
+	/* smc_core_net_exit() waits without limit, so stop here if a group is left */
 	KUNIT_ASSERT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, env->inits, env->releases);
 	smc_core_net_exit(&init_net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the group layer has around it in its suite: a fake LLC layer, fake connections. */
+/* Environment of the group layer in its suites: a fake LLC layer, fake connections. */
 #ifndef _SMC_CORE_ENV_H
 #define _SMC_CORE_ENV_H
 
@@ -14,23 +14,23 @@
 #define ENV_PEER_QPN	0x123
 
 /**
- * struct core_env - what one case works with
+ * struct core_env - the environment of one case
  * @fake: device
- * @second_fake: another one; may be NULL
- * @lgrs: groups the case has a reference of
- * @init_rc: result of the next init upcalls
- * @inits: init upcalls
- * @link_lost: link_lost upcalls
- * @lost_while_linked: the link was still in the set
- * @llc_held: link_lost upcalls do not return
- * @terminated: terminated upcalls
- * @conns_at_terminated: connections told of it before the last one
- * @qps_at_terminated: queue pairs then
- * @releases: release upcalls
- * @conns_told: connections told of the end
- * @messages: LLC messages told
- * @idle_client: setting to be restored
- * @idle_server: setting to be restored
+ * @second_fake: second device; may be NULL
+ * @lgrs: groups on which the case has a reference
+ * @init_rc: result of further init upcalls
+ * @inits: number of successful init upcalls
+ * @link_lost: number of link_lost upcalls
+ * @lost_while_linked: the link was still in the set at one of them
+ * @llc_held: link_lost upcalls do not return while this is set
+ * @terminated: number of terminated upcalls
+ * @conns_at_terminated: value of @conns_aborted at the last of them
+ * @qps_at_terminated: number of queue pairs at the last of them
+ * @releases: number of release upcalls
+ * @conns_aborted: number of connections notified of the end of their group
+ * @messages: number of LLC messages received
+ * @idle_client: setting, restored at the end
+ * @idle_server: setting, restored at the end
  */
 struct core_env {
 	struct fake_ib *fake;
@@ -45,7 +45,7 @@ struct core_env {
 	u32 conns_at_terminated;
 	u32 qps_at_terminated;
 	u32 releases;
-	u32 conns_told;
+	u32 conns_aborted;
 	u32 messages;
 	int idle_client;
 	int idle_server;
@@ -53,61 +53,53 @@ struct core_env {
 
 /**
  * struct fake_conn - a connection
- * @ref: the case's and those of @hold upcalls
+ * @ref: held by the case and by @hold upcalls
  * @lgr: its group
  * @token: its alert token
- * @stays: does not leave the group when that ends
- * @left: has left it
- * @terminated: terminated upcalls
- * @reason: of the last one
- * @link_lost: link_lost upcalls
+ * @keep: stay in the token table when the group ends
+ * @removed: not in the token table any more
+ * @terminated: number of terminated upcalls
+ * @reason: reason of the last one
+ * @link_lost: number of link_lost upcalls
  * @lost: link of the last one
- * @lost_unfenced: one of them, or another one that was being left, was not fenced
- * @lost_qps: queue pairs at the first of them
- * @lost_known: links known to be lost and still in the set, at any of them, a bit each
+ * @lost_unfenced: at one of them, its link or another link out of the set was not fenced
+ * @lost_qps: number of queue pairs at the first of them
+ * @lost_in_set: bit per slot: link that had failed and was still in the set, at any of them
  * @rcu: deferred free
  */
 struct fake_conn {
 	refcount_t ref;
 	struct smc_lgr *lgr;
 	u32 token;
-	bool stays;
-	bool left;
+	bool keep;
+	bool removed;
 	u32 terminated;
 	enum smc_link_reason reason;
 	u32 link_lost;
 	struct smc_link *lost;
 	bool lost_unfenced;
 	u32 lost_qps;
-	unsigned long lost_known;
+	unsigned long lost_in_set;
 	struct rcu_head rcu;
 };
 
-/* Of the suite, and of a case. */
 int env_begin(struct kunit_suite *suite);
 void env_end(struct kunit_suite *suite);
 int env_init(struct kunit *test);
 void env_exit(struct kunit *test);
 
-/* Peer number @no. */
 struct smc_peer env_peer(u32 no);
-/* A group over the fake device; the case's reference goes with env_drop() or its end. */
 struct smc_lgr *env_group(struct kunit *test, enum smc_role role, u32 peer_no);
-/* Its first link can carry connections. */
 struct smc_lgr *env_group_up(struct kunit *test, enum smc_role role, u32 peer_no);
 void env_drop(struct core_env *env, struct smc_lgr *lgr);
-/* One more link, in INIT, with a reference. */
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr);
 void env_bring_up(struct kunit *test, struct smc_link *link);
 
-/* A connection of the group; NULL: refused. The case's reference goes with env_conn_put(). */
 struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr);
 void env_conn_leave(struct fake_conn *conn);
 void env_conn_put(struct fake_conn *conn);
 
-/* Groups in the registry. */
 u32 env_count(void);
-/* Wait a few seconds for a fact: true if it came. */
 bool env_wait(const u32 *counter, u32 value);
 bool env_wait_count(u32 n);
 bool env_wait_qps(struct core_env *env, u32 n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: what of the peer each connection has to itself, lgr/claim.c. */
+/* KUnit: exclusive claims of RMBEs and alert tokens (lgr/rtoken.c). */
 #include <kunit/test.h>
 #include <smc/lgr/lgr.h>
 
@@ -12,19 +12,19 @@ static int claim_init(struct kunit *test)
 	struct smc_lgr *lgr = kunit_kzalloc(test, sizeof(*lgr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, lgr);
-	/* all that this file knows of a group */
+	/* the only member that the tested functions use */
 	smc_core_claims_init(&lgr->claims);
 	test->priv = lgr;
 	return 0;
 }
 
-static void fill(struct smc_claim *claim, int rtoken, u64 off, u32 size, u32 token)
+static void claim_fill(struct smc_claim *claim, int rtoken, u64 off, u32 size, u32 token)
 {
 	*claim = (struct smc_claim){ .rtoken = rtoken, .off = off, .size = size, .token = token };
 	INIT_LIST_HEAD(&claim->entry);
 }
 
-/* Beside a claim of the second of four elements of 16 KiB in RMB 1. */
+/* Against a claim of the second of four elements of 16 KiB in RMB 1. */
 static void claim_memory(struct kunit *test)
 {
 	static const struct {
@@ -39,8 +39,8 @@ static void claim_memory(struct kunit *test)
 		{ 1, 0, 32 * KIB, -EADDRINUSE },	/* ends in it */
 		{ 1, 0, 16 * KIB + 1, -EADDRINUSE },
 		{ 1, 32 * KIB - 1, 16 * KIB, -EADDRINUSE },
-		{ 1, 0, 64 * KIB, -EADDRINUSE },	/* all around */
-		{ 1, 20 * KIB, KIB, -EADDRINUSE },	/* within */
+		{ 1, 0, 64 * KIB, -EADDRINUSE },	/* contains it */
+		{ 1, 20 * KIB, KIB, -EADDRINUSE },	/* inside it */
 		{ 2, 16 * KIB, 16 * KIB, 0 },
 		{ 0, 0, 64 * KIB, 0 },
 	};
@@ -48,10 +48,10 @@ static void claim_memory(struct kunit *test)
 	struct smc_lgr *lgr = test->priv;
 	size_t i;
 
-	fill(&first, 1, 16 * KIB, 16 * KIB, 100);
+	claim_fill(&first, 1, 16 * KIB, 16 * KIB, 100);
 	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		fill(&other, others[i].rtoken, others[i].off, others[i].size, i);
+		claim_fill(&other, others[i].rtoken, others[i].off, others[i].size, i);
 		KUNIT_EXPECT_EQ_MSG(test, smc_core_claim(lgr, &other), others[i].rc, "%zu", i);
 		KUNIT_EXPECT_EQ(test, list_empty(&other.entry), others[i].rc != 0);
 		smc_core_claim_end(lgr, &other);
@@ -60,14 +60,14 @@ static void claim_memory(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->claims.list));
 }
 
-/* A token is one connection's, wherever that writes. */
+/* A token belongs to one connection, whatever memory it writes. */
 static void claim_token(struct kunit *test)
 {
 	struct smc_claim first, other;
 	struct smc_lgr *lgr = test->priv;
 
-	fill(&first, 1, 0, 16 * KIB, 0);
-	fill(&other, 2, 0, 16 * KIB, 0);
+	claim_fill(&first, 1, 0, 16 * KIB, 0);
+	claim_fill(&other, 2, 0, 16 * KIB, 0);
 	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
 	other.token = U32_MAX;
@@ -76,14 +76,14 @@ static void claim_token(struct kunit *test)
 	smc_core_claim_end(lgr, &other);
 }
 
-/* Whose claim has ended may end it again: others' are not touched. */
+/* Ending a claim twice does not end the claim of another connection. */
 static void claim_ends(struct kunit *test)
 {
 	struct smc_claim first, other;
 	struct smc_lgr *lgr = test->priv;
 
-	fill(&first, 1, 0, 16 * KIB, 1);
-	fill(&other, 1, 0, 16 * KIB, 1);
+	claim_fill(&first, 1, 0, 16 * KIB, 1);
+	claim_fill(&other, 1, 0, 16 * KIB, 1);
 	smc_core_claim_end(lgr, &first);
 	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);

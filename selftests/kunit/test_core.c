@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit: registry, places, link set and the end of groups in two phases (smc_core.c,
- * lgr/device_events.c), with a fake LLC layer above and a fake device below. Groups are in
- * the initial namespace, where there are no others yet: the module was just loaded.
+ * KUnit: registry, places, link set and the end of groups in two phases (smc_core.c, lgr/),
+ * with a fake LLC layer above and a fake device below. Groups are in the initial namespace,
+ * which has no others yet: the module was just loaded.
  */
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
@@ -24,9 +24,9 @@
 
 #define SOON		(20 * HZ)
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-static void core_create(struct kunit *test)
+static void lgr_create(struct kunit *test)
 {
 	struct smc_lgr *server = env_group(test, SMC_SERVER, 1);
 	struct smc_lgr *client = env_group(test, SMC_CLIENT, 1);
@@ -39,7 +39,7 @@ static void core_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, server->nconns, 0);
 	KUNIT_EXPECT_FALSE(test, server->ready);
 	KUNIT_EXPECT_EQ(test, server->slots, 1);
-	/* the server assigns the number, the client learns it */
+	/* the server assigns the number, the client learns it from the peer */
 	link = smc_core_link(server, 0);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, link->num, 1);
@@ -50,13 +50,13 @@ static void core_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link->num, 0);
 	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(client, 0));
 	smc_link_put(link);
-	/* not up: no way for connections */
+	/* not usable yet */
 	KUNIT_EXPECT_NULL(test, smc_core_pick_link(server));
 	KUNIT_EXPECT_NULL(test, smc_core_link(server, 1));
 	KUNIT_EXPECT_NULL(test, smc_core_link(server, SMC_CORE_LINKS));
 }
 
-static void core_create_fails(struct kunit *test)
+static void lgr_create_fails(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct fake_ib *fake = env->fake;
@@ -80,8 +80,8 @@ static void core_create_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&fake->sdev->ref), refs);
 }
 
-/* The device went while the group was made: one of the two sides sees it. */
-static void core_create_dead_device(struct kunit *test)
+/* The device is removed while the group is created: either side notices. */
+static void lgr_create_dead_device(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr;
@@ -96,7 +96,7 @@ static void core_create_dead_device(struct kunit *test)
 
 /* ---- the end ---- */
 
-static void core_terminate(struct kunit *test)
+static void lgr_terminate(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
@@ -107,7 +107,7 @@ static void core_terminate(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	b->stays = true;
+	b->keep = true;
 	/* any context */
 	local_bh_disable();
 	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
@@ -120,10 +120,10 @@ static void core_terminate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->terminated, 1);
 	KUNIT_EXPECT_EQ(test, b->terminated, 1);
 	KUNIT_EXPECT_EQ(test, b->reason, SMC_LINK_PROTOCOL);
-	/* LLC comes after the connections, while the queue pairs stand */
+	/* LLC is notified after the connections, while the queue pairs exist */
 	KUNIT_EXPECT_EQ(test, env->conns_at_terminated, 2);
 	KUNIT_EXPECT_EQ(test, env->qps_at_terminated, 1);
-	/* first phase: the verbs objects go, whoever holds the group */
+	/* first phase: the verbs objects are destroyed, in spite of references on the group */
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
 	/* not before the peer had time to read the last message */
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 5));
@@ -131,7 +131,7 @@ static void core_terminate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, refs - 1));
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
 	KUNIT_EXPECT_EQ(test, env_count(), 1);
-	/* second phase: the memory, with the last who has a reference */
+	/* second phase: the memory is freed with the last reference */
 	env_drop(env, lgr);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
@@ -143,12 +143,12 @@ static void core_terminate(struct kunit *test)
 	env_conn_put(a);
 }
 
-static void core_terminate_ok(struct kunit *test)
+static void lgr_terminate_ok(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group(test, SMC_CLIENT, 1);
 
-	/* no reason is a reason too */
+	/* SMC_LINK_OK becomes SMC_LINK_ADMIN */
 	smc_core_terminate(lgr, SMC_LINK_OK);
 	KUNIT_EXPECT_TRUE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
@@ -156,8 +156,8 @@ static void core_terminate_ok(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
-/* Who holds a link and a slot over the end of the group. */
-static void core_link_outlives(struct kunit *test)
+/* References on a link and a slot may outlive the group. */
+static void link_outlives_lgr(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
@@ -178,8 +178,8 @@ static void core_link_outlives(struct kunit *test)
 
 /* ---- connections ---- */
 
-/* A failed expectation allocates, so not under RCU. */
-static void *find_conn(struct smc_lgr *lgr, u32 token)
+/* Failed expectations allocate, so they must not be under RCU. */
+static void *conn_find_rcu(struct smc_lgr *lgr, u32 token)
 {
 	void *conn;
 
@@ -189,7 +189,7 @@ static void *find_conn(struct smc_lgr *lgr, u32 token)
 	return conn;
 }
 
-static void core_conn_table(struct kunit *test)
+static void lgr_conn_table(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	static int conns[SMC_CORE_CONNS_MAX + 1];
@@ -209,90 +209,90 @@ static void core_conn_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + SMC_CORE_CONNS_MAX);
 	for (i = 0; i < SMC_CORE_CONNS_MAX; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, find_conn(lgr, tokens[i]), &conns[i]);
-		/* a late message for the last owner of the index */
-		KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[i] ^ 0x100));
-		KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[i] ^ 0x80000000));
+		KUNIT_EXPECT_PTR_EQ(test, conn_find_rcu(lgr, tokens[i]), &conns[i]);
+		/* a late message to the previous owner of the index */
+		KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[i] ^ 0x100));
+		KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[i] ^ 0x80000000));
 	}
-	KUNIT_EXPECT_NULL(test, find_conn(lgr, 0));
-	KUNIT_EXPECT_NULL(test, find_conn(lgr, 0xffffff00));
-	/* not ours: nothing happens */
+	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0));
+	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0xffffff00));
+	/* unknown token: no effect */
 	smc_core_conn_del(lgr, tokens[9] ^ 0x100);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX);
 	smc_core_conn_del(lgr, tokens[9]);
 	smc_core_conn_del(lgr, tokens[9]);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX - 1);
-	KUNIT_EXPECT_NULL(test, find_conn(lgr, tokens[9]));
+	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[9]));
 	token = tokens[9];
 	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, &conns[9], &tokens[9]), 0);
 	KUNIT_EXPECT_EQ(test, token & 0xff, tokens[9] & 0xff);
 	for (i = 0; i < SMC_CORE_CONNS_MAX; i++)
 		smc_core_conn_del(lgr, tokens[i]);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, 0);
-	/* one more: the idle work's */
+	/* plus the one of the idle work */
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + 1);
 }
 
-struct walk {
+struct conn_walk {
 	u32 n;
 	u32 stop_at;
 	void *last;
 };
 
-static bool walk_conn(void *conn, void *arg)
+static bool conn_count_walk(void *conn, void *arg)
 {
-	struct walk *w = arg;
+	struct conn_walk *w = arg;
 
 	w->last = conn;
 	return ++w->n != w->stop_at;
 }
 
-/* A walk that was ended is taken up where it ended: the first ones do not always win. */
-static void core_walk_from(struct kunit *test)
+/* A conn_walk starts where the previous one was ended. */
+static void lgr_walk_conns_resumes(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct walk w = { .stop_at = 2 };
+	struct conn_walk w = { .stop_at = 2 };
 	static int conns[3];
 	u32 tokens[3];
 	int i;
 
 	for (i = 0; i < 3; i++)
 		KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
-	w = (struct walk) { .stop_at = 1 };
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	w = (struct conn_walk) { .stop_at = 1 };
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
-	/* each one once, whatever comes first */
-	w = (struct walk) { };
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	/* each connection once, wherever the conn_walk starts */
+	w = (struct conn_walk) { };
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 3);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[0]);
-	/* where it ended there may be nobody any more */
+	/* the connection at which it ended may be gone */
 	smc_core_conn_del(lgr, tokens[1]);
-	w = (struct walk) { };
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	w = (struct conn_walk) { };
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 2);
 	smc_core_conn_del(lgr, tokens[0]);
 	smc_core_conn_del(lgr, tokens[2]);
 }
 
-static void core_walk(struct kunit *test)
+static void lgr_walk_conns(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *a, *b;
-	struct walk w = { };
+	struct conn_walk w = { };
 
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 0);
 	a = env_conn(test, lgr);
 	b = env_conn(test, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	smc_core_walk_conns(lgr, walk_conn, &w);
+	smc_core_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 2);
-	/* one that is on its way out is not told anything */
+	/* a connection without references is not notified */
 	refcount_set(&b->ref, 0);
 	smc_core_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
@@ -303,36 +303,39 @@ static void core_walk(struct kunit *test)
 	env_conn_put(a);
 }
 
-/* ---- server: who serves this peer ---- */
+/* ---- server: find the group for a client ---- */
 
-static int contact(struct core_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
-		   struct smc_contact *out)
+static int contact_begin(struct core_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
+			 struct smc_contact *out)
 {
 	struct smc_peer peer = env_peer(peer_no);
 
 	return smc_core_contact_begin(&init_net, &peer, NULL, jiffies + limit, cancel, out);
 }
 
-/* A peer's ID and GID from another address: no part of what the peer has or does. */
-static void core_contact_stranger(struct kunit *test)
+/*
+ * ID and GID of a peer, sent from another TCP address, do not match the peer's group or
+ * contact_begin.
+ */
+static void contact_other_address(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_peer stranger = env_peer(1);
+	struct smc_peer other = env_peer(1);
 	struct smc_contact c, s;
 	struct smc_lgr *lgr;
 
-	stranger.carrier.s6_addr[15] ^= 1;
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, NULL, jiffies + SOON,
+	other.carrier.s6_addr[15] ^= 1;
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &other, NULL, jiffies + SOON,
 						     NULL, &s), 0);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NOT_NULL(test, c.entry);
 	smc_core_contact_done(&s, NULL);
 	lgr = env_group_up(test, SMC_SERVER, 1);
 	smc_core_contact_done(&c, lgr);
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &stranger, NULL, jiffies + SOON,
+	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &other, NULL, jiffies + SOON,
 						     NULL, &s), 0);
 	KUNIT_EXPECT_NULL(test, s.lgr);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_core_contact_done(&s, NULL);
 	smc_link_put(c.link);
@@ -340,28 +343,28 @@ static void core_contact_stranger(struct kunit *test)
 	smc_core_put(lgr);
 }
 
-static void core_contact(struct kunit *test)
+static void contact_first(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_contact first, second, other;
 	struct smc_lgr *lgr;
 	bool cancel = true;
 
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &first), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &first), 0);
 	KUNIT_EXPECT_NULL(test, first.lgr);
 	KUNIT_EXPECT_NOT_NULL(test, first.entry);
-	/* others of the same peer wait, those of another one do not */
-	KUNIT_EXPECT_EQ(test, contact(env, 1, HZ / 20, NULL, &second), -ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, &cancel, &second), -ECANCELED);
-	KUNIT_ASSERT_EQ(test, contact(env, 2, SOON, NULL, &other), 0);
+	/* handshakes with the same peer wait, others do not */
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, HZ / 20, NULL, &second), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, &cancel, &second), -ECANCELED);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 2, SOON, NULL, &other), 0);
 	KUNIT_EXPECT_NOT_NULL(test, other.entry);
 	smc_core_contact_done(&other, NULL);
-	/* created, and not found before it is ready */
+	/* not found before it is ready */
 	lgr = env_group_up(test, SMC_SERVER, 1);
-	KUNIT_EXPECT_EQ(test, contact(env, 1, 0, NULL, &second), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, 0, NULL, &second), -ETIMEDOUT);
 	smc_core_contact_done(&first, lgr);
 	KUNIT_EXPECT_TRUE(test, lgr->ready);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &second), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &second), 0);
 	KUNIT_EXPECT_PTR_EQ(test, second.lgr, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, second.link);
 	KUNIT_EXPECT_EQ(test, second.link->slot, 0);
@@ -372,8 +375,8 @@ static void core_contact(struct kunit *test)
 	smc_core_put(lgr);
 }
 
-/* Anything that tells peers apart leads to a group of its own. */
-static void core_contact_same_peer(struct kunit *test)
+/* Any difference between peers leads to a separate group. */
+static void contact_same_peer(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
@@ -381,7 +384,7 @@ static void core_contact_same_peer(struct kunit *test)
 	struct smc_peer peers[5];
 	int i;
 
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
 	for (i = 0; i < ARRAY_SIZE(peers); i++)
 		peers[i] = env_peer(1);
@@ -397,29 +400,29 @@ static void core_contact_same_peer(struct kunit *test)
 		KUNIT_EXPECT_NOT_NULL(test, c.entry);
 		smc_core_contact_done(&c, NULL);
 	}
-	/* a client's group serves nobody */
-	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	/* a client's group is never returned to a server */
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_unreserve(lgr);
 	smc_core_put(lgr);
 	lgr->role = SMC_CLIENT;
-	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 }
 
-static void core_contact_no_link(struct kunit *test)
+static void contact_no_link(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&lgr->ref);
 	struct smc_contact c;
 
-	/* ready, but its link is not usable (any more) */
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	/* ready, but without a usable link */
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	KUNIT_EXPECT_NULL(test, c.link);
 	smc_core_contact_done(&c, NULL);
@@ -427,23 +430,23 @@ static void core_contact_no_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
 }
 
-/* A group that is full: the next one is the creator of another. */
-static void core_places(struct kunit *test)
+/* Without free places, the next handshake creates another group. */
+static void lgr_places(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	static int conns[16];	/* never looked at */
+	static int conns[16];	/* never dereferenced */
 	struct smc_contact c;
 	u32 tokens[16];
 	int i;
 
 	lgr->peer.max_conns = 16;
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
 	/* the creator's place counts */
 	KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[0], &tokens[0]), 0);
 	for (i = 1; i < 16; i++) {
-		KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+		KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 		KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 		smc_link_put(c.link);
 		smc_core_put(lgr);
@@ -451,15 +454,15 @@ static void core_places(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
 	}
 	KUNIT_EXPECT_EQ(test, lgr->nconns + lgr->reserved, 16);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 	smc_core_unreserve(lgr);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_put(lgr);
-	/* no place is kept any more, but there are connections: not idle */
+	/* no place is reserved, but connections exist: not idle */
 	while (lgr->reserved)
 		smc_core_unreserve(lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
@@ -468,8 +471,8 @@ static void core_places(struct kunit *test)
 		smc_core_conn_del(lgr, tokens[i]);
 }
 
-/* A group, and a first contact, are of one namespace. */
-static void core_contact_net(struct kunit *test)
+/* Groups and first contacts of another namespace do not match. */
+static void contact_net(struct kunit *test)
 {
 	struct smc_lgr *server = env_group_up(test, SMC_SERVER, 1);
 	struct smc_lgr *client = env_group_up(test, SMC_CLIENT, 1);
@@ -483,7 +486,7 @@ static void core_contact_net(struct kunit *test)
 	/* compared only */
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &here), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &here), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
 	KUNIT_EXPECT_NOT_NULL(test, there.entry);
 	smc_core_contact_done(&there, NULL);
@@ -498,8 +501,8 @@ static void core_contact_net(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client->reserved, 1);
 }
 
-/* Hosts to which a group leads, also in its first contact, but not one that has ended. */
-static void core_knows(struct kunit *test)
+/* Hosts with a group count, also during its first contact_begin, but not after its end. */
+static void registry_has_host(struct kunit *test)
 {
 	struct in6_addr here = env_peer(1).carrier, elsewhere = here;
 	struct core_env *env = test->priv;
@@ -520,7 +523,7 @@ static void core_knows(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
-struct waiter {
+struct contact_waiter {
 	struct core_env *env;
 	struct completion done;
 	struct smc_contact contact;
@@ -528,37 +531,37 @@ struct waiter {
 	int rc;
 };
 
-static int wait_contact(void *arg)
+static int contact_wait_fn(void *arg)
 {
-	struct waiter *w = arg;
+	struct contact_waiter *w = arg;
 
-	w->rc = contact(w->env, 1, w->limit, NULL, &w->contact);
+	w->rc = contact_begin(w->env, 1, w->limit, NULL, &w->contact);
 	complete(&w->done);
 	return 0;
 }
 
-static void start_waiter(struct kunit *test, struct waiter *w)
+static void contact_start_waiter(struct kunit *test, struct contact_waiter *w)
 {
 	struct task_struct *task;
 
 	w->env = test->priv;
 	w->limit = SOON;
 	init_completion(&w->done);
-	task = kthread_run(wait_contact, w, "smc_waiter");
+	task = kthread_run(contact_wait_fn, w, "smc_waiter");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 }
 
-/* Those who wait get the group, or the right to make it, at once. */
-static void core_contact_wait(struct kunit *test)
+/* Waiting handshakes get the group, or the right to create one, at once. */
+static void contact_wait(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_contact first;
-	static struct waiter w;
+	static struct contact_waiter w;
 	struct smc_lgr *lgr;
 
 	memset(&w, 0, sizeof(w));
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &first), 0);
-	start_waiter(test, &w);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &first), 0);
+	contact_start_waiter(test, &w);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
 	smc_core_contact_done(&first, NULL);
@@ -569,7 +572,7 @@ static void core_contact_wait(struct kunit *test)
 	first = w.contact;
 
 	memset(&w, 0, sizeof(w));
-	start_waiter(test, &w);
+	contact_start_waiter(test, &w);
 	lgr = env_group_up(test, SMC_SERVER, 1);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
@@ -583,13 +586,13 @@ static void core_contact_wait(struct kunit *test)
 
 /* ---- client: the group that an Accept names ---- */
 
-static struct smc_lgr *find_client(const struct smc_peer *peer, u32 qpn, unsigned long limit,
-				   struct smc_link **link)
+static struct smc_lgr *client_find_lgr(const struct smc_peer *peer, u32 qpn, unsigned long limit,
+				       struct smc_link **link)
 {
 	return smc_core_find_client(&init_net, peer, qpn, jiffies + limit, NULL, link);
 }
 
-static void core_find_client(struct kunit *test)
+static void lgr_find_client(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct smc_peer peer = env_peer(1), other;
@@ -597,42 +600,43 @@ static void core_find_client(struct kunit *test)
 	struct smc_link *link = NULL;
 	unsigned long begin = jiffies;
 
-	/* first contact has not finished: wait, but not for ever */
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, HZ / 20, &link)),
+	/* waits while the first contact_begin is not finished, with a limit */
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 20));
 	smc_core_ready(lgr);
-	/* the server counts, not we */
+	/* the limit is enforced by the server, not by the client */
 	lgr->peer.max_conns = 1;
-	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, 0, &link), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN, 0, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
 	smc_core_unreserve(lgr);
 	smc_core_put(lgr);
 	smc_link_put(link);
 	link = NULL;
-	/* nobody to wait for */
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN + 1, SOON, &link)), -ENOENT);
+	/* no group to wait for */
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN + 1, SOON, &link)),
+			-ENOENT);
 	other = peer;
 	other.gid.raw[15]++;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	other = peer;
 	other.id[0]++;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	other = peer;
 	other.version = 1;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	KUNIT_EXPECT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
 	smc_core_terminate(lgr, SMC_LINK_ADMIN);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 }
 
 /*
- * All places of the client's end are taken, by connections that the server has counted
- * as gone: the group is there all the same.
+ * All places of the client's group are taken by connections that the server already counts as
+ * closed: the handshake waits for a place.
  */
-static void core_find_client_full(struct kunit *test)
+static void lgr_find_client_full(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct smc_peer peer = env_peer(1);
@@ -643,14 +647,14 @@ static void core_find_client_full(struct kunit *test)
 	xa_lock_bh(&lgr->conns);
 	lgr->reserved = SMC_CORE_CONNS_MAX;
 	xa_unlock_bh(&lgr->conns);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, HZ / 20, &link)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_find_client(&init_net, &peer, ENV_PEER_QPN,
 							   jiffies + SOON, &cancel, &link)),
 			-ECANCELED);
 	KUNIT_EXPECT_NULL(test, link);
 	smc_core_unreserve(lgr);
-	KUNIT_EXPECT_PTR_EQ(test, find_client(&peer, ENV_PEER_QPN, SOON, &link), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	smc_link_put(link);
 	smc_core_put(lgr);
@@ -659,8 +663,8 @@ static void core_find_client_full(struct kunit *test)
 	xa_unlock_bh(&lgr->conns);
 }
 
-/* The server may not know yet that a link is lost: its group is not out of sync for that. */
-static void core_find_client_lost(struct kunit *test)
+/* A server may name a link that has failed at the client only: the group is not out of sync. */
+static void lgr_find_client_link_failed(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *first = smc_core_link(lgr, 0), *second, *link = NULL;
@@ -677,21 +681,22 @@ static void core_find_client_lost(struct kunit *test)
 	local_bh_disable();
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
 	flush_work(&lgr->retire_work);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN + 2, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN + 2, SOON, &link)),
+			-ENOENT);
 	KUNIT_EXPECT_NULL(test, link);
 	smc_core_terminate(lgr, SMC_LINK_ADMIN);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(find_client(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	smc_link_put(first);
 	smc_link_put(second);
 }
 
 /* ---- the link set ---- */
 
-static void core_add_link(struct kunit *test)
+static void lgr_add_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct smc_link *links[SMC_CORE_LINKS], *link;
@@ -711,7 +716,7 @@ static void core_add_link(struct kunit *test)
 	fake_ib_path(env->fake, &path);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOSPC);
 	KUNIT_EXPECT_NULL(test, path.dev);
-	/* a slot is free again when its link was shut down */
+	/* the slot of a link that was shut down is free */
 	smc_core_del_link(links[4], SMC_LINK_ADMIN);
 	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 4));
 	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(lgr, 5));
@@ -723,8 +728,8 @@ static void core_add_link(struct kunit *test)
 		smc_link_put(links[i]);
 }
 
-/* Numbers have 8 bits; 0 and those in use are left out when they begin anew. */
-static void core_link_numbers(struct kunit *test)
+/* Link numbers have 8 bits; after wrapping, 0 and numbers in use are skipped. */
+static void lgr_link_numbers(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	static const u8 wanted[] = { 254, 255, 2, 3 };
@@ -739,7 +744,7 @@ static void core_link_numbers(struct kunit *test)
 	}
 }
 
-static void core_pick_link(struct kunit *test)
+static void lgr_pick_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct smc_link *first = smc_core_link(lgr, 0), *second, *link;
@@ -747,7 +752,7 @@ static void core_pick_link(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
 	second = env_add_link(test, lgr);
-	/* not up yet */
+	/* not usable yet */
 	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
 	env_bring_up(test, second);
 	link = smc_core_other_link(lgr, first);
@@ -768,8 +773,8 @@ static void core_pick_link(struct kunit *test)
 	smc_link_put(first);
 }
 
-/* Regions that exist are made known to a new link; if that fails, it goes again. */
-static void core_add_link_fails(struct kunit *test)
+/* Existing regions are mapped for a new link; if that fails, the link is removed. */
+static void lgr_add_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -801,7 +806,7 @@ static void core_add_link_fails(struct kunit *test)
 	env->fake->sdev->dead = false;
 	KUNIT_EXPECT_EQ(test, lgr->slots, 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
-	/* nobody was told of a link that never was one */
+	/* a link that failed in setup is not reported */
 	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
 	link = env_add_link(test, lgr);
 	KUNIT_EXPECT_EQ(test, link->slot, 1);
@@ -812,7 +817,7 @@ static void core_add_link_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ECONNABORTED);
 }
 
-static void core_link_lost(struct kunit *test)
+static void lgr_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -835,7 +840,7 @@ static void core_link_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->terminated, 0);
 	KUNIT_EXPECT_PTR_EQ(test, conn->lost, first);
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
-	/* it was out of the set when they were told */
+	/* it was out of the set before the notification */
 	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
 	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
 	flush_work(&lgr->retire_work);
@@ -843,7 +848,7 @@ static void core_link_lost(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[0].used);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[1].used);
 	smc_link_put(first);
-	/* the other one was the last */
+	/* the other link is the last one */
 	smc_link_fail(second, SMC_LINK_GID_CHANGED);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_GID_CHANGED);
@@ -854,10 +859,11 @@ static void core_link_lost(struct kunit *test)
 }
 
 /*
- * Several at once: all of them are fenced, and none has gone, when the first connection is
- * told, and before the peer is. While that takes its time, a further one can be lost.
+ * Several links fail at once: all of them are fenced, and none is destroyed, before the first
+ * connection is notified and before the peer is. While LLC notifies the peer, a further link may
+ * fail.
  */
-static void core_links_lost(struct kunit *test)
+static void lgr_links_fail(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -872,18 +878,18 @@ static void core_links_lost(struct kunit *test)
 		env_bring_up(test, links[i]);
 	}
 	env->llc_held = true;
-	mutex_lock(&lgr->leave_mutex);	/* none before the other is known */
+	mutex_lock(&lgr->leave_mutex);	/* keep the work waiting until both have failed */
 	smc_link_fail(links[2], SMC_LINK_PORT_DOWN);
 	smc_link_fail(links[0], SMC_LINK_QP_ERROR);
 	mutex_unlock(&lgr->leave_mutex);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 2));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
-	KUNIT_EXPECT_EQ(test, conn->lost_known, 0);
+	KUNIT_EXPECT_EQ(test, conn->lost_in_set, 0);
 	KUNIT_EXPECT_EQ(test, conn->lost_qps, ARRAY_SIZE(links));
 	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
 	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
-	/* its connections need not wait until the peer has heard of the other two */
+	/* its connections move before LLC has reported the other two */
 	smc_link_fail(links[1], SMC_LINK_PORT_DOWN);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 3));
 	KUNIT_EXPECT_PTR_EQ(test, conn->lost, links[1]);
@@ -894,7 +900,7 @@ static void core_links_lost(struct kunit *test)
 	flush_work(&lgr->retire_work);
 	KUNIT_EXPECT_EQ(test, lgr->slots, BIT(3));
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	/* the end of the group waits for what is not retired yet */
+	/* the end of the group waits for links that are being removed */
 	env->llc_held = true;
 	smc_link_put(links[0]);
 	links[0] = env_add_link(test, lgr);
@@ -911,8 +917,8 @@ static void core_links_lost(struct kunit *test)
 	env_conn_put(conn);
 }
 
-/* The other link does not count while it is not usable. */
-static void core_link_lost_alone(struct kunit *test)
+/* A link that is not usable yet does not keep the group alive. */
+static void lgr_last_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -928,7 +934,7 @@ static void core_link_lost_alone(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
-static void core_del_link(struct kunit *test)
+static void lgr_del_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -943,11 +949,11 @@ static void core_del_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
 	KUNIT_EXPECT_EQ(test, atomic_read(&second->reason), SMC_LINK_PEER_DELETED);
-	/* its number leads nowhere any more, that of the first one to its slot */
+	/* its number is unknown now, that of the first link is not */
 	KUNIT_EXPECT_LT(test, smc_core_open_slot(lgr, second->num), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_open_slot(lgr, 1), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
-	/* LLC asked for it: not told */
+	/* LLC is the caller, so it is not notified */
 	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
 	smc_core_del_link(second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
@@ -957,10 +963,10 @@ static void core_del_link(struct kunit *test)
 	env_conn_put(conn);
 }
 
-/* The peer's end goes first: that is no failure, and nobody is told of a loss. Others count. */
-static void core_link_going(struct kunit *test)
+/* A break after smc_link_going() is not counted as a failure; other reasons are. */
+static void link_removal_expected(struct kunit *test)
 {
-	static const enum smc_link_reason ways[] = {
+	static const enum smc_link_reason reasons[] = {
 		SMC_LINK_QP_ERROR, SMC_LINK_PEER_MOVED, SMC_LINK_PORT_DOWN,
 	};
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
@@ -968,28 +974,28 @@ static void core_link_going(struct kunit *test)
 	struct fake_conn *conn = env_conn(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 	struct smc_link *link;
-	u32 told = 0, i;
+	u32 notified = 0, i;
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
 		link = env_add_link(test, lgr);
 		env_bring_up(test, link);
 		smc_link_going(link, SMC_LINK_ADMIN);
-		smc_link_fail(link, ways[i]);
-		KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++told));
+		smc_link_fail(link, reasons[i]);
+		KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++notified));
 		KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
 		KUNIT_EXPECT_EQ(test, atomic_read(&link->reason),
-				ways[i] == SMC_LINK_PORT_DOWN ? ways[i] : SMC_LINK_ADMIN);
+				reasons[i] == SMC_LINK_PORT_DOWN ? reasons[i] : SMC_LINK_ADMIN);
 		smc_link_put(link);
 	}
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 1);
-	/* it stays after all, and then breaks */
+	/* removal cancelled, then a failure */
 	link = env_add_link(test, lgr);
 	env_bring_up(test, link);
 	smc_link_going(link, SMC_LINK_ADMIN);
 	smc_link_going(link, SMC_LINK_OK);
 	smc_link_fail(link, SMC_LINK_QP_ERROR);
-	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++told));
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++notified));
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 2);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	smc_link_put(link);
@@ -997,8 +1003,8 @@ static void core_link_going(struct kunit *test)
 	env_conn_put(conn);
 }
 
-/* Its device does not flush: the connections do not wait for ever, and the link ends. */
-static void core_fence_late(struct kunit *test)
+/* The device does not flush: the fence times out, connections are notified, the link is removed. */
+static void link_fence_timeout(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -1023,7 +1029,7 @@ static void core_fence_late(struct kunit *test)
 
 /* ---- devices ---- */
 
-static void core_device_events(struct kunit *test)
+static void lgr_device_events(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct fake_ib *other = fake_ib_create(test);
@@ -1049,35 +1055,35 @@ static void core_device_events(struct kunit *test)
 	smc_core_ib_events.device_gone(env->fake->sdev);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 3));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_DEVICE_GONE);
-	/* the device is let go although we still hold the groups */
+	/* the device is released although the case has references on the groups */
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
 	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, 1));
 }
 
-/* ---- idleness ---- */
+/* ---- idle groups ---- */
 
-static void core_idle(struct kunit *test)
+static void lgr_idle(struct kunit *test)
 {
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 
-	policy->idle_server = 600;
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	settings->idle_server = 600;
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
-	/* the last place goes back: idle from now on */
+	/* the last place is given back: idle from now on */
 	smc_core_unreserve(lgr);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&lgr->idle_work));
-	/* a new connection in time */
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	/* a new connection cancels the idle timer */
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_put(lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	policy->idle_server = 0;
+	settings->idle_server = 0;
 	smc_core_unreserve(lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_IDLE);
@@ -1085,21 +1091,21 @@ static void core_idle(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
-/* Retired: no further connection; those it has stay, and the group as long as they. */
-static void core_retire(struct kunit *test)
+/* A group that is phased out takes no more connections and ends with the last one. */
+static void lgr_phase_out(struct kunit *test)
 {
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *conn = env_conn(test, lgr);
 	struct smc_contact c;
 
-	policy->idle_server = 600;
+	settings->idle_server = 600;
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
 	smc_core_retire(lgr, SMC_LINK_OUT_OF_SYNC);
-	KUNIT_EXPECT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
@@ -1108,7 +1114,7 @@ static void core_retire(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_OUT_OF_SYNC);
 	env_conn_put(conn);
 
-	/* at once, if it has none */
+	/* at once if it has none */
 	lgr = env_group_up(test, SMC_SERVER, 2);
 	smc_core_unreserve(lgr);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
@@ -1118,25 +1124,25 @@ static void core_retire(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
 }
 
-/* A group without room for an RMB, of its own or of the peer's, is passed by. */
-static void core_crowded(struct kunit *test)
+/* A group without room for an RMB, of its own or of the peer's, is skipped. */
+static void lgr_out_of_regions(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_core_contact_done(&c, lgr);
 	smc_core_crowded(lgr);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 	smc_core_roomy(lgr);
-	/* known is not in use */
+	/* known RMBs without references can be replaced */
 	for (i = 0; i < SMC_CORE_RTOKENS; i++)
 		KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1 + i, 1), i);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_unreserve(lgr);
@@ -1146,27 +1152,27 @@ static void core_crowded(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1 + i, 1), i);
 	}
 	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	smc_core_contact_done(&c, NULL);
 	smc_core_rtoken_release(lgr, 7);
-	KUNIT_ASSERT_EQ(test, contact(env, 1, SOON, NULL, &c), 0);
+	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
 	smc_core_unreserve(lgr);
 	smc_core_put(lgr);
 }
 
-/* Client groups have a time of their own; the last connection starts it. */
-static void core_idle_client(struct kunit *test)
+/* Client groups have their own idle time; it starts after the last connection. */
+static void lgr_idle_client(struct kunit *test)
 {
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
 	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
 
-	policy->idle_server = 600;
-	policy->idle_client = 0;
+	settings->idle_server = 600;
+	settings->idle_client = 0;
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	env_conn_leave(a);
@@ -1179,14 +1185,14 @@ static void core_idle_client(struct kunit *test)
 	env_conn_put(b);
 }
 
-/* The time of idleness ends just when somebody has come. */
-static void core_idle_late(struct kunit *test)
+/* The idle timer expires just after a connection was added. */
+static void lgr_idle_expires_late(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct smc_net *policy = smc_policy_net(&init_net);
+	struct smc_net *settings = smc_policy_net(&init_net);
 	struct fake_conn *conn;
 
-	policy->idle_server = 600;
+	settings->idle_server = 600;
 	smc_core_unreserve(lgr);
 	conn = env_conn(test, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, conn);
@@ -1200,15 +1206,15 @@ static void core_idle_late(struct kunit *test)
 
 /* ---- namespace exit ---- */
 
-static int net_exit_fn(void *arg)
+static int lgr_net_exit_fn(void *arg)
 {
 	smc_core_net_exit(&init_net);
 	complete(arg);
 	return 0;
 }
 
-/* Waits for connections, and for nobody else's groups. */
-static void core_net_exit(struct kunit *test)
+/* Waits for connections, but not for groups of other namespaces. */
+static void lgr_net_exit(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
@@ -1218,14 +1224,14 @@ static void core_net_exit(struct kunit *test)
 	struct net *other;
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	conn->stays = true;
+	conn->keep = true;
 	/* compared only */
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	smc_core_net_exit(other);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	init_completion(&done);
-	task = kthread_run(net_exit_fn, &done, "smc_net_exit");
+	task = kthread_run(lgr_net_exit_fn, &done, "smc_net_exit");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_NET_EXIT);
@@ -1237,44 +1243,44 @@ static void core_net_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env_count(), 0);
 }
 
-static struct kunit_case core_cases[] = {
-	KUNIT_CASE(core_create),
-	KUNIT_CASE(core_create_fails),
-	KUNIT_CASE(core_create_dead_device),
-	KUNIT_CASE(core_terminate),
-	KUNIT_CASE(core_terminate_ok),
-	KUNIT_CASE(core_link_outlives),
-	KUNIT_CASE(core_conn_table),
-	KUNIT_CASE(core_walk),
-	KUNIT_CASE(core_walk_from),
-	KUNIT_CASE(core_contact),
-	KUNIT_CASE(core_contact_stranger),
-	KUNIT_CASE(core_contact_same_peer),
-	KUNIT_CASE(core_contact_no_link),
-	KUNIT_CASE(core_contact_net),
-	KUNIT_CASE(core_knows),
-	KUNIT_CASE(core_places),
-	KUNIT_CASE(core_contact_wait),
-	KUNIT_CASE(core_find_client),
-	KUNIT_CASE(core_find_client_full),
-	KUNIT_CASE(core_find_client_lost),
-	KUNIT_CASE(core_add_link),
-	KUNIT_CASE(core_link_numbers),
-	KUNIT_CASE(core_pick_link),
-	KUNIT_CASE(core_add_link_fails),
-	KUNIT_CASE(core_link_lost),
-	KUNIT_CASE(core_links_lost),
-	KUNIT_CASE(core_link_lost_alone),
-	KUNIT_CASE(core_link_going),
-	KUNIT_CASE_SLOW(core_fence_late),
-	KUNIT_CASE(core_del_link),
-	KUNIT_CASE(core_device_events),
-	KUNIT_CASE(core_idle),
-	KUNIT_CASE(core_retire),
-	KUNIT_CASE(core_crowded),
-	KUNIT_CASE(core_idle_client),
-	KUNIT_CASE(core_idle_late),
-	KUNIT_CASE(core_net_exit),
+static struct kunit_case lgr_cases[] = {
+	KUNIT_CASE(lgr_create),
+	KUNIT_CASE(lgr_create_fails),
+	KUNIT_CASE(lgr_create_dead_device),
+	KUNIT_CASE(lgr_terminate),
+	KUNIT_CASE(lgr_terminate_ok),
+	KUNIT_CASE(link_outlives_lgr),
+	KUNIT_CASE(lgr_conn_table),
+	KUNIT_CASE(lgr_walk_conns),
+	KUNIT_CASE(lgr_walk_conns_resumes),
+	KUNIT_CASE(contact_first),
+	KUNIT_CASE(contact_other_address),
+	KUNIT_CASE(contact_same_peer),
+	KUNIT_CASE(contact_no_link),
+	KUNIT_CASE(contact_net),
+	KUNIT_CASE(registry_has_host),
+	KUNIT_CASE(lgr_places),
+	KUNIT_CASE(contact_wait),
+	KUNIT_CASE(lgr_find_client),
+	KUNIT_CASE(lgr_find_client_full),
+	KUNIT_CASE(lgr_find_client_link_failed),
+	KUNIT_CASE(lgr_add_link),
+	KUNIT_CASE(lgr_link_numbers),
+	KUNIT_CASE(lgr_pick_link),
+	KUNIT_CASE(lgr_add_link_fails),
+	KUNIT_CASE(lgr_link_fails),
+	KUNIT_CASE(lgr_links_fail),
+	KUNIT_CASE(lgr_last_link_fails),
+	KUNIT_CASE(link_removal_expected),
+	KUNIT_CASE_SLOW(link_fence_timeout),
+	KUNIT_CASE(lgr_del_link),
+	KUNIT_CASE(lgr_device_events),
+	KUNIT_CASE(lgr_idle),
+	KUNIT_CASE(lgr_phase_out),
+	KUNIT_CASE(lgr_out_of_regions),
+	KUNIT_CASE(lgr_idle_client),
+	KUNIT_CASE(lgr_idle_expires_late),
+	KUNIT_CASE(lgr_net_exit),
 	{ }
 };
 
@@ -1284,5 +1290,5 @@ struct kunit_suite smc_core_suite = {
 	.suite_exit = env_end,
 	.init = env_init,
 	.exit = env_exit,
-	.test_cases = core_cases,
+	.test_cases = lgr_cases,
 };

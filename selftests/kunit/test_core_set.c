@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which RNICs a further link would join, as the group tells them apart: smc_core_set. */
+/* KUnit: how a group distinguishes the RNICs of its links (lgr/topology.c). */
 #include <linux/etherdevice.h>
 #include <linux/string.h>
 #include <smc/lgr/lgr.h>
@@ -8,15 +8,15 @@
 #include "suites.h"
 
 /**
- * struct ends - what a case looks at
- * @first: the link that is there, with a reference
- * @own: the device it is over
- * @other: another device of ours
+ * struct topology_test - the environment of one case
+ * @first: first link of the group, with a reference
+ * @own: its device
+ * @other: another local device
  * @gid: GID of the peer's RNIC
- * @mac: its MAC
+ * @mac: MAC of the peer's RNIC
  * @to: the peer's end of a further link
  */
-struct ends {
+struct topology_test {
 	struct smc_link *first;
 	struct smc_ib_device *own;
 	struct smc_ib_device *other;
@@ -25,7 +25,7 @@ struct ends {
 	struct smc_core_end to;
 };
 
-static struct smc_lgr *begin(struct kunit *test, struct ends *e, bool direct)
+static struct smc_lgr *topology_begin(struct kunit *test, struct topology_test *e, bool direct)
 {
 	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
@@ -44,11 +44,11 @@ static struct smc_lgr *begin(struct kunit *test, struct ends *e, bool direct)
 	return lgr;
 }
 
-/* An RNIC of the peer that shows itself by another GID is the one it was. */
-static void set_other_gid(struct kunit *test)
+/* An RNIC of the peer under another GID is recognized by its MAC. */
+static void topology_other_gid(struct kunit *test)
 {
-	struct ends e;
-	struct smc_lgr *lgr = begin(test, &e, true);
+	struct topology_test e;
+	struct smc_lgr *lgr = topology_begin(test, &e, true);
 
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.gid[15]++;
@@ -58,7 +58,7 @@ static void set_other_gid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.other, 1, &e.to), 1);
 	/* another port of the same device is another RNIC */
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 2, &e.to), SMC_LINK_FIT_ASYM);
-	/* and so is one of the peer with another MAC */
+	/* so is another MAC of the peer */
 	e.mac[5]++;
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
@@ -67,10 +67,10 @@ static void set_other_gid(struct kunit *test)
 }
 
 /* Behind a gateway the MAC is that of the gateway: RNICs differ by their GIDs alone. */
-static void set_gateway(struct kunit *test)
+static void topology_gateway(struct kunit *test)
 {
-	struct ends e;
-	struct smc_lgr *lgr = begin(test, &e, false);
+	struct topology_test e;
+	struct smc_lgr *lgr = topology_begin(test, &e, false);
 
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.gid[15]++;
@@ -79,11 +79,11 @@ static void set_gateway(struct kunit *test)
 	smc_link_put(e.first);
 }
 
-/* What the group has is told by the same rule, and a link that has failed is none. */
-static void set_asymmetric(struct kunit *test)
+/* The type of a group follows the same rules; a failed link does not count. */
+static void topology_asymmetric(struct kunit *test)
 {
-	struct ends e;
-	struct smc_lgr *lgr = begin(test, &e, true);
+	struct topology_test e;
+	struct smc_lgr *lgr = topology_begin(test, &e, true);
 	struct smc_link *second = env_add_link(test, lgr);
 
 	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_SINGLE);
@@ -95,7 +95,7 @@ static void set_asymmetric(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_ASYM_LOCAL);
 	KUNIT_EXPECT_TRUE(test, smc_core_uses_port(lgr, e.own, 1));
 	KUNIT_EXPECT_FALSE(test, smc_core_uses_port(lgr, e.other, 1));
-	/* one more over that port, to a third GID of either RNIC of the peer */
+	/* a further link over that port, to a third GID of either RNIC of the peer */
 	e.gid[15] += 2;
 	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.mac[5]++;
@@ -108,10 +108,10 @@ static void set_asymmetric(struct kunit *test)
 	smc_link_put(e.first);
 }
 
-static struct kunit_case set_cases[] = {
-	KUNIT_CASE(set_other_gid),
-	KUNIT_CASE(set_gateway),
-	KUNIT_CASE(set_asymmetric),
+static struct kunit_case topology_cases[] = {
+	KUNIT_CASE(topology_other_gid),
+	KUNIT_CASE(topology_gateway),
+	KUNIT_CASE(topology_asymmetric),
 	{ }
 };
 
@@ -121,5 +121,5 @@ struct kunit_suite smc_core_set_suite = {
 	.suite_exit = env_end,
 	.init = env_init,
 	.exit = env_exit,
-	.test_cases = set_cases,
+	.test_cases = topology_cases,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: what a link makes of messages and failures, and its end (lgr/link.c). */
+/* KUnit: messages, failures and the end of a link (lgr/link.c). */
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/slab.h>
@@ -11,18 +11,18 @@
 #include "suites.h"
 
 /**
- * struct link_test - what one case works with
+ * struct link_test - the environment of one case
  * @fake: device
  * @link: link under test, with the creator's reference
- * @qp: its queue pair, seen from below
- * @cdc: CDC messages told
- * @llc: LLC messages told
- * @len: bytes of the last message
- * @lost: losses told
- * @reason: of the last one
- * @slots_free: slots_free upcalls
- * @unmapped: the end has asked to unmap
- * @unmapped_late: and the queue pair was gone already
+ * @qp: its queue pair in the fake device
+ * @cdc: number of CDC messages received
+ * @llc: number of LLC messages received
+ * @len: length of the last message
+ * @lost: number of lost upcalls
+ * @reason: reason of the last one
+ * @slots_free: number of slots_free upcalls
+ * @unmapped: number of link_test_unmap callbacks
+ * @unmapped_late: the queue pair was already destroyed at one of them
  */
 struct link_test {
 	struct fake_ib *fake;
@@ -38,7 +38,7 @@ struct link_test {
 	bool unmapped_late;
 };
 
-static void on_llc(struct smc_link *link, const u8 *buf, u32 len)
+static void link_count_llc(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct link_test *t = link->lgr;
 
@@ -46,7 +46,7 @@ static void on_llc(struct smc_link *link, const u8 *buf, u32 len)
 	t->len = len;
 }
 
-static void on_cdc(struct smc_link *link, const u8 *buf, u32 len)
+static void link_count_cdc(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct link_test *t = link->lgr;
 
@@ -54,7 +54,7 @@ static void on_cdc(struct smc_link *link, const u8 *buf, u32 len)
 	t->len = len;
 }
 
-static void on_lost(struct smc_link *link, enum smc_link_reason reason)
+static void link_count_lost(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct link_test *t = link->lgr;
 
@@ -62,21 +62,21 @@ static void on_lost(struct smc_link *link, enum smc_link_reason reason)
 	t->reason = reason;
 }
 
-static void on_slots_free(struct smc_link *link)
+static void link_count_slots_free(struct smc_link *link)
 {
 	struct link_test *t = link->lgr;
 
 	t->slots_free++;
 }
 
-static const struct smc_link_events events = {
-	.llc = on_llc,
-	.cdc = on_cdc,
-	.lost = on_lost,
-	.slots_free = on_slots_free,
+static const struct smc_link_events link_test_events = {
+	.llc = link_count_llc,
+	.cdc = link_count_cdc,
+	.lost = link_count_lost,
+	.slots_free = link_count_slots_free,
 };
 
-static void unmap(struct smc_link *link)
+static void link_test_unmap(struct smc_link *link)
 {
 	struct link_test *t = link->lgr;
 
@@ -93,7 +93,7 @@ static int link_init(struct kunit *test)
 	test->priv = t;
 	t->fake = fake_ib_create(test);
 	fake_ib_path(t->fake, &path);
-	t->link = smc_link_create(t, &init_net, 0, &path, &events);
+	t->link = smc_link_create(t, &init_net, 0, &path, &link_test_events);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->link);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	t->qp = fake_ib_qp(t->link->qp->qp);
@@ -110,7 +110,7 @@ static void link_exit(struct kunit *test)
 	if (!t)
 		return;
 	if (!IS_ERR_OR_NULL(t->link)) {
-		smc_link_shutdown(t->link, unmap);
+		smc_link_shutdown(t->link, link_test_unmap);
 		KUNIT_EXPECT_EQ(test, t->unmapped, 1);
 		KUNIT_EXPECT_FALSE(test, t->unmapped_late);
 		smc_link_put(t->link);
@@ -118,7 +118,7 @@ static void link_exit(struct kunit *test)
 	fake_ib_destroy(test, t->fake);
 }
 
-static void bring_up(struct kunit *test)
+static void link_bring_up(struct kunit *test)
 {
 	struct link_test *t = test->priv;
 
@@ -127,23 +127,23 @@ static void bring_up(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, smc_link_usable(t->link));
 }
 
-static void deliver(struct link_test *t, u8 type, u32 len)
+static void link_deliver(struct link_test *t, u8 type, u32 len)
 {
 	u8 buf[64] = { type };
 
 	fake_ib_receive(t->qp, buf, sizeof(buf), len, IB_WC_SUCCESS);
 }
 
-/* The first byte says whom a message is for; two of its bits say whether it may be left. */
+/* The first byte tells the type; its upper two bits tell whether an unknown type may be ignored. */
 static void link_dispatch(struct kunit *test)
 {
 	struct link_test *t = test->priv;
 	u32 cdc = 0, llc = 0;
 	int type;
 
-	bring_up(test);
+	link_bring_up(test);
 	for (type = 0; type < 256; type++) {
-		deliver(t, type, 44);
+		link_deliver(t, type, 44);
 		if (type == 0xfe)
 			cdc++;
 		else if (type < 0x40)
@@ -152,10 +152,10 @@ static void link_dispatch(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->llc, llc);
 	}
 	KUNIT_EXPECT_EQ(test, t->cdc, 1);
-	deliver(t, 0xfe, 0);
+	link_deliver(t, 0xfe, 0);
 	KUNIT_EXPECT_EQ(test, t->cdc, 1);
-	/* lengths are the business of those above */
-	deliver(t, 0xfe, 1);
+	/* lengths are checked by the upper layers */
+	link_deliver(t, 0xfe, 1);
 	KUNIT_EXPECT_EQ(test, t->cdc, 2);
 	KUNIT_EXPECT_EQ(test, t->len, 1);
 	KUNIT_EXPECT_EQ(test, t->lost, 0);
@@ -167,13 +167,13 @@ static void link_states(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->state), SMC_LINK_INIT);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	/* too early: it changes nothing */
+	/* too early, without effect */
 	smc_link_activate(t->link);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
 	KUNIT_ASSERT_EQ(test, smc_link_connect(t->link), 0);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	/* the peer's CONFIRM LINK may be here before we are */
-	deliver(t, 1, 44);
+	/* the peer's CONFIRM LINK may arrive before our own state change */
+	link_deliver(t, 1, 44);
 	KUNIT_EXPECT_EQ(test, t->llc, 1);
 	KUNIT_EXPECT_NE(test, smc_link_connect(t->link), 0);
 	smc_link_activate(t->link);
@@ -188,12 +188,12 @@ static void link_psn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->link->mtu, IB_MTU_1024);
 }
 
-/* The first reason stays, and is told once. */
+/* The first reason stays and is reported once. */
 static void link_fail(struct kunit *test)
 {
 	struct link_test *t = test->priv;
 
-	bring_up(test);
+	link_bring_up(test);
 	local_bh_disable();
 	smc_link_fail(t->link, SMC_LINK_TEST_TIMEOUT);
 	smc_link_fail(t->link, SMC_LINK_PORT_DOWN);
@@ -202,10 +202,10 @@ static void link_fail(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->reason, SMC_LINK_TEST_TIMEOUT);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->reason), SMC_LINK_TEST_TIMEOUT);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	/* until the fence the peer may count on CDC, and on nothing else */
-	deliver(t, 0xfe, 44);
+	/* until the fence, CDC is accepted and LLC is not */
+	link_deliver(t, 0xfe, 44);
 	KUNIT_EXPECT_EQ(test, t->cdc, 1);
-	deliver(t, 1, 44);
+	link_deliver(t, 1, 44);
 	KUNIT_EXPECT_EQ(test, t->llc, 0);
 	smc_link_activate(t->link);
 	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
@@ -219,23 +219,23 @@ static void link_qp_breaks(struct kunit *test)
 {
 	struct link_test *t = test->priv;
 
-	bring_up(test);
+	link_bring_up(test);
 	fake_ib_receive(t->qp, NULL, 0, 0, IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, t->lost, 1);
 	KUNIT_EXPECT_EQ(test, t->reason, SMC_LINK_QP_ERROR);
 }
 
-/* In order: nobody hears of a loss. */
+/* An orderly end is not reported as a loss. */
 static void link_shutdown(struct kunit *test)
 {
 	struct link_test *t = test->priv;
 	struct smc_wr_slot *slot;
 
-	bring_up(test);
+	link_bring_up(test);
 	slot = smc_wr_slot_get(t->link->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	smc_link_get(t->link);
-	smc_link_shutdown(t->link, unmap);
+	smc_link_shutdown(t->link, link_test_unmap);
 	KUNIT_EXPECT_EQ(test, t->unmapped, 1);
 	KUNIT_EXPECT_EQ(test, t->lost, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->reason), SMC_LINK_ADMIN);
@@ -243,7 +243,7 @@ static void link_shutdown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->npd), 0);
 	smc_link_put(t->link);
-	/* who still has a reference can look, and post in vain */
+	/* with a reference the link can be read, but posts fail */
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(slot);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->link->qp));
@@ -253,7 +253,7 @@ static void link_shutdown(struct kunit *test)
 	t->link = NULL;
 }
 
-/* A link that cannot be made gives its path back. */
+/* A link that cannot be created puts its path. */
 static void link_create_fails(struct kunit *test)
 {
 	struct link_test *t = test->priv;
@@ -262,7 +262,8 @@ static void link_create_fails(struct kunit *test)
 
 	fake_ib_path(t->fake, &path);
 	t->fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t, &init_net, 1, &path, &events)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t, &init_net, 1, &path, &link_test_events)),
+			-ENOMEM);
 	t->fake->fail_cq = false;
 	KUNIT_EXPECT_NULL(test, path.dev);
 	KUNIT_EXPECT_EQ(test, kref_read(&t->fake->sdev->ref), refs);
@@ -286,7 +287,7 @@ static void link_slots_free(struct kunit *test)
 	struct link_test *t = test->priv;
 	struct smc_wr_slot *slot, *last = NULL;
 
-	bring_up(test);
+	link_bring_up(test);
 	while ((slot = smc_wr_slot_get(t->link->qp)))
 		last = slot;
 	KUNIT_ASSERT_NOT_NULL(test, last);

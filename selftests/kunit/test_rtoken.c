@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the table of the peer's RMBs, lgr/rtoken.c. */
+/* KUnit: the rtokens of a group (lgr/rtoken.c). */
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <smc/lgr/lgr.h>
@@ -13,7 +13,7 @@ static int rtoken_init(struct kunit *test)
 	struct smc_lgr *lgr = kunit_kzalloc(test, sizeof(*lgr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, lgr);
-	/* all that this file knows of a group */
+	/* the only members that the tested functions use */
 	lgr->rtokens = kunit_kcalloc(test, TABLE, sizeof(*lgr->rtokens), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lgr->rtokens);
 	spin_lock_init(&lgr->rtoken_lock);
@@ -21,7 +21,7 @@ static int rtoken_init(struct kunit *test)
 	return 0;
 }
 
-static u32 used(const struct smc_lgr *lgr)
+static u32 rtoken_count_used(const struct smc_lgr *lgr)
 {
 	u32 i, n = 0;
 
@@ -41,16 +41,16 @@ static void rtoken_add(struct kunit *test)
 	KUNIT_ASSERT_GE(test, b, 0);
 	KUNIT_EXPECT_NE(test, a, b);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 0x11, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, used(lgr), 2);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 2);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[0], 0x11);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
-	/* the same number on another link is another key */
+	/* the same key on another link is another RMB */
 	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, used(lgr), 3);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 3);
 }
 
-/* Key 0 is a key, and an entry that is unused has no key. */
+/* Key 0 is valid, and an unused entry does not match it. */
 static void rtoken_key_zero(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -61,7 +61,7 @@ static void rtoken_key_zero(struct kunit *test)
 	KUNIT_ASSERT_GE(test, a, 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 2, 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 3, 0), 0);
-	KUNIT_EXPECT_EQ(test, used(lgr), 0);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
 }
 
 static void rtoken_bounds(struct kunit *test)
@@ -81,7 +81,7 @@ static void rtoken_bounds(struct kunit *test)
 	smc_core_rtoken_release(lgr, -1);
 	smc_core_rtoken_release(lgr, TABLE);
 	smc_core_rtoken_release(lgr, 1);
-	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 }
 
 static void rtoken_full(struct kunit *test)
@@ -100,19 +100,19 @@ static void rtoken_full(struct kunit *test)
 	smc_core_rtoken_release(lgr, 77);
 	KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE, TABLE), 77);
-	/* the last one too can be had */
+	/* the last entry is usable too */
 	smc_core_rtoken_release(lgr, TABLE - 1);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, TABLE - 1), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE + 1, 1), TABLE - 1);
 }
 
-/* Known and not in use: the one named longest ago makes room, and nothing of it stays. */
+/* The RMB without references that was announced longest ago is replaced, with all its keys. */
 static void rtoken_makes_room(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
 	int i;
 
-	/* the counter may wrap */
+	/* the counter wraps */
 	lgr->rtoken_names = U32_MAX - TABLE / 2;
 	for (i = 0; i < TABLE; i++)
 		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
@@ -124,18 +124,18 @@ static void rtoken_makes_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[2].links, BIT(0));
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 2), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), -ENOENT);
-	/* a connection that names it again finds another place */
+	/* the replaced RMB gets another entry */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 2, 2), 3);
 	for (i = 0; i < 2 * TABLE; i++)
 		KUNIT_ASSERT_GE(test, smc_core_rtoken_add(lgr, 0, 1000 + i, i), 0);
-	/* who writes is never in the way */
+	/* entries with references are never replaced */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].rkey[0], 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].refs, 1);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[3].rkey[0], 2);
-	KUNIT_EXPECT_EQ(test, used(lgr), TABLE);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), TABLE);
 }
 
-/* A connection goes on writing to what it was told, whatever the peer says. */
+/* The entry of a connection does not change, whatever the peer announces. */
 static void rtoken_in_use(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -152,17 +152,17 @@ static void rtoken_in_use(struct kunit *test)
 	smc_core_rtoken_release(lgr, a);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
 	smc_core_rtoken_release(lgr, a);
-	KUNIT_EXPECT_EQ(test, used(lgr), 0);
-	/* without users the key may name other memory */
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
+	/* without references the key may be reused for other memory */
 	a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x9000);
-	/* then the old one's keys on other links are void */
+	/* this drops the old RMB's keys on other links */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
 }
 
-/* Only what was announced, as it was announced, and not taken back. */
+/* Only an RMB that was announced with this key and address, and not deleted. */
 static void rtoken_take_known(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -172,25 +172,25 @@ static void rtoken_take_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x2000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 1, 0x1000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, SMC_CORE_LINKS, 1, 0x1000), -EINVAL);
-	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 1);
-	/* on another link by the key there */
+	/* on another link by its key there */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 0x11, 0x1100), a);
-	/* taken back, though some still write to it, and announced again */
+	/* deleted while referenced, and announced again */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
-	/* what a first contact has named is known as well */
+	/* an RMB of a first contact is announced as well */
 	first = smc_core_rtoken_take(lgr, 0, 3, 0x3000);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 3, 0x3000), first);
 }
 
-/* One that connections are about to use is not the one that makes room. */
+/* Taking a reference makes an entry recent, so it is not replaced next. */
 static void rtoken_known_last(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -205,7 +205,7 @@ static void rtoken_known_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 1), -ENOKEY);
 }
 
-/* Deleted, then announced again before its last user went: it stays. */
+/* An RMB that is deleted and announced again before the last reference goes, stays. */
 static void rtoken_doomed_again(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -214,11 +214,11 @@ static void rtoken_doomed_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
 	smc_core_rtoken_release(lgr, a);
-	KUNIT_EXPECT_EQ(test, used(lgr), 1);
-	/* one release too many is not somebody else's */
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
+	/* a surplus release has no effect */
 	smc_core_rtoken_release(lgr, a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
-	KUNIT_EXPECT_EQ(test, used(lgr), 1);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 }
 
 static void rtoken_set_link(struct kunit *test)
@@ -237,20 +237,20 @@ static void rtoken_set_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
 	/* known by either key now */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1100), a);
-	/* the same again is fine, another is not while somebody writes there */
+	/* repeating is allowed; a change is refused while referenced */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
-	/* a third link may be learned meanwhile */
+	/* a third link may be added meanwhile */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 1, 0x11, 2, 0x21, 0x2100), 0);
 	smc_core_rtoken_release(lgr, a);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1200), 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x12);
 }
 
-/* A link takes its keys along; without any key and user an entry is free. */
+/* A removed link drops its keys; an entry without keys and references is free. */
 static void rtoken_forget(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -262,13 +262,13 @@ static void rtoken_forget(struct kunit *test)
 	smc_core_rtoken_forget_slot(lgr, 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].links, BIT(1));
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
-	/* nobody gets the place of one that a connection still names */
+	/* an entry with references is not reused */
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[held].used);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[held].links, 0);
 	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 0, 3, 0x3000), held);
 	smc_core_rtoken_release(lgr, held);
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[held].used);
-	/* the slot's next link begins without keys */
+	/* the slot's next link starts without keys */
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), 0);
 }
