@@ -1,9 +1,117 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Connections of a group: the table of alert tokens (RFC 7609 section 4.4.1), and walks over it. */
+/*
+ * Connections of a group: places, the table of alert tokens (RFC 7609 section 4.4.1), and walks
+ * over the table.
+ *
+ * smc_core_create(), smc_core_find_client() and smc_core_contact_begin() return a group with one
+ * reference and one reserved place. smc_core_conn_add() turns the place into a connection. If it
+ * fails or is not called, the place is given back by smc_core_unreserve().
+ */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/trace.h>
 #include "internal.h"
+
+/* ---- places ---- */
+
+static u32 lgr_max_conns(const struct smc_lgr *lgr)
+{
+	/* The server enforces the limit; the client accepts what the server assigns. */
+	if (lgr->role == SMC_CLIENT || !lgr->peer.max_conns)
+		return SMC_CORE_CONNS_MAX;
+	return min_t(u32, lgr->peer.max_conns, SMC_CORE_CONNS_MAX);
+}
+
+/**
+ * smc_core_reserve() - reserve a place for a connection
+ * @lgr: group; the caller found it under the registry lock and still holds that lock
+ *
+ * The place is used up by smc_core_conn_add() or given back by smc_core_unreserve().
+ *
+ * Return: true if the group had a free place and takes connections.
+ */
+bool smc_core_reserve(struct smc_lgr *lgr)
+{
+	bool ok = false;
+
+	xa_lock_bh(&lgr->conns);
+	if (!smc_core_dead(lgr) && !lgr->retired &&
+	    lgr->nconns + lgr->reserved < lgr_max_conns(lgr)) {
+		lgr->reserved++;
+		ok = true;
+	}
+	xa_unlock_bh(&lgr->conns);
+	if (ok)
+		smc_lgr_idle_cancel(lgr);
+	return ok;
+}
+
+/**
+ * smc_core_unreserve() - give back a reserved place that was not used
+ * @lgr: group
+ *
+ * Does not drop the handshake's reference on the group. Any context.
+ */
+void smc_core_unreserve(struct smc_lgr *lgr)
+{
+	bool idle;
+
+	xa_lock_bh(&lgr->conns);
+	if (lgr->reserved)
+		lgr->reserved--;
+	idle = !lgr->nconns && !lgr->reserved;
+	xa_unlock_bh(&lgr->conns);
+	if (idle)
+		smc_core_arm_idle(lgr);
+}
+
+/**
+ * smc_core_retire() - phase out a group
+ * @lgr: group
+ * @reason: why the group will end; the first reason stays
+ *
+ * The group takes no more connections and ends with its last one, or at once if it has none.
+ * Called when a Decline says that the peer does not know the group (such a Decline may be
+ * forged, so existing connections stay), and by the operator. Any context.
+ */
+void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
+{
+	bool idle;
+
+	xa_lock_bh(&lgr->conns);
+	if (!lgr->retired) {
+		trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_RETIRED, reason);
+		WRITE_ONCE(lgr->retired, reason);
+	}
+	idle = !lgr->nconns && !lgr->reserved;
+	xa_unlock_bh(&lgr->conns);
+	if (idle)
+		smc_core_arm_idle(lgr);
+}
+
+/**
+ * smc_core_crowded() - note that no region can be added to a group
+ * @lgr: group of a server
+ *
+ * Further connections of this peer go to another group until smc_core_roomy().
+ */
+void smc_core_crowded(struct smc_lgr *lgr)
+{
+	WRITE_ONCE(lgr->crowded, true);
+}
+
+/**
+ * smc_core_roomy() - note that an element of a group became free
+ * @lgr: group
+ */
+void smc_core_roomy(struct smc_lgr *lgr)
+{
+	if (READ_ONCE(lgr->crowded))
+		WRITE_ONCE(lgr->crowded, false);
+}
+
+/* ---- token table ---- */
 
 /**
  * smc_core_conn_add() - add a connection to the token table

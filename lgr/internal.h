@@ -39,6 +39,7 @@ static inline bool smc_core_dead(const struct smc_lgr *lgr)
 
 bool smc_core_reserve(struct smc_lgr *lgr);
 void smc_core_arm_idle(struct smc_lgr *lgr);
+void smc_lgr_idle_cancel(struct smc_lgr *lgr);
 
 bool smc_core_has_link(struct smc_lgr *lgr);
 bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);

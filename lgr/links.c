@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The set of links of a group: slots, link numbers (RFC 7609 section 2.2.4), look-up, and removal
- * in two phases. Why a link is removed, and which layers are notified, is decided in smc_core.c.
+ * The set of links of a group: slots and link numbers (RFC 7609 section 2.2.4), look-up, the choice
+ * of a link to send over, removal in two phases, and netlink events about groups and links.
+ *
+ * Each side chooses the links for its own direction; proto/link_pick has the policies. Why a link
+ * is removed, and which layers are notified, is decided in smc_core.c.
  */
 #include <linux/rcupdate.h>
+#include <smc/base/events.h>
+#include <smc/base/settings.h>
+#include <smc/lgr/link.h>
+#include <smc/proto/link_pick.h>
+#include <uapi/linux/smc_own.h>
 #include "internal.h"
+
+/* ---- look-up ---- */
 
 /**
  * smc_core_link() - look up the link of a slot
@@ -84,6 +94,8 @@ int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
 	return found;
 }
 
+/* ---- choice ---- */
+
 static struct smc_link *lgr_find_least_used_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
 	struct smc_link *best = NULL, *link;
@@ -146,6 +158,97 @@ bool smc_core_has_link(struct smc_lgr *lgr)
 		smc_link_put(link);
 	return link;
 }
+
+/* Fill in the load of a link. @own: do not count the connection that looks for a link. */
+static void link_get_load(struct smc_link *link, bool own, struct smc_link_load *load)
+{
+	u32 conns = atomic_read(&link->nconns);
+
+	load->usable = smc_link_usable(link);
+	load->conns = own && conns ? conns - 1 : conns;
+	smc_wr_qp_load(link->qp, &load->bytes, &load->latency);
+}
+
+/**
+ * smc_core_link_loads() - collect the load of all links of a group
+ * @lgr: group
+ * @load: out: SMC_CORE_LINKS entries, indexed by slot
+ *
+ * Any context but hard interrupt.
+ */
+void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
+{
+	struct smc_link *link;
+	u32 slot;
+
+	memset(load, 0, SMC_CORE_LINKS * sizeof(*load));
+	rcu_read_lock();
+	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+		link = rcu_dereference(lgr->links[slot]);
+		if (link)
+			link_get_load(link, false, &load[slot]);
+	}
+	rcu_read_unlock();
+}
+
+/* Pick a link that is not held; if there is none, pick a held one. */
+static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load,
+			 unsigned long quiesced, u32 last)
+{
+	u32 slot;
+	int at;
+
+	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
+		load[slot].usable = false;
+	at = smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+	if (at >= 0)
+		return at;
+	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
+		load[slot].usable = true;
+	return smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+}
+
+/**
+ * smc_core_pick_for() - pick the link for a connection by the link policy of the namespace
+ * @lgr: group
+ * @slots: bit per slot: candidate links
+ * @own: link that already counts this connection, or NULL
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: a usable link with a reference, or NULL.
+ */
+struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
+				   const struct smc_link *own)
+{
+	enum smc_link_policy policy = READ_ONCE(smc_policy_net(lgr->net)->link_policy);
+	struct smc_link_load load[SMC_CORE_LINKS] = { };
+	struct smc_link *link = NULL;
+	unsigned long quiesced = 0;
+	u32 slot;
+	int at;
+
+	rcu_read_lock();
+	for_each_set_bit(slot, &slots, SMC_CORE_LINKS) {
+		link = rcu_dereference(lgr->links[slot]);
+		if (!link)
+			continue;
+		link_get_load(link, link == own, &load[slot]);
+		if (load[slot].usable && smc_link_held(link))
+			__set_bit(slot, &quiesced);
+	}
+	at = lgr_pick_slot(policy, load, quiesced, READ_ONCE(lgr->last_pick));
+	link = at < 0 ? NULL : rcu_dereference(lgr->links[at]);
+	/* the last reference may be gone: no different from a failure a moment later */
+	if (link && !smc_link_get_unless_zero(link))
+		link = NULL;
+	rcu_read_unlock();
+	if (link)
+		WRITE_ONCE(lgr->last_pick, at);
+	return link;
+}
+
+/* ---- removal ---- */
 
 /**
  * smc_core_unlink() - take a link out of the set
@@ -224,6 +327,8 @@ struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot)
 	return rcu_dereference_protected(lgr->leaving[slot], true);
 }
 
+/* ---- link numbers ---- */
+
 /* Server: return the next link number. Numbers count up, skipping 0 and those in use. */
 static u8 lgr_next_link_num(struct smc_lgr *lgr)
 {
@@ -262,4 +367,97 @@ u8 smc_core_take_num(struct smc_lgr *lgr, u8 num)
 		return num;
 	smc_link_put(link);
 	return 0;
+}
+
+/* ---- netlink events ---- */
+
+static const char *link_reason_text(enum smc_link_reason reason)
+{
+	return reason == SMC_LINK_OK ? NULL : smc_link_reason_str(reason);
+}
+
+static void lgr_send_event(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
+{
+	ev->id = lgr->id;
+	ev->role = lgr->role;
+	ev->peer = lgr->peer.carrier;
+	smc_notify_lgr(lgr->net, ev);
+}
+
+/**
+ * smc_core_tell_group() - report that a group begins or ends
+ * @lgr: group
+ * @cmd: SMC_NETLINK_OWN_EV_LGR_*
+ * @reason: why it ends; SMC_LINK_OK: no reason is reported
+ *
+ * Process context.
+ */
+void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason)
+{
+	struct smc_notify_lgr ev = { .cmd = cmd, .reason = link_reason_text(reason) };
+
+	if (smc_notify_wanted(SMC_NOTIFY_EVENTS))
+		lgr_send_event(lgr, &ev);
+}
+
+static void link_send_event(struct smc_link *link, struct smc_notify_lgr *ev)
+{
+	char name[IB_DEVICE_NAME_MAX];
+
+	smc_ib_name(link->path.dev, name);
+	ev->ib_dev = name;
+	ev->ib_port = link->path.port;
+	ev->link = READ_ONCE(link->num);
+	lgr_send_event(link->lgr, ev);
+}
+
+/**
+ * smc_core_tell_link_up() - report that connections may use a link
+ * @link: link
+ *
+ * Process context.
+ */
+void smc_core_tell_link_up(struct smc_link *link)
+{
+	struct smc_notify_lgr ev = { .cmd = SMC_NETLINK_OWN_EV_LINK_UP };
+
+	/* not if it failed meanwhile: the loss has been reported */
+	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && smc_link_usable(link))
+		link_send_event(link, &ev);
+}
+
+/**
+ * smc_core_tell_link_lost() - report that connections may no longer use a link
+ * @link: link
+ * @reason: why
+ *
+ * Process context.
+ */
+void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason)
+{
+	struct smc_notify_lgr ev = {
+		.cmd = SMC_NETLINK_OWN_EV_LINK_LOST, .reason = link_reason_text(reason),
+	};
+
+	/* not if it never was usable */
+	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
+		link_send_event(link, &ev);
+}
+
+/**
+ * smc_core_tell_failover() - report that connections moved from a link to others
+ * @link: link, fenced
+ * @conns: number of connections that moved
+ *
+ * Process context.
+ */
+void smc_core_tell_failover(struct smc_link *link, u32 conns)
+{
+	struct smc_notify_lgr ev = {
+		.cmd = SMC_NETLINK_OWN_EV_FAILOVER, .conns = conns,
+		.reason = link_reason_text(atomic_read(&link->reason)),
+	};
+
+	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
+		link_send_event(link, &ev);
 }

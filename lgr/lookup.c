@@ -82,7 +82,7 @@ static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 }
 
 static struct smc_lgr *registry_find_client(struct net *net, const struct smc_peer *peer, u32 qpn,
-				     struct smc_link **link, bool *wait, bool *lost)
+					    struct smc_link **link, bool *wait, bool *lost)
 {
 	struct smc_lgr *lgr, *found = NULL;
 	struct smc_link *l;
@@ -192,7 +192,7 @@ static bool lgr_has_port_link(struct smc_lgr *lgr, const struct smc_path *own)
 
 /* Registry lock held. */
 static struct smc_lgr *registry_find_server(struct net *net, const struct smc_peer *peer,
-				     const struct smc_path *own, struct smc_link **link)
+					    const struct smc_path *own, struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 
