@@ -594,7 +594,6 @@ static void lgr_term_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, term_work);
 	struct smc_link *link;
-	u32 slot;
 
 	pr_info_ratelimited("group %08x: ends: %s\n", lgr->id, smc_link_reason_str(lgr->reason));
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
@@ -621,15 +620,11 @@ static void lgr_term_work_fn(struct work_struct *work)
 	if (smc_core_has_link(lgr))
 		msleep(LINGER_MS);
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link) {
 		if (smc_core_unlink(lgr, link)) {
 			smc_link_fail(link, lgr->reason);
 			smc_core_retire_link(lgr, link);
 		}
-		smc_link_put(link);
 	}
 	smc_core_put(lgr);	/* of its life */
 	smc_core_put(lgr);	/* of this work */

@@ -47,16 +47,10 @@ static bool link_mtu_fits(const struct smc_lgr *lgr, const struct smc_link *link
 static int lgr_check_mtu(struct smc_lgr *lgr, void *arg)
 {
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link)
 		if (!link_mtu_fits(lgr, link))
 			smc_link_fail(link, SMC_LINK_MTU);
-		smc_link_put(link);
-	}
 	return 0;
 }
 
@@ -64,17 +58,12 @@ static int lgr_check_device(struct smc_lgr *lgr, void *arg)
 {
 	const struct device_event *event = arg;
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link) {
 		if (link->path.dev == event->dev &&
 		    (!event->port || link->path.port == event->port) &&
 		    (event->reason != SMC_LINK_GID_CHANGED || !link_gid_valid(lgr, link)))
 			smc_link_fail(link, event->reason);
-		smc_link_put(link);
 	}
 	return 0;
 }

@@ -40,6 +40,24 @@ struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot)
 }
 
 /**
+ * smc_link_iter_next() - take one step of smc_lgr_for_each_link()
+ * @iter: position; the reference on its current link is dropped
+ *
+ * Any context.
+ *
+ * Return: the next link, with a reference, or NULL.
+ */
+struct smc_link *smc_link_iter_next(struct smc_link_iter *iter)
+{
+	if (iter->link)
+		smc_link_put(iter->link);
+	iter->link = NULL;
+	while (iter->slot < SMC_CORE_LINKS && !iter->link)
+		iter->link = smc_core_link(iter->lgr, iter->slot++);
+	return iter->link;
+}
+
+/**
  * smc_core_link_by_num() - look up a link by its number on the wire
  * @lgr: group
  * @num: link number; 0 is never valid
@@ -51,17 +69,13 @@ struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot)
 struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; num && slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
+	if (!num)
+		return NULL;
+	smc_lgr_for_each_link(lgr, link)
 		if (READ_ONCE(link->num) == num)
-			return link;
-		smc_link_put(link);
-	}
-	return NULL;
+			break;
+	return link;
 }
 
 /**
@@ -99,12 +113,10 @@ int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
 static struct smc_link *lgr_find_least_used_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
 	struct smc_link *best = NULL, *link;
-	u32 slot;
 
 	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = rcu_dereference(lgr->links[slot]);
-		if (!link || link == not || !smc_link_usable(link))
+	smc_lgr_for_each_link_rcu(lgr, link) {
+		if (link == not || !smc_link_usable(link))
 			continue;
 		if (!best || atomic_read(&link->nconns) < atomic_read(&best->nconns))
 			best = link;
@@ -179,15 +191,11 @@ static void link_get_load(struct smc_link *link, bool own, struct smc_link_load 
 void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 {
 	struct smc_link *link;
-	u32 slot;
 
 	memset(load, 0, SMC_CORE_LINKS * sizeof(*load));
 	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = rcu_dereference(lgr->links[slot]);
-		if (link)
-			link_get_load(link, false, &load[slot]);
-	}
+	smc_lgr_for_each_link_rcu(lgr, link)
+		link_get_load(link, false, &load[link->slot]);
 	rcu_read_unlock();
 }
 

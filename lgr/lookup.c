@@ -48,17 +48,11 @@ static bool link_matches_accept(const struct smc_link *link, u32 qpn, const unio
 static struct smc_link *lgr_get_accept_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
 {
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link)
 		if (link_matches_accept(link, qpn, gid))
-			return link;
-		smc_link_put(link);
-	}
-	return NULL;
+			break;
+	return link;
 }
 
 /* Return true if @qpn belonged to a link that failed. The server may not have noticed yet. */
@@ -176,18 +170,16 @@ static bool peer_matches(const struct smc_peer *a, const struct smc_peer *b)
 static bool lgr_has_port_link(struct smc_lgr *lgr, const struct smc_path *own)
 {
 	struct smc_link *link;
-	bool found = !own;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS && !found; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
-			continue;
-		found = link->path.dev == own->dev && link->path.port == own->port &&
-			smc_link_usable(link);
-		smc_link_put(link);
-	}
-	return found;
+	if (!own)
+		return true;
+	rcu_read_lock();
+	smc_lgr_for_each_link_rcu(lgr, link)
+		if (link->path.dev == own->dev && link->path.port == own->port &&
+		    smc_link_usable(link))
+			break;
+	rcu_read_unlock();
+	return link;
 }
 
 /* Registry lock held. */

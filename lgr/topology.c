@@ -59,17 +59,13 @@ static void topology_get(struct smc_lgr *lgr, struct topology *topo)
 {
 	struct smc_core_end to;
 	struct smc_link *link;
-	u32 slot, i;
+	u32 i;
 
 	topo->n = 0;
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
-		if (!link)
+	smc_lgr_for_each_link(lgr, link) {
+		if (!link_in_topology(link))
 			continue;
-		if (!link_in_topology(link)) {
-			smc_link_put(link);
-			continue;
-		}
+		smc_link_get(link);
 		/* Link numbers wrap, but not within the few that are in use at once. */
 		for (i = topo->n++; i && (s8)(link->num - topo->link[i - 1]->num) < 0; i--)
 			topo->link[i] = topo->link[i - 1];

@@ -316,6 +316,52 @@ void smc_core_get(struct smc_lgr *lgr);
 void smc_core_put(struct smc_lgr *lgr);
 void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
 
+/**
+ * struct smc_link_iter - position of a walk over the links of a group
+ * @lgr: group
+ * @slot: next slot
+ * @link: current link, if the walk has a reference on it
+ */
+struct smc_link_iter {
+	struct smc_lgr *lgr;
+	u32 slot;
+	struct smc_link *link;
+};
+
+struct smc_link *smc_link_iter_next(struct smc_link_iter *iter);
+
+static inline struct smc_link *smc_link_iter_next_rcu(struct smc_link_iter *iter)
+{
+	struct smc_link *link = NULL;
+
+	while (iter->slot < SMC_CORE_LINKS && !link)
+		link = rcu_dereference(iter->lgr->links[iter->slot++]);
+	return link;
+}
+
+/**
+ * smc_lgr_for_each_link() - walk the links of a group, with a reference on each
+ * @group: struct smc_lgr *
+ * @pos: struct smc_link *, loop variable; NULL after the last link
+ *
+ * In slot order. The walk drops its reference on @pos before the next step; the body may sleep.
+ * After break or return, the reference belongs to the caller.
+ */
+#define smc_lgr_for_each_link(group, pos)				\
+	for (struct smc_link_iter iter_ = { .lgr = (group) };		\
+	     ((pos) = smc_link_iter_next(&iter_));)
+
+/**
+ * smc_lgr_for_each_link_rcu() - walk the links of a group, without references
+ * @group: struct smc_lgr *
+ * @pos: struct smc_link *, loop variable; NULL after the last link
+ *
+ * In slot order. Under rcu_read_lock(); the body must not sleep.
+ */
+#define smc_lgr_for_each_link_rcu(group, pos)				\
+	for (struct smc_link_iter iter_ = { .lgr = (group) };		\
+	     ((pos) = smc_link_iter_next_rcu(&iter_));)
+
 struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot);
 struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num);
 int smc_core_open_slot(struct smc_lgr *lgr, u8 num);
