@@ -688,6 +688,7 @@ static void registry_insert(struct smc_lgr *lgr)
 {
 	struct smc_lgr *older;
 
+	lockdep_assert_held(&smc_core_reg.lock);
 	list_for_each_entry(older, &smc_core_reg.groups, entry)
 		if ((s32)(older->id - lgr->id) < 0)
 			break;

@@ -25,8 +25,9 @@ static u32 lgr_max_conns(const struct smc_lgr *lgr)
 
 /**
  * smc_core_reserve() - reserve a place for a connection
- * @lgr: group; the caller found it under the registry lock and still holds that lock
+ * @lgr: group
  *
+ * The caller found the group under the registry lock and still holds that lock.
  * The place is used up by smc_core_conn_add() or given back by smc_core_unreserve().
  *
  * Return: true if the group had a free place and takes connections.
@@ -35,6 +36,7 @@ bool smc_core_reserve(struct smc_lgr *lgr)
 {
 	bool ok = false;
 
+	lockdep_assert_held(&smc_core_reg.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!smc_core_dead(lgr) && !lgr->retired &&
 	    lgr->nconns + lgr->reserved < lgr_max_conns(lgr)) {

@@ -37,18 +37,21 @@ static inline bool smc_core_dead(const struct smc_lgr *lgr)
 	return READ_ONCE(lgr->dead);
 }
 
-bool smc_core_reserve(struct smc_lgr *lgr);
+/* smc_core.c */
 void smc_core_arm_idle(struct smc_lgr *lgr);
 void smc_lgr_idle_cancel(struct smc_lgr *lgr);
 
+/* lgr/links.c */
 bool smc_core_has_link(struct smc_lgr *lgr);
 bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link);
 void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link);
 struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot);
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num);
-
 void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason);
 void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason);
 void smc_core_tell_failover(struct smc_link *link, u32 conns);
+
+/* lgr/conns.c */
+bool smc_core_reserve(struct smc_lgr *lgr);
 
 #endif /* _SMC_LGR_INTERNAL_H */

@@ -343,7 +343,6 @@ static u8 lgr_next_link_num(struct smc_lgr *lgr)
 	struct smc_link *link;
 	u8 num;
 
-	lockdep_assert_held(&lgr->mutex);
 	for (;;) {
 		num = lgr->next_link_num++;
 		if (!num)
@@ -360,14 +359,13 @@ static u8 lgr_next_link_num(struct smc_lgr *lgr)
  * @lgr: group
  * @num: client: number that the server assigned; server: 0 for the next number
  *
- * Called with lgr->mutex held.
- *
  * Return: the number, or 0 if @num is in use.
  */
 u8 smc_core_take_num(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link;
 
+	lockdep_assert_held(&lgr->mutex);
 	if (!num)
 		return lgr_next_link_num(lgr);
 	link = smc_core_link_by_num(lgr, num);

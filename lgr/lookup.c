@@ -182,12 +182,12 @@ static bool lgr_has_port_link(struct smc_lgr *lgr, const struct smc_path *own)
 	return link;
 }
 
-/* Registry lock held. */
 static struct smc_lgr *registry_find_server(struct net *net, const struct smc_peer *peer,
 					    const struct smc_path *own, struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 
+	lockdep_assert_held(&smc_core_reg.lock);
 	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready ||
 		    smc_core_dead(lgr) || READ_ONCE(lgr->crowded) ||
@@ -205,11 +205,11 @@ static struct smc_lgr *registry_find_server(struct net *net, const struct smc_pe
 	return NULL;
 }
 
-/* Registry lock held. */
 static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 {
 	struct contact_pending_entry *p;
 
+	lockdep_assert_held(&smc_core_reg.lock);
 	list_for_each_entry(p, &contacts_pending, entry)
 		if (p->net == net && peer_matches(&p->peer, peer))
 			return true;
@@ -269,6 +269,7 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 /* Let further handshakes join @lgr. */
 static void lgr_mark_ready(struct smc_lgr *lgr)
 {
+	lockdep_assert_held(&smc_core_reg.lock);
 	lgr->ready = true;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_READY, SMC_LINK_OK);
 }

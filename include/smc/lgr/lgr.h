@@ -275,46 +275,24 @@ struct smc_lgr {
 	void *llc;
 };
 
-extern const struct smc_ib_events smc_core_ib_events;
-
+/* smc_core.c */
 int smc_core_init(void);
 void smc_core_exit(void);
+void smc_core_net_exit(struct net *net);
 void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events);
 void smc_core_set_conn_events(const struct smc_lgr_conn_events *events);
-void smc_core_net_exit(struct net *net);
-
 struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 				const struct smc_peer *peer, struct smc_path *path);
-struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, const bool *cancel,
-				     struct smc_link **link);
-
-/**
- * struct smc_contact - which group serves a client, from smc_core_contact_begin()
- * @lgr: existing group with a reserved place and a reference; NULL: the caller creates the
- *	group and must call smc_core_contact_done()
- * @link: usable link of @lgr, with a reference; NULL without @lgr
- * @entry: private: entry of the creator
- */
-struct smc_contact {
-	struct smc_lgr *lgr;
-	struct smc_link *link;
-	void *entry;
-};
-
-int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   const struct smc_path *own, unsigned long deadline,
-			   const bool *cancel, struct smc_contact *contact);
-void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr);
-void smc_core_ready(struct smc_lgr *lgr);
-void smc_core_unreserve(struct smc_lgr *lgr);
-void smc_core_crowded(struct smc_lgr *lgr);
-void smc_core_roomy(struct smc_lgr *lgr);
-void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason);
-
 void smc_core_get(struct smc_lgr *lgr);
 void smc_core_put(struct smc_lgr *lgr);
 void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
+int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
+void smc_core_ports_changed(void);
+struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
+void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason);
+void smc_core_link_came(struct smc_lgr *lgr);
+
+/* lgr/links.c */
 
 /**
  * struct smc_link_iter - position of a walk over the links of a group
@@ -366,12 +344,13 @@ struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot);
 struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num);
 int smc_core_open_slot(struct smc_lgr *lgr, u8 num);
 struct smc_link *smc_core_pick_link(struct smc_lgr *lgr);
+struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
 struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 				   const struct smc_link *own);
 void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
-void smc_core_link_came(struct smc_lgr *lgr);
 void smc_core_tell_link_up(struct smc_link *link);
-struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
+
+/* lgr/conns.c */
 
 /**
  * struct smc_core_entry - a connection in the token table
@@ -385,29 +364,57 @@ struct smc_core_entry {
 	struct rcu_head rcu;
 };
 
+void smc_core_unreserve(struct smc_lgr *lgr);
+void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason);
+void smc_core_crowded(struct smc_lgr *lgr);
+void smc_core_roomy(struct smc_lgr *lgr);
 int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token);
 void smc_core_conn_del(struct smc_lgr *lgr, u32 token);
 void *smc_core_conn_find(struct smc_lgr *lgr, u32 token);
 void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg);
 
+/* lgr/rtoken.c */
 int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
 int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 void smc_core_rtoken_release(struct smc_lgr *lgr, int idx);
 bool smc_core_rtoken_room(struct smc_lgr *lgr);
+bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot);
 int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			     u32 rkey, u64 addr);
 void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
-
-bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot);
 void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot);
-
 void smc_core_claims_init(struct smc_claims *claims);
 int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim);
 void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 
-struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
+/* lgr/lookup.c */
+
+/**
+ * struct smc_contact - which group serves a client, from smc_core_contact_begin()
+ * @lgr: existing group with a reserved place and a reference; NULL: the caller creates the
+ *	group and must call smc_core_contact_done()
+ * @link: usable link of @lgr, with a reference; NULL without @lgr
+ * @entry: private: entry of the creator
+ */
+struct smc_contact {
+	struct smc_lgr *lgr;
+	struct smc_link *link;
+	void *entry;
+};
+
+struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
+				     unsigned long deadline, const bool *cancel,
+				     struct smc_link **link);
+int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
+			   const struct smc_path *own, unsigned long deadline,
+			   const bool *cancel, struct smc_contact *contact);
+void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr);
+void smc_core_ready(struct smc_lgr *lgr);
+bool smc_core_knows(struct net *net, const struct in6_addr *carrier);
+
+/* lgr/topology.c */
 
 /**
  * struct smc_core_end - RNIC of the peer, as end of a further link
@@ -426,10 +433,8 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
 bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port);
 enum smc_link_set_type smc_core_type(struct smc_lgr *lgr);
 struct smc_link *smc_core_surplus(struct smc_lgr *lgr);
-void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason);
 
-void smc_core_ports_changed(void);
-int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
-bool smc_core_knows(struct net *net, const struct in6_addr *carrier);
+/* lgr/device_events.c */
+extern const struct smc_ib_events smc_core_ib_events;
 
 #endif
