@@ -80,14 +80,14 @@ static void fake_conn_slots_free(struct smc_link *link)
 {
 }
 
-static bool fake_conn_hold(void *ptr)
+static bool fake_conn_event_hold(void *ptr)
 {
 	struct fake_conn *conn = ptr;
 
 	return refcount_inc_not_zero(&conn->ref);
 }
 
-static void fake_conn_put(void *ptr)
+static void fake_conn_event_put(void *ptr)
 {
 	env_conn_put(ptr);
 }
@@ -126,8 +126,8 @@ static void fake_conn_terminated(void *ptr, enum smc_link_reason reason)
 static const struct smc_lgr_conn_events fake_conn_events = {
 	.message = fake_conn_message,
 	.slots_free = fake_conn_slots_free,
-	.hold = fake_conn_hold,
-	.put = fake_conn_put,
+	.hold = fake_conn_event_hold,
+	.put = fake_conn_event_put,
 	.link_lost = fake_conn_link_lost,
 	.terminated = fake_conn_terminated,
 };
