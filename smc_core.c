@@ -15,7 +15,8 @@
  * (smc_core_set_ctl_events(), smc_core_set_conn_events()). Connections are void pointers here;
  * a reference is taken by the hold callback.
  *
- * Work. All works run on one unbound queue, and each queued work holds a reference on its group:
+ * Work. All works run on one unbound queue. Each queued work but free_work holds a reference on its
+ * group:
  * - fail_work: moves connections away from failed links;
  * - retire_work: reports the failed links to LLC, then destroys them;
  * - balance_work: moves connections to a link that became usable;
@@ -23,11 +24,11 @@
  * - term_work: terminates the group, once;
  * - free_work: frees the group after the last reference, which may be dropped in softirq.
  *
- * Lock order (Documentation/locking.rst): registry lock, lgr->leave_mutex, lgr->mutex, the lock of
- * lgr->conns, rtoken_lock and claims.lock. The first three are mutexes and are never held while
- * waiting for the peer. The link set is read under RCU; a reader that sleeps takes a reference on
- * the link. Reserving a place needs the registry lock, so the idle work cannot terminate a group
- * that a handshake is joining.
+ * Lock order (Documentation/locking.rst): registry lock, lgr->leave_mutex, lgr->mutex, then one of
+ * the leaf spinlocks: the lock of lgr->conns, lgr->rtoken_lock or lgr->claims.lock. The first three
+ * are mutexes and are never held while waiting for the peer. The link set is read under RCU; a
+ * reader that sleeps takes a reference on the link. Reserving a place needs the registry lock, so
+ * idle_work cannot terminate a group that a handshake is joining.
  *
  * References. A group has one reference for its life, which term_work drops, one for each
  * connection in the table, each connection object, each handshake and each queued work.
@@ -35,8 +36,9 @@
  *
  * End of a link, in two phases. smc_link_fail() records the reason in any context and queues
  * fail_work. fail_work takes all failed links out of the set, fences them and notifies the
- * connections, which continue on other links. Then retire_work tells LLC, unmaps the regions and
- * destroys the queue pair. Without another usable link, the group is terminated instead.
+ * connections, which continue on other links. Then retire_work reports them to LLC, unmaps the
+ * regions and destroys the queue pair. Without another usable link, the group is terminated
+ * instead.
  *
  * End of a group, in two phases. smc_core_terminate() marks the group dead in any context: no
  * look-up returns it any more. term_work then aborts the connections, lets LLC announce the end,
