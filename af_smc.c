@@ -25,23 +25,18 @@
 #include "socket/sockopt.h"
 #include "socket/stream.h"
 
-static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
-{
-	return READ_ONCE(smc->carrier.sock->ops);
-}
-
 /* The carrier back to CLOSE; its error is of no interest. Socket lock held. */
-static void carrier_disconnect(struct smc_sock *smc)
+static void sock_disconnect_clcsock(struct smc_sock *smc)
 {
 	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
 	struct socket *csock = smc->carrier.sock;
 
-	carrier_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr), O_NONBLOCK);
+	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr), O_NONBLOCK);
 	sock_error(csock->sk);
 }
 
 /* An option that SMC cannot honour: what is not begun yet is going to be TCP. */
-static void exclude(struct smc_sock *smc)
+static void sock_exclude_smc(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
@@ -58,13 +53,13 @@ static void exclude(struct smc_sock *smc)
  * our sk itself; the carrier hears of its options again at release. -ENOMEM: a filter
  * does not act. That ends calls with which a connection may begin, the others try again.
  */
-static int enter(struct smc_sock *smc, struct socket *sock)
+static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 {
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
 	smc_carrier_lend_file(&smc->carrier, sock->file);
 	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_excluded(smc))
-		exclude(smc);
+		sock_exclude_smc(smc);
 	return smc_sockopt_push(smc);
 }
 
@@ -75,7 +70,7 @@ static int enter(struct smc_sock *smc, struct socket *sock)
  * waits for this under it. The mode changes before SMC_SF_HS goes, so that the socket
  * is never idle in between.
  */
-static void connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
+static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
 	struct smc_sock *smc = hs->owner;
 	struct sock *sk = smc_sock_sk(smc);
@@ -105,14 +100,14 @@ static void connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 }
 
 /* Socket lock held. */
-static void connect_start(struct smc_sock *smc, u32 force_tcp)
+static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 {
 	struct smc_hs *hs = &smc->hs;
 
 	hs->carrier = &smc->carrier;
 	hs->net = sock_net(smc_sock_sk(smc));
 	hs->force_tcp = force_tcp;
-	hs->done = connect_done;
+	hs->done = sock_connect_done;
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
 	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
@@ -124,7 +119,7 @@ static void connect_start(struct smc_sock *smc, u32 force_tcp)
 }
 
 /* Ends a running handshake, as TCP ends SYN_SENT. Socket lock held. */
-static void connect_cancel(struct smc_sock *smc)
+static void sock_connect_cancel(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
@@ -141,7 +136,7 @@ static void connect_cancel(struct smc_sock *smc)
 }
 
 /* Why a connection to this address is not even tried, 0: it is. TCP judges the address. */
-static u32 refused(struct smc_sock *smc, const void *addr, int len)
+static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 {
 	const struct sockaddr_in6 *sin6 = addr;
 	const struct sockaddr_in *sin = addr;
@@ -170,7 +165,7 @@ static u32 refused(struct smc_sock *smc, const void *addr, int len)
 }
 
 /* From SS_UNCONNECTED. Socket lock held. -EINPROGRESS: begun. */
-static int connect_begin(struct smc_sock *smc, void *addr, int len)
+static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	u32 force_tcp;
@@ -179,7 +174,7 @@ static int connect_begin(struct smc_sock *smc, void *addr, int len)
 	if (!smc_sock_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	force_tcp = refused(smc, addr, len);
+	force_tcp = sock_connect_refused(smc, addr, len);
 	if (force_tcp)
 		smc_carrier_withdraw_option(&smc->carrier);
 	else
@@ -187,12 +182,12 @@ static int connect_begin(struct smc_sock *smc, void *addr, int len)
 	rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
-	connect_start(smc, force_tcp);
+	sock_connect_start(smc, force_tcp);
 	return -EINPROGRESS;
 }
 
 /* Socket lock held, dropped while asleep. */
-static int connect_wait(struct smc_sock *smc, long timeo, int busy)
+static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
@@ -216,7 +211,7 @@ static int connect_wait(struct smc_sock *smc, long timeo, int busy)
 }
 
 /* The attempt is over: what connect() says. Socket lock held. */
-static int connect_end(struct socket *sock, void *addr, int len)
+static int sock_connect_end(struct socket *sock, void *addr, int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
@@ -242,7 +237,7 @@ static int connect_end(struct socket *sock, void *addr, int len)
 		rc = sock_error(sk) ?: -ECONNABORTED;
 		break;
 	}
-	carrier_disconnect(smc);
+	sock_disconnect_clcsock(smc);
 	spin_lock_bh(&smc->state_lock);
 	WRITE_ONCE(sk->sk_err, 0);
 	WRITE_ONCE(sk->sk_shutdown, 0);
@@ -251,7 +246,7 @@ static int connect_end(struct socket *sock, void *addr, int len)
 	return rc;
 }
 
-static int connect_tcp(struct socket *sock, void *addr, int len, int flags)
+static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
@@ -265,7 +260,7 @@ static int connect_tcp(struct socket *sock, void *addr, int len, int flags)
 }
 
 /* connect(AF_UNSPEC). */
-static int disconnect(struct socket *sock, void *addr, int len, int flags)
+static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
@@ -275,7 +270,7 @@ static int disconnect(struct socket *sock, void *addr, int len, int flags)
 	lock_sock(sk);
 	listened = smc->listener;
 	smc_accept_stop(smc);
-	connect_cancel(smc);
+	sock_connect_cancel(smc);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_disconnect(smc);
 	if (listened)
@@ -289,7 +284,7 @@ static int disconnect(struct socket *sock, void *addr, int len, int flags)
 	return rc;
 }
 
-static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int len, int flags)
+static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
@@ -298,13 +293,13 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 
 	if (len < (int)sizeof(addr->sa_family))
 		return -EINVAL;
-	rc = enter(smc, sock);
+	rc = sock_enter_call(smc, sock);
 	if (addr->sa_family == AF_UNSPEC)
-		return disconnect(sock, addr, len, flags);
+		return sock_disconnect(sock, addr, len, flags);
 	if (rc)
 		return rc;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
-		return connect_tcp(sock, addr, len, flags);
+		return sock_connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
@@ -316,7 +311,7 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 	case SS_CONNECTING:
 		break;
 	case SS_UNCONNECTED:
-		rc = connect_begin(smc, addr, len);
+		rc = sock_connect_begin(smc, addr, len);
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
@@ -328,9 +323,9 @@ static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int l
 		rc = -EINVAL;
 		goto out;
 	}
-	rc = connect_wait(smc, timeo, rc);
+	rc = sock_connect_wait(smc, timeo, rc);
 	if (!rc)
-		rc = connect_end(sock, addr, len);
+		rc = sock_connect_end(sock, addr, len);
 out:
 	release_sock(sk);
 	return rc;
@@ -338,25 +333,25 @@ out:
 
 /* ---- bind, listen, accept, names --------------------------------------------- */
 
-static int smc_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
+static int smc_sock_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
 
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 	lock_sock(sock->sk);
-	rc = carrier_ops(smc)->bind(smc->carrier.sock, addr, len);
+	rc = smc_sock_clcsock_ops(smc)->bind(smc->carrier.sock, addr, len);
 	release_sock(sock->sk);
 	return rc;
 }
 
-static int smc_listen(struct socket *sock, int backlog)
+static int smc_sock_listen(struct socket *sock, int backlog)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
 	int rc;
 
-	rc = enter(smc, sock);
+	rc = sock_enter_call(smc, sock);
 	if (rc)
 		return rc;
 	lock_sock(sk);
@@ -365,7 +360,7 @@ static int smc_listen(struct socket *sock, int backlog)
 		goto out;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
 		smc_fback_detach(smc);
-		rc = carrier_ops(smc)->listen(smc->carrier.sock, backlog);
+		rc = smc_sock_clcsock_ops(smc)->listen(smc->carrier.sock, backlog);
 		if (!rc)
 			smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
 	} else if (smc_sock_idle(smc) || smc->listener) {
@@ -376,29 +371,29 @@ out:
 	return rc;
 }
 
-static int do_smc_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
+static int sock_accept_child(struct socket *sock, struct socket *newsock, int flags, bool kern)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return smc_accept_tcp(smc, newsock, flags, kern);
 	return smc_accept_dequeue(smc, newsock, flags);
 }
 
 #ifdef SMC_HAVE_PROTO_ACCEPT_ARG
-static int smc_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+static int smc_sock_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
 {
-	return do_smc_accept(sock, newsock, arg->flags, arg->kern);
+	return sock_accept_child(sock, newsock, arg->flags, arg->kern);
 }
 #else
-static int smc_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
+static int smc_sock_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
 {
-	return do_smc_accept(sock, newsock, flags, kern);
+	return sock_accept_child(sock, newsock, flags, kern);
 }
 #endif
 
-static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
+static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
@@ -409,19 +404,19 @@ static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
 	/* 2: even if the carrier has timed out, which the stream outlives */
 	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
 		peer = 2;
-	return carrier_ops(smc)->getname(smc->carrier.sock, addr, peer);
+	return smc_sock_clcsock_ops(smc)->getname(smc->carrier.sock, addr, peer);
 }
 
 /* ---- data -------------------------------------------------------------------- */
 
-static int smc_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+static int smc_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
 	unsigned int flags = msg->msg_flags;
 	int rc;
 
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 again:
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
@@ -435,7 +430,7 @@ again:
 	}
 	lock_sock(sk);
 	if (smc_sock_connecting(smc)) {
-		rc = connect_wait(smc, sock_sndtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
+		rc = sock_connect_wait(smc, sock_sndtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
 		release_sock(sk);
 		if (rc)
 			return rc;
@@ -455,13 +450,13 @@ again:
 	return rc;
 }
 
-static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
 	int rc;
 
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 again:
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return smc_fback_recvmsg(smc, msg, len, flags);
@@ -469,12 +464,12 @@ again:
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return smc_cmsg_notice(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
-		return carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+		return smc_sock_clcsock_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return smc_stream_recvmsg(smc, msg, len, flags);
 	lock_sock(sk);
 	if (smc_sock_connecting(smc)) {
-		rc = connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
+		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
 		release_sock(sk);
 		if (rc)
 			return rc;
@@ -489,15 +484,15 @@ again:
 	return rc;
 }
 
-static ssize_t smc_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
-			       size_t len, unsigned int flags)
+static ssize_t smc_sock_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
+				    size_t len, unsigned int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
 	bool nonblock = sock->file->f_flags & O_NONBLOCK;
 	ssize_t rc;
 
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 again:
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
@@ -509,7 +504,7 @@ again:
 	}
 	lock_sock(sk);
 	if (smc_sock_connecting(smc)) {
-		rc = connect_wait(smc, sock_rcvtimeo(sk, nonblock), -EAGAIN);
+		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, nonblock), -EAGAIN);
 		release_sock(sk);
 		if (rc)
 			return rc;
@@ -527,8 +522,8 @@ again:
 
 #ifdef SMC_HAVE_SENDPAGE
 /* Over RDMA as a send with the flag that newer kernels have for it. */
-static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
-			    int flags)
+static ssize_t smc_sock_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
+				 int flags)
 {
 	struct bio_vec vec = { .bv_page = page, .bv_offset = offset, .bv_len = size };
 	struct msghdr msg = { .msg_flags = flags | MSG_SPLICE_PAGES };
@@ -537,7 +532,7 @@ static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, 
 
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
-		enter(smc, sock);
+		sock_enter_call(smc, sock);
 		rc = smc_fback_sendpage(smc, page, offset, size, flags);
 		sock->state = smc->carrier.sock->state;
 		return rc;
@@ -549,23 +544,23 @@ static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, 
 	if (flags & MSG_SENDPAGE_NOTLAST)
 		msg.msg_flags |= MSG_MORE;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, size);
-	return smc_sendmsg(sock, &msg, size);
+	return smc_sock_sendmsg(sock, &msg, size);
 }
 #endif
 
 #ifdef SMC_HAVE_SPLICE_EOF
-static void smc_splice_eof(struct socket *sock)
+static void smc_sock_splice_eof(struct socket *sock)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_flush(smc);
-	else if (smc_sock_mode(smc) == SMC_MODE_TCP && carrier_ops(smc)->splice_eof)
-		carrier_ops(smc)->splice_eof(smc->carrier.sock);
+	else if (smc_sock_mode(smc) == SMC_MODE_TCP && smc_sock_clcsock_ops(smc)->splice_eof)
+		smc_sock_clcsock_ops(smc)->splice_eof(smc->carrier.sock);
 }
 #endif
 
-static __poll_t smc_poll(struct file *file, struct socket *sock, poll_table *wait)
+static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	__poll_t mask;
@@ -588,7 +583,7 @@ static __poll_t smc_poll(struct file *file, struct socket *sock, poll_table *wai
 	return smc_sock_idle(smc) ? mask : 0;
 }
 
-static int smc_shutdown(struct socket *sock, int how)
+static int smc_sock_shutdown(struct socket *sock, int how)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
@@ -596,7 +591,7 @@ static int smc_shutdown(struct socket *sock, int how)
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	enter(smc, sock);
+	sock_enter_call(smc, sock);
 	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
 		rc = smc_fback_shutdown(smc, how);
 		sock->state = smc->carrier.sock->state;
@@ -614,9 +609,9 @@ static int smc_shutdown(struct socket *sock, int how)
 		rc = smc_fback_shutdown(smc, how);
 		smc_accept_end(smc);
 	} else if (smc_sock_connecting(smc)) {
-		connect_cancel(smc);
+		sock_connect_cancel(smc);
 		if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
-			carrier_disconnect(smc);
+			sock_disconnect_clcsock(smc);
 			smc_sock_set_state(smc, TCP_CLOSE, 0, ECONNRESET);
 			sock->state = SS_UNCONNECTED;
 		}
@@ -630,66 +625,66 @@ out:
 	release_sock(sk);
 	/* the handshake ended well before it could be cancelled */
 	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED)
-		return smc_shutdown(sock, how);
+		return smc_sock_shutdown(sock, how);
 	return rc;
 }
 
 /* ---- options, ioctl, others -------------------------------------------------- */
 
-static int smc_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
-			  unsigned int len)
+static int smc_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
+			       unsigned int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
 
 	if (smc_sockopt_excludes(level, name, val, len))
-		exclude(smc);
+		sock_exclude_smc(smc);
 	rc = smc_sockopt_set(smc, sock, level, name, val, len);
 	if (!rc && level == SOL_SMC)
 		smc_accept_flags(smc);
 	return rc;
 }
 
-static int smc_getsockopt(struct socket *sock, int level, int name, char __user *val,
-			  int __user *len)
+static int smc_sock_getsockopt(struct socket *sock, int level, int name, char __user *val,
+			       int __user *len)
 {
 	return smc_sockopt_get(smc_sk(sock->sk), level, name, val, len);
 }
 
-static int smc_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+static int smc_sock_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	return smc_sockopt_ioctl(smc_sk(sock->sk), cmd, arg);
 }
 
 #ifdef CONFIG_COMPAT
-static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+static int smc_sock_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
-	if (!carrier_ops(smc)->compat_ioctl)
+	if (!smc_sock_clcsock_ops(smc)->compat_ioctl)
 		return -ENOIOCTLCMD;
-	return carrier_ops(smc)->compat_ioctl(smc->carrier.sock, cmd, arg);
+	return smc_sock_clcsock_ops(smc)->compat_ioctl(smc->carrier.sock, cmd, arg);
 }
 #endif
 
 /* Time stamps of packets are TCP's. */
-static int smc_gettstamp(struct socket *sock, void __user *stamp, bool timeval, bool time32)
+static int smc_sock_gettstamp(struct socket *sock, void __user *stamp, bool timeval, bool time32)
 {
 	return sock_gettstamp(smc_sk(sock->sk)->carrier.sock, stamp, timeval, time32);
 }
 
-static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
+static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
 	if (smc_sock_mode(smc) != SMC_MODE_TCP)
 		return sock_no_mmap(file, sock, vma);
-	return carrier_ops(smc)->mmap(file, smc->carrier.sock, vma);
+	return smc_sock_clcsock_ops(smc)->mmap(file, smc->carrier.sock, vma);
 }
 
 /* ---- create, release --------------------------------------------------------- */
 
-static int smc_release(struct socket *sock)
+static int smc_sock_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct smc_sock *smc;
@@ -701,10 +696,10 @@ static int smc_release(struct socket *sock)
 	smc_sockopt_push(smc);
 	lock_sock(sk);
 	smc_accept_stop(smc);
-	connect_cancel(smc);
+	sock_connect_cancel(smc);
 	release_sock(sk);
 	smc_accept_child_free(smc, false);
-	smc_sk_state_store(sk, TCP_CLOSE);
+	smc_sock_store_state(sk, TCP_CLOSE);
 	sock->sk = NULL;
 	sock_put(sk);
 	return 0;
@@ -713,31 +708,31 @@ static int smc_release(struct socket *sock)
 const struct proto_ops smc_af_ops = {
 	.family		= PF_SMC,
 	.owner		= THIS_MODULE,
-	.release	= smc_release,
-	.bind		= smc_bind,
-	.connect	= smc_connect,
+	.release	= smc_sock_release,
+	.bind		= smc_sock_bind,
+	.connect	= smc_sock_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= smc_accept,
-	.getname	= smc_getname,
-	.poll		= smc_poll,
-	.ioctl		= smc_ioctl,
+	.accept		= smc_sock_accept,
+	.getname	= smc_sock_getname,
+	.poll		= smc_sock_poll,
+	.ioctl		= smc_sock_ioctl,
 #ifdef CONFIG_COMPAT
-	.compat_ioctl	= smc_compat_ioctl,
+	.compat_ioctl	= smc_sock_compat_ioctl,
 #endif
-	.gettstamp	= smc_gettstamp,
-	.listen		= smc_listen,
-	.shutdown	= smc_shutdown,
-	.setsockopt	= smc_setsockopt,
-	.getsockopt	= smc_getsockopt,
-	.sendmsg	= smc_sendmsg,
-	.recvmsg	= smc_recvmsg,
-	.mmap		= smc_mmap,
+	.gettstamp	= smc_sock_gettstamp,
+	.listen		= smc_sock_listen,
+	.shutdown	= smc_sock_shutdown,
+	.setsockopt	= smc_sock_setsockopt,
+	.getsockopt	= smc_sock_getsockopt,
+	.sendmsg	= smc_sock_sendmsg,
+	.recvmsg	= smc_sock_recvmsg,
+	.mmap		= smc_sock_mmap,
 #ifdef SMC_HAVE_SENDPAGE
-	.sendpage	= smc_sendpage,
+	.sendpage	= smc_sock_sendpage,
 #endif
-	.splice_read	= smc_splice_read,
+	.splice_read	= smc_sock_splice_read,
 #ifdef SMC_HAVE_SPLICE_EOF
-	.splice_eof	= smc_splice_eof,
+	.splice_eof	= smc_sock_splice_eof,
 #endif
 	.set_rcvlowat	= smc_sockopt_set_rcvlowat,
 	.set_peek_off	= smc_sockopt_set_peek_off,
@@ -773,7 +768,7 @@ int smc_af_setup(struct smc_sock *smc, int kern)
 	return 0;
 }
 
-static int smc_create(struct net *net, struct socket *sock, int protocol, int kern)
+static int smc_sock_create(struct net *net, struct socket *sock, int protocol, int kern)
 {
 	struct sock *sk;
 	int rc;
@@ -796,10 +791,10 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	return rc;
 }
 
-static const struct net_proto_family smc_family = {
+static const struct net_proto_family smc_sock_family = {
 	.family	= PF_SMC,
 	.owner	= THIS_MODULE,
-	.create	= smc_create,
+	.create	= smc_sock_create,
 };
 
 /* ---- module ------------------------------------------------------------------ */
@@ -825,7 +820,7 @@ int __init smc_af_init(void)
 	rc = smc_carrier_learn();
 	if (rc)
 		goto out_accept;
-	rc = smc_fault_rc(SOCK_FAMILY, -ENOBUFS, sock_register(&smc_family));
+	rc = smc_fault_rc(SOCK_FAMILY, -ENOBUFS, sock_register(&smc_sock_family));
 	if (rc)
 		goto out_accept;
 	return 0;

@@ -12,32 +12,32 @@
 #include "internal.h"
 
 /**
- * struct dev_pick - the device that comes next
+ * struct nl_dev_pick - the device that comes next
  * @after: number of the one before it
  * @dev: result, with a reference; NULL: there is none
  * @ports: bit per RoCE port number
  */
-struct dev_pick {
+struct nl_dev_pick {
 	unsigned long after;
 	struct smc_ib_device *dev;
 	unsigned long ports;
 };
 
 /**
- * struct dev_use - what groups do with a device
+ * struct nl_dev_use - what groups do with a device
  * @dev: device
  * @links: links over each port
  * @critical: a group lives on this device alone
  */
-struct dev_use {
+struct nl_dev_use {
 	const struct smc_ib_device *dev;
 	u32 links[SMC_PNET_PORTS_MAX + 1];
 	bool critical;
 };
 
-static bool pick_port(struct smc_ib_device *dev, u8 port, void *arg)
+static bool nl_dev_pick_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
-	struct dev_pick *pick = arg;
+	struct nl_dev_pick *pick = arg;
 
 	if (dev->num <= pick->after)
 		return false;
@@ -52,9 +52,9 @@ static bool pick_port(struct smc_ib_device *dev, u8 port, void *arg)
 	return false;
 }
 
-static int count_links(struct smc_lgr *lgr, void *arg)
+static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 {
-	struct dev_use *use = arg;
+	struct nl_dev_use *use = arg;
 	u32 usable = 0, here = 0, slot;
 	struct smc_link *link;
 
@@ -73,7 +73,7 @@ static int count_links(struct smc_lgr *lgr, void *arg)
 	return 0;
 }
 
-static int put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32 links)
+static int nl_dev_put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32 links)
 {
 	char id[SMC_PNET_ID_LEN + 1] = "";
 	bool by_user = smc_ib_pnetid(dev, port, sock_net(skb->sk), id);
@@ -92,7 +92,7 @@ static int put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32
 }
 
 /* Function and channel IDs exist on IBM Z only. What is no PCI device says nothing of it. */
-static int put_pci(struct sk_buff *skb, const struct device *parent)
+static int nl_dev_put_pci(struct sk_buff *skb, const struct device *parent)
 {
 	const struct pci_dev *pci;
 
@@ -108,10 +108,10 @@ static int put_pci(struct sk_buff *skb, const struct device *parent)
 	return 0;
 }
 
-static int put_dev(struct sk_buff *skb, struct netlink_callback *cb,
-		   const struct genl_family *family, const struct dev_pick *pick)
+static int nl_dev_put(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family, const struct nl_dev_pick *pick)
 {
-	struct dev_use use = { .dev = pick->dev };
+	struct nl_dev_use use = { .dev = pick->dev };
 	char name[IB_DEVICE_NAME_MAX];
 	struct nlattr *nest;
 	unsigned long port;
@@ -120,15 +120,15 @@ static int put_dev(struct sk_buff *skb, struct netlink_callback *cb,
 	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_DEV_SMCR);
 	if (!hdr)
 		return -EMSGSIZE;
-	smc_core_for_each(count_links, &use);
+	smc_core_for_each(nl_dev_count_links, &use);
 	smc_ib_name(pick->dev, name);
 	nest = nla_nest_start(skb, SMC_GEN_DEV_SMCR);
 	if (!nest || nla_put_u8(skb, SMC_NLA_DEV_IS_CRIT, use.critical) ||
 	    nla_put_string(skb, SMC_NLA_DEV_IB_NAME, name) ||
-	    put_pci(skb, pick->dev->ibdev->dev.parent))
+	    nl_dev_put_pci(skb, pick->dev->ibdev->dev.parent))
 		goto cancel;
 	for_each_set_bit(port, &pick->ports, SMC_PNET_PORTS_MAX + 1)
-		if (put_port(skb, pick->dev, port, use.links[port]))
+		if (nl_dev_put_port(skb, pick->dev, port, use.links[port]))
 			goto cancel;
 	nla_nest_end(skb, nest);
 	genlmsg_end(skb, hdr);
@@ -152,14 +152,14 @@ int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 	int rc;
 
 	for (;;) {
-		struct dev_pick pick = { .after = cb->args[0] };
+		struct nl_dev_pick pick = { .after = cb->args[0] };
 		unsigned long num;
 
 		/* told without the list's lock: what groups do is under locks of theirs */
-		smc_ib_walk_ports(sock_net(skb->sk), pick_port, &pick);
+		smc_ib_walk_ports(sock_net(skb->sk), nl_dev_pick_port, &pick);
 		if (!pick.dev)
 			return skb->len;
-		rc = put_dev(skb, cb, family, &pick);
+		rc = nl_dev_put(skb, cb, family, &pick);
 		num = pick.dev->num;
 		smc_ib_device_put(pick.dev);
 		if (rc)

@@ -15,13 +15,13 @@
 #define GID_TEXT	40
 
 /**
- * struct lgr_walk - one call of a dump
+ * struct nl_lgr_walk - one call of a dump
  * @skb: answer
  * @cb: dump state: args[0] = a group was told, args[1] = ID of the last one
  * @family: for the messages
  * @links: tell the links, too
  */
-struct lgr_walk {
+struct nl_lgr_walk {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	const struct genl_family *family;
@@ -29,12 +29,12 @@ struct lgr_walk {
 };
 
 /* A user ID is four bytes without meaning: shown in the order in which they are sent. */
-static u32 uid_shown(u32 uid)
+static u32 nl_link_uid(u32 uid)
 {
 	return (__force u32)cpu_to_be32(uid);
 }
 
-static int put_link(struct lgr_walk *walk, const struct smc_link *link)
+static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link)
 {
 	struct sk_buff *skb = walk->skb;
 	char gid[GID_TEXT], peer_gid[GID_TEXT], name[IB_DEVICE_NAME_MAX];
@@ -59,8 +59,8 @@ static int put_link(struct lgr_walk *walk, const struct smc_link *link)
 	    nla_put_string(skb, SMC_NLA_LINK_PEER_GID, peer_gid) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_CONN_CNT, atomic_read(&link->nconns)) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, link->path.gid.ifindex) ||
-	    nla_put_u32(skb, SMC_NLA_LINK_UID, uid_shown(link->uid)) ||
-	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, uid_shown(READ_ONCE(link->peer_uid))) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_UID, nl_link_uid(link->uid)) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, nl_link_uid(READ_ONCE(link->peer_uid))) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_STATE, smc_link_state_shown(atomic_read(&link->state))) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->moves)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
@@ -75,7 +75,7 @@ static int put_link(struct lgr_walk *walk, const struct smc_link *link)
 	return 0;
 }
 
-static int put_links(struct lgr_walk *walk, struct smc_lgr *lgr)
+static int nl_lgr_put_links(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 {
 	struct smc_link *link;
 	int rc = 0;
@@ -85,14 +85,14 @@ static int put_links(struct lgr_walk *walk, struct smc_lgr *lgr)
 		link = smc_core_link(lgr, slot);
 		if (!link)
 			continue;
-		rc = put_link(walk, link);
+		rc = nl_lgr_put_link(walk, link);
 		smc_link_put(link);
 	}
 	return rc;
 }
 
 /* @direct: no link of the group goes through an IP gateway; @id: PNET ID of the links. */
-static u8 lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
+static u8 nl_lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct smc_link *link;
 	u32 slot;
@@ -110,7 +110,7 @@ static u8 lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 
 	return smc_core_type(lgr);
 }
 
-static int put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
+static int nl_lgr_put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
 {
 	char text[SMC_MAX_EID_LEN + 1] = "";
 	struct nlattr *nest;
@@ -138,7 +138,7 @@ static int put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
 	return 0;
 }
 
-static int put_loss(struct sk_buff *skb, struct smc_lgr *lgr)
+static int nl_lgr_put_loss(struct sk_buff *skb, struct smc_lgr *lgr)
 {
 	u32 count = atomic_read(&lgr->loss.count);
 
@@ -156,7 +156,7 @@ static int put_loss(struct sk_buff *skb, struct smc_lgr *lgr)
 	return 0;
 }
 
-static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
+static int nl_lgr_put(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 {
 	struct sk_buff *skb = walk->skb;
 	char id[SMC_PNET_ID_LEN + 1];
@@ -168,7 +168,7 @@ static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
 	hdr = smc_netlink_put(skb, walk->cb, walk->family, SMC_NETLINK_GET_LGR_SMCR);
 	if (!hdr)
 		return -EMSGSIZE;
-	type = lgr_type(lgr, &direct, id);
+	type = nl_lgr_type(lgr, &direct, id);
 	nest = nla_nest_start(skb, SMC_GEN_LGR_SMCR);
 	if (!nest || nla_put_u32(skb, SMC_NLA_LGR_R_ID, lgr->id) ||
 	    nla_put_u32(skb, SMC_NLA_LGR_R_CONNS_NUM, READ_ONCE(lgr->nconns)) ||
@@ -183,7 +183,7 @@ static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
 				 READ_ONCE(lgr->pool.bytes[SMC_BUF_SND]), SMC_NLA_LGR_R_PAD) ||
 	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_RMB_ALLOC,
 				 READ_ONCE(lgr->pool.bytes[SMC_BUF_RMB]), SMC_NLA_LGR_R_PAD) ||
-	    (lgr->peer.version > 1 && put_v2(skb, &lgr->peer, direct)) || put_loss(skb, lgr))
+	    (lgr->peer.version > 1 && nl_lgr_put_v2(skb, &lgr->peer, direct)) || nl_lgr_put_loss(skb, lgr))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	genlmsg_end(skb, hdr);
@@ -191,9 +191,9 @@ static int put_lgr(struct lgr_walk *walk, struct smc_lgr *lgr)
 }
 
 /* A group is told with all of its links or, for want of room, next time. */
-static int one_lgr(struct smc_lgr *lgr, void *arg)
+static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 {
-	struct lgr_walk *walk = arg;
+	struct nl_lgr_walk *walk = arg;
 	const struct net *net = sock_net(walk->skb->sk);
 	long *told = walk->cb->args;
 	void *mark = skb_tail_pointer(walk->skb);
@@ -203,9 +203,9 @@ static int one_lgr(struct smc_lgr *lgr, void *arg)
 		return 0;
 	if (told[0] && (s32)(lgr->id - (u32)told[1]) >= 0)
 		return 0;
-	rc = put_lgr(walk, lgr);
+	rc = nl_lgr_put(walk, lgr);
 	if (!rc && walk->links)
-		rc = put_links(walk, lgr);
+		rc = nl_lgr_put_links(walk, lgr);
 	if (rc) {
 		nlmsg_trim(walk->skb, mark);
 		return rc;
@@ -215,9 +215,9 @@ static int one_lgr(struct smc_lgr *lgr, void *arg)
 	return 0;
 }
 
-static int dump(struct lgr_walk *walk)
+static int nl_lgr_walk_all(struct nl_lgr_walk *walk)
 {
-	int rc = smc_core_for_each(one_lgr, walk);
+	int rc = smc_core_for_each(nl_lgr_dump_one, walk);
 
 	return walk->skb->len ?: rc;
 }
@@ -233,9 +233,9 @@ static int dump(struct lgr_walk *walk)
 int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family)
 {
-	struct lgr_walk walk = { .skb = skb, .cb = cb, .family = family };
+	struct nl_lgr_walk walk = { .skb = skb, .cb = cb, .family = family };
 
-	return dump(&walk);
+	return nl_lgr_walk_all(&walk);
 }
 
 /**
@@ -249,7 +249,7 @@ int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)
 {
-	struct lgr_walk walk = { .skb = skb, .cb = cb, .family = family, .links = true };
+	struct nl_lgr_walk walk = { .skb = skb, .cb = cb, .family = family, .links = true };
 
-	return dump(&walk);
+	return nl_lgr_walk_all(&walk);
 }

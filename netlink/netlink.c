@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family SMC_GEN_NETLINK: user EIDs, system information,
+ * Generic netlink nl_family SMC_GEN_NETLINK: user EIDs, system information,
  * handshake limitation, and the way to groups, links, devices, statistics and events.
  * Commands that change something need CAP_NET_ADMIN; those about a group in the
  * namespace of that. The numbers are those of <linux/smc.h>, and a few of our own.
@@ -18,16 +18,16 @@
 #include <smc/proto/clc_msg.h>
 #include "internal.h"
 
-static struct genl_family family;
+static struct genl_family nl_family;
 
-static void *put_header(struct sk_buff *skb, struct netlink_callback *cb)
+static void *nl_put_header(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_put(skb, cb, &family, genl_dumpit_info(cb)->op.cmd);
+	return smc_netlink_put(skb, cb, &nl_family, genl_dumpit_info(cb)->op.cmd);
 }
 
 /* ---- user EIDs --------------------------------------------------------------- */
 
-static int ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	char entry[SMC_POLICY_UEID_LEN + 1] = "";
 	u8 ueids[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
@@ -35,7 +35,7 @@ static int ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	long i;
 
 	for (i = cb->args[0]; i < n; i++) {
-		void *hdr = put_header(skb, cb);
+		void *hdr = nl_put_header(skb, cb);
 
 		if (!hdr)
 			break;
@@ -51,7 +51,7 @@ static int ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 /* The attribute has exactly 32 characters and a NUL. */
-static const u8 *ueid_of(struct genl_info *info)
+static const u8 *nl_ueid_attr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NLA_EID_TABLE_ENTRY];
 
@@ -60,21 +60,21 @@ static const u8 *ueid_of(struct genl_info *info)
 	return nla_data(attr);
 }
 
-static int ueid_add(struct sk_buff *skb, struct genl_info *info)
+static int nl_ueid_add(struct sk_buff *skb, struct genl_info *info)
 {
-	const u8 *ueid = ueid_of(info);
+	const u8 *ueid = nl_ueid_attr(info);
 
 	return ueid ? smc_policy_ueid_add(genl_info_net(info), ueid) : -EINVAL;
 }
 
-static int ueid_remove(struct sk_buff *skb, struct genl_info *info)
+static int nl_ueid_remove(struct sk_buff *skb, struct genl_info *info)
 {
-	const u8 *ueid = ueid_of(info);
+	const u8 *ueid = nl_ueid_attr(info);
 
 	return ueid ? smc_policy_ueid_del(genl_info_net(info), ueid) : -EINVAL;
 }
 
-static int ueid_flush(struct sk_buff *skb, struct genl_info *info)
+static int nl_ueid_flush(struct sk_buff *skb, struct genl_info *info)
 {
 	smc_policy_ueid_flush(genl_info_net(info));
 	return 0;
@@ -82,7 +82,7 @@ static int ueid_flush(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- system ------------------------------------------------------------------ */
 
-static int sys_info(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_sys_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	char host[SMC_MAX_HOSTNAME_LEN + 1];
 	struct nlattr *nest;
@@ -90,7 +90,7 @@ static int sys_info(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (cb->args[0])
 		return skb->len;
-	hdr = put_header(skb, cb);
+	hdr = nl_put_header(skb, cb);
 	if (!hdr)
 		return -EMSGSIZE;
 	strscpy(host, init_utsname()->nodename, sizeof(host));
@@ -110,13 +110,13 @@ static int sys_info(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 /* A host without ISM has no SEID: one message without attributes. */
-static int seid_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_seid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	void *hdr;
 
 	if (cb->args[0])
 		return skb->len;
-	hdr = put_header(skb, cb);
+	hdr = nl_put_header(skb, cb);
 	if (!hdr)
 		return -EMSGSIZE;
 	genlmsg_end(skb, hdr);
@@ -124,25 +124,25 @@ static int seid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-static int seid_change(struct sk_buff *skb, struct genl_info *info)
+static int nl_seid_change(struct sk_buff *skb, struct genl_info *info)
 {
 	return -EOPNOTSUPP;
 }
 
 /* SMC-D objects, which do not exist here. */
-static int nothing_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_empty_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return skb->len;
 }
 
-static int hs_limit_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_hs_limit_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct smc_net *sn = smc_policy_net(sock_net(skb->sk));
 	void *hdr;
 
 	if (cb->args[0])
 		return skb->len;
-	hdr = put_header(skb, cb);
+	hdr = nl_put_header(skb, cb);
 	if (!hdr)
 		return -EMSGSIZE;
 	if (nla_put_u8(skb, SMC_NLA_HS_LIMITATION_ENABLED, READ_ONCE(sn->hs_limit))) {
@@ -154,13 +154,13 @@ static int hs_limit_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-static int hs_limit_enable(struct sk_buff *skb, struct genl_info *info)
+static int nl_hs_limit_enable(struct sk_buff *skb, struct genl_info *info)
 {
 	WRITE_ONCE(smc_policy_net(genl_info_net(info))->hs_limit, 1);
 	return 0;
 }
 
-static int hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
+static int nl_hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 {
 	WRITE_ONCE(smc_policy_net(genl_info_net(info))->hs_limit, 0);
 	return 0;
@@ -168,54 +168,54 @@ static int hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- objects and statistics: netlink/lgr.c, _dev.c, _stats.c ------------- */
 
-static int lgr_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_lgr_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_lgrs(skb, cb, &family);
+	return smc_netlink_dump_lgrs(skb, cb, &nl_family);
 }
 
-static int link_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_link_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_links(skb, cb, &family);
+	return smc_netlink_dump_links(skb, cb, &nl_family);
 }
 
-static int dev_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_dev_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_devs(skb, cb, &family);
+	return smc_netlink_dump_devs(skb, cb, &nl_family);
 }
 
-static int stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_stats(skb, cb, &family);
+	return smc_netlink_dump_stats(skb, cb, &nl_family);
 }
 
-static int counters_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_counters_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_counters(skb, cb, &family);
+	return smc_netlink_dump_counters(skb, cb, &nl_family);
 }
 
-static int fback_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_fallback_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_fback(skb, cb, &family);
+	return smc_netlink_dump_fback(skb, cb, &nl_family);
 }
 
-static int rules_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_rules_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_rules(skb, cb, &family);
+	return smc_netlink_dump_rules(skb, cb, &nl_family);
 }
 
-/* ---- family ------------------------------------------------------------------ */
+/* ---- nl_family ------------------------------------------------------------------ */
 
-static const struct nla_policy ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
+static const struct nla_policy nl_ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
 	[SMC_NLA_EID_TABLE_ENTRY] = { .type = NLA_STRING, .len = SMC_POLICY_UEID_LEN + 1 },
 };
 
-static const struct genl_multicast_group mcgrps[SMC_NOTIFY_GROUPS] = {
+static const struct genl_multicast_group nl_mcgrps[SMC_NOTIFY_GROUPS] = {
 	[SMC_NOTIFY_EVENTS] = { .name = SMC_NETLINK_OWN_EVENTS_NAME },
 	[SMC_NOTIFY_FBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
 };
 
-/* Commands without attributes refuse those there are, as they do in the in-tree family. */
-static const struct nla_policy no_attr_policy[] = {
+/* Commands without attributes refuse those there are, as they do in the in-tree nl_family. */
+static const struct nla_policy nl_no_attr_policy[] = {
 	[1] = { .type = NLA_REJECT },
 };
 
@@ -229,62 +229,62 @@ static const struct nla_policy no_attr_policy[] = {
 	  .policy = smc_netlink_rule_policy, .maxattr = SMC_NETLINK_RULE_MAX }
 #define UEID(c, fn)							\
 	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM,	\
-	  .policy = ueid_policy, .maxattr = SMC_NLA_EID_TABLE_ENTRY }
+	  .policy = nl_ueid_policy, .maxattr = SMC_NLA_EID_TABLE_ENTRY }
 
-static const struct genl_ops ops[] = {
-	DUMP(GET_SYS_INFO, sys_info),
-	DUMP(GET_LGR_SMCR, lgr_dump),
-	DUMP(GET_LINK_SMCR, link_dump),
-	DUMP(GET_LGR_SMCD, nothing_dump),
-	DUMP(GET_DEV_SMCD, nothing_dump),
-	DUMP(GET_DEV_SMCR, dev_dump),
-	DUMP(GET_STATS, stats_dump),
-	DUMP(GET_FBACK_STATS, fback_dump),
-	DUMP(DUMP_UEID, ueid_dump),
-	UEID(ADD_UEID, ueid_add),
-	UEID(REMOVE_UEID, ueid_remove),
-	ADMIN(FLUSH_UEID, ueid_flush),
-	DUMP(DUMP_SEID, seid_dump),
-	ADMIN(ENABLE_SEID, seid_change),
-	ADMIN(DISABLE_SEID, seid_change),
-	DUMP(DUMP_HS_LIMITATION, hs_limit_dump),
-	ADMIN(ENABLE_HS_LIMITATION, hs_limit_enable),
-	ADMIN(DISABLE_HS_LIMITATION, hs_limit_disable),
+static const struct genl_ops nl_ops[] = {
+	DUMP(GET_SYS_INFO, nl_sys_info_dump),
+	DUMP(GET_LGR_SMCR, nl_lgr_dump),
+	DUMP(GET_LINK_SMCR, nl_link_dump),
+	DUMP(GET_LGR_SMCD, nl_empty_dump),
+	DUMP(GET_DEV_SMCD, nl_empty_dump),
+	DUMP(GET_DEV_SMCR, nl_dev_dump),
+	DUMP(GET_STATS, nl_stats_dump),
+	DUMP(GET_FBACK_STATS, nl_fallback_dump),
+	DUMP(DUMP_UEID, nl_ueid_dump),
+	UEID(ADD_UEID, nl_ueid_add),
+	UEID(REMOVE_UEID, nl_ueid_remove),
+	ADMIN(FLUSH_UEID, nl_ueid_flush),
+	DUMP(DUMP_SEID, nl_seid_dump),
+	ADMIN(ENABLE_SEID, nl_seid_change),
+	ADMIN(DISABLE_SEID, nl_seid_change),
+	DUMP(DUMP_HS_LIMITATION, nl_hs_limit_dump),
+	ADMIN(ENABLE_HS_LIMITATION, nl_hs_limit_enable),
+	ADMIN(DISABLE_HS_LIMITATION, nl_hs_limit_disable),
 	ORDER(ADD_LINK, smc_netlink_order_add_link),
 	ORDER(DEL_LINK, smc_netlink_order_del_link),
 	ORDER(DEL_LGR, smc_netlink_order_del_lgr),
 	RULE(ADD_RULE, smc_netlink_rule_add),
 	RULE(DEL_RULE, smc_netlink_rule_del),
 	RULE(FLUSH_RULES, smc_netlink_rule_flush),
-	DUMP(OWN_GET_RULES, rules_dump),
-	DUMP(OWN_GET_COUNTERS, counters_dump),
+	DUMP(OWN_GET_RULES, nl_rules_dump),
+	DUMP(OWN_GET_COUNTERS, nl_counters_dump),
 };
 
-static struct genl_family family __ro_after_init = {
+static struct genl_family nl_family __ro_after_init = {
 	.name = SMC_GENL_FAMILY_NAME,
 	.version = SMC_GENL_FAMILY_VERSION,
-	.maxattr = ARRAY_SIZE(no_attr_policy) - 1,
-	.policy = no_attr_policy,
+	.maxattr = ARRAY_SIZE(nl_no_attr_policy) - 1,
+	.policy = nl_no_attr_policy,
 	.netnsok = true,
 	.module = THIS_MODULE,
-	.ops = ops,
-	.n_ops = ARRAY_SIZE(ops),
-	.mcgrps = mcgrps,
-	.n_mcgrps = ARRAY_SIZE(mcgrps),
+	.ops = nl_ops,
+	.n_ops = ARRAY_SIZE(nl_ops),
+	.mcgrps = nl_mcgrps,
+	.n_mcgrps = ARRAY_SIZE(nl_mcgrps),
 	.resv_start_op = SMC_NETLINK_DISABLE_HS_LIMITATION + 1,
 };
 
 /**
- * smc_netlink_init() - register the family
+ * smc_netlink_init() - register the nl_family
  *
  * Return: 0, -EEXIST when another SMC module has it.
  */
 int __init smc_netlink_init(void)
 {
-	int rc = smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&family));
+	int rc = smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&nl_family));
 
 	if (!rc)
-		smc_notify_open(&family);
+		smc_notify_open(&nl_family);
 	return rc;
 }
 
@@ -294,5 +294,5 @@ int __init smc_netlink_init(void)
 void smc_netlink_exit(void)
 {
 	smc_notify_close();
-	genl_unregister_family(&family);
+	genl_unregister_family(&nl_family);
 }

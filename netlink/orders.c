@@ -18,20 +18,20 @@ const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
 };
 
 /**
- * struct search - for a group
+ * struct nl_order_search - for a group
  * @net: its namespace
  * @id: its number
  * @lgr: result, with a reference
  */
-struct search {
+struct nl_order_search {
 	const struct net *net;
 	u32 id;
 	struct smc_lgr *lgr;
 };
 
-static int is_it(struct smc_lgr *lgr, void *arg)
+static int nl_order_match_lgr(struct smc_lgr *lgr, void *arg)
 {
-	struct search *s = arg;
+	struct nl_order_search *s = arg;
 
 	if (lgr->id != s->id || lgr->net != s->net || READ_ONCE(lgr->dead))
 		return 0;
@@ -41,17 +41,17 @@ static int is_it(struct smc_lgr *lgr, void *arg)
 }
 
 /* The group that is meant, with a reference; or ERR_PTR, and the user knows why. */
-static struct smc_lgr *lgr_of(struct genl_info *info)
+static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NETLINK_OWN_LGR_ID];
-	struct search s = { .net = genl_info_net(info) };
+	struct nl_order_search s = { .net = genl_info_net(info) };
 
 	if (!attr) {
 		GENL_SET_ERR_MSG(info, "no link group is named");
 		return ERR_PTR(-EINVAL);
 	}
 	s.id = nla_get_u32(attr);
-	if (smc_core_for_each(is_it, &s))
+	if (smc_core_for_each(nl_order_match_lgr, &s))
 		return s.lgr;
 	GENL_SET_ERR_MSG(info, "there is no such link group in this network namespace");
 	return ERR_PTR(-ENOENT);
@@ -66,7 +66,7 @@ static struct smc_lgr *lgr_of(struct genl_info *info)
  */
 int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
 {
-	struct smc_lgr *lgr = lgr_of(info);
+	struct smc_lgr *lgr = nl_order_get_lgr(info);
 	int rc;
 
 	if (IS_ERR(lgr))
@@ -107,7 +107,7 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
 		GENL_SET_ERR_MSG(info, "no link is named");
 		return -EINVAL;
 	}
-	lgr = lgr_of(info);
+	lgr = nl_order_get_lgr(info);
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
 	rc = smc_llc_tend_delete(lgr, nla_get_u8(attr));
@@ -138,7 +138,7 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
  */
 int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
 {
-	struct smc_lgr *lgr = lgr_of(info);
+	struct smc_lgr *lgr = nl_order_get_lgr(info);
 	int rc = 0;
 
 	if (IS_ERR(lgr))

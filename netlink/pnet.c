@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family SMC_PNETID: the administrator's PNET table. Everybody may read it,
+ * Generic netlink nl_pnet_family SMC_PNETID: the administrator's PNET table. Everybody may read it,
  * changes need CAP_NET_ADMIN. The numbers are those of <linux/smc.h>; programs of the in-tree
- * family find what they know: a netdev and a RoCE port that were entered together are two
+ * nl_pnet_family find what they know: a netdev and a RoCE port that were entered together are two
  * entries, and each answer has all four attributes.
  */
 #include <linux/module.h>
@@ -20,11 +20,11 @@
 			 nla_total_size(IFNAMSIZ) + nla_total_size(IB_DEVICE_NAME_MAX) + \
 			 nla_total_size(sizeof(u8)))
 
-static struct genl_family family;
+static struct genl_family nl_pnet_family;
 
-static int put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_pnet_entry *e)
+static int nl_pnet_put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_pnet_entry *e)
 {
-	void *hdr = genlmsg_put(skb, portid, seq, &family, NLM_F_MULTI, SMC_PNETID_GET);
+	void *hdr = genlmsg_put(skb, portid, seq, &nl_pnet_family, NLM_F_MULTI, SMC_PNETID_GET);
 
 	if (!hdr)
 		return -EMSGSIZE;
@@ -39,13 +39,13 @@ static int put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_
 	return 0;
 }
 
-static int pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int nl_pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	unsigned long pos = cb->args[0];
 	struct smc_pnet_entry e;
 
 	while (smc_pnet_table_next(sock_net(skb->sk), &pos, NULL, &e)) {
-		if (put_entry(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &e))
+		if (nl_pnet_put_entry(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &e))
 			break;
 		cb->args[0] = pos;
 	}
@@ -53,7 +53,7 @@ static int pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 /* 0 or -EINVAL. */
-static int id_of(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1])
+static int nl_pnet_parse_id(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct nlattr *attr = info->attrs[SMC_PNETID_NAME];
 
@@ -61,7 +61,7 @@ static int id_of(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1])
 }
 
 /* The entries of one ID, in one piece that ends as a dump does. */
-static int pnet_get(struct sk_buff *req, struct genl_info *info)
+static int nl_pnet_get(struct sk_buff *req, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
 	char id[SMC_PNET_ID_LEN + 1];
@@ -71,7 +71,7 @@ static int pnet_get(struct sk_buff *req, struct genl_info *info)
 	u32 n = 0;
 	int rc;
 
-	rc = id_of(info, id);
+	rc = nl_pnet_parse_id(info, id);
 	if (rc)
 		return rc;
 	while (smc_pnet_table_next(net, &pos, id, &e))
@@ -82,7 +82,7 @@ static int pnet_get(struct sk_buff *req, struct genl_info *info)
 		return -ENOMEM;
 	/* there may be more of them by now than there is room for */
 	for (pos = 0; n && smc_pnet_table_next(net, &pos, id, &e); n--)
-		if (put_entry(skb, info->snd_portid, info->snd_seq, &e))
+		if (nl_pnet_put_entry(skb, info->snd_portid, info->snd_seq, &e))
 			break;
 	if (!nlmsg_put(skb, info->snd_portid, info->snd_seq, NLMSG_DONE, 0, NLM_F_MULTI)) {
 		nlmsg_free(skb);
@@ -91,37 +91,37 @@ static int pnet_get(struct sk_buff *req, struct genl_info *info)
 	return genlmsg_reply(skb, info);
 }
 
-static const char *text_of(struct genl_info *info, int type)
+static const char *nl_pnet_attr_str(struct genl_info *info, int type)
 {
 	return info->attrs[type] ? nla_data(info->attrs[type]) : NULL;
 }
 
-static int pnet_add(struct sk_buff *skb, struct genl_info *info)
+static int nl_pnet_add(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *port = info->attrs[SMC_PNETID_IBPORT];
 	char id[SMC_PNET_ID_LEN + 1];
-	int rc = id_of(info, id);
+	int rc = nl_pnet_parse_id(info, id);
 
 	if (rc)
 		return rc;
-	return smc_pnet_table_add(genl_info_net(info), id, text_of(info, SMC_PNETID_ETHNAME),
-				  text_of(info, SMC_PNETID_IBNAME), port ? nla_get_u8(port) : 1);
+	return smc_pnet_table_add(genl_info_net(info), id, nl_pnet_attr_str(info, SMC_PNETID_ETHNAME),
+				  nl_pnet_attr_str(info, SMC_PNETID_IBNAME), port ? nla_get_u8(port) : 1);
 }
 
-static int pnet_del(struct sk_buff *skb, struct genl_info *info)
+static int nl_pnet_del(struct sk_buff *skb, struct genl_info *info)
 {
 	char id[SMC_PNET_ID_LEN + 1];
 
-	return id_of(info, id) ?: smc_pnet_table_del(genl_info_net(info), id);
+	return nl_pnet_parse_id(info, id) ?: smc_pnet_table_del(genl_info_net(info), id);
 }
 
-static int pnet_flush(struct sk_buff *skb, struct genl_info *info)
+static int nl_pnet_flush(struct sk_buff *skb, struct genl_info *info)
 {
 	smc_pnet_table_flush(genl_info_net(info));
 	return 0;
 }
 
-static const struct nla_policy policy[SMC_PNETID_MAX + 1] = {
+static const struct nla_policy nl_pnet_policy[SMC_PNETID_MAX + 1] = {
 	[SMC_PNETID_NAME] = { .type = NLA_NUL_STRING, .len = SMC_PNET_ID_LEN },
 	[SMC_PNETID_ETHNAME] = { .type = NLA_NUL_STRING, .len = IFNAMSIZ - 1 },
 	[SMC_PNETID_IBNAME] = { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
@@ -131,34 +131,34 @@ static const struct nla_policy policy[SMC_PNETID_MAX + 1] = {
 /* What programs may send beyond what we know is no reason to refuse them, as ever here. */
 #define LENIENT	(GENL_DONT_VALIDATE_STRICT | GENL_DONT_VALIDATE_DUMP)
 
-static const struct genl_ops ops[] = {
-	{ .cmd = SMC_PNETID_GET, .doit = pnet_get, .dumpit = pnet_dump, .validate = LENIENT },
-	{ .cmd = SMC_PNETID_ADD, .doit = pnet_add, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
-	{ .cmd = SMC_PNETID_DEL, .doit = pnet_del, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
-	{ .cmd = SMC_PNETID_FLUSH, .doit = pnet_flush, .flags = GENL_ADMIN_PERM,
+static const struct genl_ops nl_pnet_ops[] = {
+	{ .cmd = SMC_PNETID_GET, .doit = nl_pnet_get, .dumpit = nl_pnet_dump, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_ADD, .doit = nl_pnet_add, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_DEL, .doit = nl_pnet_del, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_FLUSH, .doit = nl_pnet_flush, .flags = GENL_ADMIN_PERM,
 	  .validate = LENIENT },
 };
 
-static struct genl_family family __ro_after_init = {
+static struct genl_family nl_pnet_family __ro_after_init = {
 	.name = SMCR_GENL_FAMILY_NAME,
 	.version = SMCR_GENL_FAMILY_VERSION,
 	.maxattr = SMC_PNETID_MAX,
-	.policy = policy,
+	.policy = nl_pnet_policy,
 	.netnsok = true,
 	.module = THIS_MODULE,
-	.ops = ops,
-	.n_ops = ARRAY_SIZE(ops),
+	.ops = nl_pnet_ops,
+	.n_ops = ARRAY_SIZE(nl_pnet_ops),
 	.resv_start_op = SMC_PNETID_FLUSH + 1,
 };
 
 /**
- * smc_netlink_pnet_init() - register the family
+ * smc_netlink_pnet_init() - register the nl_pnet_family
  *
  * Return: 0, -EEXIST when another SMC module has it.
  */
 int __init smc_netlink_pnet_init(void)
 {
-	return smc_fault_rc(GENL_PNETID, -ENOMEM, genl_register_family(&family));
+	return smc_fault_rc(GENL_PNETID, -ENOMEM, genl_register_family(&nl_pnet_family));
 }
 
 /**
@@ -166,7 +166,7 @@ int __init smc_netlink_pnet_init(void)
  */
 void smc_netlink_pnet_exit(void)
 {
-	genl_unregister_family(&family);
+	genl_unregister_family(&nl_pnet_family);
 }
 
 MODULE_ALIAS_GENL_FAMILY(SMCR_GENL_FAMILY_NAME);

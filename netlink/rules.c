@@ -10,26 +10,26 @@
 #include "internal.h"
 
 /* Beyond what the short form of a range holds. Not const: 6.1 wants it so. */
-static struct netlink_range_validation port_range = { .min = 1, .max = U16_MAX };
+static struct netlink_range_validation nl_rule_port_range = { .min = 1, .max = U16_MAX };
 
 const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
 	[SMC_NETLINK_RULE_NUM] = NLA_POLICY_MIN(NLA_U32, 1),
 	[SMC_NETLINK_RULE_DENY] = NLA_POLICY_MAX(NLA_U8, 1),
 	[SMC_NETLINK_RULE_LOCAL] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
 	[SMC_NETLINK_RULE_LOCAL_LEN] = NLA_POLICY_RANGE(NLA_U8, 1, 128),
-	[SMC_NETLINK_RULE_LOCAL_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
-	[SMC_NETLINK_RULE_LOCAL_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_LOCAL_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &nl_rule_port_range),
+	[SMC_NETLINK_RULE_LOCAL_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &nl_rule_port_range),
 	[SMC_NETLINK_RULE_REMOTE] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
 	[SMC_NETLINK_RULE_REMOTE_LEN] = NLA_POLICY_RANGE(NLA_U8, 1, 128),
-	[SMC_NETLINK_RULE_REMOTE_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
-	[SMC_NETLINK_RULE_REMOTE_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &port_range),
+	[SMC_NETLINK_RULE_REMOTE_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &nl_rule_port_range),
+	[SMC_NETLINK_RULE_REMOTE_LAST] = NLA_POLICY_FULL_RANGE(NLA_U32, &nl_rule_port_range),
 	[SMC_NETLINK_RULE_HITS] = { .type = NLA_REJECT },
 };
 
 /* The four attributes of one end stand in a row. */
 enum { END_ADDR, END_LEN, END_PORT, END_LAST };
 
-static int take_end(struct genl_info *info, int first, struct smc_rules_end *end)
+static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules_end *end)
 {
 	struct nlattr **attr = &info->attrs[first];
 
@@ -73,8 +73,8 @@ int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
 	rule.deny = nla_get_u8(attrs[SMC_NETLINK_RULE_DENY]);
 	if (attrs[SMC_NETLINK_RULE_NUM])
 		rule.num = nla_get_u32(attrs[SMC_NETLINK_RULE_NUM]);
-	rc = take_end(info, SMC_NETLINK_RULE_LOCAL, &rule.local) ?:
-	     take_end(info, SMC_NETLINK_RULE_REMOTE, &rule.remote) ?:
+	rc = nl_rule_parse_end(info, SMC_NETLINK_RULE_LOCAL, &rule.local) ?:
+	     nl_rule_parse_end(info, SMC_NETLINK_RULE_REMOTE, &rule.remote) ?:
 	     smc_rules_add(genl_info_net(info), &rule);
 	if (rc == -EEXIST)
 		GENL_SET_ERR_MSG(info, "there is a rule with this number");
@@ -118,7 +118,7 @@ int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-static bool put_end(struct sk_buff *skb, int first, const struct smc_rules_end *end)
+static bool nl_rule_put_end(struct sk_buff *skb, int first, const struct smc_rules_end *end)
 {
 	if (end->plen && (nla_put_in6_addr(skb, first + END_ADDR, &end->addr) ||
 			  nla_put_u8(skb, first + END_LEN, end->plen)))
@@ -152,8 +152,8 @@ int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			break;
 		if (nla_put_u32(skb, SMC_NETLINK_RULE_NUM, rule.num) ||
 		    nla_put_u8(skb, SMC_NETLINK_RULE_DENY, rule.deny) ||
-		    !put_end(skb, SMC_NETLINK_RULE_LOCAL, &rule.local) ||
-		    !put_end(skb, SMC_NETLINK_RULE_REMOTE, &rule.remote) ||
+		    !nl_rule_put_end(skb, SMC_NETLINK_RULE_LOCAL, &rule.local) ||
+		    !nl_rule_put_end(skb, SMC_NETLINK_RULE_REMOTE, &rule.remote) ||
 		    nla_put_u64_64bit(skb, SMC_NETLINK_RULE_HITS, hits, SMC_NETLINK_RULE_PAD)) {
 			genlmsg_cancel(skb, hdr);
 			break;

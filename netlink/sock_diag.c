@@ -12,11 +12,11 @@
 #include <smc/socket/sock.h>
 
 /**
- * struct dump_state - what lasts from one call of the dump to the next
+ * struct diag_dump_state - what lasts from one call of the dump to the next
  * @protocol: table that is being told
  * @pos: position in it
  */
-struct dump_state {
+struct diag_dump_state {
 	int protocol;
 	struct smc_sock_pos pos;
 };
@@ -24,7 +24,7 @@ struct dump_state {
 /**
  * struct dump - one call of the dump
  * @skb: answer
- * @cb: netlink's, with struct dump_state
+ * @cb: netlink's, with struct diag_dump_state
  * @req: what was asked
  */
 struct dump {
@@ -33,13 +33,13 @@ struct dump {
 	const struct smc_diag_req *req;
 };
 
-static bool asked(const struct dump *d, int attr)
+static bool diag_attr_requested(const struct dump *d, int attr)
 {
 	return d->req->diag_ext & (1 << (attr - 1));
 }
 
 /* Addresses and ports are the TCP connection's. */
-static void fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *info)
+static void diag_fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *info)
 {
 	const struct sock *csk = info->carrier;
 
@@ -60,8 +60,8 @@ static void fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *inf
 	id->idiag_dst[0] = csk->sk_daddr;
 }
 
-static void fill_msg(struct smc_diag_msg *msg, const struct smc_sock_info *info,
-		     struct user_namespace *user_ns)
+static void diag_fill_msg(struct smc_diag_msg *msg, const struct smc_sock_info *info,
+			  struct user_namespace *user_ns)
 {
 	struct sock *sk = (struct sock *)info->sk;
 
@@ -70,18 +70,18 @@ static void fill_msg(struct smc_diag_msg *msg, const struct smc_sock_info *info,
 	msg->diag_state = info->diag_state;
 	msg->diag_mode = info->mode == SMC_MODE_TCP ? SMC_DIAG_MODE_FALLBACK_TCP :
 						      SMC_DIAG_MODE_SMCR;
-	fill_id(&msg->id, info);
+	diag_fill_id(&msg->id, info);
 	msg->diag_uid = from_kuid_munged(user_ns, sk_uid(sk));
 	msg->diag_inode = sock_i_ino(sk);
 }
 
-static void fill_cursor(struct smc_diag_cursor *to, const struct smc_cdc_cursor *from)
+static void diag_fill_cursor(struct smc_diag_cursor *to, const struct smc_cdc_cursor *from)
 {
 	to->wrap = from->wrap;
 	to->count = from->off;
 }
 
-static int put_conninfo(struct sk_buff *skb, const struct smc_sock_info *info)
+static int diag_put_conninfo(struct sk_buff *skb, const struct smc_sock_info *info)
 {
 	struct smc_diag_conninfo c = {
 		.token			= info->token,
@@ -94,17 +94,17 @@ static int put_conninfo(struct sk_buff *skb, const struct smc_sock_info *info)
 		.tx_conn_state_flags	= info->tx_flags,
 	};
 
-	fill_cursor(&c.rx_prod, &info->rx_prod);
-	fill_cursor(&c.rx_cons, &info->rx_cons);
-	fill_cursor(&c.tx_prod, &info->tx_prod);
-	fill_cursor(&c.tx_cons, &info->tx_cons);
-	fill_cursor(&c.tx_prep, &info->tx_prep);
-	fill_cursor(&c.tx_sent, &info->tx_sent);
-	fill_cursor(&c.tx_fin, &info->tx_fin);
+	diag_fill_cursor(&c.rx_prod, &info->rx_prod);
+	diag_fill_cursor(&c.rx_cons, &info->rx_cons);
+	diag_fill_cursor(&c.tx_prod, &info->tx_prod);
+	diag_fill_cursor(&c.tx_cons, &info->tx_cons);
+	diag_fill_cursor(&c.tx_prep, &info->tx_prep);
+	diag_fill_cursor(&c.tx_sent, &info->tx_sent);
+	diag_fill_cursor(&c.tx_fin, &info->tx_fin);
 	return nla_put(skb, SMC_DIAG_CONNINFO, sizeof(c), &c);
 }
 
-static int put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *link)
+static int diag_put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *link)
 {
 	struct smc_diag_lgrinfo l = {
 		.role = link->role,
@@ -121,7 +121,7 @@ static int put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *link)
 	return nla_put(skb, SMC_DIAG_LGRINFO, sizeof(l), &l);
 }
 
-static int put_attrs(const struct dump *d, const struct smc_sock_info *info)
+static int diag_put_attrs(const struct dump *d, const struct smc_sock_info *info)
 {
 	struct smc_diag_fallback fback = {
 		.reason		= info->own_reason,
@@ -132,15 +132,15 @@ static int put_attrs(const struct dump *d, const struct smc_sock_info *info)
 	rc = nla_put_u8(d->skb, SMC_DIAG_SHUTDOWN, READ_ONCE(info->sk->sk_shutdown));
 	if (!rc)
 		rc = nla_put(d->skb, SMC_DIAG_FALLBACK, sizeof(fback), &fback);
-	if (!rc && info->token && asked(d, SMC_DIAG_CONNINFO))
-		rc = put_conninfo(d->skb, info);
-	if (!rc && info->link.valid && asked(d, SMC_DIAG_LGRINFO))
-		rc = put_lgrinfo(d->skb, &info->link);
+	if (!rc && info->token && diag_attr_requested(d, SMC_DIAG_CONNINFO))
+		rc = diag_put_conninfo(d->skb, info);
+	if (!rc && info->link.valid && diag_attr_requested(d, SMC_DIAG_LGRINFO))
+		rc = diag_put_lgrinfo(d->skb, &info->link);
 	return rc;
 }
 
 /* Under a spinlock of the table. Non-zero: this socket comes with the next skb. */
-static int dump_one(const struct smc_sock_info *info, void *arg)
+static int diag_dump_one(const struct smc_sock_info *info, void *arg)
 {
 	struct dump *d = arg;
 	struct nlmsghdr *nlh;
@@ -149,8 +149,8 @@ static int dump_one(const struct smc_sock_info *info, void *arg)
 			d->cb->nlh->nlmsg_type, sizeof(struct smc_diag_msg), NLM_F_MULTI);
 	if (!nlh)
 		return -EMSGSIZE;
-	fill_msg(nlmsg_data(nlh), info, sk_user_ns(NETLINK_CB(d->cb->skb).sk));
-	if (put_attrs(d, info)) {
+	diag_fill_msg(nlmsg_data(nlh), info, sk_user_ns(NETLINK_CB(d->cb->skb).sk));
+	if (diag_put_attrs(d, info)) {
 		nlmsg_cancel(d->skb, nlh);
 		return -EMSGSIZE;
 	}
@@ -158,18 +158,18 @@ static int dump_one(const struct smc_sock_info *info, void *arg)
 	return 0;
 }
 
-static int dump(struct sk_buff *skb, struct netlink_callback *cb)
+static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
 	struct net *net = sock_net(skb->sk);
-	struct dump_state state;
+	struct diag_dump_state state;
 	int rc = 0;
 
 	/* netlink's place for it is aligned for a long, and the state may want more than that */
 	BUILD_BUG_ON(sizeof(state) > sizeof(cb->ctx));
 	memcpy(&state, cb->ctx, sizeof(state));
 	for (; state.protocol <= SMC_PROTO_IPV6; state.protocol++) {
-		rc = smc_sock_walk(net, state.protocol, &state.pos, dump_one, &d);
+		rc = smc_sock_walk(net, state.protocol, &state.pos, diag_dump_one, &d);
 		if (rc)
 			break;
 		state.pos = (struct smc_sock_pos){};
@@ -179,11 +179,11 @@ static int dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: rc;
 }
 
-static int handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
+static int diag_handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
 {
 	struct net *net = sock_net(skb->sk);
 	struct netlink_dump_control control = {
-		.dump	= dump,
+		.dump	= diag_dump_sockets,
 	};
 
 	if (nlmsg_len(nlh) < sizeof(struct smc_diag_req))
@@ -206,11 +206,11 @@ struct search {
 };
 
 /* One without a port has nothing but its cookie to be known by. */
-static bool is_meant(const struct inet_diag_sockid *id, const struct smc_sock_info *info)
+static bool diag_sock_matches(const struct inet_diag_sockid *id, const struct smc_sock_info *info)
 {
 	struct inet_diag_sockid is = {};
 
-	fill_id(&is, info);
+	diag_fill_id(&is, info);
 	if (id->idiag_sport != is.idiag_sport || id->idiag_dport != is.idiag_dport ||
 	    id->idiag_if != is.idiag_if ||
 	    memcmp(id->idiag_src, is.idiag_src, sizeof(is.idiag_src)) ||
@@ -223,11 +223,11 @@ static bool is_meant(const struct inet_diag_sockid *id, const struct smc_sock_in
 }
 
 /* Under a spinlock of the table: the socket is there, and so is its carrier. */
-static int take_meant(const struct smc_sock_info *info, void *arg)
+static int diag_take_match(const struct smc_sock_info *info, void *arg)
 {
 	struct search *s = arg;
 
-	if (!info->carrier || !is_meant(s->id, info))
+	if (!info->carrier || !diag_sock_matches(s->id, info))
 		return 0;
 	s->carrier = (struct sock *)info->carrier;
 	sock_hold(s->carrier);
@@ -238,7 +238,7 @@ static int take_meant(const struct smc_sock_info *info, void *arg)
  * The end of its carrier is the end of every socket: a connection aborts, a listener listens no
  * more. Who may end that one may end this one: it is of the same namespace.
  */
-static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
+static int diag_handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 {
 	const struct smc_diag_req *req = nlmsg_data(nlh);
 	struct net *net = sock_net(skb->sk);
@@ -250,9 +250,9 @@ static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 		return -EINVAL;
 	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
 		return -EPERM;
-	if (!smc_sock_walk(net, SMC_PROTO_IPV4, &pos, take_meant, &s)) {
+	if (!smc_sock_walk(net, SMC_PROTO_IPV4, &pos, diag_take_match, &s)) {
 		pos = (struct smc_sock_pos){};
-		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, take_meant, &s);
+		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, diag_take_match, &s);
 	}
 	if (!s.carrier)
 		return -ENOENT;
@@ -264,8 +264,8 @@ static int handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 static const struct sock_diag_handler diag_handler = {
 	.owner		= THIS_MODULE,
 	.family		= AF_SMC,
-	.dump		= handle_dump,
-	.destroy	= handle_destroy,
+	.dump		= diag_handle_dump,
+	.destroy	= diag_handle_destroy,
 };
 
 static int __init smc_diag_init(void)

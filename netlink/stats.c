@@ -29,18 +29,18 @@
 #define STATS_ROOM	SKB_WITH_OVERHEAD(4096)
 
 /**
- * struct memory - regions of a namespace
+ * struct nl_stats_memory - regions of a namespace
  * @net: namespace
  * @bytes: per kind
  */
-struct memory {
+struct nl_stats_memory {
 	const struct net *net;
 	u64 bytes[SMC_BUF_KINDS];
 };
 
-static int sum_memory(struct smc_lgr *lgr, void *arg)
+static int nl_stats_sum_memory(struct smc_lgr *lgr, void *arg)
 {
-	struct memory *mem = arg;
+	struct nl_stats_memory *mem = arg;
 	int kind;
 
 	if (lgr->net != mem->net)
@@ -51,7 +51,7 @@ static int sum_memory(struct smc_lgr *lgr, void *arg)
 }
 
 /* Attributes @first, @first + 1, ... */
-static int put_numbers(struct sk_buff *skb, int first, const u64 *value, int n)
+static int nl_stats_put_numbers(struct sk_buff *skb, int first, const u64 *value, int n)
 {
 	int i;
 
@@ -61,76 +61,76 @@ static int put_numbers(struct sk_buff *skb, int first, const u64 *value, int n)
 	return 0;
 }
 
-static int put_table(struct sk_buff *skb, int attr, const u64 *value, int n)
+static int nl_stats_put_table(struct sk_buff *skb, int attr, const u64 *value, int n)
 {
 	struct nlattr *nest = nla_nest_start(skb, attr);
 
-	if (!nest || put_numbers(skb, 1, value, n))
+	if (!nest || nl_stats_put_numbers(skb, 1, value, n))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
 }
 
-static int put_sizes(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_hist hist)
+static int nl_stats_put_sizes(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_hist hist)
 {
 	u64 value[SMC_STATS_SIZES] = {};
 	int i;
 
 	for (i = 0; net && i < SMC_STATS_SIZES; i++)
 		value[i] = smc_stats_size_get(net, hist, i);
-	return put_table(skb, attr, value, SMC_STATS_SIZES);
+	return nl_stats_put_table(skb, attr, value, SMC_STATS_SIZES);
 }
 
 /* @net NULL: the part about SMC-D, where all is zero. */
-static u64 get(struct net *net, enum smc_stat stat)
+static u64 nl_stats_get(struct net *net, enum smc_stat stat)
 {
 	return net ? smc_stats_get(net, stat) : 0;
 }
 
-static int put_buffers(struct sk_buff *skb, struct net *net)
+static int nl_stats_put_buffers(struct sk_buff *skb, struct net *net)
 {
 	const u64 tx[] = {
-		get(net, SMC_STAT_TX_PEER_SMALL), get(net, SMC_STAT_TX_SMALL),
-		get(net, SMC_STAT_TX_WINDOW_CLOSED), get(net, SMC_STAT_TX_FULL),
-		get(net, SMC_STAT_TX_BUF_REUSE), get(net, SMC_STAT_TX_BUF_ALLOC),
+		nl_stats_get(net, SMC_STAT_TX_PEER_SMALL), nl_stats_get(net, SMC_STAT_TX_SMALL),
+		nl_stats_get(net, SMC_STAT_TX_WINDOW_CLOSED), nl_stats_get(net, SMC_STAT_TX_FULL),
+		nl_stats_get(net, SMC_STAT_TX_BUF_REUSE), nl_stats_get(net, SMC_STAT_TX_BUF_ALLOC),
 		0,	/* no connection gets less than it asked for */
 	};
 	const u64 rx[] = {
-		0, get(net, SMC_STAT_RX_SMALL), 0, get(net, SMC_STAT_RX_FULL),
-		get(net, SMC_STAT_RX_BUF_REUSE), get(net, SMC_STAT_RX_BUF_ALLOC), 0,
+		0, nl_stats_get(net, SMC_STAT_RX_SMALL), 0, nl_stats_get(net, SMC_STAT_RX_FULL),
+		nl_stats_get(net, SMC_STAT_RX_BUF_REUSE), nl_stats_get(net, SMC_STAT_RX_BUF_ALLOC), 0,
 	};
 
-	if (put_sizes(skb, net, SMC_NLA_STATS_T_TX_RMB_SIZE, SMC_HIST_TX_BUF) ||
-	    put_sizes(skb, net, SMC_NLA_STATS_T_RX_RMB_SIZE, SMC_HIST_RX_BUF) ||
-	    put_sizes(skb, net, SMC_NLA_STATS_T_TXPLOAD_SIZE, SMC_HIST_TX_REQ) ||
-	    put_sizes(skb, net, SMC_NLA_STATS_T_RXPLOAD_SIZE, SMC_HIST_RX_REQ) ||
-	    put_table(skb, SMC_NLA_STATS_T_TX_RMB_STATS, tx, ARRAY_SIZE(tx)) ||
-	    put_table(skb, SMC_NLA_STATS_T_RX_RMB_STATS, rx, ARRAY_SIZE(rx)))
+	if (nl_stats_put_sizes(skb, net, SMC_NLA_STATS_T_TX_RMB_SIZE, SMC_HIST_TX_BUF) ||
+	    nl_stats_put_sizes(skb, net, SMC_NLA_STATS_T_RX_RMB_SIZE, SMC_HIST_RX_BUF) ||
+	    nl_stats_put_sizes(skb, net, SMC_NLA_STATS_T_TXPLOAD_SIZE, SMC_HIST_TX_REQ) ||
+	    nl_stats_put_sizes(skb, net, SMC_NLA_STATS_T_RXPLOAD_SIZE, SMC_HIST_RX_REQ) ||
+	    nl_stats_put_table(skb, SMC_NLA_STATS_T_TX_RMB_STATS, tx, ARRAY_SIZE(tx)) ||
+	    nl_stats_put_table(skb, SMC_NLA_STATS_T_RX_RMB_STATS, rx, ARRAY_SIZE(rx)))
 		return -EMSGSIZE;
 	return 0;
 }
 
-static int put_tech(struct sk_buff *skb, struct net *net, int attr)
+static int nl_stats_put_tech(struct sk_buff *skb, struct net *net, int attr)
 {
-	const u64 v1[] = { get(net, SMC_STAT_CLNT_V1), get(net, SMC_STAT_SRV_V1) };
-	struct memory mem = { .net = net };
+	const u64 v1[] = { nl_stats_get(net, SMC_STAT_CLNT_V1), nl_stats_get(net, SMC_STAT_SRV_V1) };
+	struct nl_stats_memory mem = { .net = net };
 	/* from SMC_NLA_STATS_T_CLNT_V1_SUCC on */
 	const u64 value[] = {
-		v1[0], get(net, SMC_STAT_CLNT_SMC) - v1[0],
-		v1[1], get(net, SMC_STAT_SRV_SMC) - v1[1],
-		get(net, SMC_STAT_TX_SENDPAGE), get(net, SMC_STAT_RX_SPLICE),
-		get(net, SMC_STAT_CORK), get(net, SMC_STAT_NODELAY),
-		get(net, SMC_STAT_TX_URGENT) + get(net, SMC_STAT_RX_URGENT),
-		get(net, SMC_STAT_RX_BYTES), get(net, SMC_STAT_TX_BYTES),
-		get(net, SMC_STAT_RX_CNT), get(net, SMC_STAT_TX_CNT),
+		v1[0], nl_stats_get(net, SMC_STAT_CLNT_SMC) - v1[0],
+		v1[1], nl_stats_get(net, SMC_STAT_SRV_SMC) - v1[1],
+		nl_stats_get(net, SMC_STAT_TX_SENDPAGE), nl_stats_get(net, SMC_STAT_RX_SPLICE),
+		nl_stats_get(net, SMC_STAT_CORK), nl_stats_get(net, SMC_STAT_NODELAY),
+		nl_stats_get(net, SMC_STAT_TX_URGENT) + nl_stats_get(net, SMC_STAT_RX_URGENT),
+		nl_stats_get(net, SMC_STAT_RX_BYTES), nl_stats_get(net, SMC_STAT_TX_BYTES),
+		nl_stats_get(net, SMC_STAT_RX_CNT), nl_stats_get(net, SMC_STAT_TX_CNT),
 	};
 	struct nlattr *nest;
 
 	if (net)
-		smc_core_for_each(sum_memory, &mem);
+		smc_core_for_each(nl_stats_sum_memory, &mem);
 	nest = nla_nest_start(skb, attr);
-	if (!nest || put_buffers(skb, net) ||
-	    put_numbers(skb, SMC_NLA_STATS_T_CLNT_V1_SUCC, value, ARRAY_SIZE(value)) ||
+	if (!nest || nl_stats_put_buffers(skb, net) ||
+	    nl_stats_put_numbers(skb, SMC_NLA_STATS_T_CLNT_V1_SUCC, value, ARRAY_SIZE(value)) ||
 	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_RX_RMB_USAGE, mem.bytes[SMC_BUF_RMB],
 				 NL_PAD) ||
 	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_TX_RMB_USAGE, mem.bytes[SMC_BUF_SND],
@@ -140,28 +140,28 @@ static int put_tech(struct sk_buff *skb, struct net *net, int attr)
 	return 0;
 }
 
-static int put_msgs(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_msgs way,
-		    u8 types)
+static int nl_stats_put_msgs(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_msgs way,
+			     u8 types)
 {
 	u64 value[SMC_STATS_TYPES];
 	int i;
 
 	for (i = 0; i < types; i++)
 		value[i] = smc_stats_msg_get(net, way, i + 1);
-	return put_table(skb, attr, value, types);
+	return nl_stats_put_table(skb, attr, value, types);
 }
 
-static int put_times(struct sk_buff *skb, struct net *net, int attr, bool server)
+static int nl_stats_put_times(struct sk_buff *skb, struct net *net, int attr, bool server)
 {
 	u64 value[SMC_STATS_TIMES];
 	int i;
 
 	for (i = 0; i < SMC_STATS_TIMES; i++)
 		value[i] = smc_stats_handshake_get(net, server, i);
-	return put_table(skb, attr, value, SMC_STATS_TIMES);
+	return nl_stats_put_table(skb, attr, value, SMC_STATS_TIMES);
 }
 
-static int put_own(struct sk_buff *skb, struct net *net)
+static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 {
 	u64 now[SMC_MEMS], peak[SMC_MEMS];
 	int i;
@@ -172,13 +172,13 @@ static int put_own(struct sk_buff *skb, struct net *net)
 	}
 	/* their attributes stand in the order of these */
 	for (i = 0; i < SMC_MSGS; i++)
-		if (put_msgs(skb, net, SMC_NETLINK_STATS_OWN_CLC_TX + i, i,
-			     i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_DELETE_RKEY))
+		if (nl_stats_put_msgs(skb, net, SMC_NETLINK_STATS_OWN_CLC_TX + i, i,
+				      i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_DELETE_RKEY))
 			return -EMSGSIZE;
-	if (put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_CLNT, false) ||
-	    put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_SRV, true) ||
-	    put_table(skb, SMC_NETLINK_STATS_OWN_MEM_NOW, now, SMC_MEMS) ||
-	    put_table(skb, SMC_NETLINK_STATS_OWN_MEM_PEAK, peak, SMC_MEMS))
+	if (nl_stats_put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_CLNT, false) ||
+	    nl_stats_put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_SRV, true) ||
+	    nl_stats_put_table(skb, SMC_NETLINK_STATS_OWN_MEM_NOW, now, SMC_MEMS) ||
+	    nl_stats_put_table(skb, SMC_NETLINK_STATS_OWN_MEM_PEAK, peak, SMC_MEMS))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -209,10 +209,10 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	errors[0] = smc_stats_get(net, SMC_STAT_CLNT_HS_ERR);
 	errors[1] = smc_stats_get(net, SMC_STAT_SRV_HS_ERR);
 	nest = nla_nest_start(skb, SMC_GEN_STATS);
-	if (!nest || put_tech(skb, NULL, SMC_NLA_STATS_SMCD_TECH) ||
-	    put_tech(skb, net, SMC_NLA_STATS_SMCR_TECH) ||
-	    put_numbers(skb, SMC_NLA_STATS_CLNT_HS_ERR_CNT, errors, ARRAY_SIZE(errors)) ||
-	    put_own(skb, net)) {
+	if (!nest || nl_stats_put_tech(skb, NULL, SMC_NLA_STATS_SMCD_TECH) ||
+	    nl_stats_put_tech(skb, net, SMC_NLA_STATS_SMCR_TECH) ||
+	    nl_stats_put_numbers(skb, SMC_NLA_STATS_CLNT_HS_ERR_CNT, errors, ARRAY_SIZE(errors)) ||
+	    nl_stats_put_own(skb, net)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -252,13 +252,13 @@ int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * struct fback - one reason
+ * struct nl_stats_fallback - one reason
  * @net: namespace
  * @server: side
  * @reason: diagnosis code
  * @count: how often
  */
-struct fback {
+struct nl_stats_fallback {
 	struct net *net;
 	bool server;
 	u32 reason;
@@ -266,8 +266,8 @@ struct fback {
 };
 
 /* The sums stand in the first message only. */
-static int put_fback(struct sk_buff *skb, struct netlink_callback *cb,
-		     const struct genl_family *family, const struct fback *fback)
+static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *cb,
+				 const struct genl_family *family, const struct nl_stats_fallback *fback)
 {
 	const u64 sums[] = {
 		smc_stats_get(fback->net, SMC_STAT_SRV_FBACK),
@@ -281,8 +281,8 @@ static int put_fback(struct sk_buff *skb, struct netlink_callback *cb,
 		return -EMSGSIZE;
 	nest = nla_nest_start(skb, SMC_GEN_FBACK_STATS);
 	if (!nest || nla_put_u8(skb, SMC_NLA_FBACK_STATS_TYPE, fback->server) ||
-	    (!cb->args[1] && put_numbers(skb, SMC_NLA_FBACK_STATS_SRV_CNT, sums,
-					 ARRAY_SIZE(sums))) ||
+	    (!cb->args[1] && nl_stats_put_numbers(skb, SMC_NLA_FBACK_STATS_SRV_CNT, sums,
+						  ARRAY_SIZE(sums))) ||
 	    nla_put_u32(skb, SMC_NLA_FBACK_STATS_RSN_CODE, fback->reason) ||
 	    nla_put_u16(skb, SMC_NLA_FBACK_STATS_RSN_CNT, fback->count)) {
 		genlmsg_cancel(skb, hdr);
@@ -305,14 +305,14 @@ static int put_fback(struct sk_buff *skb, struct netlink_callback *cb,
 int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)
 {
-	struct fback fback = { .net = sock_net(skb->sk) };
+	struct nl_stats_fallback fback = { .net = sock_net(skb->sk) };
 	long i;
 
 	for (i = cb->args[0]; i < 2 * SMC_STATS_FBACK_SLOTS; i++) {
 		fback.server = i >= SMC_STATS_FBACK_SLOTS;
 		if (smc_stats_fallback_get(fback.net, fback.server, i % SMC_STATS_FBACK_SLOTS,
 					   &fback.reason, &fback.count) &&
-		    put_fback(skb, cb, family, &fback))
+		    nl_stats_put_fallback(skb, cb, family, &fback))
 			break;
 	}
 	cb->args[0] = i;

@@ -89,7 +89,7 @@ struct smc_listener {
 
 static struct workqueue_struct *accept_wq;
 
-static void end_work(struct work_struct *work);
+static void listener_end_work(struct work_struct *work);
 
 static void listener_put(struct smc_listener *l)
 {
@@ -102,7 +102,7 @@ static void listener_put(struct smc_listener *l)
 /* ---- limits ------------------------------------------------------------------ */
 
 /* Children that may be in their handshake. */
-static unsigned int pending_max(const struct smc_listener *l)
+static unsigned int listener_max_pending(const struct smc_listener *l)
 {
 	if (READ_ONCE(l->limited))
 		return PENDING_LIMITED;
@@ -113,7 +113,7 @@ static unsigned int pending_max(const struct smc_listener *l)
  * A connection that is on its way to us takes a place too, or a burst would fill more
  * than there are before the first is counted.
  */
-static bool gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
+static bool listener_gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
 {
 	const struct smc_listener *l = container_of(gate, struct smc_listener, gate);
 	unsigned int n = READ_ONCE(l->npending) + READ_ONCE(sk->sk_ack_backlog) +
@@ -125,14 +125,14 @@ static bool gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
 	smc_rules_path(sk, &path);
 	if (smc_rules_deny(l->net, &path, false))
 		return true;
-	if (n < pending_max(l) && !smc_limit_full(l->net, true))
+	if (n < listener_max_pending(l) && !smc_limit_full(l->net, true))
 		return false;
 	smc_stats_inc(l->net, SMC_STAT_HS_CONGESTED);
 	return true;
 }
 
 /* l->lock held. */
-static void pending_add(struct smc_listener *l, struct smc_sock *child)
+static void listener_add_pending(struct smc_listener *l, struct smc_sock *child)
 {
 	list_add_tail(&child->entry, &l->pending);
 	WRITE_ONCE(l->npending, l->npending + 1);
@@ -140,7 +140,7 @@ static void pending_add(struct smc_listener *l, struct smc_sock *child)
 }
 
 /* l->lock held; it may have left already. */
-static void pending_del(struct smc_listener *l, struct smc_sock *child)
+static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 {
 	if (list_empty(&child->entry))
 		return;
@@ -153,7 +153,7 @@ static void pending_del(struct smc_listener *l, struct smc_sock *child)
 }
 
 /* l->lock held; false: its handshake has begun or ended. */
-static bool evict_one(struct smc_listener *l, struct smc_sock *child)
+static bool listener_evict_child(struct smc_listener *l, struct smc_sock *child)
 {
 	if (child->hs.evicted || !smc_hs_evict(&child->hs))
 		return false;
@@ -170,9 +170,9 @@ static bool evict_one(struct smc_listener *l, struct smc_sock *child)
  * clients that have been silent longest: two for each that comes, until it is over. They
  * hear a reset: that they are TCP can only be told as the answer to a Proposal.
  */
-static void evict(struct smc_listener *l)
+static void listener_evict(struct smc_listener *l)
 {
-	unsigned int max = pending_max(l);
+	unsigned int max = listener_max_pending(l);
 	struct smc_sock *child;
 	int n = 0;
 
@@ -187,7 +187,7 @@ static void evict(struct smc_listener *l)
 		    !smc_hs_older(&child->hs, EVICT_AGE))
 			break;
 		if (smc_limit_by_host(&l->by_host, child->hs.host) >= max / 4)
-			n += evict_one(l, child);
+			n += listener_evict_child(l, child);
 	}
 out:
 	spin_unlock_bh(&l->lock);
@@ -215,7 +215,7 @@ void smc_accept_child_free(struct smc_sock *smc, bool reset)
 }
 
 /* A child that nobody will accept. */
-static void child_drop(struct smc_sock *child)
+static void accept_child_drop(struct smc_sock *child)
 {
 	smc_accept_child_free(child, true);
 	sock_put(smc_sock_sk(child));
@@ -225,14 +225,14 @@ static void child_drop(struct smc_sock *child)
  * Room for another child? As TCP's own queue: one more than the backlog. The gate keeps
  * the number of handshakes far below the other bound.
  */
-static bool listener_room(const struct smc_listener *l)
+static bool listener_has_room(const struct smc_listener *l)
 {
 	return READ_ONCE(l->nready) <= READ_ONCE(l->backlog) &&
 	       READ_ONCE(l->npending) < 2 * PENDING_MAX;
 }
 
 /* A later look becomes one at once; one that is queued already keeps its place. */
-static void look_now(struct smc_listener *l)
+static void listener_queue_work(struct smc_listener *l)
 {
 	if (!queue_delayed_work(accept_wq, &l->work, 0) && timer_pending(&l->work.timer))
 		mod_delayed_work(accept_wq, &l->work, 0);
@@ -242,17 +242,17 @@ static void listener_kick(struct smc_listener *l)
 {
 	spin_lock_bh(&l->lock);
 	if (l->smc)
-		look_now(l);
+		listener_queue_work(l);
 	spin_unlock_bh(&l->lock);
 }
 
 /* To the accept queue; false: the listener is gone. */
-static bool child_ready(struct smc_listener *l, struct smc_sock *child)
+static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child)
 {
 	struct sock *lsk = NULL;
 
 	spin_lock_bh(&l->lock);
-	pending_del(l, child);
+	listener_del_pending(l, child);
 	if (l->smc) {
 		list_add_tail(&child->entry, &l->ready);
 		l->nready++;
@@ -271,7 +271,7 @@ static bool child_ready(struct smc_listener *l, struct smc_sock *child)
  * Ends a child's handshake exactly once: by done(), or by the stop when done() will
  * never come.
  */
-static void child_finish(struct smc_sock *child, const struct smc_hs_result *res)
+static void accept_child_finish(struct smc_sock *child, const struct smc_hs_result *res)
 {
 	struct smc_listener *l = child->parent;
 	bool keep = res->outcome != SMC_HS_FAIL;
@@ -289,30 +289,30 @@ static void child_finish(struct smc_sock *child, const struct smc_hs_result *res
 	}
 	child->parent = NULL;
 	if (keep)
-		keep = child_ready(l, child);
+		keep = accept_child_ready(l, child);
 	if (!keep) {
 		spin_lock_bh(&l->lock);
-		pending_del(l, child);
+		listener_del_pending(l, child);
 		spin_unlock_bh(&l->lock);
-		child_drop(child);
+		accept_child_drop(child);
 	}
 	/* a place came free */
 	listener_kick(l);
 	listener_put(l);
 }
 
-static void child_done(struct smc_hs *hs, const struct smc_hs_result *res)
+static void accept_child_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
 	struct smc_sock *child = hs->owner;
 
 	if (test_and_clear_bit(SMC_SF_HS, &child->flags))
-		child_finish(child, res);
+		accept_child_finish(child, res);
 	/* the reference of the handshake */
 	sock_put(smc_sock_sk(child));
 }
 
 /* Why the listener's owner or the administrator wants a child to be TCP, 0: it may be SMC. */
-static u32 child_refused(const struct smc_listener *l, const struct smc_sock *child)
+static u32 accept_child_refused(const struct smc_listener *l, const struct smc_sock *child)
 {
 	struct smc_rules_path path;
 
@@ -323,14 +323,14 @@ static u32 child_refused(const struct smc_listener *l, const struct smc_sock *ch
 }
 
 /* The peer sent the option: a handshake, in the pending list. */
-static void child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
+static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
 {
 	struct smc_hs *hs = &child->hs;
 
 	hs->carrier = &child->carrier;
 	hs->net = sock_net(smc_sock_sk(child));
 	hs->force_tcp = refused ?: smc_hs_refused(hs->net, NULL);
-	hs->done = child_done;
+	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
 	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);
@@ -340,7 +340,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child, u32 refu
 	sock_hold(smc_sock_sk(child));
 	set_bit(SMC_SF_HS, &child->flags);
 	spin_lock_bh(&l->lock);
-	pending_add(l, child);
+	listener_add_pending(l, child);
 	spin_unlock_bh(&l->lock);
 	/*
 	 * The stop may cancel from here on; it waits for this work first. A reset may end
@@ -355,7 +355,7 @@ static void child_start(struct smc_listener *l, struct smc_sock *child, u32 refu
  * Charged to the listener's owner. At its limit nobody is to be killed, or wait, for a
  * connection that can be TCP: the socket then is nobody's, and will find no ring.
  */
-static struct sock *child_sk(struct sock *lsk, int kern)
+static struct sock *accept_child_alloc_sk(struct sock *lsk, int kern)
 {
 	struct mem_cgroup *memcg = smc_sock_memcg(lsk), *old;
 	struct sock *sk = NULL;
@@ -369,13 +369,13 @@ static struct sock *child_sk(struct sock *lsk, int kern)
 	return sk ?: smc_sock_alloc_child(lsk, GFP_KERNEL, kern);
 }
 
-static struct smc_sock *child_alloc(const struct smc_sock *parent, int kern)
+static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int kern)
 {
 	struct sock *lsk = smc_sock_sk((struct smc_sock *)parent);
 	struct smc_sock *child;
 	struct sock *sk;
 
-	sk = child_sk(lsk, kern);
+	sk = accept_child_alloc_sk(lsk, kern);
 	if (!sk)
 		return NULL;
 	smc_sock_inherit(sk, lsk);
@@ -386,13 +386,13 @@ static struct smc_sock *child_alloc(const struct smc_sock *parent, int kern)
 }
 
 /* One child of the carrier; -EAGAIN: none. */
-static int take_child(struct smc_listener *l, struct smc_sock *smc)
+static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct smc_sock *child;
 	u32 refused;
 	int rc;
 
-	child = child_alloc(smc, 0);
+	child = accept_child_alloc(smc, 0);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
@@ -403,21 +403,21 @@ static int take_child(struct smc_listener *l, struct smc_sock *smc)
 	}
 	smc_sockopt_mirror(child);
 	smc_sock_hash(child);
-	evict(l);
-	refused = child_refused(l, child);
+	listener_evict(l);
+	refused = accept_child_refused(l, child);
 	if (smc_carrier_peer_option(&child->carrier)) {
-		child_start(l, child, refused);
+		accept_child_start(l, child, refused);
 		return 0;
 	}
 	smc_fback_enter(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
-	if (!child_ready(l, child))
-		child_drop(child);
+	if (!accept_child_ready(l, child))
+		accept_child_drop(child);
 	return 0;
 }
 
 /* SOCK_DESTROY, or a BPF program: TCP's accept() and poll() tell of it, and so must ours. */
-static bool carrier_ended(struct smc_listener *l, struct smc_sock *smc)
+static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 {
 	if (!test_bit(SMC_SF_LISTEN, &smc->flags) ||
 	    smc_carrier_state(&smc->carrier) != TCP_CLOSE)
@@ -428,18 +428,18 @@ static bool carrier_ended(struct smc_listener *l, struct smc_sock *smc)
 	return true;
 }
 
-static void accept_work(struct work_struct *work)
+static void listener_work(struct work_struct *work)
 {
 	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
 	const struct cred *old = override_creds(l->cred);
 	struct smc_sock *smc = READ_ONCE(l->smc);
 	int rc = 0;
 
-	if (smc && carrier_ended(l, smc))
+	if (smc && listener_clcsock_ended(l, smc))
 		smc = NULL;
 	/* the stop waits for this work before the socket goes */
-	while (smc && listener_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
-		rc = take_child(l, smc);
+	while (smc && listener_has_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
+		rc = listener_take_child(l, smc);
 		cond_resched();
 	}
 	revert_creds(old);
@@ -448,18 +448,18 @@ static void accept_work(struct work_struct *work)
 }
 
 /* The carrier's wait queue: a child is there, or the state changed. */
-static int carrier_woke(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
 
-	look_now(l);
+	listener_queue_work(l);
 	return 0;
 }
 
 /* ---- listen, stop ------------------------------------------------------------ */
 
 /* What the socket was told about its connections to come. */
-static void copy_flags(struct smc_listener *l, const struct smc_sock *smc)
+static void listener_copy_flags(struct smc_listener *l, const struct smc_sock *smc)
 {
 	WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
 	WRITE_ONCE(l->excluded, test_bit(SMC_SF_EXCLUDED, &smc->flags));
@@ -475,11 +475,11 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	refcount_set(&l->ref, 1);
 	l->smc = smc;
 	l->net = sock_net(smc_sock_sk(smc));
-	l->gate.shut = gate_shut;
-	copy_flags(l, smc);
-	INIT_DELAYED_WORK(&l->work, accept_work);
-	INIT_WORK(&l->end_work, end_work);
-	init_waitqueue_func_entry(&l->wait, carrier_woke);
+	l->gate.shut = listener_gate_shut;
+	listener_copy_flags(l, smc);
+	INIT_DELAYED_WORK(&l->work, listener_work);
+	INIT_WORK(&l->end_work, listener_end_work);
+	init_waitqueue_func_entry(&l->wait, listener_wake);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
 	INIT_LIST_HEAD(&l->ready);
@@ -530,7 +530,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 		spin_lock_bh(&smc->state_lock);
 		smc->listener = l;
 		/* one may have been set since the allocation */
-		copy_flags(l, smc);
+		listener_copy_flags(l, smc);
 		spin_unlock_bh(&smc->state_lock);
 		smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
 		set_bit(SMC_SF_LISTEN, &smc->flags);
@@ -548,7 +548,7 @@ void smc_accept_flags(struct smc_sock *smc)
 {
 	spin_lock_bh(&smc->state_lock);
 	if (smc->listener)
-		copy_flags(smc->listener, smc);
+		listener_copy_flags(smc->listener, smc);
 	spin_unlock_bh(&smc->state_lock);
 }
 
@@ -566,21 +566,21 @@ void smc_accept_exclude(struct smc_sock *smc)
 }
 
 /* A pending child with a reference, or NULL when there is none left. */
-static struct smc_sock *pending_first(struct smc_listener *l)
+static struct smc_sock *listener_pop_pending(struct smc_listener *l)
 {
 	struct smc_sock *child;
 
 	spin_lock_bh(&l->lock);
 	child = list_first_entry_or_null(&l->pending, struct smc_sock, entry);
 	if (child) {
-		pending_del(l, child);
+		listener_del_pending(l, child);
 		sock_hold(smc_sock_sk(child));
 	}
 	spin_unlock_bh(&l->lock);
 	return child;
 }
 
-static struct smc_sock *ready_first(struct smc_listener *l)
+static struct smc_sock *listener_pop_ready(struct smc_listener *l)
 {
 	struct smc_sock *child;
 
@@ -595,7 +595,7 @@ static struct smc_sock *ready_first(struct smc_listener *l)
 }
 
 /* Wakes them all first, so that they end side by side. */
-static void cancel_all(struct smc_listener *l)
+static void listener_cancel_pending(struct smc_listener *l)
 {
 	struct smc_sock *child;
 
@@ -636,18 +636,18 @@ void smc_accept_stop(struct smc_sock *smc)
 	/* only now: the work compares children with what the listener showed */
 	smc_carrier_withdraw_option(&smc->carrier);
 
-	cancel_all(l);
-	while ((child = pending_first(l))) {
+	listener_cancel_pending(l);
+	while ((child = listener_pop_pending(l))) {
 		smc_hs_cancel_sync(&child->hs);
 		/* done() never came: its part and its reference are ours */
 		if (test_and_clear_bit(SMC_SF_HS, &child->flags)) {
-			child_finish(child, &gone);
+			accept_child_finish(child, &gone);
 			sock_put(smc_sock_sk(child));
 		}
 		sock_put(smc_sock_sk(child));
 	}
-	while ((child = ready_first(l)))
-		child_drop(child);
+	while ((child = listener_pop_ready(l)))
+		accept_child_drop(child);
 	listener_put(l);
 }
 
@@ -669,7 +669,7 @@ void smc_accept_end(struct smc_sock *smc)
 }
 
 /* Apart from the accept work, which the stop waits for under the socket lock. */
-static void end_work(struct work_struct *work)
+static void listener_end_work(struct work_struct *work)
 {
 	struct smc_listener *l = container_of(work, struct smc_listener, end_work);
 	struct smc_sock *smc;
@@ -697,7 +697,7 @@ static void end_work(struct work_struct *work)
 /* ---- accept ------------------------------------------------------------------ */
 
 /* As inet_csk_wait_for_connect(): exclusive, one child wakes one caller. */
-static int wait_child(struct smc_sock *smc, long timeo)
+static int accept_wait_child(struct smc_sock *smc, long timeo)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_listener *l = smc->listener;
@@ -733,7 +733,7 @@ static int wait_child(struct smc_sock *smc, long timeo)
 }
 
 /* The child meets its struct socket. */
-static void graft(struct smc_sock *child, struct socket *newsock)
+static void accept_graft_child(struct smc_sock *child, struct socket *newsock)
 {
 	struct sock *sk = smc_sock_sk(child);
 
@@ -772,7 +772,7 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
 		if (!test_bit(SMC_SF_LISTEN, &smc->flags))
 			break;
 		l = smc->listener;
-		child = ready_first(l);
+		child = listener_pop_ready(l);
 		if (child) {
 			/* a place came free */
 			listener_kick(l);
@@ -781,14 +781,14 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
 		err = -EAGAIN;
 		if (!timeo)
 			break;
-		err = wait_child(smc, timeo);
+		err = accept_wait_child(smc, timeo);
 		if (err)
 			break;
 	}
 	release_sock(sk);
 	if (!child)
 		return err;
-	graft(child, newsock);
+	accept_graft_child(child, newsock);
 	return 0;
 }
 
@@ -809,7 +809,7 @@ int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool
 	struct smc_sock *child;
 	int rc;
 
-	child = child_alloc(smc, kern);
+	child = accept_child_alloc(smc, kern);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_carrier_create_child(&child->carrier, &smc->carrier);
@@ -830,7 +830,7 @@ int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool
 	smc_sock_hash(child);
 	smc_fback_enter(child, smc->own_reason, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
-	graft(child, newsock);
+	accept_graft_child(child, newsock);
 	return 0;
 free:
 	smc_carrier_release(&child->carrier, false);

@@ -16,12 +16,12 @@
 
 #include <compat/tstamp.h>
 
-static bool wants_inq(const struct smc_sock *smc)
+static bool cmsg_inq_enabled(const struct smc_sock *smc)
 {
 	return tcp_sk(smc->carrier.sock->sk)->recvmsg_inq;
 }
 
-static bool wants_times(const struct sock *sk)
+static bool cmsg_tstamp_enabled(const struct sock *sk)
 {
 	return sock_flag(sk, SOCK_RCVTSTAMP) ||
 	       READ_ONCE(sk->sk_tsflags) & SOF_TIMESTAMPING_SOFTWARE;
@@ -36,11 +36,11 @@ static bool wants_times(const struct sock *sk)
  */
 bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg)
 {
-	return msg->msg_get_inq || wants_inq(smc) || wants_times(&smc->inet.sk);
+	return msg->msg_get_inq || cmsg_inq_enabled(smc) || cmsg_tstamp_enabled(&smc->inet.sk);
 }
 
 /* SO_TIMESTAMP and SO_TIMESTAMPNS, in the layout in which they were asked for. */
-static void put_time(struct msghdr *msg, const struct sock *sk, ktime_t at)
+static void cmsg_put_tstamp(struct msghdr *msg, const struct sock *sk, ktime_t at)
 {
 	struct timespec64 ts = ktime_to_timespec64(at);
 	bool new = sock_flag(sk, SOCK_TSTAMP_NEW);
@@ -67,7 +67,7 @@ static void put_time(struct msghdr *msg, const struct sock *sk, ktime_t at)
 }
 
 /* Does SO_TIMESTAMPING ask for this kind of stamp? */
-static bool reports_software(const struct sock *sk)
+static bool cmsg_reports_software(const struct sock *sk)
 {
 	u32 flags = READ_ONCE(sk->sk_tsflags);
 
@@ -80,13 +80,13 @@ static bool reports_software(const struct sock *sk)
 #endif
 }
 
-static void put_times(struct msghdr *msg, const struct sock *sk, ktime_t at)
+static void cmsg_put_tstamps(struct msghdr *msg, const struct sock *sk, ktime_t at)
 {
 	struct scm_timestamping_internal tss = {};
 
 	if (sock_flag(sk, SOCK_RCVTSTAMP))
-		put_time(msg, sk, at);
-	if (!reports_software(sk))
+		cmsg_put_tstamp(msg, sk, at);
+	if (!cmsg_reports_software(sk))
 		return;
 	smc_compat_tstamp(&tss, at);
 	if (sock_flag(sk, SOCK_TSTAMP_NEW))
@@ -96,7 +96,7 @@ static void put_times(struct msghdr *msg, const struct sock *sk, ktime_t at)
 }
 
 /* Bytes that wait; 1 for an end of the stream that is next, so that it is asked for. */
-static int bytes_left(struct smc_conn *conn, bool in_line)
+static int cmsg_inq(struct smc_conn *conn, bool in_line)
 {
 	size_t n = smc_rx_readable(conn) + smc_rx_held(conn, in_line);
 
@@ -122,11 +122,11 @@ void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msgh
 	ktime_t at = some ? smc_stamp_of(conn, ahead) : 0;
 
 	if (at)
-		put_times(msg, sk, at);
-	if (!msg->msg_get_inq && !wants_inq(smc))
+		cmsg_put_tstamps(msg, sk, at);
+	if (!msg->msg_get_inq && !cmsg_inq_enabled(smc))
 		return;
-	msg->msg_inq = bytes_left(conn, sock_flag(sk, SOCK_URGINLINE));
-	if (wants_inq(smc))
+	msg->msg_inq = cmsg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
+	if (cmsg_inq_enabled(smc))
 		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
 }
 

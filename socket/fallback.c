@@ -13,12 +13,6 @@
 #include <smc/base/trace.h>
 #include "fallback.h"
 
-/* kTLS and IPV6_ADDRFORM replace the table of a living socket. */
-static const struct proto_ops *carrier_ops(const struct smc_sock *smc)
-{
-	return READ_ONCE(smc->carrier.sock->ops);
-}
-
 /* ---- errors ------------------------------------------------------------------ */
 
 /**
@@ -55,7 +49,7 @@ void smc_fback_pull(struct smc_sock *smc)
 }
 
 /* A copied error was read on one side since: it is gone on the other. */
-static void settle(struct smc_sock *smc)
+static void fallback_sync_error(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
@@ -76,7 +70,7 @@ static void settle(struct smc_sock *smc)
 }
 
 /* Our error if there is one, else @rc. */
-static int error_or(struct smc_sock *smc, int rc)
+static int fallback_error_or(struct smc_sock *smc, int rc)
 {
 	int err;
 
@@ -86,7 +80,7 @@ static int error_or(struct smc_sock *smc, int rc)
 }
 
 /* Autotuned or moved by TCP itself: core shows ours. */
-static void refresh(struct smc_sock *smc)
+static void fallback_copy_bufsizes(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
@@ -106,7 +100,7 @@ static void refresh(struct smc_sock *smc)
  * The socket around the carrier's wait queue is the application's, or the carrier's
  * own. That needs no sk_user_data, which stays free for BPF.
  */
-static void pull_from(struct sock *csk)
+static void fallback_pull_from(struct sock *csk)
 {
 	struct socket_wq *wq;
 	struct sock *sk;
@@ -121,15 +115,15 @@ static void pull_from(struct sock *csk)
 	read_unlock_bh(&csk->sk_callback_lock);
 }
 
-static void fback_state_change(struct sock *csk)
+static void fallback_state_change(struct sock *csk)
 {
-	pull_from(csk);
+	fallback_pull_from(csk);
 	smc_carrier_defaults()->state_change(csk);
 }
 
-static void fback_error_report(struct sock *csk)
+static void fallback_error_report(struct sock *csk)
 {
-	pull_from(csk);
+	fallback_pull_from(csk);
 	smc_carrier_defaults()->error_report(csk);
 }
 
@@ -153,13 +147,13 @@ void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
 	sock_set_flag(csk, SOCK_FASYNC);
 	write_lock_bh(&csk->sk_callback_lock);
 	if (csk->sk_state_change == def->state_change)
-		csk->sk_state_change = fback_state_change;
+		csk->sk_state_change = fallback_state_change;
 	if (csk->sk_error_report == def->error_report)
-		csk->sk_error_report = fback_error_report;
+		csk->sk_error_report = fallback_error_report;
 	write_unlock_bh(&csk->sk_callback_lock);
 	release_sock(csk);
 	smc_fback_pull(smc);
-	refresh(smc);
+	fallback_copy_bufsizes(smc);
 }
 
 /**
@@ -176,15 +170,15 @@ void smc_fback_detach(struct smc_sock *smc)
 
 	lock_sock(csk);
 	write_lock_bh(&csk->sk_callback_lock);
-	if (csk->sk_state_change == fback_state_change)
+	if (csk->sk_state_change == fallback_state_change)
 		csk->sk_state_change = def->state_change;
-	if (csk->sk_error_report == fback_error_report)
+	if (csk->sk_error_report == fallback_error_report)
 		csk->sk_error_report = def->error_report;
 	write_unlock_bh(&csk->sk_callback_lock);
 	release_sock(csk);
 }
 
-static void tell(struct smc_sock *smc)
+static void fallback_send_event(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->carrier.sock->sk;
 	struct smc_notify_fback ev = {
@@ -224,7 +218,7 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
 	trace_smc_switch_to_fallback(sk, smc->carrier.sock->sk, sock_net(sk)->net_cookie,
 				     own_reason, peer_reason);
-	tell(smc);
+	fallback_send_event(smc);
 	spin_lock_bh(&smc->state_lock);
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_TCP);
@@ -258,9 +252,9 @@ int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 		smc->err_copied = 0;
 		spin_unlock_bh(&smc->state_lock);
 	}
-	rc = carrier_ops(smc)->connect(csock, addr, len, flags);
+	rc = smc_sock_clcsock_ops(smc)->connect(csock, addr, len, flags);
 	if (rc == -ECONNABORTED)
-		rc = error_or(smc, rc);
+		rc = fallback_error_or(smc, rc);
 	return rc;
 }
 
@@ -278,20 +272,20 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	unsigned int flags = msg->msg_flags;
 	int rc;
 
-	settle(smc);
+	fallback_sync_error(smc);
 	smc_fback_pull(smc);
 	rc = sock_error(sk);
 	if (!rc) {
 		/* TCP would look for a second error in its own sk before it signals */
 		msg->msg_flags |= MSG_NOSIGNAL;
-		rc = carrier_ops(smc)->sendmsg(smc->carrier.sock, msg, len);
+		rc = smc_sock_clcsock_ops(smc)->sendmsg(smc->carrier.sock, msg, len);
 		msg->msg_flags = flags;
 		if (rc == -EPIPE)
-			rc = error_or(smc, rc);
+			rc = fallback_error_or(smc, rc);
 	}
 	if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
 		send_sig(SIGPIPE, current, 0);
-	refresh(smc);
+	fallback_copy_bufsizes(smc);
 	return rc;
 }
 
@@ -313,24 +307,24 @@ ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, 
 {
 	ssize_t rc;
 
-	settle(smc);
+	fallback_sync_error(smc);
 	smc_fback_pull(smc);
 	rc = sock_error(smc_sock_sk(smc));
 	if (!rc) {
-		rc = carrier_ops(smc)->sendpage(smc->carrier.sock, page, offset, size,
-						flags | MSG_NOSIGNAL);
+		rc = smc_sock_clcsock_ops(smc)->sendpage(smc->carrier.sock, page, offset, size,
+							 flags | MSG_NOSIGNAL);
 		if (rc == -EPIPE)
-			rc = error_or(smc, rc);
+			rc = fallback_error_or(smc, rc);
 	}
 	if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
 		send_sig(SIGPIPE, current, 0);
-	refresh(smc);
+	fallback_copy_bufsizes(smc);
 	return rc;
 }
 #endif
 
 /* Whether TCP may have said this only because the error was moved to us. */
-static bool error_hidden(const struct smc_sock *smc, ssize_t rc)
+static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
 	return rc == -ENOTCONN || rc == -EAGAIN ||
 	       (!rc && !sock_flag(smc->carrier.sock->sk, SOCK_DONE));
@@ -350,15 +344,15 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
 	struct sock *sk = smc_sock_sk(smc);
 	int rc, peek_off;
 
-	settle(smc);
-	rc = carrier_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+	fallback_sync_error(smc);
+	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
 	/* SO_PEEK_OFF is asked of our sk, and hardly ever set: do not dirty its line */
 	peek_off = READ_ONCE(smc->carrier.sock->sk->sk_peek_off);
 	if (READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
-	if (len && !(flags & MSG_ERRQUEUE) && error_hidden(smc, rc))
-		rc = error_or(smc, rc);
-	refresh(smc);
+	if (len && !(flags & MSG_ERRQUEUE) && fallback_error_hidden(smc, rc))
+		rc = fallback_error_or(smc, rc);
+	fallback_copy_bufsizes(smc);
 	return rc;
 }
 
@@ -377,11 +371,11 @@ ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_ino
 {
 	ssize_t rc;
 
-	settle(smc);
-	rc = carrier_ops(smc)->splice_read(smc->carrier.sock, pos, pipe, len, flags);
-	if (len && error_hidden(smc, rc))
-		rc = error_or(smc, rc);
-	refresh(smc);
+	fallback_sync_error(smc);
+	rc = smc_sock_clcsock_ops(smc)->splice_read(smc->carrier.sock, pos, pipe, len, flags);
+	if (len && fallback_error_hidden(smc, rc))
+		rc = fallback_error_or(smc, rc);
+	fallback_copy_bufsizes(smc);
 	return rc;
 }
 
@@ -398,13 +392,13 @@ __poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
 {
 	__poll_t mask;
 
-	settle(smc);
-	mask = carrier_ops(smc)->poll(file, smc->carrier.sock, NULL);
+	fallback_sync_error(smc);
+	mask = smc_sock_clcsock_ops(smc)->poll(file, smc->carrier.sock, NULL);
 	/* after the mask: what it shows as an error SO_ERROR must have */
 	smc_fback_pull(smc);
 	if (READ_ONCE(smc_sock_sk(smc)->sk_err))
 		mask |= EPOLLERR;
-	refresh(smc);
+	fallback_copy_bufsizes(smc);
 	return mask;
 }
 
@@ -417,5 +411,5 @@ __poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
  */
 int smc_fback_shutdown(struct smc_sock *smc, int how)
 {
-	return carrier_ops(smc)->shutdown(smc->carrier.sock, how);
+	return smc_sock_clcsock_ops(smc)->shutdown(smc->carrier.sock, how);
 }

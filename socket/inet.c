@@ -53,7 +53,7 @@ static struct inet_protosw inet_sw = {
 	.ops		= &smc_af_ops,
 };
 
-static int __init inet4_init(void)
+static int __init inet_init_v4(void)
 {
 	int rc = smc_fault_rc(INET_PROTO4, -ENOBUFS, proto_register(&inet_prot, 1));
 
@@ -62,7 +62,7 @@ static int __init inet4_init(void)
 	return rc;
 }
 
-static void inet4_exit(void)
+static void inet_exit_v4(void)
 {
 	inet_unregister_protosw(&inet_sw);
 	proto_unregister(&inet_prot);
@@ -90,7 +90,7 @@ static struct inet_protosw inet6_sw = {
 };
 
 /* Also where IPv6 was switched off at boot: then nobody gets as far as to ask for it. */
-static int __init inet6_init(void)
+static int __init inet_init_v6(void)
 {
 	int rc;
 
@@ -103,18 +103,18 @@ static int __init inet6_init(void)
 	return rc;
 }
 
-static void inet6_exit(void)
+static void inet_exit_v6(void)
 {
 	inet6_unregister_protosw(&inet6_sw);
 	proto_unregister(&inet6_prot);
 }
 #else
-static int __init inet6_init(void)
+static int __init inet_init_v6(void)
 {
 	return 0;
 }
 
-static void inet6_exit(void)
+static void inet_exit_v6(void)
 {
 }
 #endif
@@ -128,18 +128,18 @@ int __init smc_inet_init(void)
 {
 	int rc;
 
-	rc = inet4_init();
+	rc = inet_init_v4();
 	if (rc)
 		return rc;
-	rc = inet6_init();
+	rc = inet_init_v6();
 	if (rc)
-		inet4_exit();
+		inet_exit_v4();
 	return rc;
 }
 
 /** smc_inet_exit() - close the door; no socket is left */
 void smc_inet_exit(void)
 {
-	inet6_exit();
-	inet4_exit();
+	inet_exit_v6();
+	inet_exit_v4();
 }

@@ -21,41 +21,41 @@
 #include "keepalive.h"
 
 /**
- * struct rules - what the options say, in jiffies
+ * struct keepalive_opts - what the options say, in jiffies
  * @on: SO_KEEPALIVE
  * @idle: before the first question
  * @again: from one to the next
  * @count: unanswered ones that end the connection
- * @patience: TCP_USER_TIMEOUT, 0: none
+ * @user_timeout: TCP_USER_TIMEOUT, 0: none
  */
-struct rules {
+struct keepalive_opts {
 	bool on;
 	unsigned long idle;
 	unsigned long again;
 	unsigned int count;
-	unsigned long patience;
+	unsigned long user_timeout;
 };
 
-static unsigned long patience(const struct smc_sock *smc)
+static unsigned long keepalive_user_timeout(const struct smc_sock *smc)
 {
 	return msecs_to_jiffies(READ_ONCE(inet_csk(smc->carrier.sock->sk)->icsk_user_timeout));
 }
 
-static struct rules rules_of(const struct smc_sock *smc)
+static struct keepalive_opts keepalive_opts_get(const struct smc_sock *smc)
 {
 	const struct tcp_sock *tp = tcp_sk(smc->carrier.sock->sk);
 
-	return (struct rules){
+	return (struct keepalive_opts){
 		.on = sock_flag(&smc->inet.sk, SOCK_KEEPOPEN),
 		.idle = keepalive_time_when(tp),
 		.again = keepalive_intvl_when(tp),
 		.count = keepalive_probes(tp),
-		.patience = patience(smc),
+		.user_timeout = keepalive_user_timeout(smc),
 	};
 }
 
 /* Not later than in @delay; a look that is due earlier stays. */
-static void look_by(struct smc_sock *smc, struct workqueue_struct *wq, unsigned long delay)
+static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq, unsigned long delay)
 {
 	const struct timer_list *timer = &smc->keep_work.timer;
 
@@ -65,14 +65,14 @@ static void look_by(struct smc_sock *smc, struct workqueue_struct *wq, unsigned 
 }
 
 /* Bytes that the peer's RNIC has not acknowledged: since when; conn->lock held. */
-static bool waits_since(const struct smc_conn *conn, unsigned long *since)
+static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *since)
 {
 	*since = conn->meter.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }
 
 /* What was heard of the peer last, over its connection or only its link; conn->lock held. */
-static unsigned long silent_since(const struct smc_conn *conn)
+static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 {
 	unsigned long own = conn->meter.heard_at, link = READ_ONCE(conn->link->last_rx);
 
@@ -83,10 +83,10 @@ static unsigned long silent_since(const struct smc_conn *conn)
  * What TCP does with its probes; conn->lock held. Returns in how many jiffies to look again, 0:
  * the peer is gone. Its RNIC is asked meanwhile if @ask.
  */
-static unsigned long keepalive(struct smc_sock *smc, struct smc_conn *conn, const struct rules *r,
-			       bool *ask)
+static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn, const struct keepalive_opts *r,
+				     bool *ask)
 {
-	unsigned long since = silent_since(conn), silence = jiffies - since;
+	unsigned long since = keepalive_silent_since(conn), silence = jiffies - since;
 
 	if (smc->keep_asked && since != smc->keep_since) {
 		smc->keep_asked = 0;
@@ -94,7 +94,7 @@ static unsigned long keepalive(struct smc_sock *smc, struct smc_conn *conn, cons
 	}
 	if (!smc->keep_asked && silence < r->idle)
 		return r->idle - silence;
-	if (r->patience ? smc->keep_asked && silence >= r->patience : smc->keep_asked >= r->count)
+	if (r->user_timeout ? smc->keep_asked && silence >= r->user_timeout : smc->keep_asked >= r->count)
 		return 0;
 	smc->keep_since = since;
 	smc->keep_asked++;
@@ -105,28 +105,28 @@ static unsigned long keepalive(struct smc_sock *smc, struct smc_conn *conn, cons
 }
 
 /* In how many jiffies to look again; 0: the peer is gone. conn->lock held. */
-static unsigned long judge(struct smc_sock *smc, struct smc_conn *conn, const struct rules *r,
-			   bool *ask)
+static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn, const struct keepalive_opts *r,
+				     bool *ask)
 {
 	unsigned long since, age, next = MAX_JIFFY_OFFSET;
 
-	if (!waits_since(conn, &since))
-		return r->on ? keepalive(smc, conn, r, ask) : next;
+	if (!keepalive_unacked_since(conn, &since))
+		return r->on ? keepalive_probe(smc, conn, r, ask) : next;
 	/* a peer that owes an acknowledgment needs no question */
 	smc->keep_asked = 0;
 	conn->asked = false;
 	if (r->on)
 		next = r->idle;
-	if (!r->patience)
+	if (!r->user_timeout)
 		return next;
 	age = jiffies - since;
-	if (age >= r->patience)
+	if (age >= r->user_timeout)
 		return 0;
-	return min(next, r->patience - age);
+	return min(next, r->user_timeout - age);
 }
 
 /* In how many jiffies to look again. */
-static unsigned long show_carrier(struct smc_sock *smc)
+static unsigned long keepalive_ack_clcsock(struct smc_sock *smc)
 {
 	struct smc_net *sn = smc_policy_net(sock_net(&smc->inet.sk));
 	unsigned long gap = READ_ONCE(sn->carrier_keep) * HZ, age = jiffies - smc->keep_acked;
@@ -140,12 +140,12 @@ static unsigned long show_carrier(struct smc_sock *smc)
 	return gap;
 }
 
-static void keep_work(struct work_struct *work)
+static void keepalive_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, keep_work);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 	unsigned long next = MAX_JIFFY_OFFSET;
-	struct rules r = rules_of(smc);
+	struct keepalive_opts r = keepalive_opts_get(smc);
 	bool ask = false, open;
 
 	if (!conn)
@@ -153,16 +153,16 @@ static void keep_work(struct work_struct *work)
 	spin_lock_bh(&conn->lock);
 	open = smc_conn_state_may_cdc(conn->state);
 	if (open)
-		next = judge(smc, conn, &r, &ask);
+		next = keepalive_check(smc, conn, &r, &ask);
 	spin_unlock_bh(&conn->lock);
 	if (ask)
 		smc_llc_probe(conn->lgr);
 	if (open && next)
-		next = min(next, show_carrier(smc));
+		next = min(next, keepalive_ack_clcsock(smc));
 	if (!next)
 		smc_conn_abort(conn, ETIMEDOUT);
 	else if (next != MAX_JIFFY_OFFSET)
-		look_by(smc, conn->wq, next);
+		keepalive_check_by(smc, conn->wq, next);
 	smc_conn_put(conn);
 }
 
@@ -172,7 +172,7 @@ static void keep_work(struct work_struct *work)
  */
 void smc_keep_init(struct smc_sock *smc)
 {
-	INIT_DELAYED_WORK(&smc->keep_work, keep_work);
+	INIT_DELAYED_WORK(&smc->keep_work, keepalive_work);
 	smc->keep_asked = 0;
 	smc->keep_acked = jiffies;
 }
@@ -187,7 +187,7 @@ void smc_keep_changed(struct smc_sock *smc)
 	const unsigned long soon = HZ / 10;
 
 	if (smc_sock_mode(smc) == SMC_MODE_SMC && smc->conn)
-		look_by(smc, smc->conn->wq, soon);
+		keepalive_check_by(smc, smc->conn->wq, soon);
 }
 
 /**
@@ -196,10 +196,10 @@ void smc_keep_changed(struct smc_sock *smc)
  */
 void smc_keep_queued(struct smc_sock *smc)
 {
-	unsigned long time = patience(smc);
+	unsigned long time = keepalive_user_timeout(smc);
 
 	if (time)
-		look_by(smc, smc->conn->wq, time);
+		keepalive_check_by(smc, smc->conn->wq, time);
 }
 
 /**

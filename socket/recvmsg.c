@@ -18,7 +18,7 @@
 
 /* ---- recvmsg ----------------------------------------------------------------- */
 
-static bool recv_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
+static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
@@ -29,27 +29,27 @@ static bool recv_woken(struct smc_sock *smc, struct smc_conn *conn, const struct
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
-static void wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call,
-		      long *timeo)
+static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call,
+			      long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
-	sk_wait_event(sk, timeo, recv_woken(smc, conn, call), &wait);
+	sk_wait_event(sk, timeo, recvmsg_woken(smc, conn, call), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
 /* How a stream has ended, as it was before the ring was read: what came with data is not early. */
-struct recv_seen {
+struct recvmsg_state {
 	int shutdown;
 	int err;
 	int state;
 };
 
-static void look_at_end(const struct sock *sk, struct recv_seen *seen)
+static void recvmsg_read_state(const struct sock *sk, struct recvmsg_state *seen)
 {
 	seen->shutdown = READ_ONCE(sk->sk_shutdown);
 	/* pairs with smc_stream_sync(): who sees the shutdown sees its cause */
@@ -59,7 +59,7 @@ static void look_at_end(const struct sock *sk, struct recv_seen *seen)
 }
 
 /* Nothing was readable: the end of this call, or -EINPROGRESS to wait. */
-static int recv_end(struct smc_sock *smc, const struct recv_seen *seen, long timeo, bool some)
+static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state *seen, long timeo, bool some)
 {
 	if (some) {
 		if (seen->err || seen->shutdown & RCV_SHUTDOWN || seen->state == TCP_CLOSE ||
@@ -81,8 +81,8 @@ static int recv_end(struct smc_sock *smc, const struct recv_seen *seen, long tim
 }
 
 /* Socket lock held; @lend: bytes are lent to it, not copied to @msg. */
-static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
-		       size_t len, int flags, struct splice_pipe_desc *lend)
+static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+			  size_t len, int flags, struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	bool peek = flags & MSG_PEEK;
@@ -94,7 +94,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
 	int copied = 0, target, end;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	struct recv_seen seen;
+	struct recvmsg_state seen;
 	ssize_t rc;
 
 	len = min_t(size_t, len, INT_MAX);
@@ -103,7 +103,7 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		if (smc->conn != conn)
 			return copied ?: -ENOTCONN;
 		smc_stream_sync_if_changed(smc, conn);
-		look_at_end(sk, &seen);
+		recvmsg_read_state(sk, &seen);
 		call.in_line = sock_flag(sk, SOCK_URGINLINE);
 		/* SIGURG is for a call that sleeps here, too */
 		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
@@ -127,13 +127,13 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 		/* no more comes before something was consumed */
 		if (peek && copied && (call.skip >= smc_rx_reach(conn) || smc_rx_peer_waits(conn)))
 			break;
-		end = recv_end(smc, &seen, timeo, copied);
+		end = recvmsg_empty_result(smc, &seen, timeo, copied);
 		if (end != -EINPROGRESS) {
 			if (!copied)
 				copied = end;
 			break;
 		}
-		wait_data(smc, conn, &call, &timeo);
+		recvmsg_wait_data(smc, conn, &call, &timeo);
 	}
 	if (copied > 0 && peek)
 		sk_peek_offset_fwd(sk, copied);
@@ -146,8 +146,8 @@ static int recv_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 }
 
 /* MSG_OOB, as on TCP: never waits. Socket lock held. */
-static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, size_t len,
-		       int flags)
+static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, size_t len,
+			  int flags)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	u8 byte;
@@ -174,8 +174,8 @@ static int recv_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghd
 	return 1;
 }
 
-static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags,
-		   struct splice_pipe_desc *lend)
+static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags,
+			   struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn;
@@ -184,10 +184,10 @@ static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int fla
 	lock_sock(sk);
 	conn = smc_stream_conn_get_locked(smc);
 	if (conn && flags & MSG_OOB) {
-		rc = recv_urgent(smc, conn, msg, len, flags);
+		rc = recvmsg_urgent(smc, conn, msg, len, flags);
 	} else if (conn) {
 		/* data path 12 */
-		rc = recv_locked(smc, conn, msg, len, flags, lend);
+		rc = recvmsg_locked(smc, conn, msg, len, flags, lend);
 		/* what lending does not get it tries again */
 		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
@@ -215,19 +215,19 @@ static int receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int fla
 int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
 	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_CNT);
-	return receive(smc, msg, len, flags, NULL);
+	return recvmsg_receive(smc, msg, len, flags, NULL);
 }
 
 /* ---- splice ------------------------------------------------------------------ */
 
-static void release_page_of(struct splice_pipe_desc *spd, unsigned int i)
+static void recvmsg_splice_release_page(struct splice_pipe_desc *spd, unsigned int i)
 {
 	put_page(spd->pages[i]);
 }
 
 /* Copies, into pages that the pipe then has. */
-static ssize_t splice_copied(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
-			     int flags)
+static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
+				   int flags)
 {
 	struct bio_vec vec[PIPE_DEF_BUFFERS];
 	struct msghdr msg = {};
@@ -246,7 +246,7 @@ static ssize_t splice_copied(struct smc_sock *smc, struct splice_pipe_desc *spd,
 		return -ENOMEM;
 	len = min_t(size_t, len, n * PAGE_SIZE);
 	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
-	rc = receive(smc, &msg, len, flags, NULL);
+	rc = recvmsg_receive(smc, &msg, len, flags, NULL);
 	left = max_t(ssize_t, rc, 0);
 	for (i = 0; i < n; i++) {
 		if (!left) {
@@ -261,26 +261,26 @@ static ssize_t splice_copied(struct smc_sock *smc, struct splice_pipe_desc *spd,
 	return rc;
 }
 
-/* As it lies in the RMBE, as far as that may be lent. Never waits, see splice_wait(). */
-static ssize_t splice_lent(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len)
+/* As it lies in the RMBE, as far as that may be lent. Never waits, see recvmsg_splice_wait(). */
+static ssize_t recvmsg_splice_lend(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len)
 {
 	struct msghdr msg = {};
-	ssize_t rc = receive(smc, &msg, len, MSG_DONTWAIT, spd);
+	ssize_t rc = recvmsg_receive(smc, &msg, len, MSG_DONTWAIT, spd);
 
 	if (rc != -EOPNOTSUPP)
 		return rc;
-	rc = splice_copied(smc, spd, len, MSG_DONTWAIT);
+	rc = recvmsg_splice_copy(smc, spd, len, MSG_DONTWAIT);
 	if (rc > 0)
 		smc_stats_add(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_LEND_COPIED, rc);
 	return rc;
 }
 
 /* There was nothing. Returns 1: there is; else what the call ends with. */
-static int wait_readable(struct smc_sock *smc, long *timeo)
+static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 {
 	const struct smc_rx_call call = {};
 	struct sock *sk = smc_sock_sk(smc);
-	struct recv_seen seen;
+	struct recvmsg_state seen;
 	struct smc_conn *conn;
 	int rc = -ENOTCONN;
 
@@ -288,18 +288,18 @@ static int wait_readable(struct smc_sock *smc, long *timeo)
 	conn = smc_stream_conn_get_locked(smc);
 	while (conn && smc->conn == conn) {
 		smc_stream_sync_if_changed(smc, conn);
-		look_at_end(sk, &seen);
+		recvmsg_read_state(sk, &seen);
 		/* at urgent data a signal ends a call that could read on: not over and over here */
 		if (*timeo && signal_pending(current))
 			rc = sock_intr_errno(*timeo);
 		else if (smc_rx_readable(conn))
 			rc = 1;
 		else
-			rc = recv_end(smc, &seen, *timeo, false);
+			rc = recvmsg_empty_result(smc, &seen, *timeo, false);
 		if (rc != -EINPROGRESS)
 			break;
 		rc = -ENOTCONN;
-		wait_data(smc, conn, &call, timeo);
+		recvmsg_wait_data(smc, conn, &call, timeo);
 	}
 	if (conn)
 		smc_conn_put(conn);
@@ -312,12 +312,12 @@ static int wait_readable(struct smc_sock *smc, long *timeo)
  * we wait. (Every pipe that can be spliced to from a socket is locked by the caller: those
  * inside of sendfile() take what can be sought alone.)
  */
-static int splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long *timeo)
+static int recvmsg_splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long *timeo)
 {
 	int rc;
 
 	pipe_unlock(pipe);
-	rc = wait_readable(smc, timeo);
+	rc = recvmsg_wait_readable(smc, timeo);
 	pipe_lock(pipe);
 	if (rc <= 0 || pipe->readers)
 		return rc;
@@ -326,7 +326,7 @@ static int splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long 
 }
 
 /* What the pipe has room for: what is read cannot be put back. */
-static unsigned int pipe_room(const struct pipe_inode_info *pipe)
+static unsigned int recvmsg_pipe_room(const struct pipe_inode_info *pipe)
 {
 	return pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
 }
@@ -349,7 +349,7 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 		.pages		= pages,
 		.partial	= partial,
 		.ops		= &nosteal_pipe_buf_ops,
-		.spd_release	= release_page_of,
+		.spd_release	= recvmsg_splice_release_page,
 	};
 	struct net *net = sock_net(smc_sock_sk(smc));
 	long timeo = sock_rcvtimeo(smc_sock_sk(smc), nonblock);
@@ -360,16 +360,16 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 	if (!len)
 		return 0;
 	do {
-		spd.nr_pages_max = min_t(unsigned int, pipe_room(pipe), PIPE_DEF_BUFFERS);
+		spd.nr_pages_max = min_t(unsigned int, recvmsg_pipe_room(pipe), PIPE_DEF_BUFFERS);
 		if (!spd.nr_pages_max)
 			return -EAGAIN;
 		if (!test_bit(SMC_SF_LEND, &smc->flags)) {
-			rc = splice_copied(smc, &spd, len, nonblock ? MSG_DONTWAIT : 0);
+			rc = recvmsg_splice_copy(smc, &spd, len, nonblock ? MSG_DONTWAIT : 0);
 			break;
 		}
-		rc = splice_lent(smc, &spd, len);
+		rc = recvmsg_splice_lend(smc, &spd, len);
 		if (rc == -EAGAIN && timeo)
-			rc = splice_wait(smc, pipe, &timeo);
+			rc = recvmsg_splice_wait(smc, pipe, &timeo);
 		else
 			break;
 	} while (rc > 0);

@@ -19,8 +19,8 @@
 #include <smc/socket/sock.h>
 #include "keepalive.h"
 
-#define TABLE_BITS	8
-#define TABLE_SIZE	BIT(TABLE_BITS)
+#define SOCK_TABLE_BITS	8
+#define SOCK_TABLE_SIZE	BIT(SOCK_TABLE_BITS)
 
 /**
  * struct sock_bucket - one chain of the table
@@ -34,7 +34,7 @@ struct sock_bucket {
 	u64 made;
 };
 
-static struct sock_bucket table[2][TABLE_SIZE];
+static struct sock_bucket sock_table[2][SOCK_TABLE_SIZE];
 
 /* ---- protos ------------------------------------------------------------------ */
 
@@ -89,7 +89,7 @@ static void sock_destruct(struct sock *sk)
 	if (!smc->inet_destruct)
 		return;
 	/* it insists on both; a child may go before anybody has accepted it */
-	smc_sk_state_store(sk, TCP_CLOSE);
+	smc_sock_store_state(sk, TCP_CLOSE);
 	sock_set_flag(sk, SOCK_DEAD);
 	smc->inet_destruct(sk);
 }
@@ -98,7 +98,7 @@ static void sock_destruct(struct sock *sk)
  * The carrier's lock is taken under ours, and is a lock of AF_INET or AF_INET6, too. Those
  * of AF_SMC have a class already.
  */
-static void own_lock_class(struct sock *sk)
+static void sock_set_lock_class(struct sock *sk)
 {
 	static struct lock_class_key key, slock_key;
 
@@ -117,10 +117,10 @@ void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 
 	sk->sk_type = SOCK_STREAM;
 	sk->sk_destruct = sock_destruct;
-	smc_sk_state_store(sk, TCP_CLOSE);
+	smc_sock_store_state(sk, TCP_CLOSE);
 	smc->inet_destruct = inet_destruct;
 	if (inet_destruct)
-		own_lock_class(sk);
+		sock_set_lock_class(sk);
 #if IS_ENABLED(CONFIG_IPV6)
 	if (smc_sock_is_ipv6(sk))
 		smc->inet.pinet6 = &container_of(smc, struct smc6_sock, smc)->inet6;
@@ -131,7 +131,7 @@ void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 	INIT_HLIST_NODE(&smc->bucket);
 }
 
-static struct sock *alloc_sk(struct net *net, int family, struct proto *prot, gfp_t gfp, int kern)
+static struct sock *sock_alloc_sk(struct net *net, int family, struct proto *prot, gfp_t gfp, int kern)
 {
 	return smc_fault_null(SOCK, sk_alloc(net, family, gfp, prot, kern));
 }
@@ -148,7 +148,7 @@ static struct sock *alloc_sk(struct net *net, int family, struct proto *prot, gf
 struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, int kern)
 {
 	struct proto *prot = protocol == SMC_PROTO_IPV6 ? &smc6_prot : &smc_prot;
-	struct sock *sk = alloc_sk(net, PF_SMC, prot, GFP_KERNEL, kern);
+	struct sock *sk = sock_alloc_sk(net, PF_SMC, prot, GFP_KERNEL, kern);
 
 	if (!sk)
 		return NULL;
@@ -168,7 +168,7 @@ struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, 
  */
 struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern)
 {
-	struct sock *sk = alloc_sk(sock_net(parent), parent->sk_family, parent->sk_prot, gfp, kern);
+	struct sock *sk = sock_alloc_sk(sock_net(parent), parent->sk_family, parent->sk_prot, gfp, kern);
 
 	if (!sk)
 		return NULL;
@@ -212,9 +212,9 @@ void smc_sock_inherit(struct sock *sk, const struct sock *parent)
 
 /* ---- table ------------------------------------------------------------------- */
 
-static struct sock_bucket *bucket_of(struct smc_sock *smc)
+static struct sock_bucket *sock_bucket_of(struct smc_sock *smc)
 {
-	return &table[smc_sock_is_ipv6(smc_sock_sk(smc))][hash_ptr(smc, TABLE_BITS)];
+	return &sock_table[smc_sock_is_ipv6(smc_sock_sk(smc))][hash_ptr(smc, SOCK_TABLE_BITS)];
 }
 
 /**
@@ -223,7 +223,7 @@ static struct sock_bucket *bucket_of(struct smc_sock *smc)
  */
 void smc_sock_hash(struct smc_sock *smc)
 {
-	struct sock_bucket *b = bucket_of(smc);
+	struct sock_bucket *b = sock_bucket_of(smc);
 	struct sock *sk = &smc->inet.sk;
 
 	spin_lock(&b->lock);
@@ -242,7 +242,7 @@ void smc_sock_hash(struct smc_sock *smc)
  */
 void smc_sock_unhash(struct smc_sock *smc)
 {
-	struct sock_bucket *b = bucket_of(smc);
+	struct sock_bucket *b = sock_bucket_of(smc);
 	struct sock *sk = &smc->inet.sk;
 
 	spin_lock(&b->lock);
@@ -253,7 +253,7 @@ void smc_sock_unhash(struct smc_sock *smc)
 	spin_unlock(&b->lock);
 }
 
-static u8 diag_state(struct smc_sock *smc, const struct smc_conn *conn)
+static u8 sock_diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 {
 	if (conn)
 		return smc_conn_state_diag(smc_conn_state(conn));
@@ -265,8 +265,8 @@ static u8 diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 	return SMC_DIAG_STATE_INIT;
 }
 
-static void info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *tx,
-			 const struct smc_ring_rx *rx)
+static void sock_info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *tx,
+			      const struct smc_ring_rx *rx)
 {
 	smc_cursor_from_pos(rx->produced, rx->size, &info->rx_prod);
 	smc_ring_rx_cursor(rx, &info->tx_cons);
@@ -281,7 +281,7 @@ static void info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *t
 }
 
 /* Everything below conn->lock in one piece, so that the positions fit together. */
-static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
+static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 {
 	struct smc_link *link;
 
@@ -290,7 +290,7 @@ static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 	info->sndbuf = conn->tx.elem.size;
 	info->rmbe = conn->rx.elem.size;
 	info->peer_rmbe = conn->tx.peer_size;
-	info_cursors(info, &conn->tx.ring, &conn->rx.ring);
+	sock_info_cursors(info, &conn->tx.ring, &conn->rx.ring);
 	info->rx_flags = conn->rx.peer_state;
 	info->tx_flags = conn->tx.state;
 	info->tx_blocked = conn->tx.told_blocked;
@@ -308,7 +308,7 @@ static void info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
+static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
@@ -317,11 +317,11 @@ static void info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 	info->carrier = smc->carrier.sock ? smc->carrier.sock->sk : NULL;
 	info->mode = smc_sock_mode(smc);
 	info->server = test_bit(SMC_SF_SERVER, &smc->flags);
-	info->diag_state = diag_state(smc, conn);
+	info->diag_state = sock_diag_state(smc, conn);
 	info->own_reason = smc->own_reason;
 	info->peer_reason = smc->peer_reason;
 	if (conn) {
-		info_conn(info, conn);
+		sock_info_conn(info, conn);
 		smc_conn_put(conn);
 	}
 }
@@ -345,15 +345,15 @@ int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 	struct smc_sock *smc;
 	int rc = 0;
 
-	for (; pos->bucket < TABLE_SIZE; pos->bucket++, pos->first = 0) {
-		struct sock_bucket *b = &table[protocol == SMC_PROTO_IPV6][pos->bucket];
+	for (; pos->bucket < SOCK_TABLE_SIZE; pos->bucket++, pos->first = 0) {
+		struct sock_bucket *b = &sock_table[protocol == SMC_PROTO_IPV6][pos->bucket];
 
 		spin_lock(&b->lock);
 		hlist_for_each_entry(smc, &b->head, bucket) {
 			if ((pos->first && smc->bucket_num > pos->first) ||
 			    (net && !net_eq(sock_net(smc_sock_sk(smc)), net)))
 				continue;
-			info_fill(&info, smc);
+			sock_info_fill(&info, smc);
 			rc = fn(&info, arg);
 			if (rc) {
 				/* from this one on: those before it are younger */
@@ -371,7 +371,7 @@ EXPORT_SYMBOL_GPL(smc_sock_walk);
 
 /* ---- who holds the module ---- */
 
-static const char *holder_mode(const struct smc_sock_info *info)
+static const char *sock_mode_name(const struct smc_sock_info *info)
 {
 	if (info->diag_state == SMC_DIAG_STATE_LISTEN)
 		return "listen";
@@ -386,13 +386,13 @@ static const char *holder_mode(const struct smc_sock_info *info)
 	return "undecided";
 }
 
-static int show_holder(const struct smc_sock_info *info, void *arg)
+static int sock_show_holder(const struct smc_sock_info *info, void *arg)
 {
 	struct sock *sk = (struct sock *)info->sk;
 	struct seq_file *m = arg;
 
 	seq_printf(m, "%u %lu %u %s\n", sock_net(sk)->ns.inum, (unsigned long)sock_i_ino(sk),
-		   from_kuid_munged(seq_user_ns(m), sk_uid(sk)), holder_mode(info));
+		   from_kuid_munged(seq_user_ns(m), sk_uid(sk)), sock_mode_name(info));
 	return 0;
 }
 
@@ -400,13 +400,13 @@ static int show_holder(const struct smc_sock_info *info, void *arg)
  * Every socket keeps the module from being removed, whatever its namespace, and nobody
  * can enter all of these to ask for theirs.
  */
-static int show_holders(struct seq_file *m, void *v)
+static int sock_show_holders(struct seq_file *m, void *v)
 {
 	struct smc_sock_pos pos4 = {}, pos6 = {};
 
 	seq_puts(m, "netns inode uid mode\n");
-	smc_sock_walk(NULL, SMC_PROTO_IPV4, &pos4, show_holder, m);
-	smc_sock_walk(NULL, SMC_PROTO_IPV6, &pos6, show_holder, m);
+	smc_sock_walk(NULL, SMC_PROTO_IPV4, &pos4, sock_show_holder, m);
+	smc_sock_walk(NULL, SMC_PROTO_IPV6, &pos6, sock_show_holder, m);
 	return 0;
 }
 
@@ -422,9 +422,9 @@ int __init smc_sock_init(void)
 	unsigned int i;
 	int rc;
 
-	for (i = 0; i < TABLE_SIZE; i++) {
-		spin_lock_init(&table[0][i].lock);
-		spin_lock_init(&table[1][i].lock);
+	for (i = 0; i < SOCK_TABLE_SIZE; i++) {
+		spin_lock_init(&sock_table[0][i].lock);
+		spin_lock_init(&sock_table[1][i].lock);
 	}
 	rc = smc_fault_rc(PROTO4, -ENOBUFS, proto_register(&smc_prot, 1));
 	if (rc)
@@ -433,7 +433,7 @@ int __init smc_sock_init(void)
 	if (rc)
 		goto out_proto;
 	if (!smc_fault_null(SOCK_PROC, proc_create_single("smc_holders", 0400, init_net.proc_net,
-							  show_holders)) &&
+							  sock_show_holders)) &&
 	    IS_ENABLED(CONFIG_PROC_FS)) {
 		rc = -ENOMEM;
 		goto out_proto6;

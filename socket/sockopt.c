@@ -27,7 +27,7 @@
  * Flags that SOL_SOCKET options set and that core reads from our sk. Of time stamps only
  * what getsockopt() says: the holders of SOCK_TIMESTAMP are counted by a static key.
  */
-static const unsigned long shared_flags =
+static const unsigned long sockopt_flags =
 	BIT(SOCK_URGINLINE) | BIT(SOCK_KEEPOPEN) | BIT(SOCK_LINGER) | BIT(SOCK_BROADCAST) |
 	BIT(SOCK_DBG) | BIT(SOCK_LOCALROUTE) | BIT(SOCK_RXQ_OVFL) | BIT(SOCK_ZEROCOPY) |
 	BIT(SOCK_SELECT_ERR_QUEUE) | BIT(SOCK_RCVMARK) | BIT(SOCK_WIFI_STATUS) |
@@ -39,9 +39,9 @@ static const unsigned long shared_flags =
 	;
 
 /* Fields, not a second sock_setsockopt(): that would check and charge twice. */
-static void copy_fields(struct sock *to, const struct sock *from)
+static void sockopt_copy_fields(struct sock *to, const struct sock *from)
 {
-	unsigned long differ = (to->sk_flags ^ from->sk_flags) & shared_flags;
+	unsigned long differ = (to->sk_flags ^ from->sk_flags) & sockopt_flags;
 	int bit;
 
 	if (to->sk_mark != from->sk_mark || to->sk_bound_dev_if != from->sk_bound_dev_if)
@@ -67,7 +67,7 @@ static void copy_fields(struct sock *to, const struct sock *from)
 }
 
 /* A socket's filter changes under our lock alone, or while nobody else knows the socket. */
-static struct sk_filter *filter_of(const struct sock *sk)
+static struct sk_filter *sockopt_filter(const struct sock *sk)
 {
 	return rcu_dereference_protected(sk->sk_filter, true);
 }
@@ -76,14 +76,14 @@ static struct sk_filter *filter_of(const struct sock *sk)
  * Shared, and charged to each of its sockets, as TCP shares a listener's with its children.
  * @to: locked if it has one
  */
-static void share_filter(struct sock *to, const struct sock *from)
+static void sockopt_share_filter(struct sock *to, const struct sock *from)
 {
-	struct sk_filter *fp = filter_of(from);
+	struct sk_filter *fp = sockopt_filter(from);
 
-	if (fp == filter_of(to))
+	if (fp == sockopt_filter(to))
 		return;
 	/* gives back what it was charged */
-	if (filter_of(to))
+	if (sockopt_filter(to))
 		sk_detach_filter(to);
 	if (!fp)
 		return;
@@ -93,21 +93,21 @@ static void share_filter(struct sock *to, const struct sock *from)
 }
 
 /* Options of SOL_SOCKET that are about packets, which nothing but such an option changes. */
-static void mirror_packets(struct smc_sock *smc)
+static void sockopt_mirror_packets(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
-	share_filter(sk, csk);
+	sockopt_share_filter(sk, csk);
 	WRITE_ONCE(sk->sk_tsflags, csk->sk_tsflags);
 }
 
-static void mirror_locked(struct smc_sock *smc)
+static void sockopt_mirror_locked(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
-	copy_fields(sk, csk);
+	sockopt_copy_fields(sk, csk);
 	sk->sk_reuseport = csk->sk_reuseport;
 	sk->sk_userlocks = csk->sk_userlocks;
 	WRITE_ONCE(sk->sk_sndbuf, csk->sk_sndbuf);
@@ -120,8 +120,8 @@ static void mirror_locked(struct smc_sock *smc)
  */
 void smc_sockopt_mirror(struct smc_sock *smc)
 {
-	mirror_packets(smc);
-	mirror_locked(smc);
+	sockopt_mirror_packets(smc);
+	sockopt_mirror_locked(smc);
 	/* not later: in a handshake the carrier has another one, and a stream its own */
 	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
 	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
@@ -142,7 +142,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 /* By the rule of sock_kmalloc(), which is core's own for filters. */
-static bool filter_fits(const struct sock *sk, const struct sk_filter *fp)
+static bool sockopt_filter_fits(const struct sock *sk, const struct sk_filter *fp)
 {
 	int size = bpf_prog_size(fp->prog->len);
 	int max = READ_ONCE(sysctl_optmem_max);
@@ -151,7 +151,7 @@ static bool filter_fits(const struct sock *sk, const struct sk_filter *fp)
 }
 
 /* Stamps are numbered from what is in flight on; before there is a connection TCP refuses that. */
-static void push_tsflags(struct sock *csk, u32 flags)
+static void sockopt_push_tsflags(struct sock *csk, u32 flags)
 {
 	u32 begin = READ_ONCE(tcp_sk(csk)->snd_una);
 
@@ -172,25 +172,25 @@ static void push_tsflags(struct sock *csk, u32 flags)
  * Not to a carrier that carries a rendezvous, or keeps a stream company: no packet of theirs is
  * the program's. Both sockets locked.
  */
-static int push_packets(struct smc_sock *smc)
+static int sockopt_push_packets(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
-	struct sk_filter *fp = filter_of(sk);
+	struct sk_filter *fp = sockopt_filter(sk);
 
 	if (smc_sock_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
-	push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
+	sockopt_push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
 	/* rather no call than one past a filter */
-	if (fp && fp != filter_of(csk) && !filter_fits(csk, fp))
+	if (fp && fp != sockopt_filter(csk) && !sockopt_filter_fits(csk, fp))
 		return -ENOMEM;
-	share_filter(csk, sk);
+	sockopt_share_filter(csk, sk);
 	return 0;
 }
 #endif
 
 /* Our socket locked. */
-static int push_locked(struct smc_sock *smc)
+static int sockopt_push_locked(struct smc_sock *smc)
 {
 	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
@@ -198,8 +198,8 @@ static int push_locked(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
-	rc = push_packets(smc);
-	copy_fields(csk, sk);
+	rc = sockopt_push_packets(smc);
+	sockopt_copy_fields(csk, sk);
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK) {
 		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
@@ -234,7 +234,7 @@ int smc_sockopt_push(struct smc_sock *smc)
 		sock_enable_timestamps(csk);
 	lock_sock(sk);
 	/* and which layouts they are to have comes with the flags */
-	rc = push_locked(smc);
+	rc = sockopt_push_locked(smc);
 	release_sock(sk);
 #endif
 	return rc;
@@ -261,14 +261,14 @@ void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
 /* ---- set --------------------------------------------------------------------- */
 
 /* The value of an option, 0 if there is none: the option will fail. */
-static int int_value(sockptr_t val, unsigned int len)
+static int sockopt_int_value(sockptr_t val, unsigned int len)
 {
 	int n;
 
 	return len >= sizeof(n) && !copy_from_sockptr(&n, val, sizeof(n)) ? n : 0;
 }
 
-static bool ao_option(int name)
+static bool sockopt_is_ao(int name)
 {
 #ifdef TCP_AO_ADD_KEY
 	return name == TCP_AO_ADD_KEY || name == TCP_AO_INFO;
@@ -278,7 +278,7 @@ static bool ao_option(int name)
 }
 
 /* A key by itself opens nothing. */
-static bool fastopen_option(int name)
+static bool sockopt_is_fastopen(int name)
 {
 	return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ||
 	       name == TCP_FASTOPEN_NO_COOKIE;
@@ -288,7 +288,7 @@ static bool fastopen_option(int name)
  * Flags of SO_TIMESTAMPING that it takes, some of them for bytes that are sent, or for the stamps
  * of these, which a program may ask for with each message.
  */
-static bool asks_for_departure(int flags)
+static bool sockopt_has_tx_tstamp(int flags)
 {
 	const int departure = SOF_TIMESTAMPING_TX_RECORD_MASK | SOF_TIMESTAMPING_OPT_ID |
 			      SOF_TIMESTAMPING_OPT_TSONLY | SOF_TIMESTAMPING_OPT_TX_SWHW;
@@ -312,15 +312,15 @@ static bool asks_for_departure(int flags)
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 {
 	if (level == SOL_TCP) {
-		if (fastopen_option(name) || name == TCP_REPAIR)
-			return int_value(val, len);
+		if (sockopt_is_fastopen(name) || name == TCP_REPAIR)
+			return sockopt_int_value(val, len);
 		return name == TCP_ULP || name == TCP_MD5SIG || name == TCP_MD5SIG_EXT ||
-		       ao_option(name);
+		       sockopt_is_ao(name);
 	}
 	if (level != SOL_SOCKET)
 		return false;
 	if (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW)
-		return asks_for_departure(int_value(val, len));
+		return sockopt_has_tx_tstamp(sockopt_int_value(val, len));
 	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF;
 }
 
@@ -336,21 +336,21 @@ bool smc_sockopt_excluded(struct smc_sock *smc)
 	const struct sock *sk = smc_sock_sk(smc);
 
 	return rcu_access_pointer(sk->sk_filter) ||
-	       asks_for_departure(READ_ONCE(sk->sk_tsflags));
+	       sockopt_has_tx_tstamp(READ_ONCE(sk->sk_tsflags));
 #else
 	return false;
 #endif
 }
 
 /* TCP itself knows that its connection has begun. */
-static bool too_late(struct smc_sock *smc, int level, int name, sockptr_t val, unsigned int len)
+static bool sockopt_too_late(struct smc_sock *smc, int level, int name, sockptr_t val, unsigned int len)
 {
 	return smc_sock_mode(smc) != SMC_MODE_TCP && !test_bit(SMC_SF_LISTEN, &smc->flags) &&
-	       !(level == SOL_TCP && fastopen_option(name)) &&
+	       !(level == SOL_TCP && sockopt_is_fastopen(name)) &&
 	       smc_sockopt_excludes(level, name, val, len);
 }
 
-static int read_int(int *n, sockptr_t val, unsigned int len)
+static int sockopt_read_int(int *n, sockptr_t val, unsigned int len)
 {
 	if (len < sizeof(*n))
 		return -EINVAL;
@@ -358,11 +358,11 @@ static int read_int(int *n, sockptr_t val, unsigned int len)
 }
 
 /* Options of SOL_SOCKET for which families have an operation. Our socket locked. */
-static int set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
+static int sockopt_set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
 {
 	int n, rc;
 
-	rc = read_int(&n, val, len);
+	rc = sockopt_read_int(&n, val, len);
 	if (rc)
 		return rc;
 	if (name == SO_PEEK_OFF)
@@ -371,7 +371,7 @@ static int set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
 }
 
 /* The flag that an option of SOL_SMC sets, or -EOPNOTSUPP. */
-static int smc_flag(int name)
+static int sockopt_smc_flag(int name)
 {
 	switch (name) {
 	case SMC_LIMIT_HS:
@@ -383,14 +383,14 @@ static int smc_flag(int name)
 	}
 }
 
-static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
+static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
 {
-	int flag = smc_flag(name);
+	int flag = sockopt_smc_flag(name);
 	int on, rc;
 
 	if (flag < 0)
 		return flag;
-	rc = read_int(&on, val, len);
+	rc = sockopt_read_int(&on, val, len);
 	if (rc)
 		return rc;
 	assign_bit(flag, &smc->flags, on);
@@ -398,7 +398,7 @@ static int set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int l
 }
 
 /* SO_ZEROCOPY, which the carrier may have on every kernel. */
-static int set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
+static int sockopt_set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
 	struct socket *csock = smc->carrier.sock;
 	struct sock *sk = smc_sock_sk(smc);
@@ -413,7 +413,7 @@ static int set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 }
 
 /* What the kernel keeps with struct socket or attaches to messages of ours. */
-static bool socket_option_is_ours(int name)
+static bool sockopt_is_own(int name)
 {
 	switch (name) {
 	case SO_PASSCRED:
@@ -428,7 +428,7 @@ static bool socket_option_is_ours(int name)
 }
 
 /* TCP_NODELAY and TCP_CORK act on the rings too; both flush what waits. */
-static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
+static void sockopt_apply_cork(struct smc_sock *smc, int name, sockptr_t val)
 {
 	struct smc_conn *conn;
 	bool cork = name == TCP_CORK;
@@ -447,7 +447,7 @@ static void act_on_stream(struct smc_sock *smc, int name, sockptr_t val)
 	}
 }
 
-static bool acts_on_keeping(int level, int name)
+static bool sockopt_is_keepalive(int level, int name)
 {
 	if (level == SOL_SOCKET)
 		return name == SO_KEEPALIVE;
@@ -474,12 +474,12 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	int rc;
 
 	if (level == SOL_SMC && name == SMC_OWN_ZEROCOPY)
-		return set_zerocopy(smc, val, len);
+		return sockopt_set_zerocopy(smc, val, len);
 	if (level == SOL_SMC)
-		return set_smc(smc, name, val, len);
-	if (level == SOL_SOCKET && socket_option_is_ours(name))
+		return sockopt_set_smc(smc, name, val, len);
+	if (level == SOL_SOCKET && sockopt_is_own(name))
 		return sock_setsockopt(sock, level, name, val, len);
-	if (too_late(smc, level, name, val, len))
+	if (sockopt_too_late(smc, level, name, val, len))
 		return -EOPNOTSUPP;
 	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
 	rc = smc_sockopt_push(smc);
@@ -487,19 +487,19 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		return rc;
 	lock_sock(sk);
 	if (level == SOL_SOCKET && (name == SO_RCVLOWAT || name == SO_PEEK_OFF))
-		rc = set_by_op(sk, name, val, len);
+		rc = sockopt_set_by_op(sk, name, val, len);
 	else if (level == SOL_SOCKET)
 		rc = sock_setsockopt(csock, level, name, val, len);
 	else
 		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
 	if (level == SOL_SOCKET)
-		mirror_packets(smc);
-	mirror_locked(smc);
+		sockopt_mirror_packets(smc);
+	sockopt_mirror_locked(smc);
 	if (!rc && level == SOL_TCP && name == TCP_SAVE_SYN)
 		smc_option_save_syn(&smc->carrier.option, csock->sk);
 	if (!rc && level == SOL_TCP && (name == TCP_NODELAY || name == TCP_CORK))
-		act_on_stream(smc, name, val);
-	if (!rc && acts_on_keeping(level, name))
+		sockopt_apply_cork(smc, name, val);
+	if (!rc && sockopt_is_keepalive(level, name))
 		smc_keep_changed(smc);
 	if (!rc && level == SOL_SOCKET)
 		smc_cmsg_changed(smc);
@@ -519,7 +519,7 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 	int rc;
 
 	/* SO_RCVBUF limits it, and may have been set just now */
-	rc = push_locked(smc_sk(sk));
+	rc = sockopt_push_locked(smc_sk(sk));
 	if (rc)
 		return rc;
 	rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
@@ -551,7 +551,7 @@ int smc_sockopt_set_peek_off(struct sock *sk, int val)
 
 /* ---- get --------------------------------------------------------------------- */
 
-static int put_int(int answer, char __user *val, int __user *len)
+static int sockopt_put_int(int answer, char __user *val, int __user *len)
 {
 	int n;
 
@@ -565,20 +565,20 @@ static int put_int(int answer, char __user *val, int __user *len)
 	return 0;
 }
 
-static int get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
+static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int __user *len)
 {
-	int flag = smc_flag(name);
+	int flag = sockopt_smc_flag(name);
 
 	if (name == SMC_OWN_ZEROCOPY)
-		return put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
-	return flag < 0 ? flag : put_int(test_bit(flag, &smc->flags), val, len);
+		return sockopt_put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
+	return flag < 0 ? flag : sockopt_put_int(test_bit(flag, &smc->flags), val, len);
 }
 
 /*
  * Of the carrier what is true of the stream, too; the rest was measured on packets that carry
  * none of its bytes.
  */
-static void carrier_info(const struct smc_sock *smc, struct tcp_info *info)
+static void sockopt_clcsock_info(const struct smc_sock *smc, struct tcp_info *info)
 {
 	struct tcp_info c;
 
@@ -606,7 +606,7 @@ static void carrier_info(const struct smc_sock *smc, struct tcp_info *info)
 }
 
 /* TCP_INFO while a handshake runs, and over RDMA. */
-static int get_info(struct smc_sock *smc, char __user *val, int __user *len)
+static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __user *len)
 {
 	struct smc_conn *conn;
 	struct tcp_info info;
@@ -616,7 +616,7 @@ static int get_info(struct smc_sock *smc, char __user *val, int __user *len)
 		return -EFAULT;
 	if (n < 0)
 		return -EINVAL;
-	carrier_info(smc, &info);
+	sockopt_clcsock_info(smc, &info);
 	conn = smc_sock_conn_get(smc);
 	if (conn) {
 		spin_lock_bh(&conn->lock);
@@ -648,14 +648,14 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 	int saves;
 
 	if (level == SOL_SMC)
-		return get_smc(smc, name, val, len);
+		return sockopt_get_smc(smc, name, val, len);
 	if (level == SOL_TCP && name == TCP_INFO &&
 	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)))
-		return get_info(smc, val, len);
+		return sockopt_get_tcp_info(smc, val, len);
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
 		saves = smc_option_saves_syn(&smc->carrier.option, csock->sk);
 		if (saves >= 0)
-			return put_int(saves, val, len);
+			return sockopt_put_int(saves, val, len);
 	}
 	if (!ops->getsockopt)
 		return -EOPNOTSUPP;
@@ -665,7 +665,7 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 /* ---- ioctl ------------------------------------------------------------------- */
 
 /* Queue lengths; *@known says whether @cmd is one of these. */
-static int stream_answer(struct smc_sock *smc, unsigned int cmd, bool *known)
+static int sockopt_queue_length(struct smc_sock *smc, unsigned int cmd, bool *known)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn;
@@ -713,7 +713,7 @@ int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg)
 	int answer;
 
 	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)) {
-		answer = stream_answer(smc, cmd, &known);
+		answer = sockopt_queue_length(smc, cmd, &known);
 		if (known)
 			return put_user(answer, (int __user *)arg);
 	}

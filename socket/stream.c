@@ -45,7 +45,7 @@ static struct workqueue_struct *stream_wq;
  * What the connection's state means in TCP's terms; @own: our part of sk_shutdown, @err: the
  * connection has ended with an error.
  */
-static void derive(enum smc_conn_state state, int own, bool err, int *tcp, int *shutdown)
+static void stream_derive_state(enum smc_conn_state state, int own, bool err, int *tcp, int *shutdown)
 {
 	bool sent = own & SEND_SHUTDOWN;
 
@@ -95,7 +95,7 @@ static void derive(enum smc_conn_state state, int own, bool err, int *tcp, int *
  * may be faster than our work queue. state_lock held: where there is a connection, there is a
  * carrier.
  */
-static bool ended_here(const struct smc_sock *smc)
+static bool stream_clcsock_aborted(const struct smc_sock *smc)
 {
 	return READ_ONCE(smc->carrier.sock->sk->sk_err) == ECONNABORTED;
 }
@@ -117,15 +117,15 @@ void smc_stream_sync(struct smc_sock *smc)
 		goto out;
 	state = smc_conn_state(smc->conn);
 	err = READ_ONCE(smc->conn->err);
-	derive(state, sk->sk_shutdown, err, &tcp, &shutdown);
-	if ((err == ECONNRESET || err == EPIPE) && ended_here(smc))
+	stream_derive_state(state, sk->sk_shutdown, err, &tcp, &shutdown);
+	if ((err == ECONNRESET || err == EPIPE) && stream_clcsock_aborted(smc))
 		err = ECONNABORTED;
 	/* the cause of an orderly end is nobody's error */
 	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
 		WRITE_ONCE(sk->sk_err, err);
 	smp_wmb();	/* pairs with poll: who sees the shutdown sees its cause */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | shutdown);
-	smc_sk_state_store(sk, tcp);
+	smc_sock_store_state(sk, tcp);
 	WRITE_ONCE(smc->seen, state);
 out:
 	spin_unlock_bh(&smc->state_lock);
@@ -160,7 +160,7 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
 }
 
 /* A third of the ring is worth a wake-up, as in sk_stream_is_writeable(). */
-static bool writable(const struct smc_conn *conn)
+static bool stream_writable(const struct smc_conn *conn)
 {
 	return smc_tx_space(conn) >= conn->tx.ring.size / 3;
 }
@@ -189,7 +189,7 @@ static void stream_write_space(struct sock *sk)
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags))
 		return;
 	conn = smc_sock_conn_get(smc_sk(sk));
-	enough = !conn || writable(conn);
+	enough = !conn || stream_writable(conn);
 	if (conn)
 		smc_conn_put(conn);
 	if (!enough || !test_and_clear_bit(SOCK_NOSPACE, &sock->flags))
@@ -204,7 +204,7 @@ static void stream_write_space(struct sock *sk)
 }
 
 /* SIGURG. The file, whose owner gets it, goes only behind sock_orphan(), which takes this lock. */
-static void signal_urgent(struct sock *sk)
+static void stream_send_sigurg(struct sock *sk)
 {
 	read_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_socket)
@@ -213,7 +213,7 @@ static void signal_urgent(struct sock *sk)
 }
 
 /* Nobody may be reading: the writer goes on nevertheless. */
-static void skip_urgent(struct smc_sock *smc)
+static void stream_skip_urgent(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
@@ -230,9 +230,9 @@ static void stream_notify(void *owner, unsigned int bits)
 
 	rcu_read_lock();
 	if (bits & SMC_CONN_URGENT)
-		signal_urgent(sk);
+		stream_send_sigurg(sk);
 	if (bits & SMC_CONN_MARK)
-		skip_urgent(smc);
+		stream_skip_urgent(smc);
 	if (bits & SMC_CONN_CHANGED) {
 		smc_stream_sync(smc);
 		/* in TCP's order: io_uring goes by the first one, and only an error has a mask */
@@ -276,7 +276,7 @@ static const struct smc_conn_events stream_events = {
  * of the carrier alone says nothing about the link - but somebody wanted to know
  * whether the peer lives (SO_KEEPALIVE), so the link is asked.
  */
-static void carrier_work(struct work_struct *work)
+static void stream_clcsock_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, carrier_work);
 	int err = READ_ONCE(smc->carrier.sock->sk->sk_err);
@@ -291,14 +291,14 @@ static void carrier_work(struct work_struct *work)
 	smc_conn_put(conn);
 }
 
-static void cork_work(struct work_struct *work)
+static void stream_cork_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, cork_work);
 
 	smc_stream_flush(smc);
 }
 
-static void carrier_changed(void *owner)
+static void stream_clcsock_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
 	const struct sock *csk = smc->carrier.sock->sk;
@@ -309,8 +309,8 @@ static void carrier_changed(void *owner)
 				   err == ECONNRESET ? RESET_GRACE : 0);
 }
 
-static const struct smc_carrier_events carrier_events = {
-	.changed = carrier_changed,
+static const struct smc_carrier_events stream_clcsock_events = {
+	.changed = stream_clcsock_changed,
 };
 
 /**
@@ -324,8 +324,8 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	INIT_DELAYED_WORK(&smc->carrier_work, carrier_work);
-	INIT_DELAYED_WORK(&smc->cork_work, cork_work);
+	INIT_DELAYED_WORK(&smc->carrier_work, stream_clcsock_work);
+	INIT_DELAYED_WORK(&smc->cork_work, stream_cork_work);
 	smc_keep_init(smc);
 	sk->sk_write_space = stream_write_space;
 	clear_bit(SMC_SF_ERR_TOLD, &smc->flags);
@@ -341,28 +341,28 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	smc_conn_attach(conn, &stream_events, smc);
 	/* what came before had nobody to be told of it */
 	if (smc_rx_urgent(conn))
-		signal_urgent(sk);
-	skip_urgent(smc);
+		stream_send_sigurg(sk);
+	stream_skip_urgent(smc);
 	smc_stream_sync(smc);
-	if (smc_carrier_hook(&smc->carrier, &carrier_events, smc))
-		carrier_changed(smc);
+	if (smc_carrier_hook(&smc->carrier, &stream_clcsock_events, smc))
+		stream_clcsock_changed(smc);
 	smc_keep_changed(smc);
 	smc_cmsg_changed(smc);
 }
 
 /* ---- sendmsg ----------------------------------------------------------------- */
 
-static bool send_woken(struct smc_sock *smc, const struct smc_conn *conn)
+static bool sendmsg_woken(struct smc_sock *smc, const struct smc_conn *conn)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
-	return writable(conn) || READ_ONCE(sk->sk_err) ||
+	return stream_writable(conn) || READ_ONCE(sk->sk_err) ||
 	       READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
 /* Socket lock held, dropped while asleep; @conn is kept by the caller. */
-static int wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *timeo)
+static int sendmsg_wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
@@ -374,7 +374,7 @@ static int wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *t
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		/* pairs with the completion that frees space, then looks at the bit */
 		smp_mb__after_atomic();
-		if (send_woken(smc, conn))
+		if (sendmsg_woken(smc, conn))
 			break;
 		rc = -EAGAIN;
 		if (!*timeo)
@@ -383,14 +383,14 @@ static int wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *t
 		if (signal_pending(current))
 			break;
 		rc = 0;
-		sk_wait_event(sk, timeo, send_woken(smc, conn), &wait);
+		sk_wait_event(sk, timeo, sendmsg_woken(smc, conn), &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return rc;
 }
 
 /* May more be sent at all? Error and EPIPE are told apart by sk_stream_error(). */
-static bool send_open(struct smc_sock *smc, const struct smc_conn *conn)
+static bool sendmsg_may_send(struct smc_sock *smc, const struct smc_conn *conn)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
@@ -400,7 +400,7 @@ static bool send_open(struct smc_sock *smc, const struct smc_conn *conn)
 	return !READ_ONCE(sk->sk_err) && !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN);
 }
 
-static void count_send(const struct smc_conn *conn, int flags, size_t len)
+static void sendmsg_count(const struct smc_conn *conn, int flags, size_t len)
 {
 	if (len > conn->tx.ring.size)
 		smc_stats_inc(conn->net, SMC_STAT_TX_SMALL);
@@ -413,13 +413,13 @@ static void count_send(const struct smc_conn *conn, int flags, size_t len)
 }
 
 /**
- * struct pages_call - how a call's bytes get into the stream
+ * struct sendmsg_pages - how a call's bytes get into the stream
  * @uarg: to be told when the pages are free; NULL: nobody is
  * @ours: a reference on it is this call's
  * @use: from the pages they lie in
  * @copied: some bytes were copied nevertheless
  */
-struct pages_call {
+struct sendmsg_pages {
 	struct ubuf_info *uarg;
 	bool ours;
 	bool use;
@@ -427,8 +427,8 @@ struct pages_call {
 };
 
 /* Socket lock held. */
-static int pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, int flags,
-		       struct pages_call *pages)
+static int sendmsg_pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, int flags,
+			       struct sendmsg_pages *pages)
 {
 	if (msg->msg_ubuf) {
 		pages->uarg = msg->msg_ubuf;	/* kept by the caller */
@@ -446,7 +446,7 @@ static int pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, in
 }
 
 /* @taken: else the call has not taken place, and has no number. */
-static void pages_end(struct pages_call *pages, bool taken)
+static void sendmsg_pages_end(struct sendmsg_pages *pages, bool taken)
 {
 	if (!pages->uarg)
 		return;
@@ -461,8 +461,8 @@ static void pages_end(struct pages_call *pages, bool taken)
 }
 
 /* As smc_tx_write(). */
-static ssize_t write_some(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
-			  bool urgent, struct pages_call *pages)
+static ssize_t sendmsg_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
+			     bool urgent, struct sendmsg_pages *pages)
 {
 	ssize_t rc;
 
@@ -517,7 +517,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	int flags = msg->msg_flags, copied = 0, err = 0;
-	struct pages_call pages = { };
+	struct sendmsg_pages pages = { };
 	struct sockcm_cookie cookie;
 	struct smc_conn *conn;
 	ssize_t rc;
@@ -543,7 +543,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 			return err;
 		}
 	}
-	err = pages_begin(sk, msg, len, flags, &pages);
+	err = sendmsg_pages_begin(sk, msg, len, flags, &pages);
 	if (err) {
 		release_sock(sk);
 		return err;
@@ -551,17 +551,17 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	/* a disconnect by another thread drops the socket's reference while we sleep */
 	conn = smc_stream_conn_get_locked(smc);
 	if (conn)
-		count_send(conn, flags, len);
+		sendmsg_count(conn, flags, len);
 	for (;;) {
-		if (!send_open(smc, conn) || smc->conn != conn) {
+		if (!sendmsg_may_send(smc, conn) || smc->conn != conn) {
 			err = -EPIPE;
 			break;
 		}
 		if (!msg_data_left(msg))
 			break;
-		rc = write_some(conn, &msg->msg_iter,
-				min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
-				flags & MSG_OOB, &pages);
+		rc = sendmsg_write(conn, &msg->msg_iter,
+				   min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
+				   flags & MSG_OOB, &pages);
 		if (rc > 0) {
 			copied += rc;
 			smc_keep_queued(smc);
@@ -572,7 +572,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 				smc_stats_inc(conn->net, SMC_STAT_TX_FULL);
 			full = true;
 			smc_tx_push(conn, false);
-			rc = wait_space(smc, conn, &timeo);
+			rc = sendmsg_wait_space(smc, conn, &timeo);
 		}
 		if (rc) {
 			/* what was copied before was promised company */
@@ -590,7 +590,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	}
 	if (copied && more && conn == smc->conn)
 		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
-	pages_end(&pages, copied || !err);
+	sendmsg_pages_end(&pages, copied || !err);
 	if (err && !copied)
 		copied = sk_stream_error(sk, flags, err);
 	release_sock(sk);
@@ -618,7 +618,7 @@ void smc_stream_flush(struct smc_sock *smc)
 /* ---- poll, shutdown ---------------------------------------------------------- */
 
 /* SO_RCVLOWAT, but not so much that the peer could not send it before anything is read. */
-static int poll_target(const struct sock *sk, struct smc_conn *conn)
+static int stream_poll_target(const struct sock *sk, struct smc_conn *conn)
 {
 	int target = sock_rcvlowat(sk, 0, INT_MAX);
 
@@ -649,14 +649,14 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	target = poll_target(sk, conn);
+	target = stream_poll_target(sk, conn);
 	readable = smc_rx_readable(conn) + smc_rx_held(conn, sock_flag(sk, SOCK_URGINLINE));
 	/* less than was asked for is enough if no more comes before it was read */
 	if (readable >= target || (readable && smc_rx_peer_waits(conn)))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (smc_rx_urgent(conn))
 		mask |= EPOLLPRI;
-	if (shutdown & SEND_SHUTDOWN || writable(conn) ||
+	if (shutdown & SEND_SHUTDOWN || stream_writable(conn) ||
 	    !smc_conn_state_may_send(smc_conn_state(conn))) {
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	} else if (sk->sk_socket) {
@@ -664,7 +664,7 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		/* space that came before the bit was seen wakes nobody */
 		smp_mb__after_atomic();
-		if (writable(conn))
+		if (stream_writable(conn))
 			mask |= EPOLLOUT | EPOLLWRNORM;
 	}
 	/* an error is stored before the shutdown that was read above */
@@ -705,7 +705,7 @@ int smc_stream_shutdown(struct smc_sock *smc, int how)
 
 /* ---- close ------------------------------------------------------------------- */
 
-static void linger(struct sock *sk, const struct smc_conn *conn)
+static void stream_linger(struct sock *sk, const struct smc_conn *conn)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	long whole = READ_ONCE(sk->sk_lingertime), left = whole;
@@ -722,7 +722,7 @@ static void linger(struct sock *sk, const struct smc_conn *conn)
 }
 
 /* Takes the connection away from the socket; NULL if it had none. */
-static struct smc_conn *detach(struct smc_sock *smc)
+static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc->conn;
 
@@ -764,9 +764,9 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 		smc_tx_push(conn, false);
 		/* inet_release() does not linger for an exiting process either */
 		if (wait && sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
-			linger(sk, conn);
+			stream_linger(sk, conn);
 	}
-	detach(smc);
+	stream_detach_conn(smc);
 	smc_conn_close(conn, abort, LINGER_BACKGROUND);
 	smc_conn_put(conn);
 	return abort;
@@ -781,7 +781,7 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 void smc_stream_disconnect(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
-	struct smc_conn *conn = detach(smc);
+	struct smc_conn *conn = stream_detach_conn(smc);
 
 	if (conn) {
 		smc_conn_close(conn, true, 0);
@@ -790,7 +790,7 @@ void smc_stream_disconnect(struct smc_sock *smc)
 	spin_lock_bh(&smc->state_lock);
 	WRITE_ONCE(sk->sk_err, ECONNRESET);
 	WRITE_ONCE(sk->sk_shutdown, 0);
-	smc_sk_state_store(sk, TCP_CLOSE);
+	smc_sock_store_state(sk, TCP_CLOSE);
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_UNDECIDED);
 	spin_unlock_bh(&smc->state_lock);

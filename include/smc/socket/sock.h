@@ -115,6 +115,12 @@ static inline struct sock *smc_sock_sk(struct smc_sock *smc)
 	return &smc->inet.sk;
 }
 
+/* Read the clcsock's operations. kTLS and IPV6_ADDRFORM replace them while the socket is in use. */
+static inline const struct proto_ops *smc_sock_clcsock_ops(const struct smc_sock *smc)
+{
+	return READ_ONCE(smc->carrier.sock->ops);
+}
+
 /* Whether its addresses are IPv6, by whichever door it came. */
 static inline bool smc_sock_is_ipv6(const struct sock *sk)
 {
@@ -156,16 +162,6 @@ static inline bool smc_sock_idle(const struct smc_sock *smc)
 	       smc_sock_mode(smc) == SMC_MODE_UNDECIDED;
 }
 
-/*
- * inet_sk_state_store() without its tracepoint: not exported. Pairs with
- * inet_sk_state_load() of core and of tools.
- */
-static inline void smc_sk_state_store(struct sock *sk, int state)
-{
-	/* pairs with inet_sk_state_load() */
-	smp_store_release(&sk->sk_state, state);
-}
-
 /* As core's inet_sk_state_store(), which modules do not get. */
 static inline void smc_sock_store_state(struct sock *sk, int state)
 {
@@ -182,7 +178,7 @@ static inline void smc_sock_set_state(struct smc_sock *smc, int state, int shutd
 	if (err)
 		WRITE_ONCE(sk->sk_err, err);
 	WRITE_ONCE(sk->sk_shutdown, shutdown);
-	smc_sk_state_store(sk, state);
+	smc_sock_store_state(sk, state);
 	spin_unlock_bh(&smc->state_lock);
 }
 
