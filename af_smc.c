@@ -1,8 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The socket family AF_SMC: who answers which call. TCP mode goes to socket/fallback.c, SMC
- * mode to socket/stream.c, listening to socket/accept.c; connecting is here.
- * Documentation/decisions/0001-falling-back.md tells the modes.
+ * The socket family AF_SMC: create, connect, release, and the dispatch of each call by mode. This
+ * page describes the objects of the whole module.
+ *
+ * Objects
+ *
+ *   Socket (struct smc_sock, socket/): the application's socket. Its mode is UNDECIDED before
+ *   connect(), during the handshake and while it listens, then TCP or SMC. TCP is left by close()
+ *   only, SMC also by connect(AF_UNSPEC). Calls go to socket/fallback.c in TCP mode, to
+ *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener.
+ *
+ *   clcsock (struct smc_carrier, tcp/): the in-kernel TCP socket that each SMC socket owns. The
+ *   handshake sends CLC messages over it. In TCP mode it transports the stream. In SMC mode it
+ *   stays open without data; its reset aborts the connection (RFC 7609 4.8.2).
+ *
+ *   Handshake (struct smc_hs, handshake/): the CLC exchange of one socket, in one work item. The
+ *   result is a connection, plain TCP, or an error.
+ *
+ *   Connection (struct smc_conn, conn/): one byte stream with its send ring, RMBE, cursors and
+ *   close state. It has no struct sock and reports to its socket through smc_conn_events.
+ *
+ *   Link (struct smc_link, lgr/link.c): one RC queue pair to one RNIC of the peer.
+ *
+ *   Link group (struct smc_lgr, lgr/): the links to one peer, the regions that hold RMBs and send
+ *   rings, the peer's RMBs, and up to 255 connections. llc/ adds, tests and deletes its links.
+ *
+ * Queues
+ *
+ *   A listener has the children in their handshake ("pending") and those that wait for accept()
+ *   ("ready"). Each layer with work of its own has an unbound work queue: smc_accept takes
+ *   children from listening clcsocks, smc_hs runs handshakes, smc_stream handles clcsock errors
+ *   and corked data, smc_conn releases connections, smc_llc runs LLC exchanges, smc_core removes
+ *   links and ends groups. Completions arrive in softirq and go up through const tables of
+ *   callbacks: queue pair, link, link group, connection, socket. Such an upcall is a hint: the
+ *   socket reads the connection's state again (smc_stream_sync()).
+ *
+ * Locks, from the outside in (all of them: Documentation/locking.rst)
+ *
+ *   socket lock; socket lock of the clcsock; sk_callback_lock of the clcsock; mutexes of group
+ *   registry, link group, region pool and queue pair; bucket lock of the socket table; conn->lock;
+ *   qp->sq_lock. smc_sock.state_lock and smc_listener.lock are leaves. The end of a handshake, the
+ *   accept work and upcalls never take the socket lock, so its holder may cancel them and wait.
+ *   No lock is held while waiting for the peer.
+ *
+ * References (all of them: Documentation/lifetimes.rst)
+ *
+ *   The file, the accept queue, a handshake while SMC_SF_HS is set, and each upcall in progress
+ *   hold the socket. The socket owns its clcsock and holds one reference on its connection. The
+ *   connection holds its link and its link group. The last sock_put() may come in softirq:
+ *   everything that sleeps happens at release.
+ *
+ * Documentation/decisions/0001-falling-back.md describes the modes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,17 +73,18 @@
 #include "socket/sockopt.h"
 #include "socket/stream.h"
 
-/* The carrier back to CLOSE; its error is of no interest. Socket lock held. */
+/* Bring the clcsock back to TCP_CLOSE and discard its error. Socket lock held. */
 static void sock_disconnect_clcsock(struct smc_sock *smc)
 {
 	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
 	struct socket *csock = smc->carrier.sock;
 
-	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr), O_NONBLOCK);
+	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr),
+					   O_NONBLOCK);
 	sock_error(csock->sk);
 }
 
-/* An option that SMC cannot honour: what is not begun yet is going to be TCP. */
+/* SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP. */
 static void sock_exclude_smc(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -49,9 +98,11 @@ static void sock_exclude_smc(struct smc_sock *smc)
 }
 
 /*
- * What every call brings along: borrowed file, options of 6.1. A running stream asks
- * our sk itself; the carrier hears of its options again at release. -ENOMEM: a filter
- * does not act. That ends calls with which a connection may begin, the others try again.
+ * Update the clcsock at the start of a call: the application's file, and on kernels before 6.7 the
+ * SOL_SOCKET options. SMC mode needs neither; release() updates the options once more.
+ *
+ * Return: 0, or -ENOMEM if the clcsock cannot have the socket's filter. connect() and listen()
+ * fail then, other calls ignore it and the next call tries again.
  */
 static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 {
@@ -66,9 +117,9 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 /* ---- connect ----------------------------------------------------------------- */
 
 /*
- * The handshake is over. Work context; never takes the socket lock: whoever cancels
- * waits for this under it. The mode changes before SMC_SF_HS goes, so that the socket
- * is never idle in between.
+ * smc_hs.done of a client. Work context. Must not take the socket lock: sock_connect_cancel() waits
+ * for this function under it. The mode changes before SMC_SF_HS is cleared, so that smc_sock_idle()
+ * is never true in between.
  */
 static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
@@ -91,7 +142,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 	}
 	/* pairs with smc_sock_idle() */
 	clear_bit_unlock(SMC_SF_HS, &smc->flags);
-	/* a sleeper that saw the bit is on the queue before that is looked at */
+	/* a sleeper enters the wait queue, then tests the bit */
 	smp_mb__after_atomic();
 	sk->sk_state_change(sk);
 	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
@@ -99,7 +150,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 	sock_put(sk);
 }
 
-/* Socket lock held. */
+/* Start the client handshake; the clcsock's connect() has begun. Socket lock held. */
 static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 {
 	struct smc_hs *hs = &smc->hs;
@@ -118,7 +169,7 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	smc_hs_start(hs);
 }
 
-/* Ends a running handshake, as TCP ends SYN_SENT. Socket lock held. */
+/* End a running handshake, as TCP ends SYN_SENT. Socket lock held. Sleeps. */
 static void sock_connect_cancel(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -127,7 +178,7 @@ static void sock_connect_cancel(struct smc_sock *smc)
 		return;
 	smc_hs_cancel_sync(&smc->hs);
 	if (test_and_clear_bit(SMC_SF_HS, &smc->flags)) {
-		/* TCP was still trying: the work never began */
+		/* the handshake work never ran, so done() will not */
 		smc_carrier_abort(&smc->carrier, ECONNRESET);
 		smc_fback_pull(smc);
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
@@ -135,7 +186,10 @@ static void sock_connect_cancel(struct smc_sock *smc)
 	}
 }
 
-/* Why a connection to this address is not even tried, 0: it is. TCP judges the address. */
+/*
+ * Return the reason not to try SMC with this address, or 0. The clcsock's connect() checks that the
+ * address is valid.
+ */
 static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 {
 	const struct sockaddr_in6 *sin6 = addr;
@@ -149,7 +203,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 		return SMC_CLC_DECL_SOCKOPT;
 	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
 		port = ntohs(sin->sin_port);
-		/* any is our own, TCP knows which */
+		/* INADDR_ANY: TCP connects to a local address */
 		if (sin->sin_addr.s_addr)
 			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
 	} else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
@@ -164,7 +218,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	return smc_hs_refused(net, &peer);
 }
 
-/* From SS_UNCONNECTED. Socket lock held. -EINPROGRESS: begun. */
+/* Begin connect() from SS_UNCONNECTED. Socket lock held. Return -EINPROGRESS or an error. */
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -186,7 +240,7 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	return -EINPROGRESS;
 }
 
-/* Socket lock held, dropped while asleep. */
+/* Wait for the handshake. Socket lock held, dropped while asleep. @busy: result if @timeo is 0. */
 static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -210,7 +264,7 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 	return rc;
 }
 
-/* The attempt is over: what connect() says. Socket lock held. */
+/* Return the result of connect() after the handshake. Socket lock held. */
 static int sock_connect_end(struct socket *sock, void *addr, int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
@@ -219,7 +273,7 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
-		/* TCP has its own socket state to bring to SS_CONNECTED */
+		/* brings the clcsock's own state to SS_CONNECTED */
 		rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
 		sock->state = smc->carrier.sock->state;
 		return rc;
@@ -251,7 +305,7 @@ static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
 
-	/* after listen() and shutdown() our callbacks are off */
+	/* listen() and shutdown() have removed our callbacks */
 	if (smc->carrier.sock->state == SS_UNCONNECTED)
 		smc_fback_attach(smc, sock);
 	rc = smc_fback_connect(smc, addr, len, flags);
@@ -259,7 +313,7 @@ static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 	return rc;
 }
 
-/* connect(AF_UNSPEC). */
+/* connect(AF_UNSPEC) */
 static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
@@ -315,7 +369,7 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
-		/* without waiting the first call never tells the end, however near the peer */
+		/* as on TCP, the first non-blocking call always returns EINPROGRESS */
 		if (!timeo)
 			goto out;
 		break;
@@ -401,7 +455,7 @@ static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer
 		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
 		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
-	/* 2: even if the carrier has timed out, which the stream outlives */
+	/* 2: also after the clcsock timed out, since the connection outlives that */
 	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
 		peer = 2;
 	return smc_sock_clcsock_ops(smc)->getname(smc->carrier.sock, addr, peer);
@@ -442,7 +496,7 @@ again:
 		release_sock(sk);
 		goto again;
 	}
-	/* not connected, or listening: no byte moves, the answer is TCP's */
+	/* not connected, or listening: TCP returns the error */
 	msg->msg_flags |= MSG_DONTWAIT;
 	rc = smc_fback_sendmsg(smc, msg, len);
 	msg->msg_flags = flags;
@@ -460,7 +514,7 @@ static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 again:
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return smc_fback_recvmsg(smc, msg, len, flags);
-	/* sends without a copy; then ICMP and time stamps of the carrier: never stream bytes */
+	/* completions of MSG_ZEROCOPY first, then ICMP errors and time stamps of the clcsock */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return smc_cmsg_notice(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
@@ -484,8 +538,8 @@ again:
 	return rc;
 }
 
-static ssize_t smc_sock_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
-				    size_t len, unsigned int flags)
+static ssize_t smc_sock_splice_read(struct socket *sock, loff_t *pos,
+				    struct pipe_inode_info *pipe, size_t len, unsigned int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
@@ -514,14 +568,14 @@ again:
 		release_sock(sk);
 		goto again;
 	}
-	/* TCP in CLOSE or LISTEN does not wait */
+	/* in TCP_CLOSE and TCP_LISTEN TCP does not wait */
 	rc = smc_fback_splice_read(smc, pos, pipe, len, flags);
 	release_sock(sk);
 	return rc;
 }
 
 #ifdef SMC_HAVE_SENDPAGE
-/* Over RDMA as a send with the flag that newer kernels have for it. */
+/* In SMC mode: a send with MSG_SPLICE_PAGES, as newer kernels do it. */
 static ssize_t smc_sock_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
 				 int flags)
 {
@@ -579,7 +633,7 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 	if (smc_sock_connecting(smc))
 		return 0;
 	mask = smc_fback_poll(smc, file);
-	/* a connect() that began in between: what lies in the carrier is not the application's */
+	/* connect() began meanwhile: the clcsock has handshake messages, no data */
 	return smc_sock_idle(smc) ? mask : 0;
 }
 
@@ -617,13 +671,13 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 		}
 	} else if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
 		rc = smc_fback_shutdown(smc, how);
-		/* TCP keeps it for the next connection, over which no rendezvous could go */
+		/* TCP keeps the shutdown for the next connection: no handshake is possible */
 		set_bit(SMC_SF_EXCLUDED, &smc->flags);
 	}
 	sk->sk_state_change(sk);
 out:
 	release_sock(sk);
-	/* the handshake ended well before it could be cancelled */
+	/* the handshake succeeded before it was cancelled */
 	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED)
 		return smc_sock_shutdown(sock, how);
 	return rc;
@@ -667,7 +721,7 @@ static int smc_sock_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned
 }
 #endif
 
-/* Time stamps of packets are TCP's. */
+/* Packets exist on the clcsock only. */
 static int smc_sock_gettstamp(struct socket *sock, void __user *stamp, bool timeval, bool time32)
 {
 	return sock_gettstamp(smc_sk(sock->sk)->carrier.sock, stamp, timeval, time32);
@@ -692,7 +746,7 @@ static int smc_sock_release(struct socket *sock)
 	if (!sk)
 		return 0;
 	smc = smc_sk(sk);
-	/* SO_LINGER and others on kernels that did not tell us */
+	/* SO_LINGER and others, on kernels that set options without calling the family */
 	smc_sockopt_push(smc);
 	lock_sock(sk);
 	smc_accept_stop(smc);
@@ -705,6 +759,7 @@ static int smc_sock_release(struct socket *sock)
 	return 0;
 }
 
+/* The operations do not check the family of their socket: IPPROTO_SMC uses them too. */
 const struct proto_ops smc_af_ops = {
 	.family		= PF_SMC,
 	.owner		= THIS_MODULE,
@@ -739,11 +794,13 @@ const struct proto_ops smc_af_ops = {
 };
 
 /**
- * smc_af_setup() - give a new socket its carrier, and show it
- * @smc: socket with a struct socket, after smc_sock_setup()
+ * smc_af_setup() - create the clcsock of a new socket and add the socket to the table
+ * @smc: socket of AF_SMC or IPPROTO_SMC, with a struct socket, after smc_sock_setup()
  * @kern: as given to create
  *
- * Return: 0 or -errno; the caller frees the socket.
+ * Process context, the caller of socket(). In error the caller frees the socket.
+ *
+ * Return: 0 or the errno of socket(2).
  */
 int smc_af_setup(struct smc_sock *smc, int kern)
 {
@@ -762,7 +819,7 @@ int smc_af_setup(struct smc_sock *smc, int kern)
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif
-	/* io_uring's zero copy sends */
+	/* zero copy sends of io_uring */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	smc_sock_hash(smc);
 	return 0;
@@ -800,7 +857,7 @@ static const struct net_proto_family smc_sock_family = {
 /* ---- module ------------------------------------------------------------------ */
 
 /**
- * smc_af_init() - bring the family up
+ * smc_af_init() - set up the socket table and the work queues, then register the family
  *
  * Return: 0, -EEXIST when another module serves the family, or -errno.
  */
@@ -833,11 +890,11 @@ out_sock:
 	return rc;
 }
 
-/** smc_af_exit() - take the family down; no socket is left, or the module were busy */
+/** smc_af_exit() - undo smc_af_init(); no socket is left, since each holds the module */
 void smc_af_exit(void)
 {
 	sock_unregister(PF_SMC);
-	/* a softirq may still be on its way out of a carrier's callback */
+	/* a softirq may still run a callback of a released clcsock */
 	synchronize_net();
 	smc_accept_exit();
 	smc_stream_exit();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Listening. The listening carrier keeps its own wait queue; an entry on it queues
- * the accept work. No callback of a listener is replaced: a child copies them, and
- * can be migrated to a listener that is not ours.
+ * Listening sockets and accept(). The accept work takes children from the listening clcsock and
+ * starts their handshakes; a child whose handshake is over waits in the ready list for accept().
+ *
+ * An entry on the clcsock's own wait queue queues the work. The callbacks of a listening clcsock
+ * are never replaced: its children copy them, and TCP can migrate a child to a foreign listener.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,41 +31,41 @@
 #include "stream.h"
 
 /*
- * Children in their handshake, most of them silent: from here on new connections are TCP.
- * The backlog, but within these. With SMC_LIMIT_HS: so few.
+ * Limit of the children in their handshake; while it is reached, new connections are TCP. It is the
+ * backlog within PENDING_MIN and PENDING_MAX, or PENDING_LIMITED with SMC_LIMIT_HS.
  */
 #define PENDING_MIN	1024
 #define PENDING_MAX	16384
 #define PENDING_LIMITED	32
 /*
- * Silence after which a host with too many children loses this one. Who means to speak does
- * so at once, unless it is a busy host or a lost segment has to be sent again.
+ * A child without a Proposal is evicted after this time if its host has too many children. A client
+ * sends its Proposal at once; the time allows for a busy host and a retransmission.
  */
 #define EVICT_AGE	(3 * HZ)
-/* Without memory for a child nobody else says that it is still there. */
+/* Retry after an allocation failure: the clcsock does not wake us again for the same child. */
 #define ACCEPT_AGAIN	(HZ / 10)
 
 /**
- * struct smc_listener - accept queue of one socket
- * @ref: the listening socket, each pending child
- * @smc: listening socket; NULL after the stop; under @lock
- * @work: takes children from the carrier
- * @end_work: ends listening when the carrier was ended by somebody else
- * @wait: entry on the carrier's own wait queue
- * @lock: guards the lists, counters and @smc; leaf, BH off
- * @pending: children in their handshake
+ * struct smc_listener - accept queue of one listening socket
+ * @ref: the listening socket, each pending child, a queued @end_work
+ * @smc: listening socket; NULL after smc_accept_stop(); under @lock
+ * @work: takes children from the clcsock
+ * @end_work: ends listening after another part of the kernel closed the clcsock
+ * @wait: entry on the clcsock's own wait queue
+ * @lock: protects the lists, the counters and @smc; leaf, BH off
+ * @pending: children in their handshake, the oldest first
  * @ready: children for accept()
  * @npending: length of @pending
- * @nleaving: how many of them are evicted, and on their way out
+ * @nleaving: number of evicted children in @pending
  * @nready: length of @ready
- * @backlog: of listen()
- * @by_host: @pending by peer host, without those that are evicted
- * @gate: whether new connections may begin a handshake
- * @net: namespace, as long as @gate is asked
- * @limited: SMC_LIMIT_HS
- * @excluded: SMC_SF_EXCLUDED
- * @cred: credentials of listen(): the children's inodes are this user's
- * @rcu: the gate is asked under RCU
+ * @backlog: backlog of listen()
+ * @by_host: number of children in @pending by peer host, evicted ones not counted
+ * @gate: decides whether a SYN-ACK has the SMC option
+ * @net: namespace; valid as long as @gate is in use
+ * @limited: SMC_SF_LIMIT_HS of the socket
+ * @excluded: SMC_SF_EXCLUDED of the socket
+ * @cred: credentials of listen(), used for the inodes of the children
+ * @rcu: deferred free, since @gate is used under RCU
  */
 struct smc_listener {
 	refcount_t ref;
@@ -101,7 +103,7 @@ static void listener_put(struct smc_listener *l)
 
 /* ---- limits ------------------------------------------------------------------ */
 
-/* Children that may be in their handshake. */
+/* Return the limit of children in their handshake. */
 static unsigned int listener_max_pending(const struct smc_listener *l)
 {
 	if (READ_ONCE(l->limited))
@@ -110,8 +112,9 @@ static unsigned int listener_max_pending(const struct smc_listener *l)
 }
 
 /*
- * A connection that is on its way to us takes a place too, or a burst would fill more
- * than there are before the first is counted.
+ * smc_option_gate.shut: true if the SYN-ACK must not have the SMC option. Softirq, RCU. Counts
+ * connections in TCP's queues too, else a burst of SYNs exceeds the limit before the first child is
+ * counted.
  */
 static bool listener_gate_shut(const struct smc_option_gate *gate, const struct sock *sk)
 {
@@ -139,7 +142,7 @@ static void listener_add_pending(struct smc_listener *l, struct smc_sock *child)
 	smc_limit_add(&l->by_host, child->hs.host);
 }
 
-/* l->lock held; it may have left already. */
+/* Remove @child from the pending list if it is still there. l->lock held. */
 static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 {
 	if (list_empty(&child->entry))
@@ -152,12 +155,12 @@ static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 		smc_limit_del(&l->by_host, child->hs.host);
 }
 
-/* l->lock held; false: its handshake has begun or ended. */
+/* Evict one child; false: its handshake already runs or is over. l->lock held. */
 static bool listener_evict_child(struct smc_listener *l, struct smc_sock *child)
 {
 	if (child->hs.evicted || !smc_hs_evict(&child->hs))
 		return false;
-	/* at once: until it is gone the host would lose more than its share */
+	/* not when the child is gone: the next call would evict too many of this host */
 	smc_limit_del(&l->by_host, child->hs.host);
 	child->hs.evicted = true;
 	l->nleaving++;
@@ -166,9 +169,10 @@ static bool listener_evict_child(struct smc_listener *l, struct smc_sock *child)
 }
 
 /*
- * When half of the places are taken, a host with a quarter of them or more loses those
- * clients that have been silent longest: two for each that comes, until it is over. They
- * hear a reset: that they are TCP can only be told as the answer to a Proposal.
+ * Evict idle children of hosts with too many of them, see decision 0008. If more than half of the
+ * places are in use, hosts with at least a quarter of all places lose their oldest children without
+ * a Proposal, two for each new child. An evicted client gets a reset, since a Decline is possible
+ * only as the answer to a Proposal.
  */
 static void listener_evict(struct smc_listener *l)
 {
@@ -182,7 +186,7 @@ static void listener_evict(struct smc_listener *l)
 	if (!smc_limit_any(&l->by_host, max / 4))
 		goto out;
 	list_for_each_entry(child, &l->pending, entry) {
-		/* those behind it came later */
+		/* the list is sorted by age */
 		if (n == 2 || l->npending - l->nleaving <= max / 2 ||
 		    !smc_hs_older(&child->hs, EVICT_AGE))
 			break;
@@ -196,11 +200,12 @@ out:
 /* ---- children ---------------------------------------------------------------- */
 
 /**
- * smc_accept_child_free() - give back what a socket owns below it
- * @smc: socket without users, no handshake running
- * @reset: RST on the carrier
+ * smc_accept_child_free() - release the connection and the clcsock of a socket
+ * @smc: socket without users and without a running handshake; accepted or not
+ * @reset: abort the connection and reset the clcsock
  *
- * Process context, no lock held. The caller drops its reference afterwards.
+ * Used by release() too. Process context, no lock held; sleeps, up to the time of SO_LINGER if the
+ * socket has a struct socket. The caller drops its reference afterwards.
  */
 void smc_accept_child_free(struct smc_sock *smc, bool reset)
 {
@@ -214,7 +219,7 @@ void smc_accept_child_free(struct smc_sock *smc, bool reset)
 	sock_orphan(sk);
 }
 
-/* A child that nobody will accept. */
+/* Free a child that will not be accepted. Consumes the reference. */
 static void accept_child_drop(struct smc_sock *child)
 {
 	smc_accept_child_free(child, true);
@@ -222,8 +227,8 @@ static void accept_child_drop(struct smc_sock *child)
 }
 
 /*
- * Room for another child? As TCP's own queue: one more than the backlog. The gate keeps
- * the number of handshakes far below the other bound.
+ * True if the listener takes another child. As in TCP's own queue, one more than the backlog may be
+ * ready. The gate keeps the number of handshakes far below the second limit.
  */
 static bool listener_has_room(const struct smc_listener *l)
 {
@@ -231,7 +236,7 @@ static bool listener_has_room(const struct smc_listener *l)
 	       READ_ONCE(l->npending) < 2 * PENDING_MAX;
 }
 
-/* A later look becomes one at once; one that is queued already keeps its place. */
+/* Queue the accept work now, also if it waits for its retry. Any context. */
 static void listener_queue_work(struct smc_listener *l)
 {
 	if (!queue_delayed_work(accept_wq, &l->work, 0) && timer_pending(&l->work.timer))
@@ -246,7 +251,7 @@ static void listener_kick(struct smc_listener *l)
 	spin_unlock_bh(&l->lock);
 }
 
-/* To the accept queue; false: the listener is gone. */
+/* Move a child to the ready list and wake the application; false: listening has ended. */
 static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child)
 {
 	struct sock *lsk = NULL;
@@ -268,8 +273,8 @@ static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child)
 }
 
 /*
- * Ends a child's handshake exactly once: by done(), or by the stop when done() will
- * never come.
+ * Handle the result of a child's handshake. Called once, by the context that cleared SMC_SF_HS:
+ * smc_hs.done, or smc_accept_stop() if the handshake work never ran.
  */
 static void accept_child_finish(struct smc_sock *child, const struct smc_hs_result *res)
 {
@@ -296,11 +301,12 @@ static void accept_child_finish(struct smc_sock *child, const struct smc_hs_resu
 		spin_unlock_bh(&l->lock);
 		accept_child_drop(child);
 	}
-	/* a place came free */
+	/* there may be room for another child now */
 	listener_kick(l);
 	listener_put(l);
 }
 
+/* smc_hs.done of a child. Work context. */
 static void accept_child_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
 	struct smc_sock *child = hs->owner;
@@ -311,7 +317,7 @@ static void accept_child_done(struct smc_hs *hs, const struct smc_hs_result *res
 	sock_put(smc_sock_sk(child));
 }
 
-/* Why the listener's owner or the administrator wants a child to be TCP, 0: it may be SMC. */
+/* Return the reason why an option or a rule excludes SMC for this child, or 0. */
 static u32 accept_child_refused(const struct smc_listener *l, const struct smc_sock *child)
 {
 	struct smc_rules_path path;
@@ -322,7 +328,7 @@ static u32 accept_child_refused(const struct smc_listener *l, const struct smc_s
 	return smc_rules_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
 }
 
-/* The peer sent the option: a handshake, in the pending list. */
+/* Start the handshake of a child whose SYN had the SMC option. */
 static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
 {
 	struct smc_hs *hs = &child->hs;
@@ -342,18 +348,16 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 	spin_lock_bh(&l->lock);
 	listener_add_pending(l, child);
 	spin_unlock_bh(&l->lock);
-	/*
-	 * The stop may cancel from here on; it waits for this work first. A reset may end
-	 * the handshake, and the child with it, before the start returns.
-	 */
+	/* a reset may end the handshake, and free the child, before smc_hs_start() returns */
 	sock_hold(smc_sock_sk(child));
 	smc_hs_start(hs);
 	sock_put(smc_sock_sk(child));
 }
 
 /*
- * Charged to the listener's owner. At its limit nobody is to be killed, or wait, for a
- * connection that can be TCP: the socket then is nobody's, and will find no ring.
+ * Allocate a child, charged to the listener's memory cgroup. At the cgroup's limit do not wait or
+ * invoke the OOM killer for a connection that can be TCP: allocate it uncharged, and the handshake
+ * falls back for want of rings.
  */
 static struct sock *accept_child_alloc_sk(struct sock *lsk, int kern)
 {
@@ -385,7 +389,7 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 	return child;
 }
 
-/* One child of the carrier; -EAGAIN: none. */
+/* Take one child from the clcsock. Return 0, -EAGAIN: there is none, or another error. */
 static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct smc_sock *child;
@@ -398,7 +402,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
 	if (rc) {
 		sock_put(smc_sock_sk(child));
-		/* ECONNABORTED and its like concern one child only */
+		/* these errors concern this child only */
 		return rc == -ECONNABORTED || rc == -EINTR ? 0 : rc;
 	}
 	smc_sockopt_mirror(child);
@@ -416,7 +420,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 	return 0;
 }
 
-/* SOCK_DESTROY, or a BPF program: TCP's accept() and poll() tell of it, and so must ours. */
+/* Queue end_work if the clcsock was closed (SOCK_DESTROY, BPF): accept() and poll() must fail. */
 static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 {
 	if (!test_bit(SMC_SF_LISTEN, &smc->flags) ||
@@ -437,7 +441,7 @@ static void listener_work(struct work_struct *work)
 
 	if (smc && listener_clcsock_ended(l, smc))
 		smc = NULL;
-	/* the stop waits for this work before the socket goes */
+	/* smc_accept_stop() waits for this work, so @smc stays valid */
 	while (smc && listener_has_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
 		rc = listener_take_child(l, smc);
 		cond_resched();
@@ -447,7 +451,7 @@ static void listener_work(struct work_struct *work)
 		queue_delayed_work(accept_wq, &l->work, ACCEPT_AGAIN);
 }
 
-/* The carrier's wait queue: a child is there, or the state changed. */
+/* Wake-up of the clcsock: a child is there, or the TCP state changed. Any context. */
 static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
@@ -458,7 +462,7 @@ static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, 
 
 /* ---- listen, stop ------------------------------------------------------------ */
 
-/* What the socket was told about its connections to come. */
+/* Copy the socket's flags for future connections. */
 static void listener_copy_flags(struct smc_listener *l, const struct smc_sock *smc)
 {
 	WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
@@ -489,8 +493,10 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 
 /**
  * smc_accept_listen() - listen() on an undecided socket
- * @smc: socket, locked
- * @backlog: as given
+ * @smc: socket, locked; idle, or listening already: then only the backlog changes
+ * @backlog: as given to listen()
+ *
+ * Process context.
  *
  * Return: as listen().
  */
@@ -506,7 +512,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 		l = listener_alloc(smc);
 		if (!l)
 			return -ENOMEM;
-		/* its own queue: children wake the worker, ready ones wake the application */
+		/* the clcsock's own wait queue: only a ready child wakes the application */
 		smc_carrier_unshare(&smc->carrier);
 		smc_carrier_answer_option(&smc->carrier, &l->gate);
 		add_wait_queue(&csock->wq.wait, &l->wait);
@@ -522,14 +528,14 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 		}
 		return rc;
 	}
-	/* TCP has limited it to somaxconn */
+	/* the core has limited it to somaxconn */
 	WRITE_ONCE(l->backlog, READ_ONCE(csock->sk->sk_max_ack_backlog));
 	WRITE_ONCE(sk->sk_max_ack_backlog, l->backlog);
 	smc_carrier_lend_file(&smc->carrier, sk->sk_socket->file);
 	if (!again) {
 		spin_lock_bh(&smc->state_lock);
 		smc->listener = l;
-		/* one may have been set since the allocation */
+		/* again: flags may have changed since listener_alloc() */
 		listener_copy_flags(l, smc);
 		spin_unlock_bh(&smc->state_lock);
 		smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
@@ -541,8 +547,10 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 }
 
 /**
- * smc_accept_flags() - SMC_SF_LIMIT_HS or SMC_SF_EXCLUDED has been set
+ * smc_accept_flags() - apply a change of SMC_SF_LIMIT_HS or SMC_SF_EXCLUDED to the listener
  * @smc: socket, listening or not
+ *
+ * Any context; takes state_lock.
  */
 void smc_accept_flags(struct smc_sock *smc)
 {
@@ -553,11 +561,11 @@ void smc_accept_flags(struct smc_sock *smc)
 }
 
 /**
- * smc_accept_exclude() - an option was set that SMC cannot honour
+ * smc_accept_exclude() - make new connections of a listener TCP
  * @smc: listening socket, locked
  *
- * From now on connections are TCP. Those in their handshake, or ready to be accepted, came
- * before.
+ * For an option that SMC cannot honour, see smc_sockopt_excludes(). Children in their handshake and
+ * ready children are not affected.
  */
 void smc_accept_exclude(struct smc_sock *smc)
 {
@@ -565,7 +573,7 @@ void smc_accept_exclude(struct smc_sock *smc)
 	smc_accept_flags(smc);
 }
 
-/* A pending child with a reference, or NULL when there is none left. */
+/* Remove and return the first pending child, with a reference of its own; NULL: there is none. */
 static struct smc_sock *listener_pop_pending(struct smc_listener *l)
 {
 	struct smc_sock *child;
@@ -580,6 +588,7 @@ static struct smc_sock *listener_pop_pending(struct smc_listener *l)
 	return child;
 }
 
+/* Remove and return the first ready child, with the list's reference; NULL: there is none. */
 static struct smc_sock *listener_pop_ready(struct smc_listener *l)
 {
 	struct smc_sock *child;
@@ -594,7 +603,7 @@ static struct smc_sock *listener_pop_ready(struct smc_listener *l)
 	return child;
 }
 
-/* Wakes them all first, so that they end side by side. */
+/* Cancel all handshakes before smc_accept_stop() waits for each, so that they end in parallel. */
 static void listener_cancel_pending(struct smc_listener *l)
 {
 	struct smc_sock *child;
@@ -606,11 +615,11 @@ static void listener_cancel_pending(struct smc_listener *l)
 }
 
 /**
- * smc_accept_stop() - end listening
- * @smc: listening socket, locked
+ * smc_accept_stop() - stop listening, cancel handshakes, abort children that were not accepted
+ * @smc: socket, locked; nothing happens if it does not listen
  *
- * Handshakes and the accept work never take the listener's socket lock, so they can
- * be waited for under it.
+ * Waits for the accept work and the handshakes under the socket lock, which neither of them takes.
+ * The clcsock keeps its state; see smc_accept_end().
  */
 void smc_accept_stop(struct smc_sock *smc)
 {
@@ -631,15 +640,15 @@ void smc_accept_stop(struct smc_sock *smc)
 	spin_lock_bh(&l->lock);
 	l->smc = NULL;
 	spin_unlock_bh(&l->lock);
-	/* nobody queues it any more: kick looks at l->smc, the entry is off */
+	/* not queued again: listener_kick() checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
-	/* only now: the work compares children with what the listener showed */
+	/* after the work, which compares a child with the option that the listener sent */
 	smc_carrier_withdraw_option(&smc->carrier);
 
 	listener_cancel_pending(l);
 	while ((child = listener_pop_pending(l))) {
 		smc_hs_cancel_sync(&child->hs);
-		/* done() never came: its part and its reference are ours */
+		/* done() will not run: do its part, and drop its reference */
 		if (test_and_clear_bit(SMC_SF_HS, &child->flags)) {
 			accept_child_finish(child, &gone);
 			sock_put(smc_sock_sk(child));
@@ -652,10 +661,10 @@ void smc_accept_stop(struct smc_sock *smc)
 }
 
 /**
- * smc_accept_end() - the socket listens no more
- * @smc: socket, locked, without a listener
+ * smc_accept_end() - make a socket idle again after smc_accept_stop()
+ * @smc: socket, locked, without a listener; has a struct socket
  *
- * Its application asks the carrier from now on, and its sleepers look.
+ * Calls go to the clcsock from now on. Takes over the clcsock's error and wakes all sleepers.
  */
 void smc_accept_end(struct smc_sock *smc)
 {
@@ -668,7 +677,7 @@ void smc_accept_end(struct smc_sock *smc)
 	sk->sk_state_change(sk);
 }
 
-/* Apart from the accept work, which the stop waits for under the socket lock. */
+/* Not part of the accept work, which smc_accept_stop() waits for under the socket lock. */
 static void listener_end_work(struct work_struct *work)
 {
 	struct smc_listener *l = container_of(work, struct smc_listener, end_work);
@@ -683,7 +692,7 @@ static void listener_end_work(struct work_struct *work)
 	spin_unlock_bh(&l->lock);
 	if (sk) {
 		lock_sock(sk);
-		/* it may have been closed, or told to listen again */
+		/* the application may have closed the socket, or called listen() again */
 		if (smc->listener == l && smc_carrier_state(&smc->carrier) == TCP_CLOSE) {
 			smc_accept_stop(smc);
 			smc_accept_end(smc);
@@ -696,7 +705,7 @@ static void listener_end_work(struct work_struct *work)
 
 /* ---- accept ------------------------------------------------------------------ */
 
-/* As inet_csk_wait_for_connect(): exclusive, one child wakes one caller. */
+/* Wait for a ready child. Exclusive, so that one child wakes one caller. Socket lock held. */
 static int accept_wait_child(struct smc_sock *smc, long timeo)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -704,7 +713,7 @@ static int accept_wait_child(struct smc_sock *smc, long timeo)
 	DEFINE_WAIT(wait);
 	int err;
 
-	/* a shutdown by another thread ends it while we sleep */
+	/* another thread may stop the listener while this one sleeps */
 	refcount_inc(&l->ref);
 	for (;;) {
 		prepare_to_wait_exclusive(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
@@ -732,7 +741,7 @@ static int accept_wait_child(struct smc_sock *smc, long timeo)
 	return err;
 }
 
-/* The child meets its struct socket. */
+/* Attach the child to its struct socket. */
 static void accept_graft_child(struct smc_sock *child, struct socket *newsock)
 {
 	struct sock *sk = smc_sock_sk(child);
@@ -744,16 +753,18 @@ static void accept_graft_child(struct smc_sock *child, struct socket *newsock)
 	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 #endif
 	smc_fback_attach(child, newsock);
-	/* io_uring's zero copy sends */
+	/* zero copy sends of io_uring */
 	set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
 	release_sock(sk);
 }
 
 /**
- * smc_accept_dequeue() - accept()
- * @smc: listening socket
+ * smc_accept_dequeue() - accept() of a listener
+ * @smc: socket, not in TCP mode
  * @newsock: socket for the child
  * @flags: O_NONBLOCK
+ *
+ * Takes the socket lock. Waits for SO_RCVTIMEO at most.
  *
  * Return: as accept().
  */
@@ -774,7 +785,7 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
 		l = smc->listener;
 		child = listener_pop_ready(l);
 		if (child) {
-			/* a place came free */
+			/* there may be room for another child now */
 			listener_kick(l);
 			break;
 		}
@@ -793,13 +804,13 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
 }
 
 /**
- * smc_accept_tcp() - accept() on a listener in TCP mode
+ * smc_accept_tcp() - accept() of a listener in TCP mode
  * @smc: socket in TCP mode
  * @newsock: socket for the child
  * @flags: O_NONBLOCK
- * @kern: as given
+ * @kern: as given to accept()
  *
- * In the caller's context: TCP's memory is charged as always.
+ * Accepts from the clcsock in the caller's context, so that TCP's memory is charged to the caller.
  *
  * Return: as accept().
  */
@@ -839,8 +850,10 @@ free:
 }
 
 /**
- * smc_accept_poll() - event mask of a listener
- * @smc: listening socket
+ * smc_accept_poll() - poll() of a listener
+ * @smc: listening socket; the caller is on its wait queue
+ *
+ * Any context; takes state_lock.
  *
  * Return: EPOLL* bits.
  */
@@ -849,7 +862,7 @@ __poll_t smc_accept_poll(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 	__poll_t mask = 0;
 
-	/* a shutdown by another thread takes the queue away under this lock */
+	/* smc_accept_stop() clears smc->listener under this lock */
 	spin_lock_bh(&smc->state_lock);
 	if (smc->listener && READ_ONCE(smc->listener->nready))
 		mask = EPOLLIN | EPOLLRDNORM;

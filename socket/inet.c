@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * IPPROTO_SMC: another door to the same sockets, socket(AF_INET or AF_INET6, SOCK_STREAM, 256).
- * Core allocates them; from then on they are sockets of af_smc.c with a carrier. What the
- * kernel sees of them: Documentation/decisions/0002-socket-identity-and-state.md.
+ * IPPROTO_SMC: SMC sockets made by socket(AF_INET or AF_INET6, SOCK_STREAM, 256). The core allocates
+ * them as inet sockets of the struct proto below; their operations are those of af_smc.c. How they
+ * differ from sockets of AF_SMC: Documentation/decisions/0002-socket-identity-and-state.md.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,20 +18,20 @@
 #include <smc/socket/sock.h>
 #include "accept.h"
 
-/* Core has made it an inet socket. */
+/* proto.init: the core has initialised @sk as an inet socket. */
 static int inet_init_sk(struct sock *sk)
 {
 	smc_sock_setup(sk, sk->sk_destruct);
 	return smc_af_setup(smc_sk(sk), sk->sk_kern_sock);
 }
 
-/* Not the end of every socket: only of one that is refused while it is being made. */
+/* proto.destroy: the core refused the socket after proto.init. Others end in proto_ops.release. */
 static void inet_destroy_sk(struct sock *sk)
 {
 	smc_accept_child_free(smc_sk(sk), false);
 }
 
-/* Core calls it after the above, which has done it. */
+/* proto.unhash: required by the core, called after proto.destroy, which has removed the socket. */
 static void inet_unhash_sk(struct sock *sk)
 {
 }
@@ -89,7 +89,7 @@ static struct inet_protosw inet6_sw = {
 	.ops		= &smc_af_ops,
 };
 
-/* Also where IPv6 was switched off at boot: then nobody gets as far as to ask for it. */
+/* Works also with IPv6 disabled at boot: the core then refuses AF_INET6 sockets earlier. */
 static int __init inet_init_v6(void)
 {
 	int rc;
@@ -120,7 +120,9 @@ static void inet_exit_v6(void)
 #endif
 
 /**
- * smc_inet_init() - open the door
+ * smc_inet_init() - register IPPROTO_SMC with AF_INET and AF_INET6
+ *
+ * After smc_af_init(): sockets can be created as soon as this runs.
  *
  * Return: 0 or -errno.
  */
@@ -137,7 +139,7 @@ int __init smc_inet_init(void)
 	return rc;
 }
 
-/** smc_inet_exit() - close the door; no socket is left */
+/** smc_inet_exit() - undo smc_inet_init(); no socket is left */
 void smc_inet_exit(void)
 {
 	inet_exit_v6();

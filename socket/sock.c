@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The SMC socket: allocation, identity, the table that observers walk. */
+/*
+ * The SMC socket: allocation, protos, the table of all sockets, and /proc/net/smc_holders. The table
+ * serves sock_diag. What other parts of the kernel see of an SMC socket:
+ * Documentation/decisions/0002-socket-identity-and-state.md.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
@@ -23,13 +27,13 @@
 #define SOCK_TABLE_SIZE	BIT(SOCK_TABLE_BITS)
 
 /**
- * struct sock_bucket - one chain of the table
- * @lock: taken in process context only; the observers' callback runs under it
- * @head: struct smc_sock.bucket, the youngest first
- * @made: number of the youngest
+ * struct sock_bucket - one bucket of the socket table
+ * @lock: protects the bucket; process context only; the callback of smc_sock_walk() runs under it
+ * @head: struct smc_sock.bucket, the newest first
+ * @made: number of the newest entry
  */
 struct sock_bucket {
-	spinlock_t lock; /* all of it */
+	spinlock_t lock; /* the whole bucket */
 	struct hlist_head head;
 	u64 made;
 };
@@ -39,9 +43,12 @@ static struct sock_bucket sock_table[2][SOCK_TABLE_SIZE];
 /* ---- protos ------------------------------------------------------------------ */
 
 /**
- * smc_sock_keepalive() - SO_KEEPALIVE where core does not bring the option to us (6.1)
- * @sk: our socket, locked
- * @on: value
+ * smc_sock_keepalive() - proto.keepalive: SO_KEEPALIVE set by the core (6.1, bpf_setsockopt())
+ * @sk: SMC socket, locked
+ * @on: value of the option
+ *
+ * Passes the option on to the clcsock and to the connection. The core sets SOCK_KEEPOPEN of @sk
+ * after this call.
  */
 void smc_sock_keepalive(struct sock *sk, int on)
 {
@@ -74,29 +81,26 @@ static struct proto smc6_prot = {
 
 /* ---- allocation -------------------------------------------------------------- */
 
-/*
- * Any context: the last reference may be the network's. Everything that sleeps was
- * done at release.
- */
+/* Any context: an upcall in softirq may drop the last reference. Release did all that sleeps. */
 static void sock_destruct(struct sock *sk)
 {
 	struct smc_sock *smc = smc_sk(sk);
 
 	WARN_ON_ONCE(smc->conn);
 	WARN_ON_ONCE(smc->carrier.sock);
-	/* completions of sends that nobody asked for */
+	/* MSG_ZEROCOPY completions that the application has not read */
 	__skb_queue_purge(&sk->sk_error_queue);
 	if (!smc->inet_destruct)
 		return;
-	/* it insists on both; a child may go before anybody has accepted it */
+	/* inet_sock_destruct() requires both; a child may end before accept() */
 	smc_sock_store_state(sk, TCP_CLOSE);
 	sock_set_flag(sk, SOCK_DEAD);
 	smc->inet_destruct(sk);
 }
 
 /*
- * The carrier's lock is taken under ours, and is a lock of AF_INET or AF_INET6, too. Those
- * of AF_SMC have a class already.
+ * Give a socket of IPPROTO_SMC a lockdep class of its own: the clcsock's lock is taken under it and
+ * has the class of the same family. AF_SMC has a class already.
  */
 static void sock_set_lock_class(struct sock *sk)
 {
@@ -107,9 +111,11 @@ static void sock_set_lock_class(struct sock *sk)
 }
 
 /**
- * smc_sock_setup() - our part of a new socket
- * @sk: fresh from sock_init_data(), its family and protocol set
- * @inet_destruct: an inet socket's destructor; NULL for AF_SMC
+ * smc_sock_setup() - initialise the SMC part of a new socket
+ * @sk: socket after sock_init_data(), family and protocol set
+ * @inet_destruct: IPPROTO_SMC: destructor of inet sockets; AF_SMC: NULL
+ *
+ * The socket has no clcsock yet.
  */
 void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 {
@@ -131,15 +137,16 @@ void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 	INIT_HLIST_NODE(&smc->bucket);
 }
 
-static struct sock *sock_alloc_sk(struct net *net, int family, struct proto *prot, gfp_t gfp, int kern)
+static struct sock *sock_alloc_sk(struct net *net, int family, struct proto *prot, gfp_t gfp,
+				  int kern)
 {
 	return smc_fault_null(SOCK, sk_alloc(net, family, gfp, prot, kern));
 }
 
 /**
- * smc_sock_alloc() - allocate and initialise a socket of AF_SMC without a carrier
+ * smc_sock_alloc() - allocate and initialise a socket of AF_SMC without a clcsock
  * @net: namespace
- * @sock: application's socket
+ * @sock: the application's struct socket
  * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
  * @kern: as given to create
  *
@@ -159,16 +166,17 @@ struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, 
 }
 
 /**
- * smc_sock_alloc_child() - allocate and initialise a socket that waits for accept()
- * @parent: listener, whose family and protocol it has
- * @gfp: flags
+ * smc_sock_alloc_child() - allocate and initialise a socket for accept(), without a clcsock
+ * @parent: listener; the child gets its family, protocol and struct proto
+ * @gfp: allocation flags
  * @kern: as given to accept()
  *
  * Return: the socket with one reference, or NULL.
  */
 struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern)
 {
-	struct sock *sk = sock_alloc_sk(sock_net(parent), parent->sk_family, parent->sk_prot, gfp, kern);
+	struct sock *sk = sock_alloc_sk(sock_net(parent), parent->sk_family, parent->sk_prot, gfp,
+					kern);
 
 	if (!sk)
 		return NULL;
@@ -179,12 +187,12 @@ struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern
 }
 
 /**
- * smc_sock_inherit() - whose socket a child is: that of its listener's owner
- * @sk: child that nobody else knows yet
+ * smc_sock_inherit() - give a child the cgroups, the owner and the LSM label of its listener
+ * @sk: child, not visible to other contexts yet
  * @parent: listener
  *
- * A worker made it, in the root of all cgroups. An ordinary TCP child is a copy of its
- * listener; its carrier is one, too.
+ * A TCP child is a copy of its listener, and so is the clcsock of @sk. @sk itself was allocated by
+ * a worker, which runs in the root cgroup.
  */
 void smc_sock_inherit(struct sock *sk, const struct sock *parent)
 {
@@ -192,7 +200,7 @@ void smc_sock_inherit(struct sock *sk, const struct sock *parent)
 	struct cgroup *old = sock_cgroup_ptr(&sk->sk_cgrp_data);
 	struct cgroup *cgrp = sock_cgroup_ptr((struct sock_cgroup_data *)&parent->sk_cgrp_data);
 
-	/* it may have been removed since: the listener's reference keeps it */
+	/* cgroup_get() is safe even if the cgroup was removed: the listener has a reference */
 	cgroup_get(cgrp);
 	cgroup_bpf_get(cgrp);
 	sk->sk_cgrp_data = parent->sk_cgrp_data;
@@ -206,7 +214,7 @@ void smc_sock_inherit(struct sock *sk, const struct sock *parent)
 	}
 #endif
 	sk->sk_uid = parent->sk_uid;
-	/* what accept() then makes the label of an inet socket's inode */
+	/* accept() copies this label to the inode of an inet socket */
 	security_sk_clone(parent, sk);
 }
 
@@ -218,8 +226,10 @@ static struct sock_bucket *sock_bucket_of(struct smc_sock *smc)
 }
 
 /**
- * smc_sock_hash() - show the socket to observers
- * @smc: socket with a carrier
+ * smc_sock_hash() - add a socket to the table
+ * @smc: socket with a clcsock; added once only
+ *
+ * Process context.
  */
 void smc_sock_hash(struct smc_sock *smc)
 {
@@ -237,8 +247,10 @@ void smc_sock_hash(struct smc_sock *smc)
 }
 
 /**
- * smc_sock_unhash() - hide the socket; on return no observer looks at it
- * @smc: socket
+ * smc_sock_unhash() - remove a socket from the table
+ * @smc: socket, in the table or not; before its clcsock is released
+ *
+ * Process context. After return no callback of smc_sock_walk() uses the socket.
  */
 void smc_sock_unhash(struct smc_sock *smc)
 {
@@ -273,14 +285,14 @@ static void sock_info_cursors(struct smc_sock_info *info, const struct smc_ring_
 	smc_cursor_from_pos(tx->prepared, tx->size, &info->tx_prep);
 	smc_cursor_from_pos(tx->sent, tx->size, &info->tx_sent);
 	smc_cursor_from_pos(tx->completed, tx->size, &info->tx_fin);
-	/* the peer's element is known once the handshake has told it */
+	/* 0 until the handshake has received the size of the peer's RMBE */
 	if (tx->peer_size) {
 		smc_cursor_from_pos(tx->peer_consumed, tx->peer_size, &info->rx_cons);
 		smc_cursor_from_pos(tx->sent, tx->peer_size, &info->tx_prod);
 	}
 }
 
-/* Everything below conn->lock in one piece, so that the positions fit together. */
+/* Read everything under one conn->lock, so that the cursors are consistent. */
 static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 {
 	struct smc_link *link;
@@ -327,16 +339,18 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 }
 
 /**
- * smc_sock_walk() - visit the sockets of a namespace and address family
- * @net: namespace, NULL: all
- * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6; those of IPPROTO_SMC are among them
- * @pos: where to begin (all zero at first); where it stopped afterwards
- * @fn: called under a spinlock; non-zero stops at this socket
- * @arg: for @fn
+ * smc_sock_walk() - call a function for each socket of a namespace and address family
+ * @net: namespace; NULL: all
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6; includes the sockets of IPPROTO_SMC
+ * @pos: position to start from, all zero for the first call; updated to the socket at which @fn
+ *	stopped the walk
+ * @fn: called under the spinlock of a bucket; non-zero stops the walk at this socket
+ * @arg: passed to @fn
  *
- * Sockets that come or go between two calls may be missed; those that stay are seen once.
+ * Process context. A walk in several calls may miss sockets that are created or released in
+ * between; it visits every other socket once.
  *
- * Return: 0 at the end, else what @fn returned.
+ * Return: 0 at the end of the table, else what @fn returned.
  */
 int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
@@ -356,7 +370,7 @@ int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 			sock_info_fill(&info, smc);
 			rc = fn(&info, arg);
 			if (rc) {
-				/* from this one on: those before it are younger */
+				/* continue with this socket: the list is sorted, newest first */
 				pos->first = smc->bucket_num;
 				break;
 			}
@@ -369,7 +383,7 @@ int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 }
 EXPORT_SYMBOL_GPL(smc_sock_walk);
 
-/* ---- who holds the module ---- */
+/* ---- /proc/net/smc_holders --------------------------------------------------- */
 
 static const char *sock_mode_name(const struct smc_sock_info *info)
 {
@@ -397,8 +411,8 @@ static int sock_show_holder(const struct smc_sock_info *info, void *arg)
 }
 
 /*
- * Every socket keeps the module from being removed, whatever its namespace, and nobody
- * can enter all of these to ask for theirs.
+ * List the sockets of all namespaces: each one holds the module, and an administrator cannot enter
+ * every namespace to look for them.
  */
 static int sock_show_holders(struct seq_file *m, void *v)
 {
@@ -413,7 +427,7 @@ static int sock_show_holders(struct seq_file *m, void *v)
 /* ---- module ------------------------------------------------------------------ */
 
 /**
- * smc_sock_init() - register the protos
+ * smc_sock_init() - initialise the table, register the protos and /proc/net/smc_holders
  *
  * Return: 0 or -errno.
  */
@@ -446,7 +460,7 @@ out_proto:
 	return rc;
 }
 
-/** smc_sock_exit() - unregister the protos; no socket is left */
+/** smc_sock_exit() - undo smc_sock_init(); no socket is left */
 void smc_sock_exit(void)
 {
 	remove_proc_entry("smc_holders", init_net.proc_net);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* IPPROTO_SMC: sockets of AF_INET and AF_INET6 that are ours. Rank 12.3. */
+/* IPPROTO_SMC: SMC sockets of the families AF_INET and AF_INET6. */
 #ifndef _SMC_SOCKET_INET_H
 #define _SMC_SOCKET_INET_H
 
-/* Registers the protocol with both families, and takes it back. The family AF_SMC is up. */
 int smc_inet_init(void);
 void smc_inet_exit(void);
 

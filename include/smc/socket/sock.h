@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The SMC socket: the struct, its state rules, its table. Rank 11.
- * Documentation/decisions/0002-socket-identity-and-state.md is the reference.
+ * The SMC socket: struct smc_sock, the accessors of its state, and the table of all sockets.
+ * Documentation/decisions/0002-socket-identity-and-state.md has the rules.
  */
 #ifndef _SMC_SOCKET_SOCK_H
 #define _SMC_SOCKET_SOCK_H
@@ -19,62 +19,68 @@
 
 struct smc_listener;
 
+/*
+ * UNDECIDED -> TCP, UNDECIDED -> SMC at the end of the handshake, or earlier if SMC is excluded;
+ * SMC -> UNDECIDED by connect(AF_UNSPEC). TCP is final.
+ */
 enum smc_mode {
 	SMC_MODE_UNDECIDED,
 	SMC_MODE_TCP,
 	SMC_MODE_SMC,
 };
 
-/* protocol argument of socket(AF_SMC, ...); also which half of the table */
+/* protocol argument of socket(AF_SMC, ...); also selects one of the two socket tables */
 #define SMC_PROTO_IPV4	0
 #define SMC_PROTO_IPV6	1
 
 /* bits of smc_sock->flags */
 enum smc_sock_flag {
-	SMC_SF_HS,		/* a handshake owns the carrier; cleared once */
+	SMC_SF_HS,		/* a handshake uses the clcsock; cleared exactly once */
 	SMC_SF_LISTEN,		/* accept queue in use; changes under the socket lock */
-	SMC_SF_SERVER,		/* came out of a listener */
+	SMC_SF_SERVER,		/* accepted from a listener */
 	SMC_SF_NODELAY,		/* TCP_NODELAY */
 	SMC_SF_CORK,		/* TCP_CORK */
 	SMC_SF_LIMIT_HS,	/* SOL_SMC SMC_LIMIT_HS */
 	SMC_SF_LEND,		/* SOL_SMC SMC_OWN_SPLICE_LEND */
-	SMC_SF_EXCLUDED,	/* connections of this listener are TCP: smc_sockopt_excludes() */
-	SMC_SF_ERR_TOLD,	/* conn->err went into sk_err; under state_lock */
+	SMC_SF_EXCLUDED,	/* the next connections are TCP: smc_sockopt_excludes() */
+	SMC_SF_ERR_TOLD,	/* conn->err was stored in sk_err; under state_lock */
 };
 
 /**
- * struct smc_sock - one socket of the family
+ * struct smc_sock - one SMC socket
  * @inet: first, so that inet_sk() is valid
- * @carrier: TCP socket; from create (or accept worker) to release
+ * @carrier: clcsock; from create (or the accept work) to release
  * @mode: UNDECIDED, TCP, SMC; written under @state_lock by store-release
  * @flags: enum smc_sock_flag
  * @state_lock: leaf, BH off: sk_state, sk_shutdown, sk_err, @mode, @conn, @err_copied,
  *	@listener
- * @conn: SMC mode: the connection, one reference; see decision 0002
- * @seen: conn state when the three were last derived; -1 = never
- * @err_copied: error that was copied (not moved) from the carrier, 0 = none
- * @hs: handshake; the socket holds a reference on itself while SMC_SF_HS is set
- * @own_reason: TCP mode: why, our diagnosis
- * @peer_reason: TCP mode: why, the peer's
+ * @conn: SMC mode: the connection, one reference. Set under @state_lock, cleared under the socket
+ *	lock and @state_lock; a reader holds either lock
+ * @seen: connection state when sk_state, sk_shutdown and sk_err were last derived; -1: never
+ * @err_copied: error that was copied (not moved) from the clcsock, 0: none
+ * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
+ * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
+ * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
  * @listener: listening: accept queue; changes under the socket lock and @state_lock
- * @parent: not yet accepted: the queue it belongs to, for @entry
- * @entry: in parent's pending or ready list
- * @carrier_work: the carrier has ended with an error under a running connection
- * @cork_work: bytes held back by MSG_MORE or TCP_CORK go after all
- * @keep_work: SO_KEEPALIVE and TCP_USER_TIMEOUT (socket/keepalive.c)
- * @keep_asked: questions without an answer; that work's
- * @keep_acked: jiffies of the carrier's last packet that is ours, or of the beginning
- * @keep_since: jiffies of what was heard last before the first of them
- * @bucket: table entry
- * @bucket_num: its place among those of the same chain: the younger, the larger
- * @inet_destruct: IPPROTO_SMC: core's destructor, for what generic code hangs on inet sockets
+ * @parent: child in its handshake: the listener, with a reference
+ * @entry: in the pending or ready list of the listener
+ * @carrier_work: the clcsock got an error in SMC mode
+ * @cork_work: send the bytes that MSG_MORE or TCP_CORK held back
+ * @keep_work: SO_KEEPALIVE, TCP_USER_TIMEOUT and the ACKs of the clcsock (socket/keepalive.c)
+ * @keep_asked: keepalive probes without an answer; private to @keep_work
+ * @keep_acked: jiffies of the last ACK that @keep_work sent on the clcsock; initially of the start
+ *	of SMC mode
+ * @keep_since: jiffies of the last message of the peer before the first of these probes
+ * @bucket: entry in the socket table
+ * @bucket_num: number in its bucket; increases with each new entry, never reused
+ * @inet_destruct: IPPROTO_SMC: destructor of the inet socket, called by ours; AF_SMC: NULL
  */
 struct smc_sock {
 	struct inet_sock inet;
 	struct smc_carrier carrier;
 	enum smc_mode mode;
 	unsigned long flags;
-	spinlock_t state_lock; /* see above */
+	spinlock_t state_lock; /* socket state; leaf */
 	struct smc_conn *conn;
 	int seen;
 	int err_copied;
@@ -96,9 +102,9 @@ struct smc_sock {
 };
 
 /**
- * struct smc6_sock - the same with room for IPv6
+ * struct smc6_sock - SMC socket with IPv6 addresses
  * @smc: first
- * @inet6: last: 6.1 finds it from the end of the object
+ * @inet6: last: kernel 6.1 computes its place from the end of the object
  */
 struct smc6_sock {
 	struct smc_sock smc;
@@ -121,14 +127,14 @@ static inline const struct proto_ops *smc_sock_clcsock_ops(const struct smc_sock
 	return READ_ONCE(smc->carrier.sock->ops);
 }
 
-/* Whether its addresses are IPv6, by whichever door it came. */
+/* True if the socket has IPv6 addresses, as a socket of AF_SMC or of IPPROTO_SMC. */
 static inline bool smc_sock_is_ipv6(const struct sock *sk)
 {
 	return sk->sk_family == PF_INET6 ||
 	       (sk->sk_family == PF_SMC && sk->sk_protocol == SMC_PROTO_IPV6);
 }
 
-/* Whose limit the socket's memory counts against; NULL: nobody's. Lives as long as @sk. */
+/* Return the memory cgroup that is charged for the socket, or NULL. Valid as long as @sk. */
 static inline struct mem_cgroup *smc_sock_memcg(const struct sock *sk)
 {
 #ifdef CONFIG_MEMCG
@@ -140,7 +146,7 @@ static inline struct mem_cgroup *smc_sock_memcg(const struct sock *sk)
 
 static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 {
-	/* who sees the mode sees what was set up for it */
+	/* pairs with smp_store_release(): a reader of the mode sees all that was set up for it */
 	return smp_load_acquire(&smc->mode);
 }
 
@@ -150,8 +156,9 @@ static inline bool smc_sock_connecting(const struct smc_sock *smc)
 }
 
 /*
- * Undecided with nothing running: the carrier answers, under the socket lock. A handshake ends
- * without that lock, mode first: so the mode is looked at last.
+ * True if the mode is undecided and neither a handshake nor a listener uses the clcsock. Calls on an
+ * idle socket go to the clcsock, under the socket lock and without blocking. A handshake ends
+ * without the socket lock and sets the mode before it clears the flag, so read the mode last.
  */
 static inline bool smc_sock_idle(const struct smc_sock *smc)
 {
@@ -162,14 +169,14 @@ static inline bool smc_sock_idle(const struct smc_sock *smc)
 	       smc_sock_mode(smc) == SMC_MODE_UNDECIDED;
 }
 
-/* As core's inet_sk_state_store(), which modules do not get. */
+/* inet_sk_state_store() is not exported to modules; this one has no trace point. */
 static inline void smc_sock_store_state(struct sock *sk, int state)
 {
-	/* pairs with inet_sk_state_load() */
+	/* pairs with inet_sk_state_load() of the core and of sock_diag */
 	smp_store_release(&sk->sk_state, state);
 }
 
-/* Derived state in one step; @err 0 leaves sk_err alone. */
+/* Set sk_state, sk_shutdown and sk_err together; @err 0 keeps sk_err. Takes state_lock. */
 static inline void smc_sock_set_state(struct smc_sock *smc, int state, int shutdown, int err)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -182,6 +189,7 @@ static inline void smc_sock_set_state(struct smc_sock *smc, int state, int shutd
 	spin_unlock_bh(&smc->state_lock);
 }
 
+/* Add RCV_SHUTDOWN or SEND_SHUTDOWN bits. Takes state_lock. */
 static inline void smc_sock_add_shutdown(struct smc_sock *smc, int how)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -191,7 +199,7 @@ static inline void smc_sock_add_shutdown(struct smc_sock *smc, int how)
 	spin_unlock_bh(&smc->state_lock);
 }
 
-/* The connection with a reference, or NULL. */
+/* Return the connection with a reference, or NULL. Any context; takes state_lock. */
 static inline struct smc_conn *smc_sock_conn_get(struct smc_sock *smc)
 {
 	struct smc_conn *conn;
@@ -205,14 +213,14 @@ static inline struct smc_conn *smc_sock_conn_get(struct smc_sock *smc)
 }
 
 /**
- * struct smc_sock_link - where a connection runs, for observers
- * @ibname: device
- * @port: its port
+ * struct smc_sock_link - the link of a connection, for sock_diag
+ * @ibname: name of the RoCE device
+ * @port: port of the device
  * @num: link number
  * @gid: own GID
- * @peer_gid: the peer's
+ * @peer_gid: the peer's GID
  * @role: enum smc_role
- * @valid: the rest is filled in
+ * @valid: the connection has a link; else only @role is set
  */
 struct smc_sock_link {
 	char ibname[64];
@@ -225,29 +233,29 @@ struct smc_sock_link {
 };
 
 /**
- * struct smc_sock_info - what an observer may know of a socket
- * @sk: the socket; valid during the walk callback
- * @carrier: TCP socket for addresses and ports; NULL = none
+ * struct smc_sock_info - snapshot of a socket for smc_sock_walk()
+ * @sk: the socket; valid during the callback
+ * @carrier: the clcsock's struct sock, for addresses and ports; NULL: none
  * @mode: see enum smc_mode
- * @server: came out of a listener
+ * @server: accepted from a listener
  * @diag_state: state number of sock_diag
- * @own_reason: TCP mode: our diagnosis
- * @peer_reason: TCP mode: the peer's
- * @token: our alert token, 0 = no connection: the rest is empty then
- * @sndbuf: send ring bytes
- * @rmbe: our RMBE bytes
- * @peer_rmbe: the peer's
+ * @own_reason: TCP mode: our diagnosis code
+ * @peer_reason: TCP mode: the peer's diagnosis code
+ * @token: our alert token; 0: no connection, all following members are 0
+ * @sndbuf: bytes of the send ring
+ * @rmbe: bytes of our RMBE
+ * @peer_rmbe: bytes of the peer's RMBE; 0: not known yet
  * @rx_prod: received producer cursor
  * @rx_cons: received consumer cursor
  * @tx_prod: sent producer cursor
  * @tx_cons: our consumer cursor
- * @tx_prep: send ring: end of what the user has written
- * @tx_sent: send ring: end of what was posted
- * @tx_fin: send ring: end of what is completed
- * @rx_flags: D/C/A of the peer
- * @tx_flags: D/C/A sent
- * @tx_blocked: we told the peer that we are blocked
- * @rx_blocked: the peer told us
+ * @tx_prep: send ring: end of the bytes that the application has written
+ * @tx_sent: send ring: end of the bytes that were posted
+ * @tx_fin: send ring: end of the bytes that are completed
+ * @rx_flags: connection state flags received (SMC_CDC_S_*)
+ * @tx_flags: connection state flags sent
+ * @tx_blocked: our last CDC message had the writer blocked flag
+ * @rx_blocked: the peer's last CDC message had it
  * @link: link in use
  */
 struct smc_sock_info {
@@ -279,34 +287,25 @@ struct smc_sock_info {
 int smc_sock_init(void);
 void smc_sock_exit(void);
 
-/* Our part of a socket that core has just made; no carrier yet. */
 void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk));
-/* Allocates and initialises a socket of AF_SMC, or one like its listener. No carrier yet. */
 struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, int kern);
 struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern);
-/* For struct proto. */
 void smc_sock_keepalive(struct sock *sk, int on);
-/* A child takes over its listener's cgroups and owner. */
 void smc_sock_inherit(struct sock *sk, const struct sock *parent);
-/* Enters the table; the carrier exists. Leaves it; before the carrier goes. */
 void smc_sock_hash(struct smc_sock *smc);
 void smc_sock_unhash(struct smc_sock *smc);
 
 /**
- * struct smc_sock_pos - a place in the table; zero: its beginning
- * @bucket: chain
- * @first: number of the socket of this chain that comes next, the elder ones follow; 0: all of
- *	them. As wide as those numbers, which are not given twice
+ * struct smc_sock_pos - position of smc_sock_walk() in the table; all zero: the beginning
+ * @bucket: index of the bucket
+ * @first: smc_sock.bucket_num of the next socket in this bucket, older ones follow; 0: the whole
+ *	bucket
  */
 struct smc_sock_pos {
 	unsigned int bucket;
 	u64 first;
 };
 
-/*
- * Calls @fn for the sockets of @net (NULL: all) and @protocol from position *@pos on, under a
- * spinlock; a non-zero return stops with *@pos at that socket.
- */
 int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg);
 
