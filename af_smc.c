@@ -436,7 +436,8 @@ static int sock_accept_child(struct socket *sock, struct socket *newsock, int fl
 }
 
 #ifdef SMC_HAVE_PROTO_ACCEPT_ARG
-static int smc_sock_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+static int smc_sock_accept(struct socket *sock, struct socket *newsock,
+			   struct proto_accept_arg *arg)
 {
 	return sock_accept_child(sock, newsock, arg->flags, arg->kern);
 }

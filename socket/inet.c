@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * IPPROTO_SMC: SMC sockets made by socket(AF_INET or AF_INET6, SOCK_STREAM, 256). The core allocates
- * them as inet sockets of the struct proto below; their operations are those of af_smc.c. How they
- * differ from sockets of AF_SMC: Documentation/decisions/0002-socket-identity-and-state.md.
+ * IPPROTO_SMC: SMC sockets made by socket(AF_INET or AF_INET6, SOCK_STREAM, 256). The core
+ * allocates them as inet sockets of the struct proto below; their operations are those of af_smc.c.
+ * Differences to sockets of AF_SMC: Documentation/decisions/0002-socket-identity-and-state.md.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

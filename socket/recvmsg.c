@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SMC mode: recvmsg(), and splice() out of the stream. */
+/*
+ * SMC mode: recvmsg(), with urgent data (RFC 7609 4.7.6), and splice() from the stream. The bytes
+ * come from smc_rx_read() (smc_rx.c), copied, or as pages of the RMBE (SMC_OWN_SPLICE_LEND).
+ */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pipe_fs_i.h>
@@ -14,23 +17,24 @@
 #include <smc/conn/rx.h>
 #include "cmsg.h"
 #include "stream.h"
-#include "stream_priv.h"
 
 /* ---- recvmsg ----------------------------------------------------------------- */
 
-static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call)
+static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn,
+			  const struct smc_rx_call *call)
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
 	return smc_rx_readable(conn) > call->skip || READ_ONCE(sk->sk_err) ||
-	       /* a call that has something ends at urgent data, which may have left the ring */
+	       /* a call with data returns at urgent data, which may not be readable in line */
 	       (call->some && !call->peek && smc_rx_at_mark(conn)) ||
 	       READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
-static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn, const struct smc_rx_call *call,
-			      long *timeo)
+/* Wait for data or the end of the stream. Socket lock held, dropped while asleep. */
+static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
+			      const struct smc_rx_call *call, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
@@ -42,7 +46,14 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn, const
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* How a stream has ended, as it was before the ring was read: what came with data is not early. */
+/**
+ * struct recvmsg_state - state of the socket, read before its ring
+ * @shutdown: sk_shutdown
+ * @err: sk_err
+ * @state: sk_state
+ *
+ * In this order data that arrived before the end of the stream is returned before the end.
+ */
 struct recvmsg_state {
 	int shutdown;
 	int err;
@@ -52,14 +63,15 @@ struct recvmsg_state {
 static void recvmsg_read_state(const struct sock *sk, struct recvmsg_state *seen)
 {
 	seen->shutdown = READ_ONCE(sk->sk_shutdown);
-	/* pairs with smc_stream_sync(): who sees the shutdown sees its cause */
+	/* pairs with smc_stream_sync(): sk_err is stored before sk_shutdown */
 	smp_rmb();
 	seen->err = READ_ONCE(sk->sk_err);
 	seen->state = inet_sk_state_load(sk);
 }
 
-/* Nothing was readable: the end of this call, or -EINPROGRESS to wait. */
-static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state *seen, long timeo, bool some)
+/* Return the result of a call that found nothing readable, or -EINPROGRESS: it has to wait. */
+static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state *seen, long timeo,
+				bool some)
 {
 	if (some) {
 		if (seen->err || seen->shutdown & RCV_SHUTDOWN || seen->state == TCP_CLOSE ||
@@ -80,7 +92,10 @@ static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state
 	return -EINPROGRESS;
 }
 
-/* Socket lock held; @lend: bytes are lent to it, not copied to @msg. */
+/*
+ * Receive bytes of the stream. @lend: lend pages to it instead of copying to @msg. Socket lock
+ * held, dropped while asleep.
+ */
 static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
 			  size_t len, int flags, struct splice_pipe_desc *lend)
 {
@@ -105,7 +120,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		smc_stream_sync_if_changed(smc, conn);
 		recvmsg_read_state(sk, &seen);
 		call.in_line = sock_flag(sk, SOCK_URGINLINE);
-		/* SIGURG is for a call that sleeps here, too */
+		/* SIGURG interrupts a call that has no data yet */
 		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
 			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
 		if (len)
@@ -119,12 +134,12 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 			break;
 		}
 		if (!rc && copied)
-			break;	/* at urgent data */
+			break;	/* next is urgent data */
 		if (rc != -EAGAIN && !copied)
 			return rc;
 		if (rc != -EAGAIN || copied >= target)
 			break;
-		/* no more comes before something was consumed */
+		/* the peer cannot send more until something is consumed */
 		if (peek && copied && (call.skip >= smc_rx_reach(conn) || smc_rx_peer_waits(conn)))
 			break;
 		end = recvmsg_empty_result(smc, &seen, timeo, copied);
@@ -139,15 +154,15 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		sk_peek_offset_fwd(sk, copied);
 	else if (copied > 0)
 		sk_peek_offset_bwd(sk, copied);
-	/* while nobody else can read on */
+	/* under the socket lock, so that no other reader consumes bytes */
 	if (copied >= 0 && smc_cmsg_wanted(smc, msg))
 		smc_cmsg_put(smc, conn, msg, copied, peek ? call.skip : 0);
 	return copied;
 }
 
-/* MSG_OOB, as on TCP: never waits. Socket lock held. */
-static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, size_t len,
-			  int flags)
+/* Receive the urgent byte (MSG_OOB). As on TCP, does not wait. Socket lock held. */
+static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+			  size_t len, int flags)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	u8 byte;
@@ -188,7 +203,7 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 	} else if (conn) {
 		/* data path 12 */
 		rc = recvmsg_locked(smc, conn, msg, len, flags, lend);
-		/* what lending does not get it tries again */
+		/* not if the caller tries again, by copying or after a wait */
 		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 	}
@@ -204,11 +219,13 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 }
 
 /**
- * smc_stream_recvmsg() - recvmsg()
+ * smc_stream_recvmsg() - recvmsg() in SMC mode
  * @smc: socket in SMC mode
  * @msg: message
- * @len: room
+ * @len: size of its buffer
  * @flags: MSG_*
+ *
+ * Takes the socket lock. Waits for SO_RCVTIMEO at most.
  *
  * Return: as recvmsg().
  */
@@ -225,7 +242,7 @@ static void recvmsg_splice_release_page(struct splice_pipe_desc *spd, unsigned i
 	put_page(spd->pages[i]);
 }
 
-/* Copies, into pages that the pipe then has. */
+/* Copy into new pages for the pipe. Return bytes or -errno; the pages are in @spd. */
 static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len,
 				   int flags)
 {
@@ -261,7 +278,7 @@ static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc
 	return rc;
 }
 
-/* As it lies in the RMBE, as far as that may be lent. Never waits, see recvmsg_splice_wait(). */
+/* Lend pages of the RMBE to the pipe, or copy what cannot be lent. Does not wait. */
 static ssize_t recvmsg_splice_lend(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len)
 {
 	struct msghdr msg = {};
@@ -275,7 +292,7 @@ static ssize_t recvmsg_splice_lend(struct smc_sock *smc, struct splice_pipe_desc
 	return rc;
 }
 
-/* There was nothing. Returns 1: there is; else what the call ends with. */
+/* Wait for readable data. Return 1, or the result of the call. Takes the socket lock. */
 static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 {
 	const struct smc_rx_call call = {};
@@ -289,7 +306,7 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 	while (conn && smc->conn == conn) {
 		smc_stream_sync_if_changed(smc, conn);
 		recvmsg_read_state(sk, &seen);
-		/* at urgent data a signal ends a call that could read on: not over and over here */
+		/* before data: at urgent data a signal ends the read, which would loop with us */
 		if (*timeo && signal_pending(current))
 			rc = sock_intr_errno(*timeo);
 		else if (smc_rx_readable(conn))
@@ -308,9 +325,9 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 }
 
 /*
- * The pages that the peer waits for may lie in this very pipe: who would empty it gets it while
- * we wait. (Every pipe that can be spliced to from a socket is locked by the caller: those
- * inside of sendfile() take what can be sought alone.)
+ * Wait for readable data without the pipe's lock: the peer may wait for lent pages that are in this
+ * pipe, and the reader of the pipe needs the lock to free them. The caller has locked every pipe
+ * that a socket can be spliced to; sendfile() uses an unlocked one, but does not read from sockets.
  */
 static int recvmsg_splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long *timeo)
 {
@@ -325,18 +342,20 @@ static int recvmsg_splice_wait(struct smc_sock *smc, struct pipe_inode_info *pip
 	return -EPIPE;
 }
 
-/* What the pipe has room for: what is read cannot be put back. */
+/* Return the number of free buffers of the pipe. Bytes that were read cannot be put back. */
 static unsigned int recvmsg_pipe_room(const struct pipe_inode_info *pipe)
 {
 	return pipe->max_usage - min(pipe->max_usage, pipe_occupancy(pipe->head, pipe->tail));
 }
 
 /**
- * smc_stream_splice_read() - splice from the stream into a pipe
+ * smc_stream_splice_read() - splice() from the stream into a pipe
  * @smc: socket in SMC mode
- * @pipe: locked by the caller
+ * @pipe: pipe, locked by the caller; unlocked while SMC_OWN_SPLICE_LEND waits for data
  * @len: bytes
  * @nonblock: do not wait
+ *
+ * Takes the socket lock. SMC_OWN_SPLICE_LEND lends pages of the RMBE; else the bytes are copied.
  *
  * Return: as splice().
  */

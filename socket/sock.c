@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The SMC socket: allocation, protos, the table of all sockets, and /proc/net/smc_holders. The table
- * serves sock_diag. What other parts of the kernel see of an SMC socket:
+ * The SMC socket: allocation, protos, the table of all sockets, and /proc/net/smc_holders. The
+ * table serves sock_diag. What other parts of the kernel see of an SMC socket:
  * Documentation/decisions/0002-socket-identity-and-state.md.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SMC mode: the byte stream as a socket. Receiving is in socket/recvmsg.c. */
+/*
+ * SMC mode: the byte stream of a connection as a socket. This file derives sk_state, sk_shutdown
+ * and sk_err from the state of the connection, turns its upcalls into wake-ups, watches the clcsock
+ * (RFC 7609 4.8.2), and implements poll(), shutdown() and close(). Data is in socket/sendmsg.c and
+ * socket/recvmsg.c. Documentation/decisions/0002-socket-identity-and-state.md has the errno table.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
 #include <linux/sched/signal.h>
-#include <linux/uio.h>
-#include <compat/zcopy.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
@@ -18,23 +21,19 @@
 #include "cmsg.h"
 #include "keepalive.h"
 #include "stream.h"
-#include "stream_priv.h"
 
-/* Queued bytes are still sent for so long after close(). */
+/* Queued bytes are sent in the background for at most this time after close(). */
 #define LINGER_BACKGROUND	(60 * HZ)
-/* A close() that lingers looks again this often: a completion need not wake it. */
+/* A lingering close() polls at this interval: a completion does not always wake it. */
 #define LINGER_SLICE		(HZ / 10)
 
-/* Less than this is copied: cheaper than references, mappings and gather elements. */
-#define ZEROCOPY_MIN	2048
-
 /*
- * The peer's RST comes by another way than what it wrote before and its A, and may be faster. TCP
- * delivers what was sent before a reset.
+ * Delay of the abort after a TCP reset. The RST may overtake the peer's RDMA WRITEs and its CDC
+ * message with the abort flag; as on TCP, data sent before a reset is delivered.
  */
 #define RESET_GRACE		(HZ / 5)
 
-/* A promise of more that is not kept: TCP sends after so long, too. */
+/* Flush corked data after 200 ms, like TCP. */
 #define CORK_TIME		(HZ / 5)
 
 static struct workqueue_struct *stream_wq;
@@ -42,10 +41,11 @@ static struct workqueue_struct *stream_wq;
 /* ---- state ------------------------------------------------------------------- */
 
 /*
- * What the connection's state means in TCP's terms; @own: our part of sk_shutdown, @err: the
- * connection has ended with an error.
+ * Map the state of a connection to a TCP state and the peer's part of sk_shutdown. @own: the
+ * current sk_shutdown, @err: the connection ended with an error.
  */
-static void stream_derive_state(enum smc_conn_state state, int own, bool err, int *tcp, int *shutdown)
+static void stream_derive_state(enum smc_conn_state state, int own, bool err, int *tcp,
+				int *shutdown)
 {
 	bool sent = own & SEND_SHUTDOWN;
 
@@ -69,7 +69,7 @@ static void stream_derive_state(enum smc_conn_state state, int own, bool err, in
 		*shutdown = RCV_SHUTDOWN;
 		return;
 	case SMC_CONN_CLOSED:
-		/* the peer has closed and was answered: the application is still to be heard of */
+		/* the peer has closed and got its answer, the application has not closed yet */
 		if (err || sent)
 			break;
 		*tcp = TCP_CLOSE_WAIT;
@@ -91,9 +91,9 @@ static void stream_derive_state(enum smc_conn_state state, int own, bool err, in
 }
 
 /*
- * Who ends the carrier here (SOCK_DESTROY) resets the peer's, and the peer's answer over the link
- * may be faster than our work queue. state_lock held: where there is a connection, there is a
- * carrier.
+ * True if SOCK_DESTROY closed the clcsock on this host. The peer then gets a TCP reset, and its
+ * abort over the link may arrive before our work runs. state_lock held; a socket with a connection
+ * has a clcsock.
  */
 static bool stream_clcsock_aborted(const struct smc_sock *smc)
 {
@@ -101,10 +101,11 @@ static bool stream_clcsock_aborted(const struct smc_sock *smc)
 }
 
 /**
- * smc_stream_sync() - derive sk_state, sk_shutdown and sk_err
- * @smc: socket
+ * smc_stream_sync() - derive sk_state, sk_shutdown and sk_err from the state of the connection
+ * @smc: socket; nothing happens without a connection
  *
- * Any context. The one writer of the three in SMC mode.
+ * Any context; takes state_lock. Local shutdown bits stay. The error of the connection is stored in
+ * sk_err once.
  */
 void smc_stream_sync(struct smc_sock *smc)
 {
@@ -120,10 +121,10 @@ void smc_stream_sync(struct smc_sock *smc)
 	stream_derive_state(state, sk->sk_shutdown, err, &tcp, &shutdown);
 	if ((err == ECONNRESET || err == EPIPE) && stream_clcsock_aborted(smc))
 		err = ECONNABORTED;
-	/* the cause of an orderly end is nobody's error */
+	/* an orderly end has no error; store an error once per connection */
 	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
 		WRITE_ONCE(sk->sk_err, err);
-	smp_wmb();	/* pairs with poll: who sees the shutdown sees its cause */
+	smp_wmb();	/* sk_err before sk_shutdown; pairs with smp_rmb() in poll and recvmsg */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | shutdown);
 	smc_sock_store_state(sk, tcp);
 	WRITE_ONCE(smc->seen, state);
@@ -132,11 +133,11 @@ out:
 }
 
 /**
- * smc_stream_sync_if_changed() - the same, if there may be something new
+ * smc_stream_sync_if_changed() - call smc_stream_sync() if the connection changed its state
  * @smc: socket
- * @conn: its connection
+ * @conn: connection of the socket, held by the caller
  *
- * Hints may come late; calls look for themselves.
+ * For calls of the application: an upcall may come late. Any context.
  */
 void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
 {
@@ -145,10 +146,10 @@ void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *con
 }
 
 /**
- * smc_stream_conn_get_locked() - as smc_sock_conn_get()
- * @smc: socket, locked: nobody takes the connection away meanwhile
+ * smc_stream_conn_get_locked() - smc_sock_conn_get() under the socket lock
+ * @smc: socket, locked, so that its connection does not change; state_lock is not needed
  *
- * Return: connection with a reference, or NULL.
+ * Return: the connection with a reference, or NULL.
  */
 struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
 {
@@ -159,13 +160,44 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
 	return conn;
 }
 
-/* A third of the ring is worth a wake-up, as in sk_stream_is_writeable(). */
-static bool stream_writable(const struct smc_conn *conn)
+/**
+ * smc_stream_writable() - check for enough free space in the send ring to report or wake for
+ * @conn: connection
+ *
+ * A third of the ring, as in sk_stream_is_writeable(). Any context, no lock.
+ *
+ * Return: true if there is enough.
+ */
+bool smc_stream_writable(const struct smc_conn *conn)
 {
 	return smc_tx_space(conn) >= conn->tx.ring.size / 3;
 }
 
-/* ---- what the connection tells ----------------------------------------------- */
+/**
+ * smc_stream_trace() - trace the bytes that a call moved
+ * @sk: socket
+ * @conn: connection of the socket
+ * @len: number of bytes
+ * @tx: true: sendmsg(); false: recvmsg()
+ *
+ * Takes conn->lock.
+ */
+void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx)
+{
+	const u64 cookie = sock_net(sk)->net_cookie;
+	const char *name;
+
+	/* under the lock the connection keeps its link */
+	spin_lock_bh(&conn->lock);
+	name = conn->link->path.dev->name;
+	if (tx)
+		trace_smc_tx_sendmsg(sk, cookie, len, name, conn->token);
+	else
+		trace_smc_rx_recvmsg(sk, cookie, len, name, conn->token);
+	spin_unlock_bh(&conn->lock);
+}
+
+/* ---- upcalls of the connection ----------------------------------------------- */
 
 static void stream_hold(void *owner)
 {
@@ -177,7 +209,7 @@ static void stream_put(void *owner)
 	sock_put(smc_sock_sk(owner));
 }
 
-/* Our sk_write_space; RCU read side: sk_socket may go at any time. */
+/* sk_write_space of a socket in SMC mode. Under RCU, since sk_socket may go at any time. */
 static void stream_write_space(struct sock *sk)
 {
 	struct socket *sock = READ_ONCE(sk->sk_socket);
@@ -185,11 +217,11 @@ static void stream_write_space(struct sock *sk)
 	struct socket_wq *wq;
 	bool enough;
 
-	smp_mb();	/* pairs with who sets the bit and then looks for space */
+	smp_mb();	/* pairs with the smp_mb__after_atomic() of sendmsg and poll */
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags))
 		return;
 	conn = smc_sock_conn_get(smc_sk(sk));
-	enough = !conn || stream_writable(conn);
+	enough = !conn || smc_stream_writable(conn);
 	if (conn)
 		smc_conn_put(conn);
 	if (!enough || !test_and_clear_bit(SOCK_NOSPACE, &sock->flags))
@@ -203,7 +235,7 @@ static void stream_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* SIGURG. The file, whose owner gets it, goes only behind sock_orphan(), which takes this lock. */
+/* Send SIGURG to the owner of the file. The lock keeps the file: sock_orphan() takes it. */
 static void stream_send_sigurg(struct sock *sk)
 {
 	read_lock_bh(&sk->sk_callback_lock);
@@ -212,7 +244,7 @@ static void stream_send_sigurg(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Nobody may be reading: the writer goes on nevertheless. */
+/* Skip an urgent byte that is next in the stream: without a reader the writer would stop. */
 static void stream_skip_urgent(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc_sock_conn_get(smc);
@@ -223,6 +255,7 @@ static void stream_skip_urgent(struct smc_sock *smc)
 	smc_conn_put(conn);
 }
 
+/* smc_conn_events.notify: signal and wake. Any context; the bits are hints. */
 static void stream_notify(void *owner, unsigned int bits)
 {
 	struct smc_sock *smc = owner;
@@ -235,7 +268,7 @@ static void stream_notify(void *owner, unsigned int bits)
 		stream_skip_urgent(smc);
 	if (bits & SMC_CONN_CHANGED) {
 		smc_stream_sync(smc);
-		/* in TCP's order: io_uring goes by the first one, and only an error has a mask */
+		/* order as in TCP: io_uring acts on the first wake-up; only an error has a mask */
 		sk->sk_state_change(sk);
 		if (READ_ONCE(sk->sk_err))
 			sk->sk_error_report(sk);
@@ -247,8 +280,8 @@ static void stream_notify(void *owner, unsigned int bits)
 	if (bits & (SMC_CONN_CHANGED | SMC_CONN_READABLE | SMC_CONN_WRITABLE))
 		smc_stats_inc(sock_net(sk), SMC_STAT_WAKEUPS);
 	/*
-	 * A change has woken every sleeper already: a second wake-up would be a second
-	 * edge of one event. A consumer in the kernel may look at this callback alone.
+	 * sk_state_change() has woken all sleepers: a second wake-up would be a second edge for
+	 * epoll. A user in the kernel that replaced sk_data_ready may rely on this call alone.
 	 */
 	if (bits & SMC_CONN_READABLE &&
 	    (!(bits & SMC_CONN_CHANGED) ||
@@ -267,14 +300,13 @@ static const struct smc_conn_events stream_events = {
 	.notify	= stream_notify,
 };
 
-/* ---- the carrier under a running stream -------------------------------------- */
+/* ---- events of the clcsock --------------------------------------------------- */
 
 /*
- * RFC 7609 4.8.2: RST aborts, when the A beside it has had its time (RESET_GRACE), as does who
- * ends the carrier from here (SOCK_DESTROY).
- * FIN may overtake data that is still in the fabric, so it does not count. A time-out
- * of the carrier alone says nothing about the link - but somebody wanted to know
- * whether the peer lives (SO_KEEPALIVE), so the link is asked.
+ * Handle an error of the clcsock (RFC 7609 4.8.2). A reset by the peer, after RESET_GRACE, and
+ * SOCK_DESTROY on this host abort the connection. A FIN is ignored, since it may overtake data in
+ * the fabric. A time-out does not prove that the link is dead, but SO_KEEPALIVE wants to find out
+ * whether the peer is alive: test the link.
  */
 static void stream_clcsock_work(struct work_struct *work)
 {
@@ -291,6 +323,22 @@ static void stream_clcsock_work(struct work_struct *work)
 	smc_conn_put(conn);
 }
 
+/**
+ * smc_stream_flush() - send the bytes that MSG_MORE or TCP_CORK hold back
+ * @smc: socket
+ *
+ * Process context.
+ */
+void smc_stream_flush(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_sock_conn_get(smc);
+
+	if (!conn)
+		return;
+	smc_tx_push(conn, false);
+	smc_conn_put(conn);
+}
+
 static void stream_cork_work(struct work_struct *work)
 {
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, cork_work);
@@ -298,6 +346,16 @@ static void stream_cork_work(struct work_struct *work)
 	smc_stream_flush(smc);
 }
 
+/**
+ * smc_stream_flush_later() - flush the send ring after CORK_TIME
+ * @smc: socket in SMC mode, locked; its last bytes were written with MSG_MORE or TCP_CORK
+ */
+void smc_stream_flush_later(struct smc_sock *smc)
+{
+	queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
+}
+
+/* smc_carrier_events.changed: softirq or process context. */
 static void stream_clcsock_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
@@ -314,11 +372,11 @@ static const struct smc_carrier_events stream_clcsock_events = {
 };
 
 /**
- * smc_stream_enter() - the socket is SMC
- * @smc: undecided socket, handshake over
- * @conn: active connection; the caller's reference is taken over
+ * smc_stream_enter() - change the mode of a socket to SMC
+ * @smc: undecided socket, at the end of its handshake
+ * @conn: active connection; takes over the caller's reference
  *
- * Process context. Wakes nobody.
+ * Process context, without the socket lock. Does not wake sleepers; the caller does.
  */
 void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 {
@@ -332,14 +390,14 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = conn;
 	smc->seen = -1;
-	/* what SO_SNDBUF and SO_RCVBUF show: core doubles */
+	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
-	/* pairs with smc_sock_mode(): who sees SMC sees the connection */
+	/* pairs with smc_sock_mode(): a reader of the mode sees the connection */
 	smp_store_release(&smc->mode, SMC_MODE_SMC);
 	spin_unlock_bh(&smc->state_lock);
 	smc_conn_attach(conn, &stream_events, smc);
-	/* what came before had nobody to be told of it */
+	/* urgent data may have come before smc_conn_attach() */
 	if (smc_rx_urgent(conn))
 		stream_send_sigurg(sk);
 	stream_skip_urgent(smc);
@@ -350,274 +408,9 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	smc_cmsg_changed(smc);
 }
 
-/* ---- sendmsg ----------------------------------------------------------------- */
-
-static bool sendmsg_woken(struct smc_sock *smc, const struct smc_conn *conn)
-{
-	const struct sock *sk = smc_sock_sk(smc);
-
-	return stream_writable(conn) || READ_ONCE(sk->sk_err) ||
-	       READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
-}
-
-/* Socket lock held, dropped while asleep; @conn is kept by the caller. */
-static int sendmsg_wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	struct sock *sk = smc_sock_sk(smc);
-	int rc = 0;
-
-	add_wait_queue(sk_sleep(sk), &wait);
-	for (;;) {
-		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		/* pairs with the completion that frees space, then looks at the bit */
-		smp_mb__after_atomic();
-		if (sendmsg_woken(smc, conn))
-			break;
-		rc = -EAGAIN;
-		if (!*timeo)
-			break;
-		rc = sock_intr_errno(*timeo);
-		if (signal_pending(current))
-			break;
-		rc = 0;
-		sk_wait_event(sk, timeo, sendmsg_woken(smc, conn), &wait);
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return rc;
-}
-
-/* May more be sent at all? Error and EPIPE are told apart by sk_stream_error(). */
-static bool sendmsg_may_send(struct smc_sock *smc, const struct smc_conn *conn)
-{
-	const struct sock *sk = smc_sock_sk(smc);
-
-	if (!conn)
-		return false;
-	smc_stream_sync_if_changed(smc, conn);
-	return !READ_ONCE(sk->sk_err) && !(READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN);
-}
-
-static void sendmsg_count(const struct smc_conn *conn, int flags, size_t len)
-{
-	if (len > conn->tx.ring.size)
-		smc_stats_inc(conn->net, SMC_STAT_TX_SMALL);
-	if (len > conn->tx.peer_size)
-		smc_stats_inc(conn->net, SMC_STAT_TX_PEER_SMALL);
-	if (flags & MSG_OOB)
-		smc_stats_inc(conn->net, SMC_STAT_TX_URGENT);
-	if (flags & MSG_SPLICE_PAGES)
-		smc_stats_inc(conn->net, SMC_STAT_TX_SENDPAGE);
-}
-
-/**
- * struct sendmsg_pages - how a call's bytes get into the stream
- * @uarg: to be told when the pages are free; NULL: nobody is
- * @ours: a reference on it is this call's
- * @use: from the pages they lie in
- * @copied: some bytes were copied nevertheless
- */
-struct sendmsg_pages {
-	struct ubuf_info *uarg;
-	bool ours;
-	bool use;
-	bool copied;
-};
-
-/* Socket lock held. */
-static int sendmsg_pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, int flags,
-			       struct sendmsg_pages *pages)
-{
-	if (msg->msg_ubuf) {
-		pages->uarg = msg->msg_ubuf;	/* kept by the caller */
-	} else if (flags & MSG_ZEROCOPY && len && sock_flag(sk, SOCK_ZEROCOPY)) {
-		pages->uarg = smc_fault_null(ZC_UARG, compat_zerocopy_alloc(sk, len));
-		if (!pages->uarg)
-			return -ENOBUFS;
-		pages->ours = true;
-	} else if (!(flags & MSG_SPLICE_PAGES) || !iov_iter_is_bvec(&msg->msg_iter)) {
-		return 0;
-	}
-	/* how many pages there are would decide whether an urgent byte comes alone */
-	pages->use = len >= ZEROCOPY_MIN && !(flags & MSG_OOB);
-	return 0;
-}
-
-/* @taken: else the call has not taken place, and has no number. */
-static void sendmsg_pages_end(struct sendmsg_pages *pages, bool taken)
-{
-	if (!pages->uarg)
-		return;
-	if (pages->ours && !taken) {
-		net_zcopy_put_abort(pages->uarg, true);
-	} else if (pages->ours) {
-		compat_zerocopy_put(NULL, pages->uarg, !pages->copied);
-	} else if (pages->copied) {
-		net_zcopy_get(pages->uarg);
-		compat_zerocopy_put(NULL, pages->uarg, false);
-	}
-}
-
-/* As smc_tx_write(). */
-static ssize_t sendmsg_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
-			     bool urgent, struct sendmsg_pages *pages)
-{
-	ssize_t rc;
-
-	if (pages->use) {
-		rc = smc_tx_write_pages(conn, from, len, more, pages->uarg);
-		if (rc >= 0 || rc == -EAGAIN || rc == -EPIPE)
-			return rc;
-	}
-	rc = smc_tx_write(conn, from, len, more, urgent);
-	if (rc <= 0)
-		return rc;
-	if (pages->uarg || pages->use)
-		smc_stats_add(conn->net, SMC_STAT_TX_ZC_COPIED, rc);
-	pages->copied = true;
-	return rc;
-}
-
-/**
- * smc_stream_trace() - a call has taken or given bytes
- * @sk: socket
- * @conn: its connection
- * @len: how many
- * @tx: by sendmsg()
- */
-void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx)
-{
-	const u64 cookie = sock_net(sk)->net_cookie;
-	const char *name;
-
-	/* the connection may go to another link, and this one away */
-	spin_lock_bh(&conn->lock);
-	name = conn->link->path.dev->name;
-	if (tx)
-		trace_smc_tx_sendmsg(sk, cookie, len, name, conn->token);
-	else
-		trace_smc_rx_recvmsg(sk, cookie, len, name, conn->token);
-	spin_unlock_bh(&conn->lock);
-}
-
-/**
- * smc_stream_sendmsg() - sendmsg()
- * @smc: socket in SMC mode
- * @msg: message
- * @len: its length
- *
- * MSG_OOB: the last byte is urgent. If not all were taken none is, and the rest is to be sent
- * in the same way.
- *
- * Return: as sendmsg(); raises SIGPIPE.
- */
-int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
-{
-	struct sock *sk = smc_sock_sk(smc);
-	int flags = msg->msg_flags, copied = 0, err = 0;
-	struct sendmsg_pages pages = { };
-	struct sockcm_cookie cookie;
-	struct smc_conn *conn;
-	ssize_t rc;
-	bool more, full = false;
-	long timeo;
-
-	/* data path 1 */
-	lock_sock(sk);
-	more = flags & MSG_MORE || test_bit(SMC_SF_CORK, &smc->flags);
-	smc_stats_inc(sock_net(sk), SMC_STAT_TX_CNT);
-	timeo = sock_sndtimeo(sk, flags & MSG_DONTWAIT);
-	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (msg->msg_controllen) {
-		sockcm_init(&cookie, sk);
-		/* what the message asks for; the socket's flags do nothing (kernels before 6.7) */
-		cookie.tsflags = 0;
-		err = sock_cmsg_send(sk, msg, &cookie);
-		/* too late, as for SO_TIMESTAMPING: bytes have no packet that could be stamped */
-		if (!err && cookie.tsflags & SOF_TIMESTAMPING_TX_RECORD_MASK)
-			err = -EOPNOTSUPP;
-		if (err) {
-			release_sock(sk);
-			return err;
-		}
-	}
-	err = sendmsg_pages_begin(sk, msg, len, flags, &pages);
-	if (err) {
-		release_sock(sk);
-		return err;
-	}
-	/* a disconnect by another thread drops the socket's reference while we sleep */
-	conn = smc_stream_conn_get_locked(smc);
-	if (conn)
-		sendmsg_count(conn, flags, len);
-	for (;;) {
-		if (!sendmsg_may_send(smc, conn) || smc->conn != conn) {
-			err = -EPIPE;
-			break;
-		}
-		if (!msg_data_left(msg))
-			break;
-		rc = sendmsg_write(conn, &msg->msg_iter,
-				   min_t(size_t, msg_data_left(msg), INT_MAX - copied), more,
-				   flags & MSG_OOB, &pages);
-		if (rc > 0) {
-			copied += rc;
-			smc_keep_queued(smc);
-			continue;
-		}
-		if (rc == -EAGAIN) {
-			if (!full)
-				smc_stats_inc(conn->net, SMC_STAT_TX_FULL);
-			full = true;
-			smc_tx_push(conn, false);
-			rc = sendmsg_wait_space(smc, conn, &timeo);
-		}
-		if (rc) {
-			/* what was copied before was promised company */
-			smc_tx_push(conn, more);
-			/* an abort since has its own error */
-			smc_stream_sync(smc);
-			err = rc;
-			break;
-		}
-	}
-	if (copied) {
-		smc_stats_size(sock_net(sk), SMC_HIST_TX_REQ, copied);
-		if (trace_smc_tx_sendmsg_enabled())
-			smc_stream_trace(sk, conn, copied, true);
-	}
-	if (copied && more && conn == smc->conn)
-		queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
-	sendmsg_pages_end(&pages, copied || !err);
-	if (err && !copied)
-		copied = sk_stream_error(sk, flags, err);
-	release_sock(sk);
-	if (conn)
-		smc_conn_put(conn);
-	return copied;
-}
-
-/**
- * smc_stream_flush() - what waited for more goes now
- * @smc: socket in SMC mode
- *
- * Process context.
- */
-void smc_stream_flush(struct smc_sock *smc)
-{
-	struct smc_conn *conn = smc_sock_conn_get(smc);
-
-	if (!conn)
-		return;
-	smc_tx_push(conn, false);
-	smc_conn_put(conn);
-}
-
 /* ---- poll, shutdown ---------------------------------------------------------- */
 
-/* SO_RCVLOWAT, but not so much that the peer could not send it before anything is read. */
+/* Return SO_RCVLOWAT, limited to what the peer can send before the application reads. */
 static int stream_poll_target(const struct sock *sk, struct smc_conn *conn)
 {
 	int target = sock_rcvlowat(sk, 0, INT_MAX);
@@ -628,8 +421,10 @@ static int stream_poll_target(const struct sock *sk, struct smc_conn *conn)
 }
 
 /**
- * smc_stream_poll() - event mask in SMC mode
- * @smc: socket; the caller has put itself on its wait queue
+ * smc_stream_poll() - poll() in SMC mode
+ * @smc: socket; the caller is on its wait queue
+ *
+ * Process context; takes state_lock.
  *
  * Return: EPOLL* bits, as tcp_poll().
  */
@@ -651,23 +446,23 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	target = stream_poll_target(sk, conn);
 	readable = smc_rx_readable(conn) + smc_rx_held(conn, sock_flag(sk, SOCK_URGINLINE));
-	/* less than was asked for is enough if no more comes before it was read */
+	/* fewer bytes suffice if the peer waits until they are read */
 	if (readable >= target || (readable && smc_rx_peer_waits(conn)))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (smc_rx_urgent(conn))
 		mask |= EPOLLPRI;
-	if (shutdown & SEND_SHUTDOWN || stream_writable(conn) ||
+	if (shutdown & SEND_SHUTDOWN || smc_stream_writable(conn) ||
 	    !smc_conn_state_may_send(smc_conn_state(conn))) {
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	} else if (sk->sk_socket) {
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		/* space that came before the bit was seen wakes nobody */
+		/* space freed before the bit was set causes no wake-up: check again */
 		smp_mb__after_atomic();
-		if (stream_writable(conn))
+		if (smc_stream_writable(conn))
 			mask |= EPOLLOUT | EPOLLWRNORM;
 	}
-	/* an error is stored before the shutdown that was read above */
+	/* pairs with smc_stream_sync(): sk_err is stored before sk_shutdown */
 	smp_rmb();
 	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;
@@ -676,9 +471,12 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 }
 
 /**
- * smc_stream_shutdown() - shutdown()
+ * smc_stream_shutdown() - shutdown() in SMC mode
  * @smc: socket in SMC mode
- * @how: SHUT_*, checked
+ * @how: SHUT_*, valid
+ *
+ * Takes the socket lock. SHUT_WR sends the "sending done" flag after the last byte (RFC 7609
+ * 4.8.1).
  *
  * Return: 0 or -ENOTCONN.
  */
@@ -705,6 +503,7 @@ int smc_stream_shutdown(struct smc_sock *smc, int how)
 
 /* ---- close ------------------------------------------------------------------- */
 
+/* Wait until all bytes are acknowledged, for SO_LINGER at most. */
 static void stream_linger(struct sock *sk, const struct smc_conn *conn)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -715,13 +514,13 @@ static void stream_linger(struct sock *sk, const struct smc_conn *conn)
 	while (left > 0 && !smc_conn_drained(conn) && !signal_pending(current) &&
 	       smc_conn_state_may_cdc(smc_conn_state(conn))) {
 		wait_woken(&wait, TASK_INTERRUPTIBLE, min_t(long, left, LINGER_SLICE));
-		/* each slice is rounded up: that must not add up */
+		/* from the start: each slice is rounded up, and the errors would add up */
 		left = whole - (long)(jiffies - begin);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Takes the connection away from the socket; NULL if it had none. */
+/* Detach the connection from the socket; return it with the socket's reference, or NULL. Sleeps. */
 static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc->conn;
@@ -740,14 +539,15 @@ static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 }
 
 /**
- * smc_stream_close() - close the connection for release()
- * @smc: socket that nobody else uses any more
- * @abort: whatever waits to be sent or read (nobody ever accepted it)
- * @wait: honour SO_LINGER with a time
+ * smc_stream_close() - close the connection of a socket for release
+ * @smc: socket without other users; may have no connection
+ * @abort: abort in any case (a child that was never accepted)
+ * @wait: wait for the time of SO_LINGER
  *
- * Process context, no lock held.
+ * Unread data and SO_LINGER with time 0 cause an abort too. Without an abort, queued bytes are sent
+ * in the background for at most LINGER_BACKGROUND. Process context, no lock held.
  *
- * Return: true after an abort (also: unread data, SO_LINGER 0): reset the carrier too.
+ * Return: true if the connection was aborted: the caller resets the clcsock too.
  */
 bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 {
@@ -762,7 +562,7 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 		abort = true;
 	if (!abort) {
 		smc_tx_push(conn, false);
-		/* inet_release() does not linger for an exiting process either */
+		/* like inet_release(), do not linger in an exiting process */
 		if (wait && sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
 			stream_linger(sk, conn);
 	}
@@ -773,10 +573,11 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 }
 
 /**
- * smc_stream_disconnect() - connect(AF_UNSPEC)
+ * smc_stream_disconnect() - abort the connection and make the socket undecided again
  * @smc: socket in SMC mode, locked
  *
- * As on TCP the peer sees a reset, and the socket may be used again.
+ * For connect(AF_UNSPEC) and a connect() that failed late. As on TCP, the peer sees a reset. The
+ * caller disconnects the clcsock.
  */
 void smc_stream_disconnect(struct smc_sock *smc)
 {

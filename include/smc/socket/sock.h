@@ -156,8 +156,8 @@ static inline bool smc_sock_connecting(const struct smc_sock *smc)
 }
 
 /*
- * True if the mode is undecided and neither a handshake nor a listener uses the clcsock. Calls on an
- * idle socket go to the clcsock, under the socket lock and without blocking. A handshake ends
+ * True if the mode is undecided and neither a handshake nor a listener uses the clcsock. Calls on
+ * an idle socket go to the clcsock, under the socket lock and without blocking. A handshake ends
  * without the socket lock and sets the mode before it clears the flag, so read the mode last.
  */
 static inline bool smc_sock_idle(const struct smc_sock *smc)
