@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Control messages that come with the bytes of a stream, time stamps and TCP_INQ, and notices. */
+/*
+ * Control messages of recvmsg() in SMC mode: time stamps and TCP_INQ with the bytes of the stream,
+ * and the notifications of the error queue (MSG_ZEROCOPY) in every mode.
+ */
 #include <linux/errqueue.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -28,18 +31,18 @@ static bool cmsg_tstamp_enabled(const struct sock *sk)
 }
 
 /**
- * smc_cmsg_wanted() - do received bytes come with anything?
+ * smc_cmsg_wanted() - check whether smc_cmsg_put() has anything to do
  * @smc: socket in SMC mode
- * @msg: of the call
+ * @msg: message of recvmsg()
  *
- * Return: whether smc_cmsg_put() would do something.
+ * Return: true if so.
  */
 bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg)
 {
 	return msg->msg_get_inq || cmsg_inq_enabled(smc) || cmsg_tstamp_enabled(&smc->inet.sk);
 }
 
-/* SO_TIMESTAMP and SO_TIMESTAMPNS, in the layout in which they were asked for. */
+/* Put the time stamp of SO_TIMESTAMP or SO_TIMESTAMPNS, in the layout of the option (_OLD, _NEW). */
 static void cmsg_put_tstamp(struct msghdr *msg, const struct sock *sk, ktime_t at)
 {
 	struct timespec64 ts = ktime_to_timespec64(at);
@@ -66,7 +69,7 @@ static void cmsg_put_tstamp(struct msghdr *msg, const struct sock *sk, ktime_t a
 	}
 }
 
-/* Does SO_TIMESTAMPING ask for this kind of stamp? */
+/* True if SO_TIMESTAMPING reports software time stamps of received bytes. */
 static bool cmsg_reports_software(const struct sock *sk)
 {
 	u32 flags = READ_ONCE(sk->sk_tsflags);
@@ -95,7 +98,7 @@ static void cmsg_put_tstamps(struct msghdr *msg, const struct sock *sk, ktime_t 
 		put_cmsg_scm_timestamping(msg, &tss);
 }
 
-/* Bytes that wait; 1 for an end of the stream that is next, so that it is asked for. */
+/* Return TCP_INQ: readable bytes, or 1 before the end of the stream, so that it gets read. */
 static int cmsg_inq(struct smc_conn *conn, bool in_line)
 {
 	size_t n = smc_rx_readable(conn) + smc_rx_held(conn, in_line);
@@ -106,14 +109,14 @@ static int cmsg_inq(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_cmsg_put() - what comes with received bytes
+ * smc_cmsg_put() - put the control messages of a successful recvmsg()
  * @smc: socket in SMC mode, locked
- * @conn: its connection
- * @msg: of the call
- * @some: the call has bytes
- * @ahead: they end so far ahead of the read position (MSG_PEEK)
+ * @conn: connection of the socket
+ * @msg: message of the call
+ * @some: the call returns bytes
+ * @ahead: offset of the end of these bytes from the read position (MSG_PEEK)
  *
- * As on TCP after a call that did not fail.
+ * Puts the same messages as TCP.
  */
 void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, bool some,
 		  size_t ahead)
@@ -131,8 +134,8 @@ void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msgh
 }
 
 /**
- * smc_cmsg_changed() - look at the options
- * @smc: socket
+ * smc_cmsg_changed() - start to record arrival times if an option needs them
+ * @smc: socket in any mode; called after a change of options and at the start of SMC mode
  */
 void smc_cmsg_changed(struct smc_sock *smc)
 {
@@ -148,14 +151,14 @@ void smc_cmsg_changed(struct smc_sock *smc)
 }
 
 /**
- * smc_cmsg_notice() - recvmsg() with MSG_ERRQUEUE: what our own error queue has
- * @smc: socket
- * @msg: of the call
- * @len: room for bytes
+ * smc_cmsg_notice() - recvmsg() with MSG_ERRQUEUE from the error queue of the SMC socket
+ * @smc: socket in any mode
+ * @msg: message of the call
+ * @len: size of its buffer
  *
- * In TCP's words, which have room for the address of a host that is to blame: there is none.
+ * Puts struct sock_extended_err in TCP's layout, with an empty address of the offender.
  *
- * Return: bytes, or -EAGAIN.
+ * Return: number of bytes, -EAGAIN: the queue is empty, or another error.
  */
 int smc_cmsg_notice(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plain TCP: calls go to the carrier, its errors come to our socket. */
+/*
+ * TCP mode: each call goes to the clcsock; the errors of the clcsock go to the SMC socket, from
+ * which the core answers SO_ERROR. Documentation/decisions/0001-falling-back.md has the rules.
+ *
+ * The functions that serve a call are for sockets in TCP mode, without the socket lock, and for idle
+ * sockets (smc_sock_idle()), under the socket lock and with MSG_DONTWAIT or O_NONBLOCK only.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
@@ -16,11 +22,12 @@
 /* ---- errors ------------------------------------------------------------------ */
 
 /**
- * smc_fback_pull() - take the carrier's error over
- * @smc: socket with a carrier
+ * smc_fback_pull() - take over the error of the clcsock
+ * @smc: socket with a clcsock
  *
- * Core answers SO_ERROR from our sk, once. A dead carrier's error is moved; a living
- * one's is copied, because a reader asleep in the carrier is to be woken by it.
+ * The core answers SO_ERROR from the SMC socket, once. The error of a closed clcsock is moved. The
+ * error of an open one (ICMP with IP_RECVERR) is copied, since it must also wake a reader that
+ * sleeps in the clcsock. Any context; takes state_lock.
  */
 void smc_fback_pull(struct smc_sock *smc)
 {
@@ -48,7 +55,7 @@ void smc_fback_pull(struct smc_sock *smc)
 	spin_unlock_bh(&smc->state_lock);
 }
 
-/* A copied error was read on one side since: it is gone on the other. */
+/* Clear a copied error on the other socket, too, after it was read on one of the two. */
 static void fallback_sync_error(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
@@ -69,7 +76,7 @@ static void fallback_sync_error(struct smc_sock *smc)
 	spin_unlock_bh(&smc->state_lock);
 }
 
-/* Our error if there is one, else @rc. */
+/* Return the pending error of the socket and clear it, or @rc if there is none. */
 static int fallback_error_or(struct smc_sock *smc, int rc)
 {
 	int err;
@@ -79,7 +86,7 @@ static int fallback_error_or(struct smc_sock *smc, int rc)
 	return err ?: rc;
 }
 
-/* Autotuned or moved by TCP itself: core shows ours. */
+/* Copy the buffer sizes, which TCP adapts by itself: the core shows those of the SMC socket. */
 static void fallback_copy_bufsizes(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->carrier.sock->sk;
@@ -94,11 +101,11 @@ static void fallback_copy_bufsizes(struct smc_sock *smc)
 		WRITE_ONCE(sk->sk_rcvbuf, val);
 }
 
-/* ---- callbacks of a fallen-back carrier -------------------------------------- */
+/* ---- callbacks of the clcsock in TCP mode ------------------------------------ */
 
 /*
- * The socket around the carrier's wait queue is the application's, or the carrier's
- * own. That needs no sk_user_data, which stays free for BPF.
+ * Take over the error of a clcsock in its callback. The struct socket around its wait queue is the
+ * application's, or the clcsock's own. So sk_user_data is not needed and stays free for BPF.
  */
 static void fallback_pull_from(struct sock *csk)
 {
@@ -128,11 +135,12 @@ static void fallback_error_report(struct sock *csk)
 }
 
 /**
- * smc_fback_attach() - connect the carrier with the application's socket
- * @smc: socket with a carrier, no sleeper in it
- * @sock: application's socket
+ * smc_fback_attach() - attach the clcsock to the application's struct socket
+ * @smc: socket with a clcsock on whose own wait queue nobody sleeps
+ * @sock: the application's struct socket, known since create or accept()
  *
- * Process context. In TCP mode the carrier's errors come to us from here on.
+ * Shares the wait queue and the file. In TCP mode the clcsock passes its errors and SIGIO to the
+ * SMC socket from here on. Process context; takes the lock of the clcsock.
  */
 void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
 {
@@ -143,7 +151,7 @@ void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
 	if (smc_sock_mode(smc) != SMC_MODE_TCP)
 		return;
 	lock_sock(csk);
-	/* core flags only ours in sock_fasync(); an empty list costs nothing */
+	/* sock_fasync() sets the flag on the SMC socket only; harmless with an empty list */
 	sock_set_flag(csk, SOCK_FASYNC);
 	write_lock_bh(&csk->sk_callback_lock);
 	if (csk->sk_state_change == def->state_change)
@@ -157,11 +165,11 @@ void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
 }
 
 /**
- * smc_fback_detach() - take our callbacks out of the carrier
- * @smc: socket with a carrier
+ * smc_fback_detach() - restore the callbacks of the clcsock
+ * @smc: socket with a clcsock
  *
- * Process context. Before listen(), because children copy their listener, and
- * before release, because TCP may outlive the module.
+ * Before listen(), since a child copies the callbacks of its listener, and before release, since
+ * the TCP connection may outlive the module. Process context; takes the lock of the clcsock.
  */
 void smc_fback_detach(struct smc_sock *smc)
 {
@@ -178,6 +186,7 @@ void smc_fback_detach(struct smc_sock *smc)
 	release_sock(csk);
 }
 
+/* Send the netlink event of a fallback. */
 static void fallback_send_event(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->carrier.sock->sk;
@@ -198,13 +207,13 @@ static void fallback_send_event(struct smc_sock *smc)
 }
 
 /**
- * smc_fback_enter() - the socket is TCP for life
- * @smc: undecided socket, carrier not hooked
- * @own_reason: our diagnosis code, 0 = none
- * @peer_reason: the peer's, 0 = none
- * @count: enter it into the statistics (a handshake has done so itself)
+ * smc_fback_enter() - change the mode of a socket to TCP, for good
+ * @smc: undecided socket, clcsock not hooked
+ * @own_reason: our diagnosis code, 0: none
+ * @peer_reason: the peer's diagnosis code, 0: none
+ * @count: count the fallback in the statistics (a handshake counts it itself)
  *
- * Process context. Wakes nobody: the caller knows what became possible.
+ * Process context, no spinlock held. Does not wake sleepers; the caller does.
  */
 void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
 {
@@ -212,7 +221,7 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 
 	smc->own_reason = own_reason;
 	smc->peer_reason = peer_reason;
-	/* a later connect() of this socket must not promise a handshake */
+	/* a later connect() of this socket must not send the SMC option */
 	smc_carrier_withdraw_option(&smc->carrier);
 	if (count)
 		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
@@ -230,8 +239,8 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 /* ---- calls ------------------------------------------------------------------- */
 
 /**
- * smc_fback_connect() - connect() on the carrier
- * @smc: see the header
+ * smc_fback_connect() - connect() of the clcsock
+ * @smc: socket in TCP mode, or idle
  * @addr: address
  * @len: its length
  * @flags: file flags
@@ -244,7 +253,7 @@ int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 	struct sockaddr *sa = addr;
 	int rc;
 
-	/* tcp_connect() begins with a clean sk_err; AF_UNSPEC leaves it alone */
+	/* as tcp_connect(), which clears sk_err; AF_UNSPEC keeps it */
 	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family) &&
 	    sa->sa_family != AF_UNSPEC) {
 		spin_lock_bh(&smc->state_lock);
@@ -259,12 +268,12 @@ int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 }
 
 /**
- * smc_fback_sendmsg() - sendmsg() on the carrier
- * @smc: see the header
+ * smc_fback_sendmsg() - sendmsg() of the clcsock
+ * @smc: socket in TCP mode, or idle
  * @msg: message
  * @len: its length
  *
- * Return: as sendmsg(); raises SIGPIPE itself.
+ * Return: as sendmsg(). Raises SIGPIPE, for EPIPE only.
  */
 int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
@@ -276,7 +285,7 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	smc_fback_pull(smc);
 	rc = sock_error(sk);
 	if (!rc) {
-		/* TCP would look for a second error in its own sk before it signals */
+		/* SIGPIPE is for us to raise: TCP does not see the error that was moved */
 		msg->msg_flags |= MSG_NOSIGNAL;
 		rc = smc_sock_clcsock_ops(smc)->sendmsg(smc->carrier.sock, msg, len);
 		msg->msg_flags = flags;
@@ -291,16 +300,16 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 
 #ifdef SMC_HAVE_SENDPAGE
 /**
- * smc_fback_sendpage() - sendpage() on the carrier
- * @smc: see the header
+ * smc_fback_sendpage() - sendpage() of the clcsock
+ * @smc: socket in TCP mode
  * @page: page
- * @offset: of the first byte in it
+ * @offset: offset of the first byte in @page
  * @size: bytes
  * @flags: MSG_*
  *
- * Not by way of sendmsg(): kTLS knows MSG_SENDPAGE_NOTLAST here alone.
+ * Not implemented with sendmsg(): kTLS handles MSG_SENDPAGE_NOTLAST in sendpage() only.
  *
- * Return: as sendmsg(); raises SIGPIPE itself.
+ * Return: as sendmsg(). Raises SIGPIPE, for EPIPE only.
  */
 ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
 			   int flags)
@@ -323,7 +332,7 @@ ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, 
 }
 #endif
 
-/* Whether TCP may have said this only because the error was moved to us. */
+/* True if TCP may have returned @rc only because its error was moved to the SMC socket. */
 static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
 	return rc == -ENOTCONN || rc == -EAGAIN ||
@@ -331,10 +340,10 @@ static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 }
 
 /**
- * smc_fback_recvmsg() - recvmsg() on the carrier
- * @smc: see the header
+ * smc_fback_recvmsg() - recvmsg() of the clcsock
+ * @smc: socket in TCP mode, or idle
  * @msg: message
- * @len: its length
+ * @len: size of its buffer
  * @flags: MSG_*
  *
  * Return: as recvmsg().
@@ -346,7 +355,7 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
 
 	fallback_sync_error(smc);
 	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
-	/* SO_PEEK_OFF is asked of our sk, and hardly ever set: do not dirty its line */
+	/* getsockopt() reads ours; write only after a change, to keep the cache line clean */
 	peek_off = READ_ONCE(smc->carrier.sock->sk->sk_peek_off);
 	if (READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
@@ -357,10 +366,10 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
 }
 
 /**
- * smc_fback_splice_read() - splice from the carrier
- * @smc: see the header
+ * smc_fback_splice_read() - splice() from the clcsock
+ * @smc: socket in TCP mode, or idle
  * @pos: file position
- * @pipe: locked by the caller
+ * @pipe: pipe, locked by the caller
  * @len: bytes
  * @flags: SPLICE_F_*
  *
@@ -380,11 +389,11 @@ ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_ino
 }
 
 /**
- * smc_fback_poll() - the carrier's mask
- * @smc: see the header
- * @file: application's file
+ * smc_fback_poll() - poll() of the clcsock
+ * @smc: socket in TCP mode, or idle; the caller is on its wait queue, which the clcsock shares
+ * @file: the application's file
  *
- * The caller has put itself on our wait queue, which is the carrier's too.
+ * Without the socket lock in both cases.
  *
  * Return: EPOLL* bits.
  */
@@ -394,7 +403,7 @@ __poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
 
 	fallback_sync_error(smc);
 	mask = smc_sock_clcsock_ops(smc)->poll(file, smc->carrier.sock, NULL);
-	/* after the mask: what it shows as an error SO_ERROR must have */
+	/* after poll(): an error that the mask reports must be available by SO_ERROR */
 	smc_fback_pull(smc);
 	if (READ_ONCE(smc_sock_sk(smc)->sk_err))
 		mask |= EPOLLERR;
@@ -403,8 +412,8 @@ __poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
 }
 
 /**
- * smc_fback_shutdown() - shutdown() on the carrier
- * @smc: see the header
+ * smc_fback_shutdown() - shutdown() of the clcsock
+ * @smc: socket in TCP mode, or undecided
  * @how: SHUT_*
  *
  * Return: as shutdown().

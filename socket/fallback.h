@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Plain TCP: each call goes to the carrier, errors and file come along. Rank 11.
- * Documentation/decisions/0001-falling-back.md is the reference.
- *
- * The calls serve sockets in TCP mode without our socket lock, and idle ones
- * (smc_sock_idle()) under it and then with MSG_DONTWAIT or O_NONBLOCK only.
- */
+/* TCP mode: calls go to the clcsock. */
 #ifndef _SMC_SOCKET_FALLBACK_H
 #define _SMC_SOCKET_FALLBACK_H
 
@@ -13,19 +7,9 @@
 #include <linux/poll.h>
 #include <smc/socket/sock.h>
 
-/*
- * TCP for life. Reasons are kept and, when @count, counted (the handshake counts its
- * own). Process context, no spinlock; the carrier is not hooked.
- */
 void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count);
-/*
- * The application's socket is known (create, accept): wait queue, file and, in TCP
- * mode, error transfer and SIGIO.
- */
 void smc_fback_attach(struct smc_sock *smc, struct socket *sock);
-/* Before listen(): a child would copy our callbacks. */
 void smc_fback_detach(struct smc_sock *smc);
-/* Takes the carrier's error over; any context. */
 void smc_fback_pull(struct smc_sock *smc);
 
 int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags);

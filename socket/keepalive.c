@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SO_KEEPALIVE and TCP_USER_TIMEOUT over RDMA (RFC 7609 section 4.5.3). The carrier has the
- * options and does with them what TCP does; here they are for the stream. A connection that
- * was idle for TCP_KEEPIDLE, over a link that was idle as well, has the peer asked by TEST LINK.
+ * SO_KEEPALIVE and TCP_USER_TIMEOUT of a connection in SMC mode (RFC 7609 4.5.3). The options are
+ * set on the clcsock, where TCP applies them to the TCP connection; this file applies them to the
+ * stream. A keepalive probe is a TEST LINK message, sent after the connection and its link were
+ * idle for TCP_KEEPIDLE.
  *
- * And net.smc.carrier_keepalive_time: the bytes that would keep the TCP connection in the minds of
- * firewalls go elsewhere, so that the carrier has to show itself.
+ * Also net.smc.carrier_keepalive_time: no data flows over TCP in SMC mode, so send an ACK on the
+ * clcsock from time to time, to keep the state of firewalls on the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,17 +22,17 @@
 #include "keepalive.h"
 
 /**
- * struct keepalive_opts - what the options say, in jiffies
+ * struct keepalive_opts - values of the options, times in jiffies
  * @on: SO_KEEPALIVE
- * @idle: before the first question
- * @again: from one to the next
- * @count: unanswered ones that end the connection
+ * @idle: TCP_KEEPIDLE: silence before the first probe
+ * @interval: TCP_KEEPINTVL: time between two probes
+ * @count: TCP_KEEPCNT: number of unanswered probes that ends the connection
  * @user_timeout: TCP_USER_TIMEOUT, 0: none
  */
 struct keepalive_opts {
 	bool on;
 	unsigned long idle;
-	unsigned long again;
+	unsigned long interval;
 	unsigned int count;
 	unsigned long user_timeout;
 };
@@ -48,14 +49,15 @@ static struct keepalive_opts keepalive_opts_get(const struct smc_sock *smc)
 	return (struct keepalive_opts){
 		.on = sock_flag(&smc->inet.sk, SOCK_KEEPOPEN),
 		.idle = keepalive_time_when(tp),
-		.again = keepalive_intvl_when(tp),
+		.interval = keepalive_intvl_when(tp),
 		.count = keepalive_probes(tp),
 		.user_timeout = keepalive_user_timeout(smc),
 	};
 }
 
-/* Not later than in @delay; a look that is due earlier stays. */
-static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq, unsigned long delay)
+/* Queue the work to run in @delay jiffies at the latest. */
+static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq,
+			       unsigned long delay)
 {
 	const struct timer_list *timer = &smc->keep_work.timer;
 
@@ -64,14 +66,17 @@ static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq
 		mod_delayed_work(wq, &smc->keep_work, delay);
 }
 
-/* Bytes that the peer's RNIC has not acknowledged: since when; conn->lock held. */
+/*
+ * Return true if the peer's RNIC has not acknowledged all bytes; *@since: jiffies of the start of
+ * this wait. conn->lock held.
+ */
 static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *since)
 {
 	*since = conn->meter.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }
 
-/* What was heard of the peer last, over its connection or only its link; conn->lock held. */
+/* Return the time of the peer's last message on the connection or its link. conn->lock held. */
 static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 {
 	unsigned long own = conn->meter.heard_at, link = READ_ONCE(conn->link->last_rx);
@@ -80,11 +85,11 @@ static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 }
 
 /*
- * What TCP does with its probes; conn->lock held. Returns in how many jiffies to look again, 0:
- * the peer is gone. Its RNIC is asked meanwhile if @ask.
+ * Apply TCP's rules for keepalive probes. Return jiffies until the next check, or 0: the peer is
+ * dead. *@ask is set if a probe is due. conn->lock held.
  */
-static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn, const struct keepalive_opts *r,
-				     bool *ask)
+static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn,
+				     const struct keepalive_opts *opts, bool *ask)
 {
 	unsigned long since = keepalive_silent_since(conn), silence = jiffies - since;
 
@@ -92,40 +97,41 @@ static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn
 		smc->keep_asked = 0;
 		conn->asked = false;
 	}
-	if (!smc->keep_asked && silence < r->idle)
-		return r->idle - silence;
-	if (r->user_timeout ? smc->keep_asked && silence >= r->user_timeout : smc->keep_asked >= r->count)
+	if (!smc->keep_asked && silence < opts->idle)
+		return opts->idle - silence;
+	if (opts->user_timeout ? smc->keep_asked && silence >= opts->user_timeout :
+				 smc->keep_asked >= opts->count)
 		return 0;
 	smc->keep_since = since;
 	smc->keep_asked++;
-	/* should the link end for want of an answer, that is why the connection does */
+	/* if the link ends without an answer, the connection ends with ETIMEDOUT */
 	conn->asked = true;
 	*ask = true;
-	return r->again;
+	return opts->interval;
 }
 
-/* In how many jiffies to look again; 0: the peer is gone. conn->lock held. */
-static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn, const struct keepalive_opts *r,
-				     bool *ask)
+/* Return jiffies until the next check of the stream, or 0: the peer is dead. conn->lock held. */
+static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn,
+				     const struct keepalive_opts *opts, bool *ask)
 {
 	unsigned long since, age, next = MAX_JIFFY_OFFSET;
 
 	if (!keepalive_unacked_since(conn, &since))
-		return r->on ? keepalive_probe(smc, conn, r, ask) : next;
-	/* a peer that owes an acknowledgment needs no question */
+		return opts->on ? keepalive_probe(smc, conn, opts, ask) : next;
+	/* no probe while an acknowledgment of the peer's RNIC is due */
 	smc->keep_asked = 0;
 	conn->asked = false;
-	if (r->on)
-		next = r->idle;
-	if (!r->user_timeout)
+	if (opts->on)
+		next = opts->idle;
+	if (!opts->user_timeout)
 		return next;
 	age = jiffies - since;
-	if (age >= r->user_timeout)
+	if (age >= opts->user_timeout)
 		return 0;
-	return min(next, r->user_timeout - age);
+	return min(next, opts->user_timeout - age);
 }
 
-/* In how many jiffies to look again. */
+/* Send an ACK on the clcsock if it is due. Return the jiffies until the next one. */
 static unsigned long keepalive_ack_clcsock(struct smc_sock *smc)
 {
 	struct smc_net *sn = smc_policy_net(sock_net(&smc->inet.sk));
@@ -145,7 +151,7 @@ static void keepalive_work(struct work_struct *work)
 	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, keep_work);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 	unsigned long next = MAX_JIFFY_OFFSET;
-	struct keepalive_opts r = keepalive_opts_get(smc);
+	struct keepalive_opts opts = keepalive_opts_get(smc);
 	bool ask = false, open;
 
 	if (!conn)
@@ -153,7 +159,7 @@ static void keepalive_work(struct work_struct *work)
 	spin_lock_bh(&conn->lock);
 	open = smc_conn_state_may_cdc(conn->state);
 	if (open)
-		next = keepalive_check(smc, conn, &r, &ask);
+		next = keepalive_check(smc, conn, &opts, &ask);
 	spin_unlock_bh(&conn->lock);
 	if (ask)
 		smc_llc_probe(conn->lgr);
@@ -167,8 +173,8 @@ static void keepalive_work(struct work_struct *work)
 }
 
 /**
- * smc_keep_init() - SMC mode begins
- * @smc: socket; nobody else sees its connection yet
+ * smc_keep_init() - initialise keepalive at the start of SMC mode
+ * @smc: socket; its connection is not visible to other contexts yet
  */
 void smc_keep_init(struct smc_sock *smc)
 {
@@ -178,12 +184,12 @@ void smc_keep_init(struct smc_sock *smc)
 }
 
 /**
- * smc_keep_changed() - look at the options
- * @smc: socket; in SMC mode its lock is held, or nobody else can end the mode
+ * smc_keep_changed() - check soon, after a change of options or at the start of SMC mode
+ * @smc: socket; in SMC mode its lock is held, or no other context can end the mode
  */
 void smc_keep_changed(struct smc_sock *smc)
 {
-	/* old kernels call before they have set SOCK_KEEPOPEN */
+	/* not at once: kernel 6.1 calls proto.keepalive before it sets SOCK_KEEPOPEN */
 	const unsigned long soon = HZ / 10;
 
 	if (smc_sock_mode(smc) == SMC_MODE_SMC && smc->conn)
@@ -191,7 +197,7 @@ void smc_keep_changed(struct smc_sock *smc)
 }
 
 /**
- * smc_keep_queued() - bytes were queued
+ * smc_keep_queued() - start the clock of TCP_USER_TIMEOUT for bytes that were written
  * @smc: socket in SMC mode with a connection, locked
  */
 void smc_keep_queued(struct smc_sock *smc)
@@ -203,8 +209,10 @@ void smc_keep_queued(struct smc_sock *smc)
 }
 
 /**
- * smc_keep_end() - SMC mode ends
- * @smc: socket
+ * smc_keep_end() - stop keepalive at the end of SMC mode
+ * @smc: socket; smc_keep_changed() and smc_keep_queued() are not called any more
+ *
+ * Sleeps.
  */
 void smc_keep_end(struct smc_sock *smc)
 {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Socket options and ioctls. */
+/*
+ * Socket options and ioctls. An option is set on the clcsock first; then its fields are mirrored
+ * into the SMC socket, from which the core answers getsockopt(SOL_SOCKET). Kernels before 6.7
+ * (without SMC_HAVE_CUSTOM_SOCKOPT) set SOL_SOCKET options on the SMC socket without calling the
+ * family; the next call pushes these to the clcsock. Documentation/socket-api.rst lists all options.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/filter.h>
@@ -24,8 +29,8 @@
 #include "sockopt.h"
 
 /*
- * Flags that SOL_SOCKET options set and that core reads from our sk. Of time stamps only
- * what getsockopt() says: the holders of SOCK_TIMESTAMP are counted by a static key.
+ * Flags of SOL_SOCKET options that the core reads from the SMC socket. Not SOCK_TIMESTAMP: a static
+ * key counts the sockets that have it. The flags that getsockopt() shows for it are included.
  */
 static const unsigned long sockopt_flags =
 	BIT(SOCK_URGINLINE) | BIT(SOCK_KEEPOPEN) | BIT(SOCK_LINGER) | BIT(SOCK_BROADCAST) |
@@ -38,7 +43,7 @@ static const unsigned long sockopt_flags =
 #endif
 	;
 
-/* Fields, not a second sock_setsockopt(): that would check and charge twice. */
+/* Copy fields: a second sock_setsockopt() would check and charge twice. */
 static void sockopt_copy_fields(struct sock *to, const struct sock *from)
 {
 	unsigned long differ = (to->sk_flags ^ from->sk_flags) & sockopt_flags;
@@ -66,15 +71,15 @@ static void sockopt_copy_fields(struct sock *to, const struct sock *from)
 #endif
 }
 
-/* A socket's filter changes under our lock alone, or while nobody else knows the socket. */
+/* Under the lock of the SMC socket, or before the socket is visible to other contexts. */
 static struct sk_filter *sockopt_filter(const struct sock *sk)
 {
 	return rcu_dereference_protected(sk->sk_filter, true);
 }
 
 /*
- * Shared, and charged to each of its sockets, as TCP shares a listener's with its children.
- * @to: locked if it has one
+ * Attach the filter of @from to @to, charged to both, as TCP does with the filter of a listener.
+ * @to is locked if it has a filter.
  */
 static void sockopt_share_filter(struct sock *to, const struct sock *from)
 {
@@ -92,7 +97,7 @@ static void sockopt_share_filter(struct sock *to, const struct sock *from)
 	rcu_assign_pointer(to->sk_filter, fp);
 }
 
-/* Options of SOL_SOCKET that are about packets, which nothing but such an option changes. */
+/* Mirror the options about packets, which only setsockopt(SOL_SOCKET) changes. */
 static void sockopt_mirror_packets(struct smc_sock *smc)
 {
 	struct sock *csk = smc->carrier.sock->sk;
@@ -115,22 +120,24 @@ static void sockopt_mirror_locked(struct smc_sock *smc)
 }
 
 /**
- * smc_sockopt_mirror() - show the carrier's SOL_SOCKET values in our sk
- * @smc: socket with a carrier; nobody else uses it yet, or its lock is held
+ * smc_sockopt_mirror() - copy the SOL_SOCKET values of the clcsock to the SMC socket
+ * @smc: socket with a clcsock, after create and accept; not visible to other contexts, or locked
  */
 void smc_sockopt_mirror(struct smc_sock *smc)
 {
 	sockopt_mirror_packets(smc);
 	sockopt_mirror_locked(smc);
-	/* not later: in a handshake the carrier has another one, and a stream its own */
+	/* only here: during a handshake and in SMC mode the clcsock has other values */
 	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
 	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
 }
 
 /**
- * smc_sockopt_inherit() - what a child takes over that its carrier does not know
+ * smc_sockopt_inherit() - copy the options that only the SMC socket has from a listener to a child
  * @child: new socket
- * @listener: where it came from
+ * @listener: listener
+ *
+ * The clcsock of the child has inherited all others; see smc_sockopt_mirror().
  */
 void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener)
 {
@@ -141,7 +148,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 }
 
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
-/* By the rule of sock_kmalloc(), which is core's own for filters. */
+/* Apply the limit of sock_kmalloc(), as the core does for filters. */
 static bool sockopt_filter_fits(const struct sock *sk, const struct sk_filter *fp)
 {
 	int size = bpf_prog_size(fp->prog->len);
@@ -150,7 +157,10 @@ static bool sockopt_filter_fits(const struct sock *sk, const struct sk_filter *f
 	return size <= max && atomic_read(&sk->sk_omem_alloc) + size < max;
 }
 
-/* Stamps are numbered from what is in flight on; before there is a connection TCP refuses that. */
+/*
+ * Set sk_tsflags of the clcsock. OPT_ID numbers the stamps from the bytes in flight on; TCP refuses
+ * it before there is a connection.
+ */
 static void sockopt_push_tsflags(struct sock *csk, u32 flags)
 {
 	u32 begin = READ_ONCE(tcp_sk(csk)->snd_una);
@@ -169,8 +179,8 @@ static void sockopt_push_tsflags(struct sock *csk, u32 flags)
 }
 
 /*
- * Not to a carrier that carries a rendezvous, or keeps a stream company: no packet of theirs is
- * the program's. Both sockets locked.
+ * Push the options about packets, but not during a handshake and in SMC mode, when the clcsock
+ * transports no data of the application. Both sockets locked.
  */
 static int sockopt_push_packets(struct smc_sock *smc)
 {
@@ -181,7 +191,7 @@ static int sockopt_push_packets(struct smc_sock *smc)
 	if (smc_sock_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
 	sockopt_push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
-	/* rather no call than one past a filter */
+	/* fail the call rather than bypass the filter */
 	if (fp && fp != sockopt_filter(csk) && !sockopt_filter_fits(csk, fp))
 		return -ENOMEM;
 	sockopt_share_filter(csk, sk);
@@ -189,7 +199,7 @@ static int sockopt_push_packets(struct smc_sock *smc)
 }
 #endif
 
-/* Our socket locked. */
+/* Push all options of SOL_SOCKET to the clcsock. SMC socket locked. */
 static int sockopt_push_locked(struct smc_sock *smc)
 {
 	int rc = 0;
@@ -208,7 +218,7 @@ static int sockopt_push_locked(struct smc_sock *smc)
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}
-	/* core lets nobody but inet sockets have it */
+	/* the core sets SO_REUSEPORT on inet sockets only */
 	if (sk->sk_family != PF_SMC)
 		csk->sk_reuseport = sk->sk_reuseport;
 	release_sock(csk);
@@ -217,10 +227,13 @@ static int sockopt_push_locked(struct smc_sock *smc)
 }
 
 /**
- * smc_sockopt_push() - give SOL_SOCKET values that only our sk has to the carrier
- * @smc: socket with a carrier, our lock not held
+ * smc_sockopt_push() - copy SOL_SOCKET values that the core has set to the clcsock
+ * @smc: socket with a clcsock, not locked
  *
- * Return: 0, or -ENOMEM: the carrier may have no filter of that size besides its other options.
+ * At the start of a call and before release, on kernels before 6.7. Later kernels call
+ * smc_sockopt_set() for each option, and this function does nothing.
+ *
+ * Return: 0, or -ENOMEM: the filter exceeds net.core.optmem_max of the clcsock.
  */
 int smc_sockopt_push(struct smc_sock *smc)
 {
@@ -229,11 +242,11 @@ int smc_sockopt_push(struct smc_sock *smc)
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
-	/* core counts who wants packets stamped: a child counts as its listener's carrier does */
+	/* counted by the core for each socket: children inherit it from the listening clcsock */
 	if (sk->sk_flags & SK_FLAGS_TIMESTAMP && !(csk->sk_flags & SK_FLAGS_TIMESTAMP))
 		sock_enable_timestamps(csk);
 	lock_sock(sk);
-	/* and which layouts they are to have comes with the flags */
+	/* with the flags that select the layout of the stamps */
 	rc = sockopt_push_locked(smc);
 	release_sock(sk);
 #endif
@@ -241,17 +254,17 @@ int smc_sockopt_push(struct smc_sock *smc)
 }
 
 /**
- * smc_sockopt_rings() - ring sizes for the handshake
- * @smc: socket
- * @sndbuf: send ring bytes
- * @rcvbuf: RMBE bytes
+ * smc_sockopt_rings() - return the ring sizes for a handshake
+ * @smc: socket with a clcsock
+ * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
+ * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
  */
 void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
 {
 	const struct sock *csk = smc->carrier.sock->sk;
 	const struct smc_net *sn = smc_policy_net(sock_net(csk));
 
-	/* core stores twice what was asked for */
+	/* the core stores twice the requested size */
 	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
 							 READ_ONCE(sn->wmem);
 	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
@@ -260,7 +273,7 @@ void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
 
 /* ---- set --------------------------------------------------------------------- */
 
-/* The value of an option, 0 if there is none: the option will fail. */
+/* Return the value of an option, or 0 if it cannot be read: setting the option will fail. */
 static int sockopt_int_value(sockptr_t val, unsigned int len)
 {
 	int n;
@@ -277,17 +290,14 @@ static bool sockopt_is_ao(int name)
 #endif
 }
 
-/* A key by itself opens nothing. */
+/* TCP_FASTOPEN_KEY is not included: a key alone does not enable fast open. */
 static bool sockopt_is_fastopen(int name)
 {
 	return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ||
 	       name == TCP_FASTOPEN_NO_COOKIE;
 }
 
-/*
- * Flags of SO_TIMESTAMPING that it takes, some of them for bytes that are sent, or for the stamps
- * of these, which a program may ask for with each message.
- */
+/* True if @flags are valid flags of SO_TIMESTAMPING and affect time stamps of sent bytes. */
 static bool sockopt_has_tx_tstamp(int flags)
 {
 	const int departure = SOF_TIMESTAMPING_TX_RECORD_MASK | SOF_TIMESTAMPING_OPT_ID |
@@ -297,17 +307,18 @@ static bool sockopt_has_tx_tstamp(int flags)
 }
 
 /**
- * smc_sockopt_excludes() - does this option make SMC impossible?
+ * smc_sockopt_excludes() - check for an option that SMC cannot honour
  * @level: SOL_*
  * @name: option
  * @val: value
- * @len: its length
+ * @len: length of @val
  *
- * It asks for something that only happens to bytes of a TCP connection: those that come with
- * a SYN, are signed, transformed, filtered or repaired, or have the time noted at which they leave.
+ * Such an option acts on bytes of a TCP connection only: fast open, signatures, ULPs, filters,
+ * TCP_REPAIR, and time stamps of sent bytes. The caller acts before it sets the option: an idle
+ * socket becomes TCP, the next connections of a listener are TCP, and for any other socket the
+ * option fails.
  *
- * Return: true: an idle socket has to become TCP before the option is set, a listener has
- * to make TCP connections from now on, and it is too late for any other socket.
+ * Return: true if SMC is excluded.
  */
 bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 {
@@ -325,10 +336,12 @@ bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 }
 
 /**
- * smc_sockopt_excluded() - was such an option set behind our back?
+ * smc_sockopt_excluded() - check for such an option that the core has set without calling us
  * @smc: socket
  *
- * Return: true: on a kernel that does not bring options of SOL_SOCKET to us.
+ * At the start of a call, for kernels before 6.7.
+ *
+ * Return: true if SMC is excluded; always false on later kernels.
  */
 bool smc_sockopt_excluded(struct smc_sock *smc)
 {
@@ -342,8 +355,9 @@ bool smc_sockopt_excluded(struct smc_sock *smc)
 #endif
 }
 
-/* TCP itself knows that its connection has begun. */
-static bool sockopt_too_late(struct smc_sock *smc, int level, int name, sockptr_t val, unsigned int len)
+/* True if SMC is excluded too late. Fast open options are not checked: TCP itself refuses them. */
+static bool sockopt_too_late(struct smc_sock *smc, int level, int name, sockptr_t val,
+			     unsigned int len)
 {
 	return smc_sock_mode(smc) != SMC_MODE_TCP && !test_bit(SMC_SF_LISTEN, &smc->flags) &&
 	       !(level == SOL_TCP && sockopt_is_fastopen(name)) &&
@@ -357,7 +371,7 @@ static int sockopt_read_int(int *n, sockptr_t val, unsigned int len)
 	return copy_from_sockptr(n, val, sizeof(*n)) ? -EFAULT : 0;
 }
 
-/* Options of SOL_SOCKET for which families have an operation. Our socket locked. */
+/* Set an option for which struct proto_ops has an operation. SMC socket locked. */
 static int sockopt_set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
 {
 	int n, rc;
@@ -370,7 +384,7 @@ static int sockopt_set_by_op(struct sock *sk, int name, sockptr_t val, unsigned 
 	return smc_sockopt_set_rcvlowat(sk, n < 0 ? INT_MAX : n);
 }
 
-/* The flag that an option of SOL_SMC sets, or -EOPNOTSUPP. */
+/* Return the flag (SMC_SF_*) of an option of SOL_SMC, or -EOPNOTSUPP. */
 static int sockopt_smc_flag(int name)
 {
 	switch (name) {
@@ -397,7 +411,7 @@ static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsign
 	return 0;
 }
 
-/* SO_ZEROCOPY, which the carrier may have on every kernel. */
+/* SMC_OWN_ZEROCOPY: set SO_ZEROCOPY, which every kernel accepts on the clcsock. */
 static int sockopt_set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
 	struct socket *csock = smc->carrier.sock;
@@ -412,7 +426,7 @@ static int sockopt_set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned in
 	return rc;
 }
 
-/* What the kernel keeps with struct socket or attaches to messages of ours. */
+/* True if the option belongs to the struct socket of the application, not to the clcsock. */
 static bool sockopt_is_own(int name)
 {
 	switch (name) {
@@ -427,7 +441,7 @@ static bool sockopt_is_own(int name)
 	}
 }
 
-/* TCP_NODELAY and TCP_CORK act on the rings too; both flush what waits. */
+/* Apply TCP_NODELAY or TCP_CORK to the stream. Setting the first or clearing the second flushes. */
 static void sockopt_apply_cork(struct smc_sock *smc, int name, sockptr_t val)
 {
 	struct smc_conn *conn;
@@ -457,14 +471,16 @@ static bool sockopt_is_keepalive(int level, int name)
 
 /**
  * smc_sockopt_set() - setsockopt()
- * @smc: socket
+ * @smc: socket in any mode
  * @sock: its struct socket
  * @level: SOL_*
  * @name: option
  * @val: value
- * @len: its length
+ * @len: length of @val
  *
- * Return: as setsockopt().
+ * Takes the socket lock. The caller has checked smc_sockopt_excludes().
+ *
+ * Return: as setsockopt(); -EOPNOTSUPP: too late for an option that SMC cannot honour.
  */
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
 		    sockptr_t val, unsigned int len)
@@ -481,7 +497,7 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		return sock_setsockopt(sock, level, name, val, len);
 	if (sockopt_too_late(smc, level, name, val, len))
 		return -EOPNOTSUPP;
-	/* IP_TOS and others change SOL_SOCKET fields: bring them in step first */
+	/* first: IP_TOS and others change SOL_SOCKET fields, which are mirrored below */
 	rc = smc_sockopt_push(smc);
 	if (rc)
 		return rc;
@@ -508,9 +524,11 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 }
 
 /**
- * smc_sockopt_set_rcvlowat() - SO_RCVLOWAT where core calls the op itself
- * @sk: our socket, locked
+ * smc_sockopt_set_rcvlowat() - proto_ops.set_rcvlowat: SO_RCVLOWAT
+ * @sk: SMC socket, locked
  * @val: bytes
+ *
+ * Also called by smc_sockopt_set().
  *
  * Return: as setsockopt().
  */
@@ -518,7 +536,7 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 {
 	int rc;
 
-	/* SO_RCVBUF limits it, and may have been set just now */
+	/* SO_RCVBUF limits it, and may not be on the clcsock yet */
 	rc = sockopt_push_locked(smc_sk(sk));
 	if (rc)
 		return rc;
@@ -530,11 +548,11 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 }
 
 /**
- * smc_sockopt_set_peek_off() - SO_PEEK_OFF
- * @sk: our socket
- * @val: offset, -1 = off
+ * smc_sockopt_set_peek_off() - proto_ops.set_peek_off: SO_PEEK_OFF
+ * @sk: SMC socket
+ * @val: offset; -1: off
  *
- * Return: as on TCP, which learned it in 6.9.
+ * Return: as on TCP, which has the option since 6.9.
  */
 int smc_sockopt_set_peek_off(struct sock *sk, int val)
 {
@@ -575,8 +593,8 @@ static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int
 }
 
 /*
- * Of the carrier what is true of the stream, too; the rest was measured on packets that carry
- * none of its bytes.
+ * Fill TCP_INFO with the values of the clcsock that hold for the stream too. All others describe
+ * packets without bytes of the stream.
  */
 static void sockopt_clcsock_info(const struct smc_sock *smc, struct tcp_info *info)
 {
@@ -605,7 +623,7 @@ static void sockopt_clcsock_info(const struct smc_sock *smc, struct tcp_info *in
 	info->tcpi_max_pacing_rate = c.tcpi_max_pacing_rate;
 }
 
-/* TCP_INFO while a handshake runs, and over RDMA. */
+/* TCP_INFO during a handshake and in SMC mode. */
 static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __user *len)
 {
 	struct smc_conn *conn;
@@ -631,12 +649,12 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
 }
 
 /**
- * smc_sockopt_get() - getsockopt(); SOL_SOCKET never arrives, core answers it
- * @smc: socket
- * @level: SOL_*
+ * smc_sockopt_get() - getsockopt()
+ * @smc: socket in any mode
+ * @level: SOL_*, not SOL_SOCKET, which the core answers from the SMC socket
  * @name: option
- * @val: room for the value
- * @len: its length
+ * @val: buffer for the value
+ * @len: size of the buffer; result: size of the value
  *
  * Return: as getsockopt().
  */
@@ -664,7 +682,7 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 
 /* ---- ioctl ------------------------------------------------------------------- */
 
-/* Queue lengths; *@known says whether @cmd is one of these. */
+/* Return the result of a queue ioctl of the stream; *@known: @cmd is one of these. */
 static int sockopt_queue_length(struct smc_sock *smc, unsigned int cmd, bool *known)
 {
 	const struct sock *sk = smc_sock_sk(smc);
@@ -697,12 +715,11 @@ static int sockopt_queue_length(struct smc_sock *smc, unsigned int cmd, bool *kn
 
 /**
  * smc_sockopt_ioctl() - ioctl()
- * @smc: socket
+ * @smc: socket in any mode
  * @cmd: command
  * @arg: argument
  *
- * While a handshake runs the queues are empty to the application: what lies in the
- * carrier's is not its business.
+ * During a handshake all queues are reported as empty: those of the clcsock have CLC messages.
  *
  * Return: as ioctl().
  */
