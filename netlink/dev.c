@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink: the RoCE devices that a namespace may use, with their ports.
- *
- * A dump goes from the first that came to the last, and remembers the number of the last one
- * told: devices that come and go meanwhile make it neither skip nor repeat others.
+ * Generic netlink: dump of the RoCE devices that a namespace may use, with their ports. Devices
+ * come in the order of their numbers; the position of the dump is the number of the last one.
  */
 #include <linux/pci.h>
 #include <linux/smc.h>
@@ -12,10 +10,10 @@
 #include "internal.h"
 
 /**
- * struct nl_dev_pick - the device that comes next
- * @after: number of the one before it
- * @dev: result, with a reference; NULL: there is none
- * @ports: bit per RoCE port number
+ * struct nl_dev_pick - search for the next device of a dump
+ * @after: number of the previous device
+ * @dev: result: the next device, with a reference; NULL: there is none
+ * @ports: result: bitmap of its RoCE port numbers
  */
 struct nl_dev_pick {
 	unsigned long after;
@@ -24,10 +22,10 @@ struct nl_dev_pick {
 };
 
 /**
- * struct nl_dev_use - what groups do with a device
+ * struct nl_dev_use - use of a device by link groups
  * @dev: device
- * @links: links over each port
- * @critical: a group lives on this device alone
+ * @links: number of links by port
+ * @critical: there is a group whose usable links all use this device
  */
 struct nl_dev_use {
 	const struct smc_ib_device *dev;
@@ -91,7 +89,7 @@ static int nl_dev_put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 po
 	return 0;
 }
 
-/* Function and channel IDs exist on IBM Z only. What is no PCI device says nothing of it. */
+/* Put the PCI attributes, if it is a PCI device. FID and CHID exist on IBM Z only and are 0. */
 static int nl_dev_put_pci(struct sk_buff *skb, const struct device *parent)
 {
 	const struct pci_dev *pci;
@@ -139,12 +137,12 @@ cancel:
 }
 
 /**
- * smc_netlink_dump_devs() - SMC_NETLINK_GET_DEV_SMCR
+ * smc_netlink_dump_devs() - dumpit of SMC_NETLINK_GET_DEV_SMCR
  * @skb: answer
- * @cb: state of the dump: args[0] = number of the last device told
- * @family: for the messages
+ * @cb: state of the dump: args[0] = number of the last device
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family)
@@ -155,7 +153,7 @@ int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
 		struct nl_dev_pick pick = { .after = cb->args[0] };
 		unsigned long num;
 
-		/* told without the list's lock: what groups do is under locks of theirs */
+		/* pick first, then count: the locks of devices and groups are not held together */
 		smc_ib_walk_ports(sock_net(skb->sk), nl_dev_pick_port, &pick);
 		if (!pick.dev)
 			return skb->len;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Answers of the family SMC_GEN_NETLINK, shared by netlink/netlink.c, which has the family,
- * and the files that walk the module's objects. Nobody else includes this.
- */
+/* Shared by netlink/netlink.c, which has the family SMC_GEN_NETLINK, and the files of its dumps. */
 #ifndef _SMC_NETLINK_INTERNAL_H
 #define _SMC_NETLINK_INTERNAL_H
 
@@ -10,7 +7,7 @@
 #include <net/sock.h>
 #include <uapi/linux/smc_own.h>
 
-/* Attributes of <linux/smc.h> that came after 6.1. */
+/* Attributes that <linux/smc.h> of 6.1 does not have. */
 #define SMC_NETLINK_LGR_R_SNDBUF_ALLOC		12
 #define SMC_NETLINK_LGR_R_RMB_ALLOC		13
 #define SMC_NETLINK_STATS_T_RX_RMB_USAGE	20
@@ -18,21 +15,21 @@
 #define SMC_NETLINK_LGR_R_V2_MAX_CONNS		2
 #define SMC_NETLINK_LGR_R_V2_MAX_LINKS		3
 
+/* netlink/rules.c */
 extern const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1];
 
-/* netlink/rules.c */
 int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info);
 
+/* netlink/orders.c */
 extern const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1];
 
-/* netlink/orders.c */
 int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info);
 int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info);
 
-/* The head of one part of a dump; NULL: no room for it. */
+/* Put the header of one message of a dump; NULL: no room. */
 static inline void *smc_netlink_put(struct sk_buff *skb, struct netlink_callback *cb,
 				    const struct genl_family *family, u8 cmd)
 {
@@ -40,7 +37,7 @@ static inline void *smc_netlink_put(struct sk_buff *skb, struct netlink_callback
 			   NLM_F_MULTI, cmd);
 }
 
-/* A number in four bytes where they suffice, as newer kernels write it. */
+/* Put an unsigned number as NLA_UINT: four bytes if they suffice. 6.1 has no nla_put_uint(). */
 static inline int smc_netlink_put_uint(struct sk_buff *skb, int attr, u64 value, int pad)
 {
 	if (value <= U32_MAX)
@@ -48,7 +45,7 @@ static inline int smc_netlink_put_uint(struct sk_buff *skb, int attr, u64 value,
 	return nla_put_u64_64bit(skb, attr, value, pad);
 }
 
-/* One call of a dump each: what dumpit returns. */
+/* netlink/lgr.c, dev.c, stats.c, rules.c: the work of dumpit */
 int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family);
 int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink: link groups and their links. A namespace sees its own ones, the first
- * namespace those of the whole host.
- *
- * A dump goes from the newest group to the oldest, and remembers the last ID between
- * two calls: groups that come and go meanwhile make it neither skip nor repeat others.
+ * Generic netlink: dumps of link groups and their links. A namespace sees its own groups, the
+ * initial namespace those of the whole host. Groups come from the newest to the oldest; the
+ * position of the dump is the ID of the last one.
  */
 #include <linux/ktime.h>
 #include <linux/smc.h>
@@ -17,9 +15,9 @@
 /**
  * struct nl_lgr_walk - one call of a dump
  * @skb: answer
- * @cb: dump state: args[0] = a group was told, args[1] = ID of the last one
- * @family: for the messages
- * @links: tell the links, too
+ * @cb: state of the dump: args[0] = args[1] is valid, args[1] = ID of the last group
+ * @family: family SMC_GEN_NETLINK
+ * @links: dump the links too
  */
 struct nl_lgr_walk {
 	struct sk_buff *skb;
@@ -28,7 +26,7 @@ struct nl_lgr_walk {
 	bool links;
 };
 
-/* A user ID is four bytes without meaning: shown in the order in which they are sent. */
+/* Return a link user ID as shown: four opaque bytes, in the order in which they are sent. */
 static u32 nl_link_uid(u32 uid)
 {
 	return (__force u32)cpu_to_be32(uid);
@@ -91,7 +89,7 @@ static int nl_lgr_put_links(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 	return rc;
 }
 
-/* @direct: no link of the group goes through an IP gateway; @id: PNET ID of the links. */
+/* Return the type of a group. @direct: no link uses an IP gateway; @id: PNET ID of the links. */
 static u8 nl_lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct smc_link *link;
@@ -120,7 +118,7 @@ static int nl_lgr_put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool 
 	    nla_put_u8(skb, SMC_NLA_LGR_V2_REL, peer->release) ||
 	    nla_put_u8(skb, SMC_NLA_LGR_V2_OS, READ_ONCE(peer->os)))
 		return -EMSGSIZE;
-	/* a client has just said who it is: half of it, perhaps */
+	/* may race with a client's CLC message that sets the name: torn text is acceptable */
 	data_race(memcpy(text, peer->host, SMC_MAX_HOSTNAME_LEN));
 	if (nla_put_string(skb, SMC_NLA_LGR_V2_PEER_HOST, text))
 		return -EMSGSIZE;
@@ -183,25 +181,26 @@ static int nl_lgr_put(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 				 READ_ONCE(lgr->pool.bytes[SMC_BUF_SND]), SMC_NLA_LGR_R_PAD) ||
 	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_RMB_ALLOC,
 				 READ_ONCE(lgr->pool.bytes[SMC_BUF_RMB]), SMC_NLA_LGR_R_PAD) ||
-	    (lgr->peer.version > 1 && nl_lgr_put_v2(skb, &lgr->peer, direct)) || nl_lgr_put_loss(skb, lgr))
+	    (lgr->peer.version > 1 && nl_lgr_put_v2(skb, &lgr->peer, direct)) ||
+	    nl_lgr_put_loss(skb, lgr))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	genlmsg_end(skb, hdr);
 	return 0;
 }
 
-/* A group is told with all of its links or, for want of room, next time. */
+/* Dump one group with all of its links, or leave it to the next call if there is no room. */
 static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 {
 	struct nl_lgr_walk *walk = arg;
 	const struct net *net = sock_net(walk->skb->sk);
-	long *told = walk->cb->args;
+	long *last = walk->cb->args;
 	void *mark = skb_tail_pointer(walk->skb);
 	int rc;
 
 	if ((net != &init_net && net != lgr->net) || READ_ONCE(lgr->dead))
 		return 0;
-	if (told[0] && (s32)(lgr->id - (u32)told[1]) >= 0)
+	if (last[0] && (s32)(lgr->id - (u32)last[1]) >= 0)
 		return 0;
 	rc = nl_lgr_put(walk, lgr);
 	if (!rc && walk->links)
@@ -210,8 +209,8 @@ static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 		nlmsg_trim(walk->skb, mark);
 		return rc;
 	}
-	told[0] = 1;
-	told[1] = lgr->id;
+	last[0] = 1;
+	last[1] = lgr->id;
 	return 0;
 }
 
@@ -223,12 +222,12 @@ static int nl_lgr_walk_all(struct nl_lgr_walk *walk)
 }
 
 /**
- * smc_netlink_dump_lgrs() - SMC_NETLINK_GET_LGR_SMCR
+ * smc_netlink_dump_lgrs() - dumpit of SMC_NETLINK_GET_LGR_SMCR
  * @skb: answer
- * @cb: state of the dump
- * @family: for the messages
+ * @cb: state of the dump, see struct nl_lgr_walk
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family)
@@ -239,12 +238,12 @@ int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * smc_netlink_dump_links() - SMC_NETLINK_GET_LINK_SMCR: each group, and then its links
+ * smc_netlink_dump_links() - dumpit of SMC_NETLINK_GET_LINK_SMCR: each group, then its links
  * @skb: answer
- * @cb: state of the dump
- * @family: for the messages
+ * @cb: state of the dump, see struct nl_lgr_walk
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)

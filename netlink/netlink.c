@@ -1,9 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink nl_family SMC_GEN_NETLINK: user EIDs, system information,
- * handshake limitation, and the way to groups, links, devices, statistics and events.
- * Commands that change something need CAP_NET_ADMIN; those about a group in the
- * namespace of that. The numbers are those of <linux/smc.h>, and a few of our own.
+ * Generic netlink family SMC_GEN_NETLINK: the management interface of the module, used by smcr,
+ * smcss and smcctl. This file registers the family, dispatches its commands, and implements those
+ * about user EIDs, the system and the handshake limitation. Numbers of commands and attributes are
+ * those of the in-tree family (<linux/smc.h>), plus our own from 128 on (<linux/smc_own.h>).
+ *
+ * Files
+ *
+ *   netlink/lgr.c dumps link groups and links, dev.c RoCE devices, stats.c statistics and fallback
+ *   reasons, rules.c adds, deletes and dumps rules, orders.c adds and deletes links and deletes
+ *   groups. netlink/pnet.c is a family of its own (SMC_PNETID), and sock_diag.c a module of its own
+ *   (smc_diag.ko), which lists sockets. Events are sent by base/events.c through this family.
+ *
+ * Namespaces and permissions
+ *
+ *   Everyone may read. The initial namespace sees the link groups of all namespaces, any other one
+ *   its own. Commands that change something need CAP_NET_ADMIN; for rules, links and groups that of
+ *   the user namespace that owns the network namespace is enough. A group can be changed only from
+ *   its own namespace.
+ *
+ * Dumps
+ *
+ *   A dump takes several calls, each with a new skb. Its position is in cb->args and names an
+ *   object (ID of the last group, number of the last device or rule), not an index: objects that
+ *   come or go between two calls do not make the dump skip or repeat others. An object that does
+ *   not fit into the rest of the skb is removed again and comes first in the next call.
+ *
+ * Locks and references
+ *
+ *   Process context throughout. A callback of smc_core_for_each() runs under the mutex of the group
+ *   registry, with a reference on the group, and takes a reference on each link that it reads.
+ *   Callbacks of smc_sock_walk() run under the spinlock of a bucket. No command waits for the peer.
  */
 #include <linux/ctype.h>
 #include <linux/module.h>
@@ -50,7 +77,7 @@ static int nl_ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* The attribute has exactly 32 characters and a NUL. */
+/* Return the UEID: exactly 32 characters and a NUL, else NULL. */
 static const u8 *nl_ueid_attr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NLA_EID_TABLE_ENTRY];
@@ -109,7 +136,7 @@ static int nl_sys_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* A host without ISM has no SEID: one message without attributes. */
+/* The SEID is the EID of ISM (SMC-D), which does not exist here: one message without attributes. */
 static int nl_seid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	void *hdr;
@@ -129,7 +156,7 @@ static int nl_seid_change(struct sk_buff *skb, struct genl_info *info)
 	return -EOPNOTSUPP;
 }
 
-/* SMC-D objects, which do not exist here. */
+/* Objects of SMC-D, of which there are none. */
 static int nl_empty_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return skb->len;
@@ -166,7 +193,7 @@ static int nl_hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* ---- objects and statistics: netlink/lgr.c, _dev.c, _stats.c ------------- */
+/* ---- dumps of other files ---------------------------------------------------- */
 
 static int nl_lgr_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -203,7 +230,7 @@ static int nl_rules_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return smc_netlink_dump_rules(skb, cb, &nl_family);
 }
 
-/* ---- nl_family ------------------------------------------------------------------ */
+/* ---- family ------------------------------------------------------------------ */
 
 static const struct nla_policy nl_ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
 	[SMC_NLA_EID_TABLE_ENTRY] = { .type = NLA_STRING, .len = SMC_POLICY_UEID_LEN + 1 },
@@ -214,7 +241,7 @@ static const struct genl_multicast_group nl_mcgrps[SMC_NOTIFY_GROUPS] = {
 	[SMC_NOTIFY_FBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
 };
 
-/* Commands without attributes refuse those there are, as they do in the in-tree nl_family. */
+/* Commands without attributes reject attribute 1, as those of the in-tree family do. */
 static const struct nla_policy nl_no_attr_policy[] = {
 	[1] = { .type = NLA_REJECT },
 };
@@ -275,9 +302,9 @@ static struct genl_family nl_family __ro_after_init = {
 };
 
 /**
- * smc_netlink_init() - register the nl_family
+ * smc_netlink_init() - register the family SMC_GEN_NETLINK and allow events
  *
- * Return: 0, -EEXIST when another SMC module has it.
+ * Return: 0, -EEXIST when another SMC module has registered it, or -errno.
  */
 int __init smc_netlink_init(void)
 {
@@ -288,9 +315,7 @@ int __init smc_netlink_init(void)
 	return rc;
 }
 
-/**
- * smc_netlink_exit() - undo smc_netlink_init()
- */
+/** smc_netlink_exit() - undo smc_netlink_init() */
 void smc_netlink_exit(void)
 {
 	smc_notify_close();

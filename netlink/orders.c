@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink: what an operator wants of the groups of his namespace. Commands of our
- * own: a link is to come, a link or a group is to go.
- *
- * None of them waits for the peer: the answer says that it was begun, or why it was not.
+ * Generic netlink: commands of the administrator about the link groups of a namespace: add a link,
+ * delete a link, delete a group. They are not part of the in-tree family. No command waits for the
+ * peer: the answer says that the exchange has begun, or why it has not.
  */
 #include <linux/smc.h>
 #include <net/net_namespace.h>
@@ -18,10 +17,10 @@ const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
 };
 
 /**
- * struct nl_order_search - for a group
+ * struct nl_order_search - search for a link group
  * @net: its namespace
- * @id: its number
- * @lgr: result, with a reference
+ * @id: its ID
+ * @lgr: result: the group, with a reference
  */
 struct nl_order_search {
 	const struct net *net;
@@ -40,7 +39,7 @@ static int nl_order_match_lgr(struct smc_lgr *lgr, void *arg)
 	return 1;
 }
 
-/* The group that is meant, with a reference; or ERR_PTR, and the user knows why. */
+/* Return the group that the request names, with a reference, or ERR_PTR with a message set. */
 static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NETLINK_OWN_LGR_ID];
@@ -58,11 +57,13 @@ static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
 }
 
 /**
- * smc_netlink_order_add_link() - SMC_NETLINK_OWN_ADD_LINK
+ * smc_netlink_order_add_link() - doit of SMC_NETLINK_OWN_ADD_LINK
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * Return: as doit does.
+ * Starts the ADD LINK exchange (RFC 7609 3.5.5.1). Process context.
+ *
+ * Return: 0: it is started, else -errno with a message.
  */
 int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
 {
@@ -91,11 +92,13 @@ int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_order_del_link() - SMC_NETLINK_OWN_DEL_LINK
+ * smc_netlink_order_del_link() - doit of SMC_NETLINK_OWN_DEL_LINK
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * Return: as doit does.
+ * Starts the DELETE LINK exchange. Process context.
+ *
+ * Return: 0: it is started, else -errno with a message.
  */
 int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
 {
@@ -127,14 +130,15 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_order_del_lgr() - SMC_NETLINK_OWN_DEL_LGR
+ * smc_netlink_order_del_lgr() - doit of SMC_NETLINK_OWN_DEL_LGR
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * In order the group ends with its last connection, and it is the server who places
- * connections; SMC_NETLINK_OWN_NOW aborts them.
+ * SMC_NETLINK_OWN_NOW ends the group at once and aborts its connections. Without it the group is
+ * phased out: it takes no further connections and ends with its last one. Only the server can do
+ * that, since the server chooses the group of a new connection. Process context.
  *
- * Return: as doit does.
+ * Return: 0 or -errno with a message.
  */
 int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink nl_pnet_family SMC_PNETID: the administrator's PNET table. Everybody may read it,
- * changes need CAP_NET_ADMIN. The numbers are those of <linux/smc.h>; programs of the in-tree
- * nl_pnet_family find what they know: a netdev and a RoCE port that were entered together are two
- * entries, and each answer has all four attributes.
+ * Generic netlink family SMC_PNETID: the administrator's PNET table. Everyone may read it, changes
+ * need CAP_NET_ADMIN. The numbers are those of <linux/smc.h>. As in the in-tree family, a netdev
+ * and a RoCE port that were added together are two entries; each answer has all four attributes.
  */
 #include <linux/module.h>
 #include <linux/smc.h>
@@ -12,7 +11,7 @@
 #include <smc/netlink/pnet.h>
 #include <smc/rdma/pnet_table.h>
 
-/* What stands for the device that an entry is not for. */
+/* Name and port that are shown for the kind of device that an entry is not for. */
 #define NO_NAME		"n/a"
 #define NO_PORT		0xff
 
@@ -22,7 +21,8 @@
 
 static struct genl_family nl_pnet_family;
 
-static int nl_pnet_put_entry(struct sk_buff *skb, u32 portid, u32 seq, const struct smc_pnet_entry *e)
+static int nl_pnet_put_entry(struct sk_buff *skb, u32 portid, u32 seq,
+			     const struct smc_pnet_entry *e)
 {
 	void *hdr = genlmsg_put(skb, portid, seq, &nl_pnet_family, NLM_F_MULTI, SMC_PNETID_GET);
 
@@ -52,7 +52,7 @@ static int nl_pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* 0 or -EINVAL. */
+/* Read the PNET ID of a request. Return 0 or -EINVAL. */
 static int nl_pnet_parse_id(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct nlattr *attr = info->attrs[SMC_PNETID_NAME];
@@ -60,7 +60,7 @@ static int nl_pnet_parse_id(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1]
 	return attr ? smc_pnet_table_parse(nla_data(attr), id) : -EINVAL;
 }
 
-/* The entries of one ID, in one piece that ends as a dump does. */
+/* Answer with all entries of one ID in one skb, which ends with NLMSG_DONE like a dump. */
 static int nl_pnet_get(struct sk_buff *req, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
@@ -80,7 +80,7 @@ static int nl_pnet_get(struct sk_buff *req, struct genl_info *info)
 			     nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL));
 	if (!skb)
 		return -ENOMEM;
-	/* there may be more of them by now than there is room for */
+	/* n limits the entries to the size of the skb: there may be more by now */
 	for (pos = 0; n && smc_pnet_table_next(net, &pos, id, &e); n--)
 		if (nl_pnet_put_entry(skb, info->snd_portid, info->snd_seq, &e))
 			break;
@@ -104,8 +104,10 @@ static int nl_pnet_add(struct sk_buff *skb, struct genl_info *info)
 
 	if (rc)
 		return rc;
-	return smc_pnet_table_add(genl_info_net(info), id, nl_pnet_attr_str(info, SMC_PNETID_ETHNAME),
-				  nl_pnet_attr_str(info, SMC_PNETID_IBNAME), port ? nla_get_u8(port) : 1);
+	return smc_pnet_table_add(genl_info_net(info), id,
+				  nl_pnet_attr_str(info, SMC_PNETID_ETHNAME),
+				  nl_pnet_attr_str(info, SMC_PNETID_IBNAME),
+				  port ? nla_get_u8(port) : 1);
 }
 
 static int nl_pnet_del(struct sk_buff *skb, struct genl_info *info)
@@ -128,13 +130,15 @@ static const struct nla_policy nl_pnet_policy[SMC_PNETID_MAX + 1] = {
 	[SMC_PNETID_IBPORT] = { .type = NLA_U8 },
 };
 
-/* What programs may send beyond what we know is no reason to refuse them, as ever here. */
+/* As in the in-tree family: accept requests with unknown attributes. */
 #define LENIENT	(GENL_DONT_VALIDATE_STRICT | GENL_DONT_VALIDATE_DUMP)
 
 static const struct genl_ops nl_pnet_ops[] = {
 	{ .cmd = SMC_PNETID_GET, .doit = nl_pnet_get, .dumpit = nl_pnet_dump, .validate = LENIENT },
-	{ .cmd = SMC_PNETID_ADD, .doit = nl_pnet_add, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
-	{ .cmd = SMC_PNETID_DEL, .doit = nl_pnet_del, .flags = GENL_ADMIN_PERM, .validate = LENIENT },
+	{ .cmd = SMC_PNETID_ADD, .doit = nl_pnet_add, .flags = GENL_ADMIN_PERM,
+	  .validate = LENIENT },
+	{ .cmd = SMC_PNETID_DEL, .doit = nl_pnet_del, .flags = GENL_ADMIN_PERM,
+	  .validate = LENIENT },
 	{ .cmd = SMC_PNETID_FLUSH, .doit = nl_pnet_flush, .flags = GENL_ADMIN_PERM,
 	  .validate = LENIENT },
 };
@@ -152,18 +156,16 @@ static struct genl_family nl_pnet_family __ro_after_init = {
 };
 
 /**
- * smc_netlink_pnet_init() - register the nl_pnet_family
+ * smc_netlink_pnet_init() - register the family SMC_PNETID
  *
- * Return: 0, -EEXIST when another SMC module has it.
+ * Return: 0, -EEXIST when another SMC module has registered it, or -errno.
  */
 int __init smc_netlink_pnet_init(void)
 {
 	return smc_fault_rc(GENL_PNETID, -ENOMEM, genl_register_family(&nl_pnet_family));
 }
 
-/**
- * smc_netlink_pnet_exit() - undo smc_netlink_pnet_init()
- */
+/** smc_netlink_pnet_exit() - undo smc_netlink_pnet_init() */
 void smc_netlink_pnet_exit(void)
 {
 	genl_unregister_family(&nl_pnet_family);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink: the administrator's rules of his namespace, which connections may be SMC.
- * Commands of our own.
+ * Generic netlink: add, delete and dump the rules of a namespace, which say what connections may be
+ * SMC (base/rules.c). These commands are not part of the in-tree family.
  */
 #include <linux/smc.h>
 #include <net/ipv6.h>
@@ -9,7 +9,7 @@
 #include <smc/base/rules.h>
 #include "internal.h"
 
-/* Beyond what the short form of a range holds. Not const: 6.1 wants it so. */
+/* U16_MAX does not fit into NLA_POLICY_RANGE(). Not const, for 6.1. */
 static struct netlink_range_validation nl_rule_port_range = { .min = 1, .max = U16_MAX };
 
 const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
@@ -26,7 +26,7 @@ const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
 	[SMC_NETLINK_RULE_HITS] = { .type = NLA_REJECT },
 };
 
-/* The four attributes of one end stand in a row. */
+/* Offsets of the four attributes of one end. */
 enum { END_ADDR, END_LEN, END_PORT, END_LAST };
 
 static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules_end *end)
@@ -36,7 +36,7 @@ static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules
 	end->last = U16_MAX;
 	if (attr[END_ADDR]) {
 		end->plen = attr[END_LEN] ? nla_get_u8(attr[END_LEN]) : 128;
-		/* as it is shown: without the bits that do not count */
+		/* clear the bits beyond the prefix, which would be shown too */
 		ipv6_addr_prefix(&end->addr, nla_data(attr[END_ADDR]), end->plen);
 	}
 	if (attr[END_PORT]) {
@@ -54,11 +54,11 @@ static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules
 }
 
 /**
- * smc_netlink_rule_add() - SMC_NETLINK_OWN_ADD_RULE
+ * smc_netlink_rule_add() - doit of SMC_NETLINK_OWN_ADD_RULE
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * Return: as doit does.
+ * Return: 0 or -errno with a message.
  */
 int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
 {
@@ -84,11 +84,11 @@ int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_rule_del() - SMC_NETLINK_OWN_DEL_RULE
+ * smc_netlink_rule_del() - doit of SMC_NETLINK_OWN_DEL_RULE
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * Return: as doit does.
+ * Return: 0 or -errno with a message.
  */
 int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info)
 {
@@ -106,11 +106,11 @@ int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_rule_flush() - SMC_NETLINK_OWN_FLUSH_RULES
+ * smc_netlink_rule_flush() - doit of SMC_NETLINK_OWN_FLUSH_RULES
  * @skb: request
- * @info: same
+ * @info: parsed request
  *
- * Return: as doit does.
+ * Return: 0.
  */
 int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info)
 {
@@ -130,18 +130,18 @@ static bool nl_rule_put_end(struct sk_buff *skb, int first, const struct smc_rul
 }
 
 /**
- * smc_netlink_dump_rules() - SMC_NETLINK_OWN_GET_RULES
+ * smc_netlink_dump_rules() - dumpit of SMC_NETLINK_OWN_GET_RULES
  * @skb: answer
- * @cb: state of the dump: args[0] = number of the last rule that was told, 0: none was
- * @family: for the messages
+ * @cb: state of the dump: args[0] = number of the last rule, 0: none yet
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)
 {
 	struct smc_rules_rule rule;
-	/* a long is not wider than that everywhere */
+	/* 32 bits, also where long is wider, so that last + 1 does not exceed U32_MAX */
 	u32 last = cb->args[0];
 	u64 hits;
 	void *hdr;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sock_diag for the family: what "ss" and "smcss" show per socket. Module smc_diag.ko. */
+/*
+ * sock_diag of SMC sockets, for ss and smcss: the dump of all sockets and SOCK_DESTROY. This is the
+ * module smc_diag.ko, which needs smc_sock_walk() of smc.ko and nothing else.
+ */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/kernel.h>
@@ -12,9 +15,9 @@
 #include <smc/socket/sock.h>
 
 /**
- * struct diag_dump_state - what lasts from one call of the dump to the next
- * @protocol: table that is being told
- * @pos: position in it
+ * struct diag_dump_state - position of a dump between two calls
+ * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6
+ * @pos: position in the table of this protocol
  */
 struct diag_dump_state {
 	int protocol;
@@ -22,23 +25,23 @@ struct diag_dump_state {
 };
 
 /**
- * struct dump - one call of the dump
+ * struct diag_dump - one call of a dump
  * @skb: answer
- * @cb: netlink's, with struct diag_dump_state
- * @req: what was asked
+ * @cb: state of the dump, with struct diag_dump_state
+ * @req: request
  */
-struct dump {
+struct diag_dump {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	const struct smc_diag_req *req;
 };
 
-static bool diag_attr_requested(const struct dump *d, int attr)
+static bool diag_attr_requested(const struct diag_dump *d, int attr)
 {
 	return d->req->diag_ext & (1 << (attr - 1));
 }
 
-/* Addresses and ports are the TCP connection's. */
+/* Fill in the ID of a socket, with the addresses and ports of its clcsock. */
 static void diag_fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *info)
 {
 	const struct sock *csk = info->carrier;
@@ -121,7 +124,7 @@ static int diag_put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *lin
 	return nla_put(skb, SMC_DIAG_LGRINFO, sizeof(l), &l);
 }
 
-static int diag_put_attrs(const struct dump *d, const struct smc_sock_info *info)
+static int diag_put_attrs(const struct diag_dump *d, const struct smc_sock_info *info)
 {
 	struct smc_diag_fallback fback = {
 		.reason		= info->own_reason,
@@ -139,10 +142,10 @@ static int diag_put_attrs(const struct dump *d, const struct smc_sock_info *info
 	return rc;
 }
 
-/* Under a spinlock of the table. Non-zero: this socket comes with the next skb. */
+/* Put one socket; called under a spinlock. Non-zero: no room, the socket goes to the next skb. */
 static int diag_dump_one(const struct smc_sock_info *info, void *arg)
 {
-	struct dump *d = arg;
+	struct diag_dump *d = arg;
 	struct nlmsghdr *nlh;
 
 	nlh = nlmsg_put(d->skb, NETLINK_CB(d->cb->skb).portid, d->cb->nlh->nlmsg_seq,
@@ -160,12 +163,12 @@ static int diag_dump_one(const struct smc_sock_info *info, void *arg)
 
 static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
+	struct diag_dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
 	struct net *net = sock_net(skb->sk);
 	struct diag_dump_state state;
 	int rc = 0;
 
-	/* netlink's place for it is aligned for a long, and the state may want more than that */
+	/* a copy: cb->ctx is aligned for long only */
 	BUILD_BUG_ON(sizeof(state) > sizeof(cb->ctx));
 	memcpy(&state, cb->ctx, sizeof(state));
 	for (; state.protocol <= SMC_PROTO_IPV6; state.protocol++) {
@@ -175,7 +178,7 @@ static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 		state.pos = (struct smc_sock_pos){};
 	}
 	memcpy(cb->ctx, &state, sizeof(state));
-	/* a socket that does not even fit an empty skb would be asked for again and again */
+	/* an error with an empty skb: a socket that never fits must not cause an endless dump */
 	return skb->len ?: rc;
 }
 
@@ -196,16 +199,16 @@ static int diag_handle_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
 /* ---- SOCK_DESTROY ------------------------------------------------------------ */
 
 /**
- * struct search - for the socket that is meant
- * @id: as the dump tells it
- * @carrier: result: its TCP socket, with a reference
+ * struct diag_search - search for the socket of a request
+ * @id: its ID, as shown by the dump
+ * @csk: result: struct sock of its clcsock, with a reference
  */
-struct search {
+struct diag_search {
 	const struct inet_diag_sockid *id;
-	struct sock *carrier;
+	struct sock *csk;
 };
 
-/* One without a port has nothing but its cookie to be known by. */
+/* True if @id names the socket. Without a port only the cookie identifies it and is required. */
 static bool diag_sock_matches(const struct inet_diag_sockid *id, const struct smc_sock_info *info)
 {
 	struct inet_diag_sockid is = {};
@@ -222,27 +225,27 @@ static bool diag_sock_matches(const struct inet_diag_sockid *id, const struct sm
 	return !sock_diag_check_cookie((struct sock *)info->sk, id->idiag_cookie);
 }
 
-/* Under a spinlock of the table: the socket is there, and so is its carrier. */
+/* Called under a spinlock, so the socket is in the table and its clcsock exists. */
 static int diag_take_match(const struct smc_sock_info *info, void *arg)
 {
-	struct search *s = arg;
+	struct diag_search *s = arg;
 
 	if (!info->carrier || !diag_sock_matches(s->id, info))
 		return 0;
-	s->carrier = (struct sock *)info->carrier;
-	sock_hold(s->carrier);
+	s->csk = (struct sock *)info->carrier;
+	sock_hold(s->csk);
 	return 1;
 }
 
 /*
- * The end of its carrier is the end of every socket: a connection aborts, a listener listens no
- * more. Who may end that one may end this one: it is of the same namespace.
+ * SOCK_DESTROY: close the clcsock. That ends the SMC socket too: a connection aborts, a listener
+ * stops. The clcsock is in the same namespace, so CAP_NET_ADMIN there is sufficient.
  */
 static int diag_handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 {
 	const struct smc_diag_req *req = nlmsg_data(nlh);
 	struct net *net = sock_net(skb->sk);
-	struct search s = { .id = &req->id };
+	struct diag_search s = { .id = &req->id };
 	struct smc_sock_pos pos = {};
 	int rc;
 
@@ -254,10 +257,10 @@ static int diag_handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 		pos = (struct smc_sock_pos){};
 		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, diag_take_match, &s);
 	}
-	if (!s.carrier)
+	if (!s.csk)
 		return -ENOENT;
-	rc = sock_diag_destroy(s.carrier, ECONNABORTED);
-	sock_put(s.carrier);
+	rc = sock_diag_destroy(s.csk, ECONNABORTED);
+	sock_put(s.csk);
 	return rc;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Generic netlink: statistics of a namespace, and why its connections fell back.
- */
+/* Generic netlink: dumps of the statistics of a namespace and of the reasons for its fallbacks. */
 #include <linux/smc.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
@@ -10,12 +8,12 @@
 #include <smc/proto/llc_msg.h>
 #include "internal.h"
 
-/* All tables of numbers have this as number of their padding. */
+/* Number of the padding attribute in all tables. */
 #define NL_PAD		0
 
 /*
- * The answer to SMC_NETLINK_GET_STATS is one message, as programs expect it, and a piece of a dump
- * has room for a page at least. The most that it takes, with padding before every number:
+ * Maximum size of the answer to SMC_NETLINK_GET_STATS, with padding before each number. Programs
+ * expect a single message, and the skb of a dump has room for one page at least.
  */
 #define NUM_SIZE	(nla_total_size(sizeof(u64)) + nla_total_size(0))
 #define TABLE_SIZE(n)	(nla_total_size(0) + (n) * NUM_SIZE)
@@ -29,9 +27,9 @@
 #define STATS_ROOM	SKB_WITH_OVERHEAD(4096)
 
 /**
- * struct nl_stats_memory - regions of a namespace
+ * struct nl_stats_memory - memory of the regions of a namespace
  * @net: namespace
- * @bytes: per kind
+ * @bytes: bytes by kind of region
  */
 struct nl_stats_memory {
 	const struct net *net;
@@ -50,7 +48,7 @@ static int nl_stats_sum_memory(struct smc_lgr *lgr, void *arg)
 	return 0;
 }
 
-/* Attributes @first, @first + 1, ... */
+/* Put @n numbers as attributes @first, @first + 1, ... */
 static int nl_stats_put_numbers(struct sk_buff *skb, int first, const u64 *value, int n)
 {
 	int i;
@@ -71,7 +69,8 @@ static int nl_stats_put_table(struct sk_buff *skb, int attr, const u64 *value, i
 	return 0;
 }
 
-static int nl_stats_put_sizes(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_hist hist)
+static int nl_stats_put_sizes(struct sk_buff *skb, struct net *net, int attr,
+			      enum smc_stats_hist hist)
 {
 	u64 value[SMC_STATS_SIZES] = {};
 	int i;
@@ -81,7 +80,7 @@ static int nl_stats_put_sizes(struct sk_buff *skb, struct net *net, int attr, en
 	return nl_stats_put_table(skb, attr, value, SMC_STATS_SIZES);
 }
 
-/* @net NULL: the part about SMC-D, where all is zero. */
+/* Return a counter. @net NULL: the part about SMC-D, where all counters are 0. */
 static u64 nl_stats_get(struct net *net, enum smc_stat stat)
 {
 	return net ? smc_stats_get(net, stat) : 0;
@@ -93,11 +92,12 @@ static int nl_stats_put_buffers(struct sk_buff *skb, struct net *net)
 		nl_stats_get(net, SMC_STAT_TX_PEER_SMALL), nl_stats_get(net, SMC_STAT_TX_SMALL),
 		nl_stats_get(net, SMC_STAT_TX_WINDOW_CLOSED), nl_stats_get(net, SMC_STAT_TX_FULL),
 		nl_stats_get(net, SMC_STAT_TX_BUF_REUSE), nl_stats_get(net, SMC_STAT_TX_BUF_ALLOC),
-		0,	/* no connection gets less than it asked for */
+		0,	/* downgrades: a connection never gets a smaller ring than requested */
 	};
 	const u64 rx[] = {
 		0, nl_stats_get(net, SMC_STAT_RX_SMALL), 0, nl_stats_get(net, SMC_STAT_RX_FULL),
-		nl_stats_get(net, SMC_STAT_RX_BUF_REUSE), nl_stats_get(net, SMC_STAT_RX_BUF_ALLOC), 0,
+		nl_stats_get(net, SMC_STAT_RX_BUF_REUSE), nl_stats_get(net, SMC_STAT_RX_BUF_ALLOC),
+		0,
 	};
 
 	if (nl_stats_put_sizes(skb, net, SMC_NLA_STATS_T_TX_RMB_SIZE, SMC_HIST_TX_BUF) ||
@@ -112,9 +112,11 @@ static int nl_stats_put_buffers(struct sk_buff *skb, struct net *net)
 
 static int nl_stats_put_tech(struct sk_buff *skb, struct net *net, int attr)
 {
-	const u64 v1[] = { nl_stats_get(net, SMC_STAT_CLNT_V1), nl_stats_get(net, SMC_STAT_SRV_V1) };
+	const u64 v1[] = {
+		nl_stats_get(net, SMC_STAT_CLNT_V1), nl_stats_get(net, SMC_STAT_SRV_V1),
+	};
 	struct nl_stats_memory mem = { .net = net };
-	/* from SMC_NLA_STATS_T_CLNT_V1_SUCC on */
+	/* attributes from SMC_NLA_STATS_T_CLNT_V1_SUCC on */
 	const u64 value[] = {
 		v1[0], nl_stats_get(net, SMC_STAT_CLNT_SMC) - v1[0],
 		v1[1], nl_stats_get(net, SMC_STAT_SRV_SMC) - v1[1],
@@ -140,14 +142,14 @@ static int nl_stats_put_tech(struct sk_buff *skb, struct net *net, int attr)
 	return 0;
 }
 
-static int nl_stats_put_msgs(struct sk_buff *skb, struct net *net, int attr, enum smc_stats_msgs way,
-			     u8 types)
+static int nl_stats_put_msgs(struct sk_buff *skb, struct net *net, int attr,
+			     enum smc_stats_msgs msgs, u8 types)
 {
 	u64 value[SMC_STATS_TYPES];
 	int i;
 
 	for (i = 0; i < types; i++)
-		value[i] = smc_stats_msg_get(net, way, i + 1);
+		value[i] = smc_stats_msg_get(net, msgs, i + 1);
 	return nl_stats_put_table(skb, attr, value, types);
 }
 
@@ -170,7 +172,7 @@ static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 		now[i] = smc_stats_mem_now(net, i);
 		peak[i] = smc_stats_mem_peak(net, i);
 	}
-	/* their attributes stand in the order of these */
+	/* the attributes are in the order of enum smc_stats_msgs */
 	for (i = 0; i < SMC_MSGS; i++)
 		if (nl_stats_put_msgs(skb, net, SMC_NETLINK_STATS_OWN_CLC_TX + i, i,
 				      i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_DELETE_RKEY))
@@ -184,12 +186,12 @@ static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 }
 
 /**
- * smc_netlink_dump_stats() - SMC_NETLINK_GET_STATS
+ * smc_netlink_dump_stats() - dumpit of SMC_NETLINK_GET_STATS
  * @skb: answer
- * @cb: state of the dump: args[0] = told
- * @family: for the message
+ * @cb: state of the dump: args[0] = 1: the message was sent
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)
@@ -199,7 +201,7 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	u64 errors[2];
 	void *hdr;
 
-	/* what is to come has room in SMC_NETLINK_OWN_GET_COUNTERS, or in a command of its own */
+	/* add new statistics to SMC_NETLINK_OWN_GET_COUNTERS, or to a new command */
 	BUILD_BUG_ON(STATS_SIZE > STATS_ROOM);
 	if (cb->args[0])
 		return skb->len;
@@ -223,12 +225,12 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * smc_netlink_dump_counters() - SMC_NETLINK_OWN_GET_COUNTERS
+ * smc_netlink_dump_counters() - dumpit of SMC_NETLINK_OWN_GET_COUNTERS
  * @skb: answer
  * @cb: state of the dump: args[0] = next counter
- * @family: for the messages
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
 			      const struct genl_family *family)
@@ -252,11 +254,11 @@ int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * struct nl_stats_fallback - one reason
+ * struct nl_stats_fallback - one reason for fallbacks
  * @net: namespace
- * @server: side
+ * @server: role of this host
  * @reason: diagnosis code
- * @count: how often
+ * @count: number of fallbacks for this reason
  */
 struct nl_stats_fallback {
 	struct net *net;
@@ -265,9 +267,10 @@ struct nl_stats_fallback {
 	u16 count;
 };
 
-/* The sums stand in the first message only. */
+/* Put one reason. The first message of a dump has the totals too. */
 static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *cb,
-				 const struct genl_family *family, const struct nl_stats_fallback *fback)
+				 const struct genl_family *family,
+				 const struct nl_stats_fallback *fback)
 {
 	const u64 sums[] = {
 		smc_stats_get(fback->net, SMC_STAT_SRV_FBACK),
@@ -295,12 +298,12 @@ static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *c
 }
 
 /**
- * smc_netlink_dump_fback() - SMC_NETLINK_GET_FBACK_STATS
+ * smc_netlink_dump_fback() - dumpit of SMC_NETLINK_GET_FBACK_STATS
  * @skb: answer
- * @cb: state of the dump: args[0] = next slot, args[1] = the sums were told
- * @family: for the messages
+ * @cb: state of the dump: args[0] = next slot, args[1] = 1: the totals were sent
+ * @family: family SMC_GEN_NETLINK
  *
- * Return: as dumpit does.
+ * Return: as dumpit.
  */
 int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
 			   const struct genl_family *family)

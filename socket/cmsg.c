@@ -42,7 +42,7 @@ bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg)
 	return msg->msg_get_inq || cmsg_inq_enabled(smc) || cmsg_tstamp_enabled(&smc->inet.sk);
 }
 
-/* Put the time stamp of SO_TIMESTAMP or SO_TIMESTAMPNS, in the layout of the option (_OLD, _NEW). */
+/* Put the stamp of SO_TIMESTAMP or SO_TIMESTAMPNS, in the layout of the option (_OLD, _NEW). */
 static void cmsg_put_tstamp(struct msghdr *msg, const struct sock *sk, ktime_t at)
 {
 	struct timespec64 ts = ktime_to_timespec64(at);

@@ -3,8 +3,8 @@
  * TCP mode: each call goes to the clcsock; the errors of the clcsock go to the SMC socket, from
  * which the core answers SO_ERROR. Documentation/decisions/0001-falling-back.md has the rules.
  *
- * The functions that serve a call are for sockets in TCP mode, without the socket lock, and for idle
- * sockets (smc_sock_idle()), under the socket lock and with MSG_DONTWAIT or O_NONBLOCK only.
+ * The functions that serve a call are for sockets in TCP mode, without the socket lock, and for
+ * idle sockets (smc_sock_idle()), under the socket lock and with MSG_DONTWAIT or O_NONBLOCK only.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -76,7 +76,7 @@ static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }
 
-/* Return the time of the peer's last message on the connection or its link. conn->lock held. */
+/* Return jiffies of the peer's last sign of life on the connection or link. conn->lock held. */
 static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 {
 	unsigned long own = conn->meter.heard_at, link = READ_ONCE(conn->link->last_rx);

@@ -3,7 +3,7 @@
  * Socket options and ioctls. An option is set on the clcsock first; then its fields are mirrored
  * into the SMC socket, from which the core answers getsockopt(SOL_SOCKET). Kernels before 6.7
  * (without SMC_HAVE_CUSTOM_SOCKOPT) set SOL_SOCKET options on the SMC socket without calling the
- * family; the next call pushes these to the clcsock. Documentation/socket-api.rst lists all options.
+ * family; the next call pushes these to the clcsock. Documentation/socket-api.rst has all options.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Generic netlink families of the in-tree user ABI. Rank 14. */
+/* Generic netlink family SMC_GEN_NETLINK. */
 #ifndef _SMC_NETLINK_NETLINK_H
 #define _SMC_NETLINK_NETLINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Generic netlink family SMC_PNETID. Rank 13. */
+/* Generic netlink family SMC_PNETID: the PNET table. */
 #ifndef _SMC_NETLINK_PNET_H
 #define _SMC_NETLINK_PNET_H
 
