@@ -150,11 +150,12 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 	sock_put(sk);
 }
 
-/* Start the client handshake; the clcsock's connect() has begun. Socket lock held. */
+/* Start the client handshake; the clcsock's connect() has begun. */
 static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 {
 	struct smc_hs *hs = &smc->hs;
 
+	sock_owned_by_me(smc_sock_sk(smc));
 	hs->carrier = &smc->carrier;
 	hs->net = sock_net(smc_sock_sk(smc));
 	hs->force_tcp = force_tcp;
@@ -169,11 +170,12 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	smc_hs_start(hs);
 }
 
-/* End a running handshake, as TCP ends SYN_SENT. Socket lock held. Sleeps. */
+/* End a running handshake, as TCP ends SYN_SENT. Sleeps. */
 static void sock_connect_cancel(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
+	sock_owned_by_me(sk);
 	if (!smc_sock_connecting(smc))
 		return;
 	smc_hs_cancel_sync(&smc->hs);
@@ -218,13 +220,14 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	return smc_hs_refused(net, &peer);
 }
 
-/* Begin connect() from SS_UNCONNECTED. Socket lock held. Return -EINPROGRESS or an error. */
+/* Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS or an error. */
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	u32 force_tcp;
 	int rc;
 
+	sock_owned_by_me(sk);
 	if (!smc_sock_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
@@ -240,13 +243,14 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	return -EINPROGRESS;
 }
 
-/* Wait for the handshake. Socket lock held, dropped while asleep. @busy: result if @timeo is 0. */
+/* Wait for the handshake. Drops the socket lock while asleep. @busy: result if @timeo is 0. */
 static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 	int rc = 0;
 
+	sock_owned_by_me(sk);
 	if (!smc_sock_connecting(smc))
 		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -264,13 +268,14 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 	return rc;
 }
 
-/* Return the result of connect() after the handshake. Socket lock held. */
+/* Return the result of connect() after the handshake. */
 static int sock_connect_end(struct socket *sock, void *addr, int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 	struct sock *sk = sock->sk;
 	int rc;
 
+	sock_owned_by_me(sk);
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
 		/* brings the clcsock's own state to SS_CONNECTED */

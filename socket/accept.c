@@ -134,17 +134,18 @@ static bool listener_gate_shut(const struct smc_option_gate *gate, const struct 
 	return true;
 }
 
-/* l->lock held. */
 static void listener_add_pending(struct smc_listener *l, struct smc_sock *child)
 {
+	lockdep_assert_held(&l->lock);
 	list_add_tail(&child->entry, &l->pending);
 	WRITE_ONCE(l->npending, l->npending + 1);
 	smc_limit_add(&l->by_host, child->hs.host);
 }
 
-/* Remove @child from the pending list if it is still there. l->lock held. */
+/* Remove @child from the pending list if it is still there. */
 static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 {
+	lockdep_assert_held(&l->lock);
 	if (list_empty(&child->entry))
 		return;
 	list_del_init(&child->entry);
@@ -155,9 +156,10 @@ static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 		smc_limit_del(&l->by_host, child->hs.host);
 }
 
-/* Evict one child; false: its handshake already runs or is over. l->lock held. */
+/* Evict one child; false: its handshake already runs or is over. */
 static bool listener_evict_child(struct smc_listener *l, struct smc_sock *child)
 {
+	lockdep_assert_held(&l->lock);
 	if (child->hs.evicted || !smc_hs_evict(&child->hs))
 		return false;
 	/* not when the child is gone: the next call would evict too many of this host */
@@ -508,6 +510,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 	bool again = l;
 	int rc;
 
+	sock_owned_by_me(sk);
 	if (!again) {
 		l = listener_alloc(smc);
 		if (!l)
@@ -630,6 +633,7 @@ void smc_accept_stop(struct smc_sock *smc)
 	struct smc_listener *l = smc->listener;
 	struct smc_sock *child;
 
+	sock_owned_by_me(smc_sock_sk(smc));
 	if (!l)
 		return;
 	clear_bit(SMC_SF_LISTEN, &smc->flags);
@@ -670,6 +674,7 @@ void smc_accept_end(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
+	sock_owned_by_me(sk);
 	smc_fback_attach(smc, sk->sk_socket);
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	smc_fback_pull(smc);
@@ -705,7 +710,7 @@ static void listener_end_work(struct work_struct *work)
 
 /* ---- accept ------------------------------------------------------------------ */
 
-/* Wait for a ready child. Exclusive, so that one child wakes one caller. Socket lock held. */
+/* Wait for a ready child. Exclusive, so that one child wakes one caller. */
 static int accept_wait_child(struct smc_sock *smc, long timeo)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -713,6 +718,7 @@ static int accept_wait_child(struct smc_sock *smc, long timeo)
 	DEFINE_WAIT(wait);
 	int err;
 
+	sock_owned_by_me(sk);
 	/* another thread may stop the listener while this one sleeps */
 	refcount_inc(&l->ref);
 	for (;;) {

@@ -68,25 +68,27 @@ static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq
 
 /*
  * Return true if the peer's RNIC has not acknowledged all bytes; *@since: jiffies of the start of
- * this wait. conn->lock held.
+ * this wait.
  */
 static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *since)
 {
+	lockdep_assert_held(&conn->lock);
 	*since = conn->meter.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }
 
-/* Return jiffies of the peer's last sign of life on the connection or link. conn->lock held. */
+/* Return jiffies of the peer's last sign of life on the connection or link. */
 static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 {
 	unsigned long own = conn->meter.heard_at, link = READ_ONCE(conn->link->last_rx);
 
+	lockdep_assert_held(&conn->lock);
 	return time_after(link, own) ? link : own;
 }
 
 /*
  * Apply TCP's rules for keepalive probes. Return jiffies until the next check, or 0: the peer is
- * dead. *@ask is set if a probe is due. conn->lock held.
+ * dead. *@ask is set if a probe is due.
  */
 static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn,
 				     const struct keepalive_opts *opts, bool *ask)
@@ -110,7 +112,7 @@ static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn
 	return opts->interval;
 }
 
-/* Return jiffies until the next check of the stream, or 0: the peer is dead. conn->lock held. */
+/* Return jiffies until the next check of the stream, or 0: the peer is dead. */
 static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn,
 				     const struct keepalive_opts *opts, bool *ask)
 {

@@ -32,13 +32,14 @@ static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn,
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
-/* Wait for data or the end of the stream. Socket lock held, dropped while asleep. */
+/* Wait for data or the end of the stream. Drops the socket lock while asleep. */
 static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 			      const struct smc_rx_call *call, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 
+	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo, recvmsg_woken(smc, conn, call), &wait);
@@ -93,8 +94,8 @@ static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state
 }
 
 /*
- * Receive bytes of the stream. @lend: lend pages to it instead of copying to @msg. Socket lock
- * held, dropped while asleep.
+ * Receive bytes of the stream. @lend: lend pages to it instead of copying to @msg. Drops the socket
+ * lock while asleep.
  */
 static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
 			  size_t len, int flags, struct splice_pipe_desc *lend)
@@ -112,6 +113,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	struct recvmsg_state seen;
 	ssize_t rc;
 
+	sock_owned_by_me(sk);
 	len = min_t(size_t, len, INT_MAX);
 	target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	for (;;) {
@@ -160,7 +162,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	return copied;
 }
 
-/* Receive the urgent byte (MSG_OOB). As on TCP, does not wait. Socket lock held. */
+/* Receive the urgent byte (MSG_OOB). As on TCP, does not wait. */
 static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
 			  size_t len, int flags)
 {
@@ -168,6 +170,7 @@ static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	u8 byte;
 	int rc;
 
+	sock_owned_by_me(sk);
 	if (sock_flag(sk, SOCK_URGINLINE))
 		return -EINVAL;
 	smc_stream_sync_if_changed(smc, conn);

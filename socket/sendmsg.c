@@ -62,13 +62,14 @@ static bool sendmsg_woken(struct smc_sock *smc, const struct smc_conn *conn)
 	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
 }
 
-/* Wait for ring space. Socket lock held, dropped while asleep; the caller holds @conn. */
+/* Wait for ring space. Drops the socket lock while asleep; the caller holds @conn. */
 static int sendmsg_wait_space(struct smc_sock *smc, const struct smc_conn *conn, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 	int rc = 0;
 
+	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	for (;;) {
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
@@ -92,10 +93,11 @@ static int sendmsg_wait_space(struct smc_sock *smc, const struct smc_conn *conn,
 
 /* ---- pages ------------------------------------------------------------------- */
 
-/* Decide whether the call sends from pages. Return 0 or -ENOBUFS. Socket lock held. */
+/* Decide whether the call sends from pages. Return 0 or -ENOBUFS. */
 static int sendmsg_pages_begin(struct sock *sk, const struct msghdr *msg, size_t len, int flags,
 			       struct sendmsg_pages *pages)
 {
+	sock_owned_by_me(sk);
 	if (msg->msg_ubuf) {
 		pages->uarg = msg->msg_ubuf;	/* the caller holds the reference */
 	} else if (flags & MSG_ZEROCOPY && len && sock_flag(sk, SOCK_ZEROCOPY)) {
@@ -195,7 +197,7 @@ static ssize_t sendmsg_write(struct smc_conn *conn, struct sendmsg_call *call)
 
 /*
  * Write all bytes of a call, waiting for space. Return 0 or the error that ended the call;
- * call->copied counts the bytes taken before. Socket lock held, dropped while asleep.
+ * call->copied counts the bytes taken before. Drops the socket lock while asleep.
  */
 static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			     struct sendmsg_call *call)

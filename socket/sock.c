@@ -412,7 +412,7 @@ static int sock_show_holder(const struct smc_sock_info *info, void *arg)
 
 /*
  * List the sockets of all namespaces: each one holds the module, and an administrator cannot enter
- * every namespace to look for them.
+ * every namespace to find them.
  */
 static int sock_show_holders(struct seq_file *m, void *v)
 {

@@ -199,7 +199,7 @@ static int sockopt_push_packets(struct smc_sock *smc)
 }
 #endif
 
-/* Push all options of SOL_SOCKET to the clcsock. SMC socket locked. */
+/* Push all options of SOL_SOCKET to the clcsock. */
 static int sockopt_push_locked(struct smc_sock *smc)
 {
 	int rc = 0;
@@ -207,6 +207,7 @@ static int sockopt_push_locked(struct smc_sock *smc)
 	struct sock *csk = smc->carrier.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
+	sock_owned_by_me(sk);
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	rc = sockopt_push_packets(smc);
 	sockopt_copy_fields(csk, sk);
@@ -371,11 +372,12 @@ static int sockopt_read_int(int *n, sockptr_t val, unsigned int len)
 	return copy_from_sockptr(n, val, sizeof(*n)) ? -EFAULT : 0;
 }
 
-/* Set an option for which struct proto_ops has an operation. SMC socket locked. */
+/* Set an option for which struct proto_ops has an operation. */
 static int sockopt_set_by_op(struct sock *sk, int name, sockptr_t val, unsigned int len)
 {
 	int n, rc;
 
+	sock_owned_by_me(sk);
 	rc = sockopt_read_int(&n, val, len);
 	if (rc)
 		return rc;

@@ -92,11 +92,11 @@ static void stream_derive_state(enum smc_conn_state state, int own, bool err, in
 
 /*
  * True if SOCK_DESTROY closed the clcsock on this host. The peer then gets a TCP reset, and its
- * abort over the link may arrive before our work runs. state_lock held; a socket with a connection
- * has a clcsock.
+ * abort over the link may arrive before our work runs. A socket with a connection has a clcsock.
  */
 static bool stream_clcsock_aborted(const struct smc_sock *smc)
 {
+	lockdep_assert_held(&smc->state_lock);
 	return READ_ONCE(smc->carrier.sock->sk->sk_err) == ECONNABORTED;
 }
 
@@ -155,6 +155,7 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc->conn;
 
+	sock_owned_by_me(smc_sock_sk(smc));
 	if (conn)
 		smc_conn_get(conn);
 	return conn;
@@ -584,6 +585,7 @@ void smc_stream_disconnect(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn = stream_detach_conn(smc);
 
+	sock_owned_by_me(sk);
 	if (conn) {
 		smc_conn_close(conn, true, 0);
 		smc_conn_put(conn);
