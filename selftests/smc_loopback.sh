@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Traffic and socket API on one host, for a quick look or a kselftest run: over
-# SMC-R if an RDMA device stands behind lo, else by falling back to TCP.
+# Tests traffic and the socket API on one host, by hand or in a kselftest run: over
+# SMC-R if lo has an RDMA device, else by fallback to TCP.
 #
 # Usage: smc_loopback.sh [FAMILY]		smc (default), smc6, inet, inet6
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""How long do connections stand still when they lose a link?
+"""Measure how long connections transfer nothing after they lose a link.
 
-Reads what cases/failover.sh logs with TRACE=y: the trace points of each host, by its own
-clock. Prints, in milliseconds, the distribution over all failures of all hosts of
+Reads the output of cases/failover.sh with TRACE=y: the trace points of each host, with the
+timestamps of its clock. Prints, in milliseconds, the distribution over all failures of
 
-  fence          queue pair of a link with connections to ERR, until the device is silent
-  first write    the host knows that the link has failed (smc_link_fail), until the first
-                 connection of it has posted an RDMA WRITE over another link
-  each write     the same for each connection that had to move and has written since; one
-                 that has nothing to send when it moves counts when it has
+  fence          from the queue pair of a link with connections going to ERR, until the device
+                 has completed all its work requests
+  first write    from the host detecting that the link has failed (smc_link_fail), until the
+                 first of its connections has posted an RDMA WRITE over another link
+  each write     the same for each moved connection that has written since; a connection with
+                 nothing to send when it moves counts once it sends
 
 Usage: failover.py LOG...
 """
@@ -27,7 +28,7 @@ def fields(text):
 
 
 def cases(path):
-    """The events of each case: (seconds, name, fields)."""
+    """Yield the events of each case: (seconds, name, fields)."""
     events = []
     for line in open(path, errors="replace"):
         line = line.rstrip()
@@ -43,7 +44,7 @@ def cases(path):
 
 
 def measure(events, found):
-    failed, begun, fence, left, first = {}, {}, {}, {}, {}
+    failed, begun, fence, previous, first = {}, {}, {}, {}, {}
     for at, name, f in events:
         if name == "smc_link_fail":
             failed[f["link"]] = at
@@ -52,10 +53,10 @@ def measure(events, found):
         elif name == "smc_fence_end" and f["link"] in begun:
             fence[f["link"]] = at - begun[f["link"]]
         elif name == "smc_conn_move":
-            left[f["token"]] = f["from"]
+            previous[f["token"]] = f["from"]
         elif name == "smc_conn_resume":
-            link = left.pop(f["token"], None)
-            # one that was deleted in order has not failed
+            link = previous.pop(f["token"], None)
+            # a link that was deleted in an orderly way has not failed
             if link in failed:
                 found["each write"].append(at - failed[link])
                 first.setdefault(link, at)

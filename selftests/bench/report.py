@@ -3,9 +3,8 @@
 """Table of medians and ratios from the JSON lines of the benchmarks.
 
 Every line is an object with row, label, value, unit and better ("higher" or
-"lower").  Lines that are no JSON objects with these keys are ignored, so that
-a console log can be read as it is.  A ratio A/B is above 1 where A is better,
-whichever way the unit counts.
+"lower").  All other lines are ignored, so that the input may be a console log.
+A ratio A/B is above 1 where A is better, for both kinds of units.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def collect(items):
 
 
 def ratio(row, over, under):
-    """How many times better the median of one label is, or None."""
+    """Return how many times better the median of one label is, or None."""
     a, b = row["medians"].get(over), row["medians"].get(under)
     if not a or not b:
         return None
@@ -56,7 +55,7 @@ def ratio(row, over, under):
 
 
 def number(value):
-    """Three significant digits, without an exponent; whole numbers as such."""
+    """Format with three significant digits, without an exponent; whole numbers in full."""
     if value is None:
         return "-"
     if value >= 100 or value == int(value):
@@ -65,7 +64,7 @@ def number(value):
 
 
 def table(rows, labels, ratios):
-    """The rows as a Markdown table, columns aligned."""
+    """Return the rows as a Markdown table with aligned columns."""
     lines = [["row", "unit"] + labels + [f"{a} / {b}" for a, b in ratios]]
     for name, row in rows.items():
         line = [name, row["unit"]]
@@ -85,7 +84,7 @@ def table(rows, labels, ratios):
 
 
 def pair(text):
-    """A/B as a tuple."""
+    """Parse A/B to a tuple."""
     parts = text.split("/")
     if len(parts) != 2 or not all(parts):
         raise argparse.ArgumentTypeError("expected A/B")
@@ -93,7 +92,7 @@ def pair(text):
 
 
 def floor(text):
-    """A/B:number as a tuple."""
+    """Parse A/B:number to a tuple."""
     names, _, limit = text.partition(":")
     return pair(names) + (float(limit),)
 
@@ -106,7 +105,7 @@ def main():
     parser.add_argument("--floor", type=floor, metavar="A/B:X",
                         help="list the rows in which A/B is below X")
     parser.add_argument("--min-runs", type=int, default=5,
-                        help="fail if a median stands on fewer values (default 5)")
+                        help="fail if a median is of fewer values (default 5)")
     parser.add_argument("--once", action="append", default=[], metavar="ROW",
                         help="a row that needs no more than one value (counted, not timed)")
     parser.add_argument("--json", metavar="FILE", help="write rows, medians and ratios")

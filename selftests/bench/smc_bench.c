@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Speed of one family between two hosts; the other side is `smc_traffic server`.
+ * Measures the speed of one family between two hosts; the peer is `smc_traffic server`.
  *
- * One JSON object per measurement on standard output.  A host-side script runs
- * this alternately for TCP, the in-tree module and ours and gives all lines to
- * report.py.  Content is neither made nor compared here: that would measure
+ * Prints one JSON object per measurement.  A script of the machine runs this program
+ * alternately for TCP, the in-tree module and ours and passes all lines to
+ * report.py.  The data is neither generated nor compared: that would measure
  * the test program.
  */
 #include <errno.h>
@@ -24,9 +24,9 @@
 
 /**
  * struct options - the command line
- * @client: what the client operations need
- * @require: mode every measured connection must have
- * @label: name of the contestant in the output
+ * @client: parameters of the client operations
+ * @require: mode that every measured connection must have
+ * @label: name of the measured module or family in the output
  * @rows: names of the rows to measure, comma separated, NULL for all
  * @target_ms: length of one stream measurement
  * @count: messages of a ping-pong, connections of a connect rate
@@ -57,7 +57,7 @@ static unsigned int run_nr;
  * @run: measures once; returns 0 with @value filled in, or a negative errno
  * @size: bytes of one write or message
  * @unit: of the value
- * @higher: more is better
+ * @higher: a higher value is better
  */
 struct row {
 	const char *name;
@@ -68,10 +68,10 @@ struct row {
 };
 
 /*
- * Looked up outside the measured time: a sock_diag dump costs, and only SMC
- * sockets need one.
+ * Called outside the measured time: a sock_diag dump takes time, and only SMC
+ * sockets need it.
  */
-static int check_mode(int fd, struct trf_outcome *out)
+static int check_conn_mode(int fd, struct trf_outcome *out)
 {
 	int err = tl_diag_get(fd, opt.client.proto, &out->local);
 
@@ -86,7 +86,7 @@ static int check_mode(int fd, struct trf_outcome *out)
 	return 0;
 }
 
-static int stream_once(int fd, unsigned int wsize, u64 bytes, struct trf_outcome *out)
+static int run_one_stream(int fd, unsigned int wsize, u64 bytes, struct trf_outcome *out)
 {
 	struct trf_req req;
 
@@ -98,15 +98,15 @@ static int stream_once(int fd, unsigned int wsize, u64 bytes, struct trf_outcome
 	return trf_client_stream(&opt.client, fd, &req, out);
 }
 
-/* A first short run warms the connection up and tells how long the real one has to be. */
+/* A short first run warms the connection up; its speed sets the size of the measured run. */
 static int run_stream(const struct row *row, double *value, struct trf_outcome *out)
 {
 	u64 bytes = row->size > MIB ? row->size : MIB;
 	int fd = trf_client_connect(&opt.client, out);
-	int err = fd < 0 ? fd : check_mode(fd, out);
+	int err = fd < 0 ? fd : check_conn_mode(fd, out);
 
 	if (!err)
-		err = stream_once(fd, row->size, bytes, out);
+		err = run_one_stream(fd, row->size, bytes, out);
 	if (!err) {
 		double per_ms = (double)bytes * TL_NSEC_PER_MSEC / (out->nsec ? out->nsec : 1);
 
@@ -114,7 +114,7 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 		bytes -= bytes % row->size;
 		if (bytes < row->size)
 			bytes = row->size;
-		err = stream_once(fd, row->size, bytes, out);
+		err = run_one_stream(fd, row->size, bytes, out);
 	}
 	if (!err)
 		*value = (double)bytes * 1000 / out->nsec;
@@ -130,7 +130,7 @@ static int cmp_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int pingpong_once(int fd, unsigned int size, unsigned int count, u64 *rtt,
+static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *rtt,
 			 struct trf_outcome *out)
 {
 	struct trf_req req;
@@ -146,14 +146,14 @@ static int run_pingpong(const struct row *row, double *value, struct trf_outcome
 {
 	u64 *rtt = calloc(opt.count, sizeof(*rtt));
 	int fd = trf_client_connect(&opt.client, out);
-	int err = fd < 0 ? fd : check_mode(fd, out);
+	int err = fd < 0 ? fd : check_conn_mode(fd, out);
 
 	if (!rtt && !err)
 		err = trf_fail(out, -ENOMEM, "no memory");
 	if (!err)
-		err = pingpong_once(fd, row->size, 20, NULL, out);
+		err = run_one_pingpong(fd, row->size, 20, NULL, out);
 	if (!err)
-		err = pingpong_once(fd, row->size, opt.count, rtt, out);
+		err = run_one_pingpong(fd, row->size, opt.count, rtt, out);
 	if (!err) {
 		qsort(rtt, opt.count, sizeof(*rtt), cmp_u64);
 		*value = rtt[opt.count / 2] / 1000.0;
@@ -164,7 +164,7 @@ static int run_pingpong(const struct row *row, double *value, struct trf_outcome
 	return err;
 }
 
-/* Connect, one byte each way, close, in a row. */
+/* Connect, send one byte each way, close; repeat. */
 static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
 {
 	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
@@ -175,17 +175,17 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 		if (fd >= 0)
 			close(fd);
 		fd = trf_client_connect(&opt.client, out);
-		err = fd < 0 ? fd : pingpong_once(fd, row->size, 1, NULL, out);
+		err = fd < 0 ? fd : run_one_pingpong(fd, row->size, 1, NULL, out);
 	}
 	*value = (double)count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
 	if (!err)
-		err = check_mode(fd, out);
+		err = check_conn_mode(fd, out);
 	if (fd >= 0)
 		close(fd);
 	return err;
 }
 
-/* connect() alone. Meaningful only while no link group to the server exists. */
+/* Measures connect() alone. Valid only while no link group to the server exists. */
 static int run_first_contact(const struct row *row, double *value, struct trf_outcome *out)
 {
 	u64 t0 = tl_now_ns();
@@ -194,15 +194,15 @@ static int run_first_contact(const struct row *row, double *value, struct trf_ou
 
 	*value = (double)(tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
 	if (!err)
-		err = check_mode(fd, out);
+		err = check_conn_mode(fd, out);
 	if (!err)
-		err = pingpong_once(fd, row->size, 1, NULL, out);
+		err = run_one_pingpong(fd, row->size, 1, NULL, out);
 	if (fd >= 0)
 		close(fd);
 	return err;
 }
 
-/* first_contact comes first: any other row would make the contact. */
+/* first_contact must come first: any other row would create the link group. */
 static const struct row rows[] = {
 	{ "first_contact",	run_first_contact,	1,		"ms",	false },
 	{ "stream_1k",		run_stream,		KIB,		"MB/s",	true },
@@ -213,7 +213,7 @@ static const struct row rows[] = {
 	{ "connect_rate",	run_connect_rate,	1,		"1/s",	true },
 };
 
-static bool chosen(const char *name)
+static bool row_is_chosen(const char *name)
 {
 	size_t n = strlen(name);
 	const char *p = opt.rows;
@@ -228,7 +228,7 @@ static bool chosen(const char *name)
 	return !opt.rows;
 }
 
-static int measure(const struct row *row)
+static int measure_row(const struct row *row)
 {
 	struct trf_outcome out = { .err = 0 };
 	double value = 0;
@@ -247,7 +247,7 @@ static int measure(const struct row *row)
 	return 0;
 }
 
-/* Rows alternate, so that a slow minute of the machine does not hit one row alone. */
+/* Rows alternate, so that a slow minute of the machine does not affect a single row. */
 static int measure_all(void)
 {
 	unsigned int done = 0;
@@ -255,13 +255,13 @@ static int measure_all(void)
 
 	for (run_nr = 1; run_nr <= opt.runs; run_nr++) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++) {
-			if (!chosen(rows[i].name))
+			if (!row_is_chosen(rows[i].name))
 				continue;
-			/* the second one of a process would be no first contact */
+			/* in later runs the link group exists */
 			if (rows[i].run == run_first_contact && run_nr > 1)
 				continue;
 			done++;
-			if (measure(&rows[i]))
+			if (measure_row(&rows[i]))
 				err = 1;
 		}
 	}
@@ -277,7 +277,7 @@ static void bad_usage(void)
 		"  --family F    smc, smc6, inet or inet6 (default smc)\n"
 		"  --port N      port of the server (default %u)\n"
 		"  --bind ADDR   local address\n"
-		"  --label L     name of the contestant (default: the family)\n"
+		"  --label L     name in the output (default: the family)\n"
 		"  --rows A,B    only these rows\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
 		"  --ms N        length of one stream measurement (default %u)\n"
@@ -309,7 +309,7 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static unsigned int number(const char *text, unsigned int fallback)
+static unsigned int parse_number(const char *text, unsigned int fallback)
 {
 	return text ? strtoul(text, NULL, 0) : fallback;
 }
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 		val[o] = optarg;
 	}
 	opt.client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
-	port = number(val[O_PORT], DEFAULT_PORT);
+	port = parse_number(val[O_PORT], DEFAULT_PORT);
 	if (optind != argc || !val[O_CONNECT] || !opt.client.proto ||
 	    tl_addr_parse(&opt.client.to, opt.client.proto, val[O_CONNECT], port) ||
 	    (val[O_BIND] && tl_addr_parse(&opt.client.from, opt.client.proto, val[O_BIND], 0)) ||
@@ -334,9 +334,9 @@ int main(int argc, char **argv)
 		bad_usage();
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
-	opt.target_ms = number(val[O_MS], opt.target_ms);
-	opt.count = number(val[O_COUNT], opt.count);
-	opt.runs = number(val[O_RUNS], opt.runs);
+	opt.target_ms = parse_number(val[O_MS], opt.target_ms);
+	opt.count = parse_number(val[O_COUNT], opt.count);
+	opt.runs = parse_number(val[O_RUNS], opt.runs);
 	if (!opt.target_ms || !opt.count || opt.count > MAX_ROUNDS || !opt.runs)
 		bad_usage();
 	signal(SIGPIPE, SIG_IGN);

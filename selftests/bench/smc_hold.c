@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opens connections to `smc_traffic server` and keeps them while a command
- * looks at what they cost: once for each number on the command line, the
- * connections of the smaller numbers staying open.
+ * Opens connections to `smc_traffic server` and keeps them open while a command
+ * measures their cost: once for each number on the command line. The
+ * connections of the smaller numbers stay open.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 
 static struct trf_client client = { .timeout_ms = 60000, .seed = 1 };
 
-/* A connection counts when a byte has gone there and back on it. */
-static int open_one(struct trf_outcome *out)
+/* Open a connection and exchange one byte in each direction on it. */
+static int open_conn(struct trf_outcome *out)
 {
 	struct trf_req req;
 	int fd = trf_client_connect(&client, out);
@@ -39,7 +39,7 @@ static int open_one(struct trf_outcome *out)
 	return fd;
 }
 
-static int look(const char *command, unsigned long conns)
+static int run_command(const char *command, unsigned long conns)
 {
 	char text[24];
 	int rc;
@@ -53,7 +53,7 @@ static int look(const char *command, unsigned long conns)
 	return rc != 0;
 }
 
-static int hold(const char *command, char **counts, int nr)
+static int hold_conns(const char *command, char **counts, int nr)
 {
 	struct trf_outcome out = { .err = 0 };
 	unsigned long open = 0;
@@ -67,14 +67,14 @@ static int hold(const char *command, char **counts, int nr)
 			return 2;
 		}
 		for (; open < want; open++) {
-			/* the process's end closes them all */
-			if (open_one(&out) < 0) {
+			/* they are closed when the process ends */
+			if (open_conn(&out) < 0) {
 				fprintf(stderr, "smc_hold: connection %lu: %s\n", open + 1,
 					out.what);
 				return 1;
 			}
 		}
-		if (look(command, open))
+		if (run_command(command, open))
 			return 1;
 	}
 	return 0;
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	    tl_addr_parse(&client.to, client.proto, val[O_CONNECT], port) ||
 	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &client.require)))
 		bad_usage();
-	/* who may not raise the limit can still open as many as it allows */
+	/* if this fails, connections up to the old limit can still be opened */
 	setrlimit(RLIMIT_NOFILE, &files);
-	return hold(val[O_RUN], argv + optind, argc - optind);
+	return hold_conns(val[O_RUN], argv + optind, argc - optind);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a connection costs that carries next to nothing: connect(), a byte each way, close().
- * Meant for connections that SMC sockets make over TCP in the end.
+ * Measures the cost of a short connection: connect(), one byte each way, close().
+ * For connections of SMC sockets that fall back to TCP.
  *
  *   smc_knock --serve [--family F] [--port N]
  *   smc_knock --connect ADDR --row NAME [--family F] [--port N] [--label L] [--count N]
  *	[--over none|own|peer]
  *
- * A connection per turn, none beside it. One JSON object for report.py: the median. Over
- * TCP because the peer does not offer SMC (none), by our own Decline or by the peer's: any
- * other mode or reason is an error.
+ * One connection at a time. Prints one JSON object for report.py: the median. --over is the
+ * reason why the connections must use TCP: the peer does not offer SMC (none), our Decline
+ * (own) or the peer's (peer). Any other mode or reason is an error.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -31,32 +31,32 @@ static const struct tl_proto *proto;
 static struct tl_addr addr;
 static const char *row, *label, *over;
 
-static int failed(const char *what, int err)
+static int print_error(const char *what, int err)
 {
 	fprintf(stderr, "smc_knock: %s: %s: %s\n", row ? row : "server", what, tl_errno_name(-err));
 	return 1;
 }
 
-static int serve(void)
+static int serve_echo(void)
 {
 	int waiting = tl_listen(proto, &addr, 128);
 	char c;
 
 	if (waiting < 0)
-		return failed("listen", waiting);
+		return print_error("listen", waiting);
 	for (;;) {
 		int fd = accept(waiting, NULL, NULL);
 
 		if (fd < 0)
-			return failed("accept", -errno);
+			return print_error("accept", -errno);
 		if (recv(fd, &c, 1, 0) == 1)
 			send(fd, &c, 1, MSG_NOSIGNAL);
 		close(fd);
 	}
 }
 
-/* The descriptor of a connection on which a byte has come back. */
-static int knock(void)
+/* Return the descriptor of a connection on which one byte was echoed, or a negative errno. */
+static int connect_echo(void)
 {
 	int fd = tl_connect(proto, NULL, &addr);
 	char c = 'k';
@@ -75,8 +75,8 @@ static int knock(void)
 	return err;
 }
 
-/* Is it over TCP, and for the right reason? Outside the measured time. */
-static bool as_wanted(int fd)
+/* Return true if the connection uses TCP for the right reason. Outside the measured time. */
+static bool check_mode(int fd)
 {
 	struct tl_diag d = { .mode = TL_MODE_UNKNOWN };
 	bool ok;
@@ -104,23 +104,23 @@ static int cmp_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int measure(unsigned int count)
+static int measure_conns(unsigned int count)
 {
 	u64 *took = calloc(count, sizeof(*took));
 	bool ok = took;
 
 	for (unsigned int i = 0; ok && i < count + WARM_UP; i++) {
 		u64 t0 = tl_now_ns(), t1;
-		int fd = knock();
+		int fd = connect_echo();
 
 		if (fd < 0) {
-			failed("connection", fd);
+			print_error("connection", fd);
 			ok = false;
 			break;
 		}
 		t1 = tl_now_ns();
 		if (i == 0 || i == count + WARM_UP - 1)
-			ok = as_wanted(fd);
+			ok = check_mode(fd);
 		t0 += tl_now_ns() - t1;
 		close(fd);
 		if (i >= WARM_UP)
@@ -181,5 +181,5 @@ int main(int argc, char **argv)
 	    tl_addr_parse(&addr, proto, val[O_CONNECT] ? val[O_CONNECT] : "0.0.0.0", port))
 		bad_usage();
 	label = val[O_LABEL] ? val[O_LABEL] : proto->name;
-	return val[O_SERVE] ? serve() : measure(count);
+	return val[O_SERVE] ? serve_echo() : measure_conns(count);
 }

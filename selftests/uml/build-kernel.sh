@@ -5,13 +5,13 @@
 #
 # Usage: build-kernel.sh [--update] [FLAVOUR...]
 #
-#   FLAVOUR    plain (fast, virtual time) or debug (reports every fault it can);
-#              default: both. Each is base.config and FLAVOUR.config.
+#   FLAVOUR    plain (fast, virtual time) or debug (all debug options);
+#              default: both. Each is built with base.config and FLAVOUR.config.
 #   --update   look for a newer source package even when a kernel is cached
 #
-# A build is kept for the package version, fragments, patches and compiler it was
-# made of. Result, below ${SMC_VM_CACHE:-<top>/.cache/vm}, in the form that
-# selftests/vm/fetch.sh gives to Debian's own kernels:
+# A build is kept until the package version, a fragment, a patch or the compiler
+# changes. Result, in ${SMC_VM_CACHE:-<top>/.cache/vm}, with the same layout as
+# Debian's kernels have from selftests/vm/fetch.sh:
 #   kernels/uml-FLAVOUR              -> the release built last
 #   kernels/uml-FLAVOUR/headers         use as KDIR= with ARCH=um
 #   kernels/uml-FLAVOUR/boot/vmlinuz    the kernel, a program
@@ -38,14 +38,14 @@ die()
 	exit 1
 }
 
-# recipe FLAVOUR: what a kernel is made of besides the package
+# recipe FLAVOUR: prints all inputs of a kernel except the package
 recipe()
 {
 	cat "$here/base.config" "$here/$1.config" "$here"/patches/*.patch
 	gcc -dumpfullversion
 }
 
-# Sets $version: of the source package in the archive, or of the newest one here.
+# Sets $version: of the source package used last, or (none, or --update) of the one in the archive.
 find_version()
 {
 	local stamp=$cache/uml/apt/updated
@@ -85,7 +85,7 @@ fetch_source()
 	rm -rf "$debs"
 }
 
-# check_config CONFIG FRAGMENT...: Kconfig drops what it cannot fulfil without a word
+# check_config CONFIG FRAGMENT...: Kconfig silently drops options with unmet dependencies
 check_config()
 {
 	local config=$1 line name bad=
@@ -105,7 +105,7 @@ check_config()
 	[ -z "$bad" ] || die "these options did not hold:$bad"
 }
 
-# Prints a line every half a minute, so that nobody waits in the dark.
+# Prints the progress every 30 seconds.
 progress()
 {
 	local flavour=$1 log=$2 start=$SECONDS
@@ -168,7 +168,7 @@ options()
 	[ ${#flavours[@]} -gt 0 ] || flavours=(plain debug)
 }
 
-# A function, so that the shell has read all of this file before it starts: builds are long.
+# A function, so that the shell has read the whole file first: it may change during the build.
 main()
 {
 	local f key dir started rel

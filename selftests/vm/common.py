@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the beds of the test runner share: the cache, initramfs files, children."""
+"""Code that the test beds of vm.py share: the cache, initramfs files, child processes."""
 
 import ctypes
 import fcntl
@@ -30,7 +30,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Failure(Exception):
-    """The run cannot go on; the message is for the person in front of it."""
+    """The run cannot go on; the message is shown to the user."""
 
 
 def release_of(kernel):
@@ -48,7 +48,7 @@ def vmlinuz(rel):
 
 
 def base_initramfs(rel):
-    """The cached part of the initramfs, rebuilt when its recipe changed."""
+    """Return the cached part of the initramfs, rebuilt when one of its inputs is newer."""
     out = os.path.join(CACHE, f"base-{rel}.cpio")
     recipe = [MKINITRAMFS, os.path.join(HERE, "modules.txt"),
               os.path.join(CACHE, "kernels", rel, "modules/modules.dep")]
@@ -61,7 +61,7 @@ def base_initramfs(rel):
 
 
 def build_initrd(rel, outdir, tag, paths, ours):
-    """Base archive and this run's archive, one after the other."""
+    """Write the initrd of a run: the base archive, followed by the archive of the run."""
     run = os.path.join(outdir, f"run-{tag}.cpio")
     cmd = [MKINITRAMFS, "run", run]
     if ours:
@@ -77,27 +77,27 @@ def build_initrd(rel, outdir, tag, paths, ours):
 
 
 def die_with_parent():
-    """In the child: no guest outlives its runner, however that one ends."""
+    """Called in the child: kill the guest when the runner ends, however it ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Bed:
-    """How the hosts of a run come to life. A bed has boot(), which gives each host its
-    process and its control channel, and text, a word on itself for the report."""
+class TestBed:
+    """Start the hosts of a run. A test bed has boot(), which gives each host its process and
+    its control channel, and text, its description in the report."""
 
     program = None
-    cable = socket.SOCK_STREAM	# what joins two hosts
+    cable = socket.SOCK_STREAM	# type of the socket pair that connects two hosts
 
     def __init__(self, run):
         self.run = run
-        self.nobody = []	# ends of cables that lead nowhere, but must not look cut
+        self.unconnected = []	# far ends of cables without a second host, kept open
 
     def hangs(self, h):
-        """A guest that has powered off, whose process stays."""
+        """Return true if guest h has powered off but its process does not end."""
         return False
 
     def wire(self):
-        """Join the hosts: one connected pair of sockets per cable."""
+        """Connect the hosts: one connected pair of sockets per cable."""
         hosts, opt = self.run.hosts, self.run.opt
         for link in range(opt.links):
             if opt.router:
@@ -114,20 +114,20 @@ class Bed:
         if far:
             far.nets.append((None, b))
         else:
-            self.nobody.append(b)
+            self.unconnected.append(b)
 
-    def let_go(self):
-        """The hosts alone have the cables: who loses its peer notices."""
+    def close_cables(self):
+        """Close our copies of the sockets, so that a host notices when its peer ends."""
         for h in self.run.hosts:
             for _, sock in h.nets:
                 sock.close()
 
     def errors(self, h):
-        """Where what the program itself says about host h goes."""
+        """Return the path of the file for the errors of the program that runs host h."""
         return os.path.join(self.run.out, f"{h.name}.{self.program.lower()}.err")
 
     def start(self, h, cmd, fds, out=None, prepare=None):
-        """The process of host h; out: its standard output, if that is not for errors."""
+        """Start the process of host h; out: its standard output (default: the error file)."""
         def child():
             die_with_parent()
             if prepare:
@@ -142,4 +142,4 @@ class Bed:
                                       preexec_fn=child)
 
     def close(self):
-        """After the hosts have ended: whatever helped them."""
+        """Stop the helper processes, after the hosts have ended."""

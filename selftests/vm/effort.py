@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How much of the machine a guest got.
+"""Measure how much processor time a guest got.
 
-A guest that is not run for want of a processor does not know: it misses ticks, and what it counts
-as idle is no measure. Its kernel's timers, its RNICs and its peer's all wait as long. The kernel of
-the machine does know, for each thread, how long it could have run and did not.
+A guest cannot measure how long it waited for a processor: it misses ticks, and its idle time is
+no measure. The timers of its kernel and its RNICs wait as long, and so does its peer. The kernel
+of the machine counts, for each thread, how long the thread was runnable and did not run.
 """
 
 import os
 
-LOOK_EACH = 1.0		# seconds: threads that live shorter may be missed
+SAMPLE_INTERVAL = 1.0	# seconds: threads with a shorter life may be missed
 
 
 def threads_of(group):
-    """Folders in /proc of the threads of a process group."""
+    """Yield the folders in /proc of the threads of a process group."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.getpgid(int(pid)) == group:
                 for tid in os.listdir(f"/proc/{pid}/task"):
                     yield f"/proc/{pid}/task/{tid}"
-        except OSError:		# gone meanwhile
+        except OSError:		# has ended meanwhile
             continue
 
 
 class Effort:
-    """Of one guest: of the processes in the group of its first one."""
+    """Processor time of one guest: of all processes in the process group of its first one."""
 
     def __init__(self, group):
         self.group = group
         self.threads = {}	# folder in /proc -> seconds run, seconds waited
-        self.looked = None	# when
+        self.sampled = None	# time of the last sample
 
-    def look(self, now):
-        """Once in a while, and while they live."""
-        if self.looked is not None and now - self.looked < LOOK_EACH:
+    def sample(self, now):
+        """Read the times of all threads, at most once in SAMPLE_INTERVAL."""
+        if self.sampled is not None and now - self.sampled < SAMPLE_INTERVAL:
             return
-        self.looked = now
+        self.sampled = now
         for thread in threads_of(self.group):
             try:
                 with open(f"{thread}/schedstat", encoding="ascii") as f:
@@ -52,7 +52,7 @@ class Effort:
         return sum(waited for _, waited in self.threads.values())
 
     def starved(self):
-        """It waited longer than it ran, and long enough that somebody could notice."""
+        """Return true if the guest waited longer than it ran, and more than 10 seconds."""
         return self.waited > max(self.ran, 10)
 
     def __str__(self):

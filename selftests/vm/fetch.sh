@@ -8,11 +8,11 @@
 #
 #   SERIES          6.12, 6.1 and 7 (the newest 7.x of trixie-backports) are known;
 #                   default: 6.12 and 6.1
-#   --headers-only  only what a module build needs
-#   --no-host       leave the packages of this machine alone
+#   --headers-only  only the files for a module build
+#   --no-host       install no packages on this machine
 #   --update        look for newer kernels even when one is cached
 #
-# Result, below ${SMC_VM_CACHE:-<top>/.cache/vm}:
+# Result, in ${SMC_VM_CACHE:-<top>/.cache/vm}:
 #   kernels/<series>              -> <release>, the newest one fetched
 #   kernels/<release>/headers        use as KDIR=
 #   kernels/<release>/boot/vmlinuz
@@ -39,8 +39,8 @@ die()
 	exit 1
 }
 
-# Signed image or unsigned one, and headers: a release counts only when the
-# archive has all of them (old images linger there without their headers).
+# A release counts only if the archive has its headers and its image, signed or
+# unsigned (old images stay in the archive without their headers).
 newest_release()
 {
 	case $1 in
@@ -66,8 +66,8 @@ known()
 	grep -qxF "$1" "$cache/names"
 }
 
-# What holds the kernel and its modules. Since 7.2 these are three packages, and
-# the image package has nothing in it.
+# Print the packages with the kernel and its modules. Since 7.2 these are three
+# packages, and the image package is empty.
 image_packages()
 {
 	if known "linux-modules-$1"; then
@@ -105,7 +105,7 @@ unpack()
 }
 
 # Modules for Debian 13's kernels need its compiler, and tools linked with its
-# libc: a Debian tree, entered by scripts/build-modules.sh.
+# libc: they are installed in a Debian tree for scripts/build-modules.sh.
 fetch_compiler()
 {
 	tree=$cache/debian-13
@@ -221,7 +221,7 @@ done
 
 mkdir -p "$cache/kernels"
 cache=$(cd "$cache" && pwd)
-# Two runs at once (a build and a test) must not unpack over each other.
+# Two runs at once (a build and a test) must not unpack into the same folder.
 exec 9> "$cache/fetch.lock"
 flock 9
 

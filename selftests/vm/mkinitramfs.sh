@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Build a guest's initramfs: two uncompressed cpio archives (a guest under
-# TCG would spend seconds on unpacking a compressed one).
+# Build a guest's initramfs: two uncompressed cpio archives (under TCG a guest
+# would need seconds to unpack a compressed one).
 #
 # Usage: mkinitramfs.sh base RELEASE OUT      busybox, modules, tools; cached
 #        mkinitramfs.sh run OUT [--ours DIR] [PATH...]
 #
-# "run" holds what may change between two runs: the guest scripts, smc.ko and
-# smc_diag.ko from DIR (as /ours), and each PATH (a file, or a folder with
-# files) as /t/<name>, with the shared libraries that programs there need.
+# "run" has the files that may change between two runs: the guest scripts, smc.ko
+# and smc_diag.ko from DIR (as /ours), and each PATH (a file, or a folder with
+# files) as /t/<name>, with the shared libraries of the programs among them.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,17 +22,17 @@ die()
 	exit 1
 }
 
-# Programs taken from this machine. busybox has applets of the same name for
-# some; lib.sh makes scripts use these.
+# Programs copied from this machine. busybox has applets with the same name as
+# some of them; lib.sh makes scripts use these programs.
 tools="ip tc ss rdma nft bridge nstat ethtool strace ibv_devinfo ibv_rc_pingpong
 	ib_write_bw ib_write_lat ib_send_lat modprobe depmod"
 
-# Programs that a guest can do without.
+# Programs that are copied only if they are installed.
 optional_tools="ib_read_lat"
 
 libs_of()
 {
-	# Only what ldd could resolve; a static program or a script has none.
+	# Only libraries that ldd could resolve; a static program or a script has none.
 	ldd "$1" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p'
 }
 
@@ -50,7 +50,7 @@ copy_libs()
 }
 
 # Print the files (relative to the modules folder) of one module and of all
-# it needs, the needed ones included.
+# modules that it depends on.
 module_files()
 {
 	sed -n "s|^\([^:]*/\)\{0,1\}$1\.ko\(\.xz\)\{0,1\}: *|&|p" "$mods/modules.dep" |
@@ -159,7 +159,7 @@ make_base()
 	for d in dev proc sys run tmp etc root var/log mnt t; do
 		mkdir -p "$root/$d"
 	done
-	# ldconfig's folders differ per machine; programs find libraries here.
+	# the folders of libraries differ per machine: see /etc/ld.so.conf below
 	copy_tools "$root"
 	copy_modules "$root" "$rel"
 	echo 'root:x:0:0:root:/root:/bin/ash' > "$root/etc/passwd"

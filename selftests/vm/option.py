@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Judge the SYNs and SYN-ACKs of a captured run of cases/option.sh, from the bytes alone.
+"""Check the SYNs and SYN-ACKs of a captured run of cases/option.sh, from the bytes alone.
 
 Usage: option.py PCAP CASE...
 
@@ -33,7 +33,7 @@ CASES = {
     "lost_syn": (4507, YES, YES, 3, 1),
     "lost_synack": (4508, YES, YES, 1, 3),
     "repeated": (4509, YES, YES, 10, 5),
-    # the client gives the option up at its fourth SYN, and only then gets an answer
+    # the client omits the option from its fourth SYN on, and only then gets an answer
     "filtered": (4510, MIXED, NO, 4, 1),
     "cookies": (4511, YES, NO, 5, 5),
     "fastopen": (4512, NO, NO, 1, 1),
@@ -44,7 +44,7 @@ CASES = {
 
 
 def tcp_header(frame):
-    """The TCP header with its options, or None."""
+    """Return the TCP header with its options, or None."""
     kind = struct.unpack_from(">H", frame, 12)[0]
     if kind == 0x0800 and len(frame) >= 34 and frame[23] == 6:
         if struct.unpack_from(">H", frame, 20)[0] & 0x1fff:
@@ -60,7 +60,7 @@ def tcp_header(frame):
 
 
 def options(header):
-    """Each option as bytes; what the header's own lengths say, nothing else."""
+    """Yield each option as bytes, split by the lengths in the header alone."""
     rest = header[20:]
     while rest:
         if rest[0] == 0:
@@ -73,7 +73,7 @@ def options(header):
 
 
 def read(pcap):
-    """Server port -> ([SYN has the option], [SYN-ACK has it])."""
+    """Return a map: server port -> ([SYN has the option], [SYN-ACK has the option])."""
     seen = {}
     for frame in roce.frames(pcap):
         header = tcp_header(frame)
@@ -117,7 +117,7 @@ def main(argv):
         port, syn, synack, least_syn, least_synack = CASES[case]
         have = seen.get(port, ([], []))
         ok = fits(have[0], syn, least_syn) and fits(have[1], synack, least_synack)
-        text = " ".join(marks(way) or "." for way in have)
+        text = " ".join(marks(direction) or "." for direction in have)
         results.append((ok, f"{case}: option in {syn} SYN, {synack} SYN-ACK", f"seen {text}"))
     syns = sum(len(a) + len(b) for a, b in seen.values())
     good = tshark(opt.pcap, "tcp.flags.syn == 1 && tcp.checksum.status == 1")

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds what cases/dma.sh needs besides smc.ko: the RNIC dma_rnic.ko, and one smc.ko
-# for each DMA fault that it must find.
+# Builds the modules that cases/dma.sh needs besides smc.ko: the RNIC dma_rnic.ko, and one
+# smc.ko for each DMA fault that the test must find.
 #
 # Usage: plant-dma.sh SERIES OUT [FAULT...]
 #   FAULT	buf_ or wr_ (for rdma/region_map.c, smc_wr.c or rdma/qp.c) and sync_for_device, sync_for_cpu or
 #		unmap; default all; none: the RNIC alone
-# OUT/t gets dma_rnic.ko and a smc-FAULT.ko for each, OUT/ours the modules without a fault.
+# OUT/t gets dma_rnic.ko and one smc-FAULT.ko per fault, OUT/ours the modules without a fault.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,17 +43,17 @@ build "$out/rnic"
 cp "$out/rnic/dma_rnic.ko" "$out/t/"
 [ "$1" != none ] || exit 0
 
-# A tree of its own: the next fault compiles nothing but the files that differ.
+# A build tree of its own: each fault compiles only the files that differ.
 "$top/scripts/build-modules.sh" -n -o -planted "$series"
 cp "$top/build/$release-planted/smc.ko" "$top/build/$release-planted/smc_diag.ko" "$out/ours/"
 for fault in "$@"; do
 	case $fault in
 	buf_*)		file=rdma/region_map ;;
-	wr_unmap)	file=rdma/qp ;;	# a queue pair's memory goes with that
+	wr_unmap)	file=rdma/qp ;;	# it unmaps the memory of a queue pair
 	*)		file=smc_wr ;;
 	esac
-	# Rings: whole pages only, so that the test program's requests still come through and
-	# the stream itself is wrong. Messages: all.
+	# Rings: whole pages only, so that the test program's requests still arrive and only
+	# the stream is wrong. Messages: of any size.
 	case $fault in
 	buf_*)	from=4096 ;;
 	wr_*)	from=1 ;;

@@ -8,29 +8,29 @@ import socket
 import subprocess
 import tempfile
 
-from common import CACHE, Bed, build_initrd, vmlinuz
+from common import CACHE, TestBed, build_initrd, vmlinuz
 
-PROBE_LIMIT = 12	# seconds in which a KVM guest must say something
+PROBE_LIMIT = 12	# seconds in which a KVM guest must print its nonce
 
 
 def qemu_base(accel, cpus, mem):
-    # Under TCG flags that a CMPXCHG16B leaves can be garbage for an instruction: an interrupt
-    # just then comes back with TF set, and the guest panics in exc_debug_kernel().
+    # Under TCG the flags after a CMPXCHG16B can be wrong for one instruction: an interrupt at
+    # that moment returns with TF set, and the guest panics in exc_debug_kernel().
     cpu = "host" if accel == "kvm" else "max,-cx16"
     acc = "kvm" if accel == "kvm" else "tcg,thread=multi"
-    # With room for one processor only, TCG leaves barriers and locked instructions out. QEMU's own
-    # thread is another one, though: a NIC's kick gets lost, and it never sends again.
+    # With maxcpus=1 TCG omits barriers and locked instructions. But QEMU's I/O thread runs beside
+    # the processor: the kick of a NIC is lost, and the NIC never sends again.
     smp = f"{cpus},maxcpus={max(cpus, 2)}"
     return ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot",
             "-accel", acc, "-cpu", cpu, "-smp", smp, "-m", str(mem)]
 
 
 def kvm_works(rel):
-    """Boot a guest with KVM for a moment: /dev/kvm may exist and yet hang."""
+    """Boot a guest with KVM for a moment: /dev/kvm may exist, but guests hang with it."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
             stamp = f.read().strip()
-    except OSError:		# a tree without /proc
+    except OSError:		# /proc is not mounted
         stamp = "unknown"
     cached = os.path.join(CACHE, "kvm.probe")
     try:
@@ -61,8 +61,8 @@ def kvm_works(rel):
     return answer == "yes"
 
 
-class Qemu(Bed):
-    """The bed of a run whose hosts are virtual machines."""
+class Qemu(TestBed):
+    """The test bed of a run whose hosts are virtual machines."""
 
     program = "QEMU"
 
@@ -75,7 +75,7 @@ class Qemu(Bed):
     def command(self, h, guest_ctl):
         opt = self.run.opt
         mode = "router" if h.router else opt.mode
-        # a guest that stands still while it tries its timer would take it for broken
+        # a guest that gets no processor while it checks its timer would report a broken timer
         cmdline = (f"console=ttyS0 loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
                    f"no_timer_check net.ifnames=0 smcvm.host={h.number} smcvm.mode={mode} "
                    f"smcvm.module={h.module} smcvm.nonce={h.nonce} {opt.append}")
@@ -111,4 +111,4 @@ class Qemu(Bed):
             fds = [s.fileno() for _, s in h.nets] + [theirs.fileno()]
             self.start(h, self.command(h, theirs.fileno()), fds)
             theirs.close()
-        self.let_go()
+        self.close_cables()

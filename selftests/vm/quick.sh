@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Run a program of Debian in one virtual host, with rxe on lo: quick to start,
-# any package, both ends of every connection in that host.
+# Run a program of Debian in one virtual host, with rxe on lo. The host boots fast,
+# can use any package, and has both ends of every connection.
 #
 # Usage: quick.sh [-p "PACKAGE..."] [-m ours|intree|none] [-n NAME] [-a FILE]...
 #                 COMMAND [vm.py options after --]
 #
-#   -p  packages that the tree must have (it is kept in the cache)
-#   -a  file or folder for /t (as are smc_run, its library and smcctl)
+#   -p  packages to install in the Debian tree (the cache keeps it)
+#   -a  file or folder to copy to /t (smc_run, its library and smcctl are there already)
 #   COMMAND is run by /bin/sh in the tree; /out there is the output folder.
 #
-# Packets on lo never meet netem, filters or a capture, and both ends share
-# one module: tests of those need two hosts.
+# Packets on lo pass no netem, filter or capture, and both ends use the same
+# module: tests that need these need two hosts.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Count what SMC-R did on a captured link, without asking any SMC code.
+"""Count the SMC-R traffic on a captured link, without any SMC code.
 
 Usage: roce.py [--tshark] PCAP
 
 Prints JSON. Per direction ("10.0.0.1>10.0.0.2"):
-  write_bytes    RDMA WRITE payload, without what was sent again
+  write_bytes    RDMA WRITE payload, without retransmissions
   write_msgs     RDMA WRITE messages
   write_targets  different (rkey, 1 MiB of address) pairs written to
   cdc, llc       SENDs with a CDC message; LLC messages by name
-  send_other     SENDs that are neither, a bug
+  send_other     SENDs with neither; each is a bug
   resent         RoCE packets seen again
   tcp_bytes      TCP payload, retransmissions included
   clc            CLC messages by name, found by their eye catcher
-  bad            CLC or LLC messages whose length is not what its type needs
-With --tshark also what tshark thinks of it, as "tshark": frames it decodes
-as clc, llc and cdc, and "malformed" ones, by number. The 4.0 of Debian 12 does
-not recognise a v2 LLC message whose length has its low byte first.
+  bad            CLC or LLC messages whose length does not fit their type
+With --tshark also the result of tshark, as "tshark": frames that it decodes
+as clc, llc and cdc, and "malformed" ones, by number. tshark 4.0 of Debian 12
+does not recognise a v2 LLC message whose length has its low byte first.
 Works with captures cut at 512 bytes a frame: lengths come from the headers.
 """
 
@@ -56,7 +56,7 @@ def new_direction():
 
 
 def frames(path):
-    """Yield (captured bytes) of each frame of a classic pcap file."""
+    """Yield the captured bytes of each frame of a classic pcap file."""
     with open(path, "rb") as f:
         head = f.read(24)
         if len(head) < 24:
@@ -100,37 +100,37 @@ class Link:
             l4, payload = data[off + 6], off + 40
         else:
             return
-        way = f"{src}>{dst}"
+        direction = f"{src}>{dst}"
         if l4 == 6:
-            self.tcp(way, data, payload, size)
+            self.tcp(direction, data, payload, size)
         elif l4 == 17 and len(data) >= payload + 20:
             if struct.unpack_from(">H", data, payload + 2)[0] == ROCE_PORT:
-                self.roce(way, data, payload + 8, size - 8)
+                self.roce(direction, data, payload + 8, size - 8)
 
-    def tcp(self, way, data, off, size):
+    def tcp(self, direction, data, off, size):
         if len(data) < off + 20:
             return
         hlen = (data[off + 12] >> 4) * 4
         body = data[off + hlen:off + size]
-        d = self.dirs[way]
+        d = self.dirs[direction]
         d["tcp_bytes"] += size - hlen
         if size - hlen >= 8 and body[:4] in EYECATCHERS:
             kind, length = body[4], struct.unpack_from(">H", body, 5)[0]
             d["clc"][CLC_NAMES.get(kind, f"type_{kind}")] += 1
             if length != size - hlen or kind not in CLC_NAMES:
-                d["bad"].append(f"CLC type {kind} says {length}, is {size - hlen}")
+                d["bad"].append(f"CLC type {kind} has length field {length}, is {size - hlen}")
 
-    def roce(self, way, data, off, size):
+    def roce(self, direction, data, off, size):
         opcode, flags, _, qpn, psn = BTH.unpack_from(data, off)
         qpn &= 0xffffff
         psn &= 0xffffff
         op = opcode & 31
         if opcode >> 5 != RC or (op not in SENDS and op not in WRITES):
             return
-        d = self.dirs[way]
+        d = self.dirs[direction]
         # Only the same bytes under the same PSN are a repetition: PSNs wrap,
         # and queue pair numbers are used again.
-        seen = self.seen[way, qpn]
+        seen = self.seen[direction, qpn]
         key = (psn, opcode, data[off + 12:off + 60])
         if seen.get(psn) == key:
             d["resent"] += 1
@@ -168,23 +168,23 @@ class Link:
         d["llc"][name + ("_v2" if v2 else "")] += 1
         # v1 has 8 bits of length; v2 has 16, which Linux on x86 writes with
         # the low byte first.
-        said = {body[1]}
+        fields = {body[1]}
         if v2:
-            said = {struct.unpack_from(o + "H", body, 1)[0] for o in "<>"}
-        if length not in said:
-            d["bad"].append(f"LLC {name} of {length} bytes says {sorted(said)}")
+            fields = {struct.unpack_from(o + "H", body, 1)[0] for o in "<>"}
+        if length not in fields:
+            d["bad"].append(f"LLC {name} of {length} bytes has length field {sorted(fields)}")
 
     def result(self):
         out = {}
-        for way, d in self.dirs.items():
+        for direction, d in self.dirs.items():
             d["write_targets"] = len(d["write_targets"])
-            out[way] = d
+            out[direction] = d
         return out
 
 
-def ask_tshark(path):
-    """An independent opinion on each frame."""
-    # Other users of RDMA guess at the same payload, and some guess too early.
+def run_tshark(path):
+    """Count the frames as tshark decodes them, independently of this program."""
+    # Dissectors of other RDMA protocols guess at the same payload, and some match too early.
     cmd = ["tshark", "-r", path, "-Y", "smc || _ws.malformed", "-T", "fields",
            "-e", "frame.number", "-e", "_ws.malformed", "-e", "_ws.col.Info"]
     for other in ("rpcrdma_infiniband", "smb_direct_infiniband", "iser_infiniband",
@@ -217,7 +217,7 @@ def main():
         link.frame(data)
     out = link.result()
     if tshark:
-        out["tshark"] = ask_tshark(args[0])
+        out["tshark"] = run_tshark(args[0])
     json.dump(out, sys.stdout, indent=1, sort_keys=True)
     print()
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Does the harness notice what it must notice? Commits faults in a guest and
-# wants each run to fail for the right reason. KTAP.
+# Checks that the harness detects failures: causes faults in a guest, and expects each
+# run to fail for the right reason. Prints KTAP.
 #
-# Usage: selfcheck.sh [uml|uml-debug]	(the bed; default: virtual machines). On uml-debug
-# the faults are those that only a kernel with its own checks sees.
+# Usage: selfcheck.sh [uml|uml-debug]	(the test bed; default: virtual machines). On
+# uml-debug only with faults that need a debug kernel to be detected.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,7 +32,7 @@ result()
 	fi
 }
 
-# planted NAME WANTED_REGEX [VM_ARGUMENT...]: the run fails and says why
+# planted NAME WANTED_REGEX [VM_ARGUMENT...]: the run fails and its report matches
 planted()
 {
 	name=$1
@@ -53,6 +53,7 @@ planted()
 	fi
 }
 
+# line NAME REGEX: the report of the run "cases" has such a line
 line()
 {
 	if grep -qE "$2" "$cache/out/planted-$bed-cases/ktap.txt"; then
@@ -72,7 +73,7 @@ esac
 make -s -C "$cache/kernels/$kernel/headers" M="$build" ${arch:+ARCH=$arch} \
 	CONFIG_DEBUG_INFO_BTF_MODULES= modules
 
-# A fault that can be QEMU's own is looked at twice, and no oftener.
+# A failure that may be a fault of QEMU is repeated once, and not again.
 patched()
 {
 	name=planted-qemu-int3
@@ -80,7 +81,7 @@ patched()
 		--module none --mem "$mem" --hosts 1 --pcap off --cpus 2 --timeout 200 \
 		--script "$here/cases/planted.sh" --add "$build/planted.ko" --env PLANT=int3 \
 		> "$build/log" 2>&1 || true
-	if [ "$(grep -c "^# $name: .*once more" "$build/log")" = 1 ] &&
+	if [ "$(grep -c "^# $name: .*run again" "$build/log")" = 1 ] &&
 	   grep -qE "^not ok 2 $name: clean_end # .*int3: 0000" "$build/log"; then
 		result 0 patched
 	else
@@ -89,7 +90,7 @@ patched()
 	fi
 }
 
-# again NAME REPEATS WANTED_REGEX LINE...: runs that say such a line for the first time and the next
+# again NAME REPEATS WANTED_REGEX LINE...: runs a and b; the Nth attempt prints the Nth LINE
 again()
 {
 	name=$1
@@ -125,7 +126,7 @@ again()
 	fi
 }
 
-# Failures that may have been the machine's: looked at twice, and nothing is concealed.
+# A failure that the machine may have caused is repeated, and the first attempt is reported.
 repeated()
 {
 	ended='clean_end # h1 script ended with 1'
@@ -140,7 +141,7 @@ not ok 2 $ended" 'ok 1 x' 'ok 1 x'
 	again wrong_bytes 2 'not ok 1 a: x # EBADMSG;ok 2 b: x;exit 1;' 'not ok 1 x # EBADMSG' 'ok 1 x'
 }
 
-# A guest that shares a processor with somebody waits for it, and that is seen; one that sleeps does not.
+# Effort measures that two processes on one processor wait, and that a sleeping one does not.
 starved()
 {
 	if python3 - "$here" > "$build/log" 2>&1 <<- 'END'
@@ -160,7 +161,7 @@ starved()
 	while time.time() < end and not all(e.ran > 1 and e.waited > 0.5 for e in efforts[:2]):
 	    time.sleep(0.2)
 	    for e in efforts:
-	        e.look(time.monotonic())
+	        e.sample(time.monotonic())
 	for p in both:
 	    p.kill()
 	print(*efforts, sep="\n")
@@ -199,7 +200,7 @@ harness_faults()
 	starved
 }
 
-# The verdict needs the kernel's words, not just a run that ended badly.
+# The report must have the message of the kernel; a run that only fails is not enough.
 kernel_faults()
 {
 	mem=768

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two virtual hosts with a shell each ("make vm"). Our module when it has been
-# built for that kernel, else the in-tree one.
+# Two virtual hosts with a shell each ("make vm"), with our module if it was built
+# for that kernel, else with the in-tree one.
 #
 # Usage: shell.sh [vm.py options], e.g. shell.sh --kernel 6.1 --links 2
 set -eu
@@ -53,7 +53,7 @@ if [ -n "${SMC_VM_NO_TMUX:-}" ] || ! command -v tmux > /dev/null || [ ! -t 0 ]; 
 	attach 2
 	wait $vm
 else
-	# A server of its own: the person may be inside another tmux.
+	# A tmux server of its own: the user may be inside another tmux.
 	unset TMUX
 	tmux -L smcvm new-session -s smcvm "$(attach 1)" \; \
 		split-window -h "$(attach 2)" \; select-pane -L

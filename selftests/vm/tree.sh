@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A Debian tree in the cache, for guests that run programs of Debian. Guests see it read-only;
-# nothing of it runs on this machine but what installs its packages.
+# A Debian tree in the cache, for guests that run programs of Debian. Guests mount it read-only;
+# on this machine only the package installation runs programs of the tree.
 #
 # Usage: tree.sh NAME PACKAGE... | tree.sh NAME < LIST
 #
-# makes ${SMC_VM_CACHE:-<top>/.cache/vm}/NAME if it is not there, adds the packages that it lacks
-# and prints its path. A list is one package a line, with comments.
+# makes ${SMC_VM_CACHE:-<top>/.cache/vm}/NAME if it does not exist, adds the missing packages
+# and prints its path. LIST has one package per line, and comments.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ die()
 	exit 1
 }
 
-# It is for guests only, so it needs no init and no kernel.
+# The tree is for guests only, so it needs no init and no kernel.
 make_tree()
 {
 	[ "$(id -u)" = 0 ] || die "making the Debian tree needs root, once"
@@ -35,7 +35,7 @@ make_tree()
 	: > "$tree.done"
 }
 
-# What is in the tree can be made anew: no need to wait for the disk after each file.
+# The tree can be made again if the machine fails: dpkg need not sync after each file.
 add_packages()
 {
 	[ "$(id -u)" = 0 ] || die "installing into the tree needs root:$missing"

@@ -2,8 +2,8 @@
 """Hosts as User Mode Linux: one instance each, or two namespaces of one instance.
 
 An instance is a process. Its console is standard output; each host has two serial
-lines, the control channel (a socket) and the log (a file). Instances are joined by
-pairs of datagram sockets, through relay.py where the link is to be captured.
+lines, the control channel (a socket) and the log (a file). Instances are connected by
+pairs of datagram sockets, through relay.py if the link is captured.
 """
 
 import os
@@ -15,11 +15,11 @@ import subprocess
 import sys
 import tempfile
 
-from common import HERE, Bed, Failure, die_with_parent, vmlinuz
+from common import HERE, Failure, TestBed, die_with_parent, vmlinuz
 
 
-class Uml(Bed):
-    """The bed of a run whose hosts are processes of this machine."""
+class Uml(TestBed):
+    """The test bed of a run whose hosts are processes of this machine."""
 
     program = "UML"
     cable = socket.SOCK_DGRAM
@@ -33,7 +33,7 @@ class Uml(Bed):
         if opt.virtual_time:
             self.text += ", virtual time"
         if opt.router or opt.mode != "run":
-            raise Failure("UML has neither the router nor shell and quick modes")
+            raise Failure("UML has no router and no shell and quick modes")
         self.smp = "debug" in run.hosts[0].release
         if self.smp:
             opt.timeout *= 4	# the same as SLOWNESS in guest/lib.sh
@@ -64,19 +64,19 @@ class Uml(Bed):
             e.close()
 
     def hangs(self, h):
-        """About once in eight times, after the last line: while it powers off, the kernel goes on
-        scheduling, and waits for the process of a program that it has killed already."""
+        """About one in eight guests hangs after the last line of its console: while it powers off,
+        the kernel goes on scheduling and waits for the process of a program that it has killed."""
         with open(h.console, "rb") as f:
             f.seek(max(0, os.path.getsize(h.console) - 80))
             return f.read().rstrip().endswith(b"reboot: Power down")
 
     def instances(self):
-        """Lists of hosts that share a kernel."""
+        """Return lists of hosts that share a kernel."""
         hosts = self.run.hosts
         return [hosts] if self.run.opt.topology == "netns" else [[h] for h in hosts]
 
     def command(self, hosts, lines):
-        """hosts: those in the instance; lines: (control, log) file numbers of each."""
+        """Return the command of an instance. lines: (control, log) descriptors of each host."""
         opt, first = self.run.opt, hosts[0]
         cmd = [vmlinuz(first.release), f"mem={opt.mem}M", f"initrd={first.initrd}",
                f"uml_dir={self.tmp}/", f"umid={first.name}", "seccomp=on",
@@ -92,20 +92,20 @@ class Uml(Bed):
             cmd.append(f"vec{i}:transport=fd,fd={sock.fileno()},mtu={opt.mtu},"
                        f"mac=52:54:00:00:{i:02x}:{first.number:02x}")
         if self.smp:
-            # Without these kmemleak finds references that are none: in the allocator's own
-            # arrays of what was allocated last; and in the memory of the initrd, which it
-            # goes on scanning after others have got it, its own records among them.
+            # Without these options kmemleak finds false references: in the allocator's arrays
+            # of the last allocations; and in the memory of the initrd, which it goes on scanning
+            # after that memory was freed and reused, by kmemleak's own records among others.
             cmd += [f"ncpus={opt.cpus}", "slab_debug=F", "retain_initrd"]
-            # ... and with two processors it makes RCU complain while the second one starts, after
-            # which lockdep says nothing any more.
+            # With two processors kmemleak causes an RCU warning while the second one starts, and
+            # then lockdep turns itself off.
             if opt.cpus > 1:
                 cmd.append("kmemleak=off")
         if opt.virtual_time:
-            # Time stands still while anything can run, so that no tick ever takes the processor
-            # from a thread. The one that runs RCU's grace periods starts one after another while
-            # it waits for a worker to hand back what it collects waiters in, and that worker
-            # would never come to run: many synchronize_rcu() at once would be a guest that hangs.
-            # Every waiter by itself needs no such worker.
+            # Time stands still while any thread is runnable, so no tick ever preempts a thread.
+            # RCU's grace-period thread starts one grace period after another while it waits for a
+            # worker to return a batch of waiters, and that worker would never run: with many
+            # synchronize_rcu() at once the guest would hang. Without batching each waiter is
+            # woken by itself, and that worker is not needed.
             cmd += ["time-travel=inf-cpu", "rcutree.rcu_normal_wake_from_gp=0"]
         return cmd + shlex.split(opt.append)
 
@@ -129,8 +129,8 @@ class Uml(Bed):
                 f.close()
 
     def close(self):
-        # Not before: where the other end is gone, the driver would sleep in atomic context.
-        self.let_go()
+        # Not earlier: after the far end is closed, the driver would sleep in atomic context.
+        self.close_cables()
         for p in self.relays:
             p.send_signal(signal.SIGTERM)
             p.wait()

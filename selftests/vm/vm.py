@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boot one or two hosts, run a test script on each, report in KTAP.
 
-A host is a QEMU guest or, on the beds uml and uml-debug, a User Mode Linux
-instance or a pair of namespaces in one. The verdict needs a positive sign from
-inside every host (a nonce over its control channel, after the last case) and a
-console without a splat. There are no retries. Everything a run leaves is in its
-output folder: hN.console, hN.log (what the scripts printed), linkN.pcap,
-ktap.txt, data.json.
+A host is a QEMU guest or, on the test beds uml and uml-debug, a User Mode Linux
+instance or a pair of namespaces in one. A run passes only if every host sends its
+nonce over its control channel, after the last case, and no console has a kernel
+warning or error. There are no retries. All files of a run are in its output folder:
+hN.console, hN.log (output of the scripts), linkN.pcap, ktap.txt, data.json.
 """
 
 import argparse
@@ -29,8 +28,8 @@ from qemu import Qemu
 from uml import Uml
 
 ROUTER = 3
-POWER_OFF_GRACE = 3	# seconds to end after the last line of the console
-GRACE = 30		# seconds that the others get after one guest is lost
+POWER_OFF_GRACE = 3	# seconds from the last line of the console until the process must end
+GRACE = 30		# seconds that the other guests get after one guest has ended early
 BEDS = {"qemu": (Qemu, "6.12"), "uml": (Uml, "uml-plain"), "uml-debug": (Uml, "uml-debug")}
 
 
@@ -51,12 +50,12 @@ class Host:
         self.nets = []
         self.buf = b""
         self.end = None		# exit code of the script
-        self.off = None		# when its power off was seen while its process stayed
+        self.off = None		# time of the power off, while the process still runs
         self.exited = None	# exit code of its process
         self.results = {}	# case number -> KTAP line
         self.said_hello = False
-        self.held = []		# messages for when it has
-        self.effort = None	# of its process; hosts may share one
+        self.held = []		# messages to send after its hello
+        self.effort = None	# processor time of its process; hosts may share one
 
     @property
     def router(self):
@@ -69,8 +68,8 @@ class Host:
         return self.exited is not None
 
     def send(self, line):
-        """Not before the host listens. A serial line drops what comes earlier, or keeps it and
-        tells nobody: input that was there before the line was opened makes no interrupt."""
+        """Send a message, or queue it until the host has sent its hello. A serial line drops
+        earlier input, or keeps it without an interrupt when the line is opened."""
         if not self.said_hello:
             self.held.append(line)
             return
@@ -129,7 +128,7 @@ class Run:
         self.say(f"1..{self.plan + 1}")
 
     def report_ready(self):
-        """Print every case, in order, for which all hosts have spoken."""
+        """Print every case, in order, for which all hosts have reported a result."""
         testers = [h for h in self.hosts if not h.router]
         while self.plan and self.printed < self.plan:
             n = self.printed + 1
@@ -162,7 +161,7 @@ class Run:
             self.say(f"ok {n} {name}")
 
     def show_log(self, host, case):
-        """The end of what the script printed during that case."""
+        """Print the last lines of the script's output during that case."""
         try:
             with open(host.log, encoding="utf-8", errors="replace") as f:
                 lines = f.read().splitlines()
@@ -283,7 +282,7 @@ class Run:
             for key, _ in self.sel.select(timeout=0.2):
                 self.read_ctl(key.data)
             for h in self.hosts:
-                h.effort.look(time.monotonic())
+                h.effort.sample(time.monotonic())
                 if h.exited is None and h.proc.poll() is not None:
                     while h.ctl in self.sel.get_map():
                         self.read_ctl(h)
@@ -365,16 +364,16 @@ class Run:
                 self.say(f"#   {h.name} {os.path.basename(path)[3:]}| {ln}")
 
     def report_efforts(self):
-        """What the guests got of the machine: else its want looks like a fault of theirs."""
-        said = {}
+        """Report the processor time of the guests: a guest without a processor looks faulty."""
+        names_of = {}
         for h in self.hosts:
             if h.effort:
-                said.setdefault(h.effort, []).append(h.name)
+                names_of.setdefault(h.effort, []).append(h.name)
                 self.data.setdefault(h.name, {})["processor"] = {
                     "ran": round(h.effort.ran, 1), "waited": round(h.effort.waited, 1)}
-        for effort, names in said.items():
+        for effort, names in names_of.items():
             self.say(f"# {', '.join(names)}: {effort}"
-                     + (": what was slow may have been the machine" if effort.starved() else ""))
+                     + (": the machine may have been too slow" if effort.starved() else ""))
 
     def run(self):
         opt = self.opt
@@ -419,15 +418,15 @@ def parse(argv):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--name", default="run", help="name of the run in the report")
     p.add_argument("--bed", choices=tuple(BEDS), default="qemu",
-                   help="where the hosts run: QEMU (default), User Mode Linux, or that with a "
-                   "kernel that checks itself")
+                   help="test bed of the hosts: QEMU (default), User Mode Linux, or User Mode "
+                   "Linux with a debug kernel")
     p.add_argument("--topology", choices=("two", "netns", "lo"), default="two",
-                   help="hosts are kernels of their own (default); on UML also two namespaces "
-                   "of one kernel, or one host with RDMA on lo")
+                   help="two: each host has a kernel (default); on UML also netns: two "
+                   "namespaces of one kernel, lo: one host with RDMA on lo")
     p.add_argument("--kernel", help="series or release; A,B for one per host (default: "
                    + ", ".join(f"{b} {v[1]}" for b, v in BEDS.items()) + ")")
     p.add_argument("--module", default="intree",
-                   help="ours, intree or none; A,B for one per host (default intree)")
+                   help="ours, intree or none; A,B for one per host (default %(default)s)")
     p.add_argument("--ours", default=os.path.join(TOP, "build", "{kver}"),
                    help="folder with our smc.ko; {kver} stands for the release")
     p.add_argument("--hosts", type=int, default=2, choices=(1, 2))
@@ -436,7 +435,7 @@ def parse(argv):
     p.add_argument("--mtu", type=int, default=1500)
     p.add_argument("--cpus", type=int, default=1)
     p.add_argument("--mem", type=int, default=768, help="MiB per guest")
-    p.add_argument("--core", type=int, help="UML: the processor to stay on (default: any one)")
+    p.add_argument("--core", type=int, help="UML: the processor to run on (default: any one)")
     p.add_argument("--virtual-time", action="store_true",
                    help="UML: waiting takes no time (one kernel without SMP)")
     p.add_argument("--script", help="test script for every host (see guest/lib.sh)")
@@ -453,7 +452,7 @@ def parse(argv):
                    "(default on QEMU), all")
     p.add_argument("--no-skip", action="store_true",
                    default=bool(os.environ.get("SMC_TEST_NO_SKIP")),
-                   help="a skipped case is a failed one (also: SMC_TEST_NO_SKIP=1)")
+                   help="a skipped case counts as failed (also: SMC_TEST_NO_SKIP=1)")
     p.add_argument("--context", type=int, default=40, help="log lines shown for a failed case")
     p.add_argument("--loglevel", type=int, default=6, help="of the guests' console")
     p.add_argument("--append", default="", help="more kernel parameters")
@@ -466,13 +465,13 @@ def parse(argv):
     if opt.kernel is None:
         opt.kernel = BEDS[opt.bed][1]
     if opt.bed == "qemu" and (opt.topology != "two" or opt.virtual_time):
-        p.error("that needs --bed uml")
+        p.error("--topology and --virtual-time need --bed uml")
     if opt.virtual_time and (opt.topology == "two" or opt.kernel != "uml-plain"):
-        p.error("--virtual-time is for one instance of the plain kernel")
+        p.error("--virtual-time needs one instance of the plain kernel")
     if opt.topology == "lo":
         opt.hosts, opt.links = 1, 0
     if opt.topology == "netns" and (opt.hosts != 2 or opt.router or "," in opt.module):
-        p.error("--topology netns is two hosts with one module")
+        p.error("--topology netns needs two hosts with one module")
     if opt.pcap is None:
         opt.pcap = "head" if opt.bed == "qemu" else "off"
     if opt.out is None:

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Judge a captured run of cases/wire.sh from the packets alone. KTAP.
+"""Check a captured run of cases/wire.sh from the packets alone. Prints KTAP.
 
 Usage: wire.py PCAP [--client ADDR] [--server ADDR] --streams N --bytes N
                [--no-confirm-rkey] [--name NAME]
 
 The capture must be a full one (vm.py --pcap full) of N streams (of that many
-bytes each way) between the client and the server of smc_traffic. Wanted:
-  - tshark knows every CLC, LLC and CDC message that is there, and finds no
+bytes each way) between the client and the server of smc_traffic. Checked:
+  - tshark decodes every CLC, LLC and CDC message in the capture, and finds no
     malformed one;
-  - every message has the length that its type asks for;
+  - every message has the length that its type requires;
   - the RDMA WRITE payloads of a direction, without repeated packets, are as
     many bytes as the application has sent in it, its own framing included;
-  - none of that payload is found in TCP;
-  - on request, no CONFIRM RKEY at all.
+  - TCP carries none of that payload;
+  - with --no-confirm-rkey, there is no CONFIRM RKEY message.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import roce  # pylint: disable=wrong-import-position
 
-REQUEST, VERDICT = 48, 40	# what smc_traffic adds to each stream, per direction
+REQUEST, VERDICT = 48, 40	# bytes that smc_traffic adds to each stream, per direction
 ADD_LINK, RESPONSE = 2, 0x80
 V2_RKEYS = 70			# offset of the number of RKeys in ADD LINK
 CLC_ALLOWANCE = 1024		# TCP payload of one handshake, per direction
@@ -53,13 +53,13 @@ class Report:
         return 0 if all(r[0] for r in self.results) else 1
 
 
-def total(ways, key, want=lambda name: True):
+def total(directions, key, want=lambda name: True):
     """Sum a counter by message type over both directions."""
-    return sum(n for d in ways.values() for name, n in d[key].items() if want(name))
+    return sum(n for d in directions.values() for name, n in d[key].items() if want(name))
 
 
 def v2_llc_offset(data):
-    """Where a version 2 LLC message starts in an Ethernet frame, or None."""
+    """Return the offset of a version 2 LLC message in an Ethernet frame, or None."""
     if len(data) < 14 + 20 + 8 + 12 + 4 or data[12:14] != b"\x08\x00" or data[23] != 17:
         return None
     udp = 14 + (data[14] & 15) * 4
@@ -80,8 +80,8 @@ def network_order(src, dst):
     """Copy a capture with the 16-bit numbers of version 2 LLC messages high byte first.
 
     Linux on x86 writes the length, and in ADD LINK the number of RKeys, low byte
-    first; tshark 4.0 does not take such a message for an LLC one. What it makes of
-    all the other bytes is of interest.
+    first; tshark 4.0 does not recognise such a message as LLC. The copy makes it
+    decode all the other bytes.
     """
     with open(src, "rb") as f, open(dst, "wb") as out:
         out.write(f.read(24))
@@ -101,8 +101,8 @@ def network_order(src, dst):
 
 
 def tshark(pcap, condition, column):
-    # A client's port may be the one of some other protocol: payload counts for more. Other users
-    # of RDMA guess at the same payload, and some guess too early.
+    # A client's port may be the well-known port of another protocol: try the payload first.
+    # Dissectors of other RDMA protocols guess at the same payload, and some match too early.
     cmd = ["tshark", "-r", pcap, "-o", "tcp.try_heuristic_first:TRUE", "-Y", condition,
            "-T", "fields", "-e", column]
     for other in ("rpcrdma_infiniband", "smb_direct_infiniband", "iser_infiniband",
@@ -112,10 +112,10 @@ def tshark(pcap, condition, column):
 
 
 def malformed(pcap):
-    """Frames that tshark calls malformed.
+    """Return the frames that tshark reports as malformed.
 
-    It also tries its SMC dissector on the payload of RDMA WRITEs, which is the
-    application's and may look like anything: these do not count.
+    tshark also tries its SMC dissector on the payload of RDMA WRITEs, which is
+    arbitrary application data: these frames do not count.
     """
     r = tshark(pcap, "_ws.malformed && "
                "!(infiniband.bth.opcode >= 6 && infiniband.bth.opcode <= 11)", "frame.number")
@@ -123,7 +123,7 @@ def malformed(pcap):
 
 
 def decoded(pcap):
-    """How many frames tshark decodes as what."""
+    """Count the frames that tshark decodes as CLC, LLC and CDC."""
     out = {"clc": 0, "llc": 0, "cdc": 0}
     for info in tshark(pcap, "smc", "_ws.col.Info").splitlines():
         if "CDC Message" in info:
@@ -135,18 +135,18 @@ def decoded(pcap):
     return out
 
 
-def judge_decoding(rep, ways, pcap):
+def check_decoding(rep, directions, pcap):
     with tempfile.TemporaryDirectory() as tmp:
         copy = os.path.join(tmp, "copy.pcap")
         network_order(pcap, copy)
         seen = decoded(copy)
         wrong = malformed(pcap) + malformed(copy)
-    clc = total(ways, "clc")
-    cdc = sum(d["cdc"] for d in ways.values())
-    resent = sum(d["resent"] for d in ways.values())
-    llc = total(ways, "llc")
-    bad = [b for d in ways.values() for b in d["bad"]]
-    other = sum(d["send_other"] for d in ways.values())
+    clc = total(directions, "clc")
+    cdc = sum(d["cdc"] for d in directions.values())
+    resent = sum(d["resent"] for d in directions.values())
+    llc = total(directions, "llc")
+    bad = [b for d in directions.values() for b in d["bad"]]
+    other = sum(d["send_other"] for d in directions.values())
 
     rep.check("malformed", not wrong, f"frames {wrong[:10]}" if wrong else "none")
     rep.check("clc_decoded", 0 < clc <= seen["clc"] <= clc + resent,
@@ -159,10 +159,10 @@ def judge_decoding(rep, ways, pcap):
               *(bad[:10] or ["all right"]), *([f"{other} unknown SENDs"] if other else []))
 
 
-def judge_payload(rep, ways, opt):
+def check_payload(rep, directions, opt):
     for name, src, dst, extra in (("client_to_server", opt.client, opt.server, REQUEST),
                                   ("server_to_client", opt.server, opt.client, VERDICT)):
-        d = ways.get(f"{src}>{dst}")
+        d = directions.get(f"{src}>{dst}")
         if not d:
             rep.check(name, False, f"no packet from {src} to {dst}")
             continue
@@ -174,14 +174,14 @@ def judge_payload(rep, ways, opt):
                   f"{d['tcp_bytes']} bytes by TCP")
 
 
-def judge_llc(rep, ways, opt):
+def check_llc(rep, directions, opt):
     names = {}
-    for d in ways.values():
+    for d in directions.values():
         for name, n in d["llc"].items():
             names[name] = names.get(name, 0) + n
-    said = ", ".join(f"{n} {name}" for name, n in sorted(names.items())) or "none"
+    text = ", ".join(f"{n} {name}" for name, n in sorted(names.items())) or "none"
     links = sum(n for name, n in names.items() if name.startswith("confirm_link"))
-    rep.check("one_first_contact", links == 2, f"LLC: {said}")
+    rep.check("one_first_contact", links == 2, f"LLC: {text}")
     if opt.no_confirm_rkey:
         rkeys = sum(n for name, n in names.items() if name.startswith("confirm_rkey"))
         rep.check("no_confirm_rkey", rkeys == 0, f"{rkeys} in {opt.streams} connects")
@@ -205,11 +205,11 @@ def main(argv):
     link = roce.Link()
     for data in roce.frames(opt.pcap):
         link.frame(data)
-    ways = link.result()
+    directions = link.result()
     rep = Report(opt.name)
-    judge_decoding(rep, ways, opt.pcap)
-    judge_payload(rep, ways, opt)
-    judge_llc(rep, ways, opt)
+    check_decoding(rep, directions, opt.pcap)
+    check_payload(rep, directions, opt)
+    check_llc(rep, directions, opt)
     return rep.show()
 
 

@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # Guest side of the demo: host 1 runs the servers, host 2 the clients, all of
-# them unmodified Debian programs started by smc_run. What the modules count
-# and what sock_diag shows is sent to the runner; report.py judges it.
+# them unmodified Debian programs started by smc_run. The modules' counters and
+# the output of sock_diag are sent to the runner; report.py checks them.
 
 CASES="redis:100 nginx:100 iperf3:100"
 export CASES
@@ -14,12 +14,12 @@ setup()
 {
 	diag "network, Soft-RoCE device, SMC module ($MODULE)"
 	setup_net && setup_rxe && load_smc && mount_debian || return 1
-	# ARP and the like, before anything is counted.
+	# resolves the neighbour, before anything is counted
 	ping -c 1 -W 5 "$(peer_addr)" > /dev/null
 }
 
-# A Debian tree from the machine that runs us, read-only, with a layer of
-# memory above it.
+# Mounts a Debian tree of the machine that runs the guests: an overlay with the
+# tree as lower layer (read-only) and a tmpfs as upper layer.
 mount_debian()
 {
 	modprobe 9pnet_virtio && modprobe 9p && modprobe overlay || return 1
@@ -34,13 +34,13 @@ mount_debian()
 	done
 }
 
-# smc PROGRAM...: start it as a user would, in the Debian tree
+# smc PROGRAM...: start it with smc_run, in the Debian tree
 smc()
 {
 	chroot "$ROOT" /t/smc_run "$@"
 }
 
-# counter NAME: the module's own; in-tree has no such file, but netlink.
+# counter NAME: of the loaded module; the in-tree module has netlink instead of a file
 counter()
 {
 	if [ -e /proc/net/smc_stat ]; then
@@ -71,7 +71,7 @@ counter()
 
 COUNTERS="accepted fallbacks errors bytes"
 
-# Every socket that sock_diag shows while the case runs, with its mode.
+# Logs every socket that sock_diag shows while the case runs, with its mode.
 sample()
 {
 	: > /tmp/socks
@@ -81,7 +81,7 @@ sample()
 	done
 }
 
-# A mark in the capture of the link, of a size that nothing else has.
+# mark SIZE: marks the capture of the link by a ping whose size is unique.
 mark()
 {
 	[ "$HOST" = 1 ] || ping -c 1 -W 5 -s "$1" "$(peer_addr)" > /dev/null ||
@@ -131,7 +131,7 @@ listening()
 	/t/smcctl sock -al "$1" | grep -q LISTEN
 }
 
-# payload TO_HOST BYTES: what the application says it has moved
+# payload TO_HOST BYTES: reports how much the application has transferred
 payload()
 {
 	data "${CASE#*.}.to$1" "$2"
@@ -162,11 +162,11 @@ case_redis()
 	cat /tmp/redis.csv /tmp/redis.err
 	for t in SET GET; do
 		rate=$(sed -n "s/^\"$t\",\"\([0-9.]*\)\".*/\1/p" /tmp/redis.csv)
-		[ -n "$rate" ] || fail "redis-benchmark says nothing of $t"
+		[ -n "$rate" ] || fail "redis-benchmark reports nothing for $t"
 		diag "redis-benchmark: $t $rate requests per second"
 	done
-	# The value must be there, all of it, as another client sees it; so each
-	# GET had it in the answer.
+	# Another client must see the value with its full length; so each GET had
+	# the whole value in its answer.
 	expect "value length" "$(smc redis-cli -h "$(peer_addr)" strlen key:__rand_int__)" \
 		-eq $VALUE
 	payload 1 $((REQUESTS * VALUE))
@@ -212,7 +212,7 @@ case_nginx()
 
 # --- iperf3 ---
 
-# json_sum NAME: the bytes in the sum of that name in iperf3's report
+# json_sum NAME: prints the bytes of the sum NAME in iperf3's report
 json_sum()
 {
 	awk -v name="\"$1\"" '

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Table of a demo run: which program's bytes went by RDMA.
 
-Reads what the guests said (data.json) and what was on the cable (link0.pcap).
-The second needs no trust in the module: RDMA WRITE requests name their length
-in the clear. Ends with 1 when a byte or a connection did not go by RDMA.
+Reads the guests' reports (data.json) and the capture of the cable (link0.pcap).
+The capture is independent of the module: RDMA WRITE requests have their length
+in the clear. Exits with 1 if a byte or a connection did not go by RDMA.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def frames(path):
 
 
 class Wire:
-    """What one case put on the cable, per receiving host."""
+    """The traffic of one case on the cable, per receiving host."""
 
     def __init__(self):
         self.written = {1: 0, 2: 0}
@@ -54,7 +54,7 @@ class Wire:
         self.ended = False
 
     def roce(self, to, frame, start):
-        """Add up a WRITE's length once, also when it was sent again."""
+        """Add a WRITE's length once, even if the WRITE was retransmitted."""
         if len(frame) < start + BTH_LEN + 16 or frame[start] not in WRITE_STARTS:
             return
         qp_psn = frame[start + 5:start + 8] + frame[start + 9:start + 12]
@@ -66,7 +66,7 @@ class Wire:
 
 
 def read_wire(path):
-    """Return {case number: Wire}; the marks tell where a case begins and ends."""
+    """Return {case number: Wire}; marks in the capture delimit each case."""
     cases, current = {}, None
     for frame in frames(path):
         if frame[12:14] != ETHERTYPE_IPV4 or len(frame) < ETH_LEN + 20:
@@ -91,7 +91,7 @@ def read_wire(path):
 
 
 def size(n):
-    """A number of bytes for a person."""
+    """Format a number of bytes with a unit."""
     for unit, factor in (("MB", 1e6), ("KB", 1e3)):
         if n >= factor:
             return f"{n / factor:.1f} {unit}"
@@ -99,7 +99,7 @@ def size(n):
 
 
 class Row:
-    """One program: its numbers, and what is wrong with them."""
+    """One program: its numbers, and the faults in them."""
 
     def __init__(self, name, title, data, wire):
         self.name, self.title, self.wire = name, title, wire
@@ -111,19 +111,19 @@ class Row:
         self.counted = {1: self.one("h2", "bytes"), 2: self.one("h1", "bytes")}
 
     def all(self, host, key):
-        """Every value a host sent under that key."""
+        """Return every value that a host has sent under that key."""
         return self.data.get(host, {}).get(f"{self.name}.{key}", [])
 
     def one(self, host, key):
-        """The one value that must be there."""
+        """Return the value of that key; report a fault unless there is exactly one."""
         values = self.all(host, key)
         if len(values) != 1:
             self.faults.append(f"{host} sent {len(values)} values of '{key}', not one")
             return 0
         return int(values[0])
 
-    def judge(self):
-        """Find out what does not fit."""
+    def check(self):
+        """Fill in the faults."""
         if self.modes != {"SMCR"}:
             self.faults.append("sock_diag saw the modes " + (", ".join(sorted(self.modes)) or
                                                               "of no connection"))
@@ -146,7 +146,7 @@ class Row:
                 self.faults.append(f"rxe of host {3 - to} sent no packet")
 
     def cells(self):
-        """The columns."""
+        """Return the columns of the table."""
         sampled = len(self.all("h2", "socket"))
         mode = {frozenset({"SMCR"}): "SMC-R"}.get(frozenset(self.modes),
                                                    "+".join(sorted(self.modes)) or "none")
@@ -163,7 +163,7 @@ HEAD = ["program", "connections", "mode (sock_diag)", "RDMA to server", "RDMA to
 
 
 def print_table(rows):
-    """Aligned columns."""
+    """Print the rows with aligned columns."""
     lines = [HEAD] + [r.cells() for r in rows]
     width = [max(len(ln[i]) for ln in lines) for i in range(len(HEAD))]
     for n, ln in enumerate(lines):
@@ -185,7 +185,7 @@ def main():
     rows = [Row(name, title, data, wire.get(n))
             for n, (name, title) in enumerate(PROGRAMS, 1)]
     for row in rows:
-        row.judge()
+        row.check()
     print_table(rows)
     print("\nRDMA to server, to client: lengths of the RDMA WRITE requests captured on the"
           " cable.\nRDMA packets: what the two Soft-RoCE devices sent.  Left in TCP: the"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# One case in a process (and session) of its own, so that its time limit and
-# its end can take everything along that it started.
+# Runs one case in a process (and session) of its own, so that main.sh can kill
+# all processes that the case has started, at its time limit and at its end.
 
 # shellcheck disable=SC1091 # these exist in the guest only
 . /h/lib.sh

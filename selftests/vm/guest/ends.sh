@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# For tests in which one script has both ends of a connection: one host, one module, and where the
-# kernel can a namespace with a Soft-RoCE device for each end (s and c). Modules are loaded anew
-# for each test, with fault sites. Sourced by the scripts.
-# shellcheck disable=SC2034,SC2154 # variables of the sourcing side
+# For tests with both ends of a connection in one script: one host, one module, and (if the
+# kernel supports it) a namespace with a Soft-RoCE device for each end (s and c). Modules are
+# loaded again for each test, with fault sites. Sourced by the scripts.
+# shellcheck disable=SC2034,SC2154 # variables of the sourcing script
 
 ARM=/sys/module/smc/parameters/fault
 
@@ -45,15 +45,15 @@ setup_two()
 	export ENDS TWO
 }
 
-# add_end NAMESPACE [X]: a Soft-RoCE device rxeX over vethX, X being the namespace's name if
-# not told; made in the first namespace whatever its netdev is in
+# add_end NAMESPACE [X]: a Soft-RoCE device rxeX over vethX (X: default NAMESPACE). The kernel
+# makes it in the initial namespace, whatever the namespace of its netdev is.
 add_end()
 {
 	ip netns exec "$1" /usr/sbin/rdma link add "rxe${2:-$1}" type rxe netdev "veth${2:-$1}" &&
 		/usr/sbin/rdma dev set "rxe${2:-$1}" netns "$1"
 }
 
-# What the client's end remembers of the other one.
+# Clears the client's negative cache (peers whose SMC handshakes failed).
 forget_bad_peers()
 {
 	if [ -n "$TWO" ]; then
@@ -63,7 +63,7 @@ forget_bad_peers()
 	fi
 }
 
-# bad_peers: how many it remembers
+# bad_peers: number of entries in the client's negative cache
 bad_peers()
 {
 	if [ -n "$TWO" ]; then
@@ -73,7 +73,7 @@ bad_peers()
 	fi | wc -l
 }
 
-# resources: how many verbs objects each device has, whichever number the device has
+# resources: number of verbs objects of each device, without the device's index
 resources()
 {
 	if [ -n "$TWO" ]; then
@@ -84,13 +84,13 @@ resources()
 	fi | sed 's/^[0-9]*: //'
 }
 
-# port_up NAMESPACE [X]
+# port_up NAMESPACE [X]: the port of rxeX is active
 port_up()
 {
 	ip netns exec "$1" /usr/sbin/rdma link show "rxe${2:-$1}/1" | grep -q ACTIVE
 }
 
-# rxe of older kernels knows only the first namespace: both ends have one device.
+# rxe of older kernels works only in the initial namespace: both ends use the same device.
 setup_lo()
 {
 	/usr/sbin/rdma link add rxe0 type rxe netdev lo || return 1
@@ -98,46 +98,46 @@ setup_lo()
 	ENDS="--addr 127.0.0.1"
 	TWO=
 	export ENDS TWO
-	diag "one device for both ends: sites on the way to another host are not walked"
+	diag "one device for both ends: fault sites on the path to another host are not tested"
 }
 
-# load [SITE:N...]
+# load [SITE:N...]: loads the modules, with a fault at the Nth pass of each SITE
 load()
 {
 	insmod /ours/smc.ko ${1:+fault="$*"} || return 1
 	insmod /ours/smc_diag.ko || fail "smc_diag does not load"
 }
 
-# unload: a module that hangs here is found by the time limit of the case
+# unload: if it hangs, the case fails at its time limit
 unload()
 {
-	unload_smc || fail "$AT: the module does not go"
+	unload_smc || fail "$AT: the module cannot be unloaded"
 	left_=$(resources | diff /run/resources -) || fail "$AT: left behind: $left_"
 	[ ! -e /proc/net/smc_stat ] || fail "$AT: /proc/net/smc_stat is left"
 }
 
-# on_the_cable PROGRAM TEST: with a fresh module, so that no group is left from the test before.
-# Leaves its exit code in $rc, what it said in /run/said, and the cable as it was.
-on_the_cable()
+# run_on_cable PROGRAM TEST: with a newly loaded module, so that no group of the previous test
+# exists. Sets $rc to the exit code, writes the output to /run/output, and repairs the cable.
+run_on_cable()
 {
 	at "$2"
-	# a case that failed has left its own
+	# a failed case has not unloaded the module
 	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
 	load "" || fail "the module does not load"
-	"$1" "$2" > /run/said
+	"$1" "$2" > /run/output
 	rc=$?
-	cat /run/said
+	cat /run/output
 	ip netns exec c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
-	# a cut cable leaves neighbours that are asked for again only after a second
+	# after a cut, neighbours are resolved again only after a second
 	ip -n c neigh flush dev vethc
 	ip -n s neigh flush dev veths
 }
 
-# cable_case PROGRAM TEST: that as a case, of which nothing is left
+# cable_case PROGRAM TEST: a case with run_on_cable() that unloads the module and checks for leaks
 cable_case()
 {
-	on_the_cable "$@"
-	grep '^#' /run/said | while read -r _ line; do
+	run_on_cable "$@"
+	grep '^#' /run/output | while read -r _ line; do
 		diag "$line"
 	done
 	ip netns exec c /usr/sbin/nft flush ruleset 2> /dev/null
@@ -146,14 +146,14 @@ cable_case()
 	[ "$rc" = 0 ] || fail "exit code $rc"
 }
 
-# setup_cable: both ends, and what cuts the cable between them
+# setup_cable: both ends, and netem, which cuts the cable between them
 setup_cable()
 {
 	setup_ends && [ -n "$TWO" ] || return 1
 	modprobe sch_netem
 }
 
-# cable_cases PROGRAM TEST...: the script is these, by that function
+# cable_cases PROGRAM TEST...: makes each test a case of the script, by cable_case()
 cable_cases()
 {
 	program_=$1
@@ -166,14 +166,14 @@ cable_cases()
 	done
 }
 
-# at WHAT: for messages, here and in the kernel log
+# at WHAT: sets the test step for messages ($AT), and writes it to the kernel log
 at()
 {
 	AT=$*
 	echo "faults: $AT" > /dev/kmsg
 }
 
-# log_has SITE: it fired since the last at()
+# log_has SITE: the site's fault was injected since the last at()
 log_has()
 {
 	dmesg | awk -v at="faults: $AT" -v site="smc: fault: $1" '
@@ -182,23 +182,24 @@ log_has()
 		END { exit !seen }'
 }
 
+# fired SITE: its fault was injected
 fired()
 {
 	[ "$(awk -v s="$1" '$1 == s { print $4 }' /proc/smc_faults)" != 0 ]
 }
 
-# round [--require-smc]: prints how it was
+# round [--require-smc]: one round of smc_fault; prints its output
 round()
 {
 	# shellcheck disable=SC2086 # a list of options
 	/t/smc_fault $ENDS "$@" 2>&1
 }
 
-# good_round: over SMC; the first ones after a failure may meet what is left of a group
+# good_round: a round over SMC; the first two after a failure may use a group that is ending
 good_round()
 {
 	tries_=0
-	# a client leaves the other end alone after some of the failures
+	# after some of the failures the client offers no SMC to this peer any more
 	forget_bad_peers
 	until how_=$(round --require-smc); do
 		tries_=$((tries_ + 1))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# After the last case: what has our module left behind? Sourced by main.sh.
+# Checks after the last case that our module has left nothing behind. Sourced by main.sh.
 
-LEAK_AGE=6	# s: a younger object is never suspected
-LEAK_SCANS=4	# the first one only takes sums
+LEAK_AGE=6	# s: kmemleak does not report younger objects
+LEAK_SCANS=4	# the first scan only computes checksums
 
 module_idle()
 {
@@ -13,8 +13,8 @@ module_idle()
 	[ "$(cat /sys/module/smc/refcnt)" = "$users_" ]
 }
 
-# Only a kernel made for it has kmemleak; it looks when it is asked to. The module is gone,
-# its functions are bare addresses: lib.sh has logged where it was.
+# Only the debug kernel has kmemleak; it scans on request. The module is unloaded, so its
+# functions are printed as bare addresses: lib.sh has logged the address of its .text.
 find_leaks()
 {
 	leaks_=/sys/kernel/debug/kmemleak
@@ -41,7 +41,7 @@ left_module()
 			diag "the module stays in use: $(grep -E '^smc' /proc/modules)"
 			rc_left=1
 		}
-		unload_module || { diag "the module does not go"; rc_left=1; }
+		unload_module || { diag "the module cannot be unloaded"; rc_left=1; }
 	fi
 	caches_=$([ ! -e /proc/slabinfo ] || awk 'tolower($1) ~ /^smc/ { print $1 }' /proc/slabinfo)
 	[ -z "$caches_" ] || { diag "slab caches left: $caches_"; rc_left=1; }
@@ -64,7 +64,7 @@ left_behind()
 	left_resources
 }
 
-# The kernel keeps the counters of modules that have gone. $COVERAGE is the host's folder.
+# The kernel keeps the counters of unloaded modules. $COVERAGE is a folder of the machine.
 save_coverage()
 {
 	[ -n "$COVERAGE" ] && [ "$MODULE" = ours ] || return 0

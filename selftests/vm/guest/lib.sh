@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# What test scripts in a guest have at hand. The environment tells
-#   HOST    number of this host: 1, 2 (3 is the forwarding one)
-#   HOSTS   how many have a test script to run, LINKS how many data links
+# Functions for test scripts in a guest. The environment has
+#   HOST    number of this host: 1, 2 (3 is the forwarding host)
+#   HOSTS   number of hosts with a test script, LINKS number of data links
 #   MODULE  ours | intree | none
 #   BED     qemu | uml | uml-debug, TOPOLOGY two | netns | lo (see vm.py --help)
-# and /t holds the test's own files.
+# The test's own files are in /t.
 
-# Where everything takes several times as long, so does what only ends a case that hangs.
+# The debug kernel is several times slower: limits that only end a hanging case are longer.
 case $(uname -r) in
 *-uml-debug)	SLOWNESS=4 ;;
 *)		SLOWNESS=1 ;;
@@ -30,7 +30,7 @@ modprobe()
 	/usr/sbin/modprobe "$@"
 }
 
-# --- talking to the runner ---
+# --- messages to the runner ---
 
 ctl()
 {
@@ -76,7 +76,7 @@ expect()
 	echo "$what: [ $* ]"
 }
 
-# --- two hosts in step ---
+# --- synchronization of the hosts ---
 
 uptime_s()
 {
@@ -93,12 +93,12 @@ sync_raw()
 	dir_=/shared/sync.$(peer)
 	raw_=$1
 	shift
-	# The value first: who sees the name may read it.
+	# The value first: the other host may read it as soon as the name exists.
 	echo "$*" > "$dir_/$raw_.value"
 	: > "$dir_/$raw_"
 }
 
-# sync_signal NAME [VALUE]: all other hosts see it. Names belong to the case.
+# sync_signal NAME [VALUE]: to all other hosts. Each case has its own names.
 sync_signal()
 {
 	name_=$1
@@ -121,7 +121,7 @@ sync_wait_raw()
 			echo "gave up waiting for $1: $(cat /run/sync/ABORT)" >&2
 			return 1
 		fi
-		# The case is lost on the other host: no use in waiting.
+		# The case has failed on the other host: do not wait.
 		if [ -n "$CASE" ] && [ -e "/run/sync/$CASE.failed" ] &&
 		   [ "${1#"$CASE.stop"}" = "$1" ]; then
 			echo "gave up waiting for $1: the case failed elsewhere" >&2
@@ -137,7 +137,7 @@ sync_wait_raw()
 	cat "/run/sync/$1.value"
 }
 
-# sync_barrier NAME [SECONDS]: every host with a script gets here
+# sync_barrier NAME [SECONDS]: waits until every host with a script gets here
 sync_barrier()
 {
 	sync_signal "$1.$HOST"
@@ -149,8 +149,8 @@ sync_barrier()
 	done
 }
 
-# on_host N COMMAND: run a shell command there (lib.sh is loaded), wait for
-# it, return its exit code
+# on_host N COMMAND: run a shell command on host N (lib.sh is loaded), wait
+# for it, return its exit code
 on_host()
 {
 	host_=$1
@@ -169,7 +169,7 @@ peer()
 	echo $((3 - HOST))
 }
 
-# peer_addr [LINK], own_addr [LINK]
+# peer_addr [LINK], own_addr [LINK]: IPv4 addresses
 peer_addr()
 {
 	echo "10.0.${1:-0}.$(peer)"
@@ -194,7 +194,7 @@ setup_net()
 	while [ "$l_" -lt "$LINKS" ]; do
 		ip addr add "10.0.$l_.$HOST/24" dev "eth$l_"
 		ip addr add "fd00:$l_::$HOST/64" dev "eth$l_" nodad
-		# a link-local address that is still being checked is no source yet
+		# without DAD: a tentative link-local address cannot be a source
 		echo 0 > "/proc/sys/net/ipv6/conf/eth$l_/accept_dad"
 		ip link set "eth$l_" up || return 1
 		l_=$((l_ + 1))
@@ -243,8 +243,8 @@ setup_rxe()
 	done
 }
 
-# add_rxe N NETDEV: rxe<N> over it. The kernel makes each device in its first namespace,
-# where the other host's must not have the same name.
+# add_rxe N NETDEV: rxe<N> over it. The kernel makes each device in its initial namespace,
+# where the devices of the two hosts need different names.
 add_rxe()
 {
 	if [ "$TOPOLOGY" != netns ]; then
@@ -278,14 +278,14 @@ wait_for()
 	done
 }
 
-# load_smc [ours|intree|none]: where two hosts share a kernel, both must call it, and
+# load_smc [ours|intree|none]: if two hosts share a kernel, both must call it, and
 # both must call unload_smc()
 load_smc()
 {
 	first_does load load_module "$@"
 }
 
-# first_does NAME COMMAND...: on both hosts, or on the first if they share a kernel
+# first_does NAME COMMAND...: on both hosts, or only on host 1 if they share a kernel
 first_does()
 {
 	if [ "$TOPOLOGY" != netns ]; then
@@ -303,7 +303,7 @@ first_does()
 		sync_signal "$first_.done" "$rc_"
 		return "$rc_"
 	fi
-	# on the debug kernel it scans for leaks, at length; there this is 240 s
+	# the debug kernel scans for leaks, which takes long; its limit is 240 s
 	rc_=$(sync_wait "$first_.done" 60) || return 1
 	return "$rc_"
 }
@@ -341,18 +341,18 @@ unload_module()
 	if ours; then
 		rmmod smc
 	else
-		# it keeps closed sockets for a moment
+		# closed sockets of the in-tree module use it for a moment
 		wait_for 60 rmmod smc
 	fi
 }
 
-# ours: that is the module that is loaded now
+# ours: our module is loaded
 ours()
 {
 	[ -e /proc/net/smc_stat ]
 }
 
-# kill_all PROCESS...: their sockets are released when they are gone
+# kill_all PROCESS...: and wait until their sockets are released
 kill_all()
 {
 	# shellcheck disable=SC2068 # words
@@ -368,7 +368,7 @@ intree_add_ueid()
 	/t/smcctl ueid add "$1"
 }
 
-# await_server [PORT]: until a server of this host's namespace listens
+# await_server [PORT]: waits until a server of this host's namespace listens
 await_server()
 {
 	wait_for 20 tcp_listens "${1:-4430}" || fail "no server listens on port ${1:-4430}"
@@ -380,8 +380,8 @@ tcp_listens()
 		grep -q ":$(printf %04X "$1") 0*:0000 0A "
 }
 
-# exchange SERVER FAMILY MODE ARGUMENT...: that host serves a client on the other one that has these
-# arguments. Both see to it that all went over MODE and nothing was wrong. $SIDE: options of both ends.
+# exchange SERVER FAMILY MODE ARGUMENT...: smc_traffic between a server on host SERVER and a client
+# with these arguments on the other host. Both ends require MODE. $SIDE: options of both ends.
 exchange()
 {
 	server_host_=$1
@@ -403,7 +403,7 @@ exchange()
 	fi
 }
 
-# serve_named FAMILY NAME: a server until the client of that name is through, on another host
+# serve_named FAMILY NAME: a server until the other host signals that the client NAME has ended
 serve_named()
 {
 	/t/smc_traffic server --family "$1" &
@@ -425,7 +425,7 @@ stat_of()
 	awk -v n="$1" '$1 == n { print $2 }' /proc/net/smc_stat
 }
 
-# before, then grown NAME: by how much a counter of our module has grown since
+# before, then grown NAME: increase of a counter of our module since before()
 before()
 {
 	cp /proc/net/smc_stat /run/stat
@@ -437,7 +437,7 @@ grown()
 	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
 }
 
-# expect_packets N: at least so many went out over RDMA since
+# expect_packets N: the RNIC has sent at least N packets since before()
 expect_packets()
 {
 	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - $(cat /run/sent_pkts)))" -ge "$1"
@@ -455,14 +455,14 @@ tcp_counter()
 	/usr/sbin/nstat -asz "$1" | awk -v n="$1" '$1 == n { print $2 }'
 }
 
-# intree_stat smcr|fallbacks KEY: what the in-tree family says by netlink (smcctl stats)
+# intree_stat smcr|fallbacks KEY: a counter of the in-tree family, by netlink (smcctl stats)
 intree_stat()
 {
 	/t/smcctl -j stats | tr -d ' \n\t' | sed "s/.*\"$1\":{//; s/[{}].*//" | tr , '\n' |
 		sed -n "s/^\"$2\"://p"
 }
 
-# rdma_bytes tx|rx: carried so far, says whichever module is loaded
+# rdma_bytes tx|rx: total over SMC-R, as counted by the loaded module
 rdma_bytes()
 {
 	if ours; then
@@ -480,8 +480,8 @@ if_bytes()
 
 # --- the kernel log ---
 
-# The runner reads the console as well; this one sees every level and tells
-# after which case it happened.
+# The runner checks the console as well; this check includes every log level and
+# fails the case in which the message was logged.
 check_dmesg()
 {
 	if dmesg | grep -E "$SPLAT" | grep -q .; then

@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # Runs the test script of this host: setup(), each of $CASES as function
-# case_NAME in a process group of its own, teardown(). Both hosts do this in
-# step; a case passes when it passes on every host.
+# case_NAME in a process group of its own, teardown(). The hosts run each case
+# at the same time; a case passes if it passes on every host.
 
 # shellcheck disable=SC1091 # these exist in the guest only
 . /h/lib.sh
@@ -41,11 +41,11 @@ run_case()
 	watchdog=$!
 	wait "$pid"
 	rc=$?
-	# First itself: it may not have reached its own group yet.
+	# First by its process number: it may not have its own group yet.
 	kill -KILL "$watchdog" 2>/dev/null
 	kill -KILL "-$watchdog" 2>/dev/null
 	wait "$watchdog" 2>/dev/null
-	# Programs that the case left behind.
+	# programs that the case has not ended
 	kill -KILL "-$pid" 2>/dev/null
 	echo "==== took $(($(uptime_s) - begun)) of $((limit * SLOWNESS)) s"
 	if [ -e "/run/timeout.$CASE" ]; then
@@ -71,7 +71,7 @@ run_case()
 # shellcheck disable=SC1090 # the test chooses
 . "$SCRIPT" || exit 1
 
-# The forwarding host first, so that no packet is lost for want of it.
+# Wait for the forwarding host, so that no packet is lost.
 if [ -n "$ROUTER" ] && ! sync_wait_raw top.router 60 > /dev/null; then
 	diag "the forwarding host does not come up"
 	exit 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# netns.sh HOST LINE NONCE: a host that is a pair of namespaces, from within them.
+# netns.sh HOST LINE NONCE: sets up a host that is a pair of namespaces; runs inside them.
 
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
@@ -12,7 +12,7 @@ mount -t sysfs sysfs /sys
 mount -t debugfs debugfs /sys/kernel/debug
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-# where iproute2 looks for the name of a namespace
+# iproute2 finds the name of a namespace here
 mkdir -p /run/netns
 : > "/run/netns/h$1"
 mount --bind /proc/self/ns/net "/run/netns/h$1"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The guest's end of the control channel: turns what the runner sends into
-# files below /run/sync, where sync_wait looks, and runs commands that
-# another host asks for (on_host).
+# The guest's end of the control channel: writes the runner's messages to files
+# in /run/sync, for sync_wait(), and runs the commands of other hosts (on_host()).
 
 run_command()
 {
@@ -16,7 +15,7 @@ run_command()
 while read -r word name value <&7; do
 	case $word in
 	sync)
-		# The value first: who sees the name may read it.
+		# The value first: sync_wait() may read it as soon as the name exists.
 		echo "$value" > "/run/sync/$name.value"
 		: > "/run/sync/$name"
 		;;

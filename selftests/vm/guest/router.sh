@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # The forwarding host: link n of host 1 is eth<2n> here, that of host 2 is
-# eth<2n+1>; both are ports of bridge br<n>. The tests disturb the traffic on
-# the way with on_host 3 'tc qdisc add dev eth1 root netem ...' and the like.
+# eth<2n+1>; both are ports of bridge br<n>. The tests disturb the traffic here,
+# for example with on_host 3 'tc qdisc add dev eth1 root netem ...'.
 
 # shellcheck disable=SC1091 # exists in the guest only
 . /h/lib.sh

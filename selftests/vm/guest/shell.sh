@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# An interactive guest: everything set up, a shell on the serial line, power
-# off when the person leaves it.
+# An interactive guest: network, RDMA and the module are set up, a shell runs on
+# the serial line; the guest powers off when the shell ends.
 
 # shellcheck disable=SC1091 # these exist in the guest only
 . /h/lib.sh

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The Debian tree of the machine that runs the guests (vm.py --root), in a guest: below, read-only,
-# by 9p or hostfs; above, what this host writes, in memory.
+# The Debian tree of the machine that runs the guests (vm.py --root), in a guest: an overlay with
+# the tree as lower layer (read-only, by 9p or hostfs) and a tmpfs as upper layer.
 
 TREE=/run/tree
 

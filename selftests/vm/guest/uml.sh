@@ -5,7 +5,7 @@
 # channel and the log of each host; a host is the instance, or (topology netns)
 # one of two pairs of network and mount namespaces in it.
 
-# The links are those of the command line, under the names that scripts know.
+# Names the links of the command line (vecN) ethN, as the scripts expect.
 name_links()
 {
 	for d in /sys/class/net/vec*; do
@@ -15,14 +15,14 @@ name_links()
 	done
 }
 
-# Both hosts see their own /run, /tmp and /sys; what they say to each other goes
-# through /shared, so that it takes no time even if time is virtual.
+# Each host has its own /run, /tmp and /sys. The hosts synchronize through files in
+# /shared, which takes no time even if time is virtual.
 namespaces()
 {
 	mkdir /shared
 	mount -t tmpfs tmpfs /shared
 	mkdir /shared/sync.1 /shared/sync.2
-	# Each namespace has RDMA devices of its own.
+	# each namespace has its own RDMA devices
 	modprobe ib_core netns_mode=0 || return 1
 	modprobe veth || return 1
 	for h in 1 2; do
@@ -44,15 +44,15 @@ namespaces()
 		l=$((l + 1))
 	done
 	: > /shared/go
-	# not for all children: one never ends, see below
+	# only for the hosts: shrink_quarantine() below never ends
 	# shellcheck disable=SC2086 # a list of numbers
 	wait $hosts
 }
 
-# KASAN keeps what is freed for a while, and lets go of what is too much in allocations that may
-# sleep. Packets have none of them: a guest in which nothing else goes on runs out of memory within a
-# minute, and then Soft-RoCE breaks its queue pairs. A process now and then is enough.
-let_go()
+# KASAN keeps freed memory in quarantine, and shrinks the quarantine only in allocations that may
+# sleep. Packets make no such allocations: a guest with only network traffic runs out of memory
+# within a minute, and then Soft-RoCE breaks its queue pairs. A new process every 300 ms is enough.
+shrink_quarantine()
 {
 	while usleep 300000; do
 		(:)
@@ -60,7 +60,7 @@ let_go()
 }
 
 case $(uname -r) in
-*-uml-debug)	let_go & ;;
+*-uml-debug)	shrink_quarantine & ;;
 esac
 
 case $TOPOLOGY in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A server that sends back what it gets, with the sockets of java.net and with those of
- * java.nio and a selector, and a client of either kind that checks what comes back. No option
- * of a socket is set, no property of the virtual machine.
+ * An echo server, with the sockets of java.net and with those of java.nio and a selector, and
+ * a client of either kind that checks the echo. No socket option and no property of the
+ * virtual machine is set.
  *
  * Usage: Echo server PORT NIO_PORT | client HOST PORT CONNECTIONS BYTES | nio HOST PORT BYTES
  */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A server of Node's net that sends back what it gets, and a client that checks what comes back.
- * No option of a socket is set.
+ * An echo server with Node's net, and a client that checks the echo. No socket option is set.
  *
  * Usage: echo.js server PORT | client HOST PORT CONNECTIONS BYTES
  */

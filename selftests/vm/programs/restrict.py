@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run a program under the RestrictAddressFamilies= of a unit, as systemd would: with a seccomp
-filter that refuses sockets of all other families.
+"""Run a program under the RestrictAddressFamilies= of a unit, as systemd does: with a seccomp
+filter that rejects sockets of all other families.
 
 Usage: restrict.py UNIT_FILE COMMAND...
 """
@@ -13,11 +13,11 @@ import sys
 
 import seccomp
 
-AF_MAX = 46	# the kernel's; numbers from here on are refused as well
+AF_MAX = 46	# of the kernel; higher numbers are rejected as well
 
 
 def allowed(path):
-    """The numbers of the families that the unit lists."""
+    """Return the numbers of the families that the unit lists."""
     names = []
     with open(path, encoding="utf-8") as unit:
         for line in unit:
