@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # The same commands to our module and to the in-tree one after the same traffic, in which each
-# host was client and server: the same attributes with the same types, and the same values but
-# for what is written here, with the reason. Host 1 has ours.
+# host was client and server, must return the same attributes with the same types and the same
+# values. The differences that are allowed are listed here with the reason. Host 1 has ours.
 
 CASES="traffic:120 types values protocols odd sysctls unload:90"
 export CASES
@@ -14,11 +14,11 @@ export CASES
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
-	# the same one, whatever each module begins with
+	# the same UEID, whatever the default of each module is
 	/t/smcctl ueid flush && /t/smcctl ueid add CONTRACT.1
 }
 
-# Each host asks while all connections are there.
+# Each host runs the commands while all connections are open.
 case_traffic()
 {
 	tx=$(rxe_counter sent_pkts)
@@ -27,10 +27,10 @@ case_traffic()
 	await_server 4434
 	sync_barrier serve || exit 1
 	[ "$HOST" = 1 ] || sync_wait client1 || exit 1
-	hold 30
+	hold_conns 30
 	[ "$HOST" = 2 ] || sync_signal client1
 	sync_barrier held || exit 1
-	# the last messages about what was read
+	# wait for the last cursor updates
 	sleep 2
 	/t/smc_contract show > /run/show || fail "show ended with $?: $(grep '^#' /run/show)"
 	# name, sockets, memory, pressure, module
@@ -38,12 +38,12 @@ case_traffic()
 	cat /run/protocols
 	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - tx))" -ge 200
 	sync_barrier shown || exit 1
-	give /run/show
-	give /run/protocols
+	send_file /run/show
+	send_file /run/protocols
 }
 
-# alike OURS INTREE: the same lines, as often; else it fails with those that differ
-alike()
+# expect_same OURS INTREE: the files have the same lines, each as often; else fails with the others
+expect_same()
 {
 	sort "$1" | uniq -c > "$1.sorted"
 	sort "$2" | uniq -c > "$2.sorted"
@@ -56,7 +56,7 @@ alike()
 		fail "$(wc -l < /run/unlike) differ: $(sort -k 3 /run/unlike | head -n 4 | tr -s ' \n' ' ')"
 }
 
-# Path, type, length of each attribute that was there, once.
+# types_of FILE: path, type and length of each attribute, once
 types_of()
 {
 	awk '$2 != "num" { print $1, $2, $3 }' "$1" | sort -u
@@ -68,23 +68,23 @@ case_types()
 	types_of /run/show > /run/types
 	types_of /run/show.peer > /run/types.peer
 	expect "attributes" "$(wc -l < /run/types)" -ge 150
-	alike /run/types /run/types.peer
+	expect_same /run/types /run/types.peer
 }
 
-# values_of ATTRIBUTE FILE: of links and their groups
+# values_of ATTRIBUTE FILE: its values in links and their groups
 values_of()
 {
 	sed -n "s/^links\\.$1 [a-z0-9]* [0-9]* //p" "$2" | sort | tr '\n' ' '
 }
 
-# meant FILE HOST: without what need not be equal:
-#   what each host has chosen or is called: numbers of groups and of links' users, cookies, netdevs,
-#     names; the addresses of host and peer become "own" and "peer"
-#   buf_type: our rings are virtually contiguous whatever net.smc.smcr_buf_type says
-#   memory: a region of ours is for several connections and counts as a whole, one of the in-tree
-#     module is for one
-#   blanks behind a text: the in-tree module's host name has 32 characters
-meant()
+# normalize FILE HOST: removes values that may differ:
+#   values chosen by each host: numbers of groups and of links' users, cookies, netdevs, names;
+#     the addresses of host and peer become "own" and "peer"
+#   buf_type: our rings are virtually contiguous for every net.smc.smcr_buf_type
+#   memory: a region of ours is shared by several connections and counts as a whole; a region of
+#     the in-tree module belongs to one connection
+#   trailing blanks: the in-tree module's host name has 32 characters
+normalize()
 {
 	sed -E -e 's/ +$//' \
 		-e "s/ 0000:0000:0000:0000:0000:ffff:0a00:000$2\$/ own/" \
@@ -100,8 +100,8 @@ meant()
 case_values()
 {
 	[ "$HOST" = 1 ] || return 0
-	meant /run/show 1 > /run/meant
-	meant /run/show.peer 2 > /run/meant.peer
+	normalize /run/show 1 > /run/normal
+	normalize /run/show.peer 2 > /run/normal.peer
 	for pair in "link.uid link.peer_uid" "link.gid link.peer_gid" "lgr.conns lgr.conns"; do
 		own=${pair% *} other=${pair#* }
 		expect "$own and the peer's $other" "$(values_of "$own" /run/show)" = \
@@ -109,22 +109,22 @@ case_values()
 		expect "$other and the peer's $own" "$(values_of "$other" /run/show)" = \
 			"$(values_of "$own" /run/show.peer)"
 	done
-	alike /run/meant /run/meant.peer
+	expect_same /run/normal /run/normal.peer
 }
 
-# /proc/net/protocols: the same protocols with as many sockets of the same module's name
+# /proc/net/protocols: the same protocols with the same number of sockets and module name
 case_protocols()
 {
 	[ "$HOST" = 1 ] || return 0
 	expect "protocols" "$(wc -l < /run/protocols)" -eq 2
-	alike /run/protocols /run/protocols.peer
+	expect_same /run/protocols /run/protocols.peer
 }
 
-# but_for OURS INTREE: the answers that differ, with the reason, and they must differ still
-#   two dots: no other system takes such a name
-#   an ID that is none: it is an error, not an ID without entries
-#   cut: less than a request; the in-tree module does not look how long it is
-but_for()
+# remove_known OURS INTREE: removes the answers that differ for a known reason; they must differ:
+#   two dots: no other system accepts such a name
+#   an invalid ID: an error, not an ID without entries
+#   cut: shorter than a request; the in-tree module does not check the length
+remove_known()
 {
 	while IFS='|' read -r what ours intree; do
 		grep -qxF "odd: $what: $ours" "$1" || fail "ours: $what: $(grep -F "$what" "$1")"
@@ -144,11 +144,11 @@ but_for()
 case_odd()
 {
 	/t/smc_contract odd > /run/odd || fail "odd ended with $?"
-	give /run/odd
+	send_file /run/odd
 	[ "$HOST" = 1 ] || return 0
-	expect "questions" "$(wc -l < /run/odd)" -ge 40
-	but_for /run/odd /run/odd.peer
-	alike /run/odd /run/odd.peer
+	expect "requests" "$(wc -l < /run/odd)" -ge 40
+	remove_known /run/odd /run/odd.peer
+	expect_same /run/odd /run/odd.peer
 }
 
 # try_sysctls: "name default VALUE", then "name WORD taken" or "refused", for each file
@@ -167,24 +167,24 @@ try_sysctls()
 			fi
 			echo "$was" > "$file"
 		done
-		[ "$(cat "$file")" = "$was" ] || echo "$name does not come back"
+		[ "$(cat "$file")" = "$was" ] || echo "$name cannot be restored"
 	done
 }
 
-# Each name of the in-tree module with its default; what that takes is taken here, too, and what is
-# no number by neither. But for
-#   hs_ctrl: the name of a BPF program of its kind, of which we have none
-#   smcr_testlink_time below 0, which is no time
-#   rmem, wmem beyond 2^30 - 1: a ring and its cursors would not be representable any more
+# Our module has each name of the in-tree module with its default, accepts all values that the in-tree
+# module accepts, and rejects values that are no numbers, as it does. Except
+#   hs_ctrl: the name of a BPF program of a type that we do not have
+#   smcr_testlink_time below 0, which is not a time
+#   rmem, wmem beyond 2^30 - 1: a ring and its cursors could not be represented
 case_sysctls()
 {
 	try_sysctls > /run/sysctls
-	give /run/sysctls
+	send_file /run/sysctls
 	[ "$HOST" = 1 ] || return 0
 	grep -v -e '^hs_ctrl ' -e '^[rw]mem 2147483647 ' \
 		-e '^smcr_testlink_time -1 ' /run/sysctls.peer > /run/intree
 	expect "in-tree files" "$(grep -c ' default ' /run/intree)" -ge 9
-	expect "words for them" "$(grep -c ' taken$' /run/intree)" -ge 60
+	expect "values they accept" "$(grep -c ' taken$' /run/intree)" -ge 60
 	grep -e ' default ' -e ' taken$' -e ' -1 ' -e ' x ' -e ' 1x ' /run/intree |
 		grep -vxFf /run/sysctls > /run/unlike
 	cat /run/unlike

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Which RNIC a connection gets, and what becomes of it when devices change. Three RNICs on each
+# Which RNIC a connection uses, and what happens to it when devices change. Three RNICs on each
 # host, rxe0 to rxe2 over eth0 to eth2, subnets 10.0.0.0/24 to 10.0.2.0/24 (vm.py --links 3).
-# Host 2 connects. Proof: the mode of every connection by sock_diag on both sides (--require),
-# the packets of the right RNIC and of no other on both hosts, our own counters.
+# Host 2 connects. Checked: the mode of every connection by sock_diag on both sides (--require),
+# the packets of the right RNIC and of no other on both hosts, the counters of our module.
 
 CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 late:120
 	address:240 mac:240 mtu:240 mtu_less:240 unload:60"
@@ -16,17 +16,17 @@ setup()
 	modprobe -q bonding max_bonds=0
 	modprobe -q bridge
 	setup_net && setup_rxe && load_smc || return 1
-	# further links are another matter: links.sh
+	# more links of a group are tested by links.sh
 	sysctl -q -w net.smc.smcr_max_links_per_lgr=1
 }
 
 # --- which RNIC ---
 
-# anew: nothing is left from a case before
-anew()
+# reset: undoes the changes of the previous case
+reset()
 {
 	/t/smcctl pnet flush
-	# whatever became of the case before
+	# the previous case may have failed
 	ip link set eth1 up
 	ip link set eth2 up
 	rounds=0
@@ -45,8 +45,8 @@ grown()
 	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/stat)))"
 }
 
-# carried N: by rxe<N> and no other, since before()
-carried()
+# expect_rnic N: rxe<N> and no other has sent the packets since before()
+expect_rnic()
 {
 	for i_ in 0 1 2; do
 		[ -e "/sys/class/infiniband/rxe$i_" ] || continue
@@ -54,7 +54,7 @@ carried()
 		if [ "$i_" = "$1" ]; then
 			expect "packets of rxe$i_" "$n_" -ge 256
 		else
-			# a TEST LINK or the end of a group at most
+			# at most a TEST LINK or the end of a group
 			expect "packets of rxe$i_" "$n_" -le 16
 		fi
 	done
@@ -65,9 +65,9 @@ pnet()
 	/t/smcctl pnet "$@" || fail "pnet $*"
 }
 
-# --- the ends ---
+# --- server and client ---
 
-# serve NAME: until the client of that name is through
+# serve NAME: until the other host signals that the client NAME has ended
 serve()
 {
 	start_server
@@ -97,7 +97,7 @@ listening()
 	grep -q ':114E ' /proc/net/tcp6
 }
 
-# client MODE ADDRESS SUBTEST...: what it says is left in /run/client
+# client MODE ADDRESS SUBTEST...: its output is in /run/client
 client()
 {
 	mode=$1 to=$2
@@ -109,8 +109,8 @@ client()
 	[ "$rc" = 0 ] || fail "client to $to ended with $rc: $(tail -n 1 /run/client)"
 }
 
-# over RNIC ADDRESS: both hosts; one round of connections, carried by rxe<RNIC>
-over()
+# expect_over RNIC ADDRESS: both hosts; one round of connections over rxe<RNIC>
+expect_over()
 {
 	rounds=$((rounds + 1))
 	sync_barrier "round$rounds" || exit 1
@@ -124,11 +124,11 @@ over()
 	fi
 	expect "connections" "$(($(grown srv_smc) + $(grown clnt_smc)))" -ge 4
 	expect "written by RDMA" "$(grown tx_write_bytes)" -ge 1048576
-	carried "$1"
+	expect_rnic "$1"
 }
 
-# falls_back ADDRESS OWN/PEER: both hosts; TCP at once, reasons of the client
-falls_back()
+# expect_fallback ADDRESS OWN/PEER: both hosts; falls back at once, with these reasons at the client
+expect_fallback()
 {
 	rounds=$((rounds + 1))
 	sync_barrier "round$rounds" || exit 1
@@ -151,7 +151,7 @@ falls_back()
 
 # --- the table ---
 
-# entries: of the table, one per line: ID netdev ibdev port
+# entries: prints the table, one entry per line: ID netdev ibdev port
 entries()
 {
 	/t/smcctl pnet | tail -n +2 | tr -s ' ' | sed 's/ *$//'
@@ -164,7 +164,7 @@ table_is()
 
 case_table()
 {
-	anew
+	reset
 	table_is ""
 	pnet add net1 netdev eth0 ibdev rxe0
 	table_is "NET1 eth0 - -
@@ -172,7 +172,7 @@ NET1 - rxe0 1"
 	/t/smcctl pnet add NET2 netdev eth0 ibdev rxe1 && fail "eth0 has two IDs"
 	/t/smcctl pnet add NET1 netdev eth0 ibdev rxe0 && fail "nothing new, and no error"
 	/t/smcctl pnet add NET2 netdev eth1 ibdev rxe0 && fail "rxe0 has two IDs"
-	# what is new of the two is entered
+	# an existing pair with one new entry: the new entry is added
 	pnet add NET1 netdev eth0 ibdev rxe1
 	table_is "NET1 eth0 - -
 NET1 - rxe0 1
@@ -184,7 +184,7 @@ NET1 - rxe1 1"
 	table_is "NET3 later0 - -
 NET3 - later 2"
 	/t/smcctl pnet del NET1 && fail "NET1 is there twice"
-	# the name becomes a device, then the device has another name, then it goes
+	# a device with that name is created, then renamed, then removed
 	ip link add later0 type dummy || fail "no dummy device"
 	ip link set later0 name moved0
 	table_is "NET3 moved0 - -
@@ -203,10 +203,10 @@ NET3 - later 2"
 
 case_route()
 {
-	anew
-	over 0 10.0.0.1
-	over 1 10.0.1.1
-	over 0 10.0.0.1
+	reset
+	expect_over 0 10.0.0.1
+	expect_over 1 10.0.1.1
+	expect_over 0 10.0.0.1
 }
 
 # group_ids: PNET IDs of the groups, each once
@@ -218,110 +218,110 @@ group_ids()
 
 case_pnetid()
 {
-	anew
-	over 0 10.0.0.1
-	# a group over rxe0 is there: new connections leave it
+	reset
+	expect_over 0 10.0.0.1
+	# there is a group over rxe0: new connections do not use it
 	pnet add NET1 netdev eth0 ibdev rxe2
-	over 2 10.0.0.1
+	expect_over 2 10.0.0.1
 	group_ids | grep -qw NET1 || fail "PNET IDs of groups: $(group_ids)"
 	pnet flush
 	pnet add NET1 netdev eth0 ibdev rxe1
-	over 1 10.0.0.1
-	# the RNIC's address in the subnet of the connection is better than another one
+	expect_over 1 10.0.0.1
+	# an RNIC with an address in the subnet of the connection is preferred
 	ip addr add "10.0.0.10$HOST/24" dev eth2 noprefixroute
 	pnet add NET1 ibdev rxe2
-	over 2 10.0.0.1
+	expect_over 2 10.0.0.1
 	ip addr del "10.0.0.10$HOST/24" dev eth2
 	pnet flush
-	over 0 10.0.0.1
-	# no port was given the ID: those of netdevs that were
+	expect_over 0 10.0.0.1
+	# no port has the ID: the ports of netdevs with the ID are used
 	pnet add NET2 netdev eth0
 	pnet add NET2 netdev eth1
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 	pnet flush
-	# nobody on that network; eth1 is not concerned
+	# no RNIC on that network; eth1 is not affected
 	pnet add NET3 netdev eth0 ibdev rxe7
-	falls_back 10.0.0.1 03038001
-	over 1 10.0.1.1
+	expect_fallback 10.0.0.1 03038001
+	expect_over 1 10.0.1.1
 	# known to the server only
 	[ "$HOST" = 1 ] || pnet flush
-	falls_back 10.0.0.1 05000000/03038001
+	expect_fallback 10.0.0.1 05000000/03038001
 	[ "$HOST" = 2 ] || pnet flush
 }
 
-# group_ended COUNT: more than so many. What a port does is told later than a new
-# connection takes.
+# group_ended COUNT: more than COUNT groups have ended. A port event may arrive after a new
+# connection.
 group_ended()
 {
 	[ "$(stat_of lgr_term)" -gt "$1" ]
 }
 
-# Two RNICs of one ID: when the port of one goes down the other one serves.
+# Two RNICs with the same ID: when the port of one goes down the other one is used.
 case_several()
 {
-	anew
+	reset
 	pnet add NET1 netdev eth0 ibdev rxe1
 	pnet add NET1 ibdev rxe2
-	over 1 10.0.0.1
+	expect_over 1 10.0.0.1
 	terms=$(stat_of lgr_term)
 	sync_barrier up || exit 1
 	ip link set eth1 down
 	sync_barrier down || exit 1
-	over 2 10.0.0.1
+	expect_over 2 10.0.0.1
 	wait_for 20 group_ended "$terms" || fail "no group ended"
 	ip link set eth2 down
 	sync_barrier both_down || exit 1
-	falls_back 10.0.0.1 03038001
+	expect_fallback 10.0.0.1 03038001
 	pnet flush
 	ip link set eth1 up
 	ip link set eth2 up
-	# IPv6 addresses do not survive it
+	# the IPv6 addresses were removed with the link going down
 	wait_for 20 port_active rxe1 || fail "rxe1 stays down"
 	wait_for 20 port_active rxe2 || fail "rxe2 stays down"
-	over 1 10.0.1.1
+	expect_over 1 10.0.1.1
 }
 
-# A VLAN device uses the RNIC below it, with and without an ID; its own ID is its own.
+# A VLAN device uses the RNIC below it, with and without an ID; an ID of the VLAN device counts first.
 case_vlan()
 {
-	anew
+	reset
 	ip link add link eth0 name eth0.5 type vlan id 5 || fail "no VLAN device"
 	ip addr add "10.5.0.$HOST/24" dev eth0.5
 	ip link set eth0.5 up
-	over 0 10.5.0.1
+	expect_over 0 10.5.0.1
 	pnet add NET1 netdev eth0 ibdev rxe1
-	over 1 10.5.0.1
+	expect_over 1 10.5.0.1
 	pnet add NET5 netdev eth0.5 ibdev rxe2
-	over 2 10.5.0.1
-	over 1 10.0.0.1
+	expect_over 2 10.5.0.1
+	expect_over 1 10.0.0.1
 	pnet flush
 	ip link del eth0.5
 }
 
-# upper DEVICE TYPE OPTION...: eth0 below it, with the address of eth0
-upper()
+# add_upper DEVICE TYPE OPTION...: makes it the upper device of eth0, with the address of eth0
+add_upper()
 {
 	upper=$1
 	shift
 	ip addr flush dev eth0
 	ip link set eth0 down
 	ip link add "$upper" type "$@" || fail "no $upper"
-	ip link set eth0 master "$upper" || fail "eth0 does not go below $upper"
+	ip link set eth0 master "$upper" || fail "eth0 cannot be added to $upper"
 	ip link set eth0 up
 	ip link set "$upper" up
 	ip addr add "10.0.0.$HOST/24" dev "$upper"
-	wait_for 10 carrier "$upper" || fail "$upper has no carrier"
+	wait_for 10 link_detected "$upper" || fail "$upper has no link"
 	sync_barrier "upper.$upper" || exit 1
-	wait_for 20 ping -c 1 -W 1 "10.0.0.$(peer)" > /dev/null || fail "no way over $upper"
+	wait_for 20 ping -c 1 -W 1 "10.0.0.$(peer)" > /dev/null || fail "no path over $upper"
 }
 
-carrier()
+link_detected()
 {
 	[ "$(cat "/sys/class/net/$1/carrier")" = 1 ]
 }
 
-# no_upper DEVICE: eth0 as it was
-no_upper()
+# del_upper DEVICE: undoes add_upper
+del_upper()
 {
 	sync_barrier "no_upper.$1" || exit 1
 	ip link set eth0 nomaster
@@ -334,48 +334,48 @@ no_upper()
 	sync_barrier "no_upper2.$1" || exit 1
 }
 
-# Without an ID nobody knows whether packets for the RNIC come in at it. An ID of the device
-# itself counts, else one of those below it. An RNIC over the upper device is like any other.
+# Without an ID it is unknown whether packets for the RNIC arrive on its port. An ID of the upper
+# device counts, else an ID of the devices below it. An RNIC over the upper device needs no ID.
 choose_upper()
 {
-	falls_back 10.0.0.1 03038002
+	expect_fallback 10.0.0.1 03038002
 	pnet add NET1 netdev eth0 ibdev rxe1
-	over 1 10.0.0.1
+	expect_over 1 10.0.0.1
 	pnet add NET2 netdev "$upper" ibdev rxe2
-	over 2 10.0.0.1
+	expect_over 2 10.0.0.1
 	pnet flush
 	/usr/sbin/rdma link delete rxe0 || fail "rxe0 stays"
-	falls_back 10.0.0.1 03030000
+	expect_fallback 10.0.0.1 03030000
 	add_rxe 0 "$upper" || fail "no rxe0 over $upper"
 	wait_for 10 port_active rxe0 || fail "the port stays down"
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 	/usr/sbin/rdma link delete rxe0
 	add_rxe 0 eth0 || fail "no rxe0 over eth0"
 }
 
 case_bond()
 {
-	anew
-	upper bond0 bond mode active-backup miimon 100
+	reset
+	add_upper bond0 bond mode active-backup miimon 100
 	choose_upper
-	no_upper bond0
+	del_upper bond0
 }
 
 case_bridge()
 {
-	anew
-	upper br0 bridge
+	reset
+	add_upper br0 bridge
 	choose_upper
-	no_upper br0
+	del_upper br0
 }
 
 # --- changes ---
 
-# Connections and groups do not go by names; entries go with their devices.
+# Connections and groups do not depend on names; entries of the table follow renamed devices.
 case_names()
 {
-	anew
-	over 0 10.0.0.1
+	reset
+	expect_over 0 10.0.0.1
 	pnet add NET1 netdev eth0 ibdev rxe0
 	pnet add NET2 ibdev ib9
 	ip link set eth0 name lan0 || fail "eth0 cannot be renamed"
@@ -405,7 +405,7 @@ NET2 - ib9 1"
 NET1 - rxe0 1
 NET2 - ib9 1"
 	pnet flush
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 }
 
 device_shown()
@@ -413,10 +413,10 @@ device_shown()
 	/t/smcctl sock | grep -q "SMCR.* on $1 port 1"
 }
 
-# A listener that is older than its RNIC.
+# An RNIC is added after the listener.
 case_late()
 {
-	anew
+	reset
 	[ "$HOST" = 2 ] || /usr/sbin/rdma link delete rxe0 || fail "rxe0 stays"
 	sync_barrier gone || exit 1
 	before
@@ -440,12 +440,12 @@ case_late()
 		client smc 10.0.0.1 stream:2
 		sync_signal through
 	fi
-	carried 0
+	expect_rnic 0
 }
 
-# ends_with COMMAND...: host 1 runs it while a connection is there: that ends on both hosts,
-# within 10 s on host 1. A client of version 2 cannot be told more.
-ends_with()
+# expect_abort COMMAND...: host 1 runs it while there is a connection, which must end on both hosts,
+# within 10 s on host 1. (A server cannot notify a client of version 2 of the reason.)
+expect_abort()
 {
 	sync_barrier begin || exit 1
 	before
@@ -454,7 +454,7 @@ ends_with()
 		sync_signal up
 		sync_wait there > /dev/null || exit 1
 		"$@" || fail "$*"
-		wait_for 10 aborted || fail "the connection lives on"
+		wait_for 10 aborted || fail "the connection does not end"
 		sync_signal changed
 		sync_wait ended 120 > /dev/null || exit 1
 		stop_server
@@ -466,13 +466,13 @@ ends_with()
 		wait_for 10 one_conn || fail "no connection"
 		sync_signal there
 		sync_wait changed > /dev/null || exit 1
-		wait_for 90 aborted || fail "the connection lives on"
+		wait_for 90 aborted || fail "the connection does not end"
 		sync_signal ended
 		sysctl -q -w net.smc.smcr_testlink_time=30
 	fi
 	wait_for 20 group_ended "$(awk '$1 == "lgr_term" { print $2 }' /run/stat)" ||
 		fail "no group ended"
-	# a group in the old way would not be found again
+	# later connections must create a new group
 	first=$(stat_of first_contact)
 }
 
@@ -491,19 +491,19 @@ new_address()
 	ip addr del 10.0.0.1/24 dev eth0 && ip addr add 10.0.0.101/24 dev eth0
 }
 
-# The address of a group vanishes: it ends; the new address has a group of its own.
+# The address of a group is removed: the group ends; the new address gets a new group.
 case_address()
 {
-	anew
-	over 0 10.0.0.1
-	ends_with new_address
-	over 0 10.0.0.101
+	reset
+	expect_over 0 10.0.0.1
+	expect_abort new_address
+	expect_over 0 10.0.0.101
 	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
 	if [ "$HOST" = 1 ]; then
 		ip addr del 10.0.0.101/24 dev eth0
 		ip addr add 10.0.0.1/24 dev eth0
 	fi
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 }
 
 new_mac()
@@ -514,20 +514,20 @@ new_mac()
 # The peer's queue pair sends to the old MAC.
 case_mac()
 {
-	anew
+	reset
 	mac=$(cat /sys/class/net/eth0/address)
-	over 0 10.0.0.1
-	ends_with new_mac 52:54:00:00:77:01
-	# else TCP takes its time to find out
+	expect_over 0 10.0.0.1
+	expect_abort new_mac 52:54:00:00:77:01
+	# otherwise TCP needs long to detect the new MAC
 	ip neigh flush dev eth0
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
 	[ "$HOST" = 2 ] || new_mac "$mac"
 	sync_barrier back || exit 1
 	ip neigh flush dev eth0
 }
 
-# set_mtu HOST1 HOST2, on a new pair of RNICs: no group is left from before
+# set_mtu HOST1 HOST2: sets the MTUs, with new RNICs, so that no old group is left
 set_mtu()
 {
 	/usr/sbin/rdma link delete rxe0
@@ -540,30 +540,30 @@ set_mtu()
 	wait_for 10 port_active rxe0 || fail "rxe0 stays down"
 }
 
-# packets: that rxe0 of host 2 needs for 2 MiB there and back
-packets()
+# count_packets: sets $n to the packets that rxe0 sends for 2 MiB each way
+count_packets()
 {
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 	n=$(($(rxe_counter sent_pkts rxe0) - $(cat /run/sent.0)))
 }
 
-# The path MTU is the smaller one of both ends: 4096 where both can, else 1024.
+# The path MTU is the smaller one of both ends: 4096 if both support it, else 1024.
 case_mtu()
 {
-	anew
+	reset
 	old=$(cat /sys/class/net/eth0/mtu)
 	set_mtu 9000 9000
-	packets
+	count_packets
 	big=$n
 	expect "packets at 9000" "$big" -lt 2048
 	set_mtu 9000 1500
-	packets
+	count_packets
 	expect "packets at 9000 and 1500" "$n" -ge 2048
 	set_mtu 1500 9000
-	packets
+	count_packets
 	expect "packets at 1500 and 9000" "$n" -ge 2048
 	set_mtu "$old" "$old"
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 }
 
 less_mtu()
@@ -571,29 +571,29 @@ less_mtu()
 	ip link set eth0 mtu 1500
 }
 
-# A smaller MTU under a connection of a larger path MTU: that ends without waiting for something
-# large to send, and there is a new group that fits. A larger one changes nothing.
+# The MTU becomes smaller than the path MTU of a connection: the connection ends at once, not only with
+# the next large packet, and a new group has the smaller path MTU. A larger MTU changes nothing.
 case_mtu_less()
 {
-	anew
+	reset
 	old=$(cat /sys/class/net/eth0/mtu)
 	set_mtu 9000 9000
-	over 0 10.0.0.1
-	# the kernel logs ten ends of groups in 5 s, and there may have been so many
+	expect_over 0 10.0.0.1
+	# the log of group ends is limited to ten in 5 s, and there may have been ten
 	sleep 6
-	ends_with less_mtu
+	expect_abort less_mtu
 	[ "$HOST" = 2 ] || dmesg | tail -n 30 | grep -q "MTU became too small" ||
-		fail "the log does not say why: $(dmesg | grep 'smc: ' | tail -n 3)"
-	packets
+		fail "no reason in the log: $(dmesg | grep 'smc: ' | tail -n 3)"
+	count_packets
 	expect "packets at 1500" "$n" -ge 2048
 	expect "new groups" "$(($(stat_of first_contact) - first))" -ge 1
 	first=$(stat_of first_contact)
 	[ "$HOST" = 2 ] || ip link set eth0 mtu 9000
 	sleep 1
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 	expect "new groups" "$(($(stat_of first_contact) - first))" -eq 0
 	set_mtu "$old" "$old"
-	over 0 10.0.0.1
+	expect_over 0 10.0.0.1
 }
 
 case_unload()

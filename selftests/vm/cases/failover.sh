@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Connections that lose a link of their group and go on over another one (RFC 7609 section
-# 4.6). Two RNICs on a host or more (vm.py --links 2), all networks in one subnet. Verified streams
-# and ping-pongs run while the link they use is cut at a random moment; each has to end well.
-# Proof: every byte is checked by smc_traffic, the failover counters of our module, and what
-# the surviving RNIC has sent.
+# Failover of connections that lose a link of their group (RFC 7609 section 4.6). Two or more
+# RNICs on a host (vm.py --links 2), all networks in one subnet. Verified streams and ping-pongs
+# run while the link they use is cut at a random moment; each must end without an error.
+# Checked: every byte (smc_traffic), the failover counters of our module, and the packets
+# of the remaining RNIC.
 #
-#   INTREE    client, server or nothing: who is the in-tree family
+#   INTREE    client, server or nothing: the side with the in-tree family
 #   BRIDGE    number of a host with one RNIC, over a bridge of both networks
-#   STREAMS, PINGPONGS  how many of each (default: 4)
+#   STREAMS, PINGPONGS  number of each (default: 4)
 #   MIB       of a stream each way (default: 16)
-#   WAYS      how links are cut, a case each (default: all below that the bed can)
-#   BACKS     how often the RNIC comes back in back_2 and stay_2 (default: 1)
+#   WAYS      scenarios that cut links, one case each (default: see below)
+#   BACKS     how often the RNIC is added again in back_2 and stay_2 (default: 1)
 #   STALL_FOR seconds that stalled readers do not read (default: 2)
-#   DELAY     ms that a packet takes: in virtual time nothing else takes any
-#   NETEM     what every packet goes through in both directions ("loss 0.1%", "delay 1ms reorder 5%")
+#   DELAY     latency of a packet in ms: in virtual time nothing else takes time
+#   NETEM     netem options for every packet in both directions ("loss 0.1%", "delay 1ms reorder 5%")
 #   LIMIT     seconds for a case (default: 240)
 #   SEED      of the random moments (default: the time)
-#   PAGES     y: streams are sent from the pages of files, which are the files' no longer then, and
-#             received by pipes, which are lent the RMBEs' pages and always hold some of them
-#   TRACE     y: what the trace points say is logged and judged; selftests/bench/failover.py
-#   FLAPS     of the way "flaps": how often (default: 4)
+#   PAGES     y: streams are sent from page cache pages that are then removed from their files, and
+#             received by splice() into pipes, which always hold some pages of the RMBEs
+#   TRACE     y: trace points are logged and checked; see selftests/bench/failover.py
+#   FLAPS     number of flaps in the scenario "flaps" (default: 4)
 
 : "${FLAPS:=4}" "${STALL_FOR:=2}" "${LIMIT:=240}" "${BACKS:=1}"
 : "${STREAMS:=4}" "${PINGPONGS:=4}" "${MIB:=16}" "${PATIENCE:=60000}"
 PATIENCE=$((PATIENCE + STALL_FOR * 1000))
 [ -z "$DELAY" ] || NETEM="delay ${DELAY}ms"
-# of a group: an in-tree host has two
+# links of a group: at most two with an in-tree host
 GROUP=$LINKS
 [ -z "$INTREE" ] || GROUP=2
 : "${WAYS:=removed_2 silent stalled_2 stalled_1}"
@@ -50,13 +50,13 @@ setup()
 		setup_rxe || return 1
 	fi
 	load_smc || return 1
-	own_pnet
+	set_pnet_ids
 	! ours || sysctl -q -w "net.smc.smcr_max_links_per_lgr=$GROUP" || return 1
-	# silence on a link is noticed, by the in-tree family too
+	# so that both families detect a silent link
 	sysctl -q -w net.smc.smcr_testlink_time=2
 }
 
-# One RNIC that both RNICs of the other host can reach.
+# Makes one RNIC that both RNICs of the other host can reach.
 bridge_net()
 {
 	modprobe -q bridge
@@ -71,14 +71,14 @@ bridge_net()
 	wait_for 40 ping -c 1 -W 1 "10.0.0.$(peer)" > /dev/null
 }
 
-# numbers of the RNICs
+# rnics: the numbers of the RNICs
 rnics()
 {
 	seq 0 $((LINKS - 1))
 }
 
-# All RNICs lead to the same network.
-own_pnet()
+# Gives all RNICs the same PNET ID: they are on the same network.
+set_pnet_ids()
 {
 	[ "$BRIDGE" != "$HOST" ] || return 0
 	for l in $(rnics); do
@@ -86,16 +86,16 @@ own_pnet()
 	done
 }
 
-# weather DEVICE: what its packets go through when it is well
-weather()
+# set_netem DEVICE: the netem options of the undisturbed network
+set_netem()
 {
 	tc qdisc del dev "$1" root 2> /dev/null
 	# shellcheck disable=SC2086 # a list of words
 	[ -z "$NETEM" ] || tc qdisc add dev "$1" root netem $NETEM limit 10000
 }
 
-# below N: a random number, from SEED
-below()
+# random_below N: a random number, from SEED
+random_below()
 {
 	draws=$((${draws:-0} + 1))
 	awk -v s="$((SEED + draws * 7919))" -v n="$1" 'BEGIN { srand(s); print int(rand() * n) }'
@@ -107,7 +107,7 @@ below()
 start_client()
 {
 	require="--require smc"
-	# it makes a second connection when the RNIC on the way may be gone
+	# these make a second connection at a time when the RNIC may be removed
 	case $1 in
 	halfclose | part)
 		require= ;;
@@ -140,16 +140,16 @@ start_traffic()
 	while [ "$started" -le $((STREAMS + PINGPONGS)) ]; do
 		start_client "pingpong.$started" "pingpong:$((MIB * 2))"
 	done
-	# One side sends after the other has finished. It makes a second connection, for which the
-	# TCP path has to be there; and an in-tree server repeats nothing of a connection whose peer
-	# has ended its direction.
+	# halfclose: one side sends after the other has finished. It makes a second connection, for
+	# which the TCP path must work; and an in-tree server retransmits nothing on a connection
+	# whose peer has closed its direction.
 	if [ -n "$NO_PATH" ] || [ "$INTREE" = server ]; then
 		start_client stream.last "stream:$MIB"
 	else
 		start_client halfclose "halfclose:$((MIB * 1024))"
 	fi
 	start_client idle "idle:15"
-	# (an in-tree sender says once that a byte is urgent, and that may be lost with the link)
+	# (an in-tree sender announces an urgent byte once, and this may be lost with the link)
 	if [ -n "$INTREE" ]; then
 		start_client pingpong.last "pingpong:$MIB"
 	else
@@ -157,23 +157,23 @@ start_traffic()
 	fi
 }
 
-# connected: all of them, says the module that counts; in-tree handshakes give up soon, and one of
-# the connections may be TCP
-connected()
+# all_connected: as our module counts; in-tree handshakes time out soon, so with an in-tree host
+# one of the connections may use TCP
+all_connected()
 {
 	all_=$((STREAMS + PINGPONGS + 4))
 	[ -z "$INTREE" ] || all_=$((all_ - 1))
 	! ours || [ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge $((${rounds:-1} * all_)) ]
 }
 
-# moved_on BYTES: since the case began
-moved_on()
+# received BYTES: so many since the case began
+received()
 {
 	[ "$(($(rdma_bytes rx) - bytes0))" -ge "$1" ]
 }
 
-# traffic_ends: every client well, all bytes right
-traffic_ends()
+# await_clients: waits until every client has ended; each must have succeeded
+await_clients()
 {
 	for p_ in /run/client.*.pid; do
 		tag_=${p_%.pid}
@@ -186,7 +186,7 @@ traffic_ends()
 	done
 }
 
-# all_links: there is a group, and each has as many as it can have
+# all_links: there is a group, and each group has the maximum of links
 all_links()
 {
 	/t/smcctl link | awk -v n="$GROUP" '
@@ -194,7 +194,7 @@ all_links()
 		END { for (g in links) { bad += links[g] < n; k++ } exit bad || !k }'
 }
 
-# stall STOP|CONT: with STALL, nobody reads on that host: windows close
+# stall STOP|CONT: stops the programs on host $STALL, so that windows close, or continues them
 stall()
 {
 	[ -n "$STALL" ] || return 0
@@ -203,11 +203,11 @@ stall()
 	elif [ "$HOST" = 1 ]; then
 		kill "-$1" "$server"
 	else
-		tell_clients "$1"
+		signal_clients "$1"
 	fi
 	[ "$1" = STOP ] || return 0
 	sleep 1
-	# the link that is cut is one that connections use
+	# connections must use the link that will be cut
 	! ours || { on0=$(conns_over rxe0) all0=$((on0 + $(conns_elsewhere))); }
 	if [ "$HOST" = 2 ]; then
 		sync_signal live "$(live_clients)"
@@ -218,8 +218,8 @@ stall()
 	sync_barrier stalled || exit 1
 }
 
-# Each of them has a connection. Some that have ended may have one, too, which the other side has
-# not closed: it does not wait for that for ever.
+# live_clients: number of clients that run. Each has a connection. Ended clients may also have a
+# connection, if the peer has not closed it; the module ends such a connection after a while.
 live_clients()
 {
 	n_=0
@@ -229,59 +229,59 @@ live_clients()
 	echo "$n_"
 }
 
-# all_moved: all connections there were have a link that is left
+# all_moved: all connections have moved to a remaining link
 all_moved()
 {
 	[ "$(conns_elsewhere)" -ge "$live0" ]
 }
 
-# The connections go to the other link, and then nothing happens but TEST LINK. None is lost by
-# that, however long it takes.
-stand_still()
+# The connections move to the other link, and then only TEST LINK is exchanged. No connection may
+# be lost, however long the readers are stopped.
+wait_stalled()
 {
 	[ -n "$STALL" ] || return 0
 	since_=$(uptime_s)
 	if ours; then
 		expect "connections on the link that is cut" "$on0" -ge 1
 		wait_for "$((20 * SLOWNESS))" all_moved || fail "not all have moved: $(/t/smcctl link)"
-		# what was not acknowledged is written once more
+		# unacknowledged data is retransmitted first
 		[ "$STALL_FOR" -lt 20 ] || sleep 5
 		cp /proc/net/smc_stat /run/still
 	fi
-	# (both sleep, as a look every moment takes long, where hours are short)
+	# (both sleep instead of polling: polling is slow in virtual time)
 	left_=$((STALL_FOR - ($(uptime_s) - since_)))
 	[ "$left_" -le 0 ] || sleep "$left_"
 	sync_barrier still || exit 1
-	diag "host $HOST: stood still for $(($(uptime_s) - since_)) s"
+	diag "host $HOST: stalled for $(($(uptime_s) - since_)) s"
 	expect "seconds" "$(($(uptime_s) - since_))" -ge "$((STALL_FOR - 1))"
-	! ours || stood_still
+	! ours || check_stalled
 	sync_barrier seen || exit 1
 }
 
-# What the counters say before anybody reads again.
-stood_still()
+# Checks the counters before the readers continue.
+check_stalled()
 {
-	diag "host $HOST: $all0 connections, $on0 of them moved; since then $(meanwhile tx_write_bytes) bytes" \
-		"written, LLC messages: $(meanwhile tx_llc) sent, $(meanwhile rx_llc) received"
-	# what is idle may say a word; the streams would have said millions
-	[ "$STALL_FOR" -lt 20 ] || expect "bytes written" "$(meanwhile tx_write_bytes)" -le 262144
-	expect "LLC messages sent" "$(meanwhile tx_llc)" -ge "$((STALL_FOR / 4))"
-	expect "LLC messages received" "$(meanwhile rx_llc)" -ge "$((STALL_FOR / 4))"
+	diag "host $HOST: $all0 connections, $on0 of them moved; since then $(grown_since_move tx_write_bytes) bytes" \
+		"written, LLC messages: $(grown_since_move tx_llc) sent, $(grown_since_move rx_llc) received"
+	# idle connections may send little; the streams would send millions
+	[ "$STALL_FOR" -lt 20 ] || expect "bytes written" "$(grown_since_move tx_write_bytes)" -le 262144
+	expect "LLC messages sent" "$(grown_since_move tx_llc)" -ge "$((STALL_FOR / 4))"
+	expect "LLC messages received" "$(grown_since_move rx_llc)" -ge "$((STALL_FOR / 4))"
 	expect "connections" "$(conns_elsewhere)" -ge "$live0"
-	expect "links lost" "$(meanwhile link_fail)" -eq 0
+	expect "links lost" "$(grown_since_move link_fail)" -eq 0
 	closers=$((all0 - live0))
 	expect "connections aborted" "$(grown conn_abort)" -le "$closers"
 	[ "$HOST" = 1 ] || expect "clients" "$(live_clients)" -eq "$live0"
 	[ "$HOST" = "$STALL" ] || expect "windows closed" "$(grown tx_window_closed)" -ge 1
 }
 
-# meanwhile NAME: by how much a counter has grown since the connections have moved
-meanwhile()
+# grown_since_move NAME: increase of a counter since the connections have moved
+grown_since_move()
 {
 	echo "$(($(stat_of "$1") - $(awk -v n="$1" '$1 == n { print $2 }' /run/still)))"
 }
 
-# cut HOST COMMAND...: that host does it in the middle of the traffic
+# cut HOST COMMAND...: host HOST (0: both) runs the command in the middle of the traffic
 cut()
 {
 	where=$1
@@ -300,14 +300,14 @@ cut()
 		sync_wait ready > /dev/null || exit 1
 		start_traffic
 	fi
-	wait_for 60 connected || {
+	wait_for 60 all_connected || {
 		/t/smcctl link
 		tail -n 2 /run/client.* 2> /dev/null
 		! ours || awk '$2 != 0' /proc/net/smc_stat
 		fail "not all are connected"
 	}
 	wait_for 60 all_links || fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
-	wait_for 60 moved_on "$(($(below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
+	wait_for 60 received "$(($(random_below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
 	trace_on
 	cut0=$(uptime_s)
 	sync_barrier flowing 100 || exit 1
@@ -315,7 +315,7 @@ cut()
 	if [ "$HOST" = "$where" ] || [ "$where" = 0 ]; then
 		"$@" || fail "the link cannot be cut"
 	fi
-	stand_still
+	wait_stalled
 	stall CONT
 	[ ! -e /sys/class/infiniband/rxe1 ] || sent1=$(rxe_counter sent_pkts rxe1)
 	if [ "$HOST" = 1 ]; then
@@ -328,27 +328,27 @@ cut()
 		kill "$server"
 		wait "$server" 2> /dev/null
 	else
-		traffic_ends
+		await_clients
 		sync_signal through
 	fi
-	judge
+	check_results
 }
 
-# shown KEY: a number of the group
-shown()
+# group_value KEY: a number of the group, as smcctl prints it
+group_value()
 {
 	sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" /run/groups | sort -n | tail -n 1
 }
 
 TRACING=/sys/kernel/tracing
 
-# traced: this host is to look; two that share a kernel see the same
+# traced: this host reads the trace; of two hosts with the same kernel only host 1
 traced()
 {
 	[ -n "$TRACE" ] && ours && { [ "$TOPOLOGY" != netns ] || [ "$HOST" = 1 ]; }
 }
 
-# trace_on, then trace_off: what happens in a case, step by step
+# trace_on, then trace_off: log the trace points of a case
 trace_on()
 {
 	traced || return 0
@@ -368,7 +368,8 @@ trace_off()
 		s/^/TRACE /' /run/trace
 }
 
-# trace_in_order: a link fails, is fenced, is left; each connection that writes again has moved
+# trace_in_order: a link fails, is fenced, and its connections move; each connection that writes
+# again has moved
 trace_in_order()
 {
 	awk '
@@ -393,14 +394,14 @@ trace_in_order()
 				seen["smc_conn_resume:"] + 0, "first writes"
 			exit bad || !seen["smc_conn_resume:"] || !seen["smc_conn_move:"] ||
 				!seen["smc_fence_end:"] || (seen["smc_link_fail:"] && !left)
-		}' /run/trace > /run/trace.judged && diag "trace: $(cat /run/trace.judged)"
+		}' /run/trace > /run/trace.checked && diag "trace: $(cat /run/trace.checked)"
 }
 
-# What the counters and the trace points say of a case.
-judge()
+# Checks the counters and the trace points of a case.
+check_results()
 {
 	trace_off
-	! traced || trace_in_order || fail "trace points: $(cat /run/trace.judged)"
+	! traced || trace_in_order || fail "trace points: $(cat /run/trace.checked)"
 	if ours; then
 		diag "host $HOST: $(awk '/^(link_left|conn_move|.*validation.*|tx_again_bytes) /' \
 			/proc/net/smc_stat | tr '\n' ' ')"
@@ -408,12 +409,12 @@ judge()
 		expect "connections moved" "$(grown conn_move)" -ge 1
 		expect "validations sent" "$(grown tx_validation)" -ge 1
 		expect "validations that failed" "$(grown validation_bad)" -eq 0
-		# those of our kind count them; a link that is lost later may take some along
+		# our module counts received ones; some may be lost with a link that fails later
 		[ -n "$INTREE" ] || {
 			sync_signal validated "$(grown tx_validation)"
-			said_=$(sync_wait validated) || exit 1
+			sent_=$(sync_wait validated) || exit 1
 			expect "validations received" "$(grown rx_validation)" -ge 1
-			expect "validations received" "$(grown rx_validation)" -le "$said_"
+			expect "validations received" "$(grown rx_validation)" -le "$sent_"
 		}
 		expect "connections aborted" "$(grown conn_abort)" -le "${closers:-0}"
 		expect "impossible messages" "$(grown rx_cdc_bad)" -le \
@@ -424,29 +425,29 @@ judge()
 			expect "pages lent" "$(grown rx_lend_pages)" -ge 256
 		}
 		/t/smcctl --json linkgroup > /run/groups
-		expect "links lost, as shown" "$(shown links_lost)" -ge 1
-		expect "connections moved, as shown" "$(shown moved_connections)" -ge 1
+		expect "links lost, as shown" "$(group_value links_lost)" -ge 1
+		expect "connections moved, as shown" "$(group_value moved_connections)" -ge 1
 		grep -q '"last_loss": *"[a-zN]' /run/groups || fail "no reason: $(cat /run/groups)"
-		# nothing was lost before the cut; both are cut off to whole seconds
-		expect "seconds since the last loss" "$(shown last_loss_seconds)" -le \
+		# nothing was lost before the cut; both times are rounded down to seconds
+		expect "seconds since the last loss" "$(group_value last_loss_seconds)" -le \
 			"$(($(uptime_s) - cut0 + 1))"
 	fi
-	# an RNIC that came back counts from zero
+	# the counters of an RNIC that was added again begin at zero
 	[ ! -e /sys/class/infiniband/rxe1 ] || [ -n "$flaps" ] ||
 		expect "packets over rxe1 since" \
 			"$(($(rxe_counter sent_pkts rxe1) - ${since1:-$sent1}))" -ge 64
 }
 
-# anew: every device as in the beginning, no group left
-anew()
+# reset_hosts NAME: makes every device again, and waits until no group is left
+reset_hosts()
 {
-	sync_barrier "anew.$1" 60 || exit 1
+	sync_barrier "reset.$1" 60 || exit 1
 	for l in $(rnics); do
 		tc qdisc del dev "eth$l" root 2> /dev/null
 		[ "$BRIDGE" != "$HOST" ] || continue
 		/usr/sbin/rdma link delete "rxe$l" 2> /dev/null
 	done
-	# all at once: a group gets a link back as soon as it can
+	# all RNICs first: a group re-adds a link as soon as it can
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
 	for l in $(rnics); do
 		[ "$BRIDGE" != "$HOST" ] || continue
@@ -454,10 +455,10 @@ anew()
 		wait_for 20 port_active "rxe$l" || fail "rxe$l stays down"
 	done
 	for l in $(rnics); do
-		weather "eth$l" || fail "no netem for eth$l"
+		set_netem "eth$l" || fail "no netem for eth$l"
 	done
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
-	sync_barrier "anew2.$1" 90 || exit 1
+	sync_barrier "reset2.$1" 90 || exit 1
 	: "${SEED:=$(date +%s)}"
 	diag "host $HOST: SEED=$SEED"
 }
@@ -467,38 +468,39 @@ no_group()
 	[ "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0 ]
 }
 
-# --- the ways ---
+# --- the scenarios ---
 
+# silence DEVICE: drops all its packets
 silence()
 {
 	tc qdisc replace dev "$1" root netem loss 100%
 }
 
-# Host 2 loses the RNIC.
+# Host 2 loses an RNIC.
 case_removed_2()
 {
-	anew x
+	reset_hosts x
 	cut 2 /usr/sbin/rdma link delete rxe0
 }
 
-# Host 1 loses it.
+# Host 1 loses an RNIC.
 case_removed_1()
 {
-	anew x
+	reset_hosts x
 	cut 1 /usr/sbin/rdma link delete rxe0
 }
 
-# ... while windows are closed: those of the client, those of the server.
+# An RNIC is lost while windows are closed: those of the client, those of the server.
 case_stalled_2()
 {
-	anew x
+	reset_hosts x
 	STALL=2
 	cut 1 /usr/sbin/rdma link delete rxe0
 }
 
 case_stalled_1()
 {
-	anew x
+	reset_hosts x
 	STALL=1
 	cut 2 /usr/sbin/rdma link delete rxe0
 }
@@ -513,27 +515,28 @@ two_in_a_row()
 
 case_removed_two()
 {
-	anew x
+	reset_hosts x
 	cut 2 two_in_a_row
 	expect "links left" "$(grown link_left)" -ge 2
 	expect "packets over rxe2" "$(rxe_counter sent_pkts rxe2)" -ge 256
 }
 
-# Nothing gets through in either direction, and nobody says so.
+# All packets are dropped in both directions, without any error.
 case_silent()
 {
-	anew x
+	reset_hosts x
 	NO_PATH=y
 	cut 0 silence eth0
-	weather eth0
+	set_netem eth0
 }
 
-# order_del RNIC: the operator wants its link to go
-order_del()
+# delete_link_over RNIC: the operator deletes its link
+delete_link_over()
 {
 	/t/smcctl link del "$(group_id)" "$(link_over "$1")"
 }
 
+# group_id: of the first group
 group_id()
 {
 	/t/smcctl --json linkgroup | sed -n 's/.*"id": *"\(.*\)".*/\1/p' | head -n 1
@@ -545,35 +548,35 @@ link_over()
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $2 }'
 }
 
-# stays_away: it does not come back, be it that the other end has failed when this one went. (An
-# in-tree server offers it again.) A connection that began later may have made a group of its own,
-# which has both links: it is about the first one.
-stays_away()
+# check_link_stays_removed: the deleted link is not added again, even if the peer's end failed when
+# our end was deleted. (An in-tree server offers it again.) A later connection may have created a
+# second group with both links: only the first group is checked.
+check_link_stays_removed()
 {
 	ours && [ "$INTREE" != server ] || return 0
 	sleep 4
-	/t/smcctl link | awk '$3 == "active" { print $1, $7 }' | sort > /run/away
-	first_=$(awk 'NR == 1 { print $1 }' /run/away)
-	grep -q "^$first_ rxe1\$" /run/away || fail "no link is left: $(cat /run/away)"
-	! grep -q "^$first_ rxe0\$" /run/away || fail "the link has come back: $(cat /run/away)"
+	/t/smcctl link | awk '$3 == "active" { print $1, $7 }' | sort > /run/links
+	first_=$(awk 'NR == 1 { print $1 }' /run/links)
+	grep -q "^$first_ rxe1\$" /run/links || fail "no link is left: $(cat /run/links)"
+	! grep -q "^$first_ rxe0\$" /run/links || fail "the link was added again: $(cat /run/links)"
 }
 
-# In order, by the word of the server's operator, then of the client's. Nothing is lost. What is
-# still under way may fail when the other end goes first: Documentation/status.rst.
+# The operator of the server, then of the client, deletes a link. Nothing is lost. Requests in
+# flight may fail if the other end is removed first: Documentation/status.rst.
 case_ordered_1()
 {
-	anew x
-	cut 1 order_del rxe0
-	stays_away
+	reset_hosts x
+	cut 1 delete_link_over rxe0
+	check_link_stays_removed
 	! ours || expect "links deleted or ended by the peer's deletion" \
 		"$(($(grown link_del) + $(grown link_fail)))" -ge 1
 }
 
 case_ordered_2()
 {
-	anew x
-	cut 2 order_del rxe0
-	stays_away
+	reset_hosts x
+	cut 2 delete_link_over rxe0
+	check_link_stays_removed
 	! ours || expect "links deleted or ended by the peer's deletion" \
 		"$(($(grown link_del) + $(grown link_fail)))" -ge 1
 }
@@ -588,7 +591,7 @@ no_link_over()
 	! has_link_over "$1"
 }
 
-# The RNIC comes back, and with it the link, which new connections use.
+# The RNIC is added again, and with it the link, which new connections use.
 replug()
 {
 	/usr/sbin/rdma link delete rxe0 || return 1
@@ -602,72 +605,72 @@ replug()
 
 case_replugged()
 {
-	anew x
+	reset_hosts x
 	cut 2 replug
-	[ "$HOST" = 1 ] || expect "packets of the RNIC that came" "$(rxe_counter sent_pkts rxe0)" -ge 256
+	[ "$HOST" = 1 ] || expect "packets of the new RNIC" "$(rxe_counter sent_pkts rxe0)" -ge 256
 }
 
-# conns_over RNIC: that send over its link
+# conns_over RNIC: number of connections over its link
 conns_over()
 {
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { n += $4 } END { print n + 0 }'
 }
 
-# conns_elsewhere: over other links than rxe0's
+# conns_elsewhere: number of connections over other links than rxe0's
 conns_elsewhere()
 {
 	/t/smcctl link | awk '$3 == "active" && $7 ~ /^rxe[1-9]/ { n += $4 } END { print n + 0 }'
 }
 
-# The streams go on over both links again. What still runs ends meanwhile: not by the number.
-went_back()
+# Connections were moved, and some use rxe0 again. Not by their exact number: some connections end in between.
+conns_balanced()
 {
 	[ "$(grown conn_balance)" -ge "$((balance0 + 2))" ] && [ "$(conns_over rxe0)" -ge 1 ]
 }
 
-# tell_clients SIGNAL: those that still run
-tell_clients()
+# signal_clients SIGNAL: to all clients that still run
+signal_clients()
 {
 	for p_ in /run/client.*.pid; do
 		kill "-$1" "$(cat "$p_")" 2> /dev/null
 	done
 }
 
-# The RNIC of this host comes back while the streams stand still, so that none has ended.
-back_once()
+# Adds the RNIC of this host again while the streams are stopped, so that none has ended.
+replace_rnic_once()
 {
-	tell_clients STOP
+	signal_clients STOP
 	/usr/sbin/rdma link delete rxe0 || return 1
 	wait_for 20 no_link_over rxe0 || return 1
 	left0=$(conns_over rxe1) moves0=$(grown conn_move) balance0=$(grown conn_balance)
 	add_rxe 0 eth0 || return 1
 	wait_for "$((20 * SLOWNESS))" has_link_over rxe0 || return 1
 	came0=$(rxe_counter sent_pkts rxe0)
-	tell_clients CONT
+	signal_clients CONT
 	if [ "$BALANCE" = 1 ]; then
-		wait_for "$((20 * SLOWNESS))" went_back || { /t/smcctl link; return 1; }
-		diag "$left0 over one link, $(($(grown conn_balance) - balance0)) went to the other"
+		wait_for "$((20 * SLOWNESS))" conns_balanced || { /t/smcctl link; return 1; }
+		diag "$left0 over one link, $(($(grown conn_balance) - balance0)) moved to the other"
 	else
 		sleep 3
 	fi
 }
 
-back()
+replace_rnic()
 {
 	since1=$(rxe_counter sent_pkts rxe1)
 	for _ in $(seq "$BACKS"); do
-		back_once || return 1
+		replace_rnic_once || return 1
 	done
 }
 
-# balance 0|1: a link comes back, and connections follow or not
-balance()
+# cut_and_balance 0|1: a link is added again, and connections are moved to it or not
+cut_and_balance()
 {
-	anew x
+	reset_hosts x
 	BALANCE=$1
 	MIB=$((MIB * 3))
 	sysctl -q -w "net.smc.smcr_balance=$1" || fail "no smcr_balance"
-	cut 2 back
+	cut 2 replace_rnic
 	sysctl -q -w net.smc.smcr_balance=0
 	diag "host $HOST: $(awk '/^conn_(balance|stay) /' /proc/net/smc_stat | tr '\n' ' ')"
 }
@@ -675,39 +678,39 @@ balance()
 case_back_2()
 {
 	expect "the default" "$(sysctl -n net.smc.smcr_balance)" -eq 0
-	! sysctl -q -w net.smc.smcr_balance=2 2> /dev/null || fail "there is no 2"
-	balance 1
-	expect "connections that went back" "$(grown conn_balance)" -ge 2
-	[ "$HOST" = 1 ] || expect "packets of the RNIC that came" \
+	! sysctl -q -w net.smc.smcr_balance=2 2> /dev/null || fail "smcr_balance accepts 2"
+	cut_and_balance 1
+	expect "connections moved back" "$(grown conn_balance)" -ge 2
+	[ "$HOST" = 1 ] || expect "packets of the new RNIC" \
 		"$(($(rxe_counter sent_pkts rxe0) - came0))" -ge 256
 }
 
 case_stay_2()
 {
-	balance 0
-	expect "connections that went back" "$(grown conn_balance)" -eq 0
-	expect "connections that were to" "$(grown conn_stay)" -eq 0
-	[ "$HOST" = 1 ] || expect "moves since the link went" "$(($(grown conn_move) - moves0))" -eq 0
+	cut_and_balance 0
+	expect "connections moved back" "$(grown conn_balance)" -eq 0
+	expect "connections that did not move" "$(grown conn_stay)" -eq 0
+	[ "$HOST" = 1 ] || expect "moves since the link was lost" "$(($(grown conn_move) - moves0))" -eq 0
 }
 
-# The route of setup_net_same went with the link.
+# The route of setup_net_same was deleted with the link.
 up_again()
 {
 	ip link set eth0 up
 	ip route replace 10.0.0.0/24 dev eth0 src "10.0.0.$HOST" metric 100
 }
 
-# --- many times, in many ways ---
+# --- many random failures ---
 
-# draw N: a random number below that, in $drawn
+# draw N: sets $drawn to a random number below N
 draw()
 {
 	SEED=$(((SEED * 1103515245 + 12345) & 0x7fffffff))
 	drawn=$((SEED / 65536 % $1))
 }
 
-# One transfer at least goes on.
-flowing()
+# At least one transfer is not finished.
+transfers_run()
 {
 	for p_ in /run/client.[!i]*.pid; do
 		[ ! -d "/proc/$(cat "$p_")" ] || return 0
@@ -717,23 +720,22 @@ flowing()
 
 left_one()
 {
-	[ "$(stat_of link_left)" -gt "$left0" ] || ! flowing
+	[ "$(stat_of link_left)" -gt "$left0" ] || ! transfers_run
 }
 
-
-# A link that is lost again and again is tried after HEAL_MAX at the latest, and a quarter of it.
+# s: a link that is lost repeatedly is re-added after at most 300 s (llc/recovery.c), plus a quarter
 RETURN=400
 
 # flap: one of the links is cut or disturbed for a while
 flap()
 {
 	wait_for "$RETURN" all_links || return 1
-	# for the other host it is, too, some moments later
+	# the other host has all links some moments later
 	sleep 1
-	flowing || return 0
+	transfers_run || return 0
 	draw "$LINKS"
 	l=$drawn
-	# every other one is no mere disturbance
+	# in every other flap the link fails: no mere disturbance
 	draw "$((flaps % 2 ? 5 : 3))"
 	left0=$(stat_of link_left)
 	case $drawn in
@@ -748,7 +750,7 @@ flap()
 	4)	how=reordered
 		tc qdisc replace dev "eth$l" root netem delay 1ms reorder 5% || return 1 ;;
 	esac
-	# silence that ends before anybody has noticed is one of the ways
+	# "hushed": the silence ends before a host detects it
 	draw 2
 	[ "$how$drawn" != silent0 ] || how=hushed
 	case $how in
@@ -758,12 +760,12 @@ flap()
 	esac
 	draw 1500
 	usleep "$((drawn * 1000))"
-	mended || return 1
+	undo_flap || return 1
 	flaps=$((flaps + 1))
 	echo "$(uptime_s) s: $how $l, links left: $(($(stat_of link_left) - left0))"
 }
 
-mended()
+undo_flap()
 {
 	case $how in
 	removed)
@@ -775,58 +777,58 @@ mended()
 		ip route replace 10.0.0.0/24 dev "eth$l" src "10.0.0.$n_$HOST" \
 			metric $((100 + 100 * l)) ;;
 	*)
-		weather "eth$l" ;;
+		set_netem "eth$l" ;;
 	esac
 }
 
-# Chance may have had it that nobody had to move.
+# Too few flaps, or by chance no connection had to move.
 few_flaps()
 {
 	[ "$flaps" -lt "$FLAPS" ] || [ "$(grown conn_move)" -lt 1 ]
 }
 
-# Transfers begin anew until there were $FLAPS flaps under them.
-flaps()
+# Starts transfers again until there were $FLAPS flaps during transfers.
+run_flaps()
 {
 	rounds=1
 	while :; do
-		while few_flaps && flowing; do
+		while few_flaps && transfers_run; do
 			flap || return 1
 		done
 		few_flaps || break
-		traffic_ends
+		await_clients
 		wait_for "$RETURN" all_links || return 1
 		rounds=$((rounds + 1))
 		start_traffic
-		wait_for 60 connected || return 1
+		wait_for 60 all_connected || return 1
 	done
 	wait_for "$RETURN" all_links
 }
 
 case_flaps()
 {
-	anew x
+	reset_hosts x
 	NO_PATH=y
 	flaps=0
 	cuts=0
-	cut 2 flaps
+	cut 2 run_flaps
 	[ "$HOST" = 2 ] || return 0
-	diag "$flaps flaps, $cuts of them to the end, $rounds rounds"
+	diag "$flaps flaps, in $cuts of them the link failed, $rounds rounds"
 	expect "flaps" "$flaps" -ge "$FLAPS"
 }
 
-# writes_since: bytes that our side has written since all have parted
+# writes_since: bytes that this host has written since all connections were closed
 writes_since()
 {
 	echo "$(($(stat_of tx_write_bytes) - parted0))"
 }
 
-# closing HOST: it loses an RNIC while connections of both sides have been closed, or one direction of
-# them, with bytes that the other side has no room for: it does not read for a while. Then it reads
-# all of them, and the end of the stream.
-closing()
+# cut_closing HOST: host HOST loses an RNIC after both sides have closed connections, or one
+# direction of them, with more unsent bytes than the peer's window: the peer does not read for a
+# while. Then the peer must read all bytes and the end of the stream.
+cut_closing()
 {
-	anew x
+	reset_hosts x
 	before
 	terms0=$(stat_of lgr_term)
 	if [ "$HOST" = 1 ]; then
@@ -843,11 +845,11 @@ closing()
 		wait_for 60 all_links || fail "not $GROUP links: $(/t/smcctl link)"
 		start_client part "part:$((20 * SLOWNESS))"
 		wait_for 60 grep -q 'all have parted' /run/client.part ||
-			fail "they do not part: $(cat /run/client.part)"
+			fail "not all are closed: $(cat /run/client.part)"
 		/t/smcctl link
 		sync_signal parted
 	fi
-	# the server's side has written by then, too
+	# the server has written as well after that time
 	sleep 2
 	expect "connections by RDMA" "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge 7
 	parted0=$(stat_of tx_write_bytes)
@@ -864,12 +866,12 @@ closing()
 		kill "$server"
 		wait "$server" 2> /dev/null
 	else
-		traffic_ends
+		await_clients
 		sync_signal through
 	fi
 	diag "host $HOST: $on0 connections over rxe0, $written0 bytes written before the other side read," \
 		"$(writes_since) in all"
-	# what was on its way may go once more, but nobody had room
+	# data in flight may be retransmitted, but there was no window for more
 	expect "bytes written after the cut" "$(($(writes_since) - written0))" -ge $((3 * 32768))
 	expect "connections moved" "$(($(grown conn_move) - moves0))" -ge 1
 	expect "validations that failed" "$(grown validation_bad)" -eq 0
@@ -879,17 +881,17 @@ closing()
 
 case_closing_1()
 {
-	closing 1
+	cut_closing 1
 }
 
 case_closing_2()
 {
-	closing 2
+	cut_closing 2
 }
 
 case_down_2()
 {
-	anew x
+	reset_hosts x
 	NO_PATH=y
 	cut 2 ip link set eth0 down
 	[ "$HOST" = 1 ] || up_again
@@ -897,7 +899,7 @@ case_down_2()
 
 case_down_1()
 {
-	anew x
+	reset_hosts x
 	NO_PATH=y
 	cut 1 ip link set eth0 down
 	[ "$HOST" = 2 ] || up_again
@@ -906,6 +908,6 @@ case_down_1()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	! ours || unload_smc || fail "the module does not go"
+	! ours || unload_smc || fail "the module cannot be unloaded"
 	! ours || expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# How link groups come, fill up, are shared, go stale and end: the list of groups on both
-# hosts (smcctl linkgroup) and the counters must agree with what was done. Host $C connects
-# and host $S serves unless a case says otherwise.
+# How link groups are created, fill up, are shared, become stale and end: the list of groups on
+# both hosts (smcctl linkgroup) and the counters must match the connections of the case. Host $C
+# connects and host $S serves unless a case says otherwise.
 #
-# Two namespaces (virtual time): all of it. Two instances: what needs a host that loses its
-# module while the other one keeps its own; there host 2 may be the in-tree family.
+# Two namespaces (virtual time): all cases. Two instances: cases in which one host loses its
+# module and the other one does not; there host 2 may have the in-tree family.
 #
 #   FAULT   y: the module has fault sites
-#   EVIL    y: smc_evil_link is there
-#   ONLY    cases
-#   INTREE  y: host 2 is the in-tree family
+#   EVIL    y: smc_evil_link is available
+#   ONLY    cases to run
+#   INTREE  y: host 2 has the in-tree family
 
 CASES="at_once:60 both_ways:60 full:90 full_client:60 idle:300 idle_client:120 open:300 out_of_sync:120"
 [ -z "$FAULT" ] || CASES="$CASES regions:60 no_keys:60 regions_client:60"
@@ -23,7 +23,7 @@ export CASES
 
 S=1
 C=2
-BYTES=1000	# each way, of one connection (CONTACT_BYTES of smc_traffic)
+BYTES=1000	# of one connection each way (CONTACT_BYTES of smc_traffic)
 
 setup()
 {
@@ -31,16 +31,16 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# set_on HOST NAME VALUE: a setting of net.smc
+# set_on HOST NAME VALUE: sets a sysctl of net.smc
 set_on()
 {
 	[ "$HOST" != "$1" ] || sysctl -q -w "net.smc.$2=$3" || fail "sysctl $2"
 }
 
-# fresh: a module that knows no group
-fresh()
+# reload: a newly loaded module without any group
+reload()
 {
-	sync_barrier fresh || exit 1
+	sync_barrier reload || exit 1
 	if ours; then
 		unload_smc || fail "the module does not go"
 		load_smc || fail "the module does not come back"
@@ -50,7 +50,7 @@ fresh()
 
 # --- the list of groups ---
 
-# conns_of ROLE: connections of each group in this role, most first
+# conns_of ROLE: number of connections of each group in this role, largest first
 conns_of()
 {
 	/t/smcctl linkgroup | awk -v r="$1" '$2 == r { print $4 }' | sort -rn | tr '\n' ' '
@@ -76,8 +76,8 @@ await_groups()
 	}
 }
 
-# both_see "CONNECTIONS..." [SECONDS]: one as server, the other as client, and no others
-both_see()
+# expect_groups "CONNECTIONS..." [SECONDS]: one host as server, the other as client, and no others
+expect_groups()
 {
 	if [ "$HOST" = "$S" ]; then
 		await_groups server "$1" "$2"
@@ -95,8 +95,8 @@ no_fallbacks()
 	done
 }
 
-# carried N: of N connections since the module came, by RDMA
-carried()
+# expect_rdma N: the bytes of N connections went by RDMA since the module was loaded
+expect_rdma()
 {
 	expect "bytes out" "$(stat_of tx_write_bytes)" -ge $((BYTES * $1))
 	expect "bytes in" "$(stat_of rx_bytes)" -ge $((BYTES * $1))
@@ -105,7 +105,7 @@ carried()
 
 # --- connections ---
 
-# serve [PORT]: lasts as long as the case, or until stop_serving
+# serve [PORT]: until the end of the case, or until stop_serving
 serve()
 {
 	/t/smc_traffic server --family smc --port "${1:-4430}" --timeout 600000 \
@@ -123,8 +123,8 @@ stop_serving()
 	servers=
 }
 
-# hold MODE N [PORT]: N connections begun at once, kept until let_go
-hold()
+# hold_conns MODE N [PORT]: N connections begun at once, kept until close_conns
+hold_conns()
 {
 	nr_held=$((${nr_held:-0} + 1))
 	# shellcheck disable=SC2153 # CASE is set by main.sh
@@ -135,13 +135,13 @@ hold()
 	held="$held $pid_"
 	wait_for 60 grep -qs '^# holding' "$out_" || {
 		cat "$out_"
-		fail "$2 connections in mode $1: no"
+		fail "no $2 connections in mode $1"
 	}
 	cat "$out_"
 }
 
-# let_go: not one of them has ended by itself
-let_go()
+# close_conns: closes the held connections; none may have ended before
+close_conns()
 {
 	for p_ in $held; do
 		kill "$p_"
@@ -150,14 +150,14 @@ let_go()
 	held=
 }
 
-# one MODE [PORT]: a connection with a stream each way, closed
-one()
+# run_conn MODE [PORT]: a connection with a stream each way, closed at its end
+run_conn()
 {
 	/t/smc_traffic client --connect "$(peer_addr)" --port "${2:-4430}" --family smc \
-		--require "$1" --mode burst:1 || fail "not one good connection in mode $1"
+		--require "$1" --mode burst:1 || fail "no connection in mode $1"
 }
 
-# step NAME COMMAND...: host $C does it, both go on when it is done
+# step NAME COMMAND...: host $C runs the command, both hosts wait for its end
 step()
 {
 	step_=$1
@@ -174,136 +174,136 @@ step()
 
 # --- many ---
 
-# First contacts of one host at once make one group.
+# Simultaneous first contacts of one host create one group.
 case_at_once()
 {
-	fresh
+	reload
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 20
-	both_see 20
+	step held hold_conns smc 20
+	expect_groups 20
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
-	carried 20
-	step gone let_go
-	both_see 0
+	expect_rdma 20
+	step gone close_conns
+	expect_groups 0
 }
 
-# First contacts from both hosts at once: a group for each direction.
+# Simultaneous first contacts of both hosts create one group for each direction.
 case_both_ways()
 {
-	fresh
+	reload
 	serve
 	sync_barrier up || exit 1
-	hold smc 5
+	hold_conns smc 5
 	sync_barrier held || exit 1
 	await_groups server 5
 	await_groups client 5
 	expect "first contacts" "$(stat_of first_contact)" -eq 2
 	expect "as client" "$(stat_of clnt_smc)" -eq 5
 	expect "as server" "$(stat_of srv_smc)" -eq 5
-	carried 10
+	expect_rdma 10
 	sync_barrier seen || exit 1
-	let_go
+	close_conns
 	await_groups server 0
 	await_groups client 0
 }
 
-# The server's limit: further groups. What has become free serves again.
+# The server's limit of connections per group: more groups are created. Free places are used again.
 case_full()
 {
-	fresh
+	reload
 	set_on 1 smcr_max_conns_per_lgr 16
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 40
-	both_see "16 16 8"
+	step held hold_conns smc 40
+	expect_groups "16 16 8"
 	expect "first contacts" "$(stat_of first_contact)" -eq 3
 	ids0=$(ids)
-	step gone let_go
-	both_see "0 0 0"
-	step again hold smc 40
-	both_see "16 16 8"
+	step gone close_conns
+	expect_groups "0 0 0"
+	step again hold_conns smc 40
+	expect_groups "16 16 8"
 	expect "first contacts" "$(stat_of first_contact)" -eq 3
 	expect "the same groups" "$(ids)" = "$ids0"
-	carried 80
-	step over let_go
+	expect_rdma 80
+	step over close_conns
 }
 
-# The client's limit counts as much.
+# The client's limit applies as well.
 case_full_client()
 {
-	fresh
+	reload
 	set_on 2 smcr_max_conns_per_lgr 16
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 20
-	both_see "16 4"
-	carried 20
-	step gone let_go
+	step held hold_conns smc 20
+	expect_groups "16 4"
+	expect_rdma 20
+	step gone close_conns
 }
 
 # --- idle ---
 
-# The server's time, from the last connection's end, begins anew with each use.
+# The server's idle time starts again after each connection.
 case_idle()
 {
-	fresh
+	reload
 	set_on 1 smcr_idle_time_server 20
 	set_on 2 smcr_idle_time_client 30
 	[ "$HOST" = 2 ] || serve
-	step first one smc
-	both_see 0
+	step first run_conn smc
+	expect_groups 0
 	ids0=$(ids)
 	sleep 17
-	step second one smc
-	both_see 0
+	step second run_conn smc
+	expect_groups 0
 	sleep 17
-	both_see 0 1
+	expect_groups 0 1
 	expect "the same group" "$(ids)" = "$ids0"
 	expect "groups ended" "$(stat_of lgr_term)" -eq 0
 	sleep 4
-	both_see "" 1
+	expect_groups "" 1
 	expect "groups ended" "$(stat_of lgr_term)" -eq 1
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
-	carried 2
-	step third one smc
+	expect_rdma 2
+	step third run_conn smc
 	expect "first contacts" "$(stat_of first_contact)" -eq 2
 }
 
-# The client's time, when that is over first.
+# The client's idle time, if it is shorter.
 case_idle_client()
 {
-	fresh
+	reload
 	set_on 1 smcr_idle_time_server 60
 	set_on 2 smcr_idle_time_client 10
 	[ "$HOST" = 2 ] || serve
-	step first one smc
-	both_see 0
+	step first run_conn smc
+	expect_groups 0
 	sleep 8
-	both_see 0 1
+	expect_groups 0 1
 	expect "groups ended" "$(stat_of lgr_term)" -eq 0
 	sleep 4
-	both_see "" 1
+	expect_groups "" 1
 	expect "groups ended" "$(stat_of lgr_term)" -eq 1
-	carried 1
+	expect_rdma 1
 }
 
-# A connection that is silent keeps its group.
+# A silent connection keeps its group.
 case_open()
 {
-	fresh
+	reload
 	set_on 1 smcr_idle_time_server 5
 	set_on 2 smcr_idle_time_client 5
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 1
+	step held hold_conns smc 1
 	sleep 60
-	both_see 1 1
+	expect_groups 1 1
 	expect "groups ended" "$(stat_of lgr_term)" -eq 0
-	step gone let_go
-	both_see "" 8
-	carried 1
+	step gone close_conns
+	expect_groups "" 8
+	expect_rdma 1
 }
 
 # --- stale ---
 
-# mute HOST: nothing gets out of it or in
+# mute HOST: drops all packets that it sends or receives
 mute()
 {
 	[ "$HOST" = "$1" ] || return 0
@@ -323,36 +323,36 @@ EOF
 
 unmute()
 {
-	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table inet mute || fail "the filter stays"
+	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table inet mute || fail "the filter cannot be removed"
 }
 
-# reasons OWN [PEER]: those of the connections that are TCP here
+# reasons OWN [PEER]: expects these reasons of a connection that fell back to TCP
 reasons()
 {
 	/t/smcctl sock | grep -i tcp
-	/t/smcctl sock | grep -q "($1)${2:+.*($2)}" || fail "not for the reason $*"
+	/t/smcctl sock | grep -q "($1)${2:+.*($2)}" || fail "no connection with the reasons $*"
 }
 
-# The client's group has ended without a word to the server. The next connection is TCP
-# and says why, and leaves no old group behind; the one after it is SMC. With the in-tree
-# family it is ours that loses the group; the server finds out by a CONFIRM RKEY that is not
-# answered, and drops the group when TEST LINK is not answered either.
+# The client's group has ended without a message to the server. The next connection falls back
+# with the reason for it, and the old group ends; the connection after it uses SMC. With the in-tree
+# family our side loses the group; the server detects it by an unanswered CONFIRM RKEY, and
+# drops the group when TEST LINK is not answered either.
 case_out_of_sync()
 {
 	[ -z "$INTREE" ] || { S=2 C=1; }
-	fresh
-	# long enough for the silence to begin before
+	reload
+	# longer than the time until the host is muted
 	idle=$((5 * SLOWNESS))
-	# in-tree needs it to get rid of the group, but not before the next connection
+	# in-tree needs TEST LINK to end the group, but only after the next connection
 	test_link=0
 	[ -z "$INTREE" ] || test_link=$((idle + 3 + 4 * SLOWNESS * SLOWNESS))
 	set_on "$S" smcr_testlink_time "$test_link"
 	set_on "$C" smcr_testlink_time 0
 	set_on "$C" smcr_idle_time_client "$idle"
 	[ "$HOST" = "$C" ] || serve
-	step first one smc
-	# in-tree keeps a closed connection for a moment
-	both_see 0 30
+	step first run_conn smc
+	# the in-tree module keeps a closed connection for a moment
+	expect_groups 0 30
 	mute "$C"
 	sleep $((idle + 3))
 	if [ "$HOST" = "$S" ]; then
@@ -363,7 +363,7 @@ case_out_of_sync()
 	fi
 	sync_barrier lost || exit 1
 	unmute "$C"
-	step tcp hold tcp 1
+	step tcp hold_conns tcp 1
 	if [ "$HOST" = "$C" ] && [ -n "$INTREE" ]; then
 		reasons 0x05000000 0x09990003
 	elif [ "$HOST" = "$C" ]; then
@@ -373,32 +373,32 @@ case_out_of_sync()
 		reasons 0x05000000 0x04000000
 		expect "fallbacks" "$(stat_of srv_fback)" -eq 1
 	fi
-	both_see "" $((test_link ? test_link + 21 : 3))
+	expect_groups "" $((test_link ? test_link + 21 : 3))
 	if ours; then
 		expect "groups ended" "$(stat_of lgr_term)" -eq 1
 		expect "resets" "$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err)))" -eq 0
 	fi
-	step tcp_over let_go
-	step second one smc
-	both_see 0 30
+	step tcp_over close_conns
+	step second run_conn smc
+	expect_groups 0 30
 	! ours || expect "first contacts" "$(stat_of first_contact)" -eq 2
 }
 
-lose_module()
+reload_module()
 {
 	unload_smc || fail "the module does not go"
 	load_smc || fail "the module does not come back"
 }
 
-# Host 2 loses power, so to say, and comes back, while host 1 has connections to it in both
-# roles. Nobody uses those, and TEST LINK is off.
+# Host 2 loses its module without a message to the peer and loads it again, while host 1 has
+# connections to it in both roles. These are idle, and TEST LINK is off.
 case_lost()
 {
-	fresh
+	reload
 	set_on 1 smcr_testlink_time 0
 	serve
 	sync_barrier up || exit 1
-	hold smc 1
+	hold_conns smc 1
 	sync_barrier held || exit 1
 	await_groups server 1
 	await_groups client 1
@@ -408,7 +408,7 @@ case_lost()
 		kill_all "$held" "$servers"
 		held=
 		servers=
-		lose_module
+		reload_module
 		unmute 2
 		serve
 		sync_signal back
@@ -418,37 +418,38 @@ case_lost()
 		await_groups client 1 1
 		expect "groups ended" "$(stat_of lgr_term)" -eq 0
 	fi
-	sync_barrier looked || exit 1
-	comes_back
+	sync_barrier checked || exit 1
+	check_return
 }
 
-comes_back()
+# New connections of the host that has lost its module.
+check_return()
 {
-	# in-tree clients of version 2 have no peer ID: they are who they were before
-	[ -z "$INTREE" ] || step refused one tcp
-	step new hold smc 1
+	# in-tree clients of version 2 have no peer ID: the server takes them for the old peer
+	[ -z "$INTREE" ] || step refused run_conn tcp
+	step new hold_conns smc 1
 	if [ "$HOST" = 1 ]; then
 		await_groups server 1 15
 		await_groups client ""
 		expect "groups ended" "$(stat_of lgr_term)" -eq 2
 		diag "old groups: $(dmesg | sed -n 's/.*smc: group .*: ends: //p' | tail -n 2 |
 			tr '\n' ',')"
-		wait "${held# }" && fail "a connection to a host that is gone has lasted"
+		wait "${held# }" && fail "a connection of the lost module still exists"
 		grep '^# hold' "/run/hold.$CASE.1"
 		held=
-		hold smc 1
+		hold_conns smc 1
 		await_groups client 1
 		expect "resets" "$(($(stat_of clnt_hs_err) + $(stat_of srv_hs_err)))" -eq 0
 	fi
 	sync_barrier over || exit 1
-	let_go
-	# the end of the case is that of the other one's server
+	close_conns
+	# the end of the case ends the server of this host
 	sync_barrier gone || exit 1
 }
 
 # --- RMBs ---
 
-# fail_at SITE:N...: the host that comes by first
+# fail_at SITE:N...: injects a fault, on the host that passes the site first
 fail_at()
 {
 	echo "$1" > /sys/module/smc/parameters/fault
@@ -459,80 +460,80 @@ fired()
 	awk -v s="$1" '$1 == s { print $4 }' /proc/smc_faults
 }
 
-# A connection wants an RMB of another size, and the group has as many as it may have: the
-# server makes a further group.
+# A connection needs an RMB of another size, and the group has its maximum of RMBs: the server
+# creates another group.
 case_regions()
 {
-	fresh
+	reload
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 1
-	both_see 1
+	step held hold_conns smc 1
+	expect_groups 1
 	set_on 1 rmem 262144
 	[ "$HOST" = 2 ] || serve 4431
 	[ "$HOST" = 2 ] || fail_at REGION_LIMIT:1
-	step further hold smc 1 4431
+	step further hold_conns smc 1 4431
 	expect "limits met" "$(fired REGION_LIMIT)" -eq 1
-	both_see "1 1"
+	expect_groups "1 1"
 	expect "first contacts" "$(stat_of first_contact)" -eq 2
-	carried 2
-	step gone let_go
-	both_see "0 0"
+	expect_rdma 2
+	step gone close_conns
+	expect_groups "0 0"
 }
 
-# The device has no more keys: that is not the group's fault, and no other one is made.
+# The device has no more rkeys: another group would not help, so none is created.
 case_no_keys()
 {
-	fresh
+	reload
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 1
-	both_see 1
+	step held hold_conns smc 1
+	expect_groups 1
 	set_on 1 rmem 262144
 	[ "$HOST" = 2 ] || serve 4431
 	[ "$HOST" = 2 ] || fail_at MR:1
-	step tcp hold tcp 1 4431
+	step tcp hold_conns tcp 1 4431
 	expect "keys refused" "$(fired MR)" -eq 1
-	both_see 1
+	expect_groups 1
 	if [ "$HOST" = 1 ]; then
 		reasons 0x01010000
 	else
 		reasons 0x05000000 0x01010000
 	fi
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
-	step gone let_go
-	both_see 0
+	step gone close_conns
+	expect_groups 0
 }
 
-# The client cannot make one: TCP, and its other connection lives.
+# The client cannot create an RMB: the connection falls back, and the other connection continues.
 case_regions_client()
 {
-	fresh
+	reload
 	kept=$(stat_of elem_quarantine)
 	[ "$HOST" = 2 ] || serve
-	step held hold smc 1
-	both_see 1
+	step held hold_conns smc 1
+	expect_groups 1
 	set_on 2 rmem 262144
 	[ "$HOST" = 2 ] || fail_at REGION_LIMIT:1
-	step tcp hold tcp 1
+	step tcp hold_conns tcp 1
 	expect "limits met" "$(fired REGION_LIMIT)" -eq 1
-	both_see 1
+	expect_groups 1
 	if [ "$HOST" = 1 ]; then
 		reasons 0x05000000 0x09990003
 	else
 		reasons 0x09990003
 	fi
 	expect "groups ended" "$(stat_of lgr_term)" -eq 0
-	# the server had named one of its RMBEs; who declines does not write there
+	# the server had announced one of its RMBEs; a client that declines does not write there
 	expect "RMBEs out of use" "$(stat_of elem_quarantine)" -eq "$kept"
-	step gone let_go
-	both_see 0
+	step gone close_conns
+	expect_groups 0
 }
 
-# --- a peer that does not mean well ---
+# --- a misbehaving peer ---
 
-# It wants eye catchers; it announces 255 RMBs; it says that it knows of no group.
+# Invalid eye catchers; 255 announced RMBs; Declines with "out of synchronization".
 case_hostile()
 {
-	fresh
+	reload
 	if [ "$HOST" = 1 ]; then
 		serve
 		/t/smc_evil_link witness > /run/witness 2>&1 &

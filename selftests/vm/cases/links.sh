@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The links of a group: which are made, which are refused, what becomes of them when ports
-# go and come. Two RNICs on each host, rxe0 and rxe1 over eth0 and eth1, subnets 10.0.0.0/24
-# and 10.0.1.0/24 (vm.py --links 2). Host 2 connects. Proof: the links of the group as
-# netlink tells them on both hosts, our own counters, the packets of each RNIC.
+# The links of a group: which links are added, which are rejected, and what happens to them when
+# ports go down and up. Two RNICs on each host, rxe0 and rxe1 over eth0 and eth1, subnets
+# 10.0.0.0/24 and 10.0.1.0/24 (vm.py --links 2). Host 2 connects. Checked: the links of the group
+# by netlink on both hosts, the counters of our module, the packets of each RNIC.
 #
-#   INTREE    client | server: what the host with the in-tree family is
+#   INTREE    client | server: the side with the in-tree family
 #   LINKS_OF  names of cases, all by default
-#   ONE_SUBNET  y: both networks are in it: in-tree hosts have no second link otherwise
+#   ONE_SUBNET  y: both networks are in one subnet: in-tree hosts have no second link otherwise
 
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
 	operator:120 group_ends:120 policies:200 many_regions:150 v1_many_regions:150 unload:60"
-# (takes 20 minutes where time is not virtual: forgets)
+# (the case "forgets" takes 20 minutes if time is not virtual)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
 	intree_port:240 intree_returns:240 intree_operator:240 intree_group_ends:180 intree_unloads:180"
 CASES=${LINKS_OF:-$all}
@@ -29,9 +29,9 @@ setup()
 	fi && setup_rxe && load_smc
 }
 
-# --- what there is ---
+# --- the present links ---
 
-# the active ones, one per line
+# links: the active ones, one per line
 links()
 {
 	/t/smcctl --json link | tr -d ' \n' | tr '{' '\n' | grep '"state":"active"'
@@ -42,7 +42,7 @@ count_links()
 	links | wc -l
 }
 
-# links_are N [TYPE]: so many active ones
+# links_are N [TYPE]: there are N active links, the group has that type
 links_are()
 {
 	[ "$(count_links)" = "$1" ] && { [ -z "$2" ] || [ "$(group_type)" = "$2 " ]; }
@@ -79,12 +79,13 @@ no_groups()
 	links_are 0 && [ -z "$(group_type)" ]
 }
 
+# sent_by N: packets that rxe<N> has sent
 sent_by()
 {
 	rxe_counter sent_pkts "rxe$1"
 }
 
-# --- the course of a case ---
+# --- the steps of a case ---
 
 pnet()
 {
@@ -98,8 +99,8 @@ one_pnetid()
 	pnet add NET1 netdev eth1 ibdev rxe1
 }
 
-# with_group COMMAND...: while host 2 holds a connection to host 1, and for a second time
-# after a stream over each link
+# with_group COMMAND...: runs the command while host 2 holds a connection to host 1, and for a
+# second time after traffic over each link
 with_group()
 {
 	! ours || sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
@@ -118,11 +119,11 @@ with_group()
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
 			"idle:${IDLE:-$((100 * SLOWNESS))}" > /run/idle 2>&1 &
 		idle=$!
-		wait_for 20 holds || { show; cat /run/idle; fail "no connection"; }
+		wait_for 20 conn_held || { show; cat /run/idle; fail "no connection"; }
 		sync_signal "held$groups"
 	fi
 	"$@"
-	sync_barrier "looked$groups" || exit 1
+	sync_barrier "checked$groups" || exit 1
 	if [ "$HOST" = 2 ]; then
 		# shellcheck disable=SC2086 # a list of words
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --timeout 30000 \
@@ -145,7 +146,7 @@ with_group()
 	fi
 }
 
-holds()
+conn_held()
 {
 	if ours; then
 		[ "$(grown clnt_smc)" -ge 1 ]
@@ -161,7 +162,7 @@ grown()
 
 # --- ours with ours ---
 
-# Other subnets and no PNET ID: nobody says that the RNICs are on one network.
+# Other subnets and no PNET ID: the hosts must not assume that the RNICs are on one network.
 case_single()
 {
 	with_group expect_links 1 single
@@ -181,15 +182,15 @@ case_symmetric()
 	one_pnetid
 	with_group two_links
 	expect "links added" "$(grown link_add)" -eq 1
-	expect "asymmetric ones" "$(grown link_asym)" -eq 0
+	expect "asymmetric links" "$(grown link_asym)" -eq 0
 	expect "groups" "$(grown first_contact)" -le 1
-	# the connections are spread over them
+	# the connections are spread over both links
 	expect "packets of rxe0" "$packets0" -ge 256
 	expect "packets of rxe1" "$packets1" -ge 256
 	/t/smcctl pnet flush
 }
 
-# Without an ID: RNICs whose address is in the subnet of the connection
+# Without a PNET ID: RNICs with an address in the subnet of the connection
 case_subnet()
 {
 	ip addr add "10.0.0.1$HOST/24" dev eth1 noprefixroute
@@ -201,11 +202,11 @@ case_subnet()
 	sysctl -q -w net.ipv4.conf.all.arp_ignore=0
 }
 
-# ADD LINK CONTINUATION tells the keys
+# Version 1: ADD LINK CONTINUATION has the rkeys.
 case_v1()
 {
 	one_pnetid
-	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
 	with_group two_links
 	expect "version 1" "$(($(grown clnt_smc_v1) + $(grown srv_smc_v1)))" -ge 1
 	expect "links added" "$(grown link_add)" -eq 1
@@ -214,7 +215,7 @@ case_v1()
 	/t/smcctl pnet flush
 }
 
-# Connections of many sizes: regions that are made later are known on both links
+# Connections of many sizes: later regions are announced on both links.
 case_many_rmbs()
 {
 	one_pnetid
@@ -223,40 +224,41 @@ case_many_rmbs()
 	/t/smcctl pnet flush
 }
 
-# stats_grew NAME N
-stats_grew()
+# counter_grown NAME N: by N or more
+counter_grown()
 {
 	[ "$(grown "$1")" -ge "$2" ]
 }
 
-# pool KEY: bytes that the group has for its connections
+# pool KEY: bytes of the group's regions of that kind
 pool()
 {
 	/t/smcctl --json linkgroup | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1
 }
 
-smaller()
+# pools_smaller RMB_BYTES SNDBUF_BYTES: than that
+pools_smaller()
 {
 	[ "$(pool rmb_bytes)" -lt "$1" ] && [ "$(pool sndbuf_bytes)" -lt "$2" ]
 }
 
-# taken_back N: so many RMBs, and as many send regions
-taken_back()
+# await_freed N: waits until N RMBs and N send regions are freed
+await_freed()
 {
-	! ours || wait_for "$((20 * SLOWNESS))" stats_grew rkey_delete "$1" ||
-		{ show; fail "RMBs stay"; }
-	! ours || wait_for 10 stats_grew region_give "$((2 * $1))" ||
-		{ show; fail "regions stay"; }
+	! ours || wait_for "$((20 * SLOWNESS))" counter_grown rkey_delete "$1" ||
+		{ show; fail "RMBs are not freed"; }
+	! ours || wait_for 10 counter_grown region_give "$((2 * $1))" ||
+		{ show; fail "regions are not freed"; }
 }
 
-# Many connections make the pools grow. When they have gone, so do the regions, by DELETE RKEY,
-# but for one of each kind. After other connections the same again.
-more_and_less()
+# Many connections make the pools grow. After they have ended, the regions are freed with
+# DELETE RKEY, except one of each kind. The same again after other connections.
+grow_and_shrink()
 {
 	[ -n "$INTREE" ] || two_links
 	if [ -n "$emptied" ]; then
-		taken_back "$((GROWS + 1))"
-		# as long as one waits the group has to last
+		await_freed "$((GROWS + 1))"
+		# the group must exist until both hosts have checked it
 		sync_barrier "emptied$groups" 60 || exit 1
 		return
 	fi
@@ -265,16 +267,16 @@ more_and_less()
 			${INTREE:+--intree "$INTREE"} "hold:$HOLD" > /run/crowd 2>&1 &
 		crowd=$!
 	fi
-	! ours || wait_for 40 stats_grew rkey_confirm "$GROWS" || { show; fail "few RMBs"; }
-	sync_barrier "crowded$groups" 60 || exit 1
+	! ours || wait_for 40 counter_grown rkey_confirm "$GROWS" || { show; fail "few RMBs"; }
+	sync_barrier "grown$groups" 60 || exit 1
 	! ours || { rmbs=$(pool rmb_bytes) sends=$(pool sndbuf_bytes); }
 	[ "$HOST" = 1 ] || { kill "$crowd"; wait "$crowd" 2> /dev/null; }
-	taken_back "$GROWS"
-	! ours || wait_for 10 smaller "$rmbs" "$sends" || { show; fail "the pools stay"; }
+	await_freed "$GROWS"
+	! ours || wait_for 10 pools_smaller "$rmbs" "$sends" || { show; fail "the pools do not shrink"; }
 	emptied=y
 }
 
-give_back()
+check_regions_freed()
 {
 	HOLD=45 GROWS=2 emptied=
 	if [ -n "$INTREE" ]; then
@@ -283,11 +285,11 @@ give_back()
 		one_pnetid
 	fi
 	! ours || sysctl -q -w net.smc.smcr_buf_idle_time=2
-	PARALLEL="parallel:16 stream:4 connects:5" with_group more_and_less
+	PARALLEL="parallel:16 stream:4 connects:5" with_group grow_and_shrink
 	! ours || sysctl -q -w net.smc.smcr_buf_idle_time=120
 	if ours; then
 		expect "announced" "$(grown rkey_confirm)" -gt "$GROWS"
-		expect "not let go" "$(grown rkey_kept)" -eq 0
+		expect "rkeys not deleted" "$(grown rkey_kept)" -eq 0
 		expect "malformed LLC messages" "$(grown rx_llc_bad)" -eq 0
 		expect "connections aborted" "$(grown conn_abort)" -eq 0
 	fi
@@ -296,17 +298,17 @@ give_back()
 
 case_gives_back()
 {
-	give_back
+	check_regions_freed
 }
 
 case_v1_gives_back()
 {
-	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
-	give_back
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
+	check_regions_freed
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
 }
 
-# one_rnic HOST: that one has a single RNIC on a switch that both cables go to
+# one_rnic HOST: gives host HOST a single RNIC, on a switch with both cables
 one_rnic()
 {
 	# shellcheck disable=SC3043 # busybox has it
@@ -335,13 +337,14 @@ one_rnic()
 	wait_for 10 port_active rxe0 || fail "the port stays down"
 }
 
-# second_rnic HOST: that one gets it
+# second_rnic HOST: adds a second RNIC on host HOST
 second_rnic()
 {
 	[ "$HOST" = "$1" ] || return 0
 	add_rxe 1 nic1 || fail "no rxe1"
 }
 
+# two_rnics HOST: undoes one_rnic
 two_rnics()
 {
 	# shellcheck disable=SC3043 # busybox has it
@@ -363,8 +366,8 @@ two_rnics()
 	wait_for 10 port_active rxe0 || fail "the port stays down"
 }
 
-# asymmetric HOST: which has one RNIC
-asymmetric()
+# expect_asymmetric HOST: host HOST has one RNIC
+expect_asymmetric()
 {
 	if [ "$HOST" = "$1" ]; then
 		expect_links 2 asymmetric-local
@@ -375,21 +378,22 @@ asymmetric()
 	fi
 }
 
-one_side()
+# check_one_rnic HOST: a group while host HOST has one RNIC
+check_one_rnic()
 {
 	neighbours=0
 	one_rnic "$1"
 	new_neighbours
-	with_group asymmetric "$1"
+	with_group expect_asymmetric "$1"
 	expect "links added" "$(grown link_add)" -eq 1
-	expect "asymmetric ones" "$(grown link_asym)" -eq 1
+	expect "asymmetric links" "$(grown link_asym)" -eq 1
 	[ "$HOST" = "$1" ] || expect "packets of rxe1" "$packets1" -ge 256
 	sync_barrier counted || exit 1
 	two_rnics "$1"
 	new_neighbours
 }
 
-# their addresses are at other MACs now
+# The peer's addresses have new MAC addresses.
 new_neighbours()
 {
 	sync_barrier "neighbours$((neighbours += 1))" || exit 1
@@ -398,15 +402,15 @@ new_neighbours()
 
 case_client_one()
 {
-	one_side 2
+	check_one_rnic 2
 }
 
 case_server_one()
 {
-	one_side 1
+	check_one_rnic 1
 }
 
-# A port goes and comes: the group loses a link and gets it back, by the client's word
+# A port goes down and up: the group loses a link and gets it back, at the client's request.
 down_and_up()
 {
 	two_links
@@ -436,9 +440,9 @@ three_rmbs()
 	[ "$(grown rkey_confirm)" -ge 2 ]
 }
 
-# While each side has more RMBs than one ADD LINK CONTINUATION has room for: a pool begins
-# with 8 elements, then come 32, then more.
-crowd_down_and_up()
+# down_and_up while each side has more RMBs than fit into one ADD LINK CONTINUATION: the first
+# region of a pool has 8 elements, the next one 32, later ones more.
+many_rmbs_down_and_up()
 {
 	two_links
 	if [ "$HOST" = 2 ]; then
@@ -456,18 +460,18 @@ case_v1_returns()
 	downs=10
 	where=2
 	one_pnetid
-	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
-	with_group crowd_down_and_up
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
+	with_group many_rmbs_down_and_up
 	expect "links added" "$(grown link_add)" -ge 3
 	expect "links not added" "$(grown link_add_fail)" -eq 0
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
 	/t/smcctl pnet flush
 }
 
-# The asymmetric link goes when it is no longer needed
+# The asymmetric link is deleted when it becomes redundant.
 now_symmetric()
 {
-	[ -e /run/symmetric ] || asymmetric 2
+	[ -e /run/symmetric ] || expect_asymmetric 2
 	sync_barrier "second$((seconds += 1))" || exit 1
 	[ -e /run/symmetric ] || second_rnic 2
 	: > /run/symmetric
@@ -488,7 +492,7 @@ case_becomes_symmetric()
 	new_neighbours
 }
 
-# One link was agreed upon: nothing is offered
+# The maximum of one link was negotiated: no link is offered.
 case_one_link()
 {
 	one_pnetid
@@ -500,7 +504,7 @@ case_one_link()
 	/t/smcctl pnet flush
 }
 
-# --- the operator's word ---
+# --- commands of the operator ---
 
 # group N: identifier of the Nth group
 group()
@@ -514,17 +518,17 @@ link_over()
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $2 }'
 }
 
-# refused WORDS ARGUMENT...: what smcctl says then
+# refused WORDS ARGUMENT...: smcctl fails and prints these words
 refused()
 {
 	words=$1
 	shift
-	! /t/smcctl "$@" > /run/said 2>&1 || fail "smcctl $* is done"
-	grep -q "$words" /run/said || fail "smcctl $*: $(cat /run/said)"
+	! /t/smcctl "$@" > /run/output 2>&1 || fail "smcctl $* succeeds"
+	grep -q "$words" /run/output || fail "smcctl $*: $(cat /run/output)"
 }
 
-# A link goes and comes by the word of either side; in between the other one does all.
-order()
+# The operator of each host deletes and adds a link; meanwhile the other link has all connections.
+operator_commands()
 {
 	two_links
 	refused "no such link group" link add 0x7
@@ -537,10 +541,10 @@ order()
 		/t/smcctl link del "$(group 1)" "$(link_over rxe1)" || fail "not begun"
 	fi
 	expect_links 1 single
-	# it comes back by no one's word but the operator's
+	# only the operator can add it again: not the recovery of links
 	sleep 4
 	expect_links 1 single
-	# ... nor because of what changes on either host, one after the other
+	# ... not a change of addresses on either host, one after the other
 	for h_ in 1 2; do
 		[ "$HOST" != "$h_" ] || ip addr add "10.9.0.$HOST/24" dev eth1
 		sleep 3
@@ -551,13 +555,13 @@ order()
 	refused "last link" link del "$(group 1)" "$(link_over rxe0)"
 	refused "no such link that" link del "$(group 1)" 2
 	sync_barrier "one$orders" || exit 1
-	# ... and what the server's has removed by no word that a peer says
+	# ... and if the server's operator has deleted it, not a request of the peer
 	if [ "$orders" = 2 ]; then
-		[ "$HOST" = 1 ] || /t/smcctl link add "$(group 1)" || fail "not asked for"
+		[ "$HOST" = 1 ] || /t/smcctl link add "$(group 1)" || fail "not requested"
 		sleep 4
 		expect_links 1 single
 		dmesg | grep -q 'the peer wants one more link' || [ "$HOST" = 2 ] ||
-			fail "the server's operator is told nothing"
+			fail "the server logs nothing for its operator"
 		sync_barrier "asked$orders" || exit 1
 	fi
 	if [ "$HOST" = "$((orders % 2 + 1))" ]; then
@@ -570,7 +574,7 @@ case_operator()
 {
 	one_pnetid
 	orders=0
-	with_group order
+	with_group operator_commands
 	expect "links added" "$(grown link_add)" -eq 3
 	expect "links deleted" "$(grown link_del)" -eq 2
 	expect "links that failed" "$(grown link_fail)" -eq 0
@@ -578,28 +582,29 @@ case_operator()
 	/t/smcctl pnet flush
 }
 
-# by_order WORD [RNIC]: the server's operator says it of the group; both wait for each other
-by_order()
+# link_command COMMAND [RNIC]: the server's operator gives it; the hosts wait for each other
+link_command()
 {
 	sync_barrier "order$((orders += 1))" || exit 1
 	[ "$HOST" = 2 ] || /t/smcctl link "$1" "$(group 1)" ${2:+"$(link_over "$2")"} ||
 		fail "not begun: $*"
 }
 
-# all_kept N: so many connections have a link
-all_kept()
+# conns_on_links N: at least N connections have a link
+conns_on_links()
 {
 	[ "$(/t/smcctl link | awk '$3 == "active" { n += $4 } END { print n + 0 }')" -ge "$1" ]
 }
 
-# More RMBs than a message tells of, all of them in use, are told for a link that comes (version 1 takes
-# several messages for that). Then the other link goes: the connections go on in all of them.
-regions_told()
+# A new link is added while more RMBs are in use than fit into one message; all of them are announced
+# for it (version 1 needs several messages). Then the other link is deleted: the connections continue
+# with all RMBs.
+announce_many_rmbs()
 {
-	[ -z "$told" ] || return 0
-	told=y
+	[ -z "$announced" ] || return 0
+	announced=y
 	two_links
-	by_order del rxe1
+	link_command del rxe1
 	expect_links 1 single
 	if [ "$HOST" = 2 ]; then
 		for k_ in $(seq "$KEPT"); do
@@ -609,21 +614,21 @@ regions_told()
 			usleep 50000
 		done
 	fi
-	wait_for 60 all_kept $((KEPT + 1)) || { show; fail "not all are there"; }
+	wait_for 60 conns_on_links $((KEPT + 1)) || { show; fail "not all are connected"; }
 	# four elements of 512 KiB are a region
 	expect "bytes of RMBs" "$(pool rmb_bytes)" -ge $((KEPT / 4 << 21))
 	sync_barrier kept 60 || exit 1
 	confirmed=$(grown rkey_confirm)
-	by_order add
+	link_command add
 	two_links
-	by_order del rxe0
+	link_command del rxe0
 	expect_links 1 single
 	expect "device" "$(devices_of_links)" = "rxe1 "
-	wait_for 20 all_kept $((KEPT + 1)) || { show; fail "not all have moved"; }
+	wait_for 20 conns_on_links $((KEPT + 1)) || { show; fail "not all have moved"; }
 	sync_barrier moved || exit 1
 	carried=$(sent_by 1)
-	go_on 1 "$KEPT"
-	sync_barrier said 100 || exit 1
+	finish_conns 1 "$KEPT"
+	sync_barrier finished 100 || exit 1
 	# in packets of 4 KiB at most
 	expect "packets of rxe1" "$(($(sent_by 1) - carried))" -ge $((KEPT * 64))
 	expect "RMBs announced since" "$(($(grown rkey_confirm) - confirmed))" -eq 0
@@ -633,10 +638,10 @@ regions_told()
 many_regions()
 {
 	one_pnetid
-	told='' orders=0 KEPT=40
+	announced='' orders=0 KEPT=40
 	rmem_=$(sysctl -n net.smc.rmem) wmem_=$(sysctl -n net.smc.wmem)
 	sysctl -q -w net.smc.rmem=524288 net.smc.wmem=16384
-	with_group regions_told
+	with_group announce_many_rmbs
 	sysctl -q -w "net.smc.rmem=$rmem_" "net.smc.wmem=$wmem_"
 	expect "links that failed" "$(grown link_fail)" -eq 0
 	expect "connections aborted" "$(grown conn_abort)" -eq 0
@@ -652,7 +657,7 @@ case_many_regions()
 
 case_v1_many_regions()
 {
-	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
 	many_regions
 	expect "version 1" "$(($(grown clnt_smc_v1) + $(grown srv_smc_v1)))" -ge "$KEPT"
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
@@ -663,20 +668,21 @@ groups_are()
 	[ "$(/t/smcctl --json linkgroup | grep -c '"id"')" = "$1" ]
 }
 
-# counted COUNTER N: what follows a group's end does so after the group has gone from the list
-counted()
+# counter_is COUNTER N: some counters are incremented after the group has left the list
+counter_is()
 {
 	[ "$(grown "$1")" -eq "$2" ]
 }
 
-# A group that is to end takes no more connections, but keeps those it has; or ends at once.
-let_end()
+# A group that is phased out takes no more connections, but keeps its present ones. Then a group that
+# ends at once.
+end_groups()
 {
-	[ ! -e /run/let ] || return 0
-	: > /run/let
+	[ ! -e /run/end_groups ] || return 0
+	: > /run/end_groups
 	two_links
 	[ "$HOST" = 2 ] || /t/smcctl linkgroup del "$(group 1)" || fail "not begun"
-	sync_barrier told || exit 1
+	sync_barrier ending || exit 1
 	if [ "$HOST" = 2 ]; then
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
 			"idle:$((100 * SLOWNESS))" > /run/second 2>&1 &
@@ -689,13 +695,13 @@ let_end()
 		kill "$idle"
 		wait "$idle" 2> /dev/null
 	fi
-	wait_for 20 groups_are 1 || { show; fail "the first group stays"; }
+	wait_for 20 groups_are 1 || { show; fail "the first group does not end"; }
 	expect "groups ended" "$(grown lgr_term)" -eq 1
 	[ "$(group 1)" != "" ] || fail "no group"
 	sync_barrier first || exit 1
 	[ "$HOST" = 1 ] || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
-	wait_for 20 groups_are 0 || { show; fail "the second group stays"; }
-	wait_for 20 counted conn_abort 1
+	wait_for 20 groups_are 0 || { show; fail "the second group does not end"; }
+	wait_for 20 counter_is conn_abort 1
 	expect "connections aborted" "$(grown conn_abort)" -eq 1
 	[ "$HOST" = 1 ] || kill "$second"
 }
@@ -703,15 +709,15 @@ let_end()
 case_group_ends()
 {
 	one_pnetid
-	rm -f /run/let
-	with_group let_end
+	rm -f /run/end_groups
+	with_group end_groups
 	expect "groups ended" "$(grown lgr_term)" -ge 2
 	/t/smcctl pnet flush
 }
 
-# --- which link a connection sends over ---
+# --- which link a connection uses ---
 
-# conns_on RNIC: connections of the link over it
+# conns_on RNIC: number of connections of its link
 conns_on()
 {
 	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 == d { print $4 }'
@@ -722,8 +728,8 @@ conns_are()
 	[ "$(conns_on rxe0) $(conns_on rxe1)" = "$1 $2" ]
 }
 
-# more N: host 2 makes so many connections, one after the other
-more()
+# open_conns N: host 2 opens N connections, one after the other
+open_conns()
 {
 	if [ "$HOST" = 2 ]; then
 		for _ in $(seq "$1"); do
@@ -731,19 +737,19 @@ more()
 			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
 				--wait 10 "idle:$((200 * SLOWNESS))" > /run/more 2>&1 &
 			idles="$idles $!"
-			wait_for 20 has_more "$have" || { cat /run/more; fail "no connection"; }
-			# a further one, that ends at once, comes first
+			wait_for 20 conns_more_than "$have" || { cat /run/more; fail "no connection"; }
+			# smc_traffic opens another connection before it, which ends at once
 			sleep 1
 		done
 	fi
 }
 
-has_more()
+conns_more_than()
 {
 	[ "$(($(conns_on rxe0) + $(conns_on rxe1)))" -gt "$1" ]
 }
 
-# conns_grow N0 N1: by so many since the last time
+# conns_grow N0 N1: waits until the connections of rxe0 and rxe1 have grown by that
 conns_grow()
 {
 	on0=$((on0 + $1)) on1=$((on1 + $2))
@@ -751,7 +757,7 @@ conns_grow()
 		{ show; fail "$(conns_on rxe0) $(conns_on rxe1), expected $on0 $on1"; }
 }
 
-# As even as the further connections, which end at some time, let it be.
+# The links have the same number of connections; 2 more are allowed: short-lived ones of smc_traffic.
 even()
 {
 	uneven=$(($(conns_on rxe0) - $(conns_on rxe1)))
@@ -768,19 +774,19 @@ policy()
 	sysctl -q -w "net.smc.smcr_link_policy=$1" || fail "no policy $1"
 }
 
-# The server keeps to the fewest connections, whatever the client does. What goes over rxe1
-# takes 30 ms.
+# The server assigns each connection to the link with the fewest, whatever the client's policy is.
+# The latency of rxe1 is 30 ms.
 policies()
 {
 	[ ! -e /run/policies ] || return 0
 	: > /run/policies
 	idles=
 	two_links
-	more 4
+	open_conns 4
 	expect_even
 	sync_barrier even 100 || exit 1
 	[ "$HOST" = 1 ] || { on0=$(conns_on rxe0) on1=$(conns_on rxe1); policy 3; }
-	more 6
+	open_conns 6
 	sync_barrier latency 100 || exit 1
 	[ "$HOST" = 2 ] || expect_even
 	[ "$HOST" = 1 ] || { conns_grow 6 0; client_policies; }
@@ -796,7 +802,7 @@ client_policies()
 	kill "$hold"
 	conns_grow -4 -4
 	policy 0
-	more 3
+	open_conns 3
 	conns_grow 0 3
 	policy 2
 	/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
@@ -804,7 +810,7 @@ client_policies()
 	idles="$idles $!"
 	conns_grow 0 1
 	sleep 1
-	more 3
+	open_conns 3
 	conns_grow 3 0
 	# shellcheck disable=SC2086 # numbers
 	kill $idles
@@ -814,8 +820,8 @@ case_policies()
 {
 	one_pnetid
 	rm -f /run/policies
-	! sysctl -q -w net.smc.smcr_link_policy=4 2> /dev/null || fail "there is no policy 4"
-	! sysctl -q -w net.smc.smcr_link_policy=-1 2> /dev/null || fail "nor -1"
+	! sysctl -q -w net.smc.smcr_link_policy=4 2> /dev/null || fail "policy 4 is accepted"
+	! sysctl -q -w net.smc.smcr_link_policy=-1 2> /dev/null || fail "policy -1 is accepted"
 	expect "policy" "$(sysctl -n net.smc.smcr_link_policy)" -eq 0
 	[ "$HOST" = 1 ] || tc qdisc add dev eth1 root netem delay $((30 * SLOWNESS))ms limit 10000
 	with_group policies
@@ -826,8 +832,8 @@ case_policies()
 
 # --- in virtual time ---
 
-# lose_and_regain: the second network is silent until both hosts have noticed; in $took, how
-# long it then takes until the link is back
+# lose_and_regain: the second network is silent until both hosts have detected it; sets $took to
+# the seconds until the link is added again
 lose_and_regain()
 {
 	sync_barrier "lose$((losses += 1))" || exit 1
@@ -838,10 +844,10 @@ lose_and_regain()
 	t0=$(uptime_s)
 	until_links 2 500
 	took=$(($(uptime_s) - t0))
-	echo "number $losses was back after $took s"
+	echo "loss $losses: added again after $took s"
 }
 
-# until_links N SECONDS: with few looks, for they take long where time is virtual
+# until_links N SECONDS: polls once a second: polling is slow in virtual time
 until_links()
 {
 	for _ in $(seq "$2"); do
@@ -852,8 +858,8 @@ until_links()
 	fail "$(count_links) links, expected $1"
 }
 
-# A link that is lost over and over again comes back later and later; not so when all was well
-# for a long time.
+# The delay before a link is re-added grows with each loss, and is reset after a long time without
+# a loss.
 loses_and_forgets()
 {
 	[ "$losses" = 0 ] || { two_links; return; }
@@ -864,7 +870,7 @@ loses_and_forgets()
 	expect "seconds to the fourth time" "$took" -ge 10
 	sleep 1000
 	lose_and_regain
-	expect "seconds, after a long time" "$took" -le 8
+	expect "seconds, after a long time without a loss" "$took" -le 8
 }
 
 case_forgets()
@@ -880,7 +886,7 @@ case_forgets()
 	/t/smcctl pnet flush
 }
 
-# --- with the in-tree family: its links are as many as ours ---
+# --- with the in-tree family: it has as many links as ours ---
 
 case_intree_symmetric()
 {
@@ -893,10 +899,10 @@ case_intree_symmetric()
 
 case_intree_gives_back()
 {
-	give_back
+	check_regions_freed
 }
 
-# Its host, then ours, has one RNIC
+# The in-tree host, then ours, has one RNIC.
 case_intree_one()
 {
 	for one in 1 2; do
@@ -909,7 +915,7 @@ case_intree_one()
 		fi
 		neighbours=$((one * 10))
 		new_neighbours
-		with_group asymmetric "$one"
+		with_group expect_asymmetric "$one"
 		! ours || expect "asymmetric links" "$(grown link_asym)" -eq 1
 		two_rnics "$one"
 		/t/smcctl pnet flush
@@ -917,14 +923,14 @@ case_intree_one()
 	done
 }
 
-# expect_links_late N: an in-tree server finds out by TEST LINK and Soft-RoCE's retries
+# expect_links_late N: an in-tree server detects the loss by TEST LINK and Soft-RoCE's retries
 expect_links_late()
 {
 	wait_for 60 links_are "$1" || { show; fail "$(count_links) links, expected $1"; }
 }
 
-# go_on FROM TO: those of the connections that were kept say the rest
-go_on()
+# finish_conns FROM TO: these kept connections send the rest of their data
+finish_conns()
 {
 	[ "$HOST" = 2 ] || return 0
 	for k_ in $(seq "$1" "$2"); do
@@ -939,8 +945,8 @@ kept_connected()
 	[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge 9 ]
 }
 
-# An in-tree host looks for a way once, when the port comes up, which is before the route does. If it found
-# none then, and had offered its first RNIC once more by itself before, it does not look again.
+# An in-tree host searches a path once, when the port comes up, before the route exists. If it finds
+# none, and had offered its first RNIC again before, it does not search again.
 nic1_up()
 {
 	for i_ in 1 2 3 4 5 6; do
@@ -951,16 +957,17 @@ nic1_up()
 	done
 }
 
-# The in-tree host notices first, or we do.
+# The in-tree host or we have detected the loss.
 one_gone()
 {
 	[ "$(($(grown link_del) + $(grown link_fail)))" -ge 1 ]
 }
 
-# The second port of the in-tree host goes down and comes up, under eight connections and the one
-# of with_group. They say something before; four say more while it is down, and four afterwards.
-# Meanwhile the group may have an asymmetric link. (They are silent when it goes: see compat.rst for what an in-tree host does to what it sends then.)
-port_goes_and_comes()
+# The second port of the in-tree host goes down and up, with eight connections and the one of
+# with_group. All send before; four send more while the port is down, and four afterwards. Meanwhile
+# the group may have an asymmetric link. (No connection sends when the port goes down: compat.rst
+# says what an in-tree host does to data that it sends then.)
+port_down_and_up()
 {
 	[ -z "$came" ] || { two_links; return; }
 	came=y
@@ -974,19 +981,19 @@ port_goes_and_comes()
 		done
 	fi
 	! ours || wait_for 40 kept_connected || { show; fail "not all are connected"; }
-	! ours || wait_for 20 all_kept 9 || { show; fail "not all are there"; }
+	! ours || wait_for 20 conns_on_links 9 || { show; fail "not all have a link"; }
 	sync_barrier kept 60 || exit 1
 	ours || ip link set nic1 down || fail "nic1 stays up"
 	! ours || wait_for 60 one_gone || { show; fail "nothing was lost"; }
-	! ours || wait_for 20 all_kept 9 || { show; fail "not all have moved"; }
+	! ours || wait_for 20 conns_on_links 9 || { show; fail "not all have moved"; }
 	sync_barrier gone 100 || exit 1
-	go_on 1 4
+	finish_conns 1 4
 	sync_barrier half 100 || exit 1
 	ours || nic1_up
-	wait_for 90 links_are 2 symmetric || { show; fail "the link does not come back"; }
+	wait_for 90 links_are 2 symmetric || { show; fail "the link is not added again"; }
 	sync_barrier came 100 || exit 1
-	go_on 5 8
-	sync_barrier said 100 || exit 1
+	finish_conns 5 8
+	sync_barrier finished 100 || exit 1
 }
 
 case_intree_port()
@@ -1006,7 +1013,7 @@ case_intree_port()
 		pnet add NET1 netdev nic1 ibdev rxe1
 	fi
 	sysctl -q -w net.smc.smcr_testlink_time=2
-	with_group port_goes_and_comes
+	with_group port_down_and_up
 	sysctl -q -w net.smc.smcr_testlink_time=30
 	expect "packets of rxe1" "$packets1" -ge 16
 	if ours; then
@@ -1022,8 +1029,8 @@ case_intree_port()
 	new_neighbours
 }
 
-# Our second RNIC goes and comes back, and with it the link.
-rnic_goes_and_comes()
+# Our second RNIC is removed and added again, and with it the link.
+replace_rnic()
 {
 	if [ -n "$came" ]; then
 		two_links
@@ -1036,7 +1043,7 @@ rnic_goes_and_comes()
 	sync_barrier gone 100 || exit 1
 	if ours; then
 		add_rxe 1 eth1 || fail "no rxe1"
-		# its counters begin anew
+		# its counters begin at zero
 		sent1=0
 	fi
 	expect_links_late 2
@@ -1049,7 +1056,7 @@ case_intree_returns()
 	came=
 	one_pnetid
 	sysctl -q -w net.smc.smcr_testlink_time=2
-	with_group rnic_goes_and_comes
+	with_group replace_rnic
 	sysctl -q -w net.smc.smcr_testlink_time=30
 	# the connections made since use it
 	expect "packets of rxe1" "$packets1" -ge 256
@@ -1062,21 +1069,21 @@ case_intree_returns()
 	/t/smcctl pnet flush
 }
 
-# One link goes by our operator's word, and comes by it. (An in-tree server, which has lost one,
-# offers it by itself.)
-intree_order()
+# Our operator deletes one link and adds it again. (An in-tree server that has lost a link offers it
+# by itself.)
+intree_commands()
 {
 	[ -z "$ordered" ] || { two_links; return; }
 	ordered=y
 	two_links
 	sync_barrier both || exit 1
 	! ours || /t/smcctl link del "$(group 1)" "$(link_over rxe1)" || fail "not begun"
-	! ours || wait_for 20 one_deleted || { show; fail "it stays"; }
+	! ours || wait_for 20 one_deleted || { show; fail "the link is not deleted"; }
 	if [ "$INTREE" = client ]; then
 		expect_links_late 1
 		sync_barrier gone 100 || exit 1
 	fi
-	! ours || /t/smcctl link add "$(group 1)" || echo "it is back already"
+	! ours || /t/smcctl link add "$(group 1)" || echo "the link was added already"
 	expect_links_late 2
 	sync_barrier back || exit 1
 }
@@ -1090,7 +1097,7 @@ case_intree_operator()
 {
 	ordered=
 	one_pnetid
-	with_group intree_order
+	with_group intree_commands
 	expect "packets of rxe1" "$packets1" -ge 256
 	if ours; then
 		expect "links added" "$(grown link_add)" -ge 1
@@ -1101,7 +1108,7 @@ case_intree_operator()
 	/t/smcctl pnet flush
 }
 
-# A group ends by our word: in order, which is for the server to say, and at once.
+# Our operator ends a group: phased out, which only the server can do, and at once.
 intree_end()
 {
 	[ -z "$ended" ] || return 0
@@ -1110,7 +1117,7 @@ intree_end()
 	sync_barrier both || exit 1
 	if [ "$INTREE" = client ]; then
 		! ours || /t/smcctl linkgroup del "$(group 1)" || fail "not begun"
-		sync_barrier told || exit 1
+		sync_barrier ending || exit 1
 		if [ "$HOST" = 2 ]; then
 			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
 				"idle:$((100 * SLOWNESS))" > /run/second 2>&1 &
@@ -1120,12 +1127,12 @@ intree_end()
 		! ours || expect "connections aborted" "$(grown conn_abort)" -eq 0
 		sync_barrier second || exit 1
 		[ "$HOST" = 1 ] || { kill "$idle"; wait "$idle" 2> /dev/null; }
-		wait_for 20 groups_are 1 || { show; fail "the first group stays"; }
+		wait_for 20 groups_are 1 || { show; fail "the first group does not end"; }
 		sync_barrier first || exit 1
 	fi
 	! ours || /t/smcctl linkgroup del "$(group 1)" now || fail "not begun"
-	wait_for 20 groups_are 0 || { show; fail "the group stays"; }
-	! ours || wait_for 20 counted conn_abort 1
+	wait_for 20 groups_are 0 || { show; fail "the group does not end"; }
+	! ours || wait_for 20 counter_is conn_abort 1
 	! ours || expect "connections aborted" "$(grown conn_abort)" -eq 1
 	[ -z "$second" ] || kill "$second"
 }
@@ -1140,33 +1147,33 @@ case_intree_group_ends()
 	/t/smcctl pnet flush
 }
 
-# ended_since COUNT N: as counted()
+# ended_since COUNT N: N groups have ended since lgr_term was COUNT; see counter_is()
 ended_since()
 {
 	[ "$(($(stat_of lgr_term) - $1))" -eq "$2" ]
 }
 
-# The in-tree module goes, and says to its group that it ends.
+# The in-tree module is unloaded, and announces the end of its group.
 case_intree_unloads()
 {
 	one_pnetid
 	with_group two_links
 	! ours || { wait_for 20 groups_are 1 || fail "no group"; terms=$(stat_of lgr_term); }
 	sync_barrier loaded || exit 1
-	ours || unload_smc || fail "the in-tree module does not go"
+	ours || unload_smc || fail "the in-tree module cannot be unloaded"
 	if ours; then
-		wait_for 20 groups_are 0 || { show; fail "the group stays"; }
+		wait_for 20 groups_are 0 || { show; fail "the group does not end"; }
 		wait_for 20 ended_since "$terms" 1
 		expect "groups ended" "$(($(stat_of lgr_term) - terms))" -eq 1
 	fi
 	sync_barrier unloaded || exit 1
-	ours || load_smc || fail "it does not come back"
+	ours || load_smc || fail "the in-tree module cannot be loaded again"
 	/t/smcctl pnet flush
 }
 
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

@@ -3,9 +3,9 @@
 #
 # Groups of more than two links. Host 1 has nine RNICs, host 2 eight, all on one switch (one
 # cable, a bridge on each host). Host 2 connects. A group grows to eight symmetric links and
-# an asymmetric one, for the RNIC without a counterpart, and is cut down to one while verified
-# streams run. Proof: the links as netlink tells them on both hosts, the counters of our
-# module, the packets of each RNIC, and every byte, checked by smc_traffic.
+# an asymmetric one, for the RNIC without a counterpart, and loses all but one while verified
+# streams run. Checked: the links by netlink on both hosts, the counters of our module, the
+# packets of each RNIC, and every byte (smc_traffic).
 #
 #   LINKS_OF  names of cases, all by default
 #   MIB       of each stream (default: 48)
@@ -53,7 +53,7 @@ setup()
 	done
 }
 
-# those that are not there
+# add_rnics: adds the missing RNICs
 add_rnics()
 {
 	# shellcheck disable=SC3043 # busybox has it
@@ -65,7 +65,7 @@ add_rnics()
 	done
 }
 
-# in_turn COMMAND...: host 1 first: a device may not be found by its name while the other
+# in_turn COMMAND...: host 1 first: a lookup of a device by its name may fail while the other
 # host changes the kernel's list
 in_turn()
 {
@@ -75,9 +75,9 @@ in_turn()
 	[ "$HOST" = 2 ] || sync_signal "turn$turns"
 }
 
-# --- what there is ---
+# --- the present links ---
 
-# the active ones, one per line
+# links: the active ones, one per line
 links()
 {
 	/t/smcctl --json link | tr -d ' \n' | tr '{' '\n' | grep '"state":"active"'
@@ -104,7 +104,7 @@ at_most()
 	[ "$(count_links)" -le "$1" ]
 }
 
-# those that carry one, without doubles
+# devices_of_links: RNICs with a link, each once
 devices_of_links()
 {
 	links | sed -n 's/.*"device":"\([^"]*\)".*/\1/p' | sort -u
@@ -131,8 +131,8 @@ expect_links()
 	}
 }
 
-# eight and one; the asymmetric one is told from the side of each host
-eight_and_one()
+# eight symmetric links and one asymmetric link, whose type depends on the host
+expect_eight_and_one()
 {
 	if [ "$HOST" = 1 ]; then
 		expect_links 9 asymmetric-peer
@@ -141,17 +141,17 @@ eight_and_one()
 		expect_links 9 asymmetric-local
 		expect "RNICs in use" "$(devices_of_links | wc -l)" -eq 8
 	fi
-	expect "links agreed upon" "$(shown max_links)" = "${AGREED-8}"
+	expect "negotiated links" "$(group_value max_links)" = "${AGREED-8}"
 }
 
-# shown KEY: a number of the group
-shown()
+# group_value KEY: a number of the group, as smcctl prints it
+group_value()
 {
 	/t/smcctl --json linkgroup | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | sort -n |
 		tail -n 1
 }
 
-# --- the course of a case ---
+# --- the steps of a case ---
 
 start()
 {
@@ -176,7 +176,7 @@ start()
 }
 
 # client SUBTEST [REQUIRE]: from host 2, in the background. A connection that begins while its
-# link goes may be TCP.
+# link is removed may fall back to TCP.
 client()
 {
 	[ "$HOST" = 2 ] || return 0
@@ -187,8 +187,8 @@ client()
 	echo $! > "/run/client.$started.pid"
 }
 
-# The group lasts as long as this connection.
-hold()
+# Opens an idle connection, which keeps the group.
+hold_group()
 {
 	[ "$HOST" = 2 ] || return 0
 	/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
@@ -196,8 +196,8 @@ hold()
 	held=$!
 }
 
-# every client well, all bytes right
-clients_end()
+# await_clients: waits until every client has ended; each must have succeeded
+await_clients()
 {
 	[ "$HOST" = 2 ] || return 0
 	for p_ in /run/client.*.pid; do
@@ -236,11 +236,11 @@ several_rmbs()
 }
 
 # Traffic of many connections, more than the first RMB has elements: they are spread over
-# the links, and later RMBs are known on each of them.
+# the links, and later RMBs are announced on each link.
 spread()
 {
 	client parallel:36
-	clients_end
+	await_clients
 	wait_for 10 several_rmbs 1 || fail "no further RMB was announced"
 	sync_barrier "spread$groups" 100 || exit 1
 	for r in $rnics; do
@@ -249,7 +249,7 @@ spread()
 	done
 }
 
-unharmed()
+expect_unharmed()
 {
 	diag "host $HOST: $(awk '/^(link_add|link_asym|link_left|conn_move|rkey_confirm|tx_again_bytes) /' \
 		/proc/net/smc_stat | tr '\n' ' ')"
@@ -264,13 +264,13 @@ unharmed()
 grow()
 {
 	start
-	hold
-	eight_and_one
+	hold_group
+	expect_eight_and_one
 	sync_barrier "grown$groups" || exit 1
 	expect "links added" "$(grown link_add)" -ge 8
-	expect "asymmetric ones" "$(grown link_asym)" -ge 1
+	expect "asymmetric links" "$(grown link_asym)" -ge 1
 	spread
-	unharmed
+	expect_unharmed
 	finish
 }
 
@@ -279,7 +279,7 @@ case_grows()
 	grow
 }
 
-# CONFIRM LINK agrees on the number, continuations tell the keys
+# Version 1: CONFIRM LINK negotiates the number of links, continuations have the rkeys.
 case_v1()
 {
 	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
@@ -290,14 +290,14 @@ case_v1()
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
 }
 
-# The smaller number of both hosts counts.
+# The smaller maximum of both hosts applies.
 case_fewer()
 {
 	for max in 1 2 3; do
 		wait_for 20 no_groups || fail "groups are left: $(links)"
 		[ "$HOST" = $((1 + max % 2)) ] || sysctl -q -w "net.smc.smcr_max_links_per_lgr=$max"
 		start
-		hold
+		hold_group
 		case $max in
 		1)	expect_links 1 single ;;
 		2)	expect_links 2 symmetric ;;
@@ -305,21 +305,21 @@ case_fewer()
 		esac
 		sleep 2
 		expect "links after a while" "$(count_links)" -eq $((max == 3 ? 4 : max))
-		expect "links agreed upon" "$(shown max_links)" = "$max"
+		expect "negotiated links" "$(group_value max_links)" = "$max"
 		sysctl -q -w net.smc.smcr_max_links_per_lgr=8
 		finish
 	done
 }
 
-# The second link goes over one of many ports that are equal, not over the same one each time:
-# its network may be dead. Five times the same of eight is one chance in 4096.
+# The port of the second link is chosen at random among equal ports: the network of a fixed choice may
+# be down. Five times the same of eight ports is one chance in 4096.
 case_chance()
 {
 	sysctl -q -w net.smc.smcr_max_links_per_lgr=2
 	seconds=
 	while [ "$(echo "$seconds" | wc -w)" -lt 5 ]; do
 		start
-		hold
+		hold_group
 		expect_links 2
 		seconds="$seconds $(devices_of_links | tr '\n' '+')"
 		finish
@@ -329,13 +329,13 @@ case_chance()
 	expect "choices" "$(echo "$seconds" | tr ' ' '\n' | grep . | sort -u | wc -l)" -ge 2
 }
 
-# For case $1: a whole group under 4 streams of $2 MiB and one ping-pong of $3 rounds, which have to
-# outlast what is cut: each cut looks for bytes that move.
-whole_and_flowing()
+# start_traffic CASE MIB ROUNDS: a complete group with 4 streams of MIB and one ping-pong of ROUNDS,
+# which must not end before the last cut: after each cut bytes must be transferred.
+start_traffic()
 {
 	start
-	hold
-	eight_and_one
+	hold_group
+	expect_eight_and_one
 	sync_barrier "whole_$1" || exit 1
 	while [ "$HOST" = 2 ] && [ "$started" -lt 4 ]; do
 		client "stream:$2"
@@ -343,15 +343,15 @@ whole_and_flowing()
 	client "pingpong:$3"
 	bytes0=$(stat_of rx_bytes)
 	wait_for 60 connected 6 || { show; fail "not all are connected"; }
-	wait_for 60 flowed 1048576 || { show; fail "no traffic"; }
+	wait_for 60 received 1048576 || { show; fail "no traffic"; }
 	sync_barrier "flowing_$1" 100 || exit 1
 }
 
-# Two at once, three times: what the peer has sent over both is not lost, and the connections of
-# one do not wait for the other.
+# Two links fail at once, three times: data that the peer has sent over both is not lost, and the
+# connections of one link do not wait for the other.
 case_pairs()
 {
-	whole_and_flowing pairs $((MIB / 3)) 2000
+	start_traffic pairs $((MIB / 3)) 2000
 	for r in 7 5 3; do
 		bytes0=$(stat_of rx_bytes)
 		if [ "$HOST" = 2 ]; then
@@ -360,16 +360,16 @@ case_pairs()
 		fi
 		# RMBs are added meanwhile
 		client "parallel:$((64 - 4 * r))" ""
-		wait_for 60 at_most "$r" || { show; fail "links stay"; }
-		wait_for 30 flowed 65536 || { show; fail "nothing moves"; }
+		wait_for 60 at_most "$r" || { show; fail "links are not removed"; }
+		wait_for 30 received 65536 || { show; fail "no bytes are transferred"; }
 		sync_barrier "pair$r" 100 || exit 1
 	done
-	clients_end
+	await_clients
 	sync_barrier ended2 300 || exit 1
 	expect "links left" "$(grown link_left)" -ge 6
 	expect "connections moved" "$(grown conn_move)" -ge 2
-	expect "fences that came late" "$(grown fence_late)" -eq 0
-	unharmed
+	expect "late fences" "$(grown fence_late)" -eq 0
+	expect_unharmed
 	finish
 	for r in 7 6 5 4 3 2; do
 		[ "$HOST" = 1 ] || ip link set "nic$r" up
@@ -380,22 +380,22 @@ case_pairs()
 	done
 }
 
-# Link by link, until one is left. Host 2 loses its RNICs one by one; then host 1 those that
-# the last links do not share.
+# The group loses link after link, until one is left. Host 2 loses its RNICs one by one; then host 1
+# all except the one of the last links.
 case_cut()
 {
 	rmem0=$(sysctl -n net.smc.rmem)
-	whole_and_flowing cut "$MIB" 4000
+	start_traffic cut "$MIB" 4000
 	for r in 7 6 5 4 3 2 1; do
 		bytes0=$(stat_of rx_bytes)
-		[ "$HOST" = 1 ] || /usr/sbin/rdma link delete "rxe$r" || fail "rxe$r stays"
-		# RMBs are added meanwhile: of a size that there is none of
+		[ "$HOST" = 1 ] || /usr/sbin/rdma link delete "rxe$r" || fail "rxe$r cannot be removed"
+		# RMBs are added meanwhile, of a new size
 		[ $((r % 3)) != 0 ] || {
 			sysctl -q -w net.smc.rmem=$((rmem0 << r / 3))
 			client "parallel:$((64 - 4 * r))" ""
 		}
-		wait_for 60 at_most $((r + 1)) || { show; fail "links stay"; }
-		wait_for 30 flowed 65536 || { show; fail "nothing moves"; }
+		wait_for 60 at_most $((r + 1)) || { show; fail "links are not removed"; }
+		wait_for 30 received 65536 || { show; fail "no bytes are transferred"; }
 		sync_barrier "cut$r" 100 || exit 1
 	done
 	if [ "$HOST" = 1 ]; then
@@ -406,29 +406,29 @@ case_cut()
 	fi
 	expect_links 1 single
 	bytes0=$(stat_of rx_bytes)
-	wait_for 30 flowed 65536 || { show; fail "nothing moves over the last one"; }
+	wait_for 30 received 65536 || { show; fail "no bytes are transferred over the last link"; }
 	sync_barrier last 100 || exit 1
-	clients_end
+	await_clients
 	sync_barrier ended 300 || exit 1
 	expect "links left" "$(grown link_left)" -ge 8
-	# six connections on as many links, of which one at most was the last
+	# six connections on six links; at most one was on the last link and did not move
 	expect "connections moved" "$(grown conn_move)" -ge 5
 	expect "validations sent" "$(grown tx_validation)" -ge 5
-	# (the server's listener was there before its size changed)
+	# (the server's listener is older than the change of its RMB size)
 	[ "$HOST" = 1 ] || expect "RMBs announced" "$(grown rkey_confirm)" -ge 2
-	unharmed
+	expect_unharmed
 	finish
 	sysctl -q -w net.smc.rmem="$rmem0"
-	in_turn add_rnics || fail "RNICs do not come back"
+	in_turn add_rnics || fail "the RNICs cannot be added again"
 }
 
-# connected N: so many have become SMC in this case
+# connected N: N connections of this case use SMC
 connected()
 {
 	[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge "$1" ]
 }
 
-flowed()
+received()
 {
 	[ "$(($(stat_of rx_bytes) - bytes0))" -ge "$1" ]
 }

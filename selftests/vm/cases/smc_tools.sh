@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The programs of smc-tools, as they are built from its sources, with our module (host 1) and with
-# the in-tree one (host 2), after the same traffic, in which each host was client and server. What
-# they print and their exit status are alike but for what is written here, with the reason; and it
-# is what the traffic was.
+# The programs of smc-tools, built from their sources, with our module (host 1) and with the in-tree
+# one (host 2), after the same traffic, in which each host was client and server. Their output and
+# exit status must be the same, except the differences listed here with the reason; and the output
+# must match the traffic.
 
 CASES="traffic:300 alike known:60 names orders:200 orders_alike run:240 check:300 debug:100 unload:90"
 export CASES
@@ -15,8 +15,8 @@ export CASES
 # shellcheck disable=SC1091 # exists in the guest only
 . /h/tree.sh
 
-BYTES=400000	# that smc_contract sends each way, as client and as server
-CALLS=40	# in as many calls
+BYTES=400000	# sent by smc_contract each way, as client and as server
+CALLS=40	# number of its send calls
 
 setup()
 {
@@ -25,12 +25,12 @@ setup()
 		cp "/t/$p_" "$TREE/usr/bin/" || return 1
 	done
 	cp /t/libsmc-preload.so "$TREE/usr/lib/" || return 1
-	# the same one, whatever each module begins with
+	# the same UEID, whatever the default of each module is
 	in_tree smcr ueid flush && in_tree smcr ueid add CONTRACT.1
 }
 
-# ask FILE PROGRAM ARGUMENT...: what it prints and its exit status, at the end of the file
-ask()
+# log_output FILE PROGRAM ARGUMENT...: appends its output and its exit status to the file
+log_output()
 {
 	file_=$1
 	shift
@@ -41,25 +41,25 @@ ask()
 	} >> "$file_"
 }
 
-# asks FILE PROGRAM: with the arguments in each line of the standard input
-asks()
+# log_outputs FILE PROGRAM: runs it with the arguments in each line of the standard input
+log_outputs()
 {
 	while read -r line_; do
 		# shellcheck disable=SC2086 # words
-		ask "$1" "$2" $line_
+		log_output "$1" "$2" $line_
 	done
 }
 
-# answer FILE COMMAND...: what was printed then, with the exit status
-answer()
+# output_of FILE COMMAND...: its output in that file, with the exit status
+output_of()
 {
-	answers_=$1
+	outputs_=$1
 	shift
-	awk -v what="\$ $*" '$0 == what { on = 1; next } /^\$ / { on = 0 } on' "$answers_"
+	awk -v what="\$ $*" '$0 == what { on = 1; next } /^\$ / { on = 0 } on' "$outputs_"
 }
 
-# name_all: smcctl under names of theirs, and they
-name_all()
+# compare_names: smcctl under names of smc-tools prints the same as these programs
+compare_names()
 {
 	mkdir -p /run/names
 	for name in smcr smcss; do
@@ -93,7 +93,7 @@ name_all()
 	EOF
 }
 
-# Each host asks while all connections are there.
+# Each host runs the programs while all connections are open.
 case_traffic()
 {
 	tx=$(rxe_counter sent_pkts)
@@ -102,15 +102,15 @@ case_traffic()
 	await_server 4434
 	sync_barrier serve || exit 1
 	[ "$HOST" = 1 ] || sync_wait client1 || exit 1
-	hold 60
+	hold_conns 60
 	[ "$HOST" = 2 ] || sync_signal client1
 	sync_barrier held || exit 1
-	# the last messages about what was read
+	# wait for the last cursor updates
 	sleep 2
 	expect "RDMA packets" "$(($(rxe_counter sent_pkts) - tx))" -ge 200
 	server=$(in_tree smcr linkgroup | awk '$2 == "SERV" { print $1 }')
 	expect "a link group of the server" "${#server}" -eq 8
-	asks /run/shown smcr <<- EOF
+	log_outputs /run/shown smcr <<- EOF
 		-v
 		info
 		device
@@ -155,7 +155,7 @@ case_traffic()
 		stats json
 		-a stats json
 	EOF
-	asks /run/shown smcd <<- EOF
+	log_outputs /run/shown smcd <<- EOF
 		-v
 		info
 		device
@@ -168,8 +168,8 @@ case_traffic()
 		seid enable
 		seid disable
 	EOF
-	ask /run/shown smcss
-	asks /run/shown smcss <<- EOF
+	log_output /run/shown smcss
+	log_outputs /run/shown smcss <<- EOF
 		-a
 		-l
 		-d
@@ -183,19 +183,19 @@ case_traffic()
 		-S
 	EOF
 	cat /run/shown
-	name_all > /run/named 2>&1
+	compare_names > /run/named 2>&1
 	sync_barrier shown 200 || exit 1
-	give /run/shown
+	send_file /run/shown
 }
 
-# meant FILE HOST: without what need not be equal, each answer in an order of its own:
-#   what each host has chosen or is called: numbers of groups, links' users, tokens, inodes, free ports
-#     and names; the addresses of host and peer become "own" and "peer"
-#   memory: a region of ours is for several connections and counts as a whole, one of the in-tree
-#     module is for one
-#   an RNIC without PCI function: smcr shows as its type and FID what its own stack had there
+# normalize FILE HOST: removes values that may differ, and sorts the lines of each command's output:
+#   values chosen by each host: numbers of groups, links' users, tokens, inodes, free ports and
+#     names; the addresses of host and peer become "own" and "peer"
+#   memory: a region of ours is shared by several connections and counts as a whole; a region of
+#     the in-tree module belongs to one connection
+#   an RNIC without PCI function: smcr prints uninitialized stack memory as its type and FID
 #   blanks: the in-tree module's host name has 32 characters
-meant()
+normalize()
 {
 	sed -E -e 's/ +/ /g; s/ $//' \
 		-e "s/10\\.0\\.0\\.$2:/own:/g; s/10\\.0\\.0\\.[12]:/peer:/g" \
@@ -215,13 +215,13 @@ meant()
 		awk '/^\$ / { n++ } { print n "\t" $0 }' | sort -s -k 1n,1 -k 2
 }
 
-# alike FILE: as host 1 and host 2 have it
-alike()
+# expect_same FILE: host 1 and host 2 have the same outputs
+expect_same()
 {
-	expect "answers" "$(grep -c '^\$ ' "$1")" -eq "$(grep -c '^\$ ' "$1.peer")"
-	meant "$1" 1 > /run/meant
-	meant "$1.peer" 2 > /run/meant.peer
-	diff -U 1 /run/meant.peer /run/meant > /run/unlike
+	expect "outputs" "$(grep -c '^\$ ' "$1")" -eq "$(grep -c '^\$ ' "$1.peer")"
+	normalize "$1" 1 > /run/normal
+	normalize "$1.peer" 2 > /run/normal.peer
+	diff -U 1 /run/normal.peer /run/normal > /run/unlike
 	cat /run/unlike
 	[ ! -s /run/unlike ] ||
 		fail "not as with the in-tree module: $(grep '^[-+][0-9]' /run/unlike | head -n 4 | tr -s '\n\t' '  ')"
@@ -230,32 +230,32 @@ alike()
 case_alike()
 {
 	[ "$HOST" = 1 ] || return 0
-	expect "answers" "$(grep -c '^\$ ' /run/shown)" -ge 60
-	alike /run/shown
+	expect "outputs" "$(grep -c '^\$ ' /run/shown)" -ge 60
+	expect_same /run/shown
 }
 
-# count PATTERN COMMAND...: lines of an answer
+# count PATTERN COMMAND...: matching lines of the command's output
 count()
 {
 	pattern_=$1
 	shift
-	answer /run/shown "$@" | grep -cE "$pattern_"
+	output_of /run/shown "$@" | grep -cE "$pattern_"
 }
 
-# number NAME COMMAND...: of an answer that is JSON
+# number NAME COMMAND...: a number in the command's JSON output
 number()
 {
 	name_=$1
 	shift
-	answer /run/shown "$@" | head -n 1 | tr ',{}' '\n' | sed -n "s/^\"$name_\"://p"
+	output_of /run/shown "$@" | head -n 1 | tr ',{}' '\n' | sed -n "s/^\"$name_\"://p"
 }
 
-# It is what was done, too.
+# The output matches the traffic.
 case_known()
 {
 	for what in smcr\ info smcr\ device smcr\ linkgroup smcss smcss\ -a\ -d\ -R\ -W smcd\ info; do
 		# shellcheck disable=SC2086 # words
-		[ "$(answer /run/shown $what | tail -n 1)" = "= 0" ] || fail "$what failed"
+		[ "$(output_of /run/shown $what | tail -n 1)" = "= 0" ] || fail "$what failed"
 	done
 	expect "release" "$(count '^SMC Version: +2\.1$' smcr info)" -eq 1
 	expect "ports" "$(count '^eth0 +rxe0 +1 +ACTIVE ' smcr device)" -eq 1
@@ -279,12 +279,12 @@ case_known()
 	for name in CLNT_V2 SRV_V2; do
 		expect "$name" "$(number "SMC_${name}_SUCC_CNT" smcr -a stats json)" -eq 1
 	done
-	# the last answer of this command came after the reset
-	expect "bytes since the reset" "$(answer /run/shown smcr stats json | grep '^{' | tail -n 1 |
+	# the last output of this command came after the reset
+	expect "bytes since the reset" "$(output_of /run/shown smcr stats json | grep '^{' | tail -n 1 |
 		tr ',{}' '\n' | sed -n 's/^"SMC_TX_BYTES"://p')" -eq 0
 }
 
-# smcctl under these names has printed the same columns.
+# smcctl under these names prints the same columns.
 case_names()
 {
 	cat /run/named
@@ -292,10 +292,10 @@ case_names()
 	expect "lines" "$(awk '$1 == "lines" { n += $2 } END { print n + 0 }' /run/named)" -ge 50
 }
 
-# Orders, the wrong ones among them, and what is there behind each
+# Commands that change settings, wrong ones among them, and the state after each
 case_orders()
 {
-	asks /run/orders smcr <<- EOF
+	log_outputs /run/orders smcr <<- EOF
 		ueid add CONTRACT.2
 		ueid add CONTRACT.2
 		ueid add a
@@ -313,7 +313,7 @@ case_orders()
 		ueid add CONTRACT.1
 		ueid
 	EOF
-	asks /run/orders smc_pnet <<- EOF
+	log_outputs /run/orders smc_pnet <<- EOF
 		-s
 		-a NET1 -I eth0
 		-a NET1 -I eth0
@@ -337,17 +337,17 @@ case_orders()
 	ln -sf /t/smcctl /run/names/smc_pnet
 	in_tree smc_pnet -s > /run/theirs
 	/run/names/smc_pnet -s > /run/ours
-	diff -U 0 /run/theirs /run/ours || fail "not as theirs: smc_pnet -s"
-	ask /run/orders smcr device
-	ask /run/orders smcr -d device
-	asks /run/orders smc_pnet <<- EOF
+	diff -U 0 /run/theirs /run/ours || fail "other output than smc-tools': smc_pnet -s"
+	log_output /run/orders smcr device
+	log_output /run/orders smcr -d device
+	log_outputs /run/orders smc_pnet <<- EOF
 		-f
 		-s
 		-f
 	EOF
 	cat /run/orders
 	sync_barrier ordered 150 || exit 1
-	give /run/orders
+	send_file /run/orders
 	expect "UEIDs at the end" "$(in_tree smcr ueid | tr -d ' ')" = CONTRACT.1
 	expect "PNET IDs at the end" "$(in_tree smc_pnet | wc -l)" -eq 0
 	expect "PNET IDs in the middle" "$(sed -n '/^\$ smc_pnet -a NET1$/,/^\$ smcr/p' /run/orders |
@@ -357,8 +357,8 @@ case_orders()
 case_orders_alike()
 {
 	[ "$HOST" = 1 ] || return 0
-	expect "answers" "$(grep -c '^\$ ' /run/orders)" -ge 35
-	alike /run/orders
+	expect "outputs" "$(grep -c '^\$ ' /run/orders)" -ge 35
+	expect_same /run/orders
 }
 
 # --- smc_run ---
@@ -369,7 +369,7 @@ def all(s, n):
     b = b""
     while len(b) < n:
         d = s.recv(n - len(b))
-        if not d: sys.exit("it ends early")
+        if not d: sys.exit("early end of the stream")
         b += d
     return b
 s = socket.socket()
@@ -394,19 +394,19 @@ through()
 	[ -e "$TREE/tmp/through" ] || ! kill -0 "$1" 2> /dev/null
 }
 
-# A program of Debian that knows nothing of SMC, on both hosts
+# A program of Debian without SMC support, on both hosts
 case_run()
 {
 	echo "$ECHO" > "$TREE/tmp/echo.py"
 	tx=$(rdma_bytes tx)
-	ask /run/ran smc_run -v
+	log_output /run/ran smc_run -v
 	[ "$HOST" = 1 ] || sync_wait up 120 || exit 1
 	# shellcheck disable=SC2046 # an argument or none
 	chroot "$TREE" smc_run -r 32k -t 64k python3 /tmp/echo.py \
 		$([ "$HOST" = 1 ] || peer_addr) > /run/echo 2>&1 &
 	program=$!
 	if [ "$HOST" = 1 ]; then
-		# Python takes its time to start where every instruction is translated
+		# Python starts slowly if QEMU translates every instruction
 		wait_for 90 tcp_listens 4440 || fail "no server: $(tail -n 1 /run/echo)"
 		sync_signal up
 	fi
@@ -420,8 +420,8 @@ case_run()
 
 # --- smc_chk ---
 
-# smc_chk here as client of the other host's
-check_it()
+# runs smc_chk as client of the other host's smc_chk
+run_smc_chk()
 {
 	tx=$(rxe_counter sent_pkts)
 	in_tree smc_chk -C "$(peer_addr)" > /run/checked 2>&1
@@ -437,7 +437,7 @@ case_check()
 	for client in 1 2; do
 		if [ "$HOST" = "$client" ]; then
 			sync_wait "up$client" 120 || exit 1
-			check_it
+			run_smc_chk
 			sync_signal "checked$client"
 		else
 			chroot "$TREE" smc_chk -S > /run/chk 2>&1 < /dev/null &
