@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Speed of TCP, the in-tree family, ours and raw verbs, one after the other in
-# every round, on one pair of hosts: host 1 serves, host 2 measures. JSON lines
-# go to host 2's log, for selftests/bench/report.py. The harness is told that
-# the module is the in-tree one (it must stay in the guest); each contestant
-# loads its own here.
+# Measures the speed of TCP, the in-tree family, ours and raw verbs, one after the
+# other in every round, on one pair of hosts: host 1 serves, host 2 measures. JSON
+# lines go to host 2's log, for selftests/bench/report.py. The harness runs with
+# --module intree (so that the guest keeps that module); this script loads the module
+# of each label.
 #
-#   LABELS   contestants, in order; ROUNDS  how often
+#   LABELS   what is measured, in order; ROUNDS  number of rounds
 #   MS, COUNT   see smc_bench
-#   KNOCKS      connections that a median of what a fallback costs stands on
+#   KNOCKS      number of connections for the median cost of a fallback
 
 : "${LABELS:=tcp intree ours raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
 : "${CASE:=}" "${KNOCKS:=200}"
@@ -30,12 +30,12 @@ setup()
 {
 	ln -s /t/ours /ours
 	setup_net && setup_rxe || return 1
-	# What the devices have before any SMC module takes its share.
+	# The objects of the devices before any SMC module is loaded.
 	resources > /run/resources
 	ping -c 1 -W 5 "$(peer_addr)" > /dev/null
 }
 
-# Every other round the other way round: what comes first must not win by it.
+# Every other round in reverse order: the position must give no label an advantage.
 one_round()
 {
 	order=
@@ -93,13 +93,13 @@ no_sockets()
 	[ "$(/t/smcctl sock | wc -l)" -le 1 ]
 }
 
-# Client first, in peace: an in-tree client whose peer's module goes while
-# connections end waits for ever for what it has in flight.
+# The client first, when it is idle: an in-tree client waits for ever for its requests
+# in flight if the peer's module is removed while connections end.
 unload()
 {
 	sync_barrier "idle.$1" 120 || exit 1
 	[ "$HOST" = 2 ] || sync_wait "unloaded.$1" > /dev/null || exit 1
-	rmmod smc_diag || fail "smc_diag stays"
+	rmmod smc_diag || fail "smc_diag cannot be removed"
 	wait_for 30 remove_smc || fail "the module of $1 cannot be removed"
 	sync_signal "unloaded.$1"
 }
@@ -115,10 +115,10 @@ speed()
 		--ms "$MS" --count "$COUNT" || fail "$1: smc_bench ended with $?"
 }
 
-# --- what a fallback costs ---
+# --- the cost of a fallback ---
 
-# Connections that end as TCP: with a peer that has no SMC sockets, in both roles, and with one
-# that has no RNIC or to which an own one is missing. For TCP all rows are the same.
+# Connections that fall back: the peer has no SMC socket, in both roles; the peer has no RNIC, or we
+# have none. For TCP all rows are the same.
 fallbacks()
 {
 	family=smc
@@ -147,7 +147,7 @@ fallbacks()
 	[ $family = inet ] || unload "$1"
 }
 
-# knock LABEL ROW FAMILY PORT OVER
+# knock LABEL ROW FAMILY PORT OVER: one row of smc_knock
 knock()
 {
 	if [ "$HOST" = 2 ]; then
@@ -157,20 +157,20 @@ knock()
 	sync_barrier "knocked.$1.$2" 120 || exit 1
 }
 
-# without_rnic HOST LABEL ROW OVER
+# without_rnic HOST LABEL ROW OVER: one row while that host has no RNIC
 without_rnic()
 {
-	[ "$HOST" != "$1" ] || /usr/sbin/rdma link del rxe0 || fail "the RNIC stays"
+	[ "$HOST" != "$1" ] || /usr/sbin/rdma link del rxe0 || fail "the RNIC cannot be removed"
 	sync_barrier "gone.$2.$1" 60 || exit 1
 	knock "$2" "$3" "$family" 4432 "$4"
 	[ "$HOST" = "$1" ] || return 0
-	add_rxe 0 eth0 || fail "the RNIC does not come back"
+	add_rxe 0 eth0 || fail "the RNIC cannot be added again"
 	wait_for 10 port_active rxe0 || fail "the RNIC's port stays down"
 }
 
 # --- raw verbs ---
 
-# value LABEL ROW VALUE UNIT BETTER
+# value LABEL ROW VALUE UNIT BETTER: prints a JSON line
 value()
 {
 	echo "{\"row\": \"$2\", \"label\": \"$1\", \"value\": $3, \"unit\": \"$4\"," \
@@ -178,7 +178,7 @@ value()
 }
 
 # perftest PROGRAM ARGUMENT...: server on host 1, client on host 2, whose
-# output is in /tmp/perftest. -u: a busy machine may be silent for long.
+# output is in /tmp/perftest. -u: on a busy machine answers may take long.
 perftest()
 {
 	: $((perftest_nr = ${perftest_nr:-0} + 1))
@@ -223,7 +223,7 @@ raw()
 		v=$(result 4 1.048576) || perftest_fails ib_write_bw
 		value raw "stream_$1" "$v" MB/s higher
 	done
-	# Latency: perftest halves the round trip, the typical one is its median.
+	# Latency: perftest reports half of the round trip; "typical" is the median.
 	for row in "1 1" "1k 1024"; do
 		# shellcheck disable=SC2086
 		set -- $row
@@ -259,13 +259,13 @@ resources()
 
 memory_state()
 {
-	# What is freed late, and caches, would show up as somebody's gain.
+	# wait for memory that is freed late, and drop caches
 	sleep 2
 	echo 3 > /proc/sys/vm/drop_caches
 	sleep 1
 	resources
 	awk '$1 == "Slab:" { print "slab_kb", $2 }' /proc/meminfo
-	# Free pages are those that a CPU keeps for itself, too: many megabytes.
+	# free pages include those in per-CPU lists: many megabytes
 	awk '$1 == "MemFree:" { free = $2 }
 	     $1 == "count:" { free += 4 * $2 }
 	     END { print "used_kb", -free }' /proc/meminfo /proc/zoneinfo
@@ -274,7 +274,7 @@ memory_state()
 # Run by smc_hold, with $CONNS connections open.
 memory()
 {
-	# Devices as without any module, memory as without connections.
+	# baseline: devices without any module, memory without connections
 	memory_state > /run/memory
 	cat /run/resources >> /run/memory
 	# shellcheck disable=SC2086 # numbers
@@ -287,7 +287,7 @@ memory()
 memory_of()
 {
 	memory_state > /run/memory.now
-	# Of two lines with one name, the later one holds (see memory()).
+	# of two lines with the same name, the later one counts (see memory())
 	awk -v label="$1" -v conns="$CONNS" '
 		NR == FNR { before[$1] = $2; next }
 		{

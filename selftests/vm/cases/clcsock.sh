@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# What the end of the clcsock means for a stream, and to which process filters, BPF
-# programs and limits of memory attribute the clcsock: /t/smc_clcsock, in one instance of User Mode Linux, with
-# virtual time if it can, two namespaces, a fresh module for each test.
-
-#   CLCSOCK  tests (default: those for which User Mode Linux has the means)
+# How the end of the clcsock affects a stream, and to which process filters, BPF programs and
+# memory limits attribute the clcsock: /t/smc_clcsock, in one instance of User Mode Linux, with
+# virtual time if possible, two namespaces, a newly loaded module for each test.
+#
+#   CLCSOCK  tests (default: all that work on User Mode Linux)
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh

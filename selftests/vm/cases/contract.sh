@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# What programs may rely on when they ask our module by netlink and sock_diag, and requests that
-# are none. For --topology lo and one host.
+# The interface that programs may rely on in requests by netlink and sock_diag, and invalid
+# requests. For --topology lo and one host.
 #
-#   SEED     of the spoilt requests
-#   ROUNDS   how many of them
+#   SEED     of the invalid requests
+#   ROUNDS   their number
 
 : "${SEED:=1}" "${ROUNDS:=4000}"
 
@@ -27,7 +27,7 @@ case_contract()
 		diag "$line (seed $SEED)"
 	done
 	[ "$rc" = 0 ] || fail "smc_contract ended with $rc"
-	# they were connections by RDMA whose group the answers were about
+	# the answers were about a group with RDMA connections
 	expect_packets 40
 }
 

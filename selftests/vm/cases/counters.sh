@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# What is counted, against what was done, to the byte: one instance of User Mode Linux with virtual
-# time, a module with fault sites, two namespaces.
+# The counters must match the operations exactly, to the byte: one instance of User Mode Linux with
+# virtual time, a module with fault sites, two namespaces.
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# How connections, devices, namespaces and the module end, and that nobody is held up by it:
-# one instance of User Mode Linux, with virtual time if it can, two namespaces, a fresh module
-# for each case. /t/smc_ends has the cases that are about connections.
+# How connections, devices, namespaces and the module end, and that no end is delayed:
+# one instance of User Mode Linux, with virtual time if possible, two namespaces, a newly loaded
+# module for each case. /t/smc_ends has the cases for connections.
 #
 #   ENDS   cases to run (default: all)
 
@@ -17,8 +17,8 @@ export CASES
 CASE_TIMEOUT=10000	# seconds of guest time
 export CASE_TIMEOUT
 
-# Seconds for what our references must not hold up. Without virtual time the clock mostly tells
-# how busy this machine is: there it must end, and the other bed says when.
+# Seconds for operations that references of our module must not delay. Without virtual time the time
+# mostly depends on the load of the machine: there the limit only proves that the operation ends.
 case $(uname -r) in
 *-uml-debug)	LIMIT=60 ;;
 *)		LIMIT=3 ;;
@@ -38,7 +38,7 @@ in_ns()
 	/usr/sbin/ip netns exec "$ns_" "$@"
 }
 
-# background NAMESPACE COMMAND...: its process itself, in $last and $pids
+# background NAMESPACE COMMAND...: its process number is in $last and $pids
 background()
 {
 	ns_=$1
@@ -56,10 +56,10 @@ ns_stat()
 begin()
 {
 	at "$1"
-	# a case that failed has left its own
+	# a failed case has not unloaded the module
 	[ ! -d /sys/module/smc ] || wait_for 20 unload_smc
 	load "" || fail "the module does not load"
-	# what only the other end can tell is noticed soon: polling costs in virtual time
+	# TEST LINK detects a lost peer soon: polling is slow in virtual time
 	for n_ in s c; do
 		in_ns "$n_" sysctl -q -w net.smc.smcr_testlink_time=2
 	done
@@ -99,7 +99,7 @@ client()
 	in_ns c /t/smc_traffic client --connect "$a_" --family smc --wait 10 "$@"
 }
 
-# start_client NAMESPACE ADDRESS OPTION...: one over SMC that stays, in $last
+# start_client NAMESPACE ADDRESS OPTION...: a lasting SMC connection, its process in $last
 start_client()
 {
 	n_=$1
@@ -108,15 +108,15 @@ start_client()
 	before_=$(ns_stat "$n_" clnt_smc)
 	background "$n_" /t/smc_traffic client --connect "$a_" --family smc --require smc \
 		--timeout 600000 "$@"
-	wait_for 20 has_more "$n_" "$before_" || fail "no connection: $(cat /run/background)"
+	wait_for 20 conns_more_than "$n_" "$before_" || fail "no connection: $(cat /run/background)"
 }
 
-has_more()
+conns_more_than()
 {
 	[ "$(ns_stat "$1" clnt_smc)" -gt "$2" ]
 }
 
-# connections NAMESPACE: those that groups still have
+# connections NAMESPACE: number of connections of its groups
 connections()
 {
 	in_ns "$1" /t/smcctl -j linkgroup | tr -d ' \n\t' | tr , '\n' |
@@ -128,8 +128,9 @@ no_connections()
 	[ "$(connections s)" = 0 ] && [ "$(connections c)" = 0 ]
 }
 
-# all_gone SECONDS: no connection is left. The end that nobody told asks by TEST LINK first.
-all_gone()
+# await_no_conns SECONDS: waits until no connection is left. An end without a message from its peer
+# detects the loss by TEST LINK.
+await_no_conns()
 {
 	no_connections && return
 	sleep 12
@@ -139,10 +140,10 @@ all_gone()
 # --- connections ---
 
 for t_ in $(/t/smc_ends); do
-	eval "case_$t_() { ends $t_; }"
+	eval "case_$t_() { run_ends $t_; }"
 done
 
-ends()
+run_ends()
 {
 	begin "$1"
 	/t/smc_ends "$1" > /run/ends
@@ -151,8 +152,8 @@ ends()
 	grep '^#' /run/ends | while read -r _ line; do
 		diag "$line"
 	done
-	[ "$rc" != 0 ] || all_gone 200
-	# of a host that is silent: not for the next case
+	[ "$rc" != 0 ] || await_no_conns 200
+	# a case with a silent host has added it
 	in_ns c /usr/sbin/tc qdisc del dev vethc root 2> /dev/null
 	[ "$rc" = 0 ] || fail "exit code $rc"
 	finish
@@ -160,16 +161,16 @@ ends()
 
 # --- the module ---
 
-# held N WHAT: the module stays, and N lines say who holds it, one of them WHAT
-held()
+# expect_holders N WHAT: the module cannot be removed, and N lines list its holders, one of them WHAT
+expect_holders()
 {
 	rmmod smc_diag
-	! rmmod smc 2> /dev/null || fail "the module goes with sockets open: $2"
+	! rmmod smc 2> /dev/null || fail "the module is removed with open sockets: $2"
 	insmod /ours/smc_diag.ko
 	/t/smcctl holders > /run/holders || fail "smcctl holders"
 	cat /run/holders
 	expect "holders: $2" "$(grep -c ' smc_traffic\| none' /run/holders)" -eq "$1"
-	grep -q "$2" /run/holders || fail "nobody says $2: $(cat /run/holders)"
+	grep -q "$2" /run/holders || fail "$2 is not listed: $(cat /run/holders)"
 }
 
 case_holders()
@@ -177,36 +178,37 @@ case_holders()
 	begin holders
 	expect "holders" "$(/t/smcctl holders | grep -c smc_traffic)" -eq 0
 	serve
-	held 1 " listen "
+	expect_holders 1 " listen "
 	start_client c 10.0.0.1 idle:10000
-	held 3 " smc "
-	# of all three the namespaces
+	expect_holders 3 " smc "
+	# with their namespaces
 	expect "namespaces" "$(grep smc_traffic /run/holders | awk '{ print $1 }' | sort -u | wc -l)" \
 		-eq 2
 	finish
 }
 
-# --- nobody is held up ---
+# --- no end is delayed ---
 
-# new_end NAMESPACE [X]: a RoCE device in place of one that has gone
+# new_end NAMESPACE [X]: adds a RoCE device in place of a removed one
 new_end()
 {
 	add_end "$@" || fail "no new device"
 	wait_for 10 port_up "$@" || fail "the port of the new device stays down"
 }
 
-# half_open [NAMESPACE]: a handshake in which the server waits for the Confirm, the client for the Accept
+# half_open [NAMESPACE]: a handshake in which the server waits for the Confirm and the client for the
+# Accept
 half_open()
 {
-	# "none": what it has counted for an earlier one must not count
+	# "none" resets the counts of an earlier handshake
 	echo "none LOSE_CLC:2" > "$ARM"
 	background "${1:-c}" /t/smc_traffic client --connect "${2:-10.0.0.1}" --family smc \
 		--timeout 600000 idle:100
 	wait_for 20 fired LOSE_CLC || fail "no Accept was lost"
 }
 
-# soon WHAT COMMAND...: it takes no longer than LIMIT
-soon()
+# expect_soon WHAT COMMAND...: the command takes at most LIMIT
+expect_soon()
 {
 	w_=$1
 	shift
@@ -237,13 +239,13 @@ case_netdev_gone()
 		old=$last
 		half_open c 10.7.0.1
 		aborts=$(ns_stat "$side" conn_abort)
-		soon "ip link del in $side" ip -n "$side" link del v7
-		wait_for 5 aborted "$side" "$aborts" || fail "the connection stays"
+		expect_soon "ip link del in $side" ip -n "$side" link del v7
+		wait_for 5 aborted "$side" "$aborts" || fail "the connection does not end"
 		kill -KILL "$old" "$last"
 		for n_ in s c; do
 			ip -n "$n_" link del v7 2> /dev/null
 		done
-		all_gone 100
+		await_no_conns 100
 		forget_bad_peers
 		client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
 	done
@@ -261,16 +263,16 @@ case_device_gone()
 	begin device_gone
 	serve
 	for side in c s; do
-		# the first contact of a handshake has no link yet that could fail
+		# in a first contact there is no link yet that could fail
 		half_open
-		soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
+		expect_soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
 		kill -KILL "$last"
 		new_end "$side"
 		forget_bad_peers
 		wait_for 100 client 10.0.0.1 --require smc connects:1 || fail "no SMC afterwards"
 		start_client c 10.0.0.1 idle:10000
-		soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
-		all_gone 60
+		expect_soon "rdma link delete in $side" in_ns "$side" /usr/sbin/rdma link delete "rxe$side"
+		await_no_conns 60
 		kill -KILL "$last"
 		new_end "$side"
 		forget_bad_peers
@@ -298,7 +300,7 @@ case_netns_gone()
 	ip -n x link set vethx up
 	new_end x
 	new_end s xs
-	# it will not close its end; nor may traffic flow, which stops virtual time
+	# the server must not close its end; and there must be no traffic, which stops virtual time
 	kill -STOP "$server"
 	start_client x 10.8.0.1 halfclose:400
 	sleep 1
@@ -309,13 +311,13 @@ case_netns_gone()
 	kill -KILL "$last"
 	wait "$last" 2> /dev/null
 	ip netns del x
-	soon "the end of the namespace" wait_for $((LIMIT + 2)) no_netdev vethxs
+	expect_soon "the end of the namespace" wait_for $((LIMIT + 2)) no_netdev vethxs
 	kill -CONT "$server"
 	finish
 }
 
-# In kernels with lockdep the driver cannot go before the sockets of its queue pairs, which
-# have lock classes of its own.
+# In kernels with lockdep the driver must not be unloaded before the sockets of its queue pairs,
+# which use lock classes of the driver.
 driver_off()
 {
 	case $(uname -r) in
@@ -328,14 +330,14 @@ driver_off()
 	wait_for "$LIMIT" rmmod rdma_rxe
 }
 
-# The driver goes under a connection, and comes after the module.
+# The driver is unloaded during a connection, and loaded again after the module.
 case_driver_gone()
 {
 	begin driver_gone
 	serve
 	start_client c 10.0.0.1 idle:10000
-	soon "the end of the driver" driver_off
-	all_gone 10
+	expect_soon "the end of the driver" driver_off
+	await_no_conns 10
 	kill -KILL "$last"
 	modprobe rdma_rxe
 	new_end s

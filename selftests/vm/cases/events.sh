@@ -2,9 +2,9 @@
 # shellcheck shell=dash
 #
 # Netlink events, as smcctl monitor prints them: the life of a group between two hosts with two
-# RNICs each, fallbacks with the reasons of both sides, and a storm of them. Who listens in the
-# first namespace hears of the groups of both hosts, who does elsewhere of nothing. Host 2
-# connects. Judged by the counters and by the other host, too.
+# RNICs each, fallbacks with the reasons of both sides, and a storm of fallbacks. A listener in the
+# initial namespace receives the events of the groups of both hosts, a listener in an unrelated
+# namespace receives none. Host 2 connects. Checked against the counters and the other host.
 #
 #   EVENTS    the cases (default: all)
 
@@ -14,7 +14,7 @@ export CASES
 RULE=0x03008001
 PEER_DECLINED=0x05000000
 PEER_NO_SMC=0x03010000
-TOLD_PER_SECOND=64
+EVENTS_PER_SECOND=64
 
 setup()
 {
@@ -27,7 +27,7 @@ setup()
 
 # --- listeners: their lines go to /run/NAME.events ---
 
-# listen NAME COMMAND...: a monitor, run by that command
+# listen NAME COMMAND...: starts a monitor with that command as prefix
 listen()
 {
 	name_=$1
@@ -37,7 +37,8 @@ listen()
 	wait_for 10 listens "$@" || fail "$name_ does not listen: $(cat "/run/$name_.events")"
 }
 
-# A socket of generic netlink in a multicast group. That of the control family is the last one.
+# There is a socket of generic netlink in a multicast group (not only that of the control family,
+# which comes last).
 listens()
 {
 	# shellcheck disable=SC2016 # a program
@@ -52,7 +53,7 @@ listen_all()
 	listen elsewhere ip netns exec "elsewhere$HOST"
 }
 
-# No listener has come to an end by itself.
+# Ends the listeners; none may have ended before.
 stop_listening()
 {
 	for p_ in $listeners; do
@@ -60,20 +61,20 @@ stop_listening()
 	done
 	kill_all "$listeners"
 	for f_ in own first elsewhere; do
-		diag "host $HOST: $f_ heard of $(wc -l < "/run/$f_.events")"
+		diag "host $HOST: $f_ received $(wc -l < "/run/$f_.events") events"
 	done
-	expect "what is heard elsewhere" "$(wc -l < /run/elsewhere.events)" -eq 0
+	expect "events in an unrelated namespace" "$(wc -l < /run/elsewhere.events)" -eq 0
 }
 
-# values KEY [NAME [EVENT]]: what the lines of a listener have there
+# values KEY [NAME [EVENT]]: the values of that key in the lines of a listener
 values()
 {
 	grep -- "\"event\":\"${3:-}" "/run/${2:-own}.events" |
 		sed -n "s/.*\"$1\":\"*\([^\",}]*\).*/\1/p"
 }
 
-# heard EVENT [N]: so many, 1 if it is not said
-heard()
+# received EVENT [N]: at least N of them (default: 1)
+received()
 {
 	[ "$(values event own "$1" | wc -l)" -ge "${2:-1}" ]
 }
@@ -87,7 +88,7 @@ on_one_line()
 
 two_links()
 {
-	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ] && heard 'link up' 2
+	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ] && received 'link up' 2
 }
 
 in_use()
@@ -95,7 +96,7 @@ in_use()
 	[ -n "$(used_rnic)" ] && [ "$(grown rx_bytes)" -ge 1 ] && [ "$(grown tx_bytes)" -ge 1 ]
 }
 
-# The RNIC that carries the connection
+# used_rnic: the RNIC of the connection
 used_rnic()
 {
 	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
@@ -132,7 +133,7 @@ case_life()
 		/t/smcctl link
 		/usr/sbin/rdma link delete "$rnic" || fail "no $rnic"
 	fi
-	wait_for 40 heard failover || {
+	wait_for 40 received failover || {
 		cat /run/own.events /run/server /run/client
 		/t/smcctl link
 		grep -v ' 0$' /proc/net/smc_stat
@@ -147,23 +148,23 @@ case_life()
 		wait "$traffic" || { cat /run/client; fail "the connection: $?"; }
 		sync_signal through
 	fi
-	wait_for 60 heard 'group end' || fail "no end: $(values event | on_one_line)"
+	wait_for 60 received 'group end' || fail "no end: $(values event | on_one_line)"
 	sync_barrier over || exit 1
 	sleep 1
 	stop_listening
 	cat /run/own.events
-	right_life
+	check_life
 }
 
-right_life()
+check_life()
 {
 	want="group begin;link up;link up;link lost;failover;group end;"
 	[ "$(values event | on_one_line)" = "$want" ] || fail "$(values event | on_one_line)"
 	expect "groups" "$(values group | sort -u)" = "$group"
 	expect "connections over RDMA" "$(grown tx_write_bytes)" -gt 0
 	expect "peer" "$(values peer_addr | sort -u)" = "$(peer_addr)"
-	expect "links that were left" "$(values event own failover | wc -l)" -eq "$(grown link_left)"
-	expect "connections that went on" "$(values connections)" -eq "$(grown conn_move)"
+	expect "links with failover" "$(values event own failover | wc -l)" -eq "$(grown link_left)"
+	expect "moved connections" "$(values connections)" -eq "$(grown conn_move)"
 	expect "the link" "$(values link own 'link lost')" -eq "$(values link own failover)"
 	[ "$(values link own 'link up' | sort -u | wc -l)" = 2 ] || fail "twice the same link"
 	for e in 'link lost' failover 'group end'; do
@@ -173,24 +174,24 @@ right_life()
 		expect "the RNIC" "$(values device own 'link lost')" = "$rnic"
 		expect "why" "$(values why own 'link lost')" = "device removed"
 		expect "role" "$(values role | sort -u)" = client
-		expect "connections that went on" "$(values connections)" -eq 1
+		expect "moved connections" "$(values connections)" -eq 1
 	else
 		expect "role" "$(values role | sort -u)" = server
 	fi
-	# both hosts, told apart by the namespace and the role
+	# both hosts, distinguished by the namespace and the role
 	for r in server client; do
 		grep "\"role\":\"$r\"" /run/first.events > /run/whole.events
 		[ "$(values event whole | on_one_line)" = "$want" ] ||
-			fail "the first namespace of the $r: $(values event whole | on_one_line)"
+			fail "the initial namespace of the $r: $(values event whole | on_one_line)"
 	done
 	expect "namespaces" "$(values net_cookie first | sort -u | wc -l)" -eq 2
 	grep "\"net_cookie\":$(values net_cookie | sort -u)," /run/first.events |
-		grep -c "\"group\":\"$group\"" | grep -qx 6 || fail "the first namespace hears of other things"
+		grep -c "\"group\":\"$group\"" | grep -qx 6 || fail "other events in the initial namespace"
 }
 
 # --- fallbacks ---
 
-# connections FAMILY N: one after the other, all of them TCP
+# connections FAMILY N: N connections one after the other, all over TCP
 connections()
 {
 	n_=$((${n_:-0} + 1))
@@ -215,7 +216,7 @@ fallbacks()
 	echo "$(($(grown clnt_fback) + $(grown srv_fback)))"
 }
 
-# The client declines, since its port is known so late. Each side has its own reason.
+# The client declines, as its port is known only after the SYN. Each side has its own reason.
 case_fallback()
 {
 	[ "$HOST" = 1 ] || /t/smcctl policy add deny local-port 1024-65535 || fail "no rule"
@@ -228,8 +229,8 @@ case_fallback()
 	[ "$HOST" = 1 ] || /t/smcctl policy flush
 	cat /run/own.events
 	expect "fallbacks" "$(values event own fallback | wc -l)" -eq "$(fallbacks)"
-	expect "fallbacks there were" "$(fallbacks)" -ge 3
-	expect "... heard in the first namespace" "$(values event first fallback | wc -l)" -eq 0
+	expect "fallbacks, at least" "$(fallbacks)" -ge 3
+	expect "... received in the initial namespace" "$(values event first fallback | wc -l)" -eq 0
 	expect "peer" "$(values peer_addr | sort -u)" = "$(peer_addr)"
 	expect "own address" "$(values local_addr | sort -u)" = "$(own_addr)"
 	if [ "$HOST" = 1 ]; then
@@ -253,12 +254,12 @@ sum()
 	awk '{ n += $1 } END { print n + 0 }'
 }
 
-# As long as nobody listens, none is waiting to be told. Else there is a limit, and what is beyond
-# it is counted in the next one.
+# Without a listener no events are queued. With a listener there is a limit per second; the number of
+# events beyond it is reported in the next event.
 case_storm()
 {
 	STORM=400
-	connections inet $((2 * TOLD_PER_SECOND))
+	connections inet $((2 * EVENTS_PER_SECOND))
 	before
 	listen_all
 	sync_barrier listening || exit 1
@@ -270,22 +271,22 @@ case_storm()
 	sleep 1
 	stop_listening
 	if [ "$HOST" = 2 ]; then
-		told=$(values event own fallback | wc -l)
-		untold=$(values untold | sum)
-		diag "of $(fallbacks) fallbacks in $took s, told: $told, only counted: $untold"
-		expect "fallbacks there were" "$(fallbacks)" -gt $STORM
-		expect "told and counted" "$((told + untold))" -eq "$(fallbacks)"
-		expect "told" "$told" -le $(((took + 1) * TOLD_PER_SECOND + 1))
-		expect "told, at least" "$told" -ge $TOLD_PER_SECOND
-		expect "gaps told at once" "$(values event own lost | wc -l)" -ge 1
+		sent=$(values event own fallback | wc -l)
+		left_out=$(values untold | sum)
+		diag "of $(fallbacks) fallbacks in $took s, sent: $sent, left out: $left_out"
+		expect "fallbacks, at least" "$(fallbacks)" -gt $STORM
+		expect "sent and left out" "$((sent + left_out))" -eq "$(fallbacks)"
+		expect "sent" "$sent" -le $(((took + 1) * EVENTS_PER_SECOND + 1))
+		expect "sent, at least" "$sent" -ge $EVENTS_PER_SECOND
+		expect "gaps reported at once" "$(values event own lost | wc -l)" -ge 1
 		! head -n 1 /run/own.events | grep -q untold ||
-			fail "those without a listener were counted: $(head -n 1 /run/own.events)"
+			fail "events without a listener were counted: $(head -n 1 /run/own.events)"
 		expect "reason" "$(values reason | sort -u)" = $PEER_NO_SMC
-		expect "lost for want of memory" "$(grown event_lost)" -eq 0
+		expect "lost for lack of memory" "$(grown event_lost)" -eq 0
 	fi
 }
 
-# A listener does not keep the module, and hears that it goes.
+# A listener does not pin the module, and its socket is notified when the module is unloaded.
 case_unload()
 {
 	listeners=

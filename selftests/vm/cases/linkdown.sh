@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The only link of a group fails while streams run on it: every connection ends with
-# ECONNABORTED or ECONNRESET on both sides, soon, the group goes and takes all of its
-# resources along, and when the link is back a new connection works. Ours on both hosts.
-# At the end pages that a connection has lent outlive it, the link, the group and the module.
+# The only link of a group fails while streams run on it: every connection must end soon with
+# ECONNABORTED or ECONNRESET on both sides, the group must end and free all of its resources,
+# and when the link works again a new connection must succeed. Our module on both hosts.
+# In the last case pages lent by a connection exist longer than the connection, the link, the group
+# and the module.
 
 CASES="netdev_down:150 after_down:90 device_removed:150 after_removal:90 unload:120"
 export CASES
 
 STREAMS=4
-NEAR=5		# seconds in which the host with the fault notices
-FAR=30		# and the other one, which has retries and TEST LINK to go by
+NEAR=5		# seconds until the host with the fault must detect it
+FAR=30		# and until the other one must, by retries and TEST LINK
 ERRORS='ECONNABORTED|ECONNRESET'
 
 setup()
@@ -24,7 +25,7 @@ resources()
 	/usr/sbin/rdma resource show "$1" 2>/dev/null | grep -c 'comm \[smc\]'
 }
 
-# --- the parts of a case ---
+# --- the steps of a case ---
 
 # shellcheck disable=SC2153 # CASE is set by main.sh
 start_server()
@@ -36,7 +37,7 @@ start_server()
 	sync_signal ready
 }
 
-# Streams that last longer than the case, and a connection that is silent.
+# Starts streams that last longer than the case, and a silent connection.
 start_clients()
 {
 	sync_wait ready > /dev/null || exit 1
@@ -71,25 +72,25 @@ clients_gone()
 	done
 }
 
-server_told()
+server_has_errors()
 {
-	# the silent connection has a line as well, for the round before its silence
+	# the silent connection has a line as well, for the transfer before its silence
 	[ "$(grep 'server: op ' "/run/server.$CASE" | grep -vc ': 0$')" -ge "$STREAMS" ]
 }
 
-# All ends of the connections know: streams by what their programs saw, the silent one
-# by the count of aborted connections.
-noticed()
+# All ends of the connections have detected the loss: streams by the errors of their programs, the
+# silent one by the counter of aborted connections.
+loss_detected()
 {
 	if [ "$HOST" = 1 ]; then
-		server_told || return 1
+		server_has_errors || return 1
 	else
 		clients_gone || return 1
 	fi
 	[ "$(($(stat_of conn_abort) - aborts0))" -ge $((STREAMS + 1)) ]
 }
 
-# break_link HOST COMMAND...: that host does it while the streams run
+# break_link HOST COMMAND...: host HOST runs the command while the streams run
 break_link()
 {
 	where=$1
@@ -112,14 +113,14 @@ break_link()
 		"$@" || fail "cannot break the link"
 	fi
 	t0=$(uptime_s)
-	wait_for "$limit" noticed || {
+	wait_for "$limit" loss_detected || {
 		show_outputs
 		fail "not all connections have ended within $limit s"
 	}
 	diag "host $HOST: all connections ended within $(($(uptime_s) - t0)) s"
 	show_outputs
-	right_errors
-	wait_for 15 group_gone || fail "the group stays: $(/usr/sbin/rdma resource show qp)"
+	check_errors
+	wait_for 15 group_gone || fail "the group does not end: $(/usr/sbin/rdma resource show qp)"
 	expect "groups ended" "$(($(stat_of lgr_term) - terms0))" -eq 1
 	sync_barrier noticed 60 || exit 1
 }
@@ -130,11 +131,11 @@ show_outputs()
 	dmesg | grep 'smc: ' | tail -n 5
 }
 
-right_errors()
+check_errors()
 {
 	if [ "$HOST" = 1 ]; then
 		n_=$(grep 'server: op ' "/run/server.$CASE" | grep -cE "$ERRORS")
-		expect "streams the server saw break" "$n_" -eq "$STREAMS"
+		expect "streams that failed at the server" "$n_" -eq "$STREAMS"
 		return
 	fi
 	i=0
@@ -151,8 +152,8 @@ group_gone()
 	! /t/smcctl linkgroup | grep -q '^0x'
 }
 
-# A fresh server, since the case has ended the old one's process group.
-works_again()
+# Connects again, with a new server: the end of the case before has killed the old one.
+connect_again()
 {
 	wait_for 20 port_active rxe0 || fail "the port stays down"
 	smc0=$(($(stat_of clnt_smc) + $(stat_of srv_smc)))
@@ -171,7 +172,7 @@ case_netdev_down()
 case_after_down()
 {
 	[ "$HOST" != 1 ] || ip link set eth0 up || fail "cannot bring the link up"
-	works_again
+	connect_again
 }
 
 case_device_removed()
@@ -184,17 +185,17 @@ case_after_removal()
 	if [ "$HOST" = 2 ]; then
 		add_rxe 0 eth0 || fail "cannot add rxe0"
 	fi
-	works_again
+	connect_again
 }
 
-lent()
+pages_lent()
 {
 	[ "$(($(stat_of rx_lend_pages) - lent0))" -ge 8 ]
 }
 
-# Pages of host 2 go into a pipe, whose reader waits for the end of the module. Their connection
-# loses its link and its group, and is closed.
-lend()
+# Host 2 splices received pages into a pipe, whose reader waits for the end of the module. The
+# connection loses its link and its group, and is closed.
+lend_pages()
 {
 	if [ "$HOST" = 1 ]; then
 		/t/smc_lend serve "$(own_addr)" || fail "smc_lend serve ended with $?"
@@ -210,14 +211,14 @@ lend()
 		/t/smc_lend check
 		echo $? > /run/lent
 	} &
-	wait_for 30 lent || fail "no pages are lent"
+	wait_for 30 pages_lent || fail "no pages are lent"
 	/usr/sbin/rdma link delete rxe0 || fail "cannot break the link"
 	wait_for 30 test -e /run/closed || fail "the connection does not end"
 }
 
 case_unload()
 {
-	lend
+	lend_pages
 	sync_barrier idle || exit 1
 	unload_smc || fail "the module does not go"
 	for k_ in qp mr pd cq; do
@@ -226,5 +227,5 @@ case_unload()
 	[ "$HOST" != 1 ] || return 0
 	touch /run/unloaded
 	wait_for 20 test -s /run/lent || fail "the pipe is not read"
-	expect "errors in what was lent" "$(cat /run/lent)" -eq 0
+	expect "errors in the lent pages" "$(cat /run/lent)" -eq 0
 }

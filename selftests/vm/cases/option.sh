@@ -2,10 +2,10 @@
 # shellcheck shell=dash
 #
 # The SMC option in SYN and SYN-ACK. Host 1 serves, host 2 connects; each case has a
-# port of its own, so that option.py can judge the capture by it. What each end believes
-# is proven by the mode of the connection (--require) and by who is counted as what.
+# port of its own, by which option.py finds its packets in the capture. The scripts check
+# the mode of the connection at each end (--require) and the counters of connections.
 #
-#   OPTION   cases to run, "NAME[:TIMEOUT]" (default: all that both hosts of ours can)
+#   OPTION   cases to run, "NAME[:TIMEOUT]" (default: all that work with our module on both hosts)
 #   INTREE   client or server: that host has the in-tree family
 
 : "${OPTION:=which agree mapped v6 plain_server plain_client many lost_syn lost_synack
@@ -35,7 +35,7 @@ P_NAT=4515
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
-	# nft itself comes too early for the kernel's on-demand loading
+	# nft starts before the kernel's on-demand loading is complete
 	modprobe nf_tables
 }
 
@@ -73,7 +73,7 @@ both()
 	fi
 }
 
-# Who puts the option into the SYN is a property of the build.
+# The build decides whether the kernel's TCP or the module adds the option.
 case_which()
 {
 	ours || return 0
@@ -93,7 +93,7 @@ case_agree()
 # An IPv6 socket with a v4-mapped peer, a dual-stack listener.
 case_mapped() { both $P_MAPPED stream:1 smc smc6 smc6; }
 
-# Native IPv6 (SMC between two of ours).
+# Native IPv6 (SMC only between two native peers).
 case_v6()
 {
 	if [ "$HOST" = 1 ]; then
@@ -109,7 +109,7 @@ case_plain_client() { both $P_PLAIN_CLIENT stream:1 tcp smc inet; }
 
 case_many() { both $P_MANY connects:40 smc; }
 
-# drop NAME CHAIN LIMIT MATCH...: the first LIMIT packets that match
+# drop NAME CHAIN LIMIT MATCH...: drops the first LIMIT matching packets
 drop()
 {
 	name=$1
@@ -131,7 +131,7 @@ dropped()
 	nft list table inet "$1" | sed -n 's/.*counter packets \([0-9]*\).*/\1/p'
 }
 
-# A retransmitted SYN carries it too.
+# A retransmitted SYN has the option, too.
 case_lost_syn()
 {
 	[ "$HOST" = 2 ] || drop lost input 2 tcp dport $P_LOST_SYN tcp flags syn / syn,ack
@@ -141,7 +141,7 @@ case_lost_syn()
 	nft flush ruleset
 }
 
-# (Two: on a slow host each may be the answer to a SYN of its own, and the fourth of those is without.)
+# (Only two: on a slow host each may answer a SYN of its own, and the fourth SYN has no option.)
 case_lost_synack()
 {
 	[ "$HOST" = 1 ] || drop lost input 2 tcp sport $P_LOST_SYNACK \
@@ -152,7 +152,7 @@ case_lost_synack()
 	nft flush ruleset
 }
 
-# Each packet comes twice.
+# Each packet is duplicated.
 case_repeated()
 {
 	modprobe sch_netem || fail "no netem"
@@ -163,8 +163,8 @@ case_repeated()
 	tc qdisc del dev eth0 root
 }
 
-# A firewall swallows what carries the option. Core goes on until the user gives up;
-# our own option is left out in the end.
+# A firewall drops packets with the option. The kernel's TCP keeps sending it until the user
+# aborts; the module's own option is omitted after some SYNs.
 case_filtered()
 {
 	nft -f - <<-RULES || fail "nft"
@@ -190,7 +190,7 @@ case_cookies()
 	sysctl -q -w net.ipv4.tcp_syncookies=1
 }
 
-# Every listener takes data in a SYN, without a cookie.
+# Every listener accepts data in a SYN, without a cookie.
 case_fastopen()
 {
 	sysctl -q -w net.ipv4.tcp_fastopen=1543
@@ -207,7 +207,7 @@ case_fastopen()
 	sysctl -q -w net.ipv4.tcp_fastopen=1
 }
 
-# Eight bytes more would not fit into a packet on this route.
+# The option would not fit into a packet on this route.
 case_no_room()
 {
 	if [ "$HOST" = 2 ]; then
@@ -231,7 +231,7 @@ in_ns()
 	fi
 }
 
-# count_options [NAMESPACE]: what leaves with the option
+# count_options [NAMESPACE]: counts sent packets with the option
 count_options()
 {
 	in_ns "$1" nft -f - <<-RULES || fail "nft $1"
@@ -247,7 +247,7 @@ count_options()
 	RULES
 }
 
-# counted TABLE NAME [NAMESPACE]
+# counted TABLE NAME [NAMESPACE]: packets of an nft counter
 counted()
 {
 	in_ns "$3" nft list counter inet "$1" "$2" | sed -n 's/.*packets \([0-9]*\).*/\1/p'
@@ -260,8 +260,9 @@ new_ns()
 	ip -n "$1" link set lo up
 }
 
-# inside SERVER_SIDE CLIENT_SIDE ADDRESS: a whole connection within this host; there is no RNIC, so TCP in the end
-inside()
+# run_local SERVER_PREFIX CLIENT_PREFIX ADDRESS: connections within this host; without an RNIC, so
+# they fall back
+run_local()
 {
 	# shellcheck disable=SC2086 # a command and its arguments
 	$1 /t/smc_traffic server --family smc --port 4520 &
@@ -272,7 +273,7 @@ inside()
 	wait "$server" || fail "server ended with $?"
 }
 
-# Namespaces have hooks of their own; none is left when they end.
+# Each namespace has its own hooks; none is left when the namespace ends.
 case_netns()
 {
 	ours || return 0
@@ -287,7 +288,7 @@ case_netns()
 	ip -n right link set vb up
 	count_options left
 	count_options right
-	inside "ip netns exec left" "ip netns exec right" 10.77.0.1
+	run_local "ip netns exec left" "ip netns exec right" 10.77.0.1
 	expect "SYNs with the option" "$(counted seen syn right)" -ge 3
 	expect "SYN-ACKs with the option" "$(counted seen synack left)" -ge 3
 	ip netns del left
@@ -311,8 +312,8 @@ case_vrf()
 	ip -n far link set vb up
 	count_options far
 	count_options
-	inside "ip netns exec far" "ip vrf exec red" 10.78.0.2
-	# twice through our filter, once with the option each
+	run_local "ip netns exec far" "ip vrf exec red" 10.78.0.2
+	# each passes the filter twice, once per hook, with one option
 	expect "SYNs with the option" "$(counted seen syn)" -ge 6
 	expect "SYN-ACKs with the option" "$(counted seen synack far)" -ge 3
 	nft flush ruleset
@@ -321,7 +322,7 @@ case_vrf()
 	ip netns del far
 }
 
-# Connection tracking finds nothing wrong with what we changed.
+# Connection tracking accepts the changed packets.
 case_conntrack()
 {
 	nft -f - <<-RULES || fail "nft"
@@ -330,15 +331,15 @@ case_conntrack()
 		counter good { }
 		chain in {
 			type filter hook input priority 0;
-			tcp dport $P_CONNTRACK jump judge
-			tcp sport $P_CONNTRACK jump judge
+			tcp dport $P_CONNTRACK jump inspect
+			tcp sport $P_CONNTRACK jump inspect
 		}
 		chain out {
 			type filter hook output priority 0;
-			tcp dport $P_CONNTRACK jump judge
-			tcp sport $P_CONNTRACK jump judge
+			tcp dport $P_CONNTRACK jump inspect
+			tcp sport $P_CONNTRACK jump inspect
 		}
-		chain judge {
+		chain inspect {
 			ct state invalid counter name bad drop
 			ct state established counter name good
 		}
@@ -351,7 +352,8 @@ case_conntrack()
 	nft flush ruleset
 }
 
-# The client means another address and port; the server sees another source port.
+# DNAT and masquerading: the client connects to another address and port, and the server sees another
+# source port.
 case_nat()
 {
 	if [ "$HOST" = 2 ]; then
@@ -382,7 +384,7 @@ case_nat()
 	nft flush ruleset
 }
 
-# The user's own use of TCP_SAVE_SYN is as on TCP.
+# TCP_SAVE_SYN works as on TCP sockets.
 case_saved_syn()
 {
 	ours || return 0
@@ -394,7 +396,7 @@ case_unload()
 	sync_barrier idle || exit 1
 	ours || return 0
 	unload_smc || fail "the module does not go"
-	# and comes again, with everything it needs
-	load_smc || fail "the module does not come again"
-	unload_smc || fail "the module does not go again"
+	# and can be loaded again, with all modules it needs
+	load_smc || fail "the module cannot be loaded again"
+	unload_smc || fail "the module cannot be unloaded again"
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# smcctl policy: which connections may be SMC, by the client's rules and by the server's, over
-# IPv4, v4-mapped addresses and IPv6. Host 2 connects, host 1 serves. Judged by the bytes that
-# went by RDMA, the reasons of both hosts and the rules' own counters.
+# smcctl policy: rules of the client and of the server that decide which connections may use SMC,
+# over IPv4, v4-mapped addresses and IPv6. Host 2 connects, host 1 serves. Checked by the bytes
+# sent by RDMA, the reasons of both hosts and the counters of the rules.
 
 CASES="none:60 client:100 server:100 order:60 late:60 unload:60"
 export CASES
@@ -21,20 +21,20 @@ policy()
 	/t/smcctl policy "$@" || fail "policy $*: status $?"
 }
 
-# the list without the counters
+# conditions: the list of rules without the counters
 conditions()
 {
 	/t/smcctl policy | awk '{ print $1, $2, $3, $4, $5, $6 }'
 }
 
-# hits NUMBER: connections that a rule has decided
+# hits NUMBER: connections that matched the rule
 hits()
 {
 	/t/smcctl -j policy | tr -d ' \n' |
 		sed -n "s/.*\"number\":$1,[^}]*\"connections\":\([0-9]*\).*/\1/p"
 }
 
-# reason CODE: connections that fell back for it here
+# reason CODE: connections that fell back for that reason on this host
 reason()
 {
 	/t/smcctl -j stats | tr -d ' \n' | tr '{' '\n' |
@@ -74,7 +74,7 @@ connection()
 all_families()
 {
 	connection "$1" smc "$(peer_addr)"
-	# an IPv6 socket makes a v4-mapped address of it
+	# an IPv6 socket turns it into a v4-mapped address
 	connection "$2" smc6 "$(peer_addr)"
 	connection "$3" smc6 fd00:0::1
 }
@@ -86,7 +86,7 @@ case_none()
 	expect "fallbacks by rule" "$(reason $RULE)" -eq 0
 }
 
-# The client's rules are asked before its SYN: the server hears nothing of SMC.
+# The client applies its rules before its SYN: the SYN has no SMC option.
 case_client()
 {
 	was=$(reason $PEER_NO_SMC)
@@ -110,13 +110,13 @@ case_client()
 	if [ "$HOST" = 2 ]; then
 		expect "connections of the IPv6 rule" "$(hits 10)" -eq 1
 		policy flush
-		# its own port is known when TCP has connected: it declines then
+		# its own port is known only after TCP has connected: the client declines then
 		policy add deny local-port 1024-65535 remote 10.0.0.1
 	fi
 	sync_barrier own_port || exit 1
 	all_families tcp tcp smc
 	if [ "$HOST" = 2 ]; then
-		expect "connections of the rule about its port" "$(hits 10)" -eq 2
+		expect "connections of the rule for its port" "$(hits 10)" -eq 2
 		policy flush
 		expect "fallbacks by rule in all" "$(reason $RULE)" -eq 5
 	else
@@ -124,7 +124,8 @@ case_client()
 	fi
 }
 
-# The server knows its own port when the SYN comes, and the client when TCP has connected.
+# The server can apply a rule for its own port to the SYN, and a rule for the client's address only
+# after TCP has connected.
 case_server()
 {
 	was=$(reason $RULE)
@@ -147,12 +148,12 @@ case_server()
 		expect "fallbacks by rule" $(($(reason $RULE) - was)) -eq 5
 		policy flush
 	else
-		expect "servers that showed the option, and declined" \
+		expect "servers that sent the option, and declined" \
 			$(($(reason $PEER_NO_SMC) - no_smc)) -eq 3
 	fi
 }
 
-# The first one that matches decides, whenever it was added.
+# The rules apply in the order of their numbers, not in the order in which they were added.
 case_order()
 {
 	if [ "$HOST" = 2 ]; then
@@ -160,7 +161,7 @@ case_order()
 		policy add allow number 50 remote 10.0.0.1
 		policy add deny number 60 remote 10.0.0.1
 		policy add allow number 40 remote 10.9.0.0/16
-		! /t/smcctl policy add deny number 50 2> /run/error || fail "two rules with a number"
+		! /t/smcctl policy add deny number 50 2> /run/error || fail "two rules with the same number"
 		grep -q 'there is a rule with this number' /run/error || fail "$(cat /run/error)"
 	fi
 	sync_barrier rules || exit 1
@@ -178,13 +179,13 @@ case_order()
 	expect "rules restored" "$(conditions)" = "$(cat /run/conditions)"
 	expect "prefix" "$(/t/smcctl policy | awk '$1 == 40 { print $5 }')" = 10.9.0.0/16
 	policy del 50
-	! /t/smcctl policy del 50 2> /run/error || fail "a rule that is gone was deleted"
+	! /t/smcctl policy del 50 2> /run/error || fail "a deleted rule was deleted again"
 	grep -q 'there is no rule with this number' /run/error || fail "$(cat /run/error)"
 	expect "rules left" "$(/t/smcctl -j policy | grep -c number)" -eq 3
 	policy flush
 }
 
-# What is SMC stays so; rules of one namespace are not those of another.
+# A new rule does not affect existing SMC connections; each namespace has its own rules.
 case_late()
 {
 	if [ "$HOST" = 1 ]; then

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# One link group serves many connections: after the first contact a connect needs no new
-# registration, no queue pair and no CONFIRM RKEY. Counted by the RDMA core as well as by us.
-# Then many first contacts at once, and what is left when the module goes. Ours on both hosts.
+# Many connections share one link group: after the first contact a connect needs no new
+# registration, no queue pair and no CONFIRM RKEY. Checked by the counts of the RDMA core and of our
+# module. Then many first contacts at once; no resource may be left after unloading. Our module on
+# both hosts.
 
 CASES="first subsequent:120 unload:60 together:120 unload_again:60"
 export CASES
@@ -17,7 +18,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# resources KIND: how many of them the RDMA core has on the books for smc
+# resources KIND: number of the module's objects of that kind in the RDMA core
 resources()
 {
 	/usr/sbin/rdma resource show "$1" | grep -c 'comm \[smc\]'
@@ -47,7 +48,7 @@ serve_or_run()
 	fi
 }
 
-# why a group ended is in the kernel log, at a level that the console does not show
+# show_log: the end of a group is logged at a level that the console does not show
 show_log()
 {
 	dmesg | grep 'smc: ' | tail -n 20
@@ -113,7 +114,7 @@ case_unload()
 	unload
 }
 
-# A fresh start on both hosts: nobody knows the other. One group must result.
+# Both modules are newly loaded and have no group. The simultaneous connects must create one group.
 case_together()
 {
 	load_smc || fail "the module does not come back"

@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # Two hosts in different subnets, a third one (vm.py --router) as IP router between them:
-# version 2 goes through it, version 1 cannot; a RoCE address that cannot be reached or
-# that a NAT changes makes a connection TCP, in bounded time. Host 2 connects.
+# version 2 works through it, version 1 does not; if the RoCE address is unreachable or a
+# NAT changes it, a connection falls back within a time limit. Host 2 connects.
 #
 #   INTREE    set: host 2 has the in-tree family
 
@@ -51,7 +51,7 @@ router_nat()
 	on_host 3 "nft add rule ip nat n $2" || fail "no NAT on host 3"
 }
 
-# serve NAME: until the client of that name is through
+# serve NAME: until the other host signals that the client NAME has ended
 serve()
 {
 	/t/smc_traffic server --family smc6 --port "$PORT" > "/run/server.$1" 2>&1 &
@@ -65,7 +65,7 @@ serve()
 	[ "$rc" = 0 ] || exit 1
 }
 
-# client NAME MODE FAMILY ADDRESS SUBTEST...: what it says is left in /run/client
+# client NAME MODE FAMILY ADDRESS SUBTEST...: its output is in /run/client
 client()
 {
 	name=$1 mode=$2 family=$3 to=$4
@@ -79,13 +79,13 @@ client()
 	sync_signal "through.$name"
 }
 
-# reasons OWN/PEER: of the connections that the last client made
+# reasons OWN/PEER: expects these reasons of the last client's connections
 reasons()
 {
 	grep -q "reasons $1" /run/client || fail "reasons $1 not in: $(grep reasons /run/client)"
 }
 
-# RDMA carried megabytes, through the router
+# Megabytes were sent by RDMA, through the router.
 expect_routed()
 {
 	expect_packets 1024
@@ -104,7 +104,7 @@ case_v4()
 		before
 		client smc smc smc "$SERVER" stream:4 connects:20 burst:20
 		expect_routed
-		# version 1 knows no subnets but the own
+		# version 1 needs both hosts in one subnet
 		/t/smcctl ueid flush
 		client v1 tcp smc "$SERVER" connects:2
 		reasons 05000000/03070000
@@ -123,7 +123,7 @@ case_v6()
 	fi
 }
 
-# A load balancer's address on the TCP path, the server's own one on the fabric.
+# A load balancer's address on the TCP path, the server's own address for RoCE.
 case_dnat()
 {
 	if [ "$HOST" = 1 ]; then
@@ -137,14 +137,14 @@ case_dnat()
 	fi
 }
 
-# The TCP path reaches a server whose RoCE address has no route, or nobody answers for it.
+# The TCP path reaches a server whose RoCE address has no route, or no neighbour entry.
 case_no_route()
 {
 	if [ "$HOST" = 1 ]; then
-		forget_groups
+		end_groups
 		serve tcp
 	else
-		forget_groups
+		end_groups
 		ip route add blackhole "$SERVER/32"
 		before
 		client tcp tcp smc 10.2.0.254 stream:1 connects:2
@@ -171,22 +171,22 @@ case_no_neighbour()
 	fi
 }
 
-# The groups go with the module.
-forget_groups()
+# Ends all groups by reloading the module.
+end_groups()
 {
 	unload_smc || fail "the module does not go"
 	load_smc || fail "the module does not come back"
 }
 
-# A NAT that changes the source of RoCE packets: no queue pair takes them.
+# A NAT changes the source of RoCE packets: no queue pair accepts them.
 case_masquerade()
 {
-	forget_groups
+	end_groups
 	if [ "$HOST" = 1 ]; then
-		on_host 3 'nft flush ruleset' || fail "the old NAT stays"
+		on_host 3 'nft flush ruleset' || fail "the old NAT cannot be removed"
 		router_nat postrouting "ip saddr 10.2.0.0/24 masquerade"
 		serve tcp
-		on_host 3 'nft flush ruleset' || fail "the NAT stays"
+		on_host 3 'nft flush ruleset' || fail "the NAT cannot be removed"
 		serve smc
 	else
 		before
@@ -200,7 +200,7 @@ case_masquerade()
 	fi
 }
 
-# The way to the peer changes under a group: the next connections go the new way.
+# The route to the peer of a group changes: the next connections use the new route.
 case_other_router()
 {
 	if [ "$HOST" = 1 ]; then
@@ -214,13 +214,13 @@ case_other_router()
 		sync_wait moved > /dev/null || exit 1
 		ip route replace default via 10.2.0.253
 		on_host 3 'ip addr del 10.2.0.254/24 dev eth1; ip addr add 10.2.0.253/24 dev eth1' ||
-			fail "the old address stays"
+			fail "the old address cannot be removed"
 		client b smc smc "$SERVER" stream:4 connects:5
 		expect_routed
 	fi
 }
 
-# Who may not connect by TCP may not connect at all, group or not.
+# A client that may not connect by TCP cannot connect at all, even if there is a group.
 case_filter()
 {
 	if [ "$HOST" = 1 ]; then
@@ -246,12 +246,12 @@ EOF
 	fi
 }
 
-# Bytes that IPsec is to protect stay on TCP, whichever of the two sends them.
+# A connection that an IPsec policy of either host covers stays on TCP.
 case_ipsec()
 {
-	for way in "$CLIENT $SERVER 0x201" "$SERVER $CLIENT 0x102"; do
+	for direction in "$CLIENT $SERVER 0x201" "$SERVER $CLIENT 0x102"; do
 		# shellcheck disable=SC2086 # three words
-		protect $way || fail "no security association"
+		protect $direction || fail "no security association"
 	done
 	if [ "$HOST" = 1 ]; then
 		serve client
@@ -273,7 +273,7 @@ case_ipsec()
 	ip xfrm state flush
 }
 
-# protect FROM TO SPI: how packets are encrypted that a policy covers
+# protect FROM TO SPI: adds the security association for packets that a policy covers
 protect()
 {
 	ip xfrm state add src "$1" dst "$2" proto esp spi "$3" mode transport reqid 1 \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Many connections at once, with operations at random: /t/smc_stress, in one instance of User Mode
-# Linux, two namespaces. SEED (printed), CONNS, STRESS_FOR (seconds) and PATIENCE are the program's.
+# Many connections at once, with random operations: /t/smc_stress, in one instance of User Mode
+# Linux, two namespaces. The program uses SEED (printed), CONNS, STRESS_FOR (seconds) and PATIENCE.
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
@@ -18,7 +18,7 @@ setup()
 		wait_for 10 has_gid s && wait_for 10 has_gid c
 }
 
-# has_gid NAMESPACE: its RNIC has learnt of the IPv6 address
+# has_gid NAMESPACE: its RNIC has a GID for the IPv6 address
 has_gid()
 {
 	ip netns exec "$1" sh -c \

@@ -2,7 +2,7 @@
 # shellcheck shell=dash
 #
 # Deadlines, measured in guest time: one instance of User Mode Linux with virtual time, a module
-# with fault sites, two namespaces. What each test waits for is in Documentation/timers.rst.
+# with fault sites, two namespaces. Documentation/timers.rst lists the timer of each test.
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh

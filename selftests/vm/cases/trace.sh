@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Trace points between two hosts with two RNICs each. Those that the in-tree family has, too, have
-# its fields at its places, as that module says itself: hosts begin with it, and ours is in /t. Then
-# what was traced of one verified connection, of a link that is lost and of a fallback: all of
-# it, in order, with the values that the counters and the other host have.
+# Trace points between two hosts with two RNICs each. Trace points that the in-tree family also has
+# must have its fields at the same offsets, as the in-tree module reports: hosts first load the
+# in-tree module, and ours is in /t. Then the traces of one verified connection, of a lost link and
+# of a fallback must be complete and in order, with the values of the counters and of the other host.
 #
 #   TRACED    the cases (default: all)
 
@@ -25,7 +25,7 @@ setup()
 	done
 }
 
-# save_format WHO: a file for each trace point of the module that is loaded
+# save_format NAME: a file for each trace point of the loaded module, in /run/format/NAME
 save_format()
 {
 	mkdir -p "/run/format/$1"
@@ -63,8 +63,8 @@ trace_on()
 	done
 }
 
-# what happened since, in /run/trace: name, then fields
-traced()
+# copy_trace: writes the trace to /run/trace, one event per line: name, then fields
+copy_trace()
 {
 	sed -n 's/^.* [0-9]*\.[0-9]*: \(smcr*_[a-z_]*\): /\1 /p' "$TRACING/trace" > /run/trace
 }
@@ -72,20 +72,20 @@ traced()
 trace_off()
 {
 	echo 0 > "$TRACING/events/smc/enable"
-	traced
+	copy_trace
 	for s_ in "$TRACING"/per_cpu/cpu*/stats; do
 		grep -q '^overrun: 0$' "$s_" || fail "traces were lost"
 	done
 	diag "host $HOST: traced: $(cut -d ' ' -f 1 /run/trace | sort | uniq -c | tr -s ' \n' ' ')"
 }
 
-# count EVENT [FIELD=VALUE]: in /run/trace
+# count EVENT [FIELD=VALUE]: number of such events in /run/trace
 count()
 {
 	grep -c "^$1 .*${2:+$2\\b}" /run/trace
 }
 
-# sum EVENT FIELD
+# sum EVENT FIELD: sum of the field in /run/trace
 sum()
 {
 	awk -v e="$1" -v f="$2=" '$1 == e {
@@ -95,8 +95,9 @@ sum()
 	} END { print n + 0 }' /run/trace
 }
 
-# in_order PROGRAM: awk over /run/trace; value(FIELD), wrong(WHAT), and END decides with "ok"
-in_order()
+# check_trace PROGRAM: runs awk over /run/trace with the functions value(FIELD) and wrong(WHAT); the
+# program sets "ok" at its end
+check_trace()
 {
 	awk '
 		function value(name, at) {
@@ -106,46 +107,46 @@ in_order()
 		}
 		function wrong(what) { print what ": " $0; bad = 1 }
 		'"$1"'
-		END { exit bad || !ok }' /run/trace > /run/judged || {
+		END { exit bad || !ok }' /run/trace > /run/checked || {
 		head -n 60 /run/trace
-		fail "host $HOST: trace: $(head -n 1 /run/judged)"
+		fail "host $HOST: trace: $(head -n 1 /run/checked)"
 	}
 }
 
 # --- one connection after the other, until its end ---
 
-# Each connection there was has closed.
+# All connections are closed.
 all_closed()
 {
-	traced
+	copy_trace
 	[ "$(count smc_conn_state to=14)" -ge "$(count smc_hs_end outcome=0)" ] &&
 		[ "$(count smc_conn_state to=1)" -ge 1 ]
 }
 
-# As many events as counters say, the same bytes.
-as_counted()
+# The numbers of events and bytes are those of the counters.
+check_counts()
 {
 	expect "bytes sent" "$(sum smc_tx_sendmsg len)" -eq "$(grown tx_bytes)"
 	expect "bytes received" "$(sum smc_rx_recvmsg len)" -eq "$(grown rx_bytes)"
-	expect "bytes there were" "$(grown tx_bytes)" -ge 1048576
+	expect "bytes sent, at least" "$(grown tx_bytes)" -ge 1048576
 	expect "CDC messages sent" "$(count smc_cdc_tx)" -eq "$(grown tx_cdc)"
 	expect "CDC messages received" "$(count smc_cdc_rx)" -eq \
 		"$(($(grown rx_cdc) - $(grown rx_cdc_bad)))"
 	expect "LLC messages sent" "$(count smc_llc_tx)" -eq "$(grown tx_llc)"
 	expect "LLC messages received" "$(count smc_llc_rx)" -eq "$(grown rx_llc)"
-	expect "LLC messages there were" "$(grown rx_llc)" -ge 2
+	expect "LLC messages received, at least" "$(grown rx_llc)" -ge 2
 	expect "handshakes" "$(count smc_hs_end outcome=0)" -eq \
 		"$(($(grown clnt_smc) + $(grown srv_smc)))"
 	expect "no fallback" "$(count smc_switch_to_fallback)" -eq 0
 	expect "no failure" "$(count smc_link_fail)" -eq 0
 }
 
-# Proposal, Accept and Confirm as either side sees them; before the end of a first handshake
-# a group, a link and a connection have come to life; messages are numbered one by one.
-as_it_should()
+# Proposal, Accept and Confirm of each side are in order; before the end of a first handshake the
+# group, the link and the connection are active; messages have consecutive sequence numbers.
+check_connection()
 {
 	# shellcheck disable=SC2016 # a program
-	in_order '
+	check_trace '
 		$1 == "smc_group_state" { group[value("group")] = value("state") }
 		$1 == "smc_group_state" && value("state") == 2 { ready++ }
 		$1 == "smc_link_state" {
@@ -199,7 +200,7 @@ as_it_should()
 		}'
 }
 
-# packets: sent over either RNIC
+# packets: sent by both RNICs
 packets()
 {
 	echo $(($(rxe_counter sent_pkts rxe0) + $(rxe_counter sent_pkts rxe1)))
@@ -213,13 +214,13 @@ case_connection()
 	sync_barrier on || exit 1
 	exchange 1 smc smc --io block stream:1
 	wait_for 30 all_closed || fail "not all are closed"
-	# LLC is at rest when the group has what it can have
+	# LLC is idle when the group has its maximum of links
 	wait_for 60 two_links || fail "no second link"
 	sync_barrier closed || exit 1
 	trace_off
 	expect "RDMA packets" "$(($(packets) - packets0))" -ge 256
-	as_counted
-	as_it_should
+	check_counts
+	check_connection
 }
 
 # --- a link is lost ---
@@ -229,13 +230,13 @@ two_links()
 	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ]
 }
 
-# It has one, and bytes went each way.
+# A link has a connection, and bytes were transferred in both directions.
 in_use()
 {
 	[ -n "$(used_rnic)" ] && [ "$(grown rx_bytes)" -ge 1 ] && [ "$(grown tx_bytes)" -ge 1 ]
 }
 
-# The RNIC that carries the connection
+# used_rnic: the RNIC of the connection
 used_rnic()
 {
 	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
@@ -246,7 +247,7 @@ moved()
 	[ "$(grown conn_move)" -ge 1 ]
 }
 
-# Under a connection that says something before and after, so that it is there for sure.
+# During a connection that sends before and after the loss, so that the connection surely exists.
 case_loss()
 {
 	before
@@ -270,8 +271,8 @@ case_loss()
 		rnic=$(used_rnic)
 		/usr/sbin/rdma link delete "$rnic" || fail "no $rnic"
 		sync_signal cut "$rnic"
-		wait_for 30 moved || fail "the connection stays"
-		# however long all of this took: now it says the rest
+		wait_for 30 moved || fail "the connection does not move"
+		# the client now sends the rest, however long the move took
 		kill "$client"
 		wait "$client" || { cat /run/client; fail "client ended with $?"; }
 	else
@@ -280,13 +281,13 @@ case_loss()
 	fi
 	trace_off
 	expect "links left" "$(grown link_left)" -ge 1
-	lost_in_order
+	check_loss
 }
 
-lost_in_order()
+check_loss()
 {
 	# shellcheck disable=SC2016 # a program
-	in_order '
+	check_trace '
 		{ l = value("link"); t = value("token") }
 		$1 == "smc_link_fail" { failed[l]++ }
 		$1 == "smc_link_fail" && value("reason") == 0 { wrong("no reason") }
@@ -319,7 +320,7 @@ lost_in_order()
 			# the server may have sent over the other link before
 			ok = down == 1 && (again || '"$HOST"' == 1) && dead
 		}'
-	diag "host $HOST: $(cat /run/judged)"
+	diag "host $HOST: $(cat /run/checked)"
 }
 
 # --- a fallback ---
@@ -331,14 +332,14 @@ no_group()
 
 group_gone()
 {
-	traced
+	copy_trace
 	[ "$(count smc_group_state state=5)" -ge 1 ]
 }
 
-NO_DEVICE=0x03038001	# none with the PNET ID
+NO_DEVICE=0x03038001	# no RNIC with the PNET ID
 PEER_DECLINED=0x05000000
 
-# The server's host has no RNIC any more: its group ends, and it declines.
+# The server's host loses its RNICs: the group ends, and the server declines.
 case_fallback()
 {
 	/t/smc_trace -m > /run/shown 2>&1 &
@@ -348,8 +349,8 @@ case_fallback()
 	[ "$HOST" = 2 ] || for l in 0 1; do
 		/usr/sbin/rdma link delete "rxe$l" || fail "no rxe$l"
 	done
-	wait_for 40 no_group || fail "a group stays"
-	wait_for 20 group_gone || fail "no end of the group was traced"
+	wait_for 40 no_group || fail "a group does not end"
+	wait_for 20 group_gone || fail "the end of the group is not in the trace"
 	sync_barrier gone || exit 1
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc &
@@ -373,7 +374,7 @@ case_fallback()
 	expect "fallbacks" "$(count smc_switch_to_fallback)" -ge 1
 	expect "bytes over SMC" "$(sum smc_tx_sendmsg len)" -eq 0
 	# shellcheck disable=SC2016 # a program
-	in_order '
+	check_trace '
 		$1 == "smc_group_state" {
 			g = value("group")
 			if (value("state") == 5 && state[g] != 4)
@@ -404,7 +405,7 @@ case_fallback()
 			print fell + 0, "fell back,", full + 0, "by a Decline"
 			ok = full
 		}'
-	diag "host $HOST: $(cat /run/judged)"
+	diag "host $HOST: $(cat /run/checked)"
 }
 
 case_unload()

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The module is removed while connections are still closing: nobody has a socket any
-# more, but A, C and the last bytes are under way, or the peer does not answer, or it is
-# gone. Removal has a bound of its own (Documentation/lifetimes.rst), nothing is left, and
-# the module comes back. Ours on both hosts; each case does it ROUNDS times.
-
+# The module is removed while connections are still closing: all sockets are closed, but
+# messages and the last bytes are in flight, or the peer does not answer, or has ended.
+# The removal must end within its time limit (Documentation/lifetimes.rst), nothing may be left,
+# and the module must load again. Our module on both hosts; each case repeats it ROUNDS times.
 #
-#   LINK_GONE  anything: also with the netdev down. Soft-RoCE of 6.12 sometimes keeps a
-#              reference to a queue pair then, waits 50 s for it and warns, which ends
-#              the guest.
+#   LINK_GONE  not empty: also with the netdev down. Then Soft-RoCE of 6.12 sometimes keeps a
+#              reference to a queue pair, waits 50 s for it and warns, which ends the guest.
 
 : "${ROUNDS:=1}"
 
@@ -65,7 +63,7 @@ flowing()
 	[ "$(($(stat_of rx_bytes) + $(stat_of tx_bytes)))" -ge $((STREAMS << 18)) ]
 }
 
-# The window of the stopped server is full, nothing moves any more.
+# The window of the stopped server is full, nothing is written any more.
 stalled()
 {
 	now=$(stat_of tx_write_bytes)
@@ -77,7 +75,7 @@ stalled()
 
 # --- the module ---
 
-# Connections that still have something to do
+# closing: number of connections that groups still have
 closing()
 {
 	/t/smcctl -j linkgroup | tr -d ' \n\t' | tr , '\n' |
@@ -94,15 +92,15 @@ centis()
 	sed 's/ .*//; s/\.//' /proc/uptime
 }
 
-# timed_unload MINIMUM: so many connections must be about to close when it begins
+# timed_unload MINIMUM: at least MINIMUM connections must be closing when it begins
 timed_unload()
 {
 	n=$(closing)
-	rmmod smc_diag || fail "smc_diag stays"
+	rmmod smc_diag || fail "smc_diag cannot be removed"
 	t0=$(centis)
 	wait_for 30 remove || {
 		cat /proc/modules /proc/net/smc_stat
-		fail "the module stays"
+		fail "the module cannot be removed"
 	}
 	t1=$(centis)
 	diag "host $HOST: $n connections closing, removed in $((t1 - t0))0 ms"
@@ -115,7 +113,7 @@ timed_unload()
 	[ ! -e /proc/net/smc_stat ] || fail "/proc/net/smc_stat is left"
 }
 
-# rounds FUNCTION: with a fresh module each
+# rounds FUNCTION: runs it ROUNDS times, each with a newly loaded module
 rounds()
 {
 	r=0
@@ -134,7 +132,7 @@ rounds()
 
 # --- the cases ---
 
-# Both ends of streams and of idle connections die at once.
+# Both ends of streams and of idle connections are killed at once.
 killed()
 {
 	if [ "$HOST" = 1 ]; then
@@ -156,7 +154,7 @@ case_killed()
 	rounds killed
 }
 
-# The client has bytes left which the peer does not take: it lingers.
+# The client has unsent bytes which the peer does not accept: it lingers.
 stall()
 {
 	if [ "$HOST" = 1 ]; then
@@ -184,7 +182,7 @@ case_stalled()
 	rounds stall
 }
 
-# The server's program sleeps on connections that the client has closed.
+# The server's program is stopped, with connections that the client has closed.
 peer_closed()
 {
 	if [ "$HOST" = 1 ]; then
@@ -210,7 +208,7 @@ case_peer_closed()
 	rounds peer_closed
 }
 
-# Nothing reaches the peer any more.
+# No packet reaches the peer any more.
 link_gone()
 {
 	if [ "$HOST" = 1 ]; then
@@ -237,7 +235,7 @@ case_link_gone()
 	rounds link_gone
 }
 
-# Handshakes are under way when their programs die.
+# The programs are killed during handshakes.
 handshakes()
 {
 	if [ "$HOST" = 1 ]; then

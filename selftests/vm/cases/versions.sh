@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Versions and address families of the rendezvous: version 2 before version 1, either
-# over IPv4 and IPv6, and what becomes of it with an in-tree peer on host 2. Proof of
-# RDMA: the mode of every connection by sock_diag on both sides (--require), the
-# RNIC's counters and our own; proof of the version: our counters and the groups.
+# Versions and address families of the handshake: version 2 is preferred to version 1, both
+# over IPv4 and IPv6, and with an in-tree peer on host 2. RDMA is checked by the mode of
+# every connection (sock_diag on both sides, --require), the RNIC's counters and our
+# own; the version by our counters and the groups.
 #
 #   INTREE    set: host 2 has the in-tree family
 
@@ -20,13 +20,14 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# serve NAME: a dual-stack listener on this host, until the client of that name is through
+# serve NAME: a dual-stack listener on this host, until the other host signals that the client NAME
+# has ended
 serve()
 {
 	serve_named smc6 "$1"
 }
 
-# client NAME MODE FAMILY ADDRESS SUBTEST...: what it says is left in /run/client
+# client NAME MODE FAMILY ADDRESS SUBTEST...: its output is in /run/client
 client()
 {
 	name=$1 mode=$2 family=$3 to=$4
@@ -43,20 +44,20 @@ through()
 	sync_signal "through.$1"
 }
 
-# versions: those of the groups, each once
+# versions: versions of the groups, each once
 versions()
 {
 	/t/smcctl --json linkgroup | grep -o '"version": *[0-9]*' | tr -dc '0-9\n' | sort -u |
 		tr '\n' ' '
 }
 
-# reasons OWN/PEER: of the connections that the last client made
+# reasons OWN/PEER: expects these reasons of the last client's connections
 reasons()
 {
 	grep -q "reasons $1" /run/client || fail "reasons $1 not in: $(grep reasons /run/client)"
 }
 
-# expect_v1 SIDE: all connections of late were of version 1, and RDMA carried them
+# expect_v1 SIDE: all connections since before() used version 1 and RDMA
 expect_v1()
 {
 	expect "$1: connections" "$(grown "$1_smc")" -gt 0
@@ -67,7 +68,7 @@ expect_v1()
 	expect_packets 256
 }
 
-# Both versions are offered by both: version 2.
+# Both hosts offer both versions: version 2 is used.
 case_prefer()
 {
 	before
@@ -85,7 +86,7 @@ case_prefer()
 	fi
 }
 
-# One listener, reached as IPv4, as v4-mapped and as IPv6; IPv6 has a group of its own.
+# One listener, reached by IPv4, by a v4-mapped address and by IPv6; IPv6 has a group of its own.
 case_dual()
 {
 	before
@@ -109,13 +110,13 @@ case_dual()
 	fi
 }
 
-# vlan_of_groups: each once
+# vlan_of_groups: VLANs of the groups, each once
 vlan_of_groups()
 {
 	/t/smcctl --json linkgroup | grep -o '"vlan": *[0-9]*' | tr -dc '0-9\n' | sort -u | tr '\n' ' '
 }
 
-# Over a VLAN, with either version: groups of their own. Without 802.1Q there is no test.
+# Over a VLAN, with either version: separate groups. Skipped without 802.1Q.
 case_vlan()
 {
 	modprobe -q 8021q
@@ -143,7 +144,7 @@ case_vlan()
 	ip link del eth0.5
 }
 
-# A client without an EID has version 1 alone.
+# A client without an EID offers only version 1.
 case_only_v1()
 {
 	before
@@ -163,7 +164,7 @@ case_only_v1()
 	fi
 }
 
-# EIDs on both hosts, but none in common: version 2 is offered and version 1 it gets.
+# EIDs on both hosts, but no common one: both versions are offered, and version 1 is used.
 case_no_common_eid()
 {
 	before
@@ -179,7 +180,7 @@ case_no_common_eid()
 	fi
 }
 
-# Not in one subnet: version 1 declines; then version 2, which does not care.
+# The hosts are in different subnets: version 1 declines; version 2 works.
 case_prefix()
 {
 	if [ "$HOST" = 1 ]; then
@@ -204,7 +205,7 @@ case_prefix()
 	fi
 }
 
-# One prefix in common among several suffices.
+# One common prefix among several is enough.
 case_prefix6()
 {
 	if [ "$HOST" = 1 ]; then
@@ -237,8 +238,8 @@ case_unload()
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }
 
-# The in-tree server has RoCE v2 alone on this RNIC, so it takes no version 1, and
-# no IPv6 with version 2: TCP, and the reason says whose decision it was.
+# The in-tree server has only RoCE v2 on this RNIC, so it declines version 1, and
+# IPv6 with version 2: fallback, and the reason must name the side that declined.
 case_intree_server()
 {
 	if [ "$HOST" = 2 ]; then
@@ -259,7 +260,7 @@ case_intree_server()
 	through x
 }
 
-# The in-tree client offers nothing over IPv6, and nothing without an EID.
+# The in-tree client does not offer SMC over IPv6, nor without an EID.
 case_intree_client()
 {
 	if [ "$HOST" = 1 ]; then
@@ -279,7 +280,7 @@ case_intree_client()
 	through x
 }
 
-# Version 2 over IPv4 is what both have, whatever happened before.
+# Both support version 2 over IPv4; the fallbacks before have no effect on it.
 case_intree_again()
 {
 	if [ "$HOST" = 1 ]; then

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Traffic to be looked at from outside: vm.py --pcap full captures it, wire.py judges.
+# Traffic that is checked from outside: vm.py --pcap full captures it, wire.py checks it.
 # Run with WIRE=stream (one stream each way) or WIRE=connects (subsequent contacts).
 
 : "${WIRE:=stream}"
-CASES="$WIRE:180 told"
+CASES="$WIRE:180 counters"
 export CASES
 
 MIB=4
@@ -17,8 +17,8 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# serve_or_run SUBTEST: host 1 serves, host 2 connects. No --wait and no --quit: their
-# connections would be part of the capture, and the sums are to be those of the subtest.
+# serve_or_run SUBTEST: host 1 serves, host 2 connects. No --wait and no --quit: the capture
+# would include their connections, and the sums must be those of the subtest.
 serve_or_run()
 {
 	if [ "$HOST" = 1 ]; then
@@ -50,8 +50,8 @@ case_connects()
 	serve_or_run "connects:$CONNECTS"
 }
 
-# What our module believes it has sent; wire.py compares.
-case_told()
+# Reports the counters of our module, for comparison with the output of wire.py.
+case_counters()
 {
 	[ -e /proc/net/smc_stat ] || return 0
 	for s in tx_bytes rx_bytes tx_write_bytes tx_cdc tx_llc first_contact rkey_confirm; do
