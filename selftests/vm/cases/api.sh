@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The socket API between two hosts, TCP being the norm: smc_api with an agent on host 1.
-# A case per pair of families; the plain TCP ones show that the norm itself holds here.
+# The socket API between two hosts, compared with TCP: smc_api with an agent on host 1.
+# One case per pair of families; the plain TCP cases check that TCP passes the same tests here.
 #
 #   API       pairs to run (default: all)
 #   API_ONLY  parts of the names of smc_api's cases, with commas between them
@@ -22,7 +22,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX: the hosts' addresses end with their number
+# api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX: each host's address is the prefix with its number
 api()
 {
 	if [ "$HOST" = 1 ]; then
@@ -48,7 +48,7 @@ api()
 	done
 	[ "$rc" = 0 ] || fail "smc_api ended with $rc"
 	[ "$3" != smc ] || [ -n "$API_ONLY" ] || {
-		expect "bytes out of their own pages" "$(grown tx_zc_bytes)" -ge 2097152
+		expect "zero copy bytes" "$(grown tx_zc_bytes)" -ge 2097152
 		expect "pages lent" "$(grown rx_lend_pages)" -ge 512
 	}
 }
@@ -56,18 +56,18 @@ api()
 case_inet() { api inet inet tcp 10.0.0.; }
 case_inet6() { api inet6 inet6 tcp fd00::; }
 case_smc() { api smc smc smc 10.0.0.; }
-# AF_INET6 style sockets with an IPv4 carrier
+# AF_INET6 style sockets with an IPv4 clcsock
 case_smc_mapped() { api smc6 smc6 smc ::ffff:10.0.0.; }
 case_smc6() { api smc6 smc6 smc fd00::; }
 case_smc_to_inet() { api smc inet tcp 10.0.0.; }
 case_inet_to_smc() { api inet smc '' 10.0.0.; }
-# the same sockets by the other door
+# the same sockets by the entry point IPPROTO_SMC
 case_ipproto() { api ipproto ipproto smc 10.0.0.; }
 case_ipproto_mapped() { api ipproto6 ipproto6 smc ::ffff:10.0.0.; }
 case_ipproto6() { api ipproto6 ipproto6 smc fd00::; }
 case_ipproto_to_inet() { api ipproto inet tcp 10.0.0.; }
 case_ipproto_to_smc() { api ipproto smc smc 10.0.0.; }
-# fallen back, by the other addresses
+# fallbacks, with the other kinds of addresses
 case_smc_mapped_to_inet() { api smc6 inet6 tcp ::ffff:10.0.0.; }
 case_smc6_to_inet6() { api smc6 inet6 tcp fd00::; }
 case_ipproto_mapped_to_inet() { api ipproto6 inet6 tcp ::ffff:10.0.0.; }

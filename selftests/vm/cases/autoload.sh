@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The module as it is installed on a host: nobody loads it, the kernel does when a program asks for
-# it, by each door and by each interface. One host with RDMA on lo. Booted with ipv6.disable=1 there
-# are no doors of IPv6, and the others are as good as ever.
+# The module as it is installed on a host: the kernel loads it on demand, when a program uses one of
+# its socket types or interfaces. One host with RDMA on lo. With ipv6.disable=1 the IPv6 socket types
+# fail, and the others work.
 
-CASES="smc:60 ipproto:60 smc6:60 ipproto6:60 genl:60 diag:60 nobody:60"
+CASES="smc:60 ipproto:60 smc6:60 ipproto6:60 genl:60 diag:60 tcp_only:60"
 export CASES
 
 setup()
@@ -25,29 +25,29 @@ no_ipv6()
 	[ ! -e /proc/net/if_inet6 ]
 }
 
-# loaded MODULE: that is ours
-loaded()
+# expect_loaded MODULE: it is loaded, and it is ours
+expect_loaded()
 {
 	[ -d "/sys/module/$1" ] || fail "$1 is not loaded"
 	ours || fail "another $1 is loaded"
 }
 
-# let_go: for the next one
-let_go()
+# unload: for the next case
+unload()
 {
-	unload_smc || fail "the module does not go"
-	gone || fail "the module is left"
+	unload_smc || fail "the module cannot be unloaded"
+	gone || fail "the module is still loaded"
 }
 
-# traffic FAMILY ADDRESS: the server's socket is what asks for the module
+# traffic FAMILY ADDRESS: the server's socket() loads the module
 traffic()
 {
-	gone || fail "there is a module already"
+	gone || fail "a module is loaded already"
 	/t/smc_traffic server --family "$1" --require smc &
 	server=$!
 	wait_for 20 tcp_listens 4430 || fail "no server listens"
-	loaded smc
-	# nobody has asked for this one
+	expect_loaded smc
+	# no program has used sock_diag
 	[ ! -d /sys/module/smc_diag ] || fail "smc_diag is loaded"
 	tx=$(rdma_bytes tx)
 	sent=$(rxe_counter sent_pkts)
@@ -56,17 +56,17 @@ traffic()
 	wait "$server" || fail "server ended with $?"
 	expect "bytes by RDMA" "$(($(rdma_bytes tx) - tx))" -ge 1048576
 	expect "packets" "$(($(rxe_counter sent_pkts) - sent))" -ge 256
-	let_go
+	unload
 }
 
-# refused FAMILY ERRNO_NAME: what TCP's socket says, too
+# refused FAMILY ERRNO_NAME: socket() fails with the same error as for TCP
 refused()
 {
 	for f_ in "$1" inet6; do
-		! /t/smc_traffic server --family "$f_" > /run/said 2>&1 ||
-			fail "$f_ goes without IPv6"
-		cat /run/said
-		grep -qw "$2" /run/said || fail "$f_: $(cat /run/said), not $2"
+		! /t/smc_traffic server --family "$f_" > /run/output 2>&1 ||
+			fail "$f_ works without IPv6"
+		cat /run/output
+		grep -qw "$2" /run/output || fail "$f_: $(cat /run/output), not $2"
 	done
 }
 
@@ -80,12 +80,12 @@ case_ipproto()
 	traffic ipproto "$(own_addr)"
 }
 
-# either FAMILY: with IPv6, or refused for want of it
-either()
+# traffic_or_refused FAMILY: traffic, or without IPv6 an error
+traffic_or_refused()
 {
 	if no_ipv6; then
 		refused "$1" EAFNOSUPPORT
-		[ ! -d /sys/module/smc ] || let_go
+		[ ! -d /sys/module/smc ] || unload
 	else
 		traffic "$1" "fd00::$HOST"
 	fi
@@ -93,42 +93,42 @@ either()
 
 case_smc6()
 {
-	either smc6
+	traffic_or_refused smc6
 }
 
 case_ipproto6()
 {
-	either ipproto6
+	traffic_or_refused ipproto6
 }
 
-# The generic netlink family, as the administrator.
+# By the generic netlink family, as root.
 case_genl()
 {
-	gone || fail "there is a module already"
+	gone || fail "a module is loaded already"
 	/t/smcctl ueid || fail "smcctl ueid"
-	loaded smc
-	let_go
+	expect_loaded smc
+	unload
 }
 
-# sock_diag of AF_SMC: the kernel asks for the other module once there is this one
+# By sock_diag of AF_SMC: the kernel loads smc_diag only if smc is loaded
 case_diag()
 {
-	gone || fail "there is a module already"
-	! /t/smcctl sock || fail "sockets of a family that is not there"
-	gone || fail "a look at sockets has loaded a module"
+	gone || fail "a module is loaded already"
+	! /t/smcctl sock || fail "sockets of an unknown family are listed"
+	gone || fail "listing sockets has loaded a module"
 	/t/smc_traffic server --family smc &
 	server=$!
 	wait_for 20 tcp_listens 4430 || fail "no server listens"
-	/t/smcctl sock -a > /run/said || fail "smcctl sock"
-	cat /run/said
-	grep -q 4430 /run/said || fail "the listener is not shown"
-	loaded smc_diag
+	/t/smcctl sock -a > /run/output || fail "smcctl sock"
+	cat /run/output
+	grep -q 4430 /run/output || fail "the listener is not listed"
+	expect_loaded smc_diag
 	kill_all "$server"
-	let_go
+	unload
 }
 
-# As without the module: nothing asks for it, and TCP does not need it.
-case_nobody()
+# TCP traffic does not load the module.
+case_tcp_only()
 {
 	/t/smc_traffic server --family inet &
 	server=$!

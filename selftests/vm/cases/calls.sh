@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Every allocation that a client or a server makes by itself in calls of ours, in sockets, TCP and
-# the RDMA core as well, fails in turn: failslab, fail_page_alloc and fail_usercopy of a kernel made
-# for it. faults.sh does the same for what runs in work queues. One host, a server and a client
-# on it.
+# Each allocation of a client or a server in its system calls fails in turn, in our module and in
+# sockets, TCP and the RDMA core: by failslab, fail_page_alloc and fail_usercopy of a debug kernel.
+# faults.sh does the same for code in work queues. One host with a server and a client.
 #
-#   CALLS        whose (default "client server")
-#   CALLS_STEP   only each so many-th allocation (default 1)
+#   CALLS        programs whose allocations fail (default "client server")
+#   CALLS_STEP   only every Nth allocation (default 1)
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
@@ -18,7 +17,7 @@ for c_ in ${CALLS:-client server}; do
 done
 export CASES
 
-FAR=100000	# more allocations than there are
+FAR=100000	# more than the number of allocations
 : "${CALLS_STEP:=1}"
 
 setup()
@@ -34,23 +33,23 @@ setup()
 	setup_ends
 }
 
-# failing N OPTION...: a short round in which the Nth allocation fails; sets $how
-failing()
+# failing_round N OPTION...: a short round in which the Nth allocation fails; sets $how to its output
+failing_round()
 {
 	nth=$1
 	shift
 	how=$(round --bytes 32768 --fail-nth "$nth" "$@") || fail "$AT: $how"
 }
 
-# how_many OPTION...: sets $many
-how_many()
+# count_allocations OPTION...: sets $many to the number of allocations in a round
+count_allocations()
 {
-	failing "$FAR" "$@"
+	failing_round "$FAR" "$@"
 	many=$(echo "$how" | sed -n 's/.* allocations=\([0-9]*\).*/\1/p')
 	[ "${many:-0}" -gt 10 ] || fail "$AT: $how"
 }
 
-# walk_calls NAME OPTION...: up to a number that a good round does not reach
+# walk_calls NAME OPTION...: lets each allocation fail, until a round has fewer allocations
 walk_calls()
 {
 	name=$1
@@ -58,14 +57,14 @@ walk_calls()
 	load "" || fail "the module does not load"
 	at "allocations of the $name"
 	good_round
-	how_many "$@"
+	count_allocations "$@"
 	n=1
 	while :; do
 		at "allocation $n of the $name"
-		failing "$n" "$@"
+		failing_round "$n" "$@"
 		case $how in
 		*" allocations="*)
-			# the number is not always the same
+			# the number of allocations varies
 			[ "$n" -le "$many" ] || break
 			;;
 		*"first=smc second=smc third=tcp") ;;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# smc_cgroup: programs that no library can be put in front of, busybox's httpd and nc, which are
-# statically linked, use SMC in the cgroup that was named and nowhere else, while it is started and
-# a module is there, and only then. Host 1 serves.
+# smc_cgroup: programs that do not work with LD_PRELOAD, the statically linked httpd and nc of busybox,
+# use SMC in the named cgroup and nowhere else, only while smc_cgroup is started and a module is
+# loaded. Host 1 serves.
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
 	module_goes:120 removed broken_off at_once:120 words unload"
@@ -21,7 +21,7 @@ setup()
 		dd if=/dev/urandom of=/run/www/file bs=4096 count=$((SIZE / 4096)) 2> /run/dd
 }
 
-# smc_cgroup WORD...
+# smc_cgroup ARGUMENT...: its output is in /run/said, its exit code in $said_rc
 smc_cgroup()
 {
 	/t/smc_cgroup "$@" > /run/said 2>&1
@@ -30,8 +30,8 @@ smc_cgroup()
 	return "$said_rc"
 }
 
-# become GROUP COMMAND...: this process, of that cgroup
-become()
+# exec_in GROUP COMMAND...: executes it in this process, in that cgroup
+exec_in()
 {
 	group_=$1
 	shift
@@ -41,7 +41,7 @@ become()
 # serve GROUP: until stop_serving
 serve()
 {
-	(become "$1" /bin/busybox httpd -f -p 5000 -h /run/www) &
+	(exec_in "$1" /bin/busybox httpd -f -p 5000 -h /run/www) &
 	server=$!
 	await_server 5000
 }
@@ -51,18 +51,18 @@ stop_serving()
 	kill_all "$server"
 }
 
-# get GROUP ADDRESS SUM: the file, whole
+# get GROUP ADDRESS SUM: downloads the file and checks its sum
 get()
 {
 	printf 'GET /file HTTP/1.0\r\n\r\n' > /run/request
-	(become "$1" /bin/busybox nc -w 60 "$2" 5000) < /run/request > /run/answer ||
+	(exec_in "$1" /bin/busybox nc -w 60 "$2" 5000) < /run/request > /run/answer ||
 		fail "nc in $1 failed"
 	tail -c "$SIZE" /run/answer > /run/got
 	expect "sum" "$(md5sum < /run/got)" = "$3"
 }
 
-# by_rdma N, by_tcp: how the case's connections went, on the host that served or that asked
-by_rdma()
+# expect_rdma N, expect_tcp: the connections of the case used RDMA or TCP
+expect_rdma()
 {
 	if [ "$HOST" = 1 ]; then
 		expect "SMC connections" "$(grown srv_smc)" -eq "$1"
@@ -75,12 +75,12 @@ by_rdma()
 	expect "fallen back" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 }
 
-by_tcp()
+expect_tcp()
 {
 	for c_ in clnt_smc srv_smc tx_bytes rx_bytes tx_write_bytes; do
 		expect "$c_" "$(grown $c_)" -eq 0
 	done
-	# RDMA would be among these, but there was none
+	# the count would include RDMA, but there was none
 	[ "$HOST" = 1 ] ||
 		expect "bytes by TCP" $(($(if_bytes rx) - $(cat /run/if_bytes))) -ge "$SIZE"
 }
@@ -112,16 +112,16 @@ exchange()
 
 case_no_module()
 {
-	unload_smc || fail "the module stays"
+	unload_smc || fail "the module cannot be unloaded"
 	! smc_cgroup start || fail "started without a module"
 	expect "exit code" "$said_rc" -eq 1
 	expect "reason" "$(cat /run/said)" = \
 		"smc_cgroup: no module serves IPPROTO_SMC: load smc.ko first"
 	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
-	load_smc || fail "the module does not come back"
+	load_smc || fail "the module cannot be loaded again"
 }
 
-# What smc_run could serve would prove nothing.
+# The test is valid only with programs that smc_run does not support.
 case_static()
 {
 	! /bin/busybox grep -q 'ld-linux' /proc/self/maps || fail "busybox is not static"
@@ -132,7 +132,7 @@ case_in_cgroup()
 {
 	smc_cgroup start chosen || fail "$(cat /run/said)"
 	exchange chosen chosen 10.0.0.1 fd00:0::1
-	by_rdma 2
+	expect_rdma 2
 	smc_cgroup stop "$ROOT/chosen" || fail "$(cat /run/said)"
 }
 
@@ -140,7 +140,7 @@ case_outside()
 {
 	smc_cgroup start chosen || fail "$(cat /run/said)"
 	exchange other other
-	by_tcp
+	expect_tcp
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
 }
 
@@ -150,32 +150,32 @@ case_stopped()
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
 	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
 	exchange chosen chosen
-	by_tcp
+	expect_tcp
 }
 
-# Sockets of the kernel, the carriers among them, are not asked for; else nothing would work.
+# Sockets of the kernel, such as clcsocks, are not replaced; otherwise no connection would work.
 case_whole_host()
 {
 	smc_cgroup start || fail "$(cat /run/said)"
 	exchange other chosen
-	by_rdma 1
+	expect_rdma 1
 	smc_cgroup stop || fail "$(cat /run/said)"
 }
 
-# A cgroup below is of it.
+# A child cgroup is included.
 case_below()
 {
 	smc_cgroup start chosen || fail "$(cat /run/said)"
 	exchange chosen/below chosen/below
-	by_rdma 1
+	expect_rdma 1
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
 }
 
-# Without it sockets are TCP, not refused; with it again they are SMC.
+# Without the module sockets use TCP and are not refused; after loading it again they use SMC.
 case_module_goes()
 {
 	smc_cgroup start chosen || fail "$(cat /run/said)"
-	unload_smc || fail "the module stays"
+	unload_smc || fail "the module cannot be unloaded"
 	smc_cgroup status chosen
 	expect "status" "$(cat /run/said)" = \
 		"/chosen: new TCP sockets stay TCP, no module serves IPPROTO_SMC"
@@ -184,11 +184,11 @@ case_module_goes()
 		get chosen 10.0.0.1 "$(md5sum < /run/www/file)"
 		stop_serving
 	fi
-	load_smc || fail "the module does not come back"
+	load_smc || fail "the module cannot be loaded again"
 	smc_cgroup status
 	expect "status" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
 	exchange chosen chosen
-	by_rdma 1
+	expect_rdma 1
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
 }
 
@@ -196,16 +196,16 @@ case_removed()
 {
 	mkdir "$ROOT/brief" || fail "no cgroup"
 	smc_cgroup start brief || fail "$(cat /run/said)"
-	rmdir "$ROOT/brief" || fail "the cgroup stays"
+	rmdir "$ROOT/brief" || fail "the cgroup cannot be removed"
 	smc_cgroup status
 	grep -q '^cgroup [1-9][0-9]*, removed: ' /run/said || fail "status: $(cat /run/said)"
 	smc_cgroup start chosen || fail "$(cat /run/said)"
 	smc_cgroup status
-	expect "what is left" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+	expect "status without the removed one" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
 }
 
-# As a loader leaves it that is killed before it has come to the program that switches.
+# The state after the loader was killed before it attached the program that switches the protocol.
 case_broken_off()
 {
 	smc_cgroup start chosen || fail "$(cat /run/said)"
@@ -223,7 +223,7 @@ case_broken_off()
 	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
 }
 
-# Services of one slice that begin together, each with a start of its own.
+# Services of one slice that start at the same time, each with its own "smc_cgroup start".
 case_at_once()
 {
 	for round_ in first second; do
@@ -263,5 +263,5 @@ case_words()
 
 case_unload()
 {
-	unload_smc || fail "the module stays"
+	unload_smc || fail "the module cannot be unloaded"
 }

@@ -33,5 +33,5 @@ case_contract()
 
 case_unload()
 {
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

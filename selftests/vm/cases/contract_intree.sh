@@ -193,5 +193,5 @@ case_sysctls()
 
 case_unload()
 {
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

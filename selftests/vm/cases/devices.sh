@@ -600,6 +600,6 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	pnet add NET1 netdev eth0 ibdev rxe0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Does every byte that crosses between CPU and RNIC cross by the rules of the DMA API?
-# Soft-RoCE cannot tell. Here two RNICs that know DMA addresses only (dma_rnic.ko) stand
-# in two namespaces of one host. Booted with swiotlb=force their memory is a bounce
-# buffer: a missing sync is a wrong byte, a missing unmap a bounce buffer in use for ever.
-# Where DMA_API_DEBUG is there, it counts mappings and judges every call as well.
+# Checks that all transfers between CPU and RNIC follow the rules of the DMA API. Soft-RoCE
+# cannot check this. Here two RNICs that access only DMA addresses (dma_rnic.ko) are in
+# two namespaces of one host. Booted with swiotlb=force they use bounce buffers: a missing
+# sync causes a wrong byte, a missing unmap leaves a bounce buffer in use.
+# If the kernel has DMA_API_DEBUG, it counts mappings and checks every call as well.
 #
-# Then the same with smc.ko built without one of these calls (plant-dma.sh): each must
-# be found, or this test finds nothing.
+# Then the same with smc.ko built without one of these calls (plant-dma.sh): the test must
+# detect each of these faults.
 #
-#   CLEAN	cases with the module as it is (default: all)
-#   PLANTS	faults to plant (default: all). After one of the *_unmap only a new start gives
-#		the lost bounce buffers back, and DMA_API_DEBUG may take the next mapping of the
-#		same page for the lost one: one per run there. It finds no missing sync: nothing
-#		tells it what the device did
-#   PATIENCE	ms in which a transfer must move on (default: smc_traffic's own)
+#   CLEAN	cases with the unchanged module (default: all)
+#   PLANTS	faults to plant (default: all). After one of the *_unmap only a reboot frees the
+#		lost bounce buffers, and DMA_API_DEBUG may confuse the next mapping of the same
+#		page with the lost one: only one of them per run there. DMA_API_DEBUG finds no
+#		missing sync, as it cannot observe the device
+#   PATIENCE	ms in which a transfer must make progress (default: smc_traffic's own)
 
 : "${CLEAN=bounces stream:120 pages:120 random:120 pingpong:120 connects:120 parallel:120 counters unload:60}"
 : "${PLANTS=buf_sync_for_device buf_sync_for_cpu wr_sync_for_device wr_sync_for_cpu buf_unmap wr_unmap}"
@@ -29,6 +29,7 @@ export CASES
 NEAR=10.77.0.1
 FAR=10.77.0.2
 
+# far COMMAND...: runs it in the namespace of the second RNIC
 far()
 {
 	ip netns exec far "$@"
@@ -52,7 +53,7 @@ setup()
 	esac
 }
 
-# mapped: how many mappings, or slots of bounce buffers, are in use
+# mapped: number of mappings, or slots of bounce buffers, in use
 mapped()
 {
 	if [ -e /sys/kernel/debug/dma-api/dump ]; then
@@ -83,8 +84,8 @@ traffic()
 	return "$rc_"
 }
 
-# It switches itself off when it runs out of memory. Each wrong call is a splat, too.
-dma_debugged()
+# DMA_API_DEBUG disables itself when it runs out of memory. It also warns of each wrong call.
+check_dma_debug()
 {
 	expect "DMA debugging off" "$(cat /sys/kernel/debug/dma-api/disabled)" = N
 	expect "wrong calls" "$(cat /sys/kernel/debug/dma-api/error_count)" -eq 0
@@ -93,7 +94,7 @@ dma_debugged()
 case_bounces()
 {
 	if [ -e /sys/kernel/debug/dma-api/dump ]; then
-		dma_debugged
+		check_dma_debug
 		return
 	fi
 	expect "bounce buffers for near" "$(rxe_counter bounces dma0)" -eq 1
@@ -112,7 +113,7 @@ case_stream()
 	expect "in use" "$(mapped)" -gt "$(cat /run/mapped.before)"
 }
 
-# The RNIC reads pages of files, and what it has written is lent, through bounce buffers as well.
+# Zero copy from pages of files and lending of received pages work with bounce buffers as well.
 case_pages()
 {
 	cp /proc/net/smc_stat /run/stat
@@ -126,7 +127,7 @@ case_pingpong() { traffic pingpong:200 || fail "client ended with $?"; }
 case_connects() { traffic connects:50 || fail "client ended with $?"; }
 case_parallel() { traffic parallel:16 || fail "client ended with $?"; }
 
-# Nothing was refused by the devices: no key, length or queue was wrong.
+# The devices refused no request: no key, length or queue was wrong.
 case_counters()
 {
 	expect "refused by near" "$(rxe_counter refused dma0)" -eq 0
@@ -134,13 +135,13 @@ case_counters()
 	expect "fallbacks" "$(awk '/fback/ { n += $2 } END { print n }' /proc/net/smc_stat)" -eq 0
 }
 
-# not_ready RECEIVES: many connections at once, with so many receives for each link. The RNICs tell
-# late of messages that came, as others do that spare interrupts. Leaves in $rnr how often the peer
-# had no receive.
-not_ready()
+# count_rnr RECEIVES: many connections at once, with so many receives for each link. The RNICs delay
+# completions of received messages, as with interrupt moderation. Sets $rnr to the number of messages
+# for which the peer had no receive.
+count_rnr()
 {
-	# settings are for groups that are made with them
-	[ ! -d /sys/module/smc ] || unload_smc || fail "the module does not go"
+	# the setting applies to new groups
+	[ ! -d /sys/module/smc ] || unload_smc || fail "the module cannot be unloaded"
 	load_smc || fail "the module does not load"
 	echo "$1" > /proc/sys/net/smc/smcr_max_recv_wr
 	far sh -c "echo $1 > /proc/sys/net/smc/smcr_max_recv_wr"
@@ -168,27 +169,27 @@ rnrs()
 	echo "$(($(rxe_counter rnr dma0) + $(rxe_counter rnr dma1)))"
 }
 
-# A peer without receives is asked again until it has some.
+# Messages to a peer without receives are retried until it has some.
 case_not_ready()
 {
-	not_ready 2
+	count_rnr 2
 	expect "times without a receive" "$rnr" -gt 10
-	# usually there are more of them than messages that a link may have under way
-	not_ready 48
+	# with the default there are more receives than messages of a link in flight
+	count_rnr 48
 	expect "times without a receive, usually" "$rnr" -eq 0
 }
 
 case_unload()
 {
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	show_mapped
 	expect "mappings left" "$(mapped)" -eq "$(cat /run/mapped.before)"
-	[ ! -e /sys/kernel/debug/dma-api/dump ] || dma_debugged
+	[ ! -e /sys/kernel/debug/dma-api/dump ] || check_dma_debug
 	expect "objects left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }
 
-# planted NAME: a module without one kind of DMA call
-planted()
+# run_planted NAME: runs a stream with a module without one kind of DMA call; sets $rc
+run_planted()
 {
 	mapped > /run/mapped.before
 	insmod "/t/smc-$1.ko" || fail "the planted module does not load"
@@ -196,14 +197,14 @@ planted()
 	traffic stream:2 > /run/planted.log 2>&1
 	rc=$?
 	cat /run/planted.log
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	echo "client: $rc"
 }
 
 # Bytes of the stream are wrong.
 bytes_planted()
 {
-	planted "$1"
+	run_planted "$1"
 	expect "exit code of the client" "$rc" -ne 0
 	grep -q EBADMSG /run/planted.log || fail "no wrong byte was found"
 }
@@ -211,15 +212,15 @@ bytes_planted()
 # Messages are garbage: no link comes up, the connection falls back.
 messages_planted()
 {
-	planted "$1"
+	run_planted "$1"
 	expect "exit code of the client" "$rc" -ne 0
 	grep -q 'mode is tcp' /run/planted.log || fail "a link came up"
 }
 
-# Data is right, memory is lost.
+# Data is right, but mappings are lost.
 unmap_planted()
 {
-	planted "$1"
+	run_planted "$1"
 	expect "exit code of the client" "$rc" -eq 0
 	show_mapped
 	expect "mappings left" "$(mapped)" -gt "$(cat /run/mapped.before)"

@@ -292,7 +292,7 @@ case_unload()
 	listeners=
 	listen own env
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	# shellcheck disable=SC2086 # one number, behind a blank
 	wait $listeners
 	expect "status of the listener" $? -eq 1

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# All groups of a host lose their only link in one second: more netlink events than are told in
-# one. What is left out is counted, and told with the next event. For --topology lo and virtual
-# time, in which that second is one however busy the machine is.
+# All groups of a host lose their only link in one second: more netlink events than the limit per
+# second. Events beyond the limit are counted, and the next event has their number. For --topology lo
+# and virtual time, in which this takes one second on a busy machine as well.
 
 CASES="groups:200 unload:60"
 export CASES
 
-ALL=80		# both ends of a connection are here
-TOLD_PER_SECOND=128
+ALL=80		# groups: both ends of a connection are on this host
+EVENTS_PER_SECOND=128
 
 setup()
 {
@@ -28,23 +28,23 @@ listens()
 	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
 }
 
-# hold N: connections, until it is killed
-hold()
+# hold_conns N: N connections, until the client is killed
+hold_conns()
 {
 	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc "hold:$1" \
 		> /run/client 2>&1 &
 	client=$!
 }
 
-# heard EVENT: how often
-heard()
+# received EVENT: number of such events
+received()
 {
 	grep -c "\"event\":\"$1\"" /run/events
 }
 
-came_back()
+group_began()
 {
-	[ "$(heard 'group begin')" -ge 1 ]
+	[ "$(received 'group begin')" -ge 1 ]
 }
 
 case_groups()
@@ -52,39 +52,39 @@ case_groups()
 	/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
 	server=$!
 	await_server
-	hold $((ALL * 16 / 2))
+	hold_conns $((ALL * 16 / 2))
 	wait_for 100 groups_are $ALL ||
 		fail "$(/t/smcctl -j linkgroup | grep -c '"role"') groups: $(cat /run/client)"
-	# those that begin are of another second
+	# the events of new groups must be in an earlier second
 	sleep 3
 	/t/smcctl -j monitor > /run/events 2>&1 &
 	monitor=$!
-	wait_for 10 listens || fail "nobody listens: $(cat /run/events)"
+	wait_for 10 listens || fail "there is no listener: $(cat /run/events)"
 	before
 	/usr/sbin/rdma link delete rxe0 || fail "no rxe0"
-	wait_for 60 groups_are 0 || fail "groups stay"
+	wait_for 60 groups_are 0 || fail "not all groups end"
 	sleep 3
 	kill_all "$client"
-	diag "of $ALL groups: heard $(heard 'link lost') links lost, $(heard 'group end') ends," \
+	diag "of $ALL groups: received $(received 'link lost') links lost, $(received 'group end') ends," \
 		"$(grown event_untold) left out"
-	# none of both is lost for want of room or memory; that there is a gap is told at once
-	told=$(grep -vc '"event":"lost"' /run/events)
-	expect "told" "$told" -eq $TOLD_PER_SECOND
-	expect "told and left out" "$((told + $(grown event_untold)))" -eq $((2 * ALL))
+	# no event is lost for lack of room or memory; a gap is reported at once
+	sent=$(grep -vc '"event":"lost"' /run/events)
+	expect "sent" "$sent" -eq $EVENTS_PER_SECOND
+	expect "sent and left out" "$((sent + $(grown event_untold)))" -eq $((2 * ALL))
 	expect "gaps" "$(grep -c '"event":"lost"' /run/events)" -eq 1
 	expect "groups that ended" "$(grown lgr_term)" -eq $ALL
-	expect "lost for want of memory" "$(grown event_lost)" -eq 0
+	expect "lost for lack of memory" "$(grown event_lost)" -eq 0
 	! grep -q untold /run/events || fail "left out before the first one"
 	setup_rxe || fail "no rxe0 again"
-	hold 1
-	wait_for 30 came_back || fail "no event of a new group: $(cat /run/client)"
+	hold_conns 1
+	wait_for 30 group_began || fail "no event of a new group: $(cat /run/client)"
 	sleep 1
 	kill_all "$client" "$server" "$monitor"
-	expect "left out, as the next event says" \
+	expect "left out, by the next event" \
 		"$(sed -n 's/.*"untold":\([0-9]*\).*/\1/p' /run/events)" -eq "$(grown event_untold)"
 }
 
 case_unload()
 {
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Hostile peers of the rendezvous. Host 1 runs our module: its server is attacked, its
-# clients meet a hostile server. Host 2 runs the attacks, with our module as well: the good
-# client beside an attack must get SMC like anyone else.
+# Misbehaving peers in the handshake. Host 1 runs our module: its server is attacked, its
+# clients connect to a misbehaving server. Host 2 runs the attacks, with our module as well: the
+# connections of a good client during an attack must use SMC.
 #
 #   EVIL_ONLY  part of the names of smc_evil's cases
 
 CASES="selfcheck attacked_server:400 hostile_server:240 good_client:120 unload:60"
 export CASES
 
-SERVER_LIMIT=40000	# ms by which the server must have ended any handshake
-CLIENT_LIMIT=40000	# ms by which any connect() must have ended
-LATE=25000		# ms after which a late answer comes: past each deadline of a client
+SERVER_LIMIT=40000	# ms until the server must have ended any handshake
+CLIENT_LIMIT=40000	# ms until any connect() must have ended
+LATE=25000		# ms until a late answer: longer than each deadline of a client
 
 setup()
 {
 	setup_net && setup_rxe && load_smc
 }
 
-# report FILE: names of what failed
+# report FILE: prints it, and reports failed and skipped cases
 report()
 {
 	cat "$1"
@@ -28,7 +28,7 @@ report()
 	done
 }
 
-# The attacks are nothing if the SYN does not offer SMC.
+# The attacks would test nothing if the SYN did not offer SMC.
 case_selfcheck()
 {
 	/t/smc_evil selfcheck
@@ -42,7 +42,7 @@ case_attacked_server()
 		await_server
 		sync_signal ready
 		sync_wait over 390 > /dev/null || exit 1
-		[ -d "/proc/$server" ] || fail "the server is gone"
+		[ -d "/proc/$server" ] || fail "the server has ended"
 		expect "malformed CLC messages seen" "$(stat_of clc_bad)" -gt 0
 		kill "$server"
 		wait "$server" 2> /dev/null
@@ -81,8 +81,8 @@ case_hostile_server()
 	[ "$rc" = 0 ] || fail "smc_evil victim ended with $rc"
 }
 
-# After all that a good client gets SMC, from both hosts. What a client remembers of a
-# bad server is not of interest here.
+# After the attacks good clients of both hosts use SMC. The negative caches of the clients
+# are cleared before.
 case_good_client()
 {
 	echo 0 > /proc/net/smc_negcache
@@ -94,7 +94,7 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	dmesg | grep 'smc: ' | tail -n 20
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	for k in qp mr pd cq; do
 		expect "$k left" "$(/usr/sbin/rdma resource show "$k" |
 			grep -c 'comm \[smc\]')" -eq 0

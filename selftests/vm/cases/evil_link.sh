@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# A hostile peer on the fabric: host 2 makes link groups with host 1 from user space and
-# misuses them. Beside it, on host 2, a good client with our module: one connection all
-# the time and new ones after each attack, all of them SMC. What is left on host 1 at the
-# end is the good client's group, and nothing after the module has gone.
+# A misbehaving peer on RoCE: host 2 creates link groups with host 1 from user space and
+# misuses them. Also on host 2 there is a good client with our module: one connection all
+# the time and new ones after each attack, all over SMC. At the end host 1 may have only
+# the good client's group, and nothing after the module is unloaded.
 #
-# With SERVED it is the other way round: host 1 connects to a hostile server on host 2. It needs
-# four links, three of which are on one network.
+# With SERVED host 1 connects to a misbehaving server on host 2. This needs four links, three of
+# them on one network.
 #
 #   EVIL_ONLY  part of the names of smc_evil_link's cases
 #   SERVED     y: the hostile peer is the server
@@ -15,7 +15,7 @@
 CASES="attacks:900 good_client:90 unload:60"
 export CASES
 
-STRANGER=10.0.0.66
+FOREIGN=10.0.0.66
 # queue pairs of the good client's group
 GOOD_QPS=1
 [ -z "$SERVED" ] || GOOD_QPS=3
@@ -29,11 +29,11 @@ setup()
 		done
 		sysctl -q -w net.smc.smcr_max_links_per_lgr=3
 	fi
-	# peers that have gone without a word are noticed by it
+	# detects peers that have ended without a message
 	sysctl -q -w net.smc.smcr_testlink_time=3
-	# ... and those that take nothing
+	# ... and peers that accept no data
 	sysctl -q -w net.smc.smcr_stall_time=5
-	# connections of our own kind are asked to go to links that come
+	# connections between native peers are moved to new links
 	sysctl -q -w net.smc.smcr_balance=1
 }
 
@@ -42,7 +42,7 @@ resources()
 	/usr/sbin/rdma resource show "$1" | grep -c 'comm \[smc\]'
 }
 
-# report FILE: names of what failed
+# report FILE: prints it, and reports failed and skipped cases
 report()
 {
 	cat "$1"
@@ -67,7 +67,7 @@ case_attacks()
 		sync_signal ready
 		sync_wait over 890 > /dev/null || exit 1
 		for p_ in "$server" "$witness"; do
-			[ -d "/proc/$p_" ] || fail "a server is gone"
+			[ -d "/proc/$p_" ] || fail "a server has ended"
 		done
 		dmesg | grep 'smc: ' | tail -n 60
 		cat /run/witness /proc/net/smc_stat
@@ -82,8 +82,8 @@ case_attacks()
 		set -- serve --stranger "$(own_addr 1)" --third "$(own_addr 2)" \
 			--lonely "$(own_addr 3)"
 	else
-		ip addr add "$STRANGER/24" dev eth0
-		set -- attack --stranger "$STRANGER"
+		ip addr add "$FOREIGN/24" dev eth0
+		set -- attack --stranger "$FOREIGN"
 	fi
 	/t/smc_evil_link "$@" --connect "$(peer_addr)" --bind "$(own_addr)" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
@@ -93,7 +93,7 @@ case_attacks()
 	[ "$rc" = 0 ] || fail "smc_evil_link ended with $rc"
 }
 
-# After all that the same two hosts do SMC like any others.
+# After the attacks SMC works between the same two hosts.
 case_good_client()
 {
 	exchange 1 smc smc connects:5 stream:1
@@ -106,7 +106,7 @@ case_good_client()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(resources "$k_")" -eq 0
 	done

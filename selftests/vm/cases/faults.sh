@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Every call that may fail is made to fail, at each of its first arrivals: one host, a server and a
-# client on it, a module with fault sites. Server and client may fall back or fail in a way that
-# applications know, within a time limit; the next connection runs over SMC again; after unloading
-# no verbs object is left. A site that no test comes by is a failure too.
-# A module with our own TCP option has sites of its own, which others cannot come by.
+# Injects a fault at every call that may fail, at each of its first passes: one host with a server and
+# a client, a module with fault sites. Server and client may fall back or fail with an error that
+# applications handle, within a time limit; the next connection must use SMC again; after unloading
+# no verbs object may be left. A site that no test passes is a failure too.
+# A module with our own TCP option has additional sites.
 #
 #   FAULTS      only sites whose names match this pattern of grep -E
-#   FAULT_NTH   up to which arrival each site is walked (default 3)
-#   FAULT_FEW   not also one arrival in the middle of the data, and all of them
+#   FAULT_NTH   last pass of each site at which a fault is injected (default 3)
+#   FAULT_FEW   not empty: without faults in the middle of the data, and at all passes
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
 
 CASES="baseline:60 start:300 namespaces:120 devices:300 admin:60 sockets:500 groups:500
-	links:1500 rest:1500 silence:300 door:300
+	links:1500 rest:1500 silence:300 ipproto:300
 	option:300 every_site:60"
 export CASES
 
-HIT=/run/faults.hit		# names of sites that have fired
-COUNTS=/run/faults.counts	# lines of the table as the baseline left them
+HIT=/run/faults.hit		# names of sites with an injected fault
+COUNTS=/run/faults.counts	# table of sites and their passes in the baseline
 : "${FAULT_NTH:=3}"
 
 # sites by name
@@ -36,40 +36,41 @@ setup()
 	setup_ends
 }
 
-# sites WHEN [PATTERN]: names, as the baseline saw them
+# sites WHEN [PATTERN]: names of the sites of that part, from the baseline
 sites()
 {
 	awk -v w="$1" '$2 == w { print $1 }' "$COUNTS" | grep -E "${2:-.}" |
 		grep -E "${FAULTS:-.}"
 }
 
-arrivals()
+# passes SITE: number of its passes in the baseline
+passes()
 {
 	awk -v s="$1" '$1 == s { print $3 }' "$COUNTS"
 }
 
-# on_the_way SITE: this bed comes by it
-on_the_way()
+# reachable SITE: connections on this test bed pass it
+reachable()
 {
 	[ -n "$TWO" ] || case $1 in
 	PNET_*)	return 1 ;;
 	esac
 }
 
-# The module puts the TCP option into SYN and SYN-ACK itself.
+# own_option: the module itself adds the TCP option to SYN and SYN-ACK
 own_option()
 {
 	[ "$(modinfo -F tcp_option /ours/smc.ko)" = own ]
 }
 
-# How often a good run comes by each site, its end included.
+# Counts the passes of each site in a good run, including its end.
 case_baseline()
 {
 	at baseline
 	[ -e /ours/smc.ko ] || fail "no module"
 	load || fail "the module does not load"
 	[ -e "$ARM" ] || fail "the module has no fault sites: build it with -f"
-	# with what the end of the group comes by
+	# report at unloading, so that the end of the group is included
 	echo "none report" > "$ARM"
 	good_round
 	echo "$how_"
@@ -79,14 +80,14 @@ case_baseline()
 	expect "sites" "$(grep -c . "$COUNTS")" -gt 50
 }
 
-# Loading fails, or goes on without what was missing; afterwards it works.
+# Loading fails; afterwards it works.
 case_start()
 {
 	for s in $(sites load) $(sites netns) $(own_option && sites option "$OPTION_LOAD"); do
 		at "$s at load"
 		if insmod /ours/smc.ko fault="$s:1" 2> /run/insmod; then
 			rmmod smc
-			fail "$AT: the module loads all the same"
+			fail "$AT: the module loads despite the fault"
 		fi
 		log_has "$s" || fail "$AT: did not fire: $(cat /run/insmod)"
 		echo "$s" >> "$HIT"
@@ -95,7 +96,7 @@ case_start()
 		unload
 	done
 	at "start again"
-	load || fail "the module does not load any more"
+	load || fail "the module cannot be loaded any more"
 	good_round
 	unload
 }
@@ -107,7 +108,7 @@ case_namespaces()
 	for s in $(sites netns); do
 		at "$s in a new namespace"
 		echo "none $s:1" > "$ARM" || fail "$AT: cannot be armed"
-		ip netns add faulty 2> /dev/null && fail "$AT: made all the same"
+		ip netns add faulty 2> /dev/null && fail "$AT: made despite the fault"
 		fired "$s" || fail "$AT: did not fire"
 		ip netns add faulty || fail "$AT: none can be made afterwards"
 		ip netns del faulty
@@ -116,7 +117,7 @@ case_namespaces()
 	unload
 }
 
-# A device that fails while it is taken in is not used, or used without what is missing.
+# A device with a fault when it is added is not used, or used without the missing part.
 case_devices()
 {
 	for s in $(sites device); do
@@ -134,19 +135,20 @@ case_devices()
 		done
 	done
 	at "devices again"
-	load || fail "the module does not load any more"
+	load || fail "the module cannot be loaded any more"
 	good_round
 	unload
 }
 
-# An administrator's order is refused, the next one is not.
+# A command of the administrator fails, the next one succeeds.
 case_admin()
 {
 	at admin
 	load || fail "the module does not load"
 	for s in $(sites admin); do
 		for n in 1 2; do
-			# one message has the whole answer, one order one rule, an event is one message
+			# there is only one pass: one message for the whole answer, one rule per command, one
+			# message per event
 			case $s:$n in
 			PNETID_ANSWER:2 | RULE:2 | NOTIFY_MSG:2) break ;;
 			esac
@@ -157,7 +159,7 @@ case_admin()
 			RULE)		no_rule ;;
 			PNETID_ANSWER)	no_answer ;;
 			NOTIFY_MSG)	no_event ;;
-			*)		fail "$s: nobody knows what to do" ;;
+			*)		fail "$s: there is no test for this site" ;;
 			esac
 		done
 		echo "$s" >> "$HIT"
@@ -171,14 +173,14 @@ case_admin()
 
 no_entry()
 {
-	/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done all the same"
+	/t/smcctl pnet add NET1 netdev lo ibdev rxe9 2> /run/admin && fail "$AT: done despite the fault"
 	fired "$s" || fail "$AT: did not fire"
-	/t/smcctl pnet | grep -q NET1 && fail "$AT: done by half"
+	/t/smcctl pnet | grep -q NET1 && fail "$AT: half done"
 }
 
 no_rule()
 {
-	/t/smcctl policy add deny 2> /run/admin && fail "$AT: done all the same"
+	/t/smcctl policy add deny 2> /run/admin && fail "$AT: done despite the fault"
 	fired "$s" || fail "$AT: did not fire"
 	expect "rules" "$(/t/smcctl -j policy | grep -c number)" -eq 0
 	/t/smcctl policy add allow || fail "$AT: not done afterwards"
@@ -187,7 +189,7 @@ no_rule()
 
 no_answer()
 {
-	[ "$(/t/smc_netlink pnet NET1)" = ENOMEM ] || fail "$AT: answered all the same"
+	[ "$(/t/smc_netlink pnet NET1)" = ENOMEM ] || fail "$AT: answered despite the fault"
 	fired "$s" || fail "$AT: did not fire"
 }
 
@@ -197,25 +199,26 @@ event_listens()
 	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
 }
 
-# Who does not listen costs no memory; who does hears that there was none, and of the next event.
+# Without a listener no memory is allocated. A listener is notified of the lost event, and receives
+# the next one.
 no_event()
 {
 	lost0=$(stat_of event_lost)
 	/t/smc_netlink fallback || fail "$AT: no fallback"
-	fired "$s" && fail "$AT: fired though nobody listens"
+	fired "$s" && fail "$AT: fired without a listener"
 	/t/smcctl -j monitor 1 > /run/admin &
 	listener=$!
-	wait_for 10 event_listens || fail "$AT: nobody listens"
+	wait_for 10 event_listens || fail "$AT: there is no listener"
 	/t/smc_netlink fallback || fail "$AT: no fallback"
 	fired "$s" || fail "$AT: did not fire"
-	wait_for 10 grep -q '"event":"lost"' /run/admin || fail "$AT: not told"
+	wait_for 10 grep -q '"event":"lost"' /run/admin || fail "$AT: no event of the loss"
 	/t/smc_netlink fallback || fail "$AT: no fallback"
 	wait "$listener" || fail "$AT: the listener ended with $?"
 	grep -q '"event":"fallback"' /run/admin || fail "$AT: $(cat /run/admin)"
 	expect "events lost" "$(($(stat_of event_lost) - lost0))" -eq 1
 }
 
-# A client without memory for the name of a peer whose RNIC is silent tries it again each time.
+# A client without memory for the address of a peer with a silent RNIC tries SMC again each time.
 case_silence()
 {
 	[ -n "$(sites silence)" ] || return 0
@@ -227,10 +230,10 @@ case_silence()
 		how=$(round) || fail "$AT: $how"
 		echo "$AT:$how"
 		if [ "$s" = none ]; then
-			expect "peers remembered, $AT" "$(bad_peers)" -eq 1
+			expect "peers cached, $AT" "$(bad_peers)" -eq 1
 		else
 			fired "$s" || fail "$AT: did not fire"
-			expect "peers remembered, $AT" "$(bad_peers)" -eq 0
+			expect "peers cached, $AT" "$(bad_peers)" -eq 0
 			echo "$s" >> "$HIT"
 		fi
 		echo none > "$ARM"
@@ -239,7 +242,7 @@ case_silence()
 	done
 }
 
-# walk_one SITE N[+]
+# walk_one SITE N[+]: a fault at the Nth pass of the site (+: and at all later ones)
 walk_one()
 {
 	at "$1:$2"
@@ -251,7 +254,7 @@ walk_one()
 		good_round
 		unload
 	else
-		# only the end of the group comes by so often
+		# only the end of the group passes the site so often
 		unload
 		log_has "$1" || fail "$AT: did not fire: $how"
 		load || fail "$AT: the module does not load afterwards"
@@ -262,13 +265,13 @@ walk_one()
 	echo "$AT:$how"
 }
 
-# walk PATTERN [WHEN]: the sites of that part ("run") that match
+# walk PATTERN [WHEN]: faults at all matching sites of that part (default: "run")
 walk()
 {
 	for s in $(sites "${2:-run}" "$1"); do
-		on_the_way "$s" || continue
-		max=$(arrivals "$s")
-		[ "$max" -gt 0 ] || continue	# every_site tells
+		reachable "$s" || continue
+		max=$(passes "$s")
+		[ "$max" -gt 0 ] || continue	# case every_site reports it
 		n=1
 		while [ "$n" -le "$max" ] && [ "$n" -le "$FAULT_NTH" ]; do
 			walk_one "$s" "$n"
@@ -277,7 +280,7 @@ walk()
 		[ -z "$FAULT_FEW" ] || continue
 		# and in the middle of the data
 		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
-		# a server that never accepts lets its clients wait, as with TCP
+		# if a server never accepts, its clients wait, as with TCP
 		case " CARRIER_ACCEPT $CHILDREN " in
 		*" $s "*) continue ;;
 		esac
@@ -290,11 +293,11 @@ case_sockets()
 	walk "$SOCKETS"
 }
 
-# By IPPROTO_SMC: core has made the socket, and takes it back if it gets no carrier.
-case_door()
+# Entry point IPPROTO_SMC: the kernel creates the socket, and frees it if it gets no clcsock.
+case_ipproto()
 {
 	ENDS="$ENDS --family ipproto"
-	CHILDREN=SOCK	# nobody else's
+	CHILDREN=SOCK	# here only accepted sockets pass this site
 	walk '^(SOCK|CARRIER|CARRIER_CHILD|CARRIER_ACCEPT|LISTENER)$'
 }
 
@@ -315,7 +318,7 @@ case_rest()
 	done
 }
 
-# Without it connections are TCP, from the SYN on.
+# Without the option connections use TCP from the SYN on.
 case_option()
 {
 	own_option || return 0
@@ -328,11 +331,11 @@ case_every_site()
 	# "lose" is for timers.sh
 	awk '$2 != "lose" { print $1, $2 }' "$COUNTS" > /run/faults.all
 	while read -r s when; do
-		on_the_way "$s" || continue
+		reachable "$s" || continue
 		[ "$when" != option ] || own_option || continue
 		echo "$s" | grep -qE "${FAULTS:-.}" || continue
 		grep -qx "$s" "$HIT" || missed="$missed $s"
 	done < /run/faults.all
 	data sites "$(sort -u "$HIT" | grep -c .)"
-	[ -z "$missed" ] || fail "no test came by:$missed"
+	[ -z "$missed" ] || fail "no test passes:$missed"
 }

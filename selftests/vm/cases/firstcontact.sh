@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# First contacts, one after the other: our idle groups are ended at once, so every
-# connection has to build a group, with CONFIRM LINK and ADD LINK. Not one may become TCP,
-# although in-tree clients begin to listen for CONFIRM LINK only after their CLC Confirm.
-# Host 1 has our module, host 2 any.
+# First contacts, one after the other: our idle groups end at once, so every
+# connection must create a group, with CONFIRM LINK and ADD LINK. None may fall back,
+# although in-tree clients can receive CONFIRM LINK only after their CLC Confirm.
+# Host 1 has our module, host 2 either module.
 #
 #   AS_SERVER   contacts with our server (default 100)
 #   AS_CLIENT   contacts by our client (default 10)
@@ -14,19 +14,19 @@
 CASES="as_server:480 as_client:120 unload:60"
 export CASES
 
-BYTES=1000	# each way, of one connection (CONTACT_BYTES of smc_traffic)
+BYTES=1000	# of one connection each way (CONTACT_BYTES of smc_traffic)
 
 setup()
 {
 	setup_net && setup_rxe && load_smc || return 1
 	ours || return 0
-	# An in-tree server whose client ends the group right behind the last C waits for
-	# ever for the completion of its own C: our client takes its time.
+	# If the client ends the group directly after its last close message, an in-tree server
+	# waits for ever for the completion of its own one: our client waits before it ends the group.
 	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=0
 }
 
-# Numbers of this host's module before a case: fallbacks, payload in and out
-remember()
+# save_counters: of this host's module before a case: fallbacks, payload in and out
+save_counters()
 {
 	if ours; then
 		fback0=$(($(stat_of clnt_fback) + $(stat_of srv_fback)))
@@ -50,8 +50,8 @@ intree_conns()
 		$(intree_stat smcr server_v2_connections)))
 }
 
-# judge CONTACTS: each was a first one, and its bytes went by RDMA
-judge()
+# check_counters CONTACTS: each was a first contact, and its bytes went by RDMA
+check_counters()
 {
 	if ours; then
 		expect "fallbacks" \
@@ -77,10 +77,10 @@ judge()
 	expect "RoCE packets" "$(($(rxe_counter sent_pkts) - sent0))" -ge $((4 * $1))
 }
 
-# contacts SERVER COUNT: no --wait and no --quit, whose connections would count too
+# contacts SERVER COUNT: without --wait and --quit, which make connections that would count too
 contacts()
 {
-	remember
+	save_counters
 	if [ "$HOST" = "$1" ]; then
 		/t/smc_traffic server --family smc --require smc &
 		server=$!
@@ -100,7 +100,7 @@ contacts()
 		}
 		sync_signal over
 	fi
-	judge "$2"
+	check_counters "$2"
 }
 
 case_as_server()
@@ -116,9 +116,9 @@ case_as_client()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	# in-tree's unloading is not under test
+	# unloading the in-tree module is not tested
 	ours || return 0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |
 			grep -c 'comm \[smc\]')" -eq 0

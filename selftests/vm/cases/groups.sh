@@ -42,8 +42,8 @@ reload()
 {
 	sync_barrier reload || exit 1
 	if ours; then
-		unload_smc || fail "the module does not go"
-		load_smc || fail "the module does not come back"
+		unload_smc || fail "the module cannot be unloaded"
+		load_smc || fail "the module cannot be loaded again"
 	fi
 	sync_barrier loaded || exit 1
 }
@@ -386,8 +386,8 @@ case_out_of_sync()
 
 reload_module()
 {
-	unload_smc || fail "the module does not go"
-	load_smc || fail "the module does not come back"
+	unload_smc || fail "the module cannot be unloaded"
+	load_smc || fail "the module cannot be loaded again"
 }
 
 # Host 2 loses its module without a message to the peer and loads it again, while host 1 has
@@ -564,7 +564,7 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	ours || return 0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(/usr/sbin/rdma resource show "$k_" |
 			grep -c 'comm \[smc\]')" -eq 0

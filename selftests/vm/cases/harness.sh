@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The harness itself, with the in-tree family on both hosts: the traffic is
-# verified, and shown to be RDMA by the devices' own counters.
+# Test of the harness, with the in-tree family on both hosts: the traffic is
+# verified, and the counters of the devices prove that it is RDMA.
 
 CASES="ping sync exec transfer:90 fallback"
 export CASES
@@ -45,7 +45,7 @@ case_transfer()
 	rx=$(rxe_counter rcvd_pkts)
 	exchange 1 smc smc "stream:$MIB"
 
-	# Each direction carries MIB; an RDMA packet holds at most the path MTU.
+	# MIB is sent in each direction; an RDMA packet has at most the path MTU.
 	min=$((MIB * 1048576 / 4096))
 	tx=$(($(rxe_counter sent_pkts) - tx))
 	rx=$(($(rxe_counter rcvd_pkts) - rx))
@@ -54,7 +54,7 @@ case_transfer()
 	expect "RDMA packets received" "$rx" -ge "$min"
 }
 
-# The same proof must say no when the bytes go by TCP.
+# The same check must fail if the bytes go by TCP.
 case_fallback()
 {
 	tx=$(rxe_counter sent_pkts)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The KUnit suites of our module (selftests/kunit), which have run when it was loaded: one
+# The KUnit suites of our module (selftests/kunit), which run when it is loaded: one
 # case each. For --topology lo, and a module built by build-modules.sh -k.
 
 SUITES="smc_stats smc_policy smc_rules smc_wr smc_wr_tail smc_pnet smc_pnet_table smc_buf smc_link smc_core_rtoken smc_core_claim smc_core smc_core_set smc_zcopy smc_conn smc_llc"
@@ -15,7 +15,7 @@ setup()
 	setup_net && load_smc
 }
 
-# None is there that is not asked for below.
+# There is a case for every suite of the module.
 case_complete()
 {
 	# shellcheck disable=SC2086 # a list of words
@@ -24,8 +24,8 @@ case_complete()
 	[ "$want" = "$have" ] || fail "suites of the module: $(echo "$have" | tr '\n' ' ')"
 }
 
-# suite NAME: each test passed, at least one ran
-suite()
+# check_suite NAME: all tests passed, and at least one ran
+check_suite()
 {
 	cat "$RESULTS/$1/results" || fail "the suite did not run"
 	tests=$(grep -cE '^ +(not )?ok [0-9]' "$RESULTS/$1/results")
@@ -38,5 +38,5 @@ suite()
 }
 
 for s_ in $SUITES; do
-	eval "case_$s_() { suite $s_; }"
+	eval "case_$s_() { check_suite $s_; }"
 done

@@ -220,7 +220,7 @@ case_unload()
 {
 	lend_pages
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	for k_ in qp mr pd cq; do
 		expect "$k_ left" "$(resources "$k_")" -eq 0
 	done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# One host with RDMA on lo: both ends of each connection share one module, its counters and
-# its resources. For --topology lo.
+# One host with RDMA on lo: both ends of each connection use the same module, counters and
+# resources. For --topology lo.
 
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 connects:100 burst:50 parallel:32 halfclose:256}"
 
@@ -36,8 +36,8 @@ case_counters()
 	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
 }
 
-# Both ends of an idle connection, in all detail: they have the same ring sizes.
-shows_two()
+# Both ends of an idle connection are listed with all details.
+two_sockets_listed()
 {
 	/t/smcctl -v -j sock > /run/sockets || return 1
 	[ "$(grep -c '"rx_prod_flags"' /run/sockets)" = 2 ]
@@ -50,14 +50,14 @@ case_sockets()
 	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc --wait 10 \
 		--quit idle:3 &
 	client=$!
-	wait_for 10 shows_two || fail "no two sockets: $(cat /run/sockets)"
+	wait_for 10 two_sockets_listed || fail "no two sockets: $(cat /run/sockets)"
 	expect "sizes of RMBEs" "$(sed -n 's/.*rmbe_size": *\([0-9]*\).*/\1/p' /run/sockets |
 		sort -u | wc -l)" -eq 1
 	wait "$client" || fail "client ended with $?"
 	wait "$server" || fail "server ended with $?"
 }
 
-# Each command of the family, on a host that has a link group.
+# Each command of the netlink family, on a host with a link group.
 case_netlink()
 {
 	/t/smc_netlink "$(own_addr)" > /run/netlink
@@ -68,7 +68,7 @@ case_netlink()
 	done
 	[ "$rc" = 0 ] || fail "smc_netlink ended with $rc"
 	/t/smcctl -j stats > /run/stats || fail "smcctl stats ended with $?"
-	# before the copy of /proc/net/smc_stat, which would agree in any case
+	# only the part before the copy of /proc/net/smc_stat
 	expect "bytes that smcctl shows" \
 		"$(sed -n '/"counters"/q; s/.*"tx_bytes": *\([0-9]*\).*/\1/p' /run/stats |
 			sort -n | tail -1)" -eq "$(stat_of tx_bytes)"
@@ -79,6 +79,6 @@ case_netlink()
 
 case_unload()
 {
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

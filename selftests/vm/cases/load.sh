@@ -2,13 +2,13 @@
 # shellcheck shell=dash
 #
 # Many clients at once (selftests/load/smc_load.c). Host 1 serves, host 2 has the clients, good
-# and bad, the bad ones with addresses of their own: they are other hosts to the server.
+# and bad ones. The bad ones have other addresses, so the server takes them for other hosts.
 #
 #   LOAD     cases to run, "NAME:TIMEOUT" (default: all)
 #   STORM    connections of the storm
-#   WORKERS  clients that make them, side by side
-#   PLACES   handshakes that may run at once meanwhile
-#   CROWD    silent clients, slow ones and malformed ones, each; the other crowds to scale
+#   WORKERS  clients that make them in parallel
+#   PLACES   maximum of simultaneous handshakes during the storm
+#   CROWD    number of silent, of slow and of malformed clients; other numbers are in proportion
 
 : "${STORM:=1600}" "${WORKERS:=16}" "${PLACES:=8}" "${CROWD:=100}"
 
@@ -35,7 +35,7 @@ serve()
 	await_server "$1"
 }
 
-# attack CASE PORT [OPTION...]: all bad hosts; what it says goes to the report
+# attack CASE PORT [OPTION...]: from all bad addresses; its output goes to the report
 attack()
 {
 	c_=$1
@@ -52,18 +52,19 @@ attack()
 	return "$rc"
 }
 
-# hold PORT: host 1 while host 2 attacks. With the server all its handshakes have ended.
-hold()
+# await_attack PORT: host 1 waits while host 2 attacks, and ends the server, which ends all its
+# handshakes
+await_attack()
 {
 	sync_signal "ready.$1"
 	sync_wait "over.$1" 80 > /dev/null || exit 1
-	[ -d "/proc/$server" ] || fail "the server is gone"
+	[ -d "/proc/$server" ] || fail "the server has ended"
 	kill "$server"
 	wait "$server" 2> /dev/null
 }
 
-# strike CASE PORT [OPTION...]
-strike()
+# run_attack CASE PORT [OPTION...]: host 2 attacks when the server is ready
+run_attack()
 {
 	sync_wait "ready.$2" > /dev/null || exit 1
 	attack "$@" || bad=y
@@ -71,25 +72,25 @@ strike()
 	[ -z "$bad" ] || fail "smc_load $1"
 }
 
-# Nobody waits for those who say nothing, little or nonsense.
+# Silent, slow and malformed clients do not delay other connections.
 case_crowd()
 {
 	if [ "$HOST" = 2 ]; then
-		strike crowd 4430 --crowd "$CROWD"
+		run_attack crowd 4430 --crowd "$CROWD"
 		return
 	fi
 	serve 4430
-	hold 4430
+	await_attack 4430
 	expect "malformed CLC messages" "$(stat_of clc_bad)" -ge "$CROWD"
 	expect "handshakes without a place" "$(stat_of hs_limited)" -eq 0
 }
 
-# A host's share, all places taken, and free again: as many the second time.
+# A host takes its share, then all places are taken, then freed: the second time has the same result.
 case_fair()
 {
 	if [ "$HOST" = 2 ]; then
-		strike fair 4431 --crowd "$CROWD"
-		strike fair 4437 --crowd "$CROWD"
+		run_attack fair 4431 --crowd "$CROWD"
+		run_attack fair 4437 --crowd "$CROWD"
 		return
 	fi
 	echo 16 > /proc/sys/net/smc/hs_max
@@ -97,7 +98,7 @@ case_fair()
 		limited=$(stat_of hs_limited)
 		congested=$(stat_of hs_congested)
 		serve "$p"
-		hold "$p"
+		await_attack "$p"
 		expect "handshakes without a place" "$(stat_of hs_limited)" -eq \
 			$((limited + 28 * CROWD / 100 + 7 * CROWD / 100 + 1))
 		expect "SYNs answered without the option" "$(stat_of hs_congested)" -gt "$congested"
@@ -110,23 +111,23 @@ case_fair()
 case_limited()
 {
 	if [ "$HOST" = 2 ]; then
-		strike limited 4432 --crowd "$CROWD"
-		strike silent 4438
+		run_attack limited 4432 --crowd "$CROWD"
+		run_attack silent 4438
 		return
 	fi
 	echo 1 > /proc/sys/net/smc/limit_smc_hs
 	congested=$(stat_of hs_congested)
 	serve 4432
-	hold 4432
+	await_attack 4432
 	expect "SYNs answered without the option" "$(stat_of hs_congested)" -ge \
 		$((congested + 8 * CROWD / 100 + 1))
 	serve 4438
 	echo 0 > /proc/sys/net/smc/limit_smc_hs
-	hold 4438
-	expect "silent clients cut off" "$(stat_of hs_evicted)" -ge 2
+	await_attack 4438
+	expect "evicted silent clients" "$(stat_of hs_evicted)" -ge 2
 }
 
-# The process ends, and waits for nothing but its own handshakes, which it cancels.
+# The process ends; closing its listener cancels its handshakes, and waits for nothing else.
 case_closed()
 {
 	if [ "$HOST" = 1 ]; then
@@ -149,8 +150,8 @@ case_closed()
 	wait "$load" || fail "connections outlive their listener"
 }
 
-# As many connections without accept() as TCP has, and none is lost. A handshake may end here when the
-# client has made its next connection already; that one has begun then, and comes on top.
+# As many connections without accept() as with TCP, and none is lost. A handshake may end here after the
+# client has begun its next connection; that connection is counted in addition.
 case_overflow()
 {
 	if [ "$HOST" = 1 ]; then
@@ -188,7 +189,7 @@ case_overflow()
 		wait "$p" || lost=y
 	done
 	sync_signal over
-	diag "taken in without accept(): TCP $(sed -n 's/^armed //p' /run/inet/out)," \
+	diag "connected without accept(): TCP $(sed -n 's/^armed //p' /run/inet/out)," \
 		"SMC $(sed -n 's/^armed //p' /run/smc/out)"
 	cat /run/inet/out /run/smc/out
 	[ -z "$lost" ] || fail "connections were lost"
@@ -198,7 +199,7 @@ case_overflow()
 		$((2 * $(sed -n 's/^armed //p' /run/inet/out)))
 }
 
-# SMC or TCP, as there are places, but each is served, and its stream is right.
+# Connections use SMC or TCP, depending on free places, but each is served, with the right data.
 case_storm()
 {
 	if [ "$HOST" = 1 ]; then
@@ -214,7 +215,7 @@ case_storm()
 		wait "$server" 2> /dev/null
 		diag "$STORM connections in $(sync_wait over) s," \
 			"$(($(stat_of srv_smc) - smc)) of them SMC"
-		# each client knocks once before
+		# each client makes one test connection before
 		expect "served" "$(($(stat_of srv_smc) + $(stat_of srv_fback) - before))" -eq \
 			$((STORM + WORKERS))
 		expect "SMC" "$(stat_of srv_smc)" -gt "$smc"
@@ -243,6 +244,6 @@ case_storm()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

@@ -282,7 +282,7 @@ case_grows()
 # Version 1: CONFIRM LINK negotiates the number of links, continuations have the rkeys.
 case_v1()
 {
-	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs stay"
+	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
 	AGREED=
 	grow
 	unset AGREED
@@ -436,6 +436,6 @@ received()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

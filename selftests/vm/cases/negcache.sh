@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# A peer that takes part in the rendezvous but whose RNIC cannot be reached: the
-# connection becomes TCP, the next ones do not try, one tries again when the time is
-# over. Peers that echo the TCP option and do not speak SMC: the same. And the switch
+# A peer that completes the handshake but whose RNIC cannot be reached: the connection
+# falls back, the next ones do not offer SMC, and one tries again after a time. The same
+# with peers that echo the TCP option without supporting SMC. Also tests the setting
 # net.smc.enabled. Host 2 connects, host 1 serves.
 
-CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 strangers:300 unload:60"
+CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 non_smc:300 unload:60"
 export CASES
 
 setup()
@@ -14,6 +14,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
+# cached: number of peers in the negative cache
 cached()
 {
 	tail -n +2 /proc/net/smc_negcache | wc -l
@@ -33,12 +34,12 @@ connect_once()
 	else
 		sync_wait "ready.$CASE" > /dev/null || exit 1
 		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require "$1" \
-			--wait 10 connects:1 || fail "not one good connection in mode $1"
+			--wait 10 connects:1 || fail "no connection in mode $1"
 		sync_signal "done.$CASE"
 	fi
 }
 
-# filter HOST HOOK: UDP 4791 gets not into (input) or out of (output) this host
+# filter HOST HOOK: drops received (input) or sent (output) packets of UDP port 4791 on that host
 filter()
 {
 	[ "$HOST" = "$1" ] || return 0
@@ -52,9 +53,10 @@ table ip roce {
 EOF
 }
 
+# no_filter HOST: removes the filter
 no_filter()
 {
-	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table ip roce || fail "the filter stays"
+	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table ip roce || fail "the filter cannot be removed"
 }
 
 case_filtered()
@@ -83,8 +85,8 @@ case_flushed()
 	connect_once smc
 }
 
-# In either direction, lost on the way or refused by the host itself, on the same
-# connection. The group of before would serve without a first contact: it goes.
+# Packets of either direction, dropped by the receiver or by the sender, again and with the
+# same peer. Reloading the module ends the old group, so that there is a first contact.
 case_again()
 {
 	for how in "1 output" "2 input" "2 output"; do
@@ -100,7 +102,7 @@ case_again()
 	done
 }
 
-# The first failure counts for 30 s; then one connection tries, and forgets the peer.
+# The first failure is cached for 30 s; then one connection tries SMC, and removes the entry.
 case_probe()
 {
 	[ "$HOST" = 1 ] || sleep 31
@@ -122,8 +124,9 @@ case_disabled()
 	connect_once smc
 }
 
-# stranger NAME SECONDS: its first connection becomes TCP after so long, the others at once
-stranger()
+# expect_non_smc NAME SECONDS: the first connection to this server of smc_evil falls back after that
+# time, the others at once
+expect_non_smc()
 {
 	port=$(/t/smc_evil ports | sed -n "s/^$1 //p")
 	echo 0 > /proc/net/smc_negcache
@@ -146,10 +149,10 @@ stranger()
 	done
 }
 
-# What applications do about a Proposal: complain, close, say nothing.
-case_strangers()
+# Servers without SMC that receive a Proposal: they answer with an error, close, or do not answer.
+case_non_smc()
 {
-	# without a group that leads there nothing says that the host speaks SMC
+	# an existing group would prove that the host supports SMC
 	sync_barrier begin || exit 1
 	unload_smc
 	load_smc || fail "the module cannot be loaded again"
@@ -160,7 +163,7 @@ case_strangers()
 		/t/smc_evil server > /run/evil.server 2>&1 &
 		server=$!
 		wait_for 30 grep -q 'hostile server on ports' /run/evil.server ||
-			fail "the strangers do not come up"
+			fail "the servers of smc_evil do not start"
 		sync_signal ready
 		sync_wait over 200 > /dev/null || exit 1
 		kill "$server" "$good"
@@ -168,15 +171,15 @@ case_strangers()
 		return 0
 	fi
 	sync_wait ready > /dev/null || exit 1
-	stranger plain_text 0
-	stranger end_after_proposal 0
-	stranger reset_after_proposal 0
-	stranger silent 6
-	# a server of a host with a group may be busy, and is waited for
+	expect_non_smc plain_text 0
+	expect_non_smc end_after_proposal 0
+	expect_non_smc reset_after_proposal 0
+	expect_non_smc silent 6
+	# with a group, a silent server may be busy: the client waits longer
 	echo 0 > /proc/net/smc_negcache
 	/t/smc_traffic client --connect "$(peer_addr)" --port 4439 --family smc --require smc \
 		connects:1 || fail "no good connection"
-	stranger silent 15
+	expect_non_smc silent 15
 	sync_signal over
 	echo 0 > /proc/net/smc_negcache
 }
@@ -184,6 +187,6 @@ case_strangers()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	[ ! -e /proc/net/smc_negcache ] || fail "/proc/net/smc_negcache is left"
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The examples for bpftrace and perf in tools/, by the programs of Debian, on a host whose module works:
-# what they print of a verified connection, of one that falls back and of a link that is lost is what
-# counters and tracefs say of them. For two hosts with two links each; host 1 looks on.
+# The examples for bpftrace and perf in tools/, run with the programs of Debian: their output for a
+# verified connection, for a fallback and for a lost link must match the counters and tracefs. For two
+# hosts with two links each; host 1 runs the programs.
 
 CASES="watched:540 bpftrace perf:120 unload:90"
 export CASES
@@ -30,7 +30,7 @@ two_links()
 	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ]
 }
 
-# The RNIC that carries the connection
+# used_rnic: the RNIC of the connection
 used_rnic()
 {
 	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
@@ -46,7 +46,7 @@ moved()
 	[ "$(grown conn_move)" -ge 1 ]
 }
 
-# attached PID NUMBER: it has opened as many events at least, and no more come
+# attached PID NUMBER: it has opened at least so many events, and opens no more
 attached()
 {
 	for f_ in "/proc/$1"/fd/*; do
@@ -59,7 +59,7 @@ attached()
 	done | grep -c perf_event | grep -qx "$is_"
 }
 
-# in_hist NAME FILE: how many values the histogram of that name has
+# in_hist NAME FILE: number of values in the histogram of that name
 in_hist()
 {
 	awk -v name="@$1:" '
@@ -69,19 +69,19 @@ in_hist()
 		END { print n + 0 }' "$2"
 }
 
-# packets: sent over either RNIC
+# packets: sent by both RNICs
 packets()
 {
 	echo $(($(rxe_counter sent_pkts rxe0) + $(rxe_counter sent_pkts rxe1)))
 }
 
-# sum_of NAME FILE
+# sum_of NAME FILE: the sum of that name
 sum_of()
 {
 	sed -n "s/^@$1: //p" "$2"
 }
 
-# exchange_some: a verified connection, and one that is TCP since its server has no SMC
+# exchange_some: a verified connection, and one that falls back as its client has no SMC socket
 exchange_some()
 {
 	exchange 1 smc smc --io block stream:1
@@ -98,7 +98,7 @@ exchange_some()
 	fi
 }
 
-# One connection whose link goes under it
+# lose_link: the link of a connection is removed
 lose_link()
 {
 	if [ "$HOST" = 1 ]; then
@@ -117,7 +117,7 @@ lose_link()
 	sync_barrier used || exit 1
 	if [ "$HOST" = 2 ]; then
 		/usr/sbin/rdma link delete "$(used_rnic)" || fail "no RNIC"
-		wait_for 30 moved || fail "the connection stays"
+		wait_for 30 moved || fail "the connection does not move"
 		sync_signal cut
 		kill "$client"
 		wait "$client" || { cat /run/client; fail "client ended with $?"; }
@@ -127,7 +127,7 @@ lose_link()
 	fi
 }
 
-# Everything there is to see, in a buffer of its own
+# trace_on, then trace_off: all trace points, in a buffer of its own
 trace_on()
 {
 	mkdir "$OWN" || fail "no buffer"
@@ -145,25 +145,25 @@ trace_off()
 	rmdir "$OWN"
 }
 
-# traced EVENT [FIELD=VALUE]: how often it was
+# traced EVENT [FIELD=VALUE]: number of such events
 traced()
 {
 	grep -c "^$1 .*${2:+$2\\b}" /run/trace
 }
 
-# Codes of fallbacks in statistics
+# reasons: the codes of fallbacks in the statistics on standard input
 reasons()
 {
 	grep -o '0x[0-9a-f]\{8\}' | sort -u
 }
 
-# What each of them has said is kept for the cases that follow.
+# Runs the programs; the next cases check their output.
 case_watched()
 {
 	before
 	packets0=$(packets)
 	if [ "$HOST" = 1 ]; then
-		# a command alone: it gets its number
+		# as a simple command, so that $! is its process number
 		chroot "$TREE" bpftrace /t/smc_times.bt > /run/times 2>&1 &
 		bpftrace=$!
 		wait_for 240 attached "$bpftrace" 9 || fail "bpftrace: $(head -n 3 /run/times)"
@@ -178,14 +178,14 @@ case_watched()
 	lose_link
 	sync_barrier lost || exit 1
 	[ "$HOST" = 1 ] || return 0
-	# what comes by itself afterwards is for one of them, or for all
+	# later events may be recorded by one program only, or by all
 	sleep 3
 	trace_off
 	kill -INT "$bpftrace" "$perf"
 	wait "$bpftrace" || fail "bpftrace ended with $?: $(tail -n 3 /run/times)"
 	wait "$perf"
 	rc=$?
-	# it ends by the signal that ended its work
+	# perf ends with the status of the signal
 	[ "$rc" = 0 ] || [ "$rc" = 130 ] ||
 		fail "perf record ended with $rc: $(tail -n 3 /run/record)"
 	expect "RDMA packets" "$(($(packets) - packets0))" -ge 256
@@ -193,15 +193,15 @@ case_watched()
 		echo "$c_ $(grown "$c_")"
 	done > /run/grown
 	cat /run/grown
-	# there were none before
+	# there were no fallbacks before
 	/t/smcctl -j stats | reasons > /run/reasons
 	expect "SMC connections" "$(grown srv_smc)" -ge 2
 	expect "fallbacks" "$(grown srv_fback)" -ge 1
 	expect "moved connections" "$(grown conn_move)" -ge 1
 }
 
-# was COUNTER: by how much it grew in that time
-was()
+# counted COUNTER: its increase in that time
+counted()
 {
 	awk -v n="$1" '$1 == n { print $2 }' /run/grown
 }
@@ -211,21 +211,21 @@ case_bpftrace()
 	[ "$HOST" = 1 ] || return 0
 	cat /run/times
 	expect "handshakes of a server that became SMC" "$(in_hist 'handshake_usecs[1, 0]' /run/times)" \
-		-eq "$(was srv_smc)"
+		-eq "$(counted srv_smc)"
 	expect "calls that sent" "$(in_hist sent_bytes /run/times)" -eq "$(traced smc_tx_sendmsg)"
-	expect "calls that sent, there were" "$(traced smc_tx_sendmsg)" -ge 10
-	expect "bytes sent" "$(sum_of sent /run/times)" -eq "$(was tx_bytes)"
-	expect "bytes received" "$(sum_of received /run/times)" -eq "$(was rx_bytes)"
-	expect "bytes there were" "$(was tx_bytes)" -ge 1048576
+	expect "calls that sent, at least" "$(traced smc_tx_sendmsg)" -ge 10
+	expect "bytes sent" "$(sum_of sent /run/times)" -eq "$(counted tx_bytes)"
+	expect "bytes received" "$(sum_of received /run/times)" -eq "$(counted rx_bytes)"
+	expect "bytes sent, at least" "$(counted tx_bytes)" -ge 1048576
 	expect "calls that received" "$(in_hist received_bytes /run/times)" -eq \
 		"$(traced smc_rx_recvmsg)"
-	expect "fallbacks, each told" "$(grep -c '^fallback: reason 0x' /run/times)" -eq \
-		"$(was srv_fback)"
+	expect "fallbacks, each reported" "$(grep -c '^fallback: reason 0x' /run/times)" -eq \
+		"$(counted srv_fback)"
 	sed -n 's/^fallback: reason \(0x[0-9a-f]*\),.*/\1/p' /run/times | sort -u |
-		diff /run/reasons - || fail "other reasons than statistics have"
+		diff /run/reasons - || fail "other reasons than in the statistics"
 	expect "fallbacks, by reason" "$(sed -n 's/^@fallbacks\[.*\]: //p' /run/times |
-		awk '{ n += $1 } END { print n + 0 }')" -eq "$(was srv_fback)"
-	expect "connections that went on" "$(in_hist resume_usecs /run/times)" -eq \
+		awk '{ n += $1 } END { print n + 0 }')" -eq "$(counted srv_fback)"
+	expect "resumed connections" "$(in_hist resume_usecs /run/times)" -eq \
 		"$(traced smc_conn_resume)"
 }
 
@@ -238,16 +238,16 @@ case_perf()
 	cut -d ' ' -f 1 /run/trace | sort | uniq -c > /run/trace.events
 	cat /run/perf.events
 	expect "kinds of events" "$(wc -l < /run/trace.events)" -ge 14
-	# it was there before and after tracefs, and groups look after their links by themselves
+	# perf recorded longer than tracefs, and groups add links and send LLC messages on their own
 	awk 'NR == FNR { seen[$2] = $1; next }
 		$2 ~ /^smc_(llc|link|fence|group)_/ ? seen[$2] < $1 : seen[$2] != $1 {
 			print $2 ": " seen[$2] + 0 ", not " $1
 			bad = 1
 		}
 		END { exit bad }' /run/perf.events /run/trace.events ||
-		fail "perf has not what tracefs has"
-	expect "bytes sent" "$(perf_bytes smc_tx_sendmsg)" -eq "$(was tx_bytes)"
-	expect "bytes received" "$(perf_bytes smc_rx_recvmsg)" -eq "$(was rx_bytes)"
+		fail "perf has other events than tracefs"
+	expect "bytes sent" "$(perf_bytes smc_tx_sendmsg)" -eq "$(counted tx_bytes)"
+	expect "bytes received" "$(perf_bytes smc_rx_recvmsg)" -eq "$(counted rx_bytes)"
 }
 
 # perf_bytes EVENT: the sum of its lengths
@@ -260,5 +260,5 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	[ "$HOST" = 2 ] || umount -R "$TREE" 2> /dev/null
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

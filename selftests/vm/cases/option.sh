@@ -395,7 +395,7 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	ours || return 0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	# and can be loaded again, with all modules it needs
 	load_smc || fail "the module cannot be loaded again"
 	unload_smc || fail "the module cannot be unloaded again"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Our module and the in-tree one of the same name: each after the other and each beside the
-# other, on host 2, which begins with the in-tree one and has ours in /t. Host 1 keeps ours. What is
-# loaded second is refused, and what is loaded goes on as if nothing had been tried: a connection
-# from before, and new ones in both roles, with each module's own count of bytes that went by RDMA.
+# Our module and the in-tree one of the same name, one after the other and one beside the other, on
+# host 2, which begins with the in-tree one and has ours in /t. Host 1 keeps ours. Loading a second
+# module must fail without effect on the loaded one: a connection made before continues, and new
+# ones work in both roles, with the bytes by RDMA as the loaded module counts them.
 
 CASES="intree:120 beside_intree:120 ours:120 beside_ours:120 intree_again:120 unload:60"
 export CASES
@@ -16,6 +16,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
+# loaded: name of the loaded module
 loaded()
 {
 	if ours; then
@@ -25,13 +26,13 @@ loaded()
 	fi
 }
 
-# serve NAME: until the client of that name is through
+# serve NAME: until the other host signals that the client NAME has ended
 serve()
 {
 	serve_named smc "$1"
 }
 
-# SIDE is what smc_traffic has to know if one end is in-tree. RUN=exec: in the shell's place
+# connect SUBTEST...: SIDE has smc_traffic's options for an in-tree end. RUN=exec: replaces the shell
 connect()
 {
 	# shellcheck disable=SC2086 # options or nothing
@@ -39,7 +40,7 @@ connect()
 		$SIDE "$@"
 }
 
-# traffic WHAT: it is loaded on host 2, and carries by RDMA as client and as server
+# traffic MODULE: it is loaded on host 2, and transfers by RDMA as client and as server
 traffic()
 {
 	sync_barrier begin || exit 1
@@ -64,7 +65,7 @@ traffic()
 	done
 }
 
-# refused FILE WHY: the module does not load, and says so
+# refused FILE WHY: the module cannot be loaded, with that error
 refused()
 {
 	! insmod "$1" 2> /run/insmod || fail "$1 loads beside the other one"
@@ -72,7 +73,7 @@ refused()
 	grep -q "$2" /run/insmod || fail "$1: $(cat /run/insmod), not $2"
 }
 
-# beside WHAT COMMAND...: host 2 runs it while a connection is there
+# beside MODULE COMMAND...: host 2 runs the command while it has a connection
 beside()
 {
 	SIDE=
@@ -85,15 +86,15 @@ beside()
 		tx=$(rdma_bytes tx)
 		RUN="exec" connect idle:100 > /run/idle 2>&1 &
 		old=$!
-		wait_for 20 grown_by_now || fail "no connection: $(cat /run/idle)"
+		wait_for 20 bytes_grown || fail "no connection: $(cat /run/idle)"
 		"$@"
-		kill "$old" || fail "the connection did not wait for the end of it"
+		kill "$old" || fail "the connection has ended before"
 		wait "$old" || fail "the connection: $(cat /run/idle)"
 		sync_signal through.beside
 	fi
 }
 
-grown_by_now()
+bytes_grown()
 {
 	[ "$(rdma_bytes tx)" -gt "$tx" ]
 }
@@ -103,7 +104,7 @@ intree_file()
 	modinfo -F filename "$1"
 }
 
-# By its file, and by its name: modprobe finds that one of the name is loaded.
+# By its file, and by its name: modprobe succeeds, as a module of that name is loaded.
 try_intree()
 {
 	refused "$(intree_file smc)" "File exists"
@@ -111,7 +112,7 @@ try_intree()
 	modprobe smc || fail "modprobe smc: $?"
 	rmmod smc_diag
 	refused "$(intree_file smc_diag)" "nvalid\|nknown symbol"
-	insmod /t/smc_diag.ko || fail "our smc_diag does not come back"
+	insmod /t/smc_diag.ko || fail "our smc_diag cannot be loaded again"
 }
 
 try_ours()
@@ -120,17 +121,17 @@ try_ours()
 	refused /t/smc_diag.ko "File exists"
 	rmmod smc_diag
 	refused /t/smc_diag.ko "nvalid\|nknown symbol"
-	modprobe smc_diag || fail "the in-tree smc_diag does not come back"
+	modprobe smc_diag || fail "the in-tree smc_diag cannot be loaded again"
 }
 
-# instead WHAT COMMAND...: host 2 has it loaded by the command, in place of the other one
-instead()
+# replace_with MODULE COMMAND...: host 2 unloads its module, and loads MODULE by the command
+replace_with()
 {
 	sync_barrier unload || exit 1
 	next=$1
 	shift
 	if [ "$HOST" = 2 ]; then
-		unload_smc || fail "the other module does not go"
+		unload_smc || fail "the other module cannot be unloaded"
 		left=$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')
 		expect "queue pairs left" "$left" -eq 0
 		"$@" || fail "$next does not load after the other one"
@@ -156,7 +157,7 @@ case_beside_intree()
 
 case_ours()
 {
-	instead ours load_ours
+	replace_with ours load_ours
 }
 
 case_beside_ours()
@@ -167,12 +168,12 @@ case_beside_ours()
 
 case_intree_again()
 {
-	instead intree load_smc intree
+	replace_with intree load_smc intree
 }
 
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

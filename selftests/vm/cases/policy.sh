@@ -219,5 +219,5 @@ has_connection()
 case_unload()
 {
 	policy add deny
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

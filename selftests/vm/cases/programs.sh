@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Programs of Debian, unmodified, over SMC by smc_run or smc_cgroup; host 1 serves. Each case wants
-# the program's own checks to be well, all TCP connections of the case to be carriers of SMC
-# connections, none fallen back, and the bytes to have gone by RDMA. See Documentation/programs.rst.
+# Programs of Debian, unmodified, over SMC by smc_run or smc_cgroup; host 1 serves. In each case the
+# program's own checks must pass, all TCP connections of the case must be clcsocks of SMC
+# connections without fallback, and the bytes must go by RDMA. See Documentation/programs.rst.
 #
-# PROGRAMS names the cases to run, by default all but go, which User Mode Linux cannot do.
+# PROGRAMS names the cases to run, by default all but go, which does not work on User Mode Linux.
 
 : "${PROGRAMS:=redis redis_replica memcached restricted nginx nginx_reuseport https postgresql ssh iperf3
 	sockperf netcat rsync node java haproxy}"
@@ -36,9 +36,9 @@ setup()
 	expect "size of the file" "$(stat -c %s "$TMP/file")" -eq $FILE
 }
 
-# --- hosts in step, counters ---
+# --- synchronization of the hosts, counters ---
 
-# tcp_opens: TCP connections of this host so far that came about
+# tcp_opens: number of established TCP connections of this host so far
 tcp_opens()
 {
 	echo $(($(tcp_counter TcpActiveOpens) + $(tcp_counter TcpPassiveOpens) -
@@ -51,8 +51,8 @@ begin()
 	tcp_opens > /run/opens
 }
 
-# all_smc CONNECTIONS BYTES: at least so many since, and all there were
-all_smc()
+# expect_smc CONNECTIONS BYTES: at least so many since begin(), and no other connections
+expect_smc()
 {
 	smc_=$(($(grown clnt_smc) + $(grown srv_smc)))
 	expect "SMC connections" "$smc_" -ge "$1"
@@ -69,8 +69,8 @@ smc()
 	in_tree /t/smc_run "$@"
 }
 
-# listens PORT: a server of this host, before long; Java and Go take their time
-listens()
+# await_listener PORT: of this host; Java and Go start slowly
+await_listener()
 {
 	wait_for 60 tcp_listens "$1" || { cat /run/server.log; fail "no server listens on port $1"; }
 }
@@ -82,43 +82,43 @@ serve()
 	shift
 	(exec chroot "$TREE" /t/smc_run "$@") > /run/server.log 2>&1 &
 	server=$!
-	listens "$port_"
+	await_listener "$port_"
 }
 
-# served CONNECTIONS BYTES: host 1 has its servers up; and then it waits for host 2
+# served CONNECTIONS BYTES: host 1 has started its servers; waits for host 2 and checks
 served()
 {
 	sync_barrier up || exit 1
 	sync_barrier through 200 || { cat /run/server.log; exit 1; }
-	all_smc "$@"
+	expect_smc "$@"
 	kill "$server"
 	wait "$server"
 	tail -n 20 /run/server.log
 }
 
-# through CONNECTIONS BYTES: host 2 has done its part
+# through CONNECTIONS BYTES: host 2 has finished its part; checks
 through()
 {
-	all_smc "$@"
+	expect_smc "$@"
 	sync_barrier through || exit 1
 }
 
-# each_address COMMAND...: for each address of host 1
+# each_address COMMAND...: runs it for each address of host 1
 each_address()
 {
 	"$@" 10.0.0.1
 	"$@" fd00:0::1
 }
 
-# same FILE FILE
+# same FILE FILE: the files are equal
 same()
 {
-	cmp "$1" "$2" || fail "$2 is not $1"
+	cmp "$1" "$2" || fail "$2 and $1 differ"
 }
 
-# --- does it notice what it must notice? ---
+# --- test of expect_smc() ---
 
-# The program is well over TCP, too: the counters tell.
+# The program also succeeds over TCP: expect_smc() must detect that by the counters.
 case_notices()
 {
 	begin
@@ -134,7 +134,7 @@ case_notices()
 		sync_barrier through || exit 1
 	fi
 	# shellcheck disable=SC2317 # it is reached
-	! (ctl() { :; }; all_smc 1 $FILE) || fail "a connection by TCP passed"
+	! (ctl() { :; }; expect_smc 1 $FILE) || fail "a connection by TCP passed"
 	expect "fallen back" $(($(grown clnt_fback) + $(grown srv_fback))) -eq 1
 	[ "$HOST" != 1 ] || /t/smcctl pnet flush
 }
@@ -198,7 +198,7 @@ redis_in_step()
 	in_tree redis-cli -s /tmp/redis.sock info replication | grep -q '^master_link_status:up'
 }
 
-# Host 2's server copies that of host 1, a connection that lasts.
+# Host 2's server replicates that of host 1, over a lasting connection.
 case_redis_replica()
 {
 	begin
@@ -259,7 +259,7 @@ open_smc()
 	in_tree "$@" python3 -c 'import socket; socket.socket(43, socket.SOCK_STREAM)' 2>&1
 }
 
-# redis and memcached with only the families that their units allow: AF_SMC is none of them.
+# redis and memcached with only the families that their units allow, without AF_SMC.
 case_restricted()
 {
 	begin
@@ -280,7 +280,7 @@ case_restricted()
 			redis-server --save '' --port 6380
 		cat /run/server.log
 		grep -q "no SMC, using TCP: .*RestrictAddressFamilies= must allow AF_SMC" \
-			/run/server.log || fail "smc_run does not say what to do"
+			/run/server.log || fail "smc_run does not name the setting of the unit"
 	else
 		sync_barrier up || exit 1
 		each_address redis_file
@@ -344,7 +344,7 @@ curl_file()
 	rm "$TMP/got"
 }
 
-# load URL: wrk's own check is what it says of errors
+# load URL: runs wrk, and checks its report of errors
 load()
 {
 	smc wrk -t 2 -c 16 -d 3s "$1" > /run/said 2>&1 || { cat /run/said; fail "wrk failed"; }
@@ -379,7 +379,7 @@ both_workers()
 	expect "workers that answered" "$(sort -u /run/said | wc -l)" -eq 2
 }
 
-# Each worker has listeners of its own.
+# Each worker has its own listeners.
 case_nginx_reuseport()
 {
 	begin
@@ -400,7 +400,7 @@ case_nginx_reuseport()
 	fi
 }
 
-# TLS in user space, as OpenSSL does it for server and client
+# TLS in user space, by OpenSSL on both sides
 case_https()
 {
 	begin
@@ -451,7 +451,7 @@ case_postgresql()
 	fi
 }
 
-# pgbench OPTION...: it counts what failed
+# pgbench OPTION...: and checks its count of failed transactions
 pgbench()
 {
 	smc $PG/pgbench -h 10.0.0.1 "$@" > /run/said 2>&1 ||
@@ -501,7 +501,7 @@ case_ssh()
 
 # --- iperf3, sockperf, netcat ---
 
-# iperf BYTES OPTION...: what either side says that it has got
+# iperf BYTES OPTION...: each side must report at least BYTES received
 iperf()
 {
 	want=$1
@@ -562,8 +562,8 @@ case_sockperf()
 	fi
 }
 
-# nc_file ADDRESS: the file there and back. Not at once: a netcat that hears the other's end
-# leaves, whatever it has still to send, over TCP, too.
+# nc_file ADDRESS: the file to host 1, then back. Not at once: netcat exits at the peer's end of
+# stream without sending the rest of its data, over TCP as well.
 nc_file()
 {
 	if [ "$HOST" = 1 ]; then
@@ -588,7 +588,7 @@ case_netcat()
 {
 	begin
 	each_address nc_file
-	all_smc 4 $((FILE * 4))
+	expect_smc 4 $((FILE * 4))
 }
 
 # --- rsync ---
@@ -614,16 +614,16 @@ case_rsync()
 		served 4 $FILE
 		same "$TMP/file" "$TMP/pushed/file"
 		rm "$TMP/pushed/file"
-		diff -r "$TREE$RSYNC_OF" "$TMP/pushed" || fail "what was pushed differs"
+		diff -r "$TREE$RSYNC_OF" "$TMP/pushed" || fail "the pushed files differ"
 	else
 		sync_barrier up || exit 1
 		smc rsync -a rsync://10.0.0.1/theirs/ /tmp/pulled || fail "rsync: status $?"
-		diff -r "$TREE$RSYNC_OF" "$TMP/pulled" || fail "what was pulled differs"
+		diff -r "$TREE$RSYNC_OF" "$TMP/pulled" || fail "the pulled files differ"
 		smc rsync -az /tmp/pulled/ "rsync://[fd00:0::1]/ours/" || fail "rsync: status $?"
 		smc rsync -a /tmp/file rsync://10.0.0.1/ours/file || fail "rsync: status $?"
 		smc rsync -rci "rsync://[fd00:0::1]/ours/" /tmp/pulled > /run/said ||
 			fail "rsync: status $?"
-		expect "what differs" "$(cat /run/said)" = ">f+++++++++ file"
+		expect "differences" "$(cat /run/said)" = ">f+++++++++ file"
 		through 4 $FILE
 	fi
 }
@@ -636,7 +636,7 @@ case_node()
 	if [ "$HOST" = 1 ]; then
 		serve 7000 node /t/echo.js server 7000
 		served 40 20000000
-		! grep server: /run/server.log || fail "the server complains"
+		! grep server: /run/server.log || fail "the server reports an error"
 	else
 		sync_barrier up || exit 1
 		smc node /t/echo.js client 10.0.0.1 7000 32 300000 || fail "client: status $?"
@@ -653,12 +653,12 @@ echo_java()
 case_java()
 {
 	begin
-	in_tree ecj -proc:none -17 -d /tmp /t/Echo.java || fail "it does not compile"
+	in_tree ecj -proc:none -17 -d /tmp /t/Echo.java || fail "Echo.java does not compile"
 	if [ "$HOST" = 1 ]; then
 		serve 7000 java -cp /tmp Echo server 7000 7001
-		listens 7001
+		await_listener 7001
 		served 18 16000000
-		! grep server: /run/server.log || fail "the server complains"
+		! grep server: /run/server.log || fail "the server reports an error"
 	else
 		sync_barrier up || exit 1
 		echo_java client 10.0.0.1 7000 8 500000
@@ -671,14 +671,14 @@ case_java()
 
 # --- Go, by smc_cgroup ---
 
-# in_group COMMAND...: in the tree, in the cgroup
+# in_group COMMAND...: runs it in the tree and in the cgroup
 in_group()
 {
 	# shellcheck disable=SC2016 # of the other shell
 	chroot "$TREE" sh -c 'echo $$ > /sys/fs/cgroup/go/cgroup.procs && exec "$@"' sh "$@"
 }
 
-# Go makes its system calls itself. Caddy's listener is of IPv6 and serves IPv4, too.
+# Go calls the kernel without libc. Caddy's listener is an IPv6 socket and serves IPv4, too.
 case_go()
 {
 	mount -t bpf bpf /sys/fs/bpf || fail "no BPF file system"
@@ -691,7 +691,7 @@ case_go()
 		head -c 65536 "$TMP/file" > "$TREE/srv/www/part"
 		in_group caddy file-server --listen :9000 --root /srv/www > /run/server.log 2>&1 &
 		server=$!
-		listens 9000
+		await_listener 9000
 		served 21 $((FILE * 2))
 	else
 		sync_barrier up || exit 1
@@ -709,7 +709,7 @@ case_go()
 
 # --- HAProxy ---
 
-# Client and server are host 2's, the proxy between them passes bytes on by splice.
+# Client and server are on host 2; the proxy between them forwards bytes by splice().
 case_haproxy()
 {
 	begin

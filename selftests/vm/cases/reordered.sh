@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# A network in which packets come in another order, from the first contact on. RNICs repeat what
-# was lost to them, while connections come that need further memory: it is registered on queue
-# pairs with requests that are not acknowledged. No link may break. Ours on both hosts.
+# A network that reorders packets, from the first contact on. RNICs retransmit, while new connections
+# need more memory: it is registered on queue pairs with unacknowledged requests. No link may fail.
+# Our module on both hosts.
 
 CASES="registered:200 unload:60"
 export CASES
 
 : "${PATIENCE:=120000}"
-# of so many connections, each with 1 MiB each way
+# rounds of EACH connections, with 1 MiB each way
 ROUNDS=3
 EACH=4
-# of which so many may become TCP, since the key of their memory is not confirmed in time: whoever
-# adds the region next, after one that has waited in vain, may meet the same wait of Soft-RoCE's
+# connections that may fall back because the rkey of their memory is not confirmed in time: after one
+# timeout the next connection that adds the region may run into the same delay of Soft-RoCE
 LATE=4
 
 setup()
@@ -22,7 +22,7 @@ setup()
 	tc qdisc add dev eth0 root netem delay 1ms reorder 5% limit 10000
 }
 
-# Ever more of them, of sizes that no region has yet, and each with bytes under way.
+# More and more connections, each round with a new region size, all with data in flight.
 connections()
 {
 	for r in $(seq "$ROUNDS"); do
@@ -63,10 +63,10 @@ case_registered()
 		connections
 		sync_signal through
 	fi
-	# (the server's sizes stay the same)
+	# (the server's sizes do not change)
 	least=$((HOST == 1 ? 2 : 2 * ROUNDS))
 	seen=$(rxe_counter out_of_seq_request)
-	diag "host $HOST: $(stat_of mr_reg) regions registered, $seen times packets came too early"
+	diag "host $HOST: $(stat_of mr_reg) regions registered, $seen packets out of sequence"
 	expect "packets out of sequence" "$seen" -ge 20
 	expect "regions registered" "$(stat_of mr_reg)" -ge "$least"
 	expect "bytes by RDMA WRITE" "$(stat_of tx_write_bytes)" -ge $(((ROUNDS * EACH - LATE) << 20))
@@ -79,5 +79,5 @@ case_unload()
 {
 	sync_barrier idle || exit 1
 	tc qdisc del dev eth0 root
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

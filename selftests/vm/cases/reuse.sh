@@ -103,7 +103,7 @@ unload()
 {
 	sync_barrier idle || exit 1
 	expect "sockets left" "$(/t/smcctl -a sock 2>/dev/null | grep -c '10\.0\.')" -eq 0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	left=$(show_resources)
 	[ -z "$left" ] || fail "left behind: $left"
 	[ ! -e /proc/net/smc_stat ] || fail "/proc/net/smc_stat is left"
@@ -117,7 +117,7 @@ case_unload()
 # Both modules are newly loaded and have no group. The simultaneous connects must create one group.
 case_together()
 {
-	load_smc || fail "the module does not come back"
+	load_smc || fail "the module cannot be loaded again"
 	sync_barrier loaded || exit 1
 	serve_or_run "burst:$TOGETHER"
 	show_log

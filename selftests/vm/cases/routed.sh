@@ -174,8 +174,8 @@ case_no_neighbour()
 # Ends all groups by reloading the module.
 end_groups()
 {
-	unload_smc || fail "the module does not go"
-	load_smc || fail "the module does not come back"
+	unload_smc || fail "the module cannot be unloaded"
+	load_smc || fail "the module cannot be loaded again"
 }
 
 # A NAT changes the source of RoCE packets: no queue pair accepts them.
@@ -296,7 +296,7 @@ policy()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }
 

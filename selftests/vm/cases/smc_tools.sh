@@ -472,5 +472,5 @@ case_unload()
 {
 	# shellcheck disable=SC2046 # numbers
 	kill_all $(pidof smc_contract)
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 }

@@ -319,6 +319,6 @@ case_corking()
 case_unload()
 {
 	ip netns del other
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	[ ! -e "$sys" ] || fail "$sys is left"
 }

@@ -411,6 +411,6 @@ case_fallback()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	[ ! -e "$TRACING/events/smc" ] || fail "trace points are left"
 }

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# Verified traffic between two hosts, each subtest of smc_traffic a case. Proof that
-# RDMA carried the bytes: the mode of every connection by sock_diag on both sides
-# (--require), the counters of either module, the RNIC's counters.
+# Verified traffic between two hosts, each subtest of smc_traffic is a case. That the bytes
+# went by RDMA is checked by the mode of every connection (sock_diag on both sides,
+# --require), the counters of the modules, and the RNICs' counters.
 #
 #   TRAFFIC   subtests NAME[:N] (default: all, 64 MiB each way)
-#   INTREE    client, server or nothing: who is the in-tree family
+#   INTREE    client, server or nothing: the side with the in-tree family
 #   FAMILY    of our sockets, smc_traffic's --family (default: smc)
-#   PATIENCE  ms in which a transfer must move on (default: smc_traffic's own)
+#   PATIENCE  ms in which a transfer must make progress (default: smc_traffic's own)
 
 : "${FAMILY:=smc}"
 : "${TRAFFIC:=stream:64 random:8 pingpong:50 urgent:20 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
@@ -25,7 +25,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# The argument of a subtest, from TRAFFIC.
+# arg_of NAME: the subtest with its argument, from TRAFFIC
 arg_of()
 {
 	for t in $TRAFFIC; do
@@ -41,13 +41,13 @@ traffic()
 
 SIDE="${INTREE:+--intree $INTREE} ${PATIENCE:+--timeout $PATIENCE}"
 
-# moved WHAT BEFORE NOW: at least the stream's bytes have been added
-moved()
+# expect_moved WHAT BEFORE NOW: the counter has grown by the stream's bytes or more
+expect_moved()
 {
 	expect "$1" "$(($3 - $2))" -ge "$bytes"
 }
 
-# A verified stream each way: both modules and both RNICs must say they moved it.
+# A verified stream each way: the counters of both modules and both RNICs must include it.
 case_stream()
 {
 	mib=$(arg_of stream)
@@ -60,11 +60,11 @@ case_stream()
 
 	traffic stream
 
-	moved "SMC-R bytes sent" "$tx" "$(rdma_bytes tx)"
-	moved "SMC-R bytes received" "$rx" "$(rdma_bytes rx)"
+	expect_moved "SMC-R bytes sent" "$tx" "$(rdma_bytes tx)"
+	expect_moved "SMC-R bytes received" "$rx" "$(rdma_bytes rx)"
 	[ "$MODULE" != ours ] ||
-		moved "bytes by RDMA WRITE" "$writes" "$(stat_of tx_write_bytes)"
-	# each direction carries its bytes in packets of at most 4096
+		expect_moved "bytes by RDMA WRITE" "$writes" "$(stat_of tx_write_bytes)"
+	# each packet has at most 4096 bytes of the stream
 	expect "RoCE packets sent" "$(($(rxe_counter sent_pkts) - sent))" -ge $((bytes / 4096))
 	expect "RoCE packets received" "$(($(rxe_counter rcvd_pkts) - rcvd))" -ge \
 		$((bytes / 4096))
@@ -82,7 +82,7 @@ case_halfclose() { traffic halfclose; }
 case_reset() { traffic reset; }
 case_idle() { traffic idle; }
 
-# Out of the pages of files, and into pipes, to which our end lends its RMBE, whoever the peer is.
+# Zero copy from the pages of files, and into pipes, which get pages of our RMBE, with any peer.
 case_pages()
 {
 	[ "$MODULE" != ours ] || before
@@ -109,7 +109,7 @@ case_crossed()
 	:
 }
 
-# What our module says of the whole run.
+# The counters of our module for the whole run.
 case_counters()
 {
 	[ -e /proc/net/smc_stat ] || return 0
@@ -124,14 +124,14 @@ case_counters()
 		"$(($(stat_of tx_write_bytes) / 99))" -ge "$(($(stat_of tx_bytes) / 100))"
 	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -le 100
 	expect "malformed CLC" "$(stat_of clc_bad)" -eq 0
-	expect "ends refused" "$(stat_of peer_end_bad)" -eq 0
+	expect "invalid ends of peers" "$(stat_of peer_end_bad)" -eq 0
 }
 
 case_unload()
 {
 	sync_barrier idle || exit 1
-	# in-tree's unloading is not under test
+	# unloading the in-tree module is not tested
 	[ -e /proc/net/smc_stat ] || return 0
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }

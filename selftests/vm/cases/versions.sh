@@ -153,7 +153,7 @@ case_only_v1()
 		expect_v1 srv
 	else
 		sync_wait up.x > /dev/null || exit 1
-		/t/smcctl ueid flush || fail "the EIDs stay"
+		/t/smcctl ueid flush || fail "the EIDs cannot be removed"
 		client inet smc smc 10.0.0.1 stream:4 connects:20 burst:20 halfclose:64 reset:512
 		client mapped smc smc6 ::ffff:10.0.0.1 stream:1
 		client inet6 smc smc6 fd00::1 stream:4 connects:20
@@ -234,7 +234,7 @@ case_prefix6()
 case_unload()
 {
 	sync_barrier idle || exit 1
-	unload_smc || fail "the module does not go"
+	unload_smc || fail "the module cannot be unloaded"
 	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
 }
 
