@@ -131,7 +131,7 @@ static int cmp_u64(const void *a, const void *b)
 }
 
 static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *rtt,
-			 struct trf_outcome *out)
+			    struct trf_outcome *out)
 {
 	struct trf_req req;
 

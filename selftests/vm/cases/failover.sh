@@ -261,7 +261,8 @@ wait_stalled()
 # Checks the counters before the readers continue.
 check_stalled()
 {
-	diag "host $HOST: $all0 connections, $on0 of them moved; since then $(grown_since_move tx_write_bytes) bytes" \
+	diag "host $HOST: $all0 connections, $on0 of them moved; since then" \
+		"$(grown_since_move tx_write_bytes) bytes" \
 		"written, LLC messages: $(grown_since_move tx_llc) sent, $(grown_since_move rx_llc) received"
 	# idle connections may send little; the streams would send millions
 	[ "$STALL_FOR" -lt 20 ] || expect "bytes written" "$(grown_since_move tx_write_bytes)" -le 262144
