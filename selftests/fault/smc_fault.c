@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Three connections with verified bytes between a server and a client of this
- * program, while something in the kernel is made to fail: first contact, one that
- * needs memory of its own, and one with a listener in TCP mode. Each side may only come to
- * an end that an application can cope with: all bytes, or an error it knows, within
- * a time limit. One line tells how it was.
+ * program, while fault injection makes the kernel fail: a first contact, a connection
+ * that needs a region of its own, and one with a listener in TCP mode. Each side must end
+ * in a way that applications can handle: with all bytes, or with an error that they expect,
+ * within a time limit. The program prints one line with the result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,15 +32,15 @@
 /**
  * struct options - the command line
  * @server_ns: network namespace of the server, NULL: the current one
- * @client_ns: of the client
+ * @client_ns: the same for the client
  * @addr: the server's address
- * @port: and port
- * @bytes: of each connection, to and fro
- * @rcvbuf: SO_RCVBUF of the second connection, so that it needs memory of its own
- * @limit: seconds before a side counts as hanging
- * @fail_nth: this allocation fails that one side's own calls make, 0: none
- * @fail_server: that side is the server's accepting thread, not the client
- * @require_smc: nothing but success over SMC is good
+ * @port: the server's port; the listener in TCP mode has the next one
+ * @bytes: bytes of each connection and direction
+ * @rcvbuf: SO_RCVBUF of the second connection, so that it needs a region of its own
+ * @limit: seconds after which a side counts as hanging
+ * @fail_nth: number of the allocation, in the calls of one side, that fails; 0: none
+ * @fail_server: that side is the accepting thread of the server, not the client
+ * @require_smc: only success over SMC passes
  */
 struct options {
 	const char *server_ns;
@@ -66,14 +66,14 @@ static struct options opt = {
 static const struct tl_proto *proto;
 
 /**
- * struct tale - what happened on one side, for its line
- * @text: words "WHAT=HOW"
- * @errors: operations that failed in a way applications know
- * @bad: ... in another way
- * @early_eof: ends of stream before all bytes, to be explained by an error of the peer
+ * struct report - what happened on one side, for the line that is printed
+ * @text: "OPERATION=RESULT", separated by spaces
+ * @errors: operations that failed with an errno that applications expect
+ * @bad: operations that failed in another way
+ * @early_eof: ends of stream before all bytes; valid only with an error at the peer
  * @lock: for the threads of the server
  */
-struct tale {
+struct report {
 	char text[512];
 	unsigned int errors;
 	unsigned int bad;
@@ -81,19 +81,19 @@ struct tale {
 	pthread_mutex_t lock;
 };
 
-static struct tale tale = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct report report = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void __printf(1, 2) tell(const char *fmt, ...)
+static void __printf(1, 2) report_add(const char *fmt, ...)
 {
-	size_t n = strlen(tale.text);
+	size_t n = strlen(report.text);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(tale.text + n, sizeof(tale.text) - n, fmt, ap);
+	vsnprintf(report.text + n, sizeof(report.text) - n, fmt, ap);
 	va_end(ap);
 }
 
-/* An application expects these of a host that is short of memory or lost its peer. */
+/* Errors that an application expects when a host is out of memory or lost its peer. */
 static bool known_error(int err)
 {
 	switch (err) {
@@ -106,35 +106,35 @@ static bool known_error(int err)
 	case ETIMEDOUT:
 	case EPIPE:
 		return true;
-	case EFAULT:		/* the kernel counts copies from and to us too */
-	case EADDRINUSE:	/* what bind() says when it has no memory for the port */
+	case EFAULT:		/* fail-nth also makes copies from and to user space fail */
+	case EADDRINUSE:	/* bind() returns this if it has no memory for the port */
 		return opt.fail_nth;
 	default:
 		return false;
 	}
 }
 
-/* @who does @what, result @err (negative errno). */
-static void failed(const char *who, const char *what, int err)
+/* Operation @what of @label failed with @err (negative errno). */
+static void report_failed(const char *label, const char *what, int err)
 {
-	pthread_mutex_lock(&tale.lock);
-	tell(" %s.%s=%s", who, what, tl_errno_name(-err));
+	pthread_mutex_lock(&report.lock);
+	report_add(" %s.%s=%s", label, what, tl_errno_name(-err));
 	if (known_error(-err))
-		tale.errors++;
+		report.errors++;
 	else
-		tale.bad++;
-	pthread_mutex_unlock(&tale.lock);
+		report.bad++;
+	pthread_mutex_unlock(&report.lock);
 }
 
-static void early_eof(const char *who)
+static void report_early_eof(const char *label)
 {
-	pthread_mutex_lock(&tale.lock);
-	tell(" %s.recv=EOF", who);
-	tale.early_eof++;
-	pthread_mutex_unlock(&tale.lock);
+	pthread_mutex_lock(&report.lock);
+	report_add(" %s.recv=EOF", label);
+	report.early_eof++;
+	pthread_mutex_unlock(&report.lock);
 }
 
-static void out_of_time(int sig)
+static void alarm_handler(int sig)
 {
 	static const char text[] = "bad: time limit\n";
 
@@ -144,7 +144,7 @@ static void out_of_time(int sig)
 	_exit(3);
 }
 
-static void enter(const char *ns)
+static void netns_enter(const char *ns)
 {
 	char path[128];
 	int fd;
@@ -160,8 +160,8 @@ static void enter(const char *ns)
 	close(fd);
 }
 
-/* From here on the kernel counts what the calls of this thread allocate (failslab). */
-static void fail_nth(void)
+/* From here on the kernel counts the allocations of this thread's calls (failslab). */
+static void failslab_start(void)
 {
 	char text[16];
 	int fd, n;
@@ -175,8 +175,11 @@ static void fail_nth(void)
 	close(fd);
 }
 
-/* How many allocations there were, when they were fewer: the walk is over. */
-static void tell_rest(void)
+/*
+ * Report how many allocations there were if they were fewer than fail_nth: then the caller,
+ * who tries one number after the other, is done.
+ */
+static void report_allocations(void)
 {
 	char text[16] = "";
 	unsigned int left;
@@ -184,7 +187,7 @@ static void tell_rest(void)
 
 	fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0 || write(fd, "0", 1) != 1) {
-		/* may be the very one that fails */
+		/* the allocation that fails may be in this call */
 		if (errno != ENOMEM && errno != EFAULT) {
 			perror("fail-nth");
 			exit(2);
@@ -193,14 +196,14 @@ static void tell_rest(void)
 	if (fd >= 0)
 		close(fd);
 	left = atoi(text);
-	pthread_mutex_lock(&tale.lock);
+	pthread_mutex_lock(&report.lock);
 	if (left)
-		tell(" allocations=%u", opt.fail_nth - left);
-	pthread_mutex_unlock(&tale.lock);
+		report_add(" allocations=%u", opt.fail_nth - left);
+	pthread_mutex_unlock(&report.lock);
 }
 
-/* Calls that are not the socket's fail too, once: what they do is done at the second try. */
-static bool again(bool ok)
+/* Calls on other descriptors than sockets may fail, too, but only once: call them again. */
+static bool call_again(bool ok)
 {
 	static bool before;
 	bool second = !ok && opt.fail_server && !before &&
@@ -210,8 +213,8 @@ static bool again(bool ok)
 	return second;
 }
 
-/* RST rather than FIN: the peer must not take our failure for the end of the stream. */
-static void slam(int fd)
+/* Send RST rather than FIN: the peer must not take our failure for the end of the stream. */
+static void conn_reset(int fd)
 {
 	struct linger l = { .l_onoff = 1 };
 
@@ -222,13 +225,15 @@ static void slam(int fd)
 /* ---- server ---- */
 
 /**
- * struct handover - from the thread that accepts to those that echo
+ * struct handover - connections from the accepting thread to the echoing threads
+ * @lock: protects all members
+ * @more: signalled when @put or @over changes
  * @fds: connections
- * @put: how many of them there are
- * @got: how many a thread has taken
- * @over: there will be no more
+ * @put: number of connections in @fds
+ * @got: number of connections that threads have taken
+ * @over: no connection will follow
  *
- * The threads are there before anything is made to fail: starting one must not.
+ * The threads start before fault injection begins, so that pthread_create() does not fail.
  */
 struct handover {
 	pthread_mutex_t lock;
@@ -244,7 +249,7 @@ static struct handover handover = {
 	.more = PTHREAD_COND_INITIALIZER,
 };
 
-static void hand_over(int fd)
+static void handover_put(int fd)
 {
 	pthread_mutex_lock(&handover.lock);
 	if (fd >= 0)
@@ -255,8 +260,8 @@ static void hand_over(int fd)
 	pthread_mutex_unlock(&handover.lock);
 }
 
-/* -1: there are no more. */
-static int receive_one(void)
+/* Returns a connection, or -1 if no connection will follow. */
+static int handover_take(void)
 {
 	int fd = -1;
 
@@ -269,9 +274,9 @@ static int receive_one(void)
 	return fd;
 }
 
-static void *echo(void *arg)
+static void *echo_thread(void *arg)
 {
-	int fd = receive_one();
+	int fd = handover_take();
 	char buf[CHUNK];
 	ssize_t n;
 
@@ -288,16 +293,16 @@ static void *echo(void *arg)
 			break;
 	}
 	if (n < 0) {
-		failed("server", "echo", n);
-		slam(fd);
+		report_failed("server", "echo", n);
+		conn_reset(fd);
 	} else {
 		close(fd);
 	}
 	return arg;
 }
 
-/* One that waits at @opt.port, @plain: in TCP mode, at the next one. */
-static int listener(bool plain)
+/* Open a listener on @opt.port; @plain: one in TCP mode, on the next port. */
+static int listener_open(bool plain)
 {
 	int fd, err, on = 1;
 	struct tl_addr at;
@@ -305,22 +310,22 @@ static int listener(bool plain)
 	tl_addr_parse(&at, proto, opt.addr, opt.port + plain);
 	fd = tl_socket(proto, 0);
 	if (fd < 0) {
-		failed("server", "socket", fd);
+		report_failed("server", "socket", fd);
 		return -1;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if ((plain && setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &on, sizeof(on))) ||
 	    bind(fd, &at.sa, at.len) || listen(fd, 16)) {
 		err = -errno;
-		failed("server", "listen", err);
+		report_failed("server", "listen", err);
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-/* Takes one connection. Returns false when the server had better end. */
-static bool take(int fd)
+/* Accept one connection. Returns false if the server must end. */
+static bool conn_accept(int fd)
 {
 	int c;
 
@@ -328,24 +333,24 @@ static bool take(int fd)
 		return false;
 	c = accept(fd, NULL, NULL);
 	if (c < 0) {
-		failed("server", "accept", -errno);
-		return tale.errors < MAX_ERRORS && !tale.bad;
+		report_failed("server", "accept", -errno);
+		return report.errors < MAX_ERRORS && !report.bad;
 	}
-	hand_over(c);
+	handover_put(c);
 	return true;
 }
 
-static bool await(struct pollfd *p, nfds_t n)
+static bool poll_wait(struct pollfd *p, nfds_t n)
 {
 	bool ok;
 
 	do
 		ok = poll(p, n, -1) > 0;
-	while (again(ok));
+	while (call_again(ok));
 	return ok;
 }
 
-/* Until @stop ends. Returns false if nobody learned from @ready that the listeners are there. */
+/* Accept until @stop is closed. Returns false if writing to @ready failed. */
 static bool accept_all(int ready, int stop)
 {
 	struct pollfd p[3] = { { .events = POLLIN }, { .events = POLLIN },
@@ -354,36 +359,36 @@ static bool accept_all(int ready, int stop)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
-		p[i].fd = listener(i);
+		p[i].fd = listener_open(i);
 	do
 		ok = write(ready, "r", 1) == 1;
-	while (again(ok));
-	while (ok && go && await(p, 3) && !p[2].revents)
+	while (call_again(ok));
+	while (ok && go && poll_wait(p, 3) && !p[2].revents)
 		for (i = 0; i < 2 && go; i++)
 			if (p[i].revents)
-				go = take(p[i].fd);
+				go = conn_accept(p[i].fd);
 	for (i = 0; i < 2; i++)
 		if (p[i].fd >= 0)
 			close(p[i].fd);
 	return ok;
 }
 
-static int serve(int ready, int stop)
+static int server_run(int ready, int stop)
 {
 	pthread_t threads[MAX_CONNS];
 	unsigned int i;
 	bool ok;
 
-	enter(opt.server_ns);
+	netns_enter(opt.server_ns);
 	for (i = 0; i < MAX_CONNS; i++)
-		if (pthread_create(&threads[i], NULL, echo, NULL))
+		if (pthread_create(&threads[i], NULL, echo_thread, NULL))
 			return 2;
 	if (opt.fail_server)
-		fail_nth();
+		failslab_start();
 	ok = accept_all(ready, stop);
 	if (opt.fail_server)
-		tell_rest();
-	hand_over(-1);
+		report_allocations();
+	handover_put(-1);
 	for (i = 0; i < MAX_CONNS; i++)
 		pthread_join(threads[i], NULL);
 	return ok ? 0 : 2;
@@ -404,8 +409,8 @@ static int read_all(int fd, char *buf, ssize_t len)
 	return 0;
 }
 
-/* Bytes off .. off + len of stream @seed by splice(), so that pages are needed for them. */
-static int spliced(int fd, u64 seed, u64 off, size_t len)
+/* Receive bytes off .. off + len of stream @seed with splice(), which needs pages. */
+static int recv_spliced(int fd, u64 seed, u64 off, size_t len)
 {
 	char buf[CHUNK];
 	size_t have = 0;
@@ -431,7 +436,7 @@ static int spliced(int fd, u64 seed, u64 off, size_t len)
 	return err;
 }
 
-static int received(int fd, u64 seed, u64 off, size_t len)
+static int recv_checked(int fd, u64 seed, u64 off, size_t len)
 {
 	char buf[CHUNK];
 	ssize_t n = tl_recv_all(fd, buf, len);
@@ -443,8 +448,8 @@ static int received(int fd, u64 seed, u64 off, size_t len)
 	return tl_check(seed, off, buf, len) >= 0 ? -EBADMSG : 0;
 }
 
-/* Out of @buf as it lies there, as far as there is memory for that; all of it in any case. */
-static int sent_in_place(int fd, const char *buf, size_t len)
+/* Send @buf, with MSG_ZEROCOPY as far as there is memory for that and the rest copied. */
+static int send_zerocopy(int fd, const char *buf, size_t len)
 {
 	const int on = 1;
 	ssize_t n = 0;
@@ -457,8 +462,8 @@ static int sent_in_place(int fd, const char *buf, size_t len)
 	return tl_send_all(fd, buf + n, len - n);
 }
 
-/* Sends and takes back @opt.bytes. Returns 0, 1 for an early end, or -errno. */
-static int to_and_fro(int fd, u64 seed, const char **what)
+/* Send @opt.bytes and receive them back. Returns 0, 1 at an early end of stream, or -errno. */
+static int conn_exchange(int fd, u64 seed, const char **what)
 {
 	char buf[CHUNK];
 	int err;
@@ -467,68 +472,68 @@ static int to_and_fro(int fd, u64 seed, const char **what)
 	for (off = 0; off < opt.bytes; off += CHUNK) {
 		tl_fill(seed, off, buf, CHUNK);
 		*what = "send";
-		err = off ? tl_send_all(fd, buf, CHUNK) : sent_in_place(fd, buf, CHUNK);
+		err = off ? tl_send_all(fd, buf, CHUNK) : send_zerocopy(fd, buf, CHUNK);
 		if (err < 0)
 			return err;
 		*what = "recv";
-		err = off ? received(fd, seed, off, CHUNK) : spliced(fd, seed, off, CHUNK);
+		err = off ? recv_checked(fd, seed, off, CHUNK) : recv_spliced(fd, seed, off, CHUNK);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int open_conn(const char *who, unsigned int port, int rcvbuf)
+static int conn_open(const char *label, unsigned int port, int rcvbuf)
 {
 	struct tl_addr to;
 	int fd;
 
 	fd = tl_socket(proto, 0);
 	if (fd < 0) {
-		failed(who, "socket", fd);
+		report_failed(label, "socket", fd);
 		return fd;
 	}
 	if (rcvbuf && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf)))
-		failed(who, "setsockopt", -errno);
+		report_failed(label, "setsockopt", -errno);
 	tl_addr_parse(&to, proto, opt.addr, port);
 	if (connect(fd, &to.sa, to.len)) {
-		failed(who, "connect", -errno);
+		report_failed(label, "connect", -errno);
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-/* One connection to the end of its bytes; stays open. Returns its fd or -1. */
-static int use_conn(const char *who, unsigned int port, int rcvbuf, enum tl_mode mode)
+/* Open a connection and exchange all bytes. Returns its fd, which stays open, or -1. */
+static int conn_use(const char *label, unsigned int port, int rcvbuf, enum tl_mode mode)
 {
 	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
 	const char *what = "";
 	int fd, err;
 
-	fd = open_conn(who, port, rcvbuf);
+	fd = conn_open(label, port, rcvbuf);
 	if (fd < 0)
 		return -1;
-	err = to_and_fro(fd, port ^ rcvbuf, &what);
+	err = conn_exchange(fd, port ^ rcvbuf, &what);
 	tl_diag_get(fd, proto, &diag);
 	if (err > 0)
-		early_eof(who);
+		report_early_eof(label);
 	else if (err)
-		failed(who, what, err);
+		report_failed(label, what, err);
 	if (err) {
-		slam(fd);
+		conn_reset(fd);
 		return -1;
 	}
-	tell(" %s=%s", who, tl_mode_name(diag.mode));
+	report_add(" %s=%s", label, tl_mode_name(diag.mode));
 	if (opt.require_smc && diag.mode != mode) {
-		tell("(%08x/%08x)", diag.reason, diag.peer_reason);
-		tale.bad++;
+		report_add("(%08x/%08x)", diag.reason, diag.peer_reason);
+		report.bad++;
 	}
 	return fd;
 }
 
-/* In order: our end first, then the peer's. */
-static void end_conn(const char *who, int fd, bool plain)
+/* Close a connection in order: shut down our direction, then wait for the peer's end. */
+static void conn_end(const char *label, int fd, bool plain)
 {
 	char c;
 	ssize_t n;
@@ -537,46 +542,46 @@ static void end_conn(const char *who, int fd, bool plain)
 		return;
 	if (shutdown(fd, SHUT_WR)) {
 		if (errno != ENOTCONN || opt.require_smc)
-			failed(who, "shutdown", errno == ENOTCONN ? -ECONNRESET : -errno);
-		slam(fd);
+			report_failed(label, "shutdown", errno == ENOTCONN ? -ECONNRESET : -errno);
+		conn_reset(fd);
 		return;
 	}
 	if (opt.fail_nth)
 		tl_set_timeouts(fd, FIN_LOST_MS);
 	n = recv(fd, &c, 1, 0);
 	if (n < 0 && errno == EAGAIN && plain) {
-		/* TCP has no other way when there is no memory for its FIN */
-		tell(" %s.fin=lost", who);
-		slam(fd);
+		/* TCP drops the FIN if there is no memory for it */
+		report_add(" %s.fin=lost", label);
+		conn_reset(fd);
 		return;
 	}
 	if (n > 0)
-		failed(who, "more", -EBADMSG);
+		report_failed(label, "more", -EBADMSG);
 	else if (n < 0)
-		failed(who, "end", -errno);
+		report_failed(label, "end", -errno);
 	close(fd);
 }
 
-static void client(void)
+static void client_run(void)
 {
 	int first, second, third;
 
-	enter(opt.client_ns);
+	netns_enter(opt.client_ns);
 	if (opt.fail_nth && !opt.fail_server)
-		fail_nth();
-	first = use_conn("first", opt.port, 0, TL_MODE_SMCR);
-	second = use_conn("second", opt.port, opt.rcvbuf, TL_MODE_SMCR);
-	third = use_conn("third", opt.port + 1, 0, TL_MODE_TCP);
-	end_conn("third", third, true);
-	end_conn("second", second, false);
-	end_conn("first", first, false);
+		failslab_start();
+	first = conn_use("first", opt.port, 0, TL_MODE_SMCR);
+	second = conn_use("second", opt.port, opt.rcvbuf, TL_MODE_SMCR);
+	third = conn_use("third", opt.port + 1, 0, TL_MODE_TCP);
+	conn_end("third", third, true);
+	conn_end("second", second, false);
+	conn_end("first", first, false);
 	if (opt.fail_nth && !opt.fail_server)
-		tell_rest();
+		report_allocations();
 }
 
 /* ---- both ---- */
 
-static int options(int argc, char **argv)
+static int options_parse(int argc, char **argv)
 {
 	static const struct option longopts[] = {
 		{ "server-ns", required_argument, NULL, 's' },
@@ -634,17 +639,17 @@ static int options(int argc, char **argv)
 	return optind == argc ? 0 : -1;
 }
 
-/* Exit code of the server; its part of the story comes through @from. */
-static int server_end(pid_t pid, int from)
+/* Returns the exit code of the server. Adds the server's report, read from @from, to ours. */
+static int server_wait(pid_t pid, int from)
 {
-	struct tale its = { .errors = 0 };
+	struct report theirs = { .errors = 0 };
 	int status;
 
-	if (read(from, &its, sizeof(its)) == sizeof(its)) {
-		tell("%s", its.text);
-		tale.errors += its.errors;
-		tale.bad += its.bad;
-		tale.early_eof += its.early_eof;
+	if (read(from, &theirs, sizeof(theirs)) == sizeof(theirs)) {
+		report_add("%s", theirs.text);
+		report.errors += theirs.errors;
+		report.bad += theirs.bad;
+		report.early_eof += theirs.early_eof;
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return 2;
@@ -653,43 +658,43 @@ static int server_end(pid_t pid, int from)
 
 int main(int argc, char **argv)
 {
-	int ready[2], stop[2], story[2];
+	int ready[2], stop[2], report_pipe[2];
 	char ok = 0;
 	pid_t pid;
 	int rc;
 
 	proto = tl_proto_find("smc");
-	if (options(argc, argv)) {
+	if (options_parse(argc, argv)) {
 		fprintf(stderr, "usage: %s [OPTION...], see struct options\n", argv[0]);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	if (pipe(ready) || pipe(stop) || pipe(story))
+	if (pipe(ready) || pipe(stop) || pipe(report_pipe))
 		return 2;
 	pid = fork();
 	if (pid < 0)
 		return 2;
-	signal(SIGALRM, out_of_time);
+	signal(SIGALRM, alarm_handler);
 	alarm(pid ? opt.limit : opt.limit + 10);
 	if (!pid) {
 		close(stop[1]);
-		rc = serve(ready[1], stop[0]);
-		if (write(story[1], &tale, sizeof(tale)) != sizeof(tale))
+		rc = server_run(ready[1], stop[0]);
+		if (write(report_pipe[1], &report, sizeof(report)) != sizeof(report))
 			rc = 2;
 		_exit(rc);
 	}
-	close(story[1]);
+	close(report_pipe[1]);
 	close(stop[0]);
 	close(ready[1]);
 	if (read(ready[0], &ok, 1) == 1 && ok == 'r')
-		client();
+		client_run();
 	close(stop[1]);
-	rc = server_end(pid, story[0]);
-	/* the end of a stream that came too early is an error that nobody saw */
-	if (tale.early_eof && !tale.errors)
-		tale.bad++;
-	if (opt.require_smc && (tale.errors || tale.early_eof))
-		tale.bad++;
-	printf("%s:%s\n", rc || tale.bad ? "bad" : "good", tale.text);
-	return rc ? rc : !!tale.bad;
+	rc = server_wait(pid, report_pipe[0]);
+	/* an early end of stream without an error at either side is lost data */
+	if (report.early_eof && !report.errors)
+		report.bad++;
+	if (opt.require_smc && (report.errors || report.early_eof))
+		report.bad++;
+	printf("%s:%s\n", rc || report.bad ? "bad" : "good", report.text);
+	return rc ? rc : !!report.bad;
 }

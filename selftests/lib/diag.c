@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which transport carries a connection: asked from the kernel by sock_diag, never guessed. */
+/* The transport of a connection, SMC or TCP, as sock_diag reports it. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,7 +111,7 @@ static void diag_take(const struct nlmsghdr *nlh, struct tl_diag *out)
 	diag_attrs(nlh, out);
 }
 
-/* Reads the dump to its end, because a half-read one would spoil nothing but our own error path. */
+/* Reads the dump to its end even after the socket was found, so that a late error is reported. */
 static int diag_scan(int nl, u64 inode, struct tl_diag *out)
 {
 	static __thread u64 buf[4096];
@@ -142,10 +142,10 @@ static int diag_scan(int nl, u64 inode, struct tl_diag *out)
 }
 
 /**
- * tl_diag_get() - ask the kernel how a connection travels
+ * tl_diag_get() - get the transport of a connection from the kernel
  * @fd: connected socket
- * @p: its family; anything but SMC is TCP by nature
- * @out: answer
+ * @p: its family; without SMC the answer is TCP, and sock_diag is not used
+ * @out: result
  *
  * Return: 0 or a negative errno (-ENOENT: the kernel does not list this socket).
  */

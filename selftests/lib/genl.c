@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Generic netlink of SMC, whichever module is loaded. */
+/* The generic netlink families of SMC, of this module or of the in-tree one. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
  * struct genl_msg - a request with room for one attribute
  * @nlh: netlink header
  * @genl: generic netlink header
- * @attr: its attribute
+ * @attr: header of the attribute
  * @value: of the attribute
  */
 struct genl_msg {
@@ -32,13 +32,13 @@ static int genl_send(int nl, struct genl_msg *m, size_t len)
 }
 
 /**
- * tl_genl_attr() - the value of an attribute
+ * tl_genl_attr() - find an attribute
  * @attrs: attributes of a message, or of a nest
  * @len: their bytes
- * @type: which one
+ * @type: type of the attribute
  * @size: out: bytes of the value; may be NULL
  *
- * Return: the value, NULL if there is no such attribute.
+ * Return: the value, or NULL if there is no such attribute.
  */
 const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size)
 {
@@ -63,7 +63,7 @@ const void *tl_genl_attr(const void *attrs, size_t len, u16 type, size_t *size)
 	return NULL;
 }
 
-/* Reads answers to the end, calls @fn (may be NULL) for each; returns how many there were. */
+/* Read all answers and call @fn (may be NULL) for each. Returns their number. */
 static int genl_answers(int nl, bool dump, tl_genl_fn fn, void *arg)
 {
 	static __thread u64 buf[4096];
@@ -95,7 +95,7 @@ static int genl_answers(int nl, bool dump, tl_genl_fn fn, void *arg)
 	}
 }
 
-static void take_id(const void *attrs, size_t len, void *arg)
+static void genl_take_id(const void *attrs, size_t len, void *arg)
 {
 	size_t size;
 	const void *id = tl_genl_attr(attrs, len, CTRL_ATTR_FAMILY_ID, &size);
@@ -107,7 +107,7 @@ static void take_id(const void *attrs, size_t len, void *arg)
 	*(int *)arg = value;
 }
 
-static int ask_family(int nl, const char *name, tl_genl_fn fn, void *arg)
+static int genl_query_family(int nl, const char *name, tl_genl_fn fn, void *arg)
 {
 	struct genl_msg m = {
 		.nlh = { .nlmsg_type = GENL_ID_CTRL, .nlmsg_flags = NLM_F_REQUEST },
@@ -127,17 +127,17 @@ static int ask_family(int nl, const char *name, tl_genl_fn fn, void *arg)
 static int genl_family(int nl, const char *name)
 {
 	int id = -ENOENT;
-	int err = ask_family(nl, name, take_id, &id);
+	int err = genl_query_family(nl, name, genl_take_id, &id);
 
 	return err < 0 ? err : id;
 }
 
 /**
- * tl_genl_smc() - one command to the SMC module
+ * tl_genl_smc() - send one command to the SMC module
  * @cmd: SMC_NETLINK_*
- * @dump: it has a list of answers; else none but success or not
- * @text: value of its one attribute, SMC_NLA_EID_TABLE_ENTRY; NULL: it has none
- * @size: bytes of that, up to 64
+ * @dump: the command has a list of answers; otherwise only success or an error
+ * @text: value of the attribute SMC_NLA_EID_TABLE_ENTRY; NULL: no attribute
+ * @size: bytes of @text, up to 64
  * @fn: called with the attributes of each answer; may be NULL
  * @arg: for @fn
  *
@@ -172,8 +172,8 @@ int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn,
 	return ret;
 }
 
-/* Behind the attributes that are there already. */
-static void add_attr(struct nlmsghdr *nlh, u16 type, const void *value, size_t size)
+/* Append an attribute. */
+static void genl_add_attr(struct nlmsghdr *nlh, u16 type, const void *value, size_t size)
 {
 	struct nlattr *a = (struct nlattr *)((char *)nlh + NLMSG_ALIGN(nlh->nlmsg_len));
 
@@ -184,9 +184,9 @@ static void add_attr(struct nlmsghdr *nlh, u16 type, const void *value, size_t s
 }
 
 /**
- * tl_genl_pnet() - one command about PNET IDs to the SMC module
+ * tl_genl_pnet() - send one PNET ID command to the SMC module
  * @cmd: SMC_PNETID_*
- * @flags: NLM_F_DUMP: the answers are a list; NLM_F_ACK: success or not; 0: a list again
+ * @flags: NLM_F_DUMP or 0: the answers are a list; NLM_F_ACK: only success or an error
  * @entry: attributes to send
  * @fn: called with the attributes of each answer; may be NULL
  * @arg: for @fn
@@ -213,13 +213,13 @@ int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, 
 		genl->cmd = cmd;
 		genl->version = SMCR_GENL_FAMILY_VERSION;
 		if (entry->id)
-			add_attr(nlh, SMC_PNETID_NAME, entry->id, strlen(entry->id) + 1);
+			genl_add_attr(nlh, SMC_PNETID_NAME, entry->id, strlen(entry->id) + 1);
 		if (entry->eth)
-			add_attr(nlh, SMC_PNETID_ETHNAME, entry->eth, strlen(entry->eth) + 1);
+			genl_add_attr(nlh, SMC_PNETID_ETHNAME, entry->eth, strlen(entry->eth) + 1);
 		if (entry->ib)
-			add_attr(nlh, SMC_PNETID_IBNAME, entry->ib, strlen(entry->ib) + 1);
+			genl_add_attr(nlh, SMC_PNETID_IBNAME, entry->ib, strlen(entry->ib) + 1);
 		if (entry->port)
-			add_attr(nlh, SMC_PNETID_IBPORT, &(u8){ entry->port }, sizeof(u8));
+			genl_add_attr(nlh, SMC_PNETID_IBPORT, &(u8){ entry->port }, sizeof(u8));
 		ret = send(nl, room, nlh->nlmsg_len, 0) < 0 ? -errno : 0;
 	}
 	if (!ret)
@@ -230,15 +230,15 @@ int tl_genl_pnet(u8 cmd, u16 flags, const struct tl_pnet *entry, tl_genl_fn fn, 
 
 /**
  * struct join - search for a multicast group
- * @name: its name
- * @id: its number, once it is found
+ * @name: name of the group
+ * @id: its number, 0 until it is found
  */
 struct join {
 	const char *name;
 	u32 id;
 };
 
-static void take_group(const void *attrs, size_t len, void *arg)
+static void genl_take_group(const void *attrs, size_t len, void *arg)
 {
 	struct join *join = arg;
 	const void *nest, *name, *id;
@@ -246,7 +246,7 @@ static void take_group(const void *attrs, size_t len, void *arg)
 	u16 i;
 
 	attrs = tl_genl_attr(attrs, len, CTRL_ATTR_MCAST_GROUPS, &len);
-	/* numbered from 1 on */
+	/* the nests are numbered from 1 */
 	for (i = 1; attrs; i++) {
 		nest = tl_genl_attr(attrs, len, i, &nest_len);
 		if (!nest)
@@ -259,8 +259,8 @@ static void take_group(const void *attrs, size_t len, void *arg)
 }
 
 /**
- * tl_genl_join() - listen to a multicast group of the SMC module
- * @group: its name
+ * tl_genl_join() - join a multicast group of the SMC module
+ * @group: name of the group
  *
  * Return: a socket, or a negative errno.
  */
@@ -273,7 +273,7 @@ int tl_genl_join(const char *group)
 	if (nl < 0)
 		return -errno;
 	tl_set_timeouts(nl, 5000);
-	ret = ask_family(nl, SMC_GENL_FAMILY_NAME, take_group, &join);
+	ret = genl_query_family(nl, SMC_GENL_FAMILY_NAME, genl_take_group, &join);
 	if (ret >= 0 && !join.id)
 		ret = -ENOENT;
 	if (ret >= 0 && setsockopt(nl, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &join.id,
@@ -286,12 +286,12 @@ int tl_genl_join(const char *group)
 }
 
 /**
- * tl_genl_event() - the next event, within a few seconds
+ * tl_genl_event() - receive the next event, within a few seconds
  * @nl: socket of tl_genl_join()
- * @fn: called with its attributes
+ * @fn: called with the attributes of the event
  * @arg: for @fn
  *
- * Return: its command, or a negative errno.
+ * Return: the command of the event, or a negative errno.
  */
 int tl_genl_event(int nl, tl_genl_fn fn, void *arg)
 {
@@ -309,7 +309,7 @@ int tl_genl_event(int nl, tl_genl_fn fn, void *arg)
 }
 
 /**
- * tl_link_groups() - how many SMC-R link groups this host has
+ * tl_link_groups() - count the SMC-R link groups of this host
  *
  * Return: their number, or a negative errno.
  */

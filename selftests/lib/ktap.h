@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * KTAP output for the user-space tests: one plan, one line per case, notes
- * behind a '#'.  Exit codes follow kselftest: 0 pass, 1 fail, 4 skip.
+ * KTAP output for the user-space tests: a plan, one line per case, notes after
+ * a '#'. Exit codes follow kselftest: 0 pass, 1 fail, 4 skip.
  */
 #ifndef SMC_SELFTESTS_KTAP_H
 #define SMC_SELFTESTS_KTAP_H
@@ -20,8 +20,8 @@
 /**
  * struct ktap - running totals of one test program
  * @nr: number of the last result line
- * @failed: results that were "not ok"
- * @skipped: results that were skipped
+ * @failed: number of "not ok" results
+ * @skipped: number of skipped results
  * @strict: a skip counts as a failure
  */
 struct ktap {
@@ -33,7 +33,7 @@ struct ktap {
 
 static inline void ktap_plan(unsigned int planned)
 {
-	/* a guest's console is a pipe: without this nothing shows until exit */
+	/* stdout of a guest is a pipe, which would be fully buffered until exit */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("KTAP version 1\n1..%u\n", planned);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Families, addresses, verified byte streams and plain socket helpers of the test programs. */
+/* Socket families, addresses, verified byte streams and socket helpers of the test programs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "testlib.h"
 
-#define IPPROTO_SMC_	256	/* younger than the headers */
+#define IPPROTO_SMC_	256	/* IPPROTO_SMC; older libc headers lack it */
 
 static const struct tl_proto protos[] = {
 	{ "smc",	AF_SMC,		0,		AF_INET,	true },
@@ -40,7 +40,7 @@ const struct tl_proto *tl_proto_find(const char *name)
 }
 
 /**
- * tl_proto_variant() - the same transport, by the same door, with either address family
+ * tl_proto_variant() - find the same transport and entry point for an address family
  * @p: entry to start from
  * @af: AF_INET or AF_INET6
  *
@@ -57,11 +57,11 @@ const struct tl_proto *tl_proto_variant(const struct tl_proto *p, int af)
 }
 
 /**
- * tl_proto_available() - can this kernel make such a socket?
- * @p: family in question
+ * tl_proto_available() - check whether the kernel has a family
+ * @p: family
  *
- * Return: false only if the family or protocol itself is missing; other errors are for the test
- * to find.
+ * Return: false only if the family or protocol itself is missing; any other error is left for
+ * the test to report.
  */
 bool tl_proto_available(const struct tl_proto *p)
 {
@@ -76,7 +76,7 @@ bool tl_proto_available(const struct tl_proto *p)
 /**
  * tl_addr_parse() - turn text into an address of a family
  * @a: result
- * @p: family that decides the form; an IPv4 text for an IPv6 family becomes v4-mapped
+ * @p: family that determines the form; an IPv4 text for an IPv6 family becomes v4-mapped
  * @host: numeric address, also with %interface, or NULL for the wildcard
  * @port: port in host order
  *
@@ -116,7 +116,7 @@ int tl_addr_parse(struct tl_addr *a, const struct tl_proto *p, const char *host,
 
 unsigned int tl_addr_port(const struct tl_addr *a)
 {
-	/* the port stands at the same place in both forms */
+	/* the port has the same offset in both forms */
 	return ntohs(a->in.sin_port);
 }
 
@@ -169,7 +169,7 @@ int tl_socket(const struct tl_proto *p, int flags)
 /**
  * tl_listen() - bind and listen
  * @p: family
- * @at: where; a zero port is filled in with the one that was chosen
+ * @at: address; a zero port is replaced with the port that the kernel chose
  * @backlog: for listen()
  *
  * Return: the descriptor or a negative errno.
@@ -235,7 +235,7 @@ int tl_set_nonblock(int fd, bool on)
 	return 0;
 }
 
-/* Returns bytes sent, which are fewer than @len only together with an error of a later call. */
+/* Returns @len or a negative errno; on an error some of the bytes may have been sent. */
 ssize_t tl_send_all(int fd, const void *buf, size_t len)
 {
 	size_t done = 0;
@@ -252,7 +252,7 @@ ssize_t tl_send_all(int fd, const void *buf, size_t len)
 	return done;
 }
 
-/* Returns bytes received, which are fewer than @len only at the end of the stream. */
+/* Returns the bytes received, fewer than @len only at end of stream, or a negative errno. */
 ssize_t tl_recv_all(int fd, void *buf, size_t len)
 {
 	size_t done = 0;
@@ -272,11 +272,11 @@ ssize_t tl_recv_all(int fd, void *buf, size_t len)
 }
 
 /**
- * tl_child() - a process that answers questions
- * @serve: runs in it with its end of a socket pair; each byte it reads is a question
+ * tl_child() - fork a process that answers requests
+ * @serve: runs in the child with its end of a socket pair; each byte it reads is a request
  * @arg: for @serve
  *
- * It ends when the returned descriptor is closed.
+ * The child ends when the returned descriptor is closed.
  *
  * Return: descriptor for tl_ask(), or a negative errno.
  */
@@ -302,12 +302,12 @@ int tl_child(void (*serve)(int fd, void *arg), void *arg)
 }
 
 /**
- * tl_ask() - ask it, and wait for what it says
+ * tl_ask() - send a request to a child and wait for its answer
  * @child: from tl_child()
- * @answer: where to
- * @len: of all answers
+ * @answer: receives the answer
+ * @len: length of every answer
  *
- * Return: 0 or a negative errno: -EPIPE when it is gone.
+ * Return: 0, or -EPIPE if the child is gone.
  */
 int tl_ask(int child, void *answer, size_t len)
 {
@@ -321,7 +321,7 @@ union fd_room {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* A descriptor in a message of a Unix socket; the caller's stays open. 0 or a negative errno. */
+/* Send @fd over a Unix socket; the caller's copy stays open. Returns 0 or a negative errno. */
 int tl_send_fd(int to, int fd)
 {
 	union fd_room ctl = {
@@ -341,7 +341,7 @@ int tl_send_fd(int to, int fd)
 	return sendmsg(to, &msg, 0) == 1 ? 0 : -errno;
 }
 
-/* Takes it out of there. A negative errno if there is none. */
+/* Receive a descriptor from a Unix socket. Returns it, or a negative errno if there is none. */
 int tl_recv_fd(int from)
 {
 	union fd_room ctl;
@@ -380,7 +380,7 @@ void tl_sleep_ms(unsigned int msec)
 		;
 }
 
-/* A 64-bit finaliser: neighbouring inputs give unrelated outputs. */
+/* A 64-bit finaliser: adjacent inputs give unrelated outputs. */
 u64 tl_mix(u64 x)
 {
 	x ^= x >> 32;
@@ -391,14 +391,14 @@ u64 tl_mix(u64 x)
 	return x;
 }
 
-/* Word number @i of stream @seed: any position can be produced without its predecessors. */
+/* Word number @i of stream @seed, without its predecessors. */
 static u64 stream_word(u64 seed, u64 i)
 {
 	return tl_mix(seed + (i + 1) * 0x9e3779b97f4a7c15ULL);
 }
 
 /**
- * tl_fill() - produce a piece of a pseudo-random stream
+ * tl_fill() - generate a piece of a pseudo-random stream
  * @seed: names the stream
  * @off: offset of the piece in it
  * @buf: destination
@@ -421,13 +421,13 @@ void tl_fill(u64 seed, u64 off, void *buf, size_t len)
 }
 
 /**
- * tl_check() - compare received bytes with the stream they should come from
+ * tl_check() - compare received bytes with a pseudo-random stream
  * @seed: names the stream
  * @off: offset of the piece in it
  * @buf: received bytes
  * @len: their number
  *
- * Return: -1 if all are right, else the index of the first wrong byte.
+ * Return: -1 if all bytes match, otherwise the index of the first wrong byte.
  */
 ssize_t tl_check(u64 seed, u64 off, const void *buf, size_t len)
 {
@@ -451,7 +451,10 @@ ssize_t tl_check(u64 seed, u64 off, const void *buf, size_t len)
 	return -1;
 }
 
-/* Symbolic name: tables of two families must compare as text, and libcs word strerror freely. */
+/*
+ * Symbolic name of an errno. Tables of two families are compared as text, and the texts of
+ * strerror() differ between C libraries.
+ */
 const char *tl_errno_name(int err)
 {
 	static const struct {
@@ -483,7 +486,7 @@ const char *tl_errno_name(int err)
 	return other;
 }
 
-/* A client remembers bad peers and leaves them alone for a while: not any more. */
+/* Clear the module's negative cache, so that clients try SMC with every peer again. */
 void tl_forget_bad_peers(void)
 {
 	int fd = open("/proc/net/smc_negcache", O_WRONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every user-space test program shares: families, addresses, byte streams, sock_diag. */
+/* Shared by all user-space test programs: families, addresses, byte streams, sock_diag, netlink. */
 #ifndef SMC_SELFTESTS_TESTLIB_H
 #define SMC_SELFTESTS_TESTLIB_H
 
@@ -14,7 +14,7 @@
 #define AF_SMC		43
 #endif
 
-/* The kernel's name for it, which user space lacks. */
+/* The kernel's __printf(), which user space lacks. */
 #define TL_FORMAT	__format__
 #define __printf(a, b)	__attribute__((TL_FORMAT(__printf__, a, b)))
 
@@ -27,8 +27,8 @@
  * @name: as given on the command line
  * @domain: first argument of socket()
  * @protocol: third argument of socket()
- * @af: family of the addresses its calls take
- * @smc: may carry data by RDMA, so a sock_diag look-up makes sense
+ * @af: family of the addresses that its calls take
+ * @smc: connections may be SMC, so sock_diag is asked for their mode
  */
 struct tl_proto {
 	const char *name;
@@ -64,13 +64,13 @@ enum tl_mode {
 };
 
 /**
- * struct tl_diag - what sock_diag says about one connection
- * @mode: by which transport its bytes travel
- * @reason: why this side fell back (0: it did not)
+ * struct tl_diag - sock_diag's report about one connection
+ * @mode: transport of its bytes
+ * @reason: why this side fell back (0: no fallback)
  * @peer_reason: diagnosis in the peer's Decline (0: none)
  * @role: 0 client, 1 server of the link group; -1 not reported
  * @ibname: RDMA device, empty when not reported
- * @tx_cons: consumer cursor that this side tells the peer: wraps and offset
+ * @tx_cons: consumer cursor that this side has sent to the peer: wraps and offset
  */
 struct tl_diag {
 	enum tl_mode mode;
@@ -119,15 +119,15 @@ int tl_mode_parse(const char *name, enum tl_mode *mode);
 const char *tl_errno_name(int err);
 void tl_forget_bad_peers(void);
 
-/* The attributes of one answer. */
+/* Called with the attributes of one answer. */
 typedef void (*tl_genl_fn)(const void *attrs, size_t len, void *arg);
 int tl_genl_smc(u8 cmd, bool dump, const char *text, size_t size, tl_genl_fn fn, void *arg);
 
 /**
- * struct tl_pnet - an entry of the PNET table, as far as a command needs it
- * @id: PNET ID, NULL for none; so the others
- * @eth: netdev
- * @ib: RoCE device
+ * struct tl_pnet - an entry of the PNET table, with the fields that a command needs
+ * @id: PNET ID, or NULL
+ * @eth: netdev, or NULL
+ * @ib: RoCE device, or NULL
  * @port: port of @ib, 0 for none
  */
 struct tl_pnet {

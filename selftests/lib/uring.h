@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* As much of io_uring as a test of sockets needs; requests end one by one. */
+/* The part of io_uring that socket tests need; completions are taken one by one. */
 #ifndef SMC_SELFTESTS_URING_H
 #define SMC_SELFTESTS_URING_H
 
@@ -10,13 +10,13 @@
 
 /**
  * struct uring - both queues of a ring
- * @fd: its descriptor
- * @map: the memory that it shares with the kernel
+ * @fd: descriptor of the ring
+ * @map: memory of both queues, shared with the kernel
  * @map_len: length of @map
- * @sqes: requests
+ * @sqes: submission queue entries
  * @sqes_len: length of @sqes
- * @par: what the kernel said about it
- * @flags: IORING_CQE_F_* of the completion that was last told of
+ * @par: parameters that the kernel returned
+ * @flags: IORING_CQE_F_* of the completion that uring_wait() returned last
  */
 struct uring {
 	int fd;
@@ -28,15 +28,11 @@ struct uring {
 	u32 flags;
 };
 
-/* All of them: false, and errno, if that does not work. */
 bool uring_open(struct uring *r);
-/* The ring keeps the descriptor as its number 0. */
 bool uring_keep(struct uring *r, int fd);
-/* The ring gives up what it keeps. */
 bool uring_drop(struct uring *r);
 bool uring_submit(struct uring *r, const struct io_uring_sqe *req);
-/* Whichever request ends first, but no longer than that: its user_data and its result. */
-bool uring_wait(struct uring *r, int msec, u64 *who, int *res);
+bool uring_wait(struct uring *r, int msec, u64 *user_data, int *res);
 void uring_close(struct uring *r);
 
 #endif
