@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An RNIC in software that reaches memory as a real one does: by DMA address only.
+ * A software RNIC that accesses memory as hardware does: by DMA address only.
  *
- * Soft-RoCE copies between CPU addresses, so a wrong DMA mapping, direction or sync
- * stays invisible on it. Here each device has a DMA device of its own, and whatever
- * it reads or writes is found from the DMA address alone. Booted with
- * swiotlb=force that is a bounce buffer: bytes that were not synced are wrong bytes.
+ * Soft-RoCE copies between CPU addresses, so it does not show a wrong DMA mapping,
+ * direction or sync. Here each device has a DMA device of its own, and all memory
+ * that it reads or writes is found from the DMA address alone. With swiotlb=force
+ * the DMA address is that of a bounce buffer: bytes that were not synced are wrong.
  *
- * RC queue pairs, SEND, RDMA WRITE, REG_MR, LOCAL_INV, RoCE v2 ports. The wire is a
- * function call: both ends are devices of this module, in any network namespace.
+ * Implements RC queue pairs, SEND, RDMA WRITE, REG_MR, LOCAL_INV and RoCE v2 ports. The
+ * wire is a function call: both ends are devices of this module, in any network namespace.
  */
 #ifndef _DMA_RNIC_H
 #define _DMA_RNIC_H
@@ -41,11 +41,11 @@ enum rnic_counter {
 
 /**
  * struct rnic - one device with one port
- * @ib: what the RDMA core sees
- * @pdev: device in whose name memory is mapped
- * @ndev: network device of the port; the RDMA core holds it
- * @max_inline: bytes a request may carry inline
- * @up: state of the port as last told
+ * @ib: device of the RDMA core
+ * @pdev: DMA device: memory is mapped for it
+ * @ndev: network device of the port; the RDMA core holds a reference
+ * @max_inline: inline bytes that a request may have
+ * @up: state of the port in the latest event
  * @counter: see counter_desc in main.c
  */
 struct rnic {
@@ -64,16 +64,18 @@ struct rnic_pd {
 enum rnic_mr_state { RNIC_MR_FREE, RNIC_MR_VALID };
 
 /**
- * struct rnic_mr - memory that a key stands for
- * @ib: what the RDMA core sees
+ * struct rnic_mr - a memory region
+ * @ib: region of the RDMA core
  * @pd: protection domain
- * @key: the key that opens it; index in rnic_mrs << 8 and a byte of the owner's choice
+ * @key: lkey and rkey: index in rnic_mrs << 8, and a byte that the owner chooses
  * @state: FREE until a REG_MR was executed
- * @all: any DMA address (pd->local_dma_lkey), no page list
+ * @all: the region is all memory (pd->local_dma_lkey) and has no page list
  * @access: IB_ACCESS_*
- * @iova: address of the first byte, @length: bytes
- * @page_shift: size of its pages
- * @npages: entries of @page, @max_pages: room
+ * @iova: address of the first byte
+ * @length: number of bytes
+ * @page_shift: log2 of the page size
+ * @npages: used entries of @page
+ * @max_pages: entries of @page
  * @page: DMA address of each page
  */
 struct rnic_mr {
@@ -93,13 +95,13 @@ struct rnic_mr {
 
 /**
  * struct rnic_send - a request of a send queue
- * @cqe: whom to tell
- * @opcode: what to do
+ * @cqe: completion callback of the owner
+ * @opcode: operation
  * @flags: IB_SEND_*
  * @num_sge: elements in @sge
- * @sge: where the bytes are
- * @len: bytes
- * @data: the bytes, if they were given inline
+ * @sge: gather list
+ * @len: number of bytes
+ * @data: the bytes, with IB_SEND_INLINE
  * @raddr: RDMA WRITE: remote address
  * @rkey: RDMA WRITE, LOCAL_INV: key
  * @mr: REG_MR: region
@@ -127,20 +129,23 @@ struct rnic_recv {
 
 /**
  * struct rnic_qp - a queue pair
- * @ib: what the RDMA core sees
- * @lock: posting and all positions; any context
- * @state: changed under rnic_wire too
- * @attr: as modified
- * @init: as created
+ * @ib: queue pair of the RDMA core
+ * @lock: protects posting and all positions; taken in any context
+ * @state: changed with rnic_wire and @lock held
+ * @attr: attributes, as modified
+ * @init: attributes at creation
  * @sgid: own GID, from the address vector
  * @sq: ring of @sq_size requests
  * @sq_size: power of two
- * @sq_head: posted, @sq_next: executed, @sq_tail: room again, which is when the
- *	completion of the request or of a later one was polled
+ * @sq_head: position after the last posted request
+ * @sq_next: position after the last executed request
+ * @sq_tail: requests before this position leave room for new ones: their completion, or that of
+ *	a later request, was polled
  * @rq: ring of @rq_size receives
  * @rq_size: power of two
- * @rq_head: posted, @rq_next: used
- * @retries: how often the peer may yet be silent
+ * @rq_head: position after the last posted receive
+ * @rq_next: position after the last used receive
+ * @retries: attempts that are left before the request fails because the peer does not answer
  * @work: executes requests
  */
 struct rnic_qp {
@@ -165,9 +170,9 @@ struct rnic_qp {
 
 /**
  * struct rnic_cqe - one completion
- * @wc: what poll_cq() gives
- * @qp: its queue pair
- * @sq_tail: position up to which the send queue has room again; a receive has none
+ * @wc: work completion, copied by poll_cq()
+ * @qp: queue pair of the request; NULL: destroyed
+ * @sq_tail: new sq_tail of the queue pair; unused for a receive
  */
 struct rnic_cqe {
 	struct ib_wc wc;
@@ -177,11 +182,14 @@ struct rnic_cqe {
 
 /**
  * struct rnic_cq - a completion queue
- * @ib: what the RDMA core sees
- * @lock: everything here; taken before that of a queue pair
- * @ring: ring of @size completions, @head added, @tail polled
- * @armed: an interrupt is wanted; IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
- * @late: the interrupt, if it is not to come at once
+ * @ib: completion queue of the RDMA core
+ * @lock: protects all members; taken before the lock of a queue pair
+ * @ring: ring of @size completions
+ * @size: power of two
+ * @head: position after the last added completion
+ * @tail: position after the last polled completion
+ * @armed: the next completion raises an interrupt; IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
+ * @late: delayed interrupt, see rnic_moderation
  */
 struct rnic_cq {
 	struct ib_cq ib;
@@ -194,9 +202,9 @@ struct rnic_cq {
 	struct delayed_work late;
 };
 
-/* wire.c: one request at a time is executed anywhere, with this mutex held */
+/* wire.c: held while a request is executed, so one at a time on all devices */
 extern struct mutex rnic_wire;
-/* queue pairs by number, regions by key >> 8, of all devices; under rnic_wire */
+/* queue pairs by number, regions by key >> 8, of all devices; protected by rnic_wire */
 extern struct xarray rnic_qps;
 extern struct xarray rnic_mrs;
 

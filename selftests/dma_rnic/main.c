@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices and ports: made by "rdma link add NAME type dma_rnic netdev NETDEV".
+ * Devices and ports, created with "rdma link add NAME type dma_rnic netdev NETDEV".
  */
 #define pr_fmt(fmt) "dma_rnic: " fmt
 
@@ -22,20 +22,20 @@ MODULE_PARM_DESC(max_inline, "bytes a request may carry inline, without DMA (def
 
 unsigned int rnic_moderation;
 module_param_named(moderation, rnic_moderation, uint, 0644);
-MODULE_PARM_DESC(moderation, "ms from a completion to the interrupt that tells of it (default 0)");
+MODULE_PARM_DESC(moderation, "ms from a completion to its interrupt (default 0)");
 
 static const struct rdma_stat_desc counter_desc[RNIC_COUNTERS] = {
 	[RNIC_SENT_PKTS].name = "sent_pkts",
 	[RNIC_SENDS].name = "sends",
 	[RNIC_WRITES].name = "writes",
 	[RNIC_WRITE_BYTES].name = "write_bytes",
-	[RNIC_REFUSED].name = "refused",	/* requests, or broken by a request */
-	[RNIC_RNR].name = "rnr",		/* attempts that found no receive at the peer */
-	[RNIC_BOUNCES].name = "bounces",	/* 1: its memory is behind bounce buffers */
+	[RNIC_REFUSED].name = "refused",	/* requests, and queue pairs that a request broke */
+	[RNIC_RNR].name = "rnr",		/* attempts without a receive at the peer */
+	[RNIC_BOUNCES].name = "bounces",	/* 1: DMA goes through bounce buffers */
 };
 
 /**
- * rnic_port_up() - can the port send and receive
+ * rnic_port_up() - check whether the port can send and receive
  * @rnic: device
  *
  * Return: true if so.
@@ -98,7 +98,7 @@ static enum rdma_link_layer get_link_layer(struct ib_device *ib, u32 port)
 
 static int get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *imm)
 {
-	/* no MADs, no CM: those want datagram queue pairs */
+	/* no MADs and no CM: these need datagram queue pairs */
 	imm->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH;
 	imm->pkey_tbl_len = 1;
 	imm->gid_tbl_len = GIDS;
@@ -124,7 +124,7 @@ static int get_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port
 
 /* ---- life of a device ---- */
 
-/* Also what undoes a half made device. */
+/* Also called to undo an incomplete device. */
 static void dealloc_driver(struct ib_device *ib)
 {
 	platform_device_unregister(to_rnic(ib)->pdev);
@@ -142,8 +142,8 @@ static const struct ib_device_ops device_ops = {
 	.query_port = query_port,
 };
 
-/* Does what is mapped for the device lie elsewhere than what the CPU sees? */
-static int probe_bounces(struct rnic *rnic)
+/* Set the counter "bounces" if the DMA address of a page is not that of the page itself. */
+static int rnic_probe_bounces(struct rnic *rnic)
 {
 	struct device *dev = &rnic->pdev->dev;
 	struct page *page = alloc_page(GFP_KERNEL);
@@ -164,7 +164,7 @@ static int probe_bounces(struct rnic *rnic)
 	return 0;
 }
 
-static struct rnic *new_rnic(void)
+static struct rnic *rnic_create(void)
 {
 	struct platform_device_info info = {
 		.name = "dma_rnic",
@@ -193,7 +193,7 @@ static struct rnic *new_rnic(void)
 	return rnic;
 }
 
-static int newlink(const char *name, struct net_device *ndev)
+static int rnic_newlink(const char *name, struct net_device *ndev)
 {
 	struct ib_device *other = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
 	struct rnic *rnic;
@@ -203,13 +203,13 @@ static int newlink(const char *name, struct net_device *ndev)
 		ib_device_put(other);
 		return -EEXIST;
 	}
-	rnic = new_rnic();
+	rnic = rnic_create();
 	if (IS_ERR(rnic))
 		return PTR_ERR(rnic);
 	rnic->ndev = ndev;
 	rnic->up = rnic_port_up(rnic);
 	addrconf_addr_eui48((u8 *)&rnic->ib.node_guid, ndev->dev_addr);
-	rc = probe_bounces(rnic);
+	rc = rnic_probe_bounces(rnic);
 	if (!rc)
 		rc = ib_device_set_netdev(&rnic->ib, ndev, PORT);
 	if (!rc)
@@ -225,10 +225,10 @@ static int newlink(const char *name, struct net_device *ndev)
 
 static struct rdma_link_ops link_ops = {
 	.type = "dma_rnic",
-	.newlink = newlink,
+	.newlink = rnic_newlink,
 };
 
-static void tell_port(struct rnic *rnic)
+static void rnic_report_port(struct rnic *rnic)
 {
 	struct ib_event event = {
 		.device = &rnic->ib,
@@ -253,7 +253,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 		if (what == NETDEV_UNREGISTER)
 			ib_unregister_device_queued(ib);
 		else if (what == NETDEV_UP || what == NETDEV_DOWN || what == NETDEV_CHANGE)
-			tell_port(to_rnic(ib));
+			rnic_report_port(to_rnic(ib));
 	}
 	ib_device_put(ib);
 	return NOTIFY_OK;
@@ -282,13 +282,13 @@ static void __exit dma_rnic_exit(void)
 {
 	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
-	/* no other driver lacks a number: these are ours alone */
+	/* no other driver has this number, so only our devices go */
 	ib_unregister_driver(RDMA_DRIVER_UNKNOWN);
 	rnic_wire_exit();
 }
 
 module_init(dma_rnic_init);
 module_exit(dma_rnic_exit);
-MODULE_DESCRIPTION("RNIC in software that reaches memory by DMA addresses only");
+MODULE_DESCRIPTION("Software RNIC that accesses memory by DMA address only");
 MODULE_ALIAS_RDMA_LINK("dma_rnic");
 MODULE_LICENSE("GPL");

@@ -20,7 +20,7 @@ static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
-static struct rnic_mr *new_mr(struct ib_pd *pd, u32 max_pages)
+static struct rnic_mr *mr_create(struct ib_pd *pd, u32 max_pages)
 {
 	struct rnic_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	u32 index;
@@ -49,7 +49,7 @@ nomem:
 
 static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
 {
-	struct rnic_mr *mr = new_mr(pd, 0);
+	struct rnic_mr *mr = mr_create(pd, 0);
 
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -67,7 +67,7 @@ static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_nu
 
 	if (type != IB_MR_TYPE_MEM_REG || !max_num_sg || max_num_sg > RNIC_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
-	mr = new_mr(pd, max_num_sg);
+	mr = mr_create(pd, max_num_sg);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ib;
 }
 
@@ -103,7 +103,7 @@ static int map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsi
 	return ib_sg_to_pages(ibmr, sg, nents, off, set_page);
 }
 
-/* The RDMA core gives no kernel verbs without it. Programs get no context to call it. */
+/* Needed for the RDMA core to allow kernel verbs. Programs get no context and cannot call it. */
 #ifdef RNIC_HAVE_DMAH
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 virt_addr,
 				 int access, struct ib_dmah *dmah, struct ib_udata *udata)
@@ -117,8 +117,8 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 vi
 
 /* ---- completion queues ---- */
 
-/* Handlers must stand hard interrupts, where real devices call them. */
-static void interrupt(struct rnic_cq *cq)
+/* Call the handler with interrupts off, as drivers of real devices do in their interrupt. */
+static void cq_interrupt(struct rnic_cq *cq)
 {
 	unsigned long flags;
 
@@ -129,9 +129,9 @@ static void interrupt(struct rnic_cq *cq)
 	local_bh_enable();
 }
 
-static void late_fn(struct work_struct *work)
+static void cq_late_work(struct work_struct *work)
 {
-	interrupt(container_of(to_delayed_work(work), struct rnic_cq, late));
+	cq_interrupt(container_of(to_delayed_work(work), struct rnic_cq, late));
 }
 
 #ifdef RNIC_HAVE_CQ_ATTRS
@@ -153,7 +153,7 @@ static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!cq->ring)
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
-	INIT_DELAYED_WORK(&cq->late, late_fn);
+	INIT_DELAYED_WORK(&cq->late, cq_late_work);
 	ibcq->cqe = cq->size;
 	return 0;
 }
@@ -197,7 +197,7 @@ static int req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags what)
 	int missed;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	/* "any" is not narrowed to "solicited" */
+	/* keep "any completion" if it is set already, do not narrow it to "solicited" */
 	if (cq->armed != IB_CQ_NEXT_COMP)
 		cq->armed = what & IB_CQ_SOLICITED_MASK;
 	missed = what & IB_CQ_REPORT_MISSED_EVENTS && cq->head != cq->tail;
@@ -209,11 +209,11 @@ static int req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags what)
  * rnic_verbs_complete() - add a completion
  * @qp: queue pair
  * @ibcq: its completion queue
- * @wc: what to tell
- * @solicited: the sender or the failure asks for an interrupt
+ * @wc: work completion
+ * @solicited: the sender requested an interrupt, or the request failed
  * @sq_tail: see struct rnic_cqe
  *
- * rnic_wire held.
+ * Context: rnic_wire held.
  */
 void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib_wc *wc,
 			 bool solicited, u32 sq_tail)
@@ -222,7 +222,7 @@ void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib
 	struct rnic_cqe *cqe;
 	unsigned int delay;
 	unsigned long flags;
-	bool full, tell;
+	bool full, notify;
 
 	lockdep_assert_held(&rnic_wire);
 	spin_lock_irqsave(&cq->lock, flags);
@@ -233,26 +233,26 @@ void rnic_verbs_complete(struct rnic_qp *qp, struct ib_cq *ibcq, const struct ib
 		cqe->qp = qp;
 		cqe->sq_tail = sq_tail;
 	}
-	tell = cq->armed == IB_CQ_NEXT_COMP ||
+	notify = cq->armed == IB_CQ_NEXT_COMP ||
 	       (cq->armed == IB_CQ_SOLICITED && (solicited || wc->status));
-	if (tell)
+	if (notify)
 		cq->armed = 0;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	/* who sizes a queue too small has to learn of it */
+	/* the owner made the queue too small */
 	if (WARN_ONCE(full, "dma_rnic: completion queue overrun\n"))
 		rnic_count(to_rnic(ibcq->device), RNIC_REFUSED, 1);
-	if (!tell)
+	if (!notify)
 		return;
-	/* meanwhile there may be more to tell of: one for all of it */
+	/* one interrupt for all completions until then */
 	delay = READ_ONCE(rnic_moderation);
 	if (delay)
 		schedule_delayed_work(&cq->late, msecs_to_jiffies(delay));
 	else
-		interrupt(cq);
+		cq_interrupt(cq);
 }
 
-/* Completions of a queue pair that goes are not told any more. */
-static void purge_cq(struct ib_cq *ibcq, const struct rnic_qp *qp)
+/* Drop the completions of a queue pair that is being destroyed. */
+static void cq_purge(struct ib_cq *ibcq, const struct rnic_qp *qp)
 {
 	struct rnic_cq *cq = to_rnic_cq(ibcq);
 	unsigned long flags;
@@ -267,7 +267,7 @@ static void purge_cq(struct ib_cq *ibcq, const struct rnic_qp *qp)
 
 /* ---- queue pairs ---- */
 
-static bool caps_fit(const struct rnic *rnic, const struct ib_qp_cap *cap)
+static bool qp_caps_fit(const struct rnic *rnic, const struct ib_qp_cap *cap)
 {
 	return cap->max_send_wr <= RNIC_WRS && cap->max_recv_wr <= RNIC_WRS &&
 	       cap->max_send_sge <= RNIC_SGE && cap->max_recv_sge <= RNIC_SGE &&
@@ -282,7 +282,7 @@ static int create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib
 
 	if (udata || init->qp_type != IB_QPT_RC || init->srq || init->create_flags)
 		return -EOPNOTSUPP;
-	if (!caps_fit(to_rnic(ibqp->device), &init->cap))
+	if (!qp_caps_fit(to_rnic(ibqp->device), &init->cap))
 		return -EINVAL;
 	spin_lock_init(&qp->lock);
 	INIT_DELAYED_WORK(&qp->work, rnic_wire_work);
@@ -313,14 +313,14 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&rnic_wire);
 	cancel_delayed_work_sync(&qp->work);
-	purge_cq(ibqp->send_cq, qp);
-	purge_cq(ibqp->recv_cq, qp);
+	cq_purge(ibqp->send_cq, qp);
+	cq_purge(ibqp->recv_cq, qp);
 	kvfree(qp->sq);
 	kvfree(qp->rq);
 	return 0;
 }
 
-static void copy_attr(struct ib_qp_attr *to, const struct ib_qp_attr *from, int mask)
+static void qp_copy_attr(struct ib_qp_attr *to, const struct ib_qp_attr *from, int mask)
 {
 	if (mask & IB_QP_ACCESS_FLAGS)
 		to->qp_access_flags = from->qp_access_flags;
@@ -344,8 +344,8 @@ static void copy_attr(struct ib_qp_attr *to, const struct ib_qp_attr *from, int 
 		to->min_rnr_timer = from->min_rnr_timer;
 }
 
-/* The GID stays valid only as long as the caller's handle: copied. */
-static void copy_address(struct rnic_qp *qp, const struct ib_qp_attr *attr)
+/* Copy the GID: the caller's sgid_attr is valid only during the call. */
+static void qp_copy_address(struct rnic_qp *qp, const struct ib_qp_attr *attr)
 {
 	qp->sgid = attr->ah_attr.grh.sgid_attr->gid;
 	qp->attr.ah_attr = attr->ah_attr;
@@ -369,9 +369,9 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		goto out;
-	copy_attr(&qp->attr, attr, mask);
+	qp_copy_attr(&qp->attr, attr, mask);
 	if (mask & IB_QP_AV)
-		copy_address(qp, attr);
+		qp_copy_address(qp, attr);
 	qp->retries = qp->attr.retry_cnt;
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->state = next;
@@ -400,7 +400,7 @@ static int query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 /* ---- posting ---- */
 
-static int fill_send(const struct rnic_qp *qp, struct rnic_send *send,
+static int send_fill(const struct rnic_qp *qp, struct rnic_send *send,
 		     const struct ib_send_wr *wr)
 {
 	int i;
@@ -458,7 +458,7 @@ static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		else if (qp->sq_head - qp->sq_tail >= qp->init.cap.max_send_wr)
 			rc = -ENOMEM;
 		else
-			rc = fill_send(qp, &qp->sq[qp->sq_head & (qp->sq_size - 1)], wr);
+			rc = send_fill(qp, &qp->sq[qp->sq_head & (qp->sq_size - 1)], wr);
 		if (rc)
 			break;
 		qp->sq_head++;
@@ -471,7 +471,7 @@ static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return rc;
 }
 
-static int fill_recv(const struct rnic_qp *qp, struct rnic_recv *recv,
+static int recv_fill(const struct rnic_qp *qp, struct rnic_recv *recv,
 		     const struct ib_recv_wr *wr)
 {
 	if (wr->num_sge > qp->init.cap.max_recv_sge)
@@ -496,7 +496,7 @@ static int post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		else if (qp->rq_head - qp->rq_next >= qp->init.cap.max_recv_wr)
 			rc = -ENOMEM;
 		else
-			rc = fill_recv(qp, &qp->rq[qp->rq_head & (qp->rq_size - 1)], wr);
+			rc = recv_fill(qp, &qp->rq[qp->rq_head & (qp->rq_size - 1)], wr);
 		if (rc)
 			break;
 		qp->rq_head++;

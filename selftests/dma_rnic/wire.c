@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device proper: takes requests from send queues, moves bytes by DMA address,
- * and completes.
+ * Execution: take requests from send queues, move bytes by DMA address, add completions.
  */
 #include <linux/bottom_half.h>
 #include <linux/dma-direct.h>
@@ -13,7 +12,7 @@
 
 #define PACKET		4096
 #define RNR_MS		1
-#define FOR_EVER	7	/* of rnr_retry */
+#define RNR_FOREVER	7	/* value of rnr_retry */
 
 /* see dma_rnic.h */
 DEFINE_MUTEX(rnic_wire);
@@ -21,7 +20,7 @@ DEFINE_XARRAY_ALLOC1(rnic_qps);
 DEFINE_XARRAY_ALLOC1(rnic_mrs);
 
 static struct workqueue_struct *engine;
-/* the one packet that is under way; under rnic_wire */
+/* the packet in transfer; protected by rnic_wire */
 static u8 packet[PACKET];
 
 static struct rnic *qp_rnic(const struct rnic_qp *qp)
@@ -31,8 +30,8 @@ static struct rnic *qp_rnic(const struct rnic_qp *qp)
 
 /* ---- memory ---- */
 
-/* The region that @key opens for [@addr, @addr + @len), or NULL. */
-static struct rnic_mr *find_mr(const struct rnic_qp *qp, u32 key, u64 addr, u64 len, int access)
+/* The region of @key if it allows @access to [@addr, @addr + @len), otherwise NULL. */
+static struct rnic_mr *qp_find_mr(const struct rnic_qp *qp, u32 key, u64 addr, u64 len, int access)
 {
 	struct rnic_mr *mr = xa_load(&rnic_mrs, key >> 8);
 
@@ -47,8 +46,8 @@ static struct rnic_mr *find_mr(const struct rnic_qp *qp, u32 key, u64 addr, u64 
 }
 
 /*
- * DMA by the device. Only the DMA address leads to the memory, as a bus and what lies
- * behind it would: with bounce buffers that is not where the CPU's own bytes are.
+ * DMA by the device. The memory is found from the DMA address alone, as on a bus: with
+ * bounce buffers this is not the memory that the CPU uses.
  */
 static void dma_move(const struct rnic_mr *mr, u64 addr, u8 *bytes, u32 len, bool to_memory)
 {
@@ -79,12 +78,13 @@ static bool sges_valid(const struct rnic_qp *qp, const struct ib_sge *sge, int n
 	int i;
 
 	for (i = 0; i < num; i++)
-		if (sge[i].length && !find_mr(qp, sge[i].lkey, sge[i].addr, sge[i].length, access))
+		if (sge[i].length &&
+		    !qp_find_mr(qp, sge[i].lkey, sge[i].addr, sge[i].length, access))
 			return false;
 	return true;
 }
 
-/* Between the packet and bytes from @skip on of a list that was found valid. */
+/* Copy between the packet and a list that sges_valid() accepted, from byte @skip on. */
 static void sges_move(const struct rnic_qp *qp, const struct ib_sge *sge, int num, u32 skip,
 		      u32 len, bool to_memory)
 {
@@ -106,7 +106,7 @@ static void sges_move(const struct rnic_qp *qp, const struct ib_sge *sge, int nu
 	}
 }
 
-/* One packet of a request's bytes. */
+/* Copy one packet of the request's bytes to @packet. */
 static void load_packet(const struct rnic_qp *qp, const struct rnic_send *send, u32 pos, u32 len)
 {
 	if (send->flags & IB_SEND_INLINE)
@@ -119,10 +119,10 @@ static void load_packet(const struct rnic_qp *qp, const struct rnic_send *send, 
 /* ---- the other end ---- */
 
 /*
- * The queue pair that would answer, or NULL. What a wrong address, number or PSN is on
- * a real wire is here: silence.
+ * The queue pair that answers, or NULL. With a wrong address, number or PSN there is no
+ * answer, as on a real wire.
  */
-static struct rnic_qp *find_peer(const struct rnic_qp *qp)
+static struct rnic_qp *qp_find_peer(const struct rnic_qp *qp)
 {
 	const struct rdma_ah_attr *ah = &qp->attr.ah_attr;
 	struct rnic_qp *peer = xa_load(&rnic_qps, qp->attr.dest_qp_num);
@@ -142,9 +142,11 @@ static struct rnic_qp *find_peer(const struct rnic_qp *qp)
 }
 
 /**
- * rnic_wire_fail() - a queue pair breaks
- * @qp: queue pair; rnic_wire held
- * @type: event to tell, or 0
+ * rnic_wire_fail() - move a queue pair to the error state
+ * @qp: queue pair
+ * @type: event to report, or 0
+ *
+ * Context: rnic_wire held.
  */
 void rnic_wire_fail(struct rnic_qp *qp, enum ib_event_type type)
 {
@@ -166,7 +168,7 @@ void rnic_wire_fail(struct rnic_qp *qp, enum ib_event_type type)
 
 /* ---- execution ---- */
 
-static struct rnic_send *first_send(struct rnic_qp *qp)
+static struct rnic_send *qp_first_send(struct rnic_qp *qp)
 {
 	struct rnic_send *send = NULL;
 	unsigned long flags;
@@ -178,7 +180,7 @@ static struct rnic_send *first_send(struct rnic_qp *qp)
 	return send;
 }
 
-static struct rnic_recv *first_recv(struct rnic_qp *qp)
+static struct rnic_recv *qp_first_recv(struct rnic_qp *qp)
 {
 	struct rnic_recv *recv = NULL;
 	unsigned long flags;
@@ -219,8 +221,8 @@ static void complete_send(struct rnic_qp *qp, const struct rnic_send *send,
 		.qp = &qp->ib,
 		.port_num = 1,
 	};
-	bool told = status || send->flags & IB_SEND_SIGNALED ||
-		    qp->init.sq_sig_type == IB_SIGNAL_ALL_WR;
+	bool signaled = status || send->flags & IB_SEND_SIGNALED ||
+			qp->init.sq_sig_type == IB_SIGNAL_ALL_WR;
 	unsigned long flags;
 	u32 next;
 
@@ -241,20 +243,20 @@ static void complete_send(struct rnic_qp *qp, const struct rnic_send *send,
 	spin_lock_irqsave(&qp->lock, flags);
 	next = ++qp->sq_next;
 	spin_unlock_irqrestore(&qp->lock, flags);
-	if (told)
+	if (signaled)
 		rnic_verbs_complete(qp, qp->ib.send_cq, &wc, false, next);
 }
 
-static enum ib_wc_status do_write(struct rnic_qp *qp, struct rnic_qp *peer,
-				  const struct rnic_send *send)
+static enum ib_wc_status send_exec_write(struct rnic_qp *qp, struct rnic_qp *peer,
+					 const struct rnic_send *send)
 {
 	const struct rnic_mr *mr = NULL;
 	u32 pos, n;
 
 	if (send->len) {
 		if (peer->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE)
-			mr = find_mr(peer, send->rkey, send->raddr, send->len,
-				     IB_ACCESS_REMOTE_WRITE);
+			mr = qp_find_mr(peer, send->rkey, send->raddr, send->len,
+					IB_ACCESS_REMOTE_WRITE);
 		if (!mr || mr->all) {
 			rnic_wire_fail(peer, IB_EVENT_QP_ACCESS_ERR);
 			return IB_WC_REM_ACCESS_ERR;
@@ -270,10 +272,10 @@ static enum ib_wc_status do_write(struct rnic_qp *qp, struct rnic_qp *peer,
 	return IB_WC_SUCCESS;
 }
 
-static enum ib_wc_status do_send(struct rnic_qp *qp, struct rnic_qp *peer,
-				 const struct rnic_send *send)
+static enum ib_wc_status send_exec_send(struct rnic_qp *qp, struct rnic_qp *peer,
+					const struct rnic_send *send)
 {
-	const struct rnic_recv *recv = first_recv(peer);
+	const struct rnic_recv *recv = qp_first_recv(peer);
 	u32 pos, n, room = 0;
 	int i;
 
@@ -303,7 +305,7 @@ static enum ib_wc_status do_send(struct rnic_qp *qp, struct rnic_qp *peer,
 	return IB_WC_SUCCESS;
 }
 
-static enum ib_wc_status do_reg(const struct rnic_qp *qp, const struct rnic_send *send)
+static enum ib_wc_status send_exec_reg(const struct rnic_qp *qp, const struct rnic_send *send)
 {
 	struct rnic_mr *mr = send->mr;
 
@@ -319,7 +321,7 @@ static enum ib_wc_status do_reg(const struct rnic_qp *qp, const struct rnic_send
 	return IB_WC_SUCCESS;
 }
 
-static enum ib_wc_status do_inv(const struct rnic_qp *qp, const struct rnic_send *send)
+static enum ib_wc_status send_exec_inv(const struct rnic_qp *qp, const struct rnic_send *send)
 {
 	struct rnic_mr *mr = xa_load(&rnic_mrs, send->rkey >> 8);
 
@@ -329,8 +331,8 @@ static enum ib_wc_status do_inv(const struct rnic_qp *qp, const struct rnic_send
 	return IB_WC_SUCCESS;
 }
 
-/* Nobody answers: -EAGAIN after having arranged for the next attempt. */
-static int retry(struct rnic_qp *qp)
+/* The peer does not answer. Returns -EAGAIN after scheduling the next attempt, or a status. */
+static int send_retry(struct rnic_qp *qp)
 {
 	/* 4.096 us << timeout */
 	u64 us = qp->attr.timeout ? (4096ULL << qp->attr.timeout) / 1000 : USEC_PER_SEC;
@@ -342,8 +344,8 @@ static int retry(struct rnic_qp *qp)
 	return -EAGAIN;
 }
 
-/* Status of the request, or -EAGAIN: not now. */
-static int execute(struct rnic_qp *qp, const struct rnic_send *send)
+/* Returns the status of the request, or -EAGAIN if it must be tried again later. */
+static int send_execute(struct rnic_qp *qp, const struct rnic_send *send)
 {
 	struct rnic_qp *peer;
 	int status;
@@ -351,42 +353,42 @@ static int execute(struct rnic_qp *qp, const struct rnic_send *send)
 	if (qp->state == IB_QPS_ERR)
 		return IB_WC_WR_FLUSH_ERR;
 	if (send->opcode == IB_WR_REG_MR)
-		return do_reg(qp, send);
+		return send_exec_reg(qp, send);
 	if (send->opcode == IB_WR_LOCAL_INV)
-		return do_inv(qp, send);
+		return send_exec_inv(qp, send);
 	if (!(send->flags & IB_SEND_INLINE) && !sges_valid(qp, send->sge, send->num_sge, 0))
 		return IB_WC_LOC_PROT_ERR;
-	peer = find_peer(qp);
+	peer = qp_find_peer(qp);
 	if (!peer)
-		return retry(qp);
+		return send_retry(qp);
 	if (send->opcode == IB_WR_RDMA_WRITE)
-		return do_write(qp, peer, send);
-	status = do_send(qp, peer, send);
-	if (status == IB_WC_RNR_RETRY_EXC_ERR && qp->attr.rnr_retry == FOR_EVER) {
+		return send_exec_write(qp, peer, send);
+	status = send_exec_send(qp, peer, send);
+	if (status == IB_WC_RNR_RETRY_EXC_ERR && qp->attr.rnr_retry == RNR_FOREVER) {
 		queue_delayed_work(engine, &qp->work, msecs_to_jiffies(RNR_MS));
 		return -EAGAIN;
 	}
 	return status;
 }
 
-static void flush(struct rnic_qp *qp)
+static void qp_flush(struct rnic_qp *qp)
 {
-	while (first_recv(qp))
+	while (qp_first_recv(qp))
 		complete_recv(qp, IB_WC_WR_FLUSH_ERR, 0, true);
 }
 
-/* One request; false if there is none that can go. */
-static bool step(struct rnic_qp *qp)
+/* Execute one request. Returns false if there is none, or none that can be executed now. */
+static bool qp_step(struct rnic_qp *qp)
 {
 	const struct rnic_send *send;
 	int status;
 
 	if (qp->state == IB_QPS_ERR)
-		flush(qp);
-	send = first_send(qp);
+		qp_flush(qp);
+	send = qp_first_send(qp);
 	if (!send)
 		return false;
-	status = execute(qp, send);
+	status = send_execute(qp, send);
 	if (status < 0)
 		return false;
 	if (status == IB_WC_SUCCESS)
@@ -398,8 +400,8 @@ static bool step(struct rnic_qp *qp)
 }
 
 /**
- * rnic_wire_work() - execute what is posted
- * @work: of a queue pair
+ * rnic_wire_work() - execute the posted requests
+ * @work: work of a queue pair
  */
 void rnic_wire_work(struct work_struct *work)
 {
@@ -408,19 +410,19 @@ void rnic_wire_work(struct work_struct *work)
 
 	do {
 		mutex_lock(&rnic_wire);
-		more = qp->state >= IB_QPS_RTS && step(qp);
+		more = qp->state >= IB_QPS_RTS && qp_step(qp);
 		if (!more && qp->state == IB_QPS_ERR)
-			flush(qp);
+			qp_flush(qp);
 		mutex_unlock(&rnic_wire);
 		cond_resched();
 	} while (more);
 }
 
 /**
- * rnic_wire_run() - the state has changed: whatever waits is looked at now
+ * rnic_wire_run() - run the work now, because the state has changed
  * @qp: queue pair
  *
- * Any context.
+ * Context: any.
  */
 void rnic_wire_run(struct rnic_qp *qp)
 {
@@ -428,10 +430,10 @@ void rnic_wire_run(struct rnic_qp *qp)
 }
 
 /**
- * rnic_wire_posted() - there is something to do, after what waits already
+ * rnic_wire_posted() - run the work for a new request, or when its pending delay is over
  * @qp: queue pair
  *
- * Any context.
+ * Context: any.
  */
 void rnic_wire_posted(struct rnic_qp *qp)
 {
