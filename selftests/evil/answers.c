@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A hostile server: every behaviour has a port of its own, so that its victims can choose. */
+/* A hostile server. Each behaviour has a port of its own, so that the client can choose it. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,18 +16,18 @@
 #define PATIENCE_MS	20000
 #define THREAD_STACK	(256U << 10)
 
-/* Longer than any client waits: what comes then comes too late. */
+/* Longer than any client waits for an answer. */
 unsigned int evil_late_ms = 9000;
 
-/* The victim's address family is ours; its GID is made from our own address of the connection. */
-static void own_address(int fd, struct tl_addr *a)
+/* Our address of the connection, from which the GID in our messages is made. */
+static void conn_own_address(int fd, struct tl_addr *a)
 {
 	memset(a, 0, sizeof(*a));
 	a->len = sizeof(a->ss);
 	getsockname(fd, &a->sa, &a->len);
 }
 
-/* From here on the connection is TCP, served like any other. */
+/* Serve a connection that is TCP from here on. */
 static void serve_tcp(int fd)
 {
 	const struct trf_server srv = { .proto = tl_proto_find("inet") };
@@ -46,11 +46,10 @@ static void serve_without_smc(int fd)
 }
 
 /*
- * Reads the victim's Proposal.  One that does not try SMC this time, because
- * it remembers what we did before, gets an honest server instead and will see
- * from this that it has proved nothing.
+ * Read the victim's Proposal. A victim that does not try SMC, because of an entry in its
+ * negative cache, is served normally; the verdict says so, and the case counts as skipped.
  *
- * Returns false if there is nothing more to do, with @fd closed.
+ * Returns false if there is nothing more to do; then @fd is closed.
  */
 static bool take_proposal(int fd, struct smc_clc_proposal *p)
 {
@@ -78,15 +77,15 @@ static bool take_proposal(int fd, struct smc_clc_proposal *p)
 	return false;
 }
 
-static void good_accept(int fd, const struct smc_clc_proposal *p, bool first, struct evil_msg *m)
+static void accept_build(int fd, const struct smc_clc_proposal *p, bool first, struct evil_msg *m)
 {
 	struct tl_addr a;
 
-	own_address(fd, &a);
+	conn_own_address(fd, &a);
 	evil_accept(m, &a, p->has_v2 && p->v2.eid_count ? p->v2.eids[0] : NULL, false, first);
 }
 
-/* Waits for the end, so that a victim is never helped out by our closing first. */
+/* Wait for the victim's end of the connection: it must not depend on ours. */
 static void wait_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -96,8 +95,8 @@ static void wait_end(int fd)
 }
 
 /*
- * What follows an Accept the victim should not have believed: a Decline makes
- * the connection TCP; a Confirm is left without the link it is about.
+ * After an invalid Accept: a Decline by the victim makes the connection TCP. After a
+ * Confirm no link comes up.
  */
 static void serve_after_accept(int fd)
 {
@@ -122,7 +121,7 @@ static void answer_decline(int fd, unsigned int version, unsigned int pause_ms)
 		return;
 	evil_decline(&m, version, SMC_CLC_DECL_NO_DEV);
 	if (version == 1)
-		memset(m.buf + 8, 0x25, 7);	/* junk for a peer ID: seen from real kernels */
+		memset(m.buf + 8, 0x25, 7);	/* garbage as peer ID, as some kernels send it */
 	if (pause_ms)
 		evil_drip(fd, m.buf, m.len, pause_ms);
 	else
@@ -148,7 +147,7 @@ static void decline_drip(int fd, const struct evil_answer *a)
 	answer_decline(fd, 2, 10);
 }
 
-/* The payload stands in the same segment: the client must not swallow a byte of it. */
+/* The payload is in the same segment: the client must not consume any of it. */
 static void decline_greeting(int fd, const struct evil_answer *a)
 {
 	struct smc_clc_proposal p;
@@ -163,7 +162,7 @@ static void decline_greeting(int fd, const struct evil_answer *a)
 	serve_tcp(fd);
 }
 
-/* Sends @m instead of an answer and waits. */
+/* Send @m instead of an answer, and wait for the end. */
 static void answer_with(int fd, const struct evil_msg *m)
 {
 	struct smc_clc_proposal p;
@@ -174,7 +173,7 @@ static void answer_with(int fd, const struct evil_msg *m)
 	wait_end(fd);
 }
 
-static void garbage(int fd, const struct evil_answer *a)
+static void answer_garbage(int fd, const struct evil_answer *a)
 {
 	struct evil_msg m;
 
@@ -183,7 +182,7 @@ static void garbage(int fd, const struct evil_answer *a)
 	answer_with(fd, &m);
 }
 
-static void zeros(int fd, const struct evil_answer *a)
+static void answer_zeros(int fd, const struct evil_answer *a)
 {
 	struct evil_msg m = { .len = 200 };
 
@@ -191,7 +190,7 @@ static void zeros(int fd, const struct evil_answer *a)
 	answer_with(fd, &m);
 }
 
-static void plain_text(int fd, const struct evil_answer *a)
+static void answer_text(int fd, const struct evil_answer *a)
 {
 	static const char line[] = "220 mail.example.org ESMTP\r\n";
 	struct evil_msg m = { .len = sizeof(line) - 1 };
@@ -201,7 +200,7 @@ static void plain_text(int fd, const struct evil_answer *a)
 	answer_with(fd, &m);
 }
 
-/* Speaks before it is asked, like many a server that is no SMC one. */
+/* Send before the Proposal comes, like many servers without SMC. */
 static void text_at_once(int fd, const struct evil_answer *a)
 {
 	(void)a;
@@ -225,12 +224,12 @@ static void confirm_for_accept(int fd, const struct evil_answer *a)
 	struct evil_msg m;
 
 	(void)a;
-	own_address(fd, &own);
+	conn_own_address(fd, &own);
 	evil_accept(&m, &own, NULL, true, true);
 	answer_with(fd, &m);
 }
 
-static void silent(int fd, const struct evil_answer *a)
+static void answer_nothing(int fd, const struct evil_answer *a)
 {
 	struct evil_msg m = { .len = 0 };
 
@@ -270,30 +269,30 @@ static void reset_after_proposal(int fd, const struct evil_answer *a)
 
 /* ---- Accepts ---- */
 
-/* Sends a good Accept with one field changed, then sees what the victim does. */
-static void accept_changed(int fd, size_t off, unsigned int width, u64 value)
+/* Send a valid Accept with one field changed, then serve what the victim makes of it. */
+static void send_accept_changed(int fd, size_t off, unsigned int width, u64 value)
 {
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	for (unsigned int i = 0; i < width; i++)
 		m.buf[off + i] = value >> 8 * (width - 1 - i);
 	evil_write(fd, m.buf, m.len);
 	serve_after_accept(fd);
 }
 
-/* The first part of an Accept, then the end of the stream or nothing. */
-static void accept_cut(int fd, bool end)
+/* Send the first part of an Accept, then end the stream, or send nothing. */
+static void send_accept_cut(int fd, bool end)
 {
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	evil_write(fd, m.buf, 100);
 	if (end)
 		shutdown(fd, SHUT_WR);
@@ -304,7 +303,7 @@ static void accept_cut(int fd, bool end)
 	static void name(int fd, const struct evil_answer *a)			\
 	{									\
 		(void)a;							\
-		accept_changed(fd, off, width, value);			\
+		send_accept_changed(fd, off, width, value);			\
 	}
 
 ACCEPT_WITH(accept_eye, 0, 1, 0)
@@ -326,11 +325,11 @@ ACCEPT_WITH(accept_conns_0, 140, 1, 0)
 ACCEPT_WITH(accept_links_200, 141, 1, 200)
 ACCEPT_WITH(accept_gid_zero, 28, 4, 0)
 ACCEPT_WITH(accept_gid_multicast, 28, 4, 0xe0000001)
-/* right in every field; only the queue pair does not exist */
+/* valid in every field, but the queue pair does not exist */
 ACCEPT_WITH(accept_dead_link, 38, 3, 0x666)
 
-/* Version 1, right in every field. A client without RoCE v1 may believe a marked one alone. */
-static void accept_v1(int fd, bool marked)
+/* A valid Accept of version 1. A client without RoCE v1 may take it only from a native peer. */
+static void send_accept_v1(int fd, bool native)
 {
 	struct smc_clc_proposal p;
 	struct smc_clc_accept acc;
@@ -338,17 +337,17 @@ static void accept_v1(int fd, bool marked)
 
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	if (smc_clc_parse_accept(m.buf, m.len, &acc)) {
 		close(fd);
 		return;
 	}
 	acc.version = 1;
-	if (marked)
+	if (native)
 		smc_marker_set_v1(&acc);
 	m.len = smc_clc_build_accept(&acc, m.buf, sizeof(m.buf));
 	evil_write(fd, m.buf, m.len);
-	if (marked)
+	if (native)
 		serve_after_accept(fd);
 	else if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_DECLINE)
 		serve_tcp(fd);
@@ -356,31 +355,31 @@ static void accept_v1(int fd, bool marked)
 		close(fd);
 }
 
-static void accept_v1_stranger(int fd, const struct evil_answer *a)
+static void accept_v1_foreign(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_v1(fd, false);
+	send_accept_v1(fd, false);
 }
 
 static void accept_v1_dead_link(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_v1(fd, true);
+	send_accept_v1(fd, true);
 }
 
 static void accept_cut_end(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_cut(fd, true);
+	send_accept_cut(fd, true);
 }
 
 static void accept_cut_silent(int fd, const struct evil_answer *a)
 {
 	(void)a;
-	accept_cut(fd, false);
+	send_accept_cut(fd, false);
 }
 
-/* Subsequent contact in a link group that does not exist: the victim must call it out of sync. */
+/* Subsequent contact in a link group that does not exist: the victim is out of sync. */
 static void accept_no_group(int fd, const struct evil_answer *a)
 {
 	struct smc_clc_proposal p;
@@ -389,12 +388,12 @@ static void accept_no_group(int fd, const struct evil_answer *a)
 	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, false, &m);
+	accept_build(fd, &p, false, &m);
 	evil_write(fd, m.buf, m.len);
 	serve_after_accept(fd);
 }
 
-/* Bytes on the carrier where only a Decline may come. */
+/* Bytes on the TCP connection where only a Decline may come. */
 static void accept_then_garbage(int fd, const struct evil_answer *a)
 {
 	struct smc_clc_proposal p;
@@ -403,7 +402,7 @@ static void accept_then_garbage(int fd, const struct evil_answer *a)
 	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	tl_fill(0xbad, 0, m.buf + m.len, 100);
 	evil_write(fd, m.buf, m.len + 100);
 	wait_end(fd);
@@ -417,7 +416,7 @@ static void accept_twice(int fd, const struct evil_answer *a)
 	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	memcpy(m.buf + m.len, m.buf, m.len);
 	evil_write(fd, m.buf, 2 * m.len);
 	wait_end(fd);
@@ -448,12 +447,12 @@ static void late_accept(int fd, const struct evil_answer *a)
 	if (!take_proposal(fd, &p))
 		return;
 	tl_sleep_ms(evil_late_ms);
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	evil_write(fd, m.buf, m.len);
 	serve_after_accept(fd);
 }
 
-/* A byte now and then, beyond every deadline. */
+/* Single bytes with long pauses, beyond every deadline. */
 static void drip_for_ever(int fd, const struct evil_answer *a)
 {
 	struct smc_clc_proposal p;
@@ -462,12 +461,12 @@ static void drip_for_ever(int fd, const struct evil_answer *a)
 	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	evil_drip(fd, m.buf, m.len, evil_late_ms / 20);
 	wait_end(fd);
 }
 
-/* The Decline that real peers send when their own wait for the link has failed: in time. */
+/* A Decline in time, as peers send it when their own link phase has failed. */
 static void accept_then_decline(int fd, const struct evil_answer *a)
 {
 	struct smc_clc_proposal p;
@@ -476,7 +475,7 @@ static void accept_then_decline(int fd, const struct evil_answer *a)
 	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
-	good_accept(fd, &p, true, &m);
+	accept_build(fd, &p, true, &m);
 	evil_write(fd, m.buf, m.len);
 	if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_ACCEPT) {
 		evil_decline(&m, 2, SMC_CLC_DECL_TIMEOUT_CL);
@@ -490,13 +489,13 @@ const struct evil_answer evil_answers[] = {
 	{ "decline_v2",			decline_v2,		EVIL_TCP },
 	{ "decline_drip",		decline_drip,		EVIL_TCP },
 	{ "decline_greeting",		decline_greeting,	EVIL_GREETING },
-	{ "garbage",			garbage,		EVIL_AGAIN },
-	{ "zeros",			zeros,			EVIL_AGAIN },
-	{ "plain_text",			plain_text,		EVIL_AGAIN },
+	{ "garbage",			answer_garbage,		EVIL_AGAIN },
+	{ "zeros",			answer_zeros,			EVIL_AGAIN },
+	{ "plain_text",			answer_text,		EVIL_AGAIN },
 	{ "text_at_once",		text_at_once,		EVIL_AGAIN_RUDE },
 	{ "proposal_back",		proposal_back,		EVIL_AGAIN_RUDE },
 	{ "confirm_for_accept",		confirm_for_accept,	EVIL_FAILS },
-	{ "silent",			silent,			EVIL_AGAIN },
+	{ "silent",			answer_nothing,			EVIL_AGAIN },
 	{ "end_at_once",		end_at_once,		EVIL_AGAIN_RUDE },
 	{ "reset_at_once",		reset_at_once,		EVIL_AGAIN_RUDE },
 	{ "end_after_proposal",		end_after_proposal,	EVIL_AGAIN },
@@ -513,7 +512,7 @@ const struct evil_answer evil_answers[] = {
 	{ "late_decline",		late_decline,		EVIL_AGAIN },
 	{ "late_accept",		late_accept,		EVIL_AGAIN },
 	{ "drip_for_ever",		drip_for_ever,		EVIL_FAILS },
-	/* from here on a client may get as far as the fabric, and remember its failure */
+	/* from here on a client may get to the link phase, and cache its failure */
 	{ "accept_version_1",		accept_version_1,	EVIL_AGAIN },
 	{ "accept_version_9",		accept_version_9,	EVIL_EITHER },
 	{ "accept_smcd",		accept_smcd,		EVIL_EITHER },
@@ -526,7 +525,7 @@ const struct evil_answer evil_answers[] = {
 	{ "accept_links_200",		accept_links_200,	EVIL_EITHER },
 	{ "accept_gid_zero",		accept_gid_zero,	EVIL_EITHER },
 	{ "accept_gid_multicast",	accept_gid_multicast,	EVIL_EITHER },
-	{ "accept_v1_stranger",		accept_v1_stranger,	EVIL_TCP },
+	{ "accept_v1_foreign",		accept_v1_foreign,	EVIL_TCP },
 	{ "accept_v1_dead_link",	accept_v1_dead_link,	EVIL_TCP },
 	{ "accept_no_group",		accept_no_group,	EVIL_TCP },
 	{ "accept_dead_link",		accept_dead_link,	EVIL_TCP },
@@ -539,8 +538,8 @@ const unsigned int evil_nr_answers = TL_ARRAY_SIZE(evil_answers);
 
 /**
  * struct task - one victim's connection
- * @fd: accepted
- * @answer: what it gets
+ * @fd: accepted socket
+ * @answer: behaviour to show
  */
 struct task {
 	int fd;
@@ -571,7 +570,7 @@ static int task_start(int fd, const struct evil_answer *answer, const pthread_at
 }
 
 /**
- * evil_server_run() - listen on one port for each answer, for ever
+ * evil_server_run() - listen on one port for each answer, until an error
  * @tcp: plain TCP family
  * @host: address to bind, NULL for any
  * @port: the first port

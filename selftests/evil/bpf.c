@@ -2,11 +2,11 @@
 /*
  * The SMC option in the SYN of ordinary TCP sockets.
  *
- * Only the kernel writes SYN options, and its own SMC code writes this one for
- * SMC sockets alone.  A sock_ops BPF program may add options to what TCP sends
- * from a cgroup; this one adds the six bytes to every SYN and SYN-ACK.  It is
- * small enough to be written by hand, which spares a compiler and libbpf on
- * the test hosts.  Needs CONFIG_CGROUP_BPF and privileges.
+ * Only the kernel writes SYN options, and it writes this one for SMC sockets
+ * only. A sock_ops BPF program may add options to the TCP segments of a cgroup;
+ * this one adds the six bytes to every SYN and SYN-ACK. It is written as
+ * instructions, so that the test hosts need no compiler and no libbpf. Needs
+ * CONFIG_CGROUP_BPF and privileges.
  */
 #include <assert.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static char cgroup_own[192];
 #define CALL(f)			INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
 #define EXIT()			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-/* Positions in the program; a jump counts from the instruction behind it. */
+/* Positions in the program; a jump is relative to the instruction after it. */
 enum { P_START, P_ENABLE = 7, P_RESERVE = 11, P_STORE = 19, P_OUT = 34, P_END = 36 };
 
 #define TO(target, here)	((target) - (here) - 1)
@@ -60,13 +60,13 @@ static const struct bpf_insn program[] = {
 	JEQ(BPF_REG_2, BPF_SOCK_OPS_HDR_OPT_LEN_CB, TO(P_RESERVE, 4)),
 	JEQ(BPF_REG_2, BPF_SOCK_OPS_WRITE_HDR_OPT_CB, TO(P_STORE, 5)),
 	JUMP(TO(P_OUT, 6)),
-	/* ask for the two callbacks that write options */
+	/* enable the two callbacks that write options */
 	[P_ENABLE] =
 	MOV_REG(BPF_REG_1, BPF_REG_6),
 	MOV_IMM(BPF_REG_2, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG),
 	CALL(BPF_FUNC_sock_ops_cb_flags_set),
 	JUMP(TO(P_OUT, 10)),
-	/* room, in segments with SYN only */
+	/* reserve room, only in segments with SYN */
 	[P_RESERVE] =
 	LOAD_CTX(BPF_REG_3, skb_tcp_flags),
 	AND_IMM(BPF_REG_3, TH_FLAG_SYN),
@@ -76,7 +76,7 @@ static const struct bpf_insn program[] = {
 	MOV_IMM(BPF_REG_3, 0),
 	CALL(BPF_FUNC_reserve_hdr_opt),
 	JUMP(TO(P_OUT, 18)),
-	/* the option itself, built on the stack */
+	/* build the option on the stack and store it */
 	[P_STORE] =
 	LOAD_CTX(BPF_REG_3, skb_tcp_flags),
 	AND_IMM(BPF_REG_3, TH_FLAG_SYN),
@@ -130,7 +130,7 @@ static int program_load(void)
 	return fd;
 }
 
-/* The link is never closed: the option stays on for as long as this process lives. */
+/* The BPF link is never closed: the option stays on until the process exits. */
 static int program_attach(int prog, int cgroup)
 {
 	union bpf_attr attr;
@@ -142,7 +142,7 @@ static int program_attach(int prog, int cgroup)
 	return sys_bpf(BPF_LINK_CREATE, &attr) < 0 ? -errno : 0;
 }
 
-static int find_root(void)
+static int cgroup_find_root(void)
 {
 	char dev[64], dir[128], type[32], line[512];
 	FILE *f = fopen("/proc/self/mounts", "re");
@@ -164,7 +164,7 @@ static int find_root(void)
 	return 0;
 }
 
-static int move_to(const char *cgroup)
+static int cgroup_move_to(const char *cgroup)
 {
 	char path[256], pid[16];
 	int n = snprintf(pid, sizeof(pid), "%d", getpid());
@@ -181,26 +181,26 @@ static int move_to(const char *cgroup)
 
 static pid_t owner;
 
-static void cleanup(void)
+static void cgroup_cleanup(void)
 {
-	/* children inherit this, and must not take the cgroup away from their parent */
+	/* children inherit this handler and must not remove their parent's cgroup */
 	if (getpid() != owner)
 		return;
-	move_to(cgroup_root);
+	cgroup_move_to(cgroup_root);
 	rmdir(cgroup_own);
 }
 
 /**
- * evil_option_on() - from now on the SYNs of this process carry the option
+ * evil_option_on() - add the option to the SYNs of this process
  *
- * Holds for sockets made later, here and in children; processes forked before
- * stay as they were.
+ * Affects sockets created later, in this process and in its children, but not
+ * in processes forked before.
  *
  * Return: 0 or a negative errno.
  */
 int evil_option_on(void)
 {
-	int err = find_root();
+	int err = cgroup_find_root();
 	int prog, dir;
 
 	if (err)
@@ -209,8 +209,8 @@ int evil_option_on(void)
 	if (mkdir(cgroup_own, 0755))
 		return -errno;
 	owner = getpid();
-	atexit(cleanup);
-	err = move_to(cgroup_own);
+	atexit(cgroup_cleanup);
+	err = cgroup_move_to(cgroup_own);
 	if (err)
 		return err;
 	dir = open(cgroup_own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -223,11 +223,11 @@ int evil_option_on(void)
 }
 
 /**
- * evil_option_in_syn() - look for the option in a TCP header
+ * evil_option_in_syn() - search a TCP header for the option
  * @tcp: TCP header with its options
  * @len: bytes available
  *
- * Return: true if it is there.
+ * Return: true if the header has it.
  */
 bool evil_option_in_syn(const u8 *tcp, size_t len)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks of a hostile client on a server, and the proof that the server goes on. */
+/* Attacks of a hostile client on a server, and the check that the server keeps working. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -43,9 +43,9 @@
 
 /**
  * struct health - report of the well-behaved client
- * @err: 0 if its stream was right
- * @alien: requests the server's application got that no client has sent
- * @what: what failed
+ * @err: 0 if its stream was correct
+ * @alien: requests that the server's application received and no client sent
+ * @what: description of the failure
  */
 struct health {
 	int err;
@@ -107,11 +107,11 @@ int evil_health_start(const struct evil_target *t)
 }
 
 /**
- * evil_health() - does the server still serve, and has its application seen nothing odd?
+ * evil_health() - check that the server works and its application received nothing unexpected
  * @health: from evil_health_start()
  * @when: for the message
  *
- * Return: true if all is well.
+ * Return: true if so.
  */
 bool evil_health(int health, const char *when)
 {
@@ -132,7 +132,7 @@ bool evil_health(int health, const char *when)
 	known = true;
 	if (h.alien == alien)
 		return true;
-	ktap_note("%s: the application received %llu strange requests", when,
+	ktap_note("%s: the application received %llu requests that no client sent", when,
 		  (unsigned long long)(h.alien - alien));
 	alien = h.alien;
 	return false;
@@ -140,7 +140,7 @@ bool evil_health(int health, const char *when)
 
 /* ---- tools ---- */
 
-/* After a Decline the connection is plain TCP: a verified stream must run on it. */
+/* After a Decline the connection is TCP: check it with a verified stream. */
 bool evil_tcp_works(int fd, u64 seed)
 {
 	struct trf_client c = {
@@ -162,8 +162,8 @@ bool evil_tcp_works(int fd, u64 seed)
 	return false;
 }
 
-/* Waits for the reaction to what was sent, and closes. @allow is a set of BIT(enum evil_end). */
-static bool reaction(const struct evil_target *t, int fd, unsigned int allow)
+/* Wait for the reaction to what was sent, and close. @allow is a set of BIT(enum evil_end). */
+static bool check_reaction(const struct evil_target *t, int fd, unsigned int allow)
 {
 	u64 t0 = tl_now_ns();
 	enum evil_end end = evil_read(fd, t->deadline_ms, NULL);
@@ -181,26 +181,26 @@ static bool reaction(const struct evil_target *t, int fd, unsigned int allow)
 	return ok;
 }
 
-static bool attack(const struct evil_target *t, const struct evil_msg *m, unsigned int allow)
+static bool send_check(const struct evil_target *t, const struct evil_msg *m, unsigned int allow)
 {
 	int fd = evil_connect(t);
 
 	if (fd < 0)
 		return false;
 	evil_write(fd, m->buf, m->len);
-	return reaction(t, fd, allow);
+	return check_reaction(t, fd, allow);
 }
 
-/* ---- spoiled fields ---- */
+/* ---- wrong fields ---- */
 
 /**
- * struct spoil - a wrong value in an otherwise good message
+ * struct spoil - a wrong value in an otherwise valid message
  * @name: for the note
- * @off: where
- * @width: bytes, big endian
- * @value: what
- * @allow: set of reactions that are right
- * @extra: bytes to send behind the message
+ * @off: offset of the field
+ * @width: bytes of the field, big endian
+ * @value: wrong value
+ * @allow: set of correct reactions
+ * @extra: number of bytes to send after the message
  */
 struct spoil {
 	const char *name;
@@ -241,7 +241,7 @@ static const struct spoil bad_heads[] = {
 	{ "trailer",		155, 1, 0,	CLOSED, 0 },
 };
 
-/* Layout and lists of the Proposal: wrong ones are malformed, some values merely say no. */
+/* Layout and lists of the Proposal: most are malformed, some are valid but must be declined. */
 static const struct spoil bad_bodies[] = {
 	{ "nothing offered",	7, 1, 0x2a,	REFUSED, 0 },
 	{ "v2 offset 0",	P_V2_OFF, 2, 0,	REFUSED, 0 },
@@ -253,14 +253,14 @@ static const struct spoil bad_bodies[] = {
 	{ "2 EIDs",		P_EIDS, 1, 2,	REFUSED, 0 },
 	{ "8 EIDs",		P_EIDS, 1, 8,	REFUSED, 0 },
 	{ "255 EIDs",		P_EIDS, 1, 255,	REFUSED, 0 },
-	{ "EID of another",	P_EID, 1, 'X',	REFUSED, 0 },
+	{ "EID of another host",	P_EID, 1, 'X',	REFUSED, 0 },
 	{ "EID with NUL",	P_EID, 4, 0,	REFUSED, 0 },
 	{ "0 connections",	P_CONNS, 1, 0,	REFUSED, 0 },
 	{ "15 connections",	P_CONNS, 1, 15,	REFUSED, 0 },
 	{ "0 links",		P_LINKS, 1, 0,	REFUSED, 0 },
 };
 
-/* Whatever the server makes of these, it must answer or close, and go on. */
+/* The server may accept these or not, but it must answer or close, and keep working. */
 static const struct spoil odd_bodies[] = {
 	{ "eye catcher of D",	3, 1, 0xc4,	ANY, 0 },
 	{ "version 3",		7, 1, 0x32,	ANY, 0 },
@@ -277,7 +277,7 @@ static const struct spoil odd_bodies[] = {
 	{ "GID 127.0.0.1",	P_GID + 12, 4, 0x7f000001, ANY, 0 },
 	{ "GID multicast",	P_GID + 12, 4, 0xe0000001, ANY, 0 },
 	{ "GID broadcast",	P_GID + 12, 4, 0xffffffff, ANY, 0 },
-	{ "GID of nobody",	P_GID + 12, 4, 0xc0000201, ANY, 0 },
+	{ "GID not in use",	P_GID + 12, 4, 0xc0000201, ANY, 0 },
 	{ "GID not IPv4",	P_GID, 4, 0x20010db8, ANY, 0 },
 	{ "3 links",		P_LINKS, 1, 255, ANY, 0 },
 };
@@ -291,7 +291,7 @@ static bool spoil_all(const struct evil_target *t, const struct spoil *s, unsign
 
 		evil_proposal(&m, &t->local);
 		spoil_apply(&s[i], &m);
-		if (!attack(t, &m, s[i].allow)) {
+		if (!send_check(t, &m, s[i].allow)) {
 			ktap_note("... to a Proposal with: %s", s[i].name);
 			ok = false;
 		}
@@ -314,7 +314,7 @@ static bool proposal_odd_body(const struct evil_target *t)
 	return spoil_all(t, odd_bodies, TL_ARRAY_SIZE(odd_bodies));
 }
 
-/* The prefix area exists only where version 1 is offered too. */
+/* The prefix area exists only in a Proposal that offers version 1, too. */
 static bool proposal_bad_prefixes(const struct evil_target *t)
 {
 	static const struct spoil spoils[] = {
@@ -343,7 +343,7 @@ static bool proposal_bad_prefixes(const struct evil_target *t)
 			return false;
 		}
 		spoil_apply(&spoils[i], &m);
-		if (!attack(t, &m, spoils[i].allow)) {
+		if (!send_check(t, &m, spoils[i].allow)) {
 			ktap_note("... to a version 1 offer with: %s", spoils[i].name);
 			ok = false;
 		}
@@ -351,9 +351,9 @@ static bool proposal_bad_prefixes(const struct evil_target *t)
 	return ok;
 }
 
-/* ---- no CLC at all ---- */
+/* ---- bytes that are not CLC ---- */
 
-static bool garbage(const struct evil_target *t)
+static bool garbage_at_once(const struct evil_target *t)
 {
 	static const size_t lengths[] = { 8, 9, 44, 100, 156, 1500, 2048 };
 	bool ok = true;
@@ -362,14 +362,14 @@ static bool garbage(const struct evil_target *t)
 		struct evil_msg m;
 
 		evil_garbage(&m, t->seed + i, lengths[i]);
-		ok &= attack(t, &m, CLOSED);
+		ok &= send_check(t, &m, CLOSED);
 		memset(m.buf, i & 1 ? 0xff : 0, m.len);
-		ok &= attack(t, &m, CLOSED);
+		ok &= send_check(t, &m, CLOSED);
 	}
 	return ok;
 }
 
-static bool plain_text(const struct evil_target *t)
+static bool text_at_once(const struct evil_target *t)
 {
 	static const char * const lines[] = {
 		"GET / HTTP/1.0\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "*1\r\n$4\r\nPING\r\n",
@@ -380,13 +380,13 @@ static bool plain_text(const struct evil_target *t)
 		struct evil_msg m = { .len = strlen(lines[i]) };
 
 		memcpy(m.buf, lines[i], m.len);
-		ok &= attack(t, &m, CLOSED);
+		ok &= send_check(t, &m, CLOSED);
 	}
 	return ok;
 }
 
-/* A good header that promises as much as it can, and a megabyte that does not fit it. */
-static bool oversized(const struct evil_target *t)
+/* A valid header with the maximum length, and then a megabyte of other bytes. */
+static bool length_oversized(const struct evil_target *t)
 {
 	struct evil_msg m;
 	int fd = evil_connect(t);
@@ -401,14 +401,14 @@ static bool oversized(const struct evil_target *t)
 		if (send(fd, m.buf, m.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 	}
-	return reaction(t, fd, CLOSED);
+	return check_reaction(t, fd, CLOSED);
 }
 
-/* ---- pieces ---- */
+/* ---- incomplete messages ---- */
 
 static const size_t cuts[] = { 0, 1, 7, 8, 9, 39, 40, 80, 120, 152, 155 };
 
-/* Cut short by the end of the stream. */
+/* Truncated by the end of the stream. */
 static bool truncated_fin(const struct evil_target *t)
 {
 	bool ok = true;
@@ -422,7 +422,7 @@ static bool truncated_fin(const struct evil_target *t)
 		evil_proposal(&m, &t->local);
 		evil_write(fd, m.buf, cuts[i]);
 		shutdown(fd, SHUT_WR);
-		ok &= reaction(t, fd, CLOSED);
+		ok &= check_reaction(t, fd, CLOSED);
 	}
 	return ok;
 }
@@ -442,7 +442,7 @@ static bool truncated_reset(const struct evil_target *t)
 	return true;
 }
 
-/* A whole Proposal whose sender is gone before the answer. */
+/* A complete Proposal whose sender closes before the answer. */
 static bool proposal_then_gone(const struct evil_target *t)
 {
 	for (int i = 0; i < 10; i++) {
@@ -461,8 +461,8 @@ static bool proposal_then_gone(const struct evil_target *t)
 	return true;
 }
 
-/* Slow but in time: this is no attack, it must be answered. */
-static bool drip(const struct evil_target *t)
+/* Slow, but before the deadline: the server must answer. */
+static bool proposal_drip(const struct evil_target *t)
 {
 	struct evil_msg m;
 	int fd = evil_connect(t);
@@ -475,11 +475,11 @@ static bool drip(const struct evil_target *t)
 		close(fd);
 		return false;
 	}
-	return reaction(t, fd, BIT(EVIL_ACCEPT) | BIT(EVIL_DECLINE));
+	return check_reaction(t, fd, BIT(EVIL_ACCEPT) | BIT(EVIL_DECLINE));
 }
 
-/* A byte now and then must not stretch the deadline. */
-static bool drip_for_ever(const struct evil_target *t)
+/* Single bytes with long pauses must not extend the deadline. */
+static bool proposal_drip_for_ever(const struct evil_target *t)
 {
 	u64 t0 = tl_now_ns(), ms;
 	struct evil_msg m;
@@ -493,7 +493,7 @@ static bool drip_for_ever(const struct evil_target *t)
 	ms = (tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
 	close(fd);
 	if (!cut_off || ms > t->deadline_ms) {
-		ktap_note("server listened for %llu ms", (unsigned long long)ms);
+		ktap_note("server waited for %llu ms", (unsigned long long)ms);
 		return false;
 	}
 	return true;
@@ -512,7 +512,7 @@ static bool decline_first(const struct evil_target *t)
 		if (fd < 0)
 			return false;
 		evil_decline(&m, version, SMC_CLC_DECL_NO_DEV);
-		/* in one segment with the first payload: only the message may be taken */
+		/* in one segment with the first payload: the server may consume only the message */
 		send(fd, m.buf, m.len, MSG_MORE | MSG_NOSIGNAL);
 		ok &= evil_tcp_works(fd, t->seed);
 		close(fd);
@@ -527,10 +527,10 @@ static bool decline_malformed(const struct evil_target *t)
 
 	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
 	smc_put_be16(m.buf + 5, SMC_CLC_DECLINE_V1_LEN);
-	ok = attack(t, &m, CLOSED);
+	ok = send_check(t, &m, CLOSED);
 	evil_decline(&m, 1, SMC_CLC_DECL_NO_DEV);
 	smc_put_be16(m.buf + 5, 27);
-	return attack(t, &m, CLOSED) && ok;
+	return send_check(t, &m, CLOSED) && ok;
 }
 
 static bool accept_first(const struct evil_target *t)
@@ -538,7 +538,7 @@ static bool accept_first(const struct evil_target *t)
 	struct evil_msg m;
 
 	evil_accept(&m, &t->local, NULL, false, true);
-	return attack(t, &m, REFUSED);
+	return send_check(t, &m, REFUSED);
 }
 
 static bool confirm_first(const struct evil_target *t)
@@ -546,21 +546,20 @@ static bool confirm_first(const struct evil_target *t)
 	struct evil_msg m;
 
 	evil_accept(&m, &t->local, NULL, true, true);
-	return attack(t, &m, REFUSED);
+	return send_check(t, &m, REFUSED);
 }
 
-/* Proposals of the running case that were declined, and the last diagnosis. */
-static unsigned int declined;
-static u32 declined_why;
+/* Number of Proposals of the running case that were declined, and the last diagnosis. */
+static unsigned int nr_declined;
+static u32 declined_diag;
 static bool last_declined;
 
 /*
- * A connection on which the server has accepted our Proposal, or -1.  A server
- * may well decline for a while after a first contact of ours has failed on the
- * fabric: that is no fault of its own, but then the case has proved nothing
- * and counts as skipped.
+ * Returns a connection on which the server has accepted our Proposal, or -1. A server
+ * may decline for a while after a first contact with us has failed on the fabric. This
+ * is correct, but the case has tested nothing and counts as skipped.
  */
-static int accepted(const struct evil_target *t, struct evil_msg *answer)
+static int connect_accepted(const struct evil_target *t, struct evil_msg *answer)
 {
 	static struct evil_msg spare;
 	struct smc_clc_decline d;
@@ -581,23 +580,23 @@ static int accepted(const struct evil_target *t, struct evil_msg *answer)
 	close(fd);
 	if (end == EVIL_DECLINE && !smc_clc_parse_decline(answer->buf, answer->len, &d)) {
 		last_declined = true;
-		declined_why = d.diag;
-		declined++;
+		declined_diag = d.diag;
+		nr_declined++;
 	} else {
 		ktap_note("good Proposal: server %s", evil_end_name(end));
 	}
 	return -1;
 }
 
-static bool after_accept(const struct evil_target *t, const void *buf, size_t len,
-			 unsigned int allow)
+static bool send_after_accept(const struct evil_target *t, const void *buf, size_t len,
+			      unsigned int allow)
 {
-	int fd = accepted(t, NULL);
+	int fd = connect_accepted(t, NULL);
 
 	if (fd < 0)
 		return last_declined;
 	evil_write(fd, buf, len);
-	return reaction(t, fd, allow);
+	return check_reaction(t, fd, allow);
 }
 
 static bool proposal_twice(const struct evil_target *t)
@@ -624,9 +623,9 @@ static bool garbage_for_confirm(const struct evil_target *t)
 	bool ok;
 
 	evil_garbage(&m, t->seed, 180);
-	ok = after_accept(t, m.buf, m.len, CLOSED);
+	ok = send_after_accept(t, m.buf, m.len, CLOSED);
 	memset(m.buf, 0, m.len);
-	return after_accept(t, m.buf, m.len, CLOSED) && ok;
+	return send_after_accept(t, m.buf, m.len, CLOSED) && ok;
 }
 
 static bool proposal_for_confirm(const struct evil_target *t)
@@ -634,24 +633,24 @@ static bool proposal_for_confirm(const struct evil_target *t)
 	struct evil_msg m;
 
 	evil_proposal(&m, &t->local);
-	return after_accept(t, m.buf, m.len, CLOSED);
+	return send_after_accept(t, m.buf, m.len, CLOSED);
 }
 
-/* Its own Accept, sent back. */
+/* Send the server's own Accept back. */
 static bool accept_for_confirm(const struct evil_target *t)
 {
 	struct evil_msg answer;
-	int fd = accepted(t, &answer);
+	int fd = connect_accepted(t, &answer);
 
 	if (fd < 0)
 		return last_declined;
 	evil_write(fd, answer.buf, answer.len);
-	return reaction(t, fd, CLOSED);
+	return check_reaction(t, fd, CLOSED);
 }
 
 static bool nothing_for_confirm(const struct evil_target *t)
 {
-	return after_accept(t, NULL, 0, CLOSED);
+	return send_after_accept(t, NULL, 0, CLOSED);
 }
 
 static bool truncated_confirm(const struct evil_target *t)
@@ -660,14 +659,14 @@ static bool truncated_confirm(const struct evil_target *t)
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(cuts); i++) {
 		struct evil_msg m;
-		int fd = accepted(t, NULL);
+		int fd = connect_accepted(t, NULL);
 
 		if (fd < 0)
 			return last_declined;
 		evil_accept(&m, &t->local, NULL, true, true);
 		evil_write(fd, m.buf, cuts[i]);
 		shutdown(fd, SHUT_WR);
-		ok &= reaction(t, fd, CLOSED);
+		ok &= check_reaction(t, fd, CLOSED);
 	}
 	return ok;
 }
@@ -678,7 +677,7 @@ static bool decline_for_confirm(const struct evil_target *t)
 
 	for (int sync = 0; sync <= 1; sync++) {
 		struct evil_msg m;
-		int fd = accepted(t, NULL);
+		int fd = connect_accepted(t, NULL);
 
 		if (fd < 0)
 			return last_declined;
@@ -715,7 +714,7 @@ static bool confirm_bad_fields(const struct evil_target *t)
 
 		evil_accept(&m, &t->local, NULL, true, true);
 		spoil_apply(&spoils[i], &m);
-		if (!after_accept(t, m.buf, m.len, spoils[i].allow)) {
+		if (!send_after_accept(t, m.buf, m.len, spoils[i].allow)) {
 			ktap_note("... to a Confirm with: %s", spoils[i].name);
 			ok = false;
 		}
@@ -723,23 +722,23 @@ static bool confirm_bad_fields(const struct evil_target *t)
 	return ok;
 }
 
-/* Right in every field, only that nobody is behind the queue pair it names; and once more. */
+/* Valid in every field, but its queue pair does not exist; twice, on two connections. */
 static bool confirm_replayed(const struct evil_target *t)
 {
 	struct evil_msg m;
 	bool ok;
 
 	evil_accept(&m, &t->local, NULL, true, true);
-	ok = after_accept(t, m.buf, m.len, REFUSED);
-	return after_accept(t, m.buf, m.len, REFUSED) && ok;
+	ok = send_after_accept(t, m.buf, m.len, REFUSED);
+	return send_after_accept(t, m.buf, m.len, REFUSED) && ok;
 }
 
-/* The second copy stands where no CLC message is expected any more. */
+/* The second copy comes when no CLC message is expected any more. */
 static bool confirm_twice(const struct evil_target *t)
 {
 	struct evil_msg m;
 	enum evil_end end;
-	int fd = accepted(t, NULL);
+	int fd = connect_accepted(t, NULL);
 
 	if (fd < 0)
 		return last_declined;
@@ -753,10 +752,10 @@ static bool confirm_twice(const struct evil_target *t)
 	return REFUSED & BIT(end);
 }
 
-/* ---- at random ---- */
+/* ---- random changes ---- */
 
-/* What goes beyond the announced length would be the next message, or payload after a Decline. */
-static void cut_surplus(struct evil_msg *m)
+/* Drop the bytes after the announced length: they would be another message, or payload. */
+static void msg_cut_to_length(struct evil_msg *m)
 {
 	struct smc_clc_head head;
 
@@ -768,7 +767,7 @@ static bool mutation_round(const struct evil_target *t, unsigned int round, bool
 {
 	struct evil_msg m;
 	enum evil_end end;
-	int fd = confirm ? accepted(t, NULL) : evil_connect(t);
+	int fd = confirm ? connect_accepted(t, NULL) : evil_connect(t);
 
 	if (fd < 0)
 		return confirm && last_declined;
@@ -777,7 +776,7 @@ static bool mutation_round(const struct evil_target *t, unsigned int round, bool
 	else
 		evil_proposal(&m, &t->local);
 	evil_mutate(&m, t->seed + round);
-	cut_surplus(&m);
+	msg_cut_to_length(&m);
 	evil_write(fd, m.buf, m.len);
 	shutdown(fd, SHUT_WR);
 	end = evil_read_end(fd, t->deadline_ms);
@@ -808,9 +807,9 @@ static bool mutated_confirms(const struct evil_target *t)
 }
 
 static const struct evil_case cases[] = {
-	{ "garbage",			garbage,		false },
-	{ "plain_text",			plain_text,		false },
-	{ "oversized",			oversized,		false },
+	{ "garbage",			garbage_at_once,		false },
+	{ "plain_text",			text_at_once,		false },
+	{ "oversized",			length_oversized,		false },
 	{ "truncated_fin",		truncated_fin,		false },
 	{ "truncated_reset",		truncated_reset,	false },
 	{ "truncated_silent",		evil_truncated_silent,	false },
@@ -820,8 +819,8 @@ static const struct evil_case cases[] = {
 	{ "proposal_odd_body",		proposal_odd_body,	false },
 	{ "proposal_version_1",		evil_version_1,		false },
 	{ "proposal_then_gone",		proposal_then_gone,	false },
-	{ "drip",			drip,			false },
-	{ "drip_for_ever",		drip_for_ever,		false },
+	{ "drip",			proposal_drip,			false },
+	{ "drip_for_ever",		proposal_drip_for_ever,		false },
 	{ "decline_first",		decline_first,		false },
 	{ "decline_malformed",		decline_malformed,	false },
 	{ "accept_first",		accept_first,		false },
@@ -840,8 +839,8 @@ static const struct evil_case cases[] = {
 	{ "mutated_confirms",		mutated_confirms,	true },
 };
 
-/* Why the cases that need an Accept cannot run; NULL if they can. */
-static const char *no_accept(const struct evil_target *t)
+/* Returns the reason why cases that need an Accept cannot run, or NULL if they can. */
+static const char *why_no_accept(const struct evil_target *t)
 {
 	static char why[80];
 	struct smc_clc_decline d;
@@ -875,35 +874,35 @@ static void run_case(struct ktap *k, const struct evil_target *t, const struct e
 		ktap_skip(k, c->name, why);
 		return;
 	}
-	declined = 0;
+	nr_declined = 0;
 	ok = c->fn(t);
 	ok = evil_health(health, c->name) && ok;
-	if (ok && declined) {
-		snprintf(text, sizeof(text), "%u good Proposals were declined: %08x", declined,
-			 declined_why);
+	if (ok && nr_declined) {
+		snprintf(text, sizeof(text), "%u good Proposals were declined: %08x", nr_declined,
+			 declined_diag);
 		ktap_skip(k, c->name, text);
 	} else {
 		ktap_result(k, ok, c->name);
 	}
 }
 
-static bool chosen(const struct evil_target *t, const char *name)
+static bool case_chosen(const struct evil_target *t, const char *name)
 {
 	return !t->only || strstr(name, t->only);
 }
 
-static unsigned int count(const struct evil_target *t)
+static unsigned int count_cases(const struct evil_target *t)
 {
-	unsigned int nr = chosen(t, "silent") + chosen(t, "silent_after_proposal");
+	unsigned int nr = case_chosen(t, "silent") + case_chosen(t, "silent_after_proposal");
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++)
-		nr += chosen(t, cases[i].name);
+		nr += case_chosen(t, cases[i].name);
 	return nr;
 }
 
 /**
  * evil_client_run() - run all attacks
- * @t: whom
+ * @t: target
  * @health: from evil_health_start()
  * @strict: a skip is a failure
  *
@@ -914,20 +913,20 @@ int evil_client_run(const struct evil_target *t, int health, bool strict)
 	struct ktap k = { .strict = strict };
 	const char *why;
 
-	ktap_plan(count(t));
+	ktap_plan(count_cases(t));
 	if (!evil_health(health, "before the first case")) {
 		printf("Bail out! no working server\n");
 		return KTAP_FAIL;
 	}
-	why = no_accept(t);
-	if (chosen(t, "silent"))
+	why = why_no_accept(t);
+	if (case_chosen(t, "silent"))
 		ktap_result(&k, evil_silent(t, health), "silent");
-	if (chosen(t, "silent_after_proposal") && why)
+	if (case_chosen(t, "silent_after_proposal") && why)
 		ktap_skip(&k, "silent_after_proposal", why);
-	else if (chosen(t, "silent_after_proposal"))
+	else if (case_chosen(t, "silent_after_proposal"))
 		ktap_result(&k, evil_silent_after_proposal(t, health), "silent_after_proposal");
 	for (size_t i = 0; i < TL_ARRAY_SIZE(cases); i++) {
-		if (chosen(t, cases[i].name))
+		if (case_chosen(t, cases[i].name))
 			run_case(&k, t, &cases[i], health, why);
 	}
 	return ktap_exit_code(&k);

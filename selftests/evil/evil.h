@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hostile peers of the rendezvous: plain TCP sockets whose SYN or SYN-ACK
- * carries the SMC option, so that the other side takes them for SMC and
- * expects CLC messages, of which they send anything else.
+ * Hostile peers in the rendezvous: plain TCP sockets whose SYN or SYN-ACK has
+ * the SMC option. The other side therefore expects CLC messages, and they send
+ * malformed ones, other bytes, or nothing.
  */
 #ifndef SMC_SELFTESTS_EVIL_H
 #define SMC_SELFTESTS_EVIL_H
@@ -15,22 +15,22 @@
 #define EVIL_MSG_MAX	2048
 
 /**
- * struct evil_msg - bytes on their way to the victim
+ * struct evil_msg - bytes to send, or a message received
  * @buf: the bytes
- * @len: their number
+ * @len: number of bytes
  */
 struct evil_msg {
 	u8 buf[EVIL_MSG_MAX];
 	size_t len;
 };
 
-/* What the connection did in the end. */
+/* What came over a connection. */
 enum evil_end {
-	EVIL_OPEN,		/* nothing: still open when time was up */
+	EVIL_OPEN,		/* nothing: still open at the timeout */
 	EVIL_CLOSED,		/* end of stream or reset */
-	EVIL_DECLINE,		/* a Decline, and the connection is still there */
+	EVIL_DECLINE,		/* a Decline, and the connection stays open */
 	EVIL_ACCEPT,		/* an Accept or a Confirm */
-	EVIL_ALIEN,		/* bytes that are no CLC message */
+	EVIL_ALIEN,		/* bytes that are not a CLC message */
 };
 
 /* bpf.c */
@@ -39,7 +39,7 @@ bool evil_option_in_syn(const u8 *tcp, size_t len);
 
 /* msg.c */
 void evil_proposal(struct evil_msg *m, const struct tl_addr *local);
-void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local, u8 links);
+void evil_proposal_native(struct evil_msg *m, const struct tl_addr *local, u8 links);
 void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid, bool confirm,
 		 bool first);
 void evil_decline(struct evil_msg *m, unsigned int version, u32 diag);
@@ -53,16 +53,16 @@ void evil_reset(int fd);
 const char *evil_end_name(enum evil_end end);
 
 /**
- * struct evil_target - whom a hostile client attacks, and who watches
+ * struct evil_target - the server under attack, and the parameters of the attacks
  * @tcp: plain TCP family of the hostile sockets
  * @good: family of the well-behaved client
- * @to: server
+ * @to: address of the server
  * @local: our address as the server sees it, for the GIDs in our messages
- * @from: address of the hostile sockets; length 0: @local, or whatever the kernel takes
- * @deadline_ms: by then the server must have ended a handshake that goes nowhere
- * @silent: connections of the silence cases
- * @rounds: messages of the mutation case
- * @seed: of everything random
+ * @from: address of the hostile sockets; length 0: the kernel chooses it
+ * @deadline_ms: time by which the server must end a handshake that does not proceed
+ * @silent: number of connections of the silence cases
+ * @rounds: number of messages of the mutation cases
+ * @seed: seed of all random bytes
  * @only: part of the names of the cases to run, NULL for all
  */
 struct evil_target {
@@ -88,8 +88,8 @@ int evil_health_start(const struct evil_target *t);
 /**
  * struct evil_case - one attack on a server
  * @name: stable name
- * @fn: returns false if the server did not react as it must
- * @needs_accept: only possible if the server accepts our Proposal
+ * @fn: returns false if the server's reaction was wrong
+ * @needs_accept: the case needs a server that accepts our Proposal
  */
 struct evil_case {
 	const char *name;
@@ -103,23 +103,23 @@ bool evil_silent(const struct evil_target *t, int health);
 bool evil_silent_after_proposal(const struct evil_target *t, int health);
 bool evil_truncated_silent(const struct evil_target *t);
 
-/* answers.c: the hostile server and its victim share one table */
+/* answers.c: the hostile server and its victim use the same table */
 
-/* What the application of a victim may see. */
+/* The result that the application of a victim may see. */
 enum evil_expect {
 	EVIL_FAILS,		/* connect() reports an error */
-	EVIL_TCP,		/* connect() succeeds, and the bytes are TCP's */
+	EVIL_TCP,		/* connect() succeeds, and the connection is TCP */
 	EVIL_EITHER,		/* one of the two */
-	EVIL_GREETING,		/* as EVIL_TCP, and the server speaks first */
+	EVIL_GREETING,		/* as EVIL_TCP, and the server sends first */
 	EVIL_AGAIN,		/* as EVIL_TCP, on a second TCP connection */
-	EVIL_AGAIN_RUDE,	/* the same, and that is treated as the first one was */
+	EVIL_AGAIN_RUDE,	/* as EVIL_AGAIN, and the server misbehaves there, too */
 };
 
 /**
  * struct evil_answer - one behaviour of the hostile server, on a port of its own
  * @name: stable name
- * @fn: does it; the connection has just been accepted
- * @expect: what the victim's application may see
+ * @fn: called with the connection right after accept()
+ * @expect: result that the victim's application may see
  */
 struct evil_answer {
 	const char *name;
@@ -127,7 +127,7 @@ struct evil_answer {
 	enum evil_expect expect;
 };
 
-/* In the verdict of a hostile server that had to be honest: the client did not try SMC. */
+/* In the verdict of the hostile server, which served normally: the client did not try SMC. */
 #define EVIL_TAG_NO_SMC		0xe0110001U
 
 #define EVIL_GREETING_SEED	0x67726565ULL

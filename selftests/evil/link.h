@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A hostile peer on the fabric: it does the rendezvous right, has a real queue
- * pair, and then says and does over it what no peer should. The codec is the
- * module's own; everything else is user space verbs.
+ * A hostile peer on the fabric: after a correct rendezvous it has a real queue pair,
+ * over which it sends wrong messages and posts wrong operations. It uses the module's
+ * own codec and the verbs of user space.
  *
- * It is a client, and the module the server, but in cases with el_env.served, where the
- * module connects to it: "the server" stands for the module's end in both.
+ * It is the client and the module the server, except in cases with el_env.served, where
+ * the module connects to it. Comments call the module's end "the server" in both.
  */
 #ifndef SMC_SELFTESTS_EVIL_LINK_H
 #define SMC_SELFTESTS_EVIL_LINK_H
@@ -18,10 +18,10 @@
 #include "lib/ktap.h"
 
 #define EL_CONNS	4		/* connections of one group */
-#define EL_ELEM_LEN	16384		/* of our RMB; the code for it is 0 */
-#define EL_MSG_MAX	16384		/* longest thing we send */
+#define EL_ELEM_LEN	16384		/* RMBE size of our RMB; its code in CLC messages is 0 */
+#define EL_MSG_MAX	16384		/* longest message or WRITE that we send */
 #define EL_LLC_TYPES	16
-#define EL_KEYS		8		/* RMBs of the server that are known on a further link */
+#define EL_KEYS		8		/* RMBs of the server with known rkeys on a further link */
 
 /* Offsets in Proposal, Accept and Confirm. */
 #define OFF_ID		8
@@ -36,8 +36,8 @@
 
 /**
  * struct el_seen - LLC messages of one type that the module has sent
- * @count: how many
- * @raw: the first bytes of the last one
+ * @count: number of messages
+ * @raw: first bytes of the last message
  */
 struct el_seen {
 	unsigned int count;
@@ -47,44 +47,44 @@ struct el_seen {
 struct el_conn;
 
 /**
- * struct el_link - our end of a link group, with its one queue pair
+ * struct el_link - our end of a link group or of a further link, with one queue pair
  * @t: the server
  * @ctx: opened device
  * @pd: protection domain
- * @cq: completions of everything
+ * @cq: completion queue of sends and receives
  * @qp: queue pair
  * @mr: registration of @mem
- * @mem: receives, then staged sends, then the RMB
+ * @mem: receive buffers, then staged sends, then the RMB
  * @gid: our GID
- * @gid_index: its place in the table
- * @id: peer ID of this group
- * @mac: MAC we tell
- * @psn: first sequence number
- * @peer_qpn: the server's queue pair
- * @num: link number that the server has given
+ * @gid_index: its index in the GID table
+ * @id: our peer ID in this group
+ * @mac: MAC in our messages
+ * @psn: our first packet sequence number
+ * @peer_qpn: queue pair number of the server
+ * @num: link number that the server has assigned
  * @next_stage: next free staging area
  * @in_flight: requests without completion
- * @status: first bad completion
- * @established: the first contact is over
- * @marked: the Proposal has the marker of the server's own kind
- * @links: links per group that the marked Proposal says, 0: none; or our Accept, 0: 2
- * @agreed: those that the server's Accept says
- * @no_add: ADD LINK is not answered
- * @mute: receives are not posted again, and nothing is answered
+ * @status: first bad completion status
+ * @established: the first contact is complete
+ * @native: our Proposal, or Accept, has the caps of a native peer
+ * @links: links per group in our native Proposal, 0: not announced; or in our Accept, 0: 2
+ * @agreed: links per group in the server's Accept
+ * @no_add: do not answer ADD LINK
+ * @mute: do not post receives again, and answer nothing
  * @spoil: changes our CONFIRM LINK; may be NULL
  * @spoil_confirm: changes our CLC Confirm, or Accept; may be NULL
- * @far: our end of a further link, polled with this one; NULL: ADD LINK is rejected
- * @spoil_add: changes our acceptance, or offer, of that one; may be NULL
- * @near: of a further link: the first one, whose connections are those of the group
- * @offered: as server: further link that the latest ADD LINK was about; may be NULL
- * @refused: as server: it was rejected, for this reason
- * @declined: as server: the latest Decline gave this reason
- * @patience_ms: as server: how long to wait for answers; 0: as long as it may take
- * @keys: of a further link: the server's RMBs there, by their keys on the first one
- * @nkeys: how many
- * @asked: the server asks how far this connection has come; may be NULL
+ * @far: our end of a further link, polled with this one; NULL: reject ADD LINK
+ * @spoil_add: changes our ADD LINK response, or request, for @far; may be NULL
+ * @near: for a further link: the first one, which has the connections of the group
+ * @offered: as server: further link in the latest ADD LINK; may be NULL
+ * @refused: as server: reason of its rejection, or 0
+ * @declined: as server: diagnosis of the latest Decline
+ * @timeout_ms: as server: limit for answers; 0: the default
+ * @keys: for a further link: rkeys of the server's RMBs there, by their rkeys on the first one
+ * @nkeys: number of @keys
+ * @on_ask: called when a CDC asks for the number of the last CDC received; may be NULL
  * @conns: connections, index = element of the RMB
- * @seen: LLC messages that came, by type and by being a response
+ * @seen: LLC messages received, by type and by request or response
  */
 struct el_link {
 	const struct evil_target *t;
@@ -105,7 +105,7 @@ struct el_link {
 	unsigned int in_flight;
 	enum ibv_wc_status status;
 	bool established;
-	bool marked;
+	bool native;
 	u8 links;
 	u8 agreed;
 	bool no_add;
@@ -118,10 +118,10 @@ struct el_link {
 	struct el_link *offered;
 	u8 refused;
 	u32 declined;
-	unsigned int patience_ms;
+	unsigned int timeout_ms;
 	struct smc_llc_rtoken keys[EL_KEYS];
 	unsigned int nkeys;
-	void (*asked)(struct el_conn *c);
+	void (*on_ask)(struct el_conn *c);
 	struct el_conn *conns[EL_CONNS];
 	struct el_seen seen[EL_LLC_TYPES][2];
 };
@@ -129,22 +129,22 @@ struct el_link {
 /**
  * struct el_conn - one connection
  * @link: our end of the link over which we write
- * @fd: carrier
- * @port: the client's TCP port, by which the witness knows the connection, see el_name_served()
+ * @fd: TCP socket of the connection
+ * @port: the client's TCP port, the witness' name of the connection; see el_served_name()
  * @token: our alert token
- * @home: the link that the server's Accept named
- * @home_rkey: key of the server's RMB there
- * @home_rmb: its address there
- * @peer_token: the server's
- * @peer_rmb: address of the server's RMB
- * @peer_addr: address of the server's element
- * @peer_rkey: key of both
- * @peer_len: bytes of the server's element
- * @prod: bytes told to be there
- * @good: those that el_write() has written
- * @seq: of the last CDC sent
- * @heard: the last CDC received
- * @nheard: how many
+ * @home: the link in the server's Accept
+ * @home_rkey: rkey of the server's RMB on @home
+ * @home_rmb: address of the server's RMB on @home
+ * @peer_token: the server's alert token
+ * @peer_rmb: address of the server's RMB on @link
+ * @peer_addr: address of the server's RMBE on @link
+ * @peer_rkey: rkey of the server's RMB on @link
+ * @peer_len: bytes of the server's RMBE
+ * @prod: bytes that our producer cursor has announced
+ * @good: bytes that el_write() has written
+ * @seq: sequence number of the last CDC sent
+ * @cdc: the last CDC received
+ * @ncdc: number of CDCs received
  */
 struct el_conn {
 	struct el_link *link;
@@ -162,8 +162,8 @@ struct el_conn {
 	u64 prod;
 	u64 good;
 	u16 seq;
-	struct smc_cdc_msg heard;
-	unsigned int nheard;
+	struct smc_cdc_msg cdc;
+	unsigned int ncdc;
 };
 
 /* verbs.c */
@@ -179,36 +179,37 @@ u8 *el_rmb(const struct el_link *l);
 /* peer.c */
 void el_received(struct el_link *l, const u8 *buf, size_t len);
 int el_join(struct el_link *l, struct el_conn *c, unsigned int nr);
-void el_leave(struct el_conn *c);
+void el_drop(struct el_conn *c);
 void el_conn_begin(struct el_conn *c, struct el_link *l);
 enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m);
 void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m);
 void el_spoil_rkey(struct evil_msg *m);
 void el_take_end(struct el_conn *c, const struct smc_clc_accept *a);
 void el_far_up(struct el_link *far, const struct smc_llc_add_link *al);
-void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_llc_add_link *al);
+void el_far_describe(const struct el_link *l, const struct el_link *far,
+		     struct smc_llc_add_link *al);
 bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_than,
 	      unsigned int timeout_ms);
 void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
 int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m);
 int el_write(struct el_conn *c, size_t len);
 int el_claim(struct el_conn *c, size_t len);
-bool el_go(struct el_conn *c, struct el_link *to);
+bool el_move(struct el_conn *c, struct el_link *to);
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg);
 int el_raw(struct el_link *l, const void *buf, size_t len);
 
-/* witness.c: the application on the attacked host, and the questions to it */
+/* witness.c: the application on the attacked host, and requests to it */
 
-/* What the application has seen of a connection. */
+/* State of a connection, as the application sees it. */
 enum el_state { EL_NONE, EL_LIVE, EL_EOF, EL_ERROR };
 
 /**
- * struct el_report - the witness' answer about a connection
- * @state: what it saw last
- * @err: errno, when @state is %EL_ERROR
- * @good: bytes as the honest part of this program writes them
- * @zero: other bytes that are zero
- * @alien: all others
+ * struct el_report - the witness' report about a connection
+ * @state: latest state
+ * @err: errno, if @state is %EL_ERROR
+ * @good: bytes read that el_write() wrote there
+ * @zero: other bytes read that are zero
+ * @alien: all other bytes read
  */
 struct el_report {
 	enum el_state state;
@@ -219,10 +220,10 @@ struct el_report {
 };
 
 /**
- * struct el_outcome - what became of a connection that the witness was to make
+ * struct el_outcome - result of a connection that the witness was ordered to make
  * @err: errno of connect(), or 0
- * @smc: its bytes go over RDMA
- * @reason: why they do not
+ * @smc: the connection is SMC
+ * @reason: fallback reason if it is not
  */
 struct el_outcome {
 	int err;
@@ -230,8 +231,8 @@ struct el_outcome {
 	u32 reason;
 };
 
-/* Connections that the witness has made: no name is that of one that it has accepted. */
-static inline unsigned int el_name_served(unsigned int port)
+/* Name of a connection that the witness has made: differs from all that it has accepted. */
+static inline unsigned int el_served_name(unsigned int port)
 {
 	return port + 0x10000;
 }
@@ -240,22 +241,22 @@ int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port
 int el_witness_connect(const struct evil_target *t, unsigned int port);
 bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	    struct el_report *r);
-u64 el_stat(int witness, const char *name);
-u64 el_held(int witness, const char *kind);
-int el_tell_connect(int witness, const struct tl_addr *at, bool knock);
-bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
-long el_tell_send(int witness, unsigned int port, size_t bytes);
-long el_tell_close(int witness, unsigned int port);
+u64 el_counter(int witness, const char *name);
+u64 el_resources(int witness, const char *kind);
+int el_order_connect(int witness, const struct tl_addr *at, bool knock);
+bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
+long el_order_send(int witness, unsigned int port, size_t bytes);
+long el_order_close(int witness, unsigned int port);
 
-/* second.c: a group whose server has offered a further link, to be accepted */
+/* second.c: a group whose server has offered a further link */
 
 /**
- * struct el_second - such a group, beside that of the case
- * @far_t: the server, and another address of ours
- * @l: the group
- * @far: our end of the further link: the same RNIC under another GID
- * @c: its connection
- * @d: another one, in some cases
+ * struct el_second - a group with a further link, besides the group of the case
+ * @far_t: the server, with another address of ours
+ * @l: the group, with its first link
+ * @far: our end of the further link: the same RNIC with another GID
+ * @c: connection of the group
+ * @d: second connection, in some cases
  */
 struct el_second {
 	struct evil_target far_t;
@@ -268,29 +269,29 @@ struct el_second {
 /* the cases */
 
 enum el_fate {
-	EL_UNHARMED,		/* nothing happens to anybody */
-	EL_CONN_DIES,		/* the connection, not its neighbour */
-	EL_LINK_DIES,		/* both, since their link does */
-	EL_WHATEVER,		/* a choice of the server: only others must be unharmed */
-	EL_JUDGED,		/* the attack itself has looked */
+	EL_UNHARMED,		/* both connections keep working */
+	EL_CONN_DIES,		/* the attacked connection dies, the other one keeps working */
+	EL_LINK_DIES,		/* both die with their link */
+	EL_ANY,		/* either; only other peers must be unharmed */
+	EL_CHECKED,		/* the case has checked it */
 };
 
 /**
- * struct el_env - what a case has
+ * struct el_env - environment of a case
  * @t: the server
- * @witness: to ask the application behind it
- * @stranger: the same server, attacked from another address; when we are the server: at another
+ * @witness: connection to the application on its host
+ * @other: the same server, attacked from another address; if we are the server: with another
  *	RNIC of ours
- * @third: the same, at a third one
- * @lonely: the same, at one that is on a network of its own
- * @l: a fresh group
- * @a: its connection under attack
- * @b: a second connection of the group
+ * @third: the same, with a third RNIC
+ * @lonely: the same, with an RNIC on a network of its own
+ * @l: a new group
+ * @a: connection under attack
+ * @b: second connection of the group
  * @served: we are the server
  */
 struct el_env {
 	const struct evil_target *t;
-	const struct evil_target *stranger;
+	const struct evil_target *other;
 	const struct evil_target *third;
 	const struct evil_target *lonely;
 	int witness;
@@ -303,11 +304,11 @@ struct el_env {
 /**
  * struct el_case - one attack
  * @name: stable name
- * @fn: false: it could not be made, or was answered wrongly
- * @fate: what it must lead to
- * @counter: counter of the server that must move, or NULL
- * @least: by how much at least
- * @may_err: errnos the application may see, 0-terminated; ECONNABORTED if none
+ * @fn: returns false if the attack could not be made, or the reaction was wrong
+ * @fate: required result
+ * @counter: counter of the server that must grow, or NULL
+ * @least: minimum growth of @counter
+ * @may_err: errnos that the application may see, 0-terminated; ECONNABORTED if none
  */
 struct el_case {
 	const char *name;
@@ -327,7 +328,7 @@ extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_c
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
 extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases;
 
-int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
+int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 
 /* serve.c: as server */
 int el_serve_open(unsigned int port);
@@ -342,7 +343,7 @@ bool el_second_open(struct el_env *e, struct el_second *s);
 void el_second_end(struct el_second *s);
 bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before);
 
-bool el_lives(struct el_env *e, struct el_conn *c);
-bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k);
+bool el_alive(struct el_env *e, struct el_conn *c);
+bool el_failed(struct el_env *e, struct el_conn *c, const struct el_case *k);
 
 #endif /* SMC_SELFTESTS_EVIL_LINK_H */

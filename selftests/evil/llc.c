@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks by LLC messages, most of them in both roles. */
+/* Attacks with LLC messages, most of them in both roles. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,16 +8,16 @@
 #define WAIT_MS		10000
 #define V2		0x20
 
-static bool sent(struct el_env *e)
+static bool all_sent(struct el_env *e)
 {
 	if (!el_flush(e->l, WAIT_MS))
 		return true;
-	ktap_note("attack did not get out: %s", ibv_wc_status_str(e->l->status));
+	ktap_note("attack was not sent: %s", ibv_wc_status_str(e->l->status));
 	return false;
 }
 
-/* A message of 44 bytes with nothing in it but its type. */
-static bool bare(struct el_env *e, u8 type, u8 flags, size_t len)
+/* Send a message that is zero except for type, length and flags. */
+static bool send_bare(struct el_env *e, u8 type, u8 flags, size_t len)
 {
 	u8 buf[SMC_LLC_V2_MAX_LEN] = { type };
 
@@ -28,12 +28,12 @@ static bool bare(struct el_env *e, u8 type, u8 flags, size_t len)
 	return !el_raw(e->l, buf, len);
 }
 
-static struct smc_llc_msg request(u8 type)
+static struct smc_llc_msg msg_request(u8 type)
 {
 	return (struct smc_llc_msg){ .type = type, .version = 2 };
 }
 
-static bool seen_more(struct el_env *e, u8 type, unsigned int before)
+static bool answer_await(struct el_env *e, u8 type, unsigned int before)
 {
 	if (el_await(e->l, &e->l->seen[type][1].count, before, WAIT_MS))
 		return true;
@@ -43,27 +43,28 @@ static bool seen_more(struct el_env *e, u8 type, unsigned int before)
 
 /* ---- form ---- */
 
-/* Types that do not exist, those of version 1 in a group of version 2 among them. */
+/* Types that do not exist, and types of version 1 in a group of version 2. */
 static bool bad_types(struct el_env *e)
 {
 	for (int type = 0; type < 0x40; type++) {
 		if ((type & 0xf0) == V2 && smc_llc_type_str(type & 0x0f) && type != 0x23 &&
 		    type != 0x28)
 			continue;
-		if (!bare(e, type, 0, SMC_LLC_V1_LEN) || !bare(e, type, 0x80, SMC_LLC_V1_LEN))
+		if (!send_bare(e, type, 0, SMC_LLC_V1_LEN) ||
+		    !send_bare(e, type, 0x80, SMC_LLC_V1_LEN))
 			return false;
 	}
-	return sent(e);
+	return all_sent(e);
 }
 
-/* What the sender itself calls optional. */
+/* Types of the optional range, which a receiver ignores. */
 static bool optional_types(struct el_env *e)
 {
 	for (int type = 0x40; type < 0xfe; type++) {
-		if (!bare(e, type, type, SMC_LLC_V1_LEN))
+		if (!send_bare(e, type, type, SMC_LLC_V1_LEN))
 			return false;
 	}
-	return bare(e, 0xff, 0, SMC_LLC_V1_LEN) && sent(e);
+	return send_bare(e, 0xff, 0, SMC_LLC_V1_LEN) && all_sent(e);
 }
 
 static bool bad_lengths(struct el_env *e)
@@ -72,14 +73,15 @@ static bool bad_lengths(struct el_env *e)
 
 	for (int type = 1; type <= 9; type++) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(lengths); i++) {
-			if (!bare(e, V2 | type, 0, lengths[i]))
+			if (!send_bare(e, V2 | type, 0, lengths[i]))
 				return false;
 		}
 	}
-	/* lists that are not as long as they say, or end in the middle of an entry */
-	return bare(e, V2 | SMC_LLC_ADD_LINK, 0, 71) && bare(e, V2 | SMC_LLC_ADD_LINK, 0, 73) &&
-	       bare(e, V2 | SMC_LLC_ADD_LINK, 0, 72 + 16 * 256) &&
-	       bare(e, V2 | SMC_LLC_ADD_LINK, 0, 8192) && sent(e);
+	/* lists with a wrong length, or that end in the middle of an entry */
+	return send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 71) &&
+	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 73) &&
+	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 72 + 16 * 256) &&
+	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 8192) && all_sent(e);
 }
 
 static bool bad_counts(struct el_env *e)
@@ -87,7 +89,7 @@ static bool bad_counts(struct el_env *e)
 	u8 buf[SMC_LLC_V2_MAX_LEN] = { 0 };
 
 	smc_put_le16(buf + 1, SMC_LLC_V1_LEN);
-	/* CONFIRM RKEY with 255 other links, 9 other links, DELETE RKEY of 255 and of 0 */
+	/* CONFIRM RKEY with 9 to 255 other links, DELETE RKEY of 0 and of 51 to 255 keys */
 	buf[0] = V2 | SMC_LLC_CONFIRM_RKEY;
 	for (int n = 9; n < 256; n += 82) {
 		buf[4] = n;
@@ -106,40 +108,40 @@ static bool bad_counts(struct el_env *e)
 		if ((n < 1 || n > 9) && el_raw(e->l, buf, SMC_LLC_V1_LEN))
 			return false;
 	}
-	/* REQUEST ADD LINK whose GIDs are not there: the count stands in byte 4 and in byte 24 */
+	/* REQUEST ADD LINK without its GIDs: the count is in byte 4 and in byte 24 */
 	buf[0] = V2 | SMC_LLC_REQ_ADD_LINK;
 	memset(buf + 4, 0xff, 40);
-	return !el_raw(e->l, buf, SMC_LLC_V1_LEN) && sent(e);
+	return !el_raw(e->l, buf, SMC_LLC_V1_LEN) && all_sent(e);
 }
 
-/* As long as a message may be, and full of noise. */
+/* Messages of the maximum length with random bytes. */
 static bool long_noise(struct el_env *e)
 {
 	u8 buf[SMC_LLC_V2_MAX_LEN];
 
 	for (int type = 1; type <= 9; type++) {
 		if (type == SMC_LLC_CONFIRM_LINK || type == SMC_LLC_DELETE_LINK)
-			continue;	/* these mean the end, whatever else they say */
+			continue;	/* these end the link in any case */
 		tl_fill(0x66 + type, 0, buf, sizeof(buf));
 		buf[0] = V2 | type;
 		smc_put_le16(buf + 1, sizeof(buf));
-		/* an answer to nothing, so that no request is hidden in the noise */
+		/* a response without request, so that the random bytes are no request */
 		buf[3] |= 0x80;
 		if (type != SMC_LLC_REQ_ADD_LINK && el_raw(e->l, buf, sizeof(buf)))
 			return false;
 	}
-	return sent(e);
+	return all_sent(e);
 }
 
 /* ---- links ---- */
 
 static bool delete_unknown_link(struct el_env *e)
 {
-	/* not 2: the victim may be offering just that one, and then gives it up */
+	/* not 2: the victim may be offering that link, and would cancel it */
 	static const u8 numbers[] = { 0, 100, 200, 255 };
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(numbers); i++) {
-		struct smc_llc_msg m = request(SMC_LLC_DELETE_LINK);
+		struct smc_llc_msg m = msg_request(SMC_LLC_DELETE_LINK);
 		const struct el_seen *seen = &e->l->seen[SMC_LLC_DELETE_LINK][1];
 		unsigned int before = seen->count;
 
@@ -147,7 +149,8 @@ static bool delete_unknown_link(struct el_env *e)
 			continue;
 		m.delete_link.link_num = numbers[i];
 		m.delete_link.reason = SMC_LLC_DEL_LOST_PATH;
-		if (el_llc(e->l, &m) || !sent(e) || !seen_more(e, SMC_LLC_DELETE_LINK, before))
+		if (el_llc(e->l, &m) || !all_sent(e) ||
+		    !answer_await(e, SMC_LLC_DELETE_LINK, before))
 			return false;
 		if (smc_get_be32(seen->raw + 5) != SMC_LLC_DEL_NO_LINK) {
 			ktap_note("link %u: reason %08x", numbers[i],
@@ -158,11 +161,11 @@ static bool delete_unknown_link(struct el_env *e)
 	return true;
 }
 
-/* The client says that it has another RNIC, with 255 RMBs of noise: that is not answered. */
+/* A client's ADD LINK ("I have another RNIC") with 255 random rtokens: is not answered. */
 static bool add_link_garbage(struct el_env *e)
 {
 	static u8 raw[SMC_LLC_RTOKEN_LEN * SMC_LLC_MAX_RTOKENS];
-	struct smc_llc_msg m = request(SMC_LLC_ADD_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_ADD_LINK);
 	unsigned int before = e->l->seen[SMC_LLC_ADD_LINK][1].count;
 
 	tl_fill(0xadd, 0, raw, sizeof(raw));
@@ -174,9 +177,9 @@ static bool add_link_garbage(struct el_env *e)
 	m.add_link.has_ext = true;
 	m.add_link.rtokens.count = SMC_LLC_MAX_RTOKENS;
 	m.add_link.rtokens.raw = raw;
-	if (el_llc(e->l, &m) || !sent(e) || !delete_unknown_link(e))
+	if (el_llc(e->l, &m) || !all_sent(e) || !delete_unknown_link(e))
 		return false;
-	/* an answer would have come before the last one */
+	/* an answer would have come before that of DELETE LINK */
 	if (e->l->seen[SMC_LLC_ADD_LINK][1].count == before)
 		return true;
 	ktap_note("ADD LINK of a client was answered");
@@ -186,12 +189,12 @@ static bool add_link_garbage(struct el_env *e)
 static bool req_add_link_garbage(struct el_env *e)
 {
 	static u8 gids[SMC_GID_LEN * SMC_LLC_MAX_GIDS];
-	struct smc_llc_msg m = request(SMC_LLC_REQ_ADD_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_REQ_ADD_LINK);
 
 	tl_fill(0x9ed, 0, gids, sizeof(gids));
 	m.req_add_link.gids.count = SMC_LLC_MAX_GIDS;
 	m.req_add_link.gids.raw = gids;
-	return !el_llc(e->l, &m) && sent(e);
+	return !el_llc(e->l, &m) && all_sent(e);
 }
 
 static bool unasked_answers(struct el_env *e)
@@ -210,54 +213,54 @@ static bool unasked_answers(struct el_env *e)
 				return false;
 		}
 	}
-	return sent(e);
+	return all_sent(e);
 }
 
-/* A client has no business to begin this one. */
+/* Only a server may send this request. */
 static bool confirm_link_request(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_CONFIRM_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_CONFIRM_LINK);
 
 	m.confirm_link.no_eyec = true;
 	m.confirm_link.qpn = e->l->qp->qp_num;
 	m.confirm_link.link_num = e->l->num;
 	memcpy(m.confirm_link.gid, e->l->gid.raw, SMC_GID_LEN);
-	return !el_llc(e->l, &m) && sent(e);
+	return !el_llc(e->l, &m) && all_sent(e);
 }
 
-/* An answer to what only clients send. */
+/* A response to a request that only clients send. */
 static bool req_add_link_answer(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_REQ_ADD_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_REQ_ADD_LINK);
 
 	m.response = true;
-	return !el_llc(e->l, &m) && sent(e);
+	return !el_llc(e->l, &m) && all_sent(e);
 }
 
 static bool delete_last_link(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_DELETE_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_DELETE_LINK);
 
 	m.delete_link.link_num = e->l->num;
 	m.delete_link.reason = 0xffffffff;
-	return !el_llc(e->l, &m) && sent(e);
+	return !el_llc(e->l, &m) && all_sent(e);
 }
 
 static bool delete_all(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_DELETE_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_DELETE_LINK);
 
 	m.delete_link.all = true;
 	m.delete_link.link_num = 77;
 	m.delete_link.reason = SMC_LLC_DEL_PROTOCOL;
-	return !el_llc(e->l, &m) && sent(e);
+	return !el_llc(e->l, &m) && all_sent(e);
 }
 
 /* ---- memory ---- */
 
 static bool confirm_rkey(struct el_env *e, u32 rkey, u64 vaddr, u8 others)
 {
-	struct smc_llc_msg m = request(SMC_LLC_CONFIRM_RKEY);
+	struct smc_llc_msg m = msg_request(SMC_LLC_CONFIRM_RKEY);
 	unsigned int before = e->l->seen[SMC_LLC_CONFIRM_RKEY][1].count;
 
 	m.confirm_rkey.rkey = rkey;
@@ -268,10 +271,10 @@ static bool confirm_rkey(struct el_env *e, u32 rkey, u64 vaddr, u8 others)
 		m.confirm_rkey.other[i].rkey = ~rkey;
 		m.confirm_rkey.other[i].vaddr = ~vaddr;
 	}
-	return !el_llc(e->l, &m) && seen_more(e, SMC_LLC_CONFIRM_RKEY, before);
+	return !el_llc(e->l, &m) && answer_await(e, SMC_LLC_CONFIRM_RKEY, before);
 }
 
-/* The link that carries it a second time, links that do not exist, more than were agreed on. */
+/* The link of the message a second time, links that do not exist, more links than agreed. */
 static bool confirm_rkey_others(struct el_env *e)
 {
 	const struct el_seen *seen = &e->l->seen[SMC_LLC_CONFIRM_RKEY][1];
@@ -281,13 +284,13 @@ static bool confirm_rkey_others(struct el_env *e)
 			return false;
 		if (seen->raw[3] & 0x20)
 			continue;
-		ktap_note("%u other links were taken", others);
+		ktap_note("%u other links were accepted", others);
 		return false;
 	}
 	return true;
 }
 
-/* The key in use, for another place: what goes on must not be redirected. */
+/* The rkey in use, with another address: running transfers must not be redirected. */
 static bool confirm_rkey_redirect(struct el_env *e)
 {
 	const struct el_seen *seen = &e->l->seen[SMC_LLC_CONFIRM_RKEY][1];
@@ -296,13 +299,13 @@ static bool confirm_rkey_redirect(struct el_env *e)
 		return false;
 	if (seen->raw[3] & 0x20)
 		return true;
-	ktap_note("a key in use was moved");
+	ktap_note("the address of a key in use was changed");
 	return false;
 }
 
 static bool delete_rkeys(struct el_env *e, const u32 *keys, u8 n)
 {
-	struct smc_llc_msg m = request(SMC_LLC_DELETE_RKEY);
+	struct smc_llc_msg m = msg_request(SMC_LLC_DELETE_RKEY);
 	unsigned int before = e->l->seen[SMC_LLC_DELETE_RKEY][1].count;
 	u8 raw[SMC_LLC_RKEY_LEN * 255];
 
@@ -311,7 +314,7 @@ static bool delete_rkeys(struct el_env *e, const u32 *keys, u8 n)
 	m.delete_rkey.count = n;
 	m.delete_rkey.rkeys.count = n;
 	m.delete_rkey.rkeys.raw = raw;
-	return !el_llc(e->l, &m) && seen_more(e, SMC_LLC_DELETE_RKEY, before);
+	return !el_llc(e->l, &m) && answer_await(e, SMC_LLC_DELETE_RKEY, before);
 }
 
 static bool delete_rkey_unknown(struct el_env *e)
@@ -332,22 +335,22 @@ static bool delete_rkey_unknown(struct el_env *e)
 	return true;
 }
 
-/* The key that the server's bytes for us need: it may finish with it, or not. */
+/* The rkey that the server needs to write to us: it may stop using it, or not. */
 static bool delete_rkey_in_use(struct el_env *e)
 {
 	u32 key = e->l->mr->rkey;
 
 	if (!delete_rkeys(e, &key, 1) || !delete_rkeys(e, &key, 1))
 		return false;
-	return el_tell_send(e->witness, e->a->port, 1000) == 1000 &&
-	       el_await(e->l, &e->a->nheard, e->a->nheard, WAIT_MS);
+	return el_order_send(e->witness, e->a->port, 1000) == 1000 &&
+	       el_await(e->l, &e->a->ncdc, e->a->ncdc, WAIT_MS);
 }
 
 /* ---- many ---- */
 
 static bool test_link_flood(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_TEST_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_TEST_LINK);
 
 	for (int i = 0; i < 1500; i++) {
 		if (el_llc(e->l, &m))
@@ -359,7 +362,7 @@ static bool test_link_flood(struct el_env *e)
 /* No receive is posted for the answers, so that they pile up at the server. */
 static bool test_link_deaf(struct el_env *e)
 {
-	struct smc_llc_msg m = request(SMC_LLC_TEST_LINK);
+	struct smc_llc_msg m = msg_request(SMC_LLC_TEST_LINK);
 
 	e->l->mute = true;
 	for (int i = 0; i < 600; i++) {
@@ -386,37 +389,37 @@ static void spoil_gid(struct smc_llc_msg *m)
 	m->confirm_link.gid[15] ^= 1;
 }
 
-/* The answer that would have opened the link says something else: no SMC for this one. */
-static bool confirm_link_lies(struct el_env *e)
+/* A forged CONFIRM LINK response: the connection must not become SMC. */
+static bool confirm_link_forged(struct el_env *e)
 {
-	void (*const lies[])(struct smc_llc_msg *) = { spoil_qpn, spoil_num, spoil_gid };
+	void (*const spoils[])(struct smc_llc_msg *) = { spoil_qpn, spoil_num, spoil_gid };
 
-	for (size_t i = 0; i < TL_ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
 		struct el_link other;
 		struct el_conn c = { .fd = -1 };
 		int err = el_open(&other, e->t);
 
-		other.spoil = lies[i];
+		other.spoil = spoils[i];
 		if (!err)
 			err = el_join(&other, &c, 0);
-		/* the server asks whether the old group still lives */
+		/* answer the server's TEST LINK in the old group */
 		el_poll(e->l);
-		el_leave(&c);
+		el_drop(&c);
 		el_close(&other);
 		if (!err) {
-			ktap_note("lie %zu was believed", i);
+			ktap_note("forged response %zu was accepted", i);
 			return false;
 		}
 	}
 	return true;
 }
 
-static struct el_link *early;
+static struct el_link *early_link;
 
-static void ask_early(struct smc_llc_msg *answer)
+static void send_early(struct smc_llc_msg *answer)
 {
-	struct smc_llc_msg add = request(SMC_LLC_CONFIRM_RKEY);
-	struct smc_llc_msg del = request(SMC_LLC_DELETE_RKEY);
+	struct smc_llc_msg add = msg_request(SMC_LLC_CONFIRM_RKEY);
+	struct smc_llc_msg del = msg_request(SMC_LLC_DELETE_RKEY);
 	u8 raw[SMC_LLC_RKEY_LEN];
 
 	(void)answer;
@@ -426,11 +429,11 @@ static void ask_early(struct smc_llc_msg *answer)
 	del.delete_rkey.count = 1;
 	del.delete_rkey.rkeys.count = 1;
 	del.delete_rkey.rkeys.raw = raw;
-	el_llc(early, &add);
-	el_llc(early, &del);
+	el_llc(early_link, &add);
+	el_llc(early_link, &del);
 }
 
-static bool refused(struct el_link *l, u8 type, u8 flags)
+static bool answer_refused(struct el_link *l, u8 type, u8 flags)
 {
 	const struct el_seen *seen = &l->seen[type][1];
 
@@ -441,7 +444,7 @@ static bool refused(struct el_link *l, u8 type, u8 flags)
 	return false;
 }
 
-/* RMBs are announced and taken back in the middle of the first contact: ask again later. */
+/* RMBs are announced and deleted during the first contact: the answer is "retry later". */
 static bool rkey_in_first_contact(struct el_env *e)
 {
 	struct el_link other;
@@ -449,17 +452,17 @@ static bool rkey_in_first_contact(struct el_env *e)
 	int err = el_open(&other, e->t);
 	bool ok;
 
-	early = &other;
-	other.spoil = ask_early;
-	/* others never ask again: for them the RMBs are taken at once */
-	other.marked = true;
+	early_link = &other;
+	other.spoil = send_early;
+	/* foreign peers do not retry: their RMBs are accepted at once */
+	other.native = true;
 	if (!err)
 		err = el_join(&other, &c, 0);
 	if (err)
 		ktap_note("no first contact: %s", tl_errno_name(-err));
-	ok = !err && refused(&other, SMC_LLC_CONFIRM_RKEY, 0x30) &&
-	     refused(&other, SMC_LLC_DELETE_RKEY, 0x20);
-	el_leave(&c);
+	ok = !err && answer_refused(&other, SMC_LLC_CONFIRM_RKEY, 0x30) &&
+	     answer_refused(&other, SMC_LLC_DELETE_RKEY, 0x20);
+	el_drop(&c);
 	el_close(&other);
 	return ok;
 }
@@ -482,30 +485,30 @@ const struct el_case el_llc_cases[] = {
 	{ "llc_confirm_rkey_redirect", confirm_rkey_redirect, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "llc_delete_rkey_unknown", delete_rkey_unknown, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_delete_rkey_in_use", delete_rkey_in_use,	EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "llc_test_link_flood", test_link_flood,	EL_WHATEVER,	"rx_llc", 65, { 0 } },
+	{ "llc_test_link_flood", test_link_flood,	EL_ANY,		"rx_llc", 65, { 0 } },
 	{ "llc_test_link_deaf",	test_link_deaf,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
-	{ "llc_confirm_link_lies", confirm_link_lies,	EL_UNHARMED,	"lgr_term", 3, { 0 } },
+	{ "llc_confirm_link_forged", confirm_link_forged, EL_UNHARMED,	"lgr_term", 3, { 0 } },
 	{ "llc_rkey_in_first_contact", rkey_in_first_contact, EL_UNHARMED, NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_llc_cases = TL_ARRAY_SIZE(el_llc_cases);
 
-/* What a server says in another way than a client is in served.c. */
+/* served.c has the messages that a server sends in another way than a client. */
 const struct el_case el_llc_served_cases[] = {
-	{ "served_llc_bad_types", bad_types,	EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
-	{ "served_llc_optional_types", optional_types, EL_UNHARMED, NULL, 0, { 0 } },
-	{ "served_llc_bad_lengths", bad_lengths, EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
-	{ "served_llc_bad_counts", bad_counts,	EL_UNHARMED,	"rx_llc_bad", 5, { 0 } },
-	{ "served_llc_long_noise", long_noise,	EL_UNHARMED,	"rx_llc", 5, { 0 } },
+	{ "served_llc_bad_types", bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
+	{ "served_llc_optional_types", optional_types,	EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_llc_bad_lengths", bad_lengths,	EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
+	{ "served_llc_bad_counts", bad_counts,		EL_UNHARMED,	"rx_llc_bad", 5, { 0 } },
+	{ "served_llc_long_noise", long_noise,		EL_UNHARMED,	"rx_llc", 5, { 0 } },
 	{ "served_llc_delete_unknown_link", delete_unknown_link, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "served_llc_delete_last_link", delete_last_link, EL_LINK_DIES, "lgr_term", 1, { 0 } },
-	{ "served_llc_delete_all", delete_all,	EL_LINK_DIES,	"lgr_term", 1, { 0 } },
+	{ "served_llc_delete_all", delete_all,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 	{ "served_llc_confirm_rkey_others", confirm_rkey_others, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "served_llc_confirm_rkey_redirect", confirm_rkey_redirect, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "served_llc_delete_rkey_unknown", delete_rkey_unknown, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "served_llc_delete_rkey_in_use", delete_rkey_in_use, EL_UNHARMED, NULL, 0, { 0 } },
-	{ "served_llc_test_link_flood", test_link_flood, EL_WHATEVER, "rx_llc", 65, { 0 } },
-	{ "served_llc_test_link_deaf", test_link_deaf, EL_LINK_DIES, "lgr_term", 1, { 0 } },
+	{ "served_llc_test_link_flood", test_link_flood, EL_ANY,	"rx_llc", 65, { 0 } },
+	{ "served_llc_test_link_deaf", test_link_deaf,	EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 };
 
 const unsigned int el_nr_llc_served_cases = TL_ARRAY_SIZE(el_llc_served_cases);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attacks by a peer that takes itself for one of the module's own kind (proto/marker.h), and
- * then breaks what only those may say: it gains nothing by that. Most of them in both roles.
+ * Attacks by a peer that claims to be a native peer (proto/marker.h) and misuses the messages
+ * that only native peers may send. Most of them in both roles. The names of these cases begin
+ * with "marked", because the peer capabilities mark a native peer.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +11,9 @@
 #include "link.h"
 
 #define WAIT_MS		10000
-#define NOBODY		0x77	/* a number that no link has */
+#define NO_LINK		0x77	/* a link number that is not in use */
 
-/* A client gets its second link without asking. */
+/* Offer the second link as server; as client we get it from the module. */
 static int offer_second(struct el_env *e, struct el_second *s)
 {
 	if (!e->served)
@@ -22,24 +23,24 @@ static int offer_second(struct el_env *e, struct el_second *s)
 }
 
 /*
- * A marked group with two links. The server gives the first connection to the first one, and
- * the second connection to the other one, which has fewer; and so do we as server.
+ * Make a group of a native peer with two links. The server assigns the first connection to the
+ * first link, and the second connection to the other one, which has fewer; so do we as server.
  */
-static bool begin(struct el_env *e, struct el_second *s)
+static bool native_begin(struct el_env *e, struct el_second *s)
 {
-	u64 before = el_stat(e->witness, "link_add");
+	u64 before = el_counter(e->witness, "link_add");
 	int err;
 
 	if (!el_second_open(e, s))
 		return false;
-	s->l.marked = true;
-	err = el_meet(e, &s->l, &s->c, 0);
+	s->l.native = true;
+	err = el_connect(e, &s->l, &s->c, 0);
 	if (!err)
 		err = offer_second(e, s);
 	if (!err && !el_counted(e, &s->l, "link_add", NULL, before))
 		return false;
 	if (!err)
-		err = el_meet(e, e->served ? &s->far : &s->l, &s->d, 1);
+		err = el_connect(e, e->served ? &s->far : &s->l, &s->d, 1);
 	if (err)
 		ktap_note("no group: %s", tl_errno_name(-err));
 	if (!err && s->d.link != &s->far) {
@@ -49,46 +50,46 @@ static bool begin(struct el_env *e, struct el_second *s)
 	return !err;
 }
 
-static bool sent(struct el_link *l)
+static bool all_sent(struct el_link *l)
 {
 	if (!el_flush(l, WAIT_MS))
 		return true;
-	ktap_note("attack did not get out: %s", ibv_wc_status_str(l->status));
+	ktap_note("attack was not sent: %s", ibv_wc_status_str(l->status));
 	return false;
 }
 
-/* The connection carries bytes over the link that it writes to. */
-static bool lives(struct el_env *e, struct el_conn *c)
+/* Check the connection over the link that we write to. */
+static bool conn_alive(struct el_env *e, struct el_conn *c)
 {
 	struct el_env beside = *e;
 
 	beside.l = c->link;
-	return el_lives(&beside, c);
+	return el_alive(&beside, c);
 }
 
-static bool dies(struct el_env *e, struct el_conn *c)
+static bool conn_fails(struct el_env *e, struct el_conn *c)
 {
 	static const struct el_case any = { .name = "" };
 	struct el_env beside = *e;
 
 	beside.l = c->link->near ?: c->link;
-	return el_dead(&beside, c, &any);
+	return el_failed(&beside, c, &any);
 }
 
-/* What a move may say beside the truth. */
+/* A failover validation message, correct or forged. */
 struct move {
 	const char *what;
-	u8 left;		/* 0: the right number, NOBODY, 1: the link it goes to, 2: none */
-	u8 nr;			/* of the move; 1 is right */
-	u8 past;		/* byte that fills the list; 1: both links in turn */
+	u8 left;		/* previous link: 0: correct, NOBODY, 1: the new link, 2: none */
+	u8 nr;			/* number of the move; 1 is correct */
+	u8 past;		/* byte that fills the list of moves; 1: both links in turn */
 	u8 past_orderly;
 	bool orderly;
-	u16 ahead;		/* messages that were never sent */
-	bool dies;		/* the connection, and nothing else */
-	bool fails;		/* the link that it says it has left */
+	u16 ahead;		/* messages that are announced and were never sent */
+	bool dies;		/* the connection must fail, and nothing else */
+	bool fails;		/* the previous link in the message must fail */
 };
 
-static u8 left_of(const struct move *m, const struct el_link *from, const struct el_link *to)
+static u8 move_left_num(const struct move *m, const struct el_link *from, const struct el_link *to)
 {
 	switch (m->left) {
 	case 0:
@@ -102,14 +103,14 @@ static u8 left_of(const struct move *m, const struct el_link *from, const struct
 	}
 }
 
-/* The validation with which a connection begins on another link. */
-static int say_move(struct el_conn *c, const struct move *move, const struct el_link *from)
+/* Send the failover validation with which a connection begins on another link. */
+static int move_send(struct el_conn *c, const struct move *move, const struct el_link *from)
 {
 	struct smc_cdc_msg m = {
 		.seq = c->seq + move->ahead,
 		.token = c->peer_token,
 		.flags = SMC_CDC_F_FAILOVER,
-		.left = left_of(move, from, c->link),
+		.left = move_left_num(move, from, c->link),
 		.move = move->nr,
 		.more = move->orderly ? SMC_CDC_M_ORDERLY : 0,
 		.past_orderly = move->past_orderly,
@@ -120,57 +121,58 @@ static int say_move(struct el_conn *c, const struct move *move, const struct el_
 	return el_cdc(c, &m);
 }
 
-static bool moves(struct el_conn *c, struct el_link *to, const struct move *move)
+static bool move_conn(struct el_conn *c, struct el_link *to, const struct move *move)
 {
 	struct el_link *from = c->link;
 
-	/* what is said over the old link is heard before */
-	if (!sent(from) || !el_go(c, to))
+	/* messages over the previous link must arrive before */
+	if (!all_sent(from) || !el_move(c, to))
 		return false;
-	if (say_move(c, move, from)) {
-		ktap_note("the move is not said");
+	if (move_send(c, move, from)) {
+		ktap_note("the validation message was not sent");
 		return false;
 	}
 	return true;
 }
 
-static const struct move right = { .nr = 1, .orderly = true };
-static const struct move right_lost = { .nr = 1 };
+static const struct move orderly_move = { .nr = 1, .orderly = true };
+static const struct move failed_move = { .nr = 1 };
 
 /* ---- cases ---- */
 
 static const struct move good_moves[] = {
-	{ .what = "in order", .nr = 1, .orderly = true },
-	{ .what = "a link that failed", .nr = 1, .fails = true },
+	{ .what = "orderly move", .nr = 1, .orderly = true },
+	{ .what = "failover", .nr = 1, .fails = true },
 };
 
-static const struct move lies[] = {
-	{ .what = "left a link that is none", .left = NOBODY, .nr = 1, .fails = true },
-	{ .what = "left the link it goes to", .left = 1, .nr = 1, .fails = true },
-	{ .what = "left none", .left = 2, .nr = 1, .fails = true },
-	{ .what = "left it in order, with messages that were never sent", .nr = 1, .orderly = true,
+static const struct move forged_moves[] = {
+	{ .what = "previous link does not exist", .left = NO_LINK, .nr = 1, .fails = true },
+	{ .what = "previous link is the new link", .left = 1, .nr = 1, .fails = true },
+	{ .what = "no previous link", .left = 2, .nr = 1, .fails = true },
+	{ .what = "orderly, with messages that were never sent", .nr = 1, .orderly = true,
 	  .ahead = 100, .dies = true },
 	{ .what = "the 100th move", .nr = 100, .dies = true },
-	{ .what = "the 100th move, in order", .nr = 100, .orderly = true, .past_orderly = 0x7f,
-	  .past = NOBODY, .dies = true },
+	{ .what = "the 100th move, orderly", .nr = 100, .orderly = true, .past_orderly = 0x7f,
+	  .past = NO_LINK, .dies = true },
 	{ .what = "a move before the first one", .nr = 200 },
-	{ .what = "a past on links that are none", .nr = 8, .past = NOBODY, .past_orderly = 0x7f,
-	  .orderly = true },
-	{ .what = "a past of seven moves", .nr = 8, .past = 1, .fails = true },
+	{ .what = "a history of links that do not exist", .nr = 8, .past = NO_LINK,
+	  .past_orderly = 0x7f, .orderly = true },
+	{ .what = "a history of seven moves", .nr = 8, .past = 1, .fails = true },
 };
 
 /*
- * The first connection goes to the link where the second one is. The second one carries bytes
- * afterwards in any case, and the first one unless the lie is about its own bytes.
+ * Move the first connection to the link of the second one. The second one must work afterwards
+ * in any case, and the first one unless the forged value concerns its own bytes.
  */
-static bool goes(struct el_env *e, const struct move *move)
+static bool check_move(struct el_env *e, const struct move *move)
 {
-	u64 failed = el_stat(e->witness, "link_fail"), lost;
+	u64 failed = el_counter(e->witness, "link_fail"), lost;
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d) && moves(&s.c, &s.far, move) &&
-		  (move->dies ? dies(e, &s.c) : lives(e, &s.c)) && lives(e, &s.d);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d) &&
+		  move_conn(&s.c, &s.far, move) &&
+		  (move->dies ? conn_fails(e, &s.c) : conn_alive(e, &s.c)) && conn_alive(e, &s.d);
 
-	lost = el_stat(e->witness, "link_fail") - failed;
+	lost = el_counter(e->witness, "link_fail") - failed;
 	if (ok && lost != move->fails) {
 		ktap_note("%llu links have failed", (unsigned long long)lost);
 		ok = false;
@@ -181,58 +183,58 @@ static bool goes(struct el_env *e, const struct move *move)
 	return ok;
 }
 
-static bool all_go(struct el_env *e, const struct move *all, size_t n)
+static bool check_moves(struct el_env *e, const struct move *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!goes(e, &all[i]))
+		if (!check_move(e, &all[i]))
 			return false;
 		el_poll(e->l);
 	}
 	return true;
 }
 
-/* One that means well: or nothing else here would prove anything. */
-static bool works(struct el_env *e)
+/* Correct moves; without these the other cases would test nothing. */
+static bool good_moves_work(struct el_env *e)
 {
-	return all_go(e, good_moves, TL_ARRAY_SIZE(good_moves));
+	return check_moves(e, good_moves, TL_ARRAY_SIZE(good_moves));
 }
 
-static bool move_lies(struct el_env *e)
+static bool move_forged(struct el_env *e)
 {
-	return all_go(e, lies, TL_ARRAY_SIZE(lies));
+	return check_moves(e, forged_moves, TL_ARRAY_SIZE(forged_moves));
 }
 
 /*
- * It has left the first link in order, and writes over it again. The link that it said it
- * writes to is given up, with all that comes over it; the bytes of both go over the first one.
+ * After an orderly move from the first link to the second one, the peer writes over the first
+ * one again. The module must fail the second link; both connections continue on the first one.
  */
-static bool comes_back(struct el_env *e)
+static bool conn_comes_back(struct el_env *e)
 {
-	u64 failed = el_stat(e->witness, "link_fail");
+	u64 failed = el_counter(e->witness, "link_fail");
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d) &&
-		  moves(&s.c, &s.far, &right) && lives(e, &s.c);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d) &&
+		  move_conn(&s.c, &s.far, &orderly_move) && conn_alive(e, &s.c);
 
-	ok = ok && el_go(&s.c, &s.l) && lives(e, &s.c) &&
-	     el_go(&s.d, &s.l) && !say_move(&s.d, &right_lost, &s.far) && lives(e, &s.d) &&
-	     el_stat(e->witness, "link_fail") == failed + 1;
+	ok = ok && el_move(&s.c, &s.l) && conn_alive(e, &s.c) &&
+	     el_move(&s.d, &s.l) && !move_send(&s.d, &failed_move, &s.far) && conn_alive(e, &s.d) &&
+	     el_counter(e->witness, "link_fail") == failed + 1;
 	el_second_end(&s);
 	return ok;
 }
 
-/* From link to link and back, faster than anything can be fenced. */
-static bool hops(struct el_env *e)
+/* Move to and fro, faster than the module can fence a link. */
+static bool conn_hops(struct el_env *e)
 {
-	u64 moved = el_stat(e->witness, "link_fail") + el_stat(e->witness, "conn_abort");
+	u64 moved = el_counter(e->witness, "link_fail") + el_counter(e->witness, "conn_abort");
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d);
 
 	for (int i = 1; ok && i < 300; i++) {
 		struct move m = { .nr = (u8)i, .orderly = i % 3 == 0, .past = 1 };
 		struct el_link *from = s.c.link;
 
-		/* until the server makes an end of it */
-		if (!el_go(&s.c, from == &s.l ? &s.far : &s.l) || say_move(&s.c, &m, from) ||
+		/* until the server fails the link or the connection */
+		if (!el_move(&s.c, from == &s.l ? &s.far : &s.l) || move_send(&s.c, &m, from) ||
 		    (i % 2 && el_claim(&s.c, 10)))
 			break;
 	}
@@ -241,11 +243,11 @@ static bool hops(struct el_env *e)
 	return ok;
 }
 
-/* How far has it come, and so far, without end and with any number. */
-static bool asks(struct el_env *e)
+/* Many SMC_CDC_M_ASK requests, and acknowledgements with any number. */
+static bool ask_flood(struct el_env *e)
 {
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d);
 
 	for (int i = 0; ok && i < 1000; i++) {
 		struct smc_cdc_msg m;
@@ -255,88 +257,88 @@ static bool asks(struct el_env *e)
 		m.heard = (u16)(i * 4711);
 		ok = !el_cdc(&s.c, &m);
 	}
-	ok = ok && sent(s.c.link);
-	/* only its own kind is answered; what it hears is how far the server has come */
-	for (int i = 0; ok && i < 1000 && s.c.heard.heard != s.c.seq; i++) {
+	ok = ok && all_sent(s.c.link);
+	/* only native peers are answered; the answer has the number of the last CDC received */
+	for (int i = 0; ok && i < 1000 && s.c.cdc.heard != s.c.seq; i++) {
 		el_poll(&s.l);
 		tl_sleep_ms(5);
 	}
-	if (ok && s.c.heard.heard != s.c.seq) {
-		ktap_note("said %u, heard of %u", s.c.seq, s.c.heard.heard);
+	if (ok && s.c.cdc.heard != s.c.seq) {
+		ktap_note("sent CDC %u, acknowledged %u", s.c.seq, s.c.cdc.heard);
 		ok = false;
 	}
-	ok = ok && lives(e, &s.c) && lives(e, &s.d);
+	ok = ok && conn_alive(e, &s.c) && conn_alive(e, &s.d);
 	el_second_end(&s);
 	return ok;
 }
 
-/* ---- what the server wants to move ---- */
+/* ---- moves by the server ---- */
 
-static void heard_right(struct el_conn *c)
+static void answer_right(struct el_conn *c)
 {
 	struct smc_cdc_msg m;
 
 	el_next_cdc(c, &m);
 	m.more = SMC_CDC_M_HEARD;
-	m.heard = c->heard.seq;
+	m.heard = c->cdc.seq;
 	el_cdc(c, &m);
 }
 
-static void heard_wrong(struct el_conn *c)
+static void answer_wrong(struct el_conn *c)
 {
 	struct smc_cdc_msg m;
 
 	el_next_cdc(c, &m);
 	m.more = SMC_CDC_M_HEARD;
-	m.heard = c->heard.seq + 1;
+	m.heard = c->cdc.seq + 1;
 	el_cdc(c, &m);
 }
 
 /*
- * Both connections are on the first link, as the second one comes late, and the server
- * (net.smc.smcr_balance) wants to send to one of them over that. It asks first.
+ * Both connections are on the first link, because the second link is added later. The server
+ * (net.smc.smcr_balance) then moves one of them, after it has asked for the last CDC received.
  */
-static bool balanced(struct el_env *e, void (*asked)(struct el_conn *c), const char *counter)
+static bool check_balance(struct el_env *e, void (*asked)(struct el_conn *c), const char *counter)
 {
-	u64 before = el_stat(e->witness, counter);
+	u64 before = el_counter(e->witness, counter);
 	struct el_second s;
 	bool ok = el_second_open(e, &s);
 
-	s.l.marked = true;
+	s.l.native = true;
 	s.l.no_add = true;
-	s.l.asked = asked;
-	ok = ok && !el_meet(e, &s.l, &s.c, 0) && !el_meet(e, &s.l, &s.d, 1) && lives(e, &s.c) &&
-	     lives(e, &s.d);
+	s.l.on_ask = asked;
+	ok = ok && !el_connect(e, &s.l, &s.c, 0) && !el_connect(e, &s.l, &s.d, 1) &&
+	     conn_alive(e, &s.c) && conn_alive(e, &s.d);
 	s.l.no_add = false;
 	ok = ok && !offer_second(e, &s) && el_counted(e, &s.l, counter, NULL, before) &&
-	     lives(e, &s.c) && lives(e, &s.d) &&
-	     el_tell_send(e->witness, s.c.port, 1000) == 1000 &&
-	     el_tell_send(e->witness, s.d.port, 1000) == 1000 &&
-	     el_await(&s.l, &s.c.heard.prod.off, 999, WAIT_MS) &&
-	     el_await(&s.l, &s.d.heard.prod.off, 999, WAIT_MS);
+	     conn_alive(e, &s.c) && conn_alive(e, &s.d) &&
+	     el_order_send(e->witness, s.c.port, 1000) == 1000 &&
+	     el_order_send(e->witness, s.d.port, 1000) == 1000 &&
+	     el_await(&s.l, &s.c.cdc.prod.off, 999, WAIT_MS) &&
+	     el_await(&s.l, &s.d.cdc.prod.off, 999, WAIT_MS);
 	el_second_end(&s);
 	return ok;
 }
 
 static bool balance_works(struct el_env *e)
 {
-	return balanced(e, heard_right, "conn_balance");
+	return check_balance(e, answer_right, "conn_balance");
 }
 
-/* Not a word, or another number: the connection stays, and goes on. */
+/* No answer, or one with another number: the connection stays on its link and works. */
 static bool balance_deaf(struct el_env *e)
 {
-	return balanced(e, NULL, "conn_stay");
+	return check_balance(e, NULL, "conn_stay");
 }
 
-static bool balance_lies(struct el_env *e)
+static bool balance_forged(struct el_env *e)
 {
-	return balanced(e, heard_wrong, "conn_stay");
+	return check_balance(e, answer_wrong, "conn_stay");
 }
 
 /* ---- links, keys ---- */
 
-static void eight_links(struct evil_msg *m)
+static void spoil_eight_links(struct evil_msg *m)
 {
 	struct smc_clc_accept a;
 
@@ -347,7 +349,7 @@ static void eight_links(struct evil_msg *m)
 	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
 }
 
-/* However many links it says it can have, it gets those of the server's setting. */
+/* The number of links is the server's setting, whatever number the peer announces. */
 static bool many_links(struct el_env *e)
 {
 	static const u8 said[] = { 0, 2, 8, 9, 255 };
@@ -357,21 +359,21 @@ static bool many_links(struct el_env *e)
 
 	for (size_t i = 0; ok && i < TL_ARRAY_SIZE(said); i++) {
 		ok = el_second_open(e, &s);
-		s.l.marked = true;
+		s.l.native = true;
 		s.l.links = said[i];
-		ok = ok && !el_join(&s.l, &s.c, 0) && s.l.agreed == 2 && lives(e, &s.c);
+		ok = ok && !el_join(&s.l, &s.c, 0) && s.l.agreed == 2 && conn_alive(e, &s.c);
 		if (!ok)
-			ktap_note("said %u links, agreed on %u", said[i], s.l.agreed);
+			ktap_note("announced %u links, agreed on %u", said[i], s.l.agreed);
 		el_second_end(&s);
 		el_poll(e->l);
 	}
-	/* and who answers with more than was agreed upon has no connection */
+	/* a Confirm with more links than agreed is refused */
 	ok = ok && el_second_open(e, &s);
 	if (!ok)
 		return false;
-	s.l.marked = true;
+	s.l.native = true;
 	s.l.links = 8;
-	s.l.spoil_confirm = eight_links;
+	s.l.spoil_confirm = spoil_eight_links;
 	err = el_join(&s.l, &s.c, 0);
 	if (err != -ECONNREFUSED) {
 		ktap_note("a Confirm of eight links: %s", tl_errno_name(-err));
@@ -383,8 +385,8 @@ static bool many_links(struct el_env *e)
 
 #define NEGATIVE	0x20
 
-/* The answer to CONFIRM RKEY, which has to be as wanted. */
-static bool answered(struct el_second *s, const void *buf, size_t len, bool negative)
+/* Send CONFIRM RKEY and check that its answer is negative or not. */
+static bool rkey_answered(struct el_second *s, const void *buf, size_t len, bool negative)
 {
 	const struct el_seen *seen = &s->l.seen[SMC_LLC_CONFIRM_RKEY][1];
 	unsigned int before = seen->count;
@@ -394,8 +396,8 @@ static bool answered(struct el_second *s, const void *buf, size_t len, bool nega
 	return !!(seen->raw[3] & NEGATIVE) == negative;
 }
 
-/* CONFIRM RKEY in the long form: @n other links, the first of them @num with @key. */
-static size_t long_rkey(u8 *buf, u32 rkey, u8 n, u8 num, u32 key)
+/* Build a long CONFIRM RKEY: @n other links, the first of them @num with @key. */
+static size_t build_long_rkey(u8 *buf, u32 rkey, u8 n, u8 num, u32 key)
 {
 	struct smc_llc_msg m = { .type = SMC_LLC_CONFIRM_RKEY, .version = 2 };
 	int len;
@@ -404,7 +406,7 @@ static size_t long_rkey(u8 *buf, u32 rkey, u8 n, u8 num, u32 key)
 	m.confirm_rkey.vaddr = 0x660000000000ULL;
 	m.confirm_rkey.others = n;
 	for (int i = 0; i < n; i++) {
-		m.confirm_rkey.other[i].link_num = i ? NOBODY + i : num;
+		m.confirm_rkey.other[i].link_num = i ? NO_LINK + i : num;
 		m.confirm_rkey.other[i].rkey = key + i;
 		m.confirm_rkey.other[i].vaddr = 0x660000000000ULL;
 	}
@@ -414,43 +416,43 @@ static size_t long_rkey(u8 *buf, u32 rkey, u8 n, u8 num, u32 key)
 
 static bool long_rkeys(struct el_env *e)
 {
-	u64 bad = el_stat(e->witness, "rx_llc_bad");
+	u64 bad = el_counter(e->witness, "rx_llc_bad");
 	u8 buf[SMC_LLC_V2_MAX_LEN] = { 0 };
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d);
-	size_t len = long_rkey(buf, 0x40000, 8, s.far.num, 0x50000);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d);
+	size_t len = build_long_rkey(buf, 0x40000, 8, s.far.num, 0x50000);
 
-	/* more links than were agreed upon, and the last one is cut off, or is not there */
-	ok = ok && len == 17 + 8 * 13 && answered(&s, buf, len, true) &&
+	/* more links than agreed; the last one truncated, or missing */
+	ok = ok && len == 17 + 8 * 13 && rkey_answered(&s, buf, len, true) &&
 	     !el_raw(&s.l, buf, len - 1) && !el_raw(&s.l, buf, SMC_LLC_V1_LEN);
 	buf[4] = 9;
-	ok = ok && !el_raw(&s.l, buf, len + 13) && sent(&s.l);
-	/* links that are none are passed over, so many as there may be */
-	len = long_rkey(buf, 0x40001, 2, NOBODY, 0x50010);
-	ok = ok && answered(&s, buf, len, false);
-	/* the link that carries it, as another one */
-	len = long_rkey(buf, 0x40002, 2, s.l.num, 0x50020);
-	ok = ok && answered(&s, buf, len, true);
+	ok = ok && !el_raw(&s.l, buf, len + 13) && all_sent(&s.l);
+	/* links that do not exist are ignored, up to the allowed number */
+	len = build_long_rkey(buf, 0x40001, 2, NO_LINK, 0x50010);
+	ok = ok && rkey_answered(&s, buf, len, false);
+	/* the link of the message as another link */
+	len = build_long_rkey(buf, 0x40002, 2, s.l.num, 0x50020);
+	ok = ok && rkey_answered(&s, buf, len, true);
 	/* the key in use, on the link in use */
-	len = long_rkey(buf, s.l.mr->rkey, 1, s.far.num, 0x50030);
+	len = build_long_rkey(buf, s.l.mr->rkey, 1, s.far.num, 0x50030);
 	smc_put_be64(buf + 9, (uintptr_t)el_rmb(&s.l));
-	ok = ok && answered(&s, buf, len, true);
+	ok = ok && rkey_answered(&s, buf, len, true);
 	if (!ok)
-		ktap_note("another answer to CONFIRM RKEY");
-	ok = ok && el_stat(e->witness, "rx_llc_bad") == bad + 3 && lives(e, &s.c) &&
-	     lives(e, &s.d) && el_tell_send(e->witness, s.d.port, 1000) == 1000 &&
-	     el_await(&s.l, &s.d.heard.prod.off, 999, WAIT_MS);
+		ktap_note("wrong answer to CONFIRM RKEY");
+	ok = ok && el_counter(e->witness, "rx_llc_bad") == bad + 3 && conn_alive(e, &s.c) &&
+	     conn_alive(e, &s.d) && el_order_send(e->witness, s.d.port, 1000) == 1000 &&
+	     el_await(&s.l, &s.d.cdc.prod.off, 999, WAIT_MS);
 	el_second_end(&s);
 	return ok;
 }
 
-/* It has a port, it has a port: there is one look per second at most, as the answers show. */
-static bool hints(struct el_env *e)
+/* Many REQUEST ADD LINKs: the server checks its ports once per second at most. */
+static bool request_flood(struct el_env *e)
 {
 	struct smc_llc_msg m = { .type = SMC_LLC_REQ_ADD_LINK, .version = 2 };
 	const struct el_seen *seen;
 	struct el_second s;
-	bool ok = begin(e, &s) && lives(e, &s.c) && lives(e, &s.d);
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d);
 	u64 secs, from = tl_now_ns();
 
 	/* no further link is possible */
@@ -460,8 +462,8 @@ static bool hints(struct el_env *e)
 		if (i % 10 == 0)
 			tl_sleep_ms(50);
 	}
-	ok = ok && sent(&s.l) && el_await(&s.l, &seen->count, 0, WAIT_MS) && lives(e, &s.c) &&
-	     lives(e, &s.d);
+	ok = ok && all_sent(&s.l) && el_await(&s.l, &seen->count, 0, WAIT_MS) &&
+	     conn_alive(e, &s.c) && conn_alive(e, &s.d);
 	secs = (tl_now_ns() - from) / TL_NSEC_PER_SEC;
 	if (ok && seen->count > secs + 2) {
 		ktap_note("%u answers in %llu s", seen->count, (unsigned long long)secs);
@@ -472,31 +474,31 @@ static bool hints(struct el_env *e)
 }
 
 const struct el_case el_marked_cases[] = {
-	{ "marked_works",	works,		EL_UNHARMED,	"rx_validation", 2, { 0 } },
-	{ "marked_move_lies",	move_lies,	EL_UNHARMED,	"rx_validation", 7, { 0 } },
-	{ "marked_comes_back",	comes_back,	EL_UNHARMED,	"link_fail", 1, { 0 } },
-	{ "marked_hops",	hops,		EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "marked_asks",	asks,		EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "marked_balance_works", balance_works, EL_UNHARMED,	"conn_balance", 1, { 0 } },
-	{ "marked_balance_deaf", balance_deaf,	EL_UNHARMED,	"conn_stay", 1, { 0 } },
-	{ "marked_balance_lies", balance_lies,	EL_UNHARMED,	"conn_stay", 1, { 0 } },
-	{ "marked_many_links",	many_links,	EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "marked_long_rkeys",	long_rkeys,	EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
-	{ "marked_hints",	hints,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "marked_works",	good_moves_work,	EL_UNHARMED,	"rx_validation", 2, { 0 } },
+	{ "marked_move_forged",	move_forged,		EL_UNHARMED,	"rx_validation", 7, { 0 } },
+	{ "marked_comes_back",	conn_comes_back,	EL_UNHARMED,	"link_fail", 1, { 0 } },
+	{ "marked_hops",	conn_hops,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "marked_asks",	ask_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "marked_balance_works", balance_works,	EL_UNHARMED,	"conn_balance", 1, { 0 } },
+	{ "marked_balance_deaf", balance_deaf,		EL_UNHARMED,	"conn_stay", 1, { 0 } },
+	{ "marked_balance_forged", balance_forged,	EL_UNHARMED,	"conn_stay", 1, { 0 } },
+	{ "marked_many_links",	many_links,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "marked_long_rkeys",	long_rkeys,		EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
+	{ "marked_hints",	request_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_marked_cases = TL_ARRAY_SIZE(el_marked_cases);
 
 const struct el_case el_marked_served_cases[] = {
-	{ "served_marked_works", works,		EL_UNHARMED,	"rx_validation", 2, { 0 } },
-	{ "served_marked_move_lies", move_lies,	EL_UNHARMED,	"rx_validation", 7, { 0 } },
-	{ "served_marked_comes_back", comes_back, EL_UNHARMED,	"link_fail", 1, { 0 } },
-	{ "served_marked_hops",	hops,		EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "served_marked_asks",	asks,		EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "served_marked_balance_works", balance_works, EL_UNHARMED, "conn_balance", 1, { 0 } },
-	{ "served_marked_balance_deaf", balance_deaf, EL_UNHARMED, "conn_stay", 1, { 0 } },
-	{ "served_marked_balance_lies", balance_lies, EL_UNHARMED, "conn_stay", 1, { 0 } },
-	{ "served_marked_long_rkeys", long_rkeys, EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
+	{ "served_marked_works", good_moves_work,	EL_UNHARMED,	"rx_validation", 2, { 0 } },
+	{ "served_marked_move_forged", move_forged,	EL_UNHARMED,	"rx_validation", 7, { 0 } },
+	{ "served_marked_comes_back", conn_comes_back,	EL_UNHARMED,	"link_fail", 1, { 0 } },
+	{ "served_marked_hops",	conn_hops,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_marked_asks",	ask_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_marked_balance_works", balance_works,	EL_UNHARMED,	"conn_balance", 1, { 0 } },
+	{ "served_marked_balance_deaf", balance_deaf,	EL_UNHARMED,	"conn_stay", 1, { 0 } },
+	{ "served_marked_balance_forged", balance_forged, EL_UNHARMED,	"conn_stay", 1, { 0 } },
+	{ "served_marked_long_rkeys", long_rkeys,	EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
 };
 
 const unsigned int el_nr_marked_served_cases = TL_ARRAY_SIZE(el_marked_served_cases);

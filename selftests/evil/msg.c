@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CLC messages to start from, ways to spoil them, and what the other side answers. */
+/* Valid CLC messages to start from, functions to corrupt them, and reading of the answers. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const char * const end_names[] = {
 	[EVIL_CLOSED] = "closed",
 	[EVIL_DECLINE] = "declined",
 	[EVIL_ACCEPT] = "accepted",
-	[EVIL_ALIEN] = "sent bytes that are no CLC message",
+	[EVIL_ALIEN] = "sent bytes that are not a CLC message",
 };
 
 const char *evil_end_name(enum evil_end end)
@@ -28,7 +28,7 @@ const char *evil_end_name(enum evil_end end)
 }
 
 /* The RoCEv2 GID of an address: IPv4 as v4-mapped. */
-static void gid_of(const struct tl_addr *a, u8 gid[16])
+static void gid_from_addr(const struct tl_addr *a, u8 gid[16])
 {
 	memset(gid, 0, 16);
 	if (a->sa.sa_family == AF_INET6) {
@@ -39,14 +39,14 @@ static void gid_of(const struct tl_addr *a, u8 gid[16])
 	memcpy(gid + 12, &a->in.sin_addr, 4);
 }
 
-static void eid_default(u8 eid[SMC_EID_LEN])
+static void eid_set_default(u8 eid[SMC_EID_LEN])
 {
 	memset(eid, ' ', SMC_EID_LEN);
 	memcpy(eid, DEFAULT_EID, strlen(DEFAULT_EID));
 }
 
-/* A base that cannot be built would turn every case made from it into silence. */
-static void built(struct evil_msg *m, int n)
+/* Set the length that the codec returned. An error ends the program: all cases need the message. */
+static void msg_set_len(struct evil_msg *m, int n)
 {
 	if (n <= 0) {
 		printf("Bail out! cannot build a message: %s\n", tl_errno_name(-n));
@@ -55,8 +55,8 @@ static void built(struct evil_msg *m, int n)
 	m->len = n;
 }
 
-/* Another system each time: nobody shall lump us together with earlier misdeeds. */
-static void identity(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
+/* A new peer ID each time, so that the module's negative cache does not connect the cases. */
+static void identity_set(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
 {
 	static u32 nr;
 	u32 n = __atomic_add_fetch(&nr, 1, __ATOMIC_RELAXED) ^ (u32)getpid() << 12;
@@ -69,8 +69,8 @@ static void identity(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
 	memcpy(peer_id + 2, mac, SMC_MAC_LEN);
 }
 
-/* A Proposal without fault: version 2 only, the default EID. */
-static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marked, u8 links)
+/* Build a valid Proposal: version 2 only, the default EID. */
+static void proposal_build(struct evil_msg *m, const struct tl_addr *local, bool native, u8 links)
 {
 	struct smc_clc_proposal p = {
 		.version = 2,
@@ -85,28 +85,28 @@ static void proposal(struct evil_msg *m, const struct tl_addr *local, bool marke
 		},
 	};
 
-	identity(p.peer_id, p.mac);
-	gid_of(local, p.v2.gid);
-	eid_default(p.v2.eids[0]);
-	if (marked) {
+	identity_set(p.peer_id, p.mac);
+	gid_from_addr(local, p.v2.gid);
+	eid_set_default(p.v2.eids[0]);
+	if (native) {
 		smc_marker_set_proposal(&p);
 		smc_marker_set_links(&p, links);
 	}
-	built(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
+	msg_set_len(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
 }
 
 void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
 {
-	proposal(m, local, false, 0);
+	proposal_build(m, local, false, 0);
 }
 
-/* As one of the server's own kind sends it; @links: per group, 0: it does not say. */
-void evil_proposal_marked(struct evil_msg *m, const struct tl_addr *local, u8 links)
+/* A Proposal with the caps of a native peer; @links: links per group, 0: not announced. */
+void evil_proposal_native(struct evil_msg *m, const struct tl_addr *local, u8 links)
 {
-	proposal(m, local, true, links);
+	proposal_build(m, local, true, links);
 }
 
-/* An Accept or Confirm without fault in its form; the queue pair it names does not exist. */
+/* A well-formed Accept or Confirm; its queue pair does not exist. */
 void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid, bool confirm,
 		 bool first)
 {
@@ -132,15 +132,15 @@ void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid,
 		.gid_count = confirm && first,
 	};
 
-	identity(a.peer_id, a.mac);
-	gid_of(local, a.gid);
-	gid_of(local, a.gids[0]);
+	identity_set(a.peer_id, a.mac);
+	gid_from_addr(local, a.gid);
+	gid_from_addr(local, a.gids[0]);
 	memset(a.fce.hostname, ' ', sizeof(a.fce.hostname));
 	if (eid)
 		memcpy(a.eid, eid, SMC_EID_LEN);
 	else
-		eid_default(a.eid);
-	built(m, smc_clc_build_accept(&a, m->buf, sizeof(m->buf)));
+		eid_set_default(a.eid);
+	msg_set_len(m, smc_clc_build_accept(&a, m->buf, sizeof(m->buf)));
 }
 
 void evil_decline(struct evil_msg *m, unsigned int version, u32 diag)
@@ -151,7 +151,7 @@ void evil_decline(struct evil_msg *m, unsigned int version, u32 diag)
 		.os = SMC_CLC_OS_LINUX,
 	};
 
-	built(m, smc_clc_build_decline(&d, m->buf, sizeof(m->buf)));
+	msg_set_len(m, smc_clc_build_decline(&d, m->buf, sizeof(m->buf)));
 }
 
 void evil_garbage(struct evil_msg *m, u64 seed, size_t len)
@@ -160,7 +160,7 @@ void evil_garbage(struct evil_msg *m, u64 seed, size_t len)
 	tl_fill(seed, 0, m->buf, m->len);
 }
 
-/* One to four random changes: other bits, other bytes, a piece lost, a piece doubled, cut short. */
+/* Make one to four random changes: flip a bit, set bytes, remove, repeat or truncate a part. */
 void evil_mutate(struct evil_msg *m, u64 seed)
 {
 	u64 r = tl_mix(seed);
@@ -201,7 +201,7 @@ void evil_mutate(struct evil_msg *m, u64 seed)
 	}
 }
 
-/* A carrier to the server under attack. */
+/* Make a TCP connection to the server under attack. */
 int evil_connect(const struct evil_target *t)
 {
 	int fd = tl_connect(t->tcp, t->from.len ? &t->from : NULL, &t->to);
@@ -213,7 +213,7 @@ int evil_connect(const struct evil_target *t)
 	return fd;
 }
 
-/* Like tl_send_all(), but a victim that is quicker with its reset is no failure of ours. */
+/* Like tl_send_all(), but a reset by the victim is no error. */
 int evil_write(int fd, const void *buf, size_t len)
 {
 	ssize_t n = tl_send_all(fd, buf, len);
@@ -223,7 +223,7 @@ int evil_write(int fd, const void *buf, size_t len)
 	return n < 0 ? n : 0;
 }
 
-/* One byte at a time. Returns 1 if the victim lost its patience before the end. */
+/* Send one byte at a time. Returns 1 if the victim ended the connection before the last one. */
 int evil_drip(int fd, const void *buf, size_t len, unsigned int pause_ms)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -245,7 +245,7 @@ void evil_reset(int fd)
 	close(fd);
 }
 
-/* Exactly @len bytes until @until: 1 yes, 0 end of the connection, -1 time is up. */
+/* Read exactly @len bytes until @until. Returns 1, 0 at the end of the connection, -1: timeout. */
 static int read_exact(int fd, u8 *buf, size_t len, u64 until)
 {
 	size_t done = 0;
@@ -268,12 +268,12 @@ static int read_exact(int fd, u8 *buf, size_t len, u64 until)
 }
 
 /**
- * evil_read() - the next CLC message of the other side
+ * evil_read() - read the next CLC message of the other side
  * @fd: connection
  * @timeout_ms: how long to wait
  * @got: receives the message, may be NULL
  *
- * Return: what came. A Proposal is %EVIL_ACCEPT too: it is no end and no refusal.
+ * Return: what came. %EVIL_ACCEPT stands for any message but a Decline, a Proposal included.
  */
 enum evil_end evil_read(int fd, unsigned int timeout_ms, struct evil_msg *got)
 {
@@ -298,12 +298,12 @@ enum evil_end evil_read(int fd, unsigned int timeout_ms, struct evil_msg *got)
 }
 
 /**
- * evil_read_end() - how the connection ends, whatever messages come before
+ * evil_read_end() - wait for the end of a connection, skipping messages
  * @fd: connection
  * @timeout_ms: how long to wait in total
  *
  * Return: %EVIL_CLOSED if it ended, %EVIL_DECLINE if a Decline came and the connection then stayed
- * open for a second, else what is wrong.
+ * open for a second, otherwise what is wrong.
  */
 enum evil_end evil_read_end(int fd, unsigned int timeout_ms)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The honest part of the hostile peer: rendezvous in the client's role (the server's is in
- * serve.c), answers to LLC requests, data.
+ * The correct part of the hostile peer: rendezvous in the client's role (serve.c has the
+ * server's), answers to LLC requests, data.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 
 #include "link.h"
 
-#define PATIENCE_MS	15000
+#define TIMEOUT_MS	15000
 
-/* ---- what comes over the link ---- */
+/* ---- messages received over the link ---- */
 
 static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 {
@@ -28,19 +28,19 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 
 		if (!c || c->token != token)
 			continue;
-		if (smc_cdc_msg_parse(buf, len, EL_ELEM_LEN, c->peer_len, &c->heard))
+		if (smc_cdc_msg_parse(buf, len, EL_ELEM_LEN, c->peer_len, &c->cdc))
 			ktap_note("server sent an impossible CDC");
 		else
-			c->nheard++;
-		if (l->asked && c->heard.more & SMC_CDC_M_ASK)
-			l->asked(c);
+			c->ncdc++;
+		if (l->on_ask && c->cdc.more & SMC_CDC_M_ASK)
+			l->on_ask(c);
 	}
 }
 
 /**
- * el_far_up() - our end of a further link, up to where the module's queue pair can be heard
- * @far: our end
- * @al: what the module says of its own
+ * el_far_up() - move the queue pair of a further link to RTS
+ * @far: our end of the link
+ * @al: ADD LINK of the module, with its end
  */
 void el_far_up(struct el_link *far, const struct smc_llc_add_link *al)
 {
@@ -54,12 +54,13 @@ void el_far_up(struct el_link *far, const struct smc_llc_add_link *al)
 }
 
 /**
- * el_far_tell() - what ADD LINK says of our end of a further link
+ * el_far_describe() - fill in ADD LINK with our end of a further link
  * @l: group
- * @far: our end
- * @al: filled in, but for the number; with a list that is valid until the next call
+ * @far: our end of the link
+ * @al: filled in except for the link number; its list is valid until the next call
  */
-void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_llc_add_link *al)
+void el_far_describe(const struct el_link *l, const struct el_link *far,
+		     struct smc_llc_add_link *al)
 {
 	static u8 raw[SMC_LLC_RTOKEN_LEN];
 	const struct smc_llc_rtoken rt = {
@@ -81,15 +82,15 @@ void el_far_tell(const struct el_link *l, const struct el_link *far, struct smc_
 	al->rtokens.count = 1;
 }
 
-/* The module, as server, offers a link. */
-static void accept_link(struct el_link *l, struct smc_llc_add_link *al)
+/* Accept a link that the module offers as server. */
+static void link_accept(struct el_link *l, struct smc_llc_add_link *al)
 {
 	el_far_up(l->far, al);
 	l->far->num = al->link_num;
-	el_far_tell(l, l->far, al);
+	el_far_describe(l, l->far, al);
 }
 
-static void reject_link(struct smc_llc_add_link *al)
+static void link_reject(struct smc_llc_add_link *al)
 {
 	al->rejected = true;
 	al->reason = SMC_LLC_REJ_NO_ALT_PATH;
@@ -97,8 +98,8 @@ static void reject_link(struct smc_llc_add_link *al)
 	memset(&al->rtokens, 0, sizeof(al->rtokens));
 }
 
-/* The answer of a peer that means well. False: nothing to be answered. */
-static bool answer(struct el_link *l, struct smc_llc_msg *m)
+/* Turn a request into the answer of a correct peer. Returns false if there is no answer. */
+static bool llc_answer(struct el_link *l, struct smc_llc_msg *m)
 {
 	switch (m->type) {
 	case SMC_LLC_CONFIRM_LINK:
@@ -113,13 +114,13 @@ static bool answer(struct el_link *l, struct smc_llc_msg *m)
 		l->established = true;
 		if (l->no_add)
 			return false;
-		/* a queue pair is for one link */
+		/* each link needs a queue pair of its own */
 		if (l->far && !l->far->num) {
-			accept_link(l, &m->add_link);
+			link_accept(l, &m->add_link);
 			if (l->spoil_add)
 				l->spoil_add(m);
 		} else {
-			reject_link(&m->add_link);
+			link_reject(&m->add_link);
 		}
 		break;
 	case SMC_LLC_DELETE_RKEY:
@@ -151,12 +152,12 @@ static void llc_in(struct el_link *l, const u8 *buf, size_t len)
 	seen->count++;
 	if (m.response && m.type == SMC_LLC_ADD_LINK)
 		el_serve_answered(l->near ?: l, &m.add_link);
-	if (!l->mute && !m.response && answer(l, &m))
+	if (!l->mute && !m.response && llc_answer(l, &m))
 		el_llc(l, &m);
 }
 
 /**
- * el_received() - a message of the server
+ * el_received() - handle a message of the server
  * @l: group
  * @buf: message
  * @len: its length
@@ -173,8 +174,8 @@ void el_received(struct el_link *l, const u8 *buf, size_t len)
  * el_await() - wait for something that el_received() counts
  * @l: group
  * @count: counter
- * @more_than: what it must exceed
- * @timeout_ms: how long
+ * @more_than: value that the counter must exceed
+ * @timeout_ms: how long to wait
  *
  * Return: true if it did.
  */
@@ -193,7 +194,7 @@ bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_th
 	}
 }
 
-/* ---- what goes out ---- */
+/* ---- messages sent over the link ---- */
 
 int el_raw(struct el_link *l, const void *buf, size_t len)
 {
@@ -209,7 +210,7 @@ int el_llc(struct el_link *l, const struct smc_llc_msg *msg)
 }
 
 /**
- * el_next_cdc() - the message an honest peer would send now
+ * el_next_cdc() - fill in the next correct CDC of a connection
  * @c: connection
  * @m: filled in
  */
@@ -219,8 +220,8 @@ void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m)
 	m->seq = ++c->seq;
 	m->token = c->peer_token;
 	smc_cursor_from_pos(c->prod, c->peer_len, &m->prod);
-	/* everything the server has written counts as read */
-	m->cons = c->heard.prod;
+	/* report all bytes of the server as consumed */
+	m->cons = c->cdc.prod;
 }
 
 int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m)
@@ -231,7 +232,7 @@ int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m)
 	return len < 0 ? len : el_raw(c->link, buf, len);
 }
 
-/* Moves the producer cursor on over bytes that are in the element already, or are not. */
+/* Advance the producer cursor by @len, whether or not the bytes were written, and send it. */
 int el_claim(struct el_conn *c, size_t len)
 {
 	struct smc_cdc_msg m;
@@ -241,7 +242,7 @@ int el_claim(struct el_conn *c, size_t len)
 	return el_cdc(c, &m);
 }
 
-/* Bytes that the witness knows: RDMA WRITE and CDC. */
+/* Write @len bytes that the witness expects: RDMA WRITE and CDC. */
 int el_write(struct el_conn *c, size_t len)
 {
 	u8 buf[4096];
@@ -267,8 +268,8 @@ int el_write(struct el_conn *c, size_t len)
 	return el_claim(c, len);
 }
 
-/* Where the server's memory that @c writes to is on @to; false: nobody said. */
-static bool find_key(const struct el_conn *c, const struct el_link *to, u32 *rkey, u64 *rmb)
+/* Find rkey and address on @to of the RMB that @c writes to. Returns false if unknown. */
+static bool conn_find_key(const struct el_conn *c, const struct el_link *to, u32 *rkey, u64 *rmb)
 {
 	const struct el_link *first = to->near ?: to;
 
@@ -282,7 +283,7 @@ static bool find_key(const struct el_conn *c, const struct el_link *to, u32 *rke
 	for (unsigned int i = 0; !to->near && i < c->link->nkeys; i++) {
 		if (c->link->keys[i].rkey != c->peer_rkey)
 			continue;
-		/* its address there is known from an Accept alone */
+		/* only an Accept has its address on the first link */
 		for (int j = 0; j < EL_CONNS; j++) {
 			const struct el_conn *other = first->conns[j];
 
@@ -298,22 +299,22 @@ static bool find_key(const struct el_conn *c, const struct el_link *to, u32 *rke
 }
 
 /**
- * el_go() - what we write goes over another link from now on
+ * el_move() - write over another link from now on
  * @c: connection
- * @to: our end of it
+ * @to: our end of the other link
  *
- * Without a word to the server.
+ * Sends no message to the server.
  *
- * Return: true if the server's memory is known there.
+ * Return: true if the server's rkey on that link is known.
  */
-bool el_go(struct el_conn *c, struct el_link *to)
+bool el_move(struct el_conn *c, struct el_link *to)
 {
 	u64 element = c->peer_addr - c->peer_rmb, rmb;
 	u32 rkey;
 
 	if (c->link == to)
 		return true;
-	if (!find_key(c, to, &rkey, &rmb)) {
+	if (!conn_find_key(c, to, &rkey, &rmb)) {
 		ktap_note("no key for the server's memory on another link");
 		return false;
 	}
@@ -327,16 +328,16 @@ bool el_go(struct el_conn *c, struct el_link *to)
 /* ---- the rendezvous ---- */
 
 /**
- * el_await_clc() - the next CLC message, while LLC requests are served
+ * el_await_clc() - wait for the next CLC message, and answer LLC requests meanwhile
  * @l: group
- * @fd: carrier
+ * @fd: TCP socket of the connection
  * @m: receives the message
  *
  * Return: what came.
  */
 enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m)
 {
-	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	u64 until = tl_now_ns() + TIMEOUT_MS * TL_NSEC_PER_MSEC;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	do {
@@ -351,8 +352,8 @@ static void send_proposal(struct el_link *l, int fd)
 {
 	struct evil_msg m;
 
-	if (l->marked)
-		evil_proposal_marked(&m, &l->t->local, l->links);
+	if (l->native)
+		evil_proposal_native(&m, &l->t->local, l->links);
 	else
 		evil_proposal(&m, &l->t->local);
 	memcpy(m.buf + OFF_ID, l->id, SMC_PEER_ID_LEN);
@@ -361,9 +362,9 @@ static void send_proposal(struct el_link *l, int fd)
 }
 
 /**
- * el_put_end() - our end of a connection, in an Accept or Confirm
+ * el_put_end() - write our end of a connection into an Accept or Confirm
  * @c: connection
- * @nr: which one of the group, from 0
+ * @nr: index of the connection in the group
  * @m: message
  */
 void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
@@ -376,7 +377,7 @@ void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
 	smc_put_be32(m->buf + OFF_RKEY, l->mr->rkey);
 	m->buf[OFF_INDEX] = nr + 1;
 	smc_put_be32(m->buf + OFF_TOKEN, c->token);
-	m->buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0, for elements of 16 KiB */
+	m->buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0 for RMBEs of 16 KiB */
 	smc_put_be64(m->buf + OFF_VADDR, (uintptr_t)el_rmb(l));
 	smc_put_be24(m->buf + OFF_PSN, l->psn);
 	if (first->spoil_confirm)
@@ -384,7 +385,7 @@ void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
 }
 
 /**
- * el_spoil_rkey() - for spoil_confirm: a key that there is not
+ * el_spoil_rkey() - for spoil_confirm: set an rkey that does not exist
  * @m: Accept or Confirm
  */
 void el_spoil_rkey(struct evil_msg *m)
@@ -392,7 +393,7 @@ void el_spoil_rkey(struct evil_msg *m)
 	smc_put_be32(m->buf + OFF_RKEY, smc_get_be32(m->buf + OFF_RKEY) ^ 0x7f00);
 }
 
-/* Over the link that the Accept has named. */
+/* Send a Confirm with our end of the link in the Accept. */
 static void send_confirm(struct el_conn *c, const struct smc_clc_accept *a, unsigned int nr)
 {
 	struct evil_msg m;
@@ -403,9 +404,9 @@ static void send_confirm(struct el_conn *c, const struct smc_clc_accept *a, unsi
 }
 
 /**
- * el_take_end() - the module's end of a connection
- * @c: connection, whose link is known
- * @a: its Accept or Confirm
+ * el_take_end() - store the module's end of a connection
+ * @c: connection, with its link set
+ * @a: Accept or Confirm of the module
  */
 void el_take_end(struct el_conn *c, const struct smc_clc_accept *a)
 {
@@ -419,10 +420,10 @@ void el_take_end(struct el_conn *c, const struct smc_clc_accept *a)
 	c->home_rmb = a->vaddr;
 }
 
-/* The link phase of a first contact: el_received() does it. */
+/* Wait for the end of a first contact's link phase, which el_received() handles. */
 static int await_established(struct el_link *l, struct el_conn *c)
 {
-	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	u64 until = tl_now_ns() + TIMEOUT_MS * TL_NSEC_PER_MSEC;
 	struct pollfd p = { .fd = c->fd, .events = POLLIN | POLLRDHUP };
 
 	while (!l->established) {
@@ -434,12 +435,12 @@ static int await_established(struct el_link *l, struct el_conn *c)
 		if (tl_now_ns() >= until)
 			return -ETIMEDOUT;
 	}
-	return el_flush(l, PATIENCE_MS);
+	return el_flush(l, TIMEOUT_MS);
 }
 
 /**
- * el_conn_begin() - a connection that does not have a carrier yet
- * @c: to be set up
+ * el_conn_begin() - initialize a connection that has no TCP socket yet
+ * @c: connection
  * @l: our end of its link
  */
 void el_conn_begin(struct el_conn *c, struct el_link *l)
@@ -453,12 +454,12 @@ void el_conn_begin(struct el_conn *c, struct el_link *l)
 }
 
 /**
- * el_join() - one connection, and the group with it if it is the first
+ * el_join() - make a connection as client, and the group if it is the first one
  * @l: group
- * @c: to be set up
- * @nr: which one of the group, from 0
+ * @c: connection, initialized here
+ * @nr: index of the connection in the group
  *
- * Return: 0, or a negative errno: -ECONNREFUSED when the server declined or closed.
+ * Return: 0 or a negative errno; -ECONNREFUSED if the server declined or closed.
  */
 int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 {
@@ -477,7 +478,7 @@ int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 	send_proposal(l, c->fd);
 	end = el_await_clc(l, c->fd, &m);
 	if (end != EVIL_ACCEPT || smc_clc_parse_accept(m.buf, m.len, &a)) {
-		ktap_note("honest Proposal: server %s", evil_end_name(end));
+		ktap_note("correct Proposal: server %s", evil_end_name(end));
 		return -ECONNREFUSED;
 	}
 	if (!a.first_contact && l->far && l->far->peer_qpn == a.qpn)
@@ -495,8 +496,8 @@ int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 	return a.first_contact ? await_established(l, c) : 0;
 }
 
-/* The carrier goes, the rest is not the server's business. */
-void el_leave(struct el_conn *c)
+/* Close the TCP socket of a connection, without a message to the server. */
+void el_drop(struct el_conn *c)
 {
 	if (c->fd > 0)
 		close(c->fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks by RDMA operations: on memory that is not ours, with keys that are not ours. */
+/* Attacks with RDMA operations on memory, and with keys, that this peer may not use. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 
 #define WAIT_MS		15000
 #define NOT_READY_MS	30000
-#define FAR		0x40000000ULL	/* beyond every region there may be */
+#define FAR		0x40000000ULL	/* beyond the largest region */
 
-/* The operation must come back as an error. */
-static bool refused(struct el_link *l)
+/* Check that the operation completes with an error. */
+static bool check_refused(struct el_link *l)
 {
 	if (!el_flush(l, WAIT_MS)) {
-		ktap_note("the server's RNIC did it");
+		ktap_note("the server's RNIC executed the operation");
 		return false;
 	}
 	if (l->status == IBV_WC_REM_ACCESS_ERR || l->status == IBV_WC_REM_INV_REQ_ERR ||
@@ -27,7 +27,8 @@ static bool write_to(struct el_env *e, u64 addr, u32 rkey)
 {
 	static const u8 buf[4096] = { 0x66 };
 
-	return !el_post(e->l, IBV_WR_RDMA_WRITE, buf, sizeof(buf), addr, rkey) && refused(e->l);
+	return !el_post(e->l, IBV_WR_RDMA_WRITE, buf, sizeof(buf), addr, rkey) &&
+	       check_refused(e->l);
 }
 
 static bool write_before(struct el_env *e)
@@ -60,22 +61,22 @@ static bool write_rkey_0(struct el_env *e)
 	return write_to(e, e->a->peer_addr, 0);
 }
 
-/* An address and a key that are right for another peer's queue pair. */
+/* An address and a key that are valid on another peer's queue pair. */
 static bool write_foreign_group(struct el_env *e)
 {
 	struct el_link other;
 	struct el_conn c = { .fd = -1 };
 	struct el_env oe = { .t = e->t, .witness = e->witness, .l = &other, .a = &c };
-	bool ok = !el_open(&other, e->t) && !el_join(&other, &c, 0) && el_lives(&oe, &c) &&
-		  write_to(e, c.peer_addr, c.peer_rkey) && el_lives(&oe, &c);
+	bool ok = !el_open(&other, e->t) && !el_join(&other, &c, 0) && el_alive(&oe, &c) &&
+		  write_to(e, c.peer_addr, c.peer_rkey) && el_alive(&oe, &c);
 
-	el_tell_close(e->witness, c.port);
-	el_leave(&c);
+	el_order_close(e->witness, c.port);
+	el_drop(&c);
 	el_close(&other);
 	return ok;
 }
 
-/* A key that was right once, of a group that has ended. */
+/* A key of a group that has ended. */
 static bool write_stale_rkey(struct el_env *e)
 {
 	struct el_link other;
@@ -88,8 +89,8 @@ static bool write_stale_rkey(struct el_env *e)
 	bool ok = !el_open(&other, e->t) && !el_join(&other, &c, 0) && !el_llc(&other, &bye);
 
 	el_flush(&other, 2000);
-	el_tell_close(e->witness, c.port);
-	el_leave(&c);
+	el_order_close(e->witness, c.port);
+	el_drop(&c);
 	tl_sleep_ms(1000);
 	el_close(&other);
 	return ok && write_to(e, c.peer_addr, c.peer_rkey);
@@ -98,16 +99,16 @@ static bool write_stale_rkey(struct el_env *e)
 static bool read_rmb(struct el_env *e)
 {
 	return !el_post(e->l, IBV_WR_RDMA_READ, NULL, 64, e->a->peer_addr, e->a->peer_rkey) &&
-	       refused(e->l);
+	       check_refused(e->l);
 }
 
-static bool atomic(struct el_env *e)
+static bool atomic_add(struct el_env *e)
 {
 	return !el_post(e->l, IBV_WR_ATOMIC_FETCH_AND_ADD, NULL, 8, e->a->peer_addr,
-			e->a->peer_rkey) && refused(e->l);
+			e->a->peer_rkey) && check_refused(e->l);
 }
 
-/* Longer than anything the server expects. */
+/* A message longer than the server's receive buffers. */
 static bool send_too_long(struct el_env *e)
 {
 	static const u8 buf[EL_MSG_MAX] = { SMC_CDC_TYPE, SMC_CDC_LEN };
@@ -115,21 +116,21 @@ static bool send_too_long(struct el_env *e)
 	if (el_post(e->l, IBV_WR_SEND, buf, sizeof(buf), 0, 0))
 		return false;
 	el_flush(e->l, WAIT_MS);
-	/* rxe of 7.3 does not answer: the requester gives up some time */
-	return e->l->status == IBV_WC_RETRY_EXC_ERR || refused(e->l);
+	/* rxe of 7.3 does not answer, so the requester fails after its retries */
+	return e->l->status == IBV_WC_RETRY_EXC_ERR || check_refused(e->l);
 }
 
-static u64 messages(struct el_env *e)
+static u64 messages_received(struct el_env *e)
 {
-	return el_stat(e->witness, "rx_cdc") + el_stat(e->witness, "rx_llc");
+	return el_counter(e->witness, "rx_cdc") + el_counter(e->witness, "rx_llc");
 }
 
-/* Takes the server's receives, whose buffers hold old messages: none may count again. */
+/* Consumes receives of the server whose buffers have old messages: none may be handled again. */
 static bool write_with_imm(struct el_env *e)
 {
 	static const u8 buf[64];
 	u64 at = e->a->peer_addr + e->a->peer_len - sizeof(buf);
-	u64 before = messages(e), now;
+	u64 before = messages_received(e), now;
 
 	for (int i = 0; i < 300; i++) {
 		size_t len = i % 3 ? i % 3 == 1 ? 44 : sizeof(buf) : 0;
@@ -139,9 +140,10 @@ static bool write_with_imm(struct el_env *e)
 	}
 	if (el_flush(e->l, WAIT_MS))
 		return false;
-	now = messages(e);
+	now = messages_received(e);
 	if (now != before)
-		ktap_note("%llu old messages came again", (unsigned long long)(now - before));
+		ktap_note("%llu old messages were handled again",
+			  (unsigned long long)(now - before));
 	return now == before;
 }
 
@@ -156,8 +158,8 @@ static bool send_with_imm(struct el_env *e)
 	       !el_flush(e->l, WAIT_MS);
 }
 
-/* Takes the server's registration away from under it; then even honest bytes are refused. */
-static bool invalidate(struct el_env *e)
+/* Try to invalidate the server's region; then correct WRITEs are refused, too. */
+static bool send_invalidate(struct el_env *e)
 {
 	u8 buf[SMC_CDC_LEN];
 	struct smc_cdc_msg m;
@@ -168,7 +170,7 @@ static bool invalidate(struct el_env *e)
 		return false;
 	if (!el_flush(e->l, WAIT_MS) && el_write(e->a, 100))
 		return false;
-	return refused(e->l);
+	return check_refused(e->l);
 }
 
 static void spoil_vaddr(struct evil_msg *m)
@@ -176,31 +178,31 @@ static void spoil_vaddr(struct evil_msg *m)
 	smc_put_be64(m->buf + OFF_VADDR, 0x1000);
 }
 
-/* The server learns of the lie when its application writes. */
-static bool confirm_lies(struct el_env *e)
+/* A Confirm with a wrong rkey or address: the link fails when the server's application sends. */
+static bool confirm_forged(struct el_env *e)
 {
-	static void (*const lies[])(struct evil_msg *m) = { el_spoil_rkey, spoil_vaddr };
-	static const struct el_case told = { .may_err = { ECONNABORTED, ECONNRESET } };
+	static void (*const spoils[])(struct evil_msg *m) = { el_spoil_rkey, spoil_vaddr };
+	static const struct el_case want = { .may_err = { ECONNABORTED, ECONNRESET } };
 	bool ok = true;
 
-	for (size_t i = 0; i < TL_ARRAY_SIZE(lies); i++) {
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
 		struct el_link other;
 		struct el_conn c = { .fd = -1 };
 		struct el_env oe = { .t = e->t, .witness = e->witness, .l = &other, .a = &c };
 
 		ok &= !el_open(&other, e->t);
-		other.spoil_confirm = lies[i];
-		ok = ok && !el_join(&other, &c, 0) && el_lives(&oe, &c) &&
-		     el_tell_send(e->witness, c.port, 1000) == 1000 && el_dead(&oe, &c, &told);
-		el_tell_close(e->witness, c.port);
-		el_leave(&c);
+		other.spoil_confirm = spoils[i];
+		ok = ok && !el_join(&other, &c, 0) && el_alive(&oe, &c) &&
+		     el_order_send(e->witness, c.port, 1000) == 1000 && el_failed(&oe, &c, &want);
+		el_order_close(e->witness, c.port);
+		el_drop(&c);
 		el_close(&other);
 	}
 	return ok;
 }
 
-/* The queue pair goes without a word, the carriers stay. */
-static bool vanish(struct el_env *e)
+/* Destroy the queue pair without a message; the TCP connections stay open. */
+static bool qp_vanish(struct el_env *e)
 {
 	ibv_destroy_qp(e->l->qp);
 	e->l->qp = NULL;
@@ -209,18 +211,18 @@ static bool vanish(struct el_env *e)
 }
 
 /*
- * No receive is posted again, so the server's messages are "not ready" for our RNIC, for
- * ever; and we go on talking, so the link does not look dead.
+ * No receive is posted again, so our RNIC answers the server's messages with RNR NAKs for ever.
+ * We go on sending, so that the link does not seem idle.
  */
 static bool never_ready(struct el_env *e)
 {
 	u64 until = tl_now_ns() + NOT_READY_MS * TL_NSEC_PER_MSEC;
-	u64 before = el_stat(e->witness, "link_stall");
+	u64 before = el_counter(e->witness, "link_stall");
 	struct smc_cdc_msg m;
 
 	e->l->mute = true;
 	while (tl_now_ns() < until) {
-		/* it has something to tell, and to do so at once */
+		/* makes the server send a CDC at once */
 		if (e->l->status == IBV_WC_SUCCESS && el_write(e->a, 100))
 			return false;
 		el_next_cdc(e->a, &m);
@@ -229,22 +231,22 @@ static bool never_ready(struct el_env *e)
 			return false;
 		el_poll(e->l);
 		tl_sleep_ms(20);
-		if (el_stat(e->witness, "link_stall") != before)
+		if (el_counter(e->witness, "link_stall") != before)
 			return true;
 	}
-	ktap_note("the link lives, %u messages came", e->a->nheard);
+	ktap_note("the link did not fail, %u messages came", e->a->ncdc);
 	return false;
 }
 
-/* The application ends a connection whose peer takes nothing any more: it must not wait. */
-static bool deaf(struct el_env *e)
+/* close() of a connection whose peer receives nothing any more must not block. */
+static bool stop_receiving(struct el_env *e)
 {
 	long ms;
 
 	e->l->mute = true;
-	el_tell_send(e->witness, e->a->port, 4000000);
-	el_tell_send(e->witness, e->b->port, 4000000);
-	ms = el_tell_close(e->witness, e->a->port);
+	el_order_send(e->witness, e->a->port, 4000000);
+	el_order_send(e->witness, e->b->port, 4000000);
+	ms = el_order_close(e->witness, e->a->port);
 	if (ms >= 0 && ms < 3000)
 		return true;
 	ktap_note("close() took %ld ms", ms);
@@ -261,15 +263,15 @@ const struct el_case el_rdma_cases[] = {
 	{ "rdma_write_foreign_group", write_foreign_group, EL_LINK_DIES, "link_fail", 1, { 0 } },
 	{ "rdma_write_stale_rkey", write_stale_rkey,	EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_read",		read_rmb,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
-	{ "rdma_atomic",	atomic,			EL_LINK_DIES,	"link_fail", 1, { 0 } },
+	{ "rdma_atomic",	atomic_add,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_send_too_long",	send_too_long,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_write_with_imm", write_with_imm,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "rdma_send_with_imm",	send_with_imm,		EL_UNHARMED,	"rx_cdc", 1, { 0 } },
-	{ "rdma_invalidate",	invalidate,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
-	{ "rdma_confirm_lies",	confirm_lies,		EL_UNHARMED,	"link_fail", 2, { 0 } },
-	{ "rdma_vanish",	vanish,			EL_LINK_DIES,	"link_fail", 1, { 0 } },
+	{ "rdma_invalidate",	send_invalidate,	EL_LINK_DIES,	"link_fail", 1, { 0 } },
+	{ "rdma_confirm_forged", confirm_forged,	EL_UNHARMED,	"link_fail", 2, { 0 } },
+	{ "rdma_vanish",	qp_vanish,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_never_ready",	never_ready,		EL_LINK_DIES,	"link_stall", 1, { 0 } },
-	{ "rdma_deaf",		deaf,			EL_JUDGED,	NULL, 0, { 0 } },
+	{ "rdma_deaf",		stop_receiving,		EL_CHECKED,	NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_rdma_cases = TL_ARRAY_SIZE(el_rdma_cases);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks on the set-up of a further link: what becomes of one that was accepted. */
+/* Attacks on the set-up of a further link that we have accepted. */
 #include <errno.h>
 #include <string.h>
 
 #include "link.h"
 
-#define WAIT_MS		30000	/* the server gives a link up that is not confirmed */
-#define LOTS		6	/* moments to delete a link at */
+#define WAIT_MS		30000	/* the server removes a link that is not confirmed */
+#define MOMENTS		6	/* moments to delete a link at */
 
-/* Of the case that runs: what spoils an answer is told nothing else. */
+/* Group of the running case, for the functions that change an answer. */
 static struct el_second *cur;
 
 /**
- * el_second_open() - both ends of ours, before the rendezvous
+ * el_second_open() - open our ends of both links, before the rendezvous
  * @e: case
- * @s: to be set up; el_second_end() is owed in any case
+ * @s: initialized here; el_second_end() is required also after an error
  *
- * Return: true if they are there.
+ * Return: true on success.
  */
 bool el_second_open(struct el_env *e, struct el_second *s)
 {
@@ -26,7 +26,7 @@ bool el_second_open(struct el_env *e, struct el_second *s)
 	s->c.fd = -1;
 	s->d.fd = -1;
 	s->far_t = *e->t;
-	s->far_t.local = e->stranger->from;
+	s->far_t.local = e->other->from;
 	err = el_open(&s->l, e->t);
 	if (!err)
 		err = el_open(&s->far, &s->far_t);
@@ -37,7 +37,8 @@ bool el_second_open(struct el_env *e, struct el_second *s)
 	return !err;
 }
 
-static bool begin(struct el_env *e, struct el_second *s, void (*spoil_add)(struct smc_llc_msg *),
+static bool second_begin(struct el_env *e, struct el_second *s,
+			 void (*spoil_add)(struct smc_llc_msg *),
 		  void (*spoil_confirm)(struct smc_llc_msg *))
 {
 	int err;
@@ -53,14 +54,14 @@ static bool begin(struct el_env *e, struct el_second *s, void (*spoil_add)(struc
 	return !err;
 }
 
-/* All that we have posted has arrived. */
-static bool out(const struct el_link *l)
+/* All posted requests have completed without error. */
+static bool link_drained(const struct el_link *l)
 {
 	return !l->in_flight && l->status == IBV_WC_SUCCESS;
 }
 
 /**
- * el_second_end() - the group goes, in order if one of its links still works
+ * el_second_end() - end the group, in order if one of its links still works
  * @s: from el_second_open()
  */
 void el_second_end(struct el_second *s)
@@ -72,31 +73,31 @@ void el_second_end(struct el_second *s)
 	};
 	u64 until = tl_now_ns() + 2000 * TL_NSEC_PER_MSEC;
 
-	/* the first link may be gone by now */
+	/* the first link may have been removed */
 	if (s->far.num)
 		el_llc(&s->far, &bye);
 	if (s->l.established)
 		el_llc(&s->l, &bye);
-	while (s->l.established && !out(&s->l) && !(s->far.num && out(&s->far)) &&
+	while (s->l.established && !link_drained(&s->l) && !(s->far.num && link_drained(&s->far)) &&
 	       tl_now_ns() < until) {
 		el_poll(&s->l);
 		tl_sleep_ms(2);
 	}
-	el_leave(&s->c);
-	el_leave(&s->d);
+	el_drop(&s->c);
+	el_drop(&s->d);
 	el_close(&s->far);
 	el_close(&s->l);
 }
 
 /**
- * el_counted() - have two counters gone beyond what they were in sum?
+ * el_counted() - wait until a counter, or the sum of two, has grown
  * @e: case
- * @l: first link of the group that is to live meanwhile
+ * @l: first link of a group to poll meanwhile, so that it answers requests
  * @a: a counter
  * @b: another one, or NULL
- * @before: what they were
+ * @before: previous value or sum
  *
- * Return: true if so, in time.
+ * Return: true if it has grown in time.
  */
 bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before)
 {
@@ -104,28 +105,28 @@ bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *
 
 	do {
 		el_poll(l);
-		if (el_stat(e->witness, a) + (b ? el_stat(e->witness, b) : 0) > before)
+		if (el_counter(e->witness, a) + (b ? el_counter(e->witness, b) : 0) > before)
 			return true;
 		for (int i = 0; i < 20; i++) {
 			el_poll(l);
-			el_poll(e->l);	/* its other group has to answer TEST LINK */
+			el_poll(e->l);	/* answers TEST LINK in the group of the case */
 			tl_sleep_ms(5);
 		}
 	} while (tl_now_ns() < until);
-	ktap_note("nothing counts in %s%s%s", a, b ? ", " : "", b ?: "");
+	ktap_note("no growth of %s%s%s", a, b ? ", " : "", b ?: "");
 	return false;
 }
 
-/* The group that lost what was to be its second link goes on with its first one. */
-static bool lives(struct el_env *e, struct el_second *s)
+/* Check that the group still works over its first link. */
+static bool second_check(struct el_env *e, struct el_second *s)
 {
 	struct el_env beside = *e;
 
 	beside.l = &s->l;
-	return el_lives(&beside, &s->c);
+	return el_alive(&beside, &s->c);
 }
 
-static bool told(struct el_second *s)
+static bool delete_link_await(struct el_second *s)
 {
 	if (el_await(&s->l, &s->l.seen[SMC_LLC_DELETE_LINK][0].count, 0, WAIT_MS))
 		return true;
@@ -133,15 +134,19 @@ static bool told(struct el_second *s)
 	return false;
 }
 
-/* The group is made, and its second link is not; we are told, since we take it for one. */
-static bool given_up(struct el_env *e, void (*spoil_add)(struct smc_llc_msg *),
-		     void (*spoil_confirm)(struct smc_llc_msg *), bool tell)
+/*
+ * Check that the group is made and its second link given up. @deleted: for us the link exists,
+ * so the server has to send DELETE LINK.
+ */
+static bool check_given_up(struct el_env *e, void (*spoil_add)(struct smc_llc_msg *),
+			   void (*spoil_confirm)(struct smc_llc_msg *), bool deleted)
 {
-	u64 before = el_stat(e->witness, "link_add_fail");
+	u64 before = el_counter(e->witness, "link_add_fail");
 	struct el_second s;
-	bool ok = begin(e, &s, spoil_add, spoil_confirm) &&
-		  el_counted(e, &s.l, "link_add_fail", NULL, before) && (!tell || told(&s)) &&
-		  lives(e, &s);
+	bool ok = second_begin(e, &s, spoil_add, spoil_confirm) &&
+		  el_counted(e, &s.l, "link_add_fail", NULL, before) &&
+		  (!deleted || delete_link_await(&s)) &&
+		  second_check(e, &s);
 
 	el_second_end(&s);
 	return ok;
@@ -149,31 +154,32 @@ static bool given_up(struct el_env *e, void (*spoil_add)(struct smc_llc_msg *),
 
 /* ---- cases ---- */
 
-/* A peer that means well gets its link: or nothing else here would prove anything. */
-static bool works(struct el_env *e)
+/* A correct peer gets its link; without this the other cases would test nothing. */
+static bool second_works(struct el_env *e)
 {
-	u64 before = el_stat(e->witness, "link_add");
+	u64 before = el_counter(e->witness, "link_add");
 	struct el_second s;
-	bool ok = begin(e, &s, NULL, NULL) && el_counted(e, &s.l, "link_add", NULL, before) &&
-		  lives(e, &s);
+	bool ok = second_begin(e, &s, NULL, NULL) &&
+		  el_counted(e, &s.l, "link_add", NULL, before) &&
+		  second_check(e, &s);
 
 	el_second_end(&s);
 	return ok;
 }
 
-static void be_silent(struct smc_llc_msg *m)
+static void spoil_mute(struct smc_llc_msg *m)
 {
 	(void)m;
 	cur->far.mute = true;
 }
 
-/* It accepts the link, and is not heard over it. */
-static bool silent(struct el_env *e)
+/* Accept the link, and send nothing over it. */
+static bool second_silent(struct el_env *e)
 {
-	return given_up(e, be_silent, NULL, true);
+	return check_given_up(e, spoil_mute, NULL, true);
 }
 
-static void break_qp(struct smc_llc_msg *m)
+static void spoil_break_qp(struct smc_llc_msg *m)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
@@ -181,13 +187,13 @@ static void break_qp(struct smc_llc_msg *m)
 	ibv_modify_qp(cur->far.qp, &attr, IBV_QP_STATE);
 }
 
-/* ... and its queue pair breaks when it is to confirm. */
-static bool breaks(struct el_env *e)
+/* Accept the link, and break its queue pair when CONFIRM LINK comes. */
+static bool second_breaks(struct el_env *e)
 {
-	return given_up(e, NULL, break_qp, true);
+	return check_given_up(e, NULL, spoil_break_qp, true);
 }
 
-static void reject_after_all(struct smc_llc_msg *m)
+static void spoil_reject(struct smc_llc_msg *m)
 {
 	struct smc_llc_msg no = {
 		.type = SMC_LLC_ADD_LINK,
@@ -198,17 +204,17 @@ static void reject_after_all(struct smc_llc_msg *m)
 
 	no.add_link.link_num = cur->far.num;
 	el_llc(&cur->l, &no);
-	/* and does not confirm what it has accepted */
+	/* and answer CONFIRM LINK wrongly */
 	m->confirm_link.qpn ^= 1;
 }
 
-/* It accepts the link, and then it does not. */
+/* Accept the link, and then reject it. */
 static bool rejected_later(struct el_env *e)
 {
-	return given_up(e, NULL, reject_after_all, false);
+	return check_given_up(e, NULL, spoil_reject, false);
 }
 
-static void say_delete(void)
+static void send_delete_link(void)
 {
 	struct smc_llc_msg m = {
 		.type = SMC_LLC_DELETE_LINK,
@@ -219,114 +225,118 @@ static void say_delete(void)
 	el_llc(&cur->l, &m);
 }
 
-static void delete_first(struct smc_llc_msg *m)
+static void spoil_delete(struct smc_llc_msg *m)
 {
 	(void)m;
-	say_delete();
+	send_delete_link();
 }
 
-static void delete_later(struct smc_llc_msg *m)
+static void spoil_nothing(struct smc_llc_msg *m)
 {
 	(void)m;
 }
 
 /*
- * It deletes the link at the moment when it becomes usable: a bit before its confirmation gets
- * out, or a bit after. The link is not made, or it is and goes; the group stays.
+ * Delete the link when it becomes usable: shortly before the CONFIRM LINK response is sent, or
+ * shortly after. Either the link is not made, or it is removed again; the group stays.
  */
-static bool deleted(struct el_env *e)
+static bool second_deleted(struct el_env *e)
 {
-	for (int i = 0; i < LOTS; i++) {
-		u64 before = el_stat(e->witness, "link_add_fail") + el_stat(e->witness, "link_del");
+	for (int i = 0; i < MOMENTS; i++) {
+		u64 before = el_counter(e->witness, "link_add_fail") +
+			     el_counter(e->witness, "link_del");
 		struct el_second s;
-		bool ok = begin(e, &s, NULL, i % 2 ? delete_first : delete_later);
+		bool ok = second_begin(e, &s, NULL, i % 2 ? spoil_delete : spoil_nothing);
 
 		ok = ok && el_await(&s.l, &s.far.seen[SMC_LLC_CONFIRM_LINK][0].count, 0, WAIT_MS);
 		if (ok && !(i % 2)) {
 			tl_sleep_ms(i);
-			say_delete();
+			send_delete_link();
 		}
-		ok = ok && el_counted(e, &s.l, "link_add_fail", "link_del", before) && lives(e, &s);
+		ok = ok && el_counted(e, &s.l, "link_add_fail", "link_del", before) &&
+		     second_check(e, &s);
 		el_second_end(&s);
 		if (!ok) {
-			ktap_note("time %d", i);
+			ktap_note("moment %d", i);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void same_end(struct smc_llc_msg *m)
+static void spoil_same_end(struct smc_llc_msg *m)
 {
 	memcpy(m->add_link.gid, cur->l.gid.raw, SMC_GID_LEN);
 	memcpy(m->add_link.mac, cur->l.mac, SMC_MAC_LEN);
 }
 
-/* It accepts it with the RNIC that the first link has: a parallel link. */
-static bool parallel(struct el_env *e)
+/* Accept the link with the RNIC of the first one: a parallel link. */
+static bool second_parallel(struct el_env *e)
 {
-	return given_up(e, same_end, NULL, true);
+	return check_given_up(e, spoil_same_end, NULL, true);
 }
 
-static void other_num(struct smc_llc_msg *m)
+static void spoil_add_num(struct smc_llc_msg *m)
 {
 	m->add_link.link_num ^= 0x40;
 }
 
-static void no_mtu(struct smc_llc_msg *m)
+static void spoil_add_mtu(struct smc_llc_msg *m)
 {
 	m->add_link.mtu = 0xf;
 }
 
-static void no_qp(struct smc_llc_msg *m)
+static void spoil_add_qpn(struct smc_llc_msg *m)
 {
 	m->add_link.qpn = 0;
 }
 
-/* What it says of its end is wrong. */
-static bool accept_lies(struct el_env *e)
+/* ADD LINK responses with wrong values. */
+static bool accept_forged(struct el_env *e)
 {
-	void (*const lies[])(struct smc_llc_msg *) = { other_num, no_mtu, no_qp };
+	void (*const spoils[])(struct smc_llc_msg *) = {
+		spoil_add_num, spoil_add_mtu, spoil_add_qpn,
+	};
 
-	for (size_t i = 0; i < TL_ARRAY_SIZE(lies); i++) {
-		if (!given_up(e, lies[i], NULL, true)) {
-			ktap_note("lie %zu", i);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
+		if (!check_given_up(e, spoils[i], NULL, true)) {
+			ktap_note("forged message %zu", i);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void confirm_num(struct smc_llc_msg *m)
+static void spoil_confirm_num(struct smc_llc_msg *m)
 {
 	m->confirm_link.link_num ^= 0x40;
 }
 
-static void confirm_qpn(struct smc_llc_msg *m)
+static void spoil_confirm_qpn(struct smc_llc_msg *m)
 {
 	m->confirm_link.qpn ^= 1;
 }
 
-static void confirm_gid(struct smc_llc_msg *m)
+static void spoil_confirm_gid(struct smc_llc_msg *m)
 {
 	m->confirm_link.gid[SMC_GID_LEN - 1] ^= 1;
 }
 
-static void confirm_eyec(struct smc_llc_msg *m)
+static void spoil_confirm_eyec(struct smc_llc_msg *m)
 {
 	m->confirm_link.no_eyec = false;
 }
 
-/* ... or not what it says over the link. */
-static bool confirm_lies(struct el_env *e)
+/* CONFIRM LINK responses with wrong values. */
+static bool confirm_forged(struct el_env *e)
 {
-	void (*const lies[])(struct smc_llc_msg *) = {
-		confirm_num, confirm_qpn, confirm_gid, confirm_eyec,
+	void (*const spoils[])(struct smc_llc_msg *) = {
+		spoil_confirm_num, spoil_confirm_qpn, spoil_confirm_gid, spoil_confirm_eyec,
 	};
 
-	for (size_t i = 0; i < TL_ARRAY_SIZE(lies); i++) {
-		if (!given_up(e, NULL, lies[i], true)) {
-			ktap_note("lie %zu", i);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(spoils); i++) {
+		if (!check_given_up(e, NULL, spoils[i], true)) {
+			ktap_note("forged message %zu", i);
 			return false;
 		}
 	}
@@ -334,14 +344,14 @@ static bool confirm_lies(struct el_env *e)
 }
 
 const struct el_case el_second_cases[] = {
-	{ "second_works",	works,		EL_UNHARMED,	"link_asym", 1, { 0 } },
-	{ "second_silent",	silent,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
-	{ "second_breaks",	breaks,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
-	{ "second_rejected_later", rejected_later, EL_UNHARMED,	"link_add_fail", 1, { 0 } },
-	{ "second_deleted",	deleted,	EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "second_parallel",	parallel,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },
-	{ "second_accept_lies",	accept_lies,	EL_UNHARMED,	"link_add_fail", 3, { 0 } },
-	{ "second_confirm_lies", confirm_lies,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
+	{ "second_works",	second_works,		EL_UNHARMED,	"link_asym", 1, { 0 } },
+	{ "second_silent",	second_silent,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
+	{ "second_breaks",	second_breaks,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
+	{ "second_rejected_later", rejected_later,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },
+	{ "second_deleted",	second_deleted,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "second_parallel",	second_parallel,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },
+	{ "second_accept_forged", accept_forged,	EL_UNHARMED,	"link_add_fail", 3, { 0 } },
+	{ "second_confirm_forged", confirm_forged,	EL_UNHARMED,	"link_add_fail", 4, { 0 } },
 };
 
 const unsigned int el_nr_second_cases = TL_ARRAY_SIZE(el_second_cases);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Proof that the hostile sockets are taken for SMC: the option is seen in SYN and SYN-ACK. */
+/* Check that SYN and SYN-ACK of the hostile sockets have the SMC option. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -12,7 +12,7 @@
 #include "evil.h"
 #include "selfcheck.h"
 
-static int sniffer(void)
+static int sniffer_open(void)
 {
 	struct sockaddr_ll ll = {
 		.sll_family = AF_PACKET,
@@ -30,8 +30,8 @@ static int sniffer(void)
 	return fd;
 }
 
-/* Segments of one handshake on @port; lo shows each packet twice. */
-static int watch(int fd, unsigned int port, struct evil_syns *seen)
+/* Record the options of one connection on @port; lo shows each packet twice. */
+static int sniffer_watch(int fd, unsigned int port, struct evil_syns *seen)
 {
 	u8 pkt[256];
 
@@ -59,8 +59,8 @@ static int watch(int fd, unsigned int port, struct evil_syns *seen)
 }
 
 /**
- * evil_selfcheck() - make a connection over loopback and look at its segments
- * @seen: which kinds of segment carried the option
+ * evil_selfcheck() - make a connection over loopback and check the options of its segments
+ * @seen: receives the kinds of segment that had the option
  *
  * Return: 0 or a negative errno.
  */
@@ -72,7 +72,7 @@ int evil_selfcheck(struct evil_syns *seen)
 
 	memset(seen, 0, sizeof(*seen));
 	tl_addr_parse(&at, tcp, "127.0.0.1", 0);
-	sniff = sniffer();
+	sniff = sniffer_open();
 	if (sniff < 0)
 		return sniff;
 	lfd = tl_listen(tcp, &at, 1);
@@ -80,7 +80,7 @@ int evil_selfcheck(struct evil_syns *seen)
 	if (fd >= 0) {
 		tl_send_all(fd, "x", 1);
 		close(fd);
-		err = watch(sniff, tl_addr_port(&at), seen);
+		err = sniffer_watch(sniff, tl_addr_port(&at), seen);
 	} else {
 		err = fd;
 	}

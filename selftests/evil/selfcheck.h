@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /**
- * struct evil_syns - which segments of a handshake carried the SMC option
+ * struct evil_syns - the segments of a handshake that had the SMC option
  * @syn: the SYN
  * @syn_ack: the SYN-ACK
- * @other: a segment that must not
+ * @other: any other segment, which is wrong
  */
 struct evil_syns {
 	bool syn;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The hostile peer in the server's role: the module connects to it, because the witness was told
- * to. Rendezvous, and offers of further links; the rest is the same in both roles.
+ * The hostile peer in the server's role: the witness makes the module connect to it. This file
+ * has the rendezvous and offers of further links; the rest is the same in both roles.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,15 +11,15 @@
 
 #include "link.h"
 
-#define PATIENCE_MS	15000
-#define LINKS		2	/* per group, unless somebody says another number */
+#define TIMEOUT_MS	15000
+#define LINKS		2	/* per group, unless the case sets another number */
 
 static int listener = -1;
 static unsigned int listens_at;
 
 /**
  * el_serve_open() - listen on all our addresses
- * @port: there
+ * @port: TCP port
  *
  * Return: 0 or a negative errno.
  */
@@ -35,7 +35,7 @@ int el_serve_open(unsigned int port)
 	return listener < 0 ? listener : 0;
 }
 
-/* Both groups of the case live while we wait for something in one of them. */
+/* Poll both groups of the case while we wait for an event in one of them. */
 static void poll_all(struct el_env *e, struct el_link *l)
 {
 	el_poll(e->l);
@@ -47,7 +47,7 @@ static bool await_count(struct el_env *e, struct el_link *l, const unsigned int 
 			unsigned int more_than)
 {
 	struct el_link *group = l->near ?: l;
-	u64 until = tl_now_ns() + (group->patience_ms ?: PATIENCE_MS) * TL_NSEC_PER_MSEC;
+	u64 until = tl_now_ns() + (group->timeout_ms ?: TIMEOUT_MS) * TL_NSEC_PER_MSEC;
 
 	for (;;) {
 		poll_all(e, group);
@@ -61,9 +61,9 @@ static bool await_count(struct el_env *e, struct el_link *l, const unsigned int 
 
 /* ---- the rendezvous ---- */
 
-static int take_carrier(struct el_env *e, struct el_link *l, struct el_conn *c)
+static int accept_client(struct el_env *e, struct el_link *l, struct el_conn *c)
 {
-	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
+	u64 until = tl_now_ns() + TIMEOUT_MS * TL_NSEC_PER_MSEC;
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 	struct tl_addr peer = { .len = sizeof(peer.ss) };
 
@@ -75,27 +75,27 @@ static int take_carrier(struct el_env *e, struct el_link *l, struct el_conn *c)
 	c->fd = accept4(listener, &peer.sa, &peer.len, SOCK_CLOEXEC);
 	if (c->fd < 0)
 		return -errno;
-	tl_set_timeouts(c->fd, PATIENCE_MS);
-	c->port = el_name_served(tl_addr_port(&peer));
+	tl_set_timeouts(c->fd, TIMEOUT_MS);
+	c->port = el_served_name(tl_addr_port(&peer));
 	return 0;
 }
 
-/* The first contact extension may mark us, and says how many links a group may have. */
-static void put_fce(const struct el_link *l, struct evil_msg *m)
+/* Set the links per group in the first contact extension, and our caps as native peer. */
+static void fce_put(const struct el_link *l, struct evil_msg *m)
 {
 	struct smc_clc_accept a;
 
 	if (smc_clc_parse_accept(m->buf, m->len, &a))
 		return;
 	a.fce.max_links = l->links ?: LINKS;
-	if (l->marked)
+	if (l->native)
 		smc_marker_set_fce(&a.fce);
 	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
 }
 
-/* From the Proposal to the Confirm, @a. */
-static int exchange(struct el_link *l, struct el_conn *c, unsigned int nr, bool first,
-		    struct smc_clc_accept *a)
+/* Receive the Proposal, send the Accept, receive the Confirm or Accept into @a. */
+static int clc_exchange(struct el_link *l, struct el_conn *c, unsigned int nr, bool first,
+			struct smc_clc_accept *a)
 {
 	struct smc_clc_proposal p;
 	struct smc_clc_decline d;
@@ -108,7 +108,7 @@ static int exchange(struct el_link *l, struct el_conn *c, unsigned int nr, bool 
 	}
 	evil_accept(&m, &c->link->t->local, p.v2.eids[0], false, first);
 	if (first)
-		put_fce(l, &m);
+		fce_put(l, &m);
 	el_put_end(c, nr, &m);
 	evil_write(c->fd, m.buf, m.len);
 	end = el_await_clc(l, c->fd, &m);
@@ -119,7 +119,7 @@ static int exchange(struct el_link *l, struct el_conn *c, unsigned int nr, bool 
 	return smc_clc_parse_accept(m.buf, m.len, a) ? -EPROTO : 0;
 }
 
-/* As servers do that have none: an offer that cannot be meant. */
+/* Offer the first link's own RNIC, as servers do that have no second one. */
 static int offer_nothing(struct el_env *e, struct el_link *l)
 {
 	struct smc_llc_msg m = {
@@ -135,7 +135,7 @@ static int offer_nothing(struct el_env *e, struct el_link *l)
 	return el_llc(l, &m) || !await_count(e, l, seen, before) ? -ETIMEDOUT : 0;
 }
 
-static int first_contact(struct el_env *e, struct el_link *l, const struct smc_clc_accept *a)
+static int link_phase(struct el_env *e, struct el_link *l, const struct smc_clc_accept *a)
 {
 	int err = el_qp_up(l, a);
 
@@ -145,19 +145,19 @@ static int first_contact(struct el_env *e, struct el_link *l, const struct smc_c
 		err = el_serve_confirm(e, l);
 	if (!err)
 		l->established = true;
-	/* both sides know of one link: neither expects a word of a second one */
+	/* with one link agreed neither side expects an offer of a second one */
 	return err || l->agreed == 1 ? err : offer_nothing(e, l);
 }
 
 /**
- * el_serve_join() - one connection, and the group with it if it is the first
+ * el_serve_join() - make a connection as server, and the group if it is the first one
  * @e: case
- * @l: our end of the link that the Accept is to name
- * @c: to be set up
- * @nr: which one of the group, from 0
+ * @l: our end of the link in the Accept
+ * @c: connection, initialized here
+ * @nr: index of the connection in the group
  *
- * Return: 0, or a negative errno: -ECONNREFUSED when the client declined or closed, -EBADE
- * when its application has got no connection over RDMA.
+ * Return: 0 or a negative errno: -ECONNREFUSED if the client declined or closed, -EBADE
+ * if its application got no SMC connection.
  */
 int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
 {
@@ -170,29 +170,29 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 
 	el_conn_begin(c, l);
 	tl_addr_set_port(&at, listens_at);
-	err = el_tell_connect(e->witness, &at, false);
+	err = el_order_connect(e->witness, &at, false);
 	if (!err)
-		err = take_carrier(e, group, c);
+		err = accept_client(e, group, c);
 	if (!err)
-		err = exchange(group, c, nr, first, &a);
+		err = clc_exchange(group, c, nr, first, &a);
 	if (!err) {
 		el_take_end(c, &a);
 		group->conns[nr] = c;
 	}
 	if (!err && first)
-		err = first_contact(e, group, &a);
-	/* connect() returns when we have let go, too */
+		err = link_phase(e, group, &a);
+	/* make connect() return */
 	if (err && c->fd >= 0) {
 		close(c->fd);
 		c->fd = -1;
 	}
 	do {
 		poll_all(e, group);
-		if (!el_outcome(e->witness, 20, &o))
+		if (!el_order_outcome(e->witness, 20, &o))
 			return -EIO;
 	} while (o.err == EINPROGRESS);
 	if (!err && (o.err || !o.smc)) {
-		ktap_note("connect(): %s, not SMC for reason %08x", tl_errno_name(o.err),
+		ktap_note("connect(): %s, fallback reason %08x", tl_errno_name(o.err),
 			  o.reason);
 		err = -EBADE;
 	}
@@ -200,11 +200,11 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 }
 
 /**
- * el_serve_claim() - a first contact in the name of a group that is there, up to the Confirm
+ * el_serve_claim() - make a first contact in the name of an existing group, up to the Confirm
  * @e: case
  * @l: our end of that group's link
- * @c: to be set up; what becomes of it nobody is told
- * @nr: which one of the group it says it is
+ * @c: connection, initialized here; the result of connect() is ignored
+ * @nr: index of the connection in the group, for our end in the Accept
  *
  * Return: 0 or a negative errno.
  */
@@ -216,20 +216,20 @@ int el_serve_claim(struct el_env *e, struct el_link *l, struct el_conn *c, unsig
 
 	el_conn_begin(c, l);
 	tl_addr_set_port(&at, listens_at);
-	err = el_tell_connect(e->witness, &at, true);
+	err = el_order_connect(e->witness, &at, true);
 	if (!err)
-		err = take_carrier(e, l, c);
-	return err ?: exchange(l, c, nr, true, &a);
+		err = accept_client(e, l, c);
+	return err ?: clc_exchange(l, c, nr, true, &a);
 }
 
 /* ---- links ---- */
 
 /**
- * el_serve_confirm() - CONFIRM LINK over a link, and its answer
+ * el_serve_confirm() - send CONFIRM LINK over a link and wait for the answer
  * @e: case
- * @l: our end
+ * @l: our end of the link
  *
- * Return: 0, -ETIMEDOUT: no answer.
+ * Return: 0, or -ETIMEDOUT without an answer.
  */
 int el_serve_confirm(struct el_env *e, struct el_link *l)
 {
@@ -256,24 +256,24 @@ int el_serve_confirm(struct el_env *e, struct el_link *l)
 }
 
 /**
- * el_serve_answered() - the client's answer to ADD LINK has come
+ * el_serve_answered() - handle the client's answer to ADD LINK
  * @l: group
- * @al: what it says
+ * @al: the answer
  */
 void el_serve_answered(struct el_link *l, const struct smc_llc_add_link *al)
 {
 	l->refused = al->rejected ? al->reason : 0;
-	/* a queue pair is for one link */
+	/* each link needs a queue pair of its own */
 	if (!l->offered || al->rejected || l->offered->peer_qpn)
 		return;
 	el_far_up(l->offered, al);
 }
 
 /**
- * el_serve_offer() - ADD LINK over the first link, and its answer
+ * el_serve_offer() - send ADD LINK over the first link and wait for the answer
  * @e: case
  * @l: group
- * @far: our end of the further link, which has its number
+ * @far: our end of the further link, with its number set
  *
  * Return: 0, -ECONNREFUSED: rejected, see @l->refused; -ETIMEDOUT: no answer.
  */
@@ -288,7 +288,7 @@ int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far)
 	};
 
 	l->offered = far;
-	el_far_tell(l, far, &m.add_link);
+	el_far_describe(l, far, &m.add_link);
 	if (l->spoil_add)
 		l->spoil_add(&m);
 	if (el_llc(l, &m) || !await_count(e, l, seen, before))
@@ -297,10 +297,10 @@ int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far)
 }
 
 /**
- * el_serve_add() - a further link, from the offer to where connections may use it
+ * el_serve_add() - add a further link, up to the CONFIRM LINK response
  * @e: case
  * @l: group
- * @far: our end, which has its number
+ * @far: our end, with its number set
  *
  * Return: 0 or a negative errno.
  */

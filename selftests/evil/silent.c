@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Clients that connect and say nothing, or nothing more: only their own slot may suffer. */
+/* Clients that connect and send nothing, or stop sending: they may block no other client. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "lib/ktap.h"
 
 /**
- * struct crowd - connections that wait for the server to lose patience
- * @nr: their number
- * @pfd: one entry each
+ * struct crowd - silent connections, which the server has to end
+ * @nr: number of connections
+ * @pfd: one entry for each connection
  */
 struct crowd {
 	unsigned int nr;
@@ -44,7 +44,7 @@ static void crowd_close(struct crowd *c)
 	free(c->pfd);
 }
 
-/* How many have neither an answer nor an end. */
+/* Count the connections that have no answer and have not ended. */
 static unsigned int crowd_pending(struct crowd *c)
 {
 	unsigned int pending = 0;
@@ -55,7 +55,7 @@ static unsigned int crowd_pending(struct crowd *c)
 	return pending;
 }
 
-/* All must be closed by the deadline, with nothing but CLC messages before. */
+/* Check that all are closed by the deadline, and that only CLC messages came before. */
 static bool crowd_ends(struct crowd *c, const struct evil_target *t, u64 since)
 {
 	u64 until = since + t->deadline_ms * TL_NSEC_PER_MSEC;
@@ -76,8 +76,8 @@ static bool crowd_ends(struct crowd *c, const struct evil_target *t, u64 since)
 	return !bad;
 }
 
-/* The order of events is the proof: the good one is served while all the others still wait. */
-static bool good_one_first(struct crowd *c, int health, const char *when)
+/* Check that the good client is served while all silent ones are still open. */
+static bool crowd_check_good(struct crowd *c, int health, const char *when)
 {
 	unsigned int before = crowd_pending(c), after;
 	u64 t0 = tl_now_ns();
@@ -91,11 +91,11 @@ static bool good_one_first(struct crowd *c, int health, const char *when)
 }
 
 /**
- * evil_silent() - connect many times and never say a word
+ * evil_silent() - make many connections and send nothing
  * @t: target
  * @health: from evil_health_start()
  *
- * Return: true if a good client was served meanwhile and all silent ones were cut off in time.
+ * Return: true if a good client was served meanwhile and all silent ones were closed in time.
  */
 bool evil_silent(const struct evil_target *t, int health)
 {
@@ -104,21 +104,21 @@ bool evil_silent(const struct evil_target *t, int health)
 	bool ok = crowd_connect(&c, t, t->silent);
 
 	if (ok) {
-		ok = good_one_first(&c, health, "silent");
+		ok = crowd_check_good(&c, health, "silent");
 		ok = crowd_ends(&c, t, t0) && ok;
 	}
 	crowd_close(&c);
-	return evil_health(health, "after the silent ones") && ok;
+	return evil_health(health, "after the silent clients") && ok;
 }
 
 /**
- * evil_silent_after_proposal() - a good Proposal each, and then silence
+ * evil_silent_after_proposal() - send a valid Proposal on each connection, and then nothing
  * @t: target
  * @health: from evil_health_start()
  *
- * One handshake that waits for its Confirm must not hold up the others.
+ * A handshake that waits for its Confirm must not block the others.
  *
- * Return: true if a good client was served meanwhile and all silent ones were cut off in time.
+ * Return: true if a good client was served meanwhile and all silent ones were closed in time.
  */
 bool evil_silent_after_proposal(const struct evil_target *t, int health)
 {
@@ -134,14 +134,14 @@ bool evil_silent_after_proposal(const struct evil_target *t, int health)
 		evil_write(c.pfd[i].fd, m.buf, m.len);
 	}
 	if (ok) {
-		/* the first one has the server's attention now */
+		/* the server handles the first one now */
 		answered = evil_read(c.pfd[0].fd, t->deadline_ms, NULL) == EVIL_ACCEPT;
 		ok = evil_health(health, "silent after Proposal");
 		ktap_note("good client done %llu ms after the first connect",
 			  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
-		/* the first one got its Accept and still has its slot: it was not waited for */
+		/* the first one must still be open: the good client did not wait for its end */
 		if (answered && !(poll(c.pfd, 1, 0) == 0)) {
-			ktap_note("the good client had to wait for the end of a silent one");
+			ktap_note("the good client had to wait for the end of a silent client");
 			ok = false;
 		}
 		ok = crowd_ends(&c, t, t0) && answered && ok;
@@ -151,10 +151,10 @@ bool evil_silent_after_proposal(const struct evil_target *t, int health)
 }
 
 /**
- * evil_truncated_silent() - the beginning of a Proposal, and then silence
+ * evil_truncated_silent() - send the beginning of a Proposal, and then nothing
  * @t: target
  *
- * Return: true if all were cut off in time.
+ * Return: true if all connections were closed in time.
  */
 bool evil_truncated_silent(const struct evil_target *t)
 {

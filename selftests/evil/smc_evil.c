@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hostile peers of the rendezvous, and the programs that watch their victims.
+ * Hostile peers in the rendezvous, and the application of their victim.
  *
  *   client     attacks a server: `smc_traffic server --family smc` on the other host
- *   server     waits for SMC clients and answers them badly
+ *   server     accepts SMC clients and sends them wrong answers
  *   victim     runs on the host under test against `smc_evil server`
- *   selfcheck  shows that SYN and SYN-ACK of this program carry the SMC option
+ *   selfcheck  checks that SYN and SYN-ACK of this program have the SMC option
  *
- * client, server and selfcheck need BPF and a host without an SMC module of
- * its own in the way of plain TCP sockets (which none is); root.
+ * client, server and selfcheck need BPF and root. They use plain TCP sockets, so an
+ * SMC module on their host does not matter.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -55,16 +55,16 @@ static void bad_usage(void)
 		"       smc_evil victim --connect ADDR [options]\n"
 		"       smc_evil ports\n"
 		"       smc_evil selfcheck\n"
-		"  --connect ADDR    the server to attack, or the hostile one to meet\n"
-		"  --bind ADDR       server: where to listen; client: own address\n"
-		"  --port N          client: default %u; server, victim: first one, default %u\n"
-		"  --family F        client: of the good client beside us; victim: of its sockets\n"
-		"  --deadline MS     by then a handshake must have ended (default 12000)\n"
-		"  --late MS         server: when late answers come (default %u)\n"
-		"  --silent N        client: silent connections (default 100)\n"
-		"  --rounds N        client: mutated messages (default 100)\n"
-		"  --seed N          client: of everything random (default 1)\n"
-		"  --jobs N          victim: connections at once (default 16)\n"
+		"  --connect ADDR    client: the server to attack; victim: the hostile server\n"
+		"  --bind ADDR       server: address to listen on; client: own address\n"
+		"  --port N          client: default %u; server, victim: first port, default %u\n"
+		"  --family F        client: family of the good client; victim: of its sockets\n"
+		"  --deadline MS     limit for a handshake to end (default 12000)\n"
+		"  --late MS         server: delay of late answers (default %u)\n"
+		"  --silent N        client: number of silent connections (default 100)\n"
+		"  --rounds N        client: number of mutated messages (default 100)\n"
+		"  --seed N          client: seed of random bytes (default 1)\n"
+		"  --jobs N          victim: connections at a time (default 16)\n"
 		"  --only TEXT       client, victim: cases whose name contains TEXT\n"
 		"  --strict          a skip is a failure\n",
 		ATTACK_PORT, ANSWER_PORT, evil_late_ms);
@@ -92,12 +92,12 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static unsigned int number(const char *text, unsigned int fallback)
+static unsigned int opt_uint(const char *text, unsigned int fallback)
 {
 	return text ? strtoul(text, NULL, 0) : fallback;
 }
 
-/* Our address on the way to the target, by asking the routing for a UDP socket. */
+/* Our address on the route to the target, found by connecting a UDP socket. */
 static int own_address(const struct evil_target *t, struct tl_addr *out)
 {
 	int fd = socket(t->to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -119,16 +119,16 @@ static int client_main(const char * const val[], const struct tl_proto *good)
 	struct evil_target t = {
 		.tcp = tcp,
 		.good = good,
-		.deadline_ms = number(val[O_DEADLINE], 12000),
-		.silent = number(val[O_SILENT], 100),
-		.rounds = number(val[O_ROUNDS], 100),
-		.seed = number(val[O_SEED], 1),
+		.deadline_ms = opt_uint(val[O_DEADLINE], 12000),
+		.silent = opt_uint(val[O_SILENT], 100),
+		.rounds = opt_uint(val[O_ROUNDS], 100),
+		.seed = opt_uint(val[O_SEED], 1),
 		.only = val[O_ONLY],
 	};
 	int health, err;
 
 	if (!val[O_CONNECT] ||
-	    tl_addr_parse(&t.to, tcp, val[O_CONNECT], number(val[O_PORT], ATTACK_PORT)))
+	    tl_addr_parse(&t.to, tcp, val[O_CONNECT], opt_uint(val[O_PORT], ATTACK_PORT)))
 		bad_usage();
 	if (val[O_BIND] ? tl_addr_parse(&t.local, tcp, val[O_BIND], 0) :
 			  own_address(&t, &t.local))
@@ -152,18 +152,18 @@ static int server_main(const char * const val[], const struct tl_proto *p)
 	int err = evil_option_on();
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	evil_late_ms = number(val[O_LATE], evil_late_ms);
+	evil_late_ms = opt_uint(val[O_LATE], evil_late_ms);
 	if (!err)
-		err = evil_server_run(tcp, val[O_BIND], number(val[O_PORT], ANSWER_PORT));
+		err = evil_server_run(tcp, val[O_BIND], opt_uint(val[O_PORT], ANSWER_PORT));
 	fprintf(stderr, "server: %s\n", tl_errno_name(-err));
 	return KTAP_FAIL;
 }
 
-/* Which behaviour a server has at which port. */
+/* Print the port of each behaviour of the server. */
 static int ports_main(const char * const val[])
 {
 	for (unsigned int i = 0; i < evil_nr_answers; i++)
-		printf("%s %u\n", evil_answers[i].name, number(val[O_PORT], ANSWER_PORT) + i);
+		printf("%s %u\n", evil_answers[i].name, opt_uint(val[O_PORT], ANSWER_PORT) + i);
 	return 0;
 }
 
@@ -189,8 +189,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "server"))
 		return server_main(val, p);
 	if (!strcmp(argv[1], "victim") && val[O_CONNECT])
-		return evil_victim_run(p, val[O_CONNECT], number(val[O_PORT], ANSWER_PORT),
-				       number(val[O_DEADLINE], 12000), number(val[O_JOBS], 16),
+		return evil_victim_run(p, val[O_CONNECT], opt_uint(val[O_PORT], ANSWER_PORT),
+				       opt_uint(val[O_DEADLINE], 12000), opt_uint(val[O_JOBS], 16),
 				       val[O_ONLY], val[O_STRICT]);
 	if (!strcmp(argv[1], "ports"))
 		return ports_main(val);

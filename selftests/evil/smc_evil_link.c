@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hostile peer on the fabric, and the application that watches its victim.
+ * A hostile peer on the fabric, and the application of its victim.
  *
- *   witness    the application on the host under test, beside `smc_traffic server`
- *   attack     makes a link group of its own for each case and misuses it, as a client
+ *   witness    the application on the host under test, besides `smc_traffic server`
+ *   attack     makes a link group for each case and misuses it, as a client
  *   serve      the same as a server: the witness connects to it
  *
- * Both need a RoCE device, BPF (for the SMC option of their SYNs) and root; serve four of them.
- * A good client with our module keeps one connection to `smc_traffic server` open all the
- * time and makes further ones.
+ * attack and serve need a RoCE device (serve four), BPF (for the SMC option of their SYNs)
+ * and root. A good client with our module keeps one connection to `smc_traffic server` open
+ * all the time and makes further ones.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,8 +24,8 @@
 #define GOOD_PORT	4430
 #define WITNESS_PORT	4440
 #define SERVE_PORT	4450
-#define GOOD_FURTHER	2	/* links of the good client's group, where there are three RNICs */
-#define DEATH_MS	25000	/* by then whoever must die has died */
+#define GOOD_FURTHER	2	/* further links of the good client's group, with three RNICs */
+#define DEATH_MS	25000	/* limit for a connection to fail */
 #define ALIVE_MS	10000
 
 /* ---- the well-behaved client ---- */
@@ -47,8 +47,8 @@ static int good_stream(struct trf_client *c, int fd, struct trf_outcome *out)
 }
 
 /*
- * One process of its own, which must not have the option in its own SYNs: for each
- * byte it gets it uses its old connection and makes a new one, and tells how that went.
+ * A process of its own, because its SYNs must not have the option from BPF. For each byte it
+ * receives it uses its old connection, makes a new one, and sends the result.
  */
 static void good_client(int sv, void *arg)
 {
@@ -70,7 +70,7 @@ static void good_client(int sv, void *arg)
 	}
 }
 
-static bool good_is_well(int sv, const char *when)
+static bool good_check(int sv, const char *when)
 {
 	if (tl_ask(sv, &last_out, sizeof(last_out))) {
 		ktap_note("%s: the good client is gone", when);
@@ -81,26 +81,26 @@ static bool good_is_well(int sv, const char *when)
 	return !last_out.err;
 }
 
-/* ---- judging ---- */
+/* ---- checking ---- */
 
-static const char * const state_names[] = { "not there", "alive", "at its end", "dead" };
+static const char * const state_names[] = { "unknown", "alive", "at end of stream", "failed" };
 
-static void note_report(const char *who, const struct el_report *r)
+static void report_note(const char *label, const struct el_report *r)
 {
-	ktap_note("%s: %s, %s, bytes %llu good, %llu zero, %llu alien", who,
+	ktap_note("%s: %s, %s, bytes %llu good, %llu zero, %llu alien", label,
 		  state_names[r->state], r->err ? tl_errno_name(r->err) : "no error",
 		  (unsigned long long)r->good, (unsigned long long)r->zero,
 		  (unsigned long long)r->alien);
 }
 
 /**
- * el_lives() - can the connection still carry bytes?
+ * el_alive() - check that a connection still works
  * @e: case
  * @c: connection
  *
- * Return: true if the application has read what was written now.
+ * Return: true if the application has read the bytes that are written here.
  */
-bool el_lives(struct el_env *e, struct el_conn *c)
+bool el_alive(struct el_env *e, struct el_conn *c)
 {
 	struct el_report r;
 	bool out = !el_write(c, 100) && !el_flush(e->l, ALIVE_MS);
@@ -109,13 +109,13 @@ bool el_lives(struct el_env *e, struct el_conn *c)
 		return false;
 	if (out && r.state == EL_LIVE && r.good == c->good && !r.zero && !r.alien)
 		return true;
-	note_report("should live", &r);
+	report_note("must be alive", &r);
 	if (!out)
 		ktap_note("own queue pair: %s", ibv_wc_status_str(e->l->status));
 	return false;
 }
 
-static bool err_allowed(const struct el_case *k, int err)
+static bool errno_allowed(const struct el_case *k, int err)
 {
 	if (!k->may_err[0])
 		return err == ECONNABORTED;
@@ -127,18 +127,18 @@ static bool err_allowed(const struct el_case *k, int err)
 }
 
 /**
- * el_dead() - has the application been told, and with a right errno?
+ * el_failed() - check that a connection fails at the application with an allowed errno
  * @e: case
  * @c: connection
- * @k: what is right
+ * @k: allowed errnos
  *
  * Return: true if so.
  */
-bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k)
+bool el_failed(struct el_env *e, struct el_conn *c, const struct el_case *k)
 {
 	struct el_report r;
 
-	/* our side goes on living, and answering, meanwhile */
+	/* keep answering on our side meanwhile */
 	for (u64 until = tl_now_ns() + DEATH_MS * TL_NSEC_PER_MSEC;;) {
 		el_poll(e->l);
 		if (!el_ask(e->witness, c->port, 0, 100, &r))
@@ -146,13 +146,13 @@ bool el_dead(struct el_env *e, struct el_conn *c, const struct el_case *k)
 		if (r.state == EL_ERROR || tl_now_ns() >= until)
 			break;
 	}
-	if (r.state == EL_ERROR && err_allowed(k, r.err) && !r.alien)
+	if (r.state == EL_ERROR && errno_allowed(k, r.err) && !r.alien)
 		return true;
-	note_report("should have died", &r);
+	report_note("must have failed", &r);
 	return false;
 }
 
-static bool judge_whatever(struct el_env *e, struct el_conn *c, const struct el_case *k)
+static bool fate_check_any(struct el_env *e, struct el_conn *c, const struct el_case *k)
 {
 	struct el_report r;
 
@@ -160,22 +160,22 @@ static bool judge_whatever(struct el_env *e, struct el_conn *c, const struct el_
 	if (!el_ask(e->witness, c->port, 0, 2000, &r))
 		return false;
 	if (r.state == EL_ERROR)
-		return err_allowed(k, r.err);
-	return e->l->status == IBV_WC_SUCCESS ? el_lives(e, c) : el_dead(e, c, k);
+		return errno_allowed(k, r.err);
+	return e->l->status == IBV_WC_SUCCESS ? el_alive(e, c) : el_failed(e, c, k);
 }
 
-static bool judge(struct el_env *e, const struct el_case *k)
+static bool fate_check(struct el_env *e, const struct el_case *k)
 {
 	switch (k->fate) {
 	case EL_UNHARMED:
-		return el_lives(e, e->a) && el_lives(e, e->b);
+		return el_alive(e, e->a) && el_alive(e, e->b);
 	case EL_CONN_DIES:
-		return el_dead(e, e->a, k) && el_lives(e, e->b);
+		return el_failed(e, e->a, k) && el_alive(e, e->b);
 	case EL_LINK_DIES:
-		return el_dead(e, e->a, k) && el_dead(e, e->b, k);
-	case EL_WHATEVER:
-		return judge_whatever(e, e->a, k) && judge_whatever(e, e->b, k);
-	case EL_JUDGED:
+		return el_failed(e, e->a, k) && el_failed(e, e->b, k);
+	case EL_ANY:
+		return fate_check_any(e, e->a, k) && fate_check_any(e, e->b, k);
+	case EL_CHECKED:
 		break;
 	}
 	return true;
@@ -183,8 +183,8 @@ static bool judge(struct el_env *e, const struct el_case *k)
 
 /* ---- running ---- */
 
-/* The group ends in order if it still can: the server has no reason to keep it. */
-static void end_group(struct el_env *e)
+/* End the group in order if it still works, so that the server does not keep it. */
+static void group_end(struct el_env *e)
 {
 	struct smc_llc_msg bye = {
 		.type = SMC_LLC_DELETE_LINK,
@@ -197,69 +197,69 @@ static void end_group(struct el_env *e)
 		if (!el_llc(e->l, &bye))
 			el_flush(e->l, 2000);
 	}
-	el_tell_close(e->witness, e->a->port);
-	el_tell_close(e->witness, e->b->port);
-	el_leave(e->a);
-	el_leave(e->b);
+	el_order_close(e->witness, e->a->port);
+	el_order_close(e->witness, e->b->port);
+	el_drop(e->a);
+	el_drop(e->b);
 	el_close(e->l);
 }
 
 /**
- * el_meet() - one connection, and the group with it if it is the first
+ * el_connect() - make a connection in our role, and the group if it is the first one
  * @e: case
- * @l: group; where we are the server: our end of the link
- * @c: to be set up
- * @nr: which one of the group, from 0
+ * @l: group; if we are the server: our end of the link to use
+ * @c: connection, initialized here
+ * @nr: index of the connection in the group
  *
  * Return: 0 or a negative errno.
  */
-int el_meet(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
+int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr)
 {
 	return e->served ? el_serve_join(e, l, c, nr) : el_join(l, c, nr);
 }
 
-static bool begin(struct el_env *e)
+static bool group_begin(struct el_env *e)
 {
 	int err = el_open(e->l, e->t);
 
 	if (!err)
-		err = el_meet(e, e->l, e->a, 0);
+		err = el_connect(e, e->l, e->a, 0);
 	if (!err)
-		err = el_meet(e, e->l, e->b, 1);
+		err = el_connect(e, e->l, e->b, 1);
 	if (err) {
 		ktap_note("no link group: %s, queue pair: %s", tl_errno_name(-err),
 			  ibv_wc_status_str(e->l->status));
 		return false;
 	}
-	/* whatever is proved later is worth nothing unless honest bytes get through */
-	return el_lives(e, e->a) && el_lives(e, e->b);
+	/* the case tests nothing unless both connections work before */
+	return el_alive(e, e->a) && el_alive(e, e->b);
 }
 
-static struct tl_addr stranger, third, lonely;
+static struct tl_addr other_addr, third_addr, lonely_addr;
 
-static bool run_one(const struct evil_target *t, int witness, const struct el_case *k, bool served)
+static bool case_run(const struct evil_target *t, int witness, const struct el_case *k, bool served)
 {
 	struct evil_target other = *t, rnic3 = *t, rnic4 = *t;
 	struct el_link l;
 	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
-	struct el_env e = { .t = t, .stranger = &other, .third = &rnic3, .lonely = &rnic4,
+	struct el_env e = { .t = t, .other = &other, .third = &rnic3, .lonely = &rnic4,
 			    .witness = witness, .l = &l, .a = &a, .b = &b, .served = served };
 	u64 before, now;
 	bool ok;
 
-	other.from = stranger;
-	rnic3.local = third;
-	rnic4.local = lonely;
-	ok = begin(&e);
-	before = k->counter ? el_stat(witness, k->counter) : 0;
-	ok = ok && k->fn(&e) && judge(&e, k);
-	now = k->counter ? el_stat(witness, k->counter) : 0;
+	other.from = other_addr;
+	rnic3.local = third_addr;
+	rnic4.local = lonely_addr;
+	ok = group_begin(&e);
+	before = k->counter ? el_counter(witness, k->counter) : 0;
+	ok = ok && k->fn(&e) && fate_check(&e, k);
+	now = k->counter ? el_counter(witness, k->counter) : 0;
 	if (ok && now - before < k->least) {
-		ktap_note("counter %s moved by %llu only", k->counter,
+		ktap_note("counter %s grew by %llu only", k->counter,
 			  (unsigned long long)(now - before));
 		ok = false;
 	}
-	end_group(&e);
+	group_end(&e);
 	return ok;
 }
 
@@ -283,7 +283,7 @@ static const struct {
 
 static bool serving;
 
-static unsigned int for_each(const struct evil_target *t, int witness, int sv, struct ktap *k)
+static unsigned int cases_run(const struct evil_target *t, int witness, int sv, struct ktap *k)
 {
 	unsigned int nr = 0;
 
@@ -297,21 +297,21 @@ static unsigned int for_each(const struct evil_target *t, int witness, int sv, s
 			nr++;
 			if (!k)
 				continue;
-			ok = run_one(t, witness, c, serving);
-			ktap_result(k, good_is_well(sv, c->name) && ok, c->name);
+			ok = case_run(t, witness, c, serving);
+			ktap_result(k, good_check(sv, c->name) && ok, c->name);
 		}
 	}
 	return nr;
 }
 
-/* Each group of ours must have ended at the server, and no more than those. */
-static bool all_ended(int witness, u64 first0, u64 term0)
+/* Check that as many groups have ended at the server as were made. */
+static bool groups_await_end(int witness, u64 first0, u64 term0)
 {
 	u64 first = 0, term = 0;
 
 	for (int i = 0; i < 200; i++) {
-		first = el_stat(witness, "first_contact") - first0;
-		term = el_stat(witness, "lgr_term") - term0;
+		first = el_counter(witness, "first_contact") - first0;
+		term = el_counter(witness, "lgr_term") - term0;
 		if (first && first == term)
 			return true;
 		tl_sleep_ms(100);
@@ -321,35 +321,35 @@ static bool all_ended(int witness, u64 first0, u64 term0)
 	return false;
 }
 
-/* The good client's group gets its further links meanwhile; those of the attacks are counted. */
-static bool good_has_links(int witness)
+/* Wait for the further links of the good client's group: cases count the links that are added. */
+static bool good_await_links(int witness)
 {
 	for (int i = 0; i < 200; i++) {
-		if (el_stat(witness, "link_add") >= GOOD_FURTHER)
+		if (el_counter(witness, "link_add") >= GOOD_FURTHER)
 			return true;
 		tl_sleep_ms(100);
 	}
-	ktap_note("the good client's group does not get its links");
+	ktap_note("the good client's group has not got its links");
 	return false;
 }
 
-static int attack(const struct evil_target *t, int sv)
+static int attack_run(const struct evil_target *t, int sv)
 {
 	int witness = el_witness_connect(t, tl_addr_port(&t->to) + 1);
 	struct ktap k = { 0 };
 	u64 first0, term0;
 
-	ktap_plan(for_each(t, witness, sv, NULL) + 1);
-	if (witness < 0 || !good_is_well(sv, "before the first case") ||
-	    (serving && !good_has_links(witness))) {
+	ktap_plan(cases_run(t, witness, sv, NULL) + 1);
+	if (witness < 0 || !good_check(sv, "before the first case") ||
+	    (serving && !good_await_links(witness))) {
 		printf("Bail out! no witness or no working server\n");
 		return KTAP_FAIL;
 	}
 	tl_set_timeouts(witness, 60000);
-	first0 = el_stat(witness, "first_contact");
-	term0 = el_stat(witness, "lgr_term");
-	for_each(t, witness, sv, &k);
-	ktap_result(&k, all_ended(witness, first0, term0), "all_groups_ended");
+	first0 = el_counter(witness, "first_contact");
+	term0 = el_counter(witness, "lgr_term");
+	cases_run(t, witness, sv, &k);
+	ktap_result(&k, groups_await_end(witness, first0, term0), "all_groups_ended");
 	return ktap_exit_code(&k);
 }
 
@@ -358,24 +358,24 @@ static void bad_usage(void)
 	fprintf(stderr,
 		"usage: smc_evil_link witness [--family F] [--bind ADDR] [--port N]\n"
 		"       smc_evil_link attack|serve --connect ADDR [options]\n"
-		"  --port N      the attacked port (default %u); questions go to the next one\n"
+		"  --port N      port under attack (default %u); requests go to the next one\n"
 		"  --good N      port of smc_traffic server (default %u)\n"
-		"  --bind ADDR   own address, which a RoCE device has a GID for\n"
-		"  --stranger ADDR  another own address; serve: that another one has a GID for\n"
-		"  --third ADDR  serve: that a third one has a GID for\n"
-		"  --lonely ADDR serve: that one on another network has a GID for\n"
+		"  --bind ADDR   own address, with a GID on a RoCE device\n"
+		"  --other ADDR  another own address; serve: with a GID on a second device\n"
+		"  --third ADDR  serve: own address with a GID on a third device\n"
+		"  --lonely ADDR serve: own address with a GID on a device on another network\n"
 		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
 	exit(2);
 }
 
 enum {
-	O_CONNECT = 1, O_BIND, O_STRANGER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR
+	O_CONNECT = 1, O_BIND, O_OTHER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR
 };
 
 static const struct option longopts[] = {
 	{ "connect",	required_argument, NULL, O_CONNECT },
 	{ "bind",	required_argument, NULL, O_BIND },
-	{ "stranger",	required_argument, NULL, O_STRANGER },
+	{ "other",	required_argument, NULL, O_OTHER },
 	{ "third",	required_argument, NULL, O_THIRD },
 	{ "lonely",	required_argument, NULL, O_LONELY },
 	{ "port",	required_argument, NULL, O_PORT },
@@ -396,20 +396,20 @@ static int attack_main(const char * const val[], unsigned int port)
 	};
 	int sv, err;
 
-	if (!to || !val[O_BIND] || !val[O_STRANGER] || tl_addr_parse(&t.to, t.tcp, to, port) ||
+	if (!to || !val[O_BIND] || !val[O_OTHER] || tl_addr_parse(&t.to, t.tcp, to, port) ||
 	    tl_addr_parse(&t.local, t.tcp, val[O_BIND], 0) ||
-	    tl_addr_parse(&stranger, t.tcp, val[O_STRANGER], 0) ||
+	    tl_addr_parse(&other_addr, t.tcp, val[O_OTHER], 0) ||
 	    tl_addr_parse(&good.to, good.proto, to, good_port))
 		bad_usage();
-	if (serving && (!val[O_THIRD] || tl_addr_parse(&third, t.tcp, val[O_THIRD], 0) ||
-			!val[O_LONELY] || tl_addr_parse(&lonely, t.tcp, val[O_LONELY], 0)))
+	if (serving && (!val[O_THIRD] || tl_addr_parse(&third_addr, t.tcp, val[O_THIRD], 0) ||
+			!val[O_LONELY] || tl_addr_parse(&lonely_addr, t.tcp, val[O_LONELY], 0)))
 		bad_usage();
 	sv = tl_child(good_client, &good);
 	err = sv < 0 ? sv : evil_option_on();
 	if (!err && serving)
 		err = el_serve_open(SERVE_PORT);
 	if (!err)
-		return attack(&t, sv);
+		return attack_run(&t, sv);
 	printf("Bail out! cannot set the SMC option, or listen: %s\n", tl_errno_name(-err));
 	return KTAP_FAIL;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Offers of version 1, as strangers and as kin make them. The server has RoCE v2 alone,
- * so only an offer that says so may be accepted; everything else has its reason.
+ * Proposals of version 1, as foreign and as native peers send them. The server has only
+ * RoCE v2, so it may accept only a Proposal that offers version 1 over RoCE v2. It declines
+ * all others, each with its own diagnosis.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,32 +13,32 @@
 #include "evil.h"
 #include "lib/ktap.h"
 
-#define PREFIX_BITS	24	/* of the test bed's subnets */
+#define PREFIX_BITS	24	/* prefix length of the test bed's subnets */
 
-/* Whose GID is offered. */
+/* The GID in the Proposal. */
 enum gid_kind {
 	GID_OWN,
-	GID_ROCE_V1,	/* link-local, as an RNIC has it */
-	GID_IPV6,	/* not the family of the connection */
+	GID_ROCE_V1,	/* link-local, as RNICs have it */
+	GID_IPV6,	/* not the address family of the connection */
 	GID_MULTICAST,
 };
 
 /**
  * struct offer - a Proposal, and the server's answer to it
  * @name: for the note
- * @version: form of the Proposal
- * @v2: version 2 is offered too, with an EID that nobody has
- * @marked: carries our marker
- * @flagged: says that version 1 is offered over RoCE v2
- * @other_net: the prefix is that of another subnet
- * @gid: see there
- * @want: diagnosis of the Decline, SMC_CLC_DECL_NONE: an Accept of version 1
+ * @version: version of the Proposal's format
+ * @v2: offers version 2, too, with an EID that no host has
+ * @native: has the caps of a native peer
+ * @flagged: has the flag for version 1 over RoCE v2
+ * @other_net: has the prefix of another subnet
+ * @gid: GID of the offer
+ * @want: expected diagnosis of the Decline; SMC_CLC_DECL_NONE: an Accept of version 1
  */
 struct offer {
 	const char *name;
 	u8 version;
 	bool v2;
-	bool marked;
+	bool native;
 	bool flagged;
 	bool other_net;
 	enum gid_kind gid;
@@ -48,9 +49,9 @@ static const struct offer offers[] = {
 	{ "RFC form", 1, false, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
 	{ "RFC form, other subnet", 1, false, false, false, true, GID_ROCE_V1,
 	  SMC_CLC_DECL_PREFIX },
-	{ "a stranger's", 2, false, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
-	{ "marked", 2, false, true, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
-	{ "flag without marker", 2, false, false, true, false, GID_OWN, SMC_CLC_DECL_NO_DEV_R },
+	{ "of a foreign peer", 2, false, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
+	{ "of a native peer", 2, false, true, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
+	{ "flag of a foreign peer", 2, false, false, true, false, GID_OWN, SMC_CLC_DECL_NO_DEV_R },
 	{ "other subnet", 2, false, true, true, true, GID_OWN, SMC_CLC_DECL_PREFIX },
 	{ "GID of the other family", 2, false, true, true, false, GID_IPV6,
 	  SMC_CLC_DECL_NO_ROUTE },
@@ -61,7 +62,7 @@ static const struct offer offers[] = {
 	  SMC_CLC_DECL_NONE },
 };
 
-static void fill_gid(const struct evil_target *t, enum gid_kind kind, u8 gid[SMC_GID_LEN])
+static void gid_fill(const struct evil_target *t, enum gid_kind kind, u8 gid[SMC_GID_LEN])
 {
 	static const u8 fixed[][SMC_GID_LEN] = {
 		[GID_ROCE_V1] = { 0xfe, 0x80, [8] = 0x50, 0x66, 0, 0xff, 0xfe, 0, 0x66, 1 },
@@ -76,11 +77,11 @@ static void fill_gid(const struct evil_target *t, enum gid_kind kind, u8 gid[SMC
 	memcpy(gid + 12, &t->local.in.sin_addr, 4);
 }
 
-static void build_offer(const struct evil_target *t, const struct offer *o, struct evil_msg *m)
+static void offer_build(const struct evil_target *t, const struct offer *o, struct evil_msg *m)
 {
 	struct smc_clc_proposal p;
 
-	evil_proposal(m, &t->local);	/* for an identity of its own */
+	evil_proposal(m, &t->local);	/* sets a new peer ID */
 	if (smc_clc_parse_proposal(m->buf, m->len, &p))
 		memset(&p, 0, sizeof(p));
 	p.version = o->version;
@@ -91,30 +92,30 @@ static void build_offer(const struct evil_target *t, const struct offer *o, stru
 		p.v2_type = SMC_CLC_OFFER_NONE;
 		p.has_v2 = false;
 	}
-	if (o->marked)
+	if (o->native)
 		smc_marker_set_proposal(&p);
 	if (o->flagged)
 		smc_marker_set_v1_over_v2(&p);
 	smc_clc_set_prefix4(&p, (const u8 *)&t->local.in.sin_addr, PREFIX_BITS);
 	p.v4_net[2] ^= o->other_net;
-	fill_gid(t, o->gid, p.gid);
+	gid_fill(t, o->gid, p.gid);
 	m->len = smc_clc_build_proposal(&p, m->buf, sizeof(m->buf));
 }
 
-/* What is wrong with an Accept of version 1 from our kind; NULL: nothing. */
-static const char *fault_of(const struct evil_msg *m)
+/* Returns what is wrong with a native peer's Accept of version 1, or NULL. */
+static const char *accept_fault(const struct evil_msg *m)
 {
 	struct smc_clc_accept a;
 
 	if (smc_clc_parse_accept(m->buf, m->len, &a) || a.is_confirm)
-		return "no Accept";
+		return "not an Accept";
 	if (a.version != 1 || m->len != SMC_CLC_ACCEPT_V1_LEN)
 		return "not of version 1";
-	return smc_marker_of_v1(&a) == SMC_MARKER_VERSION ? NULL : "without the mark";
+	return smc_marker_of_v1(&a) == SMC_MARKER_VERSION ? NULL : "without caps";
 }
 
-/* The Confirm has no first contact flag, as is right in version 1, and an MTU code that is none. */
-static bool confirm_badly(const struct evil_target *t, int fd)
+/* A Confirm without the first contact flag, as in version 1, and with an invalid MTU code. */
+static bool confirm_send_bad(const struct evil_target *t, int fd)
 {
 	struct smc_clc_decline d;
 	struct smc_clc_accept a;
@@ -135,7 +136,7 @@ static bool confirm_badly(const struct evil_target *t, int fd)
 	return false;
 }
 
-static bool run_offer(const struct evil_target *t, const struct offer *o)
+static bool offer_run(const struct evil_target *t, const struct offer *o)
 {
 	u32 diag = SMC_CLC_DECL_NONE;
 	struct smc_clc_decline d;
@@ -147,18 +148,18 @@ static bool run_offer(const struct evil_target *t, const struct offer *o)
 
 	if (fd < 0)
 		return false;
-	build_offer(t, o, &m);
+	offer_build(t, o, &m);
 	evil_write(fd, m.buf, m.len);
 	end = evil_read(fd, t->deadline_ms, &got);
 	if (end == EVIL_DECLINE && !smc_clc_parse_decline(got.buf, got.len, &d))
 		diag = d.diag;
 	if (end == EVIL_ACCEPT)
-		fault = fault_of(&got);
+		fault = accept_fault(&got);
 	if (diag != o->want || fault || (end != EVIL_DECLINE && end != EVIL_ACCEPT))
 		ktap_note("offer %s: server %s %08x %s", o->name, evil_end_name(end), diag,
 			  fault ? fault : "");
 	else
-		ok = end == EVIL_ACCEPT ? confirm_badly(t, fd) : evil_tcp_works(fd, t->seed);
+		ok = end == EVIL_ACCEPT ? confirm_send_bad(t, fd) : evil_tcp_works(fd, t->seed);
 	close(fd);
 	return ok;
 }
@@ -168,6 +169,6 @@ bool evil_version_1(const struct evil_target *t)
 	bool ok = true;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(offers); i++)
-		ok &= run_offer(t, &offers[i]);
+		ok &= offer_run(t, &offers[i]);
 	return ok;
 }

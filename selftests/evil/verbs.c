@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The hostile peer's end of the fabric: one RC queue pair from user space. */
+/* Verbs of the hostile peer: one RC queue pair from user space. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ u8 *el_rmb(const struct el_link *l)
 	return l->mem + RMB_OFF;
 }
 
-static int post_recv(struct el_link *l, unsigned int i)
+static int recv_post(struct el_link *l, unsigned int i)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)(l->mem + (size_t)i * RECV_LEN),
@@ -34,8 +34,8 @@ static int post_recv(struct el_link *l, unsigned int i)
 	return -ibv_post_recv(l->qp, &wr, &bad);
 }
 
-/* The table entry for our address, in its RoCE version 2 form, on the device that is open. */
-static int find_gid(struct el_link *l)
+/* Find the GID table entry of our IPv4 address (v4-mapped) on the opened device. */
+static int gid_find(struct el_link *l)
 {
 	u8 want[16] = { 0 };
 
@@ -51,7 +51,7 @@ static int find_gid(struct el_link *l)
 	return -ENODEV;
 }
 
-static int make_qp(struct el_link *l)
+static int qp_make(struct el_link *l)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = l->cq,
@@ -77,7 +77,7 @@ static int make_qp(struct el_link *l)
 					    IBV_QP_ACCESS_FLAGS);
 }
 
-static int open_device(struct el_link *l)
+static int device_open(struct el_link *l)
 {
 	int nr = 0, err = -ENODEV;
 	struct ibv_device **list = ibv_get_device_list(&nr);
@@ -85,7 +85,7 @@ static int open_device(struct el_link *l)
 	for (int i = 0; list && i < nr && err; i++) {
 		l->ctx = ibv_open_device(list[i]);
 		if (l->ctx)
-			err = find_gid(l);
+			err = gid_find(l);
 		if (l->ctx && err) {
 			ibv_close_device(l->ctx);
 			l->ctx = NULL;
@@ -96,8 +96,8 @@ static int open_device(struct el_link *l)
 	return err;
 }
 
-/* Another system each time: what one case has done is not held against the next. */
-static void make_identity(struct el_link *l)
+/* A new peer ID each time, so that the module's negative cache does not connect the cases. */
+static void identity_make(struct el_link *l)
 {
 	static u32 nr;
 
@@ -112,8 +112,8 @@ static void make_identity(struct el_link *l)
 }
 
 /**
- * el_open() - everything for a new link group
- * @l: to be set up
+ * el_open() - open the verbs objects of a new link group
+ * @l: initialized here; el_close() is required also after an error
  * @t: the server
  *
  * Return: 0 or a negative errno.
@@ -124,8 +124,8 @@ int el_open(struct el_link *l, const struct evil_target *t)
 
 	memset(l, 0, sizeof(*l));
 	l->t = t;
-	make_identity(l);
-	err = open_device(l);
+	identity_make(l);
+	err = device_open(l);
 	if (err)
 		return err;
 	l->pd = ibv_alloc_pd(l->ctx);
@@ -138,15 +138,15 @@ int el_open(struct el_link *l, const struct evil_target *t)
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!l->mr)
 		return -errno;
-	err = make_qp(l);
+	err = qp_make(l);
 	for (unsigned int i = 0; !err && i < RECVS; i++)
-		err = post_recv(l, i);
+		err = recv_post(l, i);
 	return err;
 }
 
 /**
- * el_close() - without a word to the server
- * @l: set up, or not quite
+ * el_close() - close the verbs objects, without a message to the server
+ * @l: from el_open(), complete or not
  */
 void el_close(struct el_link *l)
 {
@@ -170,9 +170,9 @@ void el_close(struct el_link *l)
 }
 
 /**
- * el_qp_up() - INIT to RTR to RTS
+ * el_qp_up() - move the queue pair from INIT to RTR and RTS
  * @l: group
- * @a: what the server told in its Accept
+ * @a: Accept of the server
  *
  * Return: 0 or a negative errno.
  */
@@ -213,7 +213,7 @@ int el_qp_up(struct el_link *l, const struct smc_clc_accept *a)
 	return -err;
 }
 
-static void completion(struct el_link *l, const struct ibv_wc *wc)
+static void wc_handle(struct el_link *l, const struct ibv_wc *wc)
 {
 	bool sent = wc->wr_id >= SEND_ID;
 
@@ -228,11 +228,11 @@ static void completion(struct el_link *l, const struct ibv_wc *wc)
 		return;
 	el_received(l, l->mem + wc->wr_id * RECV_LEN, wc->byte_len);
 	if (!l->mute)
-		post_recv(l, wc->wr_id);
+		recv_post(l, wc->wr_id);
 }
 
 /**
- * el_poll() - take in what has come
+ * el_poll() - handle completions, and with them received messages
  * @l: group
  */
 void el_poll(struct el_link *l)
@@ -240,7 +240,7 @@ void el_poll(struct el_link *l)
 	struct ibv_wc wc;
 
 	while (l->cq && ibv_poll_cq(l->cq, 1, &wc) > 0)
-		completion(l, &wc);
+		wc_handle(l, &wc);
 	if (l->far)
 		el_poll(l->far);
 }
@@ -248,9 +248,9 @@ void el_poll(struct el_link *l)
 /**
  * el_flush() - wait for all completions
  * @l: group
- * @timeout_ms: how long
+ * @timeout_ms: how long to wait
  *
- * Return: 0, -EIO when one was bad (see @l->status), -ETIMEDOUT.
+ * Return: 0, -EIO if a completion was bad (see @l->status), or -ETIMEDOUT.
  */
 int el_flush(struct el_link *l, unsigned int timeout_ms)
 {
@@ -271,11 +271,11 @@ int el_flush(struct el_link *l, unsigned int timeout_ms)
 /**
  * el_post() - post one request
  * @l: group
- * @op: what
- * @buf: bytes, copied; NULL for those operations that bring bytes
- * @len: how many
- * @addr: remote address, for those that have one
- * @key: remote key; immediate data; key to invalidate
+ * @op: operation
+ * @buf: bytes, copied; NULL for READ and atomic operations
+ * @len: number of bytes
+ * @addr: remote address, unused for SEND
+ * @key: rkey, or key to invalidate; unused for other SENDs
  *
  * Return: 0 or a negative errno.
  */
@@ -294,7 +294,7 @@ int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t le
 
 	if (len > EL_MSG_MAX)
 		return -EMSGSIZE;
-	/* not more than there are stages, so that none is used twice at a time */
+	/* limit the requests in flight, so that no staging area is used twice at a time */
 	if (l->in_flight >= STAGES / 2 && el_flush(l, 20000))
 		return -EIO;
 	if (buf)

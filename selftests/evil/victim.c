@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The application of a host whose SMC clients meet a hostile server.  It knows
- * what it may see: an error from connect(), or a connection on which exactly
- * the bytes arrive that the server's application has sent.
+ * The application of a host whose SMC clients connect to a hostile server. Each
+ * behaviour has an expected result: an error from connect(), or a connection that
+ * transfers exactly the bytes of the server's application.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,16 +21,16 @@
 
 /**
  * struct victim - one connection attempt
- * @thread: its thread
- * @proto: family
- * @to: port of the behaviour
+ * @thread: thread of the attempt
+ * @proto: socket family
+ * @to: address and port of the behaviour
  * @answer: behaviour
- * @nonblock: connect without waiting
- * @deadline_ms: by then connect must have ended
+ * @nonblock: use a non-blocking connect()
+ * @deadline_ms: limit for connect() to end
  * @ok: result
- * @no_smc: the server met a client that did not try SMC: nothing is proved
- * @slots: limits how many run at once
- * @note: what was seen
+ * @no_smc: the client did not try SMC, so nothing was tested
+ * @slots: limits how many attempts run at a time
+ * @note: what happened
  */
 struct victim {
 	pthread_t thread;
@@ -45,7 +45,7 @@ struct victim {
 	char note[256];
 };
 
-/* Returns 0 or the errno with which connect() ended, negative, by whichever way it told. */
+/* Returns 0 or the negative errno of connect(), also if a non-blocking one reported it later. */
 static int victim_connect(const struct victim *v, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -67,7 +67,7 @@ static int victim_connect(const struct victim *v, int fd)
 	return -err;
 }
 
-/* The bytes of a connection that came up: those of the server's application and no other. */
+/* Check that a connection transfers the bytes of the server's application, and no others. */
 static int victim_traffic(struct victim *v, int fd)
 {
 	struct trf_client c = {
@@ -102,7 +102,7 @@ static int victim_traffic(struct victim *v, int fd)
 }
 
 /* After a failed connect() nothing may be readable. */
-static bool nothing_to_read(struct victim *v, int fd)
+static bool victim_check_unreadable(struct victim *v, int fd)
 {
 	char buf[64];
 	ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
@@ -113,13 +113,16 @@ static bool nothing_to_read(struct victim *v, int fd)
 	return false;
 }
 
-static bool may_fail(enum evil_expect expect)
+static bool expect_may_fail(enum evil_expect expect)
 {
-	/* a reset of the second connection may be faster than our look at it */
+	/* a reset of the second connection may come before we check it */
 	return expect == EVIL_FAILS || expect == EVIL_EITHER || expect == EVIL_AGAIN_RUDE;
 }
 
-/* Did our side try SMC, and then TCP alone? The reason tells; then who is answered is honest. */
+/*
+ * Check by the fallback reason that our side tried SMC, and then made a second connection
+ * without SMC. The server serves that one normally, unless it misbehaves there, too.
+ */
 static void victim_again(struct victim *v, int fd)
 {
 	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
@@ -147,7 +150,8 @@ static void victim_try(struct victim *v)
 	if (ms > v->deadline_ms)
 		v->ok = false;
 	else if (err)
-		v->ok = fd >= 0 && may_fail(v->answer->expect) && nothing_to_read(v, fd);
+		v->ok = fd >= 0 && expect_may_fail(v->answer->expect) &&
+			victim_check_unreadable(v, fd);
 	else if (v->answer->expect == EVIL_AGAIN || v->answer->expect == EVIL_AGAIN_RUDE)
 		victim_again(v, fd);
 	else
@@ -160,7 +164,7 @@ static void *victim_thread(void *arg)
 {
 	struct victim *v = arg;
 
-	/* another victim may have had a bad experience just before we connected */
+	/* another victim's failure may have filled the negative cache just before we connect */
 	for (int i = 0; i < 10; i++) {
 		v->no_smc = false;
 		tl_forget_bad_peers();
@@ -186,12 +190,12 @@ static void victim_report(struct ktap *k, const struct victim *v)
 }
 
 /**
- * evil_victim_run() - meet every behaviour of a hostile server
+ * evil_victim_run() - connect to every behaviour of a hostile server
  * @p: family of the sockets
  * @host: the hostile server
  * @port: its first port
- * @deadline_ms: by then every connect() must have ended
- * @jobs: how many to meet at once
+ * @deadline_ms: limit for each connect()
+ * @jobs: number of connections at a time
  * @only: part of the names to run, NULL for all
  * @strict: a skip is a failure
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The application on the host under attack. It reads whatever comes on its connections, notes
- * how each ends, and tells whoever asks on a TCP port of its own, or makes it connect.
- * Connections are named by the port of the client's carrier.
+ * The application on the host under attack. It reads from its connections and records how
+ * each ends. On a TCP port of its own it answers requests for that record, and requests to
+ * connect, send and close. The name of a connection is the TCP port of its client.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,9 +22,9 @@
 /**
  * struct seen - a connection of the application
  * @fd: socket, -1 when closed
- * @port: its name
- * @r: what was seen
- * @close: somebody wants it closed
+ * @port: name of the connection
+ * @r: record
+ * @close: the reading thread must stop, because the connection is being closed
  */
 struct seen {
 	int fd;
@@ -34,11 +34,11 @@ struct seen {
 };
 
 /**
- * struct attempt - the latest order to connect
- * @p: family
- * @to: where
- * @busy: nothing has become of it yet
- * @o: what has
+ * struct attempt - the latest request to connect
+ * @p: socket family
+ * @to: address
+ * @busy: the attempt has not ended
+ * @o: result
  */
 struct attempt {
 	const struct tl_proto *p;
@@ -54,7 +54,7 @@ static struct attempt attempt;
 
 /* ---- the application ---- */
 
-static void judge_bytes(struct seen *c, u64 off, const u8 *buf, size_t len)
+static void conn_count_bytes(struct seen *c, u64 off, const u8 *buf, size_t len)
 {
 	u8 want[4096];
 
@@ -69,7 +69,7 @@ static void judge_bytes(struct seen *c, u64 off, const u8 *buf, size_t len)
 	}
 }
 
-static int so_error(int fd)
+static int socket_error(int fd)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
@@ -78,8 +78,8 @@ static int so_error(int fd)
 	return err;
 }
 
-/* One look at the connection; false when there is nothing more to be seen. */
-static bool look(struct seen *c, u64 *off)
+/* Read once from the connection. Returns false if it has failed. */
+static bool conn_check(struct seen *c, u64 *off)
 {
 	u8 buf[4096];
 	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
@@ -87,12 +87,12 @@ static bool look(struct seen *c, u64 *off)
 
 	if (err == EAGAIN || err == EINTR)
 		return true;
-	/* after the end an error may still come */
+	/* an error may come after the end of the stream */
 	if (!n)
-		err = so_error(c->fd);
+		err = socket_error(c->fd);
 	pthread_mutex_lock(&lock);
 	if (n > 0) {
-		judge_bytes(c, *off, buf, n);
+		conn_count_bytes(c, *off, buf, n);
 		*off += n;
 	} else if (err) {
 		c->r.state = EL_ERROR;
@@ -115,15 +115,15 @@ static void *conn_thread(void *arg)
 
 		poll(&p, 1, 20);
 		if (more)
-			more = look(c, &off);
+			more = conn_check(c, &off);
 		if (c->r.state == EL_EOF)
 			tl_sleep_ms(20);
 	}
 	return NULL;
 }
 
-/* One more connection, NULL if there are too many. */
-static struct seen *note_conn(int fd, unsigned int name)
+/* Add a connection. Returns NULL if there are too many. */
+static struct seen *conn_add(int fd, unsigned int name)
 {
 	struct seen *c;
 
@@ -138,20 +138,20 @@ static struct seen *note_conn(int fd, unsigned int name)
 	return c;
 }
 
-static int serve(int fd, const pthread_attr_t *attr)
+static int conn_start(int fd, const pthread_attr_t *attr)
 {
 	struct tl_addr peer = { .len = sizeof(peer.ss) };
 	struct seen *c = NULL;
 	pthread_t thread;
 
 	if (!getpeername(fd, &peer.sa, &peer.len))
-		c = note_conn(fd, tl_addr_port(&peer));
+		c = conn_add(fd, tl_addr_port(&peer));
 	return c && !pthread_create(&thread, attr, conn_thread, c) ? 0 : -ENOSPC;
 }
 
-/* ---- connecting by order ---- */
+/* ---- connecting on request ---- */
 
-static void conclude(const struct el_outcome *o)
+static void attempt_finish(const struct el_outcome *o)
 {
 	pthread_mutex_lock(&lock);
 	attempt.o = *o;
@@ -159,7 +159,7 @@ static void conclude(const struct el_outcome *o)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Makes the connection, and is its reader. */
+/* Make the connection, then read from it. */
 static void *connect_thread(void *arg)
 {
 	struct tl_addr own = { .len = sizeof(own.ss) };
@@ -180,8 +180,8 @@ static void *connect_thread(void *arg)
 		o.reason = diag.reason;
 	}
 	if (o.smc)
-		c = note_conn(fd, el_name_served(tl_addr_port(&own)));
-	conclude(&o);
+		c = conn_add(fd, el_served_name(tl_addr_port(&own)));
+	attempt_finish(&o);
 	if (c)
 		return conn_thread(c);
 	if (fd >= 0)
@@ -189,7 +189,7 @@ static void *connect_thread(void *arg)
 	return NULL;
 }
 
-/* Connects, and that is all: whatever comes of it. */
+/* Connect and close, and ignore the result. */
 static void *knock_thread(void *arg)
 {
 	struct tl_addr to = *(struct tl_addr *)arg;
@@ -203,7 +203,7 @@ static void *knock_thread(void *arg)
 	return NULL;
 }
 
-static int start(void *(*fn)(void *), void *arg)
+static int thread_start(void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -217,21 +217,21 @@ static int start(void *(*fn)(void *), void *arg)
 	return err;
 }
 
-/* 0, or an errno: any number of them. */
-static int begin_knock(const char *host, unsigned int port)
+/* Start a knock; any number may run at a time. Returns 0 or an errno. */
+static int knock_start(const char *host, unsigned int port)
 {
 	struct tl_addr *to = malloc(sizeof(*to));
 	int err = to ? EINVAL : ENOMEM;
 
 	if (to && !tl_addr_parse(to, attempt.p, host, port))
-		err = start(knock_thread, to);
+		err = thread_start(knock_thread, to);
 	if (err)
 		free(to);
 	return err;
 }
 
-/* 0, or an errno: one at a time. */
-static int begin_connect(const char *host, unsigned int port)
+/* Start an attempt; only one may run at a time. Returns 0 or an errno. */
+static int attempt_start(const char *host, unsigned int port)
 {
 	int err = EBUSY;
 
@@ -243,16 +243,16 @@ static int begin_connect(const char *host, unsigned int port)
 	pthread_mutex_unlock(&lock);
 	if (err)
 		return err;
-	err = start(connect_thread, NULL);
+	err = thread_start(connect_thread, NULL);
 	if (err)
-		conclude(&(struct el_outcome){ .err = err });
+		attempt_finish(&(struct el_outcome){ .err = err });
 	return err;
 }
 
-/* ---- answering questions ---- */
+/* ---- answering requests ---- */
 
-/* Ports are used again: the latest one counts. */
-static struct seen *find(unsigned int port)
+/* Ports are used again: find the latest connection of @port. */
+static struct seen *conn_find(unsigned int port)
 {
 	for (unsigned int i = nr_conns; i > 0; i--) {
 		if (conns[i - 1].port == port)
@@ -261,7 +261,7 @@ static struct seen *find(unsigned int port)
 	return NULL;
 }
 
-static void tell_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, char *out)
+static void answer_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, char *out)
 {
 	u64 until = tl_now_ns() + timeout_ms * TL_NSEC_PER_MSEC;
 	struct el_report r;
@@ -270,7 +270,7 @@ static void tell_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, cha
 		struct seen *c;
 
 		pthread_mutex_lock(&lock);
-		c = find(port);
+		c = conn_find(port);
 		r = c ? c->r : (struct el_report){ .state = EL_NONE };
 		pthread_mutex_unlock(&lock);
 		if (r.state == EL_ERROR || (bytes && r.good + r.zero + r.alien >= bytes) ||
@@ -282,7 +282,7 @@ static void tell_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, cha
 		 (unsigned long long)r.zero, (unsigned long long)r.alien);
 }
 
-static void tell_outcome(unsigned int timeout_ms, char *out)
+static void answer_outcome(unsigned int timeout_ms, char *out)
 {
 	u64 until = tl_now_ns() + timeout_ms * TL_NSEC_PER_MSEC;
 	struct el_outcome o;
@@ -300,8 +300,8 @@ static void tell_outcome(unsigned int timeout_ms, char *out)
 	snprintf(out, LINE, "%d %d %u\n", busy ? EINPROGRESS : o.err, o.smc, o.reason);
 }
 
-/* What the module holds of one kind of RDMA resource. */
-static u64 resources(const char *kind)
+/* Count the module's RDMA resources of one kind. */
+static u64 resources_count(const char *kind)
 {
 	char line[4 * LINE];
 	u64 n = 0;
@@ -316,7 +316,7 @@ static u64 resources(const char *kind)
 	return n;
 }
 
-static u64 counter(const char *name)
+static u64 counter_read(const char *name)
 {
 	FILE *f = fopen("/proc/net/smc_stat", "re");
 	unsigned long long value, found = 0;
@@ -331,10 +331,10 @@ static u64 counter(const char *name)
 	return found;
 }
 
-/* As many of the bytes as the connection takes at once. */
-static long send_some(unsigned int port, size_t bytes)
+/* Send as many of @bytes as the connection takes at once. */
+static long conn_send(unsigned int port, size_t bytes)
 {
-	struct seen *c = find(port);
+	struct seen *c = conn_find(port);
 	u8 buf[4096] = { 0x77 };
 	long done = 0;
 
@@ -349,44 +349,44 @@ static long send_some(unsigned int port, size_t bytes)
 	return c ? done : -ENOENT;
 }
 
-/* How long close() took, in ms. */
-static long close_one(unsigned int port)
+/* Close a connection. Returns the duration of close() in ms, or a negative errno. */
+static long conn_close(unsigned int port)
 {
-	struct seen *c = find(port);
+	struct seen *c = conn_find(port);
 	u64 t0;
 
 	if (!c || c->fd < 0)
 		return -ENOENT;
 	__atomic_store_n(&c->close, true, __ATOMIC_RELEASE);
-	tl_sleep_ms(60);	/* the thread lets go of the descriptor */
+	tl_sleep_ms(60);	/* until the thread uses the descriptor no more */
 	t0 = tl_now_ns();
 	close(c->fd);
 	c->fd = -1;
 	return (tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
 }
 
-static void answer(const char *line, char *out)
+static void request_answer(const char *line, char *out)
 {
 	unsigned int port, timeout_ms;
 	unsigned long long bytes;
 	char name[LINE];
 
 	if (sscanf(line, "conn %u %llu %u", &port, &bytes, &timeout_ms) == 3)
-		tell_conn(port, bytes, timeout_ms, out);
+		answer_conn(port, bytes, timeout_ms, out);
 	else if (sscanf(line, "connect %127s %u", name, &port) == 2)
-		snprintf(out, LINE, "%d\n", begin_connect(name, port));
+		snprintf(out, LINE, "%d\n", attempt_start(name, port));
 	else if (sscanf(line, "knock %127s %u", name, &port) == 2)
-		snprintf(out, LINE, "%d\n", begin_knock(name, port));
+		snprintf(out, LINE, "%d\n", knock_start(name, port));
 	else if (sscanf(line, "outcome %u", &timeout_ms) == 1)
-		tell_outcome(timeout_ms, out);
+		answer_outcome(timeout_ms, out);
 	else if (sscanf(line, "held %127s", name) == 1)
-		snprintf(out, LINE, "%llu\n", (unsigned long long)resources(name));
+		snprintf(out, LINE, "%llu\n", (unsigned long long)resources_count(name));
 	else if (sscanf(line, "stat %127s", name) == 1)
-		snprintf(out, LINE, "%llu\n", (unsigned long long)counter(name));
+		snprintf(out, LINE, "%llu\n", (unsigned long long)counter_read(name));
 	else if (sscanf(line, "send %u %llu", &port, &bytes) == 2)
-		snprintf(out, LINE, "%ld\n", send_some(port, bytes));
+		snprintf(out, LINE, "%ld\n", conn_send(port, bytes));
 	else if (sscanf(line, "close %u", &port) == 1)
-		snprintf(out, LINE, "%ld\n", close_one(port));
+		snprintf(out, LINE, "%ld\n", conn_close(port));
 	else
 		snprintf(out, LINE, "?\n");
 }
@@ -401,7 +401,7 @@ static void *control_thread(void *arg)
 		char line[LINE], out[LINE];
 
 		while (f && fgets(line, sizeof(line), f)) {
-			answer(line, out);
+			request_answer(line, out);
 			if (fputs(out, f) < 0 || fflush(f))
 				break;
 		}
@@ -412,10 +412,10 @@ static void *control_thread(void *arg)
 }
 
 /**
- * el_witness_run() - be the application, for ever
+ * el_witness_run() - run the application until an error
  * @p: family of the attacked sockets
  * @host: address to bind, NULL for any
- * @port: of the attacked sockets; questions come to the next one
+ * @port: port of the attacked sockets; requests come to the next one
  *
  * Return: a negative errno.
  */
@@ -444,12 +444,12 @@ int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port
 
 		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
 			return -errno;
-		if (fd >= 0 && serve(fd, &attr))
+		if (fd >= 0 && conn_start(fd, &attr))
 			close(fd);
 	}
 }
 
-/* ---- asking ---- */
+/* ---- requests to the witness ---- */
 
 int el_witness_connect(const struct evil_target *t, unsigned int port)
 {
@@ -459,8 +459,8 @@ int el_witness_connect(const struct evil_target *t, unsigned int port)
 	return tl_connect(t->tcp, NULL, &to);
 }
 
-/* One line there, one line back. */
-static bool ask(int witness, char *line)
+/* Send one line and receive one line. */
+static bool witness_request(int witness, char *line)
 {
 	size_t len = 0;
 
@@ -476,12 +476,12 @@ static bool ask(int witness, char *line)
 }
 
 /**
- * el_ask() - what has the application seen?
- * @witness: connection to it
- * @port: which connection
- * @bytes: ask again until it has read so many, 0: until it has an error
- * @timeout_ms: at most so long
- * @r: answer
+ * el_ask() - get the application's record of a connection
+ * @witness: connection to the witness
+ * @port: name of the connection
+ * @bytes: wait until the application has read so many, or failed; 0: until it failed
+ * @timeout_ms: longest wait
+ * @r: receives the record
  *
  * Return: false if the witness is gone.
  */
@@ -494,7 +494,7 @@ bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 
 	snprintf(line, sizeof(line), "conn %u %llu %u\n", port, (unsigned long long)bytes,
 		 timeout_ms);
-	if (!ask(witness, line) ||
+	if (!witness_request(witness, line) ||
 	    sscanf(line, "%d %d %llu %llu %llu", &state, &r->err, &good, &zero, &alien) != 5) {
 		ktap_note("the witness is gone");
 		return false;
@@ -506,34 +506,34 @@ bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	return true;
 }
 
-u64 el_stat(int witness, const char *name)
+u64 el_counter(int witness, const char *name)
 {
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "stat %s\n", name);
-	return ask(witness, line) ? strtoull(line, NULL, 10) : 0;
+	return witness_request(witness, line) ? strtoull(line, NULL, 10) : 0;
 }
 
-/* How many queue pairs, memory regions, ... its module has: @kind as rdma(8) calls them. */
-u64 el_held(int witness, const char *kind)
+/* Count the module's queue pairs, memory regions, ...; @kind is rdma(8)'s name of them. */
+u64 el_resources(int witness, const char *kind)
 {
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "held %s\n", kind);
-	return ask(witness, line) ? strtoull(line, NULL, 10) : 0;
+	return witness_request(witness, line) ? strtoull(line, NULL, 10) : 0;
 }
 
 /**
- * el_tell_connect() - the application is to connect to us
- * @witness: connection to it
+ * el_order_connect() - make the application connect to us
+ * @witness: connection to the witness
  * @at: our listener
- * @knock: whatever comes of it; else el_outcome() tells, for one at a time
+ * @knock: ignore the result; otherwise el_order_outcome() returns it, for one at a time
  *
- * It begins at once.
+ * Does not wait for the connection.
  *
  * Return: 0 or a negative errno.
  */
-int el_tell_connect(int witness, const struct tl_addr *at, bool knock)
+int el_order_connect(int witness, const struct tl_addr *at, bool knock)
 {
 	char line[LINE], host[INET_ADDRSTRLEN];
 
@@ -541,24 +541,25 @@ int el_tell_connect(int witness, const struct tl_addr *at, bool knock)
 		return -errno;
 	snprintf(line, sizeof(line), "%s %s %u\n", knock ? "knock" : "connect", host,
 		 tl_addr_port(at));
-	return ask(witness, line) ? -(int)strtol(line, NULL, 10) : -EIO;
+	return witness_request(witness, line) ? -(int)strtol(line, NULL, 10) : -EIO;
 }
 
 /**
- * el_outcome() - what has become of the connection that was ordered?
- * @witness: connection to it
- * @timeout_ms: wait so long for an end
- * @o: result; %EINPROGRESS: none yet
+ * el_order_outcome() - get the result of the connection that was ordered
+ * @witness: connection to the witness
+ * @timeout_ms: longest wait for the result
+ * @o: receives the result; error %EINPROGRESS: none yet
  *
  * Return: false if the witness is gone.
  */
-bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o)
+bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o)
 {
 	char line[LINE];
 	int smc;
 
 	snprintf(line, sizeof(line), "outcome %u\n", timeout_ms);
-	if (!ask(witness, line) || sscanf(line, "%d %d %u", &o->err, &smc, &o->reason) != 3) {
+	if (!witness_request(witness, line) ||
+	    sscanf(line, "%d %d %u", &o->err, &smc, &o->reason) != 3) {
 		ktap_note("the witness is gone");
 		return false;
 	}
@@ -566,20 +567,20 @@ bool el_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o)
 	return true;
 }
 
-/* How many of @bytes the application could send at once, or its negative errno. */
-long el_tell_send(int witness, unsigned int port, size_t bytes)
+/* Make the application send @bytes. Returns how many it sent at once, or a negative errno. */
+long el_order_send(int witness, unsigned int port, size_t bytes)
 {
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "send %u %zu\n", port, bytes);
-	return ask(witness, line) ? strtol(line, NULL, 10) : -EIO;
+	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
 }
 
-/* How many ms the application's close() took, or a negative errno. */
-long el_tell_close(int witness, unsigned int port)
+/* Make the application close. Returns the duration of close() in ms, or a negative errno. */
+long el_order_close(int witness, unsigned int port)
 {
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "close %u\n", port);
-	return ask(witness, line) ? strtol(line, NULL, 10) : -EIO;
+	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
 }

@@ -79,11 +79,11 @@ case_attacks()
 	fi
 	sync_wait ready > /dev/null || exit 1
 	if [ -n "$SERVED" ]; then
-		set -- serve --stranger "$(own_addr 1)" --third "$(own_addr 2)" \
+		set -- serve --other "$(own_addr 1)" --third "$(own_addr 2)" \
 			--lonely "$(own_addr 3)"
 	else
 		ip addr add "$FOREIGN/24" dev eth0
-		set -- attack --stranger "$FOREIGN"
+		set -- attack --other "$FOREIGN"
 	fi
 	/t/smc_evil_link "$@" --connect "$(peer_addr)" --bind "$(own_addr)" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1

@@ -547,7 +547,7 @@ case_hostile()
 attack()
 {
 	ip addr add 10.0.0.66/24 dev eth0
-	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --stranger 10.0.0.66 \
+	/t/smc_evil_link attack --connect "$(peer_addr)" --bind "$(own_addr)" --other 10.0.0.66 \
 		--only group_ > /run/attack 2>&1
 	rc=$?
 	ip addr del 10.0.0.66/24 dev eth0
