@@ -54,14 +54,14 @@ static void other_close(struct other *o)
 static bool new_group_works(struct el_env *e)
 {
 	struct other o;
-	struct el_env beside = *e;
+	struct el_env env = *e;
 	int err = other_open(e, &o, NULL);
 	bool ok = !err;
 
 	if (err)
 		ktap_note("no further group: %s", tl_errno_name(-err));
-	beside.l = &o.l;
-	ok = ok && el_alive(&beside, &o.c) && el_alive(e, e->a);
+	env.l = &o.l;
+	ok = ok && el_alive(&env, &o.c) && el_alive(e, e->a);
 	other_close(&o);
 	return ok;
 }

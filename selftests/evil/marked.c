@@ -61,37 +61,37 @@ static bool all_sent(struct el_link *l)
 /* Check the connection over the link that we write to. */
 static bool conn_alive(struct el_env *e, struct el_conn *c)
 {
-	struct el_env beside = *e;
+	struct el_env env = *e;
 
-	beside.l = c->link;
-	return el_alive(&beside, c);
+	env.l = c->link;
+	return el_alive(&env, c);
 }
 
 static bool conn_fails(struct el_env *e, struct el_conn *c)
 {
 	static const struct el_case any = { .name = "" };
-	struct el_env beside = *e;
+	struct el_env env = *e;
 
-	beside.l = c->link->near ?: c->link;
-	return el_failed(&beside, c, &any);
+	env.l = c->link->near ?: c->link;
+	return el_failed(&env, c, &any);
 }
 
 /* A failover validation message, correct or forged. */
 struct move {
 	const char *what;
-	u8 left;		/* previous link: 0: correct, NOBODY, 1: the new link, 2: none */
+	u8 prev;		/* previous link: 0: correct, NO_LINK, 1: the new link, 2: none */
 	u8 nr;			/* number of the move; 1 is correct */
 	u8 past;		/* byte that fills the list of moves; 1: both links in turn */
 	u8 past_orderly;
 	bool orderly;
 	u16 ahead;		/* messages that are announced and were never sent */
 	bool dies;		/* the connection must fail, and nothing else */
-	bool fails;		/* the previous link in the message must fail */
+	bool fails;		/* exactly one link must fail, otherwise none */
 };
 
-static u8 move_left_num(const struct move *m, const struct el_link *from, const struct el_link *to)
+static u8 move_prev_num(const struct move *m, const struct el_link *from, const struct el_link *to)
 {
-	switch (m->left) {
+	switch (m->prev) {
 	case 0:
 		return from->num;
 	case 1:
@@ -99,7 +99,7 @@ static u8 move_left_num(const struct move *m, const struct el_link *from, const 
 	case 2:
 		return 0;
 	default:
-		return m->left;
+		return m->prev;
 	}
 }
 
@@ -110,7 +110,7 @@ static int move_send(struct el_conn *c, const struct move *move, const struct el
 		.seq = c->seq + move->ahead,
 		.token = c->peer_token,
 		.flags = SMC_CDC_F_FAILOVER,
-		.left = move_left_num(move, from, c->link),
+		.left = move_prev_num(move, from, c->link),
 		.move = move->nr,
 		.more = move->orderly ? SMC_CDC_M_ORDERLY : 0,
 		.past_orderly = move->past_orderly,
@@ -146,9 +146,9 @@ static const struct move good_moves[] = {
 };
 
 static const struct move forged_moves[] = {
-	{ .what = "previous link does not exist", .left = NO_LINK, .nr = 1, .fails = true },
-	{ .what = "previous link is the new link", .left = 1, .nr = 1, .fails = true },
-	{ .what = "no previous link", .left = 2, .nr = 1, .fails = true },
+	{ .what = "previous link does not exist", .prev = NO_LINK, .nr = 1, .fails = true },
+	{ .what = "previous link is the new link", .prev = 1, .nr = 1, .fails = true },
+	{ .what = "no previous link", .prev = 2, .nr = 1, .fails = true },
 	{ .what = "orderly, with messages that were never sent", .nr = 1, .orderly = true,
 	  .ahead = 100, .dies = true },
 	{ .what = "the 100th move", .nr = 100, .dies = true },
@@ -298,7 +298,7 @@ static void answer_wrong(struct el_conn *c)
  * Both connections are on the first link, because the second link is added later. The server
  * (net.smc.smcr_balance) then moves one of them, after it has asked for the last CDC received.
  */
-static bool check_balance(struct el_env *e, void (*asked)(struct el_conn *c), const char *counter)
+static bool check_balance(struct el_env *e, void (*on_ask)(struct el_conn *c), const char *counter)
 {
 	u64 before = el_counter(e->witness, counter);
 	struct el_second s;
@@ -306,7 +306,7 @@ static bool check_balance(struct el_env *e, void (*asked)(struct el_conn *c), co
 
 	s.l.native = true;
 	s.l.no_add = true;
-	s.l.on_ask = asked;
+	s.l.on_ask = on_ask;
 	ok = ok && !el_connect(e, &s.l, &s.c, 0) && !el_connect(e, &s.l, &s.d, 1) &&
 	     conn_alive(e, &s.c) && conn_alive(e, &s.d);
 	s.l.no_add = false;
@@ -352,18 +352,18 @@ static void spoil_eight_links(struct evil_msg *m)
 /* The number of links is the server's setting, whatever number the peer announces. */
 static bool many_links(struct el_env *e)
 {
-	static const u8 said[] = { 0, 2, 8, 9, 255 };
+	static const u8 announced[] = { 0, 2, 8, 9, 255 };
 	struct el_second s;
 	bool ok = true;
 	int err;
 
-	for (size_t i = 0; ok && i < TL_ARRAY_SIZE(said); i++) {
+	for (size_t i = 0; ok && i < TL_ARRAY_SIZE(announced); i++) {
 		ok = el_second_open(e, &s);
 		s.l.native = true;
-		s.l.links = said[i];
+		s.l.links = announced[i];
 		ok = ok && !el_join(&s.l, &s.c, 0) && s.l.agreed == 2 && conn_alive(e, &s.c);
 		if (!ok)
-			ktap_note("announced %u links, agreed on %u", said[i], s.l.agreed);
+			ktap_note("announced %u links, agreed on %u", announced[i], s.l.agreed);
 		el_second_end(&s);
 		el_poll(e->l);
 	}

@@ -120,10 +120,10 @@ bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *
 /* Check that the group still works over its first link. */
 static bool second_check(struct el_env *e, struct el_second *s)
 {
-	struct el_env beside = *e;
+	struct el_env env = *e;
 
-	beside.l = &s->l;
-	return el_alive(&beside, &s->c);
+	env.l = &s->l;
+	return el_alive(&env, &s->c);
 }
 
 static bool delete_link_await(struct el_second *s)

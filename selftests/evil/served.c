@@ -50,10 +50,10 @@ static bool open_third(struct el_env *e, struct el_second *s, struct el_link *th
 
 static bool conn_alive(struct el_env *e, struct el_conn *c)
 {
-	struct el_env beside = *e;
+	struct el_env env = *e;
 
-	beside.l = c->link->near ?: c->link;
-	return el_alive(&beside, c);
+	env.l = c->link->near ?: c->link;
+	return el_alive(&env, c);
 }
 
 /* Has the application's data arrived in the RMB of any link? A native peer chooses its link. */
@@ -462,16 +462,16 @@ static bool delete_link(struct el_link *l, u8 num)
 static bool keys_forged(struct el_env *e)
 {
 	static const struct el_case want = { .name = "" };
-	u64 gone = el_counter(e->witness, "link_del");
-	struct el_env beside = *e;
+	u64 link_dels = el_counter(e->witness, "link_del");
+	struct el_env env = *e;
 	struct el_second s;
 	bool ok = second_begin(e, &s, 0, false);
 
-	beside.l = &s.l;
+	env.l = &s.l;
 	s.l.spoil_add = spoil_keys;
 	ok = ok && !el_serve_add(e, &s.l, &s.far) && conn_alive(e, &s.c) &&
-	     delete_link(&s.l, s.l.num) && el_counted(e, &s.l, "link_del", NULL, gone) &&
-	     el_order_send(e->witness, s.c.port, BYTES) > 0 && el_failed(&beside, &s.c, &want);
+	     delete_link(&s.l, s.l.num) && el_counted(e, &s.l, "link_del", NULL, link_dels) &&
+	     el_order_send(e->witness, s.c.port, BYTES) > 0 && el_failed(&env, &s.c, &want);
 	el_second_end(&s);
 	return ok;
 }
@@ -666,7 +666,7 @@ static bool delete_operator(struct el_env *e)
 			.link_num = 2, .orderly = true, .reason = SMC_LLC_DEL_OPERATOR,
 		},
 	};
-	u64 gone = el_counter(e->witness, "link_del");
+	u64 link_dels = el_counter(e->witness, "link_del");
 	struct el_link third = { 0 };
 	struct el_second s;
 	bool ok = second_begin(e, &s, 0, false) && open_third(e, &s, &third) &&
@@ -675,7 +675,7 @@ static bool delete_operator(struct el_env *e)
 	for (u8 i = 0; ok && i < ORDERS; i++)
 		ok = link_unknown(&s.l, 0x80 + i, SMC_LLC_DEL_OPERATOR);
 	ok = ok && conn_alive(e, &s.c) && !el_llc(&s.l, &m) &&
-	     el_counted(e, &s.l, "link_del", NULL, gone);
+	     el_counted(e, &s.l, "link_del", NULL, link_dels);
 	for (int i = 0; ok && i < ORDERS; i++)
 		ok = link_unknown(&s.l, 2, SMC_LLC_DEL_OPERATOR);
 	/* the server may add a link afterwards */
@@ -728,13 +728,13 @@ static bool new_link_deleted(struct el_env *e)
 static bool delete_offer_link(struct el_env *e)
 {
 	static const struct el_case want = { .name = "" };
-	struct el_env beside = *e;
+	struct el_env env = *e;
 	struct el_second s;
 	bool ok = second_begin(e, &s, 0, false) && !el_serve_offer(e, &s.l, &s.far) &&
 		  delete_link(&s.l, s.l.num);
 
-	beside.l = &s.l;
-	ok = ok && el_failed(&beside, &s.c, &want);
+	env.l = &s.l;
+	ok = ok && el_failed(&env, &s.c, &want);
 	el_second_end(&s);
 	return ok;
 }

@@ -176,8 +176,8 @@ static void failslab_start(void)
 }
 
 /*
- * Report how many allocations there were if they were fewer than fail_nth: then the caller,
- * who tries one number after the other, is done.
+ * Report how many allocations there were if they were fewer than fail_nth. A script that tries
+ * one number after the other is then done.
  */
 static void report_allocations(void)
 {
