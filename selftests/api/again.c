@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: places in a listener's queue, ports, and sockets that are used once more. */
+/* API cases: a listener's queue, reuse of ports, and reuse of sockets. */
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,8 +22,9 @@ static int new_socket(struct api_env *e, int flags)
 /* ---- the queue ---- */
 
 /*
- * There is room for one more than listen() said; the next one waits until one was taken. Clients of
- * TCP find the same room once more, in the queue of an SMC listener's carrier.
+ * The queue has room for one connection more than listen() was given; the next connection waits
+ * until one is accepted. TCP clients of an SMC listener find the same room a second time, in the
+ * queue of the listener's clcsock.
  */
 static void backlog(struct api_env *e)
 {
@@ -33,7 +34,10 @@ static void backlog(struct api_env *e)
 	int fd[2 * BACKLOG + 3], rfd[2 * BACKLOG + 3];
 
 	for (int i = 0; i <= room; i++) {
-		/* over RDMA a place is taken when their host is through with the rendezvous */
+		/*
+		 * over RDMA a connection takes its place when the server has finished the CLC
+		 * handshake
+		 */
 		tl_sleep_ms(2 * API_QUIET_MS);
 		fd[i] = new_socket(e, SOCK_NONBLOCK);
 		T_ERR(connect(fd[i], &at.sa, at.len), EINPROGRESS);
@@ -56,8 +60,8 @@ static void backlog(struct api_env *e)
 
 /* ---- ports ---- */
 
-/* What bind() to the port says, without SO_REUSEADDR or with it. */
-static int bind_says(struct api_env *e, const struct tl_addr *at, int reuse, int *bound)
+/* The errno of bind() to @at, with SO_REUSEADDR set to @reuse. */
+static int bind_errno(struct api_env *e, const struct tl_addr *at, int reuse, int *bound)
 {
 	int fd = new_socket(e, 0), err = 0;
 
@@ -71,7 +75,7 @@ static int bind_says(struct api_env *e, const struct tl_addr *at, int reuse, int
 	return err;
 }
 
-static int own_port(struct api_env *e, struct tl_addr *mine)
+static int socket_bind_port(struct api_env *e, struct tl_addr *mine)
 {
 	int fd = new_socket(e, 0), one = 1;
 
@@ -82,8 +86,8 @@ static int own_port(struct api_env *e, struct tl_addr *mine)
 	return fd;
 }
 
-/* A connection of which this side's port is known, and has no listener any more. */
-static void pair_at(struct api_env *e, struct tl_addr *mine, int *fd, int *rfd)
+/* A connection with a known port on this side, after its listener has closed. */
+static void pair_with_port(struct api_env *e, struct tl_addr *mine, int *fd, int *rfd)
 {
 	struct tl_addr at = e->remote;
 	int lfd;
@@ -98,7 +102,7 @@ static void pair_at(struct api_env *e, struct tl_addr *mine, int *fd, int *rfd)
 		T_OK(close(lfd));
 	} else {
 		lfd = T_OK(r_listen_at(e, e->peer, &at, 4));
-		*fd = own_port(e, mine);
+		*fd = socket_bind_port(e, mine);
 		T_OK(connect(*fd, &at.sa, at.len));
 		*rfd = T_OK(r_accept(e, lfd));
 		T_OK(r_close(e, lfd));
@@ -107,20 +111,20 @@ static void pair_at(struct api_env *e, struct tl_addr *mine, int *fd, int *rfd)
 	api_roundtrip(e, *fd, *rfd, SEED);
 }
 
-/* Who closes first keeps the port for a while, but for those who say that they know. */
+/* The end that closes first keeps the port in TIME_WAIT; SO_REUSEADDR may still bind it. */
 static void port_closed_first(struct api_env *e)
 {
 	struct tl_addr mine;
 	int fd, rfd, lfd = -1;
 
-	pair_at(e, &mine, &fd, &rfd);
+	pair_with_port(e, &mine, &fd, &rfd);
 	T_OK(close(fd));
 	T_EQ(r_recv_once(e, rfd, 1), 0);
 	T_OK(r_close(e, rfd));
 	tl_sleep_ms(API_QUIET_MS);
-	T_EQ(bind_says(e, &mine, 0, NULL), EADDRINUSE);
-	T_EQ(bind_says(e, &mine, 1, &lfd), 0);
-	/* as a server that was started again */
+	T_EQ(bind_errno(e, &mine, 0, NULL), EADDRINUSE);
+	T_EQ(bind_errno(e, &mine, 1, &lfd), 0);
+	/* as a restarted server does */
 	T_OK(listen(lfd, 4));
 	rfd = T_OK(r_socket(e, e->peer));
 	r_later(e, 0);
@@ -131,7 +135,7 @@ static void port_closed_first(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Whose peer closes first has it back. */
+/* If the peer closes first, the port is free after our close. */
 static void port_closed_last(struct api_env *e)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * TL_NSEC_PER_MSEC;
@@ -139,17 +143,17 @@ static void port_closed_last(struct api_env *e)
 	int fd, rfd, err;
 	char c;
 
-	pair_at(e, &mine, &fd, &rfd);
+	pair_with_port(e, &mine, &fd, &rfd);
 	T_OK(r_close(e, rfd));
 	T_EQ(recv(fd, &c, 1, 0), 0);
-	T_EQ(bind_says(e, &mine, 0, NULL), EADDRINUSE);
+	T_EQ(bind_errno(e, &mine, 0, NULL), EADDRINUSE);
 	T_OK(close(fd));
-	while ((err = bind_says(e, &mine, 0, NULL)) && tl_now_ns() < until)
+	while ((err = bind_errno(e, &mine, 0, NULL)) && tl_now_ns() < until)
 		tl_sleep_ms(20);
 	T_EQ(err, 0);
 }
 
-/* A reset leaves nothing behind. */
+/* A reset keeps no port. */
 static void port_reset(struct api_env *e)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * TL_NSEC_PER_MSEC;
@@ -157,18 +161,18 @@ static void port_reset(struct api_env *e)
 	struct tl_addr mine;
 	int fd, rfd, err;
 
-	pair_at(e, &mine, &fd, &rfd);
+	pair_with_port(e, &mine, &fd, &rfd);
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
 	T_OK(close(fd));
 	T_ERR(r_recv_once(e, rfd, 1), ECONNRESET);
-	while ((err = bind_says(e, &mine, 0, NULL)) && tl_now_ns() < until)
+	while ((err = bind_errno(e, &mine, 0, NULL)) && tl_now_ns() < until)
 		tl_sleep_ms(20);
 	T_EQ(err, 0);
 }
 
 /* ---- sockets used once more ---- */
 
-static void connects(struct api_env *e, int fd)
+static void check_connects(struct api_env *e, int fd)
 {
 	struct tl_addr at = e->remote;
 	int lfd = T_OK(r_listen_at(e, e->peer, &at, 4)), rfd;
@@ -179,7 +183,7 @@ static void connects(struct api_env *e, int fd)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Refused, then without an answer, then to somebody who is there. */
+/* One socket: refused, then timed out, then connected to a listener that exists. */
 static void connect_elsewhere(struct api_env *e)
 {
 	struct tl_addr none = e->remote, hole;
@@ -192,14 +196,14 @@ static void connect_elsewhere(struct api_env *e)
 	T_TRUE(api_poll(fd, POLLOUT, API_PATIENCE_MS) & POLLERR);
 	T_EQ(api_so_error(fd), ECONNREFUSED);
 	T_OK(tl_set_nonblock(fd, false));
-	/* the connection that failed is over with the next connect(), which says so */
+	/* the next connect() reports the failed attempt and ends it */
 	T_ERR(connect(fd, &none.sa, none.len), ECONNABORTED);
 	T_OK(setsockopt(fd, SOL_TCP, TCP_SYNCNT, &once, sizeof(once)));
 	T_ERR(connect(fd, &hole.sa, hole.len), ETIMEDOUT);
-	connects(e, fd);
+	check_connects(e, fd);
 }
 
-/* A connection that has ended is one until it is dissolved. */
+/* A connection that has ended still returns EISCONN, until connect(AF_UNSPEC) dissolves it. */
 static void connect_after_end(struct api_env *e)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -221,10 +225,10 @@ static void connect_after_end(struct api_env *e)
 	T_OK(shutdown(fd, SHUT_WR));
 	T_ERR(connect(fd, &at.sa, at.len), EISCONN);
 	T_OK(connect(fd, &none, sizeof(none)));
-	connects(e, fd);
+	check_connects(e, fd);
 }
 
-/* shutdown() takes back a connect() that was not answered. */
+/* shutdown() cancels a pending connect(). */
 static void connect_taken_back(struct api_env *e)
 {
 	struct tl_addr hole;
@@ -235,10 +239,10 @@ static void connect_taken_back(struct api_env *e)
 	T_OK(shutdown(fd, SHUT_WR));
 	T_EQ(api_poll(fd, POLL_ALL, 0) & POLLHUP, POLLHUP);
 	T_OK(tl_set_nonblock(fd, false));
-	connects(e, fd);
+	check_connects(e, fd);
 }
 
-/* One that comes too early fails, and counts all the same: no rendezvous is possible. */
+/* A shutdown() before connect() fails but still takes effect: no CLC handshake is possible. */
 static void shutdown_early(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
@@ -255,9 +259,9 @@ static void shutdown_early(struct api_env *e)
 	api_recv(fd, SEED, 0, 100);
 }
 
-/* ---- both at once ---- */
+/* ---- both ends at once ---- */
 
-/* Both have something to say, and say at the same moment that it was all. */
+/* Both ends send, then shut down at the same moment. */
 static void shutdown_crossing(struct api_env *e)
 {
 	int fd, rfd;
@@ -285,7 +289,7 @@ static void shutdown_crossing(struct api_env *e)
 	}
 }
 
-/* What is corked goes to a peer that has closed, and had read all: its end comes first. */
+/* Corked bytes go to a peer that has read everything and closed: its end comes first. */
 static void corked_at_close(struct api_env *e)
 {
 	int fd, rfd, on = 1, off = 0;
@@ -298,7 +302,7 @@ static void corked_at_close(struct api_env *e)
 	T_OK(r_close(e, rfd));
 	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP, POLLRDHUP);
 	if (api_over_rdma(e, fd)) {
-		/* that the byte is in vain is known at once */
+		/* over RDMA the sender sees at once that the peer will not read the byte */
 		T_ERR(recv(fd, &c, 1, 0), EPIPE);
 	} else {
 		T_EQ(recv(fd, &c, 1, 0), 0);
@@ -309,7 +313,7 @@ static void corked_at_close(struct api_env *e)
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
 
-/* Bytes that came before a reset can be read after it. */
+/* Bytes that arrived before a reset can be read after it. */
 static void reset_behind_bytes(struct api_env *e)
 {
 	int fd, rfd;
@@ -326,7 +330,7 @@ static void reset_behind_bytes(struct api_env *e)
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
 
-/* An answer of a server that did not read the whole question, and closed. */
+/* The server answers without reading the whole request, and closes. */
 static void answer_without_reading(struct api_env *e)
 {
 	int fd, rfd;

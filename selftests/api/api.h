@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Socket API conformance: the same cases for every family, TCP being the norm.
+ * Socket API conformance: the same cases for every family, with TCP as the norm.
  *
- * A case is a straight-line program on this host.  What the peer does is
- * called by name: an agent, here or on another host, executes socket calls it
- * is sent over a plain TCP control connection and returns value and errno, so
- * that r_recv() reads like recv().
+ * A case is a straight-line program on this host. The peer's actions are function calls: an agent,
+ * here or on another host, receives socket calls over a plain TCP control connection, executes them
+ * and returns value and errno, so that r_recv() reads like recv().
  */
 #ifndef SMC_SELFTESTS_API_H
 #define SMC_SELFTESTS_API_H
@@ -17,7 +16,7 @@
 #include "lib/testlib.h"
 
 #define API_PATIENCE_MS	10000	/* longest wait for something that must happen */
-#define API_QUIET_MS	150	/* how long "nothing happens" is watched */
+#define API_QUIET_MS	150	/* duration of a check that nothing happens */
 
 enum api_role {
 	API_ACTIVE,	/* this side connects */
@@ -31,10 +30,10 @@ enum api_role {
  * @local: address of this side, port 0
  * @remote: address of the agent's side, port 0
  * @ctl: control connection of this case
- * @role: who connects, for cases that run in both roles
+ * @role: side that connects, for cases that run in both roles
  * @require: mode that each connection must have, TL_MODE_UNKNOWN for any
  * @delay_ms: see r_later()
- * @later: the next agent call is not waited for
+ * @later: the next agent call runs in the background
  */
 struct api_env {
 	const struct tl_proto *proto;
@@ -54,7 +53,7 @@ struct api_env {
 /**
  * struct api_case - one case
  * @name: stable name
- * @fn: returns if the case holds, otherwise ends its process
+ * @fn: returns if the case passes, otherwise ends its process
  * @flags: API_F_*
  */
 struct api_case {
@@ -93,7 +92,7 @@ extern const struct api_group api_again_group;
 extern const struct api_group api_filter_group;
 extern const struct api_group api_tls_group;
 
-/* Assertions: a case is a process of its own, so the first one that fails ends it. */
+/* Assertions. A case has its own process: the first failed assertion ends it. */
 long long api_ok(long long ret, const char *expr, const char *fn, int line);
 void api_err(long long ret, int want, const char *expr, const char *fn, int line);
 void api_eq(long long got, long long want, const char *expr, const char *fn, int line);
@@ -124,7 +123,7 @@ int api_caught(void);
 void api_alarm(unsigned int msec);
 void api_roundtrip(struct api_env *e, int fd, int rfd, u64 seed);
 
-/* Calls executed by the agent (rpc.c); errno is set from its answer */
+/* Calls executed by the agent (rpc.c); they set errno from its answer */
 void r_later(struct api_env *e, unsigned int delay_ms);
 long long r_join(struct api_env *e);
 int r_socket(struct api_env *e, const struct tl_proto *p);

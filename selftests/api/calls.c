@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: the less usual ways to move bytes and to wait for them. */
+/* API cases: less usual calls that move bytes or wait for them. */
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/sockios.h>
@@ -20,7 +20,7 @@
 #define VECS	1000
 #define ODD	97
 
-static void check(u64 off, const void *buf, size_t len)
+static void check_bytes(u64 off, const void *buf, size_t len)
 {
 	T_EQ(tl_check(SEED, off, buf, len), -1);
 }
@@ -47,7 +47,7 @@ static void many_messages(struct api_env *e)
 	for (int i = 0; i < 5; i++)
 		T_EQ(m[i].msg_len, len[i]);
 	T_EQ(r_recv(e, rfd, SEED, 0, off), off);
-	/* each of them in full, and no more than are there */
+	/* each message in full, and no more messages than there are */
 	T_EQ(r_send(e, rfd, SEED, 0, 9701), 9701);
 	for (int i = 0; i < 3; i++) {
 		static const size_t want[] = { 1, 700, 9000 };
@@ -55,9 +55,9 @@ static void many_messages(struct api_env *e)
 		iov[i] = (struct iovec){ buf[i], want[i] };
 	}
 	T_EQ(recvmmsg(fd, m, 3, MSG_WAITALL, NULL), 3);
-	check(0, buf[0], 1);
-	check(1, buf[1], 700);
-	check(701, buf[2], 9000);
+	check_bytes(0, buf[0], 1);
+	check_bytes(1, buf[1], 700);
+	check_bytes(701, buf[2], 9000);
 	T_EQ(r_send(e, rfd, SEED, 0, 1), 1);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	n = recvmmsg(fd, m, 3, MSG_DONTWAIT, NULL);
@@ -66,7 +66,7 @@ static void many_messages(struct api_env *e)
 	T_ERR(recvmmsg(fd, m, 3, MSG_DONTWAIT, NULL), EAGAIN);
 }
 
-/* Odd sizes, empty ones among them. */
+/* Vectors of odd sizes, some of them empty. */
 static size_t make_vectors(struct iovec *iov, char *buf)
 {
 	size_t sum = 0;
@@ -97,7 +97,7 @@ static void many_vectors(struct api_env *e)
 	r_send(e, rfd, SEED, 0, len);
 	T_EQ(recvmsg(fd, &msg, MSG_WAITALL), len);
 	T_EQ(r_join(e), len);
-	check(0, buf, len);
+	check_bytes(0, buf, len);
 	T_ERR(preadv(fd, iov, 3, 0), ESPIPE);
 	T_ERR(pwritev(fd, iov, 3, 0), ESPIPE);
 	T_ERR(lseek(fd, 0, SEEK_CUR), ESPIPE);
@@ -117,14 +117,14 @@ static void splices(struct api_env *e)
 	T_OK(pipe2(b, O_CLOEXEC));
 	T_OK(fcntl(a[1], F_SETPIPE_SZ, 1 << 20));
 	T_OK(fcntl(b[1], F_SETPIPE_SZ, 1 << 20));
-	/* user pages, by way of a pipe, into the socket */
+	/* user pages, through a pipe, into the socket */
 	tl_fill(SEED, 0, buf, sizeof(buf));
 	T_EQ(vmsplice(a[1], &iov, 1, 0), sizeof(buf));
 	for (n = 0; n < sizeof(buf);)
 		n += T_OK(splice(a[0], NULL, fd, NULL, sizeof(buf) - n, SPLICE_F_MORE));
-	/* that promise was not kept */
+	/* SPLICE_F_MORE was set, but no more bytes follow */
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
-	/* out of the socket; what was there before stays as it was when more comes */
+	/* out of the socket; bytes in the pipe do not change when more arrive */
 	T_EQ(r_send(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
 	for (n = 0; n < sizeof(buf);)
 		n += T_OK(splice(fd, NULL, a[1], NULL, sizeof(buf) - n, 0));
@@ -133,12 +133,12 @@ static void splices(struct api_env *e)
 	T_EQ(tee(a[0], b[1], sizeof(buf), 0), sizeof(buf));
 	for (n = 0; n < sizeof(got);)
 		n += T_OK(read(a[0], got + n, sizeof(got) - n));
-	check(0, got, sizeof(got));
+	check_bytes(0, got, sizeof(got));
 	memset(got, 0, sizeof(got));
 	for (n = 0; n < sizeof(got);)
 		n += T_OK(read(b[0], got + n, sizeof(got) - n));
-	check(0, got, sizeof(got));
-	/* nothing is there (that flag of splice() is about the pipe); then no more comes */
+	check_bytes(0, got, sizeof(got));
+	/* no bytes yet (SPLICE_F_NONBLOCK concerns the pipe); then the end of the stream */
 	T_OK(tl_set_nonblock(fd, true));
 	T_ERR(splice(fd, NULL, a[1], NULL, 1, 0), EAGAIN);
 	T_OK(tl_set_nonblock(fd, false));
@@ -163,9 +163,9 @@ static void sendfile_long(struct api_env *e)
 	T_EQ(sendfile(fd, file, &off, want), want);
 	T_EQ(off, sizeof(buf));
 	T_EQ(r_join(e), want);
-	/* into a file it is not possible out of a socket */
+	/* sendfile() cannot read from a socket */
 	T_ERR(sendfile(file, fd, NULL, 1), EINVAL);
-	/* a file's bytes stay its own once they were taken */
+	/* a second call sends the file's bytes again */
 	T_EQ(lseek(file, 0, SEEK_SET), 0);
 	T_EQ(sendfile(fd, file, NULL, 1000), 1000);
 	T_EQ(r_recv(e, rfd, SEED, 0, 1000), 1000);
@@ -173,7 +173,7 @@ static void sendfile_long(struct api_env *e)
 
 /* ---- flags ---- */
 
-/* Restarted while there is nothing; what is there is returned. */
+/* Restarted if no byte was received; otherwise the received bytes are returned. */
 static void waitall_restart(struct api_env *e)
 {
 	char buf[1000];
@@ -187,13 +187,13 @@ static void waitall_restart(struct api_env *e)
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 1000);
 	T_EQ(r_join(e), 1000);
 	T_EQ(api_caught(), 1);
-	check(0, buf, 1000);
+	check_bytes(0, buf, 1000);
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	api_alarm(200);
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 100);
 	T_EQ(api_caught(), 2);
-	check(0, buf, 100);
+	check_bytes(0, buf, 100);
 }
 
 static void accept_restart(struct api_env *e)
@@ -231,10 +231,10 @@ static void end_of_record(struct api_env *e)
 	T_EQ(r_send_flags(e, rfd, SEED, 0, 300, MSG_EOR), 300);
 	T_EQ(recvmsg(fd, &msg, MSG_WAITALL), 300);
 	T_EQ(msg.msg_flags & (MSG_EOR | MSG_TRUNC), 0);
-	check(0, buf, 300);
+	check_bytes(0, buf, 300);
 }
 
-/* Looked at and counted, neither copied nor taken. */
+/* Bytes are counted, neither copied nor consumed. */
 static void trunc_peek(struct api_env *e)
 {
 	char buf[100];
@@ -250,7 +250,7 @@ static void trunc_peek(struct api_env *e)
 	api_recv(fd, SEED, 0, 5000);
 }
 
-/* Wherever a ring of any size may have its end. */
+/* Peek across the end of the ring, whatever its size. */
 static void peek_wrap(struct api_env *e)
 {
 	static char buf[60000];
@@ -262,10 +262,10 @@ static void peek_wrap(struct api_env *e)
 		T_EQ(r_send(e, rfd, SEED, off, 50000), 50000);
 		memset(buf, 0, sizeof(buf));
 		T_EQ(recv(fd, buf, 50000, MSG_PEEK | MSG_WAITALL), 50000);
-		check(off, buf, 50000);
+		check_bytes(off, buf, 50000);
 		memset(buf, 0, sizeof(buf));
 		T_EQ(recv(fd, buf, 50000, MSG_WAITALL), 50000);
-		check(off, buf, 50000);
+		check_bytes(off, buf, 50000);
 	}
 }
 
@@ -281,7 +281,7 @@ static void connect_again(struct api_env *e)
 	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	T_ERR(connect(fd, &at.sa, at.len), ECONNREFUSED);
 	T_ERR(connect(fd, &at.sa, at.len), ECONNREFUSED);
-	/* the same socket, once somebody is there */
+	/* the same socket, once a listener exists */
 	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
 	T_OK(connect(fd, &at.sa, at.len));
 	rfd = T_OK(r_accept(e, lfd));
@@ -349,7 +349,7 @@ static void sigio_listener(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Those that are about the host have their answer from any socket. */
+/* ioctls about the host's devices work on any socket. */
 static void device_ioctls(struct api_env *e)
 {
 	struct ifreq ifr = { .ifr_name = "lo" };
@@ -392,7 +392,7 @@ static u32 event_of(int ep, int msec)
 	return T_OK(epoll_wait(ep, &ev, 1, msec)) ? ev.events : 0;
 }
 
-/* Of the sets that wait at least one hears of it, and none of nothing. */
+/* At least one of the waiting sets reports each event, and no set reports anything else. */
 static void epoll_exclusive(struct api_env *e)
 {
 	struct tl_addr at;
@@ -431,7 +431,7 @@ static void epoll_rdhup(struct api_env *e)
 	api_recv(fd, SEED, 0, 10);
 }
 
-/* A set that knew the socket before anybody could know what it would become. */
+/* A set that contains the socket before the handshake decides between SMC and TCP. */
 static void epoll_early(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
@@ -461,7 +461,7 @@ static void epoll_early(struct api_env *e)
 
 /* ---- io_uring ---- */
 
-static int ended(struct uring *r, u64 want)
+static int uring_wait_for(struct uring *r, u64 want)
 {
 	int res = 0;
 	u64 who = 0;
@@ -485,7 +485,7 @@ static int uring_connected(struct api_env *e, struct uring *r, int *rfd)
 		*rfd = T_OK(r_socket(e, e->peer));
 		r_later(e, 0);
 		r_connect(e, *rfd, &at);
-		fd = ended(r, 1);
+		fd = uring_wait_for(r, 1);
 		T_TRUE(fd >= 0);
 		T_OK(r_join(e));
 		return fd;
@@ -498,7 +498,7 @@ static int uring_connected(struct api_env *e, struct uring *r, int *rfd)
 	req.off = at.len;
 	T_TRUE(uring_submit(r, &req));
 	*rfd = T_OK(r_accept(e, lfd));
-	T_EQ(ended(r, 1), 0);
+	T_EQ(uring_wait_for(r, 1), 0);
 	return fd;
 }
 
@@ -512,14 +512,14 @@ static void uring_all(struct api_env *e)
 	T_TRUE(uring_open(&r));
 	fd = uring_connected(e, &r, &rfd);
 	api_check_mode(e, fd);
-	/* a poll, which is there before the bytes, and a read that waits for them */
+	/* a poll armed before the bytes arrive, and a read that waits for them */
 	req.fd = fd;
 	req.opcode = IORING_OP_POLL_ADD;
 	req.poll32_events = POLLIN;
 	req.user_data = 2;
 	T_TRUE(uring_submit(&r, &req));
 	T_EQ(r_send(e, rfd, SEED, 0, sizeof(got)), sizeof(got));
-	T_TRUE(ended(&r, 2) & POLLIN);
+	T_TRUE(uring_wait_for(&r, 2) & POLLIN);
 	memset(&req, 0, sizeof(req));
 	req.fd = fd;
 	req.opcode = IORING_OP_RECV;
@@ -528,20 +528,20 @@ static void uring_all(struct api_env *e)
 	req.msg_flags = MSG_WAITALL;
 	req.user_data = 3;
 	T_TRUE(uring_submit(&r, &req));
-	T_EQ(ended(&r, 3), sizeof(got));
-	check(0, got, sizeof(got));
+	T_EQ(uring_wait_for(&r, 3), sizeof(got));
+	check_bytes(0, got, sizeof(got));
 	memset(got, 0, sizeof(got));
 	req.user_data = 4;
 	T_TRUE(uring_submit(&r, &req));
 	T_EQ(r_send(e, rfd, SEED, 0, sizeof(got)), sizeof(got));
-	T_EQ(ended(&r, 4), sizeof(got));
-	check(0, got, sizeof(got));
+	T_EQ(uring_wait_for(&r, 4), sizeof(got));
+	check_bytes(0, got, sizeof(got));
 	tl_fill(SEED, 0, buf, sizeof(buf));
 	req.opcode = IORING_OP_SEND;
 	req.addr = (uintptr_t)buf;
 	req.user_data = 5;
 	T_TRUE(uring_submit(&r, &req));
-	T_EQ(ended(&r, 5), sizeof(buf));
+	T_EQ(uring_wait_for(&r, 5), sizeof(buf));
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
 	uring_close(&r);
 }

@@ -8,7 +8,7 @@
 
 #define SEED	301
 
-/* Sends until the error of a peer that has gone shows. */
+/* Send until the error of the closed peer shows. */
 static int send_until_error(int fd, int flags)
 {
 	char c = 0;
@@ -37,7 +37,7 @@ static void shutdown_write(struct api_env *e)
 	T_ERR(write(fd, &c, 1), EPIPE);
 	T_EQ(api_caught(), 2);
 	T_EQ(r_recv(e, rfd, SEED, 0, 70001), 70000);
-	/* the other direction goes on for as long as it likes */
+	/* the other direction continues */
 	T_EQ(r_send(e, rfd, SEED + 1, 0, 50000), 50000);
 	api_recv(fd, SEED + 1, 0, 50000);
 	T_EQ(r_recv_once(e, rfd, 1), 0);
@@ -77,7 +77,7 @@ static void shutdown_read(struct api_env *e)
 	/* what is already here can still be read */
 	api_recv(fd, SEED, 0, 10);
 	T_EQ(recv(fd, &c, 1, 0), 0);
-	/* the peer is not told */
+	/* the peer does not notice */
 	api_send(fd, SEED, 0, 100);
 	T_EQ(r_recv(e, rfd, SEED, 0, 100), 100);
 	T_EQ(r_send(e, rfd, SEED, 0, 5), 5);
@@ -117,7 +117,7 @@ static void close_clean(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	api_send(fd, SEED, 0, 100000);
 	T_OK(close(fd));
-	/* what was sent arrives although the sender's descriptor is gone */
+	/* sent bytes arrive although the sender's descriptor is closed */
 	T_EQ(r_recv(e, rfd, SEED, 0, 100001), 100000);
 	T_EQ(r_recv_once(e, rfd, 1), 0);
 	T_OK(r_close(e, rfd));
@@ -177,7 +177,7 @@ static void close_lingering(struct api_env *e)
 	T_EQ(r_join(e), sent);
 }
 
-/* Unread bytes mean that data was lost: the peer is reset. */
+/* Closing with unread bytes means lost data: the peer is reset. */
 static void close_unread(struct api_env *e)
 {
 	int fd, rfd;
@@ -201,7 +201,7 @@ static void close_unread_by_peer(struct api_env *e)
 	T_EQ(r_poll(e, rfd, POLLIN, API_PATIENCE_MS), POLLIN);
 	T_OK(r_close(e, rfd));
 	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
-	/* once, by whichever call comes first */
+	/* reported once, by the first call */
 	T_EQ(api_so_error(fd), ECONNRESET);
 	T_EQ(api_so_error(fd), 0);
 	T_EQ(recv(fd, &c, 1, 0), 0);
@@ -227,7 +227,7 @@ static void reset_seen_by_recv(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	T_OK(r_linger0(e, rfd));
-	/* the reader sleeps when it happens */
+	/* the reader blocks when the reset arrives */
 	r_later(e, 200);
 	r_close(e, rfd);
 	T_ERR(recv(fd, &c, 1, 0), ECONNRESET);
@@ -245,7 +245,7 @@ static void reset_seen_by_send(struct api_env *e)
 	r_reset(e, rfd);
 	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
 	api_catch(SIGPIPE, false);
-	/* the reset itself is no broken pipe, what follows it is */
+	/* the reset itself is no broken pipe, the next call is */
 	T_ERR(send(fd, &c, 1, 0), ECONNRESET);
 	T_EQ(api_caught(), 0);
 	T_ERR(send(fd, &c, 1, 0), EPIPE);
@@ -281,7 +281,7 @@ static void reset_names(struct api_env *e)
 	T_ERR(shutdown(fd, SHUT_WR), ENOTCONN);
 }
 
-/* A peer that closed takes no more: after one round trip the pipe is broken. */
+/* A closed peer takes no more bytes: after one round trip send() returns EPIPE. */
 static void send_after_peer_close(struct api_env *e)
 {
 	char c;
@@ -298,7 +298,7 @@ static void send_after_peer_close(struct api_env *e)
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
 
-/* Ignored SIGPIPE: only the errno remains. */
+/* With SIGPIPE ignored only the errno remains. */
 static void sigpipe_ignored(struct api_env *e)
 {
 	char c = 0;

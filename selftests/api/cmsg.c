@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: what comes with received bytes as control messages: time stamps, TCP_INQ. */
+/* API cases: control messages with received bytes: time stamps, TCP_INQ. */
 #include <asm/socket.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
@@ -19,15 +19,15 @@
 #define SEED	809
 #define ROOM	512
 #define SOFTWARE	(SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE)
-/* TCP has the kernel stamp packets from a moment on that comes after setsockopt() */
+/* TCP has the kernel stamp packets only some time after setsockopt() */
 #define SOON_MS	50
 
 /**
- * struct kind - one way to ask for time stamps
+ * struct kind - one variant of the time stamp options
  * @opt: option, and type of the control message
  * @val: its value
- * @len: length of what comes
- * @unit: nanoseconds that its smallest number is worth
+ * @len: length of the control message's data
+ * @unit: nanoseconds per unit of its second number
  */
 struct kind {
 	int opt;
@@ -47,7 +47,7 @@ static const struct kind kinds[] = {
 
 static const struct kind *chosen;
 
-static void ask(int fd)
+static void stamps_enable(int fd)
 {
 	T_OK(setsockopt(fd, SOL_SOCKET, chosen->opt, &chosen->val, sizeof(chosen->val)));
 	api_reenter(fd);
@@ -63,14 +63,14 @@ static u64 time_of_day(void)
 }
 
 /**
- * struct came - what a call has received
- * @rc: its result
+ * struct came - result of one recvmsg()
+ * @rc: return value
  * @flags: msg_flags
- * @n: control messages
- * @level: of the last one
- * @type: of the last one
- * @len: of its data
- * @num: that, as numbers
+ * @n: number of control messages
+ * @level: level of the last one
+ * @type: type of the last one
+ * @len: length of its data
+ * @num: its data, as numbers
  */
 struct came {
 	ssize_t rc;
@@ -85,7 +85,7 @@ struct came {
 	};
 };
 
-static struct came receive(int fd, u64 off, size_t len, int flags, size_t room)
+static struct came msg_receive(int fd, u64 off, size_t len, int flags, size_t room)
 {
 	static char buf[4096], control[ROOM];
 	struct iovec iov = { buf, len };
@@ -109,8 +109,8 @@ static struct came receive(int fd, u64 off, size_t len, int flags, size_t room)
 	return c;
 }
 
-/* The stamp of @c in ns. Longs have 64 bits wherever these tests run. */
-static u64 stamp(const struct came *c, const struct kind *k)
+/* Return the stamp of @c in ns. Longs have 64 bits wherever these tests run. */
+static u64 stamp_ns(const struct came *c, const struct kind *k)
 {
 	T_EQ(c->n, 1);
 	T_EQ(c->level, SOL_SOCKET);
@@ -132,7 +132,7 @@ static void await_bytes(int fd, int want)
 	T_EQ(n, want);
 }
 
-/* Each layout; what came long before it was read has the time at which it came. */
+/* Each layout. Bytes read long after they arrived have the time of their arrival. */
 static void stamp_kinds(struct api_env *e)
 {
 	u64 before, after, is;
@@ -144,29 +144,29 @@ static void stamp_kinds(struct api_env *e)
 
 		chosen = k;
 		api_pair(e, &fd, &rfd);
-		ask(fd);
+		stamps_enable(fd);
 		before = time_of_day();
 		T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
 		await_bytes(fd, 300);
 		after = time_of_day();
 		tl_sleep_ms(SOON_MS);
-		p = receive(fd, 0, 300, MSG_PEEK, ROOM);
-		c = receive(fd, 0, 300, 0, ROOM);
+		p = msg_receive(fd, 0, 300, MSG_PEEK, ROOM);
+		c = msg_receive(fd, 0, 300, 0, ROOM);
 		T_EQ(c.rc, 300);
 		T_EQ(c.flags & MSG_CTRUNC, 0);
-		is = stamp(&c, k);
+		is = stamp_ns(&c, k);
 		T_TRUE(is >= before / k->unit * k->unit);
 		T_TRUE(is <= after);
-		T_EQ(stamp(&p, k), is);
-		/* no room for it: the bytes come all the same */
+		T_EQ(stamp_ns(&p, k), is);
+		/* no room for the control message: the bytes come all the same */
 		T_EQ(r_send(e, rfd, SEED, 300, 100), 100);
-		c = receive(fd, 300, 100, MSG_WAITALL, CMSG_LEN(0) + 4);
+		c = msg_receive(fd, 300, 100, MSG_WAITALL, CMSG_LEN(0) + 4);
 		T_EQ(c.rc, 100);
 		T_TRUE(c.flags & MSG_CTRUNC);
 		off = 0;
 		T_OK(setsockopt(fd, SOL_SOCKET, k->opt, &off, sizeof(off)));
 		T_EQ(r_send(e, rfd, SEED, 400, 100), 100);
-		c = receive(fd, 400, 100, MSG_WAITALL, ROOM);
+		c = msg_receive(fd, 400, 100, MSG_WAITALL, ROOM);
 		T_EQ(c.rc, 100);
 		T_EQ(c.n, 0);
 		api_roundtrip(e, fd, rfd, SEED);
@@ -175,25 +175,27 @@ static void stamp_kinds(struct api_env *e)
 	}
 }
 
-/* Asked for before there was a connection: the first bytes have one, and the end has none. */
+/*
+ * Set before the connection exists: the first bytes have a stamp, the end of the stream has none.
+ */
 static void stamp_early(struct api_env *e)
 {
 	struct came c;
 	int fd, rfd;
 
 	chosen = &kinds[1];
-	api_pair_of(e, ask, &fd, &rfd);
+	api_pair_of(e, stamps_enable, &fd, &rfd);
 	api_check_mode(e, fd);
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
-	c = receive(fd, 0, 10, MSG_WAITALL, ROOM);
-	T_TRUE(stamp(&c, chosen) <= time_of_day());
+	c = msg_receive(fd, 0, 10, MSG_WAITALL, ROOM);
+	T_TRUE(stamp_ns(&c, chosen) <= time_of_day());
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
-	c = receive(fd, 0, 10, 0, ROOM);
+	c = msg_receive(fd, 0, 10, 0, ROOM);
 	T_EQ(c.rc, 0);
 	T_EQ(c.n, 0);
 }
 
-/* Before accept() the socket does not exist, but its bytes come. */
+/* The socket does not exist before accept(), but its bytes arrive. */
 static void stamp_unaccepted(struct api_env *e)
 {
 	struct tl_addr at;
@@ -203,7 +205,7 @@ static void stamp_unaccepted(struct api_env *e)
 
 	chosen = &kinds[1];
 	lfd = api_listener(e, &at);
-	ask(lfd);
+	stamps_enable(lfd);
 	rfd = T_OK(r_socket(e, e->peer));
 	T_OK(r_connect(e, rfd, &at));
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
@@ -212,11 +214,11 @@ static void stamp_unaccepted(struct api_env *e)
 	tl_sleep_ms(SOON_MS);
 	fd = T_OK(accept(lfd, NULL, NULL));
 	api_check_mode(e, fd);
-	c = receive(fd, 0, 10, MSG_WAITALL, ROOM);
-	T_TRUE(stamp(&c, chosen) <= sent);
+	c = msg_receive(fd, 0, 10, MSG_WAITALL, ROOM);
+	T_TRUE(stamp_ns(&c, chosen) <= sent);
 }
 
-/* Many messages, read in pieces that are none of theirs: no stamp goes back in time. */
+/* Many messages, read in pieces with other boundaries: stamps never go back in time. */
 static void stamp_many(struct api_env *e)
 {
 	u64 begin, last, is;
@@ -225,27 +227,27 @@ static void stamp_many(struct api_env *e)
 
 	chosen = &kinds[1];
 	api_pair(e, &fd, &rfd);
-	ask(fd);
+	stamps_enable(fd);
 	begin = time_of_day();
 	last = begin;
 	for (int i = 0; i < 40; i++)
 		T_EQ(r_send(e, rfd, SEED, 20 * i, 20), 20);
 	await_bytes(fd, 800);
 	for (int off = 0; off < 800; off += 50) {
-		c = receive(fd, off, 50, MSG_WAITALL, ROOM);
+		c = msg_receive(fd, off, 50, MSG_WAITALL, ROOM);
 		T_EQ(c.rc, 50);
-		is = stamp(&c, chosen);
+		is = stamp_ns(&c, chosen);
 		T_TRUE(is >= last);
 		T_TRUE(is <= time_of_day());
 		last = is;
 	}
 	begin = time_of_day();
 	T_EQ(r_send(e, rfd, SEED, 800, 20), 20);
-	c = receive(fd, 800, 20, MSG_WAITALL, ROOM);
-	T_TRUE(stamp(&c, chosen) >= begin);
+	c = msg_receive(fd, 800, 20, MSG_WAITALL, ROOM);
+	T_TRUE(stamp_ns(&c, chosen) >= begin);
 }
 
-static int inq(const struct came *c)
+static int inq_value(const struct came *c)
 {
 	T_EQ(c->n, 1);
 	T_EQ(c->level, SOL_TCP);
@@ -254,7 +256,7 @@ static int inq(const struct came *c)
 	return c->inq;
 }
 
-/* TCP_INQ: with each receive comes how much is left, and a 1 for an end that was not read. */
+/* TCP_INQ: each receive returns the bytes left, and 1 if only the end of the stream is left. */
 static void inq_left(struct api_env *e)
 {
 	int fd, rfd, on = 1;
@@ -264,27 +266,27 @@ static void inq_left(struct api_env *e)
 	T_OK(setsockopt(fd, SOL_TCP, TCP_INQ, &on, sizeof(on)));
 	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
 	await_bytes(fd, 300);
-	c = receive(fd, 0, 100, MSG_PEEK, ROOM);
-	T_EQ(inq(&c), 300);
-	c = receive(fd, 0, 100, 0, ROOM);
-	T_EQ(inq(&c), 200);
-	c = receive(fd, 100, 200, 0, ROOM);
-	T_EQ(inq(&c), 0);
+	c = msg_receive(fd, 0, 100, MSG_PEEK, ROOM);
+	T_EQ(inq_value(&c), 300);
+	c = msg_receive(fd, 0, 100, 0, ROOM);
+	T_EQ(inq_value(&c), 200);
+	c = msg_receive(fd, 100, 200, 0, ROOM);
+	T_EQ(inq_value(&c), 0);
 	T_EQ(r_send(e, rfd, SEED, 300, 10), 10);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
 	T_TRUE(api_poll(fd, POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP);
-	c = receive(fd, 300, 10, 0, ROOM);
-	T_EQ(inq(&c), 1);
-	c = receive(fd, 310, 10, 0, ROOM);
+	c = msg_receive(fd, 300, 10, 0, ROOM);
+	T_EQ(inq_value(&c), 1);
+	c = msg_receive(fd, 310, 10, 0, ROOM);
 	T_EQ(c.rc, 0);
-	T_EQ(inq(&c), 1);
+	T_EQ(inq_value(&c), 1);
 	on = 0;
 	T_OK(setsockopt(fd, SOL_TCP, TCP_INQ, &on, sizeof(on)));
-	c = receive(fd, 310, 10, 0, ROOM);
+	c = msg_receive(fd, 310, 10, 0, ROOM);
 	T_EQ(c.n, 0);
 }
 
-/* A send that asks with its bytes for stamps of these kinds, SOF_TIMESTAMPING_TX_*. */
+/* Send with a control message that requests these stamps, SOF_TIMESTAMPING_TX_*. */
 static ssize_t send_stamped(int fd, const void *buf, size_t len, u32 flags)
 {
 	union {
@@ -304,8 +306,8 @@ static ssize_t send_stamped(int fd, const void *buf, size_t len, u32 flags)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-/* The stamp of a packet that has left: its time, and whose it is. Returns its number. */
-static u32 departed(int fd, u64 before)
+/* Read the stamp of a sent packet and check its time. Return the packet's number. */
+static u32 tx_stamp_read(int fd, u64 before)
 {
 	char control[ROOM], byte;
 	struct iovec iov = { &byte, 1 };
@@ -330,7 +332,7 @@ static u32 departed(int fd, u64 before)
 	return ee.ee_data;
 }
 
-static void ask_departure(int fd)
+static void tx_stamps_enable(int fd)
 {
 	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE;
 
@@ -338,7 +340,7 @@ static void ask_departure(int fd)
 	api_reenter(fd);
 }
 
-/* Asked for before the connection, which becomes TCP: of all bytes, by number, too. */
+/* Set before the connection, which becomes TCP: stamps for all bytes, with numbers, too. */
 static void stamp_sent(struct api_env *e)
 {
 	const int flags = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
@@ -346,29 +348,29 @@ static void stamp_sent(struct api_env *e)
 	u64 before, off = 0;
 	int fd, rfd;
 
-	api_pair_of(e, ask_departure, &fd, &rfd);
+	api_pair_of(e, tx_stamps_enable, &fd, &rfd);
 	api_check_declined(e, fd);
 	for (int i = 0; i < 2; i++, off += 300) {
 		before = time_of_day();
 		api_send(fd, SEED, off, 300);
-		departed(fd, before);
+		tx_stamp_read(fd, before);
 		T_EQ(r_recv(e, rfd, SEED, off, 300), 300);
 	}
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING_OLD, &flags, sizeof(flags)));
 	before = time_of_day();
 	api_send(fd, SEED, off, 100);
-	/* of the last byte, counted from the option on */
-	T_EQ(departed(fd, before), 99);
+	/* of the last byte, counted since the option was set */
+	T_EQ(tx_stamp_read(fd, before), 99);
 	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
 	api_send(fd, SEED, off + 100, 50);
-	T_EQ(departed(fd, before), 149);
+	T_EQ(tx_stamp_read(fd, before), 149);
 	T_EQ(r_recv(e, rfd, SEED, off + 100, 50), 50);
 	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
 }
 
 /*
- * Asked for over RDMA: it is refused, or, before 6.7, nothing comes of it. A message that asks for
- * the same is refused all the same, and one that asks for none is like any other.
+ * Set on a connection over RDMA: refused, or, before 6.7, without effect. A message that requests
+ * the same is refused, too, and one that requests none is sent as usual.
  */
 static void stamp_sent_late(struct api_env *e)
 {
@@ -386,7 +388,7 @@ static void stamp_sent_late(struct api_env *e)
 		T_OK(rc);
 	api_send(fd, SEED, 0, 100);
 	if (!api_over_rdma(e, fd))
-		departed(fd, before);
+		tx_stamp_read(fd, before);
 	tl_fill(SEED, 100, buf, sizeof(buf));
 	before = time_of_day();
 	if (api_over_rdma(e, fd)) {
@@ -394,7 +396,7 @@ static void stamp_sent_late(struct api_env *e)
 		api_send(fd, SEED, 100, sizeof(buf));
 	} else {
 		T_EQ(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), sizeof(buf));
-		departed(fd, before);
+		tx_stamp_read(fd, before);
 	}
 	tl_fill(SEED, 200, buf, sizeof(buf));
 	T_EQ(send_stamped(fd, buf, sizeof(buf), 0), sizeof(buf));
@@ -404,7 +406,7 @@ static void stamp_sent_late(struct api_env *e)
 	T_EQ(r_recv(e, rfd, SEED, 300, 1), 0);
 }
 
-/* Asked for with a message: bytes by RDMA have no packet, and are not sent without a word. */
+/* Requested per message: bytes by RDMA have no packet, so the send fails instead of ignoring it. */
 static void stamp_departure(struct api_env *e)
 {
 	const int report = SOF_TIMESTAMPING_SOFTWARE;
@@ -422,7 +424,7 @@ static void stamp_departure(struct api_env *e)
 		api_send(fd, SEED, 0, sizeof(buf));
 	} else {
 		T_EQ(send_stamped(fd, buf, sizeof(buf), SOF_TIMESTAMPING_TX_SOFTWARE), sizeof(buf));
-		departed(fd, before);
+		tx_stamp_read(fd, before);
 	}
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
 	api_roundtrip(e, fd, rfd, SEED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: making sockets, names, listening and accepting. */
+/* API cases: sockets, their names, listening and accepting. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -123,7 +123,7 @@ static void accept_address_and_flags(struct api_env *e)
 	int rfd = T_OK(r_socket(e, e->peer));
 	int fd;
 
-	/* the listener's own flags are not handed on */
+	/* an accepted socket does not inherit the listener's flags */
 	T_OK(tl_set_nonblock(lfd, true));
 	T_ERR(accept(lfd, NULL, NULL), EAGAIN);
 	T_EQ(api_poll(lfd, POLLIN, 0), 0);
@@ -207,8 +207,8 @@ static void accept_many(struct api_env *e)
 	int rfd[8], fd[8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 
 	/*
-	 * All complete before the first accept(). TCP has them in the order of their connects. The
-	 * end of a rendezvous is work of this host, and each has its own: see socket-api.rst
+	 * All connect before the first accept(). TCP returns them in the order of connect(). The
+	 * server finishes each CLC handshake in work of its own: see socket-api.rst.
 	 */
 	for (int i = 0; i < 8; i++) {
 		rfd[i] = T_OK(r_socket(e, e->peer));
@@ -249,7 +249,7 @@ static void listen_again(struct api_env *e)
 	r_connect(e, rfd, &at);
 	fd = T_OK(accept(lfd, NULL, NULL));
 	T_OK(r_join(e));
-	/* the listener may go while its child lives */
+	/* the listener may close before its child */
 	T_OK(close(lfd));
 	T_OK(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len));
 	T_EQ(on, 0);
@@ -257,8 +257,9 @@ static void listen_again(struct api_env *e)
 }
 
 /*
- * TCP_DEFER_ACCEPT: TCP shows no connection before its first bytes. An SMC client's first bytes are
- * its rendezvous, so that it is shown at the end of that, with bytes or without.
+ * TCP_DEFER_ACCEPT: TCP reports no connection before its first bytes. The first bytes of an SMC
+ * client are its CLC messages, so its connection is reported at the end of the handshake, with
+ * application bytes or without.
  */
 static void defer_accept(struct api_env *e)
 {
@@ -281,8 +282,8 @@ static void defer_accept(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 18);
 }
 
-/* The name of the device that has this address. */
-static void device_of(const struct tl_addr *a, char *name)
+/* Return the name of the device that has this address. */
+static void device_find(const struct tl_addr *a, char *name)
 {
 	struct ifaddrs *all, *i;
 	struct tl_addr is;
@@ -314,13 +315,13 @@ static void bind_device(int fd)
 	T_EQ(strcmp(is, bound_device), 0);
 }
 
-/* Bound to its device a socket is as good as ever; bound to another one nobody comes to it. */
+/* Bound to its own device a socket works as usual; bound to another device it is unreachable. */
 static void bind_to_device(struct api_env *e)
 {
 	struct tl_addr at = e->local;
 	int fd, rfd;
 
-	device_of(&e->local, bound_device);
+	device_find(&e->local, bound_device);
 	api_pair_of(e, bind_device, &fd, &rfd);
 	api_check_mode(e, fd);
 	api_roundtrip(e, fd, rfd, 19);
@@ -334,7 +335,7 @@ static void bind_to_device(struct api_env *e)
 	T_ERR(r_connect(e, rfd, &at), ECONNREFUSED);
 }
 
-/* Pending connections die with their listener. */
+/* Pending connections end with their listener. */
 static void listener_closed_with_pending(struct api_env *e)
 {
 	struct tl_addr at;
@@ -363,7 +364,7 @@ static void rebind_after_close(struct api_env *e)
 	T_OK(listen(lfd, 1));
 }
 
-/* The peer is gone again before accept(): the bytes it sent are still delivered. */
+/* The peer closes before accept(): the bytes it sent are still delivered. */
 static void accept_after_peer_closed(struct api_env *e)
 {
 	struct tl_addr at;
@@ -380,7 +381,7 @@ static void accept_after_peer_closed(struct api_env *e)
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
 
-/* Linux hands a connection over that was reset in the queue; its first call tells. */
+/* accept() returns a connection that was reset in the queue; its first call returns the error. */
 static void accept_after_peer_reset(struct api_env *e)
 {
 	struct tl_addr at;
@@ -398,7 +399,7 @@ static void accept_after_peer_reset(struct api_env *e)
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
 
-/* A dual-stack listener takes IPv4 peers under their v4-mapped names. */
+/* A dual-stack listener accepts IPv4 peers under their v4-mapped addresses. */
 static void dual_stack_listener(struct api_env *e)
 {
 	const struct tl_proto *v6 = tl_proto_variant(e->proto, AF_INET6);
@@ -481,8 +482,9 @@ static int save_syn(int fd)
 	return val;
 }
 
-/* One connection; what TCP_SAVED_SYN gives of it. */
-static socklen_t saved_of(struct api_env *e, int lfd, struct tl_addr *at, u8 *buf, socklen_t len)
+/* Make one connection; return the length of its TCP_SAVED_SYN. */
+static socklen_t saved_syn_read(struct api_env *e, int lfd, struct tl_addr *at, u8 *buf,
+				socklen_t len)
 {
 	int rfd = T_OK(r_socket(e, e->peer)), fd;
 	socklen_t again = len;
@@ -491,14 +493,14 @@ static socklen_t saved_of(struct api_env *e, int lfd, struct tl_addr *at, u8 *bu
 	fd = T_OK(accept(lfd, NULL, NULL));
 	T_EQ(save_syn(fd), save_syn(lfd));
 	T_OK(getsockopt(fd, SOL_TCP, TCP_SAVED_SYN, buf, &len));
-	/* it can be had once */
+	/* it can be read once */
 	T_OK(getsockopt(fd, SOL_TCP, TCP_SAVED_SYN, buf + len, &again));
 	T_EQ(again, 0);
 	api_roundtrip(e, fd, rfd, 40);
 	return len;
 }
 
-/* Whoever else saves SYNs of a listener: its user sees what it asked for itself. */
+/* Others may save the SYNs of a listener, too: the program sees only what it requested itself. */
 static void saved_syn(struct api_env *e)
 {
 	struct tl_addr at;
@@ -508,24 +510,24 @@ static void saved_syn(struct api_env *e)
 	socklen_t len;
 
 	T_EQ(save_syn(lfd), 0);
-	T_EQ(saved_of(e, lfd, &at, syn, 1024), 0);
+	T_EQ(saved_syn_read(e, lfd, &at, syn, 1024), 0);
 
 	T_OK(setsockopt(lfd, SOL_TCP, TCP_SAVE_SYN, &on, sizeof(on)));
 	T_EQ(save_syn(lfd), 1);
-	len = saved_of(e, lfd, &at, syn, 1024);
+	len = saved_syn_read(e, lfd, &at, syn, 1024);
 	/* a v4-mapped peer of an IPv6 socket sends IPv4 */
 	net = syn[0] >> 4 == 6 ? 40 : 20;
 	T_TRUE(syn[0] >> 4 == 4 || (syn[0] >> 4 == 6 && e->proto->af == AF_INET6));
 	T_TRUE(len >= net + 20);
 	T_EQ(syn[net + 2] << 8 | syn[net + 3], tl_addr_port(&at));
 	T_EQ(len, net + (syn[net + 12] >> 4) * 4);
-	/* the option that a peer of the family sends stands there as it was sent */
+	/* the experimental TCP option of an SMC peer is in the SYN as it was sent */
 	if (e->proto->smc && e->peer->smc)
 		T_TRUE(memmem(syn, len, "\xfe\x06\xe2\xd4\xc3\xd9", 6));
 
 	T_OK(setsockopt(lfd, SOL_TCP, TCP_SAVE_SYN, &off, sizeof(off)));
 	T_EQ(save_syn(lfd), 0);
-	T_EQ(saved_of(e, lfd, &at, syn, 1024), 0);
+	T_EQ(saved_syn_read(e, lfd, &at, syn, 1024), 0);
 	T_OK(close(lfd));
 }
 

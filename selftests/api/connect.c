@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: connect() that waits, does not wait, fails or is interrupted. */
+/* API cases: connect() that blocks, does not block, fails or is interrupted. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -17,7 +17,7 @@ static int new_socket(struct api_env *e, int flags)
 	return T_OK(socket(e->proto->domain, SOCK_STREAM | flags, e->proto->protocol));
 }
 
-/* An address of the agent where nobody listens. */
+/* Return an address of the agent without a listener. */
 static struct tl_addr refused_address(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
@@ -58,7 +58,7 @@ static void connect_refused_nonblock(struct api_env *e)
 	T_ERR(send(fd, &at, 1, MSG_NOSIGNAL), EPIPE);
 }
 
-/* Without SO_ERROR the next connect() reports it. */
+/* If SO_ERROR is not read, the next connect() reports the error. */
 static void connect_refused_second_call(struct api_env *e)
 {
 	struct tl_addr at = refused_address(e);
@@ -80,7 +80,7 @@ static void connect_nonblock(struct api_env *e)
 	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
 	T_EQ(api_poll(fd, POLL_ALL, API_PATIENCE_MS), POLLOUT);
 	T_EQ(api_so_error(fd), 0);
-	/* the first call afterwards collects the success, the next one finds a connection */
+	/* the first call returns the success, the next one finds a connection */
 	T_OK(connect(fd, &at.sa, at.len));
 	T_ERR(connect(fd, &at.sa, at.len), EISCONN);
 	rfd = T_OK(r_accept(e, lfd));
@@ -88,7 +88,7 @@ static void connect_nonblock(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 32);
 }
 
-/* An epoll set that knew the socket before connect() hears of its completion. */
+/* An epoll set that contains the socket before connect() reports its completion. */
 static void connect_nonblock_epoll(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
@@ -115,7 +115,7 @@ static void connect_nonblock_epoll(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 34);
 }
 
-/* Everything one can ask of a socket whose SYN is unanswered. */
+/* Every call on a socket whose SYN is unanswered. */
 static void connect_pending_state(struct api_env *e)
 {
 	struct tl_addr at, name = { .len = sizeof(name.ss) };
@@ -137,7 +137,7 @@ static void connect_pending_state(struct api_env *e)
 }
 
 /* A pending connection completes as soon as the listener has room again. */
-static void open_blackhole(struct api_env *e, int hole)
+static void blackhole_open(struct api_env *e, int hole)
 {
 	T_OK(r_accept(e, hole));
 }
@@ -151,7 +151,7 @@ static void connect_pending_completes(struct api_env *e)
 
 	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
 	T_EQ(api_poll(fd, POLL_ALL, API_QUIET_MS), 0);
-	open_blackhole(e, hole);
+	blackhole_open(e, hole);
 	T_EQ(api_poll(fd, POLL_ALL, API_PATIENCE_MS), POLLOUT);
 	T_EQ(api_so_error(fd), 0);
 	rfd = T_OK(r_accept(e, hole));
@@ -174,7 +174,7 @@ static void connect_interrupted(struct api_env *e)
 	T_OK(tl_set_nonblock(fd, true));
 	T_ERR(connect(fd, &at.sa, at.len), EALREADY);
 	T_EQ(api_poll(fd, POLL_ALL, 0), 0);
-	open_blackhole(e, hole);
+	blackhole_open(e, hole);
 	T_EQ(api_poll(fd, POLL_ALL, API_PATIENCE_MS), POLLOUT);
 	T_EQ(api_so_error(fd), 0);
 	T_OK(connect(fd, &at.sa, at.len));
@@ -228,11 +228,11 @@ static void connect_timeout(struct api_env *e)
 	t0 = tl_now_ns();
 	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
 	T_TRUE(tl_now_ns() - t0 >= 250 * TL_NSEC_PER_MSEC);
-	/* the attempt goes on: once more waits once more, and now says so */
+	/* the attempt continues: a second call waits again, and returns EALREADY */
 	T_ERR(connect(fd, &at.sa, at.len), EALREADY);
 }
 
-/* Data sent by the peer at once after the handshake is not lost. */
+/* Bytes that the peer sends right after the handshake are not lost. */
 static void connect_then_instant_data(struct api_env *e)
 {
 	struct tl_addr at;
@@ -248,7 +248,7 @@ static void connect_then_instant_data(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 40);
 }
 
-/* connect(AF_UNSPEC) ends a connection; the socket is fresh again. */
+/* connect(AF_UNSPEC) ends a connection; the socket is usable again. */
 static void connect_unspec(struct api_env *e)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -269,7 +269,7 @@ static void connect_unspec(struct api_env *e)
 	api_roundtrip(e, fd, rfd, 41);
 }
 
-/* Bytes that come with the call that connects, before a rendezvous could: the connection is TCP. */
+/* The connecting call carries bytes, before a CLC handshake is possible: the connection is TCP. */
 static void connect_by_send(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
@@ -288,7 +288,7 @@ static void connect_by_send(struct api_env *e)
 		T_EQ(d.reason, DECLINED_SOCKOPT);
 	}
 	api_roundtrip(e, fd, rfd, FAST_SEED);
-	/* once is enough, whatever the connection is */
+	/* a connected socket refuses it, SMC or TCP */
 	T_ERR(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), EISCONN);
 	api_pair(e, &fd, &rfd);
 	T_ERR(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), EISCONN);

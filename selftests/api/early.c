@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: what was asked of a socket before anybody could know whether it will be SMC or TCP,
- * and is answered after that.
+ * API cases: calls made before the handshake has decided between SMC and TCP, and completed after
+ * it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 
 #define SEED	733
 
-/* A socket whose connect() is under way; its calls wait. */
-static int connecting(struct api_env *e, void (*prepare)(int fd), int *lfd)
+/* Create a socket whose connect() is in progress. Its calls block. */
+static int socket_connecting(struct api_env *e, void (*prepare)(int fd), int *lfd)
 {
 	struct tl_addr at = e->remote;
 	int fd;
@@ -31,7 +31,7 @@ static int connecting(struct api_env *e, void (*prepare)(int fd), int *lfd)
 	return fd;
 }
 
-static void ended_well(pid_t pid)
+static void child_check_exit(pid_t pid)
 {
 	int status = -1;
 
@@ -39,10 +39,10 @@ static void ended_well(pid_t pid)
 	T_EQ(status, 0);
 }
 
-/* A reader that came before there was a connection. */
+/* A reader that blocks before the connection exists. */
 static void recv_early(struct api_env *e)
 {
-	int lfd, fd = connecting(e, NULL, &lfd), rfd;
+	int lfd, fd = socket_connecting(e, NULL, &lfd), rfd;
 	pid_t pid = T_OK(fork());
 
 	if (!pid) {
@@ -52,15 +52,15 @@ static void recv_early(struct api_env *e)
 	rfd = T_OK(r_accept(e, lfd));
 	tl_sleep_ms(API_QUIET_MS);
 	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
-	ended_well(pid);
+	child_check_exit(pid);
 	api_check_mode(e, fd);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* A writer: its bytes are the first ones. */
+/* A writer during connect(): its bytes are the first of the stream. */
 static void send_early(struct api_env *e)
 {
-	int lfd, fd = connecting(e, NULL, &lfd), rfd;
+	int lfd, fd = socket_connecting(e, NULL, &lfd), rfd;
 
 	api_send(fd, SEED, 0, 3000);
 	rfd = T_OK(r_accept(e, lfd));
@@ -71,32 +71,33 @@ static void send_early(struct api_env *e)
 
 /* ---- signals ---- */
 
-static int heard, heard_fd;
+static int signal_codes, signal_fd;
 
 static void on_event(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
 	(void)context;
-	heard_fd = info->si_fd;
-	__atomic_or_fetch(&heard, 1 << info->si_code, __ATOMIC_RELAXED);
+	signal_fd = info->si_fd;
+	__atomic_or_fetch(&signal_codes, 1 << info->si_code, __ATOMIC_RELAXED);
 }
 
-/* Waits for what a signal of that code tells; how many others may have come with it. */
-static int hears(int fd, int code)
+/* Wait for a signal with @code; return the mask of all codes that came with it. */
+static int signal_wait(int fd, int code)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * TL_NSEC_PER_MSEC;
 	int got;
 
-	while (!(__atomic_load_n(&heard, __ATOMIC_RELAXED) & 1 << code) && tl_now_ns() < until)
+	while (!(__atomic_load_n(&signal_codes, __ATOMIC_RELAXED) & 1 << code) &&
+	       tl_now_ns() < until)
 		tl_sleep_ms(2);
 	tl_sleep_ms(API_QUIET_MS);
-	got = __atomic_exchange_n(&heard, 0, __ATOMIC_RELAXED);
+	got = __atomic_exchange_n(&signal_codes, 0, __ATOMIC_RELAXED);
 	T_TRUE(got & 1 << code);
-	T_EQ(heard_fd, fd);
+	T_EQ(signal_fd, fd);
 	return got;
 }
 
-static void tell_by_signal(int fd)
+static void socket_set_async(int fd)
 {
 	struct sigaction sa = { .sa_sigaction = on_event, .sa_flags = SA_SIGINFO | SA_RESTART };
 
@@ -106,29 +107,29 @@ static void tell_by_signal(int fd)
 	T_OK(fcntl(fd, F_SETFL, T_OK(fcntl(fd, F_GETFL)) | O_ASYNC));
 }
 
-/* O_ASYNC on a new socket: each signal says what happened, and none is of the rendezvous. */
+/* O_ASYNC on a new socket: each signal reports an event of the stream, none the CLC handshake. */
 static void sigio_early(struct api_env *e)
 {
-	int lfd, fd = connecting(e, tell_by_signal, &lfd), rfd;
+	int lfd, fd = socket_connecting(e, socket_set_async, &lfd), rfd;
 	u64 sent;
 
 	rfd = T_OK(r_accept(e, lfd));
-	T_EQ(hears(fd, POLL_OUT), 1 << POLL_OUT);
+	T_EQ(signal_wait(fd, POLL_OUT), 1 << POLL_OUT);
 	api_check_mode(e, fd);
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
-	T_EQ(hears(fd, POLL_IN), 1 << POLL_IN);
+	T_EQ(signal_wait(fd, POLL_IN), 1 << POLL_IN);
 	sent = api_fill(fd, SEED, 0);
-	__atomic_store_n(&heard, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&signal_codes, 0, __ATOMIC_RELAXED);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
-	T_EQ(hears(fd, POLL_OUT), 1 << POLL_OUT);
+	T_EQ(signal_wait(fd, POLL_OUT), 1 << POLL_OUT);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
-	T_EQ(hears(fd, POLL_IN), 1 << POLL_IN);
+	T_EQ(signal_wait(fd, POLL_IN), 1 << POLL_IN);
 }
 
 /* ---- io_uring ---- */
 
-/* Takes completions of request @want until one of them brings @event. */
-static u32 polled(struct uring *r, u64 want, u32 event)
+/* Take completions of request @want until one reports @event. */
+static u32 uring_wait_event(struct uring *r, u64 want, u32 event)
 {
 	u32 all = 0;
 	u64 who;
@@ -144,7 +145,7 @@ static u32 polled(struct uring *r, u64 want, u32 event)
 	return all;
 }
 
-/* One poll that stays: it was armed when the socket was new. */
+/* A multishot poll, armed while the socket is new, stays armed. */
 static void uring_poll_early(struct api_env *e)
 {
 	struct io_uring_sqe req = {
@@ -160,20 +161,20 @@ static void uring_poll_early(struct api_env *e)
 			 e->proto->protocol));
 	req.fd = fd;
 	T_TRUE(uring_submit(&r, &req));
-	T_EQ(polled(&r, 7, POLLHUP), POLLOUT | POLLHUP);
+	T_EQ(uring_wait_event(&r, 7, POLLHUP), POLLOUT | POLLHUP);
 	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
 	rfd = T_OK(r_accept(e, lfd));
-	T_EQ(polled(&r, 7, POLLOUT), POLLOUT);
+	T_EQ(uring_wait_event(&r, 7, POLLOUT), POLLOUT);
 	api_check_mode(e, fd);
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
-	polled(&r, 7, POLLIN);
+	uring_wait_event(&r, 7, POLLIN);
 	api_recv(fd, SEED, 0, 100);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
-	polled(&r, 7, POLLRDHUP);
+	uring_wait_event(&r, 7, POLLRDHUP);
 	uring_close(&r);
 }
 
-/* A receive and a send, submitted while connect() was under way. */
+/* A receive and a send, submitted while connect() is in progress. */
 static void uring_calls_early(struct api_env *e)
 {
 	static char out[4000], in[3000];
@@ -191,7 +192,7 @@ static void uring_calls_early(struct api_env *e)
 
 	T_TRUE(uring_open(&r));
 	tl_fill(SEED, 0, out, sizeof(out));
-	fd = connecting(e, NULL, &lfd);
+	fd = socket_connecting(e, NULL, &lfd);
 	recv_req.fd = fd;
 	send_req.fd = fd;
 	T_TRUE(uring_submit(&r, &recv_req));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wrong type, protocol, address, state, flag, pointer: one row each with the
- * value and errno that TCP gives.  The same rows can be printed as a table, so
- * that two families can be compared as text.
+ * Calls with a wrong type, protocol, address, state, flag or pointer: one row each, with the value
+ * and errno of TCP. The rows can also be printed as a table, to compare two families as text.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,9 +17,9 @@
 #define BIG_ITEMS	1025
 
 /**
- * struct errno_row - one call that goes wrong, or surprisingly does not
+ * struct errno_row - one call that fails, or unexpectedly succeeds
  * @name: stable name
- * @fn: sets the state up, makes the call last, returns its value
+ * @fn: sets up the state, makes the call last, returns its value
  * @ret: expected value
  * @err: expected errno if @ret is -1
  */
@@ -31,27 +30,27 @@ struct errno_row {
 	int err;
 };
 
-static int fresh(struct api_env *e)
+static int socket_fresh(struct api_env *e)
 {
 	return T_OK(socket(e->proto->domain, SOCK_STREAM, e->proto->protocol));
 }
 
-static int bound(struct api_env *e)
+static int socket_bound(struct api_env *e)
 {
-	int fd = fresh(e);
+	int fd = socket_fresh(e);
 
 	T_OK(bind(fd, &e->local.sa, e->local.len));
 	return fd;
 }
 
-static int listening(struct api_env *e)
+static int socket_listening(struct api_env *e)
 {
 	struct tl_addr at;
 
 	return api_listener(e, &at);
 }
 
-static int connected(struct api_env *e)
+static int socket_connected(struct api_env *e)
 {
 	int fd, rfd;
 
@@ -83,15 +82,15 @@ static long socketpair_stream(struct api_env *e)
 	return socketpair(e->proto->domain, SOCK_STREAM, e->proto->protocol, sv);
 }
 
-/* The carrier takes no descriptor: with one left there is a socket, and no second one. */
+/* The clcsock takes no descriptor: with one descriptor left socket() succeeds once, then fails. */
 static long socket_last_descriptor(struct api_env *e)
 {
 	struct rlimit files = { 0, 0 };
-	int fd = fresh(e);
+	int fd = socket_fresh(e);
 
 	files.rlim_cur = fd + 2;
 	files.rlim_max = fd + 2;
-	if (setrlimit(RLIMIT_NOFILE, &files) || fresh(e) != fd + 1)
+	if (setrlimit(RLIMIT_NOFILE, &files) || socket_fresh(e) != fd + 1)
 		return -2;
 	return socket(e->proto->domain, SOCK_STREAM, e->proto->protocol);
 }
@@ -100,7 +99,7 @@ static long socket_last_descriptor(struct api_env *e)
 
 static long bind_short(struct api_env *e)
 {
-	return bind(fresh(e), &e->local.sa, e->proto->af == AF_INET6 ? 20 : 12);
+	return bind(socket_fresh(e), &e->local.sa, e->proto->af == AF_INET6 ? 20 : 12);
 }
 
 static long bind_family(struct api_env *e)
@@ -108,17 +107,17 @@ static long bind_family(struct api_env *e)
 	struct tl_addr a = e->local;
 
 	a.sa.sa_family = AF_UNIX;
-	return bind(fresh(e), &a.sa, a.len);
+	return bind(socket_fresh(e), &a.sa, a.len);
 }
 
 static long bind_foreign(struct api_env *e)
 {
 	struct tl_addr a;
 
-	/* documentation prefixes: nobody's address */
+	/* documentation prefixes: no host has these addresses */
 	T_OK(tl_addr_parse(&a, e->proto, e->proto->af == AF_INET6 ? "2001:db8::1" : "192.0.2.1",
 			   0));
-	return bind(fresh(e), &a.sa, a.len);
+	return bind(socket_fresh(e), &a.sa, a.len);
 }
 
 static long bind_in_use(struct api_env *e)
@@ -126,23 +125,23 @@ static long bind_in_use(struct api_env *e)
 	struct tl_addr at;
 
 	api_listener(e, &at);
-	return bind(fresh(e), &at.sa, at.len);
+	return bind(socket_fresh(e), &at.sa, at.len);
 }
 
 static long bind_twice(struct api_env *e)
 {
-	return bind(bound(e), &e->local.sa, e->local.len);
+	return bind(socket_bound(e), &e->local.sa, e->local.len);
 }
 
 static long bind_connected(struct api_env *e)
 {
-	return bind(connected(e), &e->local.sa, e->local.len);
+	return bind(socket_connected(e), &e->local.sa, e->local.len);
 }
 
 static long bind_privileged(struct api_env *e)
 {
 	struct tl_addr a = e->local;
-	int fd = fresh(e);
+	int fd = socket_fresh(e);
 
 	tl_addr_set_port(&a, 1);
 	if (!geteuid())
@@ -152,56 +151,56 @@ static long bind_privileged(struct api_env *e)
 
 static long bind_fault(struct api_env *e)
 {
-	return bind(fresh(e), BAD_PTR, e->local.len);
+	return bind(socket_fresh(e), BAD_PTR, e->local.len);
 }
 
 static long bind_long(struct api_env *e)
 {
 	struct tl_addr a = e->local;
 
-	return bind(fresh(e), &a.sa, sizeof(a.ss));
+	return bind(socket_fresh(e), &a.sa, sizeof(a.ss));
 }
 
 static long bind_too_long(struct api_env *e)
 {
-	return bind(fresh(e), &e->local.sa, sizeof(struct sockaddr_storage) + 1);
+	return bind(socket_fresh(e), &e->local.sa, sizeof(struct sockaddr_storage) + 1);
 }
 
 /* ---- listen, accept ---- */
 
 static long listen_connected(struct api_env *e)
 {
-	return listen(connected(e), 1);
+	return listen(socket_connected(e), 1);
 }
 
 static long listen_negative(struct api_env *e)
 {
-	return listen(bound(e), -1);
+	return listen(socket_bound(e), -1);
 }
 
 static long accept_fresh(struct api_env *e)
 {
-	return accept(fresh(e), NULL, NULL);
+	return accept(socket_fresh(e), NULL, NULL);
 }
 
 static long accept_bound(struct api_env *e)
 {
-	return accept(bound(e), NULL, NULL);
+	return accept(socket_bound(e), NULL, NULL);
 }
 
 static long accept_connected(struct api_env *e)
 {
-	return accept(connected(e), NULL, NULL);
+	return accept(socket_connected(e), NULL, NULL);
 }
 
 static long accept_bad_flags(struct api_env *e)
 {
-	return accept4(listening(e), NULL, NULL, 0x10000);
+	return accept4(socket_listening(e), NULL, NULL, 0x10000);
 }
 
 static long accept_shut_listener(struct api_env *e)
 {
-	int fd = listening(e);
+	int fd = socket_listening(e);
 
 	T_OK(shutdown(fd, SHUT_RD));
 	return accept(fd, NULL, NULL);
@@ -236,12 +235,12 @@ static long accept_negative_length(struct api_env *e)
 
 static long connect_short(struct api_env *e)
 {
-	return connect(fresh(e), &e->remote.sa, e->proto->af == AF_INET6 ? 20 : 12);
+	return connect(socket_fresh(e), &e->remote.sa, e->proto->af == AF_INET6 ? 20 : 12);
 }
 
 static long connect_tiny(struct api_env *e)
 {
-	return connect(fresh(e), &e->remote.sa, 1);
+	return connect(socket_fresh(e), &e->remote.sa, 1);
 }
 
 static long connect_family(struct api_env *e)
@@ -249,17 +248,17 @@ static long connect_family(struct api_env *e)
 	struct tl_addr a = e->remote;
 
 	a.sa.sa_family = AF_UNIX;
-	return connect(fresh(e), &a.sa, a.len);
+	return connect(socket_fresh(e), &a.sa, a.len);
 }
 
 static long connect_listening(struct api_env *e)
 {
-	return connect(listening(e), &e->remote.sa, e->remote.len);
+	return connect(socket_listening(e), &e->remote.sa, e->remote.len);
 }
 
 static long connect_connected(struct api_env *e)
 {
-	int fd = connected(e);
+	int fd = socket_connected(e);
 	struct tl_addr a = { .len = sizeof(a.ss) };
 
 	T_OK(getpeername(fd, &a.sa, &a.len));
@@ -271,27 +270,27 @@ static long connect_multicast(struct api_env *e)
 	struct tl_addr a;
 
 	T_OK(tl_addr_parse(&a, e->proto, e->proto->af == AF_INET6 ? "ff02::1" : "224.0.0.1", 9));
-	return connect(fresh(e), &a.sa, a.len);
+	return connect(socket_fresh(e), &a.sa, a.len);
 }
 
 static long connect_broadcast(struct api_env *e)
 {
 	struct tl_addr a;
 
-	/* IPv6 knows none: its wildcard with nobody there stands in, and refuses */
+	/* IPv6 has no broadcast: the loopback address without a listener stands in, and refuses */
 	T_OK(tl_addr_parse(&a, e->proto, e->proto->af == AF_INET6 ? "::1" : "255.255.255.255", 1));
-	return connect(fresh(e), &a.sa, a.len);
+	return connect(socket_fresh(e), &a.sa, a.len);
 }
 
 static long connect_fault(struct api_env *e)
 {
-	return connect(fresh(e), BAD_PTR, e->remote.len);
+	return connect(socket_fresh(e), BAD_PTR, e->remote.len);
 }
 
 static long connect_nobody(struct api_env *e)
 {
 	struct tl_addr a = e->remote;
-	int fd = fresh(e);
+	int fd = socket_fresh(e);
 	int lfd = T_OK(r_listen_at(e, e->peer, &a, 1));
 
 	T_OK(r_close(e, lfd));
@@ -302,38 +301,38 @@ static long connect_nobody(struct api_env *e)
 
 static long send_fresh(struct api_env *e)
 {
-	return send(fresh(e), "x", 1, MSG_NOSIGNAL);
+	return send(socket_fresh(e), "x", 1, MSG_NOSIGNAL);
 }
 
 static long send_listening(struct api_env *e)
 {
-	return send(listening(e), "x", 1, MSG_NOSIGNAL);
+	return send(socket_listening(e), "x", 1, MSG_NOSIGNAL);
 }
 
 static long recv_fresh(struct api_env *e)
 {
 	char c;
 
-	return recv(fresh(e), &c, 1, 0);
+	return recv(socket_fresh(e), &c, 1, 0);
 }
 
 static long recv_fresh_dontwait(struct api_env *e)
 {
 	char c;
 
-	return recv(fresh(e), &c, 1, MSG_DONTWAIT);
+	return recv(socket_fresh(e), &c, 1, MSG_DONTWAIT);
 }
 
 static long recv_listening(struct api_env *e)
 {
 	char c;
 
-	return recv(listening(e), &c, 1, 0);
+	return recv(socket_listening(e), &c, 1, 0);
 }
 
 static long send_fault(struct api_env *e)
 {
-	return send(connected(e), BAD_PTR, 10, MSG_NOSIGNAL);
+	return send(socket_connected(e), BAD_PTR, 10, MSG_NOSIGNAL);
 }
 
 static long recv_fault(struct api_env *e)
@@ -346,7 +345,7 @@ static long recv_fault(struct api_env *e)
 	return recv(fd, BAD_PTR, 10, 0);
 }
 
-/* What a bad pointer left unread is not lost. */
+/* Bytes that a bad pointer left unread are not lost. */
 static long recv_after_fault(struct api_env *e)
 {
 	char buf[10];
@@ -363,28 +362,28 @@ static long recv_oob_none(struct api_env *e)
 {
 	char c;
 
-	return recv(connected(e), &c, 1, MSG_OOB);
+	return recv(socket_connected(e), &c, 1, MSG_OOB);
 }
 
 static long recv_errqueue_none(struct api_env *e)
 {
 	char c;
 
-	return recv(connected(e), &c, 1, MSG_ERRQUEUE);
+	return recv(socket_connected(e), &c, 1, MSG_ERRQUEUE);
 }
 
 static long recv_connected_dontwait(struct api_env *e)
 {
 	char c;
 
-	return recv(connected(e), &c, 1, MSG_DONTWAIT);
+	return recv(socket_connected(e), &c, 1, MSG_DONTWAIT);
 }
 
 static long writev_too_many(struct api_env *e)
 {
 	static struct iovec iov[BIG_ITEMS];
 
-	return writev(connected(e), iov, BIG_ITEMS);
+	return writev(socket_connected(e), iov, BIG_ITEMS);
 }
 
 static long sendmsg_bad_control(struct api_env *e)
@@ -398,60 +397,60 @@ static long sendmsg_bad_control(struct api_env *e)
 		.msg_controllen = sizeof(h),
 	};
 
-	return sendmsg(connected(e), &msg, MSG_NOSIGNAL);
+	return sendmsg(socket_connected(e), &msg, MSG_NOSIGNAL);
 }
 
 /* ---- shutdown, names ---- */
 
 static long shutdown_fresh(struct api_env *e)
 {
-	return shutdown(fresh(e), SHUT_RDWR);
+	return shutdown(socket_fresh(e), SHUT_RDWR);
 }
 
 static long shutdown_bound(struct api_env *e)
 {
-	return shutdown(bound(e), SHUT_WR);
+	return shutdown(socket_bound(e), SHUT_WR);
 }
 
 static long shutdown_listening_write(struct api_env *e)
 {
-	return shutdown(listening(e), SHUT_WR);
+	return shutdown(socket_listening(e), SHUT_WR);
 }
 
 static long shutdown_listening_read(struct api_env *e)
 {
-	return shutdown(listening(e), SHUT_RD);
+	return shutdown(socket_listening(e), SHUT_RD);
 }
 
 static long shutdown_bad_how(struct api_env *e)
 {
-	return shutdown(connected(e), 3);
+	return shutdown(socket_connected(e), 3);
 }
 
 static long shutdown_negative_how(struct api_env *e)
 {
-	return shutdown(connected(e), -1);
+	return shutdown(socket_connected(e), -1);
 }
 
 static long getpeername_fresh(struct api_env *e)
 {
 	struct tl_addr a = { .len = sizeof(a.ss) };
 
-	return getpeername(fresh(e), &a.sa, &a.len);
+	return getpeername(socket_fresh(e), &a.sa, &a.len);
 }
 
 static long getpeername_listening(struct api_env *e)
 {
 	struct tl_addr a = { .len = sizeof(a.ss) };
 
-	return getpeername(listening(e), &a.sa, &a.len);
+	return getpeername(socket_listening(e), &a.sa, &a.len);
 }
 
 static long getsockname_fault(struct api_env *e)
 {
 	socklen_t len = sizeof(struct sockaddr_storage);
 
-	return getsockname(bound(e), BAD_PTR, &len);
+	return getsockname(socket_bound(e), BAD_PTR, &len);
 }
 
 static long getsockname_negative(struct api_env *e)
@@ -459,7 +458,7 @@ static long getsockname_negative(struct api_env *e)
 	struct tl_addr a;
 	socklen_t len = -1;
 
-	return getsockname(bound(e), &a.sa, &len);
+	return getsockname(socket_bound(e), &a.sa, &len);
 }
 
 /* ---- options ---- */
@@ -468,26 +467,26 @@ static long setsockopt_unknown(struct api_env *e)
 {
 	int v = 1;
 
-	return setsockopt(fresh(e), SOL_SOCKET, 9999, &v, sizeof(v));
+	return setsockopt(socket_fresh(e), SOL_SOCKET, 9999, &v, sizeof(v));
 }
 
 static long setsockopt_short(struct api_env *e)
 {
 	int v = 1;
 
-	return setsockopt(fresh(e), SOL_SOCKET, SO_KEEPALIVE, &v, 1);
+	return setsockopt(socket_fresh(e), SOL_SOCKET, SO_KEEPALIVE, &v, 1);
 }
 
 static long setsockopt_tcp_unknown(struct api_env *e)
 {
 	int v = 1;
 
-	return setsockopt(fresh(e), IPPROTO_TCP, 9999, &v, sizeof(v));
+	return setsockopt(socket_fresh(e), IPPROTO_TCP, 9999, &v, sizeof(v));
 }
 
 static long setsockopt_tcp_fault(struct api_env *e)
 {
-	return setsockopt(fresh(e), IPPROTO_TCP, TCP_NODELAY, BAD_PTR, sizeof(int));
+	return setsockopt(socket_fresh(e), IPPROTO_TCP, TCP_NODELAY, BAD_PTR, sizeof(int));
 }
 
 static long getsockopt_unknown(struct api_env *e)
@@ -495,7 +494,7 @@ static long getsockopt_unknown(struct api_env *e)
 	int v;
 	socklen_t len = sizeof(v);
 
-	return getsockopt(fresh(e), SOL_SOCKET, 9999, &v, &len);
+	return getsockopt(socket_fresh(e), SOL_SOCKET, 9999, &v, &len);
 }
 
 static long getsockopt_negative(struct api_env *e)
@@ -503,14 +502,14 @@ static long getsockopt_negative(struct api_env *e)
 	int v;
 	socklen_t len = -1;
 
-	return getsockopt(fresh(e), SOL_SOCKET, SO_ERROR, &v, &len);
+	return getsockopt(socket_fresh(e), SOL_SOCKET, SO_ERROR, &v, &len);
 }
 
 static long getsockopt_fault(struct api_env *e)
 {
 	socklen_t len = sizeof(int);
 
-	return getsockopt(fresh(e), SOL_SOCKET, SO_ERROR, BAD_PTR, &len);
+	return getsockopt(socket_fresh(e), SOL_SOCKET, SO_ERROR, BAD_PTR, &len);
 }
 
 #define ROW(fn, ret, err)	{ #fn, fn, ret, err }
@@ -581,7 +580,7 @@ static const struct errno_row rows[] = {
 	ROW(getsockopt_fault,		-1, EFAULT),
 };
 
-/* A row may give up its privileges or die in its set-up: it runs in a process of its own. */
+/* A row may drop its privileges or fail in its set-up: it runs in a process of its own. */
 static bool run_row(struct api_env *e, const struct errno_row *row, bool print)
 {
 	pid_t pid = fork();
@@ -608,7 +607,7 @@ static void errno_rows(struct api_env *e)
 	unsigned int bad = 0;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++) {
-		/* rows that differ by nature: there is no IPv6 broadcast, and multicast routes */
+		/* these rows differ by nature: IPv6 has no broadcast, and it routes multicast */
 		if (e->proto->af == AF_INET6 &&
 		    (rows[i].fn == connect_broadcast || rows[i].fn == connect_multicast))
 			continue;

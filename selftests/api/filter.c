@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: filters of packets. Before there is a connection they make it TCP, and act there: what
- * a filter drops does not come, and comes when the filter is gone.
+ * API cases: packet filters. Set before the connection, they make it TCP and act there: a packet
+ * that the filter drops does not arrive, and arrives after the filter is removed.
  */
 #include <linux/bpf.h>
 #include <linux/filter.h>
@@ -20,7 +20,7 @@
 #define LARGE	((size_t)2000)
 #define KEYS	16	/* more than MARGIN bytes of them */
 #define MARGIN	1000
-#define LIMIT	600	/* bytes of the longest segment that passes, with its header */
+#define LIMIT	600	/* length of the longest segment that passes, with its header */
 
 static const struct sock_filter code[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
@@ -29,7 +29,7 @@ static const struct sock_filter code[] = {
 	BPF_STMT(BPF_RET | BPF_K, ~0U),
 };
 
-/* The same: skb->len, the first field that a program sees, against the limit. */
+/* The same as eBPF: compare skb->len, the first field of the context, with the limit. */
 static const struct bpf_insn insns[] = {
 	{ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_1 },
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
@@ -62,19 +62,19 @@ static int try_bpf(int fd)
 	return rc;
 }
 
-static void classic(int fd)
+static void attach_classic(int fd)
 {
 	T_OK(try_classic(fd));
 	api_reenter(fd);
 }
 
-static void bpf(int fd)
+static void attach_bpf(int fd)
 {
 	T_OK(try_bpf(fd));
 	api_reenter(fd);
 }
 
-static void locked(int fd)
+static void attach_locked(int fd)
 {
 	const int on = 1;
 
@@ -83,15 +83,15 @@ static void locked(int fd)
 	api_reenter(fd);
 }
 
-static int detach(int fd)
+static int filter_detach(int fd)
 {
 	const int none = 0;
 
 	return setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
 }
 
-/* The instructions that can be read, which have to be those that were attached. */
-static socklen_t instructions(int fd)
+/* Return the number of attached instructions, which must be those of @code. */
+static socklen_t filter_read(int fd)
 {
 	struct sock_filter is[TL_ARRAY_SIZE(code)] = { 0 };
 	socklen_t len = TL_ARRAY_SIZE(is);
@@ -114,42 +114,42 @@ static void check_drops(struct api_env *e, int fd, int rfd, u64 *off)
 
 static void check_is_gone(struct api_env *e, int fd, int rfd, u64 *off)
 {
-	T_EQ(instructions(fd), 0);
-	/* it is sent again, after a while */
+	T_EQ(filter_read(fd), 0);
+	/* the dropped segment is retransmitted after a while */
 	api_recv(fd, SEED, *off, LARGE);
 	*off += LARGE;
 	api_roundtrip(e, fd, rfd, SEED);
-	T_ERR(detach(fd), ENOENT);
+	T_ERR(filter_detach(fd), ENOENT);
 }
 
-/* Of both kinds, on the socket that connects or on the listener. */
+/* Classic and eBPF, on the socket that connects or on the listener. */
 static void filter_drops(struct api_env *e)
 {
 	u64 off = 0;
 	int fd, rfd;
 
-	api_pair_of(e, classic, &fd, &rfd);
+	api_pair_of(e, attach_classic, &fd, &rfd);
 	api_check_declined(e, fd);
-	T_EQ(instructions(fd), TL_ARRAY_SIZE(code));
+	T_EQ(filter_read(fd), TL_ARRAY_SIZE(code));
 	check_drops(e, fd, rfd, &off);
-	T_OK(detach(fd));
+	T_OK(filter_detach(fd));
 	check_is_gone(e, fd, rfd, &off);
 	close(fd);
 	T_OK(r_close(e, rfd));
 
 	off = 0;
-	api_pair_of(e, bpf, &fd, &rfd);
+	api_pair_of(e, attach_bpf, &fd, &rfd);
 	api_check_declined(e, fd);
 	check_drops(e, fd, rfd, &off);
-	/* another one in its place */
+	/* replaced by another filter */
 	T_OK(try_classic(fd));
-	T_EQ(instructions(fd), TL_ARRAY_SIZE(code));
+	T_EQ(filter_read(fd), TL_ARRAY_SIZE(code));
 	T_EQ(api_poll(fd, POLLIN, API_QUIET_MS), 0);
-	T_OK(detach(fd));
+	T_OK(filter_detach(fd));
 	check_is_gone(e, fd, rfd, &off);
 }
 
-/* One that cannot be taken away. */
+/* A filter that cannot be removed. */
 static void filter_locked(struct api_env *e)
 {
 	socklen_t len = sizeof(int);
@@ -157,18 +157,18 @@ static void filter_locked(struct api_env *e)
 	int fd, rfd, on;
 	u64 read = 0;
 
-	api_pair_of(e, locked, &fd, &rfd);
+	api_pair_of(e, attach_locked, &fd, &rfd);
 	api_check_declined(e, fd);
 	T_OK(getsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, &len));
 	T_EQ(on, 1);
-	T_ERR(detach(fd), EPERM);
+	T_ERR(filter_detach(fd), EPERM);
 	T_ERR(try_bpf(fd), EPERM);
 	T_ERR(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &off, sizeof(off)), EPERM);
 	check_drops(e, fd, rfd, &read);
-	T_EQ(instructions(fd), TL_ARRAY_SIZE(code));
+	T_EQ(filter_read(fd), TL_ARRAY_SIZE(code));
 }
 
-/* Too late for RDMA, where it is refused, or, before 6.7, does nothing. */
+/* Set on a connection over RDMA: refused, or, before 6.7, without effect. */
 static void filter_late(struct api_env *e)
 {
 	bool stream, silent;
@@ -181,30 +181,30 @@ static void filter_late(struct api_env *e)
 	if (stream && !silent) {
 		T_ERR(try_classic(fd), EOPNOTSUPP);
 		T_ERR(try_bpf(fd), EOPNOTSUPP);
-		T_EQ(instructions(fd), 0);
+		T_EQ(filter_read(fd), 0);
 	} else {
 		T_OK(try_classic(fd));
-		/* a call of this connection */
+		/* any call on this connection */
 		T_ERR(recv(fd, &off, 1, MSG_DONTWAIT), EAGAIN);
-		T_EQ(instructions(fd), TL_ARRAY_SIZE(code));
+		T_EQ(filter_read(fd), TL_ARRAY_SIZE(code));
 	}
 	if (!stream) {
 		check_drops(e, fd, rfd, &off);
-		T_OK(detach(fd));
+		T_OK(filter_detach(fd));
 		check_is_gone(e, fd, rfd, &off);
 		return;
 	}
 	api_roundtrip(e, fd, rfd, SEED);
 	api_check_mode(e, fd);
-	/* until the TCP connection beneath has ended, too */
+	/* without effect until the TCP connection beneath has ended, too */
 	T_OK(shutdown(fd, SHUT_WR));
 	T_EQ(r_recv(e, rfd, SEED, 0, 1), 0);
 	T_OK(r_close(e, rfd));
 	T_EQ(recv(fd, &off, 1, 0), 0);
 }
 
-/* Keys for hosts that nobody asks for: they take some of the memory that is for filters, too. */
-static void take_room(const struct api_env *e, int fd)
+/* Keys for hosts that never connect: they use memory of the same limit as filters. */
+static void optmem_use(const struct api_env *e, int fd)
 {
 	struct tcp_md5sig key = { .tcpm_keylen = 4, .tcpm_key = "none" };
 
@@ -221,7 +221,7 @@ static void take_room(const struct api_env *e, int fd)
 	}
 }
 
-static unsigned long room_for_options(void)
+static unsigned long optmem_limit(void)
 {
 	unsigned long max = 0;
 	FILE *f = fopen("/proc/sys/net/core/optmem_max", "re");
@@ -234,15 +234,15 @@ static unsigned long room_for_options(void)
 }
 
 /*
- * A filter that is all that a socket may have (net.core.optmem_max), and something else: TCP does
- * not take it. Before 6.7 the kernel does not know yet what else there is; then nothing begins
- * past the filter.
+ * A filter that uses all option memory of a socket (net.core.optmem_max), and other options: TCP
+ * does not take it. Before 6.7 the kernel does not count the other options yet; then connect() and
+ * listen() fail because of the filter.
  */
 static void filter_room(struct api_env *e)
 {
 	static struct sock_filter big[BPF_MAXINSNS];
-	unsigned long room = room_for_options() - MARGIN;
-	/* else there is more than any filter takes */
+	unsigned long room = optmem_limit() - MARGIN;
+	/* otherwise the limit is larger than any filter */
 	bool scarce = room / sizeof(big[0]) < TL_ARRAY_SIZE(big);
 	const unsigned short n = scarce ? room / sizeof(big[0]) : TL_ARRAY_SIZE(big);
 	const struct sock_fprog prog = { n, big };
@@ -255,7 +255,7 @@ static void filter_room(struct api_env *e)
 	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
 	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	if (scarce)
-		take_room(e, fd);
+		optmem_use(e, fd);
 	rc = setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
 	if (!scarce || (e->proto->smc && api_kernel_before(6, 7)))
 		T_OK(rc);
@@ -265,7 +265,7 @@ static void filter_room(struct api_env *e)
 		T_ERR(connect(fd, &at.sa, at.len), ENOMEM);
 		T_ERR(listen(fd, 16), ENOMEM);
 		T_ERR(setsockopt(fd, SOL_TCP, TCP_NODELAY, &on, sizeof(on)), ENOMEM);
-		T_OK(detach(fd));
+		T_OK(filter_detach(fd));
 	}
 	T_OK(connect(fd, &at.sa, at.len));
 	rfd = T_OK(r_accept(e, lfd));

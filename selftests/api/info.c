@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: what TCP_INFO says about known traffic, to the byte. */
+/* API cases: TCP_INFO after known traffic, exact to the byte. */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -14,10 +14,10 @@
 #define PIECES		20
 #define PIECE		1000
 
-/* as in the kernel, where no header for programs has them */
+/* as in the kernel; no header for programs has them */
 enum { ESTABLISHED = 1, FIN_WAIT2 = 5, CLOSE_WAIT = 8 };
 
-static struct tcp_info info_of(int fd)
+static struct tcp_info info_read(int fd)
 {
 	struct tcp_info i = { 0 };
 	socklen_t len = sizeof(i);
@@ -27,8 +27,8 @@ static struct tcp_info info_of(int fd)
 	return i;
 }
 
-/* Waits until all that was sent has been acknowledged. */
-static struct tcp_info settled(int fd)
+/* Wait until all sent bytes are acknowledged. */
+static struct tcp_info info_settled(int fd)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
 	int queued = -1;
@@ -40,41 +40,41 @@ static struct tcp_info settled(int fd)
 		tl_sleep_ms(2);
 	}
 	T_EQ(queued, 0);
-	return info_of(fd);
+	return info_read(fd);
 }
 
-static struct tcp_info becomes(int fd, int state)
+static struct tcp_info state_wait(int fd, int state)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
 
-	while (info_of(fd).tcpi_state != state && tl_now_ns() < until)
+	while (info_read(fd).tcpi_state != state && tl_now_ns() < until)
 		tl_sleep_ms(2);
-	T_EQ(info_of(fd).tcpi_state, state);
-	return info_of(fd);
+	T_EQ(info_read(fd).tcpi_state, state);
+	return info_read(fd);
 }
 
-/* That its bytes were acknowledged says nothing of what the peer has read. */
-static void window_opens(int fd)
+/* Acknowledged bytes need not have been read: wait until the window opens. */
+static void window_wait_open(int fd)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
 
-	while (!info_of(fd).tcpi_snd_wnd && tl_now_ns() < until)
+	while (!info_read(fd).tcpi_snd_wnd && tl_now_ns() < until)
 		tl_sleep_ms(2);
-	T_TRUE(info_of(fd).tcpi_snd_wnd > 0);
+	T_TRUE(info_read(fd).tcpi_snd_wnd > 0);
 }
 
-/* Counts from the moment on when both ends have the connection: none of a handshake's bytes. */
+/* Counters start when both ends have the connection: handshake bytes are not counted. */
 static void info_fresh(struct api_env *e)
 {
 	struct tcp_info i;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	i = settled(fd);
+	i = info_settled(fd);
 	T_EQ(i.tcpi_state, ESTABLISHED);
 	T_EQ(i.tcpi_bytes_sent, 0);
 	T_EQ(i.tcpi_bytes_received, 0);
-	/* a SYN has a number of its own */
+	/* a SYN takes a sequence number */
 	T_TRUE(i.tcpi_bytes_acked <= 1);
 	T_EQ(i.tcpi_data_segs_out, 0);
 	T_EQ(i.tcpi_data_segs_in, 0);
@@ -90,19 +90,19 @@ static void info_bytes(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	a = settled(fd);
+	a = info_settled(fd);
 	for (int n = 0; n < PIECES; n++) {
 		api_send(fd, SEED, n * PIECE, PIECE);
 		T_EQ(r_recv(e, rfd, SEED, n * PIECE, PIECE), PIECE);
 	}
-	b = settled(fd);
+	b = info_settled(fd);
 	T_EQ(b.tcpi_bytes_sent - b.tcpi_bytes_retrans, PIECES * PIECE);
 	T_EQ(b.tcpi_bytes_acked - a.tcpi_bytes_acked, PIECES * PIECE);
 	T_EQ(b.tcpi_bytes_received, 0);
 	T_EQ(b.tcpi_notsent_bytes, 0);
 	T_EQ(b.tcpi_unacked, 0);
 	T_EQ(b.tcpi_data_segs_in, 0);
-	/* each was on its way alone */
+	/* each piece was sent alone */
 	T_TRUE(b.tcpi_data_segs_out >= PIECES);
 	T_TRUE(b.tcpi_segs_out - a.tcpi_segs_out >= PIECES);
 	T_TRUE(b.tcpi_delivered - a.tcpi_delivered >= PIECES);
@@ -113,7 +113,7 @@ static void info_bytes(struct api_env *e)
 		T_EQ(r_send(e, rfd, SEED, n * PIECE, PIECE), PIECE);
 		api_recv(fd, SEED, n * PIECE, PIECE);
 	}
-	b = settled(fd);
+	b = info_settled(fd);
 	T_EQ(b.tcpi_bytes_received, PIECES * PIECE);
 	T_EQ(b.tcpi_bytes_sent, a.tcpi_bytes_sent);
 	T_EQ(b.tcpi_bytes_acked, a.tcpi_bytes_acked);
@@ -122,7 +122,7 @@ static void info_bytes(struct api_env *e)
 	T_EQ(b.tcpi_data_segs_out, a.tcpi_data_segs_out);
 }
 
-/* Neither end takes any more: what is where. */
+/* Neither end takes more: check where the bytes are. */
 static void info_full(struct api_env *e)
 {
 	struct tcp_info i;
@@ -131,20 +131,20 @@ static void info_full(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	sent = api_fill(fd, SEED, 0);
-	i = info_of(fd);
+	i = info_read(fd);
 	T_OK(ioctl(fd, SIOCOUTQNSD, &unsent));
 	T_TRUE(unsent > 0);
 	T_EQ(i.tcpi_notsent_bytes, unsent);
 	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans + i.tcpi_notsent_bytes, sent);
 	T_TRUE(i.tcpi_snd_wnd < i.tcpi_notsent_bytes);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
-	i = settled(fd);
+	i = info_settled(fd);
 	T_EQ(i.tcpi_notsent_bytes, 0);
 	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans, sent);
-	window_opens(fd);
+	window_wait_open(fd);
 }
 
-/* Compared with each other: how long the calls themselves take is nobody's business. */
+/* Times are compared with each other, so that the duration of the calls does not matter. */
 static void info_times(struct api_env *e)
 {
 	struct tcp_info i;
@@ -154,17 +154,17 @@ static void info_times(struct api_env *e)
 	tl_sleep_ms(400);
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
 	api_recv(fd, SEED, 0, 10);
-	i = settled(fd);
+	i = info_settled(fd);
 	T_TRUE(i.tcpi_last_data_sent >= i.tcpi_last_data_recv + 350);
 	tl_sleep_ms(400);
 	api_send(fd, SEED, 0, 10);
 	T_EQ(r_recv(e, rfd, SEED, 0, 10), 10);
-	i = settled(fd);
+	i = info_settled(fd);
 	T_TRUE(i.tcpi_last_data_recv >= i.tcpi_last_data_sent + 350);
 	T_TRUE(i.tcpi_last_data_recv >= i.tcpi_last_ack_recv + 350);
 }
 
-/* The state is the stream's. */
+/* The state is that of the stream. */
 static void info_states(struct api_env *e)
 {
 	struct tcp_info i;
@@ -173,21 +173,21 @@ static void info_states(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	T_OK(shutdown(fd, SHUT_WR));
-	becomes(fd, FIN_WAIT2);
+	state_wait(fd, FIN_WAIT2);
 	T_EQ(r_send(e, rfd, SEED, 0, 77), 77);
 	api_recv(fd, SEED, 0, 77);
-	i = info_of(fd);
+	i = info_read(fd);
 	T_EQ(i.tcpi_bytes_received, 77);
 	close(fd);
 	r_close(e, rfd);
 
 	api_pair(e, &fd, &rfd);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
-	becomes(fd, CLOSE_WAIT);
+	state_wait(fd, CLOSE_WAIT);
 	T_EQ(recv(fd, &c, 1, 0), 0);
 	api_send(fd, SEED, 0, 77);
 	T_EQ(r_recv(e, rfd, SEED, 0, 77), 77);
-	i = settled(fd);
+	i = info_settled(fd);
 	T_EQ(i.tcpi_bytes_sent, 77);
 }
 

@@ -9,13 +9,13 @@
 
 #define SEED	101
 
-/* Received bytes are those at @off of stream SEED. */
-static void check(u64 off, const void *buf, size_t len)
+/* Check that received bytes are those at @off of stream SEED. */
+static void check_bytes(u64 off, const void *buf, size_t len)
 {
 	T_EQ(tl_check(SEED, off, buf, len), -1);
 }
 
-static void make(u64 off, void *buf, size_t len)
+static void fill_bytes(u64 off, void *buf, size_t len)
 {
 	tl_fill(SEED, off, buf, len);
 }
@@ -28,7 +28,7 @@ static void send_recv(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 	api_send(fd, SEED, 0, 1);
 	T_EQ(r_recv(e, rfd, SEED, 0, 1), 1);
-	/* more than any buffer holds: both sides must go on while the other one works */
+	/* more than any buffer holds: both ends must continue while the other one works */
 	r_later(e, 0);
 	r_recv(e, rfd, SEED, 0, 3 << 20);
 	api_send(fd, SEED, 0, 3 << 20);
@@ -45,14 +45,14 @@ static void read_write(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	make(0, buf, sizeof(buf));
+	fill_bytes(0, buf, sizeof(buf));
 	T_EQ(write(fd, buf, sizeof(buf)), sizeof(buf));
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	/* a read returns what is there and does not wait for the rest */
+	/* a read returns the available bytes and does not wait for the rest */
 	T_EQ(read(fd, buf, sizeof(buf)), 100);
-	check(0, buf, 100);
+	check_bytes(0, buf, 100);
 }
 
 static void vectors(struct api_env *e)
@@ -63,9 +63,9 @@ static void vectors(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	make(0, a, 1);
-	make(1, b, 700);
-	make(701, c, 4096);
+	fill_bytes(0, a, 1);
+	fill_bytes(1, b, 700);
+	fill_bytes(701, c, 4096);
 	T_EQ(writev(fd, iov, 4), 4797);
 	T_EQ(r_recv(e, rfd, SEED, 0, 4797), 4797);
 	T_EQ(sendmsg(fd, &msg, MSG_NOSIGNAL), 4797);
@@ -76,19 +76,19 @@ static void vectors(struct api_env *e)
 	memset(c, 0, sizeof(c));
 	T_EQ(recvmsg(fd, &msg, MSG_WAITALL), 4797);
 	T_EQ(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC | MSG_OOB), 0);
-	check(0, a, 1);
-	check(1, b, 700);
-	check(701, c, 4096);
+	check_bytes(0, a, 1);
+	check_bytes(1, b, 700);
+	check_bytes(701, c, 4096);
 	T_EQ(r_send(e, rfd, SEED, 0, 701), 701);
 	T_EQ(recv(fd, all, 1, MSG_PEEK | MSG_WAITALL), 1);
 	while (api_poll(fd, POLLIN, 0) && recv(fd, all, 701, MSG_PEEK) < 701)
 		tl_sleep_ms(1);
 	T_EQ(readv(fd, iov, 4), 701);
-	check(0, a, 1);
-	check(1, b, 700);
+	check_bytes(0, a, 1);
+	check_bytes(1, b, 700);
 }
 
-/* sendto() with an address and recvfrom() on a connected stream: the address plays no part. */
+/* The address of sendto() and recvfrom() on a connected stream is ignored. */
 static void sendto_recvfrom(struct api_env *e)
 {
 	struct tl_addr from = { .len = sizeof(from.ss) };
@@ -96,14 +96,14 @@ static void sendto_recvfrom(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	make(0, buf, sizeof(buf));
+	fill_bytes(0, buf, sizeof(buf));
 	T_EQ(sendto(fd, buf, sizeof(buf), 0, &e->remote.sa, e->remote.len), sizeof(buf));
 	T_EQ(r_recv(e, rfd, SEED, 0, sizeof(buf)), sizeof(buf));
 	T_EQ(r_send(e, rfd, SEED, 0, 64), 64);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	T_EQ(recvfrom(fd, buf, sizeof(buf), MSG_WAITALL, &from.sa, &from.len), 64);
 	T_EQ(from.len, 0);
-	check(0, buf, 64);
+	check_bytes(0, buf, 64);
 }
 
 static void zero_length(struct api_env *e)
@@ -118,7 +118,7 @@ static void zero_length(struct api_env *e)
 	/* an empty recv() waits for data like any other, an empty read() does not */
 	T_ERR(recv(fd, &c, 0, MSG_DONTWAIT), EAGAIN);
 	T_EQ(read(fd, &c, 0), 0);
-	/* and nothing of this is seen by the peer */
+	/* the peer sees none of these calls */
 	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
 	api_roundtrip(e, fd, rfd, SEED);
 }
@@ -132,16 +132,16 @@ static void peek(struct api_env *e)
 	T_ERR(recv(fd, buf, 1, MSG_PEEK | MSG_DONTWAIT), EAGAIN);
 	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
 	T_EQ(recv(fd, buf, 1000, MSG_PEEK | MSG_WAITALL), 1000);
-	check(0, buf, 1000);
+	check_bytes(0, buf, 1000);
 	T_EQ(recv(fd, buf, 10, MSG_PEEK), 10);
-	check(0, buf, 10);
+	check_bytes(0, buf, 10);
 	T_EQ(recv(fd, buf, 2000, MSG_PEEK), 1000);
 	T_EQ(recv(fd, buf, 300, 0), 300);
-	check(0, buf, 300);
+	check_bytes(0, buf, 300);
 	T_EQ(recv(fd, buf, 2000, MSG_PEEK), 700);
-	check(300, buf, 700);
+	check_bytes(300, buf, 700);
 	T_EQ(recv(fd, buf, 2000, 0), 700);
-	check(300, buf, 700);
+	check_bytes(300, buf, 700);
 	T_ERR(recv(fd, buf, 1, MSG_PEEK | MSG_DONTWAIT), EAGAIN);
 	/* peeking at the end of the stream does not consume it either */
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
@@ -155,14 +155,14 @@ static void waitall(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	/* the first part is there, the rest comes later */
+	/* the first part has arrived, the rest comes later */
 	T_EQ(r_send(e, rfd, SEED, 0, 15000), 15000);
 	r_later(e, 200);
 	r_send(e, rfd, SEED, 15000, 25000);
 	T_EQ(recv(fd, buf, 40000, MSG_WAITALL), 40000);
-	check(0, buf, 40000);
+	check_bytes(0, buf, 40000);
 	T_EQ(r_join(e), 25000);
-	/* MSG_DONTWAIT wins */
+	/* MSG_DONTWAIT takes precedence */
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	T_EQ(recv(fd, buf, 20, MSG_WAITALL | MSG_DONTWAIT), 10);
@@ -171,7 +171,7 @@ static void waitall(struct api_env *e)
 	r_later(e, 200);
 	r_shutdown(e, rfd, SHUT_WR);
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 500);
-	check(0, buf, 500);
+	check_bytes(0, buf, 500);
 	T_OK(r_join(e));
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 0);
 }
@@ -186,7 +186,7 @@ static void waitall_timeout(struct api_env *e)
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 100);
-	check(0, buf, 100);
+	check_bytes(0, buf, 100);
 }
 
 static void waitall_interrupted(struct api_env *e)
@@ -201,10 +201,10 @@ static void waitall_interrupted(struct api_env *e)
 	api_alarm(200);
 	T_EQ(recv(fd, buf, 1000, MSG_WAITALL), 100);
 	T_EQ(api_caught(), 1);
-	check(0, buf, 100);
+	check_bytes(0, buf, 100);
 }
 
-/* On a stream MSG_TRUNC means: count and throw away. */
+/* On a stream MSG_TRUNC means: count and discard. */
 static void trunc_discards(struct api_env *e)
 {
 	char buf[1000];
@@ -234,7 +234,7 @@ static void dontwait(struct api_env *e)
 	T_ERR(send(fd, &c, 1, MSG_DONTWAIT | MSG_NOSIGNAL), EAGAIN);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
 	T_TRUE(api_poll(fd, POLLOUT, API_PATIENCE_MS) == POLLOUT);
-	/* nothing was lost or doubled at the boundary */
+	/* no byte was lost or doubled at the boundary */
 	api_send(fd, SEED, sent, 1000);
 	T_EQ(r_recv(e, rfd, SEED, sent, 1000), 1000);
 }
@@ -267,7 +267,7 @@ static void recv_blocks(struct api_env *e)
 	r_send(e, rfd, SEED, 0, 10);
 	T_EQ(recv(fd, buf, 10, 0), 10);
 	T_TRUE(tl_now_ns() - t0 >= 250 * TL_NSEC_PER_MSEC);
-	check(0, buf, 10);
+	check_bytes(0, buf, 10);
 	T_EQ(r_join(e), 10);
 }
 
@@ -279,11 +279,11 @@ static void send_blocks(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	sent = api_fill(fd, SEED, 0);
-	make(sent, buf, sizeof(buf));
+	fill_bytes(sent, buf, sizeof(buf));
 	t0 = tl_now_ns();
 	r_later(e, 300);
 	r_recv(e, rfd, SEED, 0, sent + sizeof(buf));
-	/* a blocking send takes everything, however long that lasts */
+	/* a blocking send takes everything, however long it lasts */
 	T_EQ(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), sizeof(buf));
 	T_TRUE(tl_now_ns() - t0 >= 250 * TL_NSEC_PER_MSEC);
 	T_EQ(r_join(e), sent + sizeof(buf));
@@ -301,7 +301,7 @@ static void recv_timeout(struct api_env *e)
 	T_ERR(recv(fd, &c, 1, 0), EAGAIN);
 	T_TRUE(tl_now_ns() - t0 >= 250 * TL_NSEC_PER_MSEC);
 	T_TRUE(tl_now_ns() - t0 < 5 * TL_NSEC_PER_SEC);
-	/* no harm done */
+	/* the connection still works */
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
@@ -315,7 +315,7 @@ static void send_timeout(struct api_env *e)
 	api_timeout(fd, SO_SNDTIMEO, 300);
 	sent = api_fill(fd, SEED, 0);
 	t0 = tl_now_ns();
-	make(sent, buf, sizeof(buf));
+	fill_bytes(sent, buf, sizeof(buf));
 	T_ERR(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), EAGAIN);
 	T_TRUE(tl_now_ns() - t0 >= 250 * TL_NSEC_PER_MSEC);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
@@ -338,7 +338,7 @@ static void recv_interrupted(struct api_env *e)
 	r_send(e, rfd, SEED, 0, 10);
 	T_EQ(recv(fd, buf, 10, 0), 10);
 	T_EQ(api_caught(), 1);
-	check(0, buf, 10);
+	check_bytes(0, buf, 10);
 	T_EQ(r_join(e), 10);
 }
 
@@ -350,7 +350,7 @@ static void send_interrupted(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	sent = api_fill(fd, SEED, 0);
-	make(sent, buf, sizeof(buf));
+	fill_bytes(sent, buf, sizeof(buf));
 	api_catch(SIGALRM, false);
 	api_alarm(200);
 	T_ERR(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), EINTR);
@@ -359,7 +359,7 @@ static void send_interrupted(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* A signal in the middle of a long send: it says how much was taken, and that much arrives. */
+/* A signal during a long send: send() returns the bytes taken, and that many arrive. */
 static void send_partial(struct api_env *e)
 {
 	static char buf[16 << 20];
@@ -367,7 +367,7 @@ static void send_partial(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	make(0, buf, sizeof(buf));
+	fill_bytes(0, buf, sizeof(buf));
 	api_catch(SIGALRM, false);
 	api_alarm(500);
 	n = T_OK(send(fd, buf, sizeof(buf), MSG_NOSIGNAL));
@@ -383,16 +383,16 @@ static void msg_more(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	make(0, buf, 1000);
+	fill_bytes(0, buf, 1000);
 	T_EQ(send(fd, buf, 400, MSG_MORE), 400);
 	T_EQ(send(fd, buf + 400, 600, 0), 600);
 	T_EQ(r_recv(e, rfd, SEED, 0, 1000), 1000);
-	/* a promise of more that is never kept must not hold the bytes for ever */
+	/* MSG_MORE without a further send must not hold the bytes for ever */
 	T_EQ(send(fd, buf, 400, MSG_MORE), 400);
 	T_EQ(r_recv(e, rfd, SEED, 0, 400), 400);
 }
 
-/* Every length around the sizes that anyone might use internally. */
+/* Every length around likely internal sizes. */
 static void boundary_lengths(struct api_env *e)
 {
 	static const size_t base[] = { 1, 44, 64, 256, 1024, 4096, 16384, 65536, 131072 };

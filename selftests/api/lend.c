@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: splice() out of a connection that lends its memory (SMC_OWN_SPLICE_LEND).
+ * API cases: splice() from a connection that lends its receive memory (SMC_OWN_SPLICE_LEND).
  *
- * That nothing was copied shows in a counter, and in what the peer can send while the pipe is
- * held. Over TCP the same bytes have to come, and the option is not set.
+ * A counter, and the amount that the peer can send while the pipe holds pages, show that nothing
+ * was copied. Over TCP the option is not set, and the same bytes must come.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,33 +22,33 @@
 #define SEED	1701
 #define PIPE	1048576
 #define PIECE	((size_t)32768)		/* half of a ring */
-#define MUCH	((size_t)3 << 20)	/* more than all rings and buffers */
+#define MUCH	((size_t)3 << 20)	/* more than all rings and buffers hold */
 #define OTHERS	10
 
 #ifndef SOL_SMC
 #define SOL_SMC	286
 #endif
 
-static void lend_on(int fd)
+static void splice_lend_enable(int fd)
 {
 	const int on = 1;
 
 	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on)));
 }
 
-/* A connection that lends, if it can, and an empty pipe. */
+/* Create a connection that lends if it can, and an empty pipe. Return whether it lends. */
 static bool lending_pair(struct api_env *e, int *fd, int *rfd, int p[2])
 {
 	api_pair(e, fd, rfd);
 	if (e->proto->smc)
-		lend_on(*fd);
+		splice_lend_enable(*fd);
 	T_OK(pipe2(p, O_CLOEXEC));
 	T_OK(fcntl(p[1], F_SETPIPE_SZ, PIPE));
 	return api_over_rdma(e, *fd);
 }
 
-/* A counter of this namespace. */
-static unsigned long long counter(const char *name)
+/* Read a counter of this namespace. */
+static unsigned long long counter_read(const char *name)
 {
 	unsigned long long n, found = 0;
 	char line[128], key[64];
@@ -62,15 +62,15 @@ static unsigned long long counter(const char *name)
 	return found;
 }
 
-/* @len bytes into the pipe, all of them once they are there. */
-static void into_pipe(int fd, int to, size_t len)
+/* Move @len bytes from the socket to the pipe; wait for all of them. */
+static void splice_into_pipe(int fd, int to, size_t len)
 {
 	while (len)
 		len -= T_OK(splice(fd, NULL, to, NULL, len, 0));
 }
 
-/* What is in the pipe is this. */
-static void out_of_pipe(int from, u64 seed, u64 off, size_t len)
+/* Read @len bytes from the pipe and check them. */
+static void pipe_check(int from, u64 seed, u64 off, size_t len)
 {
 	static u8 buf[PIECE];
 
@@ -84,8 +84,8 @@ static void out_of_pipe(int from, u64 seed, u64 off, size_t len)
 	}
 }
 
-/* All @len bytes of the peer are here. */
-static void arrived(struct api_env *e, int fd, int rfd, u64 seed, u64 off, size_t len)
+/* The peer sends @len bytes; wait until all have arrived. */
+static void peer_send_and_wait(struct api_env *e, int fd, int rfd, u64 seed, u64 off, size_t len)
 {
 	static u8 buf[PIECE];
 
@@ -107,7 +107,7 @@ static void lend_option(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
 	T_EQ(on, 0);
-	lend_on(fd);
+	splice_lend_enable(fd);
 	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
 	T_EQ(on, 1);
 	on = 0;
@@ -115,13 +115,13 @@ static void lend_option(struct api_env *e)
 	on = -1;
 	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
 	T_EQ(on, 0);
-	/* before the connection, or the listener */
-	api_pair_of(e, lend_on, &fd, &rfd);
+	/* set on the socket before connect(), or on the listener */
+	api_pair_of(e, splice_lend_enable, &fd, &rfd);
 	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, &len));
 	T_EQ(on, 1);
 }
 
-/* A long stream, in pieces as they come. */
+/* A long stream, spliced in pieces of any size. */
 static void lend_stream(struct api_env *e)
 {
 	unsigned long long pages = 0;
@@ -131,28 +131,28 @@ static void lend_stream(struct api_env *e)
 
 	rdma = lending_pair(e, &fd, &rfd, p);
 	if (rdma)
-		pages = counter("rx_lend_pages");
+		pages = counter_read("rx_lend_pages");
 	r_later(e, 0);
 	r_send(e, rfd, SEED, 0, MUCH);
 	while (off < MUCH) {
 		ssize_t n = T_OK(splice(fd, NULL, p[1], NULL, MUCH - off, 0));
 
 		T_TRUE(n);
-		out_of_pipe(p[0], SEED, off, n);
+		pipe_check(p[0], SEED, off, n);
 		off += n;
 	}
 	T_EQ(r_join(e), (long long)MUCH);
-	/* of small pieces some may have been copied */
+	/* small pieces may have been copied */
 	if (rdma)
-		T_TRUE((counter("rx_lend_pages") - pages) * sysconf(_SC_PAGESIZE) >= MUCH / 2);
+		T_TRUE((counter_read("rx_lend_pages") - pages) * sysconf(_SC_PAGESIZE) >= MUCH / 2);
 	api_roundtrip(e, fd, rfd, SEED);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
 	T_EQ(splice(fd, NULL, p[1], NULL, 1, 0), 0);
 }
 
 /*
- * What is in the pipe stays as it is, while the connection goes on up to one ring. Then the
- * peer has to wait, and goes on as soon as the pipe is empty.
+ * Bytes in the pipe do not change while the stream continues for up to one ring. Then the peer must
+ * wait; it continues as soon as the pipe is empty.
  */
 static void lend_held(struct api_env *e)
 {
@@ -161,8 +161,8 @@ static void lend_held(struct api_env *e)
 	bool rdma;
 
 	rdma = lending_pair(e, &fd, &rfd, p);
-	arrived(e, fd, rfd, SEED, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
 	r_later(e, 0);
 	r_send(e, rfd, SEED + 1, 0, MUCH);
 	if (rdma) {
@@ -175,18 +175,18 @@ static void lend_held(struct api_env *e)
 			off += n;
 			T_TRUE(off < MUCH);
 		}
-		/* a ring is 64 KiB, less what is held, and less what a stranger keeps back */
+		/* a ring is 64 KiB, less the held bytes, less what a foreign peer keeps free */
 		T_TRUE(off >= PIECE / 2);
 	}
-	out_of_pipe(p[0], SEED, 0, PIECE);
-	/* nobody reads, which would look after it */
+	pipe_check(p[0], SEED, 0, PIECE);
+	/* no reader runs here, so nothing else would reclaim the pages */
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	api_recv(fd, SEED + 1, off, MUCH - off);
 	T_EQ(r_join(e), (long long)MUCH);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* sock_diag shows the cursor that the peer is told: what is lent it is not told of. */
+/* sock_diag shows the consumer cursor that the peer has received: lent bytes are not in it. */
 static void lend_cursor(struct api_env *e)
 {
 	struct tl_diag diag;
@@ -194,22 +194,22 @@ static void lend_cursor(struct api_env *e)
 
 	if (!lending_pair(e, &fd, &rfd, p))
 		return;
-	arrived(e, fd, rfd, SEED, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
 	T_EQ(tl_diag_get(fd, e->proto, &diag), 0);
 	T_EQ(diag.tx_cons.wrap, 0);
 	T_EQ(diag.tx_cons.off, 0);
-	out_of_pipe(p[0], SEED, 0, PIECE);
-	/* a call that reads sees that it is back */
-	arrived(e, fd, rfd, SEED, 0, 100);
+	pipe_check(p[0], SEED, 0, PIECE);
+	/* a call that reads notices that the pages are back */
+	peer_send_and_wait(e, fd, rfd, SEED, 0, 100);
 	api_recv(fd, SEED, 0, 100);
 	T_EQ(tl_diag_get(fd, e->proto, &diag), 0);
 	T_EQ(diag.tx_cons.wrap, 0);
 	T_EQ(diag.tx_cons.off, PIECE + 100);
 }
 
-/* Bytes that are here, once no more come; this looks after nothing. */
-static int filled(int fd)
+/* Return the number of readable bytes once no more arrive; this reclaims no lent page. */
+static int bytes_settled(int fd)
 {
 	int had, n = -1;
 
@@ -222,8 +222,8 @@ static int filled(int fd)
 }
 
 /*
- * One splice() takes the ring to the last byte: the last thing that the connection sees of
- * this end. The peer goes on all the same when the pipe is empty.
+ * One splice() takes the ring to the last byte, and the program makes no other call on this end.
+ * The peer still continues when the pipe is empty.
  */
 static void lend_full(struct api_env *e)
 {
@@ -234,17 +234,17 @@ static void lend_full(struct api_env *e)
 		return;
 	r_later(e, 0);
 	r_send(e, rfd, SEED, 0, MUCH);
-	n = filled(fd);
+	n = bytes_settled(fd);
 	off = T_OK(splice(fd, NULL, p[1], NULL, n, 0));
 	T_EQ(off, n);
-	out_of_pipe(p[0], SEED, 0, off);
+	pipe_check(p[0], SEED, 0, off);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	api_recv(fd, SEED, off, MUCH - off);
 	T_EQ(r_join(e), (long long)MUCH);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* The writer of an urgent byte goes on when the byte is read and what is before it is back. */
+/* The writer of an urgent byte continues when the byte is read and the bytes before it are back. */
 static void lend_urgent(struct api_env *e)
 {
 	int fd, rfd, p[2];
@@ -252,10 +252,10 @@ static void lend_urgent(struct api_env *e)
 
 	if (!lending_pair(e, &fd, &rfd, p))
 		return;
-	arrived(e, fd, rfd, SEED, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
 	T_EQ(r_send_flags(e, rfd, SEED, PIECE, 1, MSG_OOB), 1);
-	/* it says that it waits before the byte is read, and nothing afterwards */
+	/* the writer reports that it waits before the byte is read, and not again afterwards */
 	r_later(e, 0);
 	r_send(e, rfd, SEED, PIECE + 1, PIECE);
 	tl_sleep_ms(2 * API_QUIET_MS);
@@ -263,7 +263,7 @@ static void lend_urgent(struct api_env *e)
 	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
 	T_EQ(tl_check(SEED, PIECE, &byte, 1), -1);
 	T_EQ(api_poll(fd, POLLIN, 2 * API_QUIET_MS), 0);
-	out_of_pipe(p[0], SEED, 0, PIECE);
+	pipe_check(p[0], SEED, 0, PIECE);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	api_recv(fd, SEED, PIECE + 1, PIECE);
 	T_EQ(r_join(e), (long long)PIECE);
@@ -271,8 +271,8 @@ static void lend_urgent(struct api_env *e)
 }
 
 /*
- * One fills the pipe, waiting where it must, another one empties it: the first must not have
- * the pipe to itself while it waits, for the peer needs what is in there.
+ * One process fills the pipe and waits where it must, another one empties it. The first must not
+ * hold the pipe lock while it waits: the peer needs the bytes in the pipe.
  */
 static void lend_two(struct api_env *e)
 {
@@ -293,16 +293,16 @@ static void lend_two(struct api_env *e)
 		}
 		_exit(0);
 	}
-	/* by now it waits, with a whole ring in the pipe */
+	/* by now the child waits, with a whole ring in the pipe */
 	tl_sleep_ms(5 * API_QUIET_MS);
-	out_of_pipe(p[0], SEED, 0, MUCH);
+	pipe_check(p[0], SEED, 0, MUCH);
 	T_EQ(waitpid(pid, &status, 0), pid);
 	T_EQ(status, 0);
 	T_EQ(r_join(e), (long long)MUCH);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Two pipes have the same pages: both have to be empty. */
+/* Two pipes hold the same pages: both must be empty before the pages are back. */
 static void lend_tee(struct api_env *e)
 {
 	int fd, rfd, p[2], q[2];
@@ -310,22 +310,22 @@ static void lend_tee(struct api_env *e)
 	lending_pair(e, &fd, &rfd, p);
 	T_OK(pipe2(q, O_CLOEXEC));
 	T_OK(fcntl(q[1], F_SETPIPE_SZ, PIPE));
-	arrived(e, fd, rfd, SEED, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
 	T_EQ(tee(p[0], q[1], PIECE, 0), (long long)PIECE);
-	out_of_pipe(p[0], SEED, 0, PIECE);
+	pipe_check(p[0], SEED, 0, PIECE);
 	for (unsigned int i = 0; i < 4; i++) {
 		T_EQ(r_send(e, rfd, SEED + 1, 0, 8000), 8000);
 		api_recv(fd, SEED + 1, 0, 8000);
 	}
-	out_of_pipe(q[0], SEED, 0, PIECE);
+	pipe_check(q[0], SEED, 0, PIECE);
 	r_later(e, 0);
 	r_send(e, rfd, SEED, 0, MUCH);
 	api_recv(fd, SEED, 0, MUCH);
 	T_EQ(r_join(e), (long long)MUCH);
 }
 
-/* From one connection to another one, as a proxy does it. */
+/* From one connection to another, as a proxy does. */
 static void lend_forward(struct api_env *e)
 {
 	int fd, rfd, to, rto, p[2];
@@ -335,13 +335,14 @@ static void lend_forward(struct api_env *e)
 	rdma = lending_pair(e, &fd, &rfd, p);
 	api_pair(e, &to, &rto);
 	for (unsigned int i = 0; i < 40; i++) {
-		unsigned long long pages = rdma ? counter("rx_lend_pages") : 0;
+		unsigned long long pages = rdma ? counter_read("rx_lend_pages") : 0;
 
-		arrived(e, fd, rfd, SEED, off, PIECE);
-		into_pipe(fd, p[1], PIECE);
+		peer_send_and_wait(e, fd, rfd, SEED, off, PIECE);
+		splice_into_pipe(fd, p[1], PIECE);
 		if (rdma)
-			T_TRUE(counter("rx_lend_pages") - pages >= PIECE / sysconf(_SC_PAGESIZE));
-		into_pipe(p[0], to, PIECE);
+			T_TRUE(counter_read("rx_lend_pages") - pages >=
+			       PIECE / sysconf(_SC_PAGESIZE));
+		splice_into_pipe(p[0], to, PIECE);
 		T_EQ(r_recv(e, rto, SEED, off, PIECE), (long long)PIECE);
 		off += PIECE;
 	}
@@ -349,7 +350,7 @@ static void lend_forward(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Few bytes, and urgent data, whose writer waits, are copied. */
+/* Small amounts, and urgent data, whose writer waits, are copied. */
 static void lend_copied(struct api_env *e)
 {
 	unsigned long long pages = 0, copied = 0;
@@ -359,40 +360,40 @@ static void lend_copied(struct api_env *e)
 
 	rdma = lending_pair(e, &fd, &rfd, p);
 	if (rdma) {
-		pages = counter("rx_lend_pages");
-		copied = counter("rx_lend_copied");
+		pages = counter_read("rx_lend_pages");
+		copied = counter_read("rx_lend_copied");
 	}
-	arrived(e, fd, rfd, SEED, 0, 100);
-	into_pipe(fd, p[1], 100);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, 100);
+	splice_into_pipe(fd, p[1], 100);
 	if (!rdma) {
 		/* TCP's splice() does not get past urgent data */
-		out_of_pipe(p[0], SEED, 0, 100);
+		pipe_check(p[0], SEED, 0, 100);
 		return;
 	}
 	T_EQ(r_send_flags(e, rfd, SEED, 100, 9001, MSG_OOB), 9001);
 	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
-	into_pipe(fd, p[1], 9000);
-	T_EQ(counter("rx_lend_pages"), pages);
-	T_EQ(counter("rx_lend_copied"), copied + 9100);
+	splice_into_pipe(fd, p[1], 9000);
+	T_EQ(counter_read("rx_lend_pages"), pages);
+	T_EQ(counter_read("rx_lend_copied"), copied + 9100);
 	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
 	T_EQ(tl_check(SEED, 9100, &byte, 1), -1);
 	/* the writer does not wait for the pipe */
-	arrived(e, fd, rfd, SEED + 1, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
-	out_of_pipe(p[0], SEED, 0, 9100);
-	out_of_pipe(p[0], SEED + 1, 0, PIECE);
-	/* one that comes behind what is lent */
-	arrived(e, fd, rfd, SEED, 0, 20000);
-	into_pipe(fd, p[1], 20000);
+	peer_send_and_wait(e, fd, rfd, SEED + 1, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
+	pipe_check(p[0], SEED, 0, 9100);
+	pipe_check(p[0], SEED + 1, 0, PIECE);
+	/* an urgent byte behind lent bytes */
+	peer_send_and_wait(e, fd, rfd, SEED, 0, 20000);
+	splice_into_pipe(fd, p[1], 20000);
 	T_EQ(r_send_flags(e, rfd, SEED, 20000, 1, MSG_OOB), 1);
 	T_TRUE(api_poll(fd, POLLPRI, API_PATIENCE_MS) & POLLPRI);
 	T_EQ(recv(fd, &byte, 1, MSG_OOB), 1);
-	out_of_pipe(p[0], SEED, 0, 20000);
-	arrived(e, fd, rfd, SEED, 0, PIECE);
+	pipe_check(p[0], SEED, 0, 20000);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
 	api_recv(fd, SEED, 0, PIECE);
 }
 
-/* An urgent byte had left the stream before the program wanted it there: it is not lost. */
+/* An urgent byte was taken out of the stream before SO_OOBINLINE was set: it is not lost. */
 static void lend_in_line(struct api_env *e)
 {
 	const int on = 1;
@@ -405,22 +406,22 @@ static void lend_in_line(struct api_env *e)
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)));
 	T_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
 	T_EQ(splice(fd, NULL, p[1], NULL, PIECE, 0), 1);
-	out_of_pipe(p[0], SEED, 0, 1);
+	pipe_check(p[0], SEED, 0, 1);
 	T_OK(fcntl(fd, F_SETFL, 0));
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
 /*
- * The connection has gone, in one way or another, and its memory may be others': not what is in
- * the pipe.
+ * The connection has ended, by close or reset, and other connections may use its memory: the bytes
+ * in the pipe do not change.
  */
-static void held_over_end(struct api_env *e, bool reset)
+static void check_held_after_end(struct api_env *e, bool reset)
 {
 	int fd, rfd, other, rother, p[2];
 
 	lending_pair(e, &fd, &rfd, p);
-	arrived(e, fd, rfd, SEED, 0, PIECE);
-	into_pipe(fd, p[1], PIECE);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, PIECE);
+	splice_into_pipe(fd, p[1], PIECE);
 	if (reset) {
 		T_OK(r_linger0(e, rfd));
 		T_OK(r_close(e, rfd));
@@ -430,7 +431,7 @@ static void held_over_end(struct api_env *e, bool reset)
 		T_OK(close(fd));
 		T_OK(r_close(e, rfd));
 	}
-	/* enough of them for each element of a region */
+	/* enough connections to use each element of a region */
 	for (unsigned int i = 0; i < OTHERS; i++) {
 		api_pair(e, &other, &rother);
 		r_later(e, 0);
@@ -438,25 +439,25 @@ static void held_over_end(struct api_env *e, bool reset)
 		api_recv(other, SEED + 2 + i, 0, 4 * PIECE);
 		T_EQ(r_join(e), 4LL * PIECE);
 	}
-	out_of_pipe(p[0], SEED, 0, PIECE);
-	/* what came back serves again */
+	pipe_check(p[0], SEED, 0, PIECE);
+	/* the elements that came back are usable */
 	api_pair(e, &other, &rother);
 	api_roundtrip(e, other, rother, SEED);
 }
 
 static void lend_close(struct api_env *e)
 {
-	held_over_end(e, false);
+	check_held_after_end(e, false);
 }
 
 static void lend_reset(struct api_env *e)
 {
-	held_over_end(e, true);
+	check_held_after_end(e, true);
 }
 
 /*
- * A page in a pipe keeps an element when its connection ends. Not so many: then it is copied, until
- * they are back.
+ * A page in a pipe keeps its element when the connection ends. The number of such elements is
+ * limited; at the limit bytes are copied until elements are back.
  */
 static void lend_many(struct api_env *e)
 {
@@ -466,32 +467,32 @@ static void lend_many(struct api_env *e)
 
 	if (!lending_pair(e, &fd, &rfd, p))
 		return;
-	copied = counter("rx_lend_copied");
+	copied = counter_read("rx_lend_copied");
 	do {
 		T_TRUE(n < 200);
 		api_pair(e, &fd, &rfd);
-		lend_on(fd);
-		arrived(e, fd, rfd, SEED, 4096ULL * n, 4096);
-		into_pipe(fd, p[1], 4096);
+		splice_lend_enable(fd);
+		peer_send_and_wait(e, fd, rfd, SEED, 4096ULL * n, 4096);
+		splice_into_pipe(fd, p[1], 4096);
 		T_OK(close(fd));
 		T_OK(r_close(e, rfd));
 		n++;
-	} while (counter("rx_lend_copied") == copied);
+	} while (counter_read("rx_lend_copied") == copied);
 	T_TRUE(n > 2);
-	out_of_pipe(p[0], SEED, 0, 4096ULL * n);
-	/* the end of a connection notices that they are back */
+	pipe_check(p[0], SEED, 0, 4096ULL * n);
+	/* the end of a connection notices that elements are back */
 	api_pair(e, &fd, &rfd);
 	api_roundtrip(e, fd, rfd, SEED);
 	T_OK(close(fd));
 	T_OK(r_close(e, rfd));
 	tl_sleep_ms(100);
-	pages = counter("rx_lend_pages");
+	pages = counter_read("rx_lend_pages");
 	api_pair(e, &fd, &rfd);
-	lend_on(fd);
-	arrived(e, fd, rfd, SEED, 0, 4096);
-	into_pipe(fd, p[1], 4096);
-	out_of_pipe(p[0], SEED, 0, 4096);
-	T_TRUE(counter("rx_lend_pages") > pages);
+	splice_lend_enable(fd);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, 4096);
+	splice_into_pipe(fd, p[1], 4096);
+	pipe_check(p[0], SEED, 0, 4096);
+	T_TRUE(counter_read("rx_lend_pages") > pages);
 }
 
 static const struct api_case cases[] = {

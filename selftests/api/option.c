@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: queue lengths, options that act on the stream, what a socket says it is,
- * SO_REUSEPORT, sendfile(), mmap(), time stamps.
+ * API cases: queue lengths, options that act on the stream, the identity of a socket, SO_REUSEPORT,
+ * sendfile(), mmap(), time stamps.
  */
 #include <linux/smc.h>
 #include <linux/sock_diag.h>
@@ -26,7 +26,7 @@
 #define SOL_SMC	286
 #endif
 
-static int queue(int fd, unsigned long cmd)
+static int queue_len(int fd, unsigned long cmd)
 {
 	int n = -1;
 
@@ -34,14 +34,14 @@ static int queue(int fd, unsigned long cmd)
 	return n;
 }
 
-/* Waits until @cmd says @want. */
-static void queue_becomes(int fd, unsigned long cmd, int want)
+/* Wait until @cmd returns @want. */
+static void queue_wait(int fd, unsigned long cmd, int want)
 {
 	u64 until = tl_now_ns() + API_PATIENCE_MS * (TL_NSEC_PER_SEC / 1000);
 
-	while (queue(fd, cmd) != want && tl_now_ns() < until)
+	while (queue_len(fd, cmd) != want && tl_now_ns() < until)
 		tl_sleep_ms(2);
-	T_EQ(queue(fd, cmd), want);
+	T_EQ(queue_len(fd, cmd), want);
 }
 
 static void queue_lengths(struct api_env *e)
@@ -50,28 +50,28 @@ static void queue_lengths(struct api_env *e)
 	u64 sent;
 
 	api_pair(e, &fd, &rfd);
-	T_EQ(queue(fd, SIOCINQ), 0);
-	T_EQ(queue(fd, SIOCOUTQ), 0);
-	T_EQ(queue(fd, SIOCOUTQNSD), 0);
+	T_EQ(queue_len(fd, SIOCINQ), 0);
+	T_EQ(queue_len(fd, SIOCOUTQ), 0);
+	T_EQ(queue_len(fd, SIOCOUTQNSD), 0);
 	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
-	queue_becomes(fd, SIOCINQ, 300);
-	T_EQ(queue(fd, SIOCATMARK), 0);
+	queue_wait(fd, SIOCINQ, 300);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
 	api_recv(fd, SEED, 0, 100);
-	T_EQ(queue(fd, SIOCINQ), 200);
+	T_EQ(queue_len(fd, SIOCINQ), 200);
 	T_ERR(ioctl(fd, SIOCINQ, BAD_PTR), EFAULT);
 	api_recv(fd, SEED, 100, 200);
-	T_EQ(queue(fd, SIOCINQ), 0);
-	/* what nobody reads stays with us in the end */
+	T_EQ(queue_len(fd, SIOCINQ), 0);
+	/* bytes that the peer does not read stay in our queue */
 	sent = api_fill(fd, SEED, 0);
-	queued = queue(fd, SIOCOUTQ);
+	queued = queue_len(fd, SIOCOUTQ);
 	T_TRUE(queued > 0);
-	T_TRUE(queue(fd, SIOCOUTQNSD) <= queued);
+	T_TRUE(queue_len(fd, SIOCOUTQNSD) <= queued);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
-	queue_becomes(fd, SIOCOUTQ, 0);
-	T_EQ(queue(fd, SIOCOUTQNSD), 0);
+	queue_wait(fd, SIOCOUTQ, 0);
+	T_EQ(queue_len(fd, SIOCOUTQNSD), 0);
 }
 
-static void set_tcp(int fd, int name, int on)
+static void tcp_option_set(int fd, int name, int on)
 {
 	int is = -1;
 	socklen_t len = sizeof(is);
@@ -81,24 +81,24 @@ static void set_tcp(int fd, int name, int on)
 	T_EQ(!!is, on);
 }
 
-/* Corked bytes go when the cork is pulled, or with TCP_NODELAY. */
+/* Corked bytes are sent when TCP_CORK is cleared, or with TCP_NODELAY. */
 static void cork_nodelay(struct api_env *e)
 {
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	set_tcp(fd, TCP_CORK, 1);
+	tcp_option_set(fd, TCP_CORK, 1);
 	api_send(fd, SEED, 0, 100);
-	set_tcp(fd, TCP_CORK, 0);
+	tcp_option_set(fd, TCP_CORK, 0);
 	T_EQ(r_recv(e, rfd, SEED, 0, 100), 100);
-	set_tcp(fd, TCP_NODELAY, 1);
+	tcp_option_set(fd, TCP_NODELAY, 1);
 	api_send(fd, SEED, 100, 100);
 	T_EQ(r_recv(e, rfd, SEED, 100, 100), 100);
-	set_tcp(fd, TCP_NODELAY, 0);
+	tcp_option_set(fd, TCP_NODELAY, 0);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* More is asked for than the file has: what was said to be followed by more goes. */
+/* sendfile() of more than the file has: bytes sent with MSG_MORE go out at the file's end. */
 static void sendfile_short(struct api_env *e)
 {
 	char buf[5000];
@@ -115,7 +115,7 @@ static void sendfile_short(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* TCP can map received pages; memory that the peer writes to is not for that. */
+/* TCP can map received pages; an RMB, which the peer writes to, cannot be mapped. */
 static void mapped(struct api_env *e)
 {
 	int fd, rfd;
@@ -186,7 +186,7 @@ static void check_identity(const struct api_env *e, int fd)
 	T_EQ(int_option(fd, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
 }
 
-/* What a socket says it is: new, listening, connected or accepted. */
+/* Domain, protocol and type of a socket: new, listening, connected or accepted. */
 static void identity(struct api_env *e)
 {
 	struct tl_addr at;
@@ -202,7 +202,7 @@ static void identity(struct api_env *e)
 	check_identity(e, fd);
 }
 
-/* A ULP of that name was in the kernel once; it made a running TCP socket another one. */
+/* Older kernels had a ULP of this name, which turned a TCP socket into an SMC socket. */
 static void ulp_smc(struct api_env *e)
 {
 	int fd, rfd;
@@ -216,7 +216,7 @@ static void ulp_smc(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* As OpenSSL asks for the kernel's TLS. Over RDMA it goes on without. */
+/* As OpenSSL requests kernel TLS. Over RDMA it continues without. */
 static void ulp_tls(struct api_env *e)
 {
 	struct api_env norm = *e;
@@ -237,12 +237,12 @@ static void ulp_tls(struct api_env *e)
 		T_ERR(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")), err);
 	else
 		T_OK(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")));
-	/* nobody has given it a key */
+	/* no key is set */
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
 #define REUSERS		2
-#define REUSE_TRIES	64	/* that all go to one of two is no accident any more */
+#define REUSE_TRIES	64	/* all to one listener of two is no coincidence then */
 
 static int reusing_listener(struct api_env *e, struct tl_addr *at)
 {
@@ -296,7 +296,7 @@ static void reuseport(struct api_env *e)
 	T_TRUE(got[0] && got[1]);
 }
 
-#define MUCH	1048576	/* more than both buffers take */
+#define MUCH	1048576	/* more than both buffers hold */
 
 static int buffer_size;
 
@@ -306,8 +306,8 @@ static void set_buffers(int fd)
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size)));
 }
 
-/* The power of two that a ring of that size becomes. */
-static int ring_of(int size)
+/* Return the ring size for a buffer size: the next power of two. */
+static int ring_size(int size)
 {
 	int ring = 16384;
 
@@ -316,22 +316,22 @@ static int ring_of(int size)
 	return ring;
 }
 
-/* Bytes in our buffer when the peer can send no more. */
-static int comes_to_rest(int fd)
+/* Return the bytes in our buffer when the peer can send no more. */
+static int inq_settle(int fd)
 {
-	int now = queue(fd, SIOCINQ), quiet = 0;
+	int now = queue_len(fd, SIOCINQ), quiet = 0;
 
 	while (quiet < 8) {
 		int was = now;
 
 		tl_sleep_ms(50);
-		now = queue(fd, SIOCINQ);
+		now = queue_len(fd, SIOCINQ);
 		quiet = now > was ? 0 : quiet + 1;
 	}
 	return now;
 }
 
-/* What stands in the kernel's own account of a socket. */
+/* Check the kernel's SO_MEMINFO of a socket. */
 static void check_account(int fd, int snd, int rcv)
 {
 	u32 mem[SK_MEMINFO_VARS];
@@ -343,7 +343,7 @@ static void check_account(int fd, int snd, int rcv)
 	T_EQ(mem[SK_MEMINFO_RCVBUF], rcv);
 }
 
-/* Sizes that were set before there is a connection are those of its buffers. */
+/* Buffer sizes set before the connection are the sizes of its buffers. */
 static void buffer_sizes(struct api_env *e)
 {
 	static const int sizes[] = { 20000, 60000 };
@@ -360,14 +360,14 @@ static void buffer_sizes(struct api_env *e)
 		check_account(fd, snd, rcv);
 		sent[i] = api_fill(fd, SEED, 0);
 		if (api_over_rdma(e, fd)) {
-			T_EQ(snd, 2 * ring_of(sizes[i]));
-			T_EQ(rcv, 2 * ring_of(sizes[i]));
-			T_EQ(queue(fd, SIOCOUTQNSD), snd / 2);
+			T_EQ(snd, 2 * ring_size(sizes[i]));
+			T_EQ(rcv, 2 * ring_size(sizes[i]));
+			T_EQ(queue_len(fd, SIOCOUTQNSD), snd / 2);
 		}
 		T_EQ(r_recv(e, rfd, SEED, 0, sent[i]), sent[i]);
 		r_later(e, 0);
 		r_send(e, rfd, SEED, 0, MUCH);
-		came[i] = comes_to_rest(fd);
+		came[i] = inq_settle(fd);
 		if (api_over_rdma(e, fd))
 			T_EQ(came[i], rcv / 2);
 		api_recv(fd, SEED, 0, MUCH);
@@ -388,7 +388,7 @@ static void set_low(int fd)
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof(low)));
 }
 
-/* A connection of which this side has an SO_RCVLOWAT before it is there. */
+/* A connection whose SO_RCVLOWAT is set on this side before it is established. */
 static void pair_low(struct api_env *e, int *fd, int *rfd)
 {
 	struct tl_addr at = e->remote;
@@ -409,13 +409,13 @@ static void pair_low(struct api_env *e, int *fd, int *rfd)
 			  e->proto->protocol));
 	set_low(*fd);
 	T_ERR(connect(*fd, &at.sa, at.len), EINPROGRESS);
-	/* meanwhile, too */
+	/* during connect(), too */
 	set_low(*fd);
 	*rfd = T_OK(r_accept(e, lfd));
 	T_EQ(api_poll(*fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
 }
 
-/* It holds for the application's bytes, not for what sets the connection up. */
+/* SO_RCVLOWAT concerns the application's bytes, not the CLC messages. */
 static void rcvlowat_early(struct api_env *e)
 {
 	u64 start = tl_now_ns();
@@ -428,7 +428,7 @@ static void rcvlowat_early(struct api_env *e)
 	T_OK(getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low, &len));
 	T_EQ(low, LOW);
 	T_EQ(r_send(e, rfd, SEED, 0, LOW - 1), LOW - 1);
-	queue_becomes(fd, SIOCINQ, LOW - 1);
+	queue_wait(fd, SIOCINQ, LOW - 1);
 	T_EQ(api_poll(fd, POLLIN, API_QUIET_MS), 0);
 	T_EQ(r_send(e, rfd, SEED, LOW - 1, 1), 1);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);

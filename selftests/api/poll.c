@@ -23,7 +23,7 @@ static int epoll_with(int fd, u32 events)
 	return ep;
 }
 
-/* The events of the next report, 0 if none comes in time. */
+/* Return the events of the next report, or 0 if none comes in time. */
 static int next_event(int ep, int timeout_ms)
 {
 	struct epoll_event ev[2];
@@ -34,8 +34,8 @@ static int next_event(int ep, int timeout_ms)
 }
 
 /*
- * How many reports come until @quiet_ms after the first. Never sleeps: two wake-ups in
- * a row are one report to a watcher that is slow to get up.
+ * Count the reports until @quiet_ms after the first. Never sleeps: a watcher that wakes up late
+ * sees two wake-ups in a row as one report.
  */
 static int count_events(int ep, unsigned int quiet_ms)
 {
@@ -73,7 +73,7 @@ static void poll_connected(struct api_env *e)
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
 	T_EQ(api_poll(fd, POLL_ALL | POLLRDNORM | POLLWRNORM, 0),
 	     POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
-	/* level: still there until everything is read */
+	/* level-triggered: reported until everything is read */
 	api_recv(fd, SEED, 0, 99);
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT);
 	api_recv(fd, SEED, 99, 1);
@@ -119,7 +119,7 @@ static void poll_full_and_drained(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	sent = api_fill(fd, SEED, 0);
 	T_EQ(api_poll(fd, POLL_ALL, 0), 0);
-	/* the reader makes room while we sleep in poll */
+	/* the reader makes room while poll() sleeps */
 	r_later(e, 200);
 	r_recv(e, rfd, SEED, 0, sent);
 	T_EQ(api_poll(fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
@@ -140,7 +140,7 @@ static void poll_after_peer_shutdown(struct api_env *e)
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT | POLLRDHUP);
 	T_EQ(recv(fd, &c, 1, 0), 0);
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT | POLLRDHUP);
-	/* with both directions ended it is a hang-up */
+	/* both directions ended: hang-up */
 	T_OK(shutdown(fd, SHUT_WR));
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT | POLLRDHUP | POLLHUP);
 }
@@ -164,7 +164,7 @@ static void poll_after_reset(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	r_reset(e, rfd);
-	/* POLLERR and POLLHUP come unasked */
+	/* POLLERR and POLLHUP are reported unrequested */
 	T_EQ(api_poll(fd, 0, API_PATIENCE_MS), POLLERR | POLLHUP);
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP);
 	T_ERR(recv(fd, &c, 1, 0), ECONNRESET);
@@ -247,7 +247,7 @@ static void epoll_edge(struct api_env *e)
 	T_EQ(next_event(ep, API_PATIENCE_MS), EPOLLIN | EPOLLOUT);
 	/* once, although nothing was read */
 	T_EQ(next_event(ep, API_QUIET_MS), 0);
-	/* reading is no event, new data is, even on top of old data */
+	/* reading causes no report; new data does, even behind old data */
 	api_recv(fd, SEED, 0, 40);
 	T_EQ(next_event(ep, API_QUIET_MS), 0);
 	T_EQ(r_send(e, rfd, SEED, 100, 100), 100);
@@ -261,7 +261,7 @@ static void epoll_edge(struct api_env *e)
 	T_EQ(api_poll(fd, POLL_ALL, 0), POLLIN | POLLOUT | POLLRDHUP);
 }
 
-/* One message, one edge: seen by a watcher that is as fast as it can be. */
+/* One message, one edge, counted by a watcher that never sleeps. */
 static void epoll_edge_once(struct api_env *e)
 {
 	int fd, rfd, ep, i;
@@ -288,7 +288,7 @@ static void epoll_edge_writable(struct api_env *e)
 	T_EQ(next_event(ep, API_PATIENCE_MS), EPOLLOUT);
 	T_EQ(next_event(ep, 0), 0);
 	sent = api_fill(fd, SEED, 0);
-	/* room that came and went while filling may have left a mark; it is stale now */
+	/* discard a stale report: room may have appeared and gone while filling */
 	next_event(ep, 0);
 	T_EQ(next_event(ep, API_QUIET_MS), 0);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
@@ -344,7 +344,7 @@ static void epoll_listener(struct api_env *e)
 	T_EQ(next_event(lt, 0), 0);
 }
 
-/* An epoll set is itself a descriptor that can be watched. */
+/* An epoll set can itself be watched. */
 static void epoll_nested(struct api_env *e)
 {
 	int fd, rfd, inner, outer;
@@ -360,7 +360,7 @@ static void epoll_nested(struct api_env *e)
 	T_EQ(r_join(e), 10);
 }
 
-/* Closing the socket takes it out of the set. */
+/* Closing the socket removes it from the set. */
 static void epoll_close(struct api_env *e)
 {
 	int fd, rfd, ep;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* API cases: several processes with one socket, and what their ends do to it. */
+/* API cases: several processes with one socket, and the effect of their exit. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,8 +9,8 @@
 
 #define SEED	401
 
-/* Runs @fn(fd) in a child process after a pause. */
-static pid_t in_child(void (*fn)(int fd), int fd, unsigned int delay_ms)
+/* Run @fn(fd) in a child process after a delay. */
+static pid_t child_run(void (*fn)(int fd), int fd, unsigned int delay_ms)
 {
 	pid_t pid = T_OK(fork());
 
@@ -21,7 +21,7 @@ static pid_t in_child(void (*fn)(int fd), int fd, unsigned int delay_ms)
 	_exit(0);
 }
 
-static void reap(pid_t pid)
+static void child_reap(pid_t pid)
 {
 	int status = -1;
 
@@ -61,15 +61,15 @@ static void fork_shares(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	reap(in_child(child_sends, fd, 0));
+	child_reap(child_run(child_sends, fd, 0));
 	T_EQ(r_recv(e, rfd, SEED, 0, 50000), 50000);
 	T_EQ(r_send(e, rfd, SEED, 0, 50000), 50000);
-	reap(in_child(child_receives, fd, 0));
+	child_reap(child_run(child_receives, fd, 0));
 	/* the connection ends with the last descriptor, not with the first */
-	pid = in_child(child_idles, fd, 0);
+	pid = child_run(child_idles, fd, 0);
 	T_OK(close(fd));
 	T_EQ(r_poll(e, rfd, POLLIN, API_QUIET_MS), 0);
-	reap(pid);
+	child_reap(pid);
 	T_EQ(r_recv_once(e, rfd, 1), 0);
 }
 
@@ -79,11 +79,11 @@ static void fork_both_directions(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	pid = in_child(child_sends, fd, 0);
+	pid = child_run(child_sends, fd, 0);
 	T_EQ(r_send(e, rfd, SEED, 0, 50000), 50000);
 	api_recv(fd, SEED, 0, 50000);
 	T_EQ(r_recv(e, rfd, SEED, 0, 50000), 50000);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void fork_accepts(struct api_env *e)
@@ -93,7 +93,7 @@ static void fork_accepts(struct api_env *e)
 	pid_t pid = T_OK(fork());
 	int rfd;
 
-	/* the classic server: the child takes the connection, the parent keeps listening */
+	/* classic server: the child takes the connection, the parent keeps listening */
 	if (!pid) {
 		int fd = T_OK(accept(lfd, NULL, NULL));
 
@@ -105,7 +105,7 @@ static void fork_accepts(struct api_env *e)
 	T_OK(r_connect(e, rfd, &at));
 	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, 1001), 1000);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void exit_closes(struct api_env *e)
@@ -114,7 +114,7 @@ static void exit_closes(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	pid = in_child(child_idles, fd, 0);
+	pid = child_run(child_idles, fd, 0);
 	T_OK(close(fd));
 	T_OK(kill(pid, SIGKILL));
 	T_EQ(waitpid(pid, NULL, 0), pid);
@@ -129,7 +129,7 @@ static void kill_with_unread(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	T_EQ(r_send(e, rfd, SEED, 0, 10), 10);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	pid = in_child(child_idles, fd, 0);
+	pid = child_run(child_idles, fd, 0);
 	T_OK(close(fd));
 	T_OK(kill(pid, SIGKILL));
 	T_EQ(waitpid(pid, NULL, 0), pid);
@@ -142,8 +142,8 @@ static void kill_while_blocked(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	/* asleep in recv() when the signal comes */
-	pid = in_child(child_receives, fd, 0);
+	/* the child blocks in recv() when the signal arrives */
+	pid = child_run(child_receives, fd, 0);
 	T_OK(close(fd));
 	tl_sleep_ms(API_QUIET_MS);
 	T_OK(kill(pid, SIGKILL));
@@ -158,9 +158,9 @@ static void shutdown_wakes_recv(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	pid = in_child(child_shuts_rd, fd, 200);
+	pid = child_run(child_shuts_rd, fd, 200);
 	T_EQ(recv(fd, &c, 1, 0), 0);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void shutdown_wakes_send(struct api_env *e)
@@ -171,19 +171,19 @@ static void shutdown_wakes_send(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	api_fill(fd, SEED, 0);
-	pid = in_child(child_shuts_all, fd, 200);
+	pid = child_run(child_shuts_all, fd, 200);
 	T_ERR(send(fd, buf, sizeof(buf), MSG_NOSIGNAL), EPIPE);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void shutdown_wakes_accept(struct api_env *e)
 {
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
-	pid_t pid = in_child(child_shuts_rd, lfd, 200);
+	pid_t pid = child_run(child_shuts_rd, lfd, 200);
 
 	T_ERR(accept(lfd, NULL, NULL), EINVAL);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void shutdown_wakes_poll(struct api_env *e)
@@ -192,9 +192,9 @@ static void shutdown_wakes_poll(struct api_env *e)
 	pid_t pid;
 
 	api_pair(e, &fd, &rfd);
-	pid = in_child(child_shuts_all, fd, 200);
+	pid = child_run(child_shuts_all, fd, 200);
 	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS), POLLIN | POLLRDHUP | POLLHUP);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void child_takes_fd(int unix_fd)
@@ -206,24 +206,24 @@ static void child_takes_fd(int unix_fd)
 	T_OK(close(fd));
 }
 
-/* A connected descriptor moves to another process and works there. */
+/* A connected descriptor works after it was passed to another process. */
 static void pass_connected(struct api_env *e)
 {
 	int fd, rfd, sv[2];
 	pid_t pid;
 
 	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
-	/* born before the connection: the child has it by the message alone */
-	pid = in_child(child_takes_fd, sv[1], 0);
+	/* forked before the connection exists: the child gets the descriptor only by the message */
+	pid = child_run(child_takes_fd, sv[1], 0);
 	api_pair(e, &fd, &rfd);
 	T_EQ(tl_send_fd(sv[0], fd), 0);
 	T_OK(close(fd));
 	T_EQ(r_send(e, rfd, SEED, 0, 20000), 20000);
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, 20001), 20000);
-	reap(pid);
+	child_reap(pid);
 }
 
-/* For a while the message is the only owner. */
+/* For a while only the message holds the descriptor. */
 static void pass_in_flight(struct api_env *e)
 {
 	int fd, rfd, sv[2];
@@ -237,7 +237,7 @@ static void pass_in_flight(struct api_env *e)
 	fd = tl_recv_fd(sv[1]);
 	api_recv(fd, SEED, 0, 1000);
 	api_roundtrip(e, fd, rfd, SEED);
-	/* dropped unread, it closes the connection */
+	/* discarded unread, the message closes the connection */
 	T_EQ(tl_send_fd(sv[0], fd), 0);
 	T_OK(close(fd));
 	T_OK(close(sv[0]));
@@ -261,7 +261,7 @@ static void pass_listener(struct api_env *e)
 	pid_t pid;
 
 	T_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
-	pid = in_child(child_takes_listener, sv[1], 0);
+	pid = child_run(child_takes_listener, sv[1], 0);
 	lfd = api_listener(e, &at);
 	T_EQ(tl_send_fd(sv[0], lfd), 0);
 	T_OK(close(lfd));
@@ -269,7 +269,7 @@ static void pass_listener(struct api_env *e)
 	T_OK(r_connect(e, rfd, &at));
 	T_EQ(r_send(e, rfd, SEED, 0, 1000), 1000);
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, 1001), 1000);
-	reap(pid);
+	child_reap(pid);
 }
 
 static void dup_shares(struct api_env *e)

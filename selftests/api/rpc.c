@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The agent of the API tests, and the calls that make it work. */
+/* The agent of the API tests, and the calls that drive it. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,8 +75,8 @@ static int agent_listen(struct rpc *c, const struct tl_proto *p)
 }
 
 /*
- * A listener that answers no SYN: its queue of one is taken by a connection of
- * our own.  Always plain TCP, because only there is the queue the kernel's.
+ * A listener that answers no SYN: a connection of our own fills its queue of one. Always plain TCP,
+ * because only there the queue is the kernel's.
  */
 static int agent_blackhole(struct rpc *c, const struct tl_proto *p)
 {
@@ -105,7 +105,7 @@ static long long agent_send(const struct rpc *c)
 		ssize_t sent;
 
 		tl_fill(c->seed, c->off + done, buf, n);
-		/* flags that mean the last byte are for the last piece */
+		/* flags that concern the last byte belong to the last piece */
 		sent = send(c->fd, buf, n, MSG_NOSIGNAL | (done + n == c->len ? c->arg : 0));
 		if (sent < 0)
 			return done ? (long long)done : -1;
@@ -209,7 +209,7 @@ static long long agent_call(struct rpc *c)
 	return -1;
 }
 
-/* One process for each control connection: whatever a case leaves behind ends with it. */
+/* One process per control connection: everything that a case leaves open ends with it. */
 static void agent_conn(int ctl)
 {
 	struct rpc c;
@@ -251,7 +251,7 @@ void api_agent_run(int listener)
 
 /* ---- caller ---- */
 
-static long long take_reply(struct api_env *e, struct rpc *c)
+static long long reply_read(struct api_env *e, struct rpc *c)
 {
 	if (tl_recv_all(e->ctl, c, sizeof(*c)) != sizeof(*c) || c->magic != RPC_MAGIC) {
 		printf("# the agent is gone\n");
@@ -261,7 +261,7 @@ static long long take_reply(struct api_env *e, struct rpc *c)
 	return c->ret;
 }
 
-static long long call(struct api_env *e, struct rpc *c, enum rpc_op op, int rfd)
+static long long agent_request(struct api_env *e, struct rpc *c, enum rpc_op op, int rfd)
 {
 	bool later = e->later;
 
@@ -275,15 +275,15 @@ static long long call(struct api_env *e, struct rpc *c, enum rpc_op op, int rfd)
 		printf("# the agent is gone\n");
 		_exit(2);
 	}
-	return later ? 0 : take_reply(e, c);
+	return later ? 0 : reply_read(e, c);
 }
 
 /**
- * r_later() - let the next agent call run beside us
+ * r_later() - run the next agent call in the background
  * @e: environment
- * @delay_ms: it starts after this time
+ * @delay_ms: delay before it starts
  *
- * Its result comes from r_join(), before which no other agent call may be made.
+ * r_join() returns its result; until then no other agent call may be made.
  */
 void r_later(struct api_env *e, unsigned int delay_ms)
 {
@@ -295,7 +295,7 @@ long long r_join(struct api_env *e)
 {
 	struct rpc c;
 
-	return take_reply(e, &c);
+	return reply_read(e, &c);
 }
 
 int r_socket(struct api_env *e, const struct tl_proto *p)
@@ -303,7 +303,7 @@ int r_socket(struct api_env *e, const struct tl_proto *p)
 	struct rpc c = { 0 };
 
 	snprintf(c.proto, sizeof(c.proto), "%s", p->name);
-	return call(e, &c, RPC_SOCKET, -1);
+	return agent_request(e, &c, RPC_SOCKET, -1);
 }
 
 int r_listen_at(struct api_env *e, const struct tl_proto *p, struct tl_addr *at, int backlog)
@@ -312,7 +312,7 @@ int r_listen_at(struct api_env *e, const struct tl_proto *p, struct tl_addr *at,
 	int ret;
 
 	snprintf(c.proto, sizeof(c.proto), "%s", p->name);
-	ret = call(e, &c, RPC_LISTEN, -1);
+	ret = agent_request(e, &c, RPC_LISTEN, -1);
 	*at = c.addr;
 	return ret;
 }
@@ -332,7 +332,7 @@ int r_blackhole(struct api_env *e, struct tl_addr *at)
 	int ret;
 
 	snprintf(c.proto, sizeof(c.proto), "%s", e->peer->af == AF_INET6 ? "inet6" : "inet");
-	ret = call(e, &c, RPC_BLACKHOLE, -1);
+	ret = agent_request(e, &c, RPC_BLACKHOLE, -1);
 	*at = c.addr;
 	return ret;
 }
@@ -341,21 +341,21 @@ int r_connect(struct api_env *e, int rfd, const struct tl_addr *to)
 {
 	struct rpc c = { .addr = *to };
 
-	return call(e, &c, RPC_CONNECT, rfd);
+	return agent_request(e, &c, RPC_CONNECT, rfd);
 }
 
 int r_accept(struct api_env *e, int rfd)
 {
 	struct rpc c = { 0 };
 
-	return call(e, &c, RPC_ACCEPT, rfd);
+	return agent_request(e, &c, RPC_ACCEPT, rfd);
 }
 
 long long r_send_flags(struct api_env *e, int rfd, u64 seed, u64 off, size_t len, int flags)
 {
 	struct rpc c = { .seed = seed, .off = off, .len = len, .arg = flags };
 
-	return call(e, &c, RPC_SEND, rfd);
+	return agent_request(e, &c, RPC_SEND, rfd);
 }
 
 long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
@@ -363,54 +363,54 @@ long long r_send(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
 	return r_send_flags(e, rfd, seed, off, len, 0);
 }
 
-/* Receives exactly @len bytes, or up to the end of the stream, and compares them. */
+/* Receive exactly @len bytes, or up to the end of the stream, and compare them. */
 long long r_recv(struct api_env *e, int rfd, u64 seed, u64 off, size_t len)
 {
 	struct rpc c = { .seed = seed, .off = off, .len = len };
 
-	return call(e, &c, RPC_RECV, rfd);
+	return agent_request(e, &c, RPC_RECV, rfd);
 }
 
-/* One bare recv(). */
+/* One plain recv(). */
 long long r_recv_once(struct api_env *e, int rfd, size_t len)
 {
 	struct rpc c = { .len = len };
 
-	return call(e, &c, RPC_RECV_ONCE, rfd);
+	return agent_request(e, &c, RPC_RECV_ONCE, rfd);
 }
 
 int r_shutdown(struct api_env *e, int rfd, int how)
 {
 	struct rpc c = { .arg = how };
 
-	return call(e, &c, RPC_SHUTDOWN, rfd);
+	return agent_request(e, &c, RPC_SHUTDOWN, rfd);
 }
 
 int r_close(struct api_env *e, int rfd)
 {
 	struct rpc c = { 0 };
 
-	return call(e, &c, RPC_CLOSE, rfd);
+	return agent_request(e, &c, RPC_CLOSE, rfd);
 }
 
 int r_linger0(struct api_env *e, int rfd)
 {
 	struct rpc c = { 0 };
 
-	return call(e, &c, RPC_LINGER0, rfd);
+	return agent_request(e, &c, RPC_LINGER0, rfd);
 }
 
 int r_poll(struct api_env *e, int rfd, short events, int timeout_ms)
 {
 	struct rpc c = { .arg = events, .timeout_ms = timeout_ms };
 
-	return call(e, &c, RPC_POLL, rfd);
+	return agent_request(e, &c, RPC_POLL, rfd);
 }
 
 int r_getname(struct api_env *e, int rfd, bool peer, struct tl_addr *out)
 {
 	struct rpc c = { .arg = peer };
-	int ret = call(e, &c, RPC_GETNAME, rfd);
+	int ret = agent_request(e, &c, RPC_GETNAME, rfd);
 
 	*out = c.addr;
 	return ret;

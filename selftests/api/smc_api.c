@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Socket API conformance: runs the cases, each in a process of its own, against an agent. */
+/* Socket API conformance: run the cases, each in its own process, against an agent. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <netinet/tcp.h>
@@ -30,7 +30,7 @@ static const char * const role_names[] = {
 
 /**
  * struct options - the command line
- * @only: run only cases whose name contains one of these words, with commas between them
+ * @only: run only cases whose name contains one of these words, separated by commas
  * @case_timeout_s: longest time for one case
  * @control: address of the agent's control port
  */
@@ -43,7 +43,7 @@ struct options {
 static struct options opt = { .case_timeout_s = 60 };
 static struct ktap ktap;
 
-/* Of the control connections: of either family, if this host has both. */
+/* The family of control connections: IPv6 (dual-stack) if the host has it, else IPv4. */
 static const struct tl_proto *control_proto(void)
 {
 	const struct tl_proto *v6 = tl_proto_find("inet6");
@@ -67,7 +67,7 @@ static void case_process(const struct api_env *env, const struct api_case *c)
 {
 	struct api_env e = *env;
 
-	/* the group goes as a whole if the case has to be killed */
+	/* a timeout kills the whole process group */
 	setpgid(0, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	e.ctl = control_connect();
@@ -75,14 +75,14 @@ static void case_process(const struct api_env *env, const struct api_case *c)
 		printf("# no agent: %s\n", tl_errno_name(-e.ctl));
 		_exit(2);
 	}
-	/* neither the agent's call nor the case itself may hang the control connection */
+	/* neither the agent's call nor the case may hang the control connection */
 	tl_set_timeouts(e.ctl, opt.case_timeout_s * 1000);
 	c->fn(&e);
 	fflush(stdout);
 	_exit(0);
 }
 
-static int wait_for(pid_t pid)
+static int case_wait(pid_t pid)
 {
 	u64 until = tl_now_ns() + opt.case_timeout_s * TL_NSEC_PER_SEC;
 	int status;
@@ -96,7 +96,7 @@ static int wait_for(pid_t pid)
 		}
 		tl_sleep_ms(2);
 	}
-	/* processes a failed case has left behind */
+	/* kill processes that a failed case left behind */
 	kill(-pid, SIGKILL);
 	if (WIFSIGNALED(status))
 		printf("# ended by signal %d\n", WTERMSIG(status));
@@ -118,10 +118,10 @@ static void run_case(const struct api_env *env, const struct api_case *c, enum a
 	pid = fork();
 	if (!pid)
 		case_process(&e, c);
-	ktap_result(&ktap, pid > 0 && !wait_for(pid), name);
+	ktap_result(&ktap, pid > 0 && !case_wait(pid), name);
 }
 
-static bool chosen(const char *name)
+static bool case_chosen(const char *name)
 {
 	char words[256];
 
@@ -135,7 +135,7 @@ static bool chosen(const char *name)
 	return false;
 }
 
-/* Calls @fn for every case that is chosen; counts them if @env is NULL. */
+/* Run every chosen case; only count them if @env is NULL. */
 static unsigned int walk_cases(const struct api_env *env, const struct tl_proto *proto)
 {
 	unsigned int nr = 0;
@@ -144,7 +144,7 @@ static unsigned int walk_cases(const struct api_env *env, const struct tl_proto 
 		for (unsigned int i = 0; i < groups[g]->nr; i++) {
 			const struct api_case *c = &groups[g]->cases[i];
 
-			if (!chosen(c->name))
+			if (!case_chosen(c->name))
 				continue;
 			if ((c->flags & API_F_V4) && proto->af != AF_INET)
 				continue;
@@ -271,7 +271,7 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static void resolve(struct api_env *e, const char * const val[])
+static void options_resolve(struct api_env *e, const char * const val[])
 {
 	const char *lo;
 	unsigned int port = val[O_PORT] ? strtoul(val[O_PORT], NULL, 0) : CONTROL_PORT;
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 	}
 	if (optind != argc)
 		bad_usage();
-	resolve(&e, val);
+	options_resolve(&e, val);
 	if (val[O_CASE])
 		opt.case_timeout_s = strtoul(val[O_CASE], NULL, 0);
 	opt.only = val[O_ONLY];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: every option of every level, set and read on the socket under test and on a TCP
- * socket in the same situation. Whatever differs is a failure, unless it stands in one of the
- * tables below; Documentation/socket-api.rst gives the reasons.
+ * API cases: every option of every level, set and read on the socket under test and on a TCP socket
+ * in the same state. Any difference is a failure unless a table below lists it;
+ * Documentation/socket-api.rst gives the reasons.
  */
 #include <linux/in6.h>
 #include <linux/net_tstamp.h>
@@ -17,11 +17,11 @@
 
 #define SEED		211
 #define NOBODY		65534
-#define NAMES		100	/* beyond them are netfilter's */
+#define NAMES		100	/* larger numbers are netfilter's */
 #define ROOM		512
 #define BAD_PTR		((void *)8)
 
-/* younger than the headers */
+/* newer than the headers */
 #define IP_PROTOCOL_	52
 #define SO_TIMESTAMPING_NEW_ 65
 #define SO_TXREHASH_	74
@@ -30,11 +30,11 @@
 #define SOL_TLS_	282
 #define SOL_MPTCP_	284
 
-/* situations of a socket */
+/* states of a socket */
 #define FRESH		0x1
 #define LISTENING	0x2
-#define CONNECTED	0x4	/* by TCP, that is fallen back, or TCP itself */
-#define STREAM		0x8	/* by RDMA */
+#define CONNECTED	0x4	/* TCP, native or after fallback */
+#define STREAM		0x8	/* over RDMA */
 #define ANY		(FRESH | LISTENING | CONNECTED | STREAM)
 
 enum { OURS, NORM, BOTH };
@@ -47,7 +47,7 @@ static const int levels[] = {
  * struct option_name - one option
  * @level: SOL_*
  * @name: number within it
- * @when: situations that are meant
+ * @when: states to which the entry applies
  */
 struct option_name {
 	int level;
@@ -55,34 +55,34 @@ struct option_name {
 	unsigned int when;
 };
 
-/* Values of one socket's own, or of its own TCP connection: that there is one is compared. */
+/* Values particular to one socket or its TCP connection: only their presence is compared. */
 static const struct option_name own_values[] = {
 	{ SOL_SOCKET, SO_COOKIE, ANY },
 	{ SOL_SOCKET, SO_MEMINFO, ANY },
 	{ SOL_SOCKET, SO_INCOMING_CPU, ANY },
 	{ SOL_SOCKET, SO_INCOMING_NAPI_ID, ANY },
 	{ SOL_SOCKET, SO_PEERNAME, ANY },
-	/* an SMC socket has other numbers, see identity */
+	/* an SMC socket has other numbers, see the case identity */
 	{ SOL_SOCKET, SO_DOMAIN, ANY },
 	{ SOL_SOCKET, SO_PROTOCOL, ANY },
-	/* TCP lets them grow with the connection */
+	/* TCP grows them with the connection */
 	{ SOL_SOCKET, SO_SNDBUF, CONNECTED | STREAM },
 	{ SOL_SOCKET, SO_RCVBUF, CONNECTED | STREAM },
 	{ SOL_TCP, TCP_INFO, ANY },
 	{ SOL_TCP, TCP_CC_INFO, ANY },
 	{ SOL_TCP, TCP_TIMESTAMP, ANY },
-	/* whether the handshake looks like a dialogue */
+	/* depends on the pattern of the handshake's packets */
 	{ SOL_TCP, TCP_QUICKACK, CONNECTED | STREAM },
 	{ SOL_TCP, TCP_WINDOW_CLAMP, CONNECTED | STREAM },
-	/* the port, of all things */
+	/* the port number, in fact */
 	{ SOL_IP, IP_PROTOCOL_, ANY },
 	{ SOL_IPV6, IPV6_PATHMTU, ANY },
 	{ }
 };
 
 /*
- * Asked of the route that the TCP socket keeps: options like IP_TOS make it forget that until its
- * next packet, which may be a keepalive probe of either at any time.
+ * Values of the TCP socket's cached route: options like IP_TOS drop the route until the next
+ * packet, which may be a keepalive probe of either socket at any time.
  */
 static const struct option_name of_route[] = {
 	{ SOL_IP, IP_MTU, CONNECTED | STREAM },
@@ -91,13 +91,13 @@ static const struct option_name of_route[] = {
 	{ }
 };
 
-/* The kernel answers for TCP sockets alone, before it could ask the family. */
+/* Old kernels handle these for TCP sockets only, without asking the family. */
 static const struct option_name not_for_families[] = {
 	{ SOL_SOCKET, SO_TXREHASH_, ANY },
 	{ }
 };
 
-/* Changes what is to be compared after it. */
+/* Setting these would change the later comparisons. */
 static const struct option_name not_set[] = {
 	{ SOL_TCP, TCP_REPAIR, ANY },
 	{ SOL_TCP, TCP_REPAIR_QUEUE, ANY },
@@ -111,17 +111,17 @@ static const struct option_name not_set[] = {
 };
 
 enum where {
-	TURNED_ON,	/* TCP does what it is asked for, and that is not 0 */
-	ALWAYS,		/* also where TCP fails, which is with another errno */
+	TURNED_ON,	/* only values other than 0 that TCP accepts */
+	ALWAYS,		/* all calls, also where TCP fails with another errno */
 };
 
 /**
  * struct difference - an option that cannot be set as on TCP
  * @level: SOL_*
  * @name: option
- * @when: situations with this answer
+ * @when: states with this answer
  * @err: errno of setsockopt()
- * @where: which calls fail so
+ * @where: which calls fail with it
  */
 struct difference {
 	int level;
@@ -132,7 +132,7 @@ struct difference {
 };
 
 static const struct difference differences[] = {
-	/* there are no bytes in the TCP connection that could be transformed, signed, filtered */
+	/* the TCP connection carries no bytes to transform, sign or filter */
 	{ SOL_TCP, TCP_ULP, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_TCP, TCP_MD5SIG, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_TCP, TCP_MD5SIG_EXT, STREAM, EOPNOTSUPP, ALWAYS },
@@ -140,15 +140,15 @@ static const struct difference differences[] = {
 	{ SOL_TCP, TCP_AO_INFO_, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_SOCKET, SO_ATTACH_FILTER, STREAM, EOPNOTSUPP, ALWAYS },
 	{ SOL_SOCKET, SO_ATTACH_BPF, STREAM, EOPNOTSUPP, ALWAYS },
-	/* values 1 and 2: when bytes leave */
+	/* values 1 and 2: transmit time stamps */
 	{ SOL_SOCKET, SO_TIMESTAMPING, STREAM, EOPNOTSUPP, TURNED_ON },
 	{ SOL_SOCKET, SO_TIMESTAMPING_NEW_, STREAM, EOPNOTSUPP, TURNED_ON },
 	{ }
 };
 
 /*
- * Before 6.7 the kernel sets options of SOL_SOCKET itself, and has some for TCP alone. TCP learned
- * SO_PEEK_OFF in 6.9; until then ours says that it is off. There was no TCP-AO.
+ * Before 6.7 the kernel handles options of SOL_SOCKET itself, and some for TCP only. TCP got
+ * SO_PEEK_OFF in 6.9; SMC sockets report it as off until then. TCP-AO did not exist.
  */
 static const struct option_name old_kernel[] = {
 	{ SOL_SOCKET, SO_REUSEPORT, ANY },
@@ -170,11 +170,11 @@ struct answer {
 };
 
 /**
- * struct pair - both sockets in the same situation
+ * struct pair - both sockets in the same state
  * @fd: OURS and NORM
- * @when: that situation
- * @named: what a report calls it
- * @found: differences
+ * @when: that state
+ * @named: its name in reports
+ * @found: differences found
  */
 struct pair {
 	int fd[BOTH];
@@ -183,8 +183,8 @@ struct pair {
 	unsigned int found;
 };
 
-/* A list ends with an option that is meant in no situation. */
-static bool listed(const struct option_name *list, int level, int name, unsigned int when)
+/* Is the option in @list? A list ends with an entry without states. */
+static bool option_listed(const struct option_name *list, int level, int name, unsigned int when)
 {
 	for (; list->when; list++)
 		if (list->level == level && list->name == name && list->when & when)
@@ -192,8 +192,8 @@ static bool listed(const struct option_name *list, int level, int name, unsigned
 	return false;
 }
 
-static const struct difference *find(const struct difference *list, const struct pair *p,
-				     int level, int name)
+static const struct difference *difference_find(const struct difference *list, const struct pair *p,
+						int level, int name)
 {
 	for (; list->when; list++)
 		if (list->level == level && list->name == name && list->when & p->when)
@@ -201,24 +201,27 @@ static const struct difference *find(const struct difference *list, const struct
 	return NULL;
 }
 
-/* The documented exception, or NULL. */
-static const struct difference *exception(const struct api_env *e, const struct pair *p, int level,
-					  int name)
+/* Return the documented exception, or NULL. */
+static const struct difference *difference_for(const struct api_env *e, const struct pair *p,
+					       int level, int name)
 {
-	return e->proto->smc ? find(differences, p, level, name) : NULL;
+	return e->proto->smc ? difference_find(differences, p, level, name) : NULL;
 }
 
-/* The answer that ours has to give where TCP says @norm to a value that is 0 or not. */
-static int wanted(const struct api_env *e, const struct pair *p, int level, int name, bool on,
-		  int norm)
+/*
+ * Return the errno that the SMC socket must return where TCP returns @norm; @on: the value is not
+ * 0.
+ */
+static int errno_expected(const struct api_env *e, const struct pair *p, int level, int name,
+			  bool on, int norm)
 {
-	const struct difference *d = exception(e, p, level, name);
+	const struct difference *d = difference_for(e, p, level, name);
 
 	return d && (d->where == ALWAYS || (on && !norm)) ? d->err : norm;
 }
 
-static void report(struct pair *p, int level, int name, const char *what, const char *is,
-		   const char *want)
+static void difference_report(struct pair *p, int level, int name, const char *what, const char *is,
+			      const char *want)
 {
 	printf("# %s: level %d option %d: %s: %s instead of %s\n", p->named, level, name, what, is,
 	       want);
@@ -231,22 +234,22 @@ static void compare_err(struct pair *p, int level, int name, const char *what, i
 
 	if (err == want)
 		return;
-	/* only one of them has a route just now */
-	if ((err == ENOTCONN || want == ENOTCONN) && listed(of_route, level, name, p->when))
+	/* only one of the two sockets has a route at the moment */
+	if ((err == ENOTCONN || want == ENOTCONN) && option_listed(of_route, level, name, p->when))
 		return;
-	/* one buffer for all names of errnos */
+	/* tl_errno_name() has one buffer */
 	snprintf(text, sizeof(text), "%s", want ? tl_errno_name(want) : "goes");
-	report(p, level, name, what, err ? tl_errno_name(err) : "goes", text);
+	difference_report(p, level, name, what, err ? tl_errno_name(err) : "goes", text);
 }
 
-static void ask(int fd, int level, int name, socklen_t len, struct answer *a)
+static void option_read(int fd, int level, int name, socklen_t len, struct answer *a)
 {
 	memset(a, 0, sizeof(*a));
 	a->len = len;
 	a->err = getsockopt(fd, level, name, a->val, &a->len) ? errno : 0;
 }
 
-static const char *hex(const struct answer *a, char *buf, size_t size)
+static const char *answer_hex(const struct answer *a, char *buf, size_t size)
 {
 	size_t at = snprintf(buf, size, "%u bytes", a->len);
 
@@ -255,7 +258,7 @@ static const char *hex(const struct answer *a, char *buf, size_t size)
 	return buf;
 }
 
-/* Reads an option of both, into a buffer of @len bytes. */
+/* Read an option of both sockets, into a buffer of @len bytes, and compare. */
 static void compare_get(struct pair *p, int level, int name,
 			socklen_t len, const char *what)
 {
@@ -264,16 +267,17 @@ static void compare_get(struct pair *p, int level, int name,
 	int err[BOTH];
 
 	for (int i = OURS; i < BOTH; i++) {
-		ask(p->fd[i], level, name, len, &a[i]);
+		option_read(p->fd[i], level, name, len, &a[i]);
 		err[i] = a[i].err;
 	}
 	compare_err(p, level, name, what, err[OURS], err[NORM]);
-	if (err[OURS] || err[NORM] || listed(own_values, level, name, p->when))
+	if (err[OURS] || err[NORM] || option_listed(own_values, level, name, p->when))
 		return;
 	if (a[OURS].len == a[NORM].len && !memcmp(a[OURS].val, a[NORM].val, ROOM))
 		return;
-	report(p, level, name, what, hex(&a[OURS], text[OURS], sizeof(text[OURS])),
-	       hex(&a[NORM], text[NORM], sizeof(text[NORM])));
+	difference_report(p, level, name, what,
+			  answer_hex(&a[OURS], text[OURS], sizeof(text[OURS])),
+			  answer_hex(&a[NORM], text[NORM], sizeof(text[NORM])));
 }
 
 static void compare_bad_get(struct pair *p, int level, int name)
@@ -299,19 +303,19 @@ static void compare_set(const struct api_env *e, struct pair *p, int level, int 
 	for (int i = OURS; i < BOTH; i++)
 		err[i] = setsockopt(p->fd[i], level, name, val, len) ? errno : 0;
 	compare_err(p, level, name, what, err[OURS],
-		    wanted(e, p, level, name, on, err[NORM]));
+		    errno_expected(e, p, level, name, on, err[NORM]));
 }
 
-/* Values of an int, short and bad buffers; what can be read afterwards is the same, too. */
+/* Set ints, short and bad buffers; the values read afterwards must agree, too. */
 static void compare_sets(const struct api_env *e, struct pair *p, int level, int name)
 {
-	const struct difference *d = exception(e, p, level, name);
+	const struct difference *d = difference_for(e, p, level, name);
 	static const int values[] = { 0, 1, 2, 4096, -1 };
 	struct answer before[BOTH];
 	char what[48];
 
 	for (int i = OURS; i < BOTH; i++)
-		ask(p->fd[i], level, name, ROOM, &before[i]);
+		option_read(p->fd[i], level, name, ROOM, &before[i]);
 	for (size_t v = 0; v < TL_ARRAY_SIZE(values); v++) {
 		snprintf(what, sizeof(what), "set to %d", values[v]);
 		compare_set(e, p, level, name, &values[v], sizeof(values[v]), values[v],
@@ -323,34 +327,34 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 	}
 	compare_set(e, p, level, name, &values[1], 1, false, "set, one byte");
 	compare_set(e, p, level, name, BAD_PTR, sizeof(int), false, "set, bad pointer");
-	/* the connections are still needed */
+	/* restore: the connections are still needed */
 	for (int i = OURS; i < BOTH; i++)
 		if (!before[i].err && (d || before[i].len == sizeof(int)))
 			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
 }
 
-/* Whether the kernel leaves the answer to the family. */
-static bool ours_to_answer(const struct api_env *e, int level, int name)
+/* Does the kernel leave the answer to the family? */
+static bool family_answers(const struct api_env *e, int level, int name)
 {
 	if (!e->proto->smc)
 		return true;
-	/* by that door the oldest kernel lets it through */
+	/* through this entry point 6.1 lets it pass */
 	if (e->proto->domain != AF_SMC && level == SOL_SOCKET && name == SO_REUSEPORT)
 		return true;
-	return !listed(not_for_families, level, name, ANY) &&
-	       !(api_kernel_before(6, 9) && listed(old_kernel, level, name, ANY));
+	return !option_listed(not_for_families, level, name, ANY) &&
+	       !(api_kernel_before(6, 9) && option_listed(old_kernel, level, name, ANY));
 }
 
-static void compare(const struct api_env *e, struct pair *p, int level, int name)
+static void option_compare(const struct api_env *e, struct pair *p, int level, int name)
 {
-	if (!ours_to_answer(e, level, name))
+	if (!family_answers(e, level, name))
 		return;
 	compare_get(p, level, name, ROOM, "get");
 	compare_get(p, level, name, 0, "get, no room");
 	compare_get(p, level, name, 1, "get, one byte");
 	compare_get(p, level, name, -1, "get, negative length");
 	compare_bad_get(p, level, name);
-	if (!listed(not_set, level, name, p->when))
+	if (!option_listed(not_set, level, name, p->when))
 		compare_sets(e, p, level, name);
 }
 
@@ -358,12 +362,12 @@ static void compare_all(const struct api_env *e, struct pair *p)
 {
 	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
 		for (int name = 0; name < NAMES; name++)
-			compare(e, p, levels[l], name);
+			option_compare(e, p, levels[l], name);
 	T_EQ(p->found, 0);
 }
 
-/* The same environment for TCP. */
-static struct api_env norm_of(const struct api_env *e)
+/* Return the same environment for TCP. */
+static struct api_env env_norm(const struct api_env *e)
 {
 	struct api_env norm = *e;
 
@@ -378,17 +382,17 @@ static int new_socket(const struct api_env *e)
 	return T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 }
 
-/* One pair of sockets per option: some of them make a socket TCP for good. */
+/* One pair of sockets per option: some options make a socket TCP permanently. */
 static void options_fresh(struct api_env *e)
 {
-	struct api_env norm = norm_of(e);
+	struct api_env norm = env_norm(e);
 	struct pair p = { .when = FRESH, .named = "fresh" };
 
 	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
 		for (int name = 0; name < NAMES; name++) {
 			p.fd[OURS] = new_socket(e);
 			p.fd[NORM] = new_socket(&norm);
-			compare(e, &p, levels[l], name);
+			option_compare(e, &p, levels[l], name);
 			close(p.fd[OURS]);
 			close(p.fd[NORM]);
 		}
@@ -397,7 +401,7 @@ static void options_fresh(struct api_env *e)
 
 static void options_listening(struct api_env *e)
 {
-	struct api_env norm = norm_of(e);
+	struct api_env norm = env_norm(e);
 	struct pair p = { .when = LISTENING, .named = "listening" };
 	struct tl_addr at;
 
@@ -408,7 +412,7 @@ static void options_listening(struct api_env *e)
 
 static void options_connected(struct api_env *e)
 {
-	struct api_env norm = norm_of(e);
+	struct api_env norm = env_norm(e);
 	struct pair p = { .when = CONNECTED, .named = "connected" };
 	int rfd, norm_rfd;
 
@@ -421,7 +425,7 @@ static void options_connected(struct api_env *e)
 	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
 }
 
-/* What needs a capability needs it here, too: all of them again, without any. */
+/* Options that need a capability: all of them again, without any capability. */
 static void options_nobody(struct api_env *e)
 {
 	T_OK(setresgid(NOBODY, NOBODY, NOBODY));
@@ -475,30 +479,30 @@ static const struct setting settings[] = {
 	{ SOL_TCP, TCP_MAXSEG, 1000 },
 };
 
-/* What does not exist for this family fails, and is not asked for later. */
-static void set_all(int fd)
+/* Options that do not exist for this family fail; they are not compared later. */
+static void settings_apply(int fd)
 {
 	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
 		setsockopt(fd, settings[i].level, settings[i].name, &settings[i].val,
 			   sizeof(settings[i].val));
 }
 
-/* Set before there is a connection, on the socket or its listener: they are kept. */
+/* Options set before the connection, on the socket or its listener, are kept. */
 static void options_kept(struct api_env *e)
 {
-	struct api_env norm = norm_of(e);
+	struct api_env norm = env_norm(e);
 	struct pair p = { .when = FRESH, .named = "kept" };
 	int rfd, norm_rfd;
 
 	norm.role = e->role;
-	api_pair_of(e, set_all, &p.fd[OURS], &rfd);
+	api_pair_of(e, settings_apply, &p.fd[OURS], &rfd);
 	api_check_mode(e, p.fd[OURS]);
-	/* where there is a ring, that is what SO_SNDBUF is about; so for SO_RCVBUF */
+	/* over RDMA SO_SNDBUF and SO_RCVBUF are about the rings */
 	if (api_over_rdma(e, p.fd[OURS]))
 		p.when = STREAM;
-	api_pair_of(&norm, set_all, &p.fd[NORM], &norm_rfd);
+	api_pair_of(&norm, settings_apply, &p.fd[NORM], &norm_rfd);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
-		if (ours_to_answer(e, settings[i].level, settings[i].name))
+		if (family_answers(e, settings[i].level, settings[i].name))
 			compare_get(&p, settings[i].level, settings[i].name, ROOM, "get");
 	T_EQ(p.found, 0);
 	api_roundtrip(e, p.fd[OURS], rfd, SEED);
@@ -511,34 +515,34 @@ static const struct setting excluding[] = {
 	{ SOL_TCP, TCP_ULP, 0 },
 	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
 	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE },
-	/* then each message may ask */
+	/* each message may request stamps then */
 	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY },
 };
 
 static const struct setting *exclude_by;
 
-static void exclude(int fd)
+static void option_exclude(int fd)
 {
 	int rc = setsockopt(fd, exclude_by->level, exclude_by->name, &exclude_by->val,
 			    sizeof(exclude_by->val));
 
-	/* those that fail do so as on TCP, see options_fresh */
+	/* calls that fail do so as on TCP, see options_fresh */
 	T_TRUE(!rc || errno != EOPNOTSUPP);
 	api_reenter(fd);
 }
 
-/* What SMC cannot do makes the connection TCP, and says so. */
+/* Options that SMC does not support make the connection TCP, with that reason. */
 static void options_exclude(struct api_env *e)
 {
 	int fd, rfd;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(excluding); i++) {
 		exclude_by = &excluding[i];
-		/* where the kernel sets it, and fails, there is nothing that we could learn of */
+		/* if the kernel handles the call and it fails, the module never sees it */
 		if (exclude_by->name == SO_ATTACH_BPF && exclude_by->level == SOL_SOCKET &&
 		    api_kernel_before(6, 7))
 			continue;
-		api_pair_of(e, exclude, &fd, &rfd);
+		api_pair_of(e, option_exclude, &fd, &rfd);
 		api_check_declined(e, fd);
 		api_roundtrip(e, fd, rfd, SEED);
 		close(fd);
@@ -546,7 +550,7 @@ static void options_exclude(struct api_env *e)
 	}
 }
 
-static void peek(int fd, u64 off, size_t len)
+static void check_peek(int fd, u64 off, size_t len)
 {
 	char buf[ROOM];
 
@@ -554,7 +558,7 @@ static void peek(int fd, u64 off, size_t len)
 	T_EQ(tl_check(SEED, off, buf, len), -1);
 }
 
-/* SO_PEEK_OFF: each look goes on where the last one ended, and reading moves that back. */
+/* SO_PEEK_OFF: each peek continues where the last one ended; reading moves the offset back. */
 static void peek_offset(struct api_env *e)
 {
 	int fd, rfd, off = 0;
@@ -567,18 +571,18 @@ static void peek_offset(struct api_env *e)
 	}
 	T_EQ(r_send(e, rfd, SEED, 0, 300), 300);
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)));
-	peek(fd, 0, 100);
-	peek(fd, 100, 100);
+	check_peek(fd, 0, 100);
+	check_peek(fd, 100, 100);
 	T_OK(getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, &len));
 	T_EQ(off, 200);
 	api_recv(fd, SEED, 0, 150);
-	peek(fd, 200, 100);
+	check_peek(fd, 200, 100);
 	api_recv(fd, SEED, 150, 150);
 	off = -1;
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)));
 	T_EQ(r_send(e, rfd, SEED, 300, 100), 100);
-	peek(fd, 300, 100);
-	peek(fd, 300, 50);
+	check_peek(fd, 300, 100);
+	check_peek(fd, 300, 50);
 	api_recv(fd, SEED, 300, 100);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: the kernel's TLS with keys, on a connection that the wish for it has made TCP. Both
+ * API cases: kernel TLS with keys, on a connection that became TCP because TLS was requested. Both
  * ends are on this host.
  */
 #include <fcntl.h>
@@ -27,8 +27,8 @@
 #define SOL_TLS	282
 #endif
 
-/* One end's direction each: a key is never used for both. */
-static struct tls12_crypto_info_aes_gcm_128 key_of(int end, u8 records)
+/* One key for each end's direction: a key is never used for both. */
+static struct tls12_crypto_info_aes_gcm_128 key_make(int end, u8 records)
 {
 	struct tls12_crypto_info_aes_gcm_128 key = {
 		.info = { TLS_1_3_VERSION, TLS_CIPHER_AES_GCM_128 },
@@ -44,25 +44,25 @@ static struct tls12_crypto_info_aes_gcm_128 key_of(int end, u8 records)
 
 static void set_key(int fd, int way, int end, u8 records)
 {
-	struct tls12_crypto_info_aes_gcm_128 key = key_of(end, records);
+	struct tls12_crypto_info_aes_gcm_128 key = key_make(end, records);
 
 	T_OK(setsockopt(fd, SOL_TLS, way, &key, sizeof(key)));
 }
 
-/* TCP wants a connection for it, and is what there will be. */
-static void too_early(int fd)
+/* TCP needs a connection for it; the request makes the socket TCP. */
+static void ulp_check_early(int fd)
 {
 	T_ERR(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")), ENOTCONN);
 }
 
-static void pair_here(struct api_env *e, int fd[2])
+static void pair_local(struct api_env *e, int fd[2])
 {
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
 
-	too_early(lfd);
+	ulp_check_early(lfd);
 	fd[0] = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
-	too_early(fd[0]);
+	ulp_check_early(fd[0]);
 	T_OK(connect(fd[0], &at.sa, at.len));
 	fd[1] = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
 	T_OK(close(lfd));
@@ -72,7 +72,7 @@ static void pair_here(struct api_env *e, int fd[2])
 	}
 }
 
-/* What goes over the wire is a record, and not what was sent. */
+/* The wire carries a record, not the bytes that were sent. */
 static void check_record(int from, int to)
 {
 	u8 buf[HEADER + FIRST + TAIL];
@@ -86,8 +86,8 @@ static void check_record(int from, int to)
 	T_TRUE(tl_check(SEED, 0, buf + HEADER, FIRST) != -1);
 }
 
-/* Sends two bytes as a record of another type, or receives some with the type of theirs. */
-static ssize_t typed(int fd, void *buf, size_t len, u8 *type, bool out)
+/* Send @len bytes as a record of *@type, or receive a record and its type. */
+static ssize_t record_xfer(int fd, void *buf, size_t len, u8 *type, bool out)
 {
 	union {
 		struct cmsghdr h;
@@ -119,20 +119,20 @@ static void check_types(int from, int to)
 	char alert[] = { 1, 0 }, buf[64];
 	u8 type = ALERT;
 
-	T_EQ(typed(from, alert, sizeof(alert), &type, true), sizeof(alert));
-	/* it is not mistaken for bytes of the stream */
+	T_EQ(record_xfer(from, alert, sizeof(alert), &type, true), sizeof(alert));
+	/* the alert is not taken for bytes of the stream */
 	T_TRUE(api_poll(to, POLLIN, API_PATIENCE_MS) & POLLIN);
 	T_ERR(recv(to, buf, sizeof(buf), 0), EIO);
-	T_EQ(typed(to, buf, sizeof(buf), &type, false), sizeof(alert));
+	T_EQ(record_xfer(to, buf, sizeof(buf), &type, false), sizeof(alert));
 	T_EQ(type, ALERT);
 	T_EQ(memcmp(buf, alert, sizeof(alert)), 0);
 	api_send(from, SEED, 0, 50);
-	T_EQ(typed(to, buf, sizeof(buf), &type, false), 50);
+	T_EQ(record_xfer(to, buf, sizeof(buf), &type, false), 50);
 	T_EQ(type, DATA);
 	T_EQ(tl_check(SEED, 0, buf, 50), -1);
 }
 
-/* By sendfile() into the records, and by splice() out of them. */
+/* sendfile() into the records, and splice() out of them. */
 static void check_pages(int from, int to)
 {
 	static u8 buf[PIECE];
@@ -164,10 +164,10 @@ static void ulp_tls_keys(struct api_env *e)
 	char byte;
 	int fd[2];
 
-	pair_here(e, fd);
+	pair_local(e, fd);
 	set_key(fd[0], TLS_TX, 0, 0);
 	check_record(fd[0], fd[1]);
-	/* that was the first one */
+	/* the first record was read above */
 	set_key(fd[1], TLS_RX, 0, 1);
 	set_key(fd[1], TLS_TX, 1, 0);
 	set_key(fd[0], TLS_RX, 1, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: urgent data. What depends on when the writer's next byte comes, which over SMC is
- * after the urgent one was consumed, has no place here.
+ * API cases: urgent data. Over SMC the writer's next byte follows after the urgent byte was
+ * consumed; cases that depend on this moment are not here.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 
 #define SEED	901
 
-static int queue(int fd, unsigned long what)
+static int queue_len(int fd, unsigned long what)
 {
 	int n = -1;
 
@@ -31,15 +31,15 @@ static u8 byte_at(u64 off)
 	return b;
 }
 
-/* The peer sends @len bytes from @off on, the last of which is urgent. */
-static void urgent_comes(struct api_env *e, int fd, int rfd, u64 off, size_t len)
+/* The peer sends @len bytes from @off; the last one is urgent. */
+static void urgent_send_and_wait(struct api_env *e, int fd, int rfd, u64 off, size_t len)
 {
 	T_EQ(r_send_flags(e, rfd, SEED, off, len, MSG_OOB), len);
 	T_EQ(api_poll(fd, POLLPRI, API_PATIENCE_MS), POLLPRI);
 }
 
-/* Reads what there is, which is @want bytes from @off on. */
-static void reads(int fd, u64 off, size_t want)
+/* Read the available bytes, which must be @want bytes from @off. */
+static void read_check(int fd, u64 off, size_t want)
 {
 	u8 buf[4096];
 
@@ -47,7 +47,7 @@ static void reads(int fd, u64 off, size_t want)
 	T_EQ(tl_check(SEED, off, buf, want), -1);
 }
 
-static void takes(int fd, u64 off)
+static void urgent_read(int fd, u64 off)
 {
 	u8 byte = ~byte_at(off);
 
@@ -55,14 +55,14 @@ static void takes(int fd, u64 off)
 	T_EQ(byte, byte_at(off));
 }
 
-static void in_line(int fd)
+static void set_oobinline(int fd)
 {
 	int on = 1;
 
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)));
 }
 
-/* A read ends before the byte, the mark is there until one goes on. */
+/* A read ends before the urgent byte; the mark stays until the next read. */
 static void urgent_mark(struct api_env *e)
 {
 	int fd, rfd;
@@ -70,67 +70,67 @@ static void urgent_mark(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	T_ERR(recv(fd, &byte, 1, MSG_OOB), EINVAL);
-	T_EQ(queue(fd, SIOCATMARK), 0);
-	urgent_comes(e, fd, rfd, 0, 3);
-	T_EQ(queue(fd, SIOCATMARK), 0);
-	T_EQ(queue(fd, SIOCINQ), 2);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
+	urgent_send_and_wait(e, fd, rfd, 0, 3);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
+	T_EQ(queue_len(fd, SIOCINQ), 2);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLIN | POLLPRI);
-	reads(fd, 0, 2);
-	T_EQ(queue(fd, SIOCATMARK), 1);
-	T_EQ(queue(fd, SIOCINQ), 0);
+	read_check(fd, 0, 2);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCINQ), 0);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLPRI);
-	takes(fd, 2);
+	urgent_read(fd, 2);
 	T_ERR(recv(fd, &byte, 1, MSG_OOB), EINVAL);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), 0);
 	T_EQ(r_send(e, rfd, SEED, 3, 500), 500);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, API_PATIENCE_MS), POLLIN);
-	T_EQ(queue(fd, SIOCATMARK), 1);
-	T_EQ(queue(fd, SIOCINQ), 0);
-	reads(fd, 3, 500);
-	T_EQ(queue(fd, SIOCATMARK), 0);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCINQ), 0);
+	read_check(fd, 3, 500);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
 	T_ERR(recv(fd, &byte, 1, MSG_OOB), EINVAL);
 }
 
-/* The byte can be had before what comes before it was read. */
+/* The urgent byte can be read before the bytes in front of it. */
 static void urgent_overtakes(struct api_env *e)
 {
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	urgent_comes(e, fd, rfd, 0, 1000);
-	takes(fd, 999);
+	urgent_send_and_wait(e, fd, rfd, 0, 1000);
+	urgent_read(fd, 999);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLIN);
-	T_EQ(queue(fd, SIOCINQ), 999);
-	reads(fd, 0, 999);
-	T_EQ(queue(fd, SIOCATMARK), 1);
-	/* and again */
-	urgent_comes(e, fd, rfd, 1000, 1);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCINQ), 999);
+	read_check(fd, 0, 999);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
+	/* once more */
+	urgent_send_and_wait(e, fd, rfd, 1000, 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLPRI);
-	takes(fd, 1000);
-	urgent_comes(e, fd, rfd, 1001, 2);
-	reads(fd, 1001, 1);
-	takes(fd, 1002);
+	urgent_read(fd, 1000);
+	urgent_send_and_wait(e, fd, rfd, 1001, 2);
+	read_check(fd, 1001, 1);
+	urgent_read(fd, 1002);
 }
 
-/* The writer goes on when the mark is reached, whatever is called afterwards. */
+/* The writer continues when the reader reaches the mark, whatever the reader calls next. */
 static void urgent_exact(struct api_env *e)
 {
 	int fd, rfd;
 	u8 buf[2];
 
 	api_pair(e, &fd, &rfd);
-	urgent_comes(e, fd, rfd, 0, 3);
+	urgent_send_and_wait(e, fd, rfd, 0, 3);
 	T_EQ(recv(fd, buf, 2, 0), 2);
 	T_EQ(api_poll(fd, POLLIN, 0), 0);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 	T_EQ(r_send(e, rfd, SEED, 3, 5), 5);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	reads(fd, 3, 5);
+	read_check(fd, 3, 5);
 }
 
-/* It may come before accept(). */
+/* The urgent byte may arrive before accept(). */
 static void urgent_early(struct api_env *e)
 {
 	int lfd, fd, rfd;
@@ -144,12 +144,14 @@ static void urgent_early(struct api_env *e)
 	fd = T_OK(accept(lfd, NULL, NULL));
 	api_check_mode(e, fd);
 	T_EQ(api_poll(fd, POLLPRI, API_PATIENCE_MS), POLLPRI);
-	takes(fd, 0);
-	urgent_comes(e, fd, rfd, 1, 1);
-	takes(fd, 1);
+	urgent_read(fd, 0);
+	urgent_send_and_wait(e, fd, rfd, 1, 1);
+	urgent_read(fd, 1);
 }
 
-/* Nobody asks for it: it is left out, and the stream goes on, in both directions. */
+/*
+ * The reader never asks for the urgent byte: the stream continues without it, in both directions.
+ */
 static void urgent_ignored(struct api_env *e)
 {
 	int fd, rfd;
@@ -179,42 +181,42 @@ static void urgent_in_line(struct api_env *e)
 	u8 byte;
 
 	api_pair(e, &fd, &rfd);
-	in_line(fd);
-	urgent_comes(e, fd, rfd, 0, 3);
+	set_oobinline(fd);
+	urgent_send_and_wait(e, fd, rfd, 0, 3);
 	T_ERR(recv(fd, &byte, 1, MSG_OOB), EINVAL);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLIN | POLLPRI);
-	T_EQ(queue(fd, SIOCINQ), 3);
-	reads(fd, 0, 2);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCINQ), 3);
+	read_check(fd, 0, 2);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 	T_EQ(api_poll(fd, POLLIN, 0), POLLIN);
-	reads(fd, 2, 1);
-	T_EQ(queue(fd, SIOCATMARK), 0);
+	read_check(fd, 2, 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), 0);
 	T_EQ(r_send(e, rfd, SEED, 3, 5), 5);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	reads(fd, 3, 5);
+	read_check(fd, 3, 5);
 }
 
-/* SO_OOBINLINE may come after the byte, as it does with servers that set it behind accept(). */
+/* SO_OOBINLINE may be set after the byte has arrived, as by servers that set it after accept(). */
 static void urgent_in_line_late(struct api_env *e)
 {
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	urgent_comes(e, fd, rfd, 0, 1);
-	in_line(fd);
-	T_EQ(queue(fd, SIOCATMARK), 1);
-	T_EQ(queue(fd, SIOCINQ), 1);
+	urgent_send_and_wait(e, fd, rfd, 0, 1);
+	set_oobinline(fd);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCINQ), 1);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLIN | POLLPRI);
-	reads(fd, 0, 1);
-	T_EQ(queue(fd, SIOCATMARK), 0);
+	read_check(fd, 0, 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), 0);
 	T_EQ(r_send(e, rfd, SEED, 1, 5), 5);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	reads(fd, 1, 5);
+	read_check(fd, 1, 5);
 }
 
-/* The writer may wait behind less than somebody wants to have before it looks. */
+/* The writer waits while fewer than SO_RCVLOWAT bytes are available: the reader must still wake. */
 static void urgent_lowat(struct api_env *e)
 {
 	int fd, rfd, low = 1000;
@@ -224,7 +226,7 @@ static void urgent_lowat(struct api_env *e)
 	T_EQ(r_send_flags(e, rfd, SEED, 0, 100, MSG_OOB), 100);
 	T_EQ(r_send(e, rfd, SEED, 100, 5000), 5000);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	reads(fd, 0, 99);
+	read_check(fd, 0, 99);
 	api_recv(fd, SEED, 100, 5000);
 }
 
@@ -234,19 +236,19 @@ static void urgent_peek(struct api_env *e)
 	u8 buf[16];
 
 	api_pair(e, &fd, &rfd);
-	urgent_comes(e, fd, rfd, 0, 4);
+	urgent_send_and_wait(e, fd, rfd, 0, 4);
 	T_EQ(recv(fd, buf, sizeof(buf), MSG_PEEK), 3);
 	T_EQ(tl_check(SEED, 0, buf, 3), -1);
 	T_EQ(recv(fd, buf, sizeof(buf), MSG_PEEK | MSG_OOB), 1);
 	T_EQ(buf[0], byte_at(3));
-	T_EQ(queue(fd, SIOCATMARK), 0);
+	T_EQ(queue_len(fd, SIOCATMARK), 0);
 	T_EQ(api_poll(fd, POLLIN | POLLPRI, 0), POLLIN | POLLPRI);
-	takes(fd, 3);
-	reads(fd, 0, 3);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	urgent_read(fd, 3);
+	read_check(fd, 0, 3);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 }
 
-/* MSG_WAITALL does not wait behind the mark. */
+/* MSG_WAITALL does not wait past the mark. */
 static void urgent_waitall(struct api_env *e)
 {
 	int fd, rfd;
@@ -258,7 +260,7 @@ static void urgent_waitall(struct api_env *e)
 	T_EQ(recv(fd, buf, sizeof(buf), MSG_WAITALL), 29);
 	T_EQ(r_join(e), 30);
 	T_EQ(tl_check(SEED, 0, buf, 29), -1);
-	T_EQ(queue(fd, SIOCATMARK), 1);
+	T_EQ(queue_len(fd, SIOCATMARK), 1);
 }
 
 static void urgent_flags(struct api_env *e)
@@ -269,14 +271,14 @@ static void urgent_flags(struct api_env *e)
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
-	urgent_comes(e, fd, rfd, 0, 1);
+	urgent_send_and_wait(e, fd, rfd, 0, 1);
 	T_EQ(recv(fd, buf, 0, MSG_OOB | MSG_PEEK), 0);
 	T_EQ(recvmsg(fd, &msg, MSG_OOB), 1);
 	T_EQ(msg.msg_flags & (MSG_OOB | MSG_TRUNC), MSG_OOB);
 	T_EQ(buf[0], byte_at(0));
 }
 
-/* The owner of the descriptor hears of each, once. */
+/* The owner of the descriptor receives SIGURG for each urgent byte, once. */
 static void urgent_signal(struct api_env *e)
 {
 	int fd, rfd;
@@ -291,16 +293,16 @@ static void urgent_signal(struct api_env *e)
 			tl_sleep_ms(1);
 		while (api_poll(fd, POLLPRI, 10) != POLLPRI)
 			;
-		takes(fd, i - 1);
+		urgent_read(fd, i - 1);
 		T_EQ(api_caught(), i);
 	}
 	T_EQ(r_send(e, rfd, SEED, 3, 100), 100);
 	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
-	reads(fd, 3, 100);
+	read_check(fd, 3, 100);
 	T_EQ(api_caught(), 3);
 }
 
-/* Somebody who waits for nothing else. */
+/* An epoll set that watches for nothing else. */
 static void urgent_epoll(struct api_env *e)
 {
 	struct epoll_event ev = { .events = EPOLLPRI | EPOLLET }, got;
@@ -314,7 +316,7 @@ static void urgent_epoll(struct api_env *e)
 	T_EQ(epoll_wait(ep, &got, 1, API_PATIENCE_MS), 1);
 	T_EQ(got.events, EPOLLPRI);
 	T_EQ(r_join(e), 1);
-	takes(fd, 0);
+	urgent_read(fd, 0);
 	T_EQ(epoll_wait(ep, &got, 1, 0), 0);
 }
 

@@ -59,7 +59,7 @@ void api_true(bool ok, const char *expr, const char *fn, int line)
 	_exit(1);
 }
 
-/* A listening socket on this side at a port of the kernel's choice. */
+/* Create a listening socket on this side, at a port that the kernel chooses. */
 int api_listener(struct api_env *e, struct tl_addr *at)
 {
 	int fd;
@@ -72,7 +72,7 @@ int api_listener(struct api_env *e, struct tl_addr *at)
 	return fd;
 }
 
-/* The connection has the mode that is required. */
+/* Check that the connection has the required mode. */
 void api_check_mode(struct api_env *e, int fd)
 {
 	struct tl_diag d;
@@ -89,7 +89,7 @@ void api_check_mode(struct api_env *e, int fd)
 	_exit(1);
 }
 
-/* An SMC socket has become TCP by an option. */
+/* Check that an option has made the SMC socket TCP. */
 void api_check_declined(const struct api_env *e, int fd)
 {
 	struct tl_diag d;
@@ -102,8 +102,8 @@ void api_check_declined(const struct api_env *e, int fd)
 }
 
 /*
- * Before 6.7 the kernel does not tell the family of options of SOL_SOCKET. A listener learns of
- * them in its next call.
+ * Before 6.7 the family does not see options of SOL_SOCKET. A listener picks them up in its next
+ * call.
  */
 void api_reenter(int fd)
 {
@@ -117,12 +117,12 @@ void api_reenter(int fd)
 
 /**
  * api_pair_of() - a connection between this side and the agent, over a prepared socket
- * @e: environment; its role says who connects
- * @prepare: called for the socket that connects, or for the one that listens; or NULL
+ * @e: environment; its role determines which side connects
+ * @prepare: called for the connecting socket, or for the listener; or NULL
  * @fd: this end
  * @rfd: the agent's end
  *
- * The mode is not looked at.
+ * The mode is not checked.
  */
 void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 {
@@ -153,7 +153,7 @@ void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 
 /**
  * api_pair() - a connection between this side and the agent
- * @e: environment; its role says who connects
+ * @e: environment; its role determines which side connects
  * @fd: this end
  * @rfd: the agent's end
  */
@@ -163,7 +163,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 	api_check_mode(e, *fd);
 }
 
-/* Some things the kernel does not ask a family, or knew of TCP alone. */
+/* Is this kernel older? Old kernels handle some calls without the family, or for TCP only. */
 bool api_kernel_before(int major, int minor)
 {
 	struct utsname u;
@@ -175,7 +175,7 @@ bool api_kernel_before(int major, int minor)
 	return a < major || (a == major && b < minor);
 }
 
-/* Have the bytes of this connection their way by RDMA? */
+/* Does the connection move its bytes by RDMA? */
 bool api_over_rdma(const struct api_env *e, int fd)
 {
 	struct tl_diag d;
@@ -183,7 +183,7 @@ bool api_over_rdma(const struct api_env *e, int fd)
 	return !tl_diag_get(fd, e->proto, &d) && d.mode == TL_MODE_SMCR;
 }
 
-/* Waits for one of @events; returns what poll() reports, 0 after the time. */
+/* Wait for one of @events. Return the events that poll() reports, 0 after the timeout. */
 int api_poll(int fd, short events, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -223,14 +223,13 @@ void api_recv(int fd, u64 seed, u64 off, size_t len)
 }
 
 /**
- * api_fill() - send until neither side takes any more
+ * api_fill() - send until neither end takes more
  * @fd: connected socket whose peer does not read
- * @seed: names the stream
+ * @seed: number of the stream
  * @off: offset of the first byte
  *
- * Buffers may grow while acknowledgements come in, and TCP's receiver finds more room when a
- * probe of its closed window arrives (200 ms, then 400 ms later), so a refusal counts only
- * when it lasts.
+ * Buffers may grow while acknowledgements arrive, and TCP's receiver finds more room when a probe
+ * of its closed window arrives (200 ms, then 400 ms later), so a refusal counts only when it lasts.
  *
  * Return: bytes sent.
  */
@@ -280,7 +279,7 @@ static void on_signal(int sig)
 	__atomic_add_fetch(&caught, 1, __ATOMIC_RELAXED);
 }
 
-/* Counts deliveries of @sig from now on. */
+/* Count deliveries of @sig from now on. */
 void api_catch(int sig, bool restart)
 {
 	struct sigaction sa = {
@@ -297,7 +296,7 @@ int api_caught(void)
 	return __atomic_load_n(&caught, __ATOMIC_RELAXED);
 }
 
-/* SIGALRM after @msec. */
+/* Raise SIGALRM after @msec. */
 void api_alarm(unsigned int msec)
 {
 	struct itimerval it = {
@@ -307,7 +306,7 @@ void api_alarm(unsigned int msec)
 	T_OK(setitimer(ITIMER_REAL, &it, NULL));
 }
 
-/* A connection works if bytes arrive unharmed in both directions. */
+/* Check that bytes arrive unchanged in both directions. */
 void api_roundtrip(struct api_env *e, int fd, int rfd, u64 seed)
 {
 	api_send(fd, seed, 0, 5000);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * API cases: bytes that are sent from the pages in which they lie.
+ * API cases: zero-copy sends (MSG_ZEROCOPY, sendfile(), splice(), io_uring).
  *
- * That they were not copied shows: what is written into such a page before its bytes are sent
- * is sent. Over RDMA nothing is as long as the reader does not read and its window is used up.
+ * A change of a page before its bytes are sent shows that they were not copied: the peer receives
+ * the change. Over RDMA nothing is sent while the reader does not read and the window is full.
  */
 #include <fcntl.h>
 #include <linux/errqueue.h>
@@ -23,7 +23,7 @@
 #include "lib/uring.h"
 
 #define SEED	1601
-#define PAGES	((size_t)6 << 20)	/* more than the rings of both sides take */
+#define PAGES	((size_t)6 << 20)	/* more than the rings of both ends hold */
 #define PIECE	((size_t)65536)
 #define CHANGED	((size_t)4096)
 #define SPARSE	512
@@ -32,14 +32,14 @@
 #define SOL_SMC	286
 #endif
 
-#define NONE	(-1)	/* no completion is there */
+#define NONE	(-1)	/* no completion is queued */
 #define NOBODY	65534
 
-/* younger than the headers */
+/* newer than the headers */
 #define SEND_ZC_REPORT_USAGE_	0x8
 #define NOTIF_USAGE_ZC_COPIED_	0x80000000U
 
-/* Where the kernel knows that option for TCP alone there is one of our own. */
+/* Kernels that have SO_ZEROCOPY for TCP only need the option of our own level. */
 static void zerocopy_on(struct api_env *e, int fd)
 {
 	const int on = 1;
@@ -61,14 +61,14 @@ static int int_option(int fd, int level, int name)
 	return val;
 }
 
-/* Both names of the option, as far as the kernel has them, say the same. */
+/* Both names of the option, where the kernel has them, return the same value. */
 static void check_option(int fd, int want)
 {
 	T_EQ(int_option(fd, SOL_SMC, SMC_OWN_ZEROCOPY), want);
 	T_EQ(int_option(fd, SOL_SOCKET, SO_ZEROCOPY), want);
 }
 
-static void set_own(int fd)
+static void own_option_set(int fd)
 {
 	const int on = 1, bad = 2;
 
@@ -79,7 +79,7 @@ static void set_own(int fd)
 	check_option(fd, 1);
 }
 
-static u8 *pages(u64 seed)
+static u8 *pages_alloc(u64 seed)
 {
 	u8 *buf = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -89,10 +89,10 @@ static u8 *pages(u64 seed)
 }
 
 /*
- * The next completions: first of them, last into *@hi. They have to be in order. *@copied: over
- * RDMA, that those sends were copied.
+ * Read the next completion: return the first send of its range, put the last one into *@hi. Ranges
+ * must be in order. *@copied: over RDMA, whether these sends were copied.
  */
-static long long completed(struct api_env *e, int fd, u32 *hi, bool *copied)
+static long long completion_read(struct api_env *e, int fd, u32 *hi, bool *copied)
 {
 	union {
 		struct cmsghdr align;
@@ -112,7 +112,7 @@ static long long completed(struct api_env *e, int fd, u32 *hi, bool *copied)
 	T_TRUE((c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR) ||
 	       (c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR));
 	T_EQ(c->cmsg_level, e->local.sa.sa_family == AF_INET6 ? SOL_IPV6 : SOL_IP);
-	/* behind it there is room for an address, which says nothing here */
+	/* the address behind it has no meaning here */
 	T_EQ(c->cmsg_len, CMSG_LEN(sizeof(ee) + (e->local.sa.sa_family == AF_INET6 ?
 						 sizeof(struct sockaddr_in6) :
 						 sizeof(struct sockaddr_in))));
@@ -124,14 +124,14 @@ static long long completed(struct api_env *e, int fd, u32 *hi, bool *copied)
 	return ee.ee_info;
 }
 
-/* Completions from *@next up to @limit; over RDMA none of them of a copy, or all. */
-static void await(struct api_env *e, int fd, u32 *next, u32 limit, bool want_copied)
+/* Wait for completions from *@next up to @limit; over RDMA all must say @want_copied. */
+static void completions_wait(struct api_env *e, int fd, u32 *next, u32 limit, bool want_copied)
 {
 	bool copied;
 	u32 hi;
 
 	while (*next < limit) {
-		long long lo = completed(e, fd, &hi, &copied);
+		long long lo = completion_read(e, fd, &hi, &copied);
 
 		if (lo == NONE) {
 			T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR);
@@ -148,7 +148,7 @@ static void zerocopy_sends(struct api_env *e)
 {
 	static const size_t sizes[] = { 4096, 70001, 2500, 300000, 16384, 5000 };
 	u32 next = 0, sends = 0, hi;
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	bool copied;
 	size_t off = 0;
 	int fd, rfd;
@@ -163,16 +163,16 @@ static void zerocopy_sends(struct api_env *e)
 		T_EQ(r_join(e), sizes[i]);
 		off += sizes[i];
 	}
-	await(e, fd, &next, sends, false);
-	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	completions_wait(e, fd, &next, sends, false);
+	T_EQ(completion_read(e, fd, &hi, &copied), NONE);
 	T_EQ(api_poll(fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
-	/* not worth it: copied, and told so; a lot at a time, told of together */
+	/* too small for zero copy: copied and reported so; completions of many sends are merged */
 	for (unsigned int i = 0; i < 20; i++, sends++)
 		T_EQ(send(fd, buf + off + i * 100, 100, MSG_ZEROCOPY), 100);
-	await(e, fd, &next, sends, true);
+	completions_wait(e, fd, &next, sends, true);
 	T_EQ(r_recv(e, rfd, SEED, off, 2000), 2000);
 	off += 2000;
-	/* by the way of other sends, from several places */
+	/* mixed with copying sends, from several places */
 	for (unsigned int i = 0; i < 40; i++) {
 		struct iovec iov[3] = {
 			{ buf + off, 1000 }, { buf + off + 1000, 3001 }, { buf + off + 4001, 99 },
@@ -187,14 +187,14 @@ static void zerocopy_sends(struct api_env *e)
 		off += 4200;
 		sends++;
 	}
-	await(e, fd, &next, sends, false);
+	completions_wait(e, fd, &next, sends, false);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* A few bytes of many pages hold none of these: all limits count bytes. */
+/* A few bytes of many pages pin none of them: all limits count bytes. */
 static void zerocopy_sparse(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	struct iovec iov[SPARSE];
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = SPARSE };
 	u32 next = 0;
@@ -207,15 +207,15 @@ static void zerocopy_sparse(struct api_env *e)
 		tl_fill(SEED, i * 8, iov[i].iov_base, 8);
 	}
 	T_EQ(sendmsg(fd, &m, MSG_ZEROCOPY), SPARSE * 8);
-	await(e, fd, &next, 1, true);
+	completions_wait(e, fd, &next, 1, true);
 	T_EQ(r_recv(e, rfd, SEED, 0, SPARSE * 8), SPARSE * 8);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* Without the option, and without bytes, nobody is told; a send that failed has no number. */
+/* No completion without the option or without bytes; a failed send has no number. */
 static void zerocopy_numbers(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u32 next = 0, hi;
 	bool copied;
 	int fd, rfd;
@@ -223,19 +223,19 @@ static void zerocopy_numbers(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
 	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
-	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	T_EQ(completion_read(e, fd, &hi, &copied), NONE);
 	zerocopy_on(e, fd);
 	T_EQ(send(fd, buf, 0, MSG_ZEROCOPY), 0);
 	T_ERR(send(fd, (void *)4096, 5000, MSG_ZEROCOPY), EFAULT);
 	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
 	T_EQ(r_recv(e, rfd, SEED, 5000, 5000), 5000);
-	await(e, fd, &next, 1, false);
+	completions_wait(e, fd, &next, 1, false);
 	T_OK(shutdown(fd, SHUT_WR));
 	T_ERR(send(fd, buf, 5000, MSG_ZEROCOPY | MSG_NOSIGNAL), EPIPE);
-	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	T_EQ(completion_read(e, fd, &hi, &copied), NONE);
 }
 
-/* Is there room in a while? That completions are there ends a poll() at once. */
+/* Is there room soon? Queued completions end a poll() at once, so poll() cannot wait for it. */
 static bool room_soon(int fd)
 {
 	for (unsigned int i = 0; i < 5 * API_QUIET_MS / 10; i++) {
@@ -246,8 +246,8 @@ static bool room_soon(int fd)
 	return false;
 }
 
-/* Sends until nothing goes any more; bytes, and calls into *@sends. */
-static size_t fill_with(int fd, const u8 *buf, int file, u32 *sends)
+/* Send until the socket takes no more. Return the bytes, add the calls to *@sends. */
+static size_t send_until_full(int fd, const u8 *buf, int file, u32 *sends)
 {
 	size_t off = 0;
 
@@ -273,12 +273,12 @@ static size_t fill_with(int fd, const u8 *buf, int file, u32 *sends)
 }
 
 /*
- * Pages stay the kernel's while their bytes may have to be sent. What is written into them
- * meanwhile is sent.
+ * The kernel holds pages as long as their bytes may have to be sent. A change of a page until then
+ * is sent.
  */
 static void zerocopy_held(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u32 next = 0, sends = 0, hi = 0;
 	bool copied;
 	long long lo;
@@ -287,43 +287,43 @@ static void zerocopy_held(struct api_env *e)
 
 	api_pair(e, &fd, &rfd);
 	zerocopy_on(e, fd);
-	len = fill_with(fd, buf, -1, &sends);
-	while ((lo = completed(e, fd, &hi, &copied)) != NONE) {
+	len = send_until_full(fd, buf, -1, &sends);
+	while ((lo = completion_read(e, fd, &hi, &copied)) != NONE) {
 		T_EQ(lo, next);
 		next = hi + 1;
 	}
 	T_TRUE(next < sends);
 	if (!api_over_rdma(e, fd)) {
 		T_EQ(r_recv(e, rfd, SEED, 0, len), len);
-		await(e, fd, &next, sends, false);
+		completions_wait(e, fd, &next, sends, false);
 		return;
 	}
 	tl_fill(SEED + 1, 0, buf + len - CHANGED, CHANGED);
 	T_EQ(r_recv(e, rfd, SEED, 0, len - CHANGED), len - CHANGED);
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, CHANGED), CHANGED);
-	await(e, fd, &next, sends, false);
+	completions_wait(e, fd, &next, sends, false);
 }
 
-/* Nobody asks for the completions, and then the memory goes, too: the peer gets all. */
+/* No one reads the completions, and the memory is unmapped: the peer receives all bytes. */
 static void zerocopy_close(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u32 sends = 0;
 	size_t len;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
 	zerocopy_on(e, fd);
-	len = fill_with(fd, buf, -1, &sends);
+	len = send_until_full(fd, buf, -1, &sends);
 	T_OK(close(fd));
 	T_OK(munmap(buf, PAGES));
 	T_EQ(r_recv(e, rfd, SEED, 0, len), len);
 	T_EQ(r_recv_once(e, rfd, 1), 0);
-	/* ... or nothing any more */
-	buf = pages(SEED);
+	/* ... or, after a reset, nothing more */
+	buf = pages_alloc(SEED);
 	api_pair(e, &fd, &rfd);
 	zerocopy_on(e, fd);
-	fill_with(fd, buf, -1, &sends);
+	send_until_full(fd, buf, -1, &sends);
 	T_OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
 			sizeof(struct linger)));
 	T_OK(close(fd));
@@ -331,21 +331,21 @@ static void zerocopy_close(struct api_env *e)
 	T_TRUE(r_poll(e, rfd, POLLHUP, API_PATIENCE_MS) & POLLHUP);
 }
 
-/* The peer is gone while it had not read: the pages come back. */
+/* The peer closes without reading: the pages come back. */
 static void zerocopy_reset(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u32 next = 0, sends = 0, hi = 0;
 	bool copied;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
 	zerocopy_on(e, fd);
-	fill_with(fd, buf, -1, &sends);
+	send_until_full(fd, buf, -1, &sends);
 	T_OK(r_close(e, rfd));
 	T_TRUE(api_poll(fd, 0, API_PATIENCE_MS) & (POLLERR | POLLHUP));
 	for (unsigned int tries = 0; next < sends; tries++) {
-		long long lo = completed(e, fd, &hi, &copied);
+		long long lo = completion_read(e, fd, &hi, &copied);
 
 		if (lo == NONE) {
 			T_TRUE(tries < API_PATIENCE_MS / 10);
@@ -357,11 +357,11 @@ static void zerocopy_reset(struct api_env *e)
 	}
 }
 
-/* Pages that may not be held count against RLIMIT_MEMLOCK, until they are free again. */
+/* Pinned pages count against RLIMIT_MEMLOCK until they are released. */
 static void zerocopy_memlock(struct api_env *e)
 {
 	const struct rlimit room = { 65536, 65536 };
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	size_t off = 0;
 	u32 next = 0;
 	int fd, rfd;
@@ -374,17 +374,17 @@ static void zerocopy_memlock(struct api_env *e)
 	for (u32 i = 0; i < 10; i++, off += 16384) {
 		T_EQ(send(fd, buf + off, 16384, MSG_ZEROCOPY), 16384);
 		T_EQ(r_recv(e, rfd, SEED, off, 16384), 16384);
-		await(e, fd, &next, i + 1, false);
+		completions_wait(e, fd, &next, i + 1, false);
 	}
-	/* no matter of a send that copies */
+	/* the limit does not concern a send that copies */
 	r_later(e, 0);
 	r_recv(e, rfd, SEED, off, 70000);
 	api_send(fd, SEED, off, 70000);
 	T_EQ(r_join(e), 70000);
 }
 
-/* How many bytes have left from their own pages, in this namespace, by RDMA. */
-static unsigned long long from_pages(void)
+/* Return the bytes sent by RDMA from their own pages, in this namespace. */
+static unsigned long long counter_zc_bytes(void)
 {
 	unsigned long long n = 0;
 	char line[128];
@@ -399,16 +399,16 @@ static unsigned long long from_pages(void)
 }
 
 /*
- * One zero copy send of io_uring: two completions, of the call and of its pages. Over RDMA the
- * second one says whether they were copied, on kernels that tell.
+ * One zero-copy send of io_uring has two completions: of the call and of its pages. Over RDMA the
+ * second one says whether the bytes were copied, on kernels that report it.
  */
 static void send_zc(const struct api_env *e, struct uring *r, int fd, const u8 *buf, size_t len,
 		    bool copied)
 {
-	bool tells = !api_kernel_before(6, 2);
+	bool reports = !api_kernel_before(6, 2);
 	struct io_uring_sqe req = {
 		.opcode = IORING_OP_SEND_ZC,
-		.ioprio = tells ? SEND_ZC_REPORT_USAGE_ : 0,
+		.ioprio = reports ? SEND_ZC_REPORT_USAGE_ : 0,
 		.fd = fd,
 		.addr = (uintptr_t)buf,
 		.len = len,
@@ -426,7 +426,7 @@ static void send_zc(const struct api_env *e, struct uring *r, int fd, const u8 *
 	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
 	T_EQ(who, len);
 	T_TRUE(r->flags & IORING_CQE_F_NOTIF);
-	if (tells && api_over_rdma(e, fd))
+	if (reports && api_over_rdma(e, fd))
 		T_EQ(!!((u32)res & NOTIF_USAGE_ZC_COPIED_), copied);
 }
 
@@ -434,7 +434,7 @@ static void zerocopy_uring(struct api_env *e)
 {
 	static const size_t sizes[] = { 4096, 70001, 1 << 20 };
 	unsigned long long before = 0;
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	struct uring r;
 	size_t off = 0;
 	bool rdma;
@@ -444,7 +444,7 @@ static void zerocopy_uring(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	rdma = api_over_rdma(e, fd);
 	if (rdma)
-		before = from_pages();
+		before = counter_zc_bytes();
 	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
 		r_later(e, 0);
 		r_recv(e, rfd, SEED, off, sizes[i]);
@@ -452,23 +452,23 @@ static void zerocopy_uring(struct api_env *e)
 		T_EQ(r_join(e), sizes[i]);
 		off += sizes[i];
 	}
-	/* what is left of a call when less than a page is wanted may be copied */
+	/* the rest of a call may be copied if it is less than a page */
 	if (rdma)
-		T_TRUE(from_pages() - before >= off - off / 16);
-	/* not worth it */
-	before = rdma ? from_pages() : 0;
+		T_TRUE(counter_zc_bytes() - before >= off - off / 16);
+	/* too small for zero copy */
+	before = rdma ? counter_zc_bytes() : 0;
 	send_zc(e, &r, fd, buf + off, 100, true);
 	T_EQ(r_recv(e, rfd, SEED, off, 100), 100);
 	if (rdma)
-		T_EQ(from_pages(), before);
+		T_EQ(counter_zc_bytes(), before);
 	uring_close(&r);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* A file's pages: as above, by sendfile(). */
+/* Pages of a file, by sendfile(): as zerocopy_held. */
 static void sendfile_held(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u8 other[CHANGED];
 	u32 sends = 0;
 	int fd, rfd, file;
@@ -478,7 +478,7 @@ static void sendfile_held(struct api_env *e)
 	file = T_OK(memfd_create("smc_api", MFD_CLOEXEC));
 	for (size_t n = 0; n < PAGES;)
 		n += T_OK(write(file, buf + n, PAGES - n));
-	len = fill_with(fd, buf, file, &sends);
+	len = send_until_full(fd, buf, file, &sends);
 	if (!api_over_rdma(e, fd)) {
 		T_OK(close(file));
 		T_EQ(r_recv(e, rfd, SEED, 0, len), len);
@@ -493,10 +493,10 @@ static void sendfile_held(struct api_env *e)
 	T_EQ(r_recv(e, rfd, SEED + 1, 0, CHANGED), CHANGED);
 }
 
-/* A pipe's pages, in pieces of any size, between bytes that are copied. */
+/* Pages of a pipe, in pieces of any size, between copied bytes. */
 static void splice_mixed(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	size_t off = 0;
 	int fd, rfd, p[2];
 
@@ -526,10 +526,10 @@ static void splice_mixed(struct api_env *e)
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
-/* By our own option, before the connection or on its listener; over it, and no longer. */
+/* The option of our own level: set before the connection or on its listener, and cleared later. */
 static void zerocopy_own(struct api_env *e)
 {
-	u8 *buf = pages(SEED);
+	u8 *buf = pages_alloc(SEED);
 	u32 next = 0, hi;
 	int fd, rfd, off = 0;
 	bool copied;
@@ -539,18 +539,18 @@ static void zerocopy_own(struct api_env *e)
 		T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)), ENOPROTOOPT);
 		return;
 	}
-	api_pair_of(e, set_own, &fd, &rfd);
+	api_pair_of(e, own_option_set, &fd, &rfd);
 	api_check_mode(e, fd);
 	check_option(fd, 1);
 	T_EQ(send(fd, buf, 5000, MSG_ZEROCOPY), 5000);
 	T_EQ(r_recv(e, rfd, SEED, 0, 5000), 5000);
-	await(e, fd, &next, 1, false);
+	completions_wait(e, fd, &next, 1, false);
 	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_ZEROCOPY, &off, sizeof(off)));
 	check_option(fd, 0);
 	T_EQ(send(fd, buf + 5000, 5000, MSG_ZEROCOPY), 5000);
 	T_EQ(r_recv(e, rfd, SEED, 5000, 5000), 5000);
 	T_EQ(api_poll(fd, 0, API_QUIET_MS), 0);
-	T_EQ(completed(e, fd, &hi, &copied), NONE);
+	T_EQ(completion_read(e, fd, &hi, &copied), NONE);
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
