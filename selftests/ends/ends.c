@@ -50,7 +50,7 @@ void ends_check(bool ok, const char *fmt, ...)
 
 	if (ok)
 		return;
-	printf("# not so: ");
+	printf("# failed: ");
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -226,7 +226,7 @@ u64 ends_fill(int fd, u64 seed)
 	u64 off = 0;
 	ssize_t n;
 
-	/* a probe of TCP's closed window may find room once more */
+	/* a probe of TCP's closed window may find more room */
 	do {
 		tl_fill(seed, off, buf, sizeof(buf));
 		n = send(fd, buf, sizeof(buf), MSG_NOSIGNAL | MSG_DONTWAIT);

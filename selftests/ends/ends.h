@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For programs that have both ends of each connection: a namespace for the server ("s",
- * 10.0.0.1) and one for the client ("c"), made by setup_ends() of selftests/vm/guest/ends.sh.
+ * For programs that run both ends of each connection: one namespace for the server ("s", 10.0.0.1)
+ * and one for the client ("c"), set up by setup_ends() of selftests/vm/guest/ends.sh.
  */
 #ifndef SMC_SELFTESTS_ENDS_H
 #define SMC_SELFTESTS_ENDS_H
 
 #include "lib/testlib.h"
 
-/* The kernel's name for it, which user space lacks. */
+/* The kernel's name for it; user space has none. */
 #define ENDS_NO_RETURN	__noreturn__
 #define __noreturn	__attribute__((ENDS_NO_RETURN))
 
@@ -25,9 +25,9 @@ struct ends_pair {
 };
 
 /**
- * struct ends_test - a test of such a program; lists of them end with one without a name
- * @name: what it is called by
- * @run: tells by ends_check() and ends_die() what is wrong
+ * struct ends_test - one test; a list of tests ends with an entry without a name
+ * @name: its name on the command line
+ * @run: runs it; reports failures by ends_check() and ends_die()
  */
 struct ends_test {
 	const char *name;
@@ -35,39 +35,41 @@ struct ends_test {
 };
 
 /*
- * PROGRAM: the names of all tests; PROGRAM NAME: that one, after @set_up, which may be NULL. Behind
- * the last of @lists is NULL. What main() is to return.
+ * The body of main(); returns its exit status. PROGRAM prints the names of all tests, PROGRAM NAME
+ * runs this test, after @set_up, which may be NULL. @lists ends with NULL.
  */
 int ends_main(int argc, char **argv, const struct ends_test *const *lists, void (*set_up)(void));
 void ends_die(const char *what) __noreturn;
-/* A test begins, and is again after each call here, at the client's end. */
+/*
+ * Change to the namespace of @where. Tests start, and all functions below return, in the client's.
+ */
 void ends_enter(enum ends_where where);
-/* A failed check is told and remembered. */
+/* Print a failed check; the test fails at its end. */
 void ends_check(bool ok, const char *fmt, ...) __printf(2, 3);
-/* Runs a shell command in the namespace of an end; dies if it fails. */
+/* Run a shell command in the namespace of an end; die if it fails. */
 void ends_run(enum ends_where where, const char *fmt, ...) __printf(2, 3);
-/* Writes @text into a file of a folder; dies if that fails. */
+/* Write @text to a file of a folder; die if that fails. */
 void ends_put(const char *folder, const char *file, const char *text);
-/* The number in column @column, from 1, of the line of file @path that begins with @name. */
+/* Return the number in column @column (first is 1) of the line of @path that begins with @name. */
 long ends_number(const char *path, const char *name, unsigned int column);
-/* The number behind @name in /proc/net/smc_stat there. */
+/* Return the counter @name of /proc/net/smc_stat of that end. */
 long ends_stat(enum ends_where where, const char *name);
-/* Nothing that the client sends arrives any more; it does again. */
+/* Drop all packets that the client sends; deliver them again. */
 void ends_cut_cable(void);
 void ends_mend_cable(void);
 
-/* A listener at the server's end, a connection to it that carries bytes over @mode. */
+/* A listener in the server's namespace; a connection to it, which must use @mode. */
 int ends_listen(const struct tl_proto *proto, unsigned int port);
 int ends_connect(const struct tl_proto *proto, unsigned int port);
 struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,
 			   enum tl_mode mode);
-/* Does the client's end carry bytes that way? */
+/* Does the client's end use @mode? */
 bool ends_over(int fd, const struct tl_proto *proto, enum tl_mode mode);
-/* One byte to and fro; false if that does not work. */
+/* Exchange one byte in each direction; false on failure. */
 bool ends_ping(const struct ends_pair *p);
-/* Sends until nobody takes any more; how many bytes, all of stream @seed. */
+/* Send bytes of stream @seed until neither end takes more; return their number. */
 u64 ends_fill(int fd, u64 seed);
-/* Does something happen at @fd within the time? */
+/* Does poll() report something at @fd within the time? */
 bool ends_something(int fd, short events, unsigned int msec);
 int ends_error(int fd);
 

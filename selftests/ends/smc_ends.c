@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every way in which one end of a connection can end it, in every situation that the other
- * end can be in, both roles (RFC 7609 section 4.8). What the other end sees is what it sees
- * over TCP, which is tried beside it. And a peer host that is gone.
+ * Every variant in which one end can end a connection, in every state of the other end, in both
+ * roles (RFC 7609 section 4.8). The other end must see what it sees over TCP; each variant runs
+ * over TCP, too. And loss of the peer host.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,12 +36,12 @@ static const char * const other_names[OTHER_NR] = {
 };
 
 /**
- * struct seen - what the other end sees
- * @first: how the call ends that the end interrupts: 0 = EOF, or errno
+ * struct seen - results at the other end
+ * @first: how the interrupted call ended: 0 = EOF, or errno
  * @second: how the next recv() ends
- * @send: the errno with which sending ends in the end
- * @bytes: what it has received
- * @broken: some of it was wrong
+ * @send: errno with which sending ends at last
+ * @bytes: bytes received
+ * @broken: some received bytes were wrong
  */
 struct seen {
 	int first;
@@ -65,7 +65,7 @@ static int recv_all(int fd, struct seen *seen)
 	return n ? errno : 0;
 }
 
-/* What was sent before the news arrived is nobody's error. */
+/* Send until the error shows. Bytes sent before the peer's end arrived cause none. */
 static int send_all(int fd)
 {
 	static u8 buf[64 << 10];
@@ -75,7 +75,7 @@ static int send_all(int fd)
 	return errno;
 }
 
-static void observe(int fd, enum how how, enum other other, int report)
+static void observer_run(int fd, enum how how, enum other other, int report)
 {
 	struct seen seen = { 0 };
 	char junk[UNREAD] = "";
@@ -103,9 +103,9 @@ static void observe(int fd, enum how how, enum other other, int report)
 	_exit(0);
 }
 
-/* ---- the end that ends it ---- */
+/* ---- the end that ends the connection ---- */
 
-static void drain(int fd)
+static void recv_discard(int fd)
 {
 	static u8 buf[64 << 10];
 
@@ -113,7 +113,7 @@ static void drain(int fd)
 		;
 }
 
-/* A process has the only descriptor. */
+/* Kill the process that has the only descriptor. */
 static void end_by_kill(int fd)
 {
 	pid_t pid = fork();
@@ -127,7 +127,7 @@ static void end_by_kill(int fd)
 	waitpid(pid, NULL, 0);
 }
 
-/* A message has it, and nobody will receive that. */
+/* Discard the message that holds the only descriptor. */
 static void end_by_passing(int fd)
 {
 	int sv[2];
@@ -139,7 +139,7 @@ static void end_by_passing(int fd)
 	close(sv[1]);
 }
 
-static void end_it(int fd, enum how how)
+static void end_connection(int fd, enum how how)
 {
 	struct linger none = { .l_onoff = 1 };
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
@@ -153,7 +153,7 @@ static void end_it(int fd, enum how how)
 		return;
 	case ORDERLY:
 		shutdown(fd, SHUT_WR);
-		drain(fd);
+		recv_discard(fd);
 		break;
 	case SHUT_BOTH:
 		shutdown(fd, SHUT_RDWR);
@@ -174,8 +174,8 @@ static void end_it(int fd, enum how how)
 
 /* ---- one field of the matrix ---- */
 
-static bool try(const struct tl_proto *proto, int waiting, enum ends_where ender, enum how how,
-		enum other other, struct seen *seen, u64 *sent)
+static bool field_run(const struct tl_proto *proto, int waiting, enum ends_where ender,
+		      enum how how, enum other other, struct seen *seen, u64 *sent)
 {
 	struct ends_pair p = ends_pair(proto, waiting, PORT + proto->smc,
 				       proto->smc ? TL_MODE_SMCR : TL_MODE_TCP);
@@ -188,25 +188,28 @@ static bool try(const struct tl_proto *proto, int waiting, enum ends_where ender
 	if (!pid) {
 		close(p.fd[ender]);
 		alarm(60);
-		observe(p.fd[!ender], how, other, pipes[1]);
+		observer_run(p.fd[!ender], how, other, pipes[1]);
 	}
 	close(pipes[1]);
 	close(p.fd[!ender]);
 	*sent = other == LATE ? ends_fill(p.fd[ender], SEED) : 0;
-	/* it sleeps now, or has filled what we do not read, or is about to close */
+	/*
+	 * by now the other end sleeps, has filled the ring that we do not read, or is about to
+	 * close
+	 */
 	if (other == WRITES && how != ORDERLY)
 		tl_sleep_ms(1500);
 	else if (how == UNREAD_CLOSE)
 		ends_something(p.fd[ender], POLLIN, 5000);
 	tl_sleep_ms(100);
-	end_it(p.fd[ender], how);
+	end_connection(p.fd[ender], how);
 	status = read(pipes[0], seen, sizeof(*seen));
 	close(pipes[0]);
 	waitpid(pid, NULL, 0);
 	return status == sizeof(*seen);
 }
 
-static const char *text(const struct seen *s)
+static const char *seen_text(const struct seen *s)
 {
 	static char buf[2][96];
 	static int turn;
@@ -220,17 +223,17 @@ static const char *text(const struct seen *s)
 }
 
 /*
- * The RST of the carrier may overtake what the fabric carries, and so the word that the
- * peer has shut down before it aborted: a broken pipe then is a reset.
+ * The RST of the clcsock may overtake the CDC message on the fabric which says that the peer has
+ * shut down before it aborted: then ECONNRESET replaces EPIPE.
  */
-static bool overtaken(enum how how, enum other other, const struct seen *is,
-		      const struct seen *norm)
+static bool rst_overtook(enum how how, enum other other, const struct seen *is,
+			 const struct seen *norm)
 {
 	return how == SHUT_BOTH && other == WRITES && is->first == ECONNRESET &&
 	       norm->first == EPIPE;
 }
 
-static void field(const int *waiting, enum ends_where ender, enum how how, enum other other)
+static void field_check(const int *waiting, enum ends_where ender, enum how how, enum other other)
 {
 	const struct tl_proto *tcp = tl_proto_find("inet"), *smc = tl_proto_find("smc");
 	const char *who = ender == ENDS_CLIENT ? "client" : "server";
@@ -238,17 +241,17 @@ static void field(const int *waiting, enum ends_where ender, enum how how, enum 
 	bool same;
 	u64 sent;
 
-	if (!try(tcp, waiting[0], ender, how, other, &norm, &sent) ||
-	    !try(smc, waiting[1], ender, how, other, &is, &sent)) {
+	if (!field_run(tcp, waiting[0], ender, how, other, &norm, &sent) ||
+	    !field_run(smc, waiting[1], ender, how, other, &is, &sent)) {
 		ends_check(false, "%s, %s, the other %s: no end", who, how_names[how],
 			   other_names[other]);
 		return;
 	}
 	same = is.second == norm.second && is.send == norm.send && !is.broken &&
-	       (is.first == norm.first || overtaken(how, other, &is, &norm));
+	       (is.first == norm.first || rst_overtook(how, other, &is, &norm));
 	ends_check(same, "%s, %s, the other %s: %s, TCP: %s", who, how_names[how],
-		   other_names[other], text(&is), text(&norm));
-	/* an orderly end loses nothing, however late the reader is */
+		   other_names[other], seen_text(&is), seen_text(&norm));
+	/* an orderly end loses no byte, however late the reader is */
 	if (other == LATE && !is.first)
 		ends_check(is.bytes == sent, "%s, %s: %llu of %llu bytes", who, how_names[how],
 			   (unsigned long long)is.bytes, (unsigned long long)sent);
@@ -265,17 +268,17 @@ static void matrix(void)
 	for (int ender = 0; ender < ENDS_NR; ender++)
 		for (int how = 0; how < HOW_NR; how++)
 			for (int other = 0; other < OTHER_NR; other++, fields++)
-				field(waiting, ender, how, other);
+				field_check(waiting, ender, how, other);
 	printf("# %d ends tried\n", fields);
 	ends_check(ends_stat(ENDS_CLIENT, "clnt_smc") == fields, "each of them over SMC");
 	ends_check(ends_stat(ENDS_CLIENT, "tx_write_bytes") >= fields, "by RDMA");
-	/* both sides have confirmed each end: no element stays out of use */
+	/* both ends have confirmed each end: no element remains in quarantine */
 	for (int i = 0; i < ENDS_NR; i++)
 		ends_check(!ends_stat(i, "elem_quarantine"), "%ld elements in quarantine at %d",
 			   ends_stat(i, "elem_quarantine"), i);
 }
 
-/* ---- a peer host that is gone ---- */
+/* ---- loss of the peer host ---- */
 
 static void gone(void)
 {
@@ -294,14 +297,14 @@ static void gone(void)
 		aborted[i] = ends_stat(i, "conn_abort");
 	ends_cut_cable();
 	close(closed.fd[ENDS_CLIENT]);
-	/* both ends notice by themselves: RNIC retries or TEST LINK */
+	/* both ends detect it: RNIC retries or TEST LINK */
 	for (int i = 0; i < ENDS_NR; i++) {
 		struct ends_pair *left[] = { &idle, &half, &full };
 
 		for (size_t k = 0; k < TL_ARRAY_SIZE(left); k++) {
 			int fd = left[k]->fd[i];
 
-			ends_check(ends_something(fd, 0, 60000), "end %d of %zu is told", i, k);
+			ends_check(ends_something(fd, 0, 60000), "event at end %d of %zu", i, k);
 			ends_check(ends_error(fd) == ECONNABORTED, "ECONNABORTED");
 		}
 		ends_check(ends_stat(i, "conn_abort") - aborted[i] >= 3, "aborts at %d", i);
@@ -311,7 +314,7 @@ static void gone(void)
 
 /* ---- net.smc.enabled ---- */
 
-/* Off at one end: new connections are TCP, old ones live on until they are closed. */
+/* Off at one end: new connections are TCP, old ones continue until they are closed. */
 static void disabled(void)
 {
 	const struct tl_proto *smc = tl_proto_find("smc");
@@ -330,14 +333,14 @@ static void disabled(void)
 		ends_check(diag.reason == 0x03000000, "the reason, at %d: %08x", side, diag.reason);
 		ends_check(ends_stat(ENDS_CLIENT, "clnt_fback") == falls + 1, "a fallback");
 		written = ends_stat(ENDS_CLIENT, "tx_write_bytes");
-		ends_check(ends_ping(&old), "the old connection lives on");
+		ends_check(ends_ping(&old), "the old connection continues");
 		ends_check(ends_stat(ENDS_CLIENT, "tx_write_bytes") > written, "by RDMA");
 		close(old.fd[ENDS_CLIENT]);
 		ends_check(ends_something(old.fd[ENDS_SERVER], POLLIN, 1000), "its end arrives");
 		ends_check(!ends_error(old.fd[ENDS_SERVER]), "without error");
 		close(old.fd[ENDS_SERVER]);
 		ends_run(side, "sysctl -q -w net.smc.enabled=1");
-		ends_check(ends_ping(&new), "what fell back stays TCP");
+		ends_check(ends_ping(&new), "a connection that fell back stays TCP");
 		old = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
 		close(old.fd[ENDS_SERVER]);
 		close(old.fd[ENDS_CLIENT]);
@@ -352,7 +355,7 @@ static const struct ends_test tests[] = {
 	{ }
 };
 
-/* smc_ends: the names of all tests; smc_ends NAME: one of them */
+/* smc_ends: print the names of all tests; smc_ends NAME: run one of them */
 int main(int argc, char **argv)
 {
 	static const struct ends_test *const lists[] = { tests, NULL };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection that ends while io_uring has it: a request waits, and in one case the ring has
- * the only reference. So the last one may be put by a worker of the ring, when the process has
- * gone. What both ends see is what they see over TCP.
+ * Connections that end while io_uring uses them: a request is pending, and in one case the ring has
+ * the only reference, so that a worker of the ring may drop the last one after the process has
+ * exited. Both ends must see what they see over TCP.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #define SEED	78
 #define NOTHING	(-100000)	/* no result of a request */
 
-/* what waits, who owns the descriptor */
+/* pending request, and owner of the descriptor */
 enum what { RECV, RECV_KEPT, POLL, SEND, WHAT_NR };
 
 static const char * const what_names[WHAT_NR] = {
@@ -35,18 +35,18 @@ static const char * const how_names[HOW_NR] = {
 };
 
 /**
- * struct seen - how it was
- * @res: result of the request, NOTHING if there was none
- * @other: how recv() of the peer ended: 0 = EOF, else errno
+ * struct seen - result of one attempt
+ * @res: result of the pending request, NOTHING if there was none
+ * @other: how the peer's recv() ended: 0 = EOF, else errno
  */
 struct seen {
 	int res;
 	int other;
 };
 
-/* ---- the end that has the ring, a process of its own ---- */
+/* ---- the end with the ring, in a process of its own ---- */
 
-static struct io_uring_sqe request(enum what what, int fd)
+static struct io_uring_sqe request_make(enum what what, int fd)
 {
 	static u8 buf[64 << 10];
 	struct io_uring_sqe req = { .fd = fd, .user_data = 1 };
@@ -75,8 +75,8 @@ static struct io_uring_sqe request(enum what what, int fd)
 	return req;
 }
 
-/* A further request about the same descriptor, and what becomes of it. */
-static void ask(struct uring *r, struct io_uring_sqe req, struct seen *seen)
+/* Submit a second request on the same descriptor; wait for the results of both. */
+static void request_submit(struct uring *r, struct io_uring_sqe req, struct seen *seen)
 {
 	u64 who;
 	int res;
@@ -94,8 +94,8 @@ static void ask(struct uring *r, struct io_uring_sqe req, struct seen *seen)
 	}
 }
 
-static void own_end(struct uring *r, struct io_uring_sqe *req, int fd, enum how how,
-		    struct seen *seen)
+static void end_locally(struct uring *r, struct io_uring_sqe *req, int fd, enum how how,
+			struct seen *seen)
 {
 	struct io_uring_sqe next = { .fd = req->fd, .flags = req->flags };
 	u64 who;
@@ -108,12 +108,12 @@ static void own_end(struct uring *r, struct io_uring_sqe *req, int fd, enum how 
 	case SHUTDOWN:
 		next.opcode = IORING_OP_SHUTDOWN;
 		next.len = SHUT_RDWR;
-		ask(r, next, seen);
+		request_submit(r, next, seen);
 		return;
 	case CANCEL:
 		next = (struct io_uring_sqe) { .opcode = IORING_OP_ASYNC_CANCEL, .fd = -1 };
 		next.addr = req->user_data;
-		ask(r, next, seen);
+		request_submit(r, next, seen);
 		break;
 	case RING_CLOSED:
 	case KILLED:
@@ -130,9 +130,9 @@ static void own_end(struct uring *r, struct io_uring_sqe *req, int fd, enum how 
 		uring_close(r);
 }
 
-static void user(int fd, enum what what, enum how how, int report)
+static void ring_process(int fd, enum what what, enum how how, int report)
 {
-	struct io_uring_sqe req = request(what, fd);
+	struct io_uring_sqe req = request_make(what, fd);
 	struct seen seen = { .res = NOTHING };
 	struct uring r;
 	u64 who;
@@ -146,7 +146,7 @@ static void user(int fd, enum what what, enum how how, int report)
 	}
 	if (what == SEND)
 		ends_fill(fd, SEED);
-	/* news of what the other end has read may make room for a byte */
+	/* an update of the peer's consumer cursor may make room for a byte */
 	for (int i = 0; !i || (what == SEND && seen.res > 0); i++) {
 		if (i == 10)
 			ends_die("the request does not wait");
@@ -157,10 +157,10 @@ static void user(int fd, enum what what, enum how how, int report)
 	}
 	if (seen.res != NOTHING)
 		ends_die("the request has not waited");
-	/* twice: it waits; and it is over */
+	/* report twice: when the request is pending, and when it has ended */
 	for (int i = 0; i < 2; i++) {
 		if (i)
-			own_end(&r, &req, fd, how, &seen);
+			end_locally(&r, &req, fd, how, &seen);
 		if (write(report, &seen, sizeof(seen)) != sizeof(seen))
 			ends_die("report");
 	}
@@ -174,7 +174,7 @@ static int recv_end(int fd)
 	static u8 buf[64 << 10];
 	ssize_t n;
 
-	/* what is asked for in vain ends the test: nothing is held up for so long */
+	/* a time-out ends the test: no result takes this long */
 	tl_set_timeouts(fd, 20000);
 	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
 		;
@@ -190,8 +190,8 @@ static void peer_end(int fd, enum how how)
 	close(fd);
 }
 
-static bool try(const struct tl_proto *proto, int waiting, enum ends_where where, enum what what,
-		enum how how, struct seen *seen)
+static bool try_one(const struct tl_proto *proto, int waiting, enum ends_where where,
+		    enum what what, enum how how, struct seen *seen)
 {
 	struct ends_pair p = ends_pair(proto, waiting, PORT + proto->smc,
 				       proto->smc ? TL_MODE_SMCR : TL_MODE_TCP);
@@ -206,7 +206,7 @@ static bool try(const struct tl_proto *proto, int waiting, enum ends_where where
 	if (!pid) {
 		close(other);
 		alarm(60);
-		user(p.fd[where], what, how, pipes[1]);
+		ring_process(p.fd[where], what, how, pipes[1]);
 		_exit(1);
 	}
 	close(pipes[1]);
@@ -238,8 +238,8 @@ void ends_uring(void)
 		enum what what = i / ENDS_NR % WHAT_NR;
 		enum how how = i / ENDS_NR / WHAT_NR;
 		struct seen norm = { 0 }, is = { 0 };
-		bool ok = try(tcp, waiting[0], where, what, how, &norm) &&
-			  try(smc, waiting[1], where, what, how, &is);
+		bool ok = try_one(tcp, waiting[0], where, what, how, &norm) &&
+			  try_one(smc, waiting[1], where, what, how, &is);
 
 		ends_check(ok && is.res == norm.res && is.other == norm.other,
 			   "%s, %s: %s result %d, the other %d; TCP: %d, %d", what_names[what],

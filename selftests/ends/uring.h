@@ -2,7 +2,7 @@
 #ifndef SMC_SELFTESTS_ENDS_URING_H
 #define SMC_SELFTESTS_ENDS_URING_H
 
-/* How connections end while io_uring has them; a test of smc_ends. */
+/* Ends of connections that io_uring uses; a test of smc_ends. */
 void ends_uring(void);
 
 #endif
