@@ -22,7 +22,7 @@ int trf_fail(struct trf_outcome *out, int err, const char *fmt, ...)
 	return err;
 }
 
-static bool wants_mode(const struct trf_client *c)
+static bool mode_needed(const struct trf_client *c)
 {
 	return c->show_mode || c->require != TL_MODE_UNKNOWN;
 }
@@ -31,7 +31,7 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 {
 	int err;
 
-	if (!wants_mode(c))
+	if (!mode_needed(c))
 		return 0;
 	err = tl_diag_get(fd, c->proto, &out->local);
 	if (err && c->require != TL_MODE_UNKNOWN)
@@ -43,8 +43,8 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 	return 0;
 }
 
-/* The SYN leaves with the first data. */
-static int connect_later(const struct trf_client *c)
+/* Connect with TCP Fast Open: the SYN leaves with the first data. */
+static int connect_fastopen(const struct trf_client *c)
 {
 	int fd = tl_socket(c->proto, 0);
 	int err, on = 1;
@@ -61,7 +61,7 @@ static int connect_later(const struct trf_client *c)
 
 /**
  * trf_client_connect() - connect and check the mode
- * @c: what every subtest needs
+ * @c: parameters
  * @out: result
  *
  * Return: the connected socket or a negative errno, which is also in @out.
@@ -71,7 +71,7 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	int fd, err;
 
 	memset(out, 0, sizeof(*out));
-	fd = c->fastopen ? connect_later(c) :
+	fd = c->fastopen ? connect_fastopen(c) :
 			   tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
 	if (fd < 0)
 		return trf_fail(out, fd, "connect: %s", tl_errno_name(-fd));
@@ -86,14 +86,14 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	return err;
 }
 
-/* Fills in what all requests of this client have in common. */
+/* Fill in the fields that all requests of this client have in common. */
 void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op op)
 {
 	memset(req, 0, sizeof(*req));
 	req->op = op;
 	req->seed = c->seed;
 	req->timeout_ms = c->timeout_ms;
-	if (wants_mode(c))
+	if (mode_needed(c))
 		req->flags |= TRF_F_MODE;
 	if (op == TRF_STREAM && c->pages)
 		req->flags |= TRF_F_PAGES;
@@ -117,8 +117,8 @@ static int check_verdict(const struct trf_client *c, const struct trf_req *req, 
 	return 0;
 }
 
-static int take_verdict(const struct trf_client *c, int fd, const struct trf_req *req,
-			u64 bytes, struct trf_outcome *out)
+static int verdict_receive(const struct trf_client *c, int fd, const struct trf_req *req,
+			   u64 bytes, struct trf_outcome *out)
 {
 	int err = trf_verdict_recv(fd, &out->verdict);
 
@@ -127,8 +127,8 @@ static int take_verdict(const struct trf_client *c, int fd, const struct trf_req
 	return check_verdict(c, req, bytes, out);
 }
 
-/* Asks on a connection of its own how an operation ended that had no way back. */
-static int query_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
+/* Query on a second connection the verdict of an operation that ended its own connection. */
+static int verdict_query(const struct trf_client *c, const struct trf_req *req, u64 bytes,
 			 struct trf_outcome *out)
 {
 	struct trf_outcome q;
@@ -147,7 +147,7 @@ static int query_verdict(const struct trf_client *c, const struct trf_req *req, 
 
 /**
  * trf_client_stream() - both directions at once, then the server's verdict
- * @c: what every subtest needs
+ * @c: parameters
  * @fd: connected socket
  * @req: TRF_STREAM request with lengths, write size and style
  * @out: result
@@ -182,12 +182,12 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 				tl_errno_name(-err), (unsigned long long)s.tx_done,
 				(unsigned long long)s.tx_len, (unsigned long long)s.rx_done,
 				(unsigned long long)s.rx_len);
-	err = take_verdict(c, fd, req, req->to_server, out);
+	err = verdict_receive(c, fd, req, req->to_server, out);
 	out->nsec = tl_now_ns() - t0;
 	return err;
 }
 
-/* One message there and back. */
+/* One message in each direction. */
 static int pingpong_round(int fd, const struct trf_req *req, u8 *buf, u64 off)
 {
 	bool check = !(req->flags & TRF_F_NOCHECK);
@@ -206,7 +206,7 @@ static int pingpong_round(int fd, const struct trf_req *req, u8 *buf, u64 off)
 
 /**
  * trf_client_pingpong() - messages with one in flight
- * @c: what every subtest needs
+ * @c: parameters
  * @fd: connected socket
  * @req: TRF_PINGPONG request with size and count
  * @rtt: receives the time of each round in ns, or NULL
@@ -233,7 +233,7 @@ int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req
 	}
 	out->nsec = tl_now_ns() - start;
 	free(buf);
-	return err ? err : take_verdict(c, fd, req, req->to_server * req->count, out);
+	return err ? err : verdict_receive(c, fd, req, req->to_server * req->count, out);
 }
 
 static int halfclose_server_first(const struct trf_client *c, int fd, const struct trf_req *req,
@@ -252,12 +252,12 @@ static int halfclose_server_first(const struct trf_client *c, int fd, const stru
 		err = -errno;
 	if (err)
 		return trf_fail(out, err, "own half: %s", tl_errno_name(-err));
-	return query_verdict(c, req, req->to_server, out);
+	return verdict_query(c, req, req->to_server, out);
 }
 
 /**
- * trf_client_halfclose() - one side ends its direction, the other one goes on
- * @c: what every subtest needs
+ * trf_client_halfclose() - one side ends its direction, the other one continues
+ * @c: parameters
  * @fd: connected socket
  * @req: TRF_HALFCLOSE_CLIENT or TRF_HALFCLOSE_SERVER with lengths
  * @out: result
@@ -283,7 +283,7 @@ int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_re
 	if (err)
 		return trf_fail(out, err, "server's half: %s after %llu bytes",
 				tl_errno_name(-err), (unsigned long long)good);
-	err = take_verdict(c, fd, req, req->to_server, out);
+	err = verdict_receive(c, fd, req, req->to_server, out);
 	if (err)
 		return err;
 	err = trf_expect_eof(fd);
@@ -291,8 +291,8 @@ int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_re
 }
 
 /**
- * trf_client_parted() - what the server has read of a connection that we have left
- * @c: what every subtest needs
+ * trf_client_parted() - query the server's verdict after trf_part()
+ * @c: parameters
  * @req: TRF_PART_CLIENT request
  * @out: result
  *
@@ -301,10 +301,10 @@ int trf_client_halfclose(const struct trf_client *c, int fd, const struct trf_re
 int trf_client_parted(const struct trf_client *c, const struct trf_req *req,
 		      struct trf_outcome *out)
 {
-	return query_verdict(c, req, req->to_server, out);
+	return verdict_query(c, req, req->to_server, out);
 }
 
-/* Reads up to the reset. Bytes that were queued before it may come, nothing else may. */
+/* Read up to the reset. Only bytes that were queued before it may come. */
 static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
 {
 	char buf[4096];
@@ -327,10 +327,10 @@ static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
 }
 
 /**
- * trf_client_reset() - one side resets, the other one must see it
- * @c: what every subtest needs
+ * trf_client_reset() - one side resets, the other one must see the reset
+ * @c: parameters
  * @fd: connected socket, closed on return
- * @req: TRF_RESET_CLIENT or TRF_RESET_SERVER, TRF_F_LINGER chooses the way
+ * @req: TRF_RESET_CLIENT or TRF_RESET_SERVER, TRF_F_LINGER chooses the variant
  * @out: result
  *
  * Return: 0 or a negative errno.
@@ -346,12 +346,12 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
 	}
 	if (req->op == TRF_RESET_SERVER) {
-		/* the server may be quicker with its reset than we with our data */
+		/* the server's reset may come before we have sent our data */
 		trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
 		err = expect_reset(fd, req->flags & TRF_F_EOF_OK, out);
 		close(fd);
 	} else {
-		/* the answer shows that the request was read: a reset could take it away */
+		/* wait for the answer: a reset could discard the unread request */
 		if (req->flags & TRF_F_LINGER)
 			trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client,
 				       &good);
@@ -359,15 +359,15 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 		if (err)
 			trf_fail(out, err, "own reset: %s", tl_errno_name(-err));
 	}
-	return err ? err : query_verdict(c, req, 0, out);
+	return err ? err : verdict_query(c, req, 0, out);
 }
 
 /**
  * trf_client_simple() - a request about the server itself
- * @c: what every subtest needs
+ * @c: parameters
  * @fd: connected socket
  * @op: TRF_QUERY, TRF_STATS or TRF_QUIT
- * @key: seed of the operation asked about
+ * @key: seed of the queried operation
  * @out: result
  *
  * Return: 0 or a negative errno.
@@ -383,7 +383,7 @@ int trf_client_simple(const struct trf_client *c, int fd, enum trf_op op, u64 ke
 	err = trf_req_send(fd, &req);
 	if (err)
 		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
-	/* a query waits at the server for up to the same time: give it a little more here */
+	/* a query waits at the server for up to the same time: allow a little more here */
 	tl_set_timeouts(fd, c->timeout_ms + 5000);
 	err = trf_verdict_recv(fd, &out->verdict);
 	return err ? trf_fail(out, err, "verdict: %s", tl_errno_name(-err)) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Server side of the traffic tests: one thread for each connection, requests until it ends. */
+/* Server side of the traffic tests: one thread per connection, which serves requests to its end. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -57,7 +57,7 @@ static bool record_find(u64 seed, struct trf_verdict *v)
 	return false;
 }
 
-/* The operation asked for may still be running on another connection: wait for its end. */
+/* The queried operation may still be running on another connection: wait for its end. */
 static void record_wait(u64 seed, unsigned int timeout_ms, struct trf_verdict *v)
 {
 	struct timespec until;
@@ -171,11 +171,11 @@ static int serve_halfclose(int fd, const struct trf_req *req, struct trf_verdict
 	err = trf_recv_piece(fd, rx, 0, req->to_server, &v->bytes);
 	if (!err)
 		err = trf_expect_eof(fd);
-	/* the client's direction is finished, ours must still carry everything */
+	/* the client's direction has ended, ours must still carry everything */
 	return err ? err : trf_send_piece(fd, tx, 0, req->to_client);
 }
 
-/* One side writes and goes at once; the other one reads much later, and misses nothing. */
+/* One side writes and ends at once; the other one reads much later and must receive everything. */
 static int serve_part(int *fd, const struct trf_req *req, struct trf_verdict *v)
 {
 	int err;
@@ -189,7 +189,7 @@ static int serve_part(int *fd, const struct trf_req *req, struct trf_verdict *v)
 	return err ? err : trf_expect_eof(*fd);
 }
 
-/* Queued bytes come first, as on TCP; what ends them must be the reset and nothing else. */
+/* Queued bytes come first, as on TCP; then the reset must follow. */
 static int serve_reset_client(int fd, const struct trf_req *req)
 {
 	char buf[4096];
@@ -206,8 +206,8 @@ static int serve_reset_client(int fd, const struct trf_req *req)
 	return errno == ECONNRESET ? 0 : -errno;
 }
 
-/* Requests about the server itself. Returns true while the connection can carry another one. */
-static bool serve_question(int fd, const struct trf_req *req)
+/* Serve requests about the server itself. Return true if the connection remains usable. */
+static bool serve_query(int fd, const struct trf_req *req)
 {
 	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT };
 
@@ -221,7 +221,7 @@ static bool serve_question(int fd, const struct trf_req *req)
 	return false;
 }
 
-/* Returns true while the connection can carry another request; closes it otherwise. */
+/* Serve one request. Return true if the connection remains usable; close it otherwise. */
 static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req *req)
 {
 	struct trf_verdict v = { .magic = TRF_MAGIC_VERDICT, .reason = srv->tag };
@@ -230,7 +230,7 @@ static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req
 
 	tl_set_timeouts(fd, req->timeout_ms);
 	if (req->op == TRF_QUERY || req->op == TRF_STATS)
-		return serve_question(fd, req);
+		return serve_query(fd, req);
 	verdict_mode(srv, fd, req, &v);
 	switch (req->op) {
 	case TRF_STREAM:
@@ -272,7 +272,7 @@ static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req
 		goes_on = !trf_verdict_send(fd, &v) && goes_on;
 	if (!goes_on && fd >= 0)
 		close(fd);
-	/* the verdict is final only when this side has let go of the connection */
+	/* record the verdict only after this side has released the connection */
 	record_put(req->seed, &v);
 	return goes_on;
 }
@@ -316,7 +316,7 @@ void trf_server_conn(const struct trf_server *srv, int fd)
 }
 
 /**
- * struct thread_arg - what a connection's thread starts with
+ * struct thread_arg - argument of a connection's thread
  * @srv: configuration
  * @fd: accepted socket
  */
@@ -354,7 +354,7 @@ static int start_thread(const struct trf_server *srv, int fd, const pthread_attr
  * @srv: configuration
  * @listener: listening socket
  *
- * Return: a negative errno if accept() fails for good.
+ * Return: a negative errno if accept() fails permanently.
  */
 int trf_server_run(const struct trf_server *srv, int listener)
 {

@@ -25,9 +25,9 @@
  * @wsize: bytes of one write, 0 random
  * @io: style of waiting, TRF_IO_NR for all of them
  * @wait_s: how long the client waits for the server to appear
- * @quit: end the server when the tests are over
+ * @quit: stop the server after the tests
  * @verbose: one line per operation of the server
- * @corrupt: offset of a byte the server falsifies in each stream, 0 for none
+ * @corrupt: offset of a byte that the server falsifies in each stream, 0 for none
  * @client_intree: the client's SMC is the in-tree one
  * @server_intree: the server's SMC is the in-tree one
  * @settle_ms: pause before each connection of "contacts"
@@ -52,7 +52,7 @@ static struct options opt = {
 };
 
 static struct ktap ktap;
-static sigset_t stop_signal;		/* ends "hold" and the pause of "idle"; blocked there */
+static sigset_t stop_signal;		/* ends "hold" and the pause of "idle"; blocked in both */
 
 static u64 next_seed(void)
 {
@@ -62,9 +62,9 @@ static u64 next_seed(void)
 /**
  * struct subtest - one name on the command line
  * @name: its name
- * @run: runs it with the number behind its colon, prints one or more results
- * @arg: that number if none is given
- * @results: results it prints, times the styles of waiting if @per_io
+ * @run: runs it with the number after the colon, prints one or more results
+ * @arg: default for this number
+ * @results: number of results, times the styles of waiting if @per_io
  * @per_io: runs once for each style of waiting
  */
 struct subtest {
@@ -75,7 +75,7 @@ struct subtest {
 	bool per_io;
 };
 
-static void report(const struct trf_outcome *out, const char *name)
+static void outcome_report(const struct trf_outcome *out, const char *name)
 {
 	if (out->err)
 		ktap_note("%s: %s", name, out->what);
@@ -92,7 +92,7 @@ static void note_modes(const char *name, const struct trf_outcome *out)
 		  out->local.peer_reason);
 }
 
-/* One connection with one stream on it; returns it still open, or a negative errno. */
+/* Make one connection with one stream; return it open, or a negative errno. */
 static int open_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
 {
 	struct trf_client c = opt.client;
@@ -134,17 +134,17 @@ static void run_stream(unsigned long mib, enum trf_io io, const char *name)
 	if (!out.err)
 		ktap_note("%s: %lu MiB each way in %llu ms", name, mib,
 			  (unsigned long long)(out.nsec / TL_NSEC_PER_MSEC));
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
-/* Odd lengths and random write and read sizes. */
+/* Odd lengths, random sizes of writes and reads. */
 static void run_random(unsigned long mib, enum trf_io io, const char *name)
 {
 	struct trf_outcome out;
 
 	one_stream(mib * MIB + 12345, 0, io, &out);
 	note_modes(name, &out);
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 static int cmp_u64(const void *a, const void *b)
@@ -169,8 +169,9 @@ static void run_messages(unsigned long count, u16 flags, const char *name)
 		struct trf_req req;
 
 		/*
-		 * In-tree readers keep a byte that comes alone, and its writer, for ever. So may
-		 * the last one of a message that fills the peer's element, when its window opens.
+		 * An in-tree reader never consumes an urgent byte that comes alone, and blocks its
+		 * writer. The same may happen to the last byte of a message that fills the peer's
+		 * RMBE, when the window opens.
 		 */
 		if (flags & TRF_F_URGENT && (sizes[i] == 1 || sizes[i] > 16384) &&
 		    (opt.client_intree || opt.server_intree))
@@ -191,7 +192,7 @@ static void run_messages(unsigned long count, u16 flags, const char *name)
 	if (fd >= 0)
 		close(fd);
 	free(rtt);
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
@@ -200,7 +201,7 @@ static void run_pingpong(unsigned long count, enum trf_io io, const char *name)
 	run_messages(count, 0, name);
 }
 
-/* The last byte of each message is urgent, and read out of band. */
+/* The last byte of each message is urgent and read out of band. */
 static void run_urgent(unsigned long count, enum trf_io io, const char *name)
 {
 	(void)io;
@@ -221,12 +222,12 @@ static void run_connects(unsigned long count, enum trf_io io, const char *name)
 	note_modes(name, &out);
 	ktap_note("%s: %lu in %llu ms", name, count,
 		  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 /*
- * Connections each of which has to build a link group: the next one begins only when
- * the last one's group has gone, which is for the administrator to bring about soon.
+ * Connections that each build a link group: the next one begins only when the group of the last one
+ * has ended. The administrator's settings must make groups end soon.
  */
 static int await_no_group(unsigned int timeout_ms, struct trf_outcome *out)
 {
@@ -254,7 +255,7 @@ static void run_contacts(unsigned long count, enum trf_io io, const char *name)
 	for (i = 0; i < count; i++) {
 		if (await_no_group(opt.client.timeout_ms, &out))
 			break;
-		/* ours does not list a group any more while the peer is being told of its end */
+		/* our list no longer has the group while DELETE LINK is on its way to the peer */
 		tl_sleep_ms(opt.settle_ms);
 		if (one_stream(CONTACT_BYTES, CONTACT_BYTES, io, &out))
 			break;
@@ -264,18 +265,18 @@ static void run_contacts(unsigned long count, enum trf_io io, const char *name)
 	note_modes(name, &out);
 	ktap_note("%s: %lu in %llu ms", name, i,
 		  (unsigned long long)((tl_now_ns() - t0) / TL_NSEC_PER_MSEC));
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 /**
  * struct worker - one thread of a test with many connections
  * @thread: its thread
  * @gate: all connect at once
- * @bytes: length of its stream
+ * @gate: barrier at which all threads start to connect
  * @wsize: bytes of one write
  * @io: style of waiting
- * @hold: the connection stays open
- * @fd: it, or a negative number
+ * @hold: keep the connection open
+ * @fd: the connection, or a negative number
  * @out: result
  */
 struct worker {
@@ -301,8 +302,8 @@ static void *worker_thread(void *arg)
 }
 
 /*
- * Waits for the end of all. Returns how many failed, one of these in @out. How long the
- * quickest and the slowest took and how long one stood still shows who was starved.
+ * Wait for all workers. Return the number of failures, with one of them in @out. The shortest and
+ * longest duration and the longest standstill show starvation.
  */
 static unsigned long join_workers(struct worker *workers, unsigned long count, const char *name,
 				  struct trf_outcome *out)
@@ -333,8 +334,8 @@ static unsigned long join_workers(struct worker *workers, unsigned long count, c
 	return bad;
 }
 
-/* Holds all connections until SIGTERM, or until one ends by itself; then closes them. */
-static void hold(const struct worker *workers, unsigned long count, struct trf_outcome *out)
+/* Hold all connections until SIGTERM or until one of them ends; then close them. */
+static void conns_hold(const struct worker *workers, unsigned long count, struct trf_outcome *out)
 {
 	struct timespec tick = { .tv_nsec = 100 * TL_NSEC_PER_MSEC };
 	char byte;
@@ -367,7 +368,7 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, bool holds,
 
 	if (!workers || !count || count > MAX_THREADS) {
 		trf_fail(&out, -EINVAL, "bad number of connections");
-		report(&out, name);
+		outcome_report(&out, name);
 		free(workers);
 		return;
 	}
@@ -382,7 +383,7 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, bool holds,
 		w->wsize = opt.wsize;
 		w->hold = holds;
 		w->io = io == TRF_IO_NR ? (enum trf_io)(started % TRF_IO_NR) : io;
-		/* a thread that is missing would keep the others at the gate for ever */
+		/* a missing thread would block the others at the barrier for ever */
 		if (pthread_create(&w->thread, &attr, worker_thread, w)) {
 			printf("Bail out! cannot start thread %lu\n", started);
 			exit(KTAP_FAIL);
@@ -395,11 +396,11 @@ static void run_many(unsigned long count, u64 bytes, enum trf_io io, bool holds,
 		out = workers[0].out;
 	note_modes(name, &out);
 	if (holds)
-		hold(workers, count, &out);
+		conns_hold(workers, count, &out);
 	pthread_barrier_destroy(&gate);
 	pthread_attr_destroy(&attr);
 	free(workers);
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 static void run_burst(unsigned long count, enum trf_io io, const char *name)
@@ -407,7 +408,7 @@ static void run_burst(unsigned long count, enum trf_io io, const char *name)
 	run_many(count, 1000, io, false, name);
 }
 
-/* For tests that look at what is there: until SIGTERM. */
+/* For tests that inspect open connections: runs until SIGTERM. */
 static void run_hold(unsigned long count, enum trf_io io, const char *name)
 {
 	run_many(count, CONTACT_BYTES, io, true, name);
@@ -416,13 +417,13 @@ static void run_hold(unsigned long count, enum trf_io io, const char *name)
 static void run_parallel(unsigned long count, enum trf_io io, const char *name)
 {
 	(void)io;
-	/* all styles of waiting beside each other */
+	/* all styles of waiting at the same time */
 	run_many(count, 2 * MIB, TRF_IO_NR, false, name);
 }
 
-#define PART_LEN	(100 * KIB)	/* more than the reader's ring takes; ours takes the rest */
+#define PART_LEN	(100 * KIB)	/* more than the reader's ring; ours takes the rest */
 
-/* A connection that one side leaves with bytes unsent. */
+/* A connection that one side closes with unsent bytes. */
 struct part {
 	struct trf_client c;
 	struct trf_req req;
@@ -440,7 +441,7 @@ static const struct {
 	{ "server-close",	TRF_PART_SERVER,	0 },
 	{ "server-shutdown",	TRF_PART_SERVER,	TRF_F_SHUT },
 	{ "server-linger",	TRF_PART_SERVER,	TRF_F_LINGER },
-	/* the last one: it waits until the server reads */
+	/* must be last: its close() waits until the server reads */
 	{ "client-linger",	TRF_PART_CLIENT,	TRF_F_LINGER },
 };
 
@@ -488,7 +489,7 @@ static void part_end(struct part *p)
 			 (unsigned long long)good);
 }
 
-/* All of them at once, so that whatever happens meanwhile happens to all. */
+/* All variants at the same time, so that an event between begin and end concerns all of them. */
 static void run_part(unsigned long secs, enum trf_io io, const char *name)
 {
 	struct part p[TL_ARRAY_SIZE(parts)] = { 0 };
@@ -509,7 +510,7 @@ static void run_part(unsigned long secs, enum trf_io io, const char *name)
 			close(p[i].fd);
 		snprintf(full, sizeof(full), "%s-%s", name, parts[i].name);
 		note_modes(full, &p[i].out);
-		report(&p[i].out, full);
+		outcome_report(&p[i].out, full);
 	}
 }
 
@@ -536,13 +537,13 @@ static void run_halfclose(unsigned long kib, enum trf_io io, const char *name)
 		}
 		snprintf(full, sizeof(full), "%s-%s", name, who[i]);
 		note_modes(full, &out);
-		report(&out, full);
+		outcome_report(&out, full);
 	}
 }
 
 /*
- * The in-tree family does not reset for SO_LINGER 0, and its receiver reports
- * a reset as the end of the stream.
+ * The in-tree family does not reset for SO_LINGER 0, and its receiver reports a reset as the end of
+ * the stream.
  */
 static bool reset_may_be_eof(enum trf_op op, bool linger)
 {
@@ -587,11 +588,11 @@ static void run_reset(unsigned long bytes, enum trf_io io, const char *name)
 			trf_client_reset(&c, fd, &req, &out);
 		}
 		snprintf(full, sizeof(full), "%s-%s", name, ways[i].name);
-		report(&out, full);
+		outcome_report(&out, full);
 	}
 }
 
-/* A pause until SIGTERM, or so long; then the connection has to be as good as before. */
+/* Pause until SIGTERM or for so long; then the connection must work as before. */
 static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
 {
 	struct timespec pause = { .tv_sec = seconds };
@@ -599,7 +600,7 @@ static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
 	struct trf_outcome out;
 	int fd, err = 0;
 
-	/* the server waits for the next request during the pause: no time-out runs there */
+	/* the server waits for the next request during the pause, without a time-out */
 	fd = trf_client_connect(&c, &out);
 	for (int round = 0; fd >= 0 && !err && round < 2; round++) {
 		struct trf_req req;
@@ -618,7 +619,7 @@ static void run_idle(unsigned long seconds, enum trf_io io, const char *name)
 	if (fd >= 0)
 		close(fd);
 	note_modes(name, &out);
-	report(&out, name);
+	outcome_report(&out, name);
 }
 
 static const struct subtest subtests[] = {
@@ -638,9 +639,9 @@ static const struct subtest subtests[] = {
 };
 
 /**
- * struct selected - a subtest as chosen on the command line
- * @test: which
- * @arg: its number
+ * struct selected - a subtest chosen on the command line
+ * @test: the subtest
+ * @arg: number given for it
  */
 struct selected {
 	const struct subtest *test;
@@ -734,7 +735,7 @@ static int client_main(char **words, int nr)
 
 	if (!nr || !strcmp(words[0], "all")) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++) {
-			/* these need hosts that are prepared for it, or somebody to end them */
+			/* these need prepared hosts, or a signal to end them */
 			if (subtests[i].run != run_contacts && subtests[i].run != run_hold)
 				sel[nr_sel++] = (struct selected){ &subtests[i], subtests[i].arg };
 		}
@@ -811,11 +812,11 @@ static void bad_usage(void)
 		"  --strict        a skip is a failure\n"
 		"  --verbose       server: one line for each operation\n"
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
-		"                  tells some resets as an end of the stream\n"
-		"  --fastopen      client: the first data goes with the SYN\n"
+		"                  reports some resets as an end of the stream\n"
+		"  --fastopen      client: the first data is sent with the SYN\n"
 		"  --pages         client: streams are sent by sendfile() and received by splice(),\n"
-		"                  out of memory that is lent, on both sides\n"
-		"  --corrupt OFF   server: falsify one byte of each stream, the client must notice\n"
+		"                  from lent memory, on both sides\n"
+		"  --corrupt OFF   server: falsify one byte of each stream; the client must notice\n"
 		"subtests:", DEFAULT_PORT);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(subtests); i++)
 		fprintf(stderr, " %s:%lu", subtests[i].name, subtests[i].arg);

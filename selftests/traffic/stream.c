@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The stream engine: both directions of one connection at once, in three styles of waiting. */
+/* The stream engine: both directions of one connection at once, with three styles of waiting. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #endif
 
 #define PIECE		(64U << 10)
-#define LENT		(16U << 10)	/* what is held must leave the peer some of the ring */
+#define LENT		(16U << 10)	/* held bytes must leave the peer a part of the ring */
 #define THREAD_STACK	(128U << 10)
 
 static const char * const io_names[TRF_IO_NR] = {
@@ -37,16 +37,16 @@ const char *trf_io_name(enum trf_io io)
 /**
  * struct flow - one direction while it runs
  * @s: the stream it belongs to
- * @buf: bytes on their way
+ * @buf: bytes to send, or received bytes
  * @cap: size of @buf
  * @rnd: state of the size generator
- * @held: bytes of @buf that are made but not sent yet
+ * @held: bytes of @buf that are generated but not sent
  * @pos: first of them
- * @file: where they are sent from, -1: @buf
- * @pipe: what they are received by, -1: recv()
- * @piped: bytes in it
- * @moved: when it last moved on
- * @still_ns: longest time between two such moments
+ * @file: file they are sent from, -1: @buf
+ * @pipe: pipe they are received through, -1: recv()
+ * @piped: bytes in the pipe
+ * @moved: time of the last progress
+ * @still_ns: longest time between two progresses
  */
 struct flow {
 	struct trf_stream *s;
@@ -62,7 +62,7 @@ struct flow {
 	u64 still_ns;
 };
 
-/* Random sizes are spread over the powers of two: small ones find the boundary bugs. */
+/* Random sizes are spread over the powers of two: small ones find boundary bugs. */
 static size_t next_size(struct flow *f, size_t left)
 {
 	size_t n = f->s->wsize ? f->s->wsize : f->cap;
@@ -101,16 +101,18 @@ static void flow_end(struct flow *f)
 	free(f->buf);
 }
 
-/* What is held, into the file. */
-static int to_file(struct flow *f)
+/* Write the held bytes to the file. */
+static int file_write(struct flow *f)
 {
 	ssize_t n = pwrite(f->file, f->buf, f->held, f->s->tx_done);
 
 	return n < 0 ? -errno : (size_t)n == f->held ? 0 : -EIO;
 }
 
-/* Whole pages that were sent are the file's no longer; whoever still needs them has them. */
-static ssize_t from_file(struct flow *f)
+/*
+ * Send from the file, and remove whole sent pages from it: the socket must hold its own references.
+ */
+static ssize_t file_send(struct flow *f)
 {
 	off_t off = f->s->tx_done;
 	ssize_t n = sendfile(f->s->fd, f->file, &off, f->held);
@@ -143,7 +145,7 @@ static size_t rx_cap(const struct trf_stream *s)
 	return s->wsize > PIECE ? s->wsize : PIECE;
 }
 
-/* One send(). Returns 1 for progress, 0 when done, negative errno otherwise. */
+/* One send(). Return 1 for progress, 0 when done, negative errno otherwise. */
 static int tx_step(struct flow *f)
 {
 	struct trf_stream *s = f->s;
@@ -162,11 +164,11 @@ static int tx_step(struct flow *f)
 		f->buf[f->pos + (s->corrupt - s->tx_done)] ^= 1;
 		s->corrupt = 0;
 	}
-	n = made && f->file >= 0 ? to_file(f) : 0;
+	n = made && f->file >= 0 ? file_write(f) : 0;
 	if (n)
 		return n;
 	if (f->file >= 0)
-		n = from_file(f);
+		n = file_send(f);
 	else
 		n = send(s->fd, f->buf + f->pos, f->held, MSG_NOSIGNAL);
 	if (n < 0)
@@ -180,8 +182,8 @@ static int tx_step(struct flow *f)
 	return 1;
 }
 
-/* A pipe that holds two pieces, and a socket that lends if it can. */
-static int open_pipe(struct flow *f)
+/* Open a pipe that holds two pieces, and make the socket lend if it can. */
+static int pipe_open(struct flow *f)
 {
 	const int on = 1;
 
@@ -189,13 +191,13 @@ static int open_pipe(struct flow *f)
 		return -errno;
 	if (fcntl(f->pipe[1], F_SETPIPE_SZ, 1 << 20) < 0)
 		return -errno;
-	/* the in-tree family has no such option, nor has TCP */
+	/* the in-tree family and TCP do not have this option */
 	setsockopt(f->s->fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on));
 	return 0;
 }
 
-/* @n bytes have arrived in the buffer. Returns 1, or -EBADMSG for wrong content. */
-static int arrived(struct flow *f, size_t n)
+/* Check @n received bytes in the buffer. Return 1, or -EBADMSG for wrong content. */
+static int rx_check(struct flow *f, size_t n)
 {
 	struct trf_stream *s = f->s;
 	ssize_t bad = s->nocheck ? -1 : tl_check(s->rx_seed, s->rx_done, f->buf, n);
@@ -205,8 +207,8 @@ static int arrived(struct flow *f, size_t n)
 	return bad < 0 ? 1 : -EBADMSG;
 }
 
-/* The first @len bytes of the pipe. */
-static int out_of_pipe(struct flow *f, size_t len)
+/* Read and check the first @len bytes of the pipe. */
+static int pipe_read_check(struct flow *f, size_t len)
 {
 	int ret = 1;
 	ssize_t n;
@@ -216,12 +218,12 @@ static int out_of_pipe(struct flow *f, size_t len)
 		if (n <= 0)
 			return n ? -errno : -EIO;
 		f->piped -= n;
-		ret = arrived(f, n);
+		ret = rx_check(f, n);
 	}
 	return ret;
 }
 
-/* One splice(). A piece stays in the pipe until the next one has come. */
+/* One splice(). A piece stays in the pipe until the next one has arrived. */
 static int rx_pipe_step(struct flow *f)
 {
 	struct trf_stream *s = f->s;
@@ -230,7 +232,7 @@ static int rx_pipe_step(struct flow *f)
 	ssize_t n;
 
 	if (!left)
-		return f->piped ? out_of_pipe(f, f->piped) : 0;
+		return f->piped ? pipe_read_check(f, f->piped) : 0;
 	n = splice(s->fd, NULL, f->pipe[1], NULL, want, 0);
 	if (n < 0)
 		return errno == EINTR ? 1 : -errno;
@@ -239,10 +241,10 @@ static int rx_pipe_step(struct flow *f)
 	if ((size_t)n > want)
 		return -EIO;
 	f->piped += n;
-	return out_of_pipe(f, f->piped - n);
+	return pipe_read_check(f, f->piped - n);
 }
 
-/* One recv(). An early end of the stream is -ECONNABORTED, wrong content -EBADMSG. */
+/* One recv(). Return -ECONNABORTED for an early end of the stream, -EBADMSG for wrong content. */
 static int rx_step(struct flow *f)
 {
 	struct trf_stream *s = f->s;
@@ -265,7 +267,7 @@ static int rx_step(struct flow *f)
 		return -ECONNABORTED;
 	if ((size_t)n > want)
 		return -EIO;
-	return arrived(f, n);
+	return rx_check(f, n);
 }
 
 static void *tx_thread(void *arg)
@@ -298,14 +300,14 @@ static int run_blocking(struct flow *tx, struct flow *rx)
 	do {
 		ret = rx_step(rx);
 	} while (ret > 0);
-	/* without a reader the sender would sit out its time-out */
+	/* without a reader the sender would wait for its time-out */
 	if (ret)
 		shutdown(s->fd, SHUT_RDWR);
 	pthread_join(thread, &tx_ret);
 	return ret ? ret : (int)(intptr_t)tx_ret;
 }
 
-/* Runs both directions until both would block. Returns -EAGAIN then, 0 when both are done. */
+/* Run both directions until both would block. Return -EAGAIN then, 0 when both are done. */
 static int run_until_blocked(struct flow *tx, struct flow *rx)
 {
 	int t, r;
@@ -373,9 +375,9 @@ out:
 
 /**
  * trf_stream_run() - send and receive at the same time
- * @s: what to do; its counters tell how far it came
+ * @s: parameters; its counters show the progress
  *
- * Leaves the socket blocking, with @timeout_ms as time-out of its calls.
+ * The socket is blocking afterwards, with @timeout_ms as time-out of its calls.
  *
  * Return: 0 or a negative errno: -EBADMSG wrong content, -ECONNABORTED early end, -ETIMEDOUT
  * or -EAGAIN no progress in time.
@@ -399,7 +401,7 @@ int trf_stream_run(struct trf_stream *s)
 		ret = -errno;
 		goto out_rx;
 	}
-	ret = s->pages ? open_pipe(&rx) : 0;
+	ret = s->pages ? pipe_open(&rx) : 0;
 	if (ret)
 		goto out_rx;
 	if (s->io == TRF_IO_BLOCK) {
@@ -420,7 +422,7 @@ out_tx:
 	return ret;
 }
 
-/* Sends bytes @off.. of a stream, blocking. */
+/* Send bytes @off.. of a stream, blocking. */
 int trf_send_piece(int fd, u64 seed, u64 off, u64 len)
 {
 	u8 *buf = malloc(PIECE);
@@ -442,13 +444,13 @@ int trf_send_piece(int fd, u64 seed, u64 off, u64 len)
 }
 
 /**
- * trf_part() - write and go, with bytes that the peer's window has no room for
- * @fd: connected socket, -1 if it is closed then
- * @req: whose flags say how
- * @seed: names the stream
- * @len: its bytes
+ * trf_part() - write more bytes than the peer's window has room for, then end the direction
+ * @fd: connected socket; becomes -1 if it is closed
+ * @req: its flags choose between close(), shutdown() and SO_LINGER
+ * @seed: number of the stream
+ * @len: its length
  *
- * Return: 0 or a negative errno; trf_part_end() has to follow.
+ * Return: 0 or a negative errno; trf_part_end() must follow.
  */
 int trf_part(int *fd, const struct trf_req *req, u64 seed, u64 len)
 {
@@ -464,9 +466,9 @@ int trf_part(int *fd, const struct trf_req *req, u64 seed, u64 len)
 }
 
 /**
- * trf_part_end() - what is to be heard of the end
- * @fd: of trf_part()
- * @req: the same
+ * trf_part_end() - wait for the end of the connection after trf_part()
+ * @fd: as of trf_part()
+ * @req: the same request
  *
  * Return: 0 or a negative errno.
  */
@@ -487,7 +489,7 @@ int trf_part_end(int *fd, const struct trf_req *req)
 	return err;
 }
 
-/* Receives bytes @off.. of a stream, blocking; @good counts the right ones. */
+/* Receive bytes @off.. of a stream, blocking; @good counts the right ones. */
 int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good)
 {
 	u8 *buf = malloc(PIECE);
@@ -515,7 +517,7 @@ int trf_recv_piece(int fd, u64 seed, u64 off, u64 len, u64 *good)
 	return ret;
 }
 
-/* Sends a message of a ping-pong. */
+/* Send one message of a ping-pong. */
 int trf_msg_send(int fd, const struct trf_req *req, const u8 *buf)
 {
 	int flags = MSG_NOSIGNAL | (req->flags & TRF_F_URGENT ? MSG_OOB : 0);
@@ -531,7 +533,7 @@ int trf_msg_send(int fd, const struct trf_req *req, const u8 *buf)
 	return 0;
 }
 
-/* The urgent byte, when it is there and not before. */
+/* Receive the urgent byte once POLLPRI reports it. */
 static int recv_urgent(int fd, const struct trf_req *req, u8 *byte)
 {
 	struct pollfd p = { .fd = fd, .events = POLLPRI };
@@ -545,7 +547,7 @@ static int recv_urgent(int fd, const struct trf_req *req, u8 *byte)
 	return n ? 0 : -ECONNABORTED;
 }
 
-/* Receives one, 0 or a negative errno. */
+/* Receive one message. Return 0 or a negative errno. */
 int trf_msg_recv(int fd, const struct trf_req *req, u8 *buf)
 {
 	bool urgent = req->flags & TRF_F_URGENT;
@@ -557,7 +559,7 @@ int trf_msg_recv(int fd, const struct trf_req *req, u8 *buf)
 	return urgent ? recv_urgent(fd, req, buf + len) : 0;
 }
 
-/* 0 if the stream ends here, -EMSGSIZE if it goes on, or the error of recv(). */
+/* Return 0 if the stream ends here, -EMSGSIZE if it continues, or the error of recv(). */
 int trf_expect_eof(int fd)
 {
 	char c;
@@ -574,7 +576,7 @@ int trf_expect_eof(int fd)
 /**
  * trf_reset_now() - close a connection so that the peer is reset
  * @fd: connected socket, closed in every case
- * @linger: by SO_LINGER with time 0; else by leaving data unread, which must still be on its way
+ * @linger: by SO_LINGER with time 0; else by closing with unread data, which must still arrive
  * @timeout_ms: how long to wait for that data
  *
  * Return: 0 or a negative errno.

@@ -2,10 +2,10 @@
 /*
  * Traffic between two hosts with every byte checked.
  *
- * The client sends a request in band and both sides then do what it names; a
- * connection serves requests until one of them ends it.  The server answers
- * each request with a verdict: behind its payload where the connection
- * survives the operation, else on a later connection that asks for it by seed.
+ * The client sends a request in band, and both sides then do what it names; a connection serves
+ * requests until one of them ends it. The server answers each request with a verdict: behind its
+ * payload where the connection survives the operation, else on a later connection that queries it
+ * by seed.
  */
 #ifndef SMC_SELFTESTS_TRAFFIC_H
 #define SMC_SELFTESTS_TRAFFIC_H
@@ -23,14 +23,14 @@
 enum trf_op {
 	TRF_STREAM = 1,		/* both directions at once */
 	TRF_PINGPONG,		/* count messages, one in flight */
-	TRF_HALFCLOSE_CLIENT,	/* client ends its direction first, server goes on */
+	TRF_HALFCLOSE_CLIENT,	/* client ends its direction first, server continues */
 	TRF_HALFCLOSE_SERVER,	/* the mirror */
 	TRF_RESET_CLIENT,	/* client resets, server must see ECONNRESET */
 	TRF_RESET_SERVER,	/* the mirror */
 	TRF_QUERY,		/* verdict of an earlier connection, by seed */
 	TRF_STATS,		/* totals of the server */
 	TRF_QUIT,		/* server process ends */
-	TRF_PART_CLIENT,	/* client writes and goes, server reads count ms later */
+	TRF_PART_CLIENT,	/* client writes and ends, server reads count ms later */
 	TRF_PART_SERVER,	/* the mirror */
 };
 
@@ -43,10 +43,10 @@ enum trf_io {
 
 #define TRF_F_MODE	0x0001	/* server: look up and report the mode */
 #define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
-#define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0 instead of unread data; part: lingers */
+#define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0, not by unread data; part: lingers */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
-#define TRF_F_SHUT	0x0040	/* part: by shutdown(), not by close() */
+#define TRF_F_SHUT	0x0040	/* part: end by shutdown(), not by close() */
 #define TRF_F_PAGES	0x0020	/* stream: by sendfile() and splice() */
 
 /**
@@ -55,11 +55,11 @@ enum trf_io {
  * @op: enum trf_op
  * @io: enum trf_io, for both sides
  * @flags: TRF_F_*
- * @seed: names the streams; also the key of a later TRF_QUERY
+ * @seed: number of the streams; also the key of a later TRF_QUERY
  * @to_server: bytes from client to server (one message of a ping-pong)
  * @to_client: bytes from server to client
  * @wsize: bytes of one write, 0 for a random size each time
- * @count: messages of a ping-pong; ms in which a reader does not read
+ * @count: messages of a ping-pong; delay of a part operation's reader in ms
  * @timeout_ms: silence after which an operation has failed
  * @reserved: zero
  */
@@ -80,13 +80,13 @@ struct trf_req {
 /**
  * struct trf_verdict - the server's answer, big endian on the wire
  * @magic: TRF_MAGIC_VERDICT
- * @err: positive errno of what went wrong, 0 if nothing did
+ * @err: positive errno of the failure, 0 for success
  * @bytes: bytes received and found right (TRF_STATS: connections served)
  * @bad_off: offset of the first wrong byte if @err is EBADMSG (TRF_STATS: requests with a wrong
  *	magic number, that is, bytes that no test client has sent)
  * @mode: enum tl_mode of the server's socket
  * @reason: its own fallback reason
- * @peer_reason: the diagnosis it was given (TRF_STATS: operations that failed)
+ * @peer_reason: the diagnosis that the peer sent (TRF_STATS: failed operations)
  * @reserved: zero
  */
 struct trf_verdict {
@@ -104,19 +104,19 @@ struct trf_verdict {
  * struct trf_stream - one side of a two-way stream
  * @fd: connected socket
  * @io: how to wait
- * @tx_seed: names the outgoing stream
- * @rx_seed: names the incoming one
+ * @tx_seed: number of the outgoing stream
+ * @rx_seed: number of the incoming stream
  * @tx_len: bytes to send
  * @rx_len: bytes to receive
  * @wsize: bytes of one write, 0 for random sizes (then reads vary too)
  * @nocheck: neither make nor compare the content
- * @pages: send by sendfile(), and take what was sent out of the file at once; receive by
- *	splice() out of a socket that lends, and keep a piece while the next one comes
+ * @pages: send by sendfile(), and remove sent pages from the file at once; receive by splice() from
+ *	a socket that lends, and keep a piece until the next one arrives
  * @timeout_ms: silence after which it has failed
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
  * @tx_done: bytes sent
  * @rx_done: bytes received and found right
- * @still_ns: longest time in which a direction did not move on, up to its last byte
+ * @still_ns: longest time without progress of a direction, up to its last byte
  */
 struct trf_stream {
 	int fd;
@@ -170,7 +170,7 @@ int trf_verdict_recv(int fd, struct trf_verdict *v);
  * @require: mode that every connection must have, TL_MODE_UNKNOWN for any
  * @verbose: print one line per operation
  * @corrupt: falsify this byte of each stream (0: none), to see the client's check fail
- * @tag: put into the verdicts as fallback reason, unless the real one was asked for
+ * @tag: fallback reason in the verdicts, unless the real one was requested
  */
 struct trf_server {
 	const struct tl_proto *proto;
@@ -186,15 +186,15 @@ void trf_server_conn(const struct trf_server *srv, int fd);
 /* client.c */
 
 /**
- * struct trf_client - what every client subtest needs
+ * struct trf_client - parameters of every client subtest
  * @proto: family of its sockets
  * @from: local address, length 0 for none
  * @to: server
  * @require: mode that every connection must have on both sides, TL_MODE_UNKNOWN for any
- * @show_mode: look the mode up even if none is required
+ * @show_mode: query the mode even if none is required
  * @timeout_ms: silence after which an operation has failed
- * @fastopen: the data goes with the SYN
- * @pages: streams come from the pages of files, and go to pipes, on both sides
+ * @fastopen: the data is sent with the SYN
+ * @pages: streams are sent from pages of files and received into pipes, on both sides
  * @seed: changes with every connection
  */
 struct trf_client {
@@ -212,7 +212,7 @@ struct trf_client {
 /**
  * struct trf_outcome - result of one client operation
  * @err: 0, or a negative errno
- * @what: what failed, for a person
+ * @what: description of the failure
  * @local: mode seen here
  * @verdict: the server's answer
  * @nsec: duration of the payload phase

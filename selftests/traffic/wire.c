@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests and verdicts of the traffic tests, to and from the wire. */
+/* Requests and verdicts of the traffic tests: conversion to and from the wire. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -30,8 +30,8 @@ int trf_req_send(int fd, const struct trf_req *req)
  * @fd: connected socket
  * @req: result
  *
- * Return: 1 if there is one, 0 at the end of the stream, -EBADMSG if these are not bytes of a
- * test client, -EPROTO if the request makes no sense, or the error of recv().
+ * Return: 1 if there is one, 0 at the end of the stream, -EBADMSG if the bytes are not from a test
+ * client, -EPROTO if the request is invalid, or the error of recv().
  */
 int trf_req_recv(int fd, struct trf_req *req)
 {
