@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of a connection in a pipe that outlive it (SMC_OWN_SPLICE_LEND).
+ * Pages of a connection in a pipe that outlive the connection (SMC_OWN_SPLICE_LEND).
  *
- *   smc_lend serve ADDR   sends LEN bytes to who comes, and waits for the end of the connection
- *   smc_lend lend ADDR    splices them to standard output, and waits for that end, too
- *   smc_lend check        compares what comes from standard input
+ * smc_lend serve ADDR send LEN bytes to a client, and wait for the end of the connection
+ * smc_lend lend ADDR splice them to standard output, and wait for the end, too
+ * smc_lend check compare the bytes of standard input
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,14 @@
 #define SOL_SMC		286
 #endif
 
-static int failed(const char *what)
+static int error_report(const char *what)
 {
 	fprintf(stderr, "smc_lend: %s: %s\n", what, tl_errno_name(errno));
 	return 1;
 }
 
-/* However it ends. */
-static void await_end(int fd)
+/* Wait for the end of the connection, with or without an error. */
+static void recv_to_end(int fd)
 {
 	char c;
 
@@ -40,7 +40,7 @@ static void await_end(int fd)
 		;
 }
 
-static int serve(const struct tl_proto *proto, struct tl_addr *at)
+static int run_serve(const struct tl_proto *proto, struct tl_addr *at)
 {
 	static u8 buf[LEN];
 	int waiting = tl_listen(proto, at, 1);
@@ -48,18 +48,18 @@ static int serve(const struct tl_proto *proto, struct tl_addr *at)
 
 	errno = -waiting;
 	if (waiting < 0)
-		return failed("listen");
+		return error_report("listen");
 	fd = accept(waiting, NULL, NULL);
 	if (fd < 0)
-		return failed("accept");
+		return error_report("accept");
 	tl_fill(SEED, 0, buf, LEN);
 	if (tl_send_all(fd, buf, LEN) != LEN)
-		return failed("send");
-	await_end(fd);
+		return error_report("send");
+	recv_to_end(fd);
 	return 0;
 }
 
-static int lend(const struct tl_proto *proto, const struct tl_addr *to)
+static int run_lend(const struct tl_proto *proto, const struct tl_addr *to)
 {
 	u64 end = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
 	static u8 buf[LEN];
@@ -72,31 +72,31 @@ static int lend(const struct tl_proto *proto, const struct tl_addr *to)
 		tl_sleep_ms(50);
 	errno = -fd;
 	if (fd < 0)
-		return failed("connect");
+		return error_report("connect");
 	errno = EPROTO;
 	if (tl_diag_get(fd, proto, &d) || d.mode != TL_MODE_SMCR)
-		return failed("no SMC-R");
+		return error_report("no SMC-R");
 	if (setsockopt(fd, SOL_SMC, SMC_OWN_SPLICE_LEND, &on, sizeof(on)))
-		return failed("SMC_OWN_SPLICE_LEND");
-	/* in one piece: few bytes would be copied */
+		return error_report("SMC_OWN_SPLICE_LEND");
+	/* in one piece: small amounts would be copied */
 	while (recv(fd, buf, LEN, MSG_PEEK) < (ssize_t)LEN) {
 		errno = ETIMEDOUT;
 		if (tl_now_ns() > end)
-			return failed("peek");
+			return error_report("peek");
 		tl_sleep_ms(10);
 	}
 	while (len) {
 		ssize_t n = splice(fd, NULL, STDOUT_FILENO, NULL, len, 0);
 
 		if (n <= 0)
-			return failed("splice");
+			return error_report("splice");
 		len -= n;
 	}
-	await_end(fd);
+	recv_to_end(fd);
 	return 0;
 }
 
-static int check(void)
+static int run_check(void)
 {
 	u8 buf[4096];
 	u64 off = 0;
@@ -105,11 +105,11 @@ static int check(void)
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) {
 		errno = EBADMSG;
 		if (tl_check(SEED, off, buf, n) >= 0)
-			return failed("check");
+			return error_report("check");
 		off += n;
 	}
 	errno = n < 0 ? errno : ENODATA;
-	return n < 0 || off != LEN ? failed("read") : 0;
+	return n < 0 || off != LEN ? error_report("read") : 0;
 }
 
 int main(int argc, char **argv)
@@ -118,12 +118,12 @@ int main(int argc, char **argv)
 	struct tl_addr addr;
 
 	if (argc == 2 && !strcmp(argv[1], "check"))
-		return check();
+		return run_check();
 	if (argc == 3 && !tl_addr_parse(&addr, proto, argv[2], PORT)) {
 		if (!strcmp(argv[1], "serve"))
-			return serve(proto, &addr);
+			return run_serve(proto, &addr);
 		if (!strcmp(argv[1], "lend"))
-			return lend(proto, &addr);
+			return run_lend(proto, &addr);
 	}
 	fprintf(stderr, "usage: smc_lend serve ADDR | lend ADDR | check\n");
 	return 2;
