@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP connection under an SMC socket: what becomes of the stream when it ends, and who
- * it belongs to - filters, marks, users, control groups and their limits take it for a TCP
- * socket of the same process. Each is tried with an ordinary TCP socket, too.
+ * The TCP connection (clcsock) of an SMC socket: effect of its end on the stream, and its owner:
+ * filters, marks, users, control groups and their limits treat it like a TCP socket of the same
+ * process. Each test runs with a TCP socket, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,10 +34,10 @@ static void set_int(int fd, int level, int name, int val)
 		ends_die("setsockopt");
 }
 
-/* ---- how the carrier ends ---- */
+/* ---- ends of the clcsock ---- */
 
-/* After a second of silence, and given up after three more. */
-static void ask_keepalive(int fd)
+/* Enable keepalive: first probe after one second, time-out after three more. */
+static void keepalive_enable(int fd)
 {
 	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
 	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
@@ -45,8 +45,8 @@ static void ask_keepalive(int fd)
 	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-/* What becomes of the TCP packets that arrive at the server. */
-static void treat(const char *verdict)
+/* Apply an nft verdict to the TCP packets that arrive at the server. */
+static void server_filter(const char *verdict)
 {
 	ends_run(ENDS_SERVER, "/usr/sbin/nft add table inet f");
 	ends_run(ENDS_SERVER, "/usr/sbin/nft 'add chain inet f in { %s; }'",
@@ -71,15 +71,15 @@ static void reset_test(void)
 	int waiting = ends_listen(smc, PORT);
 	struct ends_pair p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
 
-	treat("reject with tcp reset");
-	ask_keepalive(p.fd[ENDS_CLIENT]);
+	server_filter("reject with tcp reset");
+	keepalive_enable(p.fd[ENDS_CLIENT]);
 	for (int i = 0; i < ENDS_NR; i++) {
-		ends_check(ends_something(p.fd[i], 0, 5000), "end %d is told", i);
+		ends_check(ends_something(p.fd[i], 0, 5000), "end %d gets an event", i);
 		ends_check(ends_error(p.fd[i]) == ECONNRESET, "ECONNRESET at %d", i);
 	}
 }
 
-/* TCP's packets are lost, the link is well. */
+/* TCP's packets are lost, the link works. */
 static void timed_out(void)
 {
 	int waiting = ends_listen(smc, PORT);
@@ -88,13 +88,13 @@ static void timed_out(void)
 	long written, before = timeouts();
 	char c;
 
-	treat("drop");
-	ask_keepalive(p.fd[ENDS_CLIENT]);
+	server_filter("drop");
+	keepalive_enable(p.fd[ENDS_CLIENT]);
 	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 10000), "nothing happens");
-	ends_check(timeouts() == before + 1, "the carrier has timed out");
+	ends_check(timeouts() == before + 1, "the clcsock has timed out");
 	written = ends_stat(ENDS_CLIENT, "tx_write_bytes");
 	for (int i = 0; i < 100; i++)
-		ends_check(ends_ping(&p), "the stream goes on");
+		ends_check(ends_ping(&p), "the stream continues");
 	ends_check(ends_stat(ENDS_CLIENT, "tx_write_bytes") - written >= 100, "by RDMA");
 	ends_check(!getpeername(p.fd[ENDS_CLIENT], &name.sa, &name.len) &&
 		   tl_addr_port(&name) == PORT, "getpeername()");
@@ -104,7 +104,7 @@ static void timed_out(void)
 		   !recv(p.fd[ENDS_SERVER], &c, 1, 0), "EOF in the end");
 }
 
-/* Nothing arrives: SO_KEEPALIVE finds out, although TEST LINK has an hour. */
+/* All packets are lost: SO_KEEPALIVE detects it, although TEST LINK runs once an hour. */
 static void timed_out_dead(void)
 {
 	struct ends_pair p;
@@ -114,13 +114,13 @@ static void timed_out_dead(void)
 		ends_run(i, "sysctl -q -w net.smc.smcr_testlink_time=3600");
 	waiting = ends_listen(smc, PORT);
 	p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
-	ask_keepalive(p.fd[ENDS_CLIENT]);
+	keepalive_enable(p.fd[ENDS_CLIENT]);
 	ends_cut_cable();
 	ends_check(ends_something(p.fd[ENDS_CLIENT], 0, 4000 + 1500), "the end is noticed");
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* SOCK_DESTROY of one end: that one hears ECONNABORTED, the other one a reset. */
+/* SOCK_DESTROY of one end: this end gets ECONNABORTED, the other one ECONNRESET. */
 static void destroyed(void)
 {
 	const struct tl_proto *protos[] = { tcp, smc };
@@ -141,7 +141,7 @@ static void destroyed(void)
 		for (int k = 0; k < ENDS_NR; k++) {
 			int err;
 
-			ends_check(ends_something(pair.fd[k], 0, 5000), "%s, end %d: told of it",
+			ends_check(ends_something(pair.fd[k], 0, 5000), "%s, end %d: gets an event",
 				   p->name, k);
 			err = ends_error(pair.fd[k]);
 			ends_check(err == want[k], "%s, SOCK_DESTROY at %d, end %d: %s", p->name,
@@ -152,8 +152,8 @@ static void destroyed(void)
 	}
 }
 
-/* A process that sleeps in accept(); it exits with the errno. */
-static pid_t accepting(int waiting)
+/* Start a process that sleeps in accept() and exits with the errno. */
+static pid_t accept_start(int waiting)
 {
 	pid_t pid = fork();
 
@@ -162,8 +162,8 @@ static pid_t accepting(int waiting)
 	_exit(accept(waiting, NULL, NULL) < 0 ? errno : 0);
 }
 
-/* What it exited with, -1: it still sleeps. */
-static int accepted(pid_t pid, unsigned int msec)
+/* Return its exit status, or -1 if it still sleeps. */
+static int accept_result(pid_t pid, unsigned int msec)
 {
 	int status;
 
@@ -178,13 +178,13 @@ static int accepted(pid_t pid, unsigned int msec)
 }
 
 /**
- * struct destroyed - what becomes of a listener by SOCK_DESTROY
- * @accept: errno of an accept() that sleeps
- * @again: of one that comes later
- * @events: of poll()
+ * struct destroyed - results of SOCK_DESTROY of a listener
+ * @accept: errno of an accept() that slept before
+ * @again: errno of a later accept()
+ * @events: events of poll()
  * @error: SO_ERROR
- * @queued: of a connection that waited to be accepted
- * @anew: listen() once more
+ * @queued: SO_ERROR of a connection that waited to be accepted
+ * @anew: errno of another listen()
  */
 struct destroyed {
 	int accept, again, events, error, queued, anew;
@@ -198,11 +198,11 @@ static struct destroyed destroy_listener(const struct tl_proto *p)
 	pid_t pid;
 
 	fd = ends_connect(p, PORT + 1);
-	pid = accepting(waiting);
+	pid = accept_start(waiting);
 	tl_sleep_ms(200);
 	ends_run(ENDS_SERVER, "/usr/sbin/ss -K -ltn '( sport = :%u or sport = :%u )'", PORT,
 		 PORT + 1);
-	d.accept = accepted(pid, 5000);
+	d.accept = accept_result(pid, 5000);
 	ends_something(fd, 0, 5000);
 	d.queued = ends_error(fd);
 	close(fd);
@@ -212,7 +212,10 @@ static struct destroyed destroy_listener(const struct tl_proto *p)
 	poll(&pfd, 1, 0);
 	d.events = pfd.revents;
 	d.error = ends_error(waiting);
-	/* what TCP accepts from then on has been shut down, and so is of no use */
+	/*
+	 * listen() succeeds on TCP, but its socket has been shut down and accepts no usable
+	 * connection
+	 */
 	d.anew = listen(waiting, 8) ? errno : 0;
 	close(waiting);
 	close(idle);
@@ -222,7 +225,7 @@ static struct destroyed destroy_listener(const struct tl_proto *p)
 	return d;
 }
 
-/* SOCK_DESTROY of a listener: accept() and poll() tell what TCP's tell. */
+/* SOCK_DESTROY of a listener: accept() and poll() return what they return on TCP. */
 static void destroyed_listener(void)
 {
 	struct destroyed t = destroy_listener(tcp), s = destroy_listener(smc);
@@ -235,10 +238,10 @@ static void destroyed_listener(void)
 	ends_check(!t.anew && !s.anew, "listen() once more");
 }
 
-/* ---- whose it is ---- */
+/* ---- owner of the clcsock ---- */
 
-/* Runs @fn in a process of its own, in a control group and as a user; true if it returns so. */
-static bool as(const char *cgroup, uid_t uid, bool (*fn)(void *arg), void *arg)
+/* Run @fn in a process in a control group and as a user. Return its result. */
+static bool run_as(const char *cgroup, uid_t uid, bool (*fn)(void *arg), void *arg)
 {
 	pid_t pid = fork();
 	int status = -1;
@@ -297,7 +300,7 @@ struct connection {
 	enum tl_mode mode;
 };
 
-static bool connects_marked(void *arg)
+static bool connect_and_check(void *arg)
 {
 	struct connection *c = arg;
 	int fd = tl_socket(c->proto, 0);
@@ -313,8 +316,8 @@ static bool connects_marked(void *arg)
 }
 
 /*
- * Output filters by user and by mark, of the connecting process and of a listener that has
- * a mark: what they find for SMC they find for TCP.
+ * Output filters by user and by mark, of the connecting process and of a listener with a mark: they
+ * match packets of SMC sockets as those of TCP sockets.
  */
 static void filtered(void)
 {
@@ -335,7 +338,8 @@ static void filtered(void)
 		long after[2];
 
 		set_int(waiting, SOL_SOCKET, SO_MARK, MARK);
-		ends_check(as(NULL, USER, connects_marked, &c[k]), "%s connects", c[k].proto->name);
+		ends_check(run_as(NULL, USER, connect_and_check, &c[k]), "%s connects",
+			   c[k].proto->name);
 		fd = accept(waiting, NULL, NULL);
 		after[0] = packets_of(ENDS_CLIENT, names[0]);
 		after[1] = packets_of(ENDS_SERVER, names[1]);
@@ -347,11 +351,11 @@ static void filtered(void)
 	}
 }
 
-#define SYS_CGROUPS	"/sys/fs/cgroup"	/* where nft looks for them */
+#define SYS_CGROUPS	"/sys/fs/cgroup"	/* where nft searches for them */
 
 /*
- * The same by control group: of the process that connects, and of one that made a listener and
- * is of another group when it accepts.
+ * The same by control group: of the process that connects, and of a process that made a listener
+ * and is in another group when it accepts.
  */
 static void by_cgroup(void)
 {
@@ -374,7 +378,7 @@ static void by_cgroup(void)
 		ends_put(cgroups[1], "cgroup.procs", "0");
 		waiting = ends_listen(c[k].proto, PORT);
 		ends_put(CGROUPS, "cgroup.procs", "0");
-		ends_check(as(cgroups[0], 0, connects_marked, &c[k]), "%s connects",
+		ends_check(run_as(cgroups[0], 0, connect_and_check, &c[k]), "%s connects",
 			   c[k].proto->name);
 		fd = accept(waiting, NULL, NULL);
 		close(fd);
@@ -382,7 +386,7 @@ static void by_cgroup(void)
 		close(waiting);
 		ends_check(packets_of(ENDS_CLIENT, names[0]) - before[0] >= 2, "%s: the client's",
 			   c[k].proto->name);
-		/* a SYN-ACK has no owner yet, a FIN has */
+		/* a SYN-ACK has no owner yet, a FIN has one */
 		ends_check(packets_of(ENDS_SERVER, names[1]) - before[1] >= 1, "%s: the server's",
 			   c[k].proto->name);
 	}
@@ -390,7 +394,7 @@ static void by_cgroup(void)
 
 /* ---- BPF programs of a control group ---- */
 
-/* A program that says no. */
+/* Load a program that refuses the call. */
 static int load_refusal(enum bpf_prog_type type, enum bpf_attach_type attach)
 {
 	struct bpf_insn insns[] = {
@@ -411,8 +415,8 @@ static int load_refusal(enum bpf_prog_type type, enum bpf_attach_type attach)
 	return fd;
 }
 
-static void refuse(const char *cgroup, enum bpf_prog_type type, enum bpf_attach_type attach,
-		   bool on)
+static void hook_set(const char *cgroup, enum bpf_prog_type type, enum bpf_attach_type attach,
+		     bool on)
 {
 	static int prog;
 	int dir = open(cgroup, O_RDONLY | O_DIRECTORY);
@@ -443,8 +447,8 @@ static bool refused_bind(void *arg)
 }
 
 /*
- * A listener made in a control group: its children are of that group, wherever the process
- * is that accepts them.
+ * A listener made in a control group: its children belong to this group, whatever the group of the
+ * process that accepts them.
  */
 static bool refused_option(const struct tl_proto *proto, const char *cgroup)
 {
@@ -455,9 +459,9 @@ static bool refused_option(const struct tl_proto *proto, const char *cgroup)
 	ends_put(CGROUPS, "cgroup.procs", "0");
 	c = ends_connect(proto, PORT);
 	fd = accept(waiting, NULL, NULL);
-	refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT, true);
+	hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT, true);
 	rc = setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ? errno : 0;
-	refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT, false);
+	hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT, false);
 	close(c);
 	close(fd);
 	close(waiting);
@@ -474,17 +478,18 @@ static void hooks_test(void)
 		struct tl_proto *p = (struct tl_proto *)protos[k];
 		int waiting = ends_listen(p, PORT), fd;
 
-		refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT, true);
-		ends_check(as(cgroup, 0, refused_connect, p), "%s: connect() is refused", p->name);
+		hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT, true);
+		ends_check(run_as(cgroup, 0, refused_connect, p), "%s: connect() is refused",
+			   p->name);
 		fd = ends_connect(p, PORT);
-		ends_check(fd >= 0, "%s: outside it is not", p->name);
-		refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT, false);
-		refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND, true);
-		ends_check(as(cgroup, 0, refused_bind, p), "%s: bind() is refused", p->name);
-		refuse(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND, false);
+		ends_check(fd >= 0, "%s: not refused outside the group", p->name);
+		hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT, false);
+		hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND, true);
+		ends_check(run_as(cgroup, 0, refused_bind, p), "%s: bind() is refused", p->name);
+		hook_set(cgroup, BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND, false);
 		close(fd);
 		close(waiting);
-		ends_check(refused_option(p, cgroup), "%s: accepted ones are the listener's",
+		ends_check(refused_option(p, cgroup), "%s: accepted: the listener's group",
 			   p->name);
 	}
 }
@@ -520,8 +525,8 @@ static void set_limit(const char *cgroup, long bytes)
 	ends_put(cgroup, "memory.max", text);
 }
 
-/* Whoever makes a socket is charged for it and its children. */
-static void serve(void)
+/* The process that makes a socket is charged for it and its children: echo one byte of each. */
+static void echo_serve(void)
 {
 	int waiting = ends_listen(smc, PORT + 1), fd;
 	char c;
@@ -533,8 +538,8 @@ static void serve(void)
 	}
 }
 
-/* One byte to and fro; what the connection was. */
-static struct tl_diag exchange(void)
+/* Exchange one byte; return the state of the connection. */
+static struct tl_diag echo_exchange(void)
 {
 	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
 	int fd = -ECONNREFUSED;
@@ -550,7 +555,10 @@ static struct tl_diag exchange(void)
 	return diag;
 }
 
-/* At its limit a group's connections are TCP and nobody is killed; else it is charged. */
+/*
+ * At its memory limit a group's connections are TCP and no process is killed; without the limit SMC
+ * buffers are charged to the group.
+ */
 static void memory_test(void)
 {
 	static const char * const cgroup = CGROUPS "/memory";
@@ -564,36 +572,36 @@ static void memory_test(void)
 	pid = fork();
 	if (!pid) {
 		ends_put(cgroup, "cgroup.procs", "0");
-		serve();
+		echo_serve();
 		_exit(1);
 	}
 	tl_sleep_ms(500);
 	set_limit(cgroup, group_value(cgroup, "memory.current", NULL) + (384 << 10));
-	diag = exchange();
+	diag = echo_exchange();
 	ends_check(diag.mode == TL_MODE_TCP && diag.peer_reason == NO_MEMORY,
-		   "TCP for want of memory: %s %08x/%08x", tl_mode_name(diag.mode), diag.reason,
+		   "TCP for lack of memory: %s %08x/%08x", tl_mode_name(diag.mode), diag.reason,
 		   diag.peer_reason);
-	ends_check(!group_value(cgroup, "memory.events", "oom_kill"), "nobody is killed");
+	ends_check(!group_value(cgroup, "memory.events", "oom_kill"), "no process is killed");
 	charged = group_value(cgroup, "memory.current", NULL);
 	set_limit(cgroup, 0);
-	diag = exchange();
+	diag = echo_exchange();
 	ends_check(diag.mode == TL_MODE_SMCR, "SMC without a limit: %08x/%08x", diag.reason,
 		   diag.peer_reason);
 	charged = group_value(cgroup, "memory.current", NULL) - charged;
 	printf("# %ld KiB charged\n", charged >> 10);
-	/* four elements of 512 KiB; the attempt before may still have some of its own */
+	/* four elements of 512 KiB; elements of the attempt before may still be in place */
 	ends_check(charged >= 1536 << 10, "RMBs and rings are charged");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-/* A listener of the group, whose children are accepted only later, and never read. */
-static void hoard(const struct tl_proto *p, int tell)
+/* A listener in the group. Its children are accepted late, and never read. */
+static void accept_unread(const struct tl_proto *p, int ready)
 {
 	int waiting = ends_listen(p, PORT + 2);
 	char c = 'l';
 
-	if (waiting < 0 || write(tell, &c, 1) != 1)
+	if (waiting < 0 || write(ready, &c, 1) != 1)
 		_exit(1);
 	tl_sleep_ms(1000);
 	while (accept(waiting, NULL, NULL) >= 0)
@@ -601,22 +609,22 @@ static void hoard(const struct tl_proto *p, int tell)
 	_exit(1);
 }
 
-/* KiB of TCP's memory that the group has of connections whose bytes nobody reads. */
+/* Return the KiB of TCP memory charged to the group for connections that are never read. */
 static long received_kib(const struct tl_proto *p, const char *cgroup)
 {
 	long kib;
-	int told[2], fd[4];
+	int ready[2], fd[4];
 	pid_t pid;
 	char c;
 
-	if (pipe(told))
+	if (pipe(ready))
 		ends_die("pipe");
 	pid = fork();
 	if (!pid) {
 		ends_put(cgroup, "cgroup.procs", "0");
-		hoard(p, told[1]);
+		accept_unread(p, ready[1]);
 	}
-	ends_check(read(told[0], &c, 1) == 1, "%s: a listener", p->name);
+	ends_check(read(ready[0], &c, 1) == 1, "%s: a listener", p->name);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++) {
 		fd[i] = ends_connect(tcp, PORT + 2);
 		ends_check(fd[i] >= 0 && ends_fill(fd[i], i) > 65536, "%s: bytes", p->name);
@@ -629,12 +637,12 @@ static long received_kib(const struct tl_proto *p, const char *cgroup)
 	waitpid(pid, NULL, 0);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++)
 		close(fd[i]);
-	close(told[0]);
-	close(told[1]);
+	close(ready[0]);
+	close(ready[1]);
 	return kib;
 }
 
-/* What a group's connections over TCP have received is the group's, in the end nothing. */
+/* Bytes received over TCP are charged to the group, and uncharged in the end. */
 static void received_test(void)
 {
 	static const char * const cgroup = CGROUPS "/received";
@@ -646,13 +654,13 @@ static void received_test(void)
 	of_smc = received_kib(smc, cgroup);
 	printf("# %ld KiB charged with TCP sockets, %ld with SMC sockets\n", of_tcp, of_smc);
 	ends_check(of_tcp >= 64, "TCP charges");
-	ends_check(of_smc >= of_tcp / 2, "and so do we");
-	/* statistics are gathered every other second */
+	ends_check(of_smc >= of_tcp / 2, "SMC charges as well");
+	/* statistics are updated every other second */
 	for (int i = 0; i < 100 && left; i++) {
 		left = group_value(cgroup, "memory.stat", "sock");
 		tl_sleep_ms(100);
 	}
-	ends_check(!left, "%ld bytes stay", left);
+	ends_check(!left, "%ld bytes remain", left);
 }
 
 static const struct ends_test tests[] = {
