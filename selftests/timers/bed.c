@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * smc_timers: the clock, the counters, and what is done to the kernel.
- */
+/* smc_timers: the test bed: clock, counters, fault sites and settings of the kernel. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -21,8 +19,8 @@ u64 tm_now(void)
 }
 
 /*
- * The kernel's timer wheel rounds up: what is 64 jiffies away or more to 8 jiffies, 512
- * to 64 and so on, at most an eighth.
+ * The kernel's timer wheel rounds up: time-outs of 64 jiffies or more to multiples of 8 jiffies, of
+ * 512 or more to multiples of 64 and so on, at most by an eighth.
  */
 u64 tm_rounding(u64 ms)
 {
@@ -38,7 +36,7 @@ void tm_happened(const char *what, u64 from, u64 want, u64 slack)
 	u64 is = tm_now() - from;
 	bool ok = is + EARLY_MS >= want && is <= want + tm_rounding(want) + slack;
 
-	printf("# %s after %llu.%03llu s, to be %llu.%03llu\n", what,
+	printf("# %s after %llu.%03llu s, expected %llu.%03llu\n", what,
 	       (unsigned long long)is / 1000, (unsigned long long)is % 1000,
 	       (unsigned long long)want / 1000, (unsigned long long)want % 1000);
 	ends_check(ok, "%s in time", what);
@@ -72,12 +70,12 @@ void tm_changes(const char *what, const struct tm_count *c, u64 from, u64 want, 
 	if (now < look)
 		tl_sleep_ms(look - now);
 	if (look > from && tm_value(c) != c->before) {
-		ends_check(false, "%s, not before its time", what);
+		ends_check(false, "%s, not too early", what);
 		return;
 	}
 	while (tm_value(c) == c->before) {
 		if (tm_now() - from > 2 * want + slack + SECOND) {
-			ends_check(false, "%s, ever", what);
+			ends_check(false, "%s, at all", what);
 			return;
 		}
 		tl_sleep_ms(1);
@@ -129,7 +127,7 @@ int tm_connects(const char *what, int err, enum tl_mode mode, u64 want)
 
 	rc = tm_begin_connect(fd);
 	tm_happened(what, from, want, SLACK_MS);
-	ends_check(rc == -err, "%s: connect() gives %s", what, rc ? tl_errno_name(-rc) : "0");
+	ends_check(rc == -err, "%s: connect() returns %s", what, rc ? tl_errno_name(-rc) : "0");
 	if (!err)
 		ends_check(ends_over(fd, tm_proto, mode), "%s: the mode", what);
 	return fd;

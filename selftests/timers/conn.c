@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * smc_timers: deadlines of connections.
- */
+/* smc_timers: deadlines of connections. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,12 +11,12 @@
 
 #include "timers.h"
 
-#define SEED	79	/* of what fills the peer's ring, which nobody reads */
-#define PLACES	255	/* of a group */
+#define SEED	79	/* stream that fills the peer's ring, which is never read */
+#define PLACES	255	/* slots of a group */
 #define POLL_ALL (POLLIN | POLLOUT | POLLRDHUP)
 
-/* close() whose answer is lost: the peer may still write, so its element stays out of use. */
-static void unanswered(const char *what, const struct linger *l, u64 want)
+/* close() without an answer: the peer may still write, so its element goes into quarantine. */
+static void check_unanswered(const char *what, const struct linger *l, u64 want)
 {
 	struct ends_pair p = tm_pair();
 	struct tm_count kept = tm_count(ENDS_CLIENT, "elem_quarantine");
@@ -33,19 +31,19 @@ static void unanswered(const char *what, const struct linger *l, u64 want)
 
 static void close_unanswered(void)
 {
-	unanswered("no answer to a close", &(struct linger) { .l_onoff = 0 }, 60 * SECOND);
+	check_unanswered("no answer to a close", &(struct linger) { .l_onoff = 0 }, 60 * SECOND);
 }
 
 static void abort_unanswered(void)
 {
-	unanswered("no answer to an abort", &(struct linger) { .l_onoff = 1 }, 5 * SECOND);
+	check_unanswered("no answer to an abort", &(struct linger) { .l_onoff = 1 }, 5 * SECOND);
 }
 
-/* A program that does not close after its peer has: the peer does not wait for that. */
+/* A program that does not close after its peer has: the peer's element does not wait for it. */
 static void close_unheeded(void)
 {
 	struct ends_pair p = tm_pair();
-	struct tm_count kept = tm_count(ENDS_SERVER, "elem_quarantine"), said;
+	struct tm_count kept = tm_count(ENDS_SERVER, "elem_quarantine"), answers;
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	struct pollfd poll_fd = { .fd = p.fd[ENDS_CLIENT], .events = POLL_ALL };
@@ -56,10 +54,10 @@ static void close_unheeded(void)
 	from = tm_now();
 	close(p.fd[ENDS_SERVER]);
 	tl_sleep_ms(SECOND);
-	said = tm_count(ENDS_CLIENT, "tx_cdc");
-	tm_changes("the answer to a close", &said, from, 30 * SECOND, SLACK_MS);
+	answers = tm_count(ENDS_CLIENT, "tx_cdc");
+	tm_changes("the answer to a close", &answers, from, 30 * SECOND, SLACK_MS);
 	tl_sleep_ms(100 * SECOND);
-	ends_check(tm_value(&kept) == kept.before, "nothing is out of use");
+	ends_check(tm_value(&kept) == kept.before, "no element is in quarantine");
 	/* as before, and as on TCP */
 	ends_check(poll(&poll_fd, 1, 0) == 1 &&
 		   poll_fd.revents == (POLLIN | POLLOUT | POLLRDHUP), "poll(): %x",
@@ -67,15 +65,16 @@ static void close_unheeded(void)
 	ends_check(!getpeername(p.fd[ENDS_CLIENT], (struct sockaddr *)&ss, &len), "getpeername()");
 	ends_check(recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "bytes", 5),
 		   "bytes that came before");
-	ends_check(!recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0), "their end");
+	ends_check(!recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0), "the end of the stream");
 	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "EPIPE");
 	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
 	ends_check(!shutdown(p.fd[ENDS_CLIENT], SHUT_WR), "shutdown()");
-	ends_check(poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP, "the end of both");
+	ends_check(poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP,
+		   "both directions have ended");
 	close(p.fd[ENDS_CLIENT]);
 }
 
-/* A group full of such connections has places for new ones. */
+/* A group full of such connections has slots for new ones. */
 static void places_unheeded(void)
 {
 	struct ends_pair p[PLACES];
@@ -129,19 +128,19 @@ static void consumer_update(void)
 {
 	static char buf[4 << 10];
 	struct ends_pair p = tm_pair();
-	struct tm_count told;
+	struct tm_count updates;
 	u64 from;
 
-	/* the peer waits for space; an eighth of the ring it would be told of at once */
+	/* the peer waits for space; an eighth of the ring would be reported at once anyway */
 	ends_fill(p.fd[ENDS_CLIENT], SEED);
 	tl_sleep_ms(SECOND);
-	told = tm_count(ENDS_CLIENT, "rx_cdc");
+	updates = tm_count(ENDS_CLIENT, "rx_cdc");
 	from = tm_now();
 	ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
-	tm_changes("little was read", &told, from, 0, JIFFY_MS);
+	tm_changes("little was read", &updates, from, 0, JIFFY_MS);
 }
 
-static void ask_keepalive(int fd, int idle, int interval, int probes)
+static void keepalive_enable(int fd, int idle, int interval, int probes)
 {
 	int on = 1;
 
@@ -152,7 +151,7 @@ static void ask_keepalive(int fd, int idle, int interval, int probes)
 		ends_die("setsockopt");
 }
 
-/* The peer's TCP is silent for longer than SO_KEEPALIVE bears. */
+/* The peer's TCP is silent for longer than SO_KEEPALIVE allows. */
 static void keepalive_tcp(void)
 {
 	u64 from;
@@ -160,7 +159,7 @@ static void keepalive_tcp(void)
 
 	tm_arm("IB_GID:1+");
 	fd = tm_connects("a connection over TCP", 0, TL_MODE_TCP, 0);
-	ask_keepalive(fd, 7200, 10, 3);
+	keepalive_enable(fd, 7200, 10, 3);
 	from = tm_now();
 	ends_cut_cable();
 	ends_something(fd, POLLIN, 20000 * SECOND);
@@ -168,7 +167,7 @@ static void keepalive_tcp(void)
 	ends_check(ends_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* The link is asked, and its own deadline is the shorter one. */
+/* SO_KEEPALIVE tests the link, whose own deadline is shorter. */
 static void keepalive_smc(void)
 {
 	struct ends_pair p;
@@ -176,7 +175,7 @@ static void keepalive_smc(void)
 
 	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.fd[ENDS_CLIENT], 7200, 10, 3);
+	keepalive_enable(p.fd[ENDS_CLIENT], 7200, 10, 3);
 	from = tm_now();
 	ends_cut_cable();
 	ends_something(p.fd[ENDS_CLIENT], POLLIN, 20000 * SECOND);
@@ -184,7 +183,7 @@ static void keepalive_smc(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* What the options allow is less than the link's deadline. */
+/* The options allow less than the link's deadline. */
 static void keepalive_quick(void)
 {
 	struct ends_pair p;
@@ -192,7 +191,7 @@ static void keepalive_quick(void)
 
 	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.fd[ENDS_CLIENT], 10, 1, 3);
+	keepalive_enable(p.fd[ENDS_CLIENT], 10, 1, 3);
 	from = tm_now();
 	ends_cut_cable();
 	ends_something(p.fd[ENDS_CLIENT], POLLIN, 100 * SECOND);
@@ -201,7 +200,7 @@ static void keepalive_quick(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* A peer that is there is asked time and again. */
+/* A peer that answers is tested periodically. */
 static void keepalive_alive(void)
 {
 	struct tm_count answers;
@@ -210,34 +209,34 @@ static void keepalive_alive(void)
 	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
 	answers = tm_count(ENDS_CLIENT, "rx_llc");
-	ask_keepalive(p.fd[ENDS_CLIENT], 10, 1, 3);
+	keepalive_enable(p.fd[ENDS_CLIENT], 10, 1, 3);
 	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 1000 * SECOND), "nothing happens");
-	ends_check(tm_value(&answers) >= answers.before + 1000 / 13, "the peer was asked");
+	ends_check(tm_value(&answers) >= answers.before + 1000 / 13, "the peer was tested");
 	ends_check(tm_value(&answers) <= answers.before + 1000 / 10 + 1, "and not more often");
 	tm_ping(&p);
 	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
 }
 
-/* What else ends the connection meanwhile is no time-out. */
+/* Another end of the connection during the test is no time-out. */
 static void keepalive_other_end(void)
 {
 	struct ends_pair p;
 
 	tm_sysctl("smcr_testlink_time", "0");
 	p = tm_pair();
-	ask_keepalive(p.fd[ENDS_CLIENT], 10, 7, 3);
+	keepalive_enable(p.fd[ENDS_CLIENT], 10, 7, 3);
 	ends_cut_cable();
 	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 12 * SECOND),
-		   "asked and not answered");
+		   "tested and not answered");
 	ends_run(ENDS_CLIENT, "ip link set vethc down");
 	ends_check(ends_something(p.fd[ENDS_CLIENT], POLLIN, 4 * SECOND),
-		   "the port's end is the sooner one");
+		   "the port goes down first");
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 	ends_run(ENDS_CLIENT, "ip link set vethc up");
 }
 
-/* Segments that this host's TCP has sent. */
-static long segments(void)
+/* Return the number of segments that this host's TCP has sent. */
+static long tcp_sent(void)
 {
 	char line[512];
 	bool names = true;
@@ -259,30 +258,30 @@ static long segments(void)
 	return out;
 }
 
-static void carrier_time(const char *seconds)
+static void clcsock_keepalive_time(const char *seconds)
 {
 	ends_put("/proc/sys/net/smc", "carrier_keepalive_time", seconds);
 }
 
-/* An idle carrier shows itself, and the peer does not answer. */
-static void carrier_shown(void)
+/* An idle clcsock sends keepalive ACKs; the peer does not answer them. */
+static void clcsock_keepalive(void)
 {
 	struct ends_pair p;
 	long before;
 
-	carrier_time("100");
+	clcsock_keepalive_time("100");
 	p = tm_pair();
 	tm_ping(&p);
 	tl_sleep_ms(SECOND);
-	before = segments();
+	before = tcp_sent();
 	ends_check(!ends_something(p.fd[ENDS_CLIENT], POLLIN, 1000 * SECOND), "nothing happens");
-	printf("# %ld packets in 1000 s\n", segments() - before);
-	ends_check(segments() - before >= 9 && segments() - before <= 10, "a packet every 100 s");
-	carrier_time("0");
+	printf("# %ld packets in 1000 s\n", tcp_sent() - before);
+	ends_check(tcp_sent() - before >= 9 && tcp_sent() - before <= 10, "a packet every 100 s");
+	clcsock_keepalive_time("0");
 	tl_sleep_ms(200 * SECOND);
-	before = segments();
+	before = tcp_sent();
 	tl_sleep_ms(1000 * SECOND);
-	ends_check(segments() == before, "without it there is silence");
+	ends_check(tcp_sent() == before, "no packet when it is off");
 	tm_ping(&p);
 	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
 }
@@ -293,7 +292,7 @@ static void set_user_timeout(int fd, int ms)
 		ends_die("setsockopt");
 }
 
-/* Bytes that nobody acknowledges. */
+/* Bytes that the peer does not acknowledge. */
 static void user_timeout(void)
 {
 	struct ends_pair p = tm_pair();
@@ -301,7 +300,7 @@ static void user_timeout(void)
 
 	set_user_timeout(p.fd[ENDS_CLIENT], 3000);
 	tl_sleep_ms(60 * SECOND);
-	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "silence is no matter");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "silence is no error");
 	ends_cut_cable();
 	from = tm_now();
 	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
@@ -310,7 +309,9 @@ static void user_timeout(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* Bytes that cannot go, while the peer is well: a window that stays closed, and one that opens. */
+/*
+ * Bytes that cannot be sent although the peer answers: the window opens slowly, then stays closed.
+ */
 static void user_timeout_window(void)
 {
 	static char buf[1 << 10];
@@ -323,7 +324,7 @@ static void user_timeout_window(void)
 		ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
 		tl_sleep_ms(SECOND);
 	}
-	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "a slow reader is no matter");
+	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "a slow reader is no error");
 	ends_check(recv(p.fd[ENDS_SERVER], buf, sizeof(buf), 0) == sizeof(buf), "recv()");
 	from = tm_now();
 	ends_something(p.fd[ENDS_CLIENT], POLLIN, 100 * SECOND);
@@ -345,7 +346,7 @@ const struct ends_test tm_conn_tests[] = {
 	{ "keepalive_quick", keepalive_quick },
 	{ "keepalive_alive", keepalive_alive },
 	{ "keepalive_other_end", keepalive_other_end },
-	{ "carrier_shown", carrier_shown },
+	{ "clcsock_keepalive", clcsock_keepalive },
 	{ "user_timeout", user_timeout },
 	{ "user_timeout_window", user_timeout_window },
 	{ }

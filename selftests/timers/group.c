@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * smc_timers: deadlines of groups, of the RNIC, and of requests that do not end.
- */
+/* smc_timers: deadlines of groups, of the RNIC, and of work requests that do not complete. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -31,8 +29,10 @@ static void idle_server(void)
 	tm_changes("queue pair still there", &fenced, tm_now(), 200, SLACK_MS);
 }
 
-/* The group ends at @where after @want ms without connections; what the ends say then is lost. */
-static void idle_unheard(const char *what, enum ends_where where, bool cut, u64 want)
+/*
+ * The group ends at @where after @want ms without connections; LLC messages of that end are lost.
+ */
+static void check_idle_end(const char *what, enum ends_where where, bool cut, u64 want)
 {
 	struct tm_count ended;
 	struct ends_pair p;
@@ -50,20 +50,20 @@ static void idle_unheard(const char *what, enum ends_where where, bool cut, u64 
 	tm_changes(what, &ended, from, want, SLACK_MS);
 }
 
-/* It waits longer than the server, whose farewell is lost. */
+/* The client waits longer than the server, whose DELETE LINK is lost. */
 static void idle_client(void)
 {
-	idle_unheard("client: group idle", ENDS_CLIENT, false, 610 * SECOND);
+	check_idle_end("client: group idle", ENDS_CLIENT, false, 610 * SECOND);
 }
 
-/* The last words wait for their completion, but not for ever. */
-static void last_words(void)
+/* The last DELETE LINK waits for its completion, but not for ever. */
+static void last_delete_link(void)
 {
 	struct tm_count fenced;
 
-	idle_unheard("server: group idle", ENDS_SERVER, true, 600 * SECOND);
+	check_idle_end("server: group idle", ENDS_SERVER, true, 600 * SECOND);
 	fenced = tm_arrivals("QP_ERR");
-	tm_changes("DELETE LINK not acknowledged, parting", &fenced, tm_now(), 500 + 200,
+	tm_changes("DELETE LINK not acknowledged", &fenced, tm_now(), 500 + 200,
 		   SLACK_MS);
 }
 
@@ -73,7 +73,7 @@ static void registration(void)
 	tm_connects("client: REG_MR", 0, TL_MODE_TCP, 5 * SECOND);
 }
 
-/* Nothing says that a request has come: an empty one goes behind it. */
+/* No answer shows that a request has arrived: the RNIC sends an empty probe behind it. */
 static void probe_goes(void)
 {
 	struct ends_pair p = tm_pair();
@@ -86,7 +86,7 @@ static void probe_goes(void)
 	tm_changes("a probe", &probes, from, 20, 2 * JIFFY_MS);
 }
 
-/* A probe may be lost as well: three of them, each waits twice as long as the one before. */
+/* Probes may be lost, too: three of them, each waits twice as long as the one before. */
 static void probe_delays(void)
 {
 	struct ends_pair p = tm_pair();
@@ -107,7 +107,7 @@ static void probe_delays(void)
 	ends_check(tm_value(&probes) == probes.before, "no fourth one");
 }
 
-/* A queue pair that takes no probe takes nothing: its link goes at once. */
+/* A queue pair that refuses a probe is unusable: its link fails at once. */
 static void probe_refused(void)
 {
 	struct ends_pair p = tm_pair();
@@ -120,7 +120,7 @@ static void probe_refused(void)
 	from = tm_now();
 	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
 	tm_changes("the link", &lost, from, 20, 2 * JIFFY_MS);
-	ends_check(tm_value(&probes) == probes.before, "none is counted");
+	ends_check(tm_value(&probes) == probes.before, "no probe is counted");
 }
 
 static void retries(void)
@@ -133,14 +133,14 @@ static void retries(void)
 	ends_cut_cable();
 	from = tm_now();
 	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
-	/* Soft-RoCE's clock begins with the last answer it had */
+	/* Soft-RoCE's clock starts with the last answer */
 	tm_changes("the peer's RNIC silent", &lost, from, 7500, 1500);
 	ends_check(tm_value(&probes) - probes.before == 3, "probes");
 }
 
 /*
- * Neither end posts receives again: in the end the server's RNIC answers "not ready", for
- * ever. Returns when the client sent what it takes no more.
+ * Neither end posts receives again: in the end the server's RNIC answers RNR for ever. Return the
+ * time at which the client sent the first message that the server does not receive.
  */
 static u64 no_receives(const struct ends_pair *p)
 {
@@ -156,7 +156,7 @@ static u64 no_receives(const struct ends_pair *p)
 			return from;
 		taken.before = tm_value(&taken);
 	}
-	ends_check(false, "receives run out");
+	ends_check(false, "receives are used up");
 	return from;
 }
 
@@ -172,13 +172,13 @@ static void stall(void)
 	lost = tm_count(ENDS_CLIENT, "link_fail");
 	stalls = tm_count(ENDS_CLIENT, "link_stall");
 	from = no_receives(&p);
-	tm_changes("a request does not finish", &stalls, from, 5 * SECOND, SLACK_MS);
+	tm_changes("a request does not complete", &stalls, from, 5 * SECOND, SLACK_MS);
 	ends_check(tm_value(&lost) == lost.before + 1, "the link fails once");
 	ends_check(ends_something(p.fd[ENDS_CLIENT], POLLIN, SECOND) &&
 		   ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 }
 
-/* Without the deadline nobody notices, and with it no link does but one that is stuck. */
+/* Without the deadline a stuck link remains undetected. */
 static void stall_off(void)
 {
 	struct tm_count lost;
@@ -190,10 +190,10 @@ static void stall_off(void)
 	lost = tm_count(ENDS_CLIENT, "link_fail");
 	no_receives(&p);
 	tl_sleep_ms(600 * SECOND);
-	ends_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link remains");
 }
 
-/* A reader that does not read: the window is closed, but nothing is unfinished. */
+/* A reader that does not read: the window is closed, but no request is pending. */
 static void stall_window(void)
 {
 	static const char zeros[65536];
@@ -211,14 +211,14 @@ static void stall_window(void)
 	}
 	ends_check(tm_value(&full) != full.before, "the window is closed");
 	tl_sleep_ms(3600 * SECOND);
-	ends_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link remains");
 }
 
 const struct ends_test tm_group_tests[] = {
 	{ "registration", registration },
 	{ "idle_server", idle_server },
 	{ "idle_client", idle_client },
-	{ "last_words", last_words },
+	{ "last_delete_link", last_delete_link },
 	{ "probe", probe_goes },
 	{ "probe_delays", probe_delays },
 	{ "probe_refused", probe_refused },

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * smc_timers: deadlines of the rendezvous, of link set-up and of TEST LINK.
- */
+/* smc_timers: deadlines of the handshake, of link set-up and of TEST LINK. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +13,7 @@
 static void proposal(void)
 {
 	tm_arm("LOSE_CLC:1");
-	/* the client connects once more then, by TCP alone */
+	/* the client connects again then, by TCP alone */
 	tm_connects("server: no Proposal", 0, TL_MODE_TCP, 6 * SECOND);
 }
 
@@ -25,7 +23,7 @@ static void confirm(void)
 	tm_connects("server: no Confirm", 0, TL_MODE_TCP, 6 * SECOND);
 }
 
-/* Nobody waits for the deadline of a handshake whose listener closes. */
+/* When the listener closes, no end waits for the deadline of its handshakes. */
 static void listener_closes(void)
 {
 	int fd = tm_socket(), err;
@@ -34,18 +32,18 @@ static void listener_closes(void)
 	tm_arm("LOSE_CLC:1");
 	tl_set_nonblock(fd, true);
 	ends_check(tm_begin_connect(fd) == -EINPROGRESS, "connect() in progress");
-	ends_check(!ends_something(fd, POLLOUT, SECOND), "the handshake goes on");
+	ends_check(!ends_something(fd, POLLOUT, SECOND), "the handshake continues");
 	from = tm_now();
 	close(tm_waiting);
 	tm_happened("close() of the listener", from, 0, SLACK_MS);
 	ends_something(fd, POLLOUT, 60 * SECOND);
 	tm_happened("the listener closes", from, 0, SLACK_MS);
-	/* it connects once more: to what is left of the listener, or to nobody */
+	/* the client connects again: to the remains of the listener, or to a closed port */
 	err = ends_error(fd);
 	ends_check(err == ECONNRESET || err == ECONNREFUSED, "%s", tl_errno_name(err));
 }
 
-/* There was no memory for a child, and nobody else connects. */
+/* No memory for a child socket, and no other client connects. */
 static void accept_again(void)
 {
 	tm_arm("CARRIER_ACCEPT:1");
@@ -58,7 +56,7 @@ static void accept_busy(void)
 	int fd = tm_socket();
 	u64 from;
 
-	/* the server itself waits longer as long as the group is in use */
+	/* the server itself waits longer while the group is in use */
 	tm_arm("LOSE_CLC:2");
 	tl_set_nonblock(fd, true);
 	from = tm_now();
@@ -69,10 +67,10 @@ static void accept_busy(void)
 }
 
 /*
- * A host that no group leads to, whose TCP answers and whose application never does: another
- * connection is in the way. It does not answer the SYN of TCP alone either.
+ * A server without a link group to this client, whose TCP answers but whose application never does:
+ * another connection occupies its queue. It does not answer the SYN of TCP alone either.
  */
-static void stranger(void)
+static void unknown_host(void)
 {
 	int plain, waits, fd = tm_socket();
 	struct tl_addr at, to;
@@ -90,12 +88,12 @@ static void stranger(void)
 	from = tm_now();
 	ends_check(connect(fd, &to.sa, to.len) && errno == EINPROGRESS, "connect() in progress");
 	ends_something(fd, POLLOUT, 60 * SECOND);
-	tm_happened("client: neither a word nor a SYN-ACK", from, 21 * SECOND,
+	tm_happened("client: neither a CLC message nor a SYN-ACK", from, 21 * SECOND,
 		    tm_rounding(6 * SECOND) + SLACK_MS);
 	ends_check(ends_error(fd) == ETIMEDOUT, "ETIMEDOUT");
 }
 
-/* The server gives up after 6 s; then nobody answers the SYN of TCP alone. */
+/* The server gives up after 6 s; then the SYN of TCP alone stays unanswered. */
 static void again(void)
 {
 	int fd = tm_socket();
@@ -121,9 +119,9 @@ static void confirm_busy(void)
 
 	tm_arm("LOSE_CLC:3");
 	from = tm_now();
-	fd = tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	fd = tm_connects("client has connected", 0, TL_MODE_SMCR, 0);
 	tm_something(fd, POLLIN, &busy, 90 * SECOND);
-	/* five waits, each of them rounded up */
+	/* five waits, each rounded up */
 	tm_happened("server: no Confirm, group in use", from, 30 * SECOND,
 		    5 * tm_rounding(6 * SECOND));
 	ends_check(ends_error(fd) != 0, "an error");
@@ -138,7 +136,7 @@ static void confirm_idle(void)
 	tl_sleep_ms(SECOND);
 	tm_arm("LOSE_CLC:3");
 	from = tm_now();
-	fd = tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	fd = tm_connects("client has connected", 0, TL_MODE_SMCR, 0);
 	ends_something(fd, POLLIN, 90 * SECOND);
 	tm_happened("server: no Confirm, group idle", from, 6 * SECOND, SLACK_MS);
 	ends_check(ends_error(fd) != 0, "an error");
@@ -175,14 +173,14 @@ static void confirm_again(void)
 	tm_connects("server: CONFIRM LINK again", 0, TL_MODE_SMCR, 1500);
 }
 
-/* The server is one of ours, and does not wait for the answer of its like. */
+/* The server and the client are native peers: the server does not wait for the client's answer. */
 static void add_link(void)
 {
 	u64 from;
 
 	tm_arm("LOSE_LLC:4");
 	from = tm_now();
-	tm_connects("client is through", 0, TL_MODE_SMCR, 0);
+	tm_connects("client has connected", 0, TL_MODE_SMCR, 0);
 	ends_check(ends_something(tm_waiting, POLLIN, 60 * SECOND), "a connection to accept");
 	tm_happened("server: no answer to ADD LINK", from, 0, SLACK_MS);
 }
@@ -208,8 +206,8 @@ static void rkey(void)
 }
 
 /*
- * One handshake waits for the answer to its CONFIRM RKEY, another one for the region that
- * this is about: neither holds up the listener's end.
+ * One handshake waits for the answer to its CONFIRM RKEY, another one for the region that this
+ * message concerns: neither delays close() of the listener.
  */
 static void rkey_cancelled(void)
 {
@@ -228,7 +226,7 @@ static void rkey_cancelled(void)
 	ends_check(!ends_something(fd[1], POLLOUT, SECOND / 2), "the second handshake waits");
 	from = tm_now();
 	close(tm_waiting);
-	/* one looks every 100 ms */
+	/* the handshakes check every 100 ms */
 	tm_happened("close() of the listener", from, 0, 100 + SLACK_MS);
 }
 
@@ -257,8 +255,8 @@ static void test_link_hour(void)
 	tm_changes("TEST LINK after an hour", &lost, from, 3608 * SECOND, tm_rounding(8 * SECOND));
 }
 
-/* A question that nobody answers, after 2 s of silence and with @secs to answer it. */
-static void unanswered(const char *what, const char *secs, u64 want)
+/* TEST LINK after 2 s of silence, with @secs for an answer, stays unanswered. */
+static void check_unanswered(const char *what, const char *secs, u64 want)
 {
 	struct tm_count lost;
 	u64 from;
@@ -274,15 +272,15 @@ static void unanswered(const char *what, const char *secs, u64 want)
 
 static void test_link_timeout(void)
 {
-	unanswered("TEST LINK not answered, 3 s", "3", 3 * SECOND);
+	check_unanswered("TEST LINK not answered, 3 s", "3", 3 * SECOND);
 }
 
 static void test_link_patient(void)
 {
-	unanswered("TEST LINK not answered, 20 s", "20", 20 * SECOND);
+	check_unanswered("TEST LINK not answered, 20 s", "20", 20 * SECOND);
 }
 
-/* The answer is lost, again and again, as are the queue pair's first retries. */
+/* The answer is lost repeatedly, as are the queue pair's first retries. */
 static void test_link_lossy(void)
 {
 	struct tm_count lost;
@@ -295,7 +293,7 @@ static void test_link_lossy(void)
 	tl_sleep_ms(6 * SECOND);
 	ends_mend_cable();
 	tl_sleep_ms(4 * SECOND);
-	ends_check(tm_value(&lost) == lost.before, "the link lives");
+	ends_check(tm_value(&lost) == lost.before, "the link remains");
 	tm_ping(&p);
 }
 
@@ -308,8 +306,8 @@ static void quiet_hour(void)
 	long sent;
 
 	tl_sleep_ms(3600 * SECOND);
-	ends_check(tm_value(&lost) == lost.before, "the link lives");
-	/* each probe counts for both ends, and so does its answer */
+	ends_check(tm_value(&lost) == lost.before, "the link remains");
+	/* each probe counts at both ends, and so does its answer */
 	sent = tm_value(&ours) - ours.before + tm_value(&theirs) - theirs.before;
 	printf("# %ld LLC messages in an hour\n", sent);
 	ends_check(sent >= 2 * 119 && sent <= 4 * 120, "a probe every 30 s");
@@ -323,7 +321,7 @@ const struct ends_test tm_hs_tests[] = {
 	{ "accept_again", accept_again },
 	{ "accept_busy", accept_busy },
 	{ "again", again },
-	{ "stranger", stranger },
+	{ "unknown_host", unknown_host },
 	{ "confirm_busy", confirm_busy },
 	{ "confirm_idle", confirm_idle },
 	{ "group", group },
