@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * smc_contract: what programs may rely on when they ask by netlink, in one table, and
+ * smc_contract: what programs may rely on in answers by netlink and sock_diag, in one table, and
  * requests that no program would send.
  */
 #ifndef SMC_SELFTESTS_CONTRACT_H
@@ -14,7 +14,7 @@
 #include "lib/ktap.h"
 #include "lib/testlib.h"
 
-/* What programs have compiled in, which is why it is not <linux/smc_own.h> that says it here. */
+/* The numbers that programs have compiled in: kept apart from <linux/smc_own.h> on purpose. */
 #define OWN_ADD_LINK		128
 #define OWN_DEL_LINK		129
 #define OWN_DEL_LGR		130
@@ -28,7 +28,7 @@
 #define RULE_NUM		1
 #define RULE_HITS		11
 
-/* A number from which on attributes are ours, and strange to programs of the in-tree family. */
+/* Attribute types from this number on are our own; programs of the in-tree family ignore them. */
 #define OWN_ATTRS		128
 
 #define CT_BUF			65536
@@ -39,12 +39,12 @@ enum ct_family { CT_GEN, CT_PNET, CT_DIAG, CT_FAMILIES };
 /**
  * struct ct_nl - a netlink socket of one family
  * @mnl: socket
- * @family: which one
- * @id: its number as a type of messages
+ * @family: its family
+ * @id: message type of the family
  * @seq: number of the last request
- * @room: bytes that are read at a time
- * @plain: ask nothing behind a request: for a receive buffer that has no room for that
- * @between: called after each piece that was read; may be NULL
+ * @room: size of one read
+ * @plain: send no probe behind a request: for a receive buffer without room for its answer
+ * @between: called after each read; may be NULL
  */
 struct ct_nl {
 	struct mnl_socket *mnl;
@@ -66,12 +66,12 @@ int ct_order(struct ct_nl *nl, struct nlmsghdr *nlh);
 int ct_dump(struct ct_nl *nl, u8 cmd, ct_fn fn, void *arg);
 
 /**
- * struct ct_verdict - on answers
- * @family: of them
- * @cmd: that was asked
- * @answers: how many
- * @wrong: what was wrong in them
- * @out: print their attributes there; NULL: nowhere
+ * struct ct_verdict - result of the check of answers
+ * @family: family of the answers
+ * @cmd: command of the request
+ * @answers: number of answers
+ * @wrong: number of faults in them
+ * @out: print their attributes there; NULL: do not print
  */
 struct ct_verdict {
 	enum ct_family family;
@@ -81,15 +81,15 @@ struct ct_verdict {
 	FILE *out;
 };
 
-/* for ct_ask(): judges an answer by the table */
-void ct_judge(const struct nlmsghdr *nlh, void *arg);
-/* the name of a command; NULL: there is none. *@dumps: it has a list of answers */
+/* for ct_ask(): check an answer against the table */
+void ct_check(const struct nlmsghdr *nlh, void *arg);
+/* the name of a command, NULL if it does not exist; *@dumps: it returns a list */
 const char *ct_command(enum ct_family family, u8 cmd, bool *dumps);
 bool ct_command_at(unsigned int i, enum ct_family *family, u8 *cmd);
 
 /* fuzz.c */
 bool ct_fuzz(u64 seed, unsigned int rounds);
-bool ct_fuzz_telling(unsigned int rounds);
+bool ct_fuzz_covered(unsigned int rounds);
 
 /* odd.c */
 bool ct_odd(FILE *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counters by netlink: the same names as in /proc/net/smc_stat, in its order, and their values. */
+/* Counters by netlink: the names, order and values of /proc/net/smc_stat. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +9,10 @@
 #define PIECE		4096
 
 /**
- * struct counters - as one of both tells them
- * @num: how many
- * @name: of each
- * @value: of each
+ * struct counters - the counters from one of the two sources
+ * @num: their number
+ * @name: names
+ * @value: values
  */
 struct counters {
 	int num;
@@ -20,7 +20,7 @@ struct counters {
 	u64 value[COUNTERS_MAX];
 };
 
-static bool by_file(struct counters *c)
+static bool counters_file(struct counters *c)
 {
 	FILE *f = fopen("/proc/net/smc_stat", "r");
 
@@ -33,7 +33,7 @@ static bool by_file(struct counters *c)
 	return c->num > 0;
 }
 
-static void take(const struct nlmsghdr *nlh, void *arg)
+static void counter_take(const struct nlmsghdr *nlh, void *arg)
 {
 	struct counters *c = arg;
 	const struct nlattr *a;
@@ -50,7 +50,7 @@ static void take(const struct nlmsghdr *nlh, void *arg)
 }
 
 /**
- * ct_counters() - compare both, after some traffic
+ * ct_counters() - compare both sources, after some traffic
  *
  * Return: false if they differ.
  */
@@ -61,10 +61,10 @@ bool ct_counters(void)
 	struct ct_nl nl = { 0 };
 	bool ok;
 
-	/* into pieces that do not hold all of them */
-	ok = by_file(&before) && !ct_open(&nl, CT_GEN, PIECE);
+	/* read in pieces that do not hold all counters */
+	ok = counters_file(&before) && !ct_open(&nl, CT_GEN, PIECE);
 	nl.plain = true;
-	ok = ok && !ct_dump(&nl, OWN_GET_COUNTERS, take, &now) && by_file(&after);
+	ok = ok && !ct_dump(&nl, OWN_GET_COUNTERS, counter_take, &now) && counters_file(&after);
 	ct_close(&nl);
 	for (int i = 0; i < now.num && i < before.num; i++) {
 		wrong += strcmp(now.name[i], before.name[i]) || now.value[i] < before.value[i] ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SOCK_DESTROY: whoever may administer the namespace ends a socket that sock_diag tells of, and
- * its application learns it as one of TCP's does.
+ * SOCK_DESTROY: the administrator of the namespace ends a socket that sock_diag lists, and its
+ * application sees the same as that of a TCP socket.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 #define NOBODY		65534
 
 /**
- * struct wanted - a socket in the list
- * @inode: its number
- * @found: how often it was told
- * @id: as what
+ * struct wanted - a socket to find in the list
+ * @inode: its inode number
+ * @found: number of entries for it
+ * @id: its ID in the list
  */
 struct wanted {
 	u64 inode;
@@ -28,7 +28,7 @@ struct wanted {
 	struct inet_diag_sockid id;
 };
 
-static void take(const struct nlmsghdr *nlh, void *arg)
+static void socket_take(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct smc_diag_msg *m = mnl_nlmsg_get_payload(nlh);
 	struct wanted *w = arg;
@@ -39,7 +39,7 @@ static void take(const struct nlmsghdr *nlh, void *arg)
 	w->id = m->id;
 }
 
-static bool find(int fd, struct inet_diag_sockid *id)
+static bool socket_find(int fd, struct inet_diag_sockid *id)
 {
 	struct wanted w = { 0 };
 	struct ct_nl nl;
@@ -49,13 +49,13 @@ static bool find(int fd, struct inet_diag_sockid *id)
 	if (fstat(fd, &st) || ct_open(&nl, CT_DIAG, CT_BUF))
 		return false;
 	w.inode = st.st_ino;
-	err = ct_dump(&nl, 0, take, &w);
+	err = ct_dump(&nl, 0, socket_take, &w);
 	ct_close(&nl);
 	*id = w.id;
 	return !err && w.found == 1;
 }
 
-static int destroy(const struct inet_diag_sockid *id, size_t size)
+static int socket_destroy(const struct inet_diag_sockid *id, size_t size)
 {
 	u64 buf[32] = { 0 };
 	struct smc_diag_req *req;
@@ -75,7 +75,7 @@ static int destroy(const struct inet_diag_sockid *id, size_t size)
 	return err;
 }
 
-static bool is(int got, int want, const char *what)
+static bool is_errno(int got, int want, const char *what)
 {
 	if (got != want)
 		ktap_note("%s: %s, not %s", what, got ? tl_errno_name(-got) : "0",
@@ -83,21 +83,21 @@ static bool is(int got, int want, const char *what)
 	return got == want;
 }
 
-static int destroy_as_nobody(const struct inet_diag_sockid *id)
+static int socket_destroy_nobody(const struct inet_diag_sockid *id)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(setgid(NOBODY) || setuid(NOBODY) ? 0 :
-		      -destroy(id, sizeof(struct smc_diag_req)));
+		      -socket_destroy(id, sizeof(struct smc_diag_req)));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return 0;
 	return -WEXITSTATUS(status);
 }
 
-/* What an application finds, sooner or later; -EAGAIN: nothing for 10 s. */
-static int ended_with(int fd)
+/* Return what recv() returns at the end; -EAGAIN: nothing for 10 s. */
+static int recv_end(int fd)
 {
 	char byte;
 	ssize_t n;
@@ -107,61 +107,64 @@ static int ended_with(int fd)
 	return n < 0 ? -errno : (int)n;
 }
 
-static bool passes(int from, int to)
+static bool byte_passes(int from, int to)
 {
 	char byte = 'y';
 
 	return tl_send_all(from, &byte, 1) == 1 && tl_recv_all(to, &byte, 1) == 1;
 }
 
-/* Nothing but the right words of the right person ends it. */
-static bool refused(int fd, int peer)
+/* Requests without the privilege, or for another socket, do not end it. */
+static bool check_refused(int fd, int peer)
 {
 	struct inet_diag_sockid id, other;
 	bool ok;
 
-	if (!find(fd, &id))
-		return is(-ENOENT, 0, "the socket is in the list");
-	ok = is(destroy_as_nobody(&id), -EPERM, "as nobody");
+	if (!socket_find(fd, &id))
+		return is_errno(-ENOENT, 0, "the socket is in the list");
+	ok = is_errno(socket_destroy_nobody(&id), -EPERM, "as nobody");
 	other = id;
 	other.idiag_cookie[0] ^= 1;
-	ok &= is(destroy(&other, sizeof(struct smc_diag_req)), -ENOENT, "with another cookie");
+	ok &= is_errno(socket_destroy(&other, sizeof(struct smc_diag_req)), -ENOENT,
+		       "with another cookie");
 	other = id;
 	other.idiag_dport ^= 1;
-	ok &= is(destroy(&other, sizeof(struct smc_diag_req)), -ENOENT, "with another port");
+	ok &= is_errno(socket_destroy(&other, sizeof(struct smc_diag_req)), -ENOENT,
+		       "with another port");
 	other = id;
 	other.idiag_src[0] ^= 1;
-	ok &= is(destroy(&other, sizeof(struct smc_diag_req)), -ENOENT, "with another address");
-	ok &= is(destroy(&id, sizeof(struct smc_diag_req) - 1), -EINVAL, "cut");
+	ok &= is_errno(socket_destroy(&other, sizeof(struct smc_diag_req)), -ENOENT,
+		       "with another address");
+	ok &= is_errno(socket_destroy(&id, sizeof(struct smc_diag_req) - 1), -EINVAL, "cut");
 	memset(&other, 0, sizeof(other));
 	other.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
 	other.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	ok &= is(destroy(&other, sizeof(struct smc_diag_req)), -ENOENT, "whichever");
-	return ok & is(passes(fd, peer) && passes(peer, fd), 1, "bytes pass");
+	ok &= is_errno(socket_destroy(&other, sizeof(struct smc_diag_req)), -ENOENT, "whichever");
+	return ok & is_errno(byte_passes(fd, peer) && byte_passes(peer, fd), 1, "bytes pass");
 }
 
 /**
  * ct_destroy() - end one end of a connection by sock_diag
- * @fd: that one
- * @peer: the other one
- * @cookie: say which socket it is; else its addresses have to do
+ * @fd: this end
+ * @peer: the other end
+ * @cookie: identify the socket by its cookie; else by its addresses
  *
- * Return: false if it did not end as TCP's would.
+ * Return: false if the ends differ from those of TCP.
  */
 bool ct_destroy(int fd, int peer, bool cookie)
 {
 	struct inet_diag_sockid id;
-	bool ok = refused(fd, peer);
+	bool ok = check_refused(fd, peer);
 
-	if (!find(fd, &id))
+	if (!socket_find(fd, &id))
 		return false;
 	if (!cookie) {
 		id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
 		id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 	}
-	ok &= is(destroy(&id, sizeof(struct smc_diag_req)), 0, "destroy");
-	ok &= is(ended_with(fd), -ECONNABORTED, "its application");
-	ok &= is(ended_with(peer), -ECONNRESET, "the peer");
+	ok &= is_errno(socket_destroy(&id, sizeof(struct smc_diag_req)), 0, "destroy");
+	ok &= is_errno(recv_end(fd), -ECONNABORTED, "its application");
+	ok &= is_errno(recv_end(peer), -ECONNRESET, "the peer");
 	return ok;
 }
 
@@ -169,13 +172,14 @@ bool ct_destroy(int fd, int peer, bool cookie)
  * ct_destroy_listener() - end a listener by sock_diag
  * @fd: listener
  *
- * Return: false if it goes on.
+ * Return: false if the listener is still usable.
  */
 bool ct_destroy_listener(int fd)
 {
 	struct inet_diag_sockid id;
 
 	tl_set_timeouts(fd, 10000);
-	return find(fd, &id) && is(destroy(&id, sizeof(struct smc_diag_req)), 0, "destroy") &&
-	       is(accept(fd, NULL, NULL) < 0 ? -errno : 0, -EINVAL, "accept");
+	return socket_find(fd, &id) &&
+	       is_errno(socket_destroy(&id, sizeof(struct smc_diag_req)), 0, "destroy") &&
+	       is_errno(accept(fd, NULL, NULL) < 0 ? -errno : 0, -EINVAL, "accept");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lists that come in many pieces: into a receive buffer that holds one of them, and while
- * what is listed changes between two pieces. What was there all the time is told once.
+ * Lists that come in many pieces: into a receive buffer for one piece, and while the entries change
+ * between two pieces. An entry that exists all the time must be listed once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "contract.h"
 
-#define ENTRIES		600	/* of a kind; every second one goes */
+#define ENTRIES		600	/* of each kind; every second entry is removed */
 #define SOCKETS		800
 #define DEVICES		72
 #define GROUPS		40
@@ -24,16 +24,17 @@
 #define LINK_ACTIVE	3	/* as the in-tree module numbers it */
 
 /**
- * struct list - of one kind
- * @name: for people
- * @family: that tells it
- * @cmd: the command for it
- * @entries: how many
- * @pieces: it comes in as many at least
+ * struct list - one kind of entries
+ * @name: name in reports
+ * @family: its netlink family
+ * @cmd: its command
+ * @entries: number of entries
+ * @pieces: minimum number of pieces
  * @fill: make entries 0 to @entries - 1
- * @thin: take away some of the first ones told and of the last, a half at most, and make others
- * @number: of the entry an answer is about, -1: another one
- * @clear: take all of them away
+ * @thin: remove some of the entries already listed and some not yet listed, at most half of all,
+ *	and make others
+ * @number: return the number of an answer's entry, -1: any other entry
+ * @clear: remove all
  */
 struct list {
 	const char *name;
@@ -166,7 +167,7 @@ static void sock_thin(void)
 	for (int i = 0; i < SOCKETS; i += 2) {
 		if (fds[i] >= 0)
 			close(fds[i]);
-		/* those that come are the first of their chains */
+		/* new sockets come first in their hash chains */
 		fds[i] = socket(proto->domain, SOCK_STREAM, proto->protocol);
 	}
 }
@@ -192,7 +193,7 @@ static void sock_clear(void)
 
 #define RXE_NAME	"rxe_whose_name_is_as_long_as_names_may_be_number_%d"
 
-static bool run(const char *command, int i)
+static bool command_run(const char *command, int i)
 {
 	char line[256];
 
@@ -202,8 +203,8 @@ static bool run(const char *command, int i)
 
 static bool dev_add(int i)
 {
-	return run("ip link add contract%d type dummy", i) &&
-	       run("/usr/sbin/rdma link add " RXE_NAME " type rxe netdev contract%d", i);
+	return command_run("ip link add contract%d type dummy", i) &&
+	       command_run("/usr/sbin/rdma link add " RXE_NAME " type rxe netdev contract%d", i);
 }
 
 static bool dev_fill(void)
@@ -218,7 +219,7 @@ static bool dev_fill(void)
 static void dev_thin(void)
 {
 	for (int i = 0; i < DEVICES; i += 2)
-		run("/usr/sbin/rdma link delete " RXE_NAME, i);
+		command_run("/usr/sbin/rdma link delete " RXE_NAME, i);
 	dev_add(DEVICES);
 }
 
@@ -235,11 +236,11 @@ static int dev_number(const struct nlmsghdr *nlh)
 	return -1;
 }
 
-/* The RNIC goes with its netdev. */
+/* The RNIC disappears with its netdev. */
 static void dev_clear(void)
 {
 	for (int i = 0; i <= DEVICES; i++)
-		run("ip link del contract%d", i);
+		command_run("ip link del contract%d", i);
 }
 
 /* ---- groups and their links ---- */
@@ -251,7 +252,7 @@ static bool lgr_fill(void)
 	return ct_groups_make(proto, here, GROUPS);
 }
 
-/* With a group here ends the one that it is joined to, which is here, too. */
+/* The end of a group ends the peer's group, too, which is also on this host. */
 static void lgr_thin(void)
 {
 	ct_groups_end(2);
@@ -273,9 +274,9 @@ static bool link_active(const struct nlattr *link)
 }
 
 /*
- * Links are told behind their group. Each has one that is active, and for a moment a second one
- * that is not: a server offers it when the group is new, and its client, which has the same one
- * RNIC, refuses.
+ * Links follow their group. Each group has one active link and, for a moment, a second one that is
+ * not active: the server offers it when the group is new, and the client, which has the same single
+ * RNIC, rejects it.
  */
 static int link_number(const struct nlmsghdr *nlh)
 {
@@ -313,30 +314,30 @@ static const struct list lists[] = {
 
 static const struct list *listed;
 static unsigned int pieces;
-static u8 told[SOCKETS], left[SOCKETS];
+static u8 seen[SOCKETS], left[SOCKETS];
 
 static void count_piece(void)
 {
 	pieces++;
 }
 
-/* In the middle of the list: what was told already goes, and what was not. */
+/* In the middle of the list: remove entries that were listed and entries that were not. */
 static void change_once(void)
 {
 	if (++pieces == (listed->pieces > 5 ? 5 : 1))
 		listed->thin();
 }
 
-static void take(const struct nlmsghdr *nlh, void *arg)
+static void answer_count(const struct nlmsghdr *nlh, void *arg)
 {
 	int n = listed->number(nlh);
 
-	ct_judge(nlh, arg);
+	ct_check(nlh, arg);
 	if (n >= 0 && n < SOCKETS)
-		told[n]++;
+		seen[n]++;
 }
 
-static void take_left(const struct nlmsghdr *nlh, void *arg)
+static void mark_left(const struct nlmsghdr *nlh, void *arg)
 {
 	int n = listed->number(nlh);
 
@@ -345,24 +346,24 @@ static void take_left(const struct nlmsghdr *nlh, void *arg)
 		left[n] = 1;
 }
 
-/* What was there from the beginning to the end has been told once; @some: others have gone. */
-static bool told_once(const char *what, bool some)
+/* Entries that existed all the time must be listed once; @some: others have been removed. */
+static bool check_once(const char *what, bool some)
 {
 	int missing = 0, twice = 0, stayed = 0;
 	struct ct_nl nl;
 	bool ok;
 
 	memset(left, 0, sizeof(left));
-	ok = !ct_open(&nl, listed->family, CT_BUF) && !ct_dump(&nl, listed->cmd, take_left, NULL);
+	ok = !ct_open(&nl, listed->family, CT_BUF) && !ct_dump(&nl, listed->cmd, mark_left, NULL);
 	ct_close(&nl);
 	for (int i = 0; i < listed->entries; i++) {
 		stayed += left[i];
-		missing += left[i] && !told[i];
-		twice += left[i] && told[i] > 1;
-		if (left[i] && told[i] != 1 && missing + twice < 4)
-			ktap_note("%s, %s: %d told %d times", listed->name, what, i, told[i]);
+		missing += left[i] && !seen[i];
+		twice += left[i] && seen[i] > 1;
+		if (left[i] && seen[i] != 1 && missing + twice < 4)
+			ktap_note("%s, %s: %d listed %d times", listed->name, what, i, seen[i]);
 	}
-	ktap_note("%s, %s: %u pieces, %d stayed, %d missing, %d told twice", listed->name, what,
+	ktap_note("%s, %s: %u pieces, %d stayed, %d missing, %d listed twice", listed->name, what,
 		  pieces, stayed, missing, twice);
 	return ok && !missing && !twice && pieces >= listed->pieces &&
 	       stayed >= listed->entries / 2 && (stayed < listed->entries) == some;
@@ -374,14 +375,14 @@ static bool list_in_pieces(void (*between)(void), int size)
 	struct ct_nl nl;
 	int err;
 
-	memset(told, 0, sizeof(told));
+	memset(seen, 0, sizeof(seen));
 	pieces = 0;
 	if (ct_open(&nl, listed->family, PIECE))
 		return false;
 	nl.plain = true;
 	nl.between = between;
 	setsockopt(mnl_socket_get_fd(nl.mnl), SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	err = ct_dump(&nl, listed->cmd, take, &v);
+	err = ct_dump(&nl, listed->cmd, answer_count, &v);
 	ct_close(&nl);
 	if (err)
 		ktap_note("%s: the list ends with %s", listed->name, tl_errno_name(-err));
@@ -389,11 +390,11 @@ static bool list_in_pieces(void (*between)(void), int size)
 }
 
 /**
- * ct_dumps() - lists in pieces
- * @smc: what to make sockets of
- * @address: of this host
+ * ct_dumps() - check lists that come in pieces
+ * @smc: protocol of the sockets
+ * @address: an address of this host
  *
- * Return: false if one of them was not what it must be.
+ * Return: false if one of them is wrong.
  */
 bool ct_dumps(const struct tl_proto *smc, const char *address)
 {
@@ -411,8 +412,8 @@ bool ct_dumps(const struct tl_proto *smc, const char *address)
 			ktap_note("%s cannot be made", listed->name);
 			ok = false;
 		} else {
-			ok &= list_in_pieces(count_piece, 1) && told_once("small buffer", false);
-			ok &= list_in_pieces(change_once, CT_BUF) && told_once("changing", true);
+			ok &= list_in_pieces(count_piece, 1) && check_once("small buffer", false);
+			ok &= list_in_pieces(change_once, CT_BUF) && check_once("changing", true);
 		}
 		listed->clear();
 	}

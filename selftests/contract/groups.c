@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Many groups of this host with itself, for lists of them. */
+/* Many link groups of this host with itself, for tests of lists. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,11 +19,11 @@ static u32 groups[GROUPS_MAX];
 static int ngroups;
 
 /**
- * ct_groups_id() - the group an answer is about
+ * ct_groups_id() - get the group of an answer
  * @nlh: answer
  * @role: result, 1: server; may be NULL
  *
- * Return: its ID, 0: it is about none.
+ * Return: its ID, 0: the answer has no group.
  */
 u32 ct_groups_id(const struct nlmsghdr *nlh, u8 *role)
 {
@@ -44,10 +44,10 @@ u32 ct_groups_id(const struct nlmsghdr *nlh, u8 *role)
 }
 
 /**
- * ct_groups_number() - a group among those that were made
+ * ct_groups_number() - find a group among those that were made
  * @id: of the group
  *
- * Return: from 0 on, -1: none of them.
+ * Return: its number from 0 on, -1: not found.
  */
 int ct_groups_number(u32 id)
 {
@@ -66,8 +66,8 @@ static void note_group(const struct nlmsghdr *nlh, void *arg)
 		groups[ngroups++] = id;
 }
 
-/* Those of servers come first. */
-static bool note_all(void)
+/* Groups of servers come first. */
+static bool groups_read(void)
 {
 	ngroups = 0;
 	for (int i = 1; i >= 0; i--) {
@@ -80,8 +80,8 @@ static bool note_all(void)
 }
 
 /**
- * ct_groups_end() - end groups of servers at once, and so the others' that they are joined to
- * @step: 1: all of them, 2: every second one ...
+ * ct_groups_end() - end groups of servers at once, which ends the clients' groups, too
+ * @step: 1: all groups, 2: every second one ...
  */
 void ct_groups_end(int step)
 {
@@ -95,10 +95,10 @@ void ct_groups_end(int step)
 	}
 }
 
-static bool none_left(void)
+static bool groups_end_all(void)
 {
 	for (int tries = 0; tries < 100; tries++) {
-		if (!note_all())
+		if (!groups_read())
 			return false;
 		if (!ngroups)
 			return true;
@@ -108,7 +108,7 @@ static bool none_left(void)
 	return false;
 }
 
-static bool set(const char *name, int value)
+static bool sysctl_write(const char *name, int value)
 {
 	char file[64];
 	FILE *f;
@@ -121,12 +121,12 @@ static bool set(const char *name, int value)
 }
 
 /**
- * ct_groups_make() - make groups, each with as many connections as it may have
- * @proto: what to make sockets of
- * @address: of this host
- * @num: how many groups, of servers and of clients together; there are no others then
+ * ct_groups_make() - make groups, each with as many connections as it may hold
+ * @proto: protocol of the sockets
+ * @address: an address of this host
+ * @num: number of groups, of servers and clients together; there are no others then
  *
- * Return: false if that is not what came of it. ct_groups_close() undoes it.
+ * Return: false on failure. ct_groups_close() undoes it.
  */
 bool ct_groups_make(const struct tl_proto *proto, const char *address, int num)
 {
@@ -136,10 +136,11 @@ bool ct_groups_make(const struct tl_proto *proto, const char *address, int num)
 	bool ok;
 
 	memset(ends, 0xff, sizeof(ends));
-	/* groups of before have room for more connections */
-	if (setrlimit(RLIMIT_NOFILE, &files) || ct_open(&gen, CT_GEN, CT_BUF) || !none_left() ||
-	    !set("smcr_max_conns_per_lgr", CONNS_PER_GROUP) || !set("rmem", 16384) ||
-	    !set("wmem", 16384) || tl_addr_parse(&at, proto, address, 0))
+	/* end older groups first: they have room for more connections */
+	if (setrlimit(RLIMIT_NOFILE, &files) || ct_open(&gen, CT_GEN, CT_BUF) ||
+	    !groups_end_all() || !sysctl_write("smcr_max_conns_per_lgr", CONNS_PER_GROUP) ||
+	    !sysctl_write("rmem", 16384) || !sysctl_write("wmem", 16384) ||
+	    tl_addr_parse(&at, proto, address, 0))
 		return false;
 	listener = tl_listen(proto, &at, 4);
 	ok = listener >= 0;
@@ -150,14 +151,14 @@ bool ct_groups_make(const struct tl_proto *proto, const char *address, int num)
 	}
 	if (listener >= 0)
 		close(listener);
-	ok = ok && note_all();
+	ok = ok && groups_read();
 	if (ok && ngroups != num)
 		ktap_note("%d groups of %d", ngroups, num);
 	return ok && ngroups == num;
 }
 
 /**
- * ct_groups_close() - undo ct_groups_make(); groups that are there stay until they are idle
+ * ct_groups_close() - undo ct_groups_make(); groups remain until they are idle
  */
 void ct_groups_close(void)
 {
@@ -165,8 +166,8 @@ void ct_groups_close(void)
 		if (ends[i] >= 0)
 			close(ends[i]);
 	memset(ends, 0xff, sizeof(ends));
-	set("smcr_max_conns_per_lgr", 255);
-	set("rmem", 65536);
-	set("wmem", 65536);
+	sysctl_write("smcr_max_conns_per_lgr", 255);
+	sysctl_write("rmem", 65536);
+	sysctl_write("wmem", 65536);
 	ct_close(&gen);
 }

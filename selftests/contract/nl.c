@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests as somebody wrote them, and their answers to the last one. What the kernel leaves
- * without an answer is noticed by a question behind it, to which there is one.
+ * Send prepared requests and read their answers up to the last one. A probe with a known answer
+ * follows each request, to detect that the kernel does not answer it.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,14 +17,14 @@ static const char * const names[] = {
 };
 
 /**
- * struct answers - to one request
+ * struct answers - state of one request
  * @nl: socket
- * @seq: of the request
- * @fn: for each answer
+ * @seq: its sequence number
+ * @fn: called for each answer
  * @arg: for @fn
- * @result: what it ended with; -ENOMSG: nothing yet
- * @parts: there were parts of a list whose end has not come
- * @asked: the question behind it has its answer
+ * @result: final result; -ENOMSG: none yet
+ * @parts: parts of a list have come, its end has not
+ * @asked: the probe has been answered
  */
 struct answers {
 	struct ct_nl *nl;
@@ -36,7 +36,7 @@ struct answers {
 	bool asked;
 };
 
-static int take(const struct nlmsghdr *nlh, void *arg)
+static int answer_take(const struct nlmsghdr *nlh, void *arg)
 {
 	struct answers *a = arg;
 	int err = 0;
@@ -58,8 +58,8 @@ static int take(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Bytes that no family wants: an error is the answer, at once. */
-static int ask_behind(struct ct_nl *nl)
+/* Send a probe that no family takes: it is answered by an error, at once. */
+static int probe_send(struct ct_nl *nl)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -71,7 +71,7 @@ static int ask_behind(struct ct_nl *nl)
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
 			.nlmsg_seq = ++nl->seq,
 		},
-		/* to sock_diag this is a family that there is not */
+		/* an unknown family for sock_diag */
 		.genl = { .cmd = nl->family == CT_DIAG ? 255 : CTRL_CMD_GETFAMILY },
 	};
 
@@ -79,14 +79,14 @@ static int ask_behind(struct ct_nl *nl)
 }
 
 /**
- * ct_ask() - send a request and read what comes
+ * ct_ask() - send a request and read its answers
  * @nl: socket
- * @nlh: request; gets a number
- * @len: bytes to send, whatever the header says
- * @fn: called for each answer that is no end; may be NULL
+ * @nlh: request; gets a sequence number
+ * @len: bytes to send, independent of nlmsg_len
+ * @fn: called for each answer but the final result; may be NULL
  * @arg: for @fn
  *
- * Return: what it ended with: 0 or a negative errno; -ENOMSG: there was no answer to it.
+ * Return: its result: 0 or a negative errno; -ENOMSG: it was not answered.
  */
 int ct_ask(struct ct_nl *nl, struct nlmsghdr *nlh, size_t len, ct_fn fn, void *arg)
 {
@@ -100,16 +100,16 @@ int ct_ask(struct ct_nl *nl, struct nlmsghdr *nlh, size_t len, ct_fn fn, void *a
 	nlh->nlmsg_seq = a.seq;
 	if (mnl_socket_sendto(nl->mnl, nlh, len) < 0)
 		return -errno;
-	err = nl->plain ? 0 : ask_behind(nl);
+	err = nl->plain ? 0 : probe_send(nl);
 	while (!err && !(nl->plain ? a.result != -ENOMSG : a.asked && !a.parts)) {
 		n = mnl_socket_recvfrom(nl->mnl, buf, nl->room);
 		if (n < 0)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
-		/* numbers and senders are looked at in take(), and errors are no end */
+		/* answer_take() checks the sequence numbers; an error does not end the loop */
 		for (const struct nlmsghdr *h = (void *)buf; mnl_nlmsg_ok(h, n);) {
 			int left = n;
 
-			take(h, &a);
+			answer_take(h, &a);
 			h = mnl_nlmsg_next(h, &left);
 			n = left;
 		}
@@ -122,7 +122,7 @@ int ct_ask(struct ct_nl *nl, struct nlmsghdr *nlh, size_t len, ct_fn fn, void *a
 }
 
 /**
- * ct_order() - send a request that is in order
+ * ct_order() - send a valid request
  * @nl: socket
  * @nlh: request
  *
@@ -134,11 +134,11 @@ int ct_order(struct ct_nl *nl, struct nlmsghdr *nlh)
 }
 
 /**
- * ct_head() - begin a request
+ * ct_head() - start a request
  * @nl: socket it is for
- * @buf: room
- * @cmd: command; without meaning for sock_diag
- * @flags: besides NLM_F_REQUEST
+ * @buf: buffer for the message
+ * @cmd: command; unused for sock_diag
+ * @flags: flags besides NLM_F_REQUEST
  *
  * Return: the message.
  */
@@ -163,7 +163,7 @@ struct nlmsghdr *ct_head(const struct ct_nl *nl, void *buf, u8 cmd, u16 flags)
 }
 
 /**
- * ct_dump() - ask for a list
+ * ct_dump() - request a list
  * @nl: socket
  * @cmd: command
  * @fn: called for each answer
@@ -200,10 +200,10 @@ void ct_close(struct ct_nl *nl)
 }
 
 /**
- * ct_open() - a socket for requests to a family
+ * ct_open() - open a socket for requests to a family
  * @nl: result
- * @family: which
- * @room: bytes to read at a time: the kernel makes its pieces as large
+ * @family: the family
+ * @room: size of one read: the kernel makes its pieces as large
  *
  * Return: 0 or a negative errno.
  */

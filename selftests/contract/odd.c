@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that are odd in one way each, and what was said to them: for a comparison of two
- * modules. It is about one host's tables, which should be those of a new one.
+ * Requests that are odd in one respect each, and the answers to them, to compare two modules. Run
+ * it on a host whose tables are in their initial state.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 #define LONG_EID	"THIS.IS.MORE.THAN.A.UEID.MAY.HAVE.OF.LETTERS"
 
 /**
- * struct odd - one of them
- * @name: for people
- * @family: whose
+ * struct odd - one request
+ * @name: name in the output
+ * @family: its netlink family
  * @cmd: command
- * @flags: besides NLM_F_REQUEST
- * @type: of its attribute, 0: it has none
- * @value: of that
- * @end: whether that ends with one
+ * @flags: flags besides NLM_F_REQUEST
+ * @type: type of its attribute, 0: no attribute
+ * @value: value of the attribute
+ * @end: whether the value ends with NUL
  */
 struct odd {
 	const char *name;
@@ -89,13 +89,13 @@ static const struct odd odds[] = {
 	{ "flush as a list", CT_PNET, SMC_PNETID_FLUSH, NLM_F_DUMP, 0, NULL, NUL },
 	{ "sockets, not as a list", CT_DIAG, 0, NLM_F_ACK, 0, NULL, NUL },
 	{ "sockets with an attribute", CT_DIAG, 0, NLM_F_DUMP, 1, "X", NUL },
-	/* who takes it keeps it */
+	/* a module that takes it keeps it */
 	{ "a UEID with two dots", CT_GEN, SMC_NETLINK_ADD_UEID, NLM_F_ACK, 1,
 	  "ODD..ODD                        ", NUL },
 };
 
-/* Sockets, by a request of fewer or more bytes than there are. */
-static int diag_of(struct ct_nl *nl, size_t size, u16 type)
+/* List sockets by a request that is shorter or longer than its structure. */
+static int diag_dump(struct ct_nl *nl, size_t size, u16 type)
 {
 	u64 buf[32] = { 0 };
 	struct nlmsghdr *nlh = ct_head(nl, buf, 0, NLM_F_DUMP);
@@ -105,16 +105,16 @@ static int diag_of(struct ct_nl *nl, size_t size, u16 type)
 	return ct_order(nl, nlh);
 }
 
-static void say(FILE *out, const char *name, int err)
+static void result_print(FILE *out, const char *name, int err)
 {
 	fprintf(out, "odd: %s: %s\n", name, err ? tl_errno_name(-err) : "0");
 }
 
 /**
- * ct_odd() - ask, and print what was said
- * @out: where
+ * ct_odd() - send the requests and print the answers
+ * @out: output
  *
- * Return: false if there is nobody to ask.
+ * Return: false if a netlink family is missing.
  */
 bool ct_odd(FILE *out)
 {
@@ -130,13 +130,14 @@ bool ct_odd(FILE *out)
 
 		if (o->value)
 			mnl_attr_put(nlh, o->type, strlen(o->value) + (o->end == NUL), o->value);
-		say(out, o->name, ct_order(&nl[o->family], nlh));
+		result_print(out, o->name, ct_order(&nl[o->family], nlh));
 	}
-	say(out, "sockets, cut", diag_of(&nl[CT_DIAG], sizeof(struct smc_diag_req) - 1,
-					 SOCK_DIAG_BY_FAMILY));
-	say(out, "sockets, two bytes", diag_of(&nl[CT_DIAG], 2, SOCK_DIAG_BY_FAMILY));
-	say(out, "sockets, more bytes", diag_of(&nl[CT_DIAG], sizeof(struct smc_diag_req) + 20,
-						SOCK_DIAG_BY_FAMILY));
+	result_print(out, "sockets, cut",
+		     diag_dump(&nl[CT_DIAG], sizeof(struct smc_diag_req) - 1, SOCK_DIAG_BY_FAMILY));
+	result_print(out, "sockets, two bytes", diag_dump(&nl[CT_DIAG], 2, SOCK_DIAG_BY_FAMILY));
+	result_print(out, "sockets, more bytes",
+		     diag_dump(&nl[CT_DIAG], sizeof(struct smc_diag_req) + 20,
+			       SOCK_DIAG_BY_FAMILY));
 	for (int i = 0; i < CT_FAMILIES; i++)
 		ct_close(&nl[i]);
 	return true;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contract with programs that ask by netlink and sock_diag: what each command answers,
- * in one table (table.c); lists while they change (dump.c); and what the
- * kernel does with requests that are none (fuzz.c).
+ * The contract with programs that use netlink and sock_diag: the answers of each command, in one
+ * table (table.c); lists that change (dump.c); and invalid requests (fuzz.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +13,15 @@
 #define CHUNKS		8
 
 /**
- * struct pair - a connection of this host with itself, and one that fell back
- * @fd: listener, client, server; then those of the second one
+ * struct pair - a connection of this host with itself over SMC, and one that fell back
+ * @fd: listener, client, server; then those of the second connection
  */
 struct pair {
 	int fd[6];
 };
 
-static bool join(int fd[3], const struct tl_proto *server, const struct tl_proto *client,
-		 const char *address)
+static bool conn_open(int fd[3], const struct tl_proto *server, const struct tl_proto *client,
+		      const char *address)
 {
 	char byte = 'x';
 	struct tl_addr at;
@@ -46,7 +45,7 @@ static bool pair_open(struct pair *p, const char *address)
 	struct tl_diag diag;
 
 	memset(p, 0xff, sizeof(*p));
-	return join(p->fd, smc, smc, address) && join(p->fd + 3, tcp, smc, address) &&
+	return conn_open(p->fd, smc, smc, address) && conn_open(p->fd + 3, tcp, smc, address) &&
 	       !tl_diag_get(p->fd[1], smc, &diag) && diag.mode == TL_MODE_SMCR &&
 	       !tl_diag_get(p->fd[4], smc, &diag) && diag.mode == TL_MODE_TCP;
 }
@@ -60,7 +59,7 @@ static void pair_close(struct pair *p)
 
 /* ---- the table ---- */
 
-/* Each list of each family, with something in it where there can be. */
+/* Check each list of each family; lists should have entries where possible. */
 static bool every_list(FILE *out, bool own)
 {
 	struct ct_nl nl[CT_FAMILIES];
@@ -79,12 +78,12 @@ static bool every_list(FILE *out, bool own)
 
 		if (!dumps || (!own && family == CT_GEN && cmd >= OWN_ADD_LINK))
 			continue;
-		err = ct_dump(&nl[family], cmd, ct_judge, &v);
+		err = ct_dump(&nl[family], cmd, ct_check, &v);
 		if (!out)
 			ktap_note("%s: %u answers", name, v.answers);
 		if (err)
 			ktap_note("%s: %s", name, tl_errno_name(-err));
-		/* what is shown is what there is */
+		/* a list that is only shown may be empty */
 		ok &= !err && !v.wrong && (out || v.answers || !strncmp(name, "smcd", 4));
 	}
 	for (i = 0; i < CT_FAMILIES; i++)
@@ -120,7 +119,7 @@ static bool put_rule_and_pnet(void)
 	return ok;
 }
 
-static bool flush(void)
+static bool tables_flush(void)
 {
 	u64 buf[8];
 	struct ct_nl nl;
@@ -137,7 +136,7 @@ static bool flush(void)
 	return ok;
 }
 
-static bool table(const char *address)
+static bool check_table(const char *address)
 {
 	struct pair p;
 	bool ok;
@@ -145,13 +144,13 @@ static bool table(const char *address)
 	ok = pair_open(&p, address) && put_rule_and_pnet() && every_list(NULL, true) &&
 	     ct_counters();
 	pair_close(&p);
-	return flush() && ok;
+	return tables_flush() && ok;
 }
 
 /* ---- SOCK_DESTROY ---- */
 
-/* Client and server, by RDMA and fallen back; then the listener. */
-static bool destroy(const char *address)
+/* Client and server, over RDMA and after fallback; then the listener. */
+static bool check_destroy(const char *address)
 {
 	struct pair p;
 	bool ok;
@@ -167,8 +166,8 @@ static bool destroy(const char *address)
 
 /* ---- spoilt requests ---- */
 
-/* New connections now and then: some of what is sent ends the group. */
-static bool fuzz(const char *address, u64 seed, unsigned int rounds)
+/* New connections now and then: some requests end the group. */
+static bool check_fuzz(const char *address, u64 seed, unsigned int rounds)
 {
 	struct pair p;
 	bool ok = true;
@@ -177,20 +176,20 @@ static bool fuzz(const char *address, u64 seed, unsigned int rounds)
 		ok = pair_open(&p, address) &&
 		     ct_fuzz(tl_mix(seed * CHUNKS + i + 1), rounds / CHUNKS);
 		pair_close(&p);
-		ok &= flush();
+		ok &= tables_flush();
 	}
-	/* a run that stopped has said why */
-	return ok && ct_fuzz_telling(rounds);
+	/* a failed run has printed its reason */
+	return ok && ct_fuzz_covered(rounds);
 }
 
 /* ---- the same traffic for two modules ---- */
 
 #define PIECE		10000
 #define PIECES		20
-#define PORT		4433	/* the next one is plain TCP's */
+#define PORT		4433	/* the next port is plain TCP */
 
-/* Answers each piece until there are no more, and keeps the connection. */
-static int echo(int listener)
+/* Echo each piece until there are no more, and keep the connection. */
+static int echo_all(int listener)
 {
 	static char buf[PIECE];
 	int fd = accept(listener, NULL, NULL);
@@ -204,8 +203,8 @@ static int echo(int listener)
 	return fd;
 }
 
-/* For one peer: a connection, one that falls back here, and one that falls back there. */
-static bool serve(void)
+/* For one peer: an SMC connection, one that falls back here, and one that falls back there. */
+static bool run_serve(void)
 {
 	const struct tl_proto *smc = tl_proto_find("smc"), *tcp = tl_proto_find("inet");
 	struct tl_addr at;
@@ -217,14 +216,14 @@ static bool serve(void)
 	listener = tl_listen(smc, &at, 4);
 	tl_addr_set_port(&at, PORT + 1);
 	plain = tl_listen(tcp, &at, 4);
-	ok = listener >= 0 && plain >= 0 && echo(listener) >= 0 && echo(listener) >= 0 &&
-	     echo(plain) >= 0;
+	ok = listener >= 0 && plain >= 0 && echo_all(listener) >= 0 && echo_all(listener) >= 0 &&
+	     echo_all(plain) >= 0;
 	if (ok)
 		pause();
 	return ok;
 }
 
-static bool talk(const struct tl_proto *p, const char *address, unsigned int port)
+static bool send_pieces(const struct tl_proto *p, const char *address, unsigned int port)
 {
 	static char buf[PIECE];
 	struct tl_addr at;
@@ -238,12 +237,12 @@ static bool talk(const struct tl_proto *p, const char *address, unsigned int por
 	return fd >= 0;
 }
 
-static bool hold(const char *address)
+static bool run_hold(const char *address)
 {
 	const struct tl_proto *smc = tl_proto_find("smc"), *tcp = tl_proto_find("inet");
 
-	if (!talk(smc, address, PORT) || !talk(tcp, address, PORT) ||
-	    !talk(smc, address, PORT + 1))
+	if (!send_pieces(smc, address, PORT) || !send_pieces(tcp, address, PORT) ||
+	    !send_pieces(smc, address, PORT + 1))
 		return false;
 	printf("held\n");
 	fflush(stdout);
@@ -261,9 +260,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "odd"))
 		return ct_odd(stdout) ? KTAP_PASS : KTAP_FAIL;
 	if (argc == 2 && !strcmp(argv[1], "serve"))
-		return serve() ? KTAP_PASS : KTAP_FAIL;
+		return run_serve() ? KTAP_PASS : KTAP_FAIL;
 	if (argc == 3 && !strcmp(argv[1], "hold"))
-		return hold(argv[2]) ? KTAP_PASS : KTAP_FAIL;
+		return run_hold(argv[2]) ? KTAP_PASS : KTAP_FAIL;
 	if (argc != 4) {
 		fprintf(stderr, "usage: smc_contract ADDRESS SEED ROUNDS (one of this host)\n"
 			"       smc_contract serve | hold ADDRESS (the same traffic)\n"
@@ -273,9 +272,9 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[2], NULL, 0);
 	ktap_plan(4);
 	ktap_note("seed %s", argv[2]);
-	ktap_result(&ktap, table(argv[1]), "table");
+	ktap_result(&ktap, check_table(argv[1]), "table");
 	ktap_result(&ktap, ct_dumps(tl_proto_find("smc"), argv[1]), "lists");
-	ktap_result(&ktap, destroy(argv[1]), "destroy");
-	ktap_result(&ktap, fuzz(argv[1], seed, strtoul(argv[3], NULL, 0)), "fuzz");
+	ktap_result(&ktap, check_destroy(argv[1]), "destroy");
+	ktap_result(&ktap, check_fuzz(argv[1], seed, strtoul(argv[3], NULL, 0)), "fuzz");
 	return ktap_exit_code(&ktap);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contract: every command with its attributes, their types, lengths, and which of them a
- * program may count on. An answer is judged by it as a whole: what is missing, too long, not
- * ended, told twice, or unknown below the numbers that are ours is wrong.
+ * The contract: every command with its attributes, their types and lengths, and which of them a
+ * program may rely on. An answer is checked as a whole: an attribute that is missing, too long, not
+ * terminated, duplicate, or unknown and below our own numbers is a fault.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -22,12 +22,12 @@ static const char * const kind_names[] = {
 
 /**
  * struct rule - one attribute
- * @type: its number
- * @kind: of its value
- * @must: each answer has it
- * @max: TEXT: most bytes, NUL included; DATA: as many bytes
- * @name: for people
- * @sub: NEST: what is in it
+ * @type: attribute type
+ * @kind: kind of its value
+ * @must: every answer has it
+ * @max: TEXT: maximum size with NUL; DATA: exact size
+ * @name: name in reports
+ * @sub: NEST: attributes inside
  */
 struct rule {
 	u16 type;
@@ -108,7 +108,7 @@ static const struct rule port[] = {
 
 static const struct rule dev[] = {
 	{ SMC_NLA_DEV_IS_CRIT, U8, MUST, 0, "critical", NULL },
-	/* of PCI devices */
+	/* PCI devices only */
 	{ SMC_NLA_DEV_PCI_FID, U32, MAY, 0, "fid", NULL },
 	{ SMC_NLA_DEV_PCI_CHID, U16, MAY, 0, "chid", NULL },
 	{ SMC_NLA_DEV_PCI_VENDOR, U16, MAY, 0, "vendor", NULL },
@@ -190,7 +190,7 @@ static const struct rule none[] = { END };
 
 static const struct rule top_sys[] = { { SMC_GEN_SYS_INFO, NEST, MUST, 0, "sys", sys_info }, END };
 static const struct rule top_lgr[] = { { SMC_GEN_LGR_SMCR, NEST, MUST, 0, "lgr", lgr }, END };
-/* a group, then its links: a message each */
+/* a group, then its links: one message each */
 static const struct rule top_link[] = {
 	{ SMC_GEN_LGR_SMCR, NEST, MAY, 0, "lgr", lgr },
 	{ SMC_GEN_LINK_SMCR, NEST, MAY, 0, "link", lnk },
@@ -255,12 +255,12 @@ static const struct rule top_diag[] = {
 };
 
 /**
- * struct command - one of a family
- * @family: which
+ * struct command - one command of a family
+ * @family: the family
  * @cmd: number
- * @name: for people
- * @dump: attributes of each of its answers; NULL: it answers success or an error
- * @cmds: what its answers call themselves, one byte each; NULL: as it does
+ * @name: name in reports
+ * @dump: attributes of each answer; NULL: the answer is success or an error
+ * @cmds: command numbers that its answers may carry, one byte each; NULL: its own
  */
 static const struct command {
 	enum ct_family family;
@@ -292,7 +292,7 @@ static const struct command {
 	{ CT_PNET, SMC_PNETID_DEL, "pnet_del", NULL, NULL },
 	{ CT_PNET, SMC_PNETID_FLUSH, "pnet_flush", NULL, NULL },
 	{ CT_DIAG, 0, "sockets", top_diag, NULL },
-	/* ours */
+	/* our own commands */
 	{ CT_GEN, OWN_ADD_LINK, "link_add", NULL, NULL },
 	{ CT_GEN, OWN_DEL_LINK, "link_del", NULL, NULL },
 	{ CT_GEN, OWN_DEL_LGR, "lgr_del", NULL, NULL },
@@ -312,12 +312,12 @@ static const struct command *command_of(enum ct_family family, u8 cmd)
 }
 
 /**
- * ct_command_at() - walk the commands
+ * ct_command_at() - iterate over the commands
  * @i: position
  * @family: result
  * @cmd: result
  *
- * Return: false behind the last one.
+ * Return: false after the last one.
  */
 bool ct_command_at(unsigned int i, enum ct_family *family, u8 *cmd)
 {
@@ -329,10 +329,10 @@ bool ct_command_at(unsigned int i, enum ct_family *family, u8 *cmd)
 }
 
 /**
- * ct_command() - what a command is called
- * @family: which has it
+ * ct_command() - get the name of a command
+ * @family: its family
  * @cmd: number
- * @dumps: result: it has a list of answers
+ * @dumps: result: it returns a list
  *
  * Return: its name, NULL if there is no such command.
  */
@@ -397,7 +397,7 @@ static void show_fallback(FILE *out, const char *path, const void *data)
 	show_number(out, path, "peer_reason", f.peer_diagnosis);
 }
 
-/* What is common to all sockets; ports are whatever they are. */
+/* Fields of every socket; of ports and addresses only whether they are set. */
 static void show_diag(FILE *out, const char *path, const struct smc_diag_msg *m)
 {
 	show_number(out, path, "family", m->diag_family);
@@ -419,8 +419,8 @@ static const struct {
 	{ "conninfo", show_conninfo }, { "lgrinfo", show_lgrinfo }, { "fallback", show_fallback },
 };
 
-/* Path, type, length and value. A text is as long as its value, in which it is not told again. */
-static void show(FILE *out, const struct rule *r, const struct nlattr *a, const char *path)
+/* Print path, type, length and value. The length of a text is not printed. */
+static void attr_show(FILE *out, const struct rule *r, const struct nlattr *a, const char *path)
 {
 	const u8 *p = mnl_attr_get_payload(a);
 	u16 len = mnl_attr_get_payload_len(a);
@@ -439,9 +439,9 @@ static void show(FILE *out, const struct rule *r, const struct nlattr *a, const 
 			decoders[i].show(out, path, p);
 }
 
-/* ---- judging ---- */
+/* ---- checking ---- */
 
-static void wrong(struct ct_verdict *v, const char *path, const char *what)
+static void verdict_fault(struct ct_verdict *v, const char *path, const char *what)
 {
 	v->wrong++;
 	ktap_note("%s: %s", path, what);
@@ -472,14 +472,14 @@ static bool length_ok(const struct rule *r, const struct nlattr *a)
 	return false;
 }
 
-static void judge(struct ct_verdict *v, const struct rule *rules, const void *attrs, size_t len,
-		  const char *above)
+static void attrs_check(struct ct_verdict *v, const struct rule *rules, const void *attrs,
+			size_t len, const char *above)
 {
 	const struct nlattr *a = attrs;
 	char path[128];
 	u64 seen = 0;
 
-	/* as mnl_attr_for_each_payload(), but nothing may be left over */
+	/* as mnl_attr_for_each_payload(), but no byte may be left over */
 	for (; mnl_attr_ok(a, len); len -= MNL_ALIGN(a->nla_len), a = mnl_attr_next(a)) {
 		u16 type = mnl_attr_get_type(a);
 		const struct rule *r = rules;
@@ -487,36 +487,36 @@ static void judge(struct ct_verdict *v, const struct rule *rules, const void *at
 		while (r->name && r->type != type)
 			r++;
 		if (!r->name) {
-			/* what aligns an u64 has no value; its number is the nest's own */
+			/* the padding of a u64 has no value; its type is the nest's own */
 			if (type < OWN_ATTRS && mnl_attr_get_payload_len(a)) {
 				snprintf(path, sizeof(path), "%s.%u", above, type);
-				wrong(v, path, "is not in the contract");
+				verdict_fault(v, path, "is not in the contract");
 			}
 			continue;
 		}
 		snprintf(path, sizeof(path), "%s.%s", above, r->name);
 		if (seen & 1ULL << (r - rules))
-			wrong(v, path, "is told twice");
+			verdict_fault(v, path, "is duplicate");
 		seen |= 1ULL << (r - rules);
 		if (!length_ok(r, a))
-			wrong(v, path, "has a wrong length");
+			verdict_fault(v, path, "has a wrong length");
 		else if (r->kind == NEST)
-			judge(v, r->sub, mnl_attr_get_payload(a), mnl_attr_get_payload_len(a),
-			      path);
+			attrs_check(v, r->sub, mnl_attr_get_payload(a), mnl_attr_get_payload_len(a),
+				    path);
 		else if (v->out)
-			show(v->out, r, a, path);
+			attr_show(v->out, r, a, path);
 		if ((size_t)MNL_ALIGN(a->nla_len) > len) {
 			len = a->nla_len;
-			wrong(v, path, "ends beyond what is around it");
+			verdict_fault(v, path, "ends beyond what is around it");
 			break;
 		}
 	}
 	if (len)
-		wrong(v, above, "has bytes that are no attribute");
+		verdict_fault(v, above, "has bytes that are no attribute");
 	for (const struct rule *r = rules; r->name; r++) {
 		if (r->must && !(seen & 1ULL << (r - rules))) {
 			snprintf(path, sizeof(path), "%s.%s", above, r->name);
-			wrong(v, path, "is missing");
+			verdict_fault(v, path, "is missing");
 		}
 	}
 }
@@ -538,11 +538,11 @@ static bool family_head(struct ct_verdict *v, const struct command *c, const str
 }
 
 /**
- * ct_judge() - judge an answer by the table
+ * ct_check() - check an answer against the table
  * @nlh: answer
  * @arg: struct ct_verdict
  */
-void ct_judge(const struct nlmsghdr *nlh, void *arg)
+void ct_check(const struct nlmsghdr *nlh, void *arg)
 {
 	struct ct_verdict *v = arg;
 	const struct command *c = command_of(v->family, v->cmd);
@@ -550,15 +550,15 @@ void ct_judge(const struct nlmsghdr *nlh, void *arg)
 
 	v->answers++;
 	if (!c || !c->dump) {
-		wrong(v, c ? c->name : "an unknown command", "has an answer");
+		verdict_fault(v, c ? c->name : "an unknown command", "has an answer");
 		return;
 	}
 	if (!family_head(v, c, nlh, &head)) {
-		wrong(v, c->name, "an answer has another head");
+		verdict_fault(v, c->name, "an answer has a wrong header");
 		return;
 	}
 	if (v->family == CT_DIAG && v->out)
 		show_diag(v->out, c->name, mnl_nlmsg_get_payload(nlh));
-	judge(v, c->dump, mnl_nlmsg_get_payload_offset(nlh, head),
-	      mnl_nlmsg_get_payload_len(nlh) - MNL_ALIGN(head), c->name);
+	attrs_check(v, c->dump, mnl_nlmsg_get_payload_offset(nlh, head),
+		    mnl_nlmsg_get_payload_len(nlh) - MNL_ALIGN(head), c->name);
 }
