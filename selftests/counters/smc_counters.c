@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters and sums of memory against what was done: each test does something of which it
- * is known what it must count, at either end, and nothing else may count. Both ends are those
- * of ends/ends.h.
+ * Counters and sums of memory: each test does something with known effect on the counters of both
+ * ends, and no other counter may change. Both ends run in this program (ends/ends.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +30,10 @@ static int waiting;
 static char buf[2 * ELEM];
 
 /**
- * struct counters - what /proc/net/smc_stat says
- * @n: how many
- * @name: of each
- * @value: at each end
+ * struct counters - contents of /proc/net/smc_stat
+ * @n: number of counters
+ * @name: names
+ * @value: values at each end
  */
 struct counters {
 	unsigned int n;
@@ -43,9 +42,9 @@ struct counters {
 };
 
 /**
- * struct moved - a counter that is to move
- * @name: of it; lists end with one without
- * @by: how much at each end, or ANY
+ * struct moved - a counter that must change
+ * @name: its name; a list ends with an entry without a name
+ * @by: change at each end, or ANY
  */
 struct moved {
 	const char *name;
@@ -55,12 +54,12 @@ struct moved {
 #define ANY	-1
 #define BOTH(n)	{ [0 ... ENDS_NR - 1] = (n) }
 
-/* Bytes go in messages, whose number is nobody's promise: between them check_messages() decides. */
-static const char * const carriers[] = {
+/* How many messages carry the bytes is not fixed: check_messages() checks these counters. */
+static const char * const message_counters[] = {
 	"tx_cdc", "rx_cdc", "tx_writes", "wr_posts", "wr_done", "wr_probes", "wakeups",
 };
 
-static void look(struct counters *c)
+static void counters_read(struct counters *c)
 {
 	char line[128];
 	FILE *f;
@@ -78,7 +77,7 @@ static void look(struct counters *c)
 	ends_enter(ENDS_CLIENT);
 }
 
-static long long grown(const struct counters *from, const struct counters *to, int end,
+static long long delta(const struct counters *from, const struct counters *to, int end,
 		       const char *name)
 {
 	for (unsigned int i = 0; i < to->n; i++)
@@ -88,33 +87,33 @@ static long long grown(const struct counters *from, const struct counters *to, i
 	return 0;
 }
 
-/* What one end posts is what it counts by kind, and arrives at the other. */
+/* The posts of an end must be the sum of its messages by kind, and arrive at the other end. */
 static void check_messages(const struct counters *from, const struct counters *to)
 {
 	for (int i = 0; i < ENDS_NR; i++) {
-		long long cdc = grown(from, to, i, "tx_cdc"), llc = grown(from, to, i, "tx_llc");
-		long long posts = grown(from, to, i, "wr_posts");
-		long long done = grown(from, to, i, "wr_done");
+		long long cdc = delta(from, to, i, "tx_cdc"), llc = delta(from, to, i, "tx_llc");
+		long long posts = delta(from, to, i, "wr_posts");
+		long long done = delta(from, to, i, "wr_done");
 
 		ends_check(posts == cdc + llc, "%lld posts at %d: %lld CDC and %lld LLC messages",
 			   posts, i, cdc, llc);
 		ends_check(done <= posts, "%lld completions at %d of %lld posts", done, i, posts);
-		ends_check(grown(from, to, !i, "rx_cdc") == cdc, "%lld CDC messages of %d arrive",
+		ends_check(delta(from, to, !i, "rx_cdc") == cdc, "%lld CDC messages of %d arrive",
 			   cdc, i);
-		ends_check(grown(from, to, !i, "rx_llc") == llc, "%lld LLC messages of %d arrive",
+		ends_check(delta(from, to, !i, "rx_llc") == llc, "%lld LLC messages of %d arrive",
 			   llc, i);
 	}
 }
 
-static bool is_carrier(const char *name)
+static bool counts_messages(const char *name)
 {
-	for (size_t i = 0; i < TL_ARRAY_SIZE(carriers); i++)
-		if (!strcmp(carriers[i], name))
+	for (size_t i = 0; i < TL_ARRAY_SIZE(message_counters); i++)
+		if (!strcmp(message_counters[i], name))
 			return true;
 	return false;
 }
 
-static const struct moved *find(const struct moved *list, const char *name)
+static const struct moved *moved_find(const struct moved *list, const char *name)
 {
 	for (; list->name; list++)
 		if (!strcmp(list->name, name))
@@ -122,26 +121,26 @@ static const struct moved *find(const struct moved *list, const char *name)
 	return NULL;
 }
 
-/* Since @from those of @list have moved so, and no others but by the way. */
+/* Since @from the counters of @list must have changed so, others only if they count messages. */
 static void check_moved(const struct counters *from, const struct moved *list)
 {
 	static struct counters to;
 
-	/* what is under way */
+	/* messages in flight */
 	tl_sleep_ms(500);
-	look(&to);
+	counters_read(&to);
 	for (const struct moved *m = list; m->name; m++)
-		grown(from, &to, ENDS_CLIENT, m->name);
+		delta(from, &to, ENDS_CLIENT, m->name);
 	for (unsigned int c = 0; c < to.n; c++) {
-		const struct moved *m = find(list, to.name[c]);
+		const struct moved *m = moved_find(list, to.name[c]);
 
 		for (int i = 0; i < ENDS_NR; i++) {
 			long long by = to.value[i][c] - from->value[i][c];
-			long long want = m ? m->by[i] : is_carrier(to.name[c]) ? ANY : 0;
+			long long want = m ? m->by[i] : counts_messages(to.name[c]) ? ANY : 0;
 
 			if (by)
 				printf("# %s at %c: %lld\n", to.name[c], "sc"[i], by);
-			ends_check(want == ANY || by == want, "%s at %c moves by %lld: by %lld",
+			ends_check(want == ANY || by == want, "%s at %c changes by %lld: by %lld",
 				   to.name[c], "sc"[i], want, by);
 		}
 	}
@@ -164,30 +163,30 @@ static void set_int(int fd, int level, int name, int val)
 		ends_die("setsockopt");
 }
 
-static struct ends_pair pair(void)
+static struct ends_pair pair_open(void)
 {
 	return ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
 }
 
-/* A connection at rest, and what the counters say then. */
+/* Create a connection, wait until it is quiet and read the counters. */
 static struct ends_pair quiet_pair(struct counters *from)
 {
-	struct ends_pair p = pair();
+	struct ends_pair p = pair_open();
 
 	tl_sleep_ms(1000);
-	look(from);
+	counters_read(from);
 	return p;
 }
 
 /* One call each. */
-static void give(const struct ends_pair *p, size_t len, int flags)
+static void send_bytes(const struct ends_pair *p, size_t len, int flags)
 {
 	ssize_t rc = send(p->fd[ENDS_CLIENT], buf, len, flags);
 
 	ends_check(rc == (ssize_t)len, "send() of %zu: %zd", len, rc);
 }
 
-static void take(const struct ends_pair *p, size_t len)
+static void recv_bytes(const struct ends_pair *p, size_t len)
 {
 	ssize_t rc = recv(p->fd[ENDS_SERVER], buf, len, MSG_WAITALL);
 
@@ -204,8 +203,8 @@ static void bytes(void)
 	long long sum = 0;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(sizes); i++) {
-		give(&p, sizes[i], 0);
-		take(&p, sizes[i]);
+		send_bytes(&p, sizes[i], 0);
+		recv_bytes(&p, sizes[i]);
 		sum += sizes[i];
 	}
 	CHECK_MOVED(&from, { "tx_bytes", { 0, sum } }, { "tx_write_bytes", { 0, sum } },
@@ -214,8 +213,8 @@ static void bytes(void)
 }
 
 /*
- * Each is a message and a completion; the reader is told of it, and the writer of its room. What
- * little is read the peer is not told.
+ * Each message is one post and one completion; it wakes the reader, and its completion the writer.
+ * The reader announces no consumer cursor for so few bytes.
  */
 static void messages(void)
 {
@@ -223,9 +222,9 @@ static void messages(void)
 	struct ends_pair p = quiet_pair(&from);
 
 	for (int i = 0; i < 20; i++) {
-		give(&p, 10, 0);
+		send_bytes(&p, 10, 0);
 		tl_sleep_ms(100);
-		take(&p, 10);
+		recv_bytes(&p, 10);
 	}
 	CHECK_MOVED(&from, { "tx_bytes", { 0, 200 } }, { "tx_write_bytes", { 0, 200 } },
 		    { "tx_cnt", { 0, 20 } }, { "rx_bytes", { 200, 0 } }, { "rx_cnt", { 20, 0 } },
@@ -244,12 +243,12 @@ static void small_rings(void)
 	set_sysctl(ENDS_CLIENT, "wmem", "16384");
 	set_sysctl(ENDS_SERVER, "rmem", "32768");
 	p = quiet_pair(&from);
-	give(&p, 16384, 0);
-	take(&p, 16384);
+	send_bytes(&p, 16384, 0);
+	recv_bytes(&p, 16384);
 	tl_sleep_ms(100);
 	ends_check(send(p.fd[ENDS_CLIENT], buf, 16385, MSG_DONTWAIT) == 16384, "a part");
 	tl_sleep_ms(100);
-	take(&p, 16384);
+	recv_bytes(&p, 16384);
 	tl_sleep_ms(100);
 	ends_check(send(p.fd[ENDS_CLIENT], buf, 32769, MSG_DONTWAIT) == 16384, "a part");
 	tl_sleep_ms(100);
@@ -266,28 +265,28 @@ static void full_rings(void)
 {
 	static struct counters from, to;
 	struct ends_pair p = quiet_pair(&from);
-	u64 closed, told, opened;
+	u64 closed, full, opened;
 	long long usecs;
 
-	give(&p, ELEM, 0);
+	send_bytes(&p, ELEM, 0);
 	tl_sleep_ms(1000);
 	closed = tl_now_ns();
-	give(&p, ELEM, 0);
+	send_bytes(&p, ELEM, 0);
 	tl_sleep_ms(100);
-	told = tl_now_ns();
+	full = tl_now_ns();
 	ends_check(send(p.fd[ENDS_CLIENT], buf, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN,
 		   "no room");
 	tl_sleep_ms(2000);
 	opened = tl_now_ns();
-	take(&p, ELEM);
-	/* what waited fills it again */
+	recv_bytes(&p, ELEM);
+	/* the waiting bytes fill it again */
 	tl_sleep_ms(500);
-	take(&p, ELEM);
+	recv_bytes(&p, ELEM);
 	tl_sleep_ms(500);
-	look(&to);
-	usecs = grown(&from, &to, ENDS_CLIENT, "window_usecs");
+	counters_read(&to);
+	usecs = delta(&from, &to, ENDS_CLIENT, "window_usecs");
 	printf("# window closed for %lld us\n", usecs);
-	ends_check(usecs >= (long long)(opened - told) / 1000, "so long it was closed");
+	ends_check(usecs >= (long long)(opened - full) / 1000, "closed at least so long");
 	ends_check(usecs <= (long long)(opened - closed) / 1000 + 50000, "not longer");
 	CHECK_MOVED(&from, { "tx_bytes", { 0, 2 * ELEM } },
 		    { "tx_write_bytes", { 0, 2 * ELEM } },
@@ -304,10 +303,10 @@ static void out_of_band(void)
 	struct ends_pair p = quiet_pair(&from);
 	char c;
 
-	give(&p, 3, MSG_OOB);
+	send_bytes(&p, 3, MSG_OOB);
 	tl_sleep_ms(100);
 	ends_check(recv(p.fd[ENDS_SERVER], &c, 1, MSG_OOB) == 1, "the byte");
-	ends_check(recv(p.fd[ENDS_SERVER], buf, 3, 0) == 2, "those before it");
+	ends_check(recv(p.fd[ENDS_SERVER], buf, 3, 0) == 2, "the bytes before it");
 	CHECK_MOVED(&from, { "tx_bytes", { 0, 3 } }, { "tx_write_bytes", { 0, 3 } },
 		    { "tx_cnt", { 0, 1 } }, { "rx_bytes", { 3, 0 } }, { "rx_cnt", { 2, 0 } },
 		    { "tx_urgent", { 0, 1 } }, { "rx_urgent", { 1, 0 } });
@@ -339,11 +338,11 @@ static void zerocopy(void)
 	struct ends_pair p = quiet_pair(&from);
 
 	set_int(p.fd[ENDS_CLIENT], SOL_SOCKET, SO_ZEROCOPY, 1);
-	give(&p, 9000, MSG_ZEROCOPY);
-	take(&p, 9000);
+	send_bytes(&p, 9000, MSG_ZEROCOPY);
+	recv_bytes(&p, 9000);
 	tl_sleep_ms(100);
-	give(&p, 77, MSG_ZEROCOPY);
-	take(&p, 77);
+	send_bytes(&p, 77, MSG_ZEROCOPY);
+	recv_bytes(&p, 77);
 	CHECK_MOVED(&from, { "tx_bytes", { 0, 9077 } }, { "tx_write_bytes", { 0, 9077 } },
 		    { "tx_cnt", { 0, 2 } }, { "rx_bytes", { 9077, 0 } }, { "rx_cnt", { 2, 0 } },
 		    { "tx_zc_bytes", { 0, 9000 } }, { "tx_zc_copied", { 0, 77 } });
@@ -365,28 +364,28 @@ static void options(void)
 
 static void check_hist(enum ends_where where, long long usecs);
 
-/* Each message of the client takes its time. */
+/* Each message of the client is delayed. */
 static void handshake_time(void)
 {
 	static struct counters from, to;
 	long long usecs[ENDS_NR];
 
-	pair();
-	look(&from);
+	pair_open();
+	counters_read(&from);
 	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc add dev vethc root netem delay %dms", DELAY_MS);
-	pair();
-	look(&to);
+	pair_open();
+	counters_read(&to);
 	for (int i = 0; i < ENDS_NR; i++) {
-		usecs[i] = grown(&from, &to, i, i ? "clnt_hs_usecs" : "srv_hs_usecs");
+		usecs[i] = delta(&from, &to, i, i ? "clnt_hs_usecs" : "srv_hs_usecs");
 		check_hist(i, usecs[i]);
 	}
-	/* a client waits for the answer to its Proposal, a server for Confirm, and that is all */
+	/* a client waits for the answer to its Proposal, a server for the Confirm, nothing else */
 	for (int i = 0; i < ENDS_NR; i++)
 		ends_check(usecs[i] / 1000 >= DELAY_MS && usecs[i] / 1000 <= DELAY_MS + 20,
 			   "a handshake takes a delay: %lld us", usecs[i]);
 }
 
-/* Whoever sends the Confirm is told that there is nobody. */
+/* The client, which sends the Confirm, receives a TCP reset. */
 static void handshake_reset(void)
 {
 	static struct counters from;
@@ -398,7 +397,7 @@ static void handshake_reset(void)
 	/* behind 12 bytes of options: eye-catcher and type 3 */
 	ends_run(ENDS_SERVER, "/usr/sbin/nft add rule inet f in tcp dport %d %s", PORT,
 		 "@th,256,32 0xe2d4c3d9 @th,288,8 3 reject with tcp reset");
-	look(&from);
+	counters_read(&from);
 	fd = ends_connect(smc, PORT);
 	ends_check(fd == -ECONNRESET, "connect(): %s", fd < 0 ? tl_errno_name(-fd) : "0");
 	tl_sleep_ms(30000);
@@ -406,7 +405,7 @@ static void handshake_reset(void)
 		    { "srv_hs_err", { 1, 0 } }, { "first_contact", BOTH(1) },
 		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 2 } },
 		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(1) },
-		    /* of each the other has heard */
+		    /* each RMBE was announced to the other end */
 		    { "elem_quarantine", BOTH(1) },
 		    { "rmb_bytes", BOTH(REGION) }, { "rmb_freed", BOTH(REGION) });
 }
@@ -417,11 +416,11 @@ static void handshake_reset(void)
 #define TIMES	16
 
 /**
- * struct sums - what SMC_GEN_STATS has in tables of its own
+ * struct sums - our own tables in SMC_GEN_STATS
  * @now: memory by kind
- * @peak: the most there was
+ * @peak: its maximum
  * @times: handshakes of clients by time
- * @srv_times: of servers
+ * @srv_times: handshakes of servers by time
  */
 struct sums {
 	u64 now[MEMS], peak[MEMS], times[TIMES], srv_times[TIMES];
@@ -452,7 +451,7 @@ static void take_sums(const void *attrs, size_t len, void *arg)
 	take_table(attrs, len, SMC_NETLINK_STATS_OWN_HS_SRV, TIMES, s->srv_times);
 }
 
-static struct sums sums(enum ends_where where)
+static struct sums sums_read(enum ends_where where)
 {
 	struct sums s = { };
 
@@ -465,39 +464,39 @@ static struct sums sums(enum ends_where where)
 
 static void check_hist(enum ends_where where, long long usecs)
 {
-	struct sums s = sums(where);
+	struct sums s = sums_read(where);
 	u64 *times = where == ENDS_CLIENT ? s.times : s.srv_times;
 	int at = 0;
 
 	while (at < TIMES - 1 && usecs > 64LL << at)
 		at++;
-	ends_check(times[at] == 1, "a handshake of %lld us is the one of its time", usecs);
+	ends_check(times[at] == 1, "a handshake of %lld us is in its table entry", usecs);
 }
 
 static void check_mem(const char *when, enum ends_where where, u64 send, u64 used, u64 pooled,
 		      u64 kept)
 {
 	const u64 want[MEMS] = { send, used, pooled, kept };
-	struct sums s = sums(where);
+	struct sums s = sums_read(where);
 
 	for (int i = 0; i < MEMS; i++) {
 		ends_check(s.now[i] == want[i], "%s: memory %d at %c is %llu: %llu", when, i,
 			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.now[i]);
-		ends_check(s.peak[i] >= s.now[i], "%s: the most of memory %d", when, i);
+		ends_check(s.peak[i] >= s.now[i], "%s: the maximum of memory %d", when, i);
 	}
 }
 
 static void check_peak(enum ends_where where, u64 send, u64 used, u64 pooled, u64 kept)
 {
 	const u64 want[MEMS] = { send, used, pooled, kept };
-	struct sums s = sums(where);
+	struct sums s = sums_read(where);
 
 	for (int i = 0; i < MEMS; i++)
-		ends_check(s.peak[i] == want[i], "most of memory %d at %c is %llu: %llu", i,
+		ends_check(s.peak[i] == want[i], "maximum of memory %d at %c is %llu: %llu", i,
 			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.peak[i]);
 }
 
-/* Nine connections, of which eight fit a region; their end; that of their group. */
+/* Nine connections, eight of which fit into one region; their end; the end of their group. */
 static void memory(void)
 {
 	static struct counters from;
@@ -505,15 +504,15 @@ static void memory(void)
 
 	for (int i = 0; i < ENDS_NR; i++)
 		check_mem("at first", i, 0, 0, 0, 0);
-	look(&from);
-	p[0] = pair();
+	counters_read(&from);
+	p[0] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
 		check_mem("with one", i, REGION, ELEM, REGION - ELEM, 0);
 	for (int i = 1; i < 8; i++)
-		p[i] = pair();
+		p[i] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
 		check_mem("with eight", i, REGION, REGION, 0, 0);
-	p[8] = pair();
+	p[8] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
 		check_mem("with nine", i, REGIONS, REGION + ELEM,
 			  SECOND_REGION - ELEM, 0);
@@ -533,19 +532,19 @@ static void memory(void)
 		    { "rmb_bytes", BOTH(REGIONS) }, { "tx_bytes", BOTH(9) },
 		    { "rx_bytes", BOTH(9) }, { "tx_write_bytes", BOTH(9) }, { "tx_cnt", BOTH(9) },
 		    { "rx_cnt", BOTH(9) });
-	/* nobody has used the group for so long */
+	/* idle long enough for the group to end */
 	tl_sleep_ms(700 * 1000);
 	for (int i = 0; i < ENDS_NR; i++) {
 		check_mem("without a group", i, 0, 0, 0, 0);
 		check_peak(i, REGIONS, REGION + ELEM, REGIONS, 0);
-		ends_check(ends_stat(i, "rmb_freed") == REGIONS, "as much was freed");
+		ends_check(ends_stat(i, "rmb_freed") == REGIONS, "all of it was freed");
 	}
 }
 
-/* The answer to its close is lost: the peer may write into it still. */
+/* The answer to the close is lost: the peer might still write into the RMBE. */
 static void quarantine(void)
 {
-	struct ends_pair p = pair();
+	struct ends_pair p = pair_open();
 
 	tl_sleep_ms(1000);
 	ends_put("/sys/module/smc/parameters", "fault", "LOSE_CDC:1+");
@@ -556,7 +555,7 @@ static void quarantine(void)
 	ends_put("/sys/module/smc/parameters", "fault", "none");
 	check_mem("afterwards", ENDS_CLIENT, REGION, 0, REGION - ELEM, ELEM);
 	check_peak(ENDS_CLIENT, REGION, ELEM, REGION, ELEM);
-	ends_check(ends_stat(ENDS_CLIENT, "elem_quarantine") == 1, "it is counted");
+	ends_check(ends_stat(ENDS_CLIENT, "elem_quarantine") == 1, "the counter elem_quarantine");
 	close(p.fd[ENDS_SERVER]);
 }
 
@@ -566,7 +565,7 @@ static void set_up(void)
 {
 	smc = tl_proto_find("smc");
 	waiting = ends_listen(smc, PORT);
-	/* links do not speak by themselves */
+	/* no LLC messages of idle links */
 	for (int i = 0; i < ENDS_NR; i++)
 		set_sysctl(i, "smcr_testlink_time", "0");
 }
@@ -587,7 +586,7 @@ static const struct ends_test tests[] = {
 	{ }
 };
 
-/* smc_counters: the names of all tests; smc_counters NAME: one of them */
+/* smc_counters: print the names of all tests; smc_counters NAME: run one of them */
 int main(int argc, char **argv)
 {
 	static const struct ends_test *const lists[] = { tests, NULL };
