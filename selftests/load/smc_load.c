@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many clients at once against `smc_traffic server` on the other host: what they cost it,
- * and that nobody waits for them. The order of events is the proof, not times: a good
- * client is served while all the bad ones still hold what they have.
+ * Many clients at once against `smc_traffic server` on the other host: a crowd of bad clients must
+ * not delay a good one. The order of events shows this, not times: the good client is served while
+ * all bad ones still hold their connections.
  *
  * --crowd N, at most 100, is the size of each crowd in percent.
  *
- *   crowd     100 silent ones, as many slow and as many malformed ones
- *   fair      server with net.smc.hs_max 16: one host's Proposals, then three hosts'
- *   limited   server with SMC_LIMIT_HS; silent: another such one
- *   closed    the listener ends with handshakes in flight; --go FILE: when that exists
- *   overflow  the server's application does not accept; --go FILE: until that exists
+ * crowd 100 silent clients, as many slow and as many malformed ones
+ * fair server with net.smc.hs_max 16: Proposals of one host, then of three hosts
+ * limited server with SMC_LIMIT_HS; silent: another such server
+ * closed the listener closes with handshakes in flight; --go FILE: wait for this file
+ * overflow the server's application does not accept; --go FILE: until this file exists
  *
- * Needs BPF, and as many --from addresses of this host as a case has bad hosts; root.
+ * Needs BPF, root, and as many --from addresses of this host as a case has bad hosts.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -35,18 +35,18 @@
 #define DECL_HS_LIMIT	0x01020000U
 #define DECL_PEER_NO_SMC 0x03010000U
 
-/* net.smc.hs_max of "fair", and what one host and the next ones get of it */
+/* net.smc.hs_max of "fair", and the slots that the first and second host get */
 #define FAIR_MAX	16
 #define FAIR_FIRST	12
 #define FAIR_SECOND	3
-/* with SMC_LIMIT_HS */
+/* slots with SMC_LIMIT_HS */
 #define LIMITED		32
 
 /**
- * struct good - what became of the good client
- * @err: 0 if its stream was right
+ * struct good - result of the good client
+ * @err: 0 if its stream was correct
  * @mode: enum tl_mode of the server's socket
- * @reason: of our fallback
+ * @reason: our fallback reason
  * @what: what failed
  */
 struct good {
@@ -58,7 +58,7 @@ struct good {
 
 /**
  * struct crowd - bad clients
- * @nr: their number
+ * @nr: number of clients
  * @pfd: one entry each
  */
 struct crowd {
@@ -70,16 +70,16 @@ static const struct tl_proto *tcp, *good_proto;
 static struct tl_addr to, from[HOSTS];
 static const char *go_file;
 static int good_fd;
-/* fewer where so many connections take longer than the server waits for their messages */
+/* fewer on slow hosts, where so many connections take longer than the server's time-out */
 static unsigned int each = CROWD / 2;
 
-/* Of a number that goes with --crowd. */
-static unsigned int share(unsigned int nr)
+/* Scale a number by --crowd. */
+static unsigned int crowd_share(unsigned int nr)
 {
 	return nr * each / (CROWD / 2);
 }
 
-/* ---- the good client: a process that the option is not switched on for ---- */
+/* ---- the good client: a process without the SMC option of the bad ones ---- */
 
 static void good_run(struct good *g, u64 seed)
 {
@@ -120,13 +120,13 @@ static void good_serve(int fd, void *arg)
 	}
 }
 
-/* Served, and by @mode. */
-static bool good_is(enum tl_mode mode, u32 reason, const char *when)
+/* Run the good client; check its mode and reason. */
+static bool good_check(enum tl_mode mode, u32 reason, const char *when)
 {
 	struct good g;
 
 	if (tl_ask(good_fd, &g, sizeof(g))) {
-		ktap_note("%s: the good client is gone", when);
+		ktap_note("%s: the good client has exited", when);
 		return false;
 	}
 	ktap_note("%s: good client: %s, reason %08x %s", when, tl_mode_name(g.mode), g.reason,
@@ -134,12 +134,12 @@ static bool good_is(enum tl_mode mode, u32 reason, const char *when)
 	return !g.err && g.mode == mode && g.reason == reason;
 }
 
-/* Served by @mode in the end: what others held comes free a moment after they let go of it. */
-static bool good_becomes(enum tl_mode mode, u32 reason, const char *when)
+/* Repeat until the mode is right: the server frees slots shortly after the others have closed. */
+static bool good_await(enum tl_mode mode, u32 reason, const char *when)
 {
 	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
 
-	while (!good_is(mode, reason, when)) {
+	while (!good_check(mode, reason, when)) {
 		if (tl_now_ns() > until)
 			return false;
 		tl_sleep_ms(50);
@@ -164,7 +164,7 @@ static bool crowd_add(struct crowd *c, unsigned int host, unsigned int nr)
 	return true;
 }
 
-/* The first @len bytes of a good Proposal, from number @first on. */
+/* Send the first @len bytes of a valid Proposal from each client from number @first on. */
 static void crowd_propose(struct crowd *c, unsigned int host, unsigned int first, size_t len)
 {
 	struct evil_msg m;
@@ -181,7 +181,7 @@ static void crowd_close(struct crowd *c)
 	c->nr = 0;
 }
 
-/* Ended: by FIN or reset. */
+/* Count the clients from @first on whose connection has ended, by FIN or reset. */
 static unsigned int crowd_ended(struct crowd *c, unsigned int first)
 {
 	unsigned int n = 0;
@@ -202,7 +202,7 @@ static bool await_ended(struct crowd *c, unsigned int first, unsigned int nr, un
 	return crowd_ended(c, first) >= nr;
 }
 
-/* Takes Declines out of the crowd, until there are @nr of them; the others stay. */
+/* Remove declined clients from the crowd until there are @nr of them; the others remain. */
 static bool await_declines(struct crowd *c, unsigned int nr)
 {
 	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
@@ -215,7 +215,7 @@ static bool await_declines(struct crowd *c, unsigned int nr)
 		for (unsigned int i = 0; i < c->nr; i++) {
 			if (!(c->pfd[i].revents & POLLIN) || !(c->pfd[i].events & POLLIN))
 				continue;
-			/* an Accept is read once and stays one of the crowd */
+			/* an Accept is read once, and its client remains in the crowd */
 			c->pfd[i].events = POLLRDHUP;
 			if (evil_read(c->pfd[i].fd, PATIENCE_MS, &m) != EVIL_DECLINE)
 				continue;
@@ -226,7 +226,7 @@ static bool await_declines(struct crowd *c, unsigned int nr)
 			c->pfd[i--] = c->pfd[--c->nr];
 		}
 	}
-	ktap_note("%u declined, %u of them not for the limit; %u hold a place", declined, other,
+	ktap_note("%u declined, %u of them not for the limit; %u hold a slot", declined, other,
 		  c->nr);
 	return declined == nr && !other;
 }
@@ -256,8 +256,8 @@ static bool beside_crowd(void)
 		evil_garbage(&m, i + 1, 64);
 		evil_write(loud.pfd[i].fd, m.buf, m.len);
 	}
-	ok = good_is(TL_MODE_SMCR, 0, "beside the crowd");
-	ktap_note("silent and slow ones that have ended before the good one: %u",
+	ok = good_check(TL_MODE_SMCR, 0, "beside the crowd");
+	ktap_note("silent and slow clients that ended before the good one: %u",
 		  crowd_ended(&quiet, 0));
 	ok = !crowd_ended(&quiet, 0) && ok;
 	ok = await_ended(&loud, 0, loud.nr, PATIENCE_MS) && ok;
@@ -269,34 +269,34 @@ static bool beside_crowd(void)
 }
 
 /*
- * A greedy host, another, and a last one with one Proposal more than there are places: whichever
- * of its two is declined, all places are taken then.
+ * A greedy host, a second one, and a last one with one Proposal more than there are slots:
+ * whichever of its two is declined, all slots are taken then.
  */
 static bool fair(void)
 {
 	static struct crowd one, more, last;
 	bool ok;
 
-	ok = crowd_add(&one, 0, FAIR_FIRST + share(28));
+	ok = crowd_add(&one, 0, FAIR_FIRST + crowd_share(28));
 	if (!ok)
 		return false;
 	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
-	ok = await_declines(&one, share(28));
-	/* one host cannot have all places */
-	ok = good_is(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
+	ok = await_declines(&one, crowd_share(28));
+	/* one host cannot take all slots */
+	ok = good_check(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
 
-	/* many can; their connections begin before, else they had no option in the SYN-ACK */
-	ok = crowd_add(&more, 1, FAIR_SECOND + share(7)) && crowd_add(&last, 2, 2) && ok;
+	/* several hosts can; they connect before, as later SYN-ACKs would have no SMC option */
+	ok = crowd_add(&more, 1, FAIR_SECOND + crowd_share(7)) && crowd_add(&last, 2, 2) && ok;
 	crowd_propose(&more, 1, 0, EVIL_MSG_MAX);
-	ok = await_declines(&more, share(7)) && ok;
+	ok = await_declines(&more, crowd_share(7)) && ok;
 	crowd_propose(&last, 2, 0, EVIL_MSG_MAX);
 	ok = await_declines(&last, 1) && ok;
-	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "all places taken") && ok;
+	ok = good_check(TL_MODE_TCP, DECL_PEER_NO_SMC, "all slots taken") && ok;
 	ok = !crowd_ended(&one, 0) && !crowd_ended(&more, 0) && !crowd_ended(&last, 0) && ok;
 	crowd_close(&one);
 	crowd_close(&more);
 	crowd_close(&last);
-	return good_becomes(TL_MODE_SMCR, 0, "afterwards") && ok;
+	return good_await(TL_MODE_SMCR, 0, "afterwards") && ok;
 }
 
 static bool limited(void)
@@ -304,22 +304,22 @@ static bool limited(void)
 	static struct crowd c;
 	bool ok = true;
 
-	/* not silent, so that none of them is cut off early */
-	for (unsigned int i = 0; ok && i < LIMITED + share(8); i++) {
+	/* send Proposals, so that the server does not cut clients off early */
+	for (unsigned int i = 0; ok && i < LIMITED + crowd_share(8); i++) {
 		ok = crowd_add(&c, 0, 1);
 		if (ok)
 			crowd_propose(&c, 0, i, EVIL_MSG_MAX);
 	}
-	ok = good_is(TL_MODE_TCP, DECL_PEER_NO_SMC, "limited") && ok;
-	/* the last ones are TCP, and no application takes a Proposal for a request */
+	ok = good_check(TL_MODE_TCP, DECL_PEER_NO_SMC, "limited") && ok;
+	/* the last ones are TCP, and the application takes no Proposal for a request */
 	ok = crowd_ended(&c, 0) == crowd_ended(&c, LIMITED) && ok;
 	crowd_close(&c);
-	return good_becomes(TL_MODE_SMCR, 0, "no longer") && ok;
+	return good_await(TL_MODE_SMCR, 0, "no longer") && ok;
 }
 
 /*
- * More than half of the places, a host with more than a quarter, silent for 3 s. Others come,
- * many at once: it loses what it has above its share, and no more.
+ * One host holds more than half of the slots, silent for 3 s; its share is a quarter. Then many
+ * others come at once: it loses slots above its share, and no more.
  */
 static bool beside_silent(void)
 {
@@ -332,10 +332,10 @@ static bool beside_silent(void)
 	ok = crowd_add(&more, 1, LIMITED / 4 + 2) && ok;
 	tl_sleep_ms(300);
 	ended = crowd_ended(&c, 0);
-	ktap_note("%u of %u silent ones cut off, %u of %u others", ended, c.nr,
+	ktap_note("%u of %u silent clients cut off, %u of %u others", ended, c.nr,
 		  crowd_ended(&more, 0), more.nr);
 	ok = !crowd_ended(&more, 0) && ok;
-	ok = good_is(TL_MODE_SMCR, 0, "beside silent ones") && ok;
+	ok = good_check(TL_MODE_SMCR, 0, "beside silent clients") && ok;
 	crowd_close(&c);
 	crowd_close(&more);
 	return ended >= 2 && ended <= silent - share && ok;
@@ -344,22 +344,22 @@ static bool beside_silent(void)
 static bool closed(void)
 {
 	static struct crowd c;
-	bool ok = crowd_add(&c, 0, share(50)) && crowd_add(&c, 1, share(20));
+	bool ok = crowd_add(&c, 0, crowd_share(50)) && crowd_add(&c, 1, crowd_share(20));
 
-	crowd_propose(&c, 1, share(50), EVIL_MSG_MAX);
+	crowd_propose(&c, 1, crowd_share(50), EVIL_MSG_MAX);
 	tl_sleep_ms(300);
 	ktap_note("ended before the listener: %u", crowd_ended(&c, 0));
 	ok = ok && !crowd_ended(&c, 0);
 	printf("armed\n");
 	fflush(stdout);
-	/* the listener's process is gone then, and with it all it had */
+	/* the listener's process has exited with all its sockets */
 	ok = wait_go() && ok;
 	ok = await_ended(&c, 0, c.nr, 1000) && ok;
 	crowd_close(&c);
 	return ok;
 }
 
-/* As many as TCP takes in: the same number for both families. */
+/* Connect until TCP takes no more: the number is the same for both families. */
 static bool overflow(void)
 {
 	static struct pollfd pfd[64];
@@ -371,13 +371,16 @@ static bool overflow(void)
 		pfd[nr] = (struct pollfd){ .fd = fd, .events = POLLOUT };
 		if (fd < 0 || (connect(fd, &to.sa, to.len) && errno != EINPROGRESS))
 			return false;
-		/* who is refused hears nothing, however long it waits */
+		/* a refused client gets no answer, however long it waits */
 		if (poll(&pfd[nr++], 1, REFUSED_MS) != 1)
 			break;
-		/* over RDMA the server may end its handshake later, and only then does it count */
+		/*
+		 * over RDMA a connection takes a slot only when the server has finished its
+		 * handshake
+		 */
 		tl_sleep_ms(SETTLE_MS);
 	}
-	ktap_note("%u connected while nobody accepted", done);
+	ktap_note("%u connected without accept()", done);
 	printf("armed %u\n", done);
 	fflush(stdout);
 	if (!wait_go())
@@ -425,7 +428,7 @@ static const struct option longopts[] = {
 	{ }
 };
 
-static bool run(size_t n)
+static bool case_run(size_t n)
 {
 	u64 seed = 1;
 	int err;
@@ -438,7 +441,7 @@ static bool run(size_t n)
 		printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));
 		return false;
 	}
-	return good_is(TL_MODE_SMCR, 0, "before") && cases[n].fn();
+	return good_check(TL_MODE_SMCR, 0, "before") && cases[n].fn();
 }
 
 int main(int argc, char **argv)
@@ -485,7 +488,7 @@ int main(int argc, char **argv)
 			continue;
 		if (cases[i].bad && nfrom < HOSTS)
 			bad_usage();
-		ktap_result(&k, run(i), cases[i].name);
+		ktap_result(&k, case_run(i), cases[i].name);
 		return ktap_exit_code(&k);
 	}
 	bad_usage();
