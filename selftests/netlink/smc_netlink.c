@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink of our module, command by command: what it answers, what it refuses, and
- * to whom. Changes the user EIDs of this namespace and ends with those it began with.
+ * Generic netlink of the module, command by command: answers, refusals, and privileges. Changes the
+ * user EIDs of this namespace and restores them.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -28,18 +28,18 @@
 #define PEER_NO_SMC	0x03010000
 #define NOBODY		65534
 #define ROUNDS		2
-#define PNET_MAX	1024	/* entries in the table of a namespace */
+#define PNET_MAX	1024	/* maximum number of entries of a namespace */
 
 static bool holds(bool ok, const char *what, int line)
 {
 	if (!ok)
-		ktap_note("line %d: not so: %s", line, what);
+		ktap_note("line %d: failed: %s", line, what);
 	return ok;
 }
 
 #define HOLDS(expr)	holds((expr), #expr, __LINE__)
 
-static u64 number(const void *attrs, size_t len, u16 type, size_t want)
+static u64 attr_num(const void *attrs, size_t len, u16 type, size_t want)
 {
 	size_t size;
 	const void *value = tl_genl_attr(attrs, len, type, &size);
@@ -51,12 +51,12 @@ static u64 number(const void *attrs, size_t len, u16 type, size_t want)
 	return n;
 }
 
-static int dump(u8 cmd, tl_genl_fn fn, void *arg)
+static int nl_dump(u8 cmd, tl_genl_fn fn, void *arg)
 {
 	return tl_genl_smc(cmd, true, NULL, 0, fn, arg);
 }
 
-static int order(u8 cmd)
+static int nl_send(u8 cmd)
 {
 	return tl_genl_smc(cmd, false, NULL, 0, NULL, NULL);
 }
@@ -82,9 +82,9 @@ static void take_info(const void *attrs, size_t len, void *arg)
 	if (!HOLDS(attrs) || !HOLDS(!uname(&uts)))
 		return;
 	host = tl_genl_attr(attrs, len, SMC_NLA_SYS_LOCAL_HOST, &size);
-	*ok = HOLDS(number(attrs, len, SMC_NLA_SYS_VER, 1) == 2) &
-	      HOLDS(number(attrs, len, SMC_NLA_SYS_IS_SMCR_V2, 1) == 1) &
-	      HOLDS(number(attrs, len, SMC_NLA_SYS_IS_ISM_V2, 1) == 0) &
+	*ok = HOLDS(attr_num(attrs, len, SMC_NLA_SYS_VER, 1) == 2) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_SYS_IS_SMCR_V2, 1) == 1) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_SYS_IS_ISM_V2, 1) == 0) &
 	      HOLDS(host && !strncmp(host, uts.nodename, SMC_MAX_HOSTNAME_LEN));
 }
 
@@ -92,10 +92,10 @@ static bool sys_info(void)
 {
 	bool ok = false;
 
-	return HOLDS(dump(SMC_NETLINK_GET_SYS_INFO, take_info, &ok) == 1) && ok;
+	return HOLDS(nl_dump(SMC_NETLINK_GET_SYS_INFO, take_info, &ok) == 1) && ok;
 }
 
-/* Without ISM there are no SMC-D objects, and no SEID to be switched. */
+/* Without ISM there are no SMC-D objects, and the SEID cannot be enabled. */
 static void take_seid(const void *attrs, size_t len, void *arg)
 {
 	(void)attrs;
@@ -106,11 +106,11 @@ static bool smcd(void)
 {
 	bool ok = false;
 
-	return HOLDS(dump(SMC_NETLINK_GET_LGR_SMCD, NULL, NULL) == 0) &
-	       HOLDS(dump(SMC_NETLINK_GET_DEV_SMCD, NULL, NULL) == 0) &
-	       HOLDS(dump(SMC_NETLINK_DUMP_SEID, take_seid, &ok) == 1) &
-	       HOLDS(order(SMC_NETLINK_ENABLE_SEID) == -EOPNOTSUPP) &
-	       HOLDS(order(SMC_NETLINK_DISABLE_SEID) == -EOPNOTSUPP) & ok;
+	return HOLDS(nl_dump(SMC_NETLINK_GET_LGR_SMCD, NULL, NULL) == 0) &
+	       HOLDS(nl_dump(SMC_NETLINK_GET_DEV_SMCD, NULL, NULL) == 0) &
+	       HOLDS(nl_dump(SMC_NETLINK_DUMP_SEID, take_seid, &ok) == 1) &
+	       HOLDS(nl_send(SMC_NETLINK_ENABLE_SEID) == -EOPNOTSUPP) &
+	       HOLDS(nl_send(SMC_NETLINK_DISABLE_SEID) == -EOPNOTSUPP) & ok;
 }
 
 /* ---- user EIDs ---- */
@@ -130,12 +130,12 @@ static void take_eid(const void *attrs, size_t len, void *arg)
 		 text ? text : "?");
 }
 
-/* There are @n, the last one is @last. */
+/* Check that there are @n EIDs, and that the last one is @last. */
 static bool eids_are(int n, const char *last)
 {
 	struct eids e = { 0 };
 
-	return HOLDS(dump(SMC_NETLINK_DUMP_UEID, take_eid, &e) == n) &
+	return HOLDS(nl_dump(SMC_NETLINK_DUMP_UEID, take_eid, &e) == n) &
 	       HOLDS(e.n == n && (!n || !strcmp(e.last, last)));
 }
 
@@ -143,17 +143,17 @@ static bool ueid(void)
 {
 	bool ok = eids_are(1, DEFAULT_EID);
 
-	/* the first one takes the place of the default */
+	/* the first one replaces the default */
 	ok &= HOLDS(!eid_order(SMC_NETLINK_ADD_UEID, "FIRST.1")) & eids_are(1, "FIRST.1");
 	ok &= HOLDS(eid_order(SMC_NETLINK_ADD_UEID, "FIRST.1") == -EEXIST);
 	ok &= HOLDS(!eid_order(SMC_NETLINK_ADD_UEID, "SECOND-2")) & eids_are(2, "SECOND-2");
 	ok &= HOLDS(eid_order(SMC_NETLINK_ADD_UEID, "lower") == -EINVAL);
-	ok &= HOLDS(order(SMC_NETLINK_ADD_UEID) == -EINVAL);
-	ok &= HOLDS(order(SMC_NETLINK_REMOVE_UEID) == -EINVAL);
+	ok &= HOLDS(nl_send(SMC_NETLINK_ADD_UEID) == -EINVAL);
+	ok &= HOLDS(nl_send(SMC_NETLINK_REMOVE_UEID) == -EINVAL);
 	ok &= HOLDS(tl_genl_smc(SMC_NETLINK_ADD_UEID, false, "SHORT", 6, NULL, NULL) == -EINVAL);
 	ok &= HOLDS(!eid_order(SMC_NETLINK_REMOVE_UEID, "SECOND-2")) & eids_are(1, "FIRST.1");
 	ok &= HOLDS(eid_order(SMC_NETLINK_REMOVE_UEID, "SECOND-2") == -ENOENT);
-	ok &= HOLDS(!order(SMC_NETLINK_FLUSH_UEID)) & eids_are(0, NULL);
+	ok &= HOLDS(!nl_send(SMC_NETLINK_FLUSH_UEID)) & eids_are(0, NULL);
 	ok &= HOLDS(!eid_order(SMC_NETLINK_ADD_UEID, DEFAULT_EID)) & eids_are(1, DEFAULT_EID);
 	return ok;
 }
@@ -162,10 +162,10 @@ static bool ueid(void)
 
 static void take_limit(const void *attrs, size_t len, void *arg)
 {
-	*(u64 *)arg = number(attrs, len, SMC_NLA_HS_LIMITATION_ENABLED, 1);
+	*(u64 *)arg = attr_num(attrs, len, SMC_NLA_HS_LIMITATION_ENABLED, 1);
 }
 
-/* What the administrator's file says, and what new sockets have. */
+/* Read the administrator's setting. */
 static u64 limit_file(void)
 {
 	FILE *f = fopen("/proc/sys/net/smc/limit_smc_hs", "re");
@@ -203,7 +203,7 @@ static bool limit_is(u64 want)
 {
 	u64 is = ~0ULL;
 
-	return HOLDS(dump(SMC_NETLINK_DUMP_HS_LIMITATION, take_limit, &is) == 1) &
+	return HOLDS(nl_dump(SMC_NETLINK_DUMP_HS_LIMITATION, take_limit, &is) == 1) &
 	       HOLDS(is == want) & HOLDS(limit_file() == want) & HOLDS(limit_of_socket() == want);
 }
 
@@ -211,8 +211,8 @@ static bool hs_limit(void)
 {
 	bool ok = limit_is(0);
 
-	ok &= HOLDS(!order(SMC_NETLINK_ENABLE_HS_LIMITATION)) & limit_is(1);
-	ok &= HOLDS(!order(SMC_NETLINK_DISABLE_HS_LIMITATION)) & limit_is(0);
+	ok &= HOLDS(!nl_send(SMC_NETLINK_ENABLE_HS_LIMITATION)) & limit_is(1);
+	ok &= HOLDS(!nl_send(SMC_NETLINK_DISABLE_HS_LIMITATION)) & limit_is(0);
 	ok &= HOLDS(limit_file_set(1)) & limit_is(1);
 	ok &= HOLDS(limit_file_set(0)) & limit_is(0);
 	return ok;
@@ -235,14 +235,14 @@ static void take_fback(const void *attrs, size_t len, void *arg)
 		return;
 	if (tl_genl_attr(attrs, len, SMC_NLA_FBACK_STATS_CLNT_CNT, NULL)) {
 		f->sums++;
-		f->clients = number(attrs, len, SMC_NLA_FBACK_STATS_CLNT_CNT, 8);
+		f->clients = attr_num(attrs, len, SMC_NLA_FBACK_STATS_CLNT_CNT, 8);
 	}
-	if (number(attrs, len, SMC_NLA_FBACK_STATS_TYPE, 1) == 0 &&
-	    number(attrs, len, SMC_NLA_FBACK_STATS_RSN_CODE, 4) == PEER_NO_SMC)
-		f->count = number(attrs, len, SMC_NLA_FBACK_STATS_RSN_CNT, 2);
+	if (attr_num(attrs, len, SMC_NLA_FBACK_STATS_TYPE, 1) == 0 &&
+	    attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CODE, 4) == PEER_NO_SMC)
+		f->count = attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CNT, 2);
 }
 
-/* A server in this host that does not know SMC. */
+/* Connect to a server on this host that does not use SMC. */
 static bool fall_back(void)
 {
 	const struct tl_proto *tcp = tl_proto_find("inet"), *smc = tl_proto_find("smc");
@@ -265,12 +265,12 @@ static bool fback(void)
 	struct fbacks before = { 0 }, after = { 0 };
 	int i;
 
-	if (!HOLDS(dump(SMC_NETLINK_GET_FBACK_STATS, take_fback, &before) >= 0))
+	if (!HOLDS(nl_dump(SMC_NETLINK_GET_FBACK_STATS, take_fback, &before) >= 0))
 		return false;
 	for (i = 0; i < ROUNDS; i++)
 		if (!HOLDS(fall_back()))
 			return false;
-	return HOLDS(dump(SMC_NETLINK_GET_FBACK_STATS, take_fback, &after) >= 1) &
+	return HOLDS(nl_dump(SMC_NETLINK_GET_FBACK_STATS, take_fback, &after) >= 1) &
 	       HOLDS(after.sums == 1) & HOLDS(after.clients == before.clients + ROUNDS) &
 	       HOLDS(after.count == before.count + ROUNDS);
 }
@@ -285,13 +285,13 @@ static void take_event(const void *attrs, size_t len, void *arg)
 {
 	struct fback_event *e = arg;
 
-	e->role = number(attrs, len, SMC_NETLINK_EV_ROLE, 1);
-	e->own = number(attrs, len, SMC_NETLINK_EV_OWN_RSN, 4);
-	e->peer = number(attrs, len, SMC_NETLINK_EV_PEER_RSN, 4);
-	e->port = number(attrs, len, SMC_NETLINK_EV_LOCAL_PORT, 2);
+	e->role = attr_num(attrs, len, SMC_NETLINK_EV_ROLE, 1);
+	e->own = attr_num(attrs, len, SMC_NETLINK_EV_OWN_RSN, 4);
+	e->peer = attr_num(attrs, len, SMC_NETLINK_EV_PEER_RSN, 4);
+	e->port = attr_num(attrs, len, SMC_NETLINK_EV_LOCAL_PORT, 2);
 }
 
-/* One fallback, which a listener hears of, and one in the other group does not. */
+/* One fallback: a listener of its multicast group is notified, a listener of the other is not. */
 static bool events(void)
 {
 	int nl = tl_genl_join("fallbacks"), other = tl_genl_join("events");
@@ -311,27 +311,27 @@ static bool events(void)
 	return ok;
 }
 
-/* ---- the operator's orders ---- */
+/* ---- the administrator's commands ---- */
 
-#define NO_COMMAND	159	/* between those of our own and the events */
+#define NO_COMMAND	159	/* between our own commands and the events */
 
-/* The first attribute of all of them is the group; its number is that of the EID's. */
+/* The group is the first attribute of all of them; the EID attribute has the same number. */
 static int group_order(u8 cmd, u32 id, size_t size)
 {
 	return tl_genl_smc(cmd, false, (const char *)&id, size, NULL, NULL);
 }
 
-/* What needs a group with two links is in links.sh. */
+/* links.sh tests what needs a group with two links. */
 static bool orders(void)
 {
-	return HOLDS(order(SMC_NETLINK_OWN_ADD_LINK) == -EINVAL) &
-	       HOLDS(order(SMC_NETLINK_OWN_DEL_LINK) == -EINVAL) &
-	       HOLDS(order(SMC_NETLINK_OWN_DEL_LGR) == -EINVAL) &
+	return HOLDS(nl_send(SMC_NETLINK_OWN_ADD_LINK) == -EINVAL) &
+	       HOLDS(nl_send(SMC_NETLINK_OWN_DEL_LINK) == -EINVAL) &
+	       HOLDS(nl_send(SMC_NETLINK_OWN_DEL_LGR) == -EINVAL) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_LINK, 7, 4) == -ENOENT) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_LGR, 7, 4) == -ENOENT) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_LINK, 7, 4) == -EINVAL) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_LINK, 7, 2) < 0) &
-	       HOLDS(order(NO_COMMAND) == -EOPNOTSUPP);
+	       HOLDS(nl_send(NO_COMMAND) == -EOPNOTSUPP);
 }
 
 /* ---- groups, links, devices ---- */
@@ -347,13 +347,13 @@ static bool orders(void)
 static const char *own_address;
 
 /**
- * struct links - what is told while one connection of this host with itself is open
- * @groups: groups with that connection: one as client, one as server
+ * struct links - groups and links with one open connection of this host with itself
+ * @groups: groups of this connection: one as client, one as server
  * @links: their links
- * @in_group: such a group was told, its links follow
- * @uid: user IDs of both links
- * @peer_uid: those of their peers
- * @ok: nothing was wrong so far
+ * @in_group: the last group was one of them, its links follow
+ * @uid: link user IDs of both links
+ * @peer_uid: link user IDs of their peers
+ * @ok: no check has failed so far
  */
 struct links {
 	int groups;
@@ -366,18 +366,18 @@ struct links {
 
 static void take_group(struct links *l, const void *attrs, size_t len)
 {
-	l->in_group = number(attrs, len, SMC_NLA_LGR_R_CONNS_NUM, 4) == 1;
+	l->in_group = attr_num(attrs, len, SMC_NLA_LGR_R_CONNS_NUM, 4) == 1;
 	if (!l->in_group)
 		return;
 	l->groups++;
-	l->ok &= HOLDS((number(attrs, len, SMC_NLA_LGR_R_ID, 4) & 0xff) == 0) &
-		 HOLDS(number(attrs, len, SMC_NLA_LGR_R_ROLE, 1) <= 1) &
-		 HOLDS(number(attrs, len, SMC_NLA_LGR_R_TYPE, 1) == 1) &
-		 HOLDS(number(attrs, len, NLA_LGR_R_RMB_ALLOC, 4) >= 16384) &
-		 HOLDS(number(attrs, len, NLA_LGR_R_SNDBUF_ALLOC, 4) >= 16384);
+	l->ok &= HOLDS((attr_num(attrs, len, SMC_NLA_LGR_R_ID, 4) & 0xff) == 0) &
+		 HOLDS(attr_num(attrs, len, SMC_NLA_LGR_R_ROLE, 1) <= 1) &
+		 HOLDS(attr_num(attrs, len, SMC_NLA_LGR_R_TYPE, 1) == 1) &
+		 HOLDS(attr_num(attrs, len, NLA_LGR_R_RMB_ALLOC, 4) >= 16384) &
+		 HOLDS(attr_num(attrs, len, NLA_LGR_R_SNDBUF_ALLOC, 4) >= 16384);
 }
 
-/* Both ends of a link are on one RNIC here. */
+/* Both ends of a link are on the same RNIC here. */
 static void take_link(const void *attrs, size_t len, void *arg)
 {
 	const char *dev, *gid, *peer_gid;
@@ -396,13 +396,13 @@ static void take_link(const void *attrs, size_t len, void *arg)
 	peer_gid = tl_genl_attr(nest, nest_len, SMC_NLA_LINK_PEER_GID, NULL);
 	l->ok &= HOLDS(dev && !strcmp(dev, "rxe0")) &
 		 HOLDS(gid && size == 40 && peer_gid && !strcmp(gid, peer_gid)) &
-		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_ID, 1) == 1) &
-		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_IB_PORT, 1) == 1) &
-		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_CONN_CNT, 4) == 1) &
-		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_NET_DEV, 4) == if_nametoindex("lo")) &
-		 HOLDS(number(nest, nest_len, SMC_NLA_LINK_STATE, 4) == LINK_ACTIVE);
-	l->uid[l->links] = number(nest, nest_len, SMC_NLA_LINK_UID, 4);
-	l->peer_uid[l->links++] = number(nest, nest_len, SMC_NLA_LINK_PEER_UID, 4);
+		 HOLDS(attr_num(nest, nest_len, SMC_NLA_LINK_ID, 1) == 1) &
+		 HOLDS(attr_num(nest, nest_len, SMC_NLA_LINK_IB_PORT, 1) == 1) &
+		 HOLDS(attr_num(nest, nest_len, SMC_NLA_LINK_CONN_CNT, 4) == 1) &
+		 HOLDS(attr_num(nest, nest_len, SMC_NLA_LINK_NET_DEV, 4) == if_nametoindex("lo")) &
+		 HOLDS(attr_num(nest, nest_len, SMC_NLA_LINK_STATE, 4) == LINK_ACTIVE);
+	l->uid[l->links] = attr_num(nest, nest_len, SMC_NLA_LINK_UID, 4);
+	l->peer_uid[l->links++] = attr_num(nest, nest_len, SMC_NLA_LINK_PEER_UID, 4);
 }
 
 static void take_device(const void *attrs, size_t len, void *arg)
@@ -413,38 +413,38 @@ static void take_device(const void *attrs, size_t len, void *arg)
 	attrs = tl_genl_attr(attrs, len, SMC_GEN_DEV_SMCR, &len);
 	name = tl_genl_attr(attrs, len, SMC_NLA_DEV_IB_NAME, NULL);
 	if (!HOLDS(name && !strcmp(name, "rxe0")) ||
-	    !HOLDS(number(attrs, len, SMC_NLA_DEV_IS_CRIT, 1) == 1) ||
+	    !HOLDS(attr_num(attrs, len, SMC_NLA_DEV_IS_CRIT, 1) == 1) ||
 	    !HOLDS(!tl_genl_attr(attrs, len, SMC_NLA_DEV_PORT2, NULL)))
 		return;
 	attrs = tl_genl_attr(attrs, len, SMC_NLA_DEV_PORT, &len);
-	*ok = HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_VALID, 1) == 1) &
-	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_STATE, 1) == 1) &
-	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_PNET_USR, 1) == 0) &
-	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_NETDEV, 4) == if_nametoindex("lo")) &
-	      HOLDS(number(attrs, len, SMC_NLA_DEV_PORT_LNK_CNT, 4) >= 2);
+	*ok = HOLDS(attr_num(attrs, len, SMC_NLA_DEV_PORT_VALID, 1) == 1) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_DEV_PORT_STATE, 1) == 1) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_DEV_PORT_PNET_USR, 1) == 0) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_DEV_PORT_NETDEV, 4) == if_nametoindex("lo")) &
+	      HOLDS(attr_num(attrs, len, SMC_NLA_DEV_PORT_LNK_CNT, 4) >= 2);
 }
 
-/* Tables of our own in SMC_GEN_STATS, with u64 from 1 on */
+/* Our own tables in SMC_GEN_STATS: u64 attributes from 1 on */
 #define CLC_TYPES	4
 #define LLC_TYPES	9
 #define HS_TIMES	16
 #define MEMS		4	/* send rings; RMBEs: in use, pooled, quarantined */
 
 /**
- * struct stats - what the case looks at
+ * struct stats - statistics that the case checks
  * @sent: bytes
  * @received: bytes
- * @calls: send calls of up to 8 KiB
- * @big: send calls of more, up to 16 KiB
+ * @calls: send calls of at most 8 KiB
+ * @big: larger send calls, of at most 16 KiB
  * @conns: client and server handshakes of version 2
  * @sizes: RMBEs of new connections
  * @memory: bytes of RMBs
  * @send_memory: bytes of send rings
  * @clc: messages by type, sent and received
- * @llc: sum, likewise
+ * @llc: sums of messages, likewise
  * @times: handshakes, of clients and servers
  * @now: memory by kind
- * @peak: likewise, at most
+ * @peak: maximum, likewise
  */
 struct stats {
 	u64 clc[2][CLC_TYPES], llc[2], times[2], now[MEMS], peak[MEMS];
@@ -458,7 +458,7 @@ static u64 sum_of(const void *attrs, size_t len, u16 table)
 
 	attrs = tl_genl_attr(attrs, len, table, &len);
 	for (i = SMC_NLA_STATS_PLOAD_8K; attrs && i <= SMC_NLA_STATS_PLOAD_G_1024K; i++)
-		sum += number(attrs, len, i, 8);
+		sum += attr_num(attrs, len, i, 8);
 	return attrs ? sum : ~0ULL;
 }
 
@@ -468,12 +468,12 @@ static bool take_table(const void *attrs, size_t len, u16 table, int n, u64 *val
 
 	attrs = tl_genl_attr(attrs, len, table, &len);
 	for (i = 0; attrs && i < n; i++)
-		values[i] = number(attrs, len, i + 1, 8);
+		values[i] = attr_num(attrs, len, i + 1, 8);
 	return HOLDS(attrs) && HOLDS(values[n - 1] != ~0ULL) &&
 	       HOLDS(!tl_genl_attr(attrs, len, n + 1, NULL));
 }
 
-static u64 total(const u64 *values, int n)
+static u64 sum_values(const u64 *values, int n)
 {
 	u64 sum = 0;
 
@@ -493,9 +493,9 @@ static bool take_own(const void *attrs, size_t len, struct stats *s)
 
 	for (i = 0; i < 2; i++) {
 		ok &= take_table(attrs, len, SMC_NETLINK_STATS_OWN_LLC_TX + i, LLC_TYPES, llc);
-		s->llc[i] = total(llc, LLC_TYPES);
+		s->llc[i] = sum_values(llc, LLC_TYPES);
 		ok &= take_table(attrs, len, SMC_NETLINK_STATS_OWN_HS_CLNT + i, HS_TIMES, times);
-		s->times[i] = total(times, HS_TIMES);
+		s->times[i] = sum_values(times, HS_TIMES);
 	}
 	return ok;
 }
@@ -508,26 +508,26 @@ static void take_stats(const void *attrs, size_t len, void *arg)
 
 	attrs = tl_genl_attr(attrs, len, SMC_GEN_STATS, &len);
 	if (!HOLDS(attrs && tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCD_TECH, NULL)) ||
-	    !HOLDS(number(attrs, len, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 8) == 0) ||
+	    !HOLDS(attr_num(attrs, len, SMC_NLA_STATS_CLNT_HS_ERR_CNT, 8) == 0) ||
 	    !take_own(attrs, len, s))
 		return;
 	attrs = tl_genl_attr(attrs, len, SMC_NLA_STATS_SMCR_TECH, &len);
 	tx = tl_genl_attr(attrs, len, SMC_NLA_STATS_T_TXPLOAD_SIZE, &tx_len);
 	if (!HOLDS(attrs && tx))
 		return;
-	s->sent = number(attrs, len, SMC_NLA_STATS_T_TX_BYTES, 8);
-	s->received = number(attrs, len, SMC_NLA_STATS_T_RX_BYTES, 8);
-	s->calls = number(tx, tx_len, SMC_NLA_STATS_PLOAD_8K, 8);
-	s->big = number(tx, tx_len, SMC_NLA_STATS_PLOAD_16K, 8);
-	s->conns = number(attrs, len, SMC_NLA_STATS_T_CLNT_V2_SUCC, 8) +
-		   number(attrs, len, SMC_NLA_STATS_T_SRV_V2_SUCC, 8);
+	s->sent = attr_num(attrs, len, SMC_NLA_STATS_T_TX_BYTES, 8);
+	s->received = attr_num(attrs, len, SMC_NLA_STATS_T_RX_BYTES, 8);
+	s->calls = attr_num(tx, tx_len, SMC_NLA_STATS_PLOAD_8K, 8);
+	s->big = attr_num(tx, tx_len, SMC_NLA_STATS_PLOAD_16K, 8);
+	s->conns = attr_num(attrs, len, SMC_NLA_STATS_T_CLNT_V2_SUCC, 8) +
+		   attr_num(attrs, len, SMC_NLA_STATS_T_SRV_V2_SUCC, 8);
 	s->sizes = sum_of(attrs, len, SMC_NLA_STATS_T_RX_RMB_SIZE);
-	s->memory = number(attrs, len, NLA_STATS_T_RX_RMB_USAGE, 4);
-	s->send_memory = number(attrs, len, NLA_STATS_T_TX_RMB_USAGE, 4);
+	s->memory = attr_num(attrs, len, NLA_STATS_T_RX_RMB_USAGE, 4);
+	s->send_memory = attr_num(attrs, len, NLA_STATS_T_TX_RMB_USAGE, 4);
 }
 
-/* What /proc/net/smc_stat says */
-static u64 counter(const char *want)
+/* Read a counter of /proc/net/smc_stat. */
+static u64 counter_read(const char *want)
 {
 	FILE *f = fopen("/proc/net/smc_stat", "re");
 	unsigned long long value, found = ~0ULL;
@@ -541,33 +541,33 @@ static u64 counter(const char *want)
 	return found;
 }
 
-/* Links look after themselves meanwhile. */
+/* Idle links exchange TEST LINK in the meantime, so check only bounds. */
 static bool llc_sums(void)
 {
-	u64 sent = counter("tx_llc"), received = counter("rx_llc");
+	u64 sent = counter_read("tx_llc"), received = counter_read("rx_llc");
 	struct stats now = { 0 };
 
-	return HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &now) == 1) &&
-	       HOLDS(sent <= now.llc[0] && now.llc[0] <= counter("tx_llc")) &&
-	       HOLDS(received <= now.llc[1] + counter("rx_llc_bad")) &&
-	       HOLDS(now.llc[1] + counter("rx_llc_bad") <= counter("rx_llc"));
+	return HOLDS(nl_dump(SMC_NETLINK_GET_STATS, take_stats, &now) == 1) &&
+	       HOLDS(sent <= now.llc[0] && now.llc[0] <= counter_read("tx_llc")) &&
+	       HOLDS(received <= now.llc[1] + counter_read("rx_llc_bad")) &&
+	       HOLDS(now.llc[1] + counter_read("rx_llc_bad") <= counter_read("rx_llc"));
 }
 
-/* The connections of other cases have gone. */
-static bool settled(struct stats *s)
+/* Wait until the connections of other cases are closed. */
+static bool stats_settle(struct stats *s)
 {
 	int tries = 100;
 
 	do {
 		*s = (struct stats){ 0 };
-		if (dump(SMC_NETLINK_GET_STATS, take_stats, s) != 1)
+		if (nl_dump(SMC_NETLINK_GET_STATS, take_stats, s) != 1)
 			return false;
 		usleep(50000);
 	} while (s->now[1] && --tries);
 	return !s->now[1];
 }
 
-/* One handshake with itself; the groups are from before or not. */
+/* One handshake with itself, in new or existing groups. */
 static bool own_stats(const struct stats *before, const struct stats *after)
 {
 	bool ok = true;
@@ -580,21 +580,21 @@ static bool own_stats(const struct stats *before, const struct stats *after)
 		ok &= HOLDS(after->times[way] - before->times[way] == 1);
 	}
 	ok &= HOLDS(after->llc[0] > 0 && after->llc[1] > 0) & llc_sums() &
-	      HOLDS(after->times[0] == counter("clnt_smc")) &
-	      HOLDS(after->times[1] == counter("srv_smc"));
-	/* an RMBE on either side; the parts of RMBs are all there is */
+	      HOLDS(after->times[0] == counter_read("clnt_smc")) &
+	      HOLDS(after->times[1] == counter_read("srv_smc"));
+	/* an RMBE at either end; the parts of RMBs add up to their memory */
 	ok &= HOLDS(after->now[1] - before->now[1] == 2 * 65536) &
-	      HOLDS(total(after->now + 1, MEMS - 1) == after->memory) &
+	      HOLDS(sum_values(after->now + 1, MEMS - 1) == after->memory) &
 	      HOLDS(after->now[0] == after->send_memory) & HOLDS(after->now[3] == 0);
 	for (type = 0; type < MEMS; type++)
 		ok &= HOLDS(after->peak[type] >= after->now[type]) &
 		      HOLDS(after->peak[type] >= before->peak[type]);
-	return ok & HOLDS(counter("wr_posts") >= counter("wr_done")) &
-	       HOLDS(counter("wr_done") > 0) & HOLDS(counter("wakeups") > 0) &
-	       HOLDS(counter("hs_reset") == 0);
+	return ok & HOLDS(counter_read("wr_posts") >= counter_read("wr_done")) &
+	       HOLDS(counter_read("wr_done") > 0) & HOLDS(counter_read("wakeups") > 0) &
+	       HOLDS(counter_read("hs_reset") == 0);
 }
 
-/* One connection with itself, three messages: every number moves by what was done. */
+/* One connection with itself, three messages: every number changes accordingly. */
 static bool stats(void)
 {
 	static char buf[10000], got[10000];
@@ -607,7 +607,7 @@ static bool stats(void)
 
 	if (!HOLDS(!tl_addr_parse(&at, smc, own_address, 0)))
 		return false;
-	ok = HOLDS(settled(&before));
+	ok = HOLDS(stats_settle(&before));
 	listener = tl_listen(smc, &at, 4);
 	fd = listener < 0 ? -1 : tl_connect(smc, NULL, &at);
 	child = fd < 0 ? -1 : accept(listener, NULL, NULL);
@@ -615,7 +615,7 @@ static bool stats(void)
 	for (size_t i = 0; ok && i < TL_ARRAY_SIZE(sizes); i++)
 		ok = HOLDS(send(fd, buf, sizes[i], 0) == (ssize_t)sizes[i]) &&
 		     HOLDS(tl_recv_all(child, got, sizes[i]) == (ssize_t)sizes[i]);
-	ok &= HOLDS(dump(SMC_NETLINK_GET_STATS, take_stats, &after) == 1);
+	ok &= HOLDS(nl_dump(SMC_NETLINK_GET_STATS, take_stats, &after) == 1);
 	ok &= HOLDS(after.sent - before.sent == 18193) &
 	      HOLDS(after.received - before.received == 18193) &
 	      HOLDS(after.calls - before.calls == 2) & HOLDS(after.big - before.big == 1) &
@@ -635,13 +635,13 @@ static bool with_connection(void)
 	struct links groups = { .ok = true }, links = { .ok = true };
 	bool dev_ok = false, ok;
 
-	ok = HOLDS(dump(SMC_NETLINK_GET_LGR_SMCR, take_link, &groups) >= 2) &
+	ok = HOLDS(nl_dump(SMC_NETLINK_GET_LGR_SMCR, take_link, &groups) >= 2) &
 	     HOLDS(groups.groups == 2 && !groups.links) & groups.ok;
-	ok &= HOLDS(dump(SMC_NETLINK_GET_LINK_SMCR, take_link, &links) >= 4) &
+	ok &= HOLDS(nl_dump(SMC_NETLINK_GET_LINK_SMCR, take_link, &links) >= 4) &
 	      HOLDS(links.groups == 2 && links.links == 2) & links.ok;
 	ok &= HOLDS(links.uid[0] && links.uid[0] == links.peer_uid[1]) &
 	      HOLDS(links.uid[1] && links.uid[1] == links.peer_uid[0]);
-	ok &= HOLDS(dump(SMC_NETLINK_GET_DEV_SMCR, take_device, &dev_ok) == 1) & dev_ok;
+	ok &= HOLDS(nl_dump(SMC_NETLINK_GET_DEV_SMCR, take_device, &dev_ok) == 1) & dev_ok;
 	return ok;
 }
 
@@ -676,7 +676,7 @@ struct pnets {
 	char last[64];	/* "ID eth ib port" */
 };
 
-/* Programs of the in-tree module take all four for granted. */
+/* Programs of the in-tree module rely on all four attributes. */
 static void take_pnet(const void *attrs, size_t len, void *arg)
 {
 	const char *id = tl_genl_attr(attrs, len, SMC_PNETID_NAME, NULL);
@@ -688,17 +688,17 @@ static void take_pnet(const void *attrs, size_t len, void *arg)
 	p->ok &= HOLDS(id && eth && ib);
 	if (p->ok)
 		snprintf(p->last, sizeof(p->last), "%.16s %.15s %.15s %u", id, eth, ib,
-			 (unsigned int)number(attrs, len, SMC_PNETID_IBPORT, 1));
+			 (unsigned int)attr_num(attrs, len, SMC_PNETID_IBPORT, 1));
 }
 
-static int pnet(u8 cmd, const char *id, const char *eth, const char *ib, unsigned int port)
+static int pnet_send(u8 cmd, const char *id, const char *eth, const char *ib, unsigned int port)
 {
 	const struct tl_pnet entry = { id, eth, ib, port };
 
 	return tl_genl_pnet(cmd, NLM_F_ACK, &entry, NULL, NULL);
 }
 
-/* There are @n entries (of @id, if not NULL), the last one is @last. */
+/* Check that there are @n entries (of @id, if not NULL), and that the last one is @last. */
 static bool pnets_are(const char *id, int n, const char *last)
 {
 	const struct tl_pnet entry = { .id = id };
@@ -717,42 +717,42 @@ static bool pnet_names(void)
 	bool ok = true;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(bad); i++)
-		ok &= HOLDS(pnet(SMC_PNETID_ADD, bad[i], "lo", NULL, 0) < 0);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, NULL, "lo", NULL, 0) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "", NULL, 0) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "a/b", NULL, 0) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", NULL, "", 0) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "A", "lo", "rxe9", 3) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_GET, NULL, NULL, NULL, 0) == -EINVAL);
-	ok &= HOLDS(pnet(SMC_PNETID_GET, "A.B", NULL, NULL, 0) == -EINVAL);
+		ok &= HOLDS(pnet_send(SMC_PNETID_ADD, bad[i], "lo", NULL, 0) < 0);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, NULL, "lo", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "A", "", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "A", "a/b", NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "A", NULL, "", 0) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "A", "lo", "rxe9", 3) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_GET, NULL, NULL, NULL, 0) == -EINVAL);
+	ok &= HOLDS(pnet_send(SMC_PNETID_GET, "A.B", NULL, NULL, 0) == -EINVAL);
 	return ok & pnets_are(NULL, 0, NULL);
 }
 
 static bool pnet_table(void)
 {
-	bool ok = HOLDS(!pnet(SMC_PNETID_ADD, " net1 ", "lo", "rxe9", 0));
+	bool ok = HOLDS(!pnet_send(SMC_PNETID_ADD, " net1 ", "lo", "rxe9", 0));
 
 	ok &= pnets_are(NULL, 2, "NET1 n/a rxe9 1") & pnets_are("net1", 2, "NET1 n/a rxe9 1");
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET1", "lo", NULL, 0) == -EEXIST);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", "lo", NULL, 0) == -EEXIST);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 1) == -EEXIST);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", "later9", "rxe9", 1) == -EEXIST);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET2", NULL, NULL, 0) == -EEXIST);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET1", "lo", NULL, 0) == -EEXIST);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET2", "lo", NULL, 0) == -EEXIST);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 1) == -EEXIST);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET2", "later9", "rxe9", 1) == -EEXIST);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET2", NULL, NULL, 0) == -EEXIST);
 	ok &= pnets_are(NULL, 2, "NET1 n/a rxe9 1");
-	/* known ones beside a new one are no error */
-	ok &= HOLDS(!pnet(SMC_PNETID_ADD, "NET1", "later9", "rxe9", 1));
-	ok &= HOLDS(!pnet(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 2));
+	/* known names together with a new one are no error */
+	ok &= HOLDS(!pnet_send(SMC_PNETID_ADD, "NET1", "later9", "rxe9", 1));
+	ok &= HOLDS(!pnet_send(SMC_PNETID_ADD, "NET2", NULL, "rxe9", 2));
 	ok &= pnets_are(NULL, 4, "NET2 n/a rxe9 2") & pnets_are("NET1", 3, "NET1 later9 n/a 255");
 	ok &= pnets_are("NET3", 0, NULL);
-	ok &= HOLDS(!pnet(SMC_PNETID_DEL, "net1", NULL, NULL, 0));
+	ok &= HOLDS(!pnet_send(SMC_PNETID_DEL, "net1", NULL, NULL, 0));
 	ok &= pnets_are(NULL, 1, "NET2 n/a rxe9 2");
-	ok &= HOLDS(pnet(SMC_PNETID_DEL, "NET1", NULL, NULL, 0) == -ENOENT);
-	ok &= HOLDS(pnet(SMC_PNETID_DEL, NULL, NULL, NULL, 0) == -EINVAL);
-	ok &= HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & pnets_are(NULL, 0, NULL);
-	return ok & HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0));
+	ok &= HOLDS(pnet_send(SMC_PNETID_DEL, "NET1", NULL, NULL, 0) == -ENOENT);
+	ok &= HOLDS(pnet_send(SMC_PNETID_DEL, NULL, NULL, NULL, 0) == -EINVAL);
+	ok &= HOLDS(!pnet_send(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & pnets_are(NULL, 0, NULL);
+	return ok & HOLDS(!pnet_send(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0));
 }
 
-/* More entries than one message holds, in the order in which they were made; then no more. */
+/* More entries than one message holds, listed in the order of their creation; then no more. */
 static bool pnet_many(void)
 {
 	char name[16], last[64];
@@ -761,32 +761,32 @@ static bool pnet_many(void)
 
 	for (i = 0; i < PNET_MAX && ok; i++) {
 		snprintf(name, sizeof(name), "later%d", i);
-		ok = HOLDS(!pnet(SMC_PNETID_ADD, "NET1", name, NULL, 0));
+		ok = HOLDS(!pnet_send(SMC_PNETID_ADD, "NET1", name, NULL, 0));
 	}
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NET1", "onemore", NULL, 0) == -ENOSPC);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NET1", "onemore", NULL, 0) == -ENOSPC);
 	snprintf(last, sizeof(last), "NET1 later%d n/a 255", PNET_MAX - 1);
 	ok &= pnets_are(NULL, PNET_MAX, last);
-	return HOLDS(!pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & ok;
+	return HOLDS(!pnet_send(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0)) & ok;
 }
 
-/* ---- rules: what smcctl would not send ---- */
+/* ---- rules: requests that smcctl does not send ---- */
 
 static bool rules(void)
 {
-	return HOLDS(order(SMC_NETLINK_OWN_ADD_RULE) == -EINVAL) &
-	       HOLDS(order(SMC_NETLINK_OWN_DEL_RULE) == -EINVAL) &
+	return HOLDS(nl_send(SMC_NETLINK_OWN_ADD_RULE) == -EINVAL) &
+	       HOLDS(nl_send(SMC_NETLINK_OWN_DEL_RULE) == -EINVAL) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_ADD_RULE, 7, 4) == -EINVAL) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 7, 4) == -ENOENT) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 0, 4) == -ERANGE) &
 	       HOLDS(group_order(SMC_NETLINK_OWN_DEL_RULE, 7, 2) < 0) &
-	       HOLDS(dump(SMC_NETLINK_OWN_GET_RULES, NULL, NULL) == 0) &
-	       HOLDS(!order(SMC_NETLINK_OWN_FLUSH_RULES));
+	       HOLDS(nl_dump(SMC_NETLINK_OWN_GET_RULES, NULL, NULL) == 0) &
+	       HOLDS(!nl_send(SMC_NETLINK_OWN_FLUSH_RULES));
 }
 
 /* ---- rights ---- */
 
-/* Everybody may ask, the administrator may change. */
-static bool as_nobody(void)
+/* Every user may query, only the administrator may change. */
+static bool check_unprivileged(void)
 {
 	static const u8 cmds[] = {
 		SMC_NETLINK_FLUSH_UEID, SMC_NETLINK_ENABLE_SEID, SMC_NETLINK_DISABLE_SEID,
@@ -797,12 +797,12 @@ static bool as_nobody(void)
 	bool ok = HOLDS(!setuid(NOBODY));
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(cmds); i++)
-		ok &= HOLDS(order(cmds[i]) == -EPERM);
+		ok &= HOLDS(nl_send(cmds[i]) == -EPERM);
 	ok &= HOLDS(eid_order(SMC_NETLINK_ADD_UEID, "NOBODY") == -EPERM);
 	ok &= HOLDS(eid_order(SMC_NETLINK_REMOVE_UEID, DEFAULT_EID) == -EPERM);
-	ok &= HOLDS(pnet(SMC_PNETID_ADD, "NOBODY", "lo", NULL, 0) == -EPERM);
-	ok &= HOLDS(pnet(SMC_PNETID_DEL, "NOBODY", NULL, NULL, 0) == -EPERM);
-	ok &= HOLDS(pnet(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0) == -EPERM);
+	ok &= HOLDS(pnet_send(SMC_PNETID_ADD, "NOBODY", "lo", NULL, 0) == -EPERM);
+	ok &= HOLDS(pnet_send(SMC_PNETID_DEL, "NOBODY", NULL, NULL, 0) == -EPERM);
+	ok &= HOLDS(pnet_send(SMC_PNETID_FLUSH, NULL, NULL, NULL, 0) == -EPERM);
 	return ok & eids_are(1, DEFAULT_EID) & limit_is(0) & pnets_are(NULL, 0, NULL) & events();
 }
 
@@ -814,15 +814,15 @@ static bool rights(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		status = as_nobody() ? 0 : 1;
+		status = check_unprivileged() ? 0 : 1;
 		fflush(stdout);
 		_exit(status);
 	}
 	return HOLDS(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
-/* For fault sites: how many entries an ID has, or the error with which asking ends. */
-static int ask_pnet(const char *id)
+/* For fault sites: print the number of entries of an ID, or the error of the query. */
+static int pnet_print(const char *id)
 {
 	const struct tl_pnet entry = { .id = id };
 	struct pnets p = { .ok = true };
@@ -852,9 +852,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "fallback"))
 		return !fall_back();
 	if (argc == 3 && !strcmp(argv[1], "pnet"))
-		return ask_pnet(argv[2]);
+		return pnet_print(argv[2]);
 	if (argc != 2) {
-		fprintf(stderr, "usage: smc_netlink ADDRESS (own one, with RDMA to itself)\n"
+		fprintf(stderr, "usage: smc_netlink ADDRESS (of this host, with RDMA to itself)\n"
 			"       smc_netlink fallback\n"
 			"       smc_netlink pnet ID\n");
 		return KTAP_FAIL;
