@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many connections at once, both ends of each in this program, and operations at random from a
- * seed. Every byte that is received is compared; an end is an error unless somebody made it.
+ * Many connections at once, both ends of each in this program, and random operations from a seed.
+ * Every received byte is compared; an end of the stream without a close is an error.
  *
- * CONNS, STRESS_FOR (seconds), SEED and PATIENCE (ms, for what must happen) come from the
- * environment.
+ * The environment gives CONNS, STRESS_FOR (seconds), SEED, and PATIENCE (ms, time limit for events
+ * that must happen).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -32,11 +32,11 @@
 /**
  * struct end - one end of a connection
  * @fd: -1 once it is closed
- * @sent: bytes of its stream that were taken
+ * @sent: bytes of its stream that were sent
  * @got: bytes that it has received
- * @shut: it has shut down its direction
- * @eof: it has come to the end of the other's
- * @failed: it has been told of a reset; as on TCP that is done once, and then comes the end
+ * @shut: it has shut down its sending direction
+ * @eof: it has reached the end of the other's stream
+ * @failed: a call has returned a reset; as on TCP one call does, then comes the end of the stream
  */
 struct end {
 	int fd;
@@ -60,18 +60,18 @@ static u64 state, received[ENDS_NR];
 static unsigned long made, ops, resets;
 
 /**
- * struct door - a way in, each with a listener of its own
+ * struct entry - an entry point, each with its own listener
  * @family: of both ends
- * @addr: where it listens, in the server's namespace
+ * @addr: address of the listener, in the server's namespace
  * @listener: descriptor
- * @made: connections that came by it
+ * @made: connections made through it
  */
-static struct door {
+static struct entry {
 	const char *family;
 	const char *addr;
 	int listener;
 	unsigned long made;
-} doors[] = {
+} entries[] = {
 	{ .family = "smc", .addr = ENDS_ADDR },
 	{ .family = "ipproto", .addr = ENDS_ADDR },
 	{ .family = "smc6", .addr = "fd00::1" },
@@ -79,8 +79,8 @@ static struct door {
 	{ .family = "ipproto6", .addr = "::ffff:" ENDS_ADDR },
 };
 
-/* Steele and Vigna's splitmix64: the same run for the same seed. */
-static u64 any(u64 below)
+/* Steele and Vigna's splitmix64: a seed gives the same run again. */
+static u64 rnd_below(u64 below)
 {
 	u64 z = state += 0x9e3779b97f4a7c15ULL;
 
@@ -89,7 +89,7 @@ static u64 any(u64 below)
 	return (z ^ (z >> 31)) % below;
 }
 
-static void wrong(const struct conn *c, int side, const char *what)
+static void conn_fail(const struct conn *c, int side, const char *what)
 {
 	const struct end *e = &c->end[side];
 
@@ -100,12 +100,12 @@ static void wrong(const struct conn *c, int side, const char *what)
 	exit(1);
 }
 
-static u64 stream(const struct conn *c, int side)
+static u64 stream_seed(const struct conn *c, int side)
 {
 	return 2 * c->seed + side;
 }
 
-static void watch(struct conn *c, int side)
+static void epoll_watch(struct conn *c, int side)
 {
 	struct epoll_event ev = {
 		.events = EPOLLIN | EPOLLRDHUP,
@@ -113,10 +113,10 @@ static void watch(struct conn *c, int side)
 	};
 
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, c->end[side].fd, &ev))
-		wrong(c, side, "epoll_ctl");
+		conn_fail(c, side, "epoll_ctl");
 }
 
-/* What the other end was closed with may have been a reset. */
+/* The close of the other end may have been a reset. */
 static bool may_fail(struct conn *c, int side)
 {
 	if (c->end[!side].fd >= 0 || (errno != ECONNRESET && errno != EPIPE))
@@ -137,14 +137,14 @@ static void shut_fd(struct conn *c, int side, bool reset)
 
 /* ---- connecting ---- */
 
-static void prepare(int fd)
+static void socket_prepare(int fd)
 {
-	int size = 16384 << any(3), on = 1;
+	int size = 16384 << rnd_below(3), on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	size = 16384 << any(2);
+	size = 16384 << rnd_below(2);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	/* so that urgent bytes are where they were sent */
+	/* so that urgent bytes stay in the stream */
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 }
 
@@ -157,12 +157,12 @@ static unsigned int port_of(int fd, bool peer)
 	return tl_addr_port(&a);
 }
 
-static void open_door(struct door *d)
+static void entry_open(struct entry *d)
 {
 	const struct tl_proto *proto = tl_proto_find(d->family);
 	struct tl_addr at;
 
-	if (tl_addr_parse(&at, proto, d->addr, PORT + (d - doors)))
+	if (tl_addr_parse(&at, proto, d->addr, PORT + (d - entries)))
 		ends_die(d->addr);
 	ends_enter(ENDS_SERVER);
 	d->listener = tl_listen(proto, &at, 64);
@@ -173,23 +173,23 @@ static void open_door(struct door *d)
 	}
 }
 
-/* The client's ends all at once; which of them is accepted when is not said. */
+/* Connect all client ends at once; the order of their accepts is not fixed. */
 static void connect_some(struct conn *const *which, unsigned int n)
 {
-	struct door *d = &doors[any(TL_ARRAY_SIZE(doors))];
+	struct entry *d = &entries[rnd_below(TL_ARRAY_SIZE(entries))];
 	const struct tl_proto *proto = tl_proto_find(d->family);
 	struct tl_diag diag;
 	struct tl_addr to;
 
-	tl_addr_parse(&to, proto, d->addr, PORT + (d - doors));
-	prepare(d->listener);
+	tl_addr_parse(&to, proto, d->addr, PORT + (d - entries));
+	socket_prepare(d->listener);
 	d->made += n;
 	for (unsigned int i = 0; i < n; i++) {
 		int fd = tl_socket(proto, SOCK_NONBLOCK);
 
 		if (fd < 0)
 			ends_die("socket");
-		prepare(fd);
+		socket_prepare(fd);
 		*which[i] = (struct conn){ .seed = ++made };
 		which[i]->end[ENDS_CLIENT].fd = fd;
 		if (connect(fd, &to.sa, to.len) && errno != EINPROGRESS)
@@ -211,23 +211,23 @@ static void connect_some(struct conn *const *which, unsigned int n)
 		struct conn *c = which[i];
 
 		if (!c->end[ENDS_SERVER].fd)
-			wrong(c, ENDS_SERVER, "was not accepted");
+			conn_fail(c, ENDS_SERVER, "was not accepted");
 		if (!ends_something(c->end[ENDS_CLIENT].fd, POLLOUT, patience) ||
 		    ends_error(c->end[ENDS_CLIENT].fd))
-			wrong(c, ENDS_CLIENT, "does not connect");
+			conn_fail(c, ENDS_CLIENT, "does not connect");
 		if (tl_diag_get(c->end[ENDS_CLIENT].fd, proto, &diag) ||
 		    diag.mode != TL_MODE_SMCR) {
 			printf("# %s: %08x/%08x\n", tl_mode_name(diag.mode), diag.reason,
 			       diag.peer_reason);
-			wrong(c, ENDS_CLIENT, "is not SMC");
+			conn_fail(c, ENDS_CLIENT, "is not SMC");
 		}
-		watch(c, ENDS_CLIENT);
-		watch(c, ENDS_SERVER);
+		epoll_watch(c, ENDS_CLIENT);
+		epoll_watch(c, ENDS_SERVER);
 	}
 }
 
-/* Connections without ends get new ones. */
-static void refill(void)
+/* Replace connections with both ends closed by new ones. */
+static void conns_refill(void)
 {
 	struct conn *which[BATCH];
 	unsigned int n = 0;
@@ -243,7 +243,7 @@ static void refill(void)
 
 static size_t any_size(void)
 {
-	return 1 + any(any(4) ? 3000 : CHUNK);
+	return 1 + rnd_below(rnd_below(4) ? 3000 : CHUNK);
 }
 
 static void op_send(struct conn *c, int side)
@@ -255,20 +255,20 @@ static void op_send(struct conn *c, int side)
 
 	if (e->shut)
 		return;
-	if (!any(8))
+	if (!rnd_below(8))
 		flags |= MSG_MORE;
-	if (!any(32))
+	if (!rnd_below(32))
 		flags |= MSG_OOB;
-	tl_fill(stream(c, side), e->sent, chunk, len);
+	tl_fill(stream_seed(c, side), e->sent, chunk, len);
 	n = send(e->fd, chunk, len, flags);
 	if (n > 0)
 		e->sent += n;
 	else if (!n || (errno != EAGAIN && !may_fail(c, side)))
-		wrong(c, side, "send");
+		conn_fail(c, side, "send");
 }
 
-/* @must: poll has said that there is something. */
-static void receive(struct conn *c, int side, int flags, bool must)
+/* @must: poll has reported POLLIN. */
+static void end_receive(struct conn *c, int side, int flags, bool must)
 {
 	struct end *e = &c->end[side];
 	ssize_t n = recv(e->fd, chunk, any_size(), flags);
@@ -283,17 +283,17 @@ static void receive(struct conn *c, int side, int flags, bool must)
 		return;
 	}
 	if (n < 0)
-		wrong(c, side, "recv");
+		conn_fail(c, side, "recv");
 	if (!n) {
 		if (c->end[!side].fd >= 0 && !c->end[!side].shut)
-			wrong(c, side, "an end that nobody made");
+			conn_fail(c, side, "the stream ends without a close");
 		if (e->got != c->end[!side].sent && !e->failed)
-			wrong(c, side, "the end came too early");
+			conn_fail(c, side, "the stream ends too early");
 		e->eof = true;
 		return;
 	}
-	if (tl_check(stream(c, !side), e->got, chunk, n) != -1)
-		wrong(c, side, "wrong bytes");
+	if (tl_check(stream_seed(c, !side), e->got, chunk, n) != -1)
+		conn_fail(c, side, "wrong bytes");
 	if (flags & MSG_PEEK)
 		return;
 	e->got += n;
@@ -302,12 +302,12 @@ static void receive(struct conn *c, int side, int flags, bool must)
 
 static void op_recv(struct conn *c, int side)
 {
-	receive(c, side, MSG_DONTWAIT, false);
+	end_receive(c, side, MSG_DONTWAIT, false);
 }
 
 static void op_peek(struct conn *c, int side)
 {
-	receive(c, side, MSG_DONTWAIT | MSG_PEEK, false);
+	end_receive(c, side, MSG_DONTWAIT | MSG_PEEK, false);
 }
 
 static void op_poll(struct conn *c, int side)
@@ -315,9 +315,9 @@ static void op_poll(struct conn *c, int side)
 	struct pollfd p = { .fd = c->end[side].fd, .events = POLLIN | POLLOUT | POLLRDHUP };
 
 	if (poll(&p, 1, 0) < 0 && errno != EINTR)
-		wrong(c, side, "poll");
+		conn_fail(c, side, "poll");
 	if (p.revents & POLLIN && !c->end[side].eof)
-		receive(c, side, MSG_DONTWAIT, true);
+		end_receive(c, side, MSG_DONTWAIT, true);
 }
 
 static void op_epoll(struct conn *c, int side)
@@ -326,23 +326,23 @@ static void op_epoll(struct conn *c, int side)
 	int n = epoll_wait(epfd, ev, TL_ARRAY_SIZE(ev), 0);
 
 	if (n < 0 && errno != EINTR)
-		wrong(c, side, "epoll_wait");
+		conn_fail(c, side, "epoll_wait");
 	for (int i = 0; i < n; i++) {
 		c = &conns[ev[i].data.u64 / 2];
 		side = ev[i].data.u64 % 2;
 		if (c->end[side].fd < 0)
-			wrong(c, side, "an event of a closed descriptor");
+			conn_fail(c, side, "an event of a closed descriptor");
 		if (ev[i].events & EPOLLIN && !c->end[side].eof)
-			receive(c, side, MSG_DONTWAIT, true);
+			end_receive(c, side, MSG_DONTWAIT, true);
 	}
 }
 
-static void nothing(int sig)
+static void signal_ignore(int sig)
 {
 	(void)sig;
 }
 
-/* A call that sleeps, until a signal or bytes come. */
+/* A call that sleeps until a signal or bytes arrive. */
 static void op_signal(struct conn *c, int side)
 {
 	struct itimerval it = { .it_value.tv_usec = 1000, .it_interval.tv_usec = 1000 };
@@ -350,7 +350,7 @@ static void op_signal(struct conn *c, int side)
 
 	tl_set_nonblock(c->end[side].fd, false);
 	setitimer(ITIMER_REAL, &it, NULL);
-	receive(c, side, 0, false);
+	end_receive(c, side, 0, false);
 	setitimer(ITIMER_REAL, &off, NULL);
 	if (c->end[side].fd >= 0)
 		tl_set_nonblock(c->end[side].fd, true);
@@ -361,7 +361,7 @@ static void op_shutdown(struct conn *c, int side)
 	struct end *e = &c->end[side];
 
 	if (shutdown(e->fd, SHUT_WR) && errno != ENOTCONN)
-		wrong(c, side, "shutdown");
+		conn_fail(c, side, "shutdown");
 	e->shut = true;
 }
 
@@ -391,14 +391,14 @@ static void op_option(struct conn *c, int side)
 		{ SOL_SOCKET, SO_SNDBUF, 100000 },
 		{ SOL_SOCKET, SO_PRIORITY, 6 },
 	};
-	size_t i = any(TL_ARRAY_SIZE(options));
-	int val = any(options[i].values);
+	size_t i = rnd_below(TL_ARRAY_SIZE(options));
+	int val = rnd_below(options[i].values);
 
 	if (setsockopt(c->end[side].fd, options[i].level, options[i].name, &val, sizeof(val)))
-		wrong(c, side, "setsockopt");
+		conn_fail(c, side, "setsockopt");
 }
 
-/* The descriptor goes, the socket stays. */
+/* The descriptor is closed, the socket remains. */
 static void op_dup(struct conn *c, int side)
 {
 	int fd = dup(c->end[side].fd);
@@ -408,10 +408,10 @@ static void op_dup(struct conn *c, int side)
 	epoll_ctl(epfd, EPOLL_CTL_DEL, c->end[side].fd, NULL);
 	close(c->end[side].fd);
 	c->end[side].fd = fd;
-	watch(c, side);
+	epoll_watch(c, side);
 }
 
-/* A child sends and exits with the parent's descriptors. */
+/* A child sends, and exits with copies of the parent's descriptors. */
 static void op_fork(struct conn *c, int side)
 {
 	struct end *e = &c->end[side];
@@ -424,22 +424,22 @@ static void op_fork(struct conn *c, int side)
 	if (pid < 0)
 		ends_die("fork");
 	if (!pid) {
-		size_t len = 1 + any(200);
+		size_t len = 1 + rnd_below(200);
 		ssize_t n;
 
-		tl_fill(stream(c, side), e->sent, chunk, len);
+		tl_fill(stream_seed(c, side), e->sent, chunk, len);
 		n = send(e->fd, chunk, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		_exit(n >= 0 ? n : errno == EAGAIN ? 0 : may_fail(c, side) ? CHILD_RESET : 255);
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) == 255)
-		wrong(c, side, "send by a child");
+		conn_fail(c, side, "send by a child");
 	if (WEXITSTATUS(status) == CHILD_RESET)
 		e->failed = true;
 	else
 		e->sent += WEXITSTATUS(status);
 }
 
-/* While it is in a message nobody has it. */
+/* While it is in a message no process has the descriptor. */
 static void op_pass(struct conn *c, int side)
 {
 	int sv[2];
@@ -455,10 +455,10 @@ static void op_pass(struct conn *c, int side)
 		ends_die("recvmsg");
 	close(sv[0]);
 	close(sv[1]);
-	watch(c, side);
+	epoll_watch(c, side);
 }
 
-/* How often, in a thousand. */
+/* Frequency of each operation, in a thousand. */
 static const struct {
 	void (*run)(struct conn *c, int side);
 	unsigned int weight;
@@ -468,19 +468,19 @@ static const struct {
 	{ op_shutdown, 15 }, { op_close, 12 }, { op_reset, 8 },
 };
 
-static void step(void)
+static void op_step(void)
 {
-	struct conn *c = &conns[any(nconns)];
-	u64 pick = any(1000);
-	int side = any(2);
+	struct conn *c = &conns[rnd_below(nconns)];
+	u64 pick = rnd_below(1000);
+	int side = rnd_below(2);
 
 	if (c->end[side].fd < 0)
 		side = !side;
 	if (c->end[side].fd < 0) {
-		refill();
+		conns_refill();
 		return;
 	}
-	/* nothing more comes of such a one */
+	/* both directions have ended: only close() is left */
 	if (c->end[side].eof && c->end[side].shut) {
 		op_close(c, side);
 		return;
@@ -495,15 +495,15 @@ static void step(void)
 	ops++;
 }
 
-/* ---- the whole ---- */
+/* ---- main test ---- */
 
-/* All that was sent arrives, and then the end. */
-static void finish(struct conn *c, int side)
+/* All sent bytes arrive, and then the end of the stream. */
+static void end_drain(struct conn *c, int side)
 {
 	while (c->end[side].fd >= 0 && !c->end[side].eof) {
 		if (!ends_something(c->end[side].fd, POLLIN, patience))
-			wrong(c, side, "the end does not come");
-		receive(c, side, MSG_DONTWAIT, true);
+			conn_fail(c, side, "the end of the stream does not come");
+		end_receive(c, side, MSG_DONTWAIT, true);
 	}
 }
 
@@ -517,7 +517,7 @@ static unsigned long from_env(const char *name, unsigned long otherwise)
 static void stress(void)
 {
 	unsigned long seconds = from_env("STRESS_FOR", 20);
-	struct sigaction sa = { .sa_handler = nothing };
+	struct sigaction sa = { .sa_handler = signal_ignore };
 	struct rlimit files = { 8192, 8192 };
 	long before[ENDS_NR], rx, aborted;
 	u64 until;
@@ -536,23 +536,23 @@ static void stress(void)
 	for (unsigned int i = 0; i < nconns; i++)
 		for (int side = 0; side < ENDS_NR; side++)
 			conns[i].end[side].fd = -1;
-	for (size_t i = 0; i < TL_ARRAY_SIZE(doors); i++)
-		open_door(&doors[i]);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(entries); i++)
+		entry_open(&entries[i]);
 	for (int i = 0; i < ENDS_NR; i++)
 		before[i] = ends_stat(i, "rx_bytes");
 	aborted = ends_stat(ENDS_CLIENT, "conn_abort");
 	while (made < nconns)
-		refill();
+		conns_refill();
 	until = tl_now_ns() + seconds * TL_NSEC_PER_SEC;
 	while (tl_now_ns() < until)
-		step();
+		op_step();
 	for (unsigned int i = 0; i < nconns; i++)
 		for (int side = 0; side < ENDS_NR; side++)
 			if (conns[i].end[side].fd >= 0)
 				op_shutdown(&conns[i], side);
 	for (unsigned int i = 0; i < nconns; i++)
 		for (int side = 0; side < ENDS_NR; side++)
-			finish(&conns[i], side);
+			end_drain(&conns[i], side);
 	printf("# %lu operations, %lu connections, %lu ends by reset, %ld aborted by the module\n",
 	       ops, made, resets, ends_stat(ENDS_CLIENT, "conn_abort") - aborted);
 	for (int i = 0; i < ENDS_NR; i++) {
@@ -561,12 +561,12 @@ static void stress(void)
 		       rx);
 		ends_check(rx >= 0 && (u64)rx == received[i], "all bytes came by RDMA");
 	}
-	for (size_t i = 0; i < TL_ARRAY_SIZE(doors); i++) {
-		printf("# %lu connections of %s to %s\n", doors[i].made, doors[i].family,
-		       doors[i].addr);
-		ends_check(doors[i].made, "some by each door");
+	for (size_t i = 0; i < TL_ARRAY_SIZE(entries); i++) {
+		printf("# %lu connections of %s to %s\n", entries[i].made, entries[i].family,
+		       entries[i].addr);
+		ends_check(entries[i].made, "connections by each entry point");
 	}
-	ends_check(received[ENDS_SERVER] && received[ENDS_CLIENT], "there were some");
+	ends_check(received[ENDS_SERVER] && received[ENDS_CLIENT], "bytes were received");
 }
 
 int main(int argc, char **argv)
