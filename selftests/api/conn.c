@@ -190,7 +190,7 @@ static void accept_interrupted(struct api_env *e)
 	api_alarm(200);
 	T_ERR(accept(lfd, NULL, NULL), EINTR);
 	T_EQ(api_caught(), 1);
-	/* with SA_RESTART the call goes on and gets the connection */
+	/* with SA_RESTART the call continues and gets the connection */
 	api_catch(SIGALRM, true);
 	api_alarm(200);
 	r_later(e, 500);

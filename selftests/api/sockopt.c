@@ -238,8 +238,8 @@ static void compare_err(struct pair *p, int level, int name, const char *what, i
 	if ((err == ENOTCONN || want == ENOTCONN) && option_listed(of_route, level, name, p->when))
 		return;
 	/* tl_errno_name() has one buffer */
-	snprintf(text, sizeof(text), "%s", want ? tl_errno_name(want) : "goes");
-	difference_report(p, level, name, what, err ? tl_errno_name(err) : "goes", text);
+	snprintf(text, sizeof(text), "%s", want ? tl_errno_name(want) : "success");
+	difference_report(p, level, name, what, err ? tl_errno_name(err) : "success", text);
 }
 
 static void option_read(int fd, int level, int name, socklen_t len, struct answer *a)
@@ -333,7 +333,7 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
 }
 
-/* Does the kernel leave the answer to the family? */
+/* Does the kernel pass the call to the family? */
 static bool family_answers(const struct api_env *e, int level, int name)
 {
 	if (!e->proto->smc)

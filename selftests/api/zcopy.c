@@ -124,7 +124,7 @@ static long long completion_read(struct api_env *e, int fd, u32 *hi, bool *copie
 	return ee.ee_info;
 }
 
-/* Wait for completions from *@next up to @limit; over RDMA all must say @want_copied. */
+/* Wait for completions from *@next up to @limit; over RDMA all must match @want_copied. */
 static void completions_wait(struct api_env *e, int fd, u32 *next, u32 limit, bool want_copied)
 {
 	bool copied;

@@ -223,7 +223,7 @@ static const char *seen_text(const struct seen *s)
 }
 
 /*
- * The RST of the clcsock may overtake the CDC message on the fabric which says that the peer has
+ * The RST of the clcsock may overtake the CDC message on the fabric which shows that the peer has
  * shut down before it aborted: then ECONNRESET replaces EPIPE.
  */
 static bool rst_overtook(enum how how, enum other other, const struct seen *is,

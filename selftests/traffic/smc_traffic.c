@@ -17,7 +17,7 @@
 #define THREAD_STACK	(160U << 10)
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
-#define CONTACT_BYTES	1000		/* each way, per connection of "contacts" */
+#define CONTACT_BYTES	1000		/* in each direction, per connection of "contacts" */
 
 /**
  * struct options - the command line

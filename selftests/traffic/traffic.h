@@ -41,7 +41,7 @@ enum trf_io {
 	TRF_IO_NR,
 };
 
-#define TRF_F_MODE	0x0001	/* server: look up and report the mode */
+#define TRF_F_MODE	0x0001	/* server: query and report the mode */
 #define TRF_F_NOCHECK	0x0002	/* benchmark: content is neither made nor compared */
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0, not by unread data; part: lingers */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
