@@ -2,9 +2,9 @@
 /*
  * Pages of a connection in a pipe that outlive the connection (SMC_OWN_SPLICE_LEND).
  *
- * smc_lend serve ADDR send LEN bytes to a client, and wait for the end of the connection
- * smc_lend lend ADDR splice them to standard output, and wait for the end, too
- * smc_lend check compare the bytes of standard input
+ *   smc_lend serve ADDR   send LEN bytes to a client, and wait for the end of the connection
+ *   smc_lend lend ADDR    splice them to standard output, and wait for the end, too
+ *   smc_lend check        compare the bytes of standard input
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,11 +6,11 @@
  *
  * --crowd N, at most 100, is the size of each crowd in percent.
  *
- * crowd 100 silent clients, as many slow and as many malformed ones
- * fair server with net.smc.hs_max 16: Proposals of one host, then of three hosts
- * limited server with SMC_LIMIT_HS; silent: another such server
- * closed the listener closes with handshakes in flight; --go FILE: wait for this file
- * overflow the server's application does not accept; --go FILE: until this file exists
+ *   crowd     100 silent clients, as many slow and as many malformed ones
+ *   fair      server with net.smc.hs_max 16: Proposals of one host, then of three hosts
+ *   limited   server with SMC_LIMIT_HS; silent: another such server
+ *   closed    the listener closes with handshakes in flight; --go FILE: wait for this file
+ *   overflow  the server's application does not accept; --go FILE: until this file exists
  *
  * Needs BPF, root, and as many --from addresses of this host as a case has bad hosts.
  */

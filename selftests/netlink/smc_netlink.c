@@ -95,7 +95,7 @@ static bool sys_info(void)
 	return HOLDS(nl_dump(SMC_NETLINK_GET_SYS_INFO, take_info, &ok) == 1) && ok;
 }
 
-/* Without ISM there are no SMC-D objects, and the SEID cannot be enabled. */
+/* Without ISM there are no SMC-D objects, and the SEID cannot be switched. */
 static void take_seid(const void *attrs, size_t len, void *arg)
 {
 	(void)attrs;

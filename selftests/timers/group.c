@@ -73,7 +73,7 @@ static void registration(void)
 	tm_connects("client: REG_MR", 0, TL_MODE_TCP, 5 * SECOND);
 }
 
-/* No answer shows that a request has arrived: the RNIC sends an empty probe behind it. */
+/* No completion shows that a request has arrived: the module posts an empty probe behind it. */
 static void probe_goes(void)
 {
 	struct ends_pair p = tm_pair();
@@ -178,7 +178,7 @@ static void stall(void)
 		   ends_error(p.fd[ENDS_CLIENT]) == ECONNABORTED, "ECONNABORTED");
 }
 
-/* Without the deadline a stuck link remains undetected. */
+/* Without the deadline a stuck link remains undetected; with it only a stuck link fails. */
 static void stall_off(void)
 {
 	struct tm_count lost;

@@ -271,8 +271,8 @@ static void run_contacts(unsigned long count, enum trf_io io, const char *name)
 /**
  * struct worker - one thread of a test with many connections
  * @thread: its thread
- * @gate: all connect at once
  * @gate: barrier at which all threads start to connect
+ * @bytes: length of its stream
  * @wsize: bytes of one write
  * @io: style of waiting
  * @hold: keep the connection open
