@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the fuzzers share. */
+/* Shared by the fuzzers. */
 #ifndef SMC_FUZZ_H
 #define SMC_FUZZ_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <smc/proto/types.h>
 
-/* The fuzzer reports an abort as a finding, with the input that led to it. */
+/* The fuzzer reports an abort as a finding, with the input that caused it. */
 #define FUZZ_ASSERT(cond) do {						\
 	if (!(cond)) {							\
 		fprintf(stderr, "%s:%d: not true: %s\n", __FILE__,	\
@@ -16,7 +16,7 @@
 	}								\
 } while (0)
 
-/* The Makefile gives it the name that libFuzzer calls. */
+/* The Makefile renames this function to the entry point of libFuzzer. */
 int fuzz_one_input(const u8 *data, size_t size);
 
 #endif

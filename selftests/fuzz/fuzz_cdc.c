@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Any bytes as a CDC message for rings of any two sizes; the first byte of
- * the input chooses them.
+ * the input selects the sizes.
  */
 #include <smc/proto/cdc_msg.h>
 #include "fuzz.h"

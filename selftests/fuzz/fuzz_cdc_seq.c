@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sequence of CDC messages of a hostile peer against one connection: parser,
- * rings and state table together, as a module uses them. Between the messages
- * the own side reads, writes, sends, changes its link and closes.
+ * A sequence of CDC messages of a misbehaving peer for one connection: parser,
+ * rings and state table together, as the module uses them. Between the messages
+ * the local end reads, writes, sends, changes its link and closes.
  *
- * Whatever the peer says, the laws of the rings hold, a plan stays inside both
+ * With any input the invariants of the rings hold, a plan stays inside both
  * rings, nothing is sent after the last message, and an element is freed or
  * quarantined exactly once.
  *
- * Input: a byte for the ring sizes, then steps: an operation and its operand,
- * for a message the bytes of it that a peer chooses freely.
+ * Input: a byte for the ring sizes, then steps. A step is an operation and its
+ * operand; for a message these are the bytes that a peer may choose.
  */
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/conn_fsm.h>
@@ -32,7 +32,7 @@ struct conn {
 	unsigned int released;
 };
 
-static u32 take(struct input *in, unsigned int bytes)
+static u32 take_bytes(struct input *in, unsigned int bytes)
 {
 	u32 v = 0;
 
@@ -46,7 +46,7 @@ static u32 take(struct input *in, unsigned int bytes)
 	return v;
 }
 
-static void laws(const struct conn *c)
+static void check_invariants(const struct conn *c)
 {
 	FUZZ_ASSERT(c->tx.completed <= c->tx.posted && c->tx.posted <= c->tx.sent);
 	FUZZ_ASSERT(c->tx.sent <= c->tx.sent_max && c->tx.sent_max <= c->tx.prepared);
@@ -59,8 +59,8 @@ static void laws(const struct conn *c)
 	FUZZ_ASSERT(c->released == (c->state == SMC_CONN_CLOSED));
 }
 
-/* An event of ours that is wrong in this state is not raised by a module: it has no effect. */
-static int event(struct conn *c, enum smc_conn_event ev)
+/* A local event that is illegal in this state, which the module never raises, has no effect. */
+static int conn_event(struct conn *c, enum smc_conn_event ev)
 {
 	u32 act;
 	int rc = smc_conn_fsm_step(&c->state, ev, &act);
@@ -79,48 +79,48 @@ static int event(struct conn *c, enum smc_conn_event ev)
 }
 
 /* Protocol error: abort. */
-static void punish(struct conn *c)
+static void conn_abort(struct conn *c)
 {
-	event(c, SMC_CONN_EV_ABORT);
+	conn_event(c, SMC_CONN_EV_ABORT);
 	FUZZ_ASSERT(!smc_conn_state_may_cdc(c->state));
 	c->ended = true;
 }
 
-static void message(struct conn *c, struct input *in)
+static void conn_message(struct conn *c, struct input *in)
 {
 	u64 produced = c->rx.produced;
 	u8 buf[SMC_CDC_LEN] = { SMC_CDC_TYPE, SMC_CDC_LEN };
 	struct smc_cdc_msg msg;
 	enum smc_conn_event ev;
-	u32 form = take(in, 1);
+	u32 form = take_bytes(in, 1);
 
-	smc_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take(in, 2) : 1)));
-	/* cursors near the true ones, or anything */
+	smc_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take_bytes(in, 2) : 1)));
+	/* cursors near the valid ones, or any */
 	if (form & 1) {
 		struct smc_cdc_cursor near;
 
-		smc_cursor_from_pos(c->rx.produced + take(in, 2) - 0x4000, c->rx.size, &near);
+		smc_cursor_from_pos(c->rx.produced + take_bytes(in, 2) - 0x4000, c->rx.size, &near);
 		smc_put_be16(buf + 10, near.wrap);
 		smc_put_be32(buf + 12, near.off);
-		smc_cursor_from_pos(c->tx.peer_consumed + take(in, 2) - 0x4000, c->tx.peer_size,
-				    &near);
+		smc_cursor_from_pos(c->tx.peer_consumed + take_bytes(in, 2) - 0x4000,
+				    c->tx.peer_size, &near);
 		smc_put_be16(buf + 18, near.wrap);
 		smc_put_be32(buf + 20, near.off);
 	} else {
-		smc_put_be16(buf + 10, (u16)take(in, 2));
-		smc_put_be32(buf + 12, take(in, 4));
-		smc_put_be16(buf + 18, (u16)take(in, 2));
-		smc_put_be32(buf + 20, take(in, 4));
+		smc_put_be16(buf + 10, (u16)take_bytes(in, 2));
+		smc_put_be32(buf + 12, take_bytes(in, 4));
+		smc_put_be16(buf + 18, (u16)take_bytes(in, 2));
+		smc_put_be32(buf + 20, take_bytes(in, 4));
 	}
-	buf[24] = (u8)take(in, 1);
-	buf[25] = (u8)take(in, 1);
+	buf[24] = (u8)take_bytes(in, 1);
+	buf[25] = (u8)take_bytes(in, 1);
 	if (smc_cdc_msg_parse(buf, sizeof(buf), c->rx.size, c->tx.peer_size, &msg)) {
-		punish(c);
+		conn_abort(c);
 		return;
 	}
 	if (msg.flags & SMC_CDC_F_FAILOVER) {
 		if ((s16)(msg.seq - c->seq_seen) > 0)
-			punish(c);
+			conn_abort(c);
 		return;
 	}
 	if (c->seen && (s16)(msg.seq - c->seq_seen) <= 0)
@@ -131,23 +131,23 @@ static void message(struct conn *c, struct input *in)
 	if (smc_ring_tx_peer(&c->tx, &msg.cons) < 0 ||
 	    smc_ring_rx_peer(&c->rx, &msg.prod, msg.flags & SMC_CDC_F_BLOCKED,
 			     msg.flags & SMC_CDC_F_UPDATE_REQ) < 0) {
-		punish(c);
+		conn_abort(c);
 		return;
 	}
 	FUZZ_ASSERT(c->rx.produced >= produced);
-	if (c->rx.produced != produced && event(c, SMC_CONN_EV_PEER_DATA)) {
-		punish(c);
+	if (c->rx.produced != produced && conn_event(c, SMC_CONN_EV_PEER_DATA)) {
+		conn_abort(c);
 		return;
 	}
 	ev = smc_conn_fsm_event(msg.state & SMC_CDC_S_DONE, msg.state & SMC_CDC_S_CLOSED,
 				msg.state & SMC_CDC_S_ABORT,
 				smc_conn_state_may_send(c->state) &&
 				!smc_ring_tx_drained(&c->tx));
-	if (ev != SMC_CONN_EV_NONE && event(c, ev))
-		punish(c);
+	if (ev != SMC_CONN_EV_NONE && conn_event(c, ev))
+		conn_abort(c);
 }
 
-static void push(struct conn *c, u32 max)
+static void conn_push(struct conn *c, u32 max)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
 	unsigned int n, i;
@@ -168,7 +168,7 @@ static void push(struct conn *c, u32 max)
 	smc_ring_rx_told(&c->rx);
 }
 
-static void local_step(struct conn *c, u32 op, u32 arg)
+static void conn_local_step(struct conn *c, u32 op, u32 arg)
 {
 	struct smc_span span[2];
 	unsigned int n;
@@ -182,7 +182,7 @@ static void local_step(struct conn *c, u32 op, u32 arg)
 		FUZZ_ASSERT(!smc_ring_tx_prepare(&c->tx, len));
 		break;
 	case 1:
-		push(c, arg);
+		conn_push(c, arg);
 		break;
 	case 2:
 		n = smc_ring_rx_spans(&c->rx, 0, arg, span);
@@ -201,9 +201,9 @@ static void local_step(struct conn *c, u32 op, u32 arg)
 		smc_ring_rx_force(&c->rx);
 		break;
 	default:
-		/* events of the own side only: the peer's come in messages */
+		/* local events only: those of the peer come in messages */
 		if (arg % SMC_CONN_EVENTS < SMC_CONN_EV_PEER_DATA)
-			event(c, (enum smc_conn_event)(arg % SMC_CONN_EVENTS));
+			conn_event(c, (enum smc_conn_event)(arg % SMC_CONN_EVENTS));
 	}
 }
 
@@ -211,7 +211,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 {
 	struct input in = { data, size };
 	struct conn c = { .state = SMC_CONN_INIT };
-	u32 sizes = take(&in, 1), base = take(&in, 4);
+	u32 sizes = take_bytes(&in, 1), base = take_bytes(&in, 4);
 
 	if (smc_ring_tx_init(&c.tx, SMC_RMBE_SIZE_MIN << (sizes & 3),
 			     SMC_RMBE_SIZE_MIN << (sizes >> 2 & 3), sizes & 0x40 ? 16 : 0) ||
@@ -227,16 +227,16 @@ int fuzz_one_input(const u8 *data, size_t size)
 	c.rx.consumed = base;
 	c.rx.told = base;
 	if (sizes & 0x80)
-		event(&c, SMC_CONN_EV_ESTABLISHED);
+		conn_event(&c, SMC_CONN_EV_ESTABLISHED);
 	while (in.left && !c.ended) {
-		u32 op = take(&in, 1) % 10;
+		u32 op = take_bytes(&in, 1) % 10;
 
 		if (op >= 6)
-			message(&c, &in);
+			conn_message(&c, &in);
 		else
-			local_step(&c, op, take(&in, 2));
-		laws(&c);
+			conn_local_step(&c, op, take_bytes(&in, 2));
+		check_invariants(&c);
 	}
-	laws(&c);
+	check_invariants(&c);
 	return 0;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as a CLC message. What is accepted has to be within the promised
- * bounds, and building what was parsed has to reach a fixed point at once.
+ * Any bytes as a CLC message. An accepted message has to be within the documented
+ * bounds. Building the parsed message, parsing and building again has to give
+ * the same bytes.
  */
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/marker.h>
 #include "fuzz.h"
 
-static void one_proposal(const u8 *data, size_t size)
+static void check_proposal(const u8 *data, size_t size)
 {
 	u8 a[SMC_CLC_BUILD_MAX], b[SMC_CLC_BUILD_MAX];
 	struct smc_clc_proposal p;
@@ -23,7 +24,7 @@ static void one_proposal(const u8 *data, size_t size)
 	(void)smc_clc_check_proposal(&p);
 	(void)smc_marker_of_proposal(&p);
 	len = smc_clc_build_proposal(&p, a, sizeof(a));
-	/* Not everything that a peer may offer is for us to send. */
+	/* A peer may offer what this module never sends. */
 	if (len == -EINVAL)
 		return;
 	FUZZ_ASSERT(len > 0 && (size_t)len <= size);
@@ -32,7 +33,7 @@ static void one_proposal(const u8 *data, size_t size)
 	FUZZ_ASSERT(!memcmp(a, b, (size_t)len));
 }
 
-static void one_accept(const u8 *data, size_t size)
+static void check_accept(const u8 *data, size_t size)
 {
 	u8 a[SMC_CLC_BUILD_MAX], b[SMC_CLC_BUILD_MAX];
 	struct smc_clc_accept x;
@@ -53,7 +54,7 @@ static void one_accept(const u8 *data, size_t size)
 	FUZZ_ASSERT(!memcmp(a, b, (size_t)len));
 }
 
-static void one_decline(const u8 *data, size_t size)
+static void check_decline(const u8 *data, size_t size)
 {
 	u8 a[SMC_CLC_BUILD_MAX], b[SMC_CLC_BUILD_MAX];
 	struct smc_clc_decline d;
@@ -73,7 +74,7 @@ static void one_decline(const u8 *data, size_t size)
 	FUZZ_ASSERT(!memcmp(a, b, (size_t)len));
 }
 
-static void one_message(const u8 *data, size_t size)
+static void check_message(const u8 *data, size_t size)
 {
 	struct smc_clc_head h;
 
@@ -82,26 +83,26 @@ static void one_message(const u8 *data, size_t size)
 		FUZZ_ASSERT(h.len <= SMC_CLC_MAX_LEN);
 		FUZZ_ASSERT(smc_clc_unsupported(&h) != SMC_CLC_DECL_NONE);
 	}
-	one_proposal(data, size);
-	one_accept(data, size);
-	one_decline(data, size);
+	check_proposal(data, size);
+	check_accept(data, size);
+	check_decline(data, size);
 }
 
 int fuzz_one_input(const u8 *data, size_t size)
 {
 	u8 *p;
 
-	one_message(data, size);
+	check_message(data, size);
 	if (size < 12 || size > 0xffff)
 		return 0;
-	/* Again with a good frame, which chance would not often produce. */
+	/* Again with a valid frame, which random input seldom has. */
 	p = malloc(size);
 	FUZZ_ASSERT(p);
 	memcpy(p, data, size);
 	smc_put_be32(p, 0xe2d4c3d9);
 	smc_put_be16(p + 5, (u16)size);
 	smc_put_be32(p + size - 4, 0xe2d4c3d9);
-	one_message(p, size);
+	check_message(p, size);
 	free(p);
 	return 0;
 }

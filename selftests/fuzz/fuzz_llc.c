@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes as an LLC message. What is accepted has to be within the promised
- * bounds, and building what was parsed has to reach a fixed point at once.
+ * Any bytes as an LLC message. An accepted message has to be within the documented
+ * bounds. Building the parsed message, parsing and building again has to give
+ * the same bytes.
  */
 #include <smc/proto/llc_msg.h>
 #include "fuzz.h"
 
-/* Reads every entry, so that the sanitizer sees where a list ends. */
+/* Read every entry, so that the sanitizer sees reads beyond the end of a list. */
 static void walk_lists(const struct smc_llc_msg *m)
 {
 	struct smc_llc_rtoken t;
@@ -28,7 +29,7 @@ static void walk_lists(const struct smc_llc_msg *m)
 		for (i = 0; i < m->delete_rkey.rkeys.count; i++)
 			sum += smc_llc_get_rkey(&m->delete_rkey.rkeys, i);
 	}
-	/* Keeps the reads from being optimised away. */
+	/* keep the compiler from removing the reads */
 	FUZZ_ASSERT(sum != 0x7609760976097609ULL);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CLC messages that are known to be right, and what they mean. */
+/* CLC messages known to be right, and their parsed form. */
 #ifndef SMC_UNIT_CLC_VECTORS_H
 #define SMC_UNIT_CLC_VECTORS_H
 
@@ -8,7 +8,7 @@
 
 #define MSG_MAX (SMC_CLC_MAX_LEN + 64)
 
-/* What all vectors have in common */
+/* Values that all vectors share */
 #define GID_V1	{ 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x9a, 0x03, 0x9b, 0xff, \
 		  0xfe, 0xab, 0xcd, 0xef }
 #define GID_V2	{ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 168, 1, 10 }
@@ -29,7 +29,7 @@
 	"e2d4c3d9 01004510 39449803 9babcdef fe800000 00000000 9a039bff" \
 	"feabcdef 98039bab cdef0000 00000000 00000001 00000000 00000000" \
 	"00000000 00000001 80e2d4c3 d9"
-/* What a current in-tree client sends without a user EID */
+/* As a current in-tree client sends it without a user EID */
 #define PROP_AREA_HEX \
 	"e2d4c3d9 01005c28 1a2b9803 9babcdef fe800000 00000000 9a039bff" \
 	"feabcdef 98039bab cdef0028 00000000 00000000 00000000 00000000" \
@@ -252,7 +252,7 @@ static inline void same_decline(const struct smc_clc_decline *a,
 		CHECK_EQ(a->extra[i], b->extra[i]);
 }
 
-/* Any of the parsed forms */
+/* Any parsed form */
 union any {
 	struct smc_clc_proposal p;
 	struct smc_clc_accept a;

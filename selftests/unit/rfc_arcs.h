@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The state transitions of RFC 7609 section 4.8, written down by hand from
- * figures 22 and 23 and their numbered paragraphs; the table under test was
- * not used for it. test_conn_fsm.c compares both directions: every arc here
- * marked as ours has to be in the table, and every change of state in the
- * table has to be here.
+ * figures 22 and 23 and their numbered paragraphs, without use of the table
+ * under test. test_conn_fsm.c compares in both directions: every arc here that
+ * is not RFC_LEFT_OUT must be in the table, and every change of state in the
+ * table must be here.
  *
- * States are the boxes of the figures. What the boxes do not show is in two
- * letters per arc: what this end has sent and what the peer has sent before
- * the event: '-' nothing, 'D' PeerDoneWriting, 'C' PeerConnectionClosed,
- * '*' does not matter.
+ * States are the boxes of the figures. Two letters per arc add what the boxes
+ * do not show, the messages that this end and the peer have sent before the
+ * event: '-' nothing, 'D' PeerDoneWriting, 'C' PeerConnectionClosed, '*' any.
  */
 #ifndef SMC_SELFTESTS_RFC_ARCS_H
 #define SMC_SELFTESTS_RFC_ARCS_H
 
 enum rfc_kind {
-	RFC_ARC,	/* in the RFC, and ours */
-	RFC_LEFT_OUT,	/* in the RFC, on purpose not ours */
-	RFC_ADDED,	/* not in the RFC, needed here */
+	RFC_ARC,	/* in the RFC and in the table */
+	RFC_LEFT_OUT,	/* in the RFC, on purpose not in the table */
+	RFC_ADDED,	/* not in the RFC, but in the table */
 };
 
 /**
  * struct rfc_arc - one transition
  * @para: figure and paragraph of section 4.8.1 (22), 4.8.2 (23), or "4.8.3"
  * @from: box before
- * @we: what we have sent before
- * @peer: what the peer has sent before
+ * @we: what this end has sent before the event
+ * @peer: what the peer has sent before the event
  * @event: name of the event
  * @to: box after
  * @kind: relation to the table
@@ -43,17 +42,17 @@ struct rfc_arc {
 };
 
 #define WHY_INIT \
-	"Rendezvous has a state of its own here; the RFC has Closed until it is complete"
+	"The rendezvous has its own state here; in the RFC it is Closed until complete"
 #define WHY_NO_ANSWER \
-	"An end that has sent C never sends A (figure 23), so its A is not waited for"
+	"An end that has sent C never sends A (figure 23), so do not wait for its A"
 #define WHY_AFTER_C \
-	"We have sent C: A would be illegal, what is left is to wait or to give up"
+	"This end has sent C: A would be illegal, so it can only wait or give up"
 #define WHY_RST_TAIL \
-	"The peer closed in good order; a reset of TCP after that takes nothing away"
+	"The peer closed in order; a TCP reset after that loses nothing"
 #define WHY_ANSWER \
-	"The peer gives up before a program that never closes; it need not, as we have nothing to send"
+	"The peer would give up if our program never closes; nothing is left to send, so answer"
 #define WHY_STUCK \
-	"Our A may never complete; the peer is gone in any case"
+	"The send of our A may never complete; the peer is gone in any case"
 
 static const struct rfc_arc rfc_arcs[] = {
 	/* figure 22, path 2 */
@@ -183,7 +182,7 @@ static const struct rfc_arc rfc_arcs[] = {
 	{ "4.8.3", "PEERABORTWAIT", '*', '*', "GROUP_LOST", "CLOSED", RFC_ARC, NULL },
 	{ "4.8.3", "PROCESSABORT", '*', '*', "GROUP_LOST", "CLOSED", RFC_ARC, NULL },
 
-	/* an end of the rendezvous that the figures do not know */
+	/* ends of the rendezvous, which the figures do not show */
 	{ "-", "INIT", '-', '-', "CLOSE", "CLOSED", RFC_ADDED, WHY_INIT },
 	{ "-", "INIT", '-', '-', "ABORT", "CLOSED", RFC_ADDED, WHY_INIT },
 	{ "-", "INIT", '-', '-', "CARRIER_RST", "CLOSED", RFC_ADDED, WHY_INIT },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prints the state tables as they are in the code: Documentation/states.rst.
- * test_conn_fsm.c compares the committed file with it and, with --rst, writes
- * a new one.
+ * Print the state tables of the code as Documentation/states.rst.
+ * test_conn_fsm.c compares the committed file with this output and, with --rst,
+ * writes a new one.
  */
 #ifndef SMC_SELFTESTS_STATES_RST_H
 #define SMC_SELFTESTS_STATES_RST_H
@@ -145,7 +145,7 @@ static void rst_llc(FILE *out)
 	rst_title(out, "LLC exchanges", '=');
 	fprintf(out,
 		"RFC 7609 section 3.5.5.3. One exchange that changes the configuration runs at a\n"
-		"time; the columns say which. *We* marks what this end wants to send.\n\n"
+		"time; the columns name it. *(we)* marks a message that this end is to send.\n\n"
 		"RUN takes the slot; PREEMPT takes it from our own RKEY exchange; JOIN belongs to\n"
 		"an exchange that waits for it; PASS acts at once whatever runs; REFUSE answers\n"
 		"negatively, and is PASS for a peer that does not try again.\n\n");

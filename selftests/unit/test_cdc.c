@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CDC messages: captured and constructed bytes, laws, hostile input. */
+/* CDC messages: captured and constructed bytes, round trips, hostile input. */
 #include <smc/proto/cdc_msg.h>
 #include "unit.h"
 
@@ -62,7 +62,7 @@ static void golden_bytes(void)
 	}
 }
 
-/* One field at a time, so that a swapped pair cannot hide. */
+/* One field at a time, so that two swapped fields are noticed. */
 static void field_places(void)
 {
 	static const struct {
@@ -210,7 +210,7 @@ static void wrong_headers(void)
 	}
 }
 
-/* The producer cursor is bounded by our ring, the consumer by the peer's. */
+/* Our ring bounds the producer cursor, the peer's ring the consumer cursor. */
 static void cursor_ranges(void)
 {
 	const u32 mine = 16384, peer = 65536;
@@ -237,7 +237,7 @@ static void cursor_ranges(void)
 	CHECK_EQ(smc_cdc_msg_parse(msg, 44, 1, 1, &out), 0);
 }
 
-/* With F, whatever else the message holds is neither judged nor delivered. */
+/* With F set, the other fields of the message are neither checked nor returned. */
 static void failover_has_no_cursors(void)
 {
 	struct smc_cdc_msg out;
@@ -305,7 +305,7 @@ static void builder_refuses(void)
 	WITH_F(m.heard = 1);
 	WITH_F(m.past_orderly = 1U << SMC_CDC_PAST);
 #undef WITH_F
-	/* what else only a validation tells */
+	/* further fields that only a validation has */
 	m = (struct smc_cdc_msg){ .past_orderly = 1 };
 	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 	m = (struct smc_cdc_msg){ .past[SMC_CDC_PAST - 1] = 1 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CLC messages: captured and constructed bytes, headers, laws, builders. */
+/* CLC messages: captured and constructed bytes, headers, round trips, builders. */
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/marker.h>
 #include "clc_vectors.h"
@@ -59,7 +59,7 @@ static void golden_declines(void)
 
 /* The header */
 
-static int peek(u32 eye, u8 type, u16 len, u8 flags)
+static int peek_header(u32 eye, u8 type, u16 len, u8 flags)
 {
 	struct smc_clc_head head;
 	u8 *p = unit_dup((const u8 *)"        ", 8);
@@ -111,8 +111,8 @@ static void header_lengths(void)
 
 	for (i = 0; i < ARRAY_SIZE(t); i++)
 		for (len = 0; len <= 0xffff; len += len < 1100 ? 1 : 997)
-			CHECK_EQ(peek(0xe2d4c3d9, t[i].type, (u16)len,
-				      t[i].flags),
+			CHECK_EQ(peek_header(0xe2d4c3d9, t[i].type, (u16)len,
+					     t[i].flags),
 				 len >= t[i].min && len <= t[i].max ?
 					 0 : -EPROTO);
 }
@@ -121,23 +121,23 @@ static void header_refusals(void)
 {
 	int i;
 
-	CHECK_EQ(peek(0xe2d4c3d9, SMC_CLC_DECLINE, 28, 0x10), 0);
+	CHECK_EQ(peek_header(0xe2d4c3d9, SMC_CLC_DECLINE, 28, 0x10), 0);
 	for (i = 0; i < 32; i++)
-		CHECK_EQ(peek(0xe2d4c3d9 ^ (1U << i), SMC_CLC_DECLINE, 28,
-			      0x10), -EPROTO);
-	CHECK_EQ(peek(0xe2d4c3c4, SMC_CLC_ACCEPT, 48, 0x10), 0);
+		CHECK_EQ(peek_header(0xe2d4c3d9 ^ (1U << i), SMC_CLC_DECLINE, 28,
+				     0x10), -EPROTO);
+	CHECK_EQ(peek_header(0xe2d4c3c4, SMC_CLC_ACCEPT, 48, 0x10), 0);
 	for (i = 0; i < 16; i++)
-		CHECK_EQ(peek(0xe2d4c3d9, SMC_CLC_PROPOSAL, 92, (u8)i),
+		CHECK_EQ(peek_header(0xe2d4c3d9, SMC_CLC_PROPOSAL, 92, (u8)i),
 			 -EPROTO);
 	for (i = 0; i < 256; i++)
-		CHECK_EQ(peek(0xe2d4c3d9, (u8)i, 108, 0x20),
+		CHECK_EQ(peek_header(0xe2d4c3d9, (u8)i, 108, 0x20),
 			 i >= 1 && i <= 4 ? 0 : -EPROTO);
-	CHECK_EQ(peek(0x47455420, '/', 0x2048, 'T'), -EPROTO);
+	CHECK_EQ(peek_header(0x47455420, '/', 0x2048, 'T'), -EPROTO);
 }
 
-/* Laws with random structures */
+/* Round trips of random structures */
 
-static u32 rand24(void)
+static u32 random_u24(void)
 {
 	return (u32)unit_rand() & 0xffffff;
 }
@@ -193,14 +193,14 @@ static void random_accept(struct smc_clc_accept *a)
 	unit_rand_bytes(a->peer_id, sizeof(a->peer_id));
 	unit_rand_bytes(a->gid, sizeof(a->gid));
 	unit_rand_bytes(a->mac, sizeof(a->mac));
-	a->qpn = rand24();
+	a->qpn = random_u24();
 	a->rkey = (u32)unit_rand();
 	a->rmbe_idx = (u8)(1 + unit_below(255));
 	a->token = (u32)unit_rand();
 	a->bsize = (u8)unit_below(16);
 	a->mtu = (u8)unit_below(16);
 	a->vaddr = unit_rand() >> 1;
-	a->psn = rand24();
+	a->psn = random_u24();
 	if (a->version == 1) {
 		unit_rand_bytes(a->reserved, sizeof(a->reserved));
 		return;
@@ -273,7 +273,7 @@ static void random_round_trips(void)
 	}
 }
 
-/* The largest Proposal is what SMC_CLC_BUILD_MAX says. */
+/* The largest Proposal has SMC_CLC_BUILD_MAX bytes. */
 static void largest_proposal(void)
 {
 	struct smc_clc_proposal p = { .version = 2, .has_v2 = true,
@@ -285,7 +285,7 @@ static void largest_proposal(void)
 		 SMC_CLC_BUILD_MAX);
 }
 
-/* What builders refuse */
+/* Input that the builders refuse */
 
 static void no_room(void)
 {
@@ -369,7 +369,7 @@ static void not_to_be_built(void)
 	CHECK_EQ(smc_clc_build_decline(&d, buf, sizeof(buf)), -EINVAL);
 }
 
-/* What a form does not have is not looked at. */
+/* Members that the form of the message has no field for are ignored. */
 static void absent_parts_are_ignored(void)
 {
 	struct smc_clc_accept a = accepts[0].a, b;
@@ -407,7 +407,7 @@ static void v1_with_area(void)
 	CHECK_EQ(smc_clc_parse_proposal(buf, len, &p), -EPROTO);
 }
 
-/* What is well formed but not for us */
+/* Well-formed messages that are declined */
 
 static void proposals_to_decline(void)
 {
@@ -451,14 +451,14 @@ static void accepts_to_decline(void)
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
 	a.fce.max_links = 3;
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
-	/* one of our kind may have more */
+	/* a native peer may have more */
 	smc_marker_set_fce(&a.fce);
 	for (links = 0; links < 256; links++) {
 		a.fce.max_links = (u8)links;
 		CHECK_EQ(smc_clc_check_accept(&a), links >= 1 && links <= 8 ?
 			 SMC_CLC_DECL_NONE : SMC_CLC_DECL_MAX_LINKS);
 	}
-	a.fce.release = 0;		/* has no limits */
+	a.fce.release = 0;		/* release 0 has no limits */
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_NONE);
 	a = accepts[0].a;
 	a.fce.release = 9;		/* version 1 has no extension */
@@ -500,8 +500,8 @@ static void reason_texts(void)
 	CHECK(!strcmp(smc_clc_reason_str(0xffffffff), "unknown reason"));
 }
 
-/* The marker stands where the header says, and zeros are no marker. */
-static void marker(void)
+/* Capabilities are at the place that the header documents; zeros: a foreign peer. */
+static void peer_caps(void)
 {
 	struct smc_clc_proposal p = proposals[4].p, q;
 	struct smc_clc_accept a = accepts[2].a, b;
@@ -533,15 +533,15 @@ static void marker(void)
 	CHECK_EQ(smc_marker_of_fce(&b.fce), 0);
 }
 
-/* What a client says of its links, and how much of that is believed. */
-static void marker_links(void)
+/* Number of links that a client announces: values above 8 count as 8. */
+static void peer_caps_links(void)
 {
 	struct smc_clc_proposal p = proposals[4].p, q;
 	u8 buf[MSG_MAX];
 	int len, n;
 
 	smc_marker_set_links(&p, 8);
-	CHECK_EQ(smc_marker_links(&p), 0);	/* no marker */
+	CHECK_EQ(smc_marker_links(&p), 0);	/* foreign peer */
 	for (n = 0; n < 256; n++) {
 		smc_marker_set_proposal(&p);
 		CHECK_EQ(smc_marker_links(&p), 0);
@@ -556,7 +556,7 @@ static void marker_links(void)
 }
 
 /* Version 1: two reserved bytes of the Accept, and a flag in the Proposal. */
-static void marker_v1(void)
+static void peer_caps_v1(void)
 {
 	struct smc_clc_proposal p = proposals[2].p, q;
 	struct smc_clc_accept a = accepts[0].a, b;
@@ -576,7 +576,7 @@ static void marker_v1(void)
 	buf[60] = 0;
 	CHECK_MEM(buf, plain, 68);	/* nothing else differs */
 
-	/* without the marker the flag says nothing */
+	/* the flag of a foreign peer is ignored */
 	smc_marker_set_v1_over_v2(&p);
 	CHECK(!smc_marker_v1_over_v2(&p));
 	smc_marker_set_proposal(&p);
@@ -650,7 +650,7 @@ static void prefixes6(void)
 	u8 i;
 
 	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
-	CHECK(smc_clc_add_prefix6(&p, addr, 0));	/* says nothing, is left out */
+	CHECK(smc_clc_add_prefix6(&p, addr, 0));	/* matches everything: left out */
 	CHECK_EQ(p.v6_count, 0);
 	CHECK(smc_clc_add_prefix6(&p, addr, 60));
 	CHECK_EQ(p.v6_count, 1);
@@ -660,7 +660,7 @@ static void prefixes6(void)
 	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
 	CHECK(!smc_clc_match_prefix6(&p, addr, 0));
 	addr[15] = 10;
-	CHECK(smc_clc_add_prefix6(&p, addr, 60));	/* there already */
+	CHECK(smc_clc_add_prefix6(&p, addr, 60));	/* present already */
 	CHECK_EQ(p.v6_count, 1);
 	for (i = 1; i < SMC_CLC_MAX_PREFIX6; i++) {
 		addr[3] = i;
@@ -691,9 +691,9 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(accepts_to_decline),
 	UNIT_CASE(unsupported_heads),
 	UNIT_CASE(reason_texts),
-	UNIT_CASE(marker),
-	UNIT_CASE(marker_links),
-	UNIT_CASE(marker_v1),
+	UNIT_CASE(peer_caps),
+	UNIT_CASE(peer_caps_links),
+	UNIT_CASE(peer_caps_v1),
 	UNIT_CASE(same_prefixes),
 	UNIT_CASE(prefixes4),
 	UNIT_CASE(prefixes6),

@@ -4,7 +4,7 @@
 #include "clc_vectors.h"
 #include "unit.h"
 
-/* Parsing one way or the other, whatever the type */
+/* Parse with the parser of the message's type */
 
 static int parse_any(const u8 *buf, size_t len, union any *out)
 {
@@ -18,7 +18,7 @@ static int parse_any(const u8 *buf, size_t len, union any *out)
 	}
 }
 
-static bool untouched(const union any *out)
+static bool is_untouched(const union any *out)
 {
 	const u8 *p = (const u8 *)out;
 	size_t i;
@@ -29,8 +29,8 @@ static bool untouched(const union any *out)
 	return true;
 }
 
-/* What was accepted and can be built survives being built. */
-static void check_law(const union any *x, u8 type)
+/* A structure that was accepted and can be built is the same when parsed again. */
+static void check_rebuilt(const union any *x, u8 type)
 {
 	u8 buf[SMC_CLC_BUILD_MAX];
 	union any y;
@@ -66,7 +66,7 @@ static void check_law(const union any *x, u8 type)
 	}
 }
 
-/* Parses a copy whose end the sanitizer guards. */
+/* Parse a heap copy, so that the sanitizer sees reads beyond its end. */
 static int parse_guarded(const u8 *buf, size_t len)
 {
 	u8 *p = unit_dup(buf, len);
@@ -77,19 +77,19 @@ static int parse_guarded(const u8 *buf, size_t len)
 	rc = parse_any(p, len, &out);
 	CHECK(rc == 0 || rc == -EPROTO || rc == -EOPNOTSUPP);
 	if (rc)
-		CHECK(untouched(&out));
+		CHECK(is_untouched(&out));
 	else
-		check_law(&out, buf[4]);
+		check_rebuilt(&out, buf[4]);
 	free(p);
 	return rc;
 }
 
-static void expect(const u8 *buf, size_t len, int want)
+static void expect_parse(const u8 *buf, size_t len, int want)
 {
 	CHECK_EQ(parse_guarded(buf, len), want);
 }
 
-/* Changing one thing at a time */
+/* Changes of one field at a time */
 
 struct change {
 	const char *hex;	/* vector */
@@ -99,7 +99,7 @@ struct change {
 };
 
 static const struct change changes[] = {
-	/* header length does not match what was received */
+	/* header length does not match the received length */
 	{ PROP_V1_HEX, 5, "0035", -EPROTO },
 	{ PROP_V2_HEX, 5, "009b", -EPROTO },
 	/* trailer */
@@ -111,11 +111,11 @@ static const struct change changes[] = {
 	{ DECLINE_V1_HEX, -1, "00", -EPROTO },
 	{ DECLINE_V2_HEX, -1, "00", -EPROTO },
 	{ DECLINE_V1_HEX, -1, "c4", 0 },	/* SMC-D's eye catcher */
-	/* version 1 that offers nothing */
+	/* version 1 Proposal that offers nothing */
 	{ PROP_V1_HEX, 7, "12", -EPROTO },
 	{ PROP_V1_HEX, 7, "11", 0 },		/* SMC-D: well formed */
 	{ PROP_V1_HEX, 7, "1c", 0 },		/* reserved bits */
-	/* prefix area is not where it must be */
+	/* wrong offset of the prefix area */
 	{ PROP_V1_HEX, 38, "0001", -EPROTO },
 	{ PROP_V1_HEX, 38, "ffff", -EPROTO },
 	{ PROP_AREA_HEX, 38, "0027", -EPROTO },
@@ -142,10 +142,10 @@ static const struct change changes[] = {
 	{ PROP_BOTH_HEX, 88, "09", -EPROTO },
 	{ PROP_BOTH_HEX, 88, "ff", -EPROTO },
 	{ PROP_BOTH_HEX, 89, "09", -EPROTO },
-	{ PROP_BOTH_HEX, 89, "08", 0 },		/* ISM GIDs nobody reads */
+	{ PROP_BOTH_HEX, 89, "08", 0 },		/* ISM GIDs: not read */
 	{ PROP_BOTH_HEX, 7, "28", -EPROTO },	/* extension not offered */
 	{ PROP_AREA_HEX, 7, "20", 0 },		/* offered, but missing */
-	{ PROP_AREA_HEX, 7, "22", -EPROTO },	/* nothing left to be there */
+	{ PROP_AREA_HEX, 7, "22", -EPROTO },	/* ... and version 1 not offered */
 	/* SMC-D's extension: offered, offset zero or not */
 	{ PROP_BOTH_HEX, 7, "2c", 0 },
 	{ PROP_BOTH_HEX, 94, "0040", 0 },
@@ -176,7 +176,7 @@ static const struct change changes[] = {
 	{ CONFIRM_FIRST_HEX, 156, "00", 0 },
 	{ CONFIRM_FIRST_HEX, 156, "02", -EPROTO },
 	{ CONFIRM_FIRST_HEX, 156, "ff", -EPROTO },
-	/* surplus is ignored */
+	/* unexpected trailing fields are ignored */
 	{ ACCEPT_FIRST_HEX, 7, "20", 0 },
 	{ CONFIRM_FIRST_HEX, 4, "02", 0 },
 	/* Declines of any version */
@@ -205,7 +205,7 @@ static void single_changes(void)
 	}
 }
 
-/* A parser is only for its own type. */
+/* Each parser accepts its own message type only. */
 static void wrong_types(void)
 {
 	size_t i;
@@ -228,7 +228,7 @@ static void wrong_types(void)
 
 /*
  * Cut at every length: once as it is, once with a header and a trailer that
- * claim that all is well.
+ * match the new length.
  */
 static void truncations(void)
 {
@@ -239,7 +239,7 @@ static void truncations(void)
 
 		full = unit_hex(vectors[i], buf, sizeof(buf));
 		for (len = 0; len < full; len++) {
-			expect(buf, len, -EPROTO);
+			expect_parse(buf, len, -EPROTO);
 			if (len < 12)
 				continue;
 			memcpy(cut, buf, len);
@@ -251,8 +251,8 @@ static void truncations(void)
 }
 
 /*
- * Version 2 messages may be longer than this code knows; Proposals and
- * version 1 may not.
+ * Version 2 messages may have trailing fields that this code does not know;
+ * Proposals and version 1 messages may not.
  */
 static void surplus(void)
 {
@@ -272,14 +272,14 @@ static void surplus(void)
 			smc_put_be16(buf + 5, (u16)len);
 			memcpy(eye, buf + len - 4, 4);
 			smc_put_be32(buf + len - 4, 0xe2d4c3d9);
-			expect(buf, len, tolerant && len <= SMC_CLC_MAX_LEN ?
-						 0 : -EPROTO);
+			expect_parse(buf, len, tolerant && len <= SMC_CLC_MAX_LEN ?
+						       0 : -EPROTO);
 			memcpy(buf + len - 4, eye, 4);
 		}
 	}
 }
 
-/* More GIDs than there is room for: the first ones are kept. */
+/* More GIDs than the structure has room for: the first ones are kept. */
 static void long_gid_list(void)
 {
 	u8 buf[SMC_CLC_MAX_LEN] = { 0 };
@@ -300,7 +300,7 @@ static void long_gid_list(void)
 		CHECK_EQ(a.gids[i][0], i + 1);
 }
 
-/* A Proposal that offers SMC-D as well is read for what it offers us. */
+/* From a Proposal that offers SMC-D as well, the SMC-R part is taken. */
 static void smcd_extension(void)
 {
 	u8 buf[MSG_MAX];
@@ -328,14 +328,14 @@ static void smcd_extension(void)
 	smc_put_be16(buf + 5, (u16)len);
 	smc_put_be32(buf + len - 4, 0xe2d4c3d9);
 	smc_put_be16(buf + 94, 64);
-	expect(buf, len, 0);
-	smc_put_be16(buf + 94, 63);	/* not where it must be */
-	expect(buf, len, -EPROTO);
+	expect_parse(buf, len, 0);
+	smc_put_be16(buf + 94, 63);	/* wrong offset */
+	expect_parse(buf, len, -EPROTO);
 	smc_put_be16(buf + 94, 64);
 	buf[89] = 3;			/* list longer than the message */
-	expect(buf, len, -EPROTO);
-	buf[89] = 9;			/* longer than anybody's */
-	expect(buf, len, -EPROTO);
+	expect_parse(buf, len, -EPROTO);
+	buf[89] = 9;			/* longer than any valid list */
+	expect_parse(buf, len, -EPROTO);
 }
 
 /* Every single byte, every value. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Connection states: proto/conn_fsm.c against the arcs of RFC 7609 figures 22
- * and 23, against laws of its own, and two of them against each other.
+ * and 23, against invariants, and two state machines against each other.
  *
  * "test_conn_fsm --rst" writes Documentation/states.rst to standard output.
  */
@@ -14,7 +14,7 @@
 
 #define ACT(name)	SMC_CONN_ACT_##name
 
-/* What was exchanged when a state is reached, by the meaning of the states. */
+/* Messages exchanged before a state is reached, by the definition of the states. */
 static const struct {
 	char we;
 	char peer;
@@ -72,7 +72,7 @@ static void walk(void)
 	CHECK_EQ(smc_conn_fsm_step(&after, SMC_CONN_EV_NONE, &(u32){ 0 }), -EINVAL);
 }
 
-static bool fits(const struct rfc_arc *arc, enum smc_conn_state s, enum smc_conn_event e)
+static bool arc_fits(const struct rfc_arc *arc, enum smc_conn_state s, enum smc_conn_event e)
 {
 	return !strcmp(arc->from, smc_conn_state_rfc_str(s)) &&
 	       !strcmp(arc->event, smc_conn_event_str(e)) &&
@@ -80,7 +80,7 @@ static bool fits(const struct rfc_arc *arc, enum smc_conn_state s, enum smc_conn
 	       (arc->peer == '*' || arc->peer == exchanged[s].peer);
 }
 
-/* Every arc of the list is in the table, or on purpose is not. */
+/* Every arc of the list is in the table, those of kind RFC_LEFT_OUT are not. */
 static void rfc_arcs_are_ours(void)
 {
 	size_t i;
@@ -97,7 +97,7 @@ static void rfc_arcs_are_ours(void)
 				struct smc_conn_row row;
 				bool same, left_out;
 
-				if (!fits(arc, s, e))
+				if (!arc_fits(arc, s, e))
 					continue;
 				found++;
 				smc_conn_fsm_row(s, e, &row);
@@ -135,7 +135,7 @@ static void our_arcs_are_in_the_rfc(void)
 				continue;
 			for (i = 0; i < ARRAY_SIZE(rfc_arcs); i++)
 				found |= rfc_arcs[i].kind != RFC_LEFT_OUT &&
-					 fits(&rfc_arcs[i], s, e) &&
+					 arc_fits(&rfc_arcs[i], s, e) &&
 					 !strcmp(rfc_arcs[i].to, smc_conn_state_rfc_str(row.next));
 			if (!found)
 				FAIL("%s + %s -> %s is in no figure", smc_conn_state_str(s),
@@ -144,8 +144,8 @@ static void our_arcs_are_in_the_rfc(void)
 	}
 }
 
-/* Splits keep their promise: the state after an event says what was exchanged. */
-static void splits_tell_the_truth(void)
+/* Split states: the state after an event matches the messages exchanged. */
+static void split_states_match(void)
 {
 	enum smc_conn_state s;
 	enum smc_conn_event e;
@@ -180,8 +180,8 @@ static void splits_tell_the_truth(void)
 	}
 }
 
-/* The peer has closed, and only our application has not. */
-static bool waited_for(enum smc_conn_state s)
+/* The peer has closed, only our application has not. */
+static bool only_app_open(enum smc_conn_state s)
 {
 	return exchanged[s].peer == 'C';
 }
@@ -190,12 +190,12 @@ static bool timer_runs(enum smc_conn_state s)
 {
 	return s == SMC_CONN_PEERCLOSEWAIT1_C || s == SMC_CONN_PEERCLOSEWAIT2_C ||
 	       s == SMC_CONN_PEERFINCLOSEWAIT || s == SMC_CONN_PEERABORTWAIT ||
-	       s == SMC_CONN_PROCESSABORT || waited_for(s);
+	       s == SMC_CONN_PROCESSABORT || only_app_open(s);
 }
 
-/* RFC 7609 section 4.4.2: free only what the peer has confirmed. */
-static void element_law(enum smc_conn_state s, enum smc_conn_event e,
-			const struct smc_conn_row *row)
+/* RFC 7609 section 4.4.2: free an element only if the peer has sent C or A, else quarantine it. */
+static void check_element_actions(enum smc_conn_state s, enum smc_conn_event e,
+				  const struct smc_conn_row *row)
 {
 	bool ends = s != SMC_CONN_CLOSED && row->next == SMC_CONN_CLOSED;
 	bool confirmed = exchanged[s].peer == 'C' || exchanged[s].peer == 'A' ||
@@ -207,14 +207,14 @@ static void element_law(enum smc_conn_state s, enum smc_conn_event e,
 	CHECK_EQ(!!(row->actions & ACT(ELEMENT_QUARANTINE)), ends && !confirmed);
 }
 
-/* Nobody leaves without a word as long as it may speak. */
-static void says_law(enum smc_conn_state s, enum smc_conn_event e,
-		     const struct smc_conn_row *row)
+/* An end that may still send announces its close, shutdown or abort. */
+static void check_send_actions(enum smc_conn_state s, enum smc_conn_event e,
+			       const struct smc_conn_row *row)
 {
 	bool may = smc_conn_state_may_cdc(s);
 
 	CHECK_EQ(!!(row->actions & ACT(SEND_CLOSE)),
-		 may && (e == SMC_CONN_EV_CLOSE || (e == SMC_CONN_EV_TIMEOUT && waited_for(s))));
+		 may && (e == SMC_CONN_EV_CLOSE || (e == SMC_CONN_EV_TIMEOUT && only_app_open(s))));
 	CHECK_EQ(!!(row->actions & ACT(SEND_DONE)),
 		 may && e == SMC_CONN_EV_SHUT_WR && exchanged[s].we == '-');
 	if (may && (e == SMC_CONN_EV_ABORT || e == SMC_CONN_EV_PEER_ABORT))
@@ -239,8 +239,8 @@ static void action_laws(void)
 			smc_conn_fsm_row(s, e, &row);
 			if (!row.legal)
 				continue;
-			element_law(s, e, &row);
-			says_law(s, e, &row);
+			check_element_actions(s, e, &row);
+			check_send_actions(s, e, &row);
 			/* nothing is sent after C or A, and C and A exclude each other */
 			if (row.actions & (last | ACT(SEND_DONE)))
 				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT);
@@ -251,11 +251,11 @@ static void action_laws(void)
 			if (row.actions & ACT(SEND_ABORT))
 				CHECK(row.actions & ACT(PURGE));
 			/*
-			 * A timer runs in the states that wait for one end alone, once, and anew
-			 * when that becomes the other one.
+			 * The timer runs in the states that wait for one end alone. It is armed
+			 * once, and again when the connection waits for the other end instead.
 			 */
 			enters = timer_runs(row.next) &&
-				 (!timer_runs(s) || (waited_for(s) && !waited_for(row.next)));
+				 (!timer_runs(s) || (only_app_open(s) && !only_app_open(row.next)));
 			CHECK_EQ(!!(row.actions & ACT(ARM_TIMER)), enters);
 			CHECK_EQ(!!(row.actions & ACT(CANCEL_TIMER)),
 				 timer_runs(s) && !timer_runs(row.next) &&
@@ -263,10 +263,10 @@ static void action_laws(void)
 			if (timer_runs(s))
 				CHECK(!row.legal || e != SMC_CONN_EV_TIMEOUT ||
 				      row.next == SMC_CONN_CLOSED);
-			/* an end that may write at most says D before */
+			/* an end that may write has sent neither D nor C */
 			if (smc_conn_state_may_send(row.next))
 				CHECK(exchanged[row.next].we == '-');
-			/* the application hears of the end of its input exactly once */
+			/* the end of input is reported to the application exactly once */
 			if (row.actions & ACT(REPORT_EOF))
 				CHECK(smc_conn_state_may_recv(s) &&
 				      !smc_conn_state_may_recv(row.next));
@@ -274,7 +274,7 @@ static void action_laws(void)
 	}
 }
 
-/* From everywhere the connection can end, and only by the peer or the timer if we closed. */
+/* Every state ends with GROUP_LOST, and after CLOSE with the timer at the latest. */
 static void every_state_ends(void)
 {
 	enum smc_conn_state s;
@@ -308,7 +308,7 @@ static void peer_violations(void)
 		/* data after D or C */
 		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DATA, &row);
 		CHECK_EQ(row.legal, peer != 'D' && peer != 'C');
-		/* C taken back */
+		/* D without C, after C */
 		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DONE, &row);
 		CHECK_EQ(row.legal, peer != 'C');
 		/* closing and aborting are never wrong */
@@ -360,9 +360,10 @@ static void names(void)
 }
 
 /*
- * Two ends joined by a queue of CDCs each way, with users that do what they
- * like. Both follow the rules, so no event may be a violation, both have to
- * end, and no element may be freed that the other end still writes to.
+ * Two ends joined by a queue of CDCs in each direction, with random actions of
+ * their users. Both follow the rules: no event may be a violation, both ends
+ * must reach CLOSED, and neither may free an element that the other end still
+ * writes to.
  */
 struct cdc {
 	bool data, done, closed, aborted;
@@ -372,30 +373,30 @@ struct cdc {
 
 struct end {
 	enum smc_conn_state state;
-	struct cdc sent;		/* flags so far, they are repeated */
+	struct cdc sent;		/* flags so far; each CDC repeats them */
 	struct cdc queue[QUEUE];	/* towards this end */
 	unsigned int head, tail;
 	struct cdc held;
 	bool have_held;
 	bool rst;			/* the peer reset our TCP connection */
-	bool abort_flying;
+	bool abort_in_flight;
 	bool freed, quarantined;
-	bool last_said;			/* C or A sent */
+	bool last_sent;			/* C or A sent */
 };
 
-static void say(struct end *me, struct end *peer, bool data)
+static void cdc_send(struct end *me, struct end *peer, bool data)
 {
-	CHECK(!me->last_said);
+	CHECK(!me->last_sent);
 	CHECK(!data || !peer->freed);
 	me->sent.data = data;
-	me->last_said = me->sent.closed || me->sent.aborted;
+	me->last_sent = me->sent.closed || me->sent.aborted;
 	if (peer->tail - peer->head < QUEUE)
 		peer->queue[peer->tail++ % QUEUE] = me->sent;
 	else
 		FAIL("queue of the test is too short");
 }
 
-static void step(struct end *me, struct end *peer, enum smc_conn_event event)
+static void end_step(struct end *me, struct end *peer, enum smc_conn_event event)
 {
 	enum smc_conn_state before = me->state;
 	u32 act;
@@ -409,29 +410,29 @@ static void step(struct end *me, struct end *peer, enum smc_conn_event event)
 		me->sent.done |= !!(act & ACT(SEND_DONE));
 		me->sent.closed |= !!(act & ACT(SEND_CLOSE));
 		me->sent.aborted |= !!(act & ACT(SEND_ABORT));
-		me->abort_flying = me->sent.aborted;
-		say(me, peer, false);
+		me->abort_in_flight = me->sent.aborted;
+		cdc_send(me, peer, false);
 	}
 	if (act & ACT(RESET_CARRIER))
 		peer->rst = true;
 	if (act & ACT(ELEMENT_FREE)) {
-		CHECK(peer->last_said);
+		CHECK(peer->last_sent);
 		me->freed = true;
 	}
 	if (act & ACT(ELEMENT_QUARANTINE))
 		me->quarantined = true;
 }
 
-static void receive(struct end *me, struct end *peer, const struct cdc *cdc)
+static void end_receive(struct end *me, struct end *peer, const struct cdc *cdc)
 {
 	bool unsent = smc_conn_state_may_send(me->state) && !unit_below(3);
 	enum smc_conn_event event = smc_conn_fsm_event(cdc->done, cdc->closed, cdc->aborted,
 						       unsent);
 
 	if (cdc->data)
-		step(me, peer, SMC_CONN_EV_PEER_DATA);
+		end_step(me, peer, SMC_CONN_EV_PEER_DATA);
 	if (event != SMC_CONN_EV_NONE)
-		step(me, peer, event);
+		end_step(me, peer, event);
 	if (me->have_held)
 		me->held = *cdc;
 }
@@ -440,32 +441,32 @@ static bool pair_network(struct end *me, struct end *peer)
 {
 	if (me->head == me->tail)
 		return false;
-	receive(me, peer, &me->queue[me->head++ % QUEUE]);
+	end_receive(me, peer, &me->queue[me->head++ % QUEUE]);
 	return true;
 }
 
-static bool pair_carrier(struct end *me, struct end *peer)
+static bool pair_clcsock(struct end *me, struct end *peer)
 {
-	if (me->abort_flying) {
-		me->abort_flying = false;
-		step(me, peer, SMC_CONN_EV_ABORT_SENT);
+	if (me->abort_in_flight) {
+		me->abort_in_flight = false;
+		end_step(me, peer, SMC_CONN_EV_ABORT_SENT);
 		return true;
 	}
 	if (me->rst) {
 		me->rst = false;
-		step(me, peer, SMC_CONN_EV_CARRIER_RST);
+		end_step(me, peer, SMC_CONN_EV_CARRIER_RST);
 		return true;
 	}
 	return false;
 }
 
-static void establish(struct end *me, struct end *peer)
+static void end_establish(struct end *me, struct end *peer)
 {
-	step(me, peer, SMC_CONN_EV_ESTABLISHED);
+	end_step(me, peer, SMC_CONN_EV_ESTABLISHED);
 	if (me->have_held) {
 		me->have_held = false;
 		me->held.data = false;
-		receive(me, peer, &me->held);
+		end_receive(me, peer, &me->held);
 	}
 }
 
@@ -473,51 +474,51 @@ static void pair_user(struct end *me, struct end *peer)
 {
 	if (me->state == SMC_CONN_INIT) {
 		if (unit_below(4))
-			establish(me, peer);
+			end_establish(me, peer);
 		return;
 	}
 	switch (unit_below(12)) {
 	case 0:
-		step(me, peer, SMC_CONN_EV_SHUT_WR);
+		end_step(me, peer, SMC_CONN_EV_SHUT_WR);
 		break;
 	case 1:
-		step(me, peer, SMC_CONN_EV_CLOSE);
+		end_step(me, peer, SMC_CONN_EV_CLOSE);
 		break;
 	case 2:
 		if (!unit_below(4))
-			step(me, peer, SMC_CONN_EV_ABORT);
+			end_step(me, peer, SMC_CONN_EV_ABORT);
 		break;
 	case 3:
 		if (smc_conn_state_may_cdc(me->state) && me->head == me->tail)
-			say(me, peer, false);	/* consumer update */
+			cdc_send(me, peer, false);	/* consumer update */
 		break;
 	default:
 		if (smc_conn_state_may_send(me->state) && !me->sent.done &&
 		    peer->tail - peer->head < QUEUE / 2)
-			say(me, peer, true);
+			cdc_send(me, peer, true);
 	}
 }
 
-/* Users are gone, the network delivers all; timers fire when nothing else can happen. */
+/* Close both ends, deliver everything; timers fire when nothing else can happen. */
 static void pair_end(struct end e[2])
 {
 	unsigned int guard, i;
 
 	for (i = 0; i < 2; i++) {
 		if (e[i].state == SMC_CONN_INIT && unit_below(2))
-			establish(&e[i], &e[1 - i]);
-		step(&e[i], &e[1 - i], SMC_CONN_EV_CLOSE);
+			end_establish(&e[i], &e[1 - i]);
+		end_step(&e[i], &e[1 - i], SMC_CONN_EV_CLOSE);
 	}
 	for (guard = 0; guard < 1000; guard++) {
 		bool moved = false;
 
 		for (i = 0; i < 2; i++)
 			moved |= pair_network(&e[i], &e[1 - i]) ||
-				 pair_carrier(&e[i], &e[1 - i]);
+				 pair_clcsock(&e[i], &e[1 - i]);
 		for (i = 0; !moved && i < 2; i++) {
 			if (!timer_runs(e[i].state))
 				continue;
-			step(&e[i], &e[1 - i], SMC_CONN_EV_TIMEOUT);
+			end_step(&e[i], &e[1 - i], SMC_CONN_EV_TIMEOUT);
 			moved = true;
 		}
 		if (!moved)
@@ -543,7 +544,7 @@ static void pairs(void)
 				pair_network(&e[i], &e[1 - i]);
 				break;
 			case 1:
-				pair_carrier(&e[i], &e[1 - i]);
+				pair_clcsock(&e[i], &e[1 - i]);
 				break;
 			default:
 				pair_user(&e[i], &e[1 - i]);
@@ -559,7 +560,7 @@ static void pairs(void)
 		if (unit_failed)
 			FAIL("round %u", round);
 	}
-	/* quarantine is for those who were left alone */
+	/* quarantine is the exception: the peer did not confirm */
 	CHECK(freed > 10 * quarantined);
 	CHECK(quarantined > 0);
 }
@@ -576,7 +577,7 @@ static void documentation(void)
 	fclose(f);
 	f = fopen(path, "r");
 	if (!f) {
-		FAIL("%s: not there (run in selftests/unit)", path);
+		FAIL("%s: not found (run in selftests/unit)", path);
 		free(want);
 		return;
 	}
@@ -584,7 +585,7 @@ static void documentation(void)
 	got_len = got ? fread(got, 1, want_len + 1, f) : 0;
 	fclose(f);
 	if (got_len != want_len || memcmp(got, want, want_len))
-		FAIL("%s is not what the tables say: write it again with --rst", path);
+		FAIL("%s differs from the tables: write it again with --rst", path);
 	free(got);
 	free(want);
 }
@@ -593,7 +594,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(walk),
 	UNIT_CASE(rfc_arcs_are_ours),
 	UNIT_CASE(our_arcs_are_in_the_rfc),
-	UNIT_CASE(splits_tell_the_truth),
+	UNIT_CASE(split_states_match),
 	UNIT_CASE(action_laws),
 	UNIT_CASE(every_state_ends),
 	UNIT_CASE(peer_violations),

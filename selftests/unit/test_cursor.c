@@ -12,9 +12,9 @@ static u32 any_size(void)
 	return K16 << unit_below(16);
 }
 
-static struct smc_cdc_cursor wire_of(u64 pos, u32 size)
+static struct smc_cdc_cursor cursor_at(u64 pos, u32 size)
 {
-	/* by division, so that it is not the code under test */
+	/* by division, other than the code under test */
 	struct smc_cdc_cursor c = {
 		.wrap = (u16)((pos / size) % 65536),
 		.off = (u32)(pos % size),
@@ -53,7 +53,7 @@ static void wire_form(void)
 	for (i = 0; i < 20000; i++) {
 		u32 size = any_size();
 		u64 pos = unit_rand() >> unit_below(63);
-		struct smc_cdc_cursor want = wire_of(pos, size);
+		struct smc_cdc_cursor want = cursor_at(pos, size);
 
 		smc_cursor_from_pos(pos, size, &c);
 		CHECK_EQ(c.wrap, want.wrap);
@@ -61,7 +61,7 @@ static void wire_form(void)
 	}
 }
 
-/* Every position around the allowed range gets the verdict it has by definition. */
+/* Every position around the allowed range gets the result that the definition gives. */
 static void advance_by_definition(void)
 {
 	unsigned int i;
@@ -71,7 +71,7 @@ static void advance_by_definition(void)
 		u64 cur = unit_below(4) ? unit_rand() >> (16 + unit_below(40)) : unit_below(3);
 		u64 limit = cur + unit_below(size + 1);
 		u64 target = cur + unit_below(3 * size) - (u64)(3 * size / 2);
-		struct smc_cdc_cursor c = wire_of(target, size);
+		struct smc_cdc_cursor c = cursor_at(target, size);
 		u64 pos = 0x5a5a;
 		int rc;
 
@@ -169,7 +169,7 @@ static void tx_spans(void)
 	CHECK_EQ(span[1].len, 50);
 }
 
-/* Pieces are contiguous in the stream, inside both rings, and exactly as many as allowed. */
+/* Pieces are contiguous in the stream, inside both rings, and as long in total as allowed. */
 static void plan_laws(void)
 {
 	unsigned int i, seen = 0;
@@ -198,7 +198,7 @@ static void plan_laws(void)
 			want = max;
 		if (stop - tx.sent < want)
 			want = (u32)(stop - tx.sent);
-		/* the last byte before the stop is not left alone */
+		/* the last byte before the stop is not planned alone */
 		if (want > 1 && stop - tx.sent - want == 1)
 			want--;
 		else if (want == 1 && stop - tx.sent == 2 && max > 1)
@@ -224,8 +224,8 @@ static void plan_laws(void)
 }
 
 /*
- * A writer whose peer reads in steps of any size, with a window that has room for all but the
- * urgent byte time and again: that one comes alone only if it was sent alone.
+ * The peer reads in steps of any size, so that the window often has room for all but the urgent
+ * byte. The urgent byte is written alone only if the application sent it alone.
  */
 static void urgent_company(void)
 {
@@ -249,7 +249,7 @@ static void urgent_company(void)
 			many += len > 1 && sum > 1 && tx.sent + sum == stop;
 			CHECK_EQ(smc_ring_tx_sent(&tx, sum), 0);
 			smc_ring_tx_complete(&tx, 0, tx.sent);
-			/* who is told no more reads what there is, and says so */
+			/* no write: because of B the peer reads on and sends an update */
 			unread = (u32)(tx.sent - tx.peer_consumed);
 			REQUIRE(sum || (unread && smc_ring_tx_blocked(&tx)));
 			tx.peer_consumed += unread ? 1 + unit_below(unread) : 0;
@@ -320,14 +320,14 @@ static void peer_cursor(void)
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 1000);
 	smc_ring_tx_sent(&tx, 600);
-	c = wire_of(601, K16);
+	c = cursor_at(601, K16);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), -EPROTO);
 	CHECK_EQ(tx.peer_consumed, 0);
-	c = wire_of(600, K16);
+	c = cursor_at(600, K16);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_SAME);
 	CHECK_EQ(smc_ring_tx_window(&tx), K16);
-	c = wire_of(599, K16);
+	c = cursor_at(599, K16);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_STALE);
 	CHECK_EQ(tx.peer_consumed, 600);
 	/* confirmed, but the WRITE has not completed: its memory is still in use */
@@ -353,7 +353,7 @@ static void completions(void)
 	CHECK_EQ(tx.sent, 1000);
 	CHECK_EQ(tx.sent_max, 2000);
 	smc_ring_tx_sent(&tx, 1500);
-	/* reported late by the old link, while the same bytes are on their way again */
+	/* a late completion of the previous link, while the same bytes are in flight again */
 	CHECK(!smc_ring_tx_complete(&tx, 0, 2000));
 	CHECK_EQ(tx.completed, 1000);
 	CHECK(smc_ring_tx_complete(&tx, 1, 2500));
@@ -363,7 +363,7 @@ static void completions(void)
 	CHECK(smc_ring_tx_drained(&tx));
 }
 
-/* After a rewind the peer may confirm what it had got by the old link. */
+/* After a rewind the peer may confirm bytes that it received over the previous link. */
 static void confirmed_before_rewritten(void)
 {
 	struct smc_cdc_cursor c;
@@ -375,14 +375,14 @@ static void confirmed_before_rewritten(void)
 	smc_ring_tx_complete(&tx, 0, 100);
 	smc_ring_tx_rewind(&tx);
 	CHECK_EQ(tx.sent, 100);
-	/* nothing in flight, everything confirmed: no completion will come, space is free */
-	c = wire_of(K16, K16);
+	/* nothing in flight, everything confirmed: no completion follows, the space is free */
+	c = cursor_at(K16, K16);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(tx.sent, K16);
 	CHECK(smc_ring_tx_drained(&tx));
 	CHECK_EQ(smc_ring_tx_free(&tx), K16);
 
-	/* the same with a rewritten part in flight: its completion settles the rest */
+	/* the same with a rewritten part in flight: its completion covers the rest */
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, K16);
 	smc_ring_tx_sent(&tx, K16);
@@ -397,14 +397,14 @@ static void confirmed_before_rewritten(void)
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 1000);
 	smc_ring_tx_sent(&tx, 1000);
-	c = wire_of(700, K16);
+	c = cursor_at(700, K16);
 	smc_ring_tx_peer(&tx, &c);
 	smc_ring_tx_complete(&tx, 0, 400);
 	smc_ring_tx_rewind(&tx);
 	CHECK_EQ(tx.sent, 700);
 }
 
-/* An abort between the two: what the peer confirms then is behind all that there is to be sent. */
+/* A purge in between: the peer confirms a position beyond everything left to send. */
 static void confirmed_after_purge(void)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
@@ -419,7 +419,7 @@ static void confirmed_after_purge(void)
 	smc_ring_tx_purge(&tx);
 	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
 	CHECK_EQ(tx.prepared, 100);
-	c = wire_of(700, K16);
+	c = cursor_at(700, K16);
 	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(tx.sent, 700);
 	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
@@ -429,7 +429,7 @@ static void confirmed_after_purge(void)
 	CHECK(smc_ring_tx_drained(&tx));
 }
 
-/* With a reserve and the window closed a link change opens it byte by byte. */
+/* While the window is closed, a link change opens the reserve byte by byte. */
 static void reserve(void)
 {
 	struct smc_write_piece piece[SMC_PLAN_PIECES];
@@ -450,13 +450,13 @@ static void reserve(void)
 		CHECK_EQ(smc_ring_tx_sent(&tx, 1), 0);
 		CHECK(smc_ring_tx_blocked(&tx));
 	}
-	/* an urgent byte next but one goes with the byte before it */
+	/* the byte before an urgent byte is planned together with it */
 	CHECK_EQ(smc_ring_tx_plan(&tx, tx.sent + 2, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 2);
 	CHECK_EQ(smc_ring_tx_sent(&tx, 2), 0);
-	/* ring full in truth */
+	/* the ring is really full */
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
-	/* once the peer was heard the reserve is closed again */
+	/* a CDC of the peer closes the reserve again */
 	smc_ring_tx_heard(&tx);
 	tx.peer_consumed = 10;
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
@@ -487,7 +487,7 @@ static void rx_basics(void)
 
 	CHECK_EQ(smc_ring_rx_init(&rx, 100), -EINVAL);
 	CHECK_EQ(smc_ring_rx_init(&rx, K16), 0);
-	c = wire_of(K16, K16);
+	c = cursor_at(K16, K16);
 	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, true), SMC_CURSOR_NEWER);
 	CHECK(rx.peer_blocked && rx.peer_asks);
 	CHECK_EQ(smc_ring_rx_readable(&rx), K16);
@@ -495,8 +495,8 @@ static void rx_basics(void)
 	CHECK_EQ(smc_ring_rx_consume(&rx, 1000), 0);
 	CHECK_EQ(smc_ring_rx_spans(&rx, 0, 100, span), 1);
 	CHECK_EQ(span[0].off, 1000);
-	/* 1000 bytes are read, but the peer does not know: it has no right to the space */
-	c = wire_of(K16 + 1, K16);
+	/* 1000 bytes are read, but not announced: the peer may not use the space yet */
+	c = cursor_at(K16 + 1, K16);
 	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
 	CHECK(rx.peer_blocked && rx.peer_asks);
 	CHECK_EQ(rx.produced, K16);
@@ -507,24 +507,24 @@ static void rx_basics(void)
 	CHECK_EQ(span[0].len, K16 - 1000);
 	CHECK_EQ(span[1].off, 0);
 	CHECK_EQ(span[1].len, 1);
-	/* a peek beyond */
+	/* a peek at a later position */
 	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 1000, 5, span), 1);
 	CHECK_EQ(span[0].off, 0);
 	CHECK_EQ(span[0].len, 1);
 	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 999, 5, span), 0);
-	/* a repetition brings flags, no data */
-	c = wire_of(K16 - 5, K16);
+	/* a repeated cursor updates the flags, not the data */
+	c = cursor_at(K16 - 5, K16);
 	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, false), SMC_CURSOR_STALE);
 	CHECK(rx.peer_blocked);
 	CHECK_EQ(rx.produced, K16 + 1);
 }
 
-static struct smc_ring_rx rx_at(u32 size, u32 told, u32 consumed, u32 produced)
+static struct smc_ring_rx rx_at(u32 size, u32 announced, u32 consumed, u32 produced)
 {
 	struct smc_ring_rx rx;
 
 	smc_ring_rx_init(&rx, size);
-	rx.told = told;
+	rx.told = announced;
 	rx.consumed = consumed;
 	rx.produced = produced;
 	return rx;
@@ -549,11 +549,11 @@ static void update_flags(void)
 
 	rx.peer_blocked = true;
 	rx.peer_asks = true;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);	/* nothing to tell */
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);	/* nothing to announce */
 	rx.consumed = 1;
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* R */
 	rx.peer_asks = false;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* B, the reader may go on */
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* B, but more to read */
 	rx.consumed = 100;
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, nothing left to read */
 	rx.peer_blocked = false;
@@ -565,7 +565,7 @@ static void update_flags(void)
 	rx.produced = 10000;
 	rx.peer_blocked = true;
 	rx.consumed = K16 / 8;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, a good part */
+	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, an eighth of the ring */
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
 	smc_ring_rx_force(&rx);
@@ -574,27 +574,27 @@ static void update_flags(void)
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
 }
 
-/* A writer that says B is never left alone once anything was read. */
+/* A writer that has set B gets an update once anything was read. */
 static void update_never_strands(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < 100000; i++) {
 		u32 size = K16 << unit_below(4), produced = unit_below(size + 1);
-		u32 consumed = unit_below(produced + 1), told = unit_below(consumed + 1);
-		struct smc_ring_rx rx = rx_at(size, told, consumed, produced);
+		u32 consumed = unit_below(produced + 1), announced = unit_below(consumed + 1);
+		struct smc_ring_rx rx = rx_at(size, announced, consumed, produced);
 
 		rx.peer_blocked = true;
-		CHECK_EQ(smc_ring_rx_update(&rx) != SMC_UPDATE_NONE, consumed > told);
-		/* nor is one that sees a closed window while the reader has read all */
+		CHECK_EQ(smc_ring_rx_update(&rx) != SMC_UPDATE_NONE, consumed > announced);
+		/* so does a writer with a closed window once the reader has read everything */
 		rx.peer_blocked = false;
-		rx.produced = (u64)told + size;
+		rx.produced = (u64)announced + size;
 		rx.consumed = rx.produced;
 		CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
 	}
 }
 
-/* What is lent is consumed, and not the peer's: until it is back, and all before it. */
+/* Lent bytes are consumed, but not announced until they and all bytes before are back. */
 static void lending(void)
 {
 	struct smc_ring_rx rx = rx_at(K16, 0, 1000, 10000);
@@ -609,7 +609,7 @@ static void lending(void)
 	CHECK_EQ(smc_ring_rx_lend(&rx, 2000), 0);
 	CHECK_EQ(smc_ring_rx_readable(&rx), 7000);
 	CHECK_EQ(smc_ring_rx_held(&rx), 2000);
-	/* copied ones behind them wait, too, and so do others */
+	/* bytes copied or lent behind them wait, too */
 	CHECK_EQ(smc_ring_rx_consume(&rx, 500), 0);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 100), 0);
 	CHECK_EQ(smc_ring_rx_consume(&rx, 50), 0);
@@ -618,7 +618,7 @@ static void lending(void)
 	CHECK_EQ(c.off, 1000);
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(rx.told, 1000);
-	c = wire_of(1000 + K16 + 1, K16);
+	c = cursor_at(1000 + K16 + 1, K16);
 	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
 	CHECK_EQ(smc_ring_rx_out(&rx, &off), 2600);
 	CHECK_EQ(off, 1000);
@@ -628,7 +628,7 @@ static void lending(void)
 	CHECK_EQ(off, 3100);
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(rx.told, 3100);
-	/* with the last one all that was copied behind it */
+	/* the last return includes the bytes copied behind it */
 	CHECK_EQ(smc_ring_rx_give_back(&rx, 500), 0);
 	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
 	CHECK_EQ(smc_ring_rx_held(&rx), 0);
@@ -639,7 +639,7 @@ static void lending(void)
 	CHECK_EQ(c.off, 3700);
 }
 
-/* A peer that would go on if bytes came back is looked after, and no other. */
+/* The ring is starved only if the peer could go on once lent bytes are back. */
 static void lending_starves(void)
 {
 	struct smc_ring_rx rx = rx_at(K16, 0, 0, K16);
@@ -659,12 +659,12 @@ static void lending_starves(void)
 	CHECK(!smc_ring_rx_starved(&rx));
 	rx.peer_asks = true;
 	CHECK(smc_ring_rx_starved(&rx));
-	/* who waits for a byte behind them is told at once when they are back */
+	/* a forced update of a byte behind lent ones is due as soon as these are back */
 	rx.peer_asks = false;
 	CHECK_EQ(smc_ring_rx_consume(&rx, 1), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
 	smc_ring_rx_force(&rx);
-	/* before there is a slot to tell it in, too */
+	/* also before a slot is free to send it */
 	CHECK(smc_ring_rx_starved(&rx));
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
 	smc_ring_rx_told(&rx);
@@ -679,19 +679,19 @@ static void lending_starves(void)
 	smc_ring_rx_told(&rx);
 	CHECK_EQ(rx.told, 601);
 	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
-	/* once */
+	/* only once */
 	CHECK_EQ(smc_ring_rx_lend(&rx, 10), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
 }
 
-/* Whatever comes in whatever order: no byte that is out is ever the peer's to write. */
+/* After any sequence of calls, the peer may not write to a byte that is lent. */
 static void lending_laws(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2000; i++) {
 		struct smc_ring_rx rx = rx_at(K16, 0, 0, 0);
-		u64 back = 0, lent = 0;		/* as the application knows it */
+		u64 back = 0, lent = 0;		/* the application's view */
 		unsigned int k;
 
 		for (k = 0; k < 200; k++) {

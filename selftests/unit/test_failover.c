@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Over which link the peer writes: order of links and messages, limits, lies. */
+/* The link that the peer writes over: order of links and messages, limits, invalid input. */
 #include <smc/proto/failover.h>
 #include "unit.h"
 
@@ -8,45 +8,45 @@
 
 static struct smc_failover_rx rx;
 static u32 doubt;
-/* Of the validations to come; links by number, as @left. */
-static u8 more, told[SMC_CDC_PAST], told_orderly;
+/* Contents of the next validation; links by number, as @left. */
+static u8 more, next_past[SMC_CDC_PAST], next_past_orderly;
 
-/* The slot of link @num, if that can be found. */
+/* Return the slot of link @num, or NOWHERE if it has none. */
 static u8 slot_of(u8 num)
 {
 	return num && num != GONE ? num - 1 : NOWHERE;
 }
 
-/* A message of @seq over @slot; @f: a validation, from @left (0: it does not say). */
+/* Input message @seq over @slot; @f: a validation that names @left (0: none) as previous link. */
 static int input(u8 slot, u16 seq, bool f, u8 left, u8 move)
 {
 	struct smc_cdc_msg msg = {
 		.seq = seq, .token = 1, .flags = f ? SMC_CDC_F_FAILOVER : 0,
 		.left = left, .move = move, .more = f ? more : 0,
-		.past_orderly = f ? told_orderly : 0,
+		.past_orderly = f ? next_past_orderly : 0,
 		.prod.off = f ? 0 : seq,
 	};
 	u8 past[SMC_FAILOVER_PAST] = { slot_of(left) };
 	u8 buf[SMC_CDC_LEN], i;
 
 	for (i = 0; i < SMC_CDC_PAST; i++) {
-		msg.past[i] = f ? told[i] : 0;
+		msg.past[i] = f ? next_past[i] : 0;
 		past[i + 1] = slot_of(msg.past[i]);
 	}
 	CHECK_EQ(smc_cdc_msg_build(&msg, buf, sizeof(buf)), SMC_CDC_LEN);
 	return smc_failover_input(&rx, slot, past, buf, &msg, &doubt);
 }
 
-static void tell(u8 last, u8 before, u8 before_that, u8 orderly)
+static void set_past(u8 last, u8 before, u8 before_that, u8 orderly)
 {
-	memset(told, 0, sizeof(told));
-	told[0] = last;
-	told[1] = before;
-	told[2] = before_that;
-	told_orderly = orderly;
+	memset(next_past, 0, sizeof(next_past));
+	next_past[0] = last;
+	next_past[1] = before;
+	next_past[2] = before_that;
+	next_past_orderly = orderly;
 }
 
-/* The next message is of @seq, came over @slot and is a validation if @f. */
+/* The next message has number @seq, came over @slot and is a validation if @f. */
 static void expect_next(u8 slot, u16 seq, bool f)
 {
 	struct smc_failover_msg msg;
@@ -82,7 +82,7 @@ static void stays(void)
 	CHECK_EQ(input(4, 2, false, 0, 0), SMC_FAILOVER_TAKE);
 }
 
-/* The validation first, then the latest message; late ones of the link before at once. */
+/* The validation first, then the latest message; late messages of the previous link at once. */
 static void one_move(void)
 {
 	smc_failover_init(&rx, 0);
@@ -102,7 +102,7 @@ static void one_move(void)
 	CHECK_EQ(input(1, 11, false, 0, 0), SMC_FAILOVER_TAKE);
 }
 
-/* Without a validation: the first message is told from the others, also when it was superseded. */
+/* Without a validation, the first message is reported as such, also after it was superseded. */
 static void unproven(void)
 {
 	struct smc_failover_msg msg;
@@ -111,7 +111,7 @@ static void unproven(void)
 	smc_failover_fenced(&rx, 0);
 	CHECK_EQ(input(1, 7, false, 0, 0), SMC_FAILOVER_FIRST);
 	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_TAKE);
-	/* what is put aside */
+	/* the same for messages that are put aside */
 	CHECK_EQ(input(2, 10, false, 0, 0), SMC_FAILOVER_KEPT);
 	CHECK_EQ(input(2, 11, false, 0, 0), SMC_FAILOVER_KEPT);
 	smc_failover_fenced(&rx, 1);
@@ -148,7 +148,7 @@ static void unproven(void)
 	CHECK(smc_failover_gap(7, 9));
 }
 
-/* The link before was fenced first: nothing has to wait. */
+/* The previous link was fenced first: nothing has to wait. */
 static void fenced_before(void)
 {
 	smc_failover_init(&rx, 0);
@@ -161,7 +161,7 @@ static void fenced_before(void)
 	CHECK_EQ(doubt, 4);
 }
 
-/* The peer begins over a link of its own choice, and may have left it before we hear of it. */
+/* The peer begins over any link, and may move before its first message is handled. */
 static void any_start(void)
 {
 	smc_failover_init_any(&rx);
@@ -169,7 +169,7 @@ static void any_start(void)
 	CHECK_EQ(doubt, 0);
 	CHECK_EQ(rx.slot, 2);
 	CHECK_EQ(rx.move, 0);
-	/* from there it moves as from any other one */
+	/* from there it moves as usual */
 	CHECK_EQ(input(0, 1, true, 3, 1), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 4);
 	smc_failover_fenced(&rx, 2);
@@ -177,7 +177,7 @@ static void any_start(void)
 	expect_none();
 	CHECK_EQ(rx.move, 1);
 
-	/* nothing was looked at of the first one, which is open */
+	/* no message of the first link was handled, and it is open */
 	smc_failover_init_any(&rx);
 	CHECK_EQ(input(0, 2, true, 3, 1), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 4);
@@ -189,7 +189,7 @@ static void any_start(void)
 	expect_none();
 	CHECK_EQ(rx.slot, 0);
 
-	/* ... or fenced: all that came over it was looked at */
+	/* ... or fenced: all messages that came over it were handled */
 	smc_failover_init_any(&rx);
 	smc_failover_fenced(&rx, 2);
 	CHECK_EQ(input(0, 2, true, 0, 0), SMC_FAILOVER_TAKE);
@@ -213,7 +213,7 @@ static void two_moves(void)
 	expect_next(2, 6, false);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
-	/* the one in the middle may be fenced first, and its slot be used again */
+	/* the link in the middle may be fenced first, and its slot reused */
 	smc_failover_init(&rx, 0);
 	input(1, 3, true, 0, 0);
 	input(2, 5, true, 0, 0);
@@ -231,7 +231,7 @@ static void two_moves(void)
 	CHECK_EQ(rx.slot, 1);
 }
 
-/* What came over the second link is looked at after what came over the third. */
+/* Messages of the second link are input after those of the third. */
 static void out_of_order(void)
 {
 	smc_failover_init(&rx, 0);
@@ -246,7 +246,7 @@ static void out_of_order(void)
 	smc_failover_fenced(&rx, 1);
 	expect_next(2, 5, true);
 	expect_none();
-	/* the first is fenced before the first message of a move comes */
+	/* the first link is fenced before the first message after a move is input */
 	smc_failover_init(&rx, 0);
 	smc_failover_fenced(&rx, 0);
 	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_KEPT);
@@ -254,7 +254,7 @@ static void out_of_order(void)
 	CHECK_EQ(input(1, 5, false, 0, 0), SMC_FAILOVER_FIRST);
 	smc_failover_fenced(&rx, 1);
 	expect_next(2, 5, true);
-	/* nobody has said anything of the link in the middle when the next one is named */
+	/* the link in the middle was not named before the next one */
 	smc_failover_init(&rx, 0);
 	input(3, 5, true, 3, 3);
 	smc_failover_fenced(&rx, 0);
@@ -278,7 +278,7 @@ static void out_of_order(void)
 	CHECK_EQ(rx.slot, 2);
 }
 
-/* The peer leaves a link that stays. */
+/* Orderly moves: the previous link stays. */
 static void orderly(void)
 {
 	smc_failover_init(&rx, 0);
@@ -291,9 +291,9 @@ static void orderly(void)
 	CHECK_EQ(input(0, 8, true, 2, 2), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
 	CHECK_EQ(rx.slot, 0);
-	/* then it fails */
+	/* then the link fails */
 	more = 0;
-	tell(2, 1, 0, 3);
+	set_past(2, 1, 0, 3);
 	CHECK_EQ(input(1, 8, true, 1, 3), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 1);
 	smc_failover_fenced(&rx, 0);
@@ -302,8 +302,8 @@ static void orderly(void)
 	CHECK_EQ(rx.slot, 1);
 	CHECK_EQ(rx.move, 3);
 
-	/* the one it was gone to fails before anything came over it: only that one is to go */
-	tell(1, 0, 0, 1);
+	/* the link moved to fails before anything came over it: only that link is to be fenced */
+	set_past(1, 0, 0, 1);
 	smc_failover_init(&rx, 0);
 	CHECK_EQ(input(2, 7, true, 2, 2), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 2);
@@ -314,11 +314,11 @@ static void orderly(void)
 	expect_next(2, 8, false);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
-	/* ... or is gone already */
+	/* ... or is fenced already */
 	smc_failover_init(&rx, 0);
 	CHECK_EQ(input(2, 7, true, GONE, 2), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
-	/* ... or the peer is back where it came from */
+	/* ... or the peer moves back to the first link */
 	smc_failover_init(&rx, 0);
 	CHECK_EQ(input(0, 7, true, 2, 2), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 2);
@@ -329,15 +329,15 @@ static void orderly(void)
 	expect_none();
 	CHECK_EQ(rx.slot, 0);
 	CHECK_EQ(input(0, 9, false, 0, 0), SMC_FAILOVER_TAKE);
-	tell(0, 0, 0, 0);
+	set_past(0, 0, 0, 0);
 }
 
-/* Links are lost before anything came over them: what was written there is waited for, too. */
+/* Links fail before anything came over them: writes over these are waited for, too. */
 static void lost_in_a_row(void)
 {
-	/* two of them */
+	/* two links */
 	smc_failover_init(&rx, 0);
-	tell(2, 1, 0, 0);
+	set_past(2, 1, 0, 0);
 	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 7);
 	CHECK_EQ(input(3, 6, false, 0, 0), SMC_FAILOVER_KEPT);
@@ -349,17 +349,17 @@ static void lost_in_a_row(void)
 	expect_next(3, 5, true);
 	expect_next(3, 6, false);
 	expect_none();
-	/* the link before is fenced already */
+	/* the previous link is fenced already */
 	smc_failover_init(&rx, 0);
 	smc_failover_fenced(&rx, 0);
-	tell(2, GONE, 0, 0);
+	set_past(2, GONE, 0, 0);
 	CHECK_EQ(input(3, 5, true, GONE, 3), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 2);
 	smc_failover_fenced(&rx, 1);
 	expect_next(3, 5, true);
-	/* the first one was left in order: it stays, the one after it goes */
+	/* the first move was orderly: its link stays, the two links after it are fenced */
 	smc_failover_init(&rx, 0);
-	tell(2, 1, 0, 2);
+	set_past(2, 1, 0, 2);
 	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 6);
 	smc_failover_fenced(&rx, 2);
@@ -367,20 +367,20 @@ static void lost_in_a_row(void)
 	smc_failover_fenced(&rx, 1);
 	expect_next(3, 5, true);
 	expect_none();
-	/* what is older than what was seen is of no importance any more */
+	/* moves before the last one seen are ignored */
 	CHECK_EQ(rx.move, 3);
-	tell(3, 2, 1, 0);
+	set_past(3, 2, 1, 0);
 	CHECK_EQ(input(1, 7, true, 4, 4), SMC_FAILOVER_KEPT);
 	CHECK_EQ(doubt, 8);
-	/* more moves than a validation tells of */
+	/* more moves than a validation lists */
 	smc_failover_init(&rx, 0);
 	CHECK_EQ(input(3, 5, true, 3, SMC_FAILOVER_PAST + 2), -ENOSPC);
-	tell(0, 0, 0, 0);
+	set_past(0, 0, 0, 0);
 }
 
 /*
- * A peer that leaves links when it may, and links that fail, which is looked at in any
- * order that keeps what came over one link in order.
+ * Orderly moves and failing links at random. Messages are input in any order that keeps
+ * those of one link in order.
  */
 #define PLAY_LINKS 6
 #define PLAY_STEPS 80
@@ -396,9 +396,9 @@ static struct {
 	u16 seq, done, seen;
 	struct {
 		u8 slot;
-		bool failed;	/* and not: left in order */
-	} was[PLAY_STEPS + 1];	/* by moves */
-	u8 move_of[PLAY_STEPS + 1];	/* by numbers of messages */
+		bool failed;	/* false: orderly move */
+	} was[PLAY_STEPS + 1];	/* by number of the move */
+	u8 move_of[PLAY_STEPS + 1];	/* by sequence number of the message */
 } play;
 
 static void play_send(bool f)
@@ -422,11 +422,11 @@ static void play_handled(u16 seq, bool f)
 {
 	u8 m;
 
-	/* nothing is lost, nothing is heard before what came earlier */
+	/* no message is lost, none is handled before an earlier one */
 	CHECK(f ? seq <= play.seen : seq >= play.seen);
 	if (!f && seq > play.seen)
 		play.seen = seq;
-	/* no WRITE over a link that had failed can come any more */
+	/* no late WRITE can come: all links that had failed are fenced */
 	for (m = 0; !f && m < play.move_of[seq]; m++)
 		CHECK(!play.was[m].failed || play.fenced[play.was[m].slot]);
 }
@@ -441,13 +441,13 @@ static void play_next(void)
 
 static void play_fence(u8 slot);
 
-/* What a number is found as. */
-static u8 play_num(u8 num)
+/* Return @num, or GONE if that link is fenced. */
+static u8 play_link_num(u8 num)
 {
 	return num && play.fenced[num - 1] ? GONE : num;
 }
 
-static void play_look(u8 slot)
+static void play_receive(u8 slot)
 {
 	u32 at = play.head[slot];
 	u32 bad;
@@ -458,33 +458,33 @@ static void play_look(u8 slot)
 		return;
 	play.head[slot]++;
 	more = play.queue[slot][at].more;
-	told_orderly = play.queue[slot][at].past_orderly;
+	next_past_orderly = play.queue[slot][at].past_orderly;
 	for (s = 0; s < SMC_CDC_PAST; s++)
-		told[s] = play_num(play.queue[slot][at].past[s]);
+		next_past[s] = play_link_num(play.queue[slot][at].past[s]);
 	rc = input(slot, play.queue[slot][at].seq, play.queue[slot][at].f,
-		   play_num(play.queue[slot][at].left), play.queue[slot][at].move);
+		   play_link_num(play.queue[slot][at].left), play.queue[slot][at].move);
 	CHECK(rc >= 0);
 	if (rc == SMC_FAILOVER_TAKE)
 		play_handled(play.queue[slot][at].seq, play.queue[slot][at].f);
 	more = 0;
-	tell(0, 0, 0, 0);
+	set_past(0, 0, 0, 0);
 	for (bad = doubt, s = 0; s < PLAY_LINKS; s++) {
 		if (!(bad & 1U << s))
 			continue;
-		/* only what has failed is to go */
+		/* only failed links are to be fenced */
 		CHECK(play.dead[s]);
 		play_fence(s);
 	}
 }
 
-/* All that came is looked at before. */
+/* Input all messages that came over the link, then fence it. */
 static void play_fence(u8 slot)
 {
 	if (play.fenced[slot])
 		return;
 	while (play.head[slot] != play.tail[slot])
-		play_look(slot);
-	/* by what came over it */
+		play_receive(slot);
+	/* one of these messages had it fenced */
 	if (play.fenced[slot])
 		return;
 	play.fenced[slot] = true;
@@ -492,7 +492,7 @@ static void play_fence(u8 slot)
 	play_next();
 }
 
-static void play_go(u8 to, u8 how)
+static void play_move(u8 to, u8 how)
 {
 	memmove(play.past + 1, play.past, sizeof(play.past) - 1);
 	play.past[0] = play.left;
@@ -513,32 +513,32 @@ static void play_step(void)
 	for (s = 0; s < PLAY_LINKS; s++)
 		alive += !play.dead[s];
 	switch (unit_below(8)) {
-	case 0:	/* in order: all was heard, the last of it over this link */
+	case 0:	/* orderly: all messages were handled, the last one over this link */
 		if (to == play.at || play.dead[to] || play.seen != play.seq ||
 		    play.head[play.at] != play.tail[play.at] || rx.slot != play.at)
 			break;
 		play.done = play.seq;
-		play_go(to, SMC_CDC_M_ORDERLY);
+		play_move(to, SMC_CDC_M_ORDERLY);
 		break;
-	case 1:	/* the link fails; some of the last messages got through, and we know of fewer */
+	case 1:	/* the link fails; some last messages arrive, the sender knows of fewer */
 		if (to == play.at || play.dead[to] || alive < 2 || unit_below(4))
 			break;
 		play.dead[play.at] = true;
 		play.tail[play.at] -= unit_below(play.tail[play.at] - play.head[play.at] + 1);
 		if (play.done < play.seen)
 			play.done = play.seen - unit_below(play.seen - play.done + 1);
-		play_go(to, 0);
+		play_move(to, 0);
 		break;
 	case 2:
 	case 3:
 		play_send(false);
 		break;
-	case 4:	/* the receiver finds out by itself */
+	case 4:	/* the receiver notices the failure itself */
 		if (play.dead[to])
 			play_fence(to);
 		break;
 	default:
-		play_look(to);
+		play_receive(to);
 		break;
 	}
 }
@@ -554,11 +554,11 @@ static void any_course(void)
 		for (i = 0; i < PLAY_STEPS; i++)
 			play_step();
 		for (i = 0; i < 400; i++)
-			play_look((u8)unit_below(PLAY_LINKS));
+			play_receive((u8)unit_below(PLAY_LINKS));
 		for (s = 0; s < PLAY_LINKS; s++)
 			if (play.dead[s])
 				play_fence(s);
-		/* the last link is not waited for */
+		/* nothing waits for the last link */
 		CHECK_EQ(rx.nlate, 0);
 		CHECK(rx.slot == play.at || rx.slot == NOWHERE || !play.tail[play.at]);
 		CHECK(play.head[play.at] == play.tail[play.at]);
@@ -574,12 +574,12 @@ static void too_many(void)
 		CHECK_EQ(input(i, i, true, 0, 0), SMC_FAILOVER_KEPT);
 	CHECK_EQ(input(i, i, true, 0, 0), -ENOSPC);
 	CHECK_EQ(input(i, i, true, 7, 1), -ENOSPC);
-	/* those that are known still count */
+	/* links that are known still work */
 	CHECK_EQ(input(1, 20, false, 0, 0), SMC_FAILOVER_KEPT);
 }
 
-/* Whatever a peer says, the table stays in bounds, and it ends when all links are fenced. */
-static void lies(void)
+/* With any input the table stays in bounds, and it is empty once all links are fenced. */
+static void invalid_input(void)
 {
 	struct smc_failover_msg msg;
 	unsigned int n;
@@ -607,8 +607,8 @@ static void lies(void)
 }
 
 /*
- * One side reads for a long time and says so, message by message, and hardly ever sends
- * data. Whenever its link goes, the number in the validation is not one to come.
+ * One side reads for a long time, sends an update per message, and hardly ever sends data.
+ * Whenever its link fails, the validation does not name a message that is still to come.
  */
 static void one_way_for_long(void)
 {
@@ -618,7 +618,7 @@ static void one_way_for_long(void)
 
 	for (n = 1; n < 300000; n++) {
 		i = n % ARRAY_SIZE(flight);
-		/* the oldest one under way arrives */
+		/* the oldest message in flight arrives */
 		if (noticed[i])
 			done = flight[i];
 		seen = n > ARRAY_SIZE(flight) ? flight[i] : 0;
@@ -653,7 +653,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(lost_in_a_row),
 	UNIT_CASE(any_course),
 	UNIT_CASE(too_many),
-	UNIT_CASE(lies),
+	UNIT_CASE(invalid_input),
 	UNIT_CASE(one_way_for_long),
 	UNIT_CASE(names),
 };

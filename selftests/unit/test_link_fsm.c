@@ -6,8 +6,8 @@
 
 #define ACT(name)	SMC_LINK_ACT_##name
 
-/* The cells of the table by number; false: there are no more. */
-static bool cell(unsigned int n, unsigned int *r, unsigned int *s, unsigned int *e)
+/* Find cell @n of the table; false: there is none. */
+static bool table_cell(unsigned int n, unsigned int *r, unsigned int *s, unsigned int *e)
 {
 	*e = n % SMC_LINK_EVENTS;
 	*s = n / SMC_LINK_EVENTS % SMC_LINK_STATES;
@@ -28,7 +28,7 @@ static void walk(void)
 {
 	unsigned int n, r, s, e, legal = 0;
 
-	for (n = 0; cell(n, &r, &s, &e); n++) {
+	for (n = 0; table_cell(n, &r, &s, &e); n++) {
 		struct smc_link_row row = row_of(r, s, e);
 		enum smc_link_state now = (enum smc_link_state)s;
 		u32 actions = 0xffffffff;
@@ -43,7 +43,7 @@ static void walk(void)
 		if (!row.legal)
 			CHECK(now == s && !actions);
 		legal += row.legal;
-		/* a link never comes back */
+		/* states never go back */
 		CHECK(row.next >= s);
 	}
 	CHECK(legal > 60);
@@ -52,8 +52,8 @@ static void walk(void)
 	CHECK(!row_of(0, 0, SMC_LINK_EVENTS).legal);
 }
 
-static void run(enum smc_link_role role, const enum smc_link_event *events, size_t n,
-		const enum smc_link_state *states, const u32 *want)
+static void run_events(enum smc_link_role role, const enum smc_link_event *events, size_t n,
+		       const enum smc_link_state *states, const u32 *want)
 {
 	enum smc_link_state state = SMC_LINK_UNUSED;
 	size_t i;
@@ -83,10 +83,10 @@ static void server_life(void)
 		0, ACT(REPORT_LOST), ACT(FENCE), ACT(RELEASE),
 	};
 
-	run(SMC_LINK_SERVER, events, ARRAY_SIZE(events), states, want);
+	run_events(SMC_LINK_SERVER, events, ARRAY_SIZE(events), states, want);
 }
 
-/* The client goes to RTS and answers when the request came, again if it comes again. */
+/* The client goes to RTS and responds on the request, and to each repetition of it. */
 static void client_life(void)
 {
 	static const enum smc_link_event events[] = {
@@ -106,14 +106,14 @@ static void client_life(void)
 		ACT(REPORT_LOST) | ACT(FENCE), 0, ACT(RELEASE),
 	};
 
-	run(SMC_LINK_CLIENT, events, ARRAY_SIZE(events), states, want);
+	run_events(SMC_LINK_CLIENT, events, ARRAY_SIZE(events), states, want);
 }
 
 static void roles(void)
 {
 	unsigned int n, r, s, e;
 
-	for (n = 0; cell(n, &r, &s, &e); n++) {
+	for (n = 0; table_cell(n, &r, &s, &e); n++) {
 		if (e == SMC_LINK_EV_CONFIRM_REQ || e == SMC_LINK_EV_RSP_SENT)
 			CHECK(r == SMC_LINK_CLIENT || !row_of(r, s, e).legal);
 		if (e == SMC_LINK_EV_CONFIRM_RSP)
@@ -121,7 +121,7 @@ static void roles(void)
 	}
 }
 
-/* Each fact is reported once per life, whatever way it takes; no way skips the fence. */
+/* On every path through the states each fact is reported once, and no path skips the fence. */
 static void random_lives(void)
 {
 	unsigned int life;
@@ -173,7 +173,7 @@ static void usable(void)
 	}
 }
 
-/* What users see: a link carries connections in one state only. */
+/* States shown to users: active only if the link carries connections. */
 static void shown(void)
 {
 	u32 s;

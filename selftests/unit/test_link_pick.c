@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which link a connection is to send over: proto/link_pick. */
+/* Choice of the link that a connection sends over: proto/link_pick. */
 #include "unit.h"
 #include <smc/proto/link_pick.h>
 
@@ -16,7 +16,7 @@ static void none(void)
 	}
 }
 
-/* Whatever the policy, one link is as good as none other. */
+/* Every policy picks the only usable link. */
 static void single(void)
 {
 	struct smc_link_load load[LINKS] = { { .usable = false } };
@@ -56,7 +56,7 @@ static void by_bytes(void)
 					 { false, 0, 0, 0 } };
 
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 1);
-	/* idle ones: by connections */
+	/* idle links: by connections */
 	load[0].bytes = 0;
 	load[1].bytes = 0;
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 0);
@@ -71,12 +71,12 @@ static void by_latency(void)
 					 { false, 0, 0, 1 } };
 
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
-	/* nearly the same is the same */
+	/* an eighth more counts as the same */
 	load[0].latency = 3375;
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 0);
 	load[0].latency = 3376;
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
-	/* one that was not measured is given a chance */
+	/* a link that was not measured is tried */
 	load[0].latency = 0;
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 0);
 	load[1].latency = 0;
@@ -87,7 +87,7 @@ static void by_latency(void)
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
 }
 
-/* What is picked can be, and nothing that can be is better. */
+/* The picked link is usable, and no usable link is better. */
 static void any(void)
 {
 	struct smc_link_load load[LINKS];
@@ -122,22 +122,22 @@ static void better(void)
 		CHECK_EQ(smc_link_better(p, load, 3, 0), 1);
 		CHECK_EQ(smc_link_better(p, load, 3, 1), -1);
 	}
-	/* one more here than there stays one more */
+	/* a difference of one connection causes no move */
 	load[1].conns = 3;
 	for (p = 0; p < SMC_LINK_POLICIES; p++)
 		CHECK_EQ(smc_link_better(p, load, 3, 0), -1);
-	/* a slow link is left by all, whatever is on the other one, and nobody goes there */
+	/* every connection moves off a slow link, whatever the other one carries, and none to it */
 	load[1].conns = 90;
 	load[0].latency = 9000;
 	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
 	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 1), -1);
-	/* none that could be left, none to go to */
+	/* no connection to move, no link to move to */
 	load[0].conns = 0;
 	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), -1);
 	CHECK_EQ(smc_link_better(SMC_LINK_BY_CONNS, load, 0, 0), -1);
 }
 
-/* Carried out to the end, it ends, with as many moves as there are connections at most. */
+/* Repeated moves end, after at most as many as there are connections. */
 static void better_ends(void)
 {
 	struct smc_link_load load[LINKS];

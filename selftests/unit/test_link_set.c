@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Types of link groups and what a further link makes of them: proto/link_set. */
+/* Types of link groups, and which further links fit: proto/link_set. */
 #include "unit.h"
 #include <smc/proto/link_set.h>
 
@@ -10,7 +10,7 @@ struct group {
 	struct smc_link_ends set[LINKS];
 };
 
-static enum smc_link_fit fit(const struct group *g, u32 own, u32 peer, u32 max)
+static enum smc_link_fit group_fit(const struct group *g, u32 own, u32 peer, u32 max)
 {
 	struct smc_link_ends e = { own, peer };
 
@@ -38,67 +38,67 @@ static void second(void)
 {
 	struct group g = { 1, { { 1, 1 } } };
 
-	CHECK_EQ(fit(&g, 1, 1, 2), SMC_LINK_FIT_PARALLEL);
-	CHECK_EQ(fit(&g, 2, 1, 2), SMC_LINK_FIT_ASYM);
-	CHECK_EQ(fit(&g, 1, 2, 2), SMC_LINK_FIT_ASYM);
-	CHECK_EQ(fit(&g, 2, 2, 2), SMC_LINK_FIT_SYM);
-	CHECK_EQ(fit(&g, 2, 2, 1), SMC_LINK_FIT_FULL);
-	CHECK_EQ(fit(&g, 1, 2, 1), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 1, 1, 2), SMC_LINK_FIT_PARALLEL);
+	CHECK_EQ(group_fit(&g, 2, 1, 2), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 1, 2, 2), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 2, 2, 2), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 2, 2, 1), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 1, 2, 1), SMC_LINK_FIT_FULL);
 	g.n = 0;
-	CHECK_EQ(fit(&g, 1, 1, 1), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 1, 1, 1), SMC_LINK_FIT_SYM);
 }
 
 static void symmetric(void)
 {
 	struct group g = { 2, { { 1, 1 }, { 2, 2 } } };
 
-	CHECK_EQ(fit(&g, 3, 3, 2), SMC_LINK_FIT_FULL);
-	CHECK_EQ(fit(&g, 3, 3, 8), SMC_LINK_FIT_SYM);
-	CHECK_EQ(fit(&g, 3, 1, 2), SMC_LINK_FIT_FULL);
-	CHECK_EQ(fit(&g, 1, 2, 2), SMC_LINK_FIT_FULL);
-	/* it brings no RNIC */
-	CHECK_EQ(fit(&g, 1, 2, 8), SMC_LINK_FIT_USELESS);
-	CHECK_EQ(fit(&g, 2, 2, 8), SMC_LINK_FIT_PARALLEL);
+	CHECK_EQ(group_fit(&g, 3, 3, 2), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 3, 3, 8), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 3, 1, 2), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 1, 2, 2), SMC_LINK_FIT_FULL);
+	/* it adds no RNIC */
+	CHECK_EQ(group_fit(&g, 1, 2, 8), SMC_LINK_FIT_USELESS);
+	CHECK_EQ(group_fit(&g, 2, 2, 8), SMC_LINK_FIT_PARALLEL);
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), -1);
 }
 
-/* The asymmetric link makes room for a symmetric one and goes. */
+/* A symmetric link makes the asymmetric one redundant. */
 static void replaced(void)
 {
 	struct group g = { 2, { { 1, 1 }, { 1, 2 } } };
 
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), -1);
-	CHECK_EQ(fit(&g, 1, 1, 2), SMC_LINK_FIT_PARALLEL);
-	CHECK_EQ(fit(&g, 1, 3, 2), SMC_LINK_FIT_USELESS);
-	CHECK_EQ(fit(&g, 3, 3, 2), SMC_LINK_FIT_SYM);
-	CHECK_EQ(fit(&g, 2, 1, 2), SMC_LINK_FIT_SYM);
-	CHECK_EQ(fit(&g, 2, 2, 2), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 1, 1, 2), SMC_LINK_FIT_PARALLEL);
+	CHECK_EQ(group_fit(&g, 1, 3, 2), SMC_LINK_FIT_USELESS);
+	CHECK_EQ(group_fit(&g, 3, 3, 2), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 2, 1, 2), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 2, 2, 2), SMC_LINK_FIT_SYM);
 	g.set[g.n++] = (struct smc_link_ends){ 2, 2 };
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 1);
-	CHECK_EQ(fit(&g, 3, 3, 2), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 3, 3, 2), SMC_LINK_FIT_FULL);
 	g.set[2] = (struct smc_link_ends){ 2, 1 };
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 0);
-	/* neither is in the way of the new one: the younger one goes */
+	/* the new link shares no RNIC with either: the younger one is redundant */
 	g.set[2] = (struct smc_link_ends){ 3, 3 };
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 1);
 }
 
-/* More than two: an RNIC without a counterpart gets a link too, one at a time. */
+/* More than two links: an RNIC without a counterpart gets a link too, one at a time. */
 static void spare(void)
 {
 	struct group g = { 3, { { 1, 1 }, { 2, 2 }, { 3, 1 } } };
 
 	g.n = 2;
-	CHECK_EQ(fit(&g, 3, 1, 3), SMC_LINK_FIT_ASYM);
-	CHECK_EQ(fit(&g, 1, 3, 8), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 3, 1, 3), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 1, 3, 8), SMC_LINK_FIT_ASYM);
 	g.n = 3;
-	CHECK_EQ(fit(&g, 4, 2, 8), SMC_LINK_FIT_USELESS);
-	CHECK_EQ(fit(&g, 2, 1, 8), SMC_LINK_FIT_USELESS);
-	CHECK_EQ(fit(&g, 1, 3, 8), SMC_LINK_FIT_SYM);	/* and 1, 1 goes */
-	CHECK_EQ(fit(&g, 4, 4, 8), SMC_LINK_FIT_SYM);
-	CHECK_EQ(fit(&g, 3, 3, 8), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 4, 2, 8), SMC_LINK_FIT_USELESS);
+	CHECK_EQ(group_fit(&g, 2, 1, 8), SMC_LINK_FIT_USELESS);
+	CHECK_EQ(group_fit(&g, 1, 3, 8), SMC_LINK_FIT_SYM);	/* and 1, 1 is redundant */
+	CHECK_EQ(group_fit(&g, 4, 4, 8), SMC_LINK_FIT_SYM);
+	CHECK_EQ(group_fit(&g, 3, 3, 8), SMC_LINK_FIT_SYM);
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), -1);
-	/* a symmetric one elsewhere leaves its RNIC without another link */
+	/* with a symmetric link elsewhere, its RNIC still has no other link */
 	g.set[g.n++] = (struct smc_link_ends){ 4, 4 };
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), -1);
 	CHECK_EQ(smc_link_set_type(g.set, g.n), SMC_LINKS_ASYM_PEER);
@@ -106,26 +106,26 @@ static void spare(void)
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), 2);
 }
 
-/* RFC 7609 section 2.2.2: eight, and an asymmetric one that does not count. */
+/* RFC 7609 section 2.2.2: eight links, and an asymmetric one that does not count. */
 static void eight_and_one(void)
 {
 	struct group g = { 0 };
 	u32 i;
 
 	for (i = 0; i < SMC_LINKS_MAX; i++) {
-		CHECK_EQ(fit(&g, i, i, SMC_LINKS_MAX), SMC_LINK_FIT_SYM);
+		CHECK_EQ(group_fit(&g, i, i, SMC_LINKS_MAX), SMC_LINK_FIT_SYM);
 		g.set[g.n++] = (struct smc_link_ends){ i, i };
 	}
-	CHECK_EQ(fit(&g, 8, 8, SMC_LINKS_MAX), SMC_LINK_FIT_FULL);
-	CHECK_EQ(fit(&g, 3, 4, SMC_LINKS_MAX), SMC_LINK_FIT_FULL);
-	CHECK_EQ(fit(&g, 8, 5, SMC_LINKS_MAX), SMC_LINK_FIT_ASYM);
-	CHECK_EQ(fit(&g, 5, 8, SMC_LINKS_MAX), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 8, 8, SMC_LINKS_MAX), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 3, 4, SMC_LINKS_MAX), SMC_LINK_FIT_FULL);
+	CHECK_EQ(group_fit(&g, 8, 5, SMC_LINKS_MAX), SMC_LINK_FIT_ASYM);
+	CHECK_EQ(group_fit(&g, 5, 8, SMC_LINKS_MAX), SMC_LINK_FIT_ASYM);
 	g.set[g.n++] = (struct smc_link_ends){ 8, 5 };
 	CHECK_EQ(g.n, LINKS);
 	CHECK_EQ(smc_link_set_surplus(g.set, g.n, SMC_LINKS_MAX), -1);
 	for (i = 0; i < LINKS + 1; i++) {
-		CHECK(fit(&g, i, 8, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
-		CHECK(fit(&g, 8, i, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
+		CHECK(group_fit(&g, i, 8, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
+		CHECK(group_fit(&g, 8, i, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
 	}
 }
 
@@ -135,7 +135,7 @@ static bool same_ends(const struct smc_link_ends *a, const struct smc_link_ends 
 }
 
 /* RFC 7609 section 2.2.2: at most @max symmetric links, one asymmetric, none parallel. */
-static void obeys(const struct group *g, u32 max)
+static void check_group(const struct group *g, u32 max)
 {
 	struct group core = { 0 };
 	u32 i, j;
@@ -155,14 +155,14 @@ static void obeys(const struct group *g, u32 max)
 	CHECK(g->n - core.n <= 1);
 }
 
-static void drop(struct group *g, u32 at)
+static void group_drop(struct group *g, u32 at)
 {
 	g->n--;
 	for (; at < g->n; at++)
 		g->set[at] = g->set[at + 1];
 }
 
-/* A group that makes what fits, loses links and gives up what is surplus. */
+/* Groups that add links that fit, lose links and remove redundant ones, at random. */
 static void random_groups(void)
 {
 	u32 round, step, max;
@@ -173,23 +173,23 @@ static void random_groups(void)
 		max = 1 + unit_below(8);
 		for (step = 0; step < 60; step++) {
 			struct smc_link_ends e = { unit_below(9), unit_below(9) };
-			enum smc_link_fit f = fit(&g, e.own, e.peer, max);
-			int surplus;
+			enum smc_link_fit f = group_fit(&g, e.own, e.peer, max);
+			int redundant;
 
 			if (g.n && !unit_below(4)) {
-				drop(&g, unit_below(g.n));
+				group_drop(&g, unit_below(g.n));
 			} else if (f == SMC_LINK_FIT_SYM || f == SMC_LINK_FIT_ASYM) {
 				CHECK(g.n < LINKS);
 				g.set[g.n++] = e;
 			}
-			surplus = smc_link_set_surplus(g.set, g.n, max);
-			if (surplus >= 0) {
-				CHECK((u32)surplus + 1 < g.n || f != SMC_LINK_FIT_SYM);
+			redundant = smc_link_set_surplus(g.set, g.n, max);
+			if (redundant >= 0) {
+				CHECK((u32)redundant + 1 < g.n || f != SMC_LINK_FIT_SYM);
 				CHECK(max > 1);
-				drop(&g, surplus);
+				group_drop(&g, redundant);
 				CHECK_EQ(smc_link_set_type(g.set, g.n), SMC_LINKS_SYMMETRIC);
 			}
-			obeys(&g, max);
+			check_group(&g, max);
 		}
 	}
 }

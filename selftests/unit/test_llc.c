@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* LLC messages: captured and constructed bytes, laws, hostile input. */
+/* LLC messages: captured and constructed bytes, round trips, hostile input. */
 #include <smc/proto/llc_msg.h>
 #include "unit.h"
 
@@ -25,8 +25,8 @@ static const u8 rkeys_raw[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 	.psn = 0x123456
 
 /*
- * The first five are captured from an old kernel, the others are made from
- * the description of the format.
+ * The first five are captured from an old kernel, the others are constructed
+ * from the description of the format.
  */
 static const struct {
 	const char *hex;
@@ -80,7 +80,7 @@ static const struct {
 	    .confirm_link = { .no_eyec = true, .mac = MAC, .gid = GID_V1,
 		.qpn = 263, .link_num = 3, .link_uid = { 1, 2, 3, 4 },
 		.max_links = 2, .max_conns = 255 } } },
-	/* the in-tree way to reject: 44 bytes, no reason */
+	/* an in-tree rejection: 44 bytes, no reason */
 	{ "222c00c0 98039bab cdef0000 fe800000 00000000 9a039bff feabcdef\n"
 	  "0000e602 03123456" Z8,
 	  { .type = SMC_LLC_ADD_LINK, .version = 2, .response = true,
@@ -127,14 +127,14 @@ static const struct {
 	  { .type = SMC_LLC_TEST_LINK, .version = 2, .response = true,
 	    .test_link = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 		15, 16 } } } },
-	/* our own: as long as its list of links */
+	/* sent by this module: as long as its list of links */
 	{ "26450000 04000015 5d000000 0eef4d00 00\n"
 	  "07 00000001 0000000000000002 08 00000003 0000000000000004\n"
 	  "09 00000005 0000000000000006 ff 00000007 0000000000000008",
 	  { .type = SMC_LLC_CONFIRM_RKEY, .version = 2, .confirm_rkey = {
 		.rkey = 5469, .vaddr = 0xeef4d0000, .others = 4,
 		.other = { { 7, 1, 2 }, { 8, 3, 4 }, { 9, 5, 6 }, { 255, 7, 8 } } } } },
-	/* version 1 says how many more there are */
+	/* version 1 counts the entries of the continuations, too */
 	{ "062c0000 08000015 5d000000 0eef4d00 00\n"
 	  "07 00000001 0000000000000002 08 00000003 0000000000000004 00",
 	  { .type = SMC_LLC_CONFIRM_RKEY, .version = 1, .confirm_rkey = {
@@ -207,7 +207,7 @@ static void same_cont(const struct smc_llc_add_link_cont *a,
 	}
 }
 
-static void same(const struct smc_llc_msg *a, const struct smc_llc_msg *b)
+static void same_msg(const struct smc_llc_msg *a, const struct smc_llc_msg *b)
 {
 	CHECK_EQ(a->type, b->type);
 	CHECK_EQ(a->version, b->version);
@@ -281,7 +281,7 @@ static void golden_bytes(void)
 			FAIL("message %zu refused", i);
 			continue;
 		}
-		same(&m, &golden[i].m);
+		same_msg(&m, &golden[i].m);
 		CHECK_EQ(smc_llc_len(&golden[i].m), len);
 		memset(buf, 0xaa, sizeof(buf));
 		CHECK_EQ(smc_llc_build(&golden[i].m, buf, len), len);
@@ -317,7 +317,7 @@ static void list_entries(void)
 	CHECK_MEM(buf + 16, gids_raw[1], 16);
 }
 
-/* A list may be written where it will stand before the message is built. */
+/* A list may be written to its place in the buffer before the message is built. */
 static void list_in_place(void)
 {
 	struct smc_llc_msg m = golden[7].m, out;
@@ -337,7 +337,7 @@ static void list_in_place(void)
 	CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), len);
 	CHECK_MEM(buf, want, len);
 
-	/* answering in the buffer that the request stands in */
+	/* a response built in the buffer of the request */
 	REQUIRE(!smc_llc_parse(buf, len, &out));
 	out.response = true;
 	CHECK_EQ(smc_llc_build(&out, buf, sizeof(buf)), len);
@@ -347,7 +347,7 @@ static void list_in_place(void)
 
 /*
  * The version 2 length is written little-endian, and so is the rtoken count;
- * neither is believed.
+ * the parser trusts neither.
  */
 static void v2_lengths(void)
 {
@@ -370,8 +370,8 @@ static void v2_lengths(void)
 	buf[70] = 0;
 	buf[71] = 3;
 	REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
-	same(&out, &m);
-	/* byte 2 is no reason here */
+	same_msg(&out, &m);
+	/* byte 2 is not a reason here */
 	CHECK_EQ(out.add_link.reason, 0);
 
 	CHECK_EQ(smc_llc_parse(buf, (size_t)len + 16, &out), -EPROTO);
@@ -379,7 +379,7 @@ static void v2_lengths(void)
 	REQUIRE(!smc_llc_parse(buf, (size_t)len - 16, &out));
 	CHECK_EQ(out.add_link.rtokens.count, 254);
 
-	/* no message is longer than any receive buffer has to be */
+	/* no message is longer than the receive buffers have to be */
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0x27;
 	CHECK_EQ(smc_llc_parse(buf, SMC_LLC_V2_MAX_LEN, &out), 0);
@@ -443,7 +443,7 @@ static void type_texts(void)
 	CHECK(!strcmp(smc_llc_type_str(SMC_LLC_DELETE_RKEY), "DELETE RKEY"));
 }
 
-/* Laws with random structures */
+/* Round trips of random structures */
 
 /* Room for the lists of one random message */
 struct lists {
@@ -608,7 +608,7 @@ static void random_round_trips(void)
 		REQUIRE(len >= 44);
 		CHECK_EQ(smc_llc_len(&in), len);
 		REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
-		same(&out, &in);
+		same_msg(&out, &in);
 		CHECK_EQ(smc_llc_build(&out, again, (size_t)len), len);
 		CHECK_MEM(again, buf, (size_t)len);
 	}
@@ -616,7 +616,7 @@ static void random_round_trips(void)
 
 /* Hostile input */
 
-/* Parses a copy whose end the sanitizer guards; the law holds if accepted. */
+/* Parse a heap copy that the sanitizer guards; if accepted, it can be built and parsed again. */
 static int parse_guarded(const u8 *buf, size_t len)
 {
 	static u8 again[SMC_LLC_V2_MAX_LEN];
@@ -638,7 +638,7 @@ static int parse_guarded(const u8 *buf, size_t len)
 		if (built < 44 || smc_llc_parse(again, (size_t)built, &n))
 			FAIL("type %u accepted, but not again", m.type);
 		else
-			same(&n, &m);
+			same_msg(&n, &m);
 	}
 	free(p);
 	return rc;
@@ -709,7 +709,7 @@ static void random_noise(void)
 	}
 }
 
-/* Changing one thing at a time */
+/* Changes of one byte at a time */
 static void single_changes(void)
 {
 	static const struct {
@@ -720,7 +720,7 @@ static void single_changes(void)
 		{ 0, 1, 43, -EPROTO },		/* version 1 length byte */
 		{ 0, 1, 45, -EPROTO },
 		{ 0, 1, 0, -EPROTO },
-		{ 10, 1, 0, 0 },		/* not looked at in version 2 */
+		{ 10, 1, 0, 0 },		/* ignored in version 2 */
 		{ 0, 0, 0x81, -ENOMSG },
 		{ 0, 0, 0x41, -EOPNOTSUPP },
 		{ 0, 0, 0x0a, -EOPNOTSUPP },
@@ -728,7 +728,7 @@ static void single_changes(void)
 		{ 0, 0, 0xfe, -EPROTO },
 		{ 11, 3, 0x80, -EPROTO },	/* short, but no rejection */
 		{ 11, 3, 0x40, 0 },
-		{ 8, 24, 1, 0 },		/* fewer GIDs than there is room */
+		{ 8, 24, 1, 0 },		/* fewer GIDs than fit */
 		{ 8, 24, 3, -EPROTO },
 		{ 8, 24, 255, -EPROTO },
 		{ 2, 4, 8, 0 },			/* links in CONFIRM RKEY */
@@ -744,7 +744,7 @@ static void single_changes(void)
 		{ 21, 4, 8, -EPROTO },
 		{ 21, 4, 9, -EPROTO },
 		{ 21, 4, 255, -EPROTO },
-		{ 21, 0, 0x06, -EPROTO },	/* version 1 has no long ones */
+		{ 21, 0, 0x06, -EPROTO },	/* version 1 has no long messages */
 		{ 4, 4, 0, -EPROTO },		/* rkeys in DELETE RKEY */
 		{ 4, 4, 8, 0 },
 		{ 4, 4, 9, -EPROTO },
@@ -768,7 +768,7 @@ static void single_changes(void)
 	}
 }
 
-/* The in-tree answer to a long DELETE RKEY names more than it lists. */
+/* The in-tree response to a long DELETE RKEY counts more rkeys than it lists. */
 static void short_delete_rkey_response(void)
 {
 	u8 buf[44] = { 0x29, 44, 0, 0xa0, 200, 7 };
@@ -781,7 +781,7 @@ static void short_delete_rkey_response(void)
 	CHECK(!m.delete_rkey.rkeys.raw);
 }
 
-/* With each number of links: all, or all that have room, and no byte more. */
+/* For each number of links: all of them, or as many as fit, and no further byte. */
 static void confirm_rkey_lengths(void)
 {
 	u8 buf[SMC_LLC_V2_MAX_LEN], version, n;
@@ -808,7 +808,7 @@ static void confirm_rkey_lengths(void)
 	}
 }
 
-/* Either bit says that there is no eye catcher. */
+/* Either bit means that there is no eye catcher. */
 static void eye_catcher_bits(void)
 {
 	u8 buf[44] = { 1, 44 };
@@ -916,9 +916,9 @@ static void not_to_be_built(void)
 	REFUSED(18, m.delete_rkey.rkeys.count = 0);
 }
 
-/* What the receiver makes of it */
+/* Checks of the receiver */
 
-/* Of the 16 codes of a path MTU five mean something; the client says which is wrong. */
+/* Five of the 16 codes of the path MTU are valid; the flaw is the reason of the rejection. */
 static void offers_with_flaws(void)
 {
 	const struct smc_llc_add_link good = { .qpn = 0x4711, .link_num = 2, .mtu = 3 };
@@ -928,7 +928,7 @@ static void offers_with_flaws(void)
 	unsigned int mtu;
 
 	for (mtu = 0; mtu < 16; mtu++) {
-		/* as it comes from the wire, where there are four bits for it */
+		/* through the wire format, which has four bits for it */
 		sent.add_link = good;
 		sent.add_link.mtu = (u8)mtu;
 		CHECK_EQ(smc_llc_build(&sent, buf, sizeof(buf)), 44);
@@ -952,8 +952,8 @@ static void offers_with_flaws(void)
 	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_MTU);
 }
 
-/* Who answers over a new link is who was named for it, in each respect. */
-static void confirmed_by_whom(void)
+/* CONFIRM LINK has to match the new link in its number, queue pair and GID. */
+static void confirm_link_matches(void)
 {
 	static const u8 gid[SMC_GID_LEN] = { 0xfe, 0x80, [15] = 7 };
 	struct smc_llc_confirm_link cl = { .qpn = 0x4711, .link_num = 2 };
@@ -974,11 +974,11 @@ static void confirmed_by_whom(void)
 	CHECK(!smc_llc_confirms(&cl, 2, 0x4711, gid));
 }
 
-static int told(struct smc_llc_told *told, u8 left)
+static int cont_take(struct smc_llc_told *state, u8 left)
 {
 	const struct smc_llc_add_link_cont cont = { .link_num = 2, .left = left };
 
-	return smc_llc_told_more(told, &cont, 2);
+	return smc_llc_told_more(state, &cont, 2);
 }
 
 /* Counts of ADD LINK CONTINUATION: down by two with each message, then none. */
@@ -988,30 +988,30 @@ static void continuation_counts(void)
 	struct smc_llc_told t = {};
 	unsigned int left, first, next, n;
 
-	CHECK_EQ(told(&t, 5), 2);
+	CHECK_EQ(cont_take(&t, 5), 2);
 	CHECK_EQ(t.left, 3);
 	/* the count has grown, or did not go down */
-	CHECK_EQ(told(&t, 4), -EPROTO);
-	CHECK_EQ(told(&t, 5), -EPROTO);
-	CHECK_EQ(told(&t, 255), -EPROTO);
+	CHECK_EQ(cont_take(&t, 4), -EPROTO);
+	CHECK_EQ(cont_take(&t, 5), -EPROTO);
+	CHECK_EQ(cont_take(&t, 255), -EPROTO);
 	/* about another link */
 	CHECK_EQ(smc_llc_told_more(&t, &other, 2), -EPROTO);
-	/* nothing of that has changed anything */
+	/* the errors changed nothing */
 	CHECK_EQ(t.left, 3);
-	CHECK_EQ(told(&t, 3), 2);
-	CHECK_EQ(told(&t, 1), 1);
+	CHECK_EQ(cont_take(&t, 3), 2);
+	CHECK_EQ(cont_take(&t, 1), 1);
 	CHECK_EQ(t.left, 0);
-	CHECK_EQ(told(&t, 1), -EPROTO);
-	CHECK_EQ(told(&t, 0), 0);
+	CHECK_EQ(cont_take(&t, 1), -EPROTO);
+	CHECK_EQ(cont_take(&t, 0), 0);
 
-	/* whatever is said first and then: it ends, and never goes beyond the message */
+	/* any two counts: the exchange ends, and no more pairs than one message has are taken */
 	for (first = 0; first < 256; first++) {
 		for (next = 0; next < 256; next++) {
 			memset(&t, 0, sizeof(t));
-			n = (unsigned int)told(&t, (u8)first);
+			n = (unsigned int)cont_take(&t, (u8)first);
 			CHECK(n <= SMC_LLC_CONT_PAIRS && n + t.left == first);
 			left = t.left;
-			CHECK_EQ(told(&t, (u8)next) < 0, next > left);
+			CHECK_EQ(cont_take(&t, (u8)next) < 0, next > left);
 			if (next > left)
 				break;
 			CHECK(!t.left || t.left < left);
@@ -1038,7 +1038,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(no_room),
 	UNIT_CASE(not_to_be_built),
 	UNIT_CASE(offers_with_flaws),
-	UNIT_CASE(confirmed_by_whom),
+	UNIT_CASE(confirm_link_matches),
 	UNIT_CASE(continuation_counts),
 };
 

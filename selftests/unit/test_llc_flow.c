@@ -10,7 +10,7 @@
 #define S	SMC_LLC_SERVER
 #define C	SMC_LLC_CLIENT
 
-/* One paragraph of the RFC each; FIRST holds an ADD LINK exchange too. */
+/* One paragraph of the RFC each; FIRST includes an ADD LINK exchange. */
 static const struct {
 	const char *para;
 	enum smc_llc_role role;
@@ -68,7 +68,7 @@ static const struct {
 	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_DELETE_LINK_ALL, SMC_LLC_TERMINATE },
 	{ "3.5.5.3.3", C, SMC_LLC_X_RKEY, SMC_LLC_IN_CONFIRM_LINK, SMC_LLC_QUEUE },
 
-	/* C.7.1: the other end gives the link up that is being added */
+	/* C.7.1: the other end deletes the link that is being added */
 	{ "C.7.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_NEW, SMC_LLC_JOIN },
 	{ "C.7.1", C, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_NEW, SMC_LLC_JOIN },
 	{ "C.7.1", S, SMC_LLC_X_ADD_LINK, SMC_LLC_IN_DELETE_LINK_RSP, SMC_LLC_JOIN },
@@ -91,8 +91,8 @@ static void rfc_collisions(void)
 	}
 }
 
-/* The cells of the table by number; false: there are no more. */
-static bool cell(unsigned int n, unsigned int *r, unsigned int *x, unsigned int *i)
+/* Find cell @n of the table; false: there is none. */
+static bool table_cell(unsigned int n, unsigned int *r, unsigned int *x, unsigned int *i)
 {
 	*i = n % SMC_LLC_INPUTS;
 	*x = n / SMC_LLC_INPUTS % SMC_LLC_EXCHANGES;
@@ -100,7 +100,7 @@ static bool cell(unsigned int n, unsigned int *r, unsigned int *x, unsigned int 
 	return *r < SMC_LLC_ROLES;
 }
 
-static enum smc_llc_verdict flow(unsigned int r, unsigned int x, unsigned int i, u32 quirks)
+static enum smc_llc_verdict flow_verdict(unsigned int r, unsigned int x, unsigned int i, u32 quirks)
 {
 	return smc_llc_flow((enum smc_llc_role)r, (enum smc_llc_exchange)x,
 			    (enum smc_llc_input)i, quirks);
@@ -110,8 +110,8 @@ static void walk(void)
 {
 	unsigned int n, r, x, i;
 
-	for (n = 0; cell(n, &r, &x, &i); n++) {
-		enum smc_llc_verdict v = flow(r, x, i, 0);
+	for (n = 0; table_cell(n, &r, &x, &i); n++) {
+		enum smc_llc_verdict v = flow_verdict(r, x, i, 0);
 		bool starts = smc_llc_flow_exchange((enum smc_llc_input)i) != SMC_LLC_X_IDLE;
 		bool peer = smc_llc_input_from_peer((enum smc_llc_input)i), all;
 
@@ -121,26 +121,26 @@ static void walk(void)
 			CHECK(x == SMC_LLC_X_IDLE && starts);
 		if (v == SMC_LLC_PREEMPT)
 			CHECK(x == SMC_LLC_X_RKEY && r == C && peer && starts);
-		/* whoever queues has something to wait for */
+		/* only while an exchange runs is there something to queue for */
 		if (v == SMC_LLC_QUEUE)
 			CHECK(x != SMC_LLC_X_IDLE);
 		if (v == SMC_LLC_REFUSE)
 			CHECK(r == S && i == SMC_LLC_IN_RKEY);
-		/* our own wish is not refused, and no violation */
+		/* requests of this end are not refused, and no violation */
 		if (!peer)
 			CHECK(v != SMC_LLC_REFUSE && v != SMC_LLC_VIOLATION);
-		/* a quirk changes refusals, nothing else */
-		CHECK_EQ(flow(r, x, i, SMC_LLC_QUIRK_NO_RETRY),
+		/* the quirk changes refusals only */
+		CHECK_EQ(flow_verdict(r, x, i, SMC_LLC_QUIRK_NO_RETRY),
 			 v == SMC_LLC_REFUSE ? SMC_LLC_PASS : v);
-		/* a group that is to be deleted is deleted */
+		/* a deletion of the group always terminates it */
 		all = i == SMC_LLC_IN_DELETE_LINK_ALL || i == SMC_LLC_DO_DELETE_LINK_ALL;
 		CHECK_EQ(v == SMC_LLC_TERMINATE, all);
 	}
-	CHECK_EQ(flow(S, SMC_LLC_EXCHANGES, 0, 0), SMC_LLC_DROP);
-	CHECK_EQ(flow(S, 0, SMC_LLC_INPUTS, 0), SMC_LLC_DROP);
+	CHECK_EQ(flow_verdict(S, SMC_LLC_EXCHANGES, 0, 0), SMC_LLC_DROP);
+	CHECK_EQ(flow_verdict(S, 0, SMC_LLC_INPUTS, 0), SMC_LLC_DROP);
 }
 
-/* Only the server starts changes of the link set; violations do not depend on what runs. */
+/* Only the server starts changes of the link set; violations do not depend on the exchange. */
 static void roles(void)
 {
 	static const enum smc_llc_input server_only[] = {	/* sent by servers */
@@ -152,31 +152,32 @@ static void roles(void)
 	};
 	unsigned int n, r, x, i, j;
 
-	for (n = 0; cell(n, &r, &x, &i); n++) {
+	for (n = 0; table_cell(n, &r, &x, &i); n++) {
 		bool wrong = false;
 
 		for (j = 0; j < ARRAY_SIZE(server_only); j++)
 			wrong |= (r == S && i == server_only[j]) ||
 				 (r == C && i == client_only[j]);
-		CHECK_EQ(flow(r, x, i, 0) == SMC_LLC_VIOLATION, wrong);
+		CHECK_EQ(flow_verdict(r, x, i, 0) == SMC_LLC_VIOLATION, wrong);
 	}
 	for (x = 0; x < SMC_LLC_EXCHANGES; x++) {
-		CHECK(flow(C, x, SMC_LLC_DO_ADD_LINK, 0) != SMC_LLC_RUN);
-		CHECK(flow(C, x, SMC_LLC_DO_DELETE_LINK, 0) != SMC_LLC_RUN);
+		CHECK(flow_verdict(C, x, SMC_LLC_DO_ADD_LINK, 0) != SMC_LLC_RUN);
+		CHECK(flow_verdict(C, x, SMC_LLC_DO_DELETE_LINK, 0) != SMC_LLC_RUN);
 	}
 }
 
 /*
- * Two ends with random wishes over reliable queues. An exchange is a request
- * and its answer here. No wish may get lost and nobody may wait for ever.
+ * Two ends with random requests over reliable queues. An exchange is a request
+ * and its answer here. No request may get lost, and neither end may wait for
+ * ever.
  */
 #define QUEUE	256
 
 struct end {
 	enum smc_llc_role role;
 	enum smc_llc_exchange running;
-	bool aside;			/* our RKEY exchange was preempted */
-	bool refused;			/* ... and has to be done again */
+	bool preempted;			/* our RKEY exchange was preempted */
+	bool refused;			/* ... and has to be repeated */
 	enum smc_llc_input in[QUEUE];
 	unsigned int head, tail;
 	enum smc_llc_input kept[QUEUE];
@@ -186,7 +187,7 @@ struct end {
 
 static unsigned int refusals, preempts;
 
-static void post(struct end *to, enum smc_llc_input input)
+static void end_post(struct end *to, enum smc_llc_input input)
 {
 	if (to->tail - to->head >= QUEUE) {
 		FAIL("queue of the test is too short");
@@ -195,40 +196,40 @@ static void post(struct end *to, enum smc_llc_input input)
 	to->in[to->tail++ % QUEUE] = input;
 }
 
-static void feed(struct end *me, struct end *peer, enum smc_llc_input input);
+static void end_feed(struct end *me, struct end *peer, enum smc_llc_input input);
 
-static void finish(struct end *me, struct end *peer)
+static void end_finish(struct end *me, struct end *peer)
 {
 	enum smc_llc_input kept[QUEUE];
 	unsigned int i, n = me->kept_len;
 
-	if (me->aside) {
+	if (me->preempted) {
 		me->running = SMC_LLC_X_RKEY;
-		me->aside = false;
+		me->preempted = false;
 		return;
 	}
 	me->running = SMC_LLC_X_IDLE;
 	if (me->refused) {
 		me->refused = false;
-		feed(me, peer, SMC_LLC_DO_RKEY);
+		end_feed(me, peer, SMC_LLC_DO_RKEY);
 	}
 	memcpy(kept, me->kept, sizeof(kept));
 	me->kept_len = 0;
 	for (i = 0; i < n; i++)
-		feed(me, peer, kept[i]);
+		end_feed(me, peer, kept[i]);
 }
 
-/* REFUSE is told apart from agreement by this stand-in for the N flag. */
+/* Stands for a response with the N flag, that is, for REFUSE. */
 #define REFUSED	SMC_LLC_INPUTS
 
-static void start(struct end *me, struct end *peer, enum smc_llc_input input)
+static void end_start(struct end *me, struct end *peer, enum smc_llc_input input)
 {
 	me->running = smc_llc_flow_exchange(input);
 	if (me->running == SMC_LLC_X_RKEY)
-		post(peer, SMC_LLC_IN_RKEY);
+		end_post(peer, SMC_LLC_IN_RKEY);
 	else if (me->role == S)
-		post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK :
-							       SMC_LLC_IN_DELETE_LINK);
+		end_post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK :
+								   SMC_LLC_IN_DELETE_LINK);
 }
 
 static void rkey_answer(struct end *me, struct end *peer, bool refused)
@@ -239,27 +240,27 @@ static void rkey_answer(struct end *me, struct end *peer, bool refused)
 	} else {
 		me->done++;
 	}
-	if (me->aside)
-		me->aside = false;
+	if (me->preempted)
+		me->preempted = false;
 	else if (me->running == SMC_LLC_X_RKEY)
-		finish(me, peer);
+		end_finish(me, peer);
 	else
-		FAIL("answer nobody waits for");
+		FAIL("answer without a request");
 }
 
-/* The client is done with an exchange of the server when it has answered. */
+/* The client ends an exchange of the server with its answer. */
 static bool client_answers(struct end *me, struct end *peer)
 {
 	if (me->role != C || (me->running != SMC_LLC_X_ADD_LINK &&
 			      me->running != SMC_LLC_X_DELETE_LINK))
 		return false;
-	post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK_RSP :
-						       SMC_LLC_IN_DELETE_LINK_RSP);
-	finish(me, peer);
+	end_post(peer, me->running == SMC_LLC_X_ADD_LINK ? SMC_LLC_IN_ADD_LINK_RSP :
+							   SMC_LLC_IN_DELETE_LINK_RSP);
+	end_finish(me, peer);
 	return true;
 }
 
-static void feed(struct end *me, struct end *peer, enum smc_llc_input input)
+static void end_feed(struct end *me, struct end *peer, enum smc_llc_input input)
 {
 	bool refused = input == REFUSED;
 
@@ -268,28 +269,28 @@ static void feed(struct end *me, struct end *peer, enum smc_llc_input input)
 	switch (smc_llc_flow(me->role, me->running, input, 0)) {
 	case SMC_LLC_PREEMPT:
 		preempts++;
-		me->aside = true;
+		me->preempted = true;
 		me->running = smc_llc_flow_exchange(input);
 		break;
 	case SMC_LLC_RUN:
-		start(me, peer, input);
+		end_start(me, peer, input);
 		break;
 	case SMC_LLC_JOIN:
 		if (input == SMC_LLC_IN_RKEY_RSP)
 			rkey_answer(me, peer, refused);
 		else
-			finish(me, peer);
+			end_finish(me, peer);
 		break;
 	case SMC_LLC_PASS:
 		if (input == SMC_LLC_IN_RKEY)
-			post(peer, SMC_LLC_IN_RKEY_RSP);
+			end_post(peer, SMC_LLC_IN_RKEY_RSP);
 		else if (input == SMC_LLC_DO_DELETE_LINK)
-			post(peer, SMC_LLC_IN_DELETE_LINK);
+			end_post(peer, SMC_LLC_IN_DELETE_LINK);
 		else if (input == SMC_LLC_DO_ADD_LINK)
-			post(peer, SMC_LLC_IN_ADD_LINK);
+			end_post(peer, SMC_LLC_IN_ADD_LINK);
 		break;
 	case SMC_LLC_REFUSE:
-		post(peer, REFUSED);
+		end_post(peer, REFUSED);
 		break;
 	case SMC_LLC_QUEUE:
 		me->kept[me->kept_len++ % QUEUE] = input;
@@ -304,7 +305,7 @@ static void feed(struct end *me, struct end *peer, enum smc_llc_input input)
 
 static void pairs(void)
 {
-	static const enum smc_llc_input wishes[] = {
+	static const enum smc_llc_input requests[] = {
 		SMC_LLC_DO_RKEY, SMC_LLC_DO_ADD_LINK, SMC_LLC_DO_DELETE_LINK, SMC_LLC_DO_RKEY,
 	};
 	unsigned int round, i, n;
@@ -318,12 +319,12 @@ static void pairs(void)
 		for (n = 0; n < 60; n++) {
 			i = unit_below(2);
 			if (n < 30 && !unit_below(3)) {
-				enum smc_llc_input wish = wishes[unit_below(4)];
+				enum smc_llc_input request = requests[unit_below(4)];
 
-				rkeys[i] += wish == SMC_LLC_DO_RKEY;
-				feed(&e[i], &e[1 - i], wish);
+				rkeys[i] += request == SMC_LLC_DO_RKEY;
+				end_feed(&e[i], &e[1 - i], request);
 			} else if (e[i].head != e[i].tail) {
-				feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
+				end_feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
 			}
 			if (!unit_below(4))
 				client_answers(&e[1], &e[0]);
@@ -332,18 +333,18 @@ static void pairs(void)
 		       client_answers(&e[1], &e[0])) {
 			i = e[0].head == e[0].tail;
 			if (e[i].head != e[i].tail)
-				feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
+				end_feed(&e[i], &e[1 - i], e[i].in[e[i].head++ % QUEUE]);
 		}
 		for (i = 0; i < 2; i++) {
 			CHECK_EQ(e[i].running, SMC_LLC_X_IDLE);
 			CHECK_EQ(e[i].kept_len, 0);
-			CHECK(!e[i].refused && !e[i].aside);
+			CHECK(!e[i].refused && !e[i].preempted);
 			CHECK_EQ(e[i].done, rkeys[i]);
 		}
 		if (unit_failed)
 			FAIL("round %u", round);
 	}
-	/* the interesting collisions happened */
+	/* the collisions under test happened */
 	CHECK(refusals > 100);
 	CHECK(preempts > 100);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Model: the two ends of a link group with proto/llc_flow.c between them. Links are
- * added and deleted, RMBs announced and taken back, queue pairs die, messages get lost, and
- * both ends begin whatever they like whenever they like. Afterwards, with a fabric that works
- * again, nobody waits for anything, both have the same links, each announced RMB is known
+ * added and deleted, RMBs announced and withdrawn, queue pairs die, messages get lost, and
+ * both ends start random exchanges at random times. Afterwards, with a fabric that works
+ * again, neither end waits for anything, both have the same links, each announced RMB is known
  * on every link, and further exchanges succeed.
  *
- * What is modelled of the module: one queue of messages and one of deferred ones per end,
- * one turn, exchanges with deadlines, and what smc_llc*.c does on a verdict. Of the fabric:
- * a link keeps the order of messages, a dead one loses what is under way, each end
- * notices in its own time.
+ * Modelled of the module: one queue of messages and one of deferred messages per end, one
+ * turn, exchanges with deadlines, and the actions of smc_llc*.c on a verdict. Modelled of the
+ * fabric: a link keeps the order of messages, a dead link loses the messages in flight, each
+ * end notices that after a time of its own.
  *
- * UNIT_SEED=<number of a failed scenario> repeats it first.
+ * UNIT_SEED=<number of a failed scenario> runs that scenario first.
  */
 #include "unit.h"
 
@@ -36,42 +36,42 @@ enum type {
 	UNKEY, UNKEY_RSP, REQ_ADD, REQ_ADD_RSP, TEST, TEST_RSP, TYPES
 };
 
-/* Wrong on purpose. */
+/* Errors on purpose. */
 enum mutant {
 	SOUND,
-	NO_DEADLINE,	/* who waits does so for ever */
-	NO_REPEAT,	/* an RMB that crossed a new link on its way is not announced again */
-	NO_PATIENCE,	/* an RMB goes although the peer did not say that it has forgotten it */
-	NO_REFUSAL,	/* a server takes RMBs while it adds a link, and they are not named again */
+	NO_DEADLINE,	/* an exchange waits for ever */
+	NO_REPEAT,	/* no new announcement of an RMB that crossed a new link */
+	NO_PATIENCE,	/* an RMB is freed although the peer did not confirm its deletion */
+	NO_REFUSAL,	/* a server takes RMBs while it adds a link; they are not named again */
 };
 
 struct config {
 	bool deaths;		/* queue pairs die */
 	bool loss;		/* single messages get lost */
-	bool many;		/* links: eight and the asymmetric one */
+	bool many;		/* up to eight links and the asymmetric one */
 	enum mutant mutant;
 };
 
 struct msg {
 	enum type type;
-	u8 num;			/* link that it is about */
-	u8 key;			/* RMB that it is about */
+	u8 num;			/* subject: link */
+	u8 key;			/* subject: RMB */
 	bool negative;		/* rejected, refused */
 	bool retry;
 	bool keys[KEYS];	/* ADD: RMBs named for the new link */
-	bool links[NUMS];	/* RKEY: links it is named for */
+	bool links[NUMS];	/* RKEY: links that the RMB is named for */
 };
 
 struct wire {
 	bool up;
-	unsigned int notice[2];	/* ticks until this end notices that it is not */
+	unsigned int notice[2];	/* ticks until this end notices that the link is down */
 	struct msg msg[2][WIRE_MAX];
 	unsigned int head[2], len[2];
 };
 
 struct event {
 	struct msg msg;
-	u8 on;			/* link it came over */
+	u8 on;			/* link that the message came over */
 };
 
 enum link_state { NO_LINK, SETUP, ACTIVE };
@@ -88,7 +88,7 @@ struct end {
 	u8 add_num, add_first;
 	bool aborted;
 	unsigned int add_left;
-	bool rkey_busy, rkey_sent, rkey_back;	/* back: it is taken back */
+	bool rkey_busy, rkey_sent, rkey_withdraw;	/* withdraw: DELETE RKEY */
 	unsigned int rkey_left, rkey_tries, rkey_pause;
 	u8 rkey, rkey_on;
 	bool rkey_named[NUMS];
@@ -104,29 +104,29 @@ struct model {
 	struct config cfg;
 	struct end end[2];
 	struct wire wire[NUMS];
-	bool calm;		/* nothing new, nothing lost */
+	bool calm;		/* nothing new is started, no message gets lost */
 };
 
 enum outcome { OK, STUCK, DIFFERENT, UNKNOWN_KEY, TOO_EARLY, NO_PROGRESS, VIOLATION };
 
 static const char * const outcome_names[] = {
 	"ok", "stuck", "different links", "RMB unknown on a link",
-	"RMB gone that the peer knows", "no exchange succeeds any more", "violation"
+	"RMB freed that the peer knows", "no exchange succeeds any more", "violation"
 };
 
 static bool violated, early;
-/* Over all scenarios: has the model done what it is for? */
+/* Coverage of all scenarios, for happened(). */
 static unsigned long verdicts[SMC_LLC_VERDICTS];
 static unsigned int peak;
 static unsigned long steps, adds, deletes, confirms, dead_groups, frees, keeps;
 
-static struct end *other(struct model *m, struct end *e)
+static struct end *other_end(struct model *m, struct end *e)
 {
 	return &m->end[e == &m->end[0]];
 }
 
-/* Links that there may be. */
-static unsigned int most(const struct model *m)
+/* Return the limit of links. */
+static unsigned int max_links(const struct model *m)
 {
 	return m->cfg.many ? LINKS_MANY : LINKS_FEW;
 }
@@ -152,7 +152,7 @@ static void wire_down(struct model *m, u8 num)
 	}
 }
 
-static bool post(struct model *m, struct end *e, u8 on, const struct msg *msg)
+static bool post_msg(struct model *m, struct end *e, u8 on, const struct msg *msg)
 {
 	struct wire *w = &m->wire[on];
 	unsigned int i = index_of(m, e);
@@ -166,16 +166,16 @@ static bool post(struct model *m, struct end *e, u8 on, const struct msg *msg)
 	return true;
 }
 
-static bool say(struct model *m, struct end *e, u8 on, enum type type, u8 num)
+static bool post_type(struct model *m, struct end *e, u8 on, enum type type, u8 num)
 {
 	struct msg msg = { .type = type, .num = num };
 
-	return post(m, e, on, &msg);
+	return post_msg(m, e, on, &msg);
 }
 
 /* ---- links of an end ---- */
 
-static unsigned int count(const struct end *e, enum link_state least)
+static unsigned int count_links(const struct end *e, enum link_state least)
 {
 	unsigned int i, n = 0;
 
@@ -184,8 +184,8 @@ static unsigned int count(const struct end *e, enum link_state least)
 	return n;
 }
 
-/* A random usable link but @not; 0: there is none. */
-static u8 pick(const struct end *e, u8 not)
+/* Return a random active link other than @not; 0: there is none. */
+static u8 pick_link(const struct end *e, u8 not)
 {
 	unsigned int i, n = 0;
 	u8 found = 0;
@@ -207,20 +207,20 @@ static void drop_link(struct model *m, struct end *e, u8 num)
 	wire_down(m, num);
 }
 
-static void terminate(struct model *m, struct end *e)
+static void terminate_group(struct model *m, struct end *e)
 {
 	unsigned int i;
 
 	if (e->dead)
 		return;
-	i = pick(e, 0);
+	i = pick_link(e, 0);
 	if (i)
-		say(m, e, (u8)i, DEL_ALL, 0);
+		post_type(m, e, (u8)i, DEL_ALL, 0);
 	e->dead = true;
 	for (i = 1; i < NUMS; i++) {
 		if (e->link[i] == NO_LINK)
 			continue;
-		/* last words get out before the queue pair goes */
+		/* messages in flight are delivered before the queue pair goes down */
 		e->link[i] = NO_LINK;
 		if (m->wire[i].len[index_of(m, e)] == 0)
 			wire_down(m, (u8)i);
@@ -243,15 +243,15 @@ static void end_turn(struct end *e)
 	e->ndeferred = 0;
 }
 
-/* May a wish of ours begin? It has the turn then. */
-static bool take_turn(struct end *e, enum smc_llc_input wish)
+/* Give the turn to @request of this end if it may begin. */
+static bool take_turn(struct end *e, enum smc_llc_input request)
 {
-	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, wish, 0);
+	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, request, 0);
 
 	verdicts[v]++;
 	if (v != SMC_LLC_RUN)
 		return false;
-	e->running = smc_llc_flow_exchange(wish);
+	e->running = smc_llc_flow_exchange(request);
 	return true;
 }
 
@@ -262,7 +262,7 @@ static void name_keys(const struct end *e, struct msg *msg)
 	memcpy(msg->keys, e->made, sizeof(msg->keys));
 }
 
-/* What the peer names for @num is taken if the RMB is known by the link it is named on. */
+/* Take the RMBs that the peer names for the new link if they are known on link @on. */
 static void take_keys(struct end *e, const struct msg *msg, u8 on)
 {
 	unsigned int k;
@@ -281,7 +281,7 @@ static void finish_add(struct model *m, struct end *e, bool ok)
 		e->added++;
 	} else if (num && e->link[num] != NO_LINK) {
 		if (!e->aborted)
-			say(m, e, e->add_first, DEL, num);
+			post_type(m, e, e->add_first, DEL, num);
 		drop_link(m, e, num);
 	}
 	e->phase = NO_ADD;
@@ -289,17 +289,18 @@ static void finish_add(struct model *m, struct end *e, bool ok)
 	end_turn(e);
 }
 
-static void offer(struct model *m, struct end *e)
+static void offer_link(struct model *m, struct end *e)
 {
 	struct msg msg = { .type = ADD };
 
-	if (count(e, SETUP) >= most(m) || !pick(e, 0) || !take_turn(e, SMC_LLC_DO_ADD_LINK))
+	if (count_links(e, SETUP) >= max_links(m) || !pick_link(e, 0) ||
+	    !take_turn(e, SMC_LLC_DO_ADD_LINK))
 		return;
 	e->wants_add = false;
 	while (!e->next_num || e->link[e->next_num] != NO_LINK)
 		e->next_num++;
 	e->add_num = e->next_num++;
-	e->add_first = pick(e, 0);
+	e->add_first = pick_link(e, 0);
 	e->aborted = false;
 	e->link[e->add_num] = SETUP;
 	memset(&m->wire[e->add_num], 0, sizeof(m->wire[0]));
@@ -308,19 +309,19 @@ static void offer(struct model *m, struct end *e)
 	name_keys(e, &msg);
 	e->phase = OFFERED;
 	e->add_left = RSP_TIME;
-	if (!post(m, e, e->add_first, &msg))
+	if (!post_msg(m, e, e->add_first, &msg))
 		finish_add(m, e, false);
 }
 
-/* The client's answer to an offer. False: no. */
-static bool join(struct model *m, struct end *e, const struct event *ev)
+/* The client answers an offer. False: it rejects. */
+static bool join_link(struct model *m, struct end *e, const struct event *ev)
 {
 	struct msg rsp = { .type = ADD_RSP, .num = ev->msg.num };
 
 	if (e->phase != NO_ADD || e->link[rsp.num] != NO_LINK || !m->wire[rsp.num].up ||
-	    count(e, SETUP) >= most(m) || (!m->calm && !unit_below(8))) {
+	    count_links(e, SETUP) >= max_links(m) || (!m->calm && !unit_below(8))) {
 		rsp.negative = true;
-		post(m, e, ev->on, &rsp);
+		post_msg(m, e, ev->on, &rsp);
 		return false;
 	}
 	e->add_num = rsp.num;
@@ -331,7 +332,7 @@ static bool join(struct model *m, struct end *e, const struct event *ev)
 	name_keys(e, &rsp);
 	e->phase = CONFIRMING;
 	e->add_left = CONFIRM_TIME;
-	if (!post(m, e, ev->on, &rsp))
+	if (!post_msg(m, e, ev->on, &rsp))
 		finish_add(m, e, false);
 	return true;
 }
@@ -341,11 +342,11 @@ static void on_add_rsp(struct model *m, struct end *e, const struct event *ev)
 	if (e->phase != OFFERED || ev->on != e->add_first || ev->msg.num != e->add_num)
 		return;
 	if (ev->msg.negative) {
-		e->aborted = true;	/* nothing to take back */
+		e->aborted = true;	/* no DELETE LINK to send */
 		finish_add(m, e, false);
 		return;
 	}
-	/* without the link that carries it nobody can tell what the RMBs' names mean */
+	/* the RMBs are named by their rkeys on the link of the message: useless without it */
 	if (e->link[ev->on] == NO_LINK) {
 		finish_add(m, e, false);
 		return;
@@ -353,7 +354,7 @@ static void on_add_rsp(struct model *m, struct end *e, const struct event *ev)
 	take_keys(e, &ev->msg, ev->on);
 	e->phase = CONFIRMING;
 	e->add_left = CONFIRM_TIME;
-	if (!say(m, e, e->add_num, CONFIRM, e->add_num))
+	if (!post_type(m, e, e->add_num, CONFIRM, e->add_num))
 		finish_add(m, e, false);
 }
 
@@ -361,14 +362,14 @@ static void on_confirm(struct model *m, struct end *e, const struct event *ev)
 {
 	if (e->phase != CONFIRMING || ev->on != e->add_num)
 		return;
-	if (ev->msg.type == CONFIRM && !say(m, e, ev->on, CONFIRM_RSP, e->add_num)) {
+	if (ev->msg.type == CONFIRM && !post_type(m, e, ev->on, CONFIRM_RSP, e->add_num)) {
 		finish_add(m, e, false);
 		return;
 	}
 	finish_add(m, e, true);
 }
 
-/* Who waits in vain gives up. */
+/* Give up after the deadline, or when the link is gone. */
 static void tick_add(struct model *m, struct end *e)
 {
 	u8 on = e->phase == OFFERED ? e->add_first : e->add_num;
@@ -381,25 +382,25 @@ static void tick_add(struct model *m, struct end *e)
 		finish_add(m, e, false);
 }
 
-/* ---- deleting one ---- */
+/* ---- deleting a link ---- */
 
 static void lose_link(struct model *m, struct end *e, u8 num)
 {
 	u8 on;
 
 	if (num == e->add_num) {
-		/* the exchange gives up, and takes it back */
+		/* the exchange that adds the link gives up and deletes it */
 		drop_link(m, e, num);
 		return;
 	}
-	on = pick(e, num);
+	on = pick_link(e, num);
 	if (!on) {
 		drop_link(m, e, num);
-		terminate(m, e);
+		terminate_group(m, e);
 		return;
 	}
 	drop_link(m, e, num);
-	say(m, e, on, DEL, num);
+	post_type(m, e, on, DEL, num);
 }
 
 static void on_delete(struct model *m, struct end *e, const struct event *ev)
@@ -408,30 +409,30 @@ static void on_delete(struct model *m, struct end *e, const struct event *ev)
 
 	if (num && num == e->add_num) {
 		e->aborted = true;
-		say(m, e, ev->on, DEL_RSP, num);
+		post_type(m, e, ev->on, DEL_RSP, num);
 		return;
 	}
 	if (e->link[num] == NO_LINK) {
-		say(m, e, ev->on, DEL_RSP, num);
+		post_type(m, e, ev->on, DEL_RSP, num);
 		return;
 	}
 	if (e->role == SMC_LLC_CLIENT)
-		say(m, e, ev->on, DEL_RSP, num);
-	on = pick(e, num);
+		post_type(m, e, ev->on, DEL_RSP, num);
+	on = pick_link(e, num);
 	if (!on) {
-		terminate(m, e);
+		terminate_group(m, e);
 		return;
 	}
 	if (e->role == SMC_LLC_SERVER)
-		say(m, e, on, DEL, num);
+		post_type(m, e, on, DEL, num);
 	drop_link(m, e, num);
 }
 
 /* ---- RMBs ---- */
 
-static void announce(struct model *m, struct end *e)
+static void announce_rmb(struct model *m, struct end *e)
 {
-	struct msg msg = { .type = e->rkey_back ? UNKEY : RKEY, .key = e->rkey };
+	struct msg msg = { .type = e->rkey_withdraw ? UNKEY : RKEY, .key = e->rkey };
 	unsigned int i;
 
 	if (e->rkey_pause) {
@@ -440,12 +441,12 @@ static void announce(struct model *m, struct end *e)
 	}
 	if (!take_turn(e, SMC_LLC_DO_RKEY))
 		return;
-	e->rkey_on = pick(e, 0);
+	e->rkey_on = pick_link(e, 0);
 	for (i = 1; i < NUMS; i++)
 		msg.links[i] = e->link[i] == ACTIVE;
 	memcpy(e->rkey_named, msg.links, sizeof(e->rkey_named));
 	e->rkey_busy = true;
-	e->rkey_sent = post(m, e, e->rkey_on, &msg);
+	e->rkey_sent = post_msg(m, e, e->rkey_on, &msg);
 	e->rkey_left = RSP_TIME;
 }
 
@@ -456,14 +457,14 @@ static void end_rkey(struct end *e)
 		end_turn(e);
 }
 
-/* The region goes. One that connections have used may still be written to. */
+/* Free the region. The peer may still write to a region that connections have used. */
 static void free_rmb(struct model *m, struct end *e)
 {
-	const struct end *peer = other(m, e);
+	const struct end *peer = other_end(m, e);
 	unsigned int i;
 
 	e->made[e->rkey] = false;
-	if (!e->rkey_back)
+	if (!e->rkey_withdraw)
 		return;
 	e->freed++;
 	for (i = 1; i < NUMS; i++)
@@ -471,13 +472,13 @@ static void free_rmb(struct model *m, struct end *e)
 }
 
 /*
- * A region that was to be announced goes: what the peer was told of it harms nobody. One that
- * was to be taken back stays, and nobody uses it.
+ * A region whose announcement failed is freed: no connection has used it, so the peer's entry
+ * does no harm. A region whose withdrawal failed stays, unused.
  */
 static void give_up_rkey(struct model *m, struct end *e)
 {
 	e->wants_rkey = false;
-	if (!e->rkey_back || m->cfg.mutant == NO_PATIENCE)
+	if (!e->rkey_withdraw || m->cfg.mutant == NO_PATIENCE)
 		free_rmb(m, e);
 	else
 		e->kept++;
@@ -487,7 +488,7 @@ static void give_up_rkey(struct model *m, struct end *e)
 static void tick_rkey(struct model *m, struct end *e)
 {
 	if (e->wants_rkey && !e->rkey_busy)
-		announce(m, e);
+		announce_rmb(m, e);
 	else if (e->rkey_busy && (!e->rkey_sent || e->link[e->rkey_on] == NO_LINK))
 		give_up_rkey(m, e);
 	else if (e->rkey_busy && m->cfg.mutant != NO_DEADLINE && !e->rkey_left--)
@@ -511,7 +512,7 @@ static void on_rkey(struct model *m, struct end *e, const struct event *ev, bool
 			if (ev->msg.links[i] && e->link[i] != NO_LINK)
 				e->known[rsp.key][i] = true;
 	}
-	post(m, e, ev->on, &rsp);
+	post_msg(m, e, ev->on, &rsp);
 }
 
 /* Has a link become usable since the request was sent? */
@@ -534,12 +535,12 @@ static void on_unkey(struct model *m, struct end *e, const struct event *ev, boo
 	rsp.negative = refuse || !e->known[rsp.key][ev->on];
 	if (!rsp.negative)
 		memset(e->known[rsp.key], 0, sizeof(e->known[rsp.key]));
-	post(m, e, ev->on, &rsp);
+	post_msg(m, e, ev->on, &rsp);
 }
 
 static void on_unkey_rsp(struct model *m, struct end *e, const struct event *ev)
 {
-	if (!e->rkey_busy || !e->rkey_back || ev->msg.key != e->rkey || ev->on != e->rkey_on)
+	if (!e->rkey_busy || !e->rkey_withdraw || ev->msg.key != e->rkey || ev->on != e->rkey_on)
 		return;
 	if (ev->msg.negative) {
 		give_up_rkey(m, e);
@@ -552,7 +553,7 @@ static void on_unkey_rsp(struct model *m, struct end *e, const struct event *ev)
 
 static void on_rkey_rsp(struct model *m, struct end *e, const struct event *ev)
 {
-	if (!e->rkey_busy || e->rkey_back || ev->msg.key != e->rkey)
+	if (!e->rkey_busy || e->rkey_withdraw || ev->msg.key != e->rkey)
 		return;
 	if (!ev->msg.negative && !named_all(e) && m->cfg.mutant != NO_REPEAT) {
 		end_rkey(e);
@@ -574,22 +575,22 @@ static void want_rkey(struct end *e)
 	if (e->wants_rkey || e->nkeys == KEYS)
 		return;
 	e->wants_rkey = true;
-	e->rkey_back = false;
+	e->rkey_withdraw = false;
 	e->rkey = (u8)e->nkeys++;
 	e->rkey_tries = 0;
 	e->rkey_pause = 0;
 	e->made[e->rkey] = true;
 }
 
-/* One that is idle goes, or is to serve again although the peer was to forget it. */
-static void want_back(struct end *e)
+/* Withdraw an idle RMB. One whose withdrawal failed may be announced again instead. */
+static void want_unkey(struct end *e)
 {
 	u8 key = (u8)unit_below(KEYS);
 
 	if (e->wants_rkey || !e->made[key])
 		return;
 	e->wants_rkey = true;
-	e->rkey_back = e->announced[key] || unit_below(2);
+	e->rkey_withdraw = e->announced[key] || unit_below(2);
 	e->rkey = key;
 	e->rkey_tries = 0;
 	e->rkey_pause = 0;
@@ -616,12 +617,12 @@ static enum smc_llc_input input_of(const struct end *e, const struct msg *msg)
 	return inputs[msg->type];
 }
 
-/* True: the turn went along. */
-static bool act(struct model *m, struct end *e, const struct event *ev)
+/* True: an exchange goes on and keeps the turn. */
+static bool do_event(struct model *m, struct end *e, const struct event *ev)
 {
 	switch (ev->msg.type) {
 	case ADD:
-		return join(m, e, ev) && e->phase != NO_ADD;
+		return join_link(m, e, ev) && e->phase != NO_ADD;
 	case ADD_RSP:
 		on_add_rsp(m, e, ev);
 		break;
@@ -645,11 +646,11 @@ static bool act(struct model *m, struct end *e, const struct event *ev)
 		on_unkey_rsp(m, e, ev);
 		break;
 	case REQ_ADD:
-		say(m, e, ev->on, REQ_ADD_RSP, 0);
+		post_type(m, e, ev->on, REQ_ADD_RSP, 0);
 		e->wants_add = true;
 		break;
 	case TEST:
-		say(m, e, ev->on, TEST_RSP, 0);
+		post_type(m, e, ev->on, TEST_RSP, 0);
 		break;
 	default:
 		break;
@@ -657,7 +658,7 @@ static bool act(struct model *m, struct end *e, const struct event *ev)
 	return false;
 }
 
-static void handle(struct model *m, struct end *e, const struct event *ev)
+static void handle_event(struct model *m, struct end *e, const struct event *ev)
 {
 	enum smc_llc_input input = input_of(e, &ev->msg);
 	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, input, 0);
@@ -667,12 +668,12 @@ static void handle(struct model *m, struct end *e, const struct event *ev)
 	case SMC_LLC_RUN:
 	case SMC_LLC_PREEMPT:
 		e->running = smc_llc_flow_exchange(input);
-		if (!act(m, e, ev) && e->phase == NO_ADD)
+		if (!do_event(m, e, ev) && e->phase == NO_ADD)
 			end_turn(e);
 		break;
 	case SMC_LLC_JOIN:
 	case SMC_LLC_PASS:
-		act(m, e, ev);
+		do_event(m, e, ev);
 		break;
 	case SMC_LLC_QUEUE:
 		REQUIRE(e->ndeferred < QUEUE_MAX);
@@ -685,7 +686,7 @@ static void handle(struct model *m, struct end *e, const struct event *ev)
 			on_rkey(m, e, ev, true);
 		break;
 	case SMC_LLC_TERMINATE:
-		terminate(m, e);
+		terminate_group(m, e);
 		break;
 	case SMC_LLC_VIOLATION:
 		violated = true;
@@ -696,7 +697,7 @@ static void handle(struct model *m, struct end *e, const struct event *ev)
 	}
 }
 
-/* A link on which something is under way to @e, at random; 0: there is none. */
+/* Return a random link with messages in flight from end @from; 0: there is none. */
 static u8 pick_wire(const struct model *m, unsigned int from)
 {
 	unsigned int i, n = 0;
@@ -708,10 +709,10 @@ static u8 pick_wire(const struct model *m, unsigned int from)
 	return found;
 }
 
-/* The fabric hands a message over. */
-static void receive(struct model *m, struct end *e)
+/* The fabric delivers a message. */
+static void receive_msg(struct model *m, struct end *e)
 {
-	unsigned int from = index_of(m, other(m, e));
+	unsigned int from = index_of(m, other_end(m, e));
 	u8 on = pick_wire(m, from);
 	struct wire *w = &m->wire[on];
 
@@ -724,12 +725,12 @@ static void receive(struct model *m, struct end *e)
 	}
 	w->head[from] = (w->head[from] + 1) % WIRE_MAX;
 	w->len[from]--;
-	/* the peer is gone, and these were its last words */
+	/* the peer is gone, and this was its last message */
 	if (!w->len[from] && m->end[from].dead)
 		wire_down(m, on);
 }
 
-static void work(struct model *m, struct end *e)
+static void work_queue(struct model *m, struct end *e)
 {
 	struct event ev;
 
@@ -737,10 +738,10 @@ static void work(struct model *m, struct end *e)
 		return;
 	ev = e->queue[0];
 	memmove(e->queue, e->queue + 1, --e->nqueue * sizeof(ev));
-	handle(m, e, &ev);
+	handle_event(m, e, &ev);
 }
 
-static void tick(struct model *m)
+static void tick_model(struct model *m)
 {
 	unsigned int i, num;
 
@@ -758,16 +759,16 @@ static void tick(struct model *m)
 		tick_add(m, e);
 		tick_rkey(m, e);
 		if (e->wants_add && e->role == SMC_LLC_SERVER)
-			offer(m, e);
+			offer_link(m, e);
 	}
 }
 
 /* ---- scenarios ---- */
 
-static void wish(struct model *m)
+static void make_request(struct model *m)
 {
 	struct end *e = &m->end[unit_below(2)];
-	u8 on = pick(e, 0);
+	u8 on = pick_link(e, 0);
 
 	if (e->dead || !on)
 		return;
@@ -778,15 +779,15 @@ static void wish(struct model *m)
 		break;
 	case 2:
 		if (e->role == SMC_LLC_CLIENT)
-			say(m, e, on, REQ_ADD, 0);
+			post_type(m, e, on, REQ_ADD, 0);
 		break;
 	case 3:
-		/* an orderly deletion, or a wish for it */
-		if (count(e, ACTIVE) > 1 && !unit_below(3))
+		/* an orderly deletion, or the request for it */
+		if (count_links(e, ACTIVE) > 1 && !unit_below(3))
 			lose_link(m, e, on);
 		break;
 	case 4:
-		say(m, e, on, TEST, 0);
+		post_type(m, e, on, TEST, 0);
 		break;
 	case 5:
 		if (m->cfg.deaths && !unit_below(4))
@@ -794,11 +795,11 @@ static void wish(struct model *m)
 		break;
 	case 6:
 		if (!unit_below(100))
-			terminate(m, e);
+			terminate_group(m, e);
 		break;
 	case 7:
 	case 8:
-		want_back(e);
+		want_unkey(e);
 		break;
 	default:
 		want_rkey(e);
@@ -806,28 +807,28 @@ static void wish(struct model *m)
 	}
 }
 
-static void step(struct model *m)
+static void step_model(struct model *m)
 {
 	struct end *e = &m->end[unit_below(2)];
 
 	steps++;
 	switch (unit_below(5)) {
 	case 0:
-		tick(m);
+		tick_model(m);
 		break;
 	case 1:
 	case 2:
-		work(m, e);
+		work_queue(m, e);
 		break;
 	default:
-		receive(m, e);
+		receive_msg(m, e);
 		break;
 	}
 	if (!m->calm && !unit_below(12))
-		wish(m);
+		make_request(m);
 }
 
-static bool idle(const struct model *m)
+static bool is_idle(const struct model *m)
 {
 	unsigned int i, num;
 
@@ -849,18 +850,18 @@ static bool idle(const struct model *m)
 	return m->end[0].dead == m->end[1].dead;
 }
 
-static bool settle(struct model *m)
+static bool settle_model(struct model *m)
 {
 	unsigned int i;
 
 	m->calm = true;
-	for (i = 0; i < 100000 && !idle(m); i++) {
-		/* who has as many links as it may have wants no more */
-		if (count(&m->end[0], SETUP) >= most(m))
+	for (i = 0; i < 100000 && !is_idle(m); i++) {
+		/* at the limit of links no further one is added */
+		if (count_links(&m->end[0], SETUP) >= max_links(m))
 			m->end[0].wants_add = false;
-		step(m);
+		step_model(m);
 	}
-	return idle(m);
+	return is_idle(m);
 }
 
 static bool knows_all(const struct end *e, const struct end *peer)
@@ -874,13 +875,13 @@ static bool knows_all(const struct end *e, const struct end *peer)
 	return true;
 }
 
-static enum outcome judge(struct model *m)
+static enum outcome check_outcome(struct model *m)
 {
 	struct end *a = &m->end[0], *b = &m->end[1];
 
 	if (violated)
 		return VIOLATION;
-	if (!settle(m))
+	if (!settle_model(m))
 		return STUCK;
 	if (early)
 		return TOO_EARLY;
@@ -893,27 +894,27 @@ static enum outcome judge(struct model *m)
 	return OK;
 }
 
-/* Both ends begin at the same moment, on a fabric that works: all has to succeed. */
-static enum outcome again(struct model *m)
+/* Both ends start exchanges at once, on a fabric that works: all of them have to succeed. */
+static enum outcome check_progress(struct model *m)
 {
 	struct end *a = &m->end[0], *b = &m->end[1];
-	unsigned int had = count(a, ACTIVE), keys = a->confirmed + b->confirmed, want = 0, i;
+	unsigned int had = count_links(a, ACTIVE), keys = a->confirmed + b->confirmed, want = 0, i;
 	enum outcome out;
 
 	for (i = 0; i < 2; i++) {
 		want += m->end[i].nkeys < KEYS;
 		want_rkey(&m->end[i]);
 	}
-	a->wants_add = had < most(m);
-	out = judge(m);
+	a->wants_add = had < max_links(m);
+	out = check_outcome(m);
 	if (out != OK)
 		return out;
 	if (a->confirmed + b->confirmed != keys + want)
 		return NO_PROGRESS;
-	return count(a, ACTIVE) == (had < most(m) ? had + 1 : had) ? OK : NO_PROGRESS;
+	return count_links(a, ACTIVE) == (had < max_links(m) ? had + 1 : had) ? OK : NO_PROGRESS;
 }
 
-static enum outcome scenario(const struct config *cfg, u64 seed)
+static enum outcome run_scenario(const struct config *cfg, u64 seed)
 {
 	static struct model m;
 	enum outcome out;
@@ -931,15 +932,15 @@ static enum outcome scenario(const struct config *cfg, u64 seed)
 		m.end[i].link[1] = ACTIVE;
 	}
 	m.wire[1].up = true;
-	/* numbers are not used up: that they come again is another test's business */
+	/* stop before link numbers are reused: other tests cover that */
 	for (i = 0; i < 1500 && m.end[0].next_num < NUMS - LINKS_MANY; i++)
-		step(&m);
-	i = count(&m.end[0], ACTIVE);
+		step_model(&m);
+	i = count_links(&m.end[0], ACTIVE);
 	peak = i > peak ? i : peak;
-	out = judge(&m);
+	out = check_outcome(&m);
 	dead_groups += m.end[0].dead;
 	if (out == OK && !m.end[0].dead)
-		out = again(&m);
+		out = check_progress(&m);
 	for (i = 0; i < 2; i++) {
 		adds += m.end[i].added;
 		deletes += m.end[i].deleted;
@@ -950,13 +951,13 @@ static enum outcome scenario(const struct config *cfg, u64 seed)
 	return out;
 }
 
-static void run(const struct config *cfg, unsigned int n)
+static void run_scenarios(const struct config *cfg, unsigned int n)
 {
 	u64 seed = unit_seed();
 	unsigned int i;
 
 	for (i = 0; i < n; i++, seed++) {
-		enum outcome out = scenario(cfg, seed);
+		enum outcome out = run_scenario(cfg, seed);
 
 		if (out != OK) {
 			FAIL("scenario %llu: %s", (unsigned long long)seed, outcome_names[out]);
@@ -965,8 +966,8 @@ static void run(const struct config *cfg, unsigned int n)
 	}
 }
 
-/* A mutant is found, and by what it does wrong. */
-static void found(enum mutant mutant, enum outcome wrong, unsigned int n)
+/* The model finds @mutant, with outcome @wrong. */
+static void expect_mutant(enum mutant mutant, enum outcome wrong, unsigned int n)
 {
 	const struct config cfg = { .loss = mutant == NO_DEADLINE || mutant == NO_PATIENCE,
 				    .mutant = mutant };
@@ -974,38 +975,38 @@ static void found(enum mutant mutant, enum outcome wrong, unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (scenario(&cfg, seed + i) == wrong)
+		if (run_scenario(&cfg, seed + i) == wrong)
 			return;
-	FAIL("not noticed in %u scenarios", n);
+	FAIL("mutant not found in %u scenarios", n);
 }
 
 static void calm(void)
 {
-	run(&(struct config){}, 250);
+	run_scenarios(&(struct config){}, 250);
 }
 
 static void deaths(void)
 {
-	run(&(struct config){ .deaths = true }, 500);
+	run_scenarios(&(struct config){ .deaths = true }, 500);
 }
 
 static void loss(void)
 {
-	run(&(struct config){ .loss = true }, 250);
+	run_scenarios(&(struct config){ .loss = true }, 250);
 }
 
 static void deaths_and_loss(void)
 {
-	run(&(struct config){ .deaths = true, .loss = true }, 500);
+	run_scenarios(&(struct config){ .deaths = true, .loss = true }, 500);
 }
 
 static void many_links(void)
 {
-	run(&(struct config){ .deaths = true, .many = true }, 250);
-	run(&(struct config){ .deaths = true, .loss = true, .many = true }, 250);
+	run_scenarios(&(struct config){ .deaths = true, .many = true }, 250);
+	run_scenarios(&(struct config){ .deaths = true, .loss = true, .many = true }, 250);
 }
 
-/* Did all of it happen, and did it happen often? */
+/* Check that the scenarios reached every verdict and event, and often. */
 static void happened(void)
 {
 	static const enum smc_llc_verdict want[] = {
@@ -1016,7 +1017,7 @@ static void happened(void)
 
 	printf("# %lu steps, %lu links added, %lu deleted, %lu RMBs announced, %lu groups died,\n",
 	       steps, adds, deletes, confirms, dead_groups);
-	printf("# %lu RMBs taken back, %lu not let go\n", frees, keeps);
+	printf("# %lu RMBs withdrawn, %lu kept\n", frees, keeps);
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		printf("# %s: %lu\n", smc_llc_verdict_str(want[i]), verdicts[want[i]]);
 		CHECK(verdicts[want[i]] > 20);
@@ -1030,22 +1031,22 @@ static void happened(void)
 
 static void mutant_deadline(void)
 {
-	found(NO_DEADLINE, STUCK, 50);
+	expect_mutant(NO_DEADLINE, STUCK, 50);
 }
 
 static void mutant_refusal(void)
 {
-	found(NO_REFUSAL, UNKNOWN_KEY, 1000);
+	expect_mutant(NO_REFUSAL, UNKNOWN_KEY, 1000);
 }
 
 static void mutant_patience(void)
 {
-	found(NO_PATIENCE, TOO_EARLY, 500);
+	expect_mutant(NO_PATIENCE, TOO_EARLY, 500);
 }
 
 static void mutant_repeat(void)
 {
-	found(NO_REPEAT, UNKNOWN_KEY, 4000);
+	expect_mutant(NO_REPEAT, UNKNOWN_KEY, 4000);
 }
 
 static const struct unit_case cases[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Urgent data, writer and reader alone and together: proto/urgent. */
+/* Urgent data: writer alone, reader alone, both together: proto/urgent. */
 #include "unit.h"
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/cursor.h>
@@ -28,7 +28,7 @@ static void writer(void)
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, true), 0);
 }
 
-/* Of several only the last counts, unless the peer was told of it. */
+/* Of several urgent bytes only the last counts, except those announced to the peer. */
 static void writer_again(void)
 {
 	struct smc_urgent_tx u = { 0 };
@@ -48,7 +48,7 @@ static void writer_again(void)
 	CHECK_EQ(smc_urgent_tx_stop(&u), SMC_PLAN_NO_STOP);
 }
 
-/* To readers that take P for a further byte: once, and again when it may be lost. */
+/* For readers that take P for a further byte: sent once, and again if it may be lost. */
 static void writer_once(void)
 {
 	struct smc_urgent_tx u = { 0 };
@@ -62,7 +62,7 @@ static void writer_once(void)
 	smc_urgent_tx_mark(&u, 600, 500);
 	CHECK(!u.due);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), 0);
-	/* the peer has the byte, and is not to take it for a further one */
+	/* the peer has the byte, and must not take it for a further one */
 	smc_urgent_tx_rewind(&u, 500);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, false), 0);
 	CHECK_EQ(smc_urgent_tx_flags(&u, 500, true), P | U);
@@ -76,7 +76,7 @@ static void writer_once(void)
 	CHECK_EQ(smc_urgent_tx_flags(&u, 600, false), P | U);
 }
 
-/* A link change takes the cursor back: the byte is told once more. */
+/* A link change takes the cursor back: the byte is announced again. */
 static void writer_rewound(void)
 {
 	struct smc_urgent_tx u = { 0 };
@@ -91,7 +91,7 @@ static void writer_rewound(void)
 	CHECK_EQ(smc_urgent_tx_stop(&u), SMC_PLAN_NO_STOP);
 }
 
-/* The last byte of a message is not the only one that waits for room. */
+/* Where possible, the last byte of a message does not wait for room alone. */
 static void writer_takes(void)
 {
 	CHECK_EQ(smc_urgent_tx_take(1, 10), 1);
@@ -113,7 +113,7 @@ static void reader(void)
 	CHECK_EQ(smc_urgent_rx_take(&u, false, &byte), -EINVAL);
 	CHECK(!smc_urgent_rx_at_mark(&u, 0));
 	CHECK_EQ(smc_urgent_rx_room(&u, 0, false, true), ANY);
-	/* RFC 7609 section 4.7.6: it is on its way */
+	/* RFC 7609 section 4.7.6: the byte is to follow */
 	CHECK_EQ(smc_urgent_rx_told(&u, P, 100, 0), SMC_URGENT_SIGNAL);
 	CHECK_EQ(smc_urgent_rx_told(&u, P, 200, 0), 0);
 	CHECK_EQ(smc_urgent_rx_take(&u, false, &byte), -EAGAIN);
@@ -159,7 +159,7 @@ static void reader_in_line(void)
 	CHECK_EQ(u.state, SMC_URGENT_NONE);
 }
 
-/* What left the stream comes back for an application that wants it there after all. */
+/* A byte taken out of the stream is delivered if the application sets in-line reading later. */
 static void reader_decides_late(void)
 {
 	struct smc_urgent_rx u = { 0 };
@@ -178,7 +178,7 @@ static void reader_decides_late(void)
 	CHECK(!smc_urgent_rx_at_mark(&u, 10));
 }
 
-/* A look ahead goes over the byte when it begins there, and ends there otherwise. */
+/* A peek skips the urgent byte if it begins there, and ends before it otherwise. */
 static void reader_peeks(void)
 {
 	struct smc_urgent_rx u = { 0 };
@@ -192,7 +192,7 @@ static void reader_peeks(void)
 	CHECK_EQ(smc_urgent_rx_room(&u, 10, false, false), ANY);
 }
 
-/* The next one comes when the last one is consumed; a repetition of P before is none. */
+/* The next urgent byte follows when the last one is consumed; P repeated before is no news. */
 static void reader_next(void)
 {
 	struct smc_urgent_rx u = { 0 };
@@ -204,11 +204,11 @@ static void reader_next(void)
 	CHECK(smc_urgent_rx_skip(&u, 9, false));
 	CHECK_EQ(smc_urgent_rx_told(&u, P, 10, 10), SMC_URGENT_SIGNAL);
 	CHECK_EQ(smc_urgent_rx_take(&u, false, &byte), -EAGAIN);
-	/* it was a mistake: the peer takes it back */
+	/* the peer withdraws P */
 	CHECK_EQ(smc_urgent_rx_told(&u, 0, 10, 10), 0);
 	CHECK_EQ(smc_urgent_rx_take(&u, false, &byte), -EINVAL);
 	CHECK_EQ(smc_urgent_rx_told(&u, P | U, 20, 10), SMC_URGENT_SIGNAL | SMC_URGENT_ARRIVED);
-	/* one that never waits replaces it */
+	/* the next byte of a peer that does not wait replaces it */
 	CHECK_EQ(smc_urgent_rx_told(&u, U, 30, 10), SMC_URGENT_SIGNAL | SMC_URGENT_ARRIVED);
 	CHECK_EQ(smc_urgent_rx_room(&u, 10, false, false), 19);
 }
@@ -222,7 +222,7 @@ struct ends {
 	struct smc_urgent_tx w;
 	struct smc_urgent_rx r;
 	u64 prepared, sent, sent_max, produced, consumed, known;
-	unsigned int signals, taken, told;
+	unsigned int signals, taken, arrived;
 	bool again;
 };
 
@@ -231,19 +231,19 @@ static u8 byte_at(u64 pos)
 	return (u8)(pos * 167 + (pos >> 8));
 }
 
-static void say(struct ends *e)
+static void send_flags(struct ends *e)
 {
 	u8 flags = smc_urgent_tx_flags(&e->w, e->sent, e->again);
 	unsigned int found;
 
 	if (e->sent > e->produced)
 		e->produced = e->sent;
-	/* a message from before a link change has nothing new, but counts */
+	/* a message from before a link change has no new bytes, but its flags count */
 	found = smc_urgent_rx_told(&e->r, flags, e->produced, e->consumed);
 	if (found & SMC_URGENT_ARRIVED) {
 		CHECK_EQ(e->produced, e->w.pos);
 		e->r.byte = byte_at(e->produced - 1);
-		e->told++;
+		e->arrived++;
 	}
 	e->signals += !!(found & SMC_URGENT_SIGNAL);
 	if (smc_urgent_rx_skip(&e->r, e->consumed, false)) {
@@ -252,7 +252,7 @@ static void say(struct ends *e)
 	}
 }
 
-static void hear(struct ends *e)
+static void receive_update(struct ends *e)
 {
 	e->known = e->consumed;
 	smc_urgent_tx_consumed(&e->w, e->known);
@@ -275,7 +275,7 @@ static void write_some(struct ends *e)
 		e->sent = to;
 	if (e->sent > e->sent_max)
 		e->sent_max = e->sent;
-	say(e);
+	send_flags(e);
 }
 
 static void read_some(struct ends *e)
@@ -293,7 +293,7 @@ static void read_some(struct ends *e)
 		e->consumed++;
 }
 
-static void take(struct ends *e)
+static void take_urgent(struct ends *e)
 {
 	u64 pos = e->r.pos;
 	u8 byte;
@@ -305,8 +305,8 @@ static void take(struct ends *e)
 }
 
 /*
- * Whoever reads goes on, whatever the order: no byte of the writer's is kept back for ever, the
- * urgent byte is the right one, and the application hears of each that was told.
+ * In any order of steps: no byte of the writer is held back for ever, the urgent byte is the
+ * right one, and the application is signalled for each urgent byte that arrived.
  */
 static void run_ends(bool again)
 {
@@ -328,7 +328,7 @@ static void run_ends(bool again)
 		case 4:	/* a link change */
 			e.sent = e.known;
 			smc_urgent_tx_rewind(&e.w, e.sent);
-			say(&e);
+			send_flags(&e);
 			break;
 		case 5: case 6: case 7: case 8:
 			write_some(&e);
@@ -337,22 +337,22 @@ static void run_ends(bool again)
 			read_some(&e);
 			break;
 		case 12:
-			take(&e);
+			take_urgent(&e);
 			break;
 		default:
-			hear(&e);
+			receive_update(&e);
 			break;
 		}
 		CHECK(e.produced >= e.consumed);
-		CHECK(e.signals >= e.told);
+		CHECK(e.signals >= e.arrived);
 	}
-	CHECK(e.told > ROUNDS / 200);
+	CHECK(e.arrived > ROUNDS / 200);
 	CHECK(e.taken > ROUNDS / 1000);
 	/* everything gets through */
 	for (i = 0; i < 1000 && e.consumed < e.prepared; i++) {
 		write_some(&e);
 		read_some(&e);
-		hear(&e);
+		receive_update(&e);
 	}
 	CHECK_EQ(e.consumed, e.prepared);
 	CHECK_EQ(smc_urgent_tx_stop(&e.w), SMC_PLAN_NO_STOP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the unit tests of proto/ share: cases, checks, random numbers, hex.
+ * Shared by the unit tests of proto/: cases, checks, random numbers, hex.
  * Output is KTAP; the exit status is 0 only if every case passed.
  *
  * A test program is one test_*.c with
@@ -26,17 +26,17 @@ struct unit_case {
 
 #define UNIT_CASE(f) { #f, f }
 
-/* Failed checks of the case that runs; only the first few are printed. */
+/* Failed checks of the current case; only the first UNIT_PRINT_MAX are printed. */
 static unsigned int unit_failed;
 static u64 unit_state;
-/* Where a case goes that cannot continue. */
+/* REQUIRE() jumps here to end the case. */
 static jmp_buf unit_end;
 
 #define UNIT_PRINT_MAX 10
 
 /*
- * The seed is fixed, so that two runs do the same; UNIT_SEED changes it.
- * Every case starts from it, whatever the cases before consumed.
+ * The seed is fixed, so that runs are reproducible; UNIT_SEED changes it.
+ * Every case starts from the seed, so the cases before do not affect it.
  */
 static u64 unit_seed(void)
 {
@@ -55,7 +55,7 @@ static inline u64 unit_rand(void)
 	return z ^ (z >> 31);
 }
 
-/* A number below @n */
+/* Return a random number below @n. */
 static inline u32 unit_below(u32 n)
 {
 	return (u32)(unit_rand() % n);
@@ -82,14 +82,14 @@ static inline void unit_fail(const char *file, int line, const char *fmt, ...)
 	printf("\n");
 }
 
-/* The printf is never called, but the compiler checks its arguments. */
+/* printf() is never called; it makes the compiler check the arguments. */
 #define FAIL(...) do {							\
 	if (0)								\
 		printf(__VA_ARGS__);					\
 	unit_fail(__FILE__, __LINE__, __VA_ARGS__);			\
 } while (0)
 
-/* Goes on after a failure. */
+/* Continue after a failure. */
 #define CHECK(cond) do {						\
 	if (!(cond))							\
 		FAIL("not true: %s", #cond);				\
@@ -104,7 +104,7 @@ static inline void unit_fail(const char *file, int line, const char *fmt, ...)
 		     (unsigned long long)b_);				\
 } while (0)
 
-/* Ends the case after a failure, also from within a function it called. */
+/* End the case after a failure, also from a function that the case called. */
 #define REQUIRE(cond) do {						\
 	if (!(cond)) {							\
 		FAIL("not true, case ends here: %s", #cond);		\
@@ -141,8 +141,8 @@ static inline int unit_nibble(char c)
 }
 
 /*
- * Bytes from lower case hex digits; blanks and line ends are skipped. A
- * vector with a typing error ends the program: nothing was tested then.
+ * Convert lower case hex digits to bytes; blanks and line ends are skipped. A
+ * typing error in a vector ends the program: the case would test nothing.
  */
 static inline size_t unit_hex(const char *s, u8 *buf, size_t cap)
 {
@@ -168,8 +168,8 @@ static inline size_t unit_hex(const char *s, u8 *buf, size_t cap)
 }
 
 /*
- * A copy on the heap that ends where the data ends, so that the sanitizer
- * sees the first byte read beyond. To be freed by the caller.
+ * Return a heap copy of exactly @len bytes, so that the sanitizer reports the
+ * first byte read beyond the end. The caller frees it.
  */
 static inline u8 *unit_dup(const u8 *buf, size_t len)
 {
