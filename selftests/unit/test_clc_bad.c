@@ -94,7 +94,7 @@ static void expect_parse(const u8 *buf, size_t len, int want)
 struct change {
 	const char *hex;	/* vector */
 	int off;		/* from the end if negative */
-	const char *bytes;	/* hex that goes there */
+	const char *bytes;	/* hex to write there */
 	int want;
 };
 

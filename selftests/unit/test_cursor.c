@@ -99,7 +99,7 @@ static void advance_edges(void)
 	struct smc_cdc_cursor c;
 	u64 pos = 7;
 
-	/* off must be below the size, whatever the wrap says */
+	/* off must be below the size, with any wrap */
 	c = (struct smc_cdc_cursor){ .wrap = 0, .off = K16 };
 	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
 	c.off = 0xffffffff;
@@ -109,7 +109,7 @@ static void advance_edges(void)
 	c = (struct smc_cdc_cursor){ .wrap = 1, .off = 0 };
 	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), SMC_CURSOR_NEWER);
 	CHECK_EQ(pos, K16);
-	/* and one byte more is an overrun */
+	/* one byte more is an overrun */
 	c.off = 1;
 	CHECK_EQ(smc_cursor_advance(0, K16, K16, &c, &pos), -EPROTO);
 	/* before the start of the stream there is nothing to repeat */

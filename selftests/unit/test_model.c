@@ -413,7 +413,7 @@ static void kill_link(struct model *m)
 
 	if (m->end[1].open < low)
 		low = m->end[1].open;
-	/* one dead link at a time for the end in front, and no reuse of what is open */
+	/* one dead link at a time for the end in front, and no reuse of the slot of an open link */
 	if (m->dead[slot_of(top)] || top + 2 - low > LINKS)
 		return;
 	m->dead[slot_of(top)] = true;
@@ -423,7 +423,7 @@ static void kill_link(struct model *m)
 
 /* ---- receiving ---- */
 
-/* Handle a message whose turn has come; @gen: the link it came over, 0 if not known. */
+/* Handle a message in its turn; @gen: the link that it came over, 0 if not known. */
 static void take_msg(struct model *m, unsigned int me, const struct smc_cdc_msg *msg,
 		     unsigned int gen)
 {

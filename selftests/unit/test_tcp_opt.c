@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The SMC option among TCP's: headers, laws, hostile input. */
+/* The SMC option among the options of TCP: known headers, round trips, hostile input. */
 #include <smc/proto/tcp_opt.h>
 #include "unit.h"
 
@@ -18,12 +18,12 @@ static const struct {
 	{ "no options", "", 0, NOWHERE },
 	{ "alone", "fe06e2d4c3d9 0101", SMC_TCP_OPT_F_SMC, 0 },
 	{ "twice: the first counts", "fe06e2d4c3d9 0101 fe06e2d4c3d9 0101", SMC_TCP_OPT_F_SMC, 0 },
-	{ "longer than it has to be", "fe08e2d4c3d9 ffff", SMC_TCP_OPT_F_SMC, 0 },
+	{ "longer than necessary", "fe08e2d4c3d9 ffff", SMC_TCP_OPT_F_SMC, 0 },
 	{ "another experiment", "fe06e2d4c3d8 0101", 0, NOWHERE },
 	{ "the other experimental kind", "fd06e2d4c3d9 0101", 0, NOWHERE },
 	{ "identifier cut short", "fe05e2d4 c3 010101", 0, NOWHERE },
 	{ "inside of another option", "030afe06 e2d4c3d9 0101 0101", 0, NOWHERE },
-	{ "behind the end", "00000000 fe06e2d4 c3d90000", SMC_TCP_OPT_F_END, NOWHERE },
+	{ "behind the end option", "00000000 fe06e2d4 c3d90000", SMC_TCP_OPT_F_END, NOWHERE },
 	{ "fast open cookie", "220a0102 03040506 07080101", SMC_TCP_OPT_F_FASTOPEN, NOWHERE },
 	{ "fast open request", "22020101", SMC_TCP_OPT_F_FASTOPEN, NOWHERE },
 	{ "experimental fast open", "fe04f989", SMC_TCP_OPT_F_FASTOPEN, NOWHERE },
@@ -34,8 +34,9 @@ static const struct {
 	{ "length 1", "0201 0101", SMC_TCP_OPT_F_BAD, NOWHERE },
 	{ "length beyond the end", "01010205", SMC_TCP_OPT_F_BAD, NOWHERE },
 	{ "no room for a length", "01010102", SMC_TCP_OPT_F_BAD, NOWHERE },
-	{ "ours beyond the end", "0101 fe06 e2d4c3", SMC_TCP_OPT_F_BAD, NOWHERE },
-	{ "ours, then nonsense", "fe06e2d4 c3d9 0209", SMC_TCP_OPT_F_SMC | SMC_TCP_OPT_F_BAD, 0 },
+	{ "SMC option beyond the end", "0101 fe06 e2d4c3", SMC_TCP_OPT_F_BAD, NOWHERE },
+	{ "SMC option, then a bad length", "fe06e2d4 c3d9 0209",
+		SMC_TCP_OPT_F_SMC | SMC_TCP_OPT_F_BAD, 0 },
 };
 
 static void golden_headers(void)
@@ -54,7 +55,7 @@ static void golden_headers(void)
 	}
 }
 
-/* What is put is found, whatever stands before it. */
+/* An option that was put is found behind any number of NOPs. */
 static void put_is_found(void)
 {
 	u8 buf[SMC_TCP_HDR_MAX - SMC_TCP_HDR_MIN];
@@ -70,7 +71,7 @@ static void put_is_found(void)
 	}
 }
 
-/* An identifier in place of another is not the other, and nothing else changes. */
+/* With another identifier only that one is found, and no other byte changes. */
 static void other_id(void)
 {
 	const u32 mine = 0x01020304;
@@ -87,7 +88,7 @@ static void other_id(void)
 	CHECK_MEM(buf, was, sizeof(was));
 }
 
-/* Nothing is read or found outside of the header; the sanitizer watches. */
+/* Nothing is read or found outside of the header; the sanitizer checks the reads. */
 static void random_bytes(void)
 {
 	unsigned int i, hits = 0;
@@ -114,7 +115,7 @@ static void random_bytes(void)
 		}
 		free(opts);
 	}
-	/* the generator does reach the interesting branch */
+	/* the generator covers headers with the option */
 	CHECK(hits > 1000);
 }
 
