@@ -10,7 +10,7 @@
  *   only, SMC also by connect(AF_UNSPEC). Calls go to socket/fallback.c in TCP mode, to
  *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener.
  *
- *   clcsock (struct smc_carrier, tcp/): the in-kernel TCP socket that each SMC socket owns. The
+ *   clcsock (struct smc_clcsock, tcp/): the in-kernel TCP socket that each SMC socket owns. The
  *   handshake sends CLC messages over it. In TCP mode it transports the stream. In SMC mode it
  *   stays open without data; its reset aborts the connection (RFC 7609 4.8.2).
  *
@@ -77,7 +77,7 @@
 static void sock_disconnect_clcsock(struct smc_sock *smc)
 {
 	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 
 	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr),
 					   O_NONBLOCK);
@@ -91,9 +91,9 @@ static void sock_exclude_smc(struct smc_sock *smc)
 
 	lock_sock(sk);
 	if (smc->listener)
-		smc_accept_exclude(smc);
-	else if (smc_sock_idle(smc))
-		smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
+		smc_accept_exclude_smc(smc);
+	else if (smc_sock_is_idle(smc))
+		smc_fallback_start(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 	release_sock(sk);
 }
 
@@ -108,8 +108,8 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 {
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
-	smc_carrier_lend_file(&smc->carrier, sock->file);
-	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_excluded(smc))
+	smc_clcsock_set_file(&smc->clcsock, sock->file);
+	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_has_excluded_smc(smc))
 		sock_exclude_smc(smc);
 	return smc_sockopt_push(smc);
 }
@@ -118,8 +118,8 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 
 /*
  * smc_hs.done of a client. Work context. Must not take the socket lock: sock_connect_cancel() waits
- * for this function under it. The mode changes before SMC_SF_HS is cleared, so that smc_sock_idle()
- * is never true in between.
+ * for this function under it. The mode changes before SMC_SF_HS is cleared, so that
+ * smc_sock_is_idle() is never true in between.
  */
 static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
@@ -128,19 +128,19 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
-		smc_stream_enter(smc, res->conn);
+		smc_stream_start(smc, res->conn);
 		break;
 	case SMC_HS_TCP:
-		smc_fback_enter(smc, res->own_reason, res->peer_reason, false);
+		smc_fallback_start(smc, res->own_reason, res->peer_reason, false);
 		smc_sock_set_state(smc, TCP_ESTABLISHED, 0, 0);
 		break;
 	case SMC_HS_FAIL:
-		smc_carrier_abort(&smc->carrier, res->err);
-		smc_fback_pull(smc);
+		smc_clcsock_abort(&smc->clcsock, res->err);
+		smc_fallback_pull_error(smc);
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
 		break;
 	}
-	/* pairs with smc_sock_idle() */
+	/* pairs with smc_sock_is_idle() */
 	clear_bit_unlock(SMC_SF_HS, &smc->flags);
 	/* a sleeper enters the wait queue, then tests the bit */
 	smp_mb__after_atomic();
@@ -156,13 +156,13 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	struct smc_hs *hs = &smc->hs;
 
 	sock_owned_by_me(smc_sock_sk(smc));
-	hs->carrier = &smc->carrier;
+	hs->clcsock = &smc->clcsock;
 	hs->net = sock_net(smc_sock_sk(smc));
 	hs->force_tcp = force_tcp;
 	hs->done = sock_connect_done;
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
-	smc_sockopt_rings(smc, &hs->sndbuf, &hs->rcvbuf);
+	smc_sockopt_ring_sizes(smc, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));
 	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);
@@ -176,13 +176,13 @@ static void sock_connect_cancel(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
-	if (!smc_sock_connecting(smc))
+	if (!smc_sock_is_connecting(smc))
 		return;
 	smc_hs_cancel_sync(&smc->hs);
 	if (test_and_clear_bit(SMC_SF_HS, &smc->flags)) {
 		/* the handshake work never ran, so done() will not */
-		smc_carrier_abort(&smc->carrier, ECONNRESET);
-		smc_fback_pull(smc);
+		smc_clcsock_abort(&smc->clcsock, ECONNRESET);
+		smc_fallback_pull_error(smc);
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
 		sock_put(sk);
 	}
@@ -201,7 +201,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	struct in6_addr peer = {};
 	u16 port = 0;
 
-	if (test_bit(SMC_SF_EXCLUDED, &smc->flags))
+	if (test_bit(SMC_SF_TCP_ONLY, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
 	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
 		port = ntohs(sin->sin_port);
@@ -212,12 +212,12 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 		port = ntohs(sin6->sin6_port);
 		peer = sin6->sin6_addr;
 	}
-	smc_rules_path(smc->carrier.sock->sk, &path);
+	smc_rules_path(smc->clcsock.sock->sk, &path);
 	path.remote.addr = peer;
 	path.remote.port = port;
-	if (smc_rules_deny(net, &path, false))
+	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
-	return smc_hs_refused(net, &peer);
+	return smc_hs_check_allowed(net, &peer);
 }
 
 /* Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS or an error. */
@@ -228,15 +228,15 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	int rc;
 
 	sock_owned_by_me(sk);
-	if (!smc_sock_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
+	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	force_tcp = sock_connect_refused(smc, addr, len);
 	if (force_tcp)
-		smc_carrier_withdraw_option(&smc->carrier);
+		smc_clcsock_withdraw_option(&smc->clcsock);
 	else
-		smc_carrier_offer_option(&smc->carrier);
-	rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
+		smc_clcsock_offer_option(&smc->clcsock);
+	rc = smc_fallback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
 	sock_connect_start(smc, force_tcp);
@@ -251,10 +251,10 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 	int rc = 0;
 
 	sock_owned_by_me(sk);
-	if (!smc_sock_connecting(smc))
+	if (!smc_sock_is_connecting(smc))
 		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (smc_sock_connecting(smc)) {
+	while (smc_sock_is_connecting(smc)) {
 		rc = busy;
 		if (!timeo)
 			break;
@@ -262,7 +262,7 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 		if (signal_pending(current))
 			break;
 		rc = 0;
-		sk_wait_event(sk, &timeo, !smc_sock_connecting(smc), &wait);
+		sk_wait_event(sk, &timeo, !smc_sock_is_connecting(smc), &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return rc;
@@ -279,8 +279,8 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
 		/* brings the clcsock's own state to SS_CONNECTED */
-		rc = smc_fback_connect(smc, addr, len, O_NONBLOCK);
-		sock->state = smc->carrier.sock->state;
+		rc = smc_fallback_connect(smc, addr, len, O_NONBLOCK);
+		sock->state = smc->clcsock.sock->state;
 		return rc;
 	case SMC_MODE_SMC:
 		smc_stream_sync(smc);
@@ -311,10 +311,10 @@ static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 	int rc;
 
 	/* listen() and shutdown() have removed our callbacks */
-	if (smc->carrier.sock->state == SS_UNCONNECTED)
-		smc_fback_attach(smc, sock);
-	rc = smc_fback_connect(smc, addr, len, flags);
-	sock->state = smc->carrier.sock->state;
+	if (smc->clcsock.sock->state == SS_UNCONNECTED)
+		smc_fallback_attach(smc, sock);
+	rc = smc_fallback_connect(smc, addr, len, flags);
+	sock->state = smc->clcsock.sock->state;
 	return rc;
 }
 
@@ -333,9 +333,9 @@ static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_disconnect(smc);
 	if (listened)
-		smc_fback_attach(smc, sock);
-	rc = smc_fback_connect(smc, addr, len, flags);
-	sock->state = smc->carrier.sock->state;
+		smc_fallback_attach(smc, sock);
+	rc = smc_fallback_connect(smc, addr, len, flags);
+	sock->state = smc->clcsock.sock->state;
 	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED)
 		smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	sk->sk_state_change(sk);
@@ -399,7 +399,7 @@ static int smc_sock_bind(struct socket *sock, struct sockaddr_unsized *addr, int
 
 	sock_enter_call(smc, sock);
 	lock_sock(sock->sk);
-	rc = smc_sock_clcsock_ops(smc)->bind(smc->carrier.sock, addr, len);
+	rc = smc_sock_clcsock_ops(smc)->bind(smc->clcsock.sock, addr, len);
 	release_sock(sock->sk);
 	return rc;
 }
@@ -418,12 +418,12 @@ static int smc_sock_listen(struct socket *sock, int backlog)
 	if (sock->state != SS_UNCONNECTED)
 		goto out;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
-		smc_fback_detach(smc);
-		rc = smc_sock_clcsock_ops(smc)->listen(smc->carrier.sock, backlog);
+		smc_fallback_detach(smc);
+		rc = smc_sock_clcsock_ops(smc)->listen(smc->clcsock.sock, backlog);
 		if (!rc)
 			smc_sock_set_state(smc, TCP_LISTEN, 0, 0);
-	} else if (smc_sock_idle(smc) || smc->listener) {
-		rc = smc_accept_listen(smc, backlog);
+	} else if (smc_sock_is_idle(smc) || smc->listener) {
+		rc = smc_accept_start(smc, backlog);
 	}
 out:
 	release_sock(sk);
@@ -457,14 +457,14 @@ static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
-	if (peer && (smc_sock_connecting(smc) ||
+	if (peer && (smc_sock_is_connecting(smc) ||
 		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
 		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
 	/* 2: also after the clcsock timed out, since the connection outlives that */
 	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
 		peer = 2;
-	return smc_sock_clcsock_ops(smc)->getname(smc->carrier.sock, addr, peer);
+	return smc_sock_clcsock_ops(smc)->getname(smc->clcsock.sock, addr, peer);
 }
 
 /* ---- data -------------------------------------------------------------------- */
@@ -480,8 +480,8 @@ static int smc_sock_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 again:
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
-		rc = smc_fback_sendmsg(smc, msg, len);
-		sock->state = smc->carrier.sock->state;
+		rc = smc_fallback_sendmsg(smc, msg, len);
+		sock->state = smc->clcsock.sock->state;
 		return rc;
 	case SMC_MODE_SMC:
 		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
@@ -489,22 +489,22 @@ again:
 		break;
 	}
 	lock_sock(sk);
-	if (smc_sock_connecting(smc)) {
+	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_sndtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
 		release_sock(sk);
 		if (rc)
 			return rc;
 		goto again;
 	}
-	if (smc_sock_idle(smc) && flags & MSG_FASTOPEN)
-		smc_fback_enter(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
+	if (smc_sock_is_idle(smc) && flags & MSG_FASTOPEN)
+		smc_fallback_start(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 	if (smc_sock_mode(smc) != SMC_MODE_UNDECIDED) {
 		release_sock(sk);
 		goto again;
 	}
 	/* not connected, or listening: TCP returns the error */
 	msg->msg_flags |= MSG_DONTWAIT;
-	rc = smc_fback_sendmsg(smc, msg, len);
+	rc = smc_fallback_sendmsg(smc, msg, len);
 	msg->msg_flags = flags;
 	release_sock(sk);
 	return rc;
@@ -519,16 +519,16 @@ static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	sock_enter_call(smc, sock);
 again:
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
-		return smc_fback_recvmsg(smc, msg, len, flags);
+		return smc_fallback_recvmsg(smc, msg, len, flags);
 	/* completions of MSG_ZEROCOPY first, then ICMP errors and time stamps of the clcsock */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
-		return smc_cmsg_notice(smc, msg, len);
+		return smc_cmsg_recv_errqueue(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
-		return smc_sock_clcsock_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+		return smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return smc_stream_recvmsg(smc, msg, len, flags);
 	lock_sock(sk);
-	if (smc_sock_connecting(smc)) {
+	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
 		release_sock(sk);
 		if (rc)
@@ -539,7 +539,7 @@ again:
 		release_sock(sk);
 		goto again;
 	}
-	rc = smc_fback_recvmsg(smc, msg, len, flags | MSG_DONTWAIT);
+	rc = smc_fallback_recvmsg(smc, msg, len, flags | MSG_DONTWAIT);
 	release_sock(sk);
 	return rc;
 }
@@ -556,14 +556,14 @@ static ssize_t smc_sock_splice_read(struct socket *sock, loff_t *pos,
 again:
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
-		return smc_fback_splice_read(smc, pos, pipe, len, flags);
+		return smc_fallback_splice_read(smc, pos, pipe, len, flags);
 	case SMC_MODE_SMC:
 		return smc_stream_splice_read(smc, pipe, len, nonblock);
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
 	lock_sock(sk);
-	if (smc_sock_connecting(smc)) {
+	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, nonblock), -EAGAIN);
 		release_sock(sk);
 		if (rc)
@@ -575,7 +575,7 @@ again:
 		goto again;
 	}
 	/* in TCP_CLOSE and TCP_LISTEN TCP does not wait */
-	rc = smc_fback_splice_read(smc, pos, pipe, len, flags);
+	rc = smc_fallback_splice_read(smc, pos, pipe, len, flags);
 	release_sock(sk);
 	return rc;
 }
@@ -593,8 +593,8 @@ static ssize_t smc_sock_sendpage(struct socket *sock, struct page *page, int off
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
 		sock_enter_call(smc, sock);
-		rc = smc_fback_sendpage(smc, page, offset, size, flags);
-		sock->state = smc->carrier.sock->state;
+		rc = smc_fallback_sendpage(smc, page, offset, size, flags);
+		sock->state = smc->clcsock.sock->state;
 		return rc;
 	case SMC_MODE_UNDECIDED:
 		return sock_no_sendpage(sock, page, offset, size, flags);
@@ -616,7 +616,7 @@ static void smc_sock_splice_eof(struct socket *sock)
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_flush(smc);
 	else if (smc_sock_mode(smc) == SMC_MODE_TCP && smc_sock_clcsock_ops(smc)->splice_eof)
-		smc_sock_clcsock_ops(smc)->splice_eof(smc->carrier.sock);
+		smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
 }
 #endif
 
@@ -628,7 +628,7 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 	sock_poll_wait(file, sock, wait);
 	switch (smc_sock_mode(smc)) {
 	case SMC_MODE_TCP:
-		return smc_fback_poll(smc, file);
+		return smc_fallback_poll(smc, file);
 	case SMC_MODE_SMC:
 		return smc_stream_poll(smc);
 	case SMC_MODE_UNDECIDED:
@@ -636,11 +636,11 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 	}
 	if (test_bit(SMC_SF_LISTEN, &smc->flags))
 		return smc_accept_poll(smc);
-	if (smc_sock_connecting(smc))
+	if (smc_sock_is_connecting(smc))
 		return 0;
-	mask = smc_fback_poll(smc, file);
+	mask = smc_fallback_poll(smc, file);
 	/* connect() began meanwhile: the clcsock has handshake messages, no data */
-	return smc_sock_idle(smc) ? mask : 0;
+	return smc_sock_is_idle(smc) ? mask : 0;
 }
 
 static int smc_sock_shutdown(struct socket *sock, int how)
@@ -653,8 +653,8 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 		return -EINVAL;
 	sock_enter_call(smc, sock);
 	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
-		rc = smc_fback_shutdown(smc, how);
-		sock->state = smc->carrier.sock->state;
+		rc = smc_fallback_shutdown(smc, how);
+		sock->state = smc->clcsock.sock->state;
 		return rc;
 	}
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
@@ -666,9 +666,9 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 		if (how == SHUT_WR)
 			goto out;
 		smc_accept_stop(smc);
-		rc = smc_fback_shutdown(smc, how);
-		smc_accept_end(smc);
-	} else if (smc_sock_connecting(smc)) {
+		rc = smc_fallback_shutdown(smc, how);
+		smc_accept_make_idle(smc);
+	} else if (smc_sock_is_connecting(smc)) {
 		sock_connect_cancel(smc);
 		if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
 			sock_disconnect_clcsock(smc);
@@ -676,9 +676,9 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 			sock->state = SS_UNCONNECTED;
 		}
 	} else if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED) {
-		rc = smc_fback_shutdown(smc, how);
+		rc = smc_fallback_shutdown(smc, how);
 		/* TCP keeps the shutdown for the next connection: no handshake is possible */
-		set_bit(SMC_SF_EXCLUDED, &smc->flags);
+		set_bit(SMC_SF_TCP_ONLY, &smc->flags);
 	}
 	sk->sk_state_change(sk);
 out:
@@ -697,11 +697,11 @@ static int smc_sock_setsockopt(struct socket *sock, int level, int name, sockptr
 	struct smc_sock *smc = smc_sk(sock->sk);
 	int rc;
 
-	if (smc_sockopt_excludes(level, name, val, len))
+	if (smc_sockopt_excludes_smc(level, name, val, len))
 		sock_exclude_smc(smc);
 	rc = smc_sockopt_set(smc, sock, level, name, val, len);
 	if (!rc && level == SOL_SMC)
-		smc_accept_flags(smc);
+		smc_accept_sync_flags(smc);
 	return rc;
 }
 
@@ -723,14 +723,14 @@ static int smc_sock_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned
 
 	if (!smc_sock_clcsock_ops(smc)->compat_ioctl)
 		return -ENOIOCTLCMD;
-	return smc_sock_clcsock_ops(smc)->compat_ioctl(smc->carrier.sock, cmd, arg);
+	return smc_sock_clcsock_ops(smc)->compat_ioctl(smc->clcsock.sock, cmd, arg);
 }
 #endif
 
 /* Packets exist on the clcsock only. */
 static int smc_sock_gettstamp(struct socket *sock, void __user *stamp, bool timeval, bool time32)
 {
-	return sock_gettstamp(smc_sk(sock->sk)->carrier.sock, stamp, timeval, time32);
+	return sock_gettstamp(smc_sk(sock->sk)->clcsock.sock, stamp, timeval, time32);
 }
 
 static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
@@ -739,7 +739,7 @@ static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_
 
 	if (smc_sock_mode(smc) != SMC_MODE_TCP)
 		return sock_no_mmap(file, sock, vma);
-	return smc_sock_clcsock_ops(smc)->mmap(file, smc->carrier.sock, vma);
+	return smc_sock_clcsock_ops(smc)->mmap(file, smc->clcsock.sock, vma);
 }
 
 /* ---- create, release --------------------------------------------------------- */
@@ -758,7 +758,7 @@ static int smc_sock_release(struct socket *sock)
 	smc_accept_stop(smc);
 	sock_connect_cancel(smc);
 	release_sock(sk);
-	smc_accept_child_free(smc, false);
+	smc_accept_release_transport(smc, false);
 	smc_sock_store_state(sk, TCP_CLOSE);
 	sock->sk = NULL;
 	sock_put(sk);
@@ -766,7 +766,7 @@ static int smc_sock_release(struct socket *sock)
 }
 
 /* The operations do not check the family of their socket: IPPROTO_SMC uses them too. */
-const struct proto_ops smc_af_ops = {
+const struct proto_ops smc_sock_ops = {
 	.family		= PF_SMC,
 	.owner		= THIS_MODULE,
 	.release	= smc_sock_release,
@@ -800,34 +800,34 @@ const struct proto_ops smc_af_ops = {
 };
 
 /**
- * smc_af_setup() - create the clcsock of a new socket and add the socket to the table
- * @smc: socket of AF_SMC or IPPROTO_SMC, with a struct socket, after smc_sock_setup()
+ * smc_sock_create_clcsock() - create the clcsock of a new socket and add the socket to the table
+ * @smc: socket of AF_SMC or IPPROTO_SMC, with a struct socket, after smc_sock_init_fields()
  * @kern: as given to create
  *
  * Process context, the caller of socket(). In error the caller frees the socket.
  *
  * Return: 0 or the errno of socket(2).
  */
-int smc_af_setup(struct smc_sock *smc, int kern)
+int smc_sock_create_clcsock(struct smc_sock *smc, int kern)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct socket *sock = sk->sk_socket;
 	struct net *net = sock_net(sk);
 	int rc;
 
-	rc = smc_carrier_create(&smc->carrier, net, smc_sock_is_ipv6(sk) ? PF_INET6 : PF_INET,
+	rc = smc_clcsock_create(&smc->clcsock, net, smc_sock_is_ipv6(sk) ? PF_INET6 : PF_INET,
 				kern);
 	if (rc)
 		return rc;
-	smc_carrier_share(&smc->carrier, sock);
+	smc_clcsock_share_wq(&smc->clcsock, sock);
 	smc_sockopt_mirror(smc);
-	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_policy_net(net)->hs_limit));
+	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_settings_get(net)->hs_limit));
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif
 	/* zero copy sends of io_uring */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
-	smc_sock_hash(smc);
+	smc_sock_table_add(smc);
 	return 0;
 }
 
@@ -840,12 +840,12 @@ static int smc_sock_create(struct net *net, struct socket *sock, int protocol, i
 		return -ESOCKTNOSUPPORT;
 	if (protocol != SMC_PROTO_IPV4 && protocol != SMC_PROTO_IPV6)
 		return -EPROTONOSUPPORT;
-	sock->ops = &smc_af_ops;
+	sock->ops = &smc_sock_ops;
 	sock->state = SS_UNCONNECTED;
 	sk = smc_sock_alloc(net, sock, protocol, kern);
 	if (!sk)
 		return -ENOBUFS;
-	rc = smc_af_setup(smc_sk(sk), kern);
+	rc = smc_sock_create_clcsock(smc_sk(sk), kern);
 	if (rc) {
 		sock_orphan(sk);
 		sock->sk = NULL;
@@ -863,11 +863,11 @@ static const struct net_proto_family smc_sock_family = {
 /* ---- module ------------------------------------------------------------------ */
 
 /**
- * smc_af_init() - set up the socket table and the work queues, then register the family
+ * smc_family_init() - set up the socket table and the work queues, then register the family
  *
  * Return: 0, -EEXIST when another module serves the family, or -errno.
  */
-int __init smc_af_init(void)
+int __init smc_family_init(void)
 {
 	int rc;
 
@@ -880,7 +880,7 @@ int __init smc_af_init(void)
 	rc = smc_accept_init();
 	if (rc)
 		goto out_stream;
-	rc = smc_carrier_learn();
+	rc = smc_clcsock_init();
 	if (rc)
 		goto out_accept;
 	rc = smc_fault_rc(SOCK_FAMILY, -ENOBUFS, sock_register(&smc_sock_family));
@@ -896,8 +896,8 @@ out_sock:
 	return rc;
 }
 
-/** smc_af_exit() - undo smc_af_init(); no socket is left, since each holds the module */
-void smc_af_exit(void)
+/** smc_family_exit() - undo smc_family_init(); no socket is left, since each holds the module */
+void smc_family_exit(void)
 {
 	sock_unregister(PF_SMC);
 	/* a softirq may still run a callback of a released clcsock */

@@ -12,22 +12,22 @@
  * Path of a message. Out: smc_tx.c takes a send slot of the link, calls smc_cdc_build() on the
  * buffer of that slot and posts the WRITEs and the SEND in one chain. In: smc_wr.c receives it in
  * softirq, lgr/link.c finds that it is a CDC, conn/lgr_events.c finds the connection by the alert
- * token (smc_cdc_token()), conn/failover.c decides whether the message may be applied now or only
- * when the previous link of the peer is fenced, then smc_cdc_apply() runs.
+ * token (smc_cdc_read_token()), conn/failover.c decides whether the message may be applied now or
+ * only when the previous link of the peer is fenced, then smc_cdc_apply() runs.
  *
  * Each message states everything anew: cursors and flags are absolute, so a lost or repeated
  * message needs no repair. Sequence numbers only serve to drop messages that are older than the
  * last one applied, and to detect losses after the peer has changed its link (RFC 7609 section
  * 4.6.1): the failover validation names the last message whose SEND completed, and a receiver that
- * has not got this message has lost bytes (smc_cdc_validate()). A foreign peer may change its link
- * without a validation; then smc_cdc_gap() looks for missing sequence numbers.
+ * has not got this message has lost bytes (smc_cdc_check_validation()). A foreign peer may change
+ * its link without a validation; then smc_cdc_has_gap() looks for missing sequence numbers.
  *
  * Two native peers use reserved bytes of the message: the validation lists the previous links of
  * the sender, and an orderly move asks for, and gets, an acknowledgment of the last message
  * (decision 0014).
  *
- * Locks: all functions but smc_cdc_token() need conn->lock. Context: softirq or process; nothing
- * sleeps.
+ * Locks: all functions but smc_cdc_read_token() need conn->lock. Context: softirq or process;
+ * nothing sleeps.
  */
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
@@ -36,7 +36,7 @@
 #include "conn/cdc.h"
 
 /**
- * smc_cdc_token() - Read the alert token of a received message
+ * smc_cdc_read_token() - Read the alert token of a received message
  * @buf: received message
  * @len: its length in bytes
  * @token: set to the alert token
@@ -45,7 +45,7 @@
  *
  * Return: false if this is no CDC message.
  */
-bool smc_cdc_token(const u8 *buf, u32 len, u32 *token)
+bool smc_cdc_read_token(const u8 *buf, u32 len, u32 *token)
 {
 	return !smc_cdc_msg_token(buf, len, token);
 }
@@ -97,7 +97,7 @@ void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, con
 }
 
 /**
- * smc_cdc_validate() - Check a failover validation of the peer
+ * smc_cdc_check_validation() - Check a failover validation of the peer
  * @conn: connection; the previous link of the peer is fenced
  * @seq: sequence number in the validation
  *
@@ -108,7 +108,7 @@ void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, con
  * Context: Caller holds conn->lock.
  * Return: SMC_CDC_VALIDATE, with SMC_CDC_BAD if bytes are lost.
  */
-unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
+unsigned int smc_cdc_check_validation(const struct smc_conn *conn, u16 seq)
 {
 	lockdep_assert_held(&conn->lock);
 	if ((s16)(seq - conn->rx.seq) > 0)
@@ -117,7 +117,7 @@ unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
 }
 
 /**
- * smc_cdc_gap() - Check for lost bytes before the first message over another link
+ * smc_cdc_has_gap() - Check for lost bytes before the first message over another link
  * @conn: connection; the previous link of the peer is fenced
  * @first: sequence number of that message
  * @prod: its producer cursor
@@ -127,13 +127,13 @@ unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq)
  * Context: Caller holds conn->lock.
  * Return: true if messages are missing and @prod announces bytes beyond the last message applied.
  */
-bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod)
+bool smc_cdc_has_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod)
 {
 	struct smc_ring_rx ring = conn->rx.ring;
 
 	lockdep_assert_held(&conn->lock);
-	return smc_failover_gap(conn->rx.seq, first) &&
-	       smc_ring_rx_peer(&ring, prod, false, false) == SMC_CURSOR_NEWER;
+	return smc_failover_seq_gap(conn->rx.seq, first) &&
+	       smc_ring_rx_take_cursor(&ring, prod, false, false) == SMC_CURSOR_NEWER;
 }
 
 static unsigned int cdc_apply_consumer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
@@ -142,11 +142,11 @@ static unsigned int cdc_apply_consumer(struct smc_conn *conn, const struct smc_c
 
 	if (!conn->tx.peer_size)	/* before the Confirm: the peer cannot have read anything */
 		return msg->cons.wrap || msg->cons.off ? SMC_CDC_BAD : 0;
-	rc = smc_ring_tx_peer(&conn->tx.ring, &msg->cons);
+	rc = smc_ring_tx_take_cursor(&conn->tx.ring, &msg->cons);
 	if (rc < 0)
 		return SMC_CDC_BAD;
-	smc_urgent_tx_consumed(&conn->tx.urg, conn->tx.ring.peer_consumed);
-	smc_ring_tx_heard(&conn->tx.ring);
+	smc_urgent_tx_note_consumed(&conn->tx.urg, conn->tx.ring.peer_consumed);
+	smc_ring_tx_note_cdc(&conn->tx.ring);
 	return rc == SMC_CURSOR_NEWER ? SMC_CDC_WINDOW : 0;
 }
 
@@ -157,10 +157,10 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	int rc;
 
 	/* aborted over a gap: bytes behind the gap must not reach the reader */
-	if (smc_conn_state_over(conn->state))
+	if (smc_conn_state_ignores_peer(conn->state))
 		return 0;
-	rc = smc_ring_rx_peer(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
-			      msg->flags & SMC_CDC_F_UPDATE_REQ);
+	rc = smc_ring_rx_take_cursor(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
+				     msg->flags & SMC_CDC_F_UPDATE_REQ);
 	if (rc < 0)
 		return SMC_CDC_BAD;
 	if (rc == SMC_CURSOR_NEWER) {
@@ -169,13 +169,15 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 		bits |= SMC_CDC_DATA;
 	}
 	/* P and U refer to the cursor in the same message: ignore them in a repeated one */
-	urgent = rc == SMC_CURSOR_STALE ? 0 :
-		 smc_urgent_rx_told(&rx->urg, msg->flags, rx->ring.produced, rx->ring.consumed);
+	urgent = rc == SMC_CURSOR_STALE
+			 ? 0
+			 : smc_urgent_rx_take_flags(&rx->urg, msg->flags, rx->ring.produced,
+						    rx->ring.consumed);
 	if (urgent & SMC_URGENT_SIGNAL)
 		bits |= SMC_CDC_URGENT;
 	if (urgent & SMC_URGENT_ARRIVED)
 		bits |= SMC_CDC_URGENT_BYTE;
-	if (smc_ring_rx_update(&rx->ring) != SMC_UPDATE_NONE)
+	if (smc_ring_rx_update_due(&rx->ring) != SMC_CURSOR_UPDATE_NONE)
 		bits |= SMC_CDC_WANT_UPDATE;
 	return bits;
 }
@@ -187,11 +189,11 @@ static unsigned int cdc_apply_native(struct smc_conn *conn, const struct smc_cdc
 
 	if (!conn->lgr->peer.marker)
 		return 0;
-	if (msg->more & SMC_CDC_M_ASK) {
+	if (msg->ext & SMC_CDC_EXT_ACK_REQ) {
 		conn->rx.answer_due = true;
 		bits |= SMC_CDC_ACK_REQUEST;
 	}
-	if (msg->more & SMC_CDC_M_HEARD && msg->heard == conn->tx.seq)
+	if (msg->ext & SMC_CDC_EXT_ACK && msg->ack_seq == conn->tx.seq)
 		bits |= SMC_CDC_ACKED;
 	return bits;
 }
@@ -220,7 +222,7 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_CDC_BAD;
 	if (msg.flags & SMC_CDC_F_FAILOVER)
-		return smc_cdc_validate(conn, msg.seq);
+		return smc_cdc_check_validation(conn, msg.seq);
 	if (rx->seen && (s16)(msg.seq - rx->seq) < 0)
 		return 0;
 	rx->seen = true;
@@ -255,16 +257,16 @@ void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf)
 		.token = conn->tx.claim.token,
 		.seq = conn->tx.seq_done,
 		.flags = SMC_CDC_F_FAILOVER,
-		.left = conn->tx.move.prev,
-		.move = conn->tx.move.prev ? conn->tx.move.count : 0,
+		.prev_link = conn->tx.move.prev,
+		.move_count = conn->tx.move.prev ? conn->tx.move.count : 0,
 	};
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->tx.move.orderly)
-		msg.more |= SMC_CDC_M_ORDERLY;
+		msg.ext |= SMC_CDC_EXT_ORDERLY;
 	/* validations over these links may have been lost with them */
-	memcpy(msg.past, conn->tx.move.past, sizeof(msg.past));
-	msg.past_orderly = conn->tx.move.past_orderly;
+	memcpy(msg.older_links, conn->tx.move.past, sizeof(msg.older_links));
+	msg.older_orderly = conn->tx.move.past_orderly;
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }
@@ -296,12 +298,12 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 
 	lockdep_assert_held(&conn->lock);
 	msg.seq = ++tx->seq;
-	smc_ring_tx_cursor(&tx->ring, &msg.prod);
-	smc_ring_rx_cursor(&conn->rx.ring, &msg.cons);
-	tx->told_blocked = smc_ring_tx_blocked(&tx->ring);
-	if (tx->told_blocked)
+	smc_ring_tx_get_cursor(&tx->ring, &msg.prod);
+	smc_ring_rx_get_cursor(&conn->rx.ring, &msg.cons);
+	tx->sent_blocked = smc_ring_tx_blocked(&tx->ring);
+	if (tx->sent_blocked)
 		msg.flags |= SMC_CDC_F_BLOCKED;
-	if (tx->ring.ask)
+	if (tx->ring.request_update)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
 	msg.flags |= smc_urgent_tx_flags(&tx->urg, tx->ring.sent, conn->lgr->peer.marker);
 	tx->state |= tx->state_due;
@@ -311,13 +313,13 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		tx->state_seq = tx->seq;
 	}
 	tx->state_due &= ~msg.state;
-	smc_ring_rx_told(&conn->rx.ring);
+	smc_ring_rx_note_announced(&conn->rx.ring);
 	tx->cons_due = false;
 	if (tx->move.state == SMC_MOVE_ASK)
-		msg.more |= SMC_CDC_M_ASK;
+		msg.ext |= SMC_CDC_EXT_ACK_REQ;
 	if (conn->rx.answer_due) {
-		msg.more |= SMC_CDC_M_HEARD;
-		msg.heard = conn->rx.seq;
+		msg.ext |= SMC_CDC_EXT_ACK;
+		msg.ack_seq = conn->rx.seq;
 		conn->rx.answer_due = false;
 	}
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);

@@ -2,12 +2,12 @@
 /*
  * Send and receive CLC messages over the clcsock (RFC 7609 section A.2). Entry point of tcp/.
  *
- * Every SMC socket owns an in-kernel TCP socket, the clcsock (struct smc_carrier, tcp/clcsock.c).
+ * Every SMC socket owns an in-kernel TCP socket, the clcsock (struct smc_clcsock, tcp/clcsock.c).
  * The folder tcp/ has three parts:
  *
  * - tcp/clcsock.c creates, accepts and closes the clcsock. While a handshake runs, or while the
  *   connection uses RDMA, the four callbacks of the TCP socket are hooked: they call
- *   smc_carrier_events.changed() instead of waking the application.
+ *   smc_clcsock_events.changed() instead of waking the application.
  * - tcp/option_core.c or tcp/option_own.c puts the SMC option into SYN and SYN-ACK and reports
  *   whether both ends sent it (RFC 7609 section 3.1). Kbuild selects one of them: the first with
  *   CONFIG_SMC, the second where core TCP does not have the option.
@@ -23,7 +23,7 @@
  * queue (smc_hs.wait), which changed() wakes.
  *
  * Locks, outermost first: the clcsock's socket lock, its sk_callback_lock, then the spinlocks
- * of tcp/option_own.c. This file takes the socket lock, in smc_clc_whole() and inside
+ * of tcp/option_own.c. This file takes the socket lock, in smc_clc_rx_is_ready() and inside
  * kernel_sendmsg() and kernel_recvmsg(). No function of this file takes a reference: the
  * caller keeps the clcsock alive.
  */
@@ -42,7 +42,7 @@ static void clc_trace_tx(const struct sock *sk, const u8 *buf)
 {
 	struct smc_clc_head head;
 
-	if (!smc_clc_peek_header(buf, &head))
+	if (!smc_clc_parse_header(buf, &head))
 		trace_smc_clc_tx(sk, head.type, head.version, head.len);
 }
 
@@ -81,8 +81,8 @@ int smc_clc_send(struct socket *clcsock, const u8 *buf, u32 len)
 		return rc;
 	if (rc != len)
 		return -EAGAIN;
-	if (!smc_clc_peek_header(buf, &head))
-		smc_stats_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_TX, head.type);
+	if (!smc_clc_parse_header(buf, &head))
+		smc_stats_add_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_TX, head.type);
 	return 0;
 }
 
@@ -144,15 +144,15 @@ int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx)
 		rc = clc_rx_fill(clcsock, rx, SMC_CLC_HEAD_LEN);
 		if (rc <= 0)
 			return rc;
-		rc = smc_clc_peek_header(rx->buf, &head);
+		rc = smc_clc_parse_header(rx->buf, &head);
 		if (rc)
 			return rc;
 		rx->len = head.len;
 	}
 	rc = clc_rx_fill(clcsock, rx, rx->len);
-	if (rc == 1 && !smc_clc_peek_header(rx->buf, &head)) {
+	if (rc == 1 && !smc_clc_parse_header(rx->buf, &head)) {
 		trace_smc_clc_rx(clcsock->sk, head.type, head.version, head.len);
-		smc_stats_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_RX, head.type);
+		smc_stats_add_msg(sock_net(clcsock->sk), SMC_MSGS_CLC_RX, head.type);
 	}
 	return rc;
 }
@@ -182,7 +182,7 @@ static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
 }
 
 /**
- * smc_clc_whole() - check whether the first message can be received without waiting
+ * smc_clc_rx_is_ready() - check whether the first message can be received without waiting
  * @sk: clcsock from which nothing has been read yet
  *
  * Process context, takes the socket lock. Reads nothing. MSG_PEEK cannot be used, because it
@@ -191,7 +191,7 @@ static u32 clc_peek(struct sock *sk, u8 *buf, u32 len)
  * Return: true if the message is complete, or cannot be a CLC message, or no more bytes will
  * arrive (error, FIN, closed).
  */
-bool smc_clc_whole(struct sock *sk)
+bool smc_clc_rx_is_ready(struct sock *sk)
 {
 	u8 buf[SMC_CLC_HEAD_LEN];
 	struct smc_clc_head head;
@@ -200,7 +200,7 @@ bool smc_clc_whole(struct sock *sk)
 	lock_sock(sk);
 	whole = sk->sk_err || sk->sk_shutdown & RCV_SHUTDOWN || sk->sk_state == TCP_CLOSE;
 	if (!whole && clc_peek(sk, buf, sizeof(buf)) == sizeof(buf))
-		whole = smc_clc_peek_header(buf, &head) || tcp_inq(sk) >= head.len;
+		whole = smc_clc_parse_header(buf, &head) || tcp_inq(sk) >= head.len;
 	release_sock(sk);
 	return whole;
 }

@@ -4,7 +4,7 @@
  * The entry point of lgr/.
  *
  * Objects. A link group (struct smc_lgr) is what this host shares with one peer: up to
- * SMC_CORE_LINKS links, the pool of registered regions that the peer writes into, the table of the
+ * SMC_LGR_LINKS links, the pool of registered regions that the peer writes into, the table of the
  * peer's RMBs (rtokens), and the connections, which are found by their alert tokens. A link
  * (struct smc_link) is one RC queue pair. The registry lists all groups of the host, terminating
  * ones included. The files: lgr/link.c one link; lgr/links.c the set of links; lgr/conns.c
@@ -12,22 +12,22 @@
  * gets; lgr/topology.c which RNICs the links connect; lgr/device_events.c device events.
  *
  * Upward calls. The LLC layer and the connection layer register one table each
- * (smc_core_set_ctl_events(), smc_core_set_conn_events()). Connections are void pointers here;
+ * (smc_lgr_set_ctl_events(), smc_lgr_set_conn_events()). Connections are void pointers here;
  * a reference is taken by the hold callback.
  *
  * Work. All works run on one unbound queue. Each queued work but free_work holds a reference on its
  * group:
- * - fail_work: moves connections away from failed links;
- * - retire_work: reports the failed links to LLC, then destroys them;
+ * - failover_work: moves connections away from failed links;
+ * - removal_work: reports the failed links to LLC, then destroys them;
  * - balance_work: moves connections to a link that became usable;
  * - idle_work: terminates a group some time after its last connection ended;
  * - term_work: terminates the group, once;
  * - free_work: frees the group after the last reference, which may be dropped in softirq.
  *
- * Lock order (Documentation/locking.rst): registry lock, lgr->leave_mutex, lgr->mutex, then one of
- * the leaf spinlocks: the lock of lgr->conns, lgr->rtoken_lock or lgr->claims.lock. The first three
- * are mutexes and are never held while waiting for the peer. The link set is read under RCU; a
- * reader that sleeps takes a reference on the link. Reserving a place needs the registry lock, so
+ * Lock order (Documentation/locking.rst): registry lock, lgr->failover_mutex, lgr->mutex, then one
+ * of the leaf spinlocks: the lock of lgr->conns, lgr->rtoken_lock or lgr->claims.lock. The first
+ * three are mutexes and are never held while waiting for the peer. The link set is read under RCU;
+ * a reader that sleeps takes a reference on the link. Reserving a place needs the registry lock, so
  * idle_work cannot terminate a group that a handshake is joining.
  *
  * References. A group has one reference for its life, which term_work drops, one for each
@@ -35,12 +35,12 @@
  * A link has one reference for its slot and one for each connection, work or caller that uses it.
  *
  * End of a link, in two phases. smc_link_fail() records the reason in any context and queues
- * fail_work. fail_work takes all failed links out of the set, fences them and notifies the
- * connections, which continue on other links. Then retire_work reports them to LLC, unmaps the
+ * failover_work. failover_work takes all failed links out of the set, fences them and notifies the
+ * connections, which continue on other links. Then removal_work reports them to LLC, unmaps the
  * regions and destroys the queue pair. Without another usable link, the group is terminated
  * instead.
  *
- * End of a group, in two phases. smc_core_terminate() marks the group dead in any context: no
+ * End of a group, in two phases. smc_lgr_terminate() marks the group dead in any context: no
  * look-up returns it any more. term_work then aborts the connections, lets LLC announce the end,
  * and destroys the links. The memory is freed with the last reference.
  */
@@ -67,23 +67,23 @@
 #define BALANCE_WALKS	64		/* limit for each new link */
 #define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
 
-struct smc_core_registry smc_core_reg = {
-	.lock = __MUTEX_INITIALIZER(smc_core_reg.lock),
-	.groups = LIST_HEAD_INIT(smc_core_reg.groups),
-	.wait = __WAIT_QUEUE_HEAD_INITIALIZER(smc_core_reg.wait),
+struct smc_lgr_registry smc_registry = {
+	.lock = __MUTEX_INITIALIZER(smc_registry.lock),
+	.groups = LIST_HEAD_INIT(smc_registry.groups),
+	.wait = __WAIT_QUEUE_HEAD_INITIALIZER(smc_registry.wait),
 };
 
 static atomic_t lgr_last_id;
-static bool registry_closing;		/* under smc_core_reg.lock */
+static bool registry_closing;		/* under smc_registry.lock */
 static struct workqueue_struct *lgr_wq;
 static const struct smc_lgr_ctl_events *lgr_ctl_events;
 static const struct smc_lgr_conn_events *lgr_conn_events;
 
 static void lgr_queue_work(struct smc_lgr *lgr, struct work_struct *work)
 {
-	smc_core_get(lgr);
+	smc_lgr_get(lgr);
 	if (!queue_work(lgr_wq, work))
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 }
 
 /* Mark the group dead. True for the first caller, which must then queue term_work. */
@@ -110,33 +110,33 @@ static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 void smc_lgr_idle_cancel(struct smc_lgr *lgr)
 {
 	if (cancel_delayed_work(&lgr->idle_work))
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 }
 
 /**
- * smc_core_arm_idle() - start the idle timer of a group without connections
+ * smc_lgr_idle_arm() - start the idle timer of a group without connections
  * @lgr: group
  *
  * The timer runs for the idle_server or idle_client setting of the namespace; for a group
  * that is being phased out, it expires at once. Any context.
  */
-void smc_core_arm_idle(struct smc_lgr *lgr)
+void smc_lgr_idle_arm(struct smc_lgr *lgr)
 {
-	struct smc_net *settings;
+	struct smc_settings *settings;
 	int secs;
 
-	if (smc_core_dead(lgr))
+	if (smc_lgr_is_dead(lgr))
 		return;
-	settings = smc_policy_net(lgr->net);
+	settings = smc_settings_get(lgr->net);
 	secs = lgr->role == SMC_SERVER ? READ_ONCE(settings->idle_server) :
 					 READ_ONCE(settings->idle_client);
-	if (READ_ONCE(lgr->retired))
+	if (READ_ONCE(lgr->phase_out_reason))
 		secs = 0;	/* no connection can join */
-	smc_core_get(lgr);
-	if (mod_delayed_work(lgr_wq, &lgr->idle_work, smc_policy_jiffies(secs)))
-		smc_core_put(lgr);	/* the queued work had its own reference */
+	smc_lgr_get(lgr);
+	if (mod_delayed_work(lgr_wq, &lgr->idle_work, smc_settings_jiffies(secs)))
+		smc_lgr_put(lgr);	/* the queued work had its own reference */
 	/* Termination may just have cancelled the timer, which would pin the group for minutes. */
-	if (smc_core_dead(lgr))
+	if (smc_lgr_is_dead(lgr))
 		smc_lgr_idle_cancel(lgr);
 }
 
@@ -146,15 +146,15 @@ static void lgr_idle_work_fn(struct work_struct *work)
 	bool first = false;
 
 	/* Places are reserved under the registry lock, so none is added during this check. */
-	mutex_lock(&smc_core_reg.lock);
+	mutex_lock(&smc_registry.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
-		first = lgr_mark_dead(lgr, lgr->retired ?: SMC_LINK_IDLE);
+		first = lgr_mark_dead(lgr, lgr->phase_out_reason ?: SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	if (first)
 		lgr_queue_work(lgr, &lgr->term_work);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* ---- events of links ---- */
@@ -178,13 +178,13 @@ static void lgr_handle_link_failed(struct smc_link *link, enum smc_link_reason r
 	/* Another path already took the link out of the set and handles it: not a failure. */
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
-	if (!smc_core_dead(lgr) && reason != READ_ONCE(link->going)) {
+	if (!smc_lgr_is_dead(lgr) && reason != READ_ONCE(link->removal_reason)) {
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
 		if (reason == SMC_LINK_STALLED)
 			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);
 	}
-	set_bit(link->slot, &lgr->lost);
-	lgr_queue_work(lgr, &lgr->fail_work);
+	set_bit(link->slot, &lgr->failed_slots);
+	lgr_queue_work(lgr, &lgr->failover_work);
 }
 
 static void lgr_handle_slots_free(struct smc_link *link)
@@ -197,7 +197,7 @@ static void lgr_handle_slots_free(struct smc_link *link)
 static const struct smc_link_events lgr_link_events = {
 	.llc = lgr_handle_llc,
 	.cdc = lgr_handle_cdc,
-	.lost = lgr_handle_link_failed,
+	.failed = lgr_handle_link_failed,
 	.slots_free = lgr_handle_slots_free,
 };
 
@@ -206,14 +206,14 @@ static const struct smc_link_events lgr_link_events = {
 /* Call @fn for each connection of the group, with a reference on it. Process context. */
 static void lgr_notify_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
 {
-	struct smc_core_entry *entry;
+	struct smc_lgr_conn_entry *entry;
 	unsigned long i;
 	void *conn;
 
 	rcu_read_lock();
 	xa_for_each(&lgr->conns, i, entry) {
 		conn = entry->conn;
-		if (!lgr_conn_events->hold(conn))
+		if (!lgr_conn_events->get(conn))
 			continue;
 		rcu_read_unlock();
 		fn(conn, arg);
@@ -238,9 +238,9 @@ static void lgr_notify_conn_end(void *conn, void *arg)
 /* Informational. Concurrent losses may mix their fields. */
 static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
-	WRITE_ONCE(lgr->loss.reason, reason);
-	WRITE_ONCE(lgr->loss.at, ktime_get_boottime_seconds());
-	atomic_inc(&lgr->loss.count);
+	WRITE_ONCE(lgr->link_loss.reason, reason);
+	WRITE_ONCE(lgr->link_loss.at, ktime_get_boottime_seconds());
+	atomic_inc(&lgr->link_loss.count);
 }
 
 /*
@@ -258,8 +258,8 @@ static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
 	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
 	lgr_record_loss(lgr, reason);
 	/* Two links may fail at once, each because the other was still usable. */
-	if (!smc_core_has_link(lgr))
-		smc_core_terminate(lgr, reason);
+	if (!smc_lgr_has_link(lgr))
+		smc_lgr_terminate(lgr, reason);
 }
 
 /*
@@ -272,16 +272,16 @@ static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
 	struct smc_link *link;
 	bool mine = false;
 
-	link = test_and_clear_bit(slot, &lgr->lost) ? smc_core_link(lgr, slot) : NULL;
+	link = test_and_clear_bit(slot, &lgr->failed_slots) ? smc_lgr_get_link(lgr, slot) : NULL;
 	if (!link)
 		return false;
 	reason = atomic_read(&link->reason);
 	if (reason != SMC_LINK_OK)
-		smc_core_tell_link_lost(link, reason);
-	if (reason != SMC_LINK_OK && !smc_core_has_link(lgr))
-		smc_core_terminate(lgr, reason);
+		smc_link_report_lost(link, reason);
+	if (reason != SMC_LINK_OK && !smc_lgr_has_link(lgr))
+		smc_lgr_terminate(lgr, reason);
 	else if (reason != SMC_LINK_OK)
-		mine = smc_core_unlink(lgr, link);
+		mine = smc_lgr_unlink(lgr, link);
 	if (mine)
 		pr_info_ratelimited("group %08x: link %u lost: %s\n", lgr->id, link->num,
 				    smc_link_reason_str(reason));
@@ -295,12 +295,12 @@ static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
  */
 static void lgr_failover_conns(struct smc_lgr *lgr, struct smc_link *link)
 {
-	u32 moves = atomic_read(&lgr->moves);
+	u32 moves = atomic_read(&lgr->conn_moves);
 
 	lgr_notify_conns(lgr, lgr_notify_conn_lost, link);
 	/* else they were aborted with the group */
-	if (!smc_core_dead(lgr))
-		smc_core_tell_failover(link, atomic_read(&lgr->moves) - moves);
+	if (!smc_lgr_is_dead(lgr))
+		smc_link_report_failover(link, atomic_read(&lgr->conn_moves) - moves);
 }
 
 /*
@@ -316,20 +316,20 @@ static unsigned long lgr_failover_links(struct smc_lgr *lgr, unsigned long slots
 	unsigned long todo = slots;
 	u32 slot;
 
-	lockdep_assert_held(&lgr->leave_mutex);
+	lockdep_assert_held(&lgr->failover_mutex);
 	for (;;) {
-		for (slot = 0; slot < SMC_CORE_LINKS && !smc_core_dead(lgr); slot++)
+		for (slot = 0; slot < SMC_LGR_LINKS && !smc_lgr_is_dead(lgr); slot++)
 			if (lgr_unlink_failed(lgr, slot))
 				todo |= BIT(slot);
 		if (!todo)
 			break;
 		slots |= todo;
-		for_each_set_bit(slot, &todo, SMC_CORE_LINKS)
-			lgr_fence_link(lgr, smc_core_leaving(lgr, slot));
+		for_each_set_bit(slot, &todo, SMC_LGR_LINKS)
+			lgr_fence_link(lgr, smc_lgr_unlinked_link(lgr, slot));
 		todo = 0;
 	}
-	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
-		lgr_failover_conns(lgr, smc_core_leaving(lgr, slot));
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
+		lgr_failover_conns(lgr, smc_lgr_unlinked_link(lgr, slot));
 	return slots;
 }
 
@@ -343,13 +343,13 @@ static void lgr_queue_removal(struct smc_lgr *lgr, unsigned long slots)
 
 	if (!slots)
 		return;
-	for_each_set_bit(slot, &slots, SMC_CORE_LINKS)
-		set_bit(slot, &lgr->left);
-	lgr_queue_work(lgr, &lgr->retire_work);
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
+		set_bit(slot, &lgr->removal_slots);
+	lgr_queue_work(lgr, &lgr->removal_work);
 }
 
 /**
- * smc_core_del_link() - take a link out of the set and destroy it
+ * smc_lgr_del_link() - take a link out of the set and destroy it
  * @link: link; the caller has a reference, which stays
  * @reason: why
  *
@@ -357,35 +357,35 @@ static void lgr_queue_removal(struct smc_lgr *lgr, unsigned long slots)
  * DELETE LINK or when the setup of @link failed. Does nothing if the link is already being
  * removed. Process context, sleeps.
  */
-void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason)
+void smc_lgr_del_link(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_lgr *lgr = link->lgr;
 	unsigned long slots = 0;
 
-	mutex_lock(&lgr->leave_mutex);
+	mutex_lock(&lgr->failover_mutex);
 	/* If false, failure handling or termination came first and does the rest. */
-	if (smc_core_unlink(lgr, link)) {
+	if (smc_lgr_unlink(lgr, link)) {
 		smc_link_fail(link, reason);
-		smc_core_tell_link_lost(link, atomic_read(&link->reason));
+		smc_link_report_lost(link, atomic_read(&link->reason));
 		slots = lgr_failover_links(lgr, BIT(link->slot));
 	}
-	mutex_unlock(&lgr->leave_mutex);
+	mutex_unlock(&lgr->failover_mutex);
 	if (!slots)
 		return;
 	lgr_queue_removal(lgr, slots & ~BIT(link->slot));
-	smc_core_retire_link(lgr, link);
+	smc_lgr_shutdown_link(lgr, link);
 }
 
 static void lgr_failover_work_fn(struct work_struct *work)
 {
-	struct smc_lgr *lgr = container_of(work, struct smc_lgr, fail_work);
+	struct smc_lgr *lgr = container_of(work, struct smc_lgr, failover_work);
 	unsigned long slots;
 
-	mutex_lock(&lgr->leave_mutex);
+	mutex_lock(&lgr->failover_mutex);
 	slots = lgr_failover_links(lgr, 0);
-	mutex_unlock(&lgr->leave_mutex);
+	mutex_unlock(&lgr->failover_mutex);
 	lgr_queue_removal(lgr, slots);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* Report failed links, which the connections have left, to LLC and destroy them. */
@@ -394,22 +394,22 @@ static void lgr_remove_failed(struct smc_lgr *lgr)
 	struct smc_link *link;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		if (!test_and_clear_bit(slot, &lgr->left))
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		if (!test_and_clear_bit(slot, &lgr->removal_slots))
 			continue;
-		link = smc_core_leaving(lgr, slot);
-		if (!smc_core_dead(lgr))
+		link = smc_lgr_unlinked_link(lgr, slot);
+		if (!smc_lgr_is_dead(lgr))
 			lgr_ctl_events->link_lost(lgr, link);
-		smc_core_retire_link(lgr, link);
+		smc_lgr_shutdown_link(lgr, link);
 	}
 }
 
 static void lgr_removal_work_fn(struct work_struct *work)
 {
-	struct smc_lgr *lgr = container_of(work, struct smc_lgr, retire_work);
+	struct smc_lgr *lgr = container_of(work, struct smc_lgr, removal_work);
 
 	lgr_remove_failed(lgr);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* ---- balancing: connections move to a new link ---- */
@@ -417,16 +417,16 @@ static void lgr_removal_work_fn(struct work_struct *work)
 static void lgr_balance_cancel(struct smc_lgr *lgr)
 {
 	if (cancel_delayed_work(&lgr->balance_work))
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 }
 
 static void lgr_balance_arm(struct smc_lgr *lgr, unsigned long delay)
 {
-	smc_core_get(lgr);
+	smc_lgr_get(lgr);
 	if (mod_delayed_work(lgr_wq, &lgr->balance_work, delay))
-		smc_core_put(lgr);
-	/* see smc_core_arm_idle() */
-	if (smc_core_dead(lgr))
+		smc_lgr_put(lgr);
+	/* see smc_lgr_idle_arm() */
+	if (smc_lgr_is_dead(lgr))
 		lgr_balance_cancel(lgr);
 }
 
@@ -434,31 +434,31 @@ static void lgr_balance_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, balance_work);
 
-	if (!smc_core_dead(lgr) && lgr->balance_left && lgr_conn_events->balance(lgr)) {
-		lgr->balance_left--;
+	if (!smc_lgr_is_dead(lgr) && lgr->balance_walks && lgr_conn_events->balance(lgr)) {
+		lgr->balance_walks--;
 		lgr_balance_arm(lgr, BALANCE_PAUSE);
 	}
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /**
- * smc_core_link_came() - let connections move to a link that became usable
+ * smc_lgr_start_balance() - let connections move to a link that became usable
  * @lgr: group
  *
  * Starts after BALANCE_DELAY: by then the peer can use the link too, and a flapping link has
  * failed again. Does nothing if the setting is off. Process context.
  */
-void smc_core_link_came(struct smc_lgr *lgr)
+void smc_lgr_start_balance(struct smc_lgr *lgr)
 {
-	if (!READ_ONCE(smc_policy_net(lgr->net)->balance))
+	if (!READ_ONCE(smc_settings_get(lgr->net)->balance))
 		return;
 	WRITE_ONCE(lgr->balance_round, lgr->balance_round + 1);
-	WRITE_ONCE(lgr->balance_left, BALANCE_WALKS);
+	WRITE_ONCE(lgr->balance_walks, BALANCE_WALKS);
 	lgr_balance_arm(lgr, BALANCE_DELAY);
 }
 
 /**
- * smc_core_add_link() - add a link to a group, for ADD LINK
+ * smc_lgr_add_link() - add a link to a group, for ADD LINK
  * @lgr: group
  * @path: local end; taken over, on error too
  * @num: client: link number that the server assigned; server: 0 for the next number
@@ -470,25 +470,25 @@ void smc_core_link_came(struct smc_lgr *lgr)
  * (@num is in use), -ECONNABORTED (group is dead), -ENODEV (device removed), -ENOMEM and errors
  * of the device.
  */
-struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num)
+struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num)
 {
 	struct smc_link *link;
 	u32 slot;
 	int rc;
 
 	mutex_lock(&lgr->mutex);
-	slot = find_first_zero_bit(&lgr->slots, SMC_CORE_LINKS);
-	if (smc_core_dead(lgr)) {
+	slot = find_first_zero_bit(&lgr->slots, SMC_LGR_LINKS);
+	if (smc_lgr_is_dead(lgr)) {
 		rc = -ECONNABORTED;
-	} else if (slot >= SMC_CORE_LINKS) {
+	} else if (slot >= SMC_LGR_LINKS) {
 		rc = -ENOSPC;
 	} else {
-		num = smc_core_take_num(lgr, num);
+		num = smc_lgr_take_link_num(lgr, num);
 		rc = num ? 0 : -EEXIST;
 	}
 	if (rc) {
 		mutex_unlock(&lgr->mutex);
-		smc_pnet_path_put(path);
+		smc_path_put(path);
 		return ERR_PTR(rc);
 	}
 	link = smc_link_create(lgr, lgr->net, slot, path, &lgr_link_events);
@@ -501,14 +501,14 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 	__set_bit(slot, &lgr->slots);
 	smc_link_get(link);	/* for the caller */
 	/* Drop keys that the peer announced too late for the previous link of this slot. */
-	smc_core_rtoken_forget_slot(lgr, slot);
+	smc_rtoken_clear_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
-	rc = smc_buf_pool_map(&lgr->pool, slot, link->qp);
+	rc = smc_pool_map_link(&lgr->pool, slot, link->qp);
 	mutex_unlock(&lgr->mutex);
 	if (READ_ONCE(link->path.dev->dead))
 		rc = -ENODEV;	/* device removal ran before the link was in the set */
 	if (rc) {
-		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
+		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
 		smc_link_put(link);
 		return ERR_PTR(rc);
 	}
@@ -518,10 +518,10 @@ struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u
 /* ---- references, creation and end of a group ---- */
 
 /**
- * smc_core_get() - take a reference on a group
+ * smc_lgr_get() - take a reference on a group
  * @lgr: group
  */
-void smc_core_get(struct smc_lgr *lgr)
+void smc_lgr_get(struct smc_lgr *lgr)
 {
 	kref_get(&lgr->ref);
 }
@@ -535,12 +535,12 @@ static void lgr_release(struct kref *ref)
 }
 
 /**
- * smc_core_put() - drop a reference on a group
+ * smc_lgr_put() - drop a reference on a group
  * @lgr: group
  *
  * Any context; freeing is done by a work.
  */
-void smc_core_put(struct smc_lgr *lgr)
+void smc_lgr_put(struct smc_lgr *lgr)
 {
 	kref_put(&lgr->ref, lgr_release);
 }
@@ -550,7 +550,7 @@ static void lgr_free(struct smc_lgr *lgr)
 	xa_destroy(&lgr->conns);
 	kvfree(lgr->rtokens);
 	mutex_destroy(&lgr->mutex);
-	mutex_destroy(&lgr->leave_mutex);
+	mutex_destroy(&lgr->failover_mutex);
 	kfree(lgr);
 }
 
@@ -559,24 +559,24 @@ static void lgr_free_work_fn(struct work_struct *work)
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, free_work);
 
 	lgr_ctl_events->release(lgr);
-	smc_buf_pool_destroy(&lgr->pool);
-	/* Last: smc_core_net_exit() waits until no group is listed. */
-	mutex_lock(&smc_core_reg.lock);
+	smc_pool_destroy(&lgr->pool);
+	/* Last: smc_lgr_net_exit() waits until no group is listed. */
+	mutex_lock(&smc_registry.lock);
 	list_del(&lgr->entry);
-	mutex_unlock(&smc_core_reg.lock);
-	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_GONE, lgr->reason);
+	mutex_unlock(&smc_registry.lock);
+	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_FREED, lgr->reason);
 	lgr_free(lgr);
-	smc_core_reg_changed();
+	smc_registry_wake();
 }
 
 /**
- * smc_core_terminate() - terminate a group
+ * smc_lgr_terminate() - terminate a group
  * @lgr: group; the caller has a reference
  * @reason: why; the first reason stays
  *
  * The only way to end a group. Marks the group dead and queues term_work. Any context.
  */
-void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
+void smc_lgr_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	if (lgr_mark_dead(lgr, reason))
 		lgr_queue_work(lgr, &lgr->term_work);
@@ -588,7 +588,7 @@ void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
  * - handshakes and connections with a reference: their waits in the LLC layer end with its
  *   terminated upcall, their posts fail once the queue pairs are gone, and the objects they use
  *   stay until they drop the reference;
- * - fail_work and retire_work are waited for; they never wait for term_work;
+ * - failover_work and removal_work are waited for; they never wait for term_work;
  * - works of the LLC layer are waited for inside the upcall;
  * - completions end when the queue pairs are drained.
  */
@@ -599,8 +599,8 @@ static void lgr_term_work_fn(struct work_struct *work)
 
 	pr_info_ratelimited("group %08x: ends: %s\n", lgr->id, smc_link_reason_str(lgr->reason));
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
-	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_END, lgr->reason);
-	smc_core_reg_changed();
+	smc_lgr_report(lgr, SMC_NETLINK_OWN_EV_LGR_END, lgr->reason);
+	smc_registry_wake();
 	smc_lgr_idle_cancel(lgr);
 	lgr_balance_cancel(lgr);
 
@@ -609,27 +609,27 @@ static void lgr_term_work_fn(struct work_struct *work)
 	xa_unlock_bh(&lgr->conns);
 	lgr_notify_conns(lgr, lgr_notify_conn_end, lgr);
 	lgr_ctl_events->terminated(lgr);
-	if (cancel_work_sync(&lgr->fail_work))
-		smc_core_put(lgr);
-	if (cancel_work_sync(&lgr->retire_work))
-		smc_core_put(lgr);
+	if (cancel_work_sync(&lgr->failover_work))
+		smc_lgr_put(lgr);
+	if (cancel_work_sync(&lgr->removal_work))
+		smc_lgr_put(lgr);
 	lgr_remove_failed(lgr);
 	/*
 	 * DELETE LINK has been sent. Keep the queue pairs for a moment, so that our RNIC
 	 * acknowledges what the peer has in flight. A peer with infinite retries would otherwise
 	 * wait for ever (the in-tree implementation: with a worker in D state).
 	 */
-	if (smc_core_has_link(lgr))
+	if (smc_lgr_has_link(lgr))
 		msleep(LINGER_MS);
 
 	smc_lgr_for_each_link(lgr, link) {
-		if (smc_core_unlink(lgr, link)) {
+		if (smc_lgr_unlink(lgr, link)) {
 			smc_link_fail(link, lgr->reason);
-			smc_core_retire_link(lgr, link);
+			smc_lgr_shutdown_link(lgr, link);
 		}
 	}
-	smc_core_put(lgr);	/* of its life */
-	smc_core_put(lgr);	/* of this work */
+	smc_lgr_put(lgr);	/* of its life */
+	smc_lgr_put(lgr);	/* of this work */
 }
 
 static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
@@ -640,7 +640,7 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	lgr = smc_fault_null(LGR, kzalloc(sizeof(*lgr), GFP_KERNEL));
 	if (!lgr)
 		return NULL;
-	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_CORE_RTOKENS,
+	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens) {
 		kfree(lgr);
@@ -653,18 +653,18 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	lgr->role = role;
 	lgr->peer = *peer;
-	mutex_init(&lgr->leave_mutex);
+	mutex_init(&lgr->failover_mutex);
 	mutex_init(&lgr->mutex);
 	lgr->next_link_num = 1;
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
-	smc_core_claims_init(&lgr->claims);
-	smc_buf_pool_init(&lgr->pool, net);
+	smc_claim_init_list(&lgr->rmbe_claims);
+	smc_pool_init(&lgr->pool, net);
 	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
 	INIT_DELAYED_WORK(&lgr->balance_work, lgr_balance_work_fn);
 	INIT_WORK(&lgr->term_work, lgr_term_work_fn);
-	INIT_WORK(&lgr->fail_work, lgr_failover_work_fn);
-	INIT_WORK(&lgr->retire_work, lgr_removal_work_fn);
+	INIT_WORK(&lgr->failover_work, lgr_failover_work_fn);
+	INIT_WORK(&lgr->removal_work, lgr_removal_work_fn);
 	INIT_WORK(&lgr->free_work, lgr_free_work_fn);
 	return lgr;
 }
@@ -690,30 +690,30 @@ static void registry_insert(struct smc_lgr *lgr)
 {
 	struct smc_lgr *older;
 
-	lockdep_assert_held(&smc_core_reg.lock);
-	list_for_each_entry(older, &smc_core_reg.groups, entry)
+	lockdep_assert_held(&smc_registry.lock);
+	list_for_each_entry(older, &smc_registry.groups, entry)
 		if ((s32)(older->id - lgr->id) < 0)
 			break;
 	list_add_tail(&lgr->entry, &older->entry);
 }
 
 /**
- * smc_core_create() - create a group for a first contact
+ * smc_lgr_create() - create a group for a first contact
  * @net: namespace
  * @role: client or server
  * @peer: the peer, copied
  * @path: local end of the first link; taken over, on error too
  *
  * The group has one link in slot 0, with its queue pair in INIT; a server's link has its number
- * already. The group is not ready: look-ups do not return it before smc_core_contact_done() or
- * smc_core_ready(). If the first contact fails, the caller terminates the group with
+ * already. The group is not ready: look-ups do not return it before smc_contact_finish() or
+ * smc_lgr_set_ready(). If the first contact fails, the caller terminates the group with
  * SMC_LINK_SETUP_FAILED and drops its reference. Process context, sleeps.
  *
  * Return: the group with one reference and one reserved place, or ERR_PTR: -ENOMEM or an error
  * of the device.
  */
-struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
-				const struct smc_peer *peer, struct smc_path *path)
+struct smc_lgr *smc_lgr_create(struct net *net, enum smc_role role,
+			       const struct smc_peer *peer, struct smc_path *path)
 {
 	struct smc_ib_device *dev = path->dev;
 	struct smc_lgr *lgr;
@@ -733,30 +733,30 @@ struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
 		lgr_free(lgr);
 		return ERR_PTR(rc);
 	}
-	smc_core_get(lgr);	/* for the caller; term_work drops the first one */
+	smc_lgr_get(lgr);	/* for the caller; term_work drops the first one */
 	lgr->reserved = 1;
 	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
-	smc_core_tell_group(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
-	mutex_lock(&smc_core_reg.lock);
+	smc_lgr_report(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
+	mutex_lock(&smc_registry.lock);
 	registry_insert(lgr);
 	if (registry_closing)
-		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
-	mutex_unlock(&smc_core_reg.lock);
+		smc_lgr_terminate(lgr, SMC_LINK_NET_EXIT);
+	mutex_unlock(&smc_registry.lock);
 	/* The device may have been removed before the group was listed. */
 	if (READ_ONCE(dev->dead))
-		smc_core_terminate(lgr, SMC_LINK_DEVICE_GONE);
+		smc_lgr_terminate(lgr, SMC_LINK_DEVICE_GONE);
 	smc_ib_device_put(dev);
 	return lgr;
 
 err_lgr:
 	lgr_free(lgr);
 err_path:
-	smc_pnet_path_put(path);
+	smc_path_put(path);
 	return ERR_PTR(rc);
 }
 
 /**
- * smc_core_for_each() - walk all groups, newest first, terminating ones included
+ * smc_lgr_for_each() - walk all groups, newest first, terminating ones included
  * @fn: called under the registry lock; may sleep; non-zero ends the walk
  * @arg: for @fn
  *
@@ -764,57 +764,57 @@ err_path:
  *
  * Return: the last return value of @fn.
  */
-int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
+int smc_lgr_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg)
 {
 	struct smc_lgr *lgr;
 	int rc = 0;
 
-	mutex_lock(&smc_core_reg.lock);
-	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		if (!kref_get_unless_zero(&lgr->ref))
 			continue;
 		rc = fn(lgr, arg);
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 		if (rc)
 			break;
 	}
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	return rc;
 }
 
 static int lgr_notify_ports(struct smc_lgr *lgr, void *arg)
 {
-	if (!smc_core_dead(lgr))
+	if (!smc_lgr_is_dead(lgr))
 		lgr_ctl_events->ports_changed(lgr);
 	return 0;
 }
 
 /**
- * smc_core_ports_changed() - report new ports or GIDs of this host to all groups
+ * smc_lgr_notify_ports() - report new ports or GIDs of this host to all groups
  *
  * The LLC layer may then add links. Process context.
  */
-void smc_core_ports_changed(void)
+void smc_lgr_notify_ports(void)
 {
-	smc_core_for_each(lgr_notify_ports, NULL);
+	smc_lgr_for_each(lgr_notify_ports, NULL);
 }
 
 /* ---- module and namespace ---- */
 
 /**
- * smc_core_set_ctl_events() - register the table of the LLC layer
+ * smc_lgr_set_ctl_events() - register the table of the LLC layer
  * @events: table; must be set before the first group exists
  */
-void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events)
+void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events)
 {
 	lgr_ctl_events = events;
 }
 
 /**
- * smc_core_set_conn_events() - register the table of the connection layer
+ * smc_lgr_set_conn_events() - register the table of the connection layer
  * @events: table; must be set before the first group exists
  */
-void smc_core_set_conn_events(const struct smc_lgr_conn_events *events)
+void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events)
 {
 	lgr_conn_events = events;
 }
@@ -825,54 +825,54 @@ static bool registry_terminate(const struct net *net)
 	struct smc_lgr *lgr;
 	bool any = false;
 
-	mutex_lock(&smc_core_reg.lock);
-	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		if (net && lgr->net != net)
 			continue;
 		any = true;
 		if (!kref_get_unless_zero(&lgr->ref))
 			continue;
-		smc_core_terminate(lgr, SMC_LINK_NET_EXIT);
-		smc_core_put(lgr);
+		smc_lgr_terminate(lgr, SMC_LINK_NET_EXIT);
+		smc_lgr_put(lgr);
 	}
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	return any;
 }
 
 /**
- * smc_core_net_exit() - terminate the groups of a namespace and wait for them
+ * smc_lgr_net_exit() - terminate the groups of a namespace and wait for them
  * @net: namespace; NULL: all, which must be done before the layers above exit
  *
  * Returns when the last group, its connections included, is freed. Process context, sleeps.
  */
-void smc_core_net_exit(struct net *net)
+void smc_lgr_net_exit(struct net *net)
 {
 	unsigned long warn_at = jiffies + EXIT_WARN_TIME;
 	int seq;
 
 	/* No time limit: groups and their connections point to the namespace. */
 	for (;;) {
-		seq = atomic_read(&smc_core_reg.seq);
+		seq = atomic_read(&smc_registry.seq);
 		if (!registry_terminate(net))
 			return;
 		if (time_after(jiffies, warn_at)) {
 			pr_warn("still waiting for link groups to end\n");
 			warn_at = jiffies + EXIT_WARN_TIME;
 		}
-		wait_event_timeout(smc_core_reg.wait, atomic_read(&smc_core_reg.seq) != seq, HZ);
+		wait_event_timeout(smc_registry.wait, atomic_read(&smc_registry.seq) != seq, HZ);
 	}
 }
 
 static struct pernet_operations lgr_net_ops = {
-	.exit = smc_core_net_exit,
+	.exit = smc_lgr_net_exit,
 };
 
 /**
- * smc_core_init() - initialize the link group layer
+ * smc_lgr_init() - initialize the link group layer
  *
  * Return: 0 or -errno.
  */
-int smc_core_init(void)
+int smc_lgr_init(void)
 {
 	int rc;
 
@@ -886,14 +886,14 @@ int smc_core_init(void)
 }
 
 /**
- * smc_core_exit() - terminate all groups, wait for them, and undo smc_core_init()
+ * smc_lgr_exit() - terminate all groups, wait for them, and undo smc_lgr_init()
  */
-void smc_core_exit(void)
+void smc_lgr_exit(void)
 {
-	mutex_lock(&smc_core_reg.lock);
+	mutex_lock(&smc_registry.lock);
 	registry_closing = true;
-	mutex_unlock(&smc_core_reg.lock);
-	smc_core_net_exit(NULL);
+	mutex_unlock(&smc_registry.lock);
+	smc_lgr_net_exit(NULL);
 	unregister_pernet_subsys(&lgr_net_ops);
 	destroy_workqueue(lgr_wq);
 	rcu_barrier();		/* of kfree_rcu() in the token tables */

@@ -18,9 +18,9 @@
  *    ib_client_remove() takes the device out of the list, reports device_gone, and waits until the
  *    last ref is put. So holders of a ref must put it without waiting for a peer; a path that
  *    has to wait for one drops its ref and pins the object for that time
- *    (smc_pnet_path_park()).
+ *    (smc_path_release_device()).
  *  - mem counts the users of the object alone. A link that was shut down may be kept by an open
- *    socket; its device can still be named (smc_ib_name()), but not used.
+ *    socket; its device can still be named (smc_ib_device_name()), but not used.
  *
  * Locks: devices_lock (mutex) protects the list, the setting of dev->dead and the peer ID. It is
  * held while smc_ib_walk_ports() calls back, so that the callback can take a ref. names_lock (leaf
@@ -256,7 +256,7 @@ int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *nd
 }
 
 /**
- * smc_ib_gid_stands() - Check whether a GID is still valid
+ * smc_ib_gid_unchanged() - Check whether a GID is still valid
  * @dev: device
  * @port: port number
  * @ndev: netdev of the GID
@@ -267,8 +267,8 @@ int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *nd
  *
  * Return: true if the GID has the same index as before and its netdev the same MAC.
  */
-bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
-		       const struct smc_ib_gid *gid)
+bool smc_ib_gid_unchanged(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+			  const struct smc_ib_gid *gid)
 {
 	enum ib_gid_type type = gid->roce_v1 ? IB_GID_TYPE_ROCE : IB_GID_TYPE_ROCE_UDP_ENCAP;
 	const struct ib_gid_attr *attr;
@@ -406,7 +406,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 }
 
 /**
- * smc_ib_port_on() - Check whether a netdev is that of a port
+ * smc_ib_port_has_netdev() - Check whether a netdev is that of a port
  * @dev: device
  * @port: port number
  * @ndev: netdev, no VLAN device
@@ -418,7 +418,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
  *
  * Return: true if @ndev is the netdev of the port.
  */
-bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
+bool smc_ib_port_has_netdev(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
 	struct net_device *own = port_get_netdev(dev, port);
 	bool same = own == ndev;
@@ -440,7 +440,7 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 }
 
 /**
- * smc_ib_port_below() - Check whether the netdev of a port is below another netdev
+ * smc_ib_port_is_below() - Check whether the netdev of a port is below another netdev
  * @dev: device
  * @port: port number
  * @ndev: bond, bridge, VLAN device ...
@@ -449,7 +449,7 @@ bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
  *
  * Return: true if so; false also if this kernel does not report the port's netdev.
  */
-bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
+bool smc_ib_port_is_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev)
 {
 	struct net_device *own = port_get_netdev(dev, port);
 	bool below = false;
@@ -463,7 +463,7 @@ bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *nd
 }
 
 /**
- * smc_ib_pnetid() - Return the PNET ID that was assigned to a port itself
+ * smc_ib_port_pnetid() - Return the PNET ID that was assigned to a port itself
  * @dev: device
  * @port: port number
  * @net: namespace whose PNET table applies
@@ -473,24 +473,24 @@ bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *nd
  *
  * Return: false if the port has no PNET ID.
  */
-bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
-		   char id[SMC_PNET_ID_LEN + 1])
+bool smc_ib_port_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
+			char id[SMC_PNET_ID_LEN + 1])
 {
 	const struct device *parent = dev->ibdev->dev.parent;
 	char name[IB_DEVICE_NAME_MAX];
 
-	smc_ib_name(dev, name);
-	return smc_pnet_table_port(net, name, parent ? dev_name(parent) : NULL, port, id);
+	smc_ib_device_name(dev, name);
+	return smc_pnet_find_port(net, name, parent ? dev_name(parent) : NULL, port, id);
 }
 
 /**
- * smc_ib_name() - Copy the name of a device
+ * smc_ib_device_name() - Copy the name of a device
  * @dev: device, pinned
  * @name: result
  *
  * Any context.
  */
-void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX])
+void smc_ib_device_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX])
 {
 	spin_lock_bh(&names_lock);
 	memcpy(name, dev->name, IB_DEVICE_NAME_MAX);
@@ -536,13 +536,13 @@ static void ib_find_peer_mac(void)
 }
 
 /**
- * smc_ib_peer_id() - Return our peer ID, RFC 7609 appendix A.2.1
+ * smc_ib_get_peer_id() - Return our peer ID, RFC 7609 appendix A.2.1
  * @id: result
  *
  * Two random bytes and the MAC of the first port that was active. As soon as the ID contains a
  * MAC it never changes. Process context.
  */
-void smc_ib_peer_id(u8 id[8])
+void smc_ib_get_peer_id(u8 id[8])
 {
 	mutex_lock(&devices_lock);
 	if (is_zero_ether_addr(peer_id + 2))
@@ -680,7 +680,7 @@ static void ib_client_rename(struct ib_device *ibdev, void *client_data)
 	rcu_read_lock();
 	for_each_net_rcu(net)
 		if (rdma_dev_access_netns(ibdev, net))
-			smc_pnet_table_rename_port(net, old, ibdev->name);
+			smc_pnet_rename_port(net, old, ibdev->name);
 	rcu_read_unlock();
 }
 

@@ -31,7 +31,7 @@
  *	llc_msg_receive() copies a message in softirq and appends it to smc_llc.queue. smc_llc.work
  *	processes the queue in order of arrival. It may wait for a send slot, but not for a message
  *	of the peer. Code that waits for the peer runs elsewhere: in the callers of
- *	smc_llc_rkey_confirm(), in the handshake (on its own wait queue), in add_work (messages
+ *	smc_rkey_confirm(), in the handshake (on its own wait queue), in add_work (messages
  *	are handed over through llc_add.inbox), in recovery_work and in withdraw_work. All but
  *	the handshake wait on smc_llc.wait, each with a deadline, and stop when the group dies or
  *	the link breaks. The timers are in llc/timers.c, together with the two work queues: one
@@ -78,7 +78,7 @@ static bool llc_fc_has_one_link(const struct smc_llc *llc)
 /**
  * smc_llc_fc_begin() - start the first contact
  * @link: first link
- * @wq: wait queue of the handshake, woken whenever smc_llc_fc_bits() changes
+ * @wq: wait queue of the handshake, woken whenever smc_llc_fc_get_bits() changes
  *
  * Must be called before the peer can send. Any context.
  */
@@ -97,14 +97,14 @@ void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
 }
 
 /**
- * smc_llc_fc_bits() - return the state of the first contact
+ * smc_llc_fc_get_bits() - return the state of the first contact
  * @link: first link
  *
  * Any context, no lock.
  *
  * Return: SMC_LLC_FC_* bits.
  */
-unsigned int smc_llc_fc_bits(struct smc_link *link)
+unsigned int smc_llc_fc_get_bits(struct smc_link *link)
 {
 	struct smc_llc *llc = llc_from_link(link);
 	unsigned int bits = READ_ONCE(llc->fc.bits);
@@ -215,7 +215,7 @@ static void llc_fc_agree_max_links(struct smc_llc *llc, const struct smc_llc_con
 	if (peer->version > 1 || !peer->marker || !cl->max_links)
 		return;
 	if (llc->lgr->role == SMC_CLIENT)
-		most = READ_ONCE(smc_policy_net(llc->lgr->net)->max_links);
+		most = READ_ONCE(smc_settings_get(llc->lgr->net)->max_links);
 	WRITE_ONCE(peer->max_links, min(most, cl->max_links));
 }
 
@@ -228,8 +228,8 @@ static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
 	bool again = false;
 
 	/* QP number and GID must be those that the peer sent in its CLC message */
-	if (!smc_llc_confirms(cl, msg->response ? link->num : 0, link->peer_qpn,
-			      link->peer_gid.raw)) {
+	if (!smc_llc_confirm_link_matches(cl, msg->response ? link->num : 0, link->peer_qpn,
+					  link->peer_gid.raw)) {
 		smc_link_fail(link, SMC_LINK_PROTOCOL);
 		return;
 	}
@@ -239,7 +239,7 @@ static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
 	} else if (llc->fc.link == link && !(llc->fc.bits & SMC_LLC_FC_CONFIRM)) {
 		if (!msg->response)
 			WRITE_ONCE(link->num, cl->link_num);
-		link->peer_uid = smc_get_be32(cl->link_uid);
+		link->peer_uid = smc_wire_get_be32(cl->link_uid);
 		llc_fc_agree_max_links(llc, cl);
 		llc_fc_set(llc, SMC_LLC_FC_CONFIRM |
 				(cl->no_eyec ? 0 : SMC_LLC_FC_EYECATCHER));
@@ -391,7 +391,7 @@ static void llc_event_violate(struct smc_lgr *lgr, enum smc_llc_input input)
 {
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
 	pr_info_ratelimited("group %08x: unexpected %s\n", lgr->id, smc_llc_input_str(input));
-	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
+	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
 }
 
 /* Process a received message. Return true if @ev was handed over to another owner. */
@@ -401,7 +401,7 @@ static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
 	enum smc_llc_input input;
 	struct smc_llc_msg msg;
 
-	if (smc_llc_parse(ev->buf, ev->len, &msg) || msg.version != lgr->peer.version) {
+	if (smc_llc_msg_parse(ev->buf, ev->len, &msg) || msg.version != lgr->peer.version) {
 		/* includes unknown types: real peers drop them, too, optional or not */
 		smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
 		return false;
@@ -420,7 +420,7 @@ static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
 		smc_rkey_refuse(llc, ev->link, &msg);
 		break;
 	case SMC_LLC_TERMINATE:
-		smc_core_terminate(lgr, SMC_LINK_PEER_DELETED);
+		smc_lgr_terminate(lgr, SMC_LINK_PEER_DELETED);
 		break;
 	case SMC_LLC_VIOLATION:
 		llc_event_violate(lgr, input);
@@ -461,9 +461,9 @@ static void llc_msg_count(const struct smc_link *link, const u8 *buf, u32 len)
 	struct smc_llc_msg msg;
 
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
-	if (smc_llc_parse(buf, len, &msg))
+	if (smc_llc_msg_parse(buf, len, &msg))
 		return;
-	smc_stats_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
+	smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
 	trace_smc_llc_rx(link->uid, msg.type, msg.response);
 }
 
@@ -497,7 +497,7 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 	if (ev)
 		llc_event_free(ev);
 	if (flood)
-		smc_core_terminate(llc->lgr, SMC_LINK_PROTOCOL);
+		smc_lgr_terminate(llc->lgr, SMC_LINK_PROTOCOL);
 }
 
 /* ---- recovery ---- */
@@ -512,7 +512,7 @@ static void llc_recovery_work(struct work_struct *work)
 
 	if (!smc_recovery_begin(llc, &any_port, &ports))
 		return;
-	link = lgr->role == SMC_SERVER ? smc_core_surplus(lgr) : NULL;
+	link = lgr->role == SMC_SERVER ? smc_topology_find_redundant(lgr) : NULL;
 	if (link) {
 		smc_delete_link_schedule(llc, link, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
 		smc_link_put(link);
@@ -521,7 +521,7 @@ static void llc_recovery_work(struct work_struct *work)
 		smc_delete_link_send_requests(llc);
 	if (!smc_delete_link_run_scheduled(llc))
 		return;
-	link = any_port || ports ? smc_core_pick_link(lgr) : NULL;
+	link = any_port || ports ? smc_lgr_pick_link(lgr) : NULL;
 	if (!link)
 		return;
 	if (lgr->role == SMC_SERVER)
@@ -567,7 +567,7 @@ static void llc_lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	adding = llc->add.num == link->num;
 	spin_unlock_bh(&llc->lock);
 	/* add_work reports the new link; both hosts know of a link that was being deleted */
-	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->going))
+	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->removal_reason))
 		smc_delete_link_report_lost(llc, link);
 }
 

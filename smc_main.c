@@ -18,7 +18,7 @@
  *   netlink    generic netlink: dumps, commands, configuration
  *
  * Upward information passes through const tables of callbacks, which this file connects: RDMA
- * device events reach link groups (smc_core_ib_events), link groups report to LLC (smc_llc_events)
+ * device events reach link groups (smc_lgr_ib_events), link groups report to LLC (smc_llc_events)
  * and to connections (smc_conn_lgr_events).
  *
  * main_subsystems[] is the order of starting; stopping reverses it. A subsystem starts after those
@@ -71,14 +71,14 @@ struct main_subsystem {
 
 static int __init main_ib_init(void)
 {
-	return smc_ib_init(&smc_core_ib_events);
+	return smc_ib_init(&smc_lgr_ib_events);
 }
 
 static int __init main_lgr_init(void)
 {
-	smc_core_set_ctl_events(&smc_llc_events);
-	smc_core_set_conn_events(&smc_conn_lgr_events);
-	return smc_core_init();
+	smc_lgr_set_ctl_events(&smc_llc_events);
+	smc_lgr_set_conn_events(&smc_conn_lgr_events);
+	return smc_lgr_init();
 }
 
 /* In the order of starting. */
@@ -87,23 +87,23 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "fault sites", smc_fault_init, smc_fault_exit },
 #endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
-	{ "events", smc_notify_init, smc_notify_exit },
-	{ "PNET table", smc_pnet_table_init, smc_pnet_table_exit },
-	{ "settings", smc_policy_init, smc_policy_exit },
+	{ "events", smc_event_init, smc_event_exit },
+	{ "PNET table", smc_pnet_init, smc_pnet_exit },
+	{ "settings", smc_settings_init, smc_settings_exit },
 	{ "rules", smc_rules_init, smc_rules_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
-	{ "handshake limits", smc_limit_init, smc_limit_exit },
+	{ "handshake limits", smc_admission_init, smc_admission_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
-	{ "zero copy", smc_zcopy_init, smc_zcopy_exit },
+	{ "zero copy", smc_zerocopy_init, smc_zerocopy_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
 	{ "LLC", smc_llc_init, smc_llc_exit },
 	{ "RDMA devices", main_ib_init, smc_ib_exit },
-	{ "link groups", main_lgr_init, smc_core_exit },
+	{ "link groups", main_lgr_init, smc_lgr_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },
-	{ "netlink", smc_netlink_init, smc_netlink_exit },
-	{ "PNET table's netlink", smc_netlink_pnet_init, smc_netlink_pnet_exit },
+	{ "netlink", smc_nl_init, smc_nl_exit },
+	{ "PNET table's netlink", smc_nl_pnet_init, smc_nl_pnet_exit },
 	{ "TCP option", smc_option_init, smc_option_exit },
-	{ "socket family", smc_af_init, smc_af_exit },
+	{ "socket family", smc_family_init, smc_family_exit },
 	{ "IPPROTO_SMC", smc_inet_init, smc_inet_exit },
 };
 

@@ -4,19 +4,19 @@
  *
  * Path of a byte. The peer's RNIC writes it into the RMBE and then delivers a CDC message that
  * announces it; a reliable connection keeps this order. conn/lgr_events.c applies the message
- * (smc_cdc_apply() moves the producer cursor), calls smc_rx_arrived_locked(), which makes the bytes
- * visible to the CPU, and notifies the socket. recvmsg() or splice() calls smc_rx_read(), which
- * copies the bytes out of the RMBE or lends their pages (conn/splice.c), and moves the consumer
- * cursor. smc_rx_update_locked() decides whether the peer is sent the consumer cursor at once,
- * after about a millisecond, or with the next CDC (RFC 7609 section 4.5.1).
+ * (smc_cdc_apply() moves the producer cursor), calls smc_rx_sync_arrived_locked(), which makes the
+ * bytes visible to the CPU, and notifies the socket. recvmsg() or splice() calls smc_rx_read(),
+ * which copies the bytes out of the RMBE or lends their pages (conn/splice.c), and moves the
+ * consumer cursor. smc_rx_update_peer_locked() decides whether the peer is sent the consumer cursor
+ * at once, after about a millisecond, or with the next CDC (RFC 7609 section 4.5.1).
  *
  * Positions of the RMBE (proto/cursor.h): the application reads from consumed to produced; the peer
  * writes from produced to the end of its window, which is one ring beyond the consumer cursor that
  * it was last sent. The two never touch the same bytes, so copying needs no lock.
  *
  * Lent pages: a page in a pipe or socket buffer keeps the consumer cursor back until its last
- * reference is dropped. No callback reports this, so smc_rx_look_locked() polls: in each read, with
- * each CDC, and from the connection's work if the peer needs the room.
+ * reference is dropped. No callback reports this, so smc_rx_poll_lent_locked() polls: in each read,
+ * with each CDC, and from the connection's work if the peer needs the room.
  *
  * Urgent data (RFC 7609 section 4.7.5, proto/urgent.c): the byte is saved when it arrives. When all
  * bytes before it are read it leaves the stream, unless SO_OOBINLINE is set, because the writer
@@ -42,14 +42,14 @@
 #define RX_PEER_RESERVE	64
 
 /**
- * smc_rx_readable() - Return the bytes that wait for the application
+ * smc_rx_get_readable() - Return the bytes that wait for the application
  * @conn: connection
  *
  * Context: Any; a snapshot without a lock. On 32-bit hosts a position may be torn for a moment; the
  * caller checks again when it reads.
  * Return: bytes.
  */
-size_t smc_rx_readable(const struct smc_conn *conn)
+size_t smc_rx_get_readable(const struct smc_conn *conn)
 {
 	u64 consumed = READ_ONCE(conn->rx.ring.consumed);
 	u64 produced = READ_ONCE(conn->rx.ring.produced);
@@ -58,7 +58,7 @@ size_t smc_rx_readable(const struct smc_conn *conn)
 }
 
 /**
- * smc_rx_arrived_locked() - Make bytes visible that a CDC has announced
+ * smc_rx_sync_arrived_locked() - Make bytes visible that a CDC has announced
  * @conn: connection
  * @slot: slot of the link that the CDC and the bytes came over
  * @had: bytes that were readable before
@@ -68,21 +68,21 @@ size_t smc_rx_readable(const struct smc_conn *conn)
  *
  * Context: Caller holds conn->lock.
  */
-void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
+void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 {
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	int i, n;
 
 	lockdep_assert_held(&conn->lock);
-	n = smc_ring_rx_spans(&conn->rx.ring, had, conn->rx.ring.size, span);
+	n = smc_ring_rx_get_spans(&conn->rx.ring, had, conn->rx.ring.size, span);
 	for (i = 0; i < n; i++)
-		smc_buf_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
+		smc_elem_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
 	if (smc_ring_rx_readable(&conn->rx.ring) == conn->rx.ring.size)
 		smc_stats_inc(conn->net, SMC_STAT_RX_FULL);
 }
 
 /* data path 12: copy out of the RMBE; without @to discard */
-static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, int n,
+static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_ring_span *span, int n,
 			   struct iov_iter *to)
 {
 	ssize_t done = 0;
@@ -101,7 +101,7 @@ static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, i
 }
 
 /**
- * smc_rx_update_locked() - Send the consumer cursor if RFC 7609 section 4.5.1 asks for it
+ * smc_rx_update_peer_locked() - Send the consumer cursor if RFC 7609 section 4.5.1 asks for it
  * @conn: connection
  *
  * Called after reading and after a CDC, since the peer may report only then that it is blocked. If
@@ -109,17 +109,17 @@ static ssize_t rx_copy_out(struct smc_conn *conn, const struct smc_span *span, i
  *
  * Context: Caller holds conn->lock.
  */
-void smc_rx_update_locked(struct smc_conn *conn)
+void smc_rx_update_peer_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	switch (smc_ring_rx_update(&conn->rx.ring)) {
-	case SMC_UPDATE_NOW:
-		smc_tx_consumer_update_locked(conn);
+	switch (smc_ring_rx_update_due(&conn->rx.ring)) {
+	case SMC_CURSOR_UPDATE_NOW:
+		smc_tx_send_update_locked(conn);
 		break;
-	case SMC_UPDATE_SOON:
+	case SMC_CURSOR_UPDATE_SOON:
 		smc_conn_timer_update_delayed(conn);
 		break;
-	case SMC_UPDATE_NONE:
+	case SMC_CURSOR_UPDATE_NONE:
 		break;
 	}
 	if (smc_ring_rx_starved(&conn->rx.ring))
@@ -127,7 +127,7 @@ void smc_rx_update_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_rx_look_locked() - Poll lent pages
+ * smc_rx_poll_lent_locked() - Poll lent pages
  * @conn: connection
  * @timed: called by the connection's work: increase the interval if no page is back
  *
@@ -135,11 +135,11 @@ void smc_rx_update_locked(struct smc_conn *conn)
  *
  * Context: Caller holds conn->lock.
  */
-void smc_rx_look_locked(struct smc_conn *conn, bool timed)
+void smc_rx_poll_lent_locked(struct smc_conn *conn, bool timed)
 {
 	lockdep_assert_held(&conn->lock);
-	if (smc_conn_state_may_cdc(conn->state) && smc_lend_look_locked(conn, timed))
-		smc_rx_update_locked(conn);
+	if (smc_conn_state_may_cdc(conn->state) && smc_splice_poll_lent_locked(conn, timed))
+		smc_rx_update_peer_locked(conn);
 }
 
 /* Move the consumer cursor by @len bytes that were read; conn->lock held. */
@@ -151,10 +151,10 @@ static void rx_consume(struct smc_conn *conn, size_t len)
 	if (smc_ring_rx_consume(&rx->ring, len))
 		return;
 	/* the writer waits for this cursor after an urgent byte (section 4.7.5) */
-	if (smc_urgent_rx_consumed(&rx->urg, rx->ring.consumed))
-		smc_ring_rx_force(&rx->ring);
+	if (smc_urgent_rx_note_consumed(&rx->urg, rx->ring.consumed))
+		smc_ring_rx_force_update(&rx->ring);
 	if (smc_conn_state_may_cdc(conn->state))
-		smc_rx_update_locked(conn);
+		smc_rx_update_peer_locked(conn);
 }
 
 static void rx_skip_urgent_locked(struct smc_conn *conn, bool in_line)
@@ -164,7 +164,7 @@ static void rx_skip_urgent_locked(struct smc_conn *conn, bool in_line)
 	if (!smc_ring_rx_readable(&rx->ring) ||
 	    !smc_urgent_rx_skip(&rx->urg, rx->ring.consumed, in_line))
 		return;
-	smc_ring_rx_force(&rx->ring);
+	smc_ring_rx_force_update(&rx->ring);
 	rx_consume(conn, 1);
 }
 
@@ -186,14 +186,14 @@ void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_urgent_locked() - Save the urgent byte that has arrived
+ * smc_rx_save_urgent_locked() - Save the urgent byte that has arrived
  * @conn: connection
  *
- * Called after smc_rx_arrived_locked().
+ * Called after smc_rx_sync_arrived_locked().
  *
  * Context: Caller holds conn->lock.
  */
-void smc_rx_urgent_locked(struct smc_conn *conn)
+void smc_rx_save_urgent_locked(struct smc_conn *conn)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 	const u8 *rmbe = rx->elem.addr;
@@ -216,59 +216,59 @@ int smc_rx_take_urgent(struct smc_conn *conn, bool peek, u8 *byte)
 	int rc;
 
 	spin_lock_bh(&conn->lock);
-	rc = smc_urgent_rx_take(&conn->rx.urg, peek, byte);
+	rc = smc_urgent_rx_read_oob(&conn->rx.urg, peek, byte);
 	spin_unlock_bh(&conn->lock);
 	return rc;
 }
 
 /**
- * smc_rx_urgent() - Return whether an urgent byte waits to be read out of band
+ * smc_rx_has_urgent() - Return whether an urgent byte waits to be read out of band
  * @conn: connection
  *
  * Context: Any; a snapshot without a lock, for EPOLLPRI.
  * Return: true if so.
  */
-bool smc_rx_urgent(const struct smc_conn *conn)
+bool smc_rx_has_urgent(const struct smc_conn *conn)
 {
 	return READ_ONCE(conn->rx.urg.state) == SMC_URGENT_VALID;
 }
 
 /**
- * smc_rx_at_mark() - Return whether the read position is at the urgent mark (SIOCATMARK)
+ * smc_rx_is_at_mark() - Return whether the read position is at the urgent mark (SIOCATMARK)
  * @conn: connection
  *
  * Context: Takes conn->lock.
  * Return: true if the next byte is the first one behind urgent data.
  */
-bool smc_rx_at_mark(struct smc_conn *conn)
+bool smc_rx_is_at_mark(struct smc_conn *conn)
 {
 	bool at;
 
 	spin_lock_bh(&conn->lock);
-	at = smc_urgent_rx_at_mark(&conn->rx.urg, conn->rx.ring.consumed);
+	at = smc_urgent_rx_is_at_mark(&conn->rx.urg, conn->rx.ring.consumed);
 	spin_unlock_bh(&conn->lock);
 	return at;
 }
 
 /**
- * smc_rx_peer_waits() - Return whether the writer waits for urgent data to be read
+ * smc_rx_does_peer_wait() - Return whether the writer waits for urgent data to be read
  * @conn: connection
  *
  * Context: Takes conn->lock.
  * Return: true if nothing more arrives until all bytes in the RMBE are consumed, however few they
  * are.
  */
-bool smc_rx_peer_waits(struct smc_conn *conn)
+bool smc_rx_does_peer_wait(struct smc_conn *conn)
 {
 	bool waits;
 
 	spin_lock_bh(&conn->lock);
-	waits = smc_urgent_rx_stops(&conn->rx.urg, conn->rx.ring.produced);
+	waits = smc_urgent_rx_blocks_writer(&conn->rx.urg, conn->rx.ring.produced);
 	spin_unlock_bh(&conn->lock);
 	return waits;
 }
 
-/* Get the held byte, see smc_rx_held(). @pass: the reader has passed it. */
+/* Get the held byte, see smc_rx_has_held_byte(). @pass: the reader has passed it. */
 static bool rx_get_held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 *byte)
 {
 	struct smc_urgent_rx *urg = &conn->rx.urg;
@@ -277,23 +277,23 @@ static bool rx_get_held_byte(struct smc_conn *conn, bool in_line, bool pass, u8 
 	if (!in_line)
 		return false;
 	spin_lock_bh(&conn->lock);
-	held = smc_urgent_rx_held(urg, conn->rx.ring.consumed, true);
+	held = smc_urgent_rx_is_held(urg, conn->rx.ring.consumed, true);
 	*byte = urg->byte;
 	if (held && pass)
-		smc_urgent_rx_passed(urg);
+		smc_urgent_rx_note_passed(urg);
 	spin_unlock_bh(&conn->lock);
 	return held;
 }
 
 /**
- * smc_rx_held() - Return whether the next byte is held outside the ring
+ * smc_rx_has_held_byte() - Return whether the next byte is held outside the ring
  * @conn: connection
  * @in_line: SO_OOBINLINE is set
  *
  * Context: Takes conn->lock.
  * Return: true if the next byte in line is an urgent one that has left the stream.
  */
-bool smc_rx_held(struct smc_conn *conn, bool in_line)
+bool smc_rx_has_held_byte(struct smc_conn *conn, bool in_line)
 {
 	u8 byte;
 
@@ -316,27 +316,27 @@ static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 	 */
 	if (!call->peek)
 		rx_get_held_byte(conn, call->in_line, true, &byte);
-	call->some = true;
+	call->got_some = true;
 	return 1;
 }
 
 /**
- * smc_rx_inq() - Return the bytes that can be read (SIOCINQ)
+ * smc_rx_get_inq() - Return the bytes that can be read (SIOCINQ)
  * @conn: connection
  * @in_line: SO_OOBINLINE is set: urgent bytes count
  *
  * Context: Takes conn->lock.
  * Return: bytes up to urgent data, if there is any.
  */
-size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
+size_t smc_rx_get_inq(struct smc_conn *conn, bool in_line)
 {
 	const struct smc_conn_rx *rx = &conn->rx;
 	u32 n, room;
 
 	spin_lock_bh(&conn->lock);
 	n = smc_ring_rx_readable(&rx->ring);
-	room = in_line ? n : smc_urgent_rx_room(&rx->urg, rx->ring.consumed, false, true);
-	if (smc_urgent_rx_held(&rx->urg, rx->ring.consumed, in_line)) {
+	room = in_line ? n : smc_urgent_rx_read_len(&rx->urg, rx->ring.consumed, false, true);
+	if (smc_urgent_rx_is_held(&rx->urg, rx->ring.consumed, in_line)) {
 		n++;
 		room = n;
 	}
@@ -345,7 +345,7 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
 }
 
 /**
- * smc_rx_reach() - Return how many bytes can become readable without any being read
+ * smc_rx_get_max_readable() - Return how many bytes can become readable without any being read
  * @conn: connection
  *
  * Excludes lent bytes and what the peer may keep unused: a reader that waits for more would wait
@@ -354,28 +354,28 @@ size_t smc_rx_inq(struct smc_conn *conn, bool in_line)
  * Context: Takes conn->lock; a snapshot.
  * Return: bytes.
  */
-u32 smc_rx_reach(struct smc_conn *conn)
+u32 smc_rx_get_max_readable(struct smc_conn *conn)
 {
 	u32 n;
 
 	spin_lock_bh(&conn->lock);
-	n = smc_ring_rx_held(&conn->rx.ring) + RX_PEER_RESERVE;
+	n = smc_ring_rx_withheld(&conn->rx.ring) + RX_PEER_RESERVE;
 	spin_unlock_bh(&conn->lock);
 	return conn->rx.ring.size - min(n, conn->rx.ring.size);
 }
 
 /* Lend the pages of the next bytes; conn->lock held. */
-static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_span *span, int n,
+static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_ring_span *span, int n,
 			      struct smc_rx_call *call)
 {
-	ssize_t rc = smc_lend_take_locked(conn, span, n, call->lend);
+	ssize_t rc = smc_splice_lend_locked(conn, span, n, call->lend_to);
 
 	if (rc <= 0)
 		return rc;
-	call->some = true;
+	call->got_some = true;
 	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
 	if (smc_conn_state_may_cdc(conn->state))
-		smc_rx_update_locked(conn);
+		smc_rx_update_peer_locked(conn);
 	return rc;
 }
 
@@ -396,35 +396,35 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call)
 {
 	struct smc_conn_rx *rx = &conn->rx;
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	ssize_t rc;
 	u32 room;
 	int n;
 
 	if (call->skip > rx->ring.size)
 		return -EAGAIN;
-	if (!call->some && !call->skip && !call->lend) {
+	if (!call->got_some && !call->skip && !call->lend_to) {
 		rc = rx_read_held_byte(conn, to, call);
 		if (rc)
 			return rc;
 	}
 	/* the held byte is in no page of the ring */
-	if (call->lend && !call->some && smc_rx_held(conn, call->in_line))
+	if (call->lend_to && !call->got_some && smc_rx_has_held_byte(conn, call->in_line))
 		return -EOPNOTSUPP;
 	spin_lock_bh(&conn->lock);
-	smc_rx_look_locked(conn, false);
-	if (!call->peek || !call->some)
+	smc_rx_poll_lent_locked(conn, false);
+	if (!call->peek || !call->got_some)
 		rx_skip_urgent_locked(conn, call->in_line);
-	if (call->peek && !call->some &&
-	    smc_urgent_rx_in_way(&rx->urg, rx->ring.consumed + call->skip, call->in_line))
+	if (call->peek && !call->got_some &&
+	    smc_urgent_rx_is_next(&rx->urg, rx->ring.consumed + call->skip, call->in_line))
 		call->skip++;
-	room = smc_urgent_rx_room(&rx->urg, rx->ring.consumed + call->skip, call->in_line,
-				  call->some);
-	n = smc_ring_rx_spans(&rx->ring, call->skip, min3(len, (size_t)rx->ring.size, (size_t)room),
-			      span);
-	rc = n && call->lend ? rx_lend_locked(conn, span, n, call) : 0;
+	room = smc_urgent_rx_read_len(&rx->urg, rx->ring.consumed + call->skip, call->in_line,
+				      call->got_some);
+	n = smc_ring_rx_get_spans(&rx->ring, call->skip,
+				  min3(len, (size_t)rx->ring.size, (size_t)room), span);
+	rc = n && call->lend_to ? rx_lend_locked(conn, span, n, call) : 0;
 	spin_unlock_bh(&conn->lock);
-	if (n && call->lend)
+	if (n && call->lend_to)
 		return rc;
 	if (!room)
 		return 0;
@@ -433,7 +433,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	rc = rx_copy_out(conn, span, n, to);
 	if (rc <= 0)
 		return rc;
-	call->some = true;
+	call->got_some = true;
 	if (call->peek) {
 		call->skip += rc;
 		return rc;
@@ -454,20 +454,20 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
  */
 
 /**
- * smc_stamp_start() - Record arrival times from now on
+ * smc_timestamp_start() - Record arrival times from now on
  * @conn: connection
  *
  * Context: Takes conn->lock.
  */
-void smc_stamp_start(struct smc_conn *conn)
+void smc_timestamp_start(struct smc_conn *conn)
 {
 	spin_lock_bh(&conn->lock);
-	conn->rx.stamps.on = true;
+	conn->rx.timestamps.on = true;
 	spin_unlock_bh(&conn->lock);
 }
 
 /* Drop arrivals of bytes that were read, but for the last one: a reader may ask for it later. */
-static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
+static void timestamp_drop_read(struct smc_timestamps *s, u64 consumed)
 {
 	u8 gone = 0;
 
@@ -478,16 +478,16 @@ static void timestamp_drop_read(struct smc_stamps *s, u64 consumed)
 }
 
 /**
- * smc_stamp_arrived_locked() - Record that a CDC has announced bytes
+ * smc_timestamp_record_locked() - Record that a CDC has announced bytes
  * @conn: connection
  * @had: bytes that were readable before
  *
  * Context: Caller holds conn->lock.
  */
-void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
+void smc_timestamp_record_locked(struct smc_conn *conn, u32 had)
 {
 	const struct smc_ring_rx *ring = &conn->rx.ring;
-	struct smc_stamps *s = &conn->rx.stamps;
+	struct smc_timestamps *s = &conn->rx.timestamps;
 
 	lockdep_assert_held(&conn->lock);
 	if (!s->on)
@@ -499,22 +499,22 @@ void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had)
 	 * if the log is full, the last entry takes the newest time, as with coalesced segments on
 	 * TCP
 	 */
-	if (s->n < SMC_STAMPS)
+	if (s->n < SMC_TIMESTAMPS)
 		s->n++;
-	s->log[s->n - 1] = (struct smc_stamp){ ring->produced, ktime_get_real() };
+	s->log[s->n - 1] = (struct smc_timestamp){ ring->produced, ktime_get_real() };
 }
 
 /**
- * smc_stamp_of() - Return the arrival time of a byte
+ * smc_timestamp_get() - Return the arrival time of a byte
  * @conn: connection
  * @ahead: the byte is number @ahead, counted from 1, from the read position
  *
  * Context: Takes conn->lock.
  * Return: time of day, 0 if the byte arrived before recording was started.
  */
-ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead)
+ktime_t smc_timestamp_get(struct smc_conn *conn, size_t ahead)
 {
-	const struct smc_stamps *s = &conn->rx.stamps;
+	const struct smc_timestamps *s = &conn->rx.timestamps;
 	ktime_t at = 0;
 	u64 end;
 	u8 i;

@@ -70,13 +70,13 @@ struct tx_chain {
 };
 
 /**
- * smc_tx_space() - Return the free room in the send ring
+ * smc_tx_get_space() - Return the free room in the send ring
  * @conn: connection
  *
  * Context: Any; a snapshot without a lock.
  * Return: bytes that smc_tx_write() would take now.
  */
-size_t smc_tx_space(const struct smc_conn *conn)
+size_t smc_tx_get_space(const struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 	u64 prepared = READ_ONCE(conn->tx.ring.prepared);
@@ -86,13 +86,13 @@ size_t smc_tx_space(const struct smc_conn *conn)
 }
 
 /**
- * smc_tx_queued() - Return the bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
+ * smc_tx_get_queued() - Return the bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
  * @conn: connection
  *
  * Context: Any; a snapshot without a lock.
  * Return: bytes.
  */
-size_t smc_tx_queued(const struct smc_conn *conn)
+size_t smc_tx_get_queued(const struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 
@@ -101,37 +101,37 @@ size_t smc_tx_queued(const struct smc_conn *conn)
 }
 
 /**
- * smc_tx_unsent() - Return the bytes that are not posted yet (SIOCOUTQNSD)
+ * smc_tx_get_unsent() - Return the bytes that are not posted yet (SIOCOUTQNSD)
  * @conn: connection
  *
  * Context: Any; a snapshot without a lock.
  * Return: bytes.
  */
-size_t smc_tx_unsent(const struct smc_conn *conn)
+size_t smc_tx_get_unsent(const struct smc_conn *conn)
 {
 	u64 sent = READ_ONCE(conn->tx.ring.sent);
 
-	smp_rmb();	/* as in smc_tx_queued() */
+	smp_rmb();	/* as in smc_tx_get_queued() */
 	return READ_ONCE(conn->tx.ring.prepared) - sent;
 }
 
 /* Bytes copied per call: copying the next piece overlaps with sending this one. */
 static u32 tx_copy_max(const struct smc_conn *conn)
 {
-	return max_t(u32, conn->tx.ring.size / 4, SMC_BUF_MIN_SIZE);
+	return max_t(u32, conn->tx.ring.size / 4, SMC_ELEM_SIZE_MIN);
 }
 
 /* Bytes per post: each costs a CDC and a completion, but a single post would stall the flow. */
 static u32 tx_post_max(const struct smc_conn *conn)
 {
-	return max_t(u32, conn->tx.ring.size / 2, SMC_BUF_MIN_SIZE);
+	return max_t(u32, conn->tx.ring.size / 2, SMC_ELEM_SIZE_MIN);
 }
 
 /* Account for @len new bytes of the stream and post what may go; conn->lock held. */
 static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool urgent)
 {
 	if (smc_ring_tx_drained(&conn->tx.ring))
-		conn->meter.queued_at = jiffies;
+		conn->tcpinfo.queued_at = jiffies;
 	smc_ring_tx_prepare(&conn->tx.ring, len);
 	if (urgent)
 		smc_urgent_tx_mark(&conn->tx.urg, conn->tx.ring.prepared,
@@ -156,7 +156,7 @@ static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool ur
 ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 		     bool urgent)
 {
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	ssize_t done = 0;
 	size_t take;
 	int i, n;
@@ -168,8 +168,9 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	}
 	take = min_t(size_t, len, tx_copy_max(conn));
 	if (urgent)
-		take = smc_urgent_tx_take(len, min_t(u32, take, smc_ring_tx_free(&conn->tx.ring)));
-	n = smc_ring_tx_spans(&conn->tx.ring, take, span);
+		take = smc_urgent_tx_copy_len(len, min_t(u32, take,
+							 smc_ring_tx_free_bytes(&conn->tx.ring)));
+	n = smc_ring_tx_get_spans(&conn->tx.ring, take, span);
 	spin_unlock_bh(&conn->lock);
 	if (!n)
 		return -EAGAIN;
@@ -211,7 +212,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 			   struct ubuf_info *uarg)
 {
-	struct smc_zc_run *run;
+	struct smc_zerocopy_run *run;
 	ssize_t done;
 	u32 room;
 
@@ -220,26 +221,26 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 		spin_unlock_bh(&conn->lock);
 		return -EPIPE;
 	}
-	room = min(smc_ring_tx_free(&conn->tx.ring), tx_copy_max(conn));
+	room = min(smc_ring_tx_free_bytes(&conn->tx.ring), tx_copy_max(conn));
 	spin_unlock_bh(&conn->lock);
 	if (room < min_t(size_t, len, TX_PAGES_MIN))
 		return -EAGAIN;
 
 	/* data path 2: only this writer takes room */
-	run = smc_zcopy_take(from, min_t(size_t, len, room), uarg);
+	run = smc_zerocopy_take_pages(from, min_t(size_t, len, room), uarg);
 	if (IS_ERR(run))
 		return PTR_ERR(run);
-	done = smc_zcopy_len(run);
+	done = smc_zerocopy_get_len(run);
 
 	spin_lock_bh(&conn->lock);
 	if (smc_conn_state_may_send(conn->state)) {
-		smc_zcopy_add_locked(conn, run);
+		smc_zerocopy_add_locked(conn, run);
 		run = NULL;
 		tx_prepare_locked(conn, done, more || done < len, false);
 	}
 	spin_unlock_bh(&conn->lock);
 	if (run)
-		smc_zcopy_free(run);
+		smc_zerocopy_free(run);
 	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
 	return done;
 }
@@ -248,7 +249,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
 	struct smc_conn *conn = slot->owner;
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 	unsigned int bits = 0;
 	u64 completed;
 
@@ -261,17 +262,17 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 			conn->tx.state_unacked = false;
 		if (smc_ring_tx_complete(&conn->tx.ring, slot->epoch, slot->cookie))
 			bits = SMC_CONN_WRITABLE;
-		smc_meter_done(conn, slot->started, completed);
+		smc_tcpinfo_count_acked(conn, slot->started, completed);
 		smc_conn_move_check_drained_locked(conn);
 	}
-	smc_zcopy_settle_locked(conn);
+	smc_zerocopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || conn->close_pending || conn->releasing)
 		smc_conn_queue_work(conn);
-	smc_conn_note_take(conn, bits, &note);
+	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-	smc_zcopy_flush(conn);
+	smc_conn_send_notification(&note);
+	smc_zerocopy_flush(conn);
 	smc_conn_put(conn);
 }
 
@@ -289,7 +290,7 @@ static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
 }
 
 /* data path 4: turn the pieces of the plan into WRITEs over this link; all bytes are in the ring */
-static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_ring_piece *piece, int n,
 			  struct tx_chain *chain)
 {
 	const struct smc_elem *elem = &conn->tx.elem;
@@ -300,11 +301,11 @@ static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_write_piece *p
 
 	for (i = 0; i < n; i++) {
 		out = tx_chain_add_write(conn, chain, piece[i].dst);
-		out->laddr = smc_buf_elem_iova(elem, slot, piece[i].src);
+		out->laddr = smc_elem_iova(elem, slot, piece[i].src);
 		out->vaddr = elem->addr + piece[i].src;
-		out->lkey = smc_buf_lkey(elem->region, slot);
+		out->lkey = smc_region_lkey(elem->region, slot);
 		out->len = piece[i].len;
-		smc_buf_sync_for_device(elem, slot, piece[i].src, piece[i].len);
+		smc_elem_sync_for_device(elem, slot, piece[i].src, piece[i].len);
 		sum += piece[i].len;
 	}
 	return sum;
@@ -319,14 +320,14 @@ static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct 
 	const struct smc_elem *elem = &conn->tx.elem;
 	u32 slot = conn->link->slot;
 
-	if (smc_zcopy_piece_locked(conn, pos, &len, sge)) {
+	if (smc_zerocopy_get_piece_locked(conn, pos, &len, sge)) {
 		smc_stats_add(conn->net, SMC_STAT_TX_ZC_BYTES, len);
 		return len;
 	}
-	sge->addr = smc_buf_elem_iova(elem, slot, src);
+	sge->addr = smc_elem_iova(elem, slot, src);
 	sge->length = len;
-	sge->lkey = smc_buf_lkey(elem->region, slot);
-	smc_buf_sync_for_device(elem, slot, src, len);
+	sge->lkey = smc_region_lkey(elem->region, slot);
+	smc_elem_sync_for_device(elem, slot, src, len);
 	return len;
 }
 
@@ -338,7 +339,7 @@ static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u
 {
 	struct smc_wr_write *last;
 
-	if (sum < 2 || smc_urgent_tx_stop(&conn->tx.urg) != conn->tx.ring.sent + sum + 1)
+	if (sum < 2 || smc_urgent_tx_stop_pos(&conn->tx.urg) != conn->tx.ring.sent + sum + 1)
 		return sum;
 	last = &chain->write[chain->n - 1];
 	last->len--;
@@ -351,7 +352,7 @@ static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u
 }
 
 /* As tx_fill_writes() where bytes also lie in pages; ends early when the chain is full. */
-static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_write_piece *piece, int n,
+static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_ring_piece *piece, int n,
 			    struct tx_chain *chain)
 {
 	u32 max = conn->link->qp->max_sge, sum = 0, done, len;
@@ -382,7 +383,7 @@ static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_write_piece 
 /* Fewer bytes than this wait for the completion of what is in flight. */
 static u32 tx_cork_limit(const struct smc_conn *conn)
 {
-	u32 limit = READ_ONCE(smc_policy_net(conn->net)->autocorking);
+	u32 limit = READ_ONCE(smc_settings_get(conn->net)->autocorking);
 
 	return min_t(u32, limit, conn->tx.ring.size / 2);
 }
@@ -414,8 +415,8 @@ static bool tx_cdc_due(const struct smc_conn *conn)
 	/* bytes to be written again go first; D goes with the last of them */
 	if (unsent && !(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)))
 		flags &= ~SMC_CDC_S_DONE;
-	return tx->cons_due || flags || tx->urg.due ||
-	       (!tx->told_blocked && unsent && !smc_ring_tx_window(&tx->ring));
+	return tx->cons_due || flags || tx->urg.flag_due ||
+	       (!tx->sent_blocked && unsent && !smc_ring_tx_window(&tx->ring));
 }
 
 /* Take a send slot of the link. Without one, tx.waiting stays set and smc_tx_retry() continues. */
@@ -449,7 +450,7 @@ static bool tx_send_validation(struct smc_conn *conn)
 		return false;
 	}
 	conn->tx.move.validate = false;
-	smc_meter_out(conn, 0);
+	smc_tcpinfo_count_sent(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_VALIDATION);
 	return true;
 }
@@ -481,10 +482,11 @@ static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
  * byte with growing pauses: as long as the peer still sends over the failed link, its replies to
  * such a byte are lost.
  */
-static int tx_plan_writes(struct smc_conn *conn, struct smc_write_piece *piece)
+static int tx_plan_writes(struct smc_conn *conn, struct smc_ring_piece *piece)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop(&tx->urg), tx_post_max(conn), piece);
+	int n = smc_ring_tx_plan(&tx->ring, smc_urgent_tx_stop_pos(&tx->urg), tx_post_max(conn),
+				 piece);
 
 	if (!n || smc_ring_tx_window(&tx->ring) || smc_conn_timer_probe_due(conn))
 		return n;
@@ -495,26 +497,26 @@ static void tx_advance_sent(struct smc_conn *conn, u32 len)
 {
 	if (!smc_ring_tx_window(&conn->tx.ring))
 		smc_conn_timer_probe_sent(conn);
-	smc_ring_tx_sent(&conn->tx.ring, len);
+	smc_ring_tx_note_posted(&conn->tx.ring, len);
 }
 
 /**
- * smc_tx_window_locked() - Account for how long the peer's window is closed
+ * smc_tx_count_window_locked() - Account for how long the peer's window is closed
  * @conn: connection
  *
  * Called when tx.told_blocked may have changed.
  *
  * Context: Caller holds conn->lock.
  */
-void smc_tx_window_locked(struct smc_conn *conn)
+void smc_tx_count_window_locked(struct smc_conn *conn)
 {
 	struct smc_conn_tx *tx = &conn->tx;
 
 	lockdep_assert_held(&conn->lock);
-	if (tx->told_blocked && !tx->blocked_at) {
+	if (tx->sent_blocked && !tx->blocked_at) {
 		tx->blocked_at = ktime_get_ns();
 		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
-	} else if (!tx->told_blocked && tx->blocked_at) {
+	} else if (!tx->sent_blocked && tx->blocked_at) {
 		smc_stats_add(conn->net, SMC_STAT_WINDOW_USECS,
 			      div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC));
 		tx->blocked_at = 0;
@@ -524,7 +526,7 @@ void smc_tx_window_locked(struct smc_conn *conn)
 /* data path 3 to 5: one slot, one chain, one post. Returns false to stop pushing. */
 static bool tx_push_one(struct smc_conn *conn, bool more)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
 	struct smc_wr_slot *slot;
 	struct tx_chain chain;
@@ -543,7 +545,7 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 		return false;
 	chain.n = 0;
 	chain.nsge = 0;
-	if (n && smc_zcopy_none(conn))
+	if (n && smc_zerocopy_is_empty(conn))
 		len = tx_fill_writes(conn, piece, n, &chain);
 	else if (n)
 		len = tx_gather_writes(conn, piece, n, &chain);
@@ -558,14 +560,14 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 		smc_wr_slot_put(slot);
 		if (signal) {
 			tx->inflight--;
-			smc_zcopy_settle_later_locked(conn);
+			smc_zerocopy_settle_later_locked(conn);
 			smc_conn_put(conn);
 		}
 		return false;
 	}
-	smc_meter_out(conn, len);
+	smc_tcpinfo_count_sent(conn, len);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
-	smc_tx_window_locked(conn);
+	smc_tx_count_window_locked(conn);
 	if (n) {
 		if (tx->move.resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
@@ -593,13 +595,13 @@ static void tx_ask_move(struct smc_conn *conn)
 		/* as in tx_push_one() */
 		smc_wr_slot_put(slot);
 		tx->inflight--;
-		smc_zcopy_settle_later_locked(conn);
+		smc_zerocopy_settle_later_locked(conn);
 		smc_conn_put(conn);
 		return;
 	}
-	smc_meter_out(conn, 0);
+	smc_tcpinfo_count_sent(conn, 0);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
-	smc_tx_window_locked(conn);
+	smc_tx_count_window_locked(conn);
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_SENT);
 }
 
@@ -609,11 +611,11 @@ static void tx_ask_move(struct smc_conn *conn)
  */
 static bool tx_link_held(struct smc_conn *conn)
 {
-	if (!smc_link_held(conn->link))
+	if (!smc_link_conns_held(conn->link))
 		return false;
 	WRITE_ONCE(conn->tx.waiting, true);
-	smp_mb();	/* pairs with smc_link_hold(), which retries waiting connections */
-	if (smc_link_held(conn->link))
+	smp_mb();	/* pairs with smc_link_hold_conns(), which retries waiting connections */
+	if (smc_link_conns_held(conn->link))
 		return true;
 	conn->tx.waiting = false;
 	return false;
@@ -657,12 +659,12 @@ void smc_tx_push(struct smc_conn *conn, bool more)
 }
 
 /**
- * smc_tx_consumer_update_locked() - Send the consumer cursor to the peer
+ * smc_tx_send_update_locked() - Send the consumer cursor to the peer
  * @conn: connection
  *
  * Context: Caller holds conn->lock.
  */
-void smc_tx_consumer_update_locked(struct smc_conn *conn)
+void smc_tx_send_update_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	conn->tx.cons_due = true;

@@ -7,7 +7,7 @@
  * of a queue pair is a link; it learns what happens through struct smc_wr_events.
  *
  * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
- * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_ctl() takes a free slot,
+ * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
  * smc_wr_post() posts it, smc_wr_slot_put() gives it back unposted. A few slots are reserved for
  * LLC, so that CDC messages cannot keep LLC from answering; one of those is big enough for a long
  * LLC message. Requests of an RC queue pair complete in posting order, so most slots are posted
@@ -18,15 +18,15 @@
  * Ownership: a slot belongs to the caller from get to post or put. From a successful post to
  * completion it belongs to the queue pair, which calls slot->done exactly once and then frees the
  * slot. When the queue pair breaks, the slots that are still posted complete at the latest in
- * smc_wr_qp_drain(). The memory of slots and buffers is freed in smc_wr_qp_free() only: callers
+ * smc_qp_drain(). The memory of slots and buffers is freed in smc_qp_free() only: callers
  * that reach the queue pair through a link may call the slot functions until then, and get no
  * slots or -ENOTCONN.
  *
  * Receive queue: all receives are posted before RTR, and each is posted again right after its
  * message was delivered. A message is valid during events->received only.
  *
- * Registration: one REG_MR at a time, waited for by smc_wr_reg_mr(). It uses the send queue, which
- * has room for it besides the slots.
+ * Registration: one REG_MR at a time, waited for by smc_mr_register(). It uses the send queue,
+ * which has room for it besides the slots.
  *
  * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
  * is posted afterwards, and events->broken is called once. The link then fences and drains.
@@ -77,7 +77,7 @@ static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
 /* Upcalls on behalf of contexts that cannot make them, see smc_qp_defer_upcall(). */
 static void qp_upcall_work_fn(struct work_struct *work)
 {
-	struct smc_qp *qp = container_of(work, struct smc_qp, kick_work);
+	struct smc_qp *qp = container_of(work, struct smc_qp, upcall_work);
 
 	if (test_and_clear_bit(SMC_QP_UPCALL_BROKEN, &qp->upcalls))
 		qp_break(qp, IB_WC_FATAL_ERR);
@@ -148,7 +148,7 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 		return;
 	}
 	if (last && status == IB_WC_SUCCESS && last->started)
-		qp->latency = smc_link_smooth(qp->latency, ktime_get_ns() - last->started);
+		qp->latency = smc_link_latency_smooth(qp->latency, ktime_get_ns() - last->started);
 	list_for_each_entry_safe(slot, next, &qp->posted, entry) {
 		list_move_tail(&slot->entry, &completed);
 		slot->posted = false;
@@ -237,7 +237,7 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_slot_get_ctl() - Take a free slot for an LLC message
+ * smc_wr_slot_get_llc() - Take a free slot for an LLC message
  * @qp: queue pair; may be destroyed, but not freed
  * @len: bytes of the message
  *
@@ -247,7 +247,7 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
  * Return: the slot, to be posted or put. NULL: no slot is free (then events->slots_free is called
  * when one is), the queue pair is broken, or @len is too large.
  */
-struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len)
+struct smc_wr_slot *smc_wr_slot_get_llc(struct smc_qp *qp, u32 len)
 {
 	struct smc_wr_slot *slot = NULL;
 
@@ -437,7 +437,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 }
 
 /**
- * smc_wr_qp_idle() - Check whether all requests have completed
+ * smc_qp_is_idle() - Check whether all requests have completed
  * @qp: queue pair
  *
  * Any context but hard interrupt.
@@ -445,7 +445,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
  * Return: true if no slot is posted and no REG_MR is pending. A slot that was posted unsignaled
  * counts as posted until a later one completes.
  */
-bool smc_wr_qp_idle(struct smc_qp *qp)
+bool smc_qp_is_idle(struct smc_qp *qp)
 {
 	bool idle;
 
@@ -456,7 +456,7 @@ bool smc_wr_qp_idle(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_waiting() - Check whether the device owes a completion, and for how long
+ * smc_qp_owes_completion() - Check whether the device owes a completion, and for how long
  * @qp: queue pair
  * @since: out, if true: jiffies of the last completion, or of the post of the oldest signaled slot
  *	if that is later
@@ -467,7 +467,7 @@ bool smc_wr_qp_idle(struct smc_qp *qp)
  *
  * Return: true if a signaled slot is posted.
  */
-bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since)
+bool smc_qp_owes_completion(struct smc_qp *qp, unsigned long *since)
 {
 	struct smc_wr_slot *slot;
 	bool due = false;
@@ -485,14 +485,14 @@ bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since)
 }
 
 /**
- * smc_wr_qp_load() - Report how busy a queue pair is
+ * smc_qp_get_load() - Report how busy a queue pair is
  * @qp: queue pair
  * @bytes: out: total length of the WRITEs that have not completed
  * @latency: out: ns from post to completion, smoothed; 0: nothing measured yet
  *
  * Any context but hard interrupt.
  */
-void smc_wr_qp_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
+void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
 {
 	spin_lock_bh(&qp->sq_lock);
 	*bytes = qp->bytes;
@@ -563,7 +563,7 @@ static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
 }
 
 /**
- * smc_wr_reg_mr() - Register a memory region and wait for the result
+ * smc_mr_register() - Register a memory region and wait for the result
  * @qp: queue pair in RTS
  * @mr: region of the same PD, mapped and not registered; must stay until return
  * @access: IB_ACCESS_*
@@ -573,7 +573,7 @@ static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
  * Return: 0, -ENOTCONN (queue pair broken), -EIO (failed: broken now), -ETIMEDOUT (broken now),
  * or the error of the post.
  */
-int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access)
+int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access)
 {
 	int rc;
 
@@ -679,7 +679,7 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 void smc_wr_init_qp(struct smc_qp *qp)
 {
-	INIT_WORK(&qp->kick_work, qp_upcall_work_fn);
+	INIT_WORK(&qp->upcall_work, qp_upcall_work_fn);
 	smc_tail_init(qp);
 	qp->write_cqe.done = wr_write_done;
 	qp->reg_cqe.done = mr_reg_done;

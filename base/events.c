@@ -24,9 +24,9 @@
 /* Upper limit of the attributes of an event: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
 /* Events per namespace and second; a host that loses an RNIC has one event per link. */
-static const int event_rate_max[SMC_NOTIFY_GROUPS] = {
-	[SMC_NOTIFY_EVENTS] = 128,
-	[SMC_NOTIFY_FBACKS] = 64,
+static const int event_rate_max[SMC_EVENT_GROUPS] = {
+	[SMC_EVENT_GROUP_EVENTS] = 128,
+	[SMC_EVENT_GROUP_FALLBACKS] = 64,
 };
 
 /**
@@ -48,14 +48,14 @@ struct event_rate {
  * @rates: per multicast group
  */
 struct event_net {
-	struct event_rate rates[SMC_NOTIFY_GROUPS];
+	struct event_rate rates[SMC_EVENT_GROUPS];
 };
 
 static unsigned int event_net_id __read_mostly;
 static const struct genl_family __rcu *event_family;
 
 /**
- * smc_notify_wanted() - Check whether a multicast group has listeners
+ * smc_event_has_listeners() - Check whether a multicast group has listeners
  * @group: multicast group
  *
  * Saves callers the work of collecting an event. Any context; costs two loads without listeners.
@@ -63,7 +63,7 @@ static const struct genl_family __rcu *event_family;
  *
  * Return: true if so.
  */
-bool smc_notify_wanted(enum smc_notify_group group)
+bool smc_event_has_listeners(enum smc_event_group group)
 {
 	const struct genl_family *family;
 	bool wanted;
@@ -90,7 +90,7 @@ static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd,
 
 /* Consumes @skb; NULL: there was no memory for it. */
 static void event_msg_send(const struct genl_family *family, struct net *net, struct sk_buff *skb,
-			   void *hdr, enum smc_notify_group group)
+			   void *hdr, enum smc_event_group group)
 {
 	if (!skb) {
 		smc_stats_inc(net, SMC_STAT_EVENT_LOST);
@@ -108,7 +108,7 @@ static void event_msg_send(const struct genl_family *family, struct net *net, st
  * a loss at once, because the next event may take long.
  */
 static bool event_rate_check(const struct genl_family *family, struct net *net,
-			     enum smc_notify_group group, u32 *suppressed)
+			     enum smc_event_group group, u32 *suppressed)
 {
 	struct event_net *en = net_generic(net, event_net_id);
 	struct event_rate *rate = &en->rates[group];
@@ -130,18 +130,18 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 	spin_unlock_bh(&rate->lock);
 	if (allowed)
 		return true;
-	smc_stats_inc(net, SMC_STAT_EVENT_UNTOLD);
+	smc_stats_inc(net, SMC_STAT_EVENT_SUPPRESSED);
 	if (!first)
 		return false;
 	genl_set_err(family, net, 0, group, -ENOBUFS);
 	/* The initial namespace receives the events of all namespaces. */
-	if (group == SMC_NOTIFY_EVENTS && !net_eq(net, &init_net))
+	if (group == SMC_EVENT_GROUP_EVENTS && !net_eq(net, &init_net))
 		genl_set_err(family, &init_net, 0, group, -ENOBUFS);
 	return false;
 }
 
 static int event_put_lgr(struct sk_buff *skb, const struct net *net,
-			 const struct smc_notify_lgr *ev, u32 suppressed)
+			 const struct smc_event_lgr *ev, u32 suppressed)
 {
 	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
 			      SMC_NETLINK_EV_PAD) ||
@@ -164,7 +164,7 @@ static int event_put_lgr(struct sk_buff *skb, const struct net *net,
 
 /* @to: namespace of the listeners, @net: that of the link group. Under rcu_read_lock(). */
 static void event_send_lgr(const struct genl_family *family, struct net *to, const struct net *net,
-			   const struct smc_notify_lgr *ev, u32 suppressed)
+			   const struct smc_event_lgr *ev, u32 suppressed)
 {
 	struct sk_buff *skb;
 	void *hdr;
@@ -174,26 +174,26 @@ static void event_send_lgr(const struct genl_family *family, struct net *to, con
 		nlmsg_free(skb);
 		skb = NULL;
 	}
-	event_msg_send(family, to, skb, hdr, SMC_NOTIFY_EVENTS);
+	event_msg_send(family, to, skb, hdr, SMC_EVENT_GROUP_EVENTS);
 }
 
 /**
- * smc_notify_lgr() - Send an event of a link group
+ * smc_event_lgr() - Send an event of a link group
  * @net: namespace of the group
  * @ev: the event
  *
  * Listeners in @net and in the initial namespace receive it. Softirq or process context. Errors are
  * counted, see event_lost and event_untold in /proc/net/smc_stat.
  */
-void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
+void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev)
 {
 	const struct genl_family *family;
 	u32 suppressed;
 
 	rcu_read_lock();
 	family = rcu_dereference(event_family);
-	if (family && genl_has_listeners(family, net, SMC_NOTIFY_EVENTS) &&
-	    event_rate_check(family, net, SMC_NOTIFY_EVENTS, &suppressed)) {
+	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_EVENTS) &&
+	    event_rate_check(family, net, SMC_EVENT_GROUP_EVENTS, &suppressed)) {
 		event_send_lgr(family, net, net, ev, suppressed);
 		if (!net_eq(net, &init_net))
 			event_send_lgr(family, &init_net, net, ev, suppressed);
@@ -202,7 +202,7 @@ void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev)
 }
 
 static int event_put_fallback(struct sk_buff *skb, const struct net *net,
-			      const struct smc_notify_fback *ev, u32 suppressed)
+			      const struct smc_event_fallback *ev, u32 suppressed)
 {
 	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
 			      SMC_NETLINK_EV_PAD) ||
@@ -219,57 +219,57 @@ static int event_put_fallback(struct sk_buff *skb, const struct net *net,
 }
 
 static void event_send_fallback(const struct genl_family *family, struct net *net,
-				const struct smc_notify_fback *ev)
+				const struct smc_event_fallback *ev)
 {
 	struct sk_buff *skb;
 	u32 suppressed;
 	void *hdr;
 
-	if (!event_rate_check(family, net, SMC_NOTIFY_FBACKS, &suppressed))
+	if (!event_rate_check(family, net, SMC_EVENT_GROUP_FALLBACKS, &suppressed))
 		return;
 	skb = event_msg_begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
 	if (skb && WARN_ON_ONCE(event_put_fallback(skb, net, ev, suppressed))) {
 		nlmsg_free(skb);
 		skb = NULL;
 	}
-	event_msg_send(family, net, skb, hdr, SMC_NOTIFY_FBACKS);
+	event_msg_send(family, net, skb, hdr, SMC_EVENT_GROUP_FALLBACKS);
 }
 
 /**
- * smc_notify_fback() - Send an event about a fallback to TCP
+ * smc_event_fallback() - Send an event about a fallback to TCP
  * @net: namespace of the socket
  * @ev: the event
  *
  * Softirq or process context.
  */
-void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev)
+void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev)
 {
 	const struct genl_family *family;
 
 	rcu_read_lock();
 	family = rcu_dereference(event_family);
-	if (family && genl_has_listeners(family, net, SMC_NOTIFY_FBACKS))
+	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_FALLBACKS))
 		event_send_fallback(family, net, ev);
 	rcu_read_unlock();
 }
 
 /**
- * smc_notify_open() - Enable events
+ * smc_event_enable() - Enable events
  * @family: generic netlink family, registered with its multicast groups
  *
- * The caller calls smc_notify_close() before it unregisters @family.
+ * The caller calls smc_event_disable() before it unregisters @family.
  */
-void smc_notify_open(const struct genl_family *family)
+void smc_event_enable(const struct genl_family *family)
 {
 	rcu_assign_pointer(event_family, family);
 }
 
 /**
- * smc_notify_close() - Disable events
+ * smc_event_disable() - Disable events
  *
  * Process context, sleeps. No event uses the family afterwards.
  */
-void smc_notify_close(void)
+void smc_event_disable(void)
 {
 	RCU_INIT_POINTER(event_family, NULL);
 	synchronize_rcu();
@@ -280,7 +280,7 @@ static int __net_init event_net_init(struct net *net)
 	struct event_net *en = net_generic(net, event_net_id);
 	int i;
 
-	for (i = 0; i < SMC_NOTIFY_GROUPS; i++) {
+	for (i = 0; i < SMC_EVENT_GROUPS; i++) {
 		spin_lock_init(&en->rates[i].lock);
 		en->rates[i].since = jiffies;
 	}
@@ -294,19 +294,19 @@ static struct pernet_operations event_net_ops = {
 };
 
 /**
- * smc_notify_init() - Set up the rate limits of all namespaces
+ * smc_event_init() - Set up the rate limits of all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
-int __init smc_notify_init(void)
+int __init smc_event_init(void)
 {
 	return smc_fault_rc(NOTIFY_PERNET, -ENOMEM, register_pernet_subsys(&event_net_ops));
 }
 
 /**
- * smc_notify_exit() - Undo smc_notify_init()
+ * smc_event_exit() - Undo smc_event_init()
  */
-void smc_notify_exit(void)
+void smc_event_exit(void)
 {
 	unregister_pernet_subsys(&event_net_ops);
 }

@@ -33,7 +33,7 @@
  */
 struct rules_entry {
 	struct list_head node;
-	struct smc_rules_rule rule;
+	struct smc_rule rule;
 	atomic64_t hits;
 	struct rcu_head rcu;
 };
@@ -65,7 +65,7 @@ static struct rules_net *rules_of_net(const struct net *net)
  */
 enum rules_fit { FIT_NO, FIT_OPEN, FIT_YES };
 
-static enum rules_fit rules_fit_addr(const struct smc_rules_end *want, const struct in6_addr *addr)
+static enum rules_fit rules_fit_addr(const struct smc_rule_end *want, const struct in6_addr *addr)
 {
 	if (!want->plen)
 		return FIT_YES;
@@ -77,7 +77,7 @@ static enum rules_fit rules_fit_addr(const struct smc_rules_end *want, const str
 	return ipv6_prefix_equal(&want->addr, addr, want->plen) ? FIT_YES : FIT_NO;
 }
 
-static enum rules_fit rules_fit_port(const struct smc_rules_end *want, u16 port)
+static enum rules_fit rules_fit_port(const struct smc_rule_end *want, u16 port)
 {
 	if (!want->port && want->last == U16_MAX)
 		return FIT_YES;
@@ -86,7 +86,7 @@ static enum rules_fit rules_fit_port(const struct smc_rules_end *want, u16 port)
 	return port >= want->port && port <= want->last ? FIT_YES : FIT_NO;
 }
 
-static enum rules_fit rules_fit_path(const struct smc_rules_rule *rule,
+static enum rules_fit rules_fit_path(const struct smc_rule *rule,
 				     const struct smc_rules_path *path)
 {
 	enum rules_fit a = min(rules_fit_addr(&rule->local, &path->local.addr),
@@ -125,7 +125,7 @@ void smc_rules_path(const struct sock *sk, struct smc_rules_path *path)
 }
 
 /**
- * smc_rules_deny() - Check whether a connection must stay TCP
+ * smc_rules_check_deny() - Check whether a connection must stay TCP
  * @net: namespace
  * @path: known part of the connection's path
  * @count: final decision, with the whole path: the rule that matches counts it. Set once per
@@ -136,7 +136,7 @@ void smc_rules_path(const struct sock *sk, struct smc_rules_path *path)
  * Return: true if a rule denies SMC, whatever the unknown values are. False if no rule does, or if
  * that is not known yet.
  */
-bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool count)
+bool smc_rules_check_deny(struct net *net, const struct smc_rules_path *path, bool count)
 {
 	struct rules_entry *e;
 	bool deny = false;
@@ -160,13 +160,13 @@ bool smc_rules_deny(struct net *net, const struct smc_rules_path *path, bool cou
 
 /* ---- configuration ----------------------------------------------------------- */
 
-static bool rules_end_is_valid(const struct smc_rules_end *end)
+static bool rules_end_is_valid(const struct smc_rule_end *end)
 {
 	return end->plen <= 128 && end->port <= end->last;
 }
 
 /* Set *@pos to the list entry to insert @rule before, and number @rule if it has no number. */
-static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
+static int rules_find_place(struct rules_net *r, struct smc_rule *rule,
 			    struct list_head **pos)
 {
 	struct rules_entry *e;
@@ -201,7 +201,7 @@ static int rules_find_place(struct rules_net *r, struct smc_rules_rule *rule,
  * Return: 0, -EINVAL, -EEXIST (the number is used), -ENOSPC (SMC_RULES_MAX rules, or no number
  * after the last one), -ENOMEM.
  */
-int smc_rules_add(struct net *net, const struct smc_rules_rule *rule)
+int smc_rules_add(struct net *net, const struct smc_rule *rule)
 {
 	struct rules_net *r = rules_of_net(net);
 	struct list_head *pos;
@@ -289,7 +289,7 @@ void smc_rules_flush(struct net *net)
  *
  * Return: false if there is none.
  */
-bool smc_rules_get(struct net *net, u32 from, struct smc_rules_rule *rule, u64 *hits)
+bool smc_rules_get(struct net *net, u32 from, struct smc_rule *rule, u64 *hits)
 {
 	struct rules_entry *e;
 	bool found = false;

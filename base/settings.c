@@ -19,24 +19,24 @@ static unsigned int settings_net_id __read_mostly;
  * Active from the start, so that two native hosts need no configuration. Removed when the
  * administrator adds a UEID or flushes the table.
  */
-static const char settings_default_ueid[SMC_POLICY_UEID_LEN + 1] =
+static const char settings_default_ueid[SMC_SETTINGS_UEID_LEN + 1] =
 	"SMCV2-DEFAULT-UEID              ";
 
 /**
- * smc_policy_net() - Return the settings of a namespace
+ * smc_settings_get() - Return the settings of a namespace
  * @net: namespace
  *
  * Any context. Most members are read and written without a lock.
  *
  * Return: never NULL while @net lives.
  */
-struct smc_net *smc_policy_net(struct net *net)
+struct smc_settings *smc_settings_get(struct net *net)
 {
 	return net_generic(net, settings_net_id);
 }
 
 /**
- * smc_policy_ueids() - Copy the active UEIDs
+ * smc_settings_get_ueids() - Copy the active UEIDs
  * @net: namespace
  * @out: filled in; the built-in default is included if active
  *
@@ -44,25 +44,25 @@ struct smc_net *smc_policy_net(struct net *net)
  *
  * Return: number of valid entries in @out.
  */
-u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN])
+u32 smc_settings_get_ueids(struct net *net, u8 out[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN])
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 	u32 n;
 
 	spin_lock_bh(&sn->lock);
 	if (sn->ueid_default) {
-		memcpy(out[0], settings_default_ueid, SMC_POLICY_UEID_LEN);
+		memcpy(out[0], settings_default_ueid, SMC_SETTINGS_UEID_LEN);
 		n = 1;
 	} else {
 		n = sn->nueids;
-		memcpy(out, sn->ueids, n * SMC_POLICY_UEID_LEN);
+		memcpy(out, sn->ueids, n * SMC_SETTINGS_UEID_LEN);
 	}
 	spin_unlock_bh(&sn->lock);
 	return n;
 }
 
 /**
- * smc_policy_ueid_match() - Choose a UEID that both sides have
+ * smc_settings_match_ueid() - Choose a UEID that both sides have
  * @net: namespace
  * @peer: the peer's list
  * @n: entries in @peer
@@ -70,18 +70,18 @@ u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UE
  *
  * Return: false if there is none.
  */
-bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN], u32 n,
-			   u8 out[SMC_POLICY_UEID_LEN])
+bool smc_settings_match_ueid(struct net *net, const u8 (*peer)[SMC_SETTINGS_UEID_LEN], u32 n,
+			     u8 out[SMC_SETTINGS_UEID_LEN])
 {
-	u8 own[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
-	u32 nown = smc_policy_ueids(net, own);
+	u8 own[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN];
+	u32 nown = smc_settings_get_ueids(net, own);
 	u32 i, j;
 
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < nown; j++) {
-			if (memcmp(peer[i], own[j], SMC_POLICY_UEID_LEN))
+			if (memcmp(peer[i], own[j], SMC_SETTINGS_UEID_LEN))
 				continue;
-			memcpy(out, own[j], SMC_POLICY_UEID_LEN);
+			memcpy(out, own[j], SMC_SETTINGS_UEID_LEN);
 			return true;
 		}
 	}
@@ -102,7 +102,7 @@ static bool ueid_is_valid(const u8 *ueid)
 
 	if (!ueid_char_is_alnum(ueid[0]))
 		return false;
-	for (i = 0; i < SMC_POLICY_UEID_LEN; i++) {
+	for (i = 0; i < SMC_SETTINGS_UEID_LEN; i++) {
 		if (ueid[i] == ' ') {
 			blanks = true;
 			continue;
@@ -117,19 +117,19 @@ static bool ueid_is_valid(const u8 *ueid)
 	return true;
 }
 
-static int ueid_find(const struct smc_net *sn, const u8 *ueid)
+static int ueid_find(const struct smc_settings *sn, const u8 *ueid)
 {
 	u32 i;
 
 	lockdep_assert_held(&sn->lock);
 	for (i = 0; i < sn->nueids; i++)
-		if (!memcmp(sn->ueids[i], ueid, SMC_POLICY_UEID_LEN))
+		if (!memcmp(sn->ueids[i], ueid, SMC_SETTINGS_UEID_LEN))
 			return i;
 	return -ENOENT;
 }
 
 /**
- * smc_policy_ueid_add() - Add a UEID
+ * smc_settings_add_ueid() - Add a UEID
  * @net: namespace
  * @ueid: 32 bytes, blank padded
  *
@@ -137,9 +137,9 @@ static int ueid_find(const struct smc_net *sn, const u8 *ueid)
  *
  * Return: 0, -EINVAL for bad syntax, -EEXIST, -ERANGE if the table is full.
  */
-int smc_policy_ueid_add(struct net *net, const u8 *ueid)
+int smc_settings_add_ueid(struct net *net, const u8 *ueid)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 	int rc = 0;
 
 	if (!ueid_is_valid(ueid))
@@ -147,10 +147,10 @@ int smc_policy_ueid_add(struct net *net, const u8 *ueid)
 	spin_lock_bh(&sn->lock);
 	if (ueid_find(sn, ueid) >= 0) {
 		rc = -EEXIST;
-	} else if (sn->nueids == SMC_POLICY_UEIDS_MAX) {
+	} else if (sn->nueids == SMC_SETTINGS_UEIDS_MAX) {
 		rc = -ERANGE;
 	} else {
-		memcpy(sn->ueids[sn->nueids++], ueid, SMC_POLICY_UEID_LEN);
+		memcpy(sn->ueids[sn->nueids++], ueid, SMC_SETTINGS_UEID_LEN);
 		sn->ueid_default = false;
 	}
 	spin_unlock_bh(&sn->lock);
@@ -158,15 +158,15 @@ int smc_policy_ueid_add(struct net *net, const u8 *ueid)
 }
 
 /**
- * smc_policy_ueid_del() - Delete a UEID
+ * smc_settings_del_ueid() - Delete a UEID
  * @net: namespace
  * @ueid: 32 bytes, blank padded; may be the built-in default
  *
  * Return: 0 or -ENOENT.
  */
-int smc_policy_ueid_del(struct net *net, const u8 *ueid)
+int smc_settings_del_ueid(struct net *net, const u8 *ueid)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 	int rc = 0;
 	int i;
 
@@ -175,8 +175,9 @@ int smc_policy_ueid_del(struct net *net, const u8 *ueid)
 	if (i >= 0) {
 		sn->nueids--;
 		memmove(sn->ueids[i], sn->ueids[i + 1],
-			(sn->nueids - i) * SMC_POLICY_UEID_LEN);
-	} else if (sn->ueid_default && !memcmp(ueid, settings_default_ueid, SMC_POLICY_UEID_LEN)) {
+			(sn->nueids - i) * SMC_SETTINGS_UEID_LEN);
+	} else if (sn->ueid_default &&
+		   !memcmp(ueid, settings_default_ueid, SMC_SETTINGS_UEID_LEN)) {
 		sn->ueid_default = false;
 	} else {
 		rc = -ENOENT;
@@ -186,12 +187,12 @@ int smc_policy_ueid_del(struct net *net, const u8 *ueid)
 }
 
 /**
- * smc_policy_ueid_flush() - Delete all UEIDs, the built-in default included
+ * smc_settings_flush_ueids() - Delete all UEIDs, the built-in default included
  * @net: namespace
  */
-void smc_policy_ueid_flush(struct net *net)
+void smc_settings_flush_ueids(struct net *net)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 
 	spin_lock_bh(&sn->lock);
 	sn->nueids = 0;
@@ -201,7 +202,7 @@ void smc_policy_ueid_flush(struct net *net)
 
 static int __net_init settings_net_init(struct net *net)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 
 	spin_lock_init(&sn->lock);
 	sn->ueid_default = true;
@@ -210,15 +211,15 @@ static int __net_init settings_net_init(struct net *net)
 	sn->enabled = 1;
 	sn->autocorking = 65536;
 	sn->testlink_time = 30;
-	sn->testlink_timeout = SMC_POLICY_TESTLINK_TIMEOUT;
-	sn->carrier_keep = SMC_POLICY_CARRIER_KEEP;
-	sn->stall_time = SMC_POLICY_STALL;
-	sn->buf_idle = SMC_POLICY_BUF_IDLE;
-	sn->max_send_wr = SMC_POLICY_SEND_WR;
-	sn->max_recv_wr = SMC_POLICY_RECV_WR;
+	sn->testlink_timeout = SMC_SETTINGS_TESTLINK_TIMEOUT;
+	sn->clcsock_keepalive = SMC_SETTINGS_CLCSOCK_KEEPALIVE;
+	sn->stall_time = SMC_SETTINGS_STALL_TIME;
+	sn->region_idle = SMC_SETTINGS_REGION_IDLE;
+	sn->max_send_wr = SMC_SETTINGS_SEND_WR;
+	sn->max_recv_wr = SMC_SETTINGS_RECV_WR;
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
-	sn->hs_max = SMC_POLICY_HS_MAX;
+	sn->hs_max = SMC_SETTINGS_HS_MAX;
 	sn->idle_server = 600;
 	sn->idle_client = 610;
 	return 0;
@@ -227,23 +228,23 @@ static int __net_init settings_net_init(struct net *net)
 static struct pernet_operations settings_net_ops = {
 	.init = settings_net_init,
 	.id = &settings_net_id,
-	.size = sizeof(struct smc_net),
+	.size = sizeof(struct smc_settings),
 };
 
 /**
- * smc_policy_init() - Set up the settings of all namespaces
+ * smc_settings_init() - Set up the settings of all namespaces
  *
  * Return: 0 or -ENOMEM.
  */
-int __init smc_policy_init(void)
+int __init smc_settings_init(void)
 {
 	return smc_fault_rc(POLICY_PERNET, -ENOMEM, register_pernet_subsys(&settings_net_ops));
 }
 
 /**
- * smc_policy_exit() - Undo smc_policy_init()
+ * smc_settings_exit() - Undo smc_settings_init()
  */
-void smc_policy_exit(void)
+void smc_settings_exit(void)
 {
 	unregister_pernet_subsys(&settings_net_ops);
 }

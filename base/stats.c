@@ -143,7 +143,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_WR_PROBES]		= "wr_probes",
 	[SMC_STAT_WAKEUPS]		= "wakeups",
 	[SMC_STAT_EVENT_LOST]		= "event_lost",
-	[SMC_STAT_EVENT_UNTOLD]		= "event_untold",
+	[SMC_STAT_EVENT_SUPPRESSED]		= "event_untold",
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 };
@@ -213,14 +213,14 @@ u64 smc_stats_get(struct net *net, enum smc_stat stat)
 }
 
 /**
- * smc_stats_size() - Count a call or a buffer by its size
+ * smc_stats_add_size() - Count a call or a buffer by its size
  * @net: namespace
  * @hist: histogram
  * @bytes: size
  *
  * Any context.
  */
-void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
+void smc_stats_add_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 {
 	unsigned int i = 0;
 
@@ -230,54 +230,54 @@ void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 }
 
 /**
- * smc_stats_size_get() - Return a value of a size histogram
+ * smc_stats_get_size() - Return a value of a size histogram
  * @net: namespace
  * @hist: histogram
  * @i: size class: up to 8 KiB << @i; the last one has no limit
  *
  * Return: the number, a snapshot.
  */
-u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i)
+u64 smc_stats_get_size(struct net *net, enum smc_stats_hist hist, unsigned int i)
 {
 	return stats_sum_at(net, offsetof(struct stats_cpu, sizes[hist][i]));
 }
 
 /**
- * smc_stats_msg() - Count a message by its type
+ * smc_stats_add_msg() - Count a message by its type
  * @net: namespace
  * @way: protocol and direction
  * @type: message type; other types than 1 to SMC_STATS_TYPES are not counted
  *
  * Any context.
  */
-void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type)
+void smc_stats_add_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 {
 	if (type && type <= SMC_STATS_TYPES)
 		stats_add_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]), 1);
 }
 
 /**
- * smc_stats_msg_get() - Return the number of messages of a type
+ * smc_stats_get_msg() - Return the number of messages of a type
  * @net: namespace
  * @way: protocol and direction
  * @type: 1 to SMC_STATS_TYPES
  *
  * Return: the number, a snapshot.
  */
-u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type)
+u64 smc_stats_get_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 {
 	return stats_sum_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]));
 }
 
 /**
- * smc_stats_handshake() - Count a handshake that ended on SMC by its duration
+ * smc_stats_add_handshake() - Count a handshake that ended on SMC by its duration
  * @net: namespace
  * @server: side
  * @ns: duration in nanoseconds
  *
  * Any context.
  */
-void smc_stats_handshake(struct net *net, bool server, u64 ns)
+void smc_stats_add_handshake(struct net *net, bool server, u64 ns)
 {
 	u64 us = div_u64(ns, NSEC_PER_USEC);
 	unsigned int i = 0;
@@ -289,14 +289,14 @@ void smc_stats_handshake(struct net *net, bool server, u64 ns)
 }
 
 /**
- * smc_stats_handshake_get() - Return a value of the histogram of handshake durations
+ * smc_stats_get_handshake() - Return a value of the histogram of handshake durations
  * @net: namespace
  * @server: side
  * @i: time class: up to 64 us << @i; the last one has no limit
  *
  * Return: the number, a snapshot.
  */
-u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i)
+u64 smc_stats_get_handshake(struct net *net, bool server, unsigned int i)
 {
 	return stats_sum_at(net, offsetof(struct stats_cpu, times[server][i]));
 }
@@ -320,49 +320,49 @@ void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes)
 }
 
 /**
- * smc_stats_mem_now() - Return the memory in use
+ * smc_stats_get_mem() - Return the memory in use
  * @net: namespace
  * @what: kind
  *
  * Return: bytes.
  */
-u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what)
+u64 smc_stats_get_mem(struct net *net, enum smc_stats_mem what)
 {
 	return atomic64_read(&stats_of_net(net)->mem[what].now);
 }
 
 /**
- * smc_stats_mem_peak() - Return the maximum of the memory in use
+ * smc_stats_get_mem_peak() - Return the maximum of the memory in use
  * @net: namespace
  * @what: kind
  *
  * Return: bytes.
  */
-u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what)
+u64 smc_stats_get_mem_peak(struct net *net, enum smc_stats_mem what)
 {
 	return atomic64_read(&stats_of_net(net)->mem[what].peak);
 }
 
 /**
- * smc_stats_name() - Return the stable name of a counter
+ * smc_stats_get_name() - Return the stable name of a counter
  * @stat: counter
  *
  * Return: a constant string.
  */
-const char *smc_stats_name(enum smc_stat stat)
+const char *smc_stats_get_name(enum smc_stat stat)
 {
 	return stat < SMC_STAT_MAX ? stat_names[stat] : "unknown";
 }
 
 /**
- * smc_stats_fallback() - Count a fallback by reason
+ * smc_stats_add_fallback() - Count a fallback by reason
  * @net: namespace
  * @server: side
  * @reason: diagnosis code, our own or the peer's
  *
  * If no slot is free for @reason, only the sum counts it. Any context but hardirq.
  */
-void smc_stats_fallback(struct net *net, bool server, u32 reason)
+void smc_stats_add_fallback(struct net *net, bool server, u32 reason)
 {
 	struct stats_net *sn = stats_of_net(net);
 	struct stats_reason *f = sn->fback[server];
@@ -382,7 +382,7 @@ void smc_stats_fallback(struct net *net, bool server, u32 reason)
 }
 
 /**
- * smc_stats_fallback_get() - Read a slot of the table of fallback reasons
+ * smc_stats_get_fallback() - Read a slot of the table of fallback reasons
  * @net: namespace
  * @server: side
  * @i: slot, 0 .. SMC_STATS_FBACK_SLOTS - 1
@@ -391,7 +391,7 @@ void smc_stats_fallback(struct net *net, bool server, u32 reason)
  *
  * Return: false if the slot is unused.
  */
-bool smc_stats_fallback_get(struct net *net, bool server, int i, u32 *reason, u16 *count)
+bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u16 *count)
 {
 	struct stats_net *sn = stats_of_net(net);
 	bool used;
@@ -411,7 +411,7 @@ static int stats_show(struct seq_file *seq, void *v)
 	enum smc_stat i;
 
 	for (i = 0; i < SMC_STAT_MAX; i++)
-		seq_printf(seq, "%s %llu\n", smc_stats_name(i), smc_stats_get(net, i));
+		seq_printf(seq, "%s %llu\n", smc_stats_get_name(i), smc_stats_get(net, i));
 	return 0;
 }
 

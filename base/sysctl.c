@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sysctl net.smc.*: a view of struct smc_net in each namespace. */
+/* sysctl net.smc.*: a view of struct smc_settings in each namespace. */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
@@ -18,21 +18,21 @@ static int buf_max = INT_MAX / 2;
 static int conns_min = SMC_CLC_CONNS_MIN;
 static int conns_max = SMC_CLC_CONNS_MAX;
 static int links_max = SMC_LINKS_MAX;
-static int buf_type_max = SMC_BUF_TYPES - 1;
-static int testlink_timeout_max = SMC_POLICY_TESTLINK_TIMEOUT_MAX;
-static int stall_max = SMC_POLICY_STALL_MAX;
+static int buf_type_max = SMC_REGION_TYPES - 1;
+static int testlink_timeout_max = SMC_SETTINGS_TESTLINK_TIMEOUT_MAX;
+static int stall_max = SMC_SETTINGS_STALL_TIME_MAX;
 static int link_policy_max = SMC_LINK_POLICIES - 1;
-static int wr_min = SMC_POLICY_WR_MIN;
-static int wr_max = SMC_POLICY_WR_MAX;
-static int hs_max_max = SMC_POLICY_HS_TOTAL;
+static int wr_min = SMC_SETTINGS_WR_MIN;
+static int wr_max = SMC_SETTINGS_WR_MAX;
+static int hs_max_max = SMC_SETTINGS_HS_TOTAL;
 
-#define SMC_NET_DATA(member)	((void *)offsetof(struct smc_net, member))
+#define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
 
-/* .data holds offsets into struct smc_net; each namespace gets a copy with addresses. */
+/* .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. */
 static const struct ctl_table sysctl_template[] = {
 	{
 		.procname = "enabled",
-		.data = SMC_NET_DATA(enabled),
+		.data = SMC_SETTINGS_DATA(enabled),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -40,13 +40,13 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = SYSCTL_ONE,
 	}, {
 		.procname = "autocorking_size",
-		.data = SMC_NET_DATA(autocorking),
+		.data = SMC_SETTINGS_DATA(autocorking),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec,
 	}, {
 		.procname = "smcr_buf_type",
-		.data = SMC_NET_DATA(buf_type),
+		.data = SMC_SETTINGS_DATA(region_type),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec_minmax,
@@ -54,14 +54,14 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &buf_type_max,
 	}, {
 		.procname = "smcr_testlink_time",
-		.data = SMC_NET_DATA(testlink_time),
+		.data = SMC_SETTINGS_DATA(testlink_time),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
 	}, {
 		.procname = "smcr_testlink_timeout",
-		.data = SMC_NET_DATA(testlink_timeout),
+		.data = SMC_SETTINGS_DATA(testlink_timeout),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -69,7 +69,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &testlink_timeout_max,
 	}, {
 		.procname = "carrier_keepalive_time",
-		.data = SMC_NET_DATA(carrier_keep),
+		.data = SMC_SETTINGS_DATA(clcsock_keepalive),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -77,7 +77,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &stall_max,
 	}, {
 		.procname = "smcr_stall_time",
-		.data = SMC_NET_DATA(stall_time),
+		.data = SMC_SETTINGS_DATA(stall_time),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -85,7 +85,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &stall_max,
 	}, {
 		.procname = "smcr_buf_idle_time",
-		.data = SMC_NET_DATA(buf_idle),
+		.data = SMC_SETTINGS_DATA(region_idle),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -93,21 +93,21 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &stall_max,
 	}, {
 		.procname = "smcr_idle_time_client",
-		.data = SMC_NET_DATA(idle_client),
+		.data = SMC_SETTINGS_DATA(idle_client),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
 	}, {
 		.procname = "smcr_idle_time_server",
-		.data = SMC_NET_DATA(idle_server),
+		.data = SMC_SETTINGS_DATA(idle_server),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ZERO,
 	}, {
 		.procname = "wmem",
-		.data = SMC_NET_DATA(wmem),
+		.data = SMC_SETTINGS_DATA(wmem),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -115,7 +115,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &buf_max,
 	}, {
 		.procname = "rmem",
-		.data = SMC_NET_DATA(rmem),
+		.data = SMC_SETTINGS_DATA(rmem),
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
@@ -123,7 +123,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &buf_max,
 	}, {
 		.procname = "smcr_max_links_per_lgr",
-		.data = SMC_NET_DATA(max_links),
+		.data = SMC_SETTINGS_DATA(max_links),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -131,7 +131,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &links_max,
 	}, {
 		.procname = "smcr_max_conns_per_lgr",
-		.data = SMC_NET_DATA(max_conns),
+		.data = SMC_SETTINGS_DATA(max_conns),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -139,7 +139,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &conns_max,
 	}, {
 		.procname = "smcr_max_send_wr",
-		.data = SMC_NET_DATA(max_send_wr),
+		.data = SMC_SETTINGS_DATA(max_send_wr),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec_minmax,
@@ -147,7 +147,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &wr_max,
 	}, {
 		.procname = "smcr_max_recv_wr",
-		.data = SMC_NET_DATA(max_recv_wr),
+		.data = SMC_SETTINGS_DATA(max_recv_wr),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec_minmax,
@@ -155,13 +155,13 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &wr_max,
 	}, {
 		.procname = "smcr_max_rmb_kb",
-		.data = SMC_NET_DATA(rmb_max),
+		.data = SMC_SETTINGS_DATA(rmb_max),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec,
 	}, {
 		.procname = "smcr_link_policy",
-		.data = SMC_NET_DATA(link_policy),
+		.data = SMC_SETTINGS_DATA(link_policy),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -169,7 +169,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &link_policy_max,
 	}, {
 		.procname = "smcr_balance",
-		.data = SMC_NET_DATA(balance),
+		.data = SMC_SETTINGS_DATA(balance),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -177,7 +177,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = SYSCTL_ONE,
 	}, {
 		.procname = "hs_max",
-		.data = SMC_NET_DATA(hs_max),
+		.data = SMC_SETTINGS_DATA(hs_max),
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = proc_douintvec_minmax,
@@ -185,7 +185,7 @@ static const struct ctl_table sysctl_template[] = {
 		.extra2 = &hs_max_max,
 	}, {
 		.procname = "limit_smc_hs",
-		.data = SMC_NET_DATA(hs_limit),
+		.data = SMC_SETTINGS_DATA(hs_limit),
 		.maxlen = sizeof(u8),
 		.mode = 0644,
 		.proc_handler = proc_dou8vec_minmax,
@@ -198,7 +198,7 @@ static const struct ctl_table sysctl_template[] = {
 
 static int __net_init sysctl_net_init(struct net *net)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 	struct ctl_table *table;
 	size_t i;
 
@@ -223,7 +223,7 @@ static int __net_init sysctl_net_init(struct net *net)
 
 static void __net_exit sysctl_net_exit(struct net *net)
 {
-	struct smc_net *sn = smc_policy_net(net);
+	struct smc_settings *sn = smc_settings_get(net);
 
 	unregister_net_sysctl_table(sn->sysctl);
 	kfree(sn->sysctl_table);

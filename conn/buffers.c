@@ -40,10 +40,10 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 {
 	int rc;
 
-	rc = smc_buf_map(region, link->slot, link->qp);
+	rc = smc_region_map(region, link->slot, link->qp);
 	/* a link that is being set up registers all regions when it becomes usable */
 	if (!rc && announce && smc_link_usable(link)) {
-		rc = smc_buf_register(region, link->slot);
+		rc = smc_region_register(region, link->slot);
 		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
 	}
 	if (link != conn->link && (READ_ONCE(link->qp->broken) ||
@@ -56,7 +56,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
  * Add a region: map it on every link, register, announce, publish. Prefer one that was withdrawn
  * and that the peer did not release; if the peer refuses it now, it stays withdrawn.
  */
-static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply)
 {
 	struct smc_link *link = conn->link;
@@ -68,16 +68,16 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 	int rc = 0;
 
 	mutex_lock(&lgr->mutex);
-	region = smc_buf_unshelve(&lgr->pool, kind, size, U8_MAX);
+	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
 	if (!again)
-		region = smc_buf_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
+		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
 	if (IS_ERR_OR_NULL(region)) {
 		mutex_unlock(&lgr->mutex);
 		return region ? PTR_ERR(region) : -ENOMEM;
 	}
-	for (slot = 0; slot < SMC_CORE_LINKS && !rc; slot++) {
-		other = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS && !rc; slot++) {
+		other = smc_lgr_get_link(lgr, slot);
 		if (!other)
 			continue;
 		rc = conn_region_to_link(conn, region, other, supply->announce);
@@ -86,17 +86,17 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 	mutex_unlock(&lgr->mutex);
 	if (rc == -ENOSPC)
 		rc = -ENOMEM;	/* the device has no more; another group would not help */
-	if (!rc && supply->announce && kind == SMC_BUF_RMB)
-		rc = smc_llc_rkey_confirm(lgr, link, region, supply->cancel);
+	if (!rc && supply->announce && kind == SMC_REGION_RMB)
+		rc = smc_rkey_confirm(lgr, link, region, supply->cancel);
 	if (rc && again)
-		smc_buf_shelve(region);
+		smc_region_withdraw(region);
 	else if (rc)
-		smc_buf_region_free(region);
+		smc_region_free(region);
 	if (rc)
 		return rc;
 	region->announced = true;
-	smc_buf_region_publish(&lgr->pool, region);
-	smc_llc_give_later(lgr);
+	smc_region_publish(&lgr->pool, region);
+	smc_llc_timer_region_added(lgr);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
  * Take an element. Only one connection at a time adds regions of a kind: others that find the pool
  * empty at the same moment wait for it instead of adding a region each.
  */
-static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 size,
+static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply, struct smc_elem *elem)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
@@ -112,8 +112,8 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 	int tries = TAKE_TRIES;
 	int rc;
 
-	while ((rc = smc_buf_take(pool, kind, size, elem)) == -ENOENT) {
-		if (kind == SMC_BUF_RMB && smc_lend_reap(pool))
+	while ((rc = smc_elem_take(pool, kind, size, elem)) == -ENOENT) {
+		if (kind == SMC_REGION_RMB && smc_pool_reap_lent(pool))
 			continue;
 		if (READ_ONCE(*supply->cancel))
 			rc = -ECANCELED;
@@ -121,7 +121,7 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 			rc = -ETIMEDOUT;
 		else if (!grower)
 			/* whether this waited or not, the pool may have changed: try again */
-			grower = smc_buf_grow_begin(pool, kind, SMC_CORE_POLL);
+			grower = smc_pool_grow_begin(pool, kind, SMC_LGR_POLL);
 		else
 			rc = tries-- ? conn_pool_grow(conn, kind, size, supply) : -ENOMEM;
 		if (rc && rc != -ENOENT)
@@ -129,80 +129,82 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_buf_kind kind, u32 siz
 		grown = grown || !rc;
 	}
 	if (grower)
-		smc_buf_grow_end(pool, kind);
-	if (!rc && kind == SMC_BUF_RMB)
+		smc_pool_grow_end(pool, kind);
+	if (!rc && kind == SMC_REGION_RMB)
 		smc_stats_inc(conn->net, grown ? SMC_STAT_RX_BUF_ALLOC : SMC_STAT_RX_BUF_REUSE);
 	else if (!rc)
 		smc_stats_inc(conn->net, grown ? SMC_STAT_TX_BUF_ALLOC : SMC_STAT_TX_BUF_REUSE);
 	if (!rc)
-		smc_stats_size(conn->net, kind == SMC_BUF_RMB ? SMC_HIST_RX_BUF : SMC_HIST_TX_BUF,
-			       size);
+		smc_stats_add_size(conn->net,
+				   kind == SMC_REGION_RMB ? SMC_HIST_RX_BUF : SMC_HIST_TX_BUF,
+				   size);
 	return rc;
 }
 
 /**
- * smc_conn_mem_take() - Take a send ring and an RMBE for a new connection
+ * smc_conn_take_buffers() - Take a send ring and an RMBE for a new connection
  * @conn: connection that no other context knows
  * @sndbuf: wanted bytes of the send ring
  * @rcvbuf: wanted bytes of the RMBE
  * @announce: subsequent contact: register new regions and announce them to the peer at once
  * @cancel: give up when set by another context
  *
- * After an error the connection may have one of the two; smc_conn_mem_give() returns it.
+ * After an error the connection may have one of the two; smc_conn_give_buffers() returns it.
  *
  * Context: Process, sleeps; takes lgr->mutex.
  * Return: 0; -ENOMEM, -ETIMEDOUT, -ECANCELED, or an error of the registration or of CONFIRM RKEY.
  */
-int smc_conn_mem_take(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
-		      const bool *cancel)
+int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
+			  const bool *cancel)
 {
 	struct conn_supply supply = { .announce = announce, .cancel = cancel,
 				 .deadline = jiffies + TAKE_TIME };
 	int rc;
 
-	rc = conn_elem_take(conn, SMC_BUF_SND, smc_buf_round(sndbuf), &supply, &conn->tx.elem);
+	rc = conn_elem_take(conn, SMC_REGION_SND, smc_elem_round_size(sndbuf), &supply,
+			    &conn->tx.elem);
 	if (!rc)
-		rc = conn_elem_take(conn, SMC_BUF_RMB, smc_buf_round(rcvbuf), &supply,
+		rc = conn_elem_take(conn, SMC_REGION_RMB, smc_elem_round_size(rcvbuf), &supply,
 				    &conn->rx.elem);
 	return rc;
 }
 
 /**
- * smc_conn_mem_give() - Give send ring and RMBE back to the pool
+ * smc_conn_give_buffers() - Give send ring and RMBE back to the pool
  * @conn: connection without references; may have none, one or both
  *
  * An RMBE whose close the peer did not confirm goes to quarantine.
  *
  * Context: Process.
  */
-void smc_conn_mem_give(struct smc_conn *conn)
+void smc_conn_give_buffers(struct smc_conn *conn)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
 
 	if (conn->tx.elem.region)
-		smc_buf_give(pool, &conn->tx.elem, false);
+		smc_elem_free(pool, &conn->tx.elem, false);
 	if (conn->rx.elem.region) {
 		if (conn->quarantine)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
-		smc_lend_give(pool, &conn->rx.elem, conn->quarantine);
+		smc_elem_give_back(pool, &conn->rx.elem, conn->quarantine);
 	}
 }
 
 /**
- * smc_conn_mem_register() - Register the regions of a first contact
+ * smc_conn_register_buffers() - Register the regions of a first contact
  * @conn: connection whose queue pair is in RTS
  *
  * Context: Process, sleeps; takes lgr->mutex.
  * Return: 0 or -errno.
  */
-int smc_conn_mem_register(struct smc_conn *conn)
+int smc_conn_register_buffers(struct smc_conn *conn)
 {
 	int rc;
 
 	mutex_lock(&conn->lgr->mutex);
-	rc = smc_buf_pool_register(&conn->lgr->pool, conn->link->slot);
+	rc = smc_pool_register_link(&conn->lgr->pool, conn->link->slot);
 	mutex_unlock(&conn->lgr->mutex);
 	if (!rc)
-		smc_stats_add(conn->net, SMC_STAT_MR_REG, SMC_BUF_KINDS);
+		smc_stats_add(conn->net, SMC_STAT_MR_REG, SMC_REGION_KINDS);
 	return rc;
 }

@@ -25,13 +25,13 @@ struct smc_conn;
 #define SMC_CDC_BAD		0x100	/* impossible cursor or sequence number: abort */
 
 unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len);
-bool smc_cdc_token(const u8 *buf, u32 len, u32 *token);
+bool smc_cdc_read_token(const u8 *buf, u32 len, u32 *token);
 bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg);
 void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
 		   u32 len);
 
-unsigned int smc_cdc_validate(const struct smc_conn *conn, u16 seq);
-bool smc_cdc_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod);
+unsigned int smc_cdc_check_validation(const struct smc_conn *conn, u16 seq);
+bool smc_cdc_has_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod);
 void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf);
 void smc_cdc_build(struct smc_conn *conn, u8 *buf);
 

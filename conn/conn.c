@@ -5,7 +5,7 @@
  * Who may still use a connection when it is freed, and why not:
  *  - the socket or the handshake holds a reference until it puts it;
  *  - CDC receivers find the connection by token under RCU and take a reference;
- *    smc_core_conn_del() comes first, and the memory is freed after a grace period;
+ *    smc_lgr_del_conn() comes first, and the memory is freed after a grace period;
  *  - each request whose completion is of interest holds a reference; the queue pair completes or
  *    flushes every request;
  *  - the delayed work calls conn_unregister() itself, and is not queued again once @unregistered
@@ -47,17 +47,17 @@ static void conn_free_work_fn(struct work_struct *work)
 	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
-	smc_zcopy_end(conn);
+	smc_zerocopy_free_all(conn);
 	/* if the group ended before the peer's RMBE was claimed, the state did not end the claim */
-	smc_core_claim_end(lgr, &conn->tx.claim);
+	smc_claim_end(lgr, &conn->tx.claim);
 	if (conn->tx.claim.rtoken >= 0)
-		smc_core_rtoken_release(lgr, conn->tx.claim.rtoken);
-	smc_conn_mem_give(conn);
+		smc_rtoken_put(lgr, conn->tx.claim.rtoken);
+	smc_conn_give_buffers(conn);
 	if (room)
-		smc_core_roomy(lgr);
+		smc_lgr_set_regions_available(lgr);
 	atomic_dec(&conn->link->nconns);
 	smc_link_put(conn->link);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 	kfree_rcu(conn, rcu);
 	if (atomic_dec_and_test(&conns_alive))
 		wake_up(&conns_gone);
@@ -66,7 +66,7 @@ static void conn_free_work_fn(struct work_struct *work)
 /* Remove from the token table and drop the table's reference; once. */
 static void conn_unregister(struct smc_conn *conn)
 {
-	smc_core_conn_del(conn->lgr, conn->token);
+	smc_lgr_del_conn(conn->lgr, conn->token);
 	smc_conn_put(conn);
 }
 
@@ -86,7 +86,7 @@ static bool conn_may_unregister(struct smc_conn *conn)
 static void conn_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 	unsigned int bits = 0;
 	bool gone = false;
 
@@ -95,13 +95,13 @@ static void conn_work_fn(struct work_struct *work)
 		conn->tx.state_due = 0;
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_TIMEOUT);
 	}
-	if (smc_move_unheard_locked(conn))
+	if (smc_conn_peer_went_silent_locked(conn))
 		bits |= smc_conn_abort_gap_locked(conn);
 	bits |= smc_conn_advance_close_locked(conn);
-	smc_move_leave_locked(conn);
-	smc_rx_look_locked(conn, true);
+	smc_conn_finish_move_locked(conn);
+	smc_rx_poll_lent_locked(conn, true);
 	if (smc_conn_state_may_cdc(conn->state) &&
-	    smc_ring_rx_update(&conn->rx.ring) != SMC_UPDATE_NONE)
+	    smc_ring_rx_update_due(&conn->rx.ring) != SMC_CURSOR_UPDATE_NONE)
 		conn->tx.cons_due = true;
 	smc_tx_push_locked(conn, false);
 	/* an A that had waited for a slot is posted now */
@@ -109,10 +109,10 @@ static void conn_work_fn(struct work_struct *work)
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
 	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
 	conn->unregistered |= gone;
-	smc_conn_note_take(conn, bits, &note);
+	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
-	smc_zcopy_flush(conn);
+	smc_conn_send_notification(&note);
+	smc_zerocopy_flush(conn);
 	if (gone)
 		conn_unregister(conn);
 }
@@ -128,16 +128,16 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 		return NULL;
 	kref_init(&conn->ref);
 	spin_lock_init(&conn->lock);
-	smc_core_get(lgr);
+	smc_lgr_get(lgr);
 	conn->lgr = lgr;
 	smc_link_get(link);
 	atomic_inc(&link->nconns);
 	conn->link = link;
-	/* a native client chooses the link of its own direction, see smc_move_first_locked() */
+	/* a native client chooses its own link: smc_conn_pick_first_link_locked() */
 	if (lgr->role == SMC_SERVER && lgr->peer.marker)
-		smc_failover_init_any(&conn->rx.path);
+		smc_failover_rx_init_any(&conn->rx.path);
 	else
-		smc_failover_init(&conn->rx.path, link->slot);
+		smc_failover_rx_init(&conn->rx.path, link->slot);
 	conn->net = lgr->net;
 	conn->role = lgr->role;
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
@@ -145,7 +145,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.runs);
 	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
-	smc_meter_init(conn);
+	smc_tcpinfo_init(conn);
 	conn->wq = conn_wq;
 	INIT_DELAYED_WORK(&conn->work, conn_work_fn);
 	INIT_WORK(&conn->free_work, conn_free_work_fn);
@@ -160,7 +160,7 @@ static void conn_check_fenced(struct smc_conn *conn)
 	if (!smc_link_fenced(conn->link))
 		return;
 	spin_lock_bh(&conn->lock);
-	smc_failover_fenced(&conn->rx.path, conn->link->slot);
+	smc_failover_rx_note_fenced(&conn->rx.path, conn->link->slot);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -171,7 +171,7 @@ static void conn_check_fenced(struct smc_conn *conn)
  * @sndbuf: wanted bytes of the send ring; rounded
  * @rcvbuf: wanted bytes of the RMBE; rounded
  * @announce: subsequent contact: register new regions and announce them by CONFIRM RKEY at once; on
- *	first contact smc_conn_mem_register() registers them later
+ *	first contact smc_conn_register_buffers() registers them later
  * @cancel: give up when set by another context
  *
  * Takes a send ring and an RMBE from the pool of the group, which grows if none is free, and enters
@@ -189,12 +189,12 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
-	rc = smc_conn_mem_take(conn, sndbuf, rcvbuf, announce, cancel);
+	rc = smc_conn_take_buffers(conn, sndbuf, rcvbuf, announce, cancel);
 	if (!rc)
 		rc = smc_ring_rx_init(&conn->rx.ring, conn->rx.elem.size);
 	if (!rc) {
 		smc_conn_get(conn);	/* for the token table */
-		rc = smc_core_conn_add(lgr, conn, &conn->token);
+		rc = smc_lgr_add_conn(lgr, conn, &conn->token);
 		if (!rc) {
 			conn_check_fenced(conn);
 			return conn;
@@ -214,25 +214,25 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  *
  * Context: Process, does not sleep; takes conn->lock.
  * Return: 0; -EPROTO for impossible values; -ENOSPC if the group's connections write to as many
- * RMBs as it can hold; -EBUSY, see smc_core_rtoken_add(); -ENOKEY if the peer has not announced
+ * RMBs as it can hold; -EBUSY, see smc_rtoken_add(); -ENOKEY if the peer has not announced
  * this RMB to the group; -EADDRINUSE if RMBE or token belong to another connection, whose end the
  * peer may have seen before us; -ECONNABORTED if the link is lost, and with it the meaning of the
  * key.
  */
-int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
+int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end)
 {
 	struct smc_claim *claim = &conn->tx.claim;
 	struct smc_link *link;
 	int idx, rc;
 	u64 last;
 
-	if (!end->index || !smc_ring_size_ok(end->size) ||
+	if (!end->index || !smc_ring_size_is_valid(end->size) ||
 	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
 	/* The link changes only after the handshake, see conn_on_link_lost(). */
 	link = conn->link;
-	idx = end->first ? smc_core_rtoken_take(conn->lgr, link->slot, end->rkey, end->addr) :
-			   smc_core_rtoken_take_known(conn->lgr, link->slot, end->rkey, end->addr);
+	idx = end->first ? smc_rtoken_get(conn->lgr, link->slot, end->rkey, end->addr) :
+			   smc_rtoken_get_known(conn->lgr, link->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
 	/*
 	 * Keys of a link are dropped after its fence, so an unknown key is no violation then. Only
@@ -245,11 +245,11 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end)
 		claim->off = (u64)end->size * (end->index - 1);
 		claim->size = end->size;
 		claim->token = end->token;
-		rc = smc_core_claim(conn->lgr, claim);
+		rc = smc_claim_begin(conn->lgr, claim);
 	}
 	if (rc) {
 		claim->rtoken = -1;
-		smc_core_rtoken_release(conn->lgr, idx);
+		smc_rtoken_put(conn->lgr, idx);
 		return rc;
 	}
 	spin_lock_bh(&conn->lock);

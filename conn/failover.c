@@ -34,8 +34,8 @@
 /* Return whether the peer's RMB is known on @link, and our send region to its device. */
 static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
 {
-	return smc_core_rtoken_known(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
-	       smc_buf_lkey(conn->tx.elem.region, link->slot);
+	return smc_rtoken_has_link(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
+	       smc_region_lkey(conn->tx.elem.region, link->slot);
 }
 
 /* Return the links over which the peer's RMBE can be written, a bit per slot. */
@@ -45,8 +45,8 @@ static unsigned long conn_reachable_slots(const struct smc_conn *conn)
 	struct smc_link *link;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(conn->lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = smc_lgr_get_link(conn->lgr, slot);
 		if (!link)
 			continue;
 		if (conn_link_reaches_peer(conn, link))
@@ -60,10 +60,10 @@ static unsigned long conn_reachable_slots(const struct smc_conn *conn)
 static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 {
 	unsigned long slots = conn_reachable_slots(conn);
-	struct smc_link *link = smc_core_pick_for(conn->lgr, slots, NULL);
+	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, slots, NULL);
 
 	*leads = link;
-	return link ?: smc_core_pick_for(conn->lgr, ~slots, NULL);
+	return link ?: smc_lgr_pick_conn_link(conn->lgr, ~slots, NULL);
 }
 
 /* Change the link of our direction; takes over the caller's reference on @link. */
@@ -86,8 +86,8 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 	conn->tx.move.resuming = true;
 	conn->tx.waiting = false;
 	/* B is announced again over the new link */
-	conn->tx.told_blocked = false;
-	smc_tx_window_locked(conn);
+	conn->tx.sent_blocked = false;
+	smc_tx_count_window_locked(conn);
 }
 
 /* Prepare to send again what may have been lost with the previous link. */
@@ -103,10 +103,10 @@ static void conn_rewind_tx(struct smc_conn *conn)
 		smc_ring_tx_rewind(&tx->ring);
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
 		/* bytes that the peer has read are complete, and no completion follows */
-		smc_zcopy_settle_later_locked(conn);
+		smc_zerocopy_settle_later_locked(conn);
 		smc_conn_timer_probe_allowed(conn);
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
-		smc_ring_rx_force(&conn->rx.ring);
+		smc_ring_rx_force_update(&conn->rx.ring);
 		tx->cons_due = true;
 	}
 	if (tx->state_unacked)
@@ -114,7 +114,7 @@ static void conn_rewind_tx(struct smc_conn *conn)
 }
 
 /**
- * smc_move_first_locked() - Choose the first link of a client's direction
+ * smc_conn_pick_first_link_locked() - Choose the first link of a client's direction
  * @conn: connection whose handshake is complete; nothing was sent
  *
  * The Accept names the link that the server has chosen for its own direction. A native server lets
@@ -122,14 +122,14 @@ static void conn_rewind_tx(struct smc_conn *conn)
  *
  * Context: Caller holds conn->lock.
  */
-void smc_move_first_locked(struct smc_conn *conn)
+void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 {
 	struct smc_link *link;
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->role != SMC_CLIENT || !conn->lgr->peer.marker || conn->tx.seq)
 		return;
-	link = smc_core_pick_for(conn->lgr, conn_reachable_slots(conn), conn->link);
+	link = smc_lgr_pick_conn_link(conn->lgr, conn_reachable_slots(conn), conn->link);
 	if (link && link != conn->link)
 		conn_change_link(conn, link);
 	else if (link)
@@ -137,7 +137,7 @@ void smc_move_first_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_move_locked() - Fail over: move our direction to another link
+ * smc_conn_switch_link_locked() - Fail over: move our direction to another link
  * @conn: connection after its handshake; conn->link is fenced
  *
  * Context: Caller holds conn->lock.
@@ -145,7 +145,7 @@ void smc_move_first_locked(struct smc_conn *conn)
  * which the peer's RMBE cannot be written, only messages be sent; -ENETDOWN if no other link is
  * usable: nothing has changed.
  */
-int smc_move_locked(struct smc_conn *conn)
+int smc_conn_switch_link_locked(struct smc_conn *conn)
 {
 	struct smc_link *link;
 	bool leads;
@@ -160,8 +160,8 @@ int smc_move_locked(struct smc_conn *conn)
 	if (!leads)
 		return -ENOKEY;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_MOVE);
-	atomic_inc(&conn->lgr->moves);
-	atomic_inc(&link->moves);
+	atomic_inc(&conn->lgr->conn_moves);
+	atomic_inc(&link->conns_moved_in);
 	smc_tx_push_locked(conn, false);
 	return 0;
 }
@@ -169,7 +169,7 @@ int smc_move_locked(struct smc_conn *conn)
 /* Change the link in an orderly move, unless one of the two has failed: then failover does. */
 static void conn_change_link_orderly(struct smc_conn *conn)
 {
-	struct smc_link *link = smc_core_link(conn->lgr, conn->tx.move.to);
+	struct smc_link *link = smc_lgr_get_link(conn->lgr, conn->tx.move.to);
 	struct smc_conn_tx *tx = &conn->tx;
 
 	if (!link || link == conn->link || !smc_link_usable(link) ||
@@ -186,11 +186,11 @@ static void conn_change_link_orderly(struct smc_conn *conn)
 	/* a message after the validation tells the peer at once which link is used */
 	tx->cons_due = true;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
-	atomic_inc(&link->moves);
+	atomic_inc(&link->conns_moved_in);
 }
 
 /**
- * smc_move_leave_locked() - Complete an orderly move, or give it up
+ * smc_conn_finish_move_locked() - Complete an orderly move, or give it up
  * @conn: connection
  *
  * Called by the connection's work. Changes the link if nothing is outstanding on the old one, gives
@@ -198,7 +198,7 @@ static void conn_change_link_orderly(struct smc_conn *conn)
  *
  * Context: Process; caller holds conn->lock.
  */
-void smc_move_leave_locked(struct smc_conn *conn)
+void smc_conn_finish_move_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	if (conn->tx.move.state == SMC_MOVE_IDLE)
@@ -219,7 +219,7 @@ void smc_move_leave_locked(struct smc_conn *conn)
 struct balance_walk {
 	struct smc_lgr *lgr;
 	enum smc_link_policy policy;
-	struct smc_link_load load[SMC_CORE_LINKS];
+	struct smc_link_load load[SMC_LGR_LINKS];
 	u32 begun;
 };
 
@@ -243,7 +243,7 @@ static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 
 	if (!conn_may_move(conn))
 		return;
-	to = smc_link_better(b->policy, b->load, SMC_CORE_LINKS, from);
+	to = smc_link_pick_better(b->policy, b->load, SMC_LGR_LINKS, from);
 	if (to < 0 || !(conn_reachable_slots(conn) & BIT(to)))
 		return;
 	b->load[from].conns--;
@@ -288,7 +288,7 @@ static bool balance_try_conn(void *arg, void *balance)
 }
 
 /**
- * smc_move_balance() - Begin orderly moves to a link that has come
+ * smc_conn_balance_links() - Begin orderly moves to a link that has come
  * @lgr: group
  *
  * Begins at most BALANCE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
@@ -297,17 +297,17 @@ static bool balance_try_conn(void *arg, void *balance)
  * Context: Process; takes conn->lock of each connection.
  * Return: true if the caller is to call again a moment later.
  */
-bool smc_move_balance(struct smc_lgr *lgr)
+bool smc_conn_balance_links(struct smc_lgr *lgr)
 {
-	struct smc_net *policy = smc_policy_net(lgr->net);
+	struct smc_settings *policy = smc_settings_get(lgr->net);
 	struct balance_walk b = { .lgr = lgr };
 
 	if (!lgr->peer.marker || !READ_ONCE(policy->balance))
 		return false;
 	b.policy = READ_ONCE(policy->link_policy);
-	smc_core_link_loads(lgr, b.load);
-	smc_core_walk_conns(lgr, balance_count_conn, &b);
-	smc_core_walk_conns(lgr, balance_try_conn, &b);
+	smc_lgr_get_link_loads(lgr, b.load);
+	smc_lgr_walk_conns(lgr, balance_count_conn, &b);
+	smc_lgr_walk_conns(lgr, balance_try_conn, &b);
 	return b.begun;
 }
 
@@ -318,13 +318,13 @@ static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg
 	u8 num;
 
 	if (!conn->lgr->peer.marker) {
-		msg->left = 0;
-		msg->more = 0;
+		msg->prev_link = 0;
+		msg->ext = 0;
 	}
-	for (ago = 0; ago < SMC_FAILOVER_PAST; ago++) {
-		num = ago ? msg->past[ago - 1] : msg->left;
-		slot = msg->left && num ? smc_core_open_slot(conn->lgr, num) : -ENOENT;
-		slots[ago] = slot < 0 ? SMC_FAILOVER_NOWHERE : slot;
+	for (ago = 0; ago < SMC_FAILOVER_PREV_LINKS; ago++) {
+		num = ago ? msg->older_links[ago - 1] : msg->prev_link;
+		slot = msg->prev_link && num ? smc_lgr_find_open_slot(conn->lgr, num) : -ENOENT;
+		slots[ago] = slot < 0 ? SMC_FAILOVER_NO_SLOT : slot;
 	}
 }
 
@@ -337,8 +337,8 @@ static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 	struct smc_link *link;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = slots & BIT(slot) ? smc_core_link(conn->lgr, slot) : NULL;
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = slots & BIT(slot) ? smc_lgr_get_link(conn->lgr, slot) : NULL;
 		if (!link)
 			continue;
 		smc_link_fail(link, SMC_LINK_PEER_MOVED);
@@ -347,7 +347,7 @@ static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 }
 
 /**
- * smc_move_input_locked() - Decide whether a received message is applied now
+ * smc_conn_check_path_locked() - Decide whether a received message is applied now
  * @conn: connection
  * @link: link that the message came over
  * @buf: message
@@ -357,14 +357,14 @@ static void conn_fail_links(const struct smc_conn *conn, u32 slots)
  * links that the peer has left are failed here.
  *
  * Context: Caller holds conn->lock.
- * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_KEPT, -ENOSPC if the peer moves too fast, or -ENODATA if
- * bytes were lost with the previous link.
+ * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_PARKED, -ENOSPC if the peer moves too fast, or -ENODATA
+ * if bytes were lost with the previous link.
  */
-int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
-			  u32 len)
+int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
+			       u32 len)
 {
 	struct smc_cdc_msg msg;
-	u8 past[SMC_FAILOVER_PAST];
+	u8 past[SMC_FAILOVER_PREV_LINKS];
 	u32 doubt;
 	int rc;
 
@@ -377,10 +377,10 @@ int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, co
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_FAILOVER_TAKE;
 	conn_left_slots(conn, &msg, past);
-	rc = smc_failover_input(&conn->rx.path, link->slot, past, buf, &msg, &doubt);
+	rc = smc_failover_rx_input(&conn->rx.path, link->slot, past, buf, &msg, &doubt);
 	conn_fail_links(conn, doubt);
 	if (rc == SMC_FAILOVER_FIRST)
-		return smc_cdc_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
+		return smc_cdc_has_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
 	return rc;
 }
 
@@ -399,7 +399,7 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
 	const struct smc_conn_rx *rx = &conn->rx;
 
 	/* nothing more is expected, or the peer is on another link already */
-	if (conn_peer_ended(conn) || rx->path.nlate)
+	if (conn_peer_ended(conn) || rx->path.nparked)
 		return false;
 	/* a foreign peer that got our D, C or A moves without a message, and may write later */
 	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
@@ -409,7 +409,7 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
 }
 
 /**
- * smc_move_fenced_locked() - A link is fenced: nothing comes over it any more
+ * smc_conn_fence_path_locked() - A link is fenced: nothing comes over it any more
  * @conn: connection
  * @link: the link
  *
@@ -420,18 +420,18 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
  *
  * Context: Caller holds conn->lock.
  */
-void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
+void smc_conn_fence_path_locked(struct smc_conn *conn, const struct smc_link *link)
 {
 	lockdep_assert_held(&conn->lock);
-	if (link->late && conn_peer_may_be_silent(conn, link))
+	if (link->flush_timed_out && conn_peer_may_be_silent(conn, link))
 		smc_conn_timer_msgs_lost(conn);
-	else if (link->late)
+	else if (link->flush_timed_out)
 		conn->rx.msgs_lost = true;
-	smc_failover_fenced(&conn->rx.path, link->slot);
+	smc_failover_rx_note_fenced(&conn->rx.path, link->slot);
 }
 
 /**
- * smc_move_caught_up_locked() - All messages of fenced links are handled
+ * smc_conn_finish_path_locked() - All messages of fenced links are handled
  * @conn: connection
  *
  * The peer may have moved to a link that lost messages before one of them was received there. This
@@ -441,12 +441,12 @@ void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link)
  *
  * Context: Caller holds conn->lock.
  */
-void smc_move_caught_up_locked(struct smc_conn *conn)
+void smc_conn_finish_path_locked(struct smc_conn *conn)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 
 	lockdep_assert_held(&conn->lock);
-	if (!rx->msgs_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NOWHERE)
+	if (!rx->msgs_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NO_SLOT)
 		return;
 	rx->msgs_lost = false;
 	if (conn->lgr->peer.marker && !rx->silence_deadline && !conn_peer_ended(conn))
@@ -454,13 +454,13 @@ void smc_move_caught_up_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_move_unheard_locked() - Check the deadline set by smc_move_fenced_locked()
+ * smc_conn_peer_went_silent_locked() - Check the deadline set by smc_conn_fence_path_locked()
  * @conn: connection
  *
  * Context: Process; caller holds conn->lock.
  * Return: true, once, if the peer has been silent for too long.
  */
-bool smc_move_unheard_locked(struct smc_conn *conn)
+bool smc_conn_peer_went_silent_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	return smc_conn_state_may_cdc(conn->state) && smc_conn_timer_silence_expired(conn);

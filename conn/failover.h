@@ -9,15 +9,15 @@ struct smc_conn;
 struct smc_lgr;
 struct smc_link;
 
-int smc_move_locked(struct smc_conn *conn);
-void smc_move_leave_locked(struct smc_conn *conn);
-void smc_move_fenced_locked(struct smc_conn *conn, const struct smc_link *link);
+int smc_conn_switch_link_locked(struct smc_conn *conn);
+void smc_conn_finish_move_locked(struct smc_conn *conn);
+void smc_conn_fence_path_locked(struct smc_conn *conn, const struct smc_link *link);
 
-void smc_move_caught_up_locked(struct smc_conn *conn);
-bool smc_move_unheard_locked(struct smc_conn *conn);
-bool smc_move_balance(struct smc_lgr *lgr);
-void smc_move_first_locked(struct smc_conn *conn);
-int smc_move_input_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
-			  u32 len);
+void smc_conn_finish_path_locked(struct smc_conn *conn);
+bool smc_conn_peer_went_silent_locked(struct smc_conn *conn);
+bool smc_conn_balance_links(struct smc_lgr *lgr);
+void smc_conn_pick_first_link_locked(struct smc_conn *conn);
+int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
+			       u32 len);
 
 #endif

@@ -68,22 +68,22 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
 	if (got & SMC_CDC_DATA) {
-		smc_meter_in(conn, true);
-		smc_rx_arrived_locked(conn, slot, had);
-		smc_stamp_arrived_locked(conn, had);
+		smc_tcpinfo_count_received(conn, true);
+		smc_rx_sync_arrived_locked(conn, slot, had);
+		smc_timestamp_record_locked(conn, had);
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
 	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
 	if (got & SMC_CDC_URGENT_BYTE) {
-		smc_rx_urgent_locked(conn);
-		bits |= SMC_CONN_MARK | SMC_CONN_READABLE;
+		smc_rx_save_urgent_locked(conn);
+		bits |= SMC_CONN_URGENT_BYTE | SMC_CONN_READABLE;
 	}
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
 		bits |= smc_conn_apply_peer_state_locked(conn) | SMC_CONN_READABLE;
-	smc_rx_look_locked(conn, false);
+	smc_rx_poll_lent_locked(conn, false);
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
-		smc_rx_update_locked(conn);
+		smc_rx_update_peer_locked(conn);
 	if (got & SMC_CDC_ACKED)
 		smc_conn_move_step_locked(conn, SMC_MOVE_EV_ACKED);
 	if (got & SMC_CDC_ACK_REQUEST)
@@ -94,7 +94,7 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		bits |= smc_conn_advance_close_locked(conn);
 	/* only the peer can tell that bytes of a failed link have arrived */
 	if (conn->tx.ring.completed != completed) {
-		smc_zcopy_settle_later_locked(conn);
+		smc_zerocopy_settle_later_locked(conn);
 		bits |= SMC_CONN_WRITABLE;
 	}
 	return bits;
@@ -104,12 +104,12 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
 				   u32 len)
 {
-	smc_meter_in(conn, false);
+	smc_tcpinfo_count_received(conn, false);
 	smc_cdc_trace(conn, link, buf, len);
-	switch (smc_move_input_locked(conn, link, buf, len)) {
+	switch (smc_conn_check_path_locked(conn, link, buf, len)) {
 	case SMC_FAILOVER_TAKE:
 		return conn_handle_cdc(conn, link->slot, buf, len);
-	case SMC_FAILOVER_KEPT:
+	case SMC_FAILOVER_PARKED:
 		return 0;	/* until conn_on_link_lost() */
 	case -ENODATA:
 		return smc_conn_abort_gap_locked(conn);
@@ -124,24 +124,24 @@ static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link,
 static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_lgr *lgr = link->lgr;
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 	struct smc_conn *conn;
 	u32 token;
 
 	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC);
-	if (!smc_cdc_token(buf, len, &token))
+	if (!smc_cdc_read_token(buf, len, &token))
 		goto bad;
 	rcu_read_lock();
-	conn = smc_core_conn_find(lgr, token);
+	conn = smc_lgr_find_conn(lgr, token);
 	if (conn && !kref_get_unless_zero(&conn->ref))
 		conn = NULL;
 	rcu_read_unlock();
 	if (!conn)
 		goto bad;	/* Connection gone or bogus token: drop. */
 	spin_lock_bh(&conn->lock);
-	smc_conn_note_take(conn, conn_input_cdc(conn, link, buf, len), &note);
+	smc_conn_prepare_notification(conn, conn_input_cdc(conn, link, buf, len), &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 	smc_conn_put(conn);
 	return;
 bad:
@@ -172,7 +172,7 @@ static bool conn_retry_tx(void *arg, void *link)
 
 static void conn_on_slots_free(struct smc_link *link)
 {
-	smc_core_walk_conns(link->lgr, conn_retry_tx, link);
+	smc_lgr_walk_conns(link->lgr, conn_retry_tx, link);
 }
 
 static void conn_on_put(void *conn)
@@ -186,10 +186,11 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 	struct smc_failover_msg msg;
 	unsigned int bits = 0;
 
-	while (smc_failover_next(&conn->rx.path, &msg)) {
+	while (smc_failover_rx_next(&conn->rx.path, &msg)) {
 		if (msg.validation)
-			bits |= conn_check_validation(conn, smc_cdc_validate(conn, msg.seq));
-		else if (msg.unproven && smc_cdc_gap(conn, msg.first_seq, &msg.first))
+			bits |= conn_check_validation(conn,
+						      smc_cdc_check_validation(conn, msg.seq));
+		else if (msg.unvalidated && smc_cdc_has_gap(conn, msg.first_seq, &msg.first))
 			bits |= smc_conn_abort_gap_locked(conn);
 		else
 			bits |= conn_handle_cdc(conn, msg.slot, msg.msg, SMC_CDC_LEN);
@@ -204,11 +205,11 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 static void conn_on_link_lost(void *arg, struct smc_link *link)
 {
 	struct smc_conn *conn = arg;
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 	unsigned int bits = 0;
 
 	spin_lock_bh(&conn->lock);
-	smc_move_fenced_locked(conn, link);
+	smc_conn_fence_path_locked(conn, link);
 	/*
 	 * Check our link, which need not be @link: no other one may have been usable when ours was
 	 * lost. Without the peer's RMBE the handshake still relies on the link.
@@ -217,12 +218,12 @@ static void conn_on_link_lost(void *arg, struct smc_link *link)
 	    smc_link_fenced(conn->link))
 		bits |= smc_conn_fail_over_locked(conn) | SMC_CONN_WRITABLE;
 	bits |= conn_replay_kept(conn);
-	smc_move_caught_up_locked(conn);
-	smc_conn_note_take(conn, bits, &note);
+	smc_conn_finish_path_locked(conn);
+	smc_conn_prepare_notification(conn, bits, &note);
 	/* an end of the connection may have waited for the link */
 	smc_conn_queue_work(conn);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 }
 
 /* Return whether a link ended because the peer did not answer. */
@@ -236,22 +237,22 @@ static bool conn_reason_unanswered(enum smc_link_reason reason)
 static void conn_on_terminated(void *arg, enum smc_link_reason reason)
 {
 	struct smc_conn *conn = arg;
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
-	if (conn->asked && conn_reason_unanswered(reason))
+	if (conn->keepalive_pending && conn_reason_unanswered(reason))
 		conn->cause = ETIMEDOUT;
-	smc_conn_note_take(conn, smc_conn_lose_group_locked(conn), &note);
+	smc_conn_prepare_notification(conn, smc_conn_lose_group_locked(conn), &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 }
 
 const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.message = conn_on_message,
 	.slots_free = conn_on_slots_free,
-	.hold = conn_try_get,
+	.get = conn_try_get,
 	.put = conn_on_put,
 	.link_lost = conn_on_link_lost,
-	.balance = smc_move_balance,
+	.balance = smc_conn_balance_links,
 	.terminated = conn_on_terminated,
 };

@@ -3,11 +3,11 @@
  * State of an orderly move (proto/move_fsm.c, decision 0014), and the record of all changes of the
  * link that the next failover validation sends to a native peer.
  *
- * How an orderly move runs: smc_move_balance() (failover.c) chooses a connection and a link: BEGIN.
- * smc_tx_push_locked() sends the request for an acknowledgment: SENT. From then on nothing else is
- * posted, until tx_send_done() has seen the last completion, DRAINED, and the peer's acknowledgment
- * has come, ACKED, in either order. Then the connection's work changes the link:
- * smc_move_leave_locked() (failover.c).
+ * How an orderly move runs: smc_conn_balance_links() (failover.c) chooses a connection and a link:
+ * BEGIN. smc_tx_push_locked() sends the request for an acknowledgment: SENT. From then on nothing
+ * else is posted, until tx_send_done() has seen the last completion, DRAINED, and the peer's
+ * acknowledgment has come, ACKED, in either order. Then the connection's work changes the link:
+ * smc_conn_finish_move_locked() (failover.c).
  */
 #include <smc/base/stats.h>
 #include "move.h"
@@ -58,7 +58,8 @@ void smc_conn_move_record_locked(struct smc_conn *conn, u8 prev)
 	lockdep_assert_held(&conn->lock);
 	memmove(move->past + 1, move->past, sizeof(move->past) - 1);
 	move->past[0] = move->prev;
-	move->past_orderly = (move->past_orderly << 1 | move->orderly) & (BIT(SMC_CDC_PAST) - 1);
+	move->past_orderly =
+		(move->past_orderly << 1 | move->orderly) & (BIT(SMC_CDC_OLDER_LINKS) - 1);
 	move->prev = prev;
 	move->count++;
 	move->orderly = false;

@@ -29,7 +29,7 @@
  * nothing is lent that would delay that. Pages must hold enough bytes each, see
  * SMC_CONN_PAGE_BYTES.
  */
-static bool splice_may_lend(const struct smc_conn *conn, const struct smc_span *span, int n)
+static bool splice_may_lend(const struct smc_conn *conn, const struct smc_ring_span *span, int n)
 {
 	u32 bytes = 0, pages = 0;
 	int i;
@@ -45,7 +45,7 @@ static bool splice_may_lend(const struct smc_conn *conn, const struct smc_span *
 }
 
 /* Add pages of @span to @spd as long as it has room; returns bytes. */
-static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
+static u32 splice_take_span(struct smc_conn *conn, const struct smc_ring_span *span,
 			    struct splice_pipe_desc *spd)
 {
 	struct partial_page *part;
@@ -53,7 +53,7 @@ static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
 	u32 done = 0;
 
 	while (done < span->len && spd->nr_pages < spd->nr_pages_max) {
-		page = smc_buf_page(conn->rx.elem.addr + span->off + done);
+		page = smc_region_page(conn->rx.elem.addr + span->off + done);
 		get_page(page);
 		part = &spd->partial[spd->nr_pages];
 		part->offset = offset_in_page(span->off + done);
@@ -65,7 +65,7 @@ static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
 }
 
 /**
- * smc_lend_take_locked() - Lend the next bytes of the stream
+ * smc_splice_lend_locked() - Lend the next bytes of the stream
  * @conn: connection
  * @span: parts of the RMBE that hold the bytes
  * @n: number of parts
@@ -76,8 +76,8 @@ static u32 splice_take_span(struct smc_conn *conn, const struct smc_span *span,
  * Context: Caller holds conn->lock.
  * Return: bytes; 0 if @spd is full; -EOPNOTSUPP if the bytes have to be copied.
  */
-ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span, int n,
-			     struct splice_pipe_desc *spd)
+ssize_t smc_splice_lend_locked(struct smc_conn *conn, const struct smc_ring_span *span, int n,
+			       struct splice_pipe_desc *spd)
 {
 	unsigned int had = spd->nr_pages;
 	u32 done = 0;
@@ -91,14 +91,14 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
 	/* the spans are readable bytes, and the lock was not dropped */
 	if (done)
 		WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
-	WRITE_ONCE(conn->rx.elem.region->lends, true);
+	WRITE_ONCE(conn->rx.elem.region->maybe_lent, true);
 	smc_conn_timer_pages_lent(conn);
 	smc_stats_add(conn->net, SMC_STAT_RX_LEND_PAGES, spd->nr_pages - had);
 	return done;
 }
 
 /**
- * smc_lend_look_locked() - Poll lent pages
+ * smc_splice_poll_lent_locked() - Poll lent pages
  * @conn: connection
  * @timed: called by the connection's work: increase the interval if no page is returned
  *
@@ -107,17 +107,17 @@ ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span,
  * Context: Caller holds conn->lock.
  * Return: true if the consumer cursor has moved.
  */
-bool smc_lend_look_locked(struct smc_conn *conn, bool timed)
+bool smc_splice_poll_lent_locked(struct smc_conn *conn, bool timed)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 	bool some = false;
 	u32 off, n;
 
 	lockdep_assert_held(&conn->lock);
-	while ((n = smc_ring_rx_out(&rx->ring, &off))) {
-		if (smc_buf_page_out(rx->elem.addr + off))
+	while ((n = smc_ring_rx_get_lent(&rx->ring, &off))) {
+		if (smc_region_page_is_lent(rx->elem.addr + off))
 			break;
-		smc_ring_rx_give_back(&rx->ring, min_t(u32, n, PAGE_SIZE - offset_in_page(off)));
+		smc_ring_rx_return(&rx->ring, min_t(u32, n, PAGE_SIZE - offset_in_page(off)));
 		some = true;
 	}
 	if (some)

@@ -30,7 +30,7 @@ static void conn_purge_tx(struct smc_conn *conn)
 {
 	smc_ring_tx_purge(&conn->tx.ring);
 	conn->tx.urg = (struct smc_urgent_tx){};
-	smc_zcopy_settle_later_locked(conn);
+	smc_zerocopy_settle_later_locked(conn);
 	conn->shut_pending = false;
 	conn->close_pending = false;
 }
@@ -123,8 +123,8 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 	}
 	conn_report_end(conn, from, actions);
 	/* Nothing is written to the peer's RMBE any more: the peer may assign it anew. */
-	if (smc_conn_state_over(state))
-		smc_core_claim_end(conn->lgr, &conn->tx.claim);
+	if (smc_conn_state_ignores_peer(state))
+		smc_claim_end(conn->lgr, &conn->tx.claim);
 	/*
 	 * Pairs with smc_conn_state(): a reader without the lock that sees the state must also see
 	 * the error, or it would take it for the end of the stream.
@@ -184,8 +184,9 @@ unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn)
 	enum smc_conn_event event;
 
 	lockdep_assert_held(&conn->lock);
-	event = smc_conn_fsm_event(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
-				   state & SMC_CDC_S_ABORT, smc_ring_tx_unsent(&conn->tx.ring));
+	event = smc_conn_fsm_event_of_cdc(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
+					  state & SMC_CDC_S_ABORT,
+					  smc_ring_tx_unsent(&conn->tx.ring));
 	return smc_conn_step_locked(conn, event);
 }
 
@@ -237,7 +238,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 unsigned int smc_conn_fail_over_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	switch (smc_move_locked(conn)) {
+	switch (smc_conn_switch_link_locked(conn)) {
 	case -ENOKEY:
 		pr_info_ratelimited("connection %08x: no link to the peer's RMBE is left, aborted\n",
 				    conn->token);
@@ -259,7 +260,7 @@ unsigned int smc_conn_fail_over_locked(struct smc_conn *conn)
  */
 void smc_conn_activate(struct smc_conn *conn)
 {
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 	unsigned int bits;
 
 	spin_lock_bh(&conn->lock);
@@ -274,10 +275,10 @@ void smc_conn_activate(struct smc_conn *conn)
 	else if (smc_link_fenced(conn->link))
 		bits |= smc_conn_fail_over_locked(conn);
 	else
-		smc_move_first_locked(conn);
-	smc_conn_note_take(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
+		smc_conn_pick_first_link_locked(conn);
+	smc_conn_prepare_notification(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 }
 
 /**
@@ -308,14 +309,14 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
  */
 void smc_conn_shutdown(struct smc_conn *conn)
 {
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
 	conn->shut_pending = true;
 	smc_tx_push_locked(conn, false);
-	smc_conn_note_take(conn, smc_conn_advance_close_locked(conn), &note);
+	smc_conn_prepare_notification(conn, smc_conn_advance_close_locked(conn), &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 }
 
 /**
@@ -352,20 +353,20 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
  */
 void smc_conn_abort(struct smc_conn *conn, int err)
 {
-	enum smc_conn_event event = err == ECONNRESET ? SMC_CONN_EV_CARRIER_RST :
+	enum smc_conn_event event = err == ECONNRESET ? SMC_CONN_EV_CLCSOCK_RST :
 							SMC_CONN_EV_ABORT;
-	struct smc_conn_note note;
+	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
 	if (err != ECONNRESET)
 		conn->cause = err;
-	smc_conn_note_take(conn, smc_conn_step_locked(conn, event), &note);
+	smc_conn_prepare_notification(conn, smc_conn_step_locked(conn, event), &note);
 	spin_unlock_bh(&conn->lock);
-	smc_conn_note_send(&note);
+	smc_conn_send_notification(&note);
 }
 
 /**
- * smc_conn_drained() - Return whether the peer's RNIC has acknowledged all bytes
+ * smc_conn_is_drained() - Return whether the peer's RNIC has acknowledged all bytes
  * @conn: connection
  *
  * For SO_LINGER.
@@ -373,7 +374,7 @@ void smc_conn_abort(struct smc_conn *conn, int err)
  * Context: Any; a snapshot without a lock.
  * Return: true if so, or if nothing can be sent any more.
  */
-bool smc_conn_drained(const struct smc_conn *conn)
+bool smc_conn_is_drained(const struct smc_conn *conn)
 {
 	return READ_ONCE(conn->tx.ring.completed) == READ_ONCE(conn->tx.ring.prepared) ||
 	       READ_ONCE(conn->tx.stopped);

@@ -18,26 +18,26 @@
 #define RTTVAR_SHIFT	2
 
 /**
- * smc_meter_init() - Start the times of a new connection
+ * smc_tcpinfo_init() - Start the times of a new connection
  * @conn: connection that no other context knows
  */
-void smc_meter_init(struct smc_conn *conn)
+void smc_tcpinfo_init(struct smc_conn *conn)
 {
-	conn->meter.sent_at = jiffies;
-	conn->meter.received_at = jiffies;
-	conn->meter.heard_at = jiffies;
+	conn->tcpinfo.sent_at = jiffies;
+	conn->tcpinfo.received_at = jiffies;
+	conn->tcpinfo.peer_seen_at = jiffies;
 }
 
 /**
- * smc_meter_out() - Count a posted message
+ * smc_tcpinfo_count_sent() - Count a posted message
  * @conn: connection
  * @bytes: bytes of the WRITEs before it
  *
  * Context: Caller holds conn->lock.
  */
-void smc_meter_out(struct smc_conn *conn, u32 bytes)
+void smc_tcpinfo_count_sent(struct smc_conn *conn, u32 bytes)
 {
-	struct smc_meter *m = &conn->meter;
+	struct smc_tcpinfo *m = &conn->tcpinfo;
 
 	lockdep_assert_held(&conn->lock);
 	m->out++;
@@ -49,27 +49,27 @@ void smc_meter_out(struct smc_conn *conn, u32 bytes)
 }
 
 /**
- * smc_meter_in() - Count a received message
+ * smc_tcpinfo_count_received() - Count a received message
  * @conn: connection
  * @bytes: false on arrival of any message, true in a second call if it announced bytes
  *
  * Context: Caller holds conn->lock.
  */
-void smc_meter_in(struct smc_conn *conn, bool bytes)
+void smc_tcpinfo_count_received(struct smc_conn *conn, bool bytes)
 {
-	struct smc_meter *m = &conn->meter;
+	struct smc_tcpinfo *m = &conn->tcpinfo;
 
 	lockdep_assert_held(&conn->lock);
 	if (!bytes) {
 		m->in++;
-		m->heard_at = jiffies;
+		m->peer_seen_at = jiffies;
 		return;
 	}
 	m->data_in++;
 	m->received_at = jiffies;
 }
 
-static void tcpinfo_add_rtt(struct smc_meter *m, u64 sample)
+static void tcpinfo_add_rtt(struct smc_tcpinfo *m, u64 sample)
 {
 	s64 off;
 
@@ -90,7 +90,7 @@ static void tcpinfo_add_rtt(struct smc_meter *m, u64 sample)
 /* Measure the delivery rate over at least one round trip; pauses are left out. */
 static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64 before)
 {
-	struct smc_meter *m = &conn->meter;
+	struct smc_tcpinfo *m = &conn->tcpinfo;
 	u64 completed = conn->tx.ring.completed;
 
 	if (!m->since) {
@@ -107,20 +107,20 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 }
 
 /**
- * smc_meter_done() - Count a request that the peer's RNIC has acknowledged
+ * smc_tcpinfo_count_acked() - Count a request that the peer's RNIC has acknowledged
  * @conn: connection; conn->tx.inflight does not count the request any more
  * @started: time of its post in ns
  * @completed_before: conn->tx.ring.completed before this completion
  *
  * Context: Caller holds conn->lock.
  */
-void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before)
+void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before)
 {
-	struct smc_meter *m = &conn->meter;
+	struct smc_tcpinfo *m = &conn->tcpinfo;
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&conn->lock);
-	m->heard_at = jiffies;
+	m->peer_seen_at = jiffies;
 	if (conn->tx.ring.completed > completed_before) {
 		m->delivered++;
 		m->queued_at = jiffies;
@@ -159,26 +159,26 @@ static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *inf
 	/* as on TCP counted from what is acknowledged */
 	info->tcpi_snd_wnd = smc_ring_tx_window(tx) + (u32)(tx->sent - tx->completed);
 #ifdef SMC_HAVE_TCPI_RCV_WND
-	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx) - smc_ring_rx_held(rx);
+	info->tcpi_rcv_wnd = rx->size - smc_ring_rx_readable(rx) - smc_ring_rx_withheld(rx);
 #endif
 }
 
 /**
- * smc_meter_tcp_info() - Fill TCP_INFO of a connection
+ * smc_tcpinfo_fill() - Fill TCP_INFO of a connection
  * @conn: connection
  * @info: fields without a meaning over RDMA keep their values
  *
  * Context: Caller holds conn->lock.
  */
-void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info)
+void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info)
 {
-	const struct smc_meter *m = &conn->meter;
+	const struct smc_tcpinfo *m = &conn->tcpinfo;
 
 	lockdep_assert_held(&conn->lock);
 	tcpinfo_fill_sizes(conn, info);
 	info->tcpi_last_data_sent = tcpinfo_msecs_since(m->sent_at);
 	info->tcpi_last_data_recv = tcpinfo_msecs_since(m->received_at);
-	info->tcpi_last_ack_recv = tcpinfo_msecs_since(m->heard_at);
+	info->tcpi_last_ack_recv = tcpinfo_msecs_since(m->peer_seen_at);
 	if (m->rtt) {
 		info->tcpi_rtt = tcpinfo_usecs(m->rtt);
 		info->tcpi_rttvar = tcpinfo_usecs(m->rttvar);

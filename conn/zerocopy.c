@@ -33,13 +33,13 @@
 #define ZEROCOPY_BATCH		16
 
 /**
- * struct smc_zc_page - one piece of a run
+ * struct smc_zerocopy_page - one piece of a run
  * @page: reference held
  * @dma: address for the device, while the run is mapped
  * @off: offset of the first byte in the page
  * @len: bytes
  */
-struct smc_zc_page {
+struct smc_zerocopy_page {
 	struct page *page;
 	u64 dma;
 	u32 off;
@@ -47,7 +47,7 @@ struct smc_zc_page {
 };
 
 /**
- * struct smc_zc_run - range of the stream whose bytes lie in pages
+ * struct smc_zerocopy_run - range of the stream whose bytes lie in pages
  * @entry: in conn->tx.runs, ordered by position, or in conn->tx.runs_done
  * @pos: position in the stream
  * @len: bytes
@@ -57,7 +57,7 @@ struct smc_zc_page {
  * @copied: the bytes were copied to the ring
  * @page: the pieces
  */
-struct smc_zc_run {
+struct smc_zerocopy_run {
 	struct list_head entry;
 	u64 pos;
 	u32 len;
@@ -65,7 +65,7 @@ struct smc_zc_run {
 	struct ubuf_info *uarg;
 	struct ib_device *ibdev;
 	bool copied;
-	struct smc_zc_page page[];
+	struct smc_zerocopy_page page[];
 };
 
 /* Passed to zero-copy completions, which want the skb that was sent: here there is none. */
@@ -88,10 +88,10 @@ static bool zerocopy_pages_ok(const struct iov_iter *from)
 }
 
 /* Take further pages; returns bytes, 0 or -errno if there are none. */
-static ssize_t zerocopy_take_pages(struct smc_zc_run *run, struct iov_iter *from, u32 max)
+static ssize_t zerocopy_take_pages(struct smc_zerocopy_run *run, struct iov_iter *from, u32 max)
 {
 	struct page *pages[ZEROCOPY_BATCH];
-	struct smc_zc_page *p;
+	struct smc_zerocopy_page *p;
 	size_t start, left;
 	ssize_t got;
 	u32 i;
@@ -113,14 +113,14 @@ static ssize_t zerocopy_take_pages(struct smc_zc_run *run, struct iov_iter *from
 	return got;
 }
 
-static void zerocopy_put_pages(struct smc_zc_run *run)
+static void zerocopy_put_pages(struct smc_zerocopy_run *run)
 {
 	while (run->npages)
 		put_page(run->page[--run->npages].page);
 }
 
 /**
- * smc_zcopy_take() - Take the pages of the next bytes
+ * smc_zerocopy_take_pages() - Take the pages of the next bytes
  * @from: bytes of the application, or pages passed by the caller
  * @len: maximum number of bytes
  * @uarg: notified when the pages are free, or NULL; the run takes a reference
@@ -131,10 +131,11 @@ static void zerocopy_put_pages(struct smc_zc_run *run)
  * Return: the run with references on its pages, or ERR_PTR with @from unchanged if the bytes have
  * to be copied: -EOPNOTSUPP, -ENOMEM, -EFAULT.
  */
-struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_info *uarg)
+struct smc_zerocopy_run *smc_zerocopy_take_pages(struct iov_iter *from, u32 len,
+						 struct ubuf_info *uarg)
 {
 	size_t rest = iov_iter_count(from) - len;
-	struct smc_zc_run *run;
+	struct smc_zerocopy_run *run;
 	ssize_t rc = 0;
 	u32 max;
 
@@ -170,42 +171,42 @@ struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_in
 }
 
 /**
- * smc_zcopy_len() - Return the length of a run
+ * smc_zerocopy_get_len() - Return the length of a run
  * @run: run
  *
  * Return: bytes.
  */
-u32 smc_zcopy_len(const struct smc_zc_run *run)
+u32 smc_zerocopy_get_len(const struct smc_zerocopy_run *run)
 {
 	return run->len;
 }
 
 /**
- * smc_zcopy_free() - Free a run
+ * smc_zerocopy_free() - Free a run
  * @run: run that is in no list and not mapped
  *
  * Drops its pages and notifies the application.
  *
  * Context: Any but hard interrupt; no lock held.
  */
-void smc_zcopy_free(struct smc_zc_run *run)
+void smc_zerocopy_free(struct smc_zerocopy_run *run)
 {
 	zerocopy_put_pages(run);
 	if (run->uarg)
-		compat_zerocopy_put(zerocopy_no_skb, run->uarg, !run->copied);
+		smc_compat_zerocopy_put(zerocopy_no_skb, run->uarg, !run->copied);
 	kfree(run);
 }
 
 /* ---- runs in the stream ---- */
 
 /**
- * smc_zcopy_add_locked() - Append a run to the stream
+ * smc_zerocopy_add_locked() - Append a run to the stream
  * @conn: connection
  * @run: run; the ring has room for its bytes, which the caller takes next
  *
  * Context: Caller holds conn->lock.
  */
-void smc_zcopy_add_locked(struct smc_conn *conn, struct smc_zc_run *run)
+void smc_zerocopy_add_locked(struct smc_conn *conn, struct smc_zerocopy_run *run)
 {
 	lockdep_assert_held(&conn->lock);
 	run->pos = conn->tx.ring.prepared;
@@ -213,33 +214,33 @@ void smc_zcopy_add_locked(struct smc_conn *conn, struct smc_zc_run *run)
 }
 
 /**
- * smc_zcopy_none() - Return whether all bytes of the stream lie in the send ring
+ * smc_zerocopy_is_empty() - Return whether all bytes of the stream lie in the send ring
  * @conn: connection
  *
  * Context: Caller holds conn->lock.
  * Return: true if there is no run.
  */
-bool smc_zcopy_none(const struct smc_conn *conn)
+bool smc_zerocopy_is_empty(const struct smc_conn *conn)
 {
 	return list_empty(&conn->tx.runs);
 }
 
-static void zerocopy_unmap_pages(struct smc_zc_run *run, struct ib_device *ibdev, u32 n)
+static void zerocopy_unmap_pages(struct smc_zerocopy_run *run, struct ib_device *ibdev, u32 n)
 {
 	while (n--)
 		ib_dma_unmap_page(ibdev, run->page[n].dma, run->page[n].len, DMA_TO_DEVICE);
 }
 
-static void zerocopy_unmap_run(struct smc_zc_run *run)
+static void zerocopy_unmap_run(struct smc_zerocopy_run *run)
 {
 	if (run->ibdev)
 		zerocopy_unmap_pages(run, run->ibdev, run->npages);
 	run->ibdev = NULL;
 }
 
-static bool zerocopy_map_run(struct smc_zc_run *run, struct ib_device *ibdev)
+static bool zerocopy_map_run(struct smc_zerocopy_run *run, struct ib_device *ibdev)
 {
-	struct smc_zc_page *p;
+	struct smc_zerocopy_page *p;
 	u32 i;
 
 	for (i = 0; i < run->npages; i++) {
@@ -258,7 +259,7 @@ static bool zerocopy_map_run(struct smc_zc_run *run, struct ib_device *ibdev)
 	return true;
 }
 
-static void zerocopy_end_run(struct smc_conn *conn, struct smc_zc_run *run)
+static void zerocopy_end_run(struct smc_conn *conn, struct smc_zerocopy_run *run)
 {
 	zerocopy_unmap_run(run);
 	list_move_tail(&run->entry, &conn->tx.runs_done);
@@ -279,13 +280,13 @@ static void zerocopy_copy_to_ring(struct smc_conn *conn, u64 pos, const u8 *from
  * Copy a run to the ring because the device cannot map its pages. Bytes that are completed are
  * skipped: their room in the ring holds later bytes by now.
  */
-static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
+static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zerocopy_run *run)
 {
 	u64 pos = run->pos;
 	u32 i, skip;
 
 	for (i = 0; i < run->npages; i++) {
-		const struct smc_zc_page *p = &run->page[i];
+		const struct smc_zerocopy_page *p = &run->page[i];
 
 		skip = pos < conn->tx.ring.completed ?
 		       min_t(u64, conn->tx.ring.completed - pos, p->len) : 0;
@@ -300,9 +301,9 @@ static void zerocopy_run_to_ring(struct smc_conn *conn, struct smc_zc_run *run)
 }
 
 /* Find the run with the byte at @pos, or the first one behind it. */
-static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos)
+static struct smc_zerocopy_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos)
 {
-	struct smc_zc_run *run;
+	struct smc_zerocopy_run *run;
 
 	list_for_each_entry(run, &conn->tx.runs, entry)
 		if (run->pos + run->len > pos)
@@ -311,7 +312,7 @@ static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos
 }
 
 /**
- * smc_zcopy_piece_locked() - Find out where the bytes at a position lie
+ * smc_zerocopy_get_piece_locked() - Find out where the bytes at a position lie
  * @conn: connection with a usable link; a request for the bytes follows at once
  * @pos: position, not posted yet or rewound
  * @len: maximum number of bytes; set to the number that lies there in one piece
@@ -322,11 +323,11 @@ static struct smc_zc_run *zerocopy_find_run(const struct smc_conn *conn, u64 pos
  * Context: Caller holds conn->lock.
  * Return: false if the bytes lie in the send ring.
  */
-bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge)
+bool smc_zerocopy_get_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge)
 {
 	const struct smc_qp *qp = conn->link->qp;
-	const struct smc_zc_page *p;
-	struct smc_zc_run *run;
+	const struct smc_zerocopy_page *p;
+	struct smc_zerocopy_run *run;
 	u32 skip;
 
 	lockdep_assert_held(&conn->lock);
@@ -356,7 +357,7 @@ bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_
  * Return whether no request will read the run again: its bytes are completed, or discarded unsent
  * (purge), or the connection has ended, so that a failover writes nothing again.
  */
-static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zc_run *run)
+static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zerocopy_run *run)
 {
 	const struct smc_ring_tx *ring = &conn->tx.ring;
 
@@ -365,17 +366,17 @@ static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zc_r
 }
 
 /**
- * smc_zcopy_settle_locked() - Set finished runs aside and unmap what no request reads
+ * smc_zerocopy_settle_locked() - Set finished runs aside and unmap what no request reads
  * @conn: connection
  *
- * Called when positions have moved or a request has completed. The caller calls smc_zcopy_flush()
- * after dropping the lock.
+ * Called when positions have moved or a request has completed. The caller calls
+ * smc_zerocopy_flush() after dropping the lock.
  *
  * Context: Caller holds conn->lock.
  */
-void smc_zcopy_settle_locked(struct smc_conn *conn)
+void smc_zerocopy_settle_locked(struct smc_conn *conn)
 {
-	struct smc_zc_run *run, *next;
+	struct smc_zerocopy_run *run, *next;
 
 	lockdep_assert_held(&conn->lock);
 	list_for_each_entry_safe(run, next, &conn->tx.runs, entry) {
@@ -387,17 +388,18 @@ void smc_zcopy_settle_locked(struct smc_conn *conn)
 }
 
 /**
- * smc_zcopy_settle_later_locked() - As smc_zcopy_settle_locked(), flushed by the connection's work
+ * smc_zerocopy_settle_later_locked() - As smc_zerocopy_settle_locked(), flushed by the connection's
+ * work
  * @conn: connection
  *
  * For callers that cannot flush.
  *
  * Context: Caller holds conn->lock.
  */
-void smc_zcopy_settle_later_locked(struct smc_conn *conn)
+void smc_zerocopy_settle_later_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	smc_zcopy_settle_locked(conn);
+	smc_zerocopy_settle_locked(conn);
 	if (!list_empty(&conn->tx.runs_done))
 		smc_conn_queue_work(conn);
 }
@@ -405,14 +407,14 @@ void smc_zcopy_settle_later_locked(struct smc_conn *conn)
 /* ---- end of runs ---- */
 
 /**
- * smc_zcopy_flush() - Free the runs that were set aside
+ * smc_zerocopy_flush() - Free the runs that were set aside
  * @conn: connection
  *
  * Context: Any but hard interrupt; no lock held; takes conn->lock.
  */
-void smc_zcopy_flush(struct smc_conn *conn)
+void smc_zerocopy_flush(struct smc_conn *conn)
 {
-	struct smc_zc_run *run, *next;
+	struct smc_zerocopy_run *run, *next;
 	LIST_HEAD(list);
 
 	if (list_empty_careful(&conn->tx.runs_done))
@@ -421,18 +423,18 @@ void smc_zcopy_flush(struct smc_conn *conn)
 	list_splice_init(&conn->tx.runs_done, &list);
 	spin_unlock_bh(&conn->lock);
 	list_for_each_entry_safe(run, next, &list, entry)
-		smc_zcopy_free(run);
+		smc_zerocopy_free(run);
 }
 
 /**
- * smc_zcopy_end() - Free all runs
+ * smc_zerocopy_free_all() - Free all runs
  * @conn: connection without references, so without requests: no run is mapped
  *
  * Context: Process.
  */
-void smc_zcopy_end(struct smc_conn *conn)
+void smc_zerocopy_free_all(struct smc_conn *conn)
 {
-	struct smc_zc_run *run, *next;
+	struct smc_zerocopy_run *run, *next;
 
 	spin_lock_bh(&conn->lock);
 	list_for_each_entry_safe(run, next, &conn->tx.runs, entry) {
@@ -440,22 +442,22 @@ void smc_zcopy_end(struct smc_conn *conn)
 		zerocopy_end_run(conn, run);
 	}
 	spin_unlock_bh(&conn->lock);
-	smc_zcopy_flush(conn);
+	smc_zerocopy_flush(conn);
 }
 
 /**
- * smc_zcopy_init() - Set up zero-copy sending
+ * smc_zerocopy_init() - Set up zero-copy sending
  *
  * Return: 0 or -ENOMEM.
  */
-int __init smc_zcopy_init(void)
+int __init smc_zerocopy_init(void)
 {
 	zerocopy_no_skb = smc_fault_null(ZC_PACKET, alloc_skb(0, GFP_KERNEL));
 	return zerocopy_no_skb ? 0 : -ENOMEM;
 }
 
-/** smc_zcopy_exit() - Undo smc_zcopy_init(); no connection exists any more */
-void smc_zcopy_exit(void)
+/** smc_zerocopy_exit() - Undo smc_zerocopy_init(); no connection exists any more */
+void smc_zerocopy_exit(void)
 {
 	kfree_skb(zerocopy_no_skb);
 }

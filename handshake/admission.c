@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits the number of concurrent handshakes: SMC_LIMIT_TOTAL places per side for the module (its
- * workers), net.smc.hs_max places per side for a network namespace. A namespace may use at most
- * three times the module's free places, and a peer host at most three times the namespace's free
- * places. So a single host gets 75 %, and a place is always left for the next host.
+ * Limits the number of concurrent handshakes: SMC_ADMISSION_TOTAL places per side for the module
+ * (its workers), net.smc.hs_max places per side for a network namespace. A namespace may use at
+ * most three times the module's free places, and a peer host at most three times the namespace's
+ * free places. So a single host gets 75 %, and a place is always left for the next host.
  * Documentation/decisions/0008-handshake-limits.md has the reasons.
  */
 #include <linux/atomic.h>
@@ -29,7 +29,7 @@
  */
 struct admission_net {
 	spinlock_t lock;	/* see above */
-	struct smc_limit side[2];
+	struct smc_admission side[2];
 };
 
 static unsigned int admission_net_id __read_mostly;
@@ -39,14 +39,14 @@ static siphash_key_t admission_host_key __ro_after_init;
 static atomic_t admission_total[2];
 
 /**
- * smc_limit_host() - return the ID of a peer host
+ * smc_admission_host() - return the ID of a peer host
  * @peer: its address, IPv4 as v4-mapped
  *
  * A host is an IPv4 address or an IPv6 /64. Any context.
  *
  * Return: keyed hash of the host.
  */
-u64 smc_limit_host(const struct in6_addr *peer)
+u64 smc_admission_host(const struct in6_addr *peer)
 {
 	/* a host with one IPv6 address can use all 2^64 addresses of its /64 */
 	size_t len = ipv6_addr_v4mapped(peer) ? sizeof(*peer) : sizeof(*peer) / 2;
@@ -58,62 +58,62 @@ u64 smc_limit_host(const struct in6_addr *peer)
 
 static unsigned int admission_bucket(u64 host, int row)
 {
-	return (host >> (32 * row)) % SMC_LIMIT_BUCKETS;
+	return (host >> (32 * row)) % SMC_ADMISSION_BUCKETS;
 }
 
 /**
- * smc_limit_add() - count one more place in use
+ * smc_admission_add() - count one more place in use
  * @l: counters; the caller holds the lock that protects them
- * @host: host that uses the place, see smc_limit_host()
+ * @host: host that uses the place, see smc_admission_host()
  */
-void smc_limit_add(struct smc_limit *l, u64 host)
+void smc_admission_add(struct smc_admission *l, u64 host)
 {
 	int i;
 
 	WRITE_ONCE(l->used, l->used + 1);
-	for (i = 0; i < SMC_LIMIT_ROWS; i++)
+	for (i = 0; i < SMC_ADMISSION_ROWS; i++)
 		l->by_host[i][admission_bucket(host, i)]++;
 }
 
 /**
- * smc_limit_del() - undo smc_limit_add()
+ * smc_admission_del() - undo smc_admission_add()
  * @l: counters; the caller holds the lock that protects them
- * @host: same as in smc_limit_add()
+ * @host: same as in smc_admission_add()
  */
-void smc_limit_del(struct smc_limit *l, u64 host)
+void smc_admission_del(struct smc_admission *l, u64 host)
 {
 	int i;
 
 	WRITE_ONCE(l->used, l->used - 1);
-	for (i = 0; i < SMC_LIMIT_ROWS; i++)
+	for (i = 0; i < SMC_ADMISSION_ROWS; i++)
 		l->by_host[i][admission_bucket(host, i)]--;
 }
 
 /**
- * smc_limit_by_host() - return the number of places that a host uses
+ * smc_admission_count_host() - return the number of places that a host uses
  * @l: counters; the caller holds the lock that protects them
- * @host: see smc_limit_host()
+ * @host: see smc_admission_host()
  *
  * Return: the number, or more if other hosts share both counters of @host.
  */
-u32 smc_limit_by_host(const struct smc_limit *l, u64 host)
+u32 smc_admission_count_host(const struct smc_admission *l, u64 host)
 {
 	return min(l->by_host[0][admission_bucket(host, 0)],
 		   l->by_host[1][admission_bucket(host, 1)]);
 }
 
 /**
- * smc_limit_any() - check whether a host may use a number of places
+ * smc_admission_may_exceed() - check whether a host may use a number of places
  * @l: counters; the caller holds the lock that protects them
  * @n: number of places
  *
  * Return: false if no host uses @n places or more, true if one may.
  */
-bool smc_limit_any(const struct smc_limit *l, u32 n)
+bool smc_admission_may_exceed(const struct smc_admission *l, u32 n)
 {
 	int i;
 
-	for (i = 0; i < SMC_LIMIT_BUCKETS; i++)
+	for (i = 0; i < SMC_ADMISSION_BUCKETS; i++)
 		if (l->by_host[0][i] >= n)
 			return true;
 	return false;
@@ -131,60 +131,60 @@ static struct admission_net *admission_net_of(const struct net *net)
 }
 
 /* Check the namespace's own limit and its share of the module's places. */
-static bool admission_net_has_room(struct net *net, const struct smc_limit *l, bool server)
+static bool admission_net_has_room(struct net *net, const struct smc_admission *l, bool server)
 {
 	u32 used = READ_ONCE(l->used);
 
-	return used < READ_ONCE(smc_policy_net(net)->hs_max) &&
-	       admission_is_fair(used, atomic_read(&admission_total[server]), SMC_LIMIT_TOTAL);
+	return used < READ_ONCE(smc_settings_get(net)->hs_max) &&
+	       admission_is_fair(used, atomic_read(&admission_total[server]), SMC_ADMISSION_TOTAL);
 }
 
 /**
- * smc_limit_begin() - take a place for a handshake
+ * smc_admission_acquire() - take a place for a handshake
  * @net: namespace
  * @server: our side is the server
- * @host: peer host, see smc_limit_host()
+ * @host: peer host, see smc_admission_host()
  *
  * Any context but hard interrupts.
  *
- * Return: true if the place was taken; the caller calls smc_limit_end(). False if no place is free
- * for this host.
+ * Return: true if the place was taken; the caller calls smc_admission_release(). False if no place
+ * is free for this host.
  */
-bool smc_limit_begin(struct net *net, bool server, u64 host)
+bool smc_admission_acquire(struct net *net, bool server, u64 host)
 {
 	struct admission_net *ln = admission_net_of(net);
-	struct smc_limit *l = &ln->side[server];
+	struct smc_admission *l = &ln->side[server];
 	bool ok;
 
 	spin_lock_bh(&ln->lock);
 	ok = admission_net_has_room(net, l, server) &&
-	     admission_is_fair(smc_limit_by_host(l, host), l->used,
-			       READ_ONCE(smc_policy_net(net)->hs_max)) &&
-	     atomic_add_unless(&admission_total[server], 1, SMC_LIMIT_TOTAL);
+	     admission_is_fair(smc_admission_count_host(l, host), l->used,
+			       READ_ONCE(smc_settings_get(net)->hs_max)) &&
+	     atomic_add_unless(&admission_total[server], 1, SMC_ADMISSION_TOTAL);
 	if (ok)
-		smc_limit_add(l, host);
+		smc_admission_add(l, host);
 	spin_unlock_bh(&ln->lock);
 	return ok;
 }
 
 /**
- * smc_limit_end() - give back the place of a handshake
+ * smc_admission_release() - give back the place of a handshake
  * @net: namespace
- * @server: same as in smc_limit_begin()
- * @host: same as in smc_limit_begin()
+ * @server: same as in smc_admission_acquire()
+ * @host: same as in smc_admission_acquire()
  */
-void smc_limit_end(struct net *net, bool server, u64 host)
+void smc_admission_release(struct net *net, bool server, u64 host)
 {
 	struct admission_net *ln = admission_net_of(net);
 
 	spin_lock_bh(&ln->lock);
-	smc_limit_del(&ln->side[server], host);
+	smc_admission_del(&ln->side[server], host);
 	spin_unlock_bh(&ln->lock);
 	atomic_dec(&admission_total[server]);
 }
 
 /**
- * smc_limit_full() - check whether no place is free for any host
+ * smc_admission_is_full() - check whether no place is free for any host
  * @net: namespace
  * @server: our side is the server
  *
@@ -192,7 +192,7 @@ void smc_limit_end(struct net *net, bool server, u64 host)
  *
  * Return: true if not even a host without a place would get one.
  */
-bool smc_limit_full(struct net *net, bool server)
+bool smc_admission_is_full(struct net *net, bool server)
 {
 	return !admission_net_has_room(net, &admission_net_of(net)->side[server], server);
 }
@@ -210,22 +210,22 @@ static struct pernet_operations admission_net_ops = {
 };
 
 /**
- * smc_limit_init() - create the counters of all namespaces
+ * smc_admission_init() - create the counters of all namespaces
  *
  * Called when the module starts.
  *
  * Return: 0 or -ENOMEM.
  */
-int __init smc_limit_init(void)
+int __init smc_admission_init(void)
 {
 	get_random_bytes(&admission_host_key, sizeof(admission_host_key));
 	return smc_fault_rc(LIMIT_PERNET, -ENOMEM, register_pernet_subsys(&admission_net_ops));
 }
 
 /**
- * smc_limit_exit() - undo smc_limit_init(); no handshake may be left
+ * smc_admission_exit() - undo smc_admission_init(); no handshake may be left
  */
-void smc_limit_exit(void)
+void smc_admission_exit(void)
 {
 	unregister_pernet_subsys(&admission_net_ops);
 }

@@ -20,14 +20,14 @@
 /* TCP has connected or failed: apply the rules, and check that the peer sent the SMC option. */
 static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 {
-	struct smc_carrier *clcsock = ctx->hs->carrier;
+	struct smc_clcsock *clcsock = ctx->hs->clcsock;
 	struct smc_rules_path path;
 	int err;
 
 	if (smc_hs_is_cancelled(ctx))
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
-	if (smc_carrier_state(clcsock) == TCP_CLOSE ||
-	    smc_carrier_state(clcsock) == TCP_SYN_SENT) {
+	if (smc_clcsock_state(clcsock) == TCP_CLOSE ||
+	    smc_clcsock_state(clcsock) == TCP_SYN_SENT) {
 		/* the application gets TCP's error; not a failed handshake, so nothing is logged */
 		err = -sock_error(ctx->sk);
 		ctx->res.outcome = SMC_HS_FAIL;
@@ -36,13 +36,13 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 		return HS_END;
 	}
 	smc_rules_path(ctx->sk, &path);
-	if (smc_rules_deny(ctx->net, &path, true))
+	if (smc_rules_check_deny(ctx->net, &path, true))
 		ctx->hs->force_tcp = SMC_CLC_DECL_RULE;
 	if (ctx->hs->force_tcp) {
-		ctx->option_agreed = smc_carrier_peer_option(clcsock);
+		ctx->option_agreed = smc_clcsock_option_agreed(clcsock);
 		return smc_hs_decline(ctx, ctx->hs->force_tcp);
 	}
-	if (!smc_carrier_peer_option(clcsock))
+	if (!smc_clcsock_option_agreed(clcsock))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	ctx->option_agreed = true;
 	smc_hs_set_host(ctx->hs);
@@ -52,10 +52,10 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 /* Offer version 2, if we have a user EID and a RoCE v2 GID. */
 static void client_offer_v2(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 {
-	struct smc_net *sn = smc_policy_net(ctx->net);
+	struct smc_settings *sn = smc_settings_get(ctx->net);
 
 	p->v2_type = SMC_CLC_OFFER_NONE;
-	p->v2.eid_count = smc_policy_ueids(ctx->net, p->v2.eids);
+	p->v2.eid_count = smc_settings_get_ueids(ctx->net, p->v2.eids);
 	if (!p->v2.eid_count || !ctx->gids.v2.mtu)
 		return;
 	p->v2_type = SMC_CLC_OFFER_R;
@@ -77,7 +77,7 @@ static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 	/* always set: the server takes our MAC from here also for version 2 */
 	memcpy(p->mac, gid->mac, SMC_MAC_LEN);
 	p->v1_type = SMC_CLC_OFFER_NONE;
-	if (!smc_pnet_put_prefixes(ctx->ndev, &ctx->saddr, p))
+	if (!smc_path_write_prefixes(ctx->ndev, &ctx->saddr, p))
 		return;
 	p->v1_type = SMC_CLC_OFFER_R;
 	memcpy(p->gid, gid->gid.raw, SMC_GID_LEN);
@@ -92,9 +92,9 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	int rc;
 
 	p->version = 2;
-	smc_ib_peer_id(p->peer_id);
+	smc_ib_get_peer_id(p->peer_id);
 	smc_marker_set_proposal(p);
-	smc_marker_set_links(p, READ_ONCE(smc_policy_net(ctx->net)->max_links));
+	smc_marker_set_links(p, READ_ONCE(smc_settings_get(ctx->net)->max_links));
 	client_offer_v2(ctx, p);
 	client_offer_v1(ctx, p);
 	smc_hs_put_netdev(ctx);
@@ -106,7 +106,7 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	if (rc < 0)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_INTERNAL);
 	ctx->began = ktime_get_ns();
-	rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+	rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
 	if (rc)
 		return smc_hs_fail_clc(ctx, rc);
 	return HS_GO;
@@ -169,7 +169,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 
 	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, a);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
 	ctx->version = a->version;
@@ -214,7 +214,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
 	if (reason)
 		return smc_hs_decline(ctx, reason);
-	smc_llc_suspect(ctx->net, &ctx->peer.gid);
+	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
@@ -231,8 +231,8 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	struct smc_lgr *lgr;
 	int rc;
 
-	lgr = smc_core_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_CONTACT,
-				   &ctx->hs->cancelled, &ctx->link);
+	lgr = smc_lgr_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_CONTACT,
+				  &ctx->hs->cancelled, &ctx->link);
 	if (!IS_ERR(lgr)) {
 		ctx->lgr = lgr;
 		ctx->reserved = true;
@@ -241,7 +241,7 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (lgr == ERR_PTR(-ENOENT)) {
 		/* other groups that lead to this GID may be stale too */
-		smc_llc_suspect(ctx->net, &ctx->peer.gid);
+		smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_SYNC);
 	}
 	/* the group exists: do not report "out of sync", its other connections may be fine */
@@ -281,7 +281,7 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 	case HS_LLC_ENDED:
 		return HS_END;
 	}
-	smc_core_ready(ctx->lgr);
+	smc_lgr_set_ready(ctx->lgr);
 	return HS_GO;
 }
 
@@ -306,7 +306,7 @@ static bool client_peer_is_foreign(const struct smc_hs_ctx *ctx)
 
 static bool client_tcp_is_decided(struct smc_hs_ctx *ctx)
 {
-	int state = smc_carrier_state(ctx->hs->carrier);
+	int state = smc_clcsock_state(ctx->hs->clcsock);
 
 	return state != TCP_SYN_SENT && state != TCP_SYN_RECV;
 }
@@ -318,11 +318,11 @@ static bool client_tcp_is_decided(struct smc_hs_ctx *ctx)
  */
 static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 {
-	struct smc_carrier *clcsock = ctx->hs->carrier;
+	struct smc_clcsock *clcsock = ctx->hs->clcsock;
 	int rc;
 
 	ctx->option_agreed = false;
-	rc = smc_carrier_again(clcsock);
+	rc = smc_clcsock_reconnect(clcsock);
 	if (rc && rc != -EINPROGRESS)
 		return smc_hs_fail(ctx, -rc, "second TCP connection not started");
 	wait_event_idle_timeout(ctx->hs->wait,
@@ -332,13 +332,13 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 		return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 	if (!client_tcp_is_decided(ctx))
 		return smc_hs_fail(ctx, ETIMEDOUT, "second TCP connection timed out");
-	if (smc_carrier_state(clcsock) == TCP_CLOSE) {
+	if (smc_clcsock_state(clcsock) == TCP_CLOSE) {
 		rc = -sock_error(ctx->sk);
 		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "second TCP connection failed");
 	}
 	smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	smc_stats_inc(ctx->net, SMC_STAT_HS_AGAIN);
-	return smc_hs_decline(ctx, SMC_CLC_DECL_STRANGER);
+	return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_SMC);
 }
 
 /*
@@ -351,8 +351,8 @@ static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 	unsigned long deadline = jiffies + T_ACCEPT;
 
 	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
-				     smc_carrier_readable(ctx->hs->carrier), T_FOREIGN) &&
-	    !smc_core_knows(ctx->net, &ctx->daddr))
+				     smc_clcsock_is_readable(ctx->hs->clcsock), T_FOREIGN) &&
+	    !smc_registry_has_host(ctx->net, &ctx->daddr))
 		return 0;
 	return max_t(long, deadline - jiffies, 0);
 }

@@ -49,12 +49,12 @@
 #include "internal.h"
 
 /*
- * At most SMC_LIMIT_TOTAL handshakes of one side sleep. The remaining workers only send Declines.
- * Some kernels limit max_active to 512.
+ * At most SMC_ADMISSION_TOTAL handshakes of one side sleep. The remaining workers only send
+ * Declines. Some kernels limit max_active to 512.
  */
 #define HS_WORKERS	512
 
-static_assert(HS_WORKERS > SMC_LIMIT_TOTAL);
+static_assert(HS_WORKERS > SMC_ADMISSION_TOTAL);
 
 /* One queue per side: servers that do not answer our clients must not delay our own server. */
 static struct workqueue_struct *hs_wq;
@@ -72,21 +72,21 @@ static void hs_undo(struct smc_hs_ctx *ctx)
 	if (ctx->conn)
 		smc_conn_discard(ctx->conn, ctx->rmbe_announced);
 	if (ctx->res.outcome != SMC_HS_SMC && ctx->first && ctx->lgr)
-		smc_core_terminate(ctx->lgr, SMC_LINK_SETUP_FAILED);
+		smc_lgr_terminate(ctx->lgr, SMC_LINK_SETUP_FAILED);
 	if (ctx->creator)
-		smc_core_contact_done(&ctx->contact, NULL);
+		smc_contact_finish(&ctx->contact, NULL);
 	if (ctx->link)
 		smc_link_put(ctx->link);
 	if (ctx->lgr) {
 		if (ctx->reserved)
-			smc_core_unreserve(ctx->lgr);
-		smc_core_put(ctx->lgr);
+			smc_lgr_unreserve_conn(ctx->lgr);
+		smc_lgr_put(ctx->lgr);
 	}
 	if (smc_hs_unpark_path(ctx))
-		smc_pnet_path_put(&ctx->path);
+		smc_path_put(&ctx->path);
 	smc_hs_put_netdev(ctx);
 	if (ctx->admitted)
-		smc_limit_end(ctx->net, ctx->hs->server, ctx->hs->host);
+		smc_admission_release(ctx->net, ctx->hs->server, ctx->hs->host);
 }
 
 static void hs_count_outcome(const struct smc_hs_ctx *ctx)
@@ -99,10 +99,10 @@ static void hs_count_outcome(const struct smc_hs_ctx *ctx)
 		smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_SMC : SMC_STAT_CLNT_SMC);
 		if (ctx->peer.version == 1)
 			smc_stats_inc(ctx->net, server ? SMC_STAT_SRV_V1 : SMC_STAT_CLNT_V1);
-		smc_stats_handshake(ctx->net, server, ktime_get_ns() - ctx->began);
+		smc_stats_add_handshake(ctx->net, server, ktime_get_ns() - ctx->began);
 		break;
 	case SMC_HS_TCP:
-		smc_stats_fallback(ctx->net, server, res->own_reason);
+		smc_stats_add_fallback(ctx->net, server, res->own_reason);
 		break;
 	case SMC_HS_FAIL:
 		if (!ctx->tcp_failed && res->err == ECONNRESET)
@@ -136,14 +136,14 @@ static void hs_work(struct work_struct *work)
 	cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
-		smc_carrier_unhook(hs->carrier);
+		smc_clcsock_unhook(hs->clcsock);
 		hs->done(hs, &none);
 		return;
 	}
 	ctx->hs = hs;
 	ctx->net = hs->net;
 	ctx->began = ktime_get_ns();
-	ctx->sk = hs->carrier->sock->sk;
+	ctx->sk = hs->clcsock->sock->sk;
 	ctx->version = 1;
 	old = set_active_memcg(hs->memcg);
 	hs->run(ctx);
@@ -154,7 +154,7 @@ static void hs_work(struct work_struct *work)
 	hs_undo(ctx);
 	res = ctx->res;
 	kfree(ctx);
-	smc_carrier_unhook(hs->carrier);
+	smc_clcsock_unhook(hs->clcsock);
 	/* the owner may free hs inside done() */
 	hs->done(hs, &res);
 }
@@ -203,16 +203,16 @@ static void hs_clcsock_changed(void *owner)
 		return;
 	}
 	if (hs->server) {
-		if (smc_carrier_readable(hs->carrier))
+		if (smc_clcsock_is_readable(hs->clcsock))
 			hs_poll_proposal(hs);
 		return;
 	}
-	state = smc_carrier_state(hs->carrier);
+	state = smc_clcsock_state(hs->clcsock);
 	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV)
 		hs_queue_work(hs);
 }
 
-static const struct smc_carrier_events hs_clcsock_events = {
+static const struct smc_clcsock_events hs_clcsock_events = {
 	.changed = hs_clcsock_changed,
 };
 
@@ -225,7 +225,7 @@ static void hs_proposal_work(struct work_struct *work)
 	struct smc_hs *hs = container_of(to_delayed_work(work), struct smc_hs, first_work);
 	long left = hs->deadline - jiffies;
 
-	if (left <= 0 || smc_clc_whole(hs->carrier->sock->sk))
+	if (left <= 0 || smc_clc_rx_is_ready(hs->clcsock->sock->sk))
 		hs_queue_work(hs);
 	else
 		queue_delayed_work(hs_poll_wq, &hs->first_work, left);
@@ -261,12 +261,12 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 void smc_hs_start(struct smc_hs *hs)
 {
 	if (!hs->server) {
-		smc_carrier_hook(hs->carrier, &hs_clcsock_events, hs);
+		smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
 		hs_clcsock_changed(hs);
 		return;
 	}
 	hs->deadline = jiffies + T_CLC;
-	smc_carrier_hook(hs->carrier, &hs_clcsock_events, hs);
+	smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
 	/* a reset may have ended the handshake and released the clcsock already: use only @hs */
 	hs_poll_proposal(hs);
 }
@@ -302,12 +302,12 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 	}
 	/* the work was not queued, and first_work cannot be queued again */
 	cancel_delayed_work_sync(&hs->first_work);
-	if (hs->carrier && hs->carrier->sock)
-		smc_carrier_unhook(hs->carrier);
+	if (hs->clcsock && hs->clcsock->sock)
+		smc_clcsock_unhook(hs->clcsock);
 }
 
 /**
- * smc_hs_older() - check how long ago a server's handshake was started
+ * smc_hs_is_older() - check how long ago a server's handshake was started
  * @hs: started handshake of a server
  * @age: jiffies
  *
@@ -315,7 +315,7 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
  *
  * Return: true if it was started @age jiffies ago or earlier.
  */
-bool smc_hs_older(const struct smc_hs *hs, unsigned long age)
+bool smc_hs_is_older(const struct smc_hs *hs, unsigned long age)
 {
 	return time_after_eq(jiffies, READ_ONCE(hs->deadline) - T_CLC + age);
 }

@@ -59,17 +59,17 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @ndev_tracker: for @ndev
  * @path: local RoCE port; its GID is set when the version is known
  * @has_path: @path holds a reference on its device
- * @parked: @path is set but does not hold its device (smc_pnet_path_park())
+ * @parked: @path is set but does not hold its device (smc_path_release_device())
  * @gids: GIDs of the port for version 1 and version 2
  * @saddr: our address on the TCP path, IPv4 as v4-mapped
  * @daddr: the peer's address on the TCP path, IPv4 as v4-mapped
  * @peer: peer of the group, as the CLC messages name it
- * @contact: server: result of smc_core_contact_begin()
- * @creator: server: smc_core_contact_done() has to be called
+ * @contact: server: result of smc_contact_begin()
+ * @creator: server: smc_contact_finish() has to be called
  * @lgr: group, reference held
  * @link: link, reference held
  * @conn: connection, reference held
- * @admitted: smc_limit_end() has to be called
+ * @admitted: smc_admission_release() has to be called
  * @first: first contact
  * @reserved: a place in @lgr is reserved for @conn and not used yet
  * @rmbe_announced: an Accept or Confirm with our RMBE was sent

@@ -98,10 +98,10 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
 	ctx->res.own_reason = reason;
 	if (!ctx->option_agreed)
 		return HS_END;
-	smc_ib_peer_id(decline.peer_id);
+	smc_ib_get_peer_id(decline.peer_id);
 	rc = smc_clc_build_decline(&decline, ctx->buf, sizeof(ctx->buf));
 	if (rc > 0)
-		rc = smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+		rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
 	if (rc < 0)
 		return smc_hs_fail(ctx, ECONNRESET, "Decline could not be sent");
 	return HS_END;
@@ -171,8 +171,8 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 	 */
 	ctx->rmbe_announced = false;
 	if (decline.out_of_sync && ctx->lgr && !ctx->first) {
-		smc_core_retire(ctx->lgr, SMC_LINK_OUT_OF_SYNC);
-		smc_llc_suspect(ctx->net, &ctx->lgr->peer.gid);
+		smc_lgr_phase_out(ctx->lgr, SMC_LINK_OUT_OF_SYNC);
+		smc_test_link_probe_gid(ctx->net, &ctx->lgr->peer.gid);
 	}
 	return HS_END;
 }
@@ -191,7 +191,7 @@ void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
 
 	if (ctx->hs->server)
 		return;
-	smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
 	smc_negcache_add(ctx->net, &peer, reason);
 }
 
@@ -212,7 +212,7 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 		ctx->llc_armed = false;
 	}
 	if (!ctx->hs->server) {
-		smc_carrier_peer_addr(ctx->hs->carrier, &peer);
+		smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
 		smc_negcache_del(ctx->net, &peer);
 	}
 	smc_conn_activate(ctx->conn);
@@ -223,7 +223,7 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_refused() - check whether a rendezvous may be tried at all
+ * smc_hs_check_allowed() - check whether a rendezvous may be tried at all
  * @net: namespace
  * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
  *
@@ -231,9 +231,9 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
  *
  * Return: 0 to try, or the diagnosis code for using TCP.
  */
-u32 smc_hs_refused(struct net *net, const struct in6_addr *peer)
+u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer)
 {
-	if (!READ_ONCE(smc_policy_net(net)->enabled))
+	if (!READ_ONCE(smc_settings_get(net)->enabled))
 		return SMC_CLC_DECL_CONFIG;
 	return peer ? smc_negcache_check(net, peer) : 0;
 }

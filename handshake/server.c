@@ -28,7 +28,7 @@ static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 	ctx->version = ctx->head.version > 1 ? 2 : 1;
 	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.len, &ctx->proposal);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
 	reason = smc_clc_check_proposal(&ctx->proposal);
@@ -40,7 +40,7 @@ static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_
 {
 	u8 links = smc_marker_links(&ctx->proposal) ?:
 		   min_t(u8, offer->max_links, SMC_CLC_LINKS_MAX);
-	struct smc_net *sn = smc_policy_net(ctx->net);
+	struct smc_settings *sn = smc_settings_get(ctx->net);
 	struct smc_peer *peer = &ctx->peer;
 
 	peer->release = min_t(u8, offer->release, SMC_CLC_RELEASE_1);
@@ -64,7 +64,7 @@ static u32 server_check_v2(struct smc_hs_ctx *ctx)
 		return SMC_CLC_DECL_VERSION;
 	if (!p->has_v2)
 		return SMC_CLC_DECL_NO_V2_EXT;
-	if (!smc_policy_ueid_match(ctx->net, p->v2.eids, p->v2.eid_count, ctx->peer.eid))
+	if (!smc_settings_match_ueid(ctx->net, p->v2.eids, p->v2.eid_count, ctx->peer.eid))
 		return SMC_CLC_DECL_NO_UEID;
 	return ctx->gids.v2.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
 }
@@ -79,7 +79,7 @@ static u32 server_check_v1(struct smc_hs_ctx *ctx)
 
 	if (!server_is_offered_rdma(p->v1_type))
 		return SMC_CLC_DECL_VERSION;
-	if (!smc_pnet_match_prefixes(ctx->ndev, &ctx->daddr, p))
+	if (!smc_path_match_prefixes(ctx->ndev, &ctx->daddr, p))
 		return SMC_CLC_DECL_PREFIX;
 	ctx->path.gid = smc_marker_v1_over_v2(p) ? ctx->gids.v2 : ctx->gids.v1;
 	return ctx->path.gid.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
@@ -115,7 +115,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	peer->version = 1;
 	/* CONFIRM LINK sends the number to the client */
 	if (smc_marker_links(p))
-		peer->max_links = min(READ_ONCE(smc_policy_net(ctx->net)->max_links),
+		peer->max_links = min(READ_ONCE(smc_settings_get(ctx->net)->max_links),
 				      smc_marker_links(p));
 	memset(peer->eid, 0, sizeof(peer->eid));
 	memcpy(peer->gid.raw, p->gid, SMC_GID_LEN);
@@ -127,8 +127,8 @@ static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 {
 	int rc;
 
-	rc = smc_core_contact_begin(ctx->net, &ctx->peer, &ctx->path, deadline,
-				    &ctx->hs->cancelled, &ctx->contact);
+	rc = smc_contact_begin(ctx->net, &ctx->peer, &ctx->path, deadline,
+			       &ctx->hs->cancelled, &ctx->contact);
 	if (rc)
 		return rc;
 	ctx->lgr = ctx->contact.lgr;
@@ -145,12 +145,12 @@ static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
  */
 static void server_skip_group(struct smc_hs_ctx *ctx)
 {
-	smc_core_crowded(ctx->lgr);
-	smc_core_unreserve(ctx->lgr);
+	smc_lgr_set_out_of_regions(ctx->lgr);
+	smc_lgr_unreserve_conn(ctx->lgr);
 	ctx->reserved = false;
 	smc_link_put(ctx->link);
 	ctx->link = NULL;
-	smc_core_put(ctx->lgr);
+	smc_lgr_put(ctx->lgr);
 	ctx->lgr = NULL;
 }
 
@@ -164,7 +164,7 @@ static u32 server_create_group(struct smc_hs_ctx *ctx)
 	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (reason)
 		return reason;
-	smc_llc_suspect(ctx->net, &ctx->peer.gid);
+	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
 	return rc ? smc_hs_errno_reason(rc, SMC_CLC_DECL_INTERNAL) : 0;
 }
@@ -243,7 +243,7 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 
 	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, c);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
 	if (!server_confirm_matches(ctx, c)) {
@@ -292,7 +292,7 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 	case HS_LLC_ENDED:
 		return HS_END;
 	}
-	smc_core_contact_done(&ctx->contact, ctx->lgr);
+	smc_contact_finish(&ctx->contact, ctx->lgr);
 	ctx->creator = false;
 	return HS_GO;
 }
@@ -309,7 +309,7 @@ static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 	smc_clc_rx_reset(&ctx->rx);
 	for (;;) {
 		long left = wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
-				smc_carrier_readable(ctx->hs->carrier), T_CLC);
+				smc_clcsock_is_readable(ctx->hs->clcsock), T_CLC);
 
 		if (left || ctx->first || time_after_eq(jiffies, end) ||
 		    time_after(jiffies, READ_ONCE(ctx->link->last_rx) + T_CLC))
@@ -317,7 +317,7 @@ static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 	}
 	/* wait only for the rest of a message that has begun to arrive */
 	return smc_hs_await_clc(ctx, SMC_CLC_CONFIRM,
-				smc_carrier_readable(ctx->hs->carrier) ? T_CLC : 0);
+				smc_clcsock_is_readable(ctx->hs->clcsock) ? T_CLC : 0);
 }
 
 /* The steps of a server in their order. */

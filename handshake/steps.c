@@ -32,8 +32,8 @@ void smc_hs_set_host(struct smc_hs *hs)
 {
 	struct in6_addr peer;
 
-	smc_carrier_peer_addr(hs->carrier, &peer);
-	hs->host = smc_limit_host(&peer);
+	smc_clcsock_peer_addr(hs->clcsock, &peer);
+	hs->host = smc_admission_host(&peer);
 }
 
 /**
@@ -46,7 +46,7 @@ void smc_hs_set_host(struct smc_hs *hs)
  */
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx)
 {
-	ctx->admitted = smc_limit_begin(ctx->net, ctx->hs->server, ctx->hs->host);
+	ctx->admitted = smc_admission_acquire(ctx->net, ctx->hs->server, ctx->hs->host);
 	if (ctx->admitted)
 		return HS_GO;
 	smc_stats_inc(ctx->net, SMC_STAT_HS_LIMITED);
@@ -86,7 +86,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 
 	if (!hs_get_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
-	ctx->peer.carrier = ctx->daddr;
+	ctx->peer.tcp_addr = ctx->daddr;
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);
@@ -95,16 +95,16 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	ctx->ndev = READ_ONCE(dst->dev);
 	netdev_hold(ctx->ndev, &ctx->ndev_tracker, GFP_ATOMIC);
 	rcu_read_unlock();
-	ipsec = smc_carrier_ipsec(ctx->hs->carrier, dst);
+	ipsec = smc_clcsock_has_ipsec(ctx->hs->clcsock, dst);
 	dst_release(dst);
 	if (ipsec)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
-	reason = smc_pnet_find_path(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids);
+	reason = smc_path_find(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids);
 	if (reason)
 		return smc_hs_decline(ctx, reason);
-	smc_pnet_path_park(&ctx->path);
+	smc_path_release_device(&ctx->path);
 	ctx->parked = true;
-	ctx->peer.vlan = smc_pnet_vlan(ctx->ndev);
+	ctx->peer.vlan = smc_path_vlan(ctx->ndev);
 	return HS_GO;
 }
 
@@ -129,7 +129,7 @@ bool smc_hs_unpark_path(struct smc_hs_ctx *ctx)
 {
 	if (ctx->parked) {
 		ctx->parked = false;
-		ctx->has_path = smc_pnet_path_unpark(&ctx->path);
+		ctx->has_path = smc_path_reacquire_device(&ctx->path);
 	}
 	return ctx->has_path;
 }
@@ -169,17 +169,17 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	msg->is_confirm = confirm;
 	msg->version = ctx->peer.version;
 	msg->first_contact = ctx->first;
-	smc_ib_peer_id(msg->peer_id);
+	smc_ib_get_peer_id(msg->peer_id);
 	memcpy(msg->gid, link->path.gid.gid.raw, SMC_GID_LEN);
 	memcpy(msg->mac, link->path.gid.mac, SMC_MAC_LEN);
 	msg->qpn = link->qp->qpn;
-	msg->rkey = smc_buf_rkey(elem->region, link->slot);
+	msg->rkey = smc_region_rkey(elem->region, link->slot);
 	msg->rmbe_idx = elem->index;
 	msg->token = ctx->conn->token;
-	msg->bsize = smc_buf_size_code(elem->size);
+	msg->bsize = smc_elem_encode_size(elem->size);
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
 	/* read after the rkey: if the address is valid, the rkey was valid too */
-	msg->vaddr = smc_buf_iova(elem->region, link->slot);
+	msg->vaddr = smc_region_iova(elem->region, link->slot);
 	if (!msg->vaddr || smc_fault_hit(SMC_FAULT_HS_KEYS))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	msg->psn = link->psn;
@@ -215,7 +215,7 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 	if (rc < 0)
 		return rc;
 	ctx->rmbe_announced = true;
-	return smc_clc_send(ctx->hs->carrier->sock, ctx->buf, rc);
+	return smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
 }
 
 /**
@@ -232,7 +232,7 @@ u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 {
 	if (!smc_hs_unpark_path(ctx))
 		return SMC_CLC_DECL_NO_DEV;
-	if (smc_pnet_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
+	if (smc_path_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
 		return SMC_CLC_DECL_NO_ROUTE;
 	/* version 1 does not support gateways */
 	if (ctx->peer.version == 1 && !*direct)
@@ -244,7 +244,7 @@ u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
  * Set the peer's end of the connection. Return false to try again: another connection has the
  * RMBE or the token, and the peer may have seen its end shortly before us.
  */
-static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_end *end, int *rc)
+static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_peer_end *end, int *rc)
 {
 	*rc = smc_conn_set_peer(ctx->conn, end);
 	return *rc != -EADDRINUSE || smc_hs_is_cancelled(ctx);
@@ -264,8 +264,8 @@ static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_end *e
  */
 int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 {
-	struct smc_conn_end end = {
-		.token = msg->token, .size = smc_bsize_to_len(msg->bsize),
+	struct smc_conn_peer_end end = {
+		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
 		.index = msg->rmbe_idx, .rkey = msg->rkey, .addr = msg->vaddr,
 		.first = ctx->first,
 	};
@@ -273,14 +273,14 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 	int rc;
 
 	do {
-		wait_event_timeout(ctx->lgr->claims.wait, hs_try_set_peer(ctx, &end, &rc),
-				   SMC_CORE_POLL);
+		wait_event_timeout(ctx->lgr->rmbe_claims.wait, hs_try_set_peer(ctx, &end, &rc),
+				   SMC_LGR_POLL);
 	} while (rc == -EADDRINUSE && !smc_hs_is_cancelled(ctx) && time_before(jiffies, deadline));
 	if (rc != -ENOKEY && rc != -EADDRINUSE)
 		return rc;
 	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
 	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
-			    smc_hs_side_name(ctx), &ctx->peer.carrier, end.rkey, end.index,
+			    smc_hs_side_name(ctx), &ctx->peer.tcp_addr, end.rkey, end.index,
 			    end.token,
 			    rc == -ENOKEY ? "that RMB was not announced over the group" :
 					    "another connection has that RMBE or token");
@@ -302,12 +302,12 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 	struct smc_lgr *lgr;
 
 	ctx->has_path = false;	/* the group takes it over, also on failure */
-	lgr = smc_core_create(ctx->net, role, &ctx->peer, &ctx->path);
+	lgr = smc_lgr_create(ctx->net, role, &ctx->peer, &ctx->path);
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
 	ctx->lgr = lgr;
 	ctx->reserved = true;
-	ctx->link = smc_core_link(lgr, 0);
+	ctx->link = smc_lgr_get_link(lgr, 0);
 	if (!ctx->link)
 		return -ECONNABORTED;
 	ctx->link->peer_gid = ctx->peer.gid;
@@ -335,8 +335,8 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
-	if (smc_carrier_stamps(ctx->hs->carrier))
-		smc_stamp_start(conn);
+	if (smc_clcsock_wants_timestamps(ctx->hs->clcsock))
+		smc_timestamp_start(conn);
 	return 0;
 }
 
@@ -360,7 +360,7 @@ enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 	link->mtu = min(peer_end->mtu, link->path.gid.mtu);
 	if (smc_link_connect(link))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
-	if (smc_conn_mem_register(ctx->conn))
+	if (smc_conn_register_buffers(ctx->conn))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_BUF_REG);
 	smc_llc_fc_begin(link, &ctx->hs->wait);
 	ctx->llc_armed = true;
@@ -389,9 +389,9 @@ enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_
 	case HS_LLC_ENDED:
 		return HS_END;
 	}
-	if (smc_llc_fc_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
+	if (smc_llc_fc_get_bits(ctx->link) & SMC_LLC_FC_EYECATCHER)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RMBE_EYEC);
 	smc_link_activate(ctx->link);
-	smc_core_tell_link_up(ctx->link);
+	smc_link_report_up(ctx->link);
 	return HS_GO;
 }

@@ -18,7 +18,7 @@
  */
 static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 {
-	int rc = smc_clc_recv(ctx->hs->carrier->sock, &ctx->rx);
+	int rc = smc_clc_recv(ctx->hs->clcsock->sock, &ctx->rx);
 
 	if (!rc)
 		return 0;
@@ -27,7 +27,7 @@ static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 		return 0;
 	}
 	if (rc > 0)
-		rc = smc_clc_peek_header(ctx->rx.buf, &ctx->head) ?: 1;
+		rc = smc_clc_parse_header(ctx->rx.buf, &ctx->head) ?: 1;
 	if (rc < 0) {
 		smc_hs_fail_clc(ctx, rc);
 		return -1;
@@ -68,7 +68,7 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 			return smc_hs_fail(ctx, ETIMEDOUT, "no answer in time");
 		}
 		wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
-					smc_carrier_readable(ctx->hs->carrier), left);
+					smc_clcsock_is_readable(ctx->hs->clcsock), left);
 	}
 	if (ctx->head.type == SMC_CLC_DECLINE)
 		return smc_hs_take_decline(ctx);
@@ -78,6 +78,14 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 		return smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
 	}
 	return HS_GO;
+}
+
+/* The condition of smc_hs_await_llc(): there is something to handle. */
+static bool hs_llc_wait_is_over(const struct smc_hs_ctx *ctx, unsigned int want)
+{
+	return smc_hs_is_cancelled(ctx) ||
+	       (smc_llc_fc_get_bits(ctx->link) & (want | SMC_LLC_FC_BROKEN)) ||
+	       (!ctx->eof && smc_clcsock_is_readable(ctx->hs->clcsock));
 }
 
 /**
@@ -104,7 +112,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 			smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 			return HS_LLC_ENDED;
 		}
-		bits = smc_llc_fc_bits(ctx->link);
+		bits = smc_llc_fc_get_bits(ctx->link);
 		if (bits & want)
 			return HS_LLC_SEEN;
 		rc = ctx->eof ? 0 : hs_poll_clc(ctx, true);
@@ -121,10 +129,6 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 			return HS_LLC_BROKEN;
 		if (left <= 0)
 			return HS_LLC_TIMEOUT;
-		wait_event_idle_timeout(ctx->hs->wait,
-					smc_hs_is_cancelled(ctx) ||
-					(smc_llc_fc_bits(ctx->link) & (want | SMC_LLC_FC_BROKEN)) ||
-					(!ctx->eof && smc_carrier_readable(ctx->hs->carrier)),
-					left);
+		wait_event_idle_timeout(ctx->hs->wait, hs_llc_wait_is_over(ctx, want), left);
 	}
 }

@@ -3,9 +3,9 @@
  * Connections of a group: places, the table of alert tokens (RFC 7609 section 4.4.1), and walks
  * over the table.
  *
- * smc_core_create(), smc_core_find_client() and smc_core_contact_begin() return a group with one
- * reference and one reserved place. smc_core_conn_add() turns the place into a connection. If it
- * fails or is not called, the place is given back by smc_core_unreserve().
+ * smc_lgr_create(), smc_lgr_find_client() and smc_contact_begin() return a group with one
+ * reference and one reserved place. smc_lgr_add_conn() turns the place into a connection. If it
+ * fails or is not called, the place is given back by smc_lgr_unreserve_conn().
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -19,26 +19,26 @@ static u32 lgr_max_conns(const struct smc_lgr *lgr)
 {
 	/* The server enforces the limit; the client accepts what the server assigns. */
 	if (lgr->role == SMC_CLIENT || !lgr->peer.max_conns)
-		return SMC_CORE_CONNS_MAX;
-	return min_t(u32, lgr->peer.max_conns, SMC_CORE_CONNS_MAX);
+		return SMC_LGR_CONNS_MAX;
+	return min_t(u32, lgr->peer.max_conns, SMC_LGR_CONNS_MAX);
 }
 
 /**
- * smc_core_reserve() - reserve a place for a connection
+ * smc_lgr_reserve_conn() - reserve a place for a connection
  * @lgr: group
  *
  * The caller found the group under the registry lock and still holds that lock.
- * The place is used up by smc_core_conn_add() or given back by smc_core_unreserve().
+ * The place is used up by smc_lgr_add_conn() or given back by smc_lgr_unreserve_conn().
  *
  * Return: true if the group had a free place and takes connections.
  */
-bool smc_core_reserve(struct smc_lgr *lgr)
+bool smc_lgr_reserve_conn(struct smc_lgr *lgr)
 {
 	bool ok = false;
 
-	lockdep_assert_held(&smc_core_reg.lock);
+	lockdep_assert_held(&smc_registry.lock);
 	xa_lock_bh(&lgr->conns);
-	if (!smc_core_dead(lgr) && !lgr->retired &&
+	if (!smc_lgr_is_dead(lgr) && !lgr->phase_out_reason &&
 	    lgr->nconns + lgr->reserved < lgr_max_conns(lgr)) {
 		lgr->reserved++;
 		ok = true;
@@ -50,12 +50,12 @@ bool smc_core_reserve(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_unreserve() - give back a reserved place that was not used
+ * smc_lgr_unreserve_conn() - give back a reserved place that was not used
  * @lgr: group
  *
  * Does not drop the handshake's reference on the group. Any context.
  */
-void smc_core_unreserve(struct smc_lgr *lgr)
+void smc_lgr_unreserve_conn(struct smc_lgr *lgr)
 {
 	bool idle;
 
@@ -65,11 +65,11 @@ void smc_core_unreserve(struct smc_lgr *lgr)
 	idle = !lgr->nconns && !lgr->reserved;
 	xa_unlock_bh(&lgr->conns);
 	if (idle)
-		smc_core_arm_idle(lgr);
+		smc_lgr_idle_arm(lgr);
 }
 
 /**
- * smc_core_retire() - phase out a group
+ * smc_lgr_phase_out() - phase out a group
  * @lgr: group
  * @reason: why the group will end; the first reason stays
  *
@@ -77,48 +77,48 @@ void smc_core_unreserve(struct smc_lgr *lgr)
  * Called when a Decline says that the peer does not know the group (such a Decline may be
  * forged, so existing connections stay), and by the operator. Any context.
  */
-void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason)
+void smc_lgr_phase_out(struct smc_lgr *lgr, enum smc_link_reason reason)
 {
 	bool idle;
 
 	xa_lock_bh(&lgr->conns);
-	if (!lgr->retired) {
-		trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_RETIRED, reason);
-		WRITE_ONCE(lgr->retired, reason);
+	if (!lgr->phase_out_reason) {
+		trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_PHASED_OUT, reason);
+		WRITE_ONCE(lgr->phase_out_reason, reason);
 	}
 	idle = !lgr->nconns && !lgr->reserved;
 	xa_unlock_bh(&lgr->conns);
 	if (idle)
-		smc_core_arm_idle(lgr);
+		smc_lgr_idle_arm(lgr);
 }
 
 /**
- * smc_core_crowded() - note that no region can be added to a group
+ * smc_lgr_set_out_of_regions() - note that no region can be added to a group
  * @lgr: group of a server
  *
- * Further connections of this peer go to another group until smc_core_roomy().
+ * Further connections of this peer go to another group until smc_lgr_set_regions_available().
  */
-void smc_core_crowded(struct smc_lgr *lgr)
+void smc_lgr_set_out_of_regions(struct smc_lgr *lgr)
 {
-	WRITE_ONCE(lgr->crowded, true);
+	WRITE_ONCE(lgr->out_of_regions, true);
 }
 
 /**
- * smc_core_roomy() - note that an element of a group became free
+ * smc_lgr_set_regions_available() - note that an element of a group became free
  * @lgr: group
  */
-void smc_core_roomy(struct smc_lgr *lgr)
+void smc_lgr_set_regions_available(struct smc_lgr *lgr)
 {
-	if (READ_ONCE(lgr->crowded))
-		WRITE_ONCE(lgr->crowded, false);
+	if (READ_ONCE(lgr->out_of_regions))
+		WRITE_ONCE(lgr->out_of_regions, false);
 }
 
 /* ---- token table ---- */
 
 /**
- * smc_core_conn_add() - add a connection to the token table
+ * smc_lgr_add_conn() - add a connection to the token table
  * @lgr: group
- * @conn: connection; must stay valid for an RCU grace period after smc_core_conn_del()
+ * @conn: connection; must stay valid for an RCU grace period after smc_lgr_del_conn()
  * @token: out: its alert token, never 0
  *
  * Uses up a reserved place and takes a reference on the group. Process context.
@@ -126,9 +126,9 @@ void smc_core_roomy(struct smc_lgr *lgr)
  * Return: 0, -ENOMEM, -ENOSPC (table full), -ECONNABORTED (group dead). After an error the place
  * stays reserved.
  */
-int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
+int smc_lgr_add_conn(struct smc_lgr *lgr, void *conn, u32 *token)
 {
-	struct smc_core_entry *entry;
+	struct smc_lgr_conn_entry *entry;
 	u32 index;
 	int rc;
 
@@ -139,9 +139,9 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 	xa_lock_bh(&lgr->conns);
 	/* Reserve the index first: walks must not see a connection that is then refused. */
 	rc = smc_fault_rc(CONN_INDEX, -ENOMEM,
-			  __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_CORE_CONNS_MAX),
+			  __xa_alloc(&lgr->conns, &index, NULL, XA_LIMIT(1, SMC_LGR_CONNS_MAX),
 				     GFP_KERNEL));
-	if (!rc && smc_core_dead(lgr)) {
+	if (!rc && smc_lgr_is_dead(lgr)) {
 		__xa_erase(&lgr->conns, index);
 		rc = -ECONNABORTED;
 	}
@@ -162,21 +162,21 @@ int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token)
 		kfree_rcu(entry, rcu);
 		return rc == -EBUSY ? -ENOSPC : rc;
 	}
-	smc_core_get(lgr);
+	smc_lgr_get(lgr);
 	return 0;
 }
 
 /**
- * smc_core_conn_del() - remove a connection from the token table
+ * smc_lgr_del_conn() - remove a connection from the token table
  * @lgr: group
  * @token: its alert token
  *
  * Drops the reference of the table on the group. Look-ups may still return the connection for an
  * RCU grace period. Any context.
  */
-void smc_core_conn_del(struct smc_lgr *lgr, u32 token)
+void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token)
 {
-	struct smc_core_entry *entry;
+	struct smc_lgr_conn_entry *entry;
 	bool idle;
 
 	xa_lock_bh(&lgr->conns);
@@ -191,12 +191,12 @@ void smc_core_conn_del(struct smc_lgr *lgr, u32 token)
 	xa_unlock_bh(&lgr->conns);
 	kfree_rcu(entry, rcu);
 	if (idle)
-		smc_core_arm_idle(lgr);
-	smc_core_put(lgr);
+		smc_lgr_idle_arm(lgr);
+	smc_lgr_put(lgr);
 }
 
 /**
- * smc_core_conn_find() - look up the connection of an alert token
+ * smc_lgr_find_conn() - look up the connection of an alert token
  * @lgr: group
  * @token: token from the wire
  *
@@ -204,9 +204,9 @@ void smc_core_conn_del(struct smc_lgr *lgr, u32 token)
  *
  * Return: connection, or NULL if none has exactly this token.
  */
-void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
+void *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token)
 {
-	struct smc_core_entry *entry = xa_load(&lgr->conns, token & 0xff);
+	struct smc_lgr_conn_entry *entry = xa_load(&lgr->conns, token & 0xff);
 
 	if (!entry || entry->token != token)
 		return NULL;
@@ -214,7 +214,7 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
 }
 
 /**
- * smc_core_walk_conns() - walk the connections of a group
+ * smc_lgr_walk_conns() - walk the connections of a group
  * @lgr: group
  * @fn: called under rcu_read_lock(); must not sleep; false ends the walk
  * @arg: for @fn
@@ -222,10 +222,10 @@ void *smc_core_conn_find(struct smc_lgr *lgr, u32 token)
  * Starts with the connection at which the previous walk was ended, so that low indices do not
  * always come first. Any context.
  */
-void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg)
+void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg)
 {
-	unsigned long start = READ_ONCE(lgr->walk_from);
-	struct smc_core_entry *entry;
+	unsigned long start = READ_ONCE(lgr->walk_start);
+	struct smc_lgr_conn_entry *entry;
 	unsigned long i;
 
 	rcu_read_lock();
@@ -240,6 +240,6 @@ void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg),
 	rcu_read_unlock();
 	return;
 ended:
-	WRITE_ONCE(lgr->walk_from, i);
+	WRITE_ONCE(lgr->walk_start, i);
 	rcu_read_unlock();
 }

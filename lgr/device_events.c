@@ -22,7 +22,7 @@ static bool link_gid_valid(const struct smc_lgr *lgr, const struct smc_link *lin
 	ndev = dev_get_by_index(lgr->net, path->gid.ifindex);
 	if (!ndev)
 		return false;
-	ok = smc_ib_gid_stands(path->dev, path->port, ndev, &path->gid);
+	ok = smc_ib_gid_unchanged(path->dev, path->port, ndev, &path->gid);
 	dev_put(ndev);
 	return ok;
 }
@@ -70,37 +70,37 @@ static int lgr_check_device(struct smc_lgr *lgr, void *arg)
 
 static void lgr_handle_port_active(struct smc_ib_device *dev, u8 port)
 {
-	smc_core_ports_changed();
+	smc_lgr_notify_ports();
 }
 
 static void lgr_handle_port_inactive(struct smc_ib_device *dev, u8 port)
 {
 	struct device_event event = { .dev = dev, .port = port, .reason = SMC_LINK_PORT_DOWN };
 
-	smc_core_for_each(lgr_check_device, &event);
+	smc_lgr_for_each(lgr_check_device, &event);
 }
 
 static void lgr_handle_gid_changed(struct smc_ib_device *dev, u8 port)
 {
 	struct device_event event = { .dev = dev, .port = port, .reason = SMC_LINK_GID_CHANGED };
 
-	smc_core_for_each(lgr_check_device, &event);
-	smc_core_ports_changed();
+	smc_lgr_for_each(lgr_check_device, &event);
+	smc_lgr_notify_ports();
 }
 
 static void lgr_handle_device_gone(struct smc_ib_device *dev)
 {
 	struct device_event event = { .dev = dev, .reason = SMC_LINK_DEVICE_GONE };
 
-	smc_core_for_each(lgr_check_device, &event);
+	smc_lgr_for_each(lgr_check_device, &event);
 }
 
 static void lgr_handle_mtu_changed(void)
 {
-	smc_core_for_each(lgr_check_mtu, NULL);
+	smc_lgr_for_each(lgr_check_mtu, NULL);
 }
 
-const struct smc_ib_events smc_core_ib_events = {
+const struct smc_ib_events smc_lgr_ib_events = {
 	.port_active = lgr_handle_port_active,
 	.port_inactive = lgr_handle_port_inactive,
 	.gid_changed = lgr_handle_gid_changed,

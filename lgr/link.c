@@ -171,7 +171,7 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 
 	link = smc_fault_null(LINK, kzalloc(sizeof(*link), GFP_KERNEL));
 	if (!link) {
-		smc_pnet_path_put(path);
+		smc_path_put(path);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&link->ref);
@@ -184,9 +184,9 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 	link->psn = get_random_u32() & 0xffffff;
 	link->mtu = link->path.gid.mtu;
 	link->last_rx = jiffies;
-	qp = smc_wr_qp_create(link->path.dev, link->path.port, net, &link_wr_events, link);
+	qp = smc_qp_create(link->path.dev, link->path.port, net, &link_wr_events, link);
 	if (IS_ERR(qp)) {
-		smc_pnet_path_put(&link->path);
+		smc_path_put(&link->path);
 		kfree(link);
 		return ERR_CAST(qp);
 	}
@@ -220,7 +220,7 @@ static void link_free(struct rcu_head *rcu)
 {
 	struct smc_link *link = container_of(rcu, struct smc_link, rcu);
 
-	smc_wr_qp_free(link->qp);
+	smc_qp_free(link->qp);
 	smc_ib_device_unpin(link->path.dev);
 	kfree(link);
 }
@@ -256,7 +256,7 @@ void smc_link_put(struct smc_link *link)
  */
 int smc_link_connect(struct smc_link *link)
 {
-	struct smc_wr_attr attr = {
+	struct smc_qp_attr attr = {
 		.port = link->path.port,
 		.sgid_index = link->path.gid.index,
 		.sgid = link->path.gid.gid,
@@ -274,7 +274,7 @@ int smc_link_connect(struct smc_link *link)
 	rc = link_change_state(link, SMC_LINK_EV_QP_RTR);
 	if (rc)
 		return rc;
-	rc = smc_wr_qp_connect(link->qp, &attr);
+	rc = smc_qp_connect(link->qp, &attr);
 	if (rc)
 		return rc;
 	return link_change_state(link, SMC_LINK_EV_QP_RTS);
@@ -289,7 +289,7 @@ int smc_link_connect(struct smc_link *link)
 void smc_link_activate(struct smc_link *link)
 {
 	/* Clamp to 1: 0 means that the link never was usable. */
-	WRITE_ONCE(link->since, max_t(time64_t, ktime_get_boottime_seconds(), 1));
+	WRITE_ONCE(link->usable_since, max_t(time64_t, ktime_get_boottime_seconds(), 1));
 	link_change_state(link, SMC_LINK_EV_CONFIRM_RSP);
 }
 
@@ -301,20 +301,20 @@ void smc_link_activate(struct smc_link *link)
  */
 bool smc_link_usable(const struct smc_link *link)
 {
-	return smc_link_state_usable(atomic_read_acquire(&link->state));
+	return smc_link_state_is_usable(atomic_read_acquire(&link->state));
 }
 
 /**
- * smc_link_hold() - stop or resume sending of connections over a link
+ * smc_link_hold_conns() - stop or resume sending of connections over a link
  * @link: link
  * @hold: true: connections must not send; false: they may again
  *
  * LLC messages are not affected. Resuming raises events->slots_free, so that connections that
  * were refused try again. Not from within a completion.
  */
-void smc_link_hold(struct smc_link *link, bool hold)
+void smc_link_hold_conns(struct smc_link *link, bool hold)
 {
-	WRITE_ONCE(link->held, hold);
+	WRITE_ONCE(link->conns_held, hold);
 	if (hold)
 		return;
 	smp_mb();	/* pairs with smc_tx.c: the sender sees this, or we see it wait */
@@ -322,16 +322,16 @@ void smc_link_hold(struct smc_link *link, bool hold)
 }
 
 /**
- * smc_link_going() - note that both sides are about to remove a link
+ * smc_link_expect_removal() - note that both sides are about to remove a link
  * @link: link
  * @reason: reason of the removal; SMC_LINK_OK: the link stays after all
  *
  * Called before the peer is asked. The peer may destroy its queue pair, or move its
  * connections, before we remove ours; smc_link_fail() then uses @reason, and it is no failure.
  */
-void smc_link_going(struct smc_link *link, enum smc_link_reason reason)
+void smc_link_expect_removal(struct smc_link *link, enum smc_link_reason reason)
 {
-	WRITE_ONCE(link->going, reason);
+	WRITE_ONCE(link->removal_reason, reason);
 }
 
 /* True if the link ends in an orderly way, not by a failure. */
@@ -350,7 +350,7 @@ static bool link_reason_orderly(enum smc_link_reason reason)
  */
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
-	enum smc_link_reason going = READ_ONCE(link->going);
+	enum smc_link_reason going = READ_ONCE(link->removal_reason);
 	bool used = smc_link_usable(link);
 
 	if (going != SMC_LINK_OK && (reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_PEER_MOVED))
@@ -361,10 +361,10 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 	link_change_state(link, SMC_LINK_EV_FAIL);
 	if (used && !link_reason_orderly(reason))
 		trace_smcr_link_down(link, link->lgr, link->net_cookie,
-				     smc_link_state_shown(atomic_read(&link->state)),
+				     smc_link_state_uapi(atomic_read(&link->state)),
 				     link->path.dev->name, __builtin_return_address(0),
 				     link->uid);
-	link->events->lost(link, reason);
+	link->events->failed(link, reason);
 }
 
 /**
@@ -387,11 +387,11 @@ int smc_link_fence(struct smc_link *link)
 	link_change_state(link, SMC_LINK_EV_FAIL);
 	if (!link->fenced)
 		trace_smc_fence_begin(link->uid);
-	rc = smc_wr_qp_drain(link->qp);
+	rc = smc_qp_drain(link->qp);
 	if (!link->fenced)
 		trace_smc_fence_end(link->uid, rc);
 	if (rc)
-		link->late = true;	/* read after smc_link_fenced() */
+		link->flush_timed_out = true;	/* read after smc_link_fenced() */
 	smp_store_release(&link->fenced, true);	/* pairs with smc_link_fenced() */
 	/* A new connection is notified by the group's walk, or sees ->fenced. */
 	smp_mb();
@@ -416,7 +416,7 @@ void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *lin
 	smc_link_fence(link);
 	if (unmap)
 		unmap(link);
-	smc_wr_qp_destroy(link->qp);
+	smc_qp_destroy(link->qp);
 	/* Connections may keep the link, but not the device: its removal waits for this put. */
 	smc_ib_device_put(link->path.dev);
 	link_change_state(link, SMC_LINK_EV_DRAINED);

@@ -17,7 +17,7 @@
 /* ---- look-up ---- */
 
 /**
- * smc_core_link() - look up the link of a slot
+ * smc_lgr_get_link() - look up the link of a slot
  * @lgr: group
  * @slot: slot
  *
@@ -25,11 +25,11 @@
  *
  * Return: the link with a reference, or NULL.
  */
-struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot)
+struct smc_link *smc_lgr_get_link(struct smc_lgr *lgr, u32 slot)
 {
 	struct smc_link *link;
 
-	if (slot >= SMC_CORE_LINKS)
+	if (slot >= SMC_LGR_LINKS)
 		return NULL;
 	rcu_read_lock();
 	link = rcu_dereference(lgr->links[slot]);
@@ -52,13 +52,13 @@ struct smc_link *smc_link_iter_next(struct smc_link_iter *iter)
 	if (iter->link)
 		smc_link_put(iter->link);
 	iter->link = NULL;
-	while (iter->slot < SMC_CORE_LINKS && !iter->link)
-		iter->link = smc_core_link(iter->lgr, iter->slot++);
+	while (iter->slot < SMC_LGR_LINKS && !iter->link)
+		iter->link = smc_lgr_get_link(iter->lgr, iter->slot++);
 	return iter->link;
 }
 
 /**
- * smc_core_link_by_num() - look up a link by its number on the wire
+ * smc_lgr_get_link_by_num() - look up a link by its number on the wire
  * @lgr: group
  * @num: link number; 0 is never valid
  *
@@ -66,7 +66,7 @@ struct smc_link *smc_link_iter_next(struct smc_link_iter *iter)
  *
  * Return: the link with a reference, or NULL.
  */
-struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
+struct smc_link *smc_lgr_get_link_by_num(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link;
 
@@ -79,27 +79,27 @@ struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num)
 }
 
 /**
- * smc_core_open_slot() - find the slot from which messages of a link may still come
+ * smc_lgr_find_open_slot() - find the slot from which messages of a link may still come
  * @lgr: group
  * @num: link number from the wire
  *
- * Unlike smc_core_link_by_num(), this also finds a link that was taken out of the set, until it
+ * Unlike smc_lgr_get_link_by_num(), this also finds a link that was taken out of the set, until it
  * is fenced: connections are notified later. Any context.
  *
  * Return: slot, or -ENOENT.
  */
-int smc_core_open_slot(struct smc_lgr *lgr, u8 num)
+int smc_lgr_find_open_slot(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link;
 	int found = -ENOENT;
 	u32 slot;
 
 	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS && found < 0; slot++) {
+	for (slot = 0; slot < SMC_LGR_LINKS && found < 0; slot++) {
 		link = rcu_dereference(lgr->links[slot]);
 		if (!link) {
-			smp_rmb();	/* pairs with smc_core_unlink() */
-			link = rcu_dereference(lgr->leaving[slot]);
+			smp_rmb();	/* pairs with smc_lgr_unlink() */
+			link = rcu_dereference(lgr->unlinked[slot]);
 		}
 		if (link && READ_ONCE(link->num) == num && !smc_link_fenced(link))
 			found = slot;
@@ -128,20 +128,20 @@ static struct smc_link *lgr_find_least_used_link(struct smc_lgr *lgr, const stru
 }
 
 /**
- * smc_core_pick_link() - pick a link for a message of the group
+ * smc_lgr_pick_link() - pick a link for a message of the group
  * @lgr: group
  *
- * For connections, see smc_core_pick_for(). Any context.
+ * For connections, see smc_lgr_pick_conn_link(). Any context.
  *
  * Return: the usable link with the fewest connections, with a reference, or NULL.
  */
-struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
+struct smc_link *smc_lgr_pick_link(struct smc_lgr *lgr)
 {
 	return lgr_find_least_used_link(lgr, NULL);
 }
 
 /**
- * smc_core_other_link() - pick a link other than a given one
+ * smc_lgr_pick_other_link() - pick a link other than a given one
  * @lgr: group
  * @not: link to exclude
  *
@@ -149,22 +149,22 @@ struct smc_link *smc_core_pick_link(struct smc_lgr *lgr)
  *
  * Return: the usable link with the fewest connections, with a reference, or NULL.
  */
-struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not)
+struct smc_link *smc_lgr_pick_other_link(struct smc_lgr *lgr, const struct smc_link *not)
 {
 	return lgr_find_least_used_link(lgr, not);
 }
 
 /**
- * smc_core_has_link() - check whether a group has a usable link
+ * smc_lgr_has_link() - check whether a group has a usable link
  * @lgr: group
  *
  * Any context.
  *
  * Return: true if so.
  */
-bool smc_core_has_link(struct smc_lgr *lgr)
+bool smc_lgr_has_link(struct smc_lgr *lgr)
 {
-	struct smc_link *link = smc_core_pick_link(lgr);
+	struct smc_link *link = smc_lgr_pick_link(lgr);
 
 	if (link)
 		smc_link_put(link);
@@ -178,21 +178,21 @@ static void link_get_load(struct smc_link *link, bool own, struct smc_link_load 
 
 	load->usable = smc_link_usable(link);
 	load->conns = own && conns ? conns - 1 : conns;
-	smc_wr_qp_load(link->qp, &load->bytes, &load->latency);
+	smc_qp_get_load(link->qp, &load->bytes, &load->latency);
 }
 
 /**
- * smc_core_link_loads() - collect the load of all links of a group
+ * smc_lgr_get_link_loads() - collect the load of all links of a group
  * @lgr: group
- * @load: out: SMC_CORE_LINKS entries, indexed by slot
+ * @load: out: SMC_LGR_LINKS entries, indexed by slot
  *
  * Any context but hard interrupt.
  */
-void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
+void smc_lgr_get_link_loads(struct smc_lgr *lgr, struct smc_link_load *load)
 {
 	struct smc_link *link;
 
-	memset(load, 0, SMC_CORE_LINKS * sizeof(*load));
+	memset(load, 0, SMC_LGR_LINKS * sizeof(*load));
 	rcu_read_lock();
 	smc_lgr_for_each_link_rcu(lgr, link)
 		link_get_load(link, false, &load[link->slot]);
@@ -206,18 +206,18 @@ static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load
 	u32 slot;
 	int at;
 
-	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
+	for_each_set_bit(slot, &quiesced, SMC_LGR_LINKS)
 		load[slot].usable = false;
-	at = smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+	at = smc_link_pick(policy, load, SMC_LGR_LINKS, last);
 	if (at >= 0)
 		return at;
-	for_each_set_bit(slot, &quiesced, SMC_CORE_LINKS)
+	for_each_set_bit(slot, &quiesced, SMC_LGR_LINKS)
 		load[slot].usable = true;
-	return smc_link_pick(policy, load, SMC_CORE_LINKS, last);
+	return smc_link_pick(policy, load, SMC_LGR_LINKS, last);
 }
 
 /**
- * smc_core_pick_for() - pick the link for a connection by the link policy of the namespace
+ * smc_lgr_pick_conn_link() - pick the link for a connection by the link policy of the namespace
  * @lgr: group
  * @slots: bit per slot: candidate links
  * @own: link that already counts this connection, or NULL
@@ -226,23 +226,23 @@ static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load
  *
  * Return: a usable link with a reference, or NULL.
  */
-struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
-				   const struct smc_link *own)
+struct smc_link *smc_lgr_pick_conn_link(struct smc_lgr *lgr, unsigned long slots,
+					const struct smc_link *own)
 {
-	enum smc_link_policy policy = READ_ONCE(smc_policy_net(lgr->net)->link_policy);
-	struct smc_link_load load[SMC_CORE_LINKS] = { };
+	enum smc_link_policy policy = READ_ONCE(smc_settings_get(lgr->net)->link_policy);
+	struct smc_link_load load[SMC_LGR_LINKS] = { };
 	struct smc_link *link = NULL;
 	unsigned long quiesced = 0;
 	u32 slot;
 	int at;
 
 	rcu_read_lock();
-	for_each_set_bit(slot, &slots, SMC_CORE_LINKS) {
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS) {
 		link = rcu_dereference(lgr->links[slot]);
 		if (!link)
 			continue;
 		link_get_load(link, link == own, &load[slot]);
-		if (load[slot].usable && smc_link_held(link))
+		if (load[slot].usable && smc_link_conns_held(link))
 			__set_bit(slot, &quiesced);
 	}
 	at = lgr_pick_slot(policy, load, quiesced, READ_ONCE(lgr->last_pick));
@@ -259,26 +259,26 @@ struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
 /* ---- removal ---- */
 
 /**
- * smc_core_unlink() - take a link out of the set
+ * smc_lgr_unlink() - take a link out of the set
  * @lgr: group
  * @link: link
  *
  * Process context, takes lgr->mutex.
  *
  * Return: true if the link was in the set: the caller must shut it down and then call
- * smc_core_retire_link().
+ * smc_lgr_shutdown_link().
  */
-bool smc_core_unlink(struct smc_lgr *lgr, struct smc_link *link)
+bool smc_lgr_unlink(struct smc_lgr *lgr, struct smc_link *link)
 {
 	bool mine;
 
 	mutex_lock(&lgr->mutex);
 	mine = rcu_access_pointer(lgr->links[link->slot]) == link;
 	if (mine) {
-		WRITE_ONCE(lgr->gone[link->slot], link->peer_qpn);
-		rcu_assign_pointer(lgr->leaving[link->slot], link);
+		WRITE_ONCE(lgr->prev_peer_qpn[link->slot], link->peer_qpn);
+		rcu_assign_pointer(lgr->unlinked[link->slot], link);
 		/*
-		 * Pairs with smc_core_open_slot(): NULL in ->links implies that ->leaving is
+		 * Pairs with smc_lgr_find_open_slot(): NULL in ->links implies that ->leaving is
 		 * visible.
 		 */
 		smp_wmb();
@@ -293,27 +293,27 @@ static void link_unmap_regions(struct smc_link *link)
 	struct smc_lgr *lgr = link->lgr;
 
 	mutex_lock(&lgr->mutex);
-	smc_buf_pool_unmap(&lgr->pool, link->slot);
+	smc_pool_unmap_link(&lgr->pool, link->slot);
 	mutex_unlock(&lgr->mutex);
 }
 
 /**
- * smc_core_retire_link() - shut down a link that is out of the set, and free its slot
+ * smc_lgr_shutdown_link() - shut down a link that is out of the set, and free its slot
  * @lgr: group
- * @link: link for which smc_core_unlink() returned true
+ * @link: link for which smc_lgr_unlink() returned true
  *
  * Drops the reference of the link set. Process context, sleeps.
  *
  * May still be inside: callers with a reference on the link (they see its reason, or their posts
  * are refused); completions of the queue pair (they end with the drain).
  */
-void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link)
+void smc_lgr_shutdown_link(struct smc_lgr *lgr, struct smc_link *link)
 {
 	u32 slot = link->slot;
 
 	smc_link_shutdown(link, link_unmap_regions);
-	RCU_INIT_POINTER(lgr->leaving[slot], NULL);
-	smc_core_rtoken_forget_slot(lgr, slot);
+	RCU_INIT_POINTER(lgr->unlinked[slot], NULL);
+	smc_rtoken_clear_slot(lgr, slot);
 	smc_link_put(link);
 	mutex_lock(&lgr->mutex);
 	__clear_bit(slot, &lgr->slots);
@@ -321,18 +321,18 @@ void smc_core_retire_link(struct smc_lgr *lgr, struct smc_link *link)
 }
 
 /**
- * smc_core_leaving() - return the link that was taken out of a slot
+ * smc_lgr_unlinked_link() - return the link that was taken out of a slot
  * @lgr: group
  * @slot: slot
  *
  * Only for the caller that has taken the link out of the set and not called
- * smc_core_retire_link() yet.
+ * smc_lgr_shutdown_link() yet.
  *
  * Return: the link, without a further reference.
  */
-struct smc_link *smc_core_leaving(struct smc_lgr *lgr, u32 slot)
+struct smc_link *smc_lgr_unlinked_link(struct smc_lgr *lgr, u32 slot)
 {
-	return rcu_dereference_protected(lgr->leaving[slot], true);
+	return rcu_dereference_protected(lgr->unlinked[slot], true);
 }
 
 /* ---- link numbers ---- */
@@ -347,7 +347,7 @@ static u8 lgr_next_link_num(struct smc_lgr *lgr)
 		num = lgr->next_link_num++;
 		if (!num)
 			continue;
-		link = smc_core_link_by_num(lgr, num);
+		link = smc_lgr_get_link_by_num(lgr, num);
 		if (!link)
 			return num;
 		smc_link_put(link);
@@ -355,20 +355,20 @@ static u8 lgr_next_link_num(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_take_num() - assign the number of a new link
+ * smc_lgr_take_link_num() - assign the number of a new link
  * @lgr: group
  * @num: client: number that the server assigned; server: 0 for the next number
  *
  * Return: the number, or 0 if @num is in use.
  */
-u8 smc_core_take_num(struct smc_lgr *lgr, u8 num)
+u8 smc_lgr_take_link_num(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link;
 
 	lockdep_assert_held(&lgr->mutex);
 	if (!num)
 		return lgr_next_link_num(lgr);
-	link = smc_core_link_by_num(lgr, num);
+	link = smc_lgr_get_link_by_num(lgr, num);
 	if (!link)
 		return num;
 	smc_link_put(link);
@@ -382,35 +382,35 @@ static const char *link_reason_text(enum smc_link_reason reason)
 	return reason == SMC_LINK_OK ? NULL : smc_link_reason_str(reason);
 }
 
-static void lgr_send_event(struct smc_lgr *lgr, struct smc_notify_lgr *ev)
+static void lgr_send_event(struct smc_lgr *lgr, struct smc_event_lgr *ev)
 {
 	ev->id = lgr->id;
 	ev->role = lgr->role;
-	ev->peer = lgr->peer.carrier;
-	smc_notify_lgr(lgr->net, ev);
+	ev->peer = lgr->peer.tcp_addr;
+	smc_event_lgr(lgr->net, ev);
 }
 
 /**
- * smc_core_tell_group() - report that a group begins or ends
+ * smc_lgr_report() - report that a group begins or ends
  * @lgr: group
  * @cmd: SMC_NETLINK_OWN_EV_LGR_*
  * @reason: why it ends; SMC_LINK_OK: no reason is reported
  *
  * Process context.
  */
-void smc_core_tell_group(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason)
+void smc_lgr_report(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason)
 {
-	struct smc_notify_lgr ev = { .cmd = cmd, .reason = link_reason_text(reason) };
+	struct smc_event_lgr ev = { .cmd = cmd, .reason = link_reason_text(reason) };
 
-	if (smc_notify_wanted(SMC_NOTIFY_EVENTS))
+	if (smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS))
 		lgr_send_event(lgr, &ev);
 }
 
-static void link_send_event(struct smc_link *link, struct smc_notify_lgr *ev)
+static void link_send_event(struct smc_link *link, struct smc_event_lgr *ev)
 {
 	char name[IB_DEVICE_NAME_MAX];
 
-	smc_ib_name(link->path.dev, name);
+	smc_ib_device_name(link->path.dev, name);
 	ev->ib_dev = name;
 	ev->ib_port = link->path.port;
 	ev->link = READ_ONCE(link->num);
@@ -418,52 +418,52 @@ static void link_send_event(struct smc_link *link, struct smc_notify_lgr *ev)
 }
 
 /**
- * smc_core_tell_link_up() - report that connections may use a link
+ * smc_link_report_up() - report that connections may use a link
  * @link: link
  *
  * Process context.
  */
-void smc_core_tell_link_up(struct smc_link *link)
+void smc_link_report_up(struct smc_link *link)
 {
-	struct smc_notify_lgr ev = { .cmd = SMC_NETLINK_OWN_EV_LINK_UP };
+	struct smc_event_lgr ev = { .cmd = SMC_NETLINK_OWN_EV_LINK_UP };
 
 	/* not if it failed meanwhile: the loss has been reported */
-	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && smc_link_usable(link))
+	if (smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS) && smc_link_usable(link))
 		link_send_event(link, &ev);
 }
 
 /**
- * smc_core_tell_link_lost() - report that connections may no longer use a link
+ * smc_link_report_lost() - report that connections may no longer use a link
  * @link: link
  * @reason: why
  *
  * Process context.
  */
-void smc_core_tell_link_lost(struct smc_link *link, enum smc_link_reason reason)
+void smc_link_report_lost(struct smc_link *link, enum smc_link_reason reason)
 {
-	struct smc_notify_lgr ev = {
+	struct smc_event_lgr ev = {
 		.cmd = SMC_NETLINK_OWN_EV_LINK_LOST, .reason = link_reason_text(reason),
 	};
 
 	/* not if it never was usable */
-	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
+	if (smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS) && READ_ONCE(link->usable_since))
 		link_send_event(link, &ev);
 }
 
 /**
- * smc_core_tell_failover() - report that connections moved from a link to others
+ * smc_link_report_failover() - report that connections moved from a link to others
  * @link: link, fenced
  * @conns: number of connections that moved
  *
  * Process context.
  */
-void smc_core_tell_failover(struct smc_link *link, u32 conns)
+void smc_link_report_failover(struct smc_link *link, u32 conns)
 {
-	struct smc_notify_lgr ev = {
+	struct smc_event_lgr ev = {
 		.cmd = SMC_NETLINK_OWN_EV_FAILOVER, .conns = conns,
 		.reason = link_reason_text(atomic_read(&link->reason)),
 	};
 
-	if (smc_notify_wanted(SMC_NOTIFY_EVENTS) && READ_ONCE(link->since))
+	if (smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS) && READ_ONCE(link->usable_since))
 		link_send_event(link, &ev);
 }

@@ -22,7 +22,7 @@ struct contact_pending_entry {
 	struct smc_peer peer;
 };
 
-static LIST_HEAD(contacts_pending);	/* under smc_core_reg.lock */
+static LIST_HEAD(contacts_pending);	/* under smc_registry.lock */
 
 /* Wait until the registry has changed since @seq, at most until @deadline or the next poll. */
 static void registry_sleep(int seq, unsigned long deadline)
@@ -31,8 +31,8 @@ static void registry_sleep(int seq, unsigned long deadline)
 
 	if (left <= 0)
 		return;
-	wait_event_timeout(smc_core_reg.wait, atomic_read(&smc_core_reg.seq) != seq,
-			   min_t(long, left, SMC_CORE_POLL));
+	wait_event_timeout(smc_registry.wait, atomic_read(&smc_registry.seq) != seq,
+			   min_t(long, left, SMC_LGR_POLL));
 }
 
 /* ---- clients ---- */
@@ -62,15 +62,15 @@ static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 	bool found = false;
 	u32 slot;
 
-	for (slot = 0; qpn && slot < SMC_CORE_LINKS && !found; slot++) {
-		link = smc_core_link(lgr, slot);
+	for (slot = 0; qpn && slot < SMC_LGR_LINKS && !found; slot++) {
+		link = smc_lgr_get_link(lgr, slot);
 		if (link) {
 			/* failed, but still in the set */
 			found = link->peer_qpn == qpn && !smc_link_usable(link);
 			smc_link_put(link);
 		}
-		smp_rmb();	/* pairs with smc_core_unlink() */
-		found |= READ_ONCE(lgr->gone[slot]) == qpn;
+		smp_rmb();	/* pairs with smc_lgr_unlink() */
+		found |= READ_ONCE(lgr->prev_peer_qpn[slot]) == qpn;
 	}
 	return found;
 }
@@ -83,15 +83,15 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 
 	*wait = false;
 	*lost = false;
-	mutex_lock(&smc_core_reg.lock);
-	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
-		if (lgr->net != net || lgr->role != SMC_CLIENT || smc_core_dead(lgr) ||
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
+		if (lgr->net != net || lgr->role != SMC_CLIENT || smc_lgr_is_dead(lgr) ||
 		    lgr->peer.version != peer->version ||
 		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
 		l = lgr_get_accept_link(lgr, qpn, &peer->gid);
-		if (l && lgr->ready && smc_link_usable(l) && smc_core_reserve(lgr)) {
+		if (l && lgr->ready && smc_link_usable(l) && smc_lgr_reserve_conn(lgr)) {
 			*link = l;
 			found = lgr;
 			break;
@@ -105,20 +105,20 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 		*lost |= !l && lgr_had_link(lgr, qpn);
 		if (l)
 			smc_link_put(l);
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 	}
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	return found;
 }
 
 /**
- * smc_core_find_client() - find the group that a server names in a subsequent contact
+ * smc_lgr_find_client() - find the group that a server names in a subsequent contact
  * @net: namespace
  * @peer: peer ID, GID and version of the Accept
  * @peer_qpn: queue pair number of the Accept
  * @deadline: jiffies; how long to wait while the group is in its first contact or has no free
  *	place (the server counts a connection as closed before the client does)
- * @cancel: the wait ends when it is set; polled every SMC_CORE_POLL; may be NULL
+ * @cancel: the wait ends when it is set; polled every SMC_LGR_POLL; may be NULL
  * @link: out: the usable link with this GID and queue pair number, with a reference
  *
  * RFC 7609 section 3.5.2. Process context, sleeps.
@@ -126,16 +126,16 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
  * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT (no such group:
  * out of sync), -ENOLINK (the link has failed, its group has not), -ETIMEDOUT, -ECANCELED.
  */
-struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, const bool *cancel,
-				     struct smc_link **link)
+struct smc_lgr *smc_lgr_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
+				    unsigned long deadline, const bool *cancel,
+				    struct smc_link **link)
 {
 	struct smc_lgr *lgr;
 	bool wait, lost;
 	int seq;
 
 	for (;;) {
-		seq = atomic_read(&smc_core_reg.seq);
+		seq = atomic_read(&smc_registry.seq);
 		lgr = registry_find_client(net, peer, peer_qpn, link, &wait, &lost);
 		if (lgr)
 			return lgr;
@@ -160,7 +160,7 @@ static bool peer_matches(const struct smc_peer *a, const struct smc_peer *b)
 	return a->version == b->version && a->release == b->release && a->vlan == b->vlan &&
 	       !memcmp(a->id, b->id, sizeof(a->id)) &&
 	       !memcmp(&a->gid, &b->gid, sizeof(a->gid)) &&
-	       !memcmp(&a->carrier, &b->carrier, sizeof(a->carrier));
+	       !memcmp(&a->tcp_addr, &b->tcp_addr, sizeof(a->tcp_addr));
 }
 
 /*
@@ -187,19 +187,20 @@ static struct smc_lgr *registry_find_server(struct net *net, const struct smc_pe
 {
 	struct smc_lgr *lgr;
 
-	lockdep_assert_held(&smc_core_reg.lock);
-	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
+	lockdep_assert_held(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_SERVER || !lgr->ready ||
-		    smc_core_dead(lgr) || READ_ONCE(lgr->crowded) ||
-		    !peer_matches(&lgr->peer, peer) || !smc_core_rtoken_room(lgr) ||
+		    smc_lgr_is_dead(lgr) || READ_ONCE(lgr->out_of_regions) ||
+		    !peer_matches(&lgr->peer, peer) || !smc_rtoken_has_room(lgr) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
-		*link = lgr_has_port_link(lgr, own) ? smc_core_pick_for(lgr, ~0UL, NULL) : NULL;
-		if (*link && smc_core_reserve(lgr))
+		*link = lgr_has_port_link(lgr, own) ? smc_lgr_pick_conn_link(lgr, ~0UL, NULL)
+						    : NULL;
+		if (*link && smc_lgr_reserve_conn(lgr))
 			return lgr;
 		if (*link)
 			smc_link_put(*link);
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 	}
 	*link = NULL;
 	return NULL;
@@ -209,7 +210,7 @@ static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 {
 	struct contact_pending_entry *p;
 
-	lockdep_assert_held(&smc_core_reg.lock);
+	lockdep_assert_held(&smc_registry.lock);
 	list_for_each_entry(p, &contacts_pending, entry)
 		if (p->net == net && peer_matches(&p->peer, peer))
 			return true;
@@ -217,22 +218,22 @@ static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 }
 
 /**
- * smc_core_contact_begin() - find the group that serves a client, or reserve the right to create it
+ * smc_contact_begin() - find the group that serves a client, or reserve the right to create it
  * @net: namespace
  * @peer: the client; compared are ID, GID, TCP address, version, release and VLAN
  * @own: device and port of the connection's path; the group must have a usable link over
  *	them; NULL: any link will do
  * @deadline: jiffies; how long to wait for the first contact of another handshake
- * @cancel: the wait ends when it is set; polled every SMC_CORE_POLL; may be NULL
+ * @cancel: the wait ends when it is set; polled every SMC_LGR_POLL; may be NULL
  * @contact: out: the group, or the right to create one, see struct smc_contact
  *
  * Process context, sleeps.
  *
  * Return: 0, -ENOMEM, -ETIMEDOUT or -ECANCELED.
  */
-int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   const struct smc_path *own, unsigned long deadline,
-			   const bool *cancel, struct smc_contact *contact)
+int smc_contact_begin(struct net *net, const struct smc_peer *peer,
+		      const struct smc_path *own, unsigned long deadline,
+		      const bool *cancel, struct smc_contact *contact)
 {
 	struct contact_pending_entry *p;
 	int seq;
@@ -244,14 +245,14 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 	p->net = net;
 	p->peer = *peer;
 	for (;;) {
-		seq = atomic_read(&smc_core_reg.seq);
-		mutex_lock(&smc_core_reg.lock);
+		seq = atomic_read(&smc_registry.seq);
+		mutex_lock(&smc_registry.lock);
 		contact->lgr = registry_find_server(net, peer, own, &contact->link);
 		if (!contact->lgr && !contact_is_pending(net, peer)) {
 			list_add(&p->entry, &contacts_pending);
 			contact->entry = p;
 		}
-		mutex_unlock(&smc_core_reg.lock);
+		mutex_unlock(&smc_registry.lock);
 		if (contact->entry)
 			return 0;
 		if (contact->lgr) {
@@ -269,49 +270,49 @@ int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
 /* Let further handshakes join @lgr. */
 static void lgr_mark_ready(struct smc_lgr *lgr)
 {
-	lockdep_assert_held(&smc_core_reg.lock);
+	lockdep_assert_held(&smc_registry.lock);
 	lgr->ready = true;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_READY, SMC_LINK_OK);
 }
 
 /**
- * smc_core_contact_done() - finish the first contact of a server
- * @contact: from smc_core_contact_begin(), which made the caller the creator
+ * smc_contact_finish() - finish the first contact of a server
+ * @contact: from smc_contact_begin(), which made the caller the creator
  * @lgr: the group, which becomes ready; NULL: the first contact failed
  *
  * Wakes waiting handshakes. The caller keeps its reference on @lgr. Process context.
  */
-void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr)
+void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr)
 {
 	struct contact_pending_entry *p = contact->entry;
 
-	mutex_lock(&smc_core_reg.lock);
+	mutex_lock(&smc_registry.lock);
 	if (p)
 		list_del(&p->entry);
 	if (lgr)
 		lgr_mark_ready(lgr);
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	contact->entry = NULL;
 	kfree(p);
-	smc_core_reg_changed();
+	smc_registry_wake();
 }
 
 /**
- * smc_core_ready() - finish the first contact of a client
+ * smc_lgr_set_ready() - finish the first contact of a client
  * @lgr: group, which becomes ready
  *
  * Wakes waiting handshakes. Process context.
  */
-void smc_core_ready(struct smc_lgr *lgr)
+void smc_lgr_set_ready(struct smc_lgr *lgr)
 {
-	mutex_lock(&smc_core_reg.lock);
+	mutex_lock(&smc_registry.lock);
 	lgr_mark_ready(lgr);
-	mutex_unlock(&smc_core_reg.lock);
-	smc_core_reg_changed();
+	mutex_unlock(&smc_registry.lock);
+	smc_registry_wake();
 }
 
 /**
- * smc_core_knows() - check whether a group leads to a host
+ * smc_registry_has_host() - check whether a group leads to a host
  * @net: namespace
  * @carrier: the host's TCP address, IPv4 as v4-mapped
  *
@@ -319,18 +320,18 @@ void smc_core_ready(struct smc_lgr *lgr)
  *
  * Return: true if so, which means that the host supports SMC.
  */
-bool smc_core_knows(struct net *net, const struct in6_addr *carrier)
+bool smc_registry_has_host(struct net *net, const struct in6_addr *carrier)
 {
 	struct smc_lgr *lgr;
 	bool found = false;
 
-	mutex_lock(&smc_core_reg.lock);
-	list_for_each_entry(lgr, &smc_core_reg.groups, entry) {
-		found = lgr->net == net && !smc_core_dead(lgr) &&
-			ipv6_addr_equal(&lgr->peer.carrier, carrier);
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
+		found = lgr->net == net && !smc_lgr_is_dead(lgr) &&
+			ipv6_addr_equal(&lgr->peer.tcp_addr, carrier);
 		if (found)
 			break;
 	}
-	mutex_unlock(&smc_core_reg.lock);
+	mutex_unlock(&smc_registry.lock);
 	return found;
 }

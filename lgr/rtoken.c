@@ -28,7 +28,7 @@ static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	struct smc_rtoken *rt;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++)
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
 		if (rt->used && rt->links & BIT(slot) && rt->rkey[slot] == rkey)
 			return rt;
 	return NULL;
@@ -47,10 +47,10 @@ static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 	struct smc_rtoken *rt, *oldest = NULL;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++) {
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++) {
 		if (!rt->used)
 			return rt;
-		if (!rt->refs && (!oldest || (s32)(rt->named - oldest->named) < 0))
+		if (!rt->refs && (!oldest || (s32)(rt->announced - oldest->announced) < 0))
 			oldest = rt;
 	}
 	if (oldest)
@@ -64,7 +64,7 @@ static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr,
 	struct smc_rtoken *rt;
 	int rc = -ENOSPC;
 
-	if (slot >= SMC_CORE_LINKS)
+	if (slot >= SMC_LGR_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
 	rt = rtoken_find(lgr, slot, rkey);
@@ -79,8 +79,8 @@ static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr,
 	if (!rt)
 		goto out;
 	rt->used = true;
-	rt->doomed = false;
-	rt->named = ++lgr->rtoken_names;
+	rt->delete_pending = false;
+	rt->announced = ++lgr->rtoken_announcements;
 	rt->refs += hold;
 	rtoken_set_key(rt, slot, rkey, addr);
 	rc = rt - lgr->rtokens;
@@ -90,7 +90,7 @@ out:
 }
 
 /**
- * smc_core_rtoken_add() - add an RMB that the peer announced
+ * smc_rtoken_add() - add an RMB that the peer announced
  * @lgr: group
  * @slot: slot of the link on which it was announced
  * @rkey: key on that link
@@ -102,30 +102,30 @@ out:
  * Return: index of the entry, -ENOSPC (connections write to all known RMBs), -EBUSY (@rkey names
  * other memory that a connection still writes to), -EINVAL (bad slot).
  */
-int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
 	return rtoken_find_or_add(lgr, slot, rkey, addr, false);
 }
 
 /**
- * smc_core_rtoken_take() - add an RMB of the peer and take a reference for a connection
+ * smc_rtoken_get() - add an RMB of the peer and take a reference for a connection
  * @lgr: group
  * @slot: slot of the connection's link
  * @rkey: key on that link, from the Accept or Confirm
  * @addr: address of element 0 on that link
  *
- * For the first connection of a group. The caller must call smc_core_rtoken_release() after
+ * For the first connection of a group. The caller must call smc_rtoken_put() after
  * success. Any context.
  *
- * Return: as smc_core_rtoken_add().
+ * Return: as smc_rtoken_add().
  */
-int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+int smc_rtoken_get(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
 	return rtoken_find_or_add(lgr, slot, rkey, addr, true);
 }
 
 /**
- * smc_core_rtoken_take_known() - take a reference on an announced RMB for a connection
+ * smc_rtoken_get_known() - take a reference on an announced RMB for a connection
  * @lgr: group
  * @slot: slot of the connection's link
  * @rkey: key on that link, from the Accept or Confirm
@@ -134,21 +134,21 @@ int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
  * For all connections of a group but the first: the peer must have announced the RMB over the
  * group before, in its first Accept or Confirm, by CONFIRM RKEY or by ADD LINK (RFC 7609 section
  * 3.5.5.2.1). Any other key may be forged, and a WRITE with it would break the link.
- * The caller must call smc_core_rtoken_release() after success. Any context.
+ * The caller must call smc_rtoken_put() after success. Any context.
  *
  * Return: index of the entry, -ENOKEY (not announced, or deleted), -EINVAL (bad slot).
  */
-int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
 	struct smc_rtoken *rt;
 	int rc = -ENOKEY;
 
-	if (slot >= SMC_CORE_LINKS)
+	if (slot >= SMC_LGR_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
 	rt = rtoken_find(lgr, slot, rkey);
-	if (rt && !rt->doomed && rt->addr[slot] == addr) {
-		rt->named = ++lgr->rtoken_names;
+	if (rt && !rt->delete_pending && rt->addr[slot] == addr) {
+		rt->announced = ++lgr->rtoken_announcements;
 		rt->refs++;
 		rc = rt - lgr->rtokens;
 	}
@@ -157,28 +157,28 @@ int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr
 }
 
 /**
- * smc_core_rtoken_room() - check whether the table has room for one more RMB
+ * smc_rtoken_has_room() - check whether the table has room for one more RMB
  * @lgr: group
  *
  * Any context. The room may be taken at any time.
  *
  * Return: true if connections write to fewer RMBs than the table has entries.
  */
-bool smc_core_rtoken_room(struct smc_lgr *lgr)
+bool smc_rtoken_has_room(struct smc_lgr *lgr)
 {
 	struct smc_rtoken *rt = lgr->rtokens;
 	bool room;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	while (rt < lgr->rtokens + SMC_CORE_RTOKENS && rt->refs)
+	while (rt < lgr->rtokens + SMC_LGR_RTOKENS && rt->refs)
 		rt++;
-	room = rt < lgr->rtokens + SMC_CORE_RTOKENS;
+	room = rt < lgr->rtokens + SMC_LGR_RTOKENS;
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return room;
 }
 
 /**
- * smc_core_rtoken_set_link() - add the keys of an RMB on a further link
+ * smc_rtoken_set_link() - add the keys of an RMB on a further link
  * @lgr: group
  * @ref_slot: slot of a link on which the RMB is known
  * @ref_rkey: key on that link
@@ -190,13 +190,13 @@ bool smc_core_rtoken_room(struct smc_lgr *lgr)
  *
  * Return: 0, -ENOENT (RMB unknown), -EBUSY (contradicts keys that are in use), -EINVAL (bad slot).
  */
-int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
-			     u32 rkey, u64 addr)
+int smc_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
+			u32 rkey, u64 addr)
 {
 	struct smc_rtoken *rt, *other;
 	int rc = -ENOENT;
 
-	if (slot >= SMC_CORE_LINKS || ref_slot >= SMC_CORE_LINKS || slot == ref_slot)
+	if (slot >= SMC_LGR_LINKS || ref_slot >= SMC_LGR_LINKS || slot == ref_slot)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
 	rt = rtoken_find(lgr, ref_slot, ref_rkey);
@@ -215,14 +215,14 @@ int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u3
 }
 
 /**
- * smc_core_rtoken_unset_link() - undo smc_core_rtoken_set_link()
+ * smc_rtoken_unset_link() - undo smc_rtoken_set_link()
  * @lgr: group
  * @slot: slot of the further link
  * @rkey: key on the further link
  *
  * Any context.
  */
-void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
+void smc_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
 	struct smc_rtoken *rt;
 
@@ -239,7 +239,7 @@ void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 }
 
 /**
- * smc_core_rtoken_del() - delete an RMB that the peer withdraws by DELETE RKEY
+ * smc_rtoken_del() - delete an RMB that the peer withdraws by DELETE RKEY
  * @lgr: group
  * @slot: slot of the link that carried the message
  * @rkey: key on that link
@@ -249,12 +249,12 @@ void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
  * Return: 0, -ENOENT (unknown), -EBUSY (connections write to it: deleted with the last one, unless
  * announced again before), -EINVAL (bad slot).
  */
-int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
+int smc_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
 	struct smc_rtoken *rt;
 	int rc = 0;
 
-	if (slot >= SMC_CORE_LINKS)
+	if (slot >= SMC_LGR_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
 	rt = rtoken_find(lgr, slot, rkey);
@@ -262,7 +262,7 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 		rc = -ENOENT;
 	} else if (rt->refs) {
 		/* Misbehaving peer, or our close is not finished: the RNIC will decide. */
-		rt->doomed = true;
+		rt->delete_pending = true;
 		rc = -EBUSY;
 	} else {
 		memset(rt, 0, sizeof(*rt));
@@ -272,27 +272,27 @@ int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 }
 
 /**
- * smc_core_rtoken_release() - drop the reference of a connection on an RMB
+ * smc_rtoken_put() - drop the reference of a connection on an RMB
  * @lgr: group
  * @idx: index of the entry; ignored if invalid
  *
  * Any context.
  */
-void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
+void smc_rtoken_put(struct smc_lgr *lgr, int idx)
 {
 	struct smc_rtoken *rt;
 
-	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
+	if (idx < 0 || idx >= SMC_LGR_RTOKENS)
 		return;
 	spin_lock_bh(&lgr->rtoken_lock);
 	rt = &lgr->rtokens[idx];
-	if (rt->refs && !--rt->refs && (rt->doomed || !rt->links))
+	if (rt->refs && !--rt->refs && (rt->delete_pending || !rt->links))
 		memset(rt, 0, sizeof(*rt));
 	spin_unlock_bh(&lgr->rtoken_lock);
 }
 
 /**
- * smc_core_rtoken_known() - check whether an RMB can be written over a link
+ * smc_rtoken_has_link() - check whether an RMB can be written over a link
  * @lgr: group
  * @idx: index of the entry; the caller has a reference on it
  * @slot: slot of the link
@@ -301,11 +301,11 @@ void smc_core_rtoken_release(struct smc_lgr *lgr, int idx)
  *
  * Return: true if its key on that link is known.
  */
-bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot)
+bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot)
 {
 	bool known;
 
-	if (idx < 0 || idx >= SMC_CORE_RTOKENS)
+	if (idx < 0 || idx >= SMC_LGR_RTOKENS)
 		return false;
 	spin_lock_bh(&lgr->rtoken_lock);
 	known = lgr->rtokens[idx].links & BIT(slot);
@@ -314,18 +314,18 @@ bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot)
 }
 
 /**
- * smc_core_rtoken_forget_slot() - drop all keys of a removed link
+ * smc_rtoken_clear_slot() - drop all keys of a removed link
  * @lgr: group
  * @slot: slot of the link
  *
  * Any context.
  */
-void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot)
+void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot)
 {
 	struct smc_rtoken *rt;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_CORE_RTOKENS; rt++) {
+	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++) {
 		rt->links &= ~BIT(slot);
 		rt->rkey[slot] = 0;
 		rt->addr[slot] = 0;
@@ -338,10 +338,10 @@ void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot)
 /* ---- claims ---- */
 
 /**
- * smc_core_claims_init() - initialize the claims of a new group
+ * smc_claim_init_list() - initialize the claims of a new group
  * @claims: claims of the group
  */
-void smc_core_claims_init(struct smc_claims *claims)
+void smc_claim_init_list(struct smc_claims *claims)
 {
 	spin_lock_init(&claims->lock);
 	INIT_LIST_HEAD(&claims->list);
@@ -356,46 +356,46 @@ static bool claim_conflicts(const struct smc_claim *a, const struct smc_claim *b
 }
 
 /**
- * smc_core_claim() - claim an RMBE and an alert token of the peer for a connection
+ * smc_claim_begin() - claim an RMBE and an alert token of the peer for a connection
  * @lgr: group
  * @claim: all members but @entry are set, and it is in no list
  *
- * Any context. The caller must call smc_core_claim_end() after success.
+ * Any context. The caller must call smc_claim_end() after success.
  *
  * Return: 0, or -EADDRINUSE if another connection has claimed the token or a part of the memory.
  */
-int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim)
+int smc_claim_begin(struct smc_lgr *lgr, struct smc_claim *claim)
 {
 	struct smc_claim *other;
 	int rc = 0;
 
-	spin_lock_bh(&lgr->claims.lock);
-	list_for_each_entry(other, &lgr->claims.list, entry) {
+	spin_lock_bh(&lgr->rmbe_claims.lock);
+	list_for_each_entry(other, &lgr->rmbe_claims.list, entry) {
 		if (claim_conflicts(other, claim)) {
 			rc = -EADDRINUSE;
 			break;
 		}
 	}
 	if (!rc)
-		list_add(&claim->entry, &lgr->claims.list);
-	spin_unlock_bh(&lgr->claims.lock);
+		list_add(&claim->entry, &lgr->rmbe_claims.list);
+	spin_unlock_bh(&lgr->rmbe_claims.lock);
 	return rc;
 }
 
 /**
- * smc_core_claim_end() - end a claim
+ * smc_claim_end() - end a claim
  * @lgr: group
  * @claim: claim, granted or not; may have ended before
  *
  * Other connections may claim the RMBE and the token from now on. The connection keeps its
  * reference on the RMB and may still send its last CDC messages to the token. Any context.
  */
-void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim)
+void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim)
 {
-	spin_lock_bh(&lgr->claims.lock);
+	spin_lock_bh(&lgr->rmbe_claims.lock);
 	if (!list_empty(&claim->entry)) {
 		list_del_init(&claim->entry);
-		wake_up_all(&lgr->claims.wait);
+		wake_up_all(&lgr->rmbe_claims.wait);
 	}
-	spin_unlock_bh(&lgr->claims.lock);
+	spin_unlock_bh(&lgr->rmbe_claims.lock);
 }

@@ -16,8 +16,8 @@
  */
 struct topology {
 	u32 n;
-	struct smc_link *link[SMC_CORE_LINKS];
-	struct smc_link_ends ends[SMC_CORE_LINKS];
+	struct smc_link *link[SMC_LGR_LINKS];
+	struct smc_link_ends ends[SMC_LGR_LINKS];
 };
 
 static bool link_uses_port(const struct smc_link *link, const struct smc_ib_device *dev, u8 port)
@@ -25,7 +25,7 @@ static bool link_uses_port(const struct smc_link *link, const struct smc_ib_devi
 	return link->path.dev == dev && link->path.port == port;
 }
 
-static bool link_leads_to(const struct smc_link *link, const struct smc_core_end *end)
+static bool link_leads_to(const struct smc_link *link, const struct smc_peer_rnic *end)
 {
 	return !memcmp(link->peer_gid.raw, end->gid, sizeof(link->peer_gid)) ||
 	       (link->direct && !memcmp(link->peer_mac, end->mac, sizeof(link->peer_mac)));
@@ -33,7 +33,7 @@ static bool link_leads_to(const struct smc_link *link, const struct smc_core_end
 
 /* Number an RNIC by the index of the first link that uses it; a new RNIC gets the next number. */
 static void topology_number_ends(const struct topology *topo, const struct smc_ib_device *dev,
-				 u8 port, const struct smc_core_end *to,
+				 u8 port, const struct smc_peer_rnic *to,
 				 struct smc_link_ends *ends)
 {
 	u32 i;
@@ -57,7 +57,7 @@ static bool link_in_topology(const struct smc_link *link)
 
 static void topology_get(struct smc_lgr *lgr, struct topology *topo)
 {
-	struct smc_core_end to;
+	struct smc_peer_rnic to;
 	struct smc_link *link;
 	u32 i;
 
@@ -103,7 +103,7 @@ static void topology_put(struct topology *topo)
 }
 
 /**
- * smc_core_worth() - rate a local port as end of a further link
+ * smc_topology_rate_port() - rate a local port as end of a further link
  * @lgr: group
  * @dev: local device
  * @port: port of @dev
@@ -116,8 +116,8 @@ static void topology_put(struct topology *topo)
  *
  * Return: rating, higher is better; 0: no link should be made.
  */
-unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
-			    const struct smc_core_end *to)
+unsigned int smc_topology_rate_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
+				    const struct smc_peer_rnic *to)
 {
 	struct smc_link_ends further;
 	enum smc_link_fit fit, spare = SMC_LINK_FIT_FULL;
@@ -126,10 +126,10 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
 
 	topology_get(lgr, &topo);
 	topology_number_ends(&topo, dev, port, to, &further);
-	fit = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
+	fit = smc_link_set_classify(topo.ends, topo.n, &further, lgr->peer.max_links);
 	if (fit == SMC_LINK_FIT_FULL && !to && topo.n) {
 		further.peer = topo.ends[0].peer;
-		spare = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
+		spare = smc_link_set_classify(topo.ends, topo.n, &further, lgr->peer.max_links);
 	}
 	switch (spare == SMC_LINK_FIT_ASYM ? spare : fit) {
 	case SMC_LINK_FIT_SYM:
@@ -149,7 +149,7 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
 }
 
 /**
- * smc_core_fit() - classify a further link
+ * smc_topology_check_fit() - classify a further link
  * @lgr: group
  * @dev: local device
  * @port: port of @dev
@@ -159,8 +159,8 @@ unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev
  *
  * Return: symmetric, asymmetric, parallel, ..., see enum smc_link_fit.
  */
-enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
-			       const struct smc_core_end *to)
+enum smc_link_fit smc_topology_check_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev,
+					 u8 port, const struct smc_peer_rnic *to)
 {
 	struct smc_link_ends further;
 	enum smc_link_fit fit;
@@ -168,13 +168,13 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
 
 	topology_get(lgr, &topo);
 	topology_number_ends(&topo, dev, port, to, &further);
-	fit = smc_link_set_fit(topo.ends, topo.n, &further, lgr->peer.max_links);
+	fit = smc_link_set_classify(topo.ends, topo.n, &further, lgr->peer.max_links);
 	topology_put(&topo);
 	return fit;
 }
 
 /**
- * smc_core_uses_port() - check whether a link of a group uses a local port
+ * smc_topology_uses_port() - check whether a link of a group uses a local port
  * @lgr: group
  * @dev: local device
  * @port: port of @dev
@@ -183,7 +183,7 @@ enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *
  *
  * Return: true if so.
  */
-bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port)
+bool smc_topology_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port)
 {
 	bool found = false;
 	struct topology topo;
@@ -197,14 +197,14 @@ bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8
 }
 
 /**
- * smc_core_type() - return the kind of redundancy that a group has
+ * smc_topology_get_type() - return the kind of redundancy that a group has
  * @lgr: group
  *
  * Only usable links count. Process context.
  *
  * Return: see enum smc_link_set_type.
  */
-enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
+enum smc_link_set_type smc_topology_get_type(struct smc_lgr *lgr)
 {
 	enum smc_link_set_type type;
 	struct topology topo;
@@ -216,21 +216,21 @@ enum smc_link_set_type smc_core_type(struct smc_lgr *lgr)
 }
 
 /**
- * smc_core_surplus() - find the redundant asymmetric link of a group
+ * smc_topology_find_redundant() - find the redundant asymmetric link of a group
  * @lgr: group
  *
  * Only usable links count. Process context.
  *
  * Return: the link that symmetric ones have made redundant, with a reference, or NULL.
  */
-struct smc_link *smc_core_surplus(struct smc_lgr *lgr)
+struct smc_link *smc_topology_find_redundant(struct smc_lgr *lgr)
 {
 	struct smc_link *link = NULL;
 	struct topology topo;
 	int at;
 
 	topology_get_usable(lgr, &topo);
-	at = smc_link_set_surplus(topo.ends, topo.n, lgr->peer.max_links);
+	at = smc_link_set_redundant(topo.ends, topo.n, lgr->peer.max_links);
 	if (at >= 0) {
 		link = topo.link[at];
 		smc_link_get(link);

@@ -28,7 +28,7 @@
 struct add_link_rtokens {
 	struct smc_llc_list list;
 	u16 sent;
-	struct smc_llc_told peer;
+	struct smc_llc_cont_state peer;
 };
 
 /**
@@ -53,9 +53,9 @@ static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void 
 {
 	const struct add_link_ports *ports = arg;
 
-	if (!ports->any_port && smc_core_uses_port(ports->lgr, dev, port))
+	if (!ports->any_port && smc_topology_uses_port(ports->lgr, dev, port))
 		return 0;
-	return smc_core_worth(ports->lgr, dev, port, NULL);
+	return smc_topology_rate_port(ports->lgr, dev, port, NULL);
 }
 
 /**
@@ -67,22 +67,22 @@ static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void 
  *
  * Process context.
  *
- * Return: true if there is one; the caller must release @path with smc_pnet_path_put().
+ * Return: true if there is one; the caller must release @path with smc_path_put().
  */
 bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any_port,
 			    struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
 	struct add_link_ports ports = { .lgr = lgr, .any_port = any_port };
-	struct smc_pnet_further want = {
+	struct smc_path_request want = {
 		.net = lgr->net,
-		.like = &first->path,
-		.carrier = &lgr->peer.carrier,
-		.worth = add_link_rate_port,
+		.existing = &first->path,
+		.tcp_peer = &lgr->peer.tcp_addr,
+		.score = add_link_rate_port,
 		.arg = &ports,
 	};
 
-	if (!smc_pnet_find_further(&want, path))
+	if (!smc_path_find_further(&want, path))
 		return true;
 	if (!add_link_rate_port(first->path.dev, first->path.port, &ports) ||
 	    !smc_ib_device_get_unless_zero(first->path.dev))
@@ -107,12 +107,12 @@ bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first,
 	bool found = smc_add_link_find_path(llc, first, any_port, &path);
 
 	if (found)
-		smc_pnet_path_put(&path);
+		smc_path_put(&path);
 	return found;
 }
 
 /**
- * smc_llc_tend_add() - add a link by order of the operator
+ * smc_add_link_order() - add a link by order of the operator
  * @lgr: group
  *
  * A server offers a link, a client requests one from the server. Returns at once; the peer's
@@ -121,7 +121,7 @@ bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first,
  * Return: 0; -EAGAIN: the first contact is not over; -ENOSPC: the group has as many links as
  * negotiated; -ENODEV: no port of this host is suitable; -ENOENT: the group ends.
  */
-int smc_llc_tend_add(struct smc_lgr *lgr)
+int smc_add_link_order(struct smc_lgr *lgr)
 {
 	struct smc_link *first;
 	bool possible;
@@ -130,7 +130,7 @@ int smc_llc_tend_add(struct smc_lgr *lgr)
 		return -EAGAIN;
 	if (lgr->peer.max_links < 2)
 		return -ENOSPC;
-	first = smc_core_pick_link(lgr);
+	first = smc_lgr_pick_link(lgr);
 	if (!first)
 		return -ENOENT;
 	possible = smc_add_link_is_possible(lgr->llc, first, true);
@@ -241,7 +241,7 @@ struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *li
 			llc->add.ninbox--;
 		}
 		spin_unlock_bh(&llc->lock);
-		if (ev && ev->link == link && !smc_llc_parse(ev->buf, ev->len, msg) &&
+		if (ev && ev->link == link && !smc_llc_msg_parse(ev->buf, ev->len, msg) &&
 		    msg->type == type)
 			return ev;
 		if (ev) {
@@ -278,19 +278,19 @@ static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref
 		return NULL;
 	mutex_lock(&lgr->mutex);
 	spin_lock_bh(&lgr->pool.lock);
-	list_for_each_entry(region, &lgr->pool.regions[SMC_BUF_RMB], entry) {
+	list_for_each_entry(region, &lgr->pool.regions[SMC_REGION_RMB], entry) {
 		if (list->count == SMC_LLC_MAX_RTOKENS)
 			break;
 		/* withdrawn: DELETE RKEY was sent for it */
-		if (region->shelved)
+		if (region->withdrawn)
 			continue;
 		if (!rcu_access_pointer(region->maps[ref->slot].mapping) ||
 		    !rcu_access_pointer(region->maps[link->slot].mapping))
 			continue;
-		rt.ref_rkey = smc_buf_rkey(region, ref->slot);
-		rt.rkey = smc_buf_rkey(region, link->slot);
-		rt.vaddr = smc_buf_iova(region, link->slot);
-		smc_llc_put_rtoken(raw, list->count++, &rt);
+		rt.ref_rkey = smc_region_rkey(region, ref->slot);
+		rt.rkey = smc_region_rkey(region, link->slot);
+		rt.vaddr = smc_region_iova(region, link->slot);
+		smc_llc_list_put_rtoken(raw, list->count++, &rt);
 	}
 	spin_unlock_bh(&lgr->pool.lock);
 	mutex_unlock(&lgr->mutex);
@@ -302,7 +302,7 @@ static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref
 static void add_link_store_rtoken(struct smc_lgr *lgr, const struct smc_link *ref,
 				  const struct smc_link *link, const struct smc_llc_rtoken *rt)
 {
-	smc_core_rtoken_set_link(lgr, ref->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
+	smc_rtoken_set_link(lgr, ref->slot, rt->ref_rkey, link->slot, rt->rkey, rt->vaddr);
 }
 
 /*
@@ -332,7 +332,7 @@ int smc_add_link_store_rtokens(struct smc_lgr *lgr, const struct smc_link *ref,
 	u16 i;
 
 	for (i = 0; i < list->count; i++) {
-		smc_llc_get_rtoken(list, i, &rt);
+		smc_llc_list_get_rtoken(list, i, &rt);
 		add_link_store_rtoken(lgr, ref, link, &rt);
 	}
 	return add_link_rtokens_stale(ref, link) ? -ECONNABORTED : 0;
@@ -351,7 +351,7 @@ static int add_link_send_cont(struct smc_llc *llc, struct smc_link *ref, struct 
 	cont->link_num = link->num;
 	cont->left = rtokens->list.count - rtokens->sent;
 	for (i = 0; i < SMC_LLC_CONT_PAIRS && rtokens->sent < rtokens->list.count; i++)
-		smc_llc_get_rtoken(&rtokens->list, rtokens->sent++, &cont->pairs[i]);
+		smc_llc_list_get_rtoken(&rtokens->list, rtokens->sent++, &cont->pairs[i]);
 	return smc_llc_send_msg(ref, &msg);
 }
 
@@ -360,7 +360,7 @@ static int add_link_take_cont(struct smc_llc *llc, struct smc_link *ref, struct 
 			      struct add_link_rtokens *rtokens,
 			      const struct smc_llc_add_link_cont *cont)
 {
-	int i, n = smc_llc_told_more(&rtokens->peer, cont, link->num);
+	int i, n = smc_llc_cont_take(&rtokens->peer, cont, link->num);
 
 	if (n < 0)
 		return n;
@@ -471,12 +471,12 @@ static int add_link_register_memory(struct smc_lgr *lgr, struct smc_link *link, 
 	int rc;
 
 	mutex_lock(&lgr->mutex);
-	rc = smc_buf_pool_register(&lgr->pool, link->slot);
+	rc = smc_pool_register_link(&lgr->pool, link->slot);
 	if (!rc && then_activate)
 		smc_link_activate(link);
 	mutex_unlock(&lgr->mutex);
 	if (!rc && then_activate)
-		smc_core_tell_link_up(link);
+		smc_link_report_up(link);
 	return rc;
 }
 
@@ -503,7 +503,7 @@ int smc_add_link_connect(struct smc_link *link, const struct smc_llc_add_link *a
 	/* a link that fails during the wait releases its device reference */
 	if (!smc_ib_device_get_unless_zero(link->path.dev))
 		return -ENODEV;
-	rc = smc_pnet_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
+	rc = smc_path_resolve(&link->path, &link->peer_gid, link->peer_mac, &link->direct);
 	smc_ib_device_put(link->path.dev);
 	/* version 1 cannot use a gateway */
 	if (!rc && lgr->peer.version == 1 && !link->direct)
@@ -534,8 +534,9 @@ int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link)
 	if (!ev)
 		return -ETIMEDOUT;
 	cl = &msg.confirm_link;
-	if (cl->no_eyec && smc_llc_confirms(cl, link->num, link->peer_qpn, link->peer_gid.raw))
-		link->peer_uid = smc_get_be32(cl->link_uid);
+	if (cl->no_eyec &&
+	    smc_llc_confirm_link_matches(cl, link->num, link->peer_qpn, link->peer_gid.raw))
+		link->peer_uid = smc_wire_get_be32(cl->link_uid);
 	else
 		rc = -EPROTO;
 	llc_event_free(ev);
@@ -567,7 +568,7 @@ int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 	spin_unlock_bh(&llc->lock);
 	if (!rc) {
 		smc_llc_timer_link_up(llc);
-		smc_core_link_came(llc->lgr);
+		smc_lgr_start_balance(llc->lgr);
 	}
 	return rc;
 }
@@ -582,7 +583,7 @@ int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
  */
 void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link, int rc)
 {
-	enum smc_link_set_type type = smc_core_type(llc->lgr);
+	enum smc_link_set_type type = smc_topology_get_type(llc->lgr);
 	struct net *net = llc->lgr->net;
 
 	smc_stats_inc(net, rc ? SMC_STAT_LINK_ADD_FAIL : SMC_STAT_LINK_ADD);

@@ -44,14 +44,14 @@ void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first)
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
 	if (msg.version > 1) {
 		msg.type = SMC_LLC_REQ_ADD_LINK;
-		smc_llc_put_gid(gids, 0, path.gid.gid.raw);
+		smc_llc_list_put_gid(gids, 0, path.gid.gid.raw);
 		msg.req_add_link.gids.raw = gids;
 		msg.req_add_link.gids.count = 1;
 	} else {
 		memcpy(msg.add_link.gid, path.gid.gid.raw, sizeof(msg.add_link.gid));
 		memcpy(msg.add_link.mac, path.gid.mac, sizeof(msg.add_link.mac));
 	}
-	smc_pnet_path_put(&path);
+	smc_path_put(&path);
 	smc_llc_send_msg(first, &msg);
 	if (retry)
 		smc_recovery_retry_later(llc);
@@ -89,7 +89,7 @@ static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port
 {
 	const struct smc_llc *llc = arg;
 
-	return smc_core_worth(llc->lgr, dev, port, &llc->add.end);
+	return smc_topology_rate_port(llc->lgr, dev, port, &llc->add.end);
 }
 
 /* Check the offer and choose our end. Return 0 or the reason to reject (SMC_LLC_REJ_*). */
@@ -97,24 +97,24 @@ static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_li
 				struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
-	struct smc_pnet_further want = {
+	struct smc_path_request want = {
 		.net = lgr->net,
-		.like = &llc->add.first->path,
-		.carrier = &lgr->peer.carrier,
-		.to = (const union ib_gid *)al->gid,
-		.worth = add_link_client_rate_port,
+		.existing = &llc->add.first->path,
+		.tcp_peer = &lgr->peer.tcp_addr,
+		.peer_gid = (const union ib_gid *)al->gid,
+		.score = add_link_client_rate_port,
 		.arg = llc,
 	};
 	u8 flaw;
 
-	flaw = smc_llc_offer_flaw(al);
+	flaw = smc_llc_add_link_check(al);
 	if (flaw)
 		return flaw;
 	if (lgr->peer.max_links < 2)
 		return SMC_LLC_REJ_NO_ALT_PATH;
 	llc->add.end.gid = al->gid;
 	llc->add.end.mac = al->mac;
-	return smc_pnet_find_further(&want, path) ? SMC_LLC_REJ_NO_ALT_PATH : 0;
+	return smc_path_find_further(&want, path) ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 }
 
 /* Reject the offer: return the request with a reason. */
@@ -145,7 +145,7 @@ static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add
 {
 	int rc;
 
-	*link = smc_core_add_link(llc->lgr, path, al->link_num);
+	*link = smc_lgr_add_link(llc->lgr, path, al->link_num);
 	if (IS_ERR(*link)) {
 		rc = PTR_ERR(*link);
 		*link = NULL;
@@ -193,7 +193,7 @@ void smc_add_link_client_work(struct work_struct *work)
 	u8 reason;
 
 	/* cannot fail: smc_llc.work has parsed it */
-	if (smc_llc_parse(request->buf, request->len, &req))
+	if (smc_llc_msg_parse(request->buf, request->len, &req))
 		goto out;
 	llc->add.until = jiffies + LLC_ADD_TIME;
 	reason = add_link_client_check(llc, &req.add_link, &path);
@@ -210,7 +210,7 @@ void smc_add_link_client_work(struct work_struct *work)
 	if (!reason && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH, false);
 	if (link && rc)
-		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
+		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
 	if (link)
 		smc_link_put(link);
 out:

@@ -84,8 +84,8 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 
 	if (!smc_add_link_find_path(llc, first, true, &path))
 		return NULL;
-	*shared = smc_core_uses_port(llc->lgr, path.dev, path.port);
-	link = smc_core_add_link(llc->lgr, &path, 0);
+	*shared = smc_topology_uses_port(llc->lgr, path.dev, path.port);
+	link = smc_lgr_add_link(llc->lgr, &path, 0);
 	if (IS_ERR(link))
 		return NULL;
 	/* assumed until the client has named its end */
@@ -97,11 +97,11 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 static int add_link_server_check(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
 				 const struct smc_link *link)
 {
-	struct smc_core_end end = { .gid = al->gid, .mac = al->mac };
+	struct smc_peer_rnic end = { .gid = al->gid, .mac = al->mac };
 
-	if (al->link_num != link->num || !al->qpn || !smc_llc_mtu_known(al->mtu))
+	if (al->link_num != link->num || !al->qpn || !smc_llc_mtu_is_known(al->mtu))
 		return -EPROTO;
-	switch (smc_core_fit(lgr, link->path.dev, link->path.port, &end)) {
+	switch (smc_topology_check_fit(lgr, link->path.dev, link->path.port, &end)) {
 	case SMC_LINK_FIT_SYM:
 	case SMC_LINK_FIT_ASYM:
 		return 0;
@@ -222,7 +222,7 @@ void smc_add_link_server_work(struct work_struct *work)
 	if (ev && link && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(first, link->num, SMC_LLC_DEL_LOST_PATH, false);
 	if (link && rc)
-		smc_core_del_link(link, SMC_LINK_SETUP_FAILED);
+		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
 	if (link)
 		smc_link_put(link);
 	smc_add_link_end(llc);

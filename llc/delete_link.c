@@ -26,7 +26,7 @@
 /* Check whether @link is the asymmetric link that is no longer needed. */
 static bool delete_link_is_redundant(struct smc_lgr *lgr, const struct smc_link *link)
 {
-	struct smc_link *redundant = smc_core_surplus(lgr);
+	struct smc_link *redundant = smc_topology_find_redundant(lgr);
 
 	if (redundant)
 		smc_link_put(redundant);
@@ -59,7 +59,7 @@ static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
 			    reason);
-	smc_core_del_link(victim, cause);
+	smc_lgr_del_link(victim, cause);
 }
 
 static bool delete_link_is_quiet(const struct smc_link *link, unsigned long since)
@@ -85,7 +85,7 @@ static void delete_link_quiesce(struct smc_llc *llc, struct smc_link *link)
 {
 	unsigned long since = jiffies, end = since + QUIET_MAX;
 
-	smc_link_hold(link, true);
+	smc_link_hold_conns(link, true);
 	while (!delete_link_is_quiet(link, since) && time_before(jiffies, end) &&
 	       !READ_ONCE(llc->dead) && !llc_link_broken(link))
 		delete_link_wait(llc, link, QUIET_TIME / 4 ?: 1);
@@ -106,10 +106,10 @@ static void delete_link_remove_first(struct smc_llc *llc, struct smc_link *victi
 	struct smc_link *other;
 
 	delete_link_quiesce(llc, victim);
-	other = smc_core_other_link(llc->lgr, victim);
+	other = smc_lgr_pick_other_link(llc->lgr, victim);
 	/* another link may have been lost meanwhile: keep this one */
 	if (!other || (redundant && !delete_link_is_redundant(llc->lgr, victim))) {
-		smc_link_hold(victim, false);
+		smc_link_hold_conns(victim, false);
 		if (other)
 			smc_link_put(other);
 		return;
@@ -138,20 +138,20 @@ static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 re
 		delete_link_remove_first(llc, victim, reason);
 		return;
 	}
-	other = smc_core_other_link(llc->lgr, victim);
+	other = smc_lgr_pick_other_link(llc->lgr, victim);
 	if (other) {
 		/* the client removes its end when it has answered: this is no failure */
 		if (orderly)
-			smc_link_going(victim, SMC_LINK_ADMIN);
+			smc_link_expect_removal(victim, SMC_LINK_ADMIN);
 		keep_last &= !delete_link_exchange(llc, other, victim->num, reason);
 		smc_link_put(other);
-		other = smc_core_other_link(llc->lgr, victim);
+		other = smc_lgr_pick_other_link(llc->lgr, victim);
 	}
 	if (!other) {
 		/* @victim is the last link: keep it, or end the group */
-		smc_link_going(victim, SMC_LINK_OK);
+		smc_link_expect_removal(victim, SMC_LINK_OK);
 		if (!keep_last)
-			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+			smc_lgr_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
 	delete_link_remove(llc, victim, reason, orderly ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
@@ -193,7 +193,7 @@ static u8 delete_link_next_request(struct smc_llc *llc)
 	u32 slot;
 
 	spin_lock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS && !num; slot++) {
+	for (slot = 0; slot < SMC_LGR_LINKS && !num; slot++) {
 		if (!del->requests[slot])
 			continue;
 		if (time_before(jiffies, del->request_at[slot])) {
@@ -213,7 +213,7 @@ static void delete_link_cancel_request(struct smc_llc *llc, u8 num)
 	u32 slot;
 
 	spin_lock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++)
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++)
 		if (llc->delete.requests[slot] == num)
 			llc->delete.requests[slot] = 0;
 	spin_unlock_bh(&llc->lock);
@@ -228,7 +228,7 @@ static void delete_link_cancel_request(struct smc_llc *llc, u8 num)
  */
 void smc_delete_link_send_requests(struct smc_llc *llc)
 {
-	struct smc_link *link = smc_core_pick_link(llc->lgr);
+	struct smc_link *link = smc_lgr_pick_link(llc->lgr);
 	u8 num;
 
 	if (!link)
@@ -244,13 +244,13 @@ void smc_delete_link_send_requests(struct smc_llc *llc)
  */
 static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim, u32 reason)
 {
-	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
+	struct smc_link *other = smc_lgr_pick_other_link(llc->lgr, victim);
 
 	if (!other)
 		return;
 	if (delete_link_postpone_request(llc, victim)) {
 		smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-		smc_core_del_link(victim, SMC_LINK_ADMIN);
+		smc_lgr_del_link(victim, SMC_LINK_ADMIN);
 	} else {
 		smc_llc_send_delete_link(other, victim->num, reason, false);
 	}
@@ -321,7 +321,7 @@ bool smc_delete_link_run_scheduled(struct smc_llc *llc)
 	u32 slot, reason;
 	u8 num;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
 		if (!test_bit(slot, &del->scheduled))
 			continue;
 		spin_lock_bh(&llc->lock);
@@ -334,7 +334,7 @@ bool smc_delete_link_run_scheduled(struct smc_llc *llc)
 		spin_unlock_bh(&llc->lock);
 		if (!taken)
 			return false;
-		victim = smc_core_link(llc->lgr, slot);
+		victim = smc_lgr_get_link(llc->lgr, slot);
 		/* another link may have the slot by now */
 		if (victim && victim->num == num)
 			delete_link_start(llc, victim, reason, ordered);
@@ -361,7 +361,7 @@ bool smc_delete_link_run_scheduled(struct smc_llc *llc)
  */
 void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link)
 {
-	struct smc_link *other = smc_core_other_link(llc->lgr, link);
+	struct smc_link *other = smc_lgr_pick_other_link(llc->lgr, link);
 
 	if (!other)
 		return;
@@ -372,7 +372,7 @@ void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *lin
 }
 
 /**
- * smc_llc_tend_delete() - delete a link by order of the operator
+ * smc_delete_link_order() - delete a link by order of the operator
  * @lgr: group
  * @num: link number
  *
@@ -383,18 +383,18 @@ void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *lin
  * Return: 0; -EAGAIN: the first contact is not over; -ENODEV: no such link, or it is not
  * usable; -EBUSY: it is the only usable link.
  */
-int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num)
+int smc_delete_link_order(struct smc_lgr *lgr, u8 num)
 {
 	struct smc_link *link, *other = NULL;
 	int rc = 0;
 
 	if (!READ_ONCE(lgr->ready))
 		return -EAGAIN;
-	link = smc_core_link_by_num(lgr, num);
+	link = smc_lgr_get_link_by_num(lgr, num);
 	if (!link)
 		return -ENODEV;
 	if (smc_link_usable(link))
-		other = smc_core_other_link(lgr, link);
+		other = smc_lgr_pick_other_link(lgr, link);
 	else
 		rc = -ENODEV;
 	if (other)
@@ -439,11 +439,11 @@ static void delete_link_receive_order(struct smc_llc *llc, struct smc_link *link
 	struct smc_link *other;
 
 	/* the server removes its end when it receives the answer: this is no failure */
-	smc_link_going(victim, SMC_LINK_PEER_DELETED);
+	smc_link_expect_removal(victim, SMC_LINK_PEER_DELETED);
 	smc_llc_send_delete_link(link, dl->link_num, 0, true);
-	other = smc_core_other_link(llc->lgr, victim);
+	other = smc_lgr_pick_other_link(llc->lgr, victim);
 	if (!other) {
-		smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+		smc_lgr_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
 	/*
@@ -458,7 +458,7 @@ static void delete_link_receive_order(struct smc_llc *llc, struct smc_link *link
 		spin_unlock_bh(&llc->lock);
 	}
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-	smc_core_del_link(victim, SMC_LINK_PEER_DELETED);
+	smc_lgr_del_link(victim, SMC_LINK_PEER_DELETED);
 	if (dl->reason == SMC_LLC_DEL_LOST_PATH)
 		smc_recovery_retry_later(llc);
 	smc_link_put(other);
@@ -469,12 +469,12 @@ static void delete_link_receive_request(struct smc_llc *llc, struct smc_link *vi
 					const struct smc_llc_delete_link *dl)
 {
 	bool ordered = dl->reason == SMC_LLC_DEL_OPERATOR;
-	struct smc_link *other = smc_core_other_link(llc->lgr, victim);
+	struct smc_link *other = smc_lgr_pick_other_link(llc->lgr, victim);
 
 	if (!other) {
 		/* an operator's order is about one link, never about the group */
 		if (!ordered)
-			smc_core_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
+			smc_lgr_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
 	smc_delete_link_schedule(llc, victim, dl->reason,
@@ -512,7 +512,7 @@ void smc_delete_link_receive(struct smc_llc *llc, struct smc_link *link,
 	struct smc_link *victim;
 
 	delete_link_cancel_request(llc, dl->link_num);
-	victim = adding ? NULL : smc_core_link_by_num(llc->lgr, dl->link_num);
+	victim = adding ? NULL : smc_lgr_get_link_by_num(llc->lgr, dl->link_num);
 	if (!victim) {
 		delete_link_answer_unknown(llc, link, dl, adding);
 		return;

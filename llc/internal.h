@@ -95,7 +95,7 @@ struct llc_add {
 	unsigned long until;
 	struct smc_link *first;
 	struct llc_event *request;
-	struct smc_core_end end;
+	struct smc_peer_rnic end;
 	u8 num;
 	struct list_head inbox;
 	u32 ninbox;
@@ -129,12 +129,12 @@ enum llc_delete_order {
 struct llc_delete {
 	unsigned long scheduled;
 	unsigned long ordered;
-	u8 nums[SMC_CORE_LINKS];
-	u32 reasons[SMC_CORE_LINKS];
+	u8 nums[SMC_LGR_LINKS];
+	u32 reasons[SMC_LGR_LINKS];
 	u8 pending;
 	bool answered;
-	u8 requests[SMC_CORE_LINKS];
-	unsigned long request_at[SMC_CORE_LINKS];
+	u8 requests[SMC_LGR_LINKS];
+	unsigned long request_at[SMC_LGR_LINKS];
 };
 
 /**
@@ -176,7 +176,7 @@ struct llc_link_cap {
 	u8 most;
 	u8 max;
 	bool held;
-	u8 removed[SMC_CORE_LINKS];
+	u8 removed[SMC_LGR_LINKS];
 	u8 nremoved;
 };
 
@@ -252,7 +252,7 @@ struct smc_llc {
 	struct llc_recovery recovery;
 	struct llc_link_cap cap;
 	struct llc_cont cont;
-	struct llc_probe probes[SMC_CORE_LINKS];
+	struct llc_probe probes[SMC_LGR_LINKS];
 	bool suspect;
 	bool withdraw_mute;
 	wait_queue_head_t wait;
@@ -285,7 +285,7 @@ static inline enum smc_llc_verdict llc_verdict(const struct smc_llc *llc, enum s
 	/* a foreign peer may fail the connection instead of repeating a refused CONFIRM RKEY */
 	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
 
-	return smc_llc_flow(llc_role(llc), READ_ONCE(llc->running), input, quirks);
+	return smc_llc_flow_decide(llc_role(llc), READ_ONCE(llc->running), input, quirks);
 }
 
 static inline bool llc_link_broken(const struct smc_link *link)

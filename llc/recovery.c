@@ -45,8 +45,8 @@ unsigned int smc_recovery_count_usable(struct smc_lgr *lgr)
 	unsigned int n = 0;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = smc_lgr_get_link(lgr, slot);
 		if (!link)
 			continue;
 		n += smc_link_usable(link);
@@ -80,7 +80,7 @@ static void recovery_cap_lower(struct llc_link_cap *cap, u8 num, enum llc_delete
 		cap->held = true;
 	if (memchr(cap->removed, num, sizeof(cap->removed)))
 		return;
-	cap->removed[cap->nremoved++ % SMC_CORE_LINKS] = num;
+	cap->removed[cap->nremoved++ % SMC_LGR_LINKS] = num;
 	WRITE_ONCE(cap->max, now > 2 ? now - 1 : 1);
 }
 
@@ -139,7 +139,7 @@ bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input input)
 
 	lockdep_assert_held(&llc->lock);
 	taken = !llc->dead && !llc->add.active &&
-		smc_llc_flow(llc_role(llc), llc->running, input, 0) == SMC_LLC_RUN;
+		smc_llc_flow_decide(llc_role(llc), llc->running, input, 0) == SMC_LLC_RUN;
 	if (taken)
 		llc->running = smc_llc_flow_exchange(input);
 	else

@@ -47,7 +47,7 @@ static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool
 		if (time_after_eq(jiffies, end))
 			return -ETIMEDOUT;
 		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
-				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, SMC_CORE_POLL);
+				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, SMC_LGR_POLL);
 	}
 }
 
@@ -69,7 +69,7 @@ static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, cons
 	/* wait at least once: if the peer responds, other connections can use the region */
 	do {
 		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
-				   llc_link_broken(link), SMC_CORE_POLL);
+				   llc_link_broken(link), SMC_LGR_POLL);
 	} while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
 		 !READ_ONCE(*cancel) && time_before(jiffies, end));
 }
@@ -84,7 +84,7 @@ static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 		return msg->confirm_rkey_cont.other[0].rkey;
 	case SMC_LLC_DELETE_RKEY:
 		/* in version 2 the response may come without the list */
-		return msg->version > 1 ? 0 : smc_llc_get_rkey(&msg->delete_rkey.rkeys, 0);
+		return msg->version > 1 ? 0 : smc_llc_list_get_rkey(&msg->delete_rkey.rkeys, 0);
 	default:
 		return 0;
 	}
@@ -130,7 +130,7 @@ static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link,
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_CONFIRM_RKEY_CONT, false);
 	cc = &msg.confirm_rkey_cont;
 	for (; left; left -= n, other += n) {
-		n = min_t(u8, left, SMC_LLC_CRKEY_CONT_PAIRS);
+		n = min_t(u8, left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS);
 		cc->left = left;
 		memcpy(cc->other, other, n * sizeof(*other));
 		rc = rkey_request(llc, link, &msg, cancel);
@@ -145,7 +145,7 @@ static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
 				 const struct smc_llc_msg *msg, const bool *cancel)
 {
 	const struct smc_llc_confirm_rkey *cr = &msg->confirm_rkey;
-	u8 here = smc_llc_crkey_here(msg->version, cr->others);
+	u8 here = smc_llc_confirm_rkey_inline(msg->version, cr->others);
 	int rc;
 
 	rc = rkey_take_turn(llc, link, cancel, jiffies + TURN_TIME);
@@ -167,16 +167,16 @@ static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *li
 	u32 slot;
 
 	/* room for all; if another link has the slot of @link now, the exchange fails anyway */
-	static_assert(SMC_CORE_LINKS - 1 <= SMC_LLC_MAX_OTHER);
-	for (slot = 0; slot < SMC_CORE_LINKS && cr->others < SMC_LLC_MAX_OTHER; slot++) {
-		l = smc_core_link(lgr, slot);
+	static_assert(SMC_LGR_LINKS - 1 <= SMC_LLC_MAX_OTHER);
+	for (slot = 0; slot < SMC_LGR_LINKS && cr->others < SMC_LLC_MAX_OTHER; slot++) {
+		l = smc_lgr_get_link(lgr, slot);
 		if (!l)
 			continue;
 		if (l != link && smc_link_usable(l) && region->maps[slot].registered) {
 			other = &cr->other[cr->others++];
 			other->link_num = l->num;
-			other->rkey = smc_buf_rkey(region, slot);
-			other->vaddr = smc_buf_iova(region, slot);
+			other->rkey = smc_region_rkey(region, slot);
+			other->vaddr = smc_region_iova(region, slot);
 		}
 		smc_link_put(l);
 	}
@@ -205,8 +205,8 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 	bool missed = false;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		l = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		l = smc_lgr_get_link(lgr, slot);
 		if (!l)
 			continue;
 		missed |= smc_link_usable(l) && !rkey_is_announced(cr, link, l->num);
@@ -216,7 +216,7 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 }
 
 /**
- * smc_llc_rkey_confirm() - announce an RMB by CONFIRM RKEY and wait for the response
+ * smc_rkey_confirm() - announce an RMB by CONFIRM RKEY and wait for the response
  * @lgr: group
  * @link: link that carries the request
  * @region: RMB, mapped and registered on @link
@@ -230,8 +230,8 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
  * Return: 0; -ETIMEDOUT: no turn or no response; -EPERM: negative response; -ECONNABORTED: link
  * or group failed; -ECANCELED: @cancel was set.
  */
-int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
-			 const bool *cancel)
+int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
+		     const bool *cancel)
 {
 	unsigned long end = jiffies + TURN_TIME;
 	struct smc_llc *llc = lgr->llc;
@@ -244,8 +244,8 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
 		mutex_lock(&lgr->mutex);
 		mapped = rcu_access_pointer(region->maps[link->slot].mapping);
 		if (mapped) {
-			msg.confirm_rkey.rkey = smc_buf_rkey(region, link->slot);
-			msg.confirm_rkey.vaddr = smc_buf_iova(region, link->slot);
+			msg.confirm_rkey.rkey = smc_region_rkey(region, link->slot);
+			msg.confirm_rkey.vaddr = smc_region_iova(region, link->slot);
 			rkey_list_other_links(lgr, link, region, &msg.confirm_rkey);
 		}
 		mutex_unlock(&lgr->mutex);
@@ -274,7 +274,7 @@ int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_
  */
 int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 {
-	struct smc_link *link = smc_core_pick_link(lgr);
+	struct smc_link *link = smc_lgr_pick_link(lgr);
 	struct smc_llc *llc = lgr->llc;
 	u8 raw[SMC_LLC_RKEY_LEN];
 	struct smc_llc_msg msg;
@@ -286,7 +286,7 @@ int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 	if (READ_ONCE(region->maps[link->slot].registered) &&
 	    !rkey_take_turn(llc, link, &never, jiffies + TURN_TIME)) {
 		smc_llc_send_prepare(llc, &msg, SMC_LLC_DELETE_RKEY, false);
-		smc_llc_put_rkey(raw, 0, smc_buf_rkey(region, link->slot));
+		smc_llc_list_put_rkey(raw, 0, smc_region_rkey(region, link->slot));
 		msg.delete_rkey.count = 1;
 		msg.delete_rkey.rkeys.raw = raw;
 		msg.delete_rkey.rkeys.count = 1;
@@ -309,14 +309,14 @@ static int rkey_store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
 
 	for (i = 0; i < n && !rc; i++) {
 		/* a link that is gone needs no rkey */
-		l = smc_core_link_by_num(llc->lgr, others[i].link_num);
+		l = smc_lgr_get_link_by_num(llc->lgr, others[i].link_num);
 		if (!l)
 			continue;
-		rc = smc_core_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
-					      others[i].vaddr);
+		rc = smc_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
+					 others[i].vaddr);
 		/* the link broke meanwhile: another link may have the slot by now */
 		if (!rc && llc_link_broken(l))
-			smc_core_rtoken_unset_link(llc->lgr, l->slot, others[i].rkey);
+			smc_rtoken_unset_link(llc->lgr, l->slot, others[i].rkey);
 		smc_link_put(l);
 	}
 	return rc;
@@ -326,18 +326,18 @@ static void rkey_confirm_receive(struct smc_llc *llc, struct smc_link *link,
 				 const struct smc_llc_msg *req)
 {
 	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
-	u8 here = smc_llc_crkey_here(req->version, cr->others);
+	u8 here = smc_llc_confirm_rkey_inline(req->version, cr->others);
 	struct smc_llc_msg msg = *req;
 	int rc = -EPROTO;
 
 	/* all links but @link: the negotiated symmetric links and an asymmetric one */
 	if (cr->others <= READ_ONCE(llc->lgr->peer.max_links))
-		rc = smc_core_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
+		rc = smc_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
 	if (rc >= 0)
 		rc = rkey_store_other_links(llc, link->slot, cr->rkey, cr->other, here);
 	/* the link broke, maybe after its rtokens were removed: another link may have the slot */
 	if (llc_link_broken(link)) {
-		smc_core_rtoken_del(llc->lgr, link->slot, cr->rkey);
+		smc_rtoken_del(llc->lgr, link->slot, cr->rkey);
 		return;
 	}
 	llc->cont.left = rc ? 0 : cr->others - here;
@@ -354,7 +354,7 @@ static void rkey_confirm_cont_receive(struct smc_llc *llc, struct smc_link *link
 {
 	const struct smc_llc_confirm_rkey_cont *cc = &req->confirm_rkey_cont;
 	struct smc_llc_msg msg = *req;
-	u32 n = min_t(u32, cc->left, SMC_LLC_CRKEY_CONT_PAIRS);
+	u32 n = min_t(u32, cc->left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS);
 	int rc = -EPROTO;
 
 	if (llc->cont.left && llc->cont.left == cc->left && llc->cont.slot == link->slot) {
@@ -376,8 +376,8 @@ static void rkey_delete_receive(struct smc_llc *llc, struct smc_link *link,
 	u16 i;
 
 	for (i = 0; i < rkeys->count; i++) {
-		if (!refuse && !smc_core_rtoken_del(llc->lgr, link->slot,
-						    smc_llc_get_rkey(rkeys, i)))
+		if (!refuse && !smc_rtoken_del(llc->lgr, link->slot,
+					       smc_llc_list_get_rkey(rkeys, i)))
 			continue;
 		bad++;
 		if (i < SMC_LLC_MAX_RKEYS_V1)
@@ -447,7 +447,7 @@ void smc_rkey_refuse(struct smc_llc *llc, struct smc_link *link, const struct sm
  * @link: link that received the response
  * @msg: response
  *
- * Wakes the waiting caller of smc_llc_rkey_confirm() or smc_rkey_delete(). smc_llc.work.
+ * Wakes the waiting caller of smc_rkey_confirm() or smc_rkey_delete(). smc_llc.work.
  */
 void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
 			    const struct smc_llc_msg *msg)

@@ -25,9 +25,9 @@
 
 static void llc_withdraw_region(struct smc_lgr *lgr, struct smc_region *region)
 {
-	smc_buf_region_free(region);
+	smc_region_free(region);
 	smc_stats_inc(lgr->net, SMC_STAT_REGION_GIVE);
-	smc_core_roomy(lgr);
+	smc_lgr_set_regions_available(lgr);
 }
 
 /* Return true if the peer has confirmed the deletion; the RMB is freed then. */
@@ -41,15 +41,15 @@ static bool llc_withdraw_rmb(struct smc_llc *llc, struct smc_region *region, boo
 		return true;
 	}
 	if (rc == -EAGAIN && !withdrawn) {
-		smc_buf_region_publish(&lgr->pool, region);
+		smc_region_publish(&lgr->pool, region);
 		return false;
 	}
 	if (rc != -EAGAIN) {
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_KEPT);
-		region->asked++;
+		region->delete_refused++;
 	}
 	llc->withdraw_mute |= rc == -ETIMEDOUT;
-	smc_buf_shelve(region);
+	smc_region_withdraw(region);
 	return false;
 }
 
@@ -59,16 +59,16 @@ static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 	struct smc_pool *pool = &llc->lgr->pool;
 	struct smc_region *region;
 
-	if (smc_lend_reap(pool))
-		smc_core_roomy(llc->lgr);
-	while ((region = smc_buf_park(pool, SMC_BUF_SND, age)))
+	if (smc_pool_reap_lent(pool))
+		smc_lgr_set_regions_available(llc->lgr);
+	while ((region = smc_pool_take_idle(pool, SMC_REGION_SND, age)))
 		llc_withdraw_region(llc->lgr, region);
 	if (llc->withdraw_mute)
 		return;
-	while ((region = smc_buf_park(pool, SMC_BUF_RMB, age)))
+	while ((region = smc_pool_take_idle(pool, SMC_REGION_RMB, age)))
 		if (!llc_withdraw_rmb(llc, region, false))
 			return;
-	region = smc_buf_unshelve(pool, SMC_BUF_RMB, 0, WITHDRAW_TRIES);
+	region = smc_pool_take_withdrawn(pool, SMC_REGION_RMB, 0, WITHDRAW_TRIES);
 	if (region)
 		llc_withdraw_rmb(llc, region, true);
 }
@@ -79,7 +79,7 @@ static bool llc_withdraw_possible(struct smc_pool *pool)
 	bool possible;
 
 	spin_lock_bh(&pool->lock);
-	possible = pool->nregions[SMC_BUF_RMB] > 1 || pool->nregions[SMC_BUF_SND] > 1;
+	possible = pool->nregions[SMC_REGION_RMB] > 1 || pool->nregions[SMC_REGION_SND] > 1;
 	spin_unlock_bh(&pool->lock);
 	return possible;
 }
@@ -95,10 +95,10 @@ void smc_llc_withdraw_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, withdraw_work);
 	struct smc_lgr *lgr = llc->lgr;
-	int secs = READ_ONCE(smc_policy_net(lgr->net)->buf_idle);
+	int secs = READ_ONCE(smc_settings_get(lgr->net)->region_idle);
 
 	if (secs && READ_ONCE(lgr->ready) && !READ_ONCE(llc->dead))
 		llc_withdraw_idle(llc, secs * (unsigned long)HZ);
 	if (llc_withdraw_possible(&lgr->pool))
-		smc_llc_give_later(lgr);
+		smc_llc_timer_region_added(lgr);
 }

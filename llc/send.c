@@ -69,7 +69,7 @@ static struct smc_wr_slot *llc_slot_get(struct smc_link *link, u32 len, unsigned
 	for (;;) {
 		if (llc_link_broken(link))
 			return NULL;
-		slot = smc_wr_slot_get_ctl(link->qp, len);
+		slot = smc_wr_slot_get_llc(link->qp, len);
 		if (slot)
 			return slot;
 		/* the termination of the group waits for the caller */
@@ -101,7 +101,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 	struct smc_wr_slot *slot;
 	int len, rc;
 
-	len = smc_llc_len(msg);
+	len = smc_llc_msg_len(msg);
 	if (len < 0)
 		return len;
 	slot = llc_slot_get(link, len, slot_time);
@@ -109,7 +109,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		smc_link_fail(link, SMC_LINK_QP_ERROR);
 		return -ECONNABORTED;
 	}
-	len = smc_llc_build(msg, slot->buf, slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN);
+	len = smc_llc_msg_build(msg, slot->buf, slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN);
 	if (len < 0) {
 		smc_wr_slot_put(slot);
 		return len;
@@ -133,7 +133,7 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		return -ECONNABORTED;
 	}
 	smc_stats_inc(llc->lgr->net, SMC_STAT_TX_LLC);
-	smc_stats_msg(llc->lgr->net, SMC_MSGS_LLC_TX, msg->type);
+	smc_stats_add_msg(llc->lgr->net, SMC_MSGS_LLC_TX, msg->type);
 	if (sent) {
 		wait_for_completion_timeout(&sent->done, sent_time);
 		kref_put(&sent->ref, llc_sent_free);
@@ -148,7 +148,8 @@ int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
  *
  * Process context, no lock held. Waits up to 10 s for a send slot; without one the link fails.
  *
- * Return: 0; -ECONNABORTED: the link is broken; an error of smc_llc_len() or smc_llc_build().
+ * Return: 0; -ECONNABORTED: the link is broken; an error of smc_llc_msg_len() or
+ * smc_llc_msg_build().
  */
 int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg)
 {
@@ -178,7 +179,7 @@ int smc_llc_send_confirm_link(struct smc_link *link, bool response)
 	memcpy(cl->gid, link->path.gid.gid.raw, sizeof(cl->gid));
 	cl->qpn = link->qp->qpn;
 	cl->link_num = link->num;
-	smc_put_be32(cl->link_uid, link->uid);
+	smc_wire_put_be32(cl->link_uid, link->uid);
 	cl->max_links = peer->max_links ? peer->max_links : LINKS_OFFERED;
 	/* the field exists only in release 1 */
 	cl->max_conns = peer->version > 1 && peer->release ? peer->max_conns : 0;
@@ -217,7 +218,7 @@ void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool re
  */
 void smc_llc_send_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly)
 {
-	struct smc_link *link = smc_core_pick_link(lgr);
+	struct smc_link *link = smc_lgr_pick_link(lgr);
 	struct smc_llc_msg msg;
 
 	if (!link)

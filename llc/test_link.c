@@ -63,12 +63,12 @@ static void test_link_count_check(struct llc_probe *probe, unsigned long since,
 static unsigned long test_link_check_stall(struct smc_llc *llc, struct llc_probe *probe,
 					   struct smc_link *link)
 {
-	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->stall_time);
+	int secs = READ_ONCE(smc_settings_get(llc->lgr->net)->stall_time);
 	unsigned long limit = secs * (unsigned long)HZ, since;
 
 	if (!secs)
 		return MAX_JIFFY_OFFSET;
-	if (!smc_wr_qp_waiting(link->qp, &since)) {
+	if (!smc_qp_owes_completion(link->qp, &since)) {
 		probe->checks = 0;
 		return limit / CHECKS;
 	}
@@ -87,8 +87,8 @@ static unsigned long test_link_check_stall(struct smc_llc *llc, struct llc_probe
 static unsigned long test_link_probe(struct smc_llc *llc, struct llc_probe *probe,
 				     struct smc_link *link, unsigned long silence)
 {
-	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_timeout);
-	unsigned long timeout = smc_policy_jiffies(secs);
+	int secs = READ_ONCE(smc_settings_get(llc->lgr->net)->testlink_timeout);
+	unsigned long timeout = smc_settings_jiffies(secs);
 	unsigned long last = READ_ONCE(link->last_rx), due;
 	struct smc_llc_msg msg;
 
@@ -121,22 +121,22 @@ static unsigned long test_link_probe(struct smc_llc *llc, struct llc_probe *prob
 void smc_test_link_work(struct work_struct *work)
 {
 	struct smc_llc *llc = container_of(to_delayed_work(work), struct smc_llc, test_work);
-	int secs = READ_ONCE(smc_policy_net(llc->lgr->net)->testlink_time);
+	int secs = READ_ONCE(smc_settings_get(llc->lgr->net)->testlink_time);
 	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
 	struct llc_probe *probe;
 	struct smc_link *link;
 	u32 slot;
 
 	if (secs > 0)
-		silence = smc_policy_jiffies(secs);
+		silence = smc_settings_jiffies(secs);
 	next = min(silence, 30UL * HZ);
 	spin_lock_bh(&llc->lock);
 	if (llc->suspect)
 		silence = 0;
 	llc->suspect = false;
 	spin_unlock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(llc->lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = smc_lgr_get_link(llc->lgr, slot);
 		if (!link)
 			continue;
 		if (smc_link_usable(link)) {
@@ -167,12 +167,12 @@ void smc_test_link_answer(struct smc_link *link, const struct smc_llc_msg *req)
 }
 
 /**
- * smc_llc_probe() - send TEST LINK over each link of a group now
+ * smc_test_link_probe_lgr() - send TEST LINK over each link of a group now
  * @lgr: group
  *
  * A link that receives nothing within net.smc.smcr_testlink_timeout fails. Any context.
  */
-void smc_llc_probe(struct smc_lgr *lgr)
+void smc_test_link_probe_lgr(struct smc_lgr *lgr)
 {
 	smc_llc_timer_peer_suspected(lgr->llc);
 }
@@ -195,12 +195,12 @@ static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
 	if (lgr->net != t->net || !lgr->ready || READ_ONCE(lgr->dead) ||
 	    memcmp(&lgr->peer.gid, t->gid, sizeof(*t->gid)))
 		return 0;
-	smc_llc_probe(lgr);
+	smc_test_link_probe_lgr(lgr);
 	return 0;
 }
 
 /**
- * smc_llc_suspect() - the peer at a GID starts a first contact: check its older groups
+ * smc_test_link_probe_gid() - the peer at a GID starts a first contact: check its older groups
  * @net: namespace
  * @gid: peer GID
  *
@@ -209,9 +209,9 @@ static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
  * ended: TEST LINK is sent over each of their links at once, whatever
  * net.smc.smcr_testlink_time says. Process context.
  */
-void smc_llc_suspect(struct net *net, const union ib_gid *gid)
+void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid)
 {
 	struct test_link_target t = { .net = net, .gid = gid };
 
-	smc_core_for_each(test_link_probe_matching, &t);
+	smc_lgr_for_each(test_link_probe_matching, &t);
 }

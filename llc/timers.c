@@ -89,15 +89,15 @@ void smc_llc_timer_peer_suspected(struct smc_llc *llc)
 }
 
 /**
- * smc_llc_give_later() - a region was added: check later which regions are idle
+ * smc_llc_timer_region_added() - a region was added: check later which regions are idle
  * @lgr: group
  *
  * Regions are checked twice in net.smc.smcr_buf_idle_time. Any context.
  */
-void smc_llc_give_later(struct smc_lgr *lgr)
+void smc_llc_timer_region_added(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc = lgr->llc;
-	int secs = READ_ONCE(smc_policy_net(lgr->net)->buf_idle);
+	int secs = READ_ONCE(smc_settings_get(lgr->net)->region_idle);
 	unsigned long delay = WITHDRAW_OFF;
 
 	if (secs)

@@ -56,8 +56,8 @@ static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 	u32 usable = 0, here = 0, slot;
 	struct smc_link *link;
 
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = smc_lgr_get_link(lgr, slot);
 		if (!link)
 			continue;
 		usable += smc_link_usable(link);
@@ -74,7 +74,7 @@ static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 static int nl_dev_put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32 links)
 {
 	char id[SMC_PNET_ID_LEN + 1] = "";
-	bool by_user = smc_ib_pnetid(dev, port, sock_net(skb->sk), id);
+	bool by_user = smc_ib_port_pnetid(dev, port, sock_net(skb->sk), id);
 	struct nlattr *nest;
 
 	nest = nla_nest_start(skb, port == 1 ? SMC_NLA_DEV_PORT : SMC_NLA_DEV_PORT2);
@@ -115,11 +115,11 @@ static int nl_dev_put(struct sk_buff *skb, struct netlink_callback *cb,
 	unsigned long port;
 	void *hdr;
 
-	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_DEV_SMCR);
+	hdr = smc_nl_put_header(skb, cb, family, SMC_NETLINK_GET_DEV_SMCR);
 	if (!hdr)
 		return -EMSGSIZE;
-	smc_core_for_each(nl_dev_count_links, &use);
-	smc_ib_name(pick->dev, name);
+	smc_lgr_for_each(nl_dev_count_links, &use);
+	smc_ib_device_name(pick->dev, name);
 	nest = nla_nest_start(skb, SMC_GEN_DEV_SMCR);
 	if (!nest || nla_put_u8(skb, SMC_NLA_DEV_IS_CRIT, use.critical) ||
 	    nla_put_string(skb, SMC_NLA_DEV_IB_NAME, name) ||
@@ -137,15 +137,15 @@ cancel:
 }
 
 /**
- * smc_netlink_dump_devs() - dumpit of SMC_NETLINK_GET_DEV_SMCR
+ * smc_nl_dump_devs() - dumpit of SMC_NETLINK_GET_DEV_SMCR
  * @skb: answer
  * @cb: state of the dump: args[0] = number of the last device
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
-			  const struct genl_family *family)
+int smc_nl_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct genl_family *family)
 {
 	int rc;
 

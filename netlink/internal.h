@@ -16,29 +16,29 @@
 #define SMC_NETLINK_LGR_R_V2_MAX_LINKS		3
 
 /* netlink/rules.c */
-extern const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1];
+extern const struct nla_policy smc_nl_rule_policy[SMC_NETLINK_RULE_MAX + 1];
 
-int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info);
-int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info);
-int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_rule_add(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_rule_del(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_rule_flush(struct sk_buff *skb, struct genl_info *info);
 
 /* netlink/orders.c */
-extern const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1];
+extern const struct nla_policy smc_nl_own_policy[SMC_NETLINK_OWN_MAX + 1];
 
-int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info);
-int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info);
-int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_order_add_link(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_order_del_link(struct sk_buff *skb, struct genl_info *info);
+int smc_nl_order_del_lgr(struct sk_buff *skb, struct genl_info *info);
 
 /* Put the header of one message of a dump; NULL: no room. */
-static inline void *smc_netlink_put(struct sk_buff *skb, struct netlink_callback *cb,
-				    const struct genl_family *family, u8 cmd)
+static inline void *smc_nl_put_header(struct sk_buff *skb, struct netlink_callback *cb,
+				      const struct genl_family *family, u8 cmd)
 {
 	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, family,
 			   NLM_F_MULTI, cmd);
 }
 
 /* Put an unsigned number as NLA_UINT: four bytes if they suffice. 6.1 has no nla_put_uint(). */
-static inline int smc_netlink_put_uint(struct sk_buff *skb, int attr, u64 value, int pad)
+static inline int smc_nl_put_uint(struct sk_buff *skb, int attr, u64 value, int pad)
 {
 	if (value <= U32_MAX)
 		return nla_put_u32(skb, attr, value);
@@ -46,19 +46,19 @@ static inline int smc_netlink_put_uint(struct sk_buff *skb, int attr, u64 value,
 }
 
 /* netlink/lgr.c, dev.c, stats.c, rules.c: the work of dumpit */
-int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
+int smc_nl_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct genl_family *family);
+int smc_nl_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family);
+int smc_nl_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct genl_family *family);
+int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family);
+int smc_nl_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
+			 const struct genl_family *family);
+int smc_nl_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family);
+int smc_nl_dump_fallbacks(struct sk_buff *skb, struct netlink_callback *cb,
 			  const struct genl_family *family);
-int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family);
-int smc_netlink_dump_devs(struct sk_buff *skb, struct netlink_callback *cb,
-			  const struct genl_family *family);
-int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family);
-int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
-			      const struct genl_family *family);
-int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family);
-int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family);
 
 #endif

@@ -36,17 +36,17 @@ static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link
 {
 	struct sk_buff *skb = walk->skb;
 	char gid[GID_TEXT], peer_gid[GID_TEXT], name[IB_DEVICE_NAME_MAX];
-	time64_t since = READ_ONCE(link->since);
+	time64_t since = READ_ONCE(link->usable_since);
 	struct nlattr *nest;
 	u32 latency;
 	u64 bytes;
 	void *hdr;
 
-	smc_wr_qp_load(link->qp, &bytes, &latency);
-	hdr = smc_netlink_put(skb, walk->cb, walk->family, SMC_NETLINK_GET_LINK_SMCR);
+	smc_qp_get_load(link->qp, &bytes, &latency);
+	hdr = smc_nl_put_header(skb, walk->cb, walk->family, SMC_NETLINK_GET_LINK_SMCR);
 	if (!hdr)
 		return -EMSGSIZE;
-	smc_ib_name(link->path.dev, name);
+	smc_ib_device_name(link->path.dev, name);
 	snprintf(gid, sizeof(gid), "%pI6", link->path.gid.gid.raw);
 	snprintf(peer_gid, sizeof(peer_gid), "%pI6", link->peer_gid.raw);
 	nest = nla_nest_start(skb, SMC_GEN_LINK_SMCR);
@@ -59,8 +59,8 @@ static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link
 	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, link->path.gid.ifindex) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_UID, nl_link_uid(link->uid)) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, nl_link_uid(READ_ONCE(link->peer_uid))) ||
-	    nla_put_u32(skb, SMC_NLA_LINK_STATE, smc_link_state_shown(atomic_read(&link->state))) ||
-	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->moves)) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_STATE, smc_link_state_uapi(atomic_read(&link->state))) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->conns_moved_in)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_LATENCY, latency) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_SENDS, link->qp->nslots) ||
@@ -79,8 +79,8 @@ static int nl_lgr_put_links(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 	int rc = 0;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_CORE_LINKS && !rc; slot++) {
-		link = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS && !rc; slot++) {
+		link = smc_lgr_get_link(lgr, slot);
 		if (!link)
 			continue;
 		rc = nl_lgr_put_link(walk, link);
@@ -97,15 +97,15 @@ static u8 nl_lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN
 
 	*direct = true;
 	id[0] = '\0';
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		link = smc_core_link(lgr, slot);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		link = smc_lgr_get_link(lgr, slot);
 		if (!link)
 			continue;
 		*direct &= link->direct;
 		strscpy(id, link->path.pnetid, SMC_PNET_ID_LEN + 1);
 		smc_link_put(link);
 	}
-	return smc_core_type(lgr);
+	return smc_topology_get_type(lgr);
 }
 
 static int nl_lgr_put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool direct)
@@ -138,17 +138,17 @@ static int nl_lgr_put_v2(struct sk_buff *skb, const struct smc_peer *peer, bool 
 
 static int nl_lgr_put_loss(struct sk_buff *skb, struct smc_lgr *lgr)
 {
-	u32 count = atomic_read(&lgr->loss.count);
+	u32 count = atomic_read(&lgr->link_loss.count);
 
 	if (nla_put_u32(skb, SMC_NETLINK_LGR_R_OWN_LINKS_LOST, count) ||
-	    nla_put_u32(skb, SMC_NETLINK_LGR_R_OWN_MOVES, atomic_read(&lgr->moves)))
+	    nla_put_u32(skb, SMC_NETLINK_LGR_R_OWN_MOVES, atomic_read(&lgr->conn_moves)))
 		return -EMSGSIZE;
 	if (!count)
 		return 0;
 	if (nla_put_string(skb, SMC_NETLINK_LGR_R_OWN_LOSS_REASON,
-			   smc_link_reason_str(READ_ONCE(lgr->loss.reason))) ||
+			   smc_link_reason_str(READ_ONCE(lgr->link_loss.reason))) ||
 	    nla_put_u64_64bit(skb, SMC_NETLINK_LGR_R_OWN_LOSS_AGE,
-			      ktime_get_boottime_seconds() - READ_ONCE(lgr->loss.at),
+			      ktime_get_boottime_seconds() - READ_ONCE(lgr->link_loss.at),
 			      SMC_NLA_LGR_R_PAD))
 		return -EMSGSIZE;
 	return 0;
@@ -163,7 +163,7 @@ static int nl_lgr_put(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 	void *hdr;
 	u8 type;
 
-	hdr = smc_netlink_put(skb, walk->cb, walk->family, SMC_NETLINK_GET_LGR_SMCR);
+	hdr = smc_nl_put_header(skb, walk->cb, walk->family, SMC_NETLINK_GET_LGR_SMCR);
 	if (!hdr)
 		return -EMSGSIZE;
 	type = nl_lgr_type(lgr, &direct, id);
@@ -177,10 +177,10 @@ static int nl_lgr_put(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 	    nla_put_u64_64bit(skb, SMC_NLA_LGR_R_NET_COOKIE, lgr->net_cookie,
 			      SMC_NLA_LGR_R_PAD) ||
 	    nla_put_string(skb, SMC_NLA_LGR_R_PNETID, id) ||
-	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_SNDBUF_ALLOC,
-				 READ_ONCE(lgr->pool.bytes[SMC_BUF_SND]), SMC_NLA_LGR_R_PAD) ||
-	    smc_netlink_put_uint(skb, SMC_NETLINK_LGR_R_RMB_ALLOC,
-				 READ_ONCE(lgr->pool.bytes[SMC_BUF_RMB]), SMC_NLA_LGR_R_PAD) ||
+	    smc_nl_put_uint(skb, SMC_NETLINK_LGR_R_SNDBUF_ALLOC,
+			    READ_ONCE(lgr->pool.bytes[SMC_REGION_SND]), SMC_NLA_LGR_R_PAD) ||
+	    smc_nl_put_uint(skb, SMC_NETLINK_LGR_R_RMB_ALLOC,
+			    READ_ONCE(lgr->pool.bytes[SMC_REGION_RMB]), SMC_NLA_LGR_R_PAD) ||
 	    (lgr->peer.version > 1 && nl_lgr_put_v2(skb, &lgr->peer, direct)) ||
 	    nl_lgr_put_loss(skb, lgr))
 		return -EMSGSIZE;
@@ -216,21 +216,21 @@ static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 
 static int nl_lgr_walk_all(struct nl_lgr_walk *walk)
 {
-	int rc = smc_core_for_each(nl_lgr_dump_one, walk);
+	int rc = smc_lgr_for_each(nl_lgr_dump_one, walk);
 
 	return walk->skb->len ?: rc;
 }
 
 /**
- * smc_netlink_dump_lgrs() - dumpit of SMC_NETLINK_GET_LGR_SMCR
+ * smc_nl_dump_lgrs() - dumpit of SMC_NETLINK_GET_LGR_SMCR
  * @skb: answer
  * @cb: state of the dump, see struct nl_lgr_walk
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
-			  const struct genl_family *family)
+int smc_nl_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
+		     const struct genl_family *family)
 {
 	struct nl_lgr_walk walk = { .skb = skb, .cb = cb, .family = family };
 
@@ -238,15 +238,15 @@ int smc_netlink_dump_lgrs(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * smc_netlink_dump_links() - dumpit of SMC_NETLINK_GET_LINK_SMCR: each group, then its links
+ * smc_nl_dump_links() - dumpit of SMC_NETLINK_GET_LINK_SMCR: each group, then its links
  * @skb: answer
  * @cb: state of the dump, see struct nl_lgr_walk
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family)
+int smc_nl_dump_links(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family)
 {
 	struct nl_lgr_walk walk = { .skb = skb, .cb = cb, .family = family, .links = true };
 

@@ -28,9 +28,10 @@
  *
  * Locks and references
  *
- *   Process context throughout. A callback of smc_core_for_each() runs under the mutex of the group
+ *   Process context throughout. A callback of smc_lgr_for_each() runs under the mutex of the group
  *   registry, with a reference on the group, and takes a reference on each link that it reads.
- *   Callbacks of smc_sock_walk() run under the spinlock of a bucket. No command waits for the peer.
+ *   Callbacks of smc_sock_for_each() run under the spinlock of a bucket. No command waits for the
+ *   peer.
  */
 #include <linux/ctype.h>
 #include <linux/module.h>
@@ -49,16 +50,16 @@ static struct genl_family nl_family;
 
 static void *nl_put_header(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_put(skb, cb, &nl_family, genl_dumpit_info(cb)->op.cmd);
+	return smc_nl_put_header(skb, cb, &nl_family, genl_dumpit_info(cb)->op.cmd);
 }
 
 /* ---- user EIDs --------------------------------------------------------------- */
 
 static int nl_ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	char entry[SMC_POLICY_UEID_LEN + 1] = "";
-	u8 ueids[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
-	u32 n = smc_policy_ueids(sock_net(skb->sk), ueids);
+	char entry[SMC_SETTINGS_UEID_LEN + 1] = "";
+	u8 ueids[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN];
+	u32 n = smc_settings_get_ueids(sock_net(skb->sk), ueids);
 	long i;
 
 	for (i = cb->args[0]; i < n; i++) {
@@ -66,7 +67,7 @@ static int nl_ueid_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 		if (!hdr)
 			break;
-		memcpy(entry, ueids[i], SMC_POLICY_UEID_LEN);
+		memcpy(entry, ueids[i], SMC_SETTINGS_UEID_LEN);
 		if (nla_put_string(skb, SMC_NLA_EID_TABLE_ENTRY, entry)) {
 			genlmsg_cancel(skb, hdr);
 			break;
@@ -82,7 +83,7 @@ static const u8 *nl_ueid_attr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NLA_EID_TABLE_ENTRY];
 
-	if (!attr || nla_len(attr) != SMC_POLICY_UEID_LEN + 1)
+	if (!attr || nla_len(attr) != SMC_SETTINGS_UEID_LEN + 1)
 		return NULL;
 	return nla_data(attr);
 }
@@ -91,19 +92,19 @@ static int nl_ueid_add(struct sk_buff *skb, struct genl_info *info)
 {
 	const u8 *ueid = nl_ueid_attr(info);
 
-	return ueid ? smc_policy_ueid_add(genl_info_net(info), ueid) : -EINVAL;
+	return ueid ? smc_settings_add_ueid(genl_info_net(info), ueid) : -EINVAL;
 }
 
 static int nl_ueid_remove(struct sk_buff *skb, struct genl_info *info)
 {
 	const u8 *ueid = nl_ueid_attr(info);
 
-	return ueid ? smc_policy_ueid_del(genl_info_net(info), ueid) : -EINVAL;
+	return ueid ? smc_settings_del_ueid(genl_info_net(info), ueid) : -EINVAL;
 }
 
 static int nl_ueid_flush(struct sk_buff *skb, struct genl_info *info)
 {
-	smc_policy_ueid_flush(genl_info_net(info));
+	smc_settings_flush_ueids(genl_info_net(info));
 	return 0;
 }
 
@@ -164,7 +165,7 @@ static int nl_empty_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 static int nl_hs_limit_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct smc_net *sn = smc_policy_net(sock_net(skb->sk));
+	struct smc_settings *sn = smc_settings_get(sock_net(skb->sk));
 	void *hdr;
 
 	if (cb->args[0])
@@ -183,13 +184,13 @@ static int nl_hs_limit_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 static int nl_hs_limit_enable(struct sk_buff *skb, struct genl_info *info)
 {
-	WRITE_ONCE(smc_policy_net(genl_info_net(info))->hs_limit, 1);
+	WRITE_ONCE(smc_settings_get(genl_info_net(info))->hs_limit, 1);
 	return 0;
 }
 
 static int nl_hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 {
-	WRITE_ONCE(smc_policy_net(genl_info_net(info))->hs_limit, 0);
+	WRITE_ONCE(smc_settings_get(genl_info_net(info))->hs_limit, 0);
 	return 0;
 }
 
@@ -197,48 +198,48 @@ static int nl_hs_limit_disable(struct sk_buff *skb, struct genl_info *info)
 
 static int nl_lgr_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_lgrs(skb, cb, &nl_family);
+	return smc_nl_dump_lgrs(skb, cb, &nl_family);
 }
 
 static int nl_link_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_links(skb, cb, &nl_family);
+	return smc_nl_dump_links(skb, cb, &nl_family);
 }
 
 static int nl_dev_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_devs(skb, cb, &nl_family);
+	return smc_nl_dump_devs(skb, cb, &nl_family);
 }
 
 static int nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_stats(skb, cb, &nl_family);
+	return smc_nl_dump_stats(skb, cb, &nl_family);
 }
 
 static int nl_counters_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_counters(skb, cb, &nl_family);
+	return smc_nl_dump_counters(skb, cb, &nl_family);
 }
 
 static int nl_fallback_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_fback(skb, cb, &nl_family);
+	return smc_nl_dump_fallbacks(skb, cb, &nl_family);
 }
 
 static int nl_rules_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return smc_netlink_dump_rules(skb, cb, &nl_family);
+	return smc_nl_dump_rules(skb, cb, &nl_family);
 }
 
 /* ---- family ------------------------------------------------------------------ */
 
 static const struct nla_policy nl_ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
-	[SMC_NLA_EID_TABLE_ENTRY] = { .type = NLA_STRING, .len = SMC_POLICY_UEID_LEN + 1 },
+	[SMC_NLA_EID_TABLE_ENTRY] = { .type = NLA_STRING, .len = SMC_SETTINGS_UEID_LEN + 1 },
 };
 
-static const struct genl_multicast_group nl_mcgrps[SMC_NOTIFY_GROUPS] = {
-	[SMC_NOTIFY_EVENTS] = { .name = SMC_NETLINK_OWN_EVENTS_NAME },
-	[SMC_NOTIFY_FBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
+static const struct genl_multicast_group nl_mcgrps[SMC_EVENT_GROUPS] = {
+	[SMC_EVENT_GROUP_EVENTS] = { .name = SMC_NETLINK_OWN_EVENTS_NAME },
+	[SMC_EVENT_GROUP_FALLBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
 };
 
 /* Commands without attributes reject attribute 1, as those of the in-tree family do. */
@@ -250,10 +251,10 @@ static const struct nla_policy nl_no_attr_policy[] = {
 #define ADMIN(c, fn)	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM }
 #define ORDER(c, fn)							\
 	{ .cmd = SMC_NETLINK_OWN_##c, .doit = (fn), .flags = GENL_UNS_ADMIN_PERM,	\
-	  .policy = smc_netlink_own_policy, .maxattr = SMC_NETLINK_OWN_MAX }
+	  .policy = smc_nl_own_policy, .maxattr = SMC_NETLINK_OWN_MAX }
 #define RULE(c, fn)							\
 	{ .cmd = SMC_NETLINK_OWN_##c, .doit = (fn), .flags = GENL_UNS_ADMIN_PERM,	\
-	  .policy = smc_netlink_rule_policy, .maxattr = SMC_NETLINK_RULE_MAX }
+	  .policy = smc_nl_rule_policy, .maxattr = SMC_NETLINK_RULE_MAX }
 #define UEID(c, fn)							\
 	{ .cmd = SMC_NETLINK_##c, .doit = (fn), .flags = GENL_ADMIN_PERM,	\
 	  .policy = nl_ueid_policy, .maxattr = SMC_NLA_EID_TABLE_ENTRY }
@@ -277,12 +278,12 @@ static const struct genl_ops nl_ops[] = {
 	DUMP(DUMP_HS_LIMITATION, nl_hs_limit_dump),
 	ADMIN(ENABLE_HS_LIMITATION, nl_hs_limit_enable),
 	ADMIN(DISABLE_HS_LIMITATION, nl_hs_limit_disable),
-	ORDER(ADD_LINK, smc_netlink_order_add_link),
-	ORDER(DEL_LINK, smc_netlink_order_del_link),
-	ORDER(DEL_LGR, smc_netlink_order_del_lgr),
-	RULE(ADD_RULE, smc_netlink_rule_add),
-	RULE(DEL_RULE, smc_netlink_rule_del),
-	RULE(FLUSH_RULES, smc_netlink_rule_flush),
+	ORDER(ADD_LINK, smc_nl_order_add_link),
+	ORDER(DEL_LINK, smc_nl_order_del_link),
+	ORDER(DEL_LGR, smc_nl_order_del_lgr),
+	RULE(ADD_RULE, smc_nl_rule_add),
+	RULE(DEL_RULE, smc_nl_rule_del),
+	RULE(FLUSH_RULES, smc_nl_rule_flush),
 	DUMP(OWN_GET_RULES, nl_rules_dump),
 	DUMP(OWN_GET_COUNTERS, nl_counters_dump),
 };
@@ -302,22 +303,22 @@ static struct genl_family nl_family __ro_after_init = {
 };
 
 /**
- * smc_netlink_init() - register the family SMC_GEN_NETLINK and allow events
+ * smc_nl_init() - register the family SMC_GEN_NETLINK and allow events
  *
  * Return: 0, -EEXIST when another SMC module has registered it, or -errno.
  */
-int __init smc_netlink_init(void)
+int __init smc_nl_init(void)
 {
 	int rc = smc_fault_rc(GENL_FAMILY, -ENOMEM, genl_register_family(&nl_family));
 
 	if (!rc)
-		smc_notify_open(&nl_family);
+		smc_event_enable(&nl_family);
 	return rc;
 }
 
-/** smc_netlink_exit() - undo smc_netlink_init() */
-void smc_netlink_exit(void)
+/** smc_nl_exit() - undo smc_nl_init() */
+void smc_nl_exit(void)
 {
-	smc_notify_close();
+	smc_event_disable();
 	genl_unregister_family(&nl_family);
 }

@@ -10,7 +10,7 @@
 #include <smc/llc/llc.h>
 #include "internal.h"
 
-const struct nla_policy smc_netlink_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
+const struct nla_policy smc_nl_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
 	[SMC_NETLINK_OWN_LGR_ID] = { .type = NLA_U32 },
 	[SMC_NETLINK_OWN_LINK_ID] = { .type = NLA_U8 },
 	[SMC_NETLINK_OWN_NOW] = { .type = NLA_FLAG },
@@ -34,7 +34,7 @@ static int nl_order_match_lgr(struct smc_lgr *lgr, void *arg)
 
 	if (lgr->id != s->id || lgr->net != s->net || READ_ONCE(lgr->dead))
 		return 0;
-	smc_core_get(lgr);
+	smc_lgr_get(lgr);
 	s->lgr = lgr;
 	return 1;
 }
@@ -50,14 +50,14 @@ static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
 		return ERR_PTR(-EINVAL);
 	}
 	s.id = nla_get_u32(attr);
-	if (smc_core_for_each(nl_order_match_lgr, &s))
+	if (smc_lgr_for_each(nl_order_match_lgr, &s))
 		return s.lgr;
 	GENL_SET_ERR_MSG(info, "there is no such link group in this network namespace");
 	return ERR_PTR(-ENOENT);
 }
 
 /**
- * smc_netlink_order_add_link() - doit of SMC_NETLINK_OWN_ADD_LINK
+ * smc_nl_order_add_link() - doit of SMC_NETLINK_OWN_ADD_LINK
  * @skb: request
  * @info: parsed request
  *
@@ -65,15 +65,15 @@ static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
  *
  * Return: 0: it is started, else -errno with a message.
  */
-int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_order_add_link(struct sk_buff *skb, struct genl_info *info)
 {
 	struct smc_lgr *lgr = nl_order_get_lgr(info);
 	int rc;
 
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
-	rc = smc_llc_tend_add(lgr);
-	smc_core_put(lgr);
+	rc = smc_add_link_order(lgr);
+	smc_lgr_put(lgr);
 	switch (rc) {
 	case -EAGAIN:
 		GENL_SET_ERR_MSG(info, "the first contact of the group is not over");
@@ -92,7 +92,7 @@ int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_order_del_link() - doit of SMC_NETLINK_OWN_DEL_LINK
+ * smc_nl_order_del_link() - doit of SMC_NETLINK_OWN_DEL_LINK
  * @skb: request
  * @info: parsed request
  *
@@ -100,7 +100,7 @@ int smc_netlink_order_add_link(struct sk_buff *skb, struct genl_info *info)
  *
  * Return: 0: it is started, else -errno with a message.
  */
-int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_order_del_link(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NETLINK_OWN_LINK_ID];
 	struct smc_lgr *lgr;
@@ -113,8 +113,8 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
 	lgr = nl_order_get_lgr(info);
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
-	rc = smc_llc_tend_delete(lgr, nla_get_u8(attr));
-	smc_core_put(lgr);
+	rc = smc_delete_link_order(lgr, nla_get_u8(attr));
+	smc_lgr_put(lgr);
 	switch (rc) {
 	case -EAGAIN:
 		GENL_SET_ERR_MSG(info, "the first contact of the group is not over");
@@ -130,7 +130,7 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_order_del_lgr() - doit of SMC_NETLINK_OWN_DEL_LGR
+ * smc_nl_order_del_lgr() - doit of SMC_NETLINK_OWN_DEL_LGR
  * @skb: request
  * @info: parsed request
  *
@@ -140,7 +140,7 @@ int smc_netlink_order_del_link(struct sk_buff *skb, struct genl_info *info)
  *
  * Return: 0 or -errno with a message.
  */
-int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
 {
 	struct smc_lgr *lgr = nl_order_get_lgr(info);
 	int rc = 0;
@@ -148,13 +148,13 @@ int smc_netlink_order_del_lgr(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
 	if (nla_get_flag(info->attrs[SMC_NETLINK_OWN_NOW])) {
-		smc_core_terminate(lgr, SMC_LINK_ADMIN);
+		smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	} else if (lgr->role == SMC_SERVER) {
-		smc_core_retire(lgr, SMC_LINK_ADMIN);
+		smc_lgr_phase_out(lgr, SMC_LINK_ADMIN);
 	} else {
 		GENL_SET_ERR_MSG(info, "the server ends it, or either side at once");
 		rc = -EOPNOTSUPP;
 	}
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 	return rc;
 }

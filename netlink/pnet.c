@@ -44,7 +44,7 @@ static int nl_pnet_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	unsigned long pos = cb->args[0];
 	struct smc_pnet_entry e;
 
-	while (smc_pnet_table_next(sock_net(skb->sk), &pos, NULL, &e)) {
+	while (smc_pnet_get_next(sock_net(skb->sk), &pos, NULL, &e)) {
 		if (nl_pnet_put_entry(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &e))
 			break;
 		cb->args[0] = pos;
@@ -57,7 +57,7 @@ static int nl_pnet_parse_id(struct genl_info *info, char id[SMC_PNET_ID_LEN + 1]
 {
 	struct nlattr *attr = info->attrs[SMC_PNETID_NAME];
 
-	return attr ? smc_pnet_table_parse(nla_data(attr), id) : -EINVAL;
+	return attr ? smc_pnet_parse_id(nla_data(attr), id) : -EINVAL;
 }
 
 /* Answer with all entries of one ID in one skb, which ends with NLMSG_DONE like a dump. */
@@ -74,14 +74,14 @@ static int nl_pnet_get(struct sk_buff *req, struct genl_info *info)
 	rc = nl_pnet_parse_id(info, id);
 	if (rc)
 		return rc;
-	while (smc_pnet_table_next(net, &pos, id, &e))
+	while (smc_pnet_get_next(net, &pos, id, &e))
 		n++;
 	skb = smc_fault_null(PNETID_ANSWER,
 			     nlmsg_new(n * ENTRY_SIZE + NLMSG_HDRLEN, GFP_KERNEL));
 	if (!skb)
 		return -ENOMEM;
 	/* n limits the entries to the size of the skb: there may be more by now */
-	for (pos = 0; n && smc_pnet_table_next(net, &pos, id, &e); n--)
+	for (pos = 0; n && smc_pnet_get_next(net, &pos, id, &e); n--)
 		if (nl_pnet_put_entry(skb, info->snd_portid, info->snd_seq, &e))
 			break;
 	if (!nlmsg_put(skb, info->snd_portid, info->snd_seq, NLMSG_DONE, 0, NLM_F_MULTI)) {
@@ -104,22 +104,22 @@ static int nl_pnet_add(struct sk_buff *skb, struct genl_info *info)
 
 	if (rc)
 		return rc;
-	return smc_pnet_table_add(genl_info_net(info), id,
-				  nl_pnet_attr_str(info, SMC_PNETID_ETHNAME),
-				  nl_pnet_attr_str(info, SMC_PNETID_IBNAME),
-				  port ? nla_get_u8(port) : 1);
+	return smc_pnet_add(genl_info_net(info), id,
+			    nl_pnet_attr_str(info, SMC_PNETID_ETHNAME),
+			    nl_pnet_attr_str(info, SMC_PNETID_IBNAME),
+			    port ? nla_get_u8(port) : 1);
 }
 
 static int nl_pnet_del(struct sk_buff *skb, struct genl_info *info)
 {
 	char id[SMC_PNET_ID_LEN + 1];
 
-	return nl_pnet_parse_id(info, id) ?: smc_pnet_table_del(genl_info_net(info), id);
+	return nl_pnet_parse_id(info, id) ?: smc_pnet_del(genl_info_net(info), id);
 }
 
 static int nl_pnet_flush(struct sk_buff *skb, struct genl_info *info)
 {
-	smc_pnet_table_flush(genl_info_net(info));
+	smc_pnet_flush(genl_info_net(info));
 	return 0;
 }
 
@@ -156,17 +156,17 @@ static struct genl_family nl_pnet_family __ro_after_init = {
 };
 
 /**
- * smc_netlink_pnet_init() - register the family SMC_PNETID
+ * smc_nl_pnet_init() - register the family SMC_PNETID
  *
  * Return: 0, -EEXIST when another SMC module has registered it, or -errno.
  */
-int __init smc_netlink_pnet_init(void)
+int __init smc_nl_pnet_init(void)
 {
 	return smc_fault_rc(GENL_PNETID, -ENOMEM, genl_register_family(&nl_pnet_family));
 }
 
-/** smc_netlink_pnet_exit() - undo smc_netlink_pnet_init() */
-void smc_netlink_pnet_exit(void)
+/** smc_nl_pnet_exit() - undo smc_nl_pnet_init() */
+void smc_nl_pnet_exit(void)
 {
 	genl_unregister_family(&nl_pnet_family);
 }

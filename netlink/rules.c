@@ -12,7 +12,7 @@
 /* U16_MAX does not fit into NLA_POLICY_RANGE(). Not const, for 6.1. */
 static struct netlink_range_validation nl_rule_port_range = { .min = 1, .max = U16_MAX };
 
-const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
+const struct nla_policy smc_nl_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
 	[SMC_NETLINK_RULE_NUM] = NLA_POLICY_MIN(NLA_U32, 1),
 	[SMC_NETLINK_RULE_DENY] = NLA_POLICY_MAX(NLA_U8, 1),
 	[SMC_NETLINK_RULE_LOCAL] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
@@ -29,7 +29,7 @@ const struct nla_policy smc_netlink_rule_policy[SMC_NETLINK_RULE_MAX + 1] = {
 /* Offsets of the four attributes of one end. */
 enum { END_ADDR, END_LEN, END_PORT, END_LAST };
 
-static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules_end *end)
+static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rule_end *end)
 {
 	struct nlattr **attr = &info->attrs[first];
 
@@ -54,16 +54,16 @@ static int nl_rule_parse_end(struct genl_info *info, int first, struct smc_rules
 }
 
 /**
- * smc_netlink_rule_add() - doit of SMC_NETLINK_OWN_ADD_RULE
+ * smc_nl_rule_add() - doit of SMC_NETLINK_OWN_ADD_RULE
  * @skb: request
  * @info: parsed request
  *
  * Return: 0 or -errno with a message.
  */
-int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_rule_add(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr **attrs = info->attrs;
-	struct smc_rules_rule rule = {};
+	struct smc_rule rule = {};
 	int rc;
 
 	if (!attrs[SMC_NETLINK_RULE_DENY]) {
@@ -84,13 +84,13 @@ int smc_netlink_rule_add(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_rule_del() - doit of SMC_NETLINK_OWN_DEL_RULE
+ * smc_nl_rule_del() - doit of SMC_NETLINK_OWN_DEL_RULE
  * @skb: request
  * @info: parsed request
  *
  * Return: 0 or -errno with a message.
  */
-int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_rule_del(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *num = info->attrs[SMC_NETLINK_RULE_NUM];
 	int rc;
@@ -106,19 +106,19 @@ int smc_netlink_rule_del(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * smc_netlink_rule_flush() - doit of SMC_NETLINK_OWN_FLUSH_RULES
+ * smc_nl_rule_flush() - doit of SMC_NETLINK_OWN_FLUSH_RULES
  * @skb: request
  * @info: parsed request
  *
  * Return: 0.
  */
-int smc_netlink_rule_flush(struct sk_buff *skb, struct genl_info *info)
+int smc_nl_rule_flush(struct sk_buff *skb, struct genl_info *info)
 {
 	smc_rules_flush(genl_info_net(info));
 	return 0;
 }
 
-static bool nl_rule_put_end(struct sk_buff *skb, int first, const struct smc_rules_end *end)
+static bool nl_rule_put_end(struct sk_buff *skb, int first, const struct smc_rule_end *end)
 {
 	if (end->plen && (nla_put_in6_addr(skb, first + END_ADDR, &end->addr) ||
 			  nla_put_u8(skb, first + END_LEN, end->plen)))
@@ -130,24 +130,24 @@ static bool nl_rule_put_end(struct sk_buff *skb, int first, const struct smc_rul
 }
 
 /**
- * smc_netlink_dump_rules() - dumpit of SMC_NETLINK_OWN_GET_RULES
+ * smc_nl_dump_rules() - dumpit of SMC_NETLINK_OWN_GET_RULES
  * @skb: answer
  * @cb: state of the dump: args[0] = number of the last rule, 0: none yet
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family)
+int smc_nl_dump_rules(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family)
 {
-	struct smc_rules_rule rule;
+	struct smc_rule rule;
 	/* 32 bits, also where long is wider, so that last + 1 does not exceed U32_MAX */
 	u32 last = cb->args[0];
 	u64 hits;
 	void *hdr;
 
 	while (last < U32_MAX && smc_rules_get(sock_net(skb->sk), last + 1, &rule, &hits)) {
-		hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_OWN_GET_RULES);
+		hdr = smc_nl_put_header(skb, cb, family, SMC_NETLINK_OWN_GET_RULES);
 		if (!hdr)
 			break;
 		if (nla_put_u32(skb, SMC_NETLINK_RULE_NUM, rule.num) ||

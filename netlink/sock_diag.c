@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * sock_diag of SMC sockets, for ss and smcss: the dump of all sockets and SOCK_DESTROY. This is the
- * module smc_diag.ko, which needs smc_sock_walk() of smc.ko and nothing else.
+ * module smc_diag.ko, which needs smc_sock_for_each() of smc.ko and nothing else.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,7 +44,7 @@ static bool diag_attr_requested(const struct diag_dump *d, int attr)
 /* Fill in the ID of a socket, with the addresses and ports of its clcsock. */
 static void diag_fill_id(struct inet_diag_sockid *id, const struct smc_sock_info *info)
 {
-	const struct sock *csk = info->carrier;
+	const struct sock *csk = info->clcsock;
 
 	sock_diag_save_cookie((struct sock *)info->sk, id->idiag_cookie);
 	if (!csk)
@@ -172,7 +172,7 @@ static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 	BUILD_BUG_ON(sizeof(state) > sizeof(cb->ctx));
 	memcpy(&state, cb->ctx, sizeof(state));
 	for (; state.protocol <= SMC_PROTO_IPV6; state.protocol++) {
-		rc = smc_sock_walk(net, state.protocol, &state.pos, diag_dump_one, &d);
+		rc = smc_sock_for_each(net, state.protocol, &state.pos, diag_dump_one, &d);
 		if (rc)
 			break;
 		state.pos = (struct smc_sock_pos){};
@@ -230,9 +230,9 @@ static int diag_take_match(const struct smc_sock_info *info, void *arg)
 {
 	struct diag_search *s = arg;
 
-	if (!info->carrier || !diag_sock_matches(s->id, info))
+	if (!info->clcsock || !diag_sock_matches(s->id, info))
 		return 0;
-	s->csk = (struct sock *)info->carrier;
+	s->csk = (struct sock *)info->clcsock;
 	sock_hold(s->csk);
 	return 1;
 }
@@ -253,9 +253,9 @@ static int diag_handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 		return -EINVAL;
 	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
 		return -EPERM;
-	if (!smc_sock_walk(net, SMC_PROTO_IPV4, &pos, diag_take_match, &s)) {
+	if (!smc_sock_for_each(net, SMC_PROTO_IPV4, &pos, diag_take_match, &s)) {
 		pos = (struct smc_sock_pos){};
-		smc_sock_walk(net, SMC_PROTO_IPV6, &pos, diag_take_match, &s);
+		smc_sock_for_each(net, SMC_PROTO_IPV6, &pos, diag_take_match, &s);
 	}
 	if (!s.csk)
 		return -ENOENT;

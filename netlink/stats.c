@@ -33,7 +33,7 @@
  */
 struct nl_stats_memory {
 	const struct net *net;
-	u64 bytes[SMC_BUF_KINDS];
+	u64 bytes[SMC_REGION_KINDS];
 };
 
 static int nl_stats_sum_memory(struct smc_lgr *lgr, void *arg)
@@ -43,7 +43,7 @@ static int nl_stats_sum_memory(struct smc_lgr *lgr, void *arg)
 
 	if (lgr->net != mem->net)
 		return 0;
-	for (kind = 0; kind < SMC_BUF_KINDS; kind++)
+	for (kind = 0; kind < SMC_REGION_KINDS; kind++)
 		mem->bytes[kind] += READ_ONCE(lgr->pool.bytes[kind]);
 	return 0;
 }
@@ -76,7 +76,7 @@ static int nl_stats_put_sizes(struct sk_buff *skb, struct net *net, int attr,
 	int i;
 
 	for (i = 0; net && i < SMC_STATS_SIZES; i++)
-		value[i] = smc_stats_size_get(net, hist, i);
+		value[i] = smc_stats_get_size(net, hist, i);
 	return nl_stats_put_table(skb, attr, value, SMC_STATS_SIZES);
 }
 
@@ -129,14 +129,14 @@ static int nl_stats_put_tech(struct sk_buff *skb, struct net *net, int attr)
 	struct nlattr *nest;
 
 	if (net)
-		smc_core_for_each(nl_stats_sum_memory, &mem);
+		smc_lgr_for_each(nl_stats_sum_memory, &mem);
 	nest = nla_nest_start(skb, attr);
 	if (!nest || nl_stats_put_buffers(skb, net) ||
 	    nl_stats_put_numbers(skb, SMC_NLA_STATS_T_CLNT_V1_SUCC, value, ARRAY_SIZE(value)) ||
-	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_RX_RMB_USAGE, mem.bytes[SMC_BUF_RMB],
-				 NL_PAD) ||
-	    smc_netlink_put_uint(skb, SMC_NETLINK_STATS_T_TX_RMB_USAGE, mem.bytes[SMC_BUF_SND],
-				 NL_PAD))
+	    smc_nl_put_uint(skb, SMC_NETLINK_STATS_T_RX_RMB_USAGE, mem.bytes[SMC_REGION_RMB],
+			    NL_PAD) ||
+	    smc_nl_put_uint(skb, SMC_NETLINK_STATS_T_TX_RMB_USAGE, mem.bytes[SMC_REGION_SND],
+			    NL_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -149,7 +149,7 @@ static int nl_stats_put_msgs(struct sk_buff *skb, struct net *net, int attr,
 	int i;
 
 	for (i = 0; i < types; i++)
-		value[i] = smc_stats_msg_get(net, msgs, i + 1);
+		value[i] = smc_stats_get_msg(net, msgs, i + 1);
 	return nl_stats_put_table(skb, attr, value, types);
 }
 
@@ -159,7 +159,7 @@ static int nl_stats_put_times(struct sk_buff *skb, struct net *net, int attr, bo
 	int i;
 
 	for (i = 0; i < SMC_STATS_TIMES; i++)
-		value[i] = smc_stats_handshake_get(net, server, i);
+		value[i] = smc_stats_get_handshake(net, server, i);
 	return nl_stats_put_table(skb, attr, value, SMC_STATS_TIMES);
 }
 
@@ -169,8 +169,8 @@ static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 	int i;
 
 	for (i = 0; i < SMC_MEMS; i++) {
-		now[i] = smc_stats_mem_now(net, i);
-		peak[i] = smc_stats_mem_peak(net, i);
+		now[i] = smc_stats_get_mem(net, i);
+		peak[i] = smc_stats_get_mem_peak(net, i);
 	}
 	/* the attributes are in the order of enum smc_stats_msgs */
 	for (i = 0; i < SMC_MSGS; i++)
@@ -186,15 +186,15 @@ static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 }
 
 /**
- * smc_netlink_dump_stats() - dumpit of SMC_NETLINK_GET_STATS
+ * smc_nl_dump_stats() - dumpit of SMC_NETLINK_GET_STATS
  * @skb: answer
  * @cb: state of the dump: args[0] = 1: the message was sent
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family)
+int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct genl_family *family)
 {
 	struct net *net = sock_net(skb->sk);
 	struct nlattr *nest;
@@ -205,7 +205,7 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 	BUILD_BUG_ON(STATS_SIZE > STATS_ROOM);
 	if (cb->args[0])
 		return skb->len;
-	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_STATS);
+	hdr = smc_nl_put_header(skb, cb, family, SMC_NETLINK_GET_STATS);
 	if (!hdr)
 		return -EMSGSIZE;
 	errors[0] = smc_stats_get(net, SMC_STAT_CLNT_HS_ERR);
@@ -225,24 +225,25 @@ int smc_netlink_dump_stats(struct sk_buff *skb, struct netlink_callback *cb,
 }
 
 /**
- * smc_netlink_dump_counters() - dumpit of SMC_NETLINK_OWN_GET_COUNTERS
+ * smc_nl_dump_counters() - dumpit of SMC_NETLINK_OWN_GET_COUNTERS
  * @skb: answer
  * @cb: state of the dump: args[0] = next counter
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
-			      const struct genl_family *family)
+int smc_nl_dump_counters(struct sk_buff *skb, struct netlink_callback *cb,
+			 const struct genl_family *family)
 {
 	struct net *net = sock_net(skb->sk);
 	void *hdr;
 
 	for (; cb->args[0] < SMC_STAT_MAX; cb->args[0]++) {
-		hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_OWN_GET_COUNTERS);
+		hdr = smc_nl_put_header(skb, cb, family, SMC_NETLINK_OWN_GET_COUNTERS);
 		if (!hdr)
 			break;
-		if (nla_put_string(skb, SMC_NETLINK_COUNTER_NAME, smc_stats_name(cb->args[0])) ||
+		if (nla_put_string(skb, SMC_NETLINK_COUNTER_NAME,
+				   smc_stats_get_name(cb->args[0])) ||
 		    nla_put_u64_64bit(skb, SMC_NETLINK_COUNTER_VALUE,
 				      smc_stats_get(net, cb->args[0]), SMC_NETLINK_COUNTER_PAD)) {
 			genlmsg_cancel(skb, hdr);
@@ -279,7 +280,7 @@ static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *c
 	struct nlattr *nest;
 	void *hdr;
 
-	hdr = smc_netlink_put(skb, cb, family, SMC_NETLINK_GET_FBACK_STATS);
+	hdr = smc_nl_put_header(skb, cb, family, SMC_NETLINK_GET_FBACK_STATS);
 	if (!hdr)
 		return -EMSGSIZE;
 	nest = nla_nest_start(skb, SMC_GEN_FBACK_STATS);
@@ -298,22 +299,22 @@ static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *c
 }
 
 /**
- * smc_netlink_dump_fback() - dumpit of SMC_NETLINK_GET_FBACK_STATS
+ * smc_nl_dump_fallbacks() - dumpit of SMC_NETLINK_GET_FBACK_STATS
  * @skb: answer
  * @cb: state of the dump: args[0] = next slot, args[1] = 1: the totals were sent
  * @family: family SMC_GEN_NETLINK
  *
  * Return: as dumpit.
  */
-int smc_netlink_dump_fback(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct genl_family *family)
+int smc_nl_dump_fallbacks(struct sk_buff *skb, struct netlink_callback *cb,
+			  const struct genl_family *family)
 {
 	struct nl_stats_fallback fback = { .net = sock_net(skb->sk) };
 	long i;
 
 	for (i = cb->args[0]; i < 2 * SMC_STATS_FBACK_SLOTS; i++) {
 		fback.server = i >= SMC_STATS_FBACK_SLOTS;
-		if (smc_stats_fallback_get(fback.net, fback.server, i % SMC_STATS_FBACK_SLOTS,
+		if (smc_stats_get_fallback(fback.net, fback.server, i % SMC_STATS_FBACK_SLOTS,
 					   &fback.reason, &fback.count) &&
 		    nl_stats_put_fallback(skb, cb, family, &fback))
 			break;

@@ -23,12 +23,12 @@
 #define OFF_EXT	28
 #define OFF_OLDER_ORDERLY	29
 #define OFF_ACK_SEQ	30
-#define OFF_OLDER_LINKS	32	/* SMC_CDC_PAST bytes */
+#define OFF_OLDER_LINKS	32	/* SMC_CDC_OLDER_LINKS bytes */
 
 /* Extension flags that a failover validation may have, and those of any other message. */
-#define MORE_IN_VALIDATION	SMC_CDC_M_ORDERLY
-#define MORE_ELSEWHERE		(SMC_CDC_M_ALL & ~MORE_IN_VALIDATION)
-#define OLDER_LINKS_MASK	((1U << SMC_CDC_PAST) - 1)
+#define MORE_IN_VALIDATION	SMC_CDC_EXT_ORDERLY
+#define MORE_ELSEWHERE		(SMC_CDC_EXT_ALL & ~MORE_IN_VALIDATION)
+#define OLDER_LINKS_MASK	((1U << SMC_CDC_OLDER_LINKS) - 1)
 
 static bool cdc_msg_has_header(const u8 *buf, size_t len)
 {
@@ -51,7 +51,7 @@ int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token)
 {
 	if (!cdc_msg_has_header(buf, len))
 		return -EPROTO;
-	*token = smc_get_be32(buf + OFF_TOKEN);
+	*token = smc_wire_get_be32(buf + OFF_TOKEN);
 	return 0;
 }
 
@@ -63,8 +63,8 @@ int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token)
  * @peer_size: bytes of the sender's RMBE, bounds the consumer cursor
  * @out: filled in on success, untouched otherwise
  *
- * Checks the message alone; smc_ring_tx_peer() and smc_ring_rx_peer() check whether the cursors fit
- * the ones before. Any context.
+ * Checks the message alone; smc_ring_tx_take_cursor() and smc_ring_rx_take_cursor() check whether
+ * the cursors fit the ones before. Any context.
  *
  * Return: 0, or -EPROTO.
  */
@@ -77,31 +77,31 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 		return -EPROTO;
 	/* Cursors are undefined in a failover validation: do not check them. */
 	failover = buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
-	if (!failover && (smc_get_be32(buf + OFF_PROD_OFF) >= my_size ||
-			  smc_get_be32(buf + OFF_CONS_OFF) >= peer_size))
+	if (!failover && (smc_wire_get_be32(buf + OFF_PROD_OFF) >= my_size ||
+			  smc_wire_get_be32(buf + OFF_CONS_OFF) >= peer_size))
 		return -EPROTO;
 
 	memset(out, 0, sizeof(*out));
-	out->seq = smc_get_be16(buf + OFF_SEQ);
-	out->token = smc_get_be32(buf + OFF_TOKEN);
+	out->seq = smc_wire_get_be16(buf + OFF_SEQ);
+	out->token = smc_wire_get_be32(buf + OFF_TOKEN);
 	if (failover) {
 		out->flags = SMC_CDC_F_FAILOVER;
-		out->left = buf[OFF_PREV_LINK];
-		out->move = buf[OFF_MOVE_COUNT];
-		out->more = buf[OFF_EXT] & MORE_IN_VALIDATION;
-		out->past_orderly = buf[OFF_OLDER_ORDERLY] & OLDER_LINKS_MASK;
-		memcpy(out->past, buf + OFF_OLDER_LINKS, sizeof(out->past));
+		out->prev_link = buf[OFF_PREV_LINK];
+		out->move_count = buf[OFF_MOVE_COUNT];
+		out->ext = buf[OFF_EXT] & MORE_IN_VALIDATION;
+		out->older_orderly = buf[OFF_OLDER_ORDERLY] & OLDER_LINKS_MASK;
+		memcpy(out->older_links, buf + OFF_OLDER_LINKS, sizeof(out->older_links));
 		return 0;
 	}
-	out->prod.wrap = smc_get_be16(buf + OFF_PROD_WRAP);
-	out->prod.off = smc_get_be32(buf + OFF_PROD_OFF);
-	out->cons.wrap = smc_get_be16(buf + OFF_CONS_WRAP);
-	out->cons.off = smc_get_be32(buf + OFF_CONS_OFF);
+	out->prod.wrap = smc_wire_get_be16(buf + OFF_PROD_WRAP);
+	out->prod.off = smc_wire_get_be32(buf + OFF_PROD_OFF);
+	out->cons.wrap = smc_wire_get_be16(buf + OFF_CONS_WRAP);
+	out->cons.off = smc_wire_get_be32(buf + OFF_CONS_OFF);
 	out->flags = buf[OFF_FLAGS] & SMC_CDC_F_ALL;
 	out->state = buf[OFF_STATE] & SMC_CDC_S_ALL;
-	out->more = buf[OFF_EXT] & MORE_ELSEWHERE;
-	if (out->more & SMC_CDC_M_HEARD)
-		out->heard = smc_get_be16(buf + OFF_ACK_SEQ);
+	out->ext = buf[OFF_EXT] & MORE_ELSEWHERE;
+	if (out->ext & SMC_CDC_EXT_ACK)
+		out->ack_seq = smc_wire_get_be16(buf + OFF_ACK_SEQ);
 	return 0;
 }
 
@@ -120,10 +120,10 @@ bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
 /* None of the fields is set that describe moves, which only a failover validation has. */
 static bool cdc_msg_has_no_moves(const struct smc_cdc_msg *in)
 {
-	u8 i, any = in->left | in->move | in->past_orderly;
+	u8 i, any = in->prev_link | in->move_count | in->older_orderly;
 
-	for (i = 0; i < SMC_CDC_PAST; i++)
-		any |= in->past[i];
+	for (i = 0; i < SMC_CDC_OLDER_LINKS; i++)
+		any |= in->older_links[i];
 	return !any;
 }
 
@@ -151,11 +151,11 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 		return -EINVAL;
 	if (!(in->flags & SMC_CDC_F_FAILOVER) && !cdc_msg_has_no_moves(in))
 		return -EINVAL;
-	if (in->past_orderly & ~OLDER_LINKS_MASK)
+	if (in->older_orderly & ~OLDER_LINKS_MASK)
 		return -EINVAL;
-	if (in->more & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_IN_VALIDATION : MORE_ELSEWHERE))
+	if (in->ext & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_IN_VALIDATION : MORE_ELSEWHERE))
 		return -EINVAL;
-	if (in->heard && !(in->more & SMC_CDC_M_HEARD))
+	if (in->ack_seq && !(in->ext & SMC_CDC_EXT_ACK))
 		return -EINVAL;
 	if (cap < SMC_CDC_LEN)
 		return -ENOSPC;
@@ -163,19 +163,19 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 	memset(buf, 0, SMC_CDC_LEN);
 	buf[OFF_TYPE] = SMC_CDC_TYPE;
 	buf[OFF_LEN] = SMC_CDC_LEN;
-	smc_put_be16(buf + OFF_SEQ, in->seq);
-	smc_put_be32(buf + OFF_TOKEN, in->token);
-	smc_put_be16(buf + OFF_PROD_WRAP, in->prod.wrap);
-	smc_put_be32(buf + OFF_PROD_OFF, in->prod.off);
-	smc_put_be16(buf + OFF_CONS_WRAP, in->cons.wrap);
-	smc_put_be32(buf + OFF_CONS_OFF, in->cons.off);
+	smc_wire_put_be16(buf + OFF_SEQ, in->seq);
+	smc_wire_put_be32(buf + OFF_TOKEN, in->token);
+	smc_wire_put_be16(buf + OFF_PROD_WRAP, in->prod.wrap);
+	smc_wire_put_be32(buf + OFF_PROD_OFF, in->prod.off);
+	smc_wire_put_be16(buf + OFF_CONS_WRAP, in->cons.wrap);
+	smc_wire_put_be32(buf + OFF_CONS_OFF, in->cons.off);
 	buf[OFF_FLAGS] = in->flags;
 	buf[OFF_STATE] = in->state;
-	buf[OFF_PREV_LINK] = in->left;
-	buf[OFF_MOVE_COUNT] = in->move;
-	buf[OFF_EXT] = in->more;
-	buf[OFF_OLDER_ORDERLY] = in->past_orderly;
-	smc_put_be16(buf + OFF_ACK_SEQ, in->heard);
-	memcpy(buf + OFF_OLDER_LINKS, in->past, sizeof(in->past));
+	buf[OFF_PREV_LINK] = in->prev_link;
+	buf[OFF_MOVE_COUNT] = in->move_count;
+	buf[OFF_EXT] = in->ext;
+	buf[OFF_OLDER_ORDERLY] = in->older_orderly;
+	smc_wire_put_be16(buf + OFF_ACK_SEQ, in->ack_seq);
+	memcpy(buf + OFF_OLDER_LINKS, in->older_links, sizeof(in->older_links));
 	return SMC_CDC_LEN;
 }

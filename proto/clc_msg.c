@@ -95,7 +95,7 @@
 
 static bool clc_msg_is_eyecatcher(const u8 *p)
 {
-	u32 eye = smc_get_be32(p);
+	u32 eye = smc_wire_get_be32(p);
 
 	return eye == EYE_SMCR || eye == EYE_SMCD;
 }
@@ -144,7 +144,7 @@ static void clc_msg_length_range(const struct smc_clc_head *h, u16 *min, u16 *ma
 }
 
 /**
- * smc_clc_peek_header() - Parse and check the first eight bytes of a message
+ * smc_clc_parse_header() - Parse and check the first eight bytes of a message
  * @buf: SMC_CLC_HEAD_LEN bytes
  * @head: filled in on success, untouched otherwise
  *
@@ -152,14 +152,14 @@ static void clc_msg_length_range(const struct smc_clc_head *h, u16 *min, u16 *ma
  * message of this type and version can have. An accepted length is at least SMC_CLC_DECLINE_V1_LEN
  * and at most SMC_CLC_MAX_LEN.
  */
-int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
+int smc_clc_parse_header(const u8 *buf, struct smc_clc_head *head)
 {
 	struct smc_clc_head h = {
 		.type = buf[OFF_TYPE],
 		.version = buf[OFF_FLAGS] >> 4,
 		.flags = buf[OFF_FLAGS] & 0x0f,
-		.smcd = smc_get_be32(buf) == EYE_SMCD,
-		.len = smc_get_be16(buf + OFF_LEN),
+		.smcd = smc_wire_get_be32(buf) == EYE_SMCD,
+		.len = smc_wire_get_be16(buf + OFF_LEN),
 	};
 	u16 min, max;
 
@@ -175,7 +175,7 @@ int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head)
 /* Check what all messages have in common: header, length and trailing eye catcher. */
 static int clc_msg_check_frame(const u8 *buf, size_t len, struct smc_clc_head *h)
 {
-	if (len < SMC_CLC_HEAD_LEN || smc_clc_peek_header(buf, h))
+	if (len < SMC_CLC_HEAD_LEN || smc_clc_parse_header(buf, h))
 		return -EPROTO;
 	if (len != h->len || !clc_msg_is_eyecatcher(buf + len - SMC_CLC_TRAILER_LEN))
 		return -EPROTO;
@@ -185,11 +185,11 @@ static int clc_msg_check_frame(const u8 *buf, size_t len, struct smc_clc_head *h
 static void clc_msg_put_frame(u8 *buf, size_t len, u8 type, u8 flags)
 {
 	memset(buf, 0, len);
-	smc_put_be32(buf, EYE_SMCR);
+	smc_wire_put_be32(buf, EYE_SMCR);
 	buf[OFF_TYPE] = type;
-	smc_put_be16(buf + OFF_LEN, (u16)len);
+	smc_wire_put_be16(buf + OFF_LEN, (u16)len);
 	buf[OFF_FLAGS] = flags;
-	smc_put_be32(buf + len - SMC_CLC_TRAILER_LEN, EYE_SMCR);
+	smc_wire_put_be32(buf + len - SMC_CLC_TRAILER_LEN, EYE_SMCR);
 }
 
 /* Proposal */
@@ -234,7 +234,7 @@ static size_t clc_msg_check_v2_ext(const u8 *buf, size_t at, size_t end, u8 v2_t
 		return 0;
 	len = EXT_BASE + SMC_EID_LEN * eids;
 	if (v2_type & SMC_CLC_OFFER_D) {
-		d_off = smc_get_be16(buf + at + EXT_D_OFF);
+		d_off = smc_wire_get_be16(buf + at + EXT_D_OFF);
 		if (d_off && d_off + EXT_GID != len)
 			return 0;
 		if (d_off)
@@ -245,7 +245,7 @@ static size_t clc_msg_check_v2_ext(const u8 *buf, size_t at, size_t end, u8 v2_t
 
 static bool clc_msg_find_v1_parts(const u8 *buf, size_t end, struct clc_msg_layout *l)
 {
-	size_t skip = smc_get_be16(buf + PROP_IP_OFF);
+	size_t skip = smc_wire_get_be16(buf + PROP_IP_OFF);
 	size_t plen;
 
 	if (skip > PROP_AREA ||
@@ -264,7 +264,7 @@ static bool clc_msg_find_v2_parts(const u8 *buf, size_t end, struct clc_msg_layo
 	size_t n, v2_off;
 
 	if (v1_type != SMC_CLC_OFFER_NONE) {
-		if (smc_get_be16(buf + PROP_IP_OFF) != PROP_AREA)
+		if (smc_wire_get_be16(buf + PROP_IP_OFF) != PROP_AREA)
 			return false;
 		n = clc_msg_check_prefixes(buf, at, end);
 		if (!n)
@@ -272,7 +272,7 @@ static bool clc_msg_find_v2_parts(const u8 *buf, size_t end, struct clc_msg_layo
 		l->prefix = at;
 		at += n;
 	}
-	v2_off = smc_get_be16(buf + PROP_V2_OFF);
+	v2_off = smc_wire_get_be16(buf + PROP_V2_OFF);
 	/* Zero: the extension is missing. smc_clc_check_proposal() declines that. */
 	if (v2_type != SMC_CLC_OFFER_NONE && v2_off) {
 		if (PROP_V2_ORIGIN + v2_off != at)
@@ -307,7 +307,7 @@ static void clc_msg_get_v2_ext(const u8 *p, struct smc_clc_v2_offer *v2)
 	memcpy(v2->gid, p + EXT_GID, SMC_GID_LEN);
 	v2->max_conns = p[EXT_CONNS];
 	v2->max_links = p[EXT_LINKS];
-	v2->features = smc_get_be16(p + EXT_FEATURES);
+	v2->features = smc_wire_get_be16(p + EXT_FEATURES);
 	memcpy(v2->eids, p + EXT_BASE, (size_t)SMC_EID_LEN * v2->eid_count);
 }
 
@@ -411,7 +411,7 @@ static void clc_msg_put_v2_ext(const struct smc_clc_v2_offer *v2, u8 *p)
 	memcpy(p + EXT_GID, v2->gid, SMC_GID_LEN);
 	p[EXT_CONNS] = v2->max_conns;
 	p[EXT_LINKS] = v2->max_links;
-	smc_put_be16(p + EXT_FEATURES, v2->features);
+	smc_wire_put_be16(p + EXT_FEATURES, v2->features);
 	memcpy(p + EXT_BASE, v2->eids, (size_t)SMC_EID_LEN * v2->eid_count);
 }
 
@@ -455,11 +455,11 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 		memcpy(buf + PROP_OPT, in->vendor_opt, sizeof(in->vendor_opt));
 	}
 	if (in->v1_type != SMC_CLC_OFFER_NONE) {
-		smc_put_be16(buf + PROP_IP_OFF, (u16)(prefix - PROP_BASE));
+		smc_wire_put_be16(buf + PROP_IP_OFF, (u16)(prefix - PROP_BASE));
 		clc_msg_put_prefixes(in, buf + prefix);
 	}
 	if (in->has_v2) {
-		smc_put_be16(buf + PROP_V2_OFF, (u16)(ext - PROP_V2_ORIGIN));
+		smc_wire_put_be16(buf + PROP_V2_OFF, (u16)(ext - PROP_V2_ORIGIN));
 		clc_msg_put_v2_ext(&in->v2, buf + ext);
 	}
 	return (int)len;
@@ -470,7 +470,7 @@ int smc_clc_build_proposal(const struct smc_clc_proposal *in, u8 *buf,
 /* The RMBE must exist (indices start at 1) and must not wrap around the address space. */
 static bool clc_msg_rmbe_is_valid(u8 idx, u8 bsize, u64 vaddr)
 {
-	u64 span = (u64)smc_bsize_to_len(bsize) * idx;
+	u64 span = (u64)smc_wire_bsize_to_len(bsize) * idx;
 
 	return idx && vaddr + (span - 1) >= vaddr;
 }
@@ -486,7 +486,7 @@ static int clc_msg_check_accept(const u8 *buf, size_t len, struct smc_clc_head *
 	if (h->version > 2 || !clc_msg_is_smcr(h))
 		return -EOPNOTSUPP;
 	if (!clc_msg_rmbe_is_valid(buf[ACC_INDEX], buf[ACC_SIZE_MTU] >> 4,
-				   smc_get_be64(buf + ACC_VADDR)))
+				   smc_wire_get_be64(buf + ACC_VADDR)))
 		return -EPROTO;
 	if (h->version == 1 || !(h->flags & FLAG_FIRST))
 		return 0;
@@ -511,7 +511,7 @@ static void clc_msg_get_fce(const u8 *p, struct smc_clc_fce *fce)
 	memcpy(fce->hostname, p + FCE_HOST, SMC_HOSTNAME_LEN);
 	fce->max_conns = p[FCE_CONNS];
 	fce->max_links = p[FCE_LINKS];
-	fce->features = smc_get_be16(p + FCE_FEATURES);
+	fce->features = smc_wire_get_be16(p + FCE_FEATURES);
 	memcpy(fce->vendor_opt, p + FCE_VENDOR, sizeof(fce->vendor_opt));
 }
 
@@ -539,14 +539,14 @@ int smc_clc_parse_accept(const u8 *buf, size_t len, struct smc_clc_accept *out)
 	memcpy(out->peer_id, buf + OFF_PEER_ID, SMC_PEER_ID_LEN);
 	memcpy(out->gid, buf + ACC_GID, SMC_GID_LEN);
 	memcpy(out->mac, buf + ACC_MAC, SMC_MAC_LEN);
-	out->qpn = smc_get_be24(buf + ACC_QPN);
-	out->rkey = smc_get_be32(buf + ACC_RKEY);
+	out->qpn = smc_wire_get_be24(buf + ACC_QPN);
+	out->rkey = smc_wire_get_be32(buf + ACC_RKEY);
 	out->rmbe_idx = buf[ACC_INDEX];
-	out->token = smc_get_be32(buf + ACC_TOKEN);
+	out->token = smc_wire_get_be32(buf + ACC_TOKEN);
 	out->bsize = buf[ACC_SIZE_MTU] >> 4;
 	out->mtu = buf[ACC_SIZE_MTU] & 0x0f;
-	out->vaddr = smc_get_be64(buf + ACC_VADDR);
-	out->psn = smc_get_be24(buf + ACC_PSN);
+	out->vaddr = smc_wire_get_be64(buf + ACC_VADDR);
+	out->psn = smc_wire_get_be24(buf + ACC_PSN);
 	if (h.version == 1) {
 		out->reserved[0] = buf[ACC_RSV0];
 		out->reserved[1] = buf[ACC_RSV1];
@@ -602,7 +602,7 @@ static void clc_msg_put_fce(const struct smc_clc_fce *fce, u8 *p)
 	memcpy(p + FCE_HOST, fce->hostname, SMC_HOSTNAME_LEN);
 	p[FCE_CONNS] = fce->max_conns;
 	p[FCE_LINKS] = fce->max_links;
-	smc_put_be16(p + FCE_FEATURES, fce->features);
+	smc_wire_put_be16(p + FCE_FEATURES, fce->features);
 	memcpy(p + FCE_VENDOR, fce->vendor_opt, sizeof(fce->vendor_opt));
 }
 
@@ -631,13 +631,13 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap)
 	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
 	memcpy(buf + ACC_GID, in->gid, SMC_GID_LEN);
 	memcpy(buf + ACC_MAC, in->mac, SMC_MAC_LEN);
-	smc_put_be24(buf + ACC_QPN, in->qpn);
-	smc_put_be32(buf + ACC_RKEY, in->rkey);
+	smc_wire_put_be24(buf + ACC_QPN, in->qpn);
+	smc_wire_put_be32(buf + ACC_RKEY, in->rkey);
 	buf[ACC_INDEX] = in->rmbe_idx;
-	smc_put_be32(buf + ACC_TOKEN, in->token);
+	smc_wire_put_be32(buf + ACC_TOKEN, in->token);
 	buf[ACC_SIZE_MTU] = (u8)(in->bsize << 4 | in->mtu);
-	smc_put_be64(buf + ACC_VADDR, in->vaddr);
-	smc_put_be24(buf + ACC_PSN, in->psn);
+	smc_wire_put_be64(buf + ACC_VADDR, in->vaddr);
+	smc_wire_put_be24(buf + ACC_PSN, in->psn);
 	if (in->version == 1) {
 		buf[ACC_RSV0] = in->reserved[0];
 		buf[ACC_RSV1] = in->reserved[1];
@@ -679,12 +679,12 @@ int smc_clc_parse_decline(const u8 *buf, size_t len,
 	out->version = h.version;
 	out->out_of_sync = h.flags & FLAG_SYNC;
 	memcpy(out->peer_id, buf + OFF_PEER_ID, SMC_PEER_ID_LEN);
-	out->diag = smc_get_be32(buf + DEC_DIAG);
+	out->diag = smc_wire_get_be32(buf + DEC_DIAG);
 	if (h.version == 1)
 		return 0;
 	out->os = buf[DEC_OS] >> 4;
 	for (i = 0; i < 4; i++)
-		out->extra[i] = smc_get_be32(buf + DEC_EXTRA + 4 * i);
+		out->extra[i] = smc_wire_get_be32(buf + DEC_EXTRA + 4 * i);
 	return 0;
 }
 
@@ -713,11 +713,11 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 	clc_msg_put_frame(buf, len, SMC_CLC_DECLINE,
 			  (u8)(in->version << 4 | (in->out_of_sync ? FLAG_SYNC : 0)));
 	memcpy(buf + OFF_PEER_ID, in->peer_id, SMC_PEER_ID_LEN);
-	smc_put_be32(buf + DEC_DIAG, in->diag);
+	smc_wire_put_be32(buf + DEC_DIAG, in->diag);
 	if (in->version == 2) {
 		buf[DEC_OS] = (u8)(in->os << 4);
 		for (i = 0; i < 4; i++)
-			smc_put_be32(buf + DEC_EXTRA + 4 * i, in->extra[i]);
+			smc_wire_put_be32(buf + DEC_EXTRA + 4 * i, in->extra[i]);
 	}
 	return (int)len;
 }
@@ -725,14 +725,14 @@ int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 /* IP prefixes of version 1. Addresses have 4 or 16 bytes in network order, lengths are in bits. */
 
 /**
- * smc_clc_same_prefix() - Compare the first bits of two addresses
+ * smc_clc_prefix_equal() - Compare the first bits of two addresses
  * @a: address
  * @b: address
  * @len: bits to compare, at most 32 (IPv4) or 128 (IPv6)
  *
  * Return: true if they are equal.
  */
-bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len)
+bool smc_clc_prefix_equal(const u8 *a, const u8 *b, u8 len)
 {
 	u8 bytes = len / 8, bits = len % 8;
 
@@ -753,19 +753,19 @@ static void clc_msg_copy_prefix(u8 *to, const u8 *from, u8 len, u8 size)
 }
 
 /**
- * smc_clc_set_prefix4() - Client: set the IPv4 subnet of a Proposal
+ * smc_clc_proposal_set_prefix4() - Client: set the IPv4 subnet of a Proposal
  * @p: Proposal that is being filled in
  * @addr: address of the client's interface, 4 bytes
  * @len: its prefix length, at most 32
  */
-void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
+void smc_clc_proposal_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	clc_msg_copy_prefix(p->v4_net, addr, len, sizeof(p->v4_net));
 	p->v4_len = len;
 }
 
 /**
- * smc_clc_add_prefix6() - Client: add an IPv6 prefix to a Proposal
+ * smc_clc_proposal_add_prefix6() - Client: add an IPv6 prefix to a Proposal
  * @p: Proposal that is being filled in
  * @addr: address of the client's interface, 16 bytes
  * @len: its prefix length, at most 128; 0 adds nothing
@@ -774,11 +774,11 @@ void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len)
  *
  * Return: false if the list is full.
  */
-bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
+bool smc_clc_proposal_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	struct smc_clc_prefix6 *entry;
 
-	if (!len || smc_clc_match_prefix6(p, addr, len))
+	if (!len || smc_clc_proposal_match_prefix6(p, addr, len))
 		return true;
 	if (p->v6_count == SMC_CLC_MAX_PREFIX6)
 		return false;
@@ -789,7 +789,8 @@ bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
 }
 
 /**
- * smc_clc_match_prefix4() - Server: check whether an interface is in the client's IPv4 subnet
+ * smc_clc_proposal_match_prefix4() - Server: check whether an interface is in the client's IPv4
+ * subnet
  * @p: Proposal
  * @addr: address of the interface, 4 bytes
  * @len: its prefix length, at most 32
@@ -800,36 +801,37 @@ bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len)
  *
  * Return: true if it is.
  */
-bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
-			   const u8 *client)
+bool smc_clc_proposal_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
+				    const u8 *client)
 {
 	static const u8 ones[4] = { 0xff, 0xff, 0xff, 0xff };
 	u8 mask[4];
 
 	if (!len || p->v4_len != len)
 		return false;
-	if (smc_clc_same_prefix(p->v4_net, addr, len))
+	if (smc_clc_prefix_equal(p->v4_net, addr, len))
 		return true;
 	/* The RFC, read literally, has the client send the mask; no subnet equals a mask. */
 	clc_msg_copy_prefix(mask, ones, len, sizeof(mask));
 	return !memcmp(p->v4_net, mask, sizeof(mask)) &&
-	       smc_clc_same_prefix(client, addr, len);
+	       smc_clc_prefix_equal(client, addr, len);
 }
 
 /**
- * smc_clc_match_prefix6() - Server: check whether a prefix is among the client's IPv6 prefixes
+ * smc_clc_proposal_match_prefix6() - Server: check whether a prefix is among the client's IPv6
+ * prefixes
  * @p: Proposal
  * @addr: address of the interface, 16 bytes
  * @len: its prefix length, at most 128; 0 never matches
  *
  * Return: true if it is.
  */
-bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len)
+bool smc_clc_proposal_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len)
 {
 	u8 i;
 
 	for (i = 0; len && i < p->v6_count; i++)
-		if (p->v6[i].len == len && smc_clc_same_prefix(p->v6[i].addr, addr, len))
+		if (p->v6[i].len == len && smc_clc_prefix_equal(p->v6[i].addr, addr, len))
 			return true;
 	return false;
 }
@@ -837,12 +839,12 @@ bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 
 /* Well-formed messages that must be declined */
 
 /**
- * smc_clc_unsupported() - Return the reason to decline after -EOPNOTSUPP of a parser
+ * smc_clc_unsupported_reason() - Return the reason to decline after -EOPNOTSUPP of a parser
  * @head: header of the message
  *
  * Return: the reason, never SMC_CLC_DECL_NONE.
  */
-enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head)
+enum smc_clc_reason smc_clc_unsupported_reason(const struct smc_clc_head *head)
 {
 	if (head->version > 2)
 		return SMC_CLC_DECL_VERSION;
@@ -929,7 +931,7 @@ const char *smc_clc_reason_str(u32 reason)
 		return "a rule of the administrator";
 	case SMC_CLC_DECL_PEER_NO_SMC:
 		return "peer did not indicate SMC";
-	case SMC_CLC_DECL_STRANGER:
+	case SMC_CLC_DECL_NOT_SMC:
 		return "peer sent the SMC option, but does not speak SMC";
 	case SMC_CLC_DECL_IPSEC:
 		return "IPsec in use";

@@ -44,7 +44,7 @@ struct conn_fsm_cell {
 #define GONE			SMC_CONN_ACT_REPORT_PEER_CLOSED
 #define ARM			SMC_CONN_ACT_ARM_TIMER
 #define CANCEL			SMC_CONN_ACT_CANCEL_TIMER
-#define RESET_TCP		SMC_CONN_ACT_RESET_CARRIER
+#define RESET_TCP		SMC_CONN_ACT_RESET_CLCSOCK
 #define ABORTED			SMC_CONN_ACT_REPORT_ABORTED
 #define RESET			SMC_CONN_ACT_REPORT_RESET
 #define FREE			(SMC_CONN_ACT_RELEASE | SMC_CONN_ACT_ELEMENT_FREE)
@@ -53,7 +53,7 @@ struct conn_fsm_cell {
 /* Send A: write nothing more, and limit the wait for the peer. */
 #define SEND_ABORT		(SMC_CONN_ACT_SEND_ABORT | PURGE | ARM)
 /* Both ends have closed in good order. */
-#define ORDERLY			(SMC_CONN_ACT_CLOSE_CARRIER | FREE)
+#define ORDERLY			(SMC_CONN_ACT_CLOSE_CLCSOCK | FREE)
 
 /* Answer the peer's C although the application still has to read: the peer need not wait for it. */
 #define ANSWER_CLOSE		(SEND_CLOSE | FREE)
@@ -66,7 +66,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(ESTABLISHED)		= GO(ACTIVE, UP),
 		EV(CLOSE)		= GO(CLOSED, GIVE_UP),
 		EV(ABORT)		= GO(CLOSED, GIVE_UP | ABORTED),
-		EV(CARRIER_RST)		= GO(CLOSED, PURGE | RESET | QUARANTINE),
+		EV(CLCSOCK_RST)		= GO(CLOSED, PURGE | RESET | QUARANTINE),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DATA)		= GO(INIT, 0),
 		EV(PEER_DONE)		= GO(INIT, HOLD),
@@ -78,7 +78,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(SHUT_WR)		= GO(PEERCLOSEWAIT1_D, SEND_DONE),
 		EV(CLOSE)		= GO(PEERCLOSEWAIT1_C, SEND_CLOSE | ARM),
 		EV(ABORT)		= GO(PEERABORTWAIT, SEND_ABORT | RESET_TCP | ABORTED),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DATA)		= GO(ACTIVE, 0),
 		EV(PEER_DONE)		= GO(APPCLOSEWAIT1_D, EOF_),
@@ -91,7 +91,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(SHUT_WR)		= GO(PEERCLOSEWAIT1_D, 0),
 		EV(CLOSE)		= GO(PEERCLOSEWAIT1_C, SEND_CLOSE | ARM),
 		EV(ABORT)		= GO(PEERABORTWAIT, SEND_ABORT | RESET_TCP | ABORTED),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DATA)		= GO(PEERCLOSEWAIT1_D, 0),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_D, EOF_),
@@ -104,7 +104,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(PEERCLOSEWAIT1_C, 0),
 		EV(ABORT)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
-		EV(CARRIER_RST)		= GO(PEERCLOSEWAIT1_C, 0),
+		EV(CLCSOCK_RST)		= GO(PEERCLOSEWAIT1_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DATA)		= GO(PEERCLOSEWAIT1_C, DISCARD),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
@@ -116,7 +116,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(SHUT_WR)		= GO(PEERCLOSEWAIT2_D, 0),
 		EV(CLOSE)		= GO(PEERCLOSEWAIT2_C, SEND_CLOSE | ARM),
 		EV(ABORT)		= GO(PEERABORTWAIT, SEND_ABORT | RESET_TCP | ABORTED),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_D, 0),
 		EV(PEER_CLOSED)		= GO(APPFINCLOSEWAIT, GONE | ARM),
@@ -128,7 +128,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(ABORT)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
-		EV(CARRIER_RST)		= GO(PEERCLOSEWAIT2_C, 0),
+		EV(CLCSOCK_RST)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY),
@@ -141,7 +141,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
-		EV(CARRIER_RST)		= GO(APPFINCLOSEWAIT, 0),
+		EV(CLCSOCK_RST)		= GO(APPFINCLOSEWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, PURGE | RESET_TCP | ABORTED | FREE | CANCEL),
 		EV(PEER_CLOSED)		= GO(APPFINCLOSEWAIT, 0),
 		EV(PEER_CLOSED_EARLY)	= GO(APPFINCLOSEWAIT, 0),
@@ -151,7 +151,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(SHUT_WR)		= GO(APPCLOSEWAIT2_D, SEND_DONE),
 		EV(CLOSE)		= GO(PEERFINCLOSEWAIT, SEND_CLOSE | ARM),
 		EV(ABORT)		= GO(PEERABORTWAIT, SEND_ABORT | RESET_TCP | ABORTED),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DONE)		= GO(APPCLOSEWAIT1_D, 0),
 		EV(PEER_CLOSED)		= GO(APPCLOSEWAIT1_C, GONE | ARM),
@@ -163,7 +163,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
-		EV(CARRIER_RST)		= GO(APPCLOSEWAIT1_C, 0),
+		EV(CLCSOCK_RST)		= GO(APPCLOSEWAIT1_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, PURGE | RESET_TCP | ABORTED | FREE | CANCEL),
 		EV(PEER_CLOSED)		= GO(APPCLOSEWAIT1_C, 0),
 		EV(PEER_CLOSED_EARLY)	= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | RESET),
@@ -173,7 +173,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(SHUT_WR)		= GO(APPCLOSEWAIT2_D, 0),
 		EV(CLOSE)		= GO(PEERFINCLOSEWAIT, SEND_CLOSE | ARM),
 		EV(ABORT)		= GO(PEERABORTWAIT, SEND_ABORT | RESET_TCP | ABORTED),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, SEND_ABORT | RESET),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | ABORTED),
 		EV(PEER_DONE)		= GO(APPCLOSEWAIT2_D, 0),
 		EV(PEER_CLOSED)		= GO(APPCLOSEWAIT2_C, GONE | ARM),
@@ -185,7 +185,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
-		EV(CARRIER_RST)		= GO(APPCLOSEWAIT2_C, 0),
+		EV(CLCSOCK_RST)		= GO(APPCLOSEWAIT2_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, PURGE | RESET_TCP | ABORTED | FREE | CANCEL),
 		EV(PEER_CLOSED)		= GO(APPCLOSEWAIT2_C, 0),
 		EV(PEER_CLOSED_EARLY)	= GO(APPCLOSEWAIT2_C, 0),
@@ -196,7 +196,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLOSE)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(ABORT)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
-		EV(CARRIER_RST)		= GO(PEERFINCLOSEWAIT, 0),
+		EV(CLCSOCK_RST)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DONE)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY),
@@ -210,7 +210,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(ABORT)		= GO(PEERABORTWAIT, 0),
 		EV(ABORT_SENT)		= GO(PEERABORTWAIT, 0),
 		EV(TIMEOUT)		= GO(CLOSED, QUARANTINE),
-		EV(CARRIER_RST)		= GO(PEERABORTWAIT, 0),
+		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, CANCEL | QUARANTINE),
 		EV(PEER_DATA)		= GO(PEERABORTWAIT, DISCARD),
 		EV(PEER_DONE)		= GO(PEERABORTWAIT, 0),
@@ -224,7 +224,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(ABORT)		= GO(PROCESSABORT, 0),
 		EV(ABORT_SENT)		= GO(CLOSED, CANCEL | FREE),
 		EV(TIMEOUT)		= GO(CLOSED, FREE),
-		EV(CARRIER_RST)		= GO(PROCESSABORT, 0),
+		EV(CLCSOCK_RST)		= GO(PROCESSABORT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, CANCEL | FREE),
 		EV(PEER_DATA)		= GO(PROCESSABORT, DISCARD),
 		EV(PEER_DONE)		= GO(PROCESSABORT, 0),
@@ -239,7 +239,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(ABORT)		= GO(CLOSED, 0),
 		EV(ABORT_SENT)		= GO(CLOSED, 0),
 		EV(TIMEOUT)		= GO(CLOSED, 0),
-		EV(CARRIER_RST)		= GO(CLOSED, 0),
+		EV(CLCSOCK_RST)		= GO(CLOSED, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, 0),
 		EV(PEER_DATA)		= GO(CLOSED, DISCARD),
 		EV(PEER_DONE)		= GO(CLOSED, 0),
@@ -250,13 +250,13 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 };
 
 /**
- * smc_conn_fsm_row() - Read one cell of the table
+ * smc_conn_fsm_get_row() - Read one cell of the table
  * @state: state
  * @event: event
  * @row: set to the effect of @event; an illegal event does not change the state
  */
-void smc_conn_fsm_row(enum smc_conn_state state, enum smc_conn_event event,
-		      struct smc_conn_row *row)
+void smc_conn_fsm_get_row(enum smc_conn_state state, enum smc_conn_event event,
+			  struct smc_conn_row *row)
 {
 	row->legal = false;
 	row->next = state;
@@ -284,16 +284,16 @@ int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32
 {
 	struct smc_conn_row row;
 
-	smc_conn_fsm_row(*state, event, &row);
+	smc_conn_fsm_get_row(*state, event, &row);
 	*actions = row.actions;
 	if (!row.legal)
-		return smc_conn_event_from_peer(event) ? -EPROTO : -EINVAL;
+		return smc_conn_event_is_from_peer(event) ? -EPROTO : -EINVAL;
 	*state = row.next;
 	return 0;
 }
 
 /**
- * smc_conn_fsm_event() - Return the event that the state flags of a CDC message stand for
+ * smc_conn_fsm_event_of_cdc() - Return the event that the state flags of a CDC message stand for
  * @done: flag D
  * @closed: flag C
  * @aborted: flag A
@@ -303,7 +303,7 @@ int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32
  *
  * Return: the strongest event, or SMC_CONN_EV_NONE if no flag is set.
  */
-enum smc_conn_event smc_conn_fsm_event(bool done, bool closed, bool aborted, bool unsent)
+enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool aborted, bool unsent)
 {
 	if (aborted)
 		return SMC_CONN_EV_PEER_ABORT;
@@ -313,12 +313,12 @@ enum smc_conn_event smc_conn_fsm_event(bool done, bool closed, bool aborted, boo
 }
 
 /**
- * smc_conn_event_from_peer() - Check whether an event comes from the peer
+ * smc_conn_event_is_from_peer() - Check whether an event comes from the peer
  * @event: event
  *
  * Return: true for an event of a CDC message, false for a local one.
  */
-bool smc_conn_event_from_peer(enum smc_conn_event event)
+bool smc_conn_event_is_from_peer(enum smc_conn_event event)
 {
 	return event >= SMC_CONN_EV_PEER_DATA && event <= SMC_CONN_EV_PEER_ABORT;
 }
@@ -381,7 +381,7 @@ bool smc_conn_state_may_cdc(enum smc_conn_state state)
 }
 
 /**
- * smc_conn_state_over() - Check whether all activity of the peer is ignored
+ * smc_conn_state_ignores_peer() - Check whether all activity of the peer is ignored
  * @state: state
  *
  * The application may still read what the peer wrote before; cursors of later messages are not
@@ -389,7 +389,7 @@ bool smc_conn_state_may_cdc(enum smc_conn_state state)
  *
  * Return: true if so.
  */
-bool smc_conn_state_over(enum smc_conn_state state)
+bool smc_conn_state_ignores_peer(enum smc_conn_state state)
 {
 	return state == SMC_CONN_PEERABORTWAIT || state == SMC_CONN_PROCESSABORT ||
 	       state == SMC_CONN_CLOSED;
@@ -483,8 +483,8 @@ const char *smc_conn_event_str(enum smc_conn_event event)
 		return "ABORT_SENT";
 	case SMC_CONN_EV_TIMEOUT:
 		return "TIMEOUT";
-	case SMC_CONN_EV_CARRIER_RST:
-		return "CARRIER_RST";
+	case SMC_CONN_EV_CLCSOCK_RST:
+		return "CLCSOCK_RST";
 	case SMC_CONN_EV_GROUP_LOST:
 		return "GROUP_LOST";
 	case SMC_CONN_EV_PEER_DATA:
@@ -505,7 +505,7 @@ const char *smc_conn_event_str(enum smc_conn_event event)
 
 static const char * const conn_action_names[SMC_CONN_ACTIONS] = {
 	"HOLD", "PURGE", "DISCARD", "SEND_DONE", "SEND_CLOSE", "SEND_ABORT",
-	"RESET_CARRIER", "CLOSE_CARRIER", "REPORT_UP", "REPORT_EOF", "REPORT_PEER_CLOSED",
+	"RESET_CLCSOCK", "CLOSE_CLCSOCK", "REPORT_UP", "REPORT_EOF", "REPORT_PEER_CLOSED",
 	"REPORT_RESET", "REPORT_ABORTED", "ARM_TIMER", "CANCEL_TIMER", "RELEASE",
 	"ELEMENT_FREE", "ELEMENT_QUARANTINE",
 };

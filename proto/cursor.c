@@ -24,7 +24,7 @@ static u32 ring_offset(u64 pos, u32 size)
 }
 
 /* Split one run of the ring into at most two contiguous parts. */
-static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_span out[2])
+static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_ring_span out[2])
 {
 	u32 off = ring_offset(pos, size);
 	u32 first = ring_min(len, size - off);
@@ -41,12 +41,12 @@ static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_span 
 }
 
 /**
- * smc_ring_size_ok() - Check a ring size
+ * smc_ring_size_is_valid() - Check a ring size
  * @size: bytes
  *
  * Return: true for a power of two that the protocol can announce.
  */
-bool smc_ring_size_ok(u32 size)
+bool smc_ring_size_is_valid(u32 size)
 {
 	return size >= SMC_RMBE_SIZE_MIN && size <= SMC_RING_MAX && !(size & (size - 1));
 }
@@ -75,7 +75,7 @@ void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor)
  * not beyond @limit. A failover can repeat cursors up to one ring before @cur; these are ignored.
  * No other cursor can be valid.
  *
- * Return: enum smc_cursor_move, or -EPROTO with @pos unchanged.
+ * Return: enum smc_cursor_change, or -EPROTO with @pos unchanged.
  */
 int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor *wire, u64 *pos)
 {
@@ -112,7 +112,8 @@ int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor
  */
 int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve)
 {
-	if (!smc_ring_size_ok(size) || !smc_ring_size_ok(peer_size) || reserve >= peer_size)
+	if (!smc_ring_size_is_valid(size) || !smc_ring_size_is_valid(peer_size) ||
+	    reserve >= peer_size)
 		return -EINVAL;
 	memset(tx, 0, sizeof(*tx));
 	tx->size = size;
@@ -122,27 +123,29 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
 }
 
 /**
- * smc_ring_tx_free() - Return the free space of the send ring
+ * smc_ring_tx_free_bytes() - Return the free space of the send ring
  * @tx: send side
  *
  * Return: bytes.
  */
-u32 smc_ring_tx_free(const struct smc_ring_tx *tx)
+u32 smc_ring_tx_free_bytes(const struct smc_ring_tx *tx)
 {
 	return tx->size - (u32)(tx->prepared - tx->completed);
 }
 
 /**
- * smc_ring_tx_spans() - Find the place of the user's next bytes in the send ring
+ * smc_ring_tx_get_spans() - Find the place of the user's next bytes in the send ring
  * @tx: send side
  * @want: bytes that the user has
  * @out: filled with at most two parts, together min(@want, free) bytes
  *
  * Return: number of parts, 0 if the ring is full.
  */
-unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct smc_span out[2])
+unsigned int smc_ring_tx_get_spans(const struct smc_ring_tx *tx, u32 want,
+				   struct smc_ring_span out[2])
 {
-	return ring_fill_spans(tx->prepared, ring_min(want, smc_ring_tx_free(tx)), tx->size, out);
+	return ring_fill_spans(tx->prepared, ring_min(want, smc_ring_tx_free_bytes(tx)), tx->size,
+			       out);
 }
 
 /**
@@ -154,7 +157,7 @@ unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct sm
  */
 int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 {
-	if (len > smc_ring_tx_free(tx))
+	if (len > smc_ring_tx_free_bytes(tx))
 		return -EINVAL;
 	tx->prepared += len;
 	return 0;
@@ -205,7 +208,7 @@ u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
  * smc_ring_tx_blocked() - Check whether the writer is blocked (flag B)
  * @tx: send side
  *
- * Call it after smc_ring_tx_sent(), for the CDC message that follows the WRITEs.
+ * Call it after smc_ring_tx_note_posted(), for the CDC message that follows the WRITEs.
  *
  * Return: true if more is queued than the window takes.
  */
@@ -235,7 +238,7 @@ static u32 ring_tx_probe_len(const struct smc_ring_tx *tx, u64 stop)
 {
 	u32 room = ring_tx_peer_room(tx);
 
-	if (!tx->ask || !room)
+	if (!tx->request_update || !room)
 		return 0;
 	return stop - tx->sent == 2 && room > 1 ? 2 : 1;
 }
@@ -263,12 +266,12 @@ static u32 ring_tx_pair_urgent(const struct smc_ring_tx *tx, u32 len, u32 max_by
  * @out: filled with at most SMC_PLAN_PIECES pieces in stream order
  *
  * Does not separate the byte before @stop from the one before it. Changes nothing; the caller
- * reports posted WRITEs to smc_ring_tx_sent().
+ * reports posted WRITEs to smc_ring_tx_note_posted().
  *
  * Return: number of pieces, 0 if there is nothing to write or no window.
  */
 unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_bytes,
-			      struct smc_write_piece out[SMC_PLAN_PIECES])
+			      struct smc_ring_piece out[SMC_PLAN_PIECES])
 {
 	u32 left = smc_ring_tx_unsent(tx);
 	u32 limit = smc_ring_tx_window(tx);
@@ -285,7 +288,7 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 	if (left && stop - tx->sent - left == 1)
 		left = ring_tx_pair_urgent(tx, left, max_bytes);
 	while (left) {
-		struct smc_write_piece *piece = &out[n++];
+		struct smc_ring_piece *piece = &out[n++];
 
 		piece->src = ring_offset(pos, tx->size);
 		piece->dst = ring_offset(pos, tx->peer_size);
@@ -298,13 +301,13 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 }
 
 /**
- * smc_ring_tx_sent() - Account for posted WRITEs
+ * smc_ring_tx_note_posted() - Account for posted WRITEs
  * @tx: send side
  * @len: sum of the planned pieces
  *
  * Return: 0, or -EINVAL if no plan can have covered so many bytes.
  */
-int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len)
+int smc_ring_tx_note_posted(struct smc_ring_tx *tx, u32 len)
 {
 	if (len > smc_ring_tx_unsent(tx) || len > ring_tx_peer_room(tx))
 		return -EINVAL;
@@ -347,14 +350,14 @@ bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos)
 }
 
 /**
- * smc_ring_tx_peer() - Take over the consumer cursor of a CDC message
+ * smc_ring_tx_take_cursor() - Take over the consumer cursor of a CDC message
  * @tx: send side
  * @wire: the cursor
  *
- * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer claims to have consumed
- * bytes that were never written.
+ * Return: enum smc_cursor_change, or -EPROTO with nothing changed if the peer claims to have
+ * consumed bytes that were never written.
  */
-int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
+int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 {
 	u64 pos;
 	int rc = smc_cursor_advance(tx->peer_consumed, tx->sent_max, tx->peer_size, wire, &pos);
@@ -373,15 +376,15 @@ int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire)
 }
 
 /**
- * smc_ring_tx_heard() - Note that a CDC message arrived over the present link
+ * smc_ring_tx_note_cdc() - Note that a CDC message arrived over the present link
  * @tx: send side
  *
  * Not for a failover validation: only other messages carry the peer's consumer cursor, so that no
  * update can be missing any more.
  */
-void smc_ring_tx_heard(struct smc_ring_tx *tx)
+void smc_ring_tx_note_cdc(struct smc_ring_tx *tx)
 {
-	tx->ask = false;
+	tx->request_update = false;
 }
 
 /**
@@ -398,15 +401,15 @@ void smc_ring_tx_rewind(struct smc_ring_tx *tx)
 	tx->posted = tx->sent;
 	tx->completed = tx->sent;
 	tx->epoch++;
-	tx->ask = true;
+	tx->request_update = true;
 }
 
 /**
- * smc_ring_tx_cursor() - Return the producer cursor for a CDC message
+ * smc_ring_tx_get_cursor() - Return the producer cursor for a CDC message
  * @tx: send side
  * @cursor: set to the wire form
  */
-void smc_ring_tx_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor)
+void smc_ring_tx_get_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor)
 {
 	smc_cursor_from_pos(tx->sent, tx->peer_size, cursor);
 }
@@ -420,7 +423,7 @@ void smc_ring_tx_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cur
  */
 int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size)
 {
-	if (!smc_ring_size_ok(size))
+	if (!smc_ring_size_is_valid(size))
 		return -EINVAL;
 	memset(rx, 0, sizeof(*rx));
 	rx->size = size;
@@ -439,7 +442,7 @@ u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_spans() - Find the application's next bytes in the RMBE
+ * smc_ring_rx_get_spans() - Find the application's next bytes in the RMBE
  * @rx: receive side
  * @skip: bytes to skip first (for MSG_PEEK)
  * @want: bytes that the application has room for
@@ -447,8 +450,8 @@ u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
  *
  * Return: number of parts, 0 if there is nothing to read.
  */
-unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
-			       struct smc_span out[2])
+unsigned int smc_ring_rx_get_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
+				   struct smc_ring_span out[2])
 {
 	u32 readable = smc_ring_rx_readable(rx);
 
@@ -475,7 +478,7 @@ int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 /* Position of the consumer cursor: the peer may overwrite all before it. */
 static u64 ring_rx_cursor_pos(const struct smc_ring_rx *rx)
 {
-	return rx->given < rx->lent ? rx->given : rx->consumed;
+	return rx->lent_start < rx->lent_end ? rx->lent_start : rx->consumed;
 }
 
 /**
@@ -484,7 +487,7 @@ static u64 ring_rx_cursor_pos(const struct smc_ring_rx *rx)
  * @len: number of bytes
  *
  * The bytes are consumed, but the peer must not overwrite them, nor bytes consumed after them,
- * until smc_ring_rx_give_back().
+ * until smc_ring_rx_return().
  *
  * Return: 0, or -EINVAL if fewer are readable.
  */
@@ -492,55 +495,55 @@ int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 {
 	if (!len || len > smc_ring_rx_readable(rx))
 		return -EINVAL;
-	rx->given = ring_rx_cursor_pos(rx);
+	rx->lent_start = ring_rx_cursor_pos(rx);
 	rx->consumed += len;
-	rx->lent = rx->consumed;
+	rx->lent_end = rx->consumed;
 	return 0;
 }
 
 /**
- * smc_ring_rx_out() - Return the span of lent bytes
+ * smc_ring_rx_get_lent() - Return the span of lent bytes
  * @rx: receive side
  * @off: set to the ring offset of the first lent byte, unchanged if none is lent
  *
  * Return: bytes up to the last lent byte, copied bytes in between included; 0 if none is lent.
  */
-u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off)
+u32 smc_ring_rx_get_lent(const struct smc_ring_rx *rx, u32 *off)
 {
-	if (rx->given >= rx->lent)
+	if (rx->lent_start >= rx->lent_end)
 		return 0;
-	*off = ring_offset(rx->given, rx->size);
-	return (u32)(rx->lent - rx->given);
+	*off = ring_offset(rx->lent_start, rx->size);
+	return (u32)(rx->lent_end - rx->lent_start);
 }
 
 /**
- * smc_ring_rx_give_back() - Account for returned bytes, the first ones of those lent
+ * smc_ring_rx_return() - Account for returned bytes, the first ones of those lent
  * @rx: receive side
  * @len: number of bytes
  *
  * Return: 0, or -EINVAL if fewer were lent.
  */
-int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len)
+int smc_ring_rx_return(struct smc_ring_rx *rx, u32 len)
 {
-	if (rx->given >= rx->lent || len > rx->lent - rx->given)
+	if (rx->lent_start >= rx->lent_end || len > rx->lent_end - rx->lent_start)
 		return -EINVAL;
-	rx->given += len;
+	rx->lent_start += len;
 	return 0;
 }
 
 /**
- * smc_ring_rx_held() - Return how much of the ring lent bytes withhold from the peer
+ * smc_ring_rx_withheld() - Return how much of the ring lent bytes withhold from the peer
  * @rx: receive side
  *
  * Return: consumed bytes that are not behind the consumer cursor.
  */
-u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
+u32 smc_ring_rx_withheld(const struct smc_ring_rx *rx)
 {
 	return (u32)(rx->consumed - ring_rx_cursor_pos(rx));
 }
 
 /**
- * smc_ring_rx_peer() - Take over the producer cursor and the flags of a CDC message
+ * smc_ring_rx_take_cursor() - Take over the producer cursor and the flags of a CDC message
  * @rx: receive side
  * @wire: the cursor
  * @blocked: flag B
@@ -549,44 +552,45 @@ u32 smc_ring_rx_held(const struct smc_ring_rx *rx)
  * Call it only if the sequence number of the message is not old: its flags replace the known ones,
  * even if the cursor is repeated.
  *
- * Return: enum smc_cursor_move, or -EPROTO with nothing changed if the peer claims to have
+ * Return: enum smc_cursor_change, or -EPROTO with nothing changed if the peer claims to have
  * overwritten unread bytes.
  */
-int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
-		     bool asks)
+int smc_ring_rx_take_cursor(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
+			    bool asks)
 {
 	/*
 	 * The peer may write at most one ring beyond the last consumer cursor that it received,
 	 * which is never beyond the last one that was posted.
 	 */
-	u64 limit = rx->told + rx->size;
+	u64 limit = rx->announced + rx->size;
 	int rc = smc_cursor_advance(rx->produced, limit, rx->size, wire, &rx->produced);
 
 	if (rc < 0)
 		return rc;
 	rx->peer_blocked = blocked;
-	rx->peer_asks = asks;
+	rx->peer_requests = asks;
 	return rc;
 }
 
-/* Same as smc_ring_rx_update() without forced updates, for a consumer cursor at @cursor. */
-static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
+/* Same as smc_ring_rx_update_due() without forced updates, for a consumer cursor at @cursor. */
+static enum smc_cursor_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
 {
-	u32 gain = (u32)(cursor - rx->told);
-	u32 seen = rx->size - (u32)(rx->produced - rx->told);
+	u32 gain = (u32)(cursor - rx->announced);
+	u32 seen = rx->size - (u32)(rx->produced - rx->announced);
 	u32 step = rx->size / 8;
 
 	if (!gain)
-		return SMC_UPDATE_NONE;
-	if (rx->peer_asks)
-		return SMC_UPDATE_NOW;
+		return SMC_CURSOR_UPDATE_NONE;
+	if (rx->peer_requests)
+		return SMC_CURSOR_UPDATE_NOW;
 	if (rx->peer_blocked || seen < step)
-		return gain >= step || !smc_ring_rx_readable(rx) ? SMC_UPDATE_NOW : SMC_UPDATE_SOON;
-	return seen < rx->size / 2 && gain >= step ? SMC_UPDATE_NOW : SMC_UPDATE_NONE;
+		return gain >= step || !smc_ring_rx_readable(rx) ? SMC_CURSOR_UPDATE_NOW
+								 : SMC_CURSOR_UPDATE_SOON;
+	return seen < rx->size / 2 && gain >= step ? SMC_CURSOR_UPDATE_NOW : SMC_CURSOR_UPDATE_NONE;
 }
 
 /**
- * smc_ring_rx_update() - Check whether the consumer cursor needs a CDC message of its own
+ * smc_ring_rx_update_due() - Check whether the consumer cursor needs a CDC message of its own
  * @rx: receive side
  *
  * RFC 7609 section 4.5.1, refined. While the peer can write, an update pays when the peer sees less
@@ -601,14 +605,14 @@ static enum smc_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 curso
  * So whenever the peer is blocked and anything was consumed, an update is due now or soon. A caller
  * without a timer has to treat SOON as NOW.
  *
- * Return: enum smc_update.
+ * Return: enum smc_cursor_update.
  */
-enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
+enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx)
 {
 	u64 cursor = ring_rx_cursor_pos(rx);
 
-	if (rx->force || (rx->force_at && cursor >= rx->force_at))
-		return SMC_UPDATE_NOW;
+	if (rx->force || (rx->force_pos && cursor >= rx->force_pos))
+		return SMC_CURSOR_UPDATE_NOW;
 	return ring_rx_update_at(rx, cursor);
 }
 
@@ -620,57 +624,59 @@ enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx)
  */
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 {
-	return rx->given < rx->lent && (rx->force || rx->force_at ||
-					ring_rx_update_at(rx, rx->consumed) != SMC_UPDATE_NONE);
+	return rx->lent_start < rx->lent_end &&
+	       (rx->force || rx->force_pos ||
+		ring_rx_update_at(rx, rx->consumed) != SMC_CURSOR_UPDATE_NONE);
 }
 
 /**
- * smc_ring_rx_told() - Note that a CDC message with the present consumer cursor was posted
+ * smc_ring_rx_note_announced() - Note that a CDC message with the present consumer cursor was
+ * posted
  * @rx: receive side
  */
-void smc_ring_rx_told(struct smc_ring_rx *rx)
+void smc_ring_rx_note_announced(struct smc_ring_rx *rx)
 {
-	rx->told = ring_rx_cursor_pos(rx);
+	rx->announced = ring_rx_cursor_pos(rx);
 	/*
 	 * A forced update has to cover all bytes consumed so far. Lent bytes keep the cursor
 	 * behind: another update is due when they are back.
 	 */
-	if (rx->force && rx->told < rx->consumed)
-		rx->force_at = rx->consumed;
-	else if (rx->told >= rx->force_at)
-		rx->force_at = 0;
+	if (rx->force && rx->announced < rx->consumed)
+		rx->force_pos = rx->consumed;
+	else if (rx->announced >= rx->force_pos)
+		rx->force_pos = 0;
 	rx->force = false;
 }
 
 /**
- * smc_ring_rx_force() - Make an update due regardless of the window
+ * smc_ring_rx_force_update() - Make an update due regardless of the window
  * @rx: receive side
  *
  * After a link change, because the last update may be lost; and after urgent data was read, because
  * the peer waits for that (RFC 7609 section 4.7.5).
  */
-void smc_ring_rx_force(struct smc_ring_rx *rx)
+void smc_ring_rx_force_update(struct smc_ring_rx *rx)
 {
 	rx->force = true;
 }
 
 /**
- * smc_ring_rx_cursor() - Return the consumer cursor for a CDC message
+ * smc_ring_rx_get_cursor() - Return the consumer cursor for a CDC message
  * @rx: receive side
  * @cursor: set to the wire form
  */
-void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor)
+void smc_ring_rx_get_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor)
 {
 	smc_cursor_from_pos(ring_rx_cursor_pos(rx), rx->size, cursor);
 }
 
 /**
- * smc_cursor_move_str() - Return the name of an outcome, for logs and tests
+ * smc_cursor_change_str() - Return the name of an outcome, for logs and tests
  * @move: outcome of taking over a cursor
  *
  * Return: constant string.
  */
-const char *smc_cursor_move_str(enum smc_cursor_move move)
+const char *smc_cursor_change_str(enum smc_cursor_change move)
 {
 	switch (move) {
 	case SMC_CURSOR_SAME:
@@ -684,19 +690,19 @@ const char *smc_cursor_move_str(enum smc_cursor_move move)
 }
 
 /**
- * smc_update_str() - Return the name of an urgency, for logs and tests
+ * smc_cursor_update_str() - Return the name of an urgency, for logs and tests
  * @update: urgency of a consumer cursor update
  *
  * Return: constant string.
  */
-const char *smc_update_str(enum smc_update update)
+const char *smc_cursor_update_str(enum smc_cursor_update update)
 {
 	switch (update) {
-	case SMC_UPDATE_NONE:
+	case SMC_CURSOR_UPDATE_NONE:
 		return "none";
-	case SMC_UPDATE_SOON:
+	case SMC_CURSOR_UPDATE_SOON:
 		return "soon";
-	case SMC_UPDATE_NOW:
+	case SMC_CURSOR_UPDATE_NOW:
 		return "now";
 	}
 	return "?";

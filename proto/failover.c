@@ -6,49 +6,50 @@
 #include <smc/proto/failover.h>
 
 /**
- * smc_failover_init() - Set up the state of a new connection
+ * smc_failover_rx_init() - Set up the state of a new connection
  * @rx: state
  * @slot: slot of the link that both sides start with
  */
-void smc_failover_init(struct smc_failover_rx *rx, u8 slot)
+void smc_failover_rx_init(struct smc_failover_rx *rx, u8 slot)
 {
 	memset(rx, 0, sizeof(*rx));
 	rx->slot = slot;
 }
 
 /**
- * smc_failover_init_any() - Set up the state of a new connection whose peer may start with any link
+ * smc_failover_rx_init_any() - Set up the state of a new connection whose peer may start with any
+ * link
  * @rx: state
  */
-void smc_failover_init_any(struct smc_failover_rx *rx)
+void smc_failover_rx_init_any(struct smc_failover_rx *rx)
 {
-	smc_failover_init(rx, SMC_FAILOVER_NOWHERE);
+	smc_failover_rx_init(rx, SMC_FAILOVER_NO_SLOT);
 	/* The move to the first link has number 0. */
 	rx->move = (u8)-1;
 }
 
-static struct smc_failover_late *failover_rx_find_parked(struct smc_failover_rx *rx, u8 slot)
+static struct smc_failover_parked *failover_rx_find_parked(struct smc_failover_rx *rx, u8 slot)
 {
 	u8 i;
 
-	for (i = 0; i < rx->nlate; i++)
-		if (rx->late[i].slot == slot && !rx->late[i].fenced)
-			return &rx->late[i];
+	for (i = 0; i < rx->nparked; i++)
+		if (rx->parked[i].slot == slot && !rx->parked[i].fenced)
+			return &rx->parked[i];
 	return NULL;
 }
 
-static void failover_rx_park_msg(struct smc_failover_late *late, const u8 *buf,
+static void failover_rx_park_msg(struct smc_failover_parked *late, const u8 *buf,
 				 const struct smc_cdc_msg *msg)
 {
 	if (msg->flags & SMC_CDC_F_FAILOVER) {
 		if (!late->validation || (s16)(msg->seq - late->seq) > 0)
 			late->seq = msg->seq;
 		late->validation = true;
-		late->proven = true;
+		late->validated = true;
 		return;
 	}
-	if (!late->message && !late->proven) {
-		late->unproven = true;
+	if (!late->message && !late->validated) {
+		late->unvalidated = true;
 		late->first_seq = msg->seq;
 		late->first = msg->prod;
 	}
@@ -62,40 +63,40 @@ static void failover_rx_park_msg(struct smc_failover_late *late, const u8 *buf,
 /*
  * Insert a link at position @at of the links that the peer has moved to. NULL if there is no room.
  */
-static struct smc_failover_late *failover_rx_add_link(struct smc_failover_rx *rx, u8 at, u8 slot,
-						      u8 move)
+static struct smc_failover_parked *failover_rx_add_link(struct smc_failover_rx *rx, u8 at, u8 slot,
+							u8 move)
 {
-	struct smc_failover_late *late = &rx->late[at];
+	struct smc_failover_parked *late = &rx->parked[at];
 
-	if (rx->nlate == SMC_FAILOVER_LATE)
+	if (rx->nparked == SMC_FAILOVER_PARKED_MAX)
 		return NULL;
-	memmove(late + 1, late, (rx->nlate - at) * sizeof(*late));
+	memmove(late + 1, late, (rx->nparked - at) * sizeof(*late));
 	memset(late, 0, sizeof(*late));
 	late->slot = slot;
 	late->move = move;
-	rx->nlate++;
+	rx->nparked++;
 	return late;
 }
 
 /* Record that move number @move led the peer to @slot. False if there is no room. */
 static bool failover_rx_order_link(struct smc_failover_rx *rx, u8 slot, u8 move)
 {
-	struct smc_failover_late *late;
+	struct smc_failover_parked *late;
 	u8 at = 0;
 
 	if (rx->slot == slot || failover_rx_find_parked(rx, slot))
 		return true;
-	if (rx->slot != SMC_FAILOVER_NOWHERE && (s8)(move - rx->move) < 0) {
+	if (rx->slot != SMC_FAILOVER_NO_SLOT && (s8)(move - rx->move) < 0) {
 		late = failover_rx_add_link(rx, 0, rx->slot, rx->move);
 		if (!late)
 			return false;
-		late->proven = !rx->fresh;
+		late->validated = !rx->fresh;
 		rx->slot = slot;
 		rx->move = move;
 		rx->fresh = true;
 		return true;
 	}
-	while (at < rx->nlate && (s8)(move - rx->late[at].move) > 0)
+	while (at < rx->nparked && (s8)(move - rx->parked[at].move) > 0)
 		at++;
 	return failover_rx_add_link(rx, at, slot, move);
 }
@@ -106,19 +107,19 @@ static u32 failover_rx_left_links(const struct smc_failover_rx *rx)
 	u32 slots = 0;
 	u8 i;
 
-	if (rx->nlate && rx->slot != SMC_FAILOVER_NOWHERE)
+	if (rx->nparked && rx->slot != SMC_FAILOVER_NO_SLOT)
 		slots |= 1U << rx->slot;
-	for (i = 0; i + 1 < rx->nlate; i++)
-		if (!rx->late[i].fenced)
-			slots |= 1U << rx->late[i].slot;
+	for (i = 0; i + 1 < rx->nparked; i++)
+		if (!rx->parked[i].fenced)
+			slots |= 1U << rx->parked[i].slot;
 	return slots;
 }
 
 /* Remove the first of the parked links. */
 static void failover_rx_pop_link(struct smc_failover_rx *rx)
 {
-	rx->nlate--;
-	memmove(&rx->late[0], &rx->late[1], rx->nlate * sizeof(rx->late[0]));
+	rx->nparked--;
+	memmove(&rx->parked[0], &rx->parked[1], rx->nparked * sizeof(rx->parked[0]));
 }
 
 /*
@@ -127,15 +128,15 @@ static void failover_rx_pop_link(struct smc_failover_rx *rx)
  */
 static void failover_rx_next_link(struct smc_failover_rx *rx, u8 slot)
 {
-	if (!rx->nlate) {
+	if (!rx->nparked) {
 		rx->slot = slot;
 		rx->fresh = true;
 		rx->move++;
 		return;
 	}
-	rx->fresh = !rx->late[0].proven;
-	rx->slot = rx->late[0].slot;
-	rx->move = rx->late[0].move;
+	rx->fresh = !rx->parked[0].validated;
+	rx->slot = rx->parked[0].slot;
+	rx->move = rx->parked[0].move;
 	failover_rx_pop_link(rx);
 }
 
@@ -153,18 +154,18 @@ static enum smc_failover_verdict failover_rx_take_msg(struct smc_failover_rx *rx
 /* Did the peer leave a link by an orderly move? @ago: number of later moves of the peer. */
 static bool failover_rx_was_orderly(const struct smc_cdc_msg *msg, u8 ago)
 {
-	return ago ? msg->past_orderly & 1U << (ago - 1) : msg->more & SMC_CDC_M_ORDERLY;
+	return ago ? msg->older_orderly & 1U << (ago - 1) : msg->ext & SMC_CDC_EXT_ORDERLY;
 }
 
 /* Does @msg say that the peer left the current link by an orderly move? */
 static bool failover_rx_left_orderly(const struct smc_failover_rx *rx,
 				     const struct smc_cdc_msg *msg)
 {
-	u8 ago = msg->move - 1 - rx->move;
+	u8 ago = msg->move_count - 1 - rx->move;
 
-	if (!msg->left || rx->nlate || rx->slot == SMC_FAILOVER_NOWHERE)
+	if (!msg->prev_link || rx->nparked || rx->slot == SMC_FAILOVER_NO_SLOT)
 		return false;
-	return ago < SMC_FAILOVER_PAST && failover_rx_was_orderly(msg, ago);
+	return ago < SMC_FAILOVER_PREV_LINKS && failover_rx_was_orderly(msg, ago);
 }
 
 /*
@@ -176,12 +177,12 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
 {
 	u8 ago, move;
 
-	if ((s8)(msg->move - rx->move) > SMC_FAILOVER_PAST + 1)
+	if ((s8)(msg->move_count - rx->move) > SMC_FAILOVER_PREV_LINKS + 1)
 		return false;
-	for (ago = SMC_FAILOVER_PAST; ago--; ) {
-		move = msg->move - 1 - ago;
+	for (ago = SMC_FAILOVER_PREV_LINKS; ago--; ) {
+		move = msg->move_count - 1 - ago;
 		/* Nothing follows over a link that is fenced or was left by an orderly move. */
-		if (past[ago] == SMC_FAILOVER_NOWHERE || past[ago] == slot ||
+		if (past[ago] == SMC_FAILOVER_NO_SLOT || past[ago] == slot ||
 		    failover_rx_was_orderly(msg, ago))
 			continue;
 		if (ago && (s8)(move - rx->move) <= 0)
@@ -189,15 +190,15 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
 		if (!failover_rx_order_link(rx, past[ago], move))
 			return false;
 	}
-	return failover_rx_order_link(rx, slot, msg->move);
+	return failover_rx_order_link(rx, slot, msg->move_count);
 }
 
 /**
- * smc_failover_input() - Decide what to do with a received message
+ * smc_failover_rx_input() - Decide what to do with a received message
  * @rx: state
  * @slot: slot of the link that it arrived on, which is not fenced yet
- * @past: slots of the SMC_FAILOVER_PAST links that @msg lists as left, the latest first;
- *	SMC_FAILOVER_NOWHERE for links that are fenced or not listed
+ * @past: slots of the SMC_FAILOVER_PREV_LINKS links that @msg lists as left, the latest first;
+ *	SMC_FAILOVER_NO_SLOT for links that are fenced or not listed
  * @buf: the message
  * @msg: the same, parsed; @msg->left and @msg->more are 0 from a foreign peer
  * @doubt: set to a bit mask of the slots of links that the peer has left and that the caller has to
@@ -207,59 +208,59 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
  *
  * Return: enum smc_failover_verdict, or -ENOSPC if too many moves are pending.
  */
-int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
-		       const struct smc_cdc_msg *msg, u32 *doubt)
+int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
+			  const struct smc_cdc_msg *msg, u32 *doubt)
 {
-	struct smc_failover_late *late;
+	struct smc_failover_parked *late;
 
 	*doubt = 0;
 	if (failover_rx_left_orderly(rx, msg))
-		rx->slot = SMC_FAILOVER_NOWHERE;
-	if (msg->left && !failover_rx_order_older_links(rx, slot, past, msg))
+		rx->slot = SMC_FAILOVER_NO_SLOT;
+	if (msg->prev_link && !failover_rx_order_older_links(rx, slot, past, msg))
 		return -ENOSPC;
-	if (rx->slot == SMC_FAILOVER_NOWHERE)
+	if (rx->slot == SMC_FAILOVER_NO_SLOT)
 		failover_rx_next_link(rx, slot);
 	if (rx->slot == slot)
 		return failover_rx_take_msg(rx, msg);
 	late = failover_rx_find_parked(rx, slot);
 	if (!late)
-		late = failover_rx_add_link(rx, rx->nlate, slot, rx->move + rx->nlate + 1);
+		late = failover_rx_add_link(rx, rx->nparked, slot, rx->move + rx->nparked + 1);
 	*doubt = failover_rx_left_links(rx);
 	if (!late)
 		return -ENOSPC;
 	failover_rx_park_msg(late, buf, msg);
-	return SMC_FAILOVER_KEPT;
+	return SMC_FAILOVER_PARKED;
 }
 
 /**
- * smc_failover_fenced() - Note that a link is fenced: no message arrives over it any more
+ * smc_failover_rx_note_fenced() - Note that a link is fenced: no message arrives over it any more
  * @rx: state
- * @slot: slot of the link; all its messages have been given to smc_failover_input()
+ * @slot: slot of the link; all its messages have been given to smc_failover_rx_input()
  *
- * The caller then calls smc_failover_next() until it returns false.
+ * The caller then calls smc_failover_rx_next() until it returns false.
  */
-void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot)
+void smc_failover_rx_note_fenced(struct smc_failover_rx *rx, u8 slot)
 {
-	struct smc_failover_late *late = failover_rx_find_parked(rx, slot);
+	struct smc_failover_parked *late = failover_rx_find_parked(rx, slot);
 
 	if (rx->slot == slot)
-		rx->slot = SMC_FAILOVER_NOWHERE;
+		rx->slot = SMC_FAILOVER_NO_SLOT;
 	if (late)
 		late->fenced = true;
 }
 
 /**
- * smc_failover_next() - Return the next parked message that can be handled
+ * smc_failover_rx_next() - Return the next parked message that can be handled
  * @rx: state
  * @out: filled in if there is one
  *
  * Return: false if there is none.
  */
-bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
+bool smc_failover_rx_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 {
-	struct smc_failover_late *late = &rx->late[0];
+	struct smc_failover_parked *late = &rx->parked[0];
 
-	while (rx->slot == SMC_FAILOVER_NOWHERE && rx->nlate) {
+	while (rx->slot == SMC_FAILOVER_NO_SLOT && rx->nparked) {
 		out->slot = late->slot;
 		if (late->validation) {
 			out->validation = true;
@@ -270,17 +271,17 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 		if (late->message) {
 			out->validation = false;
 			out->seq = late->msg_seq;
-			out->unproven = late->unproven;
+			out->unvalidated = late->unvalidated;
 			out->first_seq = late->first_seq;
 			out->first = late->first;
 			memcpy(out->msg, late->msg, SMC_CDC_LEN);
 			late->message = false;
-			late->proven = true;
+			late->validated = true;
 			return true;
 		}
 		if (!late->fenced) {
 			rx->slot = late->slot;
-			rx->fresh = !late->proven;
+			rx->fresh = !late->validated;
 		}
 		rx->move = late->move;
 		failover_rx_pop_link(rx);
@@ -289,7 +290,7 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
 }
 
 /**
- * smc_failover_gap() - Check whether messages were lost with the previous link
+ * smc_failover_seq_gap() - Check whether messages were lost with the previous link
  * @last: number of the last handled message, 0 = none
  * @first: number of the first message over another link, without a validation before it
  *
@@ -298,7 +299,7 @@ bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out)
  *
  * Return: true if messages are missing.
  */
-bool smc_failover_gap(u16 last, u16 first)
+bool smc_failover_seq_gap(u16 last, u16 first)
 {
 	return (s16)(first - last) > 1;
 }
@@ -315,7 +316,7 @@ bool smc_failover_gap(u16 last, u16 first)
  */
 bool smc_failover_seq_due(u16 seq, u16 done)
 {
-	return (u16)(seq - done) >= SMC_FAILOVER_SEQ_OLD;
+	return (u16)(seq - done) >= SMC_FAILOVER_SEQ_WINDOW;
 }
 
 /**
@@ -329,7 +330,7 @@ const char *smc_failover_verdict_str(enum smc_failover_verdict verdict)
 	switch (verdict) {
 	case SMC_FAILOVER_TAKE:
 		return "take";
-	case SMC_FAILOVER_KEPT:
+	case SMC_FAILOVER_PARKED:
 		return "kept";
 	case SMC_FAILOVER_FIRST:
 		return "first";

@@ -109,14 +109,14 @@ static const struct link_fsm_cell link_fsm_table[SMC_LINK_STATES][SMC_LINK_EVENT
 };
 
 /**
- * smc_link_fsm_row() - Read one cell of the table
+ * smc_link_fsm_get_row() - Read one cell of the table
  * @role: our role in the link group
  * @state: state
  * @event: event
  * @row: set to the effect of @event; an illegal event does not change the state
  */
-void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
-		      enum smc_link_event event, struct smc_link_row *row)
+void smc_link_fsm_get_row(enum smc_link_role role, enum smc_link_state state,
+			  enum smc_link_event event, struct smc_link_row *row)
 {
 	const struct link_fsm_cell *cell;
 
@@ -151,7 +151,7 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 {
 	struct smc_link_row row;
 
-	smc_link_fsm_row(role, *state, event, &row);
+	smc_link_fsm_get_row(role, *state, event, &row);
 	*actions = row.actions;
 	if (!row.legal)
 		return event == SMC_LINK_EV_CONFIRM_REQ || event == SMC_LINK_EV_CONFIRM_RSP ?
@@ -161,12 +161,12 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 }
 
 /**
- * smc_link_state_usable() - Check whether connections may use the link
+ * smc_link_state_is_usable() - Check whether connections may use the link
  * @state: state
  *
  * Return: true if so.
  */
-bool smc_link_state_usable(enum smc_link_state state)
+bool smc_link_state_is_usable(enum smc_link_state state)
 {
 	return state == SMC_LINK_ACTIVE;
 }
@@ -185,29 +185,29 @@ bool smc_link_state_may_recv(enum smc_link_state state)
 }
 
 /**
- * smc_link_state_shown() - Return the number of a state in the user interface
+ * smc_link_state_uapi() - Return the number of a state in the user interface
  * @state: state
  *
  * Return: SMC_LINK_SHOWN_*.
  */
-u32 smc_link_state_shown(enum smc_link_state state)
+u32 smc_link_state_uapi(enum smc_link_state state)
 {
 	switch (state) {
 	case SMC_LINK_INIT:
 	case SMC_LINK_READY:
 	case SMC_LINK_CONFIRMING:
-		return SMC_LINK_SHOWN_ACTIVATING;
+		return SMC_LINK_UAPI_ACTIVATING;
 	case SMC_LINK_ACTIVE:
-		return SMC_LINK_SHOWN_ACTIVE;
+		return SMC_LINK_UAPI_ACTIVE;
 	case SMC_LINK_DELETING:
 	case SMC_LINK_DRAINING:
-		return SMC_LINK_SHOWN_INACTIVE;
+		return SMC_LINK_UAPI_INACTIVE;
 	case SMC_LINK_UNUSED:
 	case SMC_LINK_DEAD:
 	case SMC_LINK_STATES:
 		break;
 	}
-	return SMC_LINK_SHOWN_UNUSED;
+	return SMC_LINK_UAPI_UNUSED;
 }
 
 /**

@@ -37,7 +37,7 @@ static bool link_load_is_best(enum smc_link_policy policy, const struct smc_link
 	case SMC_LINK_BY_LATENCY:
 		return load->latency <= min + min / SLACK;
 	case SMC_LINK_BY_CONNS:
-	case SMC_LINK_BY_TURN:
+	case SMC_LINK_ROUND_ROBIN:
 	case SMC_LINK_POLICIES:
 		break;
 	}
@@ -62,7 +62,7 @@ static int link_pick_round_robin(const struct smc_link_load *load, u32 n, u32 la
  * @policy: policy
  * @load: links
  * @n: number of links
- * @last: last chosen link, for SMC_LINK_BY_TURN
+ * @last: last chosen link, for SMC_LINK_ROUND_ROBIN
  *
  * Of equally good links, choose the one with the fewest connections, then the first.
  *
@@ -74,7 +74,7 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
 	u64 min;
 	u32 i;
 
-	if (n && policy == SMC_LINK_BY_TURN)
+	if (n && policy == SMC_LINK_ROUND_ROBIN)
 		return link_pick_round_robin(load, n, last);
 	min = link_pick_min(policy, load, n);
 	for (i = 0; i < n; i++)
@@ -85,7 +85,7 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
 }
 
 /**
- * smc_link_better() - Find a link that is worth moving a connection to
+ * smc_link_pick_better() - Find a link that is worth moving a connection to
  * @policy: policy
  * @load: links
  * @n: number of links
@@ -96,14 +96,14 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
  *
  * Return: index of the other link, negative: do not move.
  */
-int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
-		    u32 from)
+int smc_link_pick_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
+			 u32 from)
 {
 	u64 min;
 	int to;
 
 	/* Round robin is for new connections only. */
-	if (policy == SMC_LINK_BY_TURN)
+	if (policy == SMC_LINK_ROUND_ROBIN)
 		policy = SMC_LINK_BY_CONNS;
 	to = smc_link_pick(policy, load, n, 0);
 	if (to < 0 || to == (int)from || !load[from].conns)
@@ -116,13 +116,13 @@ int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *loa
 }
 
 /**
- * smc_link_smooth() - Add a sample to a smoothed latency
+ * smc_link_latency_smooth() - Add a sample to a smoothed latency
  * @latency: smoothed latency, 0: no sample so far
  * @sample: new sample, in the same unit
  *
  * Return: new smoothed latency, at least 1, as 0 means no sample.
  */
-u32 smc_link_smooth(u32 latency, u64 sample)
+u32 smc_link_latency_smooth(u32 latency, u64 sample)
 {
 	u32 value = sample > ~(u32)0 ? ~(u32)0 : (u32)sample;
 

@@ -94,7 +94,7 @@ static bool link_set_adds_rnic(const struct smc_link_ends *set, u32 n,
 }
 
 /**
- * smc_link_set_fit() - Classify one more link
+ * smc_link_set_classify() - Classify one more link
  * @set: existing links of the group
  * @n: number of links
  * @further: RNICs of the new link
@@ -102,8 +102,8 @@ static bool link_set_adds_rnic(const struct smc_link_ends *set, u32 n,
  *
  * Return: see enum smc_link_fit.
  */
-enum smc_link_fit smc_link_set_fit(const struct smc_link_ends *set, u32 n,
-				   const struct smc_link_ends *further, u32 max)
+enum smc_link_fit smc_link_set_classify(const struct smc_link_ends *set, u32 n,
+					const struct smc_link_ends *further, u32 max)
 {
 	bool asym = !link_set_is_disjoint(set, n, NO_LINK);
 	u32 sym = asym ? n - 1 : n, i, other;
@@ -141,14 +141,14 @@ static bool link_set_is_replaced(const struct smc_link_ends *set, u32 n, u32 at)
 }
 
 /**
- * smc_link_set_surplus() - Find a redundant asymmetric link
+ * smc_link_set_redundant() - Find a redundant asymmetric link
  * @set: links of the group, the oldest first
  * @n: number of links
  * @max: negotiated number of symmetric links
  *
  * Return: its index, negative if there is none.
  */
-int smc_link_set_surplus(const struct smc_link_ends *set, u32 n, u32 max)
+int smc_link_set_redundant(const struct smc_link_ends *set, u32 n, u32 max)
 {
 	u32 i, p, most = 0;
 	int found = -1;

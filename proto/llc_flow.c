@@ -88,7 +88,7 @@ static const u8 llc_flow_client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
 };
 
 /**
- * smc_llc_flow() - Decide about a received message or a local request
+ * smc_llc_flow_decide() - Decide about a received message or a local request
  * @role: our role in the link group
  * @running: exchange in the slot of the link group
  * @input: received message, or message that we want to send
@@ -98,8 +98,8 @@ static const u8 llc_flow_client[SMC_LLC_INPUTS][SMC_LLC_EXCHANGES] = {
  *
  * Return: the verdict.
  */
-enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange running,
-				  enum smc_llc_input input, u32 quirks)
+enum smc_llc_verdict smc_llc_flow_decide(enum smc_llc_role role, enum smc_llc_exchange running,
+					 enum smc_llc_input input, u32 quirks)
 {
 	enum smc_llc_verdict verdict;
 
@@ -113,12 +113,12 @@ enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange 
 }
 
 /**
- * smc_llc_input_from_peer() - Check whether an input is a received message
+ * smc_llc_input_is_received() - Check whether an input is a received message
  * @input: received message or local request
  *
  * Return: true if it was received.
  */
-bool smc_llc_input_from_peer(enum smc_llc_input input)
+bool smc_llc_input_is_received(enum smc_llc_input input)
 {
 	return input <= SMC_LLC_IN_OTHER;
 }

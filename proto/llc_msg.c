@@ -98,12 +98,12 @@ static void llc_msg_split_type(u8 first, u8 *type, u8 *version)
 }
 
 /**
- * smc_llc_classify() - Classify a message received on a queue pair
+ * smc_llc_msg_classify() - Classify a message received on a queue pair
  * @first: first byte of the message
  *
  * Return: class of the message.
  */
-enum smc_llc_class smc_llc_classify(u8 first)
+enum smc_llc_class smc_llc_msg_classify(u8 first)
 {
 	u8 type, version;
 
@@ -121,83 +121,83 @@ enum smc_llc_class smc_llc_classify(u8 first)
 
 static void llc_msg_get_rtoken(const u8 *p, struct smc_llc_rtoken *out)
 {
-	out->ref_rkey = smc_get_be32(p);
-	out->rkey = smc_get_be32(p + 4);
-	out->vaddr = smc_get_be64(p + 8);
+	out->ref_rkey = smc_wire_get_be32(p);
+	out->rkey = smc_wire_get_be32(p + 4);
+	out->vaddr = smc_wire_get_be64(p + 8);
 }
 
 static void llc_msg_put_rtoken(u8 *p, const struct smc_llc_rtoken *in)
 {
-	smc_put_be32(p, in->ref_rkey);
-	smc_put_be32(p + 4, in->rkey);
-	smc_put_be64(p + 8, in->vaddr);
+	smc_wire_put_be32(p, in->ref_rkey);
+	smc_wire_put_be32(p + 4, in->rkey);
+	smc_wire_put_be64(p + 8, in->vaddr);
 }
 
 /**
- * smc_llc_get_rtoken() - Read an entry of the rtokens of ADD LINK
+ * smc_llc_list_get_rtoken() - Read an entry of the rtokens of ADD LINK
  * @list: the list
  * @i: index, below @list->count
  * @out: filled in
  */
-void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
-			struct smc_llc_rtoken *out)
+void smc_llc_list_get_rtoken(const struct smc_llc_list *list, u16 i,
+			     struct smc_llc_rtoken *out)
 {
 	llc_msg_get_rtoken(list->raw + (size_t)SMC_LLC_RTOKEN_LEN * i, out);
 }
 
 /**
- * smc_llc_put_rtoken() - Write an entry of the rtokens of ADD LINK
+ * smc_llc_list_put_rtoken() - Write an entry of the rtokens of ADD LINK
  * @raw: start of the list
  * @i: index
  * @in: the entry
  */
-void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in)
+void smc_llc_list_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in)
 {
 	llc_msg_put_rtoken(raw + (size_t)SMC_LLC_RTOKEN_LEN * i, in);
 }
 
 /**
- * smc_llc_get_rkey() - Read an entry of the rkeys of DELETE RKEY
+ * smc_llc_list_get_rkey() - Read an entry of the rkeys of DELETE RKEY
  * @list: the list
  * @i: index, below @list->count
  *
  * Return: the rkey.
  */
-u32 smc_llc_get_rkey(const struct smc_llc_list *list, u16 i)
+u32 smc_llc_list_get_rkey(const struct smc_llc_list *list, u16 i)
 {
-	return smc_get_be32(list->raw + (size_t)SMC_LLC_RKEY_LEN * i);
+	return smc_wire_get_be32(list->raw + (size_t)SMC_LLC_RKEY_LEN * i);
 }
 
 /**
- * smc_llc_put_rkey() - Write an entry of the rkeys of DELETE RKEY
+ * smc_llc_list_put_rkey() - Write an entry of the rkeys of DELETE RKEY
  * @raw: start of the list
  * @i: index
  * @rkey: the rkey
  */
-void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey)
+void smc_llc_list_put_rkey(u8 *raw, u16 i, u32 rkey)
 {
-	smc_put_be32(raw + (size_t)SMC_LLC_RKEY_LEN * i, rkey);
+	smc_wire_put_be32(raw + (size_t)SMC_LLC_RKEY_LEN * i, rkey);
 }
 
 /**
- * smc_llc_get_gid() - Find an entry of the GIDs of REQUEST ADD LINK
+ * smc_llc_list_get_gid() - Find an entry of the GIDs of REQUEST ADD LINK
  * @list: the list
  * @i: index, below @list->count
  *
  * Return: the GID, inside the list.
  */
-const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i)
+const u8 *smc_llc_list_get_gid(const struct smc_llc_list *list, u16 i)
 {
 	return list->raw + (size_t)SMC_GID_LEN * i;
 }
 
 /**
- * smc_llc_put_gid() - Write an entry of the GIDs of REQUEST ADD LINK
+ * smc_llc_list_put_gid() - Write an entry of the GIDs of REQUEST ADD LINK
  * @raw: start of the list
  * @i: index
  * @gid: the GID
  */
-void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid)
+void smc_llc_list_put_gid(u8 *raw, u16 i, const u8 *gid)
 {
 	memcpy(raw + (size_t)SMC_GID_LEN * i, gid, SMC_GID_LEN);
 }
@@ -212,8 +212,8 @@ static void llc_msg_get_link_rkeys(const u8 *p, struct smc_llc_rkey *out, u8 n)
 {
 	for (; n; n--, p += OTHER_LEN, out++) {
 		out->link_num = p[0];
-		out->rkey = smc_get_be32(p + 1);
-		out->vaddr = smc_get_be64(p + 5);
+		out->rkey = smc_wire_get_be32(p + 1);
+		out->vaddr = smc_wire_get_be64(p + 5);
 	}
 }
 
@@ -221,8 +221,8 @@ static void llc_msg_put_link_rkeys(u8 *p, const struct smc_llc_rkey *in, u8 n)
 {
 	for (; n; n--, p += OTHER_LEN, in++) {
 		p[0] = in->link_num;
-		smc_put_be32(p + 1, in->rkey);
-		smc_put_be64(p + 5, in->vaddr);
+		smc_wire_put_be32(p + 1, in->rkey);
+		smc_wire_put_be64(p + 5, in->vaddr);
 	}
 }
 
@@ -264,7 +264,7 @@ static bool llc_msg_confirm_rkey_is_valid(const u8 *buf, size_t len, u8 version)
 	u8 others = buf[CR_OTHERS];
 
 	return others <= SMC_LLC_MAX_OTHER &&
-	       len >= CR_OTHER + (size_t)OTHER_LEN * smc_llc_crkey_here(version, others);
+	       len >= CR_OTHER + (size_t)OTHER_LEN * smc_llc_confirm_rkey_inline(version, others);
 }
 
 static bool llc_msg_body_is_valid(const u8 *buf, size_t len, u8 type, u8 version)
@@ -289,7 +289,7 @@ static int llc_msg_check(const u8 *buf, size_t len, u8 *type, u8 *version)
 {
 	if (len < SMC_LINK_MSG_LEN)
 		return -EPROTO;
-	switch (smc_llc_classify(buf[OFF_TYPE])) {
+	switch (smc_llc_msg_classify(buf[OFF_TYPE])) {
 	case SMC_LLC_CLASS_LLC:
 		break;
 	case SMC_LLC_CLASS_CDC:
@@ -314,7 +314,7 @@ static void llc_msg_get_confirm_link(const u8 *buf, struct smc_llc_confirm_link 
 	m->no_eyec = buf[OFF_FLAGS] & FLAG_NO_EYEC;
 	memcpy(m->mac, buf + CL_MAC, SMC_MAC_LEN);
 	memcpy(m->gid, buf + CL_GID, SMC_GID_LEN);
-	m->qpn = smc_get_be24(buf + CL_QPN);
+	m->qpn = smc_wire_get_be24(buf + CL_QPN);
 	m->link_num = buf[CL_NUM];
 	memcpy(m->link_uid, buf + CL_UID, sizeof(m->link_uid));
 	m->max_links = buf[CL_LINKS];
@@ -331,10 +331,10 @@ static void llc_msg_get_add_link(const u8 *buf, size_t len, u8 version,
 			    MASK_REASON;
 	memcpy(m->mac, buf + AL_MAC, SMC_MAC_LEN);
 	memcpy(m->gid, buf + AL_GID, SMC_GID_LEN);
-	m->qpn = smc_get_be24(buf + AL_QPN);
+	m->qpn = smc_wire_get_be24(buf + AL_QPN);
 	m->link_num = buf[AL_NUM];
 	m->mtu = buf[AL_MTU] & 0x0f;
-	m->psn = smc_get_be24(buf + AL_PSN);
+	m->psn = smc_wire_get_be24(buf + AL_PSN);
 	if (version == 1 || len < SMC_LLC_RTOKENS_OFF)
 		return;
 	m->has_ext = true;
@@ -361,7 +361,7 @@ static void llc_msg_get_delete_link(const u8 *buf, struct smc_llc_delete_link *m
 	m->all = buf[OFF_FLAGS] & FLAG_ALL;
 	m->orderly = buf[OFF_FLAGS] & FLAG_ORDERLY;
 	m->link_num = buf[DL_NUM];
-	m->reason = smc_get_be32(buf + DL_REASON);
+	m->reason = smc_wire_get_be32(buf + DL_REASON);
 }
 
 static void llc_msg_get_req_add_link(const u8 *buf, struct smc_llc_req_add_link *m)
@@ -377,9 +377,10 @@ static void llc_msg_get_confirm_rkey(const u8 *buf, u8 version, struct smc_llc_c
 	m->negative = buf[OFF_FLAGS] & FLAG_NEGATIVE;
 	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
 	m->others = buf[CR_OTHERS];
-	m->rkey = smc_get_be32(buf + CR_RKEY);
-	m->vaddr = smc_get_be64(buf + CR_VADDR);
-	llc_msg_get_link_rkeys(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
+	m->rkey = smc_wire_get_be32(buf + CR_RKEY);
+	m->vaddr = smc_wire_get_be64(buf + CR_VADDR);
+	llc_msg_get_link_rkeys(buf + CR_OTHER, m->other,
+			       smc_llc_confirm_rkey_inline(version, m->others));
 }
 
 static void llc_msg_get_confirm_rkey_cont(const u8 *buf,
@@ -389,7 +390,7 @@ static void llc_msg_get_confirm_rkey_cont(const u8 *buf,
 	m->retry = buf[OFF_FLAGS] & FLAG_RETRY;
 	m->left = buf[CR_OTHERS];
 	llc_msg_get_link_rkeys(buf + CC_OTHER, m->other,
-			       llc_msg_clamp_count(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+			       llc_msg_clamp_count(m->left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS));
 }
 
 static void llc_msg_get_delete_rkey(const u8 *buf, size_t len,
@@ -403,7 +404,7 @@ static void llc_msg_get_delete_rkey(const u8 *buf, size_t len,
 }
 
 /**
- * smc_llc_parse() - Parse and check a message
+ * smc_llc_msg_parse() - Parse and check a message
  * @buf: received message
  * @len: its length, from the completion
  * @out: filled in on success, untouched otherwise. Lists point into @buf
@@ -413,7 +414,7 @@ static void llc_msg_get_delete_rkey(const u8 *buf, size_t len,
  * Return: 0; -EPROTO if malformed or a CDC message; -ENOMSG for an unknown type that may be
  * dropped; -EOPNOTSUPP for an unknown type that the sender relies on.
  */
-int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
+int smc_llc_msg_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 {
 	u8 type, version;
 	int rc;
@@ -491,7 +492,7 @@ static int llc_msg_req_add_link_len(const struct smc_llc_req_add_link *m)
 
 static int llc_msg_confirm_rkey_len(const struct smc_llc_confirm_rkey *m, u8 version)
 {
-	int len = CR_OTHER + OTHER_LEN * smc_llc_crkey_here(version, m->others);
+	int len = CR_OTHER + OTHER_LEN * smc_llc_confirm_rkey_inline(version, m->others);
 
 	if (m->others > SMC_LLC_MAX_OTHER)
 		return -EINVAL;
@@ -516,12 +517,12 @@ static int llc_msg_delete_rkey_len(const struct smc_llc_delete_rkey *m, u8 versi
 }
 
 /**
- * smc_llc_len() - Return the length of a message to build
+ * smc_llc_msg_len() - Return the length of a message to build
  * @in: contents
  *
  * Return: bytes, or -EINVAL for contents that cannot be expressed.
  */
-int smc_llc_len(const struct smc_llc_msg *in)
+int smc_llc_msg_len(const struct smc_llc_msg *in)
 {
 	if (!llc_msg_type_exists(in->type, in->version))
 		return -EINVAL;
@@ -551,7 +552,7 @@ static void llc_msg_put_confirm_link(u8 *buf, const struct smc_llc_confirm_link 
 		buf[OFF_FLAGS] |= FLAG_NO_EYEC;
 	memcpy(buf + CL_MAC, m->mac, SMC_MAC_LEN);
 	memcpy(buf + CL_GID, m->gid, SMC_GID_LEN);
-	smc_put_be24(buf + CL_QPN, m->qpn);
+	smc_wire_put_be24(buf + CL_QPN, m->qpn);
 	buf[CL_NUM] = m->link_num;
 	memcpy(buf + CL_UID, m->link_uid, sizeof(m->link_uid));
 	buf[CL_LINKS] = m->max_links;
@@ -565,15 +566,15 @@ static void llc_msg_put_add_link(u8 *buf, u8 version, const struct smc_llc_add_l
 	buf[version == 1 ? OFF_REASON : OFF_FLAGS] |= m->reason;
 	memcpy(buf + AL_MAC, m->mac, SMC_MAC_LEN);
 	memcpy(buf + AL_GID, m->gid, SMC_GID_LEN);
-	smc_put_be24(buf + AL_QPN, m->qpn);
+	smc_wire_put_be24(buf + AL_QPN, m->qpn);
 	buf[AL_NUM] = m->link_num;
 	buf[AL_MTU] = m->mtu;
-	smc_put_be24(buf + AL_PSN, m->psn);
+	smc_wire_put_be24(buf + AL_PSN, m->psn);
 	if (!m->has_ext)
 		return;
 	buf[AL_DIRECT] = m->direct ? 0x80 : 0;
 	memcpy(buf + AL_TARGET, m->target_gid, SMC_GID_LEN);
-	smc_put_le16(buf + AL_COUNT, m->rtokens.count);
+	smc_wire_put_le16(buf + AL_COUNT, m->rtokens.count);
 }
 
 static void llc_msg_put_add_link_cont(u8 *buf, const struct smc_llc_add_link_cont *m)
@@ -594,7 +595,7 @@ static void llc_msg_put_delete_link(u8 *buf, const struct smc_llc_delete_link *m
 	if (m->orderly)
 		buf[OFF_FLAGS] |= FLAG_ORDERLY;
 	buf[DL_NUM] = m->link_num;
-	smc_put_be32(buf + DL_REASON, m->reason);
+	smc_wire_put_be32(buf + DL_REASON, m->reason);
 }
 
 static void llc_msg_put_req_add_link(u8 *buf, const struct smc_llc_req_add_link *m)
@@ -612,9 +613,10 @@ static void llc_msg_put_confirm_rkey(u8 *buf, u8 version, const struct smc_llc_c
 	if (m->retry)
 		buf[OFF_FLAGS] |= FLAG_RETRY;
 	buf[CR_OTHERS] = m->others;
-	smc_put_be32(buf + CR_RKEY, m->rkey);
-	smc_put_be64(buf + CR_VADDR, m->vaddr);
-	llc_msg_put_link_rkeys(buf + CR_OTHER, m->other, smc_llc_crkey_here(version, m->others));
+	smc_wire_put_be32(buf + CR_RKEY, m->rkey);
+	smc_wire_put_be64(buf + CR_VADDR, m->vaddr);
+	llc_msg_put_link_rkeys(buf + CR_OTHER, m->other,
+			       smc_llc_confirm_rkey_inline(version, m->others));
 }
 
 static void llc_msg_put_confirm_rkey_cont(u8 *buf,
@@ -626,7 +628,7 @@ static void llc_msg_put_confirm_rkey_cont(u8 *buf,
 		buf[OFF_FLAGS] |= FLAG_RETRY;
 	buf[CR_OTHERS] = m->left;
 	llc_msg_put_link_rkeys(buf + CC_OTHER, m->other,
-			       llc_msg_clamp_count(m->left, SMC_LLC_CRKEY_CONT_PAIRS));
+			       llc_msg_clamp_count(m->left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS));
 }
 
 static void llc_msg_put_delete_rkey(u8 *buf, const struct smc_llc_delete_rkey *m)
@@ -683,14 +685,14 @@ static void llc_msg_put_header(const struct smc_llc_msg *in, u8 *buf, size_t len
 		buf[OFF_LEN] = SMC_LLC_V1_LEN;
 	} else {
 		buf[OFF_TYPE] = V2_TYPE | in->type;
-		smc_put_le16(buf + OFF_LEN, (u16)len);
+		smc_wire_put_le16(buf + OFF_LEN, (u16)len);
 	}
 	if (in->response)
 		buf[OFF_FLAGS] = FLAG_RESPONSE;
 }
 
 /**
- * smc_llc_build() - Build a message
+ * smc_llc_msg_build() - Build a message
  * @in: contents
  * @buf: output buffer
  * @cap: bytes of @buf; SMC_LLC_V1_LEN suffices for messages without long lists, and for CONFIRM
@@ -699,9 +701,9 @@ static void llc_msg_put_header(const struct smc_llc_msg *in, u8 *buf, size_t len
  * Return: length of the message, -ENOSPC if @cap is too small, or -EINVAL for contents that cannot
  * be expressed.
  */
-int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
+int smc_llc_msg_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 {
-	int len = smc_llc_len(in);
+	int len = smc_llc_msg_len(in);
 
 	if (len < 0)
 		return len;
@@ -743,33 +745,33 @@ int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 }
 
 /**
- * smc_llc_mtu_known() - Check the path MTU code of ADD LINK
+ * smc_llc_mtu_is_known() - Check the path MTU code of ADD LINK
  * @mtu: from the message
  *
  * Return: true for a value of enum smc_mtu.
  */
-bool smc_llc_mtu_known(u8 mtu)
+bool smc_llc_mtu_is_known(u8 mtu)
 {
 	return mtu >= SMC_MTU_256 && mtu <= SMC_MTU_4096;
 }
 
 /**
- * smc_llc_offer_flaw() - Client: check whether an ADD LINK can lead to a link
+ * smc_llc_add_link_check() - Client: check whether an ADD LINK can lead to a link
  * @al: the server's request
  *
  * A server without a second link to offer sends an MTU code of 0.
  *
  * Return: 0, or enum smc_llc_reject to answer with.
  */
-u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
+u8 smc_llc_add_link_check(const struct smc_llc_add_link *al)
 {
-	if (!smc_llc_mtu_known(al->mtu))
+	if (!smc_llc_mtu_is_known(al->mtu))
 		return SMC_LLC_REJ_MTU;
 	return al->rejected || !al->link_num || !al->qpn ? SMC_LLC_REJ_NO_ALT_PATH : 0;
 }
 
 /**
- * smc_llc_confirms() - Check whether CONFIRM LINK comes from the expected end of a link
+ * smc_llc_confirm_link_matches() - Check whether CONFIRM LINK comes from the expected end of a link
  * @cl: the request or response
  * @link_num: number of the link; 0: the message assigns it
  * @qpn: queue pair of that end
@@ -779,15 +781,15 @@ u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al)
  *
  * Return: true if so.
  */
-bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
-		      const u8 gid[SMC_GID_LEN])
+bool smc_llc_confirm_link_matches(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
+				  const u8 gid[SMC_GID_LEN])
 {
 	return cl->link_num && (!link_num || cl->link_num == link_num) && cl->qpn == qpn &&
 	       !memcmp(cl->gid, gid, SMC_GID_LEN);
 }
 
 /**
- * smc_llc_told_more() - Take the next ADD LINK CONTINUATION of the peer
+ * smc_llc_cont_take() - Take the next ADD LINK CONTINUATION of the peer
  * @told: state of the exchange, all zero before the first message
  * @cont: the message
  * @link_num: number of the new link
@@ -798,14 +800,14 @@ bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qp
  * Return: number of valid entries of @cont->pairs; -EPROTO for another link or a count that has
  * grown.
  */
-int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
+int smc_llc_cont_take(struct smc_llc_cont_state *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num)
 {
 	u8 n = llc_msg_clamp_count(cont->left, SMC_LLC_CONT_PAIRS);
 
-	if (cont->link_num != link_num || (told->begun && cont->left > told->left))
+	if (cont->link_num != link_num || (told->started && cont->left > told->left))
 		return -EPROTO;
-	told->begun = true;
+	told->started = true;
 	told->left = (u8)(cont->left - n);
 	return n;
 }

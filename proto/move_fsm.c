@@ -88,13 +88,13 @@ static const struct move_cell move_table[SMC_MOVE_STATES][SMC_MOVE_EVENTS] = {
 };
 
 /**
- * smc_move_fsm_row() - Read one cell of the table
+ * smc_move_fsm_get_row() - Read one cell of the table
  * @state: state
  * @event: event
  * @row: set to what the event does there; an illegal one leaves the state
  */
-void smc_move_fsm_row(enum smc_move_state state, enum smc_move_event event,
-		      struct smc_move_row *row)
+void smc_move_fsm_get_row(enum smc_move_state state, enum smc_move_event event,
+			  struct smc_move_row *row)
 {
 	const struct move_cell *cell;
 
@@ -123,7 +123,7 @@ int smc_move_fsm_step(enum smc_move_state *state, enum smc_move_event event, u32
 {
 	struct smc_move_row row;
 
-	smc_move_fsm_row(*state, event, &row);
+	smc_move_fsm_get_row(*state, event, &row);
 	*actions = row.actions;
 	if (!row.legal)
 		return -EINVAL;

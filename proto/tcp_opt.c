@@ -24,9 +24,9 @@ static unsigned int tcp_opt_classify(const u8 *opt, size_t len, u32 id)
 	case KIND_FASTOPEN:
 		return SMC_TCP_OPT_F_FASTOPEN;
 	case KIND_EXP:
-		if (len >= SMC_TCP_OPT_LEN && smc_get_be32(opt + 2) == id)
+		if (len >= SMC_TCP_OPT_LEN && smc_wire_get_be32(opt + 2) == id)
 			return SMC_TCP_OPT_F_SMC;
-		if (len >= 4 && smc_get_be16(opt + 2) == EXP_FASTOPEN)
+		if (len >= 4 && smc_wire_get_be16(opt + 2) == EXP_FASTOPEN)
 			return SMC_TCP_OPT_F_FASTOPEN;
 		return 0;
 	default:
@@ -72,11 +72,11 @@ unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos)
 }
 
 /**
- * smc_tcp_opt_put() - Write the option, preceded by two NOPs
+ * smc_tcp_opt_build() - Write the option, preceded by two NOPs
  * @p: output, SMC_TCP_OPT_ROOM bytes
  */
-void smc_tcp_opt_put(u8 *p)
+void smc_tcp_opt_build(u8 *p)
 {
-	smc_put_be32(p, SMC_TCP_OPT_WORD);
-	smc_put_be32(p + 4, SMC_TCP_OPT_ID);
+	smc_wire_put_be32(p, SMC_TCP_OPT_WORD);
+	smc_wire_put_be32(p + 4, SMC_TCP_OPT_ID);
 }

@@ -23,11 +23,11 @@ void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
 		return;
 	}
 	u->pos = prepared;
-	u->due = true;
+	u->flag_due = true;
 }
 
 /**
- * smc_urgent_tx_take() - Return how many bytes of a message to copy into the send ring
+ * smc_urgent_tx_copy_len() - Return how many bytes of a message to copy into the send ring
  * @len: remaining bytes of the message, the last one is urgent
  * @room: free space of the send ring
  *
@@ -36,7 +36,7 @@ void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
  *
  * Return: bytes; 0 only if @room is 0.
  */
-u32 smc_urgent_tx_take(u64 len, u32 room)
+u32 smc_urgent_tx_copy_len(u64 len, u32 room)
 {
 	if (len <= room)
 		return (u32)len;
@@ -44,12 +44,12 @@ u32 smc_urgent_tx_take(u64 len, u32 room)
 }
 
 /**
- * smc_urgent_tx_stop() - Return the position that writing must not pass
+ * smc_urgent_tx_stop_pos() - Return the position that writing must not pass
  * @u: writer
  *
  * Return: value for smc_ring_tx_plan().
  */
-u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u)
+u64 smc_urgent_tx_stop_pos(const struct smc_urgent_tx *u)
 {
 	return u->pos ? u->pos : SMC_PLAN_NO_STOP;
 }
@@ -67,12 +67,12 @@ u64 smc_urgent_tx_stop(const struct smc_urgent_tx *u)
  */
 u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again)
 {
-	u->due = false;
-	if (!u->pos || (u->told && !again))
+	u->flag_due = false;
+	if (!u->pos || (u->announced && !again))
 		return 0;
 	if (sent != u->pos)
 		return SMC_CDC_F_URG_PENDING;
-	u->told = true;
+	u->announced = true;
 	return SMC_CDC_F_URG_PENDING | SMC_CDC_F_URG_PRESENT;
 }
 
@@ -86,21 +86,21 @@ u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again)
  */
 void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 {
-	u->told &= sent >= u->pos;
+	u->announced &= sent >= u->pos;
 }
 
 /**
- * smc_urgent_tx_consumed() - Note that the peer has consumed bytes
+ * smc_urgent_tx_note_consumed() - Note that the peer has consumed bytes
  * @u: writer
  * @consumed: position of the peer's consumer cursor
  */
-void smc_urgent_tx_consumed(struct smc_urgent_tx *u, u64 consumed)
+void smc_urgent_tx_note_consumed(struct smc_urgent_tx *u, u64 consumed)
 {
 	while (u->pos && consumed >= u->pos) {
 		u->pos = u->next;
 		u->next = 0;
-		u->told = false;
-		u->due = u->pos;
+		u->announced = false;
+		u->flag_due = u->pos;
 	}
 }
 
@@ -110,7 +110,7 @@ static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
 }
 
 /**
- * smc_urgent_rx_told() - Take over flags P and U of a CDC message
+ * smc_urgent_rx_take_flags() - Take over flags P and U of a CDC message
  * @u: reader
  * @flags: SMC_CDC_F_* bits
  * @produced: position of the producer cursor in the message
@@ -121,7 +121,7 @@ static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
  *
  * Return: SMC_URGENT_* bits; with ARRIVED the caller fills in the byte.
  */
-unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed)
+unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed)
 {
 	bool known = urgent_rx_is_present(u) && u->pos == produced;
 	unsigned int found;
@@ -134,7 +134,7 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
 			found |= SMC_URGENT_SIGNAL;
 		u->state = SMC_URGENT_VALID;
 		u->pos = produced;
-		u->hole = false;
+		u->removed = false;
 		return found;
 	}
 	if (flags & SMC_CDC_F_URG_PENDING) {
@@ -163,55 +163,55 @@ unsigned int smc_urgent_rx_told(struct smc_urgent_rx *u, u8 flags, u64 produced,
  */
 bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line)
 {
-	if (in_line || !urgent_rx_is_present(u) || u->hole || consumed != u->pos - 1)
+	if (in_line || !urgent_rx_is_present(u) || u->removed || consumed != u->pos - 1)
 		return false;
-	u->hole = true;
+	u->removed = true;
 	return true;
 }
 
 /**
- * smc_urgent_rx_consumed() - Note that the application has read bytes
+ * smc_urgent_rx_note_consumed() - Note that the application has read bytes
  * @u: reader
  * @consumed: position that it has read up to
  *
  * Return: true if an urgent byte was among them, for which the peer's writer waits.
  */
-bool smc_urgent_rx_consumed(struct smc_urgent_rx *u, u64 consumed)
+bool smc_urgent_rx_note_consumed(struct smc_urgent_rx *u, u64 consumed)
 {
-	if (!urgent_rx_is_present(u) || consumed < u->pos + u->hole)
+	if (!urgent_rx_is_present(u) || consumed < u->pos + u->removed)
 		return false;
 	u->state = SMC_URGENT_NONE;
-	return !u->hole;
+	return !u->removed;
 }
 
 /**
- * smc_urgent_rx_at_mark() - Check whether the stream is at the urgent mark (SIOCATMARK)
+ * smc_urgent_rx_is_at_mark() - Check whether the stream is at the urgent mark (SIOCATMARK)
  * @u: reader
  * @consumed: position that the application has read up to
  *
  * Return: true if the next byte is the urgent one, or the first one after an urgent byte that was
  * taken out of the stream.
  */
-bool smc_urgent_rx_at_mark(const struct smc_urgent_rx *u, u64 consumed)
+bool smc_urgent_rx_is_at_mark(const struct smc_urgent_rx *u, u64 consumed)
 {
-	return urgent_rx_is_present(u) && consumed == u->pos - !u->hole;
+	return urgent_rx_is_present(u) && consumed == u->pos - !u->removed;
 }
 
 /**
- * smc_urgent_rx_in_way() - Check whether the next byte is an urgent one to be skipped
+ * smc_urgent_rx_is_next() - Check whether the next byte is an urgent one to be skipped
  * @u: reader
  * @pos: position of the next byte; beyond the consumed bytes for MSG_PEEK
  * @in_line: see smc_urgent_rx_skip()
  *
  * Return: true if so.
  */
-bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line)
+bool smc_urgent_rx_is_next(const struct smc_urgent_rx *u, u64 pos, bool in_line)
 {
-	return urgent_rx_is_present(u) && !u->hole && !in_line && pos == u->pos - 1;
+	return urgent_rx_is_present(u) && !u->removed && !in_line && pos == u->pos - 1;
 }
 
 /**
- * smc_urgent_rx_room() - Return how many bytes may be read at once
+ * smc_urgent_rx_read_len() - Return how many bytes may be read at once
  * @u: reader
  * @pos: position of the first byte
  * @in_line: see smc_urgent_rx_skip()
@@ -219,60 +219,62 @@ bool smc_urgent_rx_in_way(const struct smc_urgent_rx *u, u64 pos, bool in_line)
  *
  * Return: bytes, 0 if the call has to end.
  */
-u32 smc_urgent_rx_room(const struct smc_urgent_rx *u, u64 pos, bool in_line, bool some)
+u32 smc_urgent_rx_read_len(const struct smc_urgent_rx *u, u64 pos, bool in_line, bool some)
 {
-	u64 mark = u->pos - !u->hole;
+	u64 mark = u->pos - !u->removed;
 
 	if (!urgent_rx_is_present(u) || pos > mark)
 		return ~(u32)0;
 	if (pos < mark)
 		return mark - pos < ~(u32)0 ? (u32)(mark - pos) : ~(u32)0;
-	return some || smc_urgent_rx_in_way(u, pos, in_line) ? 0 : ~(u32)0;
+	return some || smc_urgent_rx_is_next(u, pos, in_line) ? 0 : ~(u32)0;
 }
 
 /**
- * smc_urgent_rx_stops() - Check whether the peer's writer waits for readable bytes to be consumed
+ * smc_urgent_rx_blocks_writer() - Check whether the peer's writer waits for readable bytes to be
+ * consumed
  * @u: reader
  * @produced: position of its last producer cursor
  *
  * Return: true if the peer sends no more before that.
  */
-bool smc_urgent_rx_stops(const struct smc_urgent_rx *u, u64 produced)
+bool smc_urgent_rx_blocks_writer(const struct smc_urgent_rx *u, u64 produced)
 {
-	return urgent_rx_is_present(u) && !u->hole && u->pos == produced;
+	return urgent_rx_is_present(u) && !u->removed && u->pos == produced;
 }
 
 /**
- * smc_urgent_rx_held() - Check whether the next byte was taken out and is now wanted in the stream
+ * smc_urgent_rx_is_held() - Check whether the next byte was taken out and is now wanted in the
+ * stream
  * @u: reader
  * @consumed: position that the application has read up to
  * @in_line: see smc_urgent_rx_skip(); an application may set it late
  *
  * Return: true if so.
  */
-bool smc_urgent_rx_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line)
+bool smc_urgent_rx_is_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line)
 {
-	return in_line && urgent_rx_is_present(u) && u->hole && consumed == u->pos;
+	return in_line && urgent_rx_is_present(u) && u->removed && consumed == u->pos;
 }
 
 /**
- * smc_urgent_rx_passed() - Note that a byte that was taken out has been read in the stream
+ * smc_urgent_rx_note_passed() - Note that a byte that was taken out has been read in the stream
  * @u: reader
  */
-void smc_urgent_rx_passed(struct smc_urgent_rx *u)
+void smc_urgent_rx_note_passed(struct smc_urgent_rx *u)
 {
 	u->state = SMC_URGENT_NONE;
 }
 
 /**
- * smc_urgent_rx_take() - Read the urgent byte with MSG_OOB
+ * smc_urgent_rx_read_oob() - Read the urgent byte with MSG_OOB
  * @u: reader
  * @peek: MSG_PEEK: keep it
  * @byte: set to the byte
  *
  * Return: 0, -EAGAIN if it has not arrived yet, -EINVAL if there is none.
  */
-int smc_urgent_rx_take(struct smc_urgent_rx *u, bool peek, u8 *byte)
+int smc_urgent_rx_read_oob(struct smc_urgent_rx *u, bool peek, u8 *byte)
 {
 	if (u->state == SMC_URGENT_PENDING)
 		return -EAGAIN;

@@ -24,12 +24,12 @@ static void drain_marker_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * smc_wr_fence_begin() - Stop posting, and move a queue pair to ERR
+ * smc_qp_fence_locked() - Stop posting, and move a queue pair to ERR
  * @qp: queue pair; may be destroyed, but not freed; qp_mutex held
  *
  * events->broken is not called for failures that the fence causes. Process context.
  */
-void smc_wr_fence_begin(struct smc_qp *qp)
+void smc_qp_fence_locked(struct smc_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
@@ -44,15 +44,15 @@ void smc_wr_fence_begin(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_fence() - Stop the peer's WRITEs
+ * smc_qp_fence() - Stop the peer's WRITEs
  * @qp: queue pair; may be destroyed, but not freed
  *
  * Moves the queue pair to ERR, which rejects the peer's requests. Idempotent. Process context.
  */
-void smc_wr_qp_fence(struct smc_qp *qp)
+void smc_qp_fence(struct smc_qp *qp)
 {
 	mutex_lock(&qp->qp_mutex);
-	smc_wr_fence_begin(qp);
+	smc_qp_fence_locked(qp);
 	mutex_unlock(&qp->qp_mutex);
 }
 
@@ -101,14 +101,14 @@ static void drain_destroy_qp(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_fence_flush() - Wait until the device has completed everything
+ * smc_qp_flush_locked() - Wait until the device has completed everything
  * @qp: fenced queue pair with receives posted; qp_mutex held
  *
  * Process context; waits for the device for up to 10 s.
  *
  * Return: 0, or -ETIMEDOUT if the queue pair and its CQ had to be destroyed instead.
  */
-int smc_wr_fence_flush(struct smc_qp *qp)
+int smc_qp_flush_locked(struct smc_qp *qp)
 {
 	const struct ib_device_ops *ops = &qp->dev->ibdev->ops;
 	int rc;

@@ -13,7 +13,7 @@
 /* Probes posted in a row without progress, see rdma/tail_probe.c. */
 #define SMC_TAIL_PROBES		3
 
-/* Bits of smc_qp.upcalls: upcalls that are due from kick_work. */
+/* Bits of smc_qp.upcalls: upcalls that are due from upcall_work. */
 #define SMC_QP_UPCALL_BROKEN	0
 #define SMC_QP_UPCALL_SLOTS	1
 
@@ -54,12 +54,12 @@ struct smc_wr_recv {
 
 /*
  * Make an upcall from a work item: for callers under a lock or in hard interrupt. @upcall is
- * SMC_QP_UPCALL_*. Any context, until smc_wr_qp_destroy(), which cancels the work.
+ * SMC_QP_UPCALL_*. Any context, until smc_qp_destroy(), which cancels the work.
  */
 static inline void smc_qp_defer_upcall(struct smc_qp *qp, int upcall)
 {
 	set_bit(upcall, &qp->upcalls);
-	schedule_work(&qp->kick_work);
+	schedule_work(&qp->upcall_work);
 }
 
 /*
@@ -91,8 +91,8 @@ void smc_wr_init_slot(struct smc_wr_slot *slot);
 void smc_wr_init_recv(struct smc_wr_recv *recv);
 
 /* rdma/drain.c */
-void smc_wr_fence_begin(struct smc_qp *qp);
-int smc_wr_fence_flush(struct smc_qp *qp);
+void smc_qp_fence_locked(struct smc_qp *qp);
+int smc_qp_flush_locked(struct smc_qp *qp);
 
 /* rdma/tail_probe.c */
 void smc_tail_arm(struct smc_qp *qp);

@@ -2,7 +2,7 @@
 /*
  * The RoCE port that serves a TCP path, and the first hop to the GID of a peer; also the VLAN and
  * the IP prefixes of the TCP path, which SMC-R version 1 compares. Ports are chosen for a
- * connection (smc_pnet_find_path()) and for a further link of a group (smc_pnet_find_further()).
+ * connection (smc_path_find()) and for a further link of a group (smc_path_find_further()).
  * The rules of the choice are in Documentation/handshake.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
@@ -37,14 +37,14 @@ static int path_read_vlan(struct net_device *ndev, struct netdev_nested_priv *pr
 }
 
 /**
- * smc_pnet_vlan() - Return the VLAN of a TCP path
+ * smc_path_vlan() - Return the VLAN of a TCP path
  * @ndev: netdev of the path
  *
  * The first VLAN device counts, from @ndev downwards. Any context but hard interrupt.
  *
  * Return: VLAN ID; 0: none.
  */
-u16 smc_pnet_vlan(struct net_device *ndev)
+u16 smc_path_vlan(struct net_device *ndev)
 {
 	u16 vlan = 0;
 	struct netdev_nested_priv priv = { .data = &vlan };
@@ -118,7 +118,8 @@ static bool path_walk_addrs6(struct net_device *ndev, path_prefix_fn fn,
 
 static bool path_prefix_has_both(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
-	return smc_clc_same_prefix(addr, w->addr, len) && smc_clc_same_prefix(addr, w->other, len);
+	return smc_clc_prefix_equal(addr, w->addr, len) &&
+	       smc_clc_prefix_equal(addr, w->other, len);
 }
 
 /* Return true if a subnet of @ndev has both @own and @addr. */
@@ -136,12 +137,12 @@ static bool path_same_subnet(struct net_device *ndev, const struct in6_addr *own
 }
 
 /**
- * smc_pnet_path_put() - Drop the device reference of a path
+ * smc_path_put() - Drop the device reference of a path
  * @path: path; may be empty, is empty afterwards
  *
  * Any context.
  */
-void smc_pnet_path_put(struct smc_path *path)
+void smc_path_put(struct smc_path *path)
 {
 	if (path->dev)
 		smc_ib_device_put(path->dev);
@@ -194,7 +195,7 @@ static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8
 {
 	if (fit <= s->best)
 		return false;
-	smc_pnet_path_put(s->path);
+	smc_path_put(s->path);
 	smc_ib_device_get(dev);
 	s->path->dev = dev;
 	s->path->port = port;
@@ -219,9 +220,9 @@ static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg
 	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
 	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &gids.v2);
 	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &gids.v1);
-	if (!smc_ib_port_on(dev, port, s->real)) {
+	if (!smc_ib_port_has_netdev(dev, port, s->real)) {
 		/* Even if the port is inactive: activating it would not help. */
-		s->below |= !rc2 || !rc1 || smc_ib_port_below(dev, port, s->ndev);
+		s->below |= !rc2 || !rc1 || smc_ib_port_is_below(dev, port, s->ndev);
 		return false;
 	}
 	if (!smc_ib_port_active(dev, port))
@@ -248,7 +249,7 @@ static int path_lower_pnetid(struct net_device *ndev, struct netdev_nested_priv 
 	struct path_pnetid_walk *w = (struct path_pnetid_walk *)priv->data;
 	char id[SMC_PNET_ID_LEN + 1];
 
-	if (ndev->lower_level < w->level || !smc_pnet_table_netdev(w->net, ndev, id))
+	if (ndev->lower_level < w->level || !smc_pnet_find_netdev(w->net, ndev, id))
 		return 0;
 	if (ndev->lower_level == w->level) {
 		w->clash |= strcmp(w->id, id);
@@ -271,7 +272,7 @@ static bool path_netdev_pnetid(struct net *net, struct net_device *ndev,
 	struct path_pnetid_walk w = { .net = net };
 	struct netdev_nested_priv priv = { .data = &w };
 
-	if (smc_pnet_table_netdev(net, ndev, id))
+	if (smc_pnet_find_netdev(net, ndev, id))
 		return true;
 	rcu_read_lock();
 	netdev_walk_all_lower_dev_rcu(ndev, path_lower_pnetid, &priv);
@@ -322,7 +323,7 @@ static bool path_try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, 
 		return false;
 	if (gid->roce_v1) {
 		/* Version 1 requires both ends in one VLAN. */
-		if ((!g->gids.v1.mtu || ndev == s->ndev) && smc_pnet_vlan(ndev) == s->vlan)
+		if ((!g->gids.v1.mtu || ndev == s->ndev) && smc_path_vlan(ndev) == s->vlan)
 			g->gids.v1 = *gid;
 		return false;
 	}
@@ -342,7 +343,7 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
 
 	if (!smc_ib_port_active(dev, port))
 		return false;
-	g.all = smc_ib_pnetid(dev, port, s->net, id);
+	g.all = smc_ib_port_pnetid(dev, port, s->net, id);
 	if (g.all ? strcmp(id, s->id) : s->named)
 		return false;
 	smc_ib_walk_gids(dev, port, s->net, path_try_gid, &g);
@@ -352,7 +353,7 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
 }
 
 /**
- * smc_pnet_find_path() - Choose the local port for a connection
+ * smc_path_find() - Choose the local port for a connection
  * @net: namespace
  * @ndev: netdev through which the TCP connection leaves
  * @saddr: its source address: IPv6, or IPv4-mapped
@@ -365,8 +366,8 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
  *
  * Return: 0, or the reason code of the Decline; then @path->dev is NULL.
  */
-u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
-		       struct smc_path *path, struct smc_ib_gids *gids)
+u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+		  struct smc_path *path, struct smc_ib_gids *gids)
 {
 	struct path_search s = {
 		.net = net, .ndev = ndev, .saddr = saddr, .path = path, .gids = gids,
@@ -377,9 +378,9 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
 	if (!netif_running(ndev) || !netif_carrier_ok(ndev) || !net_eq(dev_net(ndev), net))
 		return SMC_CLC_DECL_NO_DEV;
 	s.real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
-	s.vlan = smc_pnet_vlan(ndev);
+	s.vlan = smc_path_vlan(ndev);
 	if (path_netdev_pnetid(net, ndev, s.id)) {
-		s.named = smc_pnet_table_has_port(net, s.id);
+		s.named = smc_pnet_has_port(net, s.id);
 		smc_ib_walk_ports(net, path_try_port_by_pnetid, &s);
 	} else {
 		smc_ib_walk_ports(net, path_try_port_by_route, &s);
@@ -408,7 +409,7 @@ u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in
  * @vrf: their VRF (ifindex of the master); likewise
  */
 struct path_add_search {
-	const struct smc_pnet_further *want;
+	const struct smc_path_request *want;
 	struct smc_path *path;
 	unsigned int score;
 	u32 equals;
@@ -423,13 +424,13 @@ struct path_add_search {
 /* Read the VLAN and VRF of the group's links. False: the netdev of the existing link is gone. */
 static bool path_read_network(struct path_add_search *f)
 {
-	const struct smc_pnet_further *want = f->want;
+	const struct smc_path_request *want = f->want;
 	struct net_device *ndev;
 
 	rcu_read_lock();
-	ndev = dev_get_by_index_rcu(want->net, want->like->gid.ifindex);
+	ndev = dev_get_by_index_rcu(want->net, want->existing->gid.ifindex);
 	if (ndev) {
-		f->vlan = smc_pnet_vlan(ndev);
+		f->vlan = smc_path_vlan(ndev);
 		f->vrf = l3mdev_master_ifindex_rcu(ndev);
 	}
 	rcu_read_unlock();
@@ -440,24 +441,25 @@ static bool path_read_network(struct path_add_search *f)
 static bool path_same_network(const struct path_add_search *f, struct net_device *ndev,
 			      const struct smc_ib_gid *gid)
 {
-	const struct smc_pnet_further *want = f->want;
-	const struct in6_addr *like = (const struct in6_addr *)want->like->gid.gid.raw;
+	const struct smc_path_request *want = f->want;
+	const struct in6_addr *like = (const struct in6_addr *)want->existing->gid.gid.raw;
 	char id[SMC_PNET_ID_LEN + 1];
 
-	if (smc_pnet_vlan(ndev) != f->vlan)
+	if (smc_path_vlan(ndev) != f->vlan)
 		return false;
-	if (want->like->pnetid[0])
+	if (want->existing->pnetid[0])
 		return f->all || (path_netdev_pnetid(want->net, ndev, id) &&
-				  !strcmp(id, want->like->pnetid));
+				  !strcmp(id, want->existing->pnetid));
 	/*
 	 * Without a PNET ID: a netdev that has one is on another network, and so is the same subnet
 	 * in another VRF.
 	 */
 	if (path_netdev_pnetid(want->net, ndev, id) || l3mdev_master_ifindex(ndev) != f->vrf ||
-	    !smc_ib_port_on(f->dev, f->port, is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev))
+	    !smc_ib_port_has_netdev(f->dev, f->port,
+				    is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev))
 		return false;
 	if (gid->roce_v1)
-		return path_same_subnet(ndev, want->carrier, want->carrier);
+		return path_same_subnet(ndev, want->tcp_peer, want->tcp_peer);
 	return path_same_subnet(ndev, (const struct in6_addr *)gid->gid.raw, like);
 }
 
@@ -479,8 +481,8 @@ static bool path_is_better(struct path_add_search *f, unsigned int score)
 static bool path_try_add_gid(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg)
 {
 	struct path_add_search *f = arg;
-	const struct smc_path *like = f->want->like;
-	const union ib_gid *to = f->want->to ?: &like->gid.gid;
+	const struct smc_path *like = f->want->existing;
+	const union ib_gid *to = f->want->peer_gid ?: &like->gid.gid;
 	const struct in6_addr *addr = (const struct in6_addr *)gid->gid.raw;
 	const struct in6_addr *other = (const struct in6_addr *)to->raw;
 	const int local = IPV6_ADDR_LINKLOCAL;
@@ -502,7 +504,7 @@ static bool path_try_add_gid(struct net_device *ndev, const struct smc_ib_gid *g
 	score = 2 * f->worth + near;
 	if (!path_is_better(f, score))
 		return false;
-	smc_pnet_path_put(f->path);
+	smc_path_put(f->path);
 	smc_ib_device_get(f->dev);
 	f->path->dev = f->dev;
 	f->path->port = f->port;
@@ -514,16 +516,16 @@ static bool path_try_add_gid(struct net_device *ndev, const struct smc_ib_gid *g
 static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	struct path_add_search *f = arg;
-	const struct smc_pnet_further *want = f->want;
+	const struct smc_path_request *want = f->want;
 	char id[SMC_PNET_ID_LEN + 1];
 
 	if (!smc_ib_port_active(dev, port))
 		return false;
-	f->worth = want->worth(dev, port, want->arg);
+	f->score = want->score(dev, port, want->arg);
 	if (!f->worth)
 		return false;
-	f->all = smc_ib_pnetid(dev, port, want->net, id);
-	if (f->all && strcmp(id, want->like->pnetid))
+	f->all = smc_ib_port_pnetid(dev, port, want->net, id);
+	if (f->all && strcmp(id, want->existing->pnetid))
 		return false;
 	f->dev = dev;
 	f->port = port;
@@ -532,7 +534,7 @@ static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 }
 
 /**
- * smc_pnet_find_further() - Choose the local port for a further link of a group
+ * smc_path_find_further() - Choose the local port for a further link of a group
  * @want: requirements
  * @path: result; the caller owns its device reference
  *
@@ -542,7 +544,7 @@ static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
  *
  * Return: 0, or -ENODEV; then @path is empty.
  */
-int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *path)
+int smc_path_find_further(const struct smc_path_request *want, struct smc_path *path)
 {
 	struct path_add_search f = { .want = want, .path = path };
 
@@ -551,34 +553,34 @@ int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *
 		smc_ib_walk_ports(want->net, path_try_add_port, &f);
 	if (!path->dev)
 		return -ENODEV;
-	strscpy(path->pnetid, want->like->pnetid, sizeof(path->pnetid));
+	strscpy(path->pnetid, want->existing->pnetid, sizeof(path->pnetid));
 	return 0;
 }
 
 /* ---- waiting for the peer; the first hop ---- */
 
 /**
- * smc_pnet_path_park() - Exchange the device reference of a path for a pin
+ * smc_path_release_device() - Exchange the device reference of a path for a pin
  * @path: path
  *
  * For the time of a wait for the peer: the removal of a device waits for all references, and
- * must not wait for a peer. smc_pnet_path_unpark() must follow. Any context.
+ * must not wait for a peer. smc_path_reacquire_device() must follow. Any context.
  */
-void smc_pnet_path_park(struct smc_path *path)
+void smc_path_release_device(struct smc_path *path)
 {
 	smc_ib_device_pin(path->dev);
 	smc_ib_device_put(path->dev);
 }
 
 /**
- * smc_pnet_path_unpark() - Undo smc_pnet_path_park()
+ * smc_path_reacquire_device() - Undo smc_path_release_device()
  * @path: path; empty afterwards if its device is gone
  *
  * Any context.
  *
  * Return: false if the device is gone.
  */
-bool smc_pnet_path_unpark(struct smc_path *path)
+bool smc_path_reacquire_device(struct smc_path *path)
 {
 	struct smc_ib_device *dev = path->dev;
 	bool there = smc_ib_device_get_unless_zero(dev);
@@ -647,7 +649,7 @@ static bool gid_is_unicast(const struct in6_addr *gid)
 }
 
 /**
- * smc_pnet_resolve() - Get the MAC of the first hop to the GID of a peer
+ * smc_path_resolve() - Get the MAC of the first hop to the GID of a peer
  * @path: local end
  * @peer_gid: GID that the peer sent
  * @mac: in: MAC that the peer sent; out: result
@@ -658,7 +660,7 @@ static bool gid_is_unicast(const struct in6_addr *gid)
  *
  * Return: 0, -EHOSTUNREACH (other address family, no unicast address, or no route), -ETIMEDOUT.
  */
-int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
+int smc_path_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct)
 {
 	const struct in6_addr *peer = (const struct in6_addr *)peer_gid->raw;
@@ -703,20 +705,20 @@ int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 
 static bool path_put_prefix4(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
-	if (!smc_clc_same_prefix(addr, w->addr, len))
+	if (!smc_clc_prefix_equal(addr, w->addr, len))
 		return false;
-	smc_clc_set_prefix4(w->p, addr, len);
+	smc_clc_proposal_set_prefix4(w->p, addr, len);
 	return true;
 }
 
 /* Add all prefixes: the server looks for one in common. */
 static bool path_put_prefix6(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
-	return !smc_clc_add_prefix6(w->p, addr, len);
+	return !smc_clc_proposal_add_prefix6(w->p, addr, len);
 }
 
 /**
- * smc_pnet_put_prefixes() - Write the IP prefixes of the TCP path into a Proposal
+ * smc_path_write_prefixes() - Write the IP prefixes of the TCP path into a Proposal
  * @ndev: netdev of the path
  * @saddr: address of the client on it: IPv6, or IPv4-mapped
  * @p: Proposal; its prefix members are set
@@ -725,8 +727,8 @@ static bool path_put_prefix6(const struct path_prefix_walk *w, const u8 *addr, u
  *
  * Return: false if there is no prefix, so that version 1 cannot be offered.
  */
-bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
-			   struct smc_clc_proposal *p)
+bool smc_path_write_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
+			     struct smc_clc_proposal *p)
 {
 	struct path_prefix_walk w = { .p = p, .addr = saddr->s6_addr + 12 };
 
@@ -738,16 +740,16 @@ bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr
 
 static bool path_match_prefix4(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
-	return smc_clc_match_prefix4(w->p, addr, len, w->addr);
+	return smc_clc_proposal_match_prefix4(w->p, addr, len, w->addr);
 }
 
 static bool path_match_prefix6(const struct path_prefix_walk *w, const u8 *addr, u8 len)
 {
-	return smc_clc_match_prefix6(w->p, addr, len);
+	return smc_clc_proposal_match_prefix6(w->p, addr, len);
 }
 
 /**
- * smc_pnet_match_prefixes() - Check whether the client is in a subnet of the TCP path
+ * smc_path_match_prefixes() - Check whether the client is in a subnet of the TCP path
  * @ndev: netdev of the path
  * @daddr: address of the client: IPv6, or IPv4-mapped
  * @p: Proposal of the client
@@ -756,7 +758,7 @@ static bool path_match_prefix6(const struct path_prefix_walk *w, const u8 *addr,
  *
  * Return: true if a prefix of the Proposal is one of @ndev and has the client's address.
  */
-bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
+bool smc_path_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
 			     struct smc_clc_proposal *p)
 {
 	struct path_prefix_walk w = { .p = p, .addr = daddr->s6_addr + 12 };

@@ -51,7 +51,7 @@ static struct pnet_table *pnet_table_get(const struct net *net)
 }
 
 /**
- * smc_pnet_table_parse() - Convert a PNET ID into the form that is stored and compared
+ * smc_pnet_parse_id() - Convert a PNET ID into the form that is stored and compared
  * @text: input; blanks before and after the ID are ignored
  * @id: result: 1 to 16 digits and capital letters
  *
@@ -59,7 +59,7 @@ static struct pnet_table *pnet_table_get(const struct net *net)
  *
  * Return: 0 or -EINVAL.
  */
-int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1])
+int smc_pnet_parse_id(const char *text, char id[SMC_PNET_ID_LEN + 1])
 {
 	size_t n = 0;
 
@@ -198,9 +198,9 @@ static int pnet_table_enter(struct net *net, struct pnet_slot **eth, struct pnet
 }
 
 /**
- * smc_pnet_table_add() - Assign a PNET ID to a netdev, a RoCE port, or both
+ * smc_pnet_add() - Assign a PNET ID to a netdev, a RoCE port, or both
  * @net: namespace
- * @id: from smc_pnet_table_parse()
+ * @id: from smc_pnet_parse_id()
  * @eth: name of a netdev, which need not exist; may be NULL
  * @ib: name of a RoCE device, which need not exist, or its PCI ID; may be NULL
  * @port: port of @ib, from 1
@@ -210,7 +210,7 @@ static int pnet_table_enter(struct net *net, struct pnet_slot **eth, struct pnet
  * Return: 0, -EINVAL (name or port), -EEXIST (one of the two has another ID, or both have this
  * one), -ENOSPC (table full), -ENOMEM.
  */
-int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port)
+int smc_pnet_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port)
 {
 	struct pnet_slot *eth_slot = NULL, *ib_slot = NULL;
 	struct pnet_table *t = pnet_table_get(net);
@@ -253,32 +253,32 @@ static int pnet_table_drop(struct net *net, const char *id)
 }
 
 /**
- * smc_pnet_table_del() - Drop all entries with a PNET ID
+ * smc_pnet_del() - Drop all entries with a PNET ID
  * @net: namespace
- * @id: from smc_pnet_table_parse()
+ * @id: from smc_pnet_parse_id()
  *
  * Any context but hard interrupt.
  *
  * Return: 0 or -ENOENT.
  */
-int smc_pnet_table_del(struct net *net, const char *id)
+int smc_pnet_del(struct net *net, const char *id)
 {
 	return pnet_table_drop(net, id);
 }
 
 /**
- * smc_pnet_table_flush() - Drop all entries of a namespace
+ * smc_pnet_flush() - Drop all entries of a namespace
  * @net: namespace
  *
  * Any context but hard interrupt.
  */
-void smc_pnet_table_flush(struct net *net)
+void smc_pnet_flush(struct net *net)
 {
 	pnet_table_drop(net, NULL);
 }
 
 /**
- * smc_pnet_table_next() - Get the next entry of a namespace
+ * smc_pnet_get_next() - Get the next entry of a namespace
  * @net: namespace
  * @pos: position: 0 for the first call; set to that of the entry found
  * @id: only entries with this ID; NULL: all
@@ -289,8 +289,8 @@ void smc_pnet_table_flush(struct net *net)
  *
  * Return: false if there is none.
  */
-bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
-			 struct smc_pnet_entry *out)
+bool smc_pnet_get_next(struct net *net, unsigned long *pos, const char *id,
+		       struct smc_pnet_entry *out)
 {
 	struct pnet_table *t = pnet_table_get(net);
 	bool found = false;
@@ -312,7 +312,7 @@ bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
 /* ---- look-ups by device ---- */
 
 /**
- * smc_pnet_table_netdev() - Get the PNET ID that was assigned to a netdev itself
+ * smc_pnet_find_netdev() - Get the PNET ID that was assigned to a netdev itself
  * @net: namespace; a netdev of another one has no PNET ID here
  * @ndev: netdev
  * @id: result
@@ -321,8 +321,8 @@ bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
  *
  * Return: false if it has none.
  */
-bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
-			   char id[SMC_PNET_ID_LEN + 1])
+bool smc_pnet_find_netdev(struct net *net, const struct net_device *ndev,
+			  char id[SMC_PNET_ID_LEN + 1])
 {
 	struct pnet_table *t = pnet_table_get(net);
 	const struct pnet_slot *s;
@@ -338,7 +338,7 @@ bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
 }
 
 /**
- * smc_pnet_table_port() - Get the PNET ID that was assigned to a RoCE port itself
+ * smc_pnet_find_port() - Get the PNET ID that was assigned to a RoCE port itself
  * @net: namespace
  * @name: name of its device
  * @parent: name of the parent device (PCI ID), NULL if there is none
@@ -349,8 +349,8 @@ bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
  *
  * Return: false if it has none.
  */
-bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, u8 port,
-			 char id[SMC_PNET_ID_LEN + 1])
+bool smc_pnet_find_port(struct net *net, const char *name, const char *parent, u8 port,
+			char id[SMC_PNET_ID_LEN + 1])
 {
 	struct pnet_table *t = pnet_table_get(net);
 	const struct pnet_slot *s;
@@ -368,7 +368,7 @@ bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, 
 }
 
 /**
- * smc_pnet_table_has_port() - Check whether any RoCE port has a PNET ID
+ * smc_pnet_has_port() - Check whether any RoCE port has a PNET ID
  * @net: namespace
  * @id: PNET ID
  *
@@ -376,7 +376,7 @@ bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, 
  *
  * Return: true if there is an entry for a RoCE port with @id.
  */
-bool smc_pnet_table_has_port(struct net *net, const char *id)
+bool smc_pnet_has_port(struct net *net, const char *id)
 {
 	struct pnet_table *t = pnet_table_get(net);
 	bool found = false;
@@ -392,7 +392,7 @@ bool smc_pnet_table_has_port(struct net *net, const char *id)
 /* ---- devices that appear, disappear or are renamed ---- */
 
 /**
- * smc_pnet_table_rename_port() - Follow a RoCE device to its new name
+ * smc_pnet_rename_port() - Follow a RoCE device to its new name
  * @net: namespace that sees the device
  * @from: old name
  * @to: new name
@@ -400,7 +400,7 @@ bool smc_pnet_table_has_port(struct net *net, const char *id)
  * Entries that waited for a device of the new name are dropped where the device has one already.
  * Any context but hard interrupt.
  */
-void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to)
+void smc_pnet_rename_port(struct net *net, const char *from, const char *to)
 {
 	struct pnet_table *t = pnet_table_get(net);
 	struct pnet_slot *s, *waiting;
@@ -480,7 +480,7 @@ static int __net_init pnet_table_net_init(struct net *net)
 
 static void __net_exit pnet_table_net_exit(struct net *net)
 {
-	smc_pnet_table_flush(net);
+	smc_pnet_flush(net);
 }
 
 static struct pernet_operations pnet_table_net_ops = {
@@ -491,13 +491,13 @@ static struct pernet_operations pnet_table_net_ops = {
 };
 
 /**
- * smc_pnet_table_init() - Create an empty table for each namespace
+ * smc_pnet_init() - Create an empty table for each namespace
  *
  * Process context.
  *
  * Return: 0 or -errno.
  */
-int __init smc_pnet_table_init(void)
+int __init smc_pnet_init(void)
 {
 	int rc;
 
@@ -511,11 +511,11 @@ int __init smc_pnet_table_init(void)
 }
 
 /**
- * smc_pnet_table_exit() - Undo smc_pnet_table_init()
+ * smc_pnet_exit() - Undo smc_pnet_init()
  *
  * Process context.
  */
-void smc_pnet_table_exit(void)
+void smc_pnet_exit(void)
 {
 	unregister_netdevice_notifier(&pnet_netdev_nb);
 	unregister_pernet_subsys(&pnet_table_net_ops);

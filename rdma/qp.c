@@ -53,7 +53,7 @@
 
 /* ---- creation ---- */
 
-/* Allocate memory that smc_wr_qp_destroy() unmaps and smc_wr_qp_free() frees. */
+/* Allocate memory that smc_qp_destroy() unmaps and smc_qp_free() frees. */
 static struct smc_wr_mem *qp_alloc_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
 {
 	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
@@ -190,7 +190,7 @@ static int qp_create_ib_qp(struct smc_qp *qp)
  * Slots complete in batches, so there are several times as many; and likewise receives for what
  * the peer sends meanwhile, if their buffers are small.
  */
-static int qp_set_depth(struct smc_qp *qp, const struct smc_net *sn)
+static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 {
 	const struct ib_device_attr *attrs = &qp->dev->ibdev->attrs;
 	u32 max_wr = max_t(int, attrs->max_qp_wr, EXTRA_WRS);
@@ -239,20 +239,20 @@ static int qp_create_verbs(struct smc_qp *qp, u8 port)
 }
 
 /**
- * smc_wr_qp_create() - Create a queue pair with its PD, CQ, slots and buffers
- * @dev: device; the caller keeps a reference until smc_wr_qp_destroy()
+ * smc_qp_create() - Create a queue pair with its PD, CQ, slots and buffers
+ * @dev: device; the caller keeps a reference until smc_qp_destroy()
  * @port: port number
  * @net: namespace whose settings give the queue lengths; outlives the queue pair
- * @events: upcalls; none is made before smc_wr_qp_connect()
+ * @events: upcalls; none is made before smc_qp_connect()
  * @ctx: for @events
  *
  * Process context.
  *
- * Return: the queue pair in INIT, to be ended with smc_wr_qp_drain(), smc_wr_qp_destroy() and
- * smc_wr_qp_free(); or ERR_PTR, -EOPNOTSUPP if the queues of the device are too short.
+ * Return: the queue pair in INIT, to be ended with smc_qp_drain(), smc_qp_destroy() and
+ * smc_qp_free(); or ERR_PTR, -EOPNOTSUPP if the queues of the device are too short.
  */
-struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
-				const struct smc_wr_events *events, void *ctx)
+struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
+			     const struct smc_wr_events *events, void *ctx)
 {
 	struct smc_qp *qp;
 	int rc;
@@ -275,7 +275,7 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 	qp->progress = jiffies;
 	smc_wr_init_qp(qp);
 
-	rc = qp_set_depth(qp, smc_policy_net(net));
+	rc = qp_set_depth(qp, smc_settings_get(net));
 	if (!rc)
 		rc = qp_create_verbs(qp, port);
 	if (rc)
@@ -291,14 +291,14 @@ struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *
 		goto fail;
 	return qp;
 fail:
-	smc_wr_qp_destroy(qp);
-	smc_wr_qp_free(qp);
+	smc_qp_destroy(qp);
+	smc_qp_free(qp);
 	return ERR_PTR(rc);
 }
 
 /* ---- states ---- */
 
-static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
+static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_qp_attr *attr)
 {
 	struct ib_qp_attr qpa = {
 		.qp_state = IB_QPS_RTR,
@@ -332,7 +332,7 @@ static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_wr_attr *attr)
 	return rc;
 }
 
-static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
+static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_qp_attr *attr)
 {
 	struct ib_qp_attr qpa = {
 		.qp_state = IB_QPS_RTS,
@@ -350,7 +350,7 @@ static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
 }
 
 /**
- * smc_wr_qp_connect() - Move a queue pair from INIT over RTR to RTS
+ * smc_qp_connect() - Move a queue pair from INIT over RTR to RTS
  * @qp: queue pair in INIT
  * @attr: both ends; values from the peer are checked here as far as verbs require
  *
@@ -361,7 +361,7 @@ static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_wr_attr *attr)
  * -EADDRNOTAVAIL (another GID is at our index), or the error of the device. After any error but
  * -EINVAL the queue pair can only be drained and destroyed.
  */
-int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
+int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 {
 	int rc = 0;
 	u32 i;
@@ -386,23 +386,23 @@ int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr)
 }
 
 /**
- * smc_wr_qp_drain() - Fence a queue pair and wait until all requests have completed
+ * smc_qp_drain() - Fence a queue pair and wait until all requests have completed
  * @qp: queue pair; may be destroyed, but not freed
  *
  * On return the device accesses no memory of the queue pair, done was called for every slot posted,
- * and no upcall runs or will run, but for one from the work item that smc_wr_qp_destroy()
+ * and no upcall runs or will run, but for one from the work item that smc_qp_destroy()
  * cancels. Idempotent. Process context; waits for the device for up to 10 s.
  *
  * Return: 0, or -ETIMEDOUT if the verbs queue pair had to be destroyed for that.
  */
-int smc_wr_qp_drain(struct smc_qp *qp)
+int smc_qp_drain(struct smc_qp *qp)
 {
 	int rc = 0;
 
 	mutex_lock(&qp->qp_mutex);
-	smc_wr_fence_begin(qp);
+	smc_qp_fence_locked(qp);
 	if (qp->qp && qp->receiving)
-		rc = smc_wr_fence_flush(qp);
+		rc = smc_qp_flush_locked(qp);
 	qp->receiving = false;
 	mutex_unlock(&qp->qp_mutex);
 	/* Slots that were posted unsignaled and succeeded, with no signaled one behind them. */
@@ -411,19 +411,19 @@ int smc_wr_qp_drain(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_destroy() - Destroy the verbs objects and unmap the buffers
+ * smc_qp_destroy() - Destroy the verbs objects and unmap the buffers
  * @qp: drained queue pair; no MR of its PD is left
  *
  * The slot functions may still be called: smc_wr_slot_get() gets none, smc_wr_post() is refused,
  * and slots can be put. Process context.
  */
-void smc_wr_qp_destroy(struct smc_qp *qp)
+void smc_qp_destroy(struct smc_qp *qp)
 {
 	struct smc_wr_mem *mem;
 	u32 i;
 
 	mutex_lock(&qp->qp_mutex);
-	smc_wr_fence_begin(qp);
+	smc_qp_fence_locked(qp);
 	if (qp->qp)
 		ib_destroy_qp(qp->qp);
 	qp->qp = NULL;
@@ -432,7 +432,7 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 		ib_free_cq(qp->cq);
 	qp->cq = NULL;
 	smc_tail_stop(qp);
-	cancel_work_sync(&qp->kick_work);
+	cancel_work_sync(&qp->upcall_work);
 	for (i = 0; i < qp->nmem; i++) {
 		mem = &qp->mem[i];
 		if (mem->mapped)
@@ -445,12 +445,12 @@ void smc_wr_qp_destroy(struct smc_qp *qp)
 }
 
 /**
- * smc_wr_qp_free() - Free the memory of a destroyed queue pair
+ * smc_qp_free() - Free the memory of a destroyed queue pair
  * @qp: queue pair that no caller can reach, and no slot of which is held
  *
  * Any context.
  */
-void smc_wr_qp_free(struct smc_qp *qp)
+void smc_qp_free(struct smc_qp *qp)
 {
 	u32 i;
 

@@ -7,8 +7,8 @@
  * announced. Only if none is free, a region is added to the pool.
  *
  * States of a region: allocated (unpublished) -> published -> taken out of use when idle
- * (smc_buf_park()) -> freed or published again. An RMB whose rkeys the peer has not forgotten is
- * withdrawn in between (smc_buf_shelve(), smc_buf_unshelve()).
+ * (smc_pool_take_idle()) -> freed or published again. An RMB whose rkeys the peer has not forgotten
+ * is withdrawn in between (smc_region_withdraw(), smc_pool_take_withdrawn()).
  *
  * States of an element: free -> taken -> zeroed and free again. If the peer may still write into
  * it, it stays in quarantine until the region is freed. If a reader of the stream still holds
@@ -36,44 +36,45 @@
 #define PIECE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /**
- * smc_buf_pool_init() - Initialise an empty pool
+ * smc_pool_init() - Initialise an empty pool
  * @pool: pool
  * @net: namespace whose settings apply; outlives the pool
  */
-void smc_buf_pool_init(struct smc_pool *pool, struct net *net)
+void smc_pool_init(struct smc_pool *pool, struct net *net)
 {
 	int kind;
 
 	memset(pool, 0, sizeof(*pool));
 	pool->net = net;
-	pool->buf_type = READ_ONCE(smc_policy_net(net)->buf_type);
+	pool->buf_type = READ_ONCE(smc_settings_get(net)->region_type);
 	mutex_init(&pool->mutex);
 	spin_lock_init(&pool->lock);
-	init_waitqueue_head(&pool->grown);
-	for (kind = 0; kind < SMC_BUF_KINDS; kind++)
+	init_waitqueue_head(&pool->grow_wait);
+	for (kind = 0; kind < SMC_REGION_KINDS; kind++)
 		INIT_LIST_HEAD(&pool->regions[kind]);
 }
 
 /**
- * smc_buf_round() - Return the element size for a requested buffer size
+ * smc_elem_round_size() - Return the element size for a requested buffer size
  * @bytes: requested
  *
  * Return: the next power of two, at least 16 KiB and at most 512 KiB.
  */
-u32 smc_buf_round(u32 bytes)
+u32 smc_elem_round_size(u32 bytes)
 {
-	return roundup_pow_of_two(clamp_t(u32, bytes, SMC_BUF_MIN_SIZE, ELEM_SIZE_MAX));
+	return roundup_pow_of_two(clamp_t(u32, bytes, SMC_ELEM_SIZE_MIN, ELEM_SIZE_MAX));
 }
 
 /**
- * smc_buf_size_code() - Return the compressed notation of an element size (RFC 7609 appendix A.2.3)
- * @size: result of smc_buf_round()
+ * smc_elem_encode_size() - Return the compressed notation of an element size (RFC 7609 appendix
+ * A.2.3)
+ * @size: result of smc_elem_round_size()
  *
  * Return: n, where @size is 16 KiB << n.
  */
-u8 smc_buf_size_code(u32 size)
+u8 smc_elem_encode_size(u32 size)
 {
-	return ilog2(size / SMC_BUF_MIN_SIZE);
+	return ilog2(size / SMC_ELEM_SIZE_MIN);
 }
 
 /* ---- regions ---- */
@@ -82,7 +83,7 @@ u8 smc_buf_size_code(u32 size)
  * Number of elements of the next region: the first regions are small, later ones double what the
  * group has, up to one element for each connection of a full group.
  */
-static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind, u32 size)
+static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size)
 {
 	const struct smc_region *region;
 	u32 have = 0;
@@ -95,19 +96,19 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_buf_kind kind
 		return 8;
 	if (have < 64)
 		return 32;
-	if (have < SMC_BUF_ELEMS_MAX)
-		return min_t(u32, have, SMC_BUF_ELEMS_MAX - have);
+	if (have < SMC_REGION_ELEMS_MAX)
+		return min_t(u32, have, SMC_REGION_ELEMS_MAX - have);
 	return 32;	/* replaces elements in quarantine */
 }
 
 /* Charge an RMB to the limit of the namespace; true for other kinds. */
-static bool pool_charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+static bool pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u64 bytes)
 {
-	struct smc_net *sn = smc_policy_net(pool->net);
+	struct smc_settings *sn = smc_settings_get(pool->net);
 	u64 max = (u64)READ_ONCE(sn->rmb_max) << 10;
 	s64 used = atomic64_read(&sn->rmb_bytes);
 
-	if (kind != SMC_BUF_RMB)
+	if (kind != SMC_REGION_RMB)
 		return true;
 	do {
 		if (max && used + bytes > max)
@@ -117,20 +118,20 @@ static bool pool_charge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes
 	return true;
 }
 
-static void pool_uncharge(struct smc_pool *pool, enum smc_buf_kind kind, u64 bytes)
+static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 bytes)
 {
-	if (kind != SMC_BUF_RMB)
+	if (kind != SMC_REGION_RMB)
 		return;
-	atomic64_sub(bytes, &smc_policy_net(pool->net)->rmb_bytes);
+	atomic64_sub(bytes, &smc_settings_get(pool->net)->rmb_bytes);
 	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
 }
 
-/* Allocate zeroed memory without compound pages, see smc_buf_page_out(). */
+/* Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). */
 static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes)
 {
 	void *mem = NULL;
 
-	if (pool->buf_type != SMC_BUF_TYPE_VIRT)
+	if (pool->buf_type != SMC_REGION_TYPE_VIRT)
 		mem = smc_fault_null(REGION_PIECE,
 				     alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO));
 	return mem ?: __vmalloc(bytes, REGION_GFP | __GFP_ZERO);
@@ -145,27 +146,27 @@ static void region_mem_free(void *mem, size_t bytes)
 }
 
 /**
- * smc_buf_region_alloc() - Add an unpublished region to a pool
+ * smc_region_alloc() - Add an unpublished region to a pool
  * @pool: pool
  * @kind: RMB or send region
- * @size: element size, from smc_buf_round()
+ * @size: element size, from smc_elem_round_size()
  * @max_pages: pages that one MR of the link's device can cover
  *
  * The region has as many elements as @max_pages and the size of the group allow, and fewer
- * if memory is short. It is not mapped, and smc_buf_take() does not see it; but it is in the pool,
+ * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
  * so that links that come and go meanwhile map and unmap it. Process context.
  *
  * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_BUF_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb).
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb).
  */
-struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind kind,
-					u32 size, u32 max_pages)
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages)
 {
-	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_BUF_ELEMS_MAX);
+	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	struct smc_region *region;
 	int rc = -ENOMEM;
 
-	if (!nelem || size < SMC_BUF_MIN_SIZE || !is_power_of_2(size))
+	if (!nelem || size < SMC_ELEM_SIZE_MIN || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
 	region = smc_fault_null(REGION, kzalloc(sizeof(*region), REGION_GFP));
 	if (!region)
@@ -176,7 +177,7 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 
 	mutex_lock(&pool->mutex);
 	if (smc_fault_hit(SMC_FAULT_REGION_LIMIT) ||
-	    pool->nregions[kind] >= SMC_BUF_REGIONS_MAX) {
+	    pool->nregions[kind] >= SMC_POOL_REGIONS_MAX) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
@@ -204,7 +205,7 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 	list_add_tail(&region->entry, &pool->regions[kind]);
 	pool->nregions[kind]++;
 	pool->bytes[kind] += (u64)nelem * size;
-	smc_stats_mem(pool->net, kind == SMC_BUF_RMB ? SMC_MEM_RMB_POOLED : SMC_MEM_SND,
+	smc_stats_mem(pool->net, kind == SMC_REGION_RMB ? SMC_MEM_RMB_POOLED : SMC_MEM_SND,
 		      (s64)nelem * size);
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
@@ -212,16 +213,16 @@ struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind
 }
 
 /**
- * smc_buf_region_publish() - Let connections take elements of a region
+ * smc_region_publish() - Let connections take elements of a region
  * @pool: pool
  * @region: unpublished region, mapped and registered on the links; an RMB also announced
  */
-void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region)
+void smc_region_publish(struct smc_pool *pool, struct smc_region *region)
 {
 	spin_lock_bh(&pool->lock);
 	region->published = true;
-	region->asked = 0;
-	region->since = jiffies;
+	region->delete_refused = 0;
+	region->idle_since = jiffies;
 	spin_unlock_bh(&pool->lock);
 }
 
@@ -234,7 +235,7 @@ static void region_count_freed(const struct smc_region *region)
 	s64 size = region->elem_size;
 
 	lockdep_assert_held(&region->pool->lock);
-	if (region->kind == SMC_BUF_SND) {
+	if (region->kind == SMC_REGION_SND) {
 		smc_stats_mem(net, SMC_MEM_SND, -size * region->nelem);
 		return;
 	}
@@ -250,7 +251,7 @@ static void elem_count_moved(const struct smc_region *region, enum smc_stats_mem
 	s64 size = region->elem_size;
 
 	lockdep_assert_held(&region->pool->lock);
-	if (region->kind != SMC_BUF_RMB)
+	if (region->kind != SMC_REGION_RMB)
 		return;
 	smc_stats_mem(region->pool->net, from, -size);
 	smc_stats_mem(region->pool->net, to, size);
@@ -264,7 +265,7 @@ static void elem_wipe(const struct smc_region *region, u32 i)
 
 	for (off = 0; off < region->elem_size; off += piece) {
 		piece = min_t(u32, region->elem_size - off, PAGE_SIZE);
-		if (!region->lends || !smc_buf_page_out(addr + off))
+		if (!region->maybe_lent || !smc_region_page_is_lent(addr + off))
 			memset(addr + off, 0, piece);
 	}
 }
@@ -295,17 +296,17 @@ static void region_destroy(struct smc_region *region)
 }
 
 /**
- * smc_buf_region_free() - Unmap a region on all links and free it
+ * smc_region_free() - Unmap a region on all links and free it
  * @region: region, not published
  *
  * Waits for one RCU grace period if it was mapped. Process context.
  */
-void smc_buf_region_free(struct smc_region *region)
+void smc_region_free(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
 
 	mutex_lock(&pool->mutex);
-	smc_buf_unmap_all_locked(region);
+	smc_region_unmap_all_locked(region);
 	region_destroy(region);
 	mutex_unlock(&pool->mutex);
 }
@@ -313,7 +314,7 @@ void smc_buf_region_free(struct smc_region *region)
 /* ---- idle regions ---- */
 
 /**
- * smc_buf_park() - Take an idle region out of use
+ * smc_pool_take_idle() - Take an idle region out of use
  * @pool: pool
  * @kind: RMB or send region
  * @age: jiffies for which all its elements must have been free
@@ -323,7 +324,8 @@ void smc_buf_region_free(struct smc_region *region)
  *
  * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.
  */
-struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long age)
+struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,
+				      unsigned long age)
 {
 	struct smc_region *region, *found = NULL;
 	u32 n = 0;
@@ -334,7 +336,7 @@ struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, u
 			continue;
 		n++;
 		if (bitmap_empty(region->used, region->nelem) &&
-		    time_after_eq(jiffies, region->since + age))
+		    time_after_eq(jiffies, region->idle_since + age))
 			found = region;
 	}
 	if (n < 2)
@@ -346,24 +348,24 @@ struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, u
 }
 
 /**
- * smc_buf_shelve() - Withdraw an RMB whose rkeys the peer may still know
- * @region: region from smc_buf_park() or smc_buf_unshelve()
+ * smc_region_withdraw() - Withdraw an RMB whose rkeys the peer may still know
+ * @region: region from smc_pool_take_idle() or smc_pool_take_withdrawn()
  *
  * The region stays registered, and no element of it is handed out. It can be used again after it
  * was announced again. Any context but hard interrupt.
  */
-void smc_buf_shelve(struct smc_region *region)
+void smc_region_withdraw(struct smc_region *region)
 {
 	struct smc_pool *pool = region->pool;
 
 	spin_lock_bh(&pool->lock);
 	region->announced = false;
-	region->shelved = true;
+	region->withdrawn = true;
 	spin_unlock_bh(&pool->lock);
 }
 
 /**
- * smc_buf_unshelve() - Take over a withdrawn region
+ * smc_pool_take_withdrawn() - Take over a withdrawn region
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size; 0: any
@@ -373,18 +375,18 @@ void smc_buf_shelve(struct smc_region *region)
  *
  * Return: the region, to be freed, published or withdrawn again by the caller; NULL: none.
  */
-struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kind, u32 size,
-				    u8 asked)
+struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_region_kind kind,
+					   u32 size, u8 asked)
 {
 	struct smc_region *region, *found = NULL;
 
 	spin_lock_bh(&pool->lock);
 	list_for_each_entry(region, &pool->regions[kind], entry) {
-		if (!region->shelved || region->asked >= asked ||
+		if (!region->withdrawn || region->delete_refused >= asked ||
 		    (size && region->elem_size != size))
 			continue;
 		found = region;
-		found->shelved = false;
+		found->withdrawn = false;
 		break;
 	}
 	spin_unlock_bh(&pool->lock);
@@ -394,18 +396,18 @@ struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kin
 /* ---- elements ---- */
 
 /**
- * smc_buf_take() - Take a free element
+ * smc_elem_take() - Take a free element
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size, exactly
- * @out: result; all bytes are zero. To be returned with smc_lend_give() (RMBEs) or
- *	smc_buf_give().
+ * @out: result; all bytes are zero. To be returned with smc_elem_give_back() (RMBEs) or
+ *	smc_elem_free().
  *
  * Any context but hard interrupt.
  *
  * Return: 0, or -ENOENT if no element is free.
  */
-int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out)
+int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, struct smc_elem *out)
 {
 	struct smc_region *region;
 	int rc = -ENOENT;
@@ -432,17 +434,17 @@ int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct
 }
 
 /**
- * smc_buf_grow_begin() - Become the only caller that adds regions of a kind to a pool
+ * smc_pool_grow_begin() - Become the only caller that adds regions of a kind to a pool
  * @pool: pool
  * @kind: RMB or send region
  * @timeout: jiffies to wait if another caller is adding a region
  *
  * Process context.
  *
- * Return: true if the caller may add regions, until smc_buf_grow_end(). False: another caller
+ * Return: true if the caller may add regions, until smc_pool_grow_end(). False: another caller
  * succeeded or failed meanwhile, or has not finished after @timeout.
  */
-bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long timeout)
+bool smc_pool_grow_begin(struct smc_pool *pool, enum smc_region_kind kind, unsigned long timeout)
 {
 	bool mine;
 
@@ -451,25 +453,25 @@ bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned 
 	pool->growing[kind] = true;
 	spin_unlock_bh(&pool->lock);
 	if (!mine)
-		wait_event_timeout(pool->grown, !READ_ONCE(pool->growing[kind]), timeout);
+		wait_event_timeout(pool->grow_wait, !READ_ONCE(pool->growing[kind]), timeout);
 	return mine;
 }
 
 /**
- * smc_buf_grow_end() - Undo smc_buf_grow_begin() and wake the callers that wait there
+ * smc_pool_grow_end() - Undo smc_pool_grow_begin() and wake the callers that wait there
  * @pool: pool
- * @kind: as for smc_buf_grow_begin()
+ * @kind: as for smc_pool_grow_begin()
  */
-void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind)
+void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind)
 {
 	spin_lock_bh(&pool->lock);
 	WRITE_ONCE(pool->growing[kind], false);
 	spin_unlock_bh(&pool->lock);
-	wake_up_all(&pool->grown);
+	wake_up_all(&pool->grow_wait);
 }
 
 /**
- * smc_buf_give() - Zero an element and make it available again
+ * smc_elem_free() - Zero an element and make it available again
  * @pool: pool
  * @elem: element, no page of which is lent; may be empty, is empty afterwards
  * @quarantine: the peer did not confirm the close and may still write into the element: do not
@@ -477,7 +479,7 @@ void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind)
  *
  * RFC 7609 section 4.4.1. Process context: zeroing may take a while.
  */
-void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
+void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 {
 	struct smc_region *region = elem->region;
 	u32 slot;
@@ -492,12 +494,12 @@ void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 		spin_unlock_bh(&pool->lock);
 	} else {
 		memset(elem->addr, 0, elem->size);
-		for (slot = 0; slot < SMC_BUF_LINKS; slot++)
-			smc_buf_sync_for_device(elem, slot, 0, elem->size);
+		for (slot = 0; slot < SMC_REGION_LINKS; slot++)
+			smc_elem_sync_for_device(elem, slot, 0, elem->size);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
 		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
-		region->since = jiffies;
+		region->idle_since = jiffies;
 		spin_unlock_bh(&pool->lock);
 	}
 	elem->region = NULL;
@@ -512,10 +514,10 @@ static bool elem_is_lent(const struct smc_elem *elem)
 	bool lent = false;
 	u32 off;
 
-	if (!READ_ONCE(elem->region->lends))
+	if (!READ_ONCE(elem->region->maybe_lent))
 		return false;
 	for (off = 0; off < elem->size && !lent; off += PAGE_SIZE)
-		lent = smc_buf_page_out(elem->addr + off);
+		lent = smc_region_page_is_lent(elem->addr + off);
 	smp_mb();	/* pairs with put_page(): the reader of a returned page has read it */
 	return lent;
 }
@@ -539,7 +541,7 @@ static bool region_reap_lent(struct smc_region *region)
 		__clear_bit(i, region->lent);
 		WRITE_ONCE(region->pool->lent, region->pool->lent - elem.size);
 		spin_unlock_bh(&region->pool->lock);
-		smc_buf_give(region->pool, &elem, false);
+		smc_elem_free(region->pool, &elem, false);
 		some = true;
 	}
 	return some;
@@ -551,21 +553,22 @@ static bool pool_reap_lent_locked(struct smc_pool *pool)
 	bool some = false;
 
 	lockdep_assert_held(&pool->mutex);
-	list_for_each_entry(region, &pool->regions[SMC_BUF_RMB], entry)
+	list_for_each_entry(region, &pool->regions[SMC_REGION_RMB], entry)
 		some |= region_reap_lent(region);
 	return some;
 }
 
 /**
- * smc_lend_give() - Give back an RMBE, pages of which may be lent
+ * smc_elem_give_back() - Give back an RMBE, pages of which may be lent
  * @pool: pool
  * @elem: element, not empty; empty afterwards
- * @quarantine: as for smc_buf_give()
+ * @quarantine: as for smc_elem_free()
  *
  * An element with lent pages stays out of use and counts in pool->lent. The next call of this
- * function or of smc_lend_reap() makes it available if its pages are back by then. Process context.
+ * function or of smc_pool_reap_lent() makes it available if its pages are back by then. Process
+ * context.
  */
-void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
+void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 {
 	/* Only try: the mutex may be held for seconds while a device registers memory. */
 	if (READ_ONCE(pool->lent) && mutex_trylock(&pool->mutex)) {
@@ -573,7 +576,7 @@ void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 		mutex_unlock(&pool->mutex);
 	}
 	if (quarantine || !elem_is_lent(elem)) {
-		smc_buf_give(pool, elem, quarantine);
+		smc_elem_free(pool, elem, quarantine);
 		return;
 	}
 	spin_lock_bh(&pool->lock);
@@ -585,14 +588,14 @@ void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 }
 
 /**
- * smc_lend_reap() - Make elements available that were given back lent and whose pages are back
+ * smc_pool_reap_lent() - Make elements available that were given back lent and whose pages are back
  * @pool: pool
  *
  * Takes pool->mutex, which may be held while a device registers memory. Process context.
  *
  * Return: true if there was such an element.
  */
-bool smc_lend_reap(struct smc_pool *pool)
+bool smc_pool_reap_lent(struct smc_pool *pool)
 {
 	bool some;
 
@@ -606,20 +609,20 @@ bool smc_lend_reap(struct smc_pool *pool)
 }
 
 /**
- * smc_buf_pool_destroy() - Free all regions
+ * smc_pool_destroy() - Free all regions
  * @pool: pool of a group without links (no region is mapped) and connections
  *
  * Process context.
  */
-void smc_buf_pool_destroy(struct smc_pool *pool)
+void smc_pool_destroy(struct smc_pool *pool)
 {
 	struct smc_region *region, *next;
 	int kind;
 
 	mutex_lock(&pool->mutex);
-	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
+	for (kind = 0; kind < SMC_REGION_KINDS; kind++) {
 		list_for_each_entry_safe(region, next, &pool->regions[kind], entry) {
-			WARN_ON_ONCE(smc_buf_unmap_all_locked(region));
+			WARN_ON_ONCE(smc_region_unmap_all_locked(region));
 			region_destroy(region);
 		}
 	}

@@ -105,7 +105,7 @@ static int mapping_dma_map(const struct smc_region *region, struct smc_mapping_d
 	if (rc)
 		return rc;
 	for_each_sgtable_sg(&d->sgt, sg, i)
-		sg_set_page(sg, smc_buf_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
+		sg_set_page(sg, smc_region_page(region->vaddr + ((size_t)i << PAGE_SHIFT)),
 			    PAGE_SIZE, 0);
 	rc = smc_fault_rc(DMA_MAP, -EIO,
 			  ib_dma_map_sgtable_attrs(d->ibdev, &d->sgt, d->dir, MAP_ATTRS));
@@ -131,7 +131,7 @@ static struct smc_mapping_dma *mapping_dma_find(const struct smc_region *region,
 	const struct smc_mapping *m;
 	u32 slot;
 
-	for (slot = 0; slot < SMC_BUF_LINKS; slot++) {
+	for (slot = 0; slot < SMC_REGION_LINKS; slot++) {
 		m = mapping_get(region, slot);
 		if (m && m->dma->ibdev == ibdev)
 			return m->dma;
@@ -157,7 +157,7 @@ static struct smc_mapping_dma *mapping_dma_get(const struct smc_region *region,
 	d->ibdev = ibdev;
 	d->users = 1;
 	/* The CPU writes into RMBEs, too: it zeroes them between two connections. */
-	d->dir = region->kind == SMC_BUF_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	d->dir = region->kind == SMC_REGION_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	rc = mapping_dma_map(region, d);
 	if (rc) {
 		kvfree(d);
@@ -237,9 +237,9 @@ static int region_register_locked(struct smc_region *region, u32 slot)
 		return -ENOTCONN;
 	if (region->maps[slot].registered)
 		return 0;
-	if (region->kind == SMC_BUF_RMB)
+	if (region->kind == SMC_REGION_RMB)
 		access |= IB_ACCESS_REMOTE_WRITE;
-	rc = smc_wr_reg_mr(m->qp, m->mr, access);
+	rc = smc_mr_register(m->qp, m->mr, access);
 	if (!rc)
 		WRITE_ONCE(region->maps[slot].registered, true);
 	return rc;
@@ -280,18 +280,18 @@ static void region_unmap_locked(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_map() - Map a region for a link: DMA-map it and create the MR
+ * smc_region_map() - Map a region for a link: DMA-map it and create the MR
  * @region: region
  * @slot: link slot
  * @qp: queue pair of the link; must not be destroyed during the call
  *
- * The keys are known afterwards, and valid after smc_buf_register(). Nothing happens if the
+ * The keys are known afterwards, and valid after smc_region_register(). Nothing happens if the
  * region is mapped there already. Process context.
  *
  * Return: 0, -EBUSY (mapped for another queue pair), -ENOTCONN (queue pair broken), or another
  * -errno.
  */
-int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
+int smc_region_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
 {
 	int rc;
 
@@ -302,16 +302,16 @@ int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp)
 }
 
 /**
- * smc_buf_register() - Make the keys of a mapped region valid (REG_MR)
+ * smc_region_register() - Make the keys of a mapped region valid (REG_MR)
  * @region: region
  * @slot: slot of a link in RTS
  *
  * Nothing happens if they are valid. The peer may write into RMBs only. Process context; waits
  * for the device for up to 5 s.
  *
- * Return: 0, -ENOTCONN (not mapped, or queue pair broken), or as smc_wr_reg_mr().
+ * Return: 0, -ENOTCONN (not mapped, or queue pair broken), or as smc_mr_register().
  */
-int smc_buf_register(struct smc_region *region, u32 slot)
+int smc_region_register(struct smc_region *region, u32 slot)
 {
 	int rc;
 
@@ -322,14 +322,14 @@ int smc_buf_register(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_unmap() - Undo smc_buf_map()
+ * smc_region_unmap() - Undo smc_region_map()
  * @region: region
  * @slot: slot of a link that is drained, or over which the region was not used yet
  *
  * Nothing happens if the region is not mapped there. Waits for one RCU grace period. Process
  * context.
  */
-void smc_buf_unmap(struct smc_region *region, u32 slot)
+void smc_region_unmap(struct smc_region *region, u32 slot)
 {
 	mutex_lock(&region->pool->mutex);
 	region_unmap_locked(region, slot);
@@ -337,21 +337,21 @@ void smc_buf_unmap(struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_unmap_all_locked() - Undo smc_buf_map() on every link
+ * smc_region_unmap_all_locked() - Undo smc_region_map() on every link
  * @region: region; pool->mutex held
  *
  * Waits for one RCU grace period. Process context.
  *
  * Return: true if it was mapped on any link.
  */
-bool smc_buf_unmap_all_locked(struct smc_region *region)
+bool smc_region_unmap_all_locked(struct smc_region *region)
 {
 	LIST_HEAD(hidden);
 	bool some;
 	u32 slot;
 
 	lockdep_assert_held(&region->pool->mutex);
-	for (slot = 0; slot < SMC_BUF_LINKS; slot++)
+	for (slot = 0; slot < SMC_REGION_LINKS; slot++)
 		mapping_hide(region, slot, &hidden);
 	some = !list_empty(&hidden);
 	mapping_free_hidden(&hidden);
@@ -361,23 +361,23 @@ bool smc_buf_unmap_all_locked(struct smc_region *region)
 /* ---- all regions ---- */
 
 /**
- * smc_buf_pool_map() - Map all regions for a new link
+ * smc_pool_map_link() - Map all regions for a new link
  * @pool: pool
  * @slot: slot of the link
  * @qp: its queue pair
  *
  * After an error some regions are mapped: the caller gives the link up and calls
- * smc_buf_pool_unmap(). Process context.
+ * smc_pool_unmap_link(). Process context.
  *
- * Return: 0 or -errno, see smc_buf_map().
+ * Return: 0 or -errno, see smc_region_map().
  */
-int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
+int smc_pool_map_link(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
 {
 	struct smc_region *region;
 	int kind, rc = 0;
 
 	mutex_lock(&pool->mutex);
-	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+	for (kind = 0; kind < SMC_REGION_KINDS && !rc; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry) {
 			rc = region_map_locked(region, slot, qp);
 			if (rc)
@@ -389,21 +389,21 @@ int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp)
 }
 
 /**
- * smc_buf_pool_register() - Register all regions on a new link
+ * smc_pool_register_link() - Register all regions on a new link
  * @pool: pool
  * @slot: slot of a link in RTS, for which all regions are mapped
  *
  * Process context; waits for the device.
  *
- * Return: 0 or the first -errno, see smc_buf_register().
+ * Return: 0 or the first -errno, see smc_region_register().
  */
-int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
+int smc_pool_register_link(struct smc_pool *pool, u32 slot)
 {
 	struct smc_region *region;
 	int kind, rc = 0;
 
 	mutex_lock(&pool->mutex);
-	for (kind = 0; kind < SMC_BUF_KINDS && !rc; kind++) {
+	for (kind = 0; kind < SMC_REGION_KINDS && !rc; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry) {
 			rc = region_register_locked(region, slot);
 			if (rc)
@@ -415,20 +415,20 @@ int smc_buf_pool_register(struct smc_pool *pool, u32 slot)
 }
 
 /**
- * smc_buf_pool_unmap() - Unmap all regions for a link that goes down
+ * smc_pool_unmap_link() - Unmap all regions for a link that goes down
  * @pool: pool
  * @slot: slot of the link; its queue pair is drained, and not destroyed yet
  *
  * Waits for one RCU grace period. Process context.
  */
-void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
+void smc_pool_unmap_link(struct smc_pool *pool, u32 slot)
 {
 	struct smc_region *region;
 	LIST_HEAD(hidden);
 	int kind;
 
 	mutex_lock(&pool->mutex);
-	for (kind = 0; kind < SMC_BUF_KINDS; kind++) {
+	for (kind = 0; kind < SMC_REGION_KINDS; kind++) {
 		list_for_each_entry(region, &pool->regions[kind], entry)
 			mapping_hide(region, slot, &hidden);
 	}
@@ -439,7 +439,7 @@ void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
 /* ---- keys ---- */
 
 /**
- * smc_buf_rkey() - Return the key with which the peer writes into a region
+ * smc_region_rkey() - Return the key with which the peer writes into a region
  * @region: region
  * @slot: link slot
  *
@@ -447,7 +447,7 @@ void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot)
  *
  * Return: the key; 0: the region is not mapped there.
  */
-u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
+u32 smc_region_rkey(const struct smc_region *region, u32 slot)
 {
 	const struct smc_mapping *m;
 	u32 key;
@@ -460,7 +460,7 @@ u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_lkey() - Return the key with which our device reads a region
+ * smc_region_lkey() - Return the key with which our device reads a region
  * @region: region
  * @slot: link slot
  *
@@ -468,7 +468,7 @@ u32 smc_buf_rkey(const struct smc_region *region, u32 slot)
  *
  * Return: the key; 0: the region is not mapped there.
  */
-u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
+u32 smc_region_lkey(const struct smc_region *region, u32 slot)
 {
 	const struct smc_mapping *m;
 	u32 key;
@@ -481,7 +481,7 @@ u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
 }
 
 /**
- * smc_buf_iova() - Return the address of the first element for both keys
+ * smc_region_iova() - Return the address of the first element for both keys
  * @region: region
  * @slot: link slot
  *
@@ -489,7 +489,7 @@ u32 smc_buf_lkey(const struct smc_region *region, u32 slot)
  *
  * Return: the address; 0: the region is not mapped there.
  */
-u64 smc_buf_iova(const struct smc_region *region, u32 slot)
+u64 smc_region_iova(const struct smc_region *region, u32 slot)
 {
 	const struct smc_mapping *m;
 	u64 iova;
@@ -507,7 +507,7 @@ static size_t elem_offset(const struct smc_elem *elem)
 }
 
 /**
- * smc_buf_elem_iova() - Return the address of a byte of an element for both keys
+ * smc_elem_iova() - Return the address of a byte of an element for both keys
  * @elem: element
  * @slot: link slot
  * @off: offset in the element
@@ -516,13 +516,13 @@ static size_t elem_offset(const struct smc_elem *elem)
  *
  * Return: the address; meaningless if the region is not mapped there.
  */
-u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
+u64 smc_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
 {
-	return smc_buf_iova(elem->region, slot) + elem_offset(elem) + off;
+	return smc_region_iova(elem->region, slot) + elem_offset(elem) + off;
 }
 
 /**
- * smc_buf_sync_for_device() - Make bytes that the CPU wrote visible to the device
+ * smc_elem_sync_for_device() - Make bytes that the CPU wrote visible to the device
  * @elem: element
  * @slot: slot of the link whose device will read them
  * @off: offset in the element
@@ -531,21 +531,21 @@ u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
  * Does nothing where the region is not mapped, or for devices that need no cache maintenance. RNICs
  * behind an IOMMU or swiotlb do. Any context.
  */
-void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {
 	region_sync(elem->region, slot, elem_offset(elem) + off, len, true);
 }
 
 /**
- * smc_buf_sync_for_cpu() - Make bytes that the device wrote visible to the CPU
+ * smc_elem_sync_for_cpu() - Make bytes that the device wrote visible to the CPU
  * @elem: element
  * @slot: slot of the link over which they came
  * @off: offset in the element
  * @len: bytes, not beyond the end of the element
  *
- * See smc_buf_sync_for_device(). Any context.
+ * See smc_elem_sync_for_device(). Any context.
  */
-void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
+void smc_elem_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len)
 {
 	region_sync(elem->region, slot, elem_offset(elem) + off, len, false);
 }

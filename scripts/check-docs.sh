@@ -301,7 +301,7 @@ result "troubleshooting.rst has every trace point"
 
 # Reasons that the module can give, with number and text.
 # shellcheck disable=SC2046 # file names without blanks
-sed -n '/^enum smc_clc_reason smc_clc_unsupported/,/^const char/p' "$top/proto/clc_msg.c" |
+sed -n '/^enum smc_clc_reason smc_clc_unsupported_reason/,/^const char/p' "$top/proto/clc_msg.c" |
 	cat - $(grep -v '/proto/' "$tmp/c") |
 	grep -o 'SMC_CLC_DECL_[A-Z_0-9]*' | grep -v '_NONE$' | sort -u |
 	while read -r decl; do

@@ -16,8 +16,12 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# One object with two implementations, of which Kbuild takes one.
-ALTERNATIVES = {"tcp/option_core.c", "tcp/option_own.c"}
+# Files of which a build takes one: the two implementations of the TCP option, and fault sites or
+# their empty stand-ins.
+ALTERNATIVES = ({"tcp/option_core.c", "tcp/option_own.c"},
+                {"base/fault.c", "include/smc/base/fault.h"})
+# Named like inet_sk() and tcp_sk() of the kernel.
+CONVENTIONAL = {"smc_sk"}
 
 
 def output(*command):
@@ -59,9 +63,9 @@ def object_of(name, objects):
 def twice(found):
     places = collections.defaultdict(set)
     for name, path in found:
-        places[name].add("tcp/option_*.c" if path in ALTERNATIVES else path)
+        places[name].add(path)
     for name, paths in sorted(places.items()):
-        if len(paths) > 1:
+        if len(paths) > 1 and paths not in ALTERNATIVES:
             yield f"{name}() is defined in {' and '.join(sorted(paths))}"
 
 
@@ -76,7 +80,8 @@ def main(args):
     checks = (
         ("every source file is read", unread),
         ("every name begins with an object and goes on",
-         [f"{path}: {name}()" for name, path in found if not object_of(name, objects)]),
+         [f"{path}: {name}()" for name, path in found
+          if name not in CONVENTIONAL and not object_of(name, objects)]),
         ("no name stands for two functions", list(twice(found))),
         ("every object has a function",
          bad_list + [f"{o}: no function of it" for o in sorted(objects - used)]),

@@ -51,19 +51,19 @@
  * @smc: listening socket; NULL after smc_accept_stop(); under @lock
  * @work: takes children from the clcsock
  * @end_work: ends listening after another part of the kernel closed the clcsock
- * @wait: entry on the clcsock's own wait queue
+ * @clcsock_wait: entry on the clcsock's own wait queue
  * @lock: protects the lists, the counters and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
  * @ready: children for accept()
  * @npending: length of @pending
- * @nleaving: number of evicted children in @pending
+ * @nevicted: number of evicted children in @pending
  * @nready: length of @ready
  * @backlog: backlog of listen()
  * @by_host: number of children in @pending by peer host, evicted ones not counted
  * @gate: decides whether a SYN-ACK has the SMC option
  * @net: namespace; valid as long as @gate is in use
  * @limited: SMC_SF_LIMIT_HS of the socket
- * @excluded: SMC_SF_EXCLUDED of the socket
+ * @excluded: SMC_SF_TCP_ONLY of the socket
  * @cred: credentials of listen(), used for the inodes of the children
  * @rcu: deferred free, since @gate is used under RCU
  */
@@ -72,15 +72,15 @@ struct smc_listener {
 	struct smc_sock *smc;
 	struct delayed_work work;
 	struct work_struct end_work;
-	wait_queue_entry_t wait;
+	wait_queue_entry_t clcsock_wait;
 	spinlock_t lock; /* lists, counters, smc */
 	struct list_head pending;
 	struct list_head ready;
 	unsigned int npending;
-	unsigned int nleaving;
+	unsigned int nevicted;
 	unsigned int nready;
 	unsigned int backlog;
-	struct smc_limit by_host;
+	struct smc_admission by_host;
 	struct smc_option_gate gate;
 	struct net *net;
 	bool limited;
@@ -126,9 +126,9 @@ static bool listener_gate_shut(const struct smc_option_gate *gate, const struct 
 	if (READ_ONCE(l->excluded))
 		return true;
 	smc_rules_path(sk, &path);
-	if (smc_rules_deny(l->net, &path, false))
+	if (smc_rules_check_deny(l->net, &path, false))
 		return true;
-	if (n < listener_max_pending(l) && !smc_limit_full(l->net, true))
+	if (n < listener_max_pending(l) && !smc_admission_is_full(l->net, true))
 		return false;
 	smc_stats_inc(l->net, SMC_STAT_HS_CONGESTED);
 	return true;
@@ -139,7 +139,7 @@ static void listener_add_pending(struct smc_listener *l, struct smc_sock *child)
 	lockdep_assert_held(&l->lock);
 	list_add_tail(&child->entry, &l->pending);
 	WRITE_ONCE(l->npending, l->npending + 1);
-	smc_limit_add(&l->by_host, child->hs.host);
+	smc_admission_add(&l->by_host, child->hs.host);
 }
 
 /* Remove @child from the pending list if it is still there. */
@@ -151,9 +151,9 @@ static void listener_del_pending(struct smc_listener *l, struct smc_sock *child)
 	list_del_init(&child->entry);
 	WRITE_ONCE(l->npending, l->npending - 1);
 	if (child->hs.evicted)
-		l->nleaving--;
+		l->nevicted--;
 	else
-		smc_limit_del(&l->by_host, child->hs.host);
+		smc_admission_del(&l->by_host, child->hs.host);
 }
 
 /* Evict one child; false: its handshake already runs or is over. */
@@ -163,9 +163,9 @@ static bool listener_evict_child(struct smc_listener *l, struct smc_sock *child)
 	if (child->hs.evicted || !smc_hs_evict(&child->hs))
 		return false;
 	/* not when the child is gone: the next call would evict too many of this host */
-	smc_limit_del(&l->by_host, child->hs.host);
+	smc_admission_del(&l->by_host, child->hs.host);
 	child->hs.evicted = true;
-	l->nleaving++;
+	l->nevicted++;
 	smc_stats_inc(l->net, SMC_STAT_HS_EVICTED);
 	return true;
 }
@@ -185,14 +185,14 @@ static void listener_evict(struct smc_listener *l)
 	if (READ_ONCE(l->npending) <= max / 2)
 		return;
 	spin_lock_bh(&l->lock);
-	if (!smc_limit_any(&l->by_host, max / 4))
+	if (!smc_admission_may_exceed(&l->by_host, max / 4))
 		goto out;
 	list_for_each_entry(child, &l->pending, entry) {
 		/* the list is sorted by age */
-		if (n == 2 || l->npending - l->nleaving <= max / 2 ||
-		    !smc_hs_older(&child->hs, EVICT_AGE))
+		if (n == 2 || l->npending - l->nevicted <= max / 2 ||
+		    !smc_hs_is_older(&child->hs, EVICT_AGE))
 			break;
-		if (smc_limit_by_host(&l->by_host, child->hs.host) >= max / 4)
+		if (smc_admission_count_host(&l->by_host, child->hs.host) >= max / 4)
 			n += listener_evict_child(l, child);
 	}
 out:
@@ -202,29 +202,29 @@ out:
 /* ---- children ---------------------------------------------------------------- */
 
 /**
- * smc_accept_child_free() - release the connection and the clcsock of a socket
+ * smc_accept_release_transport() - release the connection and the clcsock of a socket
  * @smc: socket without users and without a running handshake; accepted or not
  * @reset: abort the connection and reset the clcsock
  *
  * Used by release() too. Process context, no lock held; sleeps, up to the time of SO_LINGER if the
  * socket has a struct socket. The caller drops its reference afterwards.
  */
-void smc_accept_child_free(struct smc_sock *smc, bool reset)
+void smc_accept_release_transport(struct smc_sock *smc, bool reset)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	smc_sock_unhash(smc);
+	smc_sock_table_del(smc);
 	reset = smc_stream_close(smc, reset, sk->sk_socket);
-	if (smc->carrier.sock && smc->carrier.sock->sk)
-		smc_fback_detach(smc);
-	smc_carrier_release(&smc->carrier, reset);
+	if (smc->clcsock.sock && smc->clcsock.sock->sk)
+		smc_fallback_detach(smc);
+	smc_clcsock_release(&smc->clcsock, reset);
 	sock_orphan(sk);
 }
 
 /* Free a child that will not be accepted. Consumes the reference. */
 static void accept_child_drop(struct smc_sock *child)
 {
-	smc_accept_child_free(child, true);
+	smc_accept_release_transport(child, true);
 	sock_put(smc_sock_sk(child));
 }
 
@@ -285,10 +285,10 @@ static void accept_child_finish(struct smc_sock *child, const struct smc_hs_resu
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
-		smc_stream_enter(child, res->conn);
+		smc_stream_start(child, res->conn);
 		break;
 	case SMC_HS_TCP:
-		smc_fback_enter(child, res->own_reason, res->peer_reason, false);
+		smc_fallback_start(child, res->own_reason, res->peer_reason, false);
 		smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 		break;
 	case SMC_HS_FAIL:
@@ -326,8 +326,8 @@ static u32 accept_child_refused(const struct smc_listener *l, const struct smc_s
 
 	if (READ_ONCE(l->excluded))
 		return SMC_CLC_DECL_SOCKOPT;
-	smc_rules_path(child->carrier.sock->sk, &path);
-	return smc_rules_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
+	smc_rules_path(child->clcsock.sock->sk, &path);
+	return smc_rules_check_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
 }
 
 /* Start the handshake of a child whose SYN had the SMC option. */
@@ -335,13 +335,13 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 {
 	struct smc_hs *hs = &child->hs;
 
-	hs->carrier = &child->carrier;
+	hs->clcsock = &child->clcsock;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = refused ?: smc_hs_refused(hs->net, NULL);
+	hs->force_tcp = refused ?: smc_hs_check_allowed(hs->net, NULL);
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
-	smc_sockopt_rings(child, &hs->sndbuf, &hs->rcvbuf);
+	smc_sockopt_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
 	child->parent = l;
@@ -384,7 +384,7 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 	sk = accept_child_alloc_sk(lsk, kern);
 	if (!sk)
 		return NULL;
-	smc_sock_inherit(sk, lsk);
+	smc_sock_inherit_owner(sk, lsk);
 	child = smc_sk(sk);
 	set_bit(SMC_SF_SERVER, &child->flags);
 	smc_sockopt_inherit(child, parent);
@@ -401,21 +401,21 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 	child = accept_child_alloc(smc, 0);
 	if (!child)
 		return -ENOMEM;
-	rc = smc_carrier_accept(&smc->carrier, &child->carrier);
+	rc = smc_clcsock_accept(&smc->clcsock, &child->clcsock);
 	if (rc) {
 		sock_put(smc_sock_sk(child));
 		/* these errors concern this child only */
 		return rc == -ECONNABORTED || rc == -EINTR ? 0 : rc;
 	}
 	smc_sockopt_mirror(child);
-	smc_sock_hash(child);
+	smc_sock_table_add(child);
 	listener_evict(l);
 	refused = accept_child_refused(l, child);
-	if (smc_carrier_peer_option(&child->carrier)) {
+	if (smc_clcsock_option_agreed(&child->clcsock)) {
 		accept_child_start(l, child, refused);
 		return 0;
 	}
-	smc_fback_enter(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
+	smc_fallback_start(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 	if (!accept_child_ready(l, child))
 		accept_child_drop(child);
@@ -426,7 +426,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 {
 	if (!test_bit(SMC_SF_LISTEN, &smc->flags) ||
-	    smc_carrier_state(&smc->carrier) != TCP_CLOSE)
+	    smc_clcsock_state(&smc->clcsock) != TCP_CLOSE)
 		return false;
 	refcount_inc(&l->ref);
 	if (!queue_work(accept_wq, &l->end_work))
@@ -456,7 +456,7 @@ static void listener_work(struct work_struct *work)
 /* Wake-up of the clcsock: a child is there, or the TCP state changed. Any context. */
 static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
-	struct smc_listener *l = container_of(wait, struct smc_listener, wait);
+	struct smc_listener *l = container_of(wait, struct smc_listener, clcsock_wait);
 
 	listener_queue_work(l);
 	return 0;
@@ -468,7 +468,7 @@ static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, 
 static void listener_copy_flags(struct smc_listener *l, const struct smc_sock *smc)
 {
 	WRITE_ONCE(l->limited, test_bit(SMC_SF_LIMIT_HS, &smc->flags));
-	WRITE_ONCE(l->excluded, test_bit(SMC_SF_EXCLUDED, &smc->flags));
+	WRITE_ONCE(l->excluded, test_bit(SMC_SF_TCP_ONLY, &smc->flags));
 }
 
 static struct smc_listener *listener_alloc(struct smc_sock *smc)
@@ -481,11 +481,11 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	refcount_set(&l->ref, 1);
 	l->smc = smc;
 	l->net = sock_net(smc_sock_sk(smc));
-	l->gate.shut = listener_gate_shut;
+	l->gate.is_shut = listener_gate_shut;
 	listener_copy_flags(l, smc);
 	INIT_DELAYED_WORK(&l->work, listener_work);
 	INIT_WORK(&l->end_work, listener_end_work);
-	init_waitqueue_func_entry(&l->wait, listener_wake);
+	init_waitqueue_func_entry(&l->clcsock_wait, listener_wake);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
 	INIT_LIST_HEAD(&l->ready);
@@ -494,7 +494,7 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 }
 
 /**
- * smc_accept_listen() - listen() on an undecided socket
+ * smc_accept_start() - listen() on an undecided socket
  * @smc: socket, locked; idle, or listening already: then only the backlog changes
  * @backlog: as given to listen()
  *
@@ -502,9 +502,9 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
  *
  * Return: as listen().
  */
-int smc_accept_listen(struct smc_sock *smc, int backlog)
+int smc_accept_start(struct smc_sock *smc, int backlog)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_listener *l = smc->listener;
 	bool again = l;
@@ -516,16 +516,16 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 		if (!l)
 			return -ENOMEM;
 		/* the clcsock's own wait queue: only a ready child wakes the application */
-		smc_carrier_unshare(&smc->carrier);
-		smc_carrier_answer_option(&smc->carrier, &l->gate);
-		add_wait_queue(&csock->wq.wait, &l->wait);
+		smc_clcsock_unshare_wq(&smc->clcsock);
+		smc_clcsock_answer_option(&smc->clcsock, &l->gate);
+		add_wait_queue(&csock->wq.wait, &l->clcsock_wait);
 	}
 	rc = READ_ONCE(csock->ops)->listen(csock, backlog);
 	if (rc) {
 		if (!again) {
-			remove_wait_queue(&csock->wq.wait, &l->wait);
-			smc_carrier_withdraw_option(&smc->carrier);
-			smc_fback_attach(smc, sk->sk_socket);
+			remove_wait_queue(&csock->wq.wait, &l->clcsock_wait);
+			smc_clcsock_withdraw_option(&smc->clcsock);
+			smc_fallback_attach(smc, sk->sk_socket);
 			cancel_delayed_work_sync(&l->work);
 			listener_put(l);
 		}
@@ -534,7 +534,7 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 	/* the core has limited it to somaxconn */
 	WRITE_ONCE(l->backlog, READ_ONCE(csock->sk->sk_max_ack_backlog));
 	WRITE_ONCE(sk->sk_max_ack_backlog, l->backlog);
-	smc_carrier_lend_file(&smc->carrier, sk->sk_socket->file);
+	smc_clcsock_set_file(&smc->clcsock, sk->sk_socket->file);
 	if (!again) {
 		spin_lock_bh(&smc->state_lock);
 		smc->listener = l;
@@ -550,12 +550,12 @@ int smc_accept_listen(struct smc_sock *smc, int backlog)
 }
 
 /**
- * smc_accept_flags() - apply a change of SMC_SF_LIMIT_HS or SMC_SF_EXCLUDED to the listener
+ * smc_accept_sync_flags() - apply a change of SMC_SF_LIMIT_HS or SMC_SF_TCP_ONLY to the listener
  * @smc: socket, listening or not
  *
  * Any context; takes state_lock.
  */
-void smc_accept_flags(struct smc_sock *smc)
+void smc_accept_sync_flags(struct smc_sock *smc)
 {
 	spin_lock_bh(&smc->state_lock);
 	if (smc->listener)
@@ -564,16 +564,16 @@ void smc_accept_flags(struct smc_sock *smc)
 }
 
 /**
- * smc_accept_exclude() - make new connections of a listener TCP
+ * smc_accept_exclude_smc() - make new connections of a listener TCP
  * @smc: listening socket, locked
  *
- * For an option that SMC cannot honour, see smc_sockopt_excludes(). Children in their handshake and
- * ready children are not affected.
+ * For an option that SMC cannot honour, see smc_sockopt_excludes_smc(). Children in their handshake
+ * and ready children are not affected.
  */
-void smc_accept_exclude(struct smc_sock *smc)
+void smc_accept_exclude_smc(struct smc_sock *smc)
 {
-	set_bit(SMC_SF_EXCLUDED, &smc->flags);
-	smc_accept_flags(smc);
+	set_bit(SMC_SF_TCP_ONLY, &smc->flags);
+	smc_accept_sync_flags(smc);
 }
 
 /* Remove and return the first pending child, with a reference of its own; NULL: there is none. */
@@ -622,7 +622,7 @@ static void listener_cancel_pending(struct smc_listener *l)
  * @smc: socket, locked; nothing happens if it does not listen
  *
  * Waits for the accept work and the handshakes under the socket lock, which neither of them takes.
- * The clcsock keeps its state; see smc_accept_end().
+ * The clcsock keeps its state; see smc_accept_make_idle().
  */
 void smc_accept_stop(struct smc_sock *smc)
 {
@@ -640,14 +640,14 @@ void smc_accept_stop(struct smc_sock *smc)
 	spin_lock_bh(&smc->state_lock);
 	smc->listener = NULL;
 	spin_unlock_bh(&smc->state_lock);
-	remove_wait_queue(&smc->carrier.sock->wq.wait, &l->wait);
+	remove_wait_queue(&smc->clcsock.sock->wq.wait, &l->clcsock_wait);
 	spin_lock_bh(&l->lock);
 	l->smc = NULL;
 	spin_unlock_bh(&l->lock);
 	/* not queued again: listener_kick() checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
 	/* after the work, which compares a child with the option that the listener sent */
-	smc_carrier_withdraw_option(&smc->carrier);
+	smc_clcsock_withdraw_option(&smc->clcsock);
 
 	listener_cancel_pending(l);
 	while ((child = listener_pop_pending(l))) {
@@ -665,19 +665,19 @@ void smc_accept_stop(struct smc_sock *smc)
 }
 
 /**
- * smc_accept_end() - make a socket idle again after smc_accept_stop()
+ * smc_accept_make_idle() - make a socket idle again after smc_accept_stop()
  * @smc: socket, locked, without a listener; has a struct socket
  *
  * Calls go to the clcsock from now on. Takes over the clcsock's error and wakes all sleepers.
  */
-void smc_accept_end(struct smc_sock *smc)
+void smc_accept_make_idle(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
-	smc_fback_attach(smc, sk->sk_socket);
+	smc_fallback_attach(smc, sk->sk_socket);
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	sk->sk_socket->state = SS_UNCONNECTED;
 	sk->sk_state_change(sk);
 }
@@ -698,9 +698,9 @@ static void listener_end_work(struct work_struct *work)
 	if (sk) {
 		lock_sock(sk);
 		/* the application may have closed the socket, or called listen() again */
-		if (smc->listener == l && smc_carrier_state(&smc->carrier) == TCP_CLOSE) {
+		if (smc->listener == l && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) {
 			smc_accept_stop(smc);
-			smc_accept_end(smc);
+			smc_accept_make_idle(smc);
 		}
 		release_sock(sk);
 		sock_put(sk);
@@ -758,7 +758,7 @@ static void accept_graft_child(struct smc_sock *child, struct socket *newsock)
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 #endif
-	smc_fback_attach(child, newsock);
+	smc_fallback_attach(child, newsock);
 	/* zero copy sends of io_uring */
 	set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
 	release_sock(sk);
@@ -822,35 +822,35 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
  */
 int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool kern)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	struct smc_sock *child;
 	int rc;
 
 	child = accept_child_alloc(smc, kern);
 	if (!child)
 		return -ENOMEM;
-	rc = smc_carrier_create_child(&child->carrier, &smc->carrier);
+	rc = smc_clcsock_create_child(&child->clcsock, &smc->clcsock);
 	if (rc)
 		goto free;
 #ifdef SMC_HAVE_PROTO_ACCEPT_ARG
 	{
 		struct proto_accept_arg arg = { .flags = flags, .kern = kern };
 
-		rc = READ_ONCE(csock->ops)->accept(csock, child->carrier.sock, &arg);
+		rc = READ_ONCE(csock->ops)->accept(csock, child->clcsock.sock, &arg);
 	}
 #else
-	rc = READ_ONCE(csock->ops)->accept(csock, child->carrier.sock, flags, kern);
+	rc = READ_ONCE(csock->ops)->accept(csock, child->clcsock.sock, flags, kern);
 #endif
 	if (rc)
 		goto free;
 	smc_sockopt_mirror(child);
-	smc_sock_hash(child);
-	smc_fback_enter(child, smc->own_reason, 0, true);
+	smc_sock_table_add(child);
+	smc_fallback_start(child, smc->own_reason, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 	accept_graft_child(child, newsock);
 	return 0;
 free:
-	smc_carrier_release(&child->carrier, false);
+	smc_clcsock_release(&child->clcsock, false);
 	sock_put(smc_sock_sk(child));
 	return rc;
 }

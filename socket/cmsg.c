@@ -21,7 +21,7 @@
 
 static bool cmsg_inq_enabled(const struct smc_sock *smc)
 {
-	return tcp_sk(smc->carrier.sock->sk)->recvmsg_inq;
+	return tcp_sk(smc->clcsock.sock->sk)->recvmsg_inq;
 }
 
 static bool cmsg_tstamp_enabled(const struct sock *sk)
@@ -31,13 +31,13 @@ static bool cmsg_tstamp_enabled(const struct sock *sk)
 }
 
 /**
- * smc_cmsg_wanted() - check whether smc_cmsg_put() has anything to do
+ * smc_cmsg_is_needed() - check whether smc_cmsg_put() has anything to do
  * @smc: socket in SMC mode
  * @msg: message of recvmsg()
  *
  * Return: true if so.
  */
-bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg)
+bool smc_cmsg_is_needed(const struct smc_sock *smc, const struct msghdr *msg)
 {
 	return msg->msg_get_inq || cmsg_inq_enabled(smc) || cmsg_tstamp_enabled(&smc->inet.sk);
 }
@@ -91,7 +91,7 @@ static void cmsg_put_tstamps(struct msghdr *msg, const struct sock *sk, ktime_t 
 		cmsg_put_tstamp(msg, sk, at);
 	if (!cmsg_reports_software(sk))
 		return;
-	smc_compat_tstamp(&tss, at);
+	smc_compat_timestamp_set(&tss, at);
 	if (sock_flag(sk, SOCK_TSTAMP_NEW))
 		put_cmsg_scm_timestamping64(msg, &tss);
 	else
@@ -101,7 +101,7 @@ static void cmsg_put_tstamps(struct msghdr *msg, const struct sock *sk, ktime_t 
 /* Return TCP_INQ: readable bytes, or 1 before the end of the stream, so that it gets read. */
 static int cmsg_inq(struct smc_conn *conn, bool in_line)
 {
-	size_t n = smc_rx_readable(conn) + smc_rx_held(conn, in_line);
+	size_t n = smc_rx_get_readable(conn) + smc_rx_has_held_byte(conn, in_line);
 
 	if (!n && READ_ONCE(conn->rx.peer_state) & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED))
 		return 1;
@@ -122,7 +122,7 @@ void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msgh
 		  size_t ahead)
 {
 	const struct sock *sk = &smc->inet.sk;
-	ktime_t at = some ? smc_stamp_of(conn, ahead) : 0;
+	ktime_t at = some ? smc_timestamp_get(conn, ahead) : 0;
 
 	if (at)
 		cmsg_put_tstamps(msg, sk, at);
@@ -134,24 +134,24 @@ void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msgh
 }
 
 /**
- * smc_cmsg_changed() - start to record arrival times if an option needs them
+ * smc_cmsg_options_changed() - start to record arrival times if an option needs them
  * @smc: socket in any mode; called after a change of options and at the start of SMC mode
  */
-void smc_cmsg_changed(struct smc_sock *smc)
+void smc_cmsg_options_changed(struct smc_sock *smc)
 {
 	struct smc_conn *conn;
 
-	if (!smc_carrier_stamps(&smc->carrier))
+	if (!smc_clcsock_wants_timestamps(&smc->clcsock))
 		return;
 	conn = smc_sock_conn_get(smc);
 	if (!conn)
 		return;
-	smc_stamp_start(conn);
+	smc_timestamp_start(conn);
 	smc_conn_put(conn);
 }
 
 /**
- * smc_cmsg_notice() - recvmsg() with MSG_ERRQUEUE from the error queue of the SMC socket
+ * smc_cmsg_recv_errqueue() - recvmsg() with MSG_ERRQUEUE from the error queue of the SMC socket
  * @smc: socket in any mode
  * @msg: message of the call
  * @len: size of its buffer
@@ -160,7 +160,7 @@ void smc_cmsg_changed(struct smc_sock *smc)
  *
  * Return: number of bytes, -EAGAIN: the queue is empty, or another error.
  */
-int smc_cmsg_notice(struct smc_sock *smc, struct msghdr *msg, size_t len)
+int smc_cmsg_recv_errqueue(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = &smc->inet.sk;
 	bool v6 = smc_sock_is_ipv6(sk);

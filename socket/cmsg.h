@@ -9,10 +9,10 @@ struct msghdr;
 struct smc_conn;
 struct smc_sock;
 
-bool smc_cmsg_wanted(const struct smc_sock *smc, const struct msghdr *msg);
+bool smc_cmsg_is_needed(const struct smc_sock *smc, const struct msghdr *msg);
 void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, bool some,
 		  size_t ahead);
-int smc_cmsg_notice(struct smc_sock *smc, struct msghdr *msg, size_t len);
-void smc_cmsg_changed(struct smc_sock *smc);
+int smc_cmsg_recv_errqueue(struct smc_sock *smc, struct msghdr *msg, size_t len);
+void smc_cmsg_options_changed(struct smc_sock *smc);
 
 #endif

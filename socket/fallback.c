@@ -4,7 +4,8 @@
  * which the core answers SO_ERROR. Documentation/decisions/0001-falling-back.md has the rules.
  *
  * The functions that serve a call are for sockets in TCP mode, without the socket lock, and for
- * idle sockets (smc_sock_idle()), under the socket lock and with MSG_DONTWAIT or O_NONBLOCK only.
+ * idle sockets (smc_sock_is_idle()), under the socket lock and with MSG_DONTWAIT or O_NONBLOCK
+ * only.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,16 +23,16 @@
 /* ---- errors ------------------------------------------------------------------ */
 
 /**
- * smc_fback_pull() - take over the error of the clcsock
+ * smc_fallback_pull_error() - take over the error of the clcsock
  * @smc: socket with a clcsock
  *
  * The core answers SO_ERROR from the SMC socket, once. The error of a closed clcsock is moved. The
  * error of an open one (ICMP with IP_RECVERR) is copied, since it must also wake a reader that
  * sleeps in the clcsock. Any context; takes state_lock.
  */
-void smc_fback_pull(struct smc_sock *smc)
+void smc_fallback_pull_error(struct smc_sock *smc)
 {
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 	int err, soft;
 
@@ -58,7 +59,7 @@ void smc_fback_pull(struct smc_sock *smc)
 /* Clear a copied error on the other socket, too, after it was read on one of the two. */
 static void fallback_sync_error(struct smc_sock *smc)
 {
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 	int err;
 
@@ -81,7 +82,7 @@ static int fallback_error_or(struct smc_sock *smc, int rc)
 {
 	int err;
 
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	err = sock_error(smc_sock_sk(smc));
 	return err ?: rc;
 }
@@ -89,7 +90,7 @@ static int fallback_error_or(struct smc_sock *smc, int rc)
 /* Copy the buffer sizes, which TCP adapts by itself: the core shows those of the SMC socket. */
 static void fallback_copy_bufsizes(struct smc_sock *smc)
 {
-	const struct sock *csk = smc->carrier.sock->sk;
+	const struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 	int val;
 
@@ -117,7 +118,7 @@ static void fallback_pull_from(struct sock *csk)
 	if (wq) {
 		sk = READ_ONCE(container_of(wq, struct socket, wq)->sk);
 		if (sk && sk != csk)
-			smc_fback_pull(smc_sk(sk));
+			smc_fallback_pull_error(smc_sk(sk));
 	}
 	read_unlock_bh(&csk->sk_callback_lock);
 }
@@ -125,29 +126,29 @@ static void fallback_pull_from(struct sock *csk)
 static void fallback_state_change(struct sock *csk)
 {
 	fallback_pull_from(csk);
-	smc_carrier_defaults()->state_change(csk);
+	smc_clcsock_tcp_callbacks()->state_change(csk);
 }
 
 static void fallback_error_report(struct sock *csk)
 {
 	fallback_pull_from(csk);
-	smc_carrier_defaults()->error_report(csk);
+	smc_clcsock_tcp_callbacks()->error_report(csk);
 }
 
 /**
- * smc_fback_attach() - attach the clcsock to the application's struct socket
+ * smc_fallback_attach() - attach the clcsock to the application's struct socket
  * @smc: socket with a clcsock on whose own wait queue nobody sleeps
  * @sock: the application's struct socket, known since create or accept()
  *
  * Shares the wait queue and the file. In TCP mode the clcsock passes its errors and SIGIO to the
  * SMC socket from here on. Process context; takes the lock of the clcsock.
  */
-void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
+void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 {
-	const struct smc_carrier_callbacks *def = smc_carrier_defaults();
-	struct sock *csk = smc->carrier.sock->sk;
+	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
+	struct sock *csk = smc->clcsock.sock->sk;
 
-	smc_carrier_share(&smc->carrier, sock);
+	smc_clcsock_share_wq(&smc->clcsock, sock);
 	if (smc_sock_mode(smc) != SMC_MODE_TCP)
 		return;
 	lock_sock(csk);
@@ -160,21 +161,21 @@ void smc_fback_attach(struct smc_sock *smc, struct socket *sock)
 		csk->sk_error_report = fallback_error_report;
 	write_unlock_bh(&csk->sk_callback_lock);
 	release_sock(csk);
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	fallback_copy_bufsizes(smc);
 }
 
 /**
- * smc_fback_detach() - restore the callbacks of the clcsock
+ * smc_fallback_detach() - restore the callbacks of the clcsock
  * @smc: socket with a clcsock
  *
  * Before listen(), since a child copies the callbacks of its listener, and before release, since
  * the TCP connection may outlive the module. Process context; takes the lock of the clcsock.
  */
-void smc_fback_detach(struct smc_sock *smc)
+void smc_fallback_detach(struct smc_sock *smc)
 {
-	const struct smc_carrier_callbacks *def = smc_carrier_defaults();
-	struct sock *csk = smc->carrier.sock->sk;
+	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
+	struct sock *csk = smc->clcsock.sock->sk;
 
 	lock_sock(csk);
 	write_lock_bh(&csk->sk_callback_lock);
@@ -189,25 +190,25 @@ void smc_fback_detach(struct smc_sock *smc)
 /* Send the netlink event of a fallback. */
 static void fallback_send_event(struct smc_sock *smc)
 {
-	const struct sock *csk = smc->carrier.sock->sk;
-	struct smc_notify_fback ev = {
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct smc_event_fallback ev = {
 		.server = test_bit(SMC_SF_SERVER, &smc->flags),
 		.own_rsn = smc->own_reason, .peer_rsn = smc->peer_reason,
 	};
 	struct smc_rules_path path;
 
-	if (!smc_notify_wanted(SMC_NOTIFY_FBACKS))
+	if (!smc_event_has_listeners(SMC_EVENT_GROUP_FALLBACKS))
 		return;
 	smc_rules_path(csk, &path);
 	ev.local = path.local.addr;
 	ev.local_port = path.local.port;
 	ev.peer = path.remote.addr;
 	ev.peer_port = path.remote.port;
-	smc_notify_fback(sock_net(csk), &ev);
+	smc_event_fallback(sock_net(csk), &ev);
 }
 
 /**
- * smc_fback_enter() - change the mode of a socket to TCP, for good
+ * smc_fallback_start() - change the mode of a socket to TCP, for good
  * @smc: undecided socket, clcsock not hooked
  * @own_reason: our diagnosis code, 0: none
  * @peer_reason: the peer's diagnosis code, 0: none
@@ -215,17 +216,18 @@ static void fallback_send_event(struct smc_sock *smc)
  *
  * Process context, no spinlock held. Does not wake sleepers; the caller does.
  */
-void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
 	smc->own_reason = own_reason;
 	smc->peer_reason = peer_reason;
 	/* a later connect() of this socket must not send the SMC option */
-	smc_carrier_withdraw_option(&smc->carrier);
+	smc_clcsock_withdraw_option(&smc->clcsock);
 	if (count)
-		smc_stats_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags), own_reason);
-	trace_smc_switch_to_fallback(sk, smc->carrier.sock->sk, sock_net(sk)->net_cookie,
+		smc_stats_add_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags),
+				       own_reason);
+	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
 				     own_reason, peer_reason);
 	fallback_send_event(smc);
 	spin_lock_bh(&smc->state_lock);
@@ -233,13 +235,13 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
 	smp_store_release(&smc->mode, SMC_MODE_TCP);
 	spin_unlock_bh(&smc->state_lock);
 	if (sk->sk_socket)
-		smc_fback_attach(smc, sk->sk_socket);
+		smc_fallback_attach(smc, sk->sk_socket);
 }
 
 /* ---- calls ------------------------------------------------------------------- */
 
 /**
- * smc_fback_connect() - connect() of the clcsock
+ * smc_fallback_connect() - connect() of the clcsock
  * @smc: socket in TCP mode, or idle
  * @addr: address
  * @len: its length
@@ -247,9 +249,9 @@ void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool
  *
  * Return: as connect().
  */
-int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
+int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	struct sockaddr *sa = addr;
 	int rc;
 
@@ -268,26 +270,26 @@ int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 }
 
 /**
- * smc_fback_sendmsg() - sendmsg() of the clcsock
+ * smc_fallback_sendmsg() - sendmsg() of the clcsock
  * @smc: socket in TCP mode, or idle
  * @msg: message
  * @len: its length
  *
  * Return: as sendmsg(). Raises SIGPIPE, for EPIPE only.
  */
-int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
+int smc_fallback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	unsigned int flags = msg->msg_flags;
 	int rc;
 
 	fallback_sync_error(smc);
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	rc = sock_error(sk);
 	if (!rc) {
 		/* SIGPIPE is for us to raise: TCP does not see the error that was moved */
 		msg->msg_flags |= MSG_NOSIGNAL;
-		rc = smc_sock_clcsock_ops(smc)->sendmsg(smc->carrier.sock, msg, len);
+		rc = smc_sock_clcsock_ops(smc)->sendmsg(smc->clcsock.sock, msg, len);
 		msg->msg_flags = flags;
 		if (rc == -EPIPE)
 			rc = fallback_error_or(smc, rc);
@@ -300,7 +302,7 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 
 #ifdef SMC_HAVE_SENDPAGE
 /**
- * smc_fback_sendpage() - sendpage() of the clcsock
+ * smc_fallback_sendpage() - sendpage() of the clcsock
  * @smc: socket in TCP mode
  * @page: page
  * @offset: offset of the first byte in @page
@@ -311,16 +313,16 @@ int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
  *
  * Return: as sendmsg(). Raises SIGPIPE, for EPIPE only.
  */
-ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
-			   int flags)
+ssize_t smc_fallback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
+			      int flags)
 {
 	ssize_t rc;
 
 	fallback_sync_error(smc);
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	rc = sock_error(smc_sock_sk(smc));
 	if (!rc) {
-		rc = smc_sock_clcsock_ops(smc)->sendpage(smc->carrier.sock, page, offset, size,
+		rc = smc_sock_clcsock_ops(smc)->sendpage(smc->clcsock.sock, page, offset, size,
 							 flags | MSG_NOSIGNAL);
 		if (rc == -EPIPE)
 			rc = fallback_error_or(smc, rc);
@@ -336,11 +338,11 @@ ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, 
 static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
 	return rc == -ENOTCONN || rc == -EAGAIN ||
-	       (!rc && !sock_flag(smc->carrier.sock->sk, SOCK_DONE));
+	       (!rc && !sock_flag(smc->clcsock.sock->sk, SOCK_DONE));
 }
 
 /**
- * smc_fback_recvmsg() - recvmsg() of the clcsock
+ * smc_fallback_recvmsg() - recvmsg() of the clcsock
  * @smc: socket in TCP mode, or idle
  * @msg: message
  * @len: size of its buffer
@@ -348,15 +350,15 @@ static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
  *
  * Return: as recvmsg().
  */
-int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
+int smc_fallback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	int rc, peek_off;
 
 	fallback_sync_error(smc);
-	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->carrier.sock, msg, len, flags);
+	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
 	/* getsockopt() reads ours; write only after a change, to keep the cache line clean */
-	peek_off = READ_ONCE(smc->carrier.sock->sk->sk_peek_off);
+	peek_off = READ_ONCE(smc->clcsock.sock->sk->sk_peek_off);
 	if (READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
 	if (len && !(flags & MSG_ERRQUEUE) && fallback_error_hidden(smc, rc))
@@ -366,7 +368,7 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
 }
 
 /**
- * smc_fback_splice_read() - splice() from the clcsock
+ * smc_fallback_splice_read() - splice() from the clcsock
  * @smc: socket in TCP mode, or idle
  * @pos: file position
  * @pipe: pipe, locked by the caller
@@ -375,13 +377,13 @@ int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int 
  *
  * Return: as splice().
  */
-ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
-			      size_t len, unsigned int flags)
+ssize_t smc_fallback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
+				 size_t len, unsigned int flags)
 {
 	ssize_t rc;
 
 	fallback_sync_error(smc);
-	rc = smc_sock_clcsock_ops(smc)->splice_read(smc->carrier.sock, pos, pipe, len, flags);
+	rc = smc_sock_clcsock_ops(smc)->splice_read(smc->clcsock.sock, pos, pipe, len, flags);
 	if (len && fallback_error_hidden(smc, rc))
 		rc = fallback_error_or(smc, rc);
 	fallback_copy_bufsizes(smc);
@@ -389,7 +391,7 @@ ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_ino
 }
 
 /**
- * smc_fback_poll() - poll() of the clcsock
+ * smc_fallback_poll() - poll() of the clcsock
  * @smc: socket in TCP mode, or idle; the caller is on its wait queue, which the clcsock shares
  * @file: the application's file
  *
@@ -397,14 +399,14 @@ ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_ino
  *
  * Return: EPOLL* bits.
  */
-__poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
+__poll_t smc_fallback_poll(struct smc_sock *smc, struct file *file)
 {
 	__poll_t mask;
 
 	fallback_sync_error(smc);
-	mask = smc_sock_clcsock_ops(smc)->poll(file, smc->carrier.sock, NULL);
+	mask = smc_sock_clcsock_ops(smc)->poll(file, smc->clcsock.sock, NULL);
 	/* after poll(): an error that the mask reports must be available by SO_ERROR */
-	smc_fback_pull(smc);
+	smc_fallback_pull_error(smc);
 	if (READ_ONCE(smc_sock_sk(smc)->sk_err))
 		mask |= EPOLLERR;
 	fallback_copy_bufsizes(smc);
@@ -412,13 +414,13 @@ __poll_t smc_fback_poll(struct smc_sock *smc, struct file *file)
 }
 
 /**
- * smc_fback_shutdown() - shutdown() of the clcsock
+ * smc_fallback_shutdown() - shutdown() of the clcsock
  * @smc: socket in TCP mode, or undecided
  * @how: SHUT_*
  *
  * Return: as shutdown().
  */
-int smc_fback_shutdown(struct smc_sock *smc, int how)
+int smc_fallback_shutdown(struct smc_sock *smc, int how)
 {
-	return smc_sock_clcsock_ops(smc)->shutdown(smc->carrier.sock, how);
+	return smc_sock_clcsock_ops(smc)->shutdown(smc->clcsock.sock, how);
 }

@@ -7,21 +7,21 @@
 #include <linux/poll.h>
 #include <smc/socket/sock.h>
 
-void smc_fback_enter(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count);
-void smc_fback_attach(struct smc_sock *smc, struct socket *sock);
-void smc_fback_detach(struct smc_sock *smc);
-void smc_fback_pull(struct smc_sock *smc);
+void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count);
+void smc_fallback_attach(struct smc_sock *smc, struct socket *sock);
+void smc_fallback_detach(struct smc_sock *smc);
+void smc_fallback_pull_error(struct smc_sock *smc);
 
-int smc_fback_connect(struct smc_sock *smc, void *addr, int len, int flags);
-int smc_fback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
+int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags);
+int smc_fallback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
 #ifdef SMC_HAVE_SENDPAGE
-ssize_t smc_fback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
-			   int flags);
+ssize_t smc_fallback_sendpage(struct smc_sock *smc, struct page *page, int offset, size_t size,
+			      int flags);
 #endif
-int smc_fback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags);
-ssize_t smc_fback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
-			      size_t len, unsigned int flags);
-__poll_t smc_fback_poll(struct smc_sock *smc, struct file *file);
-int smc_fback_shutdown(struct smc_sock *smc, int how);
+int smc_fallback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags);
+ssize_t smc_fallback_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_inode_info *pipe,
+				 size_t len, unsigned int flags);
+__poll_t smc_fallback_poll(struct smc_sock *smc, struct file *file);
+int smc_fallback_shutdown(struct smc_sock *smc, int how);
 
 #endif

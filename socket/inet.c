@@ -21,14 +21,14 @@
 /* proto.init: the core has initialised @sk as an inet socket. */
 static int inet_init_sk(struct sock *sk)
 {
-	smc_sock_setup(sk, sk->sk_destruct);
-	return smc_af_setup(smc_sk(sk), sk->sk_kern_sock);
+	smc_sock_init_fields(sk, sk->sk_destruct);
+	return smc_sock_create_clcsock(smc_sk(sk), sk->sk_kern_sock);
 }
 
 /* proto.destroy: the core refused the socket after proto.init. Others end in proto_ops.release. */
 static void inet_destroy_sk(struct sock *sk)
 {
-	smc_accept_child_free(smc_sk(sk), false);
+	smc_accept_release_transport(smc_sk(sk), false);
 }
 
 /* proto.unhash: required by the core, called after proto.destroy, which has removed the socket. */
@@ -42,7 +42,7 @@ static struct proto inet_prot = {
 	.init		= inet_init_sk,
 	.destroy	= inet_destroy_sk,
 	.unhash		= inet_unhash_sk,
-	.keepalive	= smc_sock_keepalive,
+	.keepalive	= smc_sock_set_keepalive,
 	.obj_size	= sizeof(struct smc_sock),
 };
 
@@ -50,7 +50,7 @@ static struct inet_protosw inet_sw = {
 	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_SMC,
 	.prot		= &inet_prot,
-	.ops		= &smc_af_ops,
+	.ops		= &smc_sock_ops,
 };
 
 static int __init inet_init_v4(void)
@@ -75,7 +75,7 @@ static struct proto inet6_prot = {
 	.init		= inet_init_sk,
 	.destroy	= inet_destroy_sk,
 	.unhash		= inet_unhash_sk,
-	.keepalive	= smc_sock_keepalive,
+	.keepalive	= smc_sock_set_keepalive,
 	.obj_size	= sizeof(struct smc6_sock),
 #ifdef SMC_HAVE_IPV6_PINFO_OFFSET
 	.ipv6_pinfo_offset = offsetof(struct smc6_sock, inet6),
@@ -86,7 +86,7 @@ static struct inet_protosw inet6_sw = {
 	.type		= SOCK_STREAM,
 	.protocol	= IPPROTO_SMC,
 	.prot		= &inet6_prot,
-	.ops		= &smc_af_ops,
+	.ops		= &smc_sock_ops,
 };
 
 /* Works also with IPv6 disabled at boot: the core then refuses AF_INET6 sockets earlier. */
@@ -122,7 +122,7 @@ static void inet_exit_v6(void)
 /**
  * smc_inet_init() - register IPPROTO_SMC with AF_INET and AF_INET6
  *
- * After smc_af_init(): sockets can be created as soon as this runs.
+ * After smc_family_init(): sockets can be created as soon as this runs.
  *
  * Return: 0 or -errno.
  */

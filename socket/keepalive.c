@@ -39,12 +39,12 @@ struct keepalive_opts {
 
 static unsigned long keepalive_user_timeout(const struct smc_sock *smc)
 {
-	return msecs_to_jiffies(READ_ONCE(inet_csk(smc->carrier.sock->sk)->icsk_user_timeout));
+	return msecs_to_jiffies(READ_ONCE(inet_csk(smc->clcsock.sock->sk)->icsk_user_timeout));
 }
 
 static struct keepalive_opts keepalive_opts_get(const struct smc_sock *smc)
 {
-	const struct tcp_sock *tp = tcp_sk(smc->carrier.sock->sk);
+	const struct tcp_sock *tp = tcp_sk(smc->clcsock.sock->sk);
 
 	return (struct keepalive_opts){
 		.on = sock_flag(&smc->inet.sk, SOCK_KEEPOPEN),
@@ -59,11 +59,11 @@ static struct keepalive_opts keepalive_opts_get(const struct smc_sock *smc)
 static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq,
 			       unsigned long delay)
 {
-	const struct timer_list *timer = &smc->keep_work.timer;
+	const struct timer_list *timer = &smc->keepalive_work.timer;
 
-	if (!delayed_work_pending(&smc->keep_work) ||
+	if (!delayed_work_pending(&smc->keepalive_work) ||
 	    (timer_pending(timer) && time_after(READ_ONCE(timer->expires), jiffies + delay)))
-		mod_delayed_work(wq, &smc->keep_work, delay);
+		mod_delayed_work(wq, &smc->keepalive_work, delay);
 }
 
 /*
@@ -73,14 +73,14 @@ static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq
 static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *since)
 {
 	lockdep_assert_held(&conn->lock);
-	*since = conn->meter.queued_at;
+	*since = conn->tcpinfo.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }
 
 /* Return jiffies of the peer's last sign of life on the connection or link. */
 static unsigned long keepalive_silent_since(const struct smc_conn *conn)
 {
-	unsigned long own = conn->meter.heard_at, link = READ_ONCE(conn->link->last_rx);
+	unsigned long own = conn->tcpinfo.peer_seen_at, link = READ_ONCE(conn->link->last_rx);
 
 	lockdep_assert_held(&conn->lock);
 	return time_after(link, own) ? link : own;
@@ -95,19 +95,19 @@ static unsigned long keepalive_probe(struct smc_sock *smc, struct smc_conn *conn
 {
 	unsigned long since = keepalive_silent_since(conn), silence = jiffies - since;
 
-	if (smc->keep_asked && since != smc->keep_since) {
-		smc->keep_asked = 0;
-		conn->asked = false;
+	if (smc->keepalive_probes && since != smc->keepalive_since) {
+		smc->keepalive_probes = 0;
+		conn->keepalive_pending = false;
 	}
-	if (!smc->keep_asked && silence < opts->idle)
+	if (!smc->keepalive_probes && silence < opts->idle)
 		return opts->idle - silence;
-	if (opts->user_timeout ? smc->keep_asked && silence >= opts->user_timeout :
-				 smc->keep_asked >= opts->count)
+	if (opts->user_timeout ? smc->keepalive_probes && silence >= opts->user_timeout :
+				 smc->keepalive_probes >= opts->count)
 		return 0;
-	smc->keep_since = since;
-	smc->keep_asked++;
+	smc->keepalive_since = since;
+	smc->keepalive_probes++;
 	/* if the link ends without an answer, the connection ends with ETIMEDOUT */
-	conn->asked = true;
+	conn->keepalive_pending = true;
 	*ask = true;
 	return opts->interval;
 }
@@ -121,8 +121,8 @@ static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn
 	if (!keepalive_unacked_since(conn, &since))
 		return opts->on ? keepalive_probe(smc, conn, opts, ask) : next;
 	/* no probe while an acknowledgment of the peer's RNIC is due */
-	smc->keep_asked = 0;
-	conn->asked = false;
+	smc->keepalive_probes = 0;
+	conn->keepalive_pending = false;
 	if (opts->on)
 		next = opts->idle;
 	if (!opts->user_timeout)
@@ -136,21 +136,22 @@ static unsigned long keepalive_check(struct smc_sock *smc, struct smc_conn *conn
 /* Send an ACK on the clcsock if it is due. Return the jiffies until the next one. */
 static unsigned long keepalive_ack_clcsock(struct smc_sock *smc)
 {
-	struct smc_net *sn = smc_policy_net(sock_net(&smc->inet.sk));
-	unsigned long gap = READ_ONCE(sn->carrier_keep) * HZ, age = jiffies - smc->keep_acked;
+	struct smc_settings *sn = smc_settings_get(sock_net(&smc->inet.sk));
+	unsigned long gap = READ_ONCE(sn->clcsock_keepalive) * HZ,
+		      age = jiffies - smc->keepalive_acked_at;
 
 	if (!gap)
 		return MAX_JIFFY_OFFSET;
 	if (age < gap)
 		return gap - age;
-	smc_carrier_ack(&smc->carrier);
-	smc->keep_acked = jiffies;
+	smc_clcsock_send_ack(&smc->clcsock);
+	smc->keepalive_acked_at = jiffies;
 	return gap;
 }
 
 static void keepalive_work(struct work_struct *work)
 {
-	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, keep_work);
+	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, keepalive_work);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 	unsigned long next = MAX_JIFFY_OFFSET;
 	struct keepalive_opts opts = keepalive_opts_get(smc);
@@ -164,7 +165,7 @@ static void keepalive_work(struct work_struct *work)
 		next = keepalive_check(smc, conn, &opts, &ask);
 	spin_unlock_bh(&conn->lock);
 	if (ask)
-		smc_llc_probe(conn->lgr);
+		smc_test_link_probe_lgr(conn->lgr);
 	if (open && next)
 		next = min(next, keepalive_ack_clcsock(smc));
 	if (!next)
@@ -175,21 +176,22 @@ static void keepalive_work(struct work_struct *work)
 }
 
 /**
- * smc_keep_init() - initialise keepalive at the start of SMC mode
+ * smc_keepalive_init() - initialise keepalive at the start of SMC mode
  * @smc: socket; its connection is not visible to other contexts yet
  */
-void smc_keep_init(struct smc_sock *smc)
+void smc_keepalive_init(struct smc_sock *smc)
 {
-	INIT_DELAYED_WORK(&smc->keep_work, keepalive_work);
-	smc->keep_asked = 0;
-	smc->keep_acked = jiffies;
+	INIT_DELAYED_WORK(&smc->keepalive_work, keepalive_work);
+	smc->keepalive_probes = 0;
+	smc->keepalive_acked_at = jiffies;
 }
 
 /**
- * smc_keep_changed() - check soon, after a change of options or at the start of SMC mode
+ * smc_keepalive_options_changed() - check soon, after a change of options or at the start of SMC
+ * mode
  * @smc: socket; in SMC mode its lock is held, or no other context can end the mode
  */
-void smc_keep_changed(struct smc_sock *smc)
+void smc_keepalive_options_changed(struct smc_sock *smc)
 {
 	/* not at once: kernel 6.1 calls proto.keepalive before it sets SOCK_KEEPOPEN */
 	const unsigned long soon = HZ / 10;
@@ -199,10 +201,10 @@ void smc_keep_changed(struct smc_sock *smc)
 }
 
 /**
- * smc_keep_queued() - start the clock of TCP_USER_TIMEOUT for bytes that were written
+ * smc_keepalive_data_queued() - start the clock of TCP_USER_TIMEOUT for bytes that were written
  * @smc: socket in SMC mode with a connection, locked
  */
-void smc_keep_queued(struct smc_sock *smc)
+void smc_keepalive_data_queued(struct smc_sock *smc)
 {
 	unsigned long time = keepalive_user_timeout(smc);
 
@@ -211,12 +213,13 @@ void smc_keep_queued(struct smc_sock *smc)
 }
 
 /**
- * smc_keep_end() - stop keepalive at the end of SMC mode
- * @smc: socket; smc_keep_changed() and smc_keep_queued() are not called any more
+ * smc_keepalive_stop() - stop keepalive at the end of SMC mode
+ * @smc: socket; smc_keepalive_options_changed() and smc_keepalive_data_queued() are not called any
+ *	more
  *
  * Sleeps.
  */
-void smc_keep_end(struct smc_sock *smc)
+void smc_keepalive_stop(struct smc_sock *smc)
 {
-	cancel_delayed_work_sync(&smc->keep_work);
+	cancel_delayed_work_sync(&smc->keepalive_work);
 }

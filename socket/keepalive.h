@@ -5,9 +5,9 @@
 
 struct smc_sock;
 
-void smc_keep_init(struct smc_sock *smc);
-void smc_keep_changed(struct smc_sock *smc);
-void smc_keep_queued(struct smc_sock *smc);
-void smc_keep_end(struct smc_sock *smc);
+void smc_keepalive_init(struct smc_sock *smc);
+void smc_keepalive_options_changed(struct smc_sock *smc);
+void smc_keepalive_data_queued(struct smc_sock *smc);
+void smc_keepalive_stop(struct smc_sock *smc);
 
 #endif

@@ -25,11 +25,11 @@ static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn,
 {
 	const struct sock *sk = smc_sock_sk(smc);
 
-	return smc_rx_readable(conn) > call->skip || READ_ONCE(sk->sk_err) ||
+	return smc_rx_get_readable(conn) > call->skip || READ_ONCE(sk->sk_err) ||
 	       /* a call with data returns at urgent data, which may not be readable in line */
-	       (call->some && !call->peek && smc_rx_at_mark(conn)) ||
+	       (call->got_some && !call->peek && smc_rx_is_at_mark(conn)) ||
 	       READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
-	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
+	       READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn);
 }
 
 /* Wait for data or the end of the stream. Drops the socket lock while asleep. */
@@ -105,7 +105,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	struct smc_rx_call call = {
 		.skip = peek ? max(READ_ONCE(sk->sk_peek_off), 0) : 0,
 		.peek = peek,
-		.lend = lend,
+		.lend_to = lend,
 	};
 	struct iov_iter *to = flags & MSG_TRUNC ? NULL : &msg->msg_iter;
 	int copied = 0, target, end;
@@ -123,12 +123,12 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		recvmsg_read_state(sk, &seen);
 		call.in_line = sock_flag(sk, SOCK_URGINLINE);
 		/* SIGURG interrupts a call that has no data yet */
-		if (!call.some && signal_pending(current) && smc_rx_at_mark(conn))
+		if (!call.got_some && signal_pending(current) && smc_rx_is_at_mark(conn))
 			return timeo ? sock_intr_errno(timeo) : -EAGAIN;
 		if (len)
 			rc = smc_rx_read(conn, to, len - copied, &call);
 		else
-			rc = smc_rx_readable(conn) ? 0 : -EAGAIN;
+			rc = smc_rx_get_readable(conn) ? 0 : -EAGAIN;
 		if (rc > 0) {
 			copied += rc;
 			if (copied < len)
@@ -142,7 +142,8 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		if (rc != -EAGAIN || copied >= target)
 			break;
 		/* the peer cannot send more until something is consumed */
-		if (peek && copied && (call.skip >= smc_rx_reach(conn) || smc_rx_peer_waits(conn)))
+		if (peek && copied &&
+		    (call.skip >= smc_rx_get_max_readable(conn) || smc_rx_does_peer_wait(conn)))
 			break;
 		end = recvmsg_empty_result(smc, &seen, timeo, copied);
 		if (end != -EINPROGRESS) {
@@ -157,7 +158,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	else if (copied > 0)
 		sk_peek_offset_bwd(sk, copied);
 	/* under the socket lock, so that no other reader consumes bytes */
-	if (copied >= 0 && smc_cmsg_wanted(smc, msg))
+	if (copied >= 0 && smc_cmsg_is_needed(smc, msg))
 		smc_cmsg_put(smc, conn, msg, copied, peek ? call.skip : 0);
 	return copied;
 }
@@ -211,7 +212,7 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
 	}
 	if (conn && rc > 0) {
-		smc_stats_size(conn->net, SMC_HIST_RX_REQ, rc);
+		smc_stats_add_size(conn->net, SMC_HIST_RX_REQ, rc);
 		if (trace_smc_rx_recvmsg_enabled())
 			smc_stream_trace(sk, conn, rc, false);
 	}
@@ -312,7 +313,7 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 		/* before data: at urgent data a signal ends the read, which would loop with us */
 		if (*timeo && signal_pending(current))
 			rc = sock_intr_errno(*timeo);
-		else if (smc_rx_readable(conn))
+		else if (smc_rx_get_readable(conn))
 			rc = 1;
 		else
 			rc = recvmsg_empty_result(smc, &seen, *timeo, false);

@@ -59,7 +59,7 @@ static bool sendmsg_woken(struct smc_sock *smc, const struct smc_conn *conn)
 
 	return smc_stream_writable(conn) || READ_ONCE(sk->sk_err) ||
 	       READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	       READ_ONCE(smc->seen) != (int)smc_conn_state(conn);
+	       READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn);
 }
 
 /* Wait for ring space. Drops the socket lock while asleep; the caller holds @conn. */
@@ -101,7 +101,7 @@ static int sendmsg_pages_begin(struct sock *sk, const struct msghdr *msg, size_t
 	if (msg->msg_ubuf) {
 		pages->uarg = msg->msg_ubuf;	/* the caller holds the reference */
 	} else if (flags & MSG_ZEROCOPY && len && sock_flag(sk, SOCK_ZEROCOPY)) {
-		pages->uarg = smc_fault_null(ZC_UARG, compat_zerocopy_alloc(sk, len));
+		pages->uarg = smc_fault_null(ZC_UARG, smc_compat_zerocopy_alloc(sk, len));
 		if (!pages->uarg)
 			return -ENOBUFS;
 		pages->ours = true;
@@ -124,10 +124,10 @@ static void sendmsg_pages_end(struct sendmsg_pages *pages, bool taken)
 	if (pages->ours && !taken) {
 		net_zcopy_put_abort(pages->uarg, true);
 	} else if (pages->ours) {
-		compat_zerocopy_put(NULL, pages->uarg, !pages->copied);
+		smc_compat_zerocopy_put(NULL, pages->uarg, !pages->copied);
 	} else if (pages->copied) {
 		net_zcopy_get(pages->uarg);
-		compat_zerocopy_put(NULL, pages->uarg, false);
+		smc_compat_zerocopy_put(NULL, pages->uarg, false);
 	}
 }
 
@@ -213,7 +213,7 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 		rc = sendmsg_write(conn, call);
 		if (rc > 0) {
 			call->copied += rc;
-			smc_keep_queued(smc);
+			smc_keepalive_data_queued(smc);
 			continue;
 		}
 		if (rc == -EAGAIN) {
@@ -270,7 +270,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		sendmsg_count(conn, call.flags, len);
 	rc = sendmsg_write_all(smc, conn, &call);
 	if (call.copied) {
-		smc_stats_size(sock_net(sk), SMC_HIST_TX_REQ, call.copied);
+		smc_stats_add_size(sock_net(sk), SMC_HIST_TX_REQ, call.copied);
 		if (trace_smc_tx_sendmsg_enabled())
 			smc_stream_trace(sk, conn, call.copied, true);
 	}

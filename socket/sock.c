@@ -28,14 +28,15 @@
 
 /**
  * struct sock_bucket - one bucket of the socket table
- * @lock: protects the bucket; process context only; the callback of smc_sock_walk() runs under it
+ * @lock: protects the bucket; process context only; the callback of smc_sock_for_each() runs under
+ *	it
  * @head: struct smc_sock.bucket, the newest first
- * @made: number of the newest entry
+ * @last_num: number of the newest entry
  */
 struct sock_bucket {
 	spinlock_t lock; /* the whole bucket */
 	struct hlist_head head;
-	u64 made;
+	u64 last_num;
 };
 
 static struct sock_bucket sock_table[2][SOCK_TABLE_SIZE];
@@ -43,36 +44,36 @@ static struct sock_bucket sock_table[2][SOCK_TABLE_SIZE];
 /* ---- protos ------------------------------------------------------------------ */
 
 /**
- * smc_sock_keepalive() - proto.keepalive: SO_KEEPALIVE set by the core (6.1, bpf_setsockopt())
+ * smc_sock_set_keepalive() - proto.keepalive: SO_KEEPALIVE set by the core (6.1, bpf_setsockopt())
  * @sk: SMC socket, locked
  * @on: value of the option
  *
  * Passes the option on to the clcsock and to the connection. The core sets SOCK_KEEPOPEN of @sk
  * after this call.
  */
-void smc_sock_keepalive(struct sock *sk, int on)
+void smc_sock_set_keepalive(struct sock *sk, int on)
 {
-	struct sock *csk = smc_sk(sk)->carrier.sock->sk;
+	struct sock *csk = smc_sk(sk)->clcsock.sock->sk;
 
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	if (csk->sk_prot->keepalive)
 		csk->sk_prot->keepalive(csk, on);
 	sock_valbool_flag(csk, SOCK_KEEPOPEN, on);
 	release_sock(csk);
-	smc_keep_changed(smc_sk(sk));
+	smc_keepalive_options_changed(smc_sk(sk));
 }
 
 static struct proto smc_prot = {
 	.name		= "SMC",
 	.owner		= THIS_MODULE,
-	.keepalive	= smc_sock_keepalive,
+	.keepalive	= smc_sock_set_keepalive,
 	.obj_size	= sizeof(struct smc_sock),
 };
 
 static struct proto smc6_prot = {
 	.name		= "SMC6",
 	.owner		= THIS_MODULE,
-	.keepalive	= smc_sock_keepalive,
+	.keepalive	= smc_sock_set_keepalive,
 	.obj_size	= sizeof(struct smc6_sock),
 #ifdef SMC_HAVE_IPV6_PINFO_OFFSET
 	.ipv6_pinfo_offset = offsetof(struct smc6_sock, inet6),
@@ -87,7 +88,7 @@ static void sock_destruct(struct sock *sk)
 	struct smc_sock *smc = smc_sk(sk);
 
 	WARN_ON_ONCE(smc->conn);
-	WARN_ON_ONCE(smc->carrier.sock);
+	WARN_ON_ONCE(smc->clcsock.sock);
 	/* MSG_ZEROCOPY completions that the application has not read */
 	__skb_queue_purge(&sk->sk_error_queue);
 	if (!smc->inet_destruct)
@@ -111,13 +112,13 @@ static void sock_set_lock_class(struct sock *sk)
 }
 
 /**
- * smc_sock_setup() - initialise the SMC part of a new socket
+ * smc_sock_init_fields() - initialise the SMC part of a new socket
  * @sk: socket after sock_init_data(), family and protocol set
  * @inet_destruct: IPPROTO_SMC: destructor of inet sockets; AF_SMC: NULL
  *
  * The socket has no clcsock yet.
  */
-void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
+void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 {
 	struct smc_sock *smc = smc_sk(sk);
 
@@ -132,7 +133,7 @@ void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk))
 		smc->inet.pinet6 = &container_of(smc, struct smc6_sock, smc)->inet6;
 #endif
 	spin_lock_init(&smc->state_lock);
-	smc->seen = -1;
+	smc->synced_state = -1;
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);
 }
@@ -161,7 +162,7 @@ struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, 
 		return NULL;
 	sock_init_data(sock, sk);
 	sk->sk_protocol = protocol;
-	smc_sock_setup(sk, NULL);
+	smc_sock_init_fields(sk, NULL);
 	return sk;
 }
 
@@ -182,19 +183,19 @@ struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern
 		return NULL;
 	sock_init_data(NULL, sk);
 	sk->sk_protocol = parent->sk_protocol;
-	smc_sock_setup(sk, smc_sk(parent)->inet_destruct);
+	smc_sock_init_fields(sk, smc_sk(parent)->inet_destruct);
 	return sk;
 }
 
 /**
- * smc_sock_inherit() - give a child the cgroups, the owner and the LSM label of its listener
+ * smc_sock_inherit_owner() - give a child the cgroups, the owner and the LSM label of its listener
  * @sk: child, not visible to other contexts yet
  * @parent: listener
  *
  * A TCP child is a copy of its listener, and so is the clcsock of @sk. @sk itself was allocated by
  * a worker, which runs in the root cgroup.
  */
-void smc_sock_inherit(struct sock *sk, const struct sock *parent)
+void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent)
 {
 #ifdef CONFIG_SOCK_CGROUP_DATA
 	struct cgroup *old = sock_cgroup_ptr(&sk->sk_cgrp_data);
@@ -226,19 +227,19 @@ static struct sock_bucket *sock_bucket_of(struct smc_sock *smc)
 }
 
 /**
- * smc_sock_hash() - add a socket to the table
+ * smc_sock_table_add() - add a socket to the table
  * @smc: socket with a clcsock; added once only
  *
  * Process context.
  */
-void smc_sock_hash(struct smc_sock *smc)
+void smc_sock_table_add(struct smc_sock *smc)
 {
 	struct sock_bucket *b = sock_bucket_of(smc);
 	struct sock *sk = &smc->inet.sk;
 
 	spin_lock(&b->lock);
 	if (hlist_unhashed(&smc->bucket)) {
-		smc->bucket_num = ++b->made;
+		smc->bucket_num = ++b->last_num;
 		hlist_add_head(&smc->bucket, &b->head);
 		/* /proc/net/protocols */
 		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
@@ -247,12 +248,12 @@ void smc_sock_hash(struct smc_sock *smc)
 }
 
 /**
- * smc_sock_unhash() - remove a socket from the table
+ * smc_sock_table_del() - remove a socket from the table
  * @smc: socket, in the table or not; before its clcsock is released
  *
- * Process context. After return no callback of smc_sock_walk() uses the socket.
+ * Process context. After return no callback of smc_sock_for_each() uses the socket.
  */
-void smc_sock_unhash(struct smc_sock *smc)
+void smc_sock_table_del(struct smc_sock *smc)
 {
 	struct sock_bucket *b = sock_bucket_of(smc);
 	struct sock *sk = &smc->inet.sk;
@@ -272,7 +273,7 @@ static u8 sock_diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_LISTEN)
 		return SMC_DIAG_STATE_LISTEN;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
-		return inet_sk_state_load(smc->carrier.sock->sk) == TCP_CLOSE ?
+		return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE ?
 		       SMC_DIAG_STATE_CLOSED : SMC_DIAG_STATE_ACTIVE;
 	return SMC_DIAG_STATE_INIT;
 }
@@ -281,7 +282,7 @@ static void sock_info_cursors(struct smc_sock_info *info, const struct smc_ring_
 			      const struct smc_ring_rx *rx)
 {
 	smc_cursor_from_pos(rx->produced, rx->size, &info->rx_prod);
-	smc_ring_rx_cursor(rx, &info->tx_cons);
+	smc_ring_rx_get_cursor(rx, &info->tx_cons);
 	smc_cursor_from_pos(tx->prepared, tx->size, &info->tx_prep);
 	smc_cursor_from_pos(tx->sent, tx->size, &info->tx_sent);
 	smc_cursor_from_pos(tx->completed, tx->size, &info->tx_fin);
@@ -305,7 +306,7 @@ static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 	sock_info_cursors(info, &conn->tx.ring, &conn->rx.ring);
 	info->rx_flags = conn->rx.peer_state;
 	info->tx_flags = conn->tx.state;
-	info->tx_blocked = conn->tx.told_blocked;
+	info->tx_blocked = conn->tx.sent_blocked;
 	info->rx_blocked = conn->rx.ring.peer_blocked;
 	info->link.role = conn->role;
 	link = conn->link;
@@ -315,7 +316,7 @@ static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 		info->link.port = link->path.port;
 		memcpy(info->link.gid, link->path.gid.gid.raw, sizeof(info->link.gid));
 		memcpy(info->link.peer_gid, link->peer_gid.raw, sizeof(info->link.peer_gid));
-		smc_ib_name(link->path.dev, info->link.ibname);
+		smc_ib_device_name(link->path.dev, info->link.ibname);
 	}
 	spin_unlock_bh(&conn->lock);
 }
@@ -326,7 +327,7 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 
 	memset(info, 0, sizeof(*info));
 	info->sk = smc_sock_sk(smc);
-	info->carrier = smc->carrier.sock ? smc->carrier.sock->sk : NULL;
+	info->clcsock = smc->clcsock.sock ? smc->clcsock.sock->sk : NULL;
 	info->mode = smc_sock_mode(smc);
 	info->server = test_bit(SMC_SF_SERVER, &smc->flags);
 	info->diag_state = sock_diag_state(smc, conn);
@@ -339,7 +340,7 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 }
 
 /**
- * smc_sock_walk() - call a function for each socket of a namespace and address family
+ * smc_sock_for_each() - call a function for each socket of a namespace and address family
  * @net: namespace; NULL: all
  * @protocol: SMC_PROTO_IPV4 or SMC_PROTO_IPV6; includes the sockets of IPPROTO_SMC
  * @pos: position to start from, all zero for the first call; updated to the socket at which @fn
@@ -352,8 +353,8 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
  *
  * Return: 0 at the end of the table, else what @fn returned.
  */
-int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
-		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
+int smc_sock_for_each(struct net *net, int protocol, struct smc_sock_pos *pos,
+		      int (*fn)(const struct smc_sock_info *info, void *arg), void *arg)
 {
 	struct smc_sock_info info;
 	struct smc_sock *smc;
@@ -381,7 +382,7 @@ int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
 	}
 	return 0;
 }
-EXPORT_SYMBOL_GPL(smc_sock_walk);
+EXPORT_SYMBOL_GPL(smc_sock_for_each);
 
 /* ---- /proc/net/smc_holders --------------------------------------------------- */
 
@@ -419,8 +420,8 @@ static int sock_show_holders(struct seq_file *m, void *v)
 	struct smc_sock_pos pos4 = {}, pos6 = {};
 
 	seq_puts(m, "netns inode uid mode\n");
-	smc_sock_walk(NULL, SMC_PROTO_IPV4, &pos4, sock_show_holder, m);
-	smc_sock_walk(NULL, SMC_PROTO_IPV6, &pos6, sock_show_holder, m);
+	smc_sock_for_each(NULL, SMC_PROTO_IPV4, &pos4, sock_show_holder, m);
+	smc_sock_for_each(NULL, SMC_PROTO_IPV6, &pos6, sock_show_holder, m);
 	return 0;
 }
 

@@ -100,7 +100,7 @@ static void sockopt_share_filter(struct sock *to, const struct sock *from)
 /* Mirror the options about packets, which only setsockopt(SOL_SOCKET) changes. */
 static void sockopt_mirror_packets(struct smc_sock *smc)
 {
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
 	sockopt_share_filter(sk, csk);
@@ -109,7 +109,7 @@ static void sockopt_mirror_packets(struct smc_sock *smc)
 
 static void sockopt_mirror_locked(struct smc_sock *smc)
 {
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
 	sockopt_copy_fields(sk, csk);
@@ -128,8 +128,8 @@ void smc_sockopt_mirror(struct smc_sock *smc)
 	sockopt_mirror_packets(smc);
 	sockopt_mirror_locked(smc);
 	/* only here: during a handshake and in SMC mode the clcsock has other values */
-	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->carrier.sock->sk->sk_rcvlowat);
-	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->carrier.sock->sk->sk_peek_off));
+	WRITE_ONCE(smc_sock_sk(smc)->sk_rcvlowat, smc->clcsock.sock->sk->sk_rcvlowat);
+	WRITE_ONCE(smc_sock_sk(smc)->sk_peek_off, READ_ONCE(smc->clcsock.sock->sk->sk_peek_off));
 }
 
 /**
@@ -184,11 +184,11 @@ static void sockopt_push_tsflags(struct sock *csk, u32 flags)
  */
 static int sockopt_push_packets(struct smc_sock *smc)
 {
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 	struct sk_filter *fp = sockopt_filter(sk);
 
-	if (smc_sock_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
+	if (smc_sock_is_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
 	sockopt_push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
 	/* fail the call rather than bypass the filter */
@@ -204,7 +204,7 @@ static int sockopt_push_locked(struct smc_sock *smc)
 {
 	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
@@ -240,7 +240,7 @@ int smc_sockopt_push(struct smc_sock *smc)
 {
 	int rc = 0;
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
-	struct sock *csk = smc->carrier.sock->sk;
+	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
 
 	/* counted by the core for each socket: children inherit it from the listening clcsock */
@@ -255,15 +255,15 @@ int smc_sockopt_push(struct smc_sock *smc)
 }
 
 /**
- * smc_sockopt_rings() - return the ring sizes for a handshake
+ * smc_sockopt_ring_sizes() - return the ring sizes for a handshake
  * @smc: socket with a clcsock
  * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
  * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
  */
-void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
+void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
 {
-	const struct sock *csk = smc->carrier.sock->sk;
-	const struct smc_net *sn = smc_policy_net(sock_net(csk));
+	const struct sock *csk = smc->clcsock.sock->sk;
+	const struct smc_settings *sn = smc_settings_get(sock_net(csk));
 
 	/* the core stores twice the requested size */
 	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
@@ -308,7 +308,7 @@ static bool sockopt_has_tx_tstamp(int flags)
 }
 
 /**
- * smc_sockopt_excludes() - check for an option that SMC cannot honour
+ * smc_sockopt_excludes_smc() - check for an option that SMC cannot honour
  * @level: SOL_*
  * @name: option
  * @val: value
@@ -321,7 +321,7 @@ static bool sockopt_has_tx_tstamp(int flags)
  *
  * Return: true if SMC is excluded.
  */
-bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
+bool smc_sockopt_excludes_smc(int level, int name, sockptr_t val, unsigned int len)
 {
 	if (level == SOL_TCP) {
 		if (sockopt_is_fastopen(name) || name == TCP_REPAIR)
@@ -337,14 +337,15 @@ bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len)
 }
 
 /**
- * smc_sockopt_excluded() - check for such an option that the core has set without calling us
+ * smc_sockopt_has_excluded_smc() - check for such an option that the core has set without calling
+ * us
  * @smc: socket
  *
  * At the start of a call, for kernels before 6.7.
  *
  * Return: true if SMC is excluded; always false on later kernels.
  */
-bool smc_sockopt_excluded(struct smc_sock *smc)
+bool smc_sockopt_has_excluded_smc(struct smc_sock *smc)
 {
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 	const struct sock *sk = smc_sock_sk(smc);
@@ -362,7 +363,7 @@ static bool sockopt_too_late(struct smc_sock *smc, int level, int name, sockptr_
 {
 	return smc_sock_mode(smc) != SMC_MODE_TCP && !test_bit(SMC_SF_LISTEN, &smc->flags) &&
 	       !(level == SOL_TCP && sockopt_is_fastopen(name)) &&
-	       smc_sockopt_excludes(level, name, val, len);
+	       smc_sockopt_excludes_smc(level, name, val, len);
 }
 
 static int sockopt_read_int(int *n, sockptr_t val, unsigned int len)
@@ -416,7 +417,7 @@ static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsign
 /* SMC_OWN_ZEROCOPY: set SO_ZEROCOPY, which every kernel accepts on the clcsock. */
 static int sockopt_set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	struct sock *sk = smc_sock_sk(smc);
 	int rc;
 
@@ -480,14 +481,14 @@ static bool sockopt_is_keepalive(int level, int name)
  * @val: value
  * @len: length of @val
  *
- * Takes the socket lock. The caller has checked smc_sockopt_excludes().
+ * Takes the socket lock. The caller has checked smc_sockopt_excludes_smc().
  *
  * Return: as setsockopt(); -EOPNOTSUPP: too late for an option that SMC cannot honour.
  */
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
 		    sockptr_t val, unsigned int len)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	struct sock *sk = smc_sock_sk(smc);
 	int rc;
 
@@ -514,13 +515,13 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		sockopt_mirror_packets(smc);
 	sockopt_mirror_locked(smc);
 	if (!rc && level == SOL_TCP && name == TCP_SAVE_SYN)
-		smc_option_save_syn(&smc->carrier.option, csock->sk);
+		smc_option_set_save_syn(&smc->clcsock.option, csock->sk);
 	if (!rc && level == SOL_TCP && (name == TCP_NODELAY || name == TCP_CORK))
 		sockopt_apply_cork(smc, name, val);
 	if (!rc && sockopt_is_keepalive(level, name))
-		smc_keep_changed(smc);
+		smc_keepalive_options_changed(smc);
 	if (!rc && level == SOL_SOCKET)
-		smc_cmsg_changed(smc);
+		smc_cmsg_options_changed(smc);
 	release_sock(sk);
 	return rc;
 }
@@ -542,7 +543,7 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 	rc = sockopt_push_locked(smc_sk(sk));
 	if (rc)
 		return rc;
-	rc = smc_carrier_set_rcvlowat(&smc_sk(sk)->carrier, val);
+	rc = smc_clcsock_set_rcvlowat(&smc_sk(sk)->clcsock, val);
 	if (rc < 0)
 		return rc;
 	WRITE_ONCE(sk->sk_rcvlowat, rc);
@@ -558,7 +559,7 @@ int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
  */
 int smc_sockopt_set_peek_off(struct sock *sk, int val)
 {
-	struct socket *csock = smc_sk(sk)->carrier.sock;
+	struct socket *csock = smc_sk(sk)->clcsock.sock;
 	int rc;
 
 	if (!csock->ops->set_peek_off)
@@ -602,7 +603,7 @@ static void sockopt_clcsock_info(const struct smc_sock *smc, struct tcp_info *in
 {
 	struct tcp_info c;
 
-	tcp_get_info(smc->carrier.sock->sk, &c);
+	tcp_get_info(smc->clcsock.sock->sk, &c);
 	memset(info, 0, sizeof(*info));
 	info->tcpi_state = inet_sk_state_load(&smc->inet.sk);
 	info->tcpi_retransmits = c.tcpi_retransmits;
@@ -640,7 +641,7 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
 	conn = smc_sock_conn_get(smc);
 	if (conn) {
 		spin_lock_bh(&conn->lock);
-		smc_meter_tcp_info(conn, &info);
+		smc_tcpinfo_fill(conn, &info);
 		spin_unlock_bh(&conn->lock);
 		smc_conn_put(conn);
 	}
@@ -663,17 +664,17 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
 int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 		    int __user *len)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	const struct proto_ops *ops = READ_ONCE(csock->ops);
 	int saves;
 
 	if (level == SOL_SMC)
 		return sockopt_get_smc(smc, name, val, len);
 	if (level == SOL_TCP && name == TCP_INFO &&
-	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)))
+	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)))
 		return sockopt_get_tcp_info(smc, val, len);
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
-		saves = smc_option_saves_syn(&smc->carrier.option, csock->sk);
+		saves = smc_option_get_save_syn(&smc->clcsock.option, csock->sk);
 		if (saves >= 0)
 			return sockopt_put_int(saves, val, len);
 	}
@@ -695,16 +696,16 @@ static int sockopt_queue_length(struct smc_sock *smc, unsigned int cmd, bool *kn
 	conn = smc_sock_conn_get(smc);
 	switch (cmd) {
 	case SIOCINQ:
-		answer = conn ? smc_rx_inq(conn, sock_flag(sk, SOCK_URGINLINE)) : 0;
+		answer = conn ? smc_rx_get_inq(conn, sock_flag(sk, SOCK_URGINLINE)) : 0;
 		break;
 	case SIOCOUTQ:
-		answer = conn ? smc_tx_queued(conn) : 0;
+		answer = conn ? smc_tx_get_queued(conn) : 0;
 		break;
 	case SIOCOUTQNSD:
-		answer = conn ? smc_tx_unsent(conn) : 0;
+		answer = conn ? smc_tx_get_unsent(conn) : 0;
 		break;
 	case SIOCATMARK:
-		answer = conn && smc_rx_at_mark(conn);
+		answer = conn && smc_rx_is_at_mark(conn);
 		break;
 	default:
 		*known = false;
@@ -727,11 +728,11 @@ static int sockopt_queue_length(struct smc_sock *smc, unsigned int cmd, bool *kn
  */
 int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg)
 {
-	struct socket *csock = smc->carrier.sock;
+	struct socket *csock = smc->clcsock.sock;
 	bool known;
 	int answer;
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_connecting(smc)) {
+	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)) {
 		answer = sockopt_queue_length(smc, cmd, &known);
 		if (known)
 			return put_user(answer, (int __user *)arg);

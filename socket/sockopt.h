@@ -12,8 +12,8 @@
 #define SOL_SMC	286
 #endif
 
-bool smc_sockopt_excludes(int level, int name, sockptr_t val, unsigned int len);
-bool smc_sockopt_excluded(struct smc_sock *smc);
+bool smc_sockopt_excludes_smc(int level, int name, sockptr_t val, unsigned int len);
+bool smc_sockopt_has_excluded_smc(struct smc_sock *smc);
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
 		    sockptr_t val, unsigned int len);
 int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
@@ -24,7 +24,7 @@ int smc_sockopt_set_peek_off(struct sock *sk, int val);
 void smc_sockopt_mirror(struct smc_sock *smc);
 void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener);
 int smc_sockopt_push(struct smc_sock *smc);
-void smc_sockopt_rings(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
+void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
 
 int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg);
 

@@ -97,7 +97,7 @@ static void stream_derive_state(enum smc_conn_state state, int own, bool err, in
 static bool stream_clcsock_aborted(const struct smc_sock *smc)
 {
 	lockdep_assert_held(&smc->state_lock);
-	return READ_ONCE(smc->carrier.sock->sk->sk_err) == ECONNABORTED;
+	return READ_ONCE(smc->clcsock.sock->sk->sk_err) == ECONNABORTED;
 }
 
 /**
@@ -122,12 +122,12 @@ void smc_stream_sync(struct smc_sock *smc)
 	if ((err == ECONNRESET || err == EPIPE) && stream_clcsock_aborted(smc))
 		err = ECONNABORTED;
 	/* an orderly end has no error; store an error once per connection */
-	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_TOLD, &smc->flags))
+	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags))
 		WRITE_ONCE(sk->sk_err, err);
 	smp_wmb();	/* sk_err before sk_shutdown; pairs with smp_rmb() in poll and recvmsg */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | shutdown);
 	smc_sock_store_state(sk, tcp);
-	WRITE_ONCE(smc->seen, state);
+	WRITE_ONCE(smc->synced_state, state);
 out:
 	spin_unlock_bh(&smc->state_lock);
 }
@@ -141,7 +141,7 @@ out:
  */
 void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
 {
-	if (READ_ONCE(smc->seen) != (int)smc_conn_state(conn))
+	if (READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn))
 		smc_stream_sync(smc);
 }
 
@@ -171,7 +171,7 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
  */
 bool smc_stream_writable(const struct smc_conn *conn)
 {
-	return smc_tx_space(conn) >= conn->tx.ring.size / 3;
+	return smc_tx_get_space(conn) >= conn->tx.ring.size / 3;
 }
 
 /**
@@ -265,7 +265,7 @@ static void stream_notify(void *owner, unsigned int bits)
 	rcu_read_lock();
 	if (bits & SMC_CONN_URGENT)
 		stream_send_sigurg(sk);
-	if (bits & SMC_CONN_MARK)
+	if (bits & SMC_CONN_URGENT_BYTE)
 		stream_skip_urgent(smc);
 	if (bits & SMC_CONN_CHANGED) {
 		smc_stream_sync(smc);
@@ -286,7 +286,7 @@ static void stream_notify(void *owner, unsigned int bits)
 	 */
 	if (bits & SMC_CONN_READABLE &&
 	    (!(bits & SMC_CONN_CHANGED) ||
-	     sk->sk_data_ready != smc_carrier_defaults()->data_ready))
+	     sk->sk_data_ready != smc_clcsock_tcp_callbacks()->data_ready))
 		sk->sk_data_ready(sk);
 	else if (bits & SMC_CONN_READABLE)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
@@ -311,8 +311,8 @@ static const struct smc_conn_events stream_events = {
  */
 static void stream_clcsock_work(struct work_struct *work)
 {
-	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, carrier_work);
-	int err = READ_ONCE(smc->carrier.sock->sk->sk_err);
+	struct smc_sock *smc = container_of(to_delayed_work(work), struct smc_sock, clcsock_work);
+	int err = READ_ONCE(smc->clcsock.sock->sk->sk_err);
 	struct smc_conn *conn = smc_sock_conn_get(smc);
 
 	if (!conn)
@@ -320,7 +320,7 @@ static void stream_clcsock_work(struct work_struct *work)
 	if (err == ECONNRESET || err == ECONNABORTED)
 		smc_conn_abort(conn, err);
 	else
-		smc_llc_probe(conn->lgr);
+		smc_test_link_probe_lgr(conn->lgr);
 	smc_conn_put(conn);
 }
 
@@ -356,41 +356,41 @@ void smc_stream_flush_later(struct smc_sock *smc)
 	queue_delayed_work(stream_wq, &smc->cork_work, CORK_TIME);
 }
 
-/* smc_carrier_events.changed: softirq or process context. */
+/* smc_clcsock_events.changed: softirq or process context. */
 static void stream_clcsock_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
-	const struct sock *csk = smc->carrier.sock->sk;
+	const struct sock *csk = smc->clcsock.sock->sk;
 	int err = READ_ONCE(csk->sk_err);
 
 	if (inet_sk_state_load(csk) == TCP_CLOSE && err)
-		queue_delayed_work(stream_wq, &smc->carrier_work,
+		queue_delayed_work(stream_wq, &smc->clcsock_work,
 				   err == ECONNRESET ? RESET_GRACE : 0);
 }
 
-static const struct smc_carrier_events stream_clcsock_events = {
+static const struct smc_clcsock_events stream_clcsock_events = {
 	.changed = stream_clcsock_changed,
 };
 
 /**
- * smc_stream_enter() - change the mode of a socket to SMC
+ * smc_stream_start() - change the mode of a socket to SMC
  * @smc: undecided socket, at the end of its handshake
  * @conn: active connection; takes over the caller's reference
  *
  * Process context, without the socket lock. Does not wake sleepers; the caller does.
  */
-void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
+void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	INIT_DELAYED_WORK(&smc->carrier_work, stream_clcsock_work);
+	INIT_DELAYED_WORK(&smc->clcsock_work, stream_clcsock_work);
 	INIT_DELAYED_WORK(&smc->cork_work, stream_cork_work);
-	smc_keep_init(smc);
+	smc_keepalive_init(smc);
 	sk->sk_write_space = stream_write_space;
-	clear_bit(SMC_SF_ERR_TOLD, &smc->flags);
+	clear_bit(SMC_SF_ERR_REPORTED, &smc->flags);
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = conn;
-	smc->seen = -1;
+	smc->synced_state = -1;
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
@@ -399,14 +399,14 @@ void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn)
 	spin_unlock_bh(&smc->state_lock);
 	smc_conn_attach(conn, &stream_events, smc);
 	/* urgent data may have come before smc_conn_attach() */
-	if (smc_rx_urgent(conn))
+	if (smc_rx_has_urgent(conn))
 		stream_send_sigurg(sk);
 	stream_skip_urgent(smc);
 	smc_stream_sync(smc);
-	if (smc_carrier_hook(&smc->carrier, &stream_clcsock_events, smc))
+	if (smc_clcsock_hook(&smc->clcsock, &stream_clcsock_events, smc))
 		stream_clcsock_changed(smc);
-	smc_keep_changed(smc);
-	smc_cmsg_changed(smc);
+	smc_keepalive_options_changed(smc);
+	smc_cmsg_options_changed(smc);
 }
 
 /* ---- poll, shutdown ---------------------------------------------------------- */
@@ -417,7 +417,7 @@ static int stream_poll_target(const struct sock *sk, struct smc_conn *conn)
 	int target = sock_rcvlowat(sk, 0, INT_MAX);
 
 	if (target > 1)
-		target = min_t(u32, target, smc_rx_reach(conn) / 2);
+		target = min_t(u32, target, smc_rx_get_max_readable(conn) / 2);
 	return max(target, 1);
 }
 
@@ -446,11 +446,12 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	target = stream_poll_target(sk, conn);
-	readable = smc_rx_readable(conn) + smc_rx_held(conn, sock_flag(sk, SOCK_URGINLINE));
+	readable = smc_rx_get_readable(conn) +
+		   smc_rx_has_held_byte(conn, sock_flag(sk, SOCK_URGINLINE));
 	/* fewer bytes suffice if the peer waits until they are read */
-	if (readable >= target || (readable && smc_rx_peer_waits(conn)))
+	if (readable >= target || (readable && smc_rx_does_peer_wait(conn)))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (smc_rx_urgent(conn))
+	if (smc_rx_has_urgent(conn))
 		mask |= EPOLLPRI;
 	if (shutdown & SEND_SHUTDOWN || smc_stream_writable(conn) ||
 	    !smc_conn_state_may_send(smc_conn_state(conn))) {
@@ -512,7 +513,7 @@ static void stream_linger(struct sock *sk, const struct smc_conn *conn)
 	unsigned long begin = jiffies;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (left > 0 && !smc_conn_drained(conn) && !signal_pending(current) &&
+	while (left > 0 && !smc_conn_is_drained(conn) && !signal_pending(current) &&
 	       smc_conn_state_may_cdc(smc_conn_state(conn))) {
 		wait_woken(&wait, TASK_INTERRUPTIBLE, min_t(long, left, LINGER_SLICE));
 		/* from the start: each slice is rounded up, and the errors would add up */
@@ -528,10 +529,10 @@ static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 
 	if (!conn)
 		return NULL;
-	smc_carrier_unhook(&smc->carrier);
-	cancel_delayed_work_sync(&smc->carrier_work);
+	smc_clcsock_unhook(&smc->clcsock);
+	cancel_delayed_work_sync(&smc->clcsock_work);
 	cancel_delayed_work_sync(&smc->cork_work);
-	smc_keep_end(smc);
+	smc_keepalive_stop(smc);
 	smc_conn_detach(conn);
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = NULL;
@@ -557,7 +558,7 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 
 	if (!conn)
 		return abort;
-	if (smc_rx_readable(conn))
+	if (smc_rx_get_readable(conn))
 		abort = true;
 	if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)
 		abort = true;

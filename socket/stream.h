@@ -15,7 +15,7 @@ struct pipe_inode_info;
 int smc_stream_init(void);
 void smc_stream_exit(void);
 
-void smc_stream_enter(struct smc_sock *smc, struct smc_conn *conn);
+void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn);
 void smc_stream_sync(struct smc_sock *smc);
 void smc_stream_flush(struct smc_sock *smc);
 __poll_t smc_stream_poll(struct smc_sock *smc);

@@ -19,7 +19,7 @@
 
 #include <compat/tcp_ack.h>
 
-static struct smc_carrier_callbacks clcsock_tcp_callbacks;
+static struct smc_clcsock_callbacks clcsock_tcp_callbacks;
 
 /* ---- callbacks --------------------------------------------------------------- */
 
@@ -30,13 +30,13 @@ static struct smc_carrier_callbacks clcsock_tcp_callbacks;
  */
 static bool clcsock_notify_owner(struct sock *sk)
 {
-	struct smc_carrier *c = NULL;
+	struct smc_clcsock *c = NULL;
 	uintptr_t data;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	data = (uintptr_t)READ_ONCE(sk->sk_user_data);
 	if ((data & ~SK_USER_DATA_PTRMASK) == SK_USER_DATA_NOCOPY)
-		c = (struct smc_carrier *)(data & SK_USER_DATA_PTRMASK);
+		c = (struct smc_clcsock *)(data & SK_USER_DATA_PTRMASK);
 	if (c && c->events)
 		c->events->changed(c->owner);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -71,7 +71,7 @@ static void clcsock_error_report(struct sock *sk)
 		clcsock_tcp_callbacks.error_report(sk);
 }
 
-static void clcsock_save_callbacks(const struct sock *sk, struct smc_carrier_callbacks *cb)
+static void clcsock_save_callbacks(const struct sock *sk, struct smc_clcsock_callbacks *cb)
 {
 	cb->state_change = sk->sk_state_change;
 	cb->data_ready = sk->sk_data_ready;
@@ -80,7 +80,7 @@ static void clcsock_save_callbacks(const struct sock *sk, struct smc_carrier_cal
 }
 
 /* Restore only callbacks that are still ours: kTLS and others replace them with their own. */
-static void clcsock_restore_callbacks(struct sock *sk, const struct smc_carrier_callbacks *cb)
+static void clcsock_restore_callbacks(struct sock *sk, const struct smc_clcsock_callbacks *cb)
 {
 	if (sk->sk_state_change == clcsock_state_change)
 		sk->sk_state_change = cb->state_change;
@@ -93,7 +93,7 @@ static void clcsock_restore_callbacks(struct sock *sk, const struct smc_carrier_
 }
 
 /* TCP calls sk_data_ready only from SO_RCVLOWAT bytes on, and CLC messages are short. */
-static void clcsock_park_rcvlowat(struct smc_carrier *c)
+static void clcsock_park_rcvlowat(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
@@ -102,18 +102,18 @@ static void clcsock_park_rcvlowat(struct smc_carrier *c)
 }
 
 /**
- * smc_carrier_hook() - replace the callbacks of the TCP socket
+ * smc_clcsock_hook() - replace the callbacks of the TCP socket
  * @c: clcsock, hooked or not
  * @events: table to call when the TCP socket changes
  * @owner: argument for @events
  *
- * Sets SO_RCVLOWAT to 1 until smc_carrier_unhook(). If the callbacks are hooked already, only
+ * Sets SO_RCVLOWAT to 1 until smc_clcsock_unhook(). If the callbacks are hooked already, only
  * @events and @owner change. Earlier changes are not reported: the caller checks the state of
  * the socket once after this call. Process context, takes the socket lock.
  *
  * Return: true, or false if another user (a BPF psock) owns the socket's sk_user_data.
  */
-bool smc_carrier_hook(struct smc_carrier *c, const struct smc_carrier_events *events,
+bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *events,
 		      void *owner)
 {
 	struct sock *sk = c->sock->sk;
@@ -145,13 +145,13 @@ out:
 }
 
 /**
- * smc_carrier_unhook() - restore the callbacks of the TCP socket
+ * smc_clcsock_unhook() - restore the callbacks of the TCP socket
  * @c: clcsock, hooked or not
  *
- * Also restores SO_RCVLOWAT. After return no smc_carrier_events.changed() runs, and none will.
+ * Also restores SO_RCVLOWAT. After return no smc_clcsock_events.changed() runs, and none will.
  * Process context, takes the socket lock.
  */
-void smc_carrier_unhook(struct smc_carrier *c)
+void smc_clcsock_unhook(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
@@ -170,26 +170,26 @@ void smc_carrier_unhook(struct smc_carrier *c)
 }
 
 /**
- * smc_carrier_defaults() - return the callbacks of an unmodified TCP socket
+ * smc_clcsock_tcp_callbacks() - return the callbacks of an unmodified TCP socket
  *
- * Return: constant table, filled in by smc_carrier_learn().
+ * Return: constant table, filled in by smc_clcsock_init().
  */
-const struct smc_carrier_callbacks *smc_carrier_defaults(void)
+const struct smc_clcsock_callbacks *smc_clcsock_tcp_callbacks(void)
 {
 	return &clcsock_tcp_callbacks;
 }
 
 /**
- * smc_carrier_set_rcvlowat() - set SO_RCVLOWAT of the application's data
+ * smc_clcsock_set_rcvlowat() - set SO_RCVLOWAT of the application's data
  * @c: clcsock, hooked or not
  * @val: bytes
  *
  * Does not apply to CLC messages: on a hooked clcsock the value takes effect in
- * smc_carrier_unhook(). Process context, takes the socket lock.
+ * smc_clcsock_unhook(). Process context, takes the socket lock.
  *
  * Return: the resulting value, or -errno of setsockopt().
  */
-int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
+int smc_clcsock_set_rcvlowat(struct smc_clcsock *c, int val)
 {
 	int (*set)(struct sock *sk, int val) = READ_ONCE(c->sock->ops)->set_rcvlowat;
 	struct sock *sk = c->sock->sk;
@@ -209,20 +209,20 @@ int smc_carrier_set_rcvlowat(struct smc_carrier *c, int val)
 }
 
 /**
- * smc_carrier_ack() - send a TCP ACK without data
+ * smc_clcsock_send_ack() - send a TCP ACK without data
  * @c: clcsock
  *
  * No data flows over TCP while the connection uses RDMA, so a periodic ACK keeps the connection's
  * state alive in firewalls and NATs. The peer does not answer it. Process context, takes the
  * socket lock.
  */
-void smc_carrier_ack(struct smc_carrier *c)
+void smc_clcsock_send_ack(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
 	lock_sock(sk);
 	if (sk->sk_state == TCP_ESTABLISHED)
-		smc_compat_tcp_ack(sk);
+		smc_compat_tcp_send_ack(sk);
 	release_sock(sk);
 }
 
@@ -241,18 +241,18 @@ static void clcsock_pin_net(struct sock *sk, struct net *net)
 }
 
 /**
- * smc_carrier_create() - create the TCP socket
+ * smc_clcsock_create() - create the TCP socket
  * @c: clcsock without a TCP socket
  * @net: namespace
  * @family: AF_INET or AF_INET6
  * @kern: nonzero for a kernel socket; as passed to the create() of the SMC socket
  *
  * The TCP socket gets the cgroup, the credentials and the LSM label of the calling process.
- * Process context. The caller closes it by smc_carrier_release().
+ * Process context. The caller closes it by smc_clcsock_release().
  *
  * Return: 0, or -errno as socket(2).
  */
-int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int kern)
+int smc_clcsock_create(struct smc_clcsock *c, struct net *net, int family, int kern)
 {
 	int rc;
 
@@ -268,7 +268,7 @@ int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int k
 }
 
 /**
- * smc_carrier_create_child() - create an empty socket for ops->accept() of a listener
+ * smc_clcsock_create_child() - create an empty socket for ops->accept() of a listener
  * @child: clcsock without a TCP socket
  * @listener: listening clcsock
  *
@@ -277,7 +277,7 @@ int smc_carrier_create(struct smc_carrier *c, struct net *net, int family, int k
  *
  * Return: 0 or -ENOMEM.
  */
-int smc_carrier_create_child(struct smc_carrier *child, const struct smc_carrier *listener)
+int smc_clcsock_create_child(struct smc_clcsock *child, const struct smc_clcsock *listener)
 {
 	int rc;
 
@@ -329,16 +329,16 @@ static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 }
 
 /**
- * smc_carrier_accept() - accept one child of a listening clcsock
+ * smc_clcsock_accept() - accept one child of a listening clcsock
  * @c: listening clcsock
  * @child: clcsock without a TCP socket; receives the child
  *
  * The child is not hooked, and charged to the cgroup of the listener. Process context, does not
- * block. The caller closes the child by smc_carrier_release().
+ * block. The caller closes the child by smc_clcsock_release().
  *
  * Return: 0, -EAGAIN when no child is queued, or another -errno.
  */
-int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
+int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child)
 {
 	struct sock *sk;
 	int rc;
@@ -355,12 +355,12 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
 	clcsock_restore_callbacks(sk, &clcsock_tcp_callbacks);
 	write_unlock_bh(&sk->sk_callback_lock);
 	clcsock_charge_child(sk, c->sock->sk);
-	smc_option_accepted(&child->option, sk, &c->option);
+	smc_option_inherit(&child->option, sk, &c->option);
 	return 0;
 }
 
 /**
- * smc_carrier_release() - close the TCP socket
+ * smc_clcsock_release() - close the TCP socket
  * @c: clcsock, with or without a TCP socket
  * @reset: send RST instead of FIN
  *
@@ -368,15 +368,15 @@ int smc_carrier_accept(struct smc_carrier *c, struct smc_carrier *child)
  * states such as FIN_WAIT, refers to nothing of the application or of this module. Process
  * context, may sleep for SO_LINGER.
  */
-void smc_carrier_release(struct smc_carrier *c, bool reset)
+void smc_clcsock_release(struct smc_clcsock *c, bool reset)
 {
 	struct socket *sock = c->sock;
 
 	if (!sock)
 		return;
 	if (sock->sk) {
-		smc_carrier_unhook(c);
-		smc_carrier_unshare(c);
+		smc_clcsock_unhook(c);
+		smc_clcsock_unshare_wq(c);
 		smc_option_withdraw(&c->option, sock->sk);
 		if (reset)
 			sock_no_linger(sock->sk);
@@ -386,17 +386,17 @@ void smc_carrier_release(struct smc_carrier *c, bool reset)
 }
 
 /**
- * smc_carrier_abort() - end the TCP connection as if the peer had reset it
+ * smc_clcsock_abort() - end the TCP connection as if the peer had reset it
  * @c: clcsock
  * @err: positive errno for the socket to report, unless TCP has reported an error itself
  *
  * Received bytes are dropped, because they may be CLC messages. Process context.
  */
-void smc_carrier_abort(struct smc_carrier *c, int err)
+void smc_clcsock_abort(struct smc_clcsock *c, int err)
 {
 	char junk[256];
 
-	if (smc_carrier_state(c) != TCP_CLOSE)
+	if (smc_clcsock_state(c) != TCP_CLOSE)
 		tcp_abort(c->sock->sk, err);
 	for (;;) {
 		struct kvec vec = { .iov_base = junk, .iov_len = sizeof(junk) };
@@ -431,7 +431,7 @@ static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage 
 }
 
 /**
- * smc_carrier_again() - connect again to the same peer, without the SMC option
+ * smc_clcsock_reconnect() - connect again to the same peer, without the SMC option
  * @c: clcsock, used by the caller only
  *
  * Resets the current connection; what it has received is lost. Socket options and a bound
@@ -439,13 +439,13 @@ static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage 
  *
  * Return: -EINPROGRESS, or another result of a non-blocking connect().
  */
-int smc_carrier_again(struct smc_carrier *c)
+int smc_clcsock_reconnect(struct smc_clcsock *c)
 {
 	struct sockaddr_storage none = { .ss_family = AF_UNSPEC }, to;
 	struct socket *sock = c->sock;
 	int len, rc;
 
-	smc_carrier_withdraw_option(c);
+	smc_clcsock_withdraw_option(c);
 	len = clcsock_peer_sockaddr(sock->sk, &to);
 	rc = READ_ONCE(sock->ops)->connect(sock, (void *)&none, sizeof(struct sockaddr),
 					   O_NONBLOCK);
@@ -457,13 +457,13 @@ int smc_carrier_again(struct smc_carrier *c)
 /* ---- shared with the application's socket ------------------------------------ */
 
 /**
- * smc_carrier_share() - let the clcsock use the application's wait queue, inode number and file
+ * smc_clcsock_share_wq() - let the clcsock use the application's wait queue, inode number and file
  * @c: clcsock; no task may sleep on its wait queue
- * @app: the application's socket; must stay alive until smc_carrier_unshare()
+ * @app: the application's socket; must stay alive until smc_clcsock_unshare_wq()
  *
  * Process context, takes the socket lock.
  */
-void smc_carrier_share(struct smc_carrier *c, struct socket *app)
+void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app)
 {
 	struct sock *sk = c->sock->sk;
 
@@ -475,16 +475,16 @@ void smc_carrier_share(struct smc_carrier *c, struct socket *app)
 	/* tools find the process by the inode number; socket inodes are not hashed */
 	SOCK_INODE(c->sock)->i_ino = SOCK_INODE(app)->i_ino;
 	if (app->file)
-		smc_carrier_lend_file(c, app->file);
+		smc_clcsock_set_file(c, app->file);
 }
 
 /**
- * smc_carrier_unshare() - give the clcsock its own wait queue, and no file
+ * smc_clcsock_unshare_wq() - give the clcsock its own wait queue, and no file
  * @c: clcsock; no task may sleep on its wait queue
  *
  * Process context, takes the socket lock.
  */
-void smc_carrier_unshare(struct smc_carrier *c)
+void smc_clcsock_unshare_wq(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
@@ -498,13 +498,13 @@ void smc_carrier_unshare(struct smc_carrier *c)
 }
 
 /**
- * smc_carrier_lend_file() - set the file of the clcsock
+ * smc_clcsock_set_file() - set the file of the clcsock
  * @c: clcsock
  * @file: file of the application's socket, or NULL if it has none yet
  *
- * Takes no reference: the caller calls smc_carrier_unshare() before the file is released.
+ * Takes no reference: the caller calls smc_clcsock_unshare_wq() before the file is released.
  */
-void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
+void smc_clcsock_set_file(struct smc_clcsock *c, struct file *file)
 {
 	if (READ_ONCE(c->sock->file) != file)
 		WRITE_ONCE(c->sock->file, file);
@@ -513,7 +513,7 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
 /* ---- state ------------------------------------------------------------------- */
 
 /**
- * smc_carrier_ipsec() - check whether IPsec policies apply to what we send on the connection
+ * smc_clcsock_has_ipsec() - check whether IPsec policies apply to what we send on the connection
  * @c: clcsock
  * @dst: route of the connection, reference held by the caller
  *
@@ -522,7 +522,7 @@ void smc_carrier_lend_file(struct smc_carrier *c, struct file *file)
  *
  * Return: true if a policy of the socket or of the route applies.
  */
-bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst)
+bool smc_clcsock_has_ipsec(const struct smc_clcsock *c, const struct dst_entry *dst)
 {
 #ifdef CONFIG_XFRM
 	const struct sock *sk = c->sock->sk;
@@ -535,11 +535,11 @@ bool smc_carrier_ipsec(const struct smc_carrier *c, const struct dst_entry *dst)
 }
 
 /**
- * smc_carrier_peer_addr() - return the peer's IP address
+ * smc_clcsock_peer_addr() - return the peer's IP address
  * @c: connecting or connected clcsock
  * @peer: out: the address, IPv4 as v4-mapped
  */
-void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer)
+void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer)
 {
 	const struct sock *sk = c->sock->sk;
 
@@ -550,14 +550,14 @@ void smc_carrier_peer_addr(const struct smc_carrier *c, struct in6_addr *peer)
 }
 
 /**
- * smc_carrier_readable() - check whether a read would return without waiting
+ * smc_clcsock_is_readable() - check whether a read would return without waiting
  * @c: clcsock
  *
  * Any context, lockless.
  *
  * Return: true for queued bytes, FIN, an error or a closed connection.
  */
-bool smc_carrier_readable(const struct smc_carrier *c)
+bool smc_clcsock_is_readable(const struct smc_clcsock *c)
 {
 	const struct sock *sk = c->sock->sk;
 
@@ -569,13 +569,13 @@ bool smc_carrier_readable(const struct smc_carrier *c)
 /* ---- module ------------------------------------------------------------------ */
 
 /**
- * smc_carrier_learn() - read the callbacks of an unmodified TCP socket
+ * smc_clcsock_init() - read the callbacks of an unmodified TCP socket
  *
  * Called once, when the module starts, before the first clcsock is created.
  *
  * Return: 0 or -errno.
  */
-int __init smc_carrier_learn(void)
+int __init smc_clcsock_init(void)
 {
 	struct socket *sock;
 	int rc;

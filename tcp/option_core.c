@@ -50,7 +50,7 @@ static bool option_gate_is_shut(const struct sock *sk)
 	    (data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
 		return false;
 	gate = (const struct smc_option_gate *)(data & SK_USER_DATA_PTRMASK);
-	return gate && gate->shut(gate, sk);
+	return gate && gate->is_shut(gate, sk);
 }
 
 static void option_gate_set(struct smc_option *o, struct sock *sk,
@@ -108,22 +108,22 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_accepted() - take over the option state of an accepted clcsock
+ * smc_option_inherit() - take over the option state of an accepted clcsock
  * @o: not used
  * @sk: accepted clcsock, which no other context uses yet
  * @parent: not used
  *
  * Core has copied syn_smc and smc_hs_congested from the listener. Process context.
  */
-void smc_option_accepted(struct smc_option *o, struct sock *sk,
-			 const struct smc_option *parent)
+void smc_option_inherit(struct smc_option *o, struct sock *sk,
+			const struct smc_option *parent)
 {
 	/* the socket might listen itself one day, when this module has been unloaded */
 	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
 }
 
 /**
- * smc_option_agreed() - check whether both ends sent the option
+ * smc_option_is_agreed() - check whether both ends sent the option
  * @o: not used
  * @sk: connected or accepted clcsock
  *
@@ -131,28 +131,28 @@ void smc_option_accepted(struct smc_option *o, struct sock *sk,
  *
  * Return: true if the SYN and the SYN-ACK carried the option.
  */
-bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
+bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->syn_smc);
 }
 
 /**
- * smc_option_save_syn() - do nothing: core's option does not use TCP_SAVE_SYN
+ * smc_option_set_save_syn() - do nothing: core's option does not use TCP_SAVE_SYN
  * @o: not used
  * @sk: clcsock
  */
-void smc_option_save_syn(struct smc_option *o, struct sock *sk)
+void smc_option_set_save_syn(struct smc_option *o, struct sock *sk)
 {
 }
 
 /**
- * smc_option_saves_syn() - return the application's TCP_SAVE_SYN
+ * smc_option_get_save_syn() - return the application's TCP_SAVE_SYN
  * @o: not used
  * @sk: clcsock
  *
  * Return: -1: TCP has the value.
  */
-int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
+int smc_option_get_save_syn(const struct smc_option *o, struct sock *sk)
 {
 	return -1;
 }

@@ -473,7 +473,7 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_accepted() - take over the option state of an accepted clcsock
+ * smc_option_inherit() - take over the option state of an accepted clcsock
  * @o: state of @sk
  * @sk: accepted clcsock, which no other context uses yet, not locked
  * @parent: state of the listener, which is not withdrawn meanwhile
@@ -481,8 +481,8 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
  * Restores the saved SYN as the peer sent it, and frees it if the application has not set
  * TCP_SAVE_SYN. Process context.
  */
-void smc_option_accepted(struct smc_option *o, struct sock *sk,
-			 const struct smc_option *parent)
+void smc_option_inherit(struct smc_option *o, struct sock *sk,
+			const struct smc_option *parent)
 {
 	const struct smc_option_entry *listener = READ_ONCE(parent->entry);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -507,7 +507,7 @@ void smc_option_accepted(struct smc_option *o, struct sock *sk,
 }
 
 /**
- * smc_option_agreed() - check whether both ends sent the option
+ * smc_option_is_agreed() - check whether both ends sent the option
  * @o: state of @sk
  * @sk: connected or accepted clcsock, not locked
  *
@@ -515,7 +515,7 @@ void smc_option_accepted(struct smc_option *o, struct sock *sk,
  *
  * Return: true if the SYN and the SYN-ACK carried the option.
  */
-bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
+bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk)
 {
 	bool agreed;
 
@@ -527,13 +527,13 @@ bool smc_option_agreed(const struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_save_syn() - record that the application has set TCP_SAVE_SYN
+ * smc_option_set_save_syn() - record that the application has set TCP_SAVE_SYN
  * @o: state of @sk
  * @sk: clcsock, not locked
  *
  * A listener that answers the option keeps saving SYNs in any case. Process context.
  */
-void smc_option_save_syn(struct smc_option *o, struct sock *sk)
+void smc_option_set_save_syn(struct smc_option *o, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -546,7 +546,7 @@ void smc_option_save_syn(struct smc_option *o, struct sock *sk)
 }
 
 /**
- * smc_option_saves_syn() - return the application's TCP_SAVE_SYN
+ * smc_option_get_save_syn() - return the application's TCP_SAVE_SYN
  * @o: state of @sk
  * @sk: clcsock, not locked
  *
@@ -554,7 +554,7 @@ void smc_option_save_syn(struct smc_option *o, struct sock *sk)
  *
  * Return: the value, or -1 if TCP has it.
  */
-int smc_option_saves_syn(const struct smc_option *o, struct sock *sk)
+int smc_option_get_save_syn(const struct smc_option *o, struct sock *sk)
 {
 	int val = -1;
 

@@ -94,7 +94,7 @@ static void option_skb_insert(struct sk_buff *skb, u8 pf, int off, int len)
 	/* the word with data offset and flags */
 	old_word = ((const __be16 *)th)[6];
 	th->doff += SMC_TCP_OPT_ROOM / 4;
-	smc_tcp_opt_put((u8 *)th + len);
+	smc_tcp_opt_build((u8 *)th + len);
 	option_skb_fix_checksum(skb, th, len, old_word);
 	if (pf == NFPROTO_IPV4) {
 		ip_hdr(skb)->tot_len = htons(skb->len);

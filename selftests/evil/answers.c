@@ -61,7 +61,7 @@ static bool take_proposal(int fd, struct smc_clc_proposal *p)
 
 	poll(&pfd, 1, PATIENCE_MS);
 	if (recv(fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == sizeof(head) &&
-	    smc_clc_peek_header(head, &h)) {
+	    smc_clc_parse_header(head, &h)) {
 		serve_without_smc(fd);
 		return false;
 	}

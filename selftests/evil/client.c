@@ -394,7 +394,7 @@ static bool length_oversized(const struct evil_target *t)
 	if (fd < 0)
 		return false;
 	evil_proposal(&m, &t->local);
-	smc_put_be16(m.buf + 5, 65535);
+	smc_wire_put_be16(m.buf + 5, 65535);
 	evil_write(fd, m.buf, m.len);
 	evil_garbage(&m, t->seed, sizeof(m.buf));
 	for (int i = 0; i < 512; i++) {
@@ -526,10 +526,10 @@ static bool decline_malformed(const struct evil_target *t)
 	bool ok;
 
 	evil_decline(&m, 2, SMC_CLC_DECL_NO_DEV);
-	smc_put_be16(m.buf + 5, SMC_CLC_DECLINE_V1_LEN);
+	smc_wire_put_be16(m.buf + 5, SMC_CLC_DECLINE_V1_LEN);
 	ok = send_check(t, &m, CLOSED);
 	evil_decline(&m, 1, SMC_CLC_DECL_NO_DEV);
-	smc_put_be16(m.buf + 5, 27);
+	smc_wire_put_be16(m.buf + 5, 27);
 	return send_check(t, &m, CLOSED) && ok;
 }
 
@@ -759,7 +759,7 @@ static void msg_cut_to_length(struct evil_msg *m)
 {
 	struct smc_clc_head head;
 
-	if (m->len >= SMC_CLC_HEAD_LEN && !smc_clc_peek_header(m->buf, &head) && head.len < m->len)
+	if (m->len >= SMC_CLC_HEAD_LEN && !smc_clc_parse_header(m->buf, &head) && head.len < m->len)
 		m->len = head.len;
 }
 

@@ -16,7 +16,7 @@ static const struct el_conn *victim;
 
 static void spoil_address(struct evil_msg *m)
 {
-	smc_put_be64(m->buf + OFF_VADDR, smc_get_be64(m->buf + OFF_VADDR) + 4096);
+	smc_wire_put_be64(m->buf + OFF_VADDR, smc_wire_get_be64(m->buf + OFF_VADDR) + 4096);
 }
 
 static void spoil_element(struct evil_msg *m)
@@ -33,7 +33,7 @@ static void spoil_size(struct evil_msg *m)
 
 static void spoil_token(struct evil_msg *m)
 {
-	smc_put_be32(m->buf + OFF_TOKEN, victim->token);
+	smc_wire_put_be32(m->buf + OFF_TOKEN, victim->token);
 }
 
 static const struct forgery {

@@ -21,7 +21,7 @@ static bool send_bare(struct el_env *e, u8 type, u8 flags, size_t len)
 {
 	u8 buf[SMC_LLC_V2_MAX_LEN] = { type };
 
-	smc_put_le16(buf + 1, len);
+	smc_wire_put_le16(buf + 1, len);
 	if (type < V2)
 		buf[2] = 0;
 	buf[3] = flags;
@@ -88,7 +88,7 @@ static bool bad_counts(struct el_env *e)
 {
 	u8 buf[SMC_LLC_V2_MAX_LEN] = { 0 };
 
-	smc_put_le16(buf + 1, SMC_LLC_V1_LEN);
+	smc_wire_put_le16(buf + 1, SMC_LLC_V1_LEN);
 	/* CONFIRM RKEY with 9 to 255 other links, DELETE RKEY of 0 and of 51 to 255 keys */
 	buf[0] = V2 | SMC_LLC_CONFIRM_RKEY;
 	for (int n = 9; n < 256; n += 82) {
@@ -124,7 +124,7 @@ static bool long_noise(struct el_env *e)
 			continue;	/* these end the link in any case */
 		tl_fill(0x66 + type, 0, buf, sizeof(buf));
 		buf[0] = V2 | type;
-		smc_put_le16(buf + 1, sizeof(buf));
+		smc_wire_put_le16(buf + 1, sizeof(buf));
 		/* a response without request, so that the random bytes are no request */
 		buf[3] |= 0x80;
 		if (type != SMC_LLC_REQ_ADD_LINK && el_raw(e->l, buf, sizeof(buf)))
@@ -152,9 +152,9 @@ static bool delete_unknown_link(struct el_env *e)
 		if (el_llc(e->l, &m) || !all_sent(e) ||
 		    !answer_await(e, SMC_LLC_DELETE_LINK, before))
 			return false;
-		if (smc_get_be32(seen->raw + 5) != SMC_LLC_DEL_NO_LINK) {
+		if (smc_wire_get_be32(seen->raw + 5) != SMC_LLC_DEL_NO_LINK) {
 			ktap_note("link %u: reason %08x", numbers[i],
-				  smc_get_be32(seen->raw + 5));
+				  smc_wire_get_be32(seen->raw + 5));
 			return false;
 		}
 	}
@@ -310,7 +310,7 @@ static bool delete_rkeys(struct el_env *e, const u32 *keys, u8 n)
 	u8 raw[SMC_LLC_RKEY_LEN * 255];
 
 	for (int i = 0; i < n; i++)
-		smc_llc_put_rkey(raw, i, keys[i]);
+		smc_llc_list_put_rkey(raw, i, keys[i]);
 	m.delete_rkey.count = n;
 	m.delete_rkey.rkeys.count = n;
 	m.delete_rkey.rkeys.raw = raw;
@@ -425,7 +425,7 @@ static void send_early(struct smc_llc_msg *answer)
 	(void)answer;
 	add.confirm_rkey.rkey = 0x30000;
 	add.confirm_rkey.vaddr = 0x660000000000ULL;
-	smc_llc_put_rkey(raw, 0, add.confirm_rkey.rkey);
+	smc_llc_list_put_rkey(raw, 0, add.confirm_rkey.rkey);
 	del.delete_rkey.count = 1;
 	del.delete_rkey.rkeys.count = 1;
 	del.delete_rkey.rkeys.raw = raw;

@@ -110,14 +110,14 @@ static int move_send(struct el_conn *c, const struct move *move, const struct el
 		.seq = c->seq + move->ahead,
 		.token = c->peer_token,
 		.flags = SMC_CDC_F_FAILOVER,
-		.left = move_prev_num(move, from, c->link),
-		.move = move->nr,
-		.more = move->orderly ? SMC_CDC_M_ORDERLY : 0,
-		.past_orderly = move->past_orderly,
+		.prev_link = move_prev_num(move, from, c->link),
+		.move_count = move->nr,
+		.ext = move->orderly ? SMC_CDC_EXT_ORDERLY : 0,
+		.older_orderly = move->past_orderly,
 	};
 
-	for (int i = 0; i < SMC_CDC_PAST; i++)
-		m.past[i] = move->past != 1 ? move->past : i % 2 ? from->num : c->link->num;
+	for (int i = 0; i < SMC_CDC_OLDER_LINKS; i++)
+		m.older_links[i] = move->past != 1 ? move->past : i % 2 ? from->num : c->link->num;
 	return el_cdc(c, &m);
 }
 
@@ -243,7 +243,7 @@ static bool conn_hops(struct el_env *e)
 	return ok;
 }
 
-/* Many SMC_CDC_M_ASK requests, and acknowledgements with any number. */
+/* Many SMC_CDC_EXT_ACK_REQ requests, and acknowledgements with any number. */
 static bool ask_flood(struct el_env *e)
 {
 	struct el_second s;
@@ -253,18 +253,18 @@ static bool ask_flood(struct el_env *e)
 		struct smc_cdc_msg m;
 
 		el_next_cdc(&s.c, &m);
-		m.more = SMC_CDC_M_ASK | SMC_CDC_M_HEARD;
-		m.heard = (u16)(i * 4711);
+		m.ext = SMC_CDC_EXT_ACK_REQ | SMC_CDC_EXT_ACK;
+		m.ack_seq = (u16)(i * 4711);
 		ok = !el_cdc(&s.c, &m);
 	}
 	ok = ok && all_sent(s.c.link);
 	/* only native peers are answered; the answer has the number of the last CDC received */
-	for (int i = 0; ok && i < 1000 && s.c.cdc.heard != s.c.seq; i++) {
+	for (int i = 0; ok && i < 1000 && s.c.cdc.ack_seq != s.c.seq; i++) {
 		el_poll(&s.l);
 		tl_sleep_ms(5);
 	}
-	if (ok && s.c.cdc.heard != s.c.seq) {
-		ktap_note("sent CDC %u, acknowledged %u", s.c.seq, s.c.cdc.heard);
+	if (ok && s.c.cdc.ack_seq != s.c.seq) {
+		ktap_note("sent CDC %u, acknowledged %u", s.c.seq, s.c.cdc.ack_seq);
 		ok = false;
 	}
 	ok = ok && conn_alive(e, &s.c) && conn_alive(e, &s.d);
@@ -279,8 +279,8 @@ static void answer_right(struct el_conn *c)
 	struct smc_cdc_msg m;
 
 	el_next_cdc(c, &m);
-	m.more = SMC_CDC_M_HEARD;
-	m.heard = c->cdc.seq;
+	m.ext = SMC_CDC_EXT_ACK;
+	m.ack_seq = c->cdc.seq;
 	el_cdc(c, &m);
 }
 
@@ -289,8 +289,8 @@ static void answer_wrong(struct el_conn *c)
 	struct smc_cdc_msg m;
 
 	el_next_cdc(c, &m);
-	m.more = SMC_CDC_M_HEARD;
-	m.heard = c->cdc.seq + 1;
+	m.ext = SMC_CDC_EXT_ACK;
+	m.ack_seq = c->cdc.seq + 1;
 	el_cdc(c, &m);
 }
 
@@ -410,7 +410,7 @@ static size_t build_long_rkey(u8 *buf, u32 rkey, u8 n, u8 num, u32 key)
 		m.confirm_rkey.other[i].rkey = key + i;
 		m.confirm_rkey.other[i].vaddr = 0x660000000000ULL;
 	}
-	len = smc_llc_build(&m, buf, SMC_LLC_V2_MAX_LEN);
+	len = smc_llc_msg_build(&m, buf, SMC_LLC_V2_MAX_LEN);
 	return len < 0 ? 0 : len;
 }
 
@@ -435,7 +435,7 @@ static bool long_rkeys(struct el_env *e)
 	ok = ok && rkey_answered(&s, buf, len, true);
 	/* the key in use, on the link in use */
 	len = build_long_rkey(buf, s.l.mr->rkey, 1, s.far.num, 0x50030);
-	smc_put_be64(buf + 9, (uintptr_t)el_rmb(&s.l));
+	smc_wire_put_be64(buf + 9, (uintptr_t)el_rmb(&s.l));
 	ok = ok && rkey_answered(&s, buf, len, true);
 	if (!ok)
 		ktap_note("wrong answer to CONFIRM RKEY");

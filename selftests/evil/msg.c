@@ -63,7 +63,7 @@ static void identity_set(u8 peer_id[SMC_PEER_ID_LEN], u8 mac[SMC_MAC_LEN])
 
 	mac[0] = 0x52;
 	mac[1] = 0x66;
-	smc_put_be32(mac + 2, n);
+	smc_wire_put_be32(mac + 2, n);
 	peer_id[0] = 0x66;
 	peer_id[1] = 0x66;
 	memcpy(peer_id + 2, mac, SMC_MAC_LEN);
@@ -288,7 +288,7 @@ enum evil_end evil_read(int fd, unsigned int timeout_ms, struct evil_msg *got)
 	ret = read_exact(fd, got->buf, SMC_CLC_HEAD_LEN, until);
 	if (ret <= 0)
 		return ret ? EVIL_OPEN : EVIL_CLOSED;
-	if (smc_clc_peek_header(got->buf, &head))
+	if (smc_clc_parse_header(got->buf, &head))
 		return EVIL_ALIEN;
 	ret = read_exact(fd, got->buf + SMC_CLC_HEAD_LEN, head.len - SMC_CLC_HEAD_LEN, until);
 	if (ret <= 0)

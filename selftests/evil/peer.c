@@ -32,7 +32,7 @@ static void cdc_in(struct el_link *l, const u8 *buf, size_t len)
 			ktap_note("server sent an impossible CDC");
 		else
 			c->ncdc++;
-		if (l->on_ask && c->cdc.more & SMC_CDC_M_ASK)
+		if (l->on_ask && c->cdc.ext & SMC_CDC_EXT_ACK_REQ)
 			l->on_ask(c);
 	}
 }
@@ -50,7 +50,7 @@ void el_far_up(struct el_link *far, const struct smc_llc_add_link *al)
 	if (el_qp_up(far, &a))
 		ktap_note("a further queue pair does not come up");
 	for (far->nkeys = 0; far->nkeys < EL_KEYS && far->nkeys < al->rtokens.count; far->nkeys++)
-		smc_llc_get_rtoken(&al->rtokens, far->nkeys, &far->keys[far->nkeys]);
+		smc_llc_list_get_rtoken(&al->rtokens, far->nkeys, &far->keys[far->nkeys]);
 }
 
 /**
@@ -77,7 +77,7 @@ void el_far_describe(const struct el_link *l, const struct el_link *far,
 	al->mtu = SMC_MTU_1024;
 	al->has_ext = true;
 	al->direct = true;
-	smc_llc_put_rtoken(raw, 0, &rt);
+	smc_llc_list_put_rtoken(raw, 0, &rt);
 	al->rtokens.raw = raw;
 	al->rtokens.count = 1;
 }
@@ -140,7 +140,7 @@ static void llc_in(struct el_link *l, const u8 *buf, size_t len)
 {
 	struct smc_llc_msg m;
 	struct el_seen *seen;
-	int err = smc_llc_parse(buf, len, &m);
+	int err = smc_llc_msg_parse(buf, len, &m);
 
 	if (err) {
 		ktap_note("server sent an impossible LLC message, type %02x: %s", buf[0],
@@ -204,7 +204,7 @@ int el_raw(struct el_link *l, const void *buf, size_t len)
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg)
 {
 	static u8 buf[SMC_LLC_V2_MAX_LEN];
-	int len = smc_llc_build(msg, buf, sizeof(buf));
+	int len = smc_llc_msg_build(msg, buf, sizeof(buf));
 
 	return len < 0 ? len : el_raw(l, buf, len);
 }
@@ -373,13 +373,13 @@ void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
 
 	memcpy(m->buf + OFF_ID, first->id, SMC_PEER_ID_LEN);
 	memcpy(m->buf + OFF_MAC, l->mac, SMC_MAC_LEN);
-	smc_put_be24(m->buf + OFF_QPN, l->qp->qp_num);
-	smc_put_be32(m->buf + OFF_RKEY, l->mr->rkey);
+	smc_wire_put_be24(m->buf + OFF_QPN, l->qp->qp_num);
+	smc_wire_put_be32(m->buf + OFF_RKEY, l->mr->rkey);
 	m->buf[OFF_INDEX] = nr + 1;
-	smc_put_be32(m->buf + OFF_TOKEN, c->token);
+	smc_wire_put_be32(m->buf + OFF_TOKEN, c->token);
 	m->buf[OFF_SIZES] = SMC_MTU_1024;	/* and 0 for RMBEs of 16 KiB */
-	smc_put_be64(m->buf + OFF_VADDR, (uintptr_t)el_rmb(l));
-	smc_put_be24(m->buf + OFF_PSN, l->psn);
+	smc_wire_put_be64(m->buf + OFF_VADDR, (uintptr_t)el_rmb(l));
+	smc_wire_put_be24(m->buf + OFF_PSN, l->psn);
 	if (first->spoil_confirm)
 		first->spoil_confirm(m);
 }
@@ -390,7 +390,7 @@ void el_put_end(const struct el_conn *c, unsigned int nr, struct evil_msg *m)
  */
 void el_spoil_rkey(struct evil_msg *m)
 {
-	smc_put_be32(m->buf + OFF_RKEY, smc_get_be32(m->buf + OFF_RKEY) ^ 0x7f00);
+	smc_wire_put_be32(m->buf + OFF_RKEY, smc_wire_get_be32(m->buf + OFF_RKEY) ^ 0x7f00);
 }
 
 /* Send a Confirm with our end of the link in the Accept. */
@@ -412,7 +412,7 @@ void el_take_end(struct el_conn *c, const struct smc_clc_accept *a)
 {
 	c->peer_token = a->token;
 	c->peer_rkey = a->rkey;
-	c->peer_len = smc_bsize_to_len(a->bsize);
+	c->peer_len = smc_wire_bsize_to_len(a->bsize);
 	c->peer_rmb = a->vaddr;
 	c->peer_addr = a->vaddr + (u64)(a->rmbe_idx - 1) * c->peer_len;
 	c->home = c->link;

@@ -175,7 +175,7 @@ static bool send_invalidate(struct el_env *e)
 
 static void spoil_vaddr(struct evil_msg *m)
 {
-	smc_put_be64(m->buf + OFF_VADDR, 0x1000);
+	smc_wire_put_be64(m->buf + OFF_VADDR, 0x1000);
 }
 
 /* A Confirm with a wrong rkey or address: the link fails when the server's application sends. */

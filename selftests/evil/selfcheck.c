@@ -44,7 +44,7 @@ static int sniffer_watch(int fd, unsigned int port, struct evil_syns *seen)
 			return errno == EAGAIN ? 0 : -errno;
 		if (n < (ssize_t)ihl + 20 || pkt[9] != IPPROTO_TCP)
 			continue;
-		if (smc_get_be16(tcp) != port && smc_get_be16(tcp + 2) != port)
+		if (smc_wire_get_be16(tcp) != port && smc_wire_get_be16(tcp + 2) != port)
 			continue;
 		if ((tcp[13] & 0x12) == 0x02)
 			seen->syn |= evil_option_in_syn(tcp, n - ihl);

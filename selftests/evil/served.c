@@ -436,10 +436,10 @@ static void spoil_keys(struct smc_llc_msg *m)
 	};
 
 	tl_fill(0xadd, 0, rtokens, sizeof(rtokens));
-	smc_llc_put_rtoken(rtokens, 7, &rt);
+	smc_llc_list_put_rtoken(rtokens, 7, &rt);
 	/* and a different one for the same RMB after the first one */
 	rt.rkey ^= 0xff00;
-	smc_llc_put_rtoken(rtokens, 8, &rt);
+	smc_llc_list_put_rtoken(rtokens, 8, &rt);
 	m->add_link.rtokens.count = SMC_LLC_MAX_RTOKENS;
 	m->add_link.rtokens.raw = rtokens;
 }
@@ -628,7 +628,7 @@ static bool link_unknown(struct el_link *l, u8 num, u32 reason)
 		ktap_note("no answer to DELETE LINK %u", num);
 		return false;
 	}
-	if (smc_get_be32(seen->raw + 5) == SMC_LLC_DEL_NO_LINK)
+	if (smc_wire_get_be32(seen->raw + 5) == SMC_LLC_DEL_NO_LINK)
 		return true;
 	ktap_note("the client has link %u", num);
 	return false;

@@ -96,7 +96,7 @@ static void offer_build(const struct evil_target *t, const struct offer *o, stru
 		smc_marker_set_proposal(&p);
 	if (o->flagged)
 		smc_marker_set_v1_over_v2(&p);
-	smc_clc_set_prefix4(&p, (const u8 *)&t->local.in.sin_addr, PREFIX_BITS);
+	smc_clc_proposal_set_prefix4(&p, (const u8 *)&t->local.in.sin_addr, PREFIX_BITS);
 	p.v4_net[2] ^= o->other_net;
 	gid_fill(t, o->gid, p.gid);
 	m->len = smc_clc_build_proposal(&p, m->buf, sizeof(m->buf));

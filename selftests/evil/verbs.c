@@ -104,10 +104,10 @@ static void identity_make(struct el_link *l)
 	nr++;
 	l->id[0] = 0x66;
 	l->id[1] = 0x6c;
-	smc_put_be32(l->id + 4, nr ^ 0x5a000000);
+	smc_wire_put_be32(l->id + 4, nr ^ 0x5a000000);
 	l->mac[0] = 0x52;
 	l->mac[1] = 0x6c;
-	smc_put_be32(l->mac + 2, nr);
+	smc_wire_put_be32(l->mac + 2, nr);
 	l->psn = (0x666000 + nr) & 0xffffff;
 }
 

@@ -127,7 +127,7 @@ static void victim_again(struct victim *v, int fd)
 {
 	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
 	int rc = tl_diag_get(fd, v->proto, &diag);
-	bool again = !rc && diag.mode == TL_MODE_TCP && diag.reason == SMC_CLC_DECL_STRANGER;
+	bool again = !rc && diag.mode == TL_MODE_TCP && diag.reason == SMC_CLC_DECL_NOT_SMC;
 
 	if (v->answer->expect == EVIL_AGAIN_RUDE) {
 		v->ok = again;

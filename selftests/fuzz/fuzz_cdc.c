@@ -14,8 +14,8 @@ int fuzz_one_input(const u8 *data, size_t size)
 
 	if (!size)
 		return 0;
-	my_size = smc_bsize_to_len(data[0] >> 4);
-	peer_size = smc_bsize_to_len(data[0]);
+	my_size = smc_wire_bsize_to_len(data[0] >> 4);
+	peer_size = smc_wire_bsize_to_len(data[0]);
 	data++;
 	size--;
 	if (smc_cdc_msg_parse(data, size, my_size, peer_size, &m))

@@ -66,7 +66,7 @@ static int conn_event(struct conn *c, enum smc_conn_event ev)
 	int rc = smc_conn_fsm_step(&c->state, ev, &act);
 
 	FUZZ_ASSERT(!rc || !act);
-	FUZZ_ASSERT(rc != -EPROTO || smc_conn_event_from_peer(ev));
+	FUZZ_ASSERT(rc != -EPROTO || smc_conn_event_is_from_peer(ev));
 	if (act & (ACT(SEND_DONE) | ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
 		FUZZ_ASSERT(!c->silent);
 	if (act & (ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
@@ -94,23 +94,23 @@ static void conn_message(struct conn *c, struct input *in)
 	enum smc_conn_event ev;
 	u32 form = take_bytes(in, 1);
 
-	smc_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take_bytes(in, 2) : 1)));
+	smc_wire_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take_bytes(in, 2) : 1)));
 	/* cursors near the valid ones, or any */
 	if (form & 1) {
 		struct smc_cdc_cursor near;
 
 		smc_cursor_from_pos(c->rx.produced + take_bytes(in, 2) - 0x4000, c->rx.size, &near);
-		smc_put_be16(buf + 10, near.wrap);
-		smc_put_be32(buf + 12, near.off);
+		smc_wire_put_be16(buf + 10, near.wrap);
+		smc_wire_put_be32(buf + 12, near.off);
 		smc_cursor_from_pos(c->tx.peer_consumed + take_bytes(in, 2) - 0x4000,
 				    c->tx.peer_size, &near);
-		smc_put_be16(buf + 18, near.wrap);
-		smc_put_be32(buf + 20, near.off);
+		smc_wire_put_be16(buf + 18, near.wrap);
+		smc_wire_put_be32(buf + 20, near.off);
 	} else {
-		smc_put_be16(buf + 10, (u16)take_bytes(in, 2));
-		smc_put_be32(buf + 12, take_bytes(in, 4));
-		smc_put_be16(buf + 18, (u16)take_bytes(in, 2));
-		smc_put_be32(buf + 20, take_bytes(in, 4));
+		smc_wire_put_be16(buf + 10, (u16)take_bytes(in, 2));
+		smc_wire_put_be32(buf + 12, take_bytes(in, 4));
+		smc_wire_put_be16(buf + 18, (u16)take_bytes(in, 2));
+		smc_wire_put_be32(buf + 20, take_bytes(in, 4));
 	}
 	buf[24] = (u8)take_bytes(in, 1);
 	buf[25] = (u8)take_bytes(in, 1);
@@ -127,10 +127,10 @@ static void conn_message(struct conn *c, struct input *in)
 		return;
 	c->seen = true;
 	c->seq_seen = msg.seq;
-	smc_ring_tx_heard(&c->tx);
-	if (smc_ring_tx_peer(&c->tx, &msg.cons) < 0 ||
-	    smc_ring_rx_peer(&c->rx, &msg.prod, msg.flags & SMC_CDC_F_BLOCKED,
-			     msg.flags & SMC_CDC_F_UPDATE_REQ) < 0) {
+	smc_ring_tx_note_cdc(&c->tx);
+	if (smc_ring_tx_take_cursor(&c->tx, &msg.cons) < 0 ||
+	    smc_ring_rx_take_cursor(&c->rx, &msg.prod, msg.flags & SMC_CDC_F_BLOCKED,
+				    msg.flags & SMC_CDC_F_UPDATE_REQ) < 0) {
 		conn_abort(c);
 		return;
 	}
@@ -139,17 +139,17 @@ static void conn_message(struct conn *c, struct input *in)
 		conn_abort(c);
 		return;
 	}
-	ev = smc_conn_fsm_event(msg.state & SMC_CDC_S_DONE, msg.state & SMC_CDC_S_CLOSED,
-				msg.state & SMC_CDC_S_ABORT,
-				smc_conn_state_may_send(c->state) &&
-				!smc_ring_tx_drained(&c->tx));
+	ev = smc_conn_fsm_event_of_cdc(msg.state & SMC_CDC_S_DONE, msg.state & SMC_CDC_S_CLOSED,
+				       msg.state & SMC_CDC_S_ABORT,
+				       smc_conn_state_may_send(c->state) &&
+				       !smc_ring_tx_drained(&c->tx));
 	if (ev != SMC_CONN_EV_NONE && conn_event(c, ev))
 		conn_abort(c);
 }
 
 static void conn_push(struct conn *c, u32 max)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	unsigned int n, i;
 	u32 len = 0;
 
@@ -164,19 +164,19 @@ static void conn_push(struct conn *c, u32 max)
 		FUZZ_ASSERT(piece[i].dst <= c->tx.peer_size - piece[i].len);
 		len += piece[i].len;
 	}
-	FUZZ_ASSERT(!smc_ring_tx_sent(&c->tx, len));
-	smc_ring_rx_told(&c->rx);
+	FUZZ_ASSERT(!smc_ring_tx_note_posted(&c->tx, len));
+	smc_ring_rx_note_announced(&c->rx);
 }
 
 static void conn_local_step(struct conn *c, u32 op, u32 arg)
 {
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	unsigned int n;
 	u32 len = 0;
 
 	switch (op) {
 	case 0:
-		n = smc_ring_tx_spans(&c->tx, arg, span);
+		n = smc_ring_tx_get_spans(&c->tx, arg, span);
 		while (n--)
 			len += span[n].len;
 		FUZZ_ASSERT(!smc_ring_tx_prepare(&c->tx, len));
@@ -185,7 +185,7 @@ static void conn_local_step(struct conn *c, u32 op, u32 arg)
 		conn_push(c, arg);
 		break;
 	case 2:
-		n = smc_ring_rx_spans(&c->rx, 0, arg, span);
+		n = smc_ring_rx_get_spans(&c->rx, 0, arg, span);
 		while (n--) {
 			FUZZ_ASSERT(span[n].len <= c->rx.size);
 			FUZZ_ASSERT(span[n].off <= c->rx.size - span[n].len);
@@ -198,7 +198,7 @@ static void conn_local_step(struct conn *c, u32 op, u32 arg)
 		break;
 	case 4:
 		smc_ring_tx_rewind(&c->tx);
-		smc_ring_rx_force(&c->rx);
+		smc_ring_rx_force_update(&c->rx);
 		break;
 	default:
 		/* local events only: those of the peer come in messages */

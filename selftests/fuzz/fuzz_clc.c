@@ -78,10 +78,10 @@ static void check_message(const u8 *data, size_t size)
 {
 	struct smc_clc_head h;
 
-	if (size >= SMC_CLC_HEAD_LEN && !smc_clc_peek_header(data, &h)) {
+	if (size >= SMC_CLC_HEAD_LEN && !smc_clc_parse_header(data, &h)) {
 		FUZZ_ASSERT(h.len >= SMC_CLC_DECLINE_V1_LEN);
 		FUZZ_ASSERT(h.len <= SMC_CLC_MAX_LEN);
-		FUZZ_ASSERT(smc_clc_unsupported(&h) != SMC_CLC_DECL_NONE);
+		FUZZ_ASSERT(smc_clc_unsupported_reason(&h) != SMC_CLC_DECL_NONE);
 	}
 	check_proposal(data, size);
 	check_accept(data, size);
@@ -99,9 +99,9 @@ int fuzz_one_input(const u8 *data, size_t size)
 	p = malloc(size);
 	FUZZ_ASSERT(p);
 	memcpy(p, data, size);
-	smc_put_be32(p, 0xe2d4c3d9);
-	smc_put_be16(p + 5, (u16)size);
-	smc_put_be32(p + size - 4, 0xe2d4c3d9);
+	smc_wire_put_be32(p, 0xe2d4c3d9);
+	smc_wire_put_be16(p + 5, (u16)size);
+	smc_wire_put_be32(p + size - 4, 0xe2d4c3d9);
 	check_message(p, size);
 	free(p);
 	return 0;

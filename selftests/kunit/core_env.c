@@ -34,7 +34,7 @@ static void fake_llc_message(struct smc_link *link, const u8 *buf, u32 len)
 
 static void fake_llc_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 {
-	struct smc_link *found = smc_core_link(lgr, link->slot);
+	struct smc_link *found = smc_lgr_get_link(lgr, link->slot);
 
 	current_env->lost_while_linked |= found == link;
 	if (found)
@@ -89,7 +89,7 @@ static bool fake_conn_event_hold(void *ptr)
 
 static void fake_conn_event_put(void *ptr)
 {
-	env_conn_put(ptr);
+	fake_conn_put(ptr);
 }
 
 static void fake_conn_link_lost(void *ptr, struct smc_link *link)
@@ -102,10 +102,10 @@ static void fake_conn_link_lost(void *ptr, struct smc_link *link)
 	conn->lost_unfenced |= !smc_link_fenced(link);
 	if (!conn->link_lost)
 		conn->lost_qps = atomic_read(&current_env->fake->nqp);
-	conn->lost_in_set |= READ_ONCE(conn->lgr->lost);
+	conn->lost_in_set |= READ_ONCE(conn->lgr->failed_slots);
 	rcu_read_lock();
-	for (slot = 0; slot < SMC_CORE_LINKS; slot++) {
-		other = rcu_dereference(conn->lgr->leaving[slot]);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		other = rcu_dereference(conn->lgr->unlinked[slot]);
 		conn->lost_unfenced |= other && !smc_link_fenced(other);
 	}
 	rcu_read_unlock();
@@ -120,41 +120,41 @@ static void fake_conn_terminated(void *ptr, enum smc_link_reason reason)
 	conn->reason = reason;
 	current_env->conns_aborted++;
 	if (!conn->keep)
-		env_conn_leave(conn);
+		fake_conn_remove(conn);
 }
 
 static const struct smc_lgr_conn_events fake_conn_events = {
 	.message = fake_conn_message,
 	.slots_free = fake_conn_slots_free,
-	.hold = fake_conn_event_hold,
+	.get = fake_conn_event_hold,
 	.put = fake_conn_event_put,
 	.link_lost = fake_conn_link_lost,
 	.terminated = fake_conn_terminated,
 };
 
-struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr)
+struct fake_conn *env_add_conn(struct kunit *test, struct smc_lgr *lgr)
 {
 	struct fake_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	refcount_set(&conn->ref, 1);
 	conn->lgr = lgr;
-	if (smc_core_conn_add(lgr, conn, &conn->token)) {
+	if (smc_lgr_add_conn(lgr, conn, &conn->token)) {
 		kfree(conn);
 		return NULL;
 	}
 	return conn;
 }
 
-void env_conn_leave(struct fake_conn *conn)
+void fake_conn_remove(struct fake_conn *conn)
 {
 	if (conn->removed)
 		return;
 	conn->removed = true;
-	smc_core_conn_del(conn->lgr, conn->token);
+	smc_lgr_del_conn(conn->lgr, conn->token);
 }
 
-void env_conn_put(struct fake_conn *conn)
+void fake_conn_put(struct fake_conn *conn)
 {
 	if (refcount_dec_and_test(&conn->ref))
 		kfree_rcu(conn, rcu);
@@ -162,7 +162,7 @@ void env_conn_put(struct fake_conn *conn)
 
 /* ---- groups ---- */
 
-struct smc_peer env_peer(u32 no)
+struct smc_peer env_make_peer(u32 no)
 {
 	struct smc_peer peer = {
 		.id = { 1, 2, 3, 4, 5, 6, 7, no },
@@ -175,16 +175,16 @@ struct smc_peer env_peer(u32 no)
 	return peer;
 }
 
-struct smc_lgr *env_group(struct kunit *test, enum smc_role role, u32 peer_no)
+struct smc_lgr *env_create_group(struct kunit *test, enum smc_role role, u32 peer_no)
 {
 	struct core_env *env = test->priv;
-	struct smc_peer peer = env_peer(peer_no);
+	struct smc_peer peer = env_make_peer(peer_no);
 	struct smc_path path;
 	struct smc_lgr *lgr;
 	int i;
 
 	fake_ib_path(env->fake, &path);
-	lgr = smc_core_create(&init_net, role, &peer, &path);
+	lgr = smc_lgr_create(&init_net, role, &peer, &path);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	for (i = 0; i < ENV_GROUPS && env->lgrs[i]; i++)
@@ -203,10 +203,10 @@ void env_bring_up(struct kunit *test, struct smc_link *link)
 	KUNIT_ASSERT_TRUE(test, smc_link_usable(link));
 }
 
-struct smc_lgr *env_group_up(struct kunit *test, enum smc_role role, u32 peer_no)
+struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 peer_no)
 {
-	struct smc_lgr *lgr = env_group(test, role, peer_no);
-	struct smc_link *link = smc_core_link(lgr, 0);
+	struct smc_lgr *lgr = env_create_group(test, role, peer_no);
+	struct smc_link *link = smc_lgr_get_link(lgr, 0);
 
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	env_bring_up(test, link);
@@ -221,19 +221,19 @@ struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
 	struct smc_link *link;
 
 	fake_ib_path(env->fake, &path);
-	link = smc_core_add_link(lgr, &path, 0);
+	link = smc_lgr_add_link(lgr, &path, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, link);
 	return link;
 }
 
-void env_drop(struct core_env *env, struct smc_lgr *lgr)
+void env_put_group(struct core_env *env, struct smc_lgr *lgr)
 {
 	int i;
 
 	for (i = 0; i < ENV_GROUPS; i++)
 		if (env->lgrs[i] == lgr)
 			env->lgrs[i] = NULL;
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* ---- waiting ---- */
@@ -245,11 +245,11 @@ static int env_count_group(struct smc_lgr *lgr, void *arg)
 }
 
 /* Does not count groups that are being freed; env_wait_count() checks releases too. */
-u32 env_count(void)
+u32 env_count_groups(void)
 {
 	u32 n = 0;
 
-	smc_core_for_each(env_count_group, &n);
+	smc_lgr_for_each(env_count_group, &n);
 	return n;
 }
 
@@ -269,7 +269,7 @@ bool env_wait(const u32 *counter, u32 value)
 
 bool env_wait_count(u32 n)
 {
-	return WAIT_FOR(env_count() == n && current_env->inits - current_env->releases == n);
+	return WAIT_FOR(env_count_groups() == n && current_env->inits - current_env->releases == n);
 }
 
 bool env_wait_qps(struct core_env *env, u32 n)
@@ -289,22 +289,22 @@ bool env_wait_refs(struct core_env *env, u32 n)
 
 /* ---- suite and case ---- */
 
-int env_begin(struct kunit_suite *suite)
+int env_suite_init(struct kunit_suite *suite)
 {
-	smc_core_set_ctl_events(&fake_llc_events);
-	smc_core_set_conn_events(&fake_conn_events);
+	smc_lgr_set_ctl_events(&fake_llc_events);
+	smc_lgr_set_conn_events(&fake_conn_events);
 	return 0;
 }
 
-void env_end(struct kunit_suite *suite)
+void env_suite_exit(struct kunit_suite *suite)
 {
-	smc_core_set_ctl_events(&smc_llc_events);
-	smc_core_set_conn_events(&smc_conn_lgr_events);
+	smc_lgr_set_ctl_events(&smc_llc_events);
+	smc_lgr_set_conn_events(&smc_conn_lgr_events);
 }
 
 int env_init(struct kunit *test)
 {
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct core_env *env = kunit_kzalloc(test, sizeof(*env), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, env);
@@ -319,7 +319,7 @@ int env_init(struct kunit *test)
 /* Terminate the remaining groups of the case; no others may exist. */
 void env_exit(struct kunit *test)
 {
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct core_env *env = test->priv;
 	int i;
 
@@ -328,15 +328,15 @@ void env_exit(struct kunit *test)
 	for (i = 0; i < ENV_GROUPS; i++) {
 		if (!env->lgrs[i])
 			continue;
-		smc_core_terminate(env->lgrs[i], SMC_LINK_ADMIN);
-		env_drop(env, env->lgrs[i]);
+		smc_lgr_terminate(env->lgrs[i], SMC_LINK_ADMIN);
+		env_put_group(env, env->lgrs[i]);
 	}
 	settings->idle_client = env->idle_client;
 	settings->idle_server = env->idle_server;
-	/* smc_core_net_exit() waits without limit, so stop here if a group is left */
+	/* smc_lgr_net_exit() waits without limit, so stop here if a group is left */
 	KUNIT_ASSERT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, env->inits, env->releases);
-	smc_core_net_exit(&init_net);
+	smc_lgr_net_exit(&init_net);
 	fake_ib_destroy(test, env->fake);
 	fake_ib_destroy(test, env->second_fake);
 }

@@ -83,23 +83,23 @@ struct fake_conn {
 	struct rcu_head rcu;
 };
 
-int env_begin(struct kunit_suite *suite);
-void env_end(struct kunit_suite *suite);
+int env_suite_init(struct kunit_suite *suite);
+void env_suite_exit(struct kunit_suite *suite);
 int env_init(struct kunit *test);
 void env_exit(struct kunit *test);
 
-struct smc_peer env_peer(u32 no);
-struct smc_lgr *env_group(struct kunit *test, enum smc_role role, u32 peer_no);
-struct smc_lgr *env_group_up(struct kunit *test, enum smc_role role, u32 peer_no);
-void env_drop(struct core_env *env, struct smc_lgr *lgr);
+struct smc_peer env_make_peer(u32 no);
+struct smc_lgr *env_create_group(struct kunit *test, enum smc_role role, u32 peer_no);
+struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 peer_no);
+void env_put_group(struct core_env *env, struct smc_lgr *lgr);
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr);
 void env_bring_up(struct kunit *test, struct smc_link *link);
 
-struct fake_conn *env_conn(struct kunit *test, struct smc_lgr *lgr);
-void env_conn_leave(struct fake_conn *conn);
-void env_conn_put(struct fake_conn *conn);
+struct fake_conn *env_add_conn(struct kunit *test, struct smc_lgr *lgr);
+void fake_conn_remove(struct fake_conn *conn);
+void fake_conn_put(struct fake_conn *conn);
 
-u32 env_count(void);
+u32 env_count_groups(void);
 bool env_wait(const u32 *counter, u32 value);
 bool env_wait_count(u32 n);
 bool env_wait_qps(struct core_env *env, u32 n);

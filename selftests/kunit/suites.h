@@ -7,13 +7,13 @@
 
 extern struct kunit_suite smc_buf_suite;
 extern struct kunit_suite smc_conn_suite;
-extern struct kunit_suite smc_core_suite;
-extern struct kunit_suite smc_core_set_suite;
+extern struct kunit_suite smc_lgr_suite;
+extern struct kunit_suite smc_topology_suite;
 extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
-extern struct kunit_suite smc_policy_suite;
+extern struct kunit_suite smc_settings_suite;
 extern struct kunit_suite smc_rules_suite;
 extern struct kunit_suite smc_pnet_suite;
 extern struct kunit_suite smc_pnet_table_suite;

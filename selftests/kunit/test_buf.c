@@ -56,17 +56,17 @@ static int buf_init(struct kunit *test)
 	struct buf_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	smc_buf_pool_init(&t->pool, &init_net);
+	smc_pool_init(&t->pool, &init_net);
 	test->priv = t;
 	return 0;
 }
 
 static void buf_end_qp(struct buf_test *t, u32 slot)
 {
-	smc_wr_qp_drain(t->qps[slot]);
-	smc_buf_pool_unmap(&t->pool, slot);
-	smc_wr_qp_destroy(t->qps[slot]);
-	smc_wr_qp_free(t->qps[slot]);
+	smc_qp_drain(t->qps[slot]);
+	smc_pool_unmap_link(&t->pool, slot);
+	smc_qp_destroy(t->qps[slot]);
+	smc_qp_free(t->qps[slot]);
 	t->qps[slot] = NULL;
 }
 
@@ -80,24 +80,24 @@ static void buf_exit(struct kunit *test)
 	for (i = 0; i < QPS; i++)
 		if (t->qps[i])
 			buf_end_qp(t, i);
-	smc_buf_pool_destroy(&t->pool);
-	for (i = 0; i < SMC_BUF_KINDS; i++) {
+	smc_pool_destroy(&t->pool);
+	for (i = 0; i < SMC_REGION_KINDS; i++) {
 		KUNIT_EXPECT_EQ(test, t->pool.nregions[i], 0);
 		KUNIT_EXPECT_EQ(test, t->pool.bytes[i], 0);
 	}
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
 	/* the statistics are empty, too: there is no other pool */
 	for (i = 0; i < SMC_MEMS; i++)
-		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, i), 0);
-	smc_policy_net(&init_net)->rmb_max = 0;
-	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_policy_net(&init_net)->rmb_bytes), 0);
+		KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, i), 0);
+	smc_settings_get(&init_net)->rmb_max = 0;
+	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_settings_get(&init_net)->rmb_bytes), 0);
 	fake_ib_destroy(test, t->fake);
 }
 
 /* Return the queue pair of link slot @slot, in RTS. */
 static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
 {
-	struct smc_wr_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
+	struct smc_qp_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp;
 
@@ -105,24 +105,24 @@ static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
 		t->fake = fake_ib_create(test);
 	if (t->qps[slot])
 		return t->qps[slot];
-	qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &buf_ignore_events, NULL);
+	qp = smc_qp_create(t->fake->sdev, 1, &init_net, &buf_ignore_events, NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qps[slot] = qp;
 	fake_ib_gid(&attr.sgid);
 	fake_ib_gid(&attr.dgid);
-	KUNIT_ASSERT_EQ(test, smc_wr_qp_connect(qp, &attr), 0);
+	KUNIT_ASSERT_EQ(test, smc_qp_connect(qp, &attr), 0);
 	return qp;
 }
 
-static struct smc_region *buf_add_region(struct kunit *test, enum smc_buf_kind kind, u32 size,
+static struct smc_region *buf_add_region(struct kunit *test, enum smc_region_kind kind, u32 size,
 					 bool publish)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *region = smc_buf_region_alloc(&t->pool, kind, size, PAGES);
+	struct smc_region *region = smc_region_alloc(&t->pool, kind, size, PAGES);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	if (publish)
-		smc_buf_region_publish(&t->pool, region);
+		smc_region_publish(&t->pool, region);
 	return region;
 }
 
@@ -146,8 +146,8 @@ static void buf_round(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		KUNIT_EXPECT_EQ(test, smc_buf_round(rows[i].wish), rows[i].size);
-		KUNIT_EXPECT_EQ(test, smc_buf_size_code(rows[i].size), rows[i].code);
+		KUNIT_EXPECT_EQ(test, smc_elem_round_size(rows[i].wish), rows[i].size);
+		KUNIT_EXPECT_EQ(test, smc_elem_encode_size(rows[i].size), rows[i].code);
 	}
 }
 
@@ -163,11 +163,11 @@ static void buf_alloc_refused(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB,
-								   rows[i].size, rows[i].pages)),
+		KUNIT_EXPECT_EQ(test, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB,
+							       rows[i].size, rows[i].pages)),
 				-EINVAL);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 0);
-	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 0);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], 0);
 }
 
 /* Regions of one size grow; regions of other sizes and the other kind do not count. */
@@ -176,16 +176,16 @@ static void buf_growth(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u64 bytes = 0;
 	static const struct {
-		enum smc_buf_kind kind;
+		enum smc_region_kind kind;
 		u32 size, nelem;
 	} rows[] = {
-		{ SMC_BUF_RMB, SZ_16K, 8 }, { SMC_BUF_SND, SZ_16K, 8 },
-		{ SMC_BUF_RMB, SZ_32K, 8 }, { SMC_BUF_RMB, SZ_16K, 32 },
-		{ SMC_BUF_RMB, SZ_16K, 32 }, { SMC_BUF_RMB, SZ_16K, 72 },
+		{ SMC_REGION_RMB, SZ_16K, 8 }, { SMC_REGION_SND, SZ_16K, 8 },
+		{ SMC_REGION_RMB, SZ_32K, 8 }, { SMC_REGION_RMB, SZ_16K, 32 },
+		{ SMC_REGION_RMB, SZ_16K, 32 }, { SMC_REGION_RMB, SZ_16K, 72 },
 		/* up to one element for each connection of a full group, then few at a time */
-		{ SMC_BUF_RMB, SZ_16K, 111 }, { SMC_BUF_RMB, SZ_16K, 32 },
+		{ SMC_REGION_RMB, SZ_16K, 111 }, { SMC_REGION_RMB, SZ_16K, 32 },
 		/* limited by the pages of one MR */
-		{ SMC_BUF_RMB, SZ_512K, 4 },
+		{ SMC_REGION_RMB, SZ_512K, 4 },
 	};
 	struct smc_region *region;
 	int i;
@@ -195,12 +195,12 @@ static void buf_growth(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, region->nelem, rows[i].nelem);
 		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
 				(u64)rows[i].nelem * rows[i].size);
-		if (rows[i].kind == SMC_BUF_RMB)
+		if (rows[i].kind == SMC_REGION_RMB)
 			bytes += (u64)rows[i].nelem * rows[i].size;
 	}
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 8);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], 1);
-	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], bytes);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 8);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_SND], 1);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
 
 /* The index of an RMBE has 8 bits on the wire. */
@@ -213,13 +213,13 @@ static void buf_index_fits(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 8; i++) {
-		region = smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, 4 * PAGES);
+		region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, 4 * PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
-		smc_buf_region_publish(&t->pool, region);
+		smc_region_publish(&t->pool, region);
 		have += region->nelem;
 	}
 	KUNIT_EXPECT_GT(test, have, 255);
-	while (!smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem)) {
+	while (!smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem)) {
 		KUNIT_EXPECT_GE(test, elem.index, 1);
 		KUNIT_EXPECT_LE(test, elem.index, elem.region->nelem);
 		KUNIT_EXPECT_LE(test, elem.index, 255);
@@ -238,7 +238,7 @@ static int buf_grow_fn(void *arg)
 {
 	struct buf_grower *g = arg;
 
-	g->mine = smc_buf_grow_begin(g->pool, SMC_BUF_RMB, 10 * HZ);
+	g->mine = smc_pool_grow_begin(g->pool, SMC_REGION_RMB, 10 * HZ);
 	complete(&g->done);
 	return 0;
 }
@@ -251,10 +251,10 @@ static void buf_grow(struct kunit *test)
 	struct task_struct *task;
 	bool woken;
 
-	KUNIT_ASSERT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB, 0));
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_begin(&t->pool, SMC_REGION_RMB, 0));
 	/* independent of the other kind */
-	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_SND, 0));
-	smc_buf_grow_end(&t->pool, SMC_BUF_SND);
+	KUNIT_EXPECT_TRUE(test, smc_pool_grow_begin(&t->pool, SMC_REGION_SND, 0));
+	smc_pool_grow_end(&t->pool, SMC_REGION_SND);
 	memset(&g, 0, sizeof(g));
 	g.pool = &t->pool;
 	g.mine = true;
@@ -262,15 +262,15 @@ static void buf_grow(struct kunit *test)
 	task = kthread_run(buf_grow_fn, &g, "smc_grower");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
-	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
+	smc_pool_grow_end(&t->pool, SMC_REGION_RMB);
 	/* Woken long before its timeout. The thread must not outlive the pool. */
 	woken = wait_for_completion_timeout(&g.done, 5 * HZ);
 	KUNIT_EXPECT_TRUE(test, woken);
 	if (!woken)
 		wait_for_completion_timeout(&g.done, 20 * HZ);
 	KUNIT_EXPECT_FALSE(test, g.mine);
-	KUNIT_EXPECT_TRUE(test, smc_buf_grow_begin(&t->pool, SMC_BUF_RMB, 0));
-	smc_buf_grow_end(&t->pool, SMC_BUF_RMB);
+	KUNIT_EXPECT_TRUE(test, smc_pool_grow_begin(&t->pool, SMC_REGION_RMB, 0));
+	smc_pool_grow_end(&t->pool, SMC_REGION_RMB);
 }
 
 static void buf_regions_max(struct kunit *test)
@@ -279,18 +279,18 @@ static void buf_regions_max(struct kunit *test)
 	struct smc_region *last = NULL;
 	int i;
 
-	for (i = 0; i < SMC_BUF_REGIONS_MAX; i++) {
-		last = smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4);
+	for (i = 0; i < SMC_POOL_REGIONS_MAX; i++) {
+		last = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, last);
 		KUNIT_EXPECT_EQ(test, last->nelem, 1);
 	}
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_16K, 4)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4)),
 			-ENOSPC);
 	/* the other kind has a count of its own */
-	buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
-	smc_buf_region_free(last);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_SND], SMC_BUF_REGIONS_MAX - 1);
-	buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
+	buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
+	smc_region_free(last);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_SND], SMC_POOL_REGIONS_MAX - 1);
+	buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
 }
 
 /* ---- elements ---- */
@@ -298,17 +298,18 @@ static void buf_regions_max(struct kunit *test)
 static void buf_take(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
 	struct smc_elem elems[8], extra = { };
 	int i;
 
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
-	smc_buf_region_publish(&t->pool, region);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &extra), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &extra), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_32K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &extra), -ENOENT);
+	smc_region_publish(&t->pool, region);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_32K, &extra), -ENOENT);
 	for (i = 0; i < 8; i++) {
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &elems[i]), 0);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &elems[i]),
+				0);
 		KUNIT_EXPECT_PTR_EQ(test, elems[i].region, region);
 		KUNIT_EXPECT_EQ(test, elems[i].index, i + 1);
 		KUNIT_EXPECT_EQ(test, elems[i].size, SZ_32K);
@@ -316,14 +317,14 @@ static void buf_take(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, buf_is_zero(elems[i].addr, SZ_32K));
 		memset(elems[i].addr, i + 1, SZ_32K);
 	}
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &extra), -ENOENT);
 	/* neighbouring elements are not touched */
-	smc_buf_give(&t->pool, &elems[3], false);
+	smc_elem_free(&t->pool, &elems[3], false);
 	KUNIT_EXPECT_NULL(test, elems[3].region);
 	KUNIT_EXPECT_NULL(test, elems[3].addr);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[2].addr, 3, SZ_32K));
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[4].addr, 5, SZ_32K));
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_32K, &extra), 0);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &extra), 0);
 	KUNIT_EXPECT_EQ(test, extra.index, 4);
 	KUNIT_EXPECT_TRUE(test, buf_is_zero(extra.addr, SZ_32K));
 }
@@ -334,16 +335,16 @@ static void buf_give_twice(struct kunit *test)
 	struct buf_test *t = test->priv;
 	struct smc_elem elem = { }, other;
 
-	smc_buf_give(&t->pool, &elem, false);
-	smc_buf_give(&t->pool, &elem, true);
-	buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
-	smc_buf_give(&t->pool, &elem, false);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &other), 0);
+	smc_elem_free(&t->pool, &elem, false);
+	smc_elem_free(&t->pool, &elem, true);
+	buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	smc_elem_free(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &other), 0);
 	memset(other.addr, 1, SZ_16K);
-	smc_buf_give(&t->pool, &elem, false);
+	smc_elem_free(&t->pool, &elem, false);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(other.addr, 1, SZ_16K));
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
 	KUNIT_EXPECT_NE(test, elem.index, other.index);
 }
 
@@ -351,50 +352,51 @@ static void buf_give_twice(struct kunit *test)
 static void buf_quarantine(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
 	struct smc_elem elem;
 	void *addr;
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
 		KUNIT_EXPECT_EQ(test, elem.index, i + 1);
 		addr = elem.addr;
 		memset(addr, 0x55, SZ_64K);
-		smc_buf_give(&t->pool, &elem, true);
+		smc_elem_free(&t->pool, &elem, true);
 		KUNIT_EXPECT_NULL(test, elem.region);
 		KUNIT_EXPECT_EQ(test, t->pool.quarantined, (i + 1) * (u64)SZ_64K);
-		KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, SMC_MEM_RMB_QUARANTINE),
+		KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, SMC_MEM_RMB_QUARANTINE),
 				(i + 1) * (u64)SZ_64K);
 		/* not written either */
 		KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x55, SZ_64K));
 	}
 	for (i = 3; i < region->nelem; i++)
-		KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
+		KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), -ENOENT);
 	/* only the end of the region frees the bytes */
-	smc_buf_region_free(region);
+	smc_region_free(region);
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, 0);
-	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_BUF_RMB], 0);
+	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], 0);
 }
 
 /* The data of elements that were not given back is zeroed when the region is freed. */
 static void buf_free_cleans(struct kunit *test)
 {
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
 	struct buf_test *t = test->priv;
 	struct smc_elem elems[2];
 	struct page *pages[2];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elems[i]), 0);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elems[i]),
+				0);
 		memset(elems[i].addr, 0x77, SZ_16K);
-		pages[i] = smc_buf_page(elems[i].addr);
+		pages[i] = smc_region_page(elems[i].addr);
 		get_page(pages[i]);
 	}
-	smc_buf_give(&t->pool, &elems[1], true);
-	smc_buf_region_free(region);
+	smc_elem_free(&t->pool, &elems[1], true);
+	smc_region_free(region);
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_TRUE(test, buf_is_zero(page_address(pages[i]), PAGE_SIZE));
 		put_page(pages[i]);
@@ -404,89 +406,90 @@ static void buf_free_cleans(struct kunit *test)
 /* net.smc.smcr_buf_type applies to pools created afterwards; all types work. */
 static void buf_types(struct kunit *test)
 {
-	struct smc_net *sn = smc_policy_net(&init_net);
-	unsigned int before = READ_ONCE(sn->buf_type);
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	unsigned int before = READ_ONCE(sn->region_type);
 	struct buf_test *t = test->priv;
 	struct smc_region *region;
 	struct smc_elem elem;
 	unsigned int type;
 	u32 i;
 
-	for (type = 0; type < SMC_BUF_TYPES; type++) {
-		WRITE_ONCE(sn->buf_type, type);
-		region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	for (type = 0; type < SMC_REGION_TYPES; type++) {
+		WRITE_ONCE(sn->region_type, type);
+		region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
 		/* an existing pool keeps its type */
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
-		smc_buf_region_free(region);
-		smc_buf_pool_destroy(&t->pool);
-		smc_buf_pool_init(&t->pool, &init_net);
+		smc_region_free(region);
+		smc_pool_destroy(&t->pool);
+		smc_pool_init(&t->pool, &init_net);
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
-		region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_BUF_TYPE_VIRT);
+		region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_REGION_TYPE_VIRT);
 		KUNIT_EXPECT_TRUE(test, buf_is_zero(region->vaddr, region->nelem * SZ_16K));
 		for (i = 0; i < region->npages; i++)
-			KUNIT_EXPECT_FALSE(test, smc_buf_page_out(region->vaddr + i * PAGE_SIZE));
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-		get_page(smc_buf_page(elem.addr + PAGE_SIZE));
-		KUNIT_EXPECT_FALSE(test, smc_buf_page_out(elem.addr));
-		KUNIT_EXPECT_TRUE(test, smc_buf_page_out(elem.addr + PAGE_SIZE));
-		put_page(smc_buf_page(elem.addr + PAGE_SIZE));
-		smc_buf_give(&t->pool, &elem, false);
-		smc_buf_region_free(region);
+			KUNIT_EXPECT_FALSE(test,
+					   smc_region_page_is_lent(region->vaddr + i * PAGE_SIZE));
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+		get_page(smc_region_page(elem.addr + PAGE_SIZE));
+		KUNIT_EXPECT_FALSE(test, smc_region_page_is_lent(elem.addr));
+		KUNIT_EXPECT_TRUE(test, smc_region_page_is_lent(elem.addr + PAGE_SIZE));
+		put_page(smc_region_page(elem.addr + PAGE_SIZE));
+		smc_elem_free(&t->pool, &elem, false);
+		smc_region_free(region);
 	}
-	WRITE_ONCE(sn->buf_type, before);
+	WRITE_ONCE(sn->region_type, before);
 }
 
 /* An element with a lent page is unavailable, and its data stays for the reader. */
 static void buf_lent(struct kunit *test)
 {
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
 	struct buf_test *t = test->priv;
 	struct smc_elem elem, other;
 	struct page *page, *behind;
 	u8 *addr;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
 	addr = elem.addr;
 	memset(addr, 0x66, SZ_64K);
-	page = smc_buf_page(addr + SZ_64K - 1);
+	page = smc_region_page(addr + SZ_64K - 1);
 	get_page(page);
-	region->lends = true;
-	smc_lend_give(&t->pool, &elem, false);
+	region->maybe_lent = true;
+	smc_elem_give_back(&t->pool, &elem, false);
 	KUNIT_EXPECT_NULL(test, elem.region);
 	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_64K);
-	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	KUNIT_EXPECT_FALSE(test, smc_pool_reap_lent(&t->pool));
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	for (i = 1; i < region->nelem; i++) {
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &other), 0);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &other), 0);
 		KUNIT_EXPECT_PTR_NE(test, (u8 *)other.addr, addr);
 	}
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &other), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &other), -ENOENT);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(addr, 0x66, SZ_64K));
-	KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, SMC_MEM_RMB_USED),
+	KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, SMC_MEM_RMB_USED),
 			region->nelem * (u64)SZ_64K);
 	put_page(page);
-	KUNIT_EXPECT_TRUE(test, smc_lend_reap(&t->pool));
+	KUNIT_EXPECT_TRUE(test, smc_pool_reap_lent(&t->pool));
 	KUNIT_EXPECT_EQ(test, t->pool.lent, 0);
-	KUNIT_EXPECT_FALSE(test, smc_lend_reap(&t->pool));
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	KUNIT_EXPECT_FALSE(test, smc_pool_reap_lent(&t->pool));
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
 	KUNIT_EXPECT_TRUE(test, buf_is_zero(addr, SZ_64K));
 	/* no page is lent */
-	smc_lend_give(&t->pool, &elem, false);
+	smc_elem_give_back(&t->pool, &elem, false);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
 	/* The region is freed before the page is back; quarantine applies to lent elements, too. */
-	behind = smc_buf_page(other.addr);
+	behind = smc_region_page(other.addr);
 	get_page(behind);
-	smc_lend_give(&t->pool, &other, false);
+	smc_elem_give_back(&t->pool, &other, false);
 	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_64K);
 	memset(addr, 0x66, SZ_64K);
 	get_page(page);
-	smc_lend_give(&t->pool, &elem, true);
+	smc_elem_give_back(&t->pool, &elem, true);
 	KUNIT_EXPECT_EQ(test, t->pool.quarantined, (u64)SZ_64K);
-	smc_buf_region_free(region);
+	smc_region_free(region);
 	KUNIT_EXPECT_EQ(test, t->pool.lent, 0);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(page_address(page), 0x66, PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
@@ -497,20 +500,20 @@ static void buf_lent(struct kunit *test)
 static void buf_two_regions(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	struct smc_region *first = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
-	struct smc_region *second = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
+	struct smc_region *first = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
+	struct smc_region *second = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
 	struct smc_elem elem, keep;
 	u32 i;
 
 	for (i = 0; i < first->nelem; i++) {
-		KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
 		KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
 	}
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &keep), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &keep), 0);
 	KUNIT_EXPECT_PTR_EQ(test, keep.region, second);
 	/* Elements of old regions are taken first, so that new regions become idle. */
-	smc_buf_give(&t->pool, &elem, false);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_SND, SZ_16K, &elem), 0);
+	smc_elem_free(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
 }
 
@@ -530,7 +533,7 @@ static int buf_churn_fn(void *arg)
 	int i;
 
 	for (i = 0; i < CHURN_ROUNDS; i++) {
-		if (smc_buf_take(c->pool, SMC_BUF_RMB, SZ_16K, &elem)) {
+		if (smc_elem_take(c->pool, SMC_REGION_RMB, SZ_16K, &elem)) {
 			c->refused++;
 			continue;
 		}
@@ -538,7 +541,7 @@ static int buf_churn_fn(void *arg)
 		memset(elem.addr, c->mark, 512);
 		cond_resched();
 		c->shared |= !!memchr_inv(elem.addr, c->mark, 512);
-		smc_buf_give(c->pool, &elem, false);
+		smc_elem_free(c->pool, &elem, false);
 	}
 	complete(&c->done);
 	return 0;
@@ -549,7 +552,7 @@ static void buf_churn(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct buf_churn_worker *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
 	struct task_struct *task;
 	int i, started = 0;
 
@@ -580,30 +583,30 @@ static void buf_map(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp = buf_link_qp(test, 0), *other = buf_link_qp(test, 1);
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
-	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_lkey(region, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_iova(region, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_register(region, 0), -ENOTCONN);
-	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 0, qp), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_lkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_iova(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(region, 0), -ENOTCONN);
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
 	/* the slot of a link that is not gone yet */
-	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, other), -EBUSY);
-	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 1, other), 0);
-	KUNIT_EXPECT_NE(test, smc_buf_rkey(region, 0), smc_buf_rkey(region, 1));
-	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), smc_buf_lkey(region, 0) | 0x80000000);
-	KUNIT_EXPECT_NE(test, smc_buf_iova(region, 0), 0);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_elem_iova(&elem, 0, 5),
-			smc_buf_iova(region, 0) + SZ_16K + 5);
-	smc_buf_unmap(region, 0);
-	smc_buf_unmap(region, 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
-	KUNIT_EXPECT_NE(test, smc_buf_rkey(region, 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, other), -EBUSY);
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 1, other), 0);
+	KUNIT_EXPECT_NE(test, smc_region_rkey(region, 0), smc_region_rkey(region, 1));
+	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), smc_region_lkey(region, 0) | 0x80000000);
+	KUNIT_EXPECT_NE(test, smc_region_iova(region, 0), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_EQ(test, smc_elem_iova(&elem, 0, 5),
+			smc_region_iova(region, 0) + SZ_16K + 5);
+	smc_region_unmap(region, 0);
+	smc_region_unmap(region, 0);
+	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
+	KUNIT_EXPECT_NE(test, smc_region_rkey(region, 1), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);
 }
 
@@ -612,25 +615,25 @@ static void buf_register(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *rmb = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
-	struct smc_region *snd = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
+	struct smc_region *rmb = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
+	struct smc_region *snd = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
 
-	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_buf_rkey(rmb, 0));
+	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(rmb, 0), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_region_rkey(rmb, 0));
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_access,
 			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	KUNIT_EXPECT_EQ(test, smc_buf_register(snd, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_buf_lkey(snd, 0));
+	KUNIT_EXPECT_EQ(test, smc_region_register(snd, 0), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, smc_region_lkey(snd, 0));
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_access, IB_ACCESS_LOCAL_WRITE);
 	/* a second registration does nothing */
-	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(rmb, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
 	/* mapped again: the new key must be registered */
-	smc_buf_unmap(rmb, 0);
-	KUNIT_ASSERT_EQ(test, smc_buf_map(rmb, 0, qp), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_register(rmb, 0), 0);
+	smc_region_unmap(rmb, 0);
+	KUNIT_ASSERT_EQ(test, smc_region_map(rmb, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(rmb, 0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
 }
 
@@ -638,19 +641,19 @@ static void buf_register_fails(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
-	struct smc_region *b = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
+	struct smc_region *a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
+	struct smc_region *b = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
 
-	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	t->fake->reg = FAKE_IB_REG_ERROR;
-	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), -EIO);
+	KUNIT_EXPECT_EQ(test, smc_pool_register_link(&t->pool, 0), -EIO);
 	KUNIT_EXPECT_FALSE(test, a->maps[0].registered);
 	KUNIT_EXPECT_FALSE(test, b->maps[0].registered);
 	t->fake->reg = FAKE_IB_REG_OK;
 	/* the queue pair is broken now */
-	KUNIT_EXPECT_EQ(test, smc_buf_register(a, 0), -ENOTCONN);
-	smc_buf_unmap(a, 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_map(a, 0, qp), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, smc_region_register(a, 0), -ENOTCONN);
+	smc_region_unmap(a, 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(a, 0, qp), -ENOTCONN);
 }
 
 /* Each step of mapping fails in turn; nothing is left over. */
@@ -658,19 +661,19 @@ static void buf_map_fails(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, false);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
 
 	t->fake->fail_mr_after = 0;
-	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, qp), -ENOMEM);
 	t->fake->fail_mr_after = -1;
 	t->fake->mr_pages = region->npages - 1;
-	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, qp), -EINVAL);
 	t->fake->mr_pages = 0;
-	KUNIT_EXPECT_LT(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_EXPECT_LT(test, smc_region_map(region, 0, qp), 0);
 	t->fake->mr_pages = U32_MAX;
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_rkey(region, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, qp), 0);
 }
 
 /* A new link gets all regions, published or not. */
@@ -681,29 +684,29 @@ static void buf_pool_map(struct kunit *test)
 	struct smc_region *regions[4];
 	int i;
 
-	regions[0] = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	regions[1] = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
-	regions[2] = buf_add_region(test, SMC_BUF_SND, SZ_16K, true);
-	regions[3] = buf_add_region(test, SMC_BUF_SND, SZ_16K, false);
+	regions[0] = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	regions[1] = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
+	regions[2] = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
+	regions[3] = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
 	t->fake->fail_mr_after = 2;
-	KUNIT_EXPECT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 2);
-	smc_buf_pool_unmap(&t->pool, 0);
+	smc_pool_unmap_link(&t->pool, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
 	t->fake->fail_mr_after = -1;
-	KUNIT_EXPECT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 4);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_TRUE(test, regions[i]->maps[0].registered);
 	/* freeing an unpublished region frees its MRs */
-	smc_buf_region_free(regions[3]);
+	smc_region_free(regions[3]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 3);
 	buf_end_qp(t, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_FALSE(test, regions[i]->maps[0].registered);
-		KUNIT_EXPECT_EQ(test, smc_buf_rkey(regions[i], 0), 0);
+		KUNIT_EXPECT_EQ(test, smc_region_rkey(regions[i], 0), 0);
 	}
 }
 
@@ -712,15 +715,15 @@ static void buf_sync(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *region = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
+	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-	smc_buf_sync_for_cpu(&elem, 0, 0, elem.size);
-	KUNIT_ASSERT_EQ(test, smc_buf_map(region, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+	smc_elem_sync_for_cpu(&elem, 0, 0, elem.size);
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 0, qp), 0);
 	memset(elem.addr, 9, elem.size);
-	smc_buf_sync_for_device(&elem, 0, 100, elem.size - 100);
-	smc_buf_sync_for_cpu(&elem, 0, 0, elem.size);
+	smc_elem_sync_for_device(&elem, 0, 100, elem.size - 100);
+	smc_elem_sync_for_cpu(&elem, 0, 0, elem.size);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elem.addr, 9, elem.size));
 }
 
@@ -733,31 +736,31 @@ static void buf_take_idle(struct kunit *test)
 	struct smc_region *a, *b, *c;
 	struct smc_elem ea, eb;
 
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	b = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
-	c = buf_add_region(test, SMC_BUF_RMB, SZ_32K, false);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	b = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
+	c = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
 	/* not of the other kind, not an unpublished one, none before its time */
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_SND, 0));
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, HZ * 1000));
-	smc_buf_region_free(c);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), 0);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &eb), 0);
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	smc_buf_give(&t->pool, &ea, false);
-	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, HZ * 1000));
+	smc_region_free(c);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &eb), 0);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	smc_elem_free(&t->pool, &ea, false);
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
 	/* no element of it is handed out */
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), -ENOENT);
-	smc_buf_region_publish(&t->pool, a);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &ea), 0);
-	smc_buf_give(&t->pool, &ea, false);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), -ENOENT);
+	smc_region_publish(&t->pool, a);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
+	smc_elem_free(&t->pool, &ea, false);
 	/* in quarantine: not idle */
-	smc_buf_give(&t->pool, &eb, true);
-	KUNIT_EXPECT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
-	smc_buf_region_free(a);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_BUF_RMB], 1);
+	smc_elem_free(&t->pool, &eb, true);
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	smc_region_free(a);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 1);
 	KUNIT_EXPECT_TRUE(test, b->published);
 }
 
@@ -770,71 +773,71 @@ static void buf_withdraw(struct kunit *test)
 	struct smc_elem elem;
 	u32 mrs;
 
-	buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	a = buf_add_region(test, SMC_BUF_RMB, SZ_16K, true);
-	b = buf_add_region(test, SMC_BUF_RMB, SZ_64K, true);
-	KUNIT_ASSERT_EQ(test, smc_buf_pool_map(&t->pool, 0, qp), 0);
-	KUNIT_ASSERT_EQ(test, smc_buf_pool_register(&t->pool, 0), 0);
+	buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	b = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
+	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
 	mrs = atomic_read(&t->fake->nmr);
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, U8_MAX));
-	KUNIT_ASSERT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), b);
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, U8_MAX));
-	b->asked++;
-	smc_buf_shelve(b);
-	KUNIT_ASSERT_PTR_EQ(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0), a);
-	smc_buf_shelve(a);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, 0, U8_MAX));
+	KUNIT_ASSERT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), b);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, 0, U8_MAX));
+	b->delete_refused++;
+	smc_region_withdraw(b);
+	KUNIT_ASSERT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
+	smc_region_withdraw(a);
 	/* registered, but out of use */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs);
 	KUNIT_EXPECT_TRUE(test, b->maps[0].registered);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), -ENOENT);
-	KUNIT_EXPECT_NULL(test, smc_buf_park(&t->pool, SMC_BUF_RMB, 0));
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), -ENOENT);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	/* selected by kind, size and number of requests; returned once */
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_SND, SZ_64K, U8_MAX));
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_32K, U8_MAX));
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 1));
-	KUNIT_EXPECT_PTR_EQ(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 2), b);
-	KUNIT_EXPECT_NULL(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, SZ_64K, 2));
-	KUNIT_EXPECT_PTR_EQ(test, smc_buf_unshelve(&t->pool, SMC_BUF_RMB, 0, 1), a);
-	smc_buf_region_publish(&t->pool, b);
-	KUNIT_EXPECT_EQ(test, b->asked, 0);
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_64K, &elem), 0);
-	smc_buf_give(&t->pool, &elem, false);
-	smc_buf_region_free(a);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_SND, SZ_64K, U8_MAX));
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, SZ_32K, U8_MAX));
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, SZ_64K, 1));
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, SZ_64K, 2), b);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, SZ_64K, 2));
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, 0, 1), a);
+	smc_region_publish(&t->pool, b);
+	KUNIT_EXPECT_EQ(test, b->delete_refused, 0);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
+	smc_elem_free(&t->pool, &elem, false);
+	smc_region_free(a);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs - 1);
 }
 
 /* The RMBs of a namespace stay below its limit, including quarantine; send regions do not count. */
 static void buf_rmb_limit(struct kunit *test)
 {
-	struct smc_net *sn = smc_policy_net(&init_net);
+	struct smc_settings *sn = smc_settings_get(&init_net);
 	struct buf_test *t = test->priv;
 	struct smc_region *region, *snd;
 	struct smc_elem elem;
 
 	sn->rmb_max = 5 * 16;
 	/* eight elements are wanted, and halved until they fit */
-	region = smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES);
+	region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_EXPECT_EQ(test, region->nelem, 4);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
-			PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_32K, PAGES)));
+			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_32K, PAGES)));
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
-	snd = smc_buf_region_alloc(&t->pool, SMC_BUF_SND, SZ_32K, PAGES);
+	snd = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_32K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
-	smc_buf_region_free(snd);
+	smc_region_free(snd);
 	/* quarantined elements still count */
-	smc_buf_region_publish(&t->pool, region);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-	smc_buf_give(&t->pool, &elem, true);
+	smc_region_publish(&t->pool, region);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+	smc_elem_free(&t->pool, &elem, true);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
 	/* A limit below the current use prevents new regions only. */
 	sn->rmb_max = 16;
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
-			PTR_ERR(smc_buf_region_alloc(&t->pool, SMC_BUF_RMB, SZ_16K, PAGES)));
-	KUNIT_EXPECT_EQ(test, smc_buf_take(&t->pool, SMC_BUF_RMB, SZ_16K, &elem), 0);
-	smc_buf_give(&t->pool, &elem, false);
+			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
+	smc_elem_free(&t->pool, &elem, false);
 }
 
 static struct kunit_case buf_cases[] = {

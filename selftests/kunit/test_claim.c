@@ -13,7 +13,7 @@ static int claim_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, lgr);
 	/* the only member that the tested functions use */
-	smc_core_claims_init(&lgr->claims);
+	smc_claim_init_list(&lgr->rmbe_claims);
 	test->priv = lgr;
 	return 0;
 }
@@ -49,15 +49,15 @@ static void claim_memory(struct kunit *test)
 	size_t i;
 
 	claim_fill(&first, 1, 16 * KIB, 16 * KIB, 100);
-	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
+	KUNIT_ASSERT_EQ(test, smc_claim_begin(lgr, &first), 0);
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		claim_fill(&other, others[i].rtoken, others[i].off, others[i].size, i);
-		KUNIT_EXPECT_EQ_MSG(test, smc_core_claim(lgr, &other), others[i].rc, "%zu", i);
+		KUNIT_EXPECT_EQ_MSG(test, smc_claim_begin(lgr, &other), others[i].rc, "%zu", i);
 		KUNIT_EXPECT_EQ(test, list_empty(&other.entry), others[i].rc != 0);
-		smc_core_claim_end(lgr, &other);
+		smc_claim_end(lgr, &other);
 	}
-	smc_core_claim_end(lgr, &first);
-	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->claims.list));
+	smc_claim_end(lgr, &first);
+	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->rmbe_claims.list));
 }
 
 /* A token belongs to one connection, whatever memory it writes. */
@@ -68,12 +68,12 @@ static void claim_token(struct kunit *test)
 
 	claim_fill(&first, 1, 0, 16 * KIB, 0);
 	claim_fill(&other, 2, 0, 16 * KIB, 0);
-	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
+	KUNIT_ASSERT_EQ(test, smc_claim_begin(lgr, &first), 0);
+	KUNIT_EXPECT_EQ(test, smc_claim_begin(lgr, &other), -EADDRINUSE);
 	other.token = U32_MAX;
-	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), 0);
-	smc_core_claim_end(lgr, &first);
-	smc_core_claim_end(lgr, &other);
+	KUNIT_EXPECT_EQ(test, smc_claim_begin(lgr, &other), 0);
+	smc_claim_end(lgr, &first);
+	smc_claim_end(lgr, &other);
 }
 
 /* Ending a claim twice does not end the claim of another connection. */
@@ -84,17 +84,17 @@ static void claim_ends(struct kunit *test)
 
 	claim_fill(&first, 1, 0, 16 * KIB, 1);
 	claim_fill(&other, 1, 0, 16 * KIB, 1);
-	smc_core_claim_end(lgr, &first);
-	KUNIT_ASSERT_EQ(test, smc_core_claim(lgr, &first), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
-	smc_core_claim_end(lgr, &other);
-	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), -EADDRINUSE);
-	smc_core_claim_end(lgr, &first);
-	KUNIT_EXPECT_EQ(test, smc_core_claim(lgr, &other), 0);
-	smc_core_claim_end(lgr, &first);
-	KUNIT_EXPECT_FALSE(test, list_empty(&lgr->claims.list));
-	smc_core_claim_end(lgr, &other);
-	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->claims.list));
+	smc_claim_end(lgr, &first);
+	KUNIT_ASSERT_EQ(test, smc_claim_begin(lgr, &first), 0);
+	KUNIT_EXPECT_EQ(test, smc_claim_begin(lgr, &other), -EADDRINUSE);
+	smc_claim_end(lgr, &other);
+	KUNIT_EXPECT_EQ(test, smc_claim_begin(lgr, &other), -EADDRINUSE);
+	smc_claim_end(lgr, &first);
+	KUNIT_EXPECT_EQ(test, smc_claim_begin(lgr, &other), 0);
+	smc_claim_end(lgr, &first);
+	KUNIT_EXPECT_FALSE(test, list_empty(&lgr->rmbe_claims.list));
+	smc_claim_end(lgr, &other);
+	KUNIT_EXPECT_TRUE(test, list_empty(&lgr->rmbe_claims.list));
 }
 
 static struct kunit_case claim_cases[] = {
@@ -105,7 +105,7 @@ static struct kunit_case claim_cases[] = {
 };
 
 struct kunit_suite smc_claim_suite = {
-	.name = "smc_core_claim",
+	.name = "smc_claim_begin",
 	.init = claim_init,
 	.test_cases = claim_cases,
 };

@@ -59,13 +59,13 @@ static struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env
 
 static void conn_env_begin(struct kunit *test, struct conn_env *e)
 {
-	static const struct smc_conn_end first = {
+	static const struct smc_conn_peer_end first = {
 		.token = PEER_TOKEN, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
 		.first = true,
 	};
 
-	e->lgr = env_group_up(test, SMC_SERVER, 1);
-	e->first = smc_core_link(e->lgr, 0);
+	e->lgr = env_create_group_up(test, SMC_SERVER, 1);
+	e->first = smc_lgr_get_link(e->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
@@ -90,7 +90,7 @@ static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flus
 	struct core_env *env = test->priv;
 
 	env->fake->no_flush = !flush;
-	smc_core_del_link(e->second, SMC_LINK_ADMIN);
+	smc_lgr_del_link(e->second, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	KUNIT_EXPECT_PTR_EQ(test, e->conn->link, e->first);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
@@ -164,7 +164,7 @@ static void conn_env_lose_third(struct kunit *test, struct conn_env *e)
 	env_bring_up(test, third);
 	conn_env_receive(e, e->second, 1, 0);
 	env->fake->no_flush = true;
-	smc_core_del_link(third, SMC_LINK_ADMIN);
+	smc_lgr_del_link(third, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	smc_link_put(third);
 	/* the peer was last seen on the second link */
@@ -213,7 +213,7 @@ static void conn_peer_ended_not_silent(struct kunit *test)
 	e.lgr->peer.marker = true;
 	conn_env_lose_third(test, &e);
 	conn_env_receive(&e, e.second, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
-	smc_core_del_link(e.second, SMC_LINK_ADMIN);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
 	conn_env_end(&e);
 }
@@ -253,7 +253,7 @@ static void conn_peer_done(struct kunit *test)
 	conn_env_begin(test, &e);
 	conn_env_receive(&e, e.second, 1, SMC_CDC_S_DONE);
 	env->fake->no_flush = true;
-	smc_core_del_link(e.second, SMC_LINK_ADMIN);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
 	conn_env_end(&e);
@@ -280,7 +280,7 @@ static void conn_nothing_received(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	smc_failover_init_any(&e.conn->rx.path);
+	smc_failover_rx_init_any(&e.conn->rx.path);
 	conn_env_lose_link(test, &e, false);
 	KUNIT_EXPECT_FALSE(test, e.conn->rx.silence_deadline);
 	conn_env_end(&e);
@@ -310,15 +310,15 @@ static void conn_link_held(struct kunit *test)
 
 	conn_env_begin(test, &e);
 	before = link_count_sends(e.second);
-	smc_link_hold(e.second, true);
+	smc_link_hold_conns(e.second, true);
 	spin_lock_bh(&e.conn->lock);
-	smc_tx_consumer_update_locked(e.conn);
+	smc_tx_send_update_locked(e.conn);
 	spin_unlock_bh(&e.conn->lock);
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before);
-	smc_link_hold(e.second, false);
+	smc_link_hold_conns(e.second, false);
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before + 1);
 	/* another link is not held */
-	smc_link_hold(e.second, true);
+	smc_link_hold_conns(e.second, true);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_GE(test, link_count_sends(e.first), 1);
 	conn_env_end(&e);
@@ -349,14 +349,14 @@ static void conn_abort_rewound(struct kunit *test)
 	smc_tx_push_locked(e.conn, false);
 	spin_unlock_bh(&e.conn->lock);
 	KUNIT_EXPECT_EQ(test, link_count_writes(e.second), 1);
-	smc_link_hold(e.first, true);
+	smc_link_hold_conns(e.first, true);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 0);
 	smc_conn_abort(e.conn, ECONNABORTED);
 	conn_env_receive_msg(&e, e.first, &msg);
 	KUNIT_EXPECT_EQ(test, smc_ring_tx_unsent(&e.conn->tx.ring), 0);
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 0);
-	smc_link_hold(e.first, false);
+	smc_link_hold_conns(e.first, false);
 	/* the validation and the A */
 	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 2);
 	KUNIT_EXPECT_EQ(test, link_count_writes(e.first), 0);
@@ -380,7 +380,7 @@ static bool conn_peer_is_done(struct smc_conn *conn)
  */
 static void conn_waits_for_all(struct kunit *test)
 {
-	struct smc_cdc_msg msg = { .seq = 1, .flags = SMC_CDC_F_FAILOVER, .move = 3 };
+	struct smc_cdc_msg msg = { .seq = 1, .flags = SMC_CDC_F_FAILOVER, .move_count = 3 };
 	struct smc_link *left[3];
 	unsigned long until;
 	u8 buf[SMC_CDC_LEN];
@@ -391,15 +391,15 @@ static void conn_waits_for_all(struct kunit *test)
 	e.lgr->peer.marker = true;
 	conn_env_add_links(test, &e, 2);
 	for (i = 0; i < ARRAY_SIZE(left); i++) {
-		left[i] = smc_core_link(e.lgr, 1 + i);
+		left[i] = smc_lgr_get_link(e.lgr, 1 + i);
 		KUNIT_ASSERT_NOT_NULL(test, left[i]);
 	}
 	KUNIT_ASSERT_PTR_EQ(test, left[0], e.second);
 	conn_env_receive(&e, e.second, 1, 0);
 	msg.token = e.conn->token;
-	msg.left = left[2]->num;
-	msg.past[0] = left[1]->num;
-	msg.past[1] = left[0]->num;
+	msg.prev_link = left[2]->num;
+	msg.older_links[0] = left[1]->num;
+	msg.older_links[1] = left[0]->num;
 	KUNIT_ASSERT_EQ(test, smc_cdc_msg_build(&msg, buf, sizeof(buf)), sizeof(buf));
 	rcu_read_lock();
 	smc_conn_lgr_events.message(e.first, buf, sizeof(buf));
@@ -441,7 +441,7 @@ static void conn_announces_moves(struct kunit *test)
 
 		smc_link_get(link);
 		nums[i] = link->num;
-		smc_core_del_link(link, SMC_LINK_ADMIN);
+		smc_lgr_del_link(link, SMC_LINK_ADMIN);
 		KUNIT_EXPECT_PTR_NE(test, e.conn->link, link);
 		KUNIT_EXPECT_GE(test, link_count_sends(e.conn->link), 2);
 		smc_link_put(link);
@@ -450,11 +450,11 @@ static void conn_announces_moves(struct kunit *test)
 	smc_cdc_build_validation(e.conn, buf);
 	spin_unlock_bh(&e.conn->lock);
 	KUNIT_ASSERT_EQ(test, smc_cdc_msg_parse(buf, sizeof(buf), SIZE, SIZE, &msg), 0);
-	KUNIT_EXPECT_EQ(test, msg.left, nums[1]);
-	KUNIT_EXPECT_EQ(test, msg.past[0], nums[0]);
-	KUNIT_EXPECT_EQ(test, msg.past[1], 0);
-	KUNIT_EXPECT_EQ(test, msg.move, 2);
-	KUNIT_EXPECT_EQ(test, msg.more | msg.past_orderly, 0);
+	KUNIT_EXPECT_EQ(test, msg.prev_link, nums[1]);
+	KUNIT_EXPECT_EQ(test, msg.older_links[0], nums[0]);
+	KUNIT_EXPECT_EQ(test, msg.older_links[1], 0);
+	KUNIT_EXPECT_EQ(test, msg.move_count, 2);
+	KUNIT_EXPECT_EQ(test, msg.ext | msg.older_orderly, 0);
 	conn_env_end(&e);
 }
 
@@ -464,7 +464,7 @@ static void conn_announces_moves(struct kunit *test)
  */
 static void conn_peer_end_late(struct kunit *test)
 {
-	struct smc_conn_end ask = {
+	struct smc_conn_peer_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	struct smc_rtoken *rtoken;
@@ -481,7 +481,7 @@ static void conn_peer_end_late(struct kunit *test)
 	ask.rkey = 0x33;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
 	WRITE_ONCE(e.second->fenced, false);
-	KUNIT_EXPECT_FALSE(test, rtoken->doomed);
+	KUNIT_EXPECT_FALSE(test, rtoken->delete_pending);
 	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
 	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
 	smc_conn_close(other, true, 0);
@@ -492,7 +492,7 @@ static void conn_peer_end_late(struct kunit *test)
 /* Another connection names an RMB not announced, an RMBE in use, then a free one. */
 static void conn_peer_end_taken(struct kunit *test)
 {
-	struct smc_conn_end ask = {
+	struct smc_conn_peer_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 1, .rkey = 0x33, .addr = 0x2000,
 	};
 	struct smc_conn *other;
@@ -522,7 +522,7 @@ static void conn_peer_end_taken(struct kunit *test)
 /* The group ends during a handshake: an RMBE claimed after that is released with the connection. */
 static void conn_peer_end_after_group(struct kunit *test)
 {
-	struct smc_conn_end ask = {
+	struct smc_conn_peer_end ask = {
 		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	unsigned long until = jiffies + PATIENCE;
@@ -536,12 +536,12 @@ static void conn_peer_end_after_group(struct kunit *test)
 	rcu_read_unlock();
 	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
-	KUNIT_EXPECT_FALSE(test, list_is_singular(&e.lgr->claims.list));
+	KUNIT_EXPECT_FALSE(test, list_is_singular(&e.lgr->rmbe_claims.list));
 	smc_conn_discard(other, true);
 	/* the connection is freed in a worker */
-	while (!list_is_singular(&e.lgr->claims.list) && time_before(jiffies, until))
+	while (!list_is_singular(&e.lgr->rmbe_claims.list) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->claims.list));
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->rmbe_claims.list));
 	conn_env_end(&e);
 }
 

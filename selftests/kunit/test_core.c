@@ -28,8 +28,8 @@
 
 static void lgr_create(struct kunit *test)
 {
-	struct smc_lgr *server = env_group(test, SMC_SERVER, 1);
-	struct smc_lgr *client = env_group(test, SMC_CLIENT, 1);
+	struct smc_lgr *server = env_create_group(test, SMC_SERVER, 1);
+	struct smc_lgr *client = env_create_group(test, SMC_CLIENT, 1);
 	struct core_env *env = test->priv;
 	struct smc_link *link;
 
@@ -40,20 +40,20 @@ static void lgr_create(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, server->ready);
 	KUNIT_EXPECT_EQ(test, server->slots, 1);
 	/* the server assigns the number, the client learns it from the peer */
-	link = smc_core_link(server, 0);
+	link = smc_lgr_get_link(server, 0);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, link->num, 1);
 	KUNIT_EXPECT_EQ(test, link->uid, server->id + 1);
 	smc_link_put(link);
-	link = smc_core_link(client, 0);
+	link = smc_lgr_get_link(client, 0);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, link->num, 0);
-	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(client, 0));
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link_by_num(client, 0));
 	smc_link_put(link);
 	/* not usable yet */
-	KUNIT_EXPECT_NULL(test, smc_core_pick_link(server));
-	KUNIT_EXPECT_NULL(test, smc_core_link(server, 1));
-	KUNIT_EXPECT_NULL(test, smc_core_link(server, SMC_CORE_LINKS));
+	KUNIT_EXPECT_NULL(test, smc_lgr_pick_link(server));
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(server, 1));
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(server, SMC_LGR_LINKS));
 }
 
 static void lgr_create_fails(struct kunit *test)
@@ -61,22 +61,22 @@ static void lgr_create_fails(struct kunit *test)
 	struct core_env *env = test->priv;
 	struct fake_ib *fake = env->fake;
 	u32 refs = kref_read(&fake->sdev->ref);
-	struct smc_peer peer = env_peer(1);
+	struct smc_peer peer = env_make_peer(1);
 	struct smc_path path;
 
 	env->init_rc = -ENOMEM;
 	fake_ib_path(fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_create(&init_net, SMC_SERVER, &peer, &path)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_create(&init_net, SMC_SERVER, &peer, &path)),
 			-ENOMEM);
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
 	env->init_rc = 0;
 	fake->fail_pd = true;
 	fake_ib_path(fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_create(&init_net, SMC_SERVER, &peer, &path)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_create(&init_net, SMC_SERVER, &peer, &path)),
 			-ENOMEM);
 	fake->fail_pd = false;
 	KUNIT_EXPECT_EQ(test, env->releases, 1);
-	KUNIT_EXPECT_EQ(test, env_count(), 0);
+	KUNIT_EXPECT_EQ(test, env_count_groups(), 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&fake->sdev->ref), refs);
 }
 
@@ -87,10 +87,10 @@ static void lgr_create_dead_device(struct kunit *test)
 	struct smc_lgr *lgr;
 
 	env->fake->sdev->dead = true;
-	lgr = env_group(test, SMC_SERVER, 1);
+	lgr = env_create_group(test, SMC_SERVER, 1);
 	KUNIT_EXPECT_TRUE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_DEVICE_GONE);
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
@@ -99,9 +99,9 @@ static void lgr_create_dead_device(struct kunit *test)
 static void lgr_terminate(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&env->fake->sdev->ref);
-	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
+	struct fake_conn *a = env_add_conn(test, lgr), *b = env_add_conn(test, lgr);
 	unsigned long begin = jiffies;
 	u32 token;
 
@@ -110,12 +110,12 @@ static void lgr_terminate(struct kunit *test)
 	b->keep = true;
 	/* any context */
 	local_bh_disable();
-	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
-	smc_core_terminate(lgr, SMC_LINK_QP_ERROR);
+	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
+	smc_lgr_terminate(lgr, SMC_LINK_QP_ERROR);
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_PROTOCOL);
-	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, a, &token), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, a, &token), -ECONNABORTED);
 	KUNIT_ASSERT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, a->terminated, 1);
 	KUNIT_EXPECT_EQ(test, b->terminated, 1);
@@ -127,32 +127,32 @@ static void lgr_terminate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
 	/* not before the peer had time to read the last message */
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 5));
-	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(lgr, 0));
 	KUNIT_EXPECT_TRUE(test, env_wait_refs(env, refs - 1));
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
-	KUNIT_EXPECT_EQ(test, env_count(), 1);
+	KUNIT_EXPECT_EQ(test, env_count_groups(), 1);
 	/* second phase: the memory is freed with the last reference */
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, env->releases, 0);
-	env_conn_leave(b);
+	fake_conn_remove(b);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, env->releases, 1);
 	KUNIT_EXPECT_EQ(test, env->terminated, 1);
-	env_conn_put(b);
-	env_conn_put(a);
+	fake_conn_put(b);
+	fake_conn_put(a);
 }
 
 static void lgr_terminate_ok(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group(test, SMC_CLIENT, 1);
+	struct smc_lgr *lgr = env_create_group(test, SMC_CLIENT, 1);
 
 	/* SMC_LINK_OK becomes SMC_LINK_ADMIN */
-	smc_core_terminate(lgr, SMC_LINK_OK);
+	smc_lgr_terminate(lgr, SMC_LINK_OK);
 	KUNIT_EXPECT_TRUE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
@@ -160,15 +160,15 @@ static void lgr_terminate_ok(struct kunit *test)
 static void link_outlives_lgr(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct smc_link *link = smc_core_link(lgr, 0);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_link *link = smc_lgr_get_link(lgr, 0);
 	struct smc_wr_slot *slot;
 
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	slot = smc_wr_slot_get(link->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
-	env_drop(env, lgr);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 0);
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
@@ -184,31 +184,31 @@ static void *conn_find_rcu(struct smc_lgr *lgr, u32 token)
 	void *conn;
 
 	rcu_read_lock();
-	conn = smc_core_conn_find(lgr, token);
+	conn = smc_lgr_find_conn(lgr, token);
 	rcu_read_unlock();
 	return conn;
 }
 
 static void lgr_conn_table(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	static int conns[SMC_CORE_CONNS_MAX + 1];
-	u32 *tokens = kunit_kcalloc(test, SMC_CORE_CONNS_MAX, sizeof(*tokens), GFP_KERNEL);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	static int conns[SMC_LGR_CONNS_MAX + 1];
+	u32 *tokens = kunit_kcalloc(test, SMC_LGR_CONNS_MAX, sizeof(*tokens), GFP_KERNEL);
 	u32 refs = kref_read(&lgr->ref);
 	u32 token, i, j;
 
 	KUNIT_ASSERT_NOT_NULL(test, tokens);
-	for (i = 0; i < SMC_CORE_CONNS_MAX; i++) {
-		KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
+	for (i = 0; i < SMC_LGR_CONNS_MAX; i++) {
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
 		KUNIT_ASSERT_NE(test, tokens[i] & 0xff, 0);
 		for (j = 0; j < i; j++)
 			KUNIT_ASSERT_NE(test, tokens[i] & 0xff, tokens[j] & 0xff);
 	}
-	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, &conns[i], &token), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &token), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 0);
-	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + SMC_CORE_CONNS_MAX);
-	for (i = 0; i < SMC_CORE_CONNS_MAX; i++) {
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + SMC_LGR_CONNS_MAX);
+	for (i = 0; i < SMC_LGR_CONNS_MAX; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, conn_find_rcu(lgr, tokens[i]), &conns[i]);
 		/* a late message to the previous owner of the index */
 		KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[i] ^ 0x100));
@@ -217,17 +217,17 @@ static void lgr_conn_table(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0));
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0xffffff00));
 	/* unknown token: no effect */
-	smc_core_conn_del(lgr, tokens[9] ^ 0x100);
-	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX);
-	smc_core_conn_del(lgr, tokens[9]);
-	smc_core_conn_del(lgr, tokens[9]);
-	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_CORE_CONNS_MAX - 1);
+	smc_lgr_del_conn(lgr, tokens[9] ^ 0x100);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX);
+	smc_lgr_del_conn(lgr, tokens[9]);
+	smc_lgr_del_conn(lgr, tokens[9]);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX - 1);
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[9]));
 	token = tokens[9];
-	KUNIT_EXPECT_EQ(test, smc_core_conn_add(lgr, &conns[9], &tokens[9]), 0);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, &conns[9], &tokens[9]), 0);
 	KUNIT_EXPECT_EQ(test, token & 0xff, tokens[9] & 0xff);
-	for (i = 0; i < SMC_CORE_CONNS_MAX; i++)
-		smc_core_conn_del(lgr, tokens[i]);
+	for (i = 0; i < SMC_LGR_CONNS_MAX; i++)
+		smc_lgr_del_conn(lgr, tokens[i]);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, 0);
 	/* plus the one of the idle work */
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + 1);
@@ -250,57 +250,57 @@ static bool conn_count_walk(void *conn, void *arg)
 /* A conn_walk starts where the previous one was ended. */
 static void lgr_walk_conns_resumes(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct conn_walk w = { .stop_at = 2 };
 	static int conns[3];
 	u32 tokens[3];
 	int i;
 
 	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
 	w = (struct conn_walk) { .stop_at = 1 };
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
 	/* each connection once, wherever the conn_walk starts */
 	w = (struct conn_walk) { };
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 3);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[0]);
 	/* the connection at which it ended may be gone */
-	smc_core_conn_del(lgr, tokens[1]);
+	smc_lgr_del_conn(lgr, tokens[1]);
 	w = (struct conn_walk) { };
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 2);
-	smc_core_conn_del(lgr, tokens[0]);
-	smc_core_conn_del(lgr, tokens[2]);
+	smc_lgr_del_conn(lgr, tokens[0]);
+	smc_lgr_del_conn(lgr, tokens[2]);
 }
 
 static void lgr_walk_conns(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *a, *b;
 	struct conn_walk w = { };
 
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 0);
-	a = env_conn(test, lgr);
-	b = env_conn(test, lgr);
+	a = env_add_conn(test, lgr);
+	b = env_add_conn(test, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	smc_core_walk_conns(lgr, conn_count_walk, &w);
+	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 2);
 	/* a connection without references is not notified */
 	refcount_set(&b->ref, 0);
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, b->terminated, 0);
 	refcount_set(&b->ref, 1);
-	env_conn_leave(b);
-	env_conn_put(b);
-	env_conn_put(a);
+	fake_conn_remove(b);
+	fake_conn_put(b);
+	fake_conn_put(a);
 }
 
 /* ---- server: find the group for a client ---- */
@@ -308,9 +308,9 @@ static void lgr_walk_conns(struct kunit *test)
 static int contact_begin(struct core_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
 			 struct smc_contact *out)
 {
-	struct smc_peer peer = env_peer(peer_no);
+	struct smc_peer peer = env_make_peer(peer_no);
 
-	return smc_core_contact_begin(&init_net, &peer, NULL, jiffies + limit, cancel, out);
+	return smc_contact_begin(&init_net, &peer, NULL, jiffies + limit, cancel, out);
 }
 
 /*
@@ -320,27 +320,27 @@ static int contact_begin(struct core_env *env, u32 peer_no, unsigned long limit,
 static void contact_other_address(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_peer other = env_peer(1);
+	struct smc_peer other = env_make_peer(1);
 	struct smc_contact c, s;
 	struct smc_lgr *lgr;
 
-	other.carrier.s6_addr[15] ^= 1;
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &other, NULL, jiffies + SOON,
-						     NULL, &s), 0);
+	other.tcp_addr.s6_addr[15] ^= 1;
+	KUNIT_ASSERT_EQ(test, smc_contact_begin(&init_net, &other, NULL, jiffies + SOON,
+						NULL, &s), 0);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NOT_NULL(test, c.entry);
-	smc_core_contact_done(&s, NULL);
-	lgr = env_group_up(test, SMC_SERVER, 1);
-	smc_core_contact_done(&c, lgr);
-	KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &other, NULL, jiffies + SOON,
-						     NULL, &s), 0);
+	smc_contact_finish(&s, NULL);
+	lgr = env_create_group_up(test, SMC_SERVER, 1);
+	smc_contact_finish(&c, lgr);
+	KUNIT_ASSERT_EQ(test, smc_contact_begin(&init_net, &other, NULL, jiffies + SOON,
+						NULL, &s), 0);
 	KUNIT_EXPECT_NULL(test, s.lgr);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
-	smc_core_contact_done(&s, NULL);
+	smc_contact_finish(&s, NULL);
 	smc_link_put(c.link);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
 }
 
 static void contact_first(struct kunit *test)
@@ -358,74 +358,74 @@ static void contact_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, &cancel, &second), -ECANCELED);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 2, SOON, NULL, &other), 0);
 	KUNIT_EXPECT_NOT_NULL(test, other.entry);
-	smc_core_contact_done(&other, NULL);
+	smc_contact_finish(&other, NULL);
 	/* not found before it is ready */
-	lgr = env_group_up(test, SMC_SERVER, 1);
+	lgr = env_create_group_up(test, SMC_SERVER, 1);
 	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, 0, NULL, &second), -ETIMEDOUT);
-	smc_core_contact_done(&first, lgr);
+	smc_contact_finish(&first, lgr);
 	KUNIT_EXPECT_TRUE(test, lgr->ready);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &second), 0);
 	KUNIT_EXPECT_PTR_EQ(test, second.lgr, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, second.link);
 	KUNIT_EXPECT_EQ(test, second.link->slot, 0);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
-	smc_core_unreserve(lgr);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
 	smc_link_put(second.link);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* Any difference between peers leads to a separate group. */
 static void contact_same_peer(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c = { };
 	struct smc_peer peers[5];
 	int i;
 
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
+	smc_contact_finish(&c, lgr);
 	for (i = 0; i < ARRAY_SIZE(peers); i++)
-		peers[i] = env_peer(1);
+		peers[i] = env_make_peer(1);
 	peers[0].id[7]++;
 	peers[1].gid.raw[15]++;
 	peers[2].version = 1;
 	peers[3].release = 1;
 	peers[4].vlan = 5;
 	for (i = 0; i < ARRAY_SIZE(peers); i++) {
-		KUNIT_ASSERT_EQ(test, smc_core_contact_begin(&init_net, &peers[i], NULL, jiffies,
-							     NULL, &c), 0);
+		KUNIT_ASSERT_EQ(test, smc_contact_begin(&init_net, &peers[i], NULL, jiffies,
+							NULL, &c), 0);
 		KUNIT_EXPECT_NULL(test, c.lgr);
 		KUNIT_EXPECT_NOT_NULL(test, c.entry);
-		smc_core_contact_done(&c, NULL);
+		smc_contact_finish(&c, NULL);
 	}
 	/* a client's group is never returned to a server */
 	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
 	lgr->role = SMC_CLIENT;
 	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
-	smc_core_contact_done(&c, NULL);
+	smc_contact_finish(&c, NULL);
 }
 
 static void contact_no_link(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&lgr->ref);
 	struct smc_contact c;
 
 	/* ready, but without a usable link */
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
+	smc_contact_finish(&c, lgr);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
 	KUNIT_EXPECT_NULL(test, c.link);
-	smc_core_contact_done(&c, NULL);
+	smc_contact_finish(&c, NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
 }
@@ -434,7 +434,7 @@ static void contact_no_link(struct kunit *test)
 static void lgr_places(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	static int conns[16];	/* never dereferenced */
 	struct smc_contact c;
 	u32 tokens[16];
@@ -442,43 +442,43 @@ static void lgr_places(struct kunit *test)
 
 	lgr->peer.max_conns = 16;
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
+	smc_contact_finish(&c, lgr);
 	/* the creator's place counts */
-	KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[0], &tokens[0]), 0);
+	KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[0], &tokens[0]), 0);
 	for (i = 1; i < 16; i++) {
 		KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 		KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 		smc_link_put(c.link);
-		smc_core_put(lgr);
+		smc_lgr_put(lgr);
 		if (i % 2)
-			KUNIT_ASSERT_EQ(test, smc_core_conn_add(lgr, &conns[i], &tokens[i]), 0);
+			KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
 	}
 	KUNIT_EXPECT_EQ(test, lgr->nconns + lgr->reserved, 16);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
-	smc_core_contact_done(&c, NULL);
-	smc_core_unreserve(lgr);
+	smc_contact_finish(&c, NULL);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 	/* no place is reserved, but connections exist: not idle */
 	while (lgr->reserved)
-		smc_core_unreserve(lgr);
+		smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
-	smc_core_conn_del(lgr, tokens[0]);
+	smc_lgr_del_conn(lgr, tokens[0]);
 	for (i = 1; i < 16; i += 2)
-		smc_core_conn_del(lgr, tokens[i]);
+		smc_lgr_del_conn(lgr, tokens[i]);
 }
 
 /* Groups and first contacts of another namespace do not match. */
 static void contact_net(struct kunit *test)
 {
-	struct smc_lgr *server = env_group_up(test, SMC_SERVER, 1);
-	struct smc_lgr *client = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_lgr *server = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *client = env_create_group_up(test, SMC_CLIENT, 1);
 	struct core_env *env = test->priv;
 	struct smc_contact here, there;
-	struct smc_peer peer = env_peer(1);
+	struct smc_peer peer = env_make_peer(1);
 	struct smc_link *link = NULL;
 	struct smc_lgr *lgr;
 	struct net *other;
@@ -487,15 +487,15 @@ static void contact_net(struct kunit *test)
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &here), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
+	KUNIT_EXPECT_EQ(test, smc_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
 	KUNIT_EXPECT_NOT_NULL(test, there.entry);
-	smc_core_contact_done(&there, NULL);
-	smc_core_contact_done(&here, server);
-	smc_core_ready(client);
-	KUNIT_EXPECT_EQ(test, smc_core_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
+	smc_contact_finish(&there, NULL);
+	smc_contact_finish(&here, server);
+	smc_lgr_set_ready(client);
+	KUNIT_EXPECT_EQ(test, smc_contact_begin(other, &peer, NULL, jiffies, NULL, &there), 0);
 	KUNIT_EXPECT_NULL(test, there.lgr);
-	smc_core_contact_done(&there, NULL);
-	lgr = smc_core_find_client(other, &peer, ENV_PEER_QPN, jiffies, NULL, &link);
+	smc_contact_finish(&there, NULL);
+	lgr = smc_lgr_find_client(other, &peer, ENV_PEER_QPN, jiffies, NULL, &link);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(lgr), -ENOENT);
 	KUNIT_EXPECT_EQ(test, server->reserved, 1);
 	KUNIT_EXPECT_EQ(test, client->reserved, 1);
@@ -504,7 +504,7 @@ static void contact_net(struct kunit *test)
 /* Hosts with a group count, also during its first contact_begin, but not after its end. */
 static void registry_has_host(struct kunit *test)
 {
-	struct in6_addr here = env_peer(1).carrier, elsewhere = here;
+	struct in6_addr here = env_make_peer(1).tcp_addr, elsewhere = here;
 	struct core_env *env = test->priv;
 	struct smc_lgr *lgr;
 	struct net *other;
@@ -513,13 +513,13 @@ static void registry_has_host(struct kunit *test)
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	elsewhere.s6_addr[15] ^= 1;
-	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &here));
-	lgr = env_group(test, SMC_CLIENT, 1);
-	KUNIT_EXPECT_TRUE(test, smc_core_knows(&init_net, &here));
-	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &elsewhere));
-	KUNIT_EXPECT_FALSE(test, smc_core_knows(other, &here));
-	smc_core_terminate(lgr, SMC_LINK_PROTOCOL);
-	KUNIT_EXPECT_FALSE(test, smc_core_knows(&init_net, &here));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here));
+	lgr = env_create_group(test, SMC_CLIENT, 1);
+	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(other, &here));
+	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
@@ -564,7 +564,7 @@ static void contact_wait(struct kunit *test)
 	contact_start_waiter(test, &w);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
-	smc_core_contact_done(&first, NULL);
+	smc_contact_finish(&first, NULL);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.done, SOON));
 	KUNIT_EXPECT_EQ(test, w.rc, 0);
 	KUNIT_EXPECT_NULL(test, w.contact.lgr);
@@ -573,15 +573,15 @@ static void contact_wait(struct kunit *test)
 
 	memset(&w, 0, sizeof(w));
 	contact_start_waiter(test, &w);
-	lgr = env_group_up(test, SMC_SERVER, 1);
+	lgr = env_create_group_up(test, SMC_SERVER, 1);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, completion_done(&w.done));
-	smc_core_contact_done(&first, lgr);
+	smc_contact_finish(&first, lgr);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.done, SOON));
 	KUNIT_EXPECT_PTR_EQ(test, w.contact.lgr, lgr);
 	smc_link_put(w.contact.link);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* ---- client: the group that an Accept names ---- */
@@ -589,13 +589,13 @@ static void contact_wait(struct kunit *test)
 static struct smc_lgr *client_find_lgr(const struct smc_peer *peer, u32 qpn, unsigned long limit,
 				       struct smc_link **link)
 {
-	return smc_core_find_client(&init_net, peer, qpn, jiffies + limit, NULL, link);
+	return smc_lgr_find_client(&init_net, peer, qpn, jiffies + limit, NULL, link);
 }
 
 static void lgr_find_client(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
-	struct smc_peer peer = env_peer(1), other;
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_peer peer = env_make_peer(1), other;
 	u32 refs = kref_read(&lgr->ref);
 	struct smc_link *link = NULL;
 	unsigned long begin = jiffies;
@@ -604,14 +604,14 @@ static void lgr_find_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 20));
-	smc_core_ready(lgr);
+	smc_lgr_set_ready(lgr);
 	/* the limit is enforced by the server, not by the client */
 	lgr->peer.max_conns = 1;
 	KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN, 0, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 2);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
 	smc_link_put(link);
 	link = NULL;
 	/* no group to wait for */
@@ -628,7 +628,7 @@ static void lgr_find_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	KUNIT_EXPECT_NULL(test, link);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 }
 
@@ -638,26 +638,26 @@ static void lgr_find_client(struct kunit *test)
  */
 static void lgr_find_client_full(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
-	struct smc_peer peer = env_peer(1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_peer peer = env_make_peer(1);
 	struct smc_link *link = NULL;
 	const bool cancel = true;
 
-	smc_core_ready(lgr);
+	smc_lgr_set_ready(lgr);
 	xa_lock_bh(&lgr->conns);
-	lgr->reserved = SMC_CORE_CONNS_MAX;
+	lgr->reserved = SMC_LGR_CONNS_MAX;
 	xa_unlock_bh(&lgr->conns);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_find_client(&init_net, &peer, ENV_PEER_QPN,
-							   jiffies + SOON, &cancel, &link)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_find_client(&init_net, &peer, ENV_PEER_QPN,
+							  jiffies + SOON, &cancel, &link)),
 			-ECANCELED);
 	KUNIT_EXPECT_NULL(test, link);
-	smc_core_unreserve(lgr);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link), lgr);
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	smc_link_put(link);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 	xa_lock_bh(&lgr->conns);
 	lgr->reserved = 1;
 	xa_unlock_bh(&lgr->conns);
@@ -666,29 +666,29 @@ static void lgr_find_client_full(struct kunit *test)
 /* A server may name a link that has failed at the client only: the group is not out of sync. */
 static void lgr_find_client_link_failed(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
-	struct smc_link *first = smc_core_link(lgr, 0), *second, *link = NULL;
-	struct smc_peer peer = env_peer(1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second, *link = NULL;
+	struct smc_peer peer = env_make_peer(1);
 	struct core_env *env = test->priv;
 	struct smc_path path;
 
 	fake_ib_path(env->fake, &path);
-	second = smc_core_add_link(lgr, &path, 2);
+	second = smc_lgr_add_link(lgr, &path, 2);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, second);
 	env_bring_up(test, second);
 	second->peer_qpn = ENV_PEER_QPN + 1;
-	smc_core_ready(lgr);
+	smc_lgr_set_ready(lgr);
 	local_bh_disable();
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
-	flush_work(&lgr->retire_work);
+	flush_work(&lgr->removal_work);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN + 2, SOON, &link)),
 			-ENOENT);
 	KUNIT_EXPECT_NULL(test, link);
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	smc_link_put(first);
 	smc_link_put(second);
@@ -698,40 +698,40 @@ static void lgr_find_client_link_failed(struct kunit *test)
 
 static void lgr_add_link(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct smc_link *links[SMC_CORE_LINKS], *link;
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_link *links[SMC_LGR_LINKS], *link;
 	struct smc_path path;
 	struct core_env *env = test->priv;
 	int i;
 
-	for (i = 1; i < SMC_CORE_LINKS; i++) {
+	for (i = 1; i < SMC_LGR_LINKS; i++) {
 		links[i] = env_add_link(test, lgr);
 		KUNIT_EXPECT_EQ(test, links[i]->slot, i);
 		KUNIT_EXPECT_EQ(test, links[i]->num, i + 1);
 		KUNIT_EXPECT_EQ(test, links[i]->uid, lgr->id + i + 1);
-		link = smc_core_link_by_num(lgr, i + 1);
+		link = smc_lgr_get_link_by_num(lgr, i + 1);
 		KUNIT_EXPECT_PTR_EQ(test, link, links[i]);
 		smc_link_put(link);
 	}
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ENOSPC);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	/* the slot of a link that was shut down is free */
-	smc_core_del_link(links[4], SMC_LINK_ADMIN);
-	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 4));
-	KUNIT_EXPECT_NULL(test, smc_core_link_by_num(lgr, 5));
+	smc_lgr_del_link(links[4], SMC_LINK_ADMIN);
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(lgr, 4));
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link_by_num(lgr, 5));
 	smc_link_put(links[4]);
 	links[4] = env_add_link(test, lgr);
 	KUNIT_EXPECT_EQ(test, links[4]->slot, 4);
 	KUNIT_EXPECT_EQ(test, links[4]->num, 10);
-	for (i = 1; i < SMC_CORE_LINKS; i++)
+	for (i = 1; i < SMC_LGR_LINKS; i++)
 		smc_link_put(links[i]);
 }
 
 /* Link numbers have 8 bits; after wrapping, 0 and numbers in use are skipped. */
 static void lgr_link_numbers(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	static const u8 wanted[] = { 254, 255, 2, 3 };
 	struct smc_link *link;
 	int i;
@@ -746,25 +746,25 @@ static void lgr_link_numbers(struct kunit *test)
 
 static void lgr_pick_link(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct smc_link *first = smc_core_link(lgr, 0), *second, *link;
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second, *link;
 
 	KUNIT_ASSERT_NOT_NULL(test, first);
-	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
+	KUNIT_EXPECT_NULL(test, smc_lgr_pick_other_link(lgr, first));
 	second = env_add_link(test, lgr);
 	/* not usable yet */
-	KUNIT_EXPECT_NULL(test, smc_core_other_link(lgr, first));
+	KUNIT_EXPECT_NULL(test, smc_lgr_pick_other_link(lgr, first));
 	env_bring_up(test, second);
-	link = smc_core_other_link(lgr, first);
+	link = smc_lgr_pick_other_link(lgr, first);
 	KUNIT_EXPECT_PTR_EQ(test, link, second);
 	smc_link_put(link);
 	atomic_set(&first->nconns, 3);
 	atomic_set(&second->nconns, 2);
-	link = smc_core_pick_link(lgr);
+	link = smc_lgr_pick_link(lgr);
 	KUNIT_EXPECT_PTR_EQ(test, link, second);
 	smc_link_put(link);
 	atomic_set(&second->nconns, 4);
-	link = smc_core_pick_link(lgr);
+	link = smc_lgr_pick_link(lgr);
 	KUNIT_EXPECT_PTR_EQ(test, link, first);
 	smc_link_put(link);
 	atomic_set(&first->nconns, 0);
@@ -776,7 +776,7 @@ static void lgr_pick_link(struct kunit *test)
 /* Existing regions are mapped for a new link; if that fails, the link is removed. */
 static void lgr_add_link_fails(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
 	u32 refs = kref_read(&env->fake->sdev->ref);
 	struct smc_region *region;
@@ -785,24 +785,24 @@ static void lgr_add_link_fails(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		region = smc_buf_region_alloc(&lgr->pool, SMC_BUF_RMB, 16384, 512);
+		region = smc_region_alloc(&lgr->pool, SMC_REGION_RMB, 16384, 512);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
-		smc_buf_region_publish(&lgr->pool, region);
+		smc_region_publish(&lgr->pool, region);
 	}
 	env->fake->fail_mr_after = 1;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ENOMEM);
 	env->fake->fail_mr_after = -1;
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nmr), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
 	env->fake->fail_cq = true;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ENOMEM);
 	env->fake->fail_cq = false;
 	env->fake->sdev->dead = true;
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ENODEV);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ENODEV);
 	env->fake->sdev->dead = false;
 	KUNIT_EXPECT_EQ(test, lgr->slots, 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&env->fake->sdev->ref), refs);
@@ -812,23 +812,23 @@ static void lgr_add_link_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link->slot, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nmr), 2);
 	smc_link_put(link);
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	fake_ib_path(env->fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_core_add_link(lgr, &path, 0)), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ECONNABORTED);
 }
 
 static void lgr_link_fails(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct fake_conn *conn = env_conn(test, lgr);
-	struct smc_link *first = smc_core_link(lgr, 0), *second = env_add_link(test, lgr);
+	struct fake_conn *conn = env_add_conn(test, lgr);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
-	smc_core_rtoken_add(lgr, 0, 1, 1);
-	smc_core_rtoken_add(lgr, 1, 1, 1);
+	smc_rtoken_add(lgr, 0, 1, 1);
+	smc_rtoken_add(lgr, 1, 1, 1);
 	local_bh_disable();
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
@@ -842,8 +842,8 @@ static void lgr_link_fails(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
 	/* it was out of the set before the notification */
 	KUNIT_EXPECT_FALSE(test, env->lost_while_linked);
-	KUNIT_EXPECT_NULL(test, smc_core_link(lgr, 0));
-	flush_work(&lgr->retire_work);
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(lgr, 0));
+	flush_work(&lgr->removal_work);
 	KUNIT_EXPECT_EQ(test, lgr->slots, 2);
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[0].used);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[1].used);
@@ -855,7 +855,7 @@ static void lgr_link_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env->link_lost, 1);
 	KUNIT_EXPECT_EQ(test, conn->terminated, 1);
 	smc_link_put(second);
-	env_conn_put(conn);
+	fake_conn_put(conn);
 }
 
 /*
@@ -865,23 +865,23 @@ static void lgr_link_fails(struct kunit *test)
  */
 static void lgr_links_fail(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *links[4];
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
-	links[0] = smc_core_link(lgr, 0);
+	links[0] = smc_lgr_get_link(lgr, 0);
 	for (i = 1; i < ARRAY_SIZE(links); i++) {
 		links[i] = env_add_link(test, lgr);
 		env_bring_up(test, links[i]);
 	}
 	env->llc_held = true;
-	mutex_lock(&lgr->leave_mutex);	/* keep the work waiting until both have failed */
+	mutex_lock(&lgr->failover_mutex);	/* keep the work waiting until both have failed */
 	smc_link_fail(links[2], SMC_LINK_PORT_DOWN);
 	smc_link_fail(links[0], SMC_LINK_QP_ERROR);
-	mutex_unlock(&lgr->leave_mutex);
+	mutex_unlock(&lgr->failover_mutex);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 2));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
@@ -897,7 +897,7 @@ static void lgr_links_fail(struct kunit *test)
 	WRITE_ONCE(env->llc_held, false);
 	KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
 	KUNIT_EXPECT_EQ(test, env->link_lost, 3);
-	flush_work(&lgr->retire_work);
+	flush_work(&lgr->removal_work);
 	KUNIT_EXPECT_EQ(test, lgr->slots, BIT(3));
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	/* the end of the group waits for links that are being removed */
@@ -907,22 +907,22 @@ static void lgr_links_fail(struct kunit *test)
 	env_bring_up(test, links[0]);
 	smc_link_fail(links[3], SMC_LINK_PORT_DOWN);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 4));
-	smc_core_terminate(lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 2);
 	WRITE_ONCE(env->llc_held, false);
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
 	for (i = 0; i < ARRAY_SIZE(links); i++)
 		smc_link_put(links[i]);
-	env_conn_put(conn);
+	fake_conn_put(conn);
 }
 
 /* A link that is not usable yet does not keep the group alive. */
 static void lgr_last_link_fails(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct smc_link *first = smc_core_link(lgr, 0), *second = env_add_link(test, lgr);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
 
 	smc_link_fail(first, SMC_LINK_QP_ERROR);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
@@ -930,48 +930,48 @@ static void lgr_last_link_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
 	smc_link_put(second);
 	smc_link_put(first);
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
 static void lgr_del_link(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *second = env_add_link(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
-	smc_core_del_link(second, SMC_LINK_PEER_DELETED);
+	smc_lgr_del_link(second, SMC_LINK_PEER_DELETED);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
 	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
 	KUNIT_EXPECT_EQ(test, atomic_read(&second->reason), SMC_LINK_PEER_DELETED);
 	/* its number is unknown now, that of the first link is not */
-	KUNIT_EXPECT_LT(test, smc_core_open_slot(lgr, second->num), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_open_slot(lgr, 1), 0);
+	KUNIT_EXPECT_LT(test, smc_lgr_find_open_slot(lgr, second->num), 0);
+	KUNIT_EXPECT_EQ(test, smc_lgr_find_open_slot(lgr, 1), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	/* LLC is the caller, so it is not notified */
 	KUNIT_EXPECT_EQ(test, env->link_lost, 0);
-	smc_core_del_link(second, SMC_LINK_ADMIN);
+	smc_lgr_del_link(second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	smc_link_put(second);
-	env_conn_leave(conn);
-	env_conn_put(conn);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
 }
 
-/* A break after smc_link_going() is not counted as a failure; other reasons are. */
+/* A break after smc_link_expect_removal() is not counted as a failure; other reasons are. */
 static void link_removal_expected(struct kunit *test)
 {
 	static const enum smc_link_reason reasons[] = {
 		SMC_LINK_QP_ERROR, SMC_LINK_PEER_MOVED, SMC_LINK_PORT_DOWN,
 	};
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 	struct smc_link *link;
 	u32 notified = 0, i;
@@ -980,7 +980,7 @@ static void link_removal_expected(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
 		link = env_add_link(test, lgr);
 		env_bring_up(test, link);
-		smc_link_going(link, SMC_LINK_ADMIN);
+		smc_link_expect_removal(link, SMC_LINK_ADMIN);
 		smc_link_fail(link, reasons[i]);
 		KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++notified));
 		KUNIT_EXPECT_TRUE(test, env_wait_qps(env, 1));
@@ -992,30 +992,30 @@ static void link_removal_expected(struct kunit *test)
 	/* removal cancelled, then a failure */
 	link = env_add_link(test, lgr);
 	env_bring_up(test, link);
-	smc_link_going(link, SMC_LINK_ADMIN);
-	smc_link_going(link, SMC_LINK_OK);
+	smc_link_expect_removal(link, SMC_LINK_ADMIN);
+	smc_link_expect_removal(link, SMC_LINK_OK);
 	smc_link_fail(link, SMC_LINK_QP_ERROR);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, ++notified));
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_FAIL), failures + 2);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	smc_link_put(link);
-	env_conn_leave(conn);
-	env_conn_put(conn);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
 }
 
 /* The device does not flush: the fence times out, connections are notified, the link is removed. */
 static void link_fence_timeout(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *second = env_add_link(test, lgr);
 	u64 late = smc_stats_get(&init_net, SMC_STAT_FENCE_LATE);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
 	env->fake->no_flush = true;
-	smc_core_del_link(second, SMC_LINK_ADMIN);
+	smc_lgr_del_link(second, SMC_LINK_ADMIN);
 	env->fake->no_flush = false;
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_FENCE_LATE), late + 1);
 	KUNIT_EXPECT_EQ(test, conn->link_lost, 1);
@@ -1023,8 +1023,8 @@ static void link_fence_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 1);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	smc_link_put(second);
-	env_conn_leave(conn);
-	env_conn_put(conn);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
 }
 
 /* ---- devices ---- */
@@ -1033,26 +1033,26 @@ static void lgr_device_events(struct kunit *test)
 {
 	struct core_env *env = test->priv;
 	struct fake_ib *other = fake_ib_create(test);
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 
 	env->second_fake = other;
-	smc_core_ib_events.device_gone(other->sdev);
-	smc_core_ib_events.port_inactive(env->fake->sdev, 2);
-	smc_core_ib_events.port_active(env->fake->sdev, 1);
+	smc_lgr_ib_events.device_gone(other->sdev);
+	smc_lgr_ib_events.port_inactive(env->fake->sdev, 2);
+	smc_lgr_ib_events.port_active(env->fake->sdev, 1);
 	msleep(20);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	smc_core_ib_events.port_inactive(env->fake->sdev, 1);
+	smc_lgr_ib_events.port_inactive(env->fake->sdev, 1);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_PORT_DOWN);
 
-	lgr = env_group_up(test, SMC_CLIENT, 2);
+	lgr = env_create_group_up(test, SMC_CLIENT, 2);
 	/* its netdev is gone, and the GID with it */
-	smc_core_ib_events.gid_changed(env->fake->sdev, 1);
+	smc_lgr_ib_events.gid_changed(env->fake->sdev, 1);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 2));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_GID_CHANGED);
 
-	lgr = env_group_up(test, SMC_CLIENT, 3);
-	smc_core_ib_events.device_gone(env->fake->sdev);
+	lgr = env_create_group_up(test, SMC_CLIENT, 3);
+	smc_lgr_ib_events.device_gone(env->fake->sdev);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 3));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_DEVICE_GONE);
 	/* the device is released although the case has references on the groups */
@@ -1064,62 +1064,62 @@ static void lgr_device_events(struct kunit *test)
 
 static void lgr_idle(struct kunit *test)
 {
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 
 	settings->idle_server = 600;
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
+	smc_contact_finish(&c, lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
 	/* the last place is given back: idle from now on */
-	smc_core_unreserve(lgr);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&lgr->idle_work));
 	/* a new connection cancels the idle timer */
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
-	smc_core_put(lgr);
+	smc_lgr_put(lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	settings->idle_server = 0;
-	smc_core_unreserve(lgr);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_IDLE);
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 }
 
 /* A group that is phased out takes no more connections and ends with the last one. */
 static void lgr_phase_out(struct kunit *test)
 {
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_contact c;
 
 	settings->idle_server = 600;
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
-	smc_core_retire(lgr, SMC_LINK_OUT_OF_SYNC);
+	smc_contact_finish(&c, lgr);
+	smc_lgr_phase_out(lgr, SMC_LINK_OUT_OF_SYNC);
 	KUNIT_EXPECT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
-	smc_core_contact_done(&c, NULL);
+	smc_contact_finish(&c, NULL);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	env_conn_leave(conn);
+	fake_conn_remove(conn);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_OUT_OF_SYNC);
-	env_conn_put(conn);
+	fake_conn_put(conn);
 
 	/* at once if it has none */
-	lgr = env_group_up(test, SMC_SERVER, 2);
-	smc_core_unreserve(lgr);
+	lgr = env_create_group_up(test, SMC_SERVER, 2);
+	smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	smc_core_retire(lgr, SMC_LINK_ADMIN);
-	smc_core_retire(lgr, SMC_LINK_OUT_OF_SYNC);
+	smc_lgr_phase_out(lgr, SMC_LINK_ADMIN);
+	smc_lgr_phase_out(lgr, SMC_LINK_OUT_OF_SYNC);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 2));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_ADMIN);
 }
@@ -1128,87 +1128,87 @@ static void lgr_phase_out(struct kunit *test)
 static void lgr_out_of_regions(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 	int i;
 
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
-	smc_core_contact_done(&c, lgr);
-	smc_core_crowded(lgr);
+	smc_contact_finish(&c, lgr);
+	smc_lgr_set_out_of_regions(lgr);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
-	smc_core_contact_done(&c, NULL);
-	smc_core_roomy(lgr);
+	smc_contact_finish(&c, NULL);
+	smc_lgr_set_regions_available(lgr);
 	/* known RMBs without references can be replaced */
-	for (i = 0; i < SMC_CORE_RTOKENS; i++)
-		KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1 + i, 1), i);
+	for (i = 0; i < SMC_LGR_RTOKENS; i++)
+		KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1 + i, 1), i);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
-	for (i = 0; i < SMC_CORE_RTOKENS; i++) {
-		KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
-		KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1 + i, 1), i);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
+	for (i = 0; i < SMC_LGR_RTOKENS; i++) {
+		KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
+		KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1 + i, 1), i);
 	}
-	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_room(lgr));
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_EXPECT_NULL(test, c.lgr);
-	smc_core_contact_done(&c, NULL);
-	smc_core_rtoken_release(lgr, 7);
+	smc_contact_finish(&c, NULL);
+	smc_rtoken_put(lgr, 7);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);
-	smc_core_unreserve(lgr);
-	smc_core_put(lgr);
+	smc_lgr_unreserve_conn(lgr);
+	smc_lgr_put(lgr);
 }
 
 /* Client groups have their own idle time; it starts after the last connection. */
 static void lgr_idle_client(struct kunit *test)
 {
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
-	struct fake_conn *a = env_conn(test, lgr), *b = env_conn(test, lgr);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct fake_conn *a = env_add_conn(test, lgr), *b = env_add_conn(test, lgr);
 
 	settings->idle_server = 600;
 	settings->idle_client = 0;
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	env_conn_leave(a);
+	fake_conn_remove(a);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
-	env_conn_leave(b);
+	fake_conn_remove(b);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_IDLE);
-	env_conn_put(a);
-	env_conn_put(b);
+	fake_conn_put(a);
+	fake_conn_put(b);
 }
 
 /* The idle timer expires just after a connection was added. */
 static void lgr_idle_expires_late(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct smc_net *settings = smc_policy_net(&init_net);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_settings *settings = smc_settings_get(&init_net);
 	struct fake_conn *conn;
 
 	settings->idle_server = 600;
-	smc_core_unreserve(lgr);
-	conn = env_conn(test, lgr);
+	smc_lgr_unreserve_conn(lgr);
+	conn = env_add_conn(test, lgr);
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	KUNIT_ASSERT_TRUE(test, delayed_work_pending(&lgr->idle_work));
 	flush_delayed_work(&lgr->idle_work);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, conn->terminated, 0);
-	env_conn_leave(conn);
-	env_conn_put(conn);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
 }
 
 /* ---- namespace exit ---- */
 
 static int lgr_net_exit_fn(void *arg)
 {
-	smc_core_net_exit(&init_net);
+	smc_lgr_net_exit(&init_net);
 	complete(arg);
 	return 0;
 }
@@ -1217,8 +1217,8 @@ static int lgr_net_exit_fn(void *arg)
 static void lgr_net_exit(struct kunit *test)
 {
 	struct core_env *env = test->priv;
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
-	struct fake_conn *conn = env_conn(test, lgr);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *conn = env_add_conn(test, lgr);
 	static struct completion done;
 	struct task_struct *task;
 	struct net *other;
@@ -1228,19 +1228,19 @@ static void lgr_net_exit(struct kunit *test)
 	/* compared only */
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	smc_core_net_exit(other);
+	smc_lgr_net_exit(other);
 	KUNIT_EXPECT_FALSE(test, lgr->dead);
 	init_completion(&done);
 	task = kthread_run(lgr_net_exit_fn, &done, "smc_net_exit");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_NET_EXIT);
-	env_drop(env, lgr);
+	env_put_group(env, lgr);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&done, HZ / 5));
-	env_conn_leave(conn);
-	env_conn_put(conn);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
 	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&done, SOON));
-	KUNIT_EXPECT_EQ(test, env_count(), 0);
+	KUNIT_EXPECT_EQ(test, env_count_groups(), 0);
 }
 
 static struct kunit_case lgr_cases[] = {
@@ -1284,10 +1284,10 @@ static struct kunit_case lgr_cases[] = {
 	{ }
 };
 
-struct kunit_suite smc_core_suite = {
+struct kunit_suite smc_lgr_suite = {
 	.name = "smc_core",
-	.suite_init = env_begin,
-	.suite_exit = env_end,
+	.suite_init = env_suite_init,
+	.suite_exit = env_suite_exit,
 	.init = env_init,
 	.exit = env_exit,
 	.test_cases = lgr_cases,

@@ -22,16 +22,16 @@ struct topology_test {
 	struct smc_ib_device *other;
 	u8 gid[SMC_GID_LEN];
 	u8 mac[ETH_ALEN];
-	struct smc_core_end to;
+	struct smc_peer_rnic to;
 };
 
 static struct smc_lgr *topology_begin(struct kunit *test, struct topology_test *e, bool direct)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct core_env *env = test->priv;
 
 	env->second_fake = fake_ib_create(test);
-	e->first = smc_core_link(lgr, 0);
+	e->first = smc_lgr_get_link(lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->own = env->fake->sdev;
 	e->other = env->second_fake->sdev;
@@ -50,19 +50,19 @@ static void topology_other_gid(struct kunit *test)
 	struct topology_test e;
 	struct smc_lgr *lgr = topology_begin(test, &e, true);
 
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.gid[15]++;
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
-	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.own, 1, &e.to), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_ASYM);
-	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.other, 1, &e.to), 1);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_topology_rate_port(lgr, e.own, 1, &e.to), 0);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_rate_port(lgr, e.other, 1, &e.to), 1);
 	/* another port of the same device is another RNIC */
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 2, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 2, &e.to), SMC_LINK_FIT_ASYM);
 	/* so is another MAC of the peer */
 	e.mac[5]++;
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
-	KUNIT_EXPECT_EQ(test, smc_core_worth(lgr, e.other, 1, &e.to), 3);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_rate_port(lgr, e.other, 1, &e.to), 3);
 	smc_link_put(e.first);
 }
 
@@ -72,10 +72,10 @@ static void topology_gateway(struct kunit *test)
 	struct topology_test e;
 	struct smc_lgr *lgr = topology_begin(test, &e, false);
 
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.gid[15]++;
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_ASYM);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
 	smc_link_put(e.first);
 }
 
@@ -86,24 +86,24 @@ static void topology_asymmetric(struct kunit *test)
 	struct smc_lgr *lgr = topology_begin(test, &e, true);
 	struct smc_link *second = env_add_link(test, lgr);
 
-	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_SINGLE);
+	KUNIT_EXPECT_EQ(test, smc_topology_get_type(lgr), SMC_LINKS_SINGLE);
 	env_bring_up(test, second);
 	second->direct = true;
 	memcpy(second->peer_mac, e.mac, sizeof(e.mac));
 	second->peer_mac[5]++;
 	second->peer_gid.raw[15]++;
-	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_ASYM_LOCAL);
-	KUNIT_EXPECT_TRUE(test, smc_core_uses_port(lgr, e.own, 1));
-	KUNIT_EXPECT_FALSE(test, smc_core_uses_port(lgr, e.other, 1));
+	KUNIT_EXPECT_EQ(test, smc_topology_get_type(lgr), SMC_LINKS_ASYM_LOCAL);
+	KUNIT_EXPECT_TRUE(test, smc_topology_uses_port(lgr, e.own, 1));
+	KUNIT_EXPECT_FALSE(test, smc_topology_uses_port(lgr, e.other, 1));
 	/* a further link over that port, to a third GID of either RNIC of the peer */
 	e.gid[15] += 2;
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
 	e.mac[5]++;
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
-	KUNIT_EXPECT_EQ(test, smc_core_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
-	KUNIT_EXPECT_NULL(test, smc_core_surplus(lgr));
-	smc_core_del_link(second, SMC_LINK_ADMIN);
-	KUNIT_EXPECT_EQ(test, smc_core_type(lgr), SMC_LINKS_SINGLE);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.own, 1, &e.to), SMC_LINK_FIT_PARALLEL);
+	KUNIT_EXPECT_EQ(test, smc_topology_check_fit(lgr, e.other, 1, &e.to), SMC_LINK_FIT_SYM);
+	KUNIT_EXPECT_NULL(test, smc_topology_find_redundant(lgr));
+	smc_lgr_del_link(second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, smc_topology_get_type(lgr), SMC_LINKS_SINGLE);
 	smc_link_put(second);
 	smc_link_put(e.first);
 }
@@ -115,10 +115,10 @@ static struct kunit_case topology_cases[] = {
 	{ }
 };
 
-struct kunit_suite smc_core_set_suite = {
+struct kunit_suite smc_topology_suite = {
 	.name = "smc_core_set",
-	.suite_init = env_begin,
-	.suite_exit = env_end,
+	.suite_init = env_suite_init,
+	.suite_exit = env_suite_exit,
 	.init = env_init,
 	.exit = env_exit,
 	.test_cases = topology_cases,

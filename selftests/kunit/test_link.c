@@ -72,7 +72,7 @@ static void link_count_slots_free(struct smc_link *link)
 static const struct smc_link_events link_test_events = {
 	.llc = link_count_llc,
 	.cdc = link_count_cdc,
-	.lost = link_count_lost,
+	.failed = link_count_lost,
 	.slots_free = link_count_slots_free,
 };
 
@@ -81,7 +81,7 @@ static void link_test_unmap(struct smc_link *link)
 	struct link_test *t = link->lgr;
 
 	t->unmapped++;
-	t->unmapped_late |= !link->qp->pd || !smc_wr_qp_idle(link->qp);
+	t->unmapped_late |= !link->qp->pd || !smc_qp_is_idle(link->qp);
 }
 
 static int link_init(struct kunit *test)
@@ -292,7 +292,7 @@ static void link_slots_free(struct kunit *test)
 		last = slot;
 	KUNIT_ASSERT_NOT_NULL(test, last);
 	smc_wr_slot_put(last);
-	flush_work(&t->link->qp->kick_work);
+	flush_work(&t->link->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 }
 

@@ -40,16 +40,16 @@ struct llc_pair {
 
 static void llc_pair_begin(struct kunit *test, struct llc_pair *p, enum smc_role role, bool marker)
 {
-	p->lgr = env_group_up(test, role, 1);
+	p->lgr = env_create_group_up(test, role, 1);
 	p->lgr->peer.marker = marker;
-	p->first = smc_core_link(p->lgr, 0);
+	p->first = smc_lgr_get_link(p->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, p->first);
 	/* a client gets the number from the server */
 	WRITE_ONCE(p->first->num, 1);
 	p->second = env_add_link(test, p->lgr);
 	WRITE_ONCE(p->second->num, 2);
 	env_bring_up(test, p->second);
-	smc_core_ready(p->lgr);
+	smc_lgr_set_ready(p->lgr);
 	p->num = p->second->num;
 	p->failed = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 	p->deleted = smc_stats_get(&init_net, SMC_STAT_LINK_DEL);
@@ -86,7 +86,7 @@ static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct s
 
 	for (i = 0; (wr = fake_ib_sent(qp, i)); i++) {
 		if (wr->opcode != IB_WR_SEND ||
-		    smc_llc_parse((u8 *)(uintptr_t)wr->sge[0].addr, wr->sge[0].length, &msg) ||
+		    smc_llc_msg_parse((u8 *)(uintptr_t)wr->sge[0].addr, wr->sge[0].length, &msg) ||
 		    msg.type != SMC_LLC_DELETE_LINK || msg.response != response)
 			continue;
 		*last = msg;
@@ -110,7 +110,7 @@ static bool llc_pair_wait_gone(const struct llc_pair *p)
 	struct smc_link *link;
 
 	do {
-		link = smc_core_link_by_num(p->lgr, p->num);
+		link = smc_lgr_get_link_by_num(p->lgr, p->num);
 		if (!link)
 			return true;
 		smc_link_put(link);
@@ -132,7 +132,7 @@ static bool llc_pair_wait_deleted(const struct llc_pair *p)
 static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg *msg)
 {
 	u8 buf[128];
-	int len = smc_llc_build(msg, buf, sizeof(buf));
+	int len = smc_llc_msg_build(msg, buf, sizeof(buf));
 
 	WARN_ON(len <= 0);
 	local_bh_disable();
@@ -323,7 +323,7 @@ static void llc_ordered_server(struct kunit *test)
 	struct llc_pair p;
 
 	llc_pair_begin(test, &p, SMC_SERVER, true);
-	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_OPERATOR);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
@@ -343,7 +343,7 @@ static void llc_ordered_fails(struct kunit *test)
 	struct llc_pair p;
 
 	llc_pair_begin(test, &p, SMC_SERVER, true);
-	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	llc_pair_receive_delete(&p, true, 0);
@@ -379,7 +379,7 @@ static void llc_cap_held(struct kunit *test)
 
 	llc_pair_begin(test, &p, SMC_SERVER, true);
 	smc_recovery_link_added(p.lgr->llc, p.num);
-	KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	/* request before the deletion begins, and while it runs */
 	llc_pair_receive_request(&p);
@@ -430,7 +430,7 @@ static void llc_run_cap_added(struct kunit *test, enum smc_role role, u8 cap)
 	llc_pair_begin(test, &p, role, true);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	if (role == SMC_SERVER) {
-		KUNIT_ASSERT_EQ(test, smc_llc_tend_delete(p.lgr, p.num), 0);
+		KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 		KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 		llc_pair_receive_delete(&p, true, 0);
 	} else {
@@ -543,13 +543,13 @@ static void llc_redundant_stays(struct kunit *test)
 	/* keep the link from getting quiet */
 	WRITE_ONCE(third->last_cdc, jiffies + WAIT_MAX);
 	smc_delete_link_schedule(p.lgr->llc, third, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
-	while (!smc_link_held(third))
+	while (!smc_link_conns_held(third))
 		usleep_range(1000, 2000);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	llc_pair_expect_one_left(test, &p);
 	msleep(1000 + QUIET_MS);
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(third));
-	KUNIT_EXPECT_FALSE(test, smc_link_held(third));
+	KUNIT_EXPECT_FALSE(test, smc_link_conns_held(third));
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 0);
 	/* only for the lost link */
 	KUNIT_ASSERT_LE(test, llc_pair_count_sent(&p, false, &msg), 1);

@@ -12,8 +12,8 @@
 
 #include "suites.h"
 
-#define LEN	SMC_POLICY_UEID_LEN
-#define TABLE	SMC_POLICY_UEIDS_MAX
+#define LEN	SMC_SETTINGS_UEID_LEN
+#define TABLE	SMC_SETTINGS_UEIDS_MAX
 
 static const char default_ueid[] = "SMCV2-DEFAULT-UEID";
 
@@ -31,19 +31,19 @@ static const u8 *ueid_pad(const char *name)
 
 static int policy_add(const char *name)
 {
-	return smc_policy_ueid_add(&init_net, ueid_pad(name));
+	return smc_settings_add_ueid(&init_net, ueid_pad(name));
 }
 
 static int policy_del(const char *name)
 {
-	return smc_policy_ueid_del(&init_net, ueid_pad(name));
+	return smc_settings_del_ueid(&init_net, ueid_pad(name));
 }
 
 /* Restore the state of a new namespace. */
 static void policy_reset(struct kunit *test)
 {
-	smc_policy_ueid_flush(&init_net);
-	smc_policy_net(&init_net)->ueid_default = true;
+	smc_settings_flush_ueids(&init_net);
+	smc_settings_get(&init_net)->ueid_default = true;
 }
 
 static int policy_init(struct kunit *test)
@@ -57,7 +57,7 @@ static void ueids_expect(struct kunit *test, u32 n, const char * const *names)
 	u8 out[TABLE][LEN];
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, smc_policy_ueids(&init_net, out), n);
+	KUNIT_ASSERT_EQ(test, smc_settings_get_ueids(&init_net, out), n);
 	for (i = 0; i < n; i++)
 		KUNIT_EXPECT_MEMEQ(test, out[i], ueid_pad(names[i]), LEN);
 }
@@ -84,7 +84,7 @@ static void policy_default_ueid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_del(default_ueid), 0);
 	ueids_expect(test, 0, NULL);
 	policy_reset(test);
-	smc_policy_ueid_flush(&init_net);
+	smc_settings_flush_ueids(&init_net);
 	ueids_expect(test, 0, NULL);
 	/* Added while it is active, the default becomes an ordinary entry, not a second one. */
 	policy_reset(test);
@@ -112,7 +112,7 @@ static void policy_ueid_table(struct kunit *test)
 	EXPECT_UEIDS(test, "B", "C", "E");
 	KUNIT_EXPECT_EQ(test, policy_del("C"), 0);
 	EXPECT_UEIDS(test, "B", "E");
-	smc_policy_ueid_flush(&init_net);
+	smc_settings_flush_ueids(&init_net);
 	ueids_expect(test, 0, NULL);
 }
 
@@ -129,13 +129,13 @@ static void policy_ueid_syntax(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
-		smc_policy_ueid_flush(&init_net);
+		smc_settings_flush_ueids(&init_net);
 		KUNIT_EXPECT_EQ_MSG(test, policy_add(good[i]), 0, "'%s'", good[i]);
 	}
-	smc_policy_ueid_flush(&init_net);
+	smc_settings_flush_ueids(&init_net);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ_MSG(test, policy_add(bad[i]), -EINVAL, "row %d", i);
-	KUNIT_EXPECT_EQ(test, smc_policy_ueid_add(&init_net, raw), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_settings_add_ueid(&init_net, raw), -EINVAL);
 	ueids_expect(test, 0, NULL);
 }
 
@@ -146,26 +146,26 @@ static void policy_ueid_match(struct kunit *test)
 	memcpy(peer[0], ueid_pad("X"), LEN);
 	memcpy(peer[1], ueid_pad("C"), LEN);
 	memcpy(peer[2], ueid_pad("B"), LEN);
-	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+	KUNIT_EXPECT_FALSE(test, smc_settings_match_ueid(&init_net, peer, 3, out));
 	policy_add("A");
 	policy_add("B");
 	policy_add("C");
 	/* The peer's order decides. */
-	KUNIT_EXPECT_TRUE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+	KUNIT_EXPECT_TRUE(test, smc_settings_match_ueid(&init_net, peer, 3, out));
 	KUNIT_EXPECT_MEMEQ(test, out, ueid_pad("C"), LEN);
-	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 1, out));
-	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 0, out));
-	smc_policy_ueid_flush(&init_net);
-	KUNIT_EXPECT_FALSE(test, smc_policy_ueid_match(&init_net, peer, 3, out));
+	KUNIT_EXPECT_FALSE(test, smc_settings_match_ueid(&init_net, peer, 1, out));
+	KUNIT_EXPECT_FALSE(test, smc_settings_match_ueid(&init_net, peer, 0, out));
+	smc_settings_flush_ueids(&init_net);
+	KUNIT_EXPECT_FALSE(test, smc_settings_match_ueid(&init_net, peer, 3, out));
 }
 
 /* The longest time is still valid for a timer. */
 static void policy_jiffies(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, smc_policy_jiffies(0), 0UL);
-	KUNIT_EXPECT_EQ(test, smc_policy_jiffies(30), 30UL * HZ);
-	KUNIT_EXPECT_GT(test, smc_policy_jiffies(INT_MAX), (unsigned long)INT_MAX / 2);
-	KUNIT_EXPECT_LE(test, smc_policy_jiffies(INT_MAX), MAX_JIFFY_OFFSET);
+	KUNIT_EXPECT_EQ(test, smc_settings_jiffies(0), 0UL);
+	KUNIT_EXPECT_EQ(test, smc_settings_jiffies(30), 30UL * HZ);
+	KUNIT_EXPECT_GT(test, smc_settings_jiffies(INT_MAX), (unsigned long)INT_MAX / 2);
+	KUNIT_EXPECT_LE(test, smc_settings_jiffies(INT_MAX), MAX_JIFFY_OFFSET);
 }
 
 static struct kunit_case policy_cases[] = {
@@ -177,7 +177,7 @@ static struct kunit_case policy_cases[] = {
 	{ }
 };
 
-struct kunit_suite smc_policy_suite = {
+struct kunit_suite smc_settings_suite = {
 	.name = "smc_policy",
 	.init = policy_init,
 	.exit = policy_reset,
@@ -209,12 +209,12 @@ static void pnet_resolve_refused(struct kunit *test)
 	set_ipv4(&path.gid.gid, 0x0a000001);
 	for (i = 0; i < ARRAY_SIZE(bad4); i++) {
 		set_ipv4(&gid, bad4[i]);
-		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_resolve(&path, &gid, mac, &direct),
+		KUNIT_EXPECT_EQ_MSG(test, smc_path_resolve(&path, &gid, mac, &direct),
 				    -EHOSTUNREACH, "IPv4 row %d", i);
 	}
 	for (i = 0; i < ARRAY_SIZE(bad6); i++) {
 		memcpy(gid.raw, &bad6[i], sizeof(gid.raw));
-		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_resolve(&path, &gid, mac, &direct),
+		KUNIT_EXPECT_EQ_MSG(test, smc_path_resolve(&path, &gid, mac, &direct),
 				    -EHOSTUNREACH, "IPv6 row %d", i);
 	}
 }
@@ -226,7 +226,7 @@ static void pnet_resolve_self(struct kunit *test)
 	u8 mac[6] = { };
 
 	set_ipv4(&path.gid.gid, 0x0a000001);
-	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &path.gid.gid, mac, &direct), 0);
+	KUNIT_EXPECT_EQ(test, smc_path_resolve(&path, &path.gid.gid, mac, &direct), 0);
 	KUNIT_EXPECT_TRUE(test, direct);
 	KUNIT_EXPECT_MEMEQ(test, mac, path.gid.mac, sizeof(mac));
 }
@@ -239,11 +239,11 @@ static void pnet_resolve_v1(struct kunit *test)
 	union ib_gid gid = { };
 	bool direct = false;
 
-	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, good, &direct), 0);
+	KUNIT_EXPECT_EQ(test, smc_path_resolve(&path, &gid, good, &direct), 0);
 	KUNIT_EXPECT_TRUE(test, direct);
 	KUNIT_EXPECT_EQ(test, good[5], 12);
-	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, group, &direct), -EHOSTUNREACH);
-	KUNIT_EXPECT_EQ(test, smc_pnet_resolve(&path, &gid, none, &direct), -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, smc_path_resolve(&path, &gid, group, &direct), -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, smc_path_resolve(&path, &gid, none, &direct), -EHOSTUNREACH);
 }
 
 static void pnet_no_path(struct kunit *test)
@@ -254,10 +254,10 @@ static void pnet_no_path(struct kunit *test)
 	struct smc_path path;
 
 	/* the one device there may be is not over lo with that address */
-	KUNIT_EXPECT_EQ(test, smc_pnet_find_path(&init_net, lo, &any, &path, &gids),
+	KUNIT_EXPECT_EQ(test, smc_path_find(&init_net, lo, &any, &path, &gids),
 			SMC_CLC_DECL_NO_DEV);
 	KUNIT_EXPECT_NULL(test, path.dev);
-	smc_pnet_path_put(&path);
+	smc_path_put(&path);
 }
 
 static struct kunit_case pnet_cases[] = {
@@ -277,7 +277,7 @@ struct kunit_suite smc_pnet_suite = {
 
 static void pnet_table_exit(struct kunit *test)
 {
-	smc_pnet_table_flush(&init_net);
+	smc_pnet_flush(&init_net);
 }
 
 static void pnet_table_syntax(struct kunit *test)
@@ -297,7 +297,7 @@ static void pnet_table_syntax(struct kunit *test)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_table_parse(rows[i].text, id),
+		KUNIT_EXPECT_EQ_MSG(test, smc_pnet_parse_id(rows[i].text, id),
 				    rows[i].id ? 0 : -EINVAL, "row %zu", i);
 		if (rows[i].id)
 			KUNIT_EXPECT_STREQ(test, id, rows[i].id);
@@ -309,17 +309,17 @@ static const char *port_id(const char *name, const char *parent, u8 port)
 {
 	static char id[SMC_PNET_ID_LEN + 1];
 
-	return smc_pnet_table_port(&init_net, name, parent, port, id) ? id : "";
+	return smc_pnet_find_port(&init_net, name, parent, port, id) ? id : "";
 }
 
 static void pnet_table_ports(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", NULL, "dev0", 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "B", NULL, "dev0", 2), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "C", NULL, "0000:01:00.0", 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "C", NULL, "dev0", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "C", NULL, "dev0", 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "C", NULL, "dev0", 3), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", NULL, "dev0", 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "B", NULL, "dev0", 2), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "C", NULL, "0000:01:00.0", 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "C", NULL, "dev0", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "C", NULL, "dev0", 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "C", NULL, "dev0", 3), -EINVAL);
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 1), "A");
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 2), "B");
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 3), "");
@@ -327,26 +327,26 @@ static void pnet_table_ports(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, port_id("dev1", "0000:01:00.0", 1), "C");
 	/* the name says more than the slot */
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", "0000:01:00.0", 1), "A");
-	KUNIT_EXPECT_TRUE(test, smc_pnet_table_has_port(&init_net, "B"));
-	KUNIT_EXPECT_FALSE(test, smc_pnet_table_has_port(&init_net, "D"));
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_del(&init_net, "B"), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_del(&init_net, "B"), -ENOENT);
+	KUNIT_EXPECT_TRUE(test, smc_pnet_has_port(&init_net, "B"));
+	KUNIT_EXPECT_FALSE(test, smc_pnet_has_port(&init_net, "D"));
+	KUNIT_EXPECT_EQ(test, smc_pnet_del(&init_net, "B"), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_del(&init_net, "B"), -ENOENT);
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 2), "");
 }
 
 static void pnet_table_rename(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", NULL, "dev0", 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "B", NULL, "dev0", 2), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", NULL, "dev0", 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "B", NULL, "dev0", 2), 0);
 	/* waits for a device that will be called so */
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "C", NULL, "dev1", 1), 0);
-	smc_pnet_table_rename_port(&init_net, "dev0", "dev1");
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "C", NULL, "dev1", 1), 0);
+	smc_pnet_rename_port(&init_net, "dev0", "dev1");
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 1), "");
 	KUNIT_EXPECT_STREQ(test, port_id("dev1", NULL, 1), "A");
 	KUNIT_EXPECT_STREQ(test, port_id("dev1", NULL, 2), "B");
-	KUNIT_EXPECT_FALSE(test, smc_pnet_table_has_port(&init_net, "C"));
+	KUNIT_EXPECT_FALSE(test, smc_pnet_has_port(&init_net, "C"));
 	/* a device without an entry takes up what waits */
-	smc_pnet_table_rename_port(&init_net, "dev7", "dev0");
+	smc_pnet_rename_port(&init_net, "dev7", "dev0");
 	KUNIT_EXPECT_STREQ(test, port_id("dev0", NULL, 1), "");
 }
 
@@ -355,16 +355,16 @@ static void pnet_table_netdevs(struct kunit *test)
 	struct net_device *lo = init_net.loopback_dev;
 	char id[SMC_PNET_ID_LEN + 1];
 
-	KUNIT_EXPECT_FALSE(test, smc_pnet_table_netdev(&init_net, lo, id));
+	KUNIT_EXPECT_FALSE(test, smc_pnet_find_netdev(&init_net, lo, id));
 	/* both or none */
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", NULL, "dev0", 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "B", "lo", "dev0", 1), -EEXIST);
-	KUNIT_EXPECT_FALSE(test, smc_pnet_table_netdev(&init_net, lo, id));
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", "lo", "dev0", 1), 0);
-	KUNIT_EXPECT_TRUE(test, smc_pnet_table_netdev(&init_net, lo, id));
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", NULL, "dev0", 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "B", "lo", "dev0", 1), -EEXIST);
+	KUNIT_EXPECT_FALSE(test, smc_pnet_find_netdev(&init_net, lo, id));
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", "lo", "dev0", 1), 0);
+	KUNIT_EXPECT_TRUE(test, smc_pnet_find_netdev(&init_net, lo, id));
 	KUNIT_EXPECT_STREQ(test, id, "A");
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", "lo", "dev0", 1), -EEXIST);
-	KUNIT_EXPECT_EQ(test, smc_pnet_table_add(&init_net, "A", NULL, NULL, 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", "lo", "dev0", 1), -EEXIST);
+	KUNIT_EXPECT_EQ(test, smc_pnet_add(&init_net, "A", NULL, NULL, 1), -EEXIST);
 }
 
 static struct kunit_case pnet_table_cases[] = {

@@ -6,7 +6,7 @@
 
 #include "suites.h"
 
-#define TABLE	SMC_CORE_RTOKENS
+#define TABLE	SMC_LGR_RTOKENS
 
 static int rtoken_init(struct kunit *test)
 {
@@ -35,18 +35,18 @@ static void rtoken_add(struct kunit *test)
 	struct smc_lgr *lgr = test->priv;
 	int a, b;
 
-	a = smc_core_rtoken_add(lgr, 0, 0x11, 0x1000);
-	b = smc_core_rtoken_add(lgr, 0, 0x22, 0x2000);
+	a = smc_rtoken_add(lgr, 0, 0x11, 0x1000);
+	b = smc_rtoken_add(lgr, 0, 0x22, 0x2000);
 	KUNIT_ASSERT_GE(test, a, 0);
 	KUNIT_ASSERT_GE(test, b, 0);
 	KUNIT_EXPECT_NE(test, a, b);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 0x11, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 2);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[0], 0x11);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
 	/* the same key on another link is another RMB */
-	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1000), a);
+	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 1, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 3);
 }
 
@@ -56,31 +56,31 @@ static void rtoken_key_zero(struct kunit *test)
 	struct smc_lgr *lgr = test->priv;
 	int a;
 
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 0), -ENOENT);
-	a = smc_core_rtoken_add(lgr, 3, 0, 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 0), -ENOENT);
+	a = smc_rtoken_add(lgr, 3, 0, 0x1000);
 	KUNIT_ASSERT_GE(test, a, 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 2, 0), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 3, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 2, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 3, 0), 0);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
 }
 
 static void rtoken_bounds(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	u32 bad = SMC_CORE_LINKS;
-	int a = smc_core_rtoken_add(lgr, SMC_CORE_LINKS - 1, 1, 1);
+	u32 bad = SMC_LGR_LINKS;
+	int a = smc_rtoken_add(lgr, SMC_LGR_LINKS - 1, 1, 1);
 
 	KUNIT_EXPECT_EQ(test, a, 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, bad, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, U32_MAX, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, bad, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, bad, 1, 0, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, bad, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 8, 1, 8, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, bad, 1, 1), -EINVAL);
-	smc_core_rtoken_release(lgr, -1);
-	smc_core_rtoken_release(lgr, TABLE);
-	smc_core_rtoken_release(lgr, 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, bad, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, U32_MAX, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, bad, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, bad, 1, 0, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, bad, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 8, 1, 8, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, bad, 1, 1), -EINVAL);
+	smc_rtoken_put(lgr, -1);
+	smc_rtoken_put(lgr, TABLE);
+	smc_rtoken_put(lgr, 1);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 }
 
@@ -90,20 +90,20 @@ static void rtoken_full(struct kunit *test)
 	int i;
 
 	for (i = 0; i < TABLE; i++) {
-		KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
-		KUNIT_ASSERT_EQ(test, smc_core_rtoken_take(lgr, 0, i, i), i);
+		KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
+		KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, i, i), i);
 	}
-	KUNIT_EXPECT_FALSE(test, smc_core_rtoken_room(lgr));
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE, TABLE), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 77, 77), 77);
-	smc_core_rtoken_release(lgr, 77);
-	KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE, TABLE), 77);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 77, 77), 77);
+	smc_rtoken_put(lgr, 77);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE, TABLE), 77);
 	/* the last entry is usable too */
-	smc_core_rtoken_release(lgr, TABLE - 1);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, TABLE - 1), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, TABLE + 1, 1), TABLE - 1);
+	smc_rtoken_put(lgr, TABLE - 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, TABLE - 1), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE + 1, 1), TABLE - 1);
 }
 
 /* The RMB without references that was announced longest ago is replaced, with all its keys. */
@@ -113,21 +113,21 @@ static void rtoken_makes_room(struct kunit *test)
 	int i;
 
 	/* the counter wraps */
-	lgr->rtoken_names = U32_MAX - TABLE / 2;
+	lgr->rtoken_announcements = U32_MAX - TABLE / 2;
 	for (i = 0; i < TABLE; i++)
-		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 1), 1);
-	KUNIT_EXPECT_TRUE(test, smc_core_rtoken_room(lgr));
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 2);
+		KUNIT_ASSERT_EQ(test, smc_rtoken_add(lgr, 0, i, i), i);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 1), 1);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), 2);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[2].links, BIT(0));
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 2), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 2), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), -ENOENT);
 	/* the replaced RMB gets another entry */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 2, 2), 3);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 2, 2), 3);
 	for (i = 0; i < 2 * TABLE; i++)
-		KUNIT_ASSERT_GE(test, smc_core_rtoken_add(lgr, 0, 1000 + i, i), 0);
+		KUNIT_ASSERT_GE(test, smc_rtoken_add(lgr, 0, 1000 + i, i), 0);
 	/* entries with references are never replaced */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].rkey[0], 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].refs, 1);
@@ -139,24 +139,24 @@ static void rtoken_makes_room(struct kunit *test)
 static void rtoken_in_use(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_take(lgr, 0, 1, 0x1000);
+	int a = smc_rtoken_get(lgr, 0, 1, 0x1000);
 
 	KUNIT_ASSERT_GE(test, a, 0);
-	KUNIT_ASSERT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x9000), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), -EBUSY);
+	KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x9000), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x9000), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
-	smc_core_rtoken_release(lgr, a);
+	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
-	smc_core_rtoken_release(lgr, a);
+	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
 	/* without references the key may be reused for other memory */
-	a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x9000), a);
+	a = smc_rtoken_add(lgr, 0, 1, 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x9000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x9000);
 	/* this drops the old RMB's keys on other links */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
@@ -166,28 +166,28 @@ static void rtoken_in_use(struct kunit *test)
 static void rtoken_take_known(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000), first;
+	int a = smc_rtoken_add(lgr, 0, 1, 0x1000), first;
 
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 2, 0x1000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x2000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 1, 0x1000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, SMC_CORE_LINKS, 1, 0x1000), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 2, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x2000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 1, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, SMC_LGR_LINKS, 1, 0x1000), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 1);
 	/* on another link by its key there */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 1, 0x11, 0x1100), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 0x11, 0x1100), a);
 	/* deleted while referenced, and announced again */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
 	/* an RMB of a first contact is announced as well */
-	first = smc_core_rtoken_take(lgr, 0, 3, 0x3000);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 3, 0x3000), first);
+	first = smc_rtoken_get(lgr, 0, 3, 0x3000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 3, 0x3000), first);
 }
 
 /* Taking a reference makes an entry recent, so it is not replaced next. */
@@ -197,26 +197,26 @@ static void rtoken_known_last(struct kunit *test)
 	int i;
 
 	for (i = 0; i < TABLE; i++)
-		KUNIT_ASSERT_EQ(test, smc_core_rtoken_add(lgr, 0, i, i), i);
-	KUNIT_ASSERT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 0, 0), 0);
-	smc_core_rtoken_release(lgr, 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, TABLE, TABLE), 1);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take_known(lgr, 0, 1, 1), -ENOKEY);
+		KUNIT_ASSERT_EQ(test, smc_rtoken_add(lgr, 0, i, i), i);
+	KUNIT_ASSERT_EQ(test, smc_rtoken_get_known(lgr, 0, 0, 0), 0);
+	smc_rtoken_put(lgr, 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 1), -ENOKEY);
 }
 
 /* An RMB that is deleted and announced again before the last reference goes, stays. */
 static void rtoken_doomed_again(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_take(lgr, 0, 1, 0x1000);
+	int a = smc_rtoken_get(lgr, 0, 1, 0x1000);
 
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 0, 1, 0x1000), a);
-	smc_core_rtoken_release(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 	/* a surplus release has no effect */
-	smc_core_rtoken_release(lgr, a);
+	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 }
@@ -224,29 +224,29 @@ static void rtoken_doomed_again(struct kunit *test)
 static void rtoken_set_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
-	int b = smc_core_rtoken_add(lgr, 0, 2, 0x2000);
+	int a = smc_rtoken_add(lgr, 0, 1, 0x1000);
+	int b = smc_rtoken_add(lgr, 0, 2, 0x2000);
 
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 9, 1, 0x11, 0x1100), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 9, 1, 0x11, 0x1100), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0) | BIT(1));
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x11);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
 	/* one key cannot name two RMBs */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
 	/* known by either key now */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_add(lgr, 1, 0x11, 0x1100), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 1, 0x11, 0x1100), a);
 	/* repeating is allowed; a change is refused while referenced */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_take(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
 	/* a third link may be added meanwhile */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 1, 0x11, 2, 0x21, 0x2100), 0);
-	smc_core_rtoken_release(lgr, a);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1200), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 1, 0x11, 2, 0x21, 0x2100), 0);
+	smc_rtoken_put(lgr, a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1200), 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x12);
 }
 
@@ -254,23 +254,23 @@ static void rtoken_set_link(struct kunit *test)
 static void rtoken_forget(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int both = smc_core_rtoken_add(lgr, 0, 1, 0x1000);
-	int only = smc_core_rtoken_add(lgr, 0, 2, 0x2000);
-	int held = smc_core_rtoken_take(lgr, 0, 3, 0x3000);
+	int both = smc_rtoken_add(lgr, 0, 1, 0x1000);
+	int only = smc_rtoken_add(lgr, 0, 2, 0x2000);
+	int held = smc_rtoken_get(lgr, 0, 3, 0x3000);
 
-	smc_core_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
-	smc_core_rtoken_forget_slot(lgr, 0);
+	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
+	smc_rtoken_clear_slot(lgr, 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].links, BIT(1));
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
 	/* an entry with references is not reused */
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[held].used);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[held].links, 0);
-	KUNIT_EXPECT_NE(test, smc_core_rtoken_add(lgr, 0, 3, 0x3000), held);
-	smc_core_rtoken_release(lgr, held);
+	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 0, 3, 0x3000), held);
+	smc_rtoken_put(lgr, held);
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[held].used);
 	/* the slot's next link starts without keys */
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 0, 1), -ENOENT);
-	KUNIT_EXPECT_EQ(test, smc_core_rtoken_del(lgr, 1, 0x11), 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), 0);
 }
 
 static struct kunit_case rtoken_cases[] = {

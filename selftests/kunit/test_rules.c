@@ -23,24 +23,24 @@ static struct in6_addr addr_in6(struct kunit *test, const char *text)
 }
 
 /* @plen as administrators write it: of 32 bits for IPv4. */
-static struct smc_rules_end end_of(struct kunit *test, const char *addr, u8 plen, u16 port,
-				   u16 last)
+static struct smc_rule_end end_of(struct kunit *test, const char *addr, u8 plen, u16 port,
+				  u16 last)
 {
-	struct smc_rules_end e = { .addr = addr_in6(test, addr), .port = port, .last = last };
+	struct smc_rule_end e = { .addr = addr_in6(test, addr), .port = port, .last = last };
 
 	if (*addr)
 		e.plen = ipv6_addr_v4mapped(&e.addr) ? plen + 96 : plen;
 	return e;
 }
 
-static struct smc_rules_end end_any(void)
+static struct smc_rule_end end_any(void)
 {
-	return (struct smc_rules_end){ .last = U16_MAX };
+	return (struct smc_rule_end){ .last = U16_MAX };
 }
 
-static int rule_add(u32 num, bool deny, struct smc_rules_end local, struct smc_rules_end remote)
+static int rule_add(u32 num, bool deny, struct smc_rule_end local, struct smc_rule_end remote)
 {
-	struct smc_rules_rule rule = { .num = num, .deny = deny, .local = local, .remote = remote };
+	struct smc_rule rule = { .num = num, .deny = deny, .local = local, .remote = remote };
 
 	return smc_rules_add(&init_net, &rule);
 }
@@ -53,12 +53,12 @@ static bool path_denied(struct kunit *test, const char *laddr, u16 lport, const 
 		.remote = { .addr = addr_in6(test, raddr), .port = rport },
 	};
 
-	return smc_rules_deny(&init_net, &path, true);
+	return smc_rules_check_deny(&init_net, &path, true);
 }
 
 static u64 rule_hits(u32 num)
 {
-	struct smc_rules_rule rule;
+	struct smc_rule rule;
 	u64 n;
 
 	return smc_rules_get(&init_net, num, &rule, &n) && rule.num == num ? n : U64_MAX;
@@ -159,7 +159,7 @@ static void rules_open(struct kunit *test)
 
 static void rules_limits(struct kunit *test)
 {
-	struct smc_rules_rule rule;
+	struct smc_rule rule;
 	u64 n;
 	u32 i;
 

@@ -75,14 +75,15 @@ static void stats_names(struct kunit *test)
 	int i, j;
 
 	for (i = 0; i < SMC_STAT_MAX; i++) {
-		KUNIT_ASSERT_NOT_NULL(test, smc_stats_name(i));
-		KUNIT_EXPECT_TRUE(test, strlen(smc_stats_name(i)) > 0);
+		KUNIT_ASSERT_NOT_NULL(test, smc_stats_get_name(i));
+		KUNIT_EXPECT_TRUE(test, strlen(smc_stats_get_name(i)) > 0);
 		if (names[i])
-			KUNIT_EXPECT_STREQ(test, smc_stats_name(i), names[i]);
+			KUNIT_EXPECT_STREQ(test, smc_stats_get_name(i), names[i]);
 		for (j = 0; j < i; j++)
-			KUNIT_EXPECT_NE(test, strcmp(smc_stats_name(i), smc_stats_name(j)), 0);
+			KUNIT_EXPECT_NE(test, strcmp(smc_stats_get_name(i), smc_stats_get_name(j)),
+					0);
 	}
-	KUNIT_EXPECT_STREQ(test, smc_stats_name(SMC_STAT_MAX), "unknown");
+	KUNIT_EXPECT_STREQ(test, smc_stats_get_name(SMC_STAT_MAX), "unknown");
 }
 
 static int stats_count_thread(void *arg)
@@ -121,22 +122,22 @@ static void stats_parallel(struct kunit *test)
 static void stats_sizes(struct kunit *test)
 {
 	const enum smc_stats_hist hist = SMC_HIST_RX_BUF;
-	u64 before[SMC_STATS_SIZES], beside = smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0);
+	u64 before[SMC_STATS_SIZES], beside = smc_stats_get_size(&init_net, SMC_HIST_TX_BUF, 0);
 	int i;
 
 	for (i = 0; i < SMC_STATS_SIZES; i++)
-		before[i] = smc_stats_size_get(&init_net, hist, i);
-	smc_stats_size(&init_net, hist, 0);
-	smc_stats_size(&init_net, hist, 1);
-	smc_stats_size(&init_net, hist, SIZE_MAX);
+		before[i] = smc_stats_get_size(&init_net, hist, i);
+	smc_stats_add_size(&init_net, hist, 0);
+	smc_stats_add_size(&init_net, hist, 1);
+	smc_stats_add_size(&init_net, hist, SIZE_MAX);
 	for (i = 0; i < SMC_STATS_SIZES - 1; i++) {
-		smc_stats_size(&init_net, hist, 8192UL << i);
-		smc_stats_size(&init_net, hist, (8192UL << i) + 1);
+		smc_stats_add_size(&init_net, hist, 8192UL << i);
+		smc_stats_add_size(&init_net, hist, (8192UL << i) + 1);
 	}
-	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, hist, 0) - before[0], 3);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_size(&init_net, hist, 0) - before[0], 3);
 	for (i = 1; i < SMC_STATS_SIZES; i++)
-		KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, hist, i) - before[i], 2);
-	KUNIT_EXPECT_EQ(test, smc_stats_size_get(&init_net, SMC_HIST_TX_BUF, 0), beside);
+		KUNIT_EXPECT_EQ(test, smc_stats_get_size(&init_net, hist, i) - before[i], 2);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_size(&init_net, SMC_HIST_TX_BUF, 0), beside);
 }
 
 /* Counted by type; invalid types, which the wire may contain, are ignored. */
@@ -147,17 +148,17 @@ static void stats_msgs(struct kunit *test)
 
 	for (way = 0; way < SMC_MSGS; way++)
 		for (type = 1; type <= SMC_STATS_TYPES; type++)
-			before[way][type - 1] = smc_stats_msg_get(&init_net, way, type);
+			before[way][type - 1] = smc_stats_get_msg(&init_net, way, type);
 	for (way = 0; way < SMC_MSGS; way++) {
-		smc_stats_msg(&init_net, way, 0);
-		smc_stats_msg(&init_net, way, SMC_STATS_TYPES + 1);
-		smc_stats_msg(&init_net, way, 255);
-		smc_stats_msg(&init_net, way, way + 1);
-		smc_stats_msg(&init_net, way, SMC_STATS_TYPES);
+		smc_stats_add_msg(&init_net, way, 0);
+		smc_stats_add_msg(&init_net, way, SMC_STATS_TYPES + 1);
+		smc_stats_add_msg(&init_net, way, 255);
+		smc_stats_add_msg(&init_net, way, way + 1);
+		smc_stats_add_msg(&init_net, way, SMC_STATS_TYPES);
 	}
 	for (way = 0; way < SMC_MSGS; way++)
 		for (type = 1; type <= SMC_STATS_TYPES; type++)
-			KUNIT_EXPECT_EQ(test, smc_stats_msg_get(&init_net, way, type) -
+			KUNIT_EXPECT_EQ(test, smc_stats_get_msg(&init_net, way, type) -
 					before[way][type - 1],
 					(type == way + 1) + (type == SMC_STATS_TYPES));
 }
@@ -166,23 +167,23 @@ static void stats_msgs(struct kunit *test)
 static void stats_handshakes(struct kunit *test)
 {
 	u64 sum = smc_stats_get(&init_net, SMC_STAT_SRV_HS_USECS), want = 0;
-	u64 before[SMC_STATS_TIMES], beside = smc_stats_handshake_get(&init_net, false, 0);
+	u64 before[SMC_STATS_TIMES], beside = smc_stats_get_handshake(&init_net, false, 0);
 	int i;
 
 	for (i = 0; i < SMC_STATS_TIMES; i++)
-		before[i] = smc_stats_handshake_get(&init_net, true, i);
-	smc_stats_handshake(&init_net, true, 999);
-	smc_stats_handshake(&init_net, true, 1000);
+		before[i] = smc_stats_get_handshake(&init_net, true, i);
+	smc_stats_add_handshake(&init_net, true, 999);
+	smc_stats_add_handshake(&init_net, true, 1000);
 	for (i = 0; i < SMC_STATS_TIMES - 1; i++) {
-		smc_stats_handshake(&init_net, true, (64000ULL << i) + 999);
-		smc_stats_handshake(&init_net, true, (64000ULL << i) + 1000);
+		smc_stats_add_handshake(&init_net, true, (64000ULL << i) + 999);
+		smc_stats_add_handshake(&init_net, true, (64000ULL << i) + 1000);
 		want += (128ULL << i) + 1;
 	}
-	smc_stats_handshake(&init_net, true, 3600ULL * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, true, 0) - before[0], 3);
+	smc_stats_add_handshake(&init_net, true, 3600ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_handshake(&init_net, true, 0) - before[0], 3);
 	for (i = 1; i < SMC_STATS_TIMES; i++)
-		KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, true, i) - before[i], 2);
-	KUNIT_EXPECT_EQ(test, smc_stats_handshake_get(&init_net, false, 0), beside);
+		KUNIT_EXPECT_EQ(test, smc_stats_get_handshake(&init_net, true, i) - before[i], 2);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_handshake(&init_net, false, 0), beside);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_SRV_HS_USECS) - sum,
 			want + 1 + 3600ULL * USEC_PER_SEC);
 }
@@ -190,17 +191,17 @@ static void stats_handshakes(struct kunit *test)
 static void stats_memory(struct kunit *test)
 {
 	const enum smc_stats_mem what = SMC_MEM_RMB_QUARANTINE;
-	u64 now = smc_stats_mem_now(&init_net, what), peak;
+	u64 now = smc_stats_get_mem(&init_net, what), peak;
 
 	smc_stats_mem(&init_net, what, 1LL << 40);
-	peak = smc_stats_mem_peak(&init_net, what);
+	peak = smc_stats_get_mem_peak(&init_net, what);
 	KUNIT_EXPECT_EQ(test, peak, now + (1ULL << 40));
 	smc_stats_mem(&init_net, what, -(1LL << 40));
-	KUNIT_EXPECT_EQ(test, smc_stats_mem_now(&init_net, what), now);
-	KUNIT_EXPECT_EQ(test, smc_stats_mem_peak(&init_net, what), peak);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, what), now);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_mem_peak(&init_net, what), peak);
 	smc_stats_mem(&init_net, what, 1LL << 39);
 	smc_stats_mem(&init_net, what, -(1LL << 39));
-	KUNIT_EXPECT_EQ(test, smc_stats_mem_peak(&init_net, what), peak);
+	KUNIT_EXPECT_EQ(test, smc_stats_get_mem_peak(&init_net, what), peak);
 }
 
 static int stats_find_reason(bool server, u32 wanted, u16 *count)
@@ -209,7 +210,7 @@ static int stats_find_reason(bool server, u32 wanted, u16 *count)
 	int i;
 
 	for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++)
-		if (smc_stats_fallback_get(&init_net, server, i, &reason, count) &&
+		if (smc_stats_get_fallback(&init_net, server, i, &reason, count) &&
 		    reason == wanted)
 			return i;
 	return -1;
@@ -227,27 +228,27 @@ static void stats_fallback(struct kunit *test)
 	u16 count;
 	int i;
 
-	KUNIT_ASSERT_FALSE(test, smc_stats_fallback_get(&init_net, false, 0, &reason, &count));
+	KUNIT_ASSERT_FALSE(test, smc_stats_get_fallback(&init_net, false, 0, &reason, &count));
 	/* An unused slot has reason 0, but 0 is also a valid reason. */
-	smc_stats_fallback(&init_net, false, REASON);
-	smc_stats_fallback(&init_net, false, 0);
-	smc_stats_fallback(&init_net, false, REASON);
+	smc_stats_add_fallback(&init_net, false, REASON);
+	smc_stats_add_fallback(&init_net, false, 0);
+	smc_stats_add_fallback(&init_net, false, REASON);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 2);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, 0, &count), 1);
 	KUNIT_EXPECT_EQ(test, count, 1);
 	/* The sides are separate. */
 	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), -1);
-	smc_stats_fallback(&init_net, true, REASON);
+	smc_stats_add_fallback(&init_net, true, REASON);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(true, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 1);
 	/* 36 reasons; later ones are counted in the sum only. */
 	for (i = 2; i < SMC_STATS_FBACK_SLOTS + 5; i++)
-		smc_stats_fallback(&init_net, false, REASON + i);
+		smc_stats_add_fallback(&init_net, false, REASON + i);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON + SMC_STATS_FBACK_SLOTS - 1, &count),
 			SMC_STATS_FBACK_SLOTS - 1);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON + SMC_STATS_FBACK_SLOTS, &count), -1);
-	smc_stats_fallback(&init_net, false, REASON);
+	smc_stats_add_fallback(&init_net, false, REASON);
 	KUNIT_EXPECT_EQ(test, stats_find_reason(false, REASON, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, 3);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK) - clnt,
@@ -262,7 +263,7 @@ static void stats_fallback_full(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < U16_MAX + 10; i++)
-		smc_stats_fallback(&init_net, true, REASON + 1);
+		smc_stats_add_fallback(&init_net, true, REASON + 1);
 	KUNIT_EXPECT_GE(test, stats_find_reason(true, REASON + 1, &count), 0);
 	KUNIT_EXPECT_EQ(test, count, U16_MAX);
 }
@@ -360,7 +361,7 @@ static void pieces_take_fallback(struct kunit *test, const struct nlmsghdr *nlh)
 /* Each reason once, even in small pieces, and the sums in the first message only. */
 static void stats_fallback_pieces(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_fback, .take = pieces_take_fallback };
+	struct pieces p = { .dump = smc_nl_dump_fallbacks, .take = pieces_take_fallback };
 	int server, i, used = 0;
 	u32 reason;
 	u16 count;
@@ -373,7 +374,7 @@ static void stats_fallback_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, strange, 0);
 	for (server = 0; server < 2; server++) {
 		for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++) {
-			bool there = smc_stats_fallback_get(&init_net, server, i, &reason, &count);
+			bool there = smc_stats_get_fallback(&init_net, server, i, &reason, &count);
 
 			KUNIT_EXPECT_EQ(test, told[server][i], there);
 			used += there;
@@ -390,14 +391,14 @@ static void pieces_take_counter(struct kunit *test, const struct nlmsghdr *nlh)
 	const struct nlattr *value = nlmsg_find_attr(nlh, GENL_HDRLEN, SMC_NETLINK_COUNTER_VALUE);
 
 	KUNIT_ASSERT_TRUE(test, name && value && counters < SMC_STAT_MAX);
-	KUNIT_EXPECT_STREQ(test, nla_data(name), smc_stats_name(counters));
+	KUNIT_EXPECT_STREQ(test, nla_data(name), smc_stats_get_name(counters));
 	KUNIT_EXPECT_EQ(test, nla_get_u64(value), smc_stats_get(&init_net, counters));
 	counters++;
 }
 
 static void stats_counter_pieces(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_counters, .take = pieces_take_counter };
+	struct pieces p = { .dump = smc_nl_dump_counters, .take = pieces_take_counter };
 
 	counters = 0;
 	KUNIT_EXPECT_GT(test, pieces_read_all(test, &p, SMALL), 5);
@@ -416,7 +417,7 @@ static void pieces_take_stats(struct kunit *test, const struct nlmsghdr *nlh)
 /* One message fits in the smallest skb that netlink uses on any machine. */
 static void stats_message(struct kunit *test)
 {
-	struct pieces p = { .dump = smc_netlink_dump_stats, .take = pieces_take_stats };
+	struct pieces p = { .dump = smc_nl_dump_stats, .take = pieces_take_stats };
 
 	counters = 0;
 	KUNIT_EXPECT_EQ(test, pieces_read_all(test, &p, SKB_WITH_OVERHEAD(4096)), 1);

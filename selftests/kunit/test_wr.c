@@ -28,7 +28,7 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->qp->nslots, WR_ENV_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->qp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->qp->qpn, t->fqp->ib.qp_num);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no receives before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
 	/* room for the SEND and WRITEs of each slot, a REG_MR and the drain marker */
@@ -38,7 +38,7 @@ static void wr_create(struct kunit *test)
 
 static long wr_create_error(struct wr_env *t)
 {
-	return PTR_ERR(smc_wr_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t));
+	return PTR_ERR(smc_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t));
 }
 
 static void wr_create_fails(struct kunit *test)
@@ -116,9 +116,9 @@ static void wr_create_depth(struct kunit *test)
 		/* all of them complete in one CQ, a quarter of which is for receives */
 		{ 2048, 2048, 1000, 149, 250 },
 	};
-	struct smc_net *sn = smc_policy_net(&init_net);
+	struct smc_settings *sn = smc_settings_get(&init_net);
 	struct wr_env *t = test->priv;
-	struct smc_wr_attr attr = wr_env_attr();
+	struct smc_qp_attr attr = wr_env_attr();
 	struct smc_wr_slot *slot;
 	u32 i, n;
 
@@ -130,7 +130,7 @@ static void wr_create_depth(struct kunit *test)
 		wr_env_make_qp(test);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nslots, cases[i].nslots, "case %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
-		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
+		KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), 0);
 		KUNIT_EXPECT_EQ_MSG(test, t->fqp->nrecvs, cases[i].nrecvs, "case %u", i);
 		/* every slot can be filled, also at the end of a piece of memory */
 		for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++) {
@@ -144,55 +144,55 @@ static void wr_create_depth(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, n, cases[i].nslots - WR_ENV_LLC_SLOTS, "case %u", i);
 		wr_env_end_qp(t);
 	}
-	sn->max_send_wr = SMC_POLICY_SEND_WR;
-	sn->max_recv_wr = SMC_POLICY_RECV_WR;
+	sn->max_send_wr = SMC_SETTINGS_SEND_WR;
+	sn->max_recv_wr = SMC_SETTINGS_RECV_WR;
 }
 
 static void wr_connect_refused(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
-	struct smc_wr_attr attr = wr_env_attr();
+	struct smc_qp_attr attr = wr_env_attr();
 
 	wr_env_make_qp(test);
 	attr.mtu = 0;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
 	attr.mtu = IB_MTU_4096 + 1;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
 	attr = wr_env_attr();
 	attr.peer_qpn = 0x1000000;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
 	attr = wr_env_attr();
 	attr.peer_psn = 0x1000000;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
 	/* Another GID is at our index since the peer got the first one. */
 	attr = wr_env_attr();
 	attr.sgid.raw[15] ^= 1;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EADDRNOTAVAIL);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EADDRNOTAVAIL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	/* The queue pair can only be destroyed now. */
 	attr = wr_env_attr();
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOTCONN);
 }
 
 static void wr_connect_fails(struct kunit *test)
 {
 	static const enum ib_qp_state states[] = { IB_QPS_RTR, IB_QPS_RTS };
 	struct wr_env *t = test->priv;
-	struct smc_wr_attr attr = wr_env_attr();
+	struct smc_qp_attr attr = wr_env_attr();
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		wr_env_make_qp(test);
 		t->fake->fail_modify = states[i];
-		KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -EIO);
+		KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EIO);
 		t->fake->fail_modify = -1;
 		wr_env_end_qp(t);
 	}
 	wr_env_make_qp(test);
 	t->fake->fail_recv_after = WR_ENV_RECVS / 2;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS / 2);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	t->fake->fail_recv_after = -1;
@@ -203,10 +203,10 @@ static void wr_connect_fails(struct kunit *test)
 static void wr_connect(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_attr attr = wr_env_attr();
+	struct smc_qp_attr attr = wr_env_attr();
 
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_connect(t->qp, &attr), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 }
 
@@ -228,17 +228,17 @@ static void wr_slots(struct kunit *test)
 			KUNIT_ASSERT_GE(test, abs(slots[i]->buf - slots[j]->buf), SMC_WR_MSG_LEN);
 	}
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
 	/* Only the first slot that becomes free is reported, and not from within put. */
 	t->poster = current;
 	smc_wr_slot_put(slots[0]);
 	t->poster = NULL;
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_FALSE(test, t->under_poster);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	smc_wr_slot_put(slots[1]);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
@@ -253,49 +253,49 @@ static void wr_slots_llc(struct kunit *test)
 
 	/* Short messages take LLC slots first, then CDC slots, then the big one. */
 	for (i = 0; i < WR_ENV_LLC_SLOTS - 1; i++) {
-		llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		llc[i] = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, llc[i]);
 		KUNIT_EXPECT_TRUE(test, llc[i]->llc);
 		KUNIT_EXPECT_FALSE(test, llc[i]->big);
 	}
 	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
-		slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, slot);
 		KUNIT_EXPECT_FALSE(test, slot->llc);
 	}
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+	slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	KUNIT_EXPECT_TRUE(test, slot->big);
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX));
 	/* Each slot returns to its own list. */
 	smc_wr_slot_put(slot);
 	smc_wr_slot_put(llc[0]);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), llc[0]);
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN + 1), slot);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN), llc[0]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN + 1), slot);
 	smc_wr_slot_put(slot);
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX + 1));
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX), slot);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX + 1));
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX), slot);
 }
 
 /* LLC callers are notified of free slots, too. A slot comes without values of its last owner. */
 static void wr_slots_llc_starved(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_slot *slot, *big = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+	struct smc_wr_slot *slot, *big = smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX);
 
 	KUNIT_ASSERT_NOT_NULL(test, big);
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX));
-	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX));
+	slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	smc_wr_slot_put(slot);
 	smc_wr_slot_put(big);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
 	/* The big slot still is the last to be taken. */
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), slot);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN), slot);
 	smc_wr_slot_put(slot);
 	slot = wr_env_post_one(test, 1, true);
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
@@ -320,10 +320,10 @@ static void wr_post_sizes(struct kunit *test)
 					  true), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, -1, true), -EINVAL);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	smc_wr_slot_put(slot);
 
-	slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+	slot = smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_LLC_MAX + 1, NULL, 0, true), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_LLC_MAX, NULL, 0, true), 0);
@@ -433,14 +433,14 @@ static void wr_complete_batch(struct kunit *test)
 
 	for (i = 1; i <= 5; i++)
 		wr_env_post_one(test, i, i == 5);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
 	fake_ib_complete(t->fqp, 4, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 5);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* No caller was refused a slot, so no upcall. */
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
@@ -464,7 +464,7 @@ static void wr_signal_cadence(struct kunit *test)
 	fake_ib_complete(t->fqp, WR_ENV_CDC_SLOTS, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, WR_ENV_CDC_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* The count restarts after each signal. */
 	for (i = 1; i <= SIGNAL_EVERY; i++)
 		wr_env_post_one(test, WR_ENV_CDC_SLOTS + i, i == 3);
@@ -475,7 +475,7 @@ static void wr_signal_cadence(struct kunit *test)
 static void wr_signal_llc(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+	struct smc_wr_slot *slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false), 0);
@@ -496,7 +496,7 @@ static void wr_complete_twice(struct kunit *test)
 	wr_env_post_one(test, 2, false);
 	slot->cqe.done(t->qp->cq, &wc);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
 	smc_wr_slot_put(slot);
 }
 
@@ -542,16 +542,16 @@ static void wr_completion_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->done_failed, 3);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_RETRY_EXC_ERR);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN));
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN));
 	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(held);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 5);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	/* no upcall, as no slot can be taken */
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 }
 
 /* A caller that was refused a slot before the failure gets no slots_free. */
@@ -564,7 +564,7 @@ static void wr_starved_and_broken(struct kunit *test)
 		wr_env_post_one(test, i, false);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	fake_ib_complete(t->fqp, 1, IB_WC_REM_ACCESS_ERR);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, WR_ENV_CDC_SLOTS);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
@@ -586,7 +586,7 @@ static void wr_write_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_REM_ACCESS_ERR);
 	/* the message of the WRITE is still posted */
 	KUNIT_EXPECT_EQ(test, t->done, 0);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 }
@@ -608,11 +608,11 @@ static void wr_writes_refused(struct kunit *test)
 	t->fake->fail_post = 0;
 	/* ... but not in the statistics, as there is no completion */
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_WR_POSTS), posts);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
-	smc_wr_qp_drain(t->qp);
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
 }
@@ -640,13 +640,13 @@ static void wr_post_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refused, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, after, -ENOTCONN);
 	t->poster = NULL;
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_FALSE(test, t->under_poster);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_FATAL_ERR);
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(slot);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	/* done is called for posted slots only */
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
@@ -660,23 +660,23 @@ static void wr_fence(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	wr_env_post_one(test, 1, true);
-	smc_wr_qp_fence(t->qp);
-	smc_wr_qp_fence(t->qp);
+	smc_qp_fence(t->qp);
+	smc_qp_fence(t->qp);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_FATAL);
-	smc_wr_qp_destroy(t->qp);
+	smc_qp_destroy(t->qp);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	/* A link that is shut down can still be found for a moment. */
-	smc_wr_qp_fence(t->qp);
+	smc_qp_fence(t->qp);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(held);
-	smc_wr_qp_free(t->qp);
+	smc_qp_free(t->qp);
 	t->qp = NULL;
 }
 
@@ -689,10 +689,10 @@ static void wr_drain_unsignaled(struct kunit *test)
 	wr_env_post_one(test, 2, false);
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 0);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 }
 
@@ -705,7 +705,7 @@ static void wr_drain_stuck(struct kunit *test)
 	wr_env_post_one(test, 1, true);
 	wr_env_post_one(test, 2, false);
 	t->fake->no_flush = true;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
@@ -713,8 +713,8 @@ static void wr_drain_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	/* A second drain does nothing. */
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), 0);
-	smc_wr_qp_fence(t->qp);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), 0);
+	smc_qp_fence(t->qp);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 }
 
@@ -727,7 +727,7 @@ static void wr_drain_refused(struct kunit *test)
 	wr_env_post_one(test, 1, true);
 	t->fake->no_flush = true;
 	t->fake->fail_recv_after = 0;
-	KUNIT_EXPECT_EQ(test, smc_wr_qp_drain(t->qp), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + 5 * HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
@@ -740,22 +740,22 @@ static void wr_waiting(struct kunit *test)
 	unsigned long since = 0, posted;
 
 	t->qp->tail.armed = true;	/* prevent probes */
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_FALSE(test, smc_qp_owes_completion(t->qp, &since));
 	wr_env_post_one(test, 1, false);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_FALSE(test, smc_qp_owes_completion(t->qp, &since));
 	msleep(50);
 	posted = jiffies;
 	wr_env_post_one(test, 2, true);
 	wr_env_post_one(test, 3, true);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_TRUE(test, smc_qp_owes_completion(t->qp, &since));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(since, posted));
 	msleep(50);
 	posted = jiffies;
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_TRUE(test, smc_qp_owes_completion(t->qp, &since));
 	KUNIT_EXPECT_TRUE(test, time_after_eq(since, posted));
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_waiting(t->qp, &since));
+	KUNIT_EXPECT_FALSE(test, smc_qp_owes_completion(t->qp, &since));
 }
 
 static void wr_async_event(struct kunit *test)
@@ -764,11 +764,11 @@ static void wr_async_event(struct kunit *test)
 
 	fake_ib_qp_event(t->fqp, IB_EVENT_COMM_EST);
 	fake_ib_qp_event(t->fqp, IB_EVENT_SQ_DRAINED);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_ACCESS_ERR);
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_REQ_ERR);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 }
@@ -789,10 +789,10 @@ static void wr_end_qp_with_mr(struct kunit *test, struct ib_mr *mr)
 {
 	struct wr_env *t = test->priv;
 
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, ib_dereg_mr(mr), 0);
-	smc_wr_qp_destroy(t->qp);
-	smc_wr_qp_free(t->qp);
+	smc_qp_destroy(t->qp);
+	smc_qp_free(t->qp);
 	t->qp = NULL;
 }
 
@@ -801,15 +801,15 @@ static void wr_reg(struct kunit *test)
 	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = wr_make_mr(test);
 
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, mr->lkey);
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, t->fake->last_reg_key, mr->rkey);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	t->fake->reg = FAKE_IB_REG_ERROR;
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -EIO);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -EIO);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
 	wr_end_qp_with_mr(test, mr);
 }
@@ -821,10 +821,10 @@ static void wr_reg_barrier(struct kunit *test)
 	struct ib_mr *mr = wr_make_mr(test);
 	struct fake_ib_wr *wr;
 
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
 	t->fake->ib.ops.driver_id = RDMA_DRIVER_RXE;
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
 	KUNIT_ASSERT_EQ(test, t->fqp->nsends, 1);
 	wr = list_first_entry(&t->fqp->sends, struct fake_ib_wr, entry);
@@ -842,10 +842,10 @@ static void wr_reg_refused(struct kunit *test)
 	struct ib_mr *mr = wr_make_mr(test);
 
 	t->fake->fail_post = -ENOMEM;
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
 	t->fake->fail_post = 0;
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
 	wr_end_qp_with_mr(test, mr);
 }
 
@@ -857,14 +857,14 @@ static void wr_reg_timeout(struct kunit *test)
 	unsigned long begin = jiffies;
 
 	t->fake->reg = FAKE_IB_REG_HOLD;
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 5 * HZ));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
-	KUNIT_EXPECT_EQ(test, smc_wr_reg_mr(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
 	/* A late completion does no harm. */
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	wr_end_qp_with_mr(test, mr);
 }

@@ -83,12 +83,12 @@ static void wr_tail_limit(struct kunit *test)
 	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
-	KUNIT_EXPECT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no probes while nothing is posted */
 	wr_tail_expect_none(test);
 	/* All slots are free again. A message in a slot that a probe used is no probe. */
 	for (i = 0; i < WR_ENV_SLOTS; i++) {
-		struct smc_wr_slot *slot = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		struct smc_wr_slot *slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 
 		KUNIT_ASSERT_NOT_NULL(test, slot);
 		KUNIT_EXPECT_FALSE(test, slot->probe);
@@ -104,13 +104,13 @@ static void wr_tail_slots(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < WR_ENV_LLC_SLOTS - 1; i++) {
-		llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN);
+		llc[i] = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
 		KUNIT_ASSERT_NOT_NULL(test, llc[i]);
 		KUNIT_ASSERT_TRUE(test, llc[i]->llc);
 	}
 	wr_env_post_one(test, 1, true);
 	wr_tail_expect_none(test);
-	llc[i] = smc_wr_slot_get_ctl(t->qp, SMC_WR_LLC_MAX);
+	llc[i] = smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX);
 	KUNIT_EXPECT_NOT_NULL(test, llc[i]);
 	/* one LLC slot is free: it is used for one probe */
 	smc_wr_slot_put(llc[0]);
@@ -119,7 +119,7 @@ static void wr_tail_slots(struct kunit *test)
 	wr_tail_expect_none(test);
 	fake_ib_complete(t->fqp, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
-	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_ctl(t->qp, SMC_WR_MSG_LEN), llc[0]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN), llc[0]);
 }
 
 /*
@@ -172,7 +172,7 @@ static void wr_tail_anew(struct kunit *test)
 	wr_env_post_one(test, 1, false);
 	KUNIT_ASSERT_GE(test, wr_tail_wait_probes(before + 2), before + 2);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
-	KUNIT_ASSERT_TRUE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_ASSERT_TRUE(test, smc_qp_is_idle(t->qp));
 	wr_env_post_one(test, 2, false);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->qp->tail.work));
 	KUNIT_EXPECT_TRUE(test, time_before_eq(t->qp->tail.work.timer.expires,
@@ -190,11 +190,11 @@ static void wr_tail_fails(struct kunit *test)
 	for (i = 0; i < 500 && !READ_ONCE(t->broken); i++)
 		msleep(20);
 	t->fake->fail_post = 0;
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_NE(test, t->last_status, IB_WC_SUCCESS);
 }
@@ -206,9 +206,9 @@ static void wr_tail_broken(struct kunit *test)
 
 	wr_env_post_one(test, 1, true);
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_FATAL);
-	flush_work(&t->qp->kick_work);
+	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_FALSE(test, smc_wr_qp_idle(t->qp));
+	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
 	wr_tail_expect_none(test);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
@@ -221,7 +221,7 @@ static void wr_tail_fence(struct kunit *test)
 
 	wr_env_post_one(test, 1, false);
 	wr_tail_wait_probes(before + 1);
-	smc_wr_qp_drain(t->qp);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	wr_tail_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
@@ -235,8 +235,8 @@ static void wr_tail_end(struct kunit *test)
 	t->qp->latency = SLOW_MS * NSEC_PER_MSEC;
 	wr_env_post_one(test, 1, true);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->qp->tail.work));
-	smc_wr_qp_drain(t->qp);
-	smc_wr_qp_destroy(t->qp);
+	smc_qp_drain(t->qp);
+	smc_qp_destroy(t->qp);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
 

@@ -68,28 +68,28 @@ static void zerocopy_sparse(struct kunit *test)
 {
 	struct zerocopy_env *s = zerocopy_env_alloc(test);
 	struct iov_iter iter = zerocopy_env_iter(s, PAGES, 511);
-	struct smc_zc_run *run;
+	struct smc_zerocopy_run *run;
 
-	run = smc_zcopy_take(&iter, iov_iter_count(&iter), NULL);
+	run = smc_zerocopy_take_pages(&iter, iov_iter_count(&iter), NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(run), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), PAGES * 511);
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
 	if (!IS_ERR(run))
-		smc_zcopy_free(run);
+		smc_zerocopy_free(run);
 	/* part of sparse pieces, then dense ones */
 	iter = zerocopy_env_iter(s, PAGES, 16);
-	run = smc_zcopy_take(&iter, 100, NULL);
+	run = smc_zerocopy_take_pages(&iter, 100, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(run), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), PAGES * 16);
 	if (!IS_ERR(run))
-		smc_zcopy_free(run);
+		smc_zerocopy_free(run);
 	iter = zerocopy_env_iter(s, PAGES, 512);
-	run = smc_zcopy_take(&iter, iov_iter_count(&iter), NULL);
+	run = smc_zerocopy_take_pages(&iter, iov_iter_count(&iter), NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, run);
-	KUNIT_EXPECT_EQ(test, smc_zcopy_len(run), PAGES * 512);
+	KUNIT_EXPECT_EQ(test, smc_zerocopy_get_len(run), PAGES * 512);
 	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), 0);
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen + PAGES);
-	smc_zcopy_free(run);
+	smc_zerocopy_free(run);
 	zerocopy_env_free(test, s);
 }
 
@@ -100,7 +100,7 @@ static void zerocopy_env_work_fn(struct work_struct *work)
 /* Set up a connection over the first link of its own group, with whole rings free. */
 static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lgr *lgr)
 {
-	struct smc_link *link = smc_core_link(lgr, 0);
+	struct smc_link *link = smc_lgr_get_link(lgr, 0);
 	struct zerocopy_env *s = zerocopy_env_alloc(test);
 	struct smc_conn *conn = &s->conn;
 	struct smc_region *region;
@@ -118,15 +118,15 @@ static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lg
 	conn->link = link;
 	atomic_inc(&link->nconns);
 	conn->state = SMC_CONN_ACTIVE;
-	smc_meter_init(conn);
+	smc_tcpinfo_init(conn);
 
 	mutex_lock(&lgr->mutex);
-	region = smc_buf_region_alloc(&lgr->pool, SMC_BUF_SND, RING, 512);
+	region = smc_region_alloc(&lgr->pool, SMC_REGION_SND, RING, 512);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
-	KUNIT_ASSERT_EQ(test, smc_buf_map(region, link->slot, link->qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, link->slot, link->qp), 0);
 	mutex_unlock(&lgr->mutex);
-	smc_buf_region_publish(&lgr->pool, region);
-	KUNIT_ASSERT_EQ(test, smc_buf_take(&lgr->pool, SMC_BUF_SND, RING, &conn->tx.elem), 0);
+	smc_region_publish(&lgr->pool, region);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&lgr->pool, SMC_REGION_SND, RING, &conn->tx.elem), 0);
 	KUNIT_ASSERT_EQ(test, smc_ring_tx_init(&conn->tx.ring, RING, RING, 0), 0);
 	conn->tx.peer_size = RING;
 	return s;
@@ -137,14 +137,14 @@ static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 {
 	struct smc_conn *conn = &s->conn;
 
-	smc_core_terminate(conn->lgr, SMC_LINK_ADMIN);
+	smc_lgr_terminate(conn->lgr, SMC_LINK_ADMIN);
 	KUNIT_ASSERT_TRUE(test, env_wait_no_qp(test->priv));
 	cancel_delayed_work_sync(&conn->work);
 	destroy_workqueue(conn->wq);
-	smc_zcopy_end(conn);
+	smc_zerocopy_free_all(conn);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
-	smc_buf_give(&conn->lgr->pool, &conn->tx.elem, false);
+	smc_elem_free(&conn->lgr->pool, &conn->tx.elem, false);
 	atomic_dec(&conn->link->nconns);
 	smc_link_put(conn->link);
 	zerocopy_env_free(test, s);
@@ -153,7 +153,7 @@ static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 /* The link fails when the peer has read all bytes but no completion has arrived. */
 static void zerocopy_read_at_failover(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *second = env_add_link(test, lgr);
 	struct zerocopy_env *s = zerocopy_env_begin(test, lgr);
 	struct smc_conn *conn = &s->conn;
@@ -166,16 +166,16 @@ static void zerocopy_read_at_failover(struct kunit *test)
 			2 * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 1);
 	conn->tx.ring.peer_consumed = conn->tx.ring.sent;
-	smc_core_del_link(first, SMC_LINK_ADMIN);
+	smc_lgr_del_link(first, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
-	smc_zcopy_flush(conn);
+	smc_zerocopy_flush(conn);
 	/* the bytes may still have to be written again */
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen + 2);
 	/* the peer's keys are not known over the other link, which does not matter here */
 	spin_lock_bh(&conn->lock);
-	KUNIT_EXPECT_EQ(test, smc_move_locked(conn), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_conn_switch_link_locked(conn), -ENOKEY);
 	spin_unlock_bh(&conn->lock);
-	smc_zcopy_flush(conn);
+	smc_zerocopy_flush(conn);
 	KUNIT_EXPECT_EQ(test, page_count(s->page), s->seen);
 	smc_link_put(first);
 	smc_link_put(second);
@@ -201,7 +201,7 @@ static u32 zerocopy_next_post(struct fake_ib_qp *qp, u32 *i)
 /* A chain that is full does not leave an urgent byte alone either. */
 static void zerocopy_urgent_not_alone(struct kunit *test)
 {
-	struct smc_lgr *lgr = env_group_up(test, SMC_CLIENT, 1);
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	struct zerocopy_env *s = zerocopy_env_begin(test, lgr);
 	struct smc_conn *conn = &s->conn;
 	struct fake_ib_qp *qp = fake_ib_qp(conn->link->qp->qp);
@@ -233,8 +233,8 @@ static struct kunit_case zerocopy_cases[] = {
 
 struct kunit_suite smc_zcopy_suite = {
 	.name = "smc_zcopy",
-	.suite_init = env_begin,
-	.suite_exit = env_end,
+	.suite_init = env_suite_init,
+	.suite_exit = env_suite_exit,
 	.init = env_init,
 	.exit = env_exit,
 	.test_cases = zerocopy_cases,

@@ -69,9 +69,9 @@ int wr_env_init(struct kunit *test)
 /* Drain and free the queue pair, if a case does so before its end. */
 void wr_env_end_qp(struct wr_env *t)
 {
-	smc_wr_qp_drain(t->qp);
-	smc_wr_qp_destroy(t->qp);
-	smc_wr_qp_free(t->qp);
+	smc_qp_drain(t->qp);
+	smc_qp_destroy(t->qp);
+	smc_qp_free(t->qp);
 	t->qp = NULL;
 	t->fqp = NULL;
 }
@@ -94,7 +94,7 @@ void wr_env_exit(struct kunit *test)
 void wr_env_make_qp(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
-	struct smc_qp *qp = smc_wr_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t);
+	struct smc_qp *qp = smc_qp_create(t->fake->sdev, 1, &init_net, &wr_env_events, t);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qp = qp;
@@ -102,9 +102,9 @@ void wr_env_make_qp(struct kunit *test)
 }
 
 /* Return valid parameters of a peer. */
-struct smc_wr_attr wr_env_attr(void)
+struct smc_qp_attr wr_env_attr(void)
 {
-	struct smc_wr_attr attr = {
+	struct smc_qp_attr attr = {
 		.port = 1,
 		.mtu = IB_MTU_1024,
 		.hop_limit = 1,
@@ -122,10 +122,10 @@ struct smc_wr_attr wr_env_attr(void)
 struct wr_env *wr_env_connected(struct kunit *test)
 {
 	struct wr_env *t = test->priv;
-	struct smc_wr_attr attr = wr_env_attr();
+	struct smc_qp_attr attr = wr_env_attr();
 
 	wr_env_make_qp(test);
-	KUNIT_ASSERT_EQ(test, smc_wr_qp_connect(t->qp, &attr), 0);
+	KUNIT_ASSERT_EQ(test, smc_qp_connect(t->qp, &attr), 0);
 	KUNIT_ASSERT_EQ(test, t->fqp->state, IB_QPS_RTS);
 	return t;
 }

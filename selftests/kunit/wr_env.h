@@ -62,7 +62,7 @@ void wr_env_exit(struct kunit *test);
 void wr_env_done(struct smc_wr_slot *slot, enum ib_wc_status status);
 void wr_env_make_qp(struct kunit *test);
 void wr_env_end_qp(struct wr_env *t);
-struct smc_wr_attr wr_env_attr(void);
+struct smc_qp_attr wr_env_attr(void);
 struct wr_env *wr_env_connected(struct kunit *test);
 struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal);
 

@@ -134,16 +134,16 @@ static const struct rfc_arc rfc_arcs[] = {
 	{ "23-1A", "PEERCLOSEWAIT2", 'C', 'D', "ABORT", "CLOSED", RFC_ADDED, WHY_AFTER_C },
 	{ "23-1A", "PEERFINCLOSEWAIT", 'C', 'D', "ABORT", "CLOSED", RFC_ADDED, WHY_AFTER_C },
 	/* text after 2B: the peer's TCP RST starts an abort too */
-	{ "23-RST", "ACTIVE", '-', '-', "CARRIER_RST", "PEERABORTWAIT", RFC_ARC, NULL },
-	{ "23-RST", "PEERCLOSEWAIT1", 'D', '-', "CARRIER_RST", "PEERABORTWAIT", RFC_ARC, NULL },
-	{ "23-RST", "PEERCLOSEWAIT2", 'D', 'D', "CARRIER_RST", "PEERABORTWAIT", RFC_ARC, NULL },
-	{ "23-RST", "APPCLOSEWAIT1", '-', 'D', "CARRIER_RST", "PEERABORTWAIT", RFC_ARC, NULL },
-	{ "23-RST", "APPCLOSEWAIT2", 'D', 'D', "CARRIER_RST", "PEERABORTWAIT", RFC_ARC, NULL },
-	{ "23-RST", "APPFINCLOSEWAIT", 'D', 'C', "CARRIER_RST", "PEERABORTWAIT",
+	{ "23-RST", "ACTIVE", '-', '-', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
+	{ "23-RST", "PEERCLOSEWAIT1", 'D', '-', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
+	{ "23-RST", "PEERCLOSEWAIT2", 'D', 'D', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
+	{ "23-RST", "APPCLOSEWAIT1", '-', 'D', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
+	{ "23-RST", "APPCLOSEWAIT2", 'D', 'D', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
+	{ "23-RST", "APPFINCLOSEWAIT", 'D', 'C', "CLCSOCK_RST", "PEERABORTWAIT",
 	  RFC_LEFT_OUT, WHY_RST_TAIL },
-	{ "23-RST", "APPCLOSEWAIT1", '-', 'C', "CARRIER_RST", "PEERABORTWAIT",
+	{ "23-RST", "APPCLOSEWAIT1", '-', 'C', "CLCSOCK_RST", "PEERABORTWAIT",
 	  RFC_LEFT_OUT, WHY_RST_TAIL },
-	{ "23-RST", "APPCLOSEWAIT2", 'D', 'C', "CARRIER_RST", "PEERABORTWAIT",
+	{ "23-RST", "APPCLOSEWAIT2", 'D', 'C', "CLCSOCK_RST", "PEERABORTWAIT",
 	  RFC_LEFT_OUT, WHY_RST_TAIL },
 	/* 1B and its timer */
 	{ "23-1B", "PEERABORTWAIT", '*', '*', "PEER_ABORT", "CLOSED", RFC_ARC, NULL },
@@ -185,7 +185,7 @@ static const struct rfc_arc rfc_arcs[] = {
 	/* ends of the rendezvous, which the figures do not show */
 	{ "-", "INIT", '-', '-', "CLOSE", "CLOSED", RFC_ADDED, WHY_INIT },
 	{ "-", "INIT", '-', '-', "ABORT", "CLOSED", RFC_ADDED, WHY_INIT },
-	{ "-", "INIT", '-', '-', "CARRIER_RST", "CLOSED", RFC_ADDED, WHY_INIT },
+	{ "-", "INIT", '-', '-', "CLCSOCK_RST", "CLOSED", RFC_ADDED, WHY_INIT },
 	{ "-", "INIT", '-', '-', "GROUP_LOST", "CLOSED", RFC_ADDED, WHY_INIT },
 	{ "-", "INIT", '-', '-', "PEER_ABORT", "PROCESSABORT", RFC_ADDED, WHY_INIT },
 };

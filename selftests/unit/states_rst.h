@@ -64,7 +64,7 @@ static void rst_conn(FILE *out)
 		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
 
-			smc_conn_fsm_row((enum smc_conn_state)s, (enum smc_conn_event)e, &row);
+			smc_conn_fsm_get_row((enum smc_conn_state)s, (enum smc_conn_event)e, &row);
 			if (!row.legal)
 				continue;
 			fprintf(out, "   * - %s\n     - %s\n     - ",
@@ -94,8 +94,8 @@ static void rst_link(FILE *out)
 			struct smc_link_row row[2];
 
 			for (r = 0; r < 2; r++)
-				smc_link_fsm_row((enum smc_link_role)r, (enum smc_link_state)s,
-						 (enum smc_link_event)e, &row[r]);
+				smc_link_fsm_get_row((enum smc_link_role)r, (enum smc_link_state)s,
+						     (enum smc_link_event)e, &row[r]);
 			if (!row[0].legal && !row[1].legal)
 				continue;
 			r = row[0].legal ? 0 : 1;
@@ -125,7 +125,7 @@ static void rst_move(FILE *out)
 		for (e = 0; e < SMC_MOVE_EVENTS; e++) {
 			struct smc_move_row row;
 
-			smc_move_fsm_row((enum smc_move_state)s, (enum smc_move_event)e, &row);
+			smc_move_fsm_get_row((enum smc_move_state)s, (enum smc_move_event)e, &row);
 			if (!row.legal)
 				continue;
 			fprintf(out, "   * - %s\n     - %s\n     - ",
@@ -157,12 +157,14 @@ static void rst_llc(FILE *out)
 			fprintf(out, "     - %s\n", smc_llc_exchange_str((enum smc_llc_exchange)x));
 		for (i = 0; i < SMC_LLC_INPUTS; i++) {
 			fprintf(out, "   * - %s\n", smc_llc_input_str((enum smc_llc_input)i));
-			for (x = 0; x < SMC_LLC_EXCHANGES; x++)
-				fprintf(out, "     - %s\n",
-					smc_llc_verdict_str(smc_llc_flow((enum smc_llc_role)r,
-									 (enum smc_llc_exchange)x,
-									 (enum smc_llc_input)i,
-									 0)));
+			for (x = 0; x < SMC_LLC_EXCHANGES; x++) {
+				enum smc_llc_verdict verdict =
+					smc_llc_flow_decide((enum smc_llc_role)r,
+							    (enum smc_llc_exchange)x,
+							    (enum smc_llc_input)i, 0);
+
+				fprintf(out, "     - %s\n", smc_llc_verdict_str(verdict));
+			}
 		}
 		fprintf(out, "\n");
 	}

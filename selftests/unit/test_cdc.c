@@ -108,17 +108,17 @@ static struct smc_cdc_msg random_msg(u32 my_size, u32 peer_size)
 
 	if (!unit_below(8)) {
 		m.flags = SMC_CDC_F_FAILOVER;
-		m.more = unit_below(2) * SMC_CDC_M_ORDERLY;
-		m.left = (u8)unit_rand();
-		m.move = (u8)unit_rand();
-		m.past_orderly = (u8)unit_below(1U << SMC_CDC_PAST);
-		for (i = 0; i < SMC_CDC_PAST; i++)
-			m.past[i] = (u8)unit_rand();
+		m.ext = unit_below(2) * SMC_CDC_EXT_ORDERLY;
+		m.prev_link = (u8)unit_rand();
+		m.move_count = (u8)unit_rand();
+		m.older_orderly = (u8)unit_below(1U << SMC_CDC_OLDER_LINKS);
+		for (i = 0; i < SMC_CDC_OLDER_LINKS; i++)
+			m.older_links[i] = (u8)unit_rand();
 		return m;
 	}
-	m.more = (u8)unit_below(4) * SMC_CDC_M_ASK;
-	if (m.more & SMC_CDC_M_HEARD)
-		m.heard = (u16)unit_rand();
+	m.ext = (u8)unit_below(4) * SMC_CDC_EXT_ACK_REQ;
+	if (m.ext & SMC_CDC_EXT_ACK)
+		m.ack_seq = (u16)unit_rand();
 	m.prod.wrap = (u16)unit_rand();
 	m.prod.off = unit_below(my_size);
 	m.cons.wrap = (u16)unit_rand();
@@ -133,8 +133,8 @@ static void random_round_trips(void)
 	int i;
 
 	for (i = 0; i < 20000; i++) {
-		u32 my_size = smc_bsize_to_len((u8)unit_below(16));
-		u32 peer_size = smc_bsize_to_len((u8)unit_below(16));
+		u32 my_size = smc_wire_bsize_to_len((u8)unit_below(16));
+		u32 peer_size = smc_wire_bsize_to_len((u8)unit_below(16));
 		struct smc_cdc_msg in = random_msg(my_size, peer_size), out;
 		u8 buf[SMC_CDC_LEN], again[SMC_CDC_LEN];
 
@@ -217,21 +217,21 @@ static void cursor_ranges(void)
 	u8 msg[44] = { 0xfe, 44 };
 	struct smc_cdc_msg out;
 
-	smc_put_be32(msg + 12, mine - 1);
-	smc_put_be32(msg + 20, peer - 1);
+	smc_wire_put_be32(msg + 12, mine - 1);
+	smc_wire_put_be32(msg + 20, peer - 1);
 	CHECK_EQ(smc_cdc_msg_parse(msg, 44, mine, peer, &out), 0);
 	expect_reject(msg, 44, peer, mine);
 
-	smc_put_be32(msg + 12, mine);
+	smc_wire_put_be32(msg + 12, mine);
 	expect_reject(msg, 44, mine, peer);
-	smc_put_be32(msg + 12, 0xffffffff);
+	smc_wire_put_be32(msg + 12, 0xffffffff);
 	expect_reject(msg, 44, mine, peer);
-	smc_put_be32(msg + 12, 0);
-	smc_put_be32(msg + 20, peer);
+	smc_wire_put_be32(msg + 12, 0);
+	smc_wire_put_be32(msg + 20, peer);
 	expect_reject(msg, 44, mine, peer);
-	smc_put_be32(msg + 20, 0xffffffff);
+	smc_wire_put_be32(msg + 20, 0xffffffff);
 	expect_reject(msg, 44, mine, peer);
-	smc_put_be32(msg + 20, 0);
+	smc_wire_put_be32(msg + 20, 0);
 	expect_reject(msg, 44, 0, peer);
 	expect_reject(msg, 44, mine, 0);
 	CHECK_EQ(smc_cdc_msg_parse(msg, 44, 1, 1, &out), 0);
@@ -260,8 +260,8 @@ static void reserved_bits_are_ignored(void)
 	memset(msg, 0xff, sizeof(msg));
 	msg[0] = 0xfe;
 	msg[1] = 44;
-	smc_put_be32(msg + 12, 1);
-	smc_put_be32(msg + 20, 2);
+	smc_wire_put_be32(msg + 12, 1);
+	smc_wire_put_be32(msg + 20, 2);
 	msg[24] = 0xff & ~SMC_CDC_F_FAILOVER;
 	REQUIRE(!smc_cdc_msg_parse(msg, 44, SIZE, SIZE, &out));
 	CHECK_EQ(out.flags, 0xf0);
@@ -300,22 +300,22 @@ static void builder_refuses(void)
 	WITH_F(m.prod.off = 1);
 	WITH_F(m.cons.wrap = 1);
 	WITH_F(m.cons.off = 1);
-	WITH_F(m.more = SMC_CDC_M_ASK);
-	WITH_F(m.more = SMC_CDC_M_HEARD);
-	WITH_F(m.heard = 1);
-	WITH_F(m.past_orderly = 1U << SMC_CDC_PAST);
+	WITH_F(m.ext = SMC_CDC_EXT_ACK_REQ);
+	WITH_F(m.ext = SMC_CDC_EXT_ACK);
+	WITH_F(m.ack_seq = 1);
+	WITH_F(m.older_orderly = 1U << SMC_CDC_OLDER_LINKS);
 #undef WITH_F
 	/* further fields that only a validation has */
-	m = (struct smc_cdc_msg){ .past_orderly = 1 };
+	m = (struct smc_cdc_msg){ .older_orderly = 1 };
 	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
-	m = (struct smc_cdc_msg){ .past[SMC_CDC_PAST - 1] = 1 };
+	m = (struct smc_cdc_msg){ .older_links[SMC_CDC_OLDER_LINKS - 1] = 1 };
 	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 	for (bit = 1; bit < 0x100; bit <<= 1) {
-		m = (struct smc_cdc_msg){ .more = (u8)bit };
+		m = (struct smc_cdc_msg){ .ext = (u8)bit };
 		CHECK_EQ(smc_cdc_msg_build(&m, buf, 44),
-			 bit == SMC_CDC_M_ASK || bit == SMC_CDC_M_HEARD ? 44 : -EINVAL);
+			 bit == SMC_CDC_EXT_ACK_REQ || bit == SMC_CDC_EXT_ACK ? 44 : -EINVAL);
 	}
-	m = (struct smc_cdc_msg){ .heard = 1 };
+	m = (struct smc_cdc_msg){ .ack_seq = 1 };
 	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 }
 

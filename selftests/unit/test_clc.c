@@ -66,11 +66,11 @@ static int peek_header(u32 eye, u8 type, u16 len, u8 flags)
 	int rc;
 
 	memset(&head, 0x5a, sizeof(head));
-	smc_put_be32(p, eye);
+	smc_wire_put_be32(p, eye);
 	p[4] = type;
-	smc_put_be16(p + 5, len);
+	smc_wire_put_be16(p + 5, len);
 	p[7] = flags;
-	rc = smc_clc_peek_header(p, &head);
+	rc = smc_clc_parse_header(p, &head);
 	if (rc) {
 		CHECK_EQ(head.type, 0x5a);
 		CHECK_EQ(head.len, 0x5a5a);
@@ -403,7 +403,7 @@ static void v1_with_area(void)
 	CHECK_EQ(p.v2_type, SMC_CLC_OFFER_NONE);
 	CHECK_EQ(p.v4_len, 24);
 	CHECK_EQ(p.vendor_oui[0], 0);
-	smc_put_be16(buf + 38, 41);
+	smc_wire_put_be16(buf + 38, 41);
 	CHECK_EQ(smc_clc_parse_proposal(buf, len, &p), -EPROTO);
 }
 
@@ -469,10 +469,10 @@ static void unsupported_heads(void)
 {
 	struct smc_clc_head h = { .type = SMC_CLC_ACCEPT, .version = 3 };
 
-	CHECK_EQ(smc_clc_unsupported(&h), SMC_CLC_DECL_VERSION);
+	CHECK_EQ(smc_clc_unsupported_reason(&h), SMC_CLC_DECL_VERSION);
 	h.version = 1;
 	h.smcd = true;
-	CHECK_EQ(smc_clc_unsupported(&h), SMC_CLC_DECL_MODE);
+	CHECK_EQ(smc_clc_unsupported_reason(&h), SMC_CLC_DECL_MODE);
 }
 
 static void reason_texts(void)
@@ -601,7 +601,7 @@ static void same_prefixes(void)
 		memcpy(b, a, sizeof(b));
 		b[bit / 8] ^= (u8)(0x80 >> bit % 8);
 		for (len = 0; len <= 128; len++)
-			CHECK_EQ(smc_clc_same_prefix(a, b, (u8)len), len <= bit);
+			CHECK_EQ(smc_clc_prefix_equal(a, b, (u8)len), len <= bit);
 	}
 }
 
@@ -614,32 +614,32 @@ static void prefixes4(void)
 	size_t len = unit_hex(PROP_AREA_HEX, buf, sizeof(buf));
 
 	REQUIRE(!smc_clc_parse_proposal(buf, len, &p));
-	CHECK(smc_clc_match_prefix4(&p, own, 24, client));
-	CHECK(!smc_clc_match_prefix4(&p, own, 25, client));
-	CHECK(!smc_clc_match_prefix4(&p, own, 23, client));
-	CHECK(!smc_clc_match_prefix4(&p, other, 24, client));
+	CHECK(smc_clc_proposal_match_prefix4(&p, own, 24, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 25, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 23, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, other, 24, client));
 
 	memset(&p, 0, sizeof(p));
-	CHECK(!smc_clc_match_prefix4(&p, own, 0, client));
-	CHECK(!smc_clc_match_prefix4(&p, own, 24, client));
-	smc_clc_set_prefix4(&p, client, 24);
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 0, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 24, client));
+	smc_clc_proposal_set_prefix4(&p, client, 24);
 	CHECK_MEM(p.v4_net, ((u8[]){ 192, 168, 1, 0 }), 4);
 	CHECK_EQ(p.v4_len, 24);
-	smc_clc_set_prefix4(&p, client, 21);
+	smc_clc_proposal_set_prefix4(&p, client, 21);
 	CHECK_MEM(p.v4_net, ((u8[]){ 192, 168, 0, 0 }), 4);
-	CHECK(smc_clc_match_prefix4(&p, other, 21, client));
-	smc_clc_set_prefix4(&p, client, 32);
+	CHECK(smc_clc_proposal_match_prefix4(&p, other, 21, client));
+	smc_clc_proposal_set_prefix4(&p, client, 32);
 	CHECK_MEM(p.v4_net, client, 4);
-	CHECK(!smc_clc_match_prefix4(&p, own, 32, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 32, client));
 
 	/* the mask itself: the client's address decides */
 	memcpy(p.v4_net, ((u8[]){ 255, 255, 248, 0 }), 4);
 	p.v4_len = 21;
-	CHECK(smc_clc_match_prefix4(&p, own, 21, client));
-	CHECK(smc_clc_match_prefix4(&p, own, 21, other));
-	CHECK(!smc_clc_match_prefix4(&p, own, 21, ((u8[]){ 192, 168, 8, 1 })));
+	CHECK(smc_clc_proposal_match_prefix4(&p, own, 21, client));
+	CHECK(smc_clc_proposal_match_prefix4(&p, own, 21, other));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 21, ((u8[]){ 192, 168, 8, 1 })));
 	p.v4_len = 22;
-	CHECK(!smc_clc_match_prefix4(&p, own, 22, client));
+	CHECK(!smc_clc_proposal_match_prefix4(&p, own, 22, client));
 }
 
 static void prefixes6(void)
@@ -649,30 +649,30 @@ static void prefixes6(void)
 	struct smc_clc_proposal p = { .v6_count = 0 };
 	u8 i;
 
-	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
-	CHECK(smc_clc_add_prefix6(&p, addr, 0));	/* matches everything: left out */
+	CHECK(!smc_clc_proposal_match_prefix6(&p, addr, 64));
+	CHECK(smc_clc_proposal_add_prefix6(&p, addr, 0));	/* matches everything: left out */
 	CHECK_EQ(p.v6_count, 0);
-	CHECK(smc_clc_add_prefix6(&p, addr, 60));
+	CHECK(smc_clc_proposal_add_prefix6(&p, addr, 60));
 	CHECK_EQ(p.v6_count, 1);
 	CHECK_EQ(p.v6[0].len, 60);
 	CHECK_MEM(p.v6[0].addr, masked, 16);
-	CHECK(smc_clc_match_prefix6(&p, addr, 60));
-	CHECK(!smc_clc_match_prefix6(&p, addr, 64));
-	CHECK(!smc_clc_match_prefix6(&p, addr, 0));
+	CHECK(smc_clc_proposal_match_prefix6(&p, addr, 60));
+	CHECK(!smc_clc_proposal_match_prefix6(&p, addr, 64));
+	CHECK(!smc_clc_proposal_match_prefix6(&p, addr, 0));
 	addr[15] = 10;
-	CHECK(smc_clc_add_prefix6(&p, addr, 60));	/* present already */
+	CHECK(smc_clc_proposal_add_prefix6(&p, addr, 60));	/* present already */
 	CHECK_EQ(p.v6_count, 1);
 	for (i = 1; i < SMC_CLC_MAX_PREFIX6; i++) {
 		addr[3] = i;
-		CHECK(smc_clc_add_prefix6(&p, addr, 128));
+		CHECK(smc_clc_proposal_add_prefix6(&p, addr, 128));
 	}
 	CHECK_EQ(p.v6_count, SMC_CLC_MAX_PREFIX6);
-	CHECK(smc_clc_add_prefix6(&p, addr, 128));
+	CHECK(smc_clc_proposal_add_prefix6(&p, addr, 128));
 	CHECK_MEM(p.v6[7].addr, addr, 16);
 	addr[3] = 200;
-	CHECK(!smc_clc_add_prefix6(&p, addr, 128));	/* no room */
+	CHECK(!smc_clc_proposal_add_prefix6(&p, addr, 128));	/* no room */
 	CHECK_EQ(p.v6_count, SMC_CLC_MAX_PREFIX6);
-	CHECK(!smc_clc_match_prefix6(&p, addr, 128));
+	CHECK(!smc_clc_proposal_match_prefix6(&p, addr, 128));
 }
 
 static const struct unit_case cases[] = {

@@ -243,8 +243,8 @@ static void truncations(void)
 			if (len < 12)
 				continue;
 			memcpy(cut, buf, len);
-			smc_put_be16(cut + 5, (u16)len);
-			smc_put_be32(cut + len - 4, 0xe2d4c3d9);
+			smc_wire_put_be16(cut + 5, (u16)len);
+			smc_wire_put_be32(cut + len - 4, 0xe2d4c3d9);
 			parse_guarded(cut, len);
 		}
 	}
@@ -269,9 +269,9 @@ static void surplus(void)
 		for (len = full + 1; len <= SMC_CLC_MAX_LEN + 1; len++) {
 			u8 eye[4];
 
-			smc_put_be16(buf + 5, (u16)len);
+			smc_wire_put_be16(buf + 5, (u16)len);
 			memcpy(eye, buf + len - 4, 4);
-			smc_put_be32(buf + len - 4, 0xe2d4c3d9);
+			smc_wire_put_be32(buf + len - 4, 0xe2d4c3d9);
 			expect_parse(buf, len, tolerant && len <= SMC_CLC_MAX_LEN ?
 						       0 : -EPROTO);
 			memcpy(buf + len - 4, eye, 4);
@@ -292,8 +292,8 @@ static void long_gid_list(void)
 	buf[156] = 40;
 	for (i = 0; i < 40; i++)
 		buf[160 + 16 * i] = (u8)(i + 1);
-	smc_put_be16(buf + 5, (u16)len);
-	smc_put_be32(buf + len - 4, 0xe2d4c3d9);
+	smc_wire_put_be16(buf + 5, (u16)len);
+	smc_wire_put_be32(buf + len - 4, 0xe2d4c3d9);
 	REQUIRE(!smc_clc_parse_accept(buf, len, &a));
 	CHECK_EQ(a.gid_count, SMC_CLC_MAX_GIDS);
 	for (i = 0; i < SMC_CLC_MAX_GIDS; i++)
@@ -310,10 +310,10 @@ static void smcd_extension(void)
 	unit_hex(PROP_BOTH_HEX, buf, sizeof(buf));
 	buf[7] = 0x2f;			/* both, in both versions */
 	buf[89] = 2;			/* ISM GIDs */
-	smc_put_be16(buf + 94, 32 + 32);
+	smc_wire_put_be16(buf + 94, 32 + 32);
 	memset(buf + 160, 0x33, len - 164);
-	smc_put_be16(buf + 5, (u16)len);
-	smc_put_be32(buf + len - 4, 0xe2d4c3d9);
+	smc_wire_put_be16(buf + 5, (u16)len);
+	smc_wire_put_be32(buf + len - 4, 0xe2d4c3d9);
 	REQUIRE(!smc_clc_parse_proposal(buf, len, &p));
 	CHECK_EQ(p.v1_type, SMC_CLC_OFFER_BOTH);
 	CHECK_EQ(p.v2_type, SMC_CLC_OFFER_BOTH);
@@ -325,13 +325,13 @@ static void smcd_extension(void)
 	buf[7] = 0x2f;
 	buf[89] = 2;
 	memset(buf + 160, 0x33, len - 164);
-	smc_put_be16(buf + 5, (u16)len);
-	smc_put_be32(buf + len - 4, 0xe2d4c3d9);
-	smc_put_be16(buf + 94, 64);
+	smc_wire_put_be16(buf + 5, (u16)len);
+	smc_wire_put_be32(buf + len - 4, 0xe2d4c3d9);
+	smc_wire_put_be16(buf + 94, 64);
 	expect_parse(buf, len, 0);
-	smc_put_be16(buf + 94, 63);	/* wrong offset */
+	smc_wire_put_be16(buf + 94, 63);	/* wrong offset */
 	expect_parse(buf, len, -EPROTO);
-	smc_put_be16(buf + 94, 64);
+	smc_wire_put_be16(buf + 94, 64);
 	buf[89] = 3;			/* list longer than the message */
 	expect_parse(buf, len, -EPROTO);
 	buf[89] = 9;			/* longer than any valid list */
@@ -377,7 +377,7 @@ static void random_damage(void)
 		} else {
 			unit_rand_bytes(buf + 8, len - 12);
 		}
-		smc_put_be16(buf + 5, (u16)len);
+		smc_wire_put_be16(buf + 5, (u16)len);
 		parse_guarded(buf, len);
 	}
 }

@@ -48,7 +48,7 @@ static void walk(void)
 			u32 actions = 0xffffffff;
 			int rc;
 
-			smc_conn_fsm_row(s, e, &row);
+			smc_conn_fsm_get_row(s, e, &row);
 			after = s;
 			rc = smc_conn_fsm_step(&after, e, &actions);
 			CHECK_EQ(after, row.next);
@@ -59,7 +59,7 @@ static void walk(void)
 				legal++;
 				CHECK_EQ(rc, 0);
 			} else {
-				CHECK_EQ(rc, smc_conn_event_from_peer(e) ? -EPROTO : -EINVAL);
+				CHECK_EQ(rc, smc_conn_event_is_from_peer(e) ? -EPROTO : -EINVAL);
 				CHECK_EQ(after, s);
 				CHECK_EQ(actions, 0);
 			}
@@ -100,7 +100,7 @@ static void rfc_arcs_are_ours(void)
 				if (!arc_fits(arc, s, e))
 					continue;
 				found++;
-				smc_conn_fsm_row(s, e, &row);
+				smc_conn_fsm_get_row(s, e, &row);
 				same = row.legal &&
 				       !strcmp(arc->to, smc_conn_state_rfc_str(row.next));
 				left_out = arc->kind == RFC_LEFT_OUT;
@@ -129,7 +129,7 @@ static void our_arcs_are_in_the_rfc(void)
 			struct smc_conn_row row;
 			bool found = false;
 
-			smc_conn_fsm_row(s, e, &row);
+			smc_conn_fsm_get_row(s, e, &row);
 			if (!row.legal ||
 			    !strcmp(smc_conn_state_rfc_str(s), smc_conn_state_rfc_str(row.next)))
 				continue;
@@ -155,7 +155,7 @@ static void split_states_match(void)
 			struct smc_conn_row row;
 			char we = exchanged[s].we, peer = exchanged[s].peer;
 
-			smc_conn_fsm_row(s, e, &row);
+			smc_conn_fsm_get_row(s, e, &row);
 			if (!row.legal || exchanged[row.next].we == '?' || we == 'A')
 				continue;
 			if (row.actions & ACT(HOLD))
@@ -236,7 +236,7 @@ static void action_laws(void)
 			struct smc_conn_row row;
 			bool enters;
 
-			smc_conn_fsm_row(s, e, &row);
+			smc_conn_fsm_get_row(s, e, &row);
 			if (!row.legal)
 				continue;
 			check_element_actions(s, e, &row);
@@ -306,27 +306,27 @@ static void peer_violations(void)
 		char peer = exchanged[s].peer;
 
 		/* data after D or C */
-		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DATA, &row);
+		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_DATA, &row);
 		CHECK_EQ(row.legal, peer != 'D' && peer != 'C');
 		/* D without C, after C */
-		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_DONE, &row);
+		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_DONE, &row);
 		CHECK_EQ(row.legal, peer != 'C');
 		/* closing and aborting are never wrong */
-		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_CLOSED, &row);
+		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_CLOSED, &row);
 		CHECK(row.legal);
-		smc_conn_fsm_row(s, SMC_CONN_EV_PEER_ABORT, &row);
+		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_ABORT, &row);
 		CHECK(row.legal);
 	}
 }
 
 static void flags_to_event(void)
 {
-	CHECK_EQ(smc_conn_fsm_event(false, false, false, true), SMC_CONN_EV_NONE);
-	CHECK_EQ(smc_conn_fsm_event(true, false, false, true), SMC_CONN_EV_PEER_DONE);
-	CHECK_EQ(smc_conn_fsm_event(false, true, false, false), SMC_CONN_EV_PEER_CLOSED);
-	CHECK_EQ(smc_conn_fsm_event(true, true, false, false), SMC_CONN_EV_PEER_CLOSED);
-	CHECK_EQ(smc_conn_fsm_event(true, true, false, true), SMC_CONN_EV_PEER_CLOSED_EARLY);
-	CHECK_EQ(smc_conn_fsm_event(true, true, true, true), SMC_CONN_EV_PEER_ABORT);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(false, false, false, true), SMC_CONN_EV_NONE);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(true, false, false, true), SMC_CONN_EV_PEER_DONE);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(false, true, false, false), SMC_CONN_EV_PEER_CLOSED);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(true, true, false, false), SMC_CONN_EV_PEER_CLOSED);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(true, true, false, true), SMC_CONN_EV_PEER_CLOSED_EARLY);
+	CHECK_EQ(smc_conn_fsm_event_of_cdc(true, true, true, true), SMC_CONN_EV_PEER_ABORT);
 }
 
 static void diag_numbers(void)
@@ -413,7 +413,7 @@ static void end_step(struct end *me, struct end *peer, enum smc_conn_event event
 		me->abort_in_flight = me->sent.aborted;
 		cdc_send(me, peer, false);
 	}
-	if (act & ACT(RESET_CARRIER))
+	if (act & ACT(RESET_CLCSOCK))
 		peer->rst = true;
 	if (act & ACT(ELEMENT_FREE)) {
 		CHECK(peer->last_sent);
@@ -426,8 +426,8 @@ static void end_step(struct end *me, struct end *peer, enum smc_conn_event event
 static void end_receive(struct end *me, struct end *peer, const struct cdc *cdc)
 {
 	bool unsent = smc_conn_state_may_send(me->state) && !unit_below(3);
-	enum smc_conn_event event = smc_conn_fsm_event(cdc->done, cdc->closed, cdc->aborted,
-						       unsent);
+	enum smc_conn_event event = smc_conn_fsm_event_of_cdc(cdc->done, cdc->closed, cdc->aborted,
+							      unsent);
 
 	if (cdc->data)
 		end_step(me, peer, SMC_CONN_EV_PEER_DATA);
@@ -454,7 +454,7 @@ static bool pair_clcsock(struct end *me, struct end *peer)
 	}
 	if (me->rst) {
 		me->rst = false;
-		end_step(me, peer, SMC_CONN_EV_CARRIER_RST);
+		end_step(me, peer, SMC_CONN_EV_CLCSOCK_RST);
 		return true;
 	}
 	return false;

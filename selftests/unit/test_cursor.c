@@ -25,14 +25,14 @@ static struct smc_cdc_cursor cursor_at(u64 pos, u32 size)
 
 static void sizes(void)
 {
-	CHECK(smc_ring_size_ok(K16));
-	CHECK(smc_ring_size_ok(K16 << 15));
-	CHECK(!smc_ring_size_ok(0));
-	CHECK(!smc_ring_size_ok(K16 / 2));
-	CHECK(!smc_ring_size_ok(K16 + 1));
-	CHECK(!smc_ring_size_ok(3 * K16));
-	CHECK(!smc_ring_size_ok(1u << 30));
-	CHECK(!smc_ring_size_ok(0xffffffffu));
+	CHECK(smc_ring_size_is_valid(K16));
+	CHECK(smc_ring_size_is_valid(K16 << 15));
+	CHECK(!smc_ring_size_is_valid(0));
+	CHECK(!smc_ring_size_is_valid(K16 / 2));
+	CHECK(!smc_ring_size_is_valid(K16 + 1));
+	CHECK(!smc_ring_size_is_valid(3 * K16));
+	CHECK(!smc_ring_size_is_valid(1u << 30));
+	CHECK(!smc_ring_size_is_valid(0xffffffffu));
 }
 
 static void wire_form(void)
@@ -131,7 +131,7 @@ static void tx_init(void)
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 0, 0), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, K16, K16), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 2 * K16, 16), 0);
-	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16);
 	CHECK_EQ(smc_ring_tx_window(&tx), 2 * K16 - 16);
 	CHECK(smc_ring_tx_drained(&tx));
 	CHECK(!smc_ring_tx_blocked(&tx));
@@ -139,30 +139,30 @@ static void tx_init(void)
 
 static void tx_spans(void)
 {
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	struct smc_ring_tx tx;
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
-	CHECK_EQ(smc_ring_tx_spans(&tx, 100, span), 1);
+	CHECK_EQ(smc_ring_tx_get_spans(&tx, 100, span), 1);
 	CHECK_EQ(span[0].off, 0);
 	CHECK_EQ(span[0].len, 100);
-	CHECK_EQ(smc_ring_tx_spans(&tx, 0, span), 0);
+	CHECK_EQ(smc_ring_tx_get_spans(&tx, 0, span), 0);
 	tx.prepared = K16 + 100;
 	tx.sent = K16;
 	tx.sent_max = K16;
 	tx.posted = K16;
 	tx.completed = 200;
-	CHECK_EQ(smc_ring_tx_free(&tx), 100);
-	CHECK_EQ(smc_ring_tx_spans(&tx, 1000, span), 1);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), 100);
+	CHECK_EQ(smc_ring_tx_get_spans(&tx, 1000, span), 1);
 	CHECK_EQ(span[0].off, 100);
 	CHECK_EQ(span[0].len, 100);
 	CHECK_EQ(smc_ring_tx_prepare(&tx, 101), -EINVAL);
 	CHECK_EQ(smc_ring_tx_prepare(&tx, 100), 0);
-	CHECK_EQ(smc_ring_tx_spans(&tx, 1, span), 0);
+	CHECK_EQ(smc_ring_tx_get_spans(&tx, 1, span), 0);
 	/* free space around the end of the ring: two parts */
 	tx.prepared = K16 - 10;
 	tx.completed = 500;
-	CHECK_EQ(smc_ring_tx_spans(&tx, 60, span), 2);
+	CHECK_EQ(smc_ring_tx_get_spans(&tx, 60, span), 2);
 	CHECK_EQ(span[0].off, K16 - 10);
 	CHECK_EQ(span[0].len, 10);
 	CHECK_EQ(span[1].off, 0);
@@ -175,7 +175,7 @@ static void plan_laws(void)
 	unsigned int i, seen = 0;
 
 	for (i = 0; i < 100000; i++) {
-		struct smc_write_piece piece[SMC_PLAN_PIECES];
+		struct smc_ring_piece piece[SMC_PLAN_PIECES];
 		struct smc_ring_tx tx;
 		u32 want, sum = 0, max = unit_below(4) ? unit_below(4 * K16) : 0xffffffff;
 		u64 base = unit_rand() >> 20, stop = SMC_PLAN_NO_STOP;
@@ -215,7 +215,7 @@ static void plan_laws(void)
 			sum += piece[j].len;
 		}
 		CHECK_EQ(sum, want);
-		CHECK_EQ(smc_ring_tx_sent(&tx, sum), 0);
+		CHECK_EQ(smc_ring_tx_note_posted(&tx, sum), 0);
 		CHECK(tx.sent <= tx.prepared);
 		CHECK(tx.sent <= tx.peer_consumed + tx.peer_size);
 	}
@@ -230,7 +230,7 @@ static void plan_laws(void)
 static void urgent_company(void)
 {
 	u32 reserve, unread, alone = 0, many = 0, i, len;
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_ring_tx tx;
 	u64 stop;
 
@@ -247,7 +247,7 @@ static void urgent_company(void)
 			CHECK(len == 1 || sum != 1 || stop - tx.sent != 1);
 			alone += len == 1 && sum == 1;
 			many += len > 1 && sum > 1 && tx.sent + sum == stop;
-			CHECK_EQ(smc_ring_tx_sent(&tx, sum), 0);
+			CHECK_EQ(smc_ring_tx_note_posted(&tx, sum), 0);
 			smc_ring_tx_complete(&tx, 0, tx.sent);
 			/* no write: because of B the peer reads on and sends an update */
 			unread = (u32)(tx.sent - tx.peer_consumed);
@@ -275,7 +275,7 @@ static struct smc_ring_tx tx_at(u32 size, u32 peer_size, u64 sent, u64 prepared)
 
 static void plan_two_pieces(void)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	/* the peer's ring is the smaller one: only it wraps at 3 x 32 KiB */
 	struct smc_ring_tx tx = tx_at(4 * K16, 2 * K16, 5 * K16, 9 * K16);
 
@@ -304,12 +304,12 @@ static void sent_is_bounded(void)
 
 	smc_ring_tx_init(&tx, 2 * K16, K16, 0);
 	CHECK_EQ(smc_ring_tx_prepare(&tx, 2 * K16), 0);
-	CHECK_EQ(smc_ring_tx_sent(&tx, K16 + 1), -EINVAL);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, K16 + 1), -EINVAL);
 	CHECK_EQ(tx.sent, 0);
-	CHECK_EQ(smc_ring_tx_sent(&tx, K16), 0);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, K16), 0);
 	CHECK_EQ(smc_ring_tx_window(&tx), 0);
 	CHECK(smc_ring_tx_blocked(&tx));
-	CHECK_EQ(smc_ring_tx_sent(&tx, 1), -EINVAL);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, 1), -EINVAL);
 }
 
 static void peer_cursor(void)
@@ -319,21 +319,21 @@ static void peer_cursor(void)
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 1000);
-	smc_ring_tx_sent(&tx, 600);
+	smc_ring_tx_note_posted(&tx, 600);
 	c = cursor_at(601, K16);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), -EPROTO);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), -EPROTO);
 	CHECK_EQ(tx.peer_consumed, 0);
 	c = cursor_at(600, K16);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_SAME);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_SAME);
 	CHECK_EQ(smc_ring_tx_window(&tx), K16);
 	c = cursor_at(599, K16);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_STALE);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_STALE);
 	CHECK_EQ(tx.peer_consumed, 600);
 	/* confirmed, but the WRITE has not completed: its memory is still in use */
-	CHECK_EQ(smc_ring_tx_free(&tx), K16 - 1000);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16 - 1000);
 	CHECK(smc_ring_tx_complete(&tx, 0, 600));
-	CHECK_EQ(smc_ring_tx_free(&tx), K16 - 400);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16 - 400);
 	CHECK(!smc_ring_tx_drained(&tx));
 }
 
@@ -343,8 +343,8 @@ static void completions(void)
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 3000);
-	smc_ring_tx_sent(&tx, 1000);
-	smc_ring_tx_sent(&tx, 1000);
+	smc_ring_tx_note_posted(&tx, 1000);
+	smc_ring_tx_note_posted(&tx, 1000);
 	CHECK(!smc_ring_tx_complete(&tx, 0, 2001));	/* never posted */
 	CHECK(smc_ring_tx_complete(&tx, 0, 1000));
 	CHECK(!smc_ring_tx_complete(&tx, 0, 1000));
@@ -352,13 +352,13 @@ static void completions(void)
 	CHECK_EQ(tx.epoch, 1);
 	CHECK_EQ(tx.sent, 1000);
 	CHECK_EQ(tx.sent_max, 2000);
-	smc_ring_tx_sent(&tx, 1500);
+	smc_ring_tx_note_posted(&tx, 1500);
 	/* a late completion of the previous link, while the same bytes are in flight again */
 	CHECK(!smc_ring_tx_complete(&tx, 0, 2000));
 	CHECK_EQ(tx.completed, 1000);
 	CHECK(smc_ring_tx_complete(&tx, 1, 2500));
 	CHECK_EQ(tx.completed, 2500);
-	smc_ring_tx_sent(&tx, 500);
+	smc_ring_tx_note_posted(&tx, 500);
 	CHECK(smc_ring_tx_complete(&tx, 1, 3000));
 	CHECK(smc_ring_tx_drained(&tx));
 }
@@ -371,34 +371,34 @@ static void confirmed_before_rewritten(void)
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, K16);
-	smc_ring_tx_sent(&tx, K16);
+	smc_ring_tx_note_posted(&tx, K16);
 	smc_ring_tx_complete(&tx, 0, 100);
 	smc_ring_tx_rewind(&tx);
 	CHECK_EQ(tx.sent, 100);
 	/* nothing in flight, everything confirmed: no completion follows, the space is free */
 	c = cursor_at(K16, K16);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(tx.sent, K16);
 	CHECK(smc_ring_tx_drained(&tx));
-	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16);
 
 	/* the same with a rewritten part in flight: its completion covers the rest */
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, K16);
-	smc_ring_tx_sent(&tx, K16);
+	smc_ring_tx_note_posted(&tx, K16);
 	smc_ring_tx_rewind(&tx);
-	smc_ring_tx_sent(&tx, 300);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
-	CHECK_EQ(smc_ring_tx_free(&tx), 0);
+	smc_ring_tx_note_posted(&tx, 300);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), 0);
 	CHECK(smc_ring_tx_complete(&tx, 1, 300));
 	CHECK(smc_ring_tx_drained(&tx));
 
 	/* the peer had read more than was acknowledged: no rewind before that */
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 1000);
-	smc_ring_tx_sent(&tx, 1000);
+	smc_ring_tx_note_posted(&tx, 1000);
 	c = cursor_at(700, K16);
-	smc_ring_tx_peer(&tx, &c);
+	smc_ring_tx_take_cursor(&tx, &c);
 	smc_ring_tx_complete(&tx, 0, 400);
 	smc_ring_tx_rewind(&tx);
 	CHECK_EQ(tx.sent, 700);
@@ -407,32 +407,32 @@ static void confirmed_before_rewritten(void)
 /* A purge in between: the peer confirms a position beyond everything left to send. */
 static void confirmed_after_purge(void)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_cdc_cursor c;
 	struct smc_ring_tx tx;
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 1000);
-	smc_ring_tx_sent(&tx, 1000);
+	smc_ring_tx_note_posted(&tx, 1000);
 	smc_ring_tx_complete(&tx, 0, 100);
 	smc_ring_tx_rewind(&tx);
 	smc_ring_tx_purge(&tx);
 	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
 	CHECK_EQ(tx.prepared, 100);
 	c = cursor_at(700, K16);
-	CHECK_EQ(smc_ring_tx_peer(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(tx.sent, 700);
 	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	CHECK(!smc_ring_tx_blocked(&tx));
-	CHECK_EQ(smc_ring_tx_free(&tx), K16);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16);
 	CHECK(smc_ring_tx_drained(&tx));
 }
 
 /* While the window is closed, a link change opens the reserve byte by byte. */
 static void reserve(void)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_ring_tx tx;
 	unsigned int i;
 
@@ -440,24 +440,24 @@ static void reserve(void)
 	smc_ring_tx_prepare(&tx, 2 * K16);
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, K16 - 16);
-	smc_ring_tx_sent(&tx, piece[0].len);
+	smc_ring_tx_note_posted(&tx, piece[0].len);
 	smc_ring_tx_complete(&tx, 0, tx.sent);
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	smc_ring_tx_rewind(&tx);
 	for (i = 0; i < 14; i++) {
 		CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 		CHECK_EQ(piece[0].len, 1);
-		CHECK_EQ(smc_ring_tx_sent(&tx, 1), 0);
+		CHECK_EQ(smc_ring_tx_note_posted(&tx, 1), 0);
 		CHECK(smc_ring_tx_blocked(&tx));
 	}
 	/* the byte before an urgent byte is planned together with it */
 	CHECK_EQ(smc_ring_tx_plan(&tx, tx.sent + 2, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 2);
-	CHECK_EQ(smc_ring_tx_sent(&tx, 2), 0);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, 2), 0);
 	/* the ring is really full */
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	/* a CDC of the peer closes the reserve again */
-	smc_ring_tx_heard(&tx);
+	smc_ring_tx_note_cdc(&tx);
 	tx.peer_consumed = 10;
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
 	tx.peer_consumed = 17;
@@ -467,54 +467,54 @@ static void reserve(void)
 
 static void urgent_stop(void)
 {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_ring_tx tx;
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, 100);
 	CHECK_EQ(smc_ring_tx_plan(&tx, 40, ALL, piece), 1);
 	CHECK_EQ(piece[0].len, 40);
-	smc_ring_tx_sent(&tx, 40);
+	smc_ring_tx_note_posted(&tx, 40);
 	CHECK_EQ(smc_ring_tx_plan(&tx, 40, ALL, piece), 0);
 	CHECK_EQ(smc_ring_tx_plan(&tx, 39, ALL, piece), 0);
 }
 
 static void rx_basics(void)
 {
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	struct smc_cdc_cursor c;
 	struct smc_ring_rx rx;
 
 	CHECK_EQ(smc_ring_rx_init(&rx, 100), -EINVAL);
 	CHECK_EQ(smc_ring_rx_init(&rx, K16), 0);
 	c = cursor_at(K16, K16);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, true), SMC_CURSOR_NEWER);
-	CHECK(rx.peer_blocked && rx.peer_asks);
+	CHECK_EQ(smc_ring_rx_take_cursor(&rx, &c, true, true), SMC_CURSOR_NEWER);
+	CHECK(rx.peer_blocked && rx.peer_requests);
 	CHECK_EQ(smc_ring_rx_readable(&rx), K16);
 	CHECK_EQ(smc_ring_rx_consume(&rx, K16 + 1), -EINVAL);
 	CHECK_EQ(smc_ring_rx_consume(&rx, 1000), 0);
-	CHECK_EQ(smc_ring_rx_spans(&rx, 0, 100, span), 1);
+	CHECK_EQ(smc_ring_rx_get_spans(&rx, 0, 100, span), 1);
 	CHECK_EQ(span[0].off, 1000);
 	/* 1000 bytes are read, but not announced: the peer may not use the space yet */
 	c = cursor_at(K16 + 1, K16);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
-	CHECK(rx.peer_blocked && rx.peer_asks);
+	CHECK_EQ(smc_ring_rx_take_cursor(&rx, &c, false, false), -EPROTO);
+	CHECK(rx.peer_blocked && rx.peer_requests);
 	CHECK_EQ(rx.produced, K16);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), SMC_CURSOR_NEWER);
-	CHECK(!rx.peer_blocked && !rx.peer_asks);
-	CHECK_EQ(smc_ring_rx_spans(&rx, 0, ALL, span), 2);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(smc_ring_rx_take_cursor(&rx, &c, false, false), SMC_CURSOR_NEWER);
+	CHECK(!rx.peer_blocked && !rx.peer_requests);
+	CHECK_EQ(smc_ring_rx_get_spans(&rx, 0, ALL, span), 2);
 	CHECK_EQ(span[0].len, K16 - 1000);
 	CHECK_EQ(span[1].off, 0);
 	CHECK_EQ(span[1].len, 1);
 	/* a peek at a later position */
-	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 1000, 5, span), 1);
+	CHECK_EQ(smc_ring_rx_get_spans(&rx, K16 - 1000, 5, span), 1);
 	CHECK_EQ(span[0].off, 0);
 	CHECK_EQ(span[0].len, 1);
-	CHECK_EQ(smc_ring_rx_spans(&rx, K16 - 999, 5, span), 0);
+	CHECK_EQ(smc_ring_rx_get_spans(&rx, K16 - 999, 5, span), 0);
 	/* a repeated cursor updates the flags, not the data */
 	c = cursor_at(K16 - 5, K16);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, true, false), SMC_CURSOR_STALE);
+	CHECK_EQ(smc_ring_rx_take_cursor(&rx, &c, true, false), SMC_CURSOR_STALE);
 	CHECK(rx.peer_blocked);
 	CHECK_EQ(rx.produced, K16 + 1);
 }
@@ -524,7 +524,7 @@ static struct smc_ring_rx rx_at(u32 size, u32 announced, u32 consumed, u32 produ
 	struct smc_ring_rx rx;
 
 	smc_ring_rx_init(&rx, size);
-	rx.told = announced;
+	rx.announced = announced;
 	rx.consumed = consumed;
 	rx.produced = produced;
 	return rx;
@@ -536,11 +536,11 @@ static void update_rfc_examples(void)
 	u32 k = 1024, size = 64 * k;
 	struct smc_ring_rx rx = rx_at(size, 0, 14 * k, 14 * k);
 
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	rx = rx_at(size, 0, 1 * k, 34 * k);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	rx = rx_at(size, 0, 34 * k, 34 * k);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
 }
 
 static void update_flags(void)
@@ -548,30 +548,31 @@ static void update_flags(void)
 	struct smc_ring_rx rx = rx_at(K16, 0, 0, 100);
 
 	rx.peer_blocked = true;
-	rx.peer_asks = true;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);	/* nothing to announce */
+	rx.peer_requests = true;
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);	/* nothing to announce */
 	rx.consumed = 1;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* R */
-	rx.peer_asks = false;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* B, but more to read */
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);	/* R */
+	rx.peer_requests = false;
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_SOON);	/* B, but more to read */
 	rx.consumed = 100;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, nothing left to read */
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW); /* B, nothing left to read */
 	rx.peer_blocked = false;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	rx.produced = K16;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_SOON);	/* no B, but no window either */
+	CHECK_EQ(smc_ring_rx_update_due(&rx),
+		 SMC_CURSOR_UPDATE_SOON); /* no B, but no window either */
 	rx.produced = K16 - K16 / 8;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	rx.produced = 10000;
 	rx.peer_blocked = true;
 	rx.consumed = K16 / 8;
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);	/* B, an eighth of the ring */
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
-	smc_ring_rx_force(&rx);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW); /* B, an eighth of the ring */
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
+	smc_ring_rx_force_update(&rx);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 }
 
 /* A writer that has set B gets an update once anything was read. */
@@ -585,12 +586,13 @@ static void update_never_strands(void)
 		struct smc_ring_rx rx = rx_at(size, announced, consumed, produced);
 
 		rx.peer_blocked = true;
-		CHECK_EQ(smc_ring_rx_update(&rx) != SMC_UPDATE_NONE, consumed > announced);
+		CHECK_EQ(smc_ring_rx_update_due(&rx) != SMC_CURSOR_UPDATE_NONE,
+			 consumed > announced);
 		/* so does a writer with a closed window once the reader has read everything */
 		rx.peer_blocked = false;
 		rx.produced = (u64)announced + size;
 		rx.consumed = rx.produced;
-		CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+		CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
 	}
 }
 
@@ -601,41 +603,41 @@ static void lending(void)
 	struct smc_cdc_cursor c;
 	u32 off;
 
-	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), -EINVAL);
+	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_return(&rx, 1), -EINVAL);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 0), -EINVAL);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 9001), -EINVAL);
 	CHECK_EQ(rx.consumed, 1000);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 2000), 0);
 	CHECK_EQ(smc_ring_rx_readable(&rx), 7000);
-	CHECK_EQ(smc_ring_rx_held(&rx), 2000);
+	CHECK_EQ(smc_ring_rx_withheld(&rx), 2000);
 	/* bytes copied or lent behind them wait, too */
 	CHECK_EQ(smc_ring_rx_consume(&rx, 500), 0);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 100), 0);
 	CHECK_EQ(smc_ring_rx_consume(&rx, 50), 0);
-	CHECK_EQ(smc_ring_rx_held(&rx), 2650);
-	smc_ring_rx_cursor(&rx, &c);
+	CHECK_EQ(smc_ring_rx_withheld(&rx), 2650);
+	smc_ring_rx_get_cursor(&rx, &c);
 	CHECK_EQ(c.off, 1000);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(rx.told, 1000);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(rx.announced, 1000);
 	c = cursor_at(1000 + K16 + 1, K16);
-	CHECK_EQ(smc_ring_rx_peer(&rx, &c, false, false), -EPROTO);
-	CHECK_EQ(smc_ring_rx_out(&rx, &off), 2600);
+	CHECK_EQ(smc_ring_rx_take_cursor(&rx, &c, false, false), -EPROTO);
+	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 2600);
 	CHECK_EQ(off, 1000);
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 2601), -EINVAL);
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 2100), 0);
-	CHECK_EQ(smc_ring_rx_out(&rx, &off), 500);
+	CHECK_EQ(smc_ring_rx_return(&rx, 2601), -EINVAL);
+	CHECK_EQ(smc_ring_rx_return(&rx, 2100), 0);
+	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 500);
 	CHECK_EQ(off, 3100);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(rx.told, 3100);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(rx.announced, 3100);
 	/* the last return includes the bytes copied behind it */
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 500), 0);
-	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
-	CHECK_EQ(smc_ring_rx_held(&rx), 0);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(rx.told, 3650);
+	CHECK_EQ(smc_ring_rx_return(&rx, 500), 0);
+	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_withheld(&rx), 0);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(rx.announced, 3650);
 	CHECK_EQ(smc_ring_rx_consume(&rx, 50), 0);
-	smc_ring_rx_cursor(&rx, &c);
+	smc_ring_rx_get_cursor(&rx, &c);
 	CHECK_EQ(c.off, 3700);
 }
 
@@ -647,38 +649,38 @@ static void lending_starves(void)
 
 	CHECK(!smc_ring_rx_starved(&rx));
 	CHECK_EQ(smc_ring_rx_lend(&rx, K16), 0);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	CHECK(smc_ring_rx_starved(&rx));
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), 0);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
-	CHECK_EQ(smc_ring_rx_give_back(&rx, K16 - 1), 0);
+	CHECK_EQ(smc_ring_rx_return(&rx, 1), 0);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
+	CHECK_EQ(smc_ring_rx_return(&rx, K16 - 1), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
 	rx = rx_at(K16, 0, 0, 1000);
 	CHECK_EQ(smc_ring_rx_lend(&rx, 600), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
-	rx.peer_asks = true;
+	rx.peer_requests = true;
 	CHECK(smc_ring_rx_starved(&rx));
 	/* a forced update of a byte behind lent ones is due as soon as these are back */
-	rx.peer_asks = false;
+	rx.peer_requests = false;
 	CHECK_EQ(smc_ring_rx_consume(&rx, 1), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
-	smc_ring_rx_force(&rx);
+	smc_ring_rx_force_update(&rx);
 	/* also before a slot is free to send it */
 	CHECK(smc_ring_rx_starved(&rx));
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(rx.told, 0);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(rx.announced, 0);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	CHECK(smc_ring_rx_starved(&rx));
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 599), 0);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
-	CHECK_EQ(smc_ring_rx_give_back(&rx, 1), 0);
-	CHECK_EQ(smc_ring_rx_out(&rx, &off), 0);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NOW);
-	smc_ring_rx_told(&rx);
-	CHECK_EQ(rx.told, 601);
-	CHECK_EQ(smc_ring_rx_update(&rx), SMC_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_return(&rx, 599), 0);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
+	CHECK_EQ(smc_ring_rx_return(&rx, 1), 0);
+	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 0);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NOW);
+	smc_ring_rx_note_announced(&rx);
+	CHECK_EQ(rx.announced, 601);
+	CHECK_EQ(smc_ring_rx_update_due(&rx), SMC_CURSOR_UPDATE_NONE);
 	/* only once */
 	CHECK_EQ(smc_ring_rx_lend(&rx, 10), 0);
 	CHECK(!smc_ring_rx_starved(&rx));
@@ -699,7 +701,8 @@ static void lending_laws(void)
 
 			switch (unit_below(5)) {
 			case 0:
-				rx.produced += unit_below((u32)(rx.told + K16 - rx.produced) + 1);
+				rx.produced +=
+					unit_below((u32)(rx.announced + K16 - rx.produced) + 1);
 				break;
 			case 1:
 				if (!smc_ring_rx_lend(&rx, n)) {
@@ -711,31 +714,31 @@ static void lending_laws(void)
 				smc_ring_rx_consume(&rx, n);
 				break;
 			case 3:
-				out = smc_ring_rx_out(&rx, &off);
+				out = smc_ring_rx_get_lent(&rx, &off);
 				CHECK_EQ(out, back < lent ? lent - back : 0);
-				if (!smc_ring_rx_give_back(&rx, n))
+				if (!smc_ring_rx_return(&rx, n))
 					back += n;
 				break;
 			default:
-				smc_ring_rx_told(&rx);
+				smc_ring_rx_note_announced(&rx);
 				break;
 			}
-			CHECK(rx.told <= rx.consumed && rx.consumed <= rx.produced);
-			CHECK(back >= lent || rx.told <= back);
-			CHECK(rx.produced <= rx.told + K16);
-			CHECK(smc_ring_rx_held(&rx) <= K16);
+			CHECK(rx.announced <= rx.consumed && rx.consumed <= rx.produced);
+			CHECK(back >= lent || rx.announced <= back);
+			CHECK(rx.produced <= rx.announced + K16);
+			CHECK(smc_ring_rx_withheld(&rx) <= K16);
 		}
-		smc_ring_rx_give_back(&rx, (u32)(lent - back));
-		smc_ring_rx_told(&rx);
-		CHECK_EQ(rx.told, rx.consumed);
+		smc_ring_rx_return(&rx, (u32)(lent - back));
+		smc_ring_rx_note_announced(&rx);
+		CHECK_EQ(rx.announced, rx.consumed);
 	}
 }
 
 static void names(void)
 {
-	CHECK(!strcmp(smc_cursor_move_str(SMC_CURSOR_STALE), "stale"));
-	CHECK(!strcmp(smc_update_str(SMC_UPDATE_SOON), "soon"));
-	CHECK(!strcmp(smc_update_str((enum smc_update)99), "?"));
+	CHECK(!strcmp(smc_cursor_change_str(SMC_CURSOR_STALE), "stale"));
+	CHECK(!strcmp(smc_cursor_update_str(SMC_CURSOR_UPDATE_SOON), "soon"));
+	CHECK(!strcmp(smc_cursor_update_str((enum smc_cursor_update)99), "?"));
 }
 
 static const struct unit_case cases[] = {

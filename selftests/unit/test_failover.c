@@ -3,13 +3,13 @@
 #include <smc/proto/failover.h>
 #include "unit.h"
 
-#define NOWHERE SMC_FAILOVER_NOWHERE
+#define NOWHERE SMC_FAILOVER_NO_SLOT
 #define GONE 99		/* number of a link that was fenced */
 
 static struct smc_failover_rx rx;
 static u32 doubt;
 /* Contents of the next validation; links by number, as @left. */
-static u8 more, next_past[SMC_CDC_PAST], next_past_orderly;
+static u8 more, next_past[SMC_CDC_OLDER_LINKS], next_past_orderly;
 
 /* Return the slot of link @num, or NOWHERE if it has none. */
 static u8 slot_of(u8 num)
@@ -22,19 +22,19 @@ static int input(u8 slot, u16 seq, bool f, u8 left, u8 move)
 {
 	struct smc_cdc_msg msg = {
 		.seq = seq, .token = 1, .flags = f ? SMC_CDC_F_FAILOVER : 0,
-		.left = left, .move = move, .more = f ? more : 0,
-		.past_orderly = f ? next_past_orderly : 0,
+		.prev_link = left, .move_count = move, .ext = f ? more : 0,
+		.older_orderly = f ? next_past_orderly : 0,
 		.prod.off = f ? 0 : seq,
 	};
-	u8 past[SMC_FAILOVER_PAST] = { slot_of(left) };
+	u8 past[SMC_FAILOVER_PREV_LINKS] = { slot_of(left) };
 	u8 buf[SMC_CDC_LEN], i;
 
-	for (i = 0; i < SMC_CDC_PAST; i++) {
-		msg.past[i] = f ? next_past[i] : 0;
-		past[i + 1] = slot_of(msg.past[i]);
+	for (i = 0; i < SMC_CDC_OLDER_LINKS; i++) {
+		msg.older_links[i] = f ? next_past[i] : 0;
+		past[i + 1] = slot_of(msg.older_links[i]);
 	}
 	CHECK_EQ(smc_cdc_msg_build(&msg, buf, sizeof(buf)), SMC_CDC_LEN);
-	return smc_failover_input(&rx, slot, past, buf, &msg, &doubt);
+	return smc_failover_rx_input(&rx, slot, past, buf, &msg, &doubt);
 }
 
 static void set_past(u8 last, u8 before, u8 before_that, u8 orderly)
@@ -53,7 +53,7 @@ static void expect_next(u8 slot, u16 seq, bool f)
 	struct smc_cdc_msg parsed;
 
 	memset(&msg, 0, sizeof(msg));
-	CHECK(smc_failover_next(&rx, &msg));
+	CHECK(smc_failover_rx_next(&rx, &msg));
 	CHECK_EQ(msg.slot, slot);
 	CHECK_EQ(msg.validation, f);
 	CHECK_EQ(msg.seq, seq);
@@ -67,34 +67,34 @@ static void expect_none(void)
 {
 	struct smc_failover_msg msg;
 
-	CHECK(!smc_failover_next(&rx, &msg));
+	CHECK(!smc_failover_rx_next(&rx, &msg));
 }
 
 static void stays(void)
 {
-	smc_failover_init(&rx, 4);
+	smc_failover_rx_init(&rx, 4);
 	CHECK_EQ(input(4, 1, false, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
 	expect_none();
 	/* a validation over the same link changes nothing */
 	CHECK_EQ(input(4, 1, true, 0, 0), SMC_FAILOVER_TAKE);
-	smc_failover_fenced(&rx, 3);
+	smc_failover_rx_note_fenced(&rx, 3);
 	CHECK_EQ(input(4, 2, false, 0, 0), SMC_FAILOVER_TAKE);
 }
 
 /* The validation first, then the latest message; late messages of the previous link at once. */
 static void one_move(void)
 {
-	smc_failover_init(&rx, 0);
-	CHECK_EQ(input(1, 7, true, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(1, 7, true, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 1);
-	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_KEPT);
-	CHECK_EQ(input(1, 10, false, 0, 0), SMC_FAILOVER_KEPT);
-	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(input(1, 10, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_PARKED);
 	expect_none();
 	CHECK_EQ(input(0, 7, false, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_next(1, 7, true);
 	expect_next(1, 10, false);
 	expect_none();
@@ -107,16 +107,16 @@ static void unproven(void)
 {
 	struct smc_failover_msg msg;
 
-	smc_failover_init(&rx, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	CHECK_EQ(input(1, 7, false, 0, 0), SMC_FAILOVER_FIRST);
 	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_TAKE);
 	/* the same for messages that are put aside */
-	CHECK_EQ(input(2, 10, false, 0, 0), SMC_FAILOVER_KEPT);
-	CHECK_EQ(input(2, 11, false, 0, 0), SMC_FAILOVER_KEPT);
-	smc_failover_fenced(&rx, 1);
-	CHECK(smc_failover_next(&rx, &msg));
-	CHECK(msg.unproven);
+	CHECK_EQ(input(2, 10, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(input(2, 11, false, 0, 0), SMC_FAILOVER_PARKED);
+	smc_failover_rx_note_fenced(&rx, 1);
+	CHECK(smc_failover_rx_next(&rx, &msg));
+	CHECK(msg.unvalidated);
 	CHECK_EQ(msg.seq, 11);
 	CHECK_EQ(msg.first_seq, 10);
 	CHECK_EQ(msg.first.off, 10);
@@ -126,154 +126,158 @@ static void unproven(void)
 	/* a validation, put aside or not */
 	input(3, 13, true, 0, 0);
 	input(3, 14, false, 0, 0);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_next(3, 13, true);
-	CHECK(smc_failover_next(&rx, &msg));
-	CHECK(!msg.unproven);
+	CHECK(smc_failover_rx_next(&rx, &msg));
+	CHECK(!msg.unvalidated);
 	expect_none();
-	smc_failover_fenced(&rx, 3);
+	smc_failover_rx_note_fenced(&rx, 3);
 	CHECK_EQ(input(4, 14, true, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(input(4, 15, false, 0, 0), SMC_FAILOVER_TAKE);
 	input(5, 15, true, 0, 0);
-	smc_failover_fenced(&rx, 4);
+	smc_failover_rx_note_fenced(&rx, 4);
 	expect_next(5, 15, true);
 	expect_none();
 	CHECK_EQ(input(5, 16, false, 0, 0), SMC_FAILOVER_TAKE);
-	CHECK(!smc_failover_gap(0, 1));
-	CHECK(smc_failover_gap(0, 2));
-	CHECK(!smc_failover_gap(7, 7));
-	CHECK(!smc_failover_gap(7, 5));
-	CHECK(!smc_failover_gap(0xffff, 0));
-	CHECK(smc_failover_gap(0xffff, 1));
-	CHECK(smc_failover_gap(7, 9));
+	CHECK(!smc_failover_seq_gap(0, 1));
+	CHECK(smc_failover_seq_gap(0, 2));
+	CHECK(!smc_failover_seq_gap(7, 7));
+	CHECK(!smc_failover_seq_gap(7, 5));
+	CHECK(!smc_failover_seq_gap(0xffff, 0));
+	CHECK(smc_failover_seq_gap(0xffff, 1));
+	CHECK(smc_failover_seq_gap(7, 9));
 }
 
 /* The previous link was fenced first: nothing has to wait. */
 static void fenced_before(void)
 {
-	smc_failover_init(&rx, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_none();
 	CHECK_EQ(input(2, 1, true, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(input(2, 2, false, 0, 0), SMC_FAILOVER_TAKE);
 	/* a new link in the old slot is another link */
-	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 4);
 }
 
 /* The peer begins over any link, and may move before its first message is handled. */
 static void any_start(void)
 {
-	smc_failover_init_any(&rx);
+	smc_failover_rx_init_any(&rx);
 	CHECK_EQ(input(2, 1, false, 0, 0), SMC_FAILOVER_FIRST);
 	CHECK_EQ(doubt, 0);
 	CHECK_EQ(rx.slot, 2);
 	CHECK_EQ(rx.move, 0);
 	/* from there it moves as usual */
-	CHECK_EQ(input(0, 1, true, 3, 1), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(0, 1, true, 3, 1), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 4);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_next(0, 1, true);
 	expect_none();
 	CHECK_EQ(rx.move, 1);
 
 	/* no message of the first link was handled, and it is open */
-	smc_failover_init_any(&rx);
-	CHECK_EQ(input(0, 2, true, 3, 1), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init_any(&rx);
+	CHECK_EQ(input(0, 2, true, 3, 1), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 4);
-	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(0, 3, false, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(input(2, 2, false, 0, 0), SMC_FAILOVER_FIRST);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_next(0, 2, true);
 	expect_next(0, 3, false);
 	expect_none();
 	CHECK_EQ(rx.slot, 0);
 
 	/* ... or fenced: all messages that came over it were handled */
-	smc_failover_init_any(&rx);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_init_any(&rx);
+	smc_failover_rx_note_fenced(&rx, 2);
 	CHECK_EQ(input(0, 2, true, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
 }
 
 static void two_moves(void)
 {
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	input(1, 3, true, 0, 0);
-	CHECK_EQ(input(2, 5, true, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(2, 5, true, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 3);
 	input(1, 5, false, 0, 0);
 	input(2, 6, false, 0, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_next(1, 3, true);
 	expect_next(1, 5, false);
 	expect_none();
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(2, 5, true);
 	expect_next(2, 6, false);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
 	/* the link in the middle may be fenced first, and its slot reused */
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	input(1, 3, true, 0, 0);
 	input(2, 5, true, 0, 0);
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_none();
-	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_KEPT);
-	smc_failover_fenced(&rx, 0);
+	CHECK_EQ(input(1, 9, false, 0, 0), SMC_FAILOVER_PARKED);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_next(1, 3, true);
 	expect_next(2, 5, true);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_next(1, 9, false);
-	CHECK(!smc_failover_next(&rx, &(struct smc_failover_msg){ 0 }));
+	CHECK(!smc_failover_rx_next(&rx, &(struct smc_failover_msg){ 0 }));
 	CHECK_EQ(rx.slot, 1);
 }
 
 /* Messages of the second link are input after those of the third. */
 static void out_of_order(void)
 {
-	smc_failover_init(&rx, 0);
-	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 3);
-	CHECK_EQ(input(1, 3, true, 1, 1), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 3, true, 1, 1), SMC_FAILOVER_PARKED);
 	input(1, 5, false, 0, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_next(1, 3, true);
 	expect_next(1, 5, false);
 	expect_none();
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(2, 5, true);
 	expect_none();
 	/* the first link is fenced before the first message after a move is input */
-	smc_failover_init(&rx, 0);
-	smc_failover_fenced(&rx, 0);
-	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
+	CHECK_EQ(input(2, 5, true, 2, 2), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 2);
 	CHECK_EQ(input(1, 5, false, 0, 0), SMC_FAILOVER_FIRST);
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(2, 5, true);
 	/* the link in the middle was not named before the next one */
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	input(3, 5, true, 3, 3);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
 	{
 		struct smc_cdc_msg msg = {
-			.seq = 2, .token = 1, .flags = SMC_CDC_F_FAILOVER, .left = 1, .move = 1,
+			.seq = 2,
+			.token = 1,
+			.flags = SMC_CDC_F_FAILOVER,
+			.prev_link = 1,
+			.move_count = 1,
 		};
-		u8 past[SMC_FAILOVER_PAST];
+		u8 past[SMC_FAILOVER_PREV_LINKS];
 		u8 buf[SMC_CDC_LEN];
 
 		memset(past, NOWHERE, sizeof(past));
 		smc_cdc_msg_build(&msg, buf, sizeof(buf));
-		CHECK_EQ(smc_failover_input(&rx, 1, past, buf, &msg, &doubt),
+		CHECK_EQ(smc_failover_rx_input(&rx, 1, past, buf, &msg, &doubt),
 			 SMC_FAILOVER_TAKE);
 	}
 	CHECK_EQ(rx.slot, 1);
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
 }
@@ -281,8 +285,8 @@ static void out_of_order(void)
 /* Orderly moves: the previous link stays. */
 static void orderly(void)
 {
-	smc_failover_init(&rx, 0);
-	more = SMC_CDC_M_ORDERLY;
+	smc_failover_rx_init(&rx, 0);
+	more = SMC_CDC_EXT_ORDERLY;
 	CHECK_EQ(input(1, 7, true, 1, 1), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
 	CHECK_EQ(rx.slot, 1);
@@ -294,9 +298,9 @@ static void orderly(void)
 	/* then the link fails */
 	more = 0;
 	set_past(2, 1, 0, 3);
-	CHECK_EQ(input(1, 8, true, 1, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 8, true, 1, 3), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 1);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_next(1, 8, true);
 	expect_none();
 	CHECK_EQ(rx.slot, 1);
@@ -304,26 +308,26 @@ static void orderly(void)
 
 	/* the link moved to fails before anything came over it: only that link is to be fenced */
 	set_past(1, 0, 0, 1);
-	smc_failover_init(&rx, 0);
-	CHECK_EQ(input(2, 7, true, 2, 2), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(2, 7, true, 2, 2), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 2);
-	CHECK_EQ(input(2, 8, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(2, 8, false, 0, 0), SMC_FAILOVER_PARKED);
 	expect_none();
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(2, 7, true);
 	expect_next(2, 8, false);
 	expect_none();
 	CHECK_EQ(rx.slot, 2);
 	/* ... or is fenced already */
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	CHECK_EQ(input(2, 7, true, GONE, 2), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
 	/* ... or the peer moves back to the first link */
-	smc_failover_init(&rx, 0);
-	CHECK_EQ(input(0, 7, true, 2, 2), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(0, 7, true, 2, 2), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 2);
-	CHECK_EQ(input(0, 8, false, 0, 0), SMC_FAILOVER_KEPT);
-	smc_failover_fenced(&rx, 1);
+	CHECK_EQ(input(0, 8, false, 0, 0), SMC_FAILOVER_PARKED);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(0, 7, true);
 	expect_next(0, 8, false);
 	expect_none();
@@ -336,45 +340,45 @@ static void orderly(void)
 static void lost_in_a_row(void)
 {
 	/* two links */
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	set_past(2, 1, 0, 0);
-	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 7);
-	CHECK_EQ(input(3, 6, false, 0, 0), SMC_FAILOVER_KEPT);
-	smc_failover_fenced(&rx, 0);
+	CHECK_EQ(input(3, 6, false, 0, 0), SMC_FAILOVER_PARKED);
+	smc_failover_rx_note_fenced(&rx, 0);
 	expect_none();
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_none();
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(3, 5, true);
 	expect_next(3, 6, false);
 	expect_none();
 	/* the previous link is fenced already */
-	smc_failover_init(&rx, 0);
-	smc_failover_fenced(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
+	smc_failover_rx_note_fenced(&rx, 0);
 	set_past(2, GONE, 0, 0);
-	CHECK_EQ(input(3, 5, true, GONE, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(3, 5, true, GONE, 3), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 2);
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(3, 5, true);
 	/* the first move was orderly: its link stays, the two links after it are fenced */
-	smc_failover_init(&rx, 0);
+	smc_failover_rx_init(&rx, 0);
 	set_past(2, 1, 0, 2);
-	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(3, 5, true, 3, 3), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 6);
-	smc_failover_fenced(&rx, 2);
+	smc_failover_rx_note_fenced(&rx, 2);
 	expect_none();
-	smc_failover_fenced(&rx, 1);
+	smc_failover_rx_note_fenced(&rx, 1);
 	expect_next(3, 5, true);
 	expect_none();
 	/* moves before the last one seen are ignored */
 	CHECK_EQ(rx.move, 3);
 	set_past(3, 2, 1, 0);
-	CHECK_EQ(input(1, 7, true, 4, 4), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 7, true, 4, 4), SMC_FAILOVER_PARKED);
 	CHECK_EQ(doubt, 8);
 	/* more moves than a validation lists */
-	smc_failover_init(&rx, 0);
-	CHECK_EQ(input(3, 5, true, 3, SMC_FAILOVER_PAST + 2), -ENOSPC);
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(3, 5, true, 3, SMC_FAILOVER_PREV_LINKS + 2), -ENOSPC);
 	set_past(0, 0, 0, 0);
 }
 
@@ -387,12 +391,12 @@ static void lost_in_a_row(void)
 static struct {
 	struct {
 		u16 seq;
-		u8 left, move, more, past[SMC_CDC_PAST], past_orderly;
+		u8 left, move, more, past[SMC_CDC_OLDER_LINKS], past_orderly;
 		bool f;
 	} queue[PLAY_LINKS][512];
 	u32 head[PLAY_LINKS], tail[PLAY_LINKS];
 	bool dead[PLAY_LINKS], fenced[PLAY_LINKS];
-	u8 at, move, more, left, past[SMC_CDC_PAST], past_orderly;
+	u8 at, move, more, left, past[SMC_CDC_OLDER_LINKS], past_orderly;
 	u16 seq, done, seen;
 	struct {
 		u8 slot;
@@ -435,7 +439,7 @@ static void play_next(void)
 {
 	struct smc_failover_msg msg;
 
-	while (smc_failover_next(&rx, &msg))
+	while (smc_failover_rx_next(&rx, &msg))
 		play_handled(msg.seq, msg.validation);
 }
 
@@ -459,7 +463,7 @@ static void play_receive(u8 slot)
 	play.head[slot]++;
 	more = play.queue[slot][at].more;
 	next_past_orderly = play.queue[slot][at].past_orderly;
-	for (s = 0; s < SMC_CDC_PAST; s++)
+	for (s = 0; s < SMC_CDC_OLDER_LINKS; s++)
 		next_past[s] = play_link_num(play.queue[slot][at].past[s]);
 	rc = input(slot, play.queue[slot][at].seq, play.queue[slot][at].f,
 		   play_link_num(play.queue[slot][at].left), play.queue[slot][at].move);
@@ -488,7 +492,7 @@ static void play_fence(u8 slot)
 	if (play.fenced[slot])
 		return;
 	play.fenced[slot] = true;
-	smc_failover_fenced(&rx, slot);
+	smc_failover_rx_note_fenced(&rx, slot);
 	play_next();
 }
 
@@ -496,7 +500,8 @@ static void play_move(u8 to, u8 how)
 {
 	memmove(play.past + 1, play.past, sizeof(play.past) - 1);
 	play.past[0] = play.left;
-	play.past_orderly = (u8)((play.past_orderly << 1 | play.more) & ((1U << SMC_CDC_PAST) - 1));
+	play.past_orderly =
+		(u8)((play.past_orderly << 1 | play.more) & ((1U << SMC_CDC_OLDER_LINKS) - 1));
 	play.left = play.at + 1;
 	play.more = how;
 	play.was[play.move].slot = play.at;
@@ -518,7 +523,7 @@ static void play_step(void)
 		    play.head[play.at] != play.tail[play.at] || rx.slot != play.at)
 			break;
 		play.done = play.seq;
-		play_move(to, SMC_CDC_M_ORDERLY);
+		play_move(to, SMC_CDC_EXT_ORDERLY);
 		break;
 	case 1:	/* the link fails; some last messages arrive, the sender knows of fewer */
 		if (to == play.at || play.dead[to] || alive < 2 || unit_below(4))
@@ -550,7 +555,7 @@ static void any_course(void)
 
 	for (round = 0; round < 20000; round++) {
 		memset(&play, 0, sizeof(play));
-		smc_failover_init(&rx, 0);
+		smc_failover_rx_init(&rx, 0);
 		for (i = 0; i < PLAY_STEPS; i++)
 			play_step();
 		for (i = 0; i < 400; i++)
@@ -559,7 +564,7 @@ static void any_course(void)
 			if (play.dead[s])
 				play_fence(s);
 		/* nothing waits for the last link */
-		CHECK_EQ(rx.nlate, 0);
+		CHECK_EQ(rx.nparked, 0);
 		CHECK(rx.slot == play.at || rx.slot == NOWHERE || !play.tail[play.at]);
 		CHECK(play.head[play.at] == play.tail[play.at]);
 	}
@@ -569,13 +574,13 @@ static void too_many(void)
 {
 	u8 i;
 
-	smc_failover_init(&rx, 0);
-	for (i = 1; i <= SMC_FAILOVER_LATE; i++)
-		CHECK_EQ(input(i, i, true, 0, 0), SMC_FAILOVER_KEPT);
+	smc_failover_rx_init(&rx, 0);
+	for (i = 1; i <= SMC_FAILOVER_PARKED_MAX; i++)
+		CHECK_EQ(input(i, i, true, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(input(i, i, true, 0, 0), -ENOSPC);
 	CHECK_EQ(input(i, i, true, 7, 1), -ENOSPC);
 	/* links that are known still work */
-	CHECK_EQ(input(1, 20, false, 0, 0), SMC_FAILOVER_KEPT);
+	CHECK_EQ(input(1, 20, false, 0, 0), SMC_FAILOVER_PARKED);
 }
 
 /* With any input the table stays in bounds, and it is empty once all links are fenced. */
@@ -587,22 +592,22 @@ static void invalid_input(void)
 
 	for (n = 0; n < 200000; n++) {
 		if (!(n % 64))
-			smc_failover_init(&rx, (u8)unit_below(9));
+			smc_failover_rx_init(&rx, (u8)unit_below(9));
 		if (!unit_below(6))
-			smc_failover_fenced(&rx, (u8)unit_below(9));
+			smc_failover_rx_note_fenced(&rx, (u8)unit_below(9));
 		else
 			input((u8)unit_below(9), (u16)unit_rand(), true, (u8)unit_below(10),
 			      (u8)unit_rand());
-		CHECK(rx.nlate <= SMC_FAILOVER_LATE);
+		CHECK(rx.nparked <= SMC_FAILOVER_PARKED_MAX);
 		CHECK(rx.slot < 9 || rx.slot == NOWHERE);
-		while (!unit_below(2) && smc_failover_next(&rx, &msg))
+		while (!unit_below(2) && smc_failover_rx_next(&rx, &msg))
 			CHECK(msg.slot < 9);
 	}
 	for (i = 0; i < 9; i++)
-		smc_failover_fenced(&rx, i);
-	while (smc_failover_next(&rx, &msg))
+		smc_failover_rx_note_fenced(&rx, i);
+	while (smc_failover_rx_next(&rx, &msg))
 		;
-	CHECK_EQ(rx.nlate, 0);
+	CHECK_EQ(rx.nparked, 0);
 	CHECK_EQ(rx.slot, NOWHERE);
 }
 
@@ -636,7 +641,7 @@ static void one_way_for_long(void)
 static void names(void)
 {
 	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_TAKE), "take"));
-	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_KEPT), "kept"));
+	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_PARKED), "kept"));
 	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_FIRST), "first"));
 	CHECK(!strcmp(smc_failover_verdict_str((enum smc_failover_verdict)9), "?"));
 }

@@ -19,8 +19,8 @@ static struct smc_link_row row_of(unsigned int role, unsigned int state, unsigne
 {
 	struct smc_link_row row;
 
-	smc_link_fsm_row((enum smc_link_role)role, (enum smc_link_state)state,
-			 (enum smc_link_event)event, &row);
+	smc_link_fsm_get_row((enum smc_link_role)role, (enum smc_link_state)state,
+			     (enum smc_link_event)event, &row);
 	return row;
 }
 
@@ -166,7 +166,7 @@ static void usable(void)
 	for (s = 0; s < SMC_LINK_STATES; s++) {
 		enum smc_link_state state = (enum smc_link_state)s;
 
-		CHECK_EQ(smc_link_state_usable(state), s == SMC_LINK_ACTIVE);
+		CHECK_EQ(smc_link_state_is_usable(state), s == SMC_LINK_ACTIVE);
 		CHECK_EQ(smc_link_state_may_recv(state),
 			 s == SMC_LINK_READY || s == SMC_LINK_CONFIRMING ||
 			 s == SMC_LINK_ACTIVE || s == SMC_LINK_DELETING);
@@ -178,13 +178,13 @@ static void shown(void)
 {
 	u32 s;
 
-	CHECK(SMC_LINK_SHOWN_ACTIVE == 3);
+	CHECK(SMC_LINK_UAPI_ACTIVE == 3);
 	for (s = 0; s < SMC_LINK_STATES; s++)
-		CHECK((smc_link_state_shown((enum smc_link_state)s) == SMC_LINK_SHOWN_ACTIVE) ==
-		      smc_link_state_usable((enum smc_link_state)s));
-	CHECK_EQ(smc_link_state_shown(SMC_LINK_CONFIRMING), SMC_LINK_SHOWN_ACTIVATING);
-	CHECK_EQ(smc_link_state_shown(SMC_LINK_DRAINING), SMC_LINK_SHOWN_INACTIVE);
-	CHECK_EQ(smc_link_state_shown(SMC_LINK_DEAD), SMC_LINK_SHOWN_UNUSED);
+		CHECK((smc_link_state_uapi((enum smc_link_state)s) == SMC_LINK_UAPI_ACTIVE) ==
+		      smc_link_state_is_usable((enum smc_link_state)s));
+	CHECK_EQ(smc_link_state_uapi(SMC_LINK_CONFIRMING), SMC_LINK_UAPI_ACTIVATING);
+	CHECK_EQ(smc_link_state_uapi(SMC_LINK_DRAINING), SMC_LINK_UAPI_INACTIVE);
+	CHECK_EQ(smc_link_state_uapi(SMC_LINK_DEAD), SMC_LINK_UAPI_UNUSED);
 }
 
 static void names(void)

@@ -43,11 +43,11 @@ static void by_turn(void)
 	struct smc_link_load load[4] = { { .usable = true, .conns = 9 }, { .conns = 0 },
 					 { .usable = true }, { .usable = true, .conns = 5 } };
 
-	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 0), 2);
-	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 1), 2);
-	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 2), 3);
-	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, 3), 0);
-	CHECK_EQ(smc_link_pick(SMC_LINK_BY_TURN, load, 4, ~0U), 0);
+	CHECK_EQ(smc_link_pick(SMC_LINK_ROUND_ROBIN, load, 4, 0), 2);
+	CHECK_EQ(smc_link_pick(SMC_LINK_ROUND_ROBIN, load, 4, 1), 2);
+	CHECK_EQ(smc_link_pick(SMC_LINK_ROUND_ROBIN, load, 4, 2), 3);
+	CHECK_EQ(smc_link_pick(SMC_LINK_ROUND_ROBIN, load, 4, 3), 0);
+	CHECK_EQ(smc_link_pick(SMC_LINK_ROUND_ROBIN, load, 4, ~0U), 0);
 }
 
 static void by_bytes(void)
@@ -119,22 +119,22 @@ static void better(void)
 	int p;
 
 	for (p = 0; p < SMC_LINK_POLICIES; p++) {
-		CHECK_EQ(smc_link_better(p, load, 3, 0), 1);
-		CHECK_EQ(smc_link_better(p, load, 3, 1), -1);
+		CHECK_EQ(smc_link_pick_better(p, load, 3, 0), 1);
+		CHECK_EQ(smc_link_pick_better(p, load, 3, 1), -1);
 	}
 	/* a difference of one connection causes no move */
 	load[1].conns = 3;
 	for (p = 0; p < SMC_LINK_POLICIES; p++)
-		CHECK_EQ(smc_link_better(p, load, 3, 0), -1);
+		CHECK_EQ(smc_link_pick_better(p, load, 3, 0), -1);
 	/* every connection moves off a slow link, whatever the other one carries, and none to it */
 	load[1].conns = 90;
 	load[0].latency = 9000;
-	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
-	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 1), -1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_BY_LATENCY, load, 3, 1), -1);
 	/* no connection to move, no link to move to */
 	load[0].conns = 0;
-	CHECK_EQ(smc_link_better(SMC_LINK_BY_LATENCY, load, 3, 0), -1);
-	CHECK_EQ(smc_link_better(SMC_LINK_BY_CONNS, load, 0, 0), -1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_BY_LATENCY, load, 3, 0), -1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_BY_CONNS, load, 0, 0), -1);
 }
 
 /* Repeated moves end, after at most as many as there are connections. */
@@ -152,7 +152,7 @@ static void better_ends(void)
 			total += load[j].conns;
 		}
 		for (moves = 0, from = 0; from < LINKS; from++) {
-			while ((to = smc_link_better(p, load, LINKS, from)) >= 0) {
+			while ((to = smc_link_pick_better(p, load, LINKS, from)) >= 0) {
 				CHECK(load[to].usable && (u32)to != from);
 				load[from].conns--;
 				load[to].conns++;
@@ -164,17 +164,17 @@ static void better_ends(void)
 
 static void smooth(void)
 {
-	u32 l = smc_link_smooth(0, 0);
+	u32 l = smc_link_latency_smooth(0, 0);
 	int i;
 
 	CHECK_EQ(l, 1);
-	CHECK_EQ(smc_link_smooth(0, 1000), 1000);
-	CHECK_EQ(smc_link_smooth(1000, 1800), 1100);
-	CHECK_EQ(smc_link_smooth(1000, 200), 900);
-	CHECK_EQ(smc_link_smooth(0, 1ULL << 40), ~0U);
-	CHECK_EQ(smc_link_smooth(~0U, ~0ULL), ~0U);
+	CHECK_EQ(smc_link_latency_smooth(0, 1000), 1000);
+	CHECK_EQ(smc_link_latency_smooth(1000, 1800), 1100);
+	CHECK_EQ(smc_link_latency_smooth(1000, 200), 900);
+	CHECK_EQ(smc_link_latency_smooth(0, 1ULL << 40), ~0U);
+	CHECK_EQ(smc_link_latency_smooth(~0U, ~0ULL), ~0U);
 	for (l = 1000000, i = 0; i < 200; i++)
-		l = smc_link_smooth(l, 100);
+		l = smc_link_latency_smooth(l, 100);
 	CHECK(l >= 100 && l < 120);
 }
 

@@ -14,7 +14,7 @@ static enum smc_link_fit group_fit(const struct group *g, u32 own, u32 peer, u32
 {
 	struct smc_link_ends e = { own, peer };
 
-	return smc_link_set_fit(g->set, g->n, &e, max);
+	return smc_link_set_classify(g->set, g->n, &e, max);
 }
 
 /* RFC 7609 section 2.2.1, figures 2 and 5 to 7 */
@@ -59,7 +59,7 @@ static void symmetric(void)
 	/* it adds no RNIC */
 	CHECK_EQ(group_fit(&g, 1, 2, 8), SMC_LINK_FIT_USELESS);
 	CHECK_EQ(group_fit(&g, 2, 2, 8), SMC_LINK_FIT_PARALLEL);
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), -1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 2), -1);
 }
 
 /* A symmetric link makes the asymmetric one redundant. */
@@ -67,20 +67,20 @@ static void replaced(void)
 {
 	struct group g = { 2, { { 1, 1 }, { 1, 2 } } };
 
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), -1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 2), -1);
 	CHECK_EQ(group_fit(&g, 1, 1, 2), SMC_LINK_FIT_PARALLEL);
 	CHECK_EQ(group_fit(&g, 1, 3, 2), SMC_LINK_FIT_USELESS);
 	CHECK_EQ(group_fit(&g, 3, 3, 2), SMC_LINK_FIT_SYM);
 	CHECK_EQ(group_fit(&g, 2, 1, 2), SMC_LINK_FIT_SYM);
 	CHECK_EQ(group_fit(&g, 2, 2, 2), SMC_LINK_FIT_SYM);
 	g.set[g.n++] = (struct smc_link_ends){ 2, 2 };
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 2), 1);
 	CHECK_EQ(group_fit(&g, 3, 3, 2), SMC_LINK_FIT_FULL);
 	g.set[2] = (struct smc_link_ends){ 2, 1 };
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 0);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 2), 0);
 	/* the new link shares no RNIC with either: the younger one is redundant */
 	g.set[2] = (struct smc_link_ends){ 3, 3 };
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 2), 1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 2), 1);
 }
 
 /* More than two links: an RNIC without a counterpart gets a link too, one at a time. */
@@ -97,13 +97,13 @@ static void spare(void)
 	CHECK_EQ(group_fit(&g, 1, 3, 8), SMC_LINK_FIT_SYM);	/* and 1, 1 is redundant */
 	CHECK_EQ(group_fit(&g, 4, 4, 8), SMC_LINK_FIT_SYM);
 	CHECK_EQ(group_fit(&g, 3, 3, 8), SMC_LINK_FIT_SYM);
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), -1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 8), -1);
 	/* with a symmetric link elsewhere, its RNIC still has no other link */
 	g.set[g.n++] = (struct smc_link_ends){ 4, 4 };
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), -1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 8), -1);
 	CHECK_EQ(smc_link_set_type(g.set, g.n), SMC_LINKS_ASYM_PEER);
 	g.set[3] = (struct smc_link_ends){ 3, 3 };
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, 8), 2);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, 8), 2);
 }
 
 /* RFC 7609 section 2.2.2: eight links, and an asymmetric one that does not count. */
@@ -122,7 +122,7 @@ static void eight_and_one(void)
 	CHECK_EQ(group_fit(&g, 5, 8, SMC_LINKS_MAX), SMC_LINK_FIT_ASYM);
 	g.set[g.n++] = (struct smc_link_ends){ 8, 5 };
 	CHECK_EQ(g.n, LINKS);
-	CHECK_EQ(smc_link_set_surplus(g.set, g.n, SMC_LINKS_MAX), -1);
+	CHECK_EQ(smc_link_set_redundant(g.set, g.n, SMC_LINKS_MAX), -1);
 	for (i = 0; i < LINKS + 1; i++) {
 		CHECK(group_fit(&g, i, 8, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
 		CHECK(group_fit(&g, 8, i, SMC_LINKS_MAX) < SMC_LINK_FIT_ASYM);
@@ -182,7 +182,7 @@ static void random_groups(void)
 				CHECK(g.n < LINKS);
 				g.set[g.n++] = e;
 			}
-			redundant = smc_link_set_surplus(g.set, g.n, max);
+			redundant = smc_link_set_redundant(g.set, g.n, max);
 			if (redundant >= 0) {
 				CHECK((u32)redundant + 1 < g.n || f != SMC_LINK_FIT_SYM);
 				CHECK(max > 1);

@@ -277,14 +277,14 @@ static void golden_bytes(void)
 		size_t len = unit_hex(golden[i].hex, want, sizeof(want));
 		struct smc_llc_msg m;
 
-		if (smc_llc_parse(want, len, &m)) {
+		if (smc_llc_msg_parse(want, len, &m)) {
 			FAIL("message %zu refused", i);
 			continue;
 		}
 		same_msg(&m, &golden[i].m);
-		CHECK_EQ(smc_llc_len(&golden[i].m), len);
+		CHECK_EQ(smc_llc_msg_len(&golden[i].m), len);
 		memset(buf, 0xaa, sizeof(buf));
-		CHECK_EQ(smc_llc_build(&golden[i].m, buf, len), len);
+		CHECK_EQ(smc_llc_msg_build(&golden[i].m, buf, len), len);
 		CHECK_MEM(buf, want, len);
 		CHECK_EQ(buf[len], 0xaa);
 	}
@@ -298,22 +298,22 @@ static void list_entries(void)
 	struct smc_llc_rtoken t;
 	u8 buf[64];
 
-	smc_llc_get_rtoken(&toks, 0, &t);
+	smc_llc_list_get_rtoken(&toks, 0, &t);
 	CHECK_EQ(t.ref_rkey, 0x157d);
 	CHECK_EQ(t.rkey, 0x1600);
 	CHECK_EQ(t.vaddr, 0xf0a60000);
 	memset(buf, 0xaa, sizeof(buf));
-	smc_llc_put_rtoken(buf, 1, &t);
+	smc_llc_list_put_rtoken(buf, 1, &t);
 	CHECK_EQ(buf[15], 0xaa);
 	CHECK_MEM(buf + 16, rtoken_raw, 16);
 	CHECK_EQ(buf[32], 0xaa);
 
-	CHECK_EQ(smc_llc_get_rkey(&keys, 2), 0x090a0b0c);
-	smc_llc_put_rkey(buf, 1, 0x05060708);
+	CHECK_EQ(smc_llc_list_get_rkey(&keys, 2), 0x090a0b0c);
+	smc_llc_list_put_rkey(buf, 1, 0x05060708);
 	CHECK_MEM(buf + 4, rkeys_raw + 4, 4);
 
-	CHECK(smc_llc_get_gid(&gids, 1) == gids_raw[1]);
-	smc_llc_put_gid(buf, 1, gids_raw[1]);
+	CHECK(smc_llc_list_get_gid(&gids, 1) == gids_raw[1]);
+	smc_llc_list_put_gid(buf, 1, gids_raw[1]);
 	CHECK_MEM(buf + 16, gids_raw[1], 16);
 }
 
@@ -327,20 +327,20 @@ static void list_in_place(void)
 	memset(buf, 0xaa, sizeof(buf));
 	memcpy(buf + SMC_LLC_RTOKENS_OFF, rtoken_raw, sizeof(rtoken_raw));
 	m.add_link.rtokens.raw = buf + SMC_LLC_RTOKENS_OFF;
-	CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), len);
+	CHECK_EQ(smc_llc_msg_build(&m, buf, sizeof(buf)), len);
 	CHECK_MEM(buf, want, len);
 
 	/* overlapping its place */
 	memset(buf, 0xaa, sizeof(buf));
 	memcpy(buf + SMC_LLC_RTOKENS_OFF - 8, rtoken_raw, sizeof(rtoken_raw));
 	m.add_link.rtokens.raw = buf + SMC_LLC_RTOKENS_OFF - 8;
-	CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), len);
+	CHECK_EQ(smc_llc_msg_build(&m, buf, sizeof(buf)), len);
 	CHECK_MEM(buf, want, len);
 
 	/* a response built in the buffer of the request */
-	REQUIRE(!smc_llc_parse(buf, len, &out));
+	REQUIRE(!smc_llc_msg_parse(buf, len, &out));
 	out.response = true;
-	CHECK_EQ(smc_llc_build(&out, buf, sizeof(buf)), len);
+	CHECK_EQ(smc_llc_msg_build(&out, buf, sizeof(buf)), len);
 	want[3] = 0x80;
 	CHECK_MEM(buf, want, len);
 }
@@ -358,7 +358,7 @@ static void v2_lengths(void)
 	unit_rand_bytes(raw, sizeof(raw));
 	m.add_link.rtokens.count = 255;
 	m.add_link.rtokens.raw = raw;
-	len = smc_llc_build(&m, buf, sizeof(buf));
+	len = smc_llc_msg_build(&m, buf, sizeof(buf));
 	REQUIRE(len == 72 + 16 * 255);
 	CHECK_EQ(buf[1], len & 0xff);
 	CHECK_EQ(buf[2], len >> 8);
@@ -369,21 +369,21 @@ static void v2_lengths(void)
 	buf[2] = 0x37;
 	buf[70] = 0;
 	buf[71] = 3;
-	REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
+	REQUIRE(!smc_llc_msg_parse(buf, (size_t)len, &out));
 	same_msg(&out, &m);
 	/* byte 2 is not a reason here */
 	CHECK_EQ(out.add_link.reason, 0);
 
-	CHECK_EQ(smc_llc_parse(buf, (size_t)len + 16, &out), -EPROTO);
-	CHECK_EQ(smc_llc_parse(buf, (size_t)len - 1, &out), -EPROTO);
-	REQUIRE(!smc_llc_parse(buf, (size_t)len - 16, &out));
+	CHECK_EQ(smc_llc_msg_parse(buf, (size_t)len + 16, &out), -EPROTO);
+	CHECK_EQ(smc_llc_msg_parse(buf, (size_t)len - 1, &out), -EPROTO);
+	REQUIRE(!smc_llc_msg_parse(buf, (size_t)len - 16, &out));
 	CHECK_EQ(out.add_link.rtokens.count, 254);
 
 	/* no message is longer than the receive buffers have to be */
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0x27;
-	CHECK_EQ(smc_llc_parse(buf, SMC_LLC_V2_MAX_LEN, &out), 0);
-	CHECK_EQ(smc_llc_parse(buf, SMC_LLC_V2_MAX_LEN + 1, &out), -EPROTO);
+	CHECK_EQ(smc_llc_msg_parse(buf, SMC_LLC_V2_MAX_LEN, &out), 0);
+	CHECK_EQ(smc_llc_msg_parse(buf, SMC_LLC_V2_MAX_LEN + 1, &out), -EPROTO);
 }
 
 /* Types */
@@ -411,7 +411,7 @@ static void all_types(void)
 		struct smc_llc_msg m;
 		int rc, want = 0;
 
-		CHECK_EQ(smc_llc_classify((u8)v), class_of(v));
+		CHECK_EQ(smc_llc_msg_classify((u8)v), class_of(v));
 		switch (class_of(v)) {
 		case SMC_LLC_CLASS_LLC:
 			/* 0x22 needs its extension, which is not there */
@@ -428,7 +428,7 @@ static void all_types(void)
 			break;
 		}
 		memset(&m, 0x5a, sizeof(m));
-		rc = smc_llc_parse(buf, sizeof(buf), &m);
+		rc = smc_llc_msg_parse(buf, sizeof(buf), &m);
 		CHECK_EQ(rc, want);
 		CHECK_EQ(m.type, rc ? 0x5a : v & 15);
 	}
@@ -588,7 +588,7 @@ static void random_msg(struct smc_llc_msg *m, struct lists *l)
 	do {
 		m->version = (u8)(1 + unit_below(2));
 		m->type = (u8)(1 + unit_below(9));
-	} while (smc_llc_classify(m->type | (m->version == 2 ? 0x20 : 0)) !=
+	} while (smc_llc_msg_classify(m->type | (m->version == 2 ? 0x20 : 0)) !=
 		 SMC_LLC_CLASS_LLC);
 	m->response = unit_below(2);
 	random_body(m, l);
@@ -604,12 +604,12 @@ static void random_round_trips(void)
 		struct smc_llc_msg in, out;
 
 		random_msg(&in, &l);
-		len = smc_llc_build(&in, buf, sizeof(buf));
+		len = smc_llc_msg_build(&in, buf, sizeof(buf));
 		REQUIRE(len >= 44);
-		CHECK_EQ(smc_llc_len(&in), len);
-		REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
+		CHECK_EQ(smc_llc_msg_len(&in), len);
+		REQUIRE(!smc_llc_msg_parse(buf, (size_t)len, &out));
 		same_msg(&out, &in);
-		CHECK_EQ(smc_llc_build(&out, again, (size_t)len), len);
+		CHECK_EQ(smc_llc_msg_build(&out, again, (size_t)len), len);
 		CHECK_MEM(again, buf, (size_t)len);
 	}
 }
@@ -627,15 +627,15 @@ static int parse_guarded(const u8 *buf, size_t len)
 	int rc, built;
 
 	memset(&m, 0x5a, sizeof(m));
-	rc = smc_llc_parse(p, len, &m);
+	rc = smc_llc_msg_parse(p, len, &m);
 	if (rc) {
 		CHECK(rc == -EPROTO || rc == -ENOMSG || rc == -EOPNOTSUPP);
 		for (i = 0; i < sizeof(m) && raw[i] == 0x5a; i++)
 			;
 		CHECK_EQ(i, sizeof(m));
 	} else {
-		built = smc_llc_build(&m, again, sizeof(again));
-		if (built < 44 || smc_llc_parse(again, (size_t)built, &n))
+		built = smc_llc_msg_build(&m, again, sizeof(again));
+		if (built < 44 || smc_llc_msg_parse(again, (size_t)built, &n))
 			FAIL("type %u accepted, but not again", m.type);
 		else
 			same_msg(&n, &m);
@@ -774,7 +774,7 @@ static void short_delete_rkey_response(void)
 	u8 buf[44] = { 0x29, 44, 0, 0xa0, 200, 7 };
 	struct smc_llc_msg m;
 
-	REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
+	REQUIRE(!smc_llc_msg_parse(buf, sizeof(buf), &m));
 	CHECK_EQ(m.delete_rkey.count, 200);
 	CHECK_EQ(m.delete_rkey.err, 7);
 	CHECK_EQ(m.delete_rkey.rkeys.count, 0);
@@ -796,13 +796,13 @@ static void confirm_rkey_lengths(void)
 			m.version = version;
 			m.confirm_rkey.others = n;
 			random_rkeys(m.confirm_rkey.other, SMC_LLC_MAX_OTHER);
-			CHECK_EQ(smc_llc_crkey_here(version, n), here);
-			CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), len);
-			REQUIRE(!smc_llc_parse(buf, (size_t)len, &out));
+			CHECK_EQ(smc_llc_confirm_rkey_inline(version, n), here);
+			CHECK_EQ(smc_llc_msg_build(&m, buf, sizeof(buf)), len);
+			REQUIRE(!smc_llc_msg_parse(buf, (size_t)len, &out));
 			same_rkeys(out.confirm_rkey.other, m.confirm_rkey.other, here);
 			CHECK_EQ(out.confirm_rkey.others, n);
-			CHECK_EQ(smc_llc_parse(buf, (size_t)len - 1, &out), -EPROTO);
-			CHECK_EQ(smc_llc_parse(buf, (size_t)len + 13, &out),
+			CHECK_EQ(smc_llc_msg_parse(buf, (size_t)len - 1, &out), -EPROTO);
+			CHECK_EQ(smc_llc_msg_parse(buf, (size_t)len + 13, &out),
 				 version == 1 ? -EPROTO : 0);
 		}
 	}
@@ -817,7 +817,7 @@ static void eye_catcher_bits(void)
 
 	for (bits = 0; bits < 4; bits++) {
 		buf[3] = (u8)bits;
-		REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
+		REQUIRE(!smc_llc_msg_parse(buf, sizeof(buf), &m));
 		CHECK_EQ(m.confirm_link.no_eyec, bits != 0);
 	}
 }
@@ -836,7 +836,7 @@ static void reserved_bits_are_ignored(void)
 			      (golden[i].m.version == 2 ? 0x20 : 0));
 		buf[1] = 44;
 		buf[4] = 1;
-		CHECK_EQ(smc_llc_parse(buf, sizeof(buf), &m), 0);
+		CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &m), 0);
 		CHECK_EQ(parse_guarded(buf, sizeof(buf)), 0);
 	}
 	/* byte 2 of ADD LINK is a reason only in a rejection */
@@ -844,10 +844,10 @@ static void reserved_bits_are_ignored(void)
 	buf[0] = 2;
 	buf[1] = 44;
 	buf[2] = 0xff;
-	REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
+	REQUIRE(!smc_llc_msg_parse(buf, sizeof(buf), &m));
 	CHECK_EQ(m.add_link.reason, 0);
 	buf[3] = 0xc0;
-	REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
+	REQUIRE(!smc_llc_msg_parse(buf, sizeof(buf), &m));
 	CHECK_EQ(m.add_link.reason, 15);
 }
 
@@ -865,7 +865,7 @@ static void no_room(void)
 		for (cap = 0; cap < len; cap++) {
 			u8 *p = unit_dup(buf, cap);
 
-			CHECK_EQ(smc_llc_build(&golden[i].m, p, cap), -ENOSPC);
+			CHECK_EQ(smc_llc_msg_build(&golden[i].m, p, cap), -ENOSPC);
 			CHECK_MEM(p, buf, cap);
 			free(p);
 		}
@@ -876,8 +876,8 @@ static void no_room(void)
 	struct smc_llc_msg m = golden[base].m;				\
 									\
 	__VA_ARGS__;							\
-	CHECK_EQ(smc_llc_build(&m, buf, sizeof(buf)), -EINVAL);		\
-	CHECK_EQ(smc_llc_len(&m), -EINVAL);				\
+	CHECK_EQ(smc_llc_msg_build(&m, buf, sizeof(buf)), -EINVAL);		\
+	CHECK_EQ(smc_llc_msg_len(&m), -EINVAL);				\
 } while (0)
 
 static void not_to_be_built(void)
@@ -931,25 +931,25 @@ static void offers_with_flaws(void)
 		/* through the wire format, which has four bits for it */
 		sent.add_link = good;
 		sent.add_link.mtu = (u8)mtu;
-		CHECK_EQ(smc_llc_build(&sent, buf, sizeof(buf)), 44);
-		REQUIRE(!smc_llc_parse(buf, sizeof(buf), &m));
-		CHECK_EQ(smc_llc_mtu_known(m.add_link.mtu), mtu >= 1 && mtu <= 5);
-		CHECK_EQ(smc_llc_offer_flaw(&m.add_link),
+		CHECK_EQ(smc_llc_msg_build(&sent, buf, sizeof(buf)), 44);
+		REQUIRE(!smc_llc_msg_parse(buf, sizeof(buf), &m));
+		CHECK_EQ(smc_llc_mtu_is_known(m.add_link.mtu), mtu >= 1 && mtu <= 5);
+		CHECK_EQ(smc_llc_add_link_check(&m.add_link),
 			 mtu >= 1 && mtu <= 5 ? 0 : SMC_LLC_REJ_MTU);
 	}
-	CHECK(!smc_llc_mtu_known(255));
+	CHECK(!smc_llc_mtu_is_known(255));
 	al = good;
 	al.qpn = 0;
-	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	CHECK_EQ(smc_llc_add_link_check(&al), SMC_LLC_REJ_NO_ALT_PATH);
 	al = good;
 	al.link_num = 0;
-	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	CHECK_EQ(smc_llc_add_link_check(&al), SMC_LLC_REJ_NO_ALT_PATH);
 	al = good;
 	al.rejected = true;
-	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_NO_ALT_PATH);
+	CHECK_EQ(smc_llc_add_link_check(&al), SMC_LLC_REJ_NO_ALT_PATH);
 	/* a server without a second link to offer */
 	memset(&al, 0, sizeof(al));
-	CHECK_EQ(smc_llc_offer_flaw(&al), SMC_LLC_REJ_MTU);
+	CHECK_EQ(smc_llc_add_link_check(&al), SMC_LLC_REJ_MTU);
 }
 
 /* CONFIRM LINK has to match the new link in its number, queue pair and GID. */
@@ -960,32 +960,32 @@ static void confirm_link_matches(void)
 	unsigned int i;
 
 	memcpy(cl.gid, gid, sizeof(gid));
-	CHECK(smc_llc_confirms(&cl, 2, 0x4711, gid));
-	CHECK(smc_llc_confirms(&cl, 0, 0x4711, gid));
-	CHECK(!smc_llc_confirms(&cl, 3, 0x4711, gid));
-	CHECK(!smc_llc_confirms(&cl, 2, 0x4712, gid));
+	CHECK(smc_llc_confirm_link_matches(&cl, 2, 0x4711, gid));
+	CHECK(smc_llc_confirm_link_matches(&cl, 0, 0x4711, gid));
+	CHECK(!smc_llc_confirm_link_matches(&cl, 3, 0x4711, gid));
+	CHECK(!smc_llc_confirm_link_matches(&cl, 2, 0x4712, gid));
 	for (i = 0; i < SMC_GID_LEN; i++) {
 		cl.gid[i] ^= 0x80;
-		CHECK(!smc_llc_confirms(&cl, 2, 0x4711, gid));
+		CHECK(!smc_llc_confirm_link_matches(&cl, 2, 0x4711, gid));
 		cl.gid[i] ^= 0x80;
 	}
 	cl.link_num = 0;
-	CHECK(!smc_llc_confirms(&cl, 0, 0x4711, gid));
-	CHECK(!smc_llc_confirms(&cl, 2, 0x4711, gid));
+	CHECK(!smc_llc_confirm_link_matches(&cl, 0, 0x4711, gid));
+	CHECK(!smc_llc_confirm_link_matches(&cl, 2, 0x4711, gid));
 }
 
-static int cont_take(struct smc_llc_told *state, u8 left)
+static int cont_take(struct smc_llc_cont_state *state, u8 left)
 {
 	const struct smc_llc_add_link_cont cont = { .link_num = 2, .left = left };
 
-	return smc_llc_told_more(state, &cont, 2);
+	return smc_llc_cont_take(state, &cont, 2);
 }
 
 /* Counts of ADD LINK CONTINUATION: down by two with each message, then none. */
 static void continuation_counts(void)
 {
 	struct smc_llc_add_link_cont other = { .link_num = 3, .left = 1 };
-	struct smc_llc_told t = {};
+	struct smc_llc_cont_state t = {};
 	unsigned int left, first, next, n;
 
 	CHECK_EQ(cont_take(&t, 5), 2);
@@ -995,7 +995,7 @@ static void continuation_counts(void)
 	CHECK_EQ(cont_take(&t, 5), -EPROTO);
 	CHECK_EQ(cont_take(&t, 255), -EPROTO);
 	/* about another link */
-	CHECK_EQ(smc_llc_told_more(&t, &other, 2), -EPROTO);
+	CHECK_EQ(smc_llc_cont_take(&t, &other, 2), -EPROTO);
 	/* the errors changed nothing */
 	CHECK_EQ(t.left, 3);
 	CHECK_EQ(cont_take(&t, 3), 2);

@@ -79,8 +79,8 @@ static void rfc_collisions(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rfc); i++) {
-		enum smc_llc_verdict v = smc_llc_flow(rfc[i].role, rfc[i].running,
-						      rfc[i].input, 0);
+		enum smc_llc_verdict v = smc_llc_flow_decide(rfc[i].role, rfc[i].running,
+							     rfc[i].input, 0);
 
 		if (v != rfc[i].verdict)
 			FAIL("%s: %s in %s gets %s: %s, not %s", rfc[i].para,
@@ -102,8 +102,8 @@ static bool table_cell(unsigned int n, unsigned int *r, unsigned int *x, unsigne
 
 static enum smc_llc_verdict flow_verdict(unsigned int r, unsigned int x, unsigned int i, u32 quirks)
 {
-	return smc_llc_flow((enum smc_llc_role)r, (enum smc_llc_exchange)x,
-			    (enum smc_llc_input)i, quirks);
+	return smc_llc_flow_decide((enum smc_llc_role)r, (enum smc_llc_exchange)x,
+				   (enum smc_llc_input)i, quirks);
 }
 
 static void walk(void)
@@ -113,7 +113,7 @@ static void walk(void)
 	for (n = 0; table_cell(n, &r, &x, &i); n++) {
 		enum smc_llc_verdict v = flow_verdict(r, x, i, 0);
 		bool starts = smc_llc_flow_exchange((enum smc_llc_input)i) != SMC_LLC_X_IDLE;
-		bool peer = smc_llc_input_from_peer((enum smc_llc_input)i), all;
+		bool peer = smc_llc_input_is_received((enum smc_llc_input)i), all;
 
 		CHECK(v < SMC_LLC_VERDICTS);
 		/* the slot is taken only when it is free, or from our own RKEY exchange */
@@ -266,7 +266,7 @@ static void end_feed(struct end *me, struct end *peer, enum smc_llc_input input)
 
 	if (refused)
 		input = SMC_LLC_IN_RKEY_RSP;
-	switch (smc_llc_flow(me->role, me->running, input, 0)) {
+	switch (smc_llc_flow_decide(me->role, me->running, input, 0)) {
 	case SMC_LLC_PREEMPT:
 		preempts++;
 		me->preempted = true;

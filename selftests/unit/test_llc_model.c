@@ -246,7 +246,7 @@ static void end_turn(struct end *e)
 /* Give the turn to @request of this end if it may begin. */
 static bool take_turn(struct end *e, enum smc_llc_input request)
 {
-	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, request, 0);
+	enum smc_llc_verdict v = smc_llc_flow_decide(e->role, e->running, request, 0);
 
 	verdicts[v]++;
 	if (v != SMC_LLC_RUN)
@@ -661,7 +661,7 @@ static bool do_event(struct model *m, struct end *e, const struct event *ev)
 static void handle_event(struct model *m, struct end *e, const struct event *ev)
 {
 	enum smc_llc_input input = input_of(e, &ev->msg);
-	enum smc_llc_verdict v = smc_llc_flow(e->role, e->running, input, 0);
+	enum smc_llc_verdict v = smc_llc_flow_decide(e->role, e->running, input, 0);
 
 	verdicts[v]++;
 	switch (v) {

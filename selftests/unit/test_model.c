@@ -50,7 +50,7 @@ static const char * const outcome_names[] = {
 };
 
 struct request {
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	unsigned int pieces, executed;	/* of the WRITEs */
 	u8 *copy;			/* data in the fabric once our end is in ERR */
 	u8 cdc[SMC_CDC_LEN];
@@ -147,14 +147,14 @@ static u32 small_or_big(u32 max)
 static bool app_write(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	unsigned int n, i;
 	u64 pos = e->tx.prepared;
 	u32 total = 0;
 
 	if (m->draining || (m->cfg.one_way && me))
 		return false;
-	n = smc_ring_tx_spans(&e->tx, small_or_big(e->tx.size), span);
+	n = smc_ring_tx_get_spans(&e->tx, small_or_big(e->tx.size), span);
 	for (i = 0; i < n; i++) {
 		u32 done = 0;
 
@@ -177,18 +177,18 @@ static bool app_write(struct model *m, unsigned int me)
 /* Decision of an in-tree reader, as observed; its updates are not repeated. */
 static bool in_tree_update(const struct smc_ring_rx *rx)
 {
-	u32 gain = (u32)(rx->consumed - rx->told);
-	u32 window = rx->size - (u32)(rx->produced - rx->told);
+	u32 gain = (u32)(rx->consumed - rx->announced);
+	u32 window = rx->size - (u32)(rx->produced - rx->announced);
 	u32 step = rx->size / 10 > 2304 ? rx->size / 10 : 2304;
 
-	return rx->peer_asks || (gain > step && (window <= rx->size / 2 || rx->peer_blocked));
+	return rx->peer_requests || (gain > step && (window <= rx->size / 2 || rx->peer_blocked));
 }
 
 /* Return lent bytes; the peer's writes must not have changed them. */
 static bool give_back(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
-	u32 off, i, n = smc_ring_rx_out(&e->rx, &off);
+	u32 off, i, n = smc_ring_rx_get_lent(&e->rx, &off);
 
 	if (!n)
 		return false;
@@ -196,12 +196,12 @@ static bool give_back(struct model *m, unsigned int me)
 	for (i = 0; i < n; i++) {
 		u32 at = (off + i) & (e->rx.size - 1);
 
-		if (e->element[at] != *stream_at(m, 1 - me, e->rx.given + i)) {
+		if (e->element[at] != *stream_at(m, 1 - me, e->rx.lent_start + i)) {
 			set_outcome(m, CORRUPT, "lent bytes overwritten");
 			break;
 		}
 	}
-	INVARIANT(m, smc_ring_rx_give_back(&e->rx, n) == 0);
+	INVARIANT(m, smc_ring_rx_return(&e->rx, n) == 0);
 	return true;
 }
 
@@ -209,7 +209,7 @@ static bool app_read(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
 	u32 readable = smc_ring_rx_readable(&e->rx);
-	struct smc_span span[2];
+	struct smc_ring_span span[2];
 	unsigned int n, i;
 	u64 pos = e->rx.consumed;
 	u32 len;
@@ -218,7 +218,7 @@ static bool app_read(struct model *m, unsigned int me)
 		return true;
 	if (!readable || (readable < e->lowat && !m->draining))
 		return give_back(m, me);
-	n = smc_ring_rx_spans(&e->rx, 0, small_or_big(readable), span);
+	n = smc_ring_rx_get_spans(&e->rx, 0, small_or_big(readable), span);
 	for (i = 0; i < n; i++) {
 		u32 done = 0;
 
@@ -268,13 +268,13 @@ static void fill_cdc(struct model *m, struct end *e, struct request *r)
 	struct smc_cdc_msg msg = { .token = TOKEN };
 
 	msg.seq = ++e->seq;
-	smc_ring_tx_cursor(&e->tx, &msg.prod);
-	smc_ring_rx_cursor(&e->rx, &msg.cons);
+	smc_ring_tx_get_cursor(&e->tx, &msg.prod);
+	smc_ring_rx_get_cursor(&e->rx, &msg.cons);
 	if (smc_ring_tx_blocked(&e->tx))
 		msg.flags |= SMC_CDC_F_BLOCKED;
-	if (e->tx.ask)
+	if (e->tx.request_update)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
-	smc_ring_rx_told(&e->rx);
+	smc_ring_rx_note_announced(&e->rx);
 	r->seq = msg.seq;
 	r->pos = e->tx.sent;
 	INVARIANT(m, smc_cdc_msg_build(&msg, r->cdc, sizeof(r->cdc)) == SMC_CDC_LEN);
@@ -282,17 +282,17 @@ static void fill_cdc(struct model *m, struct end *e, struct request *r)
 
 static bool update_is_due(const struct end *e)
 {
-	enum smc_update update = smc_ring_rx_update(&e->rx);
+	enum smc_cursor_update update = smc_ring_rx_update_due(&e->rx);
 
 	if (e->in_tree)
 		return e->update;
-	return update == SMC_UPDATE_NOW || (update == SMC_UPDATE_SOON && e->flush);
+	return update == SMC_CURSOR_UPDATE_NOW || (update == SMC_CURSOR_UPDATE_SOON && e->flush);
 }
 
 static bool end_push(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
-	struct smc_write_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	u32 max = m->draining ? ALL : small_or_big(SMC_RING_MAX), len = 0;
 	unsigned int n = smc_ring_tx_plan(&e->tx, SMC_PLAN_NO_STOP, max, piece), i;
 	struct request *r;
@@ -308,10 +308,10 @@ static bool end_push(struct model *m, unsigned int me)
 	}
 	r->pieces = n;
 	seen.probes += n && !smc_ring_tx_window(&e->tx);
-	INVARIANT(m, smc_ring_tx_sent(&e->tx, len) == 0);
+	INVARIANT(m, smc_ring_tx_note_posted(&e->tx, len) == 0);
 	seen.closed += smc_ring_tx_blocked(&e->tx);
 	/* only space that was announced to this end as free may be written */
-	INVARIANT(m, e->tx.sent <= m->end[1 - me].rx.told + e->tx.peer_size);
+	INVARIANT(m, e->tx.sent <= m->end[1 - me].rx.announced + e->tx.peer_size);
 	e->flush = false;
 	e->update = false;
 	fill_cdc(m, e, r);
@@ -323,7 +323,7 @@ static bool end_tick(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
 
-	if (e->flush || e->in_tree || smc_ring_rx_update(&e->rx) != SMC_UPDATE_SOON)
+	if (e->flush || e->in_tree || smc_ring_rx_update_due(&e->rx) != SMC_CURSOR_UPDATE_SOON)
 		return false;
 	e->flush = true;
 	return true;
@@ -374,8 +374,8 @@ static void send_validation(struct model *m, struct end *e)
 {
 	struct smc_cdc_msg msg = {
 		.seq = e->seq_done, .token = TOKEN, .flags = SMC_CDC_F_FAILOVER,
-		.left = e->in_tree ? 0 : (u8)slot_of(e->gen - 1) + 1,
-		.move = e->in_tree ? 0 : (u8)e->gen,
+		.prev_link = e->in_tree ? 0 : (u8)slot_of(e->gen - 1) + 1,
+		.move_count = e->in_tree ? 0 : (u8)e->gen,
 	};
 	struct request *r = new_request(e);
 
@@ -401,7 +401,7 @@ static void move_to(struct model *m, unsigned int me, unsigned int gen)
 	if (!e->in_tree || !m->cfg.half_closed)
 		send_validation(m, e);
 	if (!e->in_tree)
-		smc_ring_rx_force(&e->rx);
+		smc_ring_rx_force_update(&e->rx);
 	e->update = false;
 	seen.failovers++;
 }
@@ -436,11 +436,11 @@ static void take_msg(struct model *m, unsigned int me, const struct smc_cdc_msg 
 	}
 	e->seen = true;
 	e->seq_seen = msg->seq;
-	smc_ring_tx_heard(&e->tx);
-	rc = smc_ring_tx_peer(&e->tx, &msg->cons);
+	smc_ring_tx_note_cdc(&e->tx);
+	rc = smc_ring_tx_take_cursor(&e->tx, &msg->cons);
 	INVARIANT(m, rc >= 0);
-	rc = smc_ring_rx_peer(&e->rx, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
-			      msg->flags & SMC_CDC_F_UPDATE_REQ);
+	rc = smc_ring_rx_take_cursor(&e->rx, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
+				     msg->flags & SMC_CDC_F_UPDATE_REQ);
 	INVARIANT(m, rc >= 0);
 	seen.stale += rc == SMC_CURSOR_STALE;
 }
@@ -458,14 +458,14 @@ static void check_first_msg(struct model *m, unsigned int me, u16 seq,
 	const struct end *e = &m->end[me];
 	struct smc_ring_rx ring = e->rx;
 
-	if (!smc_failover_gap(e->seq_seen, seq))
+	if (!smc_failover_seq_gap(e->seq_seen, seq))
 		return;
 	/* a native peer omits the validation only if it has sent nothing, which leaves no gap */
 	INVARIANT(m, m->end[1 - me].in_tree);
 	if (m->cfg.no_gap)
 		return;
 	seen.gaps++;
-	if (smc_ring_rx_peer(&ring, prod, false, false) == SMC_CURSOR_NEWER)
+	if (smc_ring_rx_take_cursor(&ring, prod, false, false) == SMC_CURSOR_NEWER)
 		set_outcome(m, LOST, "gap");
 }
 
@@ -486,7 +486,7 @@ static void receive_msg(struct model *m, unsigned int me, const u8 *buf, unsigne
 {
 	struct end *e = &m->end[me];
 	struct smc_cdc_msg msg;
-	u8 past[SMC_FAILOVER_PAST];
+	u8 past[SMC_FAILOVER_PREV_LINKS];
 	u32 doubt;
 	int rc;
 
@@ -496,10 +496,10 @@ static void receive_msg(struct model *m, unsigned int me, const u8 *buf, unsigne
 		receive_in_tree(m, me, &msg, gen);
 		return;
 	}
-	memset(past, SMC_FAILOVER_NOWHERE, sizeof(past));
-	if (msg.left && gen > e->gen)
-		past[0] = msg.left - 1;
-	rc = smc_failover_input(&e->path, (u8)slot_of(gen), past, buf, &msg, &doubt);
+	memset(past, SMC_FAILOVER_NO_SLOT, sizeof(past));
+	if (msg.prev_link && gen > e->gen)
+		past[0] = msg.prev_link - 1;
+	rc = smc_failover_rx_input(&e->path, (u8)slot_of(gen), past, buf, &msg, &doubt);
 	INVARIANT(m, rc >= 0);
 	INVARIANT(m, !doubt || gen > e->gen);
 	e->doubt |= doubt != 0;
@@ -509,7 +509,7 @@ static void receive_msg(struct model *m, unsigned int me, const u8 *buf, unsigne
 	}
 	if (m->cfg.no_wait)
 		rc = SMC_FAILOVER_TAKE;
-	seen.kept += rc == SMC_FAILOVER_KEPT;
+	seen.kept += rc == SMC_FAILOVER_PARKED;
 	if (rc == SMC_FAILOVER_TAKE && msg.flags & SMC_CDC_F_FAILOVER)
 		check_validation(m, me, msg.seq);
 	else if (rc == SMC_FAILOVER_TAKE)
@@ -572,19 +572,19 @@ static bool change_link(struct model *m, unsigned int me)
 	move_to(m, me, gen + 1);
 	if (e->in_tree)
 		return true;
-	smc_failover_fenced(&e->path, (u8)slot_of(gen));
-	while (!m->cfg.no_wait && m->outcome == OK && smc_failover_next(&e->path, &late)) {
+	smc_failover_rx_note_fenced(&e->path, (u8)slot_of(gen));
+	while (!m->cfg.no_wait && m->outcome == OK && smc_failover_rx_next(&e->path, &late)) {
 		if (late.validation) {
 			check_validation(m, me, late.seq);
 			continue;
 		}
 		INVARIANT(m, smc_cdc_msg_parse(late.msg, SMC_CDC_LEN, e->rx.size, e->tx.peer_size,
 					       &msg) == 0);
-		if (late.unproven)
+		if (late.unvalidated)
 			check_first_msg(m, me, late.first_seq, &late.first);
 		take_msg(m, me, &msg, late.slot == slot_of(e->gen) ? e->gen : 0);
 	}
-	e->doubt = e->path.nlate && e->path.slot == slot_of(e->gen);
+	e->doubt = e->path.nparked && e->path.slot == slot_of(e->gen);
 	if (m->cfg.no_wait)
 		e->doubt = false;
 	return true;
@@ -592,7 +592,7 @@ static bool change_link(struct model *m, unsigned int me)
 
 static void write_piece(struct model *m, unsigned int me, struct request *r)
 {
-	const struct smc_write_piece *p = &r->piece[r->executed];
+	const struct smc_ring_piece *p = &r->piece[r->executed];
 	struct end *peer = &m->end[1 - me];
 	const u8 *src = m->end[me].ring + p->src;
 	u32 before = 0;
@@ -690,11 +690,12 @@ static void check_invariants(struct model *m, unsigned int me)
 	INVARIANT(m, tx->peer_consumed <= tx->sent);
 	INVARIANT(m, tx->sent_max - tx->peer_consumed <= tx->peer_size);
 	INVARIANT(m, tx->sent_max <= tx->prepared);
-	INVARIANT(m, rx->consumed <= rx->produced && rx->told <= rx->consumed);
+	INVARIANT(m, rx->consumed <= rx->produced && rx->announced <= rx->consumed);
 	INVARIANT(m, rx->produced - rx->consumed <= rx->size);
-	INVARIANT(m, rx->given >= rx->lent || (rx->told <= rx->given && rx->lent <= rx->consumed));
+	INVARIANT(m, rx->lent_start >= rx->lent_end || rx->announced <= rx->lent_start);
+	INVARIANT(m, rx->lent_start >= rx->lent_end || rx->lent_end <= rx->consumed);
 	INVARIANT(m, rx->produced <= tx->sent_max);
-	INVARIANT(m, tx->peer_consumed <= rx->told);
+	INVARIANT(m, tx->peer_consumed <= rx->announced);
 }
 
 static bool is_finished(const struct model *m)
@@ -800,9 +801,9 @@ static void model_setup(struct model *m, const struct config *cfg)
 		smc_ring_rx_init(&m->end[1 - i].rx, size[1 - i]);
 		m->end[1 - i].rx.produced = base;
 		m->end[1 - i].rx.consumed = base;
-		m->end[1 - i].rx.told = base;
+		m->end[1 - i].rx.announced = base;
 		e->in_tree = cfg->in_tree[i];
-		smc_failover_init(&e->path, 0);
+		smc_failover_rx_init(&e->path, 0);
 		e->ring = malloc(ring);
 		e->element = calloc(1, size[i]);
 		e->seq = (u16)(65536 - unit_below(100));

@@ -11,7 +11,7 @@ static struct smc_move_row row_of(unsigned int state, unsigned int event)
 {
 	struct smc_move_row row;
 
-	smc_move_fsm_row((enum smc_move_state)state, (enum smc_move_event)event, &row);
+	smc_move_fsm_get_row((enum smc_move_state)state, (enum smc_move_event)event, &row);
 	return row;
 }
 

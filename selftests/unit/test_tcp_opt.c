@@ -63,7 +63,7 @@ static void put_is_found(void)
 
 	for (before = 0; before <= sizeof(buf) - SMC_TCP_OPT_ROOM; before += 4) {
 		memset(buf, 1, before);
-		smc_tcp_opt_put(buf + before);
+		smc_tcp_opt_build(buf + before);
 		pos = NOWHERE;
 		CHECK_EQ(smc_tcp_opt_scan(buf, before + SMC_TCP_OPT_ROOM, SMC_TCP_OPT_ID, &pos),
 			 SMC_TCP_OPT_F_SMC);
@@ -78,7 +78,7 @@ static void other_id(void)
 	u8 buf[SMC_TCP_OPT_ROOM], was[SMC_TCP_OPT_ROOM];
 	size_t pos = NOWHERE;
 
-	smc_tcp_opt_put(buf);
+	smc_tcp_opt_build(buf);
 	memcpy(was, buf, sizeof(was));
 	REQUIRE(smc_tcp_opt_scan(buf, sizeof(buf), SMC_TCP_OPT_ID, &pos) == SMC_TCP_OPT_F_SMC);
 	smc_tcp_opt_set_id(buf, pos, mine);
@@ -103,13 +103,13 @@ static void random_bytes(void)
 		for (k = 0; k < len; k++)
 			buf[k] = unit_below(3) ? unit_below(8) : unit_rand();
 		if (len >= SMC_TCP_OPT_ROOM && unit_below(2))
-			smc_tcp_opt_put(buf + unit_below(len - SMC_TCP_OPT_ROOM + 1));
+			smc_tcp_opt_build(buf + unit_below(len - SMC_TCP_OPT_ROOM + 1));
 		opts = unit_dup(buf, len);
 		found = smc_tcp_opt_scan(opts, len, SMC_TCP_OPT_ID, &pos);
 		if (found & SMC_TCP_OPT_F_SMC) {
 			hits++;
 			REQUIRE(len >= SMC_TCP_OPT_LEN && pos <= len - SMC_TCP_OPT_LEN);
-			CHECK_EQ(smc_get_be32(opts + pos + 2), SMC_TCP_OPT_ID);
+			CHECK_EQ(smc_wire_get_be32(opts + pos + 2), SMC_TCP_OPT_ID);
 		} else {
 			CHECK_EQ(pos, NOWHERE);
 		}

@@ -59,7 +59,7 @@ static const struct reason reasons[] = {
 	  "The TCP handshake of the peer did not carry the SMC option.",
 	  { "On the peer: load the module and start the program with smc_run. If that is done, a",
 	    "firewall, a load balancer or SYN cookies took the option away." } },
-	{ SMC_CLC_DECL_STRANGER,
+	{ SMC_CLC_DECL_NOT_SMC,
 	  "The peer sent the SMC option back, but did not answer as SMC does.",
 	  { "Something there echoes unknown TCP options: only TCP is possible with it. It is left",
 	    "alone for a while (/proc/net/smc_negcache)." } },

@@ -6,7 +6,7 @@
 #include <net/tcp.h>
 
 /* The caller holds the socket lock. */
-static inline void smc_compat_tcp_ack(struct sock *sk)
+static inline void smc_compat_tcp_send_ack(struct sock *sk)
 {
 #ifdef SMC_HAVE_TCP_ACK_FLAGS
 	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt, 0);

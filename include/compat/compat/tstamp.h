@@ -7,7 +7,7 @@
 #include <linux/socket.h>
 
 /* Set the software time stamp, which is the first of the array. */
-static inline void smc_compat_tstamp(struct scm_timestamping_internal *tss, ktime_t at)
+static inline void smc_compat_timestamp_set(struct scm_timestamping_internal *tss, ktime_t at)
 {
 #ifdef SMC_HAVE_KTIME_TSTAMPS
 	tss->ts[0] = at;

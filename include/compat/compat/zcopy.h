@@ -9,7 +9,7 @@
  * Allocate the next notification of @sk, with one reference. NULL: no memory, or a limit is
  * reached. The caller holds the socket lock.
  */
-static inline struct ubuf_info *compat_zerocopy_alloc(struct sock *sk, size_t size)
+static inline struct ubuf_info *smc_compat_zerocopy_alloc(struct sock *sk, size_t size)
 {
 #ifdef SMC_HAVE_ZEROCOPY_DEVMEM
 	return msg_zerocopy_realloc(sk, size, NULL, false);
@@ -22,7 +22,8 @@ static inline struct ubuf_info *compat_zerocopy_alloc(struct sock *sk, size_t si
  * Drop a reference; @zerocopy: the bytes were not copied. io_uring reports that only if @skb is not
  * NULL, and does not access it further.
  */
-static inline void compat_zerocopy_put(struct sk_buff *skb, struct ubuf_info *uarg, bool zerocopy)
+static inline void smc_compat_zerocopy_put(struct sk_buff *skb, struct ubuf_info *uarg,
+					   bool zerocopy)
 {
 #ifdef SMC_HAVE_UBUF_INFO_OPS
 	uarg->ops->complete(skb, uarg, zerocopy);

@@ -10,10 +10,10 @@ struct genl_family;
 struct net;
 
 /* Multicast groups, in the order of the family's array. */
-enum smc_notify_group { SMC_NOTIFY_EVENTS, SMC_NOTIFY_FBACKS, SMC_NOTIFY_GROUPS };
+enum smc_event_group { SMC_EVENT_GROUP_EVENTS, SMC_EVENT_GROUP_FALLBACKS, SMC_EVENT_GROUPS };
 
 /**
- * struct smc_notify_lgr - Event of a link group
+ * struct smc_event_lgr - Event of a link group
  * @cmd: SMC_NETLINK_OWN_EV_*, except the one of fallbacks
  * @id: of the group
  * @role: 1: server
@@ -24,7 +24,7 @@ enum smc_notify_group { SMC_NOTIFY_EVENTS, SMC_NOTIFY_FBACKS, SMC_NOTIFY_GROUPS 
  * @link: number of the link
  * @conns: failover: number of connections that moved to other links
  */
-struct smc_notify_lgr {
+struct smc_event_lgr {
 	u8 cmd;
 	u32 id;
 	u8 role;
@@ -37,7 +37,7 @@ struct smc_notify_lgr {
 };
 
 /**
- * struct smc_notify_fback - Event of a fallback: the socket uses TCP until it is closed
+ * struct smc_event_fallback - Event of a fallback: the socket uses TCP until it is closed
  * @server: side
  * @own_rsn: our diagnosis code
  * @peer_rsn: the peer's, 0: none
@@ -46,7 +46,7 @@ struct smc_notify_lgr {
  * @local_port: in host byte order
  * @peer_port: likewise
  */
-struct smc_notify_fback {
+struct smc_event_fallback {
 	bool server;
 	u32 own_rsn;
 	u32 peer_rsn;
@@ -56,14 +56,14 @@ struct smc_notify_fback {
 	u16 peer_port;
 };
 
-int smc_notify_init(void);
-void smc_notify_exit(void);
+int smc_event_init(void);
+void smc_event_exit(void);
 
-void smc_notify_open(const struct genl_family *family);
-void smc_notify_close(void);
+void smc_event_enable(const struct genl_family *family);
+void smc_event_disable(void);
 
-bool smc_notify_wanted(enum smc_notify_group group);
-void smc_notify_lgr(struct net *net, const struct smc_notify_lgr *ev);
-void smc_notify_fback(struct net *net, const struct smc_notify_fback *ev);
+bool smc_event_has_listeners(enum smc_event_group group);
+void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev);
+void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev);
 
 #endif

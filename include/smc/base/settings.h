@@ -13,51 +13,56 @@ struct ctl_table;
 struct ctl_table_header;
 struct net;
 
-#define SMC_POLICY_UEID_LEN	32
-#define SMC_POLICY_UEIDS_MAX	4
+#define SMC_SETTINGS_UEID_LEN	32
+#define SMC_SETTINGS_UEIDS_MAX	4
 
 /*
  * Default and maximum of net.smc.smcr_testlink_timeout. The default is longer than the retries of
  * the queue pair, which either repair the loss of TEST LINK or its answer on a lossy path, or find
  * that the peer is gone.
  */
-#define SMC_POLICY_TESTLINK_TIMEOUT	8
-#define SMC_POLICY_TESTLINK_TIMEOUT_MAX	3600
+#define SMC_SETTINGS_TESTLINK_TIMEOUT	8
+#define SMC_SETTINGS_TESTLINK_TIMEOUT_MAX	3600
 
 /* Default and maximum of net.smc.smcr_stall_time; also the maximum of the two times below. */
-#define SMC_POLICY_STALL	30
-#define SMC_POLICY_STALL_MAX	86400
+#define SMC_SETTINGS_STALL_TIME	30
+#define SMC_SETTINGS_STALL_TIME_MAX	86400
 
 /*
  * Default of net.smc.carrier_keepalive_time: below the idle timeouts of NATs and load balancers in
  * the big clouds.
  */
-#define SMC_POLICY_CARRIER_KEEP	200
+#define SMC_SETTINGS_CLCSOCK_KEEPALIVE	200
 
 /*
  * Default of net.smc.smcr_buf_idle_time: long enough for bursts of connections, and short compared
  * to the idle time of a link group.
  */
-#define SMC_POLICY_BUF_IDLE	120
+#define SMC_SETTINGS_REGION_IDLE	120
 
 /* Defaults of net.smc.smcr_max_send_wr and smcr_max_recv_wr, and the limits of both. */
-#define SMC_POLICY_SEND_WR	16
-#define SMC_POLICY_RECV_WR	48
-#define SMC_POLICY_WR_MIN	2
-#define SMC_POLICY_WR_MAX	2048
+#define SMC_SETTINGS_SEND_WR	16
+#define SMC_SETTINGS_RECV_WR	48
+#define SMC_SETTINGS_WR_MIN	2
+#define SMC_SETTINGS_WR_MAX	2048
 
 /* Values of net.smc.smcr_buf_type, also reported by netlink. The module treats MIXED as PHYS. */
-enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SMC_BUF_TYPES };
+enum smc_region_type {
+	SMC_REGION_TYPE_PHYS,
+	SMC_REGION_TYPE_VIRT,
+	SMC_REGION_TYPE_MIXED,
+	SMC_REGION_TYPES
+};
 
 /*
  * Default and maximum of net.smc.hs_max; the maximum is also the limit for one side of all
  * namespaces together.
  */
-#define SMC_POLICY_HS_MAX	256
-#define SMC_POLICY_HS_TOTAL	448
+#define SMC_SETTINGS_HS_MAX	256
+#define SMC_SETTINGS_HS_TOTAL	448
 
 /**
- * struct smc_net - Settings of a namespace
+ * struct smc_settings - Settings of a namespace
  * @lock: protects @ueids, @nueids, @ueid_default; leaf
  * @ueids: blank padded
  * @nueids: number of entries in @ueids
@@ -65,12 +70,12 @@ enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SM
  * @wmem: default bytes of a send ring (sysctl wmem)
  * @rmem: default bytes of an RMBE (sysctl rmem)
  * @autocorking: sysctl autocorking_size
- * @buf_type: memory of regions of new groups, enum smc_buf_type (sysctl smcr_buf_type)
+ * @region_type: memory of regions of new groups, enum smc_region_type (sysctl smcr_buf_type)
  * @testlink_time: seconds of silence before TEST LINK, 0 = off
  * @testlink_timeout: seconds that a peer has to answer TEST LINK
- * @carrier_keep: seconds after which a clcsock sends a packet in any case, 0 = never
+ * @clcsock_keepalive: seconds after which a clcsock sends a packet in any case, 0 = never
  * @stall_time: seconds that a link has to finish a request, 0 = off
- * @buf_idle: seconds that an unused region is kept, 0 = as long as its group
+ * @region_idle: seconds that an unused region is kept, 0 = as long as its group
  * @max_send_wr: messages of a link that one completion may report; there is room for four times as
  *	many
  * @max_recv_wr: receives of a link, a quarter of them where they are small
@@ -88,20 +93,20 @@ enum smc_buf_type { SMC_BUF_TYPE_PHYS, SMC_BUF_TYPE_VIRT, SMC_BUF_TYPE_MIXED, SM
  * @sysctl: registered table
  * @sysctl_table: memory of the table
  */
-struct smc_net {
+struct smc_settings {
 	spinlock_t lock;
-	u8 ueids[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN];
+	u8 ueids[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN];
 	u32 nueids;
 	bool ueid_default;
 	int wmem;
 	int rmem;
 	unsigned int autocorking;
-	unsigned int buf_type;
+	unsigned int region_type;
 	int testlink_time;
 	int testlink_timeout;
-	int carrier_keep;
+	int clcsock_keepalive;
 	int stall_time;
-	int buf_idle;
+	int region_idle;
 	unsigned int max_send_wr;
 	unsigned int max_recv_wr;
 	unsigned int rmb_max;
@@ -120,25 +125,25 @@ struct smc_net {
 };
 
 /**
- * smc_policy_jiffies() - Convert a time of the settings to jiffies for a timer
+ * smc_settings_jiffies() - Convert a time of the settings to jiffies for a timer
  * @secs: seconds, at least 0
  *
  * Return: jiffies, limited to MAX_JIFFY_OFFSET, which matters where long has 32 bits.
  */
-static inline unsigned long smc_policy_jiffies(int secs)
+static inline unsigned long smc_settings_jiffies(int secs)
 {
 	return min_t(u64, (u64)secs * HZ, MAX_JIFFY_OFFSET);
 }
 
-int smc_policy_init(void);
-void smc_policy_exit(void);
-struct smc_net *smc_policy_net(struct net *net);
+int smc_settings_init(void);
+void smc_settings_exit(void);
+struct smc_settings *smc_settings_get(struct net *net);
 
-u32 smc_policy_ueids(struct net *net, u8 out[SMC_POLICY_UEIDS_MAX][SMC_POLICY_UEID_LEN]);
-bool smc_policy_ueid_match(struct net *net, const u8 (*peer)[SMC_POLICY_UEID_LEN], u32 n,
-			   u8 out[SMC_POLICY_UEID_LEN]);
-int smc_policy_ueid_add(struct net *net, const u8 *ueid);
-int smc_policy_ueid_del(struct net *net, const u8 *ueid);
-void smc_policy_ueid_flush(struct net *net);
+u32 smc_settings_get_ueids(struct net *net, u8 out[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN]);
+bool smc_settings_match_ueid(struct net *net, const u8 (*peer)[SMC_SETTINGS_UEID_LEN], u32 n,
+			     u8 out[SMC_SETTINGS_UEID_LEN]);
+int smc_settings_add_ueid(struct net *net, const u8 *ueid);
+int smc_settings_del_ueid(struct net *net, const u8 *ueid);
+void smc_settings_flush_ueids(struct net *net);
 
 #endif

@@ -91,7 +91,7 @@ enum smc_stat {
 	SMC_STAT_WR_PROBES,		/* empty requests posted behind unfinished ones */
 	SMC_STAT_WAKEUPS,		/* wakeups of readers or writers of a socket */
 	SMC_STAT_EVENT_LOST,		/* netlink events lost for lack of memory */
-	SMC_STAT_EVENT_UNTOLD,		/* netlink events suppressed by the rate limit */
+	SMC_STAT_EVENT_SUPPRESSED,		/* netlink events suppressed by the rate limit */
 	SMC_STAT_RMB_BYTES,		/* bytes of all RMBs allocated so far */
 	SMC_STAT_RMB_FREED,		/* of these: freed */
 	SMC_STAT_MAX
@@ -120,8 +120,8 @@ enum smc_stats_hist {
 /* Size classes: up to 8 KiB, 16 KiB, ... 1 MiB, and above. */
 #define SMC_STATS_SIZES		9
 
-void smc_stats_size(struct net *net, enum smc_stats_hist hist, size_t bytes);
-u64 smc_stats_size_get(struct net *net, enum smc_stats_hist hist, unsigned int i);
+void smc_stats_add_size(struct net *net, enum smc_stats_hist hist, size_t bytes);
+u64 smc_stats_get_size(struct net *net, enum smc_stats_hist hist, unsigned int i);
 
 /* Messages by type, 1 to SMC_STATS_TYPES; types of LLC are counted without the bit of version 2. */
 enum smc_stats_msgs {
@@ -134,14 +134,14 @@ enum smc_stats_msgs {
 
 #define SMC_STATS_TYPES		9
 
-void smc_stats_msg(struct net *net, enum smc_stats_msgs way, u8 type);
-u64 smc_stats_msg_get(struct net *net, enum smc_stats_msgs way, u8 type);
+void smc_stats_add_msg(struct net *net, enum smc_stats_msgs way, u8 type);
+u64 smc_stats_get_msg(struct net *net, enum smc_stats_msgs way, u8 type);
 
 /* Durations of handshakes that ended on SMC: up to 64 us, 128 us, ... 1 s, and above. */
 #define SMC_STATS_TIMES		16
 
-void smc_stats_handshake(struct net *net, bool server, u64 ns);
-u64 smc_stats_handshake_get(struct net *net, bool server, unsigned int i);
+void smc_stats_add_handshake(struct net *net, bool server, u64 ns);
+u64 smc_stats_get_handshake(struct net *net, bool server, unsigned int i);
 
 /* Memory of a namespace, by kind. */
 enum smc_stats_mem {
@@ -153,15 +153,15 @@ enum smc_stats_mem {
 };
 
 void smc_stats_mem(struct net *net, enum smc_stats_mem what, s64 bytes);
-u64 smc_stats_mem_now(struct net *net, enum smc_stats_mem what);
-u64 smc_stats_mem_peak(struct net *net, enum smc_stats_mem what);
+u64 smc_stats_get_mem(struct net *net, enum smc_stats_mem what);
+u64 smc_stats_get_mem_peak(struct net *net, enum smc_stats_mem what);
 
-const char *smc_stats_name(enum smc_stat stat);
+const char *smc_stats_get_name(enum smc_stat stat);
 
 /* Fallback reasons per side; later ones are only part of the sum. */
 #define SMC_STATS_FBACK_SLOTS	36
 
-void smc_stats_fallback(struct net *net, bool server, u32 reason);
-bool smc_stats_fallback_get(struct net *net, bool server, int i, u32 *reason, u16 *count);
+void smc_stats_add_fallback(struct net *net, bool server, u32 reason);
+bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u16 *count);
 
 #endif

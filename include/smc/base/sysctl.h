@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* sysctl net.smc.*: a view of struct smc_net in each namespace. */
+/* sysctl net.smc.*: a view of struct smc_settings in each namespace. */
 #ifndef _SMC_BASE_SYSCTL_H
 #define _SMC_BASE_SYSCTL_H
 

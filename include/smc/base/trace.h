@@ -14,9 +14,9 @@
 enum smc_trace_group {
 	SMC_TRACE_GROUP_CREATED = 1,	/* first contact is under way */
 	SMC_TRACE_GROUP_READY,		/* takes further connections */
-	SMC_TRACE_GROUP_RETIRED,	/* phased out: ends with its last connection */
+	SMC_TRACE_GROUP_PHASED_OUT,	/* phased out: ends with its last connection */
 	SMC_TRACE_GROUP_DEAD,		/* is being terminated */
-	SMC_TRACE_GROUP_GONE,		/* freed */
+	SMC_TRACE_GROUP_FREED,		/* freed */
 };
 
 /* Maximum length of an RNIC's name; the name may change while it is copied. */
@@ -324,7 +324,8 @@ TRACE_EVENT(smc_conn_resume,
 #endif
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH smc/base
+/* relative to this folder, which Kbuild adds to the include path of base/stats.c */
+#define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -7,9 +7,9 @@
 
 struct smc_conn;
 
-int smc_conn_mem_take(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
-		      const bool *cancel);
-void smc_conn_mem_give(struct smc_conn *conn);
-int smc_conn_mem_register(struct smc_conn *conn);
+int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
+			  const bool *cancel);
+void smc_conn_give_buffers(struct smc_conn *conn);
+int smc_conn_register_buffers(struct smc_conn *conn);
 
 #endif

@@ -39,7 +39,7 @@ struct net;
 #define SMC_CONN_WRITABLE	0x02	/* room in the send ring became free */
 #define SMC_CONN_CHANGED	0x04	/* state changed: EOF, reset, closed; read it again */
 #define SMC_CONN_URGENT		0x08	/* urgent data announced: SIGURG */
-#define SMC_CONN_MARK		0x10	/* the urgent byte has arrived: smc_rx_skip_urgent() */
+#define SMC_CONN_URGENT_BYTE	0x10	/* the urgent byte has arrived: smc_rx_skip_urgent() */
 
 /**
  * struct smc_conn_events - how a connection notifies its owner, the socket
@@ -74,7 +74,7 @@ struct smc_conn_tx_move {
 	u8 count;
 	bool resuming;
 	bool orderly;
-	u8 past[SMC_CDC_PAST];
+	u8 past[SMC_CDC_OLDER_LINKS];
 	u8 past_orderly;
 	enum smc_move_state state;
 	u8 to;
@@ -93,7 +93,7 @@ struct smc_conn_tx_move {
  *	completion is of interest; named by a failover validation
  * @inflight: posted requests whose completion is awaited
  * @waiting: no send slot was free, or the link is held: smc_tx_retry() pushes again
- * @told_blocked: the last CDC carried B
+ * @sent_blocked: the last CDC carried B
  * @blocked_at: ns since boot of the first CDC of these; 0: none
  * @cons_due: a consumer update must be sent (kept while no slot is free)
  * @stopped: the group has ended: nothing is posted any more
@@ -117,7 +117,7 @@ struct smc_conn_tx {
 	u16 seq_done;
 	u32 inflight;
 	bool waiting;
-	bool told_blocked;
+	bool sent_blocked;
 	u64 blocked_at;
 	bool cons_due;
 	bool stopped;
@@ -134,30 +134,30 @@ struct smc_conn_tx {
 };
 
 /* Arrivals recorded separately; further ones are merged into the last. */
-#define SMC_STAMPS	16
+#define SMC_TIMESTAMPS	16
 
 /**
- * struct smc_stamp - one arrival
+ * struct smc_timestamp - one arrival
  * @end: stream position behind its last byte
  * @at: time of day
  */
-struct smc_stamp {
+struct smc_timestamp {
 	u64 end;
 	ktime_t at;
 };
 
 /**
- * struct smc_stamps - arrivals of unread bytes, and of the last byte read; under conn->lock
+ * struct smc_timestamps - arrivals of unread bytes, and of the last byte read; under conn->lock
  * @on: arrivals are recorded
  * @n: number of entries
  * @from: stream position of the first byte of the first entry
  * @log: entries in order of the stream
  */
-struct smc_stamps {
+struct smc_timestamps {
 	bool on;
 	u8 n;
 	u64 from;
-	struct smc_stamp log[SMC_STAMPS];
+	struct smc_timestamp log[SMC_TIMESTAMPS];
 };
 
 /**
@@ -173,7 +173,7 @@ struct smc_stamps {
  *	messages may be lost; 0: none
  * @msgs_lost: a link lost messages, and the peer may have moved to it unnoticed
  * @urg: urgent data of the peer
- * @stamps: arrival times, if the socket wants them
+ * @timestamps: arrival times, if the socket wants them
  * @poll_gap: jiffies until lent pages are polled, if the peer needs the room
  */
 struct smc_conn_rx {
@@ -187,7 +187,7 @@ struct smc_conn_rx {
 	unsigned long silence_deadline;
 	bool msgs_lost;
 	struct smc_urgent_rx urg;
-	struct smc_stamps stamps;
+	struct smc_timestamps timestamps;
 	unsigned long poll_gap;
 };
 
@@ -202,11 +202,11 @@ struct smc_conn_rx {
  * @role: enum smc_role
  * @tx: sending direction
  * @rx: receiving direction
- * @meter: counters and times
+ * @tcpinfo: counters and times
  * @state: state of proto/conn_fsm.c; written under @lock, read by smc_conn_state()
  * @err: errno of the abort (ECONNRESET, EPIPE, ECONNABORTED or @cause), 0: none; set once
  * @cause: errno of a local abort, 0: ECONNABORTED
- * @asked: a keepalive probe is not answered yet
+ * @keepalive_pending: a keepalive probe is not answered yet
  * @events: table of the owner, NULL when detached
  * @owner: passed to @events
  * @wq: queue of @work and @free_work
@@ -231,11 +231,11 @@ struct smc_conn {
 	u8 role;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;
-	struct smc_meter meter;
+	struct smc_tcpinfo tcpinfo;
 	enum smc_conn_state state;
 	int err;
 	int cause;
-	bool asked;
+	bool keepalive_pending;
 	const struct smc_conn_events *events;
 	void *owner;
 	struct workqueue_struct *wq;
@@ -252,27 +252,27 @@ struct smc_conn {
 };
 
 /**
- * struct smc_conn_note - notification collected under conn->lock, sent after it
+ * struct smc_conn_notification - notification collected under conn->lock, sent after it
  * @events: table of the owner, NULL: nothing to send
  * @owner: reference held
  * @bits: SMC_CONN_* bits
  */
-struct smc_conn_note {
+struct smc_conn_notification {
 	const struct smc_conn_events *events;
 	void *owner;
 	unsigned int bits;
 };
 
 /**
- * smc_conn_note_take() - Prepare a notification of the owner
+ * smc_conn_prepare_notification() - Prepare a notification of the owner
  * @conn: connection
  * @bits: SMC_CONN_*; 0: nothing to send
- * @note: filled in; holds a reference on the owner until smc_conn_note_send()
+ * @note: filled in; holds a reference on the owner until smc_conn_send_notification()
  *
  * Context: Caller holds conn->lock.
  */
-static inline void smc_conn_note_take(struct smc_conn *conn, unsigned int bits,
-				      struct smc_conn_note *note)
+static inline void smc_conn_prepare_notification(struct smc_conn *conn, unsigned int bits,
+						 struct smc_conn_notification *note)
 {
 	note->events = bits ? conn->events : NULL;
 	note->bits = bits;
@@ -283,12 +283,12 @@ static inline void smc_conn_note_take(struct smc_conn *conn, unsigned int bits,
 }
 
 /**
- * smc_conn_note_send() - Send a notification to the owner
- * @note: from smc_conn_note_take()
+ * smc_conn_send_notification() - Send a notification to the owner
+ * @note: from smc_conn_prepare_notification()
  *
  * Context: No lock held.
  */
-static inline void smc_conn_note_send(const struct smc_conn_note *note)
+static inline void smc_conn_send_notification(const struct smc_conn_notification *note)
 {
 	if (!note->events)
 		return;
@@ -304,7 +304,7 @@ void smc_conn_exit(void);
 struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 				 u32 rcvbuf, bool announce, const bool *cancel);
 /**
- * struct smc_conn_end - the peer's end of a connection, from its Accept or Confirm
+ * struct smc_conn_peer_end - the peer's end of a connection, from its Accept or Confirm
  * @token: its alert token
  * @size: bytes of its RMBE
  * @index: index of its RMBE in the RMB, 1-based
@@ -312,7 +312,7 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  * @addr: address of its RMB
  * @first: first connection of the group: no RMB has been announced yet
  */
-struct smc_conn_end {
+struct smc_conn_peer_end {
 	u32 token;
 	u32 size;
 	u8 index;
@@ -321,7 +321,7 @@ struct smc_conn_end {
 	bool first;
 };
 
-int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_end *end);
+int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end);
 void smc_conn_activate(struct smc_conn *conn);
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 
@@ -349,7 +349,7 @@ static inline void smc_conn_put(struct smc_conn *conn)
 void smc_conn_shutdown(struct smc_conn *conn);
 void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger);
 void smc_conn_abort(struct smc_conn *conn, int err);
-bool smc_conn_drained(const struct smc_conn *conn);
+bool smc_conn_is_drained(const struct smc_conn *conn);
 
 static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
 {

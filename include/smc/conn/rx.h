@@ -10,40 +10,40 @@ struct iov_iter;
 struct smc_conn;
 struct splice_pipe_desc;
 
-size_t smc_rx_readable(const struct smc_conn *conn);
+size_t smc_rx_get_readable(const struct smc_conn *conn);
 /**
  * struct smc_rx_call - state of one reading call
  * @skip: bytes ahead of the read position to start at; advances if @peek
  * @peek: do not consume (MSG_PEEK)
  * @in_line: urgent bytes are read like others (SO_OOBINLINE)
- * @some: the call has read something: it ends before urgent data
- * @lend: pages are lent to this pipe descriptor instead of being copied, or NULL
+ * @got_some: the call has read something: it ends before urgent data
+ * @lend_to: pages are lent to this pipe descriptor instead of being copied, or NULL
  */
 struct smc_rx_call {
 	size_t skip;
 	bool peek;
 	bool in_line;
-	bool some;
-	struct splice_pipe_desc *lend;
+	bool got_some;
+	struct splice_pipe_desc *lend_to;
 };
 
 ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 		    struct smc_rx_call *call);
-u32 smc_rx_reach(struct smc_conn *conn);
-void smc_rx_look_locked(struct smc_conn *conn, bool timed);
+u32 smc_rx_get_max_readable(struct smc_conn *conn);
+void smc_rx_poll_lent_locked(struct smc_conn *conn, bool timed);
 void smc_rx_skip_urgent(struct smc_conn *conn, bool in_line);
 int smc_rx_take_urgent(struct smc_conn *conn, bool peek, u8 *byte);
-bool smc_rx_peer_waits(struct smc_conn *conn);
-bool smc_rx_held(struct smc_conn *conn, bool in_line);
-bool smc_rx_at_mark(struct smc_conn *conn);
-size_t smc_rx_inq(struct smc_conn *conn, bool in_line);
-bool smc_rx_urgent(const struct smc_conn *conn);
-void smc_rx_urgent_locked(struct smc_conn *conn);
-void smc_rx_arrived_locked(struct smc_conn *conn, u32 slot, u32 had);
-void smc_rx_update_locked(struct smc_conn *conn);
+bool smc_rx_does_peer_wait(struct smc_conn *conn);
+bool smc_rx_has_held_byte(struct smc_conn *conn, bool in_line);
+bool smc_rx_is_at_mark(struct smc_conn *conn);
+size_t smc_rx_get_inq(struct smc_conn *conn, bool in_line);
+bool smc_rx_has_urgent(const struct smc_conn *conn);
+void smc_rx_save_urgent_locked(struct smc_conn *conn);
+void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had);
+void smc_rx_update_peer_locked(struct smc_conn *conn);
 
-void smc_stamp_start(struct smc_conn *conn);
-void smc_stamp_arrived_locked(struct smc_conn *conn, u32 had);
-ktime_t smc_stamp_of(struct smc_conn *conn, size_t ahead);
+void smc_timestamp_start(struct smc_conn *conn);
+void smc_timestamp_record_locked(struct smc_conn *conn, u32 had);
+ktime_t smc_timestamp_get(struct smc_conn *conn, size_t ahead);
 
 #endif

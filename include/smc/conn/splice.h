@@ -6,11 +6,11 @@
 #include <linux/types.h>
 
 struct smc_conn;
-struct smc_span;
+struct smc_ring_span;
 struct splice_pipe_desc;
 
-ssize_t smc_lend_take_locked(struct smc_conn *conn, const struct smc_span *span, int n,
-			     struct splice_pipe_desc *spd);
-bool smc_lend_look_locked(struct smc_conn *conn, bool timed);
+ssize_t smc_splice_lend_locked(struct smc_conn *conn, const struct smc_ring_span *span, int n,
+			       struct splice_pipe_desc *spd);
+bool smc_splice_poll_lent_locked(struct smc_conn *conn, bool timed);
 
 #endif

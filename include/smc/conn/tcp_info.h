@@ -9,7 +9,7 @@ struct smc_conn;
 struct tcp_info;
 
 /**
- * struct smc_meter - counters and times of one connection; under conn->lock
+ * struct smc_tcpinfo - counters and times of one connection; under conn->lock
  * @written: bytes of all WRITEs, including those repeated after a failover
  * @out: CDC messages posted
  * @data_out: CDC messages posted behind WRITEs
@@ -20,7 +20,7 @@ struct tcp_info;
  *	the oldest
  * @sent_at: jiffies of the last post of bytes
  * @received_at: jiffies of the last arrival of bytes
- * @heard_at: jiffies of the last acknowledgment or message of the peer
+ * @peer_seen_at: jiffies of the last acknowledgment or message of the peer
  * @rtt: ns from a post to its acknowledgment, smoothed as on TCP; 0: no sample yet
  * @rttvar: mean deviation of @rtt in ns
  * @rtt_min: smallest sample in ns
@@ -28,7 +28,7 @@ struct tcp_info;
  * @from: stream position acknowledged at @since
  * @rate: bytes per second acknowledged lately
  */
-struct smc_meter {
+struct smc_tcpinfo {
 	u64 written;
 	u32 out;
 	u32 data_out;
@@ -38,7 +38,7 @@ struct smc_meter {
 	unsigned long queued_at;
 	unsigned long sent_at;
 	unsigned long received_at;
-	unsigned long heard_at;
+	unsigned long peer_seen_at;
 	u64 rtt;
 	u64 rttvar;
 	u64 rtt_min;
@@ -47,10 +47,10 @@ struct smc_meter {
 	u64 rate;
 };
 
-void smc_meter_init(struct smc_conn *conn);
-void smc_meter_out(struct smc_conn *conn, u32 bytes);
-void smc_meter_in(struct smc_conn *conn, bool bytes);
-void smc_meter_done(struct smc_conn *conn, u64 started, u64 completed_before);
-void smc_meter_tcp_info(const struct smc_conn *conn, struct tcp_info *info);
+void smc_tcpinfo_init(struct smc_conn *conn);
+void smc_tcpinfo_count_sent(struct smc_conn *conn, u32 bytes);
+void smc_tcpinfo_count_received(struct smc_conn *conn, bool bytes);
+void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before);
+void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info);
 
 #endif

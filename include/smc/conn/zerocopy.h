@@ -8,23 +8,24 @@
 struct ib_sge;
 struct iov_iter;
 struct smc_conn;
-struct smc_zc_run;
+struct smc_zerocopy_run;
 struct ubuf_info;
 
-int smc_zcopy_init(void);
-void smc_zcopy_exit(void);
+int smc_zerocopy_init(void);
+void smc_zerocopy_exit(void);
 
-struct smc_zc_run *smc_zcopy_take(struct iov_iter *from, u32 len, struct ubuf_info *uarg);
-u32 smc_zcopy_len(const struct smc_zc_run *run);
-void smc_zcopy_free(struct smc_zc_run *run);
+struct smc_zerocopy_run *smc_zerocopy_take_pages(struct iov_iter *from, u32 len,
+						 struct ubuf_info *uarg);
+u32 smc_zerocopy_get_len(const struct smc_zerocopy_run *run);
+void smc_zerocopy_free(struct smc_zerocopy_run *run);
 
-void smc_zcopy_add_locked(struct smc_conn *conn, struct smc_zc_run *run);
-bool smc_zcopy_none(const struct smc_conn *conn);
-bool smc_zcopy_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge);
-void smc_zcopy_settle_locked(struct smc_conn *conn);
-void smc_zcopy_settle_later_locked(struct smc_conn *conn);
+void smc_zerocopy_add_locked(struct smc_conn *conn, struct smc_zerocopy_run *run);
+bool smc_zerocopy_is_empty(const struct smc_conn *conn);
+bool smc_zerocopy_get_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, struct ib_sge *sge);
+void smc_zerocopy_settle_locked(struct smc_conn *conn);
+void smc_zerocopy_settle_later_locked(struct smc_conn *conn);
 
-void smc_zcopy_flush(struct smc_conn *conn);
-void smc_zcopy_end(struct smc_conn *conn);
+void smc_zerocopy_flush(struct smc_conn *conn);
+void smc_zerocopy_free_all(struct smc_conn *conn);
 
 #endif

@@ -13,34 +13,34 @@ struct in6_addr;
 struct net;
 
 /* Concurrent handshakes of one side, in all namespaces together. */
-#define SMC_LIMIT_TOTAL		SMC_POLICY_HS_TOTAL
+#define SMC_ADMISSION_TOTAL		SMC_SETTINGS_HS_TOTAL
 
-#define SMC_LIMIT_ROWS		2
-#define SMC_LIMIT_BUCKETS	256
+#define SMC_ADMISSION_ROWS		2
+#define SMC_ADMISSION_BUCKETS	256
 
 /**
- * struct smc_limit - number of places in use, altogether and by peer host
+ * struct smc_admission - number of places in use, altogether and by peer host
  * @used: number of places in use
  * @by_host: the same by hash of the host. A host has one counter in each row, and uses at most
  *	as many places as the smaller one says
  *
  * The user's lock protects the counters. Fewer than 65536 places.
  */
-struct smc_limit {
+struct smc_admission {
 	u32 used;
-	u16 by_host[SMC_LIMIT_ROWS][SMC_LIMIT_BUCKETS];
+	u16 by_host[SMC_ADMISSION_ROWS][SMC_ADMISSION_BUCKETS];
 };
 
-u64 smc_limit_host(const struct in6_addr *peer);
-void smc_limit_add(struct smc_limit *l, u64 host);
-void smc_limit_del(struct smc_limit *l, u64 host);
-u32 smc_limit_by_host(const struct smc_limit *l, u64 host);
-bool smc_limit_any(const struct smc_limit *l, u32 n);
+u64 smc_admission_host(const struct in6_addr *peer);
+void smc_admission_add(struct smc_admission *l, u64 host);
+void smc_admission_del(struct smc_admission *l, u64 host);
+u32 smc_admission_count_host(const struct smc_admission *l, u64 host);
+bool smc_admission_may_exceed(const struct smc_admission *l, u32 n);
 
-int smc_limit_init(void);
-void smc_limit_exit(void);
-bool smc_limit_begin(struct net *net, bool server, u64 host);
-void smc_limit_end(struct net *net, bool server, u64 host);
-bool smc_limit_full(struct net *net, bool server);
+int smc_admission_init(void);
+void smc_admission_exit(void);
+bool smc_admission_acquire(struct net *net, bool server, u64 host);
+void smc_admission_release(struct net *net, bool server, u64 host);
+bool smc_admission_is_full(struct net *net, bool server);
 
 #endif

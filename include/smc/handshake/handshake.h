@@ -47,7 +47,7 @@ struct smc_hs_result {
 
 /**
  * struct smc_hs - one handshake, embedded in its socket
- * @carrier: the TCP connection; hooked from smc_hs_start() until @done is called
+ * @clcsock: the TCP connection; hooked from smc_hs_start() until @done is called
  * @net: namespace
  * @server: which side we are; set by smc_hs_client_setup() or smc_hs_server_setup()
  * @sndbuf: requested size of the send ring in bytes
@@ -60,7 +60,7 @@ struct smc_hs_result {
  *	or waits with smc_hs_cancel_sync() before it frees the smc_hs
  * @run: runs the steps of this side; set by the setup
  * @owner: for @done
- * @host: ID of the peer host, see smc_limit_host(); set when TCP is connected
+ * @host: ID of the peer host, see smc_admission_host(); set when TCP is connected
  * @wait: @work sleeps here; woken by the clcsock, the LLC layer and smc_hs_cancel()
  * @work: runs the handshake
  * @first_work: server: checks whether the Proposal is complete or @deadline is over
@@ -70,7 +70,7 @@ struct smc_hs_result {
  * @started: bit 0: @work was queued, or will never be; changes under the lock of @wait
  */
 struct smc_hs {
-	struct smc_carrier *carrier;
+	struct smc_clcsock *clcsock;
 	struct net *net;
 	bool server;
 	u32 sndbuf;
@@ -98,8 +98,8 @@ void smc_hs_server_setup(struct smc_hs *hs);
 void smc_hs_start(struct smc_hs *hs);
 void smc_hs_cancel(struct smc_hs *hs);
 void smc_hs_cancel_sync(struct smc_hs *hs);
-bool smc_hs_older(const struct smc_hs *hs, unsigned long age);
+bool smc_hs_is_older(const struct smc_hs *hs, unsigned long age);
 bool smc_hs_evict(struct smc_hs *hs);
-u32 smc_hs_refused(struct net *net, const struct in6_addr *peer);
+u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer);
 
 #endif

@@ -23,34 +23,34 @@
 #include <smc/proto/link_set.h>
 #include <smc/rdma/region.h>
 
-#define SMC_CORE_LINKS		SMC_BUF_LINKS
-static_assert(SMC_CORE_LINKS - 1 == SMC_LINKS_MAX);	/* plus the asymmetric one */
-#define SMC_CORE_CONNS_MAX	255
-#define SMC_CORE_RTOKENS	255
+#define SMC_LGR_LINKS		SMC_REGION_LINKS
+static_assert(SMC_LGR_LINKS - 1 == SMC_LINKS_MAX);	/* plus the asymmetric one */
+#define SMC_LGR_CONNS_MAX	255
+#define SMC_LGR_RTOKENS	255
 /* interval at which waits of a handshake poll for its cancellation */
-#define SMC_CORE_POLL		(HZ / 10)
+#define SMC_LGR_POLL		(HZ / 10)
 
 enum smc_role { SMC_CLIENT = 0, SMC_SERVER = 1 };	/* values of the netlink ABI */
 
 /**
  * struct smc_rtoken - an RMB of the peer, with its keys on all links
  * @used: entry is valid
- * @doomed: deleted by the peer while connections write to it; freed with the last of them
+ * @delete_pending: deleted by the peer while connections write to it; freed with the last of them
  * @links: bit per link slot: @addr and @rkey of that slot are known
  * @refs: number of connections that write to it
- * @named: value of smc_lgr.rtoken_names at the last announcement; the oldest entry without
- *	@refs is replaced when the table is full
+ * @announced: value of smc_lgr.rtoken_announcements at the last announcement; the oldest entry
+ *	without @refs is replaced when the table is full
  * @addr: peer's address of element 0, per link slot
  * @rkey: peer's key, per link slot
  */
 struct smc_rtoken {
 	bool used;
-	bool doomed;
+	bool delete_pending;
 	u16 links;
 	u32 refs;
-	u32 named;
-	u64 addr[SMC_CORE_LINKS];
-	u32 rkey[SMC_CORE_LINKS];
+	u32 announced;
+	u64 addr[SMC_LGR_LINKS];
+	u32 rkey[SMC_LGR_LINKS];
 };
 
 /**
@@ -86,7 +86,7 @@ struct smc_claims {
  *	unless noted
  * @id: peer ID (8 opaque bytes; zero from v2-only in-tree clients)
  * @gid: peer GID of the first link
- * @carrier: address of the TCP peer, IPv4 as v4-mapped; all other members may be forged by
+ * @tcp_addr: address of the TCP peer, IPv4 as v4-mapped; all other members may be forged by
  *	another host
  * @mac: peer MAC of the first link
  * @version: 1 or 2
@@ -102,7 +102,7 @@ struct smc_claims {
 struct smc_peer {
 	u8 id[8];
 	union ib_gid gid;
-	struct in6_addr carrier;
+	struct in6_addr tcp_addr;
 	u8 mac[6];
 	u8 version;
 	u8 release;
@@ -116,12 +116,12 @@ struct smc_peer {
 };
 
 /**
- * struct smc_loss - links that a group has lost, for netlink
+ * struct smc_link_loss - links that a group has lost, for netlink
  * @count: number of lost links
  * @reason: reason of the last loss
  * @at: time of the last loss, in seconds since boot
  */
-struct smc_loss {
+struct smc_link_loss {
 	atomic_t count;
 	enum smc_link_reason reason;
 	time64_t at;
@@ -155,9 +155,9 @@ struct smc_lgr_ctl_events {
 /**
  * struct smc_lgr_conn_events - events for the connection layer
  * @message: CDC message received on @link; softirq, RCU read side; the callee looks up the
- *	connection of its token with smc_core_conn_find()
+ *	connection of its token with smc_lgr_find_conn()
  * @slots_free: @link has send slots again, or is no longer held; softirq or process context
- * @hold: take a reference on @conn unless its count is zero (false); under rcu_read_lock()
+ * @get: take a reference on @conn unless its count is zero (false); under rcu_read_lock()
  * @put: drop it; process context
  * @link_lost: @link was taken out of the link set (reason: smc_link.reason) and is fenced, while
  *	the group has other links: if @conn sends over it, move it to another link or
@@ -165,13 +165,13 @@ struct smc_lgr_ctl_events {
  * @balance: a link became usable: move connections to it; true: call again a moment later;
  *	process context, no locks
  * @terminated: the group of @conn died for @reason: abort @conn; process context, no locks; the
- *	caller has a reference from @hold. Not called for connections whose
- *	smc_core_conn_add() failed with -ECONNABORTED
+ *	caller has a reference from @get. Not called for connections whose
+ *	smc_lgr_add_conn() failed with -ECONNABORTED
  */
 struct smc_lgr_conn_events {
 	void (*message)(struct smc_link *link, const u8 *buf, u32 len);
 	void (*slots_free)(struct smc_link *link);
-	bool (*hold)(void *conn);
+	bool (*get)(void *conn);
 	void (*put)(void *conn);
 	void (*link_lost)(void *conn, struct smc_link *link);
 	bool (*balance)(struct smc_lgr *lgr);
@@ -188,45 +188,45 @@ struct smc_lgr_conn_events {
  * @id: number shown to users, in steps of 0x100
  * @role: client or server
  * @peer: the peer and the negotiated parameters
- * @leave_mutex: held from taking failed links out of the set until their connections are
+ * @failover_mutex: held from taking failed links out of the set until their connections are
  *	notified; sleeps; held while the device fences, never while waiting for the peer
  * @mutex: guards changes of the link set and of regions; sleeps; never held while waiting for
  *	the peer
  * @links: link set, RCU pointers indexed by slot; written under @mutex
- * @leaving: likewise, links that are out of @links and being shut down
- * @gone: peer's queue pair number of the last link that left the slot; read without lock
+ * @unlinked: likewise, links that are out of @links and being shut down
+ * @prev_peer_qpn: peer's queue pair number of the last link that left the slot; read without lock
  * @slots: bit per slot: in use, or its last link is still being shut down; under @mutex
  * @next_link_num: server: next link number to assign; under @mutex
- * @conns: token index -> struct smc_core_entry; RCU readers; XA_FLAGS_LOCK_BH
- * @walk_from: index at which smc_core_walk_conns() starts next; a hint, no lock
+ * @conns: token index -> struct smc_lgr_conn_entry; RCU readers; XA_FLAGS_LOCK_BH
+ * @walk_start: index at which smc_lgr_walk_conns() starts next; a hint, no lock
  * @nconns: number of connections; under the lock of @conns
  * @reserved: places of handshakes that have not added their connection yet; under the lock of
  *	@conns
- * @retired: not SMC_LINK_OK: the group is being phased out for this reason; set once, under the
- *	lock of @conns
- * @crowded: out of regions: handshakes use another group until an element is free again; a hint,
- *	no lock
- * @rtoken_lock: guards @rtokens and @rtoken_names; leaf, BH off. The holder of a reference on
- *	an entry (smc_core_rtoken_take()) may read the entry's known links without it
- * @rtoken_names: number of RMB announcements by the peer
- * @rtokens: the peer's RMBs, SMC_CORE_RTOKENS entries
- * @claims: RMBEs and alert tokens of the peer that connections use
+ * @phase_out_reason: not SMC_LINK_OK: the group is being phased out for this reason; set once,
+ *	under the lock of @conns
+ * @out_of_regions: out of regions: handshakes use another group until an element is free again; a
+ *	hint, no lock
+ * @rtoken_lock: guards @rtokens and @rtoken_announcements; leaf, BH off. The holder of a reference
+ *	on an entry (smc_rtoken_get()) may read the entry's known links without it
+ * @rtoken_announcements: number of RMB announcements by the peer
+ * @rtokens: the peer's RMBs, SMC_LGR_RTOKENS entries
+ * @rmbe_claims: RMBEs and alert tokens of the peer that connections use
  * @pool: memory regions of this host
  * @ready: first contact finished: handshakes may join; under the registry lock
  * @dead: the group terminates and no look-up returns it; never cleared
  * @reason: reason of the end; the first one stays
  * @idle_work: terminates the group some time after the last connection ended
  * @term_work: termination
- * @fail_work: takes failed links out of the set and notifies the connections
- * @retire_work: reports these links to LLC and destroys them
+ * @failover_work: takes failed links out of the set and notifies the connections
+ * @removal_work: reports these links to LLC and destroys them
  * @free_work: final release, in process context
- * @lost: bit per slot: link failed, to be handled by @fail_work
- * @left: bit per slot: failed link without connections, to be handled by @retire_work
- * @loss: lost links, for netlink
- * @moves: number of connections that moved to another link
+ * @failed_slots: bit per slot: link failed, to be handled by @failover_work
+ * @removal_slots: bit per slot: failed link without connections, to be handled by @removal_work
+ * @link_loss: lost links, for netlink
+ * @conn_moves: number of connections that moved to another link
  * @balance_work: moves connections to a link that became usable
  * @balance_round: number of links that became usable; a connection tries once per round
- * @balance_left: remaining walks of this round
+ * @balance_walks: remaining walks of this round
  * @last_pick: slot of the link picked last for a connection; a hint, no lock
  * @llc: private to the LLC layer
  */
@@ -238,59 +238,59 @@ struct smc_lgr {
 	u32 id;
 	enum smc_role role;
 	struct smc_peer peer;
-	struct mutex leave_mutex;	/* failover */
+	struct mutex failover_mutex;	/* failover */
 	struct mutex mutex;		/* link set, regions */
-	struct smc_link __rcu *links[SMC_CORE_LINKS];
-	struct smc_link __rcu *leaving[SMC_CORE_LINKS];
-	u32 gone[SMC_CORE_LINKS];
+	struct smc_link __rcu *links[SMC_LGR_LINKS];
+	struct smc_link __rcu *unlinked[SMC_LGR_LINKS];
+	u32 prev_peer_qpn[SMC_LGR_LINKS];
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
-	unsigned long walk_from;
+	unsigned long walk_start;
 	u32 nconns;
 	u32 reserved;
-	enum smc_link_reason retired;
-	bool crowded;
+	enum smc_link_reason phase_out_reason;
+	bool out_of_regions;
 	spinlock_t rtoken_lock;		/* the next two */
-	u32 rtoken_names;
+	u32 rtoken_announcements;
 	struct smc_rtoken *rtokens;
-	struct smc_claims claims;
+	struct smc_claims rmbe_claims;
 	struct smc_pool pool;
 	bool ready;
 	bool dead;
 	enum smc_link_reason reason;
 	struct delayed_work idle_work;
 	struct work_struct term_work;
-	struct work_struct fail_work;
-	struct work_struct retire_work;
+	struct work_struct failover_work;
+	struct work_struct removal_work;
 	struct work_struct free_work;
-	unsigned long lost;
-	unsigned long left;
-	struct smc_loss loss;
-	atomic_t moves;
+	unsigned long failed_slots;
+	unsigned long removal_slots;
+	struct smc_link_loss link_loss;
+	atomic_t conn_moves;
 	struct delayed_work balance_work;
 	u32 balance_round;
-	u32 balance_left;
+	u32 balance_walks;
 	u32 last_pick;
 	void *llc;
 };
 
 /* smc_core.c */
-int smc_core_init(void);
-void smc_core_exit(void);
-void smc_core_net_exit(struct net *net);
-void smc_core_set_ctl_events(const struct smc_lgr_ctl_events *events);
-void smc_core_set_conn_events(const struct smc_lgr_conn_events *events);
-struct smc_lgr *smc_core_create(struct net *net, enum smc_role role,
-				const struct smc_peer *peer, struct smc_path *path);
-void smc_core_get(struct smc_lgr *lgr);
-void smc_core_put(struct smc_lgr *lgr);
-void smc_core_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
-int smc_core_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
-void smc_core_ports_changed(void);
-struct smc_link *smc_core_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
-void smc_core_del_link(struct smc_link *link, enum smc_link_reason reason);
-void smc_core_link_came(struct smc_lgr *lgr);
+int smc_lgr_init(void);
+void smc_lgr_exit(void);
+void smc_lgr_net_exit(struct net *net);
+void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events);
+void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events);
+struct smc_lgr *smc_lgr_create(struct net *net, enum smc_role role,
+			       const struct smc_peer *peer, struct smc_path *path);
+void smc_lgr_get(struct smc_lgr *lgr);
+void smc_lgr_put(struct smc_lgr *lgr);
+void smc_lgr_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
+int smc_lgr_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
+void smc_lgr_notify_ports(void);
+struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
+void smc_lgr_del_link(struct smc_link *link, enum smc_link_reason reason);
+void smc_lgr_start_balance(struct smc_lgr *lgr);
 
 /* lgr/links.c */
 
@@ -312,7 +312,7 @@ static inline struct smc_link *smc_link_iter_next_rcu(struct smc_link_iter *iter
 {
 	struct smc_link *link = NULL;
 
-	while (iter->slot < SMC_CORE_LINKS && !link)
+	while (iter->slot < SMC_LGR_LINKS && !link)
 		link = rcu_dereference(iter->lgr->links[iter->slot++]);
 	return link;
 }
@@ -340,61 +340,61 @@ static inline struct smc_link *smc_link_iter_next_rcu(struct smc_link_iter *iter
 	for (struct smc_link_iter iter_ = { .lgr = (group) };		\
 	     ((pos) = smc_link_iter_next_rcu(&iter_));)
 
-struct smc_link *smc_core_link(struct smc_lgr *lgr, u32 slot);
-struct smc_link *smc_core_link_by_num(struct smc_lgr *lgr, u8 num);
-int smc_core_open_slot(struct smc_lgr *lgr, u8 num);
-struct smc_link *smc_core_pick_link(struct smc_lgr *lgr);
-struct smc_link *smc_core_other_link(struct smc_lgr *lgr, const struct smc_link *not);
-struct smc_link *smc_core_pick_for(struct smc_lgr *lgr, unsigned long slots,
-				   const struct smc_link *own);
-void smc_core_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
-void smc_core_tell_link_up(struct smc_link *link);
+struct smc_link *smc_lgr_get_link(struct smc_lgr *lgr, u32 slot);
+struct smc_link *smc_lgr_get_link_by_num(struct smc_lgr *lgr, u8 num);
+int smc_lgr_find_open_slot(struct smc_lgr *lgr, u8 num);
+struct smc_link *smc_lgr_pick_link(struct smc_lgr *lgr);
+struct smc_link *smc_lgr_pick_other_link(struct smc_lgr *lgr, const struct smc_link *not);
+struct smc_link *smc_lgr_pick_conn_link(struct smc_lgr *lgr, unsigned long slots,
+					const struct smc_link *own);
+void smc_lgr_get_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
+void smc_link_report_up(struct smc_link *link);
 
 /* lgr/conns.c */
 
 /**
- * struct smc_core_entry - a connection in the token table
+ * struct smc_lgr_conn_entry - a connection in the token table
  * @token: alert token: index in the low 8 bits, random generation above
  * @conn: the connection, opaque to this layer
  * @rcu: deferred free
  */
-struct smc_core_entry {
+struct smc_lgr_conn_entry {
 	u32 token;
 	void *conn;
 	struct rcu_head rcu;
 };
 
-void smc_core_unreserve(struct smc_lgr *lgr);
-void smc_core_retire(struct smc_lgr *lgr, enum smc_link_reason reason);
-void smc_core_crowded(struct smc_lgr *lgr);
-void smc_core_roomy(struct smc_lgr *lgr);
-int smc_core_conn_add(struct smc_lgr *lgr, void *conn, u32 *token);
-void smc_core_conn_del(struct smc_lgr *lgr, u32 token);
-void *smc_core_conn_find(struct smc_lgr *lgr, u32 token);
-void smc_core_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg);
+void smc_lgr_unreserve_conn(struct smc_lgr *lgr);
+void smc_lgr_phase_out(struct smc_lgr *lgr, enum smc_link_reason reason);
+void smc_lgr_set_out_of_regions(struct smc_lgr *lgr);
+void smc_lgr_set_regions_available(struct smc_lgr *lgr);
+int smc_lgr_add_conn(struct smc_lgr *lgr, void *conn, u32 *token);
+void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token);
+void *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token);
+void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg);
 
 /* lgr/rtoken.c */
-int smc_core_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
-int smc_core_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
-int smc_core_rtoken_take(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
-int smc_core_rtoken_take_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
-void smc_core_rtoken_release(struct smc_lgr *lgr, int idx);
-bool smc_core_rtoken_room(struct smc_lgr *lgr);
-bool smc_core_rtoken_known(struct smc_lgr *lgr, int idx, u32 slot);
-int smc_core_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
-			     u32 rkey, u64 addr);
-void smc_core_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
-void smc_core_rtoken_forget_slot(struct smc_lgr *lgr, u32 slot);
-void smc_core_claims_init(struct smc_claims *claims);
-int smc_core_claim(struct smc_lgr *lgr, struct smc_claim *claim);
-void smc_core_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
+int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
+int smc_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
+int smc_rtoken_get(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
+int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
+void smc_rtoken_put(struct smc_lgr *lgr, int idx);
+bool smc_rtoken_has_room(struct smc_lgr *lgr);
+bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot);
+int smc_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
+			u32 rkey, u64 addr);
+void smc_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
+void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot);
+void smc_claim_init_list(struct smc_claims *claims);
+int smc_claim_begin(struct smc_lgr *lgr, struct smc_claim *claim);
+void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 
 /* lgr/lookup.c */
 
 /**
- * struct smc_contact - which group serves a client, from smc_core_contact_begin()
+ * struct smc_contact - which group serves a client, from smc_contact_begin()
  * @lgr: existing group with a reserved place and a reference; NULL: the caller creates the
- *	group and must call smc_core_contact_done()
+ *	group and must call smc_contact_finish()
  * @link: usable link of @lgr, with a reference; NULL without @lgr
  * @entry: private: entry of the creator
  */
@@ -404,37 +404,37 @@ struct smc_contact {
 	void *entry;
 };
 
-struct smc_lgr *smc_core_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
-				     unsigned long deadline, const bool *cancel,
-				     struct smc_link **link);
-int smc_core_contact_begin(struct net *net, const struct smc_peer *peer,
-			   const struct smc_path *own, unsigned long deadline,
-			   const bool *cancel, struct smc_contact *contact);
-void smc_core_contact_done(struct smc_contact *contact, struct smc_lgr *lgr);
-void smc_core_ready(struct smc_lgr *lgr);
-bool smc_core_knows(struct net *net, const struct in6_addr *carrier);
+struct smc_lgr *smc_lgr_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
+				    unsigned long deadline, const bool *cancel,
+				    struct smc_link **link);
+int smc_contact_begin(struct net *net, const struct smc_peer *peer,
+		      const struct smc_path *own, unsigned long deadline,
+		      const bool *cancel, struct smc_contact *contact);
+void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
+void smc_lgr_set_ready(struct smc_lgr *lgr);
+bool smc_registry_has_host(struct net *net, const struct in6_addr *carrier);
 
 /* lgr/topology.c */
 
 /**
- * struct smc_core_end - RNIC of the peer, as end of a further link
+ * struct smc_peer_rnic - RNIC of the peer, as end of a further link
  * @gid: its GID
  * @mac: its MAC, as the peer reports it
  */
-struct smc_core_end {
+struct smc_peer_rnic {
 	const u8 *gid;
 	const u8 *mac;
 };
 
-unsigned int smc_core_worth(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
-			    const struct smc_core_end *to);
-enum smc_link_fit smc_core_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
-			       const struct smc_core_end *to);
-bool smc_core_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port);
-enum smc_link_set_type smc_core_type(struct smc_lgr *lgr);
-struct smc_link *smc_core_surplus(struct smc_lgr *lgr);
+unsigned int smc_topology_rate_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port,
+				    const struct smc_peer_rnic *to);
+enum smc_link_fit smc_topology_check_fit(struct smc_lgr *lgr, const struct smc_ib_device *dev,
+					 u8 port, const struct smc_peer_rnic *to);
+bool smc_topology_uses_port(struct smc_lgr *lgr, const struct smc_ib_device *dev, u8 port);
+enum smc_link_set_type smc_topology_get_type(struct smc_lgr *lgr);
+struct smc_link *smc_topology_find_redundant(struct smc_lgr *lgr);
 
 /* lgr/device_events.c */
-extern const struct smc_ib_events smc_core_ib_events;
+extern const struct smc_ib_events smc_lgr_ib_events;
 
 #endif

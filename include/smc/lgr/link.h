@@ -40,14 +40,14 @@ const char *smc_link_reason_str(enum smc_link_reason reason);
  * struct smc_link_events - events of links for the group layer
  * @llc: LLC message received; @buf is valid during the call; softirq
  * @cdc: CDC message received; @buf is valid during the call; softirq
- * @lost: the link failed for @reason; once per link; any context, must not sleep
+ * @failed: the link failed for @reason; once per link; any context, must not sleep
  * @slots_free: send slots are free again after one was refused, or the link is no longer held;
  *	softirq or process context
  */
 struct smc_link_events {
 	void (*llc)(struct smc_link *link, const u8 *buf, u32 len);
 	void (*cdc)(struct smc_link *link, const u8 *buf, u32 len);
-	void (*lost)(struct smc_link *link, enum smc_link_reason reason);
+	void (*failed)(struct smc_link *link, enum smc_link_reason reason);
 	void (*slots_free)(struct smc_link *link);
 };
 
@@ -73,15 +73,15 @@ struct smc_link_events {
  * @qp: queue pair
  * @state: state of proto/link_fsm; changed by cmpxchg in lgr/link.c only
  * @reason: first reason of failure
- * @going: reason for which both sides are about to remove the link; SMC_LINK_OK: none
+ * @removal_reason: reason for which both sides are about to remove the link; SMC_LINK_OK: none
  * @fenced: no message arrives any more, and all completions have been processed; never cleared
- * @late: @fenced, but the device did not flush in time: received messages may be lost
+ * @flush_timed_out: @fenced, but the device did not flush in time: received messages may be lost
  * @nconns: number of connections that send over this link (conn->lock of each)
- * @moves: number of connections that moved to it from other links
- * @since: time at which it became usable, in seconds since boot; 0 = not yet
+ * @conns_moved_in: number of connections that moved to it from other links
+ * @usable_since: time at which it became usable, in seconds since boot; 0 = not yet
  * @last_rx: time of the last received message, in jiffies
  * @last_cdc: time of the last received CDC message, in jiffies
- * @held: connections must not send over it for now
+ * @conns_held: connections must not send over it for now
  * @rcu: deferred free
  */
 struct smc_link {
@@ -104,15 +104,15 @@ struct smc_link {
 	struct smc_qp *qp;
 	atomic_t state;
 	atomic_t reason;
-	enum smc_link_reason going;
+	enum smc_link_reason removal_reason;
 	bool fenced;
-	bool late;
+	bool flush_timed_out;
 	atomic_t nconns;
-	atomic_t moves;
-	time64_t since;
+	atomic_t conns_moved_in;
+	time64_t usable_since;
 	unsigned long last_rx;
 	unsigned long last_cdc;
-	bool held;
+	bool conns_held;
 	struct rcu_head rcu;
 };
 
@@ -125,12 +125,12 @@ void smc_link_put(struct smc_link *link);
 int smc_link_connect(struct smc_link *link);
 void smc_link_activate(struct smc_link *link);
 bool smc_link_usable(const struct smc_link *link);
-void smc_link_going(struct smc_link *link, enum smc_link_reason reason);
-void smc_link_hold(struct smc_link *link, bool hold);
+void smc_link_expect_removal(struct smc_link *link, enum smc_link_reason reason);
+void smc_link_hold_conns(struct smc_link *link, bool hold);
 /* Return true if connections must not send; they are notified by events->slots_free. */
-static inline bool smc_link_held(const struct smc_link *link)
+static inline bool smc_link_conns_held(const struct smc_link *link)
 {
-	return READ_ONCE(link->held);
+	return READ_ONCE(link->conns_held);
 }
 
 void smc_link_fail(struct smc_link *link, enum smc_link_reason reason);

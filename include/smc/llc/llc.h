@@ -21,8 +21,8 @@ int smc_llc_init(void);
 void smc_llc_exit(void);
 
 /*
- * First contact (RFC 7609 section 3.5.1): state as returned by smc_llc_fc_bits(). A server waits
- * for the response of the client, a client for the request of the server.
+ * First contact (RFC 7609 section 3.5.1): state as returned by smc_llc_fc_get_bits(). A server
+ * waits for the response of the client, a client for the request of the server.
  */
 #define SMC_LLC_FC_CONFIRM	0x01	/* CONFIRM LINK has arrived */
 #define SMC_LLC_FC_ADD_LINK	0x02	/* ADD LINK has arrived, or is not needed */
@@ -30,20 +30,20 @@ void smc_llc_exit(void);
 #define SMC_LLC_FC_BROKEN	0x08	/* link or group failed */
 
 void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq);
-unsigned int smc_llc_fc_bits(struct smc_link *link);
+unsigned int smc_llc_fc_get_bits(struct smc_link *link);
 int smc_llc_fc_confirm_link(struct smc_link *link);
 int smc_llc_fc_add_link(struct smc_link *link);
 void smc_llc_fc_end(struct smc_link *link);
 
-int smc_llc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
-			 const bool *cancel);
+int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
+		     const bool *cancel);
 
-void smc_llc_give_later(struct smc_lgr *lgr);
+void smc_llc_timer_region_added(struct smc_lgr *lgr);
 
-void smc_llc_probe(struct smc_lgr *lgr);
-void smc_llc_suspect(struct net *net, const union ib_gid *gid);
+void smc_test_link_probe_lgr(struct smc_lgr *lgr);
+void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid);
 
-int smc_llc_tend_add(struct smc_lgr *lgr);
-int smc_llc_tend_delete(struct smc_lgr *lgr, u8 num);
+int smc_add_link_order(struct smc_lgr *lgr);
+int smc_delete_link_order(struct smc_lgr *lgr, u8 num);
 
 #endif

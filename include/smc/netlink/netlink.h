@@ -3,7 +3,7 @@
 #ifndef _SMC_NETLINK_NETLINK_H
 #define _SMC_NETLINK_NETLINK_H
 
-int smc_netlink_init(void);
-void smc_netlink_exit(void);
+int smc_nl_init(void);
+void smc_nl_exit(void);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef _SMC_NETLINK_PNET_H
 #define _SMC_NETLINK_PNET_H
 
-int smc_netlink_pnet_init(void);
-void smc_netlink_pnet_exit(void);
+int smc_nl_pnet_init(void);
+void smc_nl_pnet_exit(void);
 
 #endif

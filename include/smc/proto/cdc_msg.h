@@ -25,16 +25,16 @@
  * Bits of struct smc_cdc_msg.more, an extension of native peers in a byte that the RFC reserves.
  * ORDERLY is defined in failover validations only, the other bits in all other messages only.
  */
-#define SMC_CDC_M_ORDERLY	0x01	/* orderly move: previous link has nothing in flight */
-#define SMC_CDC_M_ASK		0x04	/* request for the number of the last handled message */
-#define SMC_CDC_M_HEARD		0x08	/* the answer: @heard is valid */
-#define SMC_CDC_M_ALL		0x0d
+#define SMC_CDC_EXT_ORDERLY	0x01	/* orderly move: previous link has nothing in flight */
+#define SMC_CDC_EXT_ACK_REQ	0x04	/* request for the number of the last handled message */
+#define SMC_CDC_EXT_ACK		0x08	/* the answer: @heard is valid */
+#define SMC_CDC_EXT_ALL		0x0d
 
 /*
  * Earlier moves that a failover validation lists in addition to the last one. A link can fail
  * before any message has arrived over it, and so can the next; a group has at most nine links.
  */
-#define SMC_CDC_PAST		7
+#define SMC_CDC_OLDER_LINKS		7
 
 /**
  * struct smc_cdc_cursor - Ring position in wire form
@@ -55,18 +55,20 @@ struct smc_cdc_cursor {
  * @cons: consumer cursor: next byte that the sender reads from *its own* RMBE
  * @flags: SMC_CDC_F_*
  * @state: SMC_CDC_S_*
- * @left: failover validation: number of the sender's previous link; 0: not given (foreign peer)
- * @move: valid if @left is not 0: number of moves of the sender so far, modulo 256
- * @past: valid if @left is not 0: numbers of the links before @left, the latest first; 0: none
- * @past_orderly: one bit for each entry of @past, the lowest for the first: the sender left that
- *	link by an orderly move, as %SMC_CDC_M_ORDERLY says for @left
- * @more: SMC_CDC_M_*
- * @heard: valid with SMC_CDC_M_HEARD: number of the last message that the sender has handled
+ * @prev_link: failover validation: number of the sender's previous link; 0: not given (foreign
+ *	peer)
+ * @move_count: valid if @prev_link is not 0: number of moves of the sender so far, modulo 256
+ * @older_links: valid if @prev_link is not 0: numbers of the links before @prev_link, the latest
+ *	first; 0: none
+ * @older_orderly: one bit for each entry of @older_links, the lowest for the first: the sender left
+ *	that link by an orderly move, as %SMC_CDC_EXT_ORDERLY says for @prev_link
+ * @ext: SMC_CDC_M_*
+ * @ack_seq: valid with SMC_CDC_EXT_ACK: number of the last message that the sender has handled
  *
- * A failover validation (F) has only @seq, @token, @left, @move, @past, @past_orderly and @more:
- * cursors, other flags and @state are zero after parsing and must be zero for building. @left,
- * @move, @past, @past_orderly, @more and @heard are extensions of native peers, in bytes that the
- * RFC reserves.
+ * A failover validation (F) has only @seq, @token, @prev_link, @move_count, @older_links,
+ * @older_orderly and @ext: cursors, other flags and @state are zero after parsing and must be zero
+ * for building. @prev_link, @move_count, @older_links, @older_orderly, @ext and @ack_seq are
+ * extensions of native peers, in bytes that the RFC reserves.
  */
 struct smc_cdc_msg {
 	u16 seq;
@@ -75,12 +77,12 @@ struct smc_cdc_msg {
 	struct smc_cdc_cursor cons;
 	u8 flags;
 	u8 state;
-	u8 left;
-	u8 move;
-	u8 past[SMC_CDC_PAST];
-	u8 past_orderly;
-	u8 more;
-	u16 heard;
+	u8 prev_link;
+	u8 move_count;
+	u8 older_links[SMC_CDC_OLDER_LINKS];
+	u8 older_orderly;
+	u8 ext;
+	u16 ack_seq;
 };
 
 int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token);

@@ -3,14 +3,14 @@
  * CLC messages: the handshake over the TCP connection (RFC 7609 A.2, extensions of SMC versions 2
  * and 2.1).
  *
- * Receiving: read exactly SMC_CLC_HEAD_LEN bytes, call smc_clc_peek_header(), read head.len bytes
+ * Receiving: read exactly SMC_CLC_HEAD_LEN bytes, call smc_clc_parse_header(), read head.len bytes
  * in total, call the parser for head.type. Bytes beyond head.len are not part of the message.
  *
  * Parsers return:
  *   0            *out is filled in
  *   -EPROTO      malformed: reset the TCP connection (RFC 7609 C.6)
  *   -EOPNOTSUPP  apparently well formed, but of a version or transport with an unknown layout:
- *                decline with the reason from smc_clc_unsupported() and fall back
+ *                decline with the reason from smc_clc_unsupported_reason() and fall back
  * On error *out is unchanged.
  *
  * Parsers keep unknown values that do not change the layout (the path MTU code, a release, a
@@ -109,7 +109,7 @@ enum smc_clc_reason {
 	SMC_CLC_DECL_CONFIG		= 0x03000000,
 	SMC_CLC_DECL_RULE		= 0x03008001,
 	SMC_CLC_DECL_PEER_NO_SMC	= 0x03010000,
-	SMC_CLC_DECL_STRANGER		= 0x03018001,
+	SMC_CLC_DECL_NOT_SMC		= 0x03018001,
 	SMC_CLC_DECL_IPSEC		= 0x03020000,
 	SMC_CLC_DECL_NO_DEV		= 0x03030000,
 	SMC_CLC_DECL_NO_DEV_D		= 0x03030001,
@@ -266,7 +266,7 @@ struct smc_clc_fce {
  * @rkey: of the RMB, on the link
  * @rmbe_idx: index of the RMBE in the RMB, from 1 on; a parser never delivers 0
  * @token: alert token, opaque, for CDC messages of this connection
- * @bsize: code of the RMBE size, see smc_bsize_to_len(); all 16 values are valid
+ * @bsize: code of the RMBE size, see smc_wire_bsize_to_len(); all 16 values are valid
  * @mtu: enum smc_mtu, may be an unknown code
  * @vaddr: address of the RMB, not of the RMBE. The parser has checked that the RMBE does not wrap
  *	around the address space
@@ -320,7 +320,7 @@ struct smc_clc_decline {
 	u32 extra[4];
 };
 
-int smc_clc_peek_header(const u8 *buf, struct smc_clc_head *head);
+int smc_clc_parse_header(const u8 *buf, struct smc_clc_head *head);
 int smc_clc_parse_proposal(const u8 *buf, size_t len,
 			   struct smc_clc_proposal *out);
 int smc_clc_parse_accept(const u8 *buf, size_t len,
@@ -334,14 +334,14 @@ int smc_clc_build_accept(const struct smc_clc_accept *in, u8 *buf, size_t cap);
 int smc_clc_build_decline(const struct smc_clc_decline *in, u8 *buf,
 			  size_t cap);
 
-bool smc_clc_same_prefix(const u8 *a, const u8 *b, u8 len);
-void smc_clc_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len);
-bool smc_clc_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len);
-bool smc_clc_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
-			   const u8 *client);
-bool smc_clc_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len);
+bool smc_clc_prefix_equal(const u8 *a, const u8 *b, u8 len);
+void smc_clc_proposal_set_prefix4(struct smc_clc_proposal *p, const u8 *addr, u8 len);
+bool smc_clc_proposal_add_prefix6(struct smc_clc_proposal *p, const u8 *addr, u8 len);
+bool smc_clc_proposal_match_prefix4(const struct smc_clc_proposal *p, const u8 *addr, u8 len,
+				    const u8 *client);
+bool smc_clc_proposal_match_prefix6(const struct smc_clc_proposal *p, const u8 *addr, u8 len);
 
-enum smc_clc_reason smc_clc_unsupported(const struct smc_clc_head *head);
+enum smc_clc_reason smc_clc_unsupported_reason(const struct smc_clc_head *head);
 enum smc_clc_reason smc_clc_check_proposal(const struct smc_clc_proposal *p);
 enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a);
 const char *smc_clc_reason_str(u32 reason);

@@ -42,7 +42,7 @@ enum smc_conn_event {
 	SMC_CONN_EV_ABORT,	/* closed with unread data, drain time-out, protocol error */
 	SMC_CONN_EV_ABORT_SENT,	/* our A completed, with or without success */
 	SMC_CONN_EV_TIMEOUT,	/* the timer of a waiting state fired */
-	SMC_CONN_EV_CARRIER_RST, /* TCP connection was reset */
+	SMC_CONN_EV_CLCSOCK_RST, /* TCP connection was reset */
 	SMC_CONN_EV_GROUP_LOST,	/* link group without a usable link, or terminated */
 	SMC_CONN_EV_PEER_DATA,	/* producer cursor advanced */
 	SMC_CONN_EV_PEER_DONE,	/* D without C */
@@ -60,8 +60,8 @@ enum smc_conn_event {
 #define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; all later CDCs repeat D */
 #define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC, no WRITE after it */
 #define SMC_CONN_ACT_SEND_ABORT		0x00020	/* CDC with A: the last CDC, no WRITE after it */
-#define SMC_CONN_ACT_RESET_CARRIER	0x00040	/* RST on the TCP connection */
-#define SMC_CONN_ACT_CLOSE_CARRIER	0x00080	/* FIN on the TCP connection */
+#define SMC_CONN_ACT_RESET_CLCSOCK	0x00040	/* RST on the TCP connection */
+#define SMC_CONN_ACT_CLOSE_CLCSOCK	0x00080	/* FIN on the TCP connection */
 #define SMC_CONN_ACT_REPORT_UP		0x00100	/* socket is connected */
 #define SMC_CONN_ACT_REPORT_EOF		0x00200	/* end of file after the readable data */
 #define SMC_CONN_ACT_REPORT_PEER_CLOSED	0x00400	/* peer reads no more: EPIPE for writers */
@@ -87,15 +87,15 @@ struct smc_conn_row {
 };
 
 int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32 *actions);
-void smc_conn_fsm_row(enum smc_conn_state state, enum smc_conn_event event,
-		      struct smc_conn_row *row);
-enum smc_conn_event smc_conn_fsm_event(bool done, bool closed, bool aborted, bool unsent);
-bool smc_conn_event_from_peer(enum smc_conn_event event);
+void smc_conn_fsm_get_row(enum smc_conn_state state, enum smc_conn_event event,
+			  struct smc_conn_row *row);
+enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool aborted, bool unsent);
+bool smc_conn_event_is_from_peer(enum smc_conn_event event);
 
 bool smc_conn_state_may_send(enum smc_conn_state state);
 bool smc_conn_state_may_recv(enum smc_conn_state state);
 bool smc_conn_state_may_cdc(enum smc_conn_state state);
-bool smc_conn_state_over(enum smc_conn_state state);
+bool smc_conn_state_ignores_peer(enum smc_conn_state state);
 
 const char *smc_conn_state_str(enum smc_conn_state state);
 const char *smc_conn_state_rfc_str(enum smc_conn_state state);

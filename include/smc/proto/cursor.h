@@ -32,29 +32,29 @@
 #define SMC_PLAN_NO_STOP	(~(u64)0)
 
 /* Outcomes of taking over a cursor; -EPROTO is the bad one. */
-enum smc_cursor_move {
+enum smc_cursor_change {
 	SMC_CURSOR_SAME = 0,	/* nothing new */
 	SMC_CURSOR_NEWER = 1,	/* position advanced */
 	SMC_CURSOR_STALE = 2,	/* older than the known position: ignored */
 };
 
 /**
- * struct smc_span - Contiguous part of a local ring
+ * struct smc_ring_span - Contiguous part of a local ring
  * @off: offset in the ring
  * @len: bytes
  */
-struct smc_span {
+struct smc_ring_span {
 	u32 off;
 	u32 len;
 };
 
 /**
- * struct smc_write_piece - One RDMA WRITE: contiguous in both rings
+ * struct smc_ring_piece - One RDMA WRITE: contiguous in both rings
  * @src: offset in the send ring
  * @dst: offset in the peer's RMBE
  * @len: bytes
  */
-struct smc_write_piece {
+struct smc_ring_piece {
 	u32 src;
 	u32 dst;
 	u32 len;
@@ -74,8 +74,8 @@ struct smc_write_piece {
  * @peer_size: bytes of the peer's RMBE
  * @reserve: bytes of the peer's RMBE kept unused in normal operation, for peers that do not repeat
  *	a consumer cursor update that was lost with a link
- * @ask: the link changed and no CDC message has arrived over the new one: every CDC message has
- *	flag R (update requested), and the reserve may be used
+ * @request_update: the link changed and no CDC message has arrived over the new one: every CDC
+ *	message has flag R (update requested), and the reserve may be used
  */
 struct smc_ring_tx {
 	u64 prepared;
@@ -88,49 +88,50 @@ struct smc_ring_tx {
 	u32 size;
 	u32 peer_size;
 	u32 reserve;
-	bool ask;
+	bool request_update;
 };
 
 /**
  * struct smc_ring_rx - Receive side of a connection
  * @produced: end of what the peer has written, from its CDC messages
  * @consumed: end of what the application has read; the consumer cursor, unless bytes are lent
- * @given: while bytes are lent: the first lent byte, which is then the consumer cursor
- * @lent: end of the bytes lent in place; bytes are lent if it is beyond @given
- * @told: consumer cursor in the last CDC message that was posted
- * @force_at: make an update due when the consumer cursor gets there; 0: unset
+ * @lent_start: while bytes are lent: the first lent byte, which is then the consumer cursor
+ * @lent_end: end of the bytes lent in place; bytes are lent if it is beyond @lent_start
+ * @announced: consumer cursor in the last CDC message that was posted
+ * @force_pos: make an update due when the consumer cursor gets there; 0: unset
  * @size: bytes of our RMBE
  * @peer_blocked: flag B of the last CDC message: the peer has data and no window
- * @peer_asks: flag R of the last CDC message: the peer requests our cursor
+ * @peer_requests: flag R of the last CDC message: the peer requests our cursor
  * @force: an update is due regardless of the window (link changed, urgent data read)
  */
 struct smc_ring_rx {
 	u64 produced;
 	u64 consumed;
-	u64 given;
-	u64 lent;
-	u64 told;
-	u64 force_at;
+	u64 lent_start;
+	u64 lent_end;
+	u64 announced;
+	u64 force_pos;
 	u32 size;
 	bool peer_blocked;
-	bool peer_asks;
+	bool peer_requests;
 	bool force;
 };
 
 /* Urgency of a CDC message for the consumer cursor alone. */
-enum smc_update {
-	SMC_UPDATE_NONE = 0,	/* the next CDC message for another reason is enough */
-	SMC_UPDATE_SOON = 1,	/* send unless more is read within about a millisecond */
-	SMC_UPDATE_NOW = 2,	/* send at once */
+enum smc_cursor_update {
+	SMC_CURSOR_UPDATE_NONE = 0,	/* the next CDC message for another reason is enough */
+	SMC_CURSOR_UPDATE_SOON = 1,	/* send unless more is read within about a millisecond */
+	SMC_CURSOR_UPDATE_NOW = 2,	/* send at once */
 };
 
-bool smc_ring_size_ok(u32 size);
+bool smc_ring_size_is_valid(u32 size);
 void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor);
 int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor *wire, u64 *pos);
 
 int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve);
-u32 smc_ring_tx_free(const struct smc_ring_tx *tx);
-unsigned int smc_ring_tx_spans(const struct smc_ring_tx *tx, u32 want, struct smc_span out[2]);
+u32 smc_ring_tx_free_bytes(const struct smc_ring_tx *tx);
+unsigned int smc_ring_tx_get_spans(const struct smc_ring_tx *tx, u32 want,
+				   struct smc_ring_span out[2]);
 int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len);
 void smc_ring_tx_purge(struct smc_ring_tx *tx);
 u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx);
@@ -138,32 +139,32 @@ u32 smc_ring_tx_window(const struct smc_ring_tx *tx);
 bool smc_ring_tx_blocked(const struct smc_ring_tx *tx);
 bool smc_ring_tx_drained(const struct smc_ring_tx *tx);
 unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_bytes,
-			      struct smc_write_piece out[SMC_PLAN_PIECES]);
-int smc_ring_tx_sent(struct smc_ring_tx *tx, u32 len);
+			      struct smc_ring_piece out[SMC_PLAN_PIECES]);
+int smc_ring_tx_note_posted(struct smc_ring_tx *tx, u32 len);
 bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos);
-int smc_ring_tx_peer(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire);
-void smc_ring_tx_heard(struct smc_ring_tx *tx);
+int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire);
+void smc_ring_tx_note_cdc(struct smc_ring_tx *tx);
 void smc_ring_tx_rewind(struct smc_ring_tx *tx);
-void smc_ring_tx_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor);
+void smc_ring_tx_get_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor);
 
 int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size);
 u32 smc_ring_rx_readable(const struct smc_ring_rx *rx);
-unsigned int smc_ring_rx_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
-			       struct smc_span out[2]);
+unsigned int smc_ring_rx_get_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
+				   struct smc_ring_span out[2]);
 int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len);
 int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len);
-u32 smc_ring_rx_out(const struct smc_ring_rx *rx, u32 *off);
-int smc_ring_rx_give_back(struct smc_ring_rx *rx, u32 len);
-u32 smc_ring_rx_held(const struct smc_ring_rx *rx);
+u32 smc_ring_rx_get_lent(const struct smc_ring_rx *rx, u32 *off);
+int smc_ring_rx_return(struct smc_ring_rx *rx, u32 len);
+u32 smc_ring_rx_withheld(const struct smc_ring_rx *rx);
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx);
-int smc_ring_rx_peer(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
-		     bool asks);
-enum smc_update smc_ring_rx_update(const struct smc_ring_rx *rx);
-void smc_ring_rx_told(struct smc_ring_rx *rx);
-void smc_ring_rx_force(struct smc_ring_rx *rx);
-void smc_ring_rx_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor);
+int smc_ring_rx_take_cursor(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
+			    bool asks);
+enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx);
+void smc_ring_rx_note_announced(struct smc_ring_rx *rx);
+void smc_ring_rx_force_update(struct smc_ring_rx *rx);
+void smc_ring_rx_get_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor);
 
-const char *smc_cursor_move_str(enum smc_cursor_move move);
-const char *smc_update_str(enum smc_update update);
+const char *smc_cursor_change_str(enum smc_cursor_change move);
+const char *smc_cursor_update_str(enum smc_cursor_update update);
 
 #endif /* SMC_PROTO_CURSOR_H */

@@ -35,49 +35,49 @@
 #include <smc/proto/types.h>
 
 /* Moves that can be pending at a time: a group may lose all links but one at once. */
-#define SMC_FAILOVER_LATE	8
+#define SMC_FAILOVER_PARKED_MAX	8
 
 /* No link: the previous one is fenced, any other one may be the next. */
-#define SMC_FAILOVER_NOWHERE	0xff
+#define SMC_FAILOVER_NO_SLOT	0xff
 
 /* Moves that a validation lists: the last one and those before it. */
-#define SMC_FAILOVER_PAST	(1 + SMC_CDC_PAST)
+#define SMC_FAILOVER_PREV_LINKS	(1 + SMC_CDC_OLDER_LINKS)
 
 /*
  * Messages that may be sent before the arrival of one is noticed: a part of half the number space.
  */
-#define SMC_FAILOVER_SEQ_OLD	0x2000
+#define SMC_FAILOVER_SEQ_WINDOW	0x2000
 
 /* Outcomes of a message; -ENOSPC is the bad one. */
 enum smc_failover_verdict {
 	SMC_FAILOVER_TAKE = 0,	/* handle it now */
-	SMC_FAILOVER_KEPT = 1,	/* parked; smc_failover_next() returns it later */
+	SMC_FAILOVER_PARKED = 1,	/* parked; smc_failover_rx_next() returns it later */
 	SMC_FAILOVER_FIRST = 2,	/* handle it now; first one over its link, without a validation */
 };
 
 /**
- * struct smc_failover_late - Parked messages of one link
+ * struct smc_failover_parked - Parked messages of one link
  * @slot: slot of the link
  * @move: number of the move to it
  * @fenced: the link is fenced; a later link may use its slot
  * @validation: a failover validation is parked
  * @message: another message is parked
- * @proven: a validation has arrived, whether still parked or not
- * @unproven: a message arrived before any validation
+ * @validated: a validation has arrived, whether still parked or not
+ * @unvalidated: a message arrived before any validation
  * @seq: highest sequence number in a validation
  * @msg_seq: sequence number of @msg
- * @first_seq: sequence number of the first message, if @unproven
+ * @first_seq: sequence number of the first message, if @unvalidated
  * @first: its producer cursor
  * @msg: the latest message
  */
-struct smc_failover_late {
+struct smc_failover_parked {
 	u8 slot;
 	u8 move;
 	bool fenced;
 	bool validation;
 	bool message;
-	bool proven;
-	bool unproven;
+	bool validated;
+	bool unvalidated;
 	u16 seq;
 	u16 msg_seq;
 	u16 first_seq;
@@ -87,18 +87,18 @@ struct smc_failover_late {
 
 /**
  * struct smc_failover_rx - Link that the peer of a connection sends over
- * @slot: slot of the link whose messages are handled, or SMC_FAILOVER_NOWHERE
+ * @slot: slot of the link whose messages are handled, or SMC_FAILOVER_NO_SLOT
  * @move: number of the move to that link, or of the last move to a fenced link
  * @fresh: no message has arrived over @slot since the peer moved there
- * @nlate: number of used entries of @late
- * @late: links that the peer has moved to since, in that order
+ * @nparked: number of used entries of @parked
+ * @parked: links that the peer has moved to since, in that order
  */
 struct smc_failover_rx {
 	u8 slot;
 	u8 move;
 	bool fresh;
-	u8 nlate;
-	struct smc_failover_late late[SMC_FAILOVER_LATE];
+	u8 nparked;
+	struct smc_failover_parked parked[SMC_FAILOVER_PARKED_MAX];
 };
 
 /**
@@ -106,8 +106,8 @@ struct smc_failover_rx {
  * @slot: slot of the link that it arrived on
  * @validation: it is a failover validation, of which only @seq is valid
  * @seq: its sequence number
- * @unproven: no validation preceded the first message over that link
- * @first_seq: sequence number of that first message, if @unproven
+ * @unvalidated: no validation preceded the first message over that link
+ * @first_seq: sequence number of that first message, if @unvalidated
  * @first: its producer cursor
  * @msg: the message, unless @validation
  */
@@ -115,20 +115,20 @@ struct smc_failover_msg {
 	u8 slot;
 	bool validation;
 	u16 seq;
-	bool unproven;
+	bool unvalidated;
 	u16 first_seq;
 	struct smc_cdc_cursor first;
 	u8 msg[SMC_CDC_LEN];
 };
 
-void smc_failover_init(struct smc_failover_rx *rx, u8 slot);
-void smc_failover_init_any(struct smc_failover_rx *rx);
-int smc_failover_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
-		       const struct smc_cdc_msg *msg, u32 *doubt);
-void smc_failover_fenced(struct smc_failover_rx *rx, u8 slot);
-bool smc_failover_next(struct smc_failover_rx *rx, struct smc_failover_msg *out);
+void smc_failover_rx_init(struct smc_failover_rx *rx, u8 slot);
+void smc_failover_rx_init_any(struct smc_failover_rx *rx);
+int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
+			  const struct smc_cdc_msg *msg, u32 *doubt);
+void smc_failover_rx_note_fenced(struct smc_failover_rx *rx, u8 slot);
+bool smc_failover_rx_next(struct smc_failover_rx *rx, struct smc_failover_msg *out);
 
-bool smc_failover_gap(u16 last, u16 first);
+bool smc_failover_seq_gap(u16 last, u16 first);
 bool smc_failover_seq_due(u16 seq, u16 done);
 
 const char *smc_failover_verdict_str(enum smc_failover_verdict verdict);

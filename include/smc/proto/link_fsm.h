@@ -70,21 +70,21 @@ struct smc_link_row {
 
 int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 		      enum smc_link_event event, u32 *actions);
-void smc_link_fsm_row(enum smc_link_role role, enum smc_link_state state,
-		      enum smc_link_event event, struct smc_link_row *row);
+void smc_link_fsm_get_row(enum smc_link_role role, enum smc_link_state state,
+			  enum smc_link_event event, struct smc_link_row *row);
 
-bool smc_link_state_usable(enum smc_link_state state);
+bool smc_link_state_is_usable(enum smc_link_state state);
 bool smc_link_state_may_recv(enum smc_link_state state);
 
 /* Link states in the user interface: netlink, trace points. */
 enum {
-	SMC_LINK_SHOWN_UNUSED,
-	SMC_LINK_SHOWN_INACTIVE,
-	SMC_LINK_SHOWN_ACTIVATING,
-	SMC_LINK_SHOWN_ACTIVE,
+	SMC_LINK_UAPI_UNUSED,
+	SMC_LINK_UAPI_INACTIVE,
+	SMC_LINK_UAPI_ACTIVATING,
+	SMC_LINK_UAPI_ACTIVE,
 };
 
-u32 smc_link_state_shown(enum smc_link_state state);
+u32 smc_link_state_uapi(enum smc_link_state state);
 const char *smc_link_state_str(enum smc_link_state state);
 const char *smc_link_event_str(enum smc_link_event event);
 const char *smc_link_action_str(u32 bit);

@@ -11,7 +11,7 @@
 /* Values of the sysctl net.smc.smcr_link_policy. */
 enum smc_link_policy {
 	SMC_LINK_BY_CONNS,	/* fewest connections */
-	SMC_LINK_BY_TURN,	/* round robin */
+	SMC_LINK_ROUND_ROBIN,	/* round robin */
 	SMC_LINK_BY_BYTES,	/* fewest bytes in flight */
 	SMC_LINK_BY_LATENCY,	/* shortest time from a request to its completion */
 	SMC_LINK_POLICIES
@@ -32,8 +32,8 @@ struct smc_link_load {
 };
 
 int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load, u32 n, u32 last);
-int smc_link_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
-		    u32 from);
-u32 smc_link_smooth(u32 latency, u64 sample);
+int smc_link_pick_better(enum smc_link_policy policy, const struct smc_link_load *load, u32 n,
+			 u32 from);
+u32 smc_link_latency_smooth(u32 latency, u64 sample);
 
 #endif /* SMC_PROTO_LINK_PICK_H */

@@ -45,9 +45,9 @@ struct smc_link_ends {
 };
 
 enum smc_link_set_type smc_link_set_type(const struct smc_link_ends *set, u32 n);
-enum smc_link_fit smc_link_set_fit(const struct smc_link_ends *set, u32 n,
-				   const struct smc_link_ends *further, u32 max);
-int smc_link_set_surplus(const struct smc_link_ends *set, u32 n, u32 max);
+enum smc_link_fit smc_link_set_classify(const struct smc_link_ends *set, u32 n,
+					const struct smc_link_ends *further, u32 max);
+int smc_link_set_redundant(const struct smc_link_ends *set, u32 n, u32 max);
 const char *smc_link_set_type_str(enum smc_link_set_type type);
 
 #endif /* SMC_PROTO_LINK_SET_H */

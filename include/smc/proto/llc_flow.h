@@ -2,9 +2,9 @@
 /*
  * Serialisation of LLC exchanges and their collisions (RFC 7609 section 3.5.5.3; recovery in C.7).
  *
- * A link group has one slot for the exchange that changes its configuration. smc_llc_flow() decides
- * what happens to a received message, or to a local request to send one, given the exchange in the
- * slot. It does not check the contents of messages.
+ * A link group has one slot for the exchange that changes its configuration. smc_llc_flow_decide()
+ * decides what happens to a received message, or to a local request to send one, given the exchange
+ * in the slot. It does not check the contents of messages.
  */
 #ifndef SMC_PROTO_LLC_FLOW_H
 #define SMC_PROTO_LLC_FLOW_H
@@ -77,9 +77,9 @@ enum smc_llc_verdict {
  */
 #define SMC_LLC_QUIRK_NO_RETRY	0x1
 
-enum smc_llc_verdict smc_llc_flow(enum smc_llc_role role, enum smc_llc_exchange running,
-				  enum smc_llc_input input, u32 quirks);
-bool smc_llc_input_from_peer(enum smc_llc_input input);
+enum smc_llc_verdict smc_llc_flow_decide(enum smc_llc_role role, enum smc_llc_exchange running,
+					 enum smc_llc_input input, u32 quirks);
+bool smc_llc_input_is_received(enum smc_llc_input input);
 enum smc_llc_exchange smc_llc_flow_exchange(enum smc_llc_input input);
 
 const char *smc_llc_role_str(enum smc_llc_role role);

@@ -31,8 +31,8 @@
 #define SMC_LLC_MAX_RKEYS_V2	255	/* in one DELETE RKEY of version 2 */
 #define SMC_LLC_MAX_OTHER	8	/* other links of a group */
 #define SMC_LLC_CONT_PAIRS	2	/* rtokens in one ADD LINK CONT */
-#define SMC_LLC_CRKEY_PAIRS	2	/* other links in one CONFIRM RKEY of 44 bytes */
-#define SMC_LLC_CRKEY_CONT_PAIRS 3	/* other links in one CONFIRM RKEY CONT */
+#define SMC_LLC_CONFIRM_RKEY_LINKS	2	/* other links in one CONFIRM RKEY of 44 bytes */
+#define SMC_LLC_CONFIRM_RKEY_CONT_LINKS 3	/* other links in one CONFIRM RKEY CONT */
 
 /* Message types; on the wire version 2 adds 0x20. */
 enum smc_llc_type {
@@ -212,8 +212,8 @@ struct smc_llc_req_add_link {
  * @rkey: on the link that carries the message
  * @vaddr: on the link that carries the message
  * @others: number of other links to announce it on, up to SMC_LLC_MAX_OTHER
- * @other: the first smc_llc_crkey_here() are valid; the others are zero when parsed and ignored
- *	when building
+ * @other: the first smc_llc_confirm_rkey_inline() are valid; the others are zero when parsed and
+ *	ignored when building
  */
 struct smc_llc_confirm_rkey {
 	bool negative;
@@ -225,15 +225,16 @@ struct smc_llc_confirm_rkey {
 };
 
 /**
- * smc_llc_crkey_here() - Return how many other links a CONFIRM RKEY contains itself
+ * smc_llc_confirm_rkey_inline() - Return how many other links a CONFIRM RKEY contains itself
  * @version: of the message
  * @others: other links to announce
  *
  * Return: the number; in version 1 the remaining ones follow in CONFIRM RKEY CONT.
  */
-static inline u8 smc_llc_crkey_here(u8 version, u8 others)
+static inline u8 smc_llc_confirm_rkey_inline(u8 version, u8 others)
 {
-	return version == 1 && others > SMC_LLC_CRKEY_PAIRS ? SMC_LLC_CRKEY_PAIRS : others;
+	return version == 1 && others > SMC_LLC_CONFIRM_RKEY_LINKS ? SMC_LLC_CONFIRM_RKEY_LINKS
+								   : others;
 }
 
 /**
@@ -241,13 +242,13 @@ static inline u8 smc_llc_crkey_here(u8 version, u8 others)
  * @negative: as in CONFIRM RKEY
  * @retry: as in CONFIRM RKEY
  * @left: remaining links, including those in this message
- * @other: the first min(@left, SMC_LLC_CRKEY_CONT_PAIRS) are valid, others zero
+ * @other: the first min(@left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS) are valid, others zero
  */
 struct smc_llc_confirm_rkey_cont {
 	bool negative;
 	bool retry;
 	u8 left;
-	struct smc_llc_rkey other[SMC_LLC_CRKEY_CONT_PAIRS];
+	struct smc_llc_rkey other[SMC_LLC_CONFIRM_RKEY_CONT_LINKS];
 };
 
 /**
@@ -308,35 +309,35 @@ struct smc_llc_msg {
 	};
 };
 
-enum smc_llc_class smc_llc_classify(u8 first);
-int smc_llc_parse(const u8 *buf, size_t len, struct smc_llc_msg *out);
-int smc_llc_build(const struct smc_llc_msg *in, u8 *buf, size_t cap);
-int smc_llc_len(const struct smc_llc_msg *in);
+enum smc_llc_class smc_llc_msg_classify(u8 first);
+int smc_llc_msg_parse(const u8 *buf, size_t len, struct smc_llc_msg *out);
+int smc_llc_msg_build(const struct smc_llc_msg *in, u8 *buf, size_t cap);
+int smc_llc_msg_len(const struct smc_llc_msg *in);
 
-void smc_llc_get_rtoken(const struct smc_llc_list *list, u16 i,
-			struct smc_llc_rtoken *out);
-void smc_llc_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in);
-u32 smc_llc_get_rkey(const struct smc_llc_list *list, u16 i);
-void smc_llc_put_rkey(u8 *raw, u16 i, u32 rkey);
-const u8 *smc_llc_get_gid(const struct smc_llc_list *list, u16 i);
-void smc_llc_put_gid(u8 *raw, u16 i, const u8 *gid);
+void smc_llc_list_get_rtoken(const struct smc_llc_list *list, u16 i,
+			     struct smc_llc_rtoken *out);
+void smc_llc_list_put_rtoken(u8 *raw, u16 i, const struct smc_llc_rtoken *in);
+u32 smc_llc_list_get_rkey(const struct smc_llc_list *list, u16 i);
+void smc_llc_list_put_rkey(u8 *raw, u16 i, u32 rkey);
+const u8 *smc_llc_list_get_gid(const struct smc_llc_list *list, u16 i);
+void smc_llc_list_put_gid(u8 *raw, u16 i, const u8 *gid);
 
-bool smc_llc_mtu_known(u8 mtu);
-u8 smc_llc_offer_flaw(const struct smc_llc_add_link *al);
-bool smc_llc_confirms(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
-		      const u8 gid[SMC_GID_LEN]);
+bool smc_llc_mtu_is_known(u8 mtu);
+u8 smc_llc_add_link_check(const struct smc_llc_add_link *al);
+bool smc_llc_confirm_link_matches(const struct smc_llc_confirm_link *cl, u8 link_num, u32 qpn,
+				  const u8 gid[SMC_GID_LEN]);
 
 /**
- * struct smc_llc_told - Receiver's state of the ADD LINK CONTINUATION messages of the peer
- * @begun: the first message has arrived, @left is valid
+ * struct smc_llc_cont_state - Receiver's state of the ADD LINK CONTINUATION messages of the peer
+ * @started: the first message has arrived, @left is valid
  * @left: rtokens that the peer still has to send
  */
-struct smc_llc_told {
-	bool begun;
+struct smc_llc_cont_state {
+	bool started;
 	u8 left;
 };
 
-int smc_llc_told_more(struct smc_llc_told *told, const struct smc_llc_add_link_cont *cont,
+int smc_llc_cont_take(struct smc_llc_cont_state *told, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num);
 const char *smc_llc_type_str(u8 type);
 

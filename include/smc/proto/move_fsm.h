@@ -60,8 +60,8 @@ struct smc_move_row {
 };
 
 int smc_move_fsm_step(enum smc_move_state *state, enum smc_move_event event, u32 *actions);
-void smc_move_fsm_row(enum smc_move_state state, enum smc_move_event event,
-		      struct smc_move_row *row);
+void smc_move_fsm_get_row(enum smc_move_state state, enum smc_move_event event,
+			  struct smc_move_row *row);
 
 const char *smc_move_state_str(enum smc_move_state state);
 const char *smc_move_event_str(enum smc_move_event event);

@@ -24,7 +24,7 @@
 
 unsigned int smc_tcp_opt_scan(const u8 *opts, size_t len, u32 id, size_t *pos);
 
-void smc_tcp_opt_put(u8 *p);
+void smc_tcp_opt_build(u8 *p);
 
 /**
  * smc_tcp_opt_set_id() - Replace the identifier of an option
@@ -34,7 +34,7 @@ void smc_tcp_opt_put(u8 *p);
  */
 static inline void smc_tcp_opt_set_id(u8 *opts, size_t pos, u32 id)
 {
-	smc_put_be32(opts + pos + 2, id);
+	smc_wire_put_be32(opts + pos + 2, id);
 }
 
 #endif

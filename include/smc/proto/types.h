@@ -50,68 +50,68 @@ typedef __s64 s64;
 #define SMC_RMBE_SIZE_MIN	16384U
 
 /**
- * smc_bsize_to_len() - Convert the size code of an RMBE to bytes
+ * smc_wire_bsize_to_len() - Convert the size code of an RMBE to bytes
  * @bsize: code from Accept or Confirm; the wire has only four bits
  *
  * Return: 16 KiB to 512 MiB.
  */
-static inline u32 smc_bsize_to_len(u8 bsize)
+static inline u32 smc_wire_bsize_to_len(u8 bsize)
 {
 	return SMC_RMBE_SIZE_MIN << (bsize & 0x0f);
 }
 
-static inline u16 smc_get_be16(const u8 *p)
+static inline u16 smc_wire_get_be16(const u8 *p)
 {
 	return (u16)((p[0] << 8) | p[1]);
 }
 
-static inline u32 smc_get_be24(const u8 *p)
+static inline u32 smc_wire_get_be24(const u8 *p)
 {
 	return ((u32)p[0] << 16) | ((u32)p[1] << 8) | p[2];
 }
 
-static inline u32 smc_get_be32(const u8 *p)
+static inline u32 smc_wire_get_be32(const u8 *p)
 {
-	return ((u32)p[0] << 24) | smc_get_be24(p + 1);
+	return ((u32)p[0] << 24) | smc_wire_get_be24(p + 1);
 }
 
-static inline u64 smc_get_be64(const u8 *p)
+static inline u64 smc_wire_get_be64(const u8 *p)
 {
-	return ((u64)smc_get_be32(p) << 32) | smc_get_be32(p + 4);
+	return ((u64)smc_wire_get_be32(p) << 32) | smc_wire_get_be32(p + 4);
 }
 
-static inline void smc_put_be16(u8 *p, u16 v)
+static inline void smc_wire_put_be16(u8 *p, u16 v)
 {
 	p[0] = (v >> 8) & 0xff;
 	p[1] = v & 0xff;
 }
 
-static inline void smc_put_be24(u8 *p, u32 v)
+static inline void smc_wire_put_be24(u8 *p, u32 v)
 {
 	p[0] = (v >> 16) & 0xff;
 	p[1] = (v >> 8) & 0xff;
 	p[2] = v & 0xff;
 }
 
-static inline void smc_put_be32(u8 *p, u32 v)
+static inline void smc_wire_put_be32(u8 *p, u32 v)
 {
 	p[0] = (u8)(v >> 24);
-	smc_put_be24(p + 1, v);
+	smc_wire_put_be24(p + 1, v);
 }
 
-static inline void smc_put_be64(u8 *p, u64 v)
+static inline void smc_wire_put_be64(u8 *p, u64 v)
 {
-	smc_put_be32(p, (u32)(v >> 32));
-	smc_put_be32(p + 4, (u32)v);
+	smc_wire_put_be32(p, (u32)(v >> 32));
+	smc_wire_put_be32(p + 4, (u32)v);
 }
 
 /* For two little-endian fields of LLC v2, see llc_msg.h. */
-static inline u16 smc_get_le16(const u8 *p)
+static inline u16 smc_wire_get_le16(const u8 *p)
 {
 	return (u16)(p[0] | (p[1] << 8));
 }
 
-static inline void smc_put_le16(u8 *p, u16 v)
+static inline void smc_wire_put_le16(u8 *p, u16 v)
 {
 	p[0] = v & 0xff;
 	p[1] = (v >> 8) & 0xff;

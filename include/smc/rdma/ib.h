@@ -19,7 +19,7 @@ struct net_device;
  * @mem: users of this object: all holders of @ref together, and each link until it is freed
  * @released: completed by the last put of @ref; ib_client_remove() waits for it
  * @ibdev: the verbs device; valid while a @ref is held
- * @name: device name, under names_lock; read it with smc_ib_name()
+ * @name: device name, under names_lock; read it with smc_ib_device_name()
  * @entry: membership in the device list, under devices_lock
  * @num: sequence number, from 1 on; the list is in this order
  * @event_handler: asynchronous events of the device (ports, GIDs)
@@ -105,16 +105,16 @@ void smc_ib_device_get(struct smc_ib_device *dev);
 bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev);
 void smc_ib_device_pin(struct smc_ib_device *dev);
 void smc_ib_device_unpin(struct smc_ib_device *dev);
-void smc_ib_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX]);
+void smc_ib_device_name(const struct smc_ib_device *dev, char name[IB_DEVICE_NAME_MAX]);
 
 void smc_ib_walk_ports(struct net *net,
 		       bool (*fn)(struct smc_ib_device *dev, u8 port, void *arg), void *arg);
 bool smc_ib_port_active(struct smc_ib_device *dev, u8 port);
-bool smc_ib_port_on(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
-bool smc_ib_port_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
+bool smc_ib_port_has_netdev(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
+bool smc_ib_port_is_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
 int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port);
-bool smc_ib_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
-		   char id[SMC_PNET_ID_LEN + 1]);
+bool smc_ib_port_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
+			char id[SMC_PNET_ID_LEN + 1]);
 
 bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 		      bool (*fn)(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg),
@@ -123,9 +123,9 @@ int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		    const union ib_gid *gid, struct smc_ib_gid *out);
 int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		       struct smc_ib_gid *out);
-bool smc_ib_gid_stands(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
-		       const struct smc_ib_gid *gid);
+bool smc_ib_gid_unchanged(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
+			  const struct smc_ib_gid *gid);
 
-void smc_ib_peer_id(u8 id[8]);
+void smc_ib_get_peer_id(u8 id[8]);
 
 #endif

@@ -29,37 +29,37 @@ struct smc_path {
 };
 
 /**
- * struct smc_pnet_further - requirements on the local end of a further link of a group
+ * struct smc_path_request - requirements on the local end of a further link of a group
  * @net: namespace
- * @like: local end of an existing link of the group
- * @carrier: address of the TCP peer: IPv6, or IPv4-mapped
- * @to: GID of the peer's end of the new link; NULL: not known yet
- * @worth: returns the value of a port, larger is better, 0: unusable. Called with the list of
+ * @existing: local end of an existing link of the group
+ * @tcp_peer: address of the TCP peer: IPv6, or IPv4-mapped
+ * @peer_gid: GID of the peer's end of the new link; NULL: not known yet
+ * @score: returns the value of a port, larger is better, 0: unusable. Called with the list of
  *	devices locked: it must not wait for that lock.
- * @arg: for @worth
+ * @arg: for @score
  */
-struct smc_pnet_further {
+struct smc_path_request {
 	struct net *net;
-	const struct smc_path *like;
-	const struct in6_addr *carrier;
-	const union ib_gid *to;
-	unsigned int (*worth)(struct smc_ib_device *dev, u8 port, void *arg);
+	const struct smc_path *existing;
+	const struct in6_addr *tcp_peer;
+	const union ib_gid *peer_gid;
+	unsigned int (*score)(struct smc_ib_device *dev, u8 port, void *arg);
 	void *arg;
 };
 
-u32 smc_pnet_find_path(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
-		       struct smc_path *path, struct smc_ib_gids *gids);
-int smc_pnet_find_further(const struct smc_pnet_further *want, struct smc_path *path);
-void smc_pnet_path_put(struct smc_path *path);
-void smc_pnet_path_park(struct smc_path *path);
-bool smc_pnet_path_unpark(struct smc_path *path);
-int smc_pnet_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
+u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
+		  struct smc_path *path, struct smc_ib_gids *gids);
+int smc_path_find_further(const struct smc_path_request *want, struct smc_path *path);
+void smc_path_put(struct smc_path *path);
+void smc_path_release_device(struct smc_path *path);
+bool smc_path_reacquire_device(struct smc_path *path);
+int smc_path_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct);
 
-u16 smc_pnet_vlan(struct net_device *ndev);
-bool smc_pnet_put_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
-			   struct smc_clc_proposal *p);
-bool smc_pnet_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
+u16 smc_path_vlan(struct net_device *ndev);
+bool smc_path_write_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
+			     struct smc_clc_proposal *p);
+bool smc_path_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,
 			     struct smc_clc_proposal *p);
 
 #endif

@@ -27,21 +27,21 @@ struct smc_pnet_entry {
 	int ifindex;
 };
 
-int smc_pnet_table_init(void);
-void smc_pnet_table_exit(void);
+int smc_pnet_init(void);
+void smc_pnet_exit(void);
 
-int smc_pnet_table_parse(const char *text, char id[SMC_PNET_ID_LEN + 1]);
-int smc_pnet_table_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port);
-int smc_pnet_table_del(struct net *net, const char *id);
-void smc_pnet_table_flush(struct net *net);
-bool smc_pnet_table_next(struct net *net, unsigned long *pos, const char *id,
-			 struct smc_pnet_entry *out);
+int smc_pnet_parse_id(const char *text, char id[SMC_PNET_ID_LEN + 1]);
+int smc_pnet_add(struct net *net, const char *id, const char *eth, const char *ib, u8 port);
+int smc_pnet_del(struct net *net, const char *id);
+void smc_pnet_flush(struct net *net);
+bool smc_pnet_get_next(struct net *net, unsigned long *pos, const char *id,
+		       struct smc_pnet_entry *out);
 
-bool smc_pnet_table_netdev(struct net *net, const struct net_device *ndev,
-			   char id[SMC_PNET_ID_LEN + 1]);
-bool smc_pnet_table_port(struct net *net, const char *name, const char *parent, u8 port,
-			 char id[SMC_PNET_ID_LEN + 1]);
-bool smc_pnet_table_has_port(struct net *net, const char *id);
-void smc_pnet_table_rename_port(struct net *net, const char *from, const char *to);
+bool smc_pnet_find_netdev(struct net *net, const struct net_device *ndev,
+			  char id[SMC_PNET_ID_LEN + 1]);
+bool smc_pnet_find_port(struct net *net, const char *name, const char *parent, u8 port,
+			char id[SMC_PNET_ID_LEN + 1]);
+bool smc_pnet_has_port(struct net *net, const char *id);
+void smc_pnet_rename_port(struct net *net, const char *from, const char *to);
 
 #endif

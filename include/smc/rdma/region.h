@@ -22,12 +22,12 @@
 struct net;
 struct smc_qp;
 
-#define SMC_BUF_LINKS		9	/* link slots of a group: 8 symmetric + 1 asymmetric */
-#define SMC_BUF_ELEMS_MAX	255	/* RMBEs per RMB: an 8-bit index on the wire, from 1 on */
-#define SMC_BUF_MIN_SIZE	SMC_RMBE_SIZE_MIN
-#define SMC_BUF_REGIONS_MAX	255	/* regions per group and kind */
+#define SMC_REGION_LINKS     9	 /* link slots of a group: 8 symmetric + 1 asymmetric */
+#define SMC_REGION_ELEMS_MAX 255 /* RMBEs per RMB: an 8-bit index on the wire, from 1 on */
+#define SMC_ELEM_SIZE_MIN    SMC_RMBE_SIZE_MIN
+#define SMC_POOL_REGIONS_MAX 255 /* regions per group and kind */
 
-enum smc_buf_kind { SMC_BUF_RMB, SMC_BUF_SND, SMC_BUF_KINDS };
+enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
 struct smc_pool;
 struct smc_mapping;
@@ -52,37 +52,38 @@ struct smc_region_link {
  * @nelem: number of elements
  * @published: connections may take elements
  * @announced: RMB: the peer knows its rkeys (by the first contact or CONFIRM RKEY)
- * @shelved: RMB: withdrawn: not handed out, but registered, as the peer may still know some
+ * @withdrawn: RMB: withdrawn: not handed out, but registered, as the peer may still know some
  *	of its rkeys
- * @asked: DELETE RKEY requests about it that the peer did not grant; owned by the caller of
- *	smc_buf_park() or smc_buf_unshelve() until it publishes, withdraws or frees the region
- * @since: jiffies when the last element came back
+ * @delete_refused: DELETE RKEY requests about it that the peer did not grant; owned by the caller
+ *	of smc_pool_take_idle() or smc_pool_take_withdrawn() until it publishes, withdraws or frees
+ *	the region
+ * @idle_since: jiffies when the last element came back
  * @vaddr: CPU address of element 0
  * @npages: pages
  * @used: bit per element: not available: handed out, being zeroed, lent or in quarantine
  * @quarantined: bit per element: the peer may still write into it
  * @lent: bit per element: given back while pages of it were lent; under pool->lock
- * @lends: pages have been lent, and some may still be; never cleared
+ * @maybe_lent: pages have been lent, and some may still be; never cleared
  * @maps: per link slot; changed under pool->mutex
  */
 struct smc_region {
 	struct list_head entry;
 	struct smc_pool *pool;
-	enum smc_buf_kind kind;
+	enum smc_region_kind kind;
 	u32 elem_size;
 	u32 nelem;
 	bool published;
 	bool announced;
-	bool shelved;
-	u8 asked;
-	unsigned long since;
+	bool withdrawn;
+	u8 delete_refused;
+	unsigned long idle_since;
 	void *vaddr;
 	u32 npages;
-	DECLARE_BITMAP(used, SMC_BUF_ELEMS_MAX);
-	DECLARE_BITMAP(quarantined, SMC_BUF_ELEMS_MAX);
-	DECLARE_BITMAP(lent, SMC_BUF_ELEMS_MAX);
-	bool lends;
-	struct smc_region_link maps[SMC_BUF_LINKS];
+	DECLARE_BITMAP(used, SMC_REGION_ELEMS_MAX);
+	DECLARE_BITMAP(quarantined, SMC_REGION_ELEMS_MAX);
+	DECLARE_BITMAP(lent, SMC_REGION_ELEMS_MAX);
+	bool maybe_lent;
+	struct smc_region_link maps[SMC_REGION_LINKS];
 };
 
 /**
@@ -102,7 +103,7 @@ struct smc_elem {
 /**
  * struct smc_pool - all regions of one link group
  * @net: namespace of the group, whose limit (net.smc.smcr_max_rmb_kb) applies to the RMBs
- * @buf_type: kind of memory for its regions, enum smc_buf_type; that of the namespace at
+ * @buf_type: kind of memory for its regions, enum smc_region_type; that of the namespace at
  *	the creation of the pool
  * @mutex: protects the lists, mappings and registrations; held while a device registers
  *	memory, never while waiting for the peer
@@ -114,58 +115,59 @@ struct smc_elem {
  * @lent: bytes of elements that are unavailable because pages of them are lent; changed
  *	under @lock
  * @growing: per kind: a connection is adding a region; under @lock
- * @grown: woken when @growing is cleared
+ * @grow_wait: woken when @growing is cleared
  */
 struct smc_pool {
 	struct net *net;
 	u8 buf_type;
 	struct mutex mutex;
 	spinlock_t lock;
-	struct list_head regions[SMC_BUF_KINDS];
-	u32 nregions[SMC_BUF_KINDS];
-	u64 bytes[SMC_BUF_KINDS];
+	struct list_head regions[SMC_REGION_KINDS];
+	u32 nregions[SMC_REGION_KINDS];
+	u64 bytes[SMC_REGION_KINDS];
 	u64 quarantined;
 	size_t lent;
-	bool growing[SMC_BUF_KINDS];
-	wait_queue_head_t grown;
+	bool growing[SMC_REGION_KINDS];
+	wait_queue_head_t grow_wait;
 };
 
-void smc_buf_pool_init(struct smc_pool *pool, struct net *net);
-void smc_buf_pool_destroy(struct smc_pool *pool);
-int smc_buf_pool_map(struct smc_pool *pool, u32 slot, struct smc_qp *qp);
-int smc_buf_pool_register(struct smc_pool *pool, u32 slot);
-void smc_buf_pool_unmap(struct smc_pool *pool, u32 slot);
-bool smc_buf_grow_begin(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long timeout);
-void smc_buf_grow_end(struct smc_pool *pool, enum smc_buf_kind kind);
+void smc_pool_init(struct smc_pool *pool, struct net *net);
+void smc_pool_destroy(struct smc_pool *pool);
+int smc_pool_map_link(struct smc_pool *pool, u32 slot, struct smc_qp *qp);
+int smc_pool_register_link(struct smc_pool *pool, u32 slot);
+void smc_pool_unmap_link(struct smc_pool *pool, u32 slot);
+bool smc_pool_grow_begin(struct smc_pool *pool, enum smc_region_kind kind, unsigned long timeout);
+void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind);
 
-struct smc_region *smc_buf_region_alloc(struct smc_pool *pool, enum smc_buf_kind kind,
-					u32 size, u32 max_pages);
-void smc_buf_region_publish(struct smc_pool *pool, struct smc_region *region);
-void smc_buf_region_free(struct smc_region *region);
-struct smc_region *smc_buf_park(struct smc_pool *pool, enum smc_buf_kind kind, unsigned long age);
-void smc_buf_shelve(struct smc_region *region);
-struct smc_region *smc_buf_unshelve(struct smc_pool *pool, enum smc_buf_kind kind, u32 size,
-				    u8 asked);
-int smc_buf_map(struct smc_region *region, u32 slot, struct smc_qp *qp);
-int smc_buf_register(struct smc_region *region, u32 slot);
-void smc_buf_unmap(struct smc_region *region, u32 slot);
-bool smc_buf_unmap_all_locked(struct smc_region *region);
-u32 smc_buf_rkey(const struct smc_region *region, u32 slot);
-u32 smc_buf_lkey(const struct smc_region *region, u32 slot);
-u64 smc_buf_iova(const struct smc_region *region, u32 slot);
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages);
+void smc_region_publish(struct smc_pool *pool, struct smc_region *region);
+void smc_region_free(struct smc_region *region);
+struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,
+				      unsigned long age);
+void smc_region_withdraw(struct smc_region *region);
+struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_region_kind kind,
+					   u32 size, u8 asked);
+int smc_region_map(struct smc_region *region, u32 slot, struct smc_qp *qp);
+int smc_region_register(struct smc_region *region, u32 slot);
+void smc_region_unmap(struct smc_region *region, u32 slot);
+bool smc_region_unmap_all_locked(struct smc_region *region);
+u32 smc_region_rkey(const struct smc_region *region, u32 slot);
+u32 smc_region_lkey(const struct smc_region *region, u32 slot);
+u64 smc_region_iova(const struct smc_region *region, u32 slot);
 
-u32 smc_buf_round(u32 bytes);
-u8 smc_buf_size_code(u32 size);
-int smc_buf_take(struct smc_pool *pool, enum smc_buf_kind kind, u32 size, struct smc_elem *out);
-void smc_buf_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
-void smc_lend_give(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
-bool smc_lend_reap(struct smc_pool *pool);
-u64 smc_buf_elem_iova(const struct smc_elem *elem, u32 slot, u32 off);
-void smc_buf_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
-void smc_buf_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
+u32 smc_elem_round_size(u32 bytes);
+u8 smc_elem_encode_size(u32 size);
+int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, struct smc_elem *out);
+void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
+void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
+bool smc_pool_reap_lent(struct smc_pool *pool);
+u64 smc_elem_iova(const struct smc_elem *elem, u32 slot, u32 off);
+void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
+void smc_elem_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
 
 /* Return the page at an address in a region. */
-static inline struct page *smc_buf_page(const void *addr)
+static inline struct page *smc_region_page(const void *addr)
 {
 	return is_vmalloc_addr(addr) ? vmalloc_to_page(addr) : virt_to_page(addr);
 }
@@ -175,9 +177,9 @@ static inline struct page *smc_buf_page(const void *addr)
  * that of the region. The pages of a region are never compound, so each has its own count, and
  * freeing the region only drops the region's references.
  */
-static inline bool smc_buf_page_out(const void *addr)
+static inline bool smc_region_page_is_lent(const void *addr)
 {
-	return page_ref_count(smc_buf_page(addr)) > 1;
+	return page_ref_count(smc_region_page(addr)) > 1;
 }
 
 #endif

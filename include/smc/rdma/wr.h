@@ -140,7 +140,7 @@ struct smc_tail {
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
  * @net: namespace of the link group, which outlives the queue pair
- * @pd: protection domain of this queue pair alone; NULL after smc_wr_qp_destroy()
+ * @pd: protection domain of this queue pair alone; NULL after smc_qp_destroy()
  * @qpn: our queue pair number
  * @max_inline: bytes that a request may carry inline
  * @max_sge: gather elements that a request may have
@@ -177,11 +177,11 @@ struct smc_tail {
  * @wait: woken when the REG_MR completes
  * @markers: drain markers of the send and the receive queue
  * @tail: tail loss probing; all but its work item is under @sq_lock
- * @upcalls: upcalls that @kick_work has to make, SMC_QP_UPCALL_*
- * @kick_work: makes upcalls on behalf of contexts that cannot
+ * @upcalls: upcalls that @upcall_work has to make, SMC_QP_UPCALL_*
+ * @upcall_work: makes upcalls on behalf of contexts that cannot
  *
  * Members after @ctx are private to smc_wr.c and rdma/. The struct, its slots and their
- * buffers stay until smc_wr_qp_free(): callers that reach the queue pair through a link may
+ * buffers stay until smc_qp_free(): callers that reach the queue pair through a link may
  * use the slot functions until then.
  */
 struct smc_qp {
@@ -225,11 +225,11 @@ struct smc_qp {
 	struct smc_drain_marker markers[2];
 	struct smc_tail tail;
 	unsigned long upcalls;
-	struct work_struct kick_work;
+	struct work_struct upcall_work;
 };
 
 /**
- * struct smc_wr_attr - parameters to bring a queue pair to RTS
+ * struct smc_qp_attr - parameters to bring a queue pair to RTS
  * @port: local port
  * @sgid_index: local GID index
  * @sgid: the GID expected at that index
@@ -241,7 +241,7 @@ struct smc_qp {
  * @peer_psn: first PSN of the peer (our rq_psn)
  * @psn: our first PSN (sq_psn)
  */
-struct smc_wr_attr {
+struct smc_qp_attr {
 	u8 port;
 	u16 sgid_index;
 	union ib_gid sgid;
@@ -254,23 +254,23 @@ struct smc_wr_attr {
 	u32 psn;
 };
 
-struct smc_qp *smc_wr_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
-				const struct smc_wr_events *events, void *ctx);
-int smc_wr_qp_connect(struct smc_qp *qp, const struct smc_wr_attr *attr);
-void smc_wr_qp_fence(struct smc_qp *qp);
-int smc_wr_qp_drain(struct smc_qp *qp);
-void smc_wr_qp_destroy(struct smc_qp *qp);
-void smc_wr_qp_free(struct smc_qp *qp);
+struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
+			     const struct smc_wr_events *events, void *ctx);
+int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr);
+void smc_qp_fence(struct smc_qp *qp);
+int smc_qp_drain(struct smc_qp *qp);
+void smc_qp_destroy(struct smc_qp *qp);
+void smc_qp_free(struct smc_qp *qp);
 
 struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp);
-struct smc_wr_slot *smc_wr_slot_get_ctl(struct smc_qp *qp, u32 len);
+struct smc_wr_slot *smc_wr_slot_get_llc(struct smc_qp *qp, u32 len);
 void smc_wr_slot_put(struct smc_wr_slot *slot);
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal);
-int smc_wr_reg_mr(struct smc_qp *qp, struct ib_mr *mr, int access);
+int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access);
 
-bool smc_wr_qp_idle(struct smc_qp *qp);
-bool smc_wr_qp_waiting(struct smc_qp *qp, unsigned long *since);
-void smc_wr_qp_load(struct smc_qp *qp, u64 *bytes, u32 *latency);
+bool smc_qp_is_idle(struct smc_qp *qp);
+bool smc_qp_owes_completion(struct smc_qp *qp, unsigned long *since);
+void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency);
 
 #endif

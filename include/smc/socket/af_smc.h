@@ -7,10 +7,10 @@
 
 struct smc_sock;
 
-extern const struct proto_ops smc_af_ops;
+extern const struct proto_ops smc_sock_ops;
 
-int smc_af_setup(struct smc_sock *smc, int kern);
-int smc_af_init(void);
-void smc_af_exit(void);
+int smc_sock_create_clcsock(struct smc_sock *smc, int kern);
+int smc_family_init(void);
+void smc_family_exit(void);
 
 #endif

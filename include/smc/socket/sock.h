@@ -42,21 +42,22 @@ enum smc_sock_flag {
 	SMC_SF_CORK,		/* TCP_CORK */
 	SMC_SF_LIMIT_HS,	/* SOL_SMC SMC_LIMIT_HS */
 	SMC_SF_LEND,		/* SOL_SMC SMC_OWN_SPLICE_LEND */
-	SMC_SF_EXCLUDED,	/* the next connections are TCP: smc_sockopt_excludes() */
-	SMC_SF_ERR_TOLD,	/* conn->err was stored in sk_err; under state_lock */
+	SMC_SF_TCP_ONLY,	/* the next connections are TCP: smc_sockopt_excludes_smc() */
+	SMC_SF_ERR_REPORTED,	/* conn->err was stored in sk_err; under state_lock */
 };
 
 /**
  * struct smc_sock - one SMC socket
  * @inet: first, so that inet_sk() is valid
- * @carrier: clcsock; from create (or the accept work) to release
+ * @clcsock: clcsock; from create (or the accept work) to release
  * @mode: UNDECIDED, TCP, SMC; written under @state_lock by store-release
  * @flags: enum smc_sock_flag
  * @state_lock: leaf, BH off: sk_state, sk_shutdown, sk_err, @mode, @conn, @err_copied,
  *	@listener
  * @conn: SMC mode: the connection, one reference. Set under @state_lock, cleared under the socket
  *	lock and @state_lock; a reader holds either lock
- * @seen: connection state when sk_state, sk_shutdown and sk_err were last derived; -1: never
+ * @synced_state: connection state when sk_state, sk_shutdown and sk_err were last derived; -1:
+ *	never
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
  * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
@@ -64,25 +65,25 @@ enum smc_sock_flag {
  * @listener: listening: accept queue; changes under the socket lock and @state_lock
  * @parent: child in its handshake: the listener, with a reference
  * @entry: in the pending or ready list of the listener
- * @carrier_work: the clcsock got an error in SMC mode
+ * @clcsock_work: the clcsock got an error in SMC mode
  * @cork_work: send the bytes that MSG_MORE or TCP_CORK held back
- * @keep_work: SO_KEEPALIVE, TCP_USER_TIMEOUT and the ACKs of the clcsock (socket/keepalive.c)
- * @keep_asked: keepalive probes without an answer; private to @keep_work
- * @keep_acked: jiffies of the last ACK that @keep_work sent on the clcsock; initially of the start
- *	of SMC mode
- * @keep_since: jiffies of the last message of the peer before the first of these probes
+ * @keepalive_work: SO_KEEPALIVE, TCP_USER_TIMEOUT and the ACKs of the clcsock (socket/keepalive.c)
+ * @keepalive_probes: keepalive probes without an answer; private to @keepalive_work
+ * @keepalive_acked_at: jiffies of the last ACK that @keepalive_work sent on the clcsock; initially
+ *	of the start of SMC mode
+ * @keepalive_since: jiffies of the last message of the peer before the first of these probes
  * @bucket: entry in the socket table
  * @bucket_num: number in its bucket; increases with each new entry, never reused
  * @inet_destruct: IPPROTO_SMC: destructor of the inet socket, called by ours; AF_SMC: NULL
  */
 struct smc_sock {
 	struct inet_sock inet;
-	struct smc_carrier carrier;
+	struct smc_clcsock clcsock;
 	enum smc_mode mode;
 	unsigned long flags;
 	spinlock_t state_lock; /* socket state; leaf */
 	struct smc_conn *conn;
-	int seen;
+	int synced_state;
 	int err_copied;
 	struct smc_hs hs;
 	u32 own_reason;
@@ -90,12 +91,12 @@ struct smc_sock {
 	struct smc_listener *listener;
 	struct smc_listener *parent;
 	struct list_head entry;
-	struct delayed_work carrier_work;
+	struct delayed_work clcsock_work;
 	struct delayed_work cork_work;
-	struct delayed_work keep_work;
-	unsigned int keep_asked;
-	unsigned long keep_acked;
-	unsigned long keep_since;
+	struct delayed_work keepalive_work;
+	unsigned int keepalive_probes;
+	unsigned long keepalive_acked_at;
+	unsigned long keepalive_since;
 	struct hlist_node bucket;
 	u64 bucket_num;
 	void (*inet_destruct)(struct sock *sk);
@@ -124,7 +125,7 @@ static inline struct sock *smc_sock_sk(struct smc_sock *smc)
 /* Read the clcsock's operations. kTLS and IPV6_ADDRFORM replace them while the socket is in use. */
 static inline const struct proto_ops *smc_sock_clcsock_ops(const struct smc_sock *smc)
 {
-	return READ_ONCE(smc->carrier.sock->ops);
+	return READ_ONCE(smc->clcsock.sock->ops);
 }
 
 /* True if the socket has IPv6 addresses, as a socket of AF_SMC or of IPPROTO_SMC. */
@@ -150,7 +151,7 @@ static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 	return smp_load_acquire(&smc->mode);
 }
 
-static inline bool smc_sock_connecting(const struct smc_sock *smc)
+static inline bool smc_sock_is_connecting(const struct smc_sock *smc)
 {
 	return test_bit(SMC_SF_HS, &smc->flags);
 }
@@ -160,7 +161,7 @@ static inline bool smc_sock_connecting(const struct smc_sock *smc)
  * an idle socket go to the clcsock, under the socket lock and without blocking. A handshake ends
  * without the socket lock and sets the mode before it clears the flag, so read the mode last.
  */
-static inline bool smc_sock_idle(const struct smc_sock *smc)
+static inline bool smc_sock_is_idle(const struct smc_sock *smc)
 {
 	/* pairs with clear_bit_unlock() at the end of a handshake */
 	unsigned long flags = smp_load_acquire(&smc->flags);
@@ -233,9 +234,9 @@ struct smc_sock_link {
 };
 
 /**
- * struct smc_sock_info - snapshot of a socket for smc_sock_walk()
+ * struct smc_sock_info - snapshot of a socket for smc_sock_for_each()
  * @sk: the socket; valid during the callback
- * @carrier: the clcsock's struct sock, for addresses and ports; NULL: none
+ * @clcsock: the clcsock's struct sock, for addresses and ports; NULL: none
  * @mode: see enum smc_mode
  * @server: accepted from a listener
  * @diag_state: state number of sock_diag
@@ -260,7 +261,7 @@ struct smc_sock_link {
  */
 struct smc_sock_info {
 	const struct sock *sk;
-	const struct sock *carrier;
+	const struct sock *clcsock;
 	enum smc_mode mode;
 	bool server;
 	u8 diag_state;
@@ -287,16 +288,16 @@ struct smc_sock_info {
 int smc_sock_init(void);
 void smc_sock_exit(void);
 
-void smc_sock_setup(struct sock *sk, void (*inet_destruct)(struct sock *sk));
+void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk));
 struct sock *smc_sock_alloc(struct net *net, struct socket *sock, int protocol, int kern);
 struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern);
-void smc_sock_keepalive(struct sock *sk, int on);
-void smc_sock_inherit(struct sock *sk, const struct sock *parent);
-void smc_sock_hash(struct smc_sock *smc);
-void smc_sock_unhash(struct smc_sock *smc);
+void smc_sock_set_keepalive(struct sock *sk, int on);
+void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent);
+void smc_sock_table_add(struct smc_sock *smc);
+void smc_sock_table_del(struct smc_sock *smc);
 
 /**
- * struct smc_sock_pos - position of smc_sock_walk() in the table; all zero: the beginning
+ * struct smc_sock_pos - position of smc_sock_for_each() in the table; all zero: the beginning
  * @bucket: index of the bucket
  * @first: smc_sock.bucket_num of the next socket in this bucket, older ones follow; 0: the whole
  *	bucket
@@ -306,7 +307,7 @@ struct smc_sock_pos {
 	u64 first;
 };
 
-int smc_sock_walk(struct net *net, int protocol, struct smc_sock_pos *pos,
-		  int (*fn)(const struct smc_sock_info *info, void *arg), void *arg);
+int smc_sock_for_each(struct net *net, int protocol, struct smc_sock_pos *pos,
+		      int (*fn)(const struct smc_sock_info *info, void *arg), void *arg);
 
 #endif

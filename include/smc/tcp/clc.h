@@ -23,6 +23,6 @@ struct smc_clc_rx {
 
 int smc_clc_recv(struct socket *clcsock, struct smc_clc_rx *rx);
 void smc_clc_rx_reset(struct smc_clc_rx *rx);
-bool smc_clc_whole(struct sock *sk);
+bool smc_clc_rx_is_ready(struct sock *sk);
 
 #endif

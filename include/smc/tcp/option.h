@@ -14,11 +14,11 @@ struct sock;
 
 /**
  * struct smc_option_gate - a listener's decision whether to answer the option
- * @shut: called for each SYN with the option, in softirq, under RCU; @sk is the listener, not
+ * @is_shut: called for each SYN with the option, in softirq, under RCU; @sk is the listener, not
  *	locked. True: the SYN-ACK goes without the option, so both ends use TCP
  */
 struct smc_option_gate {
-	bool (*shut)(const struct smc_option_gate *gate, const struct sock *sk);
+	bool (*is_shut)(const struct smc_option_gate *gate, const struct sock *sk);
 };
 
 /**
@@ -42,10 +42,10 @@ void smc_option_offer(struct smc_option *o, struct sock *sk);
 void smc_option_answer(struct smc_option *o, struct sock *sk,
 		       const struct smc_option_gate *gate);
 void smc_option_withdraw(struct smc_option *o, struct sock *sk);
-void smc_option_accepted(struct smc_option *o, struct sock *sk,
-			 const struct smc_option *parent);
-void smc_option_save_syn(struct smc_option *o, struct sock *sk);
-int smc_option_saves_syn(const struct smc_option *o, struct sock *sk);
-bool smc_option_agreed(const struct smc_option *o, struct sock *sk);
+void smc_option_inherit(struct smc_option *o, struct sock *sk,
+			const struct smc_option *parent);
+void smc_option_set_save_syn(struct smc_option *o, struct sock *sk);
+int smc_option_get_save_syn(const struct smc_option *o, struct sock *sk);
+bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk);
 
 #endif
