@@ -105,7 +105,7 @@ static struct kunit_case claim_cases[] = {
 };
 
 struct kunit_suite smc_claim_suite = {
-	.name = "smc_claim_begin",
+	.name = "smc_claim",
 	.init = claim_init,
 	.test_cases = claim_cases,
 };
