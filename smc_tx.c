@@ -504,7 +504,7 @@ static void tx_advance_sent(struct smc_conn *conn, u32 len)
  * smc_tx_count_window_locked() - Account for how long the peer's window is closed
  * @conn: connection
  *
- * Called when tx.told_blocked may have changed.
+ * Called when tx.sent_blocked may have changed.
  *
  * Context: Caller holds conn->lock.
  */

@@ -314,13 +314,13 @@ void smc_lgr_set_ready(struct smc_lgr *lgr)
 /**
  * smc_registry_has_host() - check whether a group leads to a host
  * @net: namespace
- * @carrier: the host's TCP address, IPv4 as v4-mapped
+ * @tcp_addr: the host's address, IPv4 as v4-mapped
  *
  * A group in its first contact counts. Process context.
  *
  * Return: true if so, which means that the host supports SMC.
  */
-bool smc_registry_has_host(struct net *net, const struct in6_addr *carrier)
+bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr)
 {
 	struct smc_lgr *lgr;
 	bool found = false;
@@ -328,7 +328,7 @@ bool smc_registry_has_host(struct net *net, const struct in6_addr *carrier)
 	mutex_lock(&smc_registry.lock);
 	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		found = lgr->net == net && !smc_lgr_is_dead(lgr) &&
-			ipv6_addr_equal(&lgr->peer.tcp_addr, carrier);
+			ipv6_addr_equal(&lgr->peer.tcp_addr, tcp_addr);
 		if (found)
 			break;
 	}

@@ -790,7 +790,7 @@ bool smc_llc_confirm_link_matches(const struct smc_llc_confirm_link *cl, u8 link
 
 /**
  * smc_llc_cont_take() - Take the next ADD LINK CONTINUATION of the peer
- * @told: state of the exchange, all zero before the first message
+ * @state: state of the exchange, all zero before the first message
  * @cont: the message
  * @link_num: number of the new link
  *
@@ -800,15 +800,15 @@ bool smc_llc_confirm_link_matches(const struct smc_llc_confirm_link *cl, u8 link
  * Return: number of valid entries of @cont->pairs; -EPROTO for another link or a count that has
  * grown.
  */
-int smc_llc_cont_take(struct smc_llc_cont_state *told, const struct smc_llc_add_link_cont *cont,
+int smc_llc_cont_take(struct smc_llc_cont_state *state, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num)
 {
 	u8 n = llc_msg_clamp_count(cont->left, SMC_LLC_CONT_PAIRS);
 
-	if (cont->link_num != link_num || (told->started && cont->left > told->left))
+	if (cont->link_num != link_num || (state->started && cont->left > state->left))
 		return -EPROTO;
-	told->started = true;
-	told->left = (u8)(cont->left - n);
+	state->started = true;
+	state->left = (u8)(cont->left - n);
 	return n;
 }
 

@@ -521,7 +521,7 @@ static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 
 	if (!smc_ib_port_active(dev, port))
 		return false;
-	f->score = want->score(dev, port, want->arg);
+	f->worth = want->score(dev, port, want->arg);
 	if (!f->worth)
 		return false;
 	f->all = smc_ib_port_pnetid(dev, port, want->net, id);

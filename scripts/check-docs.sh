@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..18"
+echo "1..19"
 
 # --- files
 
@@ -74,7 +74,8 @@ while read -r f; do
 done < "$tmp/h"
 result "architecture.rst names every file of the module"
 
-grep -ow '\(smc_[a-z_]*\|af_smc\)\.c' ./*.rst decisions/*.md | sort -u |
+# (renames.rst names old ones on purpose)
+grep -ow '\(smc_[a-z_]*\|af_smc\)\.c' ./*.rst decisions/*.md | grep -v '^./renames' | sort -u |
 	while IFS=: read -r page f; do
 		[ -e "$top/$f" ] || complain "$page names $f, which does not exist"
 	done
@@ -85,6 +86,16 @@ literals ./*.rst | grep -E '^(scripts|selftests|tools|include|proto|Documentatio
 			complain "$f does not exist"
 	done
 result "files that pages name exist"
+
+# --- renames: new files exist, old ones do not
+
+sed -n '/^Files$/,/^Functions/s/^    \([^ ]*\)  *\([^ ]*\)$/\1 \2/p' renames.rst > "$tmp/renames"
+while read -r old new; do
+	[ -e "$top/$new" ] || complain "$new (was $old) does not exist"
+	[ ! -e "$top/$old" ] || complain "$old (renamed to $new) is still there"
+done < "$tmp/renames"
+[ -s "$tmp/renames" ] || complain "no rename found"
+result "files that renames.rst names exist"
 
 # --- layers: the page has a section or row for each folder, in the order of layers.txt
 

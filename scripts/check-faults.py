@@ -3,7 +3,7 @@
 """Every call of the kernel that may fail has a fault site (include/smc/base/fault.h).
 
 Looks at each function call of the module's files: what allocates, registers,
-creates, or asks the RDMA core or the carrier for something has to stand inside
+creates, or asks the RDMA core or the clcsock for something has to stand inside
 smc_fault_null(), smc_fault_ptr() or smc_fault_rc(), or behind smc_fault_hit() in
 one of the two lines before. Then compares enum, table and code. Prints KTAP.
 

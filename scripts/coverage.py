@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-GAPS = 25	# longest pieces of code that nothing reached, told in the report
+GAPS = 25	# longest pieces of code that nothing reached, printed in the report
 # what the compiler appends to the names of copies it makes of a function
 COPY = re.compile(r"\.(part|constprop|isra|cold)(\.\d+)*$")
 
@@ -111,7 +111,7 @@ def add_kernel(saved, builds, coverage):
 
 
 def add_static(build, coverage):
-    """Functions of objects that no kernel has told of count as not reached."""
+    """Functions of objects without data of a kernel count as not reached."""
     notes = sorted(n for n in pathlib.Path(build).rglob("*.gcno")
                    if "selftests" not in n.parts and not n.name.endswith(".mod.gcno"))
     with tempfile.TemporaryDirectory() as tmp:

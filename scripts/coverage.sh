@@ -29,7 +29,7 @@ if [ -n "$run" ]; then
 	make -C selftests/unit --no-print-directory BUILD="$out/unit" CFLAGS="-O0 -g" \
 		SANITIZE=--coverage check > "$out/unit.log" 2>&1 || rc=1
 	tail -n 1 "$out/unit.log"
-	# a failure is told, and counts, but what was reached is still worth a report
+	# a failure counts, but a report of the reached code is still useful
 	scripts/check-uml.sh coverage "$@" || rc=1
 fi
 

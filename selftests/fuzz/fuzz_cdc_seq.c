@@ -53,8 +53,8 @@ static void check_invariants(const struct conn *c)
 	FUZZ_ASSERT(c->tx.prepared - c->tx.completed <= c->tx.size);
 	FUZZ_ASSERT(c->tx.peer_consumed <= c->tx.sent);
 	FUZZ_ASSERT(c->tx.sent_max - c->tx.peer_consumed <= c->tx.peer_size);
-	FUZZ_ASSERT(c->rx.told <= c->rx.consumed && c->rx.consumed <= c->rx.produced);
-	FUZZ_ASSERT(c->rx.produced - c->rx.told <= c->rx.size);
+	FUZZ_ASSERT(c->rx.announced <= c->rx.consumed && c->rx.consumed <= c->rx.produced);
+	FUZZ_ASSERT(c->rx.produced - c->rx.announced <= c->rx.size);
 	FUZZ_ASSERT(c->state < SMC_CONN_STATES);
 	FUZZ_ASSERT(c->released == (c->state == SMC_CONN_CLOSED));
 }
@@ -225,7 +225,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	c.tx.peer_consumed = base;
 	c.rx.produced = base;
 	c.rx.consumed = base;
-	c.rx.told = base;
+	c.rx.announced = base;
 	if (sizes & 0x80)
 		conn_event(&c, SMC_CONN_EV_ESTABLISHED);
 	while (in.left && !c.ended) {

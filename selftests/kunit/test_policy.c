@@ -231,7 +231,7 @@ static void pnet_resolve_self(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, mac, path.gid.mac, sizeof(mac));
 }
 
-/* RoCE v1 has no neighbour table: a MAC is taken as told, if a host can have it. */
+/* RoCE v1 has no neighbour table: a MAC of the message is accepted if it is valid for a host. */
 static void pnet_resolve_v1(struct kunit *test)
 {
 	struct smc_path path = { .gid.roce_v1 = true };

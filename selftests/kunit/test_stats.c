@@ -333,7 +333,7 @@ static int pieces_read_all(struct kunit *test, struct pieces *p, unsigned int si
 	return n;
 }
 
-static int told[2][SMC_STATS_FBACK_SLOTS], sums, strange;
+static int reported[2][SMC_STATS_FBACK_SLOTS], sums, strange;
 
 static void pieces_take_fallback(struct kunit *test, const struct nlmsghdr *nlh)
 {
@@ -355,7 +355,7 @@ static void pieces_take_fallback(struct kunit *test, const struct nlmsghdr *nlh)
 	if (i < 0 || nla_get_u16(count) != want)
 		strange++;
 	else
-		told[server][i]++;
+		reported[server][i]++;
 }
 
 /* Each reason once, even in small pieces, and the sums in the first message only. */
@@ -366,7 +366,7 @@ static void stats_fallback_pieces(struct kunit *test)
 	u32 reason;
 	u16 count;
 
-	memset(told, 0, sizeof(told));
+	memset(reported, 0, sizeof(reported));
 	sums = 0;
 	strange = 0;
 	KUNIT_EXPECT_GT(test, pieces_read_all(test, &p, SMALL), 5);
@@ -376,7 +376,7 @@ static void stats_fallback_pieces(struct kunit *test)
 		for (i = 0; i < SMC_STATS_FBACK_SLOTS; i++) {
 			bool there = smc_stats_get_fallback(&init_net, server, i, &reason, &count);
 
-			KUNIT_EXPECT_EQ(test, told[server][i], there);
+			KUNIT_EXPECT_EQ(test, reported[server][i], there);
 			used += there;
 		}
 	}

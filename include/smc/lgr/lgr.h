@@ -412,7 +412,7 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 		      const bool *cancel, struct smc_contact *contact);
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_lgr_set_ready(struct smc_lgr *lgr);
-bool smc_registry_has_host(struct net *net, const struct in6_addr *carrier);
+bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr);
 
 /* lgr/topology.c */
 

@@ -27,7 +27,7 @@
  */
 #define SMC_CDC_EXT_ORDERLY	0x01	/* orderly move: previous link has nothing in flight */
 #define SMC_CDC_EXT_ACK_REQ	0x04	/* request for the number of the last handled message */
-#define SMC_CDC_EXT_ACK		0x08	/* the answer: @heard is valid */
+#define SMC_CDC_EXT_ACK		0x08	/* the answer: @ack_seq is valid */
 #define SMC_CDC_EXT_ALL		0x0d
 
 /*

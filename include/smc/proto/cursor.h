@@ -8,8 +8,8 @@
  *
  *   send ring     completed <= sent <= prepared <= completed + size
  *   peer's ring   peer_consumed <= sent_max <= peer_consumed + peer_size
- *   receive ring  consumed <= produced <= told + size, told <= consumed
- *                 while bytes are lent  told <= given < lent <= consumed
+ *   receive ring  consumed <= produced <= announced + size, announced <= consumed
+ *                 while bytes are lent  announced <= lent_start < lent_end <= consumed
  *
  * No locks here. The caller changes a ring under the lock of its connection and decides which
  * single positions may be read without it.

@@ -337,7 +337,7 @@ struct smc_llc_cont_state {
 	u8 left;
 };
 
-int smc_llc_cont_take(struct smc_llc_cont_state *told, const struct smc_llc_add_link_cont *cont,
+int smc_llc_cont_take(struct smc_llc_cont_state *state, const struct smc_llc_add_link_cont *cont,
 		      u8 link_num);
 const char *smc_llc_type_str(u8 type);
 
