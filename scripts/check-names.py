@@ -39,7 +39,7 @@ def read_objects(path):
 def functions():
     """(name, file) of every definition."""
     files = output("scripts/sources.sh").split()
-    tags = output("ctags", "-f", "-", "--languages=C", "--langmap=C:.c.h", "--kinds-C=f",
+    tags = output("ctags-universal", "-f", "-", "--languages=C", "--langmap=C:.c.h", "--kinds-C=f",
                   "--fields=", "-I", "__must_hold+,__acquires+,__releases+,__printf+", *files)
     found = []
     for line in tags.splitlines():
