@@ -297,7 +297,7 @@ static unsigned int option_answer_syn(struct sk_buff *skb, const struct nf_hook_
 		if (!answered)
 			return NF_ACCEPT;
 	}
-	if (!answered && gate && gate->shut(gate, req->rsk_listener)) {
+	if (!answered && gate && gate->is_shut(gate, req->rsk_listener)) {
 		smc_tcp_opt_set_id(opts, pos, 0);
 		return NF_ACCEPT;
 	}
