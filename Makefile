@@ -81,7 +81,7 @@ vm:
 coverage:
 	@$(TOP)/scripts/coverage.sh
 
-## bench: TCP, in-tree SMC, ours and raw verbs on one pair of virtual hosts; BED=uml: in User Mode Linux
+## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions
 bench:
 	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED))
 

@@ -4,12 +4,16 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--bed uml] [--kernel SERIES] [--ours DIR] [--without LABEL]...
+# Usage: bench.sh [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
+#   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
+#                     figures do not depend on the load of the machine. Without raw
 #   --bed uml         in User Mode Linux, near native speed: without raw, whose programs want
 #                     the CPU's clock, and with an MTU of 1500, as TCP there panics with 9000
 #   --ours DIR        the modules are there, build none
+#   --before DIR      insn: another build of the module, measured in the same run
 #   --without LABEL   leave out tcp, intree, ours or raw
+#   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
 set -eu
@@ -22,6 +26,7 @@ bed=qemu
 mtu=9000
 rounds=${BENCH_ROUNDS:-5}
 ours=
+before=
 labels=' tcp intree ours raw '
 
 die()
@@ -34,10 +39,12 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel)	kernel=${2-} ;;
 	--ours)		ours=${2-} ;;
+	--before)	before=${2-} ;;
 	--bed)
 		bed=${2-}
 		case $bed in
 		qemu)	;;
+		insn)	labels=${labels%raw *} ;;
 		uml)	kernel=uml-plain mtu=1500 labels=${labels%raw *} ;;
 		*)	die "there is no bed '$bed' (see --help)" ;;
 		esac
@@ -76,13 +83,37 @@ case $labels in
 		ours=$top/build/$(basename "$(readlink -f "$cache/kernels/$kernel")")
 	fi
 	cp "$ours/smc.ko" "$ours/smc_diag.ko" "$stage/ours/"
-	# They are loaded again and again: without what only a debugger needs.
-	strip --strip-debug "$stage"/ours/*.ko
 	;;
 esac
+if [ -n "$before" ]; then
+	[ "$bed" = insn ] || die "--before needs --bed insn"
+	mkdir "$stage/before"
+	cp "$before/smc.ko" "$before/smc_diag.ko" "$stage/before/"
+	labels="${labels}before "
+fi
+# They are loaded again and again: without what only a debugger needs.
+find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 
 out=$cache/out/bench
 rc=0
+if [ "$bed" = insn ]; then
+	"$vm/vm.py" --name bench --bed insn --kernel "$kernel" --module intree --mtu "$mtu" --mem 1024 \
+		--script "$vm/cases/insn.sh" --add "$stage" --add "$top/tools/smcctl" \
+		--add "$top/selftests/smc_traffic" \
+		--add "$top/selftests/bench/smc_bench" --add "$top/selftests/bench/smc_knock" \
+		--env "LABELS=$labels" --env "ROWS=${BENCH_ROWS:-}" --env "MS=${BENCH_MS:-200}" \
+		--timeout 1200 --out "$out" || die "the run failed, the host's log is in $out"
+	echo
+	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp \
+		${before:+--ratio ours/before} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
+	cat <<END
+
+Thousands of instructions (kinsn) of both ends, kernel and RNIC together: per 64 KB of a stream,
+per round trip, per connection.  A ratio above 1 is in favour of ours.  Written to
+build/bench.json.
+END
+	exit
+fi
 [ "$bed" = uml ] || set -- --kernel "$kernel"
 "$vm/vm.py" --name bench --bed "$bed" "$@" --module intree --mtu "$mtu" --mem 768 --pcap off \
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \

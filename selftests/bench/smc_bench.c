@@ -6,9 +6,14 @@
  * alternately for TCP, the in-tree module and ours and passes all lines to
  * report.py.  The data is neither generated nor compared: that would measure
  * the test program.
+ *
+ * With --insn, the clock of the machine counts instructions (vm.py --bed insn), and each row gives
+ * its cost in thousands of instructions: per 64 KB of a stream, per round trip, per connection.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +26,8 @@
 #define KIB		1024U
 #define MIB		(1024U * KIB)
 #define MAX_ROUNDS	100000U
+#define MAX_CONNS	64
+#define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 
 /**
  * struct options - the command line
@@ -31,6 +38,7 @@
  * @target_ms: length of one stream measurement
  * @count: messages of a ping-pong, connections of a connect rate
  * @runs: measurements of each row
+ * @insn: a nanosecond is an instruction: give costs
  */
 struct options {
 	struct trf_client client;
@@ -40,6 +48,7 @@ struct options {
 	unsigned int target_ms;
 	unsigned int count;
 	unsigned int runs;
+	bool insn;
 };
 
 static struct options opt = {
@@ -56,6 +65,7 @@ static unsigned int run_nr;
  * @name: its name
  * @run: measures once; returns 0 with @value filled in, or a negative errno
  * @size: bytes of one write or message
+ * @conns: connections at the same time
  * @unit: of the value
  * @higher: a higher value is better
  */
@@ -63,9 +73,16 @@ struct row {
 	const char *name;
 	int (*run)(const struct row *row, double *value, struct trf_outcome *out);
 	unsigned int size;
+	unsigned int conns;
 	const char *unit;
 	bool higher;
 };
+
+/* The cost of @units that took @nsec, in thousands of instructions. */
+static double cost_of(u64 nsec, double units)
+{
+	return nsec / 1000.0 / units;
+}
 
 /*
  * Called outside the measured time: a sock_diag dump takes time, and only SMC
@@ -117,7 +134,8 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 		err = run_one_stream(fd, row->size, bytes, out);
 	}
 	if (!err)
-		*value = (double)bytes * 1000 / out->nsec;
+		*value = opt.insn ? cost_of(out->nsec, (double)bytes / COST_UNIT)
+				  : (double)bytes * 1000 / out->nsec;
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -128,6 +146,15 @@ static int cmp_u64(const void *a, const void *b)
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+static u64 sum_u64(const u64 *v, unsigned int n)
+{
+	u64 sum = 0;
+
+	while (n--)
+		sum += v[n];
+	return sum;
 }
 
 static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *rtt,
@@ -142,6 +169,14 @@ static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *
 	return trf_client_pingpong(&opt.client, fd, &req, rtt, out);
 }
 
+/* Without it, TCP holds back the message behind a request until the peer's delayed ACK. */
+static void send_at_once(int fd)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 static int run_pingpong(const struct row *row, double *value, struct trf_outcome *out)
 {
 	u64 *rtt = calloc(opt.count, sizeof(*rtt));
@@ -151,16 +186,80 @@ static int run_pingpong(const struct row *row, double *value, struct trf_outcome
 	if (!rtt && !err)
 		err = trf_fail(out, -ENOMEM, "no memory");
 	if (!err)
+		send_at_once(fd);
+	if (!err)
 		err = run_one_pingpong(fd, row->size, 20, NULL, out);
 	if (!err)
 		err = run_one_pingpong(fd, row->size, opt.count, rtt, out);
-	if (!err) {
+	if (!err && opt.insn) {
+		*value = cost_of(sum_u64(rtt, opt.count), opt.count);
+	} else if (!err) {
 		qsort(rtt, opt.count, sizeof(*rtt), cmp_u64);
 		*value = rtt[opt.count / 2] / 1000.0;
 	}
 	if (fd >= 0)
 		close(fd);
 	free(rtt);
+	return err;
+}
+
+/**
+ * struct worker - one of the connections of a parallel row
+ * @thread: its thread
+ * @row: row
+ * @fd: connection
+ * @err: result of the exchange
+ * @out: its description
+ */
+struct worker {
+	pthread_t thread;
+	const struct row *row;
+	int fd;
+	int err;
+	struct trf_outcome out;
+};
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	w->err = run_one_pingpong(w->fd, w->row->size, opt.count, NULL, &w->out);
+	return NULL;
+}
+
+/* All connections exchange messages at once. A round trip of each one warms it up. */
+static int run_parallel(const struct row *row, double *value, struct trf_outcome *out)
+{
+	static struct worker workers[MAX_CONNS];
+	unsigned int n, started = 0;
+	int err = 0;
+	u64 t0;
+
+	for (n = 0; n < row->conns && !err; n++) {
+		workers[n].row = row;
+		workers[n].fd = trf_client_connect(&opt.client, out);
+		err = workers[n].fd < 0 ? workers[n].fd : check_conn_mode(workers[n].fd, out);
+		if (!err)
+			send_at_once(workers[n].fd);
+		if (!err)
+			err = run_one_pingpong(workers[n].fd, row->size, 1, NULL, out);
+	}
+	t0 = tl_now_ns();
+	for (; started < row->conns && !err; started++)
+		err = -pthread_create(&workers[started].thread, NULL, worker_main,
+				      &workers[started]);
+	for (unsigned int i = 0; i < started; i++) {
+		pthread_join(workers[i].thread, NULL);
+		if (workers[i].err && !err) {
+			err = workers[i].err;
+			*out = workers[i].out;
+		}
+	}
+	*value = opt.insn ? cost_of(tl_now_ns() - t0, (double)row->conns * opt.count)
+			  : (double)row->conns * opt.count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
+	while (n--)
+		if (workers[n].fd >= 0)
+			close(workers[n].fd);
 	return err;
 }
 
@@ -177,7 +276,8 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 		fd = trf_client_connect(&opt.client, out);
 		err = fd < 0 ? fd : run_one_pingpong(fd, row->size, 1, NULL, out);
 	}
-	*value = (double)count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
+	*value = opt.insn ? cost_of(tl_now_ns() - t0, count)
+			  : (double)count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
 	if (!err)
 		err = check_conn_mode(fd, out);
 	if (fd >= 0)
@@ -192,7 +292,8 @@ static int run_first_contact(const struct row *row, double *value, struct trf_ou
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : 0;
 
-	*value = (double)(tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
+	*value = opt.insn ? cost_of(tl_now_ns() - t0, 1)
+			  : (double)(tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
 	if (!err)
 		err = check_conn_mode(fd, out);
 	if (!err)
@@ -204,13 +305,14 @@ static int run_first_contact(const struct row *row, double *value, struct trf_ou
 
 /* first_contact must come first: any other row would create the link group. */
 static const struct row rows[] = {
-	{ "first_contact",	run_first_contact,	1,		"ms",	false },
-	{ "stream_1k",		run_stream,		KIB,		"MB/s",	true },
-	{ "stream_64k",		run_stream,		64 * KIB,	"MB/s",	true },
-	{ "stream_1m",		run_stream,		MIB,		"MB/s",	true },
-	{ "pingpong_1",		run_pingpong,		1,		"us",	false },
-	{ "pingpong_1k",	run_pingpong,		KIB,		"us",	false },
-	{ "connect_rate",	run_connect_rate,	1,		"1/s",	true },
+	{ "first_contact",	run_first_contact,	1,		1,	"ms",	false },
+	{ "stream_1k",		run_stream,		KIB,		1,	"MB/s",	true },
+	{ "stream_64k",		run_stream,		64 * KIB,	1,	"MB/s",	true },
+	{ "stream_1m",		run_stream,		MIB,		1,	"MB/s",	true },
+	{ "pingpong_1",		run_pingpong,		1,		1,	"us",	false },
+	{ "pingpong_1k",	run_pingpong,		KIB,		1,	"us",	false },
+	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true },
+	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true },
 };
 
 static bool row_is_chosen(const char *name)
@@ -241,8 +343,10 @@ static int measure_row(const struct row *row)
 	printf("{\"row\": \"%s\", \"label\": \"%s\", ", row->name, opt.label);
 	printf("\"family\": \"%s\", \"mode\": \"%s\", ", opt.client.proto->name,
 	       tl_mode_name(out.local.mode));
-	printf("\"value\": %.3f, \"unit\": \"%s\", ", value, row->unit);
-	printf("\"better\": \"%s\", \"run\": %u}\n", row->higher ? "higher" : "lower", run_nr);
+	printf("\"value\": %.3f, \"unit\": \"%s\", ", value,
+	       opt.insn ? "kinsn" : row->unit);
+	printf("\"better\": \"%s\", \"run\": %u}\n",
+	       row->higher && !opt.insn ? "higher" : "lower", run_nr);
 	fflush(stdout);
 	return 0;
 }
@@ -283,6 +387,7 @@ static void bad_usage(void)
 		"  --ms N        length of one stream measurement (default %u)\n"
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
 		"  --runs N      measurements of each row (default %u)\n"
+		"  --insn        the clock counts instructions: print costs\n"
 		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
@@ -292,7 +397,7 @@ static void bad_usage(void)
 
 enum {
 	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_MS, O_COUNT,
-	O_RUNS, O_NR
+	O_RUNS, O_INSN, O_NR
 };
 
 static const struct option longopts[] = {
@@ -306,6 +411,7 @@ static const struct option longopts[] = {
 	{ "ms",		required_argument, NULL, O_MS },
 	{ "count",	required_argument, NULL, O_COUNT },
 	{ "runs",	required_argument, NULL, O_RUNS },
+	{ "insn",	no_argument,	   NULL, O_INSN },
 	{ }
 };
 
@@ -323,7 +429,7 @@ int main(int argc, char **argv)
 	while ((o = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
 		if (o >= O_NR)
 			bad_usage();
-		val[o] = optarg;
+		val[o] = optarg ? optarg : "";
 	}
 	opt.client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
 	port = parse_number(val[O_PORT], DEFAULT_PORT);
@@ -334,6 +440,7 @@ int main(int argc, char **argv)
 		bad_usage();
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
+	opt.insn = val[O_INSN];
 	opt.target_ms = parse_number(val[O_MS], opt.target_ms);
 	opt.count = parse_number(val[O_COUNT], opt.count);
 	opt.runs = parse_number(val[O_RUNS], opt.runs);

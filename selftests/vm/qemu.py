@@ -17,12 +17,14 @@ def qemu_base(accel, cpus, mem):
     # Under TCG the flags after a CMPXCHG16B can be wrong for one instruction: an interrupt at
     # that moment returns with TF set, and the guest panics in exc_debug_kernel().
     cpu = "host" if accel == "kvm" else "max,-cx16"
-    acc = "kvm" if accel == "kvm" else "tcg,thread=multi"
+    acc = {"kvm": "kvm", "icount": "tcg,thread=single"}.get(accel, "tcg,thread=multi")
+    # One nanosecond of the guest is one instruction, and idle time passes at once.
+    count = ["-icount", "shift=0,align=off,sleep=off"] if accel == "icount" else []
     # With maxcpus=1 TCG omits barriers and locked instructions. But QEMU's I/O thread runs beside
     # the processor: the kick of a NIC is lost, and the NIC never sends again.
     smp = f"{cpus},maxcpus={max(cpus, 2)}"
     return ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot",
-            "-accel", acc, "-cpu", cpu, "-smp", smp, "-m", str(mem)]
+            "-accel", acc, "-cpu", cpu, "-smp", smp, "-m", str(mem)] + count
 
 
 def kvm_works(rel):
@@ -65,12 +67,15 @@ class Qemu(TestBed):
     """The test bed of a run whose hosts are virtual machines."""
 
     program = "QEMU"
+    parameters = ""		# more kernel parameters
 
     def __init__(self, run):
         super().__init__(run)
-        rel = run.hosts[0].release
-        self.accel = os.environ.get("SMC_VM_ACCEL") or ("kvm" if kvm_works(rel) else "tcg")
+        self.accel = self.choose_accel(run.hosts[0].release)
         self.text = self.accel
+
+    def choose_accel(self, rel):
+        return os.environ.get("SMC_VM_ACCEL") or ("kvm" if kvm_works(rel) else "tcg")
 
     def command(self, h, guest_ctl):
         opt = self.run.opt
@@ -78,7 +83,8 @@ class Qemu(TestBed):
         # a guest that gets no processor while it checks its timer would report a broken timer
         cmdline = (f"console=ttyS0 loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
                    f"no_timer_check net.ifnames=0 smcvm.host={h.number} smcvm.mode={mode} "
-                   f"smcvm.module={h.module} smcvm.nonce={h.nonce} {opt.append}")
+                   f"smcvm.module={h.module} smcvm.nonce={h.nonce} {self.parameters} "
+                   f"{opt.append}")
         serial = f"file:{h.console}"
         if opt.mode == "shell":
             serial = (f"unix:{os.path.join(self.run.out, h.name + '.tty')},server=on,wait=off")
@@ -112,3 +118,14 @@ class Qemu(TestBed):
             self.start(h, self.command(h, theirs.fileno()), fds)
             theirs.close()
         self.close_cables()
+
+
+class Insn(Qemu):
+    """The test bed of a host whose clock counts its instructions. Times that programs measure do
+    not depend on the machine, nor on what else runs there."""
+
+    # The guest has no other clock, and its functions are at the addresses of System.map.
+    parameters = "mitigations=off nokaslr tsc=reliable clocksource=tsc"
+
+    def choose_accel(self, rel):
+        return "icount"

@@ -24,13 +24,14 @@ import time
 
 from common import CACHE, SPLAT, TOP, Failure, build_initrd, release_of
 from effort import Effort
-from qemu import Qemu
+from qemu import Insn, Qemu
 from uml import Uml
 
 ROUTER = 3
 POWER_OFF_GRACE = 3	# seconds from the last line of the console until the process must end
 GRACE = 30		# seconds that the other guests get after one guest has ended early
-BEDS = {"qemu": (Qemu, "6.12"), "uml": (Uml, "uml-plain"), "uml-debug": (Uml, "uml-debug")}
+BEDS = {"qemu": (Qemu, "6.12"), "insn": (Insn, "6.12"), "uml": (Uml, "uml-plain"),
+        "uml-debug": (Uml, "uml-debug")}
 
 
 class Host:
@@ -418,11 +419,11 @@ def parse(argv):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--name", default="run", help="name of the run in the report")
     p.add_argument("--bed", choices=tuple(BEDS), default="qemu",
-                   help="test bed of the hosts: QEMU (default), User Mode Linux, or User Mode "
-                   "Linux with a debug kernel")
+                   help="test bed of the hosts: QEMU (default), one QEMU guest whose clock counts "
+                   "instructions, User Mode Linux, or User Mode Linux with a debug kernel")
     p.add_argument("--topology", choices=("two", "netns", "lo"), default="two",
                    help="two: each host has a kernel (default); on UML also netns: two "
-                   "namespaces of one kernel, lo: one host with RDMA on lo")
+                   "namespaces of one kernel; on UML and insn lo: one host with RDMA on lo")
     p.add_argument("--kernel", help="series or release; A,B for one per host (default: "
                    + ", ".join(f"{b} {v[1]}" for b, v in BEDS.items()) + ")")
     p.add_argument("--module", default="intree",
@@ -464,7 +465,9 @@ def parse(argv):
     opt = p.parse_args(argv)
     if opt.kernel is None:
         opt.kernel = BEDS[opt.bed][1]
-    if opt.bed == "qemu" and (opt.topology != "two" or opt.virtual_time):
+    if opt.bed == "insn":
+        opt.topology, opt.pcap = "lo", "off"
+    elif opt.bed == "qemu" and (opt.topology != "two" or opt.virtual_time):
         p.error("--topology and --virtual-time need --bed uml")
     if opt.virtual_time and (opt.topology == "two" or opt.kernel != "uml-plain"):
         p.error("--virtual-time needs one instance of the plain kernel")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Counts the instructions of TCP, the in-tree family and ours, one after the other, on one host
+# with RDMA on lo: both ends of each connection and the RNIC together. For --bed insn, where a
+# nanosecond is an instruction; with --module intree, so that the guest keeps that module. JSON
+# lines go to the log, for selftests/bench/report.py.
+#
+#   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
+#            the module
+#   ROWS     rows of smc_bench, comma separated; default: all
+#   MS, COUNT   see smc_bench
+
+: "${LABELS:=tcp intree ours}" "${ROWS:=}" "${MS:=100}" "${COUNT:=1000}"
+
+CASES=
+for label in $LABELS; do
+	CASES="$CASES $label:3000"
+	eval "case_$label() { measure $label; }"
+done
+export CASES
+
+setup()
+{
+	# Before rdma_rxe, which takes the best CRC that is there when it is loaded.
+	modprobe -q crc32_pclmul
+	ip link set lo mtu "$MTU"
+	setup_net && setup_rxe || return 1
+	grep -q '^driver.*crc32-pclmul' /proc/crypto || fail "no accelerated CRC"
+	# TCP makes its random numbers at the first connect: millions of instructions.
+	/t/smc_knock --serve --family inet --port 4431 &
+	server=$!
+	await_server 4431
+	/t/smc_knock --connect "$(own_addr)" --family inet --port 4431 --label none --row none \
+		--over none --count 1 > /dev/null
+	kill "$server"
+	wait "$server" 2> /dev/null || :
+}
+
+measure()
+{
+	case $1 in
+	tcp)	family=inet; mode=tcp ;;
+	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
+	*)
+		family=smc; mode=smc
+		ln -sfn "/t/$1" /ours
+		load_smc ours || fail "$1 cannot be loaded"
+		;;
+	esac
+	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
+	server=$!
+	await_server
+	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
+		--label "$1" --ms "$MS" --count "$COUNT" ${ROWS:+--rows "$ROWS"} ||
+		fail "$1: smc_bench ended with $?"
+	kill "$server"
+	wait "$server"
+	[ "$1" = tcp ] || unload_smc 2> /dev/null || fail "the module of $1 cannot be removed"
+}
