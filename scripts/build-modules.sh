@@ -15,6 +15,8 @@
 #   -t own       our own TCP option even where core TCP has one (see Kbuild)
 #   -p           as on a machine without pahole: no BTF
 #   -s           run sparse over the sources (make C=2)
+# A build is kept until a source file, an option, the kernel's headers or the compiler change, and
+# ccache keeps its objects, for other copies of this tree, too.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -43,6 +45,7 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- 6.12 6.1
 command -v pahole > /dev/null || nobtf=y
+export PATH="/usr/lib/ccache:$PATH" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 
 # Debian 13's kernels want that release's compiler: its tree, with our folders at the
 # same place. The mounts are in a namespace of their own and go with it. (In a chroot
@@ -66,6 +69,20 @@ in_tree()
 		chroot "$tree" "$@"' sh "$cache/debian-13" "$top" "$cache" "$@"
 }
 
+# inputs KDIR FILE...: prints a checksum of what the result depends on, but for the options
+inputs()
+{
+	kdir_=$1
+	shift
+	{
+		cat "$@" "$kdir_/.config"
+		readlink -f "$kdir_"
+		ls -lL "$kdir_/Module.symvers"
+		gcc -dumpfullversion
+		sparse --version 2> /dev/null || :
+	} | sha256sum
+}
+
 for series in "$@"; do
 	kdir=$cache/kernels/$series/headers
 	[ -e "$kdir/Makefile" ] || {
@@ -78,13 +95,22 @@ for series in "$@"; do
 	}
 	release=$(basename "$(readlink -f "$cache/kernels/$series")")
 	out=$top/build/$release$suffix
+	sources="$("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch])"
+	# shellcheck disable=SC2046,SC2086 # lists of files
+	inputs=$(cd "$top" && inputs "$kdir" Kbuild Makefile scripts/build-modules.sh \
+		$(find include -name '*.h' | sort) $sources)
+	inputs="$inputs f=$fault g=$gcov k=$kunit n=$nodebug o=$option p=$nobtf s=$check"
+	if [ "$inputs" = "$(cat "$out/inputs" 2> /dev/null)" ] && [ -e "$out/smc.ko" ]; then
+		echo "kept $out/smc.ko and smc_diag.ko"
+		continue
+	fi
 	# a tree of links: objects of different kernels must not meet
 	rm -rf "$out"
 	mkdir -p "$out"
 	for f in Kbuild Makefile include scripts; do
 		ln -s "$top/$f" "$out/$f"
 	done
-	for f in $("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch]); do
+	for f in $sources; do
 		case $f in
 		include/*) continue ;;
 		esac
@@ -124,5 +150,6 @@ for series in "$@"; do
 		echo "build for $release failed, see $log" >&2
 		exit 1
 	fi
+	echo "$inputs" > "$out/inputs"
 	echo "built $out/smc.ko and smc_diag.ko"
 done
