@@ -8,6 +8,7 @@ Prints JSON. Per direction ("10.0.0.1>10.0.0.2"):
   write_bytes    RDMA WRITE payload, without retransmissions
   write_msgs     RDMA WRITE messages
   write_targets  different (rkey, 1 MiB of address) pairs written to
+  addresses      where the sender's Accepts and Confirms say that its RMBs are
   cdc, llc       SENDs with a CDC message; LLC messages by name
   send_other     SENDs with neither; each is a bug
   resent         RoCE packets seen again
@@ -45,12 +46,14 @@ LLC_NAMES = {1: "confirm_link", 2: "add_link", 3: "add_link_cont", 4: "delete_li
              6: "confirm_rkey", 7: "test_link", 8: "confirm_rkey_cont", 9: "delete_rkey",
              5: "request_add_link"}
 LLC_LEN = 44
+CLC_ADDRESS = 52		# offset of the address of the RMB in Accept and Confirm
 CLC_NAMES = {1: "proposal", 2: "accept", 3: "confirm", 4: "decline"}
 EYECATCHERS = (b"\xe2\xd4\xc3\xd9", b"\xe2\xd4\xc3\xc4")
 
 
 def new_direction():
-    return {"write_bytes": 0, "write_msgs": 0, "write_targets": set(), "cdc": 0,
+    return {"write_bytes": 0, "write_msgs": 0, "write_targets": set(),
+            "addresses": set(), "cdc": 0,
             "llc": collections.Counter(), "send_other": 0, "resent": 0, "tcp_bytes": 0,
             "clc": collections.Counter(), "bad": []}
 
@@ -119,6 +122,8 @@ class Link:
             d["clc"][CLC_NAMES.get(kind, f"type_{kind}")] += 1
             if length != size - hlen or kind not in CLC_NAMES:
                 d["bad"].append(f"CLC type {kind} has length field {length}, is {size - hlen}")
+            elif CLC_NAMES[kind] in ("accept", "confirm") and len(body) >= CLC_ADDRESS + 8:
+                d["addresses"].add(struct.unpack_from(">Q", body, CLC_ADDRESS)[0])
 
     def roce(self, direction, data, off, size):
         opcode, flags, _, qpn, psn = BTH.unpack_from(data, off)
@@ -178,6 +183,7 @@ class Link:
         out = {}
         for direction, d in self.dirs.items():
             d["write_targets"] = len(d["write_targets"])
+            d["addresses"] = sorted(d["addresses"])
             out[direction] = d
         return out
 

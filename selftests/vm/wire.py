@@ -13,6 +13,8 @@ bytes each way) between the client and the server of smc_traffic. Checked:
   - the RDMA WRITE payloads of a direction, without repeated packets, are as
     many bytes as the application has sent in it, its own framing included;
   - TCP carries none of that payload;
+  - the addresses of RMBs in Accept and Confirm are no addresses of memory: they are between
+    2^46 and 2^47, where neither kernels are nor memory is;
   - with --no-confirm-rkey, there is no CONFIRM RKEY message.
 """
 
@@ -174,6 +176,14 @@ def check_payload(rep, directions, opt):
                   f"{d['tcp_bytes']} bytes by TCP")
 
 
+def check_addresses(rep, directions):
+    seen = [a for d in directions.values() for a in d["addresses"]]
+    wrong = [a for a in seen if a >> 46 != 1 or a & 0xfff]
+    rep.check("addresses", len(seen) >= 2 and not wrong,
+              *([f"{a:#x} tells where the memory is" for a in wrong] or
+                [f"{len(seen)} addresses of RMBs"]))
+
+
 def check_llc(rep, directions, opt):
     names = {}
     for d in directions.values():
@@ -209,6 +219,7 @@ def main(argv):
     rep = Report(opt.name)
     check_decoding(rep, directions, opt.pcap)
     check_payload(rep, directions, opt)
+    check_addresses(rep, directions)
     check_llc(rep, directions, opt)
     return rep.show()
 
